@@ -1,0 +1,12 @@
+# Turn recipe files into C: struct embedded_recipe { name, text } embedded_recipes[], NULL-ended.
+set(body "/* Made by cmake/embed.cmake from recipes/. */\n#include \"model/recipes.h\"\n")
+set(table "")
+foreach(file IN LISTS RECIPES)
+    get_filename_component(name ${file} NAME_WE)
+    string(REPLACE "-" "_" id ${name})
+    file(READ ${file} hex HEX)
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+    string(APPEND body "static const char recipe_${id}[] = {${bytes}0};\n")
+    string(APPEND table "    {\"${name}\", recipe_${id}},\n")
+endforeach()
+file(WRITE ${OUTPUT} "${body}const embedded_recipe embedded_recipes[] = {\n${table}    {0, 0}};\n")

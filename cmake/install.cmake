@@ -1,0 +1,25 @@
+# What `cmake --install` puts into a prefix: the program, the shared library with its header, and the
+# files by which pkg-config and find_package(cornu) find them. Nothing in them names the prefix, so that
+# an installed tree may be moved.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS cornu_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS cornu EXPORT cornuTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${CMAKE_SOURCE_DIR}/include/cornu/cornu.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cornu)
+install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE
+    DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/cornu)
+install(EXPORT cornuTargets NAMESPACE cornu:: DESTINATION ${package_folder})
+configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/cornuConfig.cmake.in
+    ${CMAKE_BINARY_DIR}/cornuConfig.cmake INSTALL_DESTINATION ${package_folder})
+# Before 1.0 a minor version may change the interface.
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/cornuConfigVersion.cmake
+    COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/cornuConfig.cmake ${CMAKE_BINARY_DIR}/cornuConfigVersion.cmake
+    DESTINATION ${package_folder})
+
+file(RELATIVE_PATH CORNU_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" CORNU_PC_TO_PREFIX "${CORNU_PC_TO_PREFIX}")
+configure_file(${CMAKE_SOURCE_DIR}/cmake/cornu.pc.in ${CMAKE_BINARY_DIR}/cornu.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/cornu.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

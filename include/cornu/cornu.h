@@ -1,0 +1,317 @@
+/* cornu: train dense and convolutional image classifiers, from C.
+
+   Train MNIST in fifteen lines:
+
+     #include <cornu/cornu.h>
+     #include <stdio.h>
+     int main(void)
+     {
+         cornu_model *model = NULL;
+         cornu_data *data = NULL;
+         cornu_fit_options options = {.epochs = 5, .device = "cpu"};
+         if (cornu_model_open("mnist-cnn-2", &model) || cornu_data_open("mnist", NULL, &data) ||
+             cornu_fit(model, data, &options, NULL) || cornu_model_save(model, "mnist.safetensors"))
+             fprintf(stderr, "%s\n", cornu_last_error());
+         cornu_data_close(data);
+         cornu_model_close(model);
+     }
+
+   Conventions
+   - Every function that can fail returns a cornu_status; CORNU_OK is 0. cornu_last_error() then
+     names the file, layer or option, the value found and the value expected. The library never
+     prints, never exits, and installs no signal handler.
+   - Handles are opaque. Every *_close accepts NULL. Strings returned through `char **` belong to
+     the caller, who gives them back with cornu_free.
+   - Options structs are zero-initialised by the caller; a zero field means the stated default.
+   - Images are NHWC: [samples][height][width][channels], 32-bit floats unless said otherwise.
+   - A handle may be used by one thread at a time; different handles by different threads. */
+#ifndef CORNU_H
+#define CORNU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define CORNU_API __attribute__((visibility("default")))
+#else
+#define CORNU_API
+#endif
+
+#define CORNU_VERSION "0.1.0"
+
+/* The numbers are part of the interface and never change. */
+typedef enum cornu_status {
+    CORNU_OK = 0,
+    CORNU_INVALID = 1,       /* an argument, option or recipe is wrong */
+    CORNU_NOT_FOUND = 2,     /* a file, data set, device or layer is not there */
+    CORNU_BAD_FILE = 3,      /* a file is truncated, damaged or of another format */
+    CORNU_IO = 4,            /* the operating system refused to read or write */
+    CORNU_OUT_OF_MEMORY = 5, /* would need more memory than there is; nothing was allocated */
+    CORNU_UNSUPPORTED = 6,   /* valid, but not something that cornu or the device can do */
+    CORNU_DEVICE = 7,        /* the device failed */
+    CORNU_STOPPED = 8,       /* the caller's should_stop asked for it; state is complete */
+    CORNU_NOT_A_NUMBER = 9,  /* terminate_on_nan: the loss became NaN or infinite */
+    CORNU_NETWORK = 10,      /* a download failed */
+    CORNU_INTERNAL = 11      /* a bug in cornu */
+} cornu_status;
+
+CORNU_API const char *cornu_version(void);
+/* Short name of a status: "invalid", "not found", ... */
+CORNU_API const char *cornu_status_name(cornu_status status);
+/* The message of the calling thread's last failed call; never NULL. */
+CORNU_API const char *cornu_last_error(void);
+/* Release a string that cornu returned. */
+CORNU_API void cornu_free(void *memory);
+
+/* ---- models ----------------------------------------------------------------------------- */
+
+typedef struct cornu_model cornu_model;
+
+/* Open `what`: the id of a built-in workload ("mnist-cnn-2"; see cornu_workload_name), the path of
+   a recipe (.yaml, .yml, .json), or the path of a model file (.safetensors). */
+CORNU_API cornu_status cornu_model_open(const char *what, cornu_model **model);
+/* The same from the text of a recipe; `name` stands in for the file name in messages. */
+CORNU_API cornu_status cornu_model_parse(const char *text, const char *name, cornu_model **model);
+/* Build a model layer by layer: an empty Sequential model for inputs of shape[rank], without the
+   batch dimension, e.g. {28, 28, 1}. */
+CORNU_API cornu_status cornu_model_new(const int64_t *shape, int rank, cornu_model **model);
+/* Append a layer by its Keras class name with its Keras options as YAML or JSON, e.g.
+   cornu_model_add(m, "Conv2D", "{filters: 32, kernel_size: 3, activation: relu}"). */
+CORNU_API cornu_status cornu_model_add(cornu_model *model, const char *layer, const char *options);
+/* Choose optimizer, loss and metrics, in the form of a recipe's compile section, e.g.
+   "{optimizer: adam, loss: categorical_crossentropy, metrics: [accuracy]}". */
+CORNU_API cornu_status cornu_model_compile(cornu_model *model, const char *options);
+CORNU_API void cornu_model_close(cornu_model *model);
+
+/* Keras's table plus FLOPs, bytes and the memory that training needs at the recipe's batch. */
+CORNU_API cornu_status cornu_model_summary(const cornu_model *model, char **text);
+/* Keras's to_json() of the model. */
+CORNU_API cornu_status cornu_model_config(const cornu_model *model, char **json);
+CORNU_API int64_t cornu_model_parameter_count(const cornu_model *model);
+/* Shape without the batch dimension; `shape` has room for 8 numbers. */
+CORNU_API cornu_status cornu_model_input_shape(const cornu_model *model, int64_t *shape, int *rank);
+CORNU_API cornu_status cornu_model_output_shape(const cornu_model *model, int64_t *shape,
+                                                int *rank);
+/* Class names, in the order of the outputs; 0 and NULL where they are not known. */
+CORNU_API int cornu_model_class_count(const cornu_model *model);
+CORNU_API const char *cornu_model_class_name(const cornu_model *model, int index);
+/* The data set that the recipe names: "mnist", a path, or NULL. */
+CORNU_API const char *cornu_model_data_name(const cornu_model *model);
+
+typedef struct cornu_weight_info {
+    const char *name; /* "conv2d/kernel"; lives as long as the model */
+    int rank;
+    int64_t shape[8];
+    int64_t count; /* number of floats */
+    bool trainable;
+} cornu_weight_info;
+
+CORNU_API int cornu_model_weight_count(const cornu_model *model);
+CORNU_API cornu_status cornu_model_weight_info(const cornu_model *model, int index,
+                                               cornu_weight_info *info);
+/* Copy a weight out or in, row-major in Keras's layout; `count` must equal info.count. */
+CORNU_API cornu_status cornu_model_get_weight(const cornu_model *model, int index, float *values,
+                                              int64_t count);
+CORNU_API cornu_status cornu_model_set_weight(cornu_model *model, int index, const float *values,
+                                              int64_t count);
+/* Draw new initial weights from `seed`. */
+CORNU_API cornu_status cornu_model_initialize(cornu_model *model, uint64_t seed);
+/* Take weights by name from a .npz or .safetensors file; every weight must be there and fit. */
+CORNU_API cornu_status cornu_model_load_weights(cornu_model *model, const char *path);
+/* Write weights, optimizer state, recipe and position to one .safetensors file, atomically. */
+CORNU_API cornu_status cornu_model_save(const cornu_model *model, const char *path);
+
+/* The built-in workloads: their ids, in order; NULL past the end. */
+CORNU_API const char *cornu_workload_name(int index);
+
+/* ---- data ------------------------------------------------------------------------------- */
+
+typedef struct cornu_data cornu_data;
+
+typedef struct cornu_data_options {
+    const char *folder;   /* where to look first: the data set's folder, or one that holds it */
+    bool allow_download;  /* download (and check) a data set that is not on the machine */
+    int64_t image_height; /* image folders: resize to this; 0 is 150 */
+    int64_t image_width;
+    int64_t image_channels; /* image folders: 1 or 3; 0 is 3 */
+    /* Called while downloading; total is 0 where the server does not say. May be NULL. */
+    void (*on_progress)(void *user, const char *file, int64_t done, int64_t total);
+    /* One line about something worth knowing (a skipped file, say). May be NULL. */
+    void (*on_notice)(void *user, const char *line);
+    void *user;
+} cornu_data_options;
+
+typedef enum cornu_split { CORNU_TRAIN = 0, CORNU_TEST = 1 } cornu_split;
+
+/* Open a data set: a name ("mnist", "fashion_mnist", "cifar10", "cifar100"), a .npz file, or a
+   folder (of a named set's files, or of train/CLASS/IMAGE). */
+CORNU_API cornu_status cornu_data_open(const char *what, const cornu_data_options *options,
+                                       cornu_data **data);
+/* The data set that the model's recipe describes (its data section), found as `options` say. */
+CORNU_API cornu_status cornu_data_open_for_model(const cornu_model *model,
+                                                 const cornu_data_options *options,
+                                                 cornu_data **data);
+
+typedef struct cornu_arrays {
+    int64_t count;          /* samples */
+    int rank;               /* of one sample, up to 4 */
+    int64_t shape[4];       /* of one sample, e.g. {28, 28, 1} */
+    const uint8_t *pixels;  /* [count][shape], divided by 255; or NULL */
+    const float *values;    /* [count][shape], taken as they are; or NULL */
+    const int32_t *labels;  /* [count] class numbers; or NULL */
+    const float *targets;   /* [count][target_size]; or NULL */
+    int64_t target_size;    /* of targets */
+} cornu_arrays;
+
+/* Copy arrays of the caller into a data set; `test` may be NULL. */
+CORNU_API cornu_status cornu_data_from_arrays(const cornu_arrays *train, const cornu_arrays *test,
+                                              cornu_data **data);
+/* Random pixels and labels of the given shape, for timing. */
+CORNU_API cornu_status cornu_data_generate(const int64_t *shape, int rank, int classes,
+                                           int64_t count, uint64_t seed, cornu_data **data);
+CORNU_API void cornu_data_close(cornu_data *data);
+
+typedef struct cornu_data_info {
+    const char *name;   /* "mnist"; lives as long as the data */
+    const char *folder; /* where it was found */
+    int64_t count[2];   /* samples of each cornu_split */
+    int rank;
+    int64_t shape[8]; /* of one sample */
+    int class_count;  /* 0 where targets are not classes */
+    bool generated;
+} cornu_data_info;
+
+CORNU_API cornu_status cornu_data_info_get(const cornu_data *data, cornu_data_info *info);
+CORNU_API const char *cornu_data_class_name(const cornu_data *data, int index);
+/* One sample as floats [shape], scaled as training sees it, and its class (-1 where none). */
+CORNU_API cornu_status cornu_data_sample(const cornu_data *data, cornu_split split, int64_t index,
+                                         float *values, int64_t count, int *label);
+/* Read an image file as floats [height][width][channels] in 0..1, resized. */
+CORNU_API cornu_status cornu_image_read(const char *path, int64_t height, int64_t width,
+                                        int64_t channels, float *values);
+/* Write floats [height][width][channels] in 0..1 as a PNG, atomically; channels is 1 or 3. */
+CORNU_API cornu_status cornu_image_write_png(const char *path, int64_t height, int64_t width,
+                                             int64_t channels, const float *values);
+
+/* The named data sets, in order; false past the end. */
+typedef struct cornu_dataset_info {
+    const char *name;
+    const char *title;
+    const char *url;  /* of the first file, or NULL */
+    int64_t bytes;    /* to download */
+    char folder[1024]; /* where it is on this machine; "" where it is not */
+} cornu_dataset_info;
+CORNU_API bool cornu_dataset_info_get(int index, cornu_dataset_info *info);
+
+/* ---- training --------------------------------------------------------------------------- */
+
+#define CORNU_METRICS_MAX 8
+
+/* Loss first, then the compiled metrics, in order. */
+typedef struct cornu_scores {
+    int count;
+    const char *name[CORNU_METRICS_MAX + 1]; /* "loss", "accuracy", ...; live as long as the model */
+    double value[CORNU_METRICS_MAX + 1];
+} cornu_scores;
+
+typedef struct cornu_progress {
+    int64_t epoch, epochs; /* epoch counts from 0 */
+    int64_t step, steps;   /* steps done in this epoch, steps of an epoch */
+    double seconds;        /* since the epoch began */
+    double step_loss;      /* of the last step alone; NaN if not asked for */
+    const cornu_scores *scores;     /* running means of this epoch */
+    const cornu_scores *validation; /* at the end of an epoch, where there is validation */
+    double learning_rate;
+} cornu_progress;
+
+typedef struct cornu_history cornu_history;
+
+typedef struct cornu_fit_options {
+    const char *device;      /* "cpu" (default), "reference" */
+    int threads;             /* 0: one per physical core that the process may use */
+    int64_t epochs;          /* 0: as the recipe says, else 1 */
+    int64_t batch;           /* 0: as the recipe says, else 32 */
+    int64_t steps_per_epoch; /* 0: as the recipe says, else the whole data set */
+    uint64_t seed;           /* 0: as the recipe says, else 1 */
+    const char *save;        /* model file written at the end, each epoch, and when stopped */
+    const char *log;         /* CSV file */
+    bool log_steps;          /* a row a step instead of a row an epoch */
+    bool resume;             /* go on from the position in the model file that was opened */
+    bool no_validation;      /* leave out the recipe's validation */
+    void (*on_step)(void *user, const cornu_progress *progress);  /* may be NULL */
+    void (*on_epoch)(void *user, const cornu_progress *progress); /* may be NULL */
+    void (*on_notice)(void *user, const char *line);              /* may be NULL */
+    bool (*should_stop)(void *user); /* asked after each step; may be NULL */
+    void *user;
+} cornu_fit_options;
+
+/* Train; `history` may be NULL. Returns CORNU_STOPPED when should_stop asked for it (the model
+   file, if any, has been written then and `resume` goes on from it). */
+CORNU_API cornu_status cornu_fit(cornu_model *model, const cornu_data *data,
+                                 const cornu_fit_options *options, cornu_history **history);
+
+typedef struct cornu_run_options {
+    const char *device; /* "cpu" (default), "reference" */
+    int threads;
+    int64_t batch; /* 0: as the recipe says, else 32 */
+    cornu_split split; /* evaluate, predict on data: which samples; CORNU_TRAIN is 0 */
+    void (*on_step)(void *user, const cornu_progress *progress); /* may be NULL */
+    bool (*should_stop)(void *user);                             /* may be NULL */
+    void *user;
+} cornu_run_options;
+
+/* Mean loss and metrics over a split. */
+CORNU_API cornu_status cornu_evaluate(cornu_model *model, const cornu_data *data,
+                                      const cornu_run_options *options, cornu_scores *scores);
+/* Outputs [count][output shape] of `count` inputs [count][input shape]. */
+CORNU_API cornu_status cornu_predict(cornu_model *model, const float *inputs, int64_t count,
+                                     const cornu_run_options *options, float *outputs);
+
+/* One row an epoch. Columns: loss, metrics, val_loss, val_metrics, learning_rate, seconds. */
+CORNU_API int cornu_history_epochs(const cornu_history *history);
+CORNU_API int cornu_history_columns(const cornu_history *history);
+CORNU_API const char *cornu_history_name(const cornu_history *history, int column);
+CORNU_API double cornu_history_value(const cornu_history *history, int epoch, int column);
+CORNU_API void cornu_history_close(cornu_history *history);
+
+/* ---- devices ---------------------------------------------------------------------------- */
+
+typedef struct cornu_device_info {
+    char name[64];         /* what --device takes: "cpu" */
+    char description[256]; /* "Intel Xeon ... 2 cores, AVX-512" */
+    char libraries[128];   /* "oneDNN 2.6.3" */
+    bool available;
+    char reason[256]; /* why it is not available */
+    int64_t memory_bytes, memory_free_bytes;
+    int threads;
+} cornu_device_info;
+
+/* Devices that this build knows, in order; false past the end. */
+CORNU_API bool cornu_device_info_get(int index, cornu_device_info *info);
+
+typedef struct cornu_explain_options {
+    const char *device; /* "cpu" (default) */
+    int threads;
+    int64_t batch; /* 0: as the recipe says, else 32 */
+    bool run;      /* time each operation and relate it to the measured limits */
+    bool (*should_stop)(void *user); /* may be NULL */
+    void *user;
+} cornu_explain_options;
+
+/* The plan of one training step as a table: operation, shape, kernel, why others refused, FLOPs,
+   bytes; with `run`, time and share of the measured limit. */
+CORNU_API cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *options,
+                                     char **text);
+
+/* The environment variables that cornu reads, as a table with their present values. */
+CORNU_API cornu_status cornu_environment(char **text);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

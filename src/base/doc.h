@@ -1,0 +1,60 @@
+/* Documents: a tree read from YAML or JSON (libyaml reads both) that knows where each value stands, so
+   that errors can say FILE:LINE and the path of keys. Anchors, aliases, tags and duplicate keys are
+   refused; depth and size are limited. */
+#ifndef BASE_DOC_H
+#define BASE_DOC_H
+
+#include "base/status.h"
+#include <jansson.h>
+
+typedef enum doc_type {
+    DOC_NULL,
+    DOC_BOOL,
+    DOC_INT,
+    DOC_REAL,
+    DOC_STRING,
+    DOC_LIST,
+    DOC_MAP
+} doc_type;
+
+typedef struct doc {
+    doc_type type;
+    const char *key;          /* in its map, or NULL */
+    const struct doc *parent; /* or NULL */
+    const char *source;       /* file name for messages */
+    int line;                 /* from 1; 0 where unknown */
+    int index;                /* place in its parent */
+    bool boolean;
+    int64_t integer;
+    double real; /* set for DOC_INT too */
+    char *string;
+    struct doc **items; /* of a list or map */
+    int count;
+} doc;
+
+/* Parse text; `source` is named in messages ("photos.yaml"). Empty text gives DOC_NULL. */
+cornu_status doc_parse(const char *text, size_t size, const char *source, doc **out);
+cornu_status doc_read(const char *path, doc **out);
+void doc_free(doc *d); /* the root only */
+
+/* The value of `key` in a map; NULL where it is missing or `map` is NULL or no map. */
+const doc *doc_get(const doc *map, const char *key);
+const char *doc_type_name(doc_type type); /* "a list" */
+/* Fail with "SOURCE:LINE: path.to[2].key: message" (parts that are unknown are left out). */
+cornu_status doc_fail(const doc *at, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The first key of `map` that is not in the NULL-ended list `known` is an error that lists them. */
+cornu_status doc_only_keys(const doc *map, const char *const *known);
+/* Typed reads of an optional key: *value stays as it is where the key is missing or null; another
+   type is an error. */
+cornu_status doc_read_int(const doc *map, const char *key, int64_t minimum, int64_t maximum,
+                          int64_t *value);
+cornu_status doc_read_real(const doc *map, const char *key, double *value);
+cornu_status doc_read_bool(const doc *map, const char *key, bool *value);
+cornu_status doc_read_string(const doc *map, const char *key, const char **value);
+
+/* To and from jansson's values (new reference). */
+json_t *doc_to_json(const doc *d);
+/* One value printed for messages: `"relu"`, `3`, `[1, 2]`; at most `size` bytes. Returns `text`. */
+char *doc_show(const doc *d, char *text, size_t size);
+
+#endif

@@ -1,0 +1,196 @@
+#include "base/memory.h"
+#include "base/cgroup.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* From this size on an allocation is first compared with the memory there is: Linux would grant it
+   and kill the process when it is used. */
+static const size_t CHECKED_BYTES = (size_t)64 << 20;
+static const size_t HUGE_PAGE = (size_t)2 << 20;
+
+static cornu_status out_of_memory(const char *what, double bytes)
+{
+    char needed[32];
+    return status_fail(CORNU_OUT_OF_MEMORY, "%s: cannot allocate %s", what,
+                       memory_human(bytes, needed));
+}
+
+static cornu_status check_available(const char *what, size_t bytes)
+{
+    if (bytes < CHECKED_BYTES)
+        return CORNU_OK;
+    int64_t available = memory_available();
+    if (available >= 0 && bytes <= (size_t)available)
+        return CORNU_OK;
+    char needed[32], there[32];
+    return status_fail(CORNU_OUT_OF_MEMORY, "%s: needs %s of memory; %s is free", what,
+                       memory_human((double)bytes, needed), memory_human((double)available, there));
+}
+
+cornu_status memory_new(size_t count, size_t size, const char *what, void *out)
+{
+    void *memory = NULL;
+    size_t bytes;
+    memcpy(out, &memory, sizeof memory);
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX)
+        return out_of_memory(what, (double)count * (double)size);
+    TRY(check_available(what, bytes));
+    memory = calloc(bytes ? bytes : 1, 1);
+    if (!memory)
+        return out_of_memory(what, (double)bytes);
+    memcpy(out, &memory, sizeof memory);
+    return CORNU_OK;
+}
+
+cornu_status memory_new_aligned(size_t bytes, const char *what, void *out)
+{
+    void *memory = NULL;
+    memcpy(out, &memory, sizeof memory);
+    if (bytes > PTRDIFF_MAX - HUGE_PAGE)
+        return out_of_memory(what, (double)bytes);
+    TRY(check_available(what, bytes));
+    size_t alignment = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : 64;
+    size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+    rounded = rounded ? rounded : alignment;
+    memory = aligned_alloc(alignment, rounded);
+    if (!memory)
+        return out_of_memory(what, (double)bytes);
+    if (alignment == HUGE_PAGE)
+        (void)madvise(memory, rounded, MADV_HUGEPAGE); /* only a hint; refusal does no harm */
+    memset(memory, 0, rounded);
+    memcpy(out, &memory, sizeof memory);
+    return CORNU_OK;
+}
+
+void memory_free_aligned(void *memory)
+{
+    free(memory);
+}
+
+cornu_status memory_copy_string(const char *string, char **out)
+{
+    size_t size = strlen(string) + 1;
+    TRY(memory_new(size, 1, "string", out));
+    memcpy(*out, string, size);
+    return CORNU_OK;
+}
+
+cornu_status memory_format(char **out, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vasprintf(out, format, arguments);
+    va_end(arguments);
+    if (length < 0) {
+        *out = NULL;
+        return status_fail(CORNU_OUT_OF_MEMORY, "string: cannot allocate");
+    }
+    return CORNU_OK;
+}
+
+cornu_status memory_grow(void *items, size_t *capacity, size_t needed, size_t size)
+{
+    if (needed <= *capacity)
+        return CORNU_OK;
+    size_t count = *capacity + *capacity / 2, bytes;
+    count = count < 8 ? 8 : count;
+    count = count < needed ? needed : count;
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX)
+        return out_of_memory("array", (double)count * (double)size);
+    TRY(check_available("array", bytes));
+    void *old, *new;
+    memcpy(&old, items, sizeof old);
+    new = realloc(old, bytes ? bytes : 1);
+    if (!new)
+        return out_of_memory("array", (double)bytes);
+    memset((char *)new + *capacity *size, 0, bytes - *capacity * size);
+    memcpy(items, &new, sizeof new);
+    *capacity = count;
+    return CORNU_OK;
+}
+
+/* A line of /proc/meminfo in bytes; -1 where it is missing. */
+static int64_t meminfo(const char *name)
+{
+    FILE *f = fopen("/proc/meminfo", "re");
+    if (!f)
+        return -1;
+    char line[256];
+    long long kibibytes = -1;
+    size_t n = strlen(name);
+    while (kibibytes < 0 && fgets(line, sizeof line, f))
+        if (strncmp(line, name, n) == 0 && line[n] == ':')
+            kibibytes = strtoll(line + n + 1, NULL, 10);
+    fclose(f);
+    return kibibytes < 0 ? -1 : (int64_t)kibibytes * 1024;
+}
+
+int64_t memory_available(void)
+{
+    int64_t free_bytes = meminfo("MemAvailable"), left = cgroup_memory_left();
+    return free_bytes >= 0 && free_bytes < left ? free_bytes : left;
+}
+
+int64_t memory_total(void)
+{
+    int64_t total = meminfo("MemTotal"), limit = cgroup_memory_limit();
+    return total >= 0 && total < limit ? total : limit;
+}
+
+char *memory_human(double bytes, char *out)
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+    size_t unit = 0;
+    while (bytes >= 999.5 && unit + 1 < sizeof units / sizeof *units) {
+        bytes /= 1000;
+        unit++;
+    }
+    /* 9.95 would be printed as "10.0" */
+    snprintf(out, 16, unit > 0 && bytes < 9.95 ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+    return out;
+}
+
+void text_add(text *t, const char *format, ...)
+{
+    if (t->failed)
+        return;
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    size_t room = t->capacity - t->length;
+    int length = vsnprintf(t->data ? t->data + t->length : NULL, room, format, arguments);
+    if (length < 0) {
+        t->failed = true;
+    } else if ((size_t)length >= room) {
+        size_t needed = t->length + (size_t)length + 1;
+        t->failed = memory_grow(&t->data, &t->capacity, needed, 1) != CORNU_OK;
+        if (!t->failed)
+            vsnprintf(t->data + t->length, t->capacity - t->length, format, again);
+    }
+    if (!t->failed)
+        t->length += (size_t)length;
+    va_end(again);
+    va_end(arguments);
+}
+
+cornu_status text_take(text *t, char **out)
+{
+    *out = NULL;
+    if (!t->failed && !t->data)
+        t->failed = memory_grow(&t->data, &t->capacity, 1, 1) != CORNU_OK;
+    if (t->failed) {
+        text_free(t);
+        return status_fail(CORNU_OUT_OF_MEMORY, "text: cannot allocate");
+    }
+    *out = t->data;
+    *t = (text){0};
+    return CORNU_OK;
+}
+
+void text_free(text *t)
+{
+    free(t->data);
+    *t = (text){0};
+}

@@ -1,0 +1,37 @@
+/* Memory: allocation with a clear error, and how much there is. */
+#ifndef BASE_MEMORY_H
+#define BASE_MEMORY_H
+
+#include "base/status.h"
+
+/* Zeroed memory for `count` items of `size` bytes; on failure (or overflow) CORNU_OUT_OF_MEMORY and
+   *out is NULL. `what` names it in the message. Release with free(). */
+cornu_status memory_new(size_t count, size_t size, const char *what, void *out);
+/* 64-byte aligned, zeroed, backed by huge pages where that helps; release with memory_free_aligned. */
+cornu_status memory_new_aligned(size_t bytes, const char *what, void *out);
+void memory_free_aligned(void *memory);
+cornu_status memory_copy_string(const char *text, char **out);
+/* printf into a new string. */
+cornu_status memory_format(char **out, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Grow an array so that it holds at least `needed` items: *items, *capacity are updated. */
+cornu_status memory_grow(void *items, size_t *capacity, size_t needed, size_t size);
+
+/* Bytes that this process may still take: the least of free memory and the cgroup's limit. */
+int64_t memory_available(void);
+int64_t memory_total(void);
+/* "1.2 GB", "340 MB", "12 kB" into `text` (at least 16 bytes); decimal units. Returns `text`. */
+char *memory_human(double bytes, char *text);
+
+/* A growing string. Errors stick: append freely, then ask text_take once. */
+typedef struct text {
+    char *data;
+    size_t length, capacity;
+    bool failed;
+} text;
+void text_add(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Hand over the string; the text is empty afterwards. */
+cornu_status text_take(text *t, char **out);
+void text_free(text *t);
+
+#endif

@@ -1,0 +1,358 @@
+/* One job at a time. A 64-bit ticket holds the job's number (upper half) and its next free chunk
+   (lower half); a thread takes a chunk by compare-and-swap on the ticket. The job's other fields
+   are read before the swap: if it succeeds, the ticket had not moved, so the chunk was still open,
+   so the job was still this one and the fields were its own. Hence a worker that was held up,
+   however long, can neither take part in a job that is over nor hold up one in which it took no
+   chunk. */
+#include "base/threads.h"
+#include "base/cgroup.h"
+#include "base/env.h"
+#include "base/memory.h"
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { THREADS_MAX = 1024, SPIN_NANOSECONDS = 40000, CACHE_LINE = 64 };
+
+typedef struct worker {
+    threads *pool;
+    pthread_t thread;
+    int index; /* from 1; 0 is the caller */
+} worker;
+
+struct threads {
+    int count;   /* with the caller */
+    int started; /* workers that run */
+    bool spin;
+    worker *workers; /* [count - 1] */
+    pthread_mutex_t lock;
+    pthread_cond_t work_there, work_done;
+
+    _Atomic(threads_work *) work;
+    _Atomic(void *) context;
+    _Atomic int64_t first;   /* number of the job's chunk 0 */
+    _Atomic uint32_t chunks; /* of the job */
+
+    _Alignas(CACHE_LINE) _Atomic uint64_t ticket;
+    _Alignas(CACHE_LINE) _Atomic uint32_t done; /* chunks of the job that are finished */
+    atomic_bool caller_sleeps;
+    _Alignas(CACHE_LINE) atomic_int sleepers;
+    atomic_bool closing;
+};
+
+static inline uint32_t ticket_job(uint64_t ticket)
+{
+    return (uint32_t)(ticket >> 32);
+}
+
+static inline void pause_briefly(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static int64_t nanoseconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Take and run chunks until the present job has none left. */
+static void take_chunks(threads *pool, int index)
+{
+    uint32_t finished = 0, chunks = 0;
+    uint64_t ticket = atomic_load_explicit(&pool->ticket, memory_order_acquire);
+    for (;;) {
+        chunks = atomic_load_explicit(&pool->chunks, memory_order_acquire);
+        threads_work *work = atomic_load_explicit(&pool->work, memory_order_relaxed);
+        void *context = atomic_load_explicit(&pool->context, memory_order_relaxed);
+        int64_t first = atomic_load_explicit(&pool->first, memory_order_relaxed);
+        uint32_t chunk = (uint32_t)ticket;
+        if (chunk >= chunks)
+            break;
+        if (!atomic_compare_exchange_weak_explicit(&pool->ticket, &ticket, ticket + 1,
+                                                   memory_order_acq_rel, memory_order_acquire))
+            continue;
+        work(context, first + chunk, index);
+        finished++;
+        ticket = atomic_load_explicit(&pool->ticket, memory_order_acquire);
+    }
+    if (finished == 0)
+        return;
+    /* While `finished` is not added the job is not over, so `chunks` is its own. Sequential
+       consistency pairs with wait_for_workers: one of the two sees the other. */
+    if (atomic_fetch_add(&pool->done, finished) + finished == chunks &&
+        atomic_load(&pool->caller_sleeps)) {
+        pthread_mutex_lock(&pool->lock);
+        pthread_cond_signal(&pool->work_done);
+        pthread_mutex_unlock(&pool->lock);
+    }
+}
+
+/* Wait for a job other than `seen`; false when the pool closes. */
+static bool wait_for_job(threads *pool, uint32_t seen)
+{
+    int64_t until = pool->spin ? nanoseconds() + SPIN_NANOSECONDS : 0;
+    do {
+        for (int i = 0; i < 16; i++) {
+            if (ticket_job(atomic_load_explicit(&pool->ticket, memory_order_acquire)) != seen)
+                return true;
+            if (pool->spin)
+                pause_briefly();
+        }
+    } while (pool->spin && nanoseconds() < until &&
+             !atomic_load_explicit(&pool->closing, memory_order_relaxed));
+    pthread_mutex_lock(&pool->lock);
+    atomic_fetch_add(&pool->sleepers, 1);
+    while (ticket_job(atomic_load(&pool->ticket)) == seen && !atomic_load(&pool->closing))
+        pthread_cond_wait(&pool->work_there, &pool->lock);
+    atomic_fetch_sub(&pool->sleepers, 1);
+    pthread_mutex_unlock(&pool->lock);
+    return !atomic_load(&pool->closing);
+}
+
+static void *worker_main(void *argument)
+{
+    const worker *me = argument;
+    uint32_t seen = 0;
+    while (wait_for_job(me->pool, seen)) {
+        seen = ticket_job(atomic_load_explicit(&me->pool->ticket, memory_order_acquire));
+        take_chunks(me->pool, me->index);
+    }
+    return NULL;
+}
+
+static void wait_for_workers(threads *pool, uint32_t chunks)
+{
+    int64_t until = pool->spin ? nanoseconds() + SPIN_NANOSECONDS : 0;
+    do {
+        for (int i = 0; i < 16; i++) {
+            if (atomic_load_explicit(&pool->done, memory_order_acquire) == chunks)
+                return;
+            if (pool->spin)
+                pause_briefly();
+        }
+    } while (pool->spin && nanoseconds() < until);
+    pthread_mutex_lock(&pool->lock);
+    atomic_store(&pool->caller_sleeps, true);
+    while (atomic_load(&pool->done) != chunks)
+        pthread_cond_wait(&pool->work_done, &pool->lock);
+    atomic_store(&pool->caller_sleeps, false);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static void run_job(threads *pool, int64_t first, uint32_t chunks, threads_work *work,
+                    void *context)
+{
+    /* Close the old ticket before `chunks` grows: a late worker that sees the new number (release,
+       acquire) then finds that its swap fails. */
+    uint64_t old = atomic_load_explicit(&pool->ticket, memory_order_relaxed);
+    atomic_store_explicit(&pool->ticket, old | UINT32_MAX, memory_order_relaxed);
+    atomic_store_explicit(&pool->chunks, chunks, memory_order_release);
+    atomic_store_explicit(&pool->work, work, memory_order_relaxed);
+    atomic_store_explicit(&pool->context, context, memory_order_relaxed);
+    atomic_store_explicit(&pool->first, first, memory_order_relaxed);
+    atomic_store_explicit(&pool->done, 0, memory_order_relaxed);
+    atomic_store(&pool->ticket, (uint64_t)(uint32_t)(ticket_job(old) + 1) << 32);
+    if (atomic_load(&pool->sleepers) > 0) {
+        pthread_mutex_lock(&pool->lock);
+        pthread_cond_broadcast(&pool->work_there);
+        pthread_mutex_unlock(&pool->lock);
+    }
+    take_chunks(pool, 0);
+    wait_for_workers(pool, chunks);
+}
+
+void threads_run(threads *pool, int64_t chunks, threads_work *work, void *context)
+{
+    if (pool->count == 1 || chunks == 1) {
+        for (int64_t i = 0; i < chunks; i++)
+            work(context, i, 0);
+        return;
+    }
+    const int64_t most = INT64_C(1) << 31;
+    for (int64_t first = 0; first < chunks; first += most) {
+        int64_t left = chunks - first;
+        run_job(pool, first, (uint32_t)(left < most ? left : most), work, context);
+    }
+}
+
+/* The process's affinity as a set of `*cpus` bits; NULL on failure. Release with CPU_FREE. */
+static cpu_set_t *affinity(int *cpus)
+{
+    for (*cpus = 1024; *cpus <= 1 << 20; *cpus *= 4) {
+        cpu_set_t *set = CPU_ALLOC((size_t)*cpus);
+        if (!set)
+            return NULL;
+        if (sched_getaffinity(0, CPU_ALLOC_SIZE((size_t)*cpus), set) == 0)
+            return set;
+        CPU_FREE(set);
+        if (errno != EINVAL)
+            return NULL;
+    }
+    return NULL;
+}
+
+/* The lowest CPU number on the same physical core ("0,32" or "0-1"). */
+static int core_leader(int cpu)
+{
+    char path[128];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return cpu;
+    int leader = cpu;
+    if (fscanf(f, "%d", &leader) != 1)
+        leader = cpu;
+    fclose(f);
+    return leader;
+}
+
+static int limit_by_quota(int cores)
+{
+    double quota = ceil(cgroup_cpus());
+    if (quota >= 1 && quota < cores)
+        cores = (int)quota;
+    return cores > 0 ? cores : 1;
+}
+
+int threads_default(void)
+{
+    int cpus = 0, cores = 0;
+    cpu_set_t *set = affinity(&cpus);
+    if (!set)
+        return 1;
+    size_t size = CPU_ALLOC_SIZE((size_t)cpus);
+    cpu_set_t *leaders = CPU_ALLOC((size_t)cpus);
+    if (!leaders) {
+        CPU_FREE(set);
+        return 1;
+    }
+    CPU_ZERO_S(size, leaders);
+    for (int cpu = 0; cpu < cpus; cpu++) {
+        if (!CPU_ISSET_S((size_t)cpu, size, set))
+            continue;
+        int leader = core_leader(cpu);
+        if (leader >= 0 && leader < cpus)
+            CPU_SET_S((size_t)leader, size, leaders);
+    }
+    cores = CPU_COUNT_S(size, leaders);
+    CPU_FREE(leaders);
+    CPU_FREE(set);
+    return limit_by_quota(cores);
+}
+
+/* CPUs, hyper-threads counted, that can run at the same time. */
+static int usable_cpus(void)
+{
+    int cpus = 0;
+    cpu_set_t *set = affinity(&cpus);
+    if (!set)
+        return 1;
+    int count = CPU_COUNT_S(CPU_ALLOC_SIZE((size_t)cpus), set);
+    CPU_FREE(set);
+    return limit_by_quota(count);
+}
+
+static cornu_status choose_count(int *count)
+{
+    const char *setting = *count == 0 ? env_get(ENV_THREADS) : NULL;
+    if (setting) {
+        char *end;
+        errno = 0;
+        long value = strtol(setting, &end, 10);
+        if (errno || *end || value < 1 || value > THREADS_MAX)
+            return status_fail(CORNU_INVALID,
+                               "CORNU_THREADS: found \"%s\"; expected a whole number from 1 to %d",
+                               setting, THREADS_MAX);
+        *count = (int)value;
+    } else if (*count == 0) {
+        *count = threads_default();
+        *count = *count > THREADS_MAX ? THREADS_MAX : *count;
+    }
+    if (*count < 1 || *count > THREADS_MAX)
+        return status_fail(CORNU_INVALID, "threads: found %d; expected a whole number from 1 to %d",
+                           *count, THREADS_MAX);
+    return CORNU_OK;
+}
+
+static cornu_status start_workers(threads *pool)
+{
+    /* Signals are for the caller's own threads. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = 0;
+    for (int i = 0; i < pool->count - 1 && !error; i++) {
+        worker *w = &pool->workers[i];
+        *w = (worker){.pool = pool, .index = i + 1};
+        error = pthread_create(&w->thread, NULL, worker_main, w);
+        if (!error) {
+            char name[16];
+            snprintf(name, sizeof name, "cornu-%hu", (unsigned short)(i + 1));
+            pthread_setname_np(w->thread, name);
+            pool->started++;
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error)
+        return status_fail(CORNU_OUT_OF_MEMORY, "threads: cannot start thread %d of %d: %s",
+                           pool->started + 2, pool->count, strerror(error));
+    return CORNU_OK;
+}
+
+cornu_status threads_open(int count, threads **out)
+{
+    *out = NULL;
+    TRY(choose_count(&count));
+    threads *pool;
+    TRY(memory_new_aligned(sizeof *pool, "threads", &pool));
+    pool->count = count;
+    pool->spin = count <= usable_cpus();
+    atomic_init(&pool->work, (threads_work *)NULL);
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->work_there, NULL);
+    pthread_cond_init(&pool->work_done, NULL);
+    cornu_status status = memory_new((size_t)count, sizeof(worker), "threads", &pool->workers);
+    if (status == CORNU_OK)
+        status = start_workers(pool);
+    if (status != CORNU_OK) {
+        threads_close(pool);
+        return status;
+    }
+    *out = pool;
+    return CORNU_OK;
+}
+
+void threads_close(threads *pool)
+{
+    if (!pool)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    atomic_store(&pool->closing, true);
+    pthread_cond_broadcast(&pool->work_there);
+    pthread_mutex_unlock(&pool->lock);
+    for (int i = 0; i < pool->started; i++)
+        pthread_join(pool->workers[i].thread, NULL);
+    pthread_cond_destroy(&pool->work_done);
+    pthread_cond_destroy(&pool->work_there);
+    pthread_mutex_destroy(&pool->lock);
+    free(pool->workers);
+    memory_free_aligned(pool);
+}
+
+int threads_count(const threads *pool)
+{
+    return pool->count;
+}

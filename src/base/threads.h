@@ -1,0 +1,35 @@
+/* The pool of worker threads. Work is cut into a number of chunks that depends on the work alone,
+   never on the number of threads; whoever is free takes the next chunk. What a chunk computes must
+   not depend on which thread runs it, so results have the same bits for any number of threads. */
+#ifndef BASE_THREADS_H
+#define BASE_THREADS_H
+
+#include "base/status.h"
+
+typedef struct threads threads;
+
+/* `count` threads including the caller; 0: threads_default(). The workers spin a few microseconds
+   for new work, then sleep. */
+cornu_status threads_open(int count, threads **pool);
+void threads_close(threads *pool);
+int threads_count(const threads *pool);
+/* Physical cores that this process may use (affinity and cgroup quota honoured), at least 1. */
+int threads_default(void);
+
+/* Called once for every chunk 0..chunks-1; `worker` is 0..threads_count-1, for scratch memory. */
+typedef void threads_work(void *context, int64_t chunk, int worker);
+/* Run all chunks and return when they are done. Not reentrant. */
+void threads_run(threads *pool, int64_t chunks, threads_work *work, void *context);
+
+/* The part [begin, end) of 0..total-1 that chunk `chunk` of `chunks` covers, cut at multiples of
+   `grain`. */
+static inline void threads_part(int64_t total, int64_t chunks, int64_t chunk, int64_t grain,
+                                int64_t *begin, int64_t *end)
+{
+    int64_t grains = (total + grain - 1) / grain;
+    int64_t first = grains * chunk / chunks * grain, last = grains * (chunk + 1) / chunks * grain;
+    *begin = first < total ? first : total;
+    *end = last < total ? last : total;
+}
+
+#endif

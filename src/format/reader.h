@@ -1,0 +1,49 @@
+/* Shared by the readers of this room. */
+#ifndef FORMAT_READER_H
+#define FORMAT_READER_H
+
+#include "base/files.h"
+#include "format/tensor_file.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "these files are little-endian");
+
+/* What tensor_file.storage points to. */
+typedef struct tensor_storage {
+    file_map map;
+    void **blocks; /* from memory_new_aligned */
+    size_t block_count, block_capacity, tensor_capacity, metadata_capacity;
+} tensor_storage;
+
+enum { TENSOR_RANK_MAX = 8 };
+
+/* Set t->count and *bytes from t->shape and t->type; a negative or overflowing size is
+   CORNU_BAD_FILE. `path` and `name` are for the message. */
+cornu_status tensor_measure(const char *path, const char *name, file_tensor *t, size_t *bytes);
+/* Append a tensor; its name and, where the data is misaligned for its type, its data are copied. */
+cornu_status tensor_file_add(tensor_file *file, const char *name, const file_tensor *t);
+cornu_status tensor_file_add_metadata(tensor_file *file, const char *key, const char *value);
+/* Let `block` (from memory_new_aligned) be released with the file; on failure it is released here.
+ */
+cornu_status tensor_file_own(tensor_file *file, void *block);
+/* Two tensors of one name are CORNU_BAD_FILE. */
+cornu_status tensor_file_check_names(const tensor_file *file);
+/* Check that a caller's tensors can be written: ranks, sizes, data, names. */
+cornu_status tensors_check(const char *path, const file_tensor *tensors, int count);
+
+/* Fill an empty file whose path is set. */
+cornu_status safetensors_read(tensor_file *file);
+cornu_status npz_read(tensor_file *file);
+cornu_status npy_read(tensor_file *file);
+
+/* Bytes of an .npy file before its dictionary (versions 2 and 3 need all of them). */
+enum { NPY_PREFIX = 12, NPY_HEADER_MAX = 65536 };
+/* From the first bytes (at least 10): where the data begins. */
+cornu_status npy_data_offset(const char *path, const char *name, const uint8_t *start, size_t size,
+                             size_t *offset);
+/* Parse the header start[0..offset): type, rank, shape; then tensor_measure. */
+cornu_status npy_header_parse(const char *path, const char *name, const uint8_t *start,
+                              size_t offset, file_tensor *t, size_t *bytes);
+/* The header of a tensor, padded so that the data begins at a multiple of 64 bytes. */
+cornu_status npy_header_print(const file_tensor *t, char **header, size_t *size);
+
+#endif

@@ -1,0 +1,309 @@
+/* The safetensors format, as https://github.com/huggingface/safetensors describes it: 8 bytes with
+   the header's size, a JSON header that may end in spaces, then the data. The tensors must cover
+   the data without holes or overlaps. */
+#include "base/memory.h"
+#include "format/reader.h"
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t HEADER_MAX = 100000000; /* the reference reader's limit */
+
+typedef struct span {
+    uint64_t begin, end;
+    const char *name;
+} span;
+
+static const char *const type_codes[] = {"F32", "F64", "U8", "I8", "I32", "I64"};
+enum { TYPES = sizeof type_codes / sizeof *type_codes };
+
+static cornu_status read_type(const char *path, const char *name, const json_t *entry,
+                              element_type *type)
+{
+    const char *code = json_string_value(json_object_get(entry, "dtype"));
+    if (!code)
+        return status_fail(CORNU_BAD_FILE, "%s: %s: found no \"dtype\"; expected a string", path,
+                           name);
+    for (int i = 0; i < TYPES; i++)
+        if (strcmp(code, type_codes[i]) == 0) {
+            *type = (element_type)i;
+            return CORNU_OK;
+        }
+    return status_fail(CORNU_UNSUPPORTED,
+                       "%s: %s: found dtype %s; expected F32, F64, U8, I8, I32 or I64", path, name,
+                       code);
+}
+
+static cornu_status read_shape(const char *path, const char *name, const json_t *entry,
+                               file_tensor *t)
+{
+    const json_t *shape = json_object_get(entry, "shape");
+    if (!json_is_array(shape))
+        return status_fail(CORNU_BAD_FILE, "%s: %s: found no \"shape\"; expected a list", path,
+                           name);
+    if (json_array_size(shape) > TENSOR_RANK_MAX)
+        return status_fail(CORNU_UNSUPPORTED, "%s: %s: found %zu dimensions; expected at most %d",
+                           path, name, json_array_size(shape), TENSOR_RANK_MAX);
+    t->rank = (int)json_array_size(shape);
+    for (int i = 0; i < t->rank; i++) {
+        const json_t *dimension = json_array_get(shape, (size_t)i);
+        if (!json_is_integer(dimension))
+            return status_fail(CORNU_BAD_FILE,
+                               "%s: %s: found a shape with an item that is no whole number; "
+                               "expected whole numbers",
+                               path, name);
+        t->shape[i] = json_integer_value(dimension);
+    }
+    return CORNU_OK;
+}
+
+static cornu_status read_span(const char *path, const char *name, const json_t *entry,
+                              uint64_t data_size, size_t bytes, span *s)
+{
+    const json_t *offsets = json_object_get(entry, "data_offsets");
+    const json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
+    if (json_array_size(offsets) != 2 || !json_is_integer(begin) || !json_is_integer(end))
+        return status_fail(CORNU_BAD_FILE,
+                           "%s: %s: found no \"data_offsets\"; expected two whole numbers", path,
+                           name);
+    json_int_t b = json_integer_value(begin), e = json_integer_value(end);
+    if (b < 0 || e < b || (uint64_t)e > data_size)
+        return status_fail(CORNU_BAD_FILE,
+                           "%s: %s: found data offsets %jd to %jd; expected them within the %ju "
+                           "bytes of data",
+                           path, name, (intmax_t)b, (intmax_t)e, (uintmax_t)data_size);
+    if ((uint64_t)(e - b) != bytes)
+        return status_fail(CORNU_BAD_FILE,
+                           "%s: %s: found %jd bytes of data; expected %zu from its shape", path,
+                           name, (intmax_t)(e - b), bytes);
+    *s = (span){(uint64_t)b, (uint64_t)e, name};
+    return CORNU_OK;
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+    const span *x = a, *y = b;
+    if (x->begin != y->begin)
+        return x->begin < y->begin ? -1 : 1;
+    return x->end < y->end ? -1 : x->end > y->end;
+}
+
+static cornu_status check_cover(const char *path, span *spans, size_t count, uint64_t data_size)
+{
+    uint64_t covered = 0;
+    if (count > 0)
+        qsort(spans, count, sizeof *spans, compare_spans);
+    for (size_t i = 0; i < count; i++) {
+        if (spans[i].begin != covered)
+            return status_fail(
+                CORNU_BAD_FILE, "%s: %s: found data at offset %ju, %s; expected it at %ju", path,
+                spans[i].name, (uintmax_t)spans[i].begin,
+                spans[i].begin < covered ? "overlapping another tensor" : "after a hole",
+                (uintmax_t)covered);
+        covered = spans[i].end;
+    }
+    if (covered != data_size)
+        return status_fail(CORNU_BAD_FILE,
+                           "%s: found %ju bytes of data; expected %ju from the header", path,
+                           (uintmax_t)data_size, (uintmax_t)covered);
+    return CORNU_OK;
+}
+
+static cornu_status read_metadata(tensor_file *file, json_t *metadata)
+{
+    const char *key;
+    json_t *value;
+    if (!json_is_object(metadata))
+        return status_fail(CORNU_BAD_FILE, "%s: __metadata__: found no map; expected a map",
+                           file->path);
+    json_object_foreach(metadata, key, value)
+    {
+        if (!json_is_string(value))
+            return status_fail(CORNU_BAD_FILE,
+                               "%s: __metadata__: %s: found no string; expected a string",
+                               file->path, key);
+        TRY(tensor_file_add_metadata(file, key, json_string_value(value)));
+    }
+    return CORNU_OK;
+}
+
+static cornu_status read_entries(tensor_file *file, json_t *header, const uint8_t *data,
+                                 uint64_t data_size, span *spans)
+{
+    const char *name;
+    json_t *entry;
+    json_object_foreach(header, name, entry)
+    {
+        if (strcmp(name, "__metadata__") == 0) {
+            TRY(read_metadata(file, entry));
+            continue;
+        }
+        if (!json_is_object(entry))
+            return status_fail(CORNU_BAD_FILE, "%s: %s: found no map in the header; expected a map",
+                               file->path, name);
+        file_tensor t = {0};
+        size_t bytes;
+        span *s = &spans[file->count];
+        TRY(read_type(file->path, name, entry, &t.type));
+        TRY(read_shape(file->path, name, entry, &t));
+        TRY(tensor_measure(file->path, name, &t, &bytes));
+        TRY(read_span(file->path, name, entry, data_size, bytes, s));
+        t.data = data + s->begin;
+        TRY(tensor_file_add(file, name, &t));
+    }
+    return check_cover(file->path, spans, (size_t)file->count, data_size);
+}
+
+cornu_status safetensors_read(tensor_file *file)
+{
+    file_map *map = &((tensor_storage *)file->storage)->map;
+    TRY(file_map_open(file->path, map));
+    uint64_t header_size = 0;
+    if (map->size < 8)
+        return status_fail(CORNU_BAD_FILE, "%s: found %zu bytes; expected at least 8", file->path,
+                           map->size);
+    memcpy(&header_size, map->data, 8);
+    if (header_size > map->size - 8 || header_size > HEADER_MAX)
+        return status_fail(CORNU_BAD_FILE,
+                           "%s: found a header of %ju bytes in a file of %zu; expected a "
+                           "safetensors header within the file",
+                           file->path, (uintmax_t)header_size, map->size);
+    json_error_t error;
+    json_t *header =
+        json_loadb((const char *)map->data + 8, header_size, JSON_REJECT_DUPLICATES, &error);
+    span *spans = NULL;
+    cornu_status status;
+    if (!json_is_object(header))
+        status = status_fail(CORNU_BAD_FILE, "%s: found a damaged header (%s); expected a JSON map",
+                             file->path, header ? "no map" : error.text);
+    else
+        status = memory_new(json_object_size(header) + 1, sizeof *spans, file->path, &spans);
+    if (status == CORNU_OK)
+        status = read_entries(file, header, map->data + 8 + header_size,
+                              map->size - 8 - header_size, spans);
+    free(spans);
+    json_decref(header);
+    return status;
+}
+
+/* ---- writing ---------------------------------------------------------------------------- */
+
+static cornu_status out_of_memory(const char *path)
+{
+    return status_fail(CORNU_OUT_OF_MEMORY, "%s: not enough memory for its header", path);
+}
+
+static cornu_status add_metadata(const char *path, json_t *header, const metadata_entry *metadata,
+                                 int count)
+{
+    if (count == 0)
+        return CORNU_OK;
+    json_t *map = json_object();
+    if (json_object_set_new(header, "__metadata__", map) != 0)
+        return out_of_memory(path);
+    for (int i = 0; i < count; i++)
+        if (json_object_set_new(map, metadata[i].key, json_string(metadata[i].value)) != 0)
+            return status_fail(CORNU_INVALID, "%s: metadata %s: found text that is not UTF-8", path,
+                               metadata[i].key);
+    return CORNU_OK;
+}
+
+static cornu_status add_tensor(const char *path, json_t *header, const file_tensor *t,
+                               uint64_t *offset)
+{
+    uint64_t end = *offset + (uint64_t)t->count * element_size(t->type);
+    json_t *shape = json_array();
+    for (int i = 0; i < t->rank; i++)
+        json_array_append_new(shape, json_integer(t->shape[i]));
+    json_t *entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", type_codes[t->type], "shape", shape,
+                              "data_offsets", (json_int_t)*offset, (json_int_t)end);
+    if (!entry || json_array_size(shape) != (size_t)t->rank) {
+        json_decref(entry);
+        return out_of_memory(path);
+    }
+    if (json_object_set_new(header, t->name, entry) != 0)
+        return status_fail(CORNU_INVALID, "%s: found a tensor name that is not UTF-8", path);
+    *offset = end;
+    return CORNU_OK;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const file_tensor *x = *(file_tensor *const *)a, *y = *(file_tensor *const *)b;
+    size_t i = element_size(x->type), j = element_size(y->type);
+    if (i != j)
+        return i > j ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+/* Wide elements first, else as given: so every tensor is aligned for its type. */
+static cornu_status order_tensors(const char *path, const file_tensor *tensors, int count,
+                                  const file_tensor ***out)
+{
+    TRY(memory_new((size_t)count, sizeof **out, path, out));
+    for (int i = 0; i < count; i++)
+        (*out)[i] = &tensors[i];
+    if (count > 1)
+        qsort(*out, (size_t)count, sizeof **out, compare_places);
+    return CORNU_OK;
+}
+
+static cornu_status make_header(const char *path, const file_tensor *const *tensors, int count,
+                                const metadata_entry *metadata, int metadata_count, char **out)
+{
+    uint64_t offset = 0;
+    *out = NULL;
+    json_t *header = json_object();
+    if (!header)
+        return out_of_memory(path);
+    cornu_status status = add_metadata(path, header, metadata, metadata_count);
+    for (int i = 0; i < count && status == CORNU_OK; i++) {
+        if (strcmp(tensors[i]->name, "__metadata__") == 0)
+            status = status_fail(CORNU_INVALID, "%s: found a tensor named __metadata__", path);
+        else
+            status = add_tensor(path, header, tensors[i], &offset);
+    }
+    if (status == CORNU_OK) {
+        *out = json_dumps(header, JSON_COMPACT);
+        status = *out ? CORNU_OK : out_of_memory(path);
+    }
+    json_decref(header);
+    return status;
+}
+
+static cornu_status write_parts(file_write *w, const char *header,
+                                const file_tensor *const *tensors, int count)
+{
+    size_t length = strlen(header), padding = (8 - length % 8) % 8;
+    uint64_t size = length + padding;
+    if (size > HEADER_MAX)
+        return status_fail(CORNU_INVALID, "%s: found a header of %ju bytes; expected at most %zu",
+                           w->path, (uintmax_t)size, HEADER_MAX);
+    TRY(file_write_bytes(w, &size, 8));
+    TRY(file_write_bytes(w, header, length));
+    TRY(file_write_bytes(w, "        ", padding));
+    for (int i = 0; i < count; i++)
+        TRY(file_write_bytes(w, tensors[i]->data,
+                             (size_t)tensors[i]->count * element_size(tensors[i]->type)));
+    return CORNU_OK;
+}
+
+cornu_status safetensors_write(const char *path, const file_tensor *tensors, int count,
+                               const metadata_entry *metadata, int metadata_count)
+{
+    const file_tensor **ordered = NULL;
+    char *header = NULL;
+    file_write w = {0};
+    cornu_status status;
+    TRY(tensors_check(path, tensors, count));
+    TRY_GOTO(order_tensors(path, tensors, count, &ordered));
+    TRY_GOTO(make_header(path, ordered, count, metadata, metadata_count, &header));
+    TRY_GOTO(file_write_open(path, &w));
+    TRY_GOTO(write_parts(&w, header, ordered, count));
+    TRY_GOTO(file_write_commit(&w));
+done:
+    file_write_abandon(&w);
+    free(header);
+    free(ordered);
+    return status;
+}

@@ -1,0 +1,55 @@
+/* Containers of named tensors: safetensors (read, write), NumPy .npz and .npy (read, write .npz).
+   Reading checks every offset, length and product against the file before anything is allocated. */
+#ifndef FORMAT_TENSOR_FILE_H
+#define FORMAT_TENSOR_FILE_H
+
+#include "base/status.h"
+
+typedef enum element_type {
+    ELEMENT_F32,
+    ELEMENT_F64,
+    ELEMENT_U8,
+    ELEMENT_I8,
+    ELEMENT_I32,
+    ELEMENT_I64
+} element_type;
+size_t element_size(element_type type);
+const char *element_name(element_type type); /* "float32" */
+
+typedef struct file_tensor {
+    char *name;
+    element_type type;
+    int rank;
+    int64_t shape[8];
+    int64_t count;    /* of elements */
+    const void *data; /* row-major, C order, native endian */
+} file_tensor;
+
+typedef struct metadata_entry {
+    char *key, *value;
+} metadata_entry;
+
+typedef struct tensor_file {
+    char *path;
+    file_tensor *tensors;
+    int count;
+    metadata_entry *metadata; /* safetensors' __metadata__; empty for npz */
+    int metadata_count;
+    void *storage; /* owned by the reader */
+} tensor_file;
+
+/* Open by the file's ending: .safetensors, .npz or .npy (one tensor, named after the file). Data of a
+   safetensors file is a read-only mapping; an npz member is unpacked into memory. */
+cornu_status tensor_file_open(const char *path, tensor_file **out);
+void tensor_file_close(tensor_file *file);
+const file_tensor *tensor_file_find(const tensor_file *file, const char *name);
+const char *tensor_file_metadata(const tensor_file *file, const char *key);
+
+/* Write tensors and metadata as safetensors, atomically (format: 8-byte little-endian header size,
+   JSON header padded with spaces to a multiple of 8, data). */
+cornu_status safetensors_write(const char *path, const file_tensor *tensors, int count,
+                               const metadata_entry *metadata, int metadata_count);
+/* Write tensors as an uncompressed .npz, atomically. */
+cornu_status npz_write(const char *path, const file_tensor *tensors, int count);
+
+#endif

@@ -1,0 +1,223 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/files.h"
+#include "support/scratch.h"
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void assert_content(const char *path, const char *expected)
+{
+    char *data;
+    size_t size;
+    assert_int_equal(file_read(path, 1000, &data, &size), CORNU_OK);
+    assert_string_equal(data, expected);
+    assert_int_equal(size, strlen(expected));
+    free(data);
+}
+
+static void write_text(const char *path, const char *content)
+{
+    file_write w;
+    assert_int_equal(file_write_open(path, &w), CORNU_OK);
+    assert_int_equal(file_write_bytes(&w, content, strlen(content)), CORNU_OK);
+    assert_int_equal(file_write_commit(&w), CORNU_OK);
+    file_write_abandon(&w); /* harmless */
+}
+
+static void target_is_untouched_until_commit(void **state)
+{
+    (void)state;
+    const char *path = scratch_write("a.txt", "old", 3);
+    file_write w;
+    assert_int_equal(file_write_open(path, &w), CORNU_OK);
+    assert_int_equal(file_write_bytes(&w, "new", 3), CORNU_OK);
+    fflush(w.stream);
+    assert_content(path, "old");
+    file_write_abandon(&w);
+    assert_content(path, "old");
+    assert_int_equal(scratch_count(), 1);
+    write_text(path, "new");
+    assert_content(path, "new");
+    assert_int_equal(scratch_count(), 1);
+}
+
+/* A limit on the file size stands in for a full disk: both come up in write(). */
+static void full_disk_is_reported_and_leaves_the_old_file(void **state)
+{
+    (void)state;
+    const char *path = scratch_write("a.txt", "old", 3);
+    struct rlimit before, small;
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before);
+    small = before;
+    small.rlim_cur = 10000;
+    static char block[100000];
+    cornu_status write_status, commit_status;
+    file_write big, little;
+    setrlimit(RLIMIT_FSIZE, &small);
+    cornu_status open_status = file_write_open(path, &big);
+    write_status = file_write_bytes(&big, block, sizeof block);
+    const char *message = strdup(cornu_last_error());
+    file_write_abandon(&big);
+    small.rlim_cur = 10;
+    setrlimit(RLIMIT_FSIZE, &small);
+    open_status = open_status ? open_status : file_write_open(path, &little);
+    cornu_status small_status = file_write_bytes(&little, block, 100); /* stays in the buffer */
+    commit_status = file_write_commit(&little);
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, handler);
+    assert_int_equal(open_status, CORNU_OK);
+    assert_int_equal(write_status, CORNU_IO);
+    assert_non_null(strstr(message, path));
+    assert_non_null(strstr(message, "cannot write: File too large"));
+    assert_int_equal(small_status, CORNU_OK);
+    assert_int_equal(commit_status, CORNU_IO);
+    assert_non_null(strstr(cornu_last_error(), "cannot write: File too large"));
+    assert_content(path, "old");
+    assert_int_equal(scratch_count(), 1);
+    free((char *)message);
+}
+
+static void full_device_is_reported(void **state)
+{
+    (void)state;
+    file_write w;
+    if (access("/dev/full", W_OK) != 0)
+        skip();
+    assert_int_equal(file_write_open("/dev/full", &w), CORNU_OK);
+    assert_int_equal(file_write_bytes(&w, "x", 1), CORNU_OK);
+    assert_int_equal(file_write_commit(&w), CORNU_IO);
+    assert_string_equal(cornu_last_error(), "/dev/full: cannot write: No space left on device");
+}
+
+static void link_is_kept_and_its_target_replaced(void **state)
+{
+    (void)state;
+    const char *target = scratch_path("sub/target.txt"), *link = scratch_path("link");
+    struct stat s;
+    assert_int_equal(folder_make(scratch_path("sub")), CORNU_OK);
+    assert_int_equal(symlink("sub/target.txt", link), 0);
+    write_text(link, "first"); /* the target is not there yet */
+    assert_content(target, "first");
+    write_text(link, "second");
+    assert_content(target, "second");
+    assert_int_equal(lstat(link, &s), 0);
+    assert_true(S_ISLNK(s.st_mode));
+}
+
+static void new_file_has_the_usual_mode_and_an_old_one_keeps_its_own(void **state)
+{
+    (void)state;
+    struct stat s;
+    const char *path = scratch_path("a.txt");
+    mode_t before = umask(027);
+    write_text(path, "x");
+    umask(before);
+    assert_int_equal(stat(path, &s), 0);
+    assert_int_equal(s.st_mode & 0777, 0640);
+    assert_int_equal(chmod(path, 0600), 0);
+    write_text(path, "y");
+    assert_int_equal(stat(path, &s), 0);
+    assert_int_equal(s.st_mode & 0777, 0600);
+}
+
+static void long_names_and_plain_names_can_be_written(void **state)
+{
+    (void)state;
+    char name[256];
+    memset(name, 'n', 255);
+    name[255] = 0;
+    write_text(scratch_path(name), "long");
+    assert_content(scratch_path(name), "long");
+    char *before = getcwd(NULL, 0);
+    assert_int_equal(chdir(scratch_path("")), 0);
+    write_text("plain", "here");
+    int back = chdir(before);
+    free(before);
+    assert_int_equal(back, 0);
+    assert_content(scratch_path("plain"), "here");
+}
+
+static void reading_names_what_is_wrong(void **state)
+{
+    (void)state;
+    char *data;
+    size_t size;
+    file_map map;
+    assert_int_equal(file_read(scratch_path("none"), 10, &data, &size), CORNU_NOT_FOUND);
+    assert_non_null(strstr(cornu_last_error(), "none: cannot open: No such file"));
+    assert_int_equal(file_read(scratch_path(""), 10, &data, &size), CORNU_IO);
+    assert_non_null(strstr(cornu_last_error(), "Is a directory"));
+    assert_int_equal(file_read(scratch_write("big", "0123456789x", 11), 10, &data, &size),
+                     CORNU_BAD_FILE);
+    assert_non_null(strstr(cornu_last_error(), "found 11 bytes; expected at most 10"));
+    assert_int_equal(file_read("/dev/zero", 100000, &data, &size), CORNU_BAD_FILE);
+    assert_null(data);
+    assert_int_equal(mkfifo(scratch_path("pipe"), 0600), 0);
+    assert_int_equal(file_map_open(scratch_path("pipe"), &map), CORNU_IO);
+    assert_int_equal(file_write_open(scratch_path("no/where"), &(file_write){0}), CORNU_NOT_FOUND);
+    assert_int_equal(file_write_open(scratch_path(""), &(file_write){0}), CORNU_IO);
+}
+
+static void empty_file_can_be_read_and_mapped(void **state)
+{
+    (void)state;
+    const char *path = scratch_write("empty", "", 0);
+    file_map map;
+    assert_content(path, "");
+    assert_int_equal(file_map_open(path, &map), CORNU_OK);
+    assert_int_equal(map.size, 0);
+    file_map_close(&map);
+}
+
+static void paths_are_taken_apart_and_joined(void **state)
+{
+    (void)state;
+    static const char *const cases[][3] = {
+        {"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"", "b", "b"}, {"/", "b", "/b"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *joined;
+        assert_int_equal(path_join(cases[i][0], cases[i][1], &joined), CORNU_OK);
+        assert_string_equal(joined, cases[i][2]);
+        free(joined);
+    }
+    assert_string_equal(path_base("/a/b.c"), "b.c");
+    assert_string_equal(path_base("b"), "b");
+    assert_true(path_has_ending("x/Y.NPZ", ".npz"));
+    assert_false(path_has_ending("npz", ".npz"));
+    assert_int_equal(folder_make(scratch_path("p/q/r/")), CORNU_OK);
+    assert_int_equal(folder_make(scratch_path("p/q/r")), CORNU_OK);
+    assert_true(folder_exists(scratch_path("p/q/r")));
+    scratch_write("file", "x", 1);
+    assert_int_not_equal(folder_make(scratch_path("file/x")), CORNU_OK);
+    assert_int_not_equal(folder_make(scratch_path("file")), CORNU_OK);
+    assert_true(file_exists(scratch_path("file")));
+    assert_false(file_exists(scratch_path("p")));
+}
+
+#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_SCRATCH(target_is_untouched_until_commit),
+        IN_SCRATCH(full_disk_is_reported_and_leaves_the_old_file),
+        IN_SCRATCH(full_device_is_reported),
+        IN_SCRATCH(link_is_kept_and_its_target_replaced),
+        IN_SCRATCH(new_file_has_the_usual_mode_and_an_old_one_keeps_its_own),
+        IN_SCRATCH(long_names_and_plain_names_can_be_written),
+        IN_SCRATCH(reading_names_what_is_wrong),
+        IN_SCRATCH(empty_file_can_be_read_and_mapped),
+        IN_SCRATCH(paths_are_taken_apart_and_joined),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,155 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/threads.h"
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNKS = 100, NUMBERS = 10007 };
+
+typedef struct job {
+    float partial[CHUNKS];
+    int runs[CHUNKS];
+    int workers;
+} job;
+
+static void add_part(void *context, int64_t chunk, int worker)
+{
+    job *j = context;
+    int64_t begin, end;
+    threads_part(NUMBERS, CHUNKS, chunk, 4, &begin, &end);
+    float sum = 0;
+    for (int64_t i = begin; i < end; i++)
+        sum += 1.0f / (float)(i + 1);
+    j->partial[chunk] = sum;
+    j->runs[chunk]++;
+    if (worker < 0 || worker >= j->workers)
+        j->runs[chunk] += 1000;
+}
+
+static void sum_has_the_same_bits_for_any_number_of_threads(void **state)
+{
+    (void)state;
+    float expected = 0;
+    for (int count = 1; count <= 8; count++) {
+        threads *pool;
+        assert_int_equal(threads_open(count, &pool), CORNU_OK);
+        assert_int_equal(threads_count(pool), count);
+        job j = {.workers = count};
+        threads_run(pool, CHUNKS, add_part, &j);
+        float sum = 0;
+        for (int i = 0; i < CHUNKS; i++) {
+            assert_int_equal(j.runs[i], 1);
+            sum += j.partial[i];
+        }
+        if (count == 1)
+            expected = sum;
+        assert_memory_equal(&sum, &expected, sizeof sum);
+        threads_close(pool);
+    }
+}
+
+typedef struct counts {
+    int runs[70];
+} counts;
+
+static void count_run(void *context, int64_t chunk, int worker)
+{
+    (void)worker;
+    ((counts *)context)->runs[chunk]++;
+    if (chunk % 16 == 3)
+        sched_yield(); /* let another thread end the job */
+}
+
+static void every_chunk_of_many_short_jobs_runs_once(void **state)
+{
+    (void)state;
+    for (int count = 2; count <= 8; count *= 2) {
+        threads *pool;
+        assert_int_equal(threads_open(count, &pool), CORNU_OK);
+        for (int round = 0; round < 5000; round++) {
+            counts c = {{0}};
+            int chunks = round % 70;
+            threads_run(pool, chunks, count_run, &c);
+            for (int i = 0; i < 70; i++)
+                assert_int_equal(c.runs[i], i < chunks);
+        }
+        threads_close(pool);
+    }
+}
+
+static void parts_cover_everything_once_at_multiples_of_the_grain(void **state)
+{
+    (void)state;
+    for (int64_t total = 0; total < 100; total++)
+        for (int64_t chunks = 1; chunks < 12; chunks++) {
+            int64_t at = 0, begin, end;
+            for (int64_t chunk = 0; chunk < chunks; chunk++) {
+                threads_part(total, chunks, chunk, 8, &begin, &end);
+                assert_int_equal(begin, at);
+                assert_true(begin % 8 == 0 || begin == total);
+                at = end;
+            }
+            assert_int_equal(at, total);
+        }
+}
+
+static void count_comes_from_the_environment_and_a_bad_one_is_named(void **state)
+{
+    (void)state;
+    threads *pool;
+    setenv("CORNU_THREADS", "3", 1);
+    assert_int_equal(threads_open(0, &pool), CORNU_OK);
+    assert_int_equal(threads_count(pool), 3);
+    threads_close(pool);
+    assert_int_equal(threads_open(2, &pool), CORNU_OK);
+    assert_int_equal(threads_count(pool), 2);
+    threads_close(pool);
+    static const char *const bad[] = {"0", "-1", "two", "2x", "99999999999999999999", "1025"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        setenv("CORNU_THREADS", bad[i], 1);
+        assert_int_equal(threads_open(0, &pool), CORNU_INVALID);
+        assert_null(pool);
+        assert_non_null(strstr(cornu_last_error(), "CORNU_THREADS"));
+        assert_non_null(strstr(cornu_last_error(), bad[i]));
+    }
+    unsetenv("CORNU_THREADS");
+    assert_int_equal(threads_open(0, &pool), CORNU_OK);
+    assert_int_equal(threads_count(pool), threads_default());
+    threads_close(pool);
+    assert_int_equal(threads_open(5000, &pool), CORNU_INVALID);
+    assert_int_equal(threads_open(-1, &pool), CORNU_INVALID);
+}
+
+static void default_stays_within_the_affinity(void **state)
+{
+    (void)state;
+    cpu_set_t before, one;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    assert_in_range(threads_default(), 1, CPU_COUNT(&before));
+    CPU_ZERO(&one);
+    for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; cpu++)
+        if (CPU_ISSET(cpu, &before))
+            CPU_SET(cpu, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    int count = threads_default();
+    sched_setaffinity(0, sizeof before, &before);
+    assert_int_equal(count, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sum_has_the_same_bits_for_any_number_of_threads),
+        cmocka_unit_test(every_chunk_of_many_short_jobs_runs_once),
+        cmocka_unit_test(parts_cover_everything_once_at_multiples_of_the_grain),
+        cmocka_unit_test(count_comes_from_the_environment_and_a_bad_one_is_named),
+        cmocka_unit_test(default_stays_within_the_affinity),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,229 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "format/tensor_file.h"
+#include "support/scratch.h"
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+static float floats[6] = {1, -2.5f, 0, INFINITY, 1e-42f, 3};
+static double doubles[2] = {0.1, -1e300};
+static uint8_t bytes[5] = {0, 1, 127, 128, 255};
+static int8_t chars[3] = {-128, 0, 127};
+static int32_t ints[2] = {INT32_MIN, INT32_MAX};
+static int64_t longs[2] = {INT64_MIN, INT64_MAX};
+
+/* An odd number of bytes stands before wider types, so that alignment must be seen to. */
+static const file_tensor samples[] = {
+    {.name = "bytes", ELEMENT_U8, 1, {5}, 5, bytes},
+    {.name = "dense/kernel", ELEMENT_F32, 2, {2, 3}, 6, floats},
+    {.name = "chars", ELEMENT_I8, 3, {1, 3, 1}, 3, chars},
+    {.name = "doubles", ELEMENT_F64, 1, {2}, 2, doubles},
+    {.name = "scalar", ELEMENT_F32, 0, {0}, 1, floats + 1},
+    {.name = "ints", ELEMENT_I32, 1, {2}, 2, ints},
+    {.name = "none", ELEMENT_F32, 2, {0, 4}, 0, NULL},
+    {.name = "longs \"\303\244\"", ELEMENT_I64, 1, {2}, 2, longs},
+};
+enum { SAMPLES = sizeof samples / sizeof *samples };
+
+static void assert_samples(const tensor_file *file)
+{
+    assert_int_equal(file->count, SAMPLES);
+    for (int i = 0; i < SAMPLES; i++) {
+        const file_tensor *e = &samples[i], *t = tensor_file_find(file, e->name);
+        assert_non_null(t);
+        assert_int_equal(t->type, e->type);
+        assert_int_equal(t->rank, e->rank);
+        assert_memory_equal(t->shape, e->shape, (size_t)e->rank * sizeof *e->shape);
+        assert_int_equal(t->count, e->count);
+        if (t->count > 0) {
+            assert_int_equal((uintptr_t)t->data % element_size(t->type), 0);
+            assert_memory_equal(t->data, e->data, (size_t)t->count * element_size(t->type));
+        }
+    }
+    assert_null(tensor_file_find(file, "other"));
+}
+
+static tensor_file *open_file(const char *path)
+{
+    tensor_file *file = NULL;
+    if (tensor_file_open(path, &file) != CORNU_OK)
+        fail_msg("%s", cornu_last_error());
+    return file;
+}
+
+static void safetensors_come_back_as_written(void **state)
+{
+    (void)state;
+    const char *path = scratch_path("a.safetensors");
+    static const metadata_entry metadata[] = {{"recipe", "a: 1\n"}, {"epoch", "3"}};
+    assert_int_equal(safetensors_write(path, samples, SAMPLES, metadata, 2), CORNU_OK);
+    assert_int_equal(scratch_count(), 1);
+    tensor_file *file = open_file(path);
+    assert_samples(file);
+    assert_int_equal(file->metadata_count, 2);
+    assert_string_equal(tensor_file_metadata(file, "recipe"), "a: 1\n");
+    assert_string_equal(tensor_file_metadata(file, "epoch"), "3");
+    assert_null(tensor_file_metadata(file, "none"));
+    tensor_file_close(file);
+    assert_int_equal(safetensors_write(path, NULL, 0, NULL, 0), CORNU_OK);
+    file = open_file(path);
+    assert_int_equal(file->count, 0);
+    tensor_file_close(file);
+    tensor_file_close(NULL);
+}
+
+static void npz_comes_back_as_written(void **state)
+{
+    (void)state;
+    const char *path = scratch_path("a.npz");
+    assert_int_equal(npz_write(path, samples, SAMPLES), CORNU_OK);
+    assert_int_equal(scratch_count(), 1);
+    tensor_file *file = open_file(path);
+    assert_samples(file);
+    assert_int_equal(file->metadata_count, 0);
+    tensor_file_close(file);
+}
+
+static void same_tensors_give_the_same_file(void **state)
+{
+    (void)state;
+    static char content[2][2][4096];
+    static const char *const names[] = {"a.npz", "a.safetensors"};
+    for (int round = 0; round < 2; round++)
+        for (int format = 0; format < 2; format++) {
+            const char *path = scratch_path(names[format]);
+            assert_int_equal(format ? safetensors_write(path, samples, SAMPLES, NULL, 0)
+                                    : npz_write(path, samples, SAMPLES),
+                             CORNU_OK);
+            FILE *f = fopen(path, "rb");
+            size_t size = fread(content[round][format], 1, 4096, f);
+            fclose(f);
+            assert_in_range(size, 100, 4095);
+        }
+    assert_memory_equal(content[0], content[1], sizeof content[0]);
+}
+
+static void bad_tensors_are_not_written(void **state)
+{
+    (void)state;
+    const char *paths[] = {scratch_path("a.npz"), scratch_path("a.safetensors")};
+    static const file_tensor bad[][2] = {
+        {{.name = "a", ELEMENT_F32, 1, {7}, 6, floats},
+         {.name = "b", ELEMENT_U8, 1, {1}, 1, bytes}},
+        {{.name = "a", ELEMENT_F32, 9, {1}, 1, floats},
+         {.name = "b", ELEMENT_U8, 1, {1}, 1, bytes}},
+        {{.name = "a", ELEMENT_F32, 1, {1}, 1, NULL}, {.name = "b", ELEMENT_U8, 1, {1}, 1, bytes}},
+        {{.name = "a", ELEMENT_F32, 1, {1}, 1, floats},
+         {.name = "a", ELEMENT_U8, 1, {1}, 1, bytes}},
+        {{.name = "", ELEMENT_F32, 1, {1}, 1, floats}, {.name = "b", ELEMENT_U8, 1, {1}, 1, bytes}},
+        {{.name = "a", ELEMENT_F32, 1, {-1}, -1, floats},
+         {.name = "b", ELEMENT_U8, 1, {1}, 1, bytes}},
+        {{.name = "\377", ELEMENT_F32, 1, {1}, 1, floats},
+         {.name = "b", ELEMENT_U8, 1, {1}, 1, bytes}},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(npz_write(paths[0], bad[i], 2), CORNU_INVALID);
+        assert_int_equal(safetensors_write(paths[1], bad[i], 2, NULL, 0), CORNU_INVALID);
+    }
+    file_tensor reserved = {.name = "__metadata__", ELEMENT_U8, 1, {1}, 1, bytes};
+    assert_int_equal(safetensors_write(paths[1], &reserved, 1, NULL, 0), CORNU_INVALID);
+    assert_int_equal(scratch_count(), 0);
+}
+
+/* A limit on the file size stands in for a full disk. */
+static void full_disk_leaves_the_old_file(void **state)
+{
+    (void)state;
+    static float big[20000];
+    const file_tensor t = {.name = "big", ELEMENT_F32, 1, {20000}, 20000, big};
+    const char *paths[] = {scratch_path("a.npz"), scratch_path("a.safetensors")};
+    assert_int_equal(npz_write(paths[0], samples, SAMPLES), CORNU_OK);
+    assert_int_equal(safetensors_write(paths[1], samples, SAMPLES, NULL, 0), CORNU_OK);
+    struct rlimit before, small;
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before);
+    small = before;
+    small.rlim_cur = 8192;
+    setrlimit(RLIMIT_FSIZE, &small);
+    cornu_status npz = npz_write(paths[0], &t, 1);
+    char *npz_message = strdup(cornu_last_error());
+    cornu_status safetensors = safetensors_write(paths[1], &t, 1, NULL, 0);
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, handler);
+    assert_int_equal(npz, CORNU_IO);
+    assert_non_null(strstr(npz_message, paths[0]));
+    assert_non_null(strstr(npz_message, "File too large"));
+    free(npz_message);
+    assert_int_equal(safetensors, CORNU_IO);
+    assert_non_null(strstr(cornu_last_error(), "File too large"));
+    assert_int_equal(scratch_count(), 2);
+    for (int i = 0; i < 2; i++) {
+        tensor_file *file = open_file(paths[i]);
+        assert_samples(file);
+        tensor_file_close(file);
+    }
+}
+
+static void other_files_are_named(void **state)
+{
+    (void)state;
+    tensor_file *file;
+    assert_int_equal(tensor_file_open(scratch_path("a.h5"), &file), CORNU_UNSUPPORTED);
+    assert_non_null(strstr(cornu_last_error(), "expected .safetensors, .npz or .npy"));
+    static const char *const names[] = {"none.npz", "none.npy", "none.safetensors"};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(tensor_file_open(scratch_path(names[i]), &file), CORNU_NOT_FOUND);
+        assert_null(file);
+        assert_non_null(strstr(cornu_last_error(), names[i]));
+        scratch_write(names[i], "", 0);
+        assert_int_equal(tensor_file_open(scratch_path(names[i]), &file), CORNU_BAD_FILE);
+    }
+}
+
+/* Whatever is cut off or flipped, opening ends with a status; with ASan also without bad reads. */
+static void damage_anywhere_is_survived(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a.npz", "a.safetensors"};
+    npz_write(scratch_path(names[0]), samples, SAMPLES);
+    safetensors_write(scratch_path(names[1]), samples, SAMPLES, NULL, 0);
+    for (int format = 0; format < 2; format++) {
+        static char content[8192];
+        FILE *f = fopen(scratch_path(names[format]), "rb");
+        size_t size = fread(content, 1, sizeof content, f);
+        fclose(f);
+        tensor_file *file;
+        for (size_t cut = 0; cut < size; cut += 3) {
+            const char *path = scratch_write(names[format], content, cut);
+            assert_int_equal(tensor_file_open(path, &file), CORNU_BAD_FILE);
+        }
+        for (size_t at = 0; at < size; at++) {
+            content[at] = (char)(content[at] ^ 0x55);
+            if (tensor_file_open(scratch_write(names[format], content, size), &file) == CORNU_OK)
+                tensor_file_close(file);
+            content[at] = (char)(content[at] ^ 0x55);
+        }
+    }
+}
+
+#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_SCRATCH(safetensors_come_back_as_written), IN_SCRATCH(npz_comes_back_as_written),
+        IN_SCRATCH(same_tensors_give_the_same_file),  IN_SCRATCH(bad_tensors_are_not_written),
+        IN_SCRATCH(full_disk_leaves_the_old_file),    IN_SCRATCH(other_files_are_named),
+        IN_SCRATCH(damage_anywhere_is_survived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
