@@ -1,0 +1,261 @@
+/* Data sets: their memory, what they say of themselves, and sets made from the caller's arrays. */
+#include "data/data.h"
+
+#include "base/memory.h"
+#include "format/tensor_file.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cornu_data_close(cornu_data *data)
+{
+    if (!data)
+        return;
+    for (int i = 0; i < 4; i++)
+        memory_free_aligned(data->storage[i]);
+    if (data->arrays)
+        tensor_file_close(data->arrays);
+    if (data->class_names)
+        for (int i = 0; i < data->class_count; i++)
+            free(data->class_names[i]);
+    free(data->class_names);
+    free(data->name);
+    free(data->folder);
+    free(data);
+}
+
+void data_notice(const cornu_data_options *options, const char *format, ...)
+{
+    if (!options || !options->on_notice)
+        return;
+    char line[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    options->on_notice(options->user, line);
+}
+
+/* Memory for `count` items of `elements` numbers, or a refusal that says how much is missing. */
+static cornu_status reserve(const cornu_data *data, int64_t count, const shape *s, sample_type type,
+                            const char *what, void **out)
+{
+    char show[128], need[16], free_text[16];
+    int64_t elements = shape_elements(s), size = type == SAMPLE_U8 ? 1 : 4;
+    const char *name = data->name ? data->name : "data";
+    if (elements < 0 || (elements > 0 && count > SHAPE_ELEMENTS_MAX / elements))
+        return status_fail(CORNU_OUT_OF_MEMORY, "%s: %lld samples of %s are more than fit", name,
+                           (long long)count, shape_show(s, false, show));
+    int64_t bytes = count * elements * size, available = memory_available();
+    if (available >= 0 && bytes > available)
+        return status_fail(CORNU_OUT_OF_MEMORY, "%s: %lld %s of %s need %s of memory; %s are free",
+                           name, (long long)count, what, shape_show(s, false, show),
+                           memory_human((double)bytes, need),
+                           memory_human((double)available, free_text));
+    return memory_new_aligned(bytes > 0 ? (size_t)bytes : 1, what, out);
+}
+
+cornu_status data_reserve_inputs(cornu_data *data, cornu_split split, int64_t count,
+                                 const shape *x_shape, sample_type type, void *x)
+{
+    void *memory = NULL;
+    TRY(reserve(data, count, x_shape, type, "samples", &memory));
+    data->storage[2 * split] = memory;
+    sample_block *block = &data->block[split];
+    block->count = count;
+    block->x_shape = *x_shape;
+    block->x_type = type;
+    block->x = memory;
+    block->x_scale = type == SAMPLE_U8 ? 1.0f / 255.0f : 1.0f;
+    *(void **)x = memory;
+    return CORNU_OK;
+}
+
+cornu_status data_reserve_targets(cornu_data *data, cornu_split split, const shape *y_shape,
+                                  sample_type type, void *y)
+{
+    void *memory = NULL;
+    sample_block *block = &data->block[split];
+    TRY(reserve(data, block->count, y_shape, type, "targets", &memory));
+    data->storage[2 * split + 1] = memory;
+    block->y_shape = *y_shape;
+    block->y_type = type;
+    block->y = memory;
+    *(void **)y = memory;
+    return CORNU_OK;
+}
+
+cornu_status data_set_classes(cornu_data *data, const char *const *names, int count)
+{
+    TRY(memory_new((size_t)count, sizeof(char *), "class names", &data->class_names));
+    data->class_count = count;
+    for (int i = 0; i < count; i++)
+        TRY(memory_copy_string(names[i], &data->class_names[i]));
+    return CORNU_OK;
+}
+
+cornu_status cornu_data_info_get(const cornu_data *data, cornu_data_info *info)
+{
+    if (!data || !info)
+        return status_fail(CORNU_INVALID,
+                           "cornu_data_info_get: found NULL; expected data and info");
+    memset(info, 0, sizeof *info);
+    info->name = data->name ? data->name : "";
+    info->folder = data->folder ? data->folder : "";
+    info->count[0] = data->block[0].count;
+    info->count[1] = data->block[1].count;
+    const shape *s = &data->block[data->block[0].count > 0 ? 0 : 1].x_shape;
+    info->rank = s->rank;
+    memcpy(info->shape, s->dim, (size_t)s->rank * sizeof *s->dim);
+    info->class_count = data->class_count;
+    info->generated = data->generated;
+    return CORNU_OK;
+}
+
+const char *cornu_data_class_name(const cornu_data *data, int index)
+{
+    if (!data || !data->class_names || index < 0 || index >= data->class_count)
+        return NULL;
+    return data->class_names[index];
+}
+
+cornu_status cornu_data_sample(const cornu_data *data, cornu_split split, int64_t index,
+                               float *values, int64_t count, int *label)
+{
+    if (!data || !values || (split != CORNU_TRAIN && split != CORNU_TEST))
+        return status_fail(CORNU_INVALID,
+                           "cornu_data_sample: found a NULL argument or an unknown split");
+    const sample_block *block = &data->block[split];
+    if (index < 0 || index >= block->count)
+        return status_fail(CORNU_INVALID, "%s: sample %lld; expected 0 to %lld", data->name,
+                           (long long)index, (long long)block->count - 1);
+    int64_t elements = shape_elements(&block->x_shape);
+    if (count != elements)
+        return status_fail(CORNU_INVALID, "%s: room for %lld values; a sample has %lld", data->name,
+                           (long long)count, (long long)elements);
+    const uint8_t *pixels = (const uint8_t *)block->x + index * elements;
+    const float *floats = (const float *)block->x + index * elements;
+    for (int64_t i = 0; i < elements; i++)
+        values[i] = (block->x_type == SAMPLE_U8 ? (float)pixels[i] : floats[i]) * block->x_scale;
+    if (label)
+        *label = block->y && block->y_type == SAMPLE_I32 ? ((const int32_t *)block->y)[index] : -1;
+    return CORNU_OK;
+}
+
+/* ---- from the caller's arrays ---- */
+
+static cornu_status check_arrays(const cornu_arrays *a, const char *split)
+{
+    if (a->count < 1)
+        return status_fail(CORNU_INVALID, "%s.count: found %lld; expected at least 1", split,
+                           (long long)a->count);
+    if (a->rank < 1 || a->rank > 4)
+        return status_fail(CORNU_INVALID, "%s.rank: found %d; expected 1 to 4", split, a->rank);
+    for (int i = 0; i < a->rank; i++)
+        if (a->shape[i] < 1)
+            return status_fail(CORNU_INVALID, "%s.shape[%d]: found %lld; expected at least 1",
+                               split, i, (long long)a->shape[i]);
+    if (!a->pixels == !a->values)
+        return status_fail(CORNU_INVALID, "%s: found %s of pixels and values; expected one of them",
+                           split, a->pixels ? "both" : "none");
+    if (a->labels && a->targets)
+        return status_fail(CORNU_INVALID, "%s: found labels and targets; expected one of them",
+                           split);
+    if (a->targets && a->target_size < 1)
+        return status_fail(CORNU_INVALID, "%s.target_size: found %lld; expected at least 1", split,
+                           (long long)a->target_size);
+    return CORNU_OK;
+}
+
+static cornu_status check_finite(const float *values, int64_t count, const char *split,
+                                 const char *field)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(values[i]))
+            return status_fail(CORNU_INVALID, "%s.%s[%lld]: found %f; expected a finite number",
+                               split, field, (long long)i, (double)values[i]);
+    return CORNU_OK;
+}
+
+static cornu_status copy_targets(cornu_data *data, cornu_split split, const cornu_arrays *a,
+                                 const char *name)
+{
+    void *y;
+    if (a->labels) {
+        shape none = {0};
+        TRY(data_reserve_targets(data, split, &none, SAMPLE_I32, &y));
+        memcpy(y, a->labels, (size_t)a->count * sizeof *a->labels);
+        for (int64_t i = 0; i < a->count; i++) {
+            if (a->labels[i] < 0 || a->labels[i] == INT32_MAX)
+                return status_fail(CORNU_INVALID,
+                                   "%s.labels[%lld]: found %d; expected a class number from 0",
+                                   name, (long long)i, a->labels[i]);
+            if (a->labels[i] >= data->class_count)
+                data->class_count = a->labels[i] + 1;
+        }
+    } else if (a->targets) {
+        shape size = {1, {a->target_size}};
+        TRY(data_reserve_targets(data, split, &size, SAMPLE_F32, &y));
+        memcpy(y, a->targets, (size_t)(a->count * a->target_size) * sizeof(float));
+        TRY(check_finite(a->targets, a->count * a->target_size, name, "targets"));
+    }
+    return CORNU_OK;
+}
+
+static cornu_status copy_arrays(cornu_data *data, cornu_split split, const cornu_arrays *a)
+{
+    const char *name = split == CORNU_TRAIN ? "train" : "test";
+    TRY(check_arrays(a, name));
+    shape s = {.rank = a->rank};
+    memcpy(s.dim, a->shape, (size_t)a->rank * sizeof *s.dim);
+    void *x;
+    TRY(data_reserve_inputs(data, split, a->count, &s, a->pixels ? SAMPLE_U8 : SAMPLE_F32, &x));
+    int64_t elements = a->count * shape_elements(&s);
+    if (a->pixels) {
+        memcpy(x, a->pixels, (size_t)elements);
+    } else {
+        TRY(check_finite(a->values, elements, name, "values"));
+        memcpy(x, a->values, (size_t)elements * sizeof(float));
+    }
+    return copy_targets(data, split, a, name);
+}
+
+/* Both splits must look alike, as one network reads them. */
+static cornu_status check_alike(const cornu_data *data)
+{
+    const sample_block *train = &data->block[0], *test = &data->block[1];
+    char a[128], b[128];
+    if (!shape_equal(&train->x_shape, &test->x_shape) || train->x_type != test->x_type)
+        return status_fail(CORNU_INVALID, "test: samples of %s %s; expected %s %s as in train",
+                           shape_show(&test->x_shape, false, a),
+                           test->x_type == SAMPLE_U8 ? "pixels" : "values",
+                           shape_show(&train->x_shape, false, b),
+                           train->x_type == SAMPLE_U8 ? "pixels" : "values");
+    if (!train->y != !test->y || train->y_type != test->y_type ||
+        !shape_equal(&train->y_shape, &test->y_shape))
+        return status_fail(CORNU_INVALID, "test: found other targets; expected those of train");
+    return CORNU_OK;
+}
+
+cornu_status cornu_data_from_arrays(const cornu_arrays *train, const cornu_arrays *test,
+                                    cornu_data **out)
+{
+    cornu_status status;
+    cornu_data *data = NULL;
+    if (!train || !out)
+        return status_fail(CORNU_INVALID, "cornu_data_from_arrays: found NULL; expected arrays");
+    *out = NULL;
+    TRY_GOTO(memory_new(1, sizeof *data, "data", &data));
+    TRY_GOTO(memory_copy_string("arrays", &data->name));
+    TRY_GOTO(memory_copy_string("", &data->folder));
+    TRY_GOTO(copy_arrays(data, CORNU_TRAIN, train));
+    if (test) {
+        TRY_GOTO(copy_arrays(data, CORNU_TEST, test));
+        TRY_GOTO(check_alike(data));
+    }
+    *out = data;
+    data = NULL;
+done:
+    cornu_data_close(data);
+    return status;
+}

@@ -1,0 +1,67 @@
+/* Data sets in memory. */
+#ifndef DATA_DATA_H
+#define DATA_DATA_H
+
+#include "base/doc.h"
+#include "step/samples.h"
+
+struct tensor_file;
+
+struct cornu_data {
+    char *name;            /* "mnist" */
+    char *folder;          /* where it was found, or "" */
+    sample_block block[2]; /* by cornu_split; count 0 where the split is missing */
+    int class_count;       /* 0 where targets are not classes */
+    char **class_names;    /* [class_count], or NULL where unknown */
+    bool generated;
+    int64_t skipped; /* image folders: files that could not be used */
+    /* memory behind the blocks, owned: x and y of the training split, then of the test split (NULL
+       where a block points elsewhere: see data.c) */
+    void *storage[4];
+    struct tensor_file *arrays; /* an open .npz that blocks point into, or NULL */
+};
+
+/* What a recipe's data section says. */
+typedef struct data_spec {
+    const char *name;      /* mnist, ...; or NULL */
+    const char *file;      /* an .npz; or NULL */
+    const char *folder;    /* of images; or NULL */
+    double scale;          /* the network sees pixels * scale; < 0: 1/255 of uint8, 1 of floats */
+    int64_t image_size[2]; /* folders: height, width; 0: the model's input */
+    int64_t channels;      /* folders: 1 or 3; 0: the model's input */
+    augmentation augment;  /* of the training split */
+} data_spec;
+
+/* Read and check a data section (a map, or a string: a name or a path); NULL gives an empty spec.
+   The strings live as long as the section. */
+cornu_status data_spec_read(const doc *section, data_spec *spec);
+
+/* ---- for the readers ---- */
+
+/* What is asked of a reader. */
+typedef struct data_request {
+    cornu_data_options options;      /* all zero where the caller gave none */
+    double scale;                    /* as in data_spec */
+    int64_t height, width, channels; /* of image folders */
+} data_request;
+
+/* Zeroed, aligned memory for the inputs of a split, in block[split].x and *x. Refuses, before
+   anything is allocated, what does not fit into the memory that is free. */
+cornu_status data_reserve_inputs(cornu_data *data, cornu_split split, int64_t count,
+                                 const shape *x_shape, sample_type type, void *x);
+/* The same for the targets; the split's inputs must be there. Rank 0 is one number a sample. */
+cornu_status data_reserve_targets(cornu_data *data, cornu_split split, const shape *y_shape,
+                                  sample_type type, void *y);
+/* Copy class names. */
+cornu_status data_set_classes(cornu_data *data, const char *const *names, int count);
+/* One line to the caller's on_notice. */
+void data_notice(const cornu_data_options *options, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Read an image folder: train/CLASS/IMAGE and one of test, validation, val, valid. */
+cornu_status images_read(const char *folder, const data_request *request, cornu_data *data);
+bool images_present(const char *folder);
+/* Read x_train, y_train[, x_test, y_test] of an .npz file. */
+cornu_status data_read_npz(const char *path, double scale, cornu_data *data);
+
+#endif

@@ -1,0 +1,106 @@
+/* JPEG through libjpeg-turbo. Its errors come by longjmp to jpeg_decode; what must survive the jump
+   is in the decoder struct. */
+#include "data/image.h"
+
+#include "base/memory.h"
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jerror.h>
+#include <jpeglib.h>
+
+/* A progressive file with more scans than this costs far more time than its pixels can be worth. */
+#define SCANS_MAX 200
+
+typedef struct decoder {
+    struct jpeg_decompress_struct jpeg;
+    struct jpeg_error_mgr errors;
+    struct jpeg_progress_mgr progress;
+    jmp_buf failed;
+    char message[JMSG_LENGTH_MAX];
+    uint8_t *line; /* of a CMYK image */
+} decoder;
+
+static void on_error(j_common_ptr info)
+{
+    decoder *d = info->client_data;
+    info->err->format_message(info, d->message);
+    longjmp(d->failed, 1);
+}
+
+/* Warnings (level -1) are tolerated, but for the one that means a truncated file: libjpeg would
+   fill the rest with grey. */
+static void on_message(j_common_ptr info, int level)
+{
+    if (level < 0 && info->err->msg_code == JWRN_JPEG_EOF)
+        on_error(info);
+}
+
+static void on_progress(j_common_ptr info)
+{
+    decoder *d = info->client_data;
+    if (d->jpeg.input_scan_number > SCANS_MAX) {
+        snprintf(d->message, sizeof d->message, "more than %d scans", SCANS_MAX);
+        longjmp(d->failed, 1);
+    }
+}
+
+/* Adobe's CMYK is stored inverted, so that the bytes are paper white minus ink; rounding as Pillow
+ * does. */
+static void cmyk_to_rgb(const uint8_t *cmyk, int64_t count, uint8_t *rgb)
+{
+    for (int64_t i = 0; i < count; i++, cmyk += 4, rgb += 3)
+        for (int c = 0; c < 3; c++) {
+            int ink = (255 - cmyk[c]) * cmyk[3] + 128;
+            int left = cmyk[3] - (((ink >> 8) + ink) >> 8);
+            rgb[c] = (uint8_t)(left < 0 ? 0 : left);
+        }
+}
+
+static cornu_status decode(decoder *d, const uint8_t *data, size_t size, image *out)
+{
+    struct jpeg_decompress_struct *jpeg = &d->jpeg;
+    jpeg_mem_src(jpeg, data, (unsigned long)size);
+    jpeg_read_header(jpeg, TRUE);
+    bool cmyk = jpeg->jpeg_color_space == JCS_CMYK || jpeg->jpeg_color_space == JCS_YCCK;
+    bool grey = jpeg->jpeg_color_space == JCS_GRAYSCALE;
+    jpeg->out_color_space = cmyk ? JCS_CMYK : grey ? JCS_GRAYSCALE : JCS_RGB;
+    TRY(image_allocate(jpeg->image_height, jpeg->image_width, grey ? 1 : 3, out));
+    if (cmyk)
+        TRY(memory_new(jpeg->image_width, 4, "image", &d->line));
+    jpeg_start_decompress(jpeg);
+    while (jpeg->output_scanline < jpeg->output_height) {
+        uint8_t *row = out->pixels + jpeg->output_scanline * out->width * out->channels;
+        JSAMPROW rows[1] = {cmyk ? d->line : row};
+        jpeg_read_scanlines(jpeg, rows, 1);
+        if (cmyk)
+            cmyk_to_rgb(d->line, out->width, row);
+    }
+    jpeg_finish_decompress(jpeg);
+    return CORNU_OK;
+}
+
+cornu_status jpeg_decode(const uint8_t *data, size_t size, image *out)
+{
+    decoder *d = NULL;
+    TRY(memory_new(1, sizeof *d, "JPEG decoder", &d));
+    d->jpeg.err = jpeg_std_error(&d->errors);
+    d->errors.error_exit = on_error;
+    d->errors.emit_message = on_message;
+    d->jpeg.client_data = d;
+    cornu_status status;
+    if (setjmp(d->failed)) {
+        status = status_fail(CORNU_BAD_FILE, "damaged or truncated JPEG: %s", d->message);
+    } else {
+        jpeg_create_decompress(&d->jpeg);
+        d->progress.progress_monitor = on_progress;
+        d->jpeg.progress = &d->progress;
+        status = decode(d, data, size, out);
+    }
+    jpeg_destroy_decompress(&d->jpeg);
+    free(d->line);
+    free(d);
+    return status;
+}

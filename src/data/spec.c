@@ -1,0 +1,115 @@
+/* The data section of a recipe. */
+#include "base/files.h"
+#include "data/datasets.h"
+#include <math.h>
+#include <string.h>
+
+/* One number of the augment section: where it goes and the range that it may have. */
+typedef struct augment_key {
+    const char *key;
+    size_t offset;
+    double below; /* 0 <= value < below */
+} augment_key;
+
+static const augment_key augment_keys[] = {
+    {"rotation_range", offsetof(augmentation, rotation_range), 360.1},
+    {"shear_range", offsetof(augmentation, shear_range), 90},
+    {"zoom_range", offsetof(augmentation, zoom_range), 1},
+    {"width_shift_range", offsetof(augmentation, width_shift_range), 1},
+    {"height_shift_range", offsetof(augmentation, height_shift_range), 1},
+};
+
+static cornu_status read_augment(const doc *map, augmentation *augment)
+{
+    static const char *const known[] = {
+        "rotation_range",     "shear_range",     "zoom_range",    "width_shift_range",
+        "height_shift_range", "horizontal_flip", "vertical_flip", NULL};
+    if (!map || map->type == DOC_NULL)
+        return CORNU_OK;
+    if (map->type != DOC_MAP)
+        return doc_fail(map, "found %s; expected a map of ranges and flips",
+                        doc_type_name(map->type));
+    TRY(doc_only_keys(map, known));
+    for (size_t i = 0; i < sizeof augment_keys / sizeof *augment_keys; i++) {
+        const augment_key *k = &augment_keys[i];
+        double value = 0;
+        TRY(doc_read_real(map, k->key, &value));
+        if (!(value >= 0 && value < k->below))
+            return doc_fail(doc_get(map, k->key), "found %g; expected 0 or more and less than %g",
+                            value, k->below);
+        *(float *)((char *)augment + k->offset) = (float)value;
+    }
+    TRY(doc_read_bool(map, "horizontal_flip", &augment->horizontal_flip));
+    return doc_read_bool(map, "vertical_flip", &augment->vertical_flip);
+}
+
+/* A number, or [height, width]. */
+static cornu_status read_image_size(const doc *section, data_spec *spec)
+{
+    const doc *size = doc_get(section, "image_size");
+    if (!size || size->type == DOC_NULL)
+        return CORNU_OK;
+    bool list = size->type == DOC_LIST && size->count == 2;
+    for (int i = 0; i < 2; i++) {
+        const doc *side = list ? size->items[i] : size;
+        if (side->type != DOC_INT || side->integer < 1 || side->integer > 10000)
+            return doc_fail(size, "expected one size or [height, width], each 1 to 10000");
+        spec->image_size[i] = side->integer;
+    }
+    return CORNU_OK;
+}
+
+static cornu_status read_source(const doc *section, data_spec *spec)
+{
+    TRY(doc_read_string(section, "name", &spec->name));
+    TRY(doc_read_string(section, "file", &spec->file));
+    TRY(doc_read_string(section, "folder", &spec->folder));
+    if (!!spec->name + !!spec->file + !!spec->folder > 1)
+        return doc_fail(section, "found more than one of name, file and folder; expected one");
+    if (spec->name && !dataset_named(spec->name))
+        return doc_fail(doc_get(section, "name"),
+                        "unknown data set \"%s\"; expected mnist, fashion_mnist, cifar10 or "
+                        "cifar100 (files are given with file:, folders with folder:)",
+                        spec->name);
+    if (spec->file && !path_has_ending(spec->file, ".npz"))
+        return doc_fail(doc_get(section, "file"), "found \"%s\"; expected an .npz file",
+                        spec->file);
+    return CORNU_OK;
+}
+
+cornu_status data_spec_read(const doc *section, data_spec *spec)
+{
+    static const char *const known[] = {"name",       "file",     "folder",  "scale",
+                                        "image_size", "channels", "augment", NULL};
+    *spec = (data_spec){.scale = -1};
+    if (!section || section->type == DOC_NULL)
+        return CORNU_OK;
+    if (section->type == DOC_STRING) {
+        const char *what = section->string;
+        if (dataset_named(what))
+            spec->name = what;
+        else if (path_has_ending(what, ".npz"))
+            spec->file = what;
+        else
+            spec->folder = what;
+        return CORNU_OK;
+    }
+    if (section->type != DOC_MAP)
+        return doc_fail(section, "found %s; expected a data set's name, a path or a map",
+                        doc_type_name(section->type));
+    TRY(doc_only_keys(section, known));
+    TRY(read_source(section, spec));
+    if (doc_get(section, "scale") && doc_get(section, "scale")->type != DOC_NULL) {
+        TRY(doc_read_real(section, "scale", &spec->scale));
+        if (!(spec->scale > 0 && isfinite((float)spec->scale)))
+            return doc_fail(doc_get(section, "scale"), "found %g; expected more than 0",
+                            spec->scale);
+    }
+    TRY(read_image_size(section, spec));
+    TRY(doc_read_int(section, "channels", 1, 3, &spec->channels));
+    if (spec->channels == 2)
+        return doc_fail(doc_get(section, "channels"), "found 2; expected 1 or 3");
+    if ((spec->image_size[0] || spec->channels) && (spec->name || spec->file))
+        return doc_fail(section, "image_size and channels are for folders of images only");
+    return read_augment(doc_get(section, "augment"), &spec->augment);
+}

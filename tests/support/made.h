@@ -1,0 +1,28 @@
+/* Small data sets made for the tests, in the scratch folder. */
+#ifndef SUPPORT_MADE_H
+#define SUPPORT_MADE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* cmocka setup: a scratch folder, and an environment in which nothing of the user's is found. */
+int made_open(void **state);
+
+/* Write a file into the scratch folder, with its parents; returns its path. */
+const char *made_file(const char *name, const void *data, size_t size);
+/* The same, gzip-compressed. */
+const char *made_gz(const char *name, const void *data, size_t size);
+/* An IDX file with bytes 0, 1, 2, ... modulo `modulo`; a name that ends with .gz is compressed. */
+const char *made_idx(const char *name, int rank, const uint32_t *dims, int modulo);
+/* The four files of MNIST with `train` and `test` samples; labels count up modulo 10. */
+void made_mnist(const char *folder, unsigned train, unsigned test, int gz);
+/* CIFAR files of `records` records: record i has label i modulo `classes`, red 10, green 20, blue
+   30, but red 99 in the first pixel. `label_bytes` is 1 or 2 (the first is then 7). */
+const char *made_cifar(const char *name, int records, int label_bytes, int classes);
+void made_cifar10(const char *folder, int records);
+/* A JPEG of one colour: components 1 (grey), 3 (RGB) or 4 (Adobe's CMYK, `color` inverted as
+ * stored). */
+const char *made_jpeg(const char *name, int height, int width, int components,
+                      const uint8_t *color);
+
+#endif
