@@ -1,0 +1,136 @@
+/* The cpu device: the host's memory, and for each operation the kernels to try in order. The
+   reference kernel ends every list, so nothing is ever without one. */
+#include "device/cpu/cpu.h"
+#include "base/memory.h"
+#include <omp.h>
+#include <oneapi/dnnl/dnnl.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KERNELS(id, ...)                               \
+    [OP_##id] = (const kernel *const[])                \
+    {                                                  \
+        __VA_ARGS__, &reference_kernels[OP_##id], NULL \
+    }
+static const kernel_list kernels[OP_COUNT] = {
+    KERNELS(GATHER, &cpu_gather),
+    KERNELS(DENSE_FORWARD, &cpu_dense_forward),
+    KERNELS(DENSE_BACKWARD_DATA, &cpu_dense_backward_data),
+    KERNELS(DENSE_BACKWARD_WEIGHTS, &cpu_dense_backward_weights),
+    KERNELS(CONV2D_FORWARD, &cpu_conv_forward),
+    KERNELS(CONV2D_BACKWARD_DATA, &cpu_conv_backward_data),
+    KERNELS(CONV2D_BACKWARD_WEIGHTS, &cpu_conv_backward_weights),
+    KERNELS(MAX_POOL_FORWARD, &cpu_max_pool_forward),
+    KERNELS(MAX_POOL_BACKWARD, &cpu_max_pool_backward),
+    KERNELS(AVERAGE_POOL_FORWARD, &cpu_average_pool_forward),
+    KERNELS(AVERAGE_POOL_BACKWARD, &cpu_average_pool_backward),
+    KERNELS(ACTIVATION_FORWARD, &cpu_activation_forward),
+    KERNELS(ACTIVATION_BACKWARD, &cpu_activation_backward),
+    KERNELS(DROPOUT, &cpu_dropout),
+    KERNELS(BATCH_NORM_FORWARD, &cpu_batch_norm_forward),
+    KERNELS(BATCH_NORM_INFERENCE, &cpu_batch_norm_inference),
+    KERNELS(BATCH_NORM_BACKWARD, &cpu_batch_norm_backward),
+    KERNELS(SCALE, &cpu_scale),
+    KERNELS(PAD, &cpu_pad),
+    KERNELS(CROP, &cpu_crop),
+    KERNELS(LOSS, &cpu_loss),
+    KERNELS(METRIC, &cpu_metric),
+    KERNELS(SQUARE_SUM, &cpu_square_sum),
+    KERNELS(UPDATE, &cpu_update),
+};
+
+int cpu_one_thread_begin(void)
+{
+    int before = omp_get_max_threads();
+    if (before != 1)
+        omp_set_num_threads(1);
+    return before;
+}
+
+void cpu_one_thread_end(int before)
+{
+    if (before != 1)
+        omp_set_num_threads(before);
+}
+
+/* "model name : Intel(R) Xeon(R) ..." of /proc/cpuinfo; "CPU" where there is none. */
+static void model_name(char *name, size_t size)
+{
+    char line[512];
+    snprintf(name, size, "CPU");
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    if (!f)
+        return;
+    while (fgets(line, sizeof line, f)) {
+        const char *value = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || !value)
+            continue;
+        value += strspn(value, ": \t");
+        snprintf(name, size, "%.*s", (int)strcspn(value, "\n"), value);
+        break;
+    }
+    fclose(f);
+}
+
+/* The widest vector instructions that kernels may use. */
+static const char *instruction_set(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f"))
+        return "AVX-512";
+    if (__builtin_cpu_supports("avx2"))
+        return "AVX2";
+    if (__builtin_cpu_supports("avx"))
+        return "AVX";
+    return "SSE2";
+#elif defined(__aarch64__)
+    return "NEON";
+#else
+    return "no vector instructions";
+#endif
+}
+
+static void describe(cornu_device_info *info)
+{
+    char name[160];
+    model_name(name, sizeof name);
+    int cores = threads_default();
+    const dnnl_version_t *v = dnnl_version();
+    snprintf(info->name, sizeof info->name, "cpu");
+    snprintf(info->description, sizeof info->description, "%s, %d core%s, %s", name, cores,
+             cores == 1 ? "" : "s", instruction_set());
+    snprintf(info->libraries, sizeof info->libraries, "oneDNN %d.%d.%d", v->major, v->minor,
+             v->patch);
+    info->reason[0] = '\0';
+    info->available = true;
+    info->memory_bytes = memory_total();
+    info->memory_free_bytes = memory_available();
+    info->threads = cores;
+}
+
+extern const device_ops device_cpu;
+
+static cornu_status cpu_open(const device_options *options, device **out)
+{
+    return host_open(&device_cpu, kernels, options, out);
+}
+
+const device_ops device_cpu = {
+    .name = "cpu",
+    .describe = describe,
+    .open = cpu_open,
+    .close = host_close,
+    .bind = host_bind,
+    .prepare = host_prepare,
+    .release = host_release,
+    .run = host_run,
+    .results = host_results,
+    .synchronize = host_synchronize,
+    .read = host_read,
+    .read_variable = host_read_variable,
+    .write_variable = host_write_variable,
+    .choices = host_choices,
+    .time_operations = host_time_operations,
+    .memory_free = host_memory_free,
+};

@@ -1,0 +1,80 @@
+/* What the files of the cpu device share: its kernels, how work is cut, and the few loops that more
+   than one of them needs.
+
+   The bit rule: how an operation is cut into chunks depends on its shapes alone; a chunk is
+   computed by one thread; partial results are added in the order of the chunks. So results have the
+   same bits for any number of threads. */
+#ifndef DEVICE_CPU_CPU_H
+#define DEVICE_CPU_CPU_H
+
+#include "device/host/host.h"
+
+/* Compile a hot function once per instruction set and pick at load time. Off under the sanitizers:
+   they instrument the picking function, which runs before they are ready. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define CPU_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define CPU_CLONES
+#endif
+
+/* Before a loop whose element i depends on elements i alone: arrays may be the same, so the
+   compiler need not fear that they overlap. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define CPU_ELEMENTWISE _Pragma("GCC ivdep")
+#else
+#define CPU_ELEMENTWISE
+#endif
+
+/* Elements of one chunk of an element-wise operation: 64 KiB, so that a few tensors' parts stay in
+   L2 and a chunk outlasts the handing out of it by far. */
+enum { CPU_CHUNK = 16384 };
+
+static inline int64_t cpu_divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Rows per chunk, for rows that take `cost` element operations each; at least 1. */
+static inline int64_t cpu_rows_per_chunk(int64_t cost)
+{
+    return cost >= CPU_CHUNK || cost <= 0 ? 1 : CPU_CHUNK / cost;
+}
+
+static inline int64_t cpu_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The part [*begin, *end) of 0..total-1 in chunk `chunk`, `size` to a chunk. */
+static inline void cpu_part(int64_t total, int64_t size, int64_t chunk, int64_t *begin,
+                            int64_t *end)
+{
+    *begin = chunk * size;
+    *end = cpu_least(*begin + size, total);
+}
+
+/* y = act(x), element by element; x and y may be the same. Not for softmax. */
+void cpu_activate(activation act, const float *x, float *y, int64_t count);
+/* y[rows][columns] = act(y + bias); bias NULL: none. Not for softmax. */
+void cpu_bias_activate(float *y, int64_t rows, int64_t columns, const float *bias, activation act);
+/* sum[i] = part[0][i] + part[1][i] + ... in this order, for `parts` arrays that lie `stride` floats
+   apart. */
+void cpu_sum_range(const float *parts, int64_t count, int64_t part_count, int64_t stride,
+                   float *sum);
+/* The same, cut over the pool. */
+void cpu_sum_parts(threads *pool, const float *parts, int64_t count, int64_t part_count,
+                   int64_t stride, float *sum);
+/* Run oneDNN on one thread from here to cpu_one_thread_end: its own threading would cut sums by the
+   number of threads. The calling thread's OpenMP setting is given back afterwards. */
+int cpu_one_thread_begin(void);
+void cpu_one_thread_end(int before);
+
+extern const kernel cpu_gather, cpu_dense_forward, cpu_dense_backward_data,
+    cpu_dense_backward_weights, cpu_conv_forward, cpu_conv_backward_data, cpu_conv_backward_weights,
+    cpu_max_pool_forward, cpu_max_pool_backward, cpu_average_pool_forward,
+    cpu_average_pool_backward, cpu_activation_forward, cpu_activation_backward, cpu_dropout,
+    cpu_batch_norm_forward, cpu_batch_norm_inference, cpu_batch_norm_backward, cpu_scale, cpu_pad,
+    cpu_crop, cpu_loss, cpu_metric, cpu_square_sum, cpu_update;
+
+#endif

@@ -1,0 +1,88 @@
+/* LOSS and METRIC: the rows of losses.def and metrics.def over chunks of rows; the chunks' sums are
+   added in their order. */
+#include "base/memory.h"
+#include "device/cpu/cpu.h"
+#include <stdlib.h>
+
+enum { ELEMENT_COST = 16 }; /* of one output, against an addition: it takes a logarithm */
+
+typedef struct rows_run {
+    const float *output, *target;
+    float *gradient; /* NULL: not wanted */
+    int64_t rows, n, targets, rows_per_chunk, k;
+    loss_row *loss;     /* or */
+    metric_row *metric; /* one of them */
+    double *parts;
+} rows_run;
+
+static int64_t rows_per_chunk(int64_t n)
+{
+    return cpu_rows_per_chunk(n * ELEMENT_COST);
+}
+
+static void rows_chunk(void *context, int64_t chunk, int worker)
+{
+    (void)worker;
+    const rows_run *s = context;
+    int64_t begin, end;
+    double sum = 0;
+    cpu_part(s->rows, s->rows_per_chunk, chunk, &begin, &end);
+    for (int64_t i = begin; i < end; i++) {
+        const float *output = s->output + i * s->n, *target = s->target + i * s->targets;
+        float *gradient = s->gradient ? s->gradient + i * s->n : NULL;
+        sum += s->loss ? s->loss(output, target, s->n, gradient)
+                       : s->metric(output, target, s->n, s->k);
+        for (int64_t j = 0; gradient && j < s->n; j++)
+            gradient[j] = (float)((double)gradient[j] / (double)s->rows);
+    }
+    s->parts[chunk] = sum;
+}
+
+static double sum_rows(const op_run *r, rows_run *s)
+{
+    tensor_matrix(OP_IN(r->plan, r->op, 0), &s->rows, &s->n);
+    s->targets = OP_IN(r->plan, r->op, 1)->count / s->rows;
+    s->output = r->in[0];
+    s->target = r->in[1];
+    s->parts = r->state;
+    s->rows_per_chunk = rows_per_chunk(s->n);
+    int64_t chunks = cpu_divide_up(s->rows, s->rows_per_chunk);
+    threads_run(r->pool, chunks, rows_chunk, s);
+    double sum = 0;
+    for (int64_t i = 0; i < chunks; i++)
+        sum += s->parts[i];
+    return sum;
+}
+
+static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
+                            size_t *scratch_bytes)
+{
+    (void)pool;
+    int64_t rows, n;
+    tensor_matrix(OP_IN(p, o, 0), &rows, &n);
+    size_t chunks = (size_t)cpu_divide_up(rows, rows_per_chunk(n));
+    *scratch_bytes += chunks * sizeof(double);
+    return memory_new(chunks, sizeof(double), "sums over rows", state);
+}
+
+static cornu_status run_loss(const op_run *r)
+{
+    const loss_kind *kind = loss_kind_of(r->op->a.loss.id);
+    rows_run s = {.loss = r->op->a.loss.logits ? kind->logits_row : kind->row,
+                  .gradient = r->out[0]};
+    double sum = sum_rows(r, &s);
+    r->results->last_loss = sum / (double)s.rows;
+    r->results->loss += r->results->last_loss * (double)r->plan->batch;
+    return CORNU_OK;
+}
+
+static cornu_status run_metric(const op_run *r)
+{
+    rows_run s = {.metric = metric_kind_of(r->op->a.metric.id)->row, .k = r->op->a.metric.k};
+    double sum = sum_rows(r, &s);
+    r->results->metrics[r->op->a.metric.slot] += sum * (double)r->plan->batch / (double)s.rows;
+    return CORNU_OK;
+}
+
+const kernel cpu_loss = {"rows", NULL, prepare, free, run_loss};
+const kernel cpu_metric = {"rows", NULL, prepare, free, run_metric};

@@ -1,0 +1,407 @@
+#include "device/host/host.h"
+#include "base/memory.h"
+#include "device/gather_sample.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct prepared {
+    const plan *plan;
+    int op_count;
+    const kernel **kernels; /* [op_count] */
+    void **states;          /* [op_count] */
+    kernel_choice *choices; /* [op_count] */
+    char **names;           /* [op_count]: the choices' "DEVICE/KERNEL" */
+};
+
+static host_device *host_of(device *d)
+{
+    return (host_device *)(void *)d;
+}
+
+cornu_status host_open(const device_ops *ops, const kernel_list *kernels,
+                       const device_options *options, device **out)
+{
+    *out = NULL;
+    host_device *h = NULL;
+    TRY(memory_new(1, sizeof *h, "device", &h));
+    h->device.ops = ops;
+    h->kernels = kernels;
+    h->forced = options ? options->kernel : NULL;
+    cornu_status status = threads_open(options ? options->threads : 0, &h->pool);
+    if (status != CORNU_OK) {
+        host_close(&h->device);
+        return status;
+    }
+    *out = &h->device;
+    return CORNU_OK;
+}
+
+static void free_variables(host_device *h)
+{
+    for (int i = 0; h->variables && i < h->variable_count; i++)
+        memory_free_aligned(h->variables[i]);
+    free(h->variables);
+    h->variables = NULL;
+    h->variable_count = 0;
+}
+
+void host_close(device *d)
+{
+    if (!d)
+        return;
+    host_device *h = host_of(d);
+    free_variables(h);
+    memory_free_aligned(h->arena);
+    threads_close(h->pool);
+    free(h);
+}
+
+int64_t host_memory_free(const device *d)
+{
+    (void)d;
+    return memory_available();
+}
+
+/* ---- variables --------------------------------------------------------------------------- */
+
+static cornu_status check_variables_fit(const host_device *h, const cornu_model *model)
+{
+    double needed = 0;
+    for (int i = 0; i < model->variable_count; i++)
+        needed += (double)model->variables[i].count * sizeof(float);
+    int64_t available = memory_available();
+    char need[32], have[32];
+    if (needed > (double)available)
+        return status_fail(CORNU_OUT_OF_MEMORY,
+                           "device %s: the model's weights and optimizer slots need %s of memory; "
+                           "%s is free",
+                           h->device.ops->name, memory_human(needed, need),
+                           memory_human((double)available, have));
+    return CORNU_OK;
+}
+
+cornu_status host_bind(device *d, const cornu_model *model)
+{
+    host_device *h = host_of(d);
+    free_variables(h);
+    TRY(check_variables_fit(h, model));
+    TRY(memory_new((size_t)model->variable_count, sizeof(float *), "variables", &h->variables));
+    h->variable_count = model->variable_count;
+    h->model = model;
+    for (int i = 0; i < model->variable_count; i++) {
+        const variable *v = &model->variables[i];
+        size_t bytes = (size_t)v->count * sizeof(float);
+        TRY(memory_new_aligned(bytes, v->name, &h->variables[i]));
+        if (v->value)
+            memcpy(h->variables[i], v->value, bytes);
+    }
+    return CORNU_OK;
+}
+
+static cornu_status check_variable(const host_device *h, int number, int64_t count)
+{
+    if (number < 0 || number >= h->variable_count)
+        return status_fail(CORNU_INTERNAL, "variable: found number %d; expected 0 to %d", number,
+                           h->variable_count - 1);
+    if (count != h->model->variables[number].count)
+        return status_fail(CORNU_INVALID, "%s: found %lld values; expected %lld",
+                           h->model->variables[number].name, (long long)count,
+                           (long long)h->model->variables[number].count);
+    return CORNU_OK;
+}
+
+cornu_status host_read_variable(device *d, int number, float *values, int64_t count)
+{
+    const host_device *h = host_of(d);
+    TRY(check_variable(h, number, count));
+    memcpy(values, h->variables[number], (size_t)count * sizeof *values);
+    return CORNU_OK;
+}
+
+cornu_status host_write_variable(device *d, int number, const float *values, int64_t count)
+{
+    host_device *h = host_of(d);
+    TRY(check_variable(h, number, count));
+    memcpy(h->variables[number], values, (size_t)count * sizeof *values);
+    return CORNU_OK;
+}
+
+/* ---- memory ------------------------------------------------------------------------------ */
+
+/* The arena serves all plans in turn. The old one goes first: its content is of a step that is
+   over, and both together might not fit. */
+static cornu_status ensure_arena(host_device *h, size_t bytes)
+{
+    if (bytes <= h->arena_bytes)
+        return CORNU_OK;
+    memory_free_aligned(h->arena);
+    h->arena = NULL;
+    h->arena_bytes = 0;
+    TRY(memory_new_aligned(bytes, "buffers", &h->arena));
+    h->arena_bytes = bytes;
+    return CORNU_OK;
+}
+
+/* The largest batch below p's whose plan takes at most `bytes`; 0 where even batch 1 does not. */
+static int64_t largest_batch(const plan *p, double bytes)
+{
+    int64_t fits = 0, too_large = p->batch;
+    while (too_large - fits > 1) {
+        int64_t batch = fits + (too_large - fits) / 2;
+        plan_options options = {.mode = p->mode, .batch = batch};
+        plan *smaller = NULL;
+        if (plan_build(p->model, &options, &smaller) != CORNU_OK)
+            return 0;
+        if ((double)smaller->arena_bytes <= bytes)
+            fits = batch;
+        else
+            too_large = batch;
+        plan_free(smaller);
+    }
+    return fits;
+}
+
+static cornu_status check_plan_fits(const host_device *h, const plan *p, size_t scratch)
+{
+    static const char *const modes[] = {
+        [PLAN_TRAIN] = "training", [PLAN_EVALUATE] = "evaluating", [PLAN_PREDICT] = "predicting"};
+    double available = (double)memory_available() + (double)h->arena_bytes;
+    double needed = (double)p->arena_bytes + (double)scratch;
+    if (p->arena_bytes <= h->arena_bytes || needed <= available)
+        return CORNU_OK;
+    int64_t batch = largest_batch(p, available - (double)scratch);
+    char need[32], have[32], advice[96] = "not even batch 1 fits";
+    if (batch > 0)
+        snprintf(advice, sizeof advice, "the largest batch that fits is %lld", (long long)batch);
+    return status_fail(CORNU_OUT_OF_MEMORY,
+                       "device %s: %s with batch %lld needs %s of memory; %s is free; %s",
+                       h->device.ops->name, modes[p->mode], (long long)p->batch,
+                       memory_human(needed, need), memory_human(available, have), advice);
+}
+
+/* ---- kernels ----------------------------------------------------------------------------- */
+
+/* May `k` run the operation? If not, its name and reason are added to `refused`. */
+static bool accepted(const kernel *k, const plan *p, const op *o, char *refused, size_t size)
+{
+    const char *why = "does not take this operation";
+    if (!k->accepts || k->accepts(p, o, &why))
+        return true;
+    size_t used = strlen(refused);
+    snprintf(refused + used, size - used, "%s%s: %s", used ? "; " : "", k->name, why);
+    return false;
+}
+
+/* The first that accepts: of the kernels that the caller forced, of the device's list, the
+ * reference. */
+static const kernel *choose(const host_device *h, const plan *p, const op *o, char *refused,
+                            size_t size)
+{
+    const kernel *reference = &reference_kernels[o->kind];
+    kernel_list list = h->kernels[o->kind];
+    const char *why;
+    for (int i = 0; h->forced && list && list[i]; i++)
+        if (strcmp(list[i]->name, h->forced) == 0 &&
+            (!list[i]->accepts || list[i]->accepts(p, o, &why)))
+            return list[i];
+    if (h->forced && strcmp(reference->name, h->forced) == 0)
+        return reference;
+    for (int i = 0; list && list[i]; i++)
+        if (accepted(list[i], p, o, refused, size))
+            return list[i];
+    return accepted(reference, p, o, refused, size) ? reference : NULL;
+}
+
+static cornu_status prepare_op(host_device *h, prepared *r, int i)
+{
+    const plan *p = r->plan;
+    const op *o = &p->ops[i];
+    kernel_choice *c = &r->choices[i];
+    const kernel *k = choose(h, p, o, c->refused, sizeof c->refused);
+    if (!k)
+        return status_fail(CORNU_UNSUPPORTED, "device %s: %s of %s: %s", h->device.ops->name,
+                           op_infos[o->kind].name, o->name, c->refused);
+    bool reference = k == &reference_kernels[o->kind];
+    TRY(memory_format(&r->names[i], "%s/%s", reference ? "reference" : h->device.ops->name,
+                      k->name));
+    c->kernel = r->names[i];
+    r->kernels[i] = k;
+    if (k->prepare) {
+        cornu_status status = k->prepare(p, o, h->pool, &r->states[i], &c->scratch_bytes);
+        if (status != CORNU_OK)
+            return status_prefix(status, "device %s: %s of %s", h->device.ops->name,
+                                 op_infos[o->kind].name, o->name);
+    }
+    return CORNU_OK;
+}
+
+cornu_status host_prepare(device *d, const plan *p, prepared **out)
+{
+    *out = NULL;
+    host_device *h = host_of(d);
+    prepared *r = NULL;
+    cornu_status status = CORNU_OK;
+    size_t count = (size_t)p->op_count, scratch = 0;
+    TRY(check_plan_fits(h, p, 0));
+    TRY(memory_new(1, sizeof *r, "prepared plan", &r));
+    r->plan = p;
+    r->op_count = p->op_count;
+    TRY_GOTO(memory_new(count, sizeof *r->kernels, "prepared plan", &r->kernels));
+    TRY_GOTO(memory_new(count, sizeof *r->states, "prepared plan", &r->states));
+    TRY_GOTO(memory_new(count, sizeof *r->choices, "prepared plan", &r->choices));
+    TRY_GOTO(memory_new(count, sizeof *r->names, "prepared plan", &r->names));
+    for (int i = 0; i < p->op_count; i++) {
+        TRY_GOTO(prepare_op(h, r, i));
+        scratch += r->choices[i].scratch_bytes;
+    }
+    TRY_GOTO(check_plan_fits(h, p, scratch));
+    TRY_GOTO(ensure_arena(h, p->arena_bytes));
+done:
+    if (status != CORNU_OK)
+        host_release(d, r);
+    else
+        *out = r;
+    return status;
+}
+
+void host_release(device *d, prepared *r)
+{
+    (void)d;
+    if (!r)
+        return;
+    for (int i = 0; i < r->op_count; i++) {
+        if (r->states && r->states[i] && r->kernels[i]->release)
+            r->kernels[i]->release(r->states[i]);
+        if (r->names)
+            free(r->names[i]);
+    }
+    free(r->kernels);
+    free(r->states);
+    free(r->choices);
+    free(r->names);
+    free(r);
+}
+
+cornu_status host_choices(device *d, const prepared *p, kernel_choice *out)
+{
+    (void)d;
+    memcpy(out, p->choices, (size_t)p->plan->op_count * sizeof *out);
+    return CORNU_OK;
+}
+
+/* ---- running ----------------------------------------------------------------------------- */
+
+static float *tensor_memory(const host_device *h, const plan *p, tensor_ref ref)
+{
+    if (ref == NO_TENSOR)
+        return NULL;
+    const tensor *t = &p->tensors[ref];
+    if (t->role == TENSOR_VARIABLE)
+        return h->variables[t->variable];
+    return (float *)(void *)(h->arena + t->offset);
+}
+
+static cornu_status run_op(host_device *h, const prepared *p, const step_input *input, int i)
+{
+    const op *o = &p->plan->ops[i];
+    op_run r = {.op = o,
+                .plan = p->plan,
+                .state = p->states[i],
+                .pool = h->pool,
+                .input = input,
+                .results = &h->results};
+    for (int k = 0; k < OP_INPUTS_MAX; k++)
+        r.in[k] = tensor_memory(h, p->plan, o->in[k]);
+    for (int k = 0; k < OP_OUTPUTS_MAX; k++)
+        r.out[k] = tensor_memory(h, p->plan, o->out[k]);
+    cornu_status status = p->kernels[i]->run(&r);
+    if (status != CORNU_OK)
+        return status_prefix(status, "device %s: %s of %s", h->device.ops->name,
+                             op_infos[o->kind].name, o->name);
+    return CORNU_OK;
+}
+
+/* Everything that a step needs is there. */
+static cornu_status begin_step(host_device *h, const plan *p, const step_input *input)
+{
+    if (h->variable_count != p->model->variable_count)
+        return status_fail(CORNU_INTERNAL, "device %s: no model is bound", h->device.ops->name);
+    TRY(ensure_arena(h, p->arena_bytes));
+    return gather_check(p, input);
+}
+
+static void end_step(host_device *h, const plan *p)
+{
+    h->results.samples += p->batch;
+    if (p->target != NO_TENSOR && !isfinite(h->results.last_loss))
+        h->results.not_finite = true;
+}
+
+cornu_status host_run(device *d, prepared *p, const step_input *inputs, int steps)
+{
+    host_device *h = host_of(d);
+    for (int s = 0; s < steps; s++) {
+        TRY(begin_step(h, p->plan, &inputs[s]));
+        for (int i = 0; i < p->plan->op_count; i++)
+            TRY(run_op(h, p, &inputs[s], i));
+        end_step(h, p->plan);
+    }
+    return CORNU_OK;
+}
+
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+cornu_status host_time_operations(device *d, prepared *p, const step_input *input, double *seconds)
+{
+    host_device *h = host_of(d);
+    TRY(begin_step(h, p->plan, input));
+    double before = seconds_now();
+    for (int i = 0; i < p->plan->op_count; i++) {
+        TRY(run_op(h, p, input, i));
+        double now = seconds_now();
+        seconds[i] = now - before;
+        before = now;
+    }
+    end_step(h, p->plan);
+    return CORNU_OK;
+}
+
+cornu_status host_results(device *d, step_results *out, bool reset)
+{
+    host_device *h = host_of(d);
+    *out = h->results;
+    if (reset)
+        memset(&h->results, 0, sizeof h->results);
+    return CORNU_OK;
+}
+
+cornu_status host_synchronize(device *d)
+{
+    (void)d; /* run has done its work when it returns */
+    return CORNU_OK;
+}
+
+cornu_status host_read(device *d, prepared *p, tensor_ref t, float *values, int64_t count)
+{
+    const host_device *h = host_of(d);
+    if (t < 0 || t >= p->plan->tensor_count)
+        return status_fail(CORNU_INTERNAL, "tensor: found number %d; expected 0 to %d", t,
+                           p->plan->tensor_count - 1);
+    const tensor *from = &p->plan->tensors[t];
+    if (count != from->count)
+        return status_fail(CORNU_INVALID, "%s: found room for %lld values; expected %lld",
+                           from->name, (long long)count, (long long)from->count);
+    if (from->role == TENSOR_BUFFER && from->last < p->plan->op_count - 1)
+        return status_fail(CORNU_INVALID, "%s: its memory is used again before the step's end",
+                           from->name);
+    memcpy(values, tensor_memory(h, p->plan, t), (size_t)count * sizeof *values);
+    return CORNU_OK;
+}

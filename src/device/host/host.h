@@ -1,0 +1,77 @@
+/* Devices whose memory is the host's: everything of device_ops but the list of kernels. The
+   reference and the cpu device differ only in their kernels. */
+#ifndef DEVICE_HOST_HOST_H
+#define DEVICE_HOST_HOST_H
+
+#include "base/threads.h"
+#include "device/device.h"
+
+typedef struct host_device host_device;
+
+/* One operation at run time. */
+typedef struct op_run {
+    const op *op;
+    const plan *plan;
+    const float *in[OP_INPUTS_MAX]; /* NULL where absent */
+    float *out[OP_OUTPUTS_MAX];     /* an in-place output is the same memory as its input */
+    void *state;                    /* what prepare made */
+    threads *pool;
+    const step_input *input;
+    step_results *results; /* LOSS adds mean loss times batch to .loss and sets .last_loss, METRIC
+                              adds its sum over samples to .metrics; host_run does the rest */
+} op_run;
+
+/* Tensors of an operation: T_IN(r, 0)->shape ... */
+#define OP_IN(plan_, op_, i) (&(plan_)->tensors[(op_)->in[i]])
+#define OP_OUT(plan_, op_, i) (&(plan_)->tensors[(op_)->out[i]])
+
+/* One way to run an operation. */
+typedef struct kernel {
+    const char *name; /* "onednn_conv" */
+    /* May it run this operation? If not, *why says so in a few words (a constant). NULL: always. */
+    bool (*accepts)(const plan *p, const op *o, const char **why);
+    /* optional: make what `run` needs (primitives, scratch); *scratch_bytes is added to. */
+    cornu_status (*prepare)(const plan *p, const op *o, threads *pool, void **state,
+                            size_t *scratch_bytes);
+    void (*release)(void *state);
+    cornu_status (*run)(const op_run *r);
+} kernel;
+
+/* A device's kernels: for each kind of operation a NULL-ended list; the first that accepts is used.
+ */
+typedef const kernel *const *kernel_list;
+
+struct host_device {
+    device device;              /* .ops */
+    const kernel_list *kernels; /* [OP_COUNT] */
+    const char *forced;         /* device_options.kernel */
+    threads *pool;
+    const cornu_model *model;
+    float **variables; /* [variable_count], each 64-byte aligned */
+    int variable_count;
+    unsigned char *arena;
+    size_t arena_bytes;
+    step_results results;
+};
+
+/* The slots of device_ops; open is the device's own and calls host_open. */
+cornu_status host_open(const device_ops *ops, const kernel_list *kernels,
+                       const device_options *options, device **out);
+void host_close(device *d);
+cornu_status host_bind(device *d, const cornu_model *model);
+cornu_status host_prepare(device *d, const plan *p, prepared **out);
+void host_release(device *d, prepared *p);
+cornu_status host_run(device *d, prepared *p, const step_input *inputs, int steps);
+cornu_status host_results(device *d, step_results *out, bool reset);
+cornu_status host_synchronize(device *d);
+cornu_status host_read(device *d, prepared *p, tensor_ref t, float *values, int64_t count);
+cornu_status host_read_variable(device *d, int variable, float *values, int64_t count);
+cornu_status host_write_variable(device *d, int variable, const float *values, int64_t count);
+cornu_status host_choices(device *d, const prepared *p, kernel_choice *out);
+cornu_status host_time_operations(device *d, prepared *p, const step_input *input, double *seconds);
+int64_t host_memory_free(const device *d);
+
+/* One reference kernel per operation, indexed by op_kind: complete, plain C, single thread. */
+extern const kernel reference_kernels[OP_COUNT];
+
+#endif

@@ -1,0 +1,80 @@
+/* y = act(x W + b); x [rows][in], W [in][units], b [units], y [rows][units] */
+#include "base/memory.h"
+#include "device/reference/reference.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct sizes {
+    int64_t rows, in, units;
+} sizes;
+
+static sizes sizes_of(const tensor *x, const tensor *w)
+{
+    sizes s = {.units = w->shape.dim[1]};
+    tensor_matrix(x, &s.rows, &s.in);
+    return s;
+}
+
+/* One row of sums at a time, so that W and dW are walked in the order of their memory. */
+static cornu_status new_row(const sizes *s, double **sums)
+{
+    return memory_new((size_t)s->units, sizeof **sums, "dense", sums);
+}
+
+cornu_status reference_dense_forward(const op_run *r)
+{
+    sizes s = sizes_of(OP_IN(r->plan, r->op, 0), OP_IN(r->plan, r->op, 1));
+    const float *x = r->in[0], *w = r->in[1], *bias = r->in[2];
+    double *sums;
+    TRY(new_row(&s, &sums));
+    for (int64_t row = 0; row < s.rows; row++) {
+        for (int64_t u = 0; u < s.units; u++)
+            sums[u] = bias ? (double)bias[u] : 0;
+        for (int64_t i = 0; i < s.in; i++)
+            for (int64_t u = 0; u < s.units; u++)
+                sums[u] += (double)x[row * s.in + i] * (double)w[i * s.units + u];
+        for (int64_t u = 0; u < s.units; u++)
+            r->out[0][row * s.units + u] = (float)reference_activate(r->op->a.dense.act, sums[u]);
+    }
+    free(sums);
+    return CORNU_OK;
+}
+
+cornu_status reference_dense_backward_data(const op_run *r)
+{
+    sizes s = sizes_of(OP_OUT(r->plan, r->op, 0), OP_IN(r->plan, r->op, 1));
+    const float *dy = r->in[0], *w = r->in[1];
+    for (int64_t row = 0; row < s.rows; row++) {
+        for (int64_t i = 0; i < s.in; i++) {
+            double sum = 0;
+            for (int64_t u = 0; u < s.units; u++)
+                sum += (double)dy[row * s.units + u] * (double)w[i * s.units + u];
+            r->out[0][row * s.in + i] = (float)sum;
+        }
+    }
+    return CORNU_OK;
+}
+
+cornu_status reference_dense_backward_weights(const op_run *r)
+{
+    sizes s = sizes_of(OP_IN(r->plan, r->op, 0), OP_OUT(r->plan, r->op, 0));
+    const float *x = r->in[0], *dy = r->in[1];
+    double *sums;
+    TRY(new_row(&s, &sums));
+    for (int64_t i = 0; i < s.in; i++) {
+        memset(sums, 0, (size_t)s.units * sizeof *sums);
+        for (int64_t row = 0; row < s.rows; row++)
+            for (int64_t u = 0; u < s.units; u++)
+                sums[u] += (double)x[row * s.in + i] * (double)dy[row * s.units + u];
+        for (int64_t u = 0; u < s.units; u++)
+            r->out[0][i * s.units + u] = (float)sums[u];
+    }
+    free(sums);
+    for (int64_t u = 0; r->out[1] && u < s.units; u++) {
+        double sum = 0;
+        for (int64_t row = 0; row < s.rows; row++)
+            sum += (double)dy[row * s.units + u];
+        r->out[1][u] = (float)sum;
+    }
+    return CORNU_OK;
+}

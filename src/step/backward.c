@@ -1,0 +1,172 @@
+/* The backward pass: one rule per kind of forward operation, applied in reverse order. A rule makes
+   only the gradients that something needs. */
+#include "step/builder.h"
+
+/* The gradient of `t`, or NO_TENSOR where none flows into it. A reshaped tensor's is its alias's in
+   the tensor's own shape. */
+static cornu_status gradient_of(step_builder *b, tensor_ref t, tensor_ref *out)
+{
+    tensor_notes *n = &b->notes[t];
+    *out = n->gradient;
+    if (*out != NO_TENSOR || n->reshaped == NO_TENSOR)
+        return CORNU_OK;
+    tensor_ref outer;
+    TRY(gradient_of(b, n->reshaped, &outer));
+    if (outer == NO_TENSOR)
+        return CORNU_OK;
+    shape s = b->plan->tensors[t].shape;
+    TRY(builder_alias(b, outer, &s, out, "d %s", b->plan->tensors[t].name));
+    b->notes[t].gradient = *out;
+    return CORNU_OK;
+}
+
+static bool needed(const step_builder *b, tensor_ref t)
+{
+    return t != NO_TENSOR && b->notes[t].needs_gradient;
+}
+
+/* `dy` is the gradient of f's out[0]. */
+typedef cornu_status backward_rule(step_builder *b, const op *f, tensor_ref dy);
+
+/* dense and convolution: weights first, so that data and weights of one layer stand together */
+static cornu_status back_weighted(step_builder *b, const op *f, tensor_ref dy, op_kind weights,
+                                  op_kind data)
+{
+    if (needed(b, f->in[1]) || needed(b, f->in[2])) {
+        op o = op_new(weights);
+        o.in[0] = f->in[0];
+        o.in[1] = dy;
+        o.a.window = f->a.window;
+        TRY(builder_gradient(b, f->in[1], &o.out[0]));
+        if (needed(b, f->in[2]))
+            TRY(builder_gradient(b, f->in[2], &o.out[1]));
+        TRY(builder_add(b, &o, f->name));
+    }
+    if (needed(b, f->in[0])) {
+        op o = op_new(data);
+        o.in[0] = dy;
+        o.in[1] = f->in[1];
+        o.a.window = f->a.window;
+        TRY(builder_gradient(b, f->in[0], &o.out[0]));
+        TRY(builder_add(b, &o, f->name));
+    }
+    return CORNU_OK;
+}
+
+static cornu_status back_dense(step_builder *b, const op *f, tensor_ref dy)
+{
+    return back_weighted(b, f, dy, OP_DENSE_BACKWARD_WEIGHTS, OP_DENSE_BACKWARD_DATA);
+}
+
+static cornu_status back_conv2d(step_builder *b, const op *f, tensor_ref dy)
+{
+    return back_weighted(b, f, dy, OP_CONV2D_BACKWARD_WEIGHTS, OP_CONV2D_BACKWARD_DATA);
+}
+
+/* Operations without weights: `o` has its inputs and attributes. */
+static cornu_status back_to_input(step_builder *b, const op *f, op *o)
+{
+    TRY(builder_gradient(b, f->in[0], &o->out[0]));
+    return builder_add(b, o, f->name);
+}
+
+static cornu_status back_max_pool(step_builder *b, const op *f, tensor_ref dy)
+{
+    op o = op_new(OP_MAX_POOL_BACKWARD);
+    o.in[0] = f->in[0];
+    o.in[1] = f->out[0];
+    o.in[2] = dy;
+    o.a = f->a;
+    return back_to_input(b, f, &o);
+}
+
+static cornu_status back_average_pool(step_builder *b, const op *f, tensor_ref dy)
+{
+    op o = op_new(OP_AVERAGE_POOL_BACKWARD);
+    o.in[0] = dy;
+    o.a = f->a;
+    return back_to_input(b, f, &o);
+}
+
+static cornu_status back_activation(step_builder *b, const op *f, tensor_ref dy)
+{
+    op o = op_new(OP_ACTIVATION_BACKWARD);
+    o.in[0] = activation_from_output(f->a.act.kind) ? f->out[0] : f->in[0];
+    o.in[1] = dy;
+    o.a = f->a;
+    return back_to_input(b, f, &o);
+}
+
+static cornu_status back_dropout(step_builder *b, const op *f, tensor_ref dy)
+{
+    op o = op_new(OP_DROPOUT);
+    o.in[0] = dy;
+    o.a = f->a;
+    return back_to_input(b, f, &o);
+}
+
+static cornu_status back_batch_norm(step_builder *b, const op *f, tensor_ref dy)
+{
+    op o = op_new(OP_BATCH_NORM_BACKWARD);
+    o.in[0] = f->in[0];
+    o.in[1] = dy;
+    o.in[2] = f->in[1];
+    o.in[3] = f->out[1];
+    o.in[4] = f->out[2];
+    o.a = f->a;
+    for (int i = 1; i <= 2; i++)
+        if (needed(b, f->in[i]))
+            TRY(builder_gradient(b, f->in[i], &o.out[i]));
+    return back_to_input(b, f, &o);
+}
+
+static cornu_status back_scale(step_builder *b, const op *f, tensor_ref dy)
+{
+    op o = op_new(OP_SCALE);
+    o.in[0] = dy;
+    o.a.scale.scale = f->a.scale.scale;
+    return back_to_input(b, f, &o);
+}
+
+static cornu_status back_pad(step_builder *b, const op *f, tensor_ref dy)
+{
+    op o = op_new(OP_CROP);
+    o.in[0] = dy;
+    o.a = f->a;
+    return back_to_input(b, f, &o);
+}
+
+/* Kinds without a rule end the way back (GATHER) or never occur in a forward pass that is trained.
+ */
+static backward_rule *const rules[OP_COUNT] = {
+    [OP_DENSE_FORWARD] = back_dense,
+    [OP_CONV2D_FORWARD] = back_conv2d,
+    [OP_MAX_POOL_FORWARD] = back_max_pool,
+    [OP_AVERAGE_POOL_FORWARD] = back_average_pool,
+    [OP_ACTIVATION_FORWARD] = back_activation,
+    [OP_DROPOUT] = back_dropout,
+    [OP_BATCH_NORM_FORWARD] = back_batch_norm,
+    [OP_SCALE] = back_scale,
+    [OP_PAD] = back_pad,
+};
+
+cornu_status build_backward(step_builder *b, int forward_count)
+{
+    for (int i = forward_count - 1; i > 0; i--) {
+        op f = b->plan->ops[i]; /* a copy: appending moves the list */
+        tensor_ref dy;
+        if (!needed(b, f.out[0]))
+            continue;
+        TRY(gradient_of(b, f.out[0], &dy));
+        if (dy == NO_TENSOR)
+            continue;
+        if (!rules[f.kind])
+            return status_fail(CORNU_INTERNAL, "%s: %s has no backward rule", f.name,
+                               op_infos[f.kind].name);
+        TRY(rules[f.kind](b, &f, dy));
+        TRY(build_updates(b, &f));
+    }
+    if (b->options->keep_input_gradient)
+        TRY(gradient_of(b, b->plan->input, &b->plan->input_gradient));
+    return build_clipped_updates(b);
+}

@@ -1,0 +1,340 @@
+/* Model, loss and optimizer to a finished plan. */
+#include "base/memory.h"
+#include "step/builder.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the parts of a plan ----------------------------------------------------------------- */
+
+op op_new(op_kind kind)
+{
+    op o;
+    memset(&o, 0, sizeof o);
+    o.kind = kind;
+    for (int i = 0; i < OP_INPUTS_MAX; i++)
+        o.in[i] = NO_TENSOR;
+    for (int i = 0; i < OP_OUTPUTS_MAX; i++)
+        o.out[i] = NO_TENSOR;
+    return o;
+}
+
+cornu_status builder_add(step_builder *b, const op *o, const char *name)
+{
+    plan *p = b->plan;
+    char *copy;
+    TRY(memory_grow(&p->ops, &b->op_capacity, (size_t)p->op_count + 1, sizeof *p->ops));
+    TRY(memory_copy_string(name, &copy));
+    p->ops[p->op_count] = *o;
+    p->ops[p->op_count++].name = copy;
+    return CORNU_OK;
+}
+
+/* Append a tensor; takes `name`. */
+static cornu_status add_tensor(step_builder *b, const tensor *t, char *name, tensor_ref *out)
+{
+    plan *p = b->plan;
+    size_t needed = (size_t)p->tensor_count + 1;
+    cornu_status status = memory_grow(&p->tensors, &b->tensor_capacity, needed, sizeof *p->tensors);
+    if (status == CORNU_OK)
+        status = memory_grow(&b->notes, &b->notes_capacity, needed, sizeof *b->notes);
+    if (status != CORNU_OK) {
+        free(name);
+        return status;
+    }
+    *out = p->tensor_count;
+    b->notes[p->tensor_count] = (tensor_notes){.gradient = NO_TENSOR, .reshaped = NO_TENSOR};
+    p->tensors[p->tensor_count] = *t;
+    p->tensors[p->tensor_count++].name = name;
+    return CORNU_OK;
+}
+
+static cornu_status add_buffer(step_builder *b, const shape *s, tensor_ref alias, tensor_ref *out,
+                               const char *format, va_list arguments)
+{
+    char name[512], shown[128];
+    vsnprintf(name, sizeof name, format, arguments);
+    tensor t = {.role = TENSOR_BUFFER,
+                .variable = -1,
+                .shape = *s,
+                .count = shape_elements(s),
+                .first = -1,
+                .last = -1,
+                .alias = alias};
+    if (t.count < 0)
+        return status_fail(CORNU_OUT_OF_MEMORY,
+                           "%s: shape %s holds more than 2^40 numbers; choose a smaller batch or "
+                           "layer",
+                           name, shape_show(s, false, shown));
+    char *copy;
+    TRY(memory_copy_string(name, &copy));
+    return add_tensor(b, &t, copy, out);
+}
+
+cornu_status builder_buffer(step_builder *b, const shape *s, tensor_ref *out, const char *format,
+                            ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    cornu_status status = add_buffer(b, s, NO_TENSOR, out, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+cornu_status builder_alias(step_builder *b, tensor_ref of, const shape *s, tensor_ref *out,
+                           const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    cornu_status status = add_buffer(b, s, of, out, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+cornu_status builder_batched(const step_builder *b, const shape *s, shape *out)
+{
+    char shown[128];
+    if (s->rank >= SHAPE_MAX)
+        return status_fail(CORNU_UNSUPPORTED, "found shape %s; expected at most %d dimensions",
+                           shape_show(s, false, shown), SHAPE_MAX - 1);
+    out->rank = s->rank + 1;
+    out->dim[0] = b->plan->batch;
+    memcpy(out->dim + 1, s->dim, (size_t)s->rank * sizeof *s->dim);
+    return CORNU_OK;
+}
+
+cornu_status builder_gradient(step_builder *b, tensor_ref t, tensor_ref *out)
+{
+    shape s = b->plan->tensors[t].shape;
+    TRY(builder_buffer(b, &s, out, "d %s", b->plan->tensors[t].name));
+    b->notes[t].gradient = *out;
+    if (t < b->plan->model->weight_count)
+        b->plan->gradients[t] = *out;
+    return CORNU_OK;
+}
+
+/* ---- the forward pass -------------------------------------------------------------------- */
+
+/* The model's variables become the plan's first tensors, in the same order. */
+static cornu_status add_variables(step_builder *b)
+{
+    const cornu_model *m = b->plan->model;
+    for (int i = 0; i < m->variable_count; i++) {
+        const variable *v = &m->variables[i];
+        tensor t = {.role = TENSOR_VARIABLE,
+                    .variable = i,
+                    .shape = v->shape,
+                    .count = v->count,
+                    .first = -1,
+                    .last = -1,
+                    .alias = NO_TENSOR};
+        char *name;
+        tensor_ref ref;
+        TRY(memory_copy_string(v->name, &name));
+        TRY(add_tensor(b, &t, name, &ref));
+        b->notes[ref].needs_gradient = b->plan->mode == PLAN_TRAIN && v->trainable && !v->is_slot;
+        b->plan->variable_bytes += (size_t)v->count * sizeof(float);
+    }
+    return CORNU_OK;
+}
+
+static cornu_status add_gather(step_builder *b)
+{
+    plan *p = b->plan;
+    const cornu_model *m = p->model;
+    shape full;
+    TRY(builder_batched(b, &m->input, &full));
+    TRY(builder_buffer(b, &full, &p->input, "input"));
+    b->notes[p->input].needs_gradient = b->options->keep_input_gradient;
+    op o = op_new(OP_GATHER);
+    o.out[0] = p->input;
+    if (p->mode != PLAN_PREDICT) {
+        TRY(builder_batched(b, &m->output, &full));
+        if (loss_kind_of(m->loss.id)->sparse && full.rank > 1)
+            full.dim[full.rank - 1] = 1;
+        TRY(builder_buffer(b, &full, &p->target, "target"));
+        o.out[1] = p->target;
+    }
+    if (p->mode == PLAN_TRAIN)
+        o.a.gather.augment = b->options->augment;
+    return builder_add(b, &o, m->layer_count > 0 ? m->layers[0]->name : "input");
+}
+
+/* One layer's operations; its last tensor is called LAYER/output. */
+static cornu_status add_layer(step_builder *b, int number, tensor_ref *x)
+{
+    const layer *l = b->plan->model->layers[number];
+    tensor_ref y = *x;
+    b->layer = l;
+    b->layer_number = number;
+    cornu_status status = l->kind->emit ? l->kind->emit(l, b, *x, &y) : CORNU_OK;
+    if (status != CORNU_OK)
+        return status_prefix(status, "%s", l->name);
+    if (y != *x) {
+        char *name;
+        TRY(memory_format(&name, "%s/output", l->name));
+        free(b->plan->tensors[y].name);
+        b->plan->tensors[y].name = name;
+    }
+    *x = y;
+    return CORNU_OK;
+}
+
+static cornu_status add_forward(step_builder *b)
+{
+    plan *p = b->plan;
+    TRY(add_gather(b));
+    tensor_ref x = p->input;
+    for (int i = 0; i < p->model->layer_count; i++)
+        TRY(add_layer(b, i, &x));
+    p->output = x;
+    return CORNU_OK;
+}
+
+/* ---- loss and metrics -------------------------------------------------------------------- */
+
+/* What the loss reads: as Keras on TensorFlow does, a cross-entropy goes back behind a final
+   softmax or sigmoid to the logits, whose form is stable. */
+static tensor_ref loss_input(const plan *p, bool *logits)
+{
+    const op *last = &p->ops[p->op_count - 1];
+    bool has_form = loss_kind_of(p->model->loss.id)->has_logits;
+    activation_kind kind = last->a.act.kind;
+    *logits = has_form;
+    if (has_form && last->kind == OP_ACTIVATION_FORWARD && last->out[0] == p->output &&
+        (kind == ACTIVATION_SOFTMAX || kind == ACTIVATION_SIGMOID))
+        return last->in[0];
+    *logits = has_form && p->model->loss.from_logits;
+    return p->output;
+}
+
+static cornu_status add_loss(step_builder *b)
+{
+    plan *p = b->plan;
+    op o = op_new(OP_LOSS);
+    o.a.loss.id = p->model->loss.id;
+    o.in[0] = loss_input(p, &o.a.loss.logits);
+    o.in[1] = p->target;
+    if (p->mode == PLAN_TRAIN && b->notes[o.in[0]].needs_gradient)
+        TRY(builder_gradient(b, o.in[0], &o.out[0]));
+    return builder_add(b, &o, loss_kind_of(o.a.loss.id)->name);
+}
+
+static cornu_status add_metrics(step_builder *b)
+{
+    plan *p = b->plan;
+    const cornu_model *m = p->model;
+    const loss_kind *l = loss_kind_of(m->loss.id);
+    for (int i = 0; i < m->metric_count; i++) {
+        const metric_kind *k = metric_kind_of(m->metrics[i].id);
+        if (k->sparse != l->sparse)
+            return status_fail(CORNU_INVALID,
+                               "metrics: found %s, which takes %s; the loss %s takes %s", k->name,
+                               k->sparse ? "class numbers" : "one-hot targets", l->name,
+                               l->sparse ? "class numbers" : "one-hot targets");
+        op o = op_new(OP_METRIC);
+        o.in[0] = p->output;
+        o.in[1] = p->target;
+        o.a.metric.id = m->metrics[i].id;
+        o.a.metric.k = m->metrics[i].k;
+        o.a.metric.slot = i;
+        TRY(builder_add(b, &o, k->name));
+    }
+    p->metric_count = m->metric_count;
+    return CORNU_OK;
+}
+
+/* ---- the whole --------------------------------------------------------------------------- */
+
+/* The tensor whose memory this one is. */
+static tensor *root(plan *p, tensor_ref t)
+{
+    while (p->tensors[t].alias != NO_TENSOR)
+        t = p->tensors[t].alias;
+    return &p->tensors[t];
+}
+
+static void touch(plan *p, tensor_ref t, int operation)
+{
+    if (t == NO_TENSOR)
+        return;
+    tensor *r = root(p, t);
+    if (r->first < 0)
+        r->first = operation;
+    r->last = operation;
+}
+
+/* Lives of buffers: an alias has its root's; what is read after the step lives to its end. */
+static void set_lives(plan *p, const plan_options *options)
+{
+    for (int i = 0; i < p->op_count; i++) {
+        for (int k = 0; k < OP_INPUTS_MAX; k++)
+            touch(p, p->ops[i].in[k], i);
+        for (int k = 0; k < OP_OUTPUTS_MAX; k++)
+            touch(p, p->ops[i].out[k], i);
+    }
+    touch(p, p->output, p->op_count - 1);
+    touch(p, p->input_gradient, p->op_count - 1);
+    for (int i = 0; options->keep_gradients && i < p->model->weight_count; i++)
+        touch(p, p->gradients[i], p->op_count - 1);
+    for (int i = 0; i < p->tensor_count; i++) {
+        p->tensors[i].first = root(p, i)->first;
+        p->tensors[i].last = root(p, i)->last;
+    }
+}
+
+static cornu_status check_options(const cornu_model *m, const plan_options *options)
+{
+    if (options->batch < 1)
+        return status_fail(CORNU_INVALID, "batch: found %lld; expected 1 or more",
+                           (long long)options->batch);
+    if (options->mode != PLAN_PREDICT && !m->compiled)
+        return status_fail(CORNU_INVALID,
+                           "%s: has no loss; expected a compile section (or "
+                           "cornu_model_compile) before training or evaluating",
+                           m->name ? m->name : "model");
+    return CORNU_OK;
+}
+
+static cornu_status build(step_builder *b)
+{
+    plan *p = b->plan;
+    TRY(memory_new((size_t)p->model->weight_count, sizeof *p->gradients, "plan", &p->gradients));
+    for (int i = 0; i < p->model->weight_count; i++)
+        p->gradients[i] = NO_TENSOR;
+    TRY(add_variables(b));
+    TRY(add_forward(b));
+    int forward_count = p->op_count;
+    if (p->mode != PLAN_PREDICT) {
+        TRY(add_loss(b));
+        TRY(add_metrics(b));
+    }
+    if (p->mode == PLAN_TRAIN)
+        TRY(build_backward(b, forward_count));
+    if (!b->options->no_folding)
+        TRY(pass_fuse_activation(p));
+    set_lives(p, b->options);
+    TRY(pass_memory(p));
+    plan_cost(p);
+    return CORNU_OK;
+}
+
+cornu_status plan_build(const cornu_model *model, const plan_options *options, plan **out)
+{
+    *out = NULL;
+    TRY(check_options(model, options));
+    step_builder b = {.options = options};
+    TRY(memory_new(1, sizeof *b.plan, "plan", &b.plan));
+    b.plan->model = model;
+    b.plan->mode = options->mode;
+    b.plan->batch = options->batch;
+    b.plan->input = b.plan->target = b.plan->output = b.plan->input_gradient = NO_TENSOR;
+    cornu_status status = build(&b);
+    free(b.notes);
+    if (status != CORNU_OK) {
+        plan_free(b.plan);
+        return status;
+    }
+    *out = b.plan;
+    return CORNU_OK;
+}

@@ -1,0 +1,15 @@
+/* The passes that turn a model into a finished plan, in order; each is one file of passes/. */
+#ifndef STEP_BUILD_H
+#define STEP_BUILD_H
+
+#include "step/plan.h"
+
+/* Fold an activation into the dense or convolution before it, where its derivative is computable
+   from its output. */
+cornu_status pass_fuse_activation(plan *p);
+/* Give every buffer a place in the arena; buffers whose lives do not overlap share memory. */
+cornu_status pass_memory(plan *p);
+/* FLOPs and bytes of every operation and of the plan. */
+void plan_cost(plan *p);
+
+#endif

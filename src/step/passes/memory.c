@@ -1,0 +1,96 @@
+/* Places in the arena: largest buffer first, each into the smallest gap that is free for its whole
+   life (Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020,
+   "greedy by size"). */
+#include "base/memory.h"
+#include "step/build.h"
+#include <stdlib.h>
+
+enum { ALIGNMENT = 64 };
+
+typedef struct block {
+    size_t size, offset;
+    int first, last;
+    tensor_ref tensor;
+} block;
+
+/* The larger first; equal ones in the order of the plan, so that the result is always the same. */
+static int by_size(const void *a, const void *b)
+{
+    const block *x = a, *y = b;
+    if (x->size != y->size)
+        return x->size < y->size ? 1 : -1;
+    return x->tensor - y->tensor;
+}
+
+/* Move blocks[n] to its place among the blocks before it, which are in the order of their offsets.
+ */
+static void insert(block *blocks, int n)
+{
+    block moved = blocks[n];
+    int i = n;
+    for (; i > 0 && blocks[i - 1].offset > moved.offset; i--)
+        blocks[i] = blocks[i - 1];
+    blocks[i] = moved;
+}
+
+/* The offset for `b`, given `count` placed blocks in the order of their offsets. */
+static size_t place(const block *placed, int count, const block *b)
+{
+    size_t best = SIZE_MAX, best_gap = SIZE_MAX, end = 0;
+    for (int i = 0; i < count; i++) {
+        const block *other = &placed[i];
+        if (other->last < b->first || other->first > b->last)
+            continue;
+        if (other->offset > end) {
+            size_t gap = other->offset - end;
+            if (gap >= b->size && gap < best_gap) {
+                best = end;
+                best_gap = gap;
+            }
+        }
+        if (other->offset + other->size > end)
+            end = other->offset + other->size;
+    }
+    return best == SIZE_MAX ? end : best;
+}
+
+/* The buffers that need memory: used, and not another's alias. */
+static int collect(const plan *p, block *blocks)
+{
+    int count = 0;
+    for (int i = 0; i < p->tensor_count; i++) {
+        const tensor *t = &p->tensors[i];
+        if (t->role != TENSOR_BUFFER || t->alias != NO_TENSOR || t->first < 0)
+            continue;
+        size_t bytes = (size_t)t->count * sizeof(float);
+        blocks[count++] = (block){.size = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT,
+                                  .first = t->first,
+                                  .last = t->last,
+                                  .tensor = i};
+    }
+    return count;
+}
+
+cornu_status pass_memory(plan *p)
+{
+    block *blocks;
+    TRY(memory_new((size_t)p->tensor_count, sizeof *blocks, "plan", &blocks));
+    int count = collect(p, blocks);
+    qsort(blocks, (size_t)count, sizeof *blocks, by_size);
+    p->arena_bytes = 0;
+    for (int i = 0; i < count; i++) {
+        blocks[i].offset = place(blocks, i, &blocks[i]);
+        p->tensors[blocks[i].tensor].offset = blocks[i].offset;
+        if (blocks[i].offset + blocks[i].size > p->arena_bytes)
+            p->arena_bytes = blocks[i].offset + blocks[i].size;
+        insert(blocks, i);
+    }
+    for (int i = 0; i < p->tensor_count; i++) {
+        tensor_ref from = i;
+        while (p->tensors[from].alias != NO_TENSOR)
+            from = p->tensors[from].alias;
+        p->tensors[i].offset = p->tensors[from].offset;
+    }
+    free(blocks);
+    return CORNU_OK;
+}

@@ -1,0 +1,130 @@
+/* The plan: one training (evaluation, prediction) step as a list of operations over tensors. Built
+   once per mode and batch size; devices only run plans. */
+#ifndef STEP_PLAN_H
+#define STEP_PLAN_H
+
+#include "model/model.h"
+#include "step/samples.h"
+
+typedef enum op_kind {
+#define OP(id, name, inputs, outputs, flops, tolerance) OP_##id,
+#include "step/ops.def"
+#undef OP
+    OP_COUNT
+} op_kind;
+
+typedef struct op_info {
+    const char *name, *inputs, *outputs;
+    double tolerance;
+} op_info;
+extern const op_info op_infos[OP_COUNT];
+
+typedef enum tensor_role {
+    TENSOR_VARIABLE, /* lives from step to step: model->variables[variable] */
+    TENSOR_BUFFER    /* lives within a step: in the plan's arena */
+} tensor_role;
+
+/* All tensors hold 32-bit floats, row-major; dimension 0 is the batch for buffers. */
+typedef struct tensor {
+    char *name; /* "conv2d/output", "d conv2d/output", "conv2d/kernel" */
+    tensor_role role;
+    int variable; /* TENSOR_VARIABLE: index into model->variables; else -1 */
+    shape shape;
+    int64_t count;   /* elements */
+    int first, last; /* TENSOR_BUFFER: first and last operation that touches it (plan_finish) */
+    int alias; /* TENSOR_BUFFER: another tensor whose memory this one is (reshape); else NO_TENSOR
+                */
+    size_t offset; /* TENSOR_BUFFER: bytes from the arena's start, multiple of 64 (memory pass) */
+} tensor;
+
+#define OP_INPUTS_MAX 6
+#define OP_OUTPUTS_MAX 5
+
+typedef union op_attributes {
+    struct {
+        augmentation augment;
+    } gather;
+    struct {
+        activation act;
+    } dense; /* DENSE_FORWARD: folded activation */
+    struct {
+        window2d w;
+        activation act;
+    } conv;          /* CONV2D_*: act only forward; see .window */
+    window2d window; /* pools; CONV2D_*: the same place as conv.w */
+    activation act;  /* ACTIVATION_* */
+    struct {
+        float rate;
+        uint32_t stream;
+    } dropout; /* stream: number of the layer */
+    struct {
+        float momentum, epsilon;
+    } batch_norm;
+    struct {
+        float scale, offset;
+    } scale;
+    struct {
+        int64_t before[2], after[2];
+    } pad;
+    struct {
+        loss_id id;
+        bool logits;
+    } loss;
+    struct {
+        metric_id id;
+        int64_t k;
+        int slot;
+    } metric;
+    struct {
+        int slot;
+    } norm;
+    struct {
+        optimizer optimizer;
+        int norm_slot;  /* clipnorm: this variable's; global_clipnorm: -1, all are summed */
+        int norm_count; /* elements of s to sum for global_clipnorm */
+    } update;
+} op_attributes;
+
+typedef struct op {
+    op_kind kind;
+    char *name;                                        /* of the layer or variable: "conv2d" */
+    tensor_ref in[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX]; /* NO_TENSOR where absent */
+    op_attributes a;
+    double flops, bytes; /* cost.c */
+} op;
+
+typedef enum plan_mode { PLAN_TRAIN, PLAN_EVALUATE, PLAN_PREDICT } plan_mode;
+
+typedef struct plan_options {
+    plan_mode mode;
+    int64_t batch;
+    augmentation augment;     /* PLAN_TRAIN */
+    bool keep_input_gradient; /* tests: also compute the gradient of the input */
+    bool keep_gradients;      /* tests: no updates; the gradients stay readable after the step */
+    bool no_folding;          /* tests: run no rewriting pass */
+} plan_options;
+
+typedef struct plan {
+    plan_mode mode;
+    int64_t batch;
+    tensor *tensors;
+    int tensor_count;
+    op *ops;
+    int op_count;
+    tensor_ref input, target,
+        output;                /* output: what predict returns; target: NO_TENSOR in predict */
+    tensor_ref input_gradient; /* keep_input_gradient, else NO_TENSOR */
+    tensor_ref *gradients;     /* [model->weight_count]: gradient of each weight, or NO_TENSOR */
+    int metric_count;
+    size_t arena_bytes;       /* buffers, after sharing memory */
+    size_t variable_bytes;    /* weights and slots */
+    double flops, bytes;      /* of the whole step */
+    const cornu_model *model; /* outlives the plan */
+} plan;
+
+cornu_status plan_build(const cornu_model *model, const plan_options *options, plan **out);
+void plan_free(plan *p);
+/* Rows and columns of a tensor seen as a matrix: all but the last dimension, the last. */
+void tensor_matrix(const tensor *t, int64_t *rows, int64_t *columns);
+
+#endif

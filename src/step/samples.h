@@ -1,0 +1,29 @@
+/* Samples as they lie in memory: what data sets provide and what gather_samples reads. */
+#ifndef STEP_SAMPLES_H
+#define STEP_SAMPLES_H
+
+#include "model/shape.h"
+
+typedef enum sample_type { SAMPLE_U8, SAMPLE_F32, SAMPLE_I32 } sample_type;
+
+typedef struct sample_block {
+    int64_t count;
+    shape x_shape;      /* of one sample, NHWC without N */
+    sample_type x_type; /* SAMPLE_U8 or SAMPLE_F32 */
+    const void *x;      /* [count][x_shape] */
+    float x_scale;      /* the network sees x * x_scale */
+    shape y_shape;      /* of one target; rank 0 for class numbers */
+    sample_type y_type; /* SAMPLE_I32: class numbers 0..classes-1; SAMPLE_F32: values */
+    const void *y;      /* [count][y_shape]; NULL where there are no targets (predict) */
+} sample_block;
+
+/* ImageDataGenerator's random changes, drawn per (seed, epoch, sample); all zero: none. */
+typedef struct augmentation {
+    float rotation_range;                        /* degrees, uniform in +- */
+    float shear_range;                           /* degrees, uniform in +- */
+    float zoom_range;                            /* zx, zy uniform in 1 +- */
+    float width_shift_range, height_shift_range; /* share of the side, uniform in +- */
+    bool horizontal_flip, vertical_flip;         /* each with probability 1/2 */
+} augmentation;
+
+#endif

@@ -1,0 +1,269 @@
+/* The verbs of model/emit.h: each appends one operation of the forward pass. */
+#include "step/builder.h"
+#include <string.h>
+
+shape emit_shape(const step_builder *b, tensor_ref x)
+{
+    const shape *full = &b->plan->tensors[x].shape;
+    shape s = {.rank = full->rank - 1};
+    memcpy(s.dim, full->dim + 1, (size_t)s.rank * sizeof *s.dim);
+    return s;
+}
+
+/* The variables are the plan's first tensors, in the model's order. */
+tensor_ref emit_weight(step_builder *b, int index)
+{
+    if (index < 0 || index >= b->layer->weight_count)
+        return NO_TENSOR;
+    return b->layer->first_variable + index;
+}
+
+/* Mark x as read. The backward pass does not add gradients up, so nothing may be read twice. */
+static cornu_status take(step_builder *b, tensor_ref x)
+{
+    if (x < 0 || x >= b->plan->tensor_count)
+        return status_fail(CORNU_INTERNAL, "reads a tensor that does not exist (number %d of %d)",
+                           x, b->plan->tensor_count);
+    if (b->notes[x].used)
+        return status_fail(CORNU_UNSUPPORTED,
+                           "reads %s, which another operation already reads; expected a chain, "
+                           "in which every output is read once",
+                           b->plan->tensors[x].name);
+    b->notes[x].used = true;
+    return CORNU_OK;
+}
+
+/* Append `o`, whose in[] is filled in; its out[0] becomes a new tensor of shape `s` (without the
+   batch). */
+static cornu_status forward(step_builder *b, op *o, const shape *s, tensor_ref *y)
+{
+    shape full;
+    TRY(builder_batched(b, s, &full));
+    TRY(builder_buffer(b, &full, y, "%s/%s", b->layer->name, op_infos[o->kind].name));
+    o->out[0] = *y;
+    for (int i = 0; i < OP_INPUTS_MAX; i++) {
+        if (o->in[i] == NO_TENSOR)
+            continue;
+        TRY(take(b, o->in[i]));
+        b->notes[*y].needs_gradient |= b->notes[o->in[i]].needs_gradient;
+    }
+    return builder_add(b, o, b->layer->name);
+}
+
+static cornu_status shape_fail(const step_builder *b, const char *what, tensor_ref found,
+                               const char *expected)
+{
+    char text[128] = "none";
+    if (found != NO_TENSOR)
+        shape_show(&b->plan->tensors[found].shape, false, text);
+    return status_fail(CORNU_INVALID, "%s: found shape %s; expected %s", what, text, expected);
+}
+
+static cornu_status check_vector(const step_builder *b, const char *what, tensor_ref v,
+                                 int64_t count)
+{
+    if (v == NO_TENSOR || b->plan->tensors[v].count == count)
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID, "%s: found %lld numbers; expected %lld", what,
+                       (long long)b->plan->tensors[v].count, (long long)count);
+}
+
+static cornu_status check_image(const step_builder *b, tensor_ref x)
+{
+    if (x == NO_TENSOR || b->plan->tensors[x].shape.rank != 4)
+        return shape_fail(b, "input", x, "(batch, height, width, channels)");
+    return CORNU_OK;
+}
+
+cornu_status emit_dense(step_builder *b, tensor_ref x, tensor_ref kernel, tensor_ref bias,
+                        tensor_ref *y)
+{
+    shape s = emit_shape(b, x);
+    if (s.rank < 1)
+        return shape_fail(b, "input", x, "(batch, ..., inputs)");
+    if (kernel == NO_TENSOR || b->plan->tensors[kernel].shape.rank != 2 ||
+        b->plan->tensors[kernel].shape.dim[0] != s.dim[s.rank - 1])
+        return shape_fail(b, "kernel", kernel, "(inputs, units)");
+    s.dim[s.rank - 1] = b->plan->tensors[kernel].shape.dim[1];
+    TRY(check_vector(b, "bias", bias, s.dim[s.rank - 1]));
+    op o = op_new(OP_DENSE_FORWARD);
+    o.in[0] = x;
+    o.in[1] = kernel;
+    o.in[2] = bias;
+    return forward(b, &o, &s, y);
+}
+
+/* The output's height and width under `w`. */
+static cornu_status window_shape(const window2d *w, shape *s)
+{
+    for (int i = 0; i < 2; i++) {
+        int64_t in = s->dim[i];
+        s->dim[i] = window_output(w, i, in);
+        if (s->dim[i] < 1)
+            return status_fail(CORNU_INVALID, "window of %lld does not fit into %s %lld",
+                               (long long)w->kernel[i], i ? "width" : "height", (long long)in);
+    }
+    return CORNU_OK;
+}
+
+cornu_status emit_conv2d(step_builder *b, tensor_ref x, tensor_ref kernel, tensor_ref bias,
+                         const window2d *w, tensor_ref *y)
+{
+    TRY(check_image(b, x));
+    shape s = emit_shape(b, x);
+    const shape *k = kernel == NO_TENSOR ? NULL : &b->plan->tensors[kernel].shape;
+    if (!k || k->rank != 4 || w->groups < 1 || k->dim[0] != w->kernel[0] ||
+        k->dim[1] != w->kernel[1] || k->dim[2] * w->groups != s.dim[2] ||
+        k->dim[3] % w->groups != 0)
+        return shape_fail(b, "kernel", kernel, "(height, width, channels / groups, filters)");
+    TRY(window_shape(w, &s));
+    s.dim[2] = k->dim[3];
+    TRY(check_vector(b, "bias", bias, s.dim[2]));
+    op o = op_new(OP_CONV2D_FORWARD);
+    o.in[0] = x;
+    o.in[1] = kernel;
+    o.in[2] = bias;
+    o.a.conv.w = *w;
+    return forward(b, &o, &s, y);
+}
+
+static cornu_status emit_pool(step_builder *b, op_kind kind, tensor_ref x, const window2d *w,
+                              tensor_ref *y)
+{
+    TRY(check_image(b, x));
+    shape s = emit_shape(b, x);
+    TRY(window_shape(w, &s));
+    op o = op_new(kind);
+    o.in[0] = x;
+    o.a.window = *w;
+    return forward(b, &o, &s, y);
+}
+
+cornu_status emit_max_pool(step_builder *b, tensor_ref x, const window2d *w, tensor_ref *y)
+{
+    return emit_pool(b, OP_MAX_POOL_FORWARD, x, w, y);
+}
+
+cornu_status emit_average_pool(step_builder *b, tensor_ref x, const window2d *w, tensor_ref *y)
+{
+    return emit_pool(b, OP_AVERAGE_POOL_FORWARD, x, w, y);
+}
+
+cornu_status emit_reshape(step_builder *b, tensor_ref x, const shape *s, tensor_ref *y)
+{
+    shape from = emit_shape(b, x), full;
+    char found[128], wanted[128];
+    if (shape_elements(&from) != shape_elements(s))
+        return status_fail(CORNU_INVALID, "found shape %s; %s has another number of elements",
+                           shape_show(&from, false, found), shape_show(s, false, wanted));
+    if (shape_equal(&from, s)) {
+        *y = x;
+        return CORNU_OK;
+    }
+    TRY(builder_batched(b, s, &full));
+    TRY(take(b, x));
+    TRY(builder_alias(b, x, &full, y, "%s/reshaped", b->layer->name));
+    b->notes[*y].needs_gradient = b->notes[x].needs_gradient;
+    b->notes[x].reshaped = *y;
+    return CORNU_OK;
+}
+
+cornu_status emit_activation(step_builder *b, tensor_ref x, activation a, tensor_ref *y)
+{
+    if (a.kind == ACTIVATION_LINEAR) {
+        *y = x;
+        return CORNU_OK;
+    }
+    /* Below 0 the sign of the output would no longer tell that of the input. */
+    if (!(a.alpha >= 0))
+        return status_fail(CORNU_INVALID, "%s: found alpha %g; expected 0 or more",
+                           activation_name(a.kind), (double)a.alpha);
+    shape s = emit_shape(b, x);
+    op o = op_new(OP_ACTIVATION_FORWARD);
+    o.in[0] = x;
+    o.a.act = a;
+    return forward(b, &o, &s, y);
+}
+
+cornu_status emit_dropout(step_builder *b, tensor_ref x, double rate, tensor_ref *y)
+{
+    if (!(rate >= 0 && rate < 1))
+        return status_fail(CORNU_INVALID, "rate: found %g; expected 0 or more and less than 1",
+                           rate);
+    if (b->plan->mode != PLAN_TRAIN || rate == 0) {
+        *y = x;
+        return CORNU_OK;
+    }
+    shape s = emit_shape(b, x);
+    op o = op_new(OP_DROPOUT);
+    o.in[0] = x;
+    o.a.dropout.rate = (float)rate;
+    o.a.dropout.stream = (uint32_t)b->layer_number;
+    return forward(b, &o, &s, y);
+}
+
+/* Training also writes the batch's statistics and, in place, the moving ones. */
+static cornu_status batch_norm_outputs(step_builder *b, op *o, int64_t channels)
+{
+    shape s = {.rank = 1, .dim = {channels}};
+    TRY(builder_buffer(b, &s, &o->out[1], "%s/mean", b->layer->name));
+    TRY(builder_buffer(b, &s, &o->out[2], "%s/inverse_deviation", b->layer->name));
+    o->out[3] = o->in[3];
+    o->out[4] = o->in[4];
+    return CORNU_OK;
+}
+
+cornu_status emit_batch_norm(step_builder *b, tensor_ref x, tensor_ref gamma, tensor_ref beta,
+                             tensor_ref moving_mean, tensor_ref moving_variance, double momentum,
+                             double epsilon, tensor_ref *y)
+{
+    shape s = emit_shape(b, x);
+    if (s.rank < 1 || moving_mean == NO_TENSOR || moving_variance == NO_TENSOR)
+        return shape_fail(b, "input", x, "(batch, ..., channels) and moving statistics");
+    int64_t channels = s.dim[s.rank - 1];
+    TRY(check_vector(b, "gamma", gamma, channels));
+    TRY(check_vector(b, "beta", beta, channels));
+    TRY(check_vector(b, "moving_mean", moving_mean, channels));
+    TRY(check_vector(b, "moving_variance", moving_variance, channels));
+    bool training = b->plan->mode == PLAN_TRAIN;
+    op o = op_new(training ? OP_BATCH_NORM_FORWARD : OP_BATCH_NORM_INFERENCE);
+    o.in[0] = x;
+    o.in[1] = gamma;
+    o.in[2] = beta;
+    o.in[3] = moving_mean;
+    o.in[4] = moving_variance;
+    o.a.batch_norm.momentum = (float)momentum;
+    o.a.batch_norm.epsilon = (float)epsilon;
+    if (training)
+        TRY(batch_norm_outputs(b, &o, channels));
+    return forward(b, &o, &s, y);
+}
+
+cornu_status emit_scale(step_builder *b, tensor_ref x, double scale, double offset, tensor_ref *y)
+{
+    shape s = emit_shape(b, x);
+    op o = op_new(OP_SCALE);
+    o.in[0] = x;
+    o.a.scale.scale = (float)scale;
+    o.a.scale.offset = (float)offset;
+    return forward(b, &o, &s, y);
+}
+
+cornu_status emit_pad(step_builder *b, tensor_ref x, const int64_t before[2],
+                      const int64_t after[2], tensor_ref *y)
+{
+    TRY(check_image(b, x));
+    shape s = emit_shape(b, x);
+    op o = op_new(OP_PAD);
+    o.in[0] = x;
+    for (int i = 0; i < 2; i++) {
+        if (before[i] < 0 || after[i] < 0 || before[i] > SHAPE_ELEMENTS_MAX ||
+            after[i] > SHAPE_ELEMENTS_MAX)
+            return status_fail(CORNU_INVALID, "padding: found (%lld, %lld); expected 0 or more",
+                               (long long)before[i], (long long)after[i]);
+        s.dim[i] += before[i] + after[i];
+        o.a.pad.before[i] = before[i];
+        o.a.pad.after[i] = after[i];
+    }
+    return forward(b, &o, &s, y);
+}

@@ -1,0 +1,285 @@
+/* What every device whose memory is the host's promises: choices, errors, sums, memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "device/host/host.h"
+#include "support/net.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char net_text[] =
+    "model: {input: [4], layers: [{Dense: {units: 8, activation: relu}}, "
+    "{Dense: {units: 3, activation: softmax}}]}\n"
+    "compile: {optimizer: adam, loss: sparse_categorical_crossentropy, metrics: [accuracy]}";
+
+static void every_operation_has_a_reference_kernel(void **state)
+{
+    (void)state;
+    for (int i = 0; i < OP_COUNT; i++) {
+        assert_non_null(reference_kernels[i].name);
+        assert_non_null(reference_kernels[i].run);
+        assert_null(reference_kernels[i].accepts);
+    }
+}
+
+static void an_unknown_device_is_one_clear_line(void **state)
+{
+    (void)state;
+    const device_ops *ops;
+    assert_int_equal(device_find("cuda:0", &ops), CORNU_NOT_FOUND);
+    assert_null(ops);
+    assert_non_null(strstr(cornu_last_error(), "\"cuda:0\""));
+    assert_non_null(strstr(cornu_last_error(), "cpu, reference"));
+    assert_int_equal(device_find(NULL, &ops), CORNU_OK);
+    assert_string_equal(ops->name, "cpu");
+}
+
+static void choices_name_device_and_kernel(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(net_text);
+    plan_options options = {.mode = PLAN_TRAIN, .batch = 4};
+    for (int d = 0; device_table[d]; d++) {
+        net *n = net_open(model, device_table[d]->name, &options);
+        kernel_choice *choices = calloc((size_t)n->plan->op_count, sizeof *choices);
+        assert_int_equal(n->device->ops->choices(n->device, n->prepared, choices), CORNU_OK);
+        for (int i = 0; i < n->plan->op_count; i++) {
+            bool reference = strncmp(choices[i].kernel, "reference/", 10) == 0;
+            bool own = strncmp(choices[i].kernel, "cpu/", 4) == 0;
+            assert_true(reference || (own && d == 0));
+            assert_true(own || d == 1 || choices[i].refused[0]);
+        }
+        free(choices);
+        net_close(n);
+    }
+    cornu_model_close(model);
+}
+
+static void a_forced_kernel_is_taken_where_it_accepts(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(net_text);
+    plan_options options = {.mode = PLAN_TRAIN, .batch = 4};
+    device_options plain = {.threads = 1, .kernel = "plain"};
+    net *n = net_open_with(model, "cpu", &options, &plain);
+    kernel_choice *choices = calloc((size_t)n->plan->op_count, sizeof *choices);
+    n->device->ops->choices(n->device, n->prepared, choices);
+    for (int i = 0; i < n->plan->op_count; i++)
+        assert_string_equal(choices[i].kernel, "reference/plain");
+    free(choices);
+    net_close(n);
+    cornu_model_close(model);
+}
+
+static void a_plan_that_does_not_fit_names_the_largest_batch_that_does(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model("model: {input: [1000], layers: [{Dense: {units: 4}}]}\n"
+                                   "compile: {optimizer: sgd, loss: mean_squared_error}");
+    for (int d = 0; device_table[d]; d++) {
+        device *device;
+        prepared *ready = NULL;
+        plan *p;
+        plan_options options = {.mode = PLAN_TRAIN, .batch = 1000000000};
+        device_options one = {.threads = 1};
+        assert_int_equal(plan_build(model, &options, &p), CORNU_OK);
+        assert_int_equal(device_table[d]->open(&one, &device), CORNU_OK);
+        assert_int_equal(device_table[d]->bind(device, model), CORNU_OK);
+        assert_int_equal(device_table[d]->prepare(device, p, &ready), CORNU_OUT_OF_MEMORY);
+        assert_null(ready);
+        const char *advice = strstr(cornu_last_error(), "the largest batch that fits is ");
+        assert_non_null(advice);
+        assert_non_null(strstr(cornu_last_error(), "needs 4"));
+        long long batch = atoll(advice + strlen("the largest batch that fits is "));
+        int64_t available = device_table[d]->memory_free(device);
+        assert_true(batch > 0 && batch < 1000000000);
+        assert_true((double)batch * 4000 < 1.5 * (double)available);
+        assert_true((double)batch * 4000 > 0.5 * (double)available);
+        plan_free(p);
+        device_table[d]->close(device);
+    }
+    cornu_model_close(model);
+}
+
+/* Run with one input changed; the step must fail with this text in its message. */
+static void expect_refusal(net *n, const char *text)
+{
+    assert_int_equal(n->device->ops->run(n->device, n->prepared, &n->input, 1), CORNU_INVALID);
+    if (!strstr(cornu_last_error(), text))
+        fail_msg("expected \"%s\" in: %s", text, cornu_last_error());
+}
+
+static void wrong_inputs_are_refused_before_anything_runs(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(net_text);
+    plan_options options = {.mode = PLAN_TRAIN, .batch = 4};
+    for (int d = 0; device_table[d]; d++) {
+        net *n = net_open(model, device_table[d]->name, &options);
+        n->index[2] = 4;
+        expect_refusal(n, "sample number: found 4; expected 0 to 3");
+        n->index[2] = -1;
+        expect_refusal(n, "sample number: found -1");
+        n->index[2] = 2;
+        n->y[1] = 3;
+        expect_refusal(n, "sample 1: found class 3; expected 0 to 2");
+        n->y[1] = NAN;
+        expect_refusal(n, "found class");
+        n->y[1] = 0;
+        static const int32_t labels[] = {0, 1, -7, 2};
+        sample_block block = n->samples;
+        block.y_type = SAMPLE_I32;
+        block.y_shape.rank = 0;
+        block.y = labels;
+        net_samples(n, &block);
+        expect_refusal(n, "found class -7");
+        block.y = NULL;
+        net_samples(n, &block);
+        expect_refusal(n, "no targets");
+        block.x_shape.dim[0] = 5;
+        net_samples(n, &block);
+        expect_refusal(n, "samples: found shape (5); expected (4)");
+        net_close(n);
+    }
+    cornu_model_close(model);
+}
+
+static void a_loss_that_is_not_finite_is_flagged(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(net_text);
+    plan_options options = {.mode = PLAN_EVALUATE, .batch = 4};
+    for (int d = 0; device_table[d]; d++) {
+        net *n = net_open(model, device_table[d]->name, &options);
+        step_results r;
+        for (int bad = 0; bad < 2; bad++) {
+            n->x[3] = bad ? NAN : 0.5f;
+            assert_int_equal(n->device->ops->run(n->device, n->prepared, &n->input, 1), CORNU_OK);
+            assert_int_equal(n->device->ops->results(n->device, &r, true), CORNU_OK);
+            assert_int_equal(r.not_finite, bad);
+            assert_int_equal(r.samples, 4);
+        }
+        net_close(n);
+    }
+    cornu_model_close(model);
+}
+
+static void results_add_up_until_they_are_reset(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(net_text);
+    plan_options options = {.mode = PLAN_EVALUATE, .batch = 4};
+    for (int d = 0; device_table[d]; d++) {
+        net *n = net_open(model, device_table[d]->name, &options);
+        double once = net_run(n);
+        step_results r;
+        step_input both[2] = {n->input, n->input};
+        assert_int_equal(n->device->ops->run(n->device, n->prepared, both, 2), CORNU_OK);
+        n->device->ops->results(n->device, &r, false);
+        n->device->ops->results(n->device, &r, true);
+        assert_int_equal(r.samples, 8);
+        assert_true(fabs(r.loss - 8 * once) < 1e-6);
+        assert_true(r.last_loss == once);
+        n->device->ops->results(n->device, &r, true);
+        assert_int_equal(r.samples, 0);
+        assert_true(r.loss == 0);
+        net_close(n);
+    }
+    cornu_model_close(model);
+}
+
+/* The arena is shared: a larger plan prepared later must not harm an earlier one. */
+static void plans_of_one_device_take_turns(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(net_text);
+    for (int d = 0; device_table[d]; d++) {
+        plan_options small = {.mode = PLAN_PREDICT, .batch = 2};
+        net *n = net_open(model, device_table[d]->name, &small);
+        net_run(n);
+        float *first = net_read(n, n->plan->output);
+        plan *large;
+        prepared *ready;
+        plan_options options = {.mode = PLAN_TRAIN, .batch = 500};
+        assert_int_equal(plan_build(model, &options, &large), CORNU_OK);
+        assert_int_equal(n->device->ops->prepare(n->device, large, &ready), CORNU_OK);
+        net_run(n);
+        float *second = net_read(n, n->plan->output);
+        assert_memory_equal(first, second, 6 * sizeof *first);
+        free(first);
+        free(second);
+        n->device->ops->release(n->device, ready);
+        plan_free(large);
+        net_close(n);
+    }
+    cornu_model_close(model);
+}
+
+static void a_buffer_whose_memory_is_used_again_cannot_be_read(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(net_text);
+    plan_options options = {.mode = PLAN_TRAIN, .batch = 4};
+    net *n = net_open(model, "reference", &options);
+    net_run(n);
+    float values[12];
+    assert_int_equal(n->device->ops->read(n->device, n->prepared, n->plan->target, values, 4),
+                     CORNU_INVALID);
+    assert_int_equal(n->device->ops->read(n->device, n->prepared, n->plan->output, values, 12),
+                     CORNU_OK);
+    assert_int_equal(n->device->ops->read(n->device, n->prepared, n->plan->output, values, 11),
+                     CORNU_INVALID);
+    net_close(n);
+    cornu_model_close(model);
+}
+
+static void timing_operations_runs_the_same_step(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(net_text);
+    plan_options options = {.mode = PLAN_TRAIN, .batch = 4};
+    float *kernels[2];
+    for (int i = 0; i < 2; i++) {
+        net *n = net_open(model, "cpu", &options);
+        double *seconds = calloc((size_t)n->plan->op_count, sizeof *seconds);
+        if (i == 0)
+            net_run(n);
+        else
+            assert_int_equal(
+                n->device->ops->time_operations(n->device, n->prepared, &n->input, seconds),
+                CORNU_OK);
+        for (int k = 0; k < n->plan->op_count; k++)
+            assert_true(seconds[k] >= 0);
+        kernels[i] = net_read_variable(n, "dense/kernel");
+        free(seconds);
+        net_close(n);
+    }
+    assert_memory_equal(kernels[0], kernels[1], 32 * sizeof(float));
+    free(kernels[0]);
+    free(kernels[1]);
+    cornu_model_close(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_operation_has_a_reference_kernel),
+        cmocka_unit_test(an_unknown_device_is_one_clear_line),
+        cmocka_unit_test(choices_name_device_and_kernel),
+        cmocka_unit_test(a_forced_kernel_is_taken_where_it_accepts),
+        cmocka_unit_test(a_plan_that_does_not_fit_names_the_largest_batch_that_does),
+        cmocka_unit_test(wrong_inputs_are_refused_before_anything_runs),
+        cmocka_unit_test(a_loss_that_is_not_finite_is_flagged),
+        cmocka_unit_test(results_add_up_until_they_are_reset),
+        cmocka_unit_test(plans_of_one_device_take_turns),
+        cmocka_unit_test(a_buffer_whose_memory_is_used_again_cannot_be_read),
+        cmocka_unit_test(timing_operations_runs_the_same_step),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,298 @@
+/* Gradients against central differences of the loss: every layer row with each of its samples,
+   every loss row in each of its forms, on every device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/philox.h"
+#include "support/net.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Differences of 32-bit losses: a step of 1/500 leaves about 1e-4 of noise and of curvature. */
+static const double STEP = 2e-3, TOLERANCE = 0.01, SINGLE_TOLERANCE = 0.02;
+enum { SINGLES = 6, BATCH = 3 };
+
+/* What is moved: the input's or one weight's values. */
+typedef struct moved {
+    net *net;
+    const char *name;
+    int variable; /* -1: the input */
+    int64_t count;
+    float *values;         /* as they are */
+    const float *gradient; /* as the plan computes it */
+} moved;
+
+/* The loss with values + step * direction. */
+static double loss_at(moved *m, const float *direction, double step)
+{
+    float *at = m->variable < 0 ? m->net->x : malloc((size_t)m->count * sizeof *at);
+    for (int64_t i = 0; i < m->count; i++)
+        at[i] = (float)(m->values[i] + step * direction[i]);
+    if (m->variable >= 0) {
+        net_write_variable(m->net, m->variable, at);
+        free(at);
+    }
+    return net_run(m->net);
+}
+
+static void put_back(moved *m)
+{
+    if (m->variable < 0)
+        memcpy(m->net->x, m->values, (size_t)m->count * sizeof *m->values);
+    else
+        net_write_variable(m->net, m->variable, m->values);
+}
+
+/* Slope of the loss along `direction`. */
+static double slope(moved *m, const float *direction)
+{
+    double up = loss_at(m, direction, STEP), down = loss_at(m, direction, -STEP);
+    put_back(m);
+    return (up - down) / (2 * STEP);
+}
+
+static bool agree(double found, double expected, double scale, double tolerance)
+{
+    return fabs(found - expected) <= tolerance * scale + 2e-5;
+}
+
+/* All elements at once: signs of `direction` random, so that errors do not cancel. */
+static int check_direction(moved *m, const char *what, float *direction)
+{
+    random_stream r = random_open(11, RANDOM_GENERATE, 1);
+    double expected = 0, norm = 0;
+    for (int64_t i = 0; i < m->count; i++) {
+        direction[i] = random_u32(&r) & 1 ? 1 : -1;
+        expected += (double)direction[i] * (double)m->gradient[i];
+        norm += (double)m->gradient[i] * (double)m->gradient[i];
+    }
+    double found = slope(m, direction);
+    if (agree(found, expected, sqrt(norm), TOLERANCE))
+        return 0;
+    print_error("%s, d %s: found slope %.6g, gradient says %.6g\n", what, m->name, found, expected);
+    return 1;
+}
+
+static int check_single(moved *m, const char *what, float *direction, int64_t i, double largest)
+{
+    memset(direction, 0, (size_t)m->count * sizeof *direction);
+    direction[i] = 1;
+    double found = slope(m, direction);
+    if (agree(found, (double)m->gradient[i], largest, SINGLE_TOLERANCE))
+        return 0;
+    print_error("%s, d %s[%lld]: found slope %.6g, gradient says %.6g\n", what, m->name,
+                (long long)i, found, (double)m->gradient[i]);
+    return 1;
+}
+
+static int check_moved(moved *m, const char *what)
+{
+    float *direction = calloc((size_t)m->count, sizeof *direction);
+    double largest = 0;
+    for (int64_t i = 0; i < m->count; i++)
+        largest = fmax(largest, fabs((double)m->gradient[i]));
+    int failures = check_direction(m, what, direction);
+    random_stream r = random_open(13, RANDOM_GENERATE, 2);
+    for (int k = 0; k < SINGLES; k++)
+        failures += check_single(m, what, direction, random_below(&r, (uint32_t)m->count), largest);
+    free(direction);
+    return failures;
+}
+
+static int check_input(net *n, const char *what)
+{
+    moved m = {.net = n, .name = "input", .variable = -1, .count = n->x_count};
+    float *gradient = net_read(n, n->plan->input_gradient);
+    m.values = malloc((size_t)m.count * sizeof *m.values);
+    memcpy(m.values, n->x, (size_t)m.count * sizeof *m.values);
+    m.gradient = gradient;
+    int failures = check_moved(&m, what);
+    free(m.values);
+    free(gradient);
+    return failures;
+}
+
+static int check_weight(net *n, int number, const char *what)
+{
+    const variable *v = &n->model->variables[number];
+    moved m = {.net = n, .name = v->name, .variable = number, .count = v->count};
+    float *gradient = net_read(n, n->plan->gradients[number]);
+    m.values = net_read_variable(n, v->name);
+    m.gradient = gradient;
+    int failures = check_moved(&m, what);
+    free(m.values);
+    free(gradient);
+    return failures;
+}
+
+/* Biases and the like start at 0 or 1: numbers that hide mistakes. */
+static void draw_weights(net *n)
+{
+    for (int i = 0; i < n->model->weight_count; i++) {
+        const variable *v = &n->model->variables[i];
+        float *values = malloc((size_t)v->count * sizeof *values);
+        net_fill(values, v->count, (uint64_t)(20 + i));
+        for (int64_t k = 0; k < v->count; k++)
+            values[k] = v->trainable ? values[k] * 0.8f + 0.05f : 1.5f + values[k] * 0.5f;
+        net_write_variable(n, i, values);
+        free(values);
+    }
+}
+
+static int check_model(cornu_model *model, const char *device_name, const char *what)
+{
+    plan_options options = {
+        .mode = PLAN_TRAIN, .batch = BATCH, .keep_input_gradient = true, .keep_gradients = true};
+    net *n = net_open(model, device_name, &options);
+    int failures = 0;
+    draw_weights(n);
+    net_run(n);
+    failures += check_input(n, what);
+    for (int i = 0; i < model->weight_count; i++) {
+        assert_int_equal(n->plan->gradients[i] != NO_TENSOR, model->variables[i].trainable);
+        net_run(n); /* the check before has left other numbers in the gradients */
+        if (model->variables[i].trainable)
+            failures += check_weight(n, i, what);
+    }
+    net_close(n);
+    return failures;
+}
+
+static int check_on_every_device(cornu_model *model, const char *what)
+{
+    int failures = 0;
+    for (int i = 0; device_table[i]; i++) {
+        char label[512];
+        cornu_device_info info;
+        device_table[i]->describe(&info);
+        snprintf(label, sizeof label, "%s on %s", what, device_table[i]->name);
+        if (info.available)
+            failures += check_model(model, device_table[i]->name, label);
+    }
+    return failures;
+}
+
+static void every_layer_row_has_the_gradients_that_differences_give(void **state)
+{
+    (void)state;
+    int failures = 0, checked = 0;
+    for (int i = 0; layer_kinds[i]; i++) {
+        for (int k = 0; layer_kinds[i]->samples[k]; k++) {
+            char what[400];
+            snprintf(what, sizeof what, "%s %s", layer_kinds[i]->name, layer_kinds[i]->samples[k]);
+            cornu_model *model = net_layer(layer_kinds[i], layer_kinds[i]->samples[k]);
+            failures += check_on_every_device(model, what);
+            cornu_model_close(model);
+            checked++;
+        }
+    }
+    assert_true(checked > 30);
+    assert_int_equal(failures, 0);
+}
+
+/* Outputs in 0..1 that no softmax or sigmoid has made; logits as they are; and both activations. */
+static const char *const heads[] = {
+    "[{Dense: {units: 5, activation: tanh}}, {Rescaling: {scale: 0.4, offset: 0.5}}]",
+    "[{Dense: {units: 5, activation: softmax}}]",
+    "[{Dense: {units: 5, activation: sigmoid}}]",
+};
+
+/* Targets that are distributions, so that every row is at home. */
+static void normalise_targets(net *n, int64_t columns)
+{
+    for (int64_t row = 0; row < n->y_count / columns; row++) {
+        double sum = 0;
+        for (int64_t i = 0; i < columns; i++)
+            sum += n->y[row * columns + i] = fabsf(n->y[row * columns + i]) + 0.1f;
+        for (int64_t i = 0; i < columns; i++)
+            n->y[row * columns + i] = (float)(n->y[row * columns + i] / sum);
+    }
+}
+
+static int check_loss(const char *loss, bool sparse, const char *head, const char *device_name)
+{
+    char yaml[1024], label[512];
+    snprintf(yaml, sizeof yaml,
+             "model: {input: [4], layers: %s}\ncompile: {optimizer: sgd, loss: %s}", head, loss);
+    snprintf(label, sizeof label, "%s after %s on %s", loss, head, device_name);
+    cornu_model *model = net_model(yaml);
+    plan_options options = {
+        .mode = PLAN_TRAIN, .batch = BATCH, .keep_input_gradient = true, .keep_gradients = true};
+    net *n = net_open(model, device_name, &options);
+    draw_weights(n);
+    if (!sparse)
+        normalise_targets(n, 5);
+    net_run(n);
+    int failures = check_input(n, label);
+    net_run(n);
+    failures += check_weight(n, 0, label);
+    net_close(n);
+    cornu_model_close(model);
+    return failures;
+}
+
+static void every_loss_row_has_the_gradients_that_differences_give(void **state)
+{
+    (void)state;
+    int failures = 0;
+    for (int id = 0; id < LOSS_COUNT; id++) {
+        const loss_kind *kind = loss_kind_of((loss_id)id);
+        char logits[256];
+        snprintf(logits, sizeof logits, "{class_name: %s, config: {from_logits: true}}",
+                 kind->class_name);
+        for (int d = 0; device_table[d]; d++) {
+            for (int h = 0; h < 3; h++)
+                failures += check_loss(kind->name, kind->sparse, heads[h], device_table[d]->name);
+            if (kind->has_logits)
+                failures += check_loss(logits, kind->sparse, heads[0], device_table[d]->name);
+        }
+    }
+    assert_int_equal(failures, 0);
+}
+
+/* The check itself must see what it is for. */
+static void a_wrong_factor_or_sign_is_seen(void **state)
+{
+    (void)state;
+    cornu_model *model =
+        net_model("model: {input: [4], layers: [{Dense: {units: 3, activation: tanh}}]}\n"
+                  "compile: {optimizer: sgd, loss: mean_squared_error}");
+    plan_options options = {.mode = PLAN_TRAIN, .batch = BATCH, .keep_gradients = true};
+    net *n = net_open(model, "reference", &options);
+    net_run(n);
+    float *gradient = net_read(n, n->plan->gradients[0]);
+    float *direction = calloc(12, sizeof *direction),
+          *values = net_read_variable(n, "dense/kernel");
+    moved m = {.net = n, .name = "kernel", .variable = 0, .count = 12, .values = values};
+    m.gradient = gradient;
+    assert_int_equal(check_direction(&m, "right", direction), 0);
+    double expected = 0, norm = 0;
+    for (int i = 0; i < 12; i++) {
+        expected += (double)direction[i] * (double)gradient[i];
+        norm += (double)gradient[i] * (double)gradient[i];
+    }
+    double found = slope(&m, direction);
+    assert_false(agree(-found, expected, sqrt(norm), TOLERANCE));
+    assert_false(agree(1.1 * found, expected, sqrt(norm), TOLERANCE));
+    free(values);
+    free(direction);
+    free(gradient);
+    net_close(n);
+    cornu_model_close(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wrong_factor_or_sign_is_seen),
+        cmocka_unit_test(every_layer_row_has_the_gradients_that_differences_give),
+        cmocka_unit_test(every_loss_row_has_the_gradients_that_differences_give),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,205 @@
+/* Places in the arena: nothing that is still needed is written over. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "model/recipes.h"
+#include "support/net.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const char small[] =
+    "model:\n"
+    "  input: [8, 8, 2]\n"
+    "  layers:\n"
+    "    - Conv2D: {filters: 3, kernel_size: 3, padding: same, activation: relu}\n"
+    "    - MaxPooling2D: {pool_size: 2}\n"
+    "    - BatchNormalization\n"
+    "    - Conv2D: {filters: 4, kernel_size: 3}\n"
+    "    - Activation: {activation: gelu}\n"
+    "    - Flatten\n"
+    "    - Dropout: {rate: 0.3}\n"
+    "    - Dense: {units: 6, activation: tanh}\n"
+    "    - Reshape: {target_shape: [3, 2]}\n"
+    "    - Flatten\n"
+    "    - Dense: {units: 4, activation: softmax}\n"
+    "compile: {optimizer: {class_name: Adam, config: {clipnorm: 0.1}},\n"
+    "          loss: categorical_crossentropy, metrics: [accuracy]}\n";
+
+static tensor_ref root(const plan *p, tensor_ref t)
+{
+    while (p->tensors[t].alias != NO_TENSOR)
+        t = p->tensors[t].alias;
+    return t;
+}
+
+/* The test's own view of lives, from the operations alone. */
+typedef struct life {
+    int first, last;
+} life;
+
+static void touch(const plan *p, life *lives, tensor_ref t, int at)
+{
+    if (t == NO_TENSOR)
+        return;
+    life *l = &lives[root(p, t)];
+    l->first = l->first < at ? l->first : at;
+    l->last = l->last > at ? l->last : at;
+}
+
+static life *lives_of(const plan *p, const plan_options *options)
+{
+    life *lives = malloc((size_t)p->tensor_count * sizeof *lives);
+    for (int i = 0; i < p->tensor_count; i++)
+        lives[i] = (life){.first = INT32_MAX, .last = -1};
+    for (int i = 0; i < p->op_count; i++) {
+        for (int k = 0; k < OP_INPUTS_MAX; k++)
+            touch(p, lives, p->ops[i].in[k], i);
+        for (int k = 0; k < OP_OUTPUTS_MAX; k++)
+            touch(p, lives, p->ops[i].out[k], i);
+    }
+    touch(p, lives, p->output, p->op_count);
+    touch(p, lives, p->input_gradient, p->op_count);
+    for (int i = 0; options->keep_gradients && i < p->model->weight_count; i++)
+        touch(p, lives, p->gradients[i], p->op_count);
+    return lives;
+}
+
+static void check_pair(const plan *p, const life *lives, tensor_ref a, tensor_ref b)
+{
+    const tensor *x = &p->tensors[a], *y = &p->tensors[b];
+    if (lives[a].first > lives[b].last || lives[b].first > lives[a].last)
+        return;
+    size_t x_end = x->offset + (size_t)x->count * sizeof(float);
+    size_t y_end = y->offset + (size_t)y->count * sizeof(float);
+    if (x->offset < y_end && y->offset < x_end)
+        fail_msg("%s (operations %d to %d) and %s (%d to %d) overlap", x->name, lives[a].first,
+                 lives[a].last, y->name, lives[b].first, lives[b].last);
+}
+
+static bool is_placed(const plan *p, const life *lives, tensor_ref t)
+{
+    return p->tensors[t].role == TENSOR_BUFFER && p->tensors[t].alias == NO_TENSOR &&
+           lives[t].last >= 0;
+}
+
+/* Returns the bytes that buffers without sharing would take. */
+static size_t check_plan(const plan *p, const plan_options *options)
+{
+    life *lives = lives_of(p, options);
+    size_t apart = 0;
+    for (int a = 0; a < p->tensor_count; a++) {
+        const tensor *t = &p->tensors[a];
+        assert_int_equal(t->offset % 64, 0);
+        if (t->alias != NO_TENSOR)
+            assert_int_equal(t->offset, p->tensors[root(p, a)].offset);
+        if (!is_placed(p, lives, a))
+            continue;
+        apart += ((size_t)t->count * sizeof(float) + 63) / 64 * 64;
+        assert_true(t->offset + (size_t)t->count * sizeof(float) <= p->arena_bytes);
+        for (int b = a + 1; b < p->tensor_count; b++)
+            if (is_placed(p, lives, b))
+                check_pair(p, lives, a, b);
+    }
+    free(lives);
+    assert_true(p->arena_bytes <= apart);
+    return apart;
+}
+
+static const plan_options every_options[] = {
+    {.mode = PLAN_TRAIN, .batch = 5},
+    {.mode = PLAN_TRAIN, .batch = 32},
+    {.mode = PLAN_TRAIN, .batch = 3, .keep_gradients = true, .keep_input_gradient = true},
+    {.mode = PLAN_TRAIN, .batch = 4, .no_folding = true},
+    {.mode = PLAN_EVALUATE, .batch = 7},
+    {.mode = PLAN_PREDICT, .batch = 1},
+};
+enum { OPTIONS = sizeof every_options / sizeof *every_options };
+
+static void check_model(const char *yaml)
+{
+    cornu_model *model = NULL;
+    doc *recipe = NULL;
+    assert_int_equal(doc_parse(yaml, strlen(yaml), "recipe", &recipe), CORNU_OK);
+    assert_int_equal(model_from_recipe(recipe, &model), CORNU_OK);
+    for (int i = 0; i < OPTIONS; i++) {
+        plan *p;
+        assert_int_equal(plan_build(model, &every_options[i], &p), CORNU_OK);
+        size_t apart = check_plan(p, &every_options[i]);
+        if (i == 1)
+            assert_true(p->arena_bytes < apart);
+        plan_free(p);
+    }
+    cornu_model_close(model);
+}
+
+static void no_two_live_buffers_overlap(void **state)
+{
+    (void)state;
+    check_model(small);
+}
+
+static void no_two_live_buffers_of_the_built_in_recipes_overlap(void **state)
+{
+    (void)state;
+    assert_non_null(embedded_recipes[0].name);
+    for (int i = 0; embedded_recipes[i].name; i++)
+        check_model(embedded_recipes[i].text);
+}
+
+/* Give every buffer memory of its own. */
+static void spread(plan *p)
+{
+    p->arena_bytes = 0;
+    for (int i = 0; i < p->tensor_count; i++) {
+        tensor *t = &p->tensors[i];
+        if (t->role != TENSOR_BUFFER || t->alias != NO_TENSOR)
+            continue;
+        t->offset = p->arena_bytes;
+        p->arena_bytes += ((size_t)t->count * sizeof(float) + 63) / 64 * 64;
+    }
+    for (int i = 0; i < p->tensor_count; i++)
+        p->tensors[i].offset = p->tensors[root(p, i)].offset;
+}
+
+/* Three training steps; the weights afterwards. */
+static float *trained(cornu_model *model, bool apart)
+{
+    plan_options options = {.mode = PLAN_TRAIN, .batch = 6};
+    net *n = net_open(model, "reference", &options);
+    if (apart)
+        spread(n->plan);
+    for (int i = 0; i < 3; i++) {
+        n->input.iteration = i;
+        net_run(n);
+    }
+    float *kernel = net_read_variable(n, "conv2d/kernel");
+    net_close(n);
+    return kernel;
+}
+
+static void sharing_memory_changes_no_bit(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(small);
+    float *shared = trained(model, false), *apart = trained(model, true);
+    assert_memory_equal(shared, apart, 3 * 3 * 2 * 3 * sizeof *shared);
+    assert_memory_not_equal(shared, model_variable(model, "conv2d/kernel")->value,
+                            3 * 3 * 2 * 3 * sizeof *shared);
+    free(shared);
+    free(apart);
+    cornu_model_close(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_two_live_buffers_overlap),
+        cmocka_unit_test(no_two_live_buffers_of_the_built_in_recipes_overlap),
+        cmocka_unit_test(sharing_memory_changes_no_bit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,331 @@
+/* What plan_build makes of a model: operations, their order, their costs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/net.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COMPILE "\ncompile: {optimizer: sgd, loss: mean_squared_error}"
+
+static plan *build(const cornu_model *model, plan_mode mode, int64_t batch)
+{
+    plan_options options = {.mode = mode, .batch = batch};
+    plan *p = NULL;
+    if (plan_build(model, &options, &p) != CORNU_OK)
+        fail_msg("%s", cornu_last_error());
+    return p;
+}
+
+/* ---- costs ------------------------------------------------------------------------------- */
+
+static void flops_and_bytes_of_a_dense_layer_are_those_by_hand(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(
+        "model: {input: [7], layers: [{Dense: {units: 5}}, {Dense: {units: 3}}]}" COMPILE);
+    plan *p = build(model, PLAN_TRAIN, 4);
+    int at;
+    assert_int_equal(net_count(p, OP_DENSE_FORWARD, &at), 2);
+    assert_true(p->ops[at].flops == 2.0 * 4 * 7 * 5);
+    assert_true(p->ops[at].bytes == 4.0 * (4 * 7 + 7 * 5 + 5 + 4 * 5));
+    assert_int_equal(net_count(p, OP_DENSE_BACKWARD_WEIGHTS, &at), 2);
+    assert_true(p->ops[at].flops == 2.0 * 4 * 5 * 3);
+    assert_int_equal(net_count(p, OP_DENSE_BACKWARD_DATA, &at), 1);
+    assert_true(p->ops[at].flops == 2.0 * 4 * 5 * 3);
+    double flops = 0;
+    for (int i = 0; i < p->op_count; i++)
+        flops += p->ops[i].flops;
+    assert_true(p->flops == flops);
+    assert_int_equal(p->variable_bytes, 4 * (7 * 5 + 5 + 5 * 3 + 3));
+    plan_free(p);
+    cornu_model_close(model);
+}
+
+static void flops_of_a_convolution_are_those_by_hand(void **state)
+{
+    (void)state;
+    cornu_model *model =
+        net_model("model: {input: [9, 8, 4], layers: [{Conv2D: {filters: 6, kernel_size: [3, 2], "
+                  "groups: 2}}, "
+                  "{Conv2D: {filters: 5, kernel_size: 3, strides: 2, padding: same}}]}" COMPILE);
+    plan *p = build(model, PLAN_TRAIN, 3);
+    int at;
+    net_count(p, OP_CONV2D_FORWARD, &at); /* 7 x 7 places, 3 x 2 taps, 2 of 4 channels */
+    assert_true(p->ops[at].flops == 2.0 * 3 * 7 * 7 * 6 * 3 * 2 * 2);
+    net_count(p, OP_CONV2D_BACKWARD_WEIGHTS, &at); /* 4 x 4 places, 3 x 3 taps, 6 channels */
+    assert_true(p->ops[at].flops == 2.0 * 3 * 4 * 4 * 5 * 3 * 3 * 6);
+    net_count(p, OP_CONV2D_BACKWARD_DATA, &at);
+    assert_true(p->ops[at].flops == 2.0 * 3 * 4 * 4 * 5 * 3 * 3 * 6);
+    plan_free(p);
+    cornu_model_close(model);
+}
+
+/* ---- what is left out -------------------------------------------------------------------- */
+
+static void the_gradient_of_the_first_layers_input_is_never_computed(void **state)
+{
+    (void)state;
+    cornu_model *model =
+        net_model("model: {input: [8, 8, 1], layers: [{Rescaling: {scale: 0.5}}, {ZeroPadding2D: "
+                  "{padding: 1}}, "
+                  "{Conv2D: {filters: 2, kernel_size: 3}}, Flatten, {Dense: {units: 3}}]}" COMPILE);
+    plan *p = build(model, PLAN_TRAIN, 2);
+    assert_int_equal(net_count(p, OP_CONV2D_BACKWARD_WEIGHTS, NULL), 1);
+    assert_int_equal(net_count(p, OP_CONV2D_BACKWARD_DATA, NULL), 0);
+    assert_int_equal(net_count(p, OP_DENSE_BACKWARD_DATA, NULL), 1);
+    assert_int_equal(net_count(p, OP_CROP, NULL), 0);
+    assert_int_equal(net_count(p, OP_SCALE, NULL), 1);
+    assert_int_equal(p->input_gradient, NO_TENSOR);
+    plan_free(p);
+    cornu_model_close(model);
+}
+
+static void evaluation_has_no_dropout_and_takes_moving_statistics(void **state)
+{
+    (void)state;
+    cornu_model *model =
+        net_model("model: {input: [6], layers: [BatchNormalization, {Dropout: {rate: 0.5}}, "
+                  "{Dense: {units: 3}}]}" COMPILE);
+    static const plan_mode modes[] = {PLAN_EVALUATE, PLAN_PREDICT};
+    for (int i = 0; i < 2; i++) {
+        plan *p = build(model, modes[i], 2);
+        assert_int_equal(net_count(p, OP_DROPOUT, NULL), 0);
+        assert_int_equal(net_count(p, OP_BATCH_NORM_FORWARD, NULL), 0);
+        assert_int_equal(net_count(p, OP_BATCH_NORM_INFERENCE, NULL), 1);
+        assert_int_equal(net_count(p, OP_UPDATE, NULL), 0);
+        assert_int_equal(net_count(p, OP_LOSS, NULL), modes[i] == PLAN_EVALUATE);
+        assert_int_equal(p->target == NO_TENSOR, modes[i] == PLAN_PREDICT);
+        plan_free(p);
+    }
+    plan *p = build(model, PLAN_TRAIN, 2);
+    assert_int_equal(net_count(p, OP_DROPOUT, NULL), 2);
+    assert_int_equal(net_count(p, OP_BATCH_NORM_FORWARD, NULL), 1);
+    assert_int_equal(net_count(p, OP_UPDATE, NULL), 4);
+    plan_free(p);
+    cornu_model_close(model);
+}
+
+/* ---- folding ----------------------------------------------------------------------------- */
+
+static const char folds[] =
+    "model: {input: [6, 6, 2], layers: [{Conv2D: {filters: 3, kernel_size: 3, activation: relu}}, "
+    "{Conv2D: {filters: 3, kernel_size: 2}}, {Activation: {activation: elu}}, Flatten, "
+    "{Dense: {units: 8, activation: gelu}}, {Dense: {units: 8, activation: sigmoid}}, "
+    "{Dense: {units: 5, activation: tanh}}, {Dense: {units: 4, activation: softmax}}]}" COMPILE;
+
+static void activations_that_their_output_determines_are_folded(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(folds);
+    plan *p = build(model, PLAN_TRAIN, 2);
+    assert_int_equal(net_count(p, OP_ACTIVATION_FORWARD, NULL), 2); /* gelu, softmax */
+    assert_int_equal(net_count(p, OP_ACTIVATION_BACKWARD, NULL), 6);
+    int at;
+    net_count(p, OP_CONV2D_FORWARD, &at);
+    assert_int_equal(p->ops[at].a.conv.act.kind, ACTIVATION_RELU);
+    assert_string_equal(p->tensors[p->ops[at].out[0]].name, "conv2d/output");
+    plan_free(p);
+    p = build(model, PLAN_PREDICT, 2);
+    assert_int_equal(net_count(p, OP_ACTIVATION_FORWARD, NULL), 2);
+    plan_free(p);
+    cornu_model_close(model);
+}
+
+static void folding_changes_no_result(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(folds);
+    for (int d = 0; device_table[d]; d++) {
+        double loss[2];
+        float *gradients[2];
+        for (int i = 0; i < 2; i++) {
+            plan_options options = {
+                .mode = PLAN_TRAIN, .batch = 3, .keep_gradients = true, .no_folding = i == 0};
+            net *n = net_open(model, device_table[d]->name, &options);
+            loss[i] = net_run(n);
+            gradients[i] = net_read(n, n->plan->gradients[0]);
+            net_close(n);
+        }
+        assert_true(fabs(loss[0] - loss[1]) <= 1e-6 * fabs(loss[0]));
+        assert_true(net_difference(gradients[0], gradients[1], 3 * 3 * 2 * 3) < 2e-5);
+        free(gradients[0]);
+        free(gradients[1]);
+    }
+    cornu_model_close(model);
+}
+
+/* ---- the loss ---------------------------------------------------------------------------- */
+
+/* Does the loss of `layers` read the logits behind the last activation? */
+static bool reads_logits(const char *layers, const char *loss, plan_mode mode)
+{
+    char yaml[1024];
+    snprintf(yaml, sizeof yaml,
+             "model: {input: [4], layers: [%s]}\n"
+             "compile: {optimizer: sgd, loss: %s, metrics: [accuracy]}",
+             layers, loss);
+    cornu_model *model = net_model(yaml);
+    plan *p = build(model, mode, 2);
+    int loss_at, metric_at;
+    assert_int_equal(net_count(p, OP_LOSS, &loss_at), 1);
+    assert_int_equal(net_count(p, OP_METRIC, &metric_at), 1);
+    const op *o = &p->ops[loss_at];
+    assert_int_equal(p->ops[metric_at].in[0], p->output);
+    bool back = o->in[0] != p->output;
+    if (back) {
+        assert_true(o->a.loss.logits);
+        assert_int_equal(net_count(p, OP_ACTIVATION_FORWARD, NULL), 1);
+        assert_int_equal(net_count(p, OP_ACTIVATION_BACKWARD, NULL), 0);
+    }
+    plan_free(p);
+    cornu_model_close(model);
+    return back;
+}
+
+static void cross_entropies_go_back_to_logits_under_softmax_and_sigmoid(void **state)
+{
+    (void)state;
+    static const char *const losses[] = {"categorical_crossentropy",
+                                         "sparse_categorical_crossentropy", "binary_crossentropy"};
+    for (int i = 0; i < 3; i++) {
+        assert_true(
+            reads_logits("{Dense: {units: 3, activation: softmax}}", losses[i], PLAN_TRAIN));
+        assert_true(
+            reads_logits("{Dense: {units: 3, activation: sigmoid}}", losses[i], PLAN_TRAIN));
+        assert_true(reads_logits("{Dense: {units: 3}}, Softmax", losses[i], PLAN_TRAIN));
+        assert_true(reads_logits("{Dense: {units: 3}}, {Activation: {activation: sigmoid}}",
+                                 losses[i], PLAN_EVALUATE));
+    }
+}
+
+static void nothing_goes_back_where_something_follows_or_no_form_exists(void **state)
+{
+    (void)state;
+    const char *loss = "categorical_crossentropy";
+    assert_false(reads_logits("{Dense: {units: 3, activation: tanh}}", loss, PLAN_TRAIN));
+    assert_false(reads_logits("{Dense: {units: 6, activation: softmax}}, "
+                              "{Reshape: {target_shape: [2, 3]}}",
+                              loss, PLAN_TRAIN));
+    const char *dropped = "{Dense: {units: 3, activation: softmax}}, {Dropout: {rate: 0.5}}";
+    assert_false(reads_logits(dropped, loss, PLAN_TRAIN));
+    assert_true(reads_logits(dropped, loss, PLAN_EVALUATE));
+    assert_false(
+        reads_logits("{Dense: {units: 3, activation: softmax}}", "mean_squared_error", PLAN_TRAIN));
+}
+
+/* One sample whose logits are (2, 1, -1) in front of `activation`; class 1. */
+static double loss_of_logits(const char *activation, const char *loss)
+{
+    static const float logits[] = {2, 1, -1}, identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    char yaml[512];
+    snprintf(yaml, sizeof yaml,
+             "model: {input: [3], layers: [{Dense: {units: 3, use_bias: false, activation: %s}}]}\n"
+             "compile: {optimizer: sgd, loss: %s}",
+             activation, loss);
+    cornu_model *model = net_model(yaml);
+    plan_options options = {.mode = PLAN_EVALUATE, .batch = 1};
+    net *n = net_open(model, "reference", &options);
+    net_write_variable(n, 0, identity);
+    memcpy(n->x, logits, sizeof logits);
+    memset(n->y, 0, (size_t)n->y_count * sizeof *n->y);
+    n->y[n->y_count == 3 ? 1 : 0] = 1;
+    double value = net_run(n);
+    net_close(n);
+    cornu_model_close(model);
+    return value;
+}
+
+/* Values of Keras 3 on TensorFlow. */
+static void losses_on_logits_have_kerass_values(void **state)
+{
+    (void)state;
+    assert_true(fabs(loss_of_logits("sigmoid", "categorical_crossentropy") - 1.349012) < 1e-5);
+    assert_true(fabs(loss_of_logits("softmax", "categorical_crossentropy") - 1.349012) < 1e-5);
+    assert_true(fabs(loss_of_logits("sigmoid", "sparse_categorical_crossentropy") - 1.349012) <
+                1e-5);
+    /* mean over softplus(2), softplus(-1), softplus(-1) */
+    assert_true(fabs(loss_of_logits("sigmoid", "binary_crossentropy") - 0.917817) < 1e-5);
+}
+
+/* ---- rows -------------------------------------------------------------------------------- */
+
+static void metrics_count_samples_where_a_sample_has_several_rows(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(
+        "model: {input: [6], layers: [{Reshape: {target_shape: [2, 3]}}, {Rescaling: {scale: "
+        "1}}]}\n"
+        "compile: {optimizer: sgd, loss: mean_squared_error, metrics: [categorical_accuracy]}");
+    for (int d = 0; device_table[d]; d++) {
+        plan_options options = {.mode = PLAN_EVALUATE, .batch = 2};
+        net *n = net_open(model, device_table[d]->name, &options);
+        static const float x[] = {1, 0, 0, 0, 1, 0, /**/ 0, 0, 1, 0, 0, 1};
+        static const float y[] = {1, 0, 0, 0, 1, 0, /**/ 0, 0, 1, 1, 0, 0}; /* 3 of 4 rows right */
+        memcpy(n->x, x, sizeof x);
+        memcpy(n->y, y, sizeof y);
+        step_results r;
+        assert_int_equal(n->device->ops->run(n->device, n->prepared, &n->input, 1), CORNU_OK);
+        assert_int_equal(n->device->ops->results(n->device, &r, true), CORNU_OK);
+        assert_int_equal(r.samples, 2);
+        assert_true(fabs(r.metrics[0] - 1.5) < 1e-6);
+        assert_true(fabs(r.loss - 2 * (2.0 / 12)) < 1e-6);
+        net_close(n);
+    }
+    cornu_model_close(model);
+}
+
+/* ---- errors ------------------------------------------------------------------------------ */
+
+static void sizes_that_overflow_are_refused(void **state)
+{
+    (void)state;
+    cornu_model *model =
+        net_model("model: {input: [1000], layers: [{Dense: {units: 1000}}]}" COMPILE);
+    static const int64_t batches[] = {INT64_MAX, INT64_MAX / 1000, (int64_t)1 << 32, 0, -3};
+    for (int i = 0; i < 5; i++) {
+        plan_options options = {.mode = PLAN_TRAIN, .batch = batches[i]};
+        plan *p = NULL;
+        assert_int_not_equal(plan_build(model, &options, &p), CORNU_OK);
+        assert_null(p);
+        assert_non_null(strstr(cornu_last_error(), "batch"));
+    }
+    cornu_model_close(model);
+}
+
+static void a_model_without_a_loss_predicts_but_does_not_train(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model("model: {input: [3], layers: [{Dense: {units: 2}}]}");
+    plan_options options = {.mode = PLAN_TRAIN, .batch = 1};
+    plan *p = NULL;
+    assert_int_equal(plan_build(model, &options, &p), CORNU_INVALID);
+    assert_non_null(strstr(cornu_last_error(), "compile"));
+    plan_free(build(model, PLAN_PREDICT, 1));
+    cornu_model_close(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(flops_and_bytes_of_a_dense_layer_are_those_by_hand),
+        cmocka_unit_test(flops_of_a_convolution_are_those_by_hand),
+        cmocka_unit_test(the_gradient_of_the_first_layers_input_is_never_computed),
+        cmocka_unit_test(evaluation_has_no_dropout_and_takes_moving_statistics),
+        cmocka_unit_test(activations_that_their_output_determines_are_folded),
+        cmocka_unit_test(folding_changes_no_result),
+        cmocka_unit_test(cross_entropies_go_back_to_logits_under_softmax_and_sigmoid),
+        cmocka_unit_test(nothing_goes_back_where_something_follows_or_no_form_exists),
+        cmocka_unit_test(losses_on_logits_have_kerass_values),
+        cmocka_unit_test(metrics_count_samples_where_a_sample_has_several_rows),
+        cmocka_unit_test(sizes_that_overflow_are_refused),
+        cmocka_unit_test(a_model_without_a_loss_predicts_but_does_not_train),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/philox.h"
+#include "support/net.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void must(cornu_status status, const char *what)
+{
+    if (status != CORNU_OK)
+        fail_msg("%s: %s", what, cornu_last_error());
+}
+
+cornu_model *net_model(const char *yaml)
+{
+    doc *recipe = NULL;
+    cornu_model *model = NULL;
+    must(doc_parse(yaml, strlen(yaml), "test.yaml", &recipe), yaml);
+    must(model_from_recipe(recipe, &model), yaml);
+    must(model_initialize(model, 1), yaml);
+    return model;
+}
+
+cornu_model *net_layer(const layer_kind *kind, const char *sample)
+{
+    char yaml[1024];
+    const char *bar = strchr(sample, '|');
+    assert_non_null(bar);
+    snprintf(yaml, sizeof yaml,
+             "model: {input: [%.*s], layers: [{%s: %s}]}\n"
+             "compile: {optimizer: sgd, loss: mean_squared_error}\n",
+             (int)(bar - sample), sample, kind->name, bar + 1);
+    return net_model(yaml);
+}
+
+void net_fill(float *values, int64_t count, uint64_t seed)
+{
+    random_stream r = random_open(seed, RANDOM_GENERATE, 0);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = (float)(2 * (i + 0.25) / (double)count - 1);
+    for (int64_t i = count - 1; i > 0; i--) {
+        int64_t k = random_below(&r, (uint32_t)(i + 1));
+        float kept = values[i];
+        values[i] = values[k];
+        values[k] = kept;
+    }
+}
+
+static void fill_targets(net *n)
+{
+    const tensor *output = &n->plan->tensors[n->plan->output];
+    int64_t classes = output->shape.dim[output->shape.rank - 1];
+    n->y_count = n->plan->tensors[n->plan->target].count;
+    n->y = calloc((size_t)n->y_count, sizeof *n->y);
+    assert_non_null(n->y);
+    net_fill(n->y, n->y_count, 3);
+    if (loss_kind_of(n->model->loss.id)->sparse)
+        for (int64_t i = 0; i < n->y_count; i++)
+            n->y[i] = (float)(i * 7 % classes);
+}
+
+static shape one_sample(const tensor *t)
+{
+    shape s = {.rank = t->shape.rank - 1};
+    for (int i = 0; i < s.rank; i++)
+        s.dim[i] = t->shape.dim[i + 1];
+    return s;
+}
+
+static void fill_samples(net *n)
+{
+    const tensor *x = &n->plan->tensors[n->plan->input];
+    n->x_count = x->count;
+    n->x = calloc((size_t)x->count, sizeof *n->x);
+    n->index = calloc((size_t)n->plan->batch, sizeof *n->index);
+    assert_non_null(n->x);
+    assert_non_null(n->index);
+    net_fill(n->x, x->count, 2);
+    for (int64_t i = 0; i < n->plan->batch; i++)
+        n->index[i] = i;
+    n->samples = (sample_block){.count = n->plan->batch,
+                                .x_shape = one_sample(x),
+                                .x_type = SAMPLE_F32,
+                                .x = n->x,
+                                .x_scale = 1};
+    if (n->plan->target != NO_TENSOR) {
+        fill_targets(n);
+        n->samples.y_shape = one_sample(&n->plan->tensors[n->plan->target]);
+        n->samples.y_type = SAMPLE_F32;
+        n->samples.y = n->y;
+    }
+    n->input = (step_input){.samples = &n->samples,
+                            .index = n->index,
+                            .seed = 5,
+                            .iteration = 0,
+                            .learning_rate = 0.01f};
+}
+
+net *net_open_with(cornu_model *model, const char *name, const plan_options *plan_options_,
+                   const device_options *device_options_)
+{
+    const device_ops *ops;
+    net *n = calloc(1, sizeof *n);
+    assert_non_null(n);
+    n->model = model;
+    must(plan_build(model, plan_options_, &n->plan), "plan");
+    must(device_find(name, &ops), name);
+    must(ops->open(device_options_, &n->device), name);
+    must(ops->bind(n->device, model), name);
+    must(ops->prepare(n->device, n->plan, &n->prepared), name);
+    fill_samples(n);
+    return n;
+}
+
+net *net_open(cornu_model *model, const char *name, const plan_options *options)
+{
+    device_options one = {.threads = 1};
+    return net_open_with(model, name, options, &one);
+}
+
+void net_close(net *n)
+{
+    n->device->ops->release(n->device, n->prepared);
+    n->device->ops->close(n->device);
+    plan_free(n->plan);
+    free(n->x);
+    free(n->y);
+    free(n->index);
+    free(n);
+}
+
+double net_run(net *n)
+{
+    step_results results;
+    must(n->device->ops->run(n->device, n->prepared, &n->input, 1), "run");
+    must(n->device->ops->results(n->device, &results, true), "results");
+    return results.last_loss;
+}
+
+void net_samples(net *n, const sample_block *samples)
+{
+    n->samples = *samples;
+}
+
+float *net_read(net *n, tensor_ref t)
+{
+    int64_t count = n->plan->tensors[t].count;
+    float *values = malloc((size_t)count * sizeof *values);
+    assert_non_null(values);
+    must(n->device->ops->read(n->device, n->prepared, t, values, count), "read");
+    return values;
+}
+
+float *net_read_variable(net *n, const char *name)
+{
+    for (int i = 0; i < n->model->variable_count; i++) {
+        if (strcmp(n->model->variables[i].name, name) != 0)
+            continue;
+        int64_t count = n->model->variables[i].count;
+        float *values = malloc((size_t)count * sizeof *values);
+        assert_non_null(values);
+        must(n->device->ops->read_variable(n->device, i, values, count), name);
+        return values;
+    }
+    fail_msg("no variable %s", name);
+    return NULL;
+}
+
+void net_write_variable(net *n, int number, const float *values)
+{
+    must(n->device->ops->write_variable(n->device, number, values,
+                                        n->model->variables[number].count),
+         n->model->variables[number].name);
+}
+
+double net_difference(const float *a, const float *b, int64_t count)
+{
+    double largest = 1e-30, difference = 0;
+    for (int64_t i = 0; i < count; i++) {
+        largest = fmax(largest, fabs((double)a[i]));
+        difference = fmax(difference, fabs((double)a[i] - (double)b[i]));
+        if (!isfinite(a[i]) || !isfinite(b[i]))
+            return INFINITY;
+    }
+    return difference / largest;
+}
+
+int net_count(const plan *p, op_kind kind, int *first)
+{
+    int count = 0, at = -1;
+    for (int i = p->op_count - 1; i >= 0; i--) {
+        if (p->ops[i].kind == kind) {
+            count++;
+            at = i;
+        }
+    }
+    if (first)
+        *first = at;
+    return count;
+}

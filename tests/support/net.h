@@ -1,0 +1,49 @@
+/* A small network on a device, for tests: from recipe text to tensors that can be read. Every
+   function fails the running cmocka test, with cornu's message, where something goes wrong. */
+#ifndef SUPPORT_NET_H
+#define SUPPORT_NET_H
+
+#include "device/device.h"
+
+/* A model from a recipe's text; its weights are drawn from seed 1. Close with cornu_model_close. */
+cornu_model *net_model(const char *yaml);
+/* A model of one layer from a row of layers.def and one of its samples, "INPUT SHAPE | OPTIONS",
+   trained with sgd on mean_squared_error. */
+cornu_model *net_layer(const layer_kind *kind, const char *sample);
+
+typedef struct net {
+    cornu_model *model; /* the caller's */
+    device *device;
+    plan *plan;
+    prepared *prepared;
+    float *x, *y; /* [batch][input], [batch][target] of the next run; y NULL in PLAN_PREDICT */
+    int64_t x_count, y_count;
+    sample_block samples; /* x and y as they are */
+    int64_t *index;       /* 0, 1, ... batch - 1 */
+    step_input input;
+} net;
+
+/* Build and prepare a plan on device `name` with the model's present weights. Inputs and targets
+   are filled with distinct numbers in -1..1 (class numbers where the loss wants them). */
+net *net_open(cornu_model *model, const char *name, const plan_options *options);
+/* The same with one kernel preferred, and a number of threads. */
+net *net_open_with(cornu_model *model, const char *name, const plan_options *plan_options_,
+                   const device_options *device_options_);
+void net_close(net *n);
+/* Run one step on x and y; returns its loss (0 in PLAN_PREDICT). */
+double net_run(net *n);
+/* The samples' memory moved: say so before the next run. */
+void net_samples(net *n, const sample_block *samples);
+/* A tensor's values in fresh memory (free). */
+float *net_read(net *n, tensor_ref t);
+float *net_read_variable(net *n, const char *name);
+void net_write_variable(net *n, int number, const float *values);
+
+/* Numbers in -1..1, no two equal and none 0, in an order drawn from `seed`. */
+void net_fill(float *values, int64_t count, uint64_t seed);
+/* Largest |a - b| over the largest |a| (over 1e-30 where all of a is 0). */
+double net_difference(const float *a, const float *b, int64_t count);
+/* Number of operations of this kind, and the place of the first (-1: none). */
+int net_count(const plan *p, op_kind kind, int *first);
+
+#endif

@@ -1,0 +1,382 @@
+#include "support/op_cases.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the tables ------------------------------------------------------------------------- */
+
+typedef struct dense_row {
+    int64_t rows[2], in, units; /* rows[1] 0: x has two dimensions */
+    bool bias;
+    activation_kind act;
+} dense_row;
+/* Sizes around the cuts: rows of 1024 and more, and products above 4 MFLOP, are split. */
+static const dense_row dense_rows[] = {
+    {{1}, 1, 1, true, ACTIVATION_LINEAR},       {{1}, 37, 17, true, ACTIVATION_RELU},
+    {{3}, 5, 1, false, ACTIVATION_SIGMOID},     {{7}, 130, 33, true, ACTIVATION_TANH},
+    {{2, 9}, 6, 5, true, ACTIVATION_ELU},       {{32}, 777, 250, true, ACTIVATION_RELU},
+    {{32}, 1000, 10, true, ACTIVATION_LINEAR},  {{33}, 2050, 129, false, ACTIVATION_LEAKY_RELU},
+    {{50}, 300, 600, true, ACTIVATION_RELU},    {{1}, 3000, 700, true, ACTIVATION_LINEAR},
+    {{1}, 90000, 20, true, ACTIVATION_LINEAR},  {{3}, 9000, 50, true, ACTIVATION_LINEAR},
+    {{4}, 30000, 50, true, ACTIVATION_LINEAR},  {{16}, 2000, 3000, true, ACTIVATION_RELU},
+    {{1100}, 60, 40, true, ACTIVATION_RELU},    {{1025}, 1100, 3, true, ACTIVATION_LINEAR},
+    {{5, 401}, 33, 47, false, ACTIVATION_TANH},
+};
+
+typedef struct conv_row {
+    int64_t n, h, w, c, filters, kernel[2], stride[2], dilation[2], groups;
+    bool same, bias;
+    activation_kind act;
+} conv_row;
+static const conv_row conv_rows[] = {
+    {1, 1, 1, 1, 1, {1, 1}, {1, 1}, {1, 1}, 1, false, true, ACTIVATION_LINEAR},
+    {1, 9, 7, 3, 5, {3, 3}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_RELU},
+    {3, 8, 8, 1, 32, {5, 5}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_RELU},
+    {17, 6, 5, 17, 16, {3, 3}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_LINEAR},
+    {2, 8, 8, 32, 32, {3, 3}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_RELU},
+    {19, 5, 5, 16, 48, {3, 3}, {1, 1}, {1, 1}, 1, false, true, ACTIVATION_RELU},
+    {4, 12, 11, 3, 32, {3, 3}, {2, 2}, {1, 1}, 1, true, false, ACTIVATION_LINEAR},
+    {2, 13, 10, 17, 33, {3, 2}, {2, 1}, {1, 1}, 1, false, true, ACTIVATION_ELU},
+    {3, 14, 12, 4, 6, {3, 3}, {1, 1}, {2, 3}, 1, false, true, ACTIVATION_SIGMOID},
+    {2, 11, 13, 16, 32, {3, 3}, {1, 1}, {2, 2}, 1, true, true, ACTIVATION_LEAKY_RELU},
+    {5, 7, 7, 6, 9, {3, 3}, {1, 1}, {1, 1}, 3, true, true, ACTIVATION_TANH},
+    {3, 8, 6, 32, 64, {3, 3}, {2, 2}, {1, 1}, 2, true, true, ACTIVATION_RELU},
+    {2, 7, 9, 17, 17, {3, 3}, {1, 1}, {1, 1}, 17, true, true, ACTIVATION_LINEAR},
+    {2, 7, 9, 16, 32, {3, 3}, {1, 1}, {1, 1}, 16, true, true, ACTIVATION_LINEAR},
+    {6, 5, 4, 20, 12, {1, 1}, {1, 1}, {1, 1}, 1, false, true, ACTIVATION_RELU},
+    {6, 9, 9, 20, 12, {1, 1}, {3, 2}, {1, 1}, 1, false, false, ACTIVATION_LINEAR},
+    {1, 4, 40, 2, 3, {1, 7}, {1, 3}, {1, 1}, 1, true, true, ACTIVATION_LINEAR},
+    {2, 6, 6, 3, 8, {6, 6}, {1, 1}, {1, 1}, 1, false, true, ACTIVATION_RELU},
+    {2, 3, 3, 3, 8, {5, 5}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_LINEAR},
+    {11, 16, 16, 64, 64, {3, 3}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_LINEAR},
+};
+
+typedef struct pool_row {
+    int64_t n, h, w, c, kernel[2], stride[2];
+    bool same;
+} pool_row;
+static const pool_row pool_rows[] = {
+    {1, 1, 1, 1, {1, 1}, {1, 1}, false},  {2, 6, 6, 1, {2, 2}, {2, 2}, false},
+    {3, 9, 7, 3, {2, 2}, {2, 2}, false},  {3, 9, 7, 3, {2, 2}, {2, 2}, true},
+    {2, 8, 8, 17, {3, 3}, {2, 2}, true},  {2, 8, 9, 32, {2, 2}, {2, 2}, true},
+    {5, 7, 7, 65, {2, 2}, {1, 1}, true},  {2, 7, 5, 130, {3, 2}, {1, 3}, false},
+    {3, 11, 6, 4, {2, 2}, {3, 3}, false}, {2, 6, 6, 8, {6, 6}, {6, 6}, false},
+    {33, 5, 4, 16, {4, 1}, {2, 1}, true}, {2, 40, 40, 32, {2, 2}, {2, 2}, false},
+    {2, 2, 1, 5, {2, 2}, {2, 2}, true},
+};
+
+/* Shapes of the operations that go element by element. */
+static const shape plain_shapes[] = {
+    {2, {1, 1}},       {2, {3, 17}},       {2, {32, 10}},   {2, {5, 1000}},  {2, {700, 101}},
+    {4, {3, 5, 7, 3}}, {4, {2, 9, 9, 32}}, {2, {1, 16384}}, {2, {1, 16385}}, {4, {9, 16, 16, 33}},
+};
+
+/* ---- building the table ----------------------------------------------------------------- */
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+
+static op_case *table;
+static int table_count, table_capacity;
+
+static op_case *add(op_kind kind)
+{
+    if (table_count == table_capacity) {
+        table_capacity = table_capacity ? 2 * table_capacity : 256;
+        op_case *grown = realloc(table, (size_t)table_capacity * sizeof *table);
+        if (!grown)
+            abort();
+        table = grown;
+    }
+    op_case *c = &table[table_count++];
+    memset(c, 0, sizeof *c);
+    c->kind = kind;
+    return c;
+}
+
+static void label(op_case *c, const char *more)
+{
+    char text[SHAPE_MAX * 24] = "";
+    const shape *s = c->in[0].rank ? &c->in[0] : &c->out[0];
+    size_t used = 0;
+    for (int i = 0; i < s->rank; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%lld", i ? "x" : "",
+                                 (long long)s->dim[i]);
+    snprintf(c->label, sizeof c->label, "%s %s%s%s", op_infos[c->kind].name, text,
+             *more ? ", " : "", more);
+}
+
+static shape shape1(int64_t a)
+{
+    return (shape){1, {a}};
+}
+
+static activation act(activation_kind kind)
+{
+    return (activation){kind, kind == ACTIVATION_LEAKY_RELU ? 0.2f : 1.0f};
+}
+
+static void add_dense(const dense_row *r)
+{
+    char more[64];
+    shape x = {2, {r->rows[0], r->in}}, y = {2, {r->rows[0], r->units}};
+    if (r->rows[1]) {
+        x = (shape){3, {r->rows[0], r->rows[1], r->in}};
+        y = (shape){3, {r->rows[0], r->rows[1], r->units}};
+    }
+    shape w = {2, {r->in, r->units}}, b = r->bias ? shape1(r->units) : (shape){0};
+    snprintf(more, sizeof more, "%lld units, %s", (long long)r->units, activation_name(r->act));
+    op_case *c = add(OP_DENSE_FORWARD);
+    *c = (op_case){.kind = c->kind, .in = {x, w, b}, .out = {y}, .a.dense.act = act(r->act)};
+    label(c, more);
+    c = add(OP_DENSE_BACKWARD_DATA);
+    *c = (op_case){.kind = c->kind, .in = {y, w}, .out = {x}};
+    label(c, more);
+    c = add(OP_DENSE_BACKWARD_WEIGHTS);
+    *c = (op_case){.kind = c->kind, .in = {x, y}, .out = {w, b}};
+    label(c, more);
+}
+
+static void add_conv(const conv_row *r)
+{
+    char more[96];
+    window2d window = {.kernel = {r->kernel[0], r->kernel[1]},
+                       .stride = {r->stride[0], r->stride[1]},
+                       .dilation = {r->dilation[0], r->dilation[1]},
+                       .groups = r->groups};
+    window_pad(&window, r->same, r->h, r->w);
+    shape x = {4, {r->n, r->h, r->w, r->c}};
+    shape y = {
+        4, {r->n, window_output(&window, 0, r->h), window_output(&window, 1, r->w), r->filters}};
+    shape w = {4, {r->kernel[0], r->kernel[1], r->c / r->groups, r->filters}};
+    shape b = r->bias ? shape1(r->filters) : (shape){0};
+    snprintf(more, sizeof more,
+             "%lld filters %lldx%lld, strides %lld %lld, dilation %lld %lld, %lld groups, %s",
+             (long long)r->filters, (long long)r->kernel[0], (long long)r->kernel[1],
+             (long long)r->stride[0], (long long)r->stride[1], (long long)r->dilation[0],
+             (long long)r->dilation[1], (long long)r->groups, activation_name(r->act));
+    op_attributes a = {.conv = {.w = window}};
+    op_case *c = add(OP_CONV2D_FORWARD);
+    *c = (op_case){.kind = c->kind, .in = {x, w, b}, .out = {y}, .a = a};
+    c->a.conv.act = act(r->act);
+    label(c, more);
+    c = add(OP_CONV2D_BACKWARD_DATA);
+    *c = (op_case){.kind = c->kind, .in = {y, w}, .out = {x}, .a = a};
+    label(c, more);
+    c = add(OP_CONV2D_BACKWARD_WEIGHTS);
+    *c = (op_case){.kind = c->kind, .in = {x, y}, .out = {w, b}, .a = a};
+    label(c, more);
+}
+
+static void add_pool(const pool_row *r)
+{
+    char more[64];
+    window2d window = {.kernel = {r->kernel[0], r->kernel[1]},
+                       .stride = {r->stride[0], r->stride[1]},
+                       .dilation = {1, 1},
+                       .groups = 1};
+    window_pad(&window, r->same, r->h, r->w);
+    shape x = {4, {r->n, r->h, r->w, r->c}};
+    shape y = {4, {r->n, window_output(&window, 0, r->h), window_output(&window, 1, r->w), r->c}};
+    snprintf(more, sizeof more, "window %lldx%lld, strides %lld %lld, %s", (long long)r->kernel[0],
+             (long long)r->kernel[1], (long long)r->stride[0], (long long)r->stride[1],
+             r->same ? "same" : "valid");
+    op_attributes a = {.window = window};
+    op_case rows[] = {
+        {.kind = OP_MAX_POOL_FORWARD, .in = {x}, .out = {y}, .a = a, .step = 0.25f},
+        {.kind = OP_MAX_POOL_BACKWARD, .in = {x, y, y}, .out = {x}, .a = a, .step = 0.25f},
+        {.kind = OP_AVERAGE_POOL_FORWARD, .in = {x}, .out = {y}, .a = a},
+        {.kind = OP_AVERAGE_POOL_BACKWARD, .in = {y}, .out = {x}, .a = a}};
+    for (int i = 0; i < COUNT(rows); i++) {
+        op_case *c = add(rows[i].kind);
+        *c = rows[i];
+        label(c, more);
+    }
+}
+
+static void add_plain(const shape *s)
+{
+    for (int k = 0; k < ACTIVATION_COUNT; k++) {
+        op_case *c = add(OP_ACTIVATION_FORWARD);
+        *c = (op_case){.kind = c->kind, .in = {*s}, .out = {*s}, .a.act = act((activation_kind)k)};
+        label(c, activation_name((activation_kind)k));
+        c = add(OP_ACTIVATION_BACKWARD);
+        *c = (op_case){
+            .kind = c->kind, .in = {*s, *s}, .out = {*s}, .a.act = act((activation_kind)k)};
+        label(c, activation_name((activation_kind)k));
+    }
+    op_case *c = add(OP_DROPOUT);
+    *c = (op_case){.kind = c->kind, .in = {*s}, .out = {*s}, .a.dropout = {0.3f, 7}};
+    label(c, "rate 0.3");
+    c = add(OP_SCALE);
+    *c = (op_case){.kind = c->kind, .in = {*s}, .out = {*s}, .a.scale = {1.0f / 127.5f, -1}};
+    label(c, "");
+    c = add(OP_SQUARE_SUM);
+    *c = (op_case){.kind = c->kind, .in = {*s}, .out = {shape1(3)}, .a.norm.slot = 1};
+    label(c, "");
+}
+
+/* all three of x's rows, with gamma and beta, or neither */
+static void add_batch_norm(const shape *s, bool gamma, bool beta)
+{
+    shape v = shape1(s->dim[s->rank - 1]), none = {0}, g = gamma ? v : none, b = beta ? v : none;
+    const op_attributes a = {.batch_norm = {0.99f, 1e-3f}};
+    const char *more = gamma ? beta ? "gamma, beta" : "gamma" : beta ? "beta" : "";
+    op_case *c = add(OP_BATCH_NORM_FORWARD);
+    *c = (op_case){.kind = c->kind, .in = {*s, g, b, v, v}, .out = {*s, v, v, v, v}, .a = a};
+    label(c, more);
+    c = add(OP_BATCH_NORM_INFERENCE);
+    *c = (op_case){.kind = c->kind, .in = {*s, g, b, v, v}, .out = {*s}, .a = a};
+    label(c, more);
+    c = add(OP_BATCH_NORM_BACKWARD);
+    *c = (op_case){.kind = c->kind, .in = {*s, *s, g, v, v}, .out = {*s, g, b}, .a = a};
+    label(c, more);
+}
+
+static void add_pad(int64_t n, int64_t h, int64_t w, int64_t ch, const int64_t p[4])
+{
+    shape inner = {4, {n, h, w, ch}}, outer = {4, {n, h + p[0] + p[1], w + p[2] + p[3], ch}};
+    op_attributes a = {.pad = {{p[0], p[2]}, {p[1], p[3]}}};
+    op_case *c = add(OP_PAD);
+    *c = (op_case){.kind = c->kind, .in = {inner}, .out = {outer}, .a = a};
+    label(c, "");
+    c = add(OP_CROP);
+    *c = (op_case){.kind = c->kind, .in = {outer}, .out = {inner}, .a = a};
+    label(c, "");
+}
+
+static void add_losses(const shape *s)
+{
+    for (int id = 0; id < LOSS_COUNT; id++) {
+        const loss_kind *kind = loss_kind_of((loss_id)id);
+        shape target = *s;
+        if (kind->sparse)
+            target.dim[s->rank - 1] = 1;
+        for (int form = 0; form < 4; form++) {
+            bool logits = form & 1, gradient = form & 2;
+            if (logits && !kind->logits_row)
+                continue;
+            op_case *c = add(OP_LOSS);
+            *c = (op_case){.kind = c->kind, .in = {*s, target}, .a.loss = {(loss_id)id, logits}};
+            c->out[0] = gradient ? *s : (shape){0};
+            label(c, kind->name);
+        }
+    }
+    for (int id = 0; id < METRIC_COUNT; id++) {
+        const metric_kind *kind = metric_kind_of((metric_id)id);
+        shape target = *s;
+        if (kind->sparse)
+            target.dim[s->rank - 1] = 1;
+        op_case *c = add(OP_METRIC);
+        *c = (op_case){.kind = c->kind, .in = {*s, target}, .a.metric = {(metric_id)id, 2, 1}};
+        label(c, kind->name);
+    }
+}
+
+static void add_update(int64_t count, const optimizer *o, const char *more)
+{
+    const char *names[OPTIMIZER_SLOTS_MAX];
+    const optimizer_kind *kind = optimizer_kind_of(o->id);
+    int needed = optimizer_slots(o, names);
+    shape s = shape1(count);
+    op_case *c = add(OP_UPDATE);
+    c->in[0] = c->in[1] = c->out[0] = s;
+    for (int i = 0; i < needed; i++)
+        for (int k = 0; k < kind->slot_count; k++)
+            if (strcmp(names[i], kind->slots[k]) == 0)
+                c->in[2 + k] = c->out[1 + k] = s;
+    if (o->clipnorm > 0 || o->global_clipnorm > 0)
+        c->in[5] = shape1(3);
+    c->a.update.optimizer = *o;
+    c->a.update.norm_slot = o->clipnorm > 0 ? 2 : -1;
+    c->a.update.norm_count = 3;
+    label(c, more);
+}
+
+static void add_updates(int64_t count)
+{
+    optimizer sgd = {.id = OPTIMIZER_SGD}, momentum = sgd, nesterov, clipped = sgd;
+    momentum.momentum = 0.9;
+    nesterov = momentum;
+    nesterov.nesterov = true;
+    clipped.clipvalue = 0.3;
+    optimizer adam = {.id = OPTIMIZER_ADAM, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-7};
+    optimizer amsgrad = adam, adamw = adam, by_norm = adam, by_all = adam;
+    amsgrad.amsgrad = true;
+    adamw.id = OPTIMIZER_ADAMW;
+    adamw.weight_decay = 0.004;
+    by_norm.clipnorm = 0.5;
+    by_all.global_clipnorm = 0.5;
+    optimizer rmsprop = {.id = OPTIMIZER_RMSPROP, .rho = 0.9, .epsilon = 1e-7}, centered = rmsprop;
+    centered.centered = true;
+    centered.momentum = 0.5;
+    add_update(count, &sgd, "sgd");
+    add_update(count, &momentum, "sgd, momentum");
+    add_update(count, &nesterov, "sgd, nesterov");
+    add_update(count, &clipped, "sgd, clipvalue");
+    add_update(count, &adam, "adam");
+    add_update(count, &amsgrad, "adam, amsgrad");
+    add_update(count, &adamw, "adamw");
+    add_update(count, &by_norm, "adam, clipnorm");
+    add_update(count, &by_all, "adam, global_clipnorm");
+    add_update(count, &rmsprop, "rmsprop");
+    add_update(count, &centered, "rmsprop, centered, momentum");
+}
+
+static void add_gathers(void)
+{
+    static const augmentation none, some = {.rotation_range = 20,
+                                            .shear_range = 0.2f,
+                                            .zoom_range = 0.2f,
+                                            .width_shift_range = 0.1f,
+                                            .horizontal_flip = true};
+    const shape images[] = {
+        {4, {1, 3, 3, 1}}, {4, {7, 28, 28, 1}}, {4, {33, 9, 11, 3}}, {2, {5, 700}}};
+    for (int i = 0; i < COUNT(images); i++)
+        for (int form = 0; form < 4; form++) {
+            if (images[i].rank != 4 && form & 1)
+                continue;
+            op_case *c = add(OP_GATHER);
+            c->out[0] = images[i];
+            if (form & 2)
+                c->out[1] = (shape){2, {images[i].dim[0], 10}};
+            c->a.gather.augment = form & 1 ? some : none;
+            label(c, form & 1 ? "augmented" : "");
+        }
+}
+
+const op_case *op_cases(int *count)
+{
+    if (!table) {
+        for (int i = 0; i < COUNT(dense_rows); i++)
+            add_dense(&dense_rows[i]);
+        for (int i = 0; i < COUNT(conv_rows); i++)
+            add_conv(&conv_rows[i]);
+        for (int i = 0; i < COUNT(pool_rows); i++)
+            add_pool(&pool_rows[i]);
+        for (int i = 0; i < COUNT(plain_shapes); i++) {
+            add_plain(&plain_shapes[i]);
+            if (plain_shapes[i].dim[0] > 1)
+                add_batch_norm(&plain_shapes[i], i % 2 == 0, i % 3 != 0);
+        }
+        add_pad(1, 1, 1, 1, (const int64_t[]){1, 1, 1, 1});
+        add_pad(3, 7, 5, 3, (const int64_t[]){1, 2, 0, 3});
+        add_pad(2, 30, 31, 17, (const int64_t[]){0, 1, 2, 0});
+        add_losses(&(shape){2, {1, 10}});
+        add_losses(&(shape){2, {32, 3}});
+        add_losses(&(shape){2, {300, 101}});
+        add_losses(&(shape){3, {4, 5, 7}});
+        add_updates(1);
+        add_updates(37);
+        add_updates(40000);
+        add_gathers();
+    }
+    *count = table_count;
+    return table;
+}
+
+void op_cases_free(void)
+{
+    free(table);
+    table = NULL;
+    table_count = table_capacity = 0;
+}

@@ -1,0 +1,36 @@
+/* Single operations on random tensors: the table of shapes, and a way to run one with any kernel.
+ */
+#ifndef SUPPORT_OP_CASES_H
+#define SUPPORT_OP_CASES_H
+
+#include "device/host/host.h"
+
+/* One operation with its tensors' shapes; rank 0: the tensor is absent. */
+typedef struct op_case {
+    op_kind kind;
+    char label[160]; /* "conv2d_forward 3x7x9x3 -> 5, kernel 3x2, ..." */
+    shape in[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX];
+    op_attributes a;
+    float step; /* inputs are multiples of this (so that equal values occur); 0: any */
+} op_case;
+
+/* The whole table; every kind of operation is in it. Ends the test program if memory runs out. */
+const op_case *op_cases(int *count);
+void op_cases_free(void);
+
+/* What an operation left behind. */
+typedef struct op_outputs {
+    float *values[OP_OUTPUTS_MAX]; /* NULL where absent */
+    int64_t count[OP_OUTPUTS_MAX];
+    step_results results;
+} op_outputs;
+
+/* Run the case with kernel `k`. Inputs depend on the case alone; with `nan`, element number count /
+   2 of the first input is NaN. Outputs hold garbage before. Release with op_outputs_free. */
+cornu_status op_case_run(const op_case *c, const kernel *k, threads *pool, bool nan,
+                         op_outputs *out);
+void op_outputs_free(op_outputs *o);
+/* Would the kernel take it? */
+bool op_case_accepted(const op_case *c, const kernel *k, const char **why);
+
+#endif

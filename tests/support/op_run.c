@@ -1,0 +1,287 @@
+/* Running one op_case: a plan of a single operation, its tensors filled by name and kind. */
+#include "base/memory.h"
+#include "base/philox.h"
+#include "support/op_cases.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAMPLES = 40 };
+
+typedef struct bench {
+    plan plan;
+    op op;
+    tensor tensors[OP_INPUTS_MAX + OP_OUTPUTS_MAX];
+    float *memory[OP_INPUTS_MAX + OP_OUTPUTS_MAX];
+    char names[OP_INPUTS_MAX + OP_OUTPUTS_MAX][24];
+    step_input input;
+    sample_block samples;
+    uint8_t *pixels;
+    int32_t labels[SAMPLES];
+    int64_t index[64];
+} bench;
+
+/* Word `number` of "x w b?" without its question mark; "" past the end. */
+static void word_of(const char *list, int number, char *word, size_t size)
+{
+    for (int i = 0; i < number; i++) {
+        list += strcspn(list, " ");
+        list += strspn(list, " ");
+    }
+    snprintf(word, size, "%.*s", (int)strcspn(list, " ?"), list);
+}
+
+static tensor_ref add_tensor(bench *b, const shape *s, const char *name)
+{
+    int i = b->plan.tensor_count++;
+    tensor *t = &b->tensors[i];
+    snprintf(b->names[i], sizeof b->names[i], "%s", name);
+    *t = (tensor){.name = b->names[i],
+                  .role = TENSOR_BUFFER,
+                  .variable = -1,
+                  .shape = *s,
+                  .count = shape_elements(s),
+                  .alias = NO_TENSOR};
+    return i;
+}
+
+/* An output called like an input is the same tensor. */
+static void lay_out(bench *b, const op_case *c)
+{
+    const op_info *info = &op_infos[c->kind];
+    char name[24], other[24];
+    b->op = (op){.kind = c->kind, .name = b->names[0], .a = c->a};
+    b->plan.tensors = b->tensors;
+    b->plan.ops = &b->op;
+    b->plan.op_count = 1;
+    for (int i = 0; i < OP_INPUTS_MAX; i++) {
+        word_of(info->inputs, i, name, sizeof name);
+        b->op.in[i] = c->in[i].rank ? add_tensor(b, &c->in[i], name) : NO_TENSOR;
+    }
+    for (int i = 0; i < OP_OUTPUTS_MAX; i++) {
+        word_of(info->outputs, i, name, sizeof name);
+        b->op.out[i] = NO_TENSOR;
+        for (int k = 0; c->out[i].rank && k < OP_INPUTS_MAX; k++) {
+            word_of(info->inputs, k, other, sizeof other);
+            if (*name && strcmp(name, other) == 0)
+                b->op.out[i] = b->op.in[k];
+        }
+        if (c->out[i].rank && b->op.out[i] == NO_TENSOR)
+            b->op.out[i] = add_tensor(b, &c->out[i], name);
+    }
+    b->plan.batch = c->in[0].rank ? c->in[0].dim[0] : c->out[0].dim[0];
+    b->plan.input = b->plan.target = b->plan.output = NO_TENSOR;
+    if (c->kind == OP_GATHER) {
+        b->plan.input = b->op.out[0];
+        b->plan.target = b->op.out[1];
+    }
+}
+
+static void fill_uniform(float *x, int64_t count, random_stream *r, float low, float high,
+                         float step)
+{
+    for (int64_t i = 0; i < count; i++) {
+        x[i] = low + (high - low) * random_uniform(r);
+        if (step > 0)
+            x[i] = roundf(x[i] / step) * step;
+    }
+}
+
+/* Targets: class numbers, one-hot rows, or numbers, as the row function expects. */
+static void fill_target(const tensor *t, float *x, int64_t outputs, bool sparse, bool binary,
+                        random_stream *r)
+{
+    int64_t rows, n;
+    tensor_matrix(t, &rows, &n);
+    for (int64_t i = 0; i < rows; i++) {
+        uint32_t label = random_below(r, (uint32_t)outputs);
+        for (int64_t k = 0; k < n; k++)
+            x[i * n + k] = sparse   ? (float)label
+                           : binary ? (float)random_below(r, 2)
+                                    : (float)(k == (int64_t)label);
+    }
+}
+
+/* Rows of positive numbers that add up to 1. */
+static void fill_probabilities(const tensor *t, float *x, random_stream *r)
+{
+    int64_t rows, n;
+    tensor_matrix(t, &rows, &n);
+    fill_uniform(x, t->count, r, 0.01f, 1, 0);
+    for (int64_t i = 0; i < rows; i++) {
+        float sum = 0;
+        for (int64_t k = 0; k < n; k++)
+            sum += x[i * n + k];
+        for (int64_t k = 0; k < n; k++)
+            x[i * n + k] /= sum;
+    }
+}
+
+static void fill_rows(bench *b, const op_case *c, random_stream *r)
+{
+    const tensor *output = &b->tensors[b->op.in[0]], *target = &b->tensors[b->op.in[1]];
+    int64_t n = output->shape.dim[output->shape.rank - 1];
+    bool is_loss = c->kind == OP_LOSS;
+    bool sparse =
+        is_loss ? loss_kind_of(c->a.loss.id)->sparse : metric_kind_of(c->a.metric.id)->sparse;
+    bool binary = is_loss ? c->a.loss.id == LOSS_BINARY_CROSSENTROPY
+                          : c->a.metric.id == METRIC_BINARY_ACCURACY;
+    if (is_loss && c->a.loss.logits)
+        fill_uniform(b->memory[b->op.in[0]], output->count, r, -3, 3, 0);
+    else
+        fill_probabilities(output, b->memory[b->op.in[0]], r);
+    fill_target(target, b->memory[b->op.in[1]], n, sparse, binary, r);
+}
+
+static bool is_named(const bench *b, int tensor, const char *name)
+{
+    return strcmp(b->names[tensor], name) == 0;
+}
+
+static cornu_status fill(bench *b, const op_case *c)
+{
+    random_stream r = random_open(17, RANDOM_GENERATE, 1);
+    for (int i = 0; i < b->plan.tensor_count; i++) {
+        tensor *t = &b->tensors[i];
+        float *x = b->memory[i];
+        bool positive = is_named(b, i, "moving_variance") || is_named(b, i, "inverse_deviation") ||
+                        is_named(b, i, "s") || is_named(b, i, "slot0") || is_named(b, i, "slot1");
+        fill_uniform(x, t->count, &r, positive ? 0.1f : -1, 1, c->step);
+        if (is_named(b, i, "slot2")) /* RMSprop: its square stays below slot 0 */
+            fill_uniform(x, t->count, &r, 0.01f, 0.1f, 0);
+        for (int k = 0; k < OP_OUTPUTS_MAX; k++)
+            if (b->op.out[k] == i && is_named(b, i, "d"))
+                memset(x, 0xff, (size_t)t->count * sizeof *x);
+    }
+    if (c->kind == OP_LOSS || c->kind == OP_METRIC)
+        fill_rows(b, c, &r);
+    return CORNU_OK;
+}
+
+/* max_pool_backward's y is the maximum of its x. */
+static cornu_status fill_maximum(bench *b)
+{
+    op forward = {.kind = OP_MAX_POOL_FORWARD, .name = b->op.name, .a = b->op.a};
+    forward.in[0] = b->op.in[0];
+    forward.out[0] = b->op.in[1];
+    op_run r = {.op = &forward, .plan = &b->plan};
+    r.in[0] = b->memory[b->op.in[0]];
+    r.out[0] = b->memory[b->op.in[1]];
+    return reference_kernels[OP_MAX_POOL_FORWARD].run(&r);
+}
+
+static cornu_status fill_samples(bench *b, const op_case *c)
+{
+    const shape *x = &c->out[0];
+    random_stream r = random_open(17, RANDOM_GENERATE, 2);
+    b->samples = (sample_block){.count = SAMPLES,
+                                .x_shape = {.rank = x->rank - 1},
+                                .x_type = SAMPLE_U8,
+                                .x_scale = 1.0f / 255,
+                                .y_type = SAMPLE_I32,
+                                .y = b->labels};
+    memcpy(b->samples.x_shape.dim, x->dim + 1, (size_t)(x->rank - 1) * sizeof *x->dim);
+    size_t size = (size_t)shape_elements(&b->samples.x_shape) * SAMPLES;
+    TRY(memory_new(size, 1, "pixels", &b->pixels));
+    for (size_t i = 0; i < size; i++)
+        b->pixels[i] = (uint8_t)random_u32(&r);
+    for (int i = 0; i < SAMPLES; i++)
+        b->labels[i] = (int32_t)random_below(&r, 10);
+    for (int i = 0; i < 64; i++)
+        b->index[i] = (int64_t)random_below(&r, SAMPLES);
+    b->samples.x = b->pixels;
+    return CORNU_OK;
+}
+
+static void bench_free(bench *b)
+{
+    for (int i = 0; i < b->plan.tensor_count; i++)
+        memory_free_aligned(b->memory[i]);
+    free(b->pixels);
+}
+
+static cornu_status copy_outputs(const bench *b, op_outputs *out)
+{
+    for (int i = 0; i < OP_OUTPUTS_MAX; i++) {
+        if (b->op.out[i] == NO_TENSOR)
+            continue;
+        const tensor *t = &b->tensors[b->op.out[i]];
+        const float *from = b->memory[b->op.out[i]];
+        if (b->op.kind == OP_SQUARE_SUM) { /* only its own place is defined */
+            out->count[i] = 1;
+            from += b->op.a.norm.slot;
+        } else {
+            out->count[i] = t->count;
+        }
+        TRY(memory_new((size_t)out->count[i], sizeof(float), "output", &out->values[i]));
+        memcpy(out->values[i], from, (size_t)out->count[i] * sizeof(float));
+    }
+    return CORNU_OK;
+}
+
+static cornu_status fill_bench(bench *b, const op_case *c, bool nan)
+{
+    for (int i = 0; i < b->plan.tensor_count; i++)
+        TRY(memory_new_aligned((size_t)b->tensors[i].count * sizeof(float), "tensor",
+                               &b->memory[i]));
+    TRY(fill(b, c));
+    if (c->kind == OP_MAX_POOL_BACKWARD)
+        TRY(fill_maximum(b));
+    if (c->kind == OP_GATHER)
+        TRY(fill_samples(b, c));
+    if (nan)
+        b->memory[b->op.in[0]][b->tensors[b->op.in[0]].count / 2] = NAN;
+    b->input = (step_input){.samples = &b->samples,
+                            .index = b->index,
+                            .seed = 5,
+                            .iteration = 3,
+                            .epoch = 1,
+                            .learning_rate = 0.01f};
+    return CORNU_OK;
+}
+
+cornu_status op_case_run(const op_case *c, const kernel *k, threads *pool, bool nan,
+                         op_outputs *out)
+{
+    bench b = {0};
+    void *state = NULL;
+    size_t scratch = 0;
+    cornu_status status;
+    memset(out, 0, sizeof *out);
+    lay_out(&b, c);
+    TRY_GOTO(fill_bench(&b, c, nan));
+    if (k->prepare)
+        TRY_GOTO(k->prepare(&b.plan, &b.op, pool, &state, &scratch));
+    op_run r = {.op = &b.op,
+                .plan = &b.plan,
+                .state = state,
+                .pool = pool,
+                .input = &b.input,
+                .results = &out->results};
+    for (int i = 0; i < OP_INPUTS_MAX; i++)
+        r.in[i] = b.op.in[i] == NO_TENSOR ? NULL : b.memory[b.op.in[i]];
+    for (int i = 0; i < OP_OUTPUTS_MAX; i++)
+        r.out[i] = b.op.out[i] == NO_TENSOR ? NULL : b.memory[b.op.out[i]];
+    TRY_GOTO(k->run(&r));
+    TRY_GOTO(copy_outputs(&b, out));
+done:
+    if (state && k->release)
+        k->release(state);
+    bench_free(&b);
+    return status;
+}
+
+void op_outputs_free(op_outputs *o)
+{
+    for (int i = 0; i < OP_OUTPUTS_MAX; i++)
+        free(o->values[i]);
+    memset(o, 0, sizeof *o);
+}
+
+bool op_case_accepted(const op_case *c, const kernel *k, const char **why)
+{
+    bench b = {0};
+    lay_out(&b, c);
+    return !k->accepts || k->accepts(&b.plan, &b.op, why);
+}

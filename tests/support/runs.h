@@ -1,0 +1,38 @@
+/* Small training runs for tests: data that can be learned, models, and comparisons of bits. Every
+   function fails the running cmocka test, with cornu's message, where something goes wrong. */
+#ifndef SUPPORT_RUNS_H
+#define SUPPORT_RUNS_H
+
+#include "data/data.h"
+#include "model/model.h"
+#include <stddef.h>
+
+/* Fail with cornu's message where `status` is not `expected`. */
+#define expect_status(status, expected) runs_expect((status), (expected), __FILE__, __LINE__)
+#define expect_ok(status) expect_status(status, CORNU_OK)
+void runs_expect(cornu_status status, cornu_status expected, const char *file, int line);
+/* The last message must hold `part`, and be one line. */
+void expect_message(const char *part);
+
+/* Samples of 8 features in 3 classes that lie apart; `train` and `test` of them (0: no such split).
+ */
+cornu_data *runs_data(int train, int test);
+/* A recipe with a small network for runs_data; `compile` and `fit` are YAML flow text, or NULL. */
+cornu_model *runs_model(const char *layers, const char *compile, const char *fit);
+/* The usual one: Dense 16 relu, Dropout, BatchNormalization, Dense 3 softmax; Adam. */
+cornu_model *runs_usual(const char *fit);
+
+/* Same weights and slots, bit by bit? */
+bool same_bits(const cornu_model *a, const cornu_model *b);
+
+/* should_stop after `steps` calls; user points to the count left. */
+bool stop_after(void *user);
+
+/* on_notice: keeps the lines, one after another. */
+typedef struct notices {
+    char lines[4096];
+    int count;
+} notices;
+void notices_add(void *user, const char *line);
+
+#endif
