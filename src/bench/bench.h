@@ -1,0 +1,106 @@
+/* The main job: time the published workloads on each device and set the figures beside the measured
+   limit and the published times. */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+#include "bench/limits.h"
+#include "data/data.h"
+#include <stdio.h>
+
+typedef struct bench_options {
+    const char *const *workloads; /* names, NULL-ended; NULL: all */
+    const char *device;           /* a device, "all", or NULL: "cpu" */
+    bool quick, full;
+    int64_t steps; /* > 0: a round is that many steps */
+    int64_t batch;
+    int threads;
+    const char *data;                                /* folder */
+    void (*on_notice)(void *user, const char *line); /* what is going on; may be NULL */
+    void (*on_progress)(void *user, const char *file, int64_t done, int64_t total); /* downloads */
+    bool (*should_stop)(void *user);
+    void *user;
+} bench_options;
+
+typedef struct bench_statistics {
+    int rounds;
+    double minimum, median, p95, noise; /* noise: (p95 - minimum) / median */
+} bench_statistics;
+
+/* One workload on one device. */
+typedef struct bench_result {
+    const char *workload;
+    char device[64];
+    int64_t batch, steps;     /* steps timed */
+    bench_statistics step_ms; /* over rounds: each round's mean step */
+    double samples_per_second, epoch_seconds;
+    double loss_first, loss_last; /* means of the first and the last steps, warm-up included */
+    double flops_per_step, bytes_per_step, share_of_limit;
+    const char *bound;  /* what the limit is: "FMA" or "memory" */
+    double working_set; /* bytes of weights, slots and buffers */
+    bool real_data;
+    char data_name[64];
+    double probe_low; /* least FMA probe between rounds over the measured limit: < 0.9 says
+                         throttled */
+    double probe_median;
+    bool has_full;                                 /* --full: the published schedule was run */
+    double full_seconds, full_loss, full_accuracy; /* loss and accuracy on the test samples */
+} bench_result;
+
+typedef struct bench_machine {
+    char cpu[128], system[128];
+    int cores; /* physical, that this process may use */
+    int64_t memory_bytes;
+} bench_machine;
+
+typedef struct bench_report {
+    bench_machine machine;
+    machine_limits limits;
+    bench_result *results;
+    int count;
+    size_t capacity;
+    char **notes; /* substituted data, throttling, what was not run and why */
+    int note_count;
+    size_t note_capacity;
+    json_t *json; /* the whole report as --json writes it */
+} bench_report;
+
+/* One row of the workload table (published.def). */
+typedef struct bench_workload {
+    const char *name;
+    int64_t epoch_samples;
+    int epochs;
+    const char *substitute; /* data set of the same shape, or NULL */
+} bench_workload;
+extern const bench_workload bench_workloads[]; /* name NULL at the end */
+
+/* Published figures: published.def. */
+typedef struct published_figure {
+    const char *workload, *device_kind /* "cpu", "gpu" or "tpu" */, *hardware;
+    double epoch_seconds; /* 0 where not given */
+    double total_seconds;
+    double accuracy;
+    const char *note;
+} published_figure;
+extern const published_figure published_figures[]; /* workload NULL at the end */
+
+/* Unknown workloads are CORNU_INVALID, devices that are not there CORNU_NOT_FOUND. What does not
+   fit into memory or has no data for --full becomes a note, and the rest goes on. Call
+   bench_report_free also after a failure. */
+cornu_status bench_run(const bench_options *options, bench_report *report);
+void bench_report_free(bench_report *report);
+cornu_status bench_note(bench_report *report, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The table, at most 80 columns. */
+void bench_print(const bench_report *report, FILE *out);
+/* report->json from the rest of the report. */
+cornu_status bench_make_json(bench_report *report);
+/* report->json as a file, atomically. */
+cornu_status bench_write_json(const bench_report *report, const char *path);
+/* Sorts values; all zero for count 0. */
+bench_statistics bench_statistics_of(double *values, int count);
+/* Has the running median of `values` (in the order they were measured) changed by less than
+   `tolerance` over the last `window` rounds? */
+bool bench_is_stable(const double *values, int count, int window, double tolerance);
+void bench_machine_read(bench_machine *machine);
+
+#endif

@@ -1,0 +1,273 @@
+#include "bench/contender.h"
+#include "base/memory.h"
+#include <math.h>
+#include <stdlib.h>
+
+/* loss_first and loss_last are means over about this many steps. */
+enum { LOSS_STEPS = 8, WARM_UPS_MOST = 64 };
+/* Fewer steps than this prove nothing. */
+enum { PROOF_STEPS = 16 };
+/* Where only few steps fit into the time, they go over the same few batches again and again: else
+   their loss would say nothing either. */
+enum { FEW_STEPS = 128, FEW_BATCHES = 4 };
+/* A step longer than this is a round of its own, without a warm-up before it. */
+static const double SLOW_STEP_SECONDS = 2.0;
+
+bench_effort bench_effort_of(const bench_options *options)
+{
+    if (options->quick)
+        return (bench_effort){.warm_up_seconds = 0.2,
+                              .round_seconds = 0.08,
+                              .budget_seconds = 6,
+                              .patience_seconds = 20,
+                              .rounds_least = 10,
+                              .rounds_most = 60};
+    return (bench_effort){.warm_up_seconds = 0.5,
+                          .round_seconds = 0.15,
+                          .budget_seconds = 25,
+                          .patience_seconds = 60,
+                          .rounds_least = 20,
+                          .rounds_most = 200};
+}
+
+static cornu_status open_model(const bench_workload *w, int64_t batch, cornu_model **model,
+                               int64_t *steps_batch)
+{
+    TRY(cornu_model_open(w->name, model));
+    *steps_batch = batch > 0 ? batch : (*model)->batch > 0 ? (*model)->batch : 32;
+    return CORNU_OK;
+}
+
+cornu_status contender_memory(const bench_workload *w, int64_t batch, double *bytes)
+{
+    cornu_model *model = NULL;
+    memory_need need;
+    cornu_status status = open_model(w, batch, &model, &batch);
+    if (status == CORNU_OK)
+        status = session_memory(model, batch, &need);
+    cornu_model_close(model);
+    /* The model's own copy of the variables counts too, and the kernels' scratch memory may take as
+       much as the buffers. */
+    if (status == CORNU_OK)
+        *bytes = 2.0 * (double)need.variables + 2.0 * (double)need.buffers;
+    return status;
+}
+
+static cornu_status open_session(contender *c, const bench_options *options)
+{
+    data_spec spec = {0};
+    if (c->model->data)
+        TRY(data_spec_read(c->model->data, &spec));
+    session_options open = {
+        .device = c->device, .threads = options->threads, .augment = spec.augment};
+    if (c->model->position.seed == 0)
+        c->model->position.seed = 1;
+    TRY(session_open(c->model, &open, &c->session));
+    return session_plan_for(c->session, PLAN_TRAIN, c->batch, &c->plan);
+}
+
+cornu_status contender_open(contender *c, const bench_workload *w, const char *on,
+                            bench_data *share, const bench_options *options,
+                            const bench_effort *effort, bench_report *report)
+{
+    cornu_status status;
+    *c = (contender){.workload = w, .device = on};
+    TRY_GOTO(open_model(w, options->batch, &c->model, &c->batch));
+    if (share) {
+        share->users++;
+        c->data = share;
+    } else {
+        TRY_GOTO(bench_data_open(w, c->model, c->batch, options, report, &c->data));
+    }
+    const sample_block *train = &c->data->data->block[CORNU_TRAIN];
+    if (c->batch > train->count) {
+        status = status_fail(CORNU_INVALID, "batch: found %lld; expected at most the %lld samples",
+                             (long long)c->batch, (long long)train->count);
+        goto done;
+    }
+    TRY_GOTO(memory_new((size_t)train->count, sizeof *c->order, "order of samples", &c->order));
+    c->losses_most = effort->rounds_most + WARM_UPS_MOST;
+    size_t most = (size_t)c->losses_most;
+    TRY_GOTO(memory_new(most, sizeof *c->ms, "times", &c->ms));
+    TRY_GOTO(memory_new(most, sizeof *c->probe, "probes", &c->probe));
+    TRY_GOTO(memory_new(most, sizeof *c->loss, "losses", &c->loss));
+    TRY_GOTO(memory_new(most, sizeof *c->loss_steps, "losses", &c->loss_steps));
+    TRY_GOTO(open_session(c, options));
+    c->span = train->count;
+    session_order(c->model->position.seed, 0, true, c->span, c->order);
+done:
+    if (status != CORNU_OK)
+        contender_close(c);
+    return status;
+}
+
+void contender_close(contender *c)
+{
+    session_close(c->session);
+    bench_data_close(c->data);
+    cornu_model_close(c->model);
+    free(c->order);
+    free(c->ms);
+    free(c->probe);
+    free(c->loss);
+    free(c->loss_steps);
+    *c = (contender){0};
+}
+
+/* See FEW_STEPS. */
+static void choose_span(contender *c, double step_seconds, const bench_effort *effort)
+{
+    int64_t few = FEW_BATCHES * c->batch;
+    if (step_seconds * FEW_STEPS > effort->budget_seconds && few < c->span)
+        c->span = few;
+}
+
+/* The next whole batch; a new epoch gets a new order. The device may still read the old one, so
+   wait for it first. */
+static cornu_status next_batch(contender *c, const int64_t **index)
+{
+    const sample_block *train = &c->data->data->block[CORNU_TRAIN];
+    if (c->next + c->batch > c->span) {
+        step_results unused;
+        TRY(session_results(c->session, &unused, false));
+        c->model->position.epoch++;
+        if (c->span == train->count)
+            session_order(c->model->position.seed, c->model->position.epoch, true, c->span,
+                          c->order);
+        c->next = 0;
+    }
+    *index = c->order + c->next;
+    c->next += c->batch;
+    return CORNU_OK;
+}
+
+/* Run and wait; *seconds for all of them. */
+static cornu_status run_steps(contender *c, int64_t steps, double *seconds)
+{
+    const sample_block *train = &c->data->data->block[CORNU_TRAIN];
+    step_results results;
+    double begin = clock_seconds();
+    for (int64_t i = 0; i < steps; i++) {
+        const int64_t *index;
+        TRY(next_batch(c, &index));
+        TRY(session_step(c->session, c->plan, train, index));
+    }
+    TRY(session_results(c->session, &results, true));
+    *seconds = clock_seconds() - begin;
+    if (c->losses < c->losses_most && results.samples > 0) {
+        c->loss[c->losses] = results.loss / (double)results.samples;
+        c->loss_steps[c->losses++] = steps;
+    }
+    return CORNU_OK;
+}
+
+static void add_round(contender *c, int64_t steps, double seconds, double probe,
+                      const bench_effort *effort)
+{
+    c->ms[c->rounds] = seconds / (double)steps * 1e3;
+    c->probe[c->rounds++] = probe;
+    c->steps += steps;
+    c->seconds += seconds;
+    bool used_up = c->seconds >= effort->budget_seconds && c->steps >= PROOF_STEPS;
+    c->done = used_up || c->seconds >= effort->patience_seconds || c->rounds >= effort->rounds_most;
+}
+
+cornu_status contender_warm_up(contender *c, const bench_options *options,
+                               const bench_effort *effort)
+{
+    double spent = 0, seconds = 0;
+    TRY(run_steps(c, 1, &seconds));
+    choose_span(c, seconds, effort);
+    if (seconds > SLOW_STEP_SECONDS) {
+        c->round_steps = options->steps > 0 ? options->steps : 1;
+        add_round(c, 1, seconds, NAN, effort);
+        return CORNU_OK;
+    }
+    for (int i = 0; i < WARM_UPS_MOST - 1 && (i < 2 || spent < effort->warm_up_seconds); i++) {
+        int64_t steps = (int64_t)(effort->warm_up_seconds / 4 / fmax(seconds, 1e-6));
+        steps = steps < 1 ? 1 : steps > 1000 ? 1000 : steps;
+        TRY(run_steps(c, steps, &seconds));
+        spent += seconds;
+        seconds /= (double)steps;
+    }
+    int64_t fitting = (int64_t)(effort->round_seconds / fmax(seconds, 1e-6) + 0.5);
+    fitting = fitting < 1 ? 1 : fitting > 1000 ? 1000 : fitting;
+    c->round_steps = options->steps > 0 ? options->steps : fitting;
+    return CORNU_OK;
+}
+
+cornu_status contender_round(contender *c, double probe, const bench_effort *effort)
+{
+    double seconds;
+    TRY(run_steps(c, c->round_steps, &seconds));
+    add_round(c, c->round_steps, seconds, probe, effort);
+    return CORNU_OK;
+}
+
+bool contender_is_stable(const contender *c, const bench_effort *effort)
+{
+    return c->rounds >= effort->rounds_least && bench_is_stable(c->ms, c->rounds, 5, 0.02);
+}
+
+/* ---- the result ------------------------------------------------------------------------- */
+
+/* Mean loss over LOSS_STEPS steps (at most half of all) from the front or the back. */
+static double mean_loss(const contender *c, bool from_back)
+{
+    int64_t all = 0, taken = 0;
+    for (int i = 0; i < c->losses; i++)
+        all += c->loss_steps[i];
+    int64_t wanted = all / 2 < LOSS_STEPS ? all / 2 : LOSS_STEPS;
+    double sum = 0;
+    for (int i = 0; i < c->losses && (taken < wanted || i == 0); i++) {
+        int at = from_back ? c->losses - 1 - i : i;
+        sum += c->loss[at] * (double)c->loss_steps[at];
+        taken += c->loss_steps[at];
+    }
+    return taken > 0 ? sum / (double)taken : NAN;
+}
+
+/* Statistics of the probes; all 0 where there were none. */
+static cornu_status probe_statistics(const contender *c, bench_statistics *out)
+{
+    double *probes;
+    int count = 0;
+    TRY(memory_new((size_t)c->rounds + 1, sizeof *probes, "probes", &probes));
+    for (int i = 0; i < c->rounds; i++)
+        if (!isnan(c->probe[i]))
+            probes[count++] = c->probe[i];
+    *out = bench_statistics_of(probes, count);
+    free(probes);
+    return CORNU_OK;
+}
+
+cornu_status contender_result(const contender *c, bench_result *out)
+{
+    const plan *p = c->plan->plan;
+    bench_statistics probes;
+    double *sorted;
+    TRY(probe_statistics(c, &probes));
+    TRY(memory_new((size_t)c->rounds + 1, sizeof *sorted, "times", &sorted));
+    for (int i = 0; i < c->rounds; i++)
+        sorted[i] = c->ms[i];
+    *out = (bench_result){.workload = c->workload->name,
+                          .batch = c->batch,
+                          .steps = c->steps,
+                          .step_ms = bench_statistics_of(sorted, c->rounds),
+                          .loss_first = mean_loss(c, false),
+                          .loss_last = mean_loss(c, true),
+                          .flops_per_step = p->flops,
+                          .bytes_per_step = p->bytes,
+                          .working_set = (double)p->arena_bytes + (double)p->variable_bytes,
+                          .real_data = c->data->real,
+                          .probe_low = probes.minimum,
+                          .probe_median = probes.median};
+    free(sorted);
+    snprintf(out->device, sizeof out->device, "%s", c->device);
+    snprintf(out->data_name, sizeof out->data_name, "%s", c->data->data->name);
+    double seconds = out->step_ms.median / 1e3;
+    int64_t epoch_steps = (c->workload->epoch_samples + c->batch - 1) / c->batch;
+    out->samples_per_second = seconds > 0 ? (double)c->batch / seconds : 0;
+    out->epoch_seconds = (double)epoch_steps * seconds;
+    return CORNU_OK;
+}

@@ -1,0 +1,77 @@
+/* One workload on one device, while it is measured. */
+#ifndef BENCH_CONTENDER_H
+#define BENCH_CONTENDER_H
+
+#include "bench/bench.h"
+#include "train/running.h"
+
+/* How long to measure. */
+typedef struct bench_effort {
+    double warm_up_seconds;
+    double round_seconds;    /* a round is as many steps as fit in it, at least one */
+    double budget_seconds;   /* for one contender's rounds */
+    double patience_seconds; /* the same where so few steps fit that they would prove nothing */
+    int rounds_least, rounds_most;
+} bench_effort;
+bench_effort bench_effort_of(const bench_options *options);
+
+/* A data set that several contenders may read. */
+typedef struct bench_data {
+    cornu_data *data;
+    bool real;
+    int users;
+} bench_data;
+
+typedef struct contender {
+    const bench_workload *workload;
+    const char *device;
+    cornu_model *model;
+    bench_data *data;
+    session *session;
+    session_plan *plan;
+    int64_t batch;
+    int64_t *order; /* [samples]: the epoch's */
+    int64_t span;   /* samples of it that are read */
+    int64_t next;   /* place in it */
+    int64_t round_steps, steps;
+    /* One entry a round, in the order measured: mean step, FMA probe before it. */
+    double *ms, *probe; /* [rounds_most] */
+    int rounds;
+    /* One entry a warm-up run or round: for loss_first and loss_last. */
+    double *loss;        /* mean of the steps */
+    int64_t *loss_steps; /* how many */
+    int losses, losses_most;
+    double seconds; /* spent in rounds */
+    bool done;
+} contender;
+
+/* Open the workload's data: found on this machine (--full may download it), its substitute, or
+   generated pixels. */
+cornu_status bench_data_open(const bench_workload *w, const cornu_model *model, int64_t batch,
+                             const bench_options *options, bench_report *report, bench_data **out);
+void bench_data_close(bench_data *data);
+
+/* Bytes that opening the contender will take, from its model alone. */
+cornu_status contender_memory(const bench_workload *w, int64_t batch, double *bytes);
+/* `on`: the device. `share`: data opened for the same workload, or NULL. */
+cornu_status contender_open(contender *c, const bench_workload *w, const char *on,
+                            bench_data *share, const bench_options *options,
+                            const bench_effort *effort, bench_report *report);
+void contender_close(contender *c);
+/* Warm up and choose the number of steps of a round. A step that takes longer than two seconds is
+   counted as a round at once. */
+cornu_status contender_warm_up(contender *c, const bench_options *options,
+                               const bench_effort *effort);
+/* One round; sets `done` when its time is used up. */
+cornu_status contender_round(contender *c, double probe, const bench_effort *effort);
+bool contender_is_stable(const contender *c, const bench_effort *effort);
+/* All but the shares of the limits, which bench_run adds when the highest FMA rate is known; probes
+   in FLOP/s until then. */
+cornu_status contender_result(const contender *c, bench_result *out);
+
+/* The published schedule from the start; fills in result->full_*. */
+cornu_status bench_full_schedule(const bench_workload *w, const char *on,
+                                 const bench_options *options, bench_report *report,
+                                 bench_result *result);
+
+#endif

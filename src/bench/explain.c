@@ -1,0 +1,258 @@
+/* cornu_explain: the plan of one training step as a table. */
+#include "base/memory.h"
+#include "bench/bench.h"
+#include "train/running.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REPEATS_LEAST = 5, REPEATS_MOST = 30, CELL = 96 };
+static const double REPEAT_SECONDS = 1.0;
+
+typedef struct explained {
+    const cornu_explain_options *options;
+    cornu_model *model;
+    int64_t batch;
+    session *session;
+    session_plan *plan;
+    kernel_choice *choices; /* [op_count] */
+    double *seconds;        /* [op_count] medians; with options->run */
+    machine_limits limits;
+} explained;
+
+/* ---- measuring -------------------------------------------------------------------------- */
+
+static bool stopped(const explained *e)
+{
+    return e->options->should_stop && e->options->should_stop(e->options->user);
+}
+
+/* One batch of generated samples; the caller closes *data and frees *index. */
+static cornu_status make_input(const explained *e, cornu_data **data, int64_t **index)
+{
+    const shape *x = &e->model->input, *y = &e->model->output;
+    int64_t outputs = y->rank > 0 ? y->dim[y->rank - 1] : 1;
+    TRY(cornu_data_generate(x->dim, x->rank, (int)(outputs > 1 ? outputs : 2), e->batch, 1, data));
+    TRY(session_check_data(e->model, &(*data)->block[CORNU_TRAIN], "generated data"));
+    TRY(memory_new((size_t)e->batch, sizeof **index, "order of samples", index));
+    for (int64_t i = 0; i < e->batch; i++)
+        (*index)[i] = i;
+    return CORNU_OK;
+}
+
+/* Times of all operations, `rows` runs: row[run][operation]. */
+static cornu_status repeat(explained *e, const step_input *first, double *row, int *rows)
+{
+    device *d = session_device(e->session);
+    int count = e->plan->plan->op_count;
+    step_input input = *first;
+    double begin = clock_seconds();
+    /* The first run finds cold caches and is left out, unless there is time for no other. */
+    TRY(d->ops->time_operations(d, e->plan->prepared, &input, row));
+    *rows = clock_seconds() - begin > 2 * REPEAT_SECONDS;
+    begin = clock_seconds();
+    while (*rows < REPEATS_MOST) {
+        double spent = clock_seconds() - begin;
+        if (*rows > 0 &&
+            (spent > 5 * REPEAT_SECONDS || (*rows >= REPEATS_LEAST && spent > REPEAT_SECONDS)))
+            break;
+        if (stopped(e))
+            return status_fail(CORNU_STOPPED, "explain: stopped");
+        input.iteration++;
+        TRY(d->ops->time_operations(d, e->plan->prepared, &input,
+                                    row + (size_t)*rows * (size_t)count));
+        (*rows)++;
+    }
+    return CORNU_OK;
+}
+
+static cornu_status time_plan(explained *e)
+{
+    cornu_status status;
+    cornu_data *data = NULL;
+    int64_t *index = NULL;
+    double *row = NULL, column[REPEATS_MOST];
+    int count = e->plan->plan->op_count, rows = 0;
+    TRY_GOTO(make_input(e, &data, &index));
+    TRY_GOTO(memory_new((size_t)count * REPEATS_MOST + 1, sizeof *row, "times", &row));
+    TRY_GOTO(memory_new((size_t)count + 1, sizeof *e->seconds, "times", &e->seconds));
+    step_input input = {.samples = &data->block[CORNU_TRAIN],
+                        .index = index,
+                        .seed = e->model->position.seed,
+                        .learning_rate = (float)session_learning_rate(e->model)};
+    TRY_GOTO(repeat(e, &input, row, &rows));
+    for (int i = 0; i < count; i++) {
+        for (int r = 0; r < rows; r++)
+            column[r] = row[(size_t)r * (size_t)count + (size_t)i];
+        e->seconds[i] = bench_statistics_of(column, rows).median;
+    }
+done:
+    free(row);
+    free(index);
+    cornu_data_close(data);
+    return status;
+}
+
+static cornu_status measure(explained *e)
+{
+    threads *pool;
+    TRY(threads_open(e->options->threads, &pool));
+    cornu_status status = limits_measure(pool, &e->limits);
+    threads_close(pool);
+    if (status == CORNU_OK)
+        status = time_plan(e);
+    return status;
+}
+
+/* ---- the table -------------------------------------------------------------------------- */
+
+static void add(char *cell, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(char *cell, const char *format, ...)
+{
+    va_list arguments;
+    size_t length = strlen(cell);
+    va_start(arguments, format);
+    vsnprintf(cell + length, CELL - length, format, arguments);
+    va_end(arguments);
+}
+
+static void add_dimensions(char *cell, const tensor *t)
+{
+    for (int i = 0; i < t->shape.rank; i++)
+        add(cell, "%s%lld", i ? "x" : "", (long long)t->shape.dim[i]);
+    if (t->shape.rank == 0)
+        add(cell, "1");
+}
+
+/* "32x3072 -> 32x3000": the first tensor read and the first written. */
+static void show_shape(const plan *p, const op *o, char *cell)
+{
+    cell[0] = 0;
+    if (o->in[0] != NO_TENSOR)
+        add_dimensions(cell, &p->tensors[o->in[0]]);
+    if (o->out[0] == NO_TENSOR)
+        return;
+    const tensor *out = &p->tensors[o->out[0]];
+    if (o->in[0] != NO_TENSOR && shape_equal(&p->tensors[o->in[0]].shape, &out->shape))
+        return;
+    add(cell, "%s", *cell ? " -> " : "");
+    add_dimensions(cell, out);
+}
+
+/* "74 % fma" */
+static void show_share(const machine_limits *l, const op *o, double seconds, char *cell)
+{
+    double least = limits_seconds(l, o->flops, o->bytes, o->bytes);
+    bool fma = strcmp(limits_bound(l, o->flops, o->bytes, o->bytes), "FMA") == 0;
+    if (seconds > 0)
+        snprintf(cell, CELL, "%.0f %% %s", 100 * least / seconds, fma ? "fma" : "mem");
+    else
+        snprintf(cell, CELL, "-");
+}
+
+static int longer(int width, const char *cell)
+{
+    int length = (int)strlen(cell);
+    return length > width ? length : width;
+}
+
+static void add_table(const explained *e, text *t)
+{
+    const plan *p = e->plan->plan;
+    int operation = 9, name = 5, dimensions = 5, kernel = 6;
+    char cell[CELL];
+    for (int i = 0; i < p->op_count; i++) {
+        operation = longer(operation, op_infos[p->ops[i].kind].name);
+        name = longer(name, p->ops[i].name ? p->ops[i].name : "");
+        show_shape(p, &p->ops[i], cell);
+        dimensions = longer(dimensions, cell);
+        kernel = longer(kernel, e->choices[i].kernel);
+    }
+    text_add(t, "%3s  %-*s  %-*s  %-*s  %-*s %9s %8s", "#", operation, "operation", name, "layer",
+             dimensions, "shape", kernel, "kernel", "MFLOP", "MB");
+    text_add(t, e->seconds ? " %9s %9s\n" : "\n", "ms", "of limit");
+    for (int i = 0; i < p->op_count; i++) {
+        const op *o = &p->ops[i];
+        show_shape(p, o, cell);
+        text_add(t, "%3d  %-*s  %-*s  %-*s  %-*s %9.3f %8.3f", i + 1, operation,
+                 op_infos[o->kind].name, name, o->name ? o->name : "", dimensions, cell, kernel,
+                 e->choices[i].kernel, o->flops / 1e6, o->bytes / 1e6);
+        if (e->seconds) {
+            show_share(&e->limits, o, e->seconds[i], cell);
+            text_add(t, " %9.3f %9s", e->seconds[i] * 1e3, cell);
+        }
+        text_add(t, "\n");
+        if (e->choices[i].refused[0])
+            text_add(t, "     refused: %s\n", e->choices[i].refused);
+    }
+}
+
+static void add_total(const explained *e, text *t)
+{
+    const plan *p = e->plan->plan;
+    char variables[16], buffers[16];
+    double working_set = (double)p->variable_bytes + (double)p->arena_bytes, scratch = 0;
+    for (int i = 0; i < p->op_count; i++)
+        scratch += (double)e->choices[i].scratch_bytes;
+    text_add(t, "memory: %s of weights and optimizer state, %s of buffers",
+             memory_human((double)p->variable_bytes, variables),
+             memory_human((double)p->arena_bytes + scratch, buffers));
+    text_add(t, " · batch %lld\n", (long long)e->batch);
+    if (!e->seconds) {
+        text_add(t, "step %.3g GFLOP · %.3g MB\n", p->flops / 1e9, p->bytes / 1e6);
+        return;
+    }
+    double seconds = 0, least = limits_seconds(&e->limits, p->flops, p->bytes, working_set);
+    for (int i = 0; i < p->op_count; i++)
+        seconds += e->seconds[i];
+    text_add(t,
+             "step %.3g ms · %.3g GFLOP · %.3g MB · bound by %s: %.3g ms is this machine's limit "
+             "(%.0f %%)\n",
+             seconds * 1e3, p->flops / 1e9, p->bytes / 1e6,
+             limits_bound(&e->limits, p->flops, p->bytes, working_set), least * 1e3,
+             seconds > 0 ? 100 * least / seconds : 0);
+    text_add(t, "machine: %.0f GFLOP/s FMA (%s), %.1f GB/s read, %.1f GB/s update, %d threads\n",
+             e->limits.fma / 1e9, e->limits.isa, e->limits.read / 1e9, e->limits.update / 1e9,
+             e->limits.threads);
+}
+
+cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *options, char **out)
+{
+    static const cornu_explain_options defaults = {0};
+    cornu_status status;
+    text t = {0};
+    if (!model || !out)
+        return status_fail(CORNU_INVALID, "cornu_explain: found NULL; expected a model and a "
+                                          "place for the text");
+    *out = NULL;
+    explained e = {.options = options ? options : &defaults, .model = model};
+    if (!model->compiled)
+        return status_fail(CORNU_INVALID, "%s: found no compile section; a training step needs one",
+                           model->name ? model->name : "model");
+    if (e.options->batch < 0 || e.options->threads < 0)
+        return status_fail(CORNU_INVALID, "explain: found a negative batch or number of threads");
+    e.batch = e.options->batch > 0 ? e.options->batch : model->batch > 0 ? model->batch : 32;
+    data_spec spec = {0};
+    if (model->data)
+        TRY(data_spec_read(model->data, &spec));
+    session_options open = {
+        .device = e.options->device, .threads = e.options->threads, .augment = spec.augment};
+    TRY_GOTO(session_open(model, &open, &e.session));
+    TRY_GOTO(session_plan_for(e.session, PLAN_TRAIN, e.batch, &e.plan));
+    device *d = session_device(e.session);
+    TRY_GOTO(
+        memory_new((size_t)e.plan->plan->op_count + 1, sizeof *e.choices, "kernels", &e.choices));
+    TRY_GOTO(d->ops->choices(d, e.plan->prepared, e.choices));
+    if (e.options->run)
+        TRY_GOTO(measure(&e));
+    add_table(&e, &t);
+    add_total(&e, &t);
+    status = text_take(&t, out);
+done:
+    text_free(&t);
+    free(e.choices);
+    free(e.seconds);
+    session_close(e.session);
+    return status;
+}

@@ -1,0 +1,98 @@
+/* The report as JSON: one object with machine, limits, results[] and notes[]. */
+#include "base/files.h"
+#include "bench/bench.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* JSON has no NaN; figures that are not given are null, too. */
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *given(double value)
+{
+    return value > 0 ? number(value) : json_null();
+}
+
+static json_t *published_json(const char *workload)
+{
+    json_t *list = json_array();
+    for (const published_figure *f = published_figures; f->workload; f++)
+        if (strcmp(f->workload, workload) == 0)
+            json_array_append_new(list, json_pack("{ss ss so so so ss}", "device", f->device_kind,
+                                                  "hardware", f->hardware, "epoch_seconds",
+                                                  given(f->epoch_seconds), "total_seconds",
+                                                  given(f->total_seconds), "accuracy",
+                                                  given(f->accuracy), "note", f->note));
+    return list;
+}
+
+static json_t *full_json(const bench_result *r)
+{
+    if (!r->has_full)
+        return json_null();
+    return json_pack("{so so so}", "seconds", number(r->full_seconds), "test_loss",
+                     number(r->full_loss), "test_accuracy", number(r->full_accuracy));
+}
+
+static json_t *result_json(const bench_result *r)
+{
+    json_t *times = json_pack("{so so so so si}", "min", number(r->step_ms.minimum), "median",
+                              number(r->step_ms.median), "p95", number(r->step_ms.p95), "noise",
+                              number(r->step_ms.noise), "rounds", r->step_ms.rounds);
+    return json_pack(
+        "{ss ss sI sI so so so so so so so so ss ss ss so so so so}", "workload", r->workload,
+        "device", r->device, "batch", (json_int_t)r->batch, "steps", (json_int_t)r->steps,
+        "ms_per_step", times, "samples_per_second", number(r->samples_per_second), "epoch_seconds",
+        number(r->epoch_seconds), "loss_first", number(r->loss_first), "loss_last",
+        number(r->loss_last), "flops_per_step", number(r->flops_per_step), "bytes_per_step",
+        number(r->bytes_per_step), "share_of_limit", number(r->share_of_limit), "bound_by",
+        r->bound ? r->bound : "", "data", r->real_data ? "real" : "generated", "data_set",
+        r->data_name, "probe_low", number(r->probe_low), "probe_median", number(r->probe_median),
+        "full", full_json(r), "published", published_json(r->workload));
+}
+
+cornu_status bench_make_json(bench_report *report)
+{
+    const bench_machine *m = &report->machine;
+    const machine_limits *l = &report->limits;
+    json_t *results = json_array(), *notes = json_array();
+    for (int i = 0; i < report->count; i++)
+        json_array_append_new(results, result_json(&report->results[i]));
+    for (int i = 0; i < report->note_count; i++)
+        json_array_append_new(notes, json_string(report->notes[i]));
+    json_t *machine = json_pack("{ss ss si si ss sI}", "cpu", m->cpu, "system", m->system, "cores",
+                                m->cores, "threads", l->threads, "isa", l->isa, "memory_bytes",
+                                (json_int_t)m->memory_bytes);
+    json_t *limits =
+        json_pack("{so so so so}", "fma_flops", number(l->fma), "read_bytes", number(l->read),
+                  "update_bytes", number(l->update), "cache_update_bytes", number(l->cache_update));
+    json_decref(report->json);
+    report->json = json_pack("{ss so so so so}", "cornu", cornu_version(), "machine", machine,
+                             "limits", limits, "results", results, "notes", notes);
+    if (!report->json)
+        return status_fail(CORNU_OUT_OF_MEMORY, "report: cannot allocate");
+    return CORNU_OK;
+}
+
+cornu_status bench_write_json(const bench_report *report, const char *path)
+{
+    file_write w;
+    char *text = json_dumps(report->json, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    if (!text)
+        return status_fail(CORNU_OUT_OF_MEMORY, "report: cannot allocate");
+    cornu_status status = file_write_open(path, &w);
+    if (status == CORNU_OK) {
+        status = file_write_bytes(&w, text, strlen(text));
+        if (status == CORNU_OK)
+            status = file_write_bytes(&w, "\n", 1);
+        if (status == CORNU_OK)
+            status = file_write_commit(&w);
+        else
+            file_write_abandon(&w);
+    }
+    free(text);
+    return status;
+}

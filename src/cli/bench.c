@@ -1,0 +1,94 @@
+#include "bench/bench.h"
+#include "cli/cli.h"
+#include <string.h>
+
+static void on_notice(void *user, const char *line)
+{
+    (void)user;
+    progress_status(line);
+}
+
+static bool check_workloads(const operands *found, int *status)
+{
+    const char *names[64];
+    int count = 0;
+    for (const bench_workload *w = bench_workloads; w->name && count < 62; w++)
+        names[count++] = w->name;
+    names[count++] = "all";
+    names[count] = NULL;
+    for (int i = 0; i < found->count; i++) {
+        bool known = false;
+        for (int k = 0; k < count; k++)
+            known |= strcmp(found->item[i], names[k]) == 0;
+        if (known)
+            continue;
+        const char *near = nearest_name(found->item[i], names);
+        if (near)
+            *status = fail_usage(&command_bench, "%s: unknown workload; did you mean %s?",
+                                 found->item[i], near);
+        else
+            *status = fail_usage(&command_bench, "%s: unknown workload", found->item[i]);
+        return false;
+    }
+    return true;
+}
+
+static int bench(const bench_options *o, const char *json)
+{
+    bench_report report_ = {.count = 0};
+    int status = report(bench_run(o, &report_));
+    progress_status(NULL);
+    if (status == STATUS_OK)
+        bench_print(&report_, stdout);
+    if (status == STATUS_OK && json) {
+        status = report(bench_write_json(&report_, json));
+        if (status == STATUS_OK)
+            printf("JSON: %s\n", json);
+    }
+    bench_report_free(&report_);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    progress p;
+    bench_options o = {.on_notice = on_notice, .on_progress = progress_download, .user = &p};
+    const char *json = NULL;
+    int64_t thread_count = 0;
+    const option options[] = {
+        {"device", "D", "cpu (default), reference, all", OPTION_TEXT, &o.device, 0, 0},
+        {"quick", NULL, "under five minutes in any case", OPTION_FLAG, &o.quick, 0, 0},
+        {"full", NULL, "also the published schedule; downloads data", OPTION_FLAG, &o.full, 0, 0},
+        {"steps", "N", "steps of a round", OPTION_INT, &o.steps, 1, 1000000},
+        {"batch", "N", "samples of a step; as published without", OPTION_INT, &o.batch, 1, 1000000},
+        {"threads", "N", "number of threads", OPTION_INT, &thread_count, 1, 1024},
+        {"data", "DIR", "folder of a data set, or one that holds several", OPTION_TEXT, &o.data, 0,
+         0},
+        {"json", "FILE", "write everything here, too", OPTION_TEXT, &json, 0, 0},
+        {.name = NULL}};
+    operands found;
+    int status;
+    if (!options_parse(&command_bench, options, argc, argv, 0, -1, "", &found, &status) ||
+        !check_workloads(&found, &status))
+        return status;
+    if (o.quick && o.full)
+        return fail_usage(&command_bench, "found --quick and --full; expected one of them");
+    if (o.steps && o.full)
+        return fail_usage(&command_bench, "found --steps and --full; expected one of them");
+    if (o.device && strcmp(o.device, "all") != 0 && !device_is_there(o.device, &status))
+        return status;
+    if (!folder_is_there(o.data, &status) || !can_write(json, &status))
+        return status;
+    progress_open(&p, false);
+    o.threads = (int)thread_count;
+    o.workloads = found.item;
+    return bench(&o, json);
+}
+
+const command command_bench = {
+    "bench", "time the published workloads beside the limit and the published times",
+    "[WORKLOAD...|all] [--device D] [--quick|--full|--steps N] [--OPTION...]",
+    "workloads: cifar10-mlp, cifar100-mlp, mnist-cnn-2, mnist-cnn-4, photos-cnn,\n"
+    "photos-cnn-ready, cifar10-cnn. Data that is not on this machine is replaced by generated\n"
+    "pixels of the same shape (MNIST by Fashion-MNIST), and the report says so.\n",
+    run};

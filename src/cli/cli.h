@@ -1,0 +1,124 @@
+/* What the subcommands share. Only this room prints and ends the process. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <cornu/cornu.h>
+#include <stdio.h>
+
+/* Exit statuses: part of the command line's contract. */
+enum {
+    STATUS_OK = 0,
+    STATUS_FAILURE = 1,
+    STATUS_USAGE = 2, /* a wrong command line, or a device that is not there */
+    STATUS_INTERRUPTED = 130
+};
+
+typedef struct command {
+    const char *name, *summary;
+    const char *synopsis;              /* what follows "cornu NAME ", a line each */
+    const char *details;               /* for --help, or NULL */
+    int (*run)(int argc, char **argv); /* argv[0] is the command's name */
+} command;
+
+extern const command command_bench, command_train, command_evaluate, command_predict,
+    command_summary, command_explain, command_devices, command_data, command_env;
+
+/* ---- options.c -------------------------------------------------------------------------- */
+
+typedef enum option_type {
+    OPTION_FLAG, /* bool */
+    OPTION_INT,  /* int64_t, minimum..maximum */
+    OPTION_TEXT  /* const char * */
+} option_type;
+
+typedef struct option {
+    const char *name;  /* "epochs", given as --epochs N or --epochs=N */
+    const char *value; /* "N"; NULL for flags */
+    const char *help;
+    option_type type;
+    void *target;
+    int64_t minimum, maximum;
+} option;
+
+/* Arguments that are not options. */
+typedef struct operands {
+    const char **item; /* NULL-ended, inside argv */
+    int count;
+} operands;
+
+/* Read argv[1..]; options may stand anywhere, "--" ends them. `options` ends with a NULL name.
+   Operands are `least` to `most` (-1: any number), called `what` in messages. Returns true to go
+   on; else *status is the exit status, and help or one line of error has been printed. */
+bool options_parse(const command *c, const option *options, int argc, char **argv, int least,
+                   int most, const char *what, operands *out, int *status);
+/* The nearest of NULL-ended `names` to a mistyped word, or NULL. */
+const char *nearest_name(const char *word, const char *const *names);
+
+/* ---- messages.c ------------------------------------------------------------------------- */
+
+/* Print "cornu: MESSAGE" as one line; control characters are replaced. Returns `status`. */
+int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same for a wrong command line of a command, pointing to its help; returns STATUS_USAGE. */
+int fail_usage(const command *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Print cornu_last_error() where `status` is a failure; returns the exit status. */
+int report(cornu_status status);
+/* Fail (and print) unless --device names a device that is there. NULL is fine. */
+bool device_is_there(const char *name, int *status);
+/* Fail (and print) unless a file can be written at `path`; NULL is fine. Nothing is written. */
+bool can_write(const char *path, int *status);
+/* Fail (and print) unless `path` is a folder; NULL is fine. */
+bool folder_is_there(const char *path, int *status);
+/* "12.3 MB" into text[16]. */
+const char *show_bytes(double bytes, char *text);
+
+/* ---- terminal.c ------------------------------------------------------------------------- */
+
+bool terminal_is(FILE *f);   /* a terminal that can redraw a line */
+int terminal_width(FILE *f); /* columns; 80 where unknown */
+bool terminal_has_utf8(void);
+
+/* ---- progress.c ------------------------------------------------------------------------- */
+
+/* Keras's progress line: redrawn in place on a terminal, one line an epoch elsewhere. */
+typedef struct progress {
+    bool quiet, terminal;
+    int64_t epoch;    /* whose heading has been printed; -1: none */
+    bool line_open;   /* the cursor stands behind a line that will be redrawn */
+    double last_draw; /* seconds into the epoch */
+} progress;
+
+void progress_open(progress *p, bool quiet);
+void progress_step(progress *p, const cornu_progress *now);
+void progress_epoch(progress *p, const cornu_progress *now);
+/* Evaluation: a line without epochs, metrics before the loss. `final` leaves it standing. */
+void progress_evaluate(progress *p, const cornu_progress *now, bool final);
+/* Get ready to print something else. */
+void progress_break(progress *p);
+/* Bar of a download, for cornu_data_options.on_progress; `user` is a progress. */
+void progress_download(void *user, const char *file, int64_t done, int64_t total);
+/* A notice, for on_notice; `user` is a progress. */
+void progress_notice(void *user, const char *line);
+/* One transient line on stderr's terminal; NULL takes it away. */
+void progress_status(const char *line);
+
+/* ---- picture.c -------------------------------------------------------------------------- */
+
+/* Draw floats [height][width][channels] in 0..1 on stdout, at most 64 columns. */
+void draw_picture(int64_t height, int64_t width, int64_t channels, const float *values);
+
+/* ---- interrupt.c ------------------------------------------------------------------------ */
+
+/* From now on the first SIGINT or SIGTERM sets a flag, and the second ends the process at once. */
+void interrupt_watch(void);
+bool interrupt_asked(void);
+
+/* ---- open.c ----------------------------------------------------------------------------- */
+
+/* The data for a model: `what` is a named set, an .npz file, a folder (in which the recipe's set
+   lies), or NULL: the recipe's set. Prints what is wrong and returns the exit status. */
+int open_data(const cornu_model *model, const char *what, bool download, progress *p,
+              cornu_data **data);
+/* A trained model: only model files will do. Prints what is wrong and returns the exit status. */
+int open_model_file(const command *c, const char *path, cornu_model **model);
+
+#endif

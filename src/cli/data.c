@@ -1,0 +1,166 @@
+#include "cli/cli.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int list(void)
+{
+    cornu_dataset_info info;
+    char size[16];
+    for (int i = 0; cornu_dataset_info_get(i, &info); i++) {
+        printf("%-14s %s\n%-14s ", info.name, info.title, "");
+        if (*info.folder)
+            printf("in %s\n", info.folder);
+        else
+            printf("not on this machine: cornu data get %s (%s)\n", info.name,
+                   show_bytes((double)info.bytes, size));
+    }
+    return STATUS_OK;
+}
+
+/* The name of a set, a folder or a file; anything else is suggested a name. */
+static int check_name(const char *name)
+{
+    const char *names[64];
+    cornu_dataset_info info;
+    struct stat s;
+    int count = 0;
+    for (; count < 63 && cornu_dataset_info_get(count, &info); count++) {
+        names[count] = info.name;
+        if (strcmp(name, info.name) == 0)
+            return STATUS_OK;
+    }
+    names[count] = NULL;
+    if (stat(name, &s) == 0)
+        return STATUS_OK;
+    const char *near = nearest_name(name, names);
+    return fail(STATUS_FAILURE, "%s: unknown data set%s%s%s (see cornu data list)", name,
+                near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+static int get(const char *name)
+{
+    progress p;
+    cornu_data *data = NULL;
+    cornu_data_info info;
+    cornu_data_options options = {.allow_download = true,
+                                  .on_progress = progress_download,
+                                  .on_notice = progress_notice,
+                                  .user = &p};
+    progress_open(&p, false);
+    int status = check_name(name);
+    if (status == STATUS_OK) {
+        cornu_status opened = cornu_data_open(name, &options, &data);
+        progress_break(&p);
+        status = report(opened);
+    }
+    if (status == STATUS_OK)
+        status = report(cornu_data_info_get(data, &info));
+    if (status == STATUS_OK)
+        printf("%s: %lld samples to train, %lld to test, in %s\n", info.name,
+               (long long)info.count[CORNU_TRAIN], (long long)info.count[CORNU_TEST], info.folder);
+    cornu_data_close(data);
+    return status;
+}
+
+static int show_sample(const cornu_data *data, int64_t index, const char *png)
+{
+    cornu_data_info info;
+    int label = -1;
+    int status = report(cornu_data_info_get(data, &info));
+    if (status != STATUS_OK)
+        return status;
+    cornu_split split = info.count[CORNU_TRAIN] > 0 ? CORNU_TRAIN : CORNU_TEST;
+    if (index >= info.count[split])
+        return fail(STATUS_FAILURE, "%s: found index %lld; expected 0 to %lld", info.name,
+                    (long long)index, (long long)info.count[split] - 1);
+    int64_t height = info.shape[0], width = info.rank > 1 ? info.shape[1] : 1;
+    int64_t channels = info.rank > 2 ? info.shape[2] : 1;
+    if (info.rank < 2 || info.rank > 3 || (channels != 1 && channels != 3))
+        return fail(STATUS_FAILURE,
+                    "%s: its samples are no images; expected (height, width) or "
+                    "(height, width, 1 or 3)",
+                    info.name);
+    int64_t count = height * width * channels;
+    float *values = malloc((size_t)count * sizeof *values);
+    if (!values)
+        return fail(STATUS_FAILURE, "%s: not enough memory", info.name);
+    status = report(cornu_data_sample(data, split, index, values, count, &label));
+    if (status == STATUS_OK && png)
+        status = report(cornu_image_write_png(png, height, width, channels, values));
+    else if (status == STATUS_OK)
+        draw_picture(height, width, channels, values);
+    const char *name = label >= 0 ? cornu_data_class_name(data, label) : NULL;
+    if (status == STATUS_OK && png)
+        printf("wrote %s: ", png);
+    if (status == STATUS_OK)
+        printf("%s sample %lld, %lldx%lld, class %d%s%s%s\n", info.name, (long long)index,
+               (long long)width, (long long)height, label, name ? " (" : "", name ? name : "",
+               name ? ")" : "");
+    free(values);
+    return status;
+}
+
+static int show(const char *name, const char *index_text, const char *png)
+{
+    progress p;
+    cornu_data *data = NULL;
+    char *end = NULL;
+    cornu_data_options options = {.on_notice = progress_notice, .user = &p};
+    progress_open(&p, png == NULL);
+    errno = 0;
+    int64_t index = index_text ? strtoll(index_text, &end, 10) : 0;
+    if (index_text && (*end || errno || index < 0 || end == index_text))
+        return fail_usage(&command_data, "INDEX: found \"%s\"; expected a whole number from 0 on",
+                          index_text);
+    int status = check_name(name);
+    if (status == STATUS_OK)
+        status = report(cornu_data_open(name, &options, &data));
+    if (status == STATUS_OK)
+        status = show_sample(data, index, png);
+    cornu_data_close(data);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    static const char *const actions[] = {"list", "get", "show", NULL};
+    static const int least[] = {1, 2, 2}, most[] = {1, 2, 3};
+    const char *png = NULL;
+    const option options[] = {
+        {"png", "FILE", "show: write the picture to this file", OPTION_TEXT, &png, 0, 0},
+        {.name = NULL}};
+    operands found;
+    int status, action = 0;
+    if (!options_parse(&command_data, options, argc, argv, 0, 3, "list, get NAME or show NAME",
+                       &found, &status))
+        return status;
+    const char *word = found.count ? found.item[0] : "list";
+    while (actions[action] && strcmp(actions[action], word) != 0)
+        action++;
+    if (!actions[action]) {
+        const char *near = nearest_name(word, actions);
+        return fail_usage(&command_data, "found \"%s\"; expected list, get or show%s%s%s", word,
+                          near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    }
+    if (found.count && found.count < least[action])
+        return fail_usage(&command_data, "%s: found no NAME; expected one (cornu data list)", word);
+    if (found.count > most[action])
+        return fail_usage(&command_data, "%s: found \"%s\" too many", word,
+                          found.item[most[action]]);
+    if (png && action != 2)
+        return fail_usage(&command_data, "--png goes with show; found %s", word);
+    if (!can_write(png, &status))
+        return status;
+    return action == 0   ? list()
+           : action == 1 ? get(found.item[1])
+                         : show(found.item[1], found.count > 2 ? found.item[2] : NULL, png);
+}
+
+const command command_data = {
+    "data", "list, download or look at data sets",
+    "[list]\nget NAME\nshow NAME [INDEX] [--png FILE]",
+    "NAME is one of the list, a folder or an .npz file. show draws a training sample in the\n"
+    "terminal.\n",
+    run};

@@ -1,0 +1,18 @@
+#include "cli/cli.h"
+
+static int run(int argc, char **argv)
+{
+    const option options[] = {{.name = NULL}};
+    operands found;
+    int status;
+    char *table = NULL;
+    if (!options_parse(&command_env, options, argc, argv, 0, 0, "", &found, &status))
+        return status;
+    status = report(cornu_environment(&table));
+    if (status == STATUS_OK)
+        fputs(table, stdout);
+    cornu_free(table);
+    return status;
+}
+
+const command command_env = {"env", "the environment variables that cornu reads", "", NULL, run};

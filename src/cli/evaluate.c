@@ -1,0 +1,72 @@
+#include "cli/cli.h"
+
+typedef struct evaluation {
+    progress progress; /* first member: the data callbacks see only it */
+    cornu_progress last;
+} evaluation;
+
+static void on_step(void *user, const cornu_progress *now)
+{
+    evaluation *e = user;
+    e->last = *now;
+    progress_evaluate(&e->progress, now, false);
+}
+
+static int evaluate(cornu_model *model, const cornu_data *data, const char *device, int64_t threads,
+                    int64_t batch, evaluation *e)
+{
+    cornu_data_info info;
+    cornu_scores scores = {0};
+    cornu_status status = cornu_data_info_get(data, &info);
+    if (status != CORNU_OK)
+        return report(status);
+    cornu_run_options options = {.device = device,
+                                 .threads = (int)threads,
+                                 .batch = batch,
+                                 .split = info.count[CORNU_TEST] > 0 ? CORNU_TEST : CORNU_TRAIN,
+                                 .on_step = on_step,
+                                 .user = e};
+    if (options.split == CORNU_TRAIN)
+        progress_notice(&e->progress, "no test samples: evaluating on the training samples");
+    status = cornu_evaluate(model, data, &options, &scores);
+    if (status == CORNU_OK) {
+        e->last.scores = &scores;
+        e->last.validation = NULL;
+        progress_evaluate(&e->progress, &e->last, true);
+    }
+    progress_break(&e->progress);
+    return report(status);
+}
+
+static int run(int argc, char **argv)
+{
+    const char *where = NULL, *device = NULL;
+    int64_t threads = 0, batch = 0;
+    const option options[] = {
+        {"data", "DIR|NAME", "folder of the data set, or its name", OPTION_TEXT, &where, 0, 0},
+        {"device", "D", "cpu (default), reference: cornu devices", OPTION_TEXT, &device, 0, 0},
+        {"batch", "N", "samples of a step", OPTION_INT, &batch, 1, INT32_MAX},
+        {"threads", "N", "number of threads", OPTION_INT, &threads, 1, 1024},
+        {.name = NULL}};
+    operands found;
+    int status;
+    if (!options_parse(&command_evaluate, options, argc, argv, 1, 1, "one MODEL", &found,
+                       &status) ||
+        !device_is_there(device, &status))
+        return status;
+    evaluation e = {.last = {.epochs = 1}};
+    cornu_model *model = NULL;
+    cornu_data *data = NULL;
+    progress_open(&e.progress, false);
+    status = open_model_file(&command_evaluate, found.item[0], &model);
+    if (status == STATUS_OK)
+        status = open_data(model, where, false, &e.progress, &data);
+    if (status == STATUS_OK)
+        status = evaluate(model, data, device, threads, batch, &e);
+    cornu_data_close(data);
+    cornu_model_close(model);
+    return status;
+}
+
+const command command_evaluate = {"evaluate", "loss and metrics of a trained model on test data",
+                                  "MODEL.safetensors [--data DIR|NAME] [--OPTION...]", NULL, run};

@@ -1,0 +1,38 @@
+#include "cli/cli.h"
+
+static int run(int argc, char **argv)
+{
+    cornu_explain_options o = {.threads = 0};
+    int64_t threads = 0;
+    const option options[] = {
+        {"device", "D", "cpu (default), reference: cornu devices", OPTION_TEXT, &o.device, 0, 0},
+        {"batch", "N", "samples of a step", OPTION_INT, &o.batch, 1, INT32_MAX},
+        {"threads", "N", "number of threads", OPTION_INT, &threads, 1, 1024},
+        {"run", NULL, "time each operation and relate it to the limit", OPTION_FLAG, &o.run, 0, 0},
+        {.name = NULL}};
+    operands found;
+    int status;
+    cornu_model *model = NULL;
+    char *table = NULL;
+    if (!options_parse(&command_explain, options, argc, argv, 1, 1, "one RECIPE or WORKLOAD",
+                       &found, &status) ||
+        !device_is_there(o.device, &status))
+        return status;
+    o.threads = (int)threads;
+    status = report(cornu_model_open(found.item[0], &model));
+    if (status == STATUS_OK)
+        status = report(cornu_explain(model, &o, &table));
+    if (status == STATUS_OK)
+        fputs(table, stdout);
+    cornu_free(table);
+    cornu_model_close(model);
+    return status;
+}
+
+const command command_explain = {
+    "explain", "the operations of a training step: kernels, costs, times",
+    "RECIPE|WORKLOAD [--device D] [--run] [--OPTION...]",
+    "A line an operation: the kernel that runs it, why faster ones refused, its FLOPs and the\n"
+    "bytes that it moves at least. With --run also its time, and the share of that which this\n"
+    "machine's measured FMA rate or memory bandwidth would need.\n",
+    run};

@@ -1,0 +1,92 @@
+/* cornu: the command line. */
+#include "cli/cli.h"
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+static const command *const commands[] = {&command_bench,   &command_train,   &command_evaluate,
+                                          &command_predict, &command_summary, &command_explain,
+                                          &command_devices, &command_data,    &command_env};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static void print_usage(void)
+{
+    printf("cornu %s: train small neural networks natively, and see how long it takes and why\n\n"
+           "usage: cornu COMMAND [ARGUMENT...] [--OPTION...]\n\n",
+           cornu_version());
+    for (int i = 0; i < COMMANDS; i++)
+        printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    printf("\ncornu COMMAND --help says more. Start with: cornu bench --quick\nworkloads:");
+    for (int i = 0; cornu_workload_name(i); i++)
+        printf("%s %s", i && i % 5 == 0 ? "\n          " : "", cornu_workload_name(i));
+    printf("\n");
+}
+
+static const command *find_command(const char *name)
+{
+    for (int i = 0; i < COMMANDS; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+static int fail_unknown(const char *word)
+{
+    const char *names[COMMANDS + 1] = {NULL};
+    for (int i = 0; i < COMMANDS; i++)
+        names[i] = commands[i]->name;
+    const char *near = nearest_name(word, names);
+    const char *kind = *word == '-' ? "option" : "command";
+    if (near)
+        return fail(STATUS_USAGE, "%s: unknown %s; did you mean %s? (see cornu --help)", word, kind,
+                    near);
+    return fail(STATUS_USAGE, "%s: unknown %s (see cornu --help)", word, kind);
+}
+
+static int dispatch(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_usage();
+        return STATUS_USAGE;
+    }
+    const char *word = argv[1];
+    bool help = strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+    if (help && argc > 2) { /* cornu help train */
+        const command *c = find_command(argv[2]);
+        char option_help[] = "--help", *arguments[] = {argv[2], option_help, NULL};
+        return c ? c->run(2, arguments) : fail_unknown(argv[2]);
+    }
+    if (help) {
+        print_usage();
+        return STATUS_OK;
+    }
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+        if (argc > 2)
+            return fail(STATUS_USAGE, "--version: found \"%s\" after it; expected nothing",
+                        argv[2]);
+        printf("cornu %s\n", cornu_version());
+        return STATUS_OK;
+    }
+    const command *c = find_command(word);
+    return c ? c->run(argc - 1, argv + 1) : fail_unknown(word);
+}
+
+/* Output that nobody reads any more is no error; output that could not be written is. */
+static int finish_output(int status)
+{
+    bool failed = fflush(stdout) != 0 || ferror(stdout);
+    struct pollfd reader = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    if (!failed || (poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR)))
+        return status;
+    int own = fail(STATUS_FAILURE, "standard output: cannot write");
+    return status == STATUS_OK ? own : status;
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_CTYPE, ""); /* only to learn whether the terminal speaks UTF-8 */
+    signal(SIGPIPE, SIG_IGN);
+    return finish_output(dispatch(argc, argv));
+}

@@ -1,0 +1,116 @@
+#include "cli/cli.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LINE = 4096 };
+
+static void print_error(char *line)
+{
+    for (char *c = line; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?'; /* a name with a newline would break "one line an error" */
+    progress_status(NULL);
+    fflush(stdout);
+    fprintf(stderr, "cornu: %s\n", line);
+}
+
+int fail(int status, const char *format, ...)
+{
+    char line[LINE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    print_error(line);
+    return status;
+}
+
+int fail_usage(const command *c, const char *format, ...)
+{
+    char line[LINE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    return fail(STATUS_USAGE, "%s: %s (see cornu %s --help)", c->name, line, c->name);
+}
+
+int report(cornu_status status)
+{
+    return status == CORNU_OK ? STATUS_OK : fail(STATUS_FAILURE, "%s", cornu_last_error());
+}
+
+bool device_is_there(const char *name, int *status)
+{
+    char there[512] = "";
+    cornu_device_info info;
+    if (!name)
+        return true;
+    for (int i = 0; cornu_device_info_get(i, &info); i++) {
+        if (strcmp(info.name, name) == 0) {
+            if (info.available)
+                return true;
+            *status = fail(STATUS_USAGE, "--device %s: not available: %s", name, info.reason);
+            return false;
+        }
+        size_t length = strlen(there);
+        if (info.available)
+            snprintf(there + length, sizeof there - length, "%s%s", *there ? ", " : "", info.name);
+    }
+    *status = fail(STATUS_USAGE, "--device %s: no such device on this machine; there are: %s", name,
+                   there);
+    return false;
+}
+
+bool can_write(const char *path, int *status)
+{
+    struct stat s;
+    if (!path)
+        return true;
+    const char *slash = strrchr(path, '/');
+    size_t length = slash ? (size_t)(slash - path) + 1 : 0;
+    char *folder = strndup(length ? path : "./", length ? length : 2);
+    int problem = 0;
+    if (!folder)
+        problem = ENOMEM;
+    else if (*path == 0)
+        problem = ENOENT;
+    else if (stat(path, &s) == 0 && S_ISDIR(s.st_mode))
+        problem = EISDIR;
+    else if (stat(folder, &s) != 0)
+        problem = errno;
+    else if (!S_ISDIR(s.st_mode))
+        problem = ENOTDIR;
+    else if (access(folder, W_OK) != 0 && access(path, W_OK) != 0)
+        problem = errno;
+    free(folder);
+    if (!problem)
+        return true;
+    *status = fail(STATUS_FAILURE, "%s: cannot write: %s", path, strerror(problem));
+    return false;
+}
+
+bool folder_is_there(const char *path, int *status)
+{
+    struct stat s;
+    if (!path || (stat(path, &s) == 0 && S_ISDIR(s.st_mode)))
+        return true;
+    *status = fail(STATUS_FAILURE, "%s: not found; expected a folder", path);
+    return false;
+}
+
+const char *show_bytes(double bytes, char *text)
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+    int unit = 0;
+    while (bytes >= 999.5 && unit < 4) {
+        bytes /= 1000;
+        unit++;
+    }
+    snprintf(text, 16, "%.*f %s", unit > 0 && bytes < 9.95 ? 1 : 0, bytes, units[unit]);
+    return text;
+}

@@ -1,0 +1,194 @@
+/* One option parser for all subcommands: each gives a table. */
+#include "cli/cli.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- suggestions ------------------------------------------------------------------------ */
+
+enum { WORD_MOST = 64 };
+
+/* Levenshtein's distance, at most `limit` + 1. */
+static int distance(const char *a, const char *b, int limit)
+{
+    int row[WORD_MOST + 1];
+    int n = (int)strlen(b);
+    if (n > WORD_MOST || strlen(a) > WORD_MOST)
+        return limit + 1;
+    for (int j = 0; j <= n; j++)
+        row[j] = j;
+    for (int i = 1; a[i - 1]; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= n; j++) {
+            int replaced = diagonal + (a[i - 1] != b[j - 1]);
+            int other = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            diagonal = row[j];
+            row[j] = replaced < other ? replaced : other;
+        }
+    }
+    return row[n];
+}
+
+const char *nearest_name(const char *word, const char *const *names)
+{
+    const char *best = NULL;
+    int least = (int)strlen(word) / 3 + 1;
+    for (int i = 0; names[i]; i++) {
+        int d = distance(word, names[i], least);
+        if (d <= least) {
+            least = d - 1;
+            best = names[i];
+        }
+    }
+    for (int i = 0; names[i] && !best && strlen(word) >= 2; i++)
+        if (strncmp(word, names[i], strlen(word)) == 0)
+            best = names[i];
+    return best;
+}
+
+/* ---- help ------------------------------------------------------------------------------- */
+
+static void print_help(const command *c, const option *options)
+{
+    printf("cornu %s: %s\n\n", c->name, c->summary);
+    for (const char *line = c->synopsis; line;) {
+        size_t length = strcspn(line, "\n");
+        printf("%s cornu %s%s%.*s\n", line == c->synopsis ? "usage:" : "      ", c->name,
+               length ? " " : "", (int)length, line);
+        line = line[length] ? line + length + 1 : NULL;
+    }
+    if (options->name)
+        printf("\n");
+    for (const option *o = options; o->name; o++) {
+        char left[64];
+        snprintf(left, sizeof left, "--%s%s%s", o->name, o->value ? " " : "",
+                 o->value ? o->value : "");
+        printf("  %-20s %s\n", left, o->help);
+    }
+    if (c->details)
+        printf("\n%s", c->details);
+}
+
+/* ---- parsing ---------------------------------------------------------------------------- */
+
+static const option *find_option(const option *options, const char *name, size_t length)
+{
+    for (const option *o = options; o->name; o++)
+        if (strlen(o->name) == length && strncmp(o->name, name, length) == 0)
+            return o;
+    return NULL;
+}
+
+static int fail_unknown(const command *c, const option *options, const char *argument)
+{
+    const char *names[64];
+    int count = 0;
+    char word[WORD_MOST + 1];
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(argument, "="), argument);
+    const char *bare = word + strspn(word, "-");
+    for (const option *o = options; o->name && count < 62; o++)
+        names[count++] = o->name;
+    names[count++] = "help";
+    names[count] = NULL;
+    const char *near = *bare ? nearest_name(bare, names) : NULL;
+    if (near)
+        return fail_usage(c, "%s: unknown option; did you mean --%s?", word, near);
+    return fail_usage(c, "%s: unknown option", word);
+}
+
+static bool set_int(const command *c, const option *o, const char *value, int *status)
+{
+    char *end;
+    errno = 0;
+    long long number = strtoll(value, &end, 10);
+    bool whole = *value && *end == 0 && errno == 0 && strchr(" \t+", *value) == NULL;
+    if (whole && number >= o->minimum && number <= o->maximum) {
+        *(int64_t *)o->target = number;
+        return true;
+    }
+    if (o->maximum == INT64_MAX)
+        *status = fail_usage(c, "--%s: found \"%s\"; expected a whole number from %lld on", o->name,
+                             value, (long long)o->minimum);
+    else
+        *status = fail_usage(c, "--%s: found \"%s\"; expected a whole number from %lld to %lld",
+                             o->name, value, (long long)o->minimum, (long long)o->maximum);
+    return false;
+}
+
+static bool set_value(const command *c, const option *o, const char *value, int *status)
+{
+    if (o->type == OPTION_INT)
+        return set_int(c, o, value, status);
+    if (*value == 0) {
+        *status = fail_usage(c, "--%s: found an empty value; expected %s", o->name, o->value);
+        return false;
+    }
+    *(const char **)o->target = value;
+    return true;
+}
+
+/* The option at argv[*at]; advances *at past its value. */
+static bool read_option(const command *c, const option *options, int argc, char **argv, int *at,
+                        int *status)
+{
+    const char *argument = argv[*at], *name = argument + 2;
+    size_t length = strcspn(name, "=");
+    const char *value = name[length] ? name + length + 1 : NULL;
+    const option *o = strncmp(argument, "--", 2) == 0 ? find_option(options, name, length) : NULL;
+    if (!o) {
+        *status = fail_unknown(c, options, argument);
+        return false;
+    }
+    if (o->type == OPTION_FLAG) {
+        if (value)
+            *status = fail_usage(c, "--%s: found \"%s\"; expected no value", o->name, value);
+        else
+            *(bool *)o->target = true;
+        return !value;
+    }
+    if (!value && *at + 1 < argc && strncmp(argv[*at + 1], "--", 2) != 0)
+        value = argv[++*at];
+    if (!value) {
+        *status = fail_usage(c, "--%s: found nothing; expected %s", o->name, o->value);
+        return false;
+    }
+    return set_value(c, o, value, status);
+}
+
+static bool check_operands(const command *c, const operands *found, int least, int most,
+                           const char *what, int *status)
+{
+    if (found->count < least)
+        *status = fail_usage(c, "found nothing; expected %s", what);
+    else if (most >= 0 && found->count > most && most == 0)
+        *status = fail_usage(c, "found \"%s\"; expected only options", found->item[0]);
+    else if (most >= 0 && found->count > most)
+        *status = fail_usage(c, "found \"%s\" too many; expected %s", found->item[most], what);
+    else
+        return true;
+    return false;
+}
+
+bool options_parse(const command *c, const option *options, int argc, char **argv, int least,
+                   int most, const char *what, operands *out, int *status)
+{
+    bool only_operands = false;
+    *out = (operands){.item = (const char **)(void *)argv};
+    for (int i = 1; i < argc; i++) {
+        char *argument = argv[i];
+        if (only_operands || *argument != '-' || argument[1] == 0) {
+            argv[out->count++] = argument; /* never overtakes i: argv[0] made room */
+        } else if (strcmp(argument, "--") == 0) {
+            only_operands = true;
+        } else if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
+            print_help(c, options);
+            *status = STATUS_OK;
+            return false;
+        } else if (!read_option(c, options, argc, argv, &i, status)) {
+            return false;
+        }
+    }
+    argv[out->count] = NULL; /* argc >= 1, so there is room */
+    return check_operands(c, out, least, most, what, status);
+}

@@ -1,0 +1,252 @@
+/* Progress lines in Keras's form. */
+#include "cli/cli.h"
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+enum { LINE = 1024, BAR = 20, BAR_LEAST = 5 };
+static const double REDRAW_SECONDS = 0.1;
+
+/* ---- parts of a line -------------------------------------------------------------------- */
+
+/* Text and the columns that it takes; they differ by the bar's characters. */
+typedef struct line {
+    char text[LINE];
+    int columns;
+} line;
+
+static void add(line *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(line *l, const char *format, ...)
+{
+    size_t length = strlen(l->text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(l->text + length, LINE - length, format, arguments);
+    va_end(arguments);
+    l->columns += (int)strlen(l->text + length);
+}
+
+static void add_bar(line *l, double share, int width)
+{
+    bool utf8 = terminal_has_utf8();
+    int done = (int)(share * width + 0.5);
+    for (int i = 0; i < width; i++) {
+        const char *mark = i < done ? (utf8 ? "━" : "=") : (utf8 ? "─" : ".");
+        size_t length = strlen(l->text);
+        snprintf(l->text + length, LINE - length, "%s", mark);
+    }
+    l->columns += width;
+}
+
+static void add_score(line *l, const char *prefix, const char *name, double value)
+{
+    bool small = value != 0 && fabs(value) < 1e-3;
+    add(l, small ? " - %s%s: %.4e" : " - %s%s: %.4f", prefix, name, value);
+}
+
+static void add_scores(line *l, const cornu_scores *s, const char *prefix, bool loss_last)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < s->count; i++)
+        if (i > 0 || !loss_last)
+            add_score(l, prefix, s->name[i], s->value[i]);
+    if (loss_last && s->count > 0)
+        add_score(l, prefix, s->name[0], s->value[0]);
+}
+
+static void add_seconds(line *l, double seconds)
+{
+    long whole = lround(seconds);
+    if (whole >= 3600)
+        add(l, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
+    else if (whole >= 60)
+        add(l, "%ld:%02ld", whole / 60, whole % 60);
+    else
+        add(l, "%lds", whole);
+}
+
+static void add_step_time(line *l, double seconds)
+{
+    if (seconds >= 1 || seconds <= 0)
+        add(l, "%.0fs/step", seconds);
+    else if (seconds >= 1e-3)
+        add(l, "%.0fms/step", seconds * 1e3);
+    else
+        add(l, "%.0fus/step", seconds * 1e6);
+}
+
+static int digits(int64_t number)
+{
+    int count = 1;
+    for (; number >= 10; number /= 10)
+        count++;
+    return count;
+}
+
+/* "412/1000 ━━━━━━━━──── 1:23 141ms/step - loss: 1.0006 ..."; before the end the time is what is
+ * left. */
+static void make_line(line *l, const cornu_progress *now, int bar, bool loss_last)
+{
+    double done = now->steps > 0 ? (double)now->step / (double)now->steps : 0;
+    double each = now->step > 0 ? now->seconds / (double)now->step : 0;
+    bool at_end = now->step >= now->steps;
+    *l = (line){.columns = 0};
+    add(l, "%*lld/%lld ", digits(now->steps), (long long)now->step, (long long)now->steps);
+    if (bar > 0) {
+        add_bar(l, done, bar);
+        add(l, " ");
+    }
+    if (at_end)
+        add(l, "%.0fs ", now->seconds);
+    else {
+        add_seconds(l, each * (double)(now->steps - now->step));
+        add(l, " ");
+    }
+    add_step_time(l, each);
+    add_scores(l, now->scores, "", loss_last);
+    add_scores(l, now->validation, "val_", loss_last);
+}
+
+/* Where the last " - NAME: VALUE" begins, or NULL. */
+static char *last_figure(char *text)
+{
+    char *last = NULL;
+    for (char *found = strstr(text, " - "); found; found = strstr(found + 1, " - "))
+        last = found;
+    return last;
+}
+
+/* The line for a terminal of `width` columns: a shorter bar, then fewer figures. */
+static void fit_line(line *l, const cornu_progress *now, int width, bool loss_last)
+{
+    make_line(l, now, BAR, loss_last);
+    if (l->columns <= width)
+        return;
+    int bar = BAR - (l->columns - width);
+    make_line(l, now, bar >= BAR_LEAST ? bar : 0, loss_last);
+    if (l->columns <= width)
+        return;
+    make_line(l, now, 0, loss_last); /* one byte a column now */
+    for (char *figure; (int)strlen(l->text) > width && (figure = last_figure(l->text));)
+        *figure = 0;
+    if ((int)strlen(l->text) > width)
+        l->text[width > 0 ? width : 0] = 0;
+}
+
+/* ---- training --------------------------------------------------------------------------- */
+
+void progress_open(progress *p, bool quiet)
+{
+    *p = (progress){.quiet = quiet, .terminal = terminal_is(stdout), .epoch = -1};
+}
+
+void progress_break(progress *p)
+{
+    if (p->line_open)
+        printf("\n");
+    p->line_open = false;
+    fflush(stdout);
+}
+
+static void draw(progress *p, const cornu_progress *now, bool loss_last)
+{
+    line l;
+    if (now->step < now->steps && p->line_open && now->seconds - p->last_draw < REDRAW_SECONDS)
+        return;
+    fit_line(&l, now, terminal_width(stdout) - 1, loss_last);
+    printf("\r%s\033[K", l.text);
+    fflush(stdout);
+    p->line_open = true;
+    p->last_draw = now->seconds;
+}
+
+void progress_step(progress *p, const cornu_progress *now)
+{
+    if (p->quiet || !p->terminal)
+        return;
+    if (p->epoch != now->epoch) {
+        progress_break(p);
+        printf("Epoch %lld/%lld\n", (long long)now->epoch + 1, (long long)now->epochs);
+        p->epoch = now->epoch;
+    }
+    draw(p, now, false);
+}
+
+void progress_epoch(progress *p, const cornu_progress *now)
+{
+    line l;
+    if (p->quiet)
+        return;
+    if (p->terminal) { /* whole, even where the terminal has to wrap it */
+        make_line(&l, now, BAR, false);
+        printf("\r%s\033[K\n", l.text);
+    } else {
+        make_line(&l, now, 0, false);
+        printf("Epoch %lld/%lld - %s\n", (long long)now->epoch + 1, (long long)now->epochs, l.text);
+    }
+    fflush(stdout);
+    p->line_open = false;
+}
+
+void progress_evaluate(progress *p, const cornu_progress *now, bool final)
+{
+    line l;
+    if (p->quiet)
+        return;
+    if (!final) {
+        if (p->terminal)
+            draw(p, now, true);
+        return;
+    }
+    make_line(&l, now, BAR, true);
+    printf(p->terminal ? "\r%s\033[K\n" : "%s\n", l.text);
+    fflush(stdout);
+    p->line_open = false;
+}
+
+/* ---- downloads and other lines ---------------------------------------------------------- */
+
+void progress_download(void *user, const char *file, int64_t done, int64_t total)
+{
+    progress *p = user;
+    char have[16], all[16];
+    if (p->quiet)
+        return;
+    if (!p->terminal) {
+        if (done == 0)
+            printf("downloading %s (%s)\n", file, show_bytes((double)total, all));
+        return;
+    }
+    line l = {.columns = 0};
+    add(&l, "%.30s ", file);
+    if (total > 0)
+        add_bar(&l, (double)done / (double)total, BAR);
+    add(&l, " %s", show_bytes((double)done, have));
+    if (total > 0)
+        add(&l, " of %s", show_bytes((double)total, all));
+    printf("\r%s\033[K", l.text);
+    p->line_open = true;
+    if (total > 0 && done >= total)
+        progress_break(p);
+    fflush(stdout);
+}
+
+void progress_notice(void *user, const char *notice)
+{
+    progress *p = user;
+    if (p->quiet)
+        return;
+    progress_break(p);
+    printf("%s\n", notice);
+}
+
+void progress_status(const char *text)
+{
+    if (!terminal_is(stderr))
+        return;
+    int width = terminal_width(stderr) - 1;
+    fprintf(stderr, "\r%.*s\033[K", width, text ? text : "");
+    fflush(stderr);
+}

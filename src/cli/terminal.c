@@ -1,0 +1,25 @@
+#include "cli/cli.h"
+#include <langinfo.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+bool terminal_is(FILE *f)
+{
+    const char *term = getenv("TERM");
+    return isatty(fileno(f)) && term && *term && strcmp(term, "dumb") != 0;
+}
+
+int terminal_width(FILE *f)
+{
+    struct winsize size;
+    if (ioctl(fileno(f), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    return 80;
+}
+
+bool terminal_has_utf8(void)
+{
+    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}

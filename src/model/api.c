@@ -1,0 +1,227 @@
+/* The public functions that need no more than a model's description. */
+#include "base/memory.h"
+#include "model/config.h"
+#include "model/internal.h"
+#include "model/recipes.h"
+#include <string.h>
+
+/* ---- making models ---------------------------------------------------------------------- */
+
+cornu_status cornu_model_parse(const char *source, const char *name, cornu_model **model)
+{
+    doc *recipe;
+    if (!model)
+        return status_fail(CORNU_INVALID, "cornu_model_parse: found no place for the model");
+    *model = NULL;
+    if (!source)
+        return status_fail(CORNU_INVALID, "cornu_model_parse: found no text; expected a recipe");
+    TRY(doc_parse(source, strlen(source), name ? name : "recipe", &recipe));
+    return model_from_recipe(recipe, model);
+}
+
+cornu_status cornu_model_new(const int64_t *dimensions, int rank, cornu_model **model)
+{
+    cornu_status status;
+    cornu_model *m = NULL;
+    shape input = {.rank = rank};
+    if (!model)
+        return status_fail(CORNU_INVALID, "cornu_model_new: found no place for the model");
+    *model = NULL;
+    if (!dimensions || rank < 1 || rank > SHAPE_MAX - 1)
+        return status_fail(CORNU_INVALID, "cornu_model_new: found %d dimensions; expected 1 to %d",
+                           rank, SHAPE_MAX - 1);
+    memcpy(input.dim, dimensions, (size_t)rank * sizeof *dimensions);
+    TRY_GOTO(model_new("sequential", NULL, &m));
+    TRY_GOTO(model_set_input(m, &input));
+    *model = m;
+    m = NULL;
+done:
+    model_free(m);
+    return status;
+}
+
+static cornu_status parse_options(const char *options, const char *source, doc **out)
+{
+    *out = NULL;
+    return options ? doc_parse(options, strlen(options), source, out) : CORNU_OK;
+}
+
+cornu_status cornu_model_add(cornu_model *model, const char *layer_name, const char *options)
+{
+    doc *d;
+    if (!model || !layer_name)
+        return status_fail(CORNU_INVALID, "cornu_model_add: found no %s; expected one",
+                           model ? "layer" : "model");
+    TRY(parse_options(options, layer_name, &d));
+    const doc *given = d && d->type != DOC_NULL ? d : NULL;
+    cornu_status status = model_add_layer(model, layer_name, given);
+    doc_free(d);
+    return status;
+}
+
+cornu_status cornu_model_compile(cornu_model *model, const char *options)
+{
+    doc *d;
+    if (!model || !options)
+        return status_fail(CORNU_INVALID, "cornu_model_compile: found no %s; expected one",
+                           model ? "options" : "model");
+    TRY(parse_options(options, "compile", &d));
+    cornu_status status = model_compile(model, d);
+    doc_free(d);
+    return status;
+}
+
+void cornu_model_close(cornu_model *model)
+{
+    model_free(model);
+}
+
+/* ---- asking ----------------------------------------------------------------------------- */
+
+cornu_status cornu_model_config(const cornu_model *model, char **json)
+{
+    if (!model || !json)
+        return status_fail(CORNU_INVALID, "cornu_model_config: found no %s; expected one",
+                           model ? "place for the text" : "model");
+    *json = NULL;
+    json_t *value = model_to_keras(model);
+    if (!value)
+        return status_fail(CORNU_OUT_OF_MEMORY, "%s: not enough memory for its JSON", model->name);
+    cornu_status status = config_print(value, json);
+    json_decref(value);
+    return status;
+}
+
+int64_t cornu_model_parameter_count(const cornu_model *model)
+{
+    int64_t count = 0;
+    for (int i = 0; model && i < model->weight_count; i++)
+        count += model->variables[i].count;
+    return count;
+}
+
+static cornu_status copy_shape(const cornu_model *model, const shape *s, int64_t *dimensions,
+                               int *rank)
+{
+    if (!model || !dimensions || !rank)
+        return status_fail(CORNU_INVALID, "found no model or place for its shape; expected both");
+    memcpy(dimensions, s->dim, (size_t)s->rank * sizeof *dimensions);
+    *rank = s->rank;
+    return CORNU_OK;
+}
+
+cornu_status cornu_model_input_shape(const cornu_model *model, int64_t *dimensions, int *rank)
+{
+    return copy_shape(model, model ? &model->input : NULL, dimensions, rank);
+}
+
+cornu_status cornu_model_output_shape(const cornu_model *model, int64_t *dimensions, int *rank)
+{
+    return copy_shape(model, model ? &model->output : NULL, dimensions, rank);
+}
+
+int cornu_model_class_count(const cornu_model *model)
+{
+    return model ? model->class_count : 0;
+}
+
+const char *cornu_model_class_name(const cornu_model *model, int index)
+{
+    return model && index >= 0 && index < model->class_count ? model->class_names[index] : NULL;
+}
+
+const char *cornu_model_data_name(const cornu_model *model)
+{
+    static const char *const keys[] = {"name", "file", "folder"};
+    const doc *data = model ? model->data : NULL;
+    if (data && data->type == DOC_STRING)
+        return data->string;
+    for (int i = 0; i < 3; i++) {
+        const doc *d = doc_get(data, keys[i]);
+        if (d && d->type == DOC_STRING)
+            return d->string;
+    }
+    return NULL;
+}
+
+const char *cornu_workload_name(int index)
+{
+    for (int i = 0; embedded_recipes[i].name; i++)
+        if (i == index)
+            return embedded_recipes[i].name;
+    return NULL;
+}
+
+/* ---- weights ---------------------------------------------------------------------------- */
+
+int cornu_model_weight_count(const cornu_model *model)
+{
+    return model ? model->weight_count : 0;
+}
+
+static cornu_status find_weight(const cornu_model *model, int index, variable **out)
+{
+    if (!model)
+        return status_fail(CORNU_INVALID, "found no model; expected one");
+    if (index < 0 || index >= model->weight_count)
+        return status_fail(CORNU_NOT_FOUND, "%s: found weight number %d; expected 0 to %d",
+                           model->name, index, model->weight_count - 1);
+    *out = &model->variables[index];
+    return CORNU_OK;
+}
+
+cornu_status cornu_model_weight_info(const cornu_model *model, int index, cornu_weight_info *info)
+{
+    variable *v = NULL;
+    TRY(find_weight(model, index, &v));
+    if (!info)
+        return status_fail(CORNU_INVALID, "%s: found no place for its description", v->name);
+    *info = (cornu_weight_info){
+        .name = v->name, .rank = v->shape.rank, .count = v->count, .trainable = v->trainable};
+    for (int i = 0; i < v->shape.rank; i++)
+        info->shape[i] = v->shape.dim[i];
+    return CORNU_OK;
+}
+
+static cornu_status check_count(const variable *v, const void *values, int64_t count)
+{
+    if (!values || count != v->count)
+        return status_fail(CORNU_INVALID, "%s: found %lld values; expected %lld", v->name,
+                           values ? (long long)count : 0, (long long)v->count);
+    return CORNU_OK;
+}
+
+cornu_status cornu_model_get_weight(const cornu_model *model, int index, float *values,
+                                    int64_t count)
+{
+    variable *v = NULL;
+    TRY(find_weight(model, index, &v));
+    TRY(check_count(v, values, count));
+    if (!model->initialized)
+        return status_fail(CORNU_INVALID,
+                           "%s: has no values yet; cornu_model_initialize, cornu_fit or "
+                           "cornu_model_load_weights give it some",
+                           v->name);
+    memcpy(values, v->value, (size_t)count * sizeof *values);
+    return CORNU_OK;
+}
+
+cornu_status cornu_model_initialize(cornu_model *model, uint64_t seed)
+{
+    if (!model)
+        return status_fail(CORNU_INVALID, "cornu_model_initialize: found no model; expected one");
+    return model_initialize(model, seed);
+}
+
+cornu_status cornu_model_set_weight(cornu_model *model, int index, const float *values,
+                                    int64_t count)
+{
+    variable *v = NULL;
+    TRY(find_weight(model, index, &v));
+    TRY(check_count(v, values, count));
+    /* The others must hold something too. */
+    if (!model->initialized)
+        TRY(model_initialize(model, 1));
+    memcpy(v->value, values, (size_t)count * sizeof *values);
+    return CORNU_OK;
+}

@@ -1,0 +1,104 @@
+/* Options: tables that say which keys a layer, optimizer, loss, ... takes, of which type, between
+   which limits, and where the value lives in a config struct. One reader and one writer serve them
+   all. */
+#ifndef MODEL_CONFIG_H
+#define MODEL_CONFIG_H
+
+#include "base/doc.h"
+#include "model/emit.h"
+#include "model/initializers.h"
+
+typedef enum config_type {
+    CONFIG_INT,         /* int64_t */
+    CONFIG_PAIR,        /* int64_t[2]: an int or [height, width] */
+    CONFIG_REAL,        /* double */
+    CONFIG_BOOL,        /* bool */
+    CONFIG_CHOICE,      /* int: the place in `choices`, "valid|same" */
+    CONFIG_ACTIVATION,  /* activation; null is linear */
+    CONFIG_INITIALIZER, /* initializer */
+    CONFIG_SHAPE,       /* shape: a list of ints */
+    CONFIG_BATCH_SHAPE, /* shape: the same after a leading null */
+    CONFIG_PADDING,     /* int64_t[4]: int, [h, w] or [[top, bottom], [left, right]] */
+    CONFIG_AXIS,        /* int64_t: an int, or a list of one (as old Keras writes it) */
+    CONFIG_NUMBERS,     /* number_list */
+    CONFIG_STRING,      /* const char *, owned by the document */
+    CONFIG_ELSEWHERE,   /* read and written by other code; the row only makes the key known */
+    CONFIG_NEUTRAL, /* Keras's, not supported: accepted only at a value of `choices`, JSON texts */
+    CONFIG_DTYPE,   /* Keras's: accepted only where it says float32 */
+    CONFIG_IGNORED  /* Keras's, without effect on the numbers: any value */
+} config_type;
+
+enum {
+    CONFIG_REQUIRED = 1, /* has no default */
+    CONFIG_NULLABLE = 2, /* null is a value: stored as `none` (pair: 0, 0) */
+    CONFIG_ABOVE = 4,    /* must be greater than `minimum`, not equal */
+    CONFIG_BELOW = 8,    /* must be less than `maximum`, not equal */
+    CONFIG_ALIAS = 16    /* another spelling: read, never written, not listed in messages */
+};
+
+enum { CONFIG_NUMBERS_MAX = 33 };
+typedef struct number_list {
+    int count;
+    double value[CONFIG_NUMBERS_MAX];
+} number_list;
+
+/* One row; a table ends with a row whose key is NULL. */
+typedef struct config_field {
+    const char *key;
+    config_type type;
+    size_t offset;
+    const char
+        *fallback; /* YAML text read where the key is missing; NULL: the struct keeps its value */
+    double minimum, maximum; /* of ints and reals; both 0: no limits */
+    const char *choices;
+    double none;
+    int flags;
+} config_field;
+
+/* Rows of a table: OPTION(INT, struct dense_config, units, .minimum = 1), ... */
+#define OPTION(kind, config, field, ...) OPTION_AS(#field, kind, config, field, __VA_ARGS__)
+#define OPTION_AS(name, kind, config, field, ...)                                            \
+    {                                                                                        \
+        .key = (name), .type = CONFIG_##kind, .offset = offsetof(config, field), __VA_ARGS__ \
+    }
+#define OPTION_NEUTRAL(name, values)                               \
+    {                                                              \
+        .key = (name), .type = CONFIG_NEUTRAL, .choices = (values) \
+    }
+#define OPTION_IGNORED(name)                  \
+    {                                         \
+        .key = (name), .type = CONFIG_IGNORED \
+    }
+#define OPTION_ELSEWHERE(name)                  \
+    {                                           \
+        .key = (name), .type = CONFIG_ELSEWHERE \
+    }
+#define OPTION_DTYPE                         \
+    {                                        \
+        .key = "dtype", .type = CONFIG_DTYPE \
+    }
+#define OPTIONS_END \
+    {               \
+        .key = NULL \
+    }
+
+/* Is every key of `map` (may be NULL) in one of the tables (`b` may be NULL)? Names the nearest and
+   lists what `owner` takes. */
+cornu_status config_check_keys(const char *owner, const doc *map, const config_field *a,
+                               const config_field *b);
+/* Fill the config struct at `out` from `map` (may be NULL). `at` is named where a key is missing.
+ */
+cornu_status config_read(const char *owner, const doc *at, const doc *map,
+                         const config_field *fields, void *out);
+/* Add the options to `object` as Keras writes them. */
+cornu_status config_write(const config_field *fields, const void *config, json_t *object);
+
+/* {"module": ..., "class_name": ..., "config": `config`, "registered_name": null}; takes `config`.
+ */
+json_t *config_keras_object(const char *module, const char *class_name, json_t *config);
+/* Add `value` (which it takes, also on failure) under `key`. */
+cornu_status config_set(json_t *object, const char *key, json_t *value);
+/* JSON text of a value, numbers as short as they can be without losing bits. */
+cornu_status config_print(const json_t *value, char **out);
+
+#endif

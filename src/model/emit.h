@@ -1,0 +1,69 @@
+/* What a layer may say of a training step: the verbs with which it describes its forward pass. The
+   step room implements them (step/build.c) and derives the backward pass and the updates. */
+#ifndef MODEL_EMIT_H
+#define MODEL_EMIT_H
+
+#include "base/status.h"
+#include "model/shape.h"
+
+typedef struct step_builder step_builder;
+typedef int tensor_ref; /* a tensor of the plan under construction */
+#define NO_TENSOR (-1)
+
+typedef enum activation_kind {
+#define ACTIVATION(id, name, from_output) ACTIVATION_##id,
+#include "model/activations.def"
+#undef ACTIVATION
+    ACTIVATION_COUNT
+} activation_kind;
+
+typedef struct activation {
+    activation_kind kind;
+    float alpha; /* leaky_relu: slope below 0; elu: alpha; relu: unused */
+} activation;
+
+/* Keras's name of an activation, and the kind of a name (false where it is unknown). The default
+   alpha is filled in: leaky_relu 0.2, elu 1. */
+const char *activation_name(activation_kind kind);
+bool activation_find(const char *name, activation *out);
+/* May its derivative be computed from its output alone? (So that it can be folded.) */
+bool activation_from_output(activation_kind kind);
+
+/* A window over height [0] and width [1]. */
+typedef struct window2d {
+    int64_t kernel[2], stride[2], dilation[2], before[2], after[2]; /* before, after: padding */
+    int64_t groups;
+} window2d;
+/* Output size of one dimension: floor((in + before + after - dilation (kernel-1) - 1) / stride) + 1
+ */
+int64_t window_output(const window2d *w, int dimension, int64_t in);
+/* Set the padding as TensorFlow does for "same" (out = ceil(in / stride); the odd one goes after)
+   or "valid" (none). */
+void window_pad(window2d *w, bool same, int64_t height, int64_t width);
+
+/* Shape of a tensor without the batch dimension. */
+shape emit_shape(const step_builder *b, tensor_ref x);
+/* The layer's weight `index` (counted from 0 within the layer). */
+tensor_ref emit_weight(step_builder *b, int index);
+
+/* Each appends its operation for the layer at hand and returns its output in *y. bias: NO_TENSOR
+   for none. */
+cornu_status emit_dense(step_builder *b, tensor_ref x, tensor_ref kernel, tensor_ref bias,
+                        tensor_ref *y); /* over the last dimension */
+cornu_status emit_conv2d(step_builder *b, tensor_ref x, tensor_ref kernel, tensor_ref bias,
+                         const window2d *w, tensor_ref *y); /* kernel [kh][kw][in/groups][out] */
+cornu_status emit_max_pool(step_builder *b, tensor_ref x, const window2d *w, tensor_ref *y);
+cornu_status emit_average_pool(step_builder *b, tensor_ref x, const window2d *w, tensor_ref *y);
+cornu_status emit_reshape(step_builder *b, tensor_ref x, const shape *s, tensor_ref *y);
+cornu_status emit_activation(step_builder *b, tensor_ref x, activation a, tensor_ref *y);
+cornu_status emit_dropout(step_builder *b, tensor_ref x, double rate, tensor_ref *y);
+/* Over the last dimension; gamma, beta may be NO_TENSOR; the moving ones are updated in training:
+   moving = moving * momentum + batch * (1 - momentum). */
+cornu_status emit_batch_norm(step_builder *b, tensor_ref x, tensor_ref gamma, tensor_ref beta,
+                             tensor_ref moving_mean, tensor_ref moving_variance, double momentum,
+                             double epsilon, tensor_ref *y);
+cornu_status emit_scale(step_builder *b, tensor_ref x, double scale, double offset, tensor_ref *y);
+cornu_status emit_pad(step_builder *b, tensor_ref x, const int64_t before[2],
+                      const int64_t after[2], tensor_ref *y); /* zeros around height and width */
+
+#endif

@@ -1,0 +1,328 @@
+/* Keras's to_json(), both ways: Sequential, and Functional where it is a chain of layers. Reads
+   what Keras 3 and tf.keras 2 write; writes what Keras 3 reads. */
+#include "base/memory.h"
+#include "model/config.h"
+#include "model/internal.h"
+#include "model/names.h"
+#include <stdlib.h>
+#include <string.h>
+
+bool keras_config_is(const doc *section)
+{
+    return doc_get(section, "class_name") && doc_get(section, "config");
+}
+
+static cornu_status fail_found(const doc *d, const char *expected)
+{
+    char found[80];
+    return doc_fail(d, "found %s; expected %s", doc_show(d, found, sizeof found), expected);
+}
+
+/* ---- in: one layer ---------------------------------------------------------------------- */
+
+typedef struct keras_layer {
+    const doc *at, *options;
+    const char *class_name;
+    const char *name; /* Functional: how others refer to it */
+    const char *from; /* Functional: the layer whose output it takes; NULL: none */
+} keras_layer;
+
+static cornu_status read_layer(const doc *at, keras_layer *out)
+{
+    static const char *const keys[] = {"module",       "class_name",       "config",
+                                       "name",         "inbound_nodes",    "registered_name",
+                                       "build_config", "shared_object_id", NULL};
+    if (at->type != DOC_MAP)
+        return fail_found(at, "a layer: {class_name: ..., config: {...}}");
+    TRY(doc_only_keys(at, keys));
+    const doc *class_name = doc_get(at, "class_name");
+    if (!class_name || class_name->type != DOC_STRING)
+        return doc_fail(at, "class_name is missing; a layer needs it");
+    *out =
+        (keras_layer){.at = at, .class_name = class_name->string, .options = doc_get(at, "config")};
+    return CORNU_OK;
+}
+
+/* ---- in: Functional --------------------------------------------------------------------- */
+
+static const doc *first_item(const doc *d)
+{
+    return d && d->type == DOC_LIST && d->count > 0 ? d->items[0] : NULL;
+}
+
+static const char *as_string(const doc *d)
+{
+    return d && d->type == DOC_STRING ? d->string : NULL;
+}
+
+/* The layer's name in ["dense", 0, 0] or [["dense", 0, 0]]; NULL where there are several. */
+static const char *one_tensor(const doc *d)
+{
+    const doc *item = first_item(d);
+    if (item && item->type == DOC_LIST)
+        return d->count == 1 ? as_string(first_item(item)) : NULL;
+    return as_string(item);
+}
+
+/* Arguments of a call besides its input: only ones that change nothing. */
+static cornu_status check_arguments(const doc *arguments)
+{
+    if (!arguments || arguments->type == DOC_NULL)
+        return CORNU_OK;
+    if (arguments->type != DOC_MAP)
+        return fail_found(arguments, "a map of call arguments");
+    for (int i = 0; i < arguments->count; i++) {
+        const doc *a = arguments->items[i];
+        bool off = a->type == DOC_NULL || (a->type == DOC_BOOL && !a->boolean);
+        if ((strcmp(a->key, "mask") != 0 && strcmp(a->key, "training") != 0) || !off)
+            return doc_fail(a, "cornu does not support this call argument");
+    }
+    return CORNU_OK;
+}
+
+/* Keras 3: {args: [{class_name: __keras_tensor__, config: {keras_history: [NAME, 0, 0]}}], kwargs:
+   {}}; tf.keras 2: [[NAME, 0, 0, {}]]. */
+static cornu_status read_node(const doc *node, const char **from)
+{
+    *from = NULL;
+    if (node->type == DOC_MAP) {
+        const doc *arguments = doc_get(node, "args");
+        if (arguments && arguments->type == DOC_LIST && arguments->count == 1)
+            *from = one_tensor(doc_get(doc_get(arguments->items[0], "config"), "keras_history"));
+        TRY(check_arguments(doc_get(node, "kwargs")));
+    } else if (node->type == DOC_LIST && node->count == 1) {
+        *from = one_tensor(node);
+        const doc *tensor = node->items[0];
+        if (tensor->type == DOC_LIST && tensor->count > 3)
+            TRY(check_arguments(tensor->items[3]));
+    }
+    return *from ? CORNU_OK
+                 : doc_fail(node, "found a call that is not of one tensor; cornu takes models that "
+                                  "are a chain of layers");
+}
+
+static cornu_status read_functional_layer(const doc *at, keras_layer *out)
+{
+    TRY(read_layer(at, out));
+    const doc *nodes = doc_get(at, "inbound_nodes");
+    out->name = as_string(doc_get(at, "name"));
+    if (!out->name)
+        out->name = as_string(doc_get(out->options, "name"));
+    if (!out->name || !nodes || nodes->type != DOC_LIST)
+        return doc_fail(at, "name or inbound_nodes is missing; a layer of a Functional model needs "
+                            "both");
+    if (nodes->count > 1)
+        return doc_fail(nodes,
+                        "found a layer that is called %d times; cornu takes models that are "
+                        "a chain of layers",
+                        nodes->count);
+    return nodes->count ? read_node(nodes->items[0], &out->from) : CORNU_OK;
+}
+
+/* The one layer that takes the output of `name`. */
+static cornu_status find_next(const keras_layer *layers, int count, const char *name,
+                              const keras_layer **next)
+{
+    *next = NULL;
+    for (int i = 0; i < count; i++) {
+        if (!layers[i].from || strcmp(layers[i].from, name) != 0)
+            continue;
+        if (*next)
+            return doc_fail(layers[i].at,
+                            "the output of \"%s\" goes to more than one layer; cornu "
+                            "takes models that are a chain of layers",
+                            name);
+        *next = &layers[i];
+    }
+    return CORNU_OK;
+}
+
+static cornu_status append_chain(cornu_model *m, const doc *config, const keras_layer *layers,
+                                 int count)
+{
+    const char *first = one_tensor(doc_get(config, "input_layers"));
+    const char *last = one_tensor(doc_get(config, "output_layers"));
+    const keras_layer *at = NULL;
+    if (!first || !last)
+        return doc_fail(config,
+                        "found no single input_layers and output_layers; cornu takes models "
+                        "with one input and one output");
+    for (int i = 0; i < count; i++)
+        if (strcmp(layers[i].name, first) == 0)
+            at = &layers[i];
+    int used = 0;
+    /* A cycle cannot be entered from outside it where every layer has one input; the count ends
+     * any. */
+    for (const char *name = first; at && used < count; used++) {
+        TRY(model_append(m, at->class_name, at->at, at->options));
+        name = at->name;
+        TRY(find_next(layers, count, name, &at));
+    }
+    if (used != count || strcmp(m->layers[m->layer_count - 1]->name, last) != 0)
+        return doc_fail(config,
+                        "the layers from \"%s\" to \"%s\" are not one chain of all %d layers",
+                        first, last, count);
+    return CORNU_OK;
+}
+
+/* ---- in: models ------------------------------------------------------------------------- */
+
+static cornu_status append_functional(cornu_model *m, const doc *config, const doc *list)
+{
+    cornu_status status;
+    keras_layer *layers = NULL;
+    TRY_GOTO(memory_new((size_t)list->count, sizeof *layers, "layers", &layers));
+    for (int i = 0; i < list->count; i++)
+        TRY_GOTO(read_functional_layer(list->items[i], &layers[i]));
+    TRY_GOTO(append_chain(m, config, layers, list->count));
+done:
+    free(layers);
+    return status;
+}
+
+static cornu_status append_sequential(cornu_model *m, const doc *list)
+{
+    for (int i = 0; i < list->count; i++) {
+        keras_layer l;
+        TRY(read_layer(list->items[i], &l));
+        TRY(model_append(m, l.class_name, l.at, l.options));
+    }
+    return CORNU_OK;
+}
+
+static cornu_status check_keys(const doc *section, const doc *config)
+{
+    static const char *const outer[] = {
+        "module",         "class_name",    "config",  "registered_name",  "build_config",
+        "compile_config", "keras_version", "backend", "shared_object_id", NULL};
+    static const char *const inner[] = {
+        "name",          "trainable",         "dtype", "layers", "input_layers",
+        "output_layers", "build_input_shape", NULL};
+    static const config_field values[] = {
+        OPTION_NEUTRAL("trainable", "true"),
+        OPTION_DTYPE,
+        OPTIONS_END,
+    };
+    TRY(doc_only_keys(section, outer));
+    if (config->type != DOC_MAP)
+        return CORNU_OK;
+    TRY(doc_only_keys(config, inner));
+    char nothing; /* neither row stores a value */
+    return config_read("model", config, config, values, &nothing);
+}
+
+cornu_status model_from_keras(const doc *section, cornu_model **out)
+{
+    cornu_status status;
+    cornu_model *m = NULL;
+    const doc *config = doc_get(section, "config");
+    const char *class_name = as_string(doc_get(section, "class_name")), *name;
+    TRY(check_keys(section, config));
+    /* Old Keras wrote a Sequential's layers as the config itself. */
+    const doc *list = config->type == DOC_LIST ? config : doc_get(config, "layers");
+    bool sequential = class_name && strcmp(class_name, "Sequential") == 0;
+    bool functional =
+        class_name && (strcmp(class_name, "Functional") == 0 || strcmp(class_name, "Model") == 0);
+    if (!sequential && !functional)
+        return doc_fail(section, "found class_name \"%s\"; expected Sequential or Functional",
+                        class_name ? class_name : "");
+    if (!list || list->type != DOC_LIST || list->count == 0)
+        return doc_fail(list ? list : section, "found no layers; expected a list of at least one");
+    name = as_string(doc_get(config, "name"));
+    TRY_GOTO(model_new(name ? name : "sequential", section->source, &m));
+    m->functional = functional;
+    TRY_GOTO(functional ? append_functional(m, config, list) : append_sequential(m, list));
+    *out = m;
+    m = NULL;
+done:
+    model_free(m);
+    return status;
+}
+
+/* ---- out -------------------------------------------------------------------------------- */
+
+static json_t *batch_shape(const shape *s)
+{
+    json_t *list = json_array();
+    json_array_append_new(list, json_null());
+    for (int i = 0; i < s->rank; i++)
+        json_array_append_new(list, json_integer(s->dim[i]));
+    return list;
+}
+
+/* How a Functional model says that a layer takes the output of `from`. */
+static json_t *inbound_nodes(const layer *from)
+{
+    if (!from)
+        return json_array();
+    return json_pack("[{s:[{s:s, s:{s:o, s:s, s:[s, i, i]}}], s:{}}]", "args", "class_name",
+                     "__keras_tensor__", "config", "shape", batch_shape(&from->out), "dtype",
+                     "float32", "keras_history", from->name, 0, 0, "kwargs");
+}
+
+static json_t *layer_to_json(const layer *l, const layer *from, bool functional)
+{
+    json_t *config = json_pack("{s:s, s:s}", "name", l->name, "dtype", "float32");
+    bool is_input = l->kind == layer_kinds[0];
+    if (!config || (!is_input && config_set(config, "trainable", json_true()) != CORNU_OK) ||
+        config_write(l->kind->fields, l->config, config) != CORNU_OK) {
+        json_decref(config);
+        return NULL;
+    }
+    json_t *out = config_keras_object("keras.layers", l->kind->name, config);
+    if (!out || !functional)
+        return out;
+    if (config_set(out, "name", json_string(l->name)) != CORNU_OK ||
+        config_set(out, "inbound_nodes", inbound_nodes(from)) != CORNU_OK) {
+        json_decref(out);
+        return NULL;
+    }
+    return out;
+}
+
+static json_t *layers_to_json(const cornu_model *m)
+{
+    json_t *list = json_array();
+    for (int i = 0; list && i < m->layer_count; i++) {
+        json_t *l = layer_to_json(m->layers[i], i ? m->layers[i - 1] : NULL, m->functional);
+        if (json_array_append_new(list, l) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+static bool set_ends(const cornu_model *m, json_t *config)
+{
+    const char *first = m->layers[0]->name, *last = m->layers[m->layer_count - 1]->name;
+    if (!m->functional)
+        return config_set(config, "dtype", json_string("float32")) == CORNU_OK &&
+               config_set(config, "build_input_shape", batch_shape(&m->input)) == CORNU_OK;
+    return config_set(config, "input_layers", json_pack("[s, i, i]", first, 0, 0)) == CORNU_OK &&
+           config_set(config, "output_layers", json_pack("[s, i, i]", last, 0, 0)) == CORNU_OK;
+}
+
+json_t *model_to_keras(const cornu_model *m)
+{
+    json_t *config = json_pack("{s:s, s:b}", "name", m->name, "trainable", 1), *out;
+    if (!config || m->layer_count == 0 ||
+        config_set(config, "layers", layers_to_json(m)) != CORNU_OK || !set_ends(m, config)) {
+        json_decref(config);
+        return NULL;
+    }
+    out = config_keras_object(m->functional ? "keras.src.models.functional" : "keras",
+                              m->functional ? "Functional" : "Sequential", config);
+    if (!out)
+        return NULL;
+    json_t *build = json_pack("{s:o}", "input_shape", batch_shape(&m->input));
+    json_t *compile = m->compiled ? model_compile_to_json(m) : json_object();
+    if (m->functional)
+        json_object_set_new(out, "registered_name", json_string("Functional"));
+    bool complete = config_set(out, "build_config", build) == CORNU_OK;
+    complete = config_set(out, "compile_config", compile) == CORNU_OK && complete;
+    if (complete)
+        return out;
+    json_decref(out);
+    return NULL;
+}

@@ -1,0 +1,106 @@
+#include "model/layers/layers.h"
+
+/* Conv2D: y = act(x * W + b), cross-correlation; x [height][width][in],
+   W [kernel height][kernel width][in / groups][filters], b [filters]. */
+typedef struct conv2d_config {
+    int64_t filters, kernel_size[2], strides[2], dilation_rate[2], groups;
+    int padding;
+    activation activation;
+    bool use_bias;
+    initializer kernel_initializer, bias_initializer;
+} conv2d_config;
+
+#define SIZES .minimum = 1, .maximum = LAYER_SIZE_MAX
+
+static const config_field fields[] = {
+    OPTION(INT, conv2d_config, filters, SIZES, .flags = CONFIG_REQUIRED),
+    OPTION(PAIR, conv2d_config, kernel_size, SIZES, .flags = CONFIG_REQUIRED),
+    OPTION(PAIR, conv2d_config, strides, SIZES, .fallback = "1"),
+    OPTION(CHOICE, conv2d_config, padding, .choices = LAYER_PADDINGS, .fallback = "valid"),
+    OPTION(PAIR, conv2d_config, dilation_rate, SIZES, .fallback = "1"),
+    OPTION(INT, conv2d_config, groups, SIZES, .fallback = "1"),
+    OPTION(ACTIVATION, conv2d_config, activation, .fallback = "null"),
+    OPTION(BOOL, conv2d_config, use_bias, .fallback = "true"),
+    OPTION(INITIALIZER, conv2d_config, kernel_initializer, .fallback = "glorot_uniform"),
+    OPTION(INITIALIZER, conv2d_config, bias_initializer, .fallback = "zeros"),
+    OPTION_CHANNELS_LAST,
+    OPTIONS_NO_REGULARIZERS,
+    OPTIONS_END,
+};
+
+static window2d conv2d_window(const layer *l)
+{
+    const conv2d_config *c = l->config;
+    window2d w = {.groups = c->groups};
+    for (int i = 0; i < 2; i++) {
+        w.kernel[i] = c->kernel_size[i];
+        w.stride[i] = c->strides[i];
+        w.dilation[i] = c->dilation_rate[i];
+    }
+    window_pad(&w, c->padding == LAYER_SAME, l->in.dim[0], l->in.dim[1]);
+    return w;
+}
+
+static cornu_status conv2d_check(const layer *l)
+{
+    const conv2d_config *c = l->config;
+    if ((c->strides[0] > 1 || c->strides[1] > 1) &&
+        (c->dilation_rate[0] > 1 || c->dilation_rate[1] > 1))
+        return status_fail(CORNU_INVALID, "found strides and dilation_rate above 1; expected at "
+                                          "most one of them above 1");
+    if (l->in.dim[2] % c->groups != 0 || c->filters % c->groups != 0)
+        return status_fail(CORNU_INVALID,
+                           "found %lld groups for %lld input channels and %lld filters; expected "
+                           "a divisor of both",
+                           (long long)c->groups, (long long)l->in.dim[2], (long long)c->filters);
+    return CORNU_OK;
+}
+
+static cornu_status conv2d_declare(layer *l, weight_spec *weights, int *count)
+{
+    const conv2d_config *c = l->config;
+    TRY(layer_wants_image(l));
+    TRY(conv2d_check(l));
+    window2d w = conv2d_window(l);
+    TRY(layer_window_shape(l, &w, c->filters, &l->out));
+    shape kernel = {4, {w.kernel[0], w.kernel[1], l->in.dim[2] / c->groups, c->filters}};
+    layer_weight(weights, count, "kernel", kernel, c->kernel_initializer, true);
+    if (c->use_bias)
+        layer_weight(weights, count, "bias", (shape){1, {c->filters}}, c->bias_initializer, true);
+    return CORNU_OK;
+}
+
+static cornu_status conv2d_emit(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y)
+{
+    const conv2d_config *c = l->config;
+    window2d w = conv2d_window(l);
+    tensor_ref bias = c->use_bias ? emit_weight(b, 1) : NO_TENSOR, z;
+    TRY(emit_conv2d(b, x, emit_weight(b, 0), bias, &w, &z));
+    return layer_emit_activation(b, z, c->activation, y);
+}
+
+static const char *const samples[] = {
+    "5,5,1 | {filters: 2, kernel_size: 3}",
+    "6,7,3 | {filters: 4, kernel_size: 3, padding: same, activation: relu}",
+    "7,5,2 | {filters: 3, kernel_size: [3, 2], strides: 2}",
+    "8,9,2 | {filters: 3, kernel_size: 5, strides: [2, 3], padding: same, use_bias: false}",
+    "9,8,2 | {filters: 3, kernel_size: 3, dilation_rate: 2}",
+    "9,8,2 | {filters: 4, kernel_size: 3, dilation_rate: [2, 3], padding: same}",
+    "6,6,4 | {filters: 6, kernel_size: 3, groups: 2, padding: same}",
+    "5,6,3 | {filters: 3, kernel_size: 2, groups: 3, strides: 2, padding: same}",
+    "4,4,5 | {filters: 7, kernel_size: 1, activation: tanh}",
+    "7,7,3 | {filters: 5, kernel_size: [1, 4], padding: same, activation: sigmoid}",
+    "10,10,16 | {filters: 17, kernel_size: 3, padding: same, activation: gelu}",
+    "3,3,2 | {filters: 4, kernel_size: 3, activation: softmax}",
+    NULL,
+};
+
+const layer_kind layer_Conv2D = {
+    .name = "Conv2D",
+    .base_name = "conv2d",
+    .config_size = sizeof(conv2d_config),
+    .fields = fields,
+    .declare = conv2d_declare,
+    .emit = conv2d_emit,
+    .samples = samples,
+};

@@ -1,0 +1,65 @@
+#include "model/layers/layers.h"
+
+/* Dense: y = act(x W + b) over the last dimension; x [..., in], W [in][units], b [units]. */
+typedef struct dense_config {
+    int64_t units;
+    activation activation;
+    bool use_bias;
+    initializer kernel_initializer, bias_initializer;
+} dense_config;
+
+static const config_field fields[] = {
+    OPTION(INT, dense_config, units, .minimum = 1, .maximum = LAYER_SIZE_MAX,
+           .flags = CONFIG_REQUIRED),
+    OPTION(ACTIVATION, dense_config, activation, .fallback = "null"),
+    OPTION(BOOL, dense_config, use_bias, .fallback = "true"),
+    OPTION(INITIALIZER, dense_config, kernel_initializer, .fallback = "glorot_uniform"),
+    OPTION(INITIALIZER, dense_config, bias_initializer, .fallback = "zeros"),
+    OPTIONS_NO_REGULARIZERS,
+    OPTIONS_END,
+};
+
+static cornu_status dense_declare(layer *l, weight_spec *weights, int *count)
+{
+    const dense_config *c = l->config;
+    int last = l->in.rank - 1;
+    l->out = l->in;
+    l->out.dim[last] = c->units;
+    layer_weight(weights, count, "kernel", (shape){2, {l->in.dim[last], c->units}},
+                 c->kernel_initializer, true);
+    if (c->use_bias)
+        layer_weight(weights, count, "bias", (shape){1, {c->units}}, c->bias_initializer, true);
+    return CORNU_OK;
+}
+
+static cornu_status dense_emit(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y)
+{
+    const dense_config *c = l->config;
+    tensor_ref bias = c->use_bias ? emit_weight(b, 1) : NO_TENSOR, z;
+    TRY(emit_dense(b, x, emit_weight(b, 0), bias, &z));
+    return layer_emit_activation(b, z, c->activation, y);
+}
+
+static const char *const samples[] = {
+    "7 | {units: 5}",
+    "3 | {units: 1, use_bias: false}",
+    "17 | {units: 33, activation: relu}",
+    "5 | {units: 4, activation: leaky_relu}",
+    "5 | {units: 4, activation: elu}",
+    "6 | {units: 7, activation: gelu}",
+    "4 | {units: 3, activation: sigmoid}",
+    "4 | {units: 3, activation: tanh, kernel_initializer: he_normal}",
+    "9 | {units: 10, activation: softmax, bias_initializer: {constant: 0.1}}",
+    "3,5 | {units: 4, activation: tanh}",
+    NULL,
+};
+
+const layer_kind layer_Dense = {
+    .name = "Dense",
+    .base_name = "dense",
+    .config_size = sizeof(dense_config),
+    .fields = fields,
+    .declare = dense_declare,
+    .emit = dense_emit,
+    .samples = samples,
+};

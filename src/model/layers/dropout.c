@@ -1,0 +1,40 @@
+#include "model/layers/layers.h"
+
+/* Dropout: in training each element is 0 with probability rate, else x / (1 - rate); else y = x. */
+typedef struct dropout_config {
+    double rate;
+} dropout_config;
+
+static const config_field fields[] = {
+    OPTION(REAL, dropout_config, rate, .minimum = 0, .maximum = 1,
+           .flags = CONFIG_REQUIRED | CONFIG_BELOW),
+    OPTION_NEUTRAL("seed", "null"),
+    OPTION_NEUTRAL("noise_shape", "null"),
+    OPTIONS_END,
+};
+
+static cornu_status dropout_emit(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y)
+{
+    const dropout_config *c = l->config;
+    if (c->rate > 0)
+        return emit_dropout(b, x, c->rate, y);
+    *y = x;
+    return CORNU_OK;
+}
+
+static const char *const samples[] = {
+    "11 | {rate: 0.5}",
+    "4,3,2 | {rate: 0.2}",
+    "7 | {rate: 0}",
+    NULL,
+};
+
+const layer_kind layer_Dropout = {
+    .name = "Dropout",
+    .base_name = "dropout",
+    .config_size = sizeof(dropout_config),
+    .fields = fields,
+    .declare = layer_same_shape,
+    .emit = dropout_emit,
+    .samples = samples,
+};

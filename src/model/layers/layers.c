@@ -1,0 +1,67 @@
+#include "model/layers/layers.h"
+#include <string.h>
+
+const layer_kind *const layer_kinds[] = {
+#define LAYER(name) &layer_##name,
+#include "model/layers/layers.def"
+#undef LAYER
+    NULL,
+};
+
+const layer_kind *layer_kind_find(const char *class_name)
+{
+    for (const layer_kind *const *k = layer_kinds; *k; k++)
+        if (strcmp((*k)->name, class_name) == 0)
+            return *k;
+    return NULL;
+}
+
+cornu_status layer_wants_image(const layer *l)
+{
+    char found[128];
+    if (l->in.rank == 3)
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID, "found input %s; expected (height, width, channels)",
+                       shape_show(&l->in, false, found));
+}
+
+cornu_status layer_window_shape(const layer *l, const window2d *w, int64_t channels, shape *out)
+{
+    *out = (shape){3, {0, 0, channels}};
+    for (int i = 0; i < 2; i++) {
+        out->dim[i] = window_output(w, i, l->in.dim[i]);
+        if (out->dim[i] < 1) {
+            char found[128];
+            return status_fail(CORNU_INVALID,
+                               "found a window of %lld x %lld over input %s; expected one that "
+                               "fits (or padding: same)",
+                               (long long)(w->dilation[0] * (w->kernel[0] - 1) + 1),
+                               (long long)(w->dilation[1] * (w->kernel[1] - 1) + 1),
+                               shape_show(&l->in, false, found));
+        }
+    }
+    return CORNU_OK;
+}
+
+void layer_weight(weight_spec *weights, int *count, const char *name, shape s, initializer start,
+                  bool trainable)
+{
+    weights[(*count)++] =
+        (weight_spec){.name = name, .shape = s, .initializer = start, .trainable = trainable};
+}
+
+cornu_status layer_emit_activation(step_builder *b, tensor_ref x, activation a, tensor_ref *y)
+{
+    if (a.kind != ACTIVATION_LINEAR)
+        return emit_activation(b, x, a, y);
+    *y = x;
+    return CORNU_OK;
+}
+
+cornu_status layer_same_shape(layer *l, weight_spec *weights, int *count)
+{
+    (void)weights;
+    (void)count;
+    l->out = l->in;
+    return CORNU_OK;
+}

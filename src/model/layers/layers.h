@@ -1,0 +1,47 @@
+/* What the files of layers share. */
+#ifndef MODEL_LAYERS_LAYERS_H
+#define MODEL_LAYERS_LAYERS_H
+
+#include "model/config.h"
+#include "model/model.h"
+
+#define LAYER(name) extern const layer_kind layer_##name;
+#include "model/layers/layers.def"
+#undef LAYER
+
+/* Fail unless the input is an image, (height, width, channels). */
+cornu_status layer_wants_image(const layer *l);
+/* The output (height, width, channels) of a window over the input; fails where it does not fit. */
+cornu_status layer_window_shape(const layer *l, const window2d *w, int64_t channels, shape *out);
+/* Declare a weight. */
+void layer_weight(weight_spec *weights, int *count, const char *name, shape s, initializer start,
+                  bool trainable);
+/* Append the activation, unless it is linear. */
+cornu_status layer_emit_activation(step_builder *b, tensor_ref x, activation a, tensor_ref *y);
+/* For layers that change no shape. */
+cornu_status layer_same_shape(layer *l, weight_spec *weights, int *count);
+
+/* Pooling layers: one config, one declaration, one window. */
+typedef struct pool_config {
+    int64_t pool_size[2], strides[2]; /* strides 0: as pool_size */
+    int padding;                      /* LAYER_VALID, LAYER_SAME */
+} pool_config;
+extern const config_field pool_fields[];
+cornu_status pool_declare(layer *l, weight_spec *weights, int *count);
+window2d pool_window(const layer *l);
+
+/* Places in LAYER_PADDINGS. */
+enum { LAYER_VALID, LAYER_SAME };
+#define LAYER_PADDINGS "valid|same"
+#define LAYER_SIZE_MAX 1000000000.0
+
+/* Keys that Keras writes and that must stand at the value that changes nothing. */
+#define OPTION_CHANNELS_LAST OPTION_NEUTRAL("data_format", "\"channels_last\"|null")
+#define OPTIONS_NO_REGULARIZERS                                                                 \
+    OPTION_NEUTRAL("kernel_regularizer", "null"), OPTION_NEUTRAL("bias_regularizer", "null"),   \
+        OPTION_NEUTRAL("activity_regularizer", "null"),                                         \
+        OPTION_NEUTRAL("kernel_constraint", "null"), OPTION_NEUTRAL("bias_constraint", "null"), \
+        OPTION_NEUTRAL("lora_rank", "null"), OPTION_NEUTRAL("lora_alpha", "null"),              \
+        OPTION_NEUTRAL("quantization_config", "null")
+
+#endif

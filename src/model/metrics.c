@@ -1,0 +1,168 @@
+#include "model/metrics.h"
+#include "model/config.h"
+#include "model/names.h"
+#include <math.h>
+#include <string.h>
+
+/* The first of the largest, as TensorFlow's argmax. */
+static int64_t argmax(const float *x, int64_t n)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < n; i++)
+        if (x[i] > x[best])
+            best = i;
+    return best;
+}
+
+/* Share of the outputs that lie on their target's side of 0.5. */
+static double binary_accuracy(const float *output, const float *target, int64_t n, int64_t k)
+{
+    (void)k;
+    int64_t hits = 0;
+    for (int64_t i = 0; i < n; i++) {
+        float predicted = output[i] > 0.5f ? 1.0f : 0.0f;
+        hits += !(predicted < target[i]) && !(predicted > target[i]);
+    }
+    return (double)hits / (double)n;
+}
+
+static double categorical_accuracy(const float *output, const float *target, int64_t n, int64_t k)
+{
+    (void)k;
+    return argmax(output, n) == argmax(target, n) ? 1.0 : 0.0;
+}
+
+static double sparse_categorical_accuracy(const float *output, const float *target, int64_t n,
+                                          int64_t k)
+{
+    (void)k;
+    return argmax(output, n) == (int64_t)target[0] ? 1.0 : 0.0;
+}
+
+/* tf.math.in_top_k: fewer than k outputs are greater than the target's, so that ties count as hits;
+   nothing is known where an output is not finite. */
+static double in_top_k(const float *output, int64_t class_number, int64_t n, int64_t k)
+{
+    int64_t greater = 0;
+    if (class_number < 0 || class_number >= n)
+        return 0.0;
+    for (int64_t i = 0; i < n; i++) {
+        if (!isfinite(output[i]))
+            return 0.0;
+        greater += output[i] > output[class_number];
+    }
+    return greater < k ? 1.0 : 0.0;
+}
+
+static double top_k_categorical_accuracy(const float *output, const float *target, int64_t n,
+                                         int64_t k)
+{
+    return in_top_k(output, argmax(target, n), n, k);
+}
+
+static double sparse_top_k_categorical_accuracy(const float *output, const float *target, int64_t n,
+                                                int64_t k)
+{
+    return in_top_k(output, (int64_t)target[0], n, k);
+}
+
+/* ---- the table -------------------------------------------------------------------------- */
+
+static const metric_kind kinds[] = {
+#define METRIC(id, name, class_name, sparse, has_k, row) {name, class_name, sparse, has_k, row},
+#include "model/metrics.def"
+#undef METRIC
+};
+
+const metric_kind *metric_kind_of(metric_id id)
+{
+    return &kinds[id];
+}
+
+const char *metric_name(const metric *m)
+{
+    return m->is_accuracy ? "accuracy" : kinds[m->id].name;
+}
+
+static const config_field plain_fields[] = {
+    OPTION_IGNORED("name"),
+    OPTION_DTYPE,
+    OPTION_NEUTRAL("threshold", "0.5"),
+    OPTION_NEUTRAL("from_sorted_ids", "false"),
+    OPTIONS_END,
+};
+
+static const config_field k_fields[] = {
+    OPTION_AS("k", INT, metric, k, .fallback = "5", .minimum = 1, .maximum = 1e9),
+    OPTION_IGNORED("name"),
+    OPTION_DTYPE,
+    OPTION_NEUTRAL("from_sorted_ids", "false"),
+    OPTIONS_END,
+};
+
+static const config_field *fields_of(metric_id id)
+{
+    return kinds[id].has_k ? k_fields : plain_fields;
+}
+
+static bool find(const char *name, metric_id *id)
+{
+    for (int i = 0; i < METRIC_COUNT; i++)
+        if (strcmp(kinds[i].class_name, name) == 0 || strcmp(kinds[i].name, name) == 0) {
+            *id = (metric_id)i;
+            return true;
+        }
+    return false;
+}
+
+/* Keras: one output is binary; else class numbers or one-hot targets decide. */
+static metric_id accuracy_id(int64_t outputs, bool sparse_loss)
+{
+    if (sparse_loss)
+        return METRIC_SPARSE_CATEGORICAL_ACCURACY;
+    return outputs == 1 ? METRIC_BINARY_ACCURACY : METRIC_CATEGORICAL_ACCURACY;
+}
+
+static cornu_status check_targets(const doc *d, metric_id id, bool sparse_loss)
+{
+    if (kinds[id].sparse == sparse_loss)
+        return CORNU_OK;
+    return doc_fail(d, "%s wants %s as targets, but the loss works on %s; expected %s",
+                    kinds[id].name, sparse_loss ? "one value per output" : "class numbers",
+                    sparse_loss ? "class numbers" : "one value per output",
+                    sparse_loss ? "a sparse metric (or \"accuracy\")"
+                                : "a metric that is not sparse (or \"accuracy\")");
+}
+
+cornu_status metric_read(const doc *d, int64_t outputs, bool sparse_loss, metric *out)
+{
+    const char *name;
+    const doc *options;
+    TRY(name_split(d, "a metric", &name, &options));
+    *out = (metric){0};
+    if (strcmp(name, "accuracy") == 0 || strcmp(name, "acc") == 0) {
+        out->id = accuracy_id(outputs, sparse_loss);
+        out->is_accuracy = true;
+    } else if (!find(name, &out->id)) {
+        const char *names[METRIC_COUNT + 1] = {"accuracy"};
+        for (int i = 0; i < METRIC_COUNT; i++)
+            names[i + 1] = kinds[i].name;
+        return name_fail(d, "metric", name, names, METRIC_COUNT + 1);
+    }
+    TRY(check_targets(d, out->id, sparse_loss));
+    const config_field *fields = fields_of(out->id);
+    TRY(config_check_keys(kinds[out->id].name, options, fields, NULL));
+    return config_read(kinds[out->id].name, d, options, fields, out);
+}
+
+json_t *metric_to_json(const metric *m)
+{
+    if (m->is_accuracy)
+        return json_string("accuracy");
+    json_t *config = json_object();
+    if (!config || config_write(fields_of(m->id), m, config) != CORNU_OK) {
+        json_decref(config);
+        return NULL;
+    }
+    return config_keras_object("keras.metrics", kinds[m->id].class_name, config);
+}

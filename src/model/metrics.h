@@ -1,0 +1,40 @@
+/* Metrics: Keras's, row by row; a running mean over the epoch's samples. */
+#ifndef MODEL_METRICS_H
+#define MODEL_METRICS_H
+
+#include "base/doc.h"
+
+/* One sample's contribution (usually 0 or 1): output [n]; target [n], or [1] where sparse. */
+typedef double metric_row(const float *output, const float *target, int64_t n, int64_t k);
+
+typedef struct metric_kind {
+    const char *name;       /* "categorical_accuracy" */
+    const char *class_name; /* "CategoricalAccuracy" */
+    bool sparse;
+    bool has_k;
+    metric_row *row;
+} metric_kind;
+
+/* metrics.def: METRIC(id, name, class name, sparse, has k, row) */
+typedef enum metric_id {
+#define METRIC(id, name, class_name, sparse, has_k, row) METRIC_##id,
+#include "model/metrics.def"
+#undef METRIC
+    METRIC_COUNT
+} metric_id;
+
+typedef struct metric {
+    metric_id id;
+    int64_t k;        /* top-k */
+    bool is_accuracy; /* the user wrote "accuracy": shown under that name */
+} metric;
+
+const metric_kind *metric_kind_of(metric_id id);
+/* The name in progress lines and logs: "accuracy" where the user wrote that. */
+const char *metric_name(const metric *m);
+/* Read one metric; "accuracy" (or "acc") becomes binary, sparse or categorical accuracy by the
+   number of outputs and whether the loss is sparse, as Keras chooses. */
+cornu_status metric_read(const doc *d, int64_t outputs, bool sparse_loss, metric *out);
+json_t *metric_to_json(const metric *m);
+
+#endif

@@ -1,0 +1,359 @@
+#include "base/memory.h"
+#include "model/config.h"
+#include "model/internal.h"
+#include "model/names.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- life ------------------------------------------------------------------------------- */
+
+cornu_status model_new(const char *name, const char *source, cornu_model **out)
+{
+    cornu_status status;
+    cornu_model *m = NULL;
+    *out = NULL;
+    TRY_GOTO(memory_new(1, sizeof *m, "a model", &m));
+    m->position.learning_rate_factor = 1;
+    TRY_GOTO(memory_new(MODEL_LAYERS_MAX, sizeof *m->layers, "a model", &m->layers));
+    TRY_GOTO(memory_copy_string(name, &m->name));
+    TRY_GOTO(memory_copy_string(source ? source : name, &m->source));
+    *out = m;
+    return CORNU_OK;
+done:
+    model_free(m);
+    return status;
+}
+
+static void layer_free(layer *l)
+{
+    if (!l)
+        return;
+    free(l->name);
+    free(l->config);
+    free(l);
+}
+
+static void variables_cut(cornu_model *m, int count)
+{
+    for (int i = count; i < m->variable_count; i++) {
+        free(m->variables[i].name);
+        memory_free_aligned(m->variables[i].value);
+    }
+    m->variable_count = count < m->variable_count ? count : m->variable_count;
+}
+
+static void classes_free(char **names, int count)
+{
+    for (int i = 0; names && i < count; i++)
+        free(names[i]);
+    free(names);
+}
+
+void model_free(cornu_model *m)
+{
+    if (!m)
+        return;
+    for (int i = 0; m->layers && i < m->layer_count; i++)
+        layer_free(m->layers[i]);
+    free(m->layers);
+    variables_cut(m, 0);
+    free(m->variables);
+    classes_free(m->class_names, m->class_count);
+    doc_free(m->recipe);
+    json_decref(m->callback_state);
+    free(m->best_weights);
+    free(m->name);
+    free(m->source);
+    free(m);
+}
+
+cornu_status model_rename(cornu_model *m, const char *name)
+{
+    char *copy;
+    TRY(memory_copy_string(name, &copy));
+    free(m->name);
+    m->name = copy;
+    return CORNU_OK;
+}
+
+cornu_status model_set_classes(cornu_model *m, char *const *names, int count)
+{
+    char **copy = NULL;
+    cornu_status status = CORNU_OK;
+    if (count > 0)
+        TRY(memory_new((size_t)count, sizeof *copy, "class names", &copy));
+    for (int i = 0; i < count; i++)
+        TRY_GOTO(memory_copy_string(names[i], &copy[i]));
+    classes_free(m->class_names, m->class_count);
+    m->class_names = copy;
+    m->class_count = count;
+    copy = NULL;
+done:
+    classes_free(copy, count);
+    return status;
+}
+
+/* ---- variables -------------------------------------------------------------------------- */
+
+cornu_status model_add_variable(cornu_model *m, char *name, const variable *like)
+{
+    size_t needed = (size_t)m->variable_count + 1;
+    variable *grown = name ? realloc(m->variables, needed * sizeof *grown) : NULL;
+    if (!grown) {
+        free(name);
+        return status_fail(CORNU_OUT_OF_MEMORY, "not enough memory for another variable");
+    }
+    m->variables = grown;
+    m->variables[m->variable_count] = *like;
+    m->variables[m->variable_count++].name = name;
+    return CORNU_OK;
+}
+
+void model_drop_slots(cornu_model *m)
+{
+    variables_cut(m, m->weight_count);
+}
+
+variable *model_variable(const cornu_model *m, const char *name)
+{
+    for (int i = 0; i < m->variable_count; i++)
+        if (strcmp(m->variables[i].name, name) == 0)
+            return &m->variables[i];
+    return NULL;
+}
+
+cornu_status model_allocate(cornu_model *m)
+{
+    for (int i = 0; i < m->variable_count; i++) {
+        variable *v = &m->variables[i];
+        if (!v->value)
+            TRY(memory_new_aligned((size_t)v->count * sizeof(float), v->name, &v->value));
+    }
+    return CORNU_OK;
+}
+
+cornu_status model_initialize(cornu_model *m, uint64_t seed)
+{
+    TRY(model_allocate(m));
+    for (int i = 0; i < m->variable_count; i++) {
+        variable *v = &m->variables[i];
+        random_stream r = random_open(seed, RANDOM_INITIALIZE, (uint64_t)i);
+        initializer_fill(&v->initializer, &v->shape, &r, v->value);
+    }
+    m->initialized = true;
+    m->position = (position){.seed = seed, .learning_rate_factor = 1};
+    json_decref(m->callback_state);
+    m->callback_state = NULL;
+    return CORNU_OK;
+}
+
+/* ---- layers ----------------------------------------------------------------------------- */
+
+/* What every layer may say besides its own options. */
+typedef struct layer_common {
+    const char *name;
+    shape input_shape;
+} layer_common;
+
+#define SIZES .minimum = 1, .maximum = 1e9, .flags = CONFIG_ALIAS
+
+static const config_field common_fields[] = {
+    OPTION(STRING, layer_common, name, .flags = 0),
+    OPTION_NEUTRAL("trainable", "true"),
+    OPTION_DTYPE,
+    OPTION_AS("batch_input_shape", BATCH_SHAPE, layer_common, input_shape, SIZES),
+    OPTION_AS("input_shape", SHAPE, layer_common, input_shape, SIZES),
+    OPTIONS_END,
+};
+
+static bool name_is_taken(const cornu_model *m, const char *name)
+{
+    for (int i = 0; i < m->layer_count; i++)
+        if (strcmp(m->layers[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Keras's automatic names: conv2d, conv2d_1, ... */
+static cornu_status automatic_name(const cornu_model *m, const char *base, char **out)
+{
+    TRY(memory_copy_string(base, out));
+    for (int i = 1; name_is_taken(m, *out); i++) {
+        free(*out);
+        TRY(memory_format(out, "%s_%d", base, i));
+    }
+    return CORNU_OK;
+}
+
+static cornu_status chosen_name(const cornu_model *m, const char *name, const doc *at, char **out)
+{
+    enum { LENGTH_MAX = 200 };
+    size_t length = strlen(name);
+    *out = NULL;
+    if (length == 0 || length > LENGTH_MAX || strchr(name, '/'))
+        return doc_fail(at, "found layer name \"%.60s\"; expected 1 to %d characters without /",
+                        name, LENGTH_MAX);
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)name[i] < ' ')
+            return doc_fail(at, "found a control character in a layer name; expected text");
+    if (name_is_taken(m, name))
+        return doc_fail(at, "found layer name \"%s\" twice; expected different names", name);
+    return memory_copy_string(name, out);
+}
+
+static cornu_status check_shapes(const layer *l, const weight_spec *weights, int count)
+{
+    char found[128];
+    for (int i = 0; i < count; i++)
+        if (shape_elements(&weights[i].shape) < 0)
+            return status_fail(CORNU_INVALID,
+                               "%s of shape %s is too large; expected at most 2^40 "
+                               "elements",
+                               weights[i].name, shape_show(&weights[i].shape, false, found));
+    if (l->out.rank < 1 || l->out.rank > SHAPE_MAX - 1)
+        return status_fail(CORNU_INVALID, "found %d output dimensions; expected 1 to %d",
+                           l->out.rank, SHAPE_MAX - 1);
+    if (shape_elements(&l->out) < 1)
+        return status_fail(CORNU_INVALID,
+                           "output %s is too large or empty; expected 1 to 2^40 "
+                           "elements",
+                           shape_show(&l->out, false, found));
+    return CORNU_OK;
+}
+
+static cornu_status add_weights(cornu_model *m, const layer *l, const weight_spec *weights,
+                                int count)
+{
+    for (int i = 0; i < count; i++) {
+        const variable v = {
+            .shape = weights[i].shape,
+            .count = shape_elements(&weights[i].shape),
+            .trainable = weights[i].trainable,
+            .of = -1,
+            .initializer = weights[i].initializer,
+        };
+        char *name = NULL;
+        TRY(memory_format(&name, "%s/%s", l->name, weights[i].name));
+        TRY(model_add_variable(m, name, &v));
+    }
+    m->weight_count = m->variable_count;
+    return CORNU_OK;
+}
+
+/* The layer without its place in a model: kind, options, name. */
+static cornu_status layer_read(const cornu_model *m, const layer_kind *kind, const doc *at,
+                               const doc *options, layer *l, layer_common *common)
+{
+    l->kind = kind;
+    l->where = at;
+    TRY(memory_new(1, kind->config_size ? kind->config_size : 1, kind->name, &l->config));
+    TRY(config_check_keys(kind->name, options, kind->fields, common_fields));
+    TRY(config_read(kind->name, at, options, common_fields, common));
+    TRY(config_read(kind->name, at, options, kind->fields, l->config));
+    if (common->name)
+        return chosen_name(m, common->name, at, &l->name);
+    return automatic_name(m, kind->base_name, &l->name);
+}
+
+static cornu_status check_input(cornu_model *m, const layer_kind *kind, const doc *at,
+                                const shape *said)
+{
+    char found[128], expected[128];
+    bool is_input = strcmp(kind->name, "InputLayer") == 0;
+    if (is_input && m->layer_count > 0)
+        return doc_fail(at, "found a second InputLayer; expected one, as the first layer");
+    if (is_input)
+        return CORNU_OK;
+    if (m->layer_count == 0 && said->rank == 0)
+        return doc_fail(at, "the model has no input shape; expected `input: [28, 28, 1]` beside "
+                            "`layers`, or an InputLayer");
+    if (m->layer_count == 0)
+        return model_set_input(m, said);
+    if (said->rank > 0 && !shape_equal(said, &m->output))
+        return doc_fail(at, "found input shape %s; expected that of the layer before, %s",
+                        shape_show(said, false, found), shape_show(&m->output, false, expected));
+    return CORNU_OK;
+}
+
+static cornu_status model_place(cornu_model *m, layer *l)
+{
+    weight_spec weights[LAYER_WEIGHTS_MAX];
+    int count = 0;
+    l->in = m->output;
+    cornu_status status = l->kind->declare(l, weights, &count);
+    if (status == CORNU_OK)
+        status = check_shapes(l, weights, count);
+    if (status != CORNU_OK)
+        return doc_fail(l->where, "%s (%s): %s", l->name, l->kind->name, cornu_last_error());
+    l->first_variable = m->variable_count;
+    l->weight_count = count;
+    status = add_weights(m, l, weights, count);
+    if (status != CORNU_OK) {
+        variables_cut(m, l->first_variable);
+        m->weight_count = m->variable_count;
+        return status;
+    }
+    if (m->layer_count == 0)
+        m->input = l->out;
+    m->output = l->out;
+    m->layers[m->layer_count++] = l;
+    m->initialized = false;
+    return CORNU_OK;
+}
+
+static cornu_status fail_unknown(const doc *at, const char *class_name)
+{
+    const char *names[MODEL_LAYERS_MAX];
+    int count = 0;
+    for (const layer_kind *const *k = layer_kinds; *k; k++)
+        names[count++] = (*k)->name;
+    return name_fail(at, "layer", class_name, names, count);
+}
+
+cornu_status model_append(cornu_model *m, const char *class_name, const doc *at, const doc *options)
+{
+    cornu_status status;
+    layer *l = NULL;
+    layer_common common = {0};
+    const layer_kind *kind = layer_kind_find(class_name);
+    if (!kind)
+        return fail_unknown(at, class_name);
+    if (m->compiled)
+        return doc_fail(at, "the model is compiled; expected layers to be added before that");
+    if (m->layer_count >= MODEL_LAYERS_MAX)
+        return doc_fail(at, "found more than %d layers; expected at most that many",
+                        MODEL_LAYERS_MAX);
+    TRY_GOTO(memory_new(1, sizeof *l, kind->name, &l));
+    TRY_GOTO(layer_read(m, kind, at, options, l, &common));
+    TRY_GOTO(check_input(m, kind, at, &common.input_shape));
+    TRY_GOTO(model_place(m, l));
+    l = NULL;
+done:
+    layer_free(l);
+    return status;
+}
+
+cornu_status model_set_input(cornu_model *m, const shape *input)
+{
+    char option[160];
+    doc *options = NULL;
+    cornu_status status;
+    size_t used = (size_t)snprintf(option, sizeof option, "{shape: [");
+    for (int i = 0; i < input->rank; i++)
+        used += (size_t)snprintf(option + used, sizeof option - used, "%s%lld", i ? ", " : "",
+                                 (long long)input->dim[i]);
+    used += (size_t)snprintf(option + used, sizeof option - used, "]}");
+    TRY_GOTO(doc_parse(option, used, "input", &options));
+    TRY_GOTO(model_append(m, "InputLayer", options, options));
+    m->layers[0]->where = NULL;
+done:
+    doc_free(options);
+    return status;
+}
+
+cornu_status model_add_layer(cornu_model *m, const char *class_name, const doc *options)
+{
+    TRY(model_append(m, class_name, options, options));
+    m->layers[m->layer_count - 1]->where = NULL; /* the document is the caller's and may go */
+    return CORNU_OK;
+}

@@ -1,0 +1,139 @@
+/* What a network is: layers with shapes, the variables that hold its numbers, and how it is
+ * trained. */
+#ifndef MODEL_MODEL_H
+#define MODEL_MODEL_H
+
+#include "base/doc.h"
+#include "model/emit.h"
+#include "model/initializers.h"
+#include "model/losses.h"
+#include "model/metrics.h"
+#include "model/optimizers.h"
+
+typedef struct layer layer;
+
+/* What a layer's `declare` says of one weight. */
+typedef struct weight_spec {
+    const char *name; /* "kernel" */
+    shape shape;
+    initializer initializer;
+    bool trainable;
+} weight_spec;
+#define LAYER_WEIGHTS_MAX 4
+
+/* One option of a layer (or optimizer, loss, ...): where it lives in the config struct. See
+ * config.h. */
+struct config_field;
+
+/* One row of layers.def, made by the layer's own file. */
+typedef struct layer_kind {
+    const char *name;      /* Keras's class name */
+    const char *base_name; /* of automatic names: "conv2d" */
+    size_t config_size;
+    const struct config_field *fields; /* NULL-ended */
+    /* Check the options, compute l->out from l->in, and declare weights (at most LAYER_WEIGHTS_MAX;
+       *count is 0 on entry). Errors say what was found and expected; the caller adds the layer's
+       name and place. */
+    cornu_status (*declare)(layer *l, weight_spec *weights, int *count);
+    /* Describe the forward pass. */
+    cornu_status (*emit)(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y);
+    const char *const *samples; /* NULL-ended: "INPUT SHAPE | OPTIONS", e.g. "7 | {units: 5}" or
+                                   "6,6,3 | {pool_size: 2}": feed gradient check, parity and docs */
+} layer_kind;
+
+struct layer {
+    const layer_kind *kind;
+    char *name; /* unique in the model: "conv2d_1" */
+    void *config;
+    shape in, out;
+    int first_variable, weight_count;
+    const doc *where; /* in the recipe, for messages; NULL where it has none */
+};
+
+/* A number array that lives from step to step: a weight, a moving mean, an optimizer's slot. Host
+   copy; while a session trains, the device's copy is the valid one. */
+typedef struct variable {
+    char *name; /* "conv2d/kernel"; slots: "optimizer/SLOT/conv2d/kernel" */
+    shape shape;
+    int64_t count;
+    float *value; /* [count] */
+    bool trainable, is_slot;
+    int of;   /* slots: the variable that it belongs to; else -1 */
+    int slot; /* slots: its number in the optimizer's row */
+    initializer initializer;
+} variable;
+
+#define MODEL_METRICS_MAX CORNU_METRICS_MAX
+
+/* Where training stands; saved in the model file, so that resume gives the same bits. */
+typedef struct position {
+    uint64_t seed;
+    int64_t iterations;                   /* optimizer steps taken */
+    int64_t epoch, step;                  /* the epoch at hand and the steps done in it */
+    double totals[MODEL_METRICS_MAX + 1]; /* running sums of the epoch at hand: loss, metrics */
+    int64_t samples;                      /* counted in them */
+    double learning_rate_factor;          /* by reduce_lr_on_plateau; starts at 1 */
+    /* What the numbers above count; a run that goes on must have the same. 0: never trained. */
+    int64_t batch, steps_per_epoch, train_samples;
+    int64_t epochs; /* that the run was to have */
+} position;
+
+struct cornu_model {
+    char *name;
+    char *source;    /* file name for messages */
+    bool functional; /* was Keras's Functional (a chain), not Sequential */
+    layer **layers;  /* the first is InputLayer */
+    int layer_count;
+    shape input, output;
+    variable *variables; /* the layers' weights in order, then the optimizer's slots */
+    int variable_count, weight_count;
+    bool compiled, initialized;
+    optimizer optimizer;
+    loss loss;
+    metric metrics[MODEL_METRICS_MAX];
+    int metric_count;
+    char **class_names; /* or NULL */
+    int class_count;
+    doc *recipe;           /* whole document, or NULL; data and fit sections live in it */
+    const doc *data, *fit; /* sections; may be NULL */
+    int64_t batch, epochs; /* of the fit section; 0 where it does not say */
+    position position;
+    json_t *callback_state; /* what callbacks remember across resume, or NULL */
+    /* [weight_count] the weights that early_stopping would go back to, or NULL. One allocation:
+       values of all weights lie behind the pointers, so that free(best_weights) releases
+       everything. */
+    float **best_weights;
+};
+
+/* Read a whole recipe: data, model, compile, fit (unknown keys are errors). Takes `recipe`, also on
+   failure. The model section may be Keras's to_json() (Sequential, or Functional that is a chain)
+   or the short form: model: input: [28, 28, 1] layers:
+         - Conv2D: {filters: 32, kernel_size: 5, padding: same, activation: relu}
+         - Flatten
+         - {class_name: Dense, config: {units: 10}}                                              */
+cornu_status model_from_recipe(doc *recipe, cornu_model **out);
+/* Parse only a model section. */
+cornu_status model_from_section(const doc *section, cornu_model **out);
+/* Append one layer whose options are `options` (a map or NULL). Shapes and weights follow at once.
+ */
+cornu_status model_add_layer(cornu_model *m, const char *class_name, const doc *options);
+/* Read a compile section: {optimizer: ..., loss: ..., metrics: [...]}; makes the slot variables. */
+cornu_status model_compile(cornu_model *m, const doc *section);
+/* Allocate and draw all weights from `seed` (each variable by its own key); slots become their
+   start value. No-op parts: none; always redraws. */
+cornu_status model_initialize(cornu_model *m, uint64_t seed);
+/* Allocate the variables' values (zeroed) where they are not yet. */
+cornu_status model_allocate(cornu_model *m);
+variable *model_variable(const cornu_model *m, const char *name); /* NULL where there is none */
+/* Keras's to_json() as a value (new reference); the compile section and whole recipe likewise, so
+   that model_from_recipe reads them back. */
+json_t *model_to_keras(const cornu_model *m);
+json_t *model_compile_to_json(const cornu_model *m);
+/* Set the names of the outputs' classes (copied). */
+cornu_status model_set_classes(cornu_model *m, char *const *names, int count);
+
+/* The rows of layers.def, NULL-ended, and the row of a Keras class name. */
+extern const layer_kind *const layer_kinds[];
+const layer_kind *layer_kind_find(const char *class_name);
+
+#endif

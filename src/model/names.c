@@ -1,0 +1,116 @@
+#include "model/names.h"
+#include "base/memory.h"
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+enum { NAME_MAX_COMPARED = 63, FAR_AWAY = 1000 };
+
+static int minimum(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Optimal string alignment distance (Damerau 1964), three rows of the table at a time. */
+int name_distance(const char *a, const char *b)
+{
+    int rows[3][NAME_MAX_COMPARED + 1];
+    size_t length_a = strlen(a), length_b = strlen(b);
+    if (length_a > NAME_MAX_COMPARED || length_b > NAME_MAX_COMPARED)
+        return FAR_AWAY;
+    int na = (int)length_a, nb = (int)length_b;
+    for (int j = 0; j <= nb; j++)
+        rows[0][j] = j;
+    for (int i = 1; i <= na; i++) {
+        int *row = rows[i % 3], *above = rows[(i + 2) % 3], *second = rows[(i + 1) % 3];
+        row[0] = i;
+        for (int j = 1; j <= nb; j++) {
+            int x = tolower((unsigned char)a[i - 1]), y = tolower((unsigned char)b[j - 1]);
+            row[j] = minimum(minimum(above[j], row[j - 1]) + 1, above[j - 1] + (x != y));
+            if (i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) &&
+                tolower((unsigned char)a[i - 2]) == y)
+                row[j] = minimum(row[j], second[j - 2] + 1);
+        }
+    }
+    return rows[na % 3][nb];
+}
+
+int name_nearest(const char *name, const char *const *names, int count)
+{
+    int best = -1, least = FAR_AWAY;
+    for (int i = 0; i < count; i++) {
+        int distance = name_distance(name, names[i]);
+        if (distance < least) {
+            least = distance;
+            best = i;
+        }
+    }
+    size_t length = strlen(name);
+    int allowed = (int)length / 3;
+    if (least <= (allowed < 1 ? 1 : allowed))
+        return best;
+    for (int i = 0; i < count && length >= 3; i++)
+        if (strncasecmp(names[i], name, length) == 0)
+            return i; /* its beginning */
+    return -1;
+}
+
+cornu_status name_fail(const doc *at, const char *what, const char *name, const char *const *names,
+                       int count)
+{
+    text known = {0};
+    for (int i = 0; i < count; i++)
+        text_add(&known, "%s%s", i ? ", " : "", names[i]);
+    int nearest = name_nearest(name, names, count);
+    cornu_status status;
+    if (nearest >= 0)
+        status = doc_fail(at, "unknown %s \"%s\"; did you mean %s? cornu has %s", what, name,
+                          names[nearest], known.failed ? "more" : known.data);
+    else
+        status = doc_fail(at, "unknown %s \"%s\"; cornu has %s", what, name,
+                          known.failed ? "more" : known.data);
+    text_free(&known);
+    return status;
+}
+
+static cornu_status fail_form(const doc *d, const char *what)
+{
+    char found[80];
+    return doc_fail(d, "found %s; expected %s: NAME, or {NAME: {OPTION: VALUE}}",
+                    d ? doc_show(d, found, sizeof found) : "nothing", what);
+}
+
+cornu_status name_split(const doc *d, const char *what, const char **name, const doc **options)
+{
+    *options = NULL;
+    if (d && d->type == DOC_STRING) {
+        *name = d->string;
+        return CORNU_OK;
+    }
+    if (!d || d->type != DOC_MAP)
+        return fail_form(d, what);
+    const doc *class_name = doc_get(d, "class_name");
+    if (class_name) {
+        static const char *const keys[] = {
+            "module",       "class_name",       "config", "registered_name",
+            "build_config", "shared_object_id", NULL};
+        TRY(doc_only_keys(d, keys));
+        if (class_name->type != DOC_STRING)
+            return fail_form(class_name, what);
+        *name = class_name->string;
+        *options = doc_get(d, "config");
+    } else {
+        if (d->count != 1)
+            return fail_form(d, what);
+        *name = d->items[0]->key;
+        *options = d->items[0];
+    }
+    if (*options && (*options)->type == DOC_NULL)
+        *options = NULL;
+    if (*options && (*options)->type != DOC_MAP) {
+        char found[80];
+        return doc_fail(*options, "found %s; expected a map of options",
+                        doc_show(*options, found, sizeof found));
+    }
+    return CORNU_OK;
+}

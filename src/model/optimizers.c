@@ -1,0 +1,169 @@
+#include "model/optimizers.h"
+#include "model/config.h"
+#include "model/names.h"
+#include "model/schedules.h"
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+static const optimizer_kind kinds[] = {
+#define OPTIMIZER(id, class_name, name, slots, ...) {class_name, name, slots, {__VA_ARGS__}},
+#include "model/optimizers.def"
+#undef OPTIMIZER
+};
+
+const optimizer_kind *optimizer_kind_of(optimizer_id id)
+{
+    return &kinds[id];
+}
+
+/* Does the configuration need slot `slot` of its row? */
+static bool needs_slot(const optimizer *o, int slot)
+{
+    switch (o->id) {
+    case OPTIMIZER_SGD:
+        return o->momentum > 0;
+    case OPTIMIZER_ADAM:
+    case OPTIMIZER_ADAMW:
+        return slot < 2 || o->amsgrad;
+    case OPTIMIZER_RMSPROP:
+        return slot == 0 || (slot == 1 && o->momentum > 0) || (slot == 2 && o->centered);
+    default:
+        return false;
+    }
+}
+
+int optimizer_slots(const optimizer *o, const char *names[OPTIMIZER_SLOTS_MAX])
+{
+    int count = 0;
+    for (int i = 0; i < kinds[o->id].slot_count; i++)
+        if (needs_slot(o, i))
+            names[count++] = kinds[o->id].slots[i];
+    return count;
+}
+
+/* ---- options ---------------------------------------------------------------------------- */
+
+/* Greater than 0 where given; 0 stands for none. */
+#define POSITIVE_OR_NONE(field)                                                                 \
+    OPTION(REAL, optimizer, field, .fallback = "null", .flags = CONFIG_NULLABLE | CONFIG_ABOVE, \
+           .maximum = INFINITY)
+/* A decay rate of a running mean: 0 <= x < 1. */
+#define SHARE(field, usual) \
+    OPTION(REAL, optimizer, field, .fallback = usual, .maximum = 1, .flags = CONFIG_BELOW)
+
+/* Keys of every Keras optimizer; the neutral ones are what its JSON always holds. */
+#define COMMON                                                                                  \
+    POSITIVE_OR_NONE(clipnorm), POSITIVE_OR_NONE(global_clipnorm), POSITIVE_OR_NONE(clipvalue), \
+        OPTION_NEUTRAL("use_ema", "false"), OPTION_IGNORED("ema_momentum"),                     \
+        OPTION_NEUTRAL("ema_overwrite_frequency", "null"),                                      \
+        OPTION_NEUTRAL("loss_scale_factor", "null"),                                            \
+        OPTION_NEUTRAL("gradient_accumulation_steps", "null"),                                  \
+        OPTION_NEUTRAL("decay", "0.0|0|null"), OPTION_IGNORED("name"),                          \
+        OPTION_IGNORED("jit_compile"), OPTION_IGNORED("is_legacy_optimizer"), OPTIONS_END
+#define WEIGHT_DECAY(usual, extra) \
+    OPTION(REAL, optimizer, weight_decay, .fallback = usual, .maximum = INFINITY, .flags = extra)
+#define EPSILON OPTION(REAL, optimizer, epsilon, .fallback = "1e-7", .maximum = INFINITY)
+
+static const config_field SGD_fields[] = {
+    SHARE(momentum, "0.0"),
+    OPTION(BOOL, optimizer, nesterov, .fallback = "false"),
+    WEIGHT_DECAY("null", CONFIG_NULLABLE),
+    COMMON,
+};
+
+static const config_field ADAM_fields[] = {
+    SHARE(beta_1, "0.9"),
+    SHARE(beta_2, "0.999"),
+    EPSILON,
+    OPTION(BOOL, optimizer, amsgrad, .fallback = "false"),
+    WEIGHT_DECAY("null", CONFIG_NULLABLE),
+    COMMON,
+};
+
+static const config_field ADAMW_fields[] = {
+    SHARE(beta_1, "0.9"),
+    SHARE(beta_2, "0.999"),
+    EPSILON,
+    OPTION(BOOL, optimizer, amsgrad, .fallback = "false"),
+    WEIGHT_DECAY("0.004", 0),
+    COMMON,
+};
+
+static const config_field RMSPROP_fields[] = {
+    SHARE(rho, "0.9"),
+    SHARE(momentum, "0.0"),
+    EPSILON,
+    OPTION(BOOL, optimizer, centered, .fallback = "false"),
+    WEIGHT_DECAY("null", CONFIG_NULLABLE),
+    COMMON,
+};
+
+static const config_field *const fields_of[] = {
+#define OPTIMIZER(id, class_name, name, slots, ...) id##_fields,
+#include "model/optimizers.def"
+#undef OPTIMIZER
+};
+
+/* ---- reading and writing ---------------------------------------------------------------- */
+
+static cornu_status find(const doc *d, const char *name, optimizer_id *id)
+{
+    const char *names[OPTIMIZER_COUNT];
+    for (int i = 0; i < OPTIMIZER_COUNT; i++) {
+        names[i] = kinds[i].name;
+        if (strcasecmp(kinds[i].name, name) == 0) {
+            *id = (optimizer_id)i;
+            return CORNU_OK;
+        }
+    }
+    return name_fail(d, "optimizer", name, names, OPTIMIZER_COUNT);
+}
+
+static cornu_status check_clipping(const doc *d, const optimizer *o)
+{
+    if ((o->clipnorm > 0) + (o->global_clipnorm > 0) + (o->clipvalue > 0) <= 1)
+        return CORNU_OK;
+    return doc_fail(d, "found more than one of clipnorm, global_clipnorm and clipvalue; "
+                       "expected at most one");
+}
+
+cornu_status optimizer_read(const doc *d, optimizer *out)
+{
+    /* learning_rate is read apart: it may be a schedule. */
+    static const config_field learning_rate[] = {
+        OPTION_ELSEWHERE("learning_rate"),
+        OPTIONS_END,
+    };
+    const char *name;
+    const doc *options;
+    optimizer o = {0};
+    TRY(name_split(d, "an optimizer", &name, &options));
+    TRY(find(d, name, &o.id));
+    const char *owner = kinds[o.id].name;
+    TRY(config_check_keys(owner, options, learning_rate, fields_of[o.id]));
+    TRY(config_read(owner, d, options, fields_of[o.id], &o));
+    TRY(check_clipping(options, &o));
+    const doc *rate = doc_get(options, "learning_rate");
+    if (rate) {
+        TRY(schedule_read(rate, &o.learning_rate));
+    } else {
+        double usual = o.id == OPTIMIZER_SGD ? 0.01 : 0.001;
+        o.learning_rate =
+            (schedule){.id = SCHEDULE_CONSTANT, .initial = usual, .warmup_target = -1};
+    }
+    *out = o;
+    return CORNU_OK;
+}
+
+json_t *optimizer_to_json(const optimizer *o)
+{
+    json_t *config = json_object();
+    if (!config ||
+        config_set(config, "learning_rate", schedule_to_json(&o->learning_rate)) != CORNU_OK ||
+        config_write(fields_of[o->id], o, config) != CORNU_OK) {
+        json_decref(config);
+        return NULL;
+    }
+    return config_keras_object("keras.optimizers", kinds[o->id].class_name, config);
+}

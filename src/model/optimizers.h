@@ -1,0 +1,64 @@
+/* Optimizers and learning-rate schedules: Keras's. */
+#ifndef MODEL_OPTIMIZERS_H
+#define MODEL_OPTIMIZERS_H
+
+#include "base/doc.h"
+
+typedef enum optimizer_id {
+#define OPTIMIZER(id, class_name, name, slots, ...) OPTIMIZER_##id,
+#include "model/optimizers.def"
+#undef OPTIMIZER
+    OPTIMIZER_COUNT
+} optimizer_id;
+
+#define OPTIMIZER_SLOTS_MAX 3
+
+typedef enum schedule_id {
+#define SCHEDULE(id, class_name, name) SCHEDULE_##id,
+#include "model/schedules.def"
+#undef SCHEDULE
+    SCHEDULE_COUNT
+} schedule_id;
+
+#define SCHEDULE_BOUNDARIES_MAX 32
+typedef struct schedule {
+    schedule_id id;
+    double initial;                 /* constant: the learning rate itself */
+    double decay_steps, decay_rate; /* exponential: initial * rate^(step/decay_steps) */
+    bool staircase;
+    double alpha;                       /* cosine: share of initial at the end */
+    double warmup_steps, warmup_target; /* cosine; warmup_target < 0: none */
+    int boundary_count;                 /* step: values[i] up to boundaries[i] (inclusive) */
+    double boundaries[SCHEDULE_BOUNDARIES_MAX], values[SCHEDULE_BOUNDARIES_MAX + 1];
+} schedule;
+
+typedef struct optimizer {
+    optimizer_id id;
+    schedule learning_rate;
+    double momentum; /* SGD, RMSprop */
+    bool nesterov;   /* SGD */
+    double beta_1, beta_2, epsilon, rho;
+    bool amsgrad, centered;
+    double weight_decay;              /* AdamW: w -= lr * weight_decay * w first; 0: none */
+    double clipnorm, global_clipnorm; /* 0: none; per variable, over all */
+    double clipvalue;                 /* 0: none */
+} optimizer;
+
+typedef struct optimizer_kind {
+    const char *class_name, *name;
+    int slot_count; /* most that it ever needs */
+    const char *slots[OPTIMIZER_SLOTS_MAX];
+} optimizer_kind;
+
+const optimizer_kind *optimizer_kind_of(optimizer_id id);
+/* Slots that this configuration needs, in the row's order; SGD without momentum has none. Names are
+   Keras's ("momentum", "velocity"). */
+int optimizer_slots(const optimizer *o, const char *names[OPTIMIZER_SLOTS_MAX]);
+/* The learning rate of the optimizer step `iteration` (from 0). */
+double schedule_at(const schedule *s, int64_t iteration);
+/* "adam", {class_name: Adam, config: {...}} as Keras writes it, or {adam: {learning_rate: 0.01}}.
+ */
+cornu_status optimizer_read(const doc *d, optimizer *out);
+json_t *optimizer_to_json(const optimizer *o);
+
+#endif

@@ -1,0 +1,184 @@
+/* Recipes: the short form of models, and the sections around it. */
+#include "base/memory.h"
+#include "model/config.h"
+#include "model/internal.h"
+#include "model/names.h"
+#include <string.h>
+
+static cornu_status fail_found(const doc *d, const char *expected)
+{
+    char found[80];
+    return doc_fail(d, "found %s; expected %s", doc_show(d, found, sizeof found), expected);
+}
+
+/* ---- the model section ------------------------------------------------------------------ */
+
+typedef struct short_form {
+    shape input;
+    const char *name;
+} short_form;
+
+static const config_field short_fields[] = {
+    OPTION(SHAPE, short_form, input, .minimum = 1, .maximum = 1e9, .flags = CONFIG_NULLABLE),
+    OPTION_ELSEWHERE("layers"),
+    OPTION(STRING, short_form, name, .flags = CONFIG_NULLABLE),
+    OPTIONS_END,
+};
+
+static cornu_status add_layers(cornu_model *m, const doc *layers)
+{
+    for (int i = 0; i < layers->count; i++) {
+        const char *name;
+        const doc *options, *item = layers->items[i];
+        TRY(name_split(item, "a layer", &name, &options));
+        TRY(model_append(m, name, item, options));
+    }
+    return CORNU_OK;
+}
+
+static cornu_status model_from_short(const doc *section, cornu_model **out)
+{
+    cornu_status status;
+    cornu_model *m = NULL;
+    short_form form = {0};
+    TRY(config_check_keys("model", section, short_fields, NULL));
+    TRY(config_read("model", section, section, short_fields, &form));
+    const doc *layers = doc_get(section, "layers");
+    if (!layers)
+        return doc_fail(section, "layers is missing; a model needs it");
+    if (layers->type != DOC_LIST || layers->count == 0)
+        return fail_found(layers, "a list of at least one layer");
+    TRY_GOTO(model_new(form.name ? form.name : "sequential", section->source, &m));
+    if (form.input.rank > 0)
+        TRY_GOTO(model_set_input(m, &form.input));
+    else if (doc_get(section, "input") && doc_get(section, "input")->type != DOC_NULL)
+        TRY_GOTO(fail_found(doc_get(section, "input"), "at least one dimension"));
+    TRY_GOTO(add_layers(m, layers));
+    *out = m;
+    m = NULL;
+done:
+    model_free(m);
+    return status;
+}
+
+static cornu_status read_section(const doc *section, cornu_model **out)
+{
+    *out = NULL;
+    if (!section || section->type != DOC_MAP) {
+        if (!section)
+            return status_fail(CORNU_INVALID, "found no model; expected a map");
+        return fail_found(section, "a map with input and layers, or Keras's to_json()");
+    }
+    if (!keras_config_is(section))
+        TRY(model_from_short(section, out));
+    else
+        TRY(model_from_keras(section, out));
+    if ((*out)->layer_count >= 2)
+        return CORNU_OK;
+    model_free(*out);
+    *out = NULL;
+    return doc_fail(section, "the model has no layers besides its input; expected at least one");
+}
+
+cornu_status model_from_section(const doc *section, cornu_model **out)
+{
+    TRY(read_section(section, out));
+    /* The document is the caller's and may go. */
+    for (int i = 0; i < (*out)->layer_count; i++)
+        (*out)->layers[i]->where = NULL;
+    return CORNU_OK;
+}
+
+/* ---- the whole document ----------------------------------------------------------------- */
+
+static const config_field recipe_fields[] = {
+    OPTION_ELSEWHERE("name"),
+    OPTION_ELSEWHERE("description"),
+    OPTION_ELSEWHERE("data"),
+    OPTION_ELSEWHERE("model"),
+    OPTION_ELSEWHERE("compile"),
+    OPTION_ELSEWHERE("fit"),
+    OPTIONS_END,
+};
+
+/* Training reads the others when it starts. */
+static const config_field fit_fields[] = {
+    OPTION_AS("batch_size", INT, cornu_model, batch, .minimum = 1, .maximum = INT32_MAX),
+    OPTION(INT, cornu_model, epochs, .minimum = 1, .maximum = INT32_MAX),
+    OPTION_ELSEWHERE("steps_per_epoch"),
+    OPTION_ELSEWHERE("validation_steps"),
+    OPTION_ELSEWHERE("validation"),
+    OPTION_ELSEWHERE("validation_split"),
+    OPTION_ELSEWHERE("shuffle"),
+    OPTION_ELSEWHERE("seed"),
+    OPTION_ELSEWHERE("callbacks"),
+    OPTIONS_END,
+};
+
+/* An empty section counts as missing. */
+static const doc *find_section(const doc *recipe, const char *key)
+{
+    const doc *d = doc_get(recipe, key);
+    return d && d->type != DOC_NULL ? d : NULL;
+}
+
+static cornu_status read_fit(cornu_model *m, const doc *recipe)
+{
+    m->fit = find_section(recipe, "fit");
+    TRY(config_check_keys("fit", m->fit, fit_fields, NULL));
+    return config_read("fit", m->fit, m->fit, fit_fields, m);
+}
+
+static cornu_status read_name(cornu_model *m, const doc *recipe)
+{
+    const char *name = NULL, *description = NULL;
+    TRY(doc_read_string(recipe, "name", &name));
+    TRY(doc_read_string(recipe, "description", &description));
+    return name ? model_rename(m, name) : CORNU_OK;
+}
+
+static cornu_status read_compile(cornu_model *m, const doc *recipe, const doc *section)
+{
+    const doc *compile = find_section(recipe, "compile");
+    /* Keras's JSON of a compiled model brings its own. */
+    const doc *inner = keras_config_is(section) ? doc_get(section, "compile_config") : NULL;
+    if (!compile && inner && inner->type == DOC_MAP && inner->count > 0)
+        compile = inner;
+    return compile ? model_compile(m, compile) : CORNU_OK;
+}
+
+static cornu_status recipe_read(const doc *recipe, cornu_model **out)
+{
+    cornu_status status;
+    cornu_model *m = NULL;
+    *out = NULL;
+    if (recipe->type != DOC_MAP)
+        return fail_found(recipe, "a recipe: a map with data, model, compile and fit");
+    const doc *section = keras_config_is(recipe) ? recipe : doc_get(recipe, "model");
+    if (section != recipe)
+        TRY(config_check_keys("a recipe", recipe, recipe_fields, NULL));
+    if (!section)
+        return doc_fail(recipe, "model is missing; a recipe needs it");
+    TRY(read_section(section, &m));
+    if (section != recipe) {
+        m->data = find_section(recipe, "data");
+        TRY_GOTO(read_name(m, recipe));
+        TRY_GOTO(read_fit(m, recipe));
+    }
+    TRY_GOTO(read_compile(m, recipe, section));
+    *out = m;
+    m = NULL;
+done:
+    model_free(m);
+    return status;
+}
+
+cornu_status model_from_recipe(doc *recipe, cornu_model **out)
+{
+    cornu_status status = recipe_read(recipe, out);
+    if (status == CORNU_OK)
+        (*out)->recipe = recipe;
+    else
+        doc_free(recipe);
+    return status;
+}

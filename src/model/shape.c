@@ -1,0 +1,17 @@
+#include "model/shape.h"
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { SHOWN_MAX = 128 };
+
+char *shape_show(const shape *s, bool batch, char *text)
+{
+    size_t used = (size_t)snprintf(text, SHOWN_MAX, "(%s", batch ? "None" : "");
+    for (int i = 0; i < s->rank && used < SHOWN_MAX; i++)
+        used += (size_t)snprintf(text + used, SHOWN_MAX - used, "%s%" PRId64,
+                                 batch || i > 0 ? ", " : "", s->dim[i]);
+    /* Python writes a tuple of one with a comma; Keras's tables do not. */
+    if (used < SHOWN_MAX)
+        snprintf(text + used, SHOWN_MAX - used, ")");
+    return text;
+}

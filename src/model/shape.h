@@ -1,0 +1,44 @@
+/* Shapes: up to SHAPE_MAX dimensions, row-major. */
+#ifndef MODEL_SHAPE_H
+#define MODEL_SHAPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHAPE_MAX 5
+/* No tensor may hold more elements than this; products below it cannot overflow. */
+#define SHAPE_ELEMENTS_MAX ((int64_t)1 << 40)
+
+typedef struct shape {
+    int rank;
+    int64_t dim[SHAPE_MAX];
+} shape;
+
+/* Product of the dimensions (1 for rank 0); -1 where it exceeds SHAPE_ELEMENTS_MAX. */
+static inline int64_t shape_elements(const shape *s)
+{
+    int64_t product = 1;
+    for (int i = 0; i < s->rank; i++) {
+        if (s->dim[i] != 0 && product > SHAPE_ELEMENTS_MAX / s->dim[i])
+            return -1;
+        product *= s->dim[i];
+    }
+    return product;
+}
+
+static inline bool shape_equal(const shape *a, const shape *b)
+{
+    if (a->rank != b->rank)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->dim[i] != b->dim[i])
+            return false;
+    return true;
+}
+
+/* "(28, 28, 1)" into `text` (at least 128 bytes); with `batch`, "(None, 28, 28, 1)". Returns text.
+ */
+char *shape_show(const shape *s, bool batch, char *text);
+
+#endif

@@ -1,0 +1,146 @@
+#include "model/summary.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+char *summary_number(int64_t n, char *digits)
+{
+    char plain[24];
+    int length = snprintf(plain, sizeof plain, "%" PRId64, n), used = 0;
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0 && plain[i - 1] != '-')
+            digits[used++] = ',';
+        digits[used++] = plain[i];
+    }
+    digits[used] = 0;
+    return digits;
+}
+
+char *summary_bytes(double bytes, char *shown)
+{
+    static const char *const units[] = {"B", "KB", "MB", "GB", "TB", "PB"};
+    int unit = 0;
+    while (bytes >= 1024.0 && unit < 5) {
+        bytes /= 1024.0;
+        unit++;
+    }
+    snprintf(shown, 32, "%.2f %s", bytes, units[unit]);
+    return shown;
+}
+
+/* ---- cells ------------------------------------------------------------------------------ */
+
+enum { COLUMNS = 3 };
+/* As Keras prints them on a terminal of 80 columns. */
+static const size_t widths[COLUMNS] = {31, 22, 13};
+
+/* Bytes of the first `columns` characters of UTF-8 text (or all, where there are fewer). */
+static size_t prefix_bytes(const char *s, size_t columns, size_t *used)
+{
+    size_t bytes = 0;
+    *used = 0;
+    while (s[bytes]) {
+        if (((unsigned char)s[bytes] & 0xC0) != 0x80 && (*used)++ == columns) {
+            (*used)--;
+            break;
+        }
+        bytes++;
+    }
+    return bytes;
+}
+
+/* Where the line that starts at `s` ends: at the last space that fits, else in mid-word. */
+static size_t line_bytes(const char *s, size_t width)
+{
+    size_t used, bytes = prefix_bytes(s, width, &used);
+    if (!s[bytes] || s[bytes] == ' ')
+        return bytes;
+    for (size_t i = bytes; i > 0; i--)
+        if (s[i - 1] == ' ')
+            return i - 1;
+    return bytes;
+}
+
+/* Print one line of the cell and move on to the next. */
+static void add_cell(text *out, const char **cell, size_t width, bool right)
+{
+    size_t bytes = line_bytes(*cell, width), used;
+    char line[512];
+    snprintf(line, sizeof line, "%.*s", (int)bytes, *cell);
+    prefix_bytes(line, sizeof line, &used);
+    int padding = used < width ? (int)(width - used) : 0;
+    text_add(out, " %*s%s%*s ", right ? padding : 0, "", line, right ? 0 : padding, "");
+    *cell += bytes;
+    while (**cell == ' ')
+        (*cell)++;
+}
+
+static void add_row(text *out, const char *bar, const char *const cells[COLUMNS])
+{
+    const char *rest[COLUMNS] = {cells[0], cells[1], cells[2]};
+    do {
+        for (int i = 0; i < COLUMNS; i++) {
+            text_add(out, "%s", bar);
+            add_cell(out, &rest[i], widths[i], i == COLUMNS - 1);
+        }
+        text_add(out, "%s\n", bar);
+    } while (*rest[0] || *rest[1] || *rest[2]);
+}
+
+static void add_rule(text *out, const char *left, const char *line, const char *middle,
+                     const char *right)
+{
+    for (int i = 0; i < COLUMNS; i++) {
+        text_add(out, "%s", i == 0 ? left : middle);
+        for (size_t j = 0; j < widths[i] + 2; j++)
+            text_add(out, "%s", line);
+    }
+    text_add(out, "%s\n", right);
+}
+
+/* ---- the table -------------------------------------------------------------------------- */
+
+static int64_t layer_parameters(const cornu_model *m, const layer *l)
+{
+    int64_t count = 0;
+    for (int i = 0; i < l->weight_count; i++)
+        count += m->variables[l->first_variable + i].count;
+    return count;
+}
+
+static void add_layer(text *out, const cornu_model *m, const layer *l)
+{
+    char name[480], output[128], count[32];
+    snprintf(name, sizeof name, "%s (%s)", l->name, l->kind->name);
+    shape_show(&l->out, true, output);
+    summary_number(layer_parameters(m, l), count);
+    add_row(out, "│", (const char *const[COLUMNS]){name, output, count});
+}
+
+static void add_total(text *out, const char *what, int64_t count)
+{
+    char digits[32], bytes[32];
+    text_add(out, " %s: %s (%s)\n", what, summary_number(count, digits),
+             summary_bytes((double)count * 4.0, bytes));
+}
+
+void model_summary_table(const cornu_model *m, text *out)
+{
+    int64_t trainable = 0, fixed = 0;
+    for (int i = 0; i < m->weight_count; i++)
+        *(m->variables[i].trainable ? &trainable : &fixed) += m->variables[i].count;
+    text_add(out, "Model: \"%s\"\n", m->name);
+    add_rule(out, "┏", "━", "┳", "┓");
+    add_row(out, "┃", (const char *const[COLUMNS]){"Layer (type)", "Output Shape", "Param #"});
+    add_rule(out, "┡", "━", "╇", "┩");
+    /* Keras leaves a Sequential's InputLayer out. */
+    for (int i = m->functional ? 0 : 1, first = i; i < m->layer_count; i++) {
+        if (i > first)
+            add_rule(out, "├", "─", "┼", "┤");
+        add_layer(out, m, m->layers[i]);
+    }
+    add_rule(out, "└", "─", "┴", "┘");
+    add_total(out, "Total params", trainable + fixed);
+    add_total(out, "Trainable params", trainable);
+    add_total(out, "Non-trainable params", fixed);
+}

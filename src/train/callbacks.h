@@ -1,0 +1,99 @@
+/* Callbacks: what else happens while a model trains. One row of callbacks.def and one file each;
+   options and behaviour are Keras's. */
+#ifndef TRAIN_CALLBACKS_H
+#define TRAIN_CALLBACKS_H
+
+#include "train/history.h"
+#include "train/session.h"
+
+/* One epoch's values by name: loss, METRIC..., val_loss, val_METRIC..., learning_rate. */
+typedef struct fit_logs {
+    int count;
+    const char *name[HISTORY_COLUMNS_MAX];
+    double value[HISTORY_COLUMNS_MAX];
+} fit_logs;
+
+/* What callbacks see of a run, and may change. */
+typedef struct fit_state {
+    cornu_model *model;
+    session *session;
+    bool pulled;      /* the model's host values are those of the device */
+    bool resumed;     /* goes on from a model file */
+    bool more_epochs; /* resumed with more epochs than the run was to have */
+    int64_t epoch;    /* at hand, from 0 */
+    double step_loss; /* on_step_end */
+    fit_logs logs;    /* on_fit_begin: names only */
+    bool stop;        /* set it, and training ends after this epoch */
+    bool changed;     /* set it in on_fit_end where weights were changed */
+    struct callbacks *callbacks;
+    void (*on_notice)(void *user, const char *line); /* may be NULL */
+    void *user;
+} fit_state;
+
+/* Copy the device's weights into the model, once a step. */
+cornu_status fit_pull(fit_state *f);
+void fit_notice(const fit_state *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* One row. `self` points to `size` zeroed bytes of its own; slots may be NULL. */
+typedef struct callback_kind {
+    size_t size;
+    const char *const *keys;                              /* of its options, NULL-ended */
+    cornu_status (*read)(void *self, const doc *options); /* options: a map, or NULL */
+    bool every_step;      /* on_step_end wants each step's loss: the device is asked after each */
+    bool after_the_epoch; /* on_epoch_end runs when the others have, and the position has moved on:
+                             for what writes the model */
+    /* Before training; must not change the model. `monitor` names are checked here. */
+    cornu_status (*on_fit_begin)(void *self, fit_state *f);
+    cornu_status (*on_epoch_begin)(void *self, fit_state *f);
+    cornu_status (*on_step_end)(void *self, fit_state *f);
+    cornu_status (*on_epoch_end)(void *self, fit_state *f);
+    /* When training ends of itself; not when it is stopped or fails. */
+    cornu_status (*on_fit_end)(void *self, fit_state *f);
+    /* What must survive a resume, as a new reference; and back (false: damaged). */
+    json_t *(*save)(const void *self);
+    bool (*restore)(void *self, const json_t *state);
+    void (*close)(void *self);
+} callback_kind;
+
+#define CALLBACK(name, class_name, row) extern const callback_kind row;
+#include "train/callbacks.def"
+#undef CALLBACK
+
+/* The callbacks of one run. */
+typedef struct callbacks callbacks;
+/* Are names and options right? `list` may be NULL. */
+cornu_status callbacks_check(const doc *list);
+cornu_status callbacks_open(const doc *list, callbacks **out);
+void callbacks_close(callbacks *c);
+bool callbacks_every_step(const callbacks *c);
+
+typedef enum callback_event {
+    CALLBACK_FIT_BEGIN,
+    CALLBACK_EPOCH_BEGIN,
+    CALLBACK_STEP_END,
+    CALLBACK_EPOCH_END,   /* those that do not write the model */
+    CALLBACK_AFTER_EPOCH, /* those that do */
+    CALLBACK_FIT_END
+} callback_event;
+cornu_status callbacks_run(callbacks *c, callback_event event, fit_state *f);
+/* Into and out of model->callback_state. */
+cornu_status callbacks_save(const callbacks *c, cornu_model *model);
+cornu_status callbacks_restore(callbacks *c, const cornu_model *model);
+
+/* ---- for the callbacks ---- */
+
+/* A value to watch: options monitor, mode, min_delta. */
+typedef struct monitor {
+    const char *name;
+    int direction; /* -1: less is better, +1: more is better, 0: auto */
+    double min_delta;
+    int column;
+} monitor;
+cornu_status monitor_read(monitor *m, const doc *options);
+/* Find it among the logs; auto becomes a direction. */
+cornu_status monitor_find(monitor *m, const char *callback, const fit_state *f);
+double monitor_value(const monitor *m, const fit_state *f);
+/* Is `value` better than `reference` by more than min_delta? */
+bool monitor_improves(const monitor *m, double value, double reference);
+
+#endif

@@ -1,0 +1,300 @@
+#include "train/checkpoint.h"
+#include "base/memory.h"
+#include "format/tensor_file.h"
+#include "train/position.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const char FORMAT[] = "cornu 1";
+static const char BEST[] = "callbacks/best/";
+
+/* ---- writing ---------------------------------------------------------------------------- */
+
+/* The recipe as the model is now: layers may have been added since one was read. New reference. */
+static json_t *recipe_now(const cornu_model *m)
+{
+    json_t *recipe = json_object();
+    if (m->data)
+        json_object_set_new(recipe, "data", doc_to_json(m->data));
+    json_object_set_new(recipe, "model", model_to_keras(m));
+    if (m->compiled)
+        json_object_set_new(recipe, "compile", model_compile_to_json(m));
+    if (m->fit)
+        json_object_set_new(recipe, "fit", doc_to_json(m->fit));
+    return recipe;
+}
+
+typedef struct entries {
+    metadata_entry entry[8];
+    int count;
+} entries;
+
+/* Adds `value` (which it takes) as JSON text; NULL and an empty value of a failed making are
+ * errors. */
+static cornu_status add_entry(entries *e, const char *key, json_t *value)
+{
+    char *json = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(value);
+    if (!json)
+        return status_fail(CORNU_OUT_OF_MEMORY, "%s: cannot be written as JSON", key);
+    e->entry[e->count++] = (metadata_entry){(char *)(uintptr_t)key, json};
+    return CORNU_OK;
+}
+
+static json_t *class_names(const cornu_model *m)
+{
+    json_t *names = json_array();
+    for (int i = 0; m->class_names && i < m->class_count; i++)
+        json_array_append_new(names, json_string(m->class_names[i]));
+    return names;
+}
+
+static cornu_status make_metadata(const cornu_model *m, entries *e)
+{
+    char *format;
+    TRY(memory_copy_string(FORMAT, &format));
+    e->entry[e->count++] = (metadata_entry){(char *)(uintptr_t) "format", format};
+    TRY(add_entry(e, "keras_config", model_to_keras(m)));
+    TRY(add_entry(e, "recipe", recipe_now(m)));
+    if (m->compiled)
+        TRY(add_entry(e, "compile", model_compile_to_json(m)));
+    if (m->class_names)
+        TRY(add_entry(e, "class_names", class_names(m)));
+    TRY(add_entry(e, "position", position_to_json(&m->position, m->metric_count)));
+    if (m->callback_state)
+        TRY(add_entry(e, "callbacks", json_incref(m->callback_state)));
+    return CORNU_OK;
+}
+
+static file_tensor tensor_of(const variable *v, const char *name, const float *value)
+{
+    file_tensor t = {.name = (char *)(uintptr_t)name,
+                     .type = ELEMENT_F32,
+                     .rank = v->shape.rank,
+                     .count = v->count,
+                     .data = value};
+    memcpy(t.shape, v->shape.dim, (size_t)v->shape.rank * sizeof *t.shape);
+    return t;
+}
+
+/* Weights, slots, then the best weights; `names` holds the latter's names. */
+static cornu_status make_tensors(const cornu_model *m, file_tensor *tensors, char **names,
+                                 int *count)
+{
+    for (int i = 0; i < m->variable_count; i++)
+        tensors[(*count)++] =
+            tensor_of(&m->variables[i], m->variables[i].name, m->variables[i].value);
+    for (int i = 0; m->best_weights && i < m->weight_count; i++) {
+        TRY(memory_format(&names[i], "%s%s", BEST, m->variables[i].name));
+        tensors[(*count)++] = tensor_of(&m->variables[i], names[i], m->best_weights[i]);
+    }
+    return CORNU_OK;
+}
+
+cornu_status checkpoint_write(const cornu_model *m, const char *path)
+{
+    entries e = {0};
+    file_tensor *tensors = NULL;
+    char **names = NULL;
+    int count = 0;
+    cornu_status status;
+    if (!m->initialized)
+        return status_fail(CORNU_INVALID,
+                           "%s: found a model without weights; expected one that was "
+                           "initialized, loaded or trained",
+                           path);
+    size_t most = (size_t)m->variable_count + (size_t)m->weight_count + 1;
+    TRY_GOTO(memory_new(most, sizeof *tensors, "model file", &tensors));
+    TRY_GOTO(memory_new(most, sizeof *names, "model file", &names));
+    TRY_GOTO(make_tensors(m, tensors, names, &count));
+    TRY_GOTO(make_metadata(m, &e));
+    status = safetensors_write(path, tensors, count, e.entry, e.count);
+done:
+    for (int i = 0; i < e.count; i++)
+        free(e.entry[i].value);
+    for (int i = 0; names && i < m->weight_count; i++)
+        free(names[i]);
+    free(names);
+    free(tensors);
+    return status;
+}
+
+/* ---- reading ---------------------------------------------------------------------------- */
+
+/* A metadata entry as a document whose messages name the file. */
+static cornu_status entry_doc(const tensor_file *f, const char *key, doc **out)
+{
+    char *source;
+    const char *json = tensor_file_metadata(f, key);
+    if (!json)
+        return status_fail(CORNU_BAD_FILE, "%s: found no metadata entry '%s'; expected one",
+                           f->path, key);
+    TRY(memory_format(&source, "%s (%s)", f->path, key));
+    cornu_status status = doc_parse(json, strlen(json), source, out);
+    free(source);
+    return status;
+}
+
+static cornu_status read_model(const tensor_file *f, cornu_model **out)
+{
+    doc *d;
+    if (tensor_file_metadata(f, "compile")) {
+        TRY(entry_doc(f, "recipe", &d));
+        return model_from_recipe(d, out);
+    }
+    TRY(entry_doc(f, "keras_config", &d));
+    cornu_status status = model_from_section(d, out);
+    doc_free(d);
+    return status;
+}
+
+static cornu_status find_tensor(const tensor_file *f, const variable *v, const char *prefix,
+                                const file_tensor **out)
+{
+    char *name, expected[128], found[128];
+    TRY(memory_format(&name, "%s%s", prefix, v->name));
+    const file_tensor *t = tensor_file_find(f, name);
+    cornu_status status = CORNU_OK;
+    if (!t) {
+        status = status_fail(CORNU_BAD_FILE, "%s: found no tensor %s; expected one of shape %s",
+                             f->path, name, shape_show(&v->shape, false, expected));
+    } else if (t->rank > SHAPE_MAX) {
+        status = status_fail(CORNU_BAD_FILE, "%s: %s: found %d dimensions; expected %d", f->path,
+                             name, t->rank, v->shape.rank);
+    } else {
+        shape s = {.rank = t->rank};
+        memcpy(s.dim, t->shape, (size_t)t->rank * sizeof *s.dim);
+        if (t->type != ELEMENT_F32 || !shape_equal(&s, &v->shape))
+            status =
+                status_fail(CORNU_BAD_FILE, "%s: %s: found %s of shape %s; expected float32 of %s",
+                            f->path, name, element_name(t->type), shape_show(&s, false, found),
+                            shape_show(&v->shape, false, expected));
+    }
+    free(name);
+    *out = t;
+    return status;
+}
+
+static cornu_status read_best(const tensor_file *f, cornu_model *m)
+{
+    const file_tensor *t;
+    TRY(best_weights_new(m));
+    for (int i = 0; i < m->weight_count; i++) {
+        TRY(find_tensor(f, &m->variables[i], BEST, &t));
+        memcpy(m->best_weights[i], t->data, (size_t)t->count * sizeof(float));
+    }
+    return CORNU_OK;
+}
+
+static cornu_status read_tensors(const tensor_file *f, cornu_model *m)
+{
+    const file_tensor *t;
+    int best = 0;
+    for (int i = 0; i < f->count; i++) {
+        bool is_best = strncmp(f->tensors[i].name, BEST, sizeof BEST - 1) == 0;
+        best += is_best;
+        if (!is_best && !model_variable(m, f->tensors[i].name))
+            return status_fail(CORNU_BAD_FILE,
+                               "%s: found tensor %s; expected only the model's %d "
+                               "weights and optimizer slots",
+                               f->path, f->tensors[i].name, m->variable_count);
+    }
+    if (best != 0 && best != m->weight_count)
+        return status_fail(CORNU_BAD_FILE, "%s: found %d tensors %s...; expected none or %d",
+                           f->path, best, BEST, m->weight_count);
+    for (int i = 0; i < m->variable_count; i++)
+        TRY(find_tensor(f, &m->variables[i], "", &t));
+    TRY(model_allocate(m));
+    for (int i = 0; i < m->variable_count; i++) {
+        TRY(find_tensor(f, &m->variables[i], "", &t));
+        memcpy(m->variables[i].value, t->data, (size_t)t->count * sizeof(float));
+    }
+    m->initialized = true;
+    return best > 0 ? read_best(f, m) : CORNU_OK;
+}
+
+/* JSON that only this file's own code reads: NULL value where the entry is missing. */
+static cornu_status entry_json(const tensor_file *f, const char *key, json_t **out)
+{
+    json_error_t error;
+    const char *json = tensor_file_metadata(f, key);
+    *out = NULL;
+    if (!json)
+        return CORNU_OK;
+    *out = json_loads(json, JSON_REJECT_DUPLICATES, &error);
+    if (!*out)
+        return status_fail(CORNU_BAD_FILE, "%s: %s: found damaged JSON (%s); expected a value",
+                           f->path, key, error.text);
+    return CORNU_OK;
+}
+
+static cornu_status read_classes(const tensor_file *f, cornu_model *m)
+{
+    json_t *names;
+    const char **list = NULL;
+    TRY(entry_json(f, "class_names", &names));
+    if (!names)
+        return CORNU_OK;
+    size_t count = json_array_size(names);
+    cornu_status status = memory_new(count + 1, sizeof *list, "class names", &list);
+    for (size_t i = 0; status == CORNU_OK && i < count; i++) {
+        list[i] = json_string_value(json_array_get(names, i));
+        if (!list[i])
+            status = status_fail(CORNU_BAD_FILE,
+                                 "%s: class_names: found an item that is no string; "
+                                 "expected strings",
+                                 f->path);
+    }
+    if (status == CORNU_OK && count == 0)
+        status = status_fail(CORNU_BAD_FILE,
+                             "%s: class_names: found no list of names; expected one", f->path);
+    if (status == CORNU_OK)
+        status = model_set_classes(m, (char *const *)(void *)list, (int)count);
+    free(list);
+    json_decref(names);
+    return status;
+}
+
+static cornu_status read_position(const tensor_file *f, cornu_model *m)
+{
+    json_t *object;
+    TRY(entry_json(f, "position", &object));
+    cornu_status status = position_from_json(object, m->metric_count, f->path, &m->position);
+    json_decref(object);
+    TRY(status);
+    TRY(entry_json(f, "callbacks", &m->callback_state));
+    if (m->callback_state && !json_is_array(m->callback_state))
+        return status_fail(CORNU_BAD_FILE, "%s: callbacks: found no list; expected one", f->path);
+    return CORNU_OK;
+}
+
+static cornu_status read_file(const tensor_file *f, cornu_model **out)
+{
+    const char *format = tensor_file_metadata(f, "format");
+    if (!format || strcmp(format, FORMAT) != 0)
+        return status_fail(CORNU_BAD_FILE,
+                           "%s: found %s%.40s in its metadata; expected format '%s', which cornu "
+                           "writes (other files hold only weights: --init takes them)",
+                           f->path, format ? "format " : "no format", format ? format : "", FORMAT);
+    cornu_status status = read_model(f, out);
+    if (status == CORNU_INVALID) /* a recipe inside a file is a matter of the file */
+        status = CORNU_BAD_FILE;
+    TRY(status);
+    TRY(read_tensors(f, *out));
+    TRY(read_classes(f, *out));
+    return read_position(f, *out);
+}
+
+cornu_status checkpoint_read(const char *path, cornu_model **out)
+{
+    tensor_file *f;
+    *out = NULL;
+    TRY(tensor_file_open(path, &f));
+    cornu_status status = read_file(f, out);
+    tensor_file_close(f);
+    if (status != CORNU_OK) {
+        cornu_model_close(*out);
+        *out = NULL;
+    }
+    return status;
+}

@@ -1,0 +1,19 @@
+/* Model files: one safetensors file with weights and slots under the variables' names and, in its
+   metadata, everything needed to go on with the same bits (docs/model-file.md). */
+#ifndef TRAIN_CHECKPOINT_H
+#define TRAIN_CHECKPOINT_H
+
+#include "model/model.h"
+
+/* Write the model's host values, atomically. */
+cornu_status checkpoint_write(const cornu_model *model, const char *path);
+/* CORNU_BAD_FILE names the entry or tensor, what was found and what was expected. */
+cornu_status checkpoint_read(const char *path, cornu_model **out);
+/* Before training: is `path` a name for a model file, and can it be written? Leaves nothing behind.
+ */
+cornu_status checkpoint_check(const char *path, const char *option);
+
+/* Room for model->best_weights, where there is none yet. */
+cornu_status best_weights_new(cornu_model *model);
+
+#endif

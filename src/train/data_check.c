@@ -1,0 +1,129 @@
+/* Do data and model fit each other? Asked before anything runs, so that a wrong label is a line
+   that names it and not a wrong gradient. */
+#include "train/session.h"
+#include <math.h>
+#include <stdio.h>
+
+/* (28, 28) and (28, 28, 1) are the same pixels. */
+static shape without_trailing_ones(const shape *s)
+{
+    shape t = *s;
+    while (t.rank > 1 && t.dim[t.rank - 1] == 1)
+        t.rank--;
+    return t;
+}
+
+static cornu_status check_inputs(const cornu_model *model, const sample_block *block,
+                                 const char *what)
+{
+    char found[128], expected[128];
+    shape data = without_trailing_ones(&block->x_shape),
+          input = without_trailing_ones(&model->input);
+    if (!shape_equal(&data, &input))
+        return status_fail(CORNU_INVALID, "%s: found samples of shape %s; the model expects %s",
+                           what, shape_show(&block->x_shape, false, found),
+                           shape_show(&model->input, false, expected));
+    if (block->x_type != SAMPLE_F32)
+        return CORNU_OK;
+    int64_t size = shape_elements(&block->x_shape);
+    const float *x = block->x;
+    for (int64_t i = 0; i < block->count * size; i++)
+        if (!isfinite(x[i]))
+            return status_fail(CORNU_INVALID, "%s: found %g in sample %jd; expected finite numbers",
+                               what, (double)x[i], (intmax_t)(i / size));
+    return CORNU_OK;
+}
+
+/* Class numbers as int32 or as whole floats, below `classes`. */
+static cornu_status check_classes(const sample_block *block, int64_t classes, const char *what)
+{
+    const int32_t *numbers = block->y_type == SAMPLE_I32 ? block->y : NULL;
+    const float *values = block->y_type == SAMPLE_F32 ? block->y : NULL;
+    for (int64_t i = 0; i < block->count; i++) {
+        double label = numbers ? numbers[i] : (double)values[i];
+        if (!(label >= 0 && label < (double)classes && label == floor(label)))
+            return status_fail(
+                CORNU_INVALID,
+                "%s: found label %g in sample %jd; the model's outputs expect 0 to %jd", what,
+                label, (intmax_t)i, (intmax_t)(classes - 1));
+    }
+    return CORNU_OK;
+}
+
+static cornu_status check_values(const sample_block *block, const char *what)
+{
+    int64_t size = shape_elements(&block->y_shape);
+    const float *y = block->y;
+    for (int64_t i = 0; i < block->count * size; i++)
+        if (!isfinite(y[i]))
+            return status_fail(CORNU_INVALID,
+                               "%s: found target %g in sample %jd; expected finite numbers", what,
+                               (double)y[i], (intmax_t)(i / size));
+    return CORNU_OK;
+}
+
+static cornu_status check_metrics(const cornu_model *model)
+{
+    const loss_kind *taken = loss_kind_of(model->loss.id);
+    int64_t outputs = model->output.rank > 0 ? model->output.dim[model->output.rank - 1] : 1;
+    for (int i = 0; i < model->metric_count; i++) {
+        const metric_kind *kind = metric_kind_of(model->metrics[i].id);
+        if (outputs > 1 && kind->sparse != taken->sparse)
+            return status_fail(
+                CORNU_INVALID, "metric %s takes %s; expected one for %s, which the loss %s takes",
+                metric_name(&model->metrics[i]),
+                kind->sparse ? "class numbers" : "one number an output",
+                taken->sparse ? "class numbers" : "one number an output", taken->name);
+    }
+    return CORNU_OK;
+}
+
+static cornu_status check_targets(const cornu_model *model, const sample_block *block,
+                                  const char *what)
+{
+    char found[128], expected[128];
+    const loss_kind *taken = loss_kind_of(model->loss.id);
+    const shape *output = &model->output;
+    int64_t outputs = output->rank > 0 ? output->dim[output->rank - 1] : 1;
+    bool numbers = block->y_type == SAMPLE_I32;
+    if (!block->y)
+        return status_fail(CORNU_INVALID, "%s: found no targets; the loss %s expects them", what,
+                           taken->name);
+    if ((numbers || taken->sparse) && shape_elements(output) != outputs)
+        return status_fail(CORNU_INVALID,
+                           "%s: found a class number a sample; the model's output %s expects more",
+                           what, shape_show(output, false, expected));
+    if (taken->sparse) {
+        if (!numbers && shape_elements(&block->y_shape) != 1)
+            return status_fail(CORNU_INVALID,
+                               "%s: found targets of shape %s; the loss %s expects class numbers "
+                               "(for one-hot targets use categorical_crossentropy)",
+                               what, shape_show(&block->y_shape, false, found), taken->name);
+        return check_classes(block, outputs, what);
+    }
+    if (numbers && model->loss.id == LOSS_MEAN_SQUARED_ERROR && outputs == 1)
+        return CORNU_OK; /* whole numbers to be met */
+    if (numbers)
+        return check_classes(block, outputs == 1 ? 2 : outputs, what);
+    if (shape_elements(&block->y_shape) != shape_elements(output))
+        return status_fail(CORNU_INVALID,
+                           "%s: found targets of shape %s; the model's output and the loss %s "
+                           "expect %s",
+                           what, shape_show(&block->y_shape, false, found), taken->name,
+                           shape_show(output, false, expected));
+    return check_values(block, what);
+}
+
+cornu_status session_check_data(const cornu_model *model, const sample_block *block,
+                                const char *what)
+{
+    if (!model->compiled)
+        return status_fail(CORNU_INVALID,
+                           "model: found no loss and optimizer; expected a compile section (or "
+                           "cornu_model_compile)");
+    if (block->count <= 0)
+        return status_fail(CORNU_INVALID, "%s: found no samples; expected at least one", what);
+    TRY(check_inputs(model, block, what));
+    TRY(check_metrics(model));
+    return check_targets(model, block, what);
+}

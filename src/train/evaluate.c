@@ -1,0 +1,111 @@
+#include "base/memory.h"
+#include "train/running.h"
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct evaluating {
+    session *session;
+    const evaluation *e;
+    cornu_scores *scores;
+    int64_t steps;
+    double began, shown;
+} evaluating;
+
+static cornu_status read_scores(evaluating *run, bool reset, step_results *results)
+{
+    double sums[MODEL_METRICS_MAX + 1];
+    TRY(session_results(run->session, results, reset));
+    results_sums(results, run->scores->count - 1, sums);
+    scores_from_sums(sums, results->samples, run->scores);
+    return CORNU_OK;
+}
+
+static cornu_status show_progress(evaluating *run, int64_t step)
+{
+    double now = clock_seconds();
+    bool last = step == run->steps;
+    if (!run->e->on_step || (!last && now - run->shown < PROGRESS_SECONDS))
+        return CORNU_OK;
+    step_results results;
+    TRY(read_scores(run, false, &results));
+    run->shown = now;
+    cornu_progress progress = {.epochs = 1,
+                               .step = step,
+                               .steps = run->steps,
+                               .seconds = now - run->began,
+                               .step_loss = results.last_loss,
+                               .scores = run->scores};
+    run->e->on_step(run->e->user, &progress);
+    return CORNU_OK;
+}
+
+static cornu_status evaluate_steps(evaluating *run, const int64_t *index)
+{
+    const evaluation *e = run->e;
+    step_results results;
+    TRY(session_results(run->session, &results, true));
+    for (int64_t step = 0; step < run->steps; step++) {
+        int64_t first = step * e->batch, left = e->count - first;
+        session_plan *ready;
+        TRY(session_plan_for(run->session, PLAN_EVALUATE, left < e->batch ? left : e->batch,
+                             &ready));
+        TRY(session_step(run->session, ready, e->samples, index + first));
+        TRY(show_progress(run, step + 1));
+        if (step + 1 < run->steps && e->should_stop && e->should_stop(e->user))
+            return status_fail(CORNU_STOPPED, "evaluate: stopped after step %jd of %jd",
+                               (intmax_t)(step + 1), (intmax_t)run->steps);
+    }
+    return read_scores(run, true, &results);
+}
+
+cornu_status session_evaluate(session *s, const evaluation *e, cornu_scores *scores)
+{
+    evaluating run = {.session = s, .e = e, .scores = scores, .began = clock_seconds()};
+    run.steps = (e->count + e->batch - 1) / e->batch;
+    if (e->steps > 0 && e->steps < run.steps)
+        run.steps = e->steps;
+    int64_t *index;
+    TRY(memory_new((size_t)e->count, sizeof *index, "order of the samples", &index));
+    for (int64_t i = 0; i < e->count; i++)
+        index[i] = e->first + i;
+    cornu_status status = evaluate_steps(&run, index);
+    step_results rest;
+    if (status != CORNU_OK) /* leave nothing to the next reader, and wait before freeing index */
+        (void)session_results(s, &rest, true);
+    free(index);
+    return status;
+}
+
+cornu_status cornu_evaluate(cornu_model *model, const cornu_data *data,
+                            const cornu_run_options *options, cornu_scores *scores)
+{
+    static const cornu_run_options defaults;
+    const cornu_run_options *o = options ? options : &defaults;
+    if (!model || !data || !scores)
+        return status_fail(CORNU_INVALID, "cornu_evaluate: found NULL; expected model, data and "
+                                          "a place for the scores");
+    if (o->batch < 0 || o->batch > INT32_MAX)
+        return status_fail(CORNU_INVALID, "batch: found %jd; expected at least 1",
+                           (intmax_t)o->batch);
+    if (o->split != CORNU_TRAIN && o->split != CORNU_TEST)
+        return status_fail(CORNU_INVALID, "split: found %d; expected CORNU_TRAIN or CORNU_TEST",
+                           (int)o->split);
+    const sample_block *block = &data->block[o->split];
+    const char *what = o->split == CORNU_TEST ? "test samples" : "training samples";
+    TRY(session_check_data(model, block, what));
+    if (!model->initialized && model->position.seed == 0)
+        TRY(model_default_seed(model, &model->position.seed));
+    int64_t batch = o->batch ? o->batch : model->batch ? model->batch : 32;
+    evaluation e = {.samples = block,
+                    .count = block->count,
+                    .batch = batch < block->count ? batch : block->count,
+                    .on_step = o->on_step,
+                    .should_stop = o->should_stop,
+                    .user = o->user};
+    session *s;
+    TRY(session_open(model, &(session_options){.device = o->device, .threads = o->threads}, &s));
+    scores_open(model, scores);
+    cornu_status status = session_evaluate(s, &e, scores);
+    session_close(s);
+    return status;
+}

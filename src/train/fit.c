@@ -1,0 +1,330 @@
+#include "base/memory.h"
+#include "train/checkpoint.h"
+#include "train/fit_run.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- options ---------------------------------------------------------------------------- */
+
+static cornu_status check_number(const char *name, int64_t value)
+{
+    if (value < 0 || value > INT32_MAX)
+        return status_fail(CORNU_INVALID, "%s: found %jd; expected a number from 1 to %d", name,
+                           (intmax_t)value, INT32_MAX);
+    return CORNU_OK;
+}
+
+static cornu_status check_options(const cornu_fit_options *o)
+{
+    TRY(check_number("epochs", o->epochs));
+    TRY(check_number("batch", o->batch));
+    TRY(check_number("steps_per_epoch", o->steps_per_epoch));
+    TRY(check_number("threads", o->threads));
+    if (o->log_steps && !o->log)
+        return status_fail(CORNU_INVALID,
+                           "log_steps: found no log; expected the path of a CSV file");
+    return CORNU_OK;
+}
+
+/* Options win over the recipe, the recipe over the defaults. */
+static void resolve_new(fit_run *run)
+{
+    const cornu_fit_options *o = run->options;
+    fit_spec *s = &run->spec;
+    s->seed = o->seed ? o->seed : s->seed ? s->seed : 1;
+    s->batch = o->batch ? o->batch : s->batch ? s->batch : 32;
+    s->epochs = o->epochs ? o->epochs : s->epochs ? s->epochs : 1;
+    s->steps_per_epoch = o->steps_per_epoch ? o->steps_per_epoch : s->steps_per_epoch;
+}
+
+static cornu_status fail_resume(const char *what, uint64_t saved, uint64_t asked)
+{
+    return status_fail(
+        CORNU_INVALID,
+        "resume: found %s %ju in the model file and %ju asked for; expected the same, "
+        "or the run would not go on as it began",
+        what, (uintmax_t)saved, (uintmax_t)asked);
+}
+
+/* A run that goes on keeps what it began with; only its end may move. */
+static cornu_status resolve_resumed(fit_run *run)
+{
+    const cornu_fit_options *o = run->options;
+    const position *p = &run->model->position;
+    fit_spec *s = &run->spec;
+    if (p->batch == 0)
+        return status_fail(CORNU_INVALID, "resume: found a model that was never trained; expected "
+                                          "the model file of a run that was stopped");
+    if (o->seed && o->seed != p->seed)
+        return fail_resume("seed", p->seed, o->seed);
+    if (o->batch && o->batch != p->batch)
+        return fail_resume("batch", (uint64_t)p->batch, (uint64_t)o->batch);
+    if (o->steps_per_epoch && o->steps_per_epoch != p->steps_per_epoch)
+        return fail_resume("steps per epoch", (uint64_t)p->steps_per_epoch,
+                           (uint64_t)o->steps_per_epoch);
+    s->seed = p->seed;
+    s->batch = p->batch;
+    s->steps_per_epoch = p->steps_per_epoch;
+    s->epochs = o->epochs ? o->epochs : p->epochs;
+    return CORNU_OK;
+}
+
+/* ---- data ------------------------------------------------------------------------------- */
+
+static cornu_status check_classes(const cornu_model *model, const cornu_data *data)
+{
+    const shape *output = &model->output;
+    int64_t outputs = output->rank > 0 ? output->dim[output->rank - 1] : 1;
+    bool one_hot = model->loss.id == LOSS_CATEGORICAL_CROSSENTROPY;
+    if (data->class_count > 0 && one_hot && data->class_count != outputs)
+        return status_fail(CORNU_INVALID,
+                           "data %s: found %d classes; the model's outputs expect %jd",
+                           data->name ? data->name : "set", data->class_count, (intmax_t)outputs);
+    return CORNU_OK;
+}
+
+/* The last share of the training samples, as Keras: 0..floor(n (1 - share))-1 stay. */
+static cornu_status split_training(fit_run *run)
+{
+    int64_t all = run->train.count;
+    int64_t kept = (int64_t)floor((double)all * (1.0 - run->spec.validation_split));
+    if (kept <= 0 || kept >= all)
+        return status_fail(
+            CORNU_INVALID,
+            "validation_split: found %g of %jd samples; expected a share that leaves "
+            "at least one on each side",
+            run->spec.validation_split, (intmax_t)all);
+    run->validation.samples = &run->data->block[CORNU_TRAIN];
+    run->validation.first = kept;
+    run->validation.count = all - kept;
+    run->train.count = kept;
+    run->validates = true;
+    return CORNU_OK;
+}
+
+static cornu_status use_test_split(fit_run *run)
+{
+    const sample_block *test = &run->data->block[CORNU_TEST];
+    if (test->count == 0) {
+        fit_notice(&run->state, "there are no test samples: training goes without validation");
+        return CORNU_OK;
+    }
+    TRY(session_check_data(run->model, test, "test samples"));
+    int64_t most = run->spec.validation_samples;
+    run->validation.samples = test;
+    run->validation.count = most > 0 && most < test->count ? most : test->count;
+    run->validates = true;
+    return CORNU_OK;
+}
+
+static cornu_status open_data(fit_run *run)
+{
+    run->train = run->data->block[CORNU_TRAIN];
+    TRY(session_check_data(run->model, &run->train, "training samples"));
+    TRY(check_classes(run->model, run->data));
+    if (run->spec.validation_split > 0)
+        TRY(split_training(run));
+    else if (run->spec.validate && !run->options->no_validation)
+        TRY(use_test_split(run));
+    if (run->options->no_validation)
+        run->validates = false; /* a split stays apart: the training samples are the same */
+    const position *p = &run->model->position;
+    if (run->options->resume && p->train_samples != run->train.count)
+        return fail_resume("training samples:", (uint64_t)p->train_samples,
+                           (uint64_t)run->train.count);
+    return CORNU_OK;
+}
+
+static void plan_epochs(fit_run *run)
+{
+    int64_t n = run->train.count;
+    run->batch = run->spec.batch;
+    if (run->batch > n) {
+        fit_notice(&run->state,
+                   "batch %jd is larger than the %jd training samples: each step takes "
+                   "all of them",
+                   (intmax_t)run->batch, (intmax_t)n);
+        run->batch = n;
+    }
+    run->per_pass = (n + run->batch - 1) / run->batch;
+    run->steps = run->spec.steps_per_epoch ? run->spec.steps_per_epoch : run->per_pass;
+    run->epochs = run->spec.epochs;
+    evaluation *v = &run->validation;
+    v->batch = run->spec.batch < v->count ? run->spec.batch : v->count;
+    v->steps = run->spec.validation_steps;
+    v->should_stop = run->options->should_stop;
+    v->user = run->options->user;
+}
+
+/* ---- making ready ----------------------------------------------------------------------- */
+
+static void name_logs(fit_run *run)
+{
+    fit_logs *logs = &run->state.logs;
+    scores_open(run->model, &run->scores);
+    scores_open(run->model, &run->validation_scores);
+    for (int i = 0; i < run->scores.count; i++)
+        logs->name[logs->count++] = run->scores.name[i];
+    for (int i = 0; run->validates && i < run->scores.count; i++) {
+        snprintf(run->val_names[i], sizeof run->val_names[i], "val_%s", run->scores.name[i]);
+        logs->name[logs->count++] = run->val_names[i];
+    }
+    logs->name[logs->count++] = "learning_rate";
+}
+
+static cornu_status open_history(fit_run *run)
+{
+    const char *names[HISTORY_COLUMNS_MAX];
+    int count = run->state.logs.count;
+    memcpy(names, run->state.logs.name, (size_t)count * sizeof *names);
+    names[count] = "seconds";
+    return history_open(names, count + 1, &run->history);
+}
+
+/* Everything that can be wrong before a weight changes: options, data, callbacks, files. */
+static cornu_status check_all(fit_run *run)
+{
+    const cornu_fit_options *o = run->options;
+    TRY(check_options(o));
+    TRY(fit_spec_read(run->model->fit, &run->spec));
+    if (o->resume)
+        TRY(resolve_resumed(run));
+    else
+        resolve_new(run);
+    run->state.more_epochs = o->resume && run->spec.epochs > run->model->position.epochs;
+    TRY(open_data(run));
+    plan_epochs(run);
+    if (o->resume && run->model->position.step > run->steps)
+        return status_fail(CORNU_INVALID,
+                           "resume: found step %jd in the model file; expected at most "
+                           "the %jd of an epoch",
+                           (intmax_t)run->model->position.step, (intmax_t)run->steps);
+    name_logs(run);
+    TRY(callbacks_open(run->spec.callbacks, &run->callbacks));
+    run->state.callbacks = run->callbacks;
+    if (o->resume && run->model->callback_state)
+        TRY(callbacks_restore(run->callbacks, run->model));
+    TRY(callbacks_run(run->callbacks, CALLBACK_FIT_BEGIN, &run->state));
+    run->each_step = o->log_steps || callbacks_every_step(run->callbacks);
+    if (o->save)
+        TRY(checkpoint_check(o->save, "save"));
+    return o->log ? csv_check(o->log) : CORNU_OK;
+}
+
+static void set_position(fit_run *run)
+{
+    position *p = &run->model->position;
+    if (!run->options->resume) {
+        double factor = p->iterations > 0 ? p->learning_rate_factor : 1;
+        *p = (position){.iterations = p->iterations, .learning_rate_factor = factor};
+    }
+    p->seed = run->spec.seed;
+    p->batch = run->spec.batch;
+    p->steps_per_epoch = run->spec.steps_per_epoch;
+    p->train_samples = run->train.count;
+    p->epochs = run->epochs;
+}
+
+/* All plans of the run, so that one that does not fit is known now. */
+static cornu_status prepare_plans(fit_run *run)
+{
+    session_plan *ready;
+    const evaluation *v = &run->validation;
+    TRY(session_plan_for(run->session, PLAN_TRAIN, run->batch, &ready));
+    if (run->train.count % run->batch)
+        TRY(session_plan_for(run->session, PLAN_TRAIN, run->train.count % run->batch, &ready));
+    if (run->validates)
+        TRY(session_plan_for(run->session, PLAN_EVALUATE, v->batch, &ready));
+    if (run->validates && v->count % v->batch)
+        TRY(session_plan_for(run->session, PLAN_EVALUATE, v->count % v->batch, &ready));
+    return CORNU_OK;
+}
+
+static cornu_status open_session(fit_run *run)
+{
+    data_spec data;
+    TRY(data_spec_read(run->model->data, &data));
+    session_options options = {
+        .device = run->options->device, .threads = run->options->threads, .augment = data.augment};
+    TRY(session_open(run->model, &options, &run->session));
+    run->state.session = run->session;
+    device *d = session_device(run->session);
+    if (d->ops->hold)
+        TRY(d->ops->hold(d, &run->train));
+    if (d->ops->hold && run->validates)
+        TRY(d->ops->hold(d, run->validation.samples));
+    TRY(prepare_plans(run));
+    TRY(memory_new((size_t)run->train.count, sizeof *run->order, "order of the samples",
+                   &run->order));
+    TRY(open_history(run));
+    return fit_log_open(run);
+}
+
+/* A new run forgets what callbacks of an earlier one remember; names of classes come with the data.
+ */
+static cornu_status begin(fit_run *run)
+{
+    cornu_model *m = run->model;
+    if (!run->options->resume) {
+        json_decref(m->callback_state);
+        m->callback_state = NULL;
+        free(m->best_weights);
+        m->best_weights = NULL;
+    }
+    int64_t outputs = m->output.rank > 0 ? m->output.dim[m->output.rank - 1] : 1;
+    if (!m->class_names && run->data->class_names && run->data->class_count == outputs)
+        TRY(model_set_classes(m, run->data->class_names, run->data->class_count));
+    return CORNU_OK;
+}
+
+static void close_run(fit_run *run)
+{
+    session_close(run->session);
+    callbacks_close(run->callbacks);
+    free(run->order);
+    (void)csv_close(run->log); /* each row was flushed when it was written */
+}
+
+static cornu_status fit(fit_run *run)
+{
+    cornu_model *m = run->model;
+    position before = m->position;
+    bool initialized = m->initialized;
+    TRY(check_all(run));
+    set_position(run);
+    cornu_status status = open_session(run);
+    if (status == CORNU_OK)
+        status = begin(run);
+    if (status != CORNU_OK) {
+        m->position = before;
+        m->initialized = initialized;
+        return status;
+    }
+    status = fit_loop(run);
+    if (status != CORNU_OK && status != CORNU_STOPPED)
+        (void)fit_pull(&run->state); /* the model shows what there is */
+    return status;
+}
+
+cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_fit_options *options,
+                       cornu_history **history)
+{
+    static const cornu_fit_options defaults;
+    if (history)
+        *history = NULL;
+    if (!model || !data)
+        return status_fail(CORNU_INVALID, "cornu_fit: found NULL; expected a model and data");
+    const cornu_fit_options *o = options ? options : &defaults;
+    fit_run run = {.options = o, .model = model, .data = data, .pass = -1};
+    run.state = (fit_state){
+        .model = model, .resumed = o->resume, .on_notice = o->on_notice, .user = o->user};
+    cornu_status status = fit(&run);
+    close_run(&run);
+    bool trained = status == CORNU_OK || status == CORNU_STOPPED || status == CORNU_NOT_A_NUMBER;
+    if (history && trained)
+        *history = run.history;
+    else
+        cornu_history_close(run.history);
+    return status;
+}

@@ -1,0 +1,222 @@
+#include "train/checkpoint.h"
+#include "train/fit_run.h"
+#include <math.h>
+#include <string.h>
+
+/* ---- results ---------------------------------------------------------------------------- */
+
+static cornu_status read_results(fit_run *run, step_results *results)
+{
+    position *p = &run->model->position;
+    double sums[MODEL_METRICS_MAX + 1] = {0};
+    TRY(session_results(run->session, results, run->carry));
+    results_sums(results, run->model->metric_count, sums);
+    if (run->carry) {
+        for (int i = 0; i <= run->model->metric_count; i++)
+            p->totals[i] += sums[i];
+        p->samples += results->samples;
+    } else {
+        memcpy(p->totals, sums, sizeof sums);
+        p->samples = results->samples;
+    }
+    scores_from_sums(p->totals, p->samples, &run->scores);
+    if (results->not_finite && !run->nan_noticed) {
+        run->nan_noticed = true;
+        fit_notice(&run->state,
+                   "the loss is no longer a finite number (by step %jd of epoch %jd): a smaller "
+                   "learning_rate may help; the callback terminate_on_nan would stop here",
+                   (intmax_t)p->step, (intmax_t)(p->epoch + 1));
+    }
+    return CORNU_OK;
+}
+
+static cornu_progress progress_now(const fit_run *run, int64_t epoch, int64_t step)
+{
+    return (cornu_progress){.epoch = epoch,
+                            .epochs = run->epochs,
+                            .step = step,
+                            .steps = run->steps,
+                            .seconds = clock_seconds() - run->began,
+                            .step_loss = NAN,
+                            .scores = &run->scores,
+                            .learning_rate = run->learning_rate};
+}
+
+/* What follows a step: ask for results when somebody waits for them, and hand them on. */
+static cornu_status report_step(fit_run *run)
+{
+    const position *p = &run->model->position;
+    const cornu_fit_options *o = run->options;
+    bool last = p->step == run->steps;
+    bool show =
+        o->on_step && (last || run->each_step || clock_seconds() - run->shown >= PROGRESS_SECONDS);
+    if (!show && !last && !run->each_step && !run->carry)
+        return CORNU_OK;
+    step_results results;
+    TRY(read_results(run, &results));
+    TRY(fit_log_step(run, results.last_loss));
+    if (show) {
+        cornu_progress progress = progress_now(run, p->epoch, p->step);
+        progress.step_loss = results.last_loss;
+        run->shown = clock_seconds();
+        o->on_step(o->user, &progress);
+    }
+    run->state.step_loss = results.last_loss;
+    return callbacks_run(run->callbacks, CALLBACK_STEP_END, &run->state);
+}
+
+/* ---- steps ------------------------------------------------------------------------------ */
+
+static cornu_status set_pass(fit_run *run, int64_t pass)
+{
+    if (run->pass == pass)
+        return CORNU_OK;
+    device *d = session_device(run->session);
+    TRY(d->ops->synchronize(d)); /* steps under way still read the old order */
+    session_order(run->model->position.seed, pass, run->spec.shuffle, run->train.count, run->order);
+    session_set_pass(run->session, pass);
+    run->pass = pass;
+    return CORNU_OK;
+}
+
+static cornu_status run_step(fit_run *run)
+{
+    position *p = &run->model->position;
+    int64_t number = p->epoch * run->steps + p->step; /* of the batch, over all epochs */
+    TRY(set_pass(run, number / run->per_pass));
+    int64_t first = number % run->per_pass * run->batch, left = run->train.count - first;
+    session_plan *ready;
+    TRY(session_plan_for(run->session, PLAN_TRAIN, left < run->batch ? left : run->batch, &ready));
+    run->learning_rate = learning_rate_at(run->model, p->iterations);
+    TRY(session_step(run->session, ready, &run->train, run->order + first));
+    p->step++;
+    run->state.pulled = false;
+    return report_step(run);
+}
+
+static cornu_status save(fit_run *run)
+{
+    TRY(fit_pull(&run->state));
+    TRY(callbacks_save(run->callbacks, run->model));
+    if (!run->options->save)
+        return CORNU_OK;
+    TRY(checkpoint_write(run->model, run->options->save));
+    run->saved = true;
+    return CORNU_OK;
+}
+
+/* The position is complete: also within an epoch, also between its last step and its validation. */
+static cornu_status stop(fit_run *run)
+{
+    const position *p = &run->model->position;
+    TRY(save(run));
+    return status_fail(CORNU_STOPPED, "stopped after step %jd of %jd in epoch %jd of %jd%s%s",
+                       (intmax_t)p->step, (intmax_t)run->steps, (intmax_t)(p->epoch + 1),
+                       (intmax_t)run->epochs, run->options->save ? "; saved " : "",
+                       run->options->save ? run->options->save : "");
+}
+
+static cornu_status run_steps(fit_run *run)
+{
+    const position *p = &run->model->position;
+    const cornu_fit_options *o = run->options;
+    step_results results;
+    run->carry = p->step > 0;
+    scores_from_sums(p->totals, p->samples, &run->scores);
+    TRY(session_results(run->session, &results, true));
+    while (p->step < run->steps) {
+        TRY(run_step(run));
+        if (o->should_stop && o->should_stop(o->user)) {
+            if (p->step < run->steps && !run->each_step && !run->carry)
+                TRY(read_results(run, &results));
+            return stop(run);
+        }
+    }
+    return CORNU_OK;
+}
+
+/* ---- epochs ----------------------------------------------------------------------------- */
+
+static void fill_logs(fit_run *run)
+{
+    fit_logs *logs = &run->state.logs;
+    int n = run->scores.count;
+    memcpy(logs->value, run->scores.value, (size_t)n * sizeof *logs->value);
+    if (run->validates)
+        memcpy(logs->value + n, run->validation_scores.value, (size_t)n * sizeof *logs->value);
+    logs->value[logs->count - 1] = run->learning_rate;
+}
+
+static cornu_status add_history(fit_run *run, double seconds)
+{
+    double row[HISTORY_COLUMNS_MAX];
+    const fit_logs *logs = &run->state.logs;
+    memcpy(row, logs->value, (size_t)logs->count * sizeof *row);
+    row[logs->count] = seconds;
+    TRY(fit_log_epoch(run, seconds));
+    return history_add(run->history, row);
+}
+
+/* Values, callbacks, rows; then the position moves on, and what writes the model follows. */
+static cornu_status finish_epoch(fit_run *run)
+{
+    position *p = &run->model->position;
+    const cornu_fit_options *o = run->options;
+    fit_state *state = &run->state;
+    double seconds = clock_seconds() - run->began;
+    fill_logs(run);
+    TRY(callbacks_run(run->callbacks, CALLBACK_EPOCH_END, state));
+    TRY(add_history(run, seconds));
+    p->epoch++;
+    p->step = 0;
+    p->samples = 0;
+    memset(p->totals, 0, sizeof p->totals);
+    TRY(callbacks_run(run->callbacks, CALLBACK_AFTER_EPOCH, state));
+    if (o->save)
+        TRY(save(run));
+    if (o->on_epoch) {
+        cornu_progress progress = progress_now(run, state->epoch, run->steps);
+        progress.seconds = seconds;
+        progress.validation = run->validates ? &run->validation_scores : NULL;
+        o->on_epoch(o->user, &progress);
+    }
+    return CORNU_OK;
+}
+
+static cornu_status run_epoch(fit_run *run)
+{
+    run->state.epoch = run->model->position.epoch;
+    run->began = clock_seconds();
+    run->shown = 0;
+    TRY(callbacks_run(run->callbacks, CALLBACK_EPOCH_BEGIN, &run->state));
+    if (run->model->position.step > 0) /* that of the step before the stop */
+        run->learning_rate = learning_rate_at(run->model, run->model->position.iterations - 1);
+    TRY(run_steps(run));
+    if (run->validates) {
+        cornu_status status =
+            session_evaluate(run->session, &run->validation, &run->validation_scores);
+        if (status == CORNU_STOPPED)
+            return stop(run);
+        TRY(status);
+    }
+    return finish_epoch(run);
+}
+
+cornu_status fit_loop(fit_run *run)
+{
+    const position *p = &run->model->position;
+    if (p->epoch >= run->epochs)
+        fit_notice(&run->state, "nothing left to do: %jd of %jd epochs are done",
+                   (intmax_t)p->epoch, (intmax_t)run->epochs);
+    bool went_on = false;
+    while (p->epoch < run->epochs && !run->state.stop) {
+        TRY(run_epoch(run));
+        went_on = true;
+    }
+    run->state.changed = false;
+    if (went_on)
+        TRY(callbacks_run(run->callbacks, CALLBACK_FIT_END, &run->state));
+    if (!run->saved || run->state.changed)
+        TRY(save(run));
+    return CORNU_OK;
+}

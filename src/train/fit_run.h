@@ -1,0 +1,46 @@
+/* One call of cornu_fit: what fit.c makes ready and fit_loop.c runs. */
+#ifndef TRAIN_FIT_RUN_H
+#define TRAIN_FIT_RUN_H
+
+#include "train/callbacks.h"
+#include "train/csv.h"
+#include "train/running.h"
+
+typedef struct fit_run {
+    const cornu_fit_options *options;
+    cornu_model *model;
+    const cornu_data *data;
+    fit_spec spec; /* options over recipe over defaults */
+    session *session;
+    callbacks *callbacks;
+    fit_state state;
+
+    sample_block train; /* without the validation split */
+    bool validates;
+    evaluation validation;
+    /* Training goes through the data in passes of `per_pass` batches, each in an order of its own;
+       an epoch is the next `steps` batches. Without steps_per_epoch an epoch is a pass. */
+    int64_t batch, per_pass, steps, epochs;
+    int64_t *order; /* [train.count] */
+    int64_t pass;   /* that `order` belongs to; -1: none yet */
+
+    /* Within an epoch. A resumed epoch reads each step's sums and adds them to the saved ones in
+       the order in which the device would have: sums, too, get the same bits. */
+    bool each_step, carry;
+    double began, shown, learning_rate;
+    cornu_scores scores, validation_scores;
+
+    cornu_history *history;
+    csv *log;
+    char val_names[MODEL_METRICS_MAX + 1][96];
+    bool nan_noticed, saved;
+} fit_run;
+
+/* Train from the model's position to the last epoch. CORNU_STOPPED with the state complete. */
+cornu_status fit_loop(fit_run *run);
+/* Header and rows of the --log file. */
+cornu_status fit_log_open(fit_run *run);
+cornu_status fit_log_step(fit_run *run, double value);
+cornu_status fit_log_epoch(fit_run *run, double seconds);
+
+#endif

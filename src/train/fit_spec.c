@@ -1,0 +1,73 @@
+#include "train/session.h"
+#include <limits.h>
+#include <string.h>
+
+static cornu_status fail_validation(const doc *at)
+{
+    char found[80];
+    return doc_fail(at,
+                    "found %s; expected test, none, a share between 0 and 1, or {test: SAMPLES}",
+                    doc_show(at, found, sizeof found));
+}
+
+/* validation: test | none | SHARE | {test: SAMPLES} */
+static cornu_status read_validation(const doc *v, fit_spec *spec)
+{
+    static const char *const keys[] = {"test", NULL};
+    if (!v || v->type == DOC_NULL)
+        return CORNU_OK;
+    if (v->type == DOC_STRING && strcmp(v->string, "none") == 0)
+        return CORNU_OK;
+    if (v->type == DOC_BOOL && !v->boolean)
+        return CORNU_OK;
+    spec->validate = true;
+    if (v->type == DOC_STRING && strcmp(v->string, "test") == 0)
+        return CORNU_OK;
+    if (v->type == DOC_REAL && v->real > 0 && v->real < 1) {
+        spec->validation_split = v->real;
+        return CORNU_OK;
+    }
+    if (v->type != DOC_MAP || v->count != 1)
+        return fail_validation(v);
+    TRY(doc_only_keys(v, keys));
+    return doc_read_int(v, "test", 1, INT64_MAX, &spec->validation_samples);
+}
+
+cornu_status fit_spec_read(const doc *section, fit_spec *spec)
+{
+    static const char *const keys[] = {"batch_size",      "epochs",
+                                       "steps_per_epoch", "validation_steps",
+                                       "validation",      "validation_split",
+                                       "shuffle",         "seed",
+                                       "callbacks",       NULL};
+    *spec = (fit_spec){.shuffle = true};
+    if (!section || section->type == DOC_NULL)
+        return CORNU_OK;
+    TRY(doc_only_keys(section, keys));
+    TRY(doc_read_int(section, "batch_size", 1, INT32_MAX, &spec->batch));
+    TRY(doc_read_int(section, "epochs", 1, INT32_MAX, &spec->epochs));
+    TRY(doc_read_int(section, "steps_per_epoch", 1, INT32_MAX, &spec->steps_per_epoch));
+    TRY(doc_read_int(section, "validation_steps", 1, INT32_MAX, &spec->validation_steps));
+    TRY(doc_read_bool(section, "shuffle", &spec->shuffle));
+    int64_t seed = 0;
+    TRY(doc_read_int(section, "seed", 1, INT64_MAX, &seed));
+    spec->seed = (uint64_t)seed;
+    TRY(read_validation(doc_get(section, "validation"), spec));
+    const doc *split = doc_get(section, "validation_split");
+    if (split && split->type != DOC_NULL) {
+        double share = 0;
+        TRY(doc_read_real(section, "validation_split", &share));
+        if (!(share >= 0 && share < 1))
+            return doc_fail(split, "found %g; expected a share of at least 0 and below 1", share);
+        if (share > 0 && spec->validate)
+            return doc_fail(split, "found both validation and validation_split; expected one");
+        spec->validate = spec->validate || share > 0;
+        spec->validation_split = share;
+    }
+    const doc *callbacks = doc_get(section, "callbacks");
+    if (callbacks && callbacks->type != DOC_NULL && callbacks->type != DOC_LIST)
+        return doc_fail(callbacks, "found %s; expected a list of callbacks",
+                        doc_type_name(callbacks->type));
+    spec->callbacks = callbacks && callbacks->type == DOC_LIST ? callbacks : NULL;
+    return CORNU_OK;
+}

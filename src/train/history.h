@@ -1,0 +1,14 @@
+/* One row an epoch. */
+#ifndef TRAIN_HISTORY_H
+#define TRAIN_HISTORY_H
+
+#include "base/status.h"
+
+/* Loss and metrics, the same of the validation, learning_rate, seconds. */
+#define HISTORY_COLUMNS_MAX (2 * (CORNU_METRICS_MAX + 1) + 2)
+
+/* Takes copies of the names. */
+cornu_status history_open(const char *const *names, int columns, cornu_history **out);
+cornu_status history_add(cornu_history *h, const double *row);
+
+#endif

@@ -1,0 +1,17 @@
+/* Where training stands, as text: the `position` entry of a model file. */
+#ifndef TRAIN_POSITION_H
+#define TRAIN_POSITION_H
+
+#include "model/model.h"
+
+json_t *position_to_json(const position *p, int metric_count);
+/* `path` is named in messages; CORNU_BAD_FILE where something is missing, of another type or out of
+   its range. */
+cornu_status position_from_json(const json_t *object, int metric_count, const char *path,
+                                position *out);
+
+/* An exact double in a JSON string, and back. */
+json_t *exact_to_json(double value);
+bool exact_from_json(const json_t *text, double *value);
+
+#endif

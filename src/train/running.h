@@ -1,0 +1,35 @@
+/* Running means as Keras shows them: sums over the samples seen so far, divided by their number. */
+#ifndef TRAIN_RUNNING_H
+#define TRAIN_RUNNING_H
+
+#include "train/session.h"
+
+/* Seconds of a clock that never goes back. */
+double clock_seconds(void);
+/* The names of the scores: loss, then the metrics. Values become NaN. */
+void scores_open(const cornu_model *model, cornu_scores *scores);
+/* Means from sums; NaN where samples is 0. */
+void scores_from_sums(const double *sums, int64_t samples, cornu_scores *scores);
+/* The sums of a device's results in the order of scores: loss, then `metric_count` metrics. */
+void results_sums(const step_results *results, int metric_count, double *sums);
+
+/* Progress lines cost a wait for the device: they are read this often at most. */
+#define PROGRESS_SECONDS 0.1
+
+/* A part of a block to evaluate. */
+typedef struct evaluation {
+    const sample_block *samples;
+    int64_t first, count; /* samples first..first+count-1, in this order */
+    int64_t batch;
+    int64_t steps; /* 0: all; else at most this many batches */
+    void (*on_step)(void *user, const cornu_progress *progress); /* may be NULL */
+    bool (*should_stop)(void *user);                             /* may be NULL */
+    void *user;
+} evaluation;
+/* Mean loss and metrics; CORNU_STOPPED when should_stop asked for it. Resets the device's sums. */
+cornu_status session_evaluate(session *s, const evaluation *e, cornu_scores *scores);
+
+/* The seed of a model that has none yet: its recipe's, else 1. */
+cornu_status model_default_seed(const cornu_model *model, uint64_t *seed);
+
+#endif

@@ -1,0 +1,161 @@
+#include "train/session.h"
+#include "base/memory.h"
+#include <stdlib.h>
+
+struct session {
+    cornu_model *model;
+    device *device;
+    augmentation augment;
+    session_plan **plans; /* each stays where it is: callers hold on to them */
+    size_t plan_count, plan_capacity;
+    int64_t pass; /* < 0: the model's epoch */
+};
+
+static cornu_status check_variables(const cornu_model *model)
+{
+    if (model->layer_count < 2) /* the first is the InputLayer */
+        return status_fail(CORNU_INVALID, "model: found no layers; expected at least one");
+    return CORNU_OK;
+}
+
+cornu_status session_open(cornu_model *model, const session_options *options, session **out)
+{
+    *out = NULL;
+    const device_ops *ops;
+    TRY(check_variables(model));
+    TRY(device_find(options->device, &ops));
+    session *s;
+    TRY(memory_new(1, sizeof *s, "session", &s));
+    s->model = model;
+    s->augment = options->augment;
+    s->pass = -1;
+    bool drawn = false;
+    device_options opened = {.threads = options->threads};
+    cornu_status status = ops->open(&opened, &s->device);
+    if (status == CORNU_OK && !model->initialized) {
+        position kept = model->position; /* of which model_initialize keeps only the seed */
+        status = model_initialize(model, kept.seed);
+        model->position = kept;
+        drawn = status == CORNU_OK;
+    }
+    if (status == CORNU_OK)
+        status = s->device->ops->bind(s->device, model);
+    if (status == CORNU_OK) {
+        *out = s;
+        return CORNU_OK;
+    }
+    if (drawn)
+        model->initialized = false; /* as it was */
+    session_close(s);
+    return status;
+}
+
+void session_close(session *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->plan_count; i++) {
+        if (s->plans[i]->prepared)
+            s->device->ops->release(s->device, s->plans[i]->prepared);
+        plan_free(s->plans[i]->plan);
+        free(s->plans[i]);
+    }
+    free(s->plans);
+    if (s->device)
+        s->device->ops->close(s->device);
+    free(s);
+}
+
+device *session_device(const session *s)
+{
+    return s->device;
+}
+
+void session_set_pass(session *s, int64_t pass)
+{
+    s->pass = pass;
+}
+
+/* ---- plans ------------------------------------------------------------------------------ */
+
+cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, session_plan **out)
+{
+    *out = NULL;
+    for (size_t i = 0; i < s->plan_count; i++)
+        if (s->plans[i]->plan->mode == mode && s->plans[i]->plan->batch == batch) {
+            *out = s->plans[i];
+            return CORNU_OK;
+        }
+    TRY(memory_grow(&s->plans, &s->plan_capacity, s->plan_count + 1, sizeof *s->plans));
+    session_plan *made;
+    TRY(memory_new(1, sizeof *made, "plan", &made));
+    plan_options options = {.mode = mode, .batch = batch, .augment = s->augment};
+    cornu_status status = plan_build(s->model, &options, &made->plan);
+    if (status == CORNU_OK)
+        status = s->device->ops->prepare(s->device, made->plan, &made->prepared);
+    if (status != CORNU_OK) {
+        plan_free(made->plan);
+        free(made);
+        return status;
+    }
+    s->plans[s->plan_count++] = made;
+    *out = made;
+    return CORNU_OK;
+}
+
+/* ---- steps ------------------------------------------------------------------------------ */
+
+double learning_rate_at(const cornu_model *model, int64_t iteration)
+{
+    return schedule_at(&model->optimizer.learning_rate, iteration) *
+           model->position.learning_rate_factor;
+}
+
+double session_learning_rate(const cornu_model *model)
+{
+    return learning_rate_at(model, model->position.iterations);
+}
+
+cornu_status session_step(session *s, session_plan *ready, const sample_block *samples,
+                          const int64_t *index)
+{
+    position *p = &s->model->position;
+    bool train = ready->plan->mode == PLAN_TRAIN;
+    step_input input = {.samples = samples,
+                        .index = index,
+                        .seed = p->seed,
+                        .iteration = p->iterations,
+                        .epoch = s->pass < 0 ? p->epoch : s->pass,
+                        .learning_rate = train ? (float)session_learning_rate(s->model) : 0};
+    TRY(s->device->ops->run(s->device, ready->prepared, &input, 1));
+    if (train)
+        p->iterations++;
+    return CORNU_OK;
+}
+
+cornu_status session_results(session *s, step_results *out, bool reset)
+{
+    return s->device->ops->results(s->device, out, reset);
+}
+
+cornu_status session_pull(session *s)
+{
+    cornu_model *m = s->model;
+    for (int i = 0; i < m->variable_count; i++)
+        TRY(s->device->ops->read_variable(s->device, i, m->variables[i].value,
+                                          m->variables[i].count));
+    return CORNU_OK;
+}
+
+cornu_status session_memory(const cornu_model *model, int64_t batch, memory_need *need)
+{
+    *need = (memory_need){0};
+    plan *p;
+    plan_options options = {.mode = PLAN_TRAIN, .batch = batch};
+    TRY(check_variables(model));
+    TRY(plan_build(model, &options, &p));
+    need->variables = (int64_t)p->variable_bytes;
+    need->buffers = (int64_t)p->arena_bytes;
+    plan_free(p);
+    return CORNU_OK;
+}

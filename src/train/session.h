@@ -1,0 +1,72 @@
+/* A model at work on a device: the plans it has prepared there and the inputs of the next step.
+   Shared by fit, evaluate, predict, explain and the benchmark. */
+#ifndef TRAIN_SESSION_H
+#define TRAIN_SESSION_H
+
+#include "data/data.h"
+#include "device/device.h"
+
+typedef struct session session;
+
+typedef struct session_options {
+    const char *device; /* NULL: "cpu" */
+    int threads;        /* 0: default */
+    augmentation augment;
+} session_options;
+
+/* A plan with its device's side. Belongs to the session. */
+typedef struct session_plan {
+    plan *plan;
+    prepared *prepared;
+} session_plan;
+
+/* Open the device and bind the model's variables (drawn from position.seed first if the model is
+   not initialized). */
+cornu_status session_open(cornu_model *model, const session_options *options, session **out);
+void session_close(session *s);
+device *session_device(const session *s);
+/* The plan for a mode and batch size: built and prepared at the first call, then the same. */
+cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, session_plan **out);
+/* One step of `plan` on samples[index[0..plan batch-1]]; in PLAN_TRAIN advances
+   model->position.iterations and uses its learning rate (schedule times learning_rate_factor). */
+cornu_status session_step(session *s, session_plan *plan, const sample_block *samples,
+                          const int64_t *index);
+/* The learning rate of an optimizer step (from 0): its schedule times learning_rate_factor. */
+double learning_rate_at(const cornu_model *model, int64_t iteration);
+/* That of the next step. */
+double session_learning_rate(const cornu_model *model);
+/* Key augmentation by this pass over the data from now on, not by the model's epoch. */
+void session_set_pass(session *s, int64_t pass);
+cornu_status session_results(session *s, step_results *out, bool reset);
+/* Copy the device's variables back into the model. */
+cornu_status session_pull(session *s);
+/* The order of an epoch's samples: index[count] is a permutation keyed by (seed, epoch), or
+   0..count-1 without shuffle. */
+void session_order(uint64_t seed, int64_t epoch, bool shuffle, int64_t count, int64_t *index);
+/* Do data and model fit (sample shape, targets against loss and outputs)? Errors name both. */
+cornu_status session_check_data(const cornu_model *model, const sample_block *block,
+                                const char *what);
+
+/* Memory that training takes on the device, in bytes, computed before anything is allocated.
+   `scratch` is 0: what the chosen kernels add is known only once they are chosen. */
+typedef struct memory_need {
+    int64_t variables, buffers, scratch;
+} memory_need;
+cornu_status session_memory(const cornu_model *model, int64_t batch, memory_need *need);
+
+/* What a recipe's fit section says; zero or defaults where it does not. */
+typedef struct fit_spec {
+    int64_t batch, epochs, steps_per_epoch, validation_steps;
+    bool validate;              /* validation at the end of each epoch */
+    double validation_split;    /* > 0: the last share of the training samples */
+    int64_t validation_samples; /* > 0: only the first N test samples */
+    bool shuffle;
+    uint64_t seed;
+    const doc *callbacks; /* a list, or NULL */
+} fit_spec;
+/* Keys: batch_size, epochs, steps_per_epoch, validation_steps, validation (test, none, a share of
+   the training samples, or {test: SAMPLES}), validation_split, shuffle, seed, callbacks. NULL:
+   defaults. */
+cornu_status fit_spec_read(const doc *section, fit_spec *spec);
+
+#endif

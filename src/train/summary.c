@@ -1,0 +1,45 @@
+/* cornu_model_summary: Keras's table, then what a training step costs. */
+#include "model/summary.h"
+#include "train/session.h"
+
+static cornu_status plan_numbers(const cornu_model *model, int64_t batch, text *t)
+{
+    plan *p;
+    char weights[16], buffers[16], moved[16], all[16];
+    plan_options options = {.mode = PLAN_TRAIN, .batch = batch};
+    TRY(plan_build(model, &options, &p));
+    double activations = 0;
+    for (int i = 1; i < model->layer_count; i++)
+        activations += (double)shape_elements(&model->layers[i]->out) * sizeof(float);
+    double parameters = 0;
+    for (int i = 0; i < model->weight_count; i++)
+        parameters += (double)model->variables[i].count * sizeof(float);
+    text_add(t, " Parameters: %s; activations: %s per sample\n", memory_human(parameters, weights),
+             memory_human(activations, buffers));
+    text_add(t, " A training step of %jd samples: %.4g GFLOP, at least %s moved\n", (intmax_t)batch,
+             p->flops * 1e-9, memory_human(p->bytes, moved));
+    double needed = (double)p->variable_bytes + (double)p->arena_bytes;
+    text_add(t, " Training needs %s: weights and optimizer slots %s, buffers %s\n",
+             memory_human(needed, all), memory_human((double)p->variable_bytes, weights),
+             memory_human((double)p->arena_bytes, buffers));
+    plan_free(p);
+    return CORNU_OK;
+}
+
+cornu_status cornu_model_summary(const cornu_model *model, char **out)
+{
+    text t = {0};
+    if (!model || !out)
+        return status_fail(
+            CORNU_INVALID,
+            "cornu_model_summary: found NULL; expected a model and a place for text");
+    *out = NULL;
+    model_summary_table(model, &t);
+    cornu_status status = CORNU_OK;
+    if (model->compiled)
+        status = plan_numbers(model, model->batch ? model->batch : 32, &t);
+    if (status == CORNU_OK)
+        return text_take(&t, out);
+    text_free(&t);
+    return status;
+}

@@ -1,0 +1,138 @@
+/* The report from made-up results: its table, its JSON. */
+#include "bench/bench.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* Every workload on two devices, with times of `scale` ms and worse. */
+static void make_report(bench_report *report, double scale)
+{
+    static const char *const devices[] = {"cpu", "reference"};
+    *report = (bench_report){0};
+    bench_machine_read(&report->machine);
+    snprintf(report->machine.cpu, sizeof report->machine.cpu,
+             "Some Vendor With A Long Name Model 9999X Processor @ 2.50GHz Special Edition");
+    report->limits = (machine_limits){.fma = 3.04e11,
+                                      .read = 2e10,
+                                      .update = 3.7e10,
+                                      .cache_update = 8e10,
+                                      .threads = 128,
+                                      .isa = "AVX-512"};
+    report->results = calloc(32, sizeof *report->results);
+    for (const bench_workload *w = bench_workloads; w->name; w++)
+        for (int d = 0; d < 2; d++) {
+            bench_result *r = &report->results[report->count++];
+            double ms = d ? 99 * scale : scale;
+            *r = (bench_result){.workload = w->name,
+                                .batch = 32,
+                                .steps = 10,
+                                .step_ms = {10, ms, ms * 1.1, ms * 1.5, 0.45},
+                                .samples_per_second = 32e3 / ms,
+                                .epoch_seconds = 1563 * ms / 1e3,
+                                .loss_first = 2.302585,
+                                .loss_last = 1.8124,
+                                .share_of_limit = 0.74,
+                                .flops_per_step = 1e9,
+                                .bytes_per_step = 1e8,
+                                .bound = "FMA",
+                                .probe_low = 1,
+                                .probe_median = 1};
+            snprintf(r->device, sizeof r->device, "%s", devices[d]);
+            snprintf(r->data_name, sizeof r->data_name, "generated");
+        }
+}
+
+static char *print(const bench_report *report)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    bench_print(report, f);
+    fclose(f);
+    return text;
+}
+
+static void table_fits_80_columns_for_any_times(void **state)
+{
+    (void)state;
+    static const double scales[] = {0.001, 0.5, 8.4, 123.4, 9999};
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+        bench_report report;
+        make_report(&report, scales[i]);
+        bench_note(&report, "something that is said at such length that it has to be broken into "
+                            "lines, as nobody's terminal is as wide as this note is long");
+        char *text = print(&report);
+        for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+            int columns = 0;
+            for (const char *c = line; *c; c++)
+                columns += ((unsigned char)*c & 0xC0) != 0x80;
+            if (columns > 80)
+                fail_msg("%d columns: %s", columns, line);
+        }
+        free(text);
+        bench_report_free(&report);
+    }
+}
+
+static void published_times_stand_beside_their_hardware(void **state)
+{
+    (void)state;
+    bench_report report;
+    make_report(&report, 8.4);
+    char *text = print(&report);
+    for (const published_figure *f = published_figures; f->workload; f++) {
+        const char *hardware = f->hardware; /* may be broken at its blanks */
+        assert_non_null(memmem(text, strlen(text), hardware, strcspn(hardware, " ")));
+    }
+    free(text);
+    bench_report_free(&report);
+}
+
+static void json_has_the_contracts_keys_and_no_nan(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {
+        "workload",           "device",         "batch",      "steps",     "ms_per_step",
+        "samples_per_second", "epoch_seconds",  "loss_first", "loss_last", "flops_per_step",
+        "bytes_per_step",     "share_of_limit", "data",       "published"};
+    bench_report report;
+    make_report(&report, 8.4);
+    report.results[0].loss_last = NAN;
+    assert_int_equal(bench_make_json(&report), CORNU_OK);
+    const json_t *first = json_array_get(json_object_get(report.json, "results"), 0);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        assert_non_null(json_object_get(first, keys[i]));
+    assert_true(json_is_null(json_object_get(first, "loss_last")));
+    assert_non_null(json_object_get(report.json, "machine"));
+    assert_non_null(json_object_get(report.json, "limits"));
+    bench_report_free(&report);
+}
+
+static void every_published_figure_belongs_to_a_workload(void **state)
+{
+    (void)state;
+    for (const published_figure *f = published_figures; f->workload; f++) {
+        bool known = false;
+        for (const bench_workload *w = bench_workloads; w->name; w++)
+            known |= strcmp(w->name, f->workload) == 0;
+        assert_true(known);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(table_fits_80_columns_for_any_times),
+        cmocka_unit_test(published_times_stand_beside_their_hardware),
+        cmocka_unit_test(json_has_the_contracts_keys_and_no_nan),
+        cmocka_unit_test(every_published_figure_belongs_to_a_workload),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,130 @@
+/* A wrong command line gives one clear line, the right status, and leaves nothing behind. */
+#include "support/made.h"
+#include "support/program.h"
+#include "support/scratch.h"
+#include <string.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+typedef struct bad_case {
+    const char *arguments[10];
+    int status;
+    const char *says;
+} bad_case;
+
+/* clang-format off */
+static const bad_case cases[] = {
+    {{"frobnicate"}, 2, "frobnicate: unknown command"},
+    {{"trian"}, 2, "did you mean train?"},
+    {{"--frob"}, 2, "--frob: unknown option"},
+    {{"--version", "more"}, 2, "more"},
+    {{"help", "nothing"}, 2, "nothing"},
+    {{"train"}, 2, "expected a RECIPE or WORKLOAD"},
+    {{"train", "no-such-workload"}, 1, "no-such-workload"},
+    {{"train", "two\nlines"}, 1, "two"},
+    {{"train", "missing.yaml"}, 1, "missing.yaml"},
+    {{"train", "mnist-cnn-2", "extra"}, 2, "\"extra\" too many"},
+    {{"train", "mnist-cnn-2", "--epochs"}, 2, "--epochs: found nothing; expected N"},
+    {{"train", "mnist-cnn-2", "--epochs", "0"}, 2, "--epochs: found \"0\""},
+    {{"train", "mnist-cnn-2", "--epochs", "many"}, 2, "found \"many\"; expected a whole number"},
+    {{"train", "mnist-cnn-2", "--epochs=-3"}, 2, "found \"-3\""},
+    {{"train", "mnist-cnn-2", "--epochs", "1.5"}, 2, "found \"1.5\""},
+    {{"train", "mnist-cnn-2", "--batch", "0"}, 2, "--batch: found \"0\""},
+    {{"train", "mnist-cnn-2", "--steps", "99999999999999999999"}, 2, "--steps"},
+    {{"train", "mnist-cnn-2", "--threads", "0"}, 2, "--threads: found \"0\"; expected a whole number from 1 to"},
+    {{"train", "mnist-cnn-2", "--seed", ""}, 2, "--seed: found \"\""},
+    {{"train", "mnist-cnn-2", "--epoch", "3"}, 2, "did you mean --epochs?"},
+    {{"train", "mnist-cnn-2", "--save", "--quiet"}, 2, "--save: found nothing; expected FILE"},
+    {{"train", "mnist-cnn-2", "--quiet=yes"}, 2, "expected no value"},
+    {{"train", "mnist-cnn-2", "--save", ""}, 2, "--save"},
+    {{"train", "mnist-cnn-2", "--save", "no/such/folder/m.safetensors"}, 1, "No such file or directory"},
+    {{"train", "mnist-cnn-2", "--save", "."}, 1, "Is a directory"},
+    {{"train", "mnist-cnn-2", "--log", "no/such/folder/l.csv"}, 1, "l.csv: cannot write"},
+    {{"train", "mnist-cnn-2", "--device", "gpu"}, 2, "there are: cpu"},
+    {{"train", "mnist-cnn-2", "--device", "cuda:0"}, 2, "--device cuda:0: no such device"},
+    {{"train", "mnist-cnn-2", "--log-steps"}, 2, "--log FILE"},
+    {{"train", "mnist-cnn-2", "--init", "a.npz", "--resume", "b.safetensors"}, 2, "--init and --resume"},
+    {{"train", "mnist-cnn-2", "--seed", "2", "--resume", "b.safetensors"}, 2, "--seed and --resume"},
+    {{"train", "mnist-cnn-2", "--init", "missing.npz"}, 1, "missing.npz"},
+    {{"train", "mnist-cnn-2", "--resume", "missing.safetensors"}, 1, "missing.safetensors"},
+    {{"train", "mnist-cnn-2", "--data", "missing-folder"}, 1, "missing-folder"},
+    {{"evaluate"}, 2, "expected one MODEL"},
+    {{"evaluate", "mnist-cnn-2"}, 2, "expected a model file"},
+    {{"evaluate", "missing.safetensors"}, 1, "missing.safetensors"},
+    {{"evaluate", "missing.safetensors", "--device", "tpu"}, 2, "--device tpu"},
+    {{"predict", "missing.safetensors"}, 2, "expected an IMAGE or --data"},
+    {{"predict", "missing.safetensors", "a.png", "--data", "mnist"}, 2, "--data and \"a.png\""},
+    {{"predict", "missing.safetensors", "a.png", "--top", "0"}, 2, "--top"},
+    {{"predict", "missing.safetensors", "a.png"}, 1, "missing.safetensors"},
+    {{"summary"}, 2, "expected one RECIPE"},
+    {{"summary", "nothing"}, 1, "nothing"},
+    {{"summary", "mnist-cnn-2", "mnist-cnn-4"}, 2, "too many"},
+    {{"explain", "mnist-cnn-2", "--device", "gpu"}, 2, "--device gpu"},
+    {{"explain", "nothing"}, 1, "nothing"},
+    {{"explain", "mnist-cnn-2", "--rnu"}, 2, "did you mean --run?"},
+    {{"devices", "cpu"}, 2, "expected only options"},
+    {{"devices", "--jsn"}, 2, "did you mean --json?"},
+    {{"data", "lst"}, 2, "did you mean list?"},
+    {{"data", "get"}, 2, "found no NAME"},
+    {{"data", "get", "mnits"}, 1, "did you mean mnist?"},
+    {{"data", "get", "mnist", "too"}, 2, "\"too\" too many"},
+    {{"data", "show", "nothing"}, 1, "unknown data set"},
+    {{"data", "show", "mnist", "first"}, 2, "INDEX: found \"first\""},
+    {{"data", "list", "--png", "a.png"}, 2, "--png goes with show"},
+    {{"data", "show", "mnist", "--png", "no/such/a.png"}, 1, "cannot write"},
+    {{"env", "all"}, 2, "expected only options"},
+    {{"bench", "cifar10-mpl"}, 2, "did you mean cifar10-mlp?"},
+    {{"bench", "--device", "gpu"}, 2, "--device gpu"},
+    {{"bench", "--quick", "--full"}, 2, "--quick and --full"},
+    {{"bench", "--steps", "0"}, 2, "--steps"},
+    {{"bench", "--batch", "x"}, 2, "--batch"},
+    {{"bench", "--json", "no/such/b.json"}, 1, "b.json: cannot write"},
+    {{"bench", "--data", "missing-folder"}, 1, "missing-folder"},
+};
+/* clang-format on */
+
+static void each_bad_command_line_gives_one_line_and_leaves_nothing(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const bad_case *c = &cases[i];
+        program p = program_run(c->arguments);
+        bool right = p.status == c->status && count_lines(p.err) == 1 &&
+                     strncmp(p.err, "cornu: ", 7) == 0 && strstr(p.err, c->says) && *p.out == 0 &&
+                     scratch_count() == 0;
+        if (!right) {
+            print_error(
+                "case %zu: cornu %s %s ...: status %d, expected %d; wrote \"%s\" and \"%s\", "
+                "expected \"%s\"; %d files left\n",
+                i, c->arguments[0], c->arguments[1] ? c->arguments[1] : "", p.status, c->status,
+                p.err, p.out, c->says, scratch_count());
+            fail();
+        }
+        program_free(&p);
+    }
+}
+
+static void no_command_prints_the_usage_and_fails(void **state)
+{
+    (void)state;
+    program p = program_run((const char *const[]){NULL});
+    assert_int_equal(p.status, 2);
+    assert_non_null(strstr(p.out, "usage: cornu"));
+    program_free(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_bad_command_line_gives_one_line_and_leaves_nothing,
+                                        made_open, scratch_close),
+        cmocka_unit_test_setup_teardown(no_command_prints_the_usage_and_fails, made_open,
+                                        scratch_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

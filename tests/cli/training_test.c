@@ -1,0 +1,284 @@
+/* train, evaluate, predict and the rest on a small data set, through the built program. */
+#include "support/made.h"
+#include "support/program.h"
+#include "support/scratch.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static const char recipe[] = "data: mnist\n"
+                             "model:\n"
+                             "  input: [28, 28, 1]\n"
+                             "  layers: [Flatten, {Dense: {units: 10, activation: softmax}}]\n"
+                             "compile: {optimizer: sgd, loss: categorical_crossentropy, "
+                             "metrics: [accuracy]}\n"
+                             "fit: {batch_size: 10, epochs: 3}\n";
+
+static int open_folder(void **state)
+{
+    if (made_open(state))
+        return -1;
+    scratch_write("small.yaml", recipe, sizeof recipe - 1);
+    made_mnist("mnist", 60, 20, 0);
+    return 0;
+}
+
+static bool exists(const char *name)
+{
+    return access(scratch_path(name), F_OK) == 0;
+}
+
+static void must_succeed(program *p)
+{
+    if (p->status != 0 || *p->err)
+        print_error("status %d, \"%s\"\n", p->status, p->err);
+    assert_int_equal(p->status, 0);
+    assert_string_equal(p->err, "");
+}
+
+static void progress_into_a_pipe_has_one_line_an_epoch(void **state)
+{
+    (void)state;
+    program p = program_run(ARGUMENTS("train", "small.yaml", "--data", "mnist"));
+    must_succeed(&p);
+    assert_int_equal(count_lines(p.out), 3);
+    assert_int_equal(strncmp(p.out, "Epoch 1/3 - 6/6 ", 16), 0);
+    assert_non_null(strstr(p.out, "/step - loss: "));
+    assert_non_null(strstr(p.out, " - accuracy: "));
+    assert_null(strchr(p.out, '\r'));
+    program_free(&p);
+}
+
+static void quiet_prints_nothing(void **state)
+{
+    (void)state;
+    program p = program_run(ARGUMENTS("train", "small.yaml", "--data", "mnist", "--quiet", "--save",
+                                      "m.safetensors", "--log=l.csv"));
+    must_succeed(&p);
+    assert_string_equal(p.out, "");
+    assert_true(exists("m.safetensors"));
+    assert_true(exists("l.csv"));
+    program_free(&p);
+}
+
+static void train_model(void)
+{
+    program p = program_run(
+        ARGUMENTS("train", "small.yaml", "--data", "mnist", "--quiet", "--save", "m.safetensors"));
+    must_succeed(&p);
+    program_free(&p);
+}
+
+static void evaluate_ends_with_keras_line(void **state)
+{
+    (void)state;
+    train_model();
+    program p = program_run(ARGUMENTS("evaluate", "m.safetensors", "--data", "mnist"));
+    must_succeed(&p);
+    assert_int_equal(count_lines(p.out), 1);
+    assert_int_equal(strncmp(p.out, "2/2 ", 4), 0);
+    const char *accuracy = strstr(p.out, "/step - accuracy: ");
+    assert_non_null(accuracy);
+    assert_non_null(strstr(accuracy, " - loss: "));
+    program_free(&p);
+}
+
+static void predict_prints_a_line_a_sample_with_its_top_classes(void **state)
+{
+    (void)state;
+    train_model();
+    program p = program_run(ARGUMENTS("predict", "m.safetensors", "--data", "mnist", "--top", "2"));
+    must_succeed(&p);
+    assert_int_equal(count_lines(p.out), 20);
+    int sample, truth, first, second;
+    float high, low;
+    assert_int_equal(
+        sscanf(p.out, "%d (%d) %d %f %d %f", &sample, &truth, &first, &high, &second, &low), 6);
+    assert_int_equal(sample, 0);
+    assert_int_equal(truth, 0);
+    assert_true(high >= low && low > 0 && first != second);
+    program_free(&p);
+}
+
+static void a_bad_image_does_not_keep_the_others_back(void **state)
+{
+    (void)state;
+    train_model();
+    program shown = program_run(ARGUMENTS("data", "show", "./mnist", "3", "--png", "three.png"));
+    must_succeed(&shown);
+    assert_true(exists("three.png"));
+    program p =
+        program_run(ARGUMENTS("predict", "m.safetensors", "small.yaml", "three.png", "--top=1"));
+    assert_int_equal(p.status, 1);
+    assert_int_equal(count_lines(p.err), 1);
+    assert_int_equal(count_lines(p.out), 1);
+    assert_int_equal(strncmp(p.out, "three.png  ", 11), 0);
+    program_free(&shown);
+    program_free(&p);
+}
+
+static void data_show_draws_letters_into_a_pipe(void **state)
+{
+    (void)state;
+    program p = program_run(ARGUMENTS("data", "show", "./mnist", "4"));
+    must_succeed(&p);
+    assert_int_equal(count_lines(p.out), 15); /* 28 rows, two a line, and what it is */
+    assert_non_null(strstr(p.out, "sample 4, 28x28, class 4"));
+    assert_null(strchr(p.out, '\033'));
+    program_free(&p);
+}
+
+/* Train without end, ask it to stop after its first epoch; `p` has finished then. */
+static program interrupted(const char *save)
+{
+    const char *arguments[] = {"train",   "small.yaml",           "--data", "mnist", "--epochs",
+                               "1000000", save ? "--save" : NULL, save,     NULL};
+    program p = program_start(arguments);
+    assert_true(program_says(&p, "Epoch 1/"));
+    kill(p.pid, SIGINT);
+    program_finish(&p);
+    return p;
+}
+
+static void an_interrupt_saves_to_a_new_file_and_says_how_to_go_on(void **state)
+{
+    (void)state;
+    program first = interrupted(NULL), second = interrupted(NULL);
+    assert_int_equal(first.status, 130);
+    assert_int_equal(count_lines(first.err), 1);
+    assert_non_null(strstr(first.err, "saved small.safetensors. Go on with: cornu train small.yaml "
+                                      "--data mnist --epochs 1000000 --resume small.safetensors"));
+    assert_non_null(strstr(second.err, "saved small-2.safetensors."));
+    assert_true(exists("small.safetensors") && exists("small-2.safetensors"));
+    program_free(&first);
+    program_free(&second);
+}
+
+static void an_interrupted_run_can_be_resumed(void **state)
+{
+    (void)state;
+    program p = interrupted("m.safetensors");
+    assert_int_equal(p.status, 130);
+    assert_true(exists("m.safetensors"));
+    assert_non_null(strstr(p.err, "--resume m.safetensors"));
+    program_free(&p);
+    program more = program_start(ARGUMENTS("train", "small.yaml", "--data", "mnist", "--epochs",
+                                           "1000000", "--resume", "m.safetensors"));
+    assert_true(program_says(&more, "Epoch "));
+    kill(more.pid, SIGTERM);
+    program_finish(&more);
+    assert_int_equal(more.status, 130);
+    assert_null(strstr(more.out, "Epoch 1/")); /* that one was done before */
+    program_free(&more);
+}
+
+static void another_network_is_not_resumed(void **state)
+{
+    (void)state;
+    train_model();
+    program p = program_run(ARGUMENTS("train", "cifar10-mlp", "--resume", "m.safetensors"));
+    assert_int_equal(p.status, 1);
+    assert_int_equal(count_lines(p.err), 1);
+    assert_non_null(strstr(p.err, "another network"));
+    program_free(&p);
+}
+
+static void every_command_explains_itself(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"bench",   "train",   "evaluate", "predict", "summary",
+                                        "explain", "devices", "data",     "env"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char usage[64];
+        snprintf(usage, sizeof usage, "usage: cornu %s", names[i]);
+        program p = program_run(ARGUMENTS(names[i], "--help"));
+        must_succeed(&p);
+        assert_non_null(strstr(p.out, usage));
+        program same = program_run(ARGUMENTS("help", names[i]));
+        assert_string_equal(same.out, p.out);
+        program_free(&same);
+        program_free(&p);
+    }
+}
+
+static void readings_of_model_and_machine_succeed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *arguments[4], *says;
+    } cases[] = {
+        {{"summary", "cifar10-mlp"}, "12,230,010"},
+        {{"explain", "small.yaml"}, "dense_backward_weights"},
+        {{"explain", "small.yaml", "--run"}, "is this machine's limit"},
+        {{"explain", "small.yaml", "--device=reference"}, "reference/"},
+        {{"devices"}, "cpu "},
+        {{"devices", "--json"}, "\"available\": true"},
+        {{"data"}, "fashion_mnist"},
+        {{"env"}, "CORNU_DATA"},
+        {{"--version"}, "cornu 0."},
+        {{"--help"}, "usage: cornu COMMAND"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        program p = program_run(cases[i].arguments);
+        must_succeed(&p);
+        assert_non_null(strstr(p.out, cases[i].says));
+        program_free(&p);
+    }
+}
+
+static void a_reader_that_has_gone_is_no_error(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    close(ends[0]);
+    program p = program_start_into(ARGUMENTS("summary", "mnist-cnn-2"), ends[1]);
+    close(ends[1]);
+    program_finish(&p);
+    must_succeed(&p);
+    program_free(&p);
+}
+
+static void output_that_cannot_be_written_is_an_error(void **state)
+{
+    (void)state;
+    int full = open("/dev/full", O_WRONLY);
+    if (full < 0)
+        skip();
+    program p = program_start_into(ARGUMENTS("summary", "mnist-cnn-2"), full);
+    close(full);
+    program_finish(&p);
+    assert_int_equal(p.status, 1);
+    assert_int_equal(count_lines(p.err), 1);
+    program_free(&p);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_folder, scratch_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(progress_into_a_pipe_has_one_line_an_epoch),
+        TEST(quiet_prints_nothing),
+        TEST(evaluate_ends_with_keras_line),
+        TEST(predict_prints_a_line_a_sample_with_its_top_classes),
+        TEST(a_bad_image_does_not_keep_the_others_back),
+        TEST(data_show_draws_letters_into_a_pipe),
+        TEST(an_interrupt_saves_to_a_new_file_and_says_how_to_go_on),
+        TEST(an_interrupted_run_can_be_resumed),
+        TEST(another_network_is_not_resumed),
+        TEST(every_command_explains_itself),
+        TEST(readings_of_model_and_machine_succeed),
+        TEST(a_reader_that_has_gone_is_no_error),
+        TEST(output_that_cannot_be_written_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

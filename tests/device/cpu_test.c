@@ -1,0 +1,66 @@
+/* What the cpu device says of itself, and what it leaves alone. */
+#include "support/op_cases.h"
+#include <omp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void description_names_cores_instructions_and_library(void **state)
+{
+    (void)state;
+    const device_ops *cpu = NULL;
+    cornu_device_info info;
+    assert_int_equal(device_find("cpu", &cpu), CORNU_OK);
+    memset(&info, 0x5a, sizeof info);
+    cpu->describe(&info);
+    assert_string_equal(info.name, "cpu");
+    assert_true(info.available);
+    assert_non_null(strstr(info.description, " core"));
+    assert_non_null(strrchr(info.description, ','));
+    assert_memory_equal(info.libraries, "oneDNN ", 7);
+    assert_true(info.libraries[7] >= '1' && info.libraries[7] <= '9');
+    assert_string_equal(info.reason, "");
+    assert_int_equal(info.threads, threads_default());
+    assert_true(info.memory_bytes >= info.memory_free_bytes && info.memory_free_bytes > 0);
+}
+
+/* oneDNN is run with OpenMP set to one thread; the program around us may use OpenMP itself. */
+static void callers_openmp_setting_is_kept(void **state)
+{
+    (void)state;
+    const device_ops *cpu = NULL;
+    device *d = NULL;
+    int count, before = omp_get_max_threads();
+    bool seen[OP_COUNT] = {false};
+    const op_case *table = op_cases(&count);
+    assert_int_equal(device_find("cpu", &cpu), CORNU_OK);
+    assert_int_equal(cpu->open(&(device_options){.threads = 2}, &d), CORNU_OK);
+    const host_device *h = (const host_device *)(const void *)d;
+    omp_set_num_threads(3);
+    for (int i = 0; i < count; i++) {
+        op_outputs out;
+        const char *why;
+        const kernel *k = h->kernels[table[i].kind][0];
+        if (seen[table[i].kind] || !op_case_accepted(&table[i], k, &why))
+            continue;
+        seen[table[i].kind] = true;
+        assert_int_equal(op_case_run(&table[i], k, h->pool, false, &out), CORNU_OK);
+        op_outputs_free(&out);
+        assert_int_equal(omp_get_max_threads(), 3);
+    }
+    omp_set_num_threads(before);
+    host_close(d);
+    op_cases_free();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(description_names_cores_instructions_and_library),
+        cmocka_unit_test(callers_openmp_setting_is_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

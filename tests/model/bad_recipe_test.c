@@ -1,0 +1,172 @@
+#include "make_model.h"
+
+#define MODEL(layers) "model:\n  input: [8, 8, 3]\n  layers:\n" layers
+#define DENSE MODEL("    - Flatten\n    - Dense: {units: 4, activation: softmax}\n")
+#define COMPILE(options) DENSE "compile: " options "\n"
+
+/* A recipe, and what the message must hold: its place, what was found, what is expected. */
+static const struct {
+    const char *recipe, *says;
+} cases[] = {
+    {"", "test.yaml|found null|expected a recipe"},
+    {"[1, 2]", "test.yaml:1|expected a recipe"},
+    {"model: [", "test.yaml:2:1: did not find"},
+    {"data: mnist\n", "model is missing"},
+    {DENSE "modle: 1\n",
+     "test.yaml:6: modle: unknown option|name, description, data, model|model?"},
+    {"model: 3\n", "test.yaml:1: model: found 3|to_json()"},
+    {"model: {input: [4]}\n", "layers is missing"},
+    {"model: {input: [4], layers: []}\n", "model.layers: found []|at least one layer"},
+    {"model: {input: [4], layers: [InputLayer]}\n", "second InputLayer"},
+    {"model: {input: [], layers: [Flatten]}\n", "model.input: found []|at least one dimension"},
+    {"model: {input: [0], layers: [Flatten]}\n", "model.input[0]: found 0|from 1 to"},
+    {"model: {input: [4, x], layers: [Flatten]}\n", "model.input[1]: found \"x\"|whole number"},
+    {"model: {input: 28, layers: [Flatten]}\n", "model.input: found 28|[28, 28, 1]"},
+    {"model: {input: [1, 2, 3, 4, 5], layers: [Flatten]}\n", "found 5 dimensions|at most 4"},
+    {"model: {layers: [Flatten]}\n", "no input shape|input: [28, 28, 1]"},
+    {"model: {input: [4], layers: [Flatten], inputs: 3}\n", "model.inputs: unknown option|input?"},
+    {MODEL("    - Dnese: {units: 4}\n"),
+     "test.yaml:4: model.layers[0]: unknown layer \"Dnese\"; did you mean Dense?|Conv2D"},
+    {MODEL("    - LSTM: {units: 4}\n"), "unknown layer \"LSTM\"; cornu has InputLayer, Dense"},
+    {MODEL("    - MaxPooling2D: {pool_sise: 2}\n"),
+     "test.yaml:4: model.layers[0].MaxPooling2D.pool_sise: unknown option; MaxPooling2D takes "
+     "pool_size, strides, padding, name (did you mean pool_size?)"},
+    {MODEL("    - Dense\n"), "test.yaml:4: model.layers[0]: units is missing; Dense needs it"},
+    {MODEL("    - Dense: {units: 0}\n"), "Dense.units: found 0|whole number from 1 to"},
+    {MODEL("    - Dense: {units: 2.5}\n"), "Dense.units: found 2.5|whole number"},
+    {MODEL("    - Dense: {units: \"4\"}\n"), "Dense.units: found \"4\"|whole number"},
+    {MODEL("    - Dense: {units: 4, activation: rleu}\n"),
+     "unknown activation \"rleu\"; did you mean relu?"},
+    {MODEL("    - Dense: {units: 4, use_bias: 1}\n"), "use_bias: found 1; expected true or false"},
+    {MODEL("    - Dense: {units: 4, kernel_initializer: glorot}\n"),
+     "unknown initializer \"glorot\"; did you mean glorot_uniform?"},
+    {MODEL("    - Dense: {units: 4, kernel_regularizer: l2}\n"),
+     "kernel_regularizer: found \"l2\"; expected null (cornu does not support other values)"},
+    {MODEL("    - Dense: {units: 4, dtype: float16}\n"), "dtype: found \"float16\"|float32"},
+    {MODEL("    - Dense: {units: 4, trainable: false}\n"), "trainable: found false|expected true"},
+    {MODEL("    - Dense: {units: 999999999}\n    - Dense: {units: 999999999}\n"),
+     "model.layers[1]: dense_1 (Dense): kernel|too large|2^40"},
+    {MODEL("    - Dense: {units: 4, name: a}\n    - Dense: {units: 4, name: a}\n"),
+     "layer name \"a\" twice"},
+    {MODEL("    - Dense: {units: 4, name: a/b}\n"), "layer name \"a/b\"|without /"},
+    {MODEL("    - Conv2D: {filters: 4}\n"), "kernel_size is missing; Conv2D needs it"},
+    {MODEL("    - Conv2D: {filters: 4, kernel_size: [1, 2, 3]}\n"),
+     "kernel_size: found [1, 2, 3]|one or two"},
+    {MODEL("    - Conv2D: {filters: 4, kernel_size: 9}\n"),
+     "test.yaml:4: model.layers[0]: conv2d (Conv2D): found a window of 9 x 9 over input (8, 8, 3)"},
+    {MODEL("    - Conv2D: {filters: 4, kernel_size: 3, padding: full}\n"),
+     "padding: found \"full\"; expected valid or same"},
+    {MODEL("    - Conv2D: {filters: 4, kernel_size: 3, strides: 2, dilation_rate: 2}\n"),
+     "strides and dilation_rate above 1"},
+    {MODEL("    - Conv2D: {filters: 4, kernel_size: 3, groups: 2}\n"),
+     "2 groups for 3 input channels and 4 filters"},
+    {MODEL("    - Conv2D: {filters: 4, kernel_size: 3, data_format: channels_first}\n"),
+     "data_format: found \"channels_first\"; expected \"channels_last\""},
+    {MODEL("    - Flatten\n    - MaxPooling2D\n"),
+     "max_pooling2d (MaxPooling2D): found input (192)|(height, width, channels)"},
+    {MODEL("    - Reshape: {target_shape: [5, 5]}\n"), "found target_shape (5, 5)|192 elements"},
+    {MODEL("    - Reshape: {target_shape: [-1, -1]}\n"), "target_shape (-1, -1)|one of them"},
+    {MODEL("    - Reshape: {target_shape: [-1, 7]}\n"), "target_shape (-1, 7)|192 elements"},
+    {MODEL("    - Dropout: {rate: 1}\n"), "rate: found 1|at least 0 and less than 1"},
+    {MODEL("    - Dropout: {rate: 0.5, seed: 3}\n"), "seed: found 3; expected null"},
+    {MODEL("    - BatchNormalization: {axis: 1}\n"), "found axis 1; expected -1"},
+    {MODEL("    - BatchNormalization: {epsilon: -1}\n"), "epsilon: found -1|greater than 0"},
+    {MODEL("    - ReLU: {max_value: 6}\n"), "max_value: found 6; expected null"},
+    {MODEL("    - Softmax: {axis: 1}\n"), "found axis 1; expected -1"},
+    {MODEL("    - Rescaling\n"), "scale is missing; Rescaling needs it"},
+    {MODEL("    - ZeroPadding2D: {padding: -1}\n"), "padding: found -1|from 0 to"},
+    {MODEL("    - Flatten: {a: 1}\n"), "Flatten.a: unknown option; Flatten takes name"},
+    {MODEL("    - 3\n"), "model.layers[0]: found 3; expected a layer: NAME, or {NAME:"},
+    {MODEL("    - {Dense: {units: 3}, Flatten: {}}\n"), "expected a layer"},
+    {MODEL("    - Dense: 7\n"), "model.layers[0].Dense: found 7; expected a map of options"},
+    {MODEL("    - Dense: {units: 3, units: 4}\n"), "twice"},
+    {COMPILE("{loss: mse}"), "test.yaml:6: compile: optimizer is missing"},
+    {COMPILE("{optimizer: sgd}"), "compile: loss is missing"},
+    {COMPILE("sgd"), "compile: found \"sgd\"; expected a map"},
+    {COMPILE("{optimizer: sgdd, loss: mse}"), "unknown optimizer \"sgdd\"; did you mean sgd?"},
+    {COMPILE("{optimizer: sgd, loss: cross}"), "compile.loss: unknown loss \"cross\"; cornu has"},
+    {COMPILE("{optimizer: sgd, los: mse}"), "compile.los: unknown option|(did you mean loss?)"},
+    {COMPILE("{optimizer: {sgd: {lr: 1}}, loss: mse}"),
+     "compile.optimizer.sgd.lr: unknown option; sgd takes learning_rate, momentum"},
+    {COMPILE("{optimizer: {sgd: {learning_rate: -1}}, loss: mse}"), "learning rate of at least 0"},
+    {COMPILE("{optimizer: {sgd: {learning_rate: .nan}}, loss: mse}"),
+     "learning rate of at least 0"},
+    {COMPILE("{optimizer: {sgd: {learning_rate: fast}}, loss: mse}"), "unknown schedule \"fast\""},
+    {COMPILE("{optimizer: {sgd: {momentum: 1.5}}, loss: mse}"), "momentum: found 1.5|less than 1"},
+    {COMPILE("{optimizer: {adam: {use_ema: true}}, loss: mse}"), "use_ema: found true|false"},
+    {COMPILE("{optimizer: {adam: {clipnorm: 1, clipvalue: 1}}, loss: mse}"),
+     "more than one of clipnorm"},
+    {COMPILE("{optimizer: {adam: {clipnorm: 0}}, loss: mse}"), "clipnorm: found 0|greater than 0"},
+    {COMPILE("{optimizer: {sgd: {learning_rate: {cosine: {initial_learning_rate: 1}}}}, loss: "
+             "mse}"),
+     "decay_steps is missing; cosine needs it"},
+    {COMPILE("{optimizer: {sgd: {learning_rate: {step: {boundaries: [1], values: [1]}}}}, loss: "
+             "mse}"),
+     "1 values for 1 boundaries"},
+    {COMPILE("{optimizer: {sgd: {learning_rate: {step: {boundaries: [2, 1], values: [1, 2, 3]}}}},"
+             " loss: mse}"),
+     "boundary 1 after 2|rising"},
+    {COMPILE("{optimizer: sgd, loss: {mean_squared_error: {from_logits: true}}}"),
+     "from_logits: unknown option"},
+    {COMPILE("{optimizer: sgd, loss: {categorical_crossentropy: {label_smoothing: 0.1}}}"),
+     "label_smoothing: found 0.1; expected 0.0"},
+    {COMPILE("{optimizer: sgd, loss: mse, metrics: [acuracy]}"),
+     "compile.metrics[0]: unknown metric \"acuracy\"; did you mean accuracy?"},
+    {COMPILE("{optimizer: sgd, loss: mse, metrics: accuracy}"), "expected a list of at most 8"},
+    {COMPILE("{optimizer: sgd, loss: mse, metrics: [accuracy, accuracy]}"), "accuracy twice"},
+    {COMPILE("{optimizer: sgd, loss: mse, metrics: [{top_k_categorical_accuracy: {k: 0}}]}"),
+     "k: found 0|from 1 to"},
+    {COMPILE("{optimizer: sgd, loss: sparse_categorical_crossentropy, metrics: "
+             "[categorical_accuracy]}"),
+     "compile.metrics[0]: categorical_accuracy wants one value per output|class numbers"},
+    {COMPILE("{optimizer: sgd, loss: mse, metrics: [sparse_categorical_accuracy]}"),
+     "sparse_categorical_accuracy wants class numbers"},
+    {MODEL("    - Flatten\n    - Dense: {units: 1}\n") "compile: {optimizer: sgd, loss: "
+                                                       "categorical_crossentropy}\n",
+     "at least 2 outputs, found 1|binary_crossentropy"},
+    {DENSE "fit: {batch_size: 0}\n", "fit.batch_size: found 0|from 1 to"},
+    {DENSE "fit: {epochs: -1}\n", "fit.epochs: found -1|from 1 to"},
+    {DENSE "fit: {batch: 3}\n", "fit.batch: unknown option|(did you mean batch_size?)"},
+    {DENSE "fit: 3\n", "fit: found 3; expected a map"},
+    {DENSE "name: 3\n", "name"},
+};
+
+static void every_bad_recipe_is_refused_with_place_and_mend(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cornu_model *m = (cornu_model *)1;
+        cornu_status status = cornu_model_parse(cases[i].recipe, "test.yaml", &m);
+        if (status != CORNU_INVALID)
+            fail_msg("status %d for: %s", status, cases[i].recipe);
+        assert_null(m);
+        must_say(cases[i].says);
+        assert_null(strchr(cornu_last_error(), '\n'));
+    }
+}
+
+static void a_thousand_layers_are_the_most(void **state)
+{
+    (void)state;
+    text t = {0};
+    cornu_model *m;
+    text_add(&t, "model:\n  input: [3]\n  layers:\n");
+    for (int i = 0; i < 999; i++)
+        text_add(&t, "    - ReLU\n");
+    m = make_model(t.data);
+    assert_int_equal(m->layer_count, 1000);
+    cornu_model_close(m);
+    text_add(&t, "    - ReLU\n");
+    assert_int_equal(cornu_model_parse(t.data, "test.yaml", &m), CORNU_INVALID);
+    must_say("test.yaml:1003|more than 1000 layers");
+    text_free(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_bad_recipe_is_refused_with_place_and_mend),
+        cmocka_unit_test(a_thousand_layers_are_the_most),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

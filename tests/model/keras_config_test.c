@@ -1,0 +1,243 @@
+#include "make_model.h"
+#include "model/recipes.h"
+#include <stdio.h>
+
+/* What Keras 3.15 wrote for Sequential([Input((5,)), Dense(3, "relu"), Dropout(.5), Dense(2)]),
+   compiled with SGD and a loss by name; shortened by defaults only. */
+#define POLICY                                                                         \
+    "{\"module\": \"keras\", \"class_name\": \"DTypePolicy\", \"config\": {\"name\": " \
+    "\"float32\"}, \"registered_name\": null}"
+#define INITIALIZERS                                                                           \
+    "\"kernel_initializer\": {\"module\": \"keras.initializers\", \"class_name\": "            \
+    "\"GlorotUniform\", \"config\": {\"seed\": null, \"input_axes\": null, \"output_axes\": "  \
+    "null}, \"registered_name\": null}, \"bias_initializer\": {\"module\": "                   \
+    "\"keras.initializers\", \"class_name\": \"Zeros\", \"config\": {}, \"registered_name\": " \
+    "null}, \"kernel_regularizer\": null, \"bias_regularizer\": null, \"kernel_constraint\": " \
+    "null, \"bias_constraint\": null, \"quantization_config\": null"
+#define DENSE3(name, units, activation, extra)                                                 \
+    "{\"module\": \"keras.layers\", \"class_name\": \"Dense\", \"config\": {\"name\": \"" name \
+    "\", \"trainable\": true, \"dtype\": " POLICY ", \"units\": " #units                       \
+    ", \"activation\": \"" activation "\", \"use_bias\": true, " INITIALIZERS                  \
+    "}, \"registered_name\": null, \"build_config\": {\"input_shape\": [null, 5]}" extra "}"
+#define INPUT3(extra)                                                                             \
+    "{\"module\": \"keras.layers\", \"class_name\": \"InputLayer\", \"config\": "                 \
+    "{\"batch_shape\": [null, 5], \"dtype\": \"float32\", \"sparse\": false, \"ragged\": false, " \
+    "\"name\": \"in\", \"optional\": false}, \"registered_name\": null" extra "}"
+
+static const char sequential3[] =
+    "{\"module\": \"keras\", \"class_name\": \"Sequential\", \"config\": {\"name\": \"mine\", "
+    "\"trainable\": true, \"dtype\": " POLICY ", \"layers\": [" INPUT3("") ", " DENSE3(
+        "d", 3, "relu",
+        "") ", {\"module\": \"keras.layers\", \"class_name\": \"Dropout\", "
+            "\"config\": {\"name\": \"drop\", \"trainable\": true, \"dtype\": " POLICY
+            ", \"rate\": 0.5, \"seed\": null, \"noise_shape\": null}, \"registered_name\": "
+            "null}, " DENSE3(
+                "e", 2, "linear",
+                "") "], \"build_input_shape\": [null, 5]}, \"registered_name\": "
+                    "null, \"build_config\": {\"input_shape\": [null, 5]}, \"compile_config\": "
+                    "{\"optimizer\": "
+                    "{\"module\": \"keras.optimizers\", \"class_name\": \"SGD\", \"config\": "
+                    "{\"name\": \"SGD\", "
+                    "\"learning_rate\": 0.25, \"weight_decay\": null, \"clipnorm\": null, "
+                    "\"global_clipnorm\": "
+                    "null, \"clipvalue\": null, \"use_ema\": false, \"ema_momentum\": 0.99, "
+                    "\"ema_overwrite_frequency\": null, \"loss_scale_factor\": null, "
+                    "\"gradient_accumulation_steps\": null, \"momentum\": 0.5, \"nesterov\": "
+                    "false}, "
+                    "\"registered_name\": null}, \"loss\": \"mean_squared_error\", "
+                    "\"loss_weights\": null, "
+                    "\"metrics\": null, \"weighted_metrics\": null, \"run_eagerly\": false, "
+                    "\"steps_per_execution\": 1, \"jit_compile\": false}}";
+
+static void a_sequential_of_keras_3_is_read(void **state)
+{
+    (void)state;
+    cornu_model *m = make_model(sequential3);
+    assert_string_equal(m->name, "mine");
+    assert_int_equal(m->layer_count, 4);
+    assert_int_equal(cornu_model_parameter_count(m), 26);
+    assert_string_equal(m->variables[2].name, "e/kernel");
+    assert_false(m->functional);
+    assert_true(m->compiled);
+    assert_float_equal(m->optimizer.momentum, 0.5, 0);
+    assert_float_equal(schedule_at(&m->optimizer.learning_rate, 0), 0.25, 0);
+    cornu_model_close(m);
+}
+
+static void it_is_also_read_as_a_model_section_beside_another_compile(void **state)
+{
+    (void)state;
+    text t = {0};
+    text_add(&t, "{\"model\": %s, \"compile\": {\"optimizer\": \"adam\", \"loss\": \"mse\"}}",
+             sequential3);
+    cornu_model *m = make_model(t.data);
+    assert_int_equal(m->optimizer.id, OPTIMIZER_ADAM);
+    cornu_model_close(m);
+    text_free(&t);
+}
+
+#define FROM3(name)                                                                         \
+    ", \"inbound_nodes\": [{\"args\": [{\"class_name\": \"__keras_tensor__\", \"config\": " \
+    "{\"shape\": [null, 5], \"dtype\": \"float32\", \"keras_history\": [\"" name            \
+    "\", 0, 0]}}], \"kwargs\": {\"mask\": null}}]"
+#define FUNCTIONAL3(layers, last)                                                                \
+    "{\"module\": \"keras.src.models.functional\", \"class_name\": \"Functional\", \"config\": " \
+    "{\"name\": \"f\", \"trainable\": true, \"layers\": [" layers                                \
+    "], \"input_layers\": [\"in\", 0, 0], \"output_layers\": [\"" last                           \
+    "\", 0, 0]}, \"registered_name\": \"Functional\", \"build_config\": {\"input_shape\": null}}"
+
+static void a_functional_chain_is_read_in_any_order(void **state)
+{
+    (void)state;
+    cornu_model *m = make_model(
+        FUNCTIONAL3(DENSE3("last", 2, "softmax", ", \"name\": \"last\"" FROM3("first")) ", " DENSE3(
+                        "first", 3, "relu",
+                        ", \"name\": \"first\"" FROM3(
+                            "in")) ", " INPUT3(", \"name\": \"in\", \"inbound_nodes\": []"),
+                    "last"));
+    assert_true(m->functional);
+    assert_int_equal(m->layer_count, 3);
+    assert_string_equal(m->layers[1]->name, "first");
+    assert_string_equal(m->layers[2]->name, "last");
+    char *first, *second;
+    cornu_model *same;
+    must(cornu_model_config(m, &first));
+    must(cornu_model_parse(first, "same.json", &same));
+    must(cornu_model_config(same, &second));
+    assert_string_equal(first, second);
+    assert_true(same->functional);
+    cornu_free(first);
+    cornu_free(second);
+    cornu_model_close(m);
+    cornu_model_close(same);
+}
+
+static void models_that_are_no_chain_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json, *says;
+    } cases[] = {
+        {FUNCTIONAL3(INPUT3(", \"name\": \"in\", \"inbound_nodes\": []") ", " DENSE3(
+                         "a", 2, "relu",
+                         ", \"name\": \"a\"" FROM3(
+                             "in")) ", " DENSE3("b", 2, "relu", ", \"name\": \"b\"" FROM3("in")),
+                     "a"),
+         "goes to more than one layer|chain of layers"},
+        {FUNCTIONAL3(INPUT3(", \"name\": \"in\", \"inbound_nodes\": []") ", " DENSE3(
+                         "a", 2, "relu", ", \"name\": \"a\"" FROM3("nobody")),
+                     "a"),
+         "not one chain of all 2 layers"},
+        {FUNCTIONAL3(INPUT3(", \"name\": \"in\", \"inbound_nodes\": []") ", " DENSE3(
+                         "a", 2, "relu",
+                         ", \"name\": \"a\", \"inbound_nodes\": [{\"args\": [[1, 2]], \"kwargs\": "
+                         "{}}]"),
+                     "a"),
+         "not of one tensor"},
+        {"{\"class_name\": \"Subclassed\", \"config\": {}}", "found class_name \"Subclassed\""},
+        {"{\"class_name\": \"Sequential\", \"config\": {\"layers\": []}}", "found no layers"},
+        {"{\"class_name\": \"Sequential\", \"config\": {\"layers\": [{\"class_name\": "
+         "\"Dense\", \"config\": {\"units\": 3}}]}}",
+         "no input shape"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cornu_model *m;
+        assert_int_equal(cornu_model_parse(cases[i].json, "bad.json", &m), CORNU_INVALID);
+        must_say(cases[i].says);
+    }
+}
+
+/* tf.keras 2: the input's shape stands in the first layer, numbers and functions are written
+ * otherwise. */
+static void models_of_tf_keras_2_are_read(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {
+        "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"sequential\", \"layers\": ["
+        "{\"class_name\": \"Conv2D\", \"config\": {\"name\": \"conv2d\", \"trainable\": true, "
+        "\"batch_input_shape\": [null, 8, 8, 3], \"dtype\": \"float32\", \"filters\": 4, "
+        "\"kernel_size\": [3, 3], \"strides\": [1, 1], \"padding\": \"valid\", \"data_format\": "
+        "\"channels_last\", \"dilation_rate\": [1, 1], \"groups\": 1, \"activation\": \"relu\", "
+        "\"use_bias\": true, \"kernel_initializer\": {\"class_name\": \"GlorotUniform\", "
+        "\"config\": {\"seed\": null}}, \"bias_initializer\": {\"class_name\": \"Zeros\", "
+        "\"config\": {}}, \"kernel_regularizer\": null, \"bias_regularizer\": null, "
+        "\"activity_regularizer\": null, \"kernel_constraint\": null, \"bias_constraint\": null}}, "
+        "{\"class_name\": \"BatchNormalization\", \"config\": {\"axis\": [3]}}, "
+        "{\"class_name\": \"LeakyReLU\", \"config\": {\"alpha\": 0.1}}, "
+        "{\"class_name\": \"Flatten\", \"config\": {\"name\": \"flatten\"}}, "
+        "{\"class_name\": \"Dense\", \"config\": {\"name\": \"dense\", \"units\": 2}}]}, "
+        "\"keras_version\": \"2.11.0\", \"backend\": \"tensorflow\"}",
+        "{\"class_name\": \"Functional\", \"config\": {\"name\": \"model\", \"layers\": ["
+        "{\"class_name\": \"InputLayer\", \"config\": {\"batch_input_shape\": [null, 8, 8, 3], "
+        "\"dtype\": \"float32\", \"sparse\": false, \"ragged\": false, \"name\": \"input_1\"}, "
+        "\"name\": \"input_1\", \"inbound_nodes\": []}, "
+        "{\"class_name\": \"Conv2D\", \"config\": {\"name\": \"c\", \"filters\": 4, "
+        "\"kernel_size\": [3, 3]}, \"name\": \"c\", \"inbound_nodes\": [[[\"input_1\", 0, 0, "
+        "{}]]]}, {\"class_name\": \"BatchNormalization\", \"config\": {\"name\": \"b\"}, \"name\": "
+        "\"b\", \"inbound_nodes\": [[[\"c\", 0, 0, {}]]]}, "
+        "{\"class_name\": \"LeakyReLU\", \"config\": {\"name\": \"l\", \"alpha\": 0.1}, \"name\": "
+        "\"l\", \"inbound_nodes\": [[[\"b\", 0, 0, {}]]]}, "
+        "{\"class_name\": \"Flatten\", \"config\": {\"name\": \"f\"}, \"name\": \"f\", "
+        "\"inbound_nodes\": [[[\"l\", 0, 0, {}]]]}, "
+        "{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 2}, \"name\": "
+        "\"d\", \"inbound_nodes\": [[[\"f\", 0, 0, {}]]]}], \"input_layers\": [[\"input_1\", 0, "
+        "0]], \"output_layers\": [[\"d\", 0, 0]]}}",
+    };
+    for (int i = 0; i < 2; i++) {
+        cornu_model *m = make_model(forms[i]);
+        char found[128];
+        assert_int_equal(m->layer_count, 6);
+        assert_int_equal(cornu_model_parameter_count(m), 112 + 16 + 290);
+        assert_string_equal(shape_show(&m->input, false, found), "(8, 8, 3)");
+        cornu_model_close(m);
+    }
+}
+
+static void every_workload_survives_keras_json(void **state)
+{
+    (void)state;
+    for (int i = 0; cornu_workload_name(i); i++) {
+        cornu_model *m = make_model(recipe_text(cornu_workload_name(i))), *same;
+        char *first, *second;
+        must(cornu_model_config(m, &first));
+        must(cornu_model_parse(first, "same.json", &same));
+        must(cornu_model_config(same, &second));
+        assert_string_equal(first, second);
+        assert_int_equal(m->variable_count, same->variable_count);
+        for (int v = 0; v < m->variable_count; v++)
+            assert_string_equal(m->variables[v].name, same->variables[v].name);
+        cornu_free(first);
+        cornu_free(second);
+        cornu_model_close(m);
+        cornu_model_close(same);
+    }
+}
+
+static void an_activation_keeps_its_slope(void **state)
+{
+    (void)state;
+    cornu_model *m = make_model(
+        "model: {input: [4], layers: [Dense: {units: 2, activation: {class_name: LeakyReLU, "
+        "config: {negative_slope: 0.1, name: x, trainable: true}, module: keras.layers, "
+        "registered_name: null}}]}\n");
+    char *json;
+    must(cornu_model_config(m, &json));
+    assert_non_null(strstr(json, "\"class_name\": \"LeakyReLU\", \"config\": "
+                                 "{\"negative_slope\": 0.1}"));
+    cornu_free(json);
+    cornu_model_close(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sequential_of_keras_3_is_read),
+        cmocka_unit_test(it_is_also_read_as_a_model_section_beside_another_compile),
+        cmocka_unit_test(a_functional_chain_is_read_in_any_order),
+        cmocka_unit_test(models_that_are_no_chain_are_refused),
+        cmocka_unit_test(models_of_tf_keras_2_are_read),
+        cmocka_unit_test(every_workload_survives_keras_json),
+        cmocka_unit_test(an_activation_keeps_its_slope),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,52 @@
+/* Models from text, for the tests of this folder. */
+#ifndef TESTS_MODEL_MAKE_MODEL_H
+#define TESTS_MODEL_MAKE_MODEL_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "model/model.h"
+
+/* The test fails, with cornu's message, unless `status` is CORNU_OK. */
+static inline void must(cornu_status status)
+{
+    if (status != CORNU_OK)
+        fail_msg("%s", cornu_last_error());
+}
+
+static inline cornu_model *make_model(const char *recipe)
+{
+    cornu_model *m = NULL;
+    must(cornu_model_parse(recipe, "test.yaml", &m));
+    return m;
+}
+
+static inline doc *make_doc(const char *source)
+{
+    doc *d = NULL;
+    must(doc_parse(source, strlen(source), "test.yaml", &d));
+    return d;
+}
+
+/* The last error must hold every part of `parts`, which `|` separates. */
+static inline void must_say(const char *parts)
+{
+    const char *said = cornu_last_error();
+    char part[256];
+    while (*parts) {
+        size_t length = strcspn(parts, "|");
+        memcpy(part, parts, length);
+        part[length] = 0;
+        if (!strstr(said, part))
+            fail_msg("the message \"%s\" lacks \"%s\"", said, part);
+        parts += length + (parts[length] == '|');
+    }
+}
+
+#endif

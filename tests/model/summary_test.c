@@ -1,0 +1,91 @@
+#include "make_model.h"
+#include "model/recipes.h"
+#include "model/summary.h"
+
+/* As Keras 3.15 prints it on a terminal of 80 columns. */
+static const char expected[] =
+    "Model: \"sequential\"\n"
+    "┏━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━┓\n"
+    "┃ Layer (type)                    ┃ Output Shape           ┃       Param # ┃\n"
+    "┡━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━┩\n"
+    "│ conv2d (Conv2D)                 │ (None, 35, 35, 4)      │           112 │\n"
+    "├─────────────────────────────────┼────────────────────────┼───────────────┤\n"
+    "│ batch_normalization             │ (None, 35, 35, 4)      │            16 │\n"
+    "│ (BatchNormalization)            │                        │               │\n"
+    "├─────────────────────────────────┼────────────────────────┼───────────────┤\n"
+    "│ flatten (Flatten)               │ (None, 4900)           │             0 │\n"
+    "├─────────────────────────────────┼────────────────────────┼───────────────┤\n"
+    "│ dense (Dense)                   │ (None, 1000)           │     4,901,000 │\n"
+    "└─────────────────────────────────┴────────────────────────┴───────────────┘\n"
+    " Total params: 4,901,128 (18.70 MB)\n"
+    " Trainable params: 4,901,120 (18.70 MB)\n"
+    " Non-trainable params: 8 (32.00 B)\n";
+
+static void the_table_is_kerass(void **state)
+{
+    (void)state;
+    cornu_model *m = make_model(
+        "model: {input: [35, 35, 3], layers: [Conv2D: {filters: 4, kernel_size: 3, padding: same},"
+        " BatchNormalization, Flatten, Dense: {units: 1000}]}\n");
+    text t = {0};
+    model_summary_table(m, &t);
+    assert_string_equal(t.data, expected);
+    text_free(&t);
+    cornu_model_close(m);
+}
+
+/* Widest line in characters. */
+static size_t widest(const char *shown)
+{
+    size_t most = 0, at = 0;
+    for (; *shown; shown++) {
+        if (*shown == '\n')
+            at = 0;
+        else if (((unsigned char)*shown & 0xC0) != 0x80 && ++at > most)
+            most = at;
+    }
+    return most;
+}
+
+static void long_names_and_shapes_are_wrapped(void **state)
+{
+    (void)state;
+    cornu_model *m =
+        make_model("model: {input: [100000, 100000, 1, 1], layers: [{ReLU: {name: "
+                   "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaäöüäöüäöüäöüäöüäöüäöüäöüäöüäöü}}]}\n");
+    text t = {0};
+    model_summary_table(m, &t);
+    assert_int_equal(widest(t.data), 76);
+    assert_non_null(strstr(t.data, "(None, 100000, 100000,"));
+    text_free(&t);
+    cornu_model_close(m);
+}
+
+static void workloads_show_their_parameters(void **state)
+{
+    (void)state;
+    static const char *const totals[][2] = {
+        {"cifar10-mlp", " Total params: 12,230,010 (46.65 MB)\n"},
+        {"cifar100-mlp", " Total params: 1,730,404 (6.60 MB)\n"},
+        {"photos-cnn", " Total params: 42,520,584 (162.20 MB)\n"},
+        {"cifar10-cnn", " Total params: 1,337,002 (5.10 MB)\n"},
+    };
+    for (int i = 0; i < 4; i++) {
+        cornu_model *m = make_model(recipe_text(totals[i][0]));
+        text t = {0};
+        model_summary_table(m, &t);
+        assert_non_null(strstr(t.data, totals[i][1]));
+        text_free(&t);
+        cornu_model_close(m);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table_is_kerass),
+        cmocka_unit_test(long_names_and_shapes_are_wrapped),
+        cmocka_unit_test(workloads_show_their_parameters),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

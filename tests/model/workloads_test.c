@@ -1,0 +1,95 @@
+#include "make_model.h"
+#include "model/recipes.h"
+
+static const struct {
+    const char *name;
+    int64_t parameters, batch, epochs;
+    int outputs;
+} workloads[] = {
+    {"cifar10-cnn", 1337002, 100, 10, 10},    {"cifar10-mlp", 12230010, 32, 10, 10},
+    {"cifar100-mlp", 1730404, 32, 100, 100},  {"mnist-cnn-2", 3274634, 50, 17, 10},
+    {"mnist-cnn-4", 3287530, 50, 17, 10},     {"photos-cnn", 42520584, 32, 5, 8},
+    {"photos-cnn-ready", 42520584, 32, 5, 8},
+};
+enum { COUNT = sizeof workloads / sizeof *workloads };
+
+static void each_workload_has_the_published_parameters(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT; i++) {
+        cornu_model *m = make_model(recipe_text(workloads[i].name));
+        int64_t output[8];
+        int rank;
+        assert_int_equal(cornu_model_parameter_count(m), workloads[i].parameters);
+        assert_int_equal(m->batch, workloads[i].batch);
+        assert_int_equal(m->epochs, workloads[i].epochs);
+        assert_true(m->compiled);
+        assert_string_equal(m->name, workloads[i].name);
+        must(cornu_model_output_shape(m, output, &rank));
+        assert_int_equal(rank, 1);
+        assert_int_equal(output[0], workloads[i].outputs);
+        cornu_model_close(m);
+    }
+}
+
+static void the_workloads_are_listed_and_no_others(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT; i++) {
+        bool found = false;
+        for (int j = 0; cornu_workload_name(j); j++)
+            found = found || strcmp(cornu_workload_name(j), workloads[i].name) == 0;
+        assert_true(found);
+    }
+    assert_null(cornu_workload_name(COUNT));
+    assert_null(cornu_workload_name(-1));
+    assert_null(recipe_text("cifar10"));
+}
+
+static void a_workload_names_its_data(void **state)
+{
+    (void)state;
+    cornu_model *mnist = make_model(recipe_text("mnist-cnn-2"));
+    cornu_model *photos = make_model(recipe_text("photos-cnn"));
+    assert_string_equal(cornu_model_data_name(mnist), "mnist");
+    assert_null(cornu_model_data_name(photos));
+    assert_non_null(doc_get(photos->data, "augment"));
+    cornu_model_close(mnist);
+    cornu_model_close(photos);
+}
+
+static void weights_have_keras_names_and_shapes(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"conv2d/kernel",  "conv2d/bias",  "conv2d_1/kernel",
+                                        "conv2d_1/bias",  "dense/kernel", "dense/bias",
+                                        "dense_1/kernel", "dense_1/bias"};
+    cornu_model *m = make_model(recipe_text("mnist-cnn-2"));
+    cornu_weight_info info;
+    assert_int_equal(cornu_model_weight_count(m), 8);
+    for (int i = 0; i < 8; i++) {
+        must(cornu_model_weight_info(m, i, &info));
+        assert_string_equal(info.name, names[i]);
+        assert_true(info.trainable);
+    }
+    must(cornu_model_weight_info(m, 2, &info));
+    assert_int_equal(info.rank, 4);
+    const int64_t kernel[] = {5, 5, 32, 64};
+    assert_memory_equal(info.shape, kernel, sizeof kernel);
+    assert_int_equal(info.count, 51200);
+    assert_int_equal(cornu_model_weight_info(m, 8, &info), CORNU_NOT_FOUND);
+    assert_int_equal(m->variable_count, 24); /* and two slots of adam for each */
+    assert_non_null(model_variable(m, "optimizer/velocity/dense_1/bias"));
+    cornu_model_close(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_workload_has_the_published_parameters),
+        cmocka_unit_test(the_workloads_are_listed_and_no_others),
+        cmocka_unit_test(a_workload_names_its_data),
+        cmocka_unit_test(weights_have_keras_names_and_shapes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

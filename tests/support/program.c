@@ -1,0 +1,89 @@
+#include "support/program.h"
+#include "support/scratch.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static char *read_all(FILE *f)
+{
+    size_t size = 0, room = 1 << 16;
+    char *data = malloc(room + 1);
+    fflush(f);
+    for (ssize_t n; (n = pread(fileno(f), data + size, room - size, (off_t)size)) > 0;) {
+        size += (size_t)n;
+        if (size == room)
+            data = realloc(data, (room *= 2) + 1);
+    }
+    data[size] = 0;
+    return data;
+}
+
+program program_start_into(const char *const *arguments, int out)
+{
+    program p = {.out_file = tmpfile(), .err_file = tmpfile()};
+    const char *line[64] = {"cornu"};
+    for (int i = 0; arguments[i] && i < 62; i++)
+        line[i + 1] = arguments[i];
+    p.pid = fork();
+    if (p.pid == 0) {
+        if (chdir(scratch_path("")) != 0)
+            _exit(99);
+        dup2(out >= 0 ? out : fileno(p.out_file), STDOUT_FILENO);
+        dup2(fileno(p.err_file), STDERR_FILENO);
+        execv(PROGRAM, (char *const *)(void *)line);
+        _exit(99);
+    }
+    return p;
+}
+
+program program_start(const char *const *arguments)
+{
+    return program_start_into(arguments, -1);
+}
+
+void program_finish(program *p)
+{
+    int status = 0;
+    waitpid(p->pid, &status, 0);
+    p->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    p->out = read_all(p->out_file);
+    p->err = read_all(p->err_file);
+}
+
+program program_run(const char *const *arguments)
+{
+    program p = program_start(arguments);
+    program_finish(&p);
+    return p;
+}
+
+void program_free(program *p)
+{
+    free(p->out);
+    free(p->err);
+    fclose(p->out_file);
+    fclose(p->err_file);
+}
+
+bool program_says(program *p, const char *text)
+{
+    for (int i = 0; i < 6000; i++) {
+        char *out = read_all(p->out_file);
+        bool said = strstr(out, text) != NULL;
+        free(out);
+        if (said)
+            return true;
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    return false;
+}
+
+int count_lines(const char *text)
+{
+    int lines = 0;
+    for (; *text; text++)
+        lines += *text == '\n';
+    return lines;
+}

@@ -1,0 +1,30 @@
+/* Running the built program in the scratch folder. */
+#ifndef SUPPORT_PROGRAM_H
+#define SUPPORT_PROGRAM_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+typedef struct program {
+    pid_t pid;
+    FILE *out_file, *err_file;
+    int status; /* exit status, or 128 + signal */
+    char *out, *err;
+} program;
+
+/* Start `cornu ARGUMENTS` (NULL-ended, without the program's name). */
+program program_start(const char *const *arguments);
+/* The same with standard output going to this descriptor. */
+program program_start_into(const char *const *arguments, int out);
+/* Wait, and read what it wrote. */
+void program_finish(program *p);
+program program_run(const char *const *arguments);
+void program_free(program *p);
+/* Has it written `text` on standard output by now? Waits up to a minute. */
+bool program_says(program *p, const char *text);
+int count_lines(const char *text);
+
+#define ARGUMENTS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+#endif

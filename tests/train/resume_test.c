@@ -1,0 +1,303 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/files.h"
+#include "support/runs.h"
+#include "support/scratch.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Everything that has a state: dropout, batch normalization's moving statistics, momentum, a
+   schedule within epochs and one over them, callbacks that remember, a partial batch. */
+#define LAYERS                                                                              \
+    "[{Dense: {units: 12, activation: relu}}, {Dropout: {rate: 0.4}}, BatchNormalization, " \
+    "{Dense: {units: 3, activation: softmax}}]"
+#define COMPILE                                                                                   \
+    "{optimizer: {sgd: {learning_rate: {cosine: {initial_learning_rate: 0.2, decay_steps: 40}}, " \
+    "momentum: 0.9, nesterov: true}}, loss: sparse_categorical_crossentropy, "                    \
+    "metrics: [accuracy, {sparse_top_k_categorical_accuracy: {k: 2}}]}"
+#define FIT                                                                          \
+    "{epochs: 6, batch_size: 16, validation: test, callbacks: ["                     \
+    "{early_stopping: {patience: 2, min_delta: 0.02, restore_best_weights: true}}, " \
+    "{reduce_lr_on_plateau: {monitor: loss, patience: 1, min_delta: 0.05, factor: 0.5}}]}"
+
+enum { TRAIN = 70, TEST_SAMPLES = 30, STEPS = 5 };
+
+typedef struct run {
+    cornu_status status;
+    cornu_model *model;
+    char *log; /* without the column of seconds, where it has one */
+} run;
+
+static char *log_without_seconds(const char *path)
+{
+    char *content, *to;
+    size_t size;
+    expect_ok(file_read(path, 1 << 20, &content, &size));
+    bool seconds = strstr(content, ",seconds\n") != NULL;
+    to = content;
+    for (char *line = content; *line;) {
+        char *end = strchr(line, '\n'), *stop = end;
+        while (seconds && *stop != ',')
+            stop--;
+        memmove(to, line, (size_t)(stop - line));
+        to += stop - line;
+        *to++ = '\n';
+        line = end + 1;
+    }
+    *to = 0;
+    return content;
+}
+
+/* Train from `model`, or from what was saved, for `steps` steps (0: to the end), then reopen. */
+static run train(cornu_model *model, const cornu_data *data, int steps, cornu_fit_options o)
+{
+    char save[1100], log[1100];
+    snprintf(save, sizeof save, "%s", scratch_path("run.safetensors"));
+    snprintf(log, sizeof log, "%s", scratch_path("run.csv"));
+    if (!model) {
+        expect_ok(cornu_model_open(save, &model));
+        o.resume = true;
+    }
+    o.save = save;
+    o.log = log;
+    o.should_stop = steps ? stop_after : NULL;
+    o.user = &steps;
+    run r = {.status = cornu_fit(model, data, &o, NULL)};
+    if (r.status != CORNU_OK)
+        expect_status(r.status, CORNU_STOPPED);
+    cornu_model_close(model);
+    expect_ok(cornu_model_open(save, &r.model));
+    r.log = log_without_seconds(log);
+    return r;
+}
+
+static void close_run(run *r)
+{
+    cornu_model_close(r->model);
+    free(r->log);
+}
+
+/* Whole against interrupted after `first` steps and then after every `more` (0: once only). */
+static void compare(const char *layers, const char *compile, const char *fit, int first, int more,
+                    cornu_fit_options o)
+{
+    cornu_data *data = runs_data(TRAIN, TEST_SAMPLES);
+    run whole = train(runs_model(layers, compile, fit), data, 0, o);
+    assert_int_equal(whole.status, CORNU_OK);
+    run part = train(runs_model(layers, compile, fit), data, first, o);
+    while (part.status == CORNU_STOPPED) {
+        close_run(&part);
+        part = train(NULL, data, more, o);
+    }
+    assert_string_equal(part.log, whole.log);
+    assert_true(same_bits(part.model, whole.model));
+    assert_int_equal(part.model->position.iterations, whole.model->position.iterations);
+    assert_memory_equal(&part.model->position, &whole.model->position, sizeof(position));
+    assert_true(json_equal(part.model->callback_state, whole.model->callback_state));
+    close_run(&part);
+    close_run(&whole);
+    cornu_data_close(data);
+}
+
+static void resume_in_mid_epoch_gives_the_same_weights(void **state)
+{
+    (void)state;
+    for (int stop = 1; stop <= 2 * STEPS + 1; stop++)
+        compare(LAYERS, COMPILE, FIT, stop, 0, (cornu_fit_options){0});
+}
+
+static void resume_after_every_step_gives_the_same_weights(void **state)
+{
+    (void)state;
+    /* Asked in validation too: a run of one step would never get past its second batch. */
+    compare(LAYERS, COMPILE, "{epochs: 4, batch_size: 16}", 1, 1, (cornu_fit_options){0});
+    compare(LAYERS, COMPILE, FIT, 3, 2, (cornu_fit_options){.threads = 2});
+}
+
+static void resume_continues_the_step_log(void **state)
+{
+    (void)state;
+    for (int stop = 3; stop <= 8; stop++)
+        compare(LAYERS, COMPILE, FIT, stop, 4, (cornu_fit_options){.log_steps = true});
+}
+
+static void resume_holds_for_other_optimizers_and_splits(void **state)
+{
+    (void)state;
+    static const char *const compiles[] = {
+        "{optimizer: adam, loss: categorical_crossentropy}",
+        "{optimizer: {adamw: {weight_decay: 0.01, amsgrad: true}}, loss: categorical_crossentropy}",
+        "{optimizer: {rmsprop: {momentum: 0.5, centered: true, clipnorm: 1.0}}, loss: "
+        "categorical_crossentropy, metrics: [accuracy]}",
+    };
+    for (size_t i = 0; i < sizeof compiles / sizeof *compiles; i++) {
+        compare(LAYERS, compiles[i], "{epochs: 3, batch_size: 20, validation_split: 0.2}", 4, 0,
+                (cornu_fit_options){0});
+        compare(LAYERS, compiles[i], "{epochs: 3, batch_size: 20, seed: 7, shuffle: false}", 6, 2,
+                (cornu_fit_options){.steps_per_epoch = 3});
+        compare(LAYERS, compiles[i],
+                "{epochs: 4, batch_size: 20, callbacks: [{learning_rate_schedule: {step: "
+                "{boundaries: [1], values: [0.01, 0.001]}}}]}",
+                6, 3, (cornu_fit_options){.seed = UINT64_MAX});
+    }
+}
+
+static bool stop_in_validation(void *user)
+{
+    int *calls = user;
+    return --*calls == 0;
+}
+
+/* should_stop is asked in validation too: the epoch's steps are done then, its end is not. */
+static void resume_repeats_an_interrupted_validation(void **state)
+{
+    (void)state;
+    for (int calls = STEPS; calls <= STEPS + 1; calls++) {
+        cornu_data *data = runs_data(TRAIN, TEST_SAMPLES);
+        run whole = train(runs_model(LAYERS, COMPILE, FIT), data, 0, (cornu_fit_options){0});
+        cornu_model *model = runs_model(LAYERS, COMPILE, FIT);
+        char save[1100], log[1100];
+        snprintf(save, sizeof save, "%s", scratch_path("run.safetensors"));
+        snprintf(log, sizeof log, "%s", scratch_path("run.csv"));
+        int left = calls;
+        cornu_fit_options o = {
+            .save = save, .log = log, .should_stop = stop_in_validation, .user = &left};
+        expect_status(cornu_fit(model, data, &o, NULL), CORNU_STOPPED);
+        assert_int_equal(model->position.epoch, 0);
+        assert_int_equal(model->position.step, STEPS);
+        cornu_model_close(model);
+        run rest = train(NULL, data, 0, (cornu_fit_options){0});
+        assert_string_equal(rest.log, whole.log);
+        assert_true(same_bits(rest.model, whole.model));
+        close_run(&rest);
+        close_run(&whole);
+        cornu_data_close(data);
+    }
+}
+
+/* Without a file: the model in memory is as complete as the one that was saved. */
+static void a_stopped_model_in_memory_resumes_as_well(void **state)
+{
+    (void)state;
+    cornu_data *data = runs_data(TRAIN, TEST_SAMPLES);
+    cornu_model *whole = runs_model(LAYERS, COMPILE, FIT), *part = runs_model(LAYERS, COMPILE, FIT);
+    expect_ok(cornu_fit(whole, data, NULL, NULL));
+    int left = 7;
+    cornu_fit_options o = {.should_stop = stop_after, .user = &left};
+    expect_status(cornu_fit(part, data, &o, NULL), CORNU_STOPPED);
+    expect_message("stopped after step 1 of 5 in epoch 2 of 6");
+    expect_ok(cornu_fit(part, data, &(cornu_fit_options){.resume = true}, NULL));
+    assert_true(same_bits(whole, part));
+    cornu_model_close(whole);
+    cornu_model_close(part);
+    cornu_data_close(data);
+}
+
+/* A run that was killed left rows in the log that the resumed run writes again. */
+static void rows_after_the_saved_position_are_replaced(void **state)
+{
+    (void)state;
+    cornu_data *data = runs_data(TRAIN, TEST_SAMPLES);
+    cornu_fit_options o = {.log_steps = true};
+    run whole = train(runs_model(LAYERS, COMPILE, FIT), data, 0, o);
+    run part = train(runs_model(LAYERS, COMPILE, FIT), data, 7, o);
+    close_run(&part);
+    FILE *f = fopen(scratch_path("run.csv"), "a");
+    fputs("8,0.5\n9,0.25\n10,0.1", f); /* the last line cut short */
+    fclose(f);
+    part = train(NULL, data, 0, o);
+    assert_string_equal(part.log, whole.log);
+    close_run(&part);
+    close_run(&whole);
+    cornu_data_close(data);
+}
+
+static void more_epochs_go_on_and_none_left_says_so(void **state)
+{
+    (void)state;
+    notices n = {0};
+    cornu_data *data = runs_data(TRAIN, 0);
+    cornu_model *whole = runs_usual("{epochs: 5}"), *part = runs_usual("{epochs: 3}");
+    expect_ok(cornu_fit(whole, data, NULL, NULL));
+    expect_ok(cornu_fit(part, data, NULL, NULL));
+    cornu_history *h;
+    cornu_fit_options o = {.resume = true, .on_notice = notices_add, .user = &n};
+    expect_ok(cornu_fit(part, data, &o, &h));
+    assert_int_equal(cornu_history_epochs(h), 0);
+    assert_non_null(strstr(n.lines, "nothing left to do: 3 of 3 epochs are done"));
+    cornu_history_close(h);
+    o.epochs = 5;
+    expect_ok(cornu_fit(part, data, &o, &h));
+    assert_int_equal(cornu_history_epochs(h), 2);
+    assert_true(same_bits(whole, part));
+    cornu_history_close(h);
+    cornu_model_close(whole);
+    cornu_model_close(part);
+    cornu_data_close(data);
+}
+
+static void another_seed_batch_or_data_is_refused(void **state)
+{
+    (void)state;
+    cornu_data *data = runs_data(TRAIN, 0), *other = runs_data(TRAIN + 1, 0);
+    cornu_model *model = runs_usual("{epochs: 3, batch_size: 16}");
+    int left = 7;
+    cornu_fit_options o = {.should_stop = stop_after, .user = &left};
+    expect_status(cornu_fit(model, data, &o, NULL), CORNU_STOPPED);
+    position before = model->position;
+    o = (cornu_fit_options){.resume = true, .seed = 9};
+    expect_status(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
+    expect_message("found seed 1 in the model file and 9 asked for");
+    o = (cornu_fit_options){.resume = true, .batch = 8};
+    expect_status(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
+    expect_message("found batch 16 in the model file and 8 asked for");
+    o = (cornu_fit_options){.resume = true, .steps_per_epoch = 2};
+    expect_status(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
+    expect_message("steps per epoch 0");
+    o = (cornu_fit_options){.resume = true};
+    expect_status(cornu_fit(model, other, &o, NULL), CORNU_INVALID);
+    expect_message("training samples: 70 in the model file and 71");
+    assert_memory_equal(&before, &model->position, sizeof before);
+    cornu_model_close(model);
+    cornu_data_close(other);
+    cornu_data_close(data);
+}
+
+static void a_log_with_other_columns_is_not_continued(void **state)
+{
+    (void)state;
+    cornu_data *data = runs_data(TRAIN, 0);
+    cornu_model *model = runs_usual("{epochs: 2}");
+    const char *log = scratch_write("run.csv", "epoch,loss\n1,2\n", 15);
+    int left = 1;
+    cornu_fit_options o = {.should_stop = stop_after, .user = &left};
+    expect_status(cornu_fit(model, data, &o, NULL), CORNU_STOPPED);
+    o = (cornu_fit_options){.resume = true, .log = log};
+    expect_status(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
+    expect_message("found the columns epoch,loss; expected epoch,loss,accuracy,seconds");
+    cornu_model_close(model);
+    cornu_data_close(data);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_open, scratch_close)
+    const struct CMUnitTest tests[] = {
+        TEST(resume_in_mid_epoch_gives_the_same_weights),
+        TEST(resume_after_every_step_gives_the_same_weights),
+        TEST(resume_continues_the_step_log),
+        TEST(resume_holds_for_other_optimizers_and_splits),
+        TEST(resume_repeats_an_interrupted_validation),
+        TEST(a_stopped_model_in_memory_resumes_as_well),
+        TEST(rows_after_the_saved_position_are_replaced),
+        TEST(more_epochs_go_on_and_none_left_says_so),
+        TEST(another_seed_batch_or_data_is_refused),
+        TEST(a_log_with_other_columns_is_not_continued),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
