@@ -1,4 +1,4 @@
-/* The built-in recipes: recipes/NAME.yaml, embedded by the build, in alphabetical order. */
+/* The built-in recipes: recipes/NAME.yaml, embedded by the build, in CMakeLists.txt's order. */
 #ifndef MODEL_RECIPES_H
 #define MODEL_RECIPES_H
 typedef struct embedded_recipe {
