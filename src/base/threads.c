@@ -6,6 +6,7 @@
    chunk. */
 #include "base/threads.h"
 #include "base/cgroup.h"
+#include "base/clock.h"
 #include "base/env.h"
 #include "base/memory.h"
 #include <errno.h>
@@ -17,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { THREADS_MAX = 1024, SPIN_NANOSECONDS = 40000, CACHE_LINE = 64 };
 
@@ -61,13 +61,6 @@ static inline void pause_briefly(void)
 #endif
 }
 
-static int64_t nanoseconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* Take and run chunks until the present job has none left. */
 static void take_chunks(threads *pool, int index)
 {
@@ -103,7 +96,7 @@ static void take_chunks(threads *pool, int index)
 /* Wait for a job other than `seen`; false when the pool closes. */
 static bool wait_for_job(threads *pool, uint32_t seen)
 {
-    int64_t until = pool->spin ? nanoseconds() + SPIN_NANOSECONDS : 0;
+    int64_t until = pool->spin ? clock_nanoseconds() + SPIN_NANOSECONDS : 0;
     do {
         for (int i = 0; i < 16; i++) {
             if (ticket_job(atomic_load_explicit(&pool->ticket, memory_order_acquire)) != seen)
@@ -111,7 +104,7 @@ static bool wait_for_job(threads *pool, uint32_t seen)
             if (pool->spin)
                 pause_briefly();
         }
-    } while (pool->spin && nanoseconds() < until &&
+    } while (pool->spin && clock_nanoseconds() < until &&
              !atomic_load_explicit(&pool->closing, memory_order_relaxed));
     pthread_mutex_lock(&pool->lock);
     atomic_fetch_add(&pool->sleepers, 1);
@@ -135,7 +128,7 @@ static void *worker_main(void *argument)
 
 static void wait_for_workers(threads *pool, uint32_t chunks)
 {
-    int64_t until = pool->spin ? nanoseconds() + SPIN_NANOSECONDS : 0;
+    int64_t until = pool->spin ? clock_nanoseconds() + SPIN_NANOSECONDS : 0;
     do {
         for (int i = 0; i < 16; i++) {
             if (atomic_load_explicit(&pool->done, memory_order_acquire) == chunks)
@@ -143,7 +136,7 @@ static void wait_for_workers(threads *pool, uint32_t chunks)
             if (pool->spin)
                 pause_briefly();
         }
-    } while (pool->spin && nanoseconds() < until);
+    } while (pool->spin && clock_nanoseconds() < until);
     pthread_mutex_lock(&pool->lock);
     atomic_store(&pool->caller_sleeps, true);
     while (atomic_load(&pool->done) != chunks)

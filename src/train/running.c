@@ -1,13 +1,5 @@
 #include "train/running.h"
 #include <math.h>
-#include <time.h>
-
-double clock_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void scores_open(const cornu_model *model, cornu_scores *scores)
 {

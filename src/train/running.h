@@ -2,10 +2,9 @@
 #ifndef TRAIN_RUNNING_H
 #define TRAIN_RUNNING_H
 
+#include "base/clock.h"
 #include "train/session.h"
 
-/* Seconds of a clock that never goes back. */
-double clock_seconds(void);
 /* The names of the scores: loss, then the metrics. Values become NaN. */
 void scores_open(const cornu_model *model, cornu_scores *scores);
 /* Means from sums; NaN where samples is 0. */

@@ -2,7 +2,6 @@
    instructions. Forward: chunks of output rows. Backward: chunks of whole samples, whose gradients
    are cleared row by row just before the first window that reaches them, while they are in cache.
  */
-#include "base/memory.h"
 #include "device/cpu/cpu.h"
 #include <math.h>
 #include <string.h>

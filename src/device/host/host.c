@@ -1,11 +1,11 @@
 #include "device/host/host.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "device/gather_sample.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct prepared {
     const plan *plan;
@@ -352,21 +352,14 @@ cornu_status host_run(device *d, prepared *p, const step_input *inputs, int step
     return CORNU_OK;
 }
 
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 cornu_status host_time_operations(device *d, prepared *p, const step_input *input, double *seconds)
 {
     host_device *h = host_of(d);
     TRY(begin_step(h, p->plan, input));
-    double before = seconds_now();
+    double before = clock_seconds();
     for (int i = 0; i < p->plan->op_count; i++) {
         TRY(run_op(h, p, input, i));
-        double now = seconds_now();
+        double now = clock_seconds();
         seconds[i] = now - before;
         before = now;
     }
