@@ -158,14 +158,14 @@ CORNU_API cornu_status cornu_data_open_for_model(const cornu_model *model,
                                                  cornu_data **data);
 
 typedef struct cornu_arrays {
-    int64_t count;          /* samples */
-    int rank;               /* of one sample, up to 4 */
-    int64_t shape[4];       /* of one sample, e.g. {28, 28, 1} */
-    const uint8_t *pixels;  /* [count][shape], divided by 255; or NULL */
-    const float *values;    /* [count][shape], taken as they are; or NULL */
-    const int32_t *labels;  /* [count] class numbers; or NULL */
-    const float *targets;   /* [count][target_size]; or NULL */
-    int64_t target_size;    /* of targets */
+    int64_t count;         /* samples */
+    int rank;              /* of one sample, up to 4 */
+    int64_t shape[4];      /* of one sample, e.g. {28, 28, 1} */
+    const uint8_t *pixels; /* [count][shape], divided by 255; or NULL */
+    const float *values;   /* [count][shape], taken as they are; or NULL */
+    const int32_t *labels; /* [count] class numbers; or NULL */
+    const float *targets;  /* [count][target_size]; or NULL */
+    int64_t target_size;   /* of targets */
 } cornu_arrays;
 
 /* Copy arrays of the caller into a data set; `test` may be NULL. */
@@ -202,8 +202,8 @@ CORNU_API cornu_status cornu_image_write_png(const char *path, int64_t height, i
 typedef struct cornu_dataset_info {
     const char *name;
     const char *title;
-    const char *url;  /* of the first file, or NULL */
-    int64_t bytes;    /* to download */
+    const char *url;   /* of the first file, or NULL */
+    int64_t bytes;     /* to download */
     char folder[1024]; /* where it is on this machine; "" where it is not */
 } cornu_dataset_info;
 CORNU_API bool cornu_dataset_info_get(int index, cornu_dataset_info *info);
@@ -215,15 +215,16 @@ CORNU_API bool cornu_dataset_info_get(int index, cornu_dataset_info *info);
 /* Loss first, then the compiled metrics, in order. */
 typedef struct cornu_scores {
     int count;
-    const char *name[CORNU_METRICS_MAX + 1]; /* "loss", "accuracy", ...; live as long as the model */
+    const char
+        *name[CORNU_METRICS_MAX + 1]; /* "loss", "accuracy", ...; live as long as the model */
     double value[CORNU_METRICS_MAX + 1];
 } cornu_scores;
 
 typedef struct cornu_progress {
-    int64_t epoch, epochs; /* epoch counts from 0 */
-    int64_t step, steps;   /* steps done in this epoch, steps of an epoch */
-    double seconds;        /* since the epoch began */
-    double step_loss;      /* of the last step alone; NaN if not asked for */
+    int64_t epoch, epochs;          /* epoch counts from 0 */
+    int64_t step, steps;            /* steps done in this epoch, steps of an epoch */
+    double seconds;                 /* since the epoch began */
+    double step_loss;               /* of the last step alone; NaN if not asked for */
     const cornu_scores *scores;     /* running means of this epoch */
     const cornu_scores *validation; /* at the end of an epoch, where there is validation */
     double learning_rate;
@@ -258,7 +259,7 @@ CORNU_API cornu_status cornu_fit(cornu_model *model, const cornu_data *data,
 typedef struct cornu_run_options {
     const char *device; /* "cpu" (default), "reference" */
     int threads;
-    int64_t batch; /* 0: as the recipe says, else 32 */
+    int64_t batch;     /* 0: as the recipe says, else 32 */
     cornu_split split; /* evaluate, predict on data: which samples; CORNU_TRAIN is 0 */
     void (*on_step)(void *user, const cornu_progress *progress); /* may be NULL */
     bool (*should_stop)(void *user);                             /* may be NULL */
@@ -297,8 +298,8 @@ CORNU_API bool cornu_device_info_get(int index, cornu_device_info *info);
 typedef struct cornu_explain_options {
     const char *device; /* "cpu" (default) */
     int threads;
-    int64_t batch; /* 0: as the recipe says, else 32 */
-    bool run;      /* time each operation and relate it to the measured limits */
+    int64_t batch;                   /* 0: as the recipe says, else 32 */
+    bool run;                        /* time each operation and relate it to the measured limits */
     bool (*should_stop)(void *user); /* may be NULL */
     void *user;
 } cornu_explain_options;

@@ -211,7 +211,7 @@ static cornu_status open_node(reader *r, const yaml_event_t *event, doc_type typ
         return fail_at(r, event->start_mark, "found a list or map as a key; expected a word");
     if (r->depth == DEPTH_MAX)
         return fail_at(r, event->start_mark, "found more than 64 levels; expected at most 64");
-    doc *d;
+    doc *d = NULL;
     TRY(add_node(r, event->start_mark, &d));
     d->type = type;
     r->capacity[r->depth] = 0;

@@ -1,6 +1,6 @@
-/* Documents: a tree read from YAML or JSON (libyaml reads both) that knows where each value stands, so
-   that errors can say FILE:LINE and the path of keys. Anchors, aliases, tags and duplicate keys are
-   refused; depth and size are limited. */
+/* Documents: a tree read from YAML or JSON (libyaml reads both) that knows where each value stands,
+   so that errors can say FILE:LINE and the path of keys. Anchors, aliases, tags and duplicate keys
+   are refused; depth and size are limited. */
 #ifndef BASE_DOC_H
 #define BASE_DOC_H
 

@@ -5,9 +5,10 @@
 #include "base/status.h"
 
 /* Zeroed memory for `count` items of `size` bytes; on failure (or overflow) CORNU_OUT_OF_MEMORY and
-   *out is NULL. `what` names it in the message. Release with free(). */
+ *out is NULL. `what` names it in the message. Release with free(). */
 cornu_status memory_new(size_t count, size_t size, const char *what, void *out);
-/* 64-byte aligned, zeroed, backed by huge pages where that helps; release with memory_free_aligned. */
+/* 64-byte aligned, zeroed, backed by huge pages where that helps; release with memory_free_aligned.
+ */
 cornu_status memory_new_aligned(size_t bytes, const char *what, void *out);
 void memory_free_aligned(void *memory);
 cornu_status memory_copy_string(const char *text, char **out);

@@ -15,19 +15,19 @@ cornu_status status_prefix(cornu_status code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Return from the current function if `expression` fails. */
-#define TRY(expression)                                                                            \
-    do {                                                                                           \
-        cornu_status try_status_ = (expression);                                                   \
-        if (try_status_ != CORNU_OK)                                                               \
-            return try_status_;                                                                    \
+#define TRY(expression)                          \
+    do {                                         \
+        cornu_status try_status_ = (expression); \
+        if (try_status_ != CORNU_OK)             \
+            return try_status_;                  \
     } while (0)
 
 /* For functions with `cornu_status status` and a clean-up label `done`. */
-#define TRY_GOTO(expression)                                                                       \
-    do {                                                                                           \
-        status = (expression);                                                                     \
-        if (status != CORNU_OK)                                                                    \
-            goto done;                                                                             \
+#define TRY_GOTO(expression)    \
+    do {                        \
+        status = (expression);  \
+        if (status != CORNU_OK) \
+            goto done;          \
     } while (0)
 
 #endif

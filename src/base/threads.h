@@ -18,7 +18,8 @@ int threads_default(void);
 
 /* Called once for every chunk 0..chunks-1; `worker` is 0..threads_count-1, for scratch memory. */
 typedef void threads_work(void *context, int64_t chunk, int worker);
-/* Run all chunks and return when they are done. Not reentrant. */
+/* Run all chunks and return when they are done. Not reentrant. While a chunk runs, denormal numbers
+   count as 0. */
 void threads_run(threads *pool, int64_t chunks, threads_work *work, void *context);
 
 /* The part [begin, end) of 0..total-1 that chunk `chunk` of `chunks` covers, cut at multiples of

@@ -1,8 +1,8 @@
 /* The probes: FMA rate in registers, read bandwidth, in-place update bandwidth. Each kernel exists
    for AVX-512, AVX2 and plain vectors; the widest that this processor has is chosen at run time. */
 #include "bench/limits.h"
+#include "base/clock.h"
 #include "base/memory.h"
-#include "train/running.h"
 #include <stdio.h>
 #include <unistd.h>
 #if defined(__x86_64__)

@@ -38,8 +38,8 @@ typedef struct tensor_file {
     void *storage; /* owned by the reader */
 } tensor_file;
 
-/* Open by the file's ending: .safetensors, .npz or .npy (one tensor, named after the file). Data of a
-   safetensors file is a read-only mapping; an npz member is unpacked into memory. */
+/* Open by the file's ending: .safetensors, .npz or .npy (one tensor, named after the file). Data of
+   a safetensors file is a read-only mapping; an npz member is unpacked into memory. */
 cornu_status tensor_file_open(const char *path, tensor_file **out);
 void tensor_file_close(tensor_file *file);
 const file_tensor *tensor_file_find(const tensor_file *file, const char *name);

@@ -11,7 +11,7 @@ static statistics draw(const char *form, const shape *s)
     initializer i;
     random_stream r = random_open(5, RANDOM_INITIALIZE, 0);
     int64_t count = shape_elements(s);
-    float *values = calloc((size_t)count, sizeof *values);
+    float *values = calloc((size_t)(count > 0 ? count : 0), sizeof *values);
     statistics out = {0, 0, INFINITY, -INFINITY};
     must(initializer_read(d, &i));
     initializer_fill(&i, s, &r, values);

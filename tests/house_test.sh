@@ -1,0 +1,77 @@
+#!/bin/sh
+# The rules of ARCHITECTURE.md that a compiler does not check: house_test.sh SOURCE_FOLDER
+set -eu
+cd "$1"
+failures=0
+
+complain() {
+    printf '%s\n' "$1"
+    failures=$((failures + 1))
+}
+
+# Each finding is a line on standard input; $1 says which promise it breaks.
+complain_all() {
+    while IFS= read -r line; do
+        complain "$1: $line"
+    done
+}
+
+# A room includes only itself and the rooms before it.
+rooms="base format model step device data train bench"
+allowed=
+for room in $rooms; do
+    allowed="$allowed|$room"
+    found=$(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' "src/$room" |
+        grep -vE "#[[:space:]]*include[[:space:]]+\"(${allowed#|})/" || true)
+    [ -z "$found" ] || complain_all "includes a room after its own" <<EOF
+$found
+EOF
+done
+
+# The program sees the public header and the benchmark, nothing else of the library.
+found=$(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' src/cli |
+    grep -vE '#[[:space:]]*include[[:space:]]+"(cli|bench)/' || true)
+[ -z "$found" ] || complain_all "src/cli uses only cornu.h and src/bench" <<EOF
+$found
+EOF
+
+# (The program in its first comment is indented.)
+found=$(grep -nE '^#[[:space:]]*include' include/cornu/cornu.h |
+    grep -vE '<std(bool|def|int)\.h>' || true)
+[ -z "$found" ] || complain_all "the public header includes nothing of its own" <<EOF
+$found
+EOF
+
+found=$(grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' examples/*.c examples/*.h |
+    grep -v '"example\.h"' || true)
+[ -z "$found" ] || complain_all "examples use only the public header" <<EOF
+$found
+EOF
+
+# Library code never ends the caller's process.
+found=$(grep -rnE --include='*.c' --include='*.h' --include='*.def' \
+    '(^|[^_[:alnum:]])(exit|_exit|abort|assert)[[:space:]]*\(' src |
+    grep -v '^src/cli/' || true)
+[ -z "$found" ] || complain_all "ends the caller's process" <<EOF
+$found
+EOF
+
+found=$(find src include -type f -exec wc -l {} + | awk '$2 != "total" && $1 > 700 {print $2 " has " $1}')
+[ -z "$found" ] || complain_all "more than 700 lines" <<EOF
+$found
+EOF
+
+for room in $rooms cli; do
+    [ -d "src/$room" ] || complain "no such room: src/$room"
+done
+for folder in src/*; do
+    case " $rooms cli " in
+    *" $(basename "$folder") "*) ;;
+    *) complain "not in the list of rooms: $folder" ;;
+    esac
+done
+
+[ "$failures" -eq 0 ] || {
+    printf '%s broken rules\n' "$failures"
+    exit 1
+}
