@@ -191,7 +191,7 @@ static void add_table(const explained *e, text *t)
 static void add_total(const explained *e, text *t)
 {
     const plan *p = e->plan->plan;
-    char variables[16], buffers[16];
+    char variables[16], buffers[16], moved[16];
     double working_set = (double)p->variable_bytes + (double)p->arena_bytes, scratch = 0;
     for (int i = 0; i < p->op_count; i++)
         scratch += (double)e->choices[i].scratch_bytes;
@@ -200,16 +200,16 @@ static void add_total(const explained *e, text *t)
              memory_human((double)p->arena_bytes + scratch, buffers));
     text_add(t, " · batch %lld\n", (long long)e->batch);
     if (!e->seconds) {
-        text_add(t, "step %.3g GFLOP · %.3g MB\n", p->flops / 1e9, p->bytes / 1e6);
+        text_add(t, "step %.3g GFLOP · %s\n", p->flops / 1e9, memory_human(p->bytes, moved));
         return;
     }
     double seconds = 0, least = limits_seconds(&e->limits, p->flops, p->bytes, working_set);
     for (int i = 0; i < p->op_count; i++)
         seconds += e->seconds[i];
     text_add(t,
-             "step %.3g ms · %.3g GFLOP · %.3g MB · bound by %s: %.3g ms is this machine's limit "
+             "step %.3g ms · %.3g GFLOP · %s · bound by %s: %.3g ms is this machine's limit "
              "(%.0f %%)\n",
-             seconds * 1e3, p->flops / 1e9, p->bytes / 1e6,
+             seconds * 1e3, p->flops / 1e9, memory_human(p->bytes, moved),
              limits_bound(&e->limits, p->flops, p->bytes, working_set), least * 1e3,
              seconds > 0 ? 100 * least / seconds : 0);
     text_add(t, "machine: %.0f GFLOP/s FMA (%s), %.1f GB/s read, %.1f GB/s update, %d threads\n",

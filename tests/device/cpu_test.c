@@ -2,9 +2,12 @@
 #include "support/op_cases.h"
 #include <omp.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 
 #include <cmocka.h>
 
@@ -56,11 +59,47 @@ static void callers_openmp_setting_is_kept(void **state)
     op_cases_free();
 }
 
+static void on_alarm(int number)
+{
+    (void)number;
+}
+
+/* A handler's frame must not land in memory of the step (see cpu_onednn_begin). */
+static void signals_do_not_disturb_a_product(void **state)
+{
+    (void)state;
+    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART}, old_action;
+    struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+    const op_case product = {.kind = OP_DENSE_FORWARD,
+                             .label = "dense_forward 10x784 -> 10",
+                             .in = {{2, {10, 784}}, {2, {784, 10}}, {1, {10}}},
+                             .out = {{2, {10, 10}}}};
+    const device_ops *cpu = NULL;
+    device *d = NULL;
+    assert_int_equal(device_find("cpu", &cpu), CORNU_OK);
+    assert_int_equal(cpu->open(&(device_options){.threads = 1}, &d), CORNU_OK);
+    const host_device *h = (const host_device *)(const void *)d;
+    sigaction(SIGALRM, &action, &old_action);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (int i = 0; i < 3000; i++) {
+        op_outputs out;
+        void *neighbour = malloc(256);
+        assert_int_equal(
+            op_case_run(&product, h->kernels[OP_DENSE_FORWARD][0], h->pool, false, &out), CORNU_OK);
+        op_outputs_free(&out);
+        free(neighbour);
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    sigaction(SIGALRM, &old_action, NULL);
+    host_close(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(description_names_cores_instructions_and_library),
         cmocka_unit_test(callers_openmp_setting_is_kept),
+        cmocka_unit_test(signals_do_not_disturb_a_product),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

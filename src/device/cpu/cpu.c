@@ -39,18 +39,27 @@ static const kernel_list kernels[OP_COUNT] = {
     KERNELS(UPDATE, &cpu_update),
 };
 
-int cpu_one_thread_begin(void)
+onednn_scope cpu_onednn_begin(void)
 {
-    int before = omp_get_max_threads();
-    if (before != 1)
+    onednn_scope before = {.threads = omp_get_max_threads()};
+    sigset_t waiting;
+    sigfillset(&waiting);
+    /* Faults of the thread itself cannot wait. */
+    sigdelset(&waiting, SIGSEGV);
+    sigdelset(&waiting, SIGBUS);
+    sigdelset(&waiting, SIGILL);
+    sigdelset(&waiting, SIGFPE);
+    pthread_sigmask(SIG_BLOCK, &waiting, &before.signals);
+    if (before.threads != 1)
         omp_set_num_threads(1);
     return before;
 }
 
-void cpu_one_thread_end(int before)
+void cpu_onednn_end(const onednn_scope *before)
 {
-    if (before != 1)
-        omp_set_num_threads(before);
+    if (before->threads != 1)
+        omp_set_num_threads(before->threads);
+    pthread_sigmask(SIG_SETMASK, &before->signals, NULL);
 }
 
 /* "model name : Intel(R) Xeon(R) ..." of /proc/cpuinfo; "CPU" where there is none. */

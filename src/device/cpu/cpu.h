@@ -8,6 +8,7 @@
 #define DEVICE_CPU_CPU_H
 
 #include "device/host/host.h"
+#include <signal.h>
 
 /* Compile a hot function once per instruction set and pick at load time. Off under the sanitizers:
    they instrument the picking function, which runs before they are ready. */
@@ -65,10 +66,17 @@ void cpu_sum_range(const float *parts, int64_t count, int64_t part_count, int64_
 /* The same, cut over the pool. */
 void cpu_sum_parts(threads *pool, const float *parts, int64_t count, int64_t part_count,
                    int64_t stride, float *sum);
-/* Run oneDNN on one thread from here to cpu_one_thread_end: its own threading would cut sums by the
-   number of threads. The calling thread's OpenMP setting is given back afterwards. */
-int cpu_one_thread_begin(void);
-void cpu_one_thread_end(int before);
+/* Around every call that makes or runs something of oneDNN's, on the calling thread:
+   - it runs on one thread: its own threading would cut sums by the number of threads;
+   - signals wait: its matrix product for small sizes (oneDNN 2.6) moves the stack pointer into a
+     buffer on the heap, and the kernel would write a handler's frame over what lies below.
+   Both settings are given back afterwards. */
+typedef struct onednn_scope {
+    int threads;
+    sigset_t signals;
+} onednn_scope;
+onednn_scope cpu_onednn_begin(void);
+void cpu_onednn_end(const onednn_scope *before);
 
 extern const kernel cpu_gather, cpu_dense_forward, cpu_dense_backward_data,
     cpu_dense_backward_weights, cpu_conv_forward, cpu_conv_backward_data, cpu_conv_backward_weights,

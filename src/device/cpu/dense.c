@@ -159,10 +159,10 @@ static void multiply(void *context, int64_t chunk, int worker)
         c = s->parts ? s->parts + chunk * s->stride : c;
         break;
     }
-    int before = cpu_one_thread_begin();
+    onednn_scope before = cpu_onednn_begin();
     dnnl_status_t status = dnnl_sgemm(s->transposed_a, s->transposed_b, m, n, k, 1.0f, a, s->lda, b,
                                       s->ldb, 0.0f, c, s->n);
-    cpu_one_thread_end(before);
+    cpu_onednn_end(&before);
     int none = dnnl_success;
     if (status != dnnl_success)
         atomic_compare_exchange_strong(&r->error, &none, (int)status);

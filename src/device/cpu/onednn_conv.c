@@ -418,7 +418,7 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     cornu_status status = memory_new(1, sizeof *s, "convolution", &s);
     if (status != CORNU_OK)
         return status;
-    int before = cpu_one_thread_begin();
+    onednn_scope before = cpu_onednn_begin();
     s->kind = o->kind;
     s->has_bias = o->kind == OP_CONV2D_FORWARD            ? o->in[2] >= 0
                   : o->kind == OP_CONV2D_BACKWARD_WEIGHTS ? o->out[1] >= 0
@@ -430,7 +430,7 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     TRY_GOTO(prepare_parts(s, p, o, scratch_bytes));
     *state = s;
 done:
-    cpu_one_thread_end(before);
+    cpu_onednn_end(&before);
     if (status != CORNU_OK)
         release(s);
     return status;
@@ -440,13 +440,13 @@ static bool accepts(const plan *p, const op *o, const char **why)
 {
     dnnl_engine_t engine = NULL;
     dnnl_primitive_desc_t pd = NULL;
-    int before = cpu_one_thread_begin();
+    onednn_scope before = cpu_onednn_begin();
     dnnl_status_t status = dnnl_engine_create(&engine, dnnl_cpu, 0);
     if (status == dnnl_success)
         status = describe(engine, p, o, 1, &pd);
     dnnl_primitive_desc_destroy(pd);
     dnnl_engine_destroy(engine);
-    cpu_one_thread_end(before);
+    cpu_onednn_end(&before);
     if (status != dnnl_success)
         *why = "oneDNN cannot do this convolution";
     return status == dnnl_success;
@@ -492,7 +492,7 @@ static void run_part(void *context, int64_t chunk, int worker)
         w = s->sums + chunk * s->w_stride;
         b = s->sums + s->parts * s->w_stride + chunk * s->b_stride;
     }
-    int before = cpu_one_thread_begin();
+    onednn_scope before = cpu_onednn_begin();
     dnnl_status_t status = dnnl_memory_set_data_handle(a->x[k], r->x + first * s->x_sample);
     if (!status)
         status = dnnl_memory_set_data_handle(a->w[k], w);
@@ -502,7 +502,7 @@ static void run_part(void *context, int64_t chunk, int worker)
         status = dnnl_memory_set_data_handle(a->b[k], b);
     if (!status)
         status = execute(s, k, a);
-    cpu_one_thread_end(before);
+    cpu_onednn_end(&before);
     note(r, status);
     if (s->act.kind != ACTIVATION_LINEAR)
         cpu_activate(s->act, y, y, s->part[k].samples * s->y_sample);
@@ -580,7 +580,7 @@ static cornu_status run(const op_run *r)
         c.x = readable(r->in[0]), c.y = readable(r->in[1]), c.w = r->out[0], c.b = r->out[1];
         break;
     }
-    int before = cpu_one_thread_begin();
+    onednn_scope before = cpu_onednn_begin();
     dnnl_status_t status = dnnl_success;
     if (s->kind != OP_CONV2D_BACKWARD_WEIGHTS)
         status = pack_weights(s, c.w);
@@ -590,7 +590,7 @@ static cornu_status run(const op_run *r)
     }
     if (!status && s->kind == OP_CONV2D_BACKWARD_WEIGHTS)
         status = finish_weights(s, r->pool, c.w, c.b);
-    cpu_one_thread_end(before);
+    cpu_onednn_end(&before);
     if (status)
         return dnnl_fail("run", status);
     return CORNU_OK;
