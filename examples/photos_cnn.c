@@ -1,0 +1,38 @@
+/* A folder of photographs, one folder a class: photos_cnn --data FOLDER, where FOLDER holds train/
+   and test/. The built-in workload augments the photographs as its recipe says. */
+#include "example.h"
+
+static cornu_status open_photos(const example *e, const cornu_model *model, cornu_data **data)
+{
+    if (e->generated)
+        return example_data(e, model, NULL, data);
+    return cornu_data_open_for_model(model, &(cornu_data_options){.folder = e->folder}, data);
+}
+
+int main(int argc, char **argv)
+{
+    example e = {.fit = {.on_epoch = example_print_epoch}};
+    cornu_model *model = NULL;
+    cornu_data *data = NULL;
+    char *summary = NULL;
+    if (!example_arguments(argc, argv, &e))
+        return 2;
+    /* Random pixels lie in memory as they are: the same network without augmentation. */
+    cornu_status status = cornu_model_open(e.generated ? "photos-cnn-ready" : "photos-cnn", &model);
+    if (status == CORNU_OK)
+        status = cornu_model_summary(model, &summary);
+    if (status == CORNU_OK)
+        fputs(summary, stdout);
+    if (status == CORNU_OK)
+        status = open_photos(&e, model, &data);
+    if (status == CORNU_OK)
+        status = cornu_fit(model, data, &e.fit, NULL);
+    if (status == CORNU_OK)
+        status = example_finish(model, data);
+    if (status != CORNU_OK)
+        fprintf(stderr, "%s\n", cornu_last_error());
+    cornu_free(summary);
+    cornu_data_close(data);
+    cornu_model_close(model);
+    return status != CORNU_OK;
+}

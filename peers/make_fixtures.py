@@ -1,0 +1,455 @@
+#!/usr/bin/env python3
+"""Write what real Keras computes for each layer, loss, metric and optimizer as small .npz files.
+
+usage: make_fixtures.py [--seed N] [--output FOLDER]
+
+Besides, tiny.npz: a data set of a few samples.
+
+The files in tests/fixtures were made with the default seed; `./check --peers` makes others with another
+seed and compares cornu with those too. tests/parity/fixtures_test.c reads them. Each file holds many
+cases; the members of a case are
+
+    CASE/model, CASE/compile   JSON as bytes: Keras's to_json(); optimizer, loss, metrics as Keras writes them
+    CASE/weight/LAYER/NAME     the weights before the first step
+    CASE/x, CASE/y             one batch; in optimizers.npz [steps][batch]...; in metrics.npz [batches][batch]...
+and what Keras gives:
+    CASE/output                predict
+    CASE/loss_evaluate         evaluate's loss (scalar)
+    CASE/loss                  the training step's loss (scalar; in optimizers.npz one a step)
+    CASE/gradient/LAYER/NAME   of the training loss with respect to a weight, CASE/input_gradient to x
+    CASE/after/LAYER/NAME      moving statistics after the forward pass; in optimizers.npz [steps]...
+    CASE/metric                the compiled metric's value over all batches
+"""
+import argparse
+import json
+import os
+import warnings
+import zlib
+
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+# oneDNN's own order of summation inside TensorFlow differs more from the exact value.
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+
+import keras  # noqa: E402
+import numpy as np  # noqa: E402
+import tensorflow as tf  # noqa: E402
+from keras import layers as L  # noqa: E402
+
+BATCH = 3
+
+
+class Group:
+    """The members of one file, and the random numbers of its cases: each case has its own stream, so
+    that adding one leaves the others as they were."""
+
+    def __init__(self, seed):
+        self.seed, self.members, self.case = seed, {}, None
+
+    def start(self, case):
+        assert f"{case}/model" not in self.members, case
+        self.case = case
+        self.random = np.random.default_rng([self.seed, zlib.crc32(case.encode())])
+
+    def put(self, name, value):
+        if isinstance(value, str):
+            value = np.frombuffer(value.encode(), np.uint8)
+        value = np.asarray(value)
+        if value.dtype == np.float64:
+            value = value.astype(np.float32)
+        self.members[f"{self.case}/{name}"] = value
+
+    def normal(self, *shape):
+        return self.random.standard_normal(shape).astype(np.float32)
+
+    def write(self, path):
+        np.savez_compressed(path, **self.members)
+        cases = sum(name.endswith("/model") for name in self.members)
+        print(f"{path}: {cases} cases, {os.path.getsize(path)} bytes")
+
+
+def compile_section(optimizer=None, loss=None, metrics=()):
+    plain = lambda o, serialize: o if o is None or isinstance(o, str) else serialize(o)
+    section = {"optimizer": plain(optimizer or "sgd", keras.optimizers.serialize),
+               "loss": plain(loss or "mean_squared_error", keras.losses.serialize),
+               "metrics": [plain(m, keras.metrics.serialize) for m in metrics]}
+    return json.dumps(section)
+
+
+def set_weights(group, model):
+    """Weights that are no special case: no zeros, variances above zero, no saturated activations."""
+    for layer in model.layers:
+        for w in layer.weights:
+            value = group.normal(*w.shape)
+            if w.name == "kernel":
+                value = (value / np.sqrt(np.prod(w.shape[:-1]))).astype(np.float32)
+            if w.name in ("moving_variance", "gamma"):
+                value = np.abs(value) + 0.5
+            w.assign(value)
+            group.put(f"weight/{layer.name}/{w.name}", w.numpy())
+
+
+def named_weights(model):
+    return [(f"{layer.name}/{w.name}", w) for layer in model.layers for w in layer.weights]
+
+
+def step_function(model):
+    """One training step as fit does it, up to the gradients: in a graph, where Keras finds the logits
+    under a softmax or sigmoid."""
+    @tf.function
+    def step(x, y):
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            prediction = model(x, training=True)
+            loss = model.compute_loss(x=x, y=y, y_pred=prediction)
+        gradients = tape.gradient(loss, model.trainable_weights)
+        return loss, gradients, tape.gradient(loss, x)
+    return step
+
+
+def write_case(group, case, model, x, y, loss=None, gradients=True):
+    group.start(case)
+    x, y = (f(group) if callable(f) else f for f in (x, y))
+    model.compile(optimizer="sgd", loss=loss or "mean_squared_error")
+    group.put("model", model.to_json())
+    group.put("compile", compile_section(loss=loss))
+    set_weights(group, model)
+    if y is None:
+        y = group.normal(*((len(x),) + tuple(model.output_shape[1:])))
+    group.put("x", x)
+    group.put("y", y)
+    group.put("output", model.predict(x, verbose=0, batch_size=len(x)))
+    group.put("loss_evaluate", model.evaluate(x, y, verbose=0, batch_size=len(x)))
+    if not gradients:
+        return
+    trainable = {id(w) for w in model.trainable_weights}
+    value, of_weights, of_input = step_function(model)(tf.constant(x), tf.constant(y))
+    group.put("loss", value)
+    group.put("input_gradient", of_input)
+    names = {id(w): name for name, w in named_weights(model)}
+    for w, g in zip(model.trainable_weights, of_weights):
+        group.put(f"gradient/{names[id(w)]}", g)
+    for name, w in named_weights(model):
+        if id(w) not in trainable:
+            group.put(f"after/{name}", w.numpy())
+
+
+# ---- layers: (case, shape of one input, layers) ---------------------------------------------------
+
+def layer_cases():
+    yield "dense", (7,), [L.Dense(5)]
+    yield "dense_no_bias", (7,), [L.Dense(1, use_bias=False)]
+    yield "dense_wide", (33,), [L.Dense(65, activation="relu")]
+    yield "dense_on_rank_3", (4, 7), [L.Dense(3, activation="tanh")]
+    for name in ("linear", "relu", "leaky_relu", "elu", "gelu", "sigmoid", "tanh", "softmax"):
+        yield f"dense_{name}", (6,), [L.Dense(5, activation=name)]
+        yield f"activation_{name}", (3, 4, 5), [L.Activation(name)]
+        yield f"conv_{name}", (5, 4, 3), [L.Conv2D(4, 3, activation=name)]
+    yield "relu_layer", (9,), [L.ReLU()]
+    yield "leaky_relu_layer", (9,), [L.LeakyReLU()]
+    yield "leaky_relu_layer_slope", (2, 9), [L.LeakyReLU(negative_slope=0.05)]
+    yield "elu_layer", (9,), [L.ELU()]
+    yield "elu_layer_alpha", (3, 5), [L.ELU(alpha=0.7)]
+    yield "softmax_layer", (4, 6), [L.Softmax()]
+
+    yield "conv_3x3_valid", (7, 6, 2), [L.Conv2D(3, 3)]
+    yield "conv_3x3_same", (7, 6, 2), [L.Conv2D(3, 3, padding="same")]
+    yield "conv_5x5_same", (6, 9, 1), [L.Conv2D(4, 5, padding="same")]
+    yield "conv_1x1", (5, 5, 6), [L.Conv2D(7, 1)]
+    yield "conv_no_bias", (5, 5, 3), [L.Conv2D(2, 2, use_bias=False)]
+    yield "conv_even_kernel_same", (5, 6, 2), [L.Conv2D(3, (2, 4), padding="same")]
+    yield "conv_oblong_kernel", (8, 7, 2), [L.Conv2D(3, (1, 5))]
+    yield "conv_stride_2_valid", (8, 7, 2), [L.Conv2D(3, 3, strides=2)]
+    yield "conv_stride_2_same_even", (8, 6, 2), [L.Conv2D(3, 3, strides=2, padding="same")]
+    yield "conv_stride_2_same_odd", (7, 9, 2), [L.Conv2D(3, 3, strides=2, padding="same")]
+    yield "conv_stride_3_2_same", (10, 7, 3), [L.Conv2D(2, (4, 3), strides=(3, 2), padding="same")]
+    yield "conv_stride_over_kernel", (9, 9, 2), [L.Conv2D(3, 2, strides=3)]
+    yield "conv_dilation_2_valid", (9, 8, 2), [L.Conv2D(3, 3, dilation_rate=2)]
+    yield "conv_dilation_2_3_same", (9, 8, 2), [L.Conv2D(3, 3, dilation_rate=(2, 3), padding="same")]
+    yield "conv_groups_2", (6, 5, 4), [L.Conv2D(6, 3, groups=2, padding="same")]
+    yield "conv_groups_depthwise", (6, 5, 4), [L.Conv2D(4, 3, groups=4, activation="relu")]
+    yield "conv_groups_3_stride_2", (7, 7, 6), [L.Conv2D(9, 3, groups=3, strides=2, padding="same")]
+    yield "conv_kernel_over_input_same", (2, 3, 2), [L.Conv2D(3, 5, padding="same")]
+    yield "conv_one_pixel", (1, 1, 3), [L.Conv2D(4, 3, padding="same")]
+    yield "conv_17_channels", (5, 5, 17), [L.Conv2D(19, 3, padding="same", activation="relu")]
+
+    for name, pool in (("max", L.MaxPooling2D), ("average", L.AveragePooling2D)):
+        yield f"{name}_pool_2", (6, 6, 3), [pool(2)]
+        yield f"{name}_pool_2_odd", (7, 5, 3), [pool(2)]
+        yield f"{name}_pool_2_odd_same", (7, 5, 3), [pool(2, padding="same")]
+        yield f"{name}_pool_3_stride_1", (6, 5, 2), [pool(3, strides=1)]
+        yield f"{name}_pool_3_stride_2_same", (7, 8, 2), [pool(3, strides=2, padding="same")]
+        yield f"{name}_pool_oblong", (8, 9, 2), [pool((2, 3), strides=(3, 2))]
+        yield f"{name}_pool_stride_over_window", (9, 9, 1), [pool(2, strides=4)]
+    yield "global_average_pool", (5, 4, 6), [L.GlobalAveragePooling2D()]
+    yield "global_average_pool_keepdims", (5, 4, 6), [L.GlobalAveragePooling2D(keepdims=True)]
+    yield "flatten", (3, 4, 2), [L.Flatten(), L.Dense(4)]
+    yield "reshape", (12,), [L.Reshape((2, 3, 2)), L.Conv2D(2, 2)]
+    yield "reshape_inferred", (4, 6), [L.Reshape((-1, 3))]
+    yield "dropout_rate_0", (8,), [L.Dropout(0.0), L.Dense(3)]
+    yield "batch_norm", (5, 4, 3), [L.BatchNormalization()]
+    # A bias before it has no gradient but rounding, so there is none here.
+    yield "batch_norm_dense", (6,), [L.Dense(5, use_bias=False),
+                                     L.BatchNormalization(momentum=0.9, epsilon=1e-2)]
+    yield "batch_norm_no_scale", (5, 4, 3), [L.BatchNormalization(scale=False)]
+    yield "batch_norm_no_center", (5, 4, 3), [L.BatchNormalization(center=False)]
+    yield "batch_norm_bare", (5, 4, 3), [L.BatchNormalization(center=False, scale=False)]
+    yield "rescaling", (5, 4, 3), [L.Rescaling(1 / 127.5, offset=-1.0)]
+    yield "rescaling_first", (6, 4, 3), [L.Rescaling(0.25), L.Conv2D(2, 3)]
+    yield "zero_padding", (4, 5, 2), [L.ZeroPadding2D(1)]
+    yield "zero_padding_sides", (4, 5, 2), [L.ZeroPadding2D(((1, 0), (2, 3))), L.Conv2D(3, 3)]
+    yield "zero_padding_symmetric", (4, 5, 2), [L.ZeroPadding2D((2, 1))]
+
+    # Several at once: folding of activations, sharing of memory between buffers.
+    yield "stack_conv_pool", (9, 9, 2), [
+        L.Conv2D(4, 3, padding="same", activation="relu"), L.MaxPooling2D(2),
+        L.Conv2D(5, 3, padding="same", activation="relu"), L.MaxPooling2D(2, padding="same"),
+        L.Flatten(), L.Dense(7, activation="relu"), L.Dense(4, activation="softmax")]
+    yield "stack_linear_convs", (8, 8, 3), [
+        L.Conv2D(4, 3, padding="same"), L.Conv2D(4, 3), L.MaxPooling2D(2, padding="same"),
+        L.Flatten(), L.Dropout(0.0), L.Dense(6, activation="relu"), L.Dense(3)]
+    yield "stack_batch_norm", (8, 8, 3), [
+        L.Rescaling(2.0, offset=0.5), L.ZeroPadding2D(1), L.Conv2D(4, 3, strides=2, use_bias=False),
+        L.BatchNormalization(), L.Activation("elu"), L.AveragePooling2D(2),
+        L.Conv2D(6, 1, activation="gelu"), L.GlobalAveragePooling2D(), L.Dense(3, activation="sigmoid")]
+    yield "stack_separate_activations", (6, 6, 2), [
+        L.Conv2D(3, 3), L.ReLU(), L.Flatten(), L.Dense(5), L.Activation("tanh"), L.Dense(4), L.Softmax()]
+
+
+def make_layers(seed):
+    group = Group(seed)
+    for case, shape, stack in layer_cases():
+        keras.backend.clear_session()
+        write_case(group, case, keras.Sequential([keras.Input(shape)] + stack),
+                   lambda g, s=shape: g.normal(BATCH, *s), None)
+    # Random masks cannot agree; what is predicted must.
+    write_case(group, "dropout_in_prediction", keras.Sequential([keras.Input((8,)), L.Dropout(0.5)]),
+               lambda g: g.normal(BATCH, 8), None, gradients=False)
+    x = keras.Input((6, 6, 2))
+    y = L.Conv2D(3, 3, activation="relu", name="first")(x)
+    y = L.Dense(4, activation="softmax", name="last")(L.Flatten()(y))
+    write_case(group, "functional_chain", keras.Model(x, y), lambda g: g.normal(BATCH, 6, 6, 2), None)
+    return group
+
+
+# ---- losses ---------------------------------------------------------------------------------------
+
+def one_hot(group, n, *rows):
+    return np.eye(n, dtype=np.float32)[group.random.integers(0, n, rows)]
+
+
+def soft(group, n, *rows):
+    p = group.random.random(rows + (n,)).astype(np.float32) + 0.1
+    return p / p.sum(-1, keepdims=True)
+
+
+def make_losses(seed):
+    group = Group(seed)
+    n, b = 5, 4
+    losses = keras.losses
+    targets = {"categorical": lambda g, *rows: one_hot(g, n, *rows),
+               "sparse": lambda g, *rows: g.random.integers(0, n, rows).astype(np.int32),
+               "binary": lambda g, *rows: g.random.integers(0, 2, rows + (n,)).astype(np.float32),
+               "squared": lambda g, *rows: g.normal(*rows, n)}
+    kinds = {"categorical": losses.CategoricalCrossentropy,
+             "sparse": losses.SparseCategoricalCrossentropy, "binary": losses.BinaryCrossentropy}
+
+    def identity():
+        return keras.Sequential([keras.Input((n,)), L.Flatten()])
+
+    def positive(g):
+        return g.random.random((b, n)).astype(np.float32) * 0.9 + 0.05
+
+    for name, kind in kinds.items():
+        y = targets[name]
+        batch = lambda g, y=y: y(g, b)
+        write_case(group, f"{name}_on_probabilities", identity(), positive, batch, kind())
+        write_case(group, f"{name}_on_normalised", identity(), lambda g: soft(g, n, b), batch, kind())
+        write_case(group, f"{name}_from_logits", identity(), lambda g: 3 * g.normal(b, n), batch,
+                   kind(from_logits=True))
+        write_case(group, f"{name}_from_large_logits", identity(), lambda g: 60 * g.normal(b, n), batch,
+                   kind(from_logits=True))
+        for act in ("softmax", "sigmoid"):
+            write_case(group, f"{name}_under_dense_{act}",
+                       keras.Sequential([keras.Input((6,)), L.Dense(n, activation=act)]),
+                       lambda g: g.normal(b, 6), batch, kind())
+            write_case(group, f"{name}_under_large_{act}",
+                       keras.Sequential([keras.Input((n,)), L.Activation(act)]),
+                       lambda g: 40 * g.normal(b, n), batch, kind())
+            write_case(group, f"{name}_from_logits_under_{act}",
+                       keras.Sequential([keras.Input((6,)), L.Dense(n, activation=act)]),
+                       lambda g: g.normal(b, 6), batch, kind(from_logits=True))
+        write_case(group, f"{name}_under_softmax_layer",
+                   keras.Sequential([keras.Input((6,)), L.Dense(n), L.Softmax()]),
+                   lambda g: g.normal(b, 6), batch, kind())
+        write_case(group, f"{name}_under_relu",
+                   keras.Sequential([keras.Input((n,)), L.Activation("relu")]), positive, batch, kind())
+        write_case(group, f"{name}_in_rows",
+                   keras.Sequential([keras.Input((3, 6)), L.Dense(n, activation="softmax")]),
+                   lambda g: g.normal(b, 3, 6), lambda g, y=y: y(g, b, 3), kind())
+    write_case(group, "categorical_soft_targets",
+               keras.Sequential([keras.Input((6,)), L.Dense(n, activation="softmax")]),
+               lambda g: g.normal(b, 6), lambda g: soft(g, n, b), kinds["categorical"]())
+    # At and beyond the clipping at 1e-7 the gradient is zero.
+    edge = np.array([[0, 1, 0.5, 1e-9, 0.25], [1, 0, 0.5, 0.5, 1 - 1e-4]], np.float32)
+    write_case(group, "binary_clipped", identity(), edge,
+               np.array([[0, 1, 1, 1, 0], [1, 1, 0, 1, 1]], np.float32), kinds["binary"]())
+    edge = np.array([[0, 1, 0, 0, 0], [0.2, 0.2, 0.2, 0.4, 0]], np.float32)
+    write_case(group, "categorical_clipped", identity(), edge,
+               np.eye(n, dtype=np.float32)[[1, 4]], kinds["categorical"]())
+    write_case(group, "sparse_clipped", identity(), edge, np.array([1, 4], np.int32), kinds["sparse"]())
+    write_case(group, "binary_one_output",
+               keras.Sequential([keras.Input((6,)), L.Dense(1, activation="sigmoid")]),
+               lambda g: g.normal(b, 6), lambda g: g.random.integers(0, 2, (b, 1)).astype(np.float32),
+               kinds["binary"]())
+    write_case(group, "squared", identity(), lambda g: g.normal(b, n), lambda g: g.normal(b, n),
+               losses.MeanSquaredError())
+    write_case(group, "squared_under_softmax",
+               keras.Sequential([keras.Input((6,)), L.Dense(n, activation="softmax")]),
+               lambda g: g.normal(b, 6), lambda g: soft(g, n, b), losses.MeanSquaredError())
+    write_case(group, "squared_image", keras.Sequential([keras.Input((4, 4, 2)), L.Conv2D(3, 3)]),
+               lambda g: g.normal(b, 4, 4, 2), None, losses.MeanSquaredError())
+    return group
+
+
+# ---- metrics --------------------------------------------------------------------------------------
+
+def make_metrics(seed):
+    group = Group(seed)
+    n, batches, b, M = 6, 3, 8, keras.metrics
+
+    def coarse(g, columns):
+        """Few different values, so that ties are frequent."""
+        return (g.random.integers(0, 5, (batches, b, columns)) / 4).astype(np.float32)
+
+    sparse = lambda g: g.random.integers(0, n, (batches, b)).astype(np.int32)
+    dense = lambda g: one_hot(g, n, batches, b)
+    bits = lambda columns: lambda g: g.random.integers(0, 2, (batches, b, columns)).astype(np.float32)
+    cases = [("binary", n, bits(n), "mean_squared_error", M.BinaryAccuracy()),
+             ("categorical", n, dense, "mean_squared_error", M.CategoricalAccuracy()),
+             ("categorical_soft", n, lambda g: soft(g, n, batches, b), "mean_squared_error",
+              M.CategoricalAccuracy()),
+             ("sparse_categorical", n, sparse, "sparse_categorical_crossentropy",
+              M.SparseCategoricalAccuracy()),
+             ("accuracy_one_hot", n, dense, "categorical_crossentropy", "accuracy"),
+             ("accuracy_sparse", n, sparse, "sparse_categorical_crossentropy", "accuracy"),
+             ("accuracy_binary", 1, bits(1), "binary_crossentropy", "accuracy")]
+    for k in (1, 2, 5):
+        cases += [(f"top_{k}", n, dense, "categorical_crossentropy", M.TopKCategoricalAccuracy(k=k)),
+                  (f"sparse_top_{k}", n, sparse, "sparse_categorical_crossentropy",
+                   M.SparseTopKCategoricalAccuracy(k=k))]
+    for ties in (False, True):
+        for name, columns, target, loss, metric in cases:
+            if not isinstance(metric, str):  # one object keeps what it counted for another model
+                metric = type(metric).from_config(metric.get_config())
+            model = keras.Sequential([keras.Input((columns,)), L.Flatten()])
+            group.start(name + ("_with_ties" if ties else ""))
+            x = coarse(group, columns) if ties else \
+                group.random.random((batches, b, columns)).astype(np.float32)
+            y = target(group)
+            model.compile(optimizer="sgd", loss=loss, metrics=[metric])
+            group.put("model", model.to_json())
+            group.put("compile", compile_section(loss=loss, metrics=[metric]))
+            group.put("x", x)
+            group.put("y", y)
+            flat = lambda a: a.reshape((-1,) + a.shape[2:])
+            scores = model.evaluate(flat(x), flat(y), batch_size=b, verbose=0)
+            group.put("loss_evaluate", scores[0])
+            group.put("metric", scores[1])
+    return group
+
+
+# ---- optimizers -----------------------------------------------------------------------------------
+
+def optimizer_cases():
+    O, S = keras.optimizers, keras.optimizers.schedules
+    yield "sgd", O.SGD(0.1)
+    yield "sgd_momentum", O.SGD(0.1, momentum=0.9)
+    yield "sgd_nesterov", O.SGD(0.1, momentum=0.8, nesterov=True)
+    yield "sgd_clipnorm", O.SGD(0.1, clipnorm=0.3)
+    yield "sgd_clipnorm_above", O.SGD(0.1, clipnorm=1e6)
+    yield "sgd_global_clipnorm", O.SGD(0.1, momentum=0.5, global_clipnorm=0.5)
+    yield "sgd_clipvalue", O.SGD(0.1, clipvalue=0.2)
+    yield "sgd_weight_decay", O.SGD(0.1, weight_decay=0.05)
+    yield "adam", O.Adam()
+    yield "adam_large_rate", O.Adam(0.05, beta_1=0.8, beta_2=0.9, epsilon=1e-3)
+    yield "adam_amsgrad", O.Adam(0.01, amsgrad=True)
+    yield "adam_clipnorm", O.Adam(0.01, clipnorm=0.3)
+    yield "adam_global_clipnorm", O.Adam(0.01, global_clipnorm=0.3)
+    yield "adamw", O.AdamW(0.01)
+    yield "adamw_decay", O.AdamW(0.01, weight_decay=0.1, beta_2=0.99)
+    yield "adamw_amsgrad", O.AdamW(0.01, amsgrad=True)
+    yield "rmsprop", O.RMSprop(0.01)
+    yield "rmsprop_rho", O.RMSprop(0.01, rho=0.7, epsilon=1e-3)
+    yield "rmsprop_momentum", O.RMSprop(0.01, momentum=0.8)
+    yield "rmsprop_centered", O.RMSprop(0.01, centered=True, momentum=0.3)
+    yield "schedule_step", O.SGD(S.PiecewiseConstantDecay([0, 2], [0.3, 0.2, 0.05]))
+    yield "schedule_step_adam", O.Adam(S.PiecewiseConstantDecay([1, 3], [0.1, 0.05, 0.01]))
+    yield "schedule_exponential", O.SGD(S.ExponentialDecay(0.3, 2, 0.5), momentum=0.9)
+    yield "schedule_exponential_staircase", O.SGD(S.ExponentialDecay(0.3, 2, 0.5, staircase=True))
+    yield "schedule_cosine", O.SGD(S.CosineDecay(0.3, 4, alpha=0.1))
+    yield "schedule_cosine_warmup", O.SGD(S.CosineDecay(0.05, 3, alpha=0.1, warmup_target=0.3,
+                                                       warmup_steps=2))
+
+
+def make_optimizers(seed):
+    """The inputs are unit vectors, so that the kernel's gradient is 2 (W + b - y) / count, element by
+    element: what is compared is the optimizer, not a sum's rounding."""
+    group = Group(seed)
+    n, units, steps = 6, 4, 5
+    for case, optimizer in optimizer_cases():
+        keras.backend.clear_session()
+        group.start(case)
+        model = keras.Sequential([keras.Input((n,)), L.Dense(units)])
+        model.compile(optimizer=optimizer, loss="mean_squared_error")
+        group.put("model", model.to_json())
+        group.put("compile", compile_section(optimizer=optimizer))
+        set_weights(group, model)
+        x = np.stack([np.eye(n, dtype=np.float32)] * steps)
+        y = 10 * group.normal(steps, n, units)
+        group.put("x", x)
+        group.put("y", y)
+        step, losses = step_function(model), []
+        after = {name: [] for name, _ in named_weights(model)}
+        for xs, ys in zip(x, y):
+            loss, gradients, _ = step(tf.constant(xs), tf.constant(ys))
+            optimizer.apply_gradients(zip(gradients, model.trainable_weights))
+            losses.append(float(loss))
+            for name, w in named_weights(model):
+                after[name].append(w.numpy())
+        group.put("loss", np.array(losses, np.float32))
+        for name, values in after.items():
+            group.put(f"after/{name}", np.stack(values))
+    return group
+
+
+def write_tiny(path, seed):
+    """A data set for tests/fixtures/tiny.yaml: 8x8 pixels, three classes that differ in brightness."""
+    random = np.random.default_rng(seed)
+    members = {}
+    for split, count in (("train", 45), ("test", 15)):
+        y = random.integers(0, 3, count)
+        members[f"x_{split}"] = (random.random((count, 8, 8, 1)) * 85 + 85 * y[:, None, None, None]
+                                 ).astype(np.uint8)
+        members[f"y_{split}"] = y.astype(np.uint8)
+    np.savez_compressed(path, **members)
+
+
+def main():
+    here = os.path.dirname(os.path.abspath(__file__))
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--output", default=os.path.join(os.path.dirname(here), "tests", "fixtures"))
+    options = parser.parse_args()
+    tf.get_logger().setLevel("ERROR")
+    warnings.simplefilter("ignore")  # some cases are what Keras warns about
+    keras.utils.set_random_seed(options.seed)
+    os.makedirs(options.output, exist_ok=True)
+    write_tiny(os.path.join(options.output, "tiny.npz"), options.seed)
+    for name, make in (("layers", make_layers), ("losses", make_losses), ("metrics", make_metrics),
+                       ("optimizers", make_optimizers)):
+        make(options.seed).write(os.path.join(options.output, f"{name}.npz"))
+
+
+if __name__ == "__main__":
+    main()
