@@ -71,6 +71,14 @@ cornu_status host_choices(device *d, const prepared *p, kernel_choice *out);
 cornu_status host_time_operations(device *d, prepared *p, const step_input *input, double *seconds);
 int64_t host_memory_free(const device *d);
 
+/* What every such device's table says, beside name, describe and open. */
+#define HOST_DEVICE_SLOTS                                                                         \
+    .close = host_close, .bind = host_bind, .prepare = host_prepare, .release = host_release,     \
+    .run = host_run, .results = host_results, .synchronize = host_synchronize, .read = host_read, \
+    .read_variable = host_read_variable, .write_variable = host_write_variable,                   \
+    .choices = host_choices, .time_operations = host_time_operations,                             \
+    .memory_free = host_memory_free
+
 /* One reference kernel per operation, indexed by op_kind: complete, plain C, single thread. */
 extern const kernel reference_kernels[OP_COUNT];
 

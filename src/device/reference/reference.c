@@ -44,7 +44,7 @@ static void describe(cornu_device_info *info)
     snprintf(info->name, sizeof info->name, "reference");
     snprintf(info->description, sizeof info->description,
              "plain C on one thread: slow, defines what is right");
-    snprintf(info->libraries, sizeof info->libraries, "none");
+    info->libraries[0] = '\0';
     info->available = true;
     info->memory_bytes = memory_total();
     info->memory_free_bytes = memory_available();
@@ -57,19 +57,7 @@ const device_ops device_reference = {
     .name = "reference",
     .describe = describe,
     .open = open_reference,
-    .close = host_close,
-    .bind = host_bind,
-    .prepare = host_prepare,
-    .release = host_release,
-    .run = host_run,
-    .results = host_results,
-    .synchronize = host_synchronize,
-    .read = host_read,
-    .read_variable = host_read_variable,
-    .write_variable = host_write_variable,
-    .choices = host_choices,
-    .time_operations = host_time_operations,
-    .memory_free = host_memory_free,
+    HOST_DEVICE_SLOTS,
 };
 
 static cornu_status open_reference(const device_options *options, device **out)

@@ -8,17 +8,6 @@ static cornu_status average_pooling2d_emit(const layer *l, step_builder *b, tens
     return emit_average_pool(b, x, &w, y);
 }
 
-static const char *const samples[] = {
-    "6,6,3 | {pool_size: 2}",
-    "7,5,2 | {pool_size: 3, strides: 2, padding: same}",
-    "7,7,1 | {pool_size: 2}",
-    "7,9,2 | {pool_size: [2, 3], strides: [1, 2]}",
-    "5,5,4 | {pool_size: 2, padding: same}",
-    "4,6,17 | {pool_size: [1, 2], strides: [2, 1], padding: same}",
-    "3,3,2 | {pool_size: 3, strides: 1, padding: same}",
-    NULL,
-};
-
 const layer_kind layer_AveragePooling2D = {
     .name = "AveragePooling2D",
     .base_name = "average_pooling2d",
@@ -26,5 +15,5 @@ const layer_kind layer_AveragePooling2D = {
     .fields = pool_fields,
     .declare = pool_declare,
     .emit = average_pooling2d_emit,
-    .samples = samples,
+    .samples = pool_samples,
 };

@@ -27,6 +27,7 @@ typedef struct pool_config {
     int padding;                      /* LAYER_VALID, LAYER_SAME */
 } pool_config;
 extern const config_field pool_fields[];
+extern const char *const pool_samples[];
 cornu_status pool_declare(layer *l, weight_spec *weights, int *count);
 window2d pool_window(const layer *l);
 

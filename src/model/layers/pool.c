@@ -2,6 +2,17 @@
 
 #define SIZES .minimum = 1, .maximum = LAYER_SIZE_MAX
 
+const char *const pool_samples[] = {
+    "6,6,3 | {pool_size: 2}",
+    "7,5,2 | {pool_size: 3, strides: 2, padding: same}",
+    "7,7,1 | {pool_size: 2}",
+    "7,9,2 | {pool_size: [2, 3], strides: [1, 2]}",
+    "5,5,4 | {pool_size: 2, padding: same}",
+    "4,6,17 | {pool_size: [1, 2], strides: [2, 1], padding: same}",
+    "3,3,2 | {pool_size: 3, strides: 1, padding: same}",
+    NULL,
+};
+
 const config_field pool_fields[] = {
     OPTION(PAIR, pool_config, pool_size, SIZES, .fallback = "2"),
     OPTION(PAIR, pool_config, strides, SIZES, .fallback = "null", .flags = CONFIG_NULLABLE),
