@@ -2,6 +2,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "format/tensor_file.h"
+#include "model/names.h"
 #include "model/recipes.h"
 #include "train/callbacks.h"
 #include "train/checkpoint.h"
@@ -11,45 +12,25 @@
 
 /* ---- opening ---------------------------------------------------------------------------- */
 
-/* Levenshtein's distance, of names up to 63 letters. */
-static int distance(const char *a, const char *b)
-{
-    int row[64], m = (int)strnlen(b, 63);
-    for (int j = 0; j <= m; j++)
-        row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= m; j++) {
-            int change = diagonal + (a[i - 1] != b[j - 1]);
-            int shift = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            diagonal = row[j];
-            row[j] = change < shift ? change : shift;
-        }
-    }
-    return row[m];
-}
-
 static cornu_status fail_unknown(const char *what)
 {
     text t = {0};
-    const char *nearest = NULL;
-    int least = 4; /* farther names are no misspelling */
+    const char *names[64];
+    int count = 0;
     for (const embedded_recipe *r = embedded_recipes; r->name; r++) {
-        int d = distance(what, r->name);
-        if (d < least) {
-            least = d;
-            nearest = r->name;
-        }
         text_add(&t, "%s%s", t.length ? ", " : "", r->name);
+        if (count < (int)(sizeof names / sizeof *names))
+            names[count++] = r->name;
     }
+    int nearest = name_nearest(what, names, count);
+    bool named = nearest >= 0;
     cornu_status status =
         status_fail(CORNU_NOT_FOUND,
                     "%.200s: found neither a workload nor a file of this name%s%s%s; expected one "
                     "of %s, or the "
                     "path of a recipe (.yaml, .yml, .json) or model file (.safetensors)",
-                    what, nearest ? " (did you mean " : "", nearest ? nearest : "",
-                    nearest ? "?)" : "", t.data ? t.data : "");
+                    what, named ? " (did you mean " : "", named ? names[nearest] : "",
+                    named ? "?)" : "", t.data ? t.data : "");
     text_free(&t);
     return status;
 }
