@@ -233,7 +233,9 @@ typedef struct cornu_progress {
 typedef struct cornu_history cornu_history;
 
 typedef struct cornu_fit_options {
-    const char *device;      /* "cpu" (default), "reference" */
+    const char *device;      /* "cpu" (default), "reference", "cuda:0", "gpu" */
+    const char *precision;   /* of products: "fp32" (default); on GPUs also "tf32", "bf16" */
+    bool exact_convolution;  /* no Winograd kernels: sums as a convolution is defined */
     int threads;             /* 0: one per physical core that the process may use */
     int64_t epochs;          /* 0: as the recipe says, else 1 */
     int64_t batch;           /* 0: as the recipe says, else 32 */
@@ -257,7 +259,9 @@ CORNU_API cornu_status cornu_fit(cornu_model *model, const cornu_data *data,
                                  const cornu_fit_options *options, cornu_history **history);
 
 typedef struct cornu_run_options {
-    const char *device; /* "cpu" (default), "reference" */
+    const char *device;     /* as in cornu_fit_options */
+    const char *precision;  /* as in cornu_fit_options */
+    bool exact_convolution; /* as in cornu_fit_options */
     int threads;
     int64_t batch;     /* 0: as the recipe says, else 32 */
     cornu_split split; /* evaluate, predict on data: which samples; CORNU_TRAIN is 0 */
@@ -283,11 +287,14 @@ CORNU_API void cornu_history_close(cornu_history *history);
 /* ---- devices ---------------------------------------------------------------------------- */
 
 typedef struct cornu_device_info {
-    char name[64];         /* what --device takes: "cpu" */
+    char name[64];         /* what --device takes: "cpu", "cuda:0" */
     char description[256]; /* "Intel Xeon ... 2 cores, AVX-512" */
     char libraries[128];   /* "oneDNN 2.6.3" */
     bool available;
-    char reason[256]; /* why it is not available */
+    char reason[256];    /* why it is not available, and what to install */
+    char bus_id[32];     /* GPUs: "0000:01:00.0"; else "" */
+    char capability[16]; /* GPUs: compute capability, "9.0"; else "" */
+    char driver[64];     /* GPUs: the driver's version; else "" */
     int64_t memory_bytes, memory_free_bytes;
     int threads;
 } cornu_device_info;
@@ -296,7 +303,9 @@ typedef struct cornu_device_info {
 CORNU_API bool cornu_device_info_get(int index, cornu_device_info *info);
 
 typedef struct cornu_explain_options {
-    const char *device; /* "cpu" (default) */
+    const char *device;     /* as in cornu_fit_options */
+    const char *precision;  /* as in cornu_fit_options */
+    bool exact_convolution; /* as in cornu_fit_options */
     int threads;
     int64_t batch;                   /* 0: as the recipe says, else 32 */
     bool run;                        /* time each operation and relate it to the measured limits */

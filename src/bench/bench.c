@@ -13,7 +13,7 @@ typedef struct bench {
     bench_report *report;
     bench_effort effort;
     threads *pool;
-    const char *devices[DEVICES_MOST];
+    char devices[DEVICES_MOST][64]; /* their names */
     int device_count;
     contender group[GROUP_MOST];
     int group_count;
@@ -66,17 +66,18 @@ static cornu_status choose_devices(bench *b)
 {
     const char *wanted = b->options->device;
     if (!wanted || strcmp(wanted, "all") != 0) {
-        const device_ops *ops;
-        TRY(device_find(wanted, &ops));
-        b->devices[b->device_count++] = ops->name;
+        device_id id;
+        cornu_device_info info = {0};
+        TRY(device_find(wanted, &id));
+        id.ops->describe(id.number, &info);
+        strcpy(b->devices[b->device_count++], info.name);
         return CORNU_OK;
     }
-    for (int i = 0; device_table[i] && b->device_count < DEVICES_MOST; i++) {
-        cornu_device_info info = {0};
-        device_table[i]->describe(&info);
+    device_id id;
+    cornu_device_info info;
+    for (int i = 0; b->device_count < DEVICES_MOST && device_at(i, &id, &info); i++)
         if (info.available)
-            b->devices[b->device_count++] = device_table[i]->name;
-    }
+            strcpy(b->devices[b->device_count++], info.name);
     return CORNU_OK;
 }
 

@@ -10,6 +10,8 @@
 typedef struct bench_options {
     const char *const *workloads; /* names, NULL-ended; NULL: all */
     const char *device;           /* a device, "all", or NULL: "cpu" */
+    const char *precision;        /* "fp32" (NULL), "tf32", "bf16": of devices that have it */
+    bool exact_convolution;
     bool quick, full;
     int64_t steps; /* > 0: a round is that many steps */
     int64_t batch;

@@ -236,8 +236,11 @@ cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *opti
     data_spec spec = {0};
     if (model->data)
         TRY(data_spec_read(model->data, &spec));
-    session_options open = {
-        .device = e.options->device, .threads = e.options->threads, .augment = spec.augment};
+    session_options open = {.device = e.options->device,
+                            .precision = e.options->precision,
+                            .exact_convolution = e.options->exact_convolution,
+                            .threads = e.options->threads,
+                            .augment = spec.augment};
     TRY_GOTO(session_open(model, &open, &e.session));
     TRY_GOTO(session_plan_for(e.session, PLAN_TRAIN, e.batch, &e.plan));
     device *d = session_device(e.session);

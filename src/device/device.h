@@ -15,8 +15,16 @@
 typedef struct device device;
 typedef struct prepared prepared; /* a plan made ready on a device */
 
+/* What the products of dense and convolution layers are computed in; all else is 32-bit floats. */
+typedef enum device_precision {
+    PRECISION_FP32, /* exact: 32-bit operands and sums */
+    PRECISION_TF32, /* operands rounded to 10 bits of fraction, sums in 32 bits */
+    PRECISION_BF16  /* operands rounded to 7 bits of fraction, sums in 32 bits */
+} device_precision;
+
 typedef struct device_options {
-    int threads; /* 0: default */
+    int threads;                /* 0: default */
+    device_precision precision; /* what a device does not have fails with CORNU_UNSUPPORTED */
     const char *
         kernel; /* tests: use only kernels of this name where they accept; NULL: the list's order */
 } device_options;
@@ -43,17 +51,37 @@ typedef struct step_results {
 
 /* How an operation will run, for explain. */
 typedef struct kernel_choice {
-    const char *kernel; /* "cpu/onednn_conv" */
+    const char *kernel; /* "cpu/onednn_conv"; "with 12": it runs within operation 12's, from 1 */
     char
         refused[256]; /* "NAME: reason; NAME: reason" of the kernels before it in the list, or "" */
     size_t scratch_bytes;
+    int launches; /* of kernels on an accelerator per step; 0 on the host */
 } kernel_choice;
 
+/* What the device does at most, measured. 0: it has no such unit. */
+typedef struct device_limits {
+    double fma, tf32,
+        bf16; /* FLOP/s of 32-bit multiply-adds; of matrix units (a multiply-add is 2) */
+    double memory, cache;  /* bytes/s, read and written, of its memory and its last-level cache */
+    double cache_bytes;    /* size of that cache */
+    double launch_seconds; /* from one kernel to the next in a graph */
+} device_limits;
+
+/* What the device says of itself right now; NAN: it does not. */
+typedef struct device_sensors {
+    double watts, joules; /* joules: since some fixed moment; differences count */
+    double clock_mhz, memory_clock_mhz, celsius;
+    bool throttled;
+} device_sensors;
+
 typedef struct device_ops {
-    const char *name; /* what --device takes */
-    /* Fill in name, description, libraries, available, reason, memory, threads; never fails. */
-    void (*describe)(cornu_device_info *info);
-    cornu_status (*open)(const device_options *options, device **out);
+    const char *name; /* what --device takes: "cpu", or with a number "cuda:0" */
+    /* optional: how many devices of this kind there are, at least 1 (the first may not be
+       available); NULL: one, without a number. */
+    int (*count)(void);
+    /* Fill in everything that is known of device `number` (zeroed before); never fails. */
+    void (*describe)(int number, cornu_device_info *info);
+    cornu_status (*open)(int number, const device_options *options, device **out);
     void (*close)(device *d);
     /* Allocate the model's variables and take over their host values. */
     cornu_status (*bind)(device *d, const cornu_model *model);
@@ -72,16 +100,26 @@ typedef struct device_ops {
        buffer is readable if the plan keeps it to the end (output, gradients with keep_gradients).
      */
     cornu_status (*read)(device *d, prepared *p, tensor_ref t, float *values, int64_t count);
+    /* optional, for tests: fill a buffer before a run. */
+    cornu_status (*write)(device *d, prepared *p, tensor_ref t, const float *values, int64_t count);
     cornu_status (*read_variable)(device *d, int variable, float *values, int64_t count);
     cornu_status (*write_variable)(device *d, int variable, const float *values, int64_t count);
     /* The kernel chosen for each operation. */
     cornu_status (*choices)(device *d, const prepared *p, kernel_choice *out);
-    /* Run one step with a clock around each operation: seconds[op_count]. */
+    /* Run one step with a clock around each operation: seconds[op_count]; 0 for those that run
+       within another's kernel. */
     cornu_status (*time_operations)(device *d, prepared *p, const step_input *input,
                                     double *seconds);
     /* Bytes that prepare would allocate beyond the plan's arena and variables: host or device
      * memory. */
     int64_t (*memory_free)(const device *d);
+    /* optional: about a second of probes */
+    cornu_status (*limits)(device *d, device_limits *out);
+    /* optional: the device's own clock, in the order of its work: `seconds` NULL starts it, else
+       waits for all work and gives the seconds since the start. */
+    cornu_status (*timer)(device *d, double *seconds);
+    /* optional */
+    cornu_status (*sensors)(device *d, device_sensors *out);
 } device_ops;
 
 struct device {
@@ -90,8 +128,19 @@ struct device {
 
 /* devices.def: DEVICE(table), in the order of `cornu devices`. */
 extern const device_ops *const device_table[]; /* NULL-ended */
-/* The row called `name` (NULL: "cpu"); unknown names and absent devices fail with CORNU_NOT_FOUND
-   and say what there is. */
-cornu_status device_find(const char *name, const device_ops **out);
+/* "fp32" (NULL), "tf32", "bf16". */
+cornu_status device_precision_find(const char *name, device_precision *out);
+const char *device_precision_name(device_precision precision);
+/* One device: a row and its number. */
+typedef struct device_id {
+    const device_ops *ops;
+    int number;
+} device_id;
+/* "cpu", "reference", "cuda:1", "cuda" (cuda:0), "gpu" (the first GPU); NULL: "cpu". Unknown names
+   and absent devices fail with CORNU_NOT_FOUND and say what there is. */
+cornu_status device_find(const char *name, device_id *out);
+/* All devices in order, for `cornu devices`: false past the end. `info` says whether it can be
+ * used. */
+bool device_at(int index, device_id *id, cornu_device_info *info);
 
 #endif

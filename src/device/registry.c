@@ -13,34 +13,99 @@ const device_ops *const device_table[] = {
 #undef DEVICE
     NULL};
 
-/* "cpu, reference" */
-static void names_of_all(text *names)
+static int count_of(const device_ops *ops)
 {
-    for (int i = 0; device_table[i]; i++)
-        text_add(names, "%s%s", i ? ", " : "", device_table[i]->name);
+    return ops->count ? ops->count() : 1;
 }
 
-cornu_status device_find(const char *name, const device_ops **out)
+static void describe(const device_id *id, cornu_device_info *info)
 {
-    *out = NULL;
+    memset(info, 0, sizeof *info);
+    id->ops->describe(id->number, info);
+}
+
+bool device_at(int index, device_id *id, cornu_device_info *info)
+{
+    for (int i = 0; device_table[i]; i++) {
+        int count = count_of(device_table[i]);
+        if (index < count) {
+            *id = (device_id){device_table[i], index};
+            describe(id, info);
+            return true;
+        }
+        index -= count;
+    }
+    return false;
+}
+
+/* "cpu, cuda:0, reference": what can be used. */
+static cornu_status names_of_all(char **list)
+{
+    text names = {0};
+    device_id id;
+    cornu_device_info info;
+    for (int i = 0; device_at(i, &id, &info); i++)
+        if (info.available)
+            text_add(&names, "%s%s", i ? ", " : "", info.name);
+    return text_take(&names, list);
+}
+
+/* Does `name` mean row `ops`, and which number? -1: it has no such device. */
+static bool is_row(const device_ops *ops, const char *name, int *number)
+{
+    size_t length = strlen(ops->name);
+    *number = 0;
+    if (strcmp(name, ops->name) == 0 || (ops->count && strcmp(name, "gpu") == 0))
+        return true;
+    if (!ops->count || strncmp(name, ops->name, length) != 0 || name[length] != ':')
+        return false;
+    char *end;
+    long found = strtol(name + length + 1, &end, 10);
+    bool is_number = end != name + length + 1 && *end == '\0';
+    *number = is_number && found >= 0 && found < count_of(ops) ? (int)found : -1;
+    return true;
+}
+
+cornu_status device_find(const char *name, device_id *out)
+{
     name = name ? name : "cpu";
     for (int i = 0; device_table[i]; i++) {
-        if (strcmp(device_table[i]->name, name) != 0)
+        *out = (device_id){.ops = device_table[i]};
+        if (!is_row(device_table[i], name, &out->number))
             continue;
         cornu_device_info info;
-        memset(&info, 0, sizeof info);
-        device_table[i]->describe(&info);
+        describe(&(device_id){device_table[i], 0}, &info);
         if (!info.available)
             return status_fail(CORNU_NOT_FOUND, "device %s: not available: %s", name, info.reason);
-        *out = device_table[i];
-        return CORNU_OK;
+        if (out->number >= 0)
+            return CORNU_OK;
+        break;
     }
-    text names = {0};
     char *list = NULL;
-    names_of_all(&names);
-    TRY(text_take(&names, &list));
+    TRY(names_of_all(&list));
     cornu_status status =
-        status_fail(CORNU_NOT_FOUND, "device: found \"%s\"; this build has %s", name, list);
+        status_fail(CORNU_NOT_FOUND, "device: found \"%s\"; this machine has %s", name, list);
     free(list);
     return status;
+}
+
+static const char *const precisions[] = {
+    [PRECISION_FP32] = "fp32", [PRECISION_TF32] = "tf32", [PRECISION_BF16] = "bf16"};
+
+const char *device_precision_name(device_precision precision)
+{
+    return precisions[precision];
+}
+
+cornu_status device_precision_find(const char *name, device_precision *out)
+{
+    *out = PRECISION_FP32;
+    for (int i = 0; name && i <= PRECISION_BF16; i++)
+        if (strcmp(name, precisions[i]) == 0) {
+            *out = (device_precision)i;
+            return CORNU_OK;
+        }
+    return name ? status_fail(CORNU_INVALID, "precision: found %s; expected fp32, tf32 or bf16",
+                              name)
+                : CORNU_OK;
 }

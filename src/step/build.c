@@ -328,6 +328,7 @@ cornu_status plan_build(const cornu_model *model, const plan_options *options, p
     b.plan->model = model;
     b.plan->mode = options->mode;
     b.plan->batch = options->batch;
+    b.plan->exact_convolution = options->exact_convolution;
     b.plan->input = b.plan->target = b.plan->output = b.plan->input_gradient = NO_TENSOR;
     cornu_status status = build(&b);
     free(b.notes);

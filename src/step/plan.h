@@ -85,6 +85,10 @@ typedef union op_attributes {
     } update;
 } op_attributes;
 
+/* A device may run up to this many operations at once: no two buffers used that close to each other
+   share memory. */
+#define PLAN_SPAN_MAX 5
+
 typedef struct op {
     op_kind kind;
     char *name;                                        /* of the layer or variable: "conv2d" */
@@ -99,6 +103,7 @@ typedef struct plan_options {
     plan_mode mode;
     int64_t batch;
     augmentation augment;     /* PLAN_TRAIN */
+    bool exact_convolution;   /* kernels may not use other sums than the definition's (Winograd) */
     bool keep_input_gradient; /* tests: also compute the gradient of the input */
     bool keep_gradients;      /* tests: no updates; the gradients stay readable after the step */
     bool no_folding;          /* tests: run no rewriting pass */
@@ -107,6 +112,7 @@ typedef struct plan_options {
 typedef struct plan {
     plan_mode mode;
     int64_t batch;
+    bool exact_convolution;
     tensor *tensors;
     int tensor_count;
     op *ops;

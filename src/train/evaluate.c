@@ -103,7 +103,12 @@ cornu_status cornu_evaluate(cornu_model *model, const cornu_data *data,
                     .should_stop = o->should_stop,
                     .user = o->user};
     session *s;
-    TRY(session_open(model, &(session_options){.device = o->device, .threads = o->threads}, &s));
+    TRY(session_open(model,
+                     &(session_options){.device = o->device,
+                                        .precision = o->precision,
+                                        .exact_convolution = o->exact_convolution,
+                                        .threads = o->threads},
+                     &s));
     scores_open(model, scores);
     cornu_status status = session_evaluate(s, &e, scores);
     session_close(s);

@@ -245,8 +245,11 @@ static cornu_status open_session(fit_run *run)
 {
     data_spec data;
     TRY(data_spec_read(run->model->data, &data));
-    session_options options = {
-        .device = run->options->device, .threads = run->options->threads, .augment = data.augment};
+    session_options options = {.device = run->options->device,
+                               .precision = run->options->precision,
+                               .exact_convolution = run->options->exact_convolution,
+                               .threads = run->options->threads,
+                               .augment = data.augment};
     TRY(session_open(run->model, &options, &run->session));
     run->state.session = run->session;
     device *d = session_device(run->session);

@@ -65,7 +65,12 @@ cornu_status cornu_predict(cornu_model *model, const float *inputs, int64_t coun
     int64_t batch = o->batch ? o->batch : model->batch ? model->batch : 32;
     batch = batch < count ? batch : count;
     session *s;
-    TRY(session_open(model, &(session_options){.device = o->device, .threads = o->threads}, &s));
+    TRY(session_open(model,
+                     &(session_options){.device = o->device,
+                                        .precision = o->precision,
+                                        .exact_convolution = o->exact_convolution,
+                                        .threads = o->threads},
+                     &s));
     int64_t *index;
     cornu_status status = memory_new((size_t)batch, sizeof *index, "order of the samples", &index);
     if (status == CORNU_OK) {

@@ -6,6 +6,7 @@ struct session {
     cornu_model *model;
     device *device;
     augmentation augment;
+    bool exact_convolution;
     session_plan **plans; /* each stays where it is: callers hold on to them */
     size_t plan_count, plan_capacity;
     int64_t pass; /* < 0: the model's epoch */
@@ -21,17 +22,19 @@ static cornu_status check_variables(const cornu_model *model)
 cornu_status session_open(cornu_model *model, const session_options *options, session **out)
 {
     *out = NULL;
-    const device_ops *ops;
+    device_id id;
+    device_options opened = {.threads = options->threads};
     TRY(check_variables(model));
-    TRY(device_find(options->device, &ops));
+    TRY(device_precision_find(options->precision, &opened.precision));
+    TRY(device_find(options->device, &id));
     session *s;
     TRY(memory_new(1, sizeof *s, "session", &s));
     s->model = model;
     s->augment = options->augment;
+    s->exact_convolution = options->exact_convolution;
     s->pass = -1;
     bool drawn = false;
-    device_options opened = {.threads = options->threads};
-    cornu_status status = ops->open(&opened, &s->device);
+    cornu_status status = id.ops->open(id.number, &opened, &s->device);
     if (status == CORNU_OK && !model->initialized) {
         position kept = model->position; /* of which model_initialize keeps only the seed */
         status = model_initialize(model, kept.seed);
@@ -89,7 +92,10 @@ cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, session
     TRY(memory_grow(&s->plans, &s->plan_capacity, s->plan_count + 1, sizeof *s->plans));
     session_plan *made;
     TRY(memory_new(1, sizeof *made, "plan", &made));
-    plan_options options = {.mode = mode, .batch = batch, .augment = s->augment};
+    plan_options options = {.mode = mode,
+                            .batch = batch,
+                            .augment = s->augment,
+                            .exact_convolution = s->exact_convolution};
     cornu_status status = plan_build(s->model, &options, &made->plan);
     if (status == CORNU_OK)
         status = s->device->ops->prepare(s->device, made->plan, &made->prepared);

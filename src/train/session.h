@@ -9,8 +9,10 @@
 typedef struct session session;
 
 typedef struct session_options {
-    const char *device; /* NULL: "cpu" */
-    int threads;        /* 0: default */
+    const char *device;    /* NULL: "cpu" */
+    const char *precision; /* "fp32" (NULL), "tf32", "bf16" */
+    bool exact_convolution;
+    int threads; /* 0: default */
     augmentation augment;
 } session_options;
 

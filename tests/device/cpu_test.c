@@ -1,4 +1,5 @@
 /* What the cpu device says of itself, and what it leaves alone. */
+#include "support/net.h"
 #include "support/op_cases.h"
 #include <omp.h>
 #include <setjmp.h>
@@ -14,11 +15,9 @@
 static void description_names_cores_instructions_and_library(void **state)
 {
     (void)state;
-    const device_ops *cpu = NULL;
+    device_id cpu;
     cornu_device_info info;
-    assert_int_equal(device_find("cpu", &cpu), CORNU_OK);
-    memset(&info, 0x5a, sizeof info);
-    cpu->describe(&info);
+    assert_true(device_at(0, &cpu, &info));
     assert_string_equal(info.name, "cpu");
     assert_true(info.available);
     assert_non_null(strstr(info.description, " core"));
@@ -34,13 +33,11 @@ static void description_names_cores_instructions_and_library(void **state)
 static void callers_openmp_setting_is_kept(void **state)
 {
     (void)state;
-    const device_ops *cpu = NULL;
     device *d = NULL;
     int count, before = omp_get_max_threads();
     bool seen[OP_COUNT] = {false};
     const op_case *table = op_cases(&count);
-    assert_int_equal(device_find("cpu", &cpu), CORNU_OK);
-    assert_int_equal(cpu->open(&(device_options){.threads = 2}, &d), CORNU_OK);
+    d = net_device_open("cpu", &(device_options){.threads = 2});
     const host_device *h = (const host_device *)(const void *)d;
     omp_set_num_threads(3);
     for (int i = 0; i < count; i++) {
@@ -74,10 +71,8 @@ static void signals_do_not_disturb_a_product(void **state)
                              .label = "dense_forward 10x784 -> 10",
                              .in = {{2, {10, 784}}, {2, {784, 10}}, {1, {10}}},
                              .out = {{2, {10, 10}}}};
-    const device_ops *cpu = NULL;
     device *d = NULL;
-    assert_int_equal(device_find("cpu", &cpu), CORNU_OK);
-    assert_int_equal(cpu->open(&(device_options){.threads = 1}, &d), CORNU_OK);
+    d = net_device_open("cpu", &(device_options){.threads = 1});
     const host_device *h = (const host_device *)(const void *)d;
     sigaction(SIGALRM, &action, &old_action);
     setitimer(ITIMER_REAL, &often, NULL);

@@ -117,9 +117,9 @@ static void bytes_are_scaled_and_class_numbers_become_one_hot(void **state)
     cornu_model *model =
         net_model("model: {input: [2], layers: [{Dense: {units: 3, activation: softmax}}]}\n"
                   "compile: {optimizer: sgd, loss: categorical_crossentropy}");
-    for (int d = 0; device_table[d]; d++) {
+    for (int d = 0; net_device(d); d++) {
         plan_options options = {.mode = PLAN_TRAIN, .batch = 2, .no_folding = true};
-        net *n = net_open(model, device_table[d]->name, &options);
+        net *n = net_open(model, net_device(d), &options);
         sample_block block = {.count = 3,
                               .x_shape = {1, {2}},
                               .x_type = SAMPLE_U8,
@@ -148,13 +148,13 @@ static void an_augmented_sample_is_the_same_in_any_batch_and_on_any_device(void 
     cornu_model *model = net_model("model: {input: [5, 5, 1], layers: [Flatten]}\n"
                                    "compile: {optimizer: sgd, loss: mean_squared_error}");
     float *first = NULL;
-    for (int d = 0; device_table[d]; d++) {
+    for (int d = 0; net_device(d); d++) {
         for (int64_t batch = 2; batch < 4; batch++) {
             plan_options options = {
                 .mode = PLAN_TRAIN,
                 .batch = batch,
                 .augment = {.rotation_range = 40, .zoom_range = 0.3f, .horizontal_flip = true}};
-            net *n = net_open(model, device_table[d]->name, &options);
+            net *n = net_open(model, net_device(d), &options);
             net_fill(n->x, n->x_count, 1);
             for (int i = 0; i < PIXELS; i++)
                 n->x[i] = (float)i;

@@ -31,13 +31,12 @@ static void every_operation_has_a_reference_kernel(void **state)
 static void an_unknown_device_is_one_clear_line(void **state)
 {
     (void)state;
-    const device_ops *ops;
-    assert_int_equal(device_find("cuda:0", &ops), CORNU_NOT_FOUND);
-    assert_null(ops);
-    assert_non_null(strstr(cornu_last_error(), "\"cuda:0\""));
+    device_id id;
+    assert_int_equal(device_find("cpu:0", &id), CORNU_NOT_FOUND);
+    assert_non_null(strstr(cornu_last_error(), "\"cpu:0\""));
     assert_non_null(strstr(cornu_last_error(), "cpu, reference"));
-    assert_int_equal(device_find(NULL, &ops), CORNU_OK);
-    assert_string_equal(ops->name, "cpu");
+    assert_int_equal(device_find(NULL, &id), CORNU_OK);
+    assert_string_equal(id.ops->name, "cpu");
 }
 
 static void choices_name_device_and_kernel(void **state)
@@ -45,8 +44,8 @@ static void choices_name_device_and_kernel(void **state)
     (void)state;
     cornu_model *model = net_model(net_text);
     plan_options options = {.mode = PLAN_TRAIN, .batch = 4};
-    for (int d = 0; device_table[d]; d++) {
-        net *n = net_open(model, device_table[d]->name, &options);
+    for (int d = 0; net_device(d); d++) {
+        net *n = net_open(model, net_device(d), &options);
         kernel_choice *choices = calloc((size_t)n->plan->op_count, sizeof *choices);
         assert_int_equal(n->device->ops->choices(n->device, n->prepared, choices), CORNU_OK);
         for (int i = 0; i < n->plan->op_count; i++) {
@@ -82,27 +81,26 @@ static void a_plan_that_does_not_fit_names_the_largest_batch_that_does(void **st
     (void)state;
     cornu_model *model = net_model("model: {input: [1000], layers: [{Dense: {units: 4}}]}\n"
                                    "compile: {optimizer: sgd, loss: mean_squared_error}");
-    for (int d = 0; device_table[d]; d++) {
-        device *device;
+    for (int d = 0; net_device(d); d++) {
         prepared *ready = NULL;
         plan *p;
         plan_options options = {.mode = PLAN_TRAIN, .batch = 1000000000};
         device_options one = {.threads = 1};
         assert_int_equal(plan_build(model, &options, &p), CORNU_OK);
-        assert_int_equal(device_table[d]->open(&one, &device), CORNU_OK);
-        assert_int_equal(device_table[d]->bind(device, model), CORNU_OK);
-        assert_int_equal(device_table[d]->prepare(device, p, &ready), CORNU_OUT_OF_MEMORY);
+        device *device = net_device_open(net_device(d), &one);
+        assert_int_equal(device->ops->bind(device, model), CORNU_OK);
+        assert_int_equal(device->ops->prepare(device, p, &ready), CORNU_OUT_OF_MEMORY);
         assert_null(ready);
         const char *advice = strstr(cornu_last_error(), "the largest batch that fits is ");
         assert_non_null(advice);
         assert_non_null(strstr(cornu_last_error(), "needs 4"));
         long long batch = atoll(advice + strlen("the largest batch that fits is "));
-        int64_t available = device_table[d]->memory_free(device);
+        int64_t available = device->ops->memory_free(device);
         assert_true(batch > 0 && batch < 1000000000);
         assert_true((double)batch * 4000 < 1.5 * (double)available);
         assert_true((double)batch * 4000 > 0.5 * (double)available);
         plan_free(p);
-        device_table[d]->close(device);
+        device->ops->close(device);
     }
     cornu_model_close(model);
 }
@@ -120,8 +118,8 @@ static void wrong_inputs_are_refused_before_anything_runs(void **state)
     (void)state;
     cornu_model *model = net_model(net_text);
     plan_options options = {.mode = PLAN_TRAIN, .batch = 4};
-    for (int d = 0; device_table[d]; d++) {
-        net *n = net_open(model, device_table[d]->name, &options);
+    for (int d = 0; net_device(d); d++) {
+        net *n = net_open(model, net_device(d), &options);
         n->index[2] = 4;
         expect_refusal(n, "sample number: found 4; expected 0 to 3");
         n->index[2] = -1;
@@ -155,8 +153,8 @@ static void a_loss_that_is_not_finite_is_flagged(void **state)
     (void)state;
     cornu_model *model = net_model(net_text);
     plan_options options = {.mode = PLAN_EVALUATE, .batch = 4};
-    for (int d = 0; device_table[d]; d++) {
-        net *n = net_open(model, device_table[d]->name, &options);
+    for (int d = 0; net_device(d); d++) {
+        net *n = net_open(model, net_device(d), &options);
         step_results r;
         for (int bad = 0; bad < 2; bad++) {
             n->x[3] = bad ? NAN : 0.5f;
@@ -175,8 +173,8 @@ static void results_add_up_until_they_are_reset(void **state)
     (void)state;
     cornu_model *model = net_model(net_text);
     plan_options options = {.mode = PLAN_EVALUATE, .batch = 4};
-    for (int d = 0; device_table[d]; d++) {
-        net *n = net_open(model, device_table[d]->name, &options);
+    for (int d = 0; net_device(d); d++) {
+        net *n = net_open(model, net_device(d), &options);
         double once = net_run(n);
         step_results r;
         step_input both[2] = {n->input, n->input};
@@ -199,9 +197,9 @@ static void plans_of_one_device_take_turns(void **state)
 {
     (void)state;
     cornu_model *model = net_model(net_text);
-    for (int d = 0; device_table[d]; d++) {
+    for (int d = 0; net_device(d); d++) {
         plan_options small = {.mode = PLAN_PREDICT, .batch = 2};
-        net *n = net_open(model, device_table[d]->name, &small);
+        net *n = net_open(model, net_device(d), &small);
         net_run(n);
         float *first = net_read(n, n->plan->output);
         plan *large;

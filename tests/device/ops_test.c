@@ -89,7 +89,7 @@ static int check_case(host_device *h, const op_case *c, bool nan, int *tried)
 static host_device *open_host(const device_ops *ops)
 {
     device *d = NULL;
-    assert_int_equal(ops->open(&(device_options){.threads = 2}, &d), CORNU_OK);
+    assert_int_equal(ops->open(0, &(device_options){.threads = 2}, &d), CORNU_OK);
     return (host_device *)(void *)d;
 }
 

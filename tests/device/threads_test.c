@@ -47,7 +47,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     const op_case *table = op_cases(&count);
     for (int i = 0; i < POOLS; i++)
         assert_int_equal(threads_open(thread_counts[i], &pools[i]), CORNU_OK);
-    assert_int_equal(device_table[0]->open(NULL, &d), CORNU_OK);
+    assert_int_equal(device_table[0]->open(0, NULL, &d), CORNU_OK);
     const host_device *h = (const host_device *)(const void *)d;
     for (int i = 0; i < count; i++) {
         const kernel_list list = h->kernels[table[i].kind];

@@ -142,13 +142,13 @@ static void folding_changes_no_result(void **state)
 {
     (void)state;
     cornu_model *model = net_model(folds);
-    for (int d = 0; device_table[d]; d++) {
+    for (int d = 0; net_device(d); d++) {
         double loss[2];
         float *gradients[2];
         for (int i = 0; i < 2; i++) {
             plan_options options = {
                 .mode = PLAN_TRAIN, .batch = 3, .keep_gradients = true, .no_folding = i == 0};
-            net *n = net_open(model, device_table[d]->name, &options);
+            net *n = net_open(model, net_device(d), &options);
             loss[i] = net_run(n);
             gradients[i] = net_read(n, n->plan->gradients[0]);
             net_close(n);
@@ -263,9 +263,9 @@ static void metrics_count_samples_where_a_sample_has_several_rows(void **state)
         "model: {input: [6], layers: [{Reshape: {target_shape: [2, 3]}}, {Rescaling: {scale: "
         "1}}]}\n"
         "compile: {optimizer: sgd, loss: mean_squared_error, metrics: [categorical_accuracy]}");
-    for (int d = 0; device_table[d]; d++) {
+    for (int d = 0; net_device(d); d++) {
         plan_options options = {.mode = PLAN_EVALUATE, .batch = 2};
-        net *n = net_open(model, device_table[d]->name, &options);
+        net *n = net_open(model, net_device(d), &options);
         static const float x[] = {1, 0, 0, 0, 1, 0, /**/ 0, 0, 1, 0, 0, 1};
         static const float y[] = {1, 0, 0, 0, 1, 0, /**/ 0, 0, 1, 1, 0, 0}; /* 3 of 4 rows right */
         memcpy(n->x, x, sizeof x);

@@ -180,8 +180,8 @@ static void every_optimizer_follows_its_formula(void **state)
     (void)state;
     record *r = calloc(1, sizeof *r);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        for (int d = 0; device_table[d]; d++) {
-            train(rows[i].optimizer, device_table[d]->name, r);
+        for (int d = 0; net_device(d); d++) {
+            train(rows[i].optimizer, net_device(d), r);
             expect(r, NULL, rows[i].apply, rows[i].optimizer);
         }
     }
@@ -200,9 +200,9 @@ static void clipnorm_shortens_each_variables_gradient(void **state)
 {
     (void)state;
     record *r = calloc(1, sizeof *r);
-    for (int d = 0; device_table[d]; d++) {
+    for (int d = 0; net_device(d); d++) {
         double scale[STEPS][WEIGHTS];
-        train("{class_name: SGD, config: {clipnorm: 0.15}}", device_table[d]->name, r);
+        train("{class_name: SGD, config: {clipnorm: 0.15}}", net_device(d), r);
         bool clipped = false;
         for (int s = 0; s < STEPS; s++)
             for (int w = 0; w < WEIGHTS; w++) {
@@ -219,10 +219,9 @@ static void global_clipnorm_shortens_all_gradients_together(void **state)
 {
     (void)state;
     record *r = calloc(1, sizeof *r);
-    for (int d = 0; device_table[d]; d++) {
+    for (int d = 0; net_device(d); d++) {
         double scale[STEPS][WEIGHTS];
-        train("{class_name: SGD, config: {momentum: 0.9, global_clipnorm: 0.1}}",
-              device_table[d]->name, r);
+        train("{class_name: SGD, config: {momentum: 0.9, global_clipnorm: 0.1}}", net_device(d), r);
         for (int s = 0; s < STEPS; s++) {
             double all = hypot(norm(r, s, 0), norm(r, s, 1));
             assert_true(all > 0.12);
@@ -242,8 +241,8 @@ static void clipvalue_cuts_each_element(void **state)
 {
     (void)state;
     record *r = calloc(1, sizeof *r);
-    for (int d = 0; device_table[d]; d++) {
-        train("{class_name: SGD, config: {clipvalue: 0.05}}", device_table[d]->name, r);
+    for (int d = 0; net_device(d); d++) {
+        train("{class_name: SGD, config: {clipvalue: 0.05}}", net_device(d), r);
         expect(r, NULL, sgd_cut, "clipvalue");
     }
     free(r);

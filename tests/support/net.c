@@ -18,6 +18,25 @@ static void must(cornu_status status, const char *what)
         fail_msg("%s: %s", what, cornu_last_error());
 }
 
+const char *net_device(int index)
+{
+    static cornu_device_info info; /* the name lives to the next call */
+    device_id id;
+    for (int i = 0; device_at(i, &id, &info); i++)
+        if (info.available && index-- == 0)
+            return info.name;
+    return NULL;
+}
+
+device *net_device_open(const char *name, const device_options *options)
+{
+    device_id id;
+    device *d = NULL;
+    must(device_find(name, &id), name);
+    must(id.ops->open(id.number, options, &d), name);
+    return d;
+}
+
 cornu_model *net_model(const char *yaml)
 {
     doc *recipe = NULL;
@@ -106,15 +125,13 @@ static void fill_samples(net *n)
 net *net_open_with(cornu_model *model, const char *name, const plan_options *plan_options_,
                    const device_options *device_options_)
 {
-    const device_ops *ops;
     net *n = calloc(1, sizeof *n);
     assert_non_null(n);
     n->model = model;
     must(plan_build(model, plan_options_, &n->plan), "plan");
-    must(device_find(name, &ops), name);
-    must(ops->open(device_options_, &n->device), name);
-    must(ops->bind(n->device, model), name);
-    must(ops->prepare(n->device, n->plan, &n->prepared), name);
+    n->device = net_device_open(name, device_options_);
+    must(n->device->ops->bind(n->device, model), name);
+    must(n->device->ops->prepare(n->device, n->plan, &n->prepared), name);
     fill_samples(n);
     return n;
 }

@@ -255,6 +255,7 @@ cornu_status op_case_run(const op_case *c, const kernel *k, threads *pool, bool 
         TRY_GOTO(k->prepare(&b.plan, &b.op, pool, &state, &scratch));
     op_run r = {.op = &b.op,
                 .plan = &b.plan,
+                .tensors = b.memory,
                 .state = state,
                 .pool = pool,
                 .input = &b.input,

@@ -303,5 +303,5 @@ static cornu_status run(const op_run *r)
     return CORNU_OK;
 }
 
-const kernel cpu_activation_forward = {"vector", NULL, NULL, NULL, run};
-const kernel cpu_activation_backward = {"vector", NULL, NULL, NULL, run};
+const kernel cpu_activation_forward = {.name = "vector", .run = run};
+const kernel cpu_activation_backward = {.name = "vector", .run = run};

@@ -232,6 +232,9 @@ static cornu_status run_backward(const op_run *r)
     return CORNU_OK;
 }
 
-const kernel cpu_batch_norm_forward = {"vector", NULL, prepare, release, run_forward};
-const kernel cpu_batch_norm_inference = {"vector", NULL, prepare, release, run_inference};
-const kernel cpu_batch_norm_backward = {"vector", NULL, prepare, release, run_backward};
+const kernel cpu_batch_norm_forward = {
+    .name = "vector", .prepare = prepare, .release = release, .run = run_forward};
+const kernel cpu_batch_norm_inference = {
+    .name = "vector", .prepare = prepare, .release = release, .run = run_inference};
+const kernel cpu_batch_norm_backward = {
+    .name = "vector", .prepare = prepare, .release = release, .run = run_backward};

@@ -100,8 +100,9 @@ static const char *instruction_set(void)
 #endif
 }
 
-static void describe(cornu_device_info *info)
+static void describe(int number, cornu_device_info *info)
 {
+    (void)number;
     char name[160];
     model_name(name, sizeof name);
     int cores = threads_default();
@@ -120,8 +121,9 @@ static void describe(cornu_device_info *info)
 
 extern const device_ops device_cpu;
 
-static cornu_status cpu_open(const device_options *options, device **out)
+static cornu_status cpu_open(int number, const device_options *options, device **out)
 {
+    (void)number;
     return host_open(&device_cpu, kernels, options, out);
 }
 

@@ -241,7 +241,9 @@ static cornu_status backward_weights_run(const op_run *r)
     return CORNU_OK;
 }
 
-const kernel cpu_dense_forward = {"onednn_sgemm", NULL, prepare, release, forward_run};
-const kernel cpu_dense_backward_data = {"onednn_sgemm", NULL, prepare, release, backward_data_run};
-const kernel cpu_dense_backward_weights = {"onednn_sgemm", NULL, prepare, release,
-                                           backward_weights_run};
+const kernel cpu_dense_forward = {
+    .name = "onednn_sgemm", .prepare = prepare, .release = release, .run = forward_run};
+const kernel cpu_dense_backward_data = {
+    .name = "onednn_sgemm", .prepare = prepare, .release = release, .run = backward_data_run};
+const kernel cpu_dense_backward_weights = {
+    .name = "onednn_sgemm", .prepare = prepare, .release = release, .run = backward_weights_run};

@@ -78,4 +78,4 @@ static cornu_status run(const op_run *r)
     return CORNU_OK;
 }
 
-const kernel cpu_dropout = {"vector", NULL, NULL, NULL, run};
+const kernel cpu_dropout = {.name = "vector", .run = run};

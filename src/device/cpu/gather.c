@@ -32,4 +32,4 @@ static cornu_status run(const op_run *r)
     return CORNU_OK;
 }
 
-const kernel cpu_gather = {"rows", NULL, NULL, NULL, run};
+const kernel cpu_gather = {.name = "rows", .run = run};

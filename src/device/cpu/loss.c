@@ -84,5 +84,5 @@ static cornu_status run_metric(const op_run *r)
     return CORNU_OK;
 }
 
-const kernel cpu_loss = {"rows", NULL, prepare, free, run_loss};
-const kernel cpu_metric = {"rows", NULL, prepare, free, run_metric};
+const kernel cpu_loss = {.name = "rows", .prepare = prepare, .release = free, .run = run_loss};
+const kernel cpu_metric = {.name = "rows", .prepare = prepare, .release = free, .run = run_metric};

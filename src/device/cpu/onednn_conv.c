@@ -596,6 +596,9 @@ static cornu_status run(const op_run *r)
     return CORNU_OK;
 }
 
-const kernel cpu_conv_forward = {"onednn_conv", accepts, prepare, release, run};
-const kernel cpu_conv_backward_data = {"onednn_conv", accepts, prepare, release, run};
-const kernel cpu_conv_backward_weights = {"onednn_conv", accepts, prepare, release, run};
+const kernel cpu_conv_forward = {
+    .name = "onednn_conv", .accepts = accepts, .prepare = prepare, .release = release, .run = run};
+const kernel cpu_conv_backward_data = {
+    .name = "onednn_conv", .accepts = accepts, .prepare = prepare, .release = release, .run = run};
+const kernel cpu_conv_backward_weights = {
+    .name = "onednn_conv", .accepts = accepts, .prepare = prepare, .release = release, .run = run};

@@ -353,7 +353,7 @@ static cornu_status average_backward_run(const op_run *r)
     return CORNU_OK;
 }
 
-const kernel cpu_max_pool_forward = {"nhwc", NULL, NULL, NULL, max_forward_run};
-const kernel cpu_max_pool_backward = {"nhwc", NULL, NULL, NULL, max_backward_run};
-const kernel cpu_average_pool_forward = {"nhwc", NULL, NULL, NULL, average_forward_run};
-const kernel cpu_average_pool_backward = {"nhwc", NULL, NULL, NULL, average_backward_run};
+const kernel cpu_max_pool_forward = {.name = "nhwc", .run = max_forward_run};
+const kernel cpu_max_pool_backward = {.name = "nhwc", .run = max_backward_run};
+const kernel cpu_average_pool_forward = {.name = "nhwc", .run = average_forward_run};
+const kernel cpu_average_pool_backward = {.name = "nhwc", .run = average_backward_run};

@@ -105,6 +105,6 @@ static cornu_status run_crop(const op_run *r)
     return CORNU_OK;
 }
 
-const kernel cpu_scale = {"vector", NULL, NULL, NULL, run_scale};
-const kernel cpu_pad = {"rows", NULL, NULL, NULL, run_pad};
-const kernel cpu_crop = {"rows", NULL, NULL, NULL, run_crop};
+const kernel cpu_scale = {.name = "vector", .run = run_scale};
+const kernel cpu_pad = {.name = "rows", .run = run_pad};
+const kernel cpu_crop = {.name = "rows", .run = run_crop};

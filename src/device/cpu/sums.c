@@ -102,4 +102,5 @@ static cornu_status square_run(const op_run *r)
     return CORNU_OK;
 }
 
-const kernel cpu_square_sum = {"vector", NULL, square_prepare, free, square_run};
+const kernel cpu_square_sum = {
+    .name = "vector", .prepare = square_prepare, .release = free, .run = square_run};

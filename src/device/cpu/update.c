@@ -67,4 +67,4 @@ static cornu_status run(const op_run *r)
     return CORNU_OK;
 }
 
-const kernel cpu_update = {"vector", NULL, NULL, NULL, run};
+const kernel cpu_update = {.name = "vector", .run = run};

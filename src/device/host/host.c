@@ -12,6 +12,9 @@ struct prepared {
     int op_count;
     const kernel **kernels; /* [op_count] */
     void **states;          /* [op_count] */
+    int *spans;             /* [op_count]: operations it runs at once; 0: one before does */
+    float **tensors;        /* [tensor_count]: where each lies while the arena stays where it is */
+    const unsigned char *arena;
     kernel_choice *choices; /* [op_count] */
     char **names;           /* [op_count]: the choices' "DEVICE/KERNEL" */
 };
@@ -25,6 +28,9 @@ cornu_status host_open(const device_ops *ops, const kernel_list *kernels,
                        const device_options *options, device **out)
 {
     *out = NULL;
+    if (options && options->precision != PRECISION_FP32)
+        return status_fail(CORNU_UNSUPPORTED, "device %s: found precision %s; it computes in fp32",
+                           ops->name, device_precision_name(options->precision));
     host_device *h = NULL;
     TRY(memory_new(1, sizeof *h, "device", &h));
     h->device.ops = ops;
@@ -229,12 +235,21 @@ static cornu_status prepare_op(host_device *h, prepared *r, int i)
                       k->name));
     c->kernel = r->names[i];
     r->kernels[i] = k;
+    r->spans[i] = k->span ? k->span(p, o) : 1;
     if (k->prepare) {
         cornu_status status = k->prepare(p, o, h->pool, &r->states[i], &c->scratch_bytes);
         if (status != CORNU_OK)
             return status_prefix(status, "device %s: %s of %s", h->device.ops->name,
                                  op_infos[o->kind].name, o->name);
     }
+    return CORNU_OK;
+}
+
+/* Operation `i` runs within the kernel of `first`. */
+static cornu_status cover_op(prepared *r, int first, int i)
+{
+    TRY(memory_format(&r->names[i], "with %d", first + 1));
+    r->choices[i].kernel = r->names[i];
     return CORNU_OK;
 }
 
@@ -251,11 +266,15 @@ cornu_status host_prepare(device *d, const plan *p, prepared **out)
     r->op_count = p->op_count;
     TRY_GOTO(memory_new(count, sizeof *r->kernels, "prepared plan", &r->kernels));
     TRY_GOTO(memory_new(count, sizeof *r->states, "prepared plan", &r->states));
+    TRY_GOTO(memory_new(count, sizeof *r->spans, "prepared plan", &r->spans));
+    TRY_GOTO(memory_new((size_t)p->tensor_count, sizeof *r->tensors, "prepared plan", &r->tensors));
     TRY_GOTO(memory_new(count, sizeof *r->choices, "prepared plan", &r->choices));
     TRY_GOTO(memory_new(count, sizeof *r->names, "prepared plan", &r->names));
-    for (int i = 0; i < p->op_count; i++) {
+    for (int i = 0; i < p->op_count; i += r->spans[i]) {
         TRY_GOTO(prepare_op(h, r, i));
         scratch += r->choices[i].scratch_bytes;
+        for (int k = 1; k < r->spans[i]; k++)
+            TRY_GOTO(cover_op(r, i, i + k));
     }
     TRY_GOTO(check_plan_fits(h, p, scratch));
     TRY_GOTO(ensure_arena(h, p->arena_bytes));
@@ -280,6 +299,8 @@ void host_release(device *d, prepared *r)
     }
     free(r->kernels);
     free(r->states);
+    free(r->spans);
+    free(r->tensors);
     free(r->choices);
     free(r->names);
     free(r);
@@ -296,8 +317,6 @@ cornu_status host_choices(device *d, const prepared *p, kernel_choice *out)
 
 static float *tensor_memory(const host_device *h, const plan *p, tensor_ref ref)
 {
-    if (ref == NO_TENSOR)
-        return NULL;
     const tensor *t = &p->tensors[ref];
     if (t->role == TENSOR_VARIABLE)
         return h->variables[t->variable];
@@ -310,13 +329,14 @@ static cornu_status run_op(host_device *h, const prepared *p, const step_input *
     op_run r = {.op = o,
                 .plan = p->plan,
                 .state = p->states[i],
+                .tensors = p->tensors,
                 .pool = h->pool,
                 .input = input,
                 .results = &h->results};
     for (int k = 0; k < OP_INPUTS_MAX; k++)
-        r.in[k] = tensor_memory(h, p->plan, o->in[k]);
+        r.in[k] = o->in[k] == NO_TENSOR ? NULL : p->tensors[o->in[k]];
     for (int k = 0; k < OP_OUTPUTS_MAX; k++)
-        r.out[k] = tensor_memory(h, p->plan, o->out[k]);
+        r.out[k] = o->out[k] == NO_TENSOR ? NULL : p->tensors[o->out[k]];
     cornu_status status = p->kernels[i]->run(&r);
     if (status != CORNU_OK)
         return status_prefix(status, "device %s: %s of %s", h->device.ops->name,
@@ -325,11 +345,16 @@ static cornu_status run_op(host_device *h, const prepared *p, const step_input *
 }
 
 /* Everything that a step needs is there. */
-static cornu_status begin_step(host_device *h, const plan *p, const step_input *input)
+static cornu_status begin_step(host_device *h, prepared *r, const step_input *input)
 {
+    const plan *p = r->plan;
     if (h->variable_count != p->model->variable_count)
         return status_fail(CORNU_INTERNAL, "device %s: no model is bound", h->device.ops->name);
     TRY(ensure_arena(h, p->arena_bytes));
+    if (r->arena != h->arena || !h->arena)
+        for (int i = 0; i < p->tensor_count; i++)
+            r->tensors[i] = tensor_memory(h, p, i);
+    r->arena = h->arena;
     return gather_check(p, input);
 }
 
@@ -344,8 +369,8 @@ cornu_status host_run(device *d, prepared *p, const step_input *inputs, int step
 {
     host_device *h = host_of(d);
     for (int s = 0; s < steps; s++) {
-        TRY(begin_step(h, p->plan, &inputs[s]));
-        for (int i = 0; i < p->plan->op_count; i++)
+        TRY(begin_step(h, p, &inputs[s]));
+        for (int i = 0; i < p->plan->op_count; i += p->spans[i])
             TRY(run_op(h, p, &inputs[s], i));
         end_step(h, p->plan);
     }
@@ -355,9 +380,10 @@ cornu_status host_run(device *d, prepared *p, const step_input *inputs, int step
 cornu_status host_time_operations(device *d, prepared *p, const step_input *input, double *seconds)
 {
     host_device *h = host_of(d);
-    TRY(begin_step(h, p->plan, input));
+    TRY(begin_step(h, p, input));
+    memset(seconds, 0, (size_t)p->plan->op_count * sizeof *seconds);
     double before = clock_seconds();
-    for (int i = 0; i < p->plan->op_count; i++) {
+    for (int i = 0; i < p->plan->op_count; i += p->spans[i]) {
         TRY(run_op(h, p, input, i));
         double now = clock_seconds();
         seconds[i] = now - before;

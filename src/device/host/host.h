@@ -14,7 +14,8 @@ typedef struct op_run {
     const plan *plan;
     const float *in[OP_INPUTS_MAX]; /* NULL where absent */
     float *out[OP_OUTPUTS_MAX];     /* an in-place output is the same memory as its input */
-    void *state;                    /* what prepare made */
+    float *const *tensors; /* [plan->tensor_count]: where each lies; for kernels with a span */
+    void *state;           /* what prepare made */
     threads *pool;
     const step_input *input;
     step_results *results; /* LOSS adds mean loss times batch to .loss and sets .last_loss, METRIC
@@ -35,6 +36,10 @@ typedef struct kernel {
                             size_t *scratch_bytes);
     void (*release)(void *state);
     cornu_status (*run)(const op_run *r);
+    /* optional: how many operations from `o` (which lies in p->ops) on this kernel runs in one go,
+       1 to PLAN_SPAN_MAX. What they hand to each other alone need not be written. prepare and run
+       see the first of them and find the others behind it. */
+    int (*span)(const plan *p, const op *o);
 } kernel;
 
 /* A device's kernels: for each kind of operation a NULL-ended list; the first that accepts is used.

@@ -38,8 +38,9 @@ const kernel reference_kernels[OP_COUNT] = {
 /* No list of its own: the host then takes the reference for every operation. */
 static const kernel_list no_kernels[OP_COUNT];
 
-static void describe(cornu_device_info *info)
+static void describe(int number, cornu_device_info *info)
 {
+    (void)number;
     memset(info, 0, sizeof *info);
     snprintf(info->name, sizeof info->name, "reference");
     snprintf(info->description, sizeof info->description,
@@ -51,7 +52,7 @@ static void describe(cornu_device_info *info)
     info->threads = 1;
 }
 
-static cornu_status open_reference(const device_options *options, device **out);
+static cornu_status open_reference(int number, const device_options *options, device **out);
 
 const device_ops device_reference = {
     .name = "reference",
@@ -60,8 +61,9 @@ const device_ops device_reference = {
     HOST_DEVICE_SLOTS,
 };
 
-static cornu_status open_reference(const device_options *options, device **out)
+static cornu_status open_reference(int number, const device_options *options, device **out)
 {
+    (void)number;
     device_options single = {.threads = 1, .kernel = options ? options->kernel : NULL};
     return host_open(&device_reference, no_kernels, &single, out);
 }

@@ -65,7 +65,7 @@ static int collect(const plan *p, block *blocks)
         size_t bytes = (size_t)t->count * sizeof(float);
         blocks[count++] = (block){.size = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT,
                                   .first = t->first,
-                                  .last = t->last,
+                                  .last = t->last + PLAN_SPAN_MAX - 1,
                                   .tensor = i};
     }
     return count;

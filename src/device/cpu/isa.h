@@ -1,0 +1,53 @@
+/* Instruction sets: the files of kernels/ are compiled once for each, and the widest that the
+   processor has is chosen at run time. CORNU_ISA names another. */
+#ifndef DEVICE_CPU_ISA_H
+#define DEVICE_CPU_ISA_H
+
+#include "base/status.h"
+
+/* CPU_ISAS(X): X(name) for each instruction set of this build, widest first. `base` is what every
+   processor of the architecture has (SSE2, NEON). */
+#if defined(__x86_64__)
+#define CPU_ISAS(X) X(avx512) X(avx2) X(base)
+#else
+#define CPU_ISAS(X) X(base)
+#endif
+
+typedef enum cpu_isa {
+#define CPU_ISA_ENUM(name) CPU_ISA_##name,
+    CPU_ISAS(CPU_ISA_ENUM)
+#undef CPU_ISA_ENUM
+        CPU_ISA_COUNT
+} cpu_isa;
+
+/* "avx512", "avx2", "base"; NULL past the end. */
+const char *cpu_isa_name(int isa);
+/* Has this processor what the kernels of `isa` need? */
+bool cpu_isa_runs(cpu_isa isa);
+/* The one to use: CORNU_ISA, read at each call, or the widest that runs. An unknown name fails with
+   CORNU_INVALID, one that this processor lacks with CORNU_UNSUPPORTED. */
+cornu_status cpu_isa_choose(cpu_isa *out);
+
+/* In a file of kernels/: NAME_avx512, NAME_avx2 or NAME_base. */
+#ifdef CPU_ISA
+#define CPU_JOIN_(name, isa) name##_##isa
+#define CPU_JOIN(name, isa) CPU_JOIN_(name, isa)
+#define ISA(name) CPU_JOIN(name, CPU_ISA)
+#endif
+
+/* Declares what each copy of a kernels file exports, and `name[CPU_ISA_COUNT]`, pointers to all of
+   them: CPU_ISA_TABLE(dense_kernels, cpu_dense_kernels) in a .c file outside kernels/. */
+#define CPU_ISA_DECLARE_(type, name, isa) extern const type name##_##isa;
+#if defined(__x86_64__)
+#define CPU_ISA_TABLE(type, name)        \
+    CPU_ISA_DECLARE_(type, name, avx512) \
+    CPU_ISA_DECLARE_(type, name, avx2)   \
+    CPU_ISA_DECLARE_(type, name, base)   \
+    static const type *const name[CPU_ISA_COUNT] = {&name##_avx512, &name##_avx2, &name##_base}
+#else
+#define CPU_ISA_TABLE(type, name)      \
+    CPU_ISA_DECLARE_(type, name, base) \
+    static const type *const name[CPU_ISA_COUNT] = {&name##_base}
+#endif
+
+#endif
