@@ -2,18 +2,19 @@
 #include "base/memory.h"
 #include "bench/contender.h"
 #include "device/device.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* More contenders than this are never open at once. */
-enum { GROUP_MOST = 64, DEVICES_MOST = 16 };
+enum { GROUP_MOST = 64 };
 
 typedef struct bench {
     const bench_options *options;
     bench_report *report;
     bench_effort effort;
     threads *pool;
-    char devices[DEVICES_MOST][64]; /* their names */
+    char devices[BENCH_DEVICES_MOST][64]; /* their names */
     int device_count;
     contender group[GROUP_MOST];
     int group_count;
@@ -62,22 +63,36 @@ void bench_report_free(bench_report *report)
 
 /* ---- what to measure -------------------------------------------------------------------- */
 
+/* An accelerator has limits of its own. */
+static cornu_status add_device(bench *b, const device_id *id, const cornu_device_info *info)
+{
+    bench_report *r = b->report;
+    device *d;
+    strcpy(b->devices[b->device_count++], info->name);
+    TRY(id->ops->open(id->number, &(device_options){.threads = b->options->threads}, &d));
+    cornu_status status = CORNU_OK;
+    if (d->ops->limits) {
+        notice(b, "%s: measuring its limits", info->name);
+        r->devices[r->device_count].info = *info;
+        status = d->ops->limits(d, &r->devices[r->device_count++].limits);
+    }
+    d->ops->close(d);
+    return status;
+}
+
 static cornu_status choose_devices(bench *b)
 {
     const char *wanted = b->options->device;
+    device_id id;
+    cornu_device_info info = {0};
     if (!wanted || strcmp(wanted, "all") != 0) {
-        device_id id;
-        cornu_device_info info = {0};
         TRY(device_find(wanted, &id));
         id.ops->describe(id.number, &info);
-        strcpy(b->devices[b->device_count++], info.name);
-        return CORNU_OK;
+        return add_device(b, &id, &info);
     }
-    device_id id;
-    cornu_device_info info;
-    for (int i = 0; b->device_count < DEVICES_MOST && device_at(i, &id, &info); i++)
+    for (int i = 0; b->device_count < BENCH_DEVICES_MOST && device_at(i, &id, &info); i++)
         if (info.available)
-            strcpy(b->devices[b->device_count++], info.name);
+            TRY(add_device(b, &id, &info));
     return CORNU_OK;
 }
 
@@ -146,8 +161,9 @@ static cornu_status measure_group(bench *b)
             if (c->done)
                 continue;
             notice(b, "%s on %s: round %d", c->workload->name, c->device, round);
-            double probe = limits_probe_fma(b->pool);
-            if (probe > b->report->limits.fma)
+            bool host = strcmp(bench_device_kind(c->device), "cpu") == 0;
+            double probe = host ? limits_probe_fma(b->pool) : NAN;
+            if (host && probe > b->report->limits.fma)
                 b->report->limits.fma = probe; /* the machine was not quiet when it was measured */
             TRY(contender_round(c, probe, &b->effort));
         }
@@ -239,6 +255,18 @@ static cornu_status run_full_schedules(bench *b)
     return CORNU_OK;
 }
 
+/* The yardstick of one result: the host's, or its accelerator's at its precision. */
+static machine_limits limits_of(const bench_report *r, const bench_result *x)
+{
+    for (int i = 0; i < r->device_count; i++) {
+        const device_limits *d = &r->devices[i].limits;
+        if (strcmp(r->devices[i].info.name, x->device) != 0)
+            continue;
+        return limits_of_device(d, x->precision);
+    }
+    return r->limits;
+}
+
 /* Shares of the limits, now that the highest FMA rate is known; and what the probes saw. */
 static cornu_status judge(bench *b)
 {
@@ -246,10 +274,10 @@ static cornu_status judge(bench *b)
     double low = 1, median = 1;
     for (int i = 0; i < r->count; i++) {
         bench_result *x = &r->results[i];
-        double least =
-            limits_seconds(&r->limits, x->flops_per_step, x->bytes_per_step, x->working_set);
+        x->limits = limits_of(r, x);
+        double least = limits_seconds(&x->limits, x->flops_run, x->bytes_run, x->working_set);
         x->share_of_limit = x->step_ms.median > 0 ? least / (x->step_ms.median / 1e3) : 0;
-        x->bound = limits_bound(&r->limits, x->flops_per_step, x->bytes_per_step, x->working_set);
+        x->bound = limits_bound(&x->limits, x->flops_run, x->bytes_run, x->working_set);
         x->probe_low = x->probe_low > 0 ? x->probe_low / r->limits.fma : 1;
         x->probe_median = x->probe_median > 0 ? x->probe_median / r->limits.fma : 1;
         low = x->probe_low < low ? x->probe_low : low;

@@ -5,6 +5,7 @@
 
 #include "bench/limits.h"
 #include "data/data.h"
+#include "device/device.h"
 #include <stdio.h>
 
 typedef struct bench_options {
@@ -32,13 +33,21 @@ typedef struct bench_statistics {
 typedef struct bench_result {
     const char *workload;
     char device[64];
+    const char *precision;    /* of products: "fp32", ... */
     int64_t batch, steps;     /* steps timed */
     bench_statistics step_ms; /* over rounds: each round's mean step */
     double samples_per_second, epoch_seconds;
     double loss_first, loss_last; /* means of the first and the last steps, warm-up included */
-    double flops_per_step, bytes_per_step, share_of_limit;
-    const char *bound;  /* what the limit is: "FMA" or "memory" */
-    double working_set; /* bytes of weights, slots and buffers */
+    double cold_seconds;          /* opening the device, weights and plan, and the first step */
+    int launches;                 /* of kernels on an accelerator, a step; 0 on the host */
+    /* What the device says of itself while it works; NAN where it does not. */
+    double watts, joules_per_epoch, clock_mhz;
+    double flops_per_step, bytes_per_step; /* the plan's: as the operations are defined */
+    double flops_run, bytes_run;           /* as the kernels do them; the limit is of these */
+    double share_of_limit;
+    machine_limits limits; /* of this device at this precision */
+    const char *bound;     /* what the limit is: "FMA" or "memory" */
+    double working_set;    /* bytes of weights, slots and buffers */
     bool real_data;
     char data_name[64];
     double probe_low; /* least FMA probe between rounds over the measured limit: < 0.9 says
@@ -54,9 +63,19 @@ typedef struct bench_machine {
     int64_t memory_bytes;
 } bench_machine;
 
+/* A device that has limits of its own: an accelerator. */
+typedef struct bench_device {
+    cornu_device_info info;
+    device_limits limits;
+} bench_device;
+
+enum { BENCH_DEVICES_MOST = 16 };
+
 typedef struct bench_report {
     bench_machine machine;
-    machine_limits limits;
+    machine_limits limits; /* of the host's cores */
+    bench_device devices[BENCH_DEVICES_MOST];
+    int device_count;
     bench_result *results;
     int count;
     size_t capacity;
@@ -103,6 +122,8 @@ bench_statistics bench_statistics_of(double *values, int count);
 /* Has the running median of `values` (in the order they were measured) changed by less than
    `tolerance` over the last `window` rounds? */
 bool bench_is_stable(const double *values, int count, int window, double tolerance);
+/* "gpu" for a cuda device, else "cpu". */
+const char *bench_device_kind(const char *name);
 void bench_machine_read(bench_machine *machine);
 
 #endif

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* loss_first and loss_last are means over about this many steps. */
 enum { LOSS_STEPS = 8, WARM_UPS_MOST = 64 };
@@ -58,12 +59,21 @@ static cornu_status open_session(contender *c, const bench_options *options)
     data_spec spec = {0};
     if (c->model->data)
         TRY(data_spec_read(c->model->data, &spec));
-    session_options open = {
-        .device = c->device, .threads = options->threads, .augment = spec.augment};
+    session_options open = {.device = c->device,
+                            .precision = c->precision,
+                            .exact_convolution = options->exact_convolution,
+                            .threads = options->threads,
+                            .augment = spec.augment};
+    double begin = clock_seconds();
     if (c->model->position.seed == 0)
         c->model->position.seed = 1;
     TRY(session_open(c->model, &open, &c->session));
-    return session_plan_for(c->session, PLAN_TRAIN, c->batch, &c->plan);
+    device *d = session_device(c->session);
+    if (d->ops->hold)
+        TRY(d->ops->hold(d, &c->data->data->block[CORNU_TRAIN]));
+    TRY(session_plan_for(c->session, PLAN_TRAIN, c->batch, &c->plan));
+    c->cold_seconds = clock_seconds() - begin;
+    return CORNU_OK;
 }
 
 cornu_status contender_open(contender *c, const bench_workload *w, const char *on,
@@ -71,7 +81,13 @@ cornu_status contender_open(contender *c, const bench_workload *w, const char *o
                             const bench_effort *effort, bench_report *report)
 {
     cornu_status status;
-    *c = (contender){.workload = w, .device = on};
+    bool gpu = strcmp(bench_device_kind(on), "gpu") == 0;
+    *c = (contender){.workload = w,
+                     .device = on,
+                     .precision = gpu && options->precision ? options->precision : "fp32",
+                     .watts = NAN,
+                     .joules = NAN,
+                     .clock_mhz = NAN};
     TRY_GOTO(open_model(w, options->batch, &c->model, &c->batch));
     if (share) {
         share->users++;
@@ -146,14 +162,20 @@ static cornu_status run_steps(contender *c, int64_t steps, double *seconds)
 {
     const sample_block *train = &c->data->data->block[CORNU_TRAIN];
     step_results results;
+    device *d = session_device(c->session);
+    if (d->ops->timer)
+        TRY(d->ops->timer(d, NULL));
     double begin = clock_seconds();
     for (int64_t i = 0; i < steps; i++) {
         const int64_t *index;
         TRY(next_batch(c, &index));
         TRY(session_step(c->session, c->plan, train, index));
     }
+    if (d->ops->timer)
+        TRY(d->ops->timer(d, seconds));
     TRY(session_results(c->session, &results, true));
-    *seconds = clock_seconds() - begin;
+    if (!d->ops->timer)
+        *seconds = clock_seconds() - begin;
     if (c->losses < c->losses_most && results.samples > 0) {
         c->loss[c->losses] = results.loss / (double)results.samples;
         c->loss_steps[c->losses++] = steps;
@@ -176,7 +198,9 @@ cornu_status contender_warm_up(contender *c, const bench_options *options,
                                const bench_effort *effort)
 {
     double spent = 0, seconds = 0;
+    double begin = clock_seconds();
     TRY(run_steps(c, 1, &seconds));
+    c->cold_seconds += clock_seconds() - begin;
     choose_span(c, seconds, effort);
     if (seconds > SLOW_STEP_SECONDS) {
         c->round_steps = options->steps > 0 ? options->steps : 1;
@@ -199,7 +223,19 @@ cornu_status contender_warm_up(contender *c, const bench_options *options,
 cornu_status contender_round(contender *c, double probe, const bench_effort *effort)
 {
     double seconds;
+    device *d = session_device(c->session);
+    device_sensors before = {.joules = NAN}, after = {.joules = NAN};
+    if (d->ops->sensors)
+        TRY(d->ops->sensors(d, &before));
     TRY(run_steps(c, c->round_steps, &seconds));
+    if (d->ops->sensors) {
+        TRY(d->ops->sensors(d, &after));
+        c->watts = after.watts;
+        c->clock_mhz = after.clock_mhz;
+        double joules = after.joules - before.joules;
+        c->joules = c->rounds > 0 && !isnan(c->joules) ? c->joules + joules : joules;
+        c->throttled |= after.throttled;
+    }
     add_round(c, c->round_steps, seconds, probe, effort);
     return CORNU_OK;
 }
@@ -241,6 +277,23 @@ static cornu_status probe_statistics(const contender *c, bench_statistics *out)
     return CORNU_OK;
 }
 
+/* What the chosen kernels do in a step. */
+static cornu_status add_choices(const contender *c, bench_result *out)
+{
+    int count = c->plan->plan->op_count;
+    device *d = session_device(c->session);
+    kernel_choice *choices;
+    TRY(memory_new((size_t)count + 1, sizeof *choices, "kernels", &choices));
+    cornu_status status = d->ops->choices(d, c->plan->prepared, choices);
+    for (int i = 0; status == CORNU_OK && i < count; i++) {
+        out->launches += choices[i].launches;
+        out->flops_run += choices[i].flops;
+        out->bytes_run += choices[i].bytes;
+    }
+    free(choices);
+    return status;
+}
+
 cornu_status contender_result(const contender *c, bench_result *out)
 {
     const plan *p = c->plan->plan;
@@ -251,6 +304,10 @@ cornu_status contender_result(const contender *c, bench_result *out)
     for (int i = 0; i < c->rounds; i++)
         sorted[i] = c->ms[i];
     *out = (bench_result){.workload = c->workload->name,
+                          .precision = c->precision,
+                          .cold_seconds = c->cold_seconds,
+                          .watts = c->watts,
+                          .clock_mhz = c->clock_mhz,
                           .batch = c->batch,
                           .steps = c->steps,
                           .step_ms = bench_statistics_of(sorted, c->rounds),
@@ -263,11 +320,13 @@ cornu_status contender_result(const contender *c, bench_result *out)
                           .probe_low = probes.minimum,
                           .probe_median = probes.median};
     free(sorted);
+    TRY(add_choices(c, out));
     snprintf(out->device, sizeof out->device, "%s", c->device);
     snprintf(out->data_name, sizeof out->data_name, "%s", c->data->data->name);
     double seconds = out->step_ms.median / 1e3;
     int64_t epoch_steps = (c->workload->epoch_samples + c->batch - 1) / c->batch;
     out->samples_per_second = seconds > 0 ? (double)c->batch / seconds : 0;
     out->epoch_seconds = (double)epoch_steps * seconds;
+    out->joules_per_epoch = c->joules / (double)c->steps * (double)epoch_steps;
     return CORNU_OK;
 }

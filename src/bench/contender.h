@@ -25,6 +25,7 @@ typedef struct bench_data {
 typedef struct contender {
     const bench_workload *workload;
     const char *device;
+    const char *precision;
     cornu_model *model;
     bench_data *data;
     session *session;
@@ -42,6 +43,9 @@ typedef struct contender {
     int64_t *loss_steps; /* how many */
     int losses, losses_most;
     double seconds; /* spent in rounds */
+    double cold_seconds;
+    double watts, joules, clock_mhz; /* joules: over all rounds */
+    bool throttled;
     bool done;
 } contender;
 

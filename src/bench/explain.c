@@ -95,10 +95,18 @@ done:
 
 static cornu_status measure(explained *e)
 {
+    device *d = session_device(e->session);
     threads *pool;
-    TRY(threads_open(e->options->threads, &pool));
-    cornu_status status = limits_measure(pool, &e->limits);
-    threads_close(pool);
+    cornu_status status;
+    if (d->ops->limits) {
+        device_limits own;
+        status = d->ops->limits(d, &own);
+        e->limits = limits_of_device(&own, e->options->precision);
+    } else {
+        TRY(threads_open(e->options->threads, &pool));
+        status = limits_measure(pool, &e->limits);
+        threads_close(pool);
+    }
     if (status == CORNU_OK)
         status = time_plan(e);
     return status;
@@ -141,10 +149,10 @@ static void show_shape(const plan *p, const op *o, char *cell)
 }
 
 /* "74 % fma" */
-static void show_share(const machine_limits *l, const op *o, double seconds, char *cell)
+static void show_share(const machine_limits *l, const kernel_choice *c, double seconds, char *cell)
 {
-    double least = limits_seconds(l, o->flops, o->bytes, o->bytes);
-    bool fma = strcmp(limits_bound(l, o->flops, o->bytes, o->bytes), "FMA") == 0;
+    double least = limits_seconds(l, c->flops, c->bytes, c->bytes);
+    bool fma = strcmp(limits_bound(l, c->flops, c->bytes, c->bytes), "FMA") == 0;
     if (seconds > 0)
         snprintf(cell, CELL, "%.0f %% %s", 100 * least / seconds, fma ? "fma" : "mem");
     else
@@ -155,6 +163,22 @@ static int longer(int width, const char *cell)
 {
     int length = (int)strlen(cell);
     return length > width ? length : width;
+}
+
+/* FLOPs of the operations that run in the kernel of operation i, as they are defined. */
+static double covered_flops(const explained *e, int i)
+{
+    const plan *p = e->plan->plan;
+    double flops = p->ops[i].flops;
+    while (++i < p->op_count && strncmp(e->choices[i].kernel, "with ", 5) == 0)
+        flops += p->ops[i].flops;
+    return flops;
+}
+
+/* In 10^9 a second; 0 for what takes no time of its own. */
+static double rate(double amount, double seconds)
+{
+    return seconds > 0 ? amount / seconds / 1e9 : 0;
 }
 
 static void add_table(const explained *e, text *t)
@@ -171,7 +195,9 @@ static void add_table(const explained *e, text *t)
     }
     text_add(t, "%3s  %-*s  %-*s  %-*s  %-*s %9s %8s", "#", operation, "operation", name, "layer",
              dimensions, "shape", kernel, "kernel", "MFLOP", "MB");
-    text_add(t, e->seconds ? " %9s %9s\n" : "\n", "ms", "of limit");
+    if (e->seconds)
+        text_add(t, " %9s %8s %8s %6s %9s", "ms", "GFLOP/s", "real", "GB/s", "of limit");
+    text_add(t, "\n");
     for (int i = 0; i < p->op_count; i++) {
         const op *o = &p->ops[i];
         show_shape(p, o, cell);
@@ -179,8 +205,11 @@ static void add_table(const explained *e, text *t)
                  op_infos[o->kind].name, name, o->name ? o->name : "", dimensions, cell, kernel,
                  e->choices[i].kernel, o->flops / 1e6, o->bytes / 1e6);
         if (e->seconds) {
-            show_share(&e->limits, o, e->seconds[i], cell);
-            text_add(t, " %9.3f %9s", e->seconds[i] * 1e3, cell);
+            double s = e->seconds[i];
+            const kernel_choice *c = &e->choices[i];
+            show_share(&e->limits, c, s, cell);
+            text_add(t, " %9.3f %8.1f %8.1f %6.1f %9s", s * 1e3, rate(covered_flops(e, i), s),
+                     rate(c->flops, s), rate(c->bytes, s), cell);
         }
         text_add(t, "\n");
         if (e->choices[i].refused[0])
@@ -203,14 +232,19 @@ static void add_total(const explained *e, text *t)
         text_add(t, "step %.3g GFLOP · %s\n", p->flops / 1e9, memory_human(p->bytes, moved));
         return;
     }
-    double seconds = 0, least = limits_seconds(&e->limits, p->flops, p->bytes, working_set);
-    for (int i = 0; i < p->op_count; i++)
+    double seconds = 0, flops = 0, bytes = 0;
+    for (int i = 0; i < p->op_count; i++) {
         seconds += e->seconds[i];
+        flops += e->choices[i].flops;
+        bytes += e->choices[i].bytes;
+    }
+    double least = limits_seconds(&e->limits, flops, bytes, working_set);
     text_add(t,
-             "step %.3g ms · %.3g GFLOP · %s · bound by %s: %.3g ms is this machine's limit "
+             "step %.3g ms · %.3g GFLOP (%.3g as run) · %s · bound by %s: %.3g ms is this "
+             "machine's limit "
              "(%.0f %%)\n",
-             seconds * 1e3, p->flops / 1e9, memory_human(p->bytes, moved),
-             limits_bound(&e->limits, p->flops, p->bytes, working_set), least * 1e3,
+             seconds * 1e3, p->flops / 1e9, flops / 1e9, memory_human(bytes, moved),
+             limits_bound(&e->limits, flops, bytes, working_set), least * 1e3,
              seconds > 0 ? 100 * least / seconds : 0);
     text_add(t, "machine: %.0f GFLOP/s FMA (%s), %.1f GB/s read, %.1f GB/s update, %d threads\n",
              e->limits.fma / 1e9, e->limits.isa, e->limits.read / 1e9, e->limits.update / 1e9,

@@ -44,6 +44,8 @@ static cornu_status train(full_run *run, cornu_model *model, const cornu_data *d
 {
     const bench_options *o = run->options;
     cornu_fit_options fit = {.device = run->device,
+                             .precision = result->precision,
+                             .exact_convolution = o->exact_convolution,
                              .threads = o->threads,
                              .epochs = model->epochs > 0 ? model->epochs : run->workload->epochs,
                              .batch = o->batch,
@@ -53,8 +55,12 @@ static cornu_status train(full_run *run, cornu_model *model, const cornu_data *d
     double begin = clock_seconds();
     TRY(cornu_fit(model, data, &fit, NULL));
     result->full_seconds = clock_seconds() - begin;
-    cornu_run_options test = {
-        .device = run->device, .threads = o->threads, .split = CORNU_TEST, .user = run};
+    cornu_run_options test = {.device = run->device,
+                              .precision = result->precision,
+                              .exact_convolution = o->exact_convolution,
+                              .threads = o->threads,
+                              .split = CORNU_TEST,
+                              .user = run};
     if (data->block[CORNU_TEST].count == 0)
         return status_fail(CORNU_NOT_FOUND, "%s: found no test samples", data->name);
     cornu_scores scores;

@@ -43,22 +43,41 @@ static json_t *result_json(const bench_result *r)
                               number(r->step_ms.median), "p95", number(r->step_ms.p95), "noise",
                               number(r->step_ms.noise), "rounds", r->step_ms.rounds);
     return json_pack(
-        "{ss ss sI sI so so so so so so so so ss ss ss so so so so}", "workload", r->workload,
-        "device", r->device, "batch", (json_int_t)r->batch, "steps", (json_int_t)r->steps,
-        "ms_per_step", times, "samples_per_second", number(r->samples_per_second), "epoch_seconds",
-        number(r->epoch_seconds), "loss_first", number(r->loss_first), "loss_last",
-        number(r->loss_last), "flops_per_step", number(r->flops_per_step), "bytes_per_step",
-        number(r->bytes_per_step), "share_of_limit", number(r->share_of_limit), "bound_by",
-        r->bound ? r->bound : "", "data", r->real_data ? "real" : "generated", "data_set",
-        r->data_name, "probe_low", number(r->probe_low), "probe_median", number(r->probe_median),
-        "full", full_json(r), "published", published_json(r->workload));
+        "{ss ss ss sI sI so so so so si so so so so so so so so so so ss ss ss so so so so}",
+        "workload", r->workload, "device", r->device, "precision",
+        r->precision ? r->precision : "fp32", "batch", (json_int_t)r->batch, "steps",
+        (json_int_t)r->steps, "ms_per_step", times, "samples_per_second",
+        number(r->samples_per_second), "epoch_seconds", number(r->epoch_seconds), "cold_seconds",
+        number(r->cold_seconds), "launches", r->launches, "watts", number(r->watts),
+        "joules_per_epoch", number(r->joules_per_epoch), "clock_mhz", number(r->clock_mhz),
+        "loss_first", number(r->loss_first), "loss_last", number(r->loss_last), "flops_per_step",
+        number(r->flops_per_step), "bytes_per_step", number(r->bytes_per_step), "flops_run",
+        number(r->flops_run), "bytes_run", number(r->bytes_run), "share_of_limit",
+        number(r->share_of_limit), "bound_by", r->bound ? r->bound : "", "data",
+        r->real_data ? "real" : "generated", "data_set", r->data_name, "probe_low",
+        number(r->probe_low), "probe_median", number(r->probe_median), "full", full_json(r),
+        "published", published_json(r->workload));
+}
+
+static json_t *device_json(const bench_device *d)
+{
+    const cornu_device_info *i = &d->info;
+    const device_limits *l = &d->limits;
+    return json_pack("{ss ss ss ss ss ss s{so so so so so sf so}}", "name", i->name, "description",
+                     i->description, "bus_id", i->bus_id, "capability", i->capability, "driver",
+                     i->driver, "libraries", i->libraries, "limits", "fma_flops", given(l->fma),
+                     "tf32_flops", given(l->tf32), "bf16_flops", given(l->bf16), "memory_bytes",
+                     given(l->memory), "cache_bytes", given(l->cache), "cache_size", l->cache_bytes,
+                     "launch_seconds", given(l->launch_seconds));
 }
 
 cornu_status bench_make_json(bench_report *report)
 {
     const bench_machine *m = &report->machine;
     const machine_limits *l = &report->limits;
-    json_t *results = json_array(), *notes = json_array();
+    json_t *results = json_array(), *notes = json_array(), *devices = json_array();
+    for (int i = 0; i < report->device_count; i++)
+        json_array_append_new(devices, device_json(&report->devices[i]));
     for (int i = 0; i < report->count; i++)
         json_array_append_new(results, result_json(&report->results[i]));
     for (int i = 0; i < report->note_count; i++)
@@ -70,8 +89,9 @@ cornu_status bench_make_json(bench_report *report)
         json_pack("{so so so so}", "fma_flops", number(l->fma), "read_bytes", number(l->read),
                   "update_bytes", number(l->update), "cache_update_bytes", number(l->cache_update));
     json_decref(report->json);
-    report->json = json_pack("{ss so so so so}", "cornu", cornu_version(), "machine", machine,
-                             "limits", limits, "results", results, "notes", notes);
+    report->json =
+        json_pack("{ss so so so so so}", "cornu", cornu_version(), "machine", machine, "limits",
+                  limits, "devices", devices, "results", results, "notes", notes);
     if (!report->json)
         return status_fail(CORNU_OUT_OF_MEMORY, "report: cannot allocate");
     return CORNU_OK;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -265,4 +266,16 @@ double limits_seconds(const machine_limits *l, double flops, double bytes, doubl
 const char *limits_bound(const machine_limits *l, double flops, double bytes, double working_set)
 {
     return fma_seconds(l, flops) >= memory_seconds(l, bytes, working_set) ? "FMA" : "memory";
+}
+
+machine_limits limits_of_device(const device_limits *d, const char *precision)
+{
+    bool tf32 = precision && strcmp(precision, "tf32") == 0;
+    bool bf16 = precision && strcmp(precision, "bf16") == 0;
+    double rate = tf32 ? d->tf32 : bf16 ? d->bf16 : d->fma;
+    return (machine_limits){.fma = rate > 0 ? rate : d->fma,
+                            .read = d->memory,
+                            .update = d->memory,
+                            .cache_update = d->cache,
+                            .cache_bytes = d->cache_bytes};
 }

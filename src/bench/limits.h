@@ -3,6 +3,7 @@
 #define BENCH_LIMITS_H
 
 #include "base/threads.h"
+#include "device/device.h"
 
 typedef struct machine_limits {
     double fma;          /* FLOP/s of all threads in registers (a multiply-add is 2) */
@@ -18,6 +19,8 @@ typedef struct machine_limits {
 cornu_status limits_measure(threads *pool, machine_limits *out);
 /* One millisecond of FMA work on all threads: FLOP/s; shows a throttled or shared machine. */
 double limits_probe_fma(threads *pool);
+/* An accelerator's limits at a precision (NULL: fp32). */
+machine_limits limits_of_device(const device_limits *d, const char *precision);
 /* Least seconds for this work: the larger of FLOPs over fma and bytes over the update bandwidth
    (the faster of the two bandwidths, so the figure is a true lower limit). Work that touches no
    more than `working_set` bytes in all, and so may stay in the last-level cache, is held against

@@ -38,11 +38,6 @@ static void show_seconds(double seconds, char *out)
 
 /* ---- rows ------------------------------------------------------------------------------- */
 
-static const char *kind_of(const char *device)
-{
-    return strncmp(device, "cuda", 4) == 0 ? "gpu" : "cpu";
-}
-
 /* The fastest published epoch on this kind of device; 0 where there is none. */
 static double published_epoch(const char *workload, const char *kind)
 {
@@ -91,7 +86,7 @@ static row make_row(const bench_report *report, const bench_result *r)
         snprintf(x.cell[LOSS], CELL, "%.3g→%.3g", r->loss_first, r->loss_last);
     else
         snprintf(x.cell[LOSS], CELL, "not a number");
-    show_seconds(published_epoch(r->workload, kind_of(r->device)), x.cell[PUBLISHED]);
+    show_seconds(published_epoch(r->workload, bench_device_kind(r->device)), x.cell[PUBLISHED]);
     return x;
 }
 
@@ -172,6 +167,21 @@ static void print_wrapped(const char *words, int indent, FILE *out)
     fputc('\n', out);
 }
 
+static void print_device(const bench_device *d, FILE *out)
+{
+    char line[NOTE];
+    const device_limits *l = &d->limits;
+    snprintf(line, sizeof line, "%s: %s · driver %s, %s", d->info.name, d->info.description,
+             d->info.driver, d->info.libraries);
+    print_wrapped(line, 2, out);
+    snprintf(line, sizeof line,
+             "limits: %.1f TFLOP/s fp32, %.0f tf32, %.0f bf16, %.0f GB/s (%.0f in cache), %.1f us "
+             "a kernel",
+             l->fma / 1e12, l->tf32 / 1e12, l->bf16 / 1e12, l->memory / 1e9, l->cache / 1e9,
+             l->launch_seconds * 1e6);
+    print_wrapped(line, 2, out);
+}
+
 static void print_machine(const bench_report *report, FILE *out)
 {
     char line[NOTE];
@@ -185,6 +195,8 @@ static void print_machine(const bench_report *report, FILE *out)
              "limits: %.0f GFLOP/s, %.1f GB/s read, %.1f GB/s update (%.0f in cache)", l->fma / 1e9,
              l->read / 1e9, l->update / 1e9, l->cache_update / 1e9);
     print_wrapped(line, 2, out);
+    for (int i = 0; i < report->device_count; i++)
+        print_device(&report->devices[i], out);
     fputc('\n', out);
 }
 
@@ -289,6 +301,27 @@ static void print_full(const bench_report *report, FILE *out)
     }
 }
 
+/* What an accelerator says beside the times: cold start, kernels, power. */
+static void print_accelerators(const bench_report *report, FILE *out)
+{
+    for (int i = 0; i < report->count; i++) {
+        const bench_result *r = &report->results[i];
+        char line[NOTE];
+        if (strcmp(bench_device_kind(r->device), "gpu") != 0)
+            continue;
+        snprintf(line, sizeof line, "%s on %s (%s): %d kernels a step, first step after %.2f s",
+                 r->workload, r->device, r->precision, r->launches, r->cold_seconds);
+        if (isfinite(r->joules_per_epoch))
+            add(line, ", %.0f J an epoch", r->joules_per_epoch);
+        if (isfinite(r->watts))
+            add(line, ", %.0f W", r->watts);
+        if (isfinite(r->clock_mhz))
+            add(line, " at %.0f MHz", r->clock_mhz);
+        add(line, ".");
+        print_wrapped(line, 2, out);
+    }
+}
+
 void bench_print(const bench_report *report, FILE *out)
 {
     print_machine(report, out);
@@ -296,6 +329,7 @@ void bench_print(const bench_report *report, FILE *out)
     print_published(report, out);
     print_data(report, out);
     print_full(report, out);
+    print_accelerators(report, out);
     for (int i = 0; i < report->note_count; i++) {
         char line[NOTE];
         snprintf(line, sizeof line, "Note: %s.", report->notes[i]);

@@ -54,14 +54,13 @@ static int run(int argc, char **argv)
     progress p;
     bench_options o = {.on_notice = on_notice, .on_progress = progress_download, .user = &p};
     const char *json = NULL;
-    int64_t thread_count = 0;
+    device_choice on = {.device = NULL};
     const option options[] = {
-        {"device", "D", "cpu (default), reference, all", OPTION_TEXT, &o.device, 0, 0},
+        DEVICE_OPTIONS(on),
         {"quick", NULL, "under five minutes in any case", OPTION_FLAG, &o.quick, 0, 0},
         {"full", NULL, "also the published schedule; downloads data", OPTION_FLAG, &o.full, 0, 0},
         {"steps", "N", "steps of a round", OPTION_INT, &o.steps, 1, 1000000},
         {"batch", "N", "samples of a step; as published without", OPTION_INT, &o.batch, 1, 1000000},
-        {"threads", "N", "number of threads", OPTION_INT, &thread_count, 1, 1024},
         {"data", "DIR", "folder of a data set, or one that holds several", OPTION_TEXT, &o.data, 0,
          0},
         {"json", "FILE", "write everything here, too", OPTION_TEXT, &json, 0, 0},
@@ -75,19 +74,25 @@ static int run(int argc, char **argv)
         return fail_usage(&command_bench, "found --quick and --full; expected one of them");
     if (o.steps && o.full)
         return fail_usage(&command_bench, "found --steps and --full; expected one of them");
-    if (o.device && strcmp(o.device, "all") != 0 && !device_is_there(o.device, &status))
+    bool all = on.device && strcmp(on.device, "all") == 0;
+    device_choice asked = on;
+    asked.device = all ? NULL : on.device;
+    if (!device_is_there(&asked, &status))
         return status;
     if (!folder_is_there(o.data, &status) || !can_write(json, &status))
         return status;
     progress_open(&p, false);
-    o.threads = (int)thread_count;
+    o.device = on.device;
+    o.precision = on.precision;
+    o.exact_convolution = on.exact_convolution;
+    o.threads = (int)on.threads;
     o.workloads = found.item;
     return bench(&o, json);
 }
 
 const command command_bench = {
     "bench", "time the published workloads beside the limit and the published times",
-    "[WORKLOAD...|all] [--device D] [--quick|--full|--steps N] [--OPTION...]",
+    "[WORKLOAD...|all] [--device D|all] [--quick|--full|--steps N] [--OPTION...]",
     "workloads: cifar10-mlp, cifar100-mlp, mnist-cnn-2, mnist-cnn-4, photos-cnn,\n"
     "photos-cnn-ready, cifar10-cnn. Data that is not on this machine is replaced by generated\n"
     "pixels of the same shape (MNIST by Fashion-MNIST), and the report says so.\n",

@@ -40,6 +40,28 @@ typedef struct option {
     int64_t minimum, maximum;
 } option;
 
+/* What every command that runs a model takes. */
+typedef struct device_choice {
+    const char *device, *precision;
+    bool exact_convolution;
+    int64_t threads;
+} device_choice;
+
+#define DEVICE_OPTIONS(c)                                                                            \
+    {"device", "D", "cpu (default), gpu, cuda:0, reference", OPTION_TEXT, &(c).device, 0, 0},        \
+        {"precision",                                                                                \
+         "P",                                                                                        \
+         "of products: fp32 (default); on GPUs tf32, bf16",                                          \
+         OPTION_TEXT,                                                                                \
+         &(c).precision,                                                                             \
+         0,                                                                                          \
+         0},                                                                                         \
+        {"exact-conv", NULL, "no Winograd convolutions", OPTION_FLAG, &(c).exact_convolution, 0, 0}, \
+    {                                                                                                \
+        "threads", "N", "number of threads; does not change the result", OPTION_INT, &(c).threads,   \
+            1, 1024                                                                                  \
+    }
+
 /* Arguments that are not options. */
 typedef struct operands {
     const char **item; /* NULL-ended, inside argv */
@@ -62,8 +84,9 @@ int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3
 int fail_usage(const command *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Print cornu_last_error() where `status` is a failure; returns the exit status. */
 int report(cornu_status status);
-/* Fail (and print) unless --device names a device that is there. NULL is fine. */
-bool device_is_there(const char *name, int *status);
+/* Fail (and print) unless --device names a device that is there (NULL is fine) and --precision a
+   precision. */
+bool device_is_there(const device_choice *choice, int *status);
 /* Fail (and print) unless a file can be written at `path`; NULL is fine. Nothing is written. */
 bool can_write(const char *path, int *status);
 /* Fail (and print) unless `path` is a folder; NULL is fine. */

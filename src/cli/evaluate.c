@@ -12,7 +12,7 @@ static void on_step(void *user, const cornu_progress *now)
     progress_evaluate(&e->progress, now, false);
 }
 
-static int evaluate(cornu_model *model, const cornu_data *data, const char *device, int64_t threads,
+static int evaluate(cornu_model *model, const cornu_data *data, const device_choice *on,
                     int64_t batch, evaluation *e)
 {
     cornu_data_info info;
@@ -20,8 +20,10 @@ static int evaluate(cornu_model *model, const cornu_data *data, const char *devi
     cornu_status status = cornu_data_info_get(data, &info);
     if (status != CORNU_OK)
         return report(status);
-    cornu_run_options options = {.device = device,
-                                 .threads = (int)threads,
+    cornu_run_options options = {.device = on->device,
+                                 .precision = on->precision,
+                                 .exact_convolution = on->exact_convolution,
+                                 .threads = (int)on->threads,
                                  .batch = batch,
                                  .split = info.count[CORNU_TEST] > 0 ? CORNU_TEST : CORNU_TRAIN,
                                  .on_step = on_step,
@@ -40,19 +42,19 @@ static int evaluate(cornu_model *model, const cornu_data *data, const char *devi
 
 static int run(int argc, char **argv)
 {
-    const char *where = NULL, *device = NULL;
-    int64_t threads = 0, batch = 0;
+    const char *where = NULL;
+    device_choice on = {.device = NULL};
+    int64_t batch = 0;
     const option options[] = {
         {"data", "DIR|NAME", "folder of the data set, or its name", OPTION_TEXT, &where, 0, 0},
-        {"device", "D", "cpu (default), reference: cornu devices", OPTION_TEXT, &device, 0, 0},
+        DEVICE_OPTIONS(on),
         {"batch", "N", "samples of a step", OPTION_INT, &batch, 1, INT32_MAX},
-        {"threads", "N", "number of threads", OPTION_INT, &threads, 1, 1024},
         {.name = NULL}};
     operands found;
     int status;
     if (!options_parse(&command_evaluate, options, argc, argv, 1, 1, "one MODEL", &found,
                        &status) ||
-        !device_is_there(device, &status))
+        !device_is_there(&on, &status))
         return status;
     evaluation e = {.last = {.epochs = 1}};
     cornu_model *model = NULL;
@@ -62,7 +64,7 @@ static int run(int argc, char **argv)
     if (status == STATUS_OK)
         status = open_data(model, where, false, &e.progress, &data);
     if (status == STATUS_OK)
-        status = evaluate(model, data, device, threads, batch, &e);
+        status = evaluate(model, data, &on, batch, &e);
     cornu_data_close(data);
     cornu_model_close(model);
     return status;

@@ -3,11 +3,10 @@
 static int run(int argc, char **argv)
 {
     cornu_explain_options o = {.threads = 0};
-    int64_t threads = 0;
+    device_choice on = {.device = NULL};
     const option options[] = {
-        {"device", "D", "cpu (default), reference: cornu devices", OPTION_TEXT, &o.device, 0, 0},
+        DEVICE_OPTIONS(on),
         {"batch", "N", "samples of a step", OPTION_INT, &o.batch, 1, INT32_MAX},
-        {"threads", "N", "number of threads", OPTION_INT, &threads, 1, 1024},
         {"run", NULL, "time each operation and relate it to the limit", OPTION_FLAG, &o.run, 0, 0},
         {.name = NULL}};
     operands found;
@@ -16,9 +15,12 @@ static int run(int argc, char **argv)
     char *table = NULL;
     if (!options_parse(&command_explain, options, argc, argv, 1, 1, "one RECIPE or WORKLOAD",
                        &found, &status) ||
-        !device_is_there(o.device, &status))
+        !device_is_there(&on, &status))
         return status;
-    o.threads = (int)threads;
+    o.device = on.device;
+    o.precision = on.precision;
+    o.exact_convolution = on.exact_convolution;
+    o.threads = (int)on.threads;
     status = report(cornu_model_open(found.item[0], &model));
     if (status == STATUS_OK)
         status = report(cornu_explain(model, &o, &table));

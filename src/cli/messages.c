@@ -44,14 +44,31 @@ int report(cornu_status status)
     return status == CORNU_OK ? STATUS_OK : fail(STATUS_FAILURE, "%s", cornu_last_error());
 }
 
-bool device_is_there(const char *name, int *status)
+/* "gpu" and "cuda" mean the first GPU. */
+static bool means(const char *name, const char *device)
 {
-    char there[512] = "";
+    bool any_gpu = strcmp(name, "gpu") == 0 || strcmp(name, "cuda") == 0;
+    return strcmp(name, device) == 0 || (any_gpu && strncmp(device, "cuda", 4) == 0);
+}
+
+static bool is_precision(const char *name)
+{
+    return !name || strcmp(name, "fp32") == 0 || strcmp(name, "tf32") == 0 ||
+           strcmp(name, "bf16") == 0;
+}
+
+bool device_is_there(const device_choice *choice, int *status)
+{
+    char there[256] = "";
     cornu_device_info info;
-    if (!name)
-        return true;
-    for (int i = 0; cornu_device_info_get(i, &info); i++) {
-        if (strcmp(info.name, name) == 0) {
+    const char *name = choice->device;
+    if (!is_precision(choice->precision)) {
+        *status = fail(STATUS_USAGE, "--precision %s: unknown; expected fp32, tf32 or bf16",
+                       choice->precision);
+        return false;
+    }
+    for (int i = 0; name && cornu_device_info_get(i, &info); i++) {
+        if (means(name, info.name)) {
             if (info.available)
                 return true;
             *status = fail(STATUS_USAGE, "--device %s: not available: %s", name, info.reason);
@@ -61,6 +78,8 @@ bool device_is_there(const char *name, int *status)
         if (info.available)
             snprintf(there + length, sizeof there - length, "%s%s", *there ? ", " : "", info.name);
     }
+    if (!name)
+        return true;
     *status = fail(STATUS_USAGE, "--device %s: no such device on this machine; there are: %s", name,
                    there);
     return false;

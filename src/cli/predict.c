@@ -151,14 +151,14 @@ static int predict_data(prediction *p, const char *where)
 
 static int run(int argc, char **argv)
 {
-    const char *where = NULL, *device = NULL;
-    int64_t threads = 0, batch = 0, top = 3;
+    const char *where = NULL;
+    device_choice on = {.device = NULL};
+    int64_t batch = 0, top = 3;
     const option options[] = {
         {"data", "DIR|NAME", "predict a data set's test samples", OPTION_TEXT, &where, 0, 0},
         {"top", "K", "print the K likeliest classes (3)", OPTION_INT, &top, 1, 1000000},
-        {"device", "D", "cpu (default), reference: cornu devices", OPTION_TEXT, &device, 0, 0},
+        DEVICE_OPTIONS(on),
         {"batch", "N", "samples of a step", OPTION_INT, &batch, 1, INT32_MAX},
-        {"threads", "N", "number of threads", OPTION_INT, &threads, 1, 1024},
         {.name = NULL}};
     operands found;
     int status;
@@ -169,10 +169,14 @@ static int run(int argc, char **argv)
                           found.item[1]);
     if (!where && found.count == 1)
         return fail_usage(&command_predict, "found only a MODEL; expected an IMAGE or --data, too");
-    if (!device_is_there(device, &status))
+    if (!device_is_there(&on, &status))
         return status;
     prediction p = {.top = top,
-                    .options = {.device = device, .threads = (int)threads, .batch = batch}};
+                    .options = {.device = on.device,
+                                .precision = on.precision,
+                                .exact_convolution = on.exact_convolution,
+                                .threads = (int)on.threads,
+                                .batch = batch}};
     status = open_prediction(&p, found.item[0]);
     if (status == STATUS_OK)
         status = where ? predict_data(&p, where) : predict_images(&p, &found);

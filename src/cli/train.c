@@ -5,8 +5,9 @@
 
 typedef struct train_options {
     const char *what; /* recipe, workload; NULL with resume alone */
-    const char *data, *device, *init, *save, *resume, *log;
-    int64_t epochs, batch, steps, seed, threads;
+    const char *data, *init, *save, *resume, *log;
+    int64_t epochs, batch, steps, seed;
+    device_choice on;
     bool log_steps, quiet;
 } train_options;
 
@@ -26,13 +27,11 @@ static bool parse(int argc, char **argv, train_options *o, int *status)
     const option options[] = {
         {"data", "DIR", "folder of the data set, or one that holds it", OPTION_TEXT, &o->data, 0,
          0},
-        {"device", "D", "cpu (default), reference: cornu devices", OPTION_TEXT, &o->device, 0, 0},
+        DEVICE_OPTIONS(o->on),
         {"epochs", "N", "epochs in all", OPTION_INT, &o->epochs, 1, INT32_MAX},
         {"batch", "N", "samples of a step", OPTION_INT, &o->batch, 1, INT32_MAX},
         {"steps", "N", "steps of an epoch", OPTION_INT, &o->steps, 1, INT32_MAX},
         {"seed", "N", "same seed, same bits", OPTION_INT, &o->seed, 1, INT64_MAX},
-        {"threads", "N", "number of threads; does not change the result", OPTION_INT, &o->threads,
-         1, 1024},
         {"init", "FILE", "start from these weights (.npz or .safetensors)", OPTION_TEXT, &o->init,
          0, 0},
         {"save", "FILE", "write the model here: at the end, each epoch, on Ctrl-C", OPTION_TEXT,
@@ -57,7 +56,7 @@ static bool parse(int argc, char **argv, train_options *o, int *status)
     else if (o->log_steps && !o->log)
         *status = fail_usage(&command_train, "found --log-steps alone; expected --log FILE, too");
     else
-        return device_is_there(o->device, status) && can_write(o->save, status) &&
+        return device_is_there(&o->on, status) && can_write(o->save, status) &&
                can_write(o->log, status);
     return false;
 }
@@ -156,13 +155,15 @@ static int finish_interrupted(cornu_model *model, const train_options *o, const 
     if (o->what)
         print_word(o->what);
     print_option("data", o->data);
-    print_option("device", o->device);
+    print_option("device", o->on.device);
+    print_option("precision", o->on.precision);
     print_number("epochs", o->epochs);
     print_number("batch", o->batch);
     print_number("steps", o->steps);
-    print_number("threads", o->threads);
+    print_number("threads", o->on.threads);
     print_option("log", o->log);
-    fprintf(stderr, "%s%s", o->log_steps ? " --log-steps" : "", o->quiet ? " --quiet" : "");
+    fprintf(stderr, "%s%s%s", o->on.exact_convolution ? " --exact-conv" : "",
+            o->log_steps ? " --log-steps" : "", o->quiet ? " --quiet" : "");
     print_option("resume", saved);
     fputc('\n', stderr);
     return STATUS_INTERRUPTED;
@@ -186,8 +187,10 @@ static int train(const train_options *o, cornu_model *model, const cornu_data *d
 {
     /* Without --save a resumed run goes back into its own file. */
     const char *save = o->save ? o->save : o->resume;
-    cornu_fit_options fit = {.device = o->device,
-                             .threads = (int)o->threads,
+    cornu_fit_options fit = {.device = o->on.device,
+                             .precision = o->on.precision,
+                             .exact_convolution = o->on.exact_convolution,
+                             .threads = (int)o->on.threads,
                              .epochs = o->epochs,
                              .batch = o->batch,
                              .steps_per_epoch = o->steps,

@@ -60,3 +60,41 @@ void plan_cost(plan *p)
         p->bytes += o->bytes;
     }
 }
+
+/* Does one of the operations first..end-1 read (or write) the tensor? */
+static bool touches(const plan *p, int first, int end, tensor_ref t, bool writes)
+{
+    for (int i = first; i < end; i++) {
+        const op *o = &p->ops[i];
+        for (int k = 0; k < (writes ? OP_OUTPUTS_MAX : OP_INPUTS_MAX); k++)
+            if ((writes ? o->out[k] : o->in[k]) == t)
+                return true;
+    }
+    return false;
+}
+
+void plan_range_cost(const plan *p, int first, int count, double *flops, double *bytes)
+{
+    int end = first + count;
+    *flops = *bytes = 0;
+    for (int i = first; i < end; i++) {
+        const op *o = &p->ops[i];
+        *flops += o->flops;
+        for (int k = 0; k < OP_INPUTS_MAX; k++) {
+            tensor_ref t = o->in[k];
+            bool handed_on =
+                t != NO_TENSOR && (touches(p, first, i, t, false) || touches(p, first, i, t, true));
+            if (t != NO_TENSOR && !handed_on)
+                *bytes += (double)p->tensors[t].count * sizeof(float);
+        }
+        for (int k = 0; k < OP_OUTPUTS_MAX; k++) {
+            tensor_ref t = o->out[k];
+            if (t == NO_TENSOR)
+                continue;
+            bool read_later =
+                p->tensors[t].role == TENSOR_VARIABLE || p->tensors[t].last >= end || i == end - 1;
+            if (read_later)
+                *bytes += (double)p->tensors[t].count * sizeof(float);
+        }
+    }
+}

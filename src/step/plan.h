@@ -130,6 +130,9 @@ typedef struct plan {
 
 cornu_status plan_build(const cornu_model *model, const plan_options *options, plan **out);
 void plan_free(plan *p);
+/* FLOPs, and bytes moved at least, of operations first..first+count-1 run as one: what they hand to
+   each other and nobody else reads is not moved. */
+void plan_range_cost(const plan *p, int first, int count, double *flops, double *bytes);
 /* Rows and columns of a tensor seen as a matrix: all but the last dimension, the last. */
 void tensor_matrix(const tensor *t, int64_t *rows, int64_t *columns);
 

@@ -3,6 +3,7 @@
 #include "support/program.h"
 #include "support/scratch.h"
 #include <jansson.h>
+#include <math.h>
 #include <string.h>
 
 #include <setjmp.h>
@@ -54,6 +55,29 @@ static const json_t *check_result(const json_t *report, const char *device)
     return result;
 }
 
+static double number(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    assert_true(json_is_number(value));
+    return json_number_value(value);
+}
+
+/* The larger of FLOPs over the FMA rate and bytes over the update bandwidth, over the time. */
+static void the_share_is_that_by_hand(const json_t *report, const json_t *result)
+{
+    const json_t *limits = json_object_get(report, "limits");
+    double fma = number(result, "flops_run") / number(limits, "fma_flops");
+    double memory = number(result, "bytes_run") / number(limits, "update_bytes");
+    double cache = number(result, "bytes_run") / number(limits, "cache_update_bytes");
+    double seconds = number(json_object_get(result, "ms_per_step"), "median") / 1e3;
+    double share = number(result, "share_of_limit") * seconds;
+    double in_memory = fma > memory ? fma : memory, in_cache = fma > cache ? fma : cache;
+    assert_true(fabs(share - in_memory) < 1e-6 * in_memory ||
+                fabs(share - in_cache) < 1e-6 * in_cache);
+    assert_true(number(result, "flops_run") <= number(result, "flops_per_step"));
+    assert_true(number(result, "bytes_run") <= number(result, "bytes_per_step"));
+}
+
 static void report_has_table_and_json_for_each_device(void **state)
 {
     (void)state;
@@ -70,7 +94,11 @@ static void report_has_table_and_json_for_each_device(void **state)
     assert_true(json_is_object(json_object_get(report, "limits")));
     assert_int_equal(json_array_size(json_object_get(report, "results")), 2);
     const json_t *cpu = check_result(report, "cpu");
-    check_result(report, "reference");
+    const json_t *reference = check_result(report, "reference");
+    the_share_is_that_by_hand(report, cpu);
+    the_share_is_that_by_hand(report, reference);
+    /* Without fused kernels it is the plan's own work. */
+    assert_true(number(reference, "flops_run") == number(reference, "flops_per_step"));
     /* It trained: the loss fell on the same samples. */
     assert_true(json_number_value(json_object_get(cpu, "loss_last")) <
                 json_number_value(json_object_get(cpu, "loss_first")));

@@ -67,6 +67,25 @@ static void flops_of_a_convolution_are_those_by_hand(void **state)
     cornu_model_close(model);
 }
 
+static void operations_run_as_one_do_not_move_what_they_hand_on(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(
+        "model: {input: [7], layers: [{Dense: {units: 5}}, {Dense: {units: 3}}]}" COMPILE);
+    plan *p = build(model, PLAN_TRAIN, 4);
+    int at = p->op_count - 3; /* of the first layer: dW and db, update of W, update of b */
+    double flops, bytes;
+    assert_int_equal(p->ops[at].kind, OP_DENSE_BACKWARD_WEIGHTS);
+    assert_int_equal(p->ops[at + 2].kind, OP_UPDATE);
+    plan_range_cost(p, at, 3, &flops, &bytes);
+    assert_true(flops == p->ops[at].flops + p->ops[at + 1].flops + p->ops[at + 2].flops);
+    assert_true(bytes == 4.0 * (4 * 7 + 4 * 5 + 2 * (7 * 5 + 5)));
+    plan_range_cost(p, at, 1, &flops, &bytes);
+    assert_true(bytes == p->ops[at].bytes);
+    plan_free(p);
+    cornu_model_close(model);
+}
+
 /* ---- what is left out -------------------------------------------------------------------- */
 
 static void the_gradient_of_the_first_layers_input_is_never_computed(void **state)
@@ -316,6 +335,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flops_and_bytes_of_a_dense_layer_are_those_by_hand),
         cmocka_unit_test(flops_of_a_convolution_are_those_by_hand),
+        cmocka_unit_test(operations_run_as_one_do_not_move_what_they_hand_on),
         cmocka_unit_test(the_gradient_of_the_first_layers_input_is_never_computed),
         cmocka_unit_test(evaluation_has_no_dropout_and_takes_moving_statistics),
         cmocka_unit_test(activations_that_their_output_determines_are_folded),

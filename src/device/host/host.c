@@ -236,6 +236,9 @@ static cornu_status prepare_op(host_device *h, prepared *r, int i)
     c->kernel = r->names[i];
     r->kernels[i] = k;
     r->spans[i] = k->span ? k->span(p, o) : 1;
+    plan_range_cost(p, i, r->spans[i], &c->flops, &c->bytes);
+    if (k->flops)
+        c->flops = k->flops(p, o);
     if (k->prepare) {
         cornu_status status = k->prepare(p, o, h->pool, &r->states[i], &c->scratch_bytes);
         if (status != CORNU_OK)

@@ -40,6 +40,8 @@ typedef struct kernel {
        1 to PLAN_SPAN_MAX. What they hand to each other alone need not be written. prepare and run
        see the first of them and find the others behind it. */
     int (*span)(const plan *p, const op *o);
+    /* optional: FLOPs that it does where they are not those of the operations (Winograd). */
+    double (*flops)(const plan *p, const op *o);
 } kernel;
 
 /* A device's kernels: for each kind of operation a NULL-ended list; the first that accepts is used.
