@@ -5,6 +5,11 @@
 
 #include <stdint.h>
 
+/* Kernels of accelerators, which are compiled from the same source, put their own words here. */
+#ifndef PHILOX_INLINE
+#define PHILOX_INLINE static inline
+#endif
+
 /* What a stream of numbers is for; keeps uses of one seed apart. */
 typedef enum random_purpose {
     RANDOM_INITIALIZE = 1,
@@ -15,7 +20,7 @@ typedef enum random_purpose {
 } random_purpose;
 
 /* Four 32-bit numbers for counter (c0..c3) under a 64-bit key. */
-static inline void philox(uint64_t key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3,
+PHILOX_INLINE void philox(uint64_t key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3,
                           uint32_t out[4])
 {
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
@@ -53,7 +58,7 @@ float random_normal(random_stream *r);
 uint32_t random_below(random_stream *r, uint32_t n);
 
 /* 32 random bits to a float in [0, 1). */
-static inline float random_to_float(uint32_t bits)
+PHILOX_INLINE float random_to_float(uint32_t bits)
 {
     return (float)(bits >> 8) * (1.0f / 16777216.0f);
 }

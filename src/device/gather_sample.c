@@ -3,13 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-static bool augments(const augmentation *a)
-{
-    return a->rotation_range != 0 || a->shear_range != 0 || a->zoom_range != 0 ||
-           a->width_shift_range != 0 || a->height_shift_range != 0 || a->horizontal_flip ||
-           a->vertical_flip;
-}
-
 static double draw(random_stream *r, float range)
 {
     return ((double)random_uniform(r) * 2 - 1) * (double)range;
@@ -32,24 +25,17 @@ image_change gather_draw(const augmentation *a, const step_input *input, int64_t
     return c;
 }
 
-/* Inverse mapping from a place in the changed image to one in the sample, both relative to the
-   centre: source = m (row, column) + offset. */
-typedef struct transform {
-    double m[2][2], offset[2];
-    bool moves; /* is not the identity */
-} transform;
-
 /* R x T x Shear x Zoom of Keras's ImageDataGenerator: rotation [c -s; s c], shear [1 -sin; 0 cos],
    zoom diag(x, y). Keras builds the matrix for (x, y) and then swaps the axes, so "x" is the
    column; height_shift here moves rows, as its name says (Keras 3 moves columns by it). */
-static transform transform_of(const image_change *change)
+image_transform gather_transform(const image_change *change)
 {
     const double degree = 3.14159265358979323846 / 180;
     double c = cos(change->rotation * degree), s = sin(change->rotation * degree);
     double sheared = sin(change->shear * degree), kept = cos(change->shear * degree);
     double xx = c * change->zoom_x, xy = (-c * sheared - s * kept) * change->zoom_y;
     double yx = s * change->zoom_x, yy = (-s * sheared + c * kept) * change->zoom_y;
-    return (transform){
+    return (image_transform){
         .m = {{yy, yx}, {xy, xx}},
         .offset = {s * change->right + c * change->down, c * change->right - s * change->down},
         .moves = change->rotation != 0 || change->shear != 0 || change->zoom_x != 1 ||
@@ -93,7 +79,7 @@ void gather_changed(const sample_block *s, int64_t index, const image_change *ch
     int64_t height = s->x_shape.dim[0], width = s->x_shape.dim[1], channels = s->x_shape.dim[2];
     int64_t base = index * height * width * channels;
     double middle_row = (double)height / 2 - 0.5, middle_column = (double)width / 2 - 0.5;
-    transform t = transform_of(change);
+    image_transform t = gather_transform(change);
     for (int64_t row = 0; row < height; row++) {
         int64_t from_row = change->flip_vertical ? height - 1 - row : row;
         for (int64_t column = 0; column < width; column++) {
@@ -133,7 +119,7 @@ static void target_size(const plan *p, int64_t *count, int64_t *columns)
     *columns = t->shape.dim[t->shape.rank - 1];
 }
 
-static void write_target(const plan *p, const sample_block *s, int64_t index, float *t)
+void gather_target(const plan *p, const sample_block *s, int64_t index, float *t)
 {
     int64_t count, columns;
     target_size(p, &count, &columns);
@@ -159,14 +145,14 @@ void gather_sample(const plan *p, const op *o, const step_input *input, int64_t 
     const sample_block *s = input->samples;
     const augmentation *a = &o->a.gather.augment;
     int64_t index = input->index[row], count = p->tensors[p->input].count / p->batch;
-    if (augments(a)) {
+    if (augmentation_any(a)) {
         image_change change = gather_draw(a, input, index);
         gather_changed(s, index, &change, x);
     } else {
         write_plain(s, index * count, count, x);
     }
     if (t)
-        write_target(p, s, index, t);
+        gather_target(p, s, index, t);
 }
 
 static cornu_status check_inputs(const plan *p, const step_input *input)
@@ -183,7 +169,7 @@ static cornu_status check_inputs(const plan *p, const step_input *input)
         return status_fail(CORNU_INVALID, "samples: found shape %s; expected %s",
                            shape_show(&s->x_shape, false, found),
                            shape_show(&expected, false, wanted));
-    if (augments(&p->ops[0].a.gather.augment) && s->x_shape.rank != 3)
+    if (augmentation_any(&p->ops[0].a.gather.augment) && s->x_shape.rank != 3)
         return status_fail(CORNU_INVALID,
                            "augmentation: found samples of shape %s; expected images (height, "
                            "width, channels)",

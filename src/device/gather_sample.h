@@ -15,6 +15,9 @@ cornu_status gather_check(const plan *p, const step_input *input);
 void gather_sample(const plan *p, const op *o, const step_input *input, int64_t row, float *x,
                    float *t);
 
+/* The same for the target of sample `index` alone. */
+void gather_target(const plan *p, const sample_block *s, int64_t index, float *t);
+
 /* One random change of an image, as ImageDataGenerator draws it. */
 typedef struct image_change {
     double rotation, shear; /* degrees */
@@ -26,6 +29,14 @@ typedef struct image_change {
 /* The change of sample `index`. Every number is drawn whatever the ranges are, so that switching
    one change on leaves the others as they were. */
 image_change gather_draw(const augmentation *a, const step_input *input, int64_t index);
+/* The change without its flips as an inverse mapping from a place in the changed image to one in
+   the sample, both relative to the centre: source = m (row, column) + offset. */
+typedef struct image_transform {
+    double m[2][2], offset[2];
+    bool moves; /* is not the identity */
+} image_transform;
+image_transform gather_transform(const image_change *change);
+
 /* x [height][width][channels]: the changed and scaled sample, by bilinear interpolation about the
    centre; beyond the border the nearest pixel counts. */
 void gather_changed(const sample_block *s, int64_t index, const image_change *change, float *x);

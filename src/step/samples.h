@@ -26,4 +26,11 @@ typedef struct augmentation {
     bool horizontal_flip, vertical_flip;         /* each with probability 1/2 */
 } augmentation;
 
+static inline bool augmentation_any(const augmentation *a)
+{
+    return a->rotation_range != 0 || a->shear_range != 0 || a->zoom_range != 0 ||
+           a->width_shift_range != 0 || a->height_shift_range != 0 || a->horizontal_flip ||
+           a->vertical_flip;
+}
+
 #endif

@@ -9,79 +9,13 @@
 
 #include <cmocka.h>
 
-/* Largest |difference| over the reference's largest magnitude; INFINITY where one is a NaN and the
-   other is not. *worst: its place. */
-static double difference(const float *found, const float *expected, int64_t count, int64_t *worst)
-{
-    double largest = 0, magnitude = 0;
-    *worst = 0;
-    for (int64_t i = 0; i < count; i++) {
-        double d = fabs((double)found[i] - (double)expected[i]);
-        if (isnan(found[i]) != isnan(expected[i]))
-            d = INFINITY;
-        else if (isnan(expected[i]) || found[i] == expected[i])
-            continue;
-        magnitude = fmax(magnitude, fabs((double)expected[i]));
-        if (d > largest) {
-            largest = d;
-            *worst = i;
-        }
-    }
-    for (int64_t i = 0; i < count; i++)
-        if (isfinite(expected[i]))
-            magnitude = fmax(magnitude, fabs((double)expected[i]));
-    return largest == 0 ? 0 : largest / (magnitude > 0 ? magnitude : 1);
-}
-
-static int compare(const op_case *c, const char *device, const char *kernel_name,
-                   const op_outputs *found, const op_outputs *expected)
-{
-    int failures = 0;
-    double tolerance = op_infos[c->kind].tolerance;
-    for (int i = 0; i < OP_OUTPUTS_MAX; i++) {
-        int64_t at = 0;
-        double d = difference(found->values[i], expected->values[i], expected->count[i], &at);
-        if (d <= tolerance)
-            continue;
-        printf("%s: %s/%s: output %d element %lld: found %.9g; expected %.9g (differ by %.3g of "
-               "the largest, may by %.3g)\n",
-               c->label, device, kernel_name, i, (long long)at, (double)found->values[i][at],
-               (double)expected->values[i][at], d, tolerance);
-        failures++;
-    }
-    const double *f = found->results.metrics, *e = expected->results.metrics;
-    double loss = fabs(found->results.loss - expected->results.loss);
-    if (loss > tolerance * fabs(expected->results.loss) || f[1] != e[1]) {
-        printf("%s: %s/%s: found loss %.9g, metric %.9g; expected %.9g, %.9g\n", c->label, device,
-               kernel_name, found->results.loss, f[1], expected->results.loss, e[1]);
-        failures++;
-    }
-    return failures;
-}
-
 /* All kernels of one device on one case. Returns failures; *tried counts the kernels that ran. */
 static int check_case(host_device *h, const op_case *c, bool nan, int *tried)
 {
-    int failures = 0;
-    op_outputs expected, found;
-    const kernel_list list = h->kernels[c->kind];
-    const kernel *reference = &reference_kernels[c->kind];
-    assert_int_equal(op_case_run(c, reference, h->pool, nan, &expected), CORNU_OK);
-    for (int i = 0; list && list[i]; i++) {
-        const char *why = "";
-        if (list[i] == reference || !op_case_accepted(c, list[i], &why))
-            continue;
-        cornu_status status = op_case_run(c, list[i], h->pool, nan, &found);
-        if (status != CORNU_OK) {
-            printf("%s: %s/%s: %s\n", c->label, h->device.ops->name, list[i]->name,
-                   cornu_last_error());
-            failures++;
-        } else {
-            failures += compare(c, h->device.ops->name, list[i]->name, &found, &expected);
-        }
-        (*tried)++;
-        op_outputs_free(&found);
-    }
+    op_outputs expected;
+    assert_int_equal(op_case_run(c, &reference_kernels[c->kind], h->pool, nan, &expected),
+                     CORNU_OK);
+    int failures = op_case_check(c, h, "", nan, &expected, tried);
     op_outputs_free(&expected);
     return failures;
 }

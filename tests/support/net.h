@@ -46,7 +46,8 @@ double net_difference(const float *a, const float *b, int64_t count);
 /* Number of operations of this kind, and the place of the first (-1: none). */
 int net_count(const plan *p, op_kind kind, int *first);
 
-/* The names of the devices that can be used here, "cpu" first; NULL past the end. */
+/* The names of the devices that can be used here, "cpu" first; NULL past the end. Where
+   CORNU_TEST_DEVICES names some ("cuda:0"), those alone. */
 const char *net_device(int index);
 /* Open a device by its name. */
 device *net_device_open(const char *name, const device_options *options);

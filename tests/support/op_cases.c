@@ -20,7 +20,12 @@ static const dense_row dense_rows[] = {
     {{1}, 90000, 20, true, ACTIVATION_LINEAR},  {{3}, 9000, 50, true, ACTIVATION_LINEAR},
     {{4}, 30000, 50, true, ACTIVATION_LINEAR},  {{16}, 2000, 3000, true, ACTIVATION_RELU},
     {{1100}, 60, 40, true, ACTIVATION_RELU},    {{1025}, 1100, 3, true, ACTIVATION_LINEAR},
-    {{5, 401}, 33, 47, false, ACTIVATION_TANH},
+    {{5, 401}, 33, 47, false, ACTIVATION_TANH}, {{2}, 3072, 3000, true, ACTIVATION_RELU},
+    {{32}, 256, 100, true, ACTIVATION_SIGMOID}, {{100}, 512, 128, true, ACTIVATION_RELU},
+    {{6}, 96, 48, true, ACTIVATION_LINEAR},     {{64}, 104, 144, true, ACTIVATION_GELU},
+    {{15}, 97, 49, true, ACTIVATION_RELU},      {{9}, 129, 95, false, ACTIVATION_RELU},
+    {{257}, 150, 110, true, ACTIVATION_RELU},   {{512}, 25, 60, true, ACTIVATION_LINEAR},
+    {{513}, 25, 60, true, ACTIVATION_LINEAR},   {{2}, 20000, 12, true, ACTIVATION_LINEAR},
 };
 
 typedef struct conv_row {
@@ -49,6 +54,33 @@ static const conv_row conv_rows[] = {
     {2, 6, 6, 3, 8, {6, 6}, {1, 1}, {1, 1}, 1, false, true, ACTIVATION_RELU},
     {2, 3, 3, 3, 8, {5, 5}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_LINEAR},
     {11, 16, 16, 64, 64, {3, 3}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_LINEAR},
+    /* 3x3 with many channels: the published layers, tails of channels and tiles, padding */
+    {2, 32, 32, 32, 32, {3, 3}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_LINEAR},
+    {2, 16, 16, 32, 64, {3, 3}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_LINEAR},
+    {5, 8, 8, 64, 128, {3, 3}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_LINEAR},
+    {5, 8, 8, 128, 128, {3, 3}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_LINEAR},
+    {2, 28, 28, 32, 32, {3, 3}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_RELU},
+    {2, 14, 14, 32, 64, {3, 3}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_RELU},
+    {20, 14, 14, 64, 64, {3, 3}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_RELU},
+    {1, 74, 74, 32, 64, {3, 3}, {1, 1}, {1, 1}, 1, false, true, ACTIVATION_RELU},
+    {8, 7, 9, 17, 33, {3, 3}, {1, 1}, {1, 1}, 1, true, false, ACTIVATION_TANH},
+    {4, 5, 45, 100, 20, {3, 3}, {1, 1}, {1, 1}, 1, false, true, ACTIVATION_LEAKY_RELU},
+    {11, 7, 6, 80, 112, {3, 3}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_ELU},
+    /* 5x5 between many channels */
+    {2, 14, 14, 32, 64, {5, 5}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_RELU},
+    {9, 9, 7, 17, 20, {5, 5}, {1, 1}, {1, 1}, 1, false, true, ACTIVATION_TANH},
+    {9, 6, 5, 16, 33, {5, 5}, {1, 1}, {1, 1}, 1, true, false, ACTIVATION_LINEAR},
+    /* images of few channels: the published first layers, tails, strides */
+    {2, 32, 32, 3, 32, {3, 3}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_LINEAR},
+    {1, 13, 150, 3, 32, {3, 3}, {1, 1}, {1, 1}, 1, false, true, ACTIVATION_RELU},
+    {3, 28, 28, 1, 32, {5, 5}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_RELU},
+    {3, 28, 28, 1, 32, {3, 3}, {1, 1}, {1, 1}, 1, true, false, ACTIVATION_RELU},
+    {2, 9, 31, 3, 33, {3, 3}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_TANH},
+    {2, 11, 10, 4, 17, {5, 5}, {1, 1}, {1, 1}, 1, false, true, ACTIVATION_LEAKY_RELU},
+    {2, 11, 10, 2, 100, {5, 3}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_RELU},
+    {2, 17, 19, 3, 20, {7, 7}, {2, 2}, {1, 1}, 1, true, true, ACTIVATION_RELU},
+    {2, 19, 16, 4, 7, {3, 3}, {2, 3}, {1, 1}, 1, false, true, ACTIVATION_LINEAR},
+    {40, 5, 6, 1, 16, {3, 3}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_ELU},
 };
 
 typedef struct pool_row {
@@ -62,7 +94,8 @@ static const pool_row pool_rows[] = {
     {5, 7, 7, 65, {2, 2}, {1, 1}, true},  {2, 7, 5, 130, {3, 2}, {1, 3}, false},
     {3, 11, 6, 4, {2, 2}, {3, 3}, false}, {2, 6, 6, 8, {6, 6}, {6, 6}, false},
     {33, 5, 4, 16, {4, 1}, {2, 1}, true}, {2, 40, 40, 32, {2, 2}, {2, 2}, false},
-    {2, 2, 1, 5, {2, 2}, {2, 2}, true},
+    {2, 2, 1, 5, {2, 2}, {2, 2}, true},   {3, 9, 7, 33, {2, 2}, {2, 2}, false},
+    {2, 10, 6, 17, {2, 2}, {2, 2}, true}, {1, 148, 6, 32, {2, 2}, {2, 2}, false},
 };
 
 /* Shapes of the operations that go element by element. */
@@ -329,8 +362,9 @@ static void add_gathers(void)
                                             .zoom_range = 0.2f,
                                             .width_shift_range = 0.1f,
                                             .horizontal_flip = true};
-    const shape images[] = {
-        {4, {1, 3, 3, 1}}, {4, {7, 28, 28, 1}}, {4, {33, 9, 11, 3}}, {2, {5, 700}}};
+    const shape images[] = {{4, {1, 3, 3, 1}},   {4, {7, 28, 28, 1}}, {4, {33, 9, 11, 3}},
+                            {4, {3, 6, 130, 2}}, {4, {4, 5, 65, 4}},  {4, {3, 6, 7, 5}},
+                            {2, {5, 700}}};
     for (int i = 0; i < COUNT(images); i++)
         for (int form = 0; form < 4; form++) {
             if (images[i].rank != 4 && form & 1)
@@ -364,6 +398,7 @@ const op_case *op_cases(int *count)
         add_losses(&(shape){2, {1, 10}});
         add_losses(&(shape){2, {32, 3}});
         add_losses(&(shape){2, {300, 101}});
+        add_losses(&(shape){2, {3, 700}});
         add_losses(&(shape){3, {4, 5, 7}});
         add_updates(1);
         add_updates(37);

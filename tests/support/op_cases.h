@@ -30,6 +30,18 @@ typedef struct op_outputs {
 cornu_status op_case_run(const op_case *c, const kernel *k, threads *pool, bool nan,
                          op_outputs *out);
 void op_outputs_free(op_outputs *o);
+/* The same as a plan of this one operation, on a device that has `write`; the name of the kernel
+   that it chose. */
+cornu_status op_case_run_on(const op_case *c, device *d, bool nan, char kernel_name[64],
+                            op_outputs *out);
+/* Complain of every output that is further from what is expected than `tolerance` allows; how many
+   there are. */
+int op_outputs_compare(const op_case *c, const char *kernel, double tolerance,
+                       const op_outputs *found, const op_outputs *expected);
+/* All kernels of the device's list but the reference on one case, against what is expected. `note`
+   goes into the complaints. Returns failures; *tried counts the kernels that ran. */
+int op_case_check(const op_case *c, host_device *h, const char *note, bool nan,
+                  const op_outputs *expected, int *tried);
 /* Would the kernel take it? */
 bool op_case_accepted(const op_case *c, const kernel *k, const char **why);
 

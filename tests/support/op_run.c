@@ -1,6 +1,7 @@
 /* Running one op_case: a plan of a single operation, its tensors filled by name and kind. */
 #include "base/memory.h"
 #include "base/philox.h"
+#include "device/host/panels.h"
 #include "support/op_cases.h"
 #include <math.h>
 #include <stdio.h>
@@ -189,7 +190,7 @@ static cornu_status fill_samples(bench *b, const op_case *c)
     for (int i = 0; i < SAMPLES; i++)
         b->labels[i] = (int32_t)random_below(&r, 10);
     for (int i = 0; i < 64; i++)
-        b->index[i] = (int64_t)random_below(&r, SAMPLES);
+        b->index[i] = i ? (int64_t)random_below(&r, SAMPLES) : SAMPLES - 1; /* the memory's end */
     b->samples.x = b->pixels;
     return CORNU_OK;
 }
@@ -241,6 +242,23 @@ static cornu_status fill_bench(bench *b, const op_case *c, bool nan)
     return CORNU_OK;
 }
 
+/* Rewrite the weights or their gradient, whichever a dense operation has, in place. */
+static cornu_status relayout(bench *b, void (*layout)(const float *, int64_t, int64_t, float *),
+                             bool output)
+{
+    tensor_ref w = output ? b->op.out[0] : b->op.in[1];
+    bool has = output == (b->op.kind == OP_DENSE_BACKWARD_WEIGHTS);
+    if (!has)
+        return CORNU_OK;
+    const tensor *t = &b->tensors[w];
+    float *laid_out;
+    TRY(memory_new_aligned((size_t)t->count * sizeof *laid_out, "tensor", &laid_out));
+    layout(b->memory[w], t->shape.dim[0], t->shape.dim[1], laid_out);
+    memory_free_aligned(b->memory[w]);
+    b->memory[w] = laid_out;
+    return CORNU_OK;
+}
+
 cornu_status op_case_run(const op_case *c, const kernel *k, threads *pool, bool nan,
                          op_outputs *out)
 {
@@ -251,6 +269,8 @@ cornu_status op_case_run(const op_case *c, const kernel *k, threads *pool, bool 
     memset(out, 0, sizeof *out);
     lay_out(&b, c);
     TRY_GOTO(fill_bench(&b, c, nan));
+    if (k->panels)
+        TRY_GOTO(relayout(&b, panels_pack, false));
     if (k->prepare)
         TRY_GOTO(k->prepare(&b.plan, &b.op, pool, &state, &scratch));
     op_run r = {.op = &b.op,
@@ -265,6 +285,8 @@ cornu_status op_case_run(const op_case *c, const kernel *k, threads *pool, bool 
     for (int i = 0; i < OP_OUTPUTS_MAX; i++)
         r.out[i] = b.op.out[i] == NO_TENSOR ? NULL : b.memory[b.op.out[i]];
     TRY_GOTO(k->run(&r));
+    if (k->panels)
+        TRY_GOTO(relayout(&b, panels_unpack, true));
     TRY_GOTO(copy_outputs(&b, out));
 done:
     if (state && k->release)
@@ -285,4 +307,143 @@ bool op_case_accepted(const op_case *c, const kernel *k, const char **why)
     bench b = {0};
     lay_out(&b, c);
     return !k->accepts || k->accepts(&b.plan, &b.op, why);
+}
+
+/* ---- on a device ------------------------------------------------------------------------- */
+
+/* All tensors side by side, alive to the end: what a device wants to know of a plan's buffers. */
+static void place_tensors(bench *b)
+{
+    for (int i = 0; i < b->plan.tensor_count; i++) {
+        tensor *t = &b->tensors[i];
+        t->offset = b->plan.arena_bytes;
+        b->plan.arena_bytes += ((size_t)t->count * sizeof(float) + 255) / 256 * 256;
+    }
+    b->plan.metric_count = b->op.kind == OP_METRIC ? b->op.a.metric.slot + 1 : 0;
+}
+
+/* "cuda/tiled" to "tiled" */
+static void keep_name(const char *choice, char *name, size_t size)
+{
+    const char *slash = strrchr(choice, '/');
+    snprintf(name, size, "%s", slash ? slash + 1 : choice);
+}
+
+cornu_status op_case_run_on(const op_case *c, device *d, bool nan, char kernel_name[64],
+                            op_outputs *out)
+{
+    static const cornu_model one_hot = {.loss = {.id = LOSS_CATEGORICAL_CROSSENTROPY}};
+    bench b = {0};
+    prepared *p = NULL;
+    kernel_choice choice;
+    cornu_status status;
+    memset(out, 0, sizeof *out);
+    lay_out(&b, c);
+    place_tensors(&b);
+    b.plan.model = &one_hot; /* gather_check asks what targets look like */
+    b.plan.output = b.plan.target;
+    TRY_GOTO(fill_bench(&b, c, nan));
+    TRY_GOTO(d->ops->prepare(d, &b.plan, &p));
+    for (int i = 0; i < b.plan.tensor_count; i++)
+        TRY_GOTO(d->ops->write(d, p, i, b.memory[i], b.tensors[i].count));
+    TRY_GOTO(d->ops->choices(d, p, &choice));
+    keep_name(choice.kernel, kernel_name, 64);
+    TRY_GOTO(d->ops->run(d, p, &b.input, 1));
+    TRY_GOTO(d->ops->results(d, &out->results, true));
+    for (int i = 0; i < b.plan.tensor_count; i++)
+        TRY_GOTO(d->ops->read(d, p, i, b.memory[i], b.tensors[i].count));
+    TRY_GOTO(copy_outputs(&b, out));
+done:
+    if (p)
+        d->ops->release(d, p);
+    bench_free(&b);
+    return status;
+}
+
+/* ---- comparison --------------------------------------------------------------------------- */
+
+/* Largest |difference| over the reference's largest magnitude; INFINITY where one is a NaN and the
+   other is not. *worst: its place. */
+static double difference(const float *found, const float *expected, int64_t count, int64_t *worst)
+{
+    double largest = 0, magnitude = 0;
+    *worst = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double d = fabs((double)found[i] - (double)expected[i]);
+        if (isnan(found[i]) != isnan(expected[i]))
+            d = INFINITY;
+        else if (isnan(expected[i]) || found[i] == expected[i])
+            continue;
+        magnitude = fmax(magnitude, fabs((double)expected[i]));
+        if (d > largest) {
+            largest = d;
+            *worst = i;
+        }
+    }
+    for (int64_t i = 0; i < count; i++)
+        if (isfinite(expected[i]))
+            magnitude = fmax(magnitude, fabs((double)expected[i]));
+    return largest == 0 ? 0 : largest / (magnitude > 0 ? magnitude : 1);
+}
+
+int op_outputs_compare(const op_case *c, const char *kernel, double tolerance,
+                       const op_outputs *found, const op_outputs *expected)
+{
+    int failures = 0;
+    for (int i = 0; i < OP_OUTPUTS_MAX; i++) {
+        int64_t at = 0;
+        double d = difference(found->values[i], expected->values[i], expected->count[i], &at);
+        if (d <= tolerance)
+            continue;
+        printf("%s: %s: output %d element %lld: found %.9g; expected %.9g (differ by %.3g of "
+               "the largest, may by %.3g)\n",
+               c->label, kernel, i, (long long)at, (double)found->values[i][at],
+               (double)expected->values[i][at], d, tolerance);
+        failures++;
+    }
+    const double *f = found->results.metrics, *e = expected->results.metrics;
+    double loss = fabs(found->results.loss - expected->results.loss);
+    if (loss > tolerance * fabs(expected->results.loss) || f[1] != e[1]) {
+        printf("%s: %s: found loss %.9g, metric %.9g; expected %.9g, %.9g\n", c->label, kernel,
+               found->results.loss, f[1], expected->results.loss, e[1]);
+        failures++;
+    }
+    return failures;
+}
+
+/* Where a kernel may spread NaN (kernel.tolerance), only NaN that is missing counts. */
+static void forgive_spread_nan(op_outputs *found, const op_outputs *expected)
+{
+    for (int i = 0; i < OP_OUTPUTS_MAX; i++)
+        for (int64_t k = 0; k < found->count[i]; k++)
+            if (isnan(found->values[i][k]))
+                found->values[i][k] = expected->values[i][k];
+}
+
+int op_case_check(const op_case *c, host_device *h, const char *note, bool nan,
+                  const op_outputs *expected, int *tried)
+{
+    int failures = 0;
+    const kernel_list list = h->kernels[c->kind];
+    for (int i = 0; list && list[i]; i++) {
+        const char *why = "";
+        op_outputs found;
+        char name[96];
+        if (list[i] == &reference_kernels[c->kind] || !op_case_accepted(c, list[i], &why))
+            continue;
+        snprintf(name, sizeof name, "%s/%s%s", h->device.ops->name, list[i]->name, note);
+        if (op_case_run(c, list[i], h->pool, nan, &found) != CORNU_OK) {
+            printf("%s: %s: %s\n", c->label, name, cornu_last_error());
+            failures++;
+        } else {
+            double own = list[i]->tolerance;
+            if (own > 0 && nan)
+                forgive_spread_nan(&found, expected);
+            failures += op_outputs_compare(c, name, own > 0 ? own : op_infos[c->kind].tolerance,
+                                           &found, expected);
+        }
+        (*tried)++;
+        op_outputs_free(&found);
+    }
+    return failures;
 }

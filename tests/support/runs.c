@@ -6,7 +6,9 @@
 #include <cmocka.h>
 
 #include "base/philox.h"
+#include "support/net.h"
 #include "support/runs.h"
+#include "train/session.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,4 +105,16 @@ void notices_add(void *user, const char *line)
     size_t used = strlen(n->lines);
     snprintf(n->lines + used, sizeof n->lines - used, "%s\n", line);
     n->count++;
+}
+
+/* The linker puts this in place of session_open (tests/CMakeLists.txt). */
+cornu_status __real_session_open(cornu_model *model, const session_options *options, session **out);
+cornu_status __wrap_session_open(cornu_model *model, const session_options *options, session **out);
+
+cornu_status __wrap_session_open(cornu_model *model, const session_options *options, session **out)
+{
+    session_options o = *options;
+    if (!o.device && getenv("CORNU_TEST_DEVICES"))
+        o.device = net_device(0);
+    return __real_session_open(model, &o, out);
 }

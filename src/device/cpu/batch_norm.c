@@ -1,15 +1,19 @@
 /* Batch normalization over [rows][channels]. Sums over rows are taken in doubles, a partial sum per
    chunk of rows, added in the order of the chunks; the variance is taken around the mean (two
    passes), so that a large mean costs no digits. */
+#include "device/cpu/kernels/batch_norm.h"
 #include "base/memory.h"
 #include "device/cpu/cpu.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+CPU_ISA_TABLE(batch_norm_kernels, cpu_batch_norm_kernels);
+
 enum { ROWS_LEAST = 32 }; /* of a chunk: partial sums stay below a tenth of the data */
 
 typedef struct norm_state {
+    const batch_norm_kernels *kernels;
     int64_t rows, channels, rows_per_chunk, chunks;
     double *parts;  /* [chunks][2][channels] */
     double *totals; /* [2][channels] */
@@ -32,9 +36,12 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
 {
     (void)pool;
     norm_state *s = NULL;
+    cpu_isa isa;
+    TRY(cpu_isa_choose(&isa));
     cornu_status status = memory_new(1, sizeof *s, "batch normalization", &s);
     if (status != CORNU_OK)
         return status;
+    s->kernels = cpu_batch_norm_kernels[isa];
     tensor_matrix(OP_IN(p, o, 0), &s->rows, &s->channels);
     s->rows_per_chunk = cpu_rows_per_chunk(s->channels);
     if (s->rows_per_chunk < ROWS_LEAST)
@@ -50,51 +57,6 @@ done:
     if (status != CORNU_OK)
         release(s);
     return status;
-}
-
-CPU_CLONES static void add_row(const float *restrict x, double *restrict sum, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        sum[i] += (double)x[i];
-}
-
-CPU_CLONES static void add_squares(const float *restrict x, const float *restrict mean,
-                                   double *restrict sum, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        double d = (double)x[i] - (double)mean[i];
-        sum[i] += d * d;
-    }
-}
-
-/* sums of dy, and of dy (x - mean) */
-CPU_CLONES static void add_gradients(const float *restrict x, const float *restrict dy,
-                                     const float *restrict mean, double *restrict sum,
-                                     double *restrict product, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        sum[i] += (double)dy[i];
-        product[i] += (double)dy[i] * ((double)x[i] - (double)mean[i]);
-    }
-}
-
-/* y = (x - mean) scale + shift */
-CPU_CLONES static void normalize_row(const float *x, const float *mean, const float *scale,
-                                     const float *shift, float *y, int64_t count)
-{
-    CPU_ELEMENTWISE
-    for (int64_t i = 0; i < count; i++)
-        y[i] = (x[i] - mean[i]) * scale[i] + shift[i];
-}
-
-/* dx = dy scale - shift - (x - mean) slope */
-CPU_CLONES static void gradient_row(const float *x, const float *dy, const float *mean,
-                                    const float *scale, const float *shift, const float *slope,
-                                    float *dx, int64_t count)
-{
-    CPU_ELEMENTWISE
-    for (int64_t i = 0; i < count; i++)
-        dx[i] = dy[i] * scale[i] - shift[i] - (x[i] - mean[i]) * slope[i];
 }
 
 typedef struct norm_run {
@@ -116,11 +78,11 @@ static void sum_chunk(void *context, int64_t chunk, int worker)
     for (int64_t r = begin; r < end; r++) {
         const float *x = n->x + r * c;
         if (n->dy)
-            add_gradients(x, n->dy + r * c, n->mean, sum, second, c);
+            s->kernels->add_gradients(x, n->dy + r * c, n->mean, sum, second, c);
         else if (n->mean)
-            add_squares(x, n->mean, second, c);
+            s->kernels->add_squares(x, n->mean, second, c);
         else
-            add_row(x, sum, c);
+            s->kernels->add_row(x, sum, c);
     }
 }
 
@@ -144,10 +106,11 @@ static void write_chunk(void *context, int64_t chunk, int worker)
     cpu_part(s->rows, s->rows_per_chunk, chunk, &begin, &end);
     for (int64_t r = begin; r < end; r++) {
         if (n->dy)
-            gradient_row(n->x + r * c, n->dy + r * c, n->mean, n->factors[0], n->factors[1],
-                         n->factors[2], n->out + r * c, c);
+            s->kernels->gradient_row(n->x + r * c, n->dy + r * c, n->mean, n->factors[0],
+                                     n->factors[1], n->factors[2], n->out + r * c, c);
         else
-            normalize_row(n->x + r * c, n->mean, n->factors[0], n->factors[1], n->out + r * c, c);
+            s->kernels->normalize_row(n->x + r * c, n->mean, n->factors[0], n->factors[1],
+                                      n->out + r * c, c);
     }
 }
 

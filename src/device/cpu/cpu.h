@@ -7,25 +7,9 @@
 #ifndef DEVICE_CPU_CPU_H
 #define DEVICE_CPU_CPU_H
 
+#include "device/cpu/isa.h"
 #include "device/host/host.h"
 #include <signal.h>
-
-/* Compile a hot function once per instruction set and pick at load time. Off under the sanitizers:
-   they instrument the picking function, which runs before they are ready. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define CPU_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define CPU_CLONES
-#endif
-
-/* Before a loop whose element i depends on elements i alone: arrays may be the same, so the
-   compiler need not fear that they overlap. */
-#if defined(__GNUC__) && !defined(__clang__)
-#define CPU_ELEMENTWISE _Pragma("GCC ivdep")
-#else
-#define CPU_ELEMENTWISE
-#endif
 
 /* Elements of one chunk of an element-wise operation: 64 KiB, so that a few tensors' parts stay in
    L2 and a chunk outlasts the handing out of it by far. */
@@ -47,6 +31,11 @@ static inline int64_t cpu_least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static inline int64_t cpu_most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* The part [*begin, *end) of 0..total-1 in chunk `chunk`, `size` to a chunk. */
 static inline void cpu_part(int64_t total, int64_t size, int64_t chunk, int64_t *begin,
                             int64_t *end)
@@ -55,10 +44,20 @@ static inline void cpu_part(int64_t total, int64_t size, int64_t chunk, int64_t 
     *end = cpu_least(*begin + size, total);
 }
 
+/* Defines the `prepare` of a kernel whose state is its instruction set's row of a CPU_ISA_TABLE. */
+#define CPU_ISA_PREPARE(function, table)                                                  \
+    static cornu_status function(const plan *p, const op *o, threads *pool, void **state, \
+                                 size_t *scratch_bytes)                                   \
+    {                                                                                     \
+        (void)p, (void)o, (void)pool, (void)scratch_bytes;                                \
+        cpu_isa isa;                                                                      \
+        TRY(cpu_isa_choose(&isa));                                                        \
+        *state = (void *)(uintptr_t)table[isa];                                           \
+        return CORNU_OK;                                                                  \
+    }
+
 /* y = act(x), element by element; x and y may be the same. Not for softmax. */
 void cpu_activate(activation act, const float *x, float *y, int64_t count);
-/* y[rows][columns] = act(y + bias); bias NULL: none. Not for softmax. */
-void cpu_bias_activate(float *y, int64_t rows, int64_t columns, const float *bias, activation act);
 /* sum[i] = part[0][i] + part[1][i] + ... in this order, for `parts` arrays that lie `stride` floats
    apart. */
 void cpu_sum_range(const float *parts, int64_t count, int64_t part_count, int64_t stride,
@@ -78,11 +77,15 @@ typedef struct onednn_scope {
 onednn_scope cpu_onednn_begin(void);
 void cpu_onednn_end(const onednn_scope *before);
 
-extern const kernel cpu_gather, cpu_dense_forward, cpu_dense_backward_data,
-    cpu_dense_backward_weights, cpu_conv_forward, cpu_conv_backward_data, cpu_conv_backward_weights,
-    cpu_max_pool_forward, cpu_max_pool_backward, cpu_average_pool_forward,
-    cpu_average_pool_backward, cpu_activation_forward, cpu_activation_backward, cpu_dropout,
-    cpu_batch_norm_forward, cpu_batch_norm_inference, cpu_batch_norm_backward, cpu_scale, cpu_pad,
-    cpu_crop, cpu_loss, cpu_metric, cpu_square_sum, cpu_update;
+extern const kernel cpu_gather, cpu_conv_first_forward, cpu_conv_first_pool_forward,
+    cpu_conv_first_backward_weights, cpu_conv_first_relu_backward, cpu_conv_first_pool_backward,
+    cpu_dense_forward, cpu_dense_backward_data, cpu_dense_backward_weights, cpu_winograd_forward,
+    cpu_winograd_backward_data, cpu_winograd_backward_weights, cpu_conv_forward,
+    cpu_conv_backward_data, cpu_conv_backward_weights, cpu_max_pool_forward_2x2,
+    cpu_max_pool_backward_2x2, cpu_max_pool_forward, cpu_max_pool_backward,
+    cpu_average_pool_forward, cpu_average_pool_backward, cpu_activation_forward,
+    cpu_activation_backward, cpu_dropout, cpu_batch_norm_forward, cpu_batch_norm_inference,
+    cpu_batch_norm_backward, cpu_scale, cpu_pad, cpu_crop, cpu_loss_softmax, cpu_softmax_forward,
+    cpu_loss, cpu_metric, cpu_square_sum, cpu_update;
 
 #endif

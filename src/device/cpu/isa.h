@@ -27,6 +27,9 @@ bool cpu_isa_runs(cpu_isa isa);
 /* The one to use: CORNU_ISA, read at each call, or the widest that runs. An unknown name fails with
    CORNU_INVALID, one that this processor lacks with CORNU_UNSUPPORTED. */
 cornu_status cpu_isa_choose(cpu_isa *out);
+/* The same where nothing can fail any more: `base` in place of what CORNU_ISA wrongly names, which
+   preparing has refused. */
+cpu_isa cpu_isa_or_base(void);
 
 /* In a file of kernels/: NAME_avx512, NAME_avx2 or NAME_base. */
 #ifdef CPU_ISA

@@ -3,10 +3,15 @@
    are cleared row by row just before the first window that reaches them, while they are in cache.
  */
 #include "device/cpu/cpu.h"
+#include "device/cpu/kernels/pool_window.h"
 #include <math.h>
 #include <string.h>
 
+CPU_ISA_TABLE(pool_window_kernels, cpu_pool_window_kernels);
+CPU_ISA_PREPARE(prepare, cpu_pool_window_kernels)
+
 typedef struct pool_shape {
+    const pool_window_kernels *kernels;
     int64_t batch, in_h, in_w, out_h, out_w, channels;
     window2d w;
 } pool_shape;
@@ -53,38 +58,14 @@ static taps2d taps_of(const pool_shape *s, int64_t row, int64_t column)
 
 /* ---- forward ---------------------------------------------------------------------------- */
 
-static inline float larger(float a, float b)
-{
-    return a > b ? a : b;
-}
-
-/* y = max(x, y); a NaN gives NaN, so that it is seen. */
-CPU_CLONES static void max_range(const float *restrict x, float *restrict y, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        y[i] = isunordered(x[i], y[i]) ? NAN : larger(x[i], y[i]);
-}
-
-/* One output row of the commonest case, 2x2 windows inside the image: one pass in place of four. */
-CPU_CLONES static void max_row_2x2(const float *restrict top, const float *restrict bottom,
-                                   float *restrict y, int64_t windows, int64_t step,
-                                   int64_t channels)
-{
-    for (int64_t k = 0; k < windows; k++, top += step, bottom += step, y += channels)
-        for (int64_t i = 0; i < channels; i++) {
-            float a = top[i], b = top[channels + i], c = bottom[i], d = bottom[channels + i];
-            float most = larger(larger(a, b), larger(c, d));
-            y[i] = isunordered(a, b) | isunordered(c, d) ? NAN : most;
-        }
-}
-
-static void max_window(const taps2d *t, const float *x, float *y, int64_t channels)
+static void max_window(const pool_window_kernels *k, const taps2d *t, const float *x, float *y,
+                       int64_t channels)
 {
     for (int64_t i = 0; i < channels; i++)
         y[i] = -INFINITY;
     for (int64_t r = 0; r < t->rows; r++)
         for (int64_t c = 0; c < t->columns; c++)
-            max_range(x + t->offset + r * t->row_step + c * t->column_step, y, channels);
+            k->max_range(x + t->offset + r * t->row_step + c * t->column_step, y, channels);
 }
 
 /* Are all windows 2x2, without gaps, and is this row's top inside and its bottom too? Then how many
@@ -114,32 +95,14 @@ static void max_rows(void *context, int64_t chunk, int worker)
         if (plain_2x2(s, row, &column)) {
             int64_t width = s->in_w * s->channels;
             const float *top = x + (row * s->w.stride[0] - s->w.before[0]) * width;
-            max_row_2x2(top, top + width, y, column, s->w.stride[1] * s->channels, s->channels);
+            s->kernels->max_row_2x2(top, top + width, y, column, s->w.stride[1] * s->channels,
+                                    s->channels);
         }
         for (; column < s->out_w; column++) {
             taps2d t = taps_of(s, row, column);
-            max_window(&t, x, y + column * s->channels, s->channels);
+            max_window(s->kernels, &t, x, y + column * s->channels, s->channels);
         }
     }
-}
-
-CPU_CLONES static void add_range(const float *restrict x, float *restrict y, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        y[i] += x[i];
-}
-
-CPU_CLONES static void add_scaled_range(const float *restrict x, float scale, float *restrict y,
-                                        int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        y[i] += x[i] * scale;
-}
-
-CPU_CLONES static void scale_range(float *y, float scale, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        y[i] *= scale;
 }
 
 static void average_rows(void *context, int64_t chunk, int worker)
@@ -158,9 +121,10 @@ static void average_rows(void *context, int64_t chunk, int worker)
             taps2d t = taps_of(s, row, column);
             for (int64_t r = 0; r < t.rows; r++)
                 for (int64_t c = 0; c < t.columns; c++)
-                    add_range(x + t.offset + r * t.row_step + c * t.column_step, y, s->channels);
+                    s->kernels->add_range(x + t.offset + r * t.row_step + c * t.column_step, y,
+                                          s->channels);
             if (t.rows * t.columns > 0)
-                scale_range(y, 1.0f / (float)(t.rows * t.columns), s->channels);
+                s->kernels->scale_range(y, 1.0f / (float)(t.rows * t.columns), s->channels);
         }
     }
 }
@@ -168,17 +132,6 @@ static void average_rows(void *context, int64_t chunk, int worker)
 /* ---- backward --------------------------------------------------------------------------- */
 
 enum { BLOCK = 64 }; /* channels at once; what is still to be given away fits in registers or L1 */
-
-/* Give left[i] to dx[i] where x[i] is the maximum y[i], and keep the rest. */
-CPU_CLONES static void give_range(const float *restrict x, const float *restrict y,
-                                  float *restrict left, float *restrict dx, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        bool here = x[i] == y[i];
-        dx[i] += here ? left[i] : 0;
-        left[i] = here ? 0 : left[i];
-    }
-}
 
 static void give_window(const pool_shape *s, const taps2d *t, const float *x, const float *y,
                         const float *dy, float *dx)
@@ -190,32 +143,8 @@ static void give_window(const pool_shape *s, const taps2d *t, const float *x, co
         for (int64_t r = 0; r < t->rows; r++)
             for (int64_t c = 0; c < t->columns; c++) {
                 int64_t place = t->offset + r * t->row_step + c * t->column_step + from;
-                give_range(x + place, y + from, left, dx + place, count);
+                s->kernels->give_range(x + place, y + from, left, dx + place, count);
             }
-    }
-}
-
-/* A row of 2x2 windows that lie side by side: every gradient is written once, none is read. */
-CPU_CLONES static void give_row_2x2(const float *restrict top, const float *restrict bottom,
-                                    const float *restrict y, const float *restrict dy,
-                                    float *restrict dtop, float *restrict dbottom, int64_t windows,
-                                    int64_t channels)
-{
-    for (int64_t k = 0; k < windows; k++) {
-        int64_t at = 2 * k * channels, right = at + channels, out = k * channels;
-        for (int64_t i = 0; i < channels; i++) {
-            float most = y[out + i], rest = dy[out + i], give;
-            give = top[at + i] == most ? rest : 0;
-            dtop[at + i] = give;
-            rest = top[at + i] == most ? 0 : rest;
-            give = top[right + i] == most ? rest : 0;
-            dtop[right + i] = give;
-            rest = top[right + i] == most ? 0 : rest;
-            give = bottom[at + i] == most ? rest : 0;
-            dbottom[at + i] = give;
-            rest = bottom[at + i] == most ? 0 : rest;
-            dbottom[right + i] = bottom[right + i] == most ? rest : 0;
-        }
     }
 }
 
@@ -244,8 +173,8 @@ static void max_backward_sample(const pool_run *p, int64_t sample)
         clear_rows(s, row, dx, &cleared);
         if (side_by_side && plain_2x2(s, row, &column)) {
             int64_t top = (row * 2 - s->w.before[0]) * width;
-            give_row_2x2(x + top, x + top + width, y + from, dy + from, dx + top, dx + top + width,
-                         column, s->channels);
+            s->kernels->give_row_2x2(x + top, x + top + width, y + from, dy + from, dx + top,
+                                     dx + top + width, column, s->channels);
         }
         for (; column < s->out_w; column++) {
             taps2d t = taps_of(s, row, column);
@@ -269,8 +198,8 @@ static void average_backward_sample(const pool_run *p, int64_t sample)
             float share = t.rows * t.columns > 0 ? 1.0f / (float)(t.rows * t.columns) : 0;
             for (int64_t r = 0; r < t.rows; r++)
                 for (int64_t c = 0; c < t.columns; c++)
-                    add_scaled_range(dy, share, dx + t.offset + r * t.row_step + c * t.column_step,
-                                     s->channels);
+                    s->kernels->add_scaled_range(
+                        dy, share, dx + t.offset + r * t.row_step + c * t.column_step, s->channels);
         }
     }
     clear_rows(s, s->out_h, dx, &cleared);
@@ -294,7 +223,8 @@ static void backward_samples(void *context, int64_t chunk, int worker)
 
 static pool_shape shape_of(const op_run *r, const tensor *in, const tensor *out)
 {
-    return (pool_shape){.batch = in->shape.dim[0],
+    return (pool_shape){.kernels = r->state,
+                        .batch = in->shape.dim[0],
                         .in_h = in->shape.dim[1],
                         .in_w = in->shape.dim[2],
                         .out_h = out->shape.dim[1],
@@ -353,7 +283,9 @@ static cornu_status average_backward_run(const op_run *r)
     return CORNU_OK;
 }
 
-const kernel cpu_max_pool_forward = {.name = "nhwc", .run = max_forward_run};
-const kernel cpu_max_pool_backward = {.name = "nhwc", .run = max_backward_run};
-const kernel cpu_average_pool_forward = {.name = "nhwc", .run = average_forward_run};
-const kernel cpu_average_pool_backward = {.name = "nhwc", .run = average_backward_run};
+const kernel cpu_max_pool_forward = {.name = "nhwc", .prepare = prepare, .run = max_forward_run};
+const kernel cpu_max_pool_backward = {.name = "nhwc", .prepare = prepare, .run = max_backward_run};
+const kernel cpu_average_pool_forward = {
+    .name = "nhwc", .prepare = prepare, .run = average_forward_run};
+const kernel cpu_average_pool_backward = {
+    .name = "nhwc", .prepare = prepare, .run = average_backward_run};

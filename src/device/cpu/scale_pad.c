@@ -1,16 +1,13 @@
 /* SCALE, PAD and CROP. */
 #include "device/cpu/cpu.h"
+#include "device/cpu/kernels/elements.h"
 #include <string.h>
 
-CPU_CLONES static void scale_range(const float *x, float *y, int64_t count, float scale,
-                                   float offset)
-{
-    CPU_ELEMENTWISE
-    for (int64_t i = 0; i < count; i++)
-        y[i] = x[i] * scale + offset;
-}
+CPU_ISA_TABLE(element_kernels, cpu_element_kernels);
+CPU_ISA_PREPARE(prepare, cpu_element_kernels)
 
 typedef struct scale_run {
+    const element_kernels *kernels;
     const float *x;
     float *y, scale, offset;
     int64_t count;
@@ -22,12 +19,16 @@ static void scale_chunk(void *context, int64_t chunk, int worker)
     const scale_run *s = context;
     int64_t begin, end;
     cpu_part(s->count, CPU_CHUNK, chunk, &begin, &end);
-    scale_range(s->x + begin, s->y + begin, end - begin, s->scale, s->offset);
+    s->kernels->scale(s->x + begin, s->y + begin, end - begin, s->scale, s->offset);
 }
 
 static cornu_status run_scale(const op_run *r)
 {
-    scale_run s = {r->in[0], r->out[0], r->op->a.scale.scale, r->op->a.scale.offset,
+    scale_run s = {r->state,
+                   r->in[0],
+                   r->out[0],
+                   r->op->a.scale.scale,
+                   r->op->a.scale.offset,
                    OP_OUT(r->plan, r->op, 0)->count};
     threads_run(r->pool, cpu_divide_up(s.count, CPU_CHUNK), scale_chunk, &s);
     return CORNU_OK;
@@ -105,6 +106,6 @@ static cornu_status run_crop(const op_run *r)
     return CORNU_OK;
 }
 
-const kernel cpu_scale = {.name = "vector", .run = run_scale};
+const kernel cpu_scale = {.name = "vector", .prepare = prepare, .run = run_scale};
 const kernel cpu_pad = {.name = "rows", .run = run_pad};
 const kernel cpu_crop = {.name = "rows", .run = run_crop};

@@ -1,26 +1,23 @@
 /* Sums in a fixed order: over partial results, and of squares. */
 #include "base/memory.h"
 #include "device/cpu/cpu.h"
+#include "device/cpu/kernels/elements.h"
 #include <stdlib.h>
+#include <string.h>
+
+CPU_ISA_TABLE(element_kernels, cpu_element_kernels);
 
 enum { STRIP = 1024 }; /* floats: the sum stays in L1 while the parts pass by */
-
-CPU_CLONES static void add_strip(const float *part, int64_t count, float *sum)
-{
-    CPU_ELEMENTWISE
-    for (int64_t i = 0; i < count; i++)
-        sum[i] += part[i];
-}
 
 void cpu_sum_range(const float *parts, int64_t count, int64_t part_count, int64_t stride,
                    float *sum)
 {
+    const element_kernels *kernels = cpu_element_kernels[cpu_isa_or_base()];
     for (int64_t begin = 0; begin < count; begin += STRIP) {
         int64_t size = cpu_least(STRIP, count - begin);
-        for (int64_t i = 0; i < size; i++)
-            sum[begin + i] = parts[begin + i];
+        memcpy(sum + begin, parts + begin, (size_t)size * sizeof *sum);
         for (int64_t k = 1; k < part_count; k++)
-            add_strip(parts + k * stride + begin, size, sum + begin);
+            kernels->add(parts + k * stride + begin, sum + begin, size);
     }
 }
 
@@ -49,58 +46,64 @@ void cpu_sum_parts(threads *pool, const float *parts, int64_t count, int64_t par
 
 /* ---- SQUARE_SUM ------------------------------------------------------------------------- */
 
-/* Doubles in LANES running sums: the additions of one do not wait for those of another. */
-enum { LANES = 16 };
+typedef struct square_state {
+    const element_kernels *kernels;
+    double *parts;
+} square_state;
 
-CPU_CLONES static double square_range(const float *g, int64_t count)
-{
-    double lane[LANES] = {0}, sum = 0;
-    int64_t i = 0;
-    for (; i + LANES <= count; i += LANES)
-        for (int l = 0; l < LANES; l++)
-            lane[l] += (double)g[i + l] * (double)g[i + l];
-    for (; i < count; i++)
-        sum += (double)g[i] * (double)g[i];
-    for (int l = 0; l < LANES; l++)
-        sum += lane[l];
-    return sum;
-}
-
-typedef struct square_sum {
+typedef struct square_run {
+    const square_state *state;
     const float *g;
     int64_t count;
-    double *parts;
-} square_sum;
+} square_run;
 
 static void square_chunk(void *context, int64_t chunk, int worker)
 {
     (void)worker;
-    const square_sum *s = context;
+    const square_run *s = context;
     int64_t begin, end;
     cpu_part(s->count, CPU_CHUNK, chunk, &begin, &end);
-    s->parts[chunk] = square_range(s->g + begin, end - begin);
+    s->state->parts[chunk] = s->state->kernels->square_sum(s->g + begin, end - begin);
+}
+
+static void square_release(void *state)
+{
+    square_state *s = state;
+    free(s->parts);
+    free(s);
 }
 
 static cornu_status square_prepare(const plan *p, const op *o, threads *pool, void **state,
                                    size_t *scratch_bytes)
 {
     (void)pool;
+    square_state *s = NULL;
+    cpu_isa isa;
     size_t chunks = (size_t)cpu_divide_up(OP_IN(p, o, 0)->count, CPU_CHUNK);
+    TRY(cpu_isa_choose(&isa));
+    TRY(memory_new(1, sizeof *s, "sums of squares", &s));
+    cornu_status status = memory_new(chunks, sizeof(double), "sums of squares", &s->parts);
+    if (status != CORNU_OK) {
+        square_release(s);
+        return status;
+    }
+    s->kernels = cpu_element_kernels[isa];
     *scratch_bytes += chunks * sizeof(double);
-    return memory_new(chunks, sizeof(double), "sums of squares", state);
+    *state = s;
+    return CORNU_OK;
 }
 
-static cornu_status square_run(const op_run *r)
+static cornu_status run_square(const op_run *r)
 {
     int64_t count = OP_IN(r->plan, r->op, 0)->count, chunks = cpu_divide_up(count, CPU_CHUNK);
-    square_sum s = {r->in[0], count, r->state};
+    square_run s = {r->state, r->in[0], count};
     threads_run(r->pool, chunks, square_chunk, &s);
     double sum = 0;
     for (int64_t i = 0; i < chunks; i++)
-        sum += s.parts[i];
+        sum += s.state->parts[i];
     r->out[0][r->op->a.norm.slot] = (float)sum;
     return CORNU_OK;
 }
 
 const kernel cpu_square_sum = {
-    .name = "vector", .prepare = square_prepare, .release = free, .run = square_run};
+    .name = "vector", .prepare = square_prepare, .release = square_release, .run = run_square};

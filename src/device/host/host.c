@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "device/gather_sample.h"
+#include "device/host/panels.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,6 +90,35 @@ static cornu_status check_variables_fit(const host_device *h, const cornu_model 
     return CORNU_OK;
 }
 
+/* Is this variable kept in panels: the kernel of a dense layer, or a slot of one? */
+static bool variable_in_panels(const host_device *h, const cornu_model *model, int number)
+{
+    const layer_kind *dense = h->panels ? layer_kind_find("Dense") : NULL;
+    const variable *v = &model->variables[number];
+    int weight = v->is_slot ? v->of : number;
+    for (int i = 0; dense && i < model->layer_count; i++)
+        if (model->layers[i]->kind == dense && model->layers[i]->first_variable == weight)
+            return v->shape.rank == 2;
+    return false;
+}
+
+/* From the plain layout into the device's, and back. */
+static void take_values(float *to, const float *from, const shape *s, bool panels)
+{
+    if (panels)
+        panels_pack(from, s->dim[0], s->dim[1], to);
+    else
+        memcpy(to, from, (size_t)shape_elements(s) * sizeof *to);
+}
+
+static void give_values(const float *from, float *to, const shape *s, bool panels)
+{
+    if (panels)
+        panels_unpack(from, s->dim[0], s->dim[1], to);
+    else
+        memcpy(to, from, (size_t)shape_elements(s) * sizeof *to);
+}
+
 cornu_status host_bind(device *d, const cornu_model *model)
 {
     host_device *h = host_of(d);
@@ -102,7 +132,7 @@ cornu_status host_bind(device *d, const cornu_model *model)
         size_t bytes = (size_t)v->count * sizeof(float);
         TRY(memory_new_aligned(bytes, v->name, &h->variables[i]));
         if (v->value)
-            memcpy(h->variables[i], v->value, bytes);
+            take_values(h->variables[i], v->value, &v->shape, variable_in_panels(h, model, i));
     }
     return CORNU_OK;
 }
@@ -123,7 +153,8 @@ cornu_status host_read_variable(device *d, int number, float *values, int64_t co
 {
     const host_device *h = host_of(d);
     TRY(check_variable(h, number, count));
-    memcpy(values, h->variables[number], (size_t)count * sizeof *values);
+    give_values(h->variables[number], values, &h->model->variables[number].shape,
+                variable_in_panels(h, h->model, number));
     return CORNU_OK;
 }
 
@@ -131,7 +162,8 @@ cornu_status host_write_variable(device *d, int number, const float *values, int
 {
     host_device *h = host_of(d);
     TRY(check_variable(h, number, count));
-    memcpy(h->variables[number], values, (size_t)count * sizeof *values);
+    take_values(h->variables[number], values, &h->model->variables[number].shape,
+                variable_in_panels(h, h->model, number));
     return CORNU_OK;
 }
 
@@ -190,15 +222,63 @@ static cornu_status check_plan_fits(const host_device *h, const plan *p, size_t 
 
 /* ---- kernels ----------------------------------------------------------------------------- */
 
-/* May `k` run the operation? If not, its name and reason are added to `refused`. */
-static bool accepted(const kernel *k, const plan *p, const op *o, char *refused, size_t size)
+static bool is_dense(op_kind kind)
 {
-    const char *why = "does not take this operation";
-    if (!k->accepts || k->accepts(p, o, &why))
+    return kind == OP_DENSE_FORWARD || kind == OP_DENSE_BACKWARD_DATA ||
+           kind == OP_DENSE_BACKWARD_WEIGHTS;
+}
+
+/* May `k` run the operation? If not, *why says so. */
+static bool takes(const host_device *h, const kernel *k, const plan *p, const op *o,
+                  const char **why)
+{
+    *why = h->panels ? "weights are kept in panels" : "weights are not kept in panels";
+    if (is_dense(o->kind) && k->panels != h->panels)
+        return false;
+    *why = "does not take this operation";
+    return !k->accepts || k->accepts(p, o, why);
+}
+
+/* If not, its name and reason are added to `refused`. */
+static bool accepted(const host_device *h, const kernel *k, const plan *p, const op *o,
+                     char *refused, size_t size)
+{
+    const char *why;
+    if (takes(h, k, p, o, &why))
         return true;
     size_t used = strlen(refused);
     snprintf(refused + used, size - used, "%s%s: %s", used ? "; " : "", k->name, why);
     return false;
+}
+
+/* Is this tensor kept in panels: a variable that is, or the gradient of one? */
+static bool in_panels(const host_device *h, const plan *p, tensor_ref t)
+{
+    if (!h->panels || t == NO_TENSOR)
+        return false;
+    if (p->tensors[t].role == TENSOR_VARIABLE)
+        return variable_in_panels(h, p->model, p->tensors[t].variable);
+    for (int i = 0; i < p->op_count; i++)
+        if (p->ops[i].kind == OP_DENSE_BACKWARD_WEIGHTS && p->ops[i].out[0] == t)
+            return true;
+    return false;
+}
+
+/* Panels go only where they are understood: through dense products, and through what takes one
+   element after the other. */
+static cornu_status check_panels(const host_device *h, const plan *p, const op *o)
+{
+    bool whole = o->kind == OP_UPDATE || o->kind == OP_SQUARE_SUM;
+    int expected = -1; /* the one input that is in panels */
+    if (o->kind == OP_DENSE_FORWARD || o->kind == OP_DENSE_BACKWARD_DATA)
+        expected = 1;
+    for (int k = 0; k < OP_INPUTS_MAX && h->panels && !whole; k++)
+        if (o->in[k] != NO_TENSOR && in_panels(h, p, o->in[k]) != (k == expected))
+            return status_fail(CORNU_INTERNAL, "device %s: %s of %s: found %s %s; expected %s",
+                               h->device.ops->name, op_infos[o->kind].name, o->name,
+                               p->tensors[o->in[k]].name, k == expected ? "in rows" : "in panels",
+                               k == expected ? "panels" : "rows");
+    return CORNU_OK;
 }
 
 /* The first that accepts: of the kernels that the caller forced, of the device's list, the
@@ -210,15 +290,14 @@ static const kernel *choose(const host_device *h, const plan *p, const op *o, ch
     kernel_list list = h->kernels[o->kind];
     const char *why;
     for (int i = 0; h->forced && list && list[i]; i++)
-        if (strcmp(list[i]->name, h->forced) == 0 &&
-            (!list[i]->accepts || list[i]->accepts(p, o, &why)))
+        if (strcmp(list[i]->name, h->forced) == 0 && takes(h, list[i], p, o, &why))
             return list[i];
-    if (h->forced && strcmp(reference->name, h->forced) == 0)
+    if (h->forced && strcmp(reference->name, h->forced) == 0 && takes(h, reference, p, o, &why))
         return reference;
     for (int i = 0; list && list[i]; i++)
-        if (accepted(list[i], p, o, refused, size))
+        if (accepted(h, list[i], p, o, refused, size))
             return list[i];
-    return accepted(reference, p, o, refused, size) ? reference : NULL;
+    return accepted(h, reference, p, o, refused, size) ? reference : NULL;
 }
 
 static cornu_status prepare_op(host_device *h, prepared *r, int i)
@@ -226,6 +305,7 @@ static cornu_status prepare_op(host_device *h, prepared *r, int i)
     const plan *p = r->plan;
     const op *o = &p->ops[i];
     kernel_choice *c = &r->choices[i];
+    TRY(check_panels(h, p, o));
     const kernel *k = choose(h, p, o, c->refused, sizeof c->refused);
     if (!k)
         return status_fail(CORNU_UNSUPPORTED, "device %s: %s of %s: %s", h->device.ops->name,
@@ -333,6 +413,7 @@ static cornu_status run_op(host_device *h, const prepared *p, const step_input *
                 .plan = p->plan,
                 .state = p->states[i],
                 .tensors = p->tensors,
+                .kernels = p->kernels,
                 .pool = h->pool,
                 .input = input,
                 .results = &h->results};
@@ -424,6 +505,6 @@ cornu_status host_read(device *d, prepared *p, tensor_ref t, float *values, int6
     if (from->role == TENSOR_BUFFER && from->last < p->plan->op_count - 1)
         return status_fail(CORNU_INVALID, "%s: its memory is used again before the step's end",
                            from->name);
-    memcpy(values, tensor_memory(h, p->plan, t), (size_t)count * sizeof *values);
+    give_values(tensor_memory(h, p->plan, t), values, &from->shape, in_panels(h, p->plan, t));
     return CORNU_OK;
 }

@@ -7,6 +7,7 @@
 #include "device/device.h"
 
 typedef struct host_device host_device;
+typedef struct kernel kernel;
 
 /* One operation at run time. */
 typedef struct op_run {
@@ -15,7 +16,9 @@ typedef struct op_run {
     const float *in[OP_INPUTS_MAX]; /* NULL where absent */
     float *out[OP_OUTPUTS_MAX];     /* an in-place output is the same memory as its input */
     float *const *tensors; /* [plan->tensor_count]: where each lies; for kernels with a span */
-    void *state;           /* what prepare made */
+    const kernel *const *kernels; /* [plan->op_count]: what runs each operation, NULL where a span
+                                     before does; or NULL: not said */
+    void *state;                  /* what prepare made */
     threads *pool;
     const step_input *input;
     step_results *results; /* LOSS adds mean loss times batch to .loss and sets .last_loss, METRIC
@@ -27,7 +30,7 @@ typedef struct op_run {
 #define OP_OUT(plan_, op_, i) (&(plan_)->tensors[(op_)->out[i]])
 
 /* One way to run an operation. */
-typedef struct kernel {
+struct kernel {
     const char *name; /* "onednn_conv" */
     /* May it run this operation? If not, *why says so in a few words (a constant). NULL: always. */
     bool (*accepts)(const plan *p, const op *o, const char **why);
@@ -36,13 +39,18 @@ typedef struct kernel {
                             size_t *scratch_bytes);
     void (*release)(void *state);
     cornu_status (*run)(const op_run *r);
+    /* DENSE_*: W and its gradient are in panels (host_device.panels, panels.h), not in rows. */
+    bool panels;
     /* optional: how many operations from `o` (which lies in p->ops) on this kernel runs in one go,
        1 to PLAN_SPAN_MAX. What they hand to each other alone need not be written. prepare and run
        see the first of them and find the others behind it. */
     int (*span)(const plan *p, const op *o);
     /* optional: FLOPs that it does where they are not those of the operations (Winograd). */
     double (*flops)(const plan *p, const op *o);
-} kernel;
+    /* Where it is not the operation's (ops.def). Such a kernel may make more elements NaN than the
+       reference does, never fewer. */
+    double tolerance;
+};
 
 /* A device's kernels: for each kind of operation a NULL-ended list; the first that accepts is used.
  */
@@ -52,6 +60,8 @@ struct host_device {
     device device;              /* .ops */
     const kernel_list *kernels; /* [OP_COUNT] */
     const char *forced;         /* device_options.kernel */
+    bool panels; /* kernels of dense layers, their gradients and slots are kept in panels; only
+                    kernels that say so can take them */
     threads *pool;
     const cornu_model *model;
     float **variables; /* [variable_count], each 64-byte aligned */

@@ -52,11 +52,22 @@ VEC_INLINE vec vec_all(float x)
     return x - (vec){0};
 }
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/* -1 in the first `count` elements */
+VEC_INLINE vec_mask vec_first(int64_t count)
+{
+    return (vec_mask)_mm256_cmpgt_epi32(_mm256_set1_epi32((int)count),
+                                        _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+#endif
+
 /* The first `count` elements, 0 to VEC_FLOATS; 0 in the others, whose memory is not touched. */
 VEC_INLINE vec vec_load_part(const float *p, int64_t count)
 {
 #if defined(__AVX512F__)
     return (vec)_mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), p);
+#elif defined(__AVX2__)
+    return (vec)_mm256_maskload_ps(p, (__m256i)vec_first(count));
 #else
     vec v = {0};
     for (int i = 0; i < VEC_FLOATS; i++)
@@ -70,6 +81,8 @@ VEC_INLINE void vec_store_part(float *p, vec v, int64_t count)
 {
 #if defined(__AVX512F__)
     _mm512_mask_storeu_ps(p, (__mmask16)((1u << count) - 1), (__m512)v);
+#elif defined(__AVX2__)
+    _mm256_maskstore_ps(p, (__m256i)vec_first(count), (__m256)v);
 #else
     for (int i = 0; i < VEC_FLOATS; i++)
         if (i < count)
@@ -77,13 +90,24 @@ VEC_INLINE void vec_store_part(float *p, vec v, int64_t count)
 #endif
 }
 
-/* mask ? a : b, element by element */
+/* mask ? a : b, element by element. No intrinsic: GCC then keeps a comparison's mask in a mask
+   register, where AVX-512's blend would take it through a vector. */
 VEC_INLINE vec vec_select(vec_mask mask, vec a, vec b)
 {
-#if defined(__AVX512F__)
-    return (vec)_mm512_mask_blend_ps(_mm512_movepi32_mask((__m512i)mask), (__m512)b, (__m512)a);
-#else
     return (vec)((mask & (vec_mask)a) | (~mask & (vec_mask)b));
+}
+
+/* a > b ? a : b, element by element: b where one of them is NaN */
+VEC_INLINE vec vec_max(vec a, vec b)
+{
+#if defined(__AVX512F__)
+    return (vec)_mm512_max_ps((__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+    return (vec)_mm256_max_ps((__m256)a, (__m256)b);
+#elif defined(__SSE2__)
+    return (vec)_mm_max_ps((__m128)a, (__m128)b);
+#else
+    return vec_select(a > b, a, b);
 #endif
 }
 

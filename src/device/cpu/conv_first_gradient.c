@@ -1,0 +1,261 @@
+/* Gradient of the weights and bias of a convolution of an image with few channels: alone, with the
+   relu behind it, and with relu and 2x2 max-pool behind it. The gradients between these are never
+   written. Each part of the batch has its own sums; they are added in the order of the parts. */
+#include "device/cpu/kernels/conv_first_gradient.h"
+#include "base/memory.h"
+#include "device/cpu/conv_first.h"
+#include <stdlib.h>
+#include <string.h>
+
+CPU_ISA_TABLE(conv_first_gradient_kernels, cpu_conv_first_gradient);
+
+enum { BAND_FLOATS = 5120, POOL_BAND_FLOATS = 16384, PARTS_MOST = 32 };
+
+/* The operations that run as one; absent ones are NULL. */
+typedef struct backward_ops {
+    const op *pool, *act, *conv;
+} backward_ops;
+
+typedef struct gradient_state {
+    const conv_first_gradient_kernels *k;
+    first_shape s;
+    backward_ops ops;
+    const op *writer;                            /* of codes, see conv_first_reader_of_codes */
+    int64_t batch, rows, bands, per_part, parts; /* rows to a band, bands to a sample and a part */
+    float *sums;                                 /* [parts][stride] */
+    int64_t stride;
+    float *scratch; /* [workers][band_floats]; codes of a band, a byte each, at its end */
+    int64_t band_floats, codes_at;
+} gradient_state;
+
+/* ---- what is accepted -------------------------------------------------------------------- */
+
+/* The operation behind `o`, if it has this kind and is the only one to read o's output, which is
+   its input number 1. */
+static const op *follower(const plan *p, const op *o, op_kind kind)
+{
+    const op *next = o + 1;
+    int64_t number = next - p->ops;
+    if (number >= p->op_count || next->kind != kind || next->in[1] != o->out[0] ||
+        p->tensors[o->out[0]].last > number)
+        return NULL;
+    return next;
+}
+
+static backward_ops find_ops(const plan *p, const op *o)
+{
+    backward_ops f = {0};
+    const op *before = o;
+    if (o->kind == OP_CONV2D_BACKWARD_WEIGHTS) {
+        f.conv = o;
+        return f;
+    }
+    if (o->kind == OP_MAX_POOL_BACKWARD) {
+        f.pool = o;
+        f.act = follower(p, o, OP_ACTIVATION_BACKWARD);
+    } else {
+        f.act = o;
+    }
+    before = f.act ? f.act : f.pool;
+    f.conv = follower(p, before, OP_CONV2D_BACKWARD_WEIGHTS);
+    return f;
+}
+
+static bool accepts(const plan *p, const op *o, const char **why)
+{
+    first_shape s;
+    return conv_first_shape(p, o, &s, why);
+}
+
+static bool fused_accepts(const plan *p, const op *o, const char **why)
+{
+    backward_ops f = find_ops(p, o);
+    first_shape s;
+    *why = "no convolution's weights behind it alone";
+    if (!f.conv)
+        return false;
+    *why = "an activation other than relu";
+    if (f.act && f.act->a.act.kind != ACTIVATION_RELU)
+        return false;
+    if (!conv_first_shape(p, f.conv, &s, why))
+        return false;
+    if (!f.pool)
+        return true;
+    *why = "the pool is of another tensor than the activation's";
+    if (f.act && f.act->in[0] != f.pool->in[0])
+        return false;
+    *why = "a strided convolution before the pool";
+    return s.stride[0] == 1 && s.stride[1] == 1 && conv_first_pool(p, f.pool, why);
+}
+
+static int fused_span(const plan *p, const op *o)
+{
+    return (int)(find_ops(p, o).conv - o) + 1;
+}
+
+/* ---- prepare ----------------------------------------------------------------------------- */
+
+static void release(void *state)
+{
+    gradient_state *s = state;
+    if (!s)
+        return;
+    memory_free_aligned(s->sums);
+    memory_free_aligned(s->scratch);
+    free(s);
+}
+
+/* Bands, parts and the sizes of what they need. */
+static void cut(gradient_state *s)
+{
+    const first_shape *h = &s->s;
+    int64_t row = first_gradient_row(h), pooled = h->out[0] / 2;
+    if (s->ops.pool) {
+        s->rows = conv_first_band_rows(h, 4 * row, POOL_BAND_FLOATS, 2) / 2;
+        s->bands = cpu_divide_up(pooled, s->rows);
+        s->codes_at =
+            first_gradient_floats(h, 2 * s->rows) + first_pool_gradient_floats(h, s->rows);
+        s->band_floats = s->codes_at + cpu_divide_up(s->rows * (h->out[1] / 2) * h->filters, 4);
+    } else {
+        s->rows = conv_first_band_rows(h, row, BAND_FLOATS, 1);
+        s->bands = cpu_divide_up(h->out[0], s->rows);
+        s->band_floats = first_gradient_floats(h, s->rows);
+    }
+    s->band_floats = cpu_divide_up(s->band_floats, 16) * 16;
+    s->per_part = cpu_most(conv_first_bands_per_chunk(h, s->ops.pool ? 2 * s->rows : s->rows),
+                           cpu_divide_up(s->batch * s->bands, PARTS_MOST));
+    s->parts = cpu_divide_up(s->batch * s->bands, s->per_part);
+    s->stride = cpu_divide_up((first_taps(h) + 1) * h->filters, 16) * 16;
+}
+
+static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
+                            size_t *scratch_bytes)
+{
+    gradient_state *s = NULL;
+    cpu_isa isa;
+    const char *why;
+    cornu_status status = CORNU_OK;
+    TRY(cpu_isa_choose(&isa));
+    TRY(memory_new(1, sizeof *s, "convolution", &s));
+    s->k = cpu_conv_first_gradient[isa];
+    s->ops = find_ops(p, o);
+    s->writer = s->ops.pool ? conv_first_writer_of_codes(p, s->ops.pool) : NULL;
+    conv_first_shape(p, s->ops.conv, &s->s, &why);
+    s->batch = OP_IN(p, s->ops.conv, 0)->shape.dim[0];
+    cut(s);
+    size_t sums = (size_t)(s->parts * s->stride) * sizeof(float);
+    size_t scratch = (size_t)s->band_floats * (size_t)threads_count(pool) * sizeof(float);
+    TRY_GOTO(memory_new_aligned(sums, "partial sums of convolution weights", &s->sums));
+    TRY_GOTO(memory_new_aligned(scratch, "convolution input", &s->scratch));
+    *scratch_bytes += sums + scratch;
+    *state = s;
+done:
+    if (status != CORNU_OK)
+        release(s);
+    return status;
+}
+
+/* ---- run --------------------------------------------------------------------------------- */
+
+typedef struct gradient_run {
+    const gradient_state *s;
+    const float *x, *dy; /* dy: of the pool's output where there is a pool */
+    const float *y;      /* the convolution's output, where it is needed */
+    const float *pooled;
+    const uint8_t *codes; /* of the whole batch, if the forward pass left them */
+} gradient_run;
+
+static void add_band(const gradient_run *r, int64_t sample, int64_t row, int64_t rows, float *band,
+                     float *sums)
+{
+    const gradient_state *s = r->s;
+    const first_shape *h = &s->s;
+    int64_t at = (sample * h->out[0] + row) * h->out[1] * h->filters;
+    s->k->pack_band(h, r->x + sample * h->in[0] * h->in[1] * h->channels, row, rows, band);
+    s->k->add(&(first_gradient){.s = h,
+                                .band = band,
+                                .rows = rows,
+                                .dy = r->dy + at,
+                                .y = r->y ? r->y + at : NULL,
+                                .sums = sums});
+}
+
+/* Rows of windows. */
+static void add_pool_band(const gradient_run *r, int64_t sample, int64_t row, int64_t rows,
+                          float *band, float *sums)
+{
+    const gradient_state *s = r->s;
+    const first_shape *h = &s->s;
+    int64_t windows = h->out[1] / 2 * h->filters, at = (sample * (h->out[0] / 2) + row) * windows;
+    uint8_t *found = (uint8_t *)(void *)(band + s->codes_at);
+    s->k->pack_pool_band(h, r->x + sample * h->in[0] * h->in[1] * h->channels, row, rows, band);
+    if (!r->codes)
+        s->k->find_codes(h, r->y + (sample * h->out[0] + 2 * row) * h->out[1] * h->filters,
+                         r->pooled + at, rows, s->ops.act != NULL, found);
+    s->k->add_pool(&(first_gradient){.s = h,
+                                     .band = band,
+                                     .rows = rows,
+                                     .dy = r->dy + at,
+                                     .codes = r->codes ? r->codes + at : found,
+                                     .sums = sums});
+}
+
+static void run_part(void *context, int64_t part, int worker)
+{
+    const gradient_run *r = context;
+    const gradient_state *s = r->s;
+    float *sums = s->sums + part * s->stride, *band = s->scratch + worker * s->band_floats;
+    int64_t begin, end, height = s->ops.pool ? s->s.out[0] / 2 : s->s.out[0];
+    cpu_part(s->batch * s->bands, s->per_part, part, &begin, &end);
+    memset(sums, 0, (size_t)s->stride * sizeof *sums);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t sample = i / s->bands, row = i % s->bands * s->rows;
+        int64_t rows = cpu_least(s->rows, height - row);
+        if (s->ops.pool)
+            add_pool_band(r, sample, row, rows, band, sums);
+        else
+            add_band(r, sample, row, rows, band, sums);
+    }
+}
+
+static cornu_status run(const op_run *o)
+{
+    const gradient_state *s = o->state;
+    const backward_ops *f = &s->ops;
+    gradient_run r = {.s = s, .x = o->tensors[f->conv->in[0]]};
+    if (f->pool) {
+        r.y = o->in[0];
+        r.pooled = o->in[1];
+        r.dy = o->in[2];
+        if (conv_first_codes_used(o, s->writer, f->pool))
+            r.codes = (const uint8_t *)(const void *)r.y;
+    } else if (f->act) {
+        r.y = o->in[0];
+        r.dy = o->in[1];
+    } else {
+        r.dy = o->in[1];
+    }
+    threads_run(o->pool, s->parts, run_part, &r);
+    float *dw = o->tensors[f->conv->out[0]];
+    int64_t count = first_taps(&s->s) * s->s.filters;
+    cpu_sum_range(s->sums, count, s->parts, s->stride, dw);
+    if (f->conv->out[1] != NO_TENSOR)
+        cpu_sum_range(s->sums + count, s->s.filters, s->parts, s->stride,
+                      o->tensors[f->conv->out[1]]);
+    return CORNU_OK;
+}
+
+const kernel cpu_conv_first_backward_weights = {
+    .name = "first_conv", .accepts = accepts, .prepare = prepare, .release = release, .run = run};
+const kernel cpu_conv_first_relu_backward = {.name = "first_conv_relu",
+                                             .accepts = fused_accepts,
+                                             .prepare = prepare,
+                                             .release = release,
+                                             .run = run,
+                                             .span = fused_span};
+const kernel cpu_conv_first_pool_backward = {.name = "first_conv_pool",
+                                             .accepts = fused_accepts,
+                                             .prepare = prepare,
+                                             .release = release,
+                                             .run = run,
+                                             .span = fused_span};

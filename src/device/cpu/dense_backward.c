@@ -1,0 +1,374 @@
+/* DENSE_BACKWARD_WEIGHTS and DENSE_BACKWARD_DATA on weights in panels.
+
+   First dy is laid out anew: in panels for dW, transposed for dx; the bias gradient falls off. Then
+   W is swept once, cut along its rows: a chunk has the whole depth of dx and the whole batch of dW,
+   so that nothing is added up between chunks. Where the updates of kernel and bias follow and
+   nothing else reads their gradients, the sweep ends in them: dW is never stored. */
+#include "base/memory.h"
+#include "device/cpu/cpu.h"
+#include "device/cpu/dense.h"
+#include "device/cpu/update.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ROWS_MOST = 512,  /* summed at once; more are added block by block, for the sake of precision */
+    DEPTH_MOST = 96,  /* rows of W in a block: 18 KB */
+    DEPTH_GRAIN = 24, /* fits the tiles of both products */
+    CHUNKS_MOST = 64,
+    CHUNKS_FEW = 8, /* smaller blocks where there would be fewer */
+    COPY_AHEAD = 4  /* rows */
+};
+#define BLOCK_BYTES ((int64_t)256 << 10) /* of x and dx, in the second-level cache */
+
+CPU_ISA_TABLE(dense_kernels, cpu_dense);
+
+/* The operations that run as one. */
+typedef struct fold {
+    const op *weights, *data, *update_w, *update_b; /* NULL: not there */
+    int count;
+} fold;
+
+typedef struct backward_state {
+    const dense_kernels *kernels;
+    cpu_isa isa;
+    fold ops;
+    dense_size size;
+    int64_t row_blocks, block_rows, groups; /* of DENSE_LANES rows in a block */
+    int64_t depth, blocks;                  /* of W */
+    int64_t chunks;
+    float *dy;            /* [row_blocks][panels][block_rows][PANEL_COLUMNS]; with dW */
+    float *dy_transposed; /* [row_blocks][panels][groups][PANEL_COLUMNS][DENSE_LANES]; with dx */
+    float *scratch;       /* [threads][x, dx transposed] */
+    int64_t x_stride, x_floats, scratch_floats;
+} backward_state;
+
+/* ---- what runs together -------------------------------------------------------------------- */
+
+/* `o` updates a variable with gradient `g`, which nothing reads after it, and without a norm. */
+static bool is_update_by(const plan *p, const op *o, tensor_ref g)
+{
+    return o->kind == OP_UPDATE && g != NO_TENSOR && o->in[1] == g && o->in[5] == NO_TENSOR &&
+           p->tensors[g].last <= (int)(o - p->ops);
+}
+
+static fold fold_of(const plan *p, const op *o)
+{
+    fold f = {.count = 1};
+    if (o->kind == OP_DENSE_BACKWARD_DATA) {
+        f.data = o;
+        return f;
+    }
+    f.weights = o;
+    const op *end = p->ops + p->op_count, *next = o + 1, *data = NULL;
+    dense_size d = dense_size_of(OP_IN(p, o, 0), OP_OUT(p, o, 0));
+    if (d.rows > ROWS_MOST)
+        return f;
+    if (next < end && next->kind == OP_DENSE_BACKWARD_DATA && next->in[0] == o->in[1])
+        data = next++;
+    if (next >= end || !is_update_by(p, next, o->out[0]) || (data && data->in[1] != next->out[0]))
+        return f;
+    f.data = data;
+    f.update_w = next++;
+    if (next < end && is_update_by(p, next, o->out[1]))
+        f.update_b = next++;
+    f.count = (int)(next - o);
+    return f;
+}
+
+static int span(const plan *p, const op *o)
+{
+    return fold_of(p, o).count;
+}
+
+/* ---- preparation --------------------------------------------------------------------------- */
+
+static void choose_cut(backward_state *s)
+{
+    const dense_size *d = &s->size;
+    s->row_blocks = cpu_divide_up(d->rows, ROWS_MOST);
+    s->block_rows = cpu_divide_up(d->rows, s->row_blocks);
+    s->groups = cpu_divide_up(s->block_rows, DENSE_LANES);
+    int products = (s->ops.data != NULL) + (s->ops.weights != NULL);
+    int64_t wanted = dense_chunks(d, products, CHUNKS_MOST);
+    int64_t most = BLOCK_BYTES / (2 * s->block_rows * (int64_t)sizeof(float));
+    int64_t depth = cpu_least(cpu_divide_up(d->in, wanted), cpu_least(most, DEPTH_MOST));
+    int64_t grain = d->in >= CHUNKS_FEW * DEPTH_GRAIN ? DEPTH_GRAIN : DENSE_TILE;
+    s->depth = cpu_divide_up(depth, grain) * grain;
+    s->blocks = cpu_divide_up(d->in, s->depth);
+    s->chunks = cpu_least(s->blocks, CHUNKS_MOST);
+    s->x_stride = s->depth + 16; /* rows of x do not fall into the same set of a cache */
+    s->x_floats = s->ops.weights ? s->block_rows * s->x_stride : 0;
+    s->scratch_floats = s->x_floats + (s->ops.data ? s->depth * s->groups * DENSE_LANES : 0);
+    s->scratch_floats = cpu_divide_up(s->scratch_floats, 16) * 16;
+}
+
+static cornu_status allocate(int64_t floats, float **out, size_t *scratch_bytes)
+{
+    size_t bytes = (size_t)floats * sizeof(float);
+    *scratch_bytes += bytes;
+    return memory_new_aligned(bytes, "backward pass of a dense layer", out);
+}
+
+static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
+                            size_t *scratch_bytes)
+{
+    backward_state *s = NULL;
+    TRY(memory_new(1, sizeof *s, "dense layer", &s));
+    *state = s;
+    TRY(cpu_isa_choose(&s->isa));
+    s->kernels = cpu_dense[s->isa];
+    s->ops = fold_of(p, o);
+    s->size = s->ops.weights ? dense_size_of(OP_IN(p, o, 0), OP_OUT(p, o, 0))
+                             : dense_size_of(OP_OUT(p, o, 0), OP_IN(p, o, 1));
+    choose_cut(s);
+    int64_t columns = s->row_blocks * s->size.panels * PANEL_COLUMNS;
+    if (s->ops.weights)
+        TRY(allocate(columns * s->block_rows, &s->dy, scratch_bytes));
+    if (s->ops.data)
+        TRY(allocate(columns * s->groups * DENSE_LANES, &s->dy_transposed, scratch_bytes));
+    return allocate(threads_count(pool) * s->scratch_floats, &s->scratch, scratch_bytes);
+}
+
+static void release(void *state)
+{
+    backward_state *s = state;
+    memory_free_aligned(s->dy);
+    memory_free_aligned(s->dy_transposed);
+    memory_free_aligned(s->scratch);
+    free(s);
+}
+
+/* ---- running ------------------------------------------------------------------------------- */
+
+typedef struct backward_run {
+    const backward_state *s;
+    const float *x, *dy;
+    float *w, *dw, *db, *dx; /* dw NULL: update */
+    cpu_update_step update_w, update_b;
+    bool simple; /* w -= learning rate * dW: needs no rule */
+} backward_run;
+
+static void rows_of(const backward_state *s, int64_t block, int64_t *row, int64_t *rows)
+{
+    int64_t end;
+    cpu_part(s->size.rows, s->block_rows, block, row, &end);
+    *rows = end - *row;
+}
+
+static float *panel_of(const backward_state *s, int64_t block, int64_t panel)
+{
+    return s->dy + (block * s->size.panels + panel) * s->block_rows * PANEL_COLUMNS;
+}
+
+static float *transposed_of(const backward_state *s, int64_t block, int64_t panel, int64_t group)
+{
+    int64_t place = (block * s->size.panels + panel) * s->groups + group;
+    return s->dy_transposed + place * PANEL_COLUMNS * DENSE_LANES;
+}
+
+/* Rows of the batch in a group, and the lanes that they take. */
+static int64_t group_of(int64_t rows, int64_t group, int64_t *lanes)
+{
+    int64_t left = cpu_least(rows - group * DENSE_LANES, DENSE_LANES);
+    *lanes = left > DENSE_LANES / 2 ? DENSE_LANES : DENSE_LANES / 2;
+    return left;
+}
+
+static void transpose_dy(const backward_run *r, int64_t block, int64_t panel, const float *dy,
+                         int64_t rows)
+{
+    const backward_state *s = r->s;
+    const dense_size *d = &s->size;
+    int64_t width = dense_width(d, panel), lanes;
+    for (int64_t group = 0; group * DENSE_LANES < rows; group++) {
+        int64_t count = group_of(rows, group, &lanes);
+        s->kernels->transpose(dy + group * DENSE_LANES * d->units, d->units, count, width,
+                              transposed_of(s, block, panel, group), lanes);
+    }
+}
+
+/* One panel's columns of dy. */
+static void lay_out(void *context, int64_t panel, int worker)
+{
+    (void)worker;
+    const backward_run *r = context;
+    const backward_state *s = r->s;
+    const dense_size *d = &s->size;
+    int64_t column = panel * PANEL_COLUMNS, width = dense_width(d, panel), row, rows;
+    float sums[PANEL_COLUMNS], total[PANEL_COLUMNS] = {0};
+    for (int64_t block = 0; block < s->row_blocks; block++) {
+        rows_of(s, block, &row, &rows);
+        const float *dy = r->dy + row * d->units + column;
+        if (s->dy_transposed)
+            transpose_dy(r, block, panel, dy, rows);
+        if (!s->dy)
+            continue;
+        s->kernels->pack(dy, d->units, rows, width, panel_of(s, block, panel), sums);
+        for (int64_t n = 0; n < width; n++)
+            total[n] += sums[n];
+    }
+    if (s->ops.update_b)
+        cpu_update_range(&r->update_b, total, column, width);
+    else if (r->db)
+        memcpy(r->db + column, total, (size_t)width * sizeof *total);
+}
+
+/* A chunk's place in the sweep: rows k...k + depth - 1 of W, one block of the batch. */
+typedef struct place {
+    int64_t k, depth, next_k; /* next_k 0: the chunk ends here */
+    int64_t block, row, rows;
+    float *x, *dx; /* scratch: [rows][x_stride]; [groups][depth][DENSE_LANES] */
+} place;
+
+/* Floats from the panel's rows to what the chunk takes next; 0: nothing. */
+static int64_t way_ahead(const dense_size *d, const place *c, int64_t panel)
+{
+    int64_t here = dense_offset(d, panel, c->k);
+    if (panel + 1 < d->panels)
+        return dense_offset(d, panel + 1, c->k) - here;
+    return c->next_k > 0 ? dense_offset(d, 0, c->next_k) - here : 0;
+}
+
+static void sweep_data(const backward_run *r, const place *c, int64_t panel)
+{
+    const backward_state *s = r->s;
+    const dense_size *d = &s->size;
+    const float *w = r->w + dense_offset(d, panel, c->k);
+    for (int64_t group = 0; group * DENSE_LANES < c->rows; group++) {
+        dense_data data = {.w = w,
+                           .depth = c->depth,
+                           .width = dense_width(d, panel),
+                           .dy = transposed_of(s, c->block, panel, group),
+                           .dx = c->dx + group * s->depth * DENSE_LANES,
+                           .add = panel > 0,
+                           .ahead = group == 0 ? w + way_ahead(d, c, panel) : w};
+        group_of(c->rows, group, &data.lanes);
+        s->kernels->data(&data);
+    }
+}
+
+static void sweep_gradient(const backward_run *r, const place *c, int64_t panel)
+{
+    const backward_state *s = r->s;
+    const dense_size *d = &s->size;
+    int64_t at = dense_offset(d, panel, c->k), way = way_ahead(d, c, panel);
+    int streams = 0;
+    dense_gradient g = {.rows = c->rows,
+                        .depth = c->depth,
+                        .width = dense_width(d, panel),
+                        .x = c->x,
+                        .x_stride = s->x_stride,
+                        .dy = panel_of(s, c->block, panel),
+                        .dw = r->dw ? r->dw + at : NULL,
+                        .add = c->block > 0,
+                        .w = r->w ? r->w + at : NULL,
+                        .rate = r->update_w.constants.learning_rate,
+                        .update = r->simple ? NULL : r->update_w.rule,
+                        .constants = &r->update_w.constants};
+    if (!r->dw && way && !s->dy_transposed) /* else dx has brought it near */
+        g.ahead[streams++] = g.w + way;
+    for (int i = 0; i < DENSE_SLOTS; i++) {
+        if (!r->update_w.slot[i])
+            continue;
+        g.slot[i] = r->update_w.slot[i] + at;
+        if (way)
+            g.ahead[streams++] = g.slot[i] + way;
+    }
+    s->kernels->gradient(&g);
+}
+
+/* The rows lie far apart: nobody but us sees the next ones coming. */
+static void copy_x(const backward_run *r, const place *c)
+{
+    const int64_t in = r->s->size.in;
+    const float *x = r->x + c->row * in + c->k;
+    for (int64_t i = 0; i < c->rows; i++) {
+        int64_t ahead = cpu_least(i + COPY_AHEAD, c->rows - 1);
+        for (int64_t k = 0; k < c->depth; k += 16)
+            __builtin_prefetch(x + ahead * in + k, 0, 3);
+        memcpy(c->x + i * r->s->x_stride, x + i * in, (size_t)c->depth * sizeof *x);
+    }
+}
+
+static void sweep(const backward_run *r, const place *c)
+{
+    const backward_state *s = r->s;
+    const dense_size *d = &s->size;
+    if (s->dy)
+        copy_x(r, c);
+    for (int64_t panel = 0; panel < d->panels; panel++) {
+        if (r->dx)
+            sweep_data(r, c, panel);
+        if (s->dy)
+            sweep_gradient(r, c, panel);
+    }
+    for (int64_t group = 0; r->dx && group * DENSE_LANES < c->rows; group++) {
+        int64_t lanes, rows = group_of(c->rows, group, &lanes);
+        float *dx = r->dx + (c->row + group * DENSE_LANES) * d->in + c->k;
+        s->kernels->transpose(c->dx + group * s->depth * DENSE_LANES, lanes, c->depth, rows, dx,
+                              d->in);
+    }
+}
+
+static void sweep_chunk(void *context, int64_t chunk, int worker)
+{
+    const backward_run *r = context;
+    const backward_state *s = r->s;
+    int64_t first, end;
+    place c = {.x = s->scratch + worker * s->scratch_floats};
+    c.dx = c.x + s->x_floats;
+    threads_part(s->blocks, s->chunks, chunk, 1, &first, &end);
+    for (int64_t i = first; i < end; i++) {
+        c.k = i * s->depth;
+        c.depth = cpu_least(s->depth, s->size.in - c.k);
+        c.next_k = i + 1 < end ? c.k + s->depth : 0;
+        for (c.block = 0; c.block < s->row_blocks; c.block++) {
+            rows_of(s, c.block, &c.row, &c.rows);
+            sweep(r, &c);
+        }
+    }
+}
+
+static cornu_status run_all(const op_run *o, backward_run *r)
+{
+    const backward_state *s = r->s;
+    threads_run(o->pool, s->size.panels, lay_out, r);
+    threads_run(o->pool, s->chunks, sweep_chunk, r);
+    return CORNU_OK;
+}
+
+static cornu_status weights_run(const op_run *o)
+{
+    const backward_state *s = o->state;
+    backward_run r = {.s = s, .x = o->in[0], .dy = o->in[1], .dw = o->out[0], .db = o->out[1]};
+    if (s->ops.update_w) {
+        r.update_w = cpu_update_begin(o, s->ops.update_w, s->isa);
+        r.simple = s->ops.update_w->a.update.optimizer.id == OPTIMIZER_SGD &&
+                   r.update_w.constants.plain && !r.update_w.slot[0];
+        r.w = r.update_w.w;
+        r.dw = NULL;
+    }
+    if (s->ops.update_b)
+        r.update_b = cpu_update_begin(o, s->ops.update_b, s->isa);
+    if (s->ops.data)
+        r.dx = o->tensors[s->ops.data->out[0]];
+    return run_all(o, &r);
+}
+
+static cornu_status data_run(const op_run *o)
+{
+    /* Only the update writes W, and here is none. */
+    backward_run r = {
+        .s = o->state, .dy = o->in[0], .w = (float *)(uintptr_t)o->in[1], .dx = o->out[0]};
+    return run_all(o, &r);
+}
+
+const kernel cpu_dense_backward_weights = {.name = "panels",
+                                           .prepare = prepare,
+                                           .release = release,
+                                           .run = weights_run,
+                                           .span = span,
+                                           .panels = true};
+const kernel cpu_dense_backward_data = {
+    .name = "panels", .prepare = prepare, .release = release, .run = data_run, .panels = true};

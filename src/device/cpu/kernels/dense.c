@@ -1,0 +1,451 @@
+/* Products of dense layers:
+     forward   sum[rows][48] += x W                 tiles of ROWS rows of x by 3 vectors of W
+     dx'       dx'[depth][32] += W dy'              tiles of DATA_ROWS rows of W by 2 vectors of dy'
+     dW        dW[depth][48] = x' dy, then update   tiles of ROWS rows of W by 3 vectors of dy
+   A tile stays in registers over the whole depth (rows, for dW); a panel of 48 columns is one tile
+   wide with AVX-512, two with AVX2, four with 128 bits. dx is summed transposed, so that W is read
+   along its rows: a vector holds rows of the batch. dW goes from registers through 1.5 KB of cache
+   to the optimizer's rule, so that w and its slots are read and written once.
+
+   What is needed next comes into the second-level cache meanwhile, spread over the
+   multiplications.
+
+   Share of a register-only FMA probe, AVX-512 on Cascade Lake, one thread, CPU time on a machine
+   busy with other work:
+                        in the second-level cache     from memory
+     forward            0.84 (100x1000->144)          0.68 (32x3072->3000)
+     dW + sgd           0.76 (100x1000->144)          0.61 (32x3072->3000)
+     dx + dW + sgd      0.65 (100x1000->144)          0.66 (32x3000->1000)
+     dx + dW + Adam     0.51 (32x480->480)            0.41 (32x12288->512)
+   Tried without gain: copies of x for the forward pass, blocks of 48 to 384 rows, updating inside
+   the multiplication loop (loads wait for stores 4096 bytes apart), a square root by Newton. */
+#include "device/cpu/kernels/dense.h"
+#include "device/cpu/kernels/vec.h"
+
+#define VECS 3
+#define COLUMNS (VECS * VEC_FLOATS)
+#if VEC_COUNT == 32
+#define ROWS 8
+#define DATA_ROWS 12
+#else
+#define ROWS 4
+#define DATA_ROWS 6
+#endif
+#define DATA_VECS 2
+#define LINE 16      /* floats in a cache line */
+#define FEW_STEPS 32 /* as many as there are lines to bring near, or not many more */
+/* Into the first-level cache, to be written. */
+#define VEC_PREFETCH_NEAR(p) __builtin_prefetch((p), 1, 3)
+
+/* ---- tiles of the forward pass and of dW -------------------------------------------------- */
+
+/* c[row][column] = sum over k of a(row, k) b[k][column], or c + factor * sum */
+typedef struct tile {
+    const float *a;
+    int64_t a_row, a_step; /* from one row to the next, from one k to the next: one of them is 1 */
+    const float *b;
+    int64_t b_step;
+    float *c;
+    int64_t c_row, depth;
+    int64_t last; /* columns of the last vector where it is a part */
+    bool add;
+    float factor;             /* forward: taken as 1 */
+    const float *ahead[VECS]; /* each k brings one line of each near; */
+    int64_t ahead_steps;      /* dW: only the first so many k */
+} tile;
+
+typedef void tile_function(const tile *t);
+
+VEC_INLINE void tile_steps(vec sum[ROWS][VECS], int rows, int vecs, bool part, int streams,
+                           bool transposed, const tile *t, int64_t begin, int64_t end)
+{
+    const int64_t a_row = transposed ? 1 : t->a_row, a_step = transposed ? t->a_step : 1;
+    const float *a = t->a + begin * a_step, *b = t->b + begin * t->b_step;
+    int64_t line = begin * LINE;
+    for (int64_t k = begin; k < end; k++) {
+        vec right[VECS];
+#pragma GCC unroll 3
+        for (int v = 0; v < vecs; v++)
+            right[v] = part && v == vecs - 1 ? vec_load_part(b + v * VEC_FLOATS, t->last)
+                                             : vec_load(b + v * VEC_FLOATS);
+#pragma GCC unroll 3
+        for (int s = 0; s < streams; s++)
+            VEC_PREFETCH(t->ahead[s] + line);
+        if (transposed && streams > 0)
+            VEC_PREFETCH_NEAR(t->c + line);
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r++) {
+            vec left = vec_all(a[r * a_row]);
+#pragma GCC unroll 3
+            for (int v = 0; v < vecs; v++)
+                sum[r][v] += left * right[v];
+        }
+        a += a_step;
+        b += t->b_step;
+        line += LINE;
+    }
+}
+
+VEC_INLINE void tile_run(int rows, int vecs, bool part, int streams, bool transposed, const tile *t)
+{
+    vec sum[ROWS][VECS];
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 3
+        for (int v = 0; v < vecs; v++)
+            sum[r][v] = (vec){0};
+    /* Two loops cost a wrong guess of the processor's more. */
+    int64_t near = transposed && t->depth > FEW_STEPS ? t->ahead_steps : t->depth;
+    tile_steps(sum, rows, vecs, part, streams, transposed, t, 0, near);
+    if (transposed)
+        tile_steps(sum, rows, vecs, part, 0, transposed, t, near, t->depth);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 3
+        for (int v = 0; v < vecs; v++) {
+            float *c = t->c + r * t->c_row + v * VEC_FLOATS;
+            bool cut = part && v == vecs - 1;
+            if (t->add) {
+                vec factor = vec_all(transposed ? t->factor : 1);
+                sum[r][v] = sum[r][v] * factor + (cut ? vec_load_part(c, t->last) : vec_load(c));
+            }
+            if (cut)
+                vec_store_part(c, sum[r][v], t->last);
+            else
+                vec_store(c, sum[r][v]);
+        }
+}
+
+/* One function for each number of rows and each width: `part` where the last vector may be one. */
+#define TILES(name, rows, streams, transposed)            \
+    static void name##_full(const tile *t)                \
+    {                                                     \
+        tile_run(rows, 3, false, streams, transposed, t); \
+    }                                                     \
+    static void name##_part_1(const tile *t)              \
+    {                                                     \
+        tile_run(rows, 1, true, streams, transposed, t);  \
+    }                                                     \
+    static void name##_part_2(const tile *t)              \
+    {                                                     \
+        tile_run(rows, 2, true, streams, transposed, t);  \
+    }                                                     \
+    static void name##_part_3(const tile *t)              \
+    {                                                     \
+        tile_run(rows, 3, true, streams, transposed, t);  \
+    }
+#define TILE_ROW(name)                                           \
+    {                                                            \
+        name##_full, name##_part_1, name##_part_2, name##_part_3 \
+    }
+
+TILES(forward_1, 1, 1, false)
+TILES(forward_2, 2, 1, false)
+TILES(forward_3, 3, 1, false)
+TILES(forward_4, 4, 1, false)
+#if ROWS == 8
+TILES(forward_5, 5, 1, false)
+TILES(forward_6, 6, 1, false)
+TILES(forward_7, 7, 1, false)
+TILES(forward_8, 8, 1, false)
+#endif
+TILES(gradient_1, ROWS, 1, true)
+TILES(gradient_3, ROWS, 3, true)
+
+static tile_function *const forward_tiles[ROWS][VECS + 1] = {
+    TILE_ROW(forward_1), TILE_ROW(forward_2), TILE_ROW(forward_3), TILE_ROW(forward_4),
+#if ROWS == 8
+    TILE_ROW(forward_5), TILE_ROW(forward_6), TILE_ROW(forward_7), TILE_ROW(forward_8),
+#endif
+};
+static tile_function *const gradient_tiles[2][VECS + 1] = {TILE_ROW(gradient_1),
+                                                           TILE_ROW(gradient_3)};
+
+/* Place in a row of tiles for `columns` columns, and how many its last vector has. */
+static int tile_width(int64_t columns, int64_t *last)
+{
+    if (columns >= COLUMNS)
+        return 0;
+    int vecs = (int)((columns + VEC_FLOATS - 1) / VEC_FLOATS);
+    *last = columns - (vecs - 1) * VEC_FLOATS;
+    return vecs;
+}
+
+/* Rows come in tiles that differ by one at most: 33 are 7 7 7 6 6, not 8 8 8 8 1. The first three
+   tiles bring the next block near; what the others name is near. */
+static void multiply(const dense_product *p)
+{
+    int64_t tiles = (p->rows + ROWS - 1) / ROWS;
+    tile t = {.a_row = p->x_stride,
+              .a_step = 1,
+              .b_step = p->width,
+              .c_row = DENSE_PANEL,
+              .depth = p->depth,
+              .add = p->add};
+    for (int64_t i = 0; i < tiles; i++) {
+        int64_t row = p->rows * i / tiles, rows = p->rows * (i + 1) / tiles - row;
+        for (int64_t n = 0; n < p->width; n += COLUMNS) {
+            bool first = n == 0 && i * LINE < p->width;
+            t.a = p->x + row * p->x_stride;
+            t.b = p->w + n;
+            t.c = p->sum + row * DENSE_PANEL + n;
+            t.ahead[0] = first ? p->ahead + i * p->depth * LINE : p->w;
+            forward_tiles[rows - 1][tile_width(p->width - n, &t.last)](&t);
+        }
+    }
+}
+
+/* ---- y = act(sum + bias) ------------------------------------------------------------------ */
+
+VEC_INLINE vec rectify(vec v)
+{
+    return vec_select(v < 0, (vec){0}, v); /* a NaN stays */
+}
+
+static void finish(const dense_finish *f)
+{
+    for (int64_t r = 0; r < f->rows; r++) {
+        const float *part = f->parts + r * DENSE_PANEL;
+        float *y = f->y + r * f->y_stride;
+        for (int64_t n = 0; n < f->width; n += VEC_FLOATS) {
+            int64_t left = f->width - n < VEC_FLOATS ? f->width - n : VEC_FLOATS;
+            vec sum = vec_load(part + n);
+            for (int64_t k = 1; k < f->part_count; k++)
+                sum += vec_load(part + k * f->part_stride + n);
+            if (f->bias)
+                sum += vec_load_part(f->bias + n, left);
+            vec_store_part(y + n, f->relu ? rectify(sum) : sum, left);
+        }
+    }
+}
+
+/* ---- backward: dx ------------------------------------------------------------------------- */
+
+/* `rows` rows of W from k on, `vecs` vectors of lanes. Each step brings one more line near. */
+VEC_INLINE void data_tile(int rows, int vecs, int64_t width, const dense_data *d, int64_t k,
+                          int64_t lane, const float *ahead)
+{
+    vec sum[DATA_ROWS][DATA_VECS];
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 2
+        for (int v = 0; v < vecs; v++)
+            sum[r][v] = (vec){0};
+    const int64_t step = d->lanes;
+    const float *w = d->w + k * width, *dy = d->dy + lane;
+    for (int64_t n = 0; n < width; n++) {
+        vec right[DATA_VECS];
+#pragma GCC unroll 2
+        for (int v = 0; v < vecs; v++)
+            right[v] = vec_load(dy + v * VEC_FLOATS);
+        VEC_PREFETCH(ahead);
+#pragma GCC unroll 12
+        for (int r = 0; r < rows; r++) {
+            vec left = vec_all(w[r * width]);
+#pragma GCC unroll 2
+            for (int v = 0; v < vecs; v++)
+                sum[r][v] += left * right[v];
+        }
+        w++;
+        dy += step;
+        ahead += LINE;
+    }
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 2
+        for (int v = 0; v < vecs; v++) {
+            float *dx = d->dx + (k + r) * step + lane + v * VEC_FLOATS;
+            vec_store(dx, d->add ? vec_load(dx) + sum[r][v] : sum[r][v]);
+        }
+}
+
+VEC_INLINE void data_rows(int vecs, int64_t width, const dense_data *d, int64_t lane,
+                          const float *ahead)
+{
+    int64_t k = 0;
+    for (; d->depth - k >= DATA_ROWS; k += DATA_ROWS)
+        data_tile(DATA_ROWS, vecs, width, d, k, lane, ahead + k * width);
+    for (; d->depth - k >= 4; k += 4)
+        data_tile(4, vecs, width, d, k, lane, ahead + k * width);
+    for (; k < d->depth; k++)
+        data_tile(1, vecs, width, d, k, lane, ahead + k * width);
+}
+
+/* The width of almost all panels as a constant: the rows' addresses need no registers. */
+#define DATA_ROWS_FUNCTION(name, vecs, width)                               \
+    static void name(const dense_data *d, int64_t lane, const float *ahead) \
+    {                                                                       \
+        data_rows(vecs, width, d, lane, ahead);                             \
+    }
+DATA_ROWS_FUNCTION(data_full_1, 1, DENSE_PANEL)
+DATA_ROWS_FUNCTION(data_full_2, 2, DENSE_PANEL)
+DATA_ROWS_FUNCTION(data_part_1, 1, d->width)
+DATA_ROWS_FUNCTION(data_part_2, 2, d->width)
+
+static void data(const dense_data *d)
+{
+    bool full = d->width == DENSE_PANEL;
+    const float *ahead = d->ahead;
+    for (int64_t lane = 0; lane < d->lanes; lane += DATA_VECS * VEC_FLOATS) {
+        if (d->lanes - lane >= DATA_VECS * VEC_FLOATS)
+            (full ? data_full_2 : data_part_2)(d, lane, ahead);
+        else
+            (full ? data_full_1 : data_part_1)(d, lane, ahead);
+        ahead = d->w;
+    }
+}
+
+/* ---- backward: dW ------------------------------------------------------------------------- */
+
+/* c[ROWS][width] = or += factor x' dy for the rows k... of W */
+static void gradient_rows(const dense_gradient *d, int64_t k, tile *t, bool many, float *c)
+{
+    t->a = d->x + k;
+    t->c_row = d->width;
+    int64_t steps = t->ahead_steps;
+    for (int64_t n = 0; n < d->width; n += COLUMNS) {
+        t->b = d->dy + n;
+        t->c = c + n;
+        gradient_tiles[many][tile_width(d->width - n, &t->last)](t);
+        t->ahead_steps = 0;
+    }
+    t->ahead_steps = steps;
+}
+
+/* Where fewer rows than a tile's are left: count elements of the gradient. */
+static void add_rest(const tile *t, const float *g, float *to, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        to[i] = t->add ? to[i] + t->factor * g[i] : g[i];
+}
+
+static void update_rows(const dense_gradient *d, int64_t at, const float *g, int64_t count)
+{
+    float *slot[DENSE_SLOTS];
+    for (int i = 0; i < DENSE_SLOTS; i++)
+        slot[i] = d->slot[i] ? d->slot[i] + at : NULL;
+    d->update(d->constants, g, d->w + at, slot, count);
+}
+
+static void gradient(const dense_gradient *d)
+{
+    float g[ROWS * DENSE_PANEL] __attribute__((aligned(64)));
+    float *target = d->dw ? d->dw : d->w;
+    bool add = d->dw ? d->add : true;
+    int streams = 0;
+    while (streams < VECS && d->ahead[streams])
+        streams++;
+    tile t = {.a_row = 1, .a_step = d->x_stride, .b_step = DENSE_PANEL, .depth = d->rows};
+    t.ahead_steps = streams > 0 ? ROWS * d->width / LINE : 0;
+    t.factor = d->dw ? 1 : -d->rate;
+    for (int64_t k = 0; k < d->depth; k += ROWS) {
+        int64_t rows = d->depth - k < ROWS ? d->depth - k : ROWS, at = k * d->width;
+        bool direct = !d->update && rows == ROWS;
+        for (int s = 0; s < VECS; s++)
+            t.ahead[s] = s < streams ? d->ahead[s] + at : d->dy;
+        t.add = direct && add;
+        gradient_rows(d, k, &t, streams > 1, direct ? target + at : g);
+        t.add = add;
+        if (d->update)
+            update_rows(d, at, g, rows * d->width);
+        else if (!direct)
+            add_rest(&t, g, target + at, rows * d->width);
+    }
+}
+
+/* ---- layouts ------------------------------------------------------------------------------ */
+
+static void pack(const float *dy, int64_t stride, int64_t rows, int64_t width, float *panel,
+                 float sums[DENSE_PANEL])
+{
+    for (int64_t n = 0; n < DENSE_PANEL; n += VEC_FLOATS) {
+        int64_t left = width - n < VEC_FLOATS ? width - n : VEC_FLOATS;
+        vec sum = {0};
+        for (int64_t r = 0; r < rows; r++) {
+            vec v = left == VEC_FLOATS ? vec_load(dy + r * stride + n)
+                    : left > 0         ? vec_load_part(dy + r * stride + n, left)
+                                       : (vec){0};
+            vec_store(panel + r * DENSE_PANEL + n, v);
+            sum += v;
+        }
+        vec_store(sums + n, sum);
+    }
+}
+
+/* Swap, for all pairs of vectors that are `distance` apart, the lanes on the wrong side of each run
+   of 2 * distance lanes. */
+#define LOW(lane, distance) ((lane) & (distance) ? VEC_FLOATS + (lane) - (distance) : (lane))
+#define HIGH(lane, distance) ((lane) & (distance) ? VEC_FLOATS + (lane) : (lane) + (distance))
+#define LANES_4(side, from, d) \
+    side(from, d), side(from + 1, d), side(from + 2, d), side(from + 3, d)
+#if VEC_FLOATS == 16
+#define LANES(side, d) \
+    LANES_4(side, 0, d), LANES_4(side, 4, d), LANES_4(side, 8, d), LANES_4(side, 12, d)
+#elif VEC_FLOATS == 8
+#define LANES(side, d) LANES_4(side, 0, d), LANES_4(side, 4, d)
+#else
+#define LANES(side, d) LANES_4(side, 0, d)
+#endif
+#if defined(__clang__)
+#define SHUFFLE(a, b, lanes...) __builtin_shufflevector(a, b, lanes)
+#else
+#define SHUFFLE(a, b, lanes...) __builtin_shuffle(a, b, (vec_mask){lanes})
+#endif
+#define SWAP(v, distance)                                                              \
+    _Pragma("GCC unroll 16") for (int i = 0; i < VEC_FLOATS; i++) if (!(i & distance)) \
+    {                                                                                  \
+        vec a = v[i], b = v[i + distance];                                             \
+        v[i] = SHUFFLE(a, b, LANES(LOW, distance));                                    \
+        v[i + distance] = SHUFFLE(a, b, LANES(HIGH, distance));                        \
+    }
+
+__attribute__((noinline)) static void transpose_square(const float *from, int64_t from_stride,
+                                                       float *to, int64_t to_stride)
+{
+    vec v[VEC_FLOATS];
+#pragma GCC unroll 16
+    for (int i = 0; i < VEC_FLOATS; i++, from += from_stride)
+        v[i] = vec_load(from);
+    SWAP(v, 1)
+    SWAP(v, 2)
+#if VEC_FLOATS > 4
+    SWAP(v, 4)
+#endif
+#if VEC_FLOATS > 8
+    SWAP(v, 8)
+#endif
+#pragma GCC unroll 16
+    for (int i = 0; i < VEC_FLOATS; i++, to += to_stride)
+        vec_store(to, v[i]);
+}
+
+/* Lines of the rows of `to` that columns `column`... become, from row `row` of `from` on. */
+VEC_INLINE void bring_target_near(float *to, int64_t to_stride, int64_t column, int64_t columns,
+                                  int64_t row)
+{
+    for (int64_t c = column; c < column + VEC_FLOATS && c < columns; c++)
+        VEC_PREFETCH_NEAR(to + c * to_stride + row);
+}
+
+static void transpose(const float *from, int64_t from_stride, int64_t rows, int64_t columns,
+                      float *to, int64_t to_stride)
+{
+    for (int64_t r = 0; r < rows; r += LINE)
+        bring_target_near(to, to_stride, 0, columns, r);
+    for (int64_t c = 0; c < columns; c += VEC_FLOATS)
+        for (int64_t r = 0; r < rows; r += VEC_FLOATS) {
+            const float *corner = from + r * from_stride + c;
+            float *target = to + c * to_stride + r;
+            if (r % LINE == 0)
+                bring_target_near(to, to_stride, c + VEC_FLOATS, columns, r);
+            if (rows - r >= VEC_FLOATS && columns - c >= VEC_FLOATS) {
+                transpose_square(corner, from_stride, target, to_stride);
+                continue;
+            }
+            for (int64_t i = 0; i < VEC_FLOATS && r + i < rows; i++)
+                for (int64_t k = 0; k < VEC_FLOATS && c + k < columns; k++)
+                    target[k * to_stride + i] = corner[i * from_stride + k];
+        }
+}
+
+const dense_kernels ISA(cpu_dense) = {multiply, finish, data, gradient, pack, transpose};

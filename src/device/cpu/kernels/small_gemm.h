@@ -1,0 +1,30 @@
+/* Products of small matrices that lie in cache, for kernels that make one large product out of
+   many. B stands in panels of `panel` columns, the last one narrower: element (k, n) of a panel of
+   width w at k w + n, panels b_panel floats apart. Columns are a multiple of VEC_FLOATS. */
+#ifndef DEVICE_CPU_KERNELS_SMALL_GEMM_H
+#define DEVICE_CPU_KERNELS_SMALL_GEMM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct small_gemm {
+    const float *a;
+    int64_t a_stride;
+    const float *b;
+    int64_t b_panel;
+    float *c;
+    int64_t c_stride;
+    int64_t rows, columns, depth;
+    const float *next; /* the B of the product to come, fetched meanwhile; NULL: none */
+} small_gemm;
+
+typedef struct small_gemm_kernels {
+    int panel;
+    /* c[rows][columns] = a[rows][depth] b[depth][columns]. c may lie over a where columns <= panel
+       (and c_stride = a_stride). */
+    void (*multiply)(const small_gemm *g);
+    /* c[rows][columns] = a[depth][rows]' b[depth][columns], or added to what c holds. */
+    void (*multiply_transposed)(const small_gemm *g, bool add);
+} small_gemm_kernels;
+
+#endif

@@ -1,0 +1,520 @@
+/* The transforms of Winograd's F(m x m, r x r) with m + r = 7: m x m outputs of an r x r
+   correlation from 36 multiplications instead of m m r r (Lavin and Gray, "Fast algorithms for
+   convolutional neural networks", 2016), at the points 0, A, -A, B, -B and infinity: y = A' [(G w
+   G') . (B' x B)] A,   dw = G' [(B' x B) . (A dy A')] G The file that includes this one has defined
+   STEP (m) and TAPS (r) and exports the kernels. */
+#include "device/cpu/kernels/vec.h"
+#include "device/cpu/kernels/winograd.h"
+
+#define POINT_A 0.6875
+#define POINT_B 1.5
+#define A1 ((float)POINT_A)
+#define A2 ((float)(POINT_A * POINT_A))
+#define B1 ((float)POINT_B)
+#define B2 ((float)(POINT_B * POINT_B))
+#define A2_PLUS_B2 ((float)(POINT_A * POINT_A + POINT_B * POINT_B))
+#define A2_TIMES_B2 ((float)(POINT_A * POINT_A * POINT_B * POINT_B))
+#define POWERS(p)                                                    \
+    {                                                                \
+        1, (float)(p), (float)((p) * (p)), (float)((p) * (p) * (p)), \
+            (float)((p) * (p) * (p) * (p))                           \
+    }
+static const float powers_a[] = POWERS(POINT_A), powers_b[] = POWERS(POINT_B);
+/* 1 / the product of a point's differences to the others */
+#define SCALE_0 ((float)(1 / (POINT_A * POINT_A * POINT_B * POINT_B)))
+#define SCALE_A ((float)(1 / (2 * POINT_A * POINT_A * (POINT_A * POINT_A - POINT_B * POINT_B))))
+#define SCALE_B ((float)(1 / (2 * POINT_B * POINT_B * (POINT_B * POINT_B - POINT_A * POINT_A))))
+static const float scales[] = {SCALE_0, SCALE_A, SCALE_A, SCALE_B, SCALE_B, 1};
+
+/* Tiles side by side that are transformed together: the columns that they share are transformed
+   once, and the strip stays in the first-level cache. */
+enum {
+    LINE_FLOATS = 16,
+    STRIP_TILES = 8,
+    STRIP_IN = STEP * STRIP_TILES + TAPS - 1,
+    STRIP_OUT = STEP * STRIP_TILES
+};
+
+/* ---- one dimension ---------------------------------------------------------------------- */
+
+/* t = B' d */
+VEC_INLINE void transform_input(const vec d[6], vec t[6])
+{
+    vec even_a = d[4] - B2 * d[2], odd_a = d[3] - B2 * d[1];
+    vec even_b = d[4] - A2 * d[2], odd_b = d[3] - A2 * d[1];
+    t[0] = d[4] - A2_PLUS_B2 * d[2] + A2_TIMES_B2 * d[0];
+    t[1] = even_a + A1 * odd_a;
+    t[2] = even_a - A1 * odd_a;
+    t[3] = even_b + B1 * odd_b;
+    t[4] = even_b - B1 * odd_b;
+    t[5] = d[5] - A2_PLUS_B2 * d[3] + A2_TIMES_B2 * d[1];
+}
+
+/* z = A d for `count` numbers: the polynomial whose coefficients they are at the six points */
+VEC_INLINE void evaluate(const vec *d, int count, vec z[6])
+{
+    vec even_a = d[0], odd_a = A1 * d[1], even_b = d[0], odd_b = B1 * d[1];
+#pragma GCC unroll 5
+    for (int i = 2; i < count; i++) {
+        if (i % 2 == 0) {
+            even_a += powers_a[i] * d[i];
+            even_b += powers_b[i] * d[i];
+        } else {
+            odd_a += powers_a[i] * d[i];
+            odd_b += powers_b[i] * d[i];
+        }
+    }
+    z[0] = d[0];
+    z[1] = even_a + odd_a;
+    z[2] = even_a - odd_a;
+    z[3] = even_b + odd_b;
+    z[4] = even_b - odd_b;
+    z[5] = d[count - 1];
+}
+
+/* y = A' m */
+VEC_INLINE void evaluate_back(const vec m[6], int count, vec *y)
+{
+    vec sum_a = m[1] + m[2], difference_a = m[1] - m[2];
+    vec sum_b = m[3] + m[4], difference_b = m[3] - m[4];
+    y[0] = m[0] + sum_a + sum_b;
+#pragma GCC unroll 5
+    for (int i = 1; i < count; i++)
+        y[i] = i % 2 ? powers_a[i] * difference_a + powers_b[i] * difference_b
+                     : powers_a[i] * sum_a + powers_b[i] * sum_b;
+    y[count - 1] += m[5];
+}
+
+/* u = G w */
+VEC_INLINE void transform_weights(const vec w[TAPS], vec u[6])
+{
+    evaluate(w, TAPS, u);
+#pragma GCC unroll 6
+    for (int i = 0; i < 6; i++)
+        u[i] *= scales[i];
+}
+
+/* w = G' u */
+VEC_INLINE void transform_weights_gradient(const vec u[6], vec w[TAPS])
+{
+    vec scaled[6];
+#pragma GCC unroll 6
+    for (int i = 0; i < 6; i++)
+        scaled[i] = u[i] * scales[i];
+    evaluate_back(scaled, TAPS, w);
+}
+
+/* ---- strips of tiles -------------------------------------------------------------------- */
+
+/* Up to STRIP_TILES tiles side by side. */
+typedef struct strip {
+    int64_t image, row, column, tiles; /* of the first tile */
+} strip;
+
+VEC_INLINE strip strip_at(const winograd_image *g, int64_t tile, int64_t end)
+{
+    strip s = {.column = tile % g->tiles[1]};
+    int64_t row = tile / g->tiles[1];
+    s.image = row / g->tiles[0];
+    s.row = row % g->tiles[0];
+    s.tiles = g->tiles[1] - s.column;
+    s.tiles = s.tiles < STRIP_TILES ? s.tiles : STRIP_TILES;
+    s.tiles = s.tiles < end - tile ? s.tiles : end - tile;
+    return s;
+}
+
+/* The rows of pixels that the strip's tiles cover, from the column of the first tile on, which may
+   lie outside; zeros for rows outside. */
+VEC_INLINE void strip_rows(const winograd_image *g, const strip *s, const float *x, int count,
+                           const float *rows[])
+{
+    for (int i = 0; i < count; i++) {
+        int64_t y = STEP * s->row - g->before[0] + i;
+        rows[i] = y >= 0 && y < g->height ? x + (s->image * g->height + y) * g->width * g->channels
+                                          : g->zeros;
+    }
+}
+
+/* Of `columns` columns from `first` on, those inside are *begin to *end - 1. */
+VEC_INLINE void columns_inside(const winograd_image *g, int64_t first, int64_t columns,
+                               int64_t *begin, int64_t *end)
+{
+    *begin = first < 0 ? -first : 0;
+    *end = g->width - first < columns ? g->width - first : columns;
+    *begin = *begin < columns ? *begin : columns;
+    *end = *end > *begin ? *end : *begin;
+}
+
+/* `whole`: there are VEC_FLOATS channels left or more. */
+VEC_INLINE vec load_channels(const float *p, int64_t left, bool whole)
+{
+    return whole ? vec_load(p) : vec_load_part(p, left);
+}
+
+VEC_INLINE void store_channels(float *p, vec v, int64_t left, bool whole)
+{
+    if (whole)
+        vec_store(p, v);
+    else
+        vec_store_part(p, v, left);
+}
+
+/* Is row i of places wanted? A constant where `rows` is one. */
+#define WANTED(rows, i) ((rows) >> (i)&1)
+
+/* Columns `begin` to `end` - 1 of a strip whose first pixels are at rows[i] + at. */
+VEC_INLINE void input_down(unsigned wanted, const float *const rows[6], int64_t at, int64_t step,
+                           int64_t begin, int64_t end, int64_t left, bool whole, int64_t ahead,
+                           vec down[6][STRIP_IN])
+{
+    for (int64_t q = begin; q < end; q++) {
+        int64_t x = at + q * step;
+        vec t[6], d[6];
+#pragma GCC unroll 6
+        for (int i = 0; i < 6; i++)
+            d[i] = load_channels(rows[i] + x, left, whole);
+        transform_input(d, t);
+        int n = 0;
+#pragma GCC unroll 6
+        for (int i = 0; i < 6; i++)
+            if (WANTED(wanted, i))
+                down[n++][q] = t[i];
+        if (VEC_FLOATS == LINE_FLOATS || at % LINE_FLOATS == 0) {
+#pragma GCC unroll 4
+            for (int i = 6 - STEP; i < 6; i++)
+                VEC_PREFETCH(rows[i] + x + ahead);
+        }
+    }
+}
+
+VEC_INLINE void input_across(unsigned wanted, vec down[6][STRIP_IN], int64_t tiles, float *to,
+                             int64_t stride, int64_t row)
+{
+    for (int64_t k = 0; k < tiles; k++, to += row) {
+        int n = 0;
+#pragma GCC unroll 6
+        for (int i = 0; i < 6; i++) {
+            if (!WANTED(wanted, i))
+                continue;
+            vec t[6], d[6];
+#pragma GCC unroll 6
+            for (int j = 0; j < 6; j++)
+                d[j] = down[n][STEP * k + j];
+            transform_input(d, t);
+#pragma GCC unroll 6
+            for (int j = 0; j < 6; j++)
+                vec_store(to + (6 * n + j) * stride, t[j]);
+            n++;
+        }
+    }
+}
+
+VEC_INLINE void input_rows(unsigned wanted, const winograd_image *g, const float *x, int64_t begin,
+                           int64_t end, const winograd_places *v)
+{
+    vec down[6][STRIP_IN];
+    int64_t channels = g->channels, ahead = STEP * g->width * channels;
+    for (int64_t tile = begin; tile < end;) {
+        strip s = strip_at(g, tile, end);
+        const float *rows[6];
+        int64_t inside, outside, columns = STEP * s.tiles + TAPS - 1,
+                                 first = STEP * s.column - g->before[1];
+        strip_rows(g, &s, x, 6, rows);
+        columns_inside(g, first, columns, &inside, &outside);
+        for (int i = 0; i < 6; i++) {
+            for (int64_t q = 0; q < inside; q++)
+                down[i][q] = (vec){0};
+            for (int64_t q = outside; q < columns; q++)
+                down[i][q] = (vec){0};
+        }
+        float *to = v->data + (tile - begin) * v->row;
+        for (int64_t c = 0; c < channels; c += VEC_FLOATS) {
+            int64_t at = first * channels + c, left = channels - c;
+            if (left >= VEC_FLOATS)
+                input_down(wanted, rows, at, channels, inside, outside, left, true, ahead, down);
+            else
+                input_down(wanted, rows, at, channels, inside, outside, left, false, ahead, down);
+            input_across(wanted, down, s.tiles, to + c, v->stride, v->row);
+        }
+        tile += s.tiles;
+    }
+}
+
+static void input(const winograd_image *g, winograd_rows rows, const float *x, int64_t begin,
+                  int64_t end, const winograd_places *v)
+{
+    if (rows == WINOGRAD_ALL)
+        input_rows(WINOGRAD_ALL, g, x, begin, end, v);
+    else if (rows == WINOGRAD_ENDS)
+        input_rows(WINOGRAD_ENDS, g, x, begin, end, v);
+    else if (rows == WINOGRAD_A)
+        input_rows(WINOGRAD_A, g, x, begin, end, v);
+    else
+        input_rows(WINOGRAD_B, g, x, begin, end, v);
+}
+
+/* Where the row of tile 0 begins in channel c's panel, and how far apart rows are there. */
+VEC_INLINE float *in_panel(const winograd_places *z, int64_t channels, int64_t c, int64_t *row)
+{
+    int64_t panel = c / z->panel, rounded = (channels + VEC_FLOATS - 1) / VEC_FLOATS * VEC_FLOATS;
+    int64_t left = rounded - panel * z->panel;
+    *row = left < z->panel ? left : z->panel;
+    return z->data + panel * z->panel_stride + (c - panel * z->panel);
+}
+
+/* Columns 0 to `end` - 1 of a strip that begins at rows[i] + at; returns the sum of all pixels. */
+VEC_INLINE vec gradient_down(unsigned wanted, const float *const rows[STEP], int64_t at,
+                             int64_t step, int64_t end, int64_t left, bool whole,
+                             vec down[6][STRIP_OUT])
+{
+    vec sum = {0};
+    for (int64_t q = 0; q < end; q++) {
+        vec t[6], d[STEP];
+#pragma GCC unroll 4
+        for (int i = 0; i < STEP; i++) {
+            d[i] = load_channels(rows[i] + at + q * step, left, whole);
+            sum += d[i];
+        }
+        evaluate(d, STEP, t);
+        int n = 0;
+#pragma GCC unroll 6
+        for (int i = 0; i < 6; i++)
+            if (WANTED(wanted, i))
+                down[n++][q] = t[i];
+    }
+    return sum;
+}
+
+VEC_INLINE void gradient_across(unsigned wanted, vec down[6][STRIP_OUT], int64_t tiles, float *to,
+                                int64_t stride, int64_t row)
+{
+    for (int64_t k = 0; k < tiles; k++, to += row) {
+        int n = 0;
+#pragma GCC unroll 6
+        for (int i = 0; i < 6; i++) {
+            if (!WANTED(wanted, i))
+                continue;
+            vec t[6], d[STEP];
+#pragma GCC unroll 4
+            for (int j = 0; j < STEP; j++)
+                d[j] = down[n][STEP * k + j];
+            evaluate(d, STEP, t);
+#pragma GCC unroll 6
+            for (int j = 0; j < 6; j++)
+                vec_store(to + (6 * n + j) * stride, t[j]);
+            n++;
+        }
+    }
+}
+
+VEC_INLINE void gradient_rows(unsigned wanted, const winograd_image *g, const float *dy,
+                              int64_t begin, int64_t end, const winograd_places *z, float *sums)
+{
+    vec down[6][STRIP_OUT];
+    int64_t channels = g->channels;
+    for (int64_t tile = begin; tile < end;) {
+        strip s = strip_at(g, tile, end);
+        const float *rows[STEP];
+        int64_t inside, outside, columns = STEP * s.tiles, first = STEP * s.column;
+        strip_rows(g, &s, dy, STEP, rows);
+        columns_inside(g, first, columns, &inside, &outside);
+        for (int i = 0; i < 6; i++)
+            for (int64_t q = outside; q < columns; q++)
+                down[i][q] = (vec){0};
+        for (int64_t c = 0; c < channels; c += VEC_FLOATS) {
+            int64_t row, left = channels - c, at = first * channels + c;
+            bool whole = left >= VEC_FLOATS;
+            float *to = in_panel(z, channels, c, &row);
+            vec sum = whole ? gradient_down(wanted, rows, at, channels, outside, left, true, down)
+                            : gradient_down(wanted, rows, at, channels, outside, left, false, down);
+            if (sums)
+                store_channels(sums + c, load_channels(sums + c, left, whole) + sum, left, whole);
+            gradient_across(wanted, down, s.tiles, to + (tile - begin) * row, z->stride, row);
+        }
+        tile += s.tiles;
+    }
+}
+
+static void gradient(const winograd_image *g, winograd_rows rows, const float *dy, int64_t begin,
+                     int64_t end, const winograd_places *z, float *sums)
+{
+    if (rows == WINOGRAD_ALL)
+        gradient_rows(WINOGRAD_ALL, g, dy, begin, end, z, sums);
+    else if (rows == WINOGRAD_ENDS)
+        gradient_rows(WINOGRAD_ENDS, g, dy, begin, end, z, sums);
+    else if (rows == WINOGRAD_A)
+        gradient_rows(WINOGRAD_A, g, dy, begin, end, z, sums);
+    else
+        gradient_rows(WINOGRAD_B, g, dy, begin, end, z, sums);
+}
+
+/* ---- output ----------------------------------------------------------------------------- */
+
+VEC_INLINE void output_tile(const float *m, int64_t stride, vec bias, bool relu, float *y,
+                            int64_t y_row, int64_t y_column, int64_t rows, int64_t columns,
+                            int64_t left, bool whole)
+{
+    vec down[STEP][6];
+#pragma GCC unroll 6
+    for (int j = 0; j < 6; j++) {
+        vec t[6], d[STEP];
+#pragma GCC unroll 6
+        for (int i = 0; i < 6; i++)
+            t[i] = vec_load(m + (6 * i + j) * stride);
+        evaluate_back(t, STEP, d);
+#pragma GCC unroll 4
+        for (int i = 0; i < STEP; i++)
+            down[i][j] = d[i];
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < STEP; i++) {
+        vec d[STEP];
+        evaluate_back(down[i], STEP, d);
+#pragma GCC unroll 4
+        for (int j = 0; j < STEP; j++) {
+            d[j] += bias;
+            if (relu)
+                d[j] = vec_select(d[j] < 0, (vec){0}, d[j]);
+            if (i < rows && j < columns)
+                store_channels(y + i * y_row + j * y_column, d[j], left, whole);
+        }
+    }
+}
+
+VEC_INLINE void fetch_tile(const float *y, int64_t row, int64_t column)
+{
+    for (int i = 0; i < STEP; i++)
+        for (int j = 0; j < STEP; j++)
+            VEC_PREFETCH_WRITE(y + i * row + j * column);
+}
+
+VEC_INLINE void output_tiles(const winograd_image *g, const winograd_places *m, int64_t begin,
+                             int64_t end, const float *bias, bool relu, float *y)
+{
+    int64_t y_row = g->width * g->channels, y_column = g->channels, stride = m->stride;
+    for (int64_t tile = begin; tile < end; tile++) {
+        strip s = strip_at(g, tile, tile + 1);
+        int64_t rows = g->height - STEP * s.row, columns = g->width - STEP * s.column;
+        const float *from = m->data + (tile - begin) * m->row;
+        float *to = y + (s.image * g->height + STEP * s.row) * y_row + STEP * s.column * y_column;
+        for (int64_t c = 0; c < g->channels; c += VEC_FLOATS) {
+            int64_t left = g->channels - c;
+            if (c % LINE_FLOATS == 0)
+                fetch_tile(to + STEP * y_row + c, y_row, y_column);
+            vec b = bias ? load_channels(bias + c, left, left >= VEC_FLOATS) : (vec){0};
+            if (rows >= STEP && columns >= STEP && left >= VEC_FLOATS)
+                output_tile(from + c, stride, b, relu, to + c, y_row, y_column, STEP, STEP,
+                            VEC_FLOATS, true);
+            else
+                output_tile(from + c, stride, b, relu, to + c, y_row, y_column, rows, columns, left,
+                            left >= VEC_FLOATS);
+        }
+    }
+}
+
+static void output(const winograd_image *g, const winograd_places *m, int64_t begin, int64_t end,
+                   const float *bias, bool relu, float *y)
+{
+    if (relu)
+        output_tiles(g, m, begin, end, bias, true, y);
+    else
+        output_tiles(g, m, begin, end, bias, false, y);
+}
+
+/* ---- weights ---------------------------------------------------------------------------- */
+
+/* G w G' of w[TAPS i + j] */
+VEC_INLINE void store_weights(const vec w[TAPS * TAPS], float *u, int64_t stride)
+{
+    vec down[6][TAPS];
+#pragma GCC unroll 5
+    for (int j = 0; j < TAPS; j++) {
+        vec t[TAPS], d[6];
+#pragma GCC unroll 5
+        for (int i = 0; i < TAPS; i++)
+            t[i] = w[TAPS * i + j];
+        transform_weights(t, d);
+#pragma GCC unroll 6
+        for (int i = 0; i < 6; i++)
+            down[i][j] = d[i];
+    }
+#pragma GCC unroll 6
+    for (int i = 0; i < 6; i++) {
+        vec d[6];
+        transform_weights(down[i], d);
+#pragma GCC unroll 6
+        for (int j = 0; j < 6; j++)
+            vec_store(u + (6 * i + j) * stride, d[j]);
+    }
+}
+
+static void weights(const float *w, int64_t in, int64_t out, int64_t begin, int64_t end,
+                    const winograd_places *u)
+{
+    for (int64_t n = 0; n < out; n += VEC_FLOATS) {
+        int64_t row;
+        float *panel = in_panel(u, out, n, &row);
+        for (int64_t k = begin; k < end; k++) {
+            vec t[TAPS * TAPS];
+#pragma GCC unroll 25
+            for (int i = 0; i < TAPS * TAPS; i++)
+                t[i] = load_channels(w + (i * in + k) * out + n, out - n, out - n >= VEC_FLOATS);
+            store_weights(t, panel + k * row, u->stride);
+        }
+    }
+}
+
+static void turned_weights(const float *w, int64_t in, int64_t out, int64_t begin, int64_t end,
+                           const winograd_places *u)
+{
+    for (int64_t k = 0; k < in; k += VEC_FLOATS) {
+        int64_t row, count = in - k < VEC_FLOATS ? in - k : VEC_FLOATS;
+        float *panel = in_panel(u, in, k, &row);
+        for (int64_t n = begin; n < end; n++) {
+            vec t[TAPS * TAPS];
+            for (int i = 0; i < TAPS * TAPS; i++) {
+                float column[VEC_FLOATS] = {0};
+                for (int64_t q = 0; q < count; q++)
+                    column[q] = w[(i * in + k + q) * out + n];
+                t[TAPS * TAPS - 1 - i] = vec_load(column);
+            }
+            store_weights(t, panel + n * row, u->stride);
+        }
+    }
+}
+
+static void weights_gradient(const winograd_places *parts, int64_t count, int64_t part_stride,
+                             int64_t in, int64_t out, int64_t begin, int64_t end, float *dw)
+{
+    for (int64_t k = begin; k < end; k++)
+        for (int64_t n = 0; n < out; n += VEC_FLOATS) {
+            const float *from = parts->data + k * parts->row + n;
+            vec down[TAPS][6];
+            for (int j = 0; j < 6; j++) {
+                vec t[6], d[TAPS];
+                for (int i = 0; i < 6; i++) {
+                    t[i] = vec_load(from + (6 * i + j) * parts->stride);
+                    for (int64_t p = 1; p < count; p++)
+                        t[i] += vec_load(from + (6 * i + j) * parts->stride + p * part_stride);
+                }
+                transform_weights_gradient(t, d);
+                for (int i = 0; i < TAPS; i++)
+                    down[i][j] = d[i];
+            }
+            for (int i = 0; i < TAPS; i++) {
+                vec d[TAPS];
+                transform_weights_gradient(down[i], d);
+                for (int j = 0; j < TAPS; j++)
+                    store_channels(dw + ((TAPS * i + j) * in + k) * out + n, d[j], out - n,
+                                   out - n >= VEC_FLOATS);
+            }
+        }
+}
+
+/* What the including file exports. */
+#define WINOGRAD_KERNELS                                                          \
+    {                                                                             \
+        .vector = VEC_FLOATS, .step = STEP, .input = input, .gradient = gradient, \
+        .output = output, .weights = weights, .turned_weights = turned_weights,   \
+        .weights_gradient = weights_gradient                                      \
+    }

@@ -1,0 +1,424 @@
+/* 3x3 and 5x5 convolutions of stride 1 by Winograd's F(4x4, 3x3) and F(2x2, 5x5);
+   kernels/winograd_tiles.h holds the mathematics.
+   Forward and backward-data (the same with the weights turned): a chunk is a block of tiles, small
+   enough for its 36 places to stay in the second-level cache while they are transformed, multiplied
+   by the weights and transformed back. Backward-weights: a chunk takes a fixed part of all tiles
+   and adds their products up block by block; the parts are added in their order. */
+#include "device/cpu/kernels/winograd.h"
+#include "base/memory.h"
+#include "device/cpu/cpu.h"
+#include "device/cpu/isa.h"
+#include "device/cpu/kernels/small_gemm.h"
+#include <stdlib.h>
+#include <string.h>
+
+CPU_ISA_TABLE(small_gemm_kernels, cpu_small_gemm);
+CPU_ISA_TABLE(winograd_kernels, cpu_winograd);
+CPU_ISA_TABLE(winograd_kernels, cpu_winograd_5x5);
+
+enum {
+    LEAST_CHANNELS = 16,
+    CACHE = 1 << 20,  /* bytes of a core's second-level cache */
+    LINE_FLOATS = 16, /* of a cache line */
+    WEIGHT_ROWS = 8,  /* a chunk of the weights' transforms */
+    PART_TILES = 200, /* for dw: as many tiles cost 30 times as much as adding a part up */
+    PARTS_MOST = 16,
+    PARTS_BYTES = 64 << 20
+};
+
+typedef struct winograd_state {
+    const winograd_kernels *k;
+    const small_gemm_kernels *gemm;
+    winograd_image in, out; /* x and y; dy and dx; for dw x and dy */
+    int64_t tiles, block;   /* of the batch; of a block */
+    int64_t depth, columns; /* of the products: channels of in; of out, in whole vectors */
+    winograd_places u;      /* transformed weights; for dw: sums of products, of part 0 */
+    float *zeros;
+    float *scratch; /* [workers][scratch_floats]: v, then z or a copy of one place */
+    int64_t scratch_floats;
+    winograd_places v, z; /* of worker 0; v: transforms of in, and then the products */
+    bool copy;            /* the products' columns take several panels: v is read from a copy */
+    int64_t groups;       /* for dw: 3 where the places are done by thirds, else 1 */
+    int64_t parts, part;  /* for dw; tiles of a part */
+    int64_t u_part;       /* floats from a part's u to the next one's */
+    float *sums;          /* for db: [parts][columns] */
+} winograd_state;
+
+static int64_t round_up(int64_t a, int64_t b)
+{
+    return cpu_divide_up(a, b) * b;
+}
+
+/* From place to place: an odd number of cache lines, so that the 36 lines of one tile's channels
+   fall into different sets of the caches. */
+static int64_t place_stride(int64_t floats)
+{
+    return (cpu_divide_up(floats, LINE_FLOATS) | 1) * LINE_FLOATS;
+}
+
+/* ---- what is accepted ------------------------------------------------------------------- */
+
+/* x (or dx) and y (or dy). */
+static void images_of(const plan *p, const op *o, const tensor **x, const tensor **y)
+{
+    bool data = o->kind == OP_CONV2D_BACKWARD_DATA;
+    *x = data ? OP_OUT(p, o, 0) : OP_IN(p, o, 0);
+    *y = o->kind == OP_CONV2D_FORWARD ? OP_OUT(p, o, 0) : OP_IN(p, o, data ? 0 : 1);
+}
+
+/* Rows and columns of a tile. */
+static int64_t step_of(const op *o)
+{
+    return o->a.conv.w.kernel[0] == 3 ? 4 : 2;
+}
+
+static int64_t tiles_of(const tensor *out, int64_t step)
+{
+    const int64_t *dim = out->shape.dim;
+    return dim[0] * cpu_divide_up(dim[1], step) * cpu_divide_up(dim[2], step);
+}
+
+/* Is it faster than a direct convolution? Measured: a tile costs as much as 6.4 of its 16 pixels
+   (for 5x5: 2.6 of its 4) do directly, and the transforms of the weights as much as 24 (50) tiles.
+ */
+static bool pays(const tensor *out, int64_t step)
+{
+    const int64_t *dim = out->shape.dim;
+    int64_t tile = step == 4 ? 64 : 26, weights = step == 4 ? 24 : 50;
+    return 10 * dim[0] * dim[1] * dim[2] >= tile * (tiles_of(out, step) + weights);
+}
+
+static bool accepts(const plan *p, const op *o, const char **why)
+{
+    const window2d *w = &o->a.conv.w;
+    const tensor *x, *y;
+    images_of(p, o, &x, &y);
+    const tensor *out = o->kind == OP_CONV2D_BACKWARD_DATA ? x : y;
+    if (p->exact_convolution)
+        *why = "exact convolution is asked for";
+    else if (w->kernel[0] != w->kernel[1] || (w->kernel[0] != 3 && w->kernel[0] != 5))
+        *why = "neither 3x3 nor 5x5";
+    else if (w->stride[0] != 1 || w->stride[1] != 1 || w->dilation[0] != 1 || w->dilation[1] != 1)
+        *why = "strided or dilated";
+    else if (w->groups != 1)
+        *why = "in groups";
+    else if (w->before[0] >= w->kernel[0] || w->before[1] >= w->kernel[1])
+        *why = "padded by more than the kernel reaches";
+    else if (x->shape.dim[3] < LEAST_CHANNELS || y->shape.dim[3] < LEAST_CHANNELS)
+        *why = "fewer than 16 channels";
+    else if (!pays(out, step_of(o)))
+        *why = "too few pixels for its tiles";
+    else
+        return true;
+    return false;
+}
+
+/* The products'; the transforms' additions are left out. */
+static double flops(const plan *p, const op *o)
+{
+    const tensor *x, *y;
+    images_of(p, o, &x, &y);
+    const tensor *out = o->kind == OP_CONV2D_BACKWARD_DATA ? x : y;
+    return 2.0 * WINOGRAD_PLACES *
+           (double)(tiles_of(out, step_of(o)) * x->shape.dim[3] * y->shape.dim[3]);
+}
+
+/* ---- prepare ---------------------------------------------------------------------------- */
+
+static void release(void *state)
+{
+    winograd_state *s = state;
+    if (!s)
+        return;
+    memory_free_aligned(s->zeros);
+    memory_free_aligned(s->u.data);
+    memory_free_aligned(s->scratch);
+    memory_free_aligned(s->sums);
+    free(s);
+}
+
+static winograd_image image_of(const tensor *t)
+{
+    return (winograd_image){
+        .height = t->shape.dim[1], .width = t->shape.dim[2], .channels = t->shape.dim[3]};
+}
+
+static void set_images(winograd_state *s, const plan *p, const op *o)
+{
+    const window2d *w = &o->a.conv.w;
+    const tensor *x, *y;
+    bool data = o->kind == OP_CONV2D_BACKWARD_DATA;
+    images_of(p, o, &x, &y);
+    s->in = image_of(data ? y : x);
+    s->out = image_of(data ? x : y);
+    s->out.tiles[0] = s->in.tiles[0] = cpu_divide_up(s->out.height, s->k->step);
+    s->out.tiles[1] = s->in.tiles[1] = cpu_divide_up(s->out.width, s->k->step);
+    for (int i = 0; i < 2; i++)
+        s->in.before[i] = data ? w->kernel[i] - 1 - w->before[i] : w->before[i];
+    s->tiles = x->shape.dim[0] * s->in.tiles[0] * s->in.tiles[1];
+    s->depth = s->in.channels;
+    s->columns = round_up(s->out.channels, s->k->vector);
+}
+
+/* Tiles of a block whose places take `tile_bytes` a tile: at most `bytes`, and such that the blocks
+   are of about one size, a multiple of `share` in number. Each block reads all `weights`: where
+   they are large, it is better that blocks do not fit than that there are many. */
+static int64_t block_tiles(int64_t tiles, int64_t bytes, int64_t tile_bytes, int64_t weights,
+                           int64_t share)
+{
+    const int64_t least = weights > 4 * CACHE ? 64 : 12, most = 64;
+    int64_t fits = bytes / tile_bytes;
+    fits = fits < least ? least : cpu_least(fits, most);
+    int64_t size = cpu_divide_up(tiles, round_up(cpu_divide_up(tiles, fits), share));
+    return round_up(size < least && least <= tiles ? least : size, 2);
+}
+
+/* Sizes of forward and backward-data. */
+static void lay_out(winograd_state *s)
+{
+    int64_t row = round_up(s->depth, s->k->vector);
+    row = row < s->columns ? s->columns : row;
+    int64_t weights = WINOGRAD_PLACES * s->depth * s->columns * 4, left = CACHE - weights;
+    int64_t bytes = (left > CACHE / 3 ? left : CACHE) / 5 * 3;
+    s->block = block_tiles(s->tiles, bytes, WINOGRAD_PLACES * row * 4, weights, 4);
+    s->v = (winograd_places){.stride = place_stride(s->block * row), .row = row};
+    s->copy = s->columns > s->gemm->panel;
+    s->scratch_floats = WINOGRAD_PLACES * s->v.stride + (s->copy ? s->v.stride : 0);
+    s->parts = 1;
+}
+
+/* Sizes of backward-weights. Large sums are made by thirds of the places, for them to stay in the
+   cache. */
+static void lay_out_weights(winograd_state *s)
+{
+    int64_t row = round_up(s->depth, s->k->vector), sums = s->depth * s->columns * 4;
+    s->groups = WINOGRAD_PLACES * sums > CACHE / 3 * 2 ? 3 : 1;
+    int64_t places = WINOGRAD_PLACES / s->groups, least = s->groups == 1 ? 4 : 2;
+    s->parts = cpu_least(s->tiles / PART_TILES, PARTS_BYTES / (WINOGRAD_PLACES * sums));
+    s->parts = cpu_least(s->parts, PARTS_MOST);
+    s->parts = s->parts < least ? least : s->parts;
+    s->part = cpu_divide_up(s->tiles, s->parts);
+    s->parts = cpu_divide_up(s->tiles, s->part);
+    s->block = block_tiles(s->part, CACHE / 5 * 3, places * (row + s->columns) * 4,
+                           WINOGRAD_PLACES * sums, 1);
+    s->v = (winograd_places){.stride = place_stride(s->block * row), .row = row};
+    s->z = (winograd_places){.stride = place_stride(s->block * s->columns),
+                             .panel = s->gemm->panel,
+                             .panel_stride = s->block * s->gemm->panel};
+    s->scratch_floats = places * (s->v.stride + s->z.stride);
+}
+
+static cornu_status allocate(winograd_state *s, int workers, size_t *scratch_bytes)
+{
+    s->u = (winograd_places){.stride = place_stride(s->depth * s->columns),
+                             .row = s->columns,
+                             .panel = s->gemm->panel,
+                             .panel_stride = s->depth * s->gemm->panel};
+    s->u_part = WINOGRAD_PLACES * s->u.stride;
+    int64_t in = s->in.width * s->in.channels, out = s->out.width * s->out.channels;
+    size_t zeros = (size_t)(in > out ? in : out) * sizeof(float);
+    size_t u = (size_t)(s->parts * s->u_part) * sizeof(float);
+    size_t scratch = (size_t)(workers * s->scratch_floats) * sizeof(float);
+    size_t sums = (size_t)(s->parts * s->columns) * sizeof(float);
+    TRY(memory_new_aligned(zeros, "convolution", &s->zeros));
+    TRY(memory_new_aligned(u, "convolution", &s->u.data));
+    TRY(memory_new_aligned(scratch, "convolution", &s->scratch));
+    TRY(memory_new_aligned(sums, "convolution", &s->sums));
+    s->in.zeros = s->out.zeros = s->zeros;
+    *scratch_bytes += zeros + u + scratch + sums;
+    return CORNU_OK;
+}
+
+static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
+                            size_t *scratch_bytes)
+{
+    winograd_state *s = NULL;
+    cpu_isa isa;
+    TRY(cpu_isa_choose(&isa));
+    TRY(memory_new(1, sizeof *s, "convolution", &s));
+    s->k = step_of(o) == 4 ? cpu_winograd[isa] : cpu_winograd_5x5[isa];
+    s->gemm = cpu_small_gemm[isa];
+    set_images(s, p, o);
+    if (o->kind == OP_CONV2D_BACKWARD_WEIGHTS)
+        lay_out_weights(s);
+    else
+        lay_out(s);
+    cornu_status status = allocate(s, threads_count(pool), scratch_bytes);
+    if (status != CORNU_OK)
+        release(s);
+    else
+        *state = s;
+    return status;
+}
+
+/* ---- forward and backward-data ---------------------------------------------------------- */
+
+typedef struct winograd_run {
+    const winograd_state *s;
+    const float *x, *dy, *w, *bias;
+    float *y, *dw;
+    bool turned, relu;
+} winograd_run;
+
+static void weights_chunk(void *context, int64_t chunk, int worker)
+{
+    (void)worker;
+    const winograd_run *r = context;
+    const winograd_state *s = r->s;
+    int64_t begin, end;
+    cpu_part(s->depth, WEIGHT_ROWS, chunk, &begin, &end);
+    if (r->turned)
+        s->k->turned_weights(r->w, s->out.channels, s->in.channels, begin, end, &s->u);
+    else
+        s->k->weights(r->w, s->in.channels, s->out.channels, begin, end, &s->u);
+}
+
+static void block_chunk(void *context, int64_t chunk, int worker)
+{
+    const winograd_run *r = context;
+    const winograd_state *s = r->s;
+    winograd_places v = s->v;
+    int64_t begin, end;
+    cpu_part(s->tiles, s->block, chunk, &begin, &end);
+    v.data = s->scratch + worker * s->scratch_floats;
+    s->k->input(&s->in, WINOGRAD_ALL, r->x, begin, end, &v);
+    for (int p = 0; p < WINOGRAD_PLACES; p++) {
+        float *place = v.data + p * v.stride, *copy = v.data + WINOGRAD_PLACES * v.stride;
+        if (s->copy)
+            memcpy(copy, place, (size_t)((end - begin) * v.row) * sizeof *copy);
+        s->gemm->multiply(&(small_gemm){
+            .a = s->copy ? copy : place,
+            .a_stride = v.row,
+            .b = s->u.data + p * s->u.stride,
+            .b_panel = s->u.panel_stride,
+            .c = place,
+            .c_stride = v.row,
+            .rows = end - begin,
+            .columns = s->columns,
+            .depth = s->depth,
+            .next = p + 1 < WINOGRAD_PLACES ? s->u.data + (p + 1) * s->u.stride : NULL});
+    }
+    s->k->output(&s->out, &v, begin, end, r->bias, r->relu, r->y);
+}
+
+static cornu_status run_blocks(const op_run *o, const winograd_run *r)
+{
+    const winograd_state *s = r->s;
+    winograd_run context = *r;
+    threads_run(o->pool, cpu_divide_up(s->depth, WEIGHT_ROWS), weights_chunk, &context);
+    threads_run(o->pool, cpu_divide_up(s->tiles, s->block), block_chunk, &context);
+    return CORNU_OK;
+}
+
+/* Activations that the transform does not know go over y afterwards. */
+static void activate_chunk(void *context, int64_t chunk, int worker)
+{
+    (void)worker;
+    const op_run *o = context;
+    int64_t begin, end;
+    cpu_part(OP_OUT(o->plan, o->op, 0)->count, CPU_CHUNK, chunk, &begin, &end);
+    cpu_activate(o->op->a.conv.act, o->out[0] + begin, o->out[0] + begin, end - begin);
+}
+
+static cornu_status run_forward(const op_run *o)
+{
+    activation act = o->op->a.conv.act;
+    const winograd_run r = {.s = o->state,
+                            .x = o->in[0],
+                            .w = o->in[1],
+                            .bias = o->in[2],
+                            .y = o->out[0],
+                            .relu = act.kind == ACTIVATION_RELU};
+    TRY(run_blocks(o, &r));
+    op_run y = *o;
+    if (act.kind != ACTIVATION_LINEAR && act.kind != ACTIVATION_RELU)
+        threads_run(o->pool, cpu_divide_up(OP_OUT(o->plan, o->op, 0)->count, CPU_CHUNK),
+                    activate_chunk, &y);
+    return CORNU_OK;
+}
+
+static cornu_status run_data(const op_run *o)
+{
+    const winograd_run r = {
+        .s = o->state, .x = o->in[0], .w = o->in[1], .y = o->out[0], .turned = true};
+    return run_blocks(o, &r);
+}
+
+/* ---- backward-weights ------------------------------------------------------------------- */
+
+/* u (+)= v' z for the places of a group's rows. */
+static void multiply_group(const winograd_state *s, winograd_rows rows, const winograd_places *v,
+                           const winograd_places *z, int64_t depth, float *u, bool add)
+{
+    int64_t places = WINOGRAD_PLACES / s->groups, made = 0;
+    for (int p = 0; p < WINOGRAD_PLACES; p++) {
+        if (!(rows >> p / 6 & 1))
+            continue;
+        const float *b = z->data + made * z->stride;
+        small_gemm g = {.a = v->data + made * v->stride,
+                        .a_stride = v->row,
+                        .b = b,
+                        .b_panel = z->panel_stride,
+                        .c = u + p * s->u.stride,
+                        .c_stride = s->columns,
+                        .rows = s->depth,
+                        .columns = s->columns,
+                        .depth = depth,
+                        .next = made + 1 < places ? b + z->stride : NULL};
+        s->gemm->multiply_transposed(&g, add);
+        made++;
+    }
+}
+
+static void part_chunk(void *context, int64_t chunk, int worker)
+{
+    static const winograd_rows thirds[] = {WINOGRAD_ENDS, WINOGRAD_A, WINOGRAD_B};
+    const winograd_run *r = context;
+    const winograd_state *s = r->s;
+    int64_t part = chunk / s->groups, group = chunk % s->groups, first, last;
+    winograd_rows rows = s->groups == 1 ? WINOGRAD_ALL : thirds[group];
+    winograd_places v = s->v, z = s->z;
+    float *u = s->u.data + part * s->u_part, *sums = s->sums + part * s->columns;
+    v.data = s->scratch + worker * s->scratch_floats;
+    z.data = v.data + WINOGRAD_PLACES / s->groups * v.stride;
+    cpu_part(s->tiles, s->part, part, &first, &last);
+    if (group == 0)
+        memset(sums, 0, (size_t)s->columns * sizeof *sums);
+    for (int64_t begin = first; begin < last; begin += s->block) {
+        int64_t end = cpu_least(begin + s->block, last);
+        s->k->input(&s->in, rows, r->x, begin, end, &v);
+        s->k->gradient(&s->out, rows, r->dy, begin, end, &z, group == 0 ? sums : NULL);
+        multiply_group(s, rows, &v, &z, end - begin, u, begin > first);
+    }
+}
+
+static void gradient_chunk(void *context, int64_t chunk, int worker)
+{
+    (void)worker;
+    const winograd_run *r = context;
+    const winograd_state *s = r->s;
+    int64_t begin, end;
+    cpu_part(s->depth, WEIGHT_ROWS, chunk, &begin, &end);
+    s->k->weights_gradient(&s->u, s->parts, s->u_part, s->in.channels, s->out.channels, begin, end,
+                           r->dw);
+}
+
+static cornu_status run_weights(const op_run *o)
+{
+    const winograd_state *s = o->state;
+    winograd_run r = {.s = s, .x = o->in[0], .dy = o->in[1], .dw = o->out[0]};
+    threads_run(o->pool, s->parts * s->groups, part_chunk, &r);
+    threads_run(o->pool, cpu_divide_up(s->depth, WEIGHT_ROWS), gradient_chunk, &r);
+    if (o->out[1])
+        cpu_sum_range(s->sums, s->out.channels, s->parts, s->columns, o->out[1]);
+    return CORNU_OK;
+}
+
+#define WINOGRAD(run_)                                                                  \
+    {                                                                                   \
+        .name = "winograd", .accepts = accepts, .prepare = prepare, .release = release, \
+        .run = run_, .flops = flops, .tolerance = 2e-5                                  \
+    }
+const kernel cpu_winograd_forward = WINOGRAD(run_forward);
+const kernel cpu_winograd_backward_data = WINOGRAD(run_data);
+const kernel cpu_winograd_backward_weights = WINOGRAD(run_weights);

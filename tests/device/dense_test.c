@@ -1,0 +1,242 @@
+/* Dense layers on the cpu device: weights in panels, and steps whose updates are folded into the
+   sweep over the weights. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "device/cpu/isa.h"
+#include "device/host/panels.h"
+#include "support/net.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS = 4 };
+#define TOLERANCE 4e-5 /* a single unit's bias gradient is a sum that cancels */
+
+typedef struct net_case {
+    const char *layers; /* of the recipe, behind the input */
+    int64_t in, batch;
+} net_case;
+
+/* Widths below, at and above a panel and its vectors; batches below and above a tile's rows. */
+static const net_case nets[] = {
+    {"{Dense: {units: 49, activation: relu}}, {Dense: {units: 7}}", 37, 5},
+    {"{Dense: {units: 48, activation: tanh}}, {Dense: {units: 96, activation: elu}}, "
+     "{Dense: {units: 1}}",
+     24, 32},
+    {"{Dense: {units: 145, activation: sigmoid, use_bias: false}}, {Dense: {units: 20}}", 101, 33},
+    {"{Dense: {units: 16}}, {Dropout: {rate: 0.3}}, {Dense: {units: 30}}", 1, 1},
+    {"{Dense: {units: 40, activation: relu}}, {Dense: {units: 5}}", 50, 600}, /* too many to fold */
+    {"{Reshape: {target_shape: [6, 8]}}, {Dense: {units: 50, activation: relu}}, "
+     "{Dense: {units: 3}}",
+     48, 9},
+};
+
+static const char *const optimizers[] = {
+    "{sgd: {learning_rate: 0.1}}",
+    "{sgd: {learning_rate: 0.1, momentum: 0.9}}",
+    "{sgd: {learning_rate: 0.1, momentum: 0.9, nesterov: true, weight_decay: 0.01}}",
+    "{sgd: {learning_rate: 0.1, clipvalue: 0.002}}",
+    "{adam: {learning_rate: 0.01, epsilon: 0.001}}",
+    "{adam: {learning_rate: 0.01, epsilon: 0.001, amsgrad: true, clipvalue: 0.01}}",
+    "{adamw: {learning_rate: 0.01, epsilon: 0.001, weight_decay: 0.1}}",
+    "{rmsprop: {learning_rate: 0.01, epsilon: 0.001}}",
+    "{rmsprop: {learning_rate: 0.01, epsilon: 0.001, momentum: 0.5}}",
+    "{rmsprop: {learning_rate: 0.01, epsilon: 0.001, momentum: 0.5, centered: true}}",
+    "{sgd: {learning_rate: 0.1, clipnorm: 0.05}}",
+    "{adam: {learning_rate: 0.01, epsilon: 0.001, global_clipnorm: 0.05}}",
+};
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static cornu_model *model_of(const net_case *c, const char *optimizer)
+{
+    char yaml[1024];
+    snprintf(yaml, sizeof yaml,
+             "model: {input: [%lld], layers: [%s]}\n"
+             "compile: {optimizer: %s, loss: mean_squared_error}",
+             (long long)c->in, c->layers, optimizer);
+    return net_model(yaml);
+}
+
+/* A net that has taken a few steps. */
+static net *trained(cornu_model *model, const net_case *c, const char *device_name, int threads)
+{
+    plan_options options = {.mode = PLAN_TRAIN, .batch = c->batch};
+    device_options with = {.threads = threads};
+    net *n = net_open_with(model, device_name, &options, &with);
+    for (int s = 0; s < STEPS; s++) {
+        n->input.iteration = s;
+        n->input.learning_rate = (float)schedule_at(&model->optimizer.learning_rate, s);
+        net_run(n);
+    }
+    return n;
+}
+
+/* Complain of variables that differ by more than `tolerance` of their largest element. */
+static int compare(net *found, net *expected, double tolerance, const char *what)
+{
+    int failures = 0;
+    const cornu_model *m = found->model;
+    for (int i = 0; i < m->variable_count; i++) {
+        const variable *v = &m->variables[i];
+        float *a = net_read_variable(found, v->name), *b = net_read_variable(expected, v->name);
+        double d = net_difference(a, b, v->count);
+        if (d > tolerance) {
+            printf("%s: %s: found a difference of %.3g; expected at most %.3g\n", what, v->name, d,
+                   tolerance);
+            failures++;
+        }
+        free(a);
+        free(b);
+    }
+    return failures;
+}
+
+static void steps_train_like_the_reference_with_every_optimizer(void **state)
+{
+    (void)state;
+    int failures = 0;
+    for (size_t i = 0; i < COUNT(nets); i++)
+        for (size_t k = 0; k < COUNT(optimizers); k++) {
+            char what[256];
+            cornu_model *model = model_of(&nets[i], optimizers[k]);
+            net *expected = trained(model, &nets[i], "reference", 1);
+            for (int isa = 0; isa < CPU_ISA_COUNT; isa++) {
+                if (!cpu_isa_runs((cpu_isa)isa))
+                    continue;
+                setenv("CORNU_ISA", cpu_isa_name(isa), 1);
+                snprintf(what, sizeof what, "%s: %s: %s", cpu_isa_name(isa), nets[i].layers,
+                         optimizers[k]);
+                net *found = trained(model, &nets[i], "cpu", 2);
+                failures += compare(found, expected, TOLERANCE, what);
+                net_close(found);
+            }
+            unsetenv("CORNU_ISA");
+            net_close(expected);
+            cornu_model_close(model);
+        }
+    assert_int_equal(failures, 0);
+}
+
+/* How many operations of the plan run within another's kernel. */
+static int count_folded(const net_case *c, const char *optimizer, bool keep_gradients)
+{
+    cornu_model *model = model_of(c, optimizer);
+    plan_options options = {
+        .mode = PLAN_TRAIN, .batch = c->batch, .keep_gradients = keep_gradients};
+    net *n = net_open(model, "cpu", &options);
+    kernel_choice *choices = calloc((size_t)n->plan->op_count, sizeof *choices);
+    int folded = 0;
+    n->device->ops->choices(n->device, n->prepared, choices);
+    for (int i = 0; i < n->plan->op_count; i++)
+        folded += strncmp(choices[i].kernel, "with ", 5) == 0;
+    free(choices);
+    net_close(n);
+    cornu_model_close(model);
+    return folded;
+}
+
+static void updates_are_folded_where_nothing_else_needs_the_gradients(void **state)
+{
+    (void)state;
+    const net_case two = {"{Dense: {units: 8}}, {Dense: {units: 3}}", 4, 6};
+    const net_case no_bias = {"{Dense: {units: 8, use_bias: false}}, {Dense: {units: 3}}", 4, 6};
+    /* kernel and bias of both layers, dx of the second */
+    assert_int_equal(count_folded(&two, "adam", false), 5);
+    assert_int_equal(count_folded(&no_bias, "sgd", false), 4);
+    assert_int_equal(count_folded(&two, "{sgd: {clipvalue: 0.1}}", false), 5);
+    assert_int_equal(count_folded(&two, "{sgd: {clipnorm: 0.1}}", false), 0);
+    assert_int_equal(count_folded(&two, "{adam: {global_clipnorm: 0.1}}", false), 0);
+    assert_int_equal(count_folded(&two, "adam", true), 0);
+}
+
+static void kept_gradients_are_the_reference_s(void **state)
+{
+    (void)state;
+    plan_options options = {.mode = PLAN_TRAIN, .batch = 33, .keep_gradients = true};
+    cornu_model *model = model_of(&nets[2], "sgd");
+    net *found = net_open(model, "cpu", &options);
+    net *expected = net_open(model, "reference", &options);
+    net_run(found);
+    net_run(expected);
+    for (int i = 0; i < model->weight_count; i++) {
+        float *a = net_read(found, found->plan->gradients[i]);
+        float *b = net_read(expected, expected->plan->gradients[i]);
+        assert_true(net_difference(a, b, model->variables[i].count) < 2e-6);
+        free(a);
+        free(b);
+    }
+    net_close(found);
+    net_close(expected);
+    cornu_model_close(model);
+}
+
+static void folded_steps_have_the_same_bits_for_any_number_of_threads(void **state)
+{
+    (void)state;
+    const net_case wide = {"{Dense: {units: 300, activation: relu}}, "
+                           "{Dense: {units: 200, activation: relu}}, {Dense: {units: 10}}",
+                           900, 32};
+    cornu_model *model = model_of(&wide, "{adam: {learning_rate: 0.01}}");
+    net *one = trained(model, &wide, "cpu", 1);
+    for (int threads = 2; threads <= 5; threads++) {
+        net *more = trained(model, &wide, "cpu", threads);
+        assert_int_equal(compare(more, one, 0, "same bits"), 0);
+        net_close(more);
+    }
+    net_close(one);
+    cornu_model_close(model);
+}
+
+static void weights_are_written_and_read_in_rows(void **state)
+{
+    (void)state;
+    cornu_model *model = model_of(&nets[2], "adam");
+    plan_options options = {.mode = PLAN_PREDICT, .batch = 3};
+    net *n = net_open(model, "cpu", &options);
+    for (int i = 0; i < model->variable_count; i++) {
+        int64_t count = model->variables[i].count;
+        float *values = malloc((size_t)count * sizeof *values);
+        net_fill(values, count, (uint64_t)i);
+        net_write_variable(n, i, values);
+        float *back = net_read_variable(n, model->variables[i].name);
+        assert_memory_equal(values, back, (size_t)count * sizeof *values);
+        free(values);
+        free(back);
+    }
+    net_close(n);
+    cornu_model_close(model);
+}
+
+static void panels_hold_their_columns_row_by_row(void **state)
+{
+    (void)state;
+    enum { IN = 2, UNITS = 50 };
+    float plain[IN * UNITS], panels[IN * UNITS], back[IN * UNITS];
+    for (int i = 0; i < IN * UNITS; i++)
+        plain[i] = (float)i;
+    panels_pack(plain, IN, UNITS, panels);
+    assert_true(panels[47] == 47 && panels[48] == 50 && panels[95] == 97); /* the first, 48 wide */
+    assert_true(panels[96] == 48 && panels[97] == 49);                     /* the second, 2 wide */
+    assert_true(panels[98] == 98 && panels[99] == 99);
+    panels_unpack(panels, IN, UNITS, back);
+    assert_memory_equal(plain, back, sizeof plain);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_train_like_the_reference_with_every_optimizer),
+        cmocka_unit_test(updates_are_folded_where_nothing_else_needs_the_gradients),
+        cmocka_unit_test(kept_gradients_are_the_reference_s),
+        cmocka_unit_test(folded_steps_have_the_same_bits_for_any_number_of_threads),
+        cmocka_unit_test(weights_are_written_and_read_in_rows),
+        cmocka_unit_test(panels_hold_their_columns_row_by_row),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,99 @@
+/* Every kernel of the cpu device under every instruction set that this processor has. */
+#include "device/cpu/isa.h"
+#include "support/net.h"
+#include "support/op_cases.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int check_under_each_isa(const op_case *c, host_device *h, bool nan, int *tried)
+{
+    int failures = 0;
+    op_outputs expected;
+    assert_int_equal(op_case_run(c, &reference_kernels[c->kind], h->pool, nan, &expected),
+                     CORNU_OK);
+    for (int i = 0; i < CPU_ISA_COUNT; i++) {
+        char note[32];
+        if (!cpu_isa_runs((cpu_isa)i))
+            continue;
+        setenv("CORNU_ISA", cpu_isa_name(i), 1);
+        snprintf(note, sizeof note, " with %s", cpu_isa_name(i));
+        failures += op_case_check(c, h, note, nan, &expected, tried);
+    }
+    unsetenv("CORNU_ISA");
+    op_outputs_free(&expected);
+    return failures;
+}
+
+static host_device *open_cpu(void)
+{
+    return (host_device *)(void *)net_device_open("cpu", &(device_options){.threads = 2});
+}
+
+static void every_instruction_set_agrees_with_the_reference(void **state)
+{
+    (void)state;
+    int count, failures = 0, tried = 0;
+    const op_case *table = op_cases(&count);
+    host_device *h = open_cpu();
+    for (int i = 0; i < count; i++)
+        failures += check_under_each_isa(&table[i], h, false, &tried);
+    host_close(&h->device);
+    assert_true(tried > count);
+    assert_int_equal(failures, 0);
+}
+
+static void nan_stays_visible_under_every_instruction_set(void **state)
+{
+    (void)state;
+    const op_kind kinds[] = {OP_DENSE_FORWARD,    OP_DENSE_BACKWARD_DATA,  OP_CONV2D_FORWARD,
+                             OP_MAX_POOL_FORWARD, OP_AVERAGE_POOL_FORWARD, OP_ACTIVATION_FORWARD};
+    int count, failures = 0, tried = 0;
+    const op_case *table = op_cases(&count);
+    host_device *h = open_cpu();
+    for (int i = 0; i < count; i++)
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+            if (table[i].kind == kinds[k])
+                failures += check_under_each_isa(&table[i], h, true, &tried);
+    host_close(&h->device);
+    assert_true(tried > 0);
+    assert_int_equal(failures, 0);
+}
+
+static void an_instruction_set_that_is_not_there_is_refused(void **state)
+{
+    (void)state;
+    cpu_isa isa;
+    setenv("CORNU_ISA", "mmx", 1);
+    assert_int_equal(cpu_isa_choose(&isa), CORNU_INVALID);
+    assert_non_null(strstr(cornu_last_error(), "found mmx"));
+    assert_non_null(strstr(cornu_last_error(), "base"));
+    setenv("CORNU_ISA", "base", 1);
+    assert_int_equal(cpu_isa_choose(&isa), CORNU_OK);
+    assert_string_equal(cpu_isa_name((int)isa), "base");
+    unsetenv("CORNU_ISA");
+    assert_int_equal(cpu_isa_choose(&isa), CORNU_OK);
+    assert_true(cpu_isa_runs(isa));
+}
+
+static int free_table(void **state)
+{
+    (void)state;
+    op_cases_free();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_instruction_set_agrees_with_the_reference),
+        cmocka_unit_test(nan_stays_visible_under_every_instruction_set),
+        cmocka_unit_test(an_instruction_set_that_is_not_there_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, free_table);
+}
