@@ -5,6 +5,9 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS cornu_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS cornu_shared EXPORT cornuTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET cornu_cuda)
+    install(TARGETS cornu_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/cornu)
+endif()
 install(FILES ${CMAKE_SOURCE_DIR}/include/cornu/cornu.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cornu)
 install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE
     DESTINATION ${CMAKE_INSTALL_DOCDIR})

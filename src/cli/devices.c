@@ -7,12 +7,13 @@ static int print_json(void)
     json_t *list = json_array();
     cornu_device_info d;
     for (int i = 0; cornu_device_info_get(i, &d); i++)
-        json_array_append_new(list,
-                              json_pack("{ss ss ss sb ss sI sI si}", "name", d.name, "description",
-                                        d.description, "libraries", d.libraries, "available",
-                                        (int)d.available, "reason", d.reason, "memory_bytes",
-                                        (json_int_t)d.memory_bytes, "memory_free_bytes",
-                                        (json_int_t)d.memory_free_bytes, "threads", d.threads));
+        json_array_append_new(
+            list,
+            json_pack("{ss ss ss ss ss ss sb ss sI sI si}", "name", d.name, "description",
+                      d.description, "bus_id", d.bus_id, "capability", d.capability, "driver",
+                      d.driver, "libraries", d.libraries, "available", (int)d.available, "reason",
+                      d.reason, "memory_bytes", (json_int_t)d.memory_bytes, "memory_free_bytes",
+                      (json_int_t)d.memory_free_bytes, "threads", d.threads));
     json_t *all = json_pack("{ss so}", "cornu", cornu_version(), "devices", list);
     char *text = all ? json_dumps(all, JSON_INDENT(2)) : NULL;
     if (text)
@@ -23,25 +24,33 @@ static int print_json(void)
     return status;
 }
 
+/* What the second line says before the memory: threads of a CPU, driver and place of a GPU. */
+static void print_parts(const cornu_device_info *d)
+{
+    if (*d->bus_id)
+        printf("compute capability %s, bus %s, driver %s, ", d->capability, d->bus_id, d->driver);
+    else
+        printf("%d %s, ", d->threads, d->threads == 1 ? "thread" : "threads");
+}
+
 static void print_table(void)
 {
     cornu_device_info d;
-    bool cuda = false;
     char memory[16], all[16];
     for (int i = 0; cornu_device_info_get(i, &d); i++) {
-        cuda |= d.name[0] == 'c' && d.name[1] == 'u';
-        printf("%-10s %s\n", d.name, d.description);
-        if (!d.available) {
-            printf("%-10s not available: %s\n", "", d.reason);
+        if (!d.available && !*d.description) {
+            printf("%-10s not available: %s\n", d.name, d.reason);
             continue;
         }
-        printf("%-10s %d %s, %s of %s memory free%s%s\n", "", d.threads,
-               d.threads == 1 ? "thread" : "threads",
-               show_bytes((double)d.memory_free_bytes, memory),
+        printf("%-10s %s\n%-10s ", d.name, d.description, "");
+        if (!d.available) {
+            printf("not available: %s\n", d.reason);
+            continue;
+        }
+        print_parts(&d);
+        printf("%s of %s memory free%s%s\n", show_bytes((double)d.memory_free_bytes, memory),
                show_bytes((double)d.memory_bytes, all), *d.libraries ? ", " : "", d.libraries);
     }
-    if (!cuda)
-        printf("cuda       not in this build\n");
 }
 
 static int run(int argc, char **argv)

@@ -55,9 +55,9 @@ typedef struct kernel_choice {
     char
         refused[256]; /* "NAME: reason; NAME: reason" of the kernels before it in the list, or "" */
     size_t scratch_bytes;
-    /* What the kernel really does, with the operations that it covers: Winograd multiplies less than
-       a convolution's definition, a fused kernel does not move what stays in registers. Both 0 for
-       an operation that runs within another's kernel. */
+    /* What the kernel really does, with the operations that it covers: Winograd multiplies less
+       than a convolution's definition, a fused kernel does not move what stays in registers. Both 0
+       for an operation that runs within another's kernel. */
     double flops, bytes;
     int launches; /* of kernels on an accelerator per step; 0 on the host */
 } kernel_choice;

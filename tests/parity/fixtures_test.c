@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "device/device.h"
 #include "format/tensor_file.h"
+#include "support/net.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,13 +20,13 @@
 #define TOLERANCE 1e-5 /* of a tensor's largest magnitude */
 
 typedef struct variant {
-    const char *label, *device;
+    char label[80], device[64];
     bool no_folding;
 } variant;
 
-static const variant variants[] = {{"reference, no folding", "reference", true},
-                                   {"reference", "reference", false},
-                                   {"cpu", "cpu", false}};
+enum { VARIANTS_MAX = 16 };
+static variant variants[VARIANTS_MAX];
+static int variant_count;
 
 /* One case on one device, and the differences found so far. */
 typedef struct fixture {
@@ -349,7 +350,7 @@ static void check_file(const char *file_name, void (*check)(fixture *))
         snprintf(name, sizeof name, "%.*s", (int)(slash - file->tensors[i].name),
                  file->tensors[i].name);
         cases++;
-        for (size_t k = 0; k < sizeof variants / sizeof *variants; k++) {
+        for (int k = 0; k < variant_count; k++) {
             fixture f = {.file = file, .name = name, .variant = &variants[k]};
             if (fixture_open(&f))
                 check(&f);
@@ -386,6 +387,19 @@ static void optimizers_take_keras_steps(void **state)
     check_file("optimizers.npz", check_updates);
 }
 
+static int list_variants(void **state)
+{
+    (void)state;
+    for (int d = 0; net_device(d); d++)
+        for (int form = 0; form < 2 && variant_count < VARIANTS_MAX; form++) {
+            variant *v = &variants[variant_count++];
+            v->no_folding = form == 1;
+            snprintf(v->device, sizeof v->device, "%s", net_device(d));
+            snprintf(v->label, sizeof v->label, "%s%s", net_device(d), form ? ", no folding" : "");
+        }
+    return variant_count > 0 ? 0 : -1;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -394,5 +408,5 @@ int main(void)
         cmocka_unit_test(metrics_give_keras_values_also_for_ties),
         cmocka_unit_test(optimizers_take_keras_steps),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, list_variants, NULL);
 }

@@ -476,7 +476,7 @@ static void wrong_options_are_refused_before_anything_runs(void **state)
         {{.save = "model.bin"}, "expected a name that ends in .safetensors"},
         {{.save = nowhere}, "missing/m.safetensors: cannot write"},
         {{.log = nowhere}, "missing/m.safetensors: cannot write"},
-        {{.device = "gpu"}, "gpu"},
+        {{.device = "tpu"}, "tpu"},
         {{.resume = true}, "never trained"},
     };
     cornu_model *model = runs_usual(NULL);

@@ -1,0 +1,92 @@
+# libcornu-cuda.so, the plug-in of the cuda devices: built where the CUDA toolkit and cuDNN's headers are.
+# NVIDIA's libraries are opened at run time; nothing is linked against them.
+option(CORNU_CUDA "build the CUDA plug-in where the toolkit is found" ON)
+set(CORNU_CUDA_ARCHITECTURES "" CACHE STRING
+    "compute capabilities of the kernels, \"80;90\"; empty: all that the toolkit knows")
+set_source_files_properties(src/device/cuda/loader.c PROPERTIES
+    COMPILE_DEFINITIONS "CUDA_PLUGIN_LIBRARY_FOLDER=\"${CMAKE_INSTALL_LIBDIR}\"")
+if(NOT CORNU_CUDA)
+    message(STATUS "CORNU_CUDA is off: the CUDA plug-in and the tests on cuda:0 are left out")
+    return()
+endif()
+
+find_program(CUDA_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin /usr/local/cuda/bin /opt/cuda/bin)
+if(CUDA_NVCC)
+    get_filename_component(cuda_nvcc_file ${CUDA_NVCC} REALPATH)
+    get_filename_component(cuda_root ${cuda_nvcc_file} DIRECTORY)
+    get_filename_component(cuda_root ${cuda_root} DIRECTORY)
+endif()
+find_path(CUDA_INCLUDE_DIR cuda.h HINTS ${cuda_root}/include)
+find_path(CUBLASLT_INCLUDE_DIR cublasLt.h HINTS ${cuda_root}/include)
+find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${cuda_root}/include $ENV{CUDNN_HOME}/include)
+find_program(CUDA_HOST_COMPILER NAMES g++ c++) # nvcc's preprocessor
+set(cuda_missing)
+foreach(part IN ITEMS CUDA_NVCC:nvcc CUDA_INCLUDE_DIR:cuda.h CUBLASLT_INCLUDE_DIR:cublasLt.h
+        CUDNN_INCLUDE_DIR:cudnn.h CUDA_HOST_COMPILER:g++)
+    string(REPLACE ":" ";" part ${part})
+    list(GET part 0 variable)
+    list(GET part 1 name)
+    if(NOT ${variable})
+        list(APPEND cuda_missing ${name})
+    endif()
+endforeach()
+if(cuda_missing)
+    string(REPLACE ";" ", " cuda_missing "${cuda_missing}")
+    message(STATUS "no CUDA toolkit (${cuda_missing} not found): the CUDA plug-in and the tests on cuda:0 are left out")
+    return()
+endif()
+set(CORNU_HAS_CUDA ON)
+
+set(cuda_architectures ${CORNU_CUDA_ARCHITECTURES})
+if(NOT cuda_architectures AND CMAKE_C_FLAGS MATCHES "-fsanitize")
+    set(cuda_architectures 90) # tests alone use such a build; all architectures take minutes
+endif()
+if(cuda_architectures)
+    set(cuda_code)
+    foreach(number IN LISTS cuda_architectures)
+        list(APPEND cuda_code -gencode arch=compute_${number},code=sm_${number})
+    endforeach()
+    list(GET cuda_architectures -1 number)
+    list(APPEND cuda_code -gencode arch=compute_${number},code=compute_${number}) # and PTX of the last
+else()
+    set(cuda_code -arch=all) # code for each, and PTX of the newest
+endif()
+execute_process(COMMAND ${CUDA_NVCC} --version OUTPUT_VARIABLE cuda_version)
+if(cuda_version MATCHES "release ([0-9]+)" AND CMAKE_MATCH_1 GREATER_EQUAL 13)
+    list(APPEND cuda_code -compress-mode=size) # a fifth; every driver that such a toolkit asks for reads it
+endif()
+set(cuda_fatbin ${CMAKE_BINARY_DIR}/cuda/kernels.fatbin)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/cuda)
+file(GLOB cuda_kernels CONFIGURE_DEPENDS src/device/cuda/plugin/kernels/*)
+# As with the plain C of the cpu device, sums keep their order; a product and a sum may become one.
+add_custom_command(OUTPUT ${cuda_fatbin}
+    COMMAND ${CUDA_NVCC} -fatbin ${cuda_code} --threads 0 -std=c++17 -O3 -Wno-deprecated-gpu-targets
+        -Werror all-warnings -I${CMAKE_SOURCE_DIR}/src -I${CMAKE_SOURCE_DIR}/include
+        -o ${cuda_fatbin} ${CMAKE_SOURCE_DIR}/src/device/cuda/plugin/kernels/kernels.cu
+    DEPENDS ${cuda_kernels} VERBATIM COMMENT "CUDA kernels")
+
+# Of the program's sources only what needs no other library; the rest it asks the program for (main.c).
+file(GLOB cuda_sources CONFIGURE_DEPENDS src/device/cuda/plugin/*.c src/device/cuda/plugin/ops/*.c)
+add_library(cornu_cuda MODULE ${cuda_sources} src/base/memory.c src/base/cgroup.c src/base/philox.c
+    src/base/env.c src/base/log.c src/step/plan.c src/step/cost.c)
+set_target_properties(cornu_cuda PROPERTIES OUTPUT_NAME cornu-cuda C_VISIBILITY_PRESET hidden
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+file(WRITE ${CMAKE_BINARY_DIR}/cuda/plugin.map "{ global: cornu_cuda_plugin; local: *; };\n")
+target_link_options(cornu_cuda PRIVATE -Wl,--version-script=${CMAKE_BINARY_DIR}/cuda/plugin.map)
+set_source_files_properties(src/device/cuda/plugin/fatbin.c PROPERTIES OBJECT_DEPENDS ${cuda_fatbin}
+    COMPILE_DEFINITIONS "GPU_FATBIN=\"${cuda_fatbin}\"")
+set(cuda_libraries ${cuda_root}/lib64)
+if(NOT EXISTS ${cuda_libraries})
+    set(cuda_libraries ${cuda_root}/lib)
+endif()
+set_source_files_properties(src/device/cuda/plugin/libraries.c PROPERTIES
+    COMPILE_DEFINITIONS "CUDA_LIBRARY_FOLDER=\"${cuda_libraries}\"")
+target_include_directories(cornu_cuda PRIVATE include src)
+target_include_directories(cornu_cuda SYSTEM PRIVATE ${CUDA_INCLUDE_DIR} ${CUBLASLT_INCLUDE_DIR}
+    ${CUDNN_INCLUDE_DIR})
+target_compile_definitions(cornu_cuda PRIVATE _GNU_SOURCE)
+target_compile_options(cornu_cuda PRIVATE -Wall -Wextra -Wshadow -Wconversion)
+target_link_libraries(cornu_cuda PRIVATE PkgConfig::JANSSON Threads::Threads ${CMAKE_DL_LIBS} m)
+if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
+    target_link_options(cornu_cuda PRIVATE -Wl,-z,defs) # a sanitizer's library comes with the program
+endif()

@@ -1,0 +1,92 @@
+/* What the kernels share. They are plain C-like CUDA C++ that a host compiler can take too, given
+   the few names of CUDA that are used here. */
+#ifndef DEVICE_CUDA_COMMON_CUH
+#define DEVICE_CUDA_COMMON_CUH
+
+#include "device/cuda/plugin/kernels/kernels.h"
+#include <math.h>
+
+#define WARP 32
+#define ALL_LANES 0xffffffffu
+
+/* A whole grid's threads walk over `count` items: for (EACH(i, count)) ... */
+#define EACH(i, count)                                          \
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; \
+    i < (count);                                                \
+    i += (int64_t)gridDim.x * blockDim.x
+
+/* The number of this thread in its grid, where there is one for each item. */
+static __device__ inline int64_t thread_number(void)
+{
+    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+static __device__ inline const gpu_step *this_step(const gpu_clock *clock)
+{
+    return &clock->steps[(*clock->position - clock->back) % GPU_QUEUE];
+}
+
+/* at / by and the rest; 64-bit division is some 70 instructions, and rarely needed. */
+static __device__ inline int64_t divide(int64_t at, int64_t by, int64_t *rest)
+{
+    int64_t quotient;
+    if (((at | by) >> 32) == 0)
+        quotient = (int64_t)((uint32_t)at / (uint32_t)by);
+    else
+        quotient = at / by;
+    *rest = at - quotient * by;
+    return quotient;
+}
+
+static __device__ inline int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A product that the compiler does not merge with an addition into one that rounds once: where the
+   bits shall be those of the host. */
+static __device__ inline float times(float a, float b)
+{
+    return __fmul_rn(a, b);
+}
+
+/* Sum over groups of `lanes` threads that lie side by side (a power of two up to 32); all of them
+   get it. Every thread of the block must call it. */
+static __device__ inline double lanes_sum(double value, int lanes)
+{
+    for (int offset = lanes / 2; offset > 0; offset /= 2)
+        value += __shfl_xor_sync(ALL_LANES, value, offset);
+    return value;
+}
+
+static __device__ inline float lanes_largest(float value, int lanes)
+{
+    for (int offset = lanes / 2; offset > 0; offset /= 2)
+        value = fmaxf(value, __shfl_xor_sync(ALL_LANES, value, offset));
+    return value;
+}
+
+/* Sum over the block for every thread; `parts`: 32 in shared memory. */
+static __device__ inline double block_sum(double value, double *parts)
+{
+    unsigned lane = threadIdx.x % WARP, warps = blockDim.x / WARP;
+    value = lanes_sum(value, WARP);
+    __syncthreads(); /* parts may still be read from the call before */
+    if (lane == 0)
+        parts[threadIdx.x / WARP] = value;
+    __syncthreads();
+    return lanes_sum(lane < warps ? parts[lane] : 0.0, WARP);
+}
+
+/* Four neighbours at once. Tensors begin at multiples of 16 bytes. */
+static __device__ inline float4 load4(const float *x, int64_t i)
+{
+    return *(const float4 *)(const void *)(x + i);
+}
+
+static __device__ inline void store4(float *x, int64_t i, float4 value)
+{
+    *(float4 *)(void *)(x + i) = value;
+}
+
+#endif

@@ -1,0 +1,36 @@
+/* Weight gradients of dense layers with the optimizer's step on them: dW = x' dy is computed tile
+   by tile and used where it stands, so that it never goes through memory. For few rows, where the
+   weights' own traffic is what takes the time. One launch for all such layers, and behind their
+   tiles the pieces of the other variables (update.h). */
+#ifndef DEVICE_CUDA_KERNELS_DENSE_UPDATE_H
+#define DEVICE_CUDA_KERNELS_DENSE_UPDATE_H
+
+#include "device/cuda/plugin/kernels/update.h"
+
+#define DENSE_UPDATE_THREADS UPDATE_THREADS
+#define DENSE_UPDATE_TILE 64  /* inputs and units of a block */
+#define DENSE_UPDATE_DEPTH 32 /* rows that it holds at once */
+
+typedef struct dense_update_layer {
+    const float *x, *dy;        /* [rows][in], [rows][units] */
+    float *w, *slot[3];         /* [in][units] */
+    float *bias, *bias_slot[3]; /* [units]; NULL: none */
+    int32_t rows, in, units, padding;
+} dense_update_layer;
+
+typedef struct dense_update_tile {
+    int32_t layer, in, unit; /* its first */
+} dense_update_tile;
+
+typedef struct dense_update_params {
+    update_params update;
+    const dense_update_layer *layers;
+    const dense_update_tile *tiles; /* [tile_count], the first blocks' */
+    int32_t tile_count;
+    int32_t rounding; /* of x and dy: product_rounding */
+} dense_update_params;
+typedef dense_update_params dense_update_sgd_params;
+typedef dense_update_params dense_update_adam_params;
+typedef dense_update_params dense_update_rmsprop_params;
+
+#endif

@@ -1,0 +1,219 @@
+#include "device/cuda/plugin/kernels/activation.cuh"
+#include "device/cuda/plugin/kernels/common.cuh"
+#include "device/cuda/plugin/kernels/elementwise.h"
+#include "device/cuda/plugin/kernels/random.cuh"
+
+extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS)
+    cornu_activation_forward(activation_forward_params p)
+{
+    int64_t packs = p.count / 4;
+    for (EACH(i, packs)) {
+        float4 v = load4(p.x, i * 4);
+        v.x = activate(p.kind, p.alpha, v.x);
+        v.y = activate(p.kind, p.alpha, v.y);
+        v.z = activate(p.kind, p.alpha, v.z);
+        v.w = activate(p.kind, p.alpha, v.w);
+        store4(p.y, i * 4, v);
+    }
+    for (EACH(i, p.count - packs * 4))
+        p.y[packs * 4 + i] = activate(p.kind, p.alpha, p.x[packs * 4 + i]);
+}
+
+extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS)
+    cornu_activation_backward(activation_backward_params p)
+{
+    int64_t packs = p.count / 4;
+    for (EACH(i, packs)) {
+        float4 v = load4(p.x_or_y, i * 4), d = load4(p.dy, i * 4);
+        d.x *= slope(p.kind, p.alpha, v.x);
+        d.y *= slope(p.kind, p.alpha, v.y);
+        d.z *= slope(p.kind, p.alpha, v.z);
+        d.w *= slope(p.kind, p.alpha, v.w);
+        store4(p.dx, i * 4, d);
+    }
+    for (EACH(i, p.count - packs * 4)) {
+        int64_t at = packs * 4 + i;
+        p.dx[at] = p.dy[at] * slope(p.kind, p.alpha, p.x_or_y[at]);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS)
+    cornu_bias_activation(bias_activation_params p)
+{
+    int64_t column;
+    if (p.columns % 4 == 0) {
+        for (EACH(i, p.count / 4)) {
+            divide(i * 4, p.columns, &column);
+            float4 v = load4(p.x, i * 4), b = load4(p.bias, column);
+            v.x = activate(p.kind, p.alpha, v.x + b.x);
+            v.y = activate(p.kind, p.alpha, v.y + b.y);
+            v.z = activate(p.kind, p.alpha, v.z + b.z);
+            v.w = activate(p.kind, p.alpha, v.w + b.w);
+            store4(p.y, i * 4, v);
+        }
+        return;
+    }
+    for (EACH(i, p.count)) {
+        divide(i, p.columns, &column);
+        p.y[i] = activate(p.kind, p.alpha, p.x[i] + p.bias[column]);
+    }
+}
+
+/* ---- softmax ------------------------------------------------------------------------------ */
+
+/* The groups of `lanes` threads of a block go through its rows; all threads make the same number of
+   rounds, because groups share warps. */
+extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS)
+    cornu_softmax_forward(softmax_forward_params p)
+{
+    int lane = (int)threadIdx.x & (p.lanes - 1);
+    int64_t groups = blockDim.x / (unsigned)p.lanes, group = threadIdx.x / (unsigned)p.lanes;
+    for (int64_t first = blockIdx.x * groups; first < p.rows; first += gridDim.x * groups) {
+        int64_t row = first + group, n = row < p.rows ? p.n : 0;
+        const float *x = p.x + row * p.n;
+        softmax_sums sums = softmax_sums_of(x, n, lane, p.lanes);
+        for (int64_t i = lane; i < n; i += p.lanes)
+            p.y[row * p.n + i] = (float)softmax_at(&sums, x[i]);
+    }
+}
+
+/* dx = y (dy - sum(dy y)) */
+extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS)
+    cornu_softmax_backward(softmax_backward_params p)
+{
+    int lane = (int)threadIdx.x & (p.lanes - 1);
+    int64_t groups = blockDim.x / (unsigned)p.lanes, group = threadIdx.x / (unsigned)p.lanes;
+    for (int64_t first = blockIdx.x * groups; first < p.rows; first += gridDim.x * groups) {
+        int64_t row = first + group, n = row < p.rows ? p.n : 0;
+        const float *y = p.y + row * p.n, *dy = p.dy + row * p.n;
+        double sum = 0;
+        for (int64_t i = lane; i < n; i += p.lanes)
+            sum += (double)dy[i] * (double)y[i];
+        sum = lanes_sum(sum, p.lanes);
+        for (int64_t i = lane; i < n; i += p.lanes)
+            p.dx[row * p.n + i] = (float)((double)y[i] * ((double)dy[i] - sum));
+    }
+}
+
+/* ---- the others --------------------------------------------------------------------------- */
+
+extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS) cornu_scale(scale_params p)
+{
+    int64_t packs = p.count / 4;
+    for (EACH(i, packs)) {
+        float4 v = load4(p.x, i * 4);
+        v.x = v.x * p.scale + p.offset;
+        v.y = v.y * p.scale + p.offset;
+        v.z = v.z * p.scale + p.offset;
+        v.w = v.w * p.scale + p.offset;
+        store4(p.y, i * 4, v);
+    }
+    for (EACH(i, p.count - packs * 4))
+        p.y[packs * 4 + i] = p.x[packs * 4 + i] * p.scale + p.offset;
+}
+
+/* Element i, kept where its word of Philox(seed, layer; i / 4, iteration) is at least the rate. */
+static __device__ inline float drop(const dropout_params &p, float x, uint32_t bits, float scale,
+                                    int64_t i)
+{
+    float y = random_to_float(bits) >= p.rate ? x * scale : 0;
+    return p.activated ? y * slope(p.activation, p.alpha, p.activated[i]) : y;
+}
+
+extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS) cornu_dropout(dropout_params p)
+{
+    const gpu_step *s = this_step(&p.clock);
+    uint64_t iteration = (uint64_t)s->iteration;
+    uint64_t key = device_random_key(s->seed, RANDOM_DROPOUT, p.stream);
+    float scale = 1 / (1 - p.rate);
+    uint32_t bits[4];
+    for (EACH(i, (p.count + 3) / 4)) {
+        philox(key, (uint32_t)i, (uint32_t)(i >> 32), (uint32_t)iteration,
+               (uint32_t)(iteration >> 32), bits);
+        if (i * 4 + 4 <= p.count) {
+            float4 v = load4(p.x, i * 4);
+            v.x = drop(p, v.x, bits[0], scale, i * 4);
+            v.y = drop(p, v.y, bits[1], scale, i * 4 + 1);
+            v.z = drop(p, v.z, bits[2], scale, i * 4 + 2);
+            v.w = drop(p, v.w, bits[3], scale, i * 4 + 3);
+            store4(p.y, i * 4, v);
+        } else {
+            for (int k = 0; k < (int)(p.count - i * 4); k++)
+                p.y[i * 4 + k] = drop(p, p.x[i * 4 + k], bits[k], scale, i * 4 + k);
+        }
+    }
+}
+
+/* Place `i` of an image of `height` x `width` x `channels` apart: sample, row, column, channel. */
+typedef struct place {
+    int64_t n, row, column, channel;
+} place;
+
+static __device__ inline place place_of(int64_t i, int64_t height, int64_t width, int64_t channels)
+{
+    place at;
+    int64_t rest = divide(i, channels, &at.channel);
+    rest = divide(rest, width, &at.column);
+    at.n = divide(rest, height, &at.row);
+    return at;
+}
+
+static __device__ inline void copy_pack(const float *from, float *to, int pack)
+{
+    if (pack == 4)
+        store4(to, 0, load4(from, 0));
+    else
+        *to = *from;
+}
+
+extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS) cornu_pad(pad_params p)
+{
+    const float4 zeros = {0, 0, 0, 0};
+    int64_t i = thread_number();
+    if (i >= p.batch * p.outer_h * p.outer_w * p.packs)
+        return;
+    place at = place_of(i, p.outer_h, p.outer_w, p.packs);
+    int64_t row = at.row - p.top, column = at.column - p.left;
+    bool inside = row >= 0 && row < p.inner_h && column >= 0 && column < p.inner_w;
+    int64_t from = ((at.n * p.inner_h + row) * p.inner_w + column) * p.packs + at.channel;
+    if (inside)
+        copy_pack(p.from + from * p.pack, p.to + i * p.pack, p.pack);
+    else if (p.pack == 4)
+        store4(p.to, i * 4, zeros);
+    else
+        p.to[i] = 0;
+}
+
+extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS) cornu_crop(crop_params p)
+{
+    int64_t i = thread_number();
+    if (i >= p.batch * p.inner_h * p.inner_w * p.packs)
+        return;
+    place at = place_of(i, p.inner_h, p.inner_w, p.packs);
+    int64_t row = at.row + p.top, column = at.column + p.left;
+    int64_t from = ((at.n * p.outer_h + row) * p.outer_w + column) * p.packs + at.channel;
+    copy_pack(p.from + from * p.pack, p.to + i * p.pack, p.pack);
+}
+
+static __device__ inline uint32_t bf16_bits(float x)
+{
+    union {
+        float value;
+        uint32_t bits;
+    } u;
+    u.value = x;
+    if (x != x) /* adding could carry a NaN into infinity */
+        return u.bits >> 16 | 64;
+    return (u.bits + 0x7fff + (u.bits >> 16 & 1)) >> 16;
+}
+
+extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS) cornu_cast_bf16(cast_bf16_params p)
+{
+    int64_t pairs = p.count / 2;
+    for (EACH(i, pairs)) {
+        uint32_t low = bf16_bits(p.x[2 * i]), high = bf16_bits(p.x[2 * i + 1]);
+        ((uint32_t *)(void *)p.y)[i] = low | high << 16;
+    }
+    for (EACH(i, p.count - pairs * 2))
+        p.y[pairs * 2 + i] = (uint16_t)bf16_bits(p.x[pairs * 2 + i]);
+}

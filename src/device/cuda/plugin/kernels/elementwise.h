@@ -1,0 +1,96 @@
+/* Operations that take each element, or each row, by itself. */
+#ifndef DEVICE_CUDA_KERNELS_ELEMENTWISE_H
+#define DEVICE_CUDA_KERNELS_ELEMENTWISE_H
+
+#include "device/cuda/plugin/kernels/kernels.h"
+
+#define ELEMENT_THREADS 256
+
+/* The same numbers as activation_kind. */
+enum {
+#define ACTIVATION(id, name, from_output) GPU_ACTIVATION_##id,
+#include "model/activations.def"
+#undef ACTIVATION
+};
+
+typedef struct activation_forward_params {
+    const float *x;
+    float *y; /* may be x */
+    int64_t count;
+    int32_t kind; /* not softmax */
+    float alpha;
+} activation_forward_params;
+
+typedef struct activation_backward_params {
+    const float *x_or_y, *dy;
+    float *dx; /* may be dy */
+    int64_t count;
+    int32_t kind; /* not softmax */
+    float alpha;
+} activation_backward_params;
+
+/* y[r][c] = act(x[r][c] + bias[c]) */
+typedef struct bias_activation_params {
+    const float *x, *bias; /* bias [columns] */
+    float *y;              /* may be x */
+    int64_t count, columns;
+    int32_t kind; /* not softmax */
+    float alpha;
+} bias_activation_params;
+
+/* Rows of n elements, each by `lanes` threads side by side (a power of two up to 32). */
+typedef struct softmax_forward_params {
+    const float *x;
+    float *y;
+    int64_t rows, n;
+    int32_t lanes;
+} softmax_forward_params;
+
+typedef struct softmax_backward_params {
+    const float *y, *dy;
+    float *dx;
+    int64_t rows, n;
+    int32_t lanes;
+} softmax_backward_params;
+
+/* y = x scale + offset */
+typedef struct scale_params {
+    const float *x;
+    float *y;
+    int64_t count;
+    float scale, offset;
+} scale_params;
+
+/* Four elements of one Philox block at a time. Backward, behind an activation whose output is
+   `activated`, y is also multiplied by its slope there. */
+typedef struct dropout_params {
+    gpu_clock clock;
+    const float *x;
+    float *y;
+    int64_t count;
+    float rate;
+    uint32_t stream;
+    const float *activated; /* or NULL */
+    int32_t activation;     /* GPU_ACTIVATION_... */
+    float alpha;
+} dropout_params;
+
+/* PAD copies the inner image into the outer and clears the rest; CROP copies the inner image out of
+   the outer. Channels are taken in `packs` of `pack` floats, 4 or 1. */
+typedef struct pad_params {
+    const float *from;
+    float *to;
+    int64_t batch, outer_h, outer_w, inner_h, inner_w, packs;
+    int64_t top, left;
+    int32_t pack;
+} pad_params;
+typedef pad_params crop_params;
+
+/* y[i] = bfloat16 of x[i], to nearest even */
+typedef struct cast_bf16_params {
+    const float *x;
+    uint16_t *y;
+    int64_t count;
+} cast_bf16_params;
+
+#endif

@@ -1,0 +1,56 @@
+/* What the host and the own kernels share. Every kernel takes one struct by value, NAME_params, and
+   is called cornu_NAME; kernels.def lists them. Included by C and by CUDA C++.
+
+   Tensors are 32-bit floats, NHWC; a convolution's kernel lies as [out][kh][kw][in / groups] on the
+   device. No kernel uses floating-point atomics: sums have a shape that the sizes alone give, so
+   the same inputs give the same bits. */
+#ifndef DEVICE_CUDA_KERNELS_H
+#define DEVICE_CUDA_KERNELS_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What changes from one step to the next. Steps are queued: entry [*position % GPU_QUEUE] belongs
+   to the step that is running; the loss's launch, or else the step's last kernel, adds 1 to
+   *position. */
+#define GPU_QUEUE 64
+typedef struct gpu_step {
+    const void *x, *y;     /* of the samples: the resident data set, or the staged batch */
+    const int64_t *index;  /* [batch] rows of x and y */
+    const int64_t *sample; /* [batch] the samples' own numbers: key of augmentation */
+    uint64_t seed;
+    int64_t iteration, epoch;
+    float learning_rate;
+    float adam_alpha; /* learning_rate sqrt(1 - beta_2^t) / (1 - beta_1^t), computed by the host */
+    /* Of the samples: what their numbers are may change from step to step, the graph does not. */
+    float x_scale;    /* the network sees x * x_scale */
+    int32_t x_bytes;  /* 1: x holds bytes (uint8_t), 0: floats */
+    int32_t y_labels; /* 1: y holds class numbers (int32_t), 0: floats */
+    int32_t padding;
+    int64_t height, width,
+        channels; /* of its images (x_shape); read only where they are augmented */
+} gpu_step;
+
+/* Sums since the last reset: step_results as the device keeps it. */
+typedef struct gpu_results {
+    int64_t samples;
+    double loss;
+    double metrics[16];
+    double last_loss;
+    int32_t not_finite, padding;
+} gpu_results;
+
+/* First member of the params of kernels that need to know which step runs. */
+typedef struct gpu_clock {
+    const gpu_step *steps; /* [GPU_QUEUE] */
+    const int64_t *position;
+    int64_t back; /* 1 for what runs behind the kernel that has counted the step already; else 0 */
+} gpu_clock;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,265 @@
+#ifndef DEVICE_CUDA_PRODUCT_CUH
+#define DEVICE_CUDA_PRODUCT_CUH
+
+#include "device/cuda/plugin/kernels/common.cuh"
+#include "device/cuda/plugin/kernels/product.h"
+
+/* Sums go over this many elements before they are added to the sums of sums: the rounding errors of
+   a long sum stay those of a short one. */
+#define PRODUCT_RUN 64
+
+static __device__ inline float round_factor(float x, int rounding)
+{
+    union {
+        float f;
+        uint32_t u;
+    } v;
+    v.f = x;
+    if (rounding == ROUND_NOTHING || (v.u & 0x7f800000u) == 0x7f800000u)
+        return x;
+    if (rounding == ROUND_TF32) /* to nearest, ties away from 0, as the hardware's conversion */
+        v.u = (v.u + 0x1000u) & 0xffffe000u;
+    else /* to nearest, ties to even */
+        v.u = (v.u + 0x7fffu + (v.u >> 16 & 1u)) & 0xffff0000u;
+    return v.f;
+}
+
+/* Linear, relu and leaky_relu; NaN stays NaN, which relu as a maximum would hide. */
+static __device__ inline float bend(float x, float slope)
+{
+    return x < 0 ? slope == 0 ? 0.0f : slope * x : x;
+}
+
+/* Brings one operand into shared memory, PRODUCT_DEPTH elements of k of T rows (of C's columns for
+   B) at a time, as [k][row]: T + 4 floats from one k to the next. `Operand` says where elements
+   are: Operand::place for a row, Operand::walk for a position along k that can be moved on,
+   get(place, walk) for the element. ALONG_K: neighbouring threads take neighbours along k, else
+   neighbouring rows; whichever lie side by side in memory. */
+template <int T, bool ALONG_K, class Operand> struct tile_loader {
+    enum {
+        ITEMS = T * PRODUCT_DEPTH / PRODUCT_THREADS,
+        STEP = ALONG_K ? PRODUCT_DEPTH : PRODUCT_THREADS / T /* along k, from item to item */
+    };
+    typename Operand::place places[ALONG_K ? ITEMS : 1];
+    typename Operand::walk walk;
+    int64_t k, end;
+    float items[ITEMS];
+
+    __device__ void begin(const Operand &o, int64_t row, int64_t from, int64_t to)
+    {
+        int t = (int)threadIdx.x;
+        end = to;
+        k = from + (ALONG_K ? t % PRODUCT_DEPTH : t / T);
+        o.start(walk, k);
+#pragma unroll
+        for (int i = 0; i < (ALONG_K ? ITEMS : 1); i++)
+            o.find(places[i],
+                   row + (ALONG_K ? t / PRODUCT_DEPTH + i * (PRODUCT_THREADS / PRODUCT_DEPTH)
+                                  : t % T));
+    }
+
+    /* The next PRODUCT_DEPTH elements into registers: 0 where there are none. */
+    __device__ void load(const Operand &o, int rounding)
+    {
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) {
+            float value = k < end ? o.get(places[ALONG_K ? i : 0], walk) : 0.0f;
+            items[i] = round_factor(value, rounding);
+            if (!ALONG_K || i == ITEMS - 1) {
+                k += STEP;
+                o.advance(walk, STEP);
+            }
+        }
+    }
+
+    __device__ void store(float *shared) const
+    {
+        int t = (int)threadIdx.x;
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) {
+            if (ALONG_K)
+                shared[(t % PRODUCT_DEPTH) * (T + 4) + t / PRODUCT_DEPTH +
+                       i * (PRODUCT_THREADS / PRODUCT_DEPTH)] = items[i];
+            else
+                shared[(t / T + i * STEP) * (T + 4) + t % T] = items[i];
+        }
+    }
+};
+
+#define PRODUCT_SHARED (PRODUCT_DEPTH * (128 + 4 + 32 + 4))
+
+/* One thread's 4 rows of 4 columns of a tile of TM rows. */
+static __device__ inline void product_step(const float *a, const float *b, float (&sums)[4][4])
+{
+    float4 x = load4(a, 0), y = load4(b, 0);
+    const float rows[4] = {x.x, x.y, x.z, x.w}, columns[4] = {y.x, y.y, y.z, y.w};
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            sums[i][j] = fmaf(rows[i], columns[j], sums[i][j]);
+}
+
+static __device__ void product_write(const product_cut &c, int64_t group, int64_t row,
+                                     int64_t column, const float (&sums)[4][4])
+{
+    float *to = c.c + group * c.group_step + (int64_t)blockIdx.z * c.part_step;
+    for (int i = 0; i < 4 && row + i < c.m; i++) {
+        for (int j = 0; j < 4 && column + j < c.n; j++) {
+            float value = sums[i][j];
+            if (c.bias)
+                value += c.bias[group * c.n + column + j];
+            to[(row + i) * c.stride + column + j] = bend(value, c.slope);
+        }
+    }
+}
+
+/* This block's tile. `shared`: PRODUCT_SHARED floats, at a multiple of 16 bytes. */
+template <int TM, int TN, bool A_ALONG_K, bool B_ALONG_K, class A, class B>
+static __device__ void product_tile_run(const product_cut &c, int64_t group, const A &a, const B &b,
+                                        float *shared)
+{
+    tile_loader<TM, A_ALONG_K, A> a_loader;
+    tile_loader<TN, B_ALONG_K, B> b_loader;
+    float *a_shared = shared, *b_shared = shared + PRODUCT_DEPTH * (TM + 4);
+    int64_t row = (int64_t)blockIdx.x % c.tiles_m * TM, column = (int64_t)blockIdx.y * TN;
+    int64_t from = (int64_t)blockIdx.z * c.span, to = least(from + c.span, c.k);
+    int my_row = (int)threadIdx.x / (TN / 4) * 4, my_column = (int)threadIdx.x % (TN / 4) * 4;
+    float sums[4][4] = {}, run[4][4] = {};
+    a_loader.begin(a, row, from, to);
+    b_loader.begin(b, column, from, to);
+    a_loader.load(a, c.rounding);
+    b_loader.load(b, c.rounding);
+    for (int64_t k = from; k < to; k += PRODUCT_DEPTH) {
+        a_loader.store(a_shared);
+        b_loader.store(b_shared);
+        __syncthreads();
+        if (k + PRODUCT_DEPTH < to) { /* on their way while the ones at hand are multiplied */
+            a_loader.load(a, c.rounding);
+            b_loader.load(b, c.rounding);
+        }
+#pragma unroll
+        for (int i = 0; i < PRODUCT_DEPTH; i++)
+            product_step(a_shared + i * (TM + 4) + my_row, b_shared + i * (TN + 4) + my_column,
+                         run);
+        if ((k - from) % PRODUCT_RUN == PRODUCT_RUN - PRODUCT_DEPTH || k + PRODUCT_DEPTH >= to)
+#pragma unroll
+            for (int i = 0; i < 16; i++) {
+                sums[i / 4][i % 4] += run[i / 4][i % 4];
+                run[i / 4][i % 4] = 0;
+            }
+        __syncthreads();
+    }
+    product_write(c, group, row + my_row, column + my_column, sums);
+}
+
+/* Of this block. */
+static __device__ inline int64_t product_group(const product_cut &c)
+{
+    return (int64_t)blockIdx.x / c.tiles_m;
+}
+
+/* An operand that is a matrix: row * row_step + k * k_step. */
+struct matrix_operand {
+    const float *from;
+    int64_t rows, row_step, k_step;
+    typedef int64_t place, walk;
+
+    __device__ void find(place &p, int64_t row) const
+    {
+        p = row < rows ? row * row_step : -1;
+    }
+    __device__ void start(walk &w, int64_t k) const
+    {
+        w = k * k_step;
+    }
+    __device__ void advance(walk &w, int step) const
+    {
+        w += step * k_step;
+    }
+    __device__ float get(const place &p, const walk &w) const
+    {
+        return p < 0 ? 0.0f : from[p + w];
+    }
+};
+
+static __device__ inline matrix_operand matrix(const float *from, int64_t rows, int64_t row_step,
+                                               int64_t k_step)
+{
+    matrix_operand m;
+    m.from = from;
+    m.rows = rows;
+    m.row_step = row_step;
+    m.k_step = k_step;
+    return m;
+}
+
+template <bool A_ALONG_K, bool B_ALONG_K>
+static __device__ void product_run(const product_cut &c, const matrix_operand &a,
+                                   const matrix_operand &b, float *shared)
+{
+    if (c.tile == PRODUCT_64X64)
+        product_tile_run<64, 64, A_ALONG_K, B_ALONG_K>(c, 0, a, b, shared);
+    else if (c.tile == PRODUCT_128X32)
+        product_tile_run<128, 32, A_ALONG_K, B_ALONG_K>(c, 0, a, b, shared);
+    else
+        product_tile_run<32, 128, A_ALONG_K, B_ALONG_K>(c, 0, a, b, shared);
+}
+
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
+    cornu_product_nn(product_nn_params p)
+{
+    alignas(16) __shared__ float shared[PRODUCT_SHARED];
+    product_run<true, false>(p.cut, matrix(p.a, p.cut.m, p.a_stride, 1),
+                             matrix(p.b, p.cut.n, 1, p.b_stride), shared);
+}
+
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
+    cornu_product_nt(product_nt_params p)
+{
+    alignas(16) __shared__ float shared[PRODUCT_SHARED];
+    product_run<true, true>(p.cut, matrix(p.a, p.cut.m, p.a_stride, 1),
+                            matrix(p.b, p.cut.n, p.b_stride, 1), shared);
+}
+
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
+    cornu_product_tn(product_tn_params p)
+{
+    alignas(16) __shared__ float shared[PRODUCT_SHARED];
+    product_run<false, false>(p.cut, matrix(p.a, p.cut.m, 1, p.a_stride),
+                              matrix(p.b, p.cut.n, 1, p.b_stride), shared);
+}
+
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS) cornu_sum_parts(sum_parts_params p)
+{
+    for (EACH(i, p.count)) {
+        float sum = p.parts[i];
+        for (int part = 1; part < p.parts_count; part++)
+            sum += p.parts[part * p.count + i];
+        if (p.bias) {
+            int64_t column;
+            divide(i, p.columns, &column);
+            sum += p.bias[column];
+        }
+        p.y[i] = bend(sum, p.slope);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS) cornu_widen_bf16(widen_bf16_params p)
+{
+    for (EACH(i, p.count)) {
+        union {
+            uint32_t u;
+            float f;
+        } v;
+        v.u = (uint32_t)p.x[i] << 16;
+        if (p.bias) {
+            int64_t column;
+            divide(i, p.columns, &column);
+            v.f += p.bias[column];
+        }
+        p.y[i] = bend(v.f, p.slope);
+    }
+}
+
+#endif

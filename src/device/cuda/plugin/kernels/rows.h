@@ -1,0 +1,53 @@
+/* Loss and metrics over rows: the last activation where the loss reads behind it, the loss with its
+   gradient, the metrics, and the sums of gpu_results, in one launch. */
+#ifndef DEVICE_CUDA_KERNELS_ROWS_H
+#define DEVICE_CUDA_KERNELS_ROWS_H
+
+#include "device/cuda/plugin/kernels/kernels.h"
+
+#define ROWS_THREADS 1024 /* at most */
+#define ROWS_METRICS 5
+
+/* The same numbers as loss_id and metric_id. */
+enum {
+#define LOSS(id, name, class_name, sparse, row, logits_row) GPU_LOSS_##id,
+#include "model/losses.def"
+#undef LOSS
+};
+enum {
+#define METRIC(id, name, class_name, sparse, has_k, row) GPU_METRIC_##id,
+#include "model/metrics.def"
+#undef METRIC
+};
+
+typedef struct rows_metric {
+    int32_t id, slot; /* of gpu_results.metrics */
+    int64_t k;
+} rows_metric;
+
+typedef struct rows_params {
+    const float *output; /* what the loss reads: [rows][n] */
+    const float *target; /* [rows][targets] */
+    float *gradient;     /* [rows][n], or NULL */
+    float *activated;    /* activation(output) is written here; NULL: there is no activation */
+    const float *judged; /* what the metrics read: [rows][n] */
+    int64_t rows, n, targets, batch;
+    int32_t activation; /* GPU_ACTIVATION_SOFTMAX or _SIGMOID */
+    int32_t loss;       /* GPU_LOSS_...; -1: metrics alone */
+    int32_t logits;
+    int32_t lanes; /* threads a row: a power of two up to 32 */
+    int32_t metric_count;
+    rows_metric metrics[ROWS_METRICS];
+    gpu_results *results;
+    /* One block adds to `results` itself. Several write their sums of the loss and of each metric
+       to parts[block][1 + metric_count], which rows_finish adds. */
+    double *parts;
+    int64_t *position; /* not NULL: this launch also counts the step (step.h) */
+} rows_params;
+
+typedef struct rows_finish_params {
+    rows_params r;
+    int64_t part_count;
+} rows_finish_params;
+
+#endif

@@ -1,0 +1,37 @@
+/* The end of a step, and probes of what a device can do. */
+#ifndef DEVICE_CUDA_KERNELS_STEP_H
+#define DEVICE_CUDA_KERNELS_STEP_H
+
+#include "device/cuda/plugin/kernels/kernels.h"
+
+/* One thread: *position + 1, and what the results count besides loss and metrics. */
+typedef struct finish_params {
+    int64_t *position;
+    gpu_results *results;
+    int64_t batch;
+    int32_t has_loss; /* last_loss is this step's: see whether it is finite */
+} finish_params;
+
+/* Nothing: what a launch costs. */
+typedef struct empty_params {
+    int32_t unused;
+} empty_params;
+
+/* Multiply-adds in registers: 2 * PROBE_CHAINS * PROBE_UNROLL * rounds FLOPs a thread. */
+#define PROBE_CHAINS 8
+#define PROBE_UNROLL 8
+typedef struct probe_fma_params {
+    float *out; /* [1], written only if the sum is `never` */
+    int64_t rounds;
+    float scale, offset, never;
+} probe_fma_params;
+
+/* x[i] = x[i] scale in place: 8 bytes moved an element. count: a multiple of 4. Data that should
+   come from the last-level cache is best read by several launches one after the other. */
+typedef struct probe_copy_params {
+    float *x;
+    int64_t count;
+    float scale;
+} probe_copy_params;
+
+#endif

@@ -1,0 +1,51 @@
+/* The optimizer's step on all variables at once. Every variable is cut into pieces of UPDATE_PIECE
+   elements, a block each; a table in device memory says where they lie. */
+#ifndef DEVICE_CUDA_KERNELS_UPDATE_H
+#define DEVICE_CUDA_KERNELS_UPDATE_H
+
+#include "device/cuda/plugin/kernels/kernels.h"
+
+#define UPDATE_THREADS 256
+#define UPDATE_PIECE 2048
+
+typedef struct update_piece {
+    float *w;
+    const float *g;
+    float *slot[3]; /* the optimizer row's slots, NULL where this configuration has none */
+    int32_t count;
+    int32_t square; /* which of the square sums is this variable's */
+} update_piece;
+
+/* What update_factors of device/update_rules.h holds, but for the step's learning rate and alpha.
+ */
+typedef struct update_params {
+    gpu_clock clock;
+    const update_piece *pieces; /* [gridDim.x] */
+    const float *squares;       /* square sums, or NULL: gradients are not clipped by norm */
+    int32_t square_count;       /* global_clipnorm: all of them count; 0: the variable's own */
+    double norm_most;
+    float clip_value; /* INFINITY: none */
+    float weight_decay, momentum, rho, epsilon, rate_1, rate_2;
+    int32_t nesterov, amsgrad;
+} update_params;
+typedef update_params update_sgd_params;
+typedef update_params update_adam_params;
+typedef update_params update_rmsprop_params;
+
+/* Square sums of all variables, in two launches: one block a piece, one block a variable. */
+typedef struct update_squares_params {
+    const update_piece *pieces;
+    double *parts; /* [pieces] */
+} update_squares_params;
+
+typedef struct update_range {
+    int32_t first, count; /* pieces of one variable */
+} update_range;
+typedef struct update_squares_finish_params {
+    const update_piece *pieces;
+    const update_range *ranges; /* [gridDim.x] */
+    const double *parts;
+    float *squares;
+} update_squares_finish_params;
+
+#endif

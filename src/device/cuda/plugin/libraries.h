@@ -1,0 +1,46 @@
+/* NVIDIA's libraries, opened at run time. Their headers are needed to build the plug-in, the
+   libraries themselves neither to build nor to open it. */
+#ifndef DEVICE_CUDA_PLUGIN_LIBRARIES_H
+#define DEVICE_CUDA_PLUGIN_LIBRARIES_H
+
+#include "base/status.h"
+#include "device/cuda/plugin/nvml.h"
+#include <cublasLt.h>
+#include <cuda.h>
+#include <cudnn.h>
+
+/* One pointer a function, called like it: gpu->lib->cuMemAlloc(...). The headers' macros give the
+   versioned names (cuMemAlloc_v2) on both sides. */
+typedef struct cuda_libraries {
+#define CUDA(name) __typeof__(name) *name;
+#define BLAS(name) __typeof__(name) *name;
+#define DNN(name) __typeof__(name) *name;
+#define NVML(name) __typeof__(name) *name;
+#include "device/cuda/plugin/libraries.def"
+    bool has_nvml;      /* NVML may be absent: then sensors are NAN */
+    char driver[64];    /* "580.65.06", or "CUDA 13.0" without NVML */
+    char versions[128]; /* "CUDA 13.0, cuBLASLt 13.1, cuDNN 9.13.0" */
+} cuda_libraries;
+
+/* Opened once for the process, at the first call; later calls give the same result. Fails with
+   CORNU_NOT_FOUND: "no CUDA driver (...); install ...", "driver 550 ... is too old", "driver ...
+   found, libcudnn.so.9 not found; install ...", "no CUDA device (...)". */
+cornu_status cuda_libraries_get(const cuda_libraries **out);
+
+/* Every call's status goes through these: CORNU_DEVICE (CORNU_OUT_OF_MEMORY for the driver's) with
+   the call's and the error's names: "device cuda:0: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (out of
+   memory)". `call` may have its arguments behind it; a negative device is none in particular. */
+cornu_status cuda_check(const cuda_libraries *lib, int device, CUresult result, const char *call);
+cornu_status blas_check(const cuda_libraries *lib, int device, cublasStatus_t result,
+                        const char *call);
+cornu_status dnn_check(const cuda_libraries *lib, int device, cudnnStatus_t result,
+                       const char *call);
+/* After such an error nothing works on the device until the process (or its context) ends. */
+bool cuda_is_lost(CUresult result);
+
+/* In functions that return a cornu_status and have a `gpu *g`: TRY(CU(g, cuMemAlloc(&p, n))). */
+#define CU(g, call) gpu_check((g), (g)->lib->call, #call)
+#define BLASLT(g, call) blas_check((g)->lib, (g)->number, (g)->lib->call, #call)
+#define CUDNN(g, call) dnn_check((g)->lib, (g)->number, (g)->lib->call, #call)
+
+#endif

@@ -1,0 +1,118 @@
+/* Activations that stand alone, and what dense layers and convolutions use of them. */
+#include "device/cuda/plugin/kernels/elementwise.h"
+#include "device/cuda/plugin/ops/ops.h"
+
+_Static_assert((int)GPU_ACTIVATION_SOFTMAX == (int)ACTIVATION_SOFTMAX, "from the same table");
+
+/* ---- softmax ------------------------------------------------------------------------------ */
+
+static bool accepts_softmax(const gpu *g, const plan *p, const op *o, const char **why)
+{
+    (void)g, (void)p;
+    *why = "not softmax";
+    return o->a.act.kind == ACTIVATION_SOFTMAX;
+}
+
+static gpu_grid softmax_grid(int64_t rows, int lanes)
+{
+    return (gpu_grid){.x = gpu_blocks(rows, ELEMENT_THREADS / lanes, 0),
+                      .threads = ELEMENT_THREADS};
+}
+
+static cornu_status enqueue_softmax_forward(const gpu_op *r)
+{
+    softmax_forward_params p = {.x = (const float *)r->in[0], .y = (float *)r->out[0]};
+    tensor_matrix(GPU_OUT(r, 0), &p.rows, &p.n);
+    p.lanes = gpu_lanes(p.n);
+    return gpu_launch(r->g, GPU_softmax_forward, softmax_grid(p.rows, p.lanes), &p);
+}
+
+static cornu_status enqueue_softmax_backward(const gpu_op *r)
+{
+    softmax_backward_params p = {
+        .y = (const float *)r->in[0], .dy = (const float *)r->in[1], .dx = (float *)r->out[0]};
+    tensor_matrix(GPU_OUT(r, 0), &p.rows, &p.n);
+    p.lanes = gpu_lanes(p.n);
+    return gpu_launch(r->g, GPU_softmax_backward, softmax_grid(p.rows, p.lanes), &p);
+}
+
+/* ---- element by element ------------------------------------------------------------------- */
+
+static bool accepts_elements(const gpu *g, const plan *p, const op *o, const char **why)
+{
+    (void)g, (void)p;
+    *why = "softmax needs whole rows";
+    return o->a.act.kind != ACTIVATION_SOFTMAX;
+}
+
+static cornu_status enqueue_forward(const gpu_op *r)
+{
+    activation act = r->op->a.act;
+    activation_forward_params p = {.x = (const float *)r->in[0],
+                                   .y = (float *)r->out[0],
+                                   .count = GPU_OUT(r, 0)->count,
+                                   .kind = (int32_t)act.kind,
+                                   .alpha = act.alpha};
+    return gpu_launch(r->g, GPU_activation_forward, gpu_element_grid(p.count), &p);
+}
+
+static cornu_status enqueue_backward(const gpu_op *r)
+{
+    activation act = r->op->a.act;
+    activation_backward_params p = {.x_or_y = (const float *)r->in[0],
+                                    .dy = (const float *)r->in[1],
+                                    .dx = (float *)r->out[0],
+                                    .count = GPU_OUT(r, 0)->count,
+                                    .kind = (int32_t)act.kind,
+                                    .alpha = act.alpha};
+    return gpu_launch(r->g, GPU_activation_backward, gpu_element_grid(p.count), &p);
+}
+
+const op *gpu_slope_behind(const plan *p, const op *o, tensor_ref activated)
+{
+    const op *next = o + 1;
+    if (next >= p->ops + p->op_count || next->kind != OP_ACTIVATION_BACKWARD ||
+        next->in[1] != o->out[0] || next->a.act.kind == ACTIVATION_SOFTMAX)
+        return NULL;
+    return activated == NO_TENSOR || next->in[0] == activated ? next : NULL;
+}
+
+cornu_status gpu_bias_activation(gpu *g, CUdeviceptr x, CUdeviceptr bias, CUdeviceptr y,
+                                 int64_t rows, int64_t columns, activation act)
+{
+    int64_t count = rows * columns;
+    if (!bias) {
+        activation_forward_params p = {.x = (const float *)x,
+                                       .y = (float *)y,
+                                       .count = count,
+                                       .kind = (int32_t)act.kind,
+                                       .alpha = act.alpha};
+        return gpu_launch(g, GPU_activation_forward, gpu_element_grid(count), &p);
+    }
+    bias_activation_params p = {.x = (const float *)x,
+                                .bias = (const float *)bias,
+                                .y = (float *)y,
+                                .count = count,
+                                .columns = columns,
+                                .kind = (int32_t)act.kind,
+                                .alpha = act.alpha};
+    return gpu_launch(g, GPU_bias_activation, gpu_element_grid(count), &p);
+}
+
+cornu_status gpu_cast_bf16(gpu *g, CUdeviceptr x, CUdeviceptr y, int64_t count)
+{
+    cast_bf16_params p = {.x = (const float *)x, .y = (uint16_t *)y, .count = count};
+    return gpu_launch(g, GPU_cast_bf16, gpu_element_grid(count), &p);
+}
+
+static const gpu_kernel softmax_forward = {
+    .name = "softmax", .accepts = accepts_softmax, .enqueue = enqueue_softmax_forward};
+static const gpu_kernel softmax_backward = {
+    .name = "softmax", .accepts = accepts_softmax, .enqueue = enqueue_softmax_backward};
+static const gpu_kernel forward = {
+    .name = "elementwise", .accepts = accepts_elements, .enqueue = enqueue_forward};
+static const gpu_kernel backward = {
+    .name = "elementwise", .accepts = accepts_elements, .enqueue = enqueue_backward};
+const gpu_kernel *const gpu_activation_forward[] = {&gpu_activation_loss, &forward,
+                                                    &softmax_forward, NULL};
+const gpu_kernel *const gpu_activation_backward[] = {&backward, &softmax_backward, NULL};

@@ -1,0 +1,105 @@
+/* y = act(x W + b), dx = dy W', dW = x' dy and db; x [rows][in], W [in][units]. The own kernels
+   ("tiled") take everything; cublaslt.c is asked first. */
+#include "device/cuda/plugin/ops/dense.h"
+#include "device/cuda/plugin/ops/product.h"
+#include <stdlib.h>
+
+dense_size dense_size_of(const plan *p, const op *o)
+{
+    bool weights = o->kind == OP_DENSE_BACKWARD_WEIGHTS;
+    const tensor *w = &p->tensors[weights ? o->out[0] : o->in[1]], *first = &p->tensors[o->in[0]];
+    dense_size s = {.in = w->shape.dim[0], .units = w->shape.dim[1]};
+    s.rows = first->count / (o->kind == OP_DENSE_BACKWARD_DATA ? s.units : s.in);
+    return s;
+}
+
+typedef struct dense_state {
+    dense_size size;
+    product product;
+} dense_state;
+
+static cornu_status choose(const gpu *g, const op *o, dense_state *s)
+{
+    int64_t rows = s->size.rows, in = s->size.in, units = s->size.units;
+    switch (o->kind) {
+    case OP_DENSE_FORWARD:
+        return product_choose(g, rows, units, in, 1, PRODUCT_ALL_TILES, units, 0, &s->product);
+    case OP_DENSE_BACKWARD_DATA:
+        return product_choose(g, rows, in, units, 1, PRODUCT_ALL_TILES, in, 0, &s->product);
+    default:
+        return product_choose(g, in, units, rows, 1, PRODUCT_ALL_TILES, units, 0, &s->product);
+    }
+}
+
+static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, size_t *scratch_bytes)
+{
+    dense_state *s;
+    TRY(memory_new(1, sizeof *s, "dense layer", &s));
+    s->size = dense_size_of(p, o);
+    cornu_status status = choose(g, o, s);
+    if (status != CORNU_OK) {
+        free(s);
+        return status;
+    }
+    size_t sums = 0;
+    if (o->kind == OP_DENSE_BACKWARD_WEIGHTS && o->out[1] != NO_TENSOR)
+        sums = gpu_column_sums_scratch(s->size.rows, s->size.units);
+    *scratch_bytes = s->product.scratch_bytes > sums ? s->product.scratch_bytes : sums;
+    *state = s;
+    return CORNU_OK;
+}
+
+static void release(gpu *g, void *state)
+{
+    (void)g;
+    free(state);
+}
+
+static cornu_status forward(const gpu_op *r)
+{
+    const dense_state *s = r->state;
+    product_params p = {.a = device_floats(r->in[0]),
+                        .b = device_floats(r->in[1]),
+                        .a_stride = s->size.in,
+                        .b_stride = s->size.units};
+    return product_enqueue(r->g, GPU_product_nn, &s->product, &p.cut, r->scratch, r->in[2],
+                           r->out[0], r->op->a.dense.act);
+}
+
+static cornu_status backward_data(const gpu_op *r)
+{
+    const dense_state *s = r->state;
+    product_params p = {.a = device_floats(r->in[0]),
+                        .b = device_floats(r->in[1]),
+                        .a_stride = s->size.units,
+                        .b_stride = s->size.units};
+    return product_enqueue(r->g, GPU_product_nt, &s->product, &p.cut, r->scratch, 0, r->out[0],
+                           (activation){ACTIVATION_LINEAR, 0});
+}
+
+static cornu_status backward_weights(const gpu_op *r)
+{
+    const dense_state *s = r->state;
+    product_params p = {.a = device_floats(r->in[0]),
+                        .b = device_floats(r->in[1]),
+                        .a_stride = s->size.in,
+                        .b_stride = s->size.units};
+    TRY(product_enqueue(r->g, GPU_product_tn, &s->product, &p.cut, r->scratch, 0, r->out[0],
+                        (activation){ACTIVATION_LINEAR, 0}));
+    return r->out[1] == 0 ? CORNU_OK
+                          : gpu_column_sums(r->g, r->in[1], s->size.rows, s->size.units, r->scratch,
+                                            r->out[1]);
+}
+
+static const gpu_kernel tiled_forward = {
+    .name = "tiled", .prepare = prepare, .release = release, .enqueue = forward};
+static const gpu_kernel tiled_backward_data = {
+    .name = "tiled", .prepare = prepare, .release = release, .enqueue = backward_data};
+static const gpu_kernel tiled_backward_weights = {
+    .name = "tiled", .prepare = prepare, .release = release, .enqueue = backward_weights};
+
+const gpu_kernel *const gpu_dense_forward[] = {&gpu_cublaslt_forward, &tiled_forward, NULL};
+const gpu_kernel *const gpu_dense_backward_data[] = {&gpu_cublaslt_backward_data,
+                                                     &tiled_backward_data, NULL};
+const gpu_kernel *const gpu_dense_backward_weights[] = {
+    &gpu_dense_with_updates, &gpu_cublaslt_backward_weights, &tiled_backward_weights, NULL};

@@ -1,0 +1,56 @@
+#include "device/cuda/plugin/kernels/gather.h"
+#include "device/cuda/plugin/ops/ops.h"
+
+enum { GRID_Y_MOST = 65535 };
+
+static gather_params params_of(const gpu_op *r)
+{
+    const tensor *x = GPU_OUT(r, 0);
+    gather_params p = {.clock = gpu_clock_of(r),
+                       .x = (float *)r->out[0],
+                       .t = (float *)r->out[1],
+                       .batch = r->plan->batch,
+                       .count = x->count / r->plan->batch};
+    if (r->out[1]) {
+        const tensor *t = GPU_OUT(r, 1);
+        p.target_count = t->count / r->plan->batch;
+        p.columns = t->shape.dim[t->shape.rank - 1];
+    }
+    return p;
+}
+
+/* `pieces` of each sample, and its target. */
+static gpu_grid grid_of(const gather_params *p, unsigned pieces)
+{
+    return (gpu_grid){.x = pieces + (p->t ? 1 : 0),
+                      .y = gpu_blocks(p->batch, 1, GRID_Y_MOST),
+                      .threads = GATHER_THREADS};
+}
+
+static cornu_status enqueue_augmented(const gpu_op *r, const augmentation *a)
+{
+    const shape *s = &GPU_OUT(r, 0)->shape;
+    gather_augmented_params p = {.gather = params_of(r),
+                                 .rotation_range = a->rotation_range,
+                                 .shear_range = a->shear_range,
+                                 .zoom_range = a->zoom_range,
+                                 .width_shift_range = a->width_shift_range,
+                                 .height_shift_range = a->height_shift_range,
+                                 .horizontal_flip = a->horizontal_flip,
+                                 .vertical_flip = a->vertical_flip};
+    /* The samples' own shape is not known yet; the kernel goes on in strides of the grid. */
+    int64_t pixels = s->rank == 4 ? s->dim[1] * s->dim[2] : p.gather.count;
+    gpu_grid grid = grid_of(&p.gather, gpu_blocks(pixels, GATHER_PIXELS, 0));
+    return gpu_launch(r->g, GPU_gather_augmented, grid, &p);
+}
+
+static cornu_status enqueue(const gpu_op *r)
+{
+    if (augmentation_any(&r->op->a.gather.augment))
+        return enqueue_augmented(r, &r->op->a.gather.augment);
+    gather_params p = params_of(r);
+    return gpu_launch(r->g, GPU_gather, grid_of(&p, gpu_blocks(p.count, GATHER_PIECE, 0)), &p);
+}
+
+static const gpu_kernel gather = {.name = "gather", .enqueue = enqueue};
+const gpu_kernel *const gpu_gather[] = {&gather, NULL};

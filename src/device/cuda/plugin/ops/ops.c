@@ -1,0 +1,27 @@
+#include "device/cuda/plugin/ops/ops.h"
+
+const gpu_kernel_list gpu_kernels[OP_COUNT] = {
+    [OP_GATHER] = gpu_gather,
+    [OP_DENSE_FORWARD] = gpu_dense_forward,
+    [OP_DENSE_BACKWARD_DATA] = gpu_dense_backward_data,
+    [OP_DENSE_BACKWARD_WEIGHTS] = gpu_dense_backward_weights,
+    [OP_CONV2D_FORWARD] = gpu_conv2d_forward,
+    [OP_CONV2D_BACKWARD_DATA] = gpu_conv2d_backward_data,
+    [OP_CONV2D_BACKWARD_WEIGHTS] = gpu_conv2d_backward_weights,
+    [OP_MAX_POOL_FORWARD] = gpu_max_pool_forward,
+    [OP_MAX_POOL_BACKWARD] = gpu_max_pool_backward,
+    [OP_AVERAGE_POOL_FORWARD] = gpu_average_pool_forward,
+    [OP_AVERAGE_POOL_BACKWARD] = gpu_average_pool_backward,
+    [OP_ACTIVATION_FORWARD] = gpu_activation_forward,
+    [OP_ACTIVATION_BACKWARD] = gpu_activation_backward,
+    [OP_DROPOUT] = gpu_dropout,
+    [OP_BATCH_NORM_FORWARD] = gpu_batch_norm_forward,
+    [OP_BATCH_NORM_INFERENCE] = gpu_batch_norm_inference,
+    [OP_BATCH_NORM_BACKWARD] = gpu_batch_norm_backward,
+    [OP_SCALE] = gpu_scale,
+    [OP_PAD] = gpu_pad,
+    [OP_CROP] = gpu_crop,
+    [OP_LOSS] = gpu_loss,
+    [OP_METRIC] = gpu_metric,
+    [OP_SQUARE_SUM] = gpu_square_sum,
+};

@@ -1,0 +1,77 @@
+/* Column sums, and the square sum that stands alone. */
+#include "device/cuda/plugin/ops/ops.h"
+
+sum_tiles gpu_tiles(int64_t rows, int64_t columns, int64_t blocks, unsigned *parts)
+{
+    sum_tiles t = {.rows = rows, .columns = columns, .width = gpu_lanes(columns)};
+    int64_t tiles = (columns + t.width - 1) / t.width, step = SUM_THREADS / t.width;
+    int64_t most = blocks / tiles, useful = rows / (8 * step);
+    int64_t count = most < useful ? most : useful;
+    count = count < 1 ? 1 : count;
+    t.part_rows = (rows + count - 1) / count;
+    t.part_rows = (t.part_rows + step - 1) / step * step;
+    *parts = (unsigned)((rows + t.part_rows - 1) / t.part_rows);
+    return t;
+}
+
+gpu_grid gpu_tiles_grid(const sum_tiles *t, unsigned parts)
+{
+    return (gpu_grid){.x = gpu_blocks(t->columns, t->width, 0), .y = parts, .threads = SUM_THREADS};
+}
+
+size_t gpu_column_sums_scratch(int64_t rows, int64_t columns)
+{
+    unsigned parts;
+    (void)gpu_tiles(rows, columns, GPU_SUM_BLOCKS, &parts);
+    return parts > 1 ? parts * (size_t)columns * sizeof(double) : 0;
+}
+
+cornu_status gpu_column_sums(gpu *g, CUdeviceptr x, int64_t rows, int64_t columns,
+                             CUdeviceptr scratch, CUdeviceptr out)
+{
+    unsigned parts;
+    column_sums_params p = {.t = gpu_tiles(rows, columns, GPU_SUM_BLOCKS, &parts),
+                            .x = (const float *)x,
+                            .parts = (double *)scratch};
+    if (parts == 1)
+        p.sums = (float *)out;
+    TRY(gpu_launch(g, GPU_column_sums, gpu_tiles_grid(&p.t, parts), &p));
+    if (parts == 1)
+        return CORNU_OK;
+    column_sums_finish_params f = {.parts = p.parts, .sums = (float *)out};
+    f.t = p.t;
+    f.t.rows = f.t.part_rows = parts;
+    return gpu_launch(g, GPU_column_sums_finish, gpu_tiles_grid(&f.t, 1), &f);
+}
+
+/* ---- SQUARE_SUM ---------------------------------------------------------------------------- */
+
+static bool has_updates(const plan *p)
+{
+    for (int i = 0; i < p->op_count; i++)
+        if (p->ops[i].kind == OP_UPDATE)
+            return true;
+    return false;
+}
+
+static bool accepts_with_updates(const gpu *g, const plan *p, const op *o, const char **why)
+{
+    (void)g, (void)o;
+    *why = "nothing is updated";
+    return has_updates(p);
+}
+
+static cornu_status enqueue_alone(const gpu_op *r)
+{
+    square_sum_params p = {.x = (const float *)r->in[0],
+                           .count = GPU_IN(r, 0)->count,
+                           .sum = (float *)r->out[0] + r->op->a.norm.slot};
+    gpu_grid grid = {.x = 1, .threads = SQUARE_THREADS};
+    return gpu_launch(r->g, GPU_square_sum, grid, &p);
+}
+
+/* The updates' first launches sum the squares of all gradients at once. */
+static const gpu_kernel with_updates = {
+    .name = "updates", .accepts = accepts_with_updates, .with_updates = true};
+static const gpu_kernel alone = {.name = "block", .enqueue = enqueue_alone};
+const gpu_kernel *const gpu_square_sum[] = {&with_updates, &alone, NULL};

@@ -1,0 +1,308 @@
+/* All UPDATE operations of a plan in one launch, behind everything else of the step; with them the
+   weight gradients of dense layers that see few rows (kernels/dense_update.h). */
+#include "device/cuda/plugin/core.h"
+#include "device/cuda/plugin/kernels/dense_update.h"
+#include "device/cuda/plugin/kernels/product.h"
+#include "device/cuda/plugin/ops/ops.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(OPTIMIZER_SLOTS_MAX == 3, "update_piece has room for these");
+
+struct gpu_updates {
+    gpu_function function;
+    dense_update_params params; /* .update alone where no tiles are there */
+    bool sums_squares;          /* SQUARE_SUM operations are done here */
+    update_squares_params squares;
+    update_squares_finish_params squares_finish;
+    unsigned variable_count, piece_count;
+    gpu_memory memory;
+};
+
+/* ---- which weight gradients go along --------------------------------------------------------- */
+
+/* With more rows the products take longer than the weights' traffic, and a library does them
+   faster than these tiles of 64 x 64. */
+enum { DENSE_ROWS_MOST = 128 };
+
+/* The UPDATE of the variable whose gradient is `t`, or NULL. */
+static const op *update_of(const plan *p, tensor_ref t)
+{
+    for (int i = 0; i < p->op_count; i++)
+        if (p->ops[i].kind == OP_UPDATE && p->ops[i].in[1] == t)
+            return &p->ops[i];
+    return NULL;
+}
+
+/* Gradients that are clipped by norm have to be there before the first step on any. */
+static bool steps_at_once(const plan *p, tensor_ref gradient)
+{
+    const op *o = update_of(p, gradient);
+    return o && o->in[5] == NO_TENSOR;
+}
+
+bool gpu_updates_take(const plan *p, const op *o)
+{
+    if (o->kind != OP_DENSE_BACKWARD_WEIGHTS)
+        return false;
+    const tensor *x = &p->tensors[o->in[0]], *dw = &p->tensors[o->out[0]];
+    return x->count / dw->shape.dim[0] <= DENSE_ROWS_MOST && dw->shape.dim[0] <= INT32_MAX / 2 &&
+           dw->shape.dim[1] <= INT32_MAX / 2 && steps_at_once(p, o->out[0]) &&
+           (o->out[1] == NO_TENSOR || steps_at_once(p, o->out[1]));
+}
+
+/* Does the launch make gradient `t` itself? */
+static bool is_taken(const plan *p, tensor_ref t)
+{
+    for (int i = 0; i < p->op_count; i++)
+        if ((p->ops[i].out[0] == t || p->ops[i].out[1] == t) && gpu_updates_take(p, &p->ops[i]))
+            return true;
+    return false;
+}
+
+static bool accepts_taken(const gpu *g, const plan *p, const op *o, const char **why)
+{
+    (void)g;
+    *why = "many rows, or the gradient itself is wanted";
+    return gpu_updates_take(p, o);
+}
+
+const gpu_kernel gpu_dense_with_updates = {
+    .name = "updates", .accepts = accepts_taken, .with_updates = true};
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+/* Each kind of table, while it grows on the host. */
+enum { PIECES, RANGES, LAYERS, TILES, TABLES };
+typedef struct table {
+    unsigned char *items;
+    size_t count, capacity, size;
+} table;
+typedef struct tables {
+    table of[TABLES];
+} tables;
+
+static cornu_status add(tables *t, int which, const void *item)
+{
+    table *a = &t->of[which];
+    TRY(memory_grow(&a->items, &a->capacity, a->count + 1, a->size));
+    memcpy(a->items + a->count++ * a->size, item, a->size);
+    return a->count <= INT32_MAX ? CORNU_OK
+                                 : status_fail(CORNU_UNSUPPORTED, "table of updates: found more "
+                                                                  "than 2^31 entries");
+}
+
+static void tables_free(tables *t)
+{
+    for (int i = 0; i < TABLES; i++)
+        free(t->of[i].items);
+}
+
+static void slots_of(const op *update, const CUdeviceptr *tensors, int64_t first, float **slots)
+{
+    for (int k = 0; k < OPTIMIZER_SLOTS_MAX; k++)
+        if (update->out[1 + k] != NO_TENSOR)
+            slots[k] = (float *)tensors[update->out[1 + k]] + first;
+}
+
+/* Which square sum is the gradient's: what SQUARE_SUM says, else what UPDATE does. */
+static int square_of(const plan *p, const op *update, bool *summed)
+{
+    for (int i = 0; i < p->op_count; i++)
+        if (p->ops[i].kind == OP_SQUARE_SUM && p->ops[i].in[0] == update->in[1]) {
+            *summed = true;
+            return p->ops[i].a.norm.slot;
+        }
+    return update->a.update.norm_slot;
+}
+
+static cornu_status add_pieces(tables *t, const plan *p, const op *o, const CUdeviceptr *tensors,
+                               bool *sums_squares)
+{
+    int64_t count = p->tensors[o->in[0]].count;
+    int square = square_of(p, o, sums_squares);
+    update_range range = {.first = (int32_t)t->of[PIECES].count,
+                          .count = (int32_t)((count + UPDATE_PIECE - 1) / UPDATE_PIECE)};
+    TRY(add(t, RANGES, &range));
+    for (int64_t first = 0; first < count; first += UPDATE_PIECE) {
+        int64_t left = count - first;
+        update_piece v = {.w = (float *)tensors[o->out[0]] + first,
+                          .g = (const float *)tensors[o->in[1]] + first,
+                          .count = left < UPDATE_PIECE ? (int32_t)left : UPDATE_PIECE,
+                          .square = square};
+        slots_of(o, tensors, first, v.slot);
+        TRY(add(t, PIECES, &v));
+    }
+    return CORNU_OK;
+}
+
+static cornu_status add_layer(tables *t, const plan *p, const op *o, const CUdeviceptr *tensors)
+{
+    const shape *s = &p->tensors[o->out[0]].shape;
+    const op *weights = update_of(p, o->out[0]);
+    const op *bias = o->out[1] == NO_TENSOR ? NULL : update_of(p, o->out[1]);
+    dense_update_layer l = {.x = (const float *)tensors[o->in[0]],
+                            .dy = (const float *)tensors[o->in[1]],
+                            .w = (float *)tensors[weights->out[0]],
+                            .bias = bias ? (float *)tensors[bias->out[0]] : NULL,
+                            .rows = (int32_t)(p->tensors[o->in[0]].count / s->dim[0]),
+                            .in = (int32_t)s->dim[0],
+                            .units = (int32_t)s->dim[1]};
+    slots_of(weights, tensors, 0, l.slot);
+    if (bias)
+        slots_of(bias, tensors, 0, l.bias_slot);
+    dense_update_tile tile = {.layer = (int32_t)t->of[LAYERS].count};
+    TRY(add(t, LAYERS, &l));
+    for (tile.in = 0; tile.in < l.in; tile.in += DENSE_UPDATE_TILE)
+        for (tile.unit = 0; tile.unit < l.units; tile.unit += DENSE_UPDATE_TILE)
+            TRY(add(t, TILES, &tile));
+    return CORNU_OK;
+}
+
+static cornu_status fill_tables(tables *t, const plan *p, const CUdeviceptr *tensors,
+                                bool *sums_squares)
+{
+    *t = (tables){.of = {[PIECES] = {.size = sizeof(update_piece)},
+                         [RANGES] = {.size = sizeof(update_range)},
+                         [LAYERS] = {.size = sizeof(dense_update_layer)},
+                         [TILES] = {.size = sizeof(dense_update_tile)}}};
+    for (int i = 0; i < p->op_count; i++) {
+        const op *o = &p->ops[i];
+        if (gpu_updates_take(p, o))
+            TRY(add_layer(t, p, o, tensors));
+        else if (o->kind == OP_UPDATE && !is_taken(p, o->in[1]))
+            TRY(add_pieces(t, p, o, tensors, sums_squares));
+    }
+    return CORNU_OK;
+}
+
+/* ---- parameters ------------------------------------------------------------------------------ */
+
+static gpu_function function_of(optimizer_id id, bool dense)
+{
+    static const gpu_function functions[OPTIMIZER_COUNT][2] = {
+        [OPTIMIZER_SGD] = {GPU_update_sgd, GPU_dense_update_sgd},
+        [OPTIMIZER_ADAM] = {GPU_update_adam, GPU_dense_update_adam},
+        [OPTIMIZER_ADAMW] = {GPU_update_adam, GPU_dense_update_adam},
+        [OPTIMIZER_RMSPROP] = {GPU_update_rmsprop, GPU_dense_update_rmsprop},
+    };
+    return functions[id][dense];
+}
+
+/* As update_factors_of, but for what changes from step to step. */
+static update_params params_of(const op *o, const CUdeviceptr *tensors)
+{
+    const optimizer *r = &o->a.update.optimizer;
+    return (update_params){.squares =
+                               o->in[5] == NO_TENSOR ? NULL : (const float *)tensors[o->in[5]],
+                           .square_count = o->a.update.norm_slot < 0 ? o->a.update.norm_count : 0,
+                           .norm_most = r->clipnorm > 0 ? r->clipnorm : r->global_clipnorm,
+                           .clip_value = r->clipvalue > 0 ? (float)r->clipvalue : INFINITY,
+                           .weight_decay = (float)r->weight_decay,
+                           .momentum = (float)r->momentum,
+                           .rho = (float)r->rho,
+                           .epsilon = (float)r->epsilon,
+                           .rate_1 = (float)(1 - r->beta_1),
+                           .rate_2 = (float)(1 - r->beta_2),
+                           .nesterov = r->nesterov,
+                           .amsgrad = r->amsgrad};
+}
+
+/* The tables, and room for the parts of the square sums, in one piece of device memory. */
+static cornu_status upload(gpu *g, gpu_updates *u, const tables *t, CUdeviceptr at[TABLES + 1])
+{
+    size_t bytes = 0, parts = u->sums_squares ? t->of[PIECES].count * sizeof(double) : 0;
+    for (int i = 0; i < TABLES; i++) {
+        at[i] = bytes;
+        bytes += gpu_aligned(t->of[i].count * t->of[i].size);
+    }
+    at[TABLES] = bytes;
+    TRY(gpu_memory_new(g, bytes + parts, "table of updates", &u->memory));
+    for (int i = 0; i <= TABLES; i++)
+        at[i] += u->memory.at;
+    for (int i = 0; i < TABLES; i++)
+        TRY(gpu_upload(g, at[i], t->of[i].items, t->of[i].count * t->of[i].size));
+    return CORNU_OK;
+}
+
+static void set_params(const gpu *g, gpu_updates *u, const tables *t, const CUdeviceptr *at)
+{
+    static const product_rounding rounding[] = {[PRECISION_FP32] = ROUND_NOTHING,
+                                                [PRECISION_TF32] = ROUND_TF32,
+                                                [PRECISION_BF16] = ROUND_BF16};
+    u->piece_count = (unsigned)t->of[PIECES].count;
+    u->variable_count = (unsigned)t->of[RANGES].count;
+    u->params.update.pieces = (const update_piece *)at[PIECES];
+    u->params.layers = (const dense_update_layer *)at[LAYERS];
+    u->params.tiles = (const dense_update_tile *)at[TILES];
+    u->params.tile_count = (int32_t)t->of[TILES].count;
+    u->params.rounding = (int32_t)rounding[g->precision];
+    u->squares =
+        (update_squares_params){.pieces = u->params.update.pieces, .parts = (double *)at[TABLES]};
+    u->squares_finish =
+        (update_squares_finish_params){.pieces = u->params.update.pieces,
+                                       .ranges = (const update_range *)at[RANGES],
+                                       .parts = u->squares.parts,
+                                       .squares = (float *)(uintptr_t)u->params.update.squares};
+}
+
+static cornu_status make(gpu *g, const plan *p, const CUdeviceptr *tensors, gpu_updates *u)
+{
+    tables t;
+    CUdeviceptr at[TABLES + 1];
+    const op *first = p->ops;
+    while (first->kind != OP_UPDATE)
+        first++;
+    cornu_status status = fill_tables(&t, p, tensors, &u->sums_squares);
+    if (status == CORNU_OK)
+        status = upload(g, u, &t, at);
+    if (status == CORNU_OK) {
+        u->params.update = params_of(first, tensors);
+        u->params.update.clock.back = gpu_loss_counts_step(p);
+        u->function = function_of(first->a.update.optimizer.id, t.of[TILES].count > 0);
+        set_params(g, u, &t, at);
+    }
+    tables_free(&t);
+    return status;
+}
+
+/* ---- gpu.h ----------------------------------------------------------------------------------- */
+
+cornu_status gpu_updates_prepare(gpu *g, const plan *p, const CUdeviceptr *tensors,
+                                 gpu_updates **out)
+{
+    *out = NULL;
+    gpu_updates *u = NULL;
+    TRY(memory_new(1, sizeof *u, "updates", &u));
+    cornu_status status = make(g, p, tensors, u);
+    if (status == CORNU_OK)
+        *out = u;
+    else
+        gpu_updates_release(g, u);
+    return status;
+}
+
+cornu_status gpu_updates_enqueue(gpu *g, const gpu_updates *u, const gpu_clock *clock)
+{
+    if (u->sums_squares) {
+        gpu_grid pieces = {.x = u->piece_count, .threads = UPDATE_THREADS};
+        gpu_grid variables = {.x = u->variable_count, .threads = UPDATE_THREADS};
+        TRY(gpu_launch(g, GPU_update_squares, pieces, &u->squares));
+        TRY(gpu_launch(g, GPU_update_squares_finish, variables, &u->squares_finish));
+    }
+    dense_update_params p = u->params;
+    p.update.clock = *clock;
+    p.update.clock.back = u->params.update.clock.back;
+    gpu_grid grid = {.x = (unsigned)p.tile_count + u->piece_count, .threads = UPDATE_THREADS};
+    return gpu_launch(g, u->function, grid,
+                      p.tile_count > 0 ? (const void *)&p : (const void *)&p.update);
+}
+
+void gpu_updates_release(gpu *g, gpu_updates *u)
+{
+    if (!u)
+        return;
+    gpu_memory_free(g, &u->memory);
+    free(u);
+}

@@ -1,0 +1,352 @@
+/* A plan made ready: its kernels, its memory, its addresses. */
+#include "device/cuda/plugin/core.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- does it fit? ------------------------------------------------------------------------- */
+
+/* Memory that a plan needs, part by part; each is shared with the plans before it. */
+typedef struct need {
+    double arena, scratch, queue;
+} need;
+
+/* What has to be allocated anew, since it is larger than what is there; *back: what that gives. */
+static double to_allocate(const gpu_state *s, const need *n, double *back)
+{
+    double sum = 0;
+    const gpu_memory *have[] = {&s->arena, &s->scratch, &s->queue.numbers};
+    const double wanted[] = {n->arena, n->scratch, n->queue};
+    *back = 0;
+    for (int i = 0; i < 3; i++) {
+        if (wanted[i] <= (double)have[i]->bytes)
+            continue;
+        sum += wanted[i];
+        *back += (double)have[i]->bytes;
+    }
+    return sum;
+}
+
+/* The largest batch below p's whose plan fits beside `scratch`; 0 where even batch 1 does not. */
+static int64_t largest_batch(const plan *p, double scratch, double bytes)
+{
+    int64_t fits = 0, too_large = p->batch;
+    while (p->model && too_large - fits > 1) {
+        int64_t batch = fits + (too_large - fits) / 2;
+        plan_options options = {.mode = p->mode, .batch = batch};
+        plan *smaller = NULL;
+        size_t arena = 0;
+        if (plan_build(p->model, &options, &smaller) != CORNU_OK)
+            return 0;
+        bool known = gpu_place_buffers(smaller, NULL, &arena) == CORNU_OK;
+        plan_free(smaller);
+        if (known && (double)arena + scratch + (double)gpu_queue_bytes(batch) <= bytes)
+            fits = batch;
+        else
+            too_large = batch;
+    }
+    return fits;
+}
+
+static cornu_status check_plan_fits(gpu *g, const plan *p, const need *n)
+{
+    static const char *const modes[] = {
+        [PLAN_TRAIN] = "training", [PLAN_EVALUATE] = "evaluating", [PLAN_PREDICT] = "predicting"};
+    double back, left, wanted = to_allocate(g->state, n, &back);
+    if (wanted == 0)
+        return CORNU_OK;
+    TRY(gpu_memory_left(g, &left));
+    if (wanted <= left + back)
+        return gpu_memory_make_room(g, wanted - back);
+    left += (double)g->state->arena.bytes + (double)g->state->scratch.bytes +
+            (double)g->state->queue.numbers.bytes;
+    char needed[32], have[32], advice[96] = "not even batch 1 fits";
+    int64_t batch = largest_batch(p, n->scratch, left);
+    if (batch > 0)
+        snprintf(advice, sizeof advice, "the largest batch that fits is %lld", (long long)batch);
+    return status_fail(
+        CORNU_OUT_OF_MEMORY, "device %s: %s with batch %lld needs %s of memory; %s is free; %s",
+        g->name, modes[p->mode], (long long)p->batch,
+        memory_human(n->arena + n->scratch + n->queue, needed), memory_human(left, have), advice);
+}
+
+/* Grow one of the device's shared buffers. The old one goes first: its content is of steps that are
+   over, and both together might not fit. */
+static cornu_status ensure(gpu *g, gpu_memory *m, size_t bytes, const char *what)
+{
+    if (bytes <= m->bytes)
+        return CORNU_OK;
+    TRY(gpu_drain(g));
+    gpu_memory_free(g, m);
+    g->state->moves++;
+    return gpu_memory_new(g, bytes, what, m);
+}
+
+static cornu_status ensure_memory(gpu *g, const prepared *r)
+{
+    TRY(ensure(g, &g->state->arena, r->arena_bytes, "buffers"));
+    return ensure(g, &g->state->scratch, r->scratch_bytes, "scratch memory of kernels");
+}
+
+/* ---- kernels ----------------------------------------------------------------------------- */
+
+static void add_refusal(kernel_choice *c, const gpu_kernel *k, const char *why)
+{
+    size_t used = strlen(c->refused);
+    snprintf(c->refused + used, sizeof c->refused - used, "%s%s: %s", used ? "; " : "", k->name,
+             why);
+}
+
+/* Take kernel `k` for operation `i` if it will have it; a refusal is kept as text. */
+static cornu_status try_kernel(gpu *g, prepared *r, int i, const gpu_kernel *k)
+{
+    const plan *p = r->plan;
+    const op *o = &p->ops[i];
+    kernel_choice *c = &r->choices[i];
+    const char *why = "does not take this operation";
+    if (k->accepts && !k->accepts(g, p, o, &why)) {
+        add_refusal(c, k, why);
+        return CORNU_OK;
+    }
+    size_t scratch = 0;
+    cornu_status status = k->prepare ? k->prepare(g, p, o, &r->states[i], &scratch) : CORNU_OK;
+    if (status == CORNU_UNSUPPORTED) {
+        add_refusal(c, k, cornu_last_error());
+        return CORNU_OK;
+    }
+    if (status != CORNU_OK)
+        return status_prefix(status, "%s of %s", op_infos[o->kind].name, o->name);
+    r->kernels[i] = k;
+    r->spans[i] = k->span ? k->span(p, o) : 1;
+    c->scratch_bytes = scratch;
+    if (scratch > r->scratch_bytes)
+        r->scratch_bytes = scratch;
+    return CORNU_OK;
+}
+
+/* The kernel that the caller forced, then the list's order. */
+static cornu_status choose(gpu *g, prepared *r, int i)
+{
+    const char *forced = g->state->forced;
+    const op *o = &r->plan->ops[i];
+    gpu_kernel_list list = gpu_kernels[o->kind];
+    for (int pass = forced ? 0 : 1; pass < 2; pass++)
+        for (int k = 0; list && list[k] && !r->kernels[i]; k++) {
+            bool is_forced = forced && strcmp(list[k]->name, forced) == 0;
+            if (is_forced == (pass == 0))
+                TRY(try_kernel(g, r, i, list[k]));
+        }
+    if (r->kernels[i])
+        return CORNU_OK;
+    return status_fail(CORNU_UNSUPPORTED, "device %s: %s of %s: %s", g->name,
+                       op_infos[o->kind].name, o->name, r->choices[i].refused);
+}
+
+/* Operation `i` runs within the kernel of `first`. */
+static cornu_status cover(prepared *r, int first, int i)
+{
+    TRY(memory_format(&r->names[i], "with %d", first + 1));
+    r->choices[i].kernel = r->names[i];
+    return CORNU_OK;
+}
+
+/* Bytes that do not move where the updates' launch makes a gradient itself: written by `o`, read by
+   its update. */
+static double spared_bytes(const plan *p, const op *o)
+{
+    double bytes = 0;
+    for (int k = 0; k < OP_OUTPUTS_MAX && gpu_updates_take(p, o); k++)
+        if (o->out[k] != NO_TENSOR)
+            bytes += 2.0 * sizeof(float) * (double)p->tensors[o->out[k]].count;
+    return bytes;
+}
+
+/* What the updates' launches do: the first of them stands for all. */
+static cornu_status prepare_update(prepared *r, int i)
+{
+    const op *o = &r->plan->ops[i];
+    kernel_choice *first = &r->choices[r->first_update];
+    first->flops += o->flops;
+    first->bytes += o->bytes - spared_bytes(r->plan, o);
+    if (i != r->first_update)
+        return cover(r, r->first_update, i);
+    r->optimizer = &o->a.update.optimizer;
+    TRY(memory_format(&r->names[i], "cuda/update"));
+    first->kernel = r->names[i];
+    return CORNU_OK;
+}
+
+static cornu_status prepare_op(gpu *g, prepared *r, int i)
+{
+    kernel_choice *c = &r->choices[i];
+    TRY(choose(g, r, i));
+    if (r->kernels[i]->with_updates) {
+        r->kernels[i] = NULL;
+        return prepare_update(r, i);
+    }
+    TRY(memory_format(&r->names[i], "cuda/%s", r->kernels[i]->name));
+    c->kernel = r->names[i];
+    plan_range_cost(r->plan, i, r->spans[i], &c->flops, &c->bytes);
+    for (int k = 1; k < r->spans[i]; k++)
+        TRY(cover(r, i, i + k));
+    return CORNU_OK;
+}
+
+static cornu_status prepare_ops(gpu *g, prepared *r)
+{
+    const plan *p = r->plan;
+    for (int i = p->op_count - 1; i >= 0; i--)
+        if (p->ops[i].kind == OP_UPDATE)
+            r->first_update = i;
+    for (int i = 0; i < p->op_count; i += r->spans[i]) {
+        r->spans[i] = 1;
+        TRY(p->ops[i].kind == OP_UPDATE ? prepare_update(r, i) : prepare_op(g, r, i));
+    }
+    return CORNU_OK;
+}
+
+/* ---- the whole --------------------------------------------------------------------------- */
+
+static cornu_status new_prepared(const plan *p, prepared **out)
+{
+    size_t count = (size_t)p->op_count, tensors = (size_t)p->tensor_count;
+    const char *what = "prepared plan";
+    prepared *r;
+    TRY(memory_new(1, sizeof *r, what, out));
+    r = *out;
+    r->plan = p;
+    r->first_update = -1;
+    r->moves = -1;
+    TRY(memory_new(count, sizeof *r->kernels, what, &r->kernels));
+    TRY(memory_new(count, sizeof *r->states, what, &r->states));
+    TRY(memory_new(count, sizeof *r->spans, what, &r->spans));
+    TRY(memory_new(count, sizeof *r->choices, what, &r->choices));
+    TRY(memory_new(count, sizeof *r->names, what, &r->names));
+    TRY(memory_new(tensors, sizeof *r->layouts, what, &r->layouts));
+    TRY(memory_new(tensors, sizeof *r->places, what, &r->places));
+    TRY(memory_new(tensors, sizeof *r->tensors, what, &r->tensors));
+    for (int i = 0; i < p->op_count; i++)
+        r->gathers |= p->ops[i].kind == OP_GATHER;
+    for (int i = 0; i < p->tensor_count; i++)
+        r->needs_model |= p->tensors[i].role == TENSOR_VARIABLE;
+    return CORNU_OK;
+}
+
+cornu_status gpu_prepare(gpu *g, const plan *p, prepared **out)
+{
+    *out = NULL;
+    prepared *r = NULL;
+    cornu_status status;
+    need n = {.queue = (double)gpu_queue_bytes(p->batch)};
+    TRY_GOTO(new_prepared(p, &r));
+    TRY_GOTO(gpu_place_buffers(p, r->places, &r->arena_bytes));
+    gpu_place_layouts(g, p, r->layouts);
+    n.arena = (double)r->arena_bytes;
+    TRY_GOTO(check_plan_fits(g, p, &n));
+    TRY_GOTO(prepare_ops(g, r));
+    n.scratch = (double)r->scratch_bytes;
+    TRY_GOTO(check_plan_fits(g, p, &n));
+    TRY_GOTO(gpu_queue_reserve(g, p->batch));
+    TRY_GOTO(ensure_memory(g, r));
+    TRY_GOTO(gpu_resolve(g, r));
+done:
+    if (status != CORNU_OK)
+        gpu_release(g, r);
+    else
+        *out = r;
+    return status;
+}
+
+static void free_graphs(gpu *g, prepared *r)
+{
+    if (r->one)
+        (void)CU(g, cuGraphExecDestroy(r->one));
+    if (r->burst)
+        (void)CU(g, cuGraphExecDestroy(r->burst));
+    r->one = r->burst = NULL;
+}
+
+void gpu_release(gpu *g, prepared *r)
+{
+    if (!r)
+        return;
+    (void)gpu_drain(g); /* steps that wait still belong to the results */
+    if (g->state->queue.plan == r)
+        g->state->queue.plan = NULL;
+    free_graphs(g, r);
+    if (r->updates)
+        gpu_updates_release(g, r->updates);
+    for (int i = 0; i < r->plan->op_count; i++) {
+        if (r->states && r->states[i] && r->kernels[i] && r->kernels[i]->release)
+            r->kernels[i]->release(g, r->states[i]);
+        if (r->names)
+            free(r->names[i]);
+    }
+    free(r->kernels);
+    free(r->states);
+    free(r->spans);
+    free(r->choices);
+    free(r->names);
+    free(r->layouts);
+    free(r->places);
+    free(r->tensors);
+    free(r);
+}
+
+cornu_status gpu_resolve(gpu *g, prepared *r)
+{
+    const gpu_state *s = g->state;
+    const plan *p = r->plan;
+    if (r->moves == s->moves)
+        return CORNU_OK;
+    if (r->needs_model && s->model != p->model)
+        return status_fail(CORNU_INTERNAL, "device %s: the plan's model is not bound", g->name);
+    TRY(gpu_drain(g));
+    TRY(ensure_memory(g, r));
+    free_graphs(g, r);
+    if (r->updates)
+        gpu_updates_release(g, r->updates);
+    r->updates = NULL;
+    for (int i = 0; i < p->tensor_count; i++)
+        r->tensors[i] = p->tensors[i].role == TENSOR_VARIABLE ? s->variables[p->tensors[i].variable]
+                                                              : s->arena.at + r->places[i];
+    if (r->first_update >= 0)
+        TRY(gpu_updates_prepare(g, p, r->tensors, &r->updates));
+    r->moves = s->moves;
+    return CORNU_OK;
+}
+
+/* ---- reading and writing tensors ---------------------------------------------------------- */
+
+static cornu_status check_tensor(const prepared *r, tensor_ref t, int64_t count)
+{
+    if (t < 0 || t >= r->plan->tensor_count)
+        return status_fail(CORNU_INTERNAL, "tensor: found number %d; expected 0 to %d", t,
+                           r->plan->tensor_count - 1);
+    const tensor *found = &r->plan->tensors[t];
+    if (count != found->count)
+        return status_fail(CORNU_INVALID, "%s: found room for %lld values; expected %lld",
+                           found->name, (long long)count, (long long)found->count);
+    return CORNU_OK;
+}
+
+cornu_status gpu_read(gpu *g, prepared *r, tensor_ref t, float *values, int64_t count)
+{
+    TRY(check_tensor(r, t, count));
+    const tensor *from = &r->plan->tensors[t];
+    if (from->role == TENSOR_BUFFER && from->last < r->plan->op_count - 1)
+        return status_fail(CORNU_INVALID, "%s: its memory is used again before the step's end",
+                           from->name);
+    TRY(gpu_drain(g));
+    TRY(gpu_resolve(g, r));
+    return gpu_read_values(g, r->tensors[t], &from->shape, r->layouts[t], values, count);
+}
+
+cornu_status gpu_write(gpu *g, prepared *r, tensor_ref t, const float *values, int64_t count)
+{
+    TRY(check_tensor(r, t, count));
+    TRY(gpu_drain(g));
+    TRY(gpu_resolve(g, r));
+    return gpu_write_values(g, r->tensors[t], &r->plan->tensors[t].shape, r->layouts[t], values,
+                            count);
+}

@@ -1,0 +1,297 @@
+/* The queue of steps. run() puts a step's inputs into a ring of pinned memory and returns. Steps
+   are launched as soon as the device has nothing else to do, else by the burst: the host stays
+   ahead and never waits, but for a full ring. What steps read travels on a stream of its own. */
+#include "device/cuda/plugin/core.h"
+#include "device/gather_sample.h"
+#include "device/update_rules.h"
+#include <string.h>
+
+enum {
+    POSITION_AT = 256, /* in .fixed, behind the results */
+    STEPS_AT = 512,
+    NUMBERS_BYTES = 8 << 20, /* the ring of sample numbers is cut short beyond this */
+    DEPTH_LEAST = 4
+};
+_Static_assert(sizeof(gpu_results) <= POSITION_AT, "the results end before the position");
+_Static_assert(sizeof(((gpu_results *)0)->metrics) >= sizeof(((step_results *)0)->metrics),
+               "the device has room for all metrics");
+
+/* ---- memory ------------------------------------------------------------------------------ */
+
+static int depth_for(int64_t batch)
+{
+    int64_t depth = NUMBERS_BYTES / ((int64_t)sizeof(int64_t) * batch);
+    return depth < DEPTH_LEAST ? DEPTH_LEAST : depth > GPU_QUEUE ? GPU_QUEUE : (int)depth;
+}
+
+size_t gpu_queue_bytes(int64_t batch)
+{
+    return (size_t)(depth_for(batch) + 1) * (size_t)batch * sizeof(int64_t);
+}
+
+cornu_status gpu_queue_open(gpu *g)
+{
+    gpu_queue *q = &g->state->queue;
+    size_t steps = GPU_QUEUE * sizeof(gpu_step);
+    TRY(CU(g, cuStreamCreate(&q->copies, CU_STREAM_NON_BLOCKING)));
+    TRY(CU(g, cuEventCreate(&q->copied, CU_EVENT_DISABLE_TIMING)));
+    for (int i = 0; i < GPU_QUEUE; i++)
+        TRY(CU(g, cuEventCreate(&q->done[i], CU_EVENT_DISABLE_TIMING)));
+    TRY(gpu_memory_new(g, STEPS_AT + steps, "queue of steps", &q->fixed));
+    TRY(CU(g, cuMemsetD8Async(q->fixed.at, 0, q->fixed.bytes, g->stream)));
+    TRY(CU(g, cuStreamSynchronize(g->stream)));
+    TRY(gpu_pinned_new(g, steps, "queue of steps", (void *)&q->steps));
+    TRY(gpu_pinned_new(g, sizeof *q->host_results, "queue of steps", (void *)&q->host_results));
+    q->results = (gpu_results *)q->fixed.at;
+    q->position = (int64_t *)(q->fixed.at + POSITION_AT);
+    q->clock.steps = (const gpu_step *)(q->fixed.at + STEPS_AT);
+    q->clock.position = q->position;
+    return CORNU_OK;
+}
+
+static void free_numbers(gpu *g)
+{
+    gpu_queue *q = &g->state->queue;
+    gpu_pinned_free(g, q->host_numbers);
+    gpu_memory_free(g, &q->numbers);
+    q->host_numbers = NULL;
+    q->capacity = 0;
+}
+
+void gpu_queue_close(gpu *g)
+{
+    gpu_queue *q = &g->state->queue;
+    free_numbers(g);
+    gpu_pinned_free(g, q->steps);
+    gpu_pinned_free(g, q->host_results);
+    gpu_memory_free(g, &q->fixed);
+    for (int i = 0; i < GPU_QUEUE; i++)
+        if (q->done[i])
+            (void)CU(g, cuEventDestroy(q->done[i]));
+    if (q->copied)
+        (void)CU(g, cuEventDestroy(q->copied));
+    if (q->copies)
+        (void)CU(g, cuStreamDestroy(q->copies));
+    *q = (gpu_queue){0};
+}
+
+/* The rows of a staged batch are its samples in order: 0, 1, ... behind the ring. */
+static cornu_status write_rows(gpu *g)
+{
+    gpu_queue *q = &g->state->queue;
+    for (int64_t i = 0; i < q->capacity; i++)
+        q->host_numbers[i] = i;
+    size_t bytes = (size_t)q->capacity * sizeof(int64_t);
+    return gpu_upload(g, q->numbers.at + (size_t)q->depth * bytes, q->host_numbers, bytes);
+}
+
+cornu_status gpu_queue_reserve(gpu *g, int64_t batch)
+{
+    gpu_queue *q = &g->state->queue;
+    if (batch <= q->capacity)
+        return CORNU_OK;
+    TRY(gpu_drain(g));
+    free_numbers(g);
+    int depth = depth_for(batch);
+    size_t ring = (size_t)depth * (size_t)batch * sizeof(int64_t);
+    TRY(gpu_memory_new(g, gpu_queue_bytes(batch), "numbers of samples", &q->numbers));
+    TRY(gpu_pinned_new(g, ring, "numbers of samples", (void *)&q->host_numbers));
+    q->depth = depth;
+    q->capacity = batch;
+    return write_rows(g);
+}
+
+/* ---- waiting ----------------------------------------------------------------------------- */
+
+/* Wait until steps before number `step` are finished; they have been launched. */
+static cornu_status wait_for(gpu *g, int64_t step)
+{
+    gpu_queue *q = &g->state->queue;
+    if (step <= q->finished)
+        return CORNU_OK;
+    int64_t end = q->end[(step - 1) % GPU_QUEUE];
+    TRY(CU(g, cuEventSynchronize(q->done[(end - 1) % GPU_QUEUE])));
+    q->finished = end;
+    return CORNU_OK;
+}
+
+/* Has the device nothing left to do? */
+static cornu_status look_whether_idle(gpu *g, bool *idle)
+{
+    gpu_queue *q = &g->state->queue;
+    *idle = true;
+    if (q->finished == q->launched)
+        return CORNU_OK;
+    CUresult result = g->lib->cuEventQuery(q->done[(q->launched - 1) % GPU_QUEUE]);
+    *idle = result != CUDA_ERROR_NOT_READY;
+    if (*idle && result == CUDA_SUCCESS)
+        q->finished = q->launched;
+    return *idle ? gpu_check(g, result, "cuEventQuery") : CORNU_OK;
+}
+
+cornu_status gpu_drain(gpu *g)
+{
+    gpu_queue *q = &g->state->queue;
+    if (g->state->lost[0])
+        return status_fail(CORNU_DEVICE, "%s", g->state->lost);
+    TRY(gpu_flush(g));
+    TRY(CU(g, cuStreamSynchronize(g->stream)));
+    q->finished = q->launched;
+    return CORNU_OK;
+}
+
+/* ---- launching --------------------------------------------------------------------------- */
+
+/* Entries [from, to) of a ring of `length` entries of `bytes`: in one piece or two. */
+static cornu_status copy_ring(gpu *g, CUdeviceptr ring, const void *host, size_t bytes, int length,
+                              int64_t from, int64_t to)
+{
+    while (from < to) {
+        int64_t place = from % length;
+        int64_t count = to - from < length - place ? to - from : length - place;
+        size_t offset = (size_t)place * bytes;
+        TRY(CU(g, cuMemcpyHtoDAsync(ring + offset, (const unsigned char *)host + offset,
+                                    (size_t)count * bytes, g->state->queue.copies)));
+        from += count;
+    }
+    return CORNU_OK;
+}
+
+static cornu_status copy_inputs(gpu *g)
+{
+    gpu_queue *q = &g->state->queue;
+    size_t row = (size_t)q->capacity * sizeof(int64_t);
+    TRY(copy_ring(g, q->fixed.at + STEPS_AT, q->steps, sizeof *q->steps, GPU_QUEUE, q->launched,
+                  q->queued));
+    if (q->plan->gathers)
+        TRY(copy_ring(g, q->numbers.at, q->host_numbers, row, q->depth, q->launched, q->queued));
+    TRY(CU(g, cuEventRecord(q->copied, q->copies)));
+    return CU(g, cuStreamWaitEvent(g->stream, q->copied, 0));
+}
+
+cornu_status gpu_queue_launched(gpu *g)
+{
+    gpu_queue *q = &g->state->queue;
+    TRY(CU(g, cuEventRecord(q->done[(q->queued - 1) % GPU_QUEUE], g->stream)));
+    for (int64_t i = q->launched; i < q->queued; i++)
+        q->end[i % GPU_QUEUE] = q->queued;
+    q->launched = q->queued;
+    return CORNU_OK;
+}
+
+/* Host and device count steps alike; where one could not be launched they no longer do, and the
+   device's use ends. */
+cornu_status gpu_flush(gpu *g)
+{
+    gpu_queue *q = &g->state->queue;
+    if (q->launched == q->queued)
+        return CORNU_OK;
+    cornu_status status = copy_inputs(g);
+    if (status == CORNU_OK)
+        status = gpu_launch_steps(g, q->plan, q->queued - q->launched);
+    if (status == CORNU_OK)
+        status = gpu_queue_launched(g);
+    return status == CORNU_OK ? CORNU_OK : gpu_lose(g, status);
+}
+
+/* ---- one step ---------------------------------------------------------------------------- */
+
+static cornu_status check_step(gpu *g, prepared *p, const step_input *input)
+{
+    if (p->needs_model && g->state->model != p->plan->model)
+        return status_fail(CORNU_INTERNAL, "device %s: the plan's model is not bound", g->name);
+    return p->gathers ? gather_check(p->plan, input) : CORNU_OK;
+}
+
+/* Wait until fewer than `depth` steps are on their way. */
+static cornu_status make_room(gpu *g, int depth)
+{
+    gpu_queue *q = &g->state->queue;
+    if (q->queued - q->launched >= depth)
+        TRY(gpu_flush(g));
+    return wait_for(g, q->queued - depth + 1);
+}
+
+/* *depth: how many may be on their way. */
+static cornu_status queue_step(gpu *g, prepared *p, const step_input *input, int *depth)
+{
+    gpu_queue *q = &g->state->queue;
+    *depth = GPU_QUEUE;
+    if (p->gathers) {
+        TRY(gpu_samples_depth(g, p->plan, input->samples, depth));
+        *depth = *depth < q->depth ? *depth : q->depth;
+    }
+    TRY(make_room(g, *depth));
+    int64_t n = q->queued, place = n % q->depth * q->capacity;
+    gpu_step *step = &q->steps[n % GPU_QUEUE];
+    *step = (gpu_step){.seed = input->seed,
+                       .iteration = input->iteration,
+                       .epoch = input->epoch,
+                       .learning_rate = input->learning_rate};
+    if (p->optimizer)
+        step->adam_alpha =
+            update_factors_of(p->optimizer, input->learning_rate, input->iteration, 0).alpha;
+    if (p->gathers) {
+        step->sample = (const int64_t *)q->numbers.at + place;
+        memcpy(q->host_numbers + place, input->index, (size_t)p->plan->batch * sizeof(int64_t));
+        TRY(gpu_samples_place(g, p->plan, input, n, step));
+    }
+    q->queued++;
+    return CORNU_OK;
+}
+
+/* Only steps of one plan wait together. */
+static cornu_status begin(gpu *g, prepared *p, const step_input *input, int *depth)
+{
+    gpu_queue *q = &g->state->queue;
+    TRY(check_step(g, p, input));
+    if (q->plan != p)
+        TRY(gpu_flush(g));
+    q->plan = p;
+    TRY(gpu_resolve(g, p));
+    return queue_step(g, p, input, depth);
+}
+
+cornu_status gpu_run(gpu *g, prepared *p, const step_input *inputs, int steps)
+{
+    gpu_queue *q = &g->state->queue;
+    for (int i = 0; i < steps; i++) {
+        int depth, most;
+        bool idle = false;
+        TRY(begin(g, p, &inputs[i], &depth));
+        most = depth / 2 < GPU_BURST ? depth / 2 : GPU_BURST;
+        int64_t waiting = q->queued - q->launched;
+        if (waiting < most && i + 1 == steps)
+            TRY(look_whether_idle(g, &idle));
+        if (waiting >= most || idle)
+            TRY(gpu_flush(g));
+    }
+    return CORNU_OK;
+}
+
+cornu_status gpu_queue_alone(gpu *g, prepared *p, const step_input *input)
+{
+    int depth;
+    TRY(gpu_drain(g));
+    TRY(begin(g, p, input, &depth));
+    cornu_status status = copy_inputs(g);
+    return status == CORNU_OK ? CORNU_OK : gpu_lose(g, status);
+}
+
+/* ---- results ----------------------------------------------------------------------------- */
+
+cornu_status gpu_get_results(gpu *g, step_results *out, bool reset)
+{
+    gpu_queue *q = &g->state->queue;
+    CUdeviceptr at = q->fixed.at;
+    TRY(gpu_flush(g));
+    TRY(gpu_download(g, q->host_results, at, sizeof *q->host_results));
+    q->finished = q->launched;
+    const gpu_results *r = q->host_results;
+    *out = (step_results){.samples = r->samples,
+                          .loss = r->loss,
+                          .last_loss = r->last_loss,
+                          .not_finite = r->not_finite != 0};
+    memcpy(out->metrics, r->metrics, sizeof out->metrics);
+    return reset ? CU(g, cuMemsetD8Async(at, 0, sizeof *q->host_results, g->stream)) : CORNU_OK;
+}

@@ -1,0 +1,217 @@
+/* Samples on the device: whole blocks that stay there where they fit, else the rows of each batch,
+   gathered by the host into pinned memory and copied beside the work of earlier steps. */
+#include "base/log.h"
+#include "device/cuda/plugin/core.h"
+#include <string.h>
+
+/* Bytes of one sample and of one target. */
+static size_t x_bytes(const sample_block *s)
+{
+    size_t number = s->x_type == SAMPLE_U8 ? sizeof(uint8_t) : sizeof(float);
+    return (size_t)shape_elements(&s->x_shape) * number;
+}
+
+static size_t y_bytes(const sample_block *s)
+{
+    return s->y ? (size_t)shape_elements(&s->y_shape) * sizeof(float) : 0;
+}
+
+/* ---- blocks that stay --------------------------------------------------------------------- */
+
+double gpu_samples_bytes(const gpu *g)
+{
+    double sum = 0;
+    for (int i = 0; i < GPU_RESIDENT_MOST; i++)
+        sum += (double)g->state->residents[i].memory.bytes;
+    return sum;
+}
+
+static void forget(gpu *g, gpu_resident *r)
+{
+    gpu_memory_free(g, &r->memory);
+    *r = (gpu_resident){0};
+}
+
+cornu_status gpu_samples_evict(gpu *g, double bytes)
+{
+    TRY(gpu_drain(g));
+    for (double given = 0; given < bytes;) {
+        gpu_resident *largest = &g->state->residents[0];
+        for (int i = 1; i < GPU_RESIDENT_MOST; i++)
+            if (g->state->residents[i].memory.bytes > largest->memory.bytes)
+                largest = &g->state->residents[i];
+        if (largest->memory.bytes == 0)
+            break;
+        given += (double)largest->memory.bytes;
+        log_line("device %s: %lld samples make room for buffers and are streamed from now on",
+                 g->name, (long long)largest->count);
+        forget(g, largest);
+    }
+    return CORNU_OK;
+}
+
+void gpu_samples_free(gpu *g)
+{
+    for (int i = 0; i < GPU_RESIDENT_MOST; i++)
+        forget(g, &g->state->residents[i]);
+    gpu_pinned_free(g, g->state->stages.pinned);
+    gpu_memory_free(g, &g->state->stages.memory);
+    g->state->stages = (gpu_stages){0};
+}
+
+static const gpu_resident *resident_of(const gpu *g, const sample_block *s)
+{
+    for (int i = 0; i < GPU_RESIDENT_MOST; i++) {
+        const gpu_resident *r = &g->state->residents[i];
+        if (r->memory.bytes && r->x == s->x && r->y == s->y && r->count == s->count)
+            return r;
+    }
+    return NULL;
+}
+
+/* The place for a block: its own of before, a free one, the first. */
+static gpu_resident *place_for(gpu *g, const sample_block *samples)
+{
+    gpu_resident *all = g->state->residents, *place = NULL;
+    for (int i = 0; i < GPU_RESIDENT_MOST; i++)
+        if (all[i].memory.bytes && all[i].x == samples->x)
+            return &all[i];
+    for (int i = 0; i < GPU_RESIDENT_MOST && !place; i++)
+        place = all[i].memory.bytes ? NULL : &all[i];
+    return place ? place : all;
+}
+
+cornu_status gpu_hold(gpu *g, const sample_block *samples)
+{
+    double left;
+    size_t x = x_bytes(samples) * (size_t)samples->count;
+    size_t y = y_bytes(samples) * (size_t)samples->count;
+    gpu_resident *place = place_for(g, samples);
+    TRY(gpu_drain(g));
+    forget(g, place);
+    TRY(gpu_memory_left(g, &left));
+    left -= gpu_samples_bytes(g);
+    double needed = (double)gpu_aligned(x) + (double)y;
+    if (!samples->x || samples->count == 0)
+        return CORNU_OK;
+    if (needed > left / 2) { /* the other half is for plans */
+        log_line("device %s: %lld samples do not fit and are streamed", g->name,
+                 (long long)samples->count);
+        return CORNU_OK;
+    }
+    TRY(gpu_memory_new(g, gpu_aligned(x) + y, "samples", &place->memory));
+    place->y_at = place->memory.at + gpu_aligned(x);
+    cornu_status status = gpu_upload(g, place->memory.at, samples->x, x);
+    if (status == CORNU_OK)
+        status = gpu_upload(g, place->y_at, samples->y, y);
+    if (status != CORNU_OK) {
+        forget(g, place);
+        return status;
+    }
+    place->x = samples->x;
+    place->y = samples->y;
+    place->count = samples->count;
+    return CORNU_OK;
+}
+
+/* ---- batches that are streamed ------------------------------------------------------------ */
+
+static cornu_status new_stages(gpu *g, size_t bytes, int count)
+{
+    gpu_stages *s = &g->state->stages;
+    size_t all = bytes * (size_t)count;
+    TRY(gpu_memory_new(g, all, "samples on their way to the device", &s->memory));
+    cornu_status status =
+        gpu_pinned_new(g, all, "samples on their way to the device", (void *)&s->pinned);
+    if (status != CORNU_OK) {
+        gpu_memory_free(g, &s->memory);
+        return status;
+    }
+    s->bytes = bytes;
+    s->count = count;
+    return CORNU_OK;
+}
+
+/* As many as memory has room for: one will do, but then nothing overlaps. */
+static cornu_status ensure_stages(gpu *g, size_t bytes)
+{
+    gpu_stages *s = &g->state->stages;
+    if (s->bytes >= bytes)
+        return CORNU_OK;
+    TRY(gpu_drain(g));
+    gpu_pinned_free(g, s->pinned);
+    gpu_memory_free(g, &s->memory);
+    *s = (gpu_stages){0};
+    cornu_status status = CORNU_OUT_OF_MEMORY;
+    for (int count = GPU_STAGES_MOST; count > 0 && status == CORNU_OUT_OF_MEMORY; count /= 2)
+        status = new_stages(g, bytes, count);
+    return status;
+}
+
+/* Bytes of a staged batch up to its targets, and in all. */
+static size_t batch_bytes(const plan *p, const sample_block *s, size_t *to_y)
+{
+    *to_y = gpu_aligned(x_bytes(s) * (size_t)p->batch);
+    return *to_y + gpu_aligned(p->target == NO_TENSOR ? 0 : y_bytes(s) * (size_t)p->batch);
+}
+
+cornu_status gpu_samples_depth(gpu *g, const plan *p, const sample_block *samples, int *depth)
+{
+    size_t to_y;
+    *depth = GPU_QUEUE;
+    if (resident_of(g, samples))
+        return CORNU_OK;
+    TRY(ensure_stages(g, batch_bytes(p, samples, &to_y)));
+    *depth = g->state->stages.count;
+    return CORNU_OK;
+}
+
+static void gather_rows(unsigned char *to, const void *from, size_t row, const int64_t *index,
+                        int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        memcpy(to + (size_t)i * row, (const unsigned char *)from + (size_t)index[i] * row, row);
+}
+
+static cornu_status stage(gpu *g, const plan *p, const step_input *input, int64_t step,
+                          gpu_step *out)
+{
+    const gpu_stages *stages = &g->state->stages;
+    const sample_block *s = input->samples;
+    size_t to_y, bytes = batch_bytes(p, s, &to_y);
+    size_t offset = (size_t)(step % stages->count) * stages->bytes;
+    unsigned char *pinned = stages->pinned + offset;
+    gather_rows(pinned, s->x, x_bytes(s), input->index, p->batch);
+    if (bytes > to_y)
+        gather_rows(pinned + to_y, s->y, y_bytes(s), input->index, p->batch);
+    CUdeviceptr at = stages->memory.at + offset;
+    TRY(CU(g, cuMemcpyHtoDAsync(at, pinned, bytes, g->state->queue.copies)));
+    out->x = (const void *)at;
+    out->y = bytes > to_y ? (const void *)(at + to_y) : NULL;
+    return CORNU_OK;
+}
+
+cornu_status gpu_samples_place(gpu *g, const plan *p, const step_input *input, int64_t step,
+                               gpu_step *out)
+{
+    const sample_block *s = input->samples;
+    const gpu_resident *r = resident_of(g, s);
+    const gpu_queue *q = &g->state->queue;
+    out->x_scale = s->x_scale;
+    out->x_bytes = s->x_type == SAMPLE_U8;
+    out->y_labels = s->y_type == SAMPLE_I32;
+    if (s->x_shape.rank == 3) {
+        out->height = s->x_shape.dim[0];
+        out->width = s->x_shape.dim[1];
+        out->channels = s->x_shape.dim[2];
+    }
+    if (!r) {
+        const int64_t *rows = (const int64_t *)q->numbers.at;
+        out->index = rows + q->depth * q->capacity; /* 0, 1, ... */
+        return stage(g, p, input, step, out);
+    }
+    out->x = (const void *)r->memory.at;
+    out->y = s->y ? (const void *)r->y_at : NULL;
+    out->index = out->sample;
+    return CORNU_OK;
+}

@@ -1,0 +1,29 @@
+/* What the device says of itself, through NVML. */
+#include "device/cuda/plugin/core.h"
+#include <math.h>
+
+enum { SUCCESS = 0 };
+
+cornu_status gpu_sensors(gpu *g, device_sensors *out)
+{
+    const cuda_libraries *lib = g->lib;
+    nvmlDevice_t sensor = g->state->nvml;
+    unsigned value;
+    unsigned long long large;
+    *out = (device_sensors){NAN, NAN, NAN, NAN, NAN, false};
+    if (!sensor)
+        return CORNU_OK;
+    if (lib->nvmlDeviceGetPowerUsage(sensor, &value) == SUCCESS)
+        out->watts = value * 1e-3;
+    if (lib->nvmlDeviceGetTotalEnergyConsumption(sensor, &large) == SUCCESS)
+        out->joules = (double)large * 1e-3;
+    if (lib->nvmlDeviceGetClockInfo(sensor, NVML_CLOCK_SM, &value) == SUCCESS)
+        out->clock_mhz = value;
+    if (lib->nvmlDeviceGetClockInfo(sensor, NVML_CLOCK_MEM, &value) == SUCCESS)
+        out->memory_clock_mhz = value;
+    if (lib->nvmlDeviceGetTemperature(sensor, NVML_TEMPERATURE_GPU, &value) == SUCCESS)
+        out->celsius = value;
+    if (lib->nvmlDeviceGetCurrentClocksThrottleReasons(sensor, &large) == SUCCESS)
+        out->throttled = NVML_THROTTLED(large);
+    return CORNU_OK;
+}

@@ -1,0 +1,84 @@
+/* The device's own clock: events on its stream. */
+#include "device/cuda/plugin/core.h"
+#include "device/cuda/plugin/kernels/step.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* About half a millisecond of one warp, while the host puts the operations behind it: they then run
+   back to back, as in a graph, and not at the pace of the host's calls. */
+enum { DELAY_ROUNDS = 10000 };
+
+static cornu_status elapsed(gpu *g, CUevent from, CUevent to, double *seconds)
+{
+    float milliseconds = 0;
+    TRY(CU(g, cuEventSynchronize(to)));
+    TRY(CU(g, cuEventElapsedTime(&milliseconds, from, to)));
+    *seconds = (double)milliseconds * 1e-3;
+    return CORNU_OK;
+}
+
+cornu_status gpu_timer(gpu *g, double *seconds)
+{
+    CUevent *clock = g->state->clock;
+    TRY(gpu_flush(g));
+    TRY(CU(g, cuEventRecord(clock[seconds ? 1 : 0], g->stream)));
+    return seconds ? elapsed(g, clock[0], clock[1], seconds) : CORNU_OK;
+}
+
+static cornu_status delay(gpu *g)
+{
+    probe_fma_params p = {.rounds = DELAY_ROUNDS, .scale = 1, .never = NAN};
+    return gpu_launch(g, GPU_probe_fma, (gpu_grid){.x = 1, .threads = 32}, &p);
+}
+
+/* Event 0 stands before the first operation, i + 1 behind operation i. */
+static cornu_status enqueue_timed(gpu *g, const prepared *p, const CUevent *events)
+{
+    const gpu_queue *q = &g->state->queue;
+    int count = p->plan->op_count;
+    TRY(delay(g));
+    TRY(CU(g, cuEventRecord(events[0], g->stream)));
+    for (int i = gpu_next_op(p, -1); i < count; i = gpu_next_op(p, i)) {
+        TRY(gpu_enqueue_op(g, p, i));
+        TRY(CU(g, cuEventRecord(events[i + 1], g->stream)));
+    }
+    return gpu_finish_enqueue(g, p->plan, q->position, q->results);
+}
+
+static cornu_status read_times(gpu *g, const prepared *p, const CUevent *events, double *seconds)
+{
+    int count = p->plan->op_count, before = -1;
+    for (int i = gpu_next_op(p, -1); i < count; i = gpu_next_op(p, i)) {
+        TRY(elapsed(g, events[before + 1], events[i + 1], &seconds[i]));
+        before = i;
+    }
+    return CORNU_OK;
+}
+
+cornu_status gpu_time_operations(gpu *g, prepared *p, const step_input *input, double *seconds)
+{
+    int count = p->plan->op_count;
+    CUevent *events;
+    memset(seconds, 0, (size_t)count * sizeof *seconds);
+    TRY(memory_new((size_t)count + 1, sizeof *events, "events", &events));
+    cornu_status status = CORNU_OK;
+    for (int i = 0; i <= count; i++)
+        TRY_GOTO(CU(g, cuEventCreate(&events[i], CU_EVENT_DEFAULT)));
+    TRY_GOTO(gpu_queue_alone(g, p, input));
+    status = enqueue_timed(g, p, events);
+    if (status == CORNU_OK)
+        status = gpu_queue_launched(g);
+    if (status != CORNU_OK) {
+        gpu_lose(g, status);
+        goto done;
+    }
+    TRY_GOTO(gpu_drain(g));
+    status = read_times(g, p, events, seconds);
+done:
+    for (int i = 0; i <= count; i++)
+        if (events[i])
+            (void)CU(g, cuEventDestroy(events[i]));
+    free(events);
+    return status;
+}

@@ -1,0 +1,275 @@
+/* Dense layers and convolutions on GPUs: by NVIDIA's libraries and by own kernels, in every
+   precision, and what becomes of a library's refusal. Skipped where there is no device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/net.h"
+#include "support/op_cases.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *gpu_name(void)
+{
+    for (int i = 0; net_device(i); i++)
+        if (strncmp(net_device(i), "cuda", 4) == 0)
+            return net_device(i);
+    return NULL;
+}
+
+static bool is_simulated(void)
+{
+    cornu_device_info info;
+    device_id id;
+    for (int i = 0; device_at(i, &id, &info); i++)
+        if (info.available && strstr(info.description, "Simulated GPU"))
+            return true;
+    return false;
+}
+
+static bool is_dense(op_kind kind)
+{
+    return kind >= OP_DENSE_FORWARD && kind <= OP_DENSE_BACKWARD_WEIGHTS;
+}
+
+static bool is_convolution(op_kind kind)
+{
+    return kind >= OP_CONV2D_FORWARD && kind <= OP_CONV2D_BACKWARD_WEIGHTS;
+}
+
+enum { ELEMENTS_MOST = 15000 }; /* of a case's first input: a simulated GPU is slow */
+
+/* Calls `check` for the table's smaller products, on a device opened for each precision from
+   `first` on: once as it chooses, once with the own kernels. Returns the sum of what it returns. */
+static int each_product(device_precision first,
+                        int (*check)(device *d, const op_case *c, device_precision precision))
+{
+    static const char *const kernels[] = {NULL, "tiled", "direct"};
+    int count, failures = 0, tried = 0;
+    const op_case *table = op_cases(&count);
+    for (int precision = (int)first; precision <= PRECISION_BF16; precision++)
+        for (int k = 0; k < 3; k++) {
+            const device_options options = {.precision = (device_precision)precision,
+                                            .kernel = kernels[k]};
+            device *d = net_device_open(gpu_name(), &options);
+            for (int i = 0; i < count; i++) {
+                bool wanted = (k != 2 && is_dense(table[i].kind)) ||
+                              (k != 1 && is_convolution(table[i].kind));
+                if (!wanted || shape_elements(&table[i].in[0]) > ELEMENTS_MOST)
+                    continue;
+                failures += check(d, &table[i], options.precision);
+                tried++;
+            }
+            d->ops->close(d);
+        }
+    assert_true(tried > 100);
+    return failures;
+}
+
+/* ---- precision ---------------------------------------------------------------------------- */
+
+/* Numbers of 6 bits are the same in every precision, and so are their products. */
+static int check_short(device *d, const op_case *c, device_precision precision)
+{
+    op_case coarse = *c;
+    op_outputs found, expected;
+    char kernel[64];
+    double tolerance = op_infos[c->kind].tolerance;
+    coarse.step = 1.0f / 64;
+    assert_int_equal(op_case_run_on(&coarse, d, false, kernel, &found), CORNU_OK);
+    assert_int_equal(op_case_run(&coarse, &reference_kernels[c->kind], NULL, false, &expected),
+                     CORNU_OK);
+    if (strstr(kernel, "cudnn") && precision == PRECISION_BF16)
+        tolerance = 0x1p-8; /* it gives bfloat16 back where it takes it */
+    int failures = op_outputs_compare(&coarse, kernel, tolerance, &found, &expected);
+    op_outputs_free(&found);
+    op_outputs_free(&expected);
+    return failures;
+}
+
+static void products_of_short_numbers_are_exact_in_every_precision(void **state)
+{
+    (void)state;
+    if (!gpu_name())
+        skip();
+    assert_int_equal(each_product(PRECISION_TF32, check_short), 0);
+}
+
+/* 1 where the result shows no rounding of long numbers. */
+static int check_rounded(device *d, const op_case *c, device_precision precision)
+{
+    (void)precision;
+    op_outputs found, expected;
+    char kernel[64];
+    assert_int_equal(op_case_run_on(c, d, false, kernel, &found), CORNU_OK);
+    assert_int_equal(op_case_run(c, &reference_kernels[c->kind], NULL, false, &expected), CORNU_OK);
+    double difference = net_difference(expected.values[0], found.values[0], found.count[0]);
+    op_outputs_free(&found);
+    op_outputs_free(&expected);
+    if (difference > 1e-5)
+        return 0;
+    printf("%s: %s: found results within %g of the largest; expected rounded factors\n", c->label,
+           kernel, difference);
+    return 1;
+}
+
+static void named_precision_is_the_one_used(void **state)
+{
+    (void)state;
+    if (!gpu_name())
+        skip();
+    assert_int_equal(each_product(PRECISION_TF32, check_rounded), 0);
+}
+
+/* ---- the same bits ------------------------------------------------------------------------ */
+
+static int check_twice(device *d, const op_case *c, device_precision precision)
+{
+    (void)precision;
+    op_outputs found[2];
+    char kernel[64];
+    int failures = 0;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(op_case_run_on(c, d, false, kernel, &found[i]), CORNU_OK);
+    for (int i = 0; i < OP_OUTPUTS_MAX; i++)
+        if (found[0].values[i] && memcmp(found[0].values[i], found[1].values[i],
+                                         (size_t)found[0].count[i] * sizeof(float)) != 0) {
+            printf("%s: %s: output %d has other bits the second time\n", c->label, kernel, i);
+            failures++;
+        }
+    op_outputs_free(&found[0]);
+    op_outputs_free(&found[1]);
+    return failures;
+}
+
+static void every_product_gives_the_same_bits_twice(void **state)
+{
+    (void)state;
+    if (!gpu_name())
+        skip();
+    assert_int_equal(each_product(PRECISION_FP32, check_twice), 0);
+}
+
+/* ---- refusals ----------------------------------------------------------------------------- */
+
+static const char recipe[] =
+    "model:\n"
+    "  input: [8, 8, 2]\n"
+    "  layers:\n"
+    "    - Conv2D: {filters: 3, kernel_size: 3, padding: same, strides: 2, activation: relu}\n"
+    "    - Conv2D: {filters: 4, kernel_size: 3, padding: same}\n"
+    "    - Flatten\n"
+    "    - Dense: {units: 5, activation: tanh}\n"
+    "    - Dense: {units: 3}\n"
+    "compile: {optimizer: {sgd: {learning_rate: 0.1}}, loss: mean_squared_error}\n";
+
+/* Loss of the second of two steps; the choices that were made for layer `name`'s forward pass. */
+static double train_two_steps(const char *name, kernel_choice *choice, char kernel[64])
+{
+    cornu_model *m = net_model(recipe);
+    net *n = net_open(m, gpu_name(), &(plan_options){.mode = PLAN_TRAIN, .batch = 4});
+    kernel_choice *all = calloc((size_t)n->plan->op_count, sizeof *all);
+    assert_non_null(all);
+    assert_int_equal(n->device->ops->choices(n->device, n->prepared, all), CORNU_OK);
+    bool found = false;
+    for (int i = 0; i < n->plan->op_count; i++) {
+        const op *o = &n->plan->ops[i];
+        if (found || strcmp(o->name, name) != 0 || !(is_dense(o->kind) || is_convolution(o->kind)))
+            continue;
+        *choice = all[i];
+        snprintf(kernel, 64, "%s", all[i].kernel);
+        choice->kernel = kernel;
+        found = true;
+    }
+    assert_true(found);
+    net_run(n);
+    double loss = net_run(n);
+    free(all);
+    net_close(n);
+    cornu_model_close(m);
+    return loss;
+}
+
+/* An even image halved by strides of 2 has one more row of padding behind than before. */
+static void cudnn_leaves_uneven_padding_to_the_own_kernels(void **state)
+{
+    (void)state;
+    if (!gpu_name())
+        skip();
+    kernel_choice choice;
+    char kernel[64];
+    train_two_steps("conv2d", &choice, kernel);
+    assert_string_equal(kernel, "cuda/direct");
+    assert_string_equal(choice.refused, "cudnn: more padding after than before");
+}
+
+static int allow_all(void **state)
+{
+    (void)state;
+    unsetenv("SIMULATED_CUBLAS_NOT_SUPPORTED");
+    unsetenv("SIMULATED_CUDNN_NOT_SUPPORTED");
+    unsetenv("SIMULATED_CUDA_FAIL");
+    return 0;
+}
+
+static void refusal_of_a_library_is_told_and_changes_nothing(void **state)
+{
+    (void)state;
+    if (!is_simulated())
+        skip();
+    kernel_choice choice;
+    char kernel[64];
+    double expected = train_two_steps("dense", &choice, kernel);
+    assert_string_equal(kernel, "cuda/cublaslt");
+    setenv("SIMULATED_CUBLAS_NOT_SUPPORTED", "1", 1);
+    setenv("SIMULATED_CUDNN_NOT_SUPPORTED", "1", 1);
+    double found = train_two_steps("dense", &choice, kernel);
+    assert_string_equal(kernel, "cuda/tiled");
+    assert_memory_equal(choice.refused, "cublaslt: no algorithm", 22);
+    assert_true(fabs(found - expected) <= 1e-6 * fabs(expected));
+    train_two_steps("conv2d_1", &choice, kernel);
+    assert_string_equal(kernel, "cuda/direct");
+    assert_memory_equal(choice.refused, "cudnn: ", 7);
+}
+
+/* cuDNN's call that adds the bias may refuse what its heuristic promised. */
+static void convolution_goes_on_without_its_bias_in_the_same_call(void **state)
+{
+    (void)state;
+    if (!is_simulated())
+        skip();
+    kernel_choice choice;
+    char kernel[64];
+    double expected = train_two_steps("conv2d_1", &choice, kernel);
+    int launches = choice.launches;
+    setenv("SIMULATED_CUDA_FAIL", "cudnnConvolutionBiasActivationForward:1:3000", 1);
+    double found = train_two_steps("conv2d_1", &choice, kernel);
+    assert_string_equal(kernel, "cuda/cudnn");
+    assert_int_equal(choice.launches, launches + 1);
+    assert_true(fabs(found - expected) <= 1e-6 * fabs(expected));
+}
+
+static int free_table(void **state)
+{
+    (void)state;
+    op_cases_free();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_of_short_numbers_are_exact_in_every_precision),
+        cmocka_unit_test(named_precision_is_the_one_used),
+        cmocka_unit_test(every_product_gives_the_same_bits_twice),
+        cmocka_unit_test(cudnn_leaves_uneven_padding_to_the_own_kernels),
+        cmocka_unit_test_teardown(refusal_of_a_library_is_told_and_changes_nothing, allow_all),
+        cmocka_unit_test_teardown(convolution_goes_on_without_its_bias_in_the_same_call, allow_all),
+    };
+    return cmocka_run_group_tests_name("products on GPUs", tests, NULL, free_table);
+}
