@@ -19,7 +19,8 @@ typedef struct prepared prepared; /* a plan made ready on a device */
 typedef enum device_precision {
     PRECISION_FP32, /* exact: 32-bit operands and sums */
     PRECISION_TF32, /* operands rounded to 10 bits of fraction, sums in 32 bits */
-    PRECISION_BF16  /* operands rounded to 7 bits of fraction, sums in 32 bits */
+    PRECISION_BF16  /* operands rounded to 7 bits of fraction, sums in 32 bits; cuDNN rounds a
+                       convolution's result to 7 bits, too */
 } device_precision;
 
 typedef struct device_options {
