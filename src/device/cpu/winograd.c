@@ -34,6 +34,7 @@ typedef struct winograd_state {
     int64_t depth, columns; /* of the products: channels of in; of out, in whole vectors */
     winograd_places u;      /* transformed weights; for dw: sums of products, of part 0 */
     float *zeros;
+    int64_t workers;
     float *scratch; /* [workers][scratch_floats]: v, then z or a copy of one place */
     int64_t scratch_floats;
     winograd_places v, z; /* of worker 0; v: transforms of in, and then the products */
@@ -195,12 +196,11 @@ static void lay_out_weights(winograd_state *s)
     s->groups = WINOGRAD_PLACES * sums > CACHE / 3 * 2 ? 3 : 1;
     int64_t places = WINOGRAD_PLACES / s->groups, least = s->groups == 1 ? 4 : 2;
     s->parts = cpu_least(s->tiles / PART_TILES, PARTS_BYTES / (WINOGRAD_PLACES * sums));
-    s->parts = cpu_least(s->parts, PARTS_MOST);
-    s->parts = s->parts < least ? least : s->parts;
+    s->parts = cpu_most(cpu_least(s->parts, PARTS_MOST), least);
     s->part = cpu_divide_up(s->tiles, s->parts);
     s->parts = cpu_divide_up(s->tiles, s->part);
-    s->block = block_tiles(s->part, CACHE / 5 * 3, places * (row + s->columns) * 4,
-                           WINOGRAD_PLACES * sums, 1);
+    s->block = block_tiles(s->part, s->groups == 1 ? CACHE / 5 * 2 : CACHE / 5 * 3,
+                           places * (row + s->columns) * 4, WINOGRAD_PLACES * sums, 1);
     s->v = (winograd_places){.stride = place_stride(s->block * row), .row = row};
     s->z = (winograd_places){.stride = place_stride(s->block * s->columns),
                              .panel = s->gemm->panel,
@@ -208,7 +208,7 @@ static void lay_out_weights(winograd_state *s)
     s->scratch_floats = places * (s->v.stride + s->z.stride);
 }
 
-static cornu_status allocate(winograd_state *s, int workers, size_t *scratch_bytes)
+static cornu_status allocate(winograd_state *s, size_t *scratch_bytes)
 {
     s->u = (winograd_places){.stride = place_stride(s->depth * s->columns),
                              .row = s->columns,
@@ -218,7 +218,7 @@ static cornu_status allocate(winograd_state *s, int workers, size_t *scratch_byt
     int64_t in = s->in.width * s->in.channels, out = s->out.width * s->out.channels;
     size_t zeros = (size_t)(in > out ? in : out) * sizeof(float);
     size_t u = (size_t)(s->parts * s->u_part) * sizeof(float);
-    size_t scratch = (size_t)(workers * s->scratch_floats) * sizeof(float);
+    size_t scratch = (size_t)(s->workers * s->scratch_floats) * sizeof(float);
     size_t sums = (size_t)(s->parts * s->columns) * sizeof(float);
     TRY(memory_new_aligned(zeros, "convolution", &s->zeros));
     TRY(memory_new_aligned(u, "convolution", &s->u.data));
@@ -243,7 +243,8 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
         lay_out_weights(s);
     else
         lay_out(s);
-    cornu_status status = allocate(s, threads_count(pool), scratch_bytes);
+    s->workers = threads_count(pool);
+    cornu_status status = allocate(s, scratch_bytes);
     if (status != CORNU_OK)
         release(s);
     else
@@ -259,6 +260,29 @@ typedef struct winograd_run {
     float *y, *dw;
     bool turned, relu;
 } winograd_run;
+
+/* The rows of pixels of tiles begin to end - 1, without those that their neighbours share. */
+static small_gemm_lines lines_of(const winograd_state *s, const winograd_image *g, const float *x,
+                                 int64_t begin, int64_t end)
+{
+    int64_t first = begin / g->tiles[1], last = (end - 1) / g->tiles[1];
+    int64_t row = first / g->tiles[0] * g->height + first % g->tiles[0] * s->k->step;
+    int64_t below = last % g->tiles[0] * s->k->step + s->k->step;
+    int64_t stop = last / g->tiles[0] * g->height + cpu_least(below, g->height);
+    int64_t floats = g->width * g->channels;
+    return (small_gemm_lines){x + row * floats, cpu_divide_up((stop - row) * floats, LINE_FLOATS)};
+}
+
+static small_gemm_lines lines_at(const float *from, int64_t floats)
+{
+    return (small_gemm_lines){from, cpu_divide_up(floats, LINE_FLOATS)};
+}
+
+static small_gemm_lines part_of(const small_gemm_lines *l, int64_t part, int64_t parts)
+{
+    int64_t begin = l->count * part / parts;
+    return (small_gemm_lines){l->from + begin * LINE_FLOATS, l->count * (part + 1) / parts - begin};
+}
 
 static void weights_chunk(void *context, int64_t chunk, int worker)
 {
@@ -282,21 +306,31 @@ static void block_chunk(void *context, int64_t chunk, int worker)
     cpu_part(s->tiles, s->block, chunk, &begin, &end);
     v.data = s->scratch + worker * s->scratch_floats;
     s->k->input(&s->in, WINOGRAD_ALL, r->x, begin, end, &v);
+    small_gemm_lines soon = {NULL, 0}; /* of the chunk that this worker is likely to take next */
+    if ((chunk + s->workers) * s->block < s->tiles) {
+        int64_t next = begin + s->workers * s->block;
+        soon = lines_of(s, &s->in, r->x, next, cpu_least(next + s->block, s->tiles));
+    }
     for (int p = 0; p < WINOGRAD_PLACES; p++) {
         float *place = v.data + p * v.stride, *copy = v.data + WINOGRAD_PLACES * v.stride;
+        const float *u = s->u.data + p * s->u.stride;
         if (s->copy)
             memcpy(copy, place, (size_t)((end - begin) * v.row) * sizeof *copy);
-        s->gemm->multiply(&(small_gemm){
-            .a = s->copy ? copy : place,
-            .a_stride = v.row,
-            .b = s->u.data + p * s->u.stride,
-            .b_panel = s->u.panel_stride,
-            .c = place,
-            .c_stride = v.row,
-            .rows = end - begin,
-            .columns = s->columns,
-            .depth = s->depth,
-            .next = p + 1 < WINOGRAD_PLACES ? s->u.data + (p + 1) * s->u.stride : NULL});
+        small_gemm g = {.a = s->copy ? copy : place,
+                        .a_stride = v.row,
+                        .b = u,
+                        .b_panel = s->u.panel_stride,
+                        .c = place,
+                        .c_stride = v.row,
+                        .rows = end - begin,
+                        .columns = s->columns,
+                        .depth = s->depth,
+                        .soon = part_of(&soon, p, WINOGRAD_PLACES)};
+        if (p + 1 < WINOGRAD_PLACES) {
+            g.next[0] = lines_at(u + s->u.stride, s->depth * s->columns);
+            g.next[1] = lines_at(place + v.stride, g.rows * v.row);
+        }
+        s->gemm->multiply(&g);
     }
     s->k->output(&s->out, &v, begin, end, r->bias, r->relu, r->y);
 }
@@ -348,23 +382,27 @@ static cornu_status run_data(const op_run *o)
 
 /* u (+)= v' z for the places of a group's rows. */
 static void multiply_group(const winograd_state *s, winograd_rows rows, const winograd_places *v,
-                           const winograd_places *z, int64_t depth, float *u, bool add)
+                           const winograd_places *z, int64_t depth, const small_gemm_lines soon[2],
+                           float *u, bool add)
 {
     int64_t places = WINOGRAD_PLACES / s->groups, made = 0;
     for (int p = 0; p < WINOGRAD_PLACES; p++) {
         if (!(rows >> p / 6 & 1))
             continue;
-        const float *b = z->data + made * z->stride;
         small_gemm g = {.a = v->data + made * v->stride,
                         .a_stride = v->row,
-                        .b = b,
+                        .b = z->data + made * z->stride,
                         .b_panel = z->panel_stride,
                         .c = u + p * s->u.stride,
                         .c_stride = s->columns,
                         .rows = s->depth,
                         .columns = s->columns,
                         .depth = depth,
-                        .next = made + 1 < places ? b + z->stride : NULL};
+                        .soon = part_of(&soon[made % 2], made / 2, places / 2)};
+        if (made + 1 < places) {
+            g.next[0] = lines_at(g.b + z->stride, depth * s->columns);
+            g.next[1] = lines_at(g.a + v->stride, depth * v->row);
+        }
         s->gemm->multiply_transposed(&g, add);
         made++;
     }
@@ -385,10 +423,15 @@ static void part_chunk(void *context, int64_t chunk, int worker)
     if (group == 0)
         memset(sums, 0, (size_t)s->columns * sizeof *sums);
     for (int64_t begin = first; begin < last; begin += s->block) {
-        int64_t end = cpu_least(begin + s->block, last);
+        int64_t end = cpu_least(begin + s->block, last), next_end = cpu_least(end + s->block, last);
+        small_gemm_lines soon[2] = {{NULL, 0}, {NULL, 0}};
+        if (end < last) {
+            soon[0] = lines_of(s, &s->in, r->x, end, next_end);
+            soon[1] = lines_of(s, &s->out, r->dy, end, next_end);
+        }
         s->k->input(&s->in, rows, r->x, begin, end, &v);
         s->k->gradient(&s->out, rows, r->dy, begin, end, &z, group == 0 ? sums : NULL);
-        multiply_group(s, rows, &v, &z, end - begin, u, begin > first);
+        multiply_group(s, rows, &v, &z, end - begin, soon, u, begin > first);
     }
 }
 

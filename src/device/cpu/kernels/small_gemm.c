@@ -16,11 +16,27 @@ enum { LINE_FLOATS = 16 };
 #define PANEL_VECS 2
 #endif
 
-/* Element (row, k) of A is at a[row * a_row + k * a_step]: one of the two is the constant 1. With
-   each k the line at `next` is fetched, which moves on by `next_step`. */
+/* A line to fetch with each k. */
+typedef struct fetch {
+    const float *line;
+    int64_t step; /* to the next one; 0: nothing is left */
+} fetch;
+
+/* As many lines as a tile of this depth fetches; without any, `idle` again and again. */
+VEC_INLINE fetch take(small_gemm_lines *l, int64_t depth, const float *idle)
+{
+    if (l->count <= 0)
+        return (fetch){idle, 0};
+    fetch f = {l->from, LINE_FLOATS};
+    l->from += depth * LINE_FLOATS;
+    l->count -= depth;
+    return f;
+}
+
+/* Element (row, k) of A is at a[row * a_row + k * a_step]: one of the two is the constant 1. */
 VEC_INLINE void tile(int rows, int vecs, const float *a, int64_t a_row, int64_t a_step,
-                     const float *b, const float *next, int64_t next_step, float *c,
-                     int64_t c_stride, int64_t depth, bool add)
+                     const float *b, fetch next, fetch soon, float *c, int64_t c_stride,
+                     int64_t depth, bool add)
 {
     vec sum[12][4];
 #pragma GCC unroll 12
@@ -43,8 +59,10 @@ VEC_INLINE void tile(int rows, int vecs, const float *a, int64_t a_row, int64_t 
             for (int v = 0; v < vecs; v++)
                 sum[r][v] += left * right[v];
         }
-        __builtin_prefetch(next, 0, 3);
-        next += next_step;
+        __builtin_prefetch(next.line, 0, 3);
+        __builtin_prefetch(soon.line, 0, 2);
+        next.line += next.step;
+        soon.line += soon.step;
         a += a_step;
         b += vecs * VEC_FLOATS;
     }
@@ -57,18 +75,17 @@ VEC_INLINE void tile(int rows, int vecs, const float *a, int64_t a_row, int64_t 
         }
 }
 
-/* All rows against one panel of `vecs` vectors. The first tiles fetch the panel's place in `next`,
-   each one line of every row. */
-VEC_INLINE void panel_rows(int most, int vecs, const small_gemm *g, const float *b,
-                           const float *next, float *c, bool transposed, bool add)
+/* All rows against one panel of `vecs` vectors. */
+VEC_INLINE void panel_rows(int most, int vecs, small_gemm *g, const float *b, float *c,
+                           bool transposed, bool add)
 {
     int64_t row = 0, a_row = transposed ? 1 : g->a_stride, a_step = transposed ? g->a_stride : 1;
-    int64_t width = vecs * VEC_FLOATS, line = 0;
-#define ROWS(count)                                                                      \
-    for (; g->rows - row >= (count); row += (count), line += LINE_FLOATS) {              \
-        bool fetch = next && line < width;                                               \
-        tile(count, vecs, g->a + row * a_row, a_row, a_step, b, fetch ? next + line : b, \
-             fetch ? width : 0, c + row * g->c_stride, g->c_stride, g->depth, add);      \
+#define ROWS(height)                                                         \
+    for (; g->rows - row >= (height); row += (height)) {                     \
+        fetch next = take(&g->next[g->next[0].count <= 0], g->depth, b);     \
+        fetch soon = take(&g->soon, g->depth, b);                            \
+        tile(height, vecs, g->a + row * a_row, a_row, a_step, b, next, soon, \
+             c + row * g->c_stride, g->c_stride, g->depth, add);             \
     }
     ROWS(most)
     ROWS(most * 2 / 3)
@@ -77,28 +94,28 @@ VEC_INLINE void panel_rows(int most, int vecs, const small_gemm *g, const float 
 #undef ROWS
 }
 
-VEC_INLINE void all_panels(const small_gemm *g, bool transposed, bool add)
+VEC_INLINE void all_panels(const small_gemm *product, bool transposed, bool add)
 {
-    const float *b = g->b, *next = g->next;
+    small_gemm rest = *product, *g = &rest; /* with the lines that are not yet fetched */
+    const float *b = g->b;
     for (int64_t n = 0; n < g->columns; n += PANEL_VECS * VEC_FLOATS) {
         float *c = g->c + n;
         switch ((g->columns - n) / VEC_FLOATS) {
         case 1:
-            panel_rows(12, 1, g, b, next, c, transposed, add);
+            panel_rows(12, 1, g, b, c, transposed, add);
             break;
 #if PANEL_VECS == 4
         case 2:
-            panel_rows(12, 2, g, b, next, c, transposed, add);
+            panel_rows(12, 2, g, b, c, transposed, add);
             break;
         case 3:
-            panel_rows(6, 3, g, b, next, c, transposed, add);
+            panel_rows(6, 3, g, b, c, transposed, add);
             break;
 #endif
         default:
-            panel_rows(6, PANEL_VECS, g, b, next, c, transposed, add);
+            panel_rows(6, PANEL_VECS, g, b, c, transposed, add);
         }
         b += g->b_panel;
-        next = next ? next + g->b_panel : NULL;
     }
 }
 

@@ -7,6 +7,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Lines of the cache (of 16 floats) that are brought near during a product, as far as there is
+   time. */
+typedef struct small_gemm_lines {
+    const float *from;
+    int64_t count;
+} small_gemm_lines;
+
 typedef struct small_gemm {
     const float *a;
     int64_t a_stride;
@@ -15,7 +22,8 @@ typedef struct small_gemm {
     float *c;
     int64_t c_stride;
     int64_t rows, columns, depth;
-    const float *next; /* the B of the product to come, fetched meanwhile; NULL: none */
+    small_gemm_lines next[2]; /* the operands of the product to come */
+    small_gemm_lines soon;    /* what is needed later; fetched beside those */
 } small_gemm;
 
 typedef struct small_gemm_kernels {

@@ -37,38 +37,59 @@ enum {
 
 /* ---- one dimension ---------------------------------------------------------------------- */
 
+/* The two elements of t = B' d that a third of the rows has: they share their arithmetic. */
+VEC_INLINE void transform_input_third(winograd_rows rows, const vec d[6], vec t[2])
+{
+    if (rows == WINOGRAD_ENDS) {
+        t[0] = d[4] - A2_PLUS_B2 * d[2] + A2_TIMES_B2 * d[0];
+        t[1] = d[5] - A2_PLUS_B2 * d[3] + A2_TIMES_B2 * d[1];
+    } else {
+        const float point = rows == WINOGRAD_A ? A1 : B1,
+                    others_square = rows == WINOGRAD_A ? B2 : A2;
+        vec even = d[4] - others_square * d[2], odd = d[3] - others_square * d[1];
+        t[0] = even + point * odd;
+        t[1] = even - point * odd;
+    }
+}
+
 /* t = B' d */
 VEC_INLINE void transform_input(const vec d[6], vec t[6])
 {
-    vec even_a = d[4] - B2 * d[2], odd_a = d[3] - B2 * d[1];
-    vec even_b = d[4] - A2 * d[2], odd_b = d[3] - A2 * d[1];
-    t[0] = d[4] - A2_PLUS_B2 * d[2] + A2_TIMES_B2 * d[0];
-    t[1] = even_a + A1 * odd_a;
-    t[2] = even_a - A1 * odd_a;
-    t[3] = even_b + B1 * odd_b;
-    t[4] = even_b - B1 * odd_b;
-    t[5] = d[5] - A2_PLUS_B2 * d[3] + A2_TIMES_B2 * d[1];
+    vec ends[2];
+    transform_input_third(WINOGRAD_ENDS, d, ends);
+    transform_input_third(WINOGRAD_A, d, t + 1);
+    transform_input_third(WINOGRAD_B, d, t + 3);
+    t[0] = ends[0];
+    t[5] = ends[1];
 }
 
-/* z = A d for `count` numbers: the polynomial whose coefficients they are at the six points */
+/* The two elements of z = A d that a third of the rows has, for `count` numbers: the polynomial
+   whose coefficients they are at two of the six points */
+VEC_INLINE void evaluate_third(winograd_rows rows, const vec *d, int count, vec z[2])
+{
+    if (rows == WINOGRAD_ENDS) {
+        z[0] = d[0];
+        z[1] = d[count - 1];
+        return;
+    }
+    const float *powers = rows == WINOGRAD_A ? powers_a : powers_b;
+    vec even = d[0], odd = powers[1] * d[1];
+#pragma GCC unroll 5
+    for (int i = 2; i < count; i++)
+        if (i % 2 == 0)
+            even += powers[i] * d[i];
+        else
+            odd += powers[i] * d[i];
+    z[0] = even + odd;
+    z[1] = even - odd;
+}
+
+/* z = A d */
 VEC_INLINE void evaluate(const vec *d, int count, vec z[6])
 {
-    vec even_a = d[0], odd_a = A1 * d[1], even_b = d[0], odd_b = B1 * d[1];
-#pragma GCC unroll 5
-    for (int i = 2; i < count; i++) {
-        if (i % 2 == 0) {
-            even_a += powers_a[i] * d[i];
-            even_b += powers_b[i] * d[i];
-        } else {
-            odd_a += powers_a[i] * d[i];
-            odd_b += powers_b[i] * d[i];
-        }
-    }
+    evaluate_third(WINOGRAD_A, d, count, z + 1);
+    evaluate_third(WINOGRAD_B, d, count, z + 3);
     z[0] = d[0];
-    z[1] = even_a + odd_a;
-    z[2] = even_a - odd_a;
-    z[3] = even_b + odd_b;
-    z[4] = even_b - odd_b;
     z[5] = d[count - 1];
 }
 
@@ -159,84 +180,115 @@ VEC_INLINE void store_channels(float *p, vec v, int64_t left, bool whole)
         vec_store_part(p, v, left);
 }
 
-/* Is row i of places wanted? A constant where `rows` is one. */
-#define WANTED(rows, i) ((rows) >> (i)&1)
+/* A strip's pixels, and where its places go. */
+typedef struct strip_input {
+    const float *rows[6]; /* of pixels: column 0, channel 0 */
+    int64_t first, step;  /* the strip's first column; floats from column to column */
+    int64_t inside,
+        outside; /* those from `inside` to `outside` - 1 of the strip are in the image */
+    int64_t tiles;
+    int64_t ahead; /* floats to the rows that the tiles below will add */
+    float *to;     /* place 0 of the first tile, channel 0 */
+    int64_t row, stride;
+} strip_input;
 
-/* Columns `begin` to `end` - 1 of a strip whose first pixels are at rows[i] + at. */
-VEC_INLINE void input_down(unsigned wanted, const float *const rows[6], int64_t at, int64_t step,
-                           int64_t begin, int64_t end, int64_t left, bool whole, int64_t ahead,
-                           vec down[6][STRIP_IN])
+/* Column q of the strip: what it gives to a third's two rows of places. */
+VEC_INLINE void input_column(winograd_rows rows, const strip_input *s, int64_t q, int64_t c,
+                             int64_t left, bool whole, bool fetch, vec t[2])
 {
-    for (int64_t q = begin; q < end; q++) {
-        int64_t x = at + q * step;
-        vec t[6], d[6];
+    vec d[6];
+    int64_t x = (s->first + q) * s->step + c;
 #pragma GCC unroll 6
-        for (int i = 0; i < 6; i++)
-            d[i] = load_channels(rows[i] + x, left, whole);
-        transform_input(d, t);
-        int n = 0;
-#pragma GCC unroll 6
-        for (int i = 0; i < 6; i++)
-            if (WANTED(wanted, i))
-                down[n++][q] = t[i];
-        if (VEC_FLOATS == LINE_FLOATS || at % LINE_FLOATS == 0) {
+    for (int i = 0; i < 6; i++)
+        d[i] = load_channels(s->rows[i] + x, left, whole);
+    transform_input_third(rows, d, t);
+    if (fetch && (VEC_FLOATS == LINE_FLOATS || c % LINE_FLOATS == 0)) {
 #pragma GCC unroll 4
-            for (int i = 6 - STEP; i < 6; i++)
-                VEC_PREFETCH(rows[i] + x + ahead);
-        }
+        for (int i = 6 - STEP; i < 6; i++)
+            VEC_PREFETCH(s->rows[i] + x + s->ahead);
     }
 }
 
-VEC_INLINE void input_across(unsigned wanted, vec down[6][STRIP_IN], int64_t tiles, float *to,
-                             int64_t stride, int64_t row)
+/* One vector of channels for the places of a third's two rows, the `rank`th of those made. Six
+   columns stay in registers; each tile brings STEP new ones. */
+VEC_INLINE void input_third(winograd_rows rows, const int rank[2], const strip_input *s, int64_t c,
+                            int64_t left, bool whole, bool fetch)
 {
-    for (int64_t k = 0; k < tiles; k++, to += row) {
-        int n = 0;
-#pragma GCC unroll 6
-        for (int i = 0; i < 6; i++) {
-            if (!WANTED(wanted, i))
-                continue;
-            vec t[6], d[6];
+    vec column[6][2];
+    float *to = s->to + c;
+#define INPUT_COLUMN(q, place) input_column(rows, s, q, c, left, whole, fetch, column[place])
+#pragma GCC unroll 4
+    for (int j = STEP; j < 6; j++) {
+        column[j][0] = column[j][1] = (vec){0};
+        if (j - STEP >= s->inside && j - STEP < s->outside)
+            INPUT_COLUMN(j - STEP, j);
+    }
+    for (int64_t k = 0; k < s->tiles; k++, to += s->row) {
+        const int64_t q = STEP * k;
+#pragma GCC unroll 4
+        for (int j = 0; j < 6 - STEP; j++)
+            for (int i = 0; i < 2; i++)
+                column[j][i] = column[STEP + j][i];
+        if (q + 6 - STEP >= s->inside && q + 6 <= s->outside) {
+#pragma GCC unroll 4
+            for (int j = 6 - STEP; j < 6; j++)
+                INPUT_COLUMN(q + j, j);
+        } else {
+            for (int j = 6 - STEP; j < 6; j++) {
+                column[j][0] = column[j][1] = (vec){0};
+                if (q + j >= s->inside && q + j < s->outside)
+                    INPUT_COLUMN(q + j, j);
+            }
+        }
+#pragma GCC unroll 2
+        for (int i = 0; i < 2; i++) {
+            vec d[6], t[6];
 #pragma GCC unroll 6
             for (int j = 0; j < 6; j++)
-                d[j] = down[n][STEP * k + j];
+                d[j] = column[j][i];
             transform_input(d, t);
 #pragma GCC unroll 6
             for (int j = 0; j < 6; j++)
-                vec_store(to + (6 * n + j) * stride, t[j]);
-            n++;
+                vec_store(to + (6 * rank[i] + j) * s->stride, t[j]);
         }
+    }
+#undef INPUT_COLUMN
+}
+
+VEC_INLINE void input_channels(winograd_rows rows, const strip_input *s, int64_t c, int64_t left,
+                               bool whole)
+{
+    static const int of_all[3][2] = {{0, 5}, {1, 2}, {3, 4}}, of_two[2] = {0, 1};
+    if (rows == WINOGRAD_ALL) {
+        input_third(WINOGRAD_ENDS, of_all[0], s, c, left, whole, true);
+        input_third(WINOGRAD_A, of_all[1], s, c, left, whole, false);
+        input_third(WINOGRAD_B, of_all[2], s, c, left, whole, false);
+    } else {
+        input_third(rows, of_two, s, c, left, whole, true);
     }
 }
 
-VEC_INLINE void input_rows(unsigned wanted, const winograd_image *g, const float *x, int64_t begin,
-                           int64_t end, const winograd_places *v)
+VEC_INLINE void input_rows(winograd_rows wanted, const winograd_image *g, const float *x,
+                           int64_t begin, int64_t end, const winograd_places *v)
 {
-    vec down[6][STRIP_IN];
-    int64_t channels = g->channels, ahead = STEP * g->width * channels;
-    for (int64_t tile = begin; tile < end;) {
+    strip_input in = {.step = g->channels,
+                      .ahead = STEP * g->width * g->channels,
+                      .row = v->row,
+                      .stride = v->stride};
+    for (int64_t tile = begin; tile < end; tile += in.tiles) {
         strip s = strip_at(g, tile, end);
-        const float *rows[6];
-        int64_t inside, outside, columns = STEP * s.tiles + TAPS - 1,
-                                 first = STEP * s.column - g->before[1];
-        strip_rows(g, &s, x, 6, rows);
-        columns_inside(g, first, columns, &inside, &outside);
-        for (int i = 0; i < 6; i++) {
-            for (int64_t q = 0; q < inside; q++)
-                down[i][q] = (vec){0};
-            for (int64_t q = outside; q < columns; q++)
-                down[i][q] = (vec){0};
-        }
-        float *to = v->data + (tile - begin) * v->row;
-        for (int64_t c = 0; c < channels; c += VEC_FLOATS) {
-            int64_t at = first * channels + c, left = channels - c;
+        in.tiles = s.tiles;
+        in.first = STEP * s.column - g->before[1];
+        in.to = v->data + (tile - begin) * v->row;
+        strip_rows(g, &s, x, 6, in.rows);
+        columns_inside(g, in.first, STEP * s.tiles + TAPS - 1, &in.inside, &in.outside);
+        for (int64_t c = 0; c < g->channels; c += VEC_FLOATS) {
+            int64_t left = g->channels - c;
             if (left >= VEC_FLOATS)
-                input_down(wanted, rows, at, channels, inside, outside, left, true, ahead, down);
+                input_channels(wanted, &in, c, left, true);
             else
-                input_down(wanted, rows, at, channels, inside, outside, left, false, ahead, down);
-            input_across(wanted, down, s.tiles, to + c, v->stride, v->row);
+                input_channels(wanted, &in, c, left, false);
         }
-        tile += s.tiles;
     }
 }
 
@@ -262,74 +314,81 @@ VEC_INLINE float *in_panel(const winograd_places *z, int64_t channels, int64_t c
     return z->data + panel * z->panel_stride + (c - panel * z->panel);
 }
 
-/* Columns 0 to `end` - 1 of a strip that begins at rows[i] + at; returns the sum of all pixels. */
-VEC_INLINE vec gradient_down(unsigned wanted, const float *const rows[STEP], int64_t at,
-                             int64_t step, int64_t end, int64_t left, bool whole,
-                             vec down[6][STRIP_OUT])
+/* A third's two rows of places of one tile, the `rank`th of those made. */
+VEC_INLINE void gradient_third(winograd_rows rows, const int rank[2], vec d[STEP][STEP], float *to,
+                               int64_t stride)
 {
-    vec sum = {0};
-    for (int64_t q = 0; q < end; q++) {
-        vec t[6], d[STEP];
+    vec across[2][STEP];
 #pragma GCC unroll 4
-        for (int i = 0; i < STEP; i++) {
-            d[i] = load_channels(rows[i] + at + q * step, left, whole);
-            sum += d[i];
-        }
-        evaluate(d, STEP, t);
-        int n = 0;
+    for (int j = 0; j < STEP; j++) {
+        vec column[STEP], t[2];
+#pragma GCC unroll 4
+        for (int i = 0; i < STEP; i++)
+            column[i] = d[i][j];
+        evaluate_third(rows, column, STEP, t);
+        across[0][j] = t[0];
+        across[1][j] = t[1];
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+        vec t[6];
+        evaluate(across[i], STEP, t);
 #pragma GCC unroll 6
-        for (int i = 0; i < 6; i++)
-            if (WANTED(wanted, i))
-                down[n++][q] = t[i];
+        for (int j = 0; j < 6; j++)
+            vec_store(to + (6 * rank[i] + j) * stride, t[j]);
+    }
+}
+
+/* One vector of channels of a tile whose pixels are at rows[i] + at, of which `columns` are in the
+   image; returns their sum. */
+VEC_INLINE vec gradient_tile(winograd_rows wanted, const float *const rows[STEP], int64_t at,
+                             int64_t step, int64_t columns, int64_t left, bool whole, float *to,
+                             int64_t stride)
+{
+    static const int of_all[3][2] = {{0, 5}, {1, 2}, {3, 4}}, of_two[2] = {0, 1};
+    vec d[STEP][STEP], sum = {0};
+#pragma GCC unroll 4
+    for (int i = 0; i < STEP; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < STEP; j++) {
+            d[i][j] = j < columns ? load_channels(rows[i] + at + j * step, left, whole) : (vec){0};
+            sum += d[i][j];
+        }
+    if (wanted == WINOGRAD_ALL) {
+        gradient_third(WINOGRAD_ENDS, of_all[0], d, to, stride);
+        gradient_third(WINOGRAD_A, of_all[1], d, to, stride);
+        gradient_third(WINOGRAD_B, of_all[2], d, to, stride);
+    } else {
+        gradient_third(wanted, of_two, d, to, stride);
     }
     return sum;
 }
 
-VEC_INLINE void gradient_across(unsigned wanted, vec down[6][STRIP_OUT], int64_t tiles, float *to,
-                                int64_t stride, int64_t row)
-{
-    for (int64_t k = 0; k < tiles; k++, to += row) {
-        int n = 0;
-#pragma GCC unroll 6
-        for (int i = 0; i < 6; i++) {
-            if (!WANTED(wanted, i))
-                continue;
-            vec t[6], d[STEP];
-#pragma GCC unroll 4
-            for (int j = 0; j < STEP; j++)
-                d[j] = down[n][STEP * k + j];
-            evaluate(d, STEP, t);
-#pragma GCC unroll 6
-            for (int j = 0; j < 6; j++)
-                vec_store(to + (6 * n + j) * stride, t[j]);
-            n++;
-        }
-    }
-}
-
-VEC_INLINE void gradient_rows(unsigned wanted, const winograd_image *g, const float *dy,
+VEC_INLINE void gradient_rows(winograd_rows wanted, const winograd_image *g, const float *dy,
                               int64_t begin, int64_t end, const winograd_places *z, float *sums)
 {
-    vec down[6][STRIP_OUT];
     int64_t channels = g->channels;
     for (int64_t tile = begin; tile < end;) {
         strip s = strip_at(g, tile, end);
         const float *rows[STEP];
-        int64_t inside, outside, columns = STEP * s.tiles, first = STEP * s.column;
         strip_rows(g, &s, dy, STEP, rows);
-        columns_inside(g, first, columns, &inside, &outside);
-        for (int i = 0; i < 6; i++)
-            for (int64_t q = outside; q < columns; q++)
-                down[i][q] = (vec){0};
         for (int64_t c = 0; c < channels; c += VEC_FLOATS) {
-            int64_t row, left = channels - c, at = first * channels + c;
+            int64_t row, left = channels - c;
             bool whole = left >= VEC_FLOATS;
-            float *to = in_panel(z, channels, c, &row);
-            vec sum = whole ? gradient_down(wanted, rows, at, channels, outside, left, true, down)
-                            : gradient_down(wanted, rows, at, channels, outside, left, false, down);
+            float *to = in_panel(z, channels, c, &row) + (tile - begin) * row;
+            vec sum = {0};
+            for (int64_t k = 0; k < s.tiles; k++, to += row) {
+                int64_t first = STEP * (s.column + k), columns = g->width - first;
+                int64_t at = first * channels + c;
+                if (whole && columns >= STEP)
+                    sum += gradient_tile(wanted, rows, at, channels, STEP, VEC_FLOATS, true, to,
+                                         z->stride);
+                else
+                    sum += gradient_tile(wanted, rows, at, channels, columns, left, whole, to,
+                                         z->stride);
+            }
             if (sums)
                 store_channels(sums + c, load_channels(sums + c, left, whole) + sum, left, whole);
-            gradient_across(wanted, down, s.tiles, to + (tile - begin) * row, z->stride, row);
         }
         tile += s.tiles;
     }
@@ -350,35 +409,55 @@ static void gradient(const winograd_image *g, winograd_rows rows, const float *d
 
 /* ---- output ----------------------------------------------------------------------------- */
 
+/* A row of places, transformed along it. */
+VEC_INLINE void output_row(const float *m, int64_t stride, vec to[STEP])
+{
+    vec t[6];
+#pragma GCC unroll 6
+    for (int j = 0; j < 6; j++)
+        t[j] = vec_load(m + j * stride);
+    evaluate_back(t, STEP, to);
+}
+
+/* y = A' m A for one vector of channels of a tile, of whose pixels `rows` times `columns` are in
+   the image. Row by row of places, so that nothing but the sums of y has to stay in registers. */
 VEC_INLINE void output_tile(const float *m, int64_t stride, vec bias, bool relu, float *y,
                             int64_t y_row, int64_t y_column, int64_t rows, int64_t columns,
                             int64_t left, bool whole)
 {
-    vec down[STEP][6];
-#pragma GCC unroll 6
-    for (int j = 0; j < 6; j++) {
-        vec t[6], d[STEP];
-#pragma GCC unroll 6
-        for (int i = 0; i < 6; i++)
-            t[i] = vec_load(m + (6 * i + j) * stride);
-        evaluate_back(t, STEP, d);
-#pragma GCC unroll 4
-        for (int i = 0; i < STEP; i++)
-            down[i][j] = d[i];
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < STEP; i++) {
-        vec d[STEP];
-        evaluate_back(down[i], STEP, d);
+    vec sum[STEP][STEP] = {{{0}}};
+    output_row(m, stride, sum[0]);
+    m += 6 * stride;
+#pragma GCC unroll 1
+    for (int pair = 0; pair < 2; pair++) {
+        const float *powers = pair == 0 ? powers_a : powers_b;
+        vec plus[STEP], minus[STEP];
+        output_row(m, stride, plus);
+        output_row(m + 6 * stride, stride, minus);
+        m += 12 * stride;
 #pragma GCC unroll 4
         for (int j = 0; j < STEP; j++) {
-            d[j] += bias;
-            if (relu)
-                d[j] = vec_select(d[j] < 0, (vec){0}, d[j]);
-            if (i < rows && j < columns)
-                store_channels(y + i * y_row + j * y_column, d[j], left, whole);
+            vec even = plus[j] + minus[j], odd = plus[j] - minus[j];
+            sum[0][j] += even;
+#pragma GCC unroll 4
+            for (int i = 1; i < STEP; i++)
+                sum[i][j] += powers[i] * (i % 2 ? odd : even);
         }
     }
+    vec last[STEP];
+    output_row(m, stride, last);
+#pragma GCC unroll 4
+    for (int i = 0; i < STEP; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < STEP; j++) {
+            vec d = sum[i][j] + bias;
+            if (i == STEP - 1)
+                d += last[j];
+            if (relu)
+                d = vec_select(d < 0, (vec){0}, d);
+            if (i < rows && j < columns)
+                store_channels(y + i * y_row + j * y_column, d, left, whole);
+        }
 }
 
 VEC_INLINE void fetch_tile(const float *y, int64_t row, int64_t column)
@@ -391,23 +470,27 @@ VEC_INLINE void fetch_tile(const float *y, int64_t row, int64_t column)
 VEC_INLINE void output_tiles(const winograd_image *g, const winograd_places *m, int64_t begin,
                              int64_t end, const float *bias, bool relu, float *y)
 {
-    int64_t y_row = g->width * g->channels, y_column = g->channels, stride = m->stride;
-    for (int64_t tile = begin; tile < end; tile++) {
-        strip s = strip_at(g, tile, tile + 1);
-        int64_t rows = g->height - STEP * s.row, columns = g->width - STEP * s.column;
+    int64_t y_row = g->width * g->channels, y_column = g->channels;
+    for (int64_t tile = begin; tile < end;) {
+        strip s = strip_at(g, tile, end);
+        int64_t rows = g->height - STEP * s.row;
         const float *from = m->data + (tile - begin) * m->row;
         float *to = y + (s.image * g->height + STEP * s.row) * y_row + STEP * s.column * y_column;
-        for (int64_t c = 0; c < g->channels; c += VEC_FLOATS) {
-            int64_t left = g->channels - c;
-            if (c % LINE_FLOATS == 0)
-                fetch_tile(to + STEP * y_row + c, y_row, y_column);
-            vec b = bias ? load_channels(bias + c, left, left >= VEC_FLOATS) : (vec){0};
-            if (rows >= STEP && columns >= STEP && left >= VEC_FLOATS)
-                output_tile(from + c, stride, b, relu, to + c, y_row, y_column, STEP, STEP,
-                            VEC_FLOATS, true);
-            else
-                output_tile(from + c, stride, b, relu, to + c, y_row, y_column, rows, columns, left,
-                            left >= VEC_FLOATS);
+        tile += s.tiles;
+        for (int64_t k = 0; k < s.tiles; k++, from += m->row, to += STEP * y_column) {
+            int64_t columns = g->width - STEP * (s.column + k);
+            for (int64_t c = 0; c < g->channels; c += VEC_FLOATS) {
+                int64_t left = g->channels - c;
+                if (c % LINE_FLOATS == 0)
+                    fetch_tile(to + STEP * y_row + c, y_row, y_column);
+                vec b = bias ? load_channels(bias + c, left, left >= VEC_FLOATS) : (vec){0};
+                if (rows >= STEP && columns >= STEP && left >= VEC_FLOATS)
+                    output_tile(from + c, m->stride, b, relu, to + c, y_row, y_column, STEP, STEP,
+                                VEC_FLOATS, true);
+                else
+                    output_tile(from + c, m->stride, b, relu, to + c, y_row, y_column, rows,
+                                columns, left, left >= VEC_FLOATS);
+            }
         }
     }
 }
