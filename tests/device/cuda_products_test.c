@@ -195,6 +195,51 @@ static double train_two_steps(const char *name, kernel_choice *choice, char kern
     return loss;
 }
 
+/* Loss of the second of two steps with a kernel forced (or NULL); the choice for the last dense
+   layer's gradient, and the bytes that the updates move. */
+static double train_forced(const char *forced, char kernel[64], double *update_bytes)
+{
+    cornu_model *m = net_model(recipe);
+    net *n = net_open_with(m, gpu_name(), &(plan_options){.mode = PLAN_TRAIN, .batch = 4},
+                           &(device_options){.kernel = forced});
+    kernel_choice *all = calloc((size_t)n->plan->op_count, sizeof *all);
+    int dense, update;
+    assert_non_null(all);
+    assert_int_equal(n->device->ops->choices(n->device, n->prepared, all), CORNU_OK);
+    net_count(n->plan, OP_DENSE_BACKWARD_WEIGHTS, &dense);
+    net_count(n->plan, OP_UPDATE, &update);
+    snprintf(kernel, 64, "%s", all[dense].kernel);
+    *update_bytes = 0;
+    for (int i = 0; i < n->plan->op_count; i++)
+        if (strcmp(all[i].kernel, "cuda/update") == 0)
+            *update_bytes = all[i].bytes;
+    net_run(n);
+    double loss = net_run(n);
+    free(all);
+    net_close(n);
+    cornu_model_close(m);
+    return loss;
+}
+
+/* The updates' launch would make the gradient itself, in the named kernel's place. */
+static void a_forced_kernel_makes_the_dense_gradient(void **state)
+{
+    static const char *const forced[] = {"tiled", "cublaslt"};
+    char kernel[64], named[64];
+    double usual_bytes, bytes;
+    (void)state;
+    if (!gpu_name())
+        skip();
+    double expected = train_forced(NULL, kernel, &usual_bytes);
+    for (int i = 0; i < 2; i++) {
+        double found = train_forced(forced[i], kernel, &bytes);
+        snprintf(named, sizeof named, "cuda/%s", forced[i]);
+        assert_string_equal(kernel, named);
+        assert_true(bytes > usual_bytes); /* it reads what the kernel has written */
+        assert_true(fabs(found - expected) <= 1e-6 * fabs(expected));
+    }
+}
+
 /* An even image halved by strides of 2 has one more row of padding behind than before. */
 static void cudnn_leaves_uneven_padding_to_the_own_kernels(void **state)
 {
@@ -267,6 +312,7 @@ int main(void)
         cmocka_unit_test(products_of_short_numbers_are_exact_in_every_precision),
         cmocka_unit_test(named_precision_is_the_one_used),
         cmocka_unit_test(every_product_gives_the_same_bits_twice),
+        cmocka_unit_test(a_forced_kernel_makes_the_dense_gradient),
         cmocka_unit_test(cudnn_leaves_uneven_padding_to_the_own_kernels),
         cmocka_unit_test_teardown(refusal_of_a_library_is_told_and_changes_nothing, allow_all),
         cmocka_unit_test_teardown(convolution_goes_on_without_its_bias_in_the_same_call, allow_all),

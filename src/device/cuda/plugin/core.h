@@ -128,7 +128,7 @@ cornu_status gpu_get_results(gpu *g, step_results *out, bool reset);
 /* ---- place.c ----------------------------------------------------------------------------- */
 
 /* Bytes of a plan's buffers, and (places not NULL) where each begins. */
-cornu_status gpu_place_buffers(const plan *p, size_t *places, size_t *bytes);
+cornu_status gpu_place_buffers(const gpu *g, const plan *p, size_t *places, size_t *bytes);
 void gpu_place_layouts(const gpu *g, const plan *p, gpu_layout *layouts);
 
 /* ---- prepare.c, step.c ------------------------------------------------------------------- */

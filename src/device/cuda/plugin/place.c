@@ -17,7 +17,7 @@ static void mark(const plan *p, tensor_ref t, bool value, bool *marks)
 
 /* The updates run at the step's end, all together: what they read must not give its memory away
    before, as the plan would have it. Such tensors lie behind the plan's arena. */
-static void mark_outliving(const plan *p, bool *outlives)
+static void mark_outliving(const gpu *g, const plan *p, bool *outlives)
 {
     for (int i = 0; i < p->op_count; i++)
         if (p->ops[i].kind == OP_UPDATE) {
@@ -25,19 +25,19 @@ static void mark_outliving(const plan *p, bool *outlives)
             mark(p, p->ops[i].in[5], true, outlives);
         }
     for (int i = 0; i < p->op_count; i++)
-        if (gpu_updates_take(p, &p->ops[i]))
+        if (gpu_updates_take(g, p, &p->ops[i]))
             for (int k = 0; k < 2; k++) {
                 mark(p, p->ops[i].out[k], false, outlives); /* never written */
                 mark(p, p->ops[i].in[k], true, outlives);
             }
 }
 
-cornu_status gpu_place_buffers(const plan *p, size_t *places, size_t *bytes)
+cornu_status gpu_place_buffers(const gpu *g, const plan *p, size_t *places, size_t *bytes)
 {
     bool *outlives;
     size_t end = gpu_aligned(p->arena_bytes);
     TRY(memory_new((size_t)p->tensor_count, sizeof *outlives, "prepared plan", &outlives));
-    mark_outliving(p, outlives);
+    mark_outliving(g, p, outlives);
     for (int i = 0; i < p->tensor_count; i++) {
         const tensor *t = &p->tensors[i];
         bool own = outlives[i] && t->role == TENSOR_BUFFER;

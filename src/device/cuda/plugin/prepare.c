@@ -28,7 +28,7 @@ static double to_allocate(const gpu_state *s, const need *n, double *back)
 }
 
 /* The largest batch below p's whose plan fits beside `scratch`; 0 where even batch 1 does not. */
-static int64_t largest_batch(const plan *p, double scratch, double bytes)
+static int64_t largest_batch(const gpu *g, const plan *p, double scratch, double bytes)
 {
     int64_t fits = 0, too_large = p->batch;
     while (p->model && too_large - fits > 1) {
@@ -38,7 +38,7 @@ static int64_t largest_batch(const plan *p, double scratch, double bytes)
         size_t arena = 0;
         if (plan_build(p->model, &options, &smaller) != CORNU_OK)
             return 0;
-        bool known = gpu_place_buffers(smaller, NULL, &arena) == CORNU_OK;
+        bool known = gpu_place_buffers(g, smaller, NULL, &arena) == CORNU_OK;
         plan_free(smaller);
         if (known && (double)arena + scratch + (double)gpu_queue_bytes(batch) <= bytes)
             fits = batch;
@@ -61,7 +61,7 @@ static cornu_status check_plan_fits(gpu *g, const plan *p, const need *n)
     left += (double)g->state->arena.bytes + (double)g->state->scratch.bytes +
             (double)g->state->queue.numbers.bytes;
     char needed[32], have[32], advice[96] = "not even batch 1 fits";
-    int64_t batch = largest_batch(p, n->scratch, left);
+    int64_t batch = largest_batch(g, p, n->scratch, left);
     if (batch > 0)
         snprintf(advice, sizeof advice, "the largest batch that fits is %lld", (long long)batch);
     return status_fail(
@@ -152,22 +152,22 @@ static cornu_status cover(prepared *r, int first, int i)
 
 /* Bytes that do not move where the updates' launch makes a gradient itself: written by `o`, read by
    its update. */
-static double spared_bytes(const plan *p, const op *o)
+static double spared_bytes(const gpu *g, const plan *p, const op *o)
 {
     double bytes = 0;
-    for (int k = 0; k < OP_OUTPUTS_MAX && gpu_updates_take(p, o); k++)
+    for (int k = 0; k < OP_OUTPUTS_MAX && gpu_updates_take(g, p, o); k++)
         if (o->out[k] != NO_TENSOR)
             bytes += 2.0 * sizeof(float) * (double)p->tensors[o->out[k]].count;
     return bytes;
 }
 
 /* What the updates' launches do: the first of them stands for all. */
-static cornu_status prepare_update(prepared *r, int i)
+static cornu_status prepare_update(const gpu *g, prepared *r, int i)
 {
     const op *o = &r->plan->ops[i];
     kernel_choice *first = &r->choices[r->first_update];
     first->flops += o->flops;
-    first->bytes += o->bytes - spared_bytes(r->plan, o);
+    first->bytes += o->bytes - spared_bytes(g, r->plan, o);
     if (i != r->first_update)
         return cover(r, r->first_update, i);
     r->optimizer = &o->a.update.optimizer;
@@ -182,7 +182,7 @@ static cornu_status prepare_op(gpu *g, prepared *r, int i)
     TRY(choose(g, r, i));
     if (r->kernels[i]->with_updates) {
         r->kernels[i] = NULL;
-        return prepare_update(r, i);
+        return prepare_update(g, r, i);
     }
     TRY(memory_format(&r->names[i], "cuda/%s", r->kernels[i]->name));
     c->kernel = r->names[i];
@@ -200,7 +200,7 @@ static cornu_status prepare_ops(gpu *g, prepared *r)
             r->first_update = i;
     for (int i = 0; i < p->op_count; i += r->spans[i]) {
         r->spans[i] = 1;
-        TRY(p->ops[i].kind == OP_UPDATE ? prepare_update(r, i) : prepare_op(g, r, i));
+        TRY(p->ops[i].kind == OP_UPDATE ? prepare_update(g, r, i) : prepare_op(g, r, i));
     }
     return CORNU_OK;
 }
@@ -239,7 +239,7 @@ cornu_status gpu_prepare(gpu *g, const plan *p, prepared **out)
     cornu_status status;
     need n = {.queue = (double)gpu_queue_bytes(p->batch)};
     TRY_GOTO(new_prepared(p, &r));
-    TRY_GOTO(gpu_place_buffers(p, r->places, &r->arena_bytes));
+    TRY_GOTO(gpu_place_buffers(g, p, r->places, &r->arena_bytes));
     gpu_place_layouts(g, p, r->layouts);
     n.arena = (double)r->arena_bytes;
     TRY_GOTO(check_plan_fits(g, p, &n));

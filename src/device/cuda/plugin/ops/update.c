@@ -42,9 +42,18 @@ static bool steps_at_once(const plan *p, tensor_ref gradient)
     return o && o->in[5] == NO_TENSOR;
 }
 
-bool gpu_updates_take(const plan *p, const op *o)
+static bool other_is_forced(const gpu *g)
 {
-    if (o->kind != OP_DENSE_BACKWARD_WEIGHTS)
+    const char *forced = g->state->forced;
+    for (gpu_kernel_list k = gpu_dense_backward_weights; forced && *k; k++)
+        if (*k != &gpu_dense_with_updates && strcmp((*k)->name, forced) == 0)
+            return true;
+    return false;
+}
+
+bool gpu_updates_take(const gpu *g, const plan *p, const op *o)
+{
+    if (o->kind != OP_DENSE_BACKWARD_WEIGHTS || other_is_forced(g))
         return false;
     const tensor *x = &p->tensors[o->in[0]], *dw = &p->tensors[o->out[0]];
     return x->count / dw->shape.dim[0] <= DENSE_ROWS_MOST && dw->shape.dim[0] <= INT32_MAX / 2 &&
@@ -53,19 +62,18 @@ bool gpu_updates_take(const plan *p, const op *o)
 }
 
 /* Does the launch make gradient `t` itself? */
-static bool is_taken(const plan *p, tensor_ref t)
+static bool is_taken(const gpu *g, const plan *p, tensor_ref t)
 {
     for (int i = 0; i < p->op_count; i++)
-        if ((p->ops[i].out[0] == t || p->ops[i].out[1] == t) && gpu_updates_take(p, &p->ops[i]))
+        if ((p->ops[i].out[0] == t || p->ops[i].out[1] == t) && gpu_updates_take(g, p, &p->ops[i]))
             return true;
     return false;
 }
 
 static bool accepts_taken(const gpu *g, const plan *p, const op *o, const char **why)
 {
-    (void)g;
     *why = "many rows, or the gradient itself is wanted";
-    return gpu_updates_take(p, o);
+    return gpu_updates_take(g, p, o);
 }
 
 const gpu_kernel gpu_dense_with_updates = {
@@ -160,7 +168,7 @@ static cornu_status add_layer(tables *t, const plan *p, const op *o, const CUdev
     return CORNU_OK;
 }
 
-static cornu_status fill_tables(tables *t, const plan *p, const CUdeviceptr *tensors,
+static cornu_status fill_tables(const gpu *g, tables *t, const plan *p, const CUdeviceptr *tensors,
                                 bool *sums_squares)
 {
     *t = (tables){.of = {[PIECES] = {.size = sizeof(update_piece)},
@@ -169,9 +177,9 @@ static cornu_status fill_tables(tables *t, const plan *p, const CUdeviceptr *ten
                          [TILES] = {.size = sizeof(dense_update_tile)}}};
     for (int i = 0; i < p->op_count; i++) {
         const op *o = &p->ops[i];
-        if (gpu_updates_take(p, o))
+        if (gpu_updates_take(g, p, o))
             TRY(add_layer(t, p, o, tensors));
-        else if (o->kind == OP_UPDATE && !is_taken(p, o->in[1]))
+        else if (o->kind == OP_UPDATE && !is_taken(g, p, o->in[1]))
             TRY(add_pieces(t, p, o, tensors, sums_squares));
     }
     return CORNU_OK;
@@ -254,7 +262,7 @@ static cornu_status make(gpu *g, const plan *p, const CUdeviceptr *tensors, gpu_
     const op *first = p->ops;
     while (first->kind != OP_UPDATE)
         first++;
-    cornu_status status = fill_tables(&t, p, tensors, &u->sums_squares);
+    cornu_status status = fill_tables(g, &t, p, tensors, &u->sums_squares);
     if (status == CORNU_OK)
         status = upload(g, u, &t, at);
     if (status == CORNU_OK) {
