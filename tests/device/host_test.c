@@ -79,6 +79,23 @@ static void a_forced_kernel_is_taken_where_it_accepts(void **state)
     cornu_model_close(model);
 }
 
+/* tests/CMakeLists.txt runs tests once for each name of this list. */
+static void every_kernel_has_its_turn_in_the_tests(void **state)
+{
+    (void)state;
+    char names[256];
+    snprintf(names, sizeof names, " %s ", CPU_KERNELS);
+    host_device *h = (host_device *)(void *)net_device_open("cpu", &(device_options){.threads = 1});
+    for (int kind = 0; kind < OP_COUNT; kind++)
+        for (kernel_list list = h->kernels[kind]; list && *list; list++) {
+            char name[64];
+            snprintf(name, sizeof name, " %s ", (*list)->name);
+            if (!strstr(names, name))
+                fail_msg("found kernel %s; expected one of %s", (*list)->name, CPU_KERNELS);
+        }
+    host_close(&h->device);
+}
+
 static void a_plan_that_does_not_fit_names_the_largest_batch_that_does(void **state)
 {
     (void)state;
@@ -274,6 +291,7 @@ int main(void)
         cmocka_unit_test(an_unknown_device_is_one_clear_line),
         cmocka_unit_test(choices_name_device_and_kernel),
         cmocka_unit_test(a_forced_kernel_is_taken_where_it_accepts),
+        cmocka_unit_test(every_kernel_has_its_turn_in_the_tests),
         cmocka_unit_test(a_plan_that_does_not_fit_names_the_largest_batch_that_does),
         cmocka_unit_test(wrong_inputs_are_refused_before_anything_runs),
         cmocka_unit_test(a_loss_that_is_not_finite_is_flagged),

@@ -151,14 +151,12 @@ static void fixture_close(fixture *f)
 
 static bool fixture_open(fixture *f)
 {
-    device_id id;
     device_options options = {.threads = 2};
+    f->device = net_device_open(f->variant->device, &options);
     return read_section(f, "model", &f->model_doc) && read_section(f, "compile", &f->compile_doc) &&
            succeeded(f, "model", model_from_section(f->model_doc, &f->model)) &&
            succeeded(f, "compile", model_compile(f->model, f->compile_doc)) &&
            succeeded(f, "initialize", model_initialize(f->model, 1)) && set_weights(f) &&
-           succeeded(f, "device", device_find(f->variant->device, &id)) &&
-           succeeded(f, "open", id.ops->open(id.number, &options, &f->device)) &&
            succeeded(f, "bind", f->device->ops->bind(f->device, f->model));
 }
 

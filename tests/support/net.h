@@ -49,7 +49,8 @@ int net_count(const plan *p, op_kind kind, int *first);
 /* The names of the devices that can be used here, "cpu" first; NULL past the end. Where
    CORNU_TEST_DEVICES names some ("cuda:0"), those alone. */
 const char *net_device(int index);
-/* Open a device by its name. */
+/* Open a device by its name; with the kernel that CORNU_TEST_KERNEL names, if any, where `options`
+   force none. */
 device *net_device_open(const char *name, const device_options *options);
 
 #endif
