@@ -18,6 +18,10 @@ typedef struct op_case {
 const op_case *op_cases(int *count);
 void op_cases_free(void);
 
+/* Where the reference kernel makes NaN of a NaN, every kernel must, so that training notices it. */
+enum { NAN_KINDS = 11 };
+extern const op_kind nan_kinds[NAN_KINDS];
+
 /* What an operation left behind. */
 typedef struct op_outputs {
     float *values[OP_OUTPUTS_MAX]; /* NULL where absent */

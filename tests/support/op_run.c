@@ -8,6 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+const op_kind nan_kinds[NAN_KINDS] = {OP_DENSE_FORWARD,
+                                      OP_CONV2D_FORWARD,
+                                      OP_MAX_POOL_FORWARD,
+                                      OP_AVERAGE_POOL_FORWARD,
+                                      OP_ACTIVATION_FORWARD,
+                                      OP_SCALE,
+                                      OP_PAD,
+                                      OP_DENSE_BACKWARD_DATA,
+                                      OP_SQUARE_SUM,
+                                      OP_BATCH_NORM_FORWARD,
+                                      OP_BATCH_NORM_INFERENCE};
+
 enum { SAMPLES = 40 };
 
 typedef struct bench {
