@@ -56,8 +56,8 @@ found=$(grep -rnE --include='*.c' --include='*.h' --include='*.def' \
 $found
 EOF
 
-found=$(find src include -type f -exec wc -l {} + | awk '$2 != "total" && $1 > 700 {print $2 " has " $1}')
-[ -z "$found" ] || complain_all "more than 700 lines" <<EOF
+found=$(find src include -type f -exec wc -l {} + | awk '$2 != "total" && $1 > 600 {print $2 " has " $1}')
+[ -z "$found" ] || complain_all "more than 600 lines" <<EOF
 $found
 EOF
 

@@ -59,23 +59,14 @@ typedef struct conv_state {
 
 static const char *dnnl_error(dnnl_status_t code)
 {
-    switch (code) {
-    case dnnl_success:
-        return "success";
-    case dnnl_out_of_memory:
-        return "out of memory";
-    case dnnl_invalid_arguments:
-        return "invalid arguments";
-    case dnnl_unimplemented:
-        return "unimplemented";
-    case dnnl_iterator_ends:
-        return "iterator ends";
-    case dnnl_runtime_error:
-        return "runtime error";
-    case dnnl_not_required:
-        return "not required";
-    }
-    return "unknown error";
+    static const char *const names[] = {[dnnl_success] = "success",
+                                        [dnnl_out_of_memory] = "out of memory",
+                                        [dnnl_invalid_arguments] = "invalid arguments",
+                                        [dnnl_unimplemented] = "unimplemented",
+                                        [dnnl_iterator_ends] = "iterator ends",
+                                        [dnnl_runtime_error] = "runtime error",
+                                        [dnnl_not_required] = "not required"};
+    return (size_t)code < sizeof names / sizeof *names ? names[code] : "unknown error";
 }
 
 static cornu_status dnnl_fail(const char *what, dnnl_status_t code)

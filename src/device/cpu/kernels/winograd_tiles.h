@@ -28,12 +28,7 @@ static const float scales[] = {SCALE_0, SCALE_A, SCALE_A, SCALE_B, SCALE_B, 1};
 
 /* Tiles side by side that are transformed together: the columns that they share are transformed
    once, and the strip stays in the first-level cache. */
-enum {
-    LINE_FLOATS = 16,
-    STRIP_TILES = 8,
-    STRIP_IN = STEP * STRIP_TILES + TAPS - 1,
-    STRIP_OUT = STEP * STRIP_TILES
-};
+enum { LINE_FLOATS = 16, STRIP_TILES = 8 };
 
 /* ---- one dimension ---------------------------------------------------------------------- */
 
@@ -180,6 +175,9 @@ VEC_INLINE void store_channels(float *p, vec v, int64_t left, bool whole)
         vec_store_part(p, v, left);
 }
 
+/* Numbers of the rows of places of each third, where all are made and where only its two are. */
+static const int of_all[3][2] = {{0, 5}, {1, 2}, {3, 4}}, of_two[2] = {0, 1};
+
 /* A strip's pixels, and where its places go. */
 typedef struct strip_input {
     const float *rows[6]; /* of pixels: column 0, channel 0 */
@@ -258,7 +256,6 @@ VEC_INLINE void input_third(winograd_rows rows, const int rank[2], const strip_i
 VEC_INLINE void input_channels(winograd_rows rows, const strip_input *s, int64_t c, int64_t left,
                                bool whole)
 {
-    static const int of_all[3][2] = {{0, 5}, {1, 2}, {3, 4}}, of_two[2] = {0, 1};
     if (rows == WINOGRAD_ALL) {
         input_third(WINOGRAD_ENDS, of_all[0], s, c, left, whole, true);
         input_third(WINOGRAD_A, of_all[1], s, c, left, whole, false);
@@ -345,7 +342,6 @@ VEC_INLINE vec gradient_tile(winograd_rows wanted, const float *const rows[STEP]
                              int64_t step, int64_t columns, int64_t left, bool whole, float *to,
                              int64_t stride)
 {
-    static const int of_all[3][2] = {{0, 5}, {1, 2}, {3, 4}}, of_two[2] = {0, 1};
     vec d[STEP][STEP], sum = {0};
 #pragma GCC unroll 4
     for (int i = 0; i < STEP; i++)
