@@ -25,7 +25,7 @@ static double log_sum_exp(const float *x, int64_t n)
 {
     double largest = -INFINITY, sum = 0;
     for (int64_t i = 0; i < n; i++)
-        largest = fmax(largest, (double)x[i]);
+        largest = (double)x[i] > largest ? (double)x[i] : largest; /* fmax: GCC 12 fails on ARM */
     for (int64_t i = 0; i < n; i++)
         sum += exp((double)x[i] - largest);
     return largest + log(sum);

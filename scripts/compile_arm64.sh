@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Compile the library and the program for 64-bit ARM, without linking: that all of it compiles there, without a
+# warning, the vector kernels too. Usage: scripts/compile_arm64.sh BUILD-FOLDER (one that CMake has configured)
+set -euo pipefail
+commands=$(sed -nE 's/^ *"command": "(.*)",?$/\1/p' "$1/compile_commands.json" | sed -E 's/\\(["\\])/\1/g' |
+    grep -E -- ' -c [^ ]*/src/[^ ]*\.c$' | grep -vE 'CPU_ISA=avx|/cuda/plugin/' | sort -u)
+# This machine's headers come last: the libraries' are the same for all processors.
+compiler="aarch64-linux-gnu-gcc -Werror -idirafter /usr/include -idirafter /usr/include/$(uname -m)-linux-gnu"
+count=$(wc -l <<<"$commands")
+sed -E "s|^[^ ]+|$compiler|; s/ -m[^ ]+//g; s/ -MD//; s/ -M[TF] [^ ]+//g; s/ -o [^ ]+ -c / -S -o - /; s/\$/ >\/dev\/null/" \
+    <<<"$commands" | tr '\n' '\0' | xargs -0 -n 1 -P "$(nproc)" sh -c
+echo "$count files compile"
