@@ -18,7 +18,8 @@ CPU_ISA_TABLE(winograd_kernels, cpu_winograd_5x5);
 
 enum {
     LEAST_CHANNELS = 16,
-    CACHE = 1 << 20,  /* bytes of a core's second-level cache */
+    CACHE = 1 << 20, /* bytes of a core's second-level cache */
+    CACHE_1 = 32 << 10,
     LINE_FLOATS = 16, /* of a cache line */
     WEIGHT_ROWS = 8,  /* a chunk of the weights' transforms */
     PART_TILES = 200, /* for dw: as many tiles cost 30 times as much as adding a part up */
@@ -35,10 +36,9 @@ typedef struct winograd_state {
     winograd_places u;      /* transformed weights; for dw: sums of products, of part 0 */
     float *zeros;
     int64_t workers;
-    float *scratch; /* [workers][scratch_floats]: v, then z or a copy of one place */
+    float *scratch; /* [workers][scratch_floats]: z and v */
     int64_t scratch_floats;
-    winograd_places v, z; /* of worker 0; v: transforms of in, and then the products */
-    bool copy;            /* the products' columns take several panels: v is read from a copy */
+    winograd_places v, z; /* of worker 0: transforms of in; products, for dw transforms of out */
     int64_t groups;       /* for dw: 3 where the places are done by thirds, else 1 */
     int64_t parts, part;  /* for dw; tiles of a part */
     int64_t u_part;       /* floats from a part's u to the next one's */
@@ -177,14 +177,13 @@ static int64_t block_tiles(int64_t tiles, int64_t bytes, int64_t tile_bytes, int
 /* Sizes of forward and backward-data. */
 static void lay_out(winograd_state *s)
 {
-    int64_t row = round_up(s->depth, s->k->vector);
-    row = row < s->columns ? s->columns : row;
+    int64_t row = round_up(s->depth, s->k->vector), most = cpu_most(row, s->columns);
     int64_t weights = WINOGRAD_PLACES * s->depth * s->columns * 4, left = CACHE - weights;
     int64_t bytes = (left > CACHE / 3 ? left : CACHE) / 5 * 3;
-    s->block = block_tiles(s->tiles, bytes, WINOGRAD_PLACES * row * 4, weights, 4);
-    s->v = (winograd_places){.stride = place_stride(s->block * row), .row = row};
-    s->copy = s->columns > s->gemm->panel;
-    s->scratch_floats = WINOGRAD_PLACES * s->v.stride + (s->copy ? s->v.stride : 0);
+    s->block = block_tiles(s->tiles, bytes, WINOGRAD_PLACES * most * 4, weights, 4);
+    s->v = (winograd_places){.stride = place_stride(s->block * most), .row = row};
+    s->z = (winograd_places){.stride = s->v.stride, .row = s->columns};
+    s->scratch_floats = (WINOGRAD_PLACES + 1) * s->v.stride;
     s->parts = 1;
 }
 
@@ -297,14 +296,26 @@ static void weights_chunk(void *context, int64_t chunk, int worker)
         s->k->weights(r->w, s->in.channels, s->out.channels, begin, end, &s->u);
 }
 
+/* The operand of the product to come: where it is small, into the first-level cache. */
+static void fetch_next(small_gemm *g, int which, const float *from, int64_t floats)
+{
+    if (floats * 4 <= CACHE_1 / 2)
+        g->next[which] = lines_at(from, floats);
+    else if (g->soon[0].count == 0)
+        g->soon[0] = lines_at(from, floats);
+}
+
+/* Product p is written where transform p - 1 was, which is used up: transforms lie a place further
+   on. */
 static void block_chunk(void *context, int64_t chunk, int worker)
 {
     const winograd_run *r = context;
     const winograd_state *s = r->s;
-    winograd_places v = s->v;
+    winograd_places v = s->v, z = s->z;
     int64_t begin, end;
     cpu_part(s->tiles, s->block, chunk, &begin, &end);
-    v.data = s->scratch + worker * s->scratch_floats;
+    z.data = s->scratch + worker * s->scratch_floats;
+    v.data = z.data + v.stride;
     s->k->input(&s->in, WINOGRAD_ALL, r->x, begin, end, &v);
     small_gemm_lines soon = {NULL, 0}; /* of the chunk that this worker is likely to take next */
     if ((chunk + s->workers) * s->block < s->tiles) {
@@ -312,27 +323,23 @@ static void block_chunk(void *context, int64_t chunk, int worker)
         soon = lines_of(s, &s->in, r->x, next, cpu_least(next + s->block, s->tiles));
     }
     for (int p = 0; p < WINOGRAD_PLACES; p++) {
-        float *place = v.data + p * v.stride, *copy = v.data + WINOGRAD_PLACES * v.stride;
-        const float *u = s->u.data + p * s->u.stride;
-        if (s->copy)
-            memcpy(copy, place, (size_t)((end - begin) * v.row) * sizeof *copy);
-        small_gemm g = {.a = s->copy ? copy : place,
+        small_gemm g = {.a = v.data + p * v.stride,
                         .a_stride = v.row,
-                        .b = u,
+                        .b = s->u.data + p * s->u.stride,
                         .b_panel = s->u.panel_stride,
-                        .c = place,
-                        .c_stride = v.row,
+                        .c = z.data + p * z.stride,
+                        .c_stride = z.row,
                         .rows = end - begin,
                         .columns = s->columns,
                         .depth = s->depth,
-                        .soon = part_of(&soon, p, WINOGRAD_PLACES)};
+                        .soon = {{NULL, 0}, part_of(&soon, p, WINOGRAD_PLACES)}};
         if (p + 1 < WINOGRAD_PLACES) {
-            g.next[0] = lines_at(u + s->u.stride, s->depth * s->columns);
-            g.next[1] = lines_at(place + v.stride, g.rows * v.row);
+            fetch_next(&g, 0, g.b + s->u.stride, s->depth * s->columns);
+            fetch_next(&g, 1, g.a + v.stride, g.rows * v.row);
         }
         s->gemm->multiply(&g);
     }
-    s->k->output(&s->out, &v, begin, end, r->bias, r->relu, r->y);
+    s->k->output(&s->out, &z, begin, end, r->bias, r->relu, r->y);
 }
 
 static cornu_status run_blocks(const op_run *o, const winograd_run *r)
@@ -398,10 +405,10 @@ static void multiply_group(const winograd_state *s, winograd_rows rows, const wi
                         .rows = s->depth,
                         .columns = s->columns,
                         .depth = depth,
-                        .soon = part_of(&soon[made % 2], made / 2, places / 2)};
+                        .soon = {{NULL, 0}, part_of(&soon[made % 2], made / 2, places / 2)}};
         if (made + 1 < places) {
-            g.next[0] = lines_at(g.b + z->stride, depth * s->columns);
-            g.next[1] = lines_at(g.a + v->stride, depth * v->row);
+            fetch_next(&g, 0, g.b + z->stride, depth * s->columns);
+            fetch_next(&g, 1, g.a + v->stride, depth * v->row);
         }
         s->gemm->multiply_transposed(&g, add);
         made++;

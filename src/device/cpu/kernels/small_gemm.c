@@ -83,7 +83,7 @@ VEC_INLINE void panel_rows(int most, int vecs, small_gemm *g, const float *b, fl
 #define ROWS(height)                                                         \
     for (; g->rows - row >= (height); row += (height)) {                     \
         fetch next = take(&g->next[g->next[0].count <= 0], g->depth, b);     \
-        fetch soon = take(&g->soon, g->depth, b);                            \
+        fetch soon = take(&g->soon[g->soon[0].count <= 0], g->depth, b);     \
         tile(height, vecs, g->a + row * a_row, a_row, a_step, b, next, soon, \
              c + row * g->c_stride, g->c_stride, g->depth, add);             \
     }

@@ -22,14 +22,13 @@ typedef struct small_gemm {
     float *c;
     int64_t c_stride;
     int64_t rows, columns, depth;
-    small_gemm_lines next[2]; /* the operands of the product to come */
-    small_gemm_lines soon;    /* what is needed later; fetched beside those */
+    small_gemm_lines next[2]; /* into the first-level cache: the operands of the product to come */
+    small_gemm_lines soon[2]; /* into the second-level cache */
 } small_gemm;
 
 typedef struct small_gemm_kernels {
     int panel;
-    /* c[rows][columns] = a[rows][depth] b[depth][columns]. c may lie over a where columns <= panel
-       (and c_stride = a_stride). */
+    /* c[rows][columns] = a[rows][depth] b[depth][columns]. */
     void (*multiply)(const small_gemm *g);
     /* c[rows][columns] = a[depth][rows]' b[depth][columns], or added to what c holds. */
     void (*multiply_transposed)(const small_gemm *g, bool add);
