@@ -180,19 +180,17 @@ static const int of_all[3][2] = {{0, 5}, {1, 2}, {3, 4}}, of_two[2] = {0, 1};
 
 /* A strip's pixels, and where its places go. */
 typedef struct strip_input {
-    const float *rows[6]; /* of pixels: column 0, channel 0 */
-    int64_t first, step;  /* the strip's first column; floats from column to column */
-    int64_t inside,
-        outside; /* those from `inside` to `outside` - 1 of the strip are in the image */
+    const float *rows[6];    /* of pixels: column 0, channel 0 */
+    int64_t first, step;     /* the strip's first column; floats from column to column */
+    int64_t inside, outside; /* columns `inside` to `outside` - 1 are in the image */
     int64_t tiles;
-    int64_t ahead; /* floats to the rows that the tiles below will add */
-    float *to;     /* place 0 of the first tile, channel 0 */
+    float *to; /* place 0 of the first tile, channel 0 */
     int64_t row, stride;
 } strip_input;
 
 /* Column q of the strip: what it gives to a third's two rows of places. */
 VEC_INLINE void input_column(winograd_rows rows, const strip_input *s, int64_t q, int64_t c,
-                             int64_t left, bool whole, bool fetch, vec t[2])
+                             int64_t left, bool whole, vec t[2])
 {
     vec d[6];
     int64_t x = (s->first + q) * s->step + c;
@@ -200,21 +198,16 @@ VEC_INLINE void input_column(winograd_rows rows, const strip_input *s, int64_t q
     for (int i = 0; i < 6; i++)
         d[i] = load_channels(s->rows[i] + x, left, whole);
     transform_input_third(rows, d, t);
-    if (fetch && (VEC_FLOATS == LINE_FLOATS || c % LINE_FLOATS == 0)) {
-#pragma GCC unroll 4
-        for (int i = 6 - STEP; i < 6; i++)
-            VEC_PREFETCH(s->rows[i] + x + s->ahead);
-    }
 }
 
 /* One vector of channels for the places of a third's two rows, the `rank`th of those made. Six
    columns stay in registers; each tile brings STEP new ones. */
 VEC_INLINE void input_third(winograd_rows rows, const int rank[2], const strip_input *s, int64_t c,
-                            int64_t left, bool whole, bool fetch)
+                            int64_t left, bool whole)
 {
     vec column[6][2];
     float *to = s->to + c;
-#define INPUT_COLUMN(q, place) input_column(rows, s, q, c, left, whole, fetch, column[place])
+#define INPUT_COLUMN(q, place) input_column(rows, s, q, c, left, whole, column[place])
 #pragma GCC unroll 4
     for (int j = STEP; j < 6; j++) {
         column[j][0] = column[j][1] = (vec){0};
@@ -253,25 +246,27 @@ VEC_INLINE void input_third(winograd_rows rows, const int rank[2], const strip_i
 #undef INPUT_COLUMN
 }
 
-VEC_INLINE void input_channels(winograd_rows rows, const strip_input *s, int64_t c, int64_t left,
-                               bool whole)
-{
-    if (rows == WINOGRAD_ALL) {
-        input_third(WINOGRAD_ENDS, of_all[0], s, c, left, whole, true);
-        input_third(WINOGRAD_A, of_all[1], s, c, left, whole, false);
-        input_third(WINOGRAD_B, of_all[2], s, c, left, whole, false);
-    } else {
-        input_third(rows, of_two, s, c, left, whole, true);
+/* Functions of their own: all inlined into one another, they take the compiler minutes. */
+typedef void third_function(const strip_input *s, const int rank[2], int64_t c, int64_t left);
+#define INPUT_THIRD(name, rows)                                                                    \
+    __attribute__((noinline)) static void name(const strip_input *s, const int rank[2], int64_t c, \
+                                               int64_t left)                                       \
+    {                                                                                              \
+        if (left >= VEC_FLOATS)                                                                    \
+            input_third(rows, rank, s, c, VEC_FLOATS, true);                                       \
+        else                                                                                       \
+            input_third(rows, rank, s, c, left, false);                                            \
     }
-}
+INPUT_THIRD(input_ends, WINOGRAD_ENDS)
+INPUT_THIRD(input_a, WINOGRAD_A)
+INPUT_THIRD(input_b, WINOGRAD_B)
 
-VEC_INLINE void input_rows(winograd_rows wanted, const winograd_image *g, const float *x,
-                           int64_t begin, int64_t end, const winograd_places *v)
+static void input(const winograd_image *g, winograd_rows rows, const float *x, int64_t begin,
+                  int64_t end, const winograd_places *v)
 {
-    strip_input in = {.step = g->channels,
-                      .ahead = STEP * g->width * g->channels,
-                      .row = v->row,
-                      .stride = v->stride};
+    third_function *const thirds[3] = {input_ends, input_a, input_b};
+    const int one = rows == WINOGRAD_ENDS ? 0 : rows == WINOGRAD_A ? 1 : 2;
+    strip_input in = {.step = g->channels, .row = v->row, .stride = v->stride};
     for (int64_t tile = begin; tile < end; tile += in.tiles) {
         strip s = strip_at(g, tile, end);
         in.tiles = s.tiles;
@@ -281,25 +276,12 @@ VEC_INLINE void input_rows(winograd_rows wanted, const winograd_image *g, const 
         columns_inside(g, in.first, STEP * s.tiles + TAPS - 1, &in.inside, &in.outside);
         for (int64_t c = 0; c < g->channels; c += VEC_FLOATS) {
             int64_t left = g->channels - c;
-            if (left >= VEC_FLOATS)
-                input_channels(wanted, &in, c, left, true);
-            else
-                input_channels(wanted, &in, c, left, false);
+            if (rows != WINOGRAD_ALL)
+                thirds[one](&in, of_two, c, left);
+            for (int i = 0; i < 3 && rows == WINOGRAD_ALL; i++)
+                thirds[i](&in, of_all[i], c, left);
         }
     }
-}
-
-static void input(const winograd_image *g, winograd_rows rows, const float *x, int64_t begin,
-                  int64_t end, const winograd_places *v)
-{
-    if (rows == WINOGRAD_ALL)
-        input_rows(WINOGRAD_ALL, g, x, begin, end, v);
-    else if (rows == WINOGRAD_ENDS)
-        input_rows(WINOGRAD_ENDS, g, x, begin, end, v);
-    else if (rows == WINOGRAD_A)
-        input_rows(WINOGRAD_A, g, x, begin, end, v);
-    else
-        input_rows(WINOGRAD_B, g, x, begin, end, v);
 }
 
 /* Where the row of tile 0 begins in channel c's panel, and how far apart rows are there. */
