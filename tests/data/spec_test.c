@@ -41,9 +41,9 @@ static void a_full_section_is_read(void **state)
     assert_int_equal(s.channels, 1);
     assert_float_equal(s.augment.rotation_range, 20, 0);
     assert_float_equal(s.augment.shear_range, 0.2f, 0);
-    assert_float_equal(s.augment.zoom_range, 0.25f, 0);
-    assert_float_equal(s.augment.width_shift_range, 0.1f, 0);
-    assert_float_equal(s.augment.height_shift_range, 0.3f, 0);
+    assert_float_equal(s.augment.zoom_range[1], 0.25f, 0);
+    assert_float_equal(s.augment.width_shift_range.most, 0.1f, 0);
+    assert_float_equal(s.augment.height_shift_range.most, 0.3f, 0);
     assert_true(s.augment.horizontal_flip);
     assert_false(s.augment.vertical_flip);
     doc_free(d);
