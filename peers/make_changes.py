@@ -87,7 +87,7 @@ def drawn_image(random, height, width, channels):
 
 def make_small(path):
     random = np.random.default_rng(1)
-    images = [drawn_image(random, 9, 12, 3), drawn_image(random, 11, 11, 1)]
+    images = [drawn_image(random, 7, 10, 3), drawn_image(random, 9, 9, 1)]
     members = {f"{n}/x": image for n, image in enumerate(images)}
     for number, image in enumerate(images):
         for name, change, options in CASES:
