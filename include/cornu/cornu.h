@@ -200,6 +200,9 @@ CORNU_API cornu_status cornu_data_changed_sample(const cornu_data *data, cornu_s
 /* Read an image file as floats [height][width][channels] in 0..1, resized. */
 CORNU_API cornu_status cornu_image_read(const char *path, int64_t height, int64_t width,
                                         int64_t channels, float *values);
+/* What pixels in 0..1 are multiplied by to be what the model was trained on: 255 times the scale
+   that its recipe gives, else 1. */
+CORNU_API cornu_status cornu_model_pixel_scale(const cornu_model *model, float *scale);
 /* Write floats [height][width][channels] in 0..1 as a PNG, atomically; channels is 1 or 3. */
 CORNU_API cornu_status cornu_image_write_png(const char *path, int64_t height, int64_t width,
                                              int64_t channels, const float *values);

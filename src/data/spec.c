@@ -1,6 +1,7 @@
 /* The data section of a recipe. */
 #include "base/files.h"
 #include "data/datasets.h"
+#include "model/model.h"
 #include <math.h>
 #include <string.h>
 
@@ -35,6 +36,17 @@ static cornu_status read_source(const doc *section, data_spec *spec)
     if (spec->file && !path_has_ending(spec->file, ".npz"))
         return doc_fail(doc_get(section, "file"), "found \"%s\"; expected an .npz file",
                         spec->file);
+    return CORNU_OK;
+}
+
+cornu_status cornu_model_pixel_scale(const cornu_model *model, float *scale)
+{
+    data_spec spec;
+    if (!model || !scale)
+        return status_fail(CORNU_INVALID, "cornu_model_pixel_scale: found NULL; expected a model "
+                                          "and a place for the scale");
+    TRY(data_spec_read(model->data, &spec));
+    *scale = spec.scale > 0 ? (float)(255 * spec.scale) : 1;
     return CORNU_OK;
 }
 

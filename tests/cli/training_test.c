@@ -127,6 +127,35 @@ static void a_bad_image_does_not_keep_the_others_back(void **state)
     program_free(&p);
 }
 
+/* Sample 3 of the test images is that of the training images. */
+static void an_image_file_is_scaled_as_the_data_were(void **state)
+{
+    (void)state;
+    char text[1024];
+    int sample, truth, first, first_of_file;
+    float high, high_of_file;
+    int length = snprintf(text, sizeof text, "data: {name: mnist, augment: {rescale: 0.02}}%s",
+                          strchr(recipe, '\n'));
+    scratch_write("scaled.yaml", text, (size_t)length);
+    program p[4] = {
+        program_run(ARGUMENTS("train", "scaled.yaml", "--data", "mnist", "--quiet", "--save",
+                              "m.safetensors")),
+        program_run(ARGUMENTS("data", "show", "./mnist", "3", "--png", "three.png")),
+        program_run(ARGUMENTS("predict", "m.safetensors", "--data", "mnist", "--top=1")),
+        program_run(ARGUMENTS("predict", "m.safetensors", "three.png", "--top=1")),
+    };
+    const char *third = p[2].out;
+    for (int i = 0; i < 3; i++)
+        third = strchr(third, '\n') + 1;
+    assert_int_equal(sscanf(third, "%d (%d) %d %f", &sample, &truth, &first, &high), 4);
+    assert_int_equal(sscanf(p[3].out, "three.png %d %f", &first_of_file, &high_of_file), 2);
+    assert_int_equal(sample, 3);
+    assert_int_equal(first, first_of_file);
+    assert_true(high == high_of_file);
+    for (int i = 0; i < 4; i++)
+        program_free(&p[i]);
+}
+
 static void data_show_draws_letters_into_a_pipe(void **state)
 {
     (void)state;
@@ -317,6 +346,7 @@ int main(void)
         TEST(evaluate_ends_with_keras_line),
         TEST(predict_prints_a_line_a_sample_with_its_top_classes),
         TEST(a_bad_image_does_not_keep_the_others_back),
+        TEST(an_image_file_is_scaled_as_the_data_were),
         TEST(data_show_draws_letters_into_a_pipe),
         TEST(a_sheet_shows_samples_before_and_after_changes),
         TEST(an_interrupt_saves_to_a_new_file_and_says_how_to_go_on),
