@@ -107,6 +107,19 @@ static void a_model_that_was_never_trained_says_what_it_lacks(void **state)
     cornu_model_close(m);
 }
 
+static void explain_times_a_model_that_was_never_trained(void **state)
+{
+    (void)state;
+    cornu_model *m = network("featurewise_std_normalization: true");
+    cornu_explain_options options = {.run = true};
+    char *text;
+    expect_ok(cornu_explain(m, &options, &text));
+    assert_non_null(strstr(text, "gather_samples"));
+    assert_int_equal(m->features.channels, 0);
+    cornu_free(text);
+    cornu_model_close(m);
+}
+
 static void damaged_statistics_are_refused(void **state)
 {
     (void)state;
@@ -135,6 +148,7 @@ int main(void)
         TEST(statistics_are_those_of_the_scaled_training_samples),
         TEST(a_saved_model_evaluates_and_predicts_with_them),
         TEST(a_model_that_was_never_trained_says_what_it_lacks),
+        TEST(explain_times_a_model_that_was_never_trained),
         TEST(damaged_statistics_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
