@@ -191,9 +191,18 @@ CORNU_API const char *cornu_data_class_name(const cornu_data *data, int index);
 /* One sample as floats [shape], scaled as training sees it, and its class (-1 where none). */
 CORNU_API cornu_status cornu_data_sample(const cornu_data *data, cornu_split split, int64_t index,
                                          float *values, int64_t count, int *label);
+/* The same for an image as the model's recipe changes it at random (data.augment) in an epoch of a
+   training run with this seed; before any standardization. */
+CORNU_API cornu_status cornu_data_changed_sample(const cornu_data *data, cornu_split split,
+                                                 int64_t index, const cornu_model *model,
+                                                 uint64_t seed, int64_t epoch, float *values,
+                                                 int64_t count);
 /* Read an image file as floats [height][width][channels] in 0..1, resized. */
 CORNU_API cornu_status cornu_image_read(const char *path, int64_t height, int64_t width,
                                         int64_t channels, float *values);
+/* What pixels in 0..1 are multiplied by to be what the model was trained on: 255 times the scale
+   that its recipe gives, else 1. */
+CORNU_API cornu_status cornu_model_pixel_scale(const cornu_model *model, float *scale);
 /* Write floats [height][width][channels] in 0..1 as a PNG, atomically; channels is 1 or 3. */
 CORNU_API cornu_status cornu_image_write_png(const char *path, int64_t height, int64_t width,
                                              int64_t channels, const float *values);

@@ -1,5 +1,6 @@
 #include "bench/contender.h"
 #include "base/memory.h"
+#include "train/features.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,7 @@ static cornu_status open_session(contender *c, const bench_options *options)
                             .threads = options->threads,
                             .augment = spec.augment};
     double begin = clock_seconds();
+    TRY(features_learn(c->model, &c->data->data->block[CORNU_TRAIN]));
     if (c->model->position.seed == 0)
         c->model->position.seed = 1;
     TRY(session_open(c->model, &open, &c->session));

@@ -251,6 +251,21 @@ static void add_total(const explained *e, text *t)
              e->limits.threads);
 }
 
+/* Of a model that was not trained yet, any statistics of samples will do: times do not hang on
+ * them.
+ */
+static cornu_status open_session(explained *e, const session_options *options)
+{
+    cornu_model *m = e->model;
+    feature_statistics known = m->features;
+    int64_t channels = m->input.rank == 3 ? m->input.dim[2] : 0;
+    if (known.channels == 0 && channels <= AUGMENT_CHANNELS_MOST)
+        m->features = (feature_statistics){.channels = (int)channels, .std = {1, 1, 1, 1}};
+    cornu_status status = session_open(m, options, &e->session);
+    m->features = known;
+    return status;
+}
+
 cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *options, char **out)
 {
     static const cornu_explain_options defaults = {0};
@@ -275,7 +290,7 @@ cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *opti
                             .exact_convolution = e.options->exact_convolution,
                             .threads = e.options->threads,
                             .augment = spec.augment};
-    TRY_GOTO(session_open(model, &open, &e.session));
+    TRY_GOTO(open_session(&e, &open));
     TRY_GOTO(session_plan_for(e.session, PLAN_TRAIN, e.batch, &e.plan));
     device *d = session_device(e.session);
     TRY_GOTO(

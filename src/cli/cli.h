@@ -94,6 +94,14 @@ bool folder_is_there(const char *path, int *status);
 /* "12.3 MB" into text[16]. */
 const char *show_bytes(double bytes, char *text);
 
+/* ---- sheet.c ---------------------------------------------------------------------------- */
+
+/* Write a PNG of samples of `data` (called `name`) before and after the random changes of the
+   model's recipe: sample `index` alone, or several spread over the data (-1). Returns the exit
+   status. */
+int draw_sheet(const cornu_model *model, const cornu_data *data, const char *name, int64_t index,
+               uint64_t seed, const char *png);
+
 /* ---- terminal.c ------------------------------------------------------------------------- */
 
 bool terminal_is(FILE *f);   /* a terminal that can redraw a line */

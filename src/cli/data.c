@@ -4,6 +4,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+typedef struct data_options {
+    const char *png, *augment;
+    int64_t seed; /* -1: not given */
+} data_options;
+
 static int list(void)
 {
     cornu_dataset_info info;
@@ -102,18 +107,48 @@ static int show_sample(const cornu_data *data, int64_t index, const char *png)
     return status;
 }
 
-static int show(const char *name, const char *index_text, const char *png)
+/* Images of a folder get the size that the recipe's network takes. */
+static int open_for_sheet(const cornu_model *model, const char *name, progress *p,
+                          cornu_data **data)
+{
+    int64_t shape[8];
+    int rank;
+    cornu_data_options options = {.on_notice = progress_notice, .user = p};
+    int status = report(cornu_model_input_shape(model, shape, &rank));
+    if (status != STATUS_OK)
+        return status;
+    if (rank == 3) {
+        options.image_height = shape[0];
+        options.image_width = shape[1];
+        options.image_channels = shape[2];
+    }
+    return report(cornu_data_open(name, &options, data));
+}
+
+static int show_sheet(const char *name, int64_t index, const data_options *o)
+{
+    progress p;
+    cornu_model *model = NULL;
+    cornu_data *data = NULL;
+    progress_open(&p, false);
+    int status = check_name(name);
+    if (status == STATUS_OK)
+        status = report(cornu_model_open(o->augment, &model));
+    if (status == STATUS_OK)
+        status = open_for_sheet(model, name, &p, &data);
+    if (status == STATUS_OK)
+        status = draw_sheet(model, data, name, index, (uint64_t)o->seed, o->png);
+    cornu_data_close(data);
+    cornu_model_close(model);
+    return status;
+}
+
+static int show_one(const char *name, int64_t index, const char *png)
 {
     progress p;
     cornu_data *data = NULL;
-    char *end = NULL;
     cornu_data_options options = {.on_notice = progress_notice, .user = &p};
     progress_open(&p, png == NULL);
-    errno = 0;
-    int64_t index = index_text ? strtoll(index_text, &end, 10) : 0;
-    if (index_text && (*end || errno || index < 0 || end == index_text))
-        return fail_usage(&command_data, "INDEX: found \"%s\"; expected a whole number from 0 on",
-                          index_text);
     int status = check_name(name);
     if (status == STATUS_OK)
         status = report(cornu_data_open(name, &options, &data));
@@ -123,13 +158,43 @@ static int show(const char *name, const char *index_text, const char *png)
     return status;
 }
 
+static int show(const char *name, const char *index_text, const data_options *o)
+{
+    char *end = NULL;
+    errno = 0;
+    int64_t index = index_text ? strtoll(index_text, &end, 10) : -1;
+    if (index_text && (*end || errno || index < 0 || end == index_text))
+        return fail_usage(&command_data, "INDEX: found \"%s\"; expected a whole number from 0 on",
+                          index_text);
+    return o->augment ? show_sheet(name, index, o) : show_one(name, index < 0 ? 0 : index, o->png);
+}
+
+/* Options that go with show alone, and with each other. */
+static int check_options(const data_options *o, bool shows, const char *word)
+{
+    if (!shows && (o->png || o->augment || o->seed >= 0))
+        return fail_usage(&command_data, "%s goes with show; found %s",
+                          o->png       ? "--png"
+                          : o->augment ? "--augment"
+                                       : "--seed",
+                          word);
+    if (o->augment && !o->png)
+        return fail_usage(&command_data, "--augment: found no --png; expected a FILE to write");
+    if (o->seed >= 0 && !o->augment)
+        return fail_usage(&command_data, "--seed: found no --augment; expected a RECIPE");
+    return STATUS_OK;
+}
+
 static int run(int argc, char **argv)
 {
     static const char *const actions[] = {"list", "get", "show", NULL};
     static const int least[] = {1, 2, 2}, most[] = {1, 2, 3};
-    const char *png = NULL;
+    data_options o = {.seed = -1};
     const option options[] = {
-        {"png", "FILE", "show: write the picture to this file", OPTION_TEXT, &png, 0, 0},
+        {"png", "FILE", "show: write the picture to this file", OPTION_TEXT, &o.png, 0, 0},
+        {"augment", "RECIPE", "show: samples before and after its random changes", OPTION_TEXT,
+         &o.augment, 0, 0},
+        {"seed", "N", "show --augment: of the changes (1)", OPTION_INT, &o.seed, 0, INT64_MAX},
         {.name = NULL}};
     operands found;
     int status, action = 0;
@@ -149,18 +214,22 @@ static int run(int argc, char **argv)
     if (found.count > most[action])
         return fail_usage(&command_data, "%s: found \"%s\" too many", word,
                           found.item[most[action]]);
-    if (png && action != 2)
-        return fail_usage(&command_data, "--png goes with show; found %s", word);
-    if (!can_write(png, &status))
+    status = check_options(&o, action == 2, word);
+    if (status != STATUS_OK)
+        return status;
+    if (o.seed < 0)
+        o.seed = 1;
+    if (!can_write(o.png, &status))
         return status;
     return action == 0   ? list()
            : action == 1 ? get(found.item[1])
-                         : show(found.item[1], found.count > 2 ? found.item[2] : NULL, png);
+                         : show(found.item[1], found.count > 2 ? found.item[2] : NULL, &o);
 }
 
 const command command_data = {
     "data", "list, download or look at data sets",
-    "[list]\nget NAME\nshow NAME [INDEX] [--png FILE]",
+    "[list]\nget NAME\nshow NAME [INDEX] [--png FILE] [--augment RECIPE [--seed N]]",
     "NAME is one of the list, a folder or an .npz file. show draws a training sample in the\n"
-    "terminal.\n",
+    "terminal. With --augment it writes a sheet: 8 samples (or the one of INDEX), each as it is\n"
+    "and as the recipe's augment section changes it in the first 5 epochs.\n",
     run};

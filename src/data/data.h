@@ -30,11 +30,15 @@ typedef struct data_spec {
     int64_t image_size[2]; /* folders: height, width; 0: the model's input */
     int64_t channels;      /* folders: 1 or 3; 0: the model's input */
     augmentation augment;  /* of the training split */
+    standardization standardize; /* of both; without what is read off the training samples */
 } data_spec;
 
 /* Read and check a data section (a map, or a string: a name or a path); NULL gives an empty spec.
    The strings live as long as the section. */
 cornu_status data_spec_read(const doc *section, data_spec *spec);
+
+/* The augment section of a data section: augment, standardize and, by "rescale", the scale. */
+cornu_status augment_spec_read(const doc *map, data_spec *spec);
 
 /* ---- for the readers ---- */
 

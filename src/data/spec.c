@@ -1,47 +1,9 @@
 /* The data section of a recipe. */
 #include "base/files.h"
 #include "data/datasets.h"
+#include "model/model.h"
 #include <math.h>
 #include <string.h>
-
-/* One number of the augment section: where it goes and the range that it may have. */
-typedef struct augment_key {
-    const char *key;
-    size_t offset;
-    double below; /* 0 <= value < below */
-} augment_key;
-
-static const augment_key augment_keys[] = {
-    {"rotation_range", offsetof(augmentation, rotation_range), 360.1},
-    {"shear_range", offsetof(augmentation, shear_range), 90},
-    {"zoom_range", offsetof(augmentation, zoom_range), 1},
-    {"width_shift_range", offsetof(augmentation, width_shift_range), 1},
-    {"height_shift_range", offsetof(augmentation, height_shift_range), 1},
-};
-
-static cornu_status read_augment(const doc *map, augmentation *augment)
-{
-    static const char *const known[] = {
-        "rotation_range",     "shear_range",     "zoom_range",    "width_shift_range",
-        "height_shift_range", "horizontal_flip", "vertical_flip", NULL};
-    if (!map || map->type == DOC_NULL)
-        return CORNU_OK;
-    if (map->type != DOC_MAP)
-        return doc_fail(map, "found %s; expected a map of ranges and flips",
-                        doc_type_name(map->type));
-    TRY(doc_only_keys(map, known));
-    for (size_t i = 0; i < sizeof augment_keys / sizeof *augment_keys; i++) {
-        const augment_key *k = &augment_keys[i];
-        double value = 0;
-        TRY(doc_read_real(map, k->key, &value));
-        if (!(value >= 0 && value < k->below))
-            return doc_fail(doc_get(map, k->key), "found %g; expected 0 or more and less than %g",
-                            value, k->below);
-        *(float *)((char *)augment + k->offset) = (float)value;
-    }
-    TRY(doc_read_bool(map, "horizontal_flip", &augment->horizontal_flip));
-    return doc_read_bool(map, "vertical_flip", &augment->vertical_flip);
-}
 
 /* A number, or [height, width]. */
 static cornu_status read_image_size(const doc *section, data_spec *spec)
@@ -74,6 +36,17 @@ static cornu_status read_source(const doc *section, data_spec *spec)
     if (spec->file && !path_has_ending(spec->file, ".npz"))
         return doc_fail(doc_get(section, "file"), "found \"%s\"; expected an .npz file",
                         spec->file);
+    return CORNU_OK;
+}
+
+cornu_status cornu_model_pixel_scale(const cornu_model *model, float *scale)
+{
+    data_spec spec;
+    if (!model || !scale)
+        return status_fail(CORNU_INVALID, "cornu_model_pixel_scale: found NULL; expected a model "
+                                          "and a place for the scale");
+    TRY(data_spec_read(model->data, &spec));
+    *scale = spec.scale > 0 ? (float)(255 * spec.scale) : 1;
     return CORNU_OK;
 }
 
@@ -111,5 +84,5 @@ cornu_status data_spec_read(const doc *section, data_spec *spec)
         return doc_fail(doc_get(section, "channels"), "found 2; expected 1 or 3");
     if ((spec->image_size[0] || spec->channels) && (spec->name || spec->file))
         return doc_fail(section, "image_size and channels are for folders of images only");
-    return read_augment(doc_get(section, "augment"), &spec->augment);
+    return augment_spec_read(doc_get(section, "augment"), spec);
 }

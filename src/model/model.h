@@ -78,6 +78,12 @@ typedef struct position {
     int64_t epochs; /* that the run was to have */
 } position;
 
+/* Of the training samples as they are scaled, by channel; for featurewise standardization. */
+typedef struct feature_statistics {
+    int channels; /* 0: not known */
+    float mean[4], std[4];
+} feature_statistics;
+
 struct cornu_model {
     char *name;
     char *source;    /* file name for messages */
@@ -98,6 +104,7 @@ struct cornu_model {
     const doc *data, *fit; /* sections; may be NULL */
     int64_t batch, epochs; /* of the fit section; 0 where it does not say */
     position position;
+    feature_statistics features;
     json_t *callback_state; /* what callbacks remember across resume, or NULL */
     /* [weight_count] the weights that early_stopping would go back to, or NULL. One allocation:
        values of all weights lie behind the pointers, so that free(best_weights) releases

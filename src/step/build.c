@@ -157,6 +157,7 @@ static cornu_status add_gather(step_builder *b)
     }
     if (p->mode == PLAN_TRAIN)
         o.a.gather.augment = b->options->augment;
+    o.a.gather.standardize = b->options->standardize;
     return builder_add(b, &o, m->layer_count > 0 ? m->layers[0]->name : "input");
 }
 

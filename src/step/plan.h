@@ -43,6 +43,7 @@ typedef struct tensor {
 typedef union op_attributes {
     struct {
         augmentation augment;
+        standardization standardize;
     } gather;
     struct {
         activation act;
@@ -102,7 +103,8 @@ typedef enum plan_mode { PLAN_TRAIN, PLAN_EVALUATE, PLAN_PREDICT } plan_mode;
 typedef struct plan_options {
     plan_mode mode;
     int64_t batch;
-    augmentation augment;     /* PLAN_TRAIN */
+    augmentation augment; /* PLAN_TRAIN */
+    standardization standardize;
     bool exact_convolution;   /* kernels may not use other sums than the definition's (Winograd) */
     bool keep_input_gradient; /* tests: also compute the gradient of the input */
     bool keep_gradients;      /* tests: no updates; the gradients stay readable after the step */

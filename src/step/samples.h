@@ -3,6 +3,7 @@
 #define STEP_SAMPLES_H
 
 #include "model/shape.h"
+#include "step/augment.h"
 
 typedef enum sample_type { SAMPLE_U8, SAMPLE_F32, SAMPLE_I32 } sample_type;
 
@@ -16,21 +17,5 @@ typedef struct sample_block {
     sample_type y_type; /* SAMPLE_I32: class numbers 0..classes-1; SAMPLE_F32: values */
     const void *y;      /* [count][y_shape]; NULL where there are no targets (predict) */
 } sample_block;
-
-/* ImageDataGenerator's random changes, drawn per (seed, epoch, sample); all zero: none. */
-typedef struct augmentation {
-    float rotation_range;                        /* degrees, uniform in +- */
-    float shear_range;                           /* degrees, uniform in +- */
-    float zoom_range;                            /* zx, zy uniform in 1 +- */
-    float width_shift_range, height_shift_range; /* share of the side, uniform in +- */
-    bool horizontal_flip, vertical_flip;         /* each with probability 1/2 */
-} augmentation;
-
-static inline bool augmentation_any(const augmentation *a)
-{
-    return a->rotation_range != 0 || a->shear_range != 0 || a->zoom_range != 0 ||
-           a->width_shift_range != 0 || a->height_shift_range != 0 || a->horizontal_flip ||
-           a->vertical_flip;
-}
 
 #endif

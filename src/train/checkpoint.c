@@ -1,6 +1,7 @@
 #include "train/checkpoint.h"
 #include "base/memory.h"
 #include "format/tensor_file.h"
+#include "train/features.h"
 #include "train/position.h"
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,8 @@ static cornu_status make_metadata(const cornu_model *m, entries *e)
     if (m->class_names)
         TRY(add_entry(e, "class_names", class_names(m)));
     TRY(add_entry(e, "position", position_to_json(&m->position, m->metric_count)));
+    if (m->features.channels > 0)
+        TRY(add_entry(e, "features", features_to_json(&m->features)));
     if (m->callback_state)
         TRY(add_entry(e, "callbacks", json_incref(m->callback_state)));
     return CORNU_OK;
@@ -255,6 +258,17 @@ static cornu_status read_classes(const tensor_file *f, cornu_model *m)
     return status;
 }
 
+static cornu_status read_features(const tensor_file *f, cornu_model *m)
+{
+    json_t *object;
+    TRY(entry_json(f, "features", &object));
+    if (!object)
+        return CORNU_OK;
+    cornu_status status = features_from_json(object, f->path, &m->features);
+    json_decref(object);
+    return status;
+}
+
 static cornu_status read_position(const tensor_file *f, cornu_model *m)
 {
     json_t *object;
@@ -282,6 +296,7 @@ static cornu_status read_file(const tensor_file *f, cornu_model **out)
     TRY(status);
     TRY(read_tensors(f, *out));
     TRY(read_classes(f, *out));
+    TRY(read_features(f, *out));
     return read_position(f, *out);
 }
 

@@ -1,5 +1,6 @@
 #include "base/memory.h"
 #include "train/checkpoint.h"
+#include "train/features.h"
 #include "train/fit_run.h"
 #include <math.h>
 #include <stdlib.h>
@@ -250,6 +251,8 @@ static cornu_status open_session(fit_run *run)
                                .exact_convolution = run->options->exact_convolution,
                                .threads = run->options->threads,
                                .augment = data.augment};
+    if (!run->options->resume)
+        TRY(features_learn(run->model, &run->train));
     TRY(session_open(run->model, &options, &run->session));
     run->state.session = run->session;
     device *d = session_device(run->session);

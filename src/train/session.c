@@ -1,11 +1,13 @@
 #include "train/session.h"
 #include "base/memory.h"
+#include "train/features.h"
 #include <stdlib.h>
 
 struct session {
     cornu_model *model;
     device *device;
     augmentation augment;
+    standardization standardize;
     bool exact_convolution;
     session_plan **plans; /* each stays where it is: callers hold on to them */
     size_t plan_count, plan_capacity;
@@ -34,7 +36,9 @@ cornu_status session_open(cornu_model *model, const session_options *options, se
     s->exact_convolution = options->exact_convolution;
     s->pass = -1;
     bool drawn = false;
-    cornu_status status = id.ops->open(id.number, &opened, &s->device);
+    cornu_status status = features_standardization(model, &s->standardize);
+    if (status == CORNU_OK)
+        status = id.ops->open(id.number, &opened, &s->device);
     if (status == CORNU_OK && !model->initialized) {
         position kept = model->position; /* of which model_initialize keeps only the seed */
         status = model_initialize(model, kept.seed);
@@ -95,6 +99,7 @@ cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, session
     plan_options options = {.mode = mode,
                             .batch = batch,
                             .augment = s->augment,
+                            .standardize = s->standardize,
                             .exact_convolution = s->exact_convolution};
     cornu_status status = plan_build(s->model, &options, &made->plan);
     if (status == CORNU_OK)

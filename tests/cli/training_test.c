@@ -1,9 +1,11 @@
 /* train, evaluate, predict and the rest on a small data set, through the built program. */
+#include "base/files.h"
 #include "support/made.h"
 #include "support/program.h"
 #include "support/scratch.h"
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -125,6 +127,35 @@ static void a_bad_image_does_not_keep_the_others_back(void **state)
     program_free(&p);
 }
 
+/* Sample 3 of the test images is that of the training images. */
+static void an_image_file_is_scaled_as_the_data_were(void **state)
+{
+    (void)state;
+    char text[1024];
+    int sample, truth, first, first_of_file;
+    float high, high_of_file;
+    int length = snprintf(text, sizeof text, "data: {name: mnist, augment: {rescale: 0.02}}%s",
+                          strchr(recipe, '\n'));
+    scratch_write("scaled.yaml", text, (size_t)length);
+    program p[4] = {
+        program_run(ARGUMENTS("train", "scaled.yaml", "--data", "mnist", "--quiet", "--save",
+                              "m.safetensors")),
+        program_run(ARGUMENTS("data", "show", "./mnist", "3", "--png", "three.png")),
+        program_run(ARGUMENTS("predict", "m.safetensors", "--data", "mnist", "--top=1")),
+        program_run(ARGUMENTS("predict", "m.safetensors", "three.png", "--top=1")),
+    };
+    const char *third = p[2].out;
+    for (int i = 0; i < 3; i++)
+        third = strchr(third, '\n') + 1;
+    assert_int_equal(sscanf(third, "%d (%d) %d %f", &sample, &truth, &first, &high), 4);
+    assert_int_equal(sscanf(p[3].out, "three.png %d %f", &first_of_file, &high_of_file), 2);
+    assert_int_equal(sample, 3);
+    assert_int_equal(first, first_of_file);
+    assert_true(high == high_of_file);
+    for (int i = 0; i < 4; i++)
+        program_free(&p[i]);
+}
+
 static void data_show_draws_letters_into_a_pipe(void **state)
 {
     (void)state;
@@ -133,6 +164,50 @@ static void data_show_draws_letters_into_a_pipe(void **state)
     assert_int_equal(count_lines(p.out), 15); /* 28 rows, two a line, and what it is */
     assert_non_null(strstr(p.out, "sample 4, 28x28, class 4"));
     assert_null(strchr(p.out, '\033'));
+    program_free(&p);
+}
+
+/* The bytes of a sheet of ./mnist with this seed; free them. */
+static char *sheet_of(const char *seed, size_t *size)
+{
+    char *bytes;
+    program p = program_run(ARGUMENTS("data", "show", "./mnist", "--augment", "turned.yaml",
+                                      "--seed", seed, "--png", "sheet.png"));
+    must_succeed(&p);
+    assert_non_null(strstr(p.out, "wrote sheet.png: 8 samples of ./mnist, each as it is and"));
+    program_free(&p);
+    if (file_read(scratch_path("sheet.png"), 1 << 20, &bytes, size) != CORNU_OK)
+        fail_msg("%s", cornu_last_error());
+    return bytes;
+}
+
+static void a_sheet_shows_samples_before_and_after_changes(void **state)
+{
+    (void)state;
+    char text[1024];
+    size_t size, size_again, size_other;
+    int length = snprintf(text, sizeof text, "data: {name: mnist, augment: {rotation_range: 90}}%s",
+                          strchr(recipe, '\n'));
+    scratch_write("turned.yaml", text, (size_t)length);
+    char *one = sheet_of("1", &size), *again = sheet_of("1", &size_again);
+    char *other = sheet_of("2", &size_other);
+    const unsigned char *header = (const unsigned char *)one + 16; /* width, height, big-endian */
+    assert_int_equal(header[2] << 8 | header[3], 6 * 30 - 2);
+    assert_int_equal(header[6] << 8 | header[7], 8 * 30 - 2);
+    assert_int_equal(size, size_again);
+    assert_memory_equal(one, again, size);
+    assert_true(size != size_other || memcmp(one, other, size) != 0);
+    free(one);
+    free(again);
+    free(other);
+    program p = program_run(ARGUMENTS("data", "show", "./mnist", "3", "--augment", "turned.yaml",
+                                      "--png", "sheet.png"));
+    must_succeed(&p);
+    assert_non_null(strstr(p.out, "1 sample of"));
+    program_free(&p);
+    p = program_run(ARGUMENTS("data", "show", "./mnist", "--augment", "small.yaml", "--png", "s"));
+    assert_int_equal(p.status, 1);
+    assert_non_null(strstr(p.err, "small.yaml: found no random changes in data.augment"));
     program_free(&p);
 }
 
@@ -271,7 +346,9 @@ int main(void)
         TEST(evaluate_ends_with_keras_line),
         TEST(predict_prints_a_line_a_sample_with_its_top_classes),
         TEST(a_bad_image_does_not_keep_the_others_back),
+        TEST(an_image_file_is_scaled_as_the_data_were),
         TEST(data_show_draws_letters_into_a_pipe),
+        TEST(a_sheet_shows_samples_before_and_after_changes),
         TEST(an_interrupt_saves_to_a_new_file_and_says_how_to_go_on),
         TEST(an_interrupted_run_can_be_resumed),
         TEST(another_network_is_not_resumed),

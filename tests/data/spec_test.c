@@ -41,12 +41,50 @@ static void a_full_section_is_read(void **state)
     assert_int_equal(s.channels, 1);
     assert_float_equal(s.augment.rotation_range, 20, 0);
     assert_float_equal(s.augment.shear_range, 0.2f, 0);
-    assert_float_equal(s.augment.zoom_range, 0.25f, 0);
-    assert_float_equal(s.augment.width_shift_range, 0.1f, 0);
-    assert_float_equal(s.augment.height_shift_range, 0.3f, 0);
+    assert_float_equal(s.augment.zoom_range[1], 0.25f, 0);
+    assert_float_equal(s.augment.width_shift_range.most, 0.1f, 0);
+    assert_float_equal(s.augment.height_shift_range.most, 0.3f, 0);
     assert_true(s.augment.horizontal_flip);
     assert_false(s.augment.vertical_flip);
     doc_free(d);
+}
+
+static augmentation augment_of(const char *text, data_spec *s)
+{
+    char section[256];
+    snprintf(section, sizeof section, "folder: p\naugment: {%s}\n", text);
+    doc *d = parse(section, "r.yaml");
+    if (data_spec_read(d, s) != CORNU_OK)
+        fail_msg("%s: %s", text, cornu_last_error());
+    doc_free(d);
+    return s->augment;
+}
+
+static void augment_takes_keras_spellings(void **state)
+{
+    (void)state;
+    data_spec s;
+    augmentation a = augment_of("zoom_range: [0.5, 1.25], fill_mode: reflect, cval: -3", &s);
+    assert_float_equal(a.zoom_range[0], -0.5, 0);
+    assert_float_equal(a.zoom_range[1], 0.25, 0);
+    assert_int_equal(a.fill, FILL_REFLECT);
+    assert_float_equal(a.cval, -3, 0);
+    a = augment_of("width_shift_range: 7, height_shift_range: 7.5", &s);
+    assert_int_equal(a.width_shift_range.choices, 7);
+    assert_true(a.width_shift_range.pixels && a.height_shift_range.pixels);
+    assert_float_equal(a.height_shift_range.most, 7.5, 0);
+    a = augment_of("width_shift_range: [-3, 2], height_shift_range: [0.1, 0.2]", &s);
+    assert_true(a.width_shift_range.listed && a.width_shift_range.pixels);
+    assert_float_equal(a.width_shift_range.value[0], -3, 0);
+    assert_false(a.height_shift_range.pixels);
+    a = augment_of("channel_shift_range: 20, brightness_range: [0.5, 1], rescale: 0.25", &s);
+    assert_true(a.brightens && a.brightness_range[0] == 0.5f && a.channel_shift_range == 20);
+    assert_float_equal(s.scale, 0.25, 0);
+    a = augment_of("samplewise_std_normalization: true, featurewise_center: true", &s);
+    assert_false(augmentation_any(&a));
+    assert_true(s.standardize.samplewise_center && s.standardize.samplewise_std);
+    assert_true(s.standardize.featurewise_center && !s.standardize.featurewise_std);
+    augment_of("zca_whitening: false, interpolation_order: 1, brightness_range: null", &s);
 }
 
 static void a_section_may_be_a_string_or_nothing(void **state)
@@ -91,6 +129,20 @@ static void bad_sections_are_refused_with_their_line(void **state)
          "r.yaml:3: augment.zoom_range: found 1.5; expected 0 or more and less than 1"},
         {"folder: p\naugment: {shear_range: -1}\n", "found -1; expected 0 or more"},
         {"folder: p\naugment: {horizontal_flip: 3}\n", "horizontal_flip"},
+        {"folder: p\naugment: {zoom_range: [2, 1]}\n",
+         "augment.zoom_range: found [2, 1]; expected [low, high] with 0.01 <= low <= high <= 100"},
+        {"folder: p\naugment: {brightness_range: 2}\n",
+         "augment.brightness_range: found 2; expected [low, high] with 0 <= low <= high <= 100"},
+        {"folder: p\naugment: {width_shift_range: -2}\n",
+         "augment.width_shift_range: found -2; expected 0 or more and less than 10000"},
+        {"folder: p\naugment: {height_shift_range: [1, a]}\n",
+         "augment.height_shift_range: found [1, \"a\"]; expected 0 or more"},
+        {"folder: p\naugment: {fill_mode: mirror}\n",
+         "found \"mirror\"; expected nearest, constant, reflect or wrap"},
+        {"folder: p\nscale: 1\naugment: {rescale: 2}\n", "found both scale and rescale"},
+        {"folder: p\naugment: {rescale: -1}\n", "augment.rescale: found -1; expected more than 0"},
+        {"folder: p\naugment: {zca_whitening: true}\n", "found true; expected false"},
+        {"folder: p\naugment: {interpolation_order: 3}\n", "interpolation_order"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         doc *d = parse(cases[i].text, "r.yaml");
@@ -215,6 +267,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_full_section_is_read),
+        TEST(augment_takes_keras_spellings),
         TEST(a_section_may_be_a_string_or_nothing),
         TEST(bad_sections_are_refused_with_their_line),
         TEST(a_recipe_opens_the_set_that_it_names),

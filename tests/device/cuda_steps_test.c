@@ -222,8 +222,8 @@ static void augmented_samples_are_the_same_streamed_and_resident(void **state)
     (void)state;
     const char *gpu = gpu_or_skip();
     augmentation augment = {.rotation_range = 20,
-                            .zoom_range = 0.2f,
-                            .width_shift_range = 0.1f,
+                            .zoom_range = {-0.2f, 0.2f},
+                            .width_shift_range = {.most = 0.1f},
                             .horizontal_flip = true};
     outcome streamed = train(text_without_dropout, gpu, 30, AT_ONCE, augment);
     outcome resident = train(text_without_dropout, gpu, 30, RESIDENT, augment);

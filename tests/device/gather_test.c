@@ -81,8 +81,8 @@ static void changes_are_keyed_by_seed_epoch_and_sample_and_stay_in_range(void **
     (void)state;
     augmentation a = {.rotation_range = 20,
                       .shear_range = 0.2f,
-                      .zoom_range = 0.3f,
-                      .width_shift_range = 0.1f,
+                      .zoom_range = {-0.3f, 0.3f},
+                      .width_shift_range = {.most = 0.1f},
                       .horizontal_flip = true};
     sample_block block = ramp_block();
     step_input input = {.samples = &block, .seed = 1, .epoch = 2};
@@ -150,10 +150,11 @@ static void an_augmented_sample_is_the_same_in_any_batch_and_on_any_device(void 
     float *first = NULL;
     for (int d = 0; net_device(d); d++) {
         for (int64_t batch = 2; batch < 4; batch++) {
-            plan_options options = {
-                .mode = PLAN_TRAIN,
-                .batch = batch,
-                .augment = {.rotation_range = 40, .zoom_range = 0.3f, .horizontal_flip = true}};
+            plan_options options = {.mode = PLAN_TRAIN,
+                                    .batch = batch,
+                                    .augment = {.rotation_range = 40,
+                                                .zoom_range = {-0.3f, 0.3f},
+                                                .horizontal_flip = true}};
             net *n = net_open(model, net_device(d), &options);
             net_fill(n->x, n->x_count, 1);
             for (int i = 0; i < PIXELS; i++)

@@ -355,27 +355,75 @@ static void add_updates(int64_t count)
     add_update(count, &centered, "rmsprop, centered, momentum");
 }
 
+/* What may happen to samples: `image` where they have to be images of 1 to 4 channels. */
+typedef struct gather_form {
+    const char *label;
+    bool image;
+    augmentation augment;
+    standardization standardize;
+} gather_form;
+
+#define MOVES                                                               \
+    .rotation_range = 20, .shear_range = 0.2f, .zoom_range = {-0.2f, 0.2f}, \
+    .width_shift_range = {.most = 0.4f}, .horizontal_flip = true
+#define BY_FEATURES                                                            \
+    .featurewise_center = true, .featurewise_std = true, .mean = {1, 2, 3, 4}, \
+    .std = {1, 2, 0.5f, 3}
+
+static const gather_form gather_forms[] = {
+    {.label = ""},
+    {.label = "samplewise", .standardize = {.samplewise_center = true, .samplewise_std = true}},
+    {.label = "augmented", .image = true, .augment = {MOVES}},
+    {.label = "constant", .image = true, .augment = {MOVES, .fill = FILL_CONSTANT, .cval = 9}},
+    {.label = "reflect", .image = true, .augment = {MOVES, .fill = FILL_REFLECT}},
+    {.label = "wrap", .image = true, .augment = {MOVES, .fill = FILL_WRAP}},
+    {.label = "far",
+     .image = true,
+     .augment = {.height_shift_range = {.most = 400, .pixels = true}, .fill = FILL_REFLECT}},
+    {.label = "channel shift", .image = true, .augment = {MOVES, .channel_shift_range = 60}},
+    {.label = "brightness",
+     .image = true,
+     .augment = {.vertical_flip = true, .brightens = true, .brightness_range = {0.5f, 2}}},
+    {.label = "featurewise", .image = true, .standardize = {BY_FEATURES}},
+    {.label = "augmented, featurewise",
+     .image = true,
+     .augment = {MOVES},
+     .standardize = {BY_FEATURES}},
+    {.label = "all",
+     .image = true,
+     .augment = {MOVES, .channel_shift_range = 60, .brightens = true, .brightness_range = {1, 2},
+                 .fill = FILL_CONSTANT, .cval = -50},
+     .standardize = {BY_FEATURES, .samplewise_center = true}},
+};
+
+static void add_gather(const shape *x, const gather_form *f, bool targets)
+{
+    op_case *c = add(OP_GATHER);
+    c->out[0] = *x;
+    if (targets)
+        c->out[1] = (shape){2, {x->dim[0], 10}};
+    c->a.gather.augment = f->augment;
+    c->a.gather.standardize = f->standardize;
+    if (f->standardize.featurewise_center)
+        c->a.gather.standardize.channels = (int32_t)x->dim[3];
+    label(c, f->label);
+}
+
 static void add_gathers(void)
 {
-    static const augmentation none, some = {.rotation_range = 20,
-                                            .shear_range = 0.2f,
-                                            .zoom_range = 0.2f,
-                                            .width_shift_range = 0.1f,
-                                            .horizontal_flip = true};
     const shape images[] = {{4, {1, 3, 3, 1}},   {4, {7, 28, 28, 1}}, {4, {33, 9, 11, 3}},
                             {4, {3, 6, 130, 2}}, {4, {4, 5, 65, 4}},  {4, {3, 6, 7, 5}},
                             {2, {5, 700}}};
     for (int i = 0; i < COUNT(images); i++)
-        for (int form = 0; form < 4; form++) {
-            if (images[i].rank != 4 && form & 1)
+        for (int form = 0; form < COUNT(gather_forms); form++) {
+            const gather_form *f = &gather_forms[form];
+            bool image = images[i].rank == 4;
+            if ((f->image && !image) ||
+                (f->standardize.featurewise_center && (!image || images[i].dim[3] > 4)))
                 continue;
-            op_case *c = add(OP_GATHER);
-            c->out[0] = images[i];
-            if (form & 2)
-                c->out[1] = (shape){2, {images[i].dim[0], 10}};
-            c->a.gather.augment = form & 1 ? some : none;
-            label(c, form & 1 ? "augmented" : "");
+            add_gather(&images[i], f, form % 2 == 1);
         }
+    add_gather(&images[1], &gather_forms[0], true);
 }
 
 const op_case *op_cases(int *count)

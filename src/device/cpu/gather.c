@@ -14,39 +14,83 @@ typedef struct gather_run {
     int64_t x_count, t_count; /* floats of a row */
     int64_t rows, rows_per_chunk;
     bool changes;
+    gather_finish finish; /* where samplewise standardization comes before: without the scale */
 } gather_run;
 
-/* Sample `index` changed at random, row by row of the result. */
+/* Row by row of the result; `whole`: further passes over the image follow. */
+static void move_image(const gather_run *g, int64_t index, const image_change *change, bool whole,
+                       float *x)
+{
+    static const gather_finish none = {.channels = 1, .factor = {1}};
+    const sample_block *s = g->r->input->samples;
+    int64_t height = s->x_shape.dim[0], width = s->x_shape.dim[1], channels = s->x_shape.dim[2];
+    image_transform t = image_transform_of(change, height, width);
+    gather_row row = {.image = (const uint8_t *)s->x + index * g->x_count,
+                      .room = (s->count - index) * g->x_count,
+                      .height = height,
+                      .width = width,
+                      .channels = channels,
+                      .row_step = t.m[0][1],
+                      .column_step = t.m[1][1],
+                      .first = change->flip_horizontal ? (double)(width - 1) : 0,
+                      .way = change->flip_horizontal ? -1 : 1,
+                      .fill = change->fill,
+                      .cval = change->cval,
+                      .brightens = change->brightens && !whole,
+                      .brightness = change->brightness,
+                      .finish = whole ? &none : &g->finish};
+    for (int64_t i = 0; i < height; i++) {
+        double from = (double)(change->flip_vertical ? height - 1 - i : i);
+        row.row = t.offset[0] + t.m[0][0] * from;
+        row.column = t.offset[1] + t.m[1][0] * from;
+        row.x = x + i * width * channels;
+        g->kernels->interpolate(&row);
+    }
+}
+
+/* Must a pixel's value be known before it can be computed what others become? */
+static bool needs_whole(const standardization *st, const image_change *change)
+{
+    return st->samplewise_center || change->channel_shift != 0 ||
+           (change->brightens && change->fill == FILL_CONSTANT &&
+            !(change->cval >= 0 && change->cval <= 255));
+}
+
+static void finish_whole(const gather_run *g, float *x)
+{
+    const standardization *st = &g->r->op->a.gather.standardize;
+    if (st->samplewise_center)
+        g->kernels->standardize(g->r->input->samples->x_scale, st->samplewise_std, x, g->x_count);
+    if (st->featurewise_center || !st->samplewise_center)
+        g->kernels->finish(&g->finish, x, g->x_count);
+}
+
 static void change_image(const gather_run *g, int64_t index, float *x)
 {
-    const sample_block *s = g->r->input->samples;
-    int64_t height = s->x_shape.dim[0], width = s->x_shape.dim[1];
     image_change change = gather_draw(&g->r->op->a.gather.augment, g->r->input, index);
-    image_transform t = gather_transform(&change);
-    double middle_row = (double)height / 2 - 0.5, middle_column = (double)width / 2 - 0.5;
-    double way = change.flip_horizontal ? -1 : 1, first = -way * middle_column;
-    for (int64_t row = 0; row < height; row++) {
-        double from = (double)(change.flip_vertical ? height - 1 - row : row) - middle_row;
-        gather_row image = {.image = (const uint8_t *)s->x + index * g->x_count,
-                            .room = (s->count - index) * g->x_count,
-                            .height = height,
-                            .width = width,
-                            .channels = s->x_shape.dim[2],
-                            .row = t.m[0][0] * from + t.m[0][1] * first + t.offset[0] + middle_row,
-                            .column =
-                                t.m[1][0] * from + t.m[1][1] * first + t.offset[1] + middle_column,
-                            .row_step = t.m[0][1] * way,
-                            .column_step = t.m[1][1] * way,
-                            .scale = s->x_scale,
-                            .x = x + row * width * s->x_shape.dim[2]};
-        g->kernels->interpolate(&image);
-    }
+    bool whole = needs_whole(&g->r->op->a.gather.standardize, &change);
+    move_image(g, index, &change, whole, x);
+    if (!whole)
+        return;
+    if (change.channel_shift != 0 || change.brightens)
+        g->kernels->change_values(&change, x, g->x_count);
+    finish_whole(g, x);
+}
+
+static void convert_sample(const gather_run *g, int64_t index, float *x)
+{
+    static const gather_finish none = {.channels = 1, .factor = {1}};
+    bool whole = g->r->op->a.gather.standardize.samplewise_center;
+    const uint8_t *from = (const uint8_t *)g->r->input->samples->x + index * g->x_count;
+    g->kernels->convert(from, x, g->x_count, whole ? &none : &g->finish);
+    if (whole)
+        finish_whole(g, x);
 }
 
 /* May interpolate() read these? Its places are 32-bit numbers. */
 static bool is_small_image(const sample_block *s)
 {
-    return s->x_shape.rank == 3 && s->x_shape.dim[2] <= GATHER_CHANNELS_MOST &&
+    return s->x_shape.rank == 3 && s->x_shape.dim[2] <= AUGMENT_CHANNELS_MOST &&
            shape_elements(&s->x_shape) <= INT32_MAX;
 }
 
@@ -70,8 +114,7 @@ static void gather_rows(void *context, int64_t chunk, int worker)
         if (g->changes)
             change_image(g, index, x);
         else
-            g->kernels->convert((const uint8_t *)s->x + index * g->x_count, x, g->x_count,
-                                s->x_scale);
+            convert_sample(g, index, x);
         if (t)
             gather_target(r->plan, s, index, t);
     }
@@ -85,6 +128,10 @@ static cornu_status run(const op_run *r)
                     .rows = x->shape.dim[0],
                     .changes = augmentation_any(&r->op->a.gather.augment)};
     g.x_count = x->count / g.rows;
+    const standardization *st = &r->op->a.gather.standardize;
+    g.finish.channels = st->featurewise_center ? st->channels : 1;
+    gather_factors(st, st->samplewise_center ? 1 : r->input->samples->x_scale, g.finish.factor,
+                   g.finish.shift);
     if (r->out[1])
         g.t_count = OP_OUT(r->plan, r->op, 1)->count / g.rows;
     g.rows_per_chunk = cpu_rows_per_chunk(g.x_count);

@@ -2,6 +2,9 @@
 #include "device/cuda/plugin/kernels/gather.h"
 #include "device/cuda/plugin/kernels/random.cuh"
 
+#define IMAGE_INLINE static __host__ __device__ inline
+#include "device/image_change.h"
+
 /* Class numbers become one-hot where the target has columns for them. */
 static __device__ void write_target(const gather_params &p, const gpu_step &s, int64_t row)
 {
@@ -68,115 +71,206 @@ extern "C" __global__ void __launch_bounds__(GATHER_THREADS) cornu_gather(gather
     }
 }
 
-/* ---- changed at random -------------------------------------------------------------------- */
+/* ---- changed at random, standardized ------------------------------------------------------ */
 
-/* As device/gather_sample.c: source = m (row, column) + offset, about the image's centre. */
+/* The drawn change of one sample and where its pixels come from. */
 typedef struct gather_change {
-    double m[2][2], offset[2];
-    int moves, flip_horizontal, flip_vertical;
+    image_change change;
+    image_transform transform;
 } gather_change;
 
-/* One number of the sample's stream, uniform in +-range. */
-static __device__ double draw(const uint32_t bits, float range)
-{
-    return ((double)random_to_float(bits) * 2 - 1) * (double)range;
-}
-
-static __device__ gather_change draw_change(const gather_augmented_params &p, const gpu_step &s,
-                                            int64_t sample)
+static __device__ void draw_change(const gather_changed_params &p, const gpu_step &s,
+                                   int64_t sample, gather_change *c)
 {
     uint64_t item = (uint64_t)s.epoch << 40 ^ (uint64_t)sample;
     uint64_t key = device_random_key(s.seed, RANDOM_AUGMENT, item);
-    uint32_t bits[8];
-    philox(key, 0, 0, 0, 0, bits);
-    philox(key, 1, 0, 0, 0, bits + 4);
-    double rotation = draw(bits[0], p.rotation_range);
-    double down = draw(bits[1], p.height_shift_range) * (double)s.height;
-    double right = draw(bits[2], p.width_shift_range) * (double)s.width;
-    double shear = draw(bits[3], p.shear_range);
-    double zoom_x = 1 + draw(bits[4], p.zoom_range), zoom_y = 1 + draw(bits[5], p.zoom_range);
-    double c1 = cospi(rotation / 180), s1 = sinpi(rotation / 180);
-    double sheared = sinpi(shear / 180), kept = cospi(shear / 180);
-    gather_change c;
-    c.m[1][1] = c1 * zoom_x;
-    c.m[1][0] = (-c1 * sheared - s1 * kept) * zoom_y;
-    c.m[0][1] = s1 * zoom_x;
-    c.m[0][0] = (-s1 * sheared + c1 * kept) * zoom_y;
-    c.offset[0] = s1 * right + c1 * down;
-    c.offset[1] = c1 * right - s1 * down;
-    c.moves = rotation != 0 || shear != 0 || zoom_x != 1 || zoom_y != 1 || down != 0 || right != 0;
-    c.flip_horizontal = random_to_float(bits[6]) < 0.5f && p.horizontal_flip;
-    c.flip_vertical = random_to_float(bits[7]) < 0.5f && p.vertical_flip;
-    return c;
+    uint32_t bits[12];
+    float u[IMAGE_DRAWS];
+    for (uint32_t i = 0; i < 3; i++)
+        philox(key, i, 0, 0, 0, bits + 4 * i);
+    for (int i = 0; i < IMAGE_DRAWS; i++)
+        u[i] = random_to_float(bits[i]);
+    c->change = image_change_of(&p.augment, u, s.height, s.width);
+    c->transform = image_transform_of(&c->change, s.height, s.width);
 }
 
-static __device__ inline float pixel(const gpu_step &s, int64_t place)
+static __device__ inline float element(const gpu_step &s, int64_t place)
 {
     return s.x_bytes ? (float)((const uint8_t *)s.x)[place] : ((const float *)s.x)[place];
 }
 
-/* A coordinate cut to the image, its lower and upper neighbour and the share of the upper. */
-static __device__ inline float neighbours(double at, int64_t size, int64_t *low, int64_t *high)
-{
-    at = at < 0 ? 0 : at > (double)(size - 1) ? (double)(size - 1) : at;
-    *low = (int64_t)at;
-    *high = *low + 1 < size ? *low + 1 : *low;
-    return (float)(at - (double)*low);
-}
+/* Where a pixel of the changed image comes from. */
+typedef struct gather_place {
+    image_side row, column;
+} gather_place;
 
-static __device__ void interpolate(const gpu_step &s, int64_t base, double row, double column,
-                                   float *out)
+static __device__ gather_place find_place(const gpu_step &s, const gather_change &c, int64_t pixel)
 {
-    int64_t r0, r1, c0, c1, channels = s.channels;
-    float fr = neighbours(row, s.height, &r0, &r1);
-    float fc = neighbours(column, s.width, &c0, &c1);
-    int64_t top = base + r0 * s.width * channels, bottom = base + r1 * s.width * channels;
-    for (int64_t k = 0; k < channels; k++) {
-        int64_t left = c0 * channels + k, right = c1 * channels + k;
-        float upper = pixel(s, top + left) * (1 - fc) + pixel(s, top + right) * fc;
-        float lower = pixel(s, bottom + left) * (1 - fc) + pixel(s, bottom + right) * fc;
-        out[k] = (upper * (1 - fr) + lower * fr) * s.x_scale;
-    }
-}
-
-static __device__ void write_pixel(const gather_params &p, const gpu_step &s,
-                                   const gather_change &c, int64_t row, int64_t place)
-{
-    int64_t base = s.index[row] * p.count, column, line = divide(place, s.width, &column);
-    float *out = p.x + row * p.count + place * s.channels;
-    if (c.flip_vertical)
-        line = s.height - 1 - line;
-    if (c.flip_horizontal)
+    int64_t column, row = divide(pixel, s.width, &column);
+    const image_transform &t = c.transform;
+    if (c.change.flip_vertical)
+        row = s.height - 1 - row;
+    if (c.change.flip_horizontal)
         column = s.width - 1 - column;
-    if (!c.moves) {
-        for (int64_t k = 0; k < s.channels; k++)
-            out[k] = pixel(s, base + (line * s.width + column) * s.channels + k) * s.x_scale;
-        return;
+    double y = (double)row, x = (double)column;
+    gather_place p;
+    if (t.moves) {
+        y = t.offset[0] + t.m[0][0] * (double)row + t.m[0][1] * (double)column;
+        x = t.offset[1] + t.m[1][0] * (double)row + t.m[1][1] * (double)column;
     }
-    double middle_row = (double)s.height / 2 - 0.5, middle_column = (double)s.width / 2 - 0.5;
-    double y = (double)line - middle_row, x = (double)column - middle_column;
-    interpolate(s, base, c.m[0][0] * y + c.m[0][1] * x + c.offset[0] + middle_row,
-                c.m[1][0] * y + c.m[1][1] * x + c.offset[1] + middle_column, out);
+    p.row = image_side_at(y, s.height, c.change.fill);
+    p.column = image_side_at(x, s.width, c.change.fill);
+    return p;
+}
+
+static __device__ float interpolate(const gpu_step &s, int64_t base, const gather_change &c,
+                                    const gather_place &p, int64_t channel)
+{
+    if (p.row.outside || p.column.outside)
+        return c.change.cval;
+    int64_t top = base + p.row.low * s.width * s.channels + channel;
+    int64_t bottom = base + p.row.high * s.width * s.channels + channel;
+    int64_t left = p.column.low * s.channels, right = p.column.high * s.channels;
+    float share = p.column.share;
+    float upper = image_between(element(s, top + left), element(s, top + right), share);
+    float lower = image_between(element(s, bottom + left), element(s, bottom + right), share);
+    return image_between(upper, lower, p.row.share);
+}
+
+/* Scaled, and by the training samples' statistics; `at`: its number in the sample. */
+static __device__ inline float finished(const standardization &st, float scale, int64_t at,
+                                        float value)
+{
+    if (!st.featurewise_center)
+        return value * scale;
+    int64_t c;
+    divide(at, st.channels, &c);
+    float by = st.featurewise_std ? 1 / (st.std[c] + 1e-6f) : 1;
+    return value * (scale * by) - st.mean[c] * by;
 }
 
 extern "C" __global__ void __launch_bounds__(GATHER_THREADS)
-    cornu_gather_augmented(gather_augmented_params p)
+    cornu_gather_augmented(gather_changed_params p)
 {
-    __shared__ gather_change change;
+    __shared__ gather_change c;
     const gpu_step s = *this_step(&p.gather.clock);
     bool target = p.gather.t && blockIdx.x == gridDim.x - 1;
     int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     int64_t step = (int64_t)(gridDim.x - (p.gather.t ? 1 : 0)) * blockDim.x;
     for (int64_t row = blockIdx.y; row < p.gather.batch; row += gridDim.y) {
+        int64_t base = s.index[row] * p.gather.count;
+        float *to = p.gather.x + row * p.gather.count;
         if (target) {
             write_target(p.gather, s, row);
             continue;
         }
         __syncthreads(); /* the change of the row before is still in use */
-        if (threadIdx.x == 0)
-            change = draw_change(p, s, s.sample[row]);
+        if (p.changes && threadIdx.x == 0)
+            draw_change(p, s, s.sample[row], &c);
         __syncthreads();
-        for (int64_t i = first; i < s.height * s.width; i += step)
-            write_pixel(p.gather, s, change, row, i);
+        for (int64_t i = first; p.changes && i < s.height * s.width; i += step) {
+            gather_place place = find_place(s, c, i);
+            for (int64_t k = 0; k < s.channels; k++) {
+                float value = interpolate(s, base, c, place, k);
+                to[i * s.channels + k] =
+                    finished(p.standardize, s.x_scale, i * s.channels + k, value);
+            }
+        }
+        for (int64_t i = first; !p.changes && i < p.gather.count; i += step)
+            to[i] = finished(p.standardize, s.x_scale, i, element(s, base + i));
+    }
+}
+
+/* ---- whole samples ------------------------------------------------------------------------ */
+
+/* The block's largest of `value` for every thread; `parts`: 32 in shared memory. */
+static __device__ float block_largest(float value, float *parts)
+{
+    unsigned lane = threadIdx.x % WARP, warps = blockDim.x / WARP;
+    value = lanes_largest(value, WARP);
+    __syncthreads(); /* parts may still be read from the call before */
+    if (lane == 0)
+        parts[threadIdx.x / WARP] = value;
+    __syncthreads();
+    return lanes_largest(parts[lane < warps ? lane : 0], WARP);
+}
+
+/* Channel shift and brightness. */
+static __device__ void change_values(const image_change &change, float *x, int64_t count,
+                                     float *parts)
+{
+    float least = x[0], largest = x[0];
+    for (int64_t i = threadIdx.x; i < count; i += blockDim.x) {
+        least = fminf(least, x[i]);
+        largest = fmaxf(largest, x[i]);
+    }
+    least = -block_largest(-least, parts);
+    largest = block_largest(largest, parts);
+    image_values v = image_values_of(&change, least, largest);
+    __syncthreads(); /* every thread has read x[0] */
+    for (int64_t i = threadIdx.x; i < count; i += blockDim.x)
+        x[i] = image_value(&change, &v, x[i]);
+    __syncthreads();
+}
+
+/* Scaled, less its mean and over its deviation. */
+static __device__ void standardize_by_itself(const standardization &st, float scale, float *x,
+                                             int64_t count, double *parts)
+{
+    double sum = 0, squares = 0, factor = 1;
+    for (int64_t i = threadIdx.x; i < count; i += blockDim.x) {
+        x[i] = x[i] * scale;
+        sum += (double)x[i];
+    }
+    double mean = block_sum(sum, parts) / (double)count;
+    for (int64_t i = threadIdx.x; i < count; i += blockDim.x)
+        squares += ((double)x[i] - mean) * ((double)x[i] - mean);
+    if (st.samplewise_std)
+        factor = 1 / (sqrt(block_sum(squares, parts) / (double)count) + 1e-6);
+    for (int64_t i = threadIdx.x; i < count; i += blockDim.x)
+        x[i] = (float)(((double)x[i] - mean) * factor);
+}
+
+/* The moved sample as it is, in its own numbers. */
+static __device__ void write_moved(const gather_changed_params &p, const gpu_step &s, int64_t base,
+                                   const gather_change &c, float *to)
+{
+    for (int64_t i = threadIdx.x; p.changes && i < s.height * s.width; i += blockDim.x) {
+        gather_place place = find_place(s, c, i);
+        for (int64_t k = 0; k < s.channels; k++)
+            to[i * s.channels + k] = interpolate(s, base, c, place, k);
+    }
+    for (int64_t i = threadIdx.x; !p.changes && i < p.gather.count; i += blockDim.x)
+        to[i] = element(s, base + i);
+}
+
+extern "C" __global__ void __launch_bounds__(GATHER_THREADS)
+    cornu_gather_whole(gather_changed_params p)
+{
+    __shared__ gather_change c;
+    __shared__ double sums[WARP];
+    __shared__ float largests[WARP];
+    const gpu_step s = *this_step(&p.gather.clock);
+    int64_t count = p.gather.count;
+    for (int64_t row = blockIdx.y; row < p.gather.batch; row += gridDim.y) {
+        float *to = p.gather.x + row * count, scale = s.x_scale;
+        if (blockIdx.x == 1) {
+            write_target(p.gather, s, row);
+            continue;
+        }
+        __syncthreads(); /* the change of the row before is still in use */
+        if (p.changes && threadIdx.x == 0)
+            draw_change(p, s, s.sample[row], &c);
+        __syncthreads();
+        write_moved(p, s, s.index[row] * count, c, to);
+        __syncthreads();
+        if (p.changes && (c.change.channel_shift != 0 || c.change.brightens))
+            change_values(c.change, to, count, largests);
+        if (p.standardize.samplewise_center) {
+            standardize_by_itself(p.standardize, scale, to, count, sums);
+            scale = 1;
+        }
+        for (int64_t i = threadIdx.x; i < count; i += blockDim.x)
+            to[i] = finished(p.standardize, scale, i, to[i]);
     }
 }

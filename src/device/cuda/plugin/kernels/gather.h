@@ -5,10 +5,11 @@
 #define DEVICE_CUDA_KERNELS_GATHER_H
 
 #include "device/cuda/plugin/kernels/kernels.h"
+#include "step/augment.h"
 
 #define GATHER_THREADS 256
 #define GATHER_PIECE 2048  /* elements of a sample that a block takes */
-#define GATHER_PIXELS 1024 /* pixels that a block takes, about, where samples are changed */
+#define GATHER_PIXELS 1024 /* pixels that a block takes, about, where each is changed by itself */
 
 typedef struct gather_params {
     gpu_clock clock;
@@ -18,11 +19,15 @@ typedef struct gather_params {
     int64_t columns;                    /* of the target: classes, or 1 */
 } gather_params;
 
-/* ImageDataGenerator's ranges (struct augmentation). */
-typedef struct gather_augmented_params {
+/* Where samples are changed at random or standardized. cornu_gather_augmented: each pixel by
+   itself. cornu_gather_whole, of which one block takes a whole sample: where what a pixel becomes
+   hangs on the others. */
+typedef struct gather_changed_params {
     gather_params gather;
-    float rotation_range, shear_range, zoom_range, width_shift_range, height_shift_range;
-    int32_t horizontal_flip, vertical_flip;
-} gather_augmented_params;
+    augmentation augment;
+    standardization standardize;
+    int32_t changes, padding; /* changes: 0 where `augment` changes nothing */
+} gather_changed_params;
+typedef gather_changed_params gather_augmented_params, gather_whole_params;
 
 #endif

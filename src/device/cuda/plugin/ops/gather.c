@@ -27,17 +27,22 @@ static gpu_grid grid_of(const gather_params *p, unsigned pieces)
                       .threads = GATHER_THREADS};
 }
 
-static cornu_status enqueue_augmented(const gpu_op *r, const augmentation *a)
+/* Does what a pixel becomes hang on the others? */
+static bool needs_whole(const augmentation *a, const standardization *st)
+{
+    return a->channel_shift_range != 0 || a->brightens || st->samplewise_center;
+}
+
+static cornu_status enqueue_changed(const gpu_op *r)
 {
     const shape *s = &GPU_OUT(r, 0)->shape;
-    gather_augmented_params p = {.gather = params_of(r),
-                                 .rotation_range = a->rotation_range,
-                                 .shear_range = a->shear_range,
-                                 .zoom_range = a->zoom_range,
-                                 .width_shift_range = a->width_shift_range,
-                                 .height_shift_range = a->height_shift_range,
-                                 .horizontal_flip = a->horizontal_flip,
-                                 .vertical_flip = a->vertical_flip};
+    const augmentation *a = &r->op->a.gather.augment;
+    gather_changed_params p = {.gather = params_of(r),
+                               .augment = *a,
+                               .standardize = r->op->a.gather.standardize,
+                               .changes = augmentation_any(a)};
+    if (needs_whole(a, &p.standardize))
+        return gpu_launch(r->g, GPU_gather_whole, grid_of(&p.gather, 1), &p);
     /* The samples' own shape is not known yet; the kernel goes on in strides of the grid. */
     int64_t pixels = s->rank == 4 ? s->dim[1] * s->dim[2] : p.gather.count;
     gpu_grid grid = grid_of(&p.gather, gpu_blocks(pixels, GATHER_PIXELS, 0));
@@ -46,8 +51,9 @@ static cornu_status enqueue_augmented(const gpu_op *r, const augmentation *a)
 
 static cornu_status enqueue(const gpu_op *r)
 {
-    if (augmentation_any(&r->op->a.gather.augment))
-        return enqueue_augmented(r, &r->op->a.gather.augment);
+    if (augmentation_any(&r->op->a.gather.augment) ||
+        standardization_any(&r->op->a.gather.standardize))
+        return enqueue_changed(r);
     gather_params p = params_of(r);
     return gpu_launch(r->g, GPU_gather, grid_of(&p, gpu_blocks(p.count, GATHER_PIECE, 0)), &p);
 }

@@ -1,0 +1,131 @@
+#include "train/features.h"
+#include "train/position.h"
+#include <math.h>
+#include <string.h>
+
+/* Sums over the elements of each channel: of bytes exactly, whatever the order. */
+typedef struct byte_sums {
+    uint64_t sum[AUGMENT_CHANNELS_MOST], squares[AUGMENT_CHANNELS_MOST];
+} byte_sums;
+
+static void learn_from_bytes(const uint8_t *x, int64_t pixels, int64_t channels, double *mean,
+                             double *variance)
+{
+    byte_sums s = {0};
+    for (int64_t i = 0; i < pixels; i++)
+        for (int64_t c = 0; c < channels; c++) {
+            uint64_t value = x[i * channels + c];
+            s.sum[c] += value;
+            s.squares[c] += value * value;
+        }
+    for (int64_t c = 0; c < channels; c++) {
+        mean[c] = (double)s.sum[c] / (double)pixels;
+        variance[c] = (double)s.squares[c] / (double)pixels - mean[c] * mean[c];
+    }
+}
+
+static void learn_from_floats(const float *x, int64_t pixels, int64_t channels, double *mean,
+                              double *variance)
+{
+    for (int64_t c = 0; c < channels; c++) {
+        double sum = 0, squares = 0;
+        for (int64_t i = 0; i < pixels; i++)
+            sum += (double)x[i * channels + c];
+        mean[c] = sum / (double)pixels;
+        for (int64_t i = 0; i < pixels; i++) {
+            double d = (double)x[i * channels + c] - mean[c];
+            squares += d * d;
+        }
+        variance[c] = squares / (double)pixels;
+    }
+}
+
+cornu_status features_learn(cornu_model *model, const sample_block *train)
+{
+    data_spec spec;
+    double mean[AUGMENT_CHANNELS_MOST], variance[AUGMENT_CHANNELS_MOST];
+    TRY(data_spec_read(model->data, &spec));
+    if (!spec.standardize.featurewise_center)
+        return CORNU_OK;
+    const shape *s = &train->x_shape;
+    int64_t channels = s->rank == 3 ? s->dim[2] : 0;
+    if (channels < 1 || channels > AUGMENT_CHANNELS_MOST) {
+        char shown[128];
+        return status_fail(CORNU_INVALID,
+                           "featurewise_center: found samples of %s; expected images (height, "
+                           "width, 1 to %d channels)",
+                           shape_show(s, false, shown), AUGMENT_CHANNELS_MOST);
+    }
+    int64_t pixels = train->count * s->dim[0] * s->dim[1];
+    if (train->x_type == SAMPLE_U8)
+        learn_from_bytes(train->x, pixels, channels, mean, variance);
+    else
+        learn_from_floats(train->x, pixels, channels, mean, variance);
+    model->features = (feature_statistics){.channels = (int)channels};
+    for (int64_t c = 0; c < channels; c++) {
+        double scale = (double)train->x_scale;
+        model->features.mean[c] = (float)(mean[c] * scale);
+        model->features.std[c] = (float)(sqrt(fmax(variance[c], 0)) * scale);
+    }
+    return CORNU_OK;
+}
+
+cornu_status features_standardization(const cornu_model *model, standardization *out)
+{
+    data_spec spec;
+    TRY(data_spec_read(model->data, &spec));
+    *out = spec.standardize;
+    const feature_statistics *s = &model->features;
+    if (!out->featurewise_center)
+        return CORNU_OK;
+    out->channels = s->channels;
+    memcpy(out->mean, s->mean, sizeof out->mean);
+    memcpy(out->std, s->std, sizeof out->std);
+    return CORNU_OK;
+}
+
+/* ---- as text ------------------------------------------------------------------------------ */
+
+json_t *features_to_json(const feature_statistics *s)
+{
+    json_t *object = json_object(), *mean = json_array(), *std = json_array();
+    for (int c = 0; c < s->channels; c++) {
+        json_array_append_new(mean, exact_to_json((double)s->mean[c]));
+        json_array_append_new(std, exact_to_json((double)s->std[c]));
+    }
+    json_object_set_new(object, "mean", mean);
+    json_object_set_new(object, "std", std);
+    return object;
+}
+
+static bool read_list(const json_t *object, const char *key, size_t count, float *values)
+{
+    const json_t *list = json_object_get(object, key);
+    if (json_array_size(list) != count)
+        return false;
+    for (size_t c = 0; c < count; c++) {
+        double value;
+        if (!exact_from_json(json_array_get(list, c), &value) || !isfinite((float)value))
+            return false;
+        values[c] = (float)value;
+    }
+    return true;
+}
+
+cornu_status features_from_json(const json_t *object, const char *path, feature_statistics *out)
+{
+    feature_statistics s = {0};
+    size_t count = json_array_size(json_object_get(object, "mean"));
+    bool fits = count >= 1 && count <= AUGMENT_CHANNELS_MOST &&
+                read_list(object, "mean", count, s.mean) && read_list(object, "std", count, s.std);
+    for (size_t c = 0; fits && c < count; c++)
+        fits = s.std[c] >= 0;
+    if (!fits)
+        return status_fail(CORNU_BAD_FILE,
+                           "%s: features: found none or damaged ones; expected lists mean and std "
+                           "of 1 to %d numbers as strings",
+                           path, AUGMENT_CHANNELS_MOST);
+    s.channels = (int)count;
+    *out = s;
+    return CORNU_OK;
+}
