@@ -135,8 +135,8 @@ static cornu_status add_class(work *w, const char *folder, int label)
                     folders.names[i]);
     for (size_t i = 0; i < files.count; i++) {
         TRY_GOTO(path_join(folder, files.names[i], &path));
-        if (image_format_of(path) == IMAGE_UNKNOWN) {
-            skip(w, path, "no JPEG or PNG image");
+        if (!image_format_of(path)) {
+            skip(w, path, "no image");
             free(path);
         } else {
             TRY_GOTO(memory_grow(&w->items, &w->capacity, w->count + 1, sizeof *w->items));
@@ -247,7 +247,7 @@ static cornu_status read_split(const char *folder, cornu_split split, const data
     if (data->block[split].count == 0) {
         status = status_fail(CORNU_BAD_FILE,
                              "%s: found no readable images (%lld files skipped); expected "
-                             "CLASS/IMAGE.jpg or .png",
+                             "CLASS/IMAGE of " IMAGE_FORMATS,
                              folder, (long long)w.skipped);
         goto done;
     }
