@@ -139,6 +139,9 @@ typedef struct cornu_data_options {
     int64_t image_height; /* image folders: resize to this; 0 is 150 */
     int64_t image_width;
     int64_t image_channels; /* image folders: 1 or 3; 0 is 3 */
+    /* Image folders: how to resize: "nearest", "bilinear", "bicubic", "box", "hamming" or
+       "lanczos"; NULL is what the recipe says, else nearest. */
+    const char *interpolation;
     /* Called while downloading; total is 0 where the server does not say. May be NULL. */
     void (*on_progress)(void *user, const char *file, int64_t done, int64_t total);
     /* One line about something worth knowing (a skipped file, say). May be NULL. */
@@ -191,9 +194,14 @@ CORNU_API const char *cornu_data_class_name(const cornu_data *data, int index);
 /* One sample as floats [shape], scaled as training sees it, and its class (-1 where none). */
 CORNU_API cornu_status cornu_data_sample(const cornu_data *data, cornu_split split, int64_t index,
                                          float *values, int64_t count, int *label);
-/* Read an image file as floats [height][width][channels] in 0..1, resized. */
+/* Read an image file (JPEG, PNG, GIF, BMP, WebP, TIFF, PBM, PGM, PPM) as floats
+   [height][width][channels] in 0..1, resized to the nearest pixels. */
 CORNU_API cornu_status cornu_image_read(const char *path, int64_t height, int64_t width,
                                         int64_t channels, float *values);
+/* Read an image file as the model's recipe reads those of a folder: floats of the input's shape,
+   resized and scaled as the recipe says. */
+CORNU_API cornu_status cornu_model_read_image(const cornu_model *model, const char *path,
+                                              float *values);
 /* Write floats [height][width][channels] in 0..1 as a PNG, atomically; channels is 1 or 3. */
 CORNU_API cornu_status cornu_image_write_png(const char *path, int64_t height, int64_t width,
                                              int64_t channels, const float *values);

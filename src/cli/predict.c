@@ -97,8 +97,8 @@ static int predict_images(prediction *p, const operands *found)
         const char **names = &found->item[next];
         int64_t count = 0, kept = 0;
         for (; count < p->most && next < found->count; count++, next++) {
-            cornu_status one = cornu_image_read(names[count], p->shape[0], p->shape[1], p->shape[2],
-                                                p->x + kept * p->inputs);
+            cornu_status one =
+                cornu_model_read_image(p->model, names[count], p->x + kept * p->inputs);
             if (one == CORNU_OK)
                 names[kept++] = names[count];
             else

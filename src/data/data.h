@@ -29,7 +29,8 @@ typedef struct data_spec {
     double scale;          /* the network sees pixels * scale; < 0: 1/255 of uint8, 1 of floats */
     int64_t image_size[2]; /* folders: height, width; 0: the model's input */
     int64_t channels;      /* folders: 1 or 3; 0: the model's input */
-    augmentation augment;  /* of the training split */
+    const char *interpolation; /* folders: a row of filters.def; NULL: nearest */
+    augmentation augment;      /* of the training split */
 } data_spec;
 
 /* Read and check a data section (a map, or a string: a name or a path); NULL gives an empty spec.
@@ -40,9 +41,11 @@ cornu_status data_spec_read(const doc *section, data_spec *spec);
 
 /* What is asked of a reader. */
 typedef struct data_request {
-    cornu_data_options options;      /* all zero where the caller gave none */
-    double scale;                    /* as in data_spec */
-    int64_t height, width, channels; /* of image folders */
+    cornu_data_options options; /* all zero where the caller gave none */
+    double scale;               /* as in data_spec */
+    /* of image folders */
+    int64_t height, width, channels;
+    const struct image_filter *filter;
 } data_request;
 
 /* Zeroed, aligned memory for the inputs of a split, in block[split].x and *x. Refuses, before

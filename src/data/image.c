@@ -103,28 +103,3 @@ void image_close(image *i)
     free(i->pixels);
     *i = (image){0};
 }
-
-cornu_status cornu_image_read(const char *path, int64_t height, int64_t width, int64_t channels,
-                              float *values)
-{
-    image from = {0};
-    uint8_t *pixels = NULL;
-    if (!path || !values || height < 1 || width < 1 || height > IMAGE_PIXELS_MAX / width ||
-        (channels != 1 && channels != 3))
-        return status_fail(CORNU_INVALID,
-                           "cornu_image_read: found size %lldx%lldx%lld; expected 1 or more, and 1 "
-                           "or 3 channels",
-                           (long long)height, (long long)width, (long long)channels);
-    int64_t count = height * width * channels;
-    cornu_status status = image_open(path, &from);
-    if (status == CORNU_OK)
-        status = memory_new((size_t)count, 1, "image", &pixels);
-    if (status == CORNU_OK) {
-        image_fit(&from, height, width, channels, pixels);
-        for (int64_t i = 0; i < count; i++)
-            values[i] = (float)pixels[i] / 255.0f;
-    }
-    free(pixels);
-    image_close(&from);
-    return status;
-}

@@ -31,9 +31,17 @@ cornu_status image_open(const char *path, image *out);
 /* The same of a file's bytes. */
 cornu_status image_decode(const uint8_t *data, size_t size, image *out);
 void image_close(image *i);
-/* Nearest neighbour, as Pillow and so Keras's flow_from_directory do it, into
-   [height][width][channels]; RGB to grey by ITU-R 601-2 luma, grey to RGB by repeating. */
-void image_fit(const image *from, int64_t height, int64_t width, int64_t channels, uint8_t *to);
+
+/* How pictures are resized: a row of filters.def. */
+typedef struct image_filter image_filter;
+#define IMAGE_FILTERS "nearest, bilinear, bicubic, box, hamming or lanczos"
+/* Of that name; nearest (Keras's default) where it is NULL; NULL where it is unknown. */
+const image_filter *image_filter_named(const char *name);
+
+/* Resize into [height][width][channels] as Pillow, and so Keras's load_img, does it: RGB to grey by
+   ITU-R 601-2 luma, grey to RGB by repeating. A NULL filter is nearest, which cannot fail. */
+cornu_status image_fit(const image *from, int64_t height, int64_t width, int64_t channels,
+                       const image_filter *filter, uint8_t *to);
 
 /* ---- for the decoders ---- */
 

@@ -161,9 +161,11 @@ static void decode_one(void *context, int64_t chunk, int worker)
     item *it = &w->items[chunk];
     const data_request *r = w->request;
     image from = {0};
-    if (image_open(it->path, &from) == CORNU_OK)
-        image_fit(&from, r->height, r->width, r->channels, w->pixels + chunk * w->sample);
-    else if (memory_copy_string(cornu_last_error(), &it->problem) != CORNU_OK)
+    cornu_status status = image_open(it->path, &from);
+    if (status == CORNU_OK)
+        status = image_fit(&from, r->height, r->width, r->channels, r->filter,
+                           w->pixels + chunk * w->sample);
+    if (status != CORNU_OK && memory_copy_string(cornu_last_error(), &it->problem) != CORNU_OK)
         it->problem = NULL, it->label = -1;
     image_close(&from);
 }

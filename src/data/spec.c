@@ -1,6 +1,7 @@
 /* The data section of a recipe. */
 #include "base/files.h"
 #include "data/datasets.h"
+#include "data/image.h"
 #include <math.h>
 #include <string.h>
 
@@ -59,6 +60,15 @@ static cornu_status read_image_size(const doc *section, data_spec *spec)
     return CORNU_OK;
 }
 
+static cornu_status read_interpolation(const doc *section, data_spec *spec)
+{
+    TRY(doc_read_string(section, "interpolation", &spec->interpolation));
+    if (!image_filter_named(spec->interpolation))
+        return doc_fail(doc_get(section, "interpolation"), "found \"%s\"; expected " IMAGE_FILTERS,
+                        spec->interpolation);
+    return CORNU_OK;
+}
+
 static cornu_status read_source(const doc *section, data_spec *spec)
 {
     TRY(doc_read_string(section, "name", &spec->name));
@@ -79,8 +89,9 @@ static cornu_status read_source(const doc *section, data_spec *spec)
 
 cornu_status data_spec_read(const doc *section, data_spec *spec)
 {
-    static const char *const known[] = {"name",       "file",     "folder",  "scale",
-                                        "image_size", "channels", "augment", NULL};
+    static const char *const known[] = {"name",          "file",       "folder",
+                                        "scale",         "image_size", "channels",
+                                        "interpolation", "augment",    NULL};
     *spec = (data_spec){.scale = -1};
     if (!section || section->type == DOC_NULL)
         return CORNU_OK;
@@ -109,7 +120,10 @@ cornu_status data_spec_read(const doc *section, data_spec *spec)
     TRY(doc_read_int(section, "channels", 1, 3, &spec->channels));
     if (spec->channels == 2)
         return doc_fail(doc_get(section, "channels"), "found 2; expected 1 or 3");
-    if ((spec->image_size[0] || spec->channels) && (spec->name || spec->file))
-        return doc_fail(section, "image_size and channels are for folders of images only");
+    TRY(read_interpolation(section, spec));
+    if ((spec->image_size[0] || spec->channels || spec->interpolation) &&
+        (spec->name || spec->file))
+        return doc_fail(section,
+                        "image_size, channels and interpolation are for folders of images only");
     return read_augment(doc_get(section, "augment"), &spec->augment);
 }

@@ -88,9 +88,9 @@ static void check_nearest(int from, int to, const uint8_t *expected)
     for (int i = 0; i < from; i++)
         line[i] = (uint8_t)i;
     image row = {1, from, 1, line, 1}, column = {from, 1, 1, line, 1};
-    image_fit(&row, 1, to, 1, out);
+    image_fit(&row, 1, to, 1, NULL, out);
     assert_memory_equal(out, expected, (size_t)to);
-    image_fit(&column, to, 1, 1, out);
+    image_fit(&column, to, 1, 1, NULL, out);
     assert_memory_equal(out, expected, (size_t)to);
 }
 

@@ -81,9 +81,9 @@ static void every_format_and_mode_decodes_as_pillow_does(void **state)
             fail_msg("%s: found %lldx%lld; expected %lldx%lld", name, (long long)i.height,
                      (long long)i.width, height, width);
         uint8_t *out = malloc((size_t)(height * width * 3));
-        image_fit(&i, height, width, 3, out);
+        image_fit(&i, height, width, 3, NULL, out);
         expect_pixels(name, out, rgb, height * width * 3, 1);
-        image_fit(&i, height, width, 1, out);
+        image_fit(&i, height, width, 1, NULL, out);
         expect_pixels(name, out, grey, height * width, 1);
         free(out);
         image_close(&i);
@@ -94,10 +94,54 @@ static void every_format_and_mode_decodes_as_pillow_does(void **state)
     assert_true(cases >= 70);
 }
 
+static void every_filter_resizes_as_pillow_does(void **state)
+{
+    (void)state;
+    char line[256], name[64];
+    long long channels, height, width, new_height, new_width, begin;
+    size_t at = 0;
+    const uint8_t *before = member("resize_from", NULL), *after = member("resize_to", NULL);
+    int cases = 0;
+    for (; next_line("resize_cases", &at, line, sizeof line); cases++) {
+        assert_int_equal(sscanf(line, "%63s %lld %lld %lld %lld %lld %lld", name, &channels,
+                                &height, &width, &new_height, &new_width, &begin),
+                         7);
+        image i = {height, width, channels, (uint8_t *)(uintptr_t)(before + begin), 1};
+        const image_filter *filter = image_filter_named(name);
+        int64_t count = new_height * new_width * channels;
+        uint8_t *out = malloc((size_t)count);
+        assert_non_null(filter);
+        assert_int_equal(image_fit(&i, new_height, new_width, channels, filter, out), CORNU_OK);
+        expect_pixels(line, out, after, count, 0);
+        free(out);
+        after += count;
+    }
+    assert_true(cases >= 48);
+}
+
+/* So tall and wide that it is resized in several strips of columns. */
+static void strips_change_nothing(void **state)
+{
+    (void)state;
+    enum { TALL = 40000, WIDE = 2000 };
+    static const uint8_t quarters[2][2] = {{10, 50}, {30, 90}};
+    image i = {TALL, 2, 1, malloc(2 * TALL), 1};
+    uint8_t *out = malloc(2 * WIDE);
+    for (int row = 0; row < TALL; row++)
+        memcpy(i.pixels + 2 * row, quarters[row >= TALL / 2], 2);
+    assert_int_equal(image_fit(&i, 2, WIDE, 1, image_filter_named("box"), out), CORNU_OK);
+    for (int k = 0; k < 2 * WIDE; k++)
+        assert_int_equal(out[k], quarters[k / WIDE][k % WIDE >= WIDE / 2]);
+    free(out);
+    image_close(&i);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_format_and_mode_decodes_as_pillow_does),
+        cmocka_unit_test(every_filter_resizes_as_pillow_does),
+        cmocka_unit_test(strips_change_nothing),
     };
     return cmocka_run_group_tests(tests, open_fixtures, close_fixtures);
 }

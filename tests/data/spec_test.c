@@ -29,6 +29,7 @@ static void a_full_section_is_read(void **state)
 {
     (void)state;
     doc *d = parse("folder: photos\nscale: 0.5\nimage_size: [150, 100]\nchannels: 1\n"
+                   "interpolation: lanczos\n"
                    "augment: {rotation_range: 20, shear_range: 0.2, zoom_range: 0.25,\n"
                    "  width_shift_range: 0.1, height_shift_range: 0.3, horizontal_flip: true}\n",
                    "r.yaml");
@@ -39,6 +40,7 @@ static void a_full_section_is_read(void **state)
     assert_int_equal(s.image_size[0], 150);
     assert_int_equal(s.image_size[1], 100);
     assert_int_equal(s.channels, 1);
+    assert_string_equal(s.interpolation, "lanczos");
     assert_float_equal(s.augment.rotation_range, 20, 0);
     assert_float_equal(s.augment.shear_range, 0.2f, 0);
     assert_float_equal(s.augment.zoom_range, 0.25f, 0);
@@ -80,11 +82,14 @@ static void bad_sections_are_refused_with_their_line(void **state)
         {"[1, 2]\n", "a list; expected a data set's name, a path or a map"},
         {"name: mnist\nscale: 0\n", "r.yaml:2: scale: found 0; expected more than 0"},
         {"name: mnist\nscale: big\n", "scale"},
-        {"name: mnist\nimage_size: 20\n", "image_size and channels are for folders"},
+        {"name: mnist\nimage_size: 20\n", "image_size, channels and interpolation are for folders"},
         {"folder: p\nimage_size: 0\n", "expected one size or [height, width], each 1 to 10000"},
         {"folder: p\nimage_size: [1, 2, 3]\n", "expected one size or [height, width]"},
         {"folder: p\nchannels: 2\n", "found 2; expected 1 or 3"},
         {"folder: p\nchannels: 4\n", "channels"},
+        {"folder: p\ninterpolation: area\n", "found \"area\"; expected nearest, bilinear, "},
+        {"folder: p\ninterpolation: 3\n", "interpolation"},
+        {"name: mnist\ninterpolation: box\n", "are for folders of images only"},
         {"folder: p\naugment: yes please\n", "expected a map of ranges and flips"},
         {"folder: p\naugment: {rotation: 3}\n", "rotation"},
         {"folder: p\naugment:\n  zoom_range: 1.5\n",
