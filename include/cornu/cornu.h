@@ -142,6 +142,11 @@ typedef struct cornu_data_options {
     /* Image folders: how to resize: "nearest", "bilinear", "bicubic", "box", "hamming" or
        "lanczos"; NULL is what the recipe says, else nearest. */
     const char *interpolation;
+    /* Image folders: this share becomes the test split, told by each file's name, so that others
+       may come and go; 0 is what the recipe says, else none. */
+    double validation_split;
+    /* Image folders: a file that cannot be used is an error and not left out. */
+    bool strict;
     /* Called while downloading; total is 0 where the server does not say. May be NULL. */
     void (*on_progress)(void *user, const char *file, int64_t done, int64_t total);
     /* One line about something worth knowing (a skipped file, say). May be NULL. */
@@ -152,7 +157,7 @@ typedef struct cornu_data_options {
 typedef enum cornu_split { CORNU_TRAIN = 0, CORNU_TEST = 1 } cornu_split;
 
 /* Open a data set: a name ("mnist", "fashion_mnist", "cifar10", "cifar100"), a .npz file, or a
-   folder (of a named set's files, or of train/CLASS/IMAGE). */
+   folder (of a named set's files, of train/CLASS/IMAGE, or of CLASS/IMAGE). */
 CORNU_API cornu_status cornu_data_open(const char *what, const cornu_data_options *options,
                                        cornu_data **data);
 /* The data set that the model's recipe describes (its data section), found as `options` say. */

@@ -69,6 +69,28 @@ static cornu_status read_interpolation(const doc *section, data_spec *spec)
     return CORNU_OK;
 }
 
+/* What makes sense for folders only. */
+static cornu_status read_folder_options(const doc *section, data_spec *spec)
+{
+    TRY(read_image_size(section, spec));
+    TRY(doc_read_int(section, "channels", 1, 3, &spec->channels));
+    if (spec->channels == 2)
+        return doc_fail(doc_get(section, "channels"), "found 2; expected 1 or 3");
+    TRY(read_interpolation(section, spec));
+    TRY(doc_read_real(section, "validation_split", &spec->validation_split));
+    if (!(spec->validation_split >= 0 && spec->validation_split < 1))
+        return doc_fail(doc_get(section, "validation_split"),
+                        "found %g; expected a share of at least 0 and below 1",
+                        spec->validation_split);
+    TRY(doc_read_bool(section, "strict", &spec->strict));
+    if (!spec->name && !spec->file)
+        return CORNU_OK;
+    if (spec->image_size[0] || spec->channels || spec->interpolation || spec->validation_split > 0)
+        return doc_fail(section, "image_size, channels, interpolation and validation_split are for "
+                                 "folders of images only");
+    return CORNU_OK;
+}
+
 static cornu_status read_source(const doc *section, data_spec *spec)
 {
     TRY(doc_read_string(section, "name", &spec->name));
@@ -89,9 +111,10 @@ static cornu_status read_source(const doc *section, data_spec *spec)
 
 cornu_status data_spec_read(const doc *section, data_spec *spec)
 {
-    static const char *const known[] = {"name",          "file",       "folder",
-                                        "scale",         "image_size", "channels",
-                                        "interpolation", "augment",    NULL};
+    static const char *const known[] = {
+        "name",     "file",          "folder",           "scale",  "image_size",
+        "channels", "interpolation", "validation_split", "strict", "augment",
+        NULL};
     *spec = (data_spec){.scale = -1};
     if (!section || section->type == DOC_NULL)
         return CORNU_OK;
@@ -116,14 +139,6 @@ cornu_status data_spec_read(const doc *section, data_spec *spec)
             return doc_fail(doc_get(section, "scale"), "found %g; expected more than 0",
                             spec->scale);
     }
-    TRY(read_image_size(section, spec));
-    TRY(doc_read_int(section, "channels", 1, 3, &spec->channels));
-    if (spec->channels == 2)
-        return doc_fail(doc_get(section, "channels"), "found 2; expected 1 or 3");
-    TRY(read_interpolation(section, spec));
-    if ((spec->image_size[0] || spec->channels || spec->interpolation) &&
-        (spec->name || spec->file))
-        return doc_fail(section,
-                        "image_size, channels and interpolation are for folders of images only");
+    TRY(read_folder_options(section, spec));
     return read_augment(doc_get(section, "augment"), &spec->augment);
 }

@@ -268,13 +268,13 @@ static void what_is_no_image_is_skipped_and_counted(void **state)
     snprintf(cut, sizeof cut, "%s", made_jpeg("f/train/a/0.jpg", 64, 64, 3, white));
     assert_int_equal(stat(cut, &info), 0);
     assert_int_equal(truncate(cut, info.st_size - 40), 0);
-    made_jpeg("f/train/a/more/1.jpg", 9, 5, 3, red);
+    made_jpeg("f/train/a/.more/1.jpg", 9, 5, 3, red);
     made_jpeg("f/train/.thumbs/1.jpg", 9, 5, 3, red);
     mkdir(scratch_path("f/train/nothing"), 0755);
     cornu_data *data = must_open("f");
     expect_notice("notes.txt: no image; skipped");
     expect_notice("0.jpg: damaged or truncated JPEG");
-    expect_notice("more: folder inside a class; skipped");
+    expect_notice("f/train/a: 1 hidden files and folders left out");
     expect_notice(".thumbs: hidden folder; not taken as a class");
     expect_notice("nothing: class without images");
     expect_notice("f: 1 images in 2 classes (2 files skipped)");
