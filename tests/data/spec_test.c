@@ -217,6 +217,24 @@ static void paths_are_relative_to_the_recipe(void **state)
                    "recipes/none: no such file or folder");
 }
 
+static void single_pictures_are_read_as_the_recipe_says(void **state)
+{
+    (void)state;
+    float v[3] = {0};
+    doc *d = parse("{folder: p, interpolation: box, scale: 2}", "r.yaml");
+    cornu_model model = {.name = "m", .input = {3, {1, 1, 1}}, .data = d};
+    const char *path = made_file("x.pgm", "P5 2 1 255\n\x0a\x14", 13);
+    assert_int_equal(cornu_model_read_image(&model, path, v), CORNU_OK);
+    assert_float_equal(v[0], 30, 0); /* the mean of both pixels, twice */
+    model.data = NULL;
+    assert_int_equal(cornu_model_read_image(&model, path, v), CORNU_OK);
+    assert_float_equal(v[0], 20 / 255.0, 1e-6); /* the nearest */
+    model.input = (shape){1, {7}};
+    expect_failure(cornu_model_read_image(&model, path, v), CORNU_INVALID,
+                   "the model's input is (7); expected (height, width, 1 or 3) of images");
+    doc_free(d);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, made_open, scratch_close)
 
 int main(void)
@@ -227,6 +245,7 @@ int main(void)
         TEST(bad_sections_are_refused_with_their_line),
         TEST(a_recipe_opens_the_set_that_it_names),
         TEST(the_place_given_may_be_the_name_of_another_set),
+        TEST(single_pictures_are_read_as_the_recipe_says),
         TEST(paths_are_relative_to_the_recipe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
