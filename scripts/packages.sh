@@ -5,7 +5,8 @@
 # and Ubuntu. Read by the scripts that source this file.
 # shellcheck disable=SC2034
 BUILD_PACKAGES=(build-essential cmake pkg-config libdnnl-dev libjansson-dev libyaml-dev libzip-dev
-    libcurl4-openssl-dev libarchive-dev libjpeg-dev libpng-dev zlib1g-dev)
+    libcurl4-openssl-dev libarchive-dev libjpeg-dev libpng-dev libgif-dev libwebp-dev
+    libtiff-dev zlib1g-dev)
 # shellcheck disable=SC2034
 DATA_PACKAGES=(dataset-fashion-mnist)
 # shellcheck disable=SC2034

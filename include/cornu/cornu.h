@@ -139,6 +139,14 @@ typedef struct cornu_data_options {
     int64_t image_height; /* image folders: resize to this; 0 is 150 */
     int64_t image_width;
     int64_t image_channels; /* image folders: 1 or 3; 0 is 3 */
+    /* Image folders: how to resize: "nearest", "bilinear", "bicubic", "box", "hamming" or
+       "lanczos"; NULL is what the recipe says, else nearest. */
+    const char *interpolation;
+    /* Image folders: this share becomes the test split, told by each file's name, so that others
+       may come and go; 0 is what the recipe says, else none. */
+    double validation_split;
+    /* Image folders: a file that cannot be used is an error and not left out. */
+    bool strict;
     /* Called while downloading; total is 0 where the server does not say. May be NULL. */
     void (*on_progress)(void *user, const char *file, int64_t done, int64_t total);
     /* One line about something worth knowing (a skipped file, say). May be NULL. */
@@ -149,7 +157,7 @@ typedef struct cornu_data_options {
 typedef enum cornu_split { CORNU_TRAIN = 0, CORNU_TEST = 1 } cornu_split;
 
 /* Open a data set: a name ("mnist", "fashion_mnist", "cifar10", "cifar100"), a .npz file, or a
-   folder (of a named set's files, or of train/CLASS/IMAGE). */
+   folder (of a named set's files, of train/CLASS/IMAGE, or of CLASS/IMAGE). */
 CORNU_API cornu_status cornu_data_open(const char *what, const cornu_data_options *options,
                                        cornu_data **data);
 /* The data set that the model's recipe describes (its data section), found as `options` say. */
@@ -197,12 +205,14 @@ CORNU_API cornu_status cornu_data_changed_sample(const cornu_data *data, cornu_s
                                                  int64_t index, const cornu_model *model,
                                                  uint64_t seed, int64_t epoch, float *values,
                                                  int64_t count);
-/* Read an image file as floats [height][width][channels] in 0..1, resized. */
+/* Read an image file (JPEG, PNG, GIF, BMP, WebP, TIFF, PBM, PGM, PPM) as floats
+   [height][width][channels] in 0..1, resized to the nearest pixels. */
 CORNU_API cornu_status cornu_image_read(const char *path, int64_t height, int64_t width,
                                         int64_t channels, float *values);
-/* What pixels in 0..1 are multiplied by to be what the model was trained on: 255 times the scale
-   that its recipe gives, else 1. */
-CORNU_API cornu_status cornu_model_pixel_scale(const cornu_model *model, float *scale);
+/* Read an image file as the model's recipe reads those of a folder: floats of the input's shape,
+   resized and scaled as the recipe says. */
+CORNU_API cornu_status cornu_model_read_image(const cornu_model *model, const char *path,
+                                              float *values);
 /* Write floats [height][width][channels] in 0..1 as a PNG, atomically; channels is 1 or 3. */
 CORNU_API cornu_status cornu_image_write_png(const char *path, int64_t height, int64_t width,
                                              int64_t channels, const float *values);

@@ -146,8 +146,9 @@ bool interrupt_asked(void);
 /* ---- open.c ----------------------------------------------------------------------------- */
 
 /* The data for a model: `what` is a named set, an .npz file, a folder (in which the recipe's set
-   lies), or NULL: the recipe's set. Prints what is wrong and returns the exit status. */
-int open_data(const cornu_model *model, const char *what, bool download, progress *p,
+   lies), or NULL: the recipe's set. With `strict`, bad files in image folders are errors. Prints
+   what is wrong and returns the exit status. */
+int open_data(const cornu_model *model, const char *what, bool download, bool strict, progress *p,
               cornu_data **data);
 /* A trained model: only model files will do. Prints what is wrong and returns the exit status. */
 int open_model_file(const command *c, const char *path, cornu_model **model);

@@ -8,11 +8,12 @@ static bool ends_with(const char *text, const char *ending)
     return length >= tail && strcasecmp(text + length - tail, ending) == 0;
 }
 
-int open_data(const cornu_model *model, const char *what, bool download, progress *p,
+int open_data(const cornu_model *model, const char *what, bool download, bool strict, progress *p,
               cornu_data **data)
 {
     cornu_data_options options = {.folder = what,
                                   .allow_download = download,
+                                  .strict = strict,
                                   .on_progress = progress_download,
                                   .on_notice = progress_notice,
                                   .user = p};

@@ -87,18 +87,6 @@ static int predict_chunk(prediction *p, int64_t count)
 
 /* ---- images ----------------------------------------------------------------------------- */
 
-/* One image file as the model was trained to see it. */
-static cornu_status read_image(const prediction *p, const char *path, float *x)
-{
-    float scale;
-    cornu_status status = cornu_model_pixel_scale(p->model, &scale);
-    if (status == CORNU_OK)
-        status = cornu_image_read(path, p->shape[0], p->shape[1], p->shape[2], x);
-    for (int64_t i = 0; status == CORNU_OK && i < p->inputs; i++)
-        x[i] *= scale;
-    return status;
-}
-
 static int predict_images(prediction *p, const operands *found)
 {
     int status = STATUS_OK, result = STATUS_OK;
@@ -109,7 +97,8 @@ static int predict_images(prediction *p, const operands *found)
         const char **names = &found->item[next];
         int64_t count = 0, kept = 0;
         for (; count < p->most && next < found->count; count++, next++) {
-            cornu_status one = read_image(p, names[count], p->x + kept * p->inputs);
+            cornu_status one =
+                cornu_model_read_image(p->model, names[count], p->x + kept * p->inputs);
             if (one == CORNU_OK)
                 names[kept++] = names[count];
             else
@@ -133,7 +122,7 @@ static int predict_data(prediction *p, const char *where)
     cornu_data *data = NULL;
     cornu_data_info info;
     char number[32];
-    int status = open_data(p->model, where, false, &silent, &data);
+    int status = open_data(p->model, where, false, false, &silent, &data);
     if (status != STATUS_OK)
         return status;
     status = report(cornu_data_info_get(data, &info));

@@ -8,7 +8,7 @@ typedef struct train_options {
     const char *data, *init, *save, *resume, *log;
     int64_t epochs, batch, steps, seed;
     device_choice on;
-    bool log_steps, quiet;
+    bool log_steps, quiet, strict;
 } train_options;
 
 static void on_epoch(void *user, const cornu_progress *now)
@@ -39,6 +39,8 @@ static bool parse(int argc, char **argv, train_options *o, int *status)
         {"resume", "FILE", "go on where this model file stopped", OPTION_TEXT, &o->resume, 0, 0},
         {"log", "FILE", "write a CSV row an epoch", OPTION_TEXT, &o->log, 0, 0},
         {"log-steps", NULL, "write a row a step instead", OPTION_FLAG, &o->log_steps, 0, 0},
+        {"strict", NULL, "image folders: a file that cannot be used is an error", OPTION_FLAG,
+         &o->strict, 0, 0},
         {"quiet", NULL, "print nothing but errors", OPTION_FLAG, &o->quiet, 0, 0},
         {.name = NULL}};
     operands found;
@@ -162,8 +164,9 @@ static int finish_interrupted(cornu_model *model, const train_options *o, const 
     print_number("steps", o->steps);
     print_number("threads", o->on.threads);
     print_option("log", o->log);
-    fprintf(stderr, "%s%s%s", o->on.exact_convolution ? " --exact-conv" : "",
-            o->log_steps ? " --log-steps" : "", o->quiet ? " --quiet" : "");
+    fprintf(stderr, "%s%s%s%s", o->on.exact_convolution ? " --exact-conv" : "",
+            o->log_steps ? " --log-steps" : "", o->strict ? " --strict" : "",
+            o->quiet ? " --quiet" : "");
     print_option("resume", saved);
     fputc('\n', stderr);
     return STATUS_INTERRUPTED;
@@ -226,7 +229,7 @@ static int run(int argc, char **argv)
     progress_open(&t.progress, o.quiet);
     status = open_model(&o, &model);
     if (status == STATUS_OK)
-        status = open_data(model, o.data, true, &t.progress, &data);
+        status = open_data(model, o.data, true, o.strict, &t.progress, &data);
     if (status == STATUS_OK)
         status = train(&o, model, data, &t);
     cornu_data_close(data);

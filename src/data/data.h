@@ -29,7 +29,10 @@ typedef struct data_spec {
     double scale;          /* the network sees pixels * scale; < 0: 1/255 of uint8, 1 of floats */
     int64_t image_size[2]; /* folders: height, width; 0: the model's input */
     int64_t channels;      /* folders: 1 or 3; 0: the model's input */
-    augmentation augment;  /* of the training split */
+    const char *interpolation;   /* folders: a row of filters.def; NULL: nearest */
+    double validation_split;     /* folders: the share that becomes the test split */
+    bool strict;                 /* folders: a file that cannot be used is an error */
+    augmentation augment;        /* of the training split */
     standardization standardize; /* of both; without what is read off the training samples */
 } data_spec;
 
@@ -44,9 +47,12 @@ cornu_status augment_spec_read(const doc *map, data_spec *spec);
 
 /* What is asked of a reader. */
 typedef struct data_request {
-    cornu_data_options options;      /* all zero where the caller gave none */
-    double scale;                    /* as in data_spec */
-    int64_t height, width, channels; /* of image folders */
+    cornu_data_options options; /* all zero where the caller gave none */
+    double scale;               /* as in data_spec */
+    /* of image folders */
+    int64_t height, width, channels;
+    const struct image_filter *filter;
+    double validation_split;
 } data_request;
 
 /* Zeroed, aligned memory for the inputs of a split, in block[split].x and *x. Refuses, before
@@ -62,9 +68,11 @@ cornu_status data_set_classes(cornu_data *data, const char *const *names, int co
 void data_notice(const cornu_data_options *options, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Read an image folder: train/CLASS/IMAGE and one of test, validation, val, valid. */
+/* Read an image folder: train/CLASS/IMAGE and one of test, validation, val, valid; or CLASS/IMAGE.
+ */
 cornu_status images_read(const char *folder, const data_request *request, cornu_data *data);
-bool images_present(const char *folder);
+bool images_present(const char *folder);     /* the first kind */
+bool images_are_classes(const char *folder); /* the second: is an image in one of its folders? */
 /* Read x_train, y_train[, x_test, y_test] of an .npz file. */
 cornu_status data_read_npz(const char *path, double scale, cornu_data *data);
 

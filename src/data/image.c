@@ -8,19 +8,43 @@
 /* A compressed image of 100 megapixels is smaller than this. */
 #define FILE_BYTES_MAX ((size_t)1 << 30)
 
-image_format image_format_of(const char *path)
+typedef struct format {
+    const char *title, *magic;
+    size_t length; /* of the magic, which may hold zeros */
+    image_decoder *decode;
+} format;
+
+static const format formats[] = {
+#define FORMAT(title, magic, decode) {title, magic, sizeof magic - 1, decode},
+#include "data/formats.def"
+#undef FORMAT
+};
+
+static const format *find_format(const uint8_t *data, size_t size)
 {
-    uint8_t head[8] = {0};
-    FILE *stream = fopen(path, "rbe");
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        const format *f = &formats[i];
+        size_t same = 0;
+        while (same < f->length && same < size &&
+               (f->magic[same] == '?' || (uint8_t)f->magic[same] == data[same]))
+            same++;
+        if (same == f->length)
+            return f;
+    }
+    return NULL;
+}
+
+const char *image_format_of(const char *path)
+{
+    uint8_t head[16] = {0};
+    /* Opening a pipe would wait for somebody to write into it. */
+    FILE *stream = file_exists(path) ? fopen(path, "rbe") : NULL;
     if (!stream)
-        return IMAGE_UNKNOWN;
+        return NULL;
     size_t got = fread(head, 1, sizeof head, stream);
     fclose(stream);
-    if (got >= 3 && !memcmp(head, "\xff\xd8\xff", 3))
-        return IMAGE_JPEG;
-    if (got == 8 && !memcmp(head, "\x89PNG\r\n\x1a\n", 8))
-        return IMAGE_PNG;
-    return IMAGE_UNKNOWN;
+    const format *f = find_format(head, got);
+    return f ? f->title : NULL;
 }
 
 cornu_status image_allocate(int64_t height, int64_t width, int64_t channels, image *out)
@@ -29,59 +53,53 @@ cornu_status image_allocate(int64_t height, int64_t width, int64_t channels, ima
         return status_fail(CORNU_BAD_FILE,
                            "image of %lldx%lld pixels; expected 1 to 100 million pixels",
                            (long long)width, (long long)height);
-    *out = (image){height, width, channels, NULL};
+    *out = (image){.height = height, .width = width, .channels = channels};
     return memory_new((size_t)(height * width), (size_t)channels, "image", &out->pixels);
+}
+
+void image_cmyk(const uint8_t *cmyk, bool inverted, int64_t count, uint8_t *rgb)
+{
+    const int flip = inverted ? 0 : 255;
+    for (int64_t i = 0; i < count; i++, cmyk += 4, rgb += 3)
+        for (int c = 0; c < 3; c++) {
+            int white = cmyk[3] ^ flip; /* what the black ink leaves */
+            int ink = (255 - (cmyk[c] ^ flip)) * white + 128;
+            int left = white - (((ink >> 8) + ink) >> 8);
+            rgb[c] = (uint8_t)(left < 0 ? 0 : left);
+        }
+}
+
+cornu_status image_decode(const uint8_t *data, size_t size, image *out)
+{
+    *out = (image){0};
+    const format *f = find_format(data, size);
+    if (!f)
+        return status_fail(CORNU_BAD_FILE, "found no image's first bytes; expected " IMAGE_FORMATS);
+    cornu_status status = f->decode(data, size, out);
+    if (status == CORNU_OK)
+        status = image_turn(out);
+    if (status != CORNU_OK)
+        image_close(out);
+    return status;
 }
 
 cornu_status image_open(const char *path, image *out)
 {
-    cornu_status status;
     char *data = NULL;
     size_t size;
     *out = (image){0};
+    if (folder_exists(path))
+        return status_fail(CORNU_BAD_FILE, "%s: found a folder; expected an image", path);
     if (!file_exists(path))
         return status_fail(CORNU_NOT_FOUND, "%s: no such file", path);
-    image_format format = image_format_of(path);
-    if (format == IMAGE_UNKNOWN)
-        return status_fail(CORNU_BAD_FILE, "%s: found no JPEG or PNG signature; expected an image",
-                           path);
     TRY(file_read(path, FILE_BYTES_MAX, &data, &size));
-    status = format == IMAGE_JPEG ? jpeg_decode((const uint8_t *)data, size, out)
-                                  : png_decode((const uint8_t *)data, size, out);
+    cornu_status status = image_decode((const uint8_t *)data, size, out);
     free(data);
-    if (status == CORNU_OK)
-        return CORNU_OK;
-    image_close(out);
-    return status_prefix(status, "%s", path);
+    return status == CORNU_OK ? CORNU_OK : status_prefix(status, "%s", path);
 }
 
 void image_close(image *i)
 {
     free(i->pixels);
     *i = (image){0};
-}
-
-cornu_status cornu_image_read(const char *path, int64_t height, int64_t width, int64_t channels,
-                              float *values)
-{
-    image from = {0};
-    uint8_t *pixels = NULL;
-    if (!path || !values || height < 1 || width < 1 || height > IMAGE_PIXELS_MAX / width ||
-        (channels != 1 && channels != 3))
-        return status_fail(CORNU_INVALID,
-                           "cornu_image_read: found size %lldx%lldx%lld; expected 1 or more, and 1 "
-                           "or 3 channels",
-                           (long long)height, (long long)width, (long long)channels);
-    int64_t count = height * width * channels;
-    cornu_status status = image_open(path, &from);
-    if (status == CORNU_OK)
-        status = memory_new((size_t)count, 1, "image", &pixels);
-    if (status == CORNU_OK) {
-        image_fit(&from, height, width, channels, pixels);
-        for (int64_t i = 0; i < count; i++)
-            values[i] = (float)pixels[i] / 255.0f;
-    }
-    free(pixels);
-    image_close(&from);
-    return status;
 }

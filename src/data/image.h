@@ -4,31 +4,60 @@
 
 #include "base/status.h"
 
-/* Larger images are refused before memory is allocated for them. */
+/* Larger images are refused before memory is allocated for them. (The fuzzer sets a smaller one.)
+ */
+#ifndef IMAGE_PIXELS_MAX
 #define IMAGE_PIXELS_MAX 100000000
+#endif
 
 typedef struct image {
     int64_t height, width, channels; /* channels is 1 (grey) or 3 (RGB) */
     uint8_t *pixels;                 /* [height][width][channels], malloc'ed */
+    int orientation;                 /* EXIF's 1 to 8 as the file says; image_open applies it */
 } image;
 
-typedef enum image_format { IMAGE_UNKNOWN, IMAGE_JPEG, IMAGE_PNG } image_format;
+/* What the messages list as expected. */
+#define IMAGE_FORMATS "JPEG, PNG, GIF, BMP, WebP, TIFF, PBM, PGM or PPM"
 
-/* What a file's first bytes say; IMAGE_UNKNOWN also where it cannot be read. */
-image_format image_format_of(const char *path);
+/* Title of the format that a regular file's first bytes tell ("JPEG"); NULL where they tell none or
+   the file cannot be read. */
+const char *image_format_of(const char *path);
 
-/* Read a JPEG or PNG: CMYK becomes RGB, palettes are looked up, 16 bits become 8, alpha is dropped
-   (as Pillow's convert("RGB") does). Messages begin with the path. */
+/* Read an image of any format in formats.def, of several frames or pages the first, and turn it as
+   its EXIF orientation says. Colours become what Pillow's convert("RGB") gives: CMYK becomes RGB,
+   palettes are looked up, alpha is dropped. 16 bits become the upper 8 (Pillow does so for colours;
+   its grey saturates). Messages begin with the path. */
 cornu_status image_open(const char *path, image *out);
+/* The same of a file's bytes. */
+cornu_status image_decode(const uint8_t *data, size_t size, image *out);
 void image_close(image *i);
-/* Nearest neighbour, as Pillow and so Keras's flow_from_directory do it, into
-   [height][width][channels]; RGB to grey by ITU-R 601-2 luma, grey to RGB by repeating. */
-void image_fit(const image *from, int64_t height, int64_t width, int64_t channels, uint8_t *to);
 
-/* The decoders; `data` is the whole file. */
-cornu_status jpeg_decode(const uint8_t *data, size_t size, image *out);
-cornu_status png_decode(const uint8_t *data, size_t size, image *out);
+/* How pictures are resized: a row of filters.def. */
+typedef struct image_filter image_filter;
+#define IMAGE_FILTERS "nearest, bilinear, bicubic, box, hamming or lanczos"
+/* Of that name; nearest (Keras's default) where it is NULL; NULL where it is unknown. */
+const image_filter *image_filter_named(const char *name);
+
+/* Resize into [height][width][channels] as Pillow, and so Keras's load_img, does it: RGB to grey by
+   ITU-R 601-2 luma, grey to RGB by repeating. A NULL filter is nearest, which cannot fail. */
+cornu_status image_fit(const image *from, int64_t height, int64_t width, int64_t channels,
+                       const image_filter *filter, uint8_t *to);
+
+/* ---- for the decoders ---- */
+
+/* `data` is the whole file. On failure the pixels, if any, are left to the caller. */
+typedef cornu_status image_decoder(const uint8_t *data, size_t size, image *out);
+#define FORMAT(title, magic, decode) image_decoder decode;
+#include "data/formats.def"
+#undef FORMAT
+
 /* Refuse what is empty or too large, and allocate the pixels. */
 cornu_status image_allocate(int64_t height, int64_t width, int64_t channels, image *out);
+/* CMYK (255 is full ink, or none where `inverted`) to RGB, rounded as Pillow does. */
+void image_cmyk(const uint8_t *cmyk, bool inverted, int64_t count, uint8_t *rgb);
+/* Turn the pixels upright. */
+cornu_status image_turn(image *i);
+/* The orientation that an EXIF block ("Exif\0\0" in front or not) tells, or 1. */
+int exif_orientation(const uint8_t *data, size_t size);
 
 #endif

@@ -47,27 +47,26 @@ static void on_progress(j_common_ptr info)
     }
 }
 
-/* Adobe's CMYK is stored inverted, so that the bytes are paper white minus ink; rounding as Pillow
- * does. */
-static void cmyk_to_rgb(const uint8_t *cmyk, int64_t count, uint8_t *rgb)
+/* The first APP1 segment that holds EXIF. */
+static int orientation(const struct jpeg_decompress_struct *jpeg)
 {
-    for (int64_t i = 0; i < count; i++, cmyk += 4, rgb += 3)
-        for (int c = 0; c < 3; c++) {
-            int ink = (255 - cmyk[c]) * cmyk[3] + 128;
-            int left = cmyk[3] - (((ink >> 8) + ink) >> 8);
-            rgb[c] = (uint8_t)(left < 0 ? 0 : left);
-        }
+    for (jpeg_saved_marker_ptr m = jpeg->marker_list; m; m = m->next)
+        if (m->marker == JPEG_APP0 + 1 && m->data_length > 6 && !memcmp(m->data, "Exif\0", 6))
+            return exif_orientation(m->data, m->data_length);
+    return 1;
 }
 
 static cornu_status decode(decoder *d, const uint8_t *data, size_t size, image *out)
 {
     struct jpeg_decompress_struct *jpeg = &d->jpeg;
     jpeg_mem_src(jpeg, data, (unsigned long)size);
+    jpeg_save_markers(jpeg, JPEG_APP0 + 1, 0xffff);
     jpeg_read_header(jpeg, TRUE);
     bool cmyk = jpeg->jpeg_color_space == JCS_CMYK || jpeg->jpeg_color_space == JCS_YCCK;
     bool grey = jpeg->jpeg_color_space == JCS_GRAYSCALE;
     jpeg->out_color_space = cmyk ? JCS_CMYK : grey ? JCS_GRAYSCALE : JCS_RGB;
     TRY(image_allocate(jpeg->image_height, jpeg->image_width, grey ? 1 : 3, out));
+    out->orientation = orientation(jpeg);
     if (cmyk)
         TRY(memory_new(jpeg->image_width, 4, "image", &d->line));
     jpeg_start_decompress(jpeg);
@@ -76,7 +75,7 @@ static cornu_status decode(decoder *d, const uint8_t *data, size_t size, image *
         JSAMPROW rows[1] = {cmyk ? d->line : row};
         jpeg_read_scanlines(jpeg, rows, 1);
         if (cmyk)
-            cmyk_to_rgb(d->line, out->width, row);
+            image_cmyk(d->line, true, out->width, row); /* Adobe stores it inverted */
     }
     jpeg_finish_decompress(jpeg);
     return CORNU_OK;

@@ -39,6 +39,15 @@ static void on_read(png_structp png, png_bytep out, size_t size)
     c->at += size;
 }
 
+static int orientation(const coder *c)
+{
+    png_bytep exif = NULL;
+    png_uint_32 size = 0;
+    if (png_get_eXIf_1(c->png, c->info, &size, &exif))
+        return exif_orientation(exif, size);
+    return 1;
+}
+
 static cornu_status decode(coder *c, image *out)
 {
     png_structp png = c->png;
@@ -49,8 +58,8 @@ static cornu_status decode(coder *c, image *out)
     png_read_info(png, c->info);
     int64_t height = png_get_image_height(png, c->info), width = png_get_image_width(png, c->info);
     bool color = png_get_color_type(png, c->info) & PNG_COLOR_MASK_COLOR;
-    png_set_expand(png); /* palettes to RGB, fewer than 8 bits to 8 */
-    png_set_scale_16(png);
+    png_set_expand(png);   /* palettes to RGB, fewer than 8 bits to 8 */
+    png_set_strip_16(png); /* the upper 8, as Pillow */
     png_set_strip_alpha(png);
     png_set_interlace_handling(png);
     TRY(image_allocate(height, width, color ? 3 : 1, out));
@@ -61,7 +70,8 @@ static cornu_status decode(coder *c, image *out)
     for (int64_t i = 0; i < height; i++)
         c->rows[i] = out->pixels + i * width * out->channels;
     png_read_image(png, c->rows);
-    png_read_end(png, NULL);
+    png_read_end(png, c->info);
+    out->orientation = orientation(c);
     return CORNU_OK;
 }
 

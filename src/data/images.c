@@ -1,36 +1,14 @@
-/* A folder of images: train/CLASS/IMAGE and test/CLASS/IMAGE, decoded once to bytes of one size.
-   Classes are in the byte order of their names, as Python's sorted() and so Keras number them;
-   samples are in the order of class, then file name. */
+/* A folder of images: train/CLASS/IMAGE and test/CLASS/IMAGE, or CLASS/IMAGE of which a share may
+   be set apart; decoded once to bytes of one size. Classes are in the byte order of their names, as
+   Python's sorted() and so Keras number them; samples are in the order of class, folder, name. */
+#include "data/images.h"
+
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "data/data.h"
 #include "data/image.h"
-#include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct name_list {
-    char **names;
-    size_t count, capacity;
-} name_list;
-
-/* One image file on the way into the block. */
-typedef struct item {
-    char *path;
-    int label;
-    char *problem; /* why it could not be read, or NULL */
-} item;
-
-typedef struct work {
-    const data_request *request;
-    item *items;
-    size_t count, capacity;
-    uint8_t *pixels; /* [count][height][width][channels] */
-    int64_t sample;  /* bytes of one */
-    int64_t skipped;
-} work;
 
 static const char *const test_names[] = {"test", "validation", "val", "valid", NULL};
 
@@ -55,116 +33,31 @@ bool images_present(const char *folder)
     return found;
 }
 
-static void names_free(name_list *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        free(list->names[i]);
-    free(list->names);
-    *list = (name_list){0};
-}
+/* ---- decoding ---- */
 
-static int by_bytes(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* The sorted names of the folders (or of everything else) in `folder`. */
-static cornu_status list_names(const char *folder, bool folders, name_list *list)
-{
-    cornu_status status = CORNU_OK;
-    char *path = NULL;
-    DIR *stream = opendir(folder);
-    if (!stream)
-        return status_fail(errno == ENOENT ? CORNU_NOT_FOUND : CORNU_IO, "%s: cannot read: %s",
-                           folder, strerror(errno));
-    for (struct dirent *entry; (entry = readdir(stream));) {
-        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-            continue;
-        free(path);
-        path = NULL;
-        TRY_GOTO(path_join(folder, entry->d_name, &path));
-        if (folder_exists(path) != folders)
-            continue;
-        TRY_GOTO(memory_grow(&list->names, &list->capacity, list->count + 1, sizeof(char *)));
-        TRY_GOTO(memory_copy_string(entry->d_name, &list->names[list->count]));
-        list->count++;
-    }
-    if (list->count)
-        qsort(list->names, list->count, sizeof(char *), by_bytes);
-done:
-    free(path);
-    closedir(stream);
-    return status;
-}
-
-/* Class folders; hidden ones (editors leave such) are none. */
-static cornu_status list_classes(const char *folder, const data_request *request, name_list *list)
-{
-    TRY(list_names(folder, true, list));
-    size_t kept = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        if (*list->names[i] == '.') {
-            data_notice(&request->options, "%s/%s: hidden folder; not taken as a class", folder,
-                        list->names[i]);
-            free(list->names[i]);
-        } else {
-            list->names[kept++] = list->names[i];
-        }
-    }
-    list->count = kept;
-    return CORNU_OK;
-}
-
-static void skip(work *w, const char *path, const char *why)
-{
-    w->skipped++;
-    data_notice(&w->request->options, "%s: %s; skipped", path, why);
-}
-
-/* Add the images of one class. */
-static cornu_status add_class(work *w, const char *folder, int label)
-{
-    cornu_status status;
-    name_list files = {0}, folders = {0};
-    char *path = NULL;
-    size_t before = w->count;
-    TRY_GOTO(list_names(folder, false, &files));
-    TRY_GOTO(list_names(folder, true, &folders));
-    for (size_t i = 0; i < folders.count; i++)
-        data_notice(&w->request->options, "%s/%s: folder inside a class; skipped", folder,
-                    folders.names[i]);
-    for (size_t i = 0; i < files.count; i++) {
-        TRY_GOTO(path_join(folder, files.names[i], &path));
-        if (image_format_of(path) == IMAGE_UNKNOWN) {
-            skip(w, path, "no JPEG or PNG image");
-            free(path);
-        } else {
-            TRY_GOTO(memory_grow(&w->items, &w->capacity, w->count + 1, sizeof *w->items));
-            w->items[w->count++] = (item){.path = path, .label = label};
-        }
-        path = NULL;
-    }
-    if (w->count == before)
-        data_notice(&w->request->options, "%s: class without images", folder);
-done:
-    free(path);
-    names_free(&files);
-    names_free(&folders);
-    return status;
-}
+/* The files of one split on the way into its block. */
+typedef struct work {
+    const data_request *request;
+    image_file **files; /* [count] */
+    size_t count;
+    uint8_t *pixels; /* [count][height][width][channels] */
+    int64_t sample;  /* bytes of one */
+} work;
 
 /* Runs on the threads of the pool; each image has its own place. */
 static void decode_one(void *context, int64_t chunk, int worker)
 {
     (void)worker;
     work *w = context;
-    item *it = &w->items[chunk];
+    image_file *file = w->files[chunk];
     const data_request *r = w->request;
     image from = {0};
-    if (image_open(it->path, &from) == CORNU_OK)
-        image_fit(&from, r->height, r->width, r->channels, w->pixels + chunk * w->sample);
-    else if (memory_copy_string(cornu_last_error(), &it->problem) != CORNU_OK)
-        it->problem = NULL, it->label = -1;
+    cornu_status status = image_open(file->path, &from);
+    if (status == CORNU_OK)
+        status = image_fit(&from, r->height, r->width, r->channels, r->filter,
+                           w->pixels + chunk * w->sample);
+    if (status != CORNU_OK && memory_copy_string(cornu_last_error(), &file->problem) != CORNU_OK)
+        file->label = -1;
     image_close(&from);
 }
 
@@ -178,24 +71,52 @@ static cornu_status decode_all(work *w)
 }
 
 /* Close the gaps that unreadable files left, and write the labels. */
-static int64_t compact(work *w, int32_t *labels)
+static cornu_status compact(work *w, int32_t *labels, skips *skipped, int64_t *kept)
 {
-    int64_t kept = 0;
+    *kept = 0;
     for (size_t i = 0; i < w->count; i++) {
-        item *it = &w->items[i];
-        if (it->problem || it->label < 0) {
-            w->skipped++;
-            data_notice(&w->request->options, "%s; skipped",
-                        it->problem ? it->problem : "an image could not be read");
+        const image_file *file = w->files[i];
+        if (file->problem || file->label < 0) {
+            TRY(skips_add(skipped, file->problem ? file->problem : "an image could not be read"));
             continue;
         }
-        if ((size_t)kept != i)
-            memmove(w->pixels + kept * w->sample, w->pixels + (int64_t)i * w->sample,
+        if ((size_t)*kept != i)
+            memmove(w->pixels + *kept * w->sample, w->pixels + (int64_t)i * w->sample,
                     (size_t)w->sample);
-        labels[kept++] = it->label;
+        labels[(*kept)++] = file->label;
     }
-    return kept;
+    return CORNU_OK;
 }
+
+static cornu_status decode_split(work *w, cornu_split split, skips *skipped, cornu_data *data)
+{
+    const data_request *r = w->request;
+    shape s = {3, {r->height, r->width, r->channels}}, none = {0};
+    int32_t *labels;
+    w->sample = shape_elements(&s);
+    TRY(data_reserve_inputs(data, split, (int64_t)w->count, &s, SAMPLE_U8, &w->pixels));
+    TRY(data_reserve_targets(data, split, &none, SAMPLE_I32, &labels));
+    TRY(decode_all(w));
+    return compact(w, labels, skipped, &data->block[split].count);
+}
+
+/* Decode the files that `test` tells into a split. */
+static cornu_status read_split(image_files *files, bool test, cornu_split split,
+                               const data_request *request, skips *skipped, cornu_data *data)
+{
+    cornu_status status = CORNU_OK;
+    work w = {.request = request};
+    TRY(memory_new(files->count + 1, sizeof(image_file *), "list of images", &w.files));
+    for (size_t i = 0; i < files->count; i++)
+        if (files->items[i].test == test)
+            w.files[w.count++] = &files->items[i];
+    if (w.count > 0)
+        status = decode_split(&w, split, skipped, data);
+    free(w.files);
+    return status;
+}
+
+/* ---- folders ---- */
 
 static cornu_status check_test_classes(const char *folder, const name_list *found,
                                        const cornu_data *data)
@@ -212,52 +133,74 @@ static cornu_status check_test_classes(const char *folder, const name_list *foun
     return CORNU_OK;
 }
 
-/* Add the images of every class of a split. */
-static cornu_status add_split(work *w, const char *folder, const cornu_data *data)
+/* The files of all classes. A class may be missing in the test split. */
+static cornu_status scan(const char *folder, const cornu_data *data, double share, skips *skipped,
+                         image_files *files)
 {
     for (int k = 0; k < data->class_count; k++) {
         char *path = NULL;
         TRY(path_join(folder, data->class_names[k], &path));
         cornu_status status = CORNU_OK;
         if (folder_exists(path))
-            status = add_class(w, path, k);
+            status = images_scan_class(path, data->class_names[k], k, share, skipped, files);
         else
-            data_notice(&w->request->options, "%s: class without images", path);
+            data_notice(skipped->options, "%s: class without images", path);
         free(path);
         TRY(status);
     }
     return CORNU_OK;
 }
 
-static cornu_status read_split(const char *folder, cornu_split split, const data_request *request,
-                               cornu_data *data)
+/* Read a folder of classes: one split, or (with a share) both. */
+static cornu_status read_folder(const char *folder, cornu_split split, double share,
+                                const data_request *request, cornu_data *data)
 {
     cornu_status status;
-    work w = {.request = request};
-    shape s = {3, {request->height, request->width, request->channels}}, none = {0};
-    int32_t *labels;
-    w.sample = shape_elements(&s);
-    TRY_GOTO(add_split(&w, folder, data));
-    if (w.count > 0) {
-        TRY_GOTO(data_reserve_inputs(data, split, (int64_t)w.count, &s, SAMPLE_U8, &w.pixels));
-        TRY_GOTO(data_reserve_targets(data, split, &none, SAMPLE_I32, &labels));
-        TRY_GOTO(decode_all(&w));
-        data->block[split].count = compact(&w, labels);
-    }
-    if (data->block[split].count == 0) {
+    skips skipped = {.options = &request->options};
+    image_files files = {0};
+    TRY_GOTO(scan(folder, data, share, &skipped, &files));
+    TRY_GOTO(read_split(&files, false, split, request, &skipped, data));
+    if (share > 0)
+        TRY_GOTO(read_split(&files, true, CORNU_TEST, request, &skipped, data));
+    TRY_GOTO(skips_finish(&skipped, folder));
+    if (data->block[split].count == 0)
         status = status_fail(CORNU_BAD_FILE,
                              "%s: found no readable images (%lld files skipped); expected "
-                             "CLASS/IMAGE.jpg or .png",
-                             folder, (long long)w.skipped);
-        goto done;
-    }
-    data->skipped += w.skipped;
+                             "CLASS/IMAGE of " IMAGE_FORMATS,
+                             folder, (long long)skipped.count);
+    else if (share > 0 && data->block[CORNU_TEST].count == 0)
+        data_notice(&request->options, "%s: validation_split %g of %lld images is none", folder,
+                    share, (long long)data->block[split].count);
+    data->skipped += skipped.count;
 done:
-    for (size_t i = 0; i < w.count; i++) {
-        free(w.items[i].path);
-        free(w.items[i].problem);
-    }
-    free(w.items);
+    free(skipped.first);
+    image_files_free(&files);
+    return status;
+}
+
+static cornu_status read_classes(const char *folder, const data_request *request, cornu_data *data)
+{
+    name_list classes = {0};
+    cornu_status status = images_list_classes(folder, &request->options, &classes);
+    if (status == CORNU_OK && classes.count == 0)
+        status = status_fail(CORNU_BAD_FILE, "%s: found no folders; expected one a class", folder);
+    if (status == CORNU_OK)
+        status = data_set_classes(data, (const char *const *)classes.names, (int)classes.count);
+    if (status == CORNU_OK && classes.count == 1)
+        data_notice(&request->options, "%s: only one class, %s", folder, classes.names[0]);
+    names_free(&classes);
+    return status;
+}
+
+static cornu_status read_test(const char *folder, const data_request *request, cornu_data *data)
+{
+    name_list classes = {0};
+    cornu_status status = images_list_classes(folder, &request->options, &classes);
+    if (status == CORNU_OK)
+        status = check_test_classes(folder, &classes, data);
+    if (status == CORNU_OK)
+        status = read_folder(folder, CORNU_TEST, 0, request, data);
+    names_free(&classes);
     return status;
 }
 
@@ -265,27 +208,25 @@ cornu_status images_read(const char *folder, const data_request *request, cornu_
 {
     cornu_status status;
     char *train = NULL, *test = NULL;
-    name_list classes = {0}, test_classes = {0};
-    TRY_GOTO(path_join(folder, "train", &train));
-    TRY_GOTO(test_folder(folder, &test));
-    TRY_GOTO(list_classes(train, request, &classes));
-    if (classes.count == 0) {
-        status = status_fail(CORNU_BAD_FILE, "%s: found no folders; expected one a class", train);
+    double share = request->validation_split;
+    bool split = images_present(folder);
+    TRY_GOTO(split ? path_join(folder, "train", &train) : memory_copy_string(folder, &train));
+    if (split)
+        TRY_GOTO(test_folder(folder, &test));
+    if (test && share > 0) {
+        status = status_fail(CORNU_INVALID,
+                             "%s: found this folder and a validation_split of %g; expected one",
+                             test, share);
         goto done;
     }
-    TRY_GOTO(data_set_classes(data, (const char *const *)classes.names, (int)classes.count));
-    TRY_GOTO(read_split(train, CORNU_TRAIN, request, data));
-    if (test) {
-        TRY_GOTO(list_classes(test, request, &test_classes));
-        TRY_GOTO(check_test_classes(test, &test_classes, data));
-        TRY_GOTO(read_split(test, CORNU_TEST, request, data));
-    }
+    TRY_GOTO(read_classes(train, request, data));
+    TRY_GOTO(read_folder(train, CORNU_TRAIN, share, request, data));
+    if (test)
+        TRY_GOTO(read_test(test, request, data));
     data_notice(&request->options, "%s: %lld images in %d classes (%lld files skipped)", data->name,
                 (long long)(data->block[0].count + data->block[1].count), data->class_count,
                 (long long)data->skipped);
 done:
-    names_free(&classes);
-    names_free(&test_classes);
     free(train);
     free(test);
     return status;

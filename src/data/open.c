@@ -2,6 +2,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "data/datasets.h"
+#include "data/image.h"
 #include "model/model.h"
 #include <dirent.h>
 #include <limits.h>
@@ -150,10 +151,12 @@ static cornu_status read_folder(const char *folder, const data_request *request,
     cornu_status status = find_images(folder, &images);
     if (status == CORNU_OK && images)
         status = read_images(images, request, data);
+    else if (status == CORNU_OK && images_are_classes(folder))
+        status = read_images(folder, request, data);
     else if (status == CORNU_OK)
         status = status_fail(CORNU_NOT_FOUND,
                              "%s: found no data set; expected IDX files, CIFAR's .bin files, or "
-                             "train/CLASS/IMAGE",
+                             "train/CLASS/IMAGE or CLASS/IMAGE",
                              folder);
     free(images);
     return status;
@@ -191,6 +194,15 @@ static cornu_status read_request(const cornu_data_options *options, data_request
     if (request->channels != 1 && request->channels != 3)
         return status_fail(CORNU_INVALID, "image_channels: found %lld; expected 1 or 3",
                            (long long)request->channels);
+    request->validation_split = o->validation_split;
+    if (!(o->validation_split >= 0 && o->validation_split < 1))
+        return status_fail(CORNU_INVALID,
+                           "validation_split: found %g; expected a share of at least 0 and below 1",
+                           o->validation_split);
+    request->filter = image_filter_named(o->interpolation);
+    if (!request->filter)
+        return status_fail(CORNU_INVALID, "interpolation: found \"%s\"; expected " IMAGE_FILTERS,
+                           o->interpolation);
     return CORNU_OK;
 }
 
@@ -223,17 +235,23 @@ static cornu_status resolve(const char *path, const char *source, char **out)
     return memory_format(out, "%.*s%s", (int)length, source, path);
 }
 
-/* Sizes of images: the caller's, else the recipe's, else the model's input. */
+/* Sizes of images and how folders are read: the caller's, else the recipe's, else the model's
+ * input. */
 static void size_images(const data_spec *spec, const shape *input, data_request *request)
 {
     const cornu_data_options *o = &request->options;
-    bool image = input->rank == 3;
-    if (!o->image_height && (spec->image_size[0] || image))
+    bool picture = input->rank == 3;
+    if (!o->image_height && (spec->image_size[0] || picture))
         request->height = spec->image_size[0] ? spec->image_size[0] : input->dim[0];
-    if (!o->image_width && (spec->image_size[1] || image))
+    if (!o->image_width && (spec->image_size[1] || picture))
         request->width = spec->image_size[1] ? spec->image_size[1] : input->dim[1];
-    if (!o->image_channels && (spec->channels || (image && input->dim[2] != 2)))
+    if (!o->image_channels && (spec->channels || (picture && input->dim[2] != 2)))
         request->channels = spec->channels ? spec->channels : input->dim[2] == 1 ? 1 : 3;
+    if (!o->interpolation)
+        request->filter = image_filter_named(spec->interpolation);
+    if (!(o->validation_split > 0))
+        request->validation_split = spec->validation_split;
+    request->options.strict = o->strict || spec->strict;
 }
 
 /* What a recipe's file: or folder: means where --data is `first`: that name in there, else (a

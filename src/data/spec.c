@@ -1,7 +1,7 @@
 /* The data section of a recipe. */
 #include "base/files.h"
 #include "data/datasets.h"
-#include "model/model.h"
+#include "data/image.h"
 #include <math.h>
 #include <string.h>
 
@@ -18,6 +18,37 @@ static cornu_status read_image_size(const doc *section, data_spec *spec)
             return doc_fail(size, "expected one size or [height, width], each 1 to 10000");
         spec->image_size[i] = side->integer;
     }
+    return CORNU_OK;
+}
+
+static cornu_status read_interpolation(const doc *section, data_spec *spec)
+{
+    TRY(doc_read_string(section, "interpolation", &spec->interpolation));
+    if (!image_filter_named(spec->interpolation))
+        return doc_fail(doc_get(section, "interpolation"), "found \"%s\"; expected " IMAGE_FILTERS,
+                        spec->interpolation);
+    return CORNU_OK;
+}
+
+/* What makes sense for folders only. */
+static cornu_status read_folder_options(const doc *section, data_spec *spec)
+{
+    TRY(read_image_size(section, spec));
+    TRY(doc_read_int(section, "channels", 1, 3, &spec->channels));
+    if (spec->channels == 2)
+        return doc_fail(doc_get(section, "channels"), "found 2; expected 1 or 3");
+    TRY(read_interpolation(section, spec));
+    TRY(doc_read_real(section, "validation_split", &spec->validation_split));
+    if (!(spec->validation_split >= 0 && spec->validation_split < 1))
+        return doc_fail(doc_get(section, "validation_split"),
+                        "found %g; expected a share of at least 0 and below 1",
+                        spec->validation_split);
+    TRY(doc_read_bool(section, "strict", &spec->strict));
+    if (!spec->name && !spec->file)
+        return CORNU_OK;
+    if (spec->image_size[0] || spec->channels || spec->interpolation || spec->validation_split > 0)
+        return doc_fail(section, "image_size, channels, interpolation and validation_split are for "
+                                 "folders of images only");
     return CORNU_OK;
 }
 
@@ -39,21 +70,12 @@ static cornu_status read_source(const doc *section, data_spec *spec)
     return CORNU_OK;
 }
 
-cornu_status cornu_model_pixel_scale(const cornu_model *model, float *scale)
-{
-    data_spec spec;
-    if (!model || !scale)
-        return status_fail(CORNU_INVALID, "cornu_model_pixel_scale: found NULL; expected a model "
-                                          "and a place for the scale");
-    TRY(data_spec_read(model->data, &spec));
-    *scale = spec.scale > 0 ? (float)(255 * spec.scale) : 1;
-    return CORNU_OK;
-}
-
 cornu_status data_spec_read(const doc *section, data_spec *spec)
 {
-    static const char *const known[] = {"name",       "file",     "folder",  "scale",
-                                        "image_size", "channels", "augment", NULL};
+    static const char *const known[] = {
+        "name",     "file",          "folder",           "scale",  "image_size",
+        "channels", "interpolation", "validation_split", "strict", "augment",
+        NULL};
     *spec = (data_spec){.scale = -1};
     if (!section || section->type == DOC_NULL)
         return CORNU_OK;
@@ -78,11 +100,6 @@ cornu_status data_spec_read(const doc *section, data_spec *spec)
             return doc_fail(doc_get(section, "scale"), "found %g; expected more than 0",
                             spec->scale);
     }
-    TRY(read_image_size(section, spec));
-    TRY(doc_read_int(section, "channels", 1, 3, &spec->channels));
-    if (spec->channels == 2)
-        return doc_fail(doc_get(section, "channels"), "found 2; expected 1 or 3");
-    if ((spec->image_size[0] || spec->channels) && (spec->name || spec->file))
-        return doc_fail(section, "image_size and channels are for folders of images only");
+    TRY(read_folder_options(section, spec));
     return augment_spec_read(doc_get(section, "augment"), spec);
 }

@@ -156,6 +156,38 @@ static void an_image_file_is_scaled_as_the_data_were(void **state)
         program_free(&p[i]);
 }
 
+/* The model file keeps the folder's class names and how it was read. */
+static void a_folder_of_pictures_is_learned_and_its_names_predicted(void **state)
+{
+    (void)state;
+    static const char pets[] = "data: {folder: pets, interpolation: bilinear}\n"
+                               "model:\n"
+                               "  input: [4, 4, 1]\n"
+                               "  layers: [Flatten, {Dense: {units: 2, activation: softmax}}]\n"
+                               "compile: {optimizer: sgd, loss: categorical_crossentropy}\n";
+    scratch_write("pets.yaml", pets, sizeof pets - 1);
+    made_file("pets/dog/1.pgm", "P5 1 1 255\n\xff", 12);
+    made_file("pets/cat/1.pgm", "P5 1 1 255\n\x20", 12);
+    program p = program_run(ARGUMENTS("train", "pets.yaml", "--save", "pets.safetensors"));
+    must_succeed(&p);
+    assert_non_null(strstr(p.out, "pets: 2 images in 2 classes (0 files skipped)"));
+    program_free(&p);
+    p = program_run(ARGUMENTS("predict", "pets.safetensors", "pets/dog/1.pgm"));
+    must_succeed(&p);
+    assert_non_null(strstr(p.out, "  cat 0."));
+    assert_non_null(strstr(p.out, "  dog 0."));
+    program_free(&p);
+    made_file("pets/cat/notes.jpg", "none", 4);
+    p = program_run(ARGUMENTS("train", "pets.yaml", "--strict"));
+    assert_int_equal(p.status, 1);
+    assert_non_null(strstr(p.err, "pets/cat/notes.jpg: no image (strict: found 1 such files"));
+    program_free(&p);
+    p = program_run(ARGUMENTS("train", "pets.yaml"));
+    must_succeed(&p);
+    assert_non_null(strstr(p.out, "pets/cat/notes.jpg: no image; skipped"));
+    program_free(&p);
+}
+
 static void data_show_draws_letters_into_a_pipe(void **state)
 {
     (void)state;
@@ -347,6 +379,7 @@ int main(void)
         TEST(predict_prints_a_line_a_sample_with_its_top_classes),
         TEST(a_bad_image_does_not_keep_the_others_back),
         TEST(an_image_file_is_scaled_as_the_data_were),
+        TEST(a_folder_of_pictures_is_learned_and_its_names_predicted),
         TEST(data_show_draws_letters_into_a_pipe),
         TEST(a_sheet_shows_samples_before_and_after_changes),
         TEST(an_interrupt_saves_to_a_new_file_and_says_how_to_go_on),

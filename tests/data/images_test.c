@@ -87,10 +87,10 @@ static void check_nearest(int from, int to, const uint8_t *expected)
     uint8_t line[32], out[32];
     for (int i = 0; i < from; i++)
         line[i] = (uint8_t)i;
-    image row = {1, from, 1, line}, column = {from, 1, 1, line};
-    image_fit(&row, 1, to, 1, out);
+    image row = {1, from, 1, line, 1}, column = {from, 1, 1, line, 1};
+    image_fit(&row, 1, to, 1, NULL, out);
     assert_memory_equal(out, expected, (size_t)to);
-    image_fit(&column, to, 1, 1, out);
+    image_fit(&column, to, 1, 1, NULL, out);
     assert_memory_equal(out, expected, (size_t)to);
 }
 
@@ -188,8 +188,8 @@ static void damaged_images_are_refused(void **state)
 {
     (void)state;
     read_refused(scratch_path("none.jpg"), CORNU_NOT_FOUND, "none.jpg: no such file");
-    read_refused(made_file("t.jpg", "hello", 5), CORNU_BAD_FILE, "no JPEG or PNG signature");
-    read_refused(made_file("e.jpg", "", 0), CORNU_BAD_FILE, "no JPEG or PNG signature");
+    read_refused(made_file("t.jpg", "hello", 5), CORNU_BAD_FILE, "no image's first bytes");
+    read_refused(made_file("e.jpg", "", 0), CORNU_BAD_FILE, "no image's first bytes");
     read_refused(made_file("h.jpg", "\xff\xd8\xff", 3), CORNU_BAD_FILE, "h.jpg: damaged");
     struct stat info;
     char path[512];
@@ -268,13 +268,13 @@ static void what_is_no_image_is_skipped_and_counted(void **state)
     snprintf(cut, sizeof cut, "%s", made_jpeg("f/train/a/0.jpg", 64, 64, 3, white));
     assert_int_equal(stat(cut, &info), 0);
     assert_int_equal(truncate(cut, info.st_size - 40), 0);
-    made_jpeg("f/train/a/more/1.jpg", 9, 5, 3, red);
+    made_jpeg("f/train/a/.more/1.jpg", 9, 5, 3, red);
     made_jpeg("f/train/.thumbs/1.jpg", 9, 5, 3, red);
     mkdir(scratch_path("f/train/nothing"), 0755);
     cornu_data *data = must_open("f");
-    expect_notice("notes.txt: no JPEG or PNG image; skipped");
+    expect_notice("notes.txt: no image; skipped");
     expect_notice("0.jpg: damaged or truncated JPEG");
-    expect_notice("more: folder inside a class; skipped");
+    expect_notice("f/train/a: 1 hidden files and folders left out");
     expect_notice(".thumbs: hidden folder; not taken as a class");
     expect_notice("nothing: class without images");
     expect_notice("f: 1 images in 2 classes (2 files skipped)");

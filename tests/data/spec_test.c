@@ -29,6 +29,7 @@ static void a_full_section_is_read(void **state)
 {
     (void)state;
     doc *d = parse("folder: photos\nscale: 0.5\nimage_size: [150, 100]\nchannels: 1\n"
+                   "interpolation: lanczos\n"
                    "augment: {rotation_range: 20, shear_range: 0.2, zoom_range: 0.25,\n"
                    "  width_shift_range: 0.1, height_shift_range: 0.3, horizontal_flip: true}\n",
                    "r.yaml");
@@ -39,6 +40,7 @@ static void a_full_section_is_read(void **state)
     assert_int_equal(s.image_size[0], 150);
     assert_int_equal(s.image_size[1], 100);
     assert_int_equal(s.channels, 1);
+    assert_string_equal(s.interpolation, "lanczos");
     assert_float_equal(s.augment.rotation_range, 20, 0);
     assert_float_equal(s.augment.shear_range, 0.2f, 0);
     assert_float_equal(s.augment.zoom_range[1], 0.25f, 0);
@@ -118,11 +120,17 @@ static void bad_sections_are_refused_with_their_line(void **state)
         {"[1, 2]\n", "a list; expected a data set's name, a path or a map"},
         {"name: mnist\nscale: 0\n", "r.yaml:2: scale: found 0; expected more than 0"},
         {"name: mnist\nscale: big\n", "scale"},
-        {"name: mnist\nimage_size: 20\n", "image_size and channels are for folders"},
+        {"name: mnist\nimage_size: 20\n",
+         "image_size, channels, interpolation and validation_split are for"},
         {"folder: p\nimage_size: 0\n", "expected one size or [height, width], each 1 to 10000"},
         {"folder: p\nimage_size: [1, 2, 3]\n", "expected one size or [height, width]"},
         {"folder: p\nchannels: 2\n", "found 2; expected 1 or 3"},
         {"folder: p\nchannels: 4\n", "channels"},
+        {"folder: p\ninterpolation: area\n", "found \"area\"; expected nearest, bilinear, "},
+        {"folder: p\nvalidation_split: 1\n", "found 1; expected a share of at least 0 and below 1"},
+        {"folder: p\nstrict: 2\n", "strict"},
+        {"folder: p\ninterpolation: 3\n", "interpolation"},
+        {"name: mnist\ninterpolation: box\n", "are for folders of images only"},
         {"folder: p\naugment: yes please\n", "expected a map of ranges and flips"},
         {"folder: p\naugment: {rotation: 3}\n", "rotation"},
         {"folder: p\naugment:\n  zoom_range: 1.5\n",
@@ -261,6 +269,24 @@ static void paths_are_relative_to_the_recipe(void **state)
                    "recipes/none: no such file or folder");
 }
 
+static void single_pictures_are_read_as_the_recipe_says(void **state)
+{
+    (void)state;
+    float v[3] = {0};
+    doc *d = parse("{folder: p, interpolation: box, scale: 2}", "r.yaml");
+    cornu_model model = {.name = "m", .input = {3, {1, 1, 1}}, .data = d};
+    const char *path = made_file("x.pgm", "P5 2 1 255\n\x0a\x14", 13);
+    assert_int_equal(cornu_model_read_image(&model, path, v), CORNU_OK);
+    assert_float_equal(v[0], 30, 0); /* the mean of both pixels, twice */
+    model.data = NULL;
+    assert_int_equal(cornu_model_read_image(&model, path, v), CORNU_OK);
+    assert_float_equal(v[0], 20 / 255.0, 1e-6); /* the nearest */
+    model.input = (shape){1, {7}};
+    expect_failure(cornu_model_read_image(&model, path, v), CORNU_INVALID,
+                   "the model's input is (7); expected (height, width, 1 or 3) of images");
+    doc_free(d);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, made_open, scratch_close)
 
 int main(void)
@@ -272,6 +298,7 @@ int main(void)
         TEST(bad_sections_are_refused_with_their_line),
         TEST(a_recipe_opens_the_set_that_it_names),
         TEST(the_place_given_may_be_the_name_of_another_set),
+        TEST(single_pictures_are_read_as_the_recipe_says),
         TEST(paths_are_relative_to_the_recipe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

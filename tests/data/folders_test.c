@@ -1,0 +1,268 @@
+/* Image folders as they are in the world: the validation split, nested folders, links, files that
+   are no images, many files. Pictures are of one grey, which tells them apart. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "data/data.h"
+#include "support/made.h"
+#include "support/scratch.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char notices[1 << 14];
+
+static void on_notice(void *user, const char *line)
+{
+    (void)user;
+    size_t used = strlen(notices);
+    snprintf(notices + used, sizeof notices - used, "%s\n", line);
+}
+
+static cornu_status open_with(const char *name, double share, bool strict, cornu_data **data)
+{
+    cornu_data_options options = {.on_notice = on_notice,
+                                  .image_height = 1,
+                                  .image_width = 1,
+                                  .image_channels = 1,
+                                  .validation_split = share,
+                                  .strict = strict};
+    notices[0] = 0;
+    *data = NULL;
+    return cornu_data_open(scratch_path(name), &options, data);
+}
+
+static cornu_data *must_open(const char *name, double share)
+{
+    cornu_data *data;
+    if (open_with(name, share, false, &data) != CORNU_OK)
+        fail_msg("%s", cornu_last_error());
+    return data;
+}
+
+static void expect_notice(const char *text)
+{
+    if (!strstr(notices, text))
+        fail_msg("found notices:\n%s\nexpected: %s", notices, text);
+}
+
+static void expect_error(cornu_status found, const char *text)
+{
+    if (found == CORNU_OK || !strstr(cornu_last_error(), text))
+        fail_msg("found %s (%s); expected %s", cornu_status_name(found), cornu_last_error(), text);
+}
+
+/* A picture of one pixel; the name's last part is made of `format` and its grey. */
+static void picture(const char *format, int grey)
+{
+    char name[256], pixel[16] = "P5 1 1 255\n";
+    snprintf(name, sizeof name, format, grey);
+    pixel[11] = (char)grey;
+    made_file(name, pixel, 12);
+}
+
+/* The greys of a split, in order. */
+static void expect_greys(const cornu_data *data, cornu_split split, const char *expected)
+{
+    char found[1024] = "";
+    const uint8_t *x = data->block[split].x;
+    for (int64_t i = 0; i < data->block[split].count; i++)
+        snprintf(found + strlen(found), sizeof found - strlen(found), "%s%d", i ? " " : "", x[i]);
+    assert_string_equal(found, expected);
+}
+
+static void class_folders_alone_are_training_samples(void **state)
+{
+    (void)state;
+    picture("f/cat/%d.pgm", 1);
+    picture("f/dog/%d.pgm", 2);
+    made_file("f/readme.txt", "x", 1); /* beside the classes: not theirs */
+    cornu_data *data = must_open("f", 0);
+    expect_greys(data, CORNU_TRAIN, "1 2");
+    assert_int_equal(data->block[CORNU_TEST].count, 0);
+    assert_string_equal(cornu_data_class_name(data, 1), "dog");
+    expect_notice("f: 2 images in 2 classes (0 files skipped)");
+    cornu_data_close(data);
+}
+
+/* Which greys are in the test split. */
+static void test_side(const cornu_data *data, bool side[256])
+{
+    memset(side, 0, 256);
+    for (int64_t i = 0; i < data->block[CORNU_TEST].count; i++)
+        side[((const uint8_t *)data->block[CORNU_TEST].x)[i]] = true;
+}
+
+static void a_split_takes_its_share_of_each_class_and_moves_no_file_later(void **state)
+{
+    (void)state;
+    bool before[256], after[256];
+    int taken[2] = {0, 0};
+    for (int i = 0; i < 200; i += 2) {
+        picture("f/a/%d.pgm", i);
+        picture("f/b/%d.pgm", i + 1);
+    }
+    cornu_data *data = must_open("f", 0.3);
+    assert_int_equal(data->block[CORNU_TRAIN].count + data->block[CORNU_TEST].count, 200);
+    test_side(data, before);
+    for (int i = 0; i < 200; i++)
+        taken[i % 2] += before[i];
+    for (int k = 0; k < 2; k++)
+        assert_true(taken[k] >= 20 && taken[k] <= 40); /* 30 of 100, give or take 2 sigma */
+    const int32_t *labels = data->block[CORNU_TEST].y;
+    const uint8_t *x = data->block[CORNU_TEST].x;
+    for (int64_t i = 0; i < data->block[CORNU_TEST].count; i++)
+        assert_int_equal(labels[i], x[i] % 2);
+    cornu_data_close(data);
+    for (int i = 200; i < 250; i++)
+        picture("f/a/new-%d.pgm", i);
+    unlink(scratch_path("f/b/7.pgm"));
+    data = must_open("f", 0.3);
+    test_side(data, after);
+    for (int i = 0; i < 200; i++)
+        if (i != 7)
+            assert_int_equal(after[i], before[i]);
+    cornu_data_close(data);
+}
+
+static void a_split_of_train_stands_in_for_a_test_folder(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 40; i++)
+        picture("f/train/a/%d.pgm", i);
+    cornu_data *data = must_open("f", 0.5);
+    assert_true(data->block[CORNU_TEST].count > 8 && data->block[CORNU_TEST].count < 32);
+    cornu_data_close(data);
+    picture("f/test/a/%d.pgm", 1);
+    expect_error(open_with("f", 0.5, false, &data),
+                 "f/test: found this folder and a validation_split of 0.5; expected one");
+    expect_error(open_with("f", 1, false, &data), "validation_split: found 1; expected a share");
+}
+
+static void nested_folders_belong_to_their_class_in_keras_order(void **state)
+{
+    (void)state;
+    picture("f/a/z%d.pgm", 1);
+    picture("f/a/b/%d.pgm", 3);
+    picture("f/a/b/c/%d.pgm", 5);
+    picture("f/a/b-1/%d.pgm", 4);
+    picture("f/a/photo.jpg/%d.pgm", 6); /* a folder, whatever its name */
+    cornu_data *data = must_open("f", 0);
+    expect_greys(data, CORNU_TRAIN, "1 3 4 5 6"); /* os.walk, sorted: a, a/b, a/b-1, a/b/c, ... */
+    expect_notice("only one class, a");
+    cornu_data_close(data);
+}
+
+static void links_are_followed_where_keras_does_and_loops_are_not_walked(void **state)
+{
+    (void)state;
+    picture("else/%d.pgm", 9);
+    picture("f/train/a/%d.pgm", 1);
+    assert_int_equal(symlink("1.pgm", scratch_path("f/train/a/2.pgm")), 0);
+    assert_int_equal(symlink("gone.pgm", scratch_path("f/train/a/3.pgm")), 0);
+    assert_int_equal(symlink("..", scratch_path("f/train/a/up")), 0);
+    assert_int_equal(symlink("../../else", scratch_path("f/train/b")), 0);
+    assert_int_equal(symlink("../..", scratch_path("f/train/loop")), 0);
+    assert_int_equal(symlink("self.pgm", scratch_path("f/train/a/self.pgm")), 0);
+    assert_int_equal(mkfifo(scratch_path("f/train/a/pipe.pgm"), 0600), 0);
+    cornu_data *data = must_open("f", 0);
+    expect_greys(data, CORNU_TRAIN, "1 1 9");
+    assert_int_equal(data->class_count, 2);
+    assert_int_equal(data->skipped, 4);
+    expect_notice("a/3.pgm: link to nothing; skipped");
+    expect_notice("a/self.pgm: link to nothing; skipped");
+    expect_notice("a/up: link to a folder inside a class; skipped");
+    expect_notice("a/pipe.pgm: no regular file; skipped");
+    expect_notice("train/loop: link to a folder that holds it; not taken as a class");
+    cornu_data_close(data);
+}
+
+static void what_cannot_be_used_is_told_then_counted(void **state)
+{
+    (void)state;
+    picture("f/a/%d.pgm", 1);
+    for (int i = 0; i < 25; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "f/a/%02d.jpg", i);
+        made_file(name, "P5 9 9 255\n", 11); /* truncated */
+    }
+    cornu_data *data = must_open("f", 0);
+    assert_int_equal(data->skipped, 25);
+    expect_notice("19.jpg: damaged or truncated PNM");
+    assert_null(strstr(notices, "20.jpg"));
+    expect_notice("f: 5 more files skipped");
+    expect_notice("f: 1 images in 1 classes (25 files skipped)");
+    cornu_data_close(data);
+}
+
+static void strict_makes_it_an_error(void **state)
+{
+    (void)state;
+    cornu_data *data;
+    picture("f/a/%d.pgm", 1);
+    assert_int_equal(open_with("f", 0, true, &data), CORNU_OK);
+    cornu_data_close(data);
+    made_file("f/a/notes.txt", "x", 1);
+    made_file("f/a/short.png", "P5 9 9 255\n", 11);
+    expect_error(open_with("f", 0, true, &data), "notes.txt: no image (strict: found 2 such files");
+    assert_null(data);
+}
+
+static void a_class_may_be_empty_and_a_split_too(void **state)
+{
+    (void)state;
+    picture("f/b/%d.pgm", 1);
+    mkdir(scratch_path("f/a"), 0755);
+    cornu_data *data = must_open("f", 0.001);
+    expect_notice("f/a: class without images");
+    expect_notice("f: validation_split 0.001 of 1 images is none");
+    assert_int_equal(data->class_count, 2); /* it keeps its number, as in Keras */
+    assert_int_equal(((const int32_t *)data->block[0].y)[0], 1);
+    cornu_data_close(data);
+}
+
+static void many_files_keep_their_order(void **state)
+{
+    (void)state;
+    enum { COUNT = 5000 };
+    char name[64], pixel[16] = "P5 1 1 255\n";
+    for (int i = 0; i < COUNT; i++) {
+        pixel[11] = (char)(i % 251);
+        snprintf(name, sizeof name, "f/%d/%05d.pgm", i / (COUNT / 5), i);
+        if (i % (COUNT / 5) == 0)
+            made_file(name, pixel, 12); /* makes the folder, too */
+        else
+            scratch_write(name, pixel, 12);
+    }
+    cornu_data *data = must_open("f", 0);
+    assert_int_equal(data->block[0].count, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(((const uint8_t *)data->block[0].x)[i], i % 251);
+        assert_int_equal(((const int32_t *)data->block[0].y)[i], i / (COUNT / 5));
+    }
+    cornu_data_close(data);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, made_open, scratch_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(class_folders_alone_are_training_samples),
+        TEST(a_split_takes_its_share_of_each_class_and_moves_no_file_later),
+        TEST(a_split_of_train_stands_in_for_a_test_folder),
+        TEST(nested_folders_belong_to_their_class_in_keras_order),
+        TEST(links_are_followed_where_keras_does_and_loops_are_not_walked),
+        TEST(what_cannot_be_used_is_told_then_counted),
+        TEST(strict_makes_it_an_error),
+        TEST(a_class_may_be_empty_and_a_split_too),
+        TEST(many_files_keep_their_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
