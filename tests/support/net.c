@@ -47,7 +47,7 @@ device *net_device_open(const char *name, const device_options *options)
 {
     device_id id;
     device *d = NULL;
-    device_options forced = *options;
+    device_options forced = options ? *options : (device_options){0};
     if (!forced.kernel)
         forced.kernel = getenv("CORNU_TEST_KERNEL");
     must(device_find(name, &id), name);
