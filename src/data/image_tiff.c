@@ -9,6 +9,18 @@
 
 #include <tiffio.h>
 
+/* Before 4.5 libtiff has one error handler for the whole process, which is not ours to set. */
+#if TIFFLIB_VERSION < 20221213
+cornu_status tiff_decode(const uint8_t *data, size_t size, image *out)
+{
+    (void)data, (void)size, (void)out;
+    return status_fail(CORNU_UNSUPPORTED,
+                       "TIFF: this cornu was built with libtiff of %d; "
+                       "expected 4.5 (20221213) or newer",
+                       TIFFLIB_VERSION);
+}
+#else
+
 enum {
     SAMPLES_MOST = 16,     /* of a pixel, alpha and others included */
     BLOCK_SPARE = 1 << 24, /* a strip or tile may be this large, or twice the picture */
@@ -360,3 +372,4 @@ cornu_status tiff_decode(const uint8_t *data, size_t size, image *out)
     free(p.own);
     return status;
 }
+#endif

@@ -75,7 +75,12 @@ static void every_format_and_mode_decodes_as_pillow_does(void **state)
     for (; next_line("cases", &at, line, sizeof line); cases++) {
         image i;
         assert_int_equal(sscanf(line, "%63s %lld %lld %lld", name, &size, &height, &width), 4);
-        if (image_decode(file, (size_t)size, &i) != CORNU_OK)
+        cornu_status status = image_decode(file, (size_t)size, &i);
+        if (status == CORNU_UNSUPPORTED && strstr(cornu_last_error(), "with libtiff of")) {
+            print_message("%s: %s\n", name, cornu_last_error());
+            goto next;
+        }
+        if (status != CORNU_OK)
             fail_msg("%s: %s", name, cornu_last_error());
         if (i.height != height || i.width != width)
             fail_msg("%s: found %lldx%lld; expected %lldx%lld", name, (long long)i.height,
@@ -87,6 +92,7 @@ static void every_format_and_mode_decodes_as_pillow_does(void **state)
         expect_pixels(name, out, grey, height * width, 1);
         free(out);
         image_close(&i);
+    next:
         file += size;
         rgb += height * width * 3;
         grey += height * width;
