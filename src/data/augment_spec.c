@@ -174,16 +174,12 @@ static cornu_status read_standardization(const doc *map, standardization *s)
 
 static cornu_status read_rescale(const doc *map, data_spec *spec)
 {
-    const doc *d = given(map, "rescale");
-    double scale = 0;
-    if (!d)
-        return CORNU_OK;
-    TRY(doc_read_real(map, "rescale", &scale));
-    if (!(scale > 0 && isfinite((float)scale)))
-        return doc_fail(d, "found %g; expected more than 0", scale);
-    if (spec->scale > 0)
-        return doc_fail(d, "found both scale and rescale; expected one");
-    spec->scale = scale;
+    double scale = -1;
+    TRY(data_scale_read(map, "rescale", &scale));
+    if (scale > 0 && spec->scale > 0)
+        return doc_fail(doc_get(map, "rescale"), "found both scale and rescale; expected one");
+    if (scale > 0)
+        spec->scale = scale;
     return CORNU_OK;
 }
 

@@ -40,6 +40,8 @@ typedef struct data_spec {
    The strings live as long as the section. */
 cornu_status data_spec_read(const doc *section, data_spec *spec);
 
+/* What pixels are multiplied by: a number above 0. *scale stays where the map does not say. */
+cornu_status data_scale_read(const doc *map, const char *key, double *scale);
 /* The augment section of a data section: augment, standardize and, by "rescale", the scale. */
 cornu_status augment_spec_read(const doc *map, data_spec *spec);
 

@@ -70,6 +70,17 @@ static cornu_status read_source(const doc *section, data_spec *spec)
     return CORNU_OK;
 }
 
+cornu_status data_scale_read(const doc *map, const char *key, double *scale)
+{
+    const doc *d = doc_get(map, key);
+    if (!d || d->type == DOC_NULL)
+        return CORNU_OK;
+    TRY(doc_read_real(map, key, scale));
+    if (!(*scale > 0 && isfinite((float)*scale)))
+        return doc_fail(d, "found %g; expected more than 0", *scale);
+    return CORNU_OK;
+}
+
 cornu_status data_spec_read(const doc *section, data_spec *spec)
 {
     static const char *const known[] = {
@@ -94,12 +105,7 @@ cornu_status data_spec_read(const doc *section, data_spec *spec)
                         doc_type_name(section->type));
     TRY(doc_only_keys(section, known));
     TRY(read_source(section, spec));
-    if (doc_get(section, "scale") && doc_get(section, "scale")->type != DOC_NULL) {
-        TRY(doc_read_real(section, "scale", &spec->scale));
-        if (!(spec->scale > 0 && isfinite((float)spec->scale)))
-            return doc_fail(doc_get(section, "scale"), "found %g; expected more than 0",
-                            spec->scale);
-    }
+    TRY(data_scale_read(section, "scale", &spec->scale));
     TRY(read_folder_options(section, spec));
     return augment_spec_read(doc_get(section, "augment"), spec);
 }

@@ -53,7 +53,6 @@ static void callers_openmp_setting_is_kept(void **state)
     }
     omp_set_num_threads(before);
     host_close(d);
-    op_cases_free();
 }
 
 static void on_alarm(int number)
@@ -96,5 +95,5 @@ int main(void)
         cmocka_unit_test(callers_openmp_setting_is_kept),
         cmocka_unit_test(signals_do_not_disturb_a_product),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, op_cases_free);
 }

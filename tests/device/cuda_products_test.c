@@ -73,6 +73,14 @@ static int each_product(device_precision first,
 
 /* ---- precision ---------------------------------------------------------------------------- */
 
+/* The case on the device, and as the reference does it. */
+static void run_both(device *d, const op_case *c, char kernel[64], op_outputs *found,
+                     op_outputs *expected)
+{
+    assert_int_equal(op_case_run_on(c, d, false, kernel, found), CORNU_OK);
+    assert_int_equal(op_case_run(c, &reference_kernels[c->kind], NULL, false, expected), CORNU_OK);
+}
+
 /* Numbers of 6 bits are the same in every precision, and so are their products. */
 static int check_short(device *d, const op_case *c, device_precision precision)
 {
@@ -81,9 +89,7 @@ static int check_short(device *d, const op_case *c, device_precision precision)
     char kernel[64];
     double tolerance = op_infos[c->kind].tolerance;
     coarse.step = 1.0f / 64;
-    assert_int_equal(op_case_run_on(&coarse, d, false, kernel, &found), CORNU_OK);
-    assert_int_equal(op_case_run(&coarse, &reference_kernels[c->kind], NULL, false, &expected),
-                     CORNU_OK);
+    run_both(d, &coarse, kernel, &found, &expected);
     if (strstr(kernel, "cudnn") && precision == PRECISION_BF16)
         tolerance = 0x1p-8; /* it gives bfloat16 back where it takes it */
     int failures = op_outputs_compare(&coarse, kernel, tolerance, &found, &expected);
@@ -106,8 +112,7 @@ static int check_rounded(device *d, const op_case *c, device_precision precision
     (void)precision;
     op_outputs found, expected;
     char kernel[64];
-    assert_int_equal(op_case_run_on(c, d, false, kernel, &found), CORNU_OK);
-    assert_int_equal(op_case_run(c, &reference_kernels[c->kind], NULL, false, &expected), CORNU_OK);
+    run_both(d, c, kernel, &found, &expected);
     double difference = net_difference(expected.values[0], found.values[0], found.count[0]);
     op_outputs_free(&found);
     op_outputs_free(&expected);
@@ -168,57 +173,68 @@ static const char recipe[] =
     "    - Dense: {units: 3}\n"
     "compile: {optimizer: {sgd: {learning_rate: 0.1}}, loss: mean_squared_error}\n";
 
+/* The recipe's network after two steps. */
+typedef struct trained {
+    cornu_model *model;
+    net *net;
+    kernel_choice *choices; /* [net->plan->op_count] */
+    double loss;            /* of the second step */
+} trained;
+
+static trained train(const char *forced)
+{
+    trained t = {.model = net_model(recipe)};
+    t.net = net_open_with(t.model, gpu_name(), &(plan_options){.mode = PLAN_TRAIN, .batch = 4},
+                          &(device_options){.threads = 1, .kernel = forced});
+    t.choices = calloc((size_t)t.net->plan->op_count, sizeof *t.choices);
+    assert_non_null(t.choices);
+    assert_int_equal(t.net->device->ops->choices(t.net->device, t.net->prepared, t.choices),
+                     CORNU_OK);
+    net_run(t.net);
+    t.loss = net_run(t.net);
+    return t;
+}
+
+static void trained_close(trained *t)
+{
+    free(t->choices);
+    net_close(t->net);
+    cornu_model_close(t->model);
+}
+
 /* Loss of the second of two steps; the choices that were made for layer `name`'s forward pass. */
 static double train_two_steps(const char *name, kernel_choice *choice, char kernel[64])
 {
-    cornu_model *m = net_model(recipe);
-    net *n = net_open(m, gpu_name(), &(plan_options){.mode = PLAN_TRAIN, .batch = 4});
-    kernel_choice *all = calloc((size_t)n->plan->op_count, sizeof *all);
-    assert_non_null(all);
-    assert_int_equal(n->device->ops->choices(n->device, n->prepared, all), CORNU_OK);
+    trained t = train(NULL);
     bool found = false;
-    for (int i = 0; i < n->plan->op_count; i++) {
-        const op *o = &n->plan->ops[i];
+    for (int i = 0; i < t.net->plan->op_count; i++) {
+        const op *o = &t.net->plan->ops[i];
         if (found || strcmp(o->name, name) != 0 || !(is_dense(o->kind) || is_convolution(o->kind)))
             continue;
-        *choice = all[i];
-        snprintf(kernel, 64, "%s", all[i].kernel);
+        *choice = t.choices[i];
+        snprintf(kernel, 64, "%s", t.choices[i].kernel);
         choice->kernel = kernel;
         found = true;
     }
     assert_true(found);
-    net_run(n);
-    double loss = net_run(n);
-    free(all);
-    net_close(n);
-    cornu_model_close(m);
-    return loss;
+    trained_close(&t);
+    return t.loss;
 }
 
-/* Loss of the second of two steps with a kernel forced (or NULL); the choice for the last dense
-   layer's gradient, and the bytes that the updates move. */
+/* The same with a kernel forced (or NULL); the choice for the last dense layer's gradient, and the
+   bytes that the updates move. */
 static double train_forced(const char *forced, char kernel[64], double *update_bytes)
 {
-    cornu_model *m = net_model(recipe);
-    net *n = net_open_with(m, gpu_name(), &(plan_options){.mode = PLAN_TRAIN, .batch = 4},
-                           &(device_options){.kernel = forced});
-    kernel_choice *all = calloc((size_t)n->plan->op_count, sizeof *all);
-    int dense, update;
-    assert_non_null(all);
-    assert_int_equal(n->device->ops->choices(n->device, n->prepared, all), CORNU_OK);
-    net_count(n->plan, OP_DENSE_BACKWARD_WEIGHTS, &dense);
-    net_count(n->plan, OP_UPDATE, &update);
-    snprintf(kernel, 64, "%s", all[dense].kernel);
+    trained t = train(forced);
+    int dense;
+    net_count(t.net->plan, OP_DENSE_BACKWARD_WEIGHTS, &dense);
+    snprintf(kernel, 64, "%s", t.choices[dense].kernel);
     *update_bytes = 0;
-    for (int i = 0; i < n->plan->op_count; i++)
-        if (strcmp(all[i].kernel, "cuda/update") == 0)
-            *update_bytes = all[i].bytes;
-    net_run(n);
-    double loss = net_run(n);
-    free(all);
-    net_close(n);
-    cornu_model_close(m);
-    return loss;
+    for (int i = 0; i < t.net->plan->op_count; i++)
+        if (strcmp(t.choices[i].kernel, "cuda/update") == 0)
+            *update_bytes = t.choices[i].bytes;
+    trained_close(&t);
+    return t.loss;
 }
 
 /* The updates' launch would make the gradient itself, in the named kernel's place. */
@@ -299,13 +315,6 @@ static void convolution_goes_on_without_its_bias_in_the_same_call(void **state)
     assert_true(fabs(found - expected) <= 1e-6 * fabs(expected));
 }
 
-static int free_table(void **state)
-{
-    (void)state;
-    op_cases_free();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,5 +326,5 @@ int main(void)
         cmocka_unit_test_teardown(refusal_of_a_library_is_told_and_changes_nothing, allow_all),
         cmocka_unit_test_teardown(convolution_goes_on_without_its_bias_in_the_same_call, allow_all),
     };
-    return cmocka_run_group_tests_name("products on GPUs", tests, NULL, free_table);
+    return cmocka_run_group_tests_name("products on GPUs", tests, NULL, op_cases_free);
 }

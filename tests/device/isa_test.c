@@ -79,13 +79,6 @@ static void an_instruction_set_that_is_not_there_is_refused(void **state)
     assert_true(cpu_isa_runs(isa));
 }
 
-static int free_table(void **state)
-{
-    (void)state;
-    op_cases_free();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -93,5 +86,5 @@ int main(void)
         cmocka_unit_test(nan_stays_visible_under_every_instruction_set),
         cmocka_unit_test(an_instruction_set_that_is_not_there_is_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, free_table);
+    return cmocka_run_group_tests(tests, NULL, op_cases_free);
 }

@@ -147,13 +147,6 @@ static void nan_stays_visible(void **state)
         skip();
 }
 
-static int free_table(void **state)
-{
-    (void)state;
-    op_cases_free();
-    return 0;
-}
-
 int main(void)
 {
     static op_kind kinds[OP_COUNT];
@@ -167,5 +160,6 @@ int main(void)
                                            .test_func = operation_agrees_with_the_reference,
                                            .initial_state = &kinds[i]};
     }
-    return cmocka_run_group_tests_name("every operation on every device", tests, NULL, free_table);
+    return cmocka_run_group_tests_name("every operation on every device", tests, NULL,
+                                       op_cases_free);
 }

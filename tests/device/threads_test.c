@@ -61,7 +61,6 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     host_close(d);
     for (int i = 0; i < POOLS; i++)
         threads_close(pools[i]);
-    op_cases_free();
     assert_int_equal(failures, 0);
 }
 
@@ -70,5 +69,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, op_cases_free);
 }

@@ -457,9 +457,11 @@ const op_case *op_cases(int *count)
     return table;
 }
 
-void op_cases_free(void)
+int op_cases_free(void **state)
 {
+    (void)state;
     free(table);
     table = NULL;
     table_count = table_capacity = 0;
+    return 0;
 }

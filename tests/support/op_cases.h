@@ -16,7 +16,8 @@ typedef struct op_case {
 
 /* The whole table; every kind of operation is in it. Ends the test program if memory runs out. */
 const op_case *op_cases(int *count);
-void op_cases_free(void);
+/* A group's teardown. */
+int op_cases_free(void **state);
 
 /* Where the reference kernel makes NaN of a NaN, every kernel must, so that training notices it. */
 enum { NAN_KINDS = 11 };
