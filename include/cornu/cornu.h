@@ -147,9 +147,19 @@ typedef struct cornu_data_options {
     double validation_split;
     /* Image folders: a file that cannot be used is an error and not left out. */
     bool strict;
+    /* Image folders: return once the files are listed, and decode them while they are used; else,
+       and with `strict`, all are decoded first. */
+    bool background;
+    /* Image folders: where decoded pixels stay: NULL: in memory up to half of what is free, else in
+       a file; "4GB": the same up to so much; "file"; "off": nowhere, each file is decoded whenever
+       it is needed. No choice changes a sample. */
+    const char *cache;
+    const char *cache_folder; /* of that file, NAME.pixels; NULL: the current folder */
+    int workers;              /* image folders: threads that decode; 0: as training's */
     /* Called while downloading; total is 0 where the server does not say. May be NULL. */
     void (*on_progress)(void *user, const char *file, int64_t done, int64_t total);
-    /* One line about something worth knowing (a skipped file, say). May be NULL. */
+    /* One line about something worth knowing (a skipped file, say). May be NULL. With `background`
+       also from later calls that use the data, until it is closed. */
     void (*on_notice)(void *user, const char *line);
     void *user;
 } cornu_data_options;
@@ -187,7 +197,7 @@ CORNU_API void cornu_data_close(cornu_data *data);
 typedef struct cornu_data_info {
     const char *name;   /* "mnist"; lives as long as the data */
     const char *folder; /* where it was found */
-    int64_t count[2];   /* samples of each cornu_split */
+    int64_t count[2];   /* samples of each cornu_split; less those that turn out unreadable */
     int rank;
     int64_t shape[8]; /* of one sample */
     int class_count;  /* 0 where targets are not classes */
@@ -195,6 +205,18 @@ typedef struct cornu_data_info {
 } cornu_data_info;
 
 CORNU_API cornu_status cornu_data_info_get(const cornu_data *data, cornu_data_info *info);
+
+/* How the files of an image folder became samples so far. */
+typedef struct cornu_data_loading {
+    int64_t files;                         /* in all; 0: the data is no image folder */
+    int64_t decoded;                       /* counted each time where nothing is kept */
+    int64_t cached;                        /* found in the cache file of an earlier run */
+    int64_t skipped;                       /* what was found in the folder and cannot be used */
+    int workers;                           /* threads that decode */
+    double decode_seconds, resize_seconds; /* computed, by all workers together */
+    double wait_seconds;                   /* that training and evaluation waited for samples */
+} cornu_data_loading;
+CORNU_API cornu_status cornu_data_loading_get(const cornu_data *data, cornu_data_loading *loading);
 CORNU_API const char *cornu_data_class_name(const cornu_data *data, int index);
 /* One sample as floats [shape], scaled as training sees it, and its class (-1 where none). */
 CORNU_API cornu_status cornu_data_sample(const cornu_data *data, cornu_split split, int64_t index,
@@ -247,6 +269,8 @@ typedef struct cornu_progress {
     const cornu_scores *scores;     /* running means of this epoch */
     const cornu_scores *validation; /* at the end of an epoch, where there is validation */
     double learning_rate;
+    double gather_seconds; /* of `seconds`: taking samples and changing them at random; 0 on devices
+                              that do not say */
 } cornu_progress;
 
 typedef struct cornu_history cornu_history;

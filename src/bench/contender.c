@@ -66,7 +66,7 @@ static cornu_status open_session(contender *c, const bench_options *options)
                             .threads = options->threads,
                             .augment = spec.augment};
     double begin = clock_seconds();
-    TRY(features_learn(c->model, &c->data->data->block[CORNU_TRAIN]));
+    TRY(features_learn(c->model, &c->feed));
     if (c->model->position.seed == 0)
         c->model->position.seed = 1;
     TRY(session_open(c->model, &open, &c->session));
@@ -97,13 +97,14 @@ cornu_status contender_open(contender *c, const bench_workload *w, const char *o
     } else {
         TRY_GOTO(bench_data_open(w, c->model, c->batch, options, report, &c->data));
     }
-    const sample_block *train = &c->data->data->block[CORNU_TRAIN];
-    if (c->batch > train->count) {
+    const cornu_data *data = c->data->data;
+    TRY_GOTO(feed_open(data, CORNU_TRAIN, 0, data->block[CORNU_TRAIN].count, &c->feed));
+    c->span = feed_samples(&c->feed);
+    if (c->batch > c->span) {
         status = status_fail(CORNU_INVALID, "batch: found %lld; expected at most the %lld samples",
-                             (long long)c->batch, (long long)train->count);
+                             (long long)c->batch, (long long)c->span);
         goto done;
     }
-    TRY_GOTO(memory_new((size_t)train->count, sizeof *c->order, "order of samples", &c->order));
     c->losses_most = effort->rounds_most + WARM_UPS_MOST;
     size_t most = (size_t)c->losses_most;
     TRY_GOTO(memory_new(most, sizeof *c->ms, "times", &c->ms));
@@ -111,8 +112,7 @@ cornu_status contender_open(contender *c, const bench_workload *w, const char *o
     TRY_GOTO(memory_new(most, sizeof *c->loss, "losses", &c->loss));
     TRY_GOTO(memory_new(most, sizeof *c->loss_steps, "losses", &c->loss_steps));
     TRY_GOTO(open_session(c, options));
-    c->span = train->count;
-    session_order(c->model->position.seed, 0, true, c->span, c->order);
+    feed_begin(&c->feed, c->model->position.seed, 0, true);
 done:
     if (status != CORNU_OK)
         contender_close(c);
@@ -122,9 +122,9 @@ done:
 void contender_close(contender *c)
 {
     session_close(c->session);
+    feed_close(&c->feed);
     bench_data_close(c->data);
     cornu_model_close(c->model);
-    free(c->order);
     free(c->ms);
     free(c->probe);
     free(c->loss);
@@ -144,17 +144,16 @@ static void choose_span(contender *c, double step_seconds, const bench_effort *e
    wait for it first. */
 static cornu_status next_batch(contender *c, const int64_t **index)
 {
-    const sample_block *train = &c->data->data->block[CORNU_TRAIN];
+    int64_t got;
     if (c->next + c->batch > c->span) {
         step_results unused;
         TRY(session_results(c->session, &unused, false));
         c->model->position.epoch++;
-        if (c->span == train->count)
-            session_order(c->model->position.seed, c->model->position.epoch, true, c->span,
-                          c->order);
+        if (c->span == feed_samples(&c->feed))
+            feed_begin(&c->feed, c->model->position.seed, c->model->position.epoch, true);
         c->next = 0;
     }
-    *index = c->order + c->next;
+    TRY(feed_take(&c->feed, c->next, c->batch, index, &got));
     c->next += c->batch;
     return CORNU_OK;
 }

@@ -31,9 +31,9 @@ typedef struct contender {
     session *session;
     session_plan *plan;
     int64_t batch;
-    int64_t *order; /* [samples]: the epoch's */
-    int64_t span;   /* samples of it that are read */
-    int64_t next;   /* place in it */
+    feed feed;    /* of the training samples */
+    int64_t span; /* samples of a pass that are read */
+    int64_t next; /* place in it */
     int64_t round_steps, steps;
     /* One entry a round, in the order measured: mean step, FMA probe before it. */
     double *ms, *probe; /* [rounds_most] */

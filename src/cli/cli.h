@@ -62,6 +62,29 @@ typedef struct device_choice {
             1, 1024                                                                                  \
     }
 
+/* How the files of an image folder become samples. */
+typedef struct data_choice {
+    const char *cache;
+    int64_t workers;
+    bool strict;
+    const char *beside; /* the file that is saved: the cache lies beside it; or NULL */
+    bool background;
+} data_choice;
+
+#define FOLDER_OPTIONS(c)                                                                     \
+    {"workers", "N", "image folders: threads that decode", OPTION_INT, &(c).workers, 1, 256}, \
+        {"cache",                                                                             \
+         "C",                                                                                 \
+         "pixels: in memory up to a size (4GB), else a file; file; off",                      \
+         OPTION_TEXT,                                                                         \
+         &(c).cache,                                                                          \
+         0,                                                                                   \
+         0},                                                                                  \
+    {                                                                                         \
+        "strict", NULL, "image folders: a file that cannot be used is an error", OPTION_FLAG, \
+            &(c).strict, 0, 0                                                                 \
+    }
+
 /* Arguments that are not options. */
 typedef struct operands {
     const char **item; /* NULL-ended, inside argv */
@@ -146,10 +169,13 @@ bool interrupt_asked(void);
 /* ---- open.c ----------------------------------------------------------------------------- */
 
 /* The data for a model: `what` is a named set, an .npz file, a folder (in which the recipe's set
-   lies), or NULL: the recipe's set. With `strict`, bad files in image folders are errors. Prints
-   what is wrong and returns the exit status. */
-int open_data(const cornu_model *model, const char *what, bool download, bool strict, progress *p,
-              cornu_data **data);
+   lies), or NULL: the recipe's set. `files` may be NULL. Prints what is wrong and returns the exit
+   status. */
+int open_data(const cornu_model *model, const char *what, bool download, const data_choice *files,
+              progress *p, cornu_data **data);
+/* Print how the files of an image folder became samples; `epoch` is the last one, and may be empty.
+ */
+void print_loading(const cornu_data *data, const cornu_progress *epoch);
 /* A trained model: only model files will do. Prints what is wrong and returns the exit status. */
 int open_model_file(const command *c, const char *path, cornu_model **model);
 

@@ -62,7 +62,7 @@ static int run(int argc, char **argv)
     progress_open(&e.progress, false);
     status = open_model_file(&command_evaluate, found.item[0], &model);
     if (status == STATUS_OK)
-        status = open_data(model, where, false, false, &e.progress, &data);
+        status = open_data(model, where, false, NULL, &e.progress, &data);
     if (status == STATUS_OK)
         status = evaluate(model, data, &on, batch, &e);
     cornu_data_close(data);

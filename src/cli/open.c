@@ -8,12 +8,22 @@ static bool ends_with(const char *text, const char *ending)
     return length >= tail && strcasecmp(text + length - tail, ending) == 0;
 }
 
-int open_data(const cornu_model *model, const char *what, bool download, bool strict, progress *p,
-              cornu_data **data)
+int open_data(const cornu_model *model, const char *what, bool download, const data_choice *files,
+              progress *p, cornu_data **data)
 {
+    static const data_choice defaults;
+    const data_choice *c = files ? files : &defaults;
+    char beside[4096] = ".";
+    const char *slash = c->beside ? strrchr(c->beside, '/') : NULL;
+    if (slash)
+        snprintf(beside, sizeof beside, "%.*s", (int)(slash - c->beside + 1), c->beside);
     cornu_data_options options = {.folder = what,
                                   .allow_download = download,
-                                  .strict = strict,
+                                  .strict = c->strict,
+                                  .background = c->background,
+                                  .workers = (int)c->workers,
+                                  .cache = c->cache,
+                                  .cache_folder = beside,
                                   .on_progress = progress_download,
                                   .on_notice = progress_notice,
                                   .user = p};
@@ -21,6 +31,35 @@ int open_data(const cornu_model *model, const char *what, bool download, bool st
     progress_break(p);
     return report(status);
 }
+
+/* Of all that the workers did. */
+static double share(double seconds, const cornu_data_loading *l)
+{
+    double all = l->decode_seconds + l->resize_seconds;
+    return all > 0 ? 100 * seconds / all : 0;
+}
+
+void print_loading(const cornu_data *data, const cornu_progress *epoch)
+{
+    cornu_data_loading l;
+    if (cornu_data_loading_get(data, &l) != CORNU_OK || l.files == 0)
+        return;
+    printf("images: %lld decoded", (long long)l.decoded);
+    if (l.decoded > 0)
+        printf(" (%.0f/s a worker: decode %.0f %%, resize %.0f %%)",
+               (double)l.decoded / (l.decode_seconds + l.resize_seconds),
+               share(l.decode_seconds, &l), share(l.resize_seconds, &l));
+    if (l.cached > 0)
+        printf(", %lld from the cache", (long long)l.cached);
+    if (l.skipped > 0)
+        printf(", %lld skipped", (long long)l.skipped);
+    printf("; steps waited %.2f s for them", l.wait_seconds);
+    if (epoch->gather_seconds > 0 && epoch->seconds > 0)
+        printf("; taking and changing samples %.1f %% of the last epoch",
+               100 * epoch->gather_seconds / epoch->seconds);
+    printf("\n");
+}
+
 int open_model_file(const command *c, const char *path, cornu_model **model)
 {
     if (!ends_with(path, ".safetensors"))

@@ -122,7 +122,7 @@ static int predict_data(prediction *p, const char *where)
     cornu_data *data = NULL;
     cornu_data_info info;
     char number[32];
-    int status = open_data(p->model, where, false, false, &silent, &data);
+    int status = open_data(p->model, where, false, NULL, &silent, &data);
     if (status != STATUS_OK)
         return status;
     status = report(cornu_data_info_get(data, &info));

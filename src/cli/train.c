@@ -8,13 +8,9 @@ typedef struct train_options {
     const char *data, *init, *save, *resume, *log;
     int64_t epochs, batch, steps, seed;
     device_choice on;
-    bool log_steps, quiet, strict;
+    data_choice files;
+    bool log_steps, quiet;
 } train_options;
-
-static void on_epoch(void *user, const cornu_progress *now)
-{
-    progress_epoch(user, now);
-}
 
 static bool should_stop(void *user)
 {
@@ -39,8 +35,7 @@ static bool parse(int argc, char **argv, train_options *o, int *status)
         {"resume", "FILE", "go on where this model file stopped", OPTION_TEXT, &o->resume, 0, 0},
         {"log", "FILE", "write a CSV row an epoch", OPTION_TEXT, &o->log, 0, 0},
         {"log-steps", NULL, "write a row a step instead", OPTION_FLAG, &o->log_steps, 0, 0},
-        {"strict", NULL, "image folders: a file that cannot be used is an error", OPTION_FLAG,
-         &o->strict, 0, 0},
+        FOLDER_OPTIONS(o->files),
         {"quiet", NULL, "print nothing but errors", OPTION_FLAG, &o->quiet, 0, 0},
         {.name = NULL}};
     operands found;
@@ -163,9 +158,11 @@ static int finish_interrupted(cornu_model *model, const train_options *o, const 
     print_number("batch", o->batch);
     print_number("steps", o->steps);
     print_number("threads", o->on.threads);
+    print_number("workers", o->files.workers);
+    print_option("cache", o->files.cache);
     print_option("log", o->log);
     fprintf(stderr, "%s%s%s%s", o->on.exact_convolution ? " --exact-conv" : "",
-            o->log_steps ? " --log-steps" : "", o->strict ? " --strict" : "",
+            o->log_steps ? " --log-steps" : "", o->files.strict ? " --strict" : "",
             o->quiet ? " --quiet" : "");
     print_option("resume", saved);
     fputc('\n', stderr);
@@ -177,7 +174,15 @@ static int finish_interrupted(cornu_model *model, const train_options *o, const 
 typedef struct training {
     progress progress; /* first member: the data callbacks see only it */
     int64_t step;
+    cornu_progress last; /* epoch */
 } training;
+
+static void on_epoch(void *user, const cornu_progress *now)
+{
+    training *t = user;
+    t->last = *now;
+    progress_epoch(&t->progress, now);
+}
 
 static void note_step(void *user, const cornu_progress *now)
 {
@@ -210,6 +215,8 @@ static int train(const train_options *o, cornu_model *model, const cornu_data *d
     interrupt_watch();
     cornu_status status = cornu_fit(model, data, &fit, NULL);
     progress_break(&t->progress);
+    if (!o->quiet)
+        print_loading(data, &t->last);
     if (status == CORNU_STOPPED)
         return finish_interrupted(model, o, save, t->step);
     if (status == CORNU_OK && save && !o->quiet)
@@ -227,9 +234,11 @@ static int run(int argc, char **argv)
     cornu_model *model = NULL;
     cornu_data *data = NULL;
     progress_open(&t.progress, o.quiet);
+    o.files.background = true;
+    o.files.beside = o.save ? o.save : o.resume;
     status = open_model(&o, &model);
     if (status == STATUS_OK)
-        status = open_data(model, o.data, true, o.strict, &t.progress, &data);
+        status = open_data(model, o.data, true, &o.files, &t.progress, &data);
     if (status == STATUS_OK)
         status = train(&o, model, data, &t);
     cornu_data_close(data);

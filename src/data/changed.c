@@ -33,15 +33,14 @@ cornu_status cornu_data_changed_sample(const cornu_data *data, cornu_split split
                            "%s: found no random changes in data.augment; expected some",
                            model->source ? model->source : "the model");
     TRY(as_images(data, split, &images));
-    if (index < 0 || index >= images.count)
-        return status_fail(CORNU_INVALID, "%s: sample %lld; expected 0 to %lld", data->name,
-                           (long long)index, (long long)images.count - 1);
     if (count != shape_elements(&images.x_shape))
         return status_fail(CORNU_INVALID, "%s: room for %lld values; a sample has %lld", data->name,
                            (long long)count, (long long)shape_elements(&images.x_shape));
+    TRY(data_ready(data, split, index, &index));
     step_input input = {.samples = &images, .seed = seed, .epoch = epoch};
     image_change change = gather_draw(&spec.augment, &input, index);
     gather_changed(&images, index, &change, values);
+    data_release(data, split, &index, 1);
     for (int64_t i = 0; i < count; i++)
         values[i] *= images.x_scale;
     return CORNU_OK;

@@ -2,6 +2,7 @@
 #include "data/data.h"
 
 #include "base/memory.h"
+#include "data/loader.h"
 #include "format/tensor_file.h"
 #include <math.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@ void cornu_data_close(cornu_data *data)
 {
     if (!data)
         return;
+    loader_close(data->loader);
     for (int i = 0; i < 4; i++)
         memory_free_aligned(data->storage[i]);
     if (data->arrays)
@@ -102,8 +104,8 @@ cornu_status cornu_data_info_get(const cornu_data *data, cornu_data_info *info)
     memset(info, 0, sizeof *info);
     info->name = data->name ? data->name : "";
     info->folder = data->folder ? data->folder : "";
-    info->count[0] = data->block[0].count;
-    info->count[1] = data->block[1].count;
+    for (int i = 0; i < 2; i++)
+        info->count[i] = data_usable(data, (cornu_split)i, 0, data->block[i].count);
     const shape *s = &data->block[data->block[0].count > 0 ? 0 : 1].x_shape;
     info->rank = s->rank;
     memcpy(info->shape, s->dim, (size_t)s->rank * sizeof *s->dim);
@@ -126,19 +128,18 @@ cornu_status cornu_data_sample(const cornu_data *data, cornu_split split, int64_
         return status_fail(CORNU_INVALID,
                            "cornu_data_sample: found a NULL argument or an unknown split");
     const sample_block *block = &data->block[split];
-    if (index < 0 || index >= block->count)
-        return status_fail(CORNU_INVALID, "%s: sample %lld; expected 0 to %lld", data->name,
-                           (long long)index, (long long)block->count - 1);
     int64_t elements = shape_elements(&block->x_shape);
     if (count != elements)
         return status_fail(CORNU_INVALID, "%s: room for %lld values; a sample has %lld", data->name,
                            (long long)count, (long long)elements);
+    TRY(data_ready(data, split, index, &index));
     const uint8_t *pixels = (const uint8_t *)block->x + index * elements;
     const float *floats = (const float *)block->x + index * elements;
     for (int64_t i = 0; i < elements; i++)
         values[i] = (block->x_type == SAMPLE_U8 ? (float)pixels[i] : floats[i]) * block->x_scale;
     if (label)
         *label = block->y && block->y_type == SAMPLE_I32 ? ((const int32_t *)block->y)[index] : -1;
+    data_release(data, split, &index, 1);
     return CORNU_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "step/samples.h"
 
 struct tensor_file;
+struct loader;
 
 struct cornu_data {
     char *name;            /* "mnist" */
@@ -14,12 +15,37 @@ struct cornu_data {
     int class_count;       /* 0 where targets are not classes */
     char **class_names;    /* [class_count], or NULL where unknown */
     bool generated;
-    int64_t skipped; /* image folders: files that could not be used */
     /* memory behind the blocks, owned: x and y of the training split, then of the test split (NULL
        where a block points elsewhere: see data.c) */
     void *storage[4];
     struct tensor_file *arrays; /* an open .npz that blocks point into, or NULL */
+    struct loader *loader;      /* image folders: samples that may still be decoded, or NULL */
 };
+
+/* ---- samples that are decoded as they are needed (loading.c) ----
+
+   A block's count holds every file of an image folder, whether it can be read or not; where a file
+   cannot, its sample is left out by whoever uses the data. Of other data all samples are usable. */
+
+/* These are needed next, in this order, by `who`; the numbers stay until the next call. NULL, 0
+   ends it. */
+void data_want(const cornu_data *data, const void *who, cornu_split split, const int64_t *index,
+               int64_t count);
+/* Was `who` the last to want something? */
+bool data_is_wanted_by(const cornu_data *data, const void *who);
+/* Wait for the next one on the list. An error where a file could be read once and cannot now. */
+cornu_status data_next(const cornu_data *data, bool *usable);
+/* These samples are no longer looked at. */
+void data_release(const cornu_data *data, cornu_split split, const int64_t *index, int64_t count);
+/* Read every file, so that all that is unusable is known. */
+cornu_status data_finish(const cornu_data *data);
+/* Do all samples lie in memory (unless unusable), to stay? */
+bool data_is_whole(const cornu_data *data);
+/* How many of `count` samples from `first` on are usable, as far as is known. */
+int64_t data_usable(const cornu_data *data, cornu_split split, int64_t first, int64_t count);
+/* Sample number `index` of the usable ones, made ready: *at is its number in the block, to be
+   released after use. */
+cornu_status data_ready(const cornu_data *data, cornu_split split, int64_t index, int64_t *at);
 
 /* What a recipe's data section says. */
 typedef struct data_spec {

@@ -37,6 +37,7 @@ typedef struct image_filter image_filter;
 #define IMAGE_FILTERS "nearest, bilinear, bicubic, box, hamming or lanczos"
 /* Of that name; nearest (Keras's default) where it is NULL; NULL where it is unknown. */
 const image_filter *image_filter_named(const char *name);
+const char *image_filter_title(const image_filter *filter);
 
 /* Resize into [height][width][channels] as Pillow, and so Keras's load_img, does it: RGB to grey by
    ITU-R 601-2 luma, grey to RGB by repeating. A NULL filter is nearest, which cannot fail. */

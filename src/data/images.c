@@ -1,12 +1,12 @@
 /* A folder of images: train/CLASS/IMAGE and test/CLASS/IMAGE, or CLASS/IMAGE of which a share may
-   be set apart; decoded once to bytes of one size. Classes are in the byte order of their names, as
-   Python's sorted() and so Keras number them; samples are in the order of class, folder, name. */
+   be set apart. Classes are in the byte order of their names, as Python's sorted() and so Keras
+   number them; samples are in the order of class, folder, name. */
 #include "data/images.h"
 
 #include "base/files.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "data/image.h"
+#include "data/loader.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,87 +33,67 @@ bool images_present(const char *folder)
     return found;
 }
 
-/* ---- decoding ---- */
+/* ---- the splits ---- */
 
-/* The files of one split on the way into its block. */
-typedef struct work {
+/* What is known once the folders are listed. */
+typedef struct listing {
     const data_request *request;
-    image_file **files; /* [count] */
-    size_t count;
-    uint8_t *pixels; /* [count][height][width][channels] */
-    int64_t sample;  /* bytes of one */
-} work;
+    skips skipped;
+    image_files files;
+} listing;
 
-/* Runs on the threads of the pool; each image has its own place. */
-static void decode_one(void *context, int64_t chunk, int worker)
+/* The training samples first, otherwise in the same order. */
+static cornu_status order_splits(image_files *files, int64_t *train)
 {
-    (void)worker;
-    work *w = context;
-    image_file *file = w->files[chunk];
-    const data_request *r = w->request;
-    image from = {0};
-    cornu_status status = image_open(file->path, &from);
-    if (status == CORNU_OK)
-        status = image_fit(&from, r->height, r->width, r->channels, r->filter,
-                           w->pixels + chunk * w->sample);
-    if (status != CORNU_OK && memory_copy_string(cornu_last_error(), &file->problem) != CORNU_OK)
-        file->label = -1;
-    image_close(&from);
-}
-
-static cornu_status decode_all(work *w)
-{
-    threads *pool = NULL;
-    TRY(threads_open(0, &pool));
-    threads_run(pool, (int64_t)w->count, decode_one, w);
-    threads_close(pool);
-    return CORNU_OK;
-}
-
-/* Close the gaps that unreadable files left, and write the labels. */
-static cornu_status compact(work *w, int32_t *labels, skips *skipped, int64_t *kept)
-{
-    *kept = 0;
-    for (size_t i = 0; i < w->count; i++) {
-        const image_file *file = w->files[i];
-        if (file->problem || file->label < 0) {
-            TRY(skips_add(skipped, file->problem ? file->problem : "an image could not be read"));
-            continue;
-        }
-        if ((size_t)*kept != i)
-            memmove(w->pixels + *kept * w->sample, w->pixels + (int64_t)i * w->sample,
-                    (size_t)w->sample);
-        labels[(*kept)++] = file->label;
+    image_file *sorted;
+    TRY(memory_new(files->count + 1, sizeof *sorted, "list of images", &sorted));
+    size_t count = 0;
+    for (int test = 0; test < 2; test++) {
+        for (size_t i = 0; i < files->count; i++)
+            if (files->items[i].test == test)
+                sorted[count++] = files->items[i];
+        if (!test)
+            *train = (int64_t)count;
     }
+    free(files->items);
+    files->items = sorted;
+    files->capacity = files->count + 1;
     return CORNU_OK;
 }
 
-static cornu_status decode_split(work *w, cornu_split split, skips *skipped, cornu_data *data)
+static cornu_status reserve_split(const image_file *files, int64_t count, cornu_split split,
+                                  const data_request *r, cornu_data *data)
 {
-    const data_request *r = w->request;
-    shape s = {3, {r->height, r->width, r->channels}}, none = {0};
     int32_t *labels;
-    w->sample = shape_elements(&s);
-    TRY(data_reserve_inputs(data, split, (int64_t)w->count, &s, SAMPLE_U8, &w->pixels));
+    shape none = {0};
+    sample_block *block = &data->block[split];
+    *block = (sample_block){.count = count,
+                            .x_shape = {3, {r->height, r->width, r->channels}},
+                            .x_type = SAMPLE_U8,
+                            .x_scale = 1.0f / 255.0f};
     TRY(data_reserve_targets(data, split, &none, SAMPLE_I32, &labels));
-    TRY(decode_all(w));
-    return compact(w, labels, skipped, &data->block[split].count);
+    for (int64_t i = 0; i < count; i++)
+        labels[i] = files[i].label;
+    return CORNU_OK;
 }
 
-/* Decode the files that `test` tells into a split. */
-static cornu_status read_split(image_files *files, bool test, cornu_split split,
-                               const data_request *request, skips *skipped, cornu_data *data)
+/* Hand the files over to the loader, whose pixels the blocks then show. */
+static cornu_status load(listing *l, cornu_data *data)
 {
-    cornu_status status = CORNU_OK;
-    work w = {.request = request};
-    TRY(memory_new(files->count + 1, sizeof(image_file *), "list of images", &w.files));
-    for (size_t i = 0; i < files->count; i++)
-        if (files->items[i].test == test)
-            w.files[w.count++] = &files->items[i];
-    if (w.count > 0)
-        status = decode_split(&w, split, skipped, data);
-    free(w.files);
-    return status;
+    const data_request *r = l->request;
+    int64_t train = 0, all = (int64_t)l->files.count;
+    TRY(order_splits(&l->files, &train));
+    TRY(reserve_split(l->files.items, train, CORNU_TRAIN, r, data));
+    TRY(reserve_split(l->files.items + train, all - train, CORNU_TEST, r, data));
+    if (all == 0)
+        return CORNU_OK; /* conclude says what is missing */
+    TRY(loader_open(&l->files, r, &l->skipped, data->name, &data->loader));
+    const uint8_t *pixels = loader_pixels(data->loader);
+    data->block[CORNU_TRAIN].x = pixels;
+    data->block[CORNU_TEST].x = pixels + train * shape_elements(&data->block[CORNU_TRAIN].x_shape);
+    if (!r->options.background || r->options.strict)
+        TRY(data_finish(data));
+    return CORNU_OK;
 }
 
 /* ---- folders ---- */
@@ -151,33 +131,6 @@ static cornu_status scan(const char *folder, const cornu_data *data, double shar
     return CORNU_OK;
 }
 
-/* Read a folder of classes: one split, or (with a share) both. */
-static cornu_status read_folder(const char *folder, cornu_split split, double share,
-                                const data_request *request, cornu_data *data)
-{
-    cornu_status status;
-    skips skipped = {.options = &request->options};
-    image_files files = {0};
-    TRY_GOTO(scan(folder, data, share, &skipped, &files));
-    TRY_GOTO(read_split(&files, false, split, request, &skipped, data));
-    if (share > 0)
-        TRY_GOTO(read_split(&files, true, CORNU_TEST, request, &skipped, data));
-    TRY_GOTO(skips_finish(&skipped, folder));
-    if (data->block[split].count == 0)
-        status = status_fail(CORNU_BAD_FILE,
-                             "%s: found no readable images (%lld files skipped); expected "
-                             "CLASS/IMAGE of " IMAGE_FORMATS,
-                             folder, (long long)skipped.count);
-    else if (share > 0 && data->block[CORNU_TEST].count == 0)
-        data_notice(&request->options, "%s: validation_split %g of %lld images is none", folder,
-                    share, (long long)data->block[split].count);
-    data->skipped += skipped.count;
-done:
-    free(skipped.first);
-    image_files_free(&files);
-    return status;
-}
-
 static cornu_status read_classes(const char *folder, const data_request *request, cornu_data *data)
 {
     name_list classes = {0};
@@ -192,41 +145,86 @@ static cornu_status read_classes(const char *folder, const data_request *request
     return status;
 }
 
-static cornu_status read_test(const char *folder, const data_request *request, cornu_data *data)
+static cornu_status list_test(const char *folder, const cornu_data *data, listing *l)
 {
     name_list classes = {0};
-    cornu_status status = images_list_classes(folder, &request->options, &classes);
+    size_t before = l->files.count;
+    cornu_status status = images_list_classes(folder, &l->request->options, &classes);
     if (status == CORNU_OK)
         status = check_test_classes(folder, &classes, data);
     if (status == CORNU_OK)
-        status = read_folder(folder, CORNU_TEST, 0, request, data);
+        status = scan(folder, data, 0, &l->skipped, &l->files);
     names_free(&classes);
+    for (size_t i = before; i < l->files.count; i++)
+        l->files.items[i].test = true;
     return status;
+}
+
+/* Is there an image for the split, as far as is known? */
+static cornu_status check_found(const char *folder, cornu_split split, const listing *l,
+                                const cornu_data *data)
+{
+    cornu_data_loading loading;
+    TRY(cornu_data_loading_get(data, &loading));
+    if (data_usable(data, split, 0, data->block[split].count) > 0)
+        return CORNU_OK;
+    return status_fail(CORNU_BAD_FILE,
+                       "%s: found no readable images (%lld files skipped); expected CLASS/IMAGE "
+                       "of " IMAGE_FORMATS,
+                       folder, (long long)(data->loader ? loading.skipped : l->skipped.count));
+}
+
+static cornu_status list(const char *train, const char *test, cornu_data *data, listing *l)
+{
+    double share = l->request->validation_split;
+    TRY(read_classes(train, l->request, data));
+    TRY(scan(train, data, share, &l->skipped, &l->files));
+    if (test)
+        TRY(list_test(test, data, l));
+    return CORNU_OK;
+}
+
+/* What is to be said once the samples are there, or (in the background) listed. */
+static cornu_status conclude(const char *train, const char *test, const listing *l,
+                             const cornu_data *data)
+{
+    int64_t count = data_usable(data, CORNU_TRAIN, 0, data->block[CORNU_TRAIN].count);
+    int64_t tests = data_usable(data, CORNU_TEST, 0, data->block[CORNU_TEST].count);
+    const cornu_data_options *options = &l->request->options;
+    cornu_data_loading loading;
+    TRY(check_found(train, CORNU_TRAIN, l, data));
+    if (test)
+        TRY(check_found(test, CORNU_TEST, l, data));
+    else if (l->request->validation_split > 0 && tests == 0)
+        data_notice(options, "%s: validation_split %g of %lld images is none", train,
+                    l->request->validation_split, (long long)count);
+    TRY(cornu_data_loading_get(data, &loading));
+    data_notice(options, "%s: %lld images in %d classes (%lld files skipped)", data->name,
+                (long long)(count + tests), data->class_count, (long long)loading.skipped);
+    return CORNU_OK;
 }
 
 cornu_status images_read(const char *folder, const data_request *request, cornu_data *data)
 {
     cornu_status status;
     char *train = NULL, *test = NULL;
-    double share = request->validation_split;
+    listing l = {.request = request, .skipped = {.options = &request->options}};
     bool split = images_present(folder);
     TRY_GOTO(split ? path_join(folder, "train", &train) : memory_copy_string(folder, &train));
     if (split)
         TRY_GOTO(test_folder(folder, &test));
-    if (test && share > 0) {
+    if (test && request->validation_split > 0) {
         status = status_fail(CORNU_INVALID,
                              "%s: found this folder and a validation_split of %g; expected one",
-                             test, share);
+                             test, request->validation_split);
         goto done;
     }
-    TRY_GOTO(read_classes(train, request, data));
-    TRY_GOTO(read_folder(train, CORNU_TRAIN, share, request, data));
-    if (test)
-        TRY_GOTO(read_test(test, request, data));
-    data_notice(&request->options, "%s: %lld images in %d classes (%lld files skipped)", data->name,
-                (long long)(data->block[0].count + data->block[1].count), data->class_count,
-                (long long)data->skipped);
+    TRY_GOTO(list(train, test, data, &l));
+    TRY_GOTO(load(&l, data));
+    status = conclude(train, test, &l, data);
 done:
+    free(l.skipped.first);
+    image_files_free(&l.files);
     free(train);
     free(test);
     return status;

@@ -1,4 +1,4 @@
-/* The files of an image folder, before they are decoded. */
+/* The files of an image folder. */
 #ifndef DATA_IMAGES_H
 #define DATA_IMAGES_H
 

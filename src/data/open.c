@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "data/datasets.h"
 #include "data/image.h"
+#include "data/pixels.h"
 #include "model/model.h"
 #include <dirent.h>
 #include <limits.h>
@@ -194,6 +195,10 @@ static cornu_status read_request(const cornu_data_options *options, data_request
     if (request->channels != 1 && request->channels != 3)
         return status_fail(CORNU_INVALID, "image_channels: found %lld; expected 1 or 3",
                            (long long)request->channels);
+    if (o->workers < 0)
+        return status_fail(CORNU_INVALID, "workers: found %d; expected at least 1", o->workers);
+    int64_t limit;
+    TRY(pixels_read_option(o->cache, &limit));
     request->validation_split = o->validation_split;
     if (!(o->validation_split >= 0 && o->validation_split < 1))
         return status_fail(CORNU_INVALID,

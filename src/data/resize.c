@@ -24,6 +24,24 @@ static void copy_pixel(const uint8_t *from, int64_t from_channels, uint8_t *to, 
 
 /* ---- nearest ---- */
 
+/* Columns whose sources are found once for all rows. */
+enum { STRIP = 256 };
+
+static void copy_pixels(const uint8_t *line, const int64_t *offset, int64_t count,
+                        int64_t from_channels, uint8_t *to, int64_t to_channels)
+{
+    if (from_channels == 3 && to_channels == 3)
+        for (int64_t i = 0; i < count; i++, to += 3) {
+            const uint8_t *from = line + offset[i];
+            to[0] = from[0];
+            to[1] = from[1];
+            to[2] = from[2];
+        }
+    else
+        for (int64_t i = 0; i < count; i++, to += to_channels)
+            copy_pixel(line + offset[i], from_channels, to, to_channels);
+}
+
 /* Where a running position lies, kept inside the image. */
 static int64_t source(double position, int64_t limit)
 {
@@ -39,13 +57,19 @@ static void fit_nearest(const image *from, int64_t height, int64_t width, int64_
        pixel. */
     double y_scale = (double)from->height / (double)height;
     double x_scale = (double)from->width / (double)width;
-    double y = y_scale * 0.5;
-    for (int64_t row = 0; row < height; row++, y += y_scale) {
-        const uint8_t *line = from->pixels + source(y, from->height) * from->width * from->channels;
-        double x = x_scale * 0.5;
-        for (int64_t column = 0; column < width; column++, x += x_scale, to += channels)
-            copy_pixel(line + source(x, from->width) * from->channels, from->channels, to,
-                       channels);
+    double x = x_scale * 0.5;
+    int64_t offset[STRIP];
+    for (int64_t first = 0; first < width; first += STRIP) {
+        int64_t count = width - first < STRIP ? width - first : STRIP;
+        for (int64_t i = 0; i < count; i++, x += x_scale)
+            offset[i] = source(x, from->width) * from->channels;
+        double y = y_scale * 0.5;
+        for (int64_t row = 0; row < height; row++, y += y_scale) {
+            const uint8_t *line =
+                from->pixels + source(y, from->height) * from->width * from->channels;
+            copy_pixels(line, offset, count, from->channels, to + (row * width + first) * channels,
+                        channels);
+        }
     }
 }
 
@@ -106,6 +130,11 @@ const image_filter *image_filter_named(const char *name)
         if (!name || !strcmp(name, filters[i].name))
             return &filters[i];
     return NULL;
+}
+
+const char *image_filter_title(const image_filter *filter)
+{
+    return filter ? filter->name : filters[0].name;
 }
 
 /* ---- filtered resizing: columns, then rows, each to 8 bits, with weights of 22 bits ---- */

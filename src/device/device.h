@@ -48,6 +48,7 @@ typedef struct step_results {
     double metrics[MODEL_METRICS_MAX]; /* row sums */
     double last_loss;                  /* of the last step alone */
     bool not_finite;                   /* some step's loss was NaN or infinite */
+    double gather_seconds;             /* of gathering and changing samples; 0: not measured */
 } step_results;
 
 /* How an operation will run, for explain. */

@@ -1,7 +1,5 @@
-#include "base/memory.h"
 #include "train/running.h"
 #include <math.h>
-#include <stdlib.h>
 
 typedef struct evaluating {
     session *session;
@@ -39,18 +37,38 @@ static cornu_status show_progress(evaluating *run, int64_t step)
     return CORNU_OK;
 }
 
-static cornu_status evaluate_steps(evaluating *run, const int64_t *index)
+/* All batches, or as many as were asked for. */
+static void count_steps(evaluating *run, const feed *f)
+{
+    const evaluation *e = run->e;
+    run->steps = (feed_samples(f) + e->batch - 1) / e->batch;
+    if (e->steps > 0 && e->steps < run->steps)
+        run->steps = e->steps;
+}
+
+static cornu_status evaluate_step(evaluating *run, feed *f, int64_t step)
+{
+    const evaluation *e = run->e;
+    const int64_t *index;
+    int64_t batch;
+    session_plan *ready;
+    TRY(feed_take(f, step * e->batch, e->batch, &index, &batch));
+    count_steps(run, f);
+    if (batch == 0)
+        return status_fail(CORNU_BAD_FILE, "%s: found no readable images in %jd files",
+                           e->data->folder, (intmax_t)e->count);
+    TRY(session_plan_for(run->session, PLAN_EVALUATE, batch, &ready));
+    TRY(session_step(run->session, ready, &e->data->block[e->split], index));
+    return show_progress(run, step + 1);
+}
+
+static cornu_status evaluate_steps(evaluating *run, feed *f)
 {
     const evaluation *e = run->e;
     step_results results;
     TRY(session_results(run->session, &results, true));
     for (int64_t step = 0; step < run->steps; step++) {
-        int64_t first = step * e->batch, left = e->count - first;
-        session_plan *ready;
-        TRY(session_plan_for(run->session, PLAN_EVALUATE, left < e->batch ? left : e->batch,
-                             &ready));
-        TRY(session_step(run->session, ready, e->samples, index + first));
-        TRY(show_progress(run, step + 1));
+        TRY(evaluate_step(run, f, step));
         if (step + 1 < run->steps && e->should_stop && e->should_stop(e->user))
             return status_fail(CORNU_STOPPED, "evaluate: stopped after step %jd of %jd",
                                (intmax_t)(step + 1), (intmax_t)run->steps);
@@ -61,18 +79,14 @@ static cornu_status evaluate_steps(evaluating *run, const int64_t *index)
 cornu_status session_evaluate(session *s, const evaluation *e, cornu_scores *scores)
 {
     evaluating run = {.session = s, .e = e, .scores = scores, .began = clock_seconds()};
-    run.steps = (e->count + e->batch - 1) / e->batch;
-    if (e->steps > 0 && e->steps < run.steps)
-        run.steps = e->steps;
-    int64_t *index;
-    TRY(memory_new((size_t)e->count, sizeof *index, "order of the samples", &index));
-    for (int64_t i = 0; i < e->count; i++)
-        index[i] = e->first + i;
-    cornu_status status = evaluate_steps(&run, index);
+    feed f;
+    TRY(feed_open(e->data, e->split, e->first, e->count, &f));
+    count_steps(&run, &f);
+    cornu_status status = evaluate_steps(&run, &f);
     step_results rest;
-    if (status != CORNU_OK) /* leave nothing to the next reader, and wait before freeing index */
+    if (status != CORNU_OK) /* leave nothing to the next reader, and wait before closing the feed */
         (void)session_results(s, &rest, true);
-    free(index);
+    feed_close(&f);
     return status;
 }
 
@@ -96,7 +110,8 @@ cornu_status cornu_evaluate(cornu_model *model, const cornu_data *data,
     if (!model->initialized && model->position.seed == 0)
         TRY(model_default_seed(model, &model->position.seed));
     int64_t batch = o->batch ? o->batch : model->batch ? model->batch : 32;
-    evaluation e = {.samples = block,
+    evaluation e = {.data = data,
+                    .split = o->split,
                     .count = block->count,
                     .batch = batch < block->count ? batch : block->count,
                     .on_step = o->on_step,

@@ -3,25 +3,44 @@
 #include <math.h>
 #include <string.h>
 
+enum { BATCH = 64 };
+
 /* Sums over the elements of each channel: of bytes exactly, whatever the order. */
 typedef struct byte_sums {
     uint64_t sum[AUGMENT_CHANNELS_MOST], squares[AUGMENT_CHANNELS_MOST];
 } byte_sums;
 
-static void learn_from_bytes(const uint8_t *x, int64_t pixels, int64_t channels, double *mean,
-                             double *variance)
+static void add_bytes(const uint8_t *x, int64_t pixels, int64_t channels, byte_sums *s)
 {
-    byte_sums s = {0};
     for (int64_t i = 0; i < pixels; i++)
         for (int64_t c = 0; c < channels; c++) {
             uint64_t value = x[i * channels + c];
-            s.sum[c] += value;
-            s.squares[c] += value * value;
+            s->sum[c] += value;
+            s->squares[c] += value * value;
         }
-    for (int64_t c = 0; c < channels; c++) {
-        mean[c] = (double)s.sum[c] / (double)pixels;
-        variance[c] = (double)s.squares[c] / (double)pixels - mean[c] * mean[c];
+}
+
+/* Image folders may have to be decoded for it: a batch at a time. */
+static cornu_status learn_from_bytes(feed *train, const shape *s, double *mean, double *variance)
+{
+    byte_sums sums = {0};
+    const int64_t *index;
+    int64_t got, pixels = s->dim[0] * s->dim[1], channels = s->dim[2];
+    const uint8_t *x = train->data->block[train->split].x;
+    feed_begin(train, 0, 0, false);
+    for (int64_t from = 0; from < train->count; from += got) {
+        TRY(feed_take(train, from, BATCH, &index, &got));
+        if (got == 0)
+            break;
+        for (int64_t i = 0; i < got; i++)
+            add_bytes(x + index[i] * pixels * channels, pixels, channels, &sums);
     }
+    double count = (double)feed_samples(train) * (double)pixels;
+    for (int64_t c = 0; c < channels; c++) {
+        mean[c] = (double)sums.sum[c] / count;
+        variance[c] = (double)sums.squares[c] / count - mean[c] * mean[c];
+    }
+    return CORNU_OK;
 }
 
 static void learn_from_floats(const float *x, int64_t pixels, int64_t channels, double *mean,
@@ -40,8 +59,9 @@ static void learn_from_floats(const float *x, int64_t pixels, int64_t channels, 
     }
 }
 
-cornu_status features_learn(cornu_model *model, const sample_block *train)
+cornu_status features_learn(cornu_model *model, feed *f)
 {
+    const sample_block *train = &f->data->block[f->split];
     data_spec spec;
     double mean[AUGMENT_CHANNELS_MOST], variance[AUGMENT_CHANNELS_MOST];
     TRY(data_spec_read(model->data, &spec));
@@ -56,11 +76,11 @@ cornu_status features_learn(cornu_model *model, const sample_block *train)
                            "width, 1 to %d channels)",
                            shape_show(s, false, shown), AUGMENT_CHANNELS_MOST);
     }
-    int64_t pixels = train->count * s->dim[0] * s->dim[1];
     if (train->x_type == SAMPLE_U8)
-        learn_from_bytes(train->x, pixels, channels, mean, variance);
+        TRY(learn_from_bytes(f, s, mean, variance));
     else
-        learn_from_floats(train->x, pixels, channels, mean, variance);
+        learn_from_floats((const float *)train->x + f->first * shape_elements(s),
+                          f->count * s->dim[0] * s->dim[1], channels, mean, variance);
     model->features = (feature_statistics){.channels = (int)channels};
     for (int64_t c = 0; c < channels; c++) {
         double scale = (double)train->x_scale;

@@ -2,12 +2,12 @@
 #ifndef TRAIN_FEATURES_H
 #define TRAIN_FEATURES_H
 
-#include "data/data.h"
 #include "model/model.h"
+#include "train/feed.h"
 
-/* Where the model's data section asks for them: compute them from `train` (by channel, after its
-   scale) and keep them in the model. */
-cornu_status features_learn(cornu_model *model, const sample_block *train);
+/* Where the model's data section asks for them: compute them from the feed's samples (by channel,
+   after their scale) and keep them in the model. */
+cornu_status features_learn(cornu_model *model, feed *train);
 /* What the data section and the model say. */
 cornu_status features_standardization(const cornu_model *model, standardization *out);
 

@@ -96,7 +96,7 @@ static cornu_status split_training(fit_run *run)
             "validation_split: found %g of %jd samples; expected a share that leaves "
             "at least one on each side",
             run->spec.validation_split, (intmax_t)all);
-    run->validation.samples = &run->data->block[CORNU_TRAIN];
+    run->validation.split = CORNU_TRAIN;
     run->validation.first = kept;
     run->validation.count = all - kept;
     run->train.count = kept;
@@ -113,7 +113,7 @@ static cornu_status use_test_split(fit_run *run)
     }
     TRY(session_check_data(run->model, test, "test samples"));
     int64_t most = run->spec.validation_samples;
-    run->validation.samples = test;
+    run->validation.split = CORNU_TEST;
     run->validation.count = most > 0 && most < test->count ? most : test->count;
     run->validates = true;
     return CORNU_OK;
@@ -122,6 +122,9 @@ static cornu_status use_test_split(fit_run *run)
 static cornu_status open_data(fit_run *run)
 {
     run->train = run->data->block[CORNU_TRAIN];
+    run->validation.data = run->data;
+    if (run->options->resume)
+        TRY(data_finish(run->data)); /* where a pass ends must be known */
     TRY(session_check_data(run->model, &run->train, "training samples"));
     TRY(check_classes(run->model, run->data));
     if (run->spec.validation_split > 0)
@@ -134,12 +137,12 @@ static cornu_status open_data(fit_run *run)
     if (run->options->resume && p->train_samples != run->train.count)
         return fail_resume("training samples:", (uint64_t)p->train_samples,
                            (uint64_t)run->train.count);
-    return CORNU_OK;
+    return feed_open(run->data, CORNU_TRAIN, 0, run->train.count, &run->feed);
 }
 
 static void plan_epochs(fit_run *run)
 {
-    int64_t n = run->train.count;
+    int64_t n = feed_samples(&run->feed);
     run->batch = run->spec.batch;
     if (run->batch > n) {
         fit_notice(&run->state,
@@ -233,8 +236,9 @@ static cornu_status prepare_plans(fit_run *run)
     session_plan *ready;
     const evaluation *v = &run->validation;
     TRY(session_plan_for(run->session, PLAN_TRAIN, run->batch, &ready));
-    if (run->train.count % run->batch)
-        TRY(session_plan_for(run->session, PLAN_TRAIN, run->train.count % run->batch, &ready));
+    int64_t rest = feed_samples(&run->feed) % run->batch;
+    if (rest)
+        TRY(session_plan_for(run->session, PLAN_TRAIN, rest, &ready));
     if (run->validates)
         TRY(session_plan_for(run->session, PLAN_EVALUATE, v->batch, &ready));
     if (run->validates && v->count % v->batch)
@@ -252,17 +256,11 @@ static cornu_status open_session(fit_run *run)
                                .threads = run->options->threads,
                                .augment = data.augment};
     if (!run->options->resume)
-        TRY(features_learn(run->model, &run->train));
+        TRY(features_learn(run->model, &run->feed));
     TRY(session_open(run->model, &options, &run->session));
     run->state.session = run->session;
-    device *d = session_device(run->session);
-    if (d->ops->hold)
-        TRY(d->ops->hold(d, &run->train));
-    if (d->ops->hold && run->validates)
-        TRY(d->ops->hold(d, run->validation.samples));
+    TRY(fit_hold(run));
     TRY(prepare_plans(run));
-    TRY(memory_new((size_t)run->train.count, sizeof *run->order, "order of the samples",
-                   &run->order));
     TRY(open_history(run));
     return fit_log_open(run);
 }
@@ -288,7 +286,7 @@ static void close_run(fit_run *run)
 {
     session_close(run->session);
     callbacks_close(run->callbacks);
-    free(run->order);
+    feed_close(&run->feed);
     (void)csv_close(run->log); /* each row was flushed when it was written */
 }
 

@@ -10,6 +10,7 @@ static cornu_status read_results(fit_run *run, step_results *results)
     position *p = &run->model->position;
     double sums[MODEL_METRICS_MAX + 1] = {0};
     TRY(session_results(run->session, results, run->carry));
+    run->gathered = results->gather_seconds + (run->carry ? run->gathered : 0);
     results_sums(results, run->model->metric_count, sums);
     if (run->carry) {
         for (int i = 0; i <= run->model->metric_count; i++)
@@ -39,7 +40,8 @@ static cornu_progress progress_now(const fit_run *run, int64_t epoch, int64_t st
                             .seconds = clock_seconds() - run->began,
                             .step_loss = NAN,
                             .scores = &run->scores,
-                            .learning_rate = run->learning_rate};
+                            .learning_rate = run->learning_rate,
+                            .gather_seconds = run->gathered};
 }
 
 /* What follows a step: ask for results when somebody waits for them, and hand them on. */
@@ -67,15 +69,41 @@ static cornu_status report_step(fit_run *run)
 
 /* ---- steps ------------------------------------------------------------------------------ */
 
+cornu_status fit_hold(fit_run *run)
+{
+    device *d = session_device(run->session);
+    if (!d->ops->hold || run->held || !data_is_whole(run->data))
+        return CORNU_OK;
+    run->held = true;
+    TRY(d->ops->hold(d, &run->train));
+    if (run->validates)
+        TRY(d->ops->hold(d, &run->data->block[run->validation.split]));
+    return CORNU_OK;
+}
+
 static cornu_status set_pass(fit_run *run, int64_t pass)
 {
     if (run->pass == pass)
         return CORNU_OK;
     device *d = session_device(run->session);
     TRY(d->ops->synchronize(d)); /* steps under way still read the old order */
-    session_order(run->model->position.seed, pass, run->spec.shuffle, run->train.count, run->order);
+    TRY(fit_hold(run));
+    feed_begin(&run->feed, run->model->position.seed, pass, run->spec.shuffle);
     session_set_pass(run->session, pass);
     run->pass = pass;
+    return CORNU_OK;
+}
+
+/* A pass that has come to its end tells how many batches a pass is. */
+static cornu_status end_pass(fit_run *run)
+{
+    int64_t samples = feed_samples(&run->feed);
+    if (samples == 0)
+        return status_fail(CORNU_BAD_FILE, "%s: found no readable images in %jd files",
+                           run->data->folder, (intmax_t)run->feed.count);
+    run->per_pass = (samples + run->batch - 1) / run->batch;
+    if (!run->spec.steps_per_epoch)
+        run->steps = run->per_pass;
     return CORNU_OK;
 }
 
@@ -83,12 +111,16 @@ static cornu_status run_step(fit_run *run)
 {
     position *p = &run->model->position;
     int64_t number = p->epoch * run->steps + p->step; /* of the batch, over all epochs */
+    const int64_t *index;
+    int64_t batch;
     TRY(set_pass(run, number / run->per_pass));
-    int64_t first = number % run->per_pass * run->batch, left = run->train.count - first;
+    TRY(feed_take(&run->feed, number % run->per_pass * run->batch, run->batch, &index, &batch));
+    if (run->feed.seen == run->feed.count)
+        TRY(end_pass(run));
     session_plan *ready;
-    TRY(session_plan_for(run->session, PLAN_TRAIN, left < run->batch ? left : run->batch, &ready));
+    TRY(session_plan_for(run->session, PLAN_TRAIN, batch, &ready));
     run->learning_rate = learning_rate_at(run->model, p->iterations);
-    TRY(session_step(run->session, ready, &run->train, run->order + first));
+    TRY(session_step(run->session, ready, &run->train, index));
     p->step++;
     run->state.pulled = false;
     return report_step(run);
@@ -187,7 +219,7 @@ static cornu_status run_epoch(fit_run *run)
 {
     run->state.epoch = run->model->position.epoch;
     run->began = clock_seconds();
-    run->shown = 0;
+    run->shown = run->gathered = 0;
     TRY(callbacks_run(run->callbacks, CALLBACK_EPOCH_BEGIN, &run->state));
     if (run->model->position.step > 0) /* that of the step before the stop */
         run->learning_rate = learning_rate_at(run->model, run->model->position.iterations - 1);

@@ -16,18 +16,20 @@ typedef struct fit_run {
     fit_state state;
 
     sample_block train; /* without the validation split */
+    feed feed;          /* of it */
+    bool held;          /* the device has a copy */
     bool validates;
     evaluation validation;
     /* Training goes through the data in passes of `per_pass` batches, each in an order of its own;
-       an epoch is the next `steps` batches. Without steps_per_epoch an epoch is a pass. */
+       an epoch is the next `steps` batches. Without steps_per_epoch an epoch is a pass. While it is
+       not known which files can be read, which ends with the first pass, per_pass is the most. */
     int64_t batch, per_pass, steps, epochs;
-    int64_t *order; /* [train.count] */
-    int64_t pass;   /* that `order` belongs to; -1: none yet */
+    int64_t pass; /* that the feed is in; -1: none yet */
 
     /* Within an epoch. A resumed epoch reads each step's sums and adds them to the saved ones in
        the order in which the device would have: sums, too, get the same bits. */
     bool each_step, carry;
-    double began, shown, learning_rate;
+    double began, shown, learning_rate, gathered;
     cornu_scores scores, validation_scores;
 
     cornu_history *history;
@@ -38,6 +40,8 @@ typedef struct fit_run {
 
 /* Train from the model's position to the last epoch. CORNU_STOPPED with the state complete. */
 cornu_status fit_loop(fit_run *run);
+/* A copy of the samples near the device, as soon as they all lie in memory. */
+cornu_status fit_hold(fit_run *run);
 /* Header and rows of the --log file. */
 cornu_status fit_log_open(fit_run *run);
 cornu_status fit_log_step(fit_run *run, double value);

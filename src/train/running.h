@@ -3,6 +3,7 @@
 #define TRAIN_RUNNING_H
 
 #include "base/clock.h"
+#include "train/feed.h"
 #include "train/session.h"
 
 /* The names of the scores: loss, then the metrics. Values become NaN. */
@@ -15,9 +16,10 @@ void results_sums(const step_results *results, int metric_count, double *sums);
 /* Progress lines cost a wait for the device: they are read this often at most. */
 #define PROGRESS_SECONDS 0.1
 
-/* A part of a block to evaluate. */
+/* A part of a data set to evaluate. */
 typedef struct evaluation {
-    const sample_block *samples;
+    const cornu_data *data;
+    cornu_split split;
     int64_t first, count; /* samples first..first+count-1, in this order */
     int64_t batch;
     int64_t steps; /* 0: all; else at most this many batches */

@@ -188,6 +188,35 @@ static void a_folder_of_pictures_is_learned_and_its_names_predicted(void **state
     program_free(&p);
 }
 
+/* The cache lies beside the model file, and a run beside it does not need the pictures' decoding.
+ */
+static void decoded_pictures_stay_beside_the_model(void **state)
+{
+    (void)state;
+    static const char pets[] = "data: {folder: pets}\n"
+                               "model: {input: [4, 4, 1], layers: [Flatten, {Dense: {units: 2}}]}\n"
+                               "compile: {optimizer: sgd, loss: mse}\n";
+    scratch_write("pets.yaml", pets, sizeof pets - 1);
+    made_file("pets/dog/1.pgm", "P5 1 1 255\n\xff", 12);
+    made_file("pets/cat/1.pgm", "P5 1 1 255\n\x20", 12);
+    made_file("out/x", "", 0);
+    static const char *const said[] = {"images: 2 decoded (",
+                                       "images: 0 decoded, 2 from the cache;"};
+    for (int i = 0; i < 2; i++) {
+        program p = program_run(ARGUMENTS("train", "pets.yaml", "--cache", "file", "--workers", "2",
+                                          "--save", "out/m.safetensors"));
+        must_succeed(&p);
+        assert_non_null(strstr(p.out, said[i]));
+        assert_non_null(strstr(p.out, "; steps waited "));
+        assert_true(exists("out/pets.pixels"));
+        program_free(&p);
+    }
+    program p = program_run(ARGUMENTS("train", "pets.yaml", "--cache", "4"));
+    assert_int_equal(p.status, 1);
+    assert_non_null(strstr(p.err, "cache: found \"4\"; expected off, file, or a size such as 4GB"));
+    program_free(&p);
+}
+
 static void data_show_draws_letters_into_a_pipe(void **state)
 {
     (void)state;
@@ -380,6 +409,7 @@ int main(void)
         TEST(a_bad_image_does_not_keep_the_others_back),
         TEST(an_image_file_is_scaled_as_the_data_were),
         TEST(a_folder_of_pictures_is_learned_and_its_names_predicted),
+        TEST(decoded_pictures_stay_beside_the_model),
         TEST(data_show_draws_letters_into_a_pipe),
         TEST(a_sheet_shows_samples_before_and_after_changes),
         TEST(an_interrupt_saves_to_a_new_file_and_says_how_to_go_on),

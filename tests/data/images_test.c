@@ -278,8 +278,8 @@ static void what_is_no_image_is_skipped_and_counted(void **state)
     expect_notice(".thumbs: hidden folder; not taken as a class");
     expect_notice("nothing: class without images");
     expect_notice("f: 1 images in 2 classes (2 files skipped)");
-    assert_int_equal(data->skipped, 2);
-    assert_int_equal(data->block[0].count, 1);
+    assert_int_equal(made_skipped(data), 2);
+    assert_int_equal(made_count(data, CORNU_TRAIN), 1);
     assert_int_equal(data->class_count, 2); /* the empty class keeps its number */
     float v[72];
     assert_int_equal(cornu_data_sample(data, CORNU_TRAIN, 0, v, 72, NULL), CORNU_OK);

@@ -1,3 +1,10 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include "support/made.h"
 #include "support/scratch.h"
 #include <stdio.h>
@@ -136,4 +143,25 @@ const char *made_jpeg(const char *name, int height, int width, int components, c
     fclose(stream);
     free(row);
     return path;
+}
+
+const char *made_grey(const char *name, int grey)
+{
+    char pixel[] = "P5 1 1 255\n?";
+    pixel[11] = (char)grey;
+    return made_file(name, pixel, 12);
+}
+
+int64_t made_count(const cornu_data *data, cornu_split split)
+{
+    cornu_data_info info;
+    assert_int_equal(cornu_data_info_get(data, &info), CORNU_OK);
+    return info.count[split];
+}
+
+int64_t made_skipped(const cornu_data *data)
+{
+    cornu_data_loading loading;
+    assert_int_equal(cornu_data_loading_get(data, &loading), CORNU_OK);
+    return loading.skipped;
 }

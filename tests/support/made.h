@@ -2,8 +2,8 @@
 #ifndef SUPPORT_MADE_H
 #define SUPPORT_MADE_H
 
+#include <cornu/cornu.h>
 #include <stddef.h>
-#include <stdint.h>
 
 /* cmocka setup: a scratch folder, and an environment in which nothing of the user's is found. */
 int made_open(void **state);
@@ -24,5 +24,11 @@ void made_cifar10(const char *folder, int records);
  * stored). */
 const char *made_jpeg(const char *name, int height, int width, int components,
                       const uint8_t *color);
+/* A picture of one pixel, of this grey. */
+const char *made_grey(const char *name, int grey);
+
+/* What a data set says of itself: samples of a split; files of its folder that cannot be used. */
+int64_t made_count(const cornu_data *data, cornu_split split);
+int64_t made_skipped(const cornu_data *data);
 
 #endif

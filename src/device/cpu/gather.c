@@ -26,7 +26,6 @@ static void move_image(const gather_run *g, int64_t index, const image_change *c
     int64_t height = s->x_shape.dim[0], width = s->x_shape.dim[1], channels = s->x_shape.dim[2];
     image_transform t = image_transform_of(change, height, width);
     gather_row row = {.image = (const uint8_t *)s->x + index * g->x_count,
-                      .room = (s->count - index) * g->x_count,
                       .height = height,
                       .width = width,
                       .channels = channels,

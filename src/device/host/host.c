@@ -454,8 +454,12 @@ cornu_status host_run(device *d, prepared *p, const step_input *inputs, int step
     host_device *h = host_of(d);
     for (int s = 0; s < steps; s++) {
         TRY(begin_step(h, p, &inputs[s]));
-        for (int i = 0; i < p->plan->op_count; i += p->spans[i])
+        double begin = clock_seconds();
+        for (int i = 0; i < p->plan->op_count; i += p->spans[i]) {
             TRY(run_op(h, p, &inputs[s], i));
+            if (p->plan->ops[i].kind == OP_GATHER)
+                h->results.gather_seconds += clock_seconds() - begin;
+        }
         end_step(h, p->plan);
     }
     return CORNU_OK;

@@ -190,7 +190,7 @@ VEC_INLINE pixel of_channels(const gather_finish *f, const float *values)
     return p;
 }
 
-/* Pixels first...first + count - 1; `four`: four bytes may be read at every pixel. */
+/* Pixels first...first + count - 1; `four`: four bytes may be read at every pixel of them. */
 VEC_INLINE void blend(const gather_row *r, const block_places *p, int64_t first, int64_t count,
                       int channels, bool four)
 {
@@ -235,14 +235,26 @@ VEC_INLINE void blend_channels(const gather_row *r, const block_places *p, int64
     }
 }
 
+/* Do four bytes from each place on lie in the image? The next one may be written by a thread that
+   decodes it. */
+VEC_INLINE bool has_four(const gather_row *r, const block_places *p, int64_t count)
+{
+    int32_t furthest = 0;
+    for (int32_t j = 0; j < (int32_t)count; j++) {
+        int32_t down = p->down[j] > 0 ? p->down[j] : 0, right = p->right[j] > 0 ? p->right[j] : 0;
+        int32_t at = p->low[j] + down + right;
+        furthest = at > furthest ? at : furthest;
+    }
+    return furthest + AUGMENT_CHANNELS_MOST <= r->height * r->width * r->channels;
+}
+
 static void interpolate(const gather_row *r)
 {
     block_places p;
-    bool four = r->height * r->width * r->channels + AUGMENT_CHANNELS_MOST <= r->room;
     for (int64_t first = 0; first < r->width; first += BLOCK) {
         int64_t count = r->width - first < BLOCK ? r->width - first : BLOCK;
         find_filled(r, first, count, &p);
-        if (four)
+        if (has_four(r, &p, count))
             blend_channels(r, &p, first, count, true);
         else
             blend_channels(r, &p, first, count, false);

@@ -14,7 +14,6 @@ typedef struct gather_finish {
    (row + c * row_step, column + c * column_step) of the image, c = first + j * way. */
 typedef struct gather_row {
     const uint8_t *image;            /* [height][width][channels] */
-    int64_t room;                    /* bytes that may be read from `image` on */
     int64_t height, width, channels; /* channels: 1 to AUGMENT_CHANNELS_MOST */
     double row, column, row_step, column_step, first, way;
     fill_mode fill;

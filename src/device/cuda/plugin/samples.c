@@ -63,7 +63,7 @@ static const gpu_resident *resident_of(const gpu *g, const sample_block *s)
 {
     for (int i = 0; i < GPU_RESIDENT_MOST; i++) {
         const gpu_resident *r = &g->state->residents[i];
-        if (r->memory.bytes && r->x == s->x && r->y == s->y && r->count == s->count)
+        if (r->memory.bytes && r->x == s->x && r->y == s->y && r->count >= s->count)
             return r;
     }
     return NULL;

@@ -1,0 +1,291 @@
+#include "data/pixels.h"
+
+#include "base/files.h"
+#include "base/memory.h"
+#include "data/image.h"
+#include "data/sha256.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+/* ---- what was asked for ------------------------------------------------------------------- */
+
+static bool unit_of(const char *name, double *bytes)
+{
+    static const struct {
+        const char *name;
+        double bytes;
+    } units[] = {{"B", 1},         {"kB", 1e3},           {"MB", 1e6},
+                 {"GB", 1e9},      {"TB", 1e12},          {"KiB", 1024},
+                 {"MiB", 1048576}, {"GiB", 1073741824.0}, {"TiB", 1.0995e12}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (!strcasecmp(name, units[i].name)) {
+            *bytes = units[i].bytes;
+            return true;
+        }
+    return false;
+}
+
+cornu_status pixels_read_option(const char *cache, int64_t *limit)
+{
+    double unit = 0;
+    char *end;
+    *limit = memory_available() / 2;
+    if (!cache)
+        return CORNU_OK;
+    *limit = !strcmp(cache, "file") ? -1 : 0;
+    if (*limit < 0 || !strcmp(cache, "off"))
+        return CORNU_OK;
+    double number = strtod(cache, &end);
+    bool size = end > cache && unit_of(end, &unit) && number > 0 && number * unit < 1e18;
+    if (!size)
+        return status_fail(CORNU_INVALID,
+                           "cache: found \"%s\"; expected off, file, or a size such as 4GB", cache);
+    *limit = (int64_t)(number * unit);
+    return CORNU_OK;
+}
+
+/* ---- the cache file ----------------------------------------------------------------------- */
+
+/* Header, entries, then from a multiple of PAGE on the pixels. Numbers are of this machine's byte
+   order: the file is of no use elsewhere. */
+enum { PAGE = 4096 };
+static const char magic[16] = "cornu pixels 1\n";
+
+typedef struct header {
+    char magic[16];
+    int64_t count, height, width, channels;
+    char filter[16];
+} header;
+
+struct pixels_entry {
+    uint64_t key;  /* of the file that was decoded; 0: none yet */
+    uint32_t crc;  /* of the pixels */
+    uint32_t done; /* 1 once they are complete */
+};
+
+static header header_of(const pixels_wanted *w)
+{
+    const data_request *r = w->request;
+    header h = {.count = (int64_t)w->files->count,
+                .height = r->height,
+                .width = r->width,
+                .channels = r->channels};
+    memcpy(h.magic, magic, sizeof magic);
+    snprintf(h.filter, sizeof h.filter, "%s", image_filter_title(r->filter));
+    return h;
+}
+
+/* A number of a file's path, size and time of change; never 0. */
+static uint64_t key_of(const char *path)
+{
+    struct stat s = {0};
+    char hex[65], rest[96];
+    sha256 h;
+    if (stat(path, &s) != 0)
+        s.st_size = -1;
+    snprintf(rest, sizeof rest, " %jd %jd %ld", (intmax_t)s.st_size, (intmax_t)s.st_mtim.tv_sec,
+             s.st_mtim.tv_nsec);
+    sha256_open(&h);
+    sha256_add(&h, path, strlen(path));
+    sha256_add(&h, rest, strlen(rest));
+    sha256_close(&h, hex);
+    hex[16] = 0;
+    return strtoull(hex, NULL, 16) | 1;
+}
+
+static cornu_status make_keys(const image_files *files, pixels *p)
+{
+    TRY(memory_new(files->count, sizeof *p->keys, "list of images", &p->keys));
+    for (size_t i = 0; i < files->count; i++)
+        p->keys[i] = key_of(files->items[i].path);
+    return CORNU_OK;
+}
+
+static cornu_status fail_file(const char *path, const char *doing, int error)
+{
+    return status_fail(CORNU_IO, "%s: cannot %s: %s", path, doing, strerror(error));
+}
+
+static size_t pixels_offset(int64_t count)
+{
+    size_t head = sizeof(header) + (size_t)count * sizeof(pixels_entry);
+    return (head + PAGE - 1) / PAGE * PAGE;
+}
+
+/* What the file holds now: *ours where it may be overwritten, *same where it may be used. */
+static cornu_status look_at(const char *path, int fd, const header *h, size_t bytes, bool *same)
+{
+    struct stat s;
+    header found = {0};
+    *same = false;
+    if (fstat(fd, &s) != 0)
+        return fail_file(path, "read", errno);
+    if (s.st_size == 0)
+        return CORNU_OK;
+    ssize_t got = pread(fd, &found, sizeof found, 0);
+    if (!S_ISREG(s.st_mode) || got < (ssize_t)sizeof magic ||
+        memcmp(found.magic, magic, sizeof magic) != 0)
+        return status_fail(CORNU_BAD_FILE,
+                           "%s: found a file that is no cache of pixels; expected one, or none",
+                           path);
+    *same = (size_t)s.st_size == bytes && memcmp(&found, h, sizeof found) == 0;
+    return CORNU_OK;
+}
+
+/* All of the room at once: a full disk is an error here, and not a signal while training. */
+static cornu_status make_file(const char *path, int fd, const header *h, size_t bytes)
+{
+    char size[16];
+    if (ftruncate(fd, 0) != 0)
+        return fail_file(path, "write", errno);
+    int error = posix_fallocate(fd, 0, (off_t)bytes);
+    if (error == 0 && pwrite(fd, h, sizeof *h, 0) != (ssize_t)sizeof *h)
+        error = errno;
+    if (error == 0)
+        return CORNU_OK;
+    unlink(path);
+    return status_fail(CORNU_IO,
+                       "%s: cannot make room for %s of pixels: %s (a smaller image_size, --cache "
+                       "with a size that memory has, or --cache off)",
+                       path, memory_human((double)bytes, size), strerror(error));
+}
+
+static cornu_status map_file(const char *path, int64_t count, size_t bytes, pixels *p)
+{
+    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd, 0);
+    if (map == MAP_FAILED)
+        return fail_file(path, "map", errno);
+    p->map = map;
+    p->map_bytes = bytes;
+    p->entries = (pixels_entry *)((uint8_t *)map + sizeof(header));
+    p->at = (uint8_t *)map + pixels_offset(count);
+    return CORNU_OK;
+}
+
+static cornu_status open_path(const char *path, const pixels_wanted *w, pixels *p)
+{
+    bool same;
+    header h = header_of(w);
+    size_t bytes = pixels_offset(h.count) + (size_t)h.count * (size_t)p->sample;
+    p->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (p->fd < 0)
+        return fail_file(path, "open", errno);
+    if (flock(p->fd, LOCK_EX | LOCK_NB) != 0)
+        return status_fail(CORNU_IO,
+                           "%s: found another process at work with it; expected another "
+                           "folder to save to, or --cache off",
+                           path);
+    TRY(look_at(path, p->fd, &h, bytes, &same));
+    if (!same)
+        TRY(make_file(path, p->fd, &h, bytes));
+    TRY(map_file(path, h.count, bytes, p));
+    return make_keys(w->files, p);
+}
+
+/* FOLDER/NAME.pixels, beside the model file that is being trained. */
+static cornu_status open_file(const pixels_wanted *w, pixels *p)
+{
+    char *name = NULL, *path = NULL, size[16];
+    const cornu_data_options *o = &w->request->options;
+    TRY(memory_format(&name, "%s.pixels", w->name));
+    cornu_status status =
+        path_join(o->cache_folder && *o->cache_folder ? o->cache_folder : ".", name, &path);
+    if (status == CORNU_OK)
+        status = open_path(path, w, p);
+    if (status == CORNU_OK)
+        data_notice(o, "%s: %s of decoded pixels; remove it when you are done", path,
+                    memory_human((double)p->map_bytes, size));
+    free(name);
+    free(path);
+    return status;
+}
+
+bool pixels_has(const pixels *p, int64_t i)
+{
+    if (!p->entries || p->entries[i].done != 1 || p->entries[i].key != p->keys[i])
+        return false;
+    uLong crc = crc32_z(0, p->at + i * p->sample, (z_size_t)p->sample);
+    return (uint32_t)crc == p->entries[i].crc;
+}
+
+void pixels_keep(pixels *p, int64_t i)
+{
+    if (!p->entries)
+        return;
+    p->entries[i] = (pixels_entry){
+        .key = p->keys[i],
+        .crc = (uint32_t)crc32_z(0, p->at + i * p->sample, (z_size_t)p->sample),
+        .done = 1,
+    };
+}
+
+/* ---- memory ------------------------------------------------------------------------------- */
+
+static cornu_status open_memory(size_t bytes, pixels *p)
+{
+    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map == MAP_FAILED)
+        return status_fail(CORNU_OUT_OF_MEMORY, "samples: cannot reserve %zu bytes: %s", bytes,
+                           strerror(errno));
+    p->map = map;
+    p->map_bytes = bytes;
+    p->at = map;
+    if (p->kind == PIXELS_IN_MEMORY)
+        (void)madvise(map, bytes, MADV_HUGEPAGE); /* a kernel without them says no */
+    return CORNU_OK;
+}
+
+void pixels_drop(pixels *p, int64_t begin, int64_t end)
+{
+    int64_t first = (begin + PAGE - 1) / PAGE * PAGE, last = end / PAGE * PAGE;
+    if (p->kind == PIXELS_PASSING && last > first)
+        (void)madvise(p->at + first, (size_t)(last - first), MADV_DONTNEED);
+}
+
+static cornu_status fail_memory(const pixels_wanted *w, int64_t count, int64_t bytes)
+{
+    char need[16], left[16];
+    return status_fail(CORNU_OUT_OF_MEMORY,
+                       "%s: %lld samples need %s of memory; %s are free (a smaller --cache keeps "
+                       "them in a file)",
+                       w->name, (long long)count, memory_human((double)bytes, need),
+                       memory_human((double)memory_available(), left));
+}
+
+cornu_status pixels_open(const pixels_wanted *w, pixels *p)
+{
+    const data_request *r = w->request;
+    int64_t limit, count = (int64_t)w->files->count;
+    *p = (pixels){.fd = -1, .sample = r->height * r->width * r->channels};
+    TRY(pixels_read_option(r->options.cache, &limit));
+    if (count > INT64_MAX / 2 / p->sample)
+        return status_fail(CORNU_OUT_OF_MEMORY, "%s: %lld samples of %lld bytes are more than fit",
+                           w->name, (long long)count, (long long)p->sample);
+    int64_t bytes = count * p->sample;
+    p->kind = limit == 0 ? PIXELS_PASSING : bytes > limit ? PIXELS_IN_FILE : PIXELS_IN_MEMORY;
+    if (p->kind == PIXELS_IN_FILE)
+        return open_file(w, p);
+    if (p->kind == PIXELS_IN_MEMORY && bytes > memory_available())
+        return fail_memory(w, count, bytes);
+    return open_memory((size_t)bytes, p);
+}
+
+void pixels_close(pixels *p)
+{
+    if (p->map)
+        munmap(p->map, p->map_bytes);
+    if (p->fd >= 0)
+        close(p->fd);
+    free(p->keys);
+    *p = (pixels){.fd = -1};
+}

@@ -1,0 +1,50 @@
+/* Where the pixels of an image folder's samples lie: one place each, in one stretch of addresses,
+   so that whoever reads samples needs to know nothing of it. */
+#ifndef DATA_PIXELS_H
+#define DATA_PIXELS_H
+
+#include "data/images.h"
+
+/* What is kept of the samples once they are decoded. */
+typedef enum pixels_kind {
+    PIXELS_IN_MEMORY,
+    PIXELS_IN_FILE, /* mapped; a later run finds them there */
+    PIXELS_PASSING  /* nothing: only those that are about to be used lie in memory */
+} pixels_kind;
+
+typedef struct pixels_wanted {
+    const image_files *files; /* in the order of their places */
+    const data_request *request;
+    const char *name; /* of the data set: "photos" */
+} pixels_wanted;
+
+typedef struct pixels_entry pixels_entry;
+
+typedef struct pixels {
+    pixels_kind kind;
+    int64_t sample; /* bytes of one */
+    uint8_t *at;    /* [count][height][width][channels]; zeros where nothing was written */
+    uint64_t *keys; /* of the files as they are now; PIXELS_IN_FILE only */
+    /* behind it */
+    void *map;
+    size_t map_bytes;
+    int fd;
+    pixels_entry *entries; /* [count] in the file, or NULL */
+} pixels;
+
+/* Choose the kind (request->options.cache) and make room. A cache file is taken over where it is of
+   the same sizes, and made anew where it is not; a file that is no cache is never overwritten. */
+cornu_status pixels_open(const pixels_wanted *wanted, pixels *out);
+void pixels_close(pixels *p);
+/* Does the cache file hold sample `i` of the file as it is now, and whole? */
+bool pixels_has(const pixels *p, int64_t i);
+/* Sample `i` is complete: an earlier run's loss of power cannot make a later one believe it is. */
+void pixels_keep(pixels *p, int64_t i);
+/* Give the memory of the bytes [begin, end) of `at` back; they read as zeros. PIXELS_PASSING only.
+ */
+void pixels_drop(pixels *p, int64_t begin, int64_t end);
+/* Check an option: "off", "file", a size ("4GB": in memory up to this, else in a file), or NULL (in
+   memory up to half of what is free, else in a file). *limit is -1 for "file", 0 for "off". */
+cornu_status pixels_read_option(const char *cache, int64_t *limit);
+
+#endif

@@ -1,0 +1,69 @@
+#include "train/feed.h"
+
+#include "base/memory.h"
+#include "train/session.h"
+#include <stdlib.h>
+
+cornu_status feed_open(const cornu_data *data, cornu_split split, int64_t first, int64_t count,
+                       feed *f)
+{
+    *f = (feed){.data = data, .split = split, .first = first, .count = count};
+    TRY(memory_new((size_t)count, sizeof *f->order, "order of the samples", &f->order));
+    feed_begin(f, 0, 0, false);
+    return CORNU_OK;
+}
+
+static void give_up_batch(feed *f)
+{
+    data_release(f->data, f->split, f->order + f->held, f->held_count);
+    f->held_count = 0;
+}
+
+void feed_close(feed *f)
+{
+    if (!f->order)
+        return;
+    give_up_batch(f);
+    if (data_is_wanted_by(f->data, f))
+        data_want(f->data, NULL, f->split, NULL, 0);
+    free(f->order);
+    *f = (feed){0};
+}
+
+void feed_begin(feed *f, uint64_t seed, int64_t pass, bool shuffle)
+{
+    give_up_batch(f);
+    if (data_is_wanted_by(f->data, f))
+        data_want(f->data, NULL, f->split, NULL, 0); /* workers read the order */
+    session_order(seed, pass, shuffle, f->count, f->order);
+    for (int64_t i = 0; i < f->count; i++)
+        f->order[i] += f->first;
+    f->kept = f->seen = f->held = 0;
+}
+
+cornu_status feed_take(feed *f, int64_t from, int64_t batch, const int64_t **index, int64_t *got)
+{
+    give_up_batch(f);
+    if (!data_is_wanted_by(f->data, f)) /* first, or somebody else was in between */
+        data_want(f->data, f, f->split, f->order + f->seen, f->count - f->seen);
+    while (f->seen < f->count && f->kept <= from + batch) {
+        bool usable;
+        TRY(data_next(f->data, &usable));
+        int64_t number = f->order[f->seen++];
+        if (usable)
+            f->order[f->kept++] = number;
+    }
+    int64_t left = f->kept - from;
+    *got = left < 0 ? 0 : left < batch ? left : batch;
+    *index = f->order + from;
+    f->held = from;
+    f->held_count = *got;
+    return CORNU_OK;
+}
+
+int64_t feed_samples(const feed *f)
+{
+    if (f->seen == f->count)
+        return f->kept;
+    return data_usable(f->data, f->split, f->first, f->count);
+}

@@ -1,0 +1,303 @@
+/* How files become samples: where decoded pixels stay, in the background or not, makes no
+   difference to any of them. Pictures are of one grey, which tells them apart. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "data/data.h"
+#include "support/made.h"
+#include "support/runs.h"
+#include "support/scratch.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PICTURES = 40, BAD = 13 };
+
+static notices said;
+
+/* f/a/NN.pgm, of which number BAD is cut off. */
+static void make_folder(void)
+{
+    char name[64];
+    for (int i = 0; i < PICTURES; i++) {
+        snprintf(name, sizeof name, "f/%s/%02d.pgm", i % 2 ? "b" : "a", i);
+        made_grey(name, i);
+        if (i == BAD)
+            assert_int_equal(truncate(scratch_path(name), 11), 0);
+    }
+}
+
+static cornu_status open_with(cornu_data_options o, cornu_data **data)
+{
+    static char folder[1100];
+    snprintf(folder, sizeof folder, "%s", scratch_path(""));
+    said = (notices){.count = 0};
+    o.on_notice = notices_add;
+    o.user = &said;
+    o.cache_folder = folder;
+    o.image_height = o.image_height ? o.image_height : 1;
+    o.image_width = o.image_channels = 1;
+    return cornu_data_open(scratch_path("f"), &o, data);
+}
+
+static cornu_data *must_open(cornu_data_options o)
+{
+    cornu_data *data = NULL;
+    expect_ok(open_with(o, &data));
+    return data;
+}
+
+static cornu_data_loading loading_of(const cornu_data *data)
+{
+    cornu_data_loading loading;
+    expect_ok(cornu_data_loading_get(data, &loading));
+    return loading;
+}
+
+/* All but the bad one, by class, then name. */
+static void expect_samples(const cornu_data *data)
+{
+    int64_t at = 0;
+    for (int label = 0; label < 2; label++)
+        for (int i = label; i < PICTURES; i += 2) {
+            float grey;
+            int found;
+            if (i == BAD)
+                continue;
+            expect_ok(cornu_data_sample(data, CORNU_TRAIN, at++, &grey, 1, &found));
+            assert_float_equal(grey * 255, i, 1e-3);
+            assert_int_equal(found, label);
+        }
+    assert_int_equal(made_count(data, CORNU_TRAIN), PICTURES - 1);
+}
+
+static void no_cache_and_no_worker_changes_a_sample(void **state)
+{
+    (void)state;
+    static const char *const caches[] = {NULL, "1GB", "1B", "file", "off"};
+    make_folder();
+    for (int i = 0; i < 5; i++)
+        for (int workers = 0; workers <= 12; workers += 4)
+            for (int background = 0; background < 2; background++) {
+                cornu_data_options o = {
+                    .cache = caches[i], .workers = workers, .background = background};
+                cornu_data *data = must_open(o);
+                expect_samples(data);
+                expect_samples(data); /* "off" decodes them again */
+                assert_int_equal(loading_of(data).skipped, 1);
+                assert_non_null(strstr(said.lines, "13.pgm: "));
+                assert_null(strstr(strstr(said.lines, "13.pgm: ") + 1, "13.pgm: "));
+                cornu_data_close(data);
+            }
+}
+
+static void a_wrong_cache_is_told(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"", "4", "GB", "4 GB", "-1GB", "nanGB", "on", "infGB"};
+    cornu_data *data = NULL;
+    make_folder();
+    for (int i = 0; i < 8; i++) {
+        expect_status(open_with((cornu_data_options){.cache = wrong[i]}, &data), CORNU_INVALID);
+        expect_message("expected off, file, or a size such as 4GB");
+    }
+    expect_status(open_with((cornu_data_options){.workers = -1}, &data), CORNU_INVALID);
+    expect_message("workers: found -1");
+    cornu_data_options huge = {.cache = "900TB", .image_height = 10000};
+    data = must_open(huge); /* what is asked for is a limit, not a need */
+    cornu_data_close(data);
+}
+
+/* ---- the cache file ----------------------------------------------------------------------- */
+
+static void expect_from_file(int64_t cached)
+{
+    cornu_data *data = must_open((cornu_data_options){.cache = "file"});
+    expect_samples(data);
+    cornu_data_loading loading = loading_of(data);
+    assert_int_equal(loading.cached, cached);
+    assert_int_equal(loading.decoded, PICTURES - 1 - cached);
+    cornu_data_close(data);
+}
+
+static void a_later_run_finds_the_pixels_of_files_that_did_not_change(void **state)
+{
+    (void)state;
+    make_folder();
+    expect_from_file(0);
+    expect_from_file(PICTURES - 1);
+    struct timespec times[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+    assert_int_equal(utimensat(AT_FDCWD, scratch_path("f/a/04.pgm"), times, 0), 0);
+    expect_from_file(PICTURES - 2);
+    expect_from_file(PICTURES - 1);
+}
+
+static void another_size_makes_the_file_anew(void **state)
+{
+    (void)state;
+    make_folder();
+    expect_from_file(0);
+    cornu_data *data = must_open((cornu_data_options){.cache = "file", .image_height = 2});
+    assert_int_equal(loading_of(data).cached, 0);
+    cornu_data_close(data);
+    expect_from_file(0);
+}
+
+/* Every byte in turn would take too long: some of each part of the file. */
+static void a_damaged_cache_gives_no_wrong_pixel(void **state)
+{
+    (void)state;
+    char path[1100];
+    struct stat s;
+    make_folder();
+    expect_from_file(0);
+    snprintf(path, sizeof path, "%s", scratch_path("f.pixels"));
+    assert_int_equal(stat(path, &s), 0);
+    for (off_t at = 0; at < s.st_size; at += at < 200 ? 7 : at < 4096 ? 61 : 3) {
+        FILE *f = fopen(path, "r+b");
+        assert_non_null(f);
+        fseek(f, at, SEEK_SET);
+        int byte = fgetc(f);
+        fseek(f, at, SEEK_SET);
+        fputc(byte ^ 0x55, f);
+        fclose(f);
+        if (at < 16) { /* no longer ours */
+            cornu_data *data;
+            expect_status(open_with((cornu_data_options){.cache = "file"}, &data), CORNU_BAD_FILE);
+            unlink(path);
+        }
+        cornu_data *data = must_open((cornu_data_options){.cache = "file"});
+        expect_samples(data);
+        cornu_data_close(data);
+    }
+}
+
+static void a_file_that_is_no_cache_is_left_alone(void **state)
+{
+    (void)state;
+    cornu_data *data = NULL;
+    char found[32] = "";
+    make_folder();
+    scratch_write("f.pixels", "my only copy", 12);
+    expect_status(open_with((cornu_data_options){.cache = "file"}, &data), CORNU_BAD_FILE);
+    expect_message("f.pixels: found a file that is no cache of pixels");
+    FILE *f = fopen(scratch_path("f.pixels"), "rb");
+    assert_non_null(f);
+    assert_int_equal(fread(found, 1, sizeof found, f), 12);
+    assert_string_equal(found, "my only copy");
+    fclose(f);
+}
+
+static void two_at_once_do_not_share_a_cache_file(void **state)
+{
+    (void)state;
+    cornu_data *other = NULL;
+    make_folder();
+    cornu_data *data = must_open((cornu_data_options){.cache = "file"});
+    expect_status(open_with((cornu_data_options){.cache = "file"}, &other), CORNU_IO);
+    expect_message("f.pixels: found another process at work with it");
+    expect_samples(data);
+    cornu_data_close(data);
+}
+
+static void a_full_disk_is_told_before_anything_is_decoded(void **state)
+{
+    (void)state;
+    struct rlimit before, small;
+    cornu_data *data = NULL;
+    make_folder();
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = 4000;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    cornu_status status = open_with((cornu_data_options){.cache = "file"}, &data);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    expect_status(status, CORNU_IO);
+    expect_message("f.pixels: cannot make room for");
+    struct stat s;
+    assert_int_not_equal(stat(scratch_path("f.pixels"), &s), 0);
+}
+
+/* ---- files that change meanwhile ---------------------------------------------------------- */
+
+static void a_file_that_vanishes_is_named_where_it_is_needed_again(void **state)
+{
+    (void)state;
+    float grey;
+    make_folder();
+    cornu_data *kept = must_open((cornu_data_options){.cache = "1GB"});
+    cornu_data *passing = must_open((cornu_data_options){.cache = "off"});
+    assert_int_equal(unlink(scratch_path("f/a/02.pgm")), 0);
+    expect_ok(cornu_data_sample(kept, CORNU_TRAIN, 1, &grey, 1, NULL));
+    assert_float_equal(grey * 255, 2, 1e-3);
+    expect_status(cornu_data_sample(passing, CORNU_TRAIN, 1, &grey, 1, NULL), CORNU_BAD_FILE);
+    expect_message("02.pgm: no such file (it could be read before: changed meanwhile?)");
+    cornu_data_close(kept);
+    cornu_data_close(passing);
+}
+
+static void in_the_background_a_missing_file_is_left_out(void **state)
+{
+    (void)state;
+    make_folder();
+    cornu_data_options o = {.background = true, .cache = "off"}; /* nothing is read ahead */
+    cornu_data *data = must_open(o);
+    assert_int_equal(made_count(data, CORNU_TRAIN), PICTURES); /* none is known to be bad */
+    assert_int_equal(unlink(scratch_path("f/a/02.pgm")), 0);
+    float grey;
+    expect_ok(cornu_data_sample(data, CORNU_TRAIN, 1, &grey, 1, NULL));
+    assert_float_equal(grey * 255, 4, 1e-3);
+    assert_int_equal(made_count(data, CORNU_TRAIN), PICTURES - 2);
+    assert_non_null(strstr(said.lines, "02.pgm: no such file; skipped"));
+    cornu_data_close(data);
+}
+
+static void with_strict_all_files_are_read_first(void **state)
+{
+    (void)state;
+    cornu_data *data = NULL;
+    make_folder();
+    cornu_data_options o = {.background = true, .strict = true};
+    expect_status(open_with(o, &data), CORNU_BAD_FILE);
+    expect_message("(strict: found 1 such files in ");
+}
+
+static void closing_waits_for_nothing_that_is_not_begun(void **state)
+{
+    (void)state;
+    make_folder();
+    for (int i = 0; i < 50; i++)
+        cornu_data_close(must_open((cornu_data_options){.background = true, .workers = 3}));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, made_open, scratch_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(no_cache_and_no_worker_changes_a_sample),
+        TEST(a_wrong_cache_is_told),
+        TEST(a_later_run_finds_the_pixels_of_files_that_did_not_change),
+        TEST(another_size_makes_the_file_anew),
+        TEST(a_damaged_cache_gives_no_wrong_pixel),
+        TEST(a_file_that_is_no_cache_is_left_alone),
+        TEST(two_at_once_do_not_share_a_cache_file),
+        TEST(a_full_disk_is_told_before_anything_is_decoded),
+        TEST(a_file_that_vanishes_is_named_where_it_is_needed_again),
+        TEST(in_the_background_a_missing_file_is_left_out),
+        TEST(with_strict_all_files_are_read_first),
+        TEST(closing_waits_for_nothing_that_is_not_begun),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

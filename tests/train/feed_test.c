@@ -1,0 +1,193 @@
+/* Training on a folder of images that are decoded meanwhile: which of them can be read, where
+   pixels stay, how many workers there are and where a run was stopped changes no bit of the result.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/made.h"
+#include "support/runs.h"
+#include "support/scratch.h"
+#include "train/feed.h"
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { PICTURES = 61 };
+static const int bad[] = {3, 17, 20, 44}; /* 20 is a test sample */
+
+static const char recipe[] =
+    "data: {image_size: 1, channels: 1, augment: {brightness_range: [0.5, 1.5]}}\n"
+    "model:\n"
+    "  input: [1, 1, 1]\n"
+    "  layers: [Flatten, {Dense: {units: 7, activation: relu}}, {Dropout: {rate: 0.2}},\n"
+    "           {Dense: {units: 2, activation: softmax}}]\n"
+    "compile: {optimizer: adam, loss: categorical_crossentropy, metrics: [accuracy]}\n"
+    "fit: {epochs: 4, batch_size: 8, validation: test}\n";
+
+static void make_folder(void)
+{
+    char name[64];
+    for (int i = 0; i < PICTURES; i++) {
+        snprintf(name, sizeof name, "f/%s/%c/%02d.pgm", i % 5 ? "train" : "test", 'a' + i % 2, i);
+        made_grey(name, i * 4);
+        for (int k = 0; k < 4; k++)
+            if (i == bad[k])
+                assert_int_equal(truncate(scratch_path(name), 11), 0);
+    }
+}
+
+static cornu_data *open_folder(const cornu_model *model, cornu_data_options o)
+{
+    static char folder[1100];
+    cornu_data *data;
+    snprintf(folder, sizeof folder, "%s", scratch_path(""));
+    o.cache_folder = folder;
+    o.folder = scratch_path("f");
+    expect_ok(cornu_data_open_for_model(model, &o, &data));
+    return data;
+}
+
+static cornu_model *open_recipe(void)
+{
+    cornu_model *model;
+    expect_ok(cornu_model_open(scratch_write("r.yaml", recipe, sizeof recipe - 1), &model));
+    return model;
+}
+
+/* Train to the end, or for `steps` steps, and then in another run to the end. */
+static cornu_model *train(cornu_data_options d, cornu_fit_options f, int steps)
+{
+    static char save[1100];
+    cornu_model *model = open_recipe();
+    snprintf(save, sizeof save, "%s", scratch_path("m.safetensors"));
+    f.save = save;
+    f.should_stop = steps ? stop_after : NULL;
+    f.user = &steps;
+    cornu_data *data = open_folder(model, d);
+    cornu_status status = cornu_fit(model, data, &f, NULL);
+    cornu_data_close(data);
+    if (!f.should_stop) {
+        expect_ok(status);
+        return model;
+    }
+    expect_status(status, CORNU_STOPPED);
+    cornu_model_close(model);
+    expect_ok(cornu_model_open(save, &model));
+    data = open_folder(model, d);
+    f.resume = true;
+    f.should_stop = NULL;
+    expect_ok(cornu_fit(model, data, &f, NULL));
+    cornu_data_close(data);
+    return model;
+}
+
+static void expect_same(cornu_model *expected, cornu_model *found)
+{
+    assert_true(same_bits(expected, found));
+    cornu_model_close(found);
+}
+
+static void check_all_ways(cornu_fit_options f)
+{
+    static const char *const caches[] = {NULL, "file", "file", "off"};
+    cornu_model *expected = train((cornu_data_options){.workers = 1}, f, 0);
+    for (int i = 0; i < 4; i++)
+        for (int background = 0; background < 2; background++) {
+            cornu_data_options d = {.cache = caches[i], .background = background};
+            expect_same(expected, train(d, f, 0));
+            d.workers = 12;
+            expect_same(expected, train(d, f, 0));
+            expect_same(expected, train(d, f, 3));
+            expect_same(expected, train(d, f, 9));
+        }
+    cornu_model_close(expected);
+}
+
+static void no_way_of_loading_changes_a_bit(void **state)
+{
+    (void)state;
+    make_folder();
+    check_all_ways((cornu_fit_options){.seed = 5});
+}
+
+/* Epochs that end in the middle of a pass, and passes in the middle of an epoch. */
+static void nor_with_epochs_of_their_own_length(void **state)
+{
+    (void)state;
+    make_folder();
+    check_all_ways((cornu_fit_options){.seed = 6, .steps_per_epoch = 4});
+    check_all_ways((cornu_fit_options){.seed = 6, .steps_per_epoch = 11, .epochs = 2});
+}
+
+static void a_feed_gives_each_usable_sample_once_a_pass(void **state)
+{
+    (void)state;
+    make_folder();
+    cornu_model *model = open_recipe();
+    for (int off = 0; off < 2; off++) {
+        cornu_data_options o = {.background = true, .cache = off ? "off" : NULL};
+        cornu_data *data = open_folder(model, o);
+        feed f;
+        int64_t count = data->block[CORNU_TRAIN].count, seen = 0, got;
+        const int64_t *index;
+        expect_ok(feed_open(data, CORNU_TRAIN, 0, count, &f));
+        for (int pass = 0; pass < 3; pass++) {
+            int times[PICTURES] = {0};
+            feed_begin(&f, 1, pass, true);
+            for (seen = 0;; seen += got) {
+                expect_ok(feed_take(&f, seen, 8, &index, &got));
+                if (got == 0)
+                    break;
+                for (int64_t i = 0; i < got; i++) {
+                    int grey = ((const uint8_t *)data->block[CORNU_TRAIN].x)[index[i]];
+                    times[grey / 4]++;
+                }
+            }
+            for (int i = 0; i < PICTURES; i++) {
+                bool usable = i % 5 != 0;
+                for (int k = 0; k < 4; k++)
+                    usable = usable && i != bad[k];
+                assert_int_equal(times[i], usable);
+            }
+            assert_int_equal(feed_samples(&f), seen);
+        }
+        feed_close(&f);
+        cornu_data_close(data);
+    }
+    cornu_model_close(model);
+}
+
+static void a_folder_without_a_readable_file_is_told(void **state)
+{
+    (void)state;
+    for (int background = 0; background < 2; background++) {
+        made_file("f/train/a/1.pgm", "P5 1 1 255", 10);
+        made_file("f/train/b/1.pgm", "P5 1 1 255", 10);
+        cornu_model *model = open_recipe();
+        cornu_data *data = NULL;
+        cornu_data_options o = {.folder = scratch_path("f"), .background = background};
+        cornu_status status = cornu_data_open_for_model(model, &o, &data);
+        if (background && status == CORNU_OK) /* not read yet */
+            status = cornu_fit(model, data, NULL, NULL);
+        expect_status(status, CORNU_BAD_FILE);
+        expect_message("found no readable images");
+        cornu_data_close(data);
+        cornu_model_close(model);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, made_open, scratch_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(no_way_of_loading_changes_a_bit),
+        TEST(nor_with_epochs_of_their_own_length),
+        TEST(a_feed_gives_each_usable_sample_once_a_pass),
+        TEST(a_folder_without_a_readable_file_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
