@@ -1,14 +1,20 @@
 #include "base/memory.h"
 #include "base/cgroup.h"
+#include <malloc.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* From this size on an allocation is first compared with the memory there is: Linux would grant it
    and kill the process when it is used. */
 static const size_t CHECKED_BYTES = (size_t)64 << 20;
 static const size_t HUGE_PAGE = (size_t)2 << 20;
+
+/* Bytes of large allocations that are there. */
+static _Atomic int64_t promised;
 
 static cornu_status out_of_memory(const char *what, double bytes)
 {
@@ -44,6 +50,14 @@ cornu_status memory_new(size_t count, size_t size, const char *what, void *out)
     return CORNU_OK;
 }
 
+/* Count what was allocated (`sign` 1) or is given back (-1), and may not be in use yet. */
+static void promise(void *memory, int sign)
+{
+    size_t size = malloc_usable_size(memory);
+    if (size >= 2 * HUGE_PAGE)
+        atomic_fetch_add(&promised, sign * (int64_t)size);
+}
+
 cornu_status memory_new_aligned(size_t bytes, const char *what, void *out)
 {
     void *memory = NULL;
@@ -57,15 +71,21 @@ cornu_status memory_new_aligned(size_t bytes, const char *what, void *out)
     memory = aligned_alloc(alignment, rounded);
     if (!memory)
         return out_of_memory(what, (double)bytes);
-    if (alignment == HUGE_PAGE)
+    if (alignment == HUGE_PAGE) {
         (void)madvise(memory, rounded, MADV_HUGEPAGE); /* only a hint; refusal does no harm */
-    memset(memory, 0, rounded);
+        promise(memory, 1);
+    }
+    /* Large pieces come as zeros from the system when they are first touched, if ever. */
+    if (alignment != HUGE_PAGE || madvise(memory, rounded, MADV_DONTNEED) != 0)
+        memset(memory, 0, rounded);
     memcpy(out, &memory, sizeof memory);
     return CORNU_OK;
 }
 
 void memory_free_aligned(void *memory)
 {
+    if (memory && (uintptr_t)memory % HUGE_PAGE == 0)
+        promise(memory, -1);
     free(memory);
 }
 
@@ -127,10 +147,28 @@ static int64_t meminfo(const char *name)
     return kibibytes < 0 ? -1 : (int64_t)kibibytes * 1024;
 }
 
+/* Bytes of this process that are in memory. */
+static int64_t resident(void)
+{
+    long long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (!f)
+        return 0;
+    if (fscanf(f, "%*d %lld", &pages) != 1)
+        pages = 0;
+    fclose(f);
+    return pages * sysconf(_SC_PAGESIZE);
+}
+
 int64_t memory_available(void)
 {
     int64_t free_bytes = meminfo("MemAvailable"), left = cgroup_memory_left();
-    return free_bytes >= 0 && free_bytes < left ? free_bytes : left;
+    int64_t available = free_bytes >= 0 && free_bytes < left ? free_bytes : left;
+    /* What was allocated will be touched; how much of it was already, the process's size tells. */
+    int64_t untouched = atomic_load(&promised) - resident();
+    if (available < 0 || untouched <= 0)
+        return available;
+    return untouched < available ? available - untouched : 0;
 }
 
 int64_t memory_total(void)

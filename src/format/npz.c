@@ -248,7 +248,7 @@ cornu_status npz_write(const char *path, const file_tensor *tensors, int count)
     if (count < 1)
         return status_fail(CORNU_INVALID, "%s: found no tensors to write; expected at least one",
                            path);
-    TRY(tensors_check(path, tensors, count));
+    TRY(tensors_check(path, tensors, count, false));
     TRY_GOTO(memory_new((size_t)count, sizeof *headers, path, &headers));
     TRY_GOTO(file_write_open(path, &w));
     TRY_GOTO(write_archive(&w, tensors, count, headers));

@@ -28,7 +28,7 @@ cornu_status tensor_file_own(tensor_file *file, void *block);
 /* Two tensors of one name are CORNU_BAD_FILE. */
 cornu_status tensor_file_check_names(const tensor_file *file);
 /* Check that a caller's tensors can be written: ranks, sizes, data, names. */
-cornu_status tensors_check(const char *path, const file_tensor *tensors, int count);
+cornu_status tensors_check(const char *path, const file_tensor *tensors, int count, bool fetches);
 
 /* Fill an empty file whose path is set. */
 cornu_status safetensors_read(tensor_file *file);

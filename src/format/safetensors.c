@@ -271,6 +271,20 @@ static cornu_status make_header(const char *path, const file_tensor *const *tens
     return status;
 }
 
+static cornu_status write_tensor(file_write *w, const file_tensor *t)
+{
+    void *fetched = NULL;
+    size_t bytes = (size_t)t->count * element_size(t->type);
+    if (t->data || bytes == 0)
+        return file_write_bytes(w, t->data, bytes);
+    TRY(memory_new(bytes, 1, t->name, &fetched));
+    cornu_status status = t->fetch(t->source, t->number, fetched, bytes);
+    if (status == CORNU_OK)
+        status = file_write_bytes(w, fetched, bytes);
+    free(fetched);
+    return status;
+}
+
 static cornu_status write_parts(file_write *w, const char *header,
                                 const file_tensor *const *tensors, int count)
 {
@@ -283,8 +297,7 @@ static cornu_status write_parts(file_write *w, const char *header,
     TRY(file_write_bytes(w, header, length));
     TRY(file_write_bytes(w, "        ", padding));
     for (int i = 0; i < count; i++)
-        TRY(file_write_bytes(w, tensors[i]->data,
-                             (size_t)tensors[i]->count * element_size(tensors[i]->type)));
+        TRY(write_tensor(w, tensors[i]));
     return CORNU_OK;
 }
 
@@ -295,7 +308,7 @@ cornu_status safetensors_write(const char *path, const file_tensor *tensors, int
     char *header = NULL;
     file_write w = {0};
     cornu_status status;
-    TRY(tensors_check(path, tensors, count));
+    TRY(tensors_check(path, tensors, count, true));
     TRY_GOTO(order_tensors(path, tensors, count, &ordered));
     TRY_GOTO(make_header(path, ordered, count, metadata, metadata_count, &header));
     TRY_GOTO(file_write_open(path, &w));

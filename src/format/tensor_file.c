@@ -119,7 +119,7 @@ cornu_status tensor_file_check_names(const tensor_file *file)
     return check_unique(file->path, file->tensors, file->count, CORNU_BAD_FILE);
 }
 
-cornu_status tensors_check(const char *path, const file_tensor *tensors, int count)
+cornu_status tensors_check(const char *path, const file_tensor *tensors, int count, bool fetches)
 {
     for (int i = 0; i < count; i++) {
         const file_tensor *t = &tensors[i];
@@ -132,7 +132,7 @@ cornu_status tensors_check(const char *path, const file_tensor *tensors, int cou
                                t->name, t->rank, TENSOR_RANK_MAX);
         if (tensor_measure(path, t->name, &measured, &bytes) != CORNU_OK)
             return CORNU_INVALID;
-        if (measured.count != t->count || (bytes > 0 && !t->data))
+        if (measured.count != t->count || (bytes > 0 && !t->data && !(fetches && t->fetch)))
             return status_fail(CORNU_INVALID,
                                "%s: %s: found %jd elements; expected the product of its shape, %jd",
                                path, t->name, (intmax_t)t->count, (intmax_t)measured.count);

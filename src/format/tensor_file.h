@@ -23,6 +23,11 @@ typedef struct file_tensor {
     int64_t shape[8];
     int64_t count;    /* of elements */
     const void *data; /* row-major, C order, native endian */
+    /* safetensors_write, where `data` is NULL: fills `bytes` of memory when the tensor's turn
+       comes, so that not all of them need to be there at once. */
+    cornu_status (*fetch)(void *source, int number, void *to, size_t bytes);
+    void *source;
+    int number;
 } file_tensor;
 
 typedef struct metadata_entry {

@@ -29,7 +29,7 @@ struct callbacks {
 cornu_status fit_pull(fit_state *f)
 {
     if (!f->pulled)
-        TRY(session_pull(f->session));
+        TRY(session_pull(f->session, 0, f->model->weight_count));
     f->pulled = true;
     return CORNU_OK;
 }

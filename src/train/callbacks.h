@@ -17,7 +17,7 @@ typedef struct fit_logs {
 typedef struct fit_state {
     cornu_model *model;
     session *session;
-    bool pulled;      /* the model's host values are those of the device */
+    bool pulled;      /* the model's weights on the host are those of the device */
     bool resumed;     /* goes on from a model file */
     bool more_epochs; /* resumed with more epochs than the run was to have */
     int64_t epoch;    /* at hand, from 0 */

@@ -80,13 +80,26 @@ static file_tensor tensor_of(const variable *v, const char *name, const float *v
     return t;
 }
 
-/* Weights, slots, then the best weights; `names` holds the latter's names. */
-static cornu_status make_tensors(const cornu_model *m, file_tensor *tensors, char **names,
-                                 int *count)
+static cornu_status fetch_variable(void *source, int number, void *to, size_t bytes)
 {
-    for (int i = 0; i < m->variable_count; i++)
-        tensors[(*count)++] =
-            tensor_of(&m->variables[i], m->variables[i].name, m->variables[i].value);
+    return session_read_variable(source, number, to, (int64_t)(bytes / sizeof(float)));
+}
+
+/* Weights, slots, then the best weights; `names` holds the latter's names. */
+static cornu_status make_tensors(const cornu_model *m, session *from, file_tensor *tensors,
+                                 char **names, int *count)
+{
+    for (int i = 0; i < m->variable_count; i++) {
+        const variable *v = &m->variables[i];
+        file_tensor *t = &tensors[(*count)++];
+        *t = tensor_of(v, v->name, v->value);
+        if (from && i >= m->weight_count) {
+            t->data = NULL;
+            t->fetch = fetch_variable;
+            t->source = from;
+            t->number = i;
+        }
+    }
     for (int i = 0; m->best_weights && i < m->weight_count; i++) {
         TRY(memory_format(&names[i], "%s%s", BEST, m->variables[i].name));
         tensors[(*count)++] = tensor_of(&m->variables[i], names[i], m->best_weights[i]);
@@ -94,7 +107,7 @@ static cornu_status make_tensors(const cornu_model *m, file_tensor *tensors, cha
     return CORNU_OK;
 }
 
-cornu_status checkpoint_write(const cornu_model *m, const char *path)
+cornu_status checkpoint_write(const cornu_model *m, session *from, const char *path)
 {
     entries e = {0};
     file_tensor *tensors = NULL;
@@ -109,7 +122,7 @@ cornu_status checkpoint_write(const cornu_model *m, const char *path)
     size_t most = (size_t)m->variable_count + (size_t)m->weight_count + 1;
     TRY_GOTO(memory_new(most, sizeof *tensors, "model file", &tensors));
     TRY_GOTO(memory_new(most, sizeof *names, "model file", &names));
-    TRY_GOTO(make_tensors(m, tensors, names, &count));
+    TRY_GOTO(make_tensors(m, from, tensors, names, &count));
     TRY_GOTO(make_metadata(m, &e));
     status = safetensors_write(path, tensors, count, e.entry, e.count);
 done:

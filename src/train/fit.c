@@ -306,9 +306,12 @@ static cornu_status fit(fit_run *run)
         return status;
     }
     status = fit_loop(run);
-    if (status != CORNU_OK && status != CORNU_STOPPED)
-        (void)fit_pull(&run->state); /* the model shows what there is */
-    return status;
+    /* The model shows what there is. Its slots were on the device alone: their memory is taken only
+       now, in place of the plans'. */
+    session_release_plans(run->session);
+    cornu_status pulled =
+        session_pull(run->session, run->state.pulled ? m->weight_count : 0, m->variable_count);
+    return status == CORNU_OK ? pulled : status;
 }
 
 cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_fit_options *options,

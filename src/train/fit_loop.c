@@ -132,7 +132,7 @@ static cornu_status save(fit_run *run)
     TRY(callbacks_save(run->callbacks, run->model));
     if (!run->options->save)
         return CORNU_OK;
-    TRY(checkpoint_write(run->model, run->options->save));
+    TRY(checkpoint_write(run->model, run->session, run->options->save));
     run->saved = true;
     return CORNU_OK;
 }

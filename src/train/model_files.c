@@ -112,7 +112,7 @@ cornu_status cornu_model_save(const cornu_model *model, const char *path)
         return status_fail(
             CORNU_INVALID,
             "%s: expected a name that ends in .safetensors, by which it is opened again", path);
-    return checkpoint_write(model, path);
+    return checkpoint_write(model, NULL, path);
 }
 
 /* ---- weights ---------------------------------------------------------------------------- */

@@ -57,16 +57,22 @@ cornu_status session_open(cornu_model *model, const session_options *options, se
     return status;
 }
 
-void session_close(session *s)
+void session_release_plans(session *s)
 {
-    if (!s)
-        return;
     for (size_t i = 0; i < s->plan_count; i++) {
         if (s->plans[i]->prepared)
             s->device->ops->release(s->device, s->plans[i]->prepared);
         plan_free(s->plans[i]->plan);
         free(s->plans[i]);
     }
+    s->plan_count = 0;
+}
+
+void session_close(session *s)
+{
+    if (!s)
+        return;
+    session_release_plans(s);
     free(s->plans);
     if (s->device)
         s->device->ops->close(s->device);
@@ -149,12 +155,16 @@ cornu_status session_results(session *s, step_results *out, bool reset)
     return s->device->ops->results(s->device, out, reset);
 }
 
-cornu_status session_pull(session *s)
+cornu_status session_read_variable(session *s, int number, float *values, int64_t count)
 {
-    cornu_model *m = s->model;
-    for (int i = 0; i < m->variable_count; i++)
-        TRY(s->device->ops->read_variable(s->device, i, m->variables[i].value,
-                                          m->variables[i].count));
+    return s->device->ops->read_variable(s->device, number, values, count);
+}
+
+cornu_status session_pull(session *s, int begin, int end)
+{
+    const cornu_model *m = s->model;
+    for (int i = begin; i < end; i++)
+        TRY(session_read_variable(s, i, m->variables[i].value, m->variables[i].count));
     return CORNU_OK;
 }
 

@@ -40,8 +40,11 @@ double session_learning_rate(const cornu_model *model);
 /* Key augmentation by this pass over the data from now on, not by the model's epoch. */
 void session_set_pass(session *s, int64_t pass);
 cornu_status session_results(session *s, step_results *out, bool reset);
-/* Copy the device's variables back into the model. */
-cornu_status session_pull(session *s);
+/* Copy the device's variables begin..end-1 back into the model. */
+cornu_status session_pull(session *s, int begin, int end);
+cornu_status session_read_variable(session *s, int number, float *values, int64_t count);
+/* Give the plans and their memory up; new ones are built when they are asked for. */
+void session_release_plans(session *s);
 /* The order of an epoch's samples: index[count] is a permutation keyed by (seed, epoch), or
    0..count-1 without shuffle. */
 void session_order(uint64_t seed, int64_t epoch, bool shuffle, int64_t count, int64_t *index);

@@ -170,7 +170,12 @@ static void a_set_of_published_size_is_complete_or_refused(void **state)
 static file_tensor tensor(const char *name, element_type type, const void *data, int rank,
                           int64_t a, int64_t b)
 {
-    file_tensor t = {(char *)name, type, rank, {a, b}, 1, data};
+    file_tensor t = {.name = (char *)name,
+                     .type = type,
+                     .rank = rank,
+                     .shape = {a, b},
+                     .count = 1,
+                     .data = data};
     for (int i = 0; i < rank; i++)
         t.count *= t.shape[i];
     return t;
@@ -230,7 +235,12 @@ static void an_npz_that_is_not_mnist_is_refused_as_mnist(void **state)
     assert_int_equal(npz_write(scratch_path("m/mnist.npz"), t, 4), CORNU_OK);
     refused("mnist", scratch_path("m"), CORNU_BAD_FILE, "samples of (2); expected (28, 28, 1)");
     static const uint8_t images[2 * 784], labels[2] = {3, 10};
-    t[0] = (file_tensor){"x_train", ELEMENT_U8, 3, {2, 28, 28}, 2 * 784, images};
+    t[0] = (file_tensor){.name = "x_train",
+                         .type = ELEMENT_U8,
+                         .rank = 3,
+                         .shape = {2, 28, 28},
+                         .count = 2 * 784,
+                         .data = images};
     t[1] = tensor("y_train", ELEMENT_U8, y, 1, 2, 0);
     assert_int_equal(npz_write(scratch_path("m/mnist.npz"), t, 2), CORNU_OK);
     refused("mnist", scratch_path("m"), CORNU_BAD_FILE, "has no x_test");

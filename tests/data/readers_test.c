@@ -172,7 +172,12 @@ static void cifar100_uses_the_fine_labels(void **state)
 static file_tensor tensor(const char *name, element_type type, const void *data, int rank,
                           int64_t a, int64_t b, int64_t c)
 {
-    file_tensor t = {(char *)name, type, rank, {a, b, c}, 1, data};
+    file_tensor t = {.name = (char *)name,
+                     .type = type,
+                     .rank = rank,
+                     .shape = {a, b, c},
+                     .count = 1,
+                     .data = data};
     for (int i = 0; i < rank; i++)
         t.count *= t.shape[i];
     return t;

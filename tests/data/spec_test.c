@@ -229,8 +229,14 @@ static void write_npz(const char *path)
 {
     static const uint8_t x[2 * 784];
     static const int32_t y[2] = {0, 1};
-    file_tensor t[2] = {{"x_train", ELEMENT_U8, 3, {2, 28, 28}, 2 * 784, x},
-                        {"y_train", ELEMENT_I32, 1, {2}, 2, y}};
+    file_tensor t[2] = {
+        {.name = "x_train",
+         .type = ELEMENT_U8,
+         .rank = 3,
+         .shape = {2, 28, 28},
+         .count = 2 * 784,
+         .data = x},
+        {.name = "y_train", .type = ELEMENT_I32, .rank = 1, .shape = {2}, .count = 2, .data = y}};
     assert_int_equal(npz_write(path, t, 2), CORNU_OK);
 }
 

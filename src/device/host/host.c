@@ -169,15 +169,20 @@ cornu_status host_write_variable(device *d, int number, const float *values, int
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
+static void free_arena(host_device *h)
+{
+    memory_free_aligned(h->arena);
+    h->arena = NULL;
+    h->arena_bytes = 0;
+}
+
 /* The arena serves all plans in turn. The old one goes first: its content is of a step that is
    over, and both together might not fit. */
 static cornu_status ensure_arena(host_device *h, size_t bytes)
 {
     if (bytes <= h->arena_bytes)
         return CORNU_OK;
-    memory_free_aligned(h->arena);
-    h->arena = NULL;
-    h->arena_bytes = 0;
+    free_arena(h);
     TRY(memory_new_aligned(bytes, "buffers", &h->arena));
     h->arena_bytes = bytes;
     return CORNU_OK;
@@ -345,6 +350,7 @@ cornu_status host_prepare(device *d, const plan *p, prepared **out)
     size_t count = (size_t)p->op_count, scratch = 0;
     TRY(check_plan_fits(h, p, 0));
     TRY(memory_new(1, sizeof *r, "prepared plan", &r));
+    h->prepared_count++;
     r->plan = p;
     r->op_count = p->op_count;
     TRY_GOTO(memory_new(count, sizeof *r->kernels, "prepared plan", &r->kernels));
@@ -371,9 +377,11 @@ done:
 
 void host_release(device *d, prepared *r)
 {
-    (void)d;
+    host_device *h = host_of(d);
     if (!r)
         return;
+    if (--h->prepared_count == 0)
+        free_arena(h);
     for (int i = 0; i < r->op_count; i++) {
         if (r->states && r->states[i] && r->kernels[i]->release)
             r->kernels[i]->release(r->states[i]);

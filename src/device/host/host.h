@@ -68,6 +68,7 @@ struct host_device {
     int variable_count;
     unsigned char *arena;
     size_t arena_bytes;
+    int prepared_count; /* plans that share it */
     step_results results;
 };
 
