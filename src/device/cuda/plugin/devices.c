@@ -31,9 +31,11 @@ static int64_t memory_free_of(const cuda_libraries *lib, CUdevice id, const char
     if (lib->cuCtxPushCurrent(context) == CUDA_SUCCESS) {
         if (lib->cuMemGetInfo(&left, &all) != CUDA_SUCCESS)
             left = 0;
-        lib->cuCtxPopCurrent(&context);
+        if (lib->cuCtxPopCurrent(&context) != CUDA_SUCCESS)
+            left = 0;
     }
-    lib->cuDevicePrimaryCtxRelease(id);
+    if (lib->cuDevicePrimaryCtxRelease(id) != CUDA_SUCCESS)
+        left = 0;
     return (int64_t)left;
 }
 

@@ -3,6 +3,7 @@
 #ifndef DEVICE_CUDA_PLUGIN_LIBRARIES_H
 #define DEVICE_CUDA_PLUGIN_LIBRARIES_H
 
+#include "base/log.h"
 #include "base/status.h"
 #include "device/cuda/plugin/nvml.h"
 #include <cublasLt.h>
@@ -10,17 +11,19 @@
 #include <cudnn.h>
 
 /* One pointer a function, called like it: gpu->lib->cuMemAlloc(...). The headers' macros give the
-   versioned names (cuMemAlloc_v2) on both sides. */
+   versioned names (cuMemAlloc_v2) on both sides. The compiler warns where a status is dropped. */
+#define FUNCTION(name) __attribute__((warn_unused_result)) __typeof__(name) *name;
 typedef struct cuda_libraries {
-#define CUDA(name) __typeof__(name) *name;
-#define BLAS(name) __typeof__(name) *name;
-#define DNN(name) __typeof__(name) *name;
-#define NVML(name) __typeof__(name) *name;
+#define CUDA(name) FUNCTION(name)
+#define BLAS(name) FUNCTION(name)
+#define DNN(name) FUNCTION(name)
+#define NVML(name) FUNCTION(name)
 #include "device/cuda/plugin/libraries.def"
     bool has_nvml;      /* NVML may be absent: then sensors are NAN */
     char driver[64];    /* "580.65.06", or "CUDA 13.0" without NVML */
     char versions[128]; /* "CUDA 13.0, cuBLASLt 13.1, cuDNN 9.13.0" */
 } cuda_libraries;
+#undef FUNCTION
 
 /* Opened once for the process, at the first call; later calls give the same result. Fails with
    CORNU_NOT_FOUND: "no CUDA driver (...); install ...", "driver 550 ... is too old", "driver ...
@@ -42,5 +45,11 @@ bool cuda_is_lost(CUresult result);
 #define CU(g, call) gpu_check((g), (g)->lib->call, #call)
 #define BLASLT(g, call) blas_check((g)->lib, (g)->number, (g)->lib->call, #call)
 #define CUDNN(g, call) dnn_check((g)->lib, (g)->number, (g)->lib->call, #call)
+/* Where something is given up after all work: a failure is a line of the log, and harms nobody. */
+#define GIVE_UP(g, call)                                                 \
+    do {                                                                 \
+        if ((g)->lib->call != 0)                                         \
+            log_line("device %s: cannot give up: %s", (g)->name, #call); \
+    } while (0)
 
 #endif

@@ -44,11 +44,11 @@ static void release(gpu *g, void *state)
 {
     blas_state *s = state;
     if (s->description)
-        (void)g->lib->cublasLtMatmulDescDestroy(s->description);
+        GIVE_UP(g, cublasLtMatmulDescDestroy(s->description));
     cublasLtMatrixLayout_t layouts[] = {s->a, s->b, s->c};
     for (int i = 0; i < 3; i++)
         if (layouts[i])
-            (void)g->lib->cublasLtMatrixLayoutDestroy(layouts[i]);
+            GIVE_UP(g, cublasLtMatrixLayoutDestroy(layouts[i]));
     free(s);
 }
 
@@ -152,7 +152,7 @@ static cornu_status choose(gpu *g, const op *o, blas_state *s)
         status = find_algorithm(g, s, preference, CUBLASLT_EPILOGUE_DEFAULT);
 done:
     if (preference)
-        (void)g->lib->cublasLtMatmulPreferenceDestroy(preference);
+        GIVE_UP(g, cublasLtMatmulPreferenceDestroy(preference));
     return status;
 }
 

@@ -74,13 +74,13 @@ static void release(gpu *g, void *state)
     cudnnTensorDescriptor_t tensors[] = {s->x, s->y, s->b};
     for (int i = 0; i < 3; i++)
         if (tensors[i])
-            (void)g->lib->cudnnDestroyTensorDescriptor(tensors[i]);
+            GIVE_UP(g, cudnnDestroyTensorDescriptor(tensors[i]));
     if (s->w)
-        (void)g->lib->cudnnDestroyFilterDescriptor(s->w);
+        GIVE_UP(g, cudnnDestroyFilterDescriptor(s->w));
     if (s->conv)
-        (void)g->lib->cudnnDestroyConvolutionDescriptor(s->conv);
+        GIVE_UP(g, cudnnDestroyConvolutionDescriptor(s->conv));
     if (s->identity)
-        (void)g->lib->cudnnDestroyActivationDescriptor(s->identity);
+        GIVE_UP(g, cudnnDestroyActivationDescriptor(s->identity));
     free(s);
 }
 
