@@ -155,7 +155,8 @@ typedef struct cornu_data_options {
        it is needed. No choice changes a sample. */
     const char *cache;
     const char *cache_folder; /* of that file, NAME.pixels; NULL: the current folder */
-    int workers;              /* image folders: threads that decode; 0: as training's */
+    int workers; /* image folders: threads that decode; 0: as the recipe says, else as many as train
+                  */
     /* Called while downloading; total is 0 where the server does not say. May be NULL. */
     void (*on_progress)(void *user, const char *file, int64_t done, int64_t total);
     /* One line about something worth knowing (a skipped file, say). May be NULL. With `background`

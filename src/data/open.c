@@ -195,8 +195,8 @@ static cornu_status read_request(const cornu_data_options *options, data_request
     if (request->channels != 1 && request->channels != 3)
         return status_fail(CORNU_INVALID, "image_channels: found %lld; expected 1 or 3",
                            (long long)request->channels);
-    if (o->workers < 0)
-        return status_fail(CORNU_INVALID, "workers: found %d; expected at least 1", o->workers);
+    if (o->workers < 0 || o->workers > 256)
+        return status_fail(CORNU_INVALID, "workers: found %d; expected 1 to 256", o->workers);
     int64_t limit;
     TRY(pixels_read_option(o->cache, &limit));
     request->validation_split = o->validation_split;
@@ -257,6 +257,7 @@ static void size_images(const data_spec *spec, const shape *input, data_request 
     if (!(o->validation_split > 0))
         request->validation_split = spec->validation_split;
     request->options.strict = o->strict || spec->strict;
+    request->options.workers = o->workers ? o->workers : (int)spec->workers;
 }
 
 /* What a recipe's file: or folder: means where --data is `first`: that name in there, else (a

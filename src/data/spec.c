@@ -44,6 +44,7 @@ static cornu_status read_folder_options(const doc *section, data_spec *spec)
                         "found %g; expected a share of at least 0 and below 1",
                         spec->validation_split);
     TRY(doc_read_bool(section, "strict", &spec->strict));
+    TRY(doc_read_int(section, "workers", 1, 256, &spec->workers));
     if (!spec->name && !spec->file)
         return CORNU_OK;
     if (spec->image_size[0] || spec->channels || spec->interpolation || spec->validation_split > 0)
@@ -84,9 +85,9 @@ cornu_status data_scale_read(const doc *map, const char *key, double *scale)
 cornu_status data_spec_read(const doc *section, data_spec *spec)
 {
     static const char *const known[] = {
-        "name",     "file",          "folder",           "scale",  "image_size",
-        "channels", "interpolation", "validation_split", "strict", "augment",
-        NULL};
+        "name",       "file",     "folder",        "scale",
+        "image_size", "channels", "interpolation", "validation_split",
+        "strict",     "workers",  "augment",       NULL};
     *spec = (data_spec){.scale = -1};
     if (!section || section->type == DOC_NULL)
         return CORNU_OK;

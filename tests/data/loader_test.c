@@ -111,7 +111,7 @@ static void a_wrong_cache_is_told(void **state)
         expect_message("expected off, file, or a size such as 4GB");
     }
     expect_status(open_with((cornu_data_options){.workers = -1}, &data), CORNU_INVALID);
-    expect_message("workers: found -1");
+    expect_message("workers: found -1; expected 1 to 256");
     cornu_data_options huge = {.cache = "900TB", .image_height = 10000};
     data = must_open(huge); /* what is asked for is a limit, not a need */
     cornu_data_close(data);
