@@ -13,7 +13,7 @@
 static const size_t CHECKED_BYTES = (size_t)64 << 20;
 static const size_t HUGE_PAGE = (size_t)2 << 20;
 
-/* Bytes of large allocations that are there. */
+/* Bytes of large allocations that are there, touched or not. */
 static _Atomic int64_t promised;
 
 static cornu_status out_of_memory(const char *what, double bytes)
@@ -50,12 +50,17 @@ cornu_status memory_new(size_t count, size_t size, const char *what, void *out)
     return CORNU_OK;
 }
 
-/* Count what was allocated (`sign` 1) or is given back (-1), and may not be in use yet. */
+void memory_promise(int64_t bytes)
+{
+    atomic_fetch_add(&promised, bytes);
+}
+
+/* What was allocated (`sign` 1) or is given back (-1). */
 static void promise(void *memory, int sign)
 {
     size_t size = malloc_usable_size(memory);
     if (size >= 2 * HUGE_PAGE)
-        atomic_fetch_add(&promised, sign * (int64_t)size);
+        memory_promise(sign * (int64_t)size);
 }
 
 cornu_status memory_new_aligned(size_t bytes, const char *what, void *out)

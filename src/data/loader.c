@@ -31,10 +31,12 @@ struct loader {
     pthread_t workers[WORKERS_MOST];
     int worker_count;
 
+    bool finished; /* every file has been read */
+
     pthread_mutex_t lock;
     pthread_cond_t work, done;
     /* All below is of the lock. */
-    bool closing, finished;
+    bool closing;
     place *places; /* [count] */
     /* What is needed next, in this order. */
     const void *wanted_by;

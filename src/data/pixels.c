@@ -240,8 +240,10 @@ static cornu_status open_memory(size_t bytes, pixels *p)
     p->map = map;
     p->map_bytes = bytes;
     p->at = map;
-    if (p->kind == PIXELS_IN_MEMORY)
+    if (p->kind == PIXELS_IN_MEMORY) {
         (void)madvise(map, bytes, MADV_HUGEPAGE); /* a kernel without them says no */
+        memory_promise((int64_t)bytes);
+    }
     return CORNU_OK;
 }
 
@@ -282,6 +284,8 @@ cornu_status pixels_open(const pixels_wanted *w, pixels *p)
 
 void pixels_close(pixels *p)
 {
+    if (p->map && p->kind == PIXELS_IN_MEMORY)
+        memory_promise(-(int64_t)p->map_bytes);
     if (p->map)
         munmap(p->map, p->map_bytes);
     if (p->fd >= 0)
