@@ -6,10 +6,10 @@ static const struct {
     int64_t parameters, batch, epochs;
     int outputs;
 } workloads[] = {
-    {"cifar10-cnn", 1337002, 100, 10, 10},    {"cifar10-mlp", 12230010, 32, 10, 10},
-    {"cifar100-mlp", 1730404, 32, 100, 100},  {"mnist-cnn-2", 3274634, 50, 17, 10},
-    {"mnist-cnn-4", 3287530, 50, 17, 10},     {"photos-cnn", 42520584, 32, 5, 8},
-    {"photos-cnn-256", 42620616, 32, 5, 8},   {"photos-cnn-ready", 42520584, 32, 5, 8},
+    {"cifar10-cnn", 1337002, 100, 10, 10},   {"cifar10-mlp", 12230010, 32, 10, 10},
+    {"cifar100-mlp", 1730404, 32, 100, 100}, {"mnist-cnn-2", 3274634, 50, 17, 10},
+    {"mnist-cnn-4", 3287530, 50, 17, 10},    {"photos-cnn", 42520584, 32, 5, 8},
+    {"photos-cnn-256", 42620616, 32, 5, 8},  {"photos-cnn-ready", 42520584, 32, 5, 8},
 };
 enum { COUNT = sizeof workloads / sizeof *workloads };
 
