@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/resource.h>
+#include <unistd.h>
 
 /* Where pixels are not kept, so many bytes of them are decoded ahead. */
 #define AHEAD_BYTES ((int64_t)32 << 20)
@@ -127,7 +127,7 @@ static int64_t next_place(loader *l)
 static void *work(void *context)
 {
     loader *l = context;
-    (void)setpriority(PRIO_PROCESS, 0, WORKER_NICE); /* of this thread, on Linux */
+    (void)nice(WORKER_NICE); /* of this thread, on Linux */
     pthread_mutex_lock(&l->lock);
     while (!l->closing) {
         int64_t at = next_place(l);

@@ -197,8 +197,7 @@ static cornu_status read_request(const cornu_data_options *options, data_request
                            (long long)request->channels);
     if (o->workers < 0 || o->workers > 256)
         return status_fail(CORNU_INVALID, "workers: found %d; expected 1 to 256", o->workers);
-    int64_t limit;
-    TRY(pixels_read_option(o->cache, &limit));
+    TRY(pixels_read_option(o->cache, &request->cache_limit));
     request->validation_split = o->validation_split;
     if (!(o->validation_split >= 0 && o->validation_split < 1))
         return status_fail(CORNU_INVALID,

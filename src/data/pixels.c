@@ -38,7 +38,7 @@ cornu_status pixels_read_option(const char *cache, int64_t *limit)
 {
     double unit = 0;
     char *end;
-    *limit = memory_available() / 2;
+    *limit = PIXELS_LIMIT_AUTO;
     if (!cache)
         return CORNU_OK;
     *limit = !strcmp(cache, "file") ? -1 : 0;
@@ -264,12 +264,19 @@ static cornu_status fail_memory(const pixels_wanted *w, int64_t count, int64_t b
                        memory_human((double)memory_available(), left));
 }
 
+/* Half of what is free; where that is unknown, as much as is asked for. */
+static int64_t automatic_limit(void)
+{
+    int64_t available = memory_available();
+    return available < 0 ? INT64_MAX : available / 2 + 1; /* 0 would be "off" */
+}
+
 cornu_status pixels_open(const pixels_wanted *w, pixels *p)
 {
     const data_request *r = w->request;
-    int64_t limit, count = (int64_t)w->files->count;
+    int64_t limit = r->cache_limit == PIXELS_LIMIT_AUTO ? automatic_limit() : r->cache_limit;
+    int64_t count = (int64_t)w->files->count;
     *p = (pixels){.fd = -1, .sample = r->height * r->width * r->channels};
-    TRY(pixels_read_option(r->options.cache, &limit));
     if (count > INT64_MAX / 2 / p->sample)
         return status_fail(CORNU_OUT_OF_MEMORY, "%s: %lld samples of %lld bytes are more than fit",
                            w->name, (long long)count, (long long)p->sample);
@@ -277,7 +284,8 @@ cornu_status pixels_open(const pixels_wanted *w, pixels *p)
     p->kind = limit == 0 ? PIXELS_PASSING : bytes > limit ? PIXELS_IN_FILE : PIXELS_IN_MEMORY;
     if (p->kind == PIXELS_IN_FILE)
         return open_file(w, p);
-    if (p->kind == PIXELS_IN_MEMORY && bytes > memory_available())
+    int64_t available = memory_available();
+    if (p->kind == PIXELS_IN_MEMORY && available >= 0 && bytes > available)
         return fail_memory(w, count, bytes);
     return open_memory((size_t)bytes, p);
 }

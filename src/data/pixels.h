@@ -12,6 +12,8 @@ typedef enum pixels_kind {
     PIXELS_PASSING  /* nothing: only those that are about to be used lie in memory */
 } pixels_kind;
 
+enum { PIXELS_LIMIT_AUTO = -2 };
+
 typedef struct pixels_wanted {
     const image_files *files; /* in the order of their places */
     const data_request *request;
@@ -32,7 +34,7 @@ typedef struct pixels {
     pixels_entry *entries; /* [count] in the file, or NULL */
 } pixels;
 
-/* Choose the kind (request->options.cache) and make room. A cache file is taken over where it is of
+/* Choose the kind (request->cache_limit) and make room. A cache file is taken over where it is of
    the same sizes, and made anew where it is not; a file that is no cache is never overwritten. */
 cornu_status pixels_open(const pixels_wanted *wanted, pixels *out);
 void pixels_close(pixels *p);
@@ -43,8 +45,9 @@ void pixels_keep(pixels *p, int64_t i);
 /* Give the memory of the bytes [begin, end) of `at` back; they read as zeros. PIXELS_PASSING only.
  */
 void pixels_drop(pixels *p, int64_t begin, int64_t end);
-/* Check an option: "off", "file", a size ("4GB": in memory up to this, else in a file), or NULL (in
-   memory up to half of what is free, else in a file). *limit is -1 for "file", 0 for "off". */
+/* Read an option: "off", "file", a size ("4GB": in memory up to this, else in a file), or NULL (in
+   memory up to half of what is free, else in a file). *limit is in bytes, -1 for "file", 0 for
+   "off". */
 cornu_status pixels_read_option(const char *cache, int64_t *limit);
 
 #endif

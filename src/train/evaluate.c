@@ -53,7 +53,8 @@ static cornu_status evaluate_step(evaluating *run, feed *f, int64_t step)
     int64_t batch;
     session_plan *ready;
     TRY(feed_take(f, step * e->batch, e->batch, &index, &batch));
-    count_steps(run, f);
+    if (f->seen == f->count)
+        count_steps(run, f);
     if (batch == 0)
         return status_fail(CORNU_BAD_FILE, "%s: found no readable images in %jd files",
                            e->data->folder, (intmax_t)e->count);
