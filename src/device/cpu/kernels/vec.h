@@ -31,7 +31,7 @@
 #define VEC_FLOATS (VEC_BYTES / 4)
 
 typedef float vec __attribute__((vector_size(VEC_BYTES)));
-typedef float vec_anywhere __attribute__((vector_size(VEC_BYTES), aligned(4), may_alias));
+typedef float vec_anywhere __attribute__((vector_size(VEC_BYTES), aligned(4)));
 /* What comparing two vec gives: -1 where true, else 0. */
 typedef int32_t vec_mask __attribute__((vector_size(VEC_BYTES)));
 
