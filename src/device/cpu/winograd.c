@@ -1,7 +1,7 @@
-/* 3x3 and 5x5 convolutions of stride 1 by Winograd's F(4x4, 3x3) and F(2x2, 5x5);
+/* 3x3 and 5x5 convolutions of stride 1 by Winograd's F(4x4, 3x3) and F(4x4, 5x5);
    kernels/winograd_tiles.h holds the mathematics.
    Forward and backward-data (the same with the weights turned): a chunk is a block of tiles, small
-   enough for its 36 places to stay in the second-level cache while they are transformed, multiplied
+   enough for its places to stay in the second-level cache while they are transformed, multiplied
    by the weights and transformed back. Backward-weights: a chunk takes a fixed part of all tiles
    and adds their products up block by block; the parts are added in their order. */
 #include "device/cpu/kernels/winograd.h"
@@ -17,6 +17,7 @@ CPU_ISA_TABLE(winograd_kernels, cpu_winograd);
 CPU_ISA_TABLE(winograd_kernels, cpu_winograd_5x5);
 
 enum {
+    STEP = 4, /* rows and columns of a tile */
     LEAST_CHANNELS = 16,
     CACHE = 1 << 20, /* bytes of a core's second-level cache */
     CACHE_1 = 32 << 10,
@@ -39,7 +40,8 @@ typedef struct winograd_state {
     float *scratch; /* [workers][scratch_floats]: z and v */
     int64_t scratch_floats;
     winograd_places v, z; /* of worker 0: transforms of in; products, for dw transforms of out */
-    int64_t groups;       /* for dw: 3 where the places are done by thirds, else 1 */
+    int places;           /* products */
+    int64_t groups;       /* for dw: as many as pairs of rows where those are done alone, else 1 */
     int64_t parts, part;  /* for dw; tiles of a part */
     int64_t u_part;       /* floats from a part's u to the next one's */
     float *sums;          /* for db: [parts][columns] */
@@ -50,7 +52,7 @@ static int64_t round_up(int64_t a, int64_t b)
     return cpu_divide_up(a, b) * b;
 }
 
-/* From place to place: an odd number of cache lines, so that the 36 lines of one tile's channels
+/* From place to place: an odd number of cache lines, so that the lines of one tile's channels
    fall into different sets of the caches. */
 static int64_t place_stride(int64_t floats)
 {
@@ -67,26 +69,26 @@ static void images_of(const plan *p, const op *o, const tensor **x, const tensor
     *y = o->kind == OP_CONV2D_FORWARD ? OP_OUT(p, o, 0) : OP_IN(p, o, data ? 0 : 1);
 }
 
-/* Rows and columns of a tile. */
-static int64_t step_of(const op *o)
-{
-    return o->a.conv.w.kernel[0] == 3 ? 4 : 2;
-}
-
-static int64_t tiles_of(const tensor *out, int64_t step)
+static int64_t tiles_of(const tensor *out)
 {
     const int64_t *dim = out->shape.dim;
-    return dim[0] * cpu_divide_up(dim[1], step) * cpu_divide_up(dim[2], step);
+    return dim[0] * cpu_divide_up(dim[1], STEP) * cpu_divide_up(dim[2], STEP);
+}
+
+/* One a place. */
+static int products_of(const op *o)
+{
+    int size = STEP + (int)o->a.conv.w.kernel[0] - 1;
+    return size * size;
 }
 
 /* Is it faster than a direct convolution? Measured: a tile costs as much as 6.4 of its 16 pixels
-   (for 5x5: 2.6 of its 4) do directly, and the transforms of the weights as much as 24 (50) tiles.
- */
-static bool pays(const tensor *out, int64_t step)
+   (for 5x5: 3.8) do directly, and the transforms of the weights as much as 24 (50) tiles. */
+static bool pays(const tensor *out, int64_t taps)
 {
     const int64_t *dim = out->shape.dim;
-    int64_t tile = step == 4 ? 64 : 26, weights = step == 4 ? 24 : 50;
-    return 10 * dim[0] * dim[1] * dim[2] >= tile * (tiles_of(out, step) + weights);
+    int64_t tile = taps == 3 ? 64 : 38, weights = taps == 3 ? 24 : 50;
+    return 10 * dim[0] * dim[1] * dim[2] >= tile * (tiles_of(out) + weights);
 }
 
 static bool accepts(const plan *p, const op *o, const char **why)
@@ -107,7 +109,7 @@ static bool accepts(const plan *p, const op *o, const char **why)
         *why = "padded by more than the kernel reaches";
     else if (x->shape.dim[3] < LEAST_CHANNELS || y->shape.dim[3] < LEAST_CHANNELS)
         *why = "fewer than 16 channels";
-    else if (!pays(out, step_of(o)))
+    else if (!pays(out, w->kernel[0]))
         *why = "too few pixels for its tiles";
     else
         return true;
@@ -120,8 +122,7 @@ static double flops(const plan *p, const op *o)
     const tensor *x, *y;
     images_of(p, o, &x, &y);
     const tensor *out = o->kind == OP_CONV2D_BACKWARD_DATA ? x : y;
-    return 2.0 * WINOGRAD_PLACES *
-           (double)(tiles_of(out, step_of(o)) * x->shape.dim[3] * y->shape.dim[3]);
+    return 2.0 * products_of(o) * (double)(tiles_of(out) * x->shape.dim[3] * y->shape.dim[3]);
 }
 
 /* ---- prepare ---------------------------------------------------------------------------- */
@@ -152,8 +153,8 @@ static void set_images(winograd_state *s, const plan *p, const op *o)
     images_of(p, o, &x, &y);
     s->in = image_of(data ? y : x);
     s->out = image_of(data ? x : y);
-    s->out.tiles[0] = s->in.tiles[0] = cpu_divide_up(s->out.height, s->k->step);
-    s->out.tiles[1] = s->in.tiles[1] = cpu_divide_up(s->out.width, s->k->step);
+    s->out.tiles[0] = s->in.tiles[0] = cpu_divide_up(s->out.height, STEP);
+    s->out.tiles[1] = s->in.tiles[1] = cpu_divide_up(s->out.width, STEP);
     for (int i = 0; i < 2; i++)
         s->in.before[i] = data ? w->kernel[i] - 1 - w->before[i] : w->before[i];
     s->tiles = x->shape.dim[0] * s->in.tiles[0] * s->in.tiles[1];
@@ -178,28 +179,28 @@ static int64_t block_tiles(int64_t tiles, int64_t bytes, int64_t tile_bytes, int
 static void lay_out(winograd_state *s)
 {
     int64_t row = round_up(s->depth, s->k->vector), most = cpu_most(row, s->columns);
-    int64_t weights = WINOGRAD_PLACES * s->depth * s->columns * 4, left = CACHE - weights;
+    int64_t weights = s->places * s->depth * s->columns * 4, left = CACHE - weights;
     int64_t bytes = (left > CACHE / 3 ? left : CACHE) / 5 * 3;
-    s->block = block_tiles(s->tiles, bytes, WINOGRAD_PLACES * most * 4, weights, 4);
+    s->block = block_tiles(s->tiles, bytes, s->places * most * 4, weights, 4);
     s->v = (winograd_places){.stride = place_stride(s->block * most), .row = row};
     s->z = (winograd_places){.stride = s->v.stride, .row = s->columns};
-    s->scratch_floats = (WINOGRAD_PLACES + 1) * s->v.stride;
+    s->scratch_floats = (s->places + 1) * s->v.stride;
     s->parts = 1;
 }
 
-/* Sizes of backward-weights. Large sums are made by thirds of the places, for them to stay in the
-   cache. */
+/* Sizes of backward-weights. Large sums are made by pairs of rows of places, for them to stay in
+   the cache. */
 static void lay_out_weights(winograd_state *s)
 {
     int64_t row = round_up(s->depth, s->k->vector), sums = s->depth * s->columns * 4;
-    s->groups = WINOGRAD_PLACES * sums > CACHE / 3 * 2 ? 3 : 1;
-    int64_t places = WINOGRAD_PLACES / s->groups, least = s->groups == 1 ? 4 : 2;
-    s->parts = cpu_least(s->tiles / PART_TILES, PARTS_BYTES / (WINOGRAD_PLACES * sums));
+    s->groups = s->places * sums > CACHE / 3 ? s->k->size / 2 : 1;
+    int64_t places = s->places / s->groups, least = s->groups == 1 ? 4 : 2;
+    s->parts = cpu_least(s->tiles / PART_TILES, PARTS_BYTES / (s->places * sums));
     s->parts = cpu_most(cpu_least(s->parts, PARTS_MOST), least);
     s->part = cpu_divide_up(s->tiles, s->parts);
     s->parts = cpu_divide_up(s->tiles, s->part);
     s->block = block_tiles(s->part, s->groups == 1 ? CACHE / 5 * 2 : CACHE / 5 * 3,
-                           places * (row + s->columns) * 4, WINOGRAD_PLACES * sums, 1);
+                           places * (row + s->columns) * 4, s->places * sums, 1);
     s->v = (winograd_places){.stride = place_stride(s->block * row), .row = row};
     s->z = (winograd_places){.stride = place_stride(s->block * s->columns),
                              .panel = s->gemm->panel,
@@ -213,7 +214,7 @@ static cornu_status allocate(winograd_state *s, size_t *scratch_bytes)
                              .row = s->columns,
                              .panel = s->gemm->panel,
                              .panel_stride = s->depth * s->gemm->panel};
-    s->u_part = WINOGRAD_PLACES * s->u.stride;
+    s->u_part = s->places * s->u.stride;
     int64_t in = s->in.width * s->in.channels, out = s->out.width * s->out.channels;
     size_t zeros = (size_t)(in > out ? in : out) * sizeof(float);
     size_t u = (size_t)(s->parts * s->u_part) * sizeof(float);
@@ -235,7 +236,8 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     cpu_isa isa;
     TRY(cpu_isa_choose(&isa));
     TRY(memory_new(1, sizeof *s, "convolution", &s));
-    s->k = step_of(o) == 4 ? cpu_winograd[isa] : cpu_winograd_5x5[isa];
+    s->k = o->a.conv.w.kernel[0] == 3 ? cpu_winograd[isa] : cpu_winograd_5x5[isa];
+    s->places = products_of(o);
     s->gemm = cpu_small_gemm[isa];
     set_images(s, p, o);
     if (o->kind == OP_CONV2D_BACKWARD_WEIGHTS)
@@ -261,12 +263,12 @@ typedef struct winograd_run {
 } winograd_run;
 
 /* The rows of pixels of tiles begin to end - 1, without those that their neighbours share. */
-static small_gemm_lines lines_of(const winograd_state *s, const winograd_image *g, const float *x,
-                                 int64_t begin, int64_t end)
+static small_gemm_lines lines_of(const winograd_image *g, const float *x, int64_t begin,
+                                 int64_t end)
 {
     int64_t first = begin / g->tiles[1], last = (end - 1) / g->tiles[1];
-    int64_t row = first / g->tiles[0] * g->height + first % g->tiles[0] * s->k->step;
-    int64_t below = last % g->tiles[0] * s->k->step + s->k->step;
+    int64_t row = first / g->tiles[0] * g->height + first % g->tiles[0] * STEP;
+    int64_t below = last % g->tiles[0] * STEP + STEP;
     int64_t stop = last / g->tiles[0] * g->height + cpu_least(below, g->height);
     int64_t floats = g->width * g->channels;
     return (small_gemm_lines){x + row * floats, cpu_divide_up((stop - row) * floats, LINE_FLOATS)};
@@ -320,9 +322,9 @@ static void block_chunk(void *context, int64_t chunk, int worker)
     small_gemm_lines soon = {NULL, 0}; /* of the chunk that this worker is likely to take next */
     if ((chunk + s->workers) * s->block < s->tiles) {
         int64_t next = begin + s->workers * s->block;
-        soon = lines_of(s, &s->in, r->x, next, cpu_least(next + s->block, s->tiles));
+        soon = lines_of(&s->in, r->x, next, cpu_least(next + s->block, s->tiles));
     }
-    for (int p = 0; p < WINOGRAD_PLACES; p++) {
+    for (int p = 0; p < s->places; p++) {
         small_gemm g = {.a = v.data + p * v.stride,
                         .a_stride = v.row,
                         .b = s->u.data + p * s->u.stride,
@@ -332,8 +334,8 @@ static void block_chunk(void *context, int64_t chunk, int worker)
                         .rows = end - begin,
                         .columns = s->columns,
                         .depth = s->depth,
-                        .soon = {{NULL, 0}, part_of(&soon, p, WINOGRAD_PLACES)}};
-        if (p + 1 < WINOGRAD_PLACES) {
+                        .soon = {{NULL, 0}, part_of(&soon, p, s->places)}};
+        if (p + 1 < s->places) {
             fetch_next(&g, 0, g.b + s->u.stride, s->depth * s->columns);
             fetch_next(&g, 1, g.a + v.stride, g.rows * v.row);
         }
@@ -387,14 +389,14 @@ static cornu_status run_data(const op_run *o)
 
 /* ---- backward-weights ------------------------------------------------------------------- */
 
-/* u (+)= v' z for the places of a group's rows. */
-static void multiply_group(const winograd_state *s, winograd_rows rows, const winograd_places *v,
+/* u (+)= v' z for the places of a pair's rows. */
+static void multiply_group(const winograd_state *s, int pair, const winograd_places *v,
                            const winograd_places *z, int64_t depth, const small_gemm_lines soon[2],
                            float *u, bool add)
 {
-    int64_t places = WINOGRAD_PLACES / s->groups, made = 0;
-    for (int p = 0; p < WINOGRAD_PLACES; p++) {
-        if (!(rows >> p / 6 & 1))
+    int64_t places = s->places / s->groups, made = 0;
+    for (int p = 0; p < s->places; p++) {
+        if (pair != WINOGRAD_ALL && winograd_pair_of(p / s->k->size, s->k->size) != pair)
             continue;
         small_gemm g = {.a = v->data + made * v->stride,
                         .a_stride = v->row,
@@ -417,15 +419,14 @@ static void multiply_group(const winograd_state *s, winograd_rows rows, const wi
 
 static void part_chunk(void *context, int64_t chunk, int worker)
 {
-    static const winograd_rows thirds[] = {WINOGRAD_ENDS, WINOGRAD_A, WINOGRAD_B};
     const winograd_run *r = context;
     const winograd_state *s = r->s;
     int64_t part = chunk / s->groups, group = chunk % s->groups, first, last;
-    winograd_rows rows = s->groups == 1 ? WINOGRAD_ALL : thirds[group];
+    int pair = s->groups == 1 ? WINOGRAD_ALL : (int)group;
     winograd_places v = s->v, z = s->z;
     float *u = s->u.data + part * s->u_part, *sums = s->sums + part * s->columns;
     v.data = s->scratch + worker * s->scratch_floats;
-    z.data = v.data + WINOGRAD_PLACES / s->groups * v.stride;
+    z.data = v.data + s->places / s->groups * v.stride;
     cpu_part(s->tiles, s->part, part, &first, &last);
     if (group == 0)
         memset(sums, 0, (size_t)s->columns * sizeof *sums);
@@ -433,12 +434,12 @@ static void part_chunk(void *context, int64_t chunk, int worker)
         int64_t end = cpu_least(begin + s->block, last), next_end = cpu_least(end + s->block, last);
         small_gemm_lines soon[2] = {{NULL, 0}, {NULL, 0}};
         if (end < last) {
-            soon[0] = lines_of(s, &s->in, r->x, end, next_end);
-            soon[1] = lines_of(s, &s->out, r->dy, end, next_end);
+            soon[0] = lines_of(&s->in, r->x, end, next_end);
+            soon[1] = lines_of(&s->out, r->dy, end, next_end);
         }
-        s->k->input(&s->in, rows, r->x, begin, end, &v);
-        s->k->gradient(&s->out, rows, r->dy, begin, end, &z, group == 0 ? sums : NULL);
-        multiply_group(s, rows, &v, &z, end - begin, soon, u, begin > first);
+        s->k->input(&s->in, pair, r->x, begin, end, &v);
+        s->k->gradient(&s->out, pair, r->dy, begin, end, &z, group == 0 ? sums : NULL);
+        multiply_group(s, pair, &v, &z, end - begin, soon, u, begin > first);
     }
 }
 

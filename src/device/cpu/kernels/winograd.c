@@ -8,6 +8,8 @@
    1.8 for 128 -> 128 at 8 x 8; dw 1.4, 1.2 and 1.5. */
 #define STEP 4
 #define TAPS 3
+#define POINT_A 0.6875
+#define POINT_B 1.5
 #include "device/cpu/kernels/winograd_tiles.h"
 
 const winograd_kernels ISA(cpu_winograd) = WINOGRAD_KERNELS;

@@ -1,7 +1,7 @@
-/* Winograd's F(m x m, r x r) with m + r = 7, for r = 3 (winograd.c) and r = 5 (winograd_5x5.c): the
-   transforms around its 36 matrix products.
+/* Winograd's F(m x m, r x r) for r = 3 (winograd.c) and r = 5 (winograd_5x5.c): the transforms
+   around its size x size matrix products, size = m + r - 1.
 
-   Places are numbered 6 i + j. An array of 36 places holds that of place p at data + p * stride.
+   Places are numbered size * i + j. An array of places holds that of place p at data + p * stride.
    Channels are rounded up to whole vectors; what is added is 0. */
 #ifndef DEVICE_CPU_KERNELS_WINOGRAD_H
 #define DEVICE_CPU_KERNELS_WINOGRAD_H
@@ -9,26 +9,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { WINOGRAD_PLACES = 36 };
+/* Rows of places come in pairs that share their arithmetic: 0 and the last are pair 0, 1 and 2 pair
+   1, and so on. One alone may be made, or all. Those left out take no memory: the rows made are
+   numbered from 0. */
+enum { WINOGRAD_ALL = -1 };
 
-/* Which rows i of places to make, as bits: all, or a third whose rows share their arithmetic. Those
-   left out take no memory: the rows made are numbered from 0. */
-typedef enum winograd_rows {
-    WINOGRAD_ALL = 0x3f,
-    WINOGRAD_ENDS = 0x21,
-    WINOGRAD_A = 0x06,
-    WINOGRAD_B = 0x18
-} winograd_rows;
+static inline int winograd_pair_of(int row, int size)
+{
+    return row == size - 1 ? 0 : (row + 1) / 2;
+}
 
 /* A batch of images [n][height][width][channels] cut into tiles of m x m pixels for output, or of
-   6 x 6 pixels, m apart, for input: the first begins `before` pixels outside of the image. */
+   size x size pixels, m apart, for input: the first begins `before` pixels outside of the image. */
 typedef struct winograd_image {
     int64_t height, width, channels, before[2];
     int64_t tiles[2];   /* rows and columns of tiles in an image */
     const float *zeros; /* [width][channels], for input */
 } winograd_image;
 
-/* Matrices of 36 places. Rows are `row` floats apart. With `panel`, columns stand in panels of that
+/* Matrices, one a place. Rows are `row` floats apart. With `panel`, columns stand in panels of that
    many, `panel_stride` floats apart, and rows within one are as far apart as it is wide: the last
    one is narrower where the columns end. */
 typedef struct winograd_places {
@@ -37,14 +36,14 @@ typedef struct winograd_places {
 } winograd_places;
 
 typedef struct winograd_kernels {
-    int vector; /* channels are rounded up to a multiple of this */
-    int step;   /* m */
+    int vector;     /* channels are rounded up to a multiple of this */
+    int step, size; /* m, m + r - 1 */
     /* v[tile][channel] = B' x B for tiles begin to end - 1 of the batch, the first in row 0. */
-    void (*input)(const winograd_image *g, winograd_rows rows, const float *x, int64_t begin,
-                  int64_t end, const winograd_places *v);
+    void (*input)(const winograd_image *g, int pair, const float *x, int64_t begin, int64_t end,
+                  const winograd_places *v);
     /* z[tile][channel], in panels, = A dy A'; sums[channel] += dy, where sums is not NULL. */
-    void (*gradient)(const winograd_image *g, winograd_rows rows, const float *dy, int64_t begin,
-                     int64_t end, const winograd_places *z, float *sums);
+    void (*gradient)(const winograd_image *g, int pair, const float *dy, int64_t begin, int64_t end,
+                     const winograd_places *z, float *sums);
     /* y = A' m A + bias, with `relu` at least 0; bias may be NULL. */
     void (*output)(const winograd_image *g, const winograd_places *m, int64_t begin, int64_t end,
                    const float *bias, bool relu, float *y);

@@ -1,124 +1,15 @@
-/* The transforms of Winograd's F(m x m, r x r) with m + r = 7: m x m outputs of an r x r
-   correlation from 36 multiplications instead of m m r r (Lavin and Gray, "Fast algorithms for
-   convolutional neural networks", 2016), at the points 0, A, -A, B, -B and infinity: y = A' [(G w
-   G') . (B' x B)] A,   dw = G' [(B' x B) . (A dy A')] G The file that includes this one has defined
-   STEP (m) and TAPS (r) and exports the kernels. */
-#include "device/cpu/kernels/vec.h"
+/* The transforms of Winograd's F(m x m, r x r): m x m outputs of an r x r correlation from (m + r -
+   1)^2 multiplications instead of m m r r (Lavin and Gray, "Fast algorithms for convolutional
+   neural networks", 2016), at the points 0, A, -A, B, -B, ... and infinity:
+     y = A' [(G w G') . (B' x B)] A,   dw = G' [(B' x B) . (A dy A')] G
+   The file that includes this one has defined STEP (m), TAPS (r), POINT_A, POINT_B and, where m + r
+   is 9 and not 7, POINT_C, and exports the kernels. */
 #include "device/cpu/kernels/winograd.h"
-
-#define POINT_A 0.6875
-#define POINT_B 1.5
-#define A1 ((float)POINT_A)
-#define A2 ((float)(POINT_A * POINT_A))
-#define B1 ((float)POINT_B)
-#define B2 ((float)(POINT_B * POINT_B))
-#define A2_PLUS_B2 ((float)(POINT_A * POINT_A + POINT_B * POINT_B))
-#define A2_TIMES_B2 ((float)(POINT_A * POINT_A * POINT_B * POINT_B))
-#define POWERS(p)                                                    \
-    {                                                                \
-        1, (float)(p), (float)((p) * (p)), (float)((p) * (p) * (p)), \
-            (float)((p) * (p) * (p) * (p))                           \
-    }
-static const float powers_a[] = POWERS(POINT_A), powers_b[] = POWERS(POINT_B);
-/* 1 / the product of a point's differences to the others */
-#define SCALE_0 ((float)(1 / (POINT_A * POINT_A * POINT_B * POINT_B)))
-#define SCALE_A ((float)(1 / (2 * POINT_A * POINT_A * (POINT_A * POINT_A - POINT_B * POINT_B))))
-#define SCALE_B ((float)(1 / (2 * POINT_B * POINT_B * (POINT_B * POINT_B - POINT_A * POINT_A))))
-static const float scales[] = {SCALE_0, SCALE_A, SCALE_A, SCALE_B, SCALE_B, 1};
+#include "device/cpu/kernels/winograd_points.h"
 
 /* Tiles side by side that are transformed together: the columns that they share are transformed
    once, and the strip stays in the first-level cache. */
 enum { LINE_FLOATS = 16, STRIP_TILES = 8 };
-
-/* ---- one dimension ---------------------------------------------------------------------- */
-
-/* The two elements of t = B' d that a third of the rows has: they share their arithmetic. */
-VEC_INLINE void transform_input_third(winograd_rows rows, const vec d[6], vec t[2])
-{
-    if (rows == WINOGRAD_ENDS) {
-        t[0] = d[4] - A2_PLUS_B2 * d[2] + A2_TIMES_B2 * d[0];
-        t[1] = d[5] - A2_PLUS_B2 * d[3] + A2_TIMES_B2 * d[1];
-    } else {
-        const float point = rows == WINOGRAD_A ? A1 : B1,
-                    others_square = rows == WINOGRAD_A ? B2 : A2;
-        vec even = d[4] - others_square * d[2], odd = d[3] - others_square * d[1];
-        t[0] = even + point * odd;
-        t[1] = even - point * odd;
-    }
-}
-
-/* t = B' d */
-VEC_INLINE void transform_input(const vec d[6], vec t[6])
-{
-    vec ends[2];
-    transform_input_third(WINOGRAD_ENDS, d, ends);
-    transform_input_third(WINOGRAD_A, d, t + 1);
-    transform_input_third(WINOGRAD_B, d, t + 3);
-    t[0] = ends[0];
-    t[5] = ends[1];
-}
-
-/* The two elements of z = A d that a third of the rows has, for `count` numbers: the polynomial
-   whose coefficients they are at two of the six points */
-VEC_INLINE void evaluate_third(winograd_rows rows, const vec *d, int count, vec z[2])
-{
-    if (rows == WINOGRAD_ENDS) {
-        z[0] = d[0];
-        z[1] = d[count - 1];
-        return;
-    }
-    const float *powers = rows == WINOGRAD_A ? powers_a : powers_b;
-    vec even = d[0], odd = powers[1] * d[1];
-#pragma GCC unroll 5
-    for (int i = 2; i < count; i++)
-        if (i % 2 == 0)
-            even += powers[i] * d[i];
-        else
-            odd += powers[i] * d[i];
-    z[0] = even + odd;
-    z[1] = even - odd;
-}
-
-/* z = A d */
-VEC_INLINE void evaluate(const vec *d, int count, vec z[6])
-{
-    evaluate_third(WINOGRAD_A, d, count, z + 1);
-    evaluate_third(WINOGRAD_B, d, count, z + 3);
-    z[0] = d[0];
-    z[5] = d[count - 1];
-}
-
-/* y = A' m */
-VEC_INLINE void evaluate_back(const vec m[6], int count, vec *y)
-{
-    vec sum_a = m[1] + m[2], difference_a = m[1] - m[2];
-    vec sum_b = m[3] + m[4], difference_b = m[3] - m[4];
-    y[0] = m[0] + sum_a + sum_b;
-#pragma GCC unroll 5
-    for (int i = 1; i < count; i++)
-        y[i] = i % 2 ? powers_a[i] * difference_a + powers_b[i] * difference_b
-                     : powers_a[i] * sum_a + powers_b[i] * sum_b;
-    y[count - 1] += m[5];
-}
-
-/* u = G w */
-VEC_INLINE void transform_weights(const vec w[TAPS], vec u[6])
-{
-    evaluate(w, TAPS, u);
-#pragma GCC unroll 6
-    for (int i = 0; i < 6; i++)
-        u[i] *= scales[i];
-}
-
-/* w = G' u */
-VEC_INLINE void transform_weights_gradient(const vec u[6], vec w[TAPS])
-{
-    vec scaled[6];
-#pragma GCC unroll 6
-    for (int i = 0; i < 6; i++)
-        scaled[i] = u[i] * scales[i];
-    evaluate_back(scaled, TAPS, w);
-}
 
 /* ---- strips of tiles -------------------------------------------------------------------- */
 
@@ -175,12 +66,15 @@ VEC_INLINE void store_channels(float *p, vec v, int64_t left, bool whole)
         vec_store_part(p, v, left);
 }
 
-/* Numbers of the rows of places of each third, where all are made and where only its two are. */
-static const int of_all[3][2] = {{0, 5}, {1, 2}, {3, 4}}, of_two[2] = {0, 1};
+/* Which of the rows made a pair's row is: of all, or of its two. */
+VEC_INLINE int rank_of(int pair, int which, bool alone)
+{
+    return alone ? which : row_of(pair, which);
+}
 
 /* A strip's pixels, and where its places go. */
 typedef struct strip_input {
-    const float *rows[6];    /* of pixels: column 0, channel 0 */
+    const float *rows[SIZE]; /* of pixels: column 0, channel 0 */
     int64_t first, step;     /* the strip's first column; floats from column to column */
     int64_t inside, outside; /* columns `inside` to `outside` - 1 are in the image */
     int64_t tiles;
@@ -188,28 +82,28 @@ typedef struct strip_input {
     int64_t row, stride;
 } strip_input;
 
-/* Column q of the strip: what it gives to a third's two rows of places. */
-VEC_INLINE void input_column(winograd_rows rows, const strip_input *s, int64_t q, int64_t c,
-                             int64_t left, bool whole, vec t[2])
+/* Column q of the strip: what it gives to a pair's rows of places. */
+VEC_INLINE void input_column(int pair, const strip_input *s, int64_t q, int64_t c, int64_t left,
+                             bool whole, vec t[2])
 {
-    vec d[6];
+    vec d[SIZE];
     int64_t x = (s->first + q) * s->step + c;
-#pragma GCC unroll 6
-    for (int i = 0; i < 6; i++)
+#pragma GCC unroll 8
+    for (int i = 0; i < SIZE; i++)
         d[i] = load_channels(s->rows[i] + x, left, whole);
-    transform_input_third(rows, d, t);
+    transform_input_pair(pair, d, t);
 }
 
-/* One vector of channels for the places of a third's two rows, the `rank`th of those made. Six
-   columns stay in registers; each tile brings STEP new ones. */
-VEC_INLINE void input_third(winograd_rows rows, const int rank[2], const strip_input *s, int64_t c,
-                            int64_t left, bool whole)
+/* One vector of channels for the places of a pair's rows. SIZE columns stay in registers; each tile
+   brings STEP new ones. */
+VEC_INLINE void input_pair(int pair, bool alone, const strip_input *s, int64_t c, int64_t left,
+                           bool whole)
 {
-    vec column[6][2];
+    vec column[SIZE][2];
     float *to = s->to + c;
-#define INPUT_COLUMN(q, place) input_column(rows, s, q, c, left, whole, column[place])
+#define INPUT_COLUMN(q, place) input_column(pair, s, q, c, left, whole, column[place])
 #pragma GCC unroll 4
-    for (int j = STEP; j < 6; j++) {
+    for (int j = STEP; j < SIZE; j++) {
         column[j][0] = column[j][1] = (vec){0};
         if (j - STEP >= s->inside && j - STEP < s->outside)
             INPUT_COLUMN(j - STEP, j);
@@ -217,15 +111,15 @@ VEC_INLINE void input_third(winograd_rows rows, const int rank[2], const strip_i
     for (int64_t k = 0; k < s->tiles; k++, to += s->row) {
         const int64_t q = STEP * k;
 #pragma GCC unroll 4
-        for (int j = 0; j < 6 - STEP; j++)
+        for (int j = 0; j < SIZE - STEP; j++)
             for (int i = 0; i < 2; i++)
                 column[j][i] = column[STEP + j][i];
-        if (q + 6 - STEP >= s->inside && q + 6 <= s->outside) {
+        if (q + SIZE - STEP >= s->inside && q + SIZE <= s->outside) {
 #pragma GCC unroll 4
-            for (int j = 6 - STEP; j < 6; j++)
+            for (int j = SIZE - STEP; j < SIZE; j++)
                 INPUT_COLUMN(q + j, j);
         } else {
-            for (int j = 6 - STEP; j < 6; j++) {
+            for (int j = SIZE - STEP; j < SIZE; j++) {
                 column[j][0] = column[j][1] = (vec){0};
                 if (q + j >= s->inside && q + j < s->outside)
                     INPUT_COLUMN(q + j, j);
@@ -233,54 +127,62 @@ VEC_INLINE void input_third(winograd_rows rows, const int rank[2], const strip_i
         }
 #pragma GCC unroll 2
         for (int i = 0; i < 2; i++) {
-            vec d[6], t[6];
-#pragma GCC unroll 6
-            for (int j = 0; j < 6; j++)
+            vec d[SIZE], t[SIZE];
+#pragma GCC unroll 8
+            for (int j = 0; j < SIZE; j++)
                 d[j] = column[j][i];
             transform_input(d, t);
-#pragma GCC unroll 6
-            for (int j = 0; j < 6; j++)
-                vec_store(to + (6 * rank[i] + j) * s->stride, t[j]);
+#pragma GCC unroll 8
+            for (int j = 0; j < SIZE; j++)
+                vec_store(to + (SIZE * rank_of(pair, i, alone) + j) * s->stride, t[j]);
         }
     }
 #undef INPUT_COLUMN
 }
 
 /* Functions of their own: all inlined into one another, they take the compiler minutes. */
-typedef void third_function(const strip_input *s, const int rank[2], int64_t c, int64_t left);
-#define INPUT_THIRD(name, rows)                                                                    \
-    __attribute__((noinline)) static void name(const strip_input *s, const int rank[2], int64_t c, \
-                                               int64_t left)                                       \
-    {                                                                                              \
-        if (left >= VEC_FLOATS)                                                                    \
-            input_third(rows, rank, s, c, VEC_FLOATS, true);                                       \
-        else                                                                                       \
-            input_third(rows, rank, s, c, left, false);                                            \
+typedef void pair_function(const strip_input *s, bool alone, int64_t c, int64_t left);
+#define INPUT_PAIR(pair)                                                                 \
+    __attribute__((noinline)) static void input_##pair(const strip_input *s, bool alone, \
+                                                       int64_t c, int64_t left)          \
+    {                                                                                    \
+        if (left < VEC_FLOATS)                                                           \
+            input_pair(pair, alone, s, c, left, false);                                  \
+        else if (alone)                                                                  \
+            input_pair(pair, true, s, c, VEC_FLOATS, true);                              \
+        else                                                                             \
+            input_pair(pair, false, s, c, VEC_FLOATS, true);                             \
     }
-INPUT_THIRD(input_ends, WINOGRAD_ENDS)
-INPUT_THIRD(input_a, WINOGRAD_A)
-INPUT_THIRD(input_b, WINOGRAD_B)
+INPUT_PAIR(0)
+INPUT_PAIR(1)
+INPUT_PAIR(2)
+#if SIZE == 8
+INPUT_PAIR(3)
+#endif
 
-static void input(const winograd_image *g, winograd_rows rows, const float *x, int64_t begin,
-                  int64_t end, const winograd_places *v)
+static void input(const winograd_image *g, int pair, const float *x, int64_t begin, int64_t end,
+                  const winograd_places *v)
 {
-    third_function *const thirds[3] = {input_ends, input_a, input_b};
-    const int one = rows == WINOGRAD_ENDS ? 0 : rows == WINOGRAD_A ? 1 : 2;
+    static pair_function *const pairs[PAIRS] = {
+        input_0,
+        input_1,
+        input_2,
+#if SIZE == 8
+        input_3
+#endif
+    };
+    const bool all = pair == WINOGRAD_ALL;
     strip_input in = {.step = g->channels, .row = v->row, .stride = v->stride};
     for (int64_t tile = begin; tile < end; tile += in.tiles) {
         strip s = strip_at(g, tile, end);
         in.tiles = s.tiles;
         in.first = STEP * s.column - g->before[1];
         in.to = v->data + (tile - begin) * v->row;
-        strip_rows(g, &s, x, 6, in.rows);
+        strip_rows(g, &s, x, SIZE, in.rows);
         columns_inside(g, in.first, STEP * s.tiles + TAPS - 1, &in.inside, &in.outside);
-        for (int64_t c = 0; c < g->channels; c += VEC_FLOATS) {
-            int64_t left = g->channels - c;
-            if (rows != WINOGRAD_ALL)
-                thirds[one](&in, of_two, c, left);
-            for (int i = 0; i < 3 && rows == WINOGRAD_ALL; i++)
-                thirds[i](&in, of_all[i], c, left);
-        }
+        for (int64_t c = 0; c < g->channels; c += VEC_FLOATS)
+            for (int i = all ? 0 : pair; i < (all ? PAIRS : pair + 1); i++)
+                pairs[i](&in, !all, c, g->channels - c);
     }
 }
 
@@ -293,9 +195,8 @@ VEC_INLINE float *in_panel(const winograd_places *z, int64_t channels, int64_t c
     return z->data + panel * z->panel_stride + (c - panel * z->panel);
 }
 
-/* A third's two rows of places of one tile, the `rank`th of those made. */
-VEC_INLINE void gradient_third(winograd_rows rows, const int rank[2], vec d[STEP][STEP], float *to,
-                               int64_t stride)
+/* A pair's rows of places of one tile. */
+VEC_INLINE void gradient_pair(int pair, bool alone, vec d[STEP][STEP], float *to, int64_t stride)
 {
     vec across[2][STEP];
 #pragma GCC unroll 4
@@ -304,25 +205,24 @@ VEC_INLINE void gradient_third(winograd_rows rows, const int rank[2], vec d[STEP
 #pragma GCC unroll 4
         for (int i = 0; i < STEP; i++)
             column[i] = d[i][j];
-        evaluate_third(rows, column, STEP, t);
+        evaluate_pair(pair, column, STEP, t);
         across[0][j] = t[0];
         across[1][j] = t[1];
     }
 #pragma GCC unroll 2
     for (int i = 0; i < 2; i++) {
-        vec t[6];
+        vec t[SIZE];
         evaluate(across[i], STEP, t);
-#pragma GCC unroll 6
-        for (int j = 0; j < 6; j++)
-            vec_store(to + (6 * rank[i] + j) * stride, t[j]);
+#pragma GCC unroll 8
+        for (int j = 0; j < SIZE; j++)
+            vec_store(to + (SIZE * rank_of(pair, i, alone) + j) * stride, t[j]);
     }
 }
 
 /* One vector of channels of a tile whose pixels are at rows[i] + at, of which `columns` are in the
    image; returns their sum. */
-VEC_INLINE vec gradient_tile(winograd_rows wanted, const float *const rows[STEP], int64_t at,
-                             int64_t step, int64_t columns, int64_t left, bool whole, float *to,
-                             int64_t stride)
+VEC_INLINE vec gradient_tile(int wanted, const float *const rows[STEP], int64_t at, int64_t step,
+                             int64_t columns, int64_t left, bool whole, float *to, int64_t stride)
 {
     vec d[STEP][STEP], sum = {0};
 #pragma GCC unroll 4
@@ -332,18 +232,15 @@ VEC_INLINE vec gradient_tile(winograd_rows wanted, const float *const rows[STEP]
             d[i][j] = j < columns ? load_channels(rows[i] + at + j * step, left, whole) : (vec){0};
             sum += d[i][j];
         }
-    if (wanted == WINOGRAD_ALL) {
-        gradient_third(WINOGRAD_ENDS, of_all[0], d, to, stride);
-        gradient_third(WINOGRAD_A, of_all[1], d, to, stride);
-        gradient_third(WINOGRAD_B, of_all[2], d, to, stride);
-    } else {
-        gradient_third(wanted, of_two, d, to, stride);
-    }
+#pragma GCC unroll 4
+    for (int pair = 0; pair < PAIRS; pair++)
+        if (wanted == WINOGRAD_ALL || wanted == pair)
+            gradient_pair(pair, wanted != WINOGRAD_ALL, d, to, stride);
     return sum;
 }
 
-VEC_INLINE void gradient_rows(winograd_rows wanted, const winograd_image *g, const float *dy,
-                              int64_t begin, int64_t end, const winograd_places *z, float *sums)
+VEC_INLINE void gradient_rows(int wanted, const winograd_image *g, const float *dy, int64_t begin,
+                              int64_t end, const winograd_places *z, float *sums)
 {
     int64_t channels = g->channels;
     for (int64_t tile = begin; tile < end;) {
@@ -372,17 +269,27 @@ VEC_INLINE void gradient_rows(winograd_rows wanted, const winograd_image *g, con
     }
 }
 
-static void gradient(const winograd_image *g, winograd_rows rows, const float *dy, int64_t begin,
-                     int64_t end, const winograd_places *z, float *sums)
+static void gradient(const winograd_image *g, int pair, const float *dy, int64_t begin, int64_t end,
+                     const winograd_places *z, float *sums)
 {
-    if (rows == WINOGRAD_ALL)
+    switch (pair) {
+    case WINOGRAD_ALL:
         gradient_rows(WINOGRAD_ALL, g, dy, begin, end, z, sums);
-    else if (rows == WINOGRAD_ENDS)
-        gradient_rows(WINOGRAD_ENDS, g, dy, begin, end, z, sums);
-    else if (rows == WINOGRAD_A)
-        gradient_rows(WINOGRAD_A, g, dy, begin, end, z, sums);
-    else
-        gradient_rows(WINOGRAD_B, g, dy, begin, end, z, sums);
+        break;
+    case 0:
+        gradient_rows(0, g, dy, begin, end, z, sums);
+        break;
+    case 1:
+        gradient_rows(1, g, dy, begin, end, z, sums);
+        break;
+#if SIZE == 8
+    case 2:
+        gradient_rows(2, g, dy, begin, end, z, sums);
+        break;
+#endif
+    default:
+        gradient_rows(PAIRS - 1, g, dy, begin, end, z, sums);
+    }
 }
 
 /* ---- output ----------------------------------------------------------------------------- */
@@ -390,9 +297,9 @@ static void gradient(const winograd_image *g, winograd_rows rows, const float *d
 /* A row of places, transformed along it. */
 VEC_INLINE void output_row(const float *m, int64_t stride, vec to[STEP])
 {
-    vec t[6];
-#pragma GCC unroll 6
-    for (int j = 0; j < 6; j++)
+    vec t[SIZE];
+#pragma GCC unroll 8
+    for (int j = 0; j < SIZE; j++)
         t[j] = vec_load(m + j * stride);
     evaluate_back(t, STEP, to);
 }
@@ -405,21 +312,21 @@ VEC_INLINE void output_tile(const float *m, int64_t stride, vec bias, bool relu,
 {
     vec sum[STEP][STEP] = {{{0}}};
     output_row(m, stride, sum[0]);
-    m += 6 * stride;
+    m += SIZE * stride;
 #pragma GCC unroll 1
-    for (int pair = 0; pair < 2; pair++) {
-        const float *powers = pair == 0 ? powers_a : powers_b;
+    for (int pair = 1; pair < PAIRS; pair++) {
+        const float *of_pair = powers[pair];
         vec plus[STEP], minus[STEP];
         output_row(m, stride, plus);
-        output_row(m + 6 * stride, stride, minus);
-        m += 12 * stride;
+        output_row(m + SIZE * stride, stride, minus);
+        m += 2 * SIZE * stride;
 #pragma GCC unroll 4
         for (int j = 0; j < STEP; j++) {
             vec even = plus[j] + minus[j], odd = plus[j] - minus[j];
             sum[0][j] += even;
 #pragma GCC unroll 4
             for (int i = 1; i < STEP; i++)
-                sum[i][j] += powers[i] * (i % 2 ? odd : even);
+                sum[i][j] += of_pair[i] * (i % 2 ? odd : even);
         }
     }
     vec last[STEP];
@@ -487,25 +394,25 @@ static void output(const winograd_image *g, const winograd_places *m, int64_t be
 /* G w G' of w[TAPS i + j] */
 VEC_INLINE void store_weights(const vec w[TAPS * TAPS], float *u, int64_t stride)
 {
-    vec down[6][TAPS];
+    vec down[SIZE][TAPS];
 #pragma GCC unroll 5
     for (int j = 0; j < TAPS; j++) {
-        vec t[TAPS], d[6];
+        vec t[TAPS], d[SIZE];
 #pragma GCC unroll 5
         for (int i = 0; i < TAPS; i++)
             t[i] = w[TAPS * i + j];
         transform_weights(t, d);
-#pragma GCC unroll 6
-        for (int i = 0; i < 6; i++)
+#pragma GCC unroll 8
+        for (int i = 0; i < SIZE; i++)
             down[i][j] = d[i];
     }
-#pragma GCC unroll 6
-    for (int i = 0; i < 6; i++) {
-        vec d[6];
+#pragma GCC unroll 8
+    for (int i = 0; i < SIZE; i++) {
+        vec d[SIZE];
         transform_weights(down[i], d);
-#pragma GCC unroll 6
-        for (int j = 0; j < 6; j++)
-            vec_store(u + (6 * i + j) * stride, d[j]);
+#pragma GCC unroll 8
+        for (int j = 0; j < SIZE; j++)
+            vec_store(u + (SIZE * i + j) * stride, d[j]);
     }
 }
 
@@ -550,13 +457,14 @@ static void weights_gradient(const winograd_places *parts, int64_t count, int64_
     for (int64_t k = begin; k < end; k++)
         for (int64_t n = 0; n < out; n += VEC_FLOATS) {
             const float *from = parts->data + k * parts->row + n;
-            vec down[TAPS][6];
-            for (int j = 0; j < 6; j++) {
-                vec t[6], d[TAPS];
-                for (int i = 0; i < 6; i++) {
-                    t[i] = vec_load(from + (6 * i + j) * parts->stride);
+            vec down[TAPS][SIZE];
+            for (int j = 0; j < SIZE; j++) {
+                vec t[SIZE], d[TAPS];
+                for (int i = 0; i < SIZE; i++) {
+                    const float *place = from + (SIZE * i + j) * parts->stride;
+                    t[i] = vec_load(place);
                     for (int64_t p = 1; p < count; p++)
-                        t[i] += vec_load(from + (6 * i + j) * parts->stride + p * part_stride);
+                        t[i] += vec_load(place + p * part_stride);
                 }
                 transform_weights_gradient(t, d);
                 for (int i = 0; i < TAPS; i++)
@@ -573,9 +481,9 @@ static void weights_gradient(const winograd_places *parts, int64_t count, int64_
 }
 
 /* What the including file exports. */
-#define WINOGRAD_KERNELS                                                          \
-    {                                                                             \
-        .vector = VEC_FLOATS, .step = STEP, .input = input, .gradient = gradient, \
-        .output = output, .weights = weights, .turned_weights = turned_weights,   \
-        .weights_gradient = weights_gradient                                      \
+#define WINOGRAD_KERNELS                                                                        \
+    {                                                                                           \
+        .vector = VEC_FLOATS, .step = STEP, .size = SIZE, .input = input, .gradient = gradient, \
+        .output = output, .weights = weights, .turned_weights = turned_weights,                 \
+        .weights_gradient = weights_gradient                                                    \
     }
