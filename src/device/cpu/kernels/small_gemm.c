@@ -2,9 +2,8 @@
    over the whole depth: 6 x 4 vectors where there are 32 registers (24 sums, 4 of B, 1 to 3 of A),
    6 x 2 where there are 16; narrower panels take more rows. Rows that are left over take tiles of a
    third or two thirds of R, then single rows.
-   Measured on Cascade Lake, as a share of register-only FMA: A B in first-level cache 0.95 for
-   depth and columns of 64, 0.8 for 32; with everything in the second level 0.9 and 0.78; A' B of
-   depth 32 added to C 0.85 and 0.71. */
+   Measured on Cascade Lake, as a share of register-only FMA, in the first-level cache: A B 0.94 for
+   depth and columns of 64, 0.86 for 32; A' B of depth 48 added to C 0.87. */
 #include "device/cpu/kernels/small_gemm.h"
 #include "device/cpu/kernels/vec.h"
 
@@ -16,29 +15,40 @@ enum { LINE_FLOATS = 16 };
 #define PANEL_VECS 2
 #endif
 
-/* A line to fetch with each k. */
-typedef struct fetch {
-    const float *line;
-    int64_t step; /* to the next one; 0: nothing is left */
-} fetch;
+typedef struct tile {
+    const float *a, *b;
+    int64_t a_stride, depth;
+    const float *next, *soon; /* a line of each is fetched with each k */
+    float *c;
+    int64_t c_stride;
+} tile;
 
-/* As many lines as a tile of this depth fetches; without any, `idle` again and again. */
-VEC_INLINE fetch take(small_gemm_lines *l, int64_t depth, const float *idle)
+typedef void tile_function(const tile *t);
+
+/* As many lines as a tile of this depth fetches; without any, those of b once more. */
+static inline const float *take(small_gemm_lines *l, int64_t depth, const float *b)
 {
     if (l->count <= 0)
-        return (fetch){idle, 0};
-    fetch f = {l->from, LINE_FLOATS};
+        return b;
+    const float *from = l->from;
     l->from += depth * LINE_FLOATS;
     l->count -= depth;
-    return f;
+    return from;
 }
 
-/* Element (row, k) of A is at a[row * a_row + k * a_step]: one of the two is the constant 1. */
-VEC_INLINE void tile(int rows, int vecs, const float *a, int64_t a_row, int64_t a_step,
-                     const float *b, fetch next, fetch soon, float *c, int64_t c_stride,
-                     int64_t depth, bool add)
+/* Element (row, k) of A is at a[row * a_stride + k], transposed at a[row + k * a_stride]. */
+VEC_INLINE void run(int rows, int vecs, bool transposed, bool add, const tile *t)
 {
     vec sum[12][4];
+    const int64_t a_row = transposed ? 1 : t->a_stride, a_step = transposed ? t->a_stride : 1;
+    const int64_t depth = t->depth, c_stride = t->c_stride;
+    const float *a = t->a, *b = t->b, *next = t->next, *soon = t->soon;
+    float *c = t->c;
+    /* The lower half of many rows has a pointer of its own, which the compiler must not know to be
+       a multiple of a_row away: twelve multiples take more registers than there are. */
+    const int upper = rows > 6 && !transposed ? rows / 2 : rows;
+    const float *lower = a + upper * a_row;
+    __asm__("" : "+r"(lower));
 #pragma GCC unroll 12
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
@@ -54,82 +64,116 @@ VEC_INLINE void tile(int rows, int vecs, const float *a, int64_t a_row, int64_t 
             right[v] = vec_load(b + v * VEC_FLOATS);
 #pragma GCC unroll 12
         for (int r = 0; r < rows; r++) {
-            vec left = vec_all(a[r * a_row]);
+            vec left = vec_all(r < upper ? a[r * a_row] : lower[(r - upper) * a_row]);
 #pragma GCC unroll 4
             for (int v = 0; v < vecs; v++)
                 sum[r][v] += left * right[v];
         }
-        __builtin_prefetch(next.line, 0, 3);
-        __builtin_prefetch(soon.line, 0, 2);
-        next.line += next.step;
-        soon.line += soon.step;
+        __builtin_prefetch(next, 0, 3);
+        __builtin_prefetch(soon, 0, 2);
+        next += LINE_FLOATS;
+        soon += LINE_FLOATS;
         a += a_step;
+        lower += a_step;
         b += vecs * VEC_FLOATS;
     }
 #pragma GCC unroll 12
-    for (int r = 0; r < rows; r++)
+    for (int r = 0; r < rows; r++, c += c_stride)
 #pragma GCC unroll 4
         for (int v = 0; v < vecs; v++) {
-            float *to = c + r * c_stride + v * VEC_FLOATS;
+            float *to = c + v * VEC_FLOATS;
             vec_store(to, add ? vec_load(to) + sum[r][v] : sum[r][v]);
         }
 }
 
-/* All rows against one panel of `vecs` vectors. */
-VEC_INLINE void panel_rows(int most, int vecs, small_gemm *g, const float *b, float *c,
-                           bool transposed, bool add)
-{
-    int64_t row = 0, a_row = transposed ? 1 : g->a_stride, a_step = transposed ? g->a_stride : 1;
-#define ROWS(height)                                                         \
-    for (; g->rows - row >= (height); row += (height)) {                     \
-        fetch next = take(&g->next[g->next[0].count <= 0], g->depth, b);     \
-        fetch soon = take(&g->soon[g->soon[0].count <= 0], g->depth, b);     \
-        tile(height, vecs, g->a + row * a_row, a_row, a_step, b, next, soon, \
-             c + row * g->c_stride, g->c_stride, g->depth, add);             \
+/* A function for each shape: all in one, they share registers for their addresses and have too few
+   of them. */
+#define TILE(rows, vecs)                                  \
+    static void tile_##rows##x##vecs(const tile *t)       \
+    {                                                     \
+        run(rows, vecs, false, false, t);                 \
+    }                                                     \
+    static void transposed_##rows##x##vecs(const tile *t) \
+    {                                                     \
+        run(rows, vecs, true, false, t);                  \
+    }                                                     \
+    static void added_##rows##x##vecs(const tile *t)      \
+    {                                                     \
+        run(rows, vecs, true, true, t);                   \
     }
-    ROWS(most)
-    ROWS(most * 2 / 3)
-    ROWS(most / 3)
-    ROWS(1)
-#undef ROWS
-}
+#define SHAPES(vecs, most, two_thirds, third) \
+    TILE(most, vecs) TILE(two_thirds, vecs) TILE(third, vecs) TILE(1, vecs)
+SHAPES(1, 12, 8, 4)
+#if PANEL_VECS == 4
+SHAPES(2, 12, 8, 4)
+SHAPES(3, 6, 4, 2)
+SHAPES(4, 6, 4, 2)
+#else
+SHAPES(2, 6, 4, 2)
+#endif
 
-VEC_INLINE void all_panels(const small_gemm *product, bool transposed, bool add)
+/* Heights of a panel's tiles and their functions: of A B, of A' B, of A' B added to C. */
+typedef struct tile_set {
+    int heights[4];
+    tile_function *run[3][4];
+} tile_set;
+#define SET_ROW(name, vecs, most, two_thirds, third)                                   \
+    {                                                                                  \
+        name##_##most##x##vecs, name##_##two_thirds##x##vecs, name##_##third##x##vecs, \
+            name##_1x##vecs                                                            \
+    }
+#define SET(...)                                                          \
+    {                                                                     \
+        {HEIGHTS(__VA_ARGS__)},                                           \
+        {                                                                 \
+            SET_ROW(tile, __VA_ARGS__), SET_ROW(transposed, __VA_ARGS__), \
+                SET_ROW(added, __VA_ARGS__)                               \
+        }                                                                 \
+    }
+#define HEIGHTS(vecs, most, two_thirds, third) most, two_thirds, third, 1
+static const tile_set sets[PANEL_VECS] = {
+    SET(1, 12, 8, 4),
+#if PANEL_VECS == 4
+    SET(2, 12, 8, 4),
+    SET(3, 6, 4, 2),
+    SET(4, 6, 4, 2),
+#else
+    SET(2, 6, 4, 2),
+#endif
+};
+
+enum { PLAIN, TRANSPOSED, ADDED };
+
+static void all_panels(const small_gemm *product, int kind)
 {
     small_gemm rest = *product, *g = &rest; /* with the lines that are not yet fetched */
-    const float *b = g->b;
+    const int64_t a_row = kind == PLAIN ? g->a_stride : 1;
+    tile t = {.a_stride = g->a_stride, .depth = g->depth, .b = g->b, .c_stride = g->c_stride};
     for (int64_t n = 0; n < g->columns; n += PANEL_VECS * VEC_FLOATS) {
-        float *c = g->c + n;
-        switch ((g->columns - n) / VEC_FLOATS) {
-        case 1:
-            panel_rows(12, 1, g, b, c, transposed, add);
-            break;
-#if PANEL_VECS == 4
-        case 2:
-            panel_rows(12, 2, g, b, c, transposed, add);
-            break;
-        case 3:
-            panel_rows(6, 3, g, b, c, transposed, add);
-            break;
-#endif
-        default:
-            panel_rows(6, PANEL_VECS, g, b, c, transposed, add);
-        }
-        b += g->b_panel;
+        int64_t vecs = (g->columns - n) / VEC_FLOATS, left = g->rows;
+        const tile_set *set = &sets[(vecs < PANEL_VECS ? vecs : PANEL_VECS) - 1];
+        t.a = g->a;
+        t.c = g->c + n;
+        for (int i = 0; i < 4; i++)
+            for (int64_t height = set->heights[i]; left >= height; left -= height) {
+                t.next = take(&g->next[g->next[0].count <= 0], g->depth, t.b);
+                t.soon = take(&g->soon[g->soon[0].count <= 0], g->depth, t.b);
+                set->run[kind][i](&t);
+                t.a += height * a_row;
+                t.c += height * g->c_stride;
+            }
+        t.b += g->b_panel;
     }
 }
 
 static void multiply(const small_gemm *g)
 {
-    all_panels(g, false, false);
+    all_panels(g, PLAIN);
 }
 
 static void multiply_transposed(const small_gemm *g, bool add)
 {
-    if (add)
-        all_panels(g, true, true);
-    else
-        all_panels(g, true, false);
+    all_panels(g, add ? ADDED : TRANSPOSED);
 }
 
 const small_gemm_kernels ISA(cpu_small_gemm) = {PANEL_VECS * VEC_FLOATS, multiply,
