@@ -94,6 +94,16 @@ void memory_free_aligned(void *memory)
     free(memory);
 }
 
+void memory_discard(void *memory, size_t bytes)
+{
+    if (bytes < 2 * HUGE_PAGE)
+        return;
+    size_t whole = bytes / HUGE_PAGE * HUGE_PAGE;
+    if (madvise(memory, whole, MADV_DONTNEED) != 0)
+        whole = 0;
+    memset((char *)memory + whole, 0, bytes - whole);
+}
+
 cornu_status memory_copy_string(const char *string, char **out)
 {
     size_t size = strlen(string) + 1;

@@ -11,6 +11,9 @@ cornu_status memory_new(size_t count, size_t size, const char *what, void *out);
  */
 cornu_status memory_new_aligned(size_t bytes, const char *what, void *out);
 void memory_free_aligned(void *memory);
+/* What the block (of memory_new_aligned) holds is no longer needed: a large one gives its memory
+   back until it is written again, and holds zeros; a small one stays as it is. */
+void memory_discard(void *memory, size_t bytes);
 cornu_status memory_copy_string(const char *text, char **out);
 /* printf into a new string. */
 cornu_status memory_format(char **out, const char *format, ...)

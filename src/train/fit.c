@@ -290,6 +290,13 @@ static void close_run(fit_run *run)
     (void)csv_close(run->log); /* each row was flushed when it was written */
 }
 
+/* The device has them; here they would take as much memory again. */
+static void discard_slots(cornu_model *m)
+{
+    for (int i = m->weight_count; i < m->variable_count; i++)
+        memory_discard(m->variables[i].value, (size_t)m->variables[i].count * sizeof(float));
+}
+
 static cornu_status fit(fit_run *run)
 {
     cornu_model *m = run->model;
@@ -305,6 +312,7 @@ static cornu_status fit(fit_run *run)
         m->initialized = initialized;
         return status;
     }
+    discard_slots(m);
     status = fit_loop(run);
     /* The model shows what there is. Its slots were on the device alone: their memory is taken only
        now, in place of the plans'. */

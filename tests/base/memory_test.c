@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -70,6 +71,27 @@ static void memory_that_is_not_touched_yet_counts_as_taken(void **state)
     assert_true(before - after > bytes / 2);
     memory_free_aligned(p);
     assert_true(memory_available() - after > bytes / 2);
+}
+
+static void large_memory_can_be_given_back_for_a_while(void **state)
+{
+    (void)state;
+    const size_t large = ((size_t)9 << 20) + 64, small = 4096;
+    unsigned char *a, *b;
+    assert_int_equal(memory_new_aligned(large, "a", &a), CORNU_OK);
+    assert_int_equal(memory_new_aligned(small, "b", &b), CORNU_OK);
+    memset(a, 1, large);
+    memset(b, 1, small);
+    unsigned char resident;
+    memory_discard(a, large);
+    memory_discard(b, small);
+    assert_int_equal(mincore(a, 1, &resident), 0);
+    assert_false(resident & 1);
+    for (size_t i = 0; i < large; i++)
+        assert_int_equal(a[i], 0);
+    assert_int_equal(b[0], 1);
+    memory_free_aligned(a);
+    memory_free_aligned(b);
 }
 
 static void array_grows_and_keeps_its_items(void **state)
@@ -203,6 +225,7 @@ int main(void)
         cmocka_unit_test(allocations_are_zeroed_and_aligned),
         cmocka_unit_test(too_much_is_refused_with_its_name),
         cmocka_unit_test(memory_that_is_not_touched_yet_counts_as_taken),
+        cmocka_unit_test(large_memory_can_be_given_back_for_a_while),
         cmocka_unit_test(available_is_within_total),
         cmocka_unit_test(array_grows_and_keeps_its_items),
         cmocka_unit_test(sizes_are_printed_for_people),
