@@ -27,8 +27,7 @@
 #define DATA_ROWS 6
 #endif
 #define DATA_VECS 2
-#define LINE 16      /* floats in a cache line */
-#define FEW_STEPS 32 /* as many as there are lines to bring near, or not many more */
+#define LINE 16 /* floats in a cache line */
 /* Into the first-level cache, to be written. */
 #define VEC_PREFETCH_NEAR(p) __builtin_prefetch((p), 1, 3)
 
@@ -45,41 +44,11 @@ typedef struct tile {
     int64_t last; /* columns of the last vector where it is a part */
     bool add;
     float factor;             /* forward: taken as 1 */
-    const float *ahead[VECS]; /* each k brings one line of each near; */
-    int64_t ahead_steps;      /* dW: only the first so many k */
+    const float *ahead[VECS]; /* the k-th step brings the line at k * ahead_step near; dW's also */
+    int64_t ahead_step;       /* that of c */
 } tile;
 
 typedef void tile_function(const tile *t);
-
-VEC_INLINE void tile_steps(vec sum[ROWS][VECS], int rows, int vecs, bool part, int streams,
-                           bool transposed, const tile *t, int64_t begin, int64_t end)
-{
-    const int64_t a_row = transposed ? 1 : t->a_row, a_step = transposed ? t->a_step : 1;
-    const float *a = t->a + begin * a_step, *b = t->b + begin * t->b_step;
-    int64_t line = begin * LINE;
-    for (int64_t k = begin; k < end; k++) {
-        vec right[VECS];
-#pragma GCC unroll 3
-        for (int v = 0; v < vecs; v++)
-            right[v] = part && v == vecs - 1 ? vec_load_part(b + v * VEC_FLOATS, t->last)
-                                             : vec_load(b + v * VEC_FLOATS);
-#pragma GCC unroll 3
-        for (int s = 0; s < streams; s++)
-            VEC_PREFETCH(t->ahead[s] + line);
-        if (transposed && streams > 0)
-            VEC_PREFETCH_NEAR(t->c + line);
-#pragma GCC unroll 8
-        for (int r = 0; r < rows; r++) {
-            vec left = vec_all(a[r * a_row]);
-#pragma GCC unroll 3
-            for (int v = 0; v < vecs; v++)
-                sum[r][v] += left * right[v];
-        }
-        a += a_step;
-        b += t->b_step;
-        line += LINE;
-    }
-}
 
 /* A whole panel's width is a constant: the addresses need no arithmetic, which would hold up the
    next tile. */
@@ -109,16 +78,36 @@ VEC_INLINE void tile_store(vec sum[ROWS][VECS], int rows, int vecs, bool part, b
 VEC_INLINE void tile_run(int rows, int vecs, bool part, int streams, bool transposed, const tile *t)
 {
     vec sum[ROWS][VECS];
+    const int64_t a_row = transposed ? 1 : t->a_row, a_step = transposed ? t->a_step : 1;
+    const float *a = t->a, *b = t->b;
+    int64_t line = 0;
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 3
         for (int v = 0; v < vecs; v++)
             sum[r][v] = (vec){0};
-    /* Two loops cost a wrong guess of the processor's more. */
-    int64_t near = transposed && t->depth > FEW_STEPS ? t->ahead_steps : t->depth;
-    tile_steps(sum, rows, vecs, part, streams, transposed, t, 0, near);
-    if (transposed)
-        tile_steps(sum, rows, vecs, part, 0, transposed, t, near, t->depth);
+    for (int64_t k = 0; k < t->depth; k++) {
+        vec right[VECS];
+#pragma GCC unroll 3
+        for (int v = 0; v < vecs; v++)
+            right[v] = part && v == vecs - 1 ? vec_load_part(b + v * VEC_FLOATS, t->last)
+                                             : vec_load(b + v * VEC_FLOATS);
+#pragma GCC unroll 3
+        for (int s = 0; s < streams; s++)
+            VEC_PREFETCH(t->ahead[s] + line);
+        if (transposed)
+            VEC_PREFETCH_NEAR(t->c + line);
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r++) {
+            vec left = vec_all(a[r * a_row]);
+#pragma GCC unroll 3
+            for (int v = 0; v < vecs; v++)
+                sum[r][v] += left * right[v];
+        }
+        a += a_step;
+        b += t->b_step;
+        line += t->ahead_step;
+    }
     if (t->add)
         tile_store(sum, rows, vecs, part, true, transposed, t);
     else
@@ -180,13 +169,22 @@ static int tile_width(int64_t columns, int64_t *last)
     return vecs;
 }
 
-/* Rows come in tiles that differ by one at most: 33 are 7 7 7 6 6, not 8 8 8 8 1. The first three
-   tiles bring the next block near; what the others name is near. */
+/* From step to step, for `floats` to come near in so many steps: evenly, since a core has few lines
+   on the way at a time and what it wants at once waits for them. */
+VEC_INLINE int64_t step_ahead(int64_t floats, int64_t steps)
+{
+    uint32_t each = ((uint32_t)floats + (uint32_t)steps - 1) / (uint32_t)steps;
+    return each < LINE ? each : LINE;
+}
+
+/* Rows come in tiles that differ by one at most: 33 are 7 7 7 6 6, not 8 8 8 8 1. The tiles bring
+   equal parts of the next block near. */
 static void multiply(const dense_product *p)
 {
     /* 32 bits: a division of 64 takes as long as ten steps of a tile. */
     uint32_t all = (uint32_t)p->rows, tiles = (all + ROWS - 1) / ROWS;
     uint32_t least = all % ROWS == 0 ? ROWS : all / tiles, more = all - least * tiles;
+    const int64_t ahead_step = step_ahead(p->width, tiles);
     tile t = {.a = p->x,
               .a_row = p->x_stride,
               .a_step = 1,
@@ -197,12 +195,13 @@ static void multiply(const dense_product *p)
     float *sum = p->sum;
     for (uint32_t i = 0; i < tiles; i++) {
         uint32_t rows = least + (i < more);
+        t.ahead[0] = p->ahead + i * p->depth * ahead_step;
+        t.ahead_step = i * ahead_step < p->width ? ahead_step : 0;
         for (int64_t n = 0; n < p->width; n += COLUMNS) {
-            bool first = n == 0 && i * LINE < p->width;
             t.b = p->w + n;
             t.c = sum + n;
-            t.ahead[0] = first ? p->ahead + i * p->depth * LINE : p->w;
             forward_tiles[rows - 1][tile_width(p->width - n, &t.last)](&t);
+            t.ahead_step = 0;
         }
         t.a += rows * p->x_stride;
         sum += rows * DENSE_PANEL;
@@ -263,7 +262,7 @@ VEC_INLINE void data_tile(int rows, int vecs, int64_t lanes, int64_t width, cons
         }
         w++;
         dy += lanes;
-        ahead += LINE;
+        ahead += DATA_ROWS;
     }
 #define STORE_DATA(value)                                      \
     _Pragma("GCC unroll 12") for (int r = 0; r < rows; r++)    \
@@ -324,14 +323,14 @@ static void gradient_rows(const dense_gradient *d, int64_t k, tile *t, bool many
 {
     t->a = d->x + k;
     t->c_row = d->width;
-    int64_t steps = t->ahead_steps;
+    const int64_t ahead_step = t->ahead_step;
     for (int64_t n = 0; n < d->width; n += COLUMNS) {
         t->b = d->dy + n;
         t->c = c + n;
         gradient_tiles[many][tile_width(d->width - n, &t->last)](t);
-        t->ahead_steps = 0;
+        t->ahead_step = 0;
     }
-    t->ahead_steps = steps;
+    t->ahead_step = ahead_step;
 }
 
 /* Where fewer rows than a tile's are left: count elements of the gradient. */
@@ -358,7 +357,7 @@ static void gradient(const dense_gradient *d)
     while (streams < VECS && d->ahead[streams])
         streams++;
     tile t = {.a_row = 1, .a_step = d->x_stride, .b_step = DENSE_PANEL, .depth = d->rows};
-    t.ahead_steps = streams > 0 ? ROWS * d->width / LINE : 0;
+    t.ahead_step = streams > 0 ? step_ahead(ROWS * d->width, d->rows) : 0;
     t.factor = d->dw ? 1 : -d->rate;
     for (int64_t k = 0; k < d->depth; k += ROWS) {
         int64_t rows = d->depth - k < ROWS ? d->depth - k : ROWS, at = k * d->width;
