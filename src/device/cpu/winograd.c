@@ -17,7 +17,7 @@ CPU_ISA_TABLE(winograd_kernels, cpu_winograd);
 CPU_ISA_TABLE(winograd_kernels, cpu_winograd_5x5);
 
 enum {
-    STEP = 4, /* rows and columns of a tile */
+    STEP = WINOGRAD_STEP,
     LEAST_CHANNELS = 16,
     CACHE = 1 << 20, /* bytes of a core's second-level cache */
     CACHE_1 = 32 << 10,

@@ -1,5 +1,5 @@
-/* Winograd's F(m x m, r x r) for r = 3 (winograd.c) and r = 5 (winograd_5x5.c): the transforms
-   around its size x size matrix products, size = m + r - 1.
+/* Winograd's F(m x m, r x r) for m = 4 and r = 3 (winograd.c) or r = 5 (winograd_5x5.c): the
+   transforms around its size x size matrix products, size = m + r - 1.
 
    Places are numbered size * i + j. An array of places holds that of place p at data + p * stride.
    Channels are rounded up to whole vectors; what is added is 0. */
@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+enum { WINOGRAD_STEP = 4 }; /* m */
 
 /* Rows of places come in pairs that share their arithmetic: 0 and the last are pair 0, 1 and 2 pair
    1, and so on. One alone may be made, or all. Those left out take no memory: the rows made are
@@ -36,8 +38,8 @@ typedef struct winograd_places {
 } winograd_places;
 
 typedef struct winograd_kernels {
-    int vector;     /* channels are rounded up to a multiple of this */
-    int step, size; /* m, m + r - 1 */
+    int vector; /* channels are rounded up to a multiple of this */
+    int size;   /* m + r - 1 */
     /* v[tile][channel] = B' x B for tiles begin to end - 1 of the batch, the first in row 0. */
     void (*input)(const winograd_image *g, int pair, const float *x, int64_t begin, int64_t end,
                   const winograd_places *v);

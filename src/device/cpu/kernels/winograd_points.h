@@ -1,7 +1,9 @@
 /* Winograd's transforms of one dimension, at the points 0, POINT_A, -POINT_A, ..., infinity, which
-   the file that includes winograd_tiles.h has defined beside STEP (m) and TAPS (r). */
+   the file that includes winograd_tiles.h has defined beside TAPS (r). */
 #include "device/cpu/kernels/vec.h"
+#include "device/cpu/kernels/winograd.h"
 
+#define STEP WINOGRAD_STEP
 #define SIZE (STEP + TAPS - 1)
 #define PAIRS (SIZE / 2) /* of rows: 0 and infinity, A and -A, ... share their arithmetic */
 #define A2 (POINT_A * POINT_A)

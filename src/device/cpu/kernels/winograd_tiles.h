@@ -2,9 +2,8 @@
    1)^2 multiplications instead of m m r r (Lavin and Gray, "Fast algorithms for convolutional
    neural networks", 2016), at the points 0, A, -A, B, -B, ... and infinity:
      y = A' [(G w G') . (B' x B)] A,   dw = G' [(B' x B) . (A dy A')] G
-   The file that includes this one has defined STEP (m), TAPS (r), POINT_A, POINT_B and, where m + r
-   is 9 and not 7, POINT_C, and exports the kernels. */
-#include "device/cpu/kernels/winograd.h"
+   The file that includes this one has defined TAPS (r), POINT_A, POINT_B and, where m + r is 9 and
+   not 7, POINT_C, and exports the kernels. */
 #include "device/cpu/kernels/winograd_points.h"
 
 /* Tiles side by side that are transformed together: the columns that they share are transformed
@@ -156,19 +155,16 @@ typedef void pair_function(const strip_input *s, bool alone, int64_t c, int64_t 
 INPUT_PAIR(0)
 INPUT_PAIR(1)
 INPUT_PAIR(2)
-#if SIZE == 8
+#ifdef POINT_C
 INPUT_PAIR(3)
 #endif
 
 static void input(const winograd_image *g, int pair, const float *x, int64_t begin, int64_t end,
                   const winograd_places *v)
 {
-    static pair_function *const pairs[PAIRS] = {
-        input_0,
-        input_1,
-        input_2,
-#if SIZE == 8
-        input_3
+    static pair_function *const pairs[PAIRS] = {input_0, input_1, input_2,
+#ifdef POINT_C
+                                                input_3
 #endif
     };
     const bool all = pair == WINOGRAD_ALL;
@@ -282,7 +278,7 @@ static void gradient(const winograd_image *g, int pair, const float *dy, int64_t
     case 1:
         gradient_rows(1, g, dy, begin, end, z, sums);
         break;
-#if SIZE == 8
+#ifdef POINT_C
     case 2:
         gradient_rows(2, g, dy, begin, end, z, sums);
         break;
@@ -481,9 +477,9 @@ static void weights_gradient(const winograd_places *parts, int64_t count, int64_
 }
 
 /* What the including file exports. */
-#define WINOGRAD_KERNELS                                                                        \
-    {                                                                                           \
-        .vector = VEC_FLOATS, .step = STEP, .size = SIZE, .input = input, .gradient = gradient, \
-        .output = output, .weights = weights, .turned_weights = turned_weights,                 \
-        .weights_gradient = weights_gradient                                                    \
+#define WINOGRAD_KERNELS                                                          \
+    {                                                                             \
+        .vector = VEC_FLOATS, .size = SIZE, .input = input, .gradient = gradient, \
+        .output = output, .weights = weights, .turned_weights = turned_weights,   \
+        .weights_gradient = weights_gradient                                      \
     }
