@@ -24,6 +24,7 @@ enum {
     LINE_FLOATS = 16, /* of a cache line */
     WEIGHT_ROWS = 8,  /* a chunk of the weights' transforms */
     PART_TILES = 200, /* for dw: as many tiles cost 30 times as much as adding a part up */
+    FEW_TILES = 20,
     PARTS_MOST = 16,
     PARTS_BYTES = 64 << 20
 };
@@ -188,12 +189,14 @@ static void lay_out(winograd_state *s)
     s->parts = 1;
 }
 
-/* Sizes of backward-weights. Large sums are made by pairs of rows of places, for them to stay in
-   the cache. */
+/* Sizes of backward-weights. Pairs of rows of places are done alone where all sums do not stay in
+   the cache, and where blocks would have few tiles, which are the depth of the products. */
 static void lay_out_weights(winograd_state *s)
 {
     int64_t row = round_up(s->depth, s->k->vector), sums = s->depth * s->columns * 4;
-    s->groups = s->places * sums > CACHE / 3 ? s->k->size / 2 : 1;
+    int64_t all = CACHE / 5 * 2 / (s->places * (row + s->columns) * 4);
+    bool alone = s->places * sums > CACHE / 3 * 2 || all < FEW_TILES;
+    s->groups = alone ? s->k->size / 2 : 1;
     int64_t places = s->places / s->groups, least = s->groups == 1 ? 4 : 2;
     s->parts = cpu_least(s->tiles / PART_TILES, PARTS_BYTES / (s->places * sums));
     s->parts = cpu_most(cpu_least(s->parts, PARTS_MOST), least);
