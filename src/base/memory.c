@@ -80,8 +80,9 @@ cornu_status memory_new_aligned(size_t bytes, const char *what, void *out)
         (void)madvise(memory, rounded, MADV_HUGEPAGE); /* only a hint; refusal does no harm */
         promise(memory, 1);
     }
-    /* Large pieces come as zeros from the system when they are first touched, if ever. */
-    if (alignment != HUGE_PAGE || madvise(memory, rounded, MADV_DONTNEED) != 0)
+    if (alignment == HUGE_PAGE)
+        memory_discard(memory, rounded);
+    else
         memset(memory, 0, rounded);
     memcpy(out, &memory, sizeof memory);
     return CORNU_OK;
@@ -98,6 +99,7 @@ void memory_discard(void *memory, size_t bytes)
 {
     if (bytes < 2 * HUGE_PAGE)
         return;
+    /* Whole pages come as zeros from the system when they are first touched, if ever. */
     size_t whole = bytes / HUGE_PAGE * HUGE_PAGE;
     if (madvise(memory, whole, MADV_DONTNEED) != 0)
         whole = 0;

@@ -44,8 +44,8 @@ typedef struct tile {
     int64_t last; /* columns of the last vector where it is a part */
     bool add;
     float factor;             /* forward: taken as 1 */
-    const float *ahead[VECS]; /* the k-th step brings the line at k * ahead_step near; dW's also */
-    int64_t ahead_step;       /* that of c */
+    const float *ahead[VECS]; /* step k brings near what is at k * ahead_step of them; */
+    int64_t ahead_step;       /* dW's of c, too */
 } tile;
 
 typedef void tile_function(const tile *t);
@@ -234,8 +234,20 @@ static void finish(const dense_finish *f)
 
 /* ---- backward: dx ------------------------------------------------------------------------- */
 
-/* `rows` rows of W from k on, `vecs` of the vectors of `lanes` lanes. Each step brings one more
-   line near. */
+VEC_INLINE void data_store(vec sum[DATA_ROWS][DATA_VECS], int rows, int vecs, int64_t lanes,
+                           bool add, float *dx)
+{
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 2
+        for (int v = 0; v < vecs; v++) {
+            float *to = dx + r * lanes + v * VEC_FLOATS;
+            vec_store(to, add ? vec_load(to) + sum[r][v] : sum[r][v]);
+        }
+}
+
+/* `rows` rows of W from k on, `vecs` of the vectors of `lanes` lanes. Its steps bring the same rows
+   of the block to be next near, if there are DATA_ROWS of them. */
 VEC_INLINE void data_tile(int rows, int vecs, int64_t lanes, int64_t width, const dense_data *d,
                           int64_t k, int64_t lane, const float *ahead)
 {
@@ -264,19 +276,10 @@ VEC_INLINE void data_tile(int rows, int vecs, int64_t lanes, int64_t width, cons
         dy += lanes;
         ahead += DATA_ROWS;
     }
-#define STORE_DATA(value)                                      \
-    _Pragma("GCC unroll 12") for (int r = 0; r < rows; r++)    \
-        _Pragma("GCC unroll 2") for (int v = 0; v < vecs; v++) \
-    {                                                          \
-        float *to = dx + r * lanes + v * VEC_FLOATS;           \
-        vec_store(to, value);                                  \
-    }
-    if (d->add) {
-        STORE_DATA(vec_load(to) + sum[r][v])
-    } else {
-        STORE_DATA(sum[r][v])
-    }
-#undef STORE_DATA
+    if (d->add)
+        data_store(sum, rows, vecs, lanes, true, dx);
+    else
+        data_store(sum, rows, vecs, lanes, false, dx);
 }
 
 VEC_INLINE void data_rows(int vecs, int64_t lanes, int64_t width, const dense_data *d, int64_t lane,

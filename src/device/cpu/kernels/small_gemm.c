@@ -101,46 +101,34 @@ VEC_INLINE void run(int rows, int vecs, bool transposed, bool add, const tile *t
     {                                                     \
         run(rows, vecs, true, true, t);                   \
     }
-#define SHAPES(vecs, most, two_thirds, third) \
-    TILE(most, vecs) TILE(two_thirds, vecs) TILE(third, vecs) TILE(1, vecs)
-SHAPES(1, 12, 8, 4)
+
+/* Widths of panels in vectors, and the heights of their tiles. */
 #if PANEL_VECS == 4
-SHAPES(2, 12, 8, 4)
-SHAPES(3, 6, 4, 2)
-SHAPES(4, 6, 4, 2)
+#define WIDTHS(X) X(1, 12, 8, 4) X(2, 12, 8, 4) X(3, 6, 4, 2) X(4, 6, 4, 2)
 #else
-SHAPES(2, 6, 4, 2)
+#define WIDTHS(X) X(1, 12, 8, 4) X(2, 6, 4, 2)
 #endif
 
-/* Heights of a panel's tiles and their functions: of A B, of A' B, of A' B added to C. */
+#define TILES(vecs, most, two_thirds, third) \
+    TILE(most, vecs) TILE(two_thirds, vecs) TILE(third, vecs) TILE(1, vecs)
+WIDTHS(TILES)
+
+/* A width's heights and functions: of A B, of A' B, of A' B added to C. */
 typedef struct tile_set {
     int heights[4];
     tile_function *run[3][4];
 } tile_set;
-#define SET_ROW(name, vecs, most, two_thirds, third)                                   \
+#define FUNCTIONS(name, vecs, most, two_thirds, third)                                 \
     {                                                                                  \
         name##_##most##x##vecs, name##_##two_thirds##x##vecs, name##_##third##x##vecs, \
             name##_1x##vecs                                                            \
     }
-#define SET(...)                                                          \
-    {                                                                     \
-        {HEIGHTS(__VA_ARGS__)},                                           \
-        {                                                                 \
-            SET_ROW(tile, __VA_ARGS__), SET_ROW(transposed, __VA_ARGS__), \
-                SET_ROW(added, __VA_ARGS__)                               \
-        }                                                                 \
-    }
-#define HEIGHTS(vecs, most, two_thirds, third) most, two_thirds, third, 1
-static const tile_set sets[PANEL_VECS] = {
-    SET(1, 12, 8, 4),
-#if PANEL_VECS == 4
-    SET(2, 12, 8, 4),
-    SET(3, 6, 4, 2),
-    SET(4, 6, 4, 2),
-#else
-    SET(2, 6, 4, 2),
-#endif
-};
+#define SET(vecs, most, two_thirds, third)                  \
+    {{most, two_thirds, third, 1},                          \
+     {FUNCTIONS(tile, vecs, most, two_thirds, third),       \
+      FUNCTIONS(transposed, vecs, most, two_thirds, third), \
+      FUNCTIONS(added, vecs, most, two_thirds, third)}},
+static const tile_set sets[PANEL_VECS] = {WIDTHS(SET)};
 
 enum { PLAIN, TRANSPOSED, ADDED };
 
