@@ -32,7 +32,7 @@ from keras import layers as L  # noqa: E402
 from safetensors import safe_open  # noqa: E402
 
 LOSS_LIMIT, WEIGHT_LIMIT, PREDICTION_LIMIT = 1e-4, 1e-3, 1e-3
-SEEDS, TRIES, FIRST_STEPS = 12, 4, 3
+SEEDS, TRIES, FIRST_STEPS = 24, 8, 3
 CATEGORICAL, SPARSE = "categorical_crossentropy", "sparse_categorical_crossentropy"
 
 

@@ -8,6 +8,9 @@
 
 CPU_ISA_TABLE(conv_first_kernels, cpu_conv_first);
 
+const conv_pool_pair conv_first_pair = {&cpu_conv_first_pool_forward,
+                                        &cpu_conv_first_pool_backward};
+
 enum { CHANNELS_MOST = 4, KERNEL_MOST = 7, TAPS_MOST = KERNEL_MOST * KERNEL_MOST * CHANNELS_MOST };
 /* A band stays in the first-level cache; a chunk of this many multiply-adds takes about 20
    microseconds. */
@@ -20,7 +23,7 @@ typedef struct first_state {
     int32_t offset[TAPS_MOST];
     float *packed, *scratch; /* scratch: [workers][band_floats] */
     int64_t band_floats;
-    const op *pool, *reader; /* fused; and what reads codes, see conv_first_reader_of_codes */
+    const op *pool, *reader; /* fused; and what reads codes, see conv_pool_reader */
 } first_state;
 
 /* ---- what is accepted -------------------------------------------------------------------- */
@@ -52,21 +55,6 @@ bool conv_first_shape(const plan *p, const op *o, first_shape *s, const char **w
     return !*why;
 }
 
-bool conv_first_pool(const plan *p, const op *pool, const char **why)
-{
-    const window2d *w = &pool->a.window;
-    bool forward = pool->kind == OP_MAX_POOL_FORWARD;
-    const shape *x = &OP_IN(p, pool, 0)->shape;
-    const shape *y = forward ? &OP_OUT(p, pool, 0)->shape : &OP_IN(p, pool, 1)->shape;
-    for (int i = 0; i < 2; i++)
-        if (w->kernel[i] != 2 || w->stride[i] != 2 || w->dilation[i] != 1 || w->before[i] != 0 ||
-            2 * y->dim[1 + i] > x->dim[1 + i]) {
-            *why = "a pool other than 2x2 windows inside the image";
-            return false;
-        }
-    return true;
-}
-
 static bool accepts(const plan *p, const op *o, const char **why)
 {
     first_shape s;
@@ -76,67 +64,13 @@ static bool accepts(const plan *p, const op *o, const char **why)
 static bool pool_accepts(const plan *p, const op *o, const char **why)
 {
     first_shape s;
-    const op *pool = o + 1;
-    if (!conv_first_shape(p, o, &s, why))
-        return false;
-    *why = "no max-pool behind it";
-    if (pool - p->ops >= p->op_count || pool->kind != OP_MAX_POOL_FORWARD ||
-        pool->in[0] != o->out[0])
-        return false;
-    *why = "an activation other than relu before the pool";
-    if (o->a.conv.act.kind != ACTIVATION_LINEAR && o->a.conv.act.kind != ACTIVATION_RELU)
-        return false;
-    return conv_first_pool(p, pool, why);
+    return conv_first_shape(p, o, &s, why) && conv_pool_ahead(p, o, why);
 }
 
 static int pool_span(const plan *p, const op *o)
 {
     (void)p, (void)o;
     return 2;
-}
-
-/* ---- codes in place of outputs ----------------------------------------------------------- */
-
-/* The first operation from `number` on that reads `t`, or NULL. */
-static const op *next_reader(const plan *p, int64_t number, tensor_ref t)
-{
-    for (; number < p->op_count; number++)
-        for (int k = 0; k < OP_INPUTS_MAX; k++)
-            if (p->ops[number].in[k] == t)
-                return &p->ops[number];
-    return NULL;
-}
-
-const op *conv_first_reader_of_codes(const plan *p, const op *conv)
-{
-    const char *why;
-    const tensor *y = OP_OUT(p, conv, 0);
-    if (!pool_accepts(p, conv, &why))
-        return NULL;
-    for (int i = 0; i < p->tensor_count; i++)
-        if (p->tensors[i].alias == conv->out[0])
-            return NULL;
-    const op *pool = next_reader(p, conv + 2 - p->ops, conv->out[0]);
-    if (!pool || pool->kind != OP_MAX_POOL_BACKWARD ||
-        !cpu_conv_first_pool_backward.accepts(p, pool, &why))
-        return NULL;
-    bool last = y->last < pool - p->ops + cpu_conv_first_pool_backward.span(p, pool);
-    return last ? pool : NULL;
-}
-
-const op *conv_first_writer_of_codes(const plan *p, const op *pool)
-{
-    for (int i = 0; i < p->op_count; i++)
-        if (p->ops[i].kind == OP_CONV2D_FORWARD && p->ops[i].out[0] == pool->in[0])
-            return conv_first_reader_of_codes(p, &p->ops[i]) == pool ? &p->ops[i] : NULL;
-    return NULL;
-}
-
-bool conv_first_codes_used(const op_run *r, const op *conv, const op *pool)
-{
-    const op *ops = r->plan->ops;
-    return r->kernels && conv && pool && r->kernels[conv - ops] == &cpu_conv_first_pool_forward &&
-           r->kernels[pool - ops] == &cpu_conv_first_pool_backward;
 }
 
 /* ---- prepare ----------------------------------------------------------------------------- */
@@ -181,7 +115,7 @@ static cornu_status prepare_any(const plan *p, const op *o, const op *pool, thre
     s->bands = cpu_divide_up(pool ? s->s.out[0] / 2 * 2 : s->s.out[0], s->rows);
     s->per_chunk = conv_first_bands_per_chunk(&s->s, s->rows);
     s->pool = pool;
-    s->reader = pool ? conv_first_reader_of_codes(p, o) : NULL;
+    s->reader = pool ? conv_pool_reader(p, o, &conv_first_pair) : NULL;
     s->k->offsets(&s->s, s->offset);
     s->band_floats = cpu_divide_up(first_band_floats(&s->s, s->rows), 16) * 16;
     size_t packed = (size_t)s->k->packed_floats(&s->s) * sizeof(float);
@@ -267,7 +201,7 @@ static cornu_status run(const op_run *o)
     first_run r = {.s = s, .act = o->op->a.conv.act, .x = o->in[0], .y = o->out[0]};
     if (s->pool) {
         r.pooled = o->tensors[s->pool->out[0]];
-        if (conv_first_codes_used(o, o->op, s->reader))
+        if (conv_pool_codes_used(o, o->op, s->reader, &conv_first_pair))
             r.codes = (uint8_t *)(void *)r.y;
         if (r.codes || OP_OUT(o->plan, o->op, 0)->last <= s->pool - o->plan->ops)
             r.y = NULL;

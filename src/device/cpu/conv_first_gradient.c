@@ -11,54 +11,24 @@ CPU_ISA_TABLE(conv_first_gradient_kernels, cpu_conv_first_gradient);
 
 enum { BAND_FLOATS = 5120, POOL_BAND_FLOATS = 16384, PARTS_MOST = 32 };
 
-/* The operations that run as one; absent ones are NULL. */
-typedef struct backward_ops {
-    const op *pool, *act, *conv;
-} backward_ops;
-
 typedef struct gradient_state {
     const conv_first_gradient_kernels *k;
     first_shape s;
-    backward_ops ops;
-    const op *writer;                            /* of codes, see conv_first_reader_of_codes */
+    conv_pool_ops ops;
+    const op *writer;                            /* of codes, see conv_pool_reader */
     int64_t batch, rows, bands, per_part, parts; /* rows to a band, bands to a sample and a part */
     float *sums;                                 /* [parts][stride] */
     int64_t stride;
-    float *scratch; /* [workers][band_floats]; codes of a band, a byte each, at its end */
-    int64_t band_floats, codes_at;
+    float *scratch; /* [workers][band_floats] */
+    int64_t band_floats;
 } gradient_state;
 
 /* ---- what is accepted -------------------------------------------------------------------- */
 
-/* The operation behind `o`, if it has this kind and is the only one to read o's output, which is
-   its input number 1. */
-static const op *follower(const plan *p, const op *o, op_kind kind)
+static conv_pool_ops find_ops(const plan *p, const op *o)
 {
-    const op *next = o + 1;
-    int64_t number = next - p->ops;
-    if (number >= p->op_count || next->kind != kind || next->in[1] != o->out[0] ||
-        p->tensors[o->out[0]].last > number)
-        return NULL;
-    return next;
-}
-
-static backward_ops find_ops(const plan *p, const op *o)
-{
-    backward_ops f = {0};
-    const op *before = o;
-    if (o->kind == OP_CONV2D_BACKWARD_WEIGHTS) {
-        f.conv = o;
-        return f;
-    }
-    if (o->kind == OP_MAX_POOL_BACKWARD) {
-        f.pool = o;
-        f.act = follower(p, o, OP_ACTIVATION_BACKWARD);
-    } else {
-        f.act = o;
-    }
-    before = f.act ? f.act : f.pool;
-    f.conv = follower(p, before, OP_CONV2D_BACKWARD_WEIGHTS);
-    return f;
+    return o->kind == OP_CONV2D_BACKWARD_WEIGHTS ? (conv_pool_ops){.weights = o}
+                                                 : conv_pool_backward(p, o);
 }
 
 static bool accepts(const plan *p, const op *o, const char **why)
@@ -69,28 +39,17 @@ static bool accepts(const plan *p, const op *o, const char **why)
 
 static bool fused_accepts(const plan *p, const op *o, const char **why)
 {
-    backward_ops f = find_ops(p, o);
+    conv_pool_ops f = conv_pool_backward(p, o);
     first_shape s;
-    *why = "no convolution's weights behind it alone";
-    if (!f.conv)
+    if (!conv_pool_takes(p, &f, why) || !conv_first_shape(p, f.weights, &s, why))
         return false;
-    *why = "an activation other than relu";
-    if (f.act && f.act->a.act.kind != ACTIVATION_RELU)
-        return false;
-    if (!conv_first_shape(p, f.conv, &s, why))
-        return false;
-    if (!f.pool)
-        return true;
-    *why = "the pool is of another tensor than the activation's";
-    if (f.act && f.act->in[0] != f.pool->in[0])
-        return false;
-    *why = "a strided convolution before the pool";
-    return s.stride[0] == 1 && s.stride[1] == 1 && conv_first_pool(p, f.pool, why);
+    *why = f.data ? "the image's gradient is wanted" : "a strided convolution before the pool";
+    return !f.data && (!f.pool || (s.stride[0] == 1 && s.stride[1] == 1));
 }
 
 static int fused_span(const plan *p, const op *o)
 {
-    return (int)(find_ops(p, o).conv - o) + 1;
+    return (int)(conv_pool_backward(p, o).weights - o) + 1;
 }
 
 /* ---- prepare ----------------------------------------------------------------------------- */
@@ -113,9 +72,8 @@ static void cut(gradient_state *s)
     if (s->ops.pool) {
         s->rows = conv_first_band_rows(h, 4 * row, POOL_BAND_FLOATS, 2) / 2;
         s->bands = cpu_divide_up(pooled, s->rows);
-        s->codes_at =
+        s->band_floats =
             first_gradient_floats(h, 2 * s->rows) + first_pool_gradient_floats(h, s->rows);
-        s->band_floats = s->codes_at + cpu_divide_up(s->rows * (h->out[1] / 2) * h->filters, 4);
     } else {
         s->rows = conv_first_band_rows(h, row, BAND_FLOATS, 1);
         s->bands = cpu_divide_up(h->out[0], s->rows);
@@ -139,9 +97,9 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     TRY(memory_new(1, sizeof *s, "convolution", &s));
     s->k = cpu_conv_first_gradient[isa];
     s->ops = find_ops(p, o);
-    s->writer = s->ops.pool ? conv_first_writer_of_codes(p, s->ops.pool) : NULL;
-    conv_first_shape(p, s->ops.conv, &s->s, &why);
-    s->batch = OP_IN(p, s->ops.conv, 0)->shape.dim[0];
+    s->writer = s->ops.pool ? conv_pool_writer(p, s->ops.pool, &conv_first_pair) : NULL;
+    conv_first_shape(p, s->ops.weights, &s->s, &why);
+    s->batch = OP_IN(p, s->ops.weights, 0)->shape.dim[0];
     cut(s);
     size_t sums = (size_t)(s->parts * s->stride) * sizeof(float);
     size_t scratch = (size_t)s->band_floats * (size_t)threads_count(pool) * sizeof(float);
@@ -159,10 +117,9 @@ done:
 
 typedef struct gradient_run {
     const gradient_state *s;
-    const float *x, *dy; /* dy: of the pool's output where there is a pool */
-    const float *y;      /* the convolution's output, where it is needed */
-    const float *pooled;
-    const uint8_t *codes; /* of the whole batch, if the forward pass left them */
+    const float *x, *dy;  /* dy: of the pool's output where there is a pool */
+    const float *y;       /* the convolution's output, where it is needed */
+    const uint8_t *codes; /* where there is a pool */
 } gradient_run;
 
 static void add_band(const gradient_run *r, int64_t sample, int64_t row, int64_t rows, float *band,
@@ -187,16 +144,12 @@ static void add_pool_band(const gradient_run *r, int64_t sample, int64_t row, in
     const gradient_state *s = r->s;
     const first_shape *h = &s->s;
     int64_t windows = h->out[1] / 2 * h->filters, at = (sample * (h->out[0] / 2) + row) * windows;
-    uint8_t *found = (uint8_t *)(void *)(band + s->codes_at);
     s->k->pack_pool_band(h, r->x + sample * h->in[0] * h->in[1] * h->channels, row, rows, band);
-    if (!r->codes)
-        s->k->find_codes(h, r->y + (sample * h->out[0] + 2 * row) * h->out[1] * h->filters,
-                         r->pooled + at, rows, s->ops.act != NULL, found);
     s->k->add_pool(&(first_gradient){.s = h,
                                      .band = band,
                                      .rows = rows,
                                      .dy = r->dy + at,
-                                     .codes = r->codes ? r->codes + at : found,
+                                     .codes = r->codes + at,
                                      .sums = sums});
 }
 
@@ -221,14 +174,11 @@ static void run_part(void *context, int64_t part, int worker)
 static cornu_status run(const op_run *o)
 {
     const gradient_state *s = o->state;
-    const backward_ops *f = &s->ops;
-    gradient_run r = {.s = s, .x = o->tensors[f->conv->in[0]]};
+    const conv_pool_ops *f = &s->ops;
+    gradient_run r = {.s = s, .x = o->tensors[f->weights->in[0]]};
     if (f->pool) {
-        r.y = o->in[0];
-        r.pooled = o->in[1];
         r.dy = o->in[2];
-        if (conv_first_codes_used(o, s->writer, f->pool))
-            r.codes = (const uint8_t *)(const void *)r.y;
+        r.codes = conv_pool_codes(o, f, s->writer, &conv_first_pair);
     } else if (f->act) {
         r.y = o->in[0];
         r.dy = o->in[1];
@@ -236,12 +186,12 @@ static cornu_status run(const op_run *o)
         r.dy = o->in[1];
     }
     threads_run(o->pool, s->parts, run_part, &r);
-    float *dw = o->tensors[f->conv->out[0]];
+    float *dw = o->tensors[f->weights->out[0]];
     int64_t count = first_taps(&s->s) * s->s.filters;
     cpu_sum_range(s->sums, count, s->parts, s->stride, dw);
-    if (f->conv->out[1] != NO_TENSOR)
+    if (f->weights->out[1] != NO_TENSOR)
         cpu_sum_range(s->sums + count, s->s.filters, s->parts, s->stride,
-                      o->tensors[f->conv->out[1]]);
+                      o->tensors[f->weights->out[1]]);
     return CORNU_OK;
 }
 

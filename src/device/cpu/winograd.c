@@ -3,10 +3,10 @@
    Forward and backward-data (the same with the weights turned): a chunk is a block of tiles, small
    enough for its places to stay in the second-level cache while they are transformed, multiplied
    by the weights and transformed back. Backward-weights: a chunk takes a fixed part of all tiles
-   and adds their products up block by block; the parts are added in their order. */
-#include "device/cpu/kernels/winograd.h"
+   and adds their products up block by block; the parts are added in their order.
+   Behind a pool, both backward passes read what the pool gives back from its gradient and codes. */
+#include "device/cpu/winograd.h"
 #include "base/memory.h"
-#include "device/cpu/cpu.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/kernels/small_gemm.h"
 #include <stdlib.h>
@@ -29,7 +29,7 @@ enum {
     PARTS_BYTES = 64 << 20
 };
 
-typedef struct winograd_state {
+struct winograd_state {
     const winograd_kernels *k;
     const small_gemm_kernels *gemm;
     winograd_image in, out; /* x and y; dy and dx; for dw x and dy */
@@ -46,7 +46,7 @@ typedef struct winograd_state {
     int64_t parts, part;  /* for dw; tiles of a part */
     int64_t u_part;       /* floats from a part's u to the next one's */
     float *sums;          /* for db: [parts][columns] */
-} winograd_state;
+};
 
 static int64_t round_up(int64_t a, int64_t b)
 {
@@ -92,7 +92,7 @@ static bool pays(const tensor *out, int64_t taps)
     return 10 * dim[0] * dim[1] * dim[2] >= tile * (tiles_of(out) + weights);
 }
 
-static bool accepts(const plan *p, const op *o, const char **why)
+bool winograd_accepts(const plan *p, const op *o, const char **why)
 {
     const window2d *w = &o->a.conv.w;
     const tensor *x, *y;
@@ -117,8 +117,7 @@ static bool accepts(const plan *p, const op *o, const char **why)
     return false;
 }
 
-/* The products'; the transforms' additions are left out. */
-static double flops(const plan *p, const op *o)
+double winograd_flops(const plan *p, const op *o)
 {
     const tensor *x, *y;
     images_of(p, o, &x, &y);
@@ -128,7 +127,7 @@ static double flops(const plan *p, const op *o)
 
 /* ---- prepare ---------------------------------------------------------------------------- */
 
-static void release(void *state)
+void winograd_release(void *state)
 {
     winograd_state *s = state;
     if (!s)
@@ -232,8 +231,8 @@ static cornu_status allocate(winograd_state *s, size_t *scratch_bytes)
     return CORNU_OK;
 }
 
-static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
-                            size_t *scratch_bytes)
+cornu_status winograd_prepare(const plan *p, const op *o, threads *pool, void **state,
+                              size_t *scratch_bytes)
 {
     winograd_state *s = NULL;
     cpu_isa isa;
@@ -250,7 +249,7 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     s->workers = threads_count(pool);
     cornu_status status = allocate(s, scratch_bytes);
     if (status != CORNU_OK)
-        release(s);
+        winograd_release(s);
     else
         *state = s;
     return status;
@@ -260,21 +259,27 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
 
 typedef struct winograd_run {
     const winograd_state *s;
-    const float *x, *dy, *w, *bias;
-    float *y, *dw;
-    bool turned, relu;
+    winograd_pixels x, dy;
+    const float *w;
+    winograd_output to;
+    float *dw;
+    bool turned;
 } winograd_run;
 
-/* The rows of pixels of tiles begin to end - 1, without those that their neighbours share. */
-static small_gemm_lines lines_of(const winograd_image *g, const float *x, int64_t begin,
+/* The rows of pixels, or of windows, of tiles begin to end - 1, without those that their neighbours
+   share. */
+static small_gemm_lines lines_of(const winograd_image *g, const winograd_pixels *x, int64_t begin,
                                  int64_t end)
 {
+    const int size = x->codes ? 2 : 1;
+    int64_t height = g->height / size, step = STEP / size;
     int64_t first = begin / g->tiles[1], last = (end - 1) / g->tiles[1];
-    int64_t row = first / g->tiles[0] * g->height + first % g->tiles[0] * STEP;
-    int64_t below = last % g->tiles[0] * STEP + STEP;
-    int64_t stop = last / g->tiles[0] * g->height + cpu_least(below, g->height);
-    int64_t floats = g->width * g->channels;
-    return (small_gemm_lines){x + row * floats, cpu_divide_up((stop - row) * floats, LINE_FLOATS)};
+    int64_t row = first / g->tiles[0] * height + first % g->tiles[0] * step;
+    int64_t below = last % g->tiles[0] * step + step;
+    int64_t stop = last / g->tiles[0] * height + cpu_least(below, height);
+    int64_t floats = g->width / size * g->channels;
+    return (small_gemm_lines){x->x + row * floats,
+                              cpu_divide_up((stop - row) * floats, LINE_FLOATS)};
 }
 
 static small_gemm_lines lines_at(const float *from, int64_t floats)
@@ -321,11 +326,11 @@ static void block_chunk(void *context, int64_t chunk, int worker)
     cpu_part(s->tiles, s->block, chunk, &begin, &end);
     z.data = s->scratch + worker * s->scratch_floats;
     v.data = z.data + v.stride;
-    s->k->input(&s->in, WINOGRAD_ALL, r->x, begin, end, &v);
+    s->k->input(&s->in, WINOGRAD_ALL, &r->x, begin, end, &v);
     small_gemm_lines soon = {NULL, 0}; /* of the chunk that this worker is likely to take next */
     if ((chunk + s->workers) * s->block < s->tiles) {
         int64_t next = begin + s->workers * s->block;
-        soon = lines_of(&s->in, r->x, next, cpu_least(next + s->block, s->tiles));
+        soon = lines_of(&s->in, &r->x, next, cpu_least(next + s->block, s->tiles));
     }
     for (int p = 0; p < s->places; p++) {
         small_gemm g = {.a = v.data + p * v.stride,
@@ -344,16 +349,28 @@ static void block_chunk(void *context, int64_t chunk, int worker)
         }
         s->gemm->multiply(&g);
     }
-    s->k->output(&s->out, &z, begin, end, r->bias, r->relu, r->y);
+    s->k->output(&s->out, &z, begin, end, &r->to);
 }
 
-static cornu_status run_blocks(const op_run *o, const winograd_run *r)
+static void run_blocks(threads *pool, winograd_run *r)
 {
     const winograd_state *s = r->s;
-    winograd_run context = *r;
-    threads_run(o->pool, cpu_divide_up(s->depth, WEIGHT_ROWS), weights_chunk, &context);
-    threads_run(o->pool, cpu_divide_up(s->tiles, s->block), block_chunk, &context);
-    return CORNU_OK;
+    threads_run(pool, cpu_divide_up(s->depth, WEIGHT_ROWS), weights_chunk, r);
+    threads_run(pool, cpu_divide_up(s->tiles, s->block), block_chunk, r);
+}
+
+void winograd_forward(const winograd_state *s, threads *pool, const float *x, const float *w,
+                      const winograd_output *y)
+{
+    winograd_run r = {.s = s, .x = {x, NULL}, .w = w, .to = *y};
+    run_blocks(pool, &r);
+}
+
+void winograd_backward_data(const winograd_state *s, threads *pool, winograd_pixels dy,
+                            const float *w, float *dx)
+{
+    winograd_run r = {.s = s, .x = dy, .w = w, .to = {.y = dx}, .turned = true};
+    run_blocks(pool, &r);
 }
 
 /* Activations that the transform does not know go over y afterwards. */
@@ -369,13 +386,9 @@ static void activate_chunk(void *context, int64_t chunk, int worker)
 static cornu_status run_forward(const op_run *o)
 {
     activation act = o->op->a.conv.act;
-    const winograd_run r = {.s = o->state,
-                            .x = o->in[0],
-                            .w = o->in[1],
-                            .bias = o->in[2],
-                            .y = o->out[0],
-                            .relu = act.kind == ACTIVATION_RELU};
-    TRY(run_blocks(o, &r));
+    winograd_forward(
+        o->state, o->pool, o->in[0], o->in[1],
+        &(winograd_output){.bias = o->in[2], .y = o->out[0], .relu = act.kind == ACTIVATION_RELU});
     op_run y = *o;
     if (act.kind != ACTIVATION_LINEAR && act.kind != ACTIVATION_RELU)
         threads_run(o->pool, cpu_divide_up(OP_OUT(o->plan, o->op, 0)->count, CPU_CHUNK),
@@ -385,9 +398,9 @@ static cornu_status run_forward(const op_run *o)
 
 static cornu_status run_data(const op_run *o)
 {
-    const winograd_run r = {
-        .s = o->state, .x = o->in[0], .w = o->in[1], .y = o->out[0], .turned = true};
-    return run_blocks(o, &r);
+    winograd_backward_data(o->state, o->pool, (winograd_pixels){o->in[0], NULL}, o->in[1],
+                           o->out[0]);
+    return CORNU_OK;
 }
 
 /* ---- backward-weights ------------------------------------------------------------------- */
@@ -437,11 +450,11 @@ static void part_chunk(void *context, int64_t chunk, int worker)
         int64_t end = cpu_least(begin + s->block, last), next_end = cpu_least(end + s->block, last);
         small_gemm_lines soon[2] = {{NULL, 0}, {NULL, 0}};
         if (end < last) {
-            soon[0] = lines_of(&s->in, r->x, end, next_end);
-            soon[1] = lines_of(&s->out, r->dy, end, next_end);
+            soon[0] = lines_of(&s->in, &r->x, end, next_end);
+            soon[1] = lines_of(&s->out, &r->dy, end, next_end);
         }
-        s->k->input(&s->in, pair, r->x, begin, end, &v);
-        s->k->gradient(&s->out, pair, r->dy, begin, end, &z, group == 0 ? sums : NULL);
+        s->k->input(&s->in, pair, &r->x, begin, end, &v);
+        s->k->gradient(&s->out, pair, &r->dy, begin, end, &z, group == 0 ? sums : NULL);
         multiply_group(s, pair, &v, &z, end - begin, soon, u, begin > first);
     }
 }
@@ -457,21 +470,28 @@ static void gradient_chunk(void *context, int64_t chunk, int worker)
                            r->dw);
 }
 
+void winograd_backward_weights(const winograd_state *s, threads *pool, const float *x,
+                               winograd_pixels dy, float *dw, float *db)
+{
+    winograd_run r = {.s = s, .x = {x, NULL}, .dy = dy, .dw = dw};
+    threads_run(pool, s->parts * s->groups, part_chunk, &r);
+    threads_run(pool, cpu_divide_up(s->depth, WEIGHT_ROWS), gradient_chunk, &r);
+    if (db)
+        cpu_sum_range(s->sums, s->out.channels, s->parts, s->columns, db);
+}
+
 static cornu_status run_weights(const op_run *o)
 {
-    const winograd_state *s = o->state;
-    winograd_run r = {.s = s, .x = o->in[0], .dy = o->in[1], .dw = o->out[0]};
-    threads_run(o->pool, s->parts * s->groups, part_chunk, &r);
-    threads_run(o->pool, cpu_divide_up(s->depth, WEIGHT_ROWS), gradient_chunk, &r);
-    if (o->out[1])
-        cpu_sum_range(s->sums, s->out.channels, s->parts, s->columns, o->out[1]);
+    winograd_backward_weights(o->state, o->pool, o->in[0], (winograd_pixels){o->in[1], NULL},
+                              o->out[0], o->out[1]);
     return CORNU_OK;
 }
 
-#define WINOGRAD(run_)                                                                  \
-    {                                                                                   \
-        .name = "winograd", .accepts = accepts, .prepare = prepare, .release = release, \
-        .run = run_, .flops = flops, .tolerance = 2e-5                                  \
+#define WINOGRAD(run_)                                                                \
+    {                                                                                 \
+        .name = "winograd", .accepts = winograd_accepts, .prepare = winograd_prepare, \
+        .release = winograd_release, .run = run_, .flops = winograd_flops,            \
+        .tolerance = WINOGRAD_TOLERANCE                                               \
     }
 const kernel cpu_winograd_forward = WINOGRAD(run_forward);
 const kernel cpu_winograd_backward_data = WINOGRAD(run_data);

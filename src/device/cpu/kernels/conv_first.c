@@ -10,7 +10,7 @@
    100x32x32x3 to 32 filters 3x3 0.60; 32x150x150x3, 3x3 valid, with relu, pool and codes 0.63;
    50x28x28x1, 5x5, the same 0.63; 50x28x28x1, 3x3 0.35. */
 #include "device/cpu/kernels/conv_first.h"
-#include "device/cpu/kernels/vec.h"
+#include "device/cpu/kernels/pool_codes.h"
 
 /* Pixels of a tile: two accumulators each; weights, the broadcast and a product need registers too.
  */
@@ -206,46 +206,9 @@ VEC_INLINE void plain_tiles(int columns, int vectors, tile_place t, int64_t coun
 
 /* ---- pooling ---------------------------------------------------------------------------- */
 
-/* Eight bits for each float of a vector. */
-typedef uint8_t vec_codes __attribute__((vector_size(VEC_FLOATS)));
-
-/* The largest of four, NaN where one is, and its place (FIRST_NOWHERE: NaN, or below `low`). */
-VEC_INLINE vec largest(vec a, vec b, vec c, vec d, vec low, vec_mask *code)
-{
-#if defined(__AVX512F__)
-    __mmask16 right = _mm512_cmp_ps_mask((__m512)b, (__m512)a, _CMP_GT_OQ);
-    __mmask16 bottom_right = _mm512_cmp_ps_mask((__m512)d, (__m512)c, _CMP_GT_OQ);
-    __m512 top = _mm512_max_ps((__m512)a, (__m512)b), bottom = _mm512_max_ps((__m512)c, (__m512)d);
-    __mmask16 below = _mm512_cmp_ps_mask(bottom, top, _CMP_GT_OQ);
-    __mmask16 nan = _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_UNORD_Q) |
-                    _mm512_cmp_ps_mask((__m512)c, (__m512)d, _CMP_UNORD_Q);
-    __m512 most = _mm512_mask_mov_ps(_mm512_max_ps(top, bottom), nan, _mm512_set1_ps(NAN));
-    __mmask16 none = _mm512_cmp_ps_mask(most, (__m512)low, _CMP_NGE_UQ);
-    __m512i place = _mm512_maskz_set1_epi32(right, 1);
-    place = _mm512_mask_mov_epi32(place, below, _mm512_set1_epi32(2));
-    place = _mm512_mask_mov_epi32(place, below & bottom_right, _mm512_set1_epi32(3));
-    *code = (vec_mask)_mm512_mask_mov_epi32(place, none, _mm512_set1_epi32(FIRST_NOWHERE));
-    return (vec)most;
-#else
-    vec_mask right = b > a, bottom_right = d > c;
-    vec top = vec_select(right, b, a), bottom = vec_select(bottom_right, d, c);
-    vec_mask below = bottom > top, nan = (a != a) | (b != b) | (c != c) | (d != d);
-    vec most = vec_select(nan, vec_all(NAN), vec_select(below, bottom, top));
-    vec_mask none = ~(most >= low), place = (below & (2 - bottom_right)) | (~below & -right);
-    *code = (none & FIRST_NOWHERE) | (~none & place);
-    return most;
-#endif
-}
-
-VEC_INLINE void store_codes(uint8_t *p, vec_mask code)
-{
-    vec_codes bytes = __builtin_convertvector(code, vec_codes);
-    memcpy(p, &bytes, sizeof bytes);
-}
-
 VEC_INLINE void pool_windows(int pairs, int vectors, const tile_place *t, accumulators acc)
 {
-    vec low = vec_all(first_lowest(t->relu));
+    vec low = vec_all(pool_lowest(t->relu));
 #pragma GCC unroll 4
     for (int i = 0; i < pairs; i++)
 #pragma GCC unroll 2
@@ -253,10 +216,10 @@ VEC_INLINE void pool_windows(int pairs, int vectors, const tile_place *t, accumu
             vec *top = &acc[2 * i][v], *bottom = &acc[2 * pairs + 2 * i][v];
             vec_mask code;
             int64_t at = i * t->pixel + v * VEC_FLOATS;
-            vec most = largest(top[0], top[2], bottom[0], bottom[2], low, &code);
+            vec most = pool_largest(top[0], top[2], bottom[0], bottom[2], low, &code);
             vec_store(t->pooled + at, t->relu ? vec_max((vec){0}, most) : most);
             if (t->codes)
-                store_codes(t->codes + at, code);
+                pool_store_codes(t->codes + at, code);
         }
 }
 

@@ -6,8 +6,8 @@
 #define DEVICE_CPU_KERNELS_CONV_FIRST_H
 
 #include "device/cpu/isa.h"
-#include <float.h>
-#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 /* [0]: height, [1]: width */
 typedef struct first_shape {
@@ -15,17 +15,6 @@ typedef struct first_shape {
     int64_t out[2], filters;
     int64_t kernel[2], stride[2], before[2];
 } first_shape;
-
-/* What a fused 2x2 max-pool remembers of a window and filter: the place 0 to 3 of the largest
-   element, row by row, or that no gradient goes back. */
-enum { FIRST_NOWHERE = 4 };
-
-/* The least maximum that has a gradient: behind a relu the least number above 0, as denormal ones
-   count as 0. */
-static inline float first_lowest(bool relu)
-{
-    return relu ? FLT_MIN : -INFINITY;
-}
 
 /* Floats of a band's packed input for the forward pass, at most `rows` output rows: planes
    [input row][channel][column modulo stride][column / stride]. */

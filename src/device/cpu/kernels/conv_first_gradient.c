@@ -12,7 +12,7 @@
    (where 2.0 is the limit): out of the first-level cache 1.5; 32x150x150x3, 3x3 valid 0.8;
    50x28x28x1, 5x5 1.17. */
 #include "device/cpu/kernels/conv_first_gradient.h"
-#include "device/cpu/kernels/vec.h"
+#include "device/cpu/kernels/pool_codes.h"
 
 enum { BLOCK = 2 * VEC_FLOATS };
 
@@ -98,19 +98,6 @@ typedef struct gradient_place {
     int64_t filters, sums_row; /* of sums: to the next tap, to the next row of taps */
 } gradient_place;
 
-VEC_INLINE vec_mask load_codes(const uint8_t *p)
-{
-#if defined(__AVX512F__)
-    return (vec_mask)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
-#elif defined(__AVX2__)
-    return (vec_mask)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
-#else
-    uint8_t __attribute__((vector_size(VEC_FLOATS))) bytes;
-    memcpy(&bytes, p, sizeof bytes);
-    return __builtin_convertvector(bytes, vec_mask);
-#endif
-}
-
 /* A window's gradient for its four values: for shuffles one vector, 0 where it goes nowhere;
    without them one vector for each value. */
 typedef struct window_gradient {
@@ -126,9 +113,9 @@ VEC_INLINE window_gradient load_window(const float *dy, const uint8_t *codes)
 {
     window_gradient w;
     vec d = vec_load(dy);
-    vec_mask code = load_codes(codes);
+    vec_mask code = pool_load_codes(codes);
 #if PICKS
-    w.d = (vec)((code < FIRST_NOWHERE) & (vec_mask)d);
+    w.d = (vec)((code < POOL_NOWHERE) & (vec_mask)d);
     w.code = code;
 #else
     for (int q = 0; q < 4; q++)
@@ -442,52 +429,5 @@ static void add_pool(const first_gradient *f)
                                  .sums_row = s->kernel[1] * s->channels * s->filters});
 }
 
-/* ---- codes from what a pool left behind -------------------------------------------------- */
-
-/* `count` filters of one window: the outputs at `top` and `bottom`, the right ones `right` further
-   on, and their maximum. */
-VEC_INLINE vec_mask find_code(const float *top, const float *bottom, int64_t right, vec most,
-                              vec low, int64_t count)
-{
-    vec_mask a = vec_load_part(top, count) == most, b = vec_load_part(top + right, count) == most;
-    vec_mask c = vec_load_part(bottom, count) == most;
-    vec_mask d = vec_load_part(bottom + right, count) == most;
-    vec_mask code = (~(a | b) & c & 2) | (~(a | b | c) & d & 3) | (~a & b & 1);
-    vec_mask found = (a | b | c | d) & (most >= low);
-    return (found & code) | (~found & FIRST_NOWHERE);
-}
-
-VEC_INLINE void store_codes(uint8_t *p, vec_mask code, int64_t count)
-{
-#if defined(__AVX512F__)
-    __mmask16 some = (__mmask16)((1u << count) - 1);
-    _mm512_mask_cvtepi32_storeu_epi8(p, some, (__m512i)code);
-#else
-    for (int64_t i = 0; i < count; i++)
-        p[i] = (uint8_t)code[i];
-#endif
-}
-
-static void find_codes(const first_shape *s, const float *y, const float *pooled, int64_t rows,
-                       bool relu, uint8_t *codes)
-{
-    int64_t row = s->out[1] * s->filters;
-    vec low = vec_all(first_lowest(relu));
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t p = 0; p < s->out[1] / 2; p++)
-            for (int64_t n = 0; n < s->filters; n += VEC_FLOATS) {
-                int64_t count = s->filters - n < VEC_FLOATS ? s->filters - n : VEC_FLOATS;
-                int64_t at = (i * (s->out[1] / 2) + p) * s->filters + n;
-                const float *top = y + 2 * i * row + 2 * p * s->filters + n;
-                store_codes(codes + at,
-                            find_code(top, top + row, s->filters, vec_load_part(pooled + at, count),
-                                      low, count),
-                            count);
-            }
-}
-
-const conv_first_gradient_kernels ISA(cpu_conv_first_gradient) = {.pack_band = pack_band,
-                                                                  .add = add,
-                                                                  .pack_pool_band = pack_pool_band,
-                                                                  .add_pool = add_pool,
-                                                                  .find_codes = find_codes};
+const conv_first_gradient_kernels ISA(cpu_conv_first_gradient) = {
+    .pack_band = pack_band, .add = add, .pack_pool_band = pack_pool_band, .add_pool = add_pool};

@@ -31,7 +31,7 @@ typedef struct first_gradient {
     int64_t rows;         /* output rows of the band; with codes: rows of windows */
     const float *dy;      /* the band's part of the gradient; with codes: of the pool's output */
     const float *y;       /* dy counts where this, the output, is above 0; NULL: everywhere */
-    const uint8_t *codes; /* where in each window its dy goes, FIRST_NOWHERE: nowhere */
+    const uint8_t *codes; /* where in each window its dy goes (pool.h) */
     float *sums;          /* added to: [taps + 1][filters], of the weights and then of the bias */
 } first_gradient;
 
@@ -44,10 +44,6 @@ typedef struct conv_first_gradient_kernels {
     void (*pack_pool_band)(const first_shape *s, const float *x, int64_t row, int64_t rows,
                            float *band);
     void (*add_pool)(const first_gradient *g);
-    /* The codes of `rows` rows of windows, from the outputs that they cover and their maxima;
-       `relu`: maxima that are not above 0 have no gradient. */
-    void (*find_codes)(const first_shape *s, const float *y, const float *pooled, int64_t rows,
-                       bool relu, uint8_t *codes);
 } conv_first_gradient_kernels;
 
 #endif

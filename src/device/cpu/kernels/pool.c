@@ -8,7 +8,7 @@
    seconds (12.2 GB/s): backward 32x148x148x32 1.03, 32x72x72x64 1.04; out of the last cache (23.7
    GB/s): 50x14x14x64 1.05. */
 #include "device/cpu/kernels/pool.h"
-#include "device/cpu/kernels/vec.h"
+#include "device/cpu/kernels/pool_codes.h"
 
 enum { AHEAD = 768 }; /* floats */
 
@@ -89,4 +89,31 @@ static void backward(const pool_row *row)
     }
 }
 
-const pool_kernels ISA(cpu_pool_kernels) = {.forward = forward, .backward = backward};
+/* ---- codes ------------------------------------------------------------------------------ */
+
+/* `count` channels of one window. */
+VEC_INLINE vec_mask find_code(const pool_row *r, int64_t left, vec most, vec low, int64_t count)
+{
+    int64_t right = left + r->channels;
+    vec_mask a = load(r->top + left, count) == most, b = load(r->top + right, count) == most;
+    vec_mask c = load(r->bottom + left, count) == most, d = load(r->bottom + right, count) == most;
+    vec_mask code = (~(a | b) & c & 2) | (~(a | b | c) & d & 3) | (~a & b & 1);
+    vec_mask found = (a | b | c | d) & (most >= low);
+    return (found & code) | (~found & POOL_NOWHERE);
+}
+
+static void find_codes(const pool_row *row, uint8_t *codes)
+{
+    const pool_row r = *row;
+    vec low = vec_all(pool_lowest(r.slope == 0));
+    for (int64_t k = 0; k < r.windows; k++)
+        for (int64_t i = 0; i < r.channels; i += VEC_FLOATS) {
+            int64_t count = r.channels - i < VEC_FLOATS ? r.channels - i : VEC_FLOATS;
+            int64_t left = 2 * k * r.channels + i, out = k * r.channels + i;
+            vec_mask code = find_code(&r, left, load(r.y + out, count), low, count);
+            pool_store_codes_part(codes + out, code, count);
+        }
+}
+
+const pool_kernels ISA(cpu_pool_kernels) = {
+    .forward = forward, .backward = backward, .find_codes = find_codes};

@@ -29,6 +29,23 @@ typedef struct winograd_image {
     const float *zeros; /* [width][channels], for input */
 } winograd_image;
 
+/* [n][height][width][channels]. With `codes`, what a 2x2 max-pool gives back: x and codes are
+   [n][height / 2][width / 2][channels], each x goes where its code (pool.h) says, all else is 0. */
+typedef struct winograd_pixels {
+    const float *x;
+    const uint8_t *codes;
+} winograd_pixels;
+
+/* Where y goes, with the bias (NULL: none) and, with `relu`, at least 0. With `pooled`, also its
+   maxima over 2x2 windows go there and their codes where those are wanted (else NULL), and y only
+   where it is. */
+typedef struct winograd_output {
+    const float *bias;
+    bool relu;
+    float *y, *pooled;
+    uint8_t *codes;
+} winograd_output;
+
 /* Matrices, one a place. Rows are `row` floats apart. With `panel`, columns stand in panels of that
    many, `panel_stride` floats apart, and rows within one are as far apart as it is wide: the last
    one is narrower where the columns end. */
@@ -41,14 +58,14 @@ typedef struct winograd_kernels {
     int vector; /* channels are rounded up to a multiple of this */
     int size;   /* m + r - 1 */
     /* v[tile][channel] = B' x B for tiles begin to end - 1 of the batch, the first in row 0. */
-    void (*input)(const winograd_image *g, int pair, const float *x, int64_t begin, int64_t end,
-                  const winograd_places *v);
+    void (*input)(const winograd_image *g, int pair, const winograd_pixels *x, int64_t begin,
+                  int64_t end, const winograd_places *v);
     /* z[tile][channel], in panels, = A dy A'; sums[channel] += dy, where sums is not NULL. */
-    void (*gradient)(const winograd_image *g, int pair, const float *dy, int64_t begin, int64_t end,
-                     const winograd_places *z, float *sums);
-    /* y = A' m A + bias, with `relu` at least 0; bias may be NULL. */
+    void (*gradient)(const winograd_image *g, int pair, const winograd_pixels *dy, int64_t begin,
+                     int64_t end, const winograd_places *z, float *sums);
+    /* y = A' m A + bias */
     void (*output)(const winograd_image *g, const winograd_places *m, int64_t begin, int64_t end,
-                   const float *bias, bool relu, float *y);
+                   const winograd_output *to);
     /* u[in][out], in panels, = G w G' of w [r][r][in][out]: rows begin to end - 1. */
     void (*weights)(const float *w, int64_t in, int64_t out, int64_t begin, int64_t end,
                     const winograd_places *u);

@@ -4,66 +4,9 @@
      y = A' [(G w G') . (B' x B)] A,   dw = G' [(B' x B) . (A dy A')] G
    The file that includes this one has defined TAPS (r), POINT_A, POINT_B and, where m + r is 9 and
    not 7, POINT_C, and exports the kernels. */
-#include "device/cpu/kernels/winograd_points.h"
+#include "device/cpu/kernels/winograd_strips.h"
 
-/* Tiles side by side that are transformed together: the columns that they share are transformed
-   once, and the strip stays in the first-level cache. */
-enum { LINE_FLOATS = 16, STRIP_TILES = 8 };
-
-/* ---- strips of tiles -------------------------------------------------------------------- */
-
-/* Up to STRIP_TILES tiles side by side. */
-typedef struct strip {
-    int64_t image, row, column, tiles; /* of the first tile */
-} strip;
-
-VEC_INLINE strip strip_at(const winograd_image *g, int64_t tile, int64_t end)
-{
-    strip s = {.column = tile % g->tiles[1]};
-    int64_t row = tile / g->tiles[1];
-    s.image = row / g->tiles[0];
-    s.row = row % g->tiles[0];
-    s.tiles = g->tiles[1] - s.column;
-    s.tiles = s.tiles < STRIP_TILES ? s.tiles : STRIP_TILES;
-    s.tiles = s.tiles < end - tile ? s.tiles : end - tile;
-    return s;
-}
-
-/* The rows of pixels that the strip's tiles cover, from the column of the first tile on, which may
-   lie outside; zeros for rows outside. */
-VEC_INLINE void strip_rows(const winograd_image *g, const strip *s, const float *x, int count,
-                           const float *rows[])
-{
-    for (int i = 0; i < count; i++) {
-        int64_t y = STEP * s->row - g->before[0] + i;
-        rows[i] = y >= 0 && y < g->height ? x + (s->image * g->height + y) * g->width * g->channels
-                                          : g->zeros;
-    }
-}
-
-/* Of `columns` columns from `first` on, those inside are *begin to *end - 1. */
-VEC_INLINE void columns_inside(const winograd_image *g, int64_t first, int64_t columns,
-                               int64_t *begin, int64_t *end)
-{
-    *begin = first < 0 ? -first : 0;
-    *end = g->width - first < columns ? g->width - first : columns;
-    *begin = *begin < columns ? *begin : columns;
-    *end = *end > *begin ? *end : *begin;
-}
-
-/* `whole`: there are VEC_FLOATS channels left or more. */
-VEC_INLINE vec load_channels(const float *p, int64_t left, bool whole)
-{
-    return whole ? vec_load(p) : vec_load_part(p, left);
-}
-
-VEC_INLINE void store_channels(float *p, vec v, int64_t left, bool whole)
-{
-    if (whole)
-        vec_store(p, v);
-    else
-        vec_store_part(p, v, left);
-}
+/* ---- input ------------------------------------------------------------------------------ */
 
 /* Which of the rows made a pair's row is: of all, or of its two. */
 VEC_INLINE int rank_of(int pair, int which, bool alone)
@@ -71,36 +14,34 @@ VEC_INLINE int rank_of(int pair, int which, bool alone)
     return alone ? which : row_of(pair, which);
 }
 
-/* A strip's pixels, and where its places go. */
+/* The same, and where its places go. */
 typedef struct strip_input {
-    const float *rows[SIZE]; /* of pixels: column 0, channel 0 */
-    int64_t first, step;     /* the strip's first column; floats from column to column */
+    strip_pixels pixels;
     int64_t inside, outside; /* columns `inside` to `outside` - 1 are in the image */
     int64_t tiles;
-    float *to; /* place 0 of the first tile, channel 0 */
+    float *to; /* place 0 of the first tile */
     int64_t row, stride;
 } strip_input;
 
 /* Column q of the strip: what it gives to a pair's rows of places. */
-VEC_INLINE void input_column(int pair, const strip_input *s, int64_t q, int64_t c, int64_t left,
-                             bool whole, vec t[2])
+VEC_INLINE void input_column(int pair, const strip_input *s, int64_t q, int64_t left, bool whole,
+                             vec t[2])
 {
     vec d[SIZE];
-    int64_t x = (s->first + q) * s->step + c;
+    int64_t x = s->pixels.first + q * s->pixels.step;
 #pragma GCC unroll 8
     for (int i = 0; i < SIZE; i++)
-        d[i] = load_channels(s->rows[i] + x, left, whole);
+        d[i] = load_channels(s->pixels.rows[i] + x, left, whole);
     transform_input_pair(pair, d, t);
 }
 
 /* One vector of channels for the places of a pair's rows. SIZE columns stay in registers; each tile
    brings STEP new ones. */
-VEC_INLINE void input_pair(int pair, bool alone, const strip_input *s, int64_t c, int64_t left,
-                           bool whole)
+VEC_INLINE void input_pair(int pair, bool alone, const strip_input *s, int64_t left, bool whole)
 {
     vec column[SIZE][2];
-    float *to = s->to + c;
-#define INPUT_COLUMN(q, place) input_column(pair, s, q, c, left, whole, column[place])
+    float *to = s->to;
+#define INPUT_COLUMN(q, place) input_column(pair, s, q, left, whole, column[place])
 #pragma GCC unroll 4
     for (int j = STEP; j < SIZE; j++) {
         column[j][0] = column[j][1] = (vec){0};
@@ -140,17 +81,17 @@ VEC_INLINE void input_pair(int pair, bool alone, const strip_input *s, int64_t c
 }
 
 /* Functions of their own: all inlined into one another, they take the compiler minutes. */
-typedef void pair_function(const strip_input *s, bool alone, int64_t c, int64_t left);
+typedef void pair_function(const strip_input *s, bool alone, int64_t left);
 #define INPUT_PAIR(pair)                                                                 \
     __attribute__((noinline)) static void input_##pair(const strip_input *s, bool alone, \
-                                                       int64_t c, int64_t left)          \
+                                                       int64_t left)                     \
     {                                                                                    \
         if (left < VEC_FLOATS)                                                           \
-            input_pair(pair, alone, s, c, left, false);                                  \
+            input_pair(pair, alone, s, left, false);                                     \
         else if (alone)                                                                  \
-            input_pair(pair, true, s, c, VEC_FLOATS, true);                              \
+            input_pair(pair, true, s, VEC_FLOATS, true);                                 \
         else                                                                             \
-            input_pair(pair, false, s, c, VEC_FLOATS, true);                             \
+            input_pair(pair, false, s, VEC_FLOATS, true);                                \
     }
 INPUT_PAIR(0)
 INPUT_PAIR(1)
@@ -159,8 +100,8 @@ INPUT_PAIR(2)
 INPUT_PAIR(3)
 #endif
 
-static void input(const winograd_image *g, int pair, const float *x, int64_t begin, int64_t end,
-                  const winograd_places *v)
+static void input(const winograd_image *g, int pair, const winograd_pixels *x, int64_t begin,
+                  int64_t end, const winograd_places *v)
 {
     static pair_function *const pairs[PAIRS] = {input_0, input_1, input_2,
 #ifdef POINT_C
@@ -168,17 +109,19 @@ static void input(const winograd_image *g, int pair, const float *x, int64_t beg
 #endif
     };
     const bool all = pair == WINOGRAD_ALL;
-    strip_input in = {.step = g->channels, .row = v->row, .stride = v->stride};
+    strip_input in = {.row = v->row, .stride = v->stride};
+    unpooled buffer;
     for (int64_t tile = begin; tile < end; tile += in.tiles) {
         strip s = strip_at(g, tile, end);
+        const int64_t columns = STEP * s.tiles + TAPS - 1;
         in.tiles = s.tiles;
-        in.first = STEP * s.column - g->before[1];
-        in.to = v->data + (tile - begin) * v->row;
-        strip_rows(g, &s, x, SIZE, in.rows);
-        columns_inside(g, in.first, STEP * s.tiles + TAPS - 1, &in.inside, &in.outside);
-        for (int64_t c = 0; c < g->channels; c += VEC_FLOATS)
+        columns_inside(g, STEP * s.column - g->before[1], columns, &in.inside, &in.outside);
+        for (int64_t c = 0; c < g->channels; c += VEC_FLOATS) {
+            strip_load(g, x, &s, g->before, SIZE, columns, c, buffer, &in.pixels);
+            in.to = v->data + (tile - begin) * v->row + c;
             for (int i = all ? 0 : pair; i < (all ? PAIRS : pair + 1); i++)
-                pairs[i](&in, !all, c, g->channels - c);
+                pairs[i](&in, !all, in.pixels.left);
+        }
     }
 }
 
@@ -235,29 +178,29 @@ VEC_INLINE vec gradient_tile(int wanted, const float *const rows[STEP], int64_t 
     return sum;
 }
 
-VEC_INLINE void gradient_rows(int wanted, const winograd_image *g, const float *dy, int64_t begin,
-                              int64_t end, const winograd_places *z, float *sums)
+VEC_INLINE void gradient_rows(int wanted, const winograd_image *g, const winograd_pixels *dy,
+                              int64_t begin, int64_t end, const winograd_places *z, float *sums)
 {
-    int64_t channels = g->channels;
+    static const int64_t before[2] = {0, 0};
+    const int64_t channels = g->channels;
+    unpooled buffer;
     for (int64_t tile = begin; tile < end;) {
         strip s = strip_at(g, tile, end);
-        const float *rows[STEP];
-        strip_rows(g, &s, dy, STEP, rows);
+        const int64_t columns = g->width - STEP * s.column;
         for (int64_t c = 0; c < channels; c += VEC_FLOATS) {
+            strip_pixels p;
             int64_t row, left = channels - c;
-            bool whole = left >= VEC_FLOATS;
             float *to = in_panel(z, channels, c, &row) + (tile - begin) * row;
             vec sum = {0};
-            for (int64_t k = 0; k < s.tiles; k++, to += row) {
-                int64_t first = STEP * (s.column + k), columns = g->width - first;
-                int64_t at = first * channels + c;
-                if (whole && columns >= STEP)
-                    sum += gradient_tile(wanted, rows, at, channels, STEP, VEC_FLOATS, true, to,
-                                         z->stride);
+            strip_load(g, dy, &s, before, STEP, STEP * s.tiles, c, buffer, &p);
+            for (int64_t k = 0; k < s.tiles; k++, to += row, p.first += STEP * p.step)
+                if (p.left >= VEC_FLOATS && columns - STEP * k >= STEP)
+                    sum += gradient_tile(wanted, p.rows, p.first, p.step, STEP, VEC_FLOATS, true,
+                                         to, z->stride);
                 else
-                    sum += gradient_tile(wanted, rows, at, channels, columns, left, whole, to,
-                                         z->stride);
-            }
+                    sum += gradient_tile(wanted, p.rows, p.first, p.step, columns - STEP * k,
+                                         p.left, p.left >= VEC_FLOATS, to, z->stride);
+            const bool whole = left >= VEC_FLOATS;
             if (sums)
                 store_channels(sums + c, load_channels(sums + c, left, whole) + sum, left, whole);
         }
@@ -265,8 +208,8 @@ VEC_INLINE void gradient_rows(int wanted, const winograd_image *g, const float *
     }
 }
 
-static void gradient(const winograd_image *g, int pair, const float *dy, int64_t begin, int64_t end,
-                     const winograd_places *z, float *sums)
+static void gradient(const winograd_image *g, int pair, const winograd_pixels *dy, int64_t begin,
+                     int64_t end, const winograd_places *z, float *sums)
 {
     switch (pair) {
     case WINOGRAD_ALL:
@@ -300,14 +243,16 @@ VEC_INLINE void output_row(const float *m, int64_t stride, vec to[STEP])
     evaluate_back(t, STEP, to);
 }
 
-/* y = A' m A for one vector of channels of a tile, of whose pixels `rows` times `columns` are in
-   the image. Row by row of places, so that nothing but the sums of y has to stay in registers. */
-VEC_INLINE void output_tile(const float *m, int64_t stride, vec bias, bool relu, float *y,
-                            int64_t y_row, int64_t y_column, int64_t rows, int64_t columns,
-                            int64_t left, bool whole)
+/* d = A' m A + bias for one vector of channels of a tile. Row by row of places, so that nothing but
+   the sums of d has to stay in registers. */
+VEC_INLINE void output_tile(const float *m, int64_t stride, vec bias, vec d[STEP][STEP])
 {
-    vec sum[STEP][STEP] = {{{0}}};
-    output_row(m, stride, sum[0]);
+#pragma GCC unroll 4
+    for (int i = 1; i < STEP; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < STEP; j++)
+            d[i][j] = (vec){0};
+    output_row(m, stride, d[0]);
     m += SIZE * stride;
 #pragma GCC unroll 1
     for (int pair = 1; pair < PAIRS; pair++) {
@@ -319,10 +264,10 @@ VEC_INLINE void output_tile(const float *m, int64_t stride, vec bias, bool relu,
 #pragma GCC unroll 4
         for (int j = 0; j < STEP; j++) {
             vec even = plus[j] + minus[j], odd = plus[j] - minus[j];
-            sum[0][j] += even;
+            d[0][j] += even;
 #pragma GCC unroll 4
             for (int i = 1; i < STEP; i++)
-                sum[i][j] += of_pair[i] * (i % 2 ? odd : even);
+                d[i][j] += of_pair[i] * (i % 2 ? odd : even);
         }
     }
     vec last[STEP];
@@ -331,58 +276,120 @@ VEC_INLINE void output_tile(const float *m, int64_t stride, vec bias, bool relu,
     for (int i = 0; i < STEP; i++)
 #pragma GCC unroll 4
         for (int j = 0; j < STEP; j++) {
-            vec d = sum[i][j] + bias;
+            d[i][j] += bias;
             if (i == STEP - 1)
-                d += last[j];
-            if (relu)
-                d = vec_select(d < 0, (vec){0}, d);
-            if (i < rows && j < columns)
-                store_channels(y + i * y_row + j * y_column, d, left, whole);
+                d[i][j] += last[j];
         }
 }
 
-VEC_INLINE void fetch_tile(const float *y, int64_t row, int64_t column)
+/* Where a tile goes: its first pixel or window, and the channels of it. */
+typedef struct tile_output {
+    float *to;
+    int64_t row, column; /* floats from row to row, from column to column */
+    int64_t left;        /* channels */
+    vec least;           /* 0 behind a relu, else -infinity */
+} tile_output;
+
+/* `rows` times `columns` pixels are in the image. */
+VEC_INLINE void store_tile(const tile_output *o, vec d[STEP][STEP], int64_t rows, int64_t columns,
+                           bool whole)
 {
+#pragma GCC unroll 4
     for (int i = 0; i < STEP; i++)
+#pragma GCC unroll 4
         for (int j = 0; j < STEP; j++)
+            if (i < rows && j < columns)
+                store_channels(o->to + i * o->row + j * o->column,
+                               vec_select(d[i][j] < o->least, o->least, d[i][j]), o->left, whole);
+}
+
+/* Maxima of the windows whose pixels are all in the image. codes: as far on as `to` is, or NULL. */
+VEC_INLINE void store_windows(const tile_output *o, vec d[STEP][STEP], int64_t rows,
+                              int64_t columns, bool whole, vec low, uint8_t *codes)
+{
+#pragma GCC unroll 2
+    for (int i = 0; i < STEP / 2; i++)
+#pragma GCC unroll 2
+        for (int j = 0; j < STEP / 2; j++) {
+            if (2 * i + 1 >= rows || 2 * j + 1 >= columns)
+                continue;
+            const int64_t at = i * o->row + j * o->column;
+            vec_mask code;
+            vec most = pool_largest(d[2 * i][2 * j], d[2 * i][2 * j + 1], d[2 * i + 1][2 * j],
+                                    d[2 * i + 1][2 * j + 1], low, &code);
+            store_channels(o->to + at, vec_max(o->least, most), o->left, whole);
+            if (codes && whole)
+                pool_store_codes(codes + at, code);
+            else if (codes)
+                pool_store_codes_part(codes + at, code, o->left);
+        }
+}
+
+VEC_INLINE void fetch_tile(const float *y, int64_t row, int64_t column, int size)
+{
+    for (int i = 0; i < size; i++)
+        for (int j = 0; j < size; j++)
             VEC_PREFETCH_WRITE(y + i * row + j * column);
 }
 
-VEC_INLINE void output_tiles(const winograd_image *g, const winograd_places *m, int64_t begin,
-                             int64_t end, const float *bias, bool relu, float *y)
+/* A strip's tiles. `pool`: into o->pooled, and into o->y where that is wanted, too. */
+VEC_INLINE void output_strip(bool pool, const winograd_image *g, const strip *s,
+                             const winograd_places *m, const float *from, const winograd_output *o)
 {
-    int64_t y_row = g->width * g->channels, y_column = g->channels;
-    for (int64_t tile = begin; tile < end;) {
-        strip s = strip_at(g, tile, end);
-        int64_t rows = g->height - STEP * s.row;
-        const float *from = m->data + (tile - begin) * m->row;
-        float *to = y + (s.image * g->height + STEP * s.row) * y_row + STEP * s.column * y_column;
-        tile += s.tiles;
-        for (int64_t k = 0; k < s.tiles; k++, from += m->row, to += STEP * y_column) {
-            int64_t columns = g->width - STEP * (s.column + k);
-            for (int64_t c = 0; c < g->channels; c += VEC_FLOATS) {
-                int64_t left = g->channels - c;
-                if (c % LINE_FLOATS == 0)
-                    fetch_tile(to + STEP * y_row + c, y_row, y_column);
-                vec b = bias ? load_channels(bias + c, left, left >= VEC_FLOATS) : (vec){0};
-                if (rows >= STEP && columns >= STEP && left >= VEC_FLOATS)
-                    output_tile(from + c, m->stride, b, relu, to + c, y_row, y_column, STEP, STEP,
-                                VEC_FLOATS, true);
-                else
-                    output_tile(from + c, m->stride, b, relu, to + c, y_row, y_column, rows,
-                                columns, left, left >= VEC_FLOATS);
-            }
+    const int64_t channels = g->channels, width = g->width / 2, least_rows = STEP * s->row;
+    const vec low = vec_all(pool_lowest(o->relu)), least = vec_all(o->relu ? 0 : -INFINITY);
+    int64_t y_at =
+        ((s->image * g->height + STEP * s->row) * g->width + STEP * s->column) * channels;
+    int64_t pooled_at =
+        ((s->image * (g->height / 2) + STEP / 2 * s->row) * width + STEP / 2 * s->column) *
+        channels;
+    for (int64_t k = 0; k < s->tiles; k++, from += m->row) {
+        int64_t rows = g->height - least_rows, columns = g->width - STEP * (s->column + k);
+        for (int64_t c = 0; c < channels; c += VEC_FLOATS) {
+            const int64_t left = channels - c;
+            const bool whole = left >= VEC_FLOATS, inside = rows >= STEP && columns >= STEP;
+            tile_output y = {NULL, g->width * channels, channels, left, least};
+            tile_output windows = {NULL, width * channels, channels, left, least};
+            if (o->y)
+                y.to = o->y + y_at + c;
+            if (pool)
+                windows.to = o->pooled + pooled_at + c;
+            if (c % LINE_FLOATS == 0 && pool)
+                fetch_tile(windows.to + STEP / 2 * windows.row, windows.row, channels, STEP / 2);
+            else if (c % LINE_FLOATS == 0)
+                fetch_tile(y.to + STEP * y.row, y.row, channels, STEP);
+            vec d[STEP][STEP];
+            output_tile(from + c, m->stride,
+                        o->bias ? load_channels(o->bias + c, left, whole) : (vec){0}, d);
+            uint8_t *codes = o->codes ? o->codes + pooled_at + c : NULL;
+            if (pool && whole && inside)
+                store_windows(&windows, d, STEP, STEP, true, low, codes);
+            else if (pool)
+                store_windows(&windows, d, rows, columns, whole, low, codes);
+            if (pool && !o->y)
+                continue;
+            if (whole && inside)
+                store_tile(&y, d, STEP, STEP, true);
+            else
+                store_tile(&y, d, rows, columns, whole);
         }
+        y_at += STEP * channels;
+        pooled_at += STEP / 2 * channels;
     }
 }
 
 static void output(const winograd_image *g, const winograd_places *m, int64_t begin, int64_t end,
-                   const float *bias, bool relu, float *y)
+                   const winograd_output *o)
 {
-    if (relu)
-        output_tiles(g, m, begin, end, bias, true, y);
-    else
-        output_tiles(g, m, begin, end, bias, false, y);
+    for (int64_t tile = begin; tile < end;) {
+        strip s = strip_at(g, tile, end);
+        const float *from = m->data + (tile - begin) * m->row;
+        if (o->pooled)
+            output_strip(true, g, &s, m, from, o);
+        else
+            output_strip(false, g, &s, m, from, o);
+        tile += s.tiles;
+    }
 }
 
 /* ---- weights ---------------------------------------------------------------------------- */

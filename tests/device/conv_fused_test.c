@@ -1,5 +1,5 @@
-/* First layers of networks on the cpu device, where convolution, relu and pool run as one: they
-   train and predict as the reference does. */
+/* Convolutions on the cpu device that run as one with the relu and the pool behind them, of a first
+   layer or by Winograd: they train and predict as the reference does. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,9 +17,9 @@
 #include <string.h>
 
 /* Input, layers, and what runs the convolution's forward and backward pass. */
-typedef struct first_case {
+typedef struct fused_case {
     const char *input, *layers, *forward, *backward;
-} first_case;
+} fused_case;
 
 #define CONV(filters, size, padding, activation)                                  \
     "{Conv2D: {filters: " #filters ", kernel_size: " #size ", padding: " #padding \
@@ -27,7 +27,7 @@ typedef struct first_case {
 #define POOL "{MaxPooling2D: {pool_size: 2}}"
 #define HEAD "Flatten, {Dense: {units: 3, activation: softmax}}"
 
-static const first_case cases[] = {
+static const fused_case cases[] = {
     {"12, 14, 1", CONV(32, 5, same, relu) ", " POOL ", " HEAD, "first_conv_pool",
      "first_conv_pool"},
     {"20, 50, 3", CONV(32, 3, valid, relu) ", " POOL ", " HEAD, "first_conv_pool",
@@ -48,10 +48,20 @@ static const first_case cases[] = {
      "{Conv2D: {filters: 32, kernel_size: 3, strides: 2, padding: same, activation: relu}}, " POOL
      ", " HEAD,
      "first_conv_pool", "first_conv"},
+    {"14, 14, 32", CONV(64, 3, same, relu) ", " POOL ", " HEAD, "winograd_pool", "winograd_pool"},
+    {"13, 15, 16", CONV(35, 3, same, relu) ", " POOL ", " HEAD, "winograd_pool", "winograd_pool"},
+    {"14, 18, 33", CONV(16, 5, valid, linear) ", " POOL ", " HEAD, "winograd_pool",
+     "winograd_pool"},
+    {"16, 40, 17", CONV(16, 5, same, relu) ", " POOL ", " HEAD, "winograd_pool", "winograd_pool"},
+    {"20, 20, 16", CONV(16, 3, valid, tanh) ", " POOL ", " HEAD, "winograd", "winograd"},
+    {"15, 13, 3", CONV(32, 3, same, relu) ", " CONV(17, 3, same, relu) ", " POOL ", " HEAD,
+     "first_conv", "first_conv_relu"},
+    {"21, 22, 3", CONV(20, 3, same, linear) ", " CONV(16, 5, valid, relu) ", " POOL ", " HEAD,
+     "first_conv", "first_conv"},
 };
 enum { CASES = sizeof cases / sizeof *cases, BATCH = 5 };
 
-static cornu_model *model_of(const first_case *c)
+static cornu_model *model_of(const fused_case *c)
 {
     char yaml[1024];
     snprintf(yaml, sizeof yaml,
@@ -118,7 +128,7 @@ static void gradients_free(gradients *g)
     free(g->values[1]);
 }
 
-static int compare(const first_case *c, const char *how, const gradients *expected,
+static int compare(const fused_case *c, const char *how, const gradients *expected,
                    const gradients *found)
 {
     int failures = 0;
@@ -136,6 +146,12 @@ static int compare(const first_case *c, const char *how, const gradients *expect
 /* Images that give the elements of a window the same values in many ways: few values, the same
    along rows, columns, diagonals of one or of the other direction. */
 enum { DISTINCT, FEW, ROWS, COLUMNS, DIAGONALS, OTHER_DIAGONALS, PATTERNS };
+
+/* Winograd's roundings make equal outputs differ. */
+static int patterns_of(const fused_case *c)
+{
+    return strstr(c->forward, "winograd") || strstr(c->layers, "}}, {Conv2D") ? 1 : PATTERNS;
+}
 
 static void draw(net *n, int pattern)
 {
@@ -170,7 +186,7 @@ static void simplify_weights(net *n)
     free(bias);
 }
 
-static gradients run_case(const first_case *c, cornu_model *model, const char *device_name,
+static gradients run_case(const fused_case *c, cornu_model *model, const char *device_name,
                           const device_options *options, int pattern, bool check_names)
 {
     plan_options train = {.mode = PLAN_TRAIN, .batch = BATCH, .keep_gradients = true};
@@ -187,13 +203,13 @@ static gradients run_case(const first_case *c, cornu_model *model, const char *d
     return g;
 }
 
-static void first_layers_have_the_reference_gradients_with_every_instruction_set(void **state)
+static void they_have_the_reference_gradients_with_every_instruction_set(void **state)
 {
     (void)state;
     int failures = 0;
     const device_options two = {.threads = 2};
     for (int i = 0; i < CASES; i++)
-        for (int pattern = 0; pattern < PATTERNS; pattern++) {
+        for (int pattern = 0; pattern < patterns_of(&cases[i]); pattern++) {
             cornu_model *model = model_of(&cases[i]);
             gradients expected =
                 run_case(&cases[i], model, "reference", &(device_options){0}, pattern, false);
@@ -217,11 +233,14 @@ static void first_layers_have_the_reference_gradients_with_every_instruction_set
 static void fused_kernels_work_beside_others(void **state)
 {
     (void)state;
-    static const char *const forced[] = {"onednn_conv", "first_conv", "first_conv_pool",
-                                         "2x2",         "nhwc",       "plain"};
+    static const char *const forced[] = {"onednn_conv", "first_conv",   "first_conv_pool",
+                                         "2x2",         "nhwc",         "plain",
+                                         "winograd",    "winograd_pool"};
     int failures = 0;
     for (int i = 0; i < CASES * PATTERNS; i++) {
-        const first_case *c = &cases[i / PATTERNS];
+        const fused_case *c = &cases[i / PATTERNS];
+        if (i % PATTERNS >= patterns_of(c))
+            continue;
         cornu_model *model = model_of(c);
         gradients expected =
             run_case(c, model, "reference", &(device_options){0}, i % PATTERNS, false);
@@ -354,13 +373,15 @@ static void outputs_under_the_pool_are_whole_where_something_else_reads_them(voi
         assert_int_equal(plan_build(model, &predict, &p), CORNU_OK);
         net_count(p, OP_CONV2D_FORWARD, &conv);
         if (net_count(p, OP_MAX_POOL_FORWARD, &pooled) == 1 && pooled == conv + 1 &&
-            strcmp(cases[i].forward, "first_conv_pool") == 0) {
+            strstr(cases[i].forward, "_pool")) {
+            bool first = strcmp(cases[i].forward, "first_conv_pool") == 0;
             tensor_ref y = p->ops[conv].out[0], z = p->ops[pooled].out[0];
             float **a = tensors_new(p, NULL), **b = tensors_new(p, a);
             p->tensors[y].last = p->op_count;
             run_op(&reference_kernels[OP_CONV2D_FORWARD], p, conv, pool, a);
             run_op(&reference_kernels[OP_MAX_POOL_FORWARD], p, pooled, pool, a);
-            run_op(&cpu_conv_first_pool_forward, p, conv, pool, b);
+            run_op(first ? &cpu_conv_first_pool_forward : &cpu_winograd_pool_forward, p, conv, pool,
+                   b);
             assert_true(net_difference(a[y], b[y], p->tensors[y].count) < 5e-6);
             assert_true(net_difference(a[z], b[z], p->tensors[z].count) < 5e-6);
             tensors_free(p, a);
@@ -382,11 +403,11 @@ static void codes_take_the_place_of_outputs_only_if_nothing_else_reads_them(void
     assert_int_equal(plan_build(model, &train, &p), CORNU_OK);
     net_count(p, OP_CONV2D_FORWARD, &conv);
     net_count(p, OP_MAX_POOL_BACKWARD, &pool);
-    assert_ptr_equal(conv_first_reader_of_codes(p, &p->ops[conv]), &p->ops[pool]);
-    assert_ptr_equal(conv_first_writer_of_codes(p, &p->ops[pool]), &p->ops[conv]);
+    assert_ptr_equal(conv_pool_reader(p, &p->ops[conv], &conv_first_pair), &p->ops[pool]);
+    assert_ptr_equal(conv_pool_writer(p, &p->ops[pool], &conv_first_pair), &p->ops[conv]);
     p->tensors[p->ops[conv].out[0]].last = pool + 3;
-    assert_null(conv_first_reader_of_codes(p, &p->ops[conv]));
-    assert_null(conv_first_writer_of_codes(p, &p->ops[pool]));
+    assert_null(conv_pool_reader(p, &p->ops[conv], &conv_first_pair));
+    assert_null(conv_pool_writer(p, &p->ops[pool], &conv_first_pair));
     plan_free(p);
     cornu_model_close(model);
 }
@@ -416,7 +437,7 @@ static void gradient_of_the_image_is_right_where_it_is_asked_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(first_layers_have_the_reference_gradients_with_every_instruction_set),
+        cmocka_unit_test(they_have_the_reference_gradients_with_every_instruction_set),
         cmocka_unit_test(fused_kernels_work_beside_others),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
         cmocka_unit_test(prediction_is_the_reference_s),

@@ -1,0 +1,169 @@
+/* Winograd's convolutions with the 2x2 max-pool behind them. The large output is not written: the
+   forward pass leaves a code a window in its place, and the backward pass, of the pool, the relu
+   and the convolution at once, has no gradient of it. Each would be read or written several times
+   and does not fit into the caches. */
+#include "base/memory.h"
+#include "device/cpu/conv_pool.h"
+#include "device/cpu/winograd.h"
+#include <stdlib.h>
+
+static const conv_pool_pair pair = {&cpu_winograd_pool_forward, &cpu_winograd_pool_backward};
+
+/* What the other operations of the span have, the convolution's being the products'. */
+static double other_flops(const plan *p, const op *o)
+{
+    double flops, bytes;
+    if (!o)
+        return 0;
+    plan_range_cost(p, (int)(o - p->ops), 1, &flops, &bytes);
+    return flops;
+}
+
+/* ---- forward ---------------------------------------------------------------------------- */
+
+typedef struct forward_state {
+    void *conv;
+    const op *reader; /* of codes, see conv_pool_reader */
+} forward_state;
+
+static bool forward_accepts(const plan *p, const op *o, const char **why)
+{
+    return winograd_accepts(p, o, why) && conv_pool_ahead(p, o, why);
+}
+
+static int forward_span(const plan *p, const op *o)
+{
+    (void)p, (void)o;
+    return 2;
+}
+
+static double forward_flops(const plan *p, const op *o)
+{
+    return winograd_flops(p, o) + other_flops(p, o + 1);
+}
+
+static void forward_release(void *state)
+{
+    forward_state *s = state;
+    if (!s)
+        return;
+    winograd_release(s->conv);
+    free(s);
+}
+
+static cornu_status forward_prepare(const plan *p, const op *o, threads *pool, void **state,
+                                    size_t *scratch_bytes)
+{
+    forward_state *s = NULL;
+    TRY(memory_new(1, sizeof *s, "convolution", &s));
+    s->reader = conv_pool_reader(p, o, &pair);
+    cornu_status status = winograd_prepare(p, o, pool, &s->conv, scratch_bytes);
+    if (status != CORNU_OK)
+        forward_release(s);
+    else
+        *state = s;
+    return status;
+}
+
+static cornu_status forward_run(const op_run *o)
+{
+    const forward_state *s = o->state;
+    const op *pool = o->op + 1;
+    winograd_output y = {.bias = o->in[2],
+                         .relu = o->op->a.conv.act.kind == ACTIVATION_RELU,
+                         .y = o->out[0],
+                         .pooled = o->tensors[pool->out[0]]};
+    if (conv_pool_codes_used(o, o->op, s->reader, &pair))
+        y.codes = (uint8_t *)(void *)y.y;
+    if (y.codes || OP_OUT(o->plan, o->op, 0)->last <= pool - o->plan->ops)
+        y.y = NULL;
+    winograd_forward(s->conv, o->pool, o->in[0], o->in[1], &y);
+    return CORNU_OK;
+}
+
+/* ---- backward --------------------------------------------------------------------------- */
+
+typedef struct backward_state {
+    conv_pool_ops ops;
+    const op *writer; /* of codes, see conv_pool_writer */
+    void *weights, *data;
+} backward_state;
+
+static bool backward_accepts(const plan *p, const op *o, const char **why)
+{
+    conv_pool_ops f = conv_pool_backward(p, o);
+    return conv_pool_takes(p, &f, why) && winograd_accepts(p, f.weights, why) &&
+           (!f.data || winograd_accepts(p, f.data, why));
+}
+
+static int backward_span(const plan *p, const op *o)
+{
+    conv_pool_ops f = conv_pool_backward(p, o);
+    return (int)((f.data ? f.data : f.weights) - o) + 1;
+}
+
+static double backward_flops(const plan *p, const op *o)
+{
+    conv_pool_ops f = conv_pool_backward(p, o);
+    return other_flops(p, f.pool) + other_flops(p, f.act) + winograd_flops(p, f.weights) +
+           (f.data ? winograd_flops(p, f.data) : 0);
+}
+
+static void backward_release(void *state)
+{
+    backward_state *s = state;
+    if (!s)
+        return;
+    winograd_release(s->weights);
+    winograd_release(s->data);
+    free(s);
+}
+
+static cornu_status backward_prepare(const plan *p, const op *o, threads *pool, void **state,
+                                     size_t *scratch_bytes)
+{
+    backward_state *s = NULL;
+    cornu_status status = CORNU_OK;
+    TRY(memory_new(1, sizeof *s, "convolution", &s));
+    s->ops = conv_pool_backward(p, o);
+    s->writer = conv_pool_writer(p, o, &pair);
+    TRY_GOTO(winograd_prepare(p, s->ops.weights, pool, &s->weights, scratch_bytes));
+    if (s->ops.data)
+        TRY_GOTO(winograd_prepare(p, s->ops.data, pool, &s->data, scratch_bytes));
+    *state = s;
+done:
+    if (status != CORNU_OK)
+        backward_release(s);
+    return status;
+}
+
+static cornu_status backward_run(const op_run *o)
+{
+    const backward_state *s = o->state;
+    const op *weights = s->ops.weights, *data = s->ops.data;
+    const winograd_pixels dy = {o->in[2], conv_pool_codes(o, &s->ops, s->writer, &pair)};
+    float *db = weights->out[1] == NO_TENSOR ? NULL : o->tensors[weights->out[1]];
+    winograd_backward_weights(s->weights, o->pool, o->tensors[weights->in[0]], dy,
+                              o->tensors[weights->out[0]], db);
+    if (data)
+        winograd_backward_data(s->data, o->pool, dy, o->tensors[data->in[1]],
+                               o->tensors[data->out[0]]);
+    return CORNU_OK;
+}
+
+const kernel cpu_winograd_pool_forward = {.name = "winograd_pool",
+                                          .accepts = forward_accepts,
+                                          .prepare = forward_prepare,
+                                          .release = forward_release,
+                                          .run = forward_run,
+                                          .span = forward_span,
+                                          .flops = forward_flops,
+                                          .tolerance = WINOGRAD_TOLERANCE};
+const kernel cpu_winograd_pool_backward = {.name = "winograd_pool",
+                                           .accepts = backward_accepts,
+                                           .prepare = backward_prepare,
+                                           .release = backward_release,
+                                           .run = backward_run,
+                                           .span = backward_span,
+                                           .flops = backward_flops,
+                                           .tolerance = WINOGRAD_TOLERANCE};
