@@ -16,6 +16,7 @@ enum {
     DEPTH_MOST = 96,  /* rows of W in a block: 18 KB */
     DEPTH_GRAIN = 24, /* fits the tiles of both products */
     CHUNKS_MOST = 64,
+    DEPTH_CHUNKS = 16, /* deep blocks read dy less often */
     CHUNKS_FEW = 8, /* smaller blocks where there would be fewer */
     COPY_AHEAD = 4  /* rows */
 };
@@ -36,7 +37,7 @@ typedef struct backward_state {
     dense_size size;
     int64_t row_blocks, block_rows, groups; /* of DENSE_LANES rows in a block */
     int64_t depth, blocks;                  /* of W */
-    int64_t chunks;
+    int64_t chunks, workers;
     float *dy;            /* [row_blocks][panels][block_rows][PANEL_COLUMNS]; with dW */
     float *dy_transposed; /* [row_blocks][panels][groups][PANEL_COLUMNS][DENSE_LANES]; with dx */
     float *scratch;       /* [threads][x, dx transposed] */
@@ -90,7 +91,7 @@ static void choose_cut(backward_state *s)
     s->block_rows = cpu_divide_up(d->rows, s->row_blocks);
     s->groups = cpu_divide_up(s->block_rows, DENSE_LANES);
     int products = (s->ops.data != NULL) + (s->ops.weights != NULL);
-    int64_t wanted = dense_chunks(d, products, CHUNKS_MOST);
+    int64_t wanted = dense_chunks(d, products, DEPTH_CHUNKS);
     int64_t most = BLOCK_BYTES / (2 * s->block_rows * (int64_t)sizeof(float));
     int64_t depth = cpu_least(cpu_divide_up(d->in, wanted), cpu_least(most, DEPTH_MOST));
     int64_t grain = d->in >= CHUNKS_FEW * DEPTH_GRAIN ? DEPTH_GRAIN : DENSE_TILE;
@@ -122,6 +123,7 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     s->size = s->ops.weights ? dense_size_of(OP_IN(p, o, 0), OP_OUT(p, o, 0))
                              : dense_size_of(OP_OUT(p, o, 0), OP_IN(p, o, 1));
     choose_cut(s);
+    s->workers = threads_count(pool);
     int64_t columns = s->row_blocks * s->size.panels * PANEL_COLUMNS;
     if (s->ops.weights)
         TRY(allocate(columns * s->block_rows, &s->dy, scratch_bytes));
@@ -216,7 +218,7 @@ static void lay_out(void *context, int64_t panel, int worker)
 
 /* A chunk's place in the sweep: rows k...k + depth - 1 of W, one block of the batch. */
 typedef struct place {
-    int64_t k, depth, next_k; /* next_k 0: the chunk ends here */
+    int64_t k, depth, next_k; /* next_k 0: this is the last */
     int64_t block, row, rows;
     float *x, *dx; /* scratch: [rows][x_stride]; [groups][depth][DENSE_LANES] */
 } place;
@@ -318,11 +320,15 @@ static void sweep_chunk(void *context, int64_t chunk, int worker)
     int64_t first, end;
     place c = {.x = s->scratch + worker * s->scratch_floats};
     c.dx = c.x + s->x_floats;
+    /* behind the chunk, the one that this worker is likely to take next */
+    int64_t next = 0, next_end;
+    if (chunk + s->workers < s->chunks)
+        threads_part(s->blocks, s->chunks, chunk + s->workers, 1, &next, &next_end);
     threads_part(s->blocks, s->chunks, chunk, 1, &first, &end);
     for (int64_t i = first; i < end; i++) {
         c.k = i * s->depth;
         c.depth = cpu_least(s->depth, s->size.in - c.k);
-        c.next_k = i + 1 < end ? c.k + s->depth : 0;
+        c.next_k = (i + 1 < end ? i + 1 : next) * s->depth;
         for (c.block = 0; c.block < s->row_blocks; c.block++) {
             rows_of(s, c.block, &c.row, &c.rows);
             sweep(r, &c);
