@@ -18,30 +18,30 @@ VEC_INLINE int rank_of(int pair, int which, bool alone)
 typedef struct strip_input {
     strip_pixels pixels;
     int64_t inside, outside; /* columns `inside` to `outside` - 1 are in the image */
-    int64_t tiles;
-    float *to; /* place 0 of the first tile */
+    int64_t tiles, vectors;  /* of channels, one after the other */
+    float *to;               /* place 0 of the first tile */
     int64_t row, stride;
 } strip_input;
 
 /* Column q of the strip: what it gives to a pair's rows of places. */
-VEC_INLINE void input_column(int pair, const strip_input *s, int64_t q, int64_t left, bool whole,
+VEC_INLINE void input_column(int pair, const strip_input *s, int64_t at, int64_t left, bool whole,
                              vec t[2])
 {
     vec d[SIZE];
-    int64_t x = s->pixels.first + q * s->pixels.step;
 #pragma GCC unroll 8
     for (int i = 0; i < SIZE; i++)
-        d[i] = load_channels(s->pixels.rows[i] + x, left, whole);
+        d[i] = load_channels(s->pixels.rows[i] + at, left, whole);
     transform_input_pair(pair, d, t);
 }
 
 /* One vector of channels for the places of a pair's rows. SIZE columns stay in registers; each tile
    brings STEP new ones. */
-VEC_INLINE void input_pair(int pair, bool alone, const strip_input *s, int64_t left, bool whole)
+VEC_INLINE void input_vector(int pair, bool alone, const strip_input *s, int64_t first, float *to,
+                             int64_t left, bool whole)
 {
     vec column[SIZE][2];
-    float *to = s->to;
-#define INPUT_COLUMN(q, place) input_column(pair, s, q, left, whole, column[place])
+#define INPUT_COLUMN(q, place) \
+    input_column(pair, s, first + (q)*s->pixels.step, left, whole, column[place])
 #pragma GCC unroll 4
     for (int j = STEP; j < SIZE; j++) {
         column[j][0] = column[j][1] = (vec){0};
@@ -80,6 +80,12 @@ VEC_INLINE void input_pair(int pair, bool alone, const strip_input *s, int64_t l
 #undef INPUT_COLUMN
 }
 
+VEC_INLINE void input_pair(int pair, bool alone, const strip_input *s, int64_t left, bool whole)
+{
+    for (int64_t c = 0; c < s->vectors * VEC_FLOATS; c += VEC_FLOATS)
+        input_vector(pair, alone, s, s->pixels.first + c, s->to + c, left, whole);
+}
+
 /* Functions of their own: all inlined into one another, they take the compiler minutes. */
 typedef void pair_function(const strip_input *s, bool alone, int64_t left);
 #define INPUT_PAIR(pair)                                                                 \
@@ -116,7 +122,9 @@ static void input(const winograd_image *g, int pair, const winograd_pixels *x, i
         const int64_t columns = STEP * s.tiles + TAPS - 1;
         in.tiles = s.tiles;
         columns_inside(g, STEP * s.column - g->before[1], columns, &in.inside, &in.outside);
-        for (int64_t c = 0; c < g->channels; c += VEC_FLOATS) {
+        for (int64_t c = 0; c < g->channels; c += in.vectors * VEC_FLOATS) {
+            const int64_t left = g->channels - c;
+            in.vectors = x->codes || left < VEC_FLOATS ? 1 : left / VEC_FLOATS;
             strip_load(g, x, &s, g->before, SIZE, columns, c, buffer, &in.pixels);
             in.to = v->data + (tile - begin) * v->row + c;
             for (int i = all ? 0 : pair; i < (all ? PAIRS : pair + 1); i++)
