@@ -17,8 +17,8 @@ enum {
     DEPTH_GRAIN = 24, /* fits the tiles of both products */
     CHUNKS_MOST = 64,
     DEPTH_CHUNKS = 16, /* deep blocks read dy less often */
-    CHUNKS_FEW = 8, /* smaller blocks where there would be fewer */
-    COPY_AHEAD = 4  /* rows */
+    CHUNKS_FEW = 8,    /* smaller blocks where there would be fewer */
+    COPY_AHEAD = 4     /* rows */
 };
 #define BLOCK_BYTES ((int64_t)256 << 10) /* of x and dx, in the second-level cache */
 
