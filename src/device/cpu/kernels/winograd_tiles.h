@@ -14,7 +14,7 @@ VEC_INLINE int rank_of(int pair, int which, bool alone)
     return alone ? which : row_of(pair, which);
 }
 
-/* The same, and where its places go. */
+/* A strip's pixels, and where its places go. */
 typedef struct strip_input {
     strip_pixels pixels;
     int64_t inside, outside; /* columns `inside` to `outside` - 1 are in the image */
@@ -23,7 +23,7 @@ typedef struct strip_input {
     int64_t row, stride;
 } strip_input;
 
-/* Column q of the strip: what it gives to a pair's rows of places. */
+/* A column of the strip, `at` floats on: what it gives to a pair's rows of places. */
 VEC_INLINE void input_column(int pair, const strip_input *s, int64_t at, int64_t left, bool whole,
                              vec t[2])
 {
@@ -344,7 +344,7 @@ VEC_INLINE void fetch_tile(const float *y, int64_t row, int64_t column, int size
 VEC_INLINE void output_strip(bool pool, const winograd_image *g, const strip *s,
                              const winograd_places *m, const float *from, const winograd_output *o)
 {
-    const int64_t channels = g->channels, width = g->width / 2, least_rows = STEP * s->row;
+    const int64_t channels = g->channels, width = g->width / 2, rows = g->height - STEP * s->row;
     const vec low = vec_all(pool_lowest(o->relu)), least = vec_all(o->relu ? 0 : -INFINITY);
     int64_t y_at =
         ((s->image * g->height + STEP * s->row) * g->width + STEP * s->column) * channels;
@@ -352,7 +352,7 @@ VEC_INLINE void output_strip(bool pool, const winograd_image *g, const strip *s,
         ((s->image * (g->height / 2) + STEP / 2 * s->row) * width + STEP / 2 * s->column) *
         channels;
     for (int64_t k = 0; k < s->tiles; k++, from += m->row) {
-        int64_t rows = g->height - least_rows, columns = g->width - STEP * (s->column + k);
+        const int64_t columns = g->width - STEP * (s->column + k);
         for (int64_t c = 0; c < channels; c += VEC_FLOATS) {
             const int64_t left = channels - c;
             const bool whole = left >= VEC_FLOATS, inside = rows >= STEP && columns >= STEP;
