@@ -67,12 +67,6 @@ static bool pool_accepts(const plan *p, const op *o, const char **why)
     return conv_first_shape(p, o, &s, why) && conv_pool_ahead(p, o, why);
 }
 
-static int pool_span(const plan *p, const op *o)
-{
-    (void)p, (void)o;
-    return 2;
-}
-
 /* ---- prepare ----------------------------------------------------------------------------- */
 
 int64_t conv_first_band_rows(const first_shape *s, int64_t row_floats, int64_t floats,
@@ -200,11 +194,10 @@ static cornu_status run(const op_run *o)
     first_state *s = o->state;
     first_run r = {.s = s, .act = o->op->a.conv.act, .x = o->in[0], .y = o->out[0]};
     if (s->pool) {
-        r.pooled = o->tensors[s->pool->out[0]];
-        if (conv_pool_codes_used(o, o->op, s->reader, &conv_first_pair))
-            r.codes = (uint8_t *)(void *)r.y;
-        if (r.codes || OP_OUT(o->plan, o->op, 0)->last <= s->pool - o->plan->ops)
-            r.y = NULL;
+        conv_pool_output to = conv_pool_outputs(o, s->reader, &conv_first_pair);
+        r.y = to.y;
+        r.pooled = to.pooled;
+        r.codes = to.codes;
     }
     s->k->pack_weights(&s->s, o->in[1], o->in[2], s->packed);
     threads_run(o->pool, cpu_divide_up(s->batch * s->bands, s->per_chunk), run_chunk, &r);
@@ -218,4 +211,4 @@ const kernel cpu_conv_first_pool_forward = {.name = "first_conv_pool",
                                             .prepare = pool_prepare,
                                             .release = release,
                                             .run = run,
-                                            .span = pool_span};
+                                            .span = conv_pool_forward_span};

@@ -9,12 +9,14 @@ bool conv_pool_windows(const plan *p, const op *pool, const char **why)
     bool forward = pool->kind == OP_MAX_POOL_FORWARD;
     const shape *x = &OP_IN(p, pool, 0)->shape;
     const shape *y = forward ? &OP_OUT(p, pool, 0)->shape : &OP_IN(p, pool, 1)->shape;
-    for (int i = 0; i < 2; i++)
-        if (w->kernel[i] != 2 || w->stride[i] != 2 || w->dilation[i] != 1 || w->before[i] != 0 ||
-            2 * y->dim[1 + i] > x->dim[1 + i]) {
-            *why = "a pool other than 2x2 windows inside the image";
+    for (int i = 0; i < 2; i++) {
+        *why = "windows other than 2x2 with stride 2";
+        if (w->kernel[i] != 2 || w->stride[i] != 2 || w->dilation[i] != 1)
             return false;
-        }
+        *why = "windows reach beyond the image";
+        if (w->before[i] != 0 || 2 * y->dim[1 + i] > x->dim[1 + i])
+            return false;
+    }
     return true;
 }
 
@@ -105,12 +107,29 @@ const op *conv_pool_writer(const plan *p, const op *pool, const conv_pool_pair *
     return NULL;
 }
 
-bool conv_pool_codes_used(const op_run *r, const op *conv, const op *pool,
-                          const conv_pool_pair *pair)
+/* Have these two been chosen as a pair? Where the device does not say, they have not. */
+static bool codes_used(const op_run *r, const op *conv, const op *pool, const conv_pool_pair *pair)
 {
     const op *ops = r->plan->ops;
     return r->kernels && conv && pool && r->kernels[conv - ops] == pair->forward &&
            r->kernels[pool - ops] == pair->backward;
+}
+
+int conv_pool_forward_span(const plan *p, const op *conv)
+{
+    (void)p, (void)conv;
+    return 2;
+}
+
+conv_pool_output conv_pool_outputs(const op_run *r, const op *reader, const conv_pool_pair *pair)
+{
+    const op *pool = r->op + 1;
+    conv_pool_output o = {.y = r->out[0], .pooled = r->tensors[pool->out[0]]};
+    if (codes_used(r, r->op, reader, pair))
+        o.codes = (uint8_t *)(void *)o.y;
+    if (o.codes || OP_OUT(r->plan, r->op, 0)->last <= pool - r->plan->ops)
+        o.y = NULL;
+    return o;
 }
 
 typedef struct codes_run {
@@ -141,7 +160,7 @@ static void codes_chunk(void *context, int64_t chunk, int worker)
 const uint8_t *conv_pool_codes(const op_run *r, const conv_pool_ops *f, const op *writer,
                                const conv_pool_pair *pair)
 {
-    if (conv_pool_codes_used(r, writer, f->pool, pair))
+    if (codes_used(r, writer, f->pool, pair))
         return (const uint8_t *)(const void *)r->tensors[f->pool->in[0]];
     codes_run c = {.k = cpu_pool_kernels[cpu_isa_or_base()],
                    .y = r->tensors[f->pool->in[0]],

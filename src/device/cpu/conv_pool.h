@@ -32,9 +32,15 @@ bool conv_pool_takes(const plan *p, const conv_pool_ops *f, const char **why);
 const op *conv_pool_reader(const plan *p, const op *conv, const conv_pool_pair *pair);
 /* The other way around: the convolution whose output this MAX_POOL_BACKWARD reads. */
 const op *conv_pool_writer(const plan *p, const op *pool, const conv_pool_pair *pair);
-/* Have these two been chosen as a pair? Where the device does not say, they have not. */
-bool conv_pool_codes_used(const op_run *r, const op *conv, const op *pool,
-                          const conv_pool_pair *pair);
+/* Where a pair's CONV2D_FORWARD writes; what is NULL is not wanted. */
+typedef struct conv_pool_output {
+    float *y, *pooled;
+    uint8_t *codes; /* in y's place */
+} conv_pool_output;
+/* For `r`, which runs a convolution and the pool behind it; reader: conv_pool_reader. */
+conv_pool_output conv_pool_outputs(const op_run *r, const op *reader, const conv_pool_pair *pair);
+/* kernel.span of such a convolution. */
+int conv_pool_forward_span(const plan *p, const op *conv);
 /* For `r`, which runs `f`: the codes that `writer` (conv_pool_writer) has left, or else those found
    from the outputs, which then lie where the pool's gradient would. */
 const uint8_t *conv_pool_codes(const op_run *r, const conv_pool_ops *f, const op *writer,

@@ -129,7 +129,7 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
         TRY(allocate(columns * s->block_rows, &s->dy, scratch_bytes));
     if (s->ops.data)
         TRY(allocate(columns * s->groups * DENSE_LANES, &s->dy_transposed, scratch_bytes));
-    return allocate(threads_count(pool) * s->scratch_floats, &s->scratch, scratch_bytes);
+    return allocate(s->workers * s->scratch_floats, &s->scratch, scratch_bytes);
 }
 
 static void release(void *state)

@@ -5,7 +5,7 @@
    Chunks start with the last sample: what the operation before has written of it is still in cache,
    and what is written of the first sample is when the next operation starts with it. Few, large
    chunks, so that the hardware's prefetchers get going. */
-#include "device/cpu/cpu.h"
+#include "device/cpu/conv_pool.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/kernels/pool.h"
 #include <string.h>
@@ -17,22 +17,10 @@ enum { CHANNELS_LEAST = 16, CHUNKS_MOST = 128 };
 
 static bool accepts(const plan *p, const op *o, const char **why)
 {
-    const window2d *w = &o->a.window;
-    const shape *x = &OP_IN(p, o, 0)->shape;
-    const shape *y =
-        o->kind == OP_MAX_POOL_FORWARD ? &OP_OUT(p, o, 0)->shape : &OP_IN(p, o, 1)->shape;
-    for (int i = 0; i < 2; i++) {
-        if (w->kernel[i] != 2 || w->stride[i] != 2 || w->dilation[i] != 1) {
-            *why = "windows other than 2x2 with stride 2";
-            return false;
-        }
-        if (w->before[i] != 0 || 2 * y->dim[1 + i] > x->dim[1 + i]) {
-            *why = "windows reach beyond the image";
-            return false;
-        }
-    }
+    if (!conv_pool_windows(p, o, why))
+        return false;
     *why = "fewer than 16 channels";
-    return x->dim[3] >= CHANNELS_LEAST;
+    return OP_IN(p, o, 0)->shape.dim[3] >= CHANNELS_LEAST;
 }
 
 typedef struct pool_run {

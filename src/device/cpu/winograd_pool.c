@@ -31,12 +31,6 @@ static bool forward_accepts(const plan *p, const op *o, const char **why)
     return winograd_accepts(p, o, why) && conv_pool_ahead(p, o, why);
 }
 
-static int forward_span(const plan *p, const op *o)
-{
-    (void)p, (void)o;
-    return 2;
-}
-
 static double forward_flops(const plan *p, const op *o)
 {
     return winograd_flops(p, o) + other_flops(p, o + 1);
@@ -68,16 +62,13 @@ static cornu_status forward_prepare(const plan *p, const op *o, threads *pool, v
 static cornu_status forward_run(const op_run *o)
 {
     const forward_state *s = o->state;
-    const op *pool = o->op + 1;
-    winograd_output y = {.bias = o->in[2],
-                         .relu = o->op->a.conv.act.kind == ACTIVATION_RELU,
-                         .y = o->out[0],
-                         .pooled = o->tensors[pool->out[0]]};
-    if (conv_pool_codes_used(o, o->op, s->reader, &pair))
-        y.codes = (uint8_t *)(void *)y.y;
-    if (y.codes || OP_OUT(o->plan, o->op, 0)->last <= pool - o->plan->ops)
-        y.y = NULL;
-    winograd_forward(s->conv, o->pool, o->in[0], o->in[1], &y);
+    conv_pool_output to = conv_pool_outputs(o, s->reader, &pair);
+    winograd_forward(s->conv, o->pool, o->in[0], o->in[1],
+                     &(winograd_output){.bias = o->in[2],
+                                        .relu = o->op->a.conv.act.kind == ACTIVATION_RELU,
+                                        .y = to.y,
+                                        .pooled = to.pooled,
+                                        .codes = to.codes});
     return CORNU_OK;
 }
 
@@ -156,7 +147,7 @@ const kernel cpu_winograd_pool_forward = {.name = "winograd_pool",
                                           .prepare = forward_prepare,
                                           .release = forward_release,
                                           .run = forward_run,
-                                          .span = forward_span,
+                                          .span = conv_pool_forward_span,
                                           .flops = forward_flops,
                                           .tolerance = WINOGRAD_TOLERANCE};
 const kernel cpu_winograd_pool_backward = {.name = "winograd_pool",
