@@ -223,7 +223,7 @@ static void add_total(const explained *e, text *t)
     char variables[16], buffers[16], moved[16];
     double working_set = (double)p->variable_bytes + (double)p->arena_bytes, scratch = 0;
     for (int i = 0; i < p->op_count; i++)
-        scratch += (double)e->choices[i].scratch_bytes;
+        scratch = fmax(scratch, (double)e->choices[i].scratch_bytes);
     text_add(t, "memory: %s of weights and optimizer state, %s of buffers",
              memory_human((double)p->variable_bytes, variables),
              memory_human((double)p->arena_bytes + scratch, buffers));

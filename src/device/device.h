@@ -56,7 +56,7 @@ typedef struct kernel_choice {
     const char *kernel; /* "cpu/onednn_conv"; "with 12": it runs within operation 12's, from 1 */
     char
         refused[256]; /* "NAME: reason; NAME: reason" of the kernels before it in the list, or "" */
-    size_t scratch_bytes;
+    size_t scratch_bytes; /* memory besides its tensors'; the device has the largest for all */
     /* What the kernel really does, with the operations that it covers: Winograd multiplies less
        than a convolution's definition, a fused kernel does not move what stays in registers. Both 0
        for an operation that runs within another's kernel. */

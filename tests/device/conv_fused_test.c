@@ -11,6 +11,7 @@
 #include "device/cpu/conv_first.h"
 #include "device/cpu/isa.h"
 #include "support/net.h"
+#include "support/op_cases.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -321,12 +322,14 @@ static void nan_in_the_image_reaches_the_loss(void **state)
 /* Run operation `number` of the plan with these tensors. */
 static void run_op(const kernel *k, const plan *p, int number, threads *pool, float **memory)
 {
-    void *state = NULL;
-    size_t scratch = 0;
+    void *state = NULL, *scratch;
+    size_t scratch_bytes = 0;
     const op *o = &p->ops[number];
     if (k->prepare)
-        assert_int_equal(k->prepare(p, o, pool, &state, &scratch), CORNU_OK);
-    op_run r = {.op = o, .plan = p, .tensors = memory, .state = state, .pool = pool};
+        assert_int_equal(k->prepare(p, o, pool, &state, &scratch_bytes), CORNU_OK);
+    assert_int_equal(op_scratch_new(scratch_bytes, &scratch), CORNU_OK);
+    op_run r = {
+        .op = o, .plan = p, .tensors = memory, .state = state, .scratch = scratch, .pool = pool};
     for (int i = 0; i < OP_INPUTS_MAX; i++)
         r.in[i] = o->in[i] == NO_TENSOR ? NULL : memory[o->in[i]];
     for (int i = 0; i < OP_OUTPUTS_MAX; i++)
@@ -334,6 +337,7 @@ static void run_op(const kernel *k, const plan *p, int number, threads *pool, fl
     assert_int_equal(k->run(&r), CORNU_OK);
     if (k->release)
         k->release(state);
+    memory_free_aligned(scratch);
 }
 
 /* Memory for all tensors; `from`: with these values. */

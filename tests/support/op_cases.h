@@ -35,6 +35,9 @@ typedef struct op_outputs {
 cornu_status op_case_run(const op_case *c, const kernel *k, threads *pool, bool nan,
                          op_outputs *out);
 void op_outputs_free(op_outputs *o);
+/* Scratch memory of a kernel, all NaN: it must not count on anything there. Release with
+   memory_free_aligned. */
+cornu_status op_scratch_new(size_t bytes, void **out);
 /* The same as a plan of this one operation, on a device that has `write`; the name of the kernel
    that it chose. */
 cornu_status op_case_run_on(const op_case *c, device *d, bool nan, char kernel_name[64],

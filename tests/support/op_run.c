@@ -271,12 +271,19 @@ static cornu_status relayout(bench *b, void (*layout)(const float *, int64_t, in
     return CORNU_OK;
 }
 
+cornu_status op_scratch_new(size_t bytes, void **out)
+{
+    TRY(memory_new_aligned(bytes, "scratch memory", out));
+    memset(*out, 0xff, bytes);
+    return CORNU_OK;
+}
+
 cornu_status op_case_run(const op_case *c, const kernel *k, threads *pool, bool nan,
                          op_outputs *out)
 {
     bench b = {0};
-    void *state = NULL;
-    size_t scratch = 0;
+    void *state = NULL, *scratch = NULL;
+    size_t scratch_bytes = 0;
     cornu_status status;
     memset(out, 0, sizeof *out);
     lay_out(&b, c);
@@ -284,11 +291,13 @@ cornu_status op_case_run(const op_case *c, const kernel *k, threads *pool, bool 
     if (k->panels)
         TRY_GOTO(relayout(&b, panels_pack, false));
     if (k->prepare)
-        TRY_GOTO(k->prepare(&b.plan, &b.op, pool, &state, &scratch));
+        TRY_GOTO(k->prepare(&b.plan, &b.op, pool, &state, &scratch_bytes));
+    TRY_GOTO(op_scratch_new(scratch_bytes, &scratch));
     op_run r = {.op = &b.op,
                 .plan = &b.plan,
                 .tensors = b.memory,
                 .state = state,
+                .scratch = scratch,
                 .pool = pool,
                 .input = &b.input,
                 .results = &out->results};
@@ -303,6 +312,7 @@ cornu_status op_case_run(const op_case *c, const kernel *k, threads *pool, bool 
 done:
     if (state && k->release)
         k->release(state);
+    memory_free_aligned(scratch);
     bench_free(&b);
     return status;
 }

@@ -15,21 +15,7 @@ enum { ROWS_LEAST = 32 }; /* of a chunk: partial sums stay below a tenth of the 
 typedef struct norm_state {
     const batch_norm_kernels *kernels;
     int64_t rows, channels, rows_per_chunk, chunks;
-    double *parts;  /* [chunks][2][channels] */
-    double *totals; /* [2][channels] */
-    float *factors; /* [3][channels]: a pass's factors of each channel */
 } norm_state;
-
-static void release(void *state)
-{
-    norm_state *s = state;
-    if (!s)
-        return;
-    free(s->parts);
-    free(s->totals);
-    free(s->factors);
-    free(s);
-}
 
 static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
                             size_t *scratch_bytes)
@@ -38,25 +24,16 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     norm_state *s = NULL;
     cpu_isa isa;
     TRY(cpu_isa_choose(&isa));
-    cornu_status status = memory_new(1, sizeof *s, "batch normalization", &s);
-    if (status != CORNU_OK)
-        return status;
+    TRY(memory_new(1, sizeof *s, "batch normalization", &s));
     s->kernels = cpu_batch_norm_kernels[isa];
     tensor_matrix(OP_IN(p, o, 0), &s->rows, &s->channels);
     s->rows_per_chunk = cpu_rows_per_chunk(s->channels);
     if (s->rows_per_chunk < ROWS_LEAST)
         s->rows_per_chunk = ROWS_LEAST;
     s->chunks = cpu_divide_up(s->rows, s->rows_per_chunk);
-    size_t columns = (size_t)s->channels, parts = (size_t)s->chunks * 2 * columns;
-    TRY_GOTO(memory_new(parts, sizeof(double), "batch normalization", &s->parts));
-    TRY_GOTO(memory_new(2 * columns, sizeof(double), "batch normalization", &s->totals));
-    TRY_GOTO(memory_new(3 * columns, sizeof(float), "batch normalization", &s->factors));
-    *scratch_bytes += (parts + 2 * columns) * sizeof(double) + 3 * columns * sizeof(float);
+    cpu_need_scratch(scratch_bytes, (CPU_DOUBLE * 2 * (s->chunks + 1) + 3) * s->channels);
     *state = s;
-done:
-    if (status != CORNU_OK)
-        release(s);
-    return status;
+    return CORNU_OK;
 }
 
 typedef struct norm_run {
@@ -64,7 +41,25 @@ typedef struct norm_run {
     const float *x, *dy, *mean;
     const float *factors[3];
     float *out;
+    double *totals, *parts; /* scratch memory: [2][channels], [chunks][2][channels] */
 } norm_run;
+
+static norm_run begin_run(const op_run *r)
+{
+    const norm_state *s = r->state;
+    double *totals = r->scratch;
+    return (norm_run){.s = s,
+                      .x = r->in[0],
+                      .out = r->out[0],
+                      .totals = totals,
+                      .parts = totals + 2 * s->channels};
+}
+
+/* [3][channels], a pass's factors of each channel: behind the sums */
+static float *factors_of(const norm_run *n)
+{
+    return (float *)(void *)(n->parts + n->s->chunks * 2 * n->s->channels);
+}
 
 static void sum_chunk(void *context, int64_t chunk, int worker)
 {
@@ -73,7 +68,7 @@ static void sum_chunk(void *context, int64_t chunk, int worker)
     const norm_state *s = n->s;
     int64_t begin, end, c = s->channels;
     cpu_part(s->rows, s->rows_per_chunk, chunk, &begin, &end);
-    double *sum = s->parts + chunk * 2 * c, *second = sum + c;
+    double *sum = n->parts + chunk * 2 * c, *second = sum + c;
     memset(sum, 0, (size_t)(2 * c) * sizeof *sum);
     for (int64_t r = begin; r < end; r++) {
         const float *x = n->x + r * c;
@@ -87,14 +82,14 @@ static void sum_chunk(void *context, int64_t chunk, int worker)
 }
 
 /* totals[half] over all chunks, in their order */
-static void total(const norm_state *s, int half)
+static void total(const norm_run *n, int half)
 {
-    int64_t c = s->channels;
-    double *to = s->totals + half * c;
-    memcpy(to, s->parts + half * c, (size_t)c * sizeof *to);
-    for (int64_t chunk = 1; chunk < s->chunks; chunk++)
+    int64_t c = n->s->channels;
+    double *to = n->totals + half * c;
+    memcpy(to, n->parts + half * c, (size_t)c * sizeof *to);
+    for (int64_t chunk = 1; chunk < n->s->chunks; chunk++)
         for (int64_t i = 0; i < c; i++)
-            to[i] += s->parts[(chunk * 2 + half) * c + i];
+            to[i] += n->parts[(chunk * 2 + half) * c + i];
 }
 
 static void write_chunk(void *context, int64_t chunk, int worker)
@@ -119,13 +114,16 @@ static void normalize(const op_run *r, const float *mean, const double *rest, co
 {
     const norm_state *s = r->state;
     const float *gamma = r->in[1], *beta = r->in[2];
-    float *scale = s->factors, *shift = scale + s->channels;
+    norm_run n = begin_run(r);
+    float *scale = factors_of(&n), *shift = scale + s->channels;
     for (int64_t i = 0; i < s->channels; i++) {
         scale[i] = gamma ? gamma[i] * inverse[i] : inverse[i];
         double lost = rest ? rest[i] * (double)scale[i] : 0;
         shift[i] = (float)((beta ? (double)beta[i] : 0) - lost);
     }
-    norm_run n = {.s = s, .x = r->in[0], .mean = mean, .factors = {scale, shift}, .out = r->out[0]};
+    n.mean = mean;
+    n.factors[0] = scale;
+    n.factors[1] = shift;
     threads_run(r->pool, s->chunks, write_chunk, &n);
 }
 
@@ -134,30 +132,31 @@ static cornu_status run_forward(const op_run *r)
     const norm_state *s = r->state;
     float *mean = r->out[1], *inverse = r->out[2], *moving_mean = r->out[3],
           *moving_variance = r->out[4], momentum = r->op->a.batch_norm.momentum;
-    norm_run n = {.s = s, .x = r->in[0]};
+    norm_run n = begin_run(r);
     threads_run(r->pool, s->chunks, sum_chunk, &n);
-    total(s, 0);
+    total(&n, 0);
     for (int64_t i = 0; i < s->channels; i++) {
-        mean[i] = (float)(s->totals[i] / (double)s->rows);
-        s->totals[i] = s->totals[i] / (double)s->rows - (double)mean[i];
+        mean[i] = (float)(n.totals[i] / (double)s->rows);
+        n.totals[i] = n.totals[i] / (double)s->rows - (double)mean[i];
     }
     n.mean = mean;
     threads_run(r->pool, s->chunks, sum_chunk, &n);
-    total(s, 1);
+    total(&n, 1);
     for (int64_t i = 0; i < s->channels; i++) {
-        double variance = s->totals[s->channels + i] / (double)s->rows;
+        double variance = n.totals[s->channels + i] / (double)s->rows;
         inverse[i] = (float)(1.0 / sqrt(variance + (double)r->op->a.batch_norm.epsilon));
         moving_mean[i] = moving_mean[i] * momentum + mean[i] * (1 - momentum);
         moving_variance[i] = moving_variance[i] * momentum + (float)variance * (1 - momentum);
     }
-    normalize(r, mean, s->totals, inverse);
+    normalize(r, mean, n.totals, inverse);
     return CORNU_OK;
 }
 
 static cornu_status run_inference(const op_run *r)
 {
     const norm_state *s = r->state;
-    float *inverse = s->factors + 2 * s->channels;
+    norm_run n = begin_run(r);
+    float *inverse = factors_of(&n) + 2 * s->channels;
     for (int64_t i = 0; i < s->channels; i++)
         inverse[i] = (float)(1.0 / sqrt((double)r->in[4][i] + (double)r->op->a.batch_norm.epsilon));
     normalize(r, r->in[3], NULL, inverse);
@@ -172,13 +171,15 @@ static cornu_status run_backward(const op_run *r)
     int64_t c = s->channels;
     const float *gamma = r->in[2], *mean = r->in[3], *inverse = r->in[4];
     float *dgamma = r->out[1], *dbeta = r->out[2];
-    float *scale = s->factors, *shift = scale + c, *slope = shift + c;
-    norm_run n = {.s = s, .x = r->in[0], .dy = r->in[1], .mean = mean, .out = r->out[0]};
+    norm_run n = begin_run(r);
+    float *scale = factors_of(&n), *shift = scale + c, *slope = shift + c;
+    n.dy = r->in[1];
+    n.mean = mean;
     threads_run(r->pool, s->chunks, sum_chunk, &n);
-    total(s, 0);
-    total(s, 1);
+    total(&n, 0);
+    total(&n, 1);
     for (int64_t i = 0; i < c; i++) {
-        double d = (double)inverse[i], sum = s->totals[i], product = s->totals[c + i] * d;
+        double d = (double)inverse[i], sum = n.totals[i], product = n.totals[c + i] * d;
         double factor = gamma ? (double)gamma[i] * d : d;
         if (dbeta)
             dbeta[i] = (float)sum;
@@ -196,8 +197,8 @@ static cornu_status run_backward(const op_run *r)
 }
 
 const kernel cpu_batch_norm_forward = {
-    .name = "vector", .prepare = prepare, .release = release, .run = run_forward};
+    .name = "vector", .prepare = prepare, .release = free, .run = run_forward};
 const kernel cpu_batch_norm_inference = {
-    .name = "vector", .prepare = prepare, .release = release, .run = run_inference};
+    .name = "vector", .prepare = prepare, .release = free, .run = run_inference};
 const kernel cpu_batch_norm_backward = {
-    .name = "vector", .prepare = prepare, .release = release, .run = run_backward};
+    .name = "vector", .prepare = prepare, .release = free, .run = run_backward};

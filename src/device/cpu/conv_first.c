@@ -21,9 +21,8 @@ typedef struct first_state {
     first_shape s;
     int64_t batch, rows, bands, per_chunk; /* rows to a band, bands to a sample and to a chunk */
     int32_t offset[TAPS_MOST];
-    float *packed, *scratch; /* scratch: [workers][band_floats] */
-    int64_t band_floats;
-    const op *pool, *reader; /* fused; and what reads codes, see conv_pool_reader */
+    int64_t packed_floats, band_floats; /* scratch memory: weights, then a band a worker */
+    const op *pool, *reader;            /* fused; and what reads codes, see conv_pool_reader */
 } first_state;
 
 /* ---- what is accepted -------------------------------------------------------------------- */
@@ -83,23 +82,12 @@ int64_t conv_first_bands_per_chunk(const first_shape *s, int64_t rows)
     return work >= CHUNK_WORK ? 1 : CHUNK_WORK / work;
 }
 
-static void release(void *state)
-{
-    first_state *s = state;
-    if (!s)
-        return;
-    memory_free_aligned(s->packed);
-    memory_free_aligned(s->scratch);
-    free(s);
-}
-
 static cornu_status prepare_any(const plan *p, const op *o, const op *pool, threads *pool_threads,
                                 void **state, size_t *scratch_bytes)
 {
     first_state *s = NULL;
     cpu_isa isa;
     const char *why;
-    cornu_status status = CORNU_OK;
     TRY(cpu_isa_choose(&isa));
     TRY(memory_new(1, sizeof *s, "convolution", &s));
     s->k = cpu_conv_first[isa];
@@ -111,17 +99,12 @@ static cornu_status prepare_any(const plan *p, const op *o, const op *pool, thre
     s->pool = pool;
     s->reader = pool ? conv_pool_reader(p, o, &conv_first_pair) : NULL;
     s->k->offsets(&s->s, s->offset);
-    s->band_floats = cpu_divide_up(first_band_floats(&s->s, s->rows), 16) * 16;
-    size_t packed = (size_t)s->k->packed_floats(&s->s) * sizeof(float);
-    size_t scratch = (size_t)s->band_floats * (size_t)threads_count(pool_threads) * sizeof(float);
-    TRY_GOTO(memory_new_aligned(packed, "convolution weights", &s->packed));
-    TRY_GOTO(memory_new_aligned(scratch, "convolution input", &s->scratch));
-    *scratch_bytes += packed + scratch;
+    s->packed_floats = cpu_scratch_floats(s->k->packed_floats(&s->s));
+    s->band_floats = cpu_scratch_floats(first_band_floats(&s->s, s->rows));
+    cpu_need_scratch(scratch_bytes,
+                     s->packed_floats + threads_count(pool_threads) * s->band_floats);
     *state = s;
-done:
-    if (status != CORNU_OK)
-        release(s);
-    return status;
+    return CORNU_OK;
 }
 
 static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
@@ -142,6 +125,7 @@ typedef struct first_run {
     const first_state *s;
     activation act;
     const float *x;
+    float *packed, *bands;
     float *y, *pooled; /* y: NULL where it is not wanted */
     uint8_t *codes;    /* like pooled, or NULL */
 } first_run;
@@ -154,7 +138,7 @@ static void run_band(const first_run *r, int64_t sample, int64_t row, int64_t ro
     int64_t width = h->out[1] * h->filters, windows = h->out[1] / 2 * h->filters;
     first_forward f = {.s = h,
                        .offset = s->offset,
-                       .packed = s->packed,
+                       .packed = r->packed,
                        .band = band,
                        .rows = rows,
                        .relu = r->act.kind == ACTIVATION_RELU,
@@ -177,7 +161,7 @@ static void run_chunk(void *context, int64_t chunk, int worker)
 {
     const first_run *r = context;
     const first_state *s = r->s;
-    float *band = s->scratch + worker * s->band_floats;
+    float *band = r->bands + worker * s->band_floats;
     int64_t begin, end, height = s->s.out[0], covered = s->pool ? height / 2 * 2 : height;
     cpu_part(s->batch * s->bands, s->per_chunk, chunk, &begin, &end);
     for (int64_t i = begin; i < end; i++) {
@@ -191,24 +175,30 @@ static void run_chunk(void *context, int64_t chunk, int worker)
 
 static cornu_status run(const op_run *o)
 {
-    first_state *s = o->state;
-    first_run r = {.s = s, .act = o->op->a.conv.act, .x = o->in[0], .y = o->out[0]};
+    const first_state *s = o->state;
+    float *packed = o->scratch;
+    first_run r = {.s = s,
+                   .act = o->op->a.conv.act,
+                   .x = o->in[0],
+                   .packed = packed,
+                   .bands = packed + s->packed_floats,
+                   .y = o->out[0]};
     if (s->pool) {
         conv_pool_output to = conv_pool_outputs(o, s->reader, &conv_first_pair);
         r.y = to.y;
         r.pooled = to.pooled;
         r.codes = to.codes;
     }
-    s->k->pack_weights(&s->s, o->in[1], o->in[2], s->packed);
+    s->k->pack_weights(&s->s, o->in[1], o->in[2], packed);
     threads_run(o->pool, cpu_divide_up(s->batch * s->bands, s->per_chunk), run_chunk, &r);
     return CORNU_OK;
 }
 
 const kernel cpu_conv_first_forward = {
-    .name = "first_conv", .accepts = accepts, .prepare = prepare, .release = release, .run = run};
+    .name = "first_conv", .accepts = accepts, .prepare = prepare, .release = free, .run = run};
 const kernel cpu_conv_first_pool_forward = {.name = "first_conv_pool",
                                             .accepts = pool_accepts,
                                             .prepare = pool_prepare,
-                                            .release = release,
+                                            .release = free,
                                             .run = run,
                                             .span = conv_pool_forward_span};

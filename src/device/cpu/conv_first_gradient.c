@@ -17,10 +17,7 @@ typedef struct gradient_state {
     conv_pool_ops ops;
     const op *writer;                            /* of codes, see conv_pool_reader */
     int64_t batch, rows, bands, per_part, parts; /* rows to a band, bands to a sample and a part */
-    float *sums;                                 /* [parts][stride] */
-    int64_t stride;
-    float *scratch; /* [workers][band_floats] */
-    int64_t band_floats;
+    int64_t stride, band_floats; /* scratch memory: [parts][stride] sums, then a band a worker */
 } gradient_state;
 
 /* ---- what is accepted -------------------------------------------------------------------- */
@@ -54,16 +51,6 @@ static int fused_span(const plan *p, const op *o)
 
 /* ---- prepare ----------------------------------------------------------------------------- */
 
-static void release(void *state)
-{
-    gradient_state *s = state;
-    if (!s)
-        return;
-    memory_free_aligned(s->sums);
-    memory_free_aligned(s->scratch);
-    free(s);
-}
-
 /* Bands, parts and the sizes of what they need. */
 static void cut(gradient_state *s)
 {
@@ -79,11 +66,11 @@ static void cut(gradient_state *s)
         s->bands = cpu_divide_up(h->out[0], s->rows);
         s->band_floats = first_gradient_floats(h, s->rows);
     }
-    s->band_floats = cpu_divide_up(s->band_floats, 16) * 16;
+    s->band_floats = cpu_scratch_floats(s->band_floats);
     s->per_part = cpu_most(conv_first_bands_per_chunk(h, s->ops.pool ? 2 * s->rows : s->rows),
                            cpu_divide_up(s->batch * s->bands, PARTS_MOST));
     s->parts = cpu_divide_up(s->batch * s->bands, s->per_part);
-    s->stride = cpu_divide_up((first_taps(h) + 1) * h->filters, 16) * 16;
+    s->stride = cpu_scratch_floats((first_taps(h) + 1) * h->filters);
 }
 
 static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
@@ -92,7 +79,6 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     gradient_state *s = NULL;
     cpu_isa isa;
     const char *why;
-    cornu_status status = CORNU_OK;
     TRY(cpu_isa_choose(&isa));
     TRY(memory_new(1, sizeof *s, "convolution", &s));
     s->k = cpu_conv_first_gradient[isa];
@@ -101,22 +87,16 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     conv_first_shape(p, s->ops.weights, &s->s, &why);
     s->batch = OP_IN(p, s->ops.weights, 0)->shape.dim[0];
     cut(s);
-    size_t sums = (size_t)(s->parts * s->stride) * sizeof(float);
-    size_t scratch = (size_t)s->band_floats * (size_t)threads_count(pool) * sizeof(float);
-    TRY_GOTO(memory_new_aligned(sums, "partial sums of convolution weights", &s->sums));
-    TRY_GOTO(memory_new_aligned(scratch, "convolution input", &s->scratch));
-    *scratch_bytes += sums + scratch;
+    cpu_need_scratch(scratch_bytes, s->parts * s->stride + threads_count(pool) * s->band_floats);
     *state = s;
-done:
-    if (status != CORNU_OK)
-        release(s);
-    return status;
+    return CORNU_OK;
 }
 
 /* ---- run --------------------------------------------------------------------------------- */
 
 typedef struct gradient_run {
     const gradient_state *s;
+    float *sums, *bands;
     const float *x, *dy;  /* dy: of the pool's output where there is a pool */
     const float *y;       /* the convolution's output, where it is needed */
     const uint8_t *codes; /* where there is a pool */
@@ -157,7 +137,7 @@ static void run_part(void *context, int64_t part, int worker)
 {
     const gradient_run *r = context;
     const gradient_state *s = r->s;
-    float *sums = s->sums + part * s->stride, *band = s->scratch + worker * s->band_floats;
+    float *sums = r->sums + part * s->stride, *band = r->bands + worker * s->band_floats;
     int64_t begin, end, height = s->ops.pool ? s->s.out[0] / 2 : s->s.out[0];
     cpu_part(s->batch * s->bands, s->per_part, part, &begin, &end);
     memset(sums, 0, (size_t)s->stride * sizeof *sums);
@@ -175,7 +155,11 @@ static cornu_status run(const op_run *o)
 {
     const gradient_state *s = o->state;
     const conv_pool_ops *f = &s->ops;
-    gradient_run r = {.s = s, .x = o->tensors[f->weights->in[0]]};
+    float *sums = o->scratch;
+    gradient_run r = {.s = s,
+                      .sums = sums,
+                      .bands = sums + s->parts * s->stride,
+                      .x = o->tensors[f->weights->in[0]]};
     if (f->pool) {
         r.dy = o->in[2];
         r.codes = conv_pool_codes(o, f, s->writer, &conv_first_pair);
@@ -188,24 +172,24 @@ static cornu_status run(const op_run *o)
     threads_run(o->pool, s->parts, run_part, &r);
     float *dw = o->tensors[f->weights->out[0]];
     int64_t count = first_taps(&s->s) * s->s.filters;
-    cpu_sum_range(s->sums, count, s->parts, s->stride, dw);
+    cpu_sum_range(sums, count, s->parts, s->stride, dw);
     if (f->weights->out[1] != NO_TENSOR)
-        cpu_sum_range(s->sums + count, s->s.filters, s->parts, s->stride,
+        cpu_sum_range(sums + count, s->s.filters, s->parts, s->stride,
                       o->tensors[f->weights->out[1]]);
     return CORNU_OK;
 }
 
 const kernel cpu_conv_first_backward_weights = {
-    .name = "first_conv", .accepts = accepts, .prepare = prepare, .release = release, .run = run};
+    .name = "first_conv", .accepts = accepts, .prepare = prepare, .release = free, .run = run};
 const kernel cpu_conv_first_relu_backward = {.name = "first_conv_relu",
                                              .accepts = fused_accepts,
                                              .prepare = prepare,
-                                             .release = release,
+                                             .release = free,
                                              .run = run,
                                              .span = fused_span};
 const kernel cpu_conv_first_pool_backward = {.name = "first_conv_pool",
                                              .accepts = fused_accepts,
                                              .prepare = prepare,
-                                             .release = release,
+                                             .release = free,
                                              .run = run,
                                              .span = fused_span};

@@ -56,6 +56,21 @@ static inline void cpu_part(int64_t total, int64_t size, int64_t chunk, int64_t 
         return CORNU_OK;                                                                  \
     }
 
+enum { CPU_DOUBLE = sizeof(double) / sizeof(float) }; /* floats of scratch */
+
+/* For `prepare`: op_run.scratch has to hold so many floats. */
+static inline void cpu_need_scratch(size_t *scratch_bytes, int64_t floats)
+{
+    if (*scratch_bytes < (size_t)floats * sizeof(float))
+        *scratch_bytes = (size_t)floats * sizeof(float);
+}
+
+/* Of a part of it, so that the next part is aligned, too. */
+static inline int64_t cpu_scratch_floats(int64_t floats)
+{
+    return cpu_divide_up(floats, 16) * 16;
+}
+
 /* y = act(x), element by element; x and y may be the same. Not for softmax. */
 void cpu_activate(activation act, const float *x, float *y, int64_t count);
 /* sum[i] = part[0][i] + part[1][i] + ... in this order, for `parts` arrays that lie `stride` floats

@@ -38,10 +38,8 @@ typedef struct backward_state {
     int64_t row_blocks, block_rows, groups; /* of DENSE_LANES rows in a block */
     int64_t depth, blocks;                  /* of W */
     int64_t chunks, workers;
-    float *dy;            /* [row_blocks][panels][block_rows][PANEL_COLUMNS]; with dW */
-    float *dy_transposed; /* [row_blocks][panels][groups][PANEL_COLUMNS][DENSE_LANES]; with dx */
-    float *scratch;       /* [threads][x, dx transposed] */
-    int64_t x_stride, x_floats, scratch_floats;
+    int64_t dy_floats, dy_transposed_floats;
+    int64_t x_stride, x_floats, worker_floats; /* a worker's x, then dx transposed */
 } backward_state;
 
 /* ---- what runs together -------------------------------------------------------------------- */
@@ -100,15 +98,11 @@ static void choose_cut(backward_state *s)
     s->chunks = cpu_least(s->blocks, CHUNKS_MOST);
     s->x_stride = s->depth + 16; /* rows of x do not fall into the same set of a cache */
     s->x_floats = s->ops.weights ? s->block_rows * s->x_stride : 0;
-    s->scratch_floats = s->x_floats + (s->ops.data ? s->depth * s->groups * DENSE_LANES : 0);
-    s->scratch_floats = cpu_divide_up(s->scratch_floats, 16) * 16;
-}
-
-static cornu_status allocate(int64_t floats, float **out, size_t *scratch_bytes)
-{
-    size_t bytes = (size_t)floats * sizeof(float);
-    *scratch_bytes += bytes;
-    return memory_new_aligned(bytes, "backward pass of a dense layer", out);
+    s->worker_floats =
+        cpu_scratch_floats(s->x_floats + (s->ops.data ? s->depth * s->groups * DENSE_LANES : 0));
+    int64_t columns = s->row_blocks * d->panels * PANEL_COLUMNS;
+    s->dy_floats = s->ops.weights ? columns * s->block_rows : 0;
+    s->dy_transposed_floats = s->ops.data ? columns * s->groups * DENSE_LANES : 0;
 }
 
 static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
@@ -124,21 +118,9 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
                              : dense_size_of(OP_OUT(p, o, 0), OP_IN(p, o, 1));
     choose_cut(s);
     s->workers = threads_count(pool);
-    int64_t columns = s->row_blocks * s->size.panels * PANEL_COLUMNS;
-    if (s->ops.weights)
-        TRY(allocate(columns * s->block_rows, &s->dy, scratch_bytes));
-    if (s->ops.data)
-        TRY(allocate(columns * s->groups * DENSE_LANES, &s->dy_transposed, scratch_bytes));
-    return allocate(s->workers * s->scratch_floats, &s->scratch, scratch_bytes);
-}
-
-static void release(void *state)
-{
-    backward_state *s = state;
-    memory_free_aligned(s->dy);
-    memory_free_aligned(s->dy_transposed);
-    memory_free_aligned(s->scratch);
-    free(s);
+    cpu_need_scratch(scratch_bytes,
+                     s->dy_floats + s->dy_transposed_floats + s->workers * s->worker_floats);
+    return CORNU_OK;
 }
 
 /* ---- running ------------------------------------------------------------------------------- */
@@ -149,6 +131,9 @@ typedef struct backward_run {
     float *w, *dw, *db, *dx; /* dw NULL: update */
     cpu_update_step update_w, update_b;
     bool simple; /* w -= learning rate * dW: needs no rule */
+    /* Scratch memory. With dW dy: [row_blocks][panels][block_rows][PANEL_COLUMNS]; with dx it
+       transposed: [row_blocks][panels][groups][PANEL_COLUMNS][DENSE_LANES]; what workers need. */
+    float *panels, *transposed, *workers;
 } backward_run;
 
 static void rows_of(const backward_state *s, int64_t block, int64_t *row, int64_t *rows)
@@ -158,15 +143,16 @@ static void rows_of(const backward_state *s, int64_t block, int64_t *row, int64_
     *rows = end - *row;
 }
 
-static float *panel_of(const backward_state *s, int64_t block, int64_t panel)
+static float *panel_of(const backward_run *r, int64_t block, int64_t panel)
 {
-    return s->dy + (block * s->size.panels + panel) * s->block_rows * PANEL_COLUMNS;
+    const backward_state *s = r->s;
+    return r->panels + (block * s->size.panels + panel) * s->block_rows * PANEL_COLUMNS;
 }
 
-static float *transposed_of(const backward_state *s, int64_t block, int64_t panel, int64_t group)
+static float *transposed_of(const backward_run *r, int64_t block, int64_t panel, int64_t group)
 {
-    int64_t place = (block * s->size.panels + panel) * s->groups + group;
-    return s->dy_transposed + place * PANEL_COLUMNS * DENSE_LANES;
+    int64_t place = (block * r->s->size.panels + panel) * r->s->groups + group;
+    return r->transposed + place * PANEL_COLUMNS * DENSE_LANES;
 }
 
 /* Rows of the batch in a group, and the lanes that they take. */
@@ -185,8 +171,11 @@ static void transpose_dy(const backward_run *r, int64_t block, int64_t panel, co
     int64_t width = dense_width(d, panel), lanes;
     for (int64_t group = 0; group * DENSE_LANES < rows; group++) {
         int64_t count = group_of(rows, group, &lanes);
-        s->kernels->transpose(dy + group * DENSE_LANES * d->units, d->units, count, width,
-                              transposed_of(s, block, panel, group), lanes);
+        float *to = transposed_of(r, block, panel, group);
+        if (count < lanes)
+            memset(to, 0, (size_t)(width * lanes) * sizeof *to);
+        s->kernels->transpose(dy + group * DENSE_LANES * d->units, d->units, count, width, to,
+                              lanes);
     }
 }
 
@@ -202,11 +191,11 @@ static void lay_out(void *context, int64_t panel, int worker)
     for (int64_t block = 0; block < s->row_blocks; block++) {
         rows_of(s, block, &row, &rows);
         const float *dy = r->dy + row * d->units + column;
-        if (s->dy_transposed)
+        if (s->ops.data)
             transpose_dy(r, block, panel, dy, rows);
-        if (!s->dy)
+        if (!s->ops.weights)
             continue;
-        s->kernels->pack(dy, d->units, rows, width, panel_of(s, block, panel), sums);
+        s->kernels->pack(dy, d->units, rows, width, panel_of(r, block, panel), sums);
         for (int64_t n = 0; n < width; n++)
             total[n] += sums[n];
     }
@@ -241,7 +230,7 @@ static void sweep_data(const backward_run *r, const place *c, int64_t panel)
         dense_data data = {.w = w,
                            .depth = c->depth,
                            .width = dense_width(d, panel),
-                           .dy = transposed_of(s, c->block, panel, group),
+                           .dy = transposed_of(r, c->block, panel, group),
                            .dx = c->dx + group * s->depth * DENSE_LANES,
                            .add = panel > 0,
                            .ahead = group == 0 ? w + way_ahead(d, c, panel) : w};
@@ -261,14 +250,14 @@ static void sweep_gradient(const backward_run *r, const place *c, int64_t panel)
                         .width = dense_width(d, panel),
                         .x = c->x,
                         .x_stride = s->x_stride,
-                        .dy = panel_of(s, c->block, panel),
+                        .dy = panel_of(r, c->block, panel),
                         .dw = r->dw ? r->dw + at : NULL,
                         .add = c->block > 0,
                         .w = r->w ? r->w + at : NULL,
                         .rate = r->update_w.constants.learning_rate,
                         .update = r->simple ? NULL : r->update_w.rule,
                         .constants = &r->update_w.constants};
-    if (!r->dw && way && !s->dy_transposed) /* else dx has brought it near */
+    if (!r->dw && way && !s->ops.data) /* else dx has brought it near */
         g.ahead[streams++] = g.w + way;
     for (int i = 0; i < DENSE_SLOTS; i++) {
         if (!r->update_w.slot[i])
@@ -297,12 +286,12 @@ static void sweep(const backward_run *r, const place *c)
 {
     const backward_state *s = r->s;
     const dense_size *d = &s->size;
-    if (s->dy)
+    if (s->ops.weights)
         copy_x(r, c);
     for (int64_t panel = 0; panel < d->panels; panel++) {
         if (r->dx)
             sweep_data(r, c, panel);
-        if (s->dy)
+        if (s->ops.weights)
             sweep_gradient(r, c, panel);
     }
     for (int64_t group = 0; r->dx && group * DENSE_LANES < c->rows; group++) {
@@ -318,7 +307,7 @@ static void sweep_chunk(void *context, int64_t chunk, int worker)
     const backward_run *r = context;
     const backward_state *s = r->s;
     int64_t first, end;
-    place c = {.x = s->scratch + worker * s->scratch_floats};
+    place c = {.x = r->workers + worker * s->worker_floats};
     c.dx = c.x + s->x_floats;
     /* behind the chunk, the one that this worker is likely to take next */
     int64_t next = 0, next_end;
@@ -339,6 +328,9 @@ static void sweep_chunk(void *context, int64_t chunk, int worker)
 static cornu_status run_all(const op_run *o, backward_run *r)
 {
     const backward_state *s = r->s;
+    r->panels = o->scratch;
+    r->transposed = r->panels + s->dy_floats;
+    r->workers = r->transposed + s->dy_transposed_floats;
     threads_run(o->pool, s->size.panels, lay_out, r);
     threads_run(o->pool, s->chunks, sweep_chunk, r);
     return CORNU_OK;
@@ -372,9 +364,9 @@ static cornu_status data_run(const op_run *o)
 
 const kernel cpu_dense_backward_weights = {.name = "panels",
                                            .prepare = prepare,
-                                           .release = release,
+                                           .release = free,
                                            .run = weights_run,
                                            .span = span,
                                            .panels = true};
 const kernel cpu_dense_backward_data = {
-    .name = "panels", .prepare = prepare, .release = release, .run = data_run, .panels = true};
+    .name = "panels", .prepare = prepare, .release = free, .run = data_run, .panels = true};

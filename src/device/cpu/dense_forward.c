@@ -25,7 +25,6 @@ typedef struct forward_state {
     dense_size size;
     int64_t row_blocks, groups, parts;
     int64_t sums_stride; /* floats of one chunk's sums */
-    float *sums;         /* parts > 1: [chunks][sums_stride]; else [threads][sums_stride] */
     activation act;
 } forward_state;
 
@@ -60,28 +59,21 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     cpu_isa isa;
     TRY(cpu_isa_choose(&isa));
     TRY(memory_new(1, sizeof *s, "dense layer", &s));
-    *state = s;
     s->kernels = cpu_dense[isa];
     s->size = dense_size_of(OP_IN(p, o, 0), OP_IN(p, o, 1));
     s->act = o->a.dense.act;
     choose_cut(s);
-    int64_t sums = s->parts > 1 ? chunk_count(s) : threads_count(pool);
-    size_t bytes = (size_t)(sums * s->sums_stride) * sizeof(float);
-    *scratch_bytes += bytes;
-    return memory_new_aligned(bytes, "sums of a dense layer", &s->sums);
-}
-
-static void release(void *state)
-{
-    forward_state *s = state;
-    memory_free_aligned(s->sums);
-    free(s);
+    cpu_need_scratch(scratch_bytes,
+                     (s->parts > 1 ? chunk_count(s) : threads_count(pool)) * s->sums_stride);
+    *state = s;
+    return CORNU_OK;
 }
 
 typedef struct forward_run {
     const forward_state *s;
     const float *x, *w, *bias;
     float *y;
+    float *sums; /* parts > 1: [chunks][sums_stride]; else [threads][sums_stride] */
 } forward_run;
 
 /* What a chunk covers. */
@@ -145,7 +137,7 @@ static void multiply(void *context, int64_t chunk, int worker)
     const dense_size *d = &s->size;
     int64_t part = chunk % s->parts, place = chunk / s->parts;
     cut c = cut_of(s, place / s->groups, place % s->groups, part);
-    float *sums = s->sums + (s->parts > 1 ? chunk : worker) * s->sums_stride;
+    float *sums = r->sums + (s->parts > 1 ? chunk : worker) * s->sums_stride;
     for (int64_t k = c.k; k < c.k + c.depth; k += DEPTH)
         for (int64_t i = 0; i < c.panels; i++) {
             dense_product p = {.x = r->x + c.row * d->in + k,
@@ -171,13 +163,13 @@ static void add_parts(void *context, int64_t chunk, int worker)
     int64_t place = chunk / ROW_SLICES, begin, end;
     cut c = cut_of(s, place / s->groups, place % s->groups, 0);
     threads_part(c.rows, ROW_SLICES, chunk % ROW_SLICES, 1, &begin, &end);
-    finish(r, &c, s->sums + place * s->parts * s->sums_stride, s->sums_stride, begin, end - begin);
+    finish(r, &c, r->sums + place * s->parts * s->sums_stride, s->sums_stride, begin, end - begin);
 }
 
 static cornu_status run(const op_run *o)
 {
     const forward_state *s = o->state;
-    forward_run r = {s, o->in[0], o->in[1], o->in[2], o->out[0]};
+    forward_run r = {s, o->in[0], o->in[1], o->in[2], o->out[0], o->scratch};
     threads_run(o->pool, chunk_count(s), multiply, &r);
     if (s->parts > 1)
         threads_run(o->pool, s->row_blocks * s->groups * ROW_SLICES, add_parts, &r);
@@ -185,4 +177,4 @@ static cornu_status run(const op_run *o)
 }
 
 const kernel cpu_dense_forward = {
-    .name = "panels", .prepare = prepare, .release = release, .run = run, .panels = true};
+    .name = "panels", .prepare = prepare, .release = free, .run = run, .panels = true};

@@ -1,6 +1,5 @@
 /* LOSS and METRIC: the rows of losses.def and metrics.def over chunks of rows; the chunks' sums are
    added in their order. */
-#include "base/memory.h"
 #include "device/cpu/cpu.h"
 #include <stdlib.h>
 
@@ -44,7 +43,7 @@ static double sum_rows(const op_run *r, rows_run *s)
     s->targets = OP_IN(r->plan, r->op, 1)->count / s->rows;
     s->output = r->in[0];
     s->target = r->in[1];
-    s->parts = r->state;
+    s->parts = r->scratch;
     s->rows_per_chunk = rows_per_chunk(s->n);
     int64_t chunks = cpu_divide_up(s->rows, s->rows_per_chunk);
     threads_run(r->pool, chunks, rows_chunk, s);
@@ -57,12 +56,11 @@ static double sum_rows(const op_run *r, rows_run *s)
 static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
                             size_t *scratch_bytes)
 {
-    (void)pool;
+    (void)pool, (void)state;
     int64_t rows, n;
     tensor_matrix(OP_IN(p, o, 0), &rows, &n);
-    size_t chunks = (size_t)cpu_divide_up(rows, rows_per_chunk(n));
-    *scratch_bytes += chunks * sizeof(double);
-    return memory_new(chunks, sizeof(double), "sums over rows", state);
+    cpu_need_scratch(scratch_bytes, CPU_DOUBLE * cpu_divide_up(rows, rows_per_chunk(n)));
+    return CORNU_OK;
 }
 
 static cornu_status run_loss(const op_run *r)
@@ -84,5 +82,5 @@ static cornu_status run_metric(const op_run *r)
     return CORNU_OK;
 }
 
-const kernel cpu_loss = {.name = "rows", .prepare = prepare, .release = free, .run = run_loss};
-const kernel cpu_metric = {.name = "rows", .prepare = prepare, .release = free, .run = run_metric};
+const kernel cpu_loss = {.name = "rows", .prepare = prepare, .run = run_loss};
+const kernel cpu_metric = {.name = "rows", .prepare = prepare, .run = run_metric};

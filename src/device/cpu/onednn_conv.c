@@ -23,9 +23,8 @@ typedef struct part_kind {
     dnnl_primitive_t primitive;
     dnnl_memory_desc_t x, w, b, y, scratch;
     size_t w_bytes, scratch_bytes;
-    /* weights in oneDNN's format, where that differs from the plan's: */
-    float *packed;
-    bool owns_packed;
+    /* Weights in oneDNN's format, where that differs from the plan's: */
+    int64_t packed_at; /* in the scratch memory, in floats; -1: it does not */
     dnnl_memory_t packed_memory;
     dnnl_primitive_t pack; /* forward, data: plain to packed; weights: packed to plain */
 } part_kind;
@@ -33,7 +32,6 @@ typedef struct part_kind {
 /* What one worker hands to a primitive; the pointers are set for each part. */
 typedef struct worker_arguments {
     dnnl_stream_t stream;
-    void *scratch;
     dnnl_memory_t x[2], w[2], b[2], y[2], scratch_memory[2];
 } worker_arguments;
 
@@ -50,11 +48,13 @@ typedef struct conv_state {
     dnnl_memory_t plain_memory;
     int workers;
     worker_arguments *worker;
-    float *sums;      /* backward weights: [parts][w_stride], then [parts][b_stride] */
-    float *converted; /* the last part's sum in the first's format, where they differ */
     dnnl_memory_t converted_memory;
     dnnl_primitive_t convert;
     int64_t w_count, w_stride, b_count, b_stride;
+    /* Scratch memory, in floats: for backward weights the sums, [parts][w_stride], then
+       [parts][b_stride], and one more in a second format, where there are two; else packed weights.
+       Then what oneDNN wants for a worker. */
+    int64_t converted_at, workers_at, worker_floats;
 } conv_state;
 
 static const char *dnnl_error(dnnl_status_t code)
@@ -227,7 +227,6 @@ static void release(void *state)
             dnnl_memory_destroy(a->scratch_memory[k]);
         }
         dnnl_stream_destroy(a->stream);
-        memory_free_aligned(a->scratch);
     }
     free(s->worker);
     for (int k = 0; k < 2; k++) {
@@ -235,14 +234,10 @@ static void release(void *state)
         dnnl_primitive_destroy(part->primitive);
         dnnl_primitive_destroy(part->pack);
         dnnl_memory_destroy(part->packed_memory);
-        if (part->owns_packed)
-            memory_free_aligned(part->packed);
     }
     dnnl_primitive_destroy(s->convert);
     dnnl_memory_destroy(s->converted_memory);
     dnnl_memory_destroy(s->plain_memory);
-    memory_free_aligned(s->sums);
-    memory_free_aligned(s->converted);
     dnnl_engine_destroy(s->engine);
     free(s);
 }
@@ -289,49 +284,45 @@ static cornu_status make_part(conv_state *s, const plan *p, const op *o, int64_t
     return CORNU_OK;
 }
 
-/* Forward and data: room for the weights in this part's format, shared between the parts if it can
- * be. */
-static cornu_status make_packed(conv_state *s, int k, size_t *scratch_bytes)
-{
-    part_kind *part = &s->part[k];
-    if (dnnl_memory_desc_equal(&part->w, &s->plain))
-        return CORNU_OK;
-    if (k == 1 && s->part[0].packed && dnnl_memory_desc_equal(&part->w, &s->part[0].w)) {
-        part->packed = s->part[0].packed;
-        return CORNU_OK;
-    }
-    TRY(memory_new_aligned(part->w_bytes, "packed convolution weights", &part->packed));
-    part->owns_packed = true;
-    *scratch_bytes += part->w_bytes;
-    DNNL_TRY("wrap the weights",
-             dnnl_memory_create(&part->packed_memory, &part->w, s->engine, part->packed));
-    DNNL_TRY("reorder the weights", make_reorder(s->engine, &s->plain, &part->w, &part->pack));
-    return CORNU_OK;
-}
-
 static int64_t padded_floats(size_t bytes)
 {
     return (int64_t)((bytes + 63) / 64 * 16);
 }
 
+/* Forward and data: room for the weights in this part's format, shared between the parts if it can
+ * be. */
+static cornu_status make_packed(conv_state *s, int k)
+{
+    part_kind *part = &s->part[k];
+    part->packed_at = -1;
+    if (dnnl_memory_desc_equal(&part->w, &s->plain))
+        return CORNU_OK;
+    if (k == 1 && s->part[0].packed_at >= 0 && dnnl_memory_desc_equal(&part->w, &s->part[0].w)) {
+        part->packed_at = s->part[0].packed_at;
+        return CORNU_OK;
+    }
+    part->packed_at = s->workers_at;
+    s->workers_at += padded_floats(part->w_bytes);
+    DNNL_TRY("wrap the weights",
+             dnnl_memory_create(&part->packed_memory, &part->w, s->engine, DNNL_MEMORY_NONE));
+    DNNL_TRY("reorder the weights", make_reorder(s->engine, &s->plain, &part->w, &part->pack));
+    return CORNU_OK;
+}
+
 /* Backward weights: the partial sums, and the ways from their format to the plan's. */
-static cornu_status make_sums(conv_state *s, size_t *scratch_bytes)
+static cornu_status make_sums(conv_state *s)
 {
     part_kind *first = &s->part[0], *last = &s->part[s->kinds - 1];
     size_t w_bytes = first->w_bytes > last->w_bytes ? first->w_bytes : last->w_bytes;
     s->w_count = (int64_t)(first->w_bytes / sizeof(float));
     s->w_stride = padded_floats(w_bytes);
     s->b_stride = padded_floats((size_t)s->b_count * sizeof(float));
-    size_t bytes = (size_t)(s->parts * (s->w_stride + s->b_stride)) * sizeof(float);
-    TRY(memory_new_aligned(bytes, "partial sums of convolution weights", &s->sums));
-    *scratch_bytes += bytes;
+    s->converted_at = s->parts * (s->w_stride + s->b_stride);
+    s->workers_at = s->converted_at + padded_floats(first->w_bytes);
     bool same = dnnl_memory_desc_equal(&first->w, &last->w);
-    if (!same || !dnnl_memory_desc_equal(&first->w, &s->plain)) {
-        TRY(memory_new_aligned(first->w_bytes, "gradient of convolution weights", &s->converted));
-        *scratch_bytes += first->w_bytes;
+    if (!same || !dnnl_memory_desc_equal(&first->w, &s->plain))
         DNNL_TRY("wrap the gradient",
-                 dnnl_memory_create(&s->converted_memory, &first->w, s->engine, s->converted));
-    }
+                 dnnl_memory_create(&s->converted_memory, &first->w, s->engine, DNNL_MEMORY_NONE));
     if (!same)
         DNNL_TRY("reorder the gradient", make_reorder(s->engine, &last->w, &first->w, &s->convert));
     if (!dnnl_memory_desc_equal(&first->w, &s->plain))
@@ -340,14 +331,8 @@ static cornu_status make_sums(conv_state *s, size_t *scratch_bytes)
     return CORNU_OK;
 }
 
-static cornu_status make_worker(conv_state *s, worker_arguments *a, size_t *scratch_bytes)
+static cornu_status make_worker(conv_state *s, worker_arguments *a)
 {
-    size_t bytes = 0;
-    for (int k = 0; k < s->kinds; k++)
-        bytes = s->part[k].scratch_bytes > bytes ? s->part[k].scratch_bytes : bytes;
-    if (bytes > 0)
-        TRY(memory_new_aligned(bytes, "convolution scratch memory", &a->scratch));
-    *scratch_bytes += bytes;
     DNNL_TRY("make a stream", dnnl_stream_create(&a->stream, s->engine, dnnl_stream_default_flags));
     for (int k = 0; k < s->kinds; k++) {
         part_kind *part = &s->part[k];
@@ -360,8 +345,8 @@ static cornu_status make_worker(conv_state *s, worker_arguments *a, size_t *scra
         if (s->has_bias)
             DNNL_TRY("wrap a tensor",
                      dnnl_memory_create(&a->b[k], &part->b, s->engine, DNNL_MEMORY_NONE));
-        DNNL_TRY("wrap scratch memory",
-                 dnnl_memory_create(&a->scratch_memory[k], &part->scratch, s->engine, a->scratch));
+        DNNL_TRY("wrap scratch memory", dnnl_memory_create(&a->scratch_memory[k], &part->scratch,
+                                                           s->engine, DNNL_MEMORY_NONE));
     }
     return CORNU_OK;
 }
@@ -393,12 +378,14 @@ static cornu_status prepare_parts(conv_state *s, const plan *p, const op *o, siz
     for (int k = 0; k < s->kinds; k++) {
         TRY(make_part(s, p, o, k == 0 ? samples : rest, &s->part[k]));
         if (o->kind != OP_CONV2D_BACKWARD_WEIGHTS)
-            TRY(make_packed(s, k, scratch_bytes));
+            TRY(make_packed(s, k));
+        s->worker_floats = cpu_most(s->worker_floats, padded_floats(s->part[k].scratch_bytes));
     }
     if (o->kind == OP_CONV2D_BACKWARD_WEIGHTS)
-        TRY(make_sums(s, scratch_bytes));
+        TRY(make_sums(s));
     for (int i = 0; i < s->workers; i++)
-        TRY(make_worker(s, &s->worker[i], scratch_bytes));
+        TRY(make_worker(s, &s->worker[i]));
+    cpu_need_scratch(scratch_bytes, s->workers_at + s->workers * s->worker_floats);
     return CORNU_OK;
 }
 
@@ -447,6 +434,7 @@ static bool accepts(const plan *p, const op *o, const char **why)
 
 typedef struct conv_run {
     conv_state *s;
+    float *scratch;
     float *x, *w, *b, *y; /* roles; the primitive writes only to its output */
     _Atomic int error;    /* first dnnl_status_t that was not success */
 } conv_run;
@@ -477,11 +465,12 @@ static void run_part(void *context, int64_t chunk, int worker)
     int k = s->kinds == 2 && chunk == s->parts - 1;
     worker_arguments *a = &s->worker[worker];
     int64_t first = chunk * s->part[0].samples;
-    float *w = s->part[k].packed ? s->part[k].packed : r->w, *b = r->b,
-          *y = r->y + first * s->y_sample;
+    float *w = r->w, *b = r->b, *y = r->y + first * s->y_sample;
     if (s->kind == OP_CONV2D_BACKWARD_WEIGHTS) {
-        w = s->sums + chunk * s->w_stride;
-        b = s->sums + s->parts * s->w_stride + chunk * s->b_stride;
+        w = r->scratch + chunk * s->w_stride;
+        b = r->scratch + s->parts * s->w_stride + chunk * s->b_stride;
+    } else if (s->part[k].packed_at >= 0) {
+        w = r->scratch + s->part[k].packed_at;
     }
     onednn_scope before = cpu_onednn_begin();
     dnnl_status_t status = dnnl_memory_set_data_handle(a->x[k], r->x + first * s->x_sample);
@@ -491,6 +480,9 @@ static void run_part(void *context, int64_t chunk, int worker)
         status = dnnl_memory_set_data_handle(a->y[k], y);
     if (!status && s->has_bias)
         status = dnnl_memory_set_data_handle(a->b[k], b);
+    if (!status && s->worker_floats > 0)
+        status = dnnl_memory_set_data_handle(a->scratch_memory[k], r->scratch + s->workers_at +
+                                                                       worker * s->worker_floats);
     if (!status)
         status = execute(s, k, a);
     cpu_onednn_end(&before);
@@ -507,14 +499,16 @@ static dnnl_status_t reorder(const conv_state *s, dnnl_primitive_t reorder_, dnn
 }
 
 /* Bring the weights into the parts' formats. */
-static dnnl_status_t pack_weights(conv_state *s, float *w)
+static dnnl_status_t pack_weights(const conv_state *s, float *w, float *scratch)
 {
     dnnl_status_t status = dnnl_success;
     for (int k = 0; k < s->kinds && !status; k++) {
-        part_kind *part = &s->part[k];
+        const part_kind *part = &s->part[k];
         if (!part->pack)
             continue;
         status = dnnl_memory_set_data_handle(s->plain_memory, w);
+        if (!status)
+            status = dnnl_memory_set_data_handle(part->packed_memory, scratch + part->packed_at);
         if (!status)
             status = reorder(s, part->pack, s->plain_memory, part->packed_memory);
     }
@@ -522,26 +516,32 @@ static dnnl_status_t pack_weights(conv_state *s, float *w)
 }
 
 /* Add the parts and bring the sum into the plan's format. */
-static dnnl_status_t finish_weights(conv_state *s, threads *pool, float *w, float *b)
+static dnnl_status_t finish_weights(const conv_run *r, threads *pool)
 {
+    const conv_state *s = r->s;
+    const worker_arguments *a = &s->worker[0];
+    float *sums = r->scratch, *converted = sums + s->converted_at;
     dnnl_status_t status = dnnl_success;
-    worker_arguments *a = &s->worker[0];
+    if (s->converted_memory)
+        status = dnnl_memory_set_data_handle(s->converted_memory, converted);
+    if (status)
+        return status;
     if (s->convert) {
-        float *last = s->sums + (s->parts - 1) * s->w_stride;
+        float *last = sums + (s->parts - 1) * s->w_stride;
         status = dnnl_memory_set_data_handle(a->w[1], last);
         if (!status)
             status = reorder(s, s->convert, a->w[1], s->converted_memory);
         if (status)
             return status;
-        memcpy(last, s->converted, s->part[0].w_bytes);
+        memcpy(last, converted, s->part[0].w_bytes);
     }
-    part_kind *first = &s->part[0];
-    cpu_sum_parts(pool, s->sums, s->w_count, s->parts, s->w_stride, first->pack ? s->converted : w);
+    const part_kind *first = &s->part[0];
+    cpu_sum_parts(pool, sums, s->w_count, s->parts, s->w_stride, first->pack ? converted : r->w);
     if (s->has_bias)
-        cpu_sum_parts(pool, s->sums + s->parts * s->w_stride, s->b_count, s->parts, s->b_stride, b);
+        cpu_sum_parts(pool, sums + s->parts * s->w_stride, s->b_count, s->parts, s->b_stride, r->b);
     if (!first->pack)
         return status;
-    status = dnnl_memory_set_data_handle(s->plain_memory, w);
+    status = dnnl_memory_set_data_handle(s->plain_memory, r->w);
     return status ? status : reorder(s, first->pack, s->converted_memory, s->plain_memory);
 }
 
@@ -558,7 +558,7 @@ static float *readable(const float *p)
 static cornu_status run(const op_run *r)
 {
     conv_state *s = r->state;
-    conv_run c = {.s = s};
+    conv_run c = {.s = s, .scratch = r->scratch};
     switch (s->kind) {
     case OP_CONV2D_FORWARD:
         c.x = readable(r->in[0]), c.w = readable(r->in[1]), c.b = readable(r->in[2]);
@@ -574,13 +574,13 @@ static cornu_status run(const op_run *r)
     onednn_scope before = cpu_onednn_begin();
     dnnl_status_t status = dnnl_success;
     if (s->kind != OP_CONV2D_BACKWARD_WEIGHTS)
-        status = pack_weights(s, c.w);
+        status = pack_weights(s, c.w, c.scratch);
     if (!status) {
         threads_run(r->pool, s->parts, run_part, &c);
         status = (dnnl_status_t)atomic_load(&c.error);
     }
     if (!status && s->kind == OP_CONV2D_BACKWARD_WEIGHTS)
-        status = finish_weights(s, r->pool, c.w, c.b);
+        status = finish_weights(&c, r->pool);
     cpu_onednn_end(&before);
     if (status)
         return dnnl_fail("run", status);

@@ -1,9 +1,7 @@
 /* Softmax and the cross-entropies on top of it, by the kernels of kernels/softmax.c, over chunks of
    rows, whose losses are added in their order. */
 #include "device/cpu/kernels/softmax.h"
-#include "base/memory.h"
 #include "device/cpu/cpu.h"
-#include <stdlib.h>
 
 CPU_ISA_TABLE(softmax_kernels, cpu_softmax_kernels);
 
@@ -45,11 +43,6 @@ static cornu_status run_forward(const op_run *r)
 
 /* ---- loss -------------------------------------------------------------------------------- */
 
-typedef struct loss_state {
-    const softmax_kernels *kernels;
-    double *parts;
-} loss_state;
-
 typedef struct loss_run {
     const softmax_kernels *kernels;
     cross_entropy_rows whole;
@@ -66,33 +59,13 @@ static bool loss_accepts(const plan *p, const op *o, const char **why)
            (id == LOSS_CATEGORICAL_CROSSENTROPY || id == LOSS_SPARSE_CATEGORICAL_CROSSENTROPY);
 }
 
-static void loss_release(void *state)
-{
-    loss_state *s = state;
-    free(s->parts);
-    free(s);
-}
-
 static cornu_status loss_prepare(const plan *p, const op *o, threads *pool, void **state,
                                  size_t *scratch_bytes)
 {
-    (void)pool;
-    loss_state *s = NULL;
-    cpu_isa isa;
     int64_t rows, n;
-    TRY(cpu_isa_choose(&isa));
-    TRY(memory_new(1, sizeof *s, "loss", &s));
     tensor_matrix(OP_IN(p, o, 0), &rows, &n);
-    size_t chunks = (size_t)cpu_divide_up(rows, cpu_rows_per_chunk(n));
-    cornu_status status = memory_new(chunks, sizeof(double), "sums over rows", &s->parts);
-    if (status != CORNU_OK) {
-        loss_release(s);
-        return status;
-    }
-    s->kernels = cpu_softmax_kernels[isa];
-    *scratch_bytes += chunks * sizeof(double);
-    *state = s;
-    return CORNU_OK;
+    cpu_need_scratch(scratch_bytes, CPU_DOUBLE * cpu_divide_up(rows, cpu_rows_per_chunk(n)));
+    return forward_prepare(p, o, pool, state, scratch_bytes);
 }
 
 static void loss_chunk(void *context, int64_t chunk, int worker)
@@ -112,14 +85,13 @@ static void loss_chunk(void *context, int64_t chunk, int worker)
 
 static cornu_status run_loss(const op_run *r)
 {
-    const loss_state *state = r->state;
     bool sparse = loss_kind_of(r->op->a.loss.id)->sparse;
-    loss_run s = {.kernels = state->kernels,
+    loss_run s = {.kernels = r->state,
                   .whole = {.x = r->in[0],
                             .target = sparse ? NULL : r->in[1],
                             .classes = sparse ? r->in[1] : NULL,
                             .gradient = r->out[0]},
-                  .parts = state->parts};
+                  .parts = r->scratch};
     tensor_matrix(OP_IN(r->plan, r->op, 0), &s.whole.rows, &s.whole.n);
     s.whole.scale = 1.0f / (float)s.whole.rows;
     s.per_chunk = cpu_rows_per_chunk(s.whole.n);
@@ -135,8 +107,5 @@ static cornu_status run_loss(const op_run *r)
 
 const kernel cpu_softmax_forward = {
     .name = "softmax", .accepts = forward_accepts, .prepare = forward_prepare, .run = run_forward};
-const kernel cpu_loss_softmax = {.name = "softmax",
-                                 .accepts = loss_accepts,
-                                 .prepare = loss_prepare,
-                                 .release = loss_release,
-                                 .run = run_loss};
+const kernel cpu_loss_softmax = {
+    .name = "softmax", .accepts = loss_accepts, .prepare = loss_prepare, .run = run_loss};

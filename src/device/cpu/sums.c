@@ -1,8 +1,6 @@
 /* Sums in a fixed order: over partial results, and of squares. */
-#include "base/memory.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/kernels/elements.h"
-#include <stdlib.h>
 #include <string.h>
 
 CPU_ISA_TABLE(element_kernels, cpu_element_kernels);
@@ -46,15 +44,11 @@ void cpu_sum_parts(threads *pool, const float *parts, int64_t count, int64_t par
 
 /* ---- SQUARE_SUM ------------------------------------------------------------------------- */
 
-typedef struct square_state {
-    const element_kernels *kernels;
-    double *parts;
-} square_state;
-
 typedef struct square_run {
-    const square_state *state;
+    const element_kernels *kernels;
     const float *g;
     int64_t count;
+    double *parts;
 } square_run;
 
 static void square_chunk(void *context, int64_t chunk, int worker)
@@ -63,47 +57,28 @@ static void square_chunk(void *context, int64_t chunk, int worker)
     const square_run *s = context;
     int64_t begin, end;
     cpu_part(s->count, CPU_CHUNK, chunk, &begin, &end);
-    s->state->parts[chunk] = s->state->kernels->square_sum(s->g + begin, end - begin);
+    s->parts[chunk] = s->kernels->square_sum(s->g + begin, end - begin);
 }
 
-static void square_release(void *state)
-{
-    square_state *s = state;
-    free(s->parts);
-    free(s);
-}
+CPU_ISA_PREPARE(kernels_prepare, cpu_element_kernels)
 
 static cornu_status square_prepare(const plan *p, const op *o, threads *pool, void **state,
                                    size_t *scratch_bytes)
 {
-    (void)pool;
-    square_state *s = NULL;
-    cpu_isa isa;
-    size_t chunks = (size_t)cpu_divide_up(OP_IN(p, o, 0)->count, CPU_CHUNK);
-    TRY(cpu_isa_choose(&isa));
-    TRY(memory_new(1, sizeof *s, "sums of squares", &s));
-    cornu_status status = memory_new(chunks, sizeof(double), "sums of squares", &s->parts);
-    if (status != CORNU_OK) {
-        square_release(s);
-        return status;
-    }
-    s->kernels = cpu_element_kernels[isa];
-    *scratch_bytes += chunks * sizeof(double);
-    *state = s;
-    return CORNU_OK;
+    cpu_need_scratch(scratch_bytes, CPU_DOUBLE * cpu_divide_up(OP_IN(p, o, 0)->count, CPU_CHUNK));
+    return kernels_prepare(p, o, pool, state, scratch_bytes);
 }
 
 static cornu_status run_square(const op_run *r)
 {
     int64_t count = OP_IN(r->plan, r->op, 0)->count, chunks = cpu_divide_up(count, CPU_CHUNK);
-    square_run s = {r->state, r->in[0], count};
+    square_run s = {r->state, r->in[0], count, r->scratch};
     threads_run(r->pool, chunks, square_chunk, &s);
     double sum = 0;
     for (int64_t i = 0; i < chunks; i++)
-        sum += s.state->parts[i];
+        sum += s.parts[i];
     r->out[0][r->op->a.norm.slot] = (float)sum;
     return CORNU_OK;
 }
 
-const kernel cpu_square_sum = {
-    .name = "vector", .prepare = square_prepare, .release = square_release, .run = run_square};
+const kernel cpu_square_sum = {.name = "vector", .prepare = square_prepare, .run = run_square};

@@ -36,16 +36,15 @@ struct winograd_state {
     int64_t tiles, block;   /* of the batch; of a block */
     int64_t depth, columns; /* of the products: channels of in; of out, in whole vectors */
     winograd_places u;      /* transformed weights; for dw: sums of products, of part 0 */
-    float *zeros;
-    int64_t workers;
-    float *scratch; /* [workers][scratch_floats]: z and v */
-    int64_t scratch_floats;
-    winograd_places v, z; /* of worker 0: transforms of in; products, for dw transforms of out */
-    int places;           /* products */
-    int64_t groups;       /* for dw: as many as pairs of rows where those are done alone, else 1 */
-    int64_t parts, part;  /* for dw; tiles of a part */
-    int64_t u_part;       /* floats from a part's u to the next one's */
-    float *sums;          /* for db: [parts][columns] */
+    winograd_places v, z;   /* of a worker: transforms of in; products, for dw transforms of out */
+    int64_t workers, worker_floats; /* floats of a worker's v and z */
+    int places;                     /* products */
+    int64_t groups;      /* for dw: as many as pairs of rows where those are done alone, else 1 */
+    int64_t parts, part; /* for dw; tiles of a part */
+    int64_t u_part;      /* floats from a part's u to the next one's */
+    /* Where they begin in the scratch memory, behind u, in floats: workers' v and z; for db, sums
+       [parts][columns]; zeros as wide as an image. */
+    int64_t blocks_at, sums_at, zeros_at;
 };
 
 static int64_t round_up(int64_t a, int64_t b)
@@ -127,18 +126,6 @@ double winograd_flops(const plan *p, const op *o)
 
 /* ---- prepare ---------------------------------------------------------------------------- */
 
-void winograd_release(void *state)
-{
-    winograd_state *s = state;
-    if (!s)
-        return;
-    memory_free_aligned(s->zeros);
-    memory_free_aligned(s->u.data);
-    memory_free_aligned(s->scratch);
-    memory_free_aligned(s->sums);
-    free(s);
-}
-
 static winograd_image image_of(const tensor *t)
 {
     return (winograd_image){
@@ -184,7 +171,7 @@ static void lay_out(winograd_state *s)
     s->block = block_tiles(s->tiles, bytes, s->places * most * 4, weights, 4);
     s->v = (winograd_places){.stride = place_stride(s->block * most), .row = row};
     s->z = (winograd_places){.stride = s->v.stride, .row = s->columns};
-    s->scratch_floats = (s->places + 1) * s->v.stride;
+    s->worker_floats = (s->places + 1) * s->v.stride;
     s->parts = 1;
 }
 
@@ -207,28 +194,25 @@ static void lay_out_weights(winograd_state *s)
     s->z = (winograd_places){.stride = place_stride(s->block * s->columns),
                              .panel = s->gemm->panel,
                              .panel_stride = s->block * s->gemm->panel};
-    s->scratch_floats = places * (s->v.stride + s->z.stride);
+    s->worker_floats = places * (s->v.stride + s->z.stride);
 }
 
-static cornu_status allocate(winograd_state *s, size_t *scratch_bytes)
+static int64_t zeros_of(const winograd_state *s)
+{
+    return cpu_most(s->in.width * s->in.channels, s->out.width * s->out.channels);
+}
+
+static void lay_out_scratch(winograd_state *s, size_t *scratch_bytes)
 {
     s->u = (winograd_places){.stride = place_stride(s->depth * s->columns),
                              .row = s->columns,
                              .panel = s->gemm->panel,
                              .panel_stride = s->depth * s->gemm->panel};
     s->u_part = s->places * s->u.stride;
-    int64_t in = s->in.width * s->in.channels, out = s->out.width * s->out.channels;
-    size_t zeros = (size_t)(in > out ? in : out) * sizeof(float);
-    size_t u = (size_t)(s->parts * s->u_part) * sizeof(float);
-    size_t scratch = (size_t)(s->workers * s->scratch_floats) * sizeof(float);
-    size_t sums = (size_t)(s->parts * s->columns) * sizeof(float);
-    TRY(memory_new_aligned(zeros, "convolution", &s->zeros));
-    TRY(memory_new_aligned(u, "convolution", &s->u.data));
-    TRY(memory_new_aligned(scratch, "convolution", &s->scratch));
-    TRY(memory_new_aligned(sums, "convolution", &s->sums));
-    s->in.zeros = s->out.zeros = s->zeros;
-    *scratch_bytes += zeros + u + scratch + sums;
-    return CORNU_OK;
+    s->blocks_at = s->parts * s->u_part;
+    s->sums_at = s->blocks_at + s->workers * s->worker_floats;
+    s->zeros_at = s->sums_at + cpu_scratch_floats(s->parts * s->columns);
+    cpu_need_scratch(scratch_bytes, s->zeros_at + zeros_of(s));
 }
 
 cornu_status winograd_prepare(const plan *p, const op *o, threads *pool, void **state,
@@ -247,24 +231,39 @@ cornu_status winograd_prepare(const plan *p, const op *o, threads *pool, void **
     else
         lay_out(s);
     s->workers = threads_count(pool);
-    cornu_status status = allocate(s, scratch_bytes);
-    if (status != CORNU_OK)
-        winograd_release(s);
-    else
-        *state = s;
-    return status;
+    lay_out_scratch(s, scratch_bytes);
+    *state = s;
+    return CORNU_OK;
 }
 
 /* ---- forward and backward-data ---------------------------------------------------------- */
 
 typedef struct winograd_run {
     const winograd_state *s;
+    winograd_image in, out; /* the state's, with zeros */
+    winograd_places u;      /* in scratch memory; */
+    float *blocks, *sums;   /* there, too */
     winograd_pixels x, dy;
     const float *w;
     winograd_output to;
     float *dw;
     bool turned;
 } winograd_run;
+
+static winograd_run begin_run(const winograd_state *s, const op_run *o)
+{
+    float *scratch = o->scratch, *zeros = scratch + s->zeros_at;
+    winograd_run r = {.s = s,
+                      .in = s->in,
+                      .out = s->out,
+                      .u = s->u,
+                      .blocks = scratch + s->blocks_at,
+                      .sums = scratch + s->sums_at};
+    memset(zeros, 0, (size_t)zeros_of(s) * sizeof *zeros);
+    r.in.zeros = r.out.zeros = zeros;
+    r.u.data = scratch;
+    return r;
+}
 
 /* The rows of pixels, or of windows, of tiles begin to end - 1, without those that their neighbours
    share. */
@@ -301,9 +300,9 @@ static void weights_chunk(void *context, int64_t chunk, int worker)
     int64_t begin, end;
     cpu_part(s->depth, WEIGHT_ROWS, chunk, &begin, &end);
     if (r->turned)
-        s->k->turned_weights(r->w, s->out.channels, s->in.channels, begin, end, &s->u);
+        s->k->turned_weights(r->w, s->out.channels, s->in.channels, begin, end, &r->u);
     else
-        s->k->weights(r->w, s->in.channels, s->out.channels, begin, end, &s->u);
+        s->k->weights(r->w, s->in.channels, s->out.channels, begin, end, &r->u);
 }
 
 /* The operand of the product to come: where it is small, into the first-level cache. */
@@ -324,19 +323,19 @@ static void block_chunk(void *context, int64_t chunk, int worker)
     winograd_places v = s->v, z = s->z;
     int64_t begin, end;
     cpu_part(s->tiles, s->block, chunk, &begin, &end);
-    z.data = s->scratch + worker * s->scratch_floats;
+    z.data = r->blocks + worker * s->worker_floats;
     v.data = z.data + v.stride;
-    s->k->input(&s->in, WINOGRAD_ALL, &r->x, begin, end, &v);
+    s->k->input(&r->in, WINOGRAD_ALL, &r->x, begin, end, &v);
     small_gemm_lines soon = {NULL, 0}; /* of the chunk that this worker is likely to take next */
     if ((chunk + s->workers) * s->block < s->tiles) {
         int64_t next = begin + s->workers * s->block;
-        soon = lines_of(&s->in, &r->x, next, cpu_least(next + s->block, s->tiles));
+        soon = lines_of(&r->in, &r->x, next, cpu_least(next + s->block, s->tiles));
     }
     for (int p = 0; p < s->places; p++) {
         small_gemm g = {.a = v.data + p * v.stride,
                         .a_stride = v.row,
-                        .b = s->u.data + p * s->u.stride,
-                        .b_panel = s->u.panel_stride,
+                        .b = r->u.data + p * r->u.stride,
+                        .b_panel = r->u.panel_stride,
                         .c = z.data + p * z.stride,
                         .c_stride = z.row,
                         .rows = end - begin,
@@ -344,12 +343,12 @@ static void block_chunk(void *context, int64_t chunk, int worker)
                         .depth = s->depth,
                         .soon = {{NULL, 0}, part_of(&soon, p, s->places)}};
         if (p + 1 < s->places) {
-            fetch_next(&g, 0, g.b + s->u.stride, s->depth * s->columns);
+            fetch_next(&g, 0, g.b + r->u.stride, s->depth * s->columns);
             fetch_next(&g, 1, g.a + v.stride, g.rows * v.row);
         }
         s->gemm->multiply(&g);
     }
-    s->k->output(&s->out, &z, begin, end, &r->to);
+    s->k->output(&r->out, &z, begin, end, &r->to);
 }
 
 static void run_blocks(threads *pool, winograd_run *r)
@@ -359,18 +358,25 @@ static void run_blocks(threads *pool, winograd_run *r)
     threads_run(pool, cpu_divide_up(s->tiles, s->block), block_chunk, r);
 }
 
-void winograd_forward(const winograd_state *s, threads *pool, const float *x, const float *w,
+void winograd_forward(const winograd_state *s, const op_run *o, const float *x, const float *w,
                       const winograd_output *y)
 {
-    winograd_run r = {.s = s, .x = {x, NULL}, .w = w, .to = *y};
-    run_blocks(pool, &r);
+    winograd_run r = begin_run(s, o);
+    r.x.x = x;
+    r.w = w;
+    r.to = *y;
+    run_blocks(o->pool, &r);
 }
 
-void winograd_backward_data(const winograd_state *s, threads *pool, winograd_pixels dy,
+void winograd_backward_data(const winograd_state *s, const op_run *o, winograd_pixels dy,
                             const float *w, float *dx)
 {
-    winograd_run r = {.s = s, .x = dy, .w = w, .to = {.y = dx}, .turned = true};
-    run_blocks(pool, &r);
+    winograd_run r = begin_run(s, o);
+    r.x = dy;
+    r.w = w;
+    r.to.y = dx;
+    r.turned = true;
+    run_blocks(o->pool, &r);
 }
 
 /* Activations that the transform does not know go over y afterwards. */
@@ -387,7 +393,7 @@ static cornu_status run_forward(const op_run *o)
 {
     activation act = o->op->a.conv.act;
     winograd_forward(
-        o->state, o->pool, o->in[0], o->in[1],
+        o->state, o, o->in[0], o->in[1],
         &(winograd_output){.bias = o->in[2], .y = o->out[0], .relu = act.kind == ACTIVATION_RELU});
     op_run y = *o;
     if (act.kind != ACTIVATION_LINEAR && act.kind != ACTIVATION_RELU)
@@ -398,8 +404,7 @@ static cornu_status run_forward(const op_run *o)
 
 static cornu_status run_data(const op_run *o)
 {
-    winograd_backward_data(o->state, o->pool, (winograd_pixels){o->in[0], NULL}, o->in[1],
-                           o->out[0]);
+    winograd_backward_data(o->state, o, (winograd_pixels){o->in[0], NULL}, o->in[1], o->out[0]);
     return CORNU_OK;
 }
 
@@ -440,8 +445,8 @@ static void part_chunk(void *context, int64_t chunk, int worker)
     int64_t part = chunk / s->groups, group = chunk % s->groups, first, last;
     int pair = s->groups == 1 ? WINOGRAD_ALL : (int)group;
     winograd_places v = s->v, z = s->z;
-    float *u = s->u.data + part * s->u_part, *sums = s->sums + part * s->columns;
-    v.data = s->scratch + worker * s->scratch_floats;
+    float *u = r->u.data + part * s->u_part, *sums = r->sums + part * s->columns;
+    v.data = r->blocks + worker * s->worker_floats;
     z.data = v.data + s->places / s->groups * v.stride;
     cpu_part(s->tiles, s->part, part, &first, &last);
     if (group == 0)
@@ -450,11 +455,11 @@ static void part_chunk(void *context, int64_t chunk, int worker)
         int64_t end = cpu_least(begin + s->block, last), next_end = cpu_least(end + s->block, last);
         small_gemm_lines soon[2] = {{NULL, 0}, {NULL, 0}};
         if (end < last) {
-            soon[0] = lines_of(&s->in, &r->x, end, next_end);
-            soon[1] = lines_of(&s->out, &r->dy, end, next_end);
+            soon[0] = lines_of(&r->in, &r->x, end, next_end);
+            soon[1] = lines_of(&r->out, &r->dy, end, next_end);
         }
-        s->k->input(&s->in, pair, &r->x, begin, end, &v);
-        s->k->gradient(&s->out, pair, &r->dy, begin, end, &z, group == 0 ? sums : NULL);
+        s->k->input(&r->in, pair, &r->x, begin, end, &v);
+        s->k->gradient(&r->out, pair, &r->dy, begin, end, &z, group == 0 ? sums : NULL);
         multiply_group(s, pair, &v, &z, end - begin, soon, u, begin > first);
     }
 }
@@ -466,32 +471,34 @@ static void gradient_chunk(void *context, int64_t chunk, int worker)
     const winograd_state *s = r->s;
     int64_t begin, end;
     cpu_part(s->depth, WEIGHT_ROWS, chunk, &begin, &end);
-    s->k->weights_gradient(&s->u, s->parts, s->u_part, s->in.channels, s->out.channels, begin, end,
+    s->k->weights_gradient(&r->u, s->parts, s->u_part, s->in.channels, s->out.channels, begin, end,
                            r->dw);
 }
 
-void winograd_backward_weights(const winograd_state *s, threads *pool, const float *x,
+void winograd_backward_weights(const winograd_state *s, const op_run *o, const float *x,
                                winograd_pixels dy, float *dw, float *db)
 {
-    winograd_run r = {.s = s, .x = {x, NULL}, .dy = dy, .dw = dw};
-    threads_run(pool, s->parts * s->groups, part_chunk, &r);
-    threads_run(pool, cpu_divide_up(s->depth, WEIGHT_ROWS), gradient_chunk, &r);
+    winograd_run r = begin_run(s, o);
+    r.x.x = x;
+    r.dy = dy;
+    r.dw = dw;
+    threads_run(o->pool, s->parts * s->groups, part_chunk, &r);
+    threads_run(o->pool, cpu_divide_up(s->depth, WEIGHT_ROWS), gradient_chunk, &r);
     if (db)
-        cpu_sum_range(s->sums, s->out.channels, s->parts, s->columns, db);
+        cpu_sum_range(r.sums, s->out.channels, s->parts, s->columns, db);
 }
 
 static cornu_status run_weights(const op_run *o)
 {
-    winograd_backward_weights(o->state, o->pool, o->in[0], (winograd_pixels){o->in[1], NULL},
-                              o->out[0], o->out[1]);
+    winograd_backward_weights(o->state, o, o->in[0], (winograd_pixels){o->in[1], NULL}, o->out[0],
+                              o->out[1]);
     return CORNU_OK;
 }
 
-#define WINOGRAD(run_)                                                                \
-    {                                                                                 \
-        .name = "winograd", .accepts = winograd_accepts, .prepare = winograd_prepare, \
-        .release = winograd_release, .run = run_, .flops = winograd_flops,            \
-        .tolerance = WINOGRAD_TOLERANCE                                               \
+#define WINOGRAD(run_)                                                                         \
+    {                                                                                          \
+        .name = "winograd", .accepts = winograd_accepts, .prepare = winograd_prepare,          \
+        .release = free, .run = run_, .flops = winograd_flops, .tolerance = WINOGRAD_TOLERANCE \
     }
 const kernel cpu_winograd_forward = WINOGRAD(run_forward);
 const kernel cpu_winograd_backward_data = WINOGRAD(run_data);

@@ -15,16 +15,17 @@ typedef struct winograd_state winograd_state;
    transforms' additions are left out. */
 bool winograd_accepts(const plan *p, const op *o, const char **why);
 double winograd_flops(const plan *p, const op *o);
+/* The state is one block of memory: free. */
 cornu_status winograd_prepare(const plan *p, const op *o, threads *pool, void **state,
                               size_t *scratch_bytes);
-void winograd_release(void *state);
-/* With the state prepared for that operation. Activations other than relu are left out. */
-void winograd_forward(const winograd_state *s, threads *pool, const float *x, const float *w,
+/* With the state prepared for that operation, threads and scratch of `o`. Activations other than
+   relu are left out. */
+void winograd_forward(const winograd_state *s, const op_run *o, const float *x, const float *w,
                       const winograd_output *y);
-void winograd_backward_data(const winograd_state *s, threads *pool, winograd_pixels dy,
+void winograd_backward_data(const winograd_state *s, const op_run *o, winograd_pixels dy,
                             const float *w, float *dx);
 /* db may be NULL. */
-void winograd_backward_weights(const winograd_state *s, threads *pool, const float *x,
+void winograd_backward_weights(const winograd_state *s, const op_run *o, const float *x,
                                winograd_pixels dy, float *dw, float *db);
 
 #endif

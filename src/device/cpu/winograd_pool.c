@@ -41,7 +41,7 @@ static void forward_release(void *state)
     forward_state *s = state;
     if (!s)
         return;
-    winograd_release(s->conv);
+    free(s->conv);
     free(s);
 }
 
@@ -63,7 +63,7 @@ static cornu_status forward_run(const op_run *o)
 {
     const forward_state *s = o->state;
     conv_pool_output to = conv_pool_outputs(o, s->reader, &pair);
-    winograd_forward(s->conv, o->pool, o->in[0], o->in[1],
+    winograd_forward(s->conv, o, o->in[0], o->in[1],
                      &(winograd_output){.bias = o->in[2],
                                         .relu = o->op->a.conv.act.kind == ACTIVATION_RELU,
                                         .y = to.y,
@@ -105,8 +105,8 @@ static void backward_release(void *state)
     backward_state *s = state;
     if (!s)
         return;
-    winograd_release(s->weights);
-    winograd_release(s->data);
+    free(s->weights);
+    free(s->data);
     free(s);
 }
 
@@ -134,11 +134,10 @@ static cornu_status backward_run(const op_run *o)
     const op *weights = s->ops.weights, *data = s->ops.data;
     const winograd_pixels dy = {o->in[2], conv_pool_codes(o, &s->ops, s->writer, &pair)};
     float *db = weights->out[1] == NO_TENSOR ? NULL : o->tensors[weights->out[1]];
-    winograd_backward_weights(s->weights, o->pool, o->tensors[weights->in[0]], dy,
+    winograd_backward_weights(s->weights, o, o->tensors[weights->in[0]], dy,
                               o->tensors[weights->out[0]], db);
     if (data)
-        winograd_backward_data(s->data, o->pool, dy, o->tensors[data->in[1]],
-                               o->tensors[data->out[0]]);
+        winograd_backward_data(s->data, o, dy, o->tensors[data->in[1]], o->tensors[data->out[0]]);
     return CORNU_OK;
 }
 

@@ -16,6 +16,7 @@ struct prepared {
     int *spans;             /* [op_count]: operations it runs at once; 0: one before does */
     float **tensors;        /* [tensor_count]: where each lies while the arena stays where it is */
     const unsigned char *arena;
+    size_t scratch_bytes;   /* the most that a kernel needs */
     kernel_choice *choices; /* [op_count] */
     char **names;           /* [op_count]: the choices' "DEVICE/KERNEL" */
 };
@@ -62,6 +63,7 @@ void host_close(device *d)
     host_device *h = host_of(d);
     free_variables(h);
     memory_free_aligned(h->arena);
+    memory_free_aligned(h->scratch);
     threads_close(h->pool);
     free(h);
 }
@@ -169,23 +171,29 @@ cornu_status host_write_variable(device *d, int number, const float *values, int
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
-static void free_arena(host_device *h)
+static void free_memory(unsigned char **memory, size_t *bytes)
 {
-    memory_free_aligned(h->arena);
-    h->arena = NULL;
-    h->arena_bytes = 0;
+    memory_free_aligned(*memory);
+    *memory = NULL;
+    *bytes = 0;
 }
 
-/* The arena serves all plans in turn. The old one goes first: its content is of a step that is
-   over, and both together might not fit. */
-static cornu_status ensure_arena(host_device *h, size_t bytes)
+static cornu_status ensure(unsigned char **memory, size_t *bytes, size_t needed, const char *what)
 {
-    if (bytes <= h->arena_bytes)
+    if (needed <= *bytes)
         return CORNU_OK;
-    free_arena(h);
-    TRY(memory_new_aligned(bytes, "buffers", &h->arena));
-    h->arena_bytes = bytes;
+    free_memory(memory, bytes);
+    TRY(memory_new_aligned(needed, what, memory));
+    *bytes = needed;
     return CORNU_OK;
+}
+
+/* Arena and scratch serve all plans in turn. The old ones go first: their content is of a step that
+   is over, and both together might not fit. */
+static cornu_status ensure_memory(host_device *h, const prepared *r)
+{
+    TRY(ensure(&h->arena, &h->arena_bytes, r->plan->arena_bytes, "buffers"));
+    return ensure(&h->scratch, &h->scratch_bytes, r->scratch_bytes, "scratch memory of kernels");
 }
 
 /* The largest batch below p's whose plan takes at most `bytes`; 0 where even batch 1 does not. */
@@ -211,9 +219,10 @@ static cornu_status check_plan_fits(const host_device *h, const plan *p, size_t 
 {
     static const char *const modes[] = {
         [PLAN_TRAIN] = "training", [PLAN_EVALUATE] = "evaluating", [PLAN_PREDICT] = "predicting"};
-    double available = (double)memory_available() + (double)h->arena_bytes;
+    double available =
+        (double)memory_available() + (double)h->arena_bytes + (double)h->scratch_bytes;
     double needed = (double)p->arena_bytes + (double)scratch;
-    if (p->arena_bytes <= h->arena_bytes || needed <= available)
+    if ((p->arena_bytes <= h->arena_bytes && scratch <= h->scratch_bytes) || needed <= available)
         return CORNU_OK;
     int64_t batch = largest_batch(p, available - (double)scratch);
     char need[32], have[32], advice[96] = "not even batch 1 fits";
@@ -330,6 +339,8 @@ static cornu_status prepare_op(host_device *h, prepared *r, int i)
             return status_prefix(status, "device %s: %s of %s", h->device.ops->name,
                                  op_infos[o->kind].name, o->name);
     }
+    if (c->scratch_bytes > r->scratch_bytes)
+        r->scratch_bytes = c->scratch_bytes;
     return CORNU_OK;
 }
 
@@ -347,7 +358,7 @@ cornu_status host_prepare(device *d, const plan *p, prepared **out)
     host_device *h = host_of(d);
     prepared *r = NULL;
     cornu_status status = CORNU_OK;
-    size_t count = (size_t)p->op_count, scratch = 0;
+    size_t count = (size_t)p->op_count;
     TRY(check_plan_fits(h, p, 0));
     TRY(memory_new(1, sizeof *r, "prepared plan", &r));
     h->prepared_count++;
@@ -361,12 +372,11 @@ cornu_status host_prepare(device *d, const plan *p, prepared **out)
     TRY_GOTO(memory_new(count, sizeof *r->names, "prepared plan", &r->names));
     for (int i = 0; i < p->op_count; i += r->spans[i]) {
         TRY_GOTO(prepare_op(h, r, i));
-        scratch += r->choices[i].scratch_bytes;
         for (int k = 1; k < r->spans[i]; k++)
             TRY_GOTO(cover_op(r, i, i + k));
     }
-    TRY_GOTO(check_plan_fits(h, p, scratch));
-    TRY_GOTO(ensure_arena(h, p->arena_bytes));
+    TRY_GOTO(check_plan_fits(h, p, r->scratch_bytes));
+    TRY_GOTO(ensure_memory(h, r));
 done:
     if (status != CORNU_OK)
         host_release(d, r);
@@ -380,8 +390,10 @@ void host_release(device *d, prepared *r)
     host_device *h = host_of(d);
     if (!r)
         return;
-    if (--h->prepared_count == 0)
-        free_arena(h);
+    if (--h->prepared_count == 0) {
+        free_memory(&h->arena, &h->arena_bytes);
+        free_memory(&h->scratch, &h->scratch_bytes);
+    }
     for (int i = 0; i < r->op_count; i++) {
         if (r->states && r->states[i] && r->kernels[i]->release)
             r->kernels[i]->release(r->states[i]);
@@ -420,6 +432,7 @@ static cornu_status run_op(host_device *h, const prepared *p, const step_input *
     op_run r = {.op = o,
                 .plan = p->plan,
                 .state = p->states[i],
+                .scratch = h->scratch,
                 .tensors = p->tensors,
                 .kernels = p->kernels,
                 .pool = h->pool,
@@ -442,7 +455,7 @@ static cornu_status begin_step(host_device *h, prepared *r, const step_input *in
     const plan *p = r->plan;
     if (h->variable_count != p->model->variable_count)
         return status_fail(CORNU_INTERNAL, "device %s: no model is bound", h->device.ops->name);
-    TRY(ensure_arena(h, p->arena_bytes));
+    TRY(ensure_memory(h, r));
     if (r->arena != h->arena || !h->arena)
         for (int i = 0; i < p->tensor_count; i++)
             r->tensors[i] = tensor_memory(h, p, i);

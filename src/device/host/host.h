@@ -19,6 +19,8 @@ typedef struct op_run {
     const kernel *const *kernels; /* [plan->op_count]: what runs each operation, NULL where a span
                                      before does; or NULL: not said */
     void *state;                  /* what prepare made */
+    void *scratch; /* as many bytes as prepare asked for, 64-byte aligned; all operations use the
+                      same, so that nothing stays in it from one run to the next */
     threads *pool;
     const step_input *input;
     step_results *results; /* LOSS adds mean loss times batch to .loss and sets .last_loss, METRIC
@@ -34,7 +36,8 @@ struct kernel {
     const char *name; /* "onednn_conv" */
     /* May it run this operation? If not, *why says so in a few words (a constant). NULL: always. */
     bool (*accepts)(const plan *p, const op *o, const char **why);
-    /* optional: make what `run` needs (primitives, scratch); *scratch_bytes is added to. */
+    /* optional: make what `run` needs (sizes, primitives); *scratch_bytes is raised to what it
+       needs of op_run.scratch. */
     cornu_status (*prepare)(const plan *p, const op *o, threads *pool, void **state,
                             size_t *scratch_bytes);
     void (*release)(void *state);
@@ -66,9 +69,9 @@ struct host_device {
     const cornu_model *model;
     float **variables; /* [variable_count], each 64-byte aligned */
     int variable_count;
-    unsigned char *arena;
-    size_t arena_bytes;
-    int prepared_count; /* plans that share it */
+    unsigned char *arena, *scratch;
+    size_t arena_bytes, scratch_bytes;
+    int prepared_count; /* plans that share them */
     step_results results;
 };
 

@@ -82,6 +82,18 @@ VEC_INLINE void pack_row(const first_shape *s, const float *x, int64_t count, fl
                 plane[c * step * next + k] = x[k * step * s->channels + c];
 }
 
+/* Zeros left and right of columns begin to end - 1, in the planes of all channels. */
+VEC_INLINE void pack_margins(const first_shape *s, int64_t begin, int64_t end, float *plane)
+{
+    const int64_t width = first_plane(s);
+    for (int64_t c = 0; c < s->channels; c++, plane += s->stride[1] * width) {
+        for (int64_t k = 0; k < begin; k++)
+            plane[k] = 0;
+        for (int64_t k = end; k < width; k++)
+            plane[k] = 0;
+    }
+}
+
 /* Column k of a plane of phase `at` is the image's column k stride + at - before. */
 static void pack_phase(const first_shape *s, const float *x, int64_t first, int64_t rows,
                        int64_t at, float *band)
@@ -89,12 +101,18 @@ static void pack_phase(const first_shape *s, const float *x, int64_t first, int6
     int64_t plane = first_plane(s), step = s->stride[1], before = s->before[1];
     int64_t begin = before > at ? (before - at + step - 1) / step : 0;
     int64_t end = (s->in[1] + before - at + step - 1) / step;
+    begin = begin < plane ? begin : plane;
     end = end < plane ? end : plane;
+    end = end > begin ? end : begin;
     x += (begin * step + at - before) * s->channels;
-    band += at * plane + begin;
-    for (int64_t i = first; i < first + rows && end > begin; i++, band += first_band_row(s))
-        if (i >= 0 && i < s->in[0])
-            pack_row(s, x + i * s->in[1] * s->channels, end - begin, band);
+    band += at * plane;
+    for (int64_t i = first; i < first + rows; i++, band += first_band_row(s)) {
+        if (i < 0 || i >= s->in[0])
+            continue;
+        pack_margins(s, begin, end, band);
+        if (end > begin)
+            pack_row(s, x + i * s->in[1] * s->channels, end - begin, band + begin);
+    }
 }
 
 static void pack_band(const first_shape *s, const float *x, int64_t row, int64_t rows, float *band)

@@ -63,8 +63,7 @@ typedef struct conv_first_kernels {
     void (*pack_weights)(const first_shape *s, const float *w, const float *bias, float *packed);
     /* Where each tap's value lies in a band, from its place for tap 0. */
     void (*offsets)(const first_shape *s, int32_t *offset);
-    /* The band of output rows row..row+rows-1 of sample x. Its memory starts as zeros and holds
-       nothing else from then on: the padding to the left and right is never written. */
+    /* The band of output rows row..row+rows-1 of sample x. */
     void (*pack_band)(const first_shape *s, const float *x, int64_t row, int64_t rows, float *band);
     /* y = x * W + b, or the larger of that and 0 */
     void (*forward)(const first_forward *f);

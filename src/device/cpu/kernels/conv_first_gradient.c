@@ -41,7 +41,9 @@ VEC_INLINE void inside_of(const first_shape *s, int64_t *begin, int64_t *end)
 {
     int64_t width = first_gradient_row(s), last = (s->before[1] + s->in[1]) * s->channels;
     *begin = s->before[1] * s->channels;
+    *begin = *begin < width ? *begin : width;
     *end = last < width ? last : width;
+    *end = *end > *begin ? *end : *begin;
 }
 
 static void pack_band(const first_shape *s, const float *x, int64_t row, int64_t rows, float *band)
@@ -49,9 +51,13 @@ static void pack_band(const first_shape *s, const float *x, int64_t row, int64_t
     int64_t width = first_gradient_row(s), first = row * s->stride[0] - s->before[0], begin, end;
     inside_of(s, &begin, &end);
     for (int64_t i = first; i < first + first_band_rows(s, rows); i++, band += width) {
-        if (i < 0 || i >= s->in[0])
-            memset(band, 0, (size_t)width * sizeof *band);
-        else if (end > begin)
+        const bool inside = i >= 0 && i < s->in[0] && end > begin;
+        const int64_t left = inside ? begin : width, right = inside ? width - end : 0;
+        for (int64_t k = 0; k < left; k++)
+            band[k] = 0;
+        for (int64_t k = 0; k < right; k++)
+            band[end + k] = 0;
+        if (inside)
             memcpy(band + begin, x + i * s->in[1] * s->channels,
                    (size_t)(end - begin) * sizeof *band);
     }

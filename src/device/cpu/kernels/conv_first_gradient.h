@@ -36,8 +36,7 @@ typedef struct first_gradient {
 } first_gradient;
 
 typedef struct conv_first_gradient_kernels {
-    /* The band of output rows row..row+rows-1 of sample x. Its memory starts as zeros and holds
-       nothing else from then on. */
+    /* The band of output rows row..row+rows-1 of sample x. */
     void (*pack_band)(const first_shape *s, const float *x, int64_t row, int64_t rows, float *band);
     void (*add)(const first_gradient *g);
     /* The same for `rows` rows of windows from the `row`th on, stride 1. */
