@@ -15,7 +15,7 @@
    Tried without gain: copies of x for the forward pass, blocks of 48 to 384 rows, updating inside
    the multiplication loop (loads wait for stores 4096 bytes apart), a square root by Newton. */
 #include "device/cpu/kernels/dense.h"
-#include "device/cpu/kernels/vec.h"
+#include "device/cpu/kernels/vec_transpose.h"
 
 #define VECS 3
 #define COLUMNS (VECS * VEC_FLOATS)
@@ -396,33 +396,6 @@ static void pack(const float *dy, int64_t stride, int64_t rows, int64_t width, f
     }
 }
 
-/* Swap, for all pairs of vectors that are `distance` apart, the lanes on the wrong side of each run
-   of 2 * distance lanes. */
-#define LOW(lane, distance) ((lane) & (distance) ? VEC_FLOATS + (lane) - (distance) : (lane))
-#define HIGH(lane, distance) ((lane) & (distance) ? VEC_FLOATS + (lane) : (lane) + (distance))
-#define LANES_4(side, from, d) \
-    side(from, d), side(from + 1, d), side(from + 2, d), side(from + 3, d)
-#if VEC_FLOATS == 16
-#define LANES(side, d) \
-    LANES_4(side, 0, d), LANES_4(side, 4, d), LANES_4(side, 8, d), LANES_4(side, 12, d)
-#elif VEC_FLOATS == 8
-#define LANES(side, d) LANES_4(side, 0, d), LANES_4(side, 4, d)
-#else
-#define LANES(side, d) LANES_4(side, 0, d)
-#endif
-#if defined(__clang__)
-#define SHUFFLE(a, b, lanes...) __builtin_shufflevector(a, b, lanes)
-#else
-#define SHUFFLE(a, b, lanes...) __builtin_shuffle(a, b, (vec_mask){lanes})
-#endif
-#define SWAP(v, distance)                                                              \
-    _Pragma("GCC unroll 16") for (int i = 0; i < VEC_FLOATS; i++) if (!(i & distance)) \
-    {                                                                                  \
-        vec a = v[i], b = v[i + distance];                                             \
-        v[i] = SHUFFLE(a, b, LANES(LOW, distance));                                    \
-        v[i + distance] = SHUFFLE(a, b, LANES(HIGH, distance));                        \
-    }
-
 __attribute__((noinline)) static void transpose_square(const float *from, int64_t from_stride,
                                                        float *to, int64_t to_stride)
 {
@@ -430,14 +403,7 @@ __attribute__((noinline)) static void transpose_square(const float *from, int64_
 #pragma GCC unroll 16
     for (int i = 0; i < VEC_FLOATS; i++, from += from_stride)
         v[i] = vec_load(from);
-    SWAP(v, 1)
-    SWAP(v, 2)
-#if VEC_FLOATS > 4
-    SWAP(v, 4)
-#endif
-#if VEC_FLOATS > 8
-    SWAP(v, 8)
-#endif
+    vec_transpose(v);
 #pragma GCC unroll 16
     for (int i = 0; i < VEC_FLOATS; i++, to += to_stride)
         vec_store(to, v[i]);

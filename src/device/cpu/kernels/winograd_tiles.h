@@ -4,6 +4,7 @@
      y = A' [(G w G') . (B' x B)] A,   dw = G' [(B' x B) . (A dy A')] G
    The file that includes this one has defined TAPS (r), POINT_A, POINT_B and, where m + r is 9 and
    not 7, POINT_C, and exports the kernels. */
+#include "device/cpu/kernels/vec_transpose.h"
 #include "device/cpu/kernels/winograd_strips.h"
 
 /* ---- input ------------------------------------------------------------------------------ */
@@ -443,20 +444,37 @@ static void weights(const float *w, int64_t in, int64_t out, int64_t begin, int6
     }
 }
 
+/* A tap of `rows` input channels and `columns` output channels, each up to VEC_FLOATS: to[column]
+   is a vector of input channels. */
+__attribute__((noinline)) static void transpose_tap(const float *w, int64_t stride, int64_t rows,
+                                                    int64_t columns, vec to[VEC_FLOATS])
+{
+    vec v[VEC_FLOATS];
+#pragma GCC unroll 16
+    for (int i = 0; i < VEC_FLOATS; i++)
+        v[i] = i < rows ? load_channels(w + i * stride, columns, columns >= VEC_FLOATS) : (vec){0};
+    vec_transpose(v);
+#pragma GCC unroll 16
+    for (int i = 0; i < VEC_FLOATS; i++)
+        to[i] = v[i];
+}
+
 static void turned_weights(const float *w, int64_t in, int64_t out, int64_t begin, int64_t end,
                            const winograd_places *u)
 {
+    vec taps[TAPS * TAPS][VEC_FLOATS];
     for (int64_t k = 0; k < in; k += VEC_FLOATS) {
-        int64_t row, count = in - k < VEC_FLOATS ? in - k : VEC_FLOATS;
+        int64_t row, rows = in - k < VEC_FLOATS ? in - k : VEC_FLOATS;
         float *panel = in_panel(u, in, k, &row);
         for (int64_t n = begin; n < end; n++) {
+            const int64_t column = (n - begin) % VEC_FLOATS;
+            for (int i = 0; column == 0 && i < TAPS * TAPS; i++)
+                transpose_tap(w + (i * in + k) * out + n, out, rows, end - n,
+                              taps[TAPS * TAPS - 1 - i]);
             vec t[TAPS * TAPS];
-            for (int i = 0; i < TAPS * TAPS; i++) {
-                float column[VEC_FLOATS] = {0};
-                for (int64_t q = 0; q < count; q++)
-                    column[q] = w[(i * in + k + q) * out + n];
-                t[TAPS * TAPS - 1 - i] = vec_load(column);
-            }
+#pragma GCC unroll 25
+            for (int i = 0; i < TAPS * TAPS; i++)
+                t[i] = taps[i][column];
             store_weights(t, panel + n * row, u->stride);
         }
     }
@@ -474,8 +492,11 @@ static void weights_gradient(const winograd_places *parts, int64_t count, int64_
                 for (int i = 0; i < SIZE; i++) {
                     const float *place = from + (SIZE * i + j) * parts->stride;
                     t[i] = vec_load(place);
-                    for (int64_t p = 1; p < count; p++)
+                    __builtin_prefetch(place + 2 * LINE_FLOATS, 0, 3);
+                    for (int64_t p = 1; p < count; p++) {
                         t[i] += vec_load(place + p * part_stride);
+                        __builtin_prefetch(place + p * part_stride + 2 * LINE_FLOATS, 0, 3);
+                    }
                 }
                 transform_weights_gradient(t, d);
                 for (int i = 0; i < TAPS; i++)
