@@ -22,7 +22,7 @@ static double other_flops(const plan *p, const op *o)
 /* ---- forward ---------------------------------------------------------------------------- */
 
 typedef struct forward_state {
-    void *conv;
+    winograd_state *conv;
     const op *reader; /* of codes, see conv_pool_reader */
 } forward_state;
 
@@ -51,7 +51,7 @@ static cornu_status forward_prepare(const plan *p, const op *o, threads *pool, v
     forward_state *s = NULL;
     TRY(memory_new(1, sizeof *s, "convolution", &s));
     s->reader = conv_pool_reader(p, o, &pair);
-    cornu_status status = winograd_prepare(p, o, pool, &s->conv, scratch_bytes);
+    cornu_status status = winograd_prepare_forward(p, o, pool, &s->conv, scratch_bytes);
     if (status != CORNU_OK)
         forward_release(s);
     else
@@ -76,8 +76,8 @@ static cornu_status forward_run(const op_run *o)
 
 typedef struct backward_state {
     conv_pool_ops ops;
-    const op *writer; /* of codes, see conv_pool_writer */
-    void *weights, *data;
+    const op *writer;        /* of codes, see conv_pool_writer */
+    winograd_state *pass[2]; /* one, or of the weights' and then of the inputs' gradient */
 } backward_state;
 
 static bool backward_accepts(const plan *p, const op *o, const char **why)
@@ -105,8 +105,8 @@ static void backward_release(void *state)
     backward_state *s = state;
     if (!s)
         return;
-    free(s->weights);
-    free(s->data);
+    free(s->pass[0]);
+    free(s->pass[1]);
     free(s);
 }
 
@@ -118,9 +118,11 @@ static cornu_status backward_prepare(const plan *p, const op *o, threads *pool, 
     TRY(memory_new(1, sizeof *s, "convolution", &s));
     s->ops = conv_pool_backward(p, o);
     s->writer = conv_pool_writer(p, o, &pair);
-    TRY_GOTO(winograd_prepare(p, s->ops.weights, pool, &s->weights, scratch_bytes));
-    if (s->ops.data)
-        TRY_GOTO(winograd_prepare(p, s->ops.data, pool, &s->data, scratch_bytes));
+    bool one = s->ops.data && winograd_one_pass(p, s->ops.weights, s->ops.data);
+    TRY_GOTO(winograd_prepare_backward(p, s->ops.weights, one ? s->ops.data : NULL, pool,
+                                       &s->pass[0], scratch_bytes));
+    if (s->ops.data && !one)
+        TRY_GOTO(winograd_prepare_backward(p, NULL, s->ops.data, pool, &s->pass[1], scratch_bytes));
     *state = s;
 done:
     if (status != CORNU_OK)
@@ -132,12 +134,16 @@ static cornu_status backward_run(const op_run *o)
 {
     const backward_state *s = o->state;
     const op *weights = s->ops.weights, *data = s->ops.data;
-    const winograd_pixels dy = {o->in[2], conv_pool_codes(o, &s->ops, s->writer, &pair)};
-    float *db = weights->out[1] == NO_TENSOR ? NULL : o->tensors[weights->out[1]];
-    winograd_backward_weights(s->weights, o, o->tensors[weights->in[0]], dy,
-                              o->tensors[weights->out[0]], db);
-    if (data)
-        winograd_backward_data(s->data, o, dy, o->tensors[data->in[1]], o->tensors[data->out[0]]);
+    winograd_gradients g = {.x = o->tensors[weights->in[0]],
+                            .w = data ? o->tensors[data->in[1]] : NULL,
+                            .dy = {o->in[2], conv_pool_codes(o, &s->ops, s->writer, &pair)},
+                            .dw = o->tensors[weights->out[0]],
+                            .dx = data ? o->tensors[data->out[0]] : NULL};
+    if (weights->out[1] != NO_TENSOR)
+        g.db = o->tensors[weights->out[1]];
+    for (int i = 0; i < 2; i++)
+        if (s->pass[i])
+            winograd_backward(s->pass[i], o, &g);
     return CORNU_OK;
 }
 

@@ -17,7 +17,7 @@ enum { LINE_FLOATS = 16 };
 
 typedef struct tile {
     const float *a, *b;
-    int64_t a_stride, depth;
+    int64_t a_stride, b_stride, depth;
     const float *next, *soon; /* a line of each is fetched with each k */
     float *c;
     int64_t c_stride;
@@ -41,7 +41,7 @@ VEC_INLINE void run(int rows, int vecs, bool transposed, bool add, const tile *t
 {
     vec sum[12][4];
     const int64_t a_row = transposed ? 1 : t->a_stride, a_step = transposed ? t->a_stride : 1;
-    const int64_t depth = t->depth, c_stride = t->c_stride;
+    const int64_t depth = t->depth, b_stride = t->b_stride, c_stride = t->c_stride;
     const float *a = t->a, *b = t->b, *next = t->next, *soon = t->soon;
     float *c = t->c;
     /* The lower half of many rows has a pointer of its own, which the compiler must not know to be
@@ -75,7 +75,7 @@ VEC_INLINE void run(int rows, int vecs, bool transposed, bool add, const tile *t
         soon += LINE_FLOATS;
         a += a_step;
         lower += a_step;
-        b += vecs * VEC_FLOATS;
+        b += b_stride;
     }
 #pragma GCC unroll 12
     for (int r = 0; r < rows; r++, c += c_stride)
@@ -136,7 +136,11 @@ static void all_panels(const small_gemm *product, int kind)
 {
     small_gemm rest = *product, *g = &rest; /* with the lines that are not yet fetched */
     const int64_t a_row = kind == PLAIN ? g->a_stride : 1;
-    tile t = {.a_stride = g->a_stride, .depth = g->depth, .b = g->b, .c_stride = g->c_stride};
+    tile t = {.a_stride = g->a_stride,
+              .b_stride = g->b_stride,
+              .depth = g->depth,
+              .b = g->b,
+              .c_stride = g->c_stride};
     for (int64_t n = 0; n < g->columns; n += PANEL_VECS * VEC_FLOATS) {
         int64_t vecs = (g->columns - n) / VEC_FLOATS, left = g->rows;
         const tile_set *set = &sets[(vecs < PANEL_VECS ? vecs : PANEL_VECS) - 1];
@@ -150,7 +154,7 @@ static void all_panels(const small_gemm *product, int kind)
                 t.a += height * a_row;
                 t.c += height * g->c_stride;
             }
-        t.b += g->b_panel;
+        t.b += PANEL_VECS * VEC_FLOATS;
     }
 }
 
@@ -164,5 +168,4 @@ static void multiply_transposed(const small_gemm *g, bool add)
     all_panels(g, add ? ADDED : TRANSPOSED);
 }
 
-const small_gemm_kernels ISA(cpu_small_gemm) = {PANEL_VECS * VEC_FLOATS, multiply,
-                                                multiply_transposed};
+const small_gemm_kernels ISA(cpu_small_gemm) = {multiply, multiply_transposed};

@@ -1,6 +1,5 @@
 /* Products of small matrices that lie in cache, for kernels that make one large product out of
-   many. B stands in panels of `panel` columns, the last one narrower: element (k, n) of a panel of
-   width w at k w + n, panels b_panel floats apart. Columns are a multiple of VEC_FLOATS. */
+   many. Rows of each are its stride apart, in floats; columns are a multiple of VEC_FLOATS. */
 #ifndef DEVICE_CPU_KERNELS_SMALL_GEMM_H
 #define DEVICE_CPU_KERNELS_SMALL_GEMM_H
 
@@ -18,7 +17,7 @@ typedef struct small_gemm {
     const float *a;
     int64_t a_stride;
     const float *b;
-    int64_t b_panel;
+    int64_t b_stride;
     float *c;
     int64_t c_stride;
     int64_t rows, columns, depth;
@@ -27,7 +26,6 @@ typedef struct small_gemm {
 } small_gemm;
 
 typedef struct small_gemm_kernels {
-    int panel;
     /* c[rows][columns] = a[rows][depth] b[depth][columns]. */
     void (*multiply)(const small_gemm *g);
     /* c[rows][columns] = a[depth][rows]' b[depth][columns], or added to what c holds. */

@@ -75,6 +75,26 @@ VEC_INLINE void transform_input(const vec d[SIZE], vec t[SIZE])
     }
 }
 
+/* d = B t */
+VEC_INLINE void transform_input_back(const vec t[SIZE], vec d[SIZE])
+{
+#pragma GCC unroll 4
+    for (int i = 0; i < PAIRS; i++) {
+        d[2 * i] = products[0][i] * t[0];
+        d[2 * i + 1] = products[0][i] * t[SIZE - 1];
+    }
+#pragma GCC unroll 4
+    for (int pair = 1; pair < PAIRS; pair++) {
+        vec even = t[2 * pair - 1] + t[2 * pair];
+        vec odd = powers[pair][1] * (t[2 * pair - 1] - t[2 * pair]);
+#pragma GCC unroll 4
+        for (int i = 0; i < PAIRS - 1; i++) {
+            d[2 * i + 2] += products[pair][i] * even;
+            d[2 * i + 1] += products[pair][i] * odd;
+        }
+    }
+}
+
 /* The two elements of z = A d that a pair has, for `count` numbers: the polynomial whose
    coefficients they are at its points. */
 VEC_INLINE void evaluate_pair(int pair, const vec *d, int count, vec z[2])

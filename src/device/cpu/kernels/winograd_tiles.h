@@ -5,15 +5,9 @@
    The file that includes this one has defined TAPS (r), POINT_A, POINT_B and, where m + r is 9 and
    not 7, POINT_C, and exports the kernels. */
 #include "device/cpu/kernels/vec_transpose.h"
-#include "device/cpu/kernels/winograd_strips.h"
+#include "device/cpu/kernels/winograd_gradients.h"
 
 /* ---- input ------------------------------------------------------------------------------ */
-
-/* Which of the rows made a pair's row is: of all, or of its two. */
-VEC_INLINE int rank_of(int pair, int which, bool alone)
-{
-    return alone ? which : row_of(pair, which);
-}
 
 /* A strip's pixels, and where its places go. */
 typedef struct strip_input {
@@ -107,8 +101,8 @@ INPUT_PAIR(2)
 INPUT_PAIR(3)
 #endif
 
-static void input(const winograd_image *g, int pair, const winograd_pixels *x, int64_t begin,
-                  int64_t end, const winograd_places *v)
+static void input(const winograd_image *g, int pair, const float *x, int64_t begin, int64_t end,
+                  const winograd_places *v)
 {
     static pair_function *const pairs[PAIRS] = {input_0, input_1, input_2,
 #ifdef POINT_C
@@ -117,126 +111,20 @@ static void input(const winograd_image *g, int pair, const winograd_pixels *x, i
     };
     const bool all = pair == WINOGRAD_ALL;
     strip_input in = {.row = v->row, .stride = v->stride};
-    unpooled buffer;
     for (int64_t tile = begin; tile < end; tile += in.tiles) {
         strip s = strip_at(g, tile, end);
         const int64_t columns = STEP * s.tiles + TAPS - 1;
         in.tiles = s.tiles;
+        in.pixels = strip_load(g, x, &s);
+        in.to = v->data + (tile - begin) * v->row;
         columns_inside(g, STEP * s.column - g->before[1], columns, &in.inside, &in.outside);
-        for (int64_t c = 0; c < g->channels; c += in.vectors * VEC_FLOATS) {
-            const int64_t left = g->channels - c;
-            in.vectors = x->codes || left < VEC_FLOATS ? 1 : left / VEC_FLOATS;
-            strip_load(g, x, &s, g->before, SIZE, columns, c, buffer, &in.pixels);
-            in.to = v->data + (tile - begin) * v->row + c;
+        for (int64_t left = g->channels; left > 0; left -= in.vectors * VEC_FLOATS) {
+            in.vectors = left < VEC_FLOATS ? 1 : left / VEC_FLOATS;
             for (int i = all ? 0 : pair; i < (all ? PAIRS : pair + 1); i++)
-                pairs[i](&in, !all, in.pixels.left);
+                pairs[i](&in, !all, left);
+            in.pixels.first += in.vectors * VEC_FLOATS;
+            in.to += in.vectors * VEC_FLOATS;
         }
-    }
-}
-
-/* Where the row of tile 0 begins in channel c's panel, and how far apart rows are there. */
-VEC_INLINE float *in_panel(const winograd_places *z, int64_t channels, int64_t c, int64_t *row)
-{
-    int64_t panel = c / z->panel, rounded = (channels + VEC_FLOATS - 1) / VEC_FLOATS * VEC_FLOATS;
-    int64_t left = rounded - panel * z->panel;
-    *row = left < z->panel ? left : z->panel;
-    return z->data + panel * z->panel_stride + (c - panel * z->panel);
-}
-
-/* A pair's rows of places of one tile. */
-VEC_INLINE void gradient_pair(int pair, bool alone, vec d[STEP][STEP], float *to, int64_t stride)
-{
-    vec across[2][STEP];
-#pragma GCC unroll 4
-    for (int j = 0; j < STEP; j++) {
-        vec column[STEP], t[2];
-#pragma GCC unroll 4
-        for (int i = 0; i < STEP; i++)
-            column[i] = d[i][j];
-        evaluate_pair(pair, column, STEP, t);
-        across[0][j] = t[0];
-        across[1][j] = t[1];
-    }
-#pragma GCC unroll 2
-    for (int i = 0; i < 2; i++) {
-        vec t[SIZE];
-        evaluate(across[i], STEP, t);
-#pragma GCC unroll 8
-        for (int j = 0; j < SIZE; j++)
-            vec_store(to + (SIZE * rank_of(pair, i, alone) + j) * stride, t[j]);
-    }
-}
-
-/* One vector of channels of a tile whose pixels are at rows[i] + at, of which `columns` are in the
-   image; returns their sum. */
-VEC_INLINE vec gradient_tile(int wanted, const float *const rows[STEP], int64_t at, int64_t step,
-                             int64_t columns, int64_t left, bool whole, float *to, int64_t stride)
-{
-    vec d[STEP][STEP], sum = {0};
-#pragma GCC unroll 4
-    for (int i = 0; i < STEP; i++)
-#pragma GCC unroll 4
-        for (int j = 0; j < STEP; j++) {
-            d[i][j] = j < columns ? load_channels(rows[i] + at + j * step, left, whole) : (vec){0};
-            sum += d[i][j];
-        }
-#pragma GCC unroll 4
-    for (int pair = 0; pair < PAIRS; pair++)
-        if (wanted == WINOGRAD_ALL || wanted == pair)
-            gradient_pair(pair, wanted != WINOGRAD_ALL, d, to, stride);
-    return sum;
-}
-
-VEC_INLINE void gradient_rows(int wanted, const winograd_image *g, const winograd_pixels *dy,
-                              int64_t begin, int64_t end, const winograd_places *z, float *sums)
-{
-    static const int64_t before[2] = {0, 0};
-    const int64_t channels = g->channels;
-    unpooled buffer;
-    for (int64_t tile = begin; tile < end;) {
-        strip s = strip_at(g, tile, end);
-        const int64_t columns = g->width - STEP * s.column;
-        for (int64_t c = 0; c < channels; c += VEC_FLOATS) {
-            strip_pixels p;
-            int64_t row, left = channels - c;
-            float *to = in_panel(z, channels, c, &row) + (tile - begin) * row;
-            vec sum = {0};
-            strip_load(g, dy, &s, before, STEP, STEP * s.tiles, c, buffer, &p);
-            for (int64_t k = 0; k < s.tiles; k++, to += row, p.first += STEP * p.step)
-                if (p.left >= VEC_FLOATS && columns - STEP * k >= STEP)
-                    sum += gradient_tile(wanted, p.rows, p.first, p.step, STEP, VEC_FLOATS, true,
-                                         to, z->stride);
-                else
-                    sum += gradient_tile(wanted, p.rows, p.first, p.step, columns - STEP * k,
-                                         p.left, p.left >= VEC_FLOATS, to, z->stride);
-            const bool whole = left >= VEC_FLOATS;
-            if (sums)
-                store_channels(sums + c, load_channels(sums + c, left, whole) + sum, left, whole);
-        }
-        tile += s.tiles;
-    }
-}
-
-static void gradient(const winograd_image *g, int pair, const winograd_pixels *dy, int64_t begin,
-                     int64_t end, const winograd_places *z, float *sums)
-{
-    switch (pair) {
-    case WINOGRAD_ALL:
-        gradient_rows(WINOGRAD_ALL, g, dy, begin, end, z, sums);
-        break;
-    case 0:
-        gradient_rows(0, g, dy, begin, end, z, sums);
-        break;
-    case 1:
-        gradient_rows(1, g, dy, begin, end, z, sums);
-        break;
-#ifdef POINT_C
-    case 2:
-        gradient_rows(2, g, dy, begin, end, z, sums);
-        break;
-#endif
-    default:
-        gradient_rows(PAIRS - 1, g, dy, begin, end, z, sums);
     }
 }
 
@@ -334,13 +222,6 @@ VEC_INLINE void store_windows(const tile_output *o, vec d[STEP][STEP], int64_t r
         }
 }
 
-VEC_INLINE void fetch_tile(const float *y, int64_t row, int64_t column, int size)
-{
-    for (int i = 0; i < size; i++)
-        for (int j = 0; j < size; j++)
-            VEC_PREFETCH_WRITE(y + i * row + j * column);
-}
-
 /* A strip's tiles. `pool`: into o->pooled, and into o->y where that is wanted, too. */
 VEC_INLINE void output_strip(bool pool, const winograd_image *g, const strip *s,
                              const winograd_places *m, const float *from, const winograd_output *o)
@@ -431,17 +312,14 @@ VEC_INLINE void store_weights(const vec w[TAPS * TAPS], float *u, int64_t stride
 static void weights(const float *w, int64_t in, int64_t out, int64_t begin, int64_t end,
                     const winograd_places *u)
 {
-    for (int64_t n = 0; n < out; n += VEC_FLOATS) {
-        int64_t row;
-        float *panel = in_panel(u, out, n, &row);
+    for (int64_t n = 0; n < out; n += VEC_FLOATS)
         for (int64_t k = begin; k < end; k++) {
             vec t[TAPS * TAPS];
 #pragma GCC unroll 25
             for (int i = 0; i < TAPS * TAPS; i++)
                 t[i] = load_channels(w + (i * in + k) * out + n, out - n, out - n >= VEC_FLOATS);
-            store_weights(t, panel + k * row, u->stride);
+            store_weights(t, u->data + k * u->row + n, u->stride);
         }
-    }
 }
 
 /* A tap of `rows` input channels and `columns` output channels, each up to VEC_FLOATS: to[column]
@@ -459,63 +337,30 @@ __attribute__((noinline)) static void transpose_tap(const float *w, int64_t stri
         to[i] = v[i];
 }
 
-static void turned_weights(const float *w, int64_t in, int64_t out, int64_t begin, int64_t end,
-                           const winograd_places *u)
+static void transposed_weights(const float *w, int64_t in, int64_t out, bool turned, int64_t begin,
+                               int64_t end, const winograd_places *u)
 {
     vec taps[TAPS * TAPS][VEC_FLOATS];
     for (int64_t k = 0; k < in; k += VEC_FLOATS) {
-        int64_t row, rows = in - k < VEC_FLOATS ? in - k : VEC_FLOATS;
-        float *panel = in_panel(u, in, k, &row);
+        const int64_t rows = in - k < VEC_FLOATS ? in - k : VEC_FLOATS;
         for (int64_t n = begin; n < end; n++) {
             const int64_t column = (n - begin) % VEC_FLOATS;
             for (int i = 0; column == 0 && i < TAPS * TAPS; i++)
                 transpose_tap(w + (i * in + k) * out + n, out, rows, end - n,
-                              taps[TAPS * TAPS - 1 - i]);
+                              taps[turned ? TAPS * TAPS - 1 - i : i]);
             vec t[TAPS * TAPS];
 #pragma GCC unroll 25
             for (int i = 0; i < TAPS * TAPS; i++)
                 t[i] = taps[i][column];
-            store_weights(t, panel + n * row, u->stride);
+            store_weights(t, u->data + n * u->row + k, u->stride);
         }
     }
 }
 
-static void weights_gradient(const winograd_places *parts, int64_t count, int64_t part_stride,
-                             int64_t in, int64_t out, int64_t begin, int64_t end, float *dw)
-{
-    for (int64_t k = begin; k < end; k++)
-        for (int64_t n = 0; n < out; n += VEC_FLOATS) {
-            const float *from = parts->data + k * parts->row + n;
-            vec down[TAPS][SIZE];
-            for (int j = 0; j < SIZE; j++) {
-                vec t[SIZE], d[TAPS];
-                for (int i = 0; i < SIZE; i++) {
-                    const float *place = from + (SIZE * i + j) * parts->stride;
-                    t[i] = vec_load(place);
-                    __builtin_prefetch(place + 2 * LINE_FLOATS, 0, 3);
-                    for (int64_t p = 1; p < count; p++) {
-                        t[i] += vec_load(place + p * part_stride);
-                        __builtin_prefetch(place + p * part_stride + 2 * LINE_FLOATS, 0, 3);
-                    }
-                }
-                transform_weights_gradient(t, d);
-                for (int i = 0; i < TAPS; i++)
-                    down[i][j] = d[i];
-            }
-            for (int i = 0; i < TAPS; i++) {
-                vec d[TAPS];
-                transform_weights_gradient(down[i], d);
-                for (int j = 0; j < TAPS; j++)
-                    store_channels(dw + ((TAPS * i + j) * in + k) * out + n, d[j], out - n,
-                                   out - n >= VEC_FLOATS);
-            }
-        }
-}
-
 /* What the including file exports. */
-#define WINOGRAD_KERNELS                                                          \
-    {                                                                             \
-        .vector = VEC_FLOATS, .size = SIZE, .input = input, .gradient = gradient, \
-        .output = output, .weights = weights, .turned_weights = turned_weights,   \
-        .weights_gradient = weights_gradient                                      \
+#define WINOGRAD_KERNELS                                                               \
+    {                                                                                  \
+        .vector = VEC_FLOATS, .size = SIZE, .input = input, .gradient = gradient,      \
+        .output = output, .input_gradient = input_gradient, .weights = weights,        \
+        .transposed_weights = transposed_weights, .weights_gradient = weights_gradient \
     }
