@@ -37,53 +37,78 @@ typedef struct tile_pixels {
     int64_t left;          /* channels */
 } tile_pixels;
 
-/* `inside`: all of its pixels or windows are in the image. Returns the sum of its pixels. */
-VEC_INLINE vec load_tile(const tile_pixels *p, bool whole, bool inside, vec d[STEP][STEP])
+/* All of it is in the image. Returns the sum of its pixels. */
+VEC_INLINE vec load_tile(const tile_pixels *p, vec d[STEP][STEP])
 {
     vec sum = {0};
 #pragma GCC unroll 4
     for (int i = 0; i < STEP; i++)
 #pragma GCC unroll 4
         for (int j = 0; j < STEP; j++) {
-            d[i][j] = (vec){0};
-            if (inside || (i < p->rows && j < p->columns))
-                d[i][j] = load_channels(p->dy + i * p->row + j * p->column, p->left, whole);
+            d[i][j] = vec_load(p->dy + i * p->row + j * p->column);
             sum += d[i][j];
         }
     return sum;
 }
 
-/* The same of what a pool gives back. */
-VEC_INLINE vec load_windows(const tile_pixels *p, bool whole, bool inside, vec d[STEP][STEP])
+/* What a window gives back to its pixels, that at d and its neighbours. Returns their sum. */
+VEC_INLINE vec give_back(vec v, vec_mask code, vec *d)
+{
+    d[0] = (vec)((code == 0) & (vec_mask)v);
+    d[1] = (vec)((code == 1) & (vec_mask)v);
+    d[STEP] = (vec)((code == 2) & (vec_mask)v);
+    d[STEP + 1] = (vec)((code == 3) & (vec_mask)v);
+    return (vec)((code < POOL_NOWHERE) & (vec_mask)v);
+}
+
+VEC_INLINE vec load_windows(const tile_pixels *p, vec d[STEP][STEP])
 {
     vec sum = {0};
 #pragma GCC unroll 2
     for (int i = 0; i < STEP; i += 2)
 #pragma GCC unroll 2
         for (int j = 0; j < STEP; j += 2) {
-            vec v = {0};
-            vec_mask code = {0};
-            if (inside || (i / 2 < p->rows && j / 2 < p->columns)) {
-                const int64_t at = i / 2 * p->row + j / 2 * p->column;
-                v = load_channels(p->dy + at, p->left, whole);
-                code = whole ? pool_load_codes(p->codes + at)
-                             : pool_load_codes_part(p->codes + at, p->left);
-            }
-            d[i][j] = (vec)((code == 0) & (vec_mask)v);
-            d[i][j + 1] = (vec)((code == 1) & (vec_mask)v);
-            d[i + 1][j] = (vec)((code == 2) & (vec_mask)v);
-            d[i + 1][j + 1] = (vec)((code == 3) & (vec_mask)v);
-            sum += (vec)((code < POOL_NOWHERE) & (vec_mask)v);
+            const int64_t at = i / 2 * p->row + j / 2 * p->column;
+            sum += give_back(vec_load(p->dy + at), pool_load_codes(p->codes + at), &d[i][j]);
+        }
+    return sum;
+}
+
+/* The same at the edge of the image, or of the last channels. */
+__attribute__((noinline)) static vec load_edge(bool pool, const tile_pixels *p, vec d[STEP][STEP])
+{
+    const bool whole = p->left >= VEC_FLOATS;
+    const int window = pool ? 2 : 1;
+    vec sum = {0};
+    memset(d, 0, STEP * STEP * sizeof(vec));
+    for (int i = 0; i < STEP / window && i < p->rows; i++)
+        for (int j = 0; j < STEP / window && j < p->columns; j++) {
+            const int64_t at = i * p->row + j * p->column;
+            vec v = load_channels(p->dy + at, p->left, whole), *to = &d[window * i][window * j];
+            if (pool)
+                v = give_back(v,
+                              whole ? pool_load_codes(p->codes + at)
+                                    : pool_load_codes_part(p->codes + at, p->left),
+                              to);
+            else
+                *to = v;
+            sum += v;
         }
     return sum;
 }
 
 /* One vector of channels of a tile; returns the sum of its pixels. */
-VEC_INLINE vec gradient_tile(int wanted, bool pool, const tile_pixels *p, bool whole, bool inside,
-                             float *to, int64_t stride)
+VEC_INLINE vec gradient_tile(int wanted, bool pool, const tile_pixels *p, float *to, int64_t stride)
 {
-    vec d[STEP][STEP];
-    vec sum = pool ? load_windows(p, whole, inside, d) : load_tile(p, whole, inside, d);
+    const int step = pool ? STEP / 2 : STEP;
+    vec d[STEP][STEP], sum;
+    if (p->left >= VEC_FLOATS && p->rows >= step && p->columns >= step) {
+        sum = pool ? load_windows(p, d) : load_tile(p, d);
+    } else {
+        vec edge[STEP][STEP];
+        sum = load_edge(pool, p, edge);
+        memcpy(d, edge, sizeof d);
+    }
 #pragma GCC unroll 4
     for (int pair = 0; pair < PAIRS; pair++)
         if (wanted == WINOGRAD_ALL || wanted == pair)
@@ -99,10 +124,7 @@ VEC_INLINE void gradient_strip(int wanted, bool pool, tile_pixels p, int64_t til
     const int step = pool ? STEP / 2 : STEP;
     vec sum = {0};
     for (int64_t k = 0; k < tiles; k++, to += z->row) {
-        if (whole && p.rows >= step && p.columns >= step)
-            sum += gradient_tile(wanted, pool, &p, true, true, to, z->stride);
-        else
-            sum += gradient_tile(wanted, pool, &p, whole, false, to, z->stride);
+        sum += gradient_tile(wanted, pool, &p, to, z->stride);
         p.dy += step * p.column;
         p.codes = pool ? p.codes + step * p.column : NULL;
         p.columns -= step;
@@ -245,19 +267,22 @@ VEC_INLINE void take_over(const strip_gradient *s, bool whole, vec over[SIZE][OV
             over[i][j] = load_channels(s->to + i * s->row + j * s->column, s->left, whole);
 }
 
-VEC_INLINE void add_strip(const winograd_places *m, const float *from, strip_gradient s,
-                          int64_t tiles, bool continued, bool whole)
+static void add_strip(const winograd_places *m, const float *from, strip_gradient s, int64_t tiles,
+                      bool continued)
 {
+    const bool whole = s.left >= VEC_FLOATS;
     vec over[SIZE][OVERLAP] = {{{0}}};
     int64_t column = 0;
     if (continued)
         take_over(&s, whole, over);
     for (int64_t k = 0; k < tiles; k++, column += STEP, from += m->row) {
         fetch_tile(s.to + STEP * s.row + column * s.column, s.row, s.column, STEP);
-        if (whole && column >= s.inside && column + STEP <= s.outside)
+        if (!whole)
+            add_tile(&s, from, m->stride, column, false, false, over);
+        else if (column >= s.inside && column + STEP <= s.outside)
             add_tile(&s, from, m->stride, column, true, true, over);
         else
-            add_tile(&s, from, m->stride, column, whole, false, over);
+            add_tile(&s, from, m->stride, column, true, false, over);
     }
 #pragma GCC unroll 8
     for (int i = 0; i < SIZE; i++)
@@ -281,10 +306,7 @@ static void input_gradient(const winograd_image *g, const winograd_places *m, in
             const float *from = m->data + (tile - begin) * m->row + c;
             to.to = dx + ((s.image * g->height + y) * g->width + x) * g->channels + c;
             to.left = g->channels - c;
-            if (to.left >= VEC_FLOATS)
-                add_strip(m, from, to, s.tiles, s.column > 0, true);
-            else
-                add_strip(m, from, to, s.tiles, s.column > 0, false);
+            add_strip(m, from, to, s.tiles, s.column > 0);
         }
         tile += s.tiles;
     }
