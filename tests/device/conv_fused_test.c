@@ -59,6 +59,9 @@ static const fused_case cases[] = {
      "first_conv", "first_conv_relu"},
     {"21, 22, 3", CONV(20, 3, same, linear) ", " CONV(16, 5, valid, relu) ", " POOL ", " HEAD,
      "first_conv", "first_conv"},
+    {"13, 45, 3",
+     CONV(16, 3, same, relu) ", " CONV(20, 3, valid, linear) ", " CONV(17, 5, same, relu) ", " HEAD,
+     "first_conv", "first_conv_relu"},
 };
 enum { CASES = sizeof cases / sizeof *cases, BATCH = 5 };
 
