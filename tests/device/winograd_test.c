@@ -34,10 +34,7 @@ static const op_kind kinds[WAYS] = {OP_CONV2D_FORWARD, OP_CONV2D_BACKWARD_DATA,
 static cornu_status one_pass_prepare(const plan *p, const op *o, threads *pool, void **state,
                                      size_t *scratch_bytes)
 {
-    winograd_state *s = NULL;
-    TRY(winograd_prepare_backward(p, NULL, o, pool, &s, scratch_bytes));
-    *state = s;
-    return CORNU_OK;
+    return winograd_prepare_backward(p, NULL, o, pool, state, scratch_bytes);
 }
 
 static cornu_status one_pass_run(const op_run *o)

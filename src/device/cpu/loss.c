@@ -1,7 +1,6 @@
 /* LOSS and METRIC: the rows of losses.def and metrics.def over chunks of rows; the chunks' sums are
    added in their order. */
 #include "device/cpu/cpu.h"
-#include <stdlib.h>
 
 enum { ELEMENT_COST = 16 }; /* of one output, against an addition: it takes a logarithm */
 

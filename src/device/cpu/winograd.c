@@ -176,21 +176,32 @@ void winograd_lay_out_scratch(winograd_state *s, size_t *scratch_bytes)
     cpu_need_scratch(scratch_bytes, s->zeros_at + zeros_of(s));
 }
 
-cornu_status winograd_prepare_forward(const plan *p, const op *o, threads *pool,
-                                      winograd_state **state, size_t *scratch_bytes)
+int64_t winograd_single_block_most(const winograd_state *s)
 {
-    TRY(winograd_new(p, o, o->kind == OP_CONV2D_BACKWARD_DATA, pool, state));
-    winograd_state *s = *state;
-    int64_t most = cpu_most(s->x.channels, s->y.channels);
-    s->u = winograd_places_of(s, s->x.channels, s->y.channels, true);
+    int64_t most = winograd_row(s, cpu_most(s->x.channels, s->y.channels));
     int64_t weights = s->places * s->u.stride * 4, left = CACHE - weights;
     int64_t bytes = (left > CACHE / 3 ? left : CACHE) / 5 * 3;
-    int64_t fit = winograd_block_most(bytes, s->places * winograd_row(s, most) * 4, weights);
-    s->block = winograd_block(s->tiles, fit, 4);
+    return winograd_block_most(bytes, s->places * most * 4, weights);
+}
+
+void winograd_lay_out_single(winograd_state *s)
+{
+    int64_t most = cpu_most(s->x.channels, s->y.channels);
     s->v = s->z = winograd_places_of(s, s->block, most, false);
     s->v.row = winograd_row(s, s->x.channels);
     s->z.row = winograd_row(s, s->y.channels);
     s->worker_floats = (s->places + 1) * s->v.stride;
+}
+
+cornu_status winograd_prepare_forward(const plan *p, const op *o, threads *pool, void **state,
+                                      size_t *scratch_bytes)
+{
+    winograd_state *s;
+    TRY(winograd_new(p, o, o->kind == OP_CONV2D_BACKWARD_DATA, pool, &s));
+    *state = s;
+    s->u = winograd_places_of(s, s->x.channels, s->y.channels, true);
+    s->block = winograd_block(s->tiles, winograd_single_block_most(s), 4);
+    winograd_lay_out_single(s);
     winograd_lay_out_scratch(s, scratch_bytes);
     return CORNU_OK;
 }
@@ -264,8 +275,6 @@ void winograd_fetch_next(small_gemm *g, int which, const float *from, int64_t fl
 
 /* ---- forward ---------------------------------------------------------------------------- */
 
-/* Product p is written where transform p - 1 was, which is used up: transforms lie a place further
-   on. */
 static void block_chunk(void *context, int64_t chunk, int worker)
 {
     const winograd_run *r = context;
@@ -312,15 +321,6 @@ void winograd_forward(const winograd_state *s, const op_run *o, const float *x, 
     threads_run(o->pool, cpu_divide_up(s->tiles, s->block), block_chunk, &r);
 }
 
-static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
-                            size_t *scratch_bytes)
-{
-    winograd_state *s = NULL;
-    TRY(winograd_prepare_forward(p, o, pool, &s, scratch_bytes));
-    *state = s;
-    return CORNU_OK;
-}
-
 /* Activations that the transform does not know go over y afterwards. */
 static void activate_chunk(void *context, int64_t chunk, int worker)
 {
@@ -352,14 +352,14 @@ static cornu_status run_data(const op_run *o)
 
 const kernel cpu_winograd_forward = {.name = "winograd",
                                      .accepts = winograd_accepts,
-                                     .prepare = prepare,
+                                     .prepare = winograd_prepare_forward,
                                      .release = free,
                                      .run = run_forward,
                                      .flops = winograd_flops,
                                      .tolerance = WINOGRAD_TOLERANCE};
 const kernel cpu_winograd_backward_data = {.name = "winograd",
                                            .accepts = winograd_accepts,
-                                           .prepare = prepare,
+                                           .prepare = winograd_prepare_forward,
                                            .release = free,
                                            .run = run_data,
                                            .flops = winograd_flops,

@@ -39,12 +39,11 @@ typedef struct winograd_state {
 bool winograd_accepts(const plan *p, const op *o, const char **why);
 double winograd_flops(const plan *p, const op *o);
 /* For a forward pass, or the inputs' gradient as one. */
-cornu_status winograd_prepare_forward(const plan *p, const op *o, threads *pool,
-                                      winograd_state **state, size_t *scratch_bytes);
+cornu_status winograd_prepare_forward(const plan *p, const op *o, threads *pool, void **state,
+                                      size_t *scratch_bytes);
 /* For the weights' and the inputs' gradients; one may be NULL. */
 cornu_status winograd_prepare_backward(const plan *p, const op *weights, const op *data,
-                                       threads *pool, winograd_state **state,
-                                       size_t *scratch_bytes);
+                                       threads *pool, void **state, size_t *scratch_bytes);
 /* Is it better to take both gradients in one pass, which transforms dy only once? Where weights and
    sums are small enough to stay in the cache together. */
 bool winograd_one_pass(const plan *p, const op *weights, const op *data);
@@ -82,13 +81,16 @@ int64_t winograd_row(const winograd_state *s, int64_t channels);
 winograd_places winograd_places_of(const winograd_state *s, int64_t rows, int64_t channels,
                                    bool streamed);
 /* Tiles of a block whose places take `tile_bytes` a tile: at most `bytes` in all. Each block reads
-   all `weights`: where they are large, it is better that blocks do not fit than that there are
-   many.
- */
+   all `weights`: where they are large, blocks that do not fit are better than many blocks. */
 int64_t winograd_block_most(int64_t bytes, int64_t tile_bytes, int64_t weights);
-/* Cut so that blocks have about one size, `most` or less, and are a multiple of `share` in number.
+/* Cut so that blocks have about one size, at most `most`, and are a multiple of `share` in number.
  */
 int64_t winograd_block(int64_t tiles, int64_t most, int64_t share);
+/* For passes that make one product of each transform. The most tiles of a block that fit beside the
+   weights; and v and z: product p is written where transform p - 1 was, which is used up, so that
+   transforms lie a place further on. */
+int64_t winograd_single_block_most(const winograd_state *s);
+void winograd_lay_out_single(winograd_state *s);
 /* Instruction set, images and their tiles; `turned`: of the inputs' gradient as a forward pass. */
 cornu_status winograd_new(const plan *p, const op *o, bool turned, threads *pool,
                           winograd_state **state);

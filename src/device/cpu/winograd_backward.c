@@ -3,7 +3,6 @@
    dx it takes whole images, as their tiles overlap there. Where weights and sums are small enough,
    one pass makes both from one transform of dy. Behind a pool, dy is what the pool gives back of
    its gradient, by its codes. */
-#include "base/memory.h"
 #include "device/cpu/winograd.h"
 #include <stdlib.h>
 #include <string.h>
@@ -61,54 +60,37 @@ static void lay_out_weights(winograd_state *s)
     int64_t fit = winograd_block_most(bytes, s->places / s->groups * tile, sums);
     s->block = winograd_block(part, fit, 1);
     s->dw = winograd_places_of(s, s->x.channels, s->y.channels, false);
+    s->v = winograd_places_of(s, s->block, s->x.channels, false);
+    s->z = winograd_places_of(s, s->block, s->y.channels, true);
+    s->z_at = s->places / s->groups * s->v.stride;
+    s->worker_floats = s->z_at + s->places / s->groups * s->z.stride;
 }
 
 /* For dx alone: a part is a block, or more where an image takes more. */
 static void lay_out_data(winograd_state *s)
 {
-    int64_t x = winograd_row(s, s->x.channels), y = winograd_row(s, s->y.channels);
-    int64_t weights = s->places * x * y * 4, left = CACHE - weights;
-    int64_t bytes = (left > CACHE / 3 ? left : CACHE) / 5 * 3;
-    int64_t fit = winograd_block_most(bytes, s->places * cpu_most(x, y) * 4, weights);
+    int64_t fit = winograd_single_block_most(s);
     s->groups = 1;
     int64_t part = cut(s, cpu_divide_up(cpu_divide_up(s->tiles, fit), PARTS_SHARE) * PARTS_SHARE);
     s->block = winograd_block(part, fit + fit / 4, 1);
-}
-
-/* Where a worker's transforms are. With dx alone, product p is written where transform p - 1 was,
-   which is used up: transforms lie a place further on. */
-static void lay_out_places(winograd_state *s)
-{
-    int64_t places = s->places / s->groups;
-    if (s->weights) {
-        s->v = winograd_places_of(s, s->block, s->x.channels, false);
-        s->z = winograd_places_of(s, s->block, s->y.channels, true);
-        s->z_at = places * s->v.stride;
-        s->worker_floats = s->z_at + places * s->z.stride;
-    } else {
-        int64_t most = cpu_most(s->x.channels, s->y.channels);
-        s->v = s->z = winograd_places_of(s, s->block, most, false);
-        s->v.row = winograd_row(s, s->x.channels);
-        s->z.row = winograd_row(s, s->y.channels);
-        s->z_at = s->v.stride;
-        s->worker_floats = (places + 1) * s->v.stride;
-    }
+    winograd_lay_out_single(s);
+    s->z_at = s->v.stride;
 }
 
 cornu_status winograd_prepare_backward(const plan *p, const op *weights, const op *data,
-                                       threads *pool, winograd_state **state, size_t *scratch_bytes)
+                                       threads *pool, void **state, size_t *scratch_bytes)
 {
-    TRY(winograd_new(p, weights ? weights : data, false, pool, state));
-    winograd_state *s = *state;
+    winograd_state *s;
+    TRY(winograd_new(p, weights ? weights : data, false, pool, &s));
+    *state = s;
     s->weights = weights;
     s->data = data;
+    if (data)
+        s->u = winograd_places_of(s, s->y.channels, s->x.channels, true);
     if (weights)
         lay_out_weights(s);
     else
         lay_out_data(s);
-    if (data)
-        s->u = winograd_places_of(s, s->y.channels, s->x.channels, true);
-    lay_out_places(s);
     winograd_lay_out_scratch(s, scratch_bytes);
     return CORNU_OK;
 }
@@ -272,10 +254,7 @@ static double weights_flops(const plan *p, const op *o)
 static cornu_status prepare_weights(const plan *p, const op *o, threads *pool, void **state,
                                     size_t *scratch_bytes)
 {
-    winograd_state *s = NULL;
-    TRY(winograd_prepare_backward(p, o, data_behind(p, o), pool, &s, scratch_bytes));
-    *state = s;
-    return CORNU_OK;
+    return winograd_prepare_backward(p, o, data_behind(p, o), pool, state, scratch_bytes);
 }
 
 static cornu_status run_weights(const op_run *o)

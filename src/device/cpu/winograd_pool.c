@@ -22,7 +22,7 @@ static double other_flops(const plan *p, const op *o)
 /* ---- forward ---------------------------------------------------------------------------- */
 
 typedef struct forward_state {
-    winograd_state *conv;
+    void *conv;
     const op *reader; /* of codes, see conv_pool_reader */
 } forward_state;
 
@@ -76,8 +76,8 @@ static cornu_status forward_run(const op_run *o)
 
 typedef struct backward_state {
     conv_pool_ops ops;
-    const op *writer;        /* of codes, see conv_pool_writer */
-    winograd_state *pass[2]; /* one, or of the weights' and then of the inputs' gradient */
+    const op *writer; /* of codes, see conv_pool_writer */
+    void *pass[2];    /* one, or of the weights' and then of the inputs' gradient */
 } backward_state;
 
 static bool backward_accepts(const plan *p, const op *o, const char **why)
