@@ -170,8 +170,11 @@ static double covered_flops(const explained *e, int i)
 {
     const plan *p = e->plan->plan;
     double flops = p->ops[i].flops;
-    while (++i < p->op_count && strncmp(e->choices[i].kernel, "with ", 5) == 0)
-        flops += p->ops[i].flops;
+    char with[CELL];
+    snprintf(with, sizeof with, "with %d", i + 1);
+    for (int k = 0; k < p->op_count; k++)
+        if (strcmp(e->choices[k].kernel, with) == 0)
+            flops += p->ops[k].flops;
     return flops;
 }
 

@@ -53,7 +53,8 @@ typedef struct step_results {
 
 /* How an operation will run, for explain. */
 typedef struct kernel_choice {
-    const char *kernel; /* "cpu/onednn_conv"; "with 12": it runs within operation 12's, from 1 */
+    const char *kernel; /* "cpu/onednn_conv"; "with 12": it runs within operation 12's, from 1; of
+                           the next step, if that one comes before it */
     char
         refused[256]; /* "NAME: reason; NAME: reason" of the kernels before it in the list, or "" */
     size_t scratch_bytes; /* memory besides its tensors'; the device has the largest for all */

@@ -63,8 +63,9 @@ static cornu_model *model_of(const net_case *c, const char *optimizer)
     return net_model(yaml);
 }
 
-/* A net that has taken a few steps. */
-static net *trained(cornu_model *model, const net_case *c, const char *device_name, int threads)
+/* A net that has taken a few steps; with `reads`, somebody looks at a variable after each. */
+static net *trained_read(cornu_model *model, const net_case *c, const char *device_name,
+                         int threads, bool reads)
 {
     plan_options options = {.mode = PLAN_TRAIN, .batch = c->batch};
     device_options with = {.threads = threads};
@@ -73,8 +74,15 @@ static net *trained(cornu_model *model, const net_case *c, const char *device_na
         n->input.iteration = s;
         n->input.learning_rate = (float)schedule_at(&model->optimizer.learning_rate, s);
         net_run(n);
+        if (reads)
+            free(net_read_variable(n, model->variables[0].name));
     }
     return n;
+}
+
+static net *trained(cornu_model *model, const net_case *c, const char *device_name, int threads)
+{
+    return trained_read(model, c, device_name, threads, false);
 }
 
 /* Complain of variables that differ by more than `tolerance` of their largest element. */
@@ -155,6 +163,130 @@ static void updates_are_folded_where_nothing_else_needs_the_gradients(void **sta
     assert_int_equal(count_folded(&two, "adam", true), 0);
 }
 
+/* The first layer's update waits for the next step's forward pass. */
+static const net_case late_nets[] = {
+    {"{Dense: {units: 200, activation: relu}}, {Dense: {units: 5}}", 300, 30},
+    {"{Dense: {units: 145, activation: tanh, use_bias: false}}, {Dense: {units: 3}}", 129, 1},
+    {"{Flatten: {}}, {Dense: {units: 200}}, {Dense: {units: 3}}", 270, 26},
+};
+
+/* Number of the operation that runs the first layer's update, from 1; 0: itself. */
+static int taker(net *n)
+{
+    int update, number = 0;
+    kernel_choice *choices = calloc((size_t)n->plan->op_count, sizeof *choices);
+    n->device->ops->choices(n->device, n->prepared, choices);
+    for (update = 0; update < n->plan->op_count; update++)
+        if (n->plan->ops[update].kind == OP_UPDATE && n->plan->ops[update].out[0] >= 0 &&
+            n->plan->tensors[n->plan->ops[update].out[0]].variable == 0)
+            sscanf(choices[update].kernel, "with %d", &number);
+    free(choices);
+    return number;
+}
+
+static void an_update_put_off_has_the_bits_of_one_in_its_place(void **state)
+{
+    (void)state;
+    int failures = 0, put_off = 0, forward;
+    for (size_t i = 0; i < COUNT(late_nets); i++)
+        for (size_t k = 0; k < COUNT(optimizers); k++) {
+            cornu_model *model = model_of(&late_nets[i], optimizers[k]);
+            net *expected = trained(model, &late_nets[i], "reference", 1);
+            for (int isa = 0; isa < CPU_ISA_COUNT; isa++) {
+                if (!cpu_isa_runs((cpu_isa)isa))
+                    continue;
+                setenv("CORNU_ISA", cpu_isa_name(isa), 1);
+                net *late = trained(model, &late_nets[i], "cpu", 2);
+                net *at_once = trained_read(model, &late_nets[i], "cpu", 3, true);
+                assert_true(net_count(late->plan, OP_DENSE_FORWARD, &forward) > 0);
+                put_off += taker(late) == forward + 1;
+                failures += compare(late, at_once, 0, optimizers[k]);
+                failures += compare(late, expected, TOLERANCE, optimizers[k]);
+                net_close(late);
+                net_close(at_once);
+            }
+            unsetenv("CORNU_ISA");
+            net_close(expected);
+            cornu_model_close(model);
+        }
+    assert_int_equal(failures, 0);
+    assert_true(put_off >= 30); /* 10 of the 12 optimizers know no norm of gradients */
+}
+
+/* The loss of an evaluation on the same device. */
+static double evaluate(net *n)
+{
+    plan_options options = {.mode = PLAN_EVALUATE, .batch = n->plan->batch};
+    plan *p;
+    prepared *ready;
+    step_results results;
+    assert_int_equal(plan_build(n->model, &options, &p), CORNU_OK);
+    assert_int_equal(n->device->ops->prepare(n->device, p, &ready), CORNU_OK);
+    assert_int_equal(n->device->ops->run(n->device, ready, &n->input, 1), CORNU_OK);
+    assert_int_equal(n->device->ops->results(n->device, &results, true), CORNU_OK);
+    n->device->ops->release(n->device, ready);
+    plan_free(p);
+    return results.last_loss;
+}
+
+static void what_was_put_off_is_done_before_anybody_looks(void **state)
+{
+    (void)state;
+    const net_case *c = &late_nets[0];
+    cornu_model *model = model_of(c, "adam");
+    net *late = trained(model, c, "cpu", 2), *at_once = trained_read(model, c, "cpu", 2, true);
+    assert_true(evaluate(late) == evaluate(at_once));
+    net_close(late);
+
+    late = trained(model, c, "cpu", 2); /* the plan goes away before its work is done */
+    late->device->ops->release(late->device, late->prepared);
+    late->prepared = NULL;
+    assert_int_equal(compare(late, at_once, 0, "plan released"), 0);
+    net_close(late);
+
+    late = trained(model, c, "cpu", 2); /* what is written stays */
+    float *zeros = calloc((size_t)model->variables[0].count, sizeof *zeros);
+    net_write_variable(late, 0, zeros);
+    float *back = net_read_variable(late, model->variables[0].name);
+    assert_memory_equal(back, zeros, (size_t)model->variables[0].count * sizeof *zeros);
+    free(back);
+    free(zeros);
+    net_close(late);
+    net_close(at_once);
+    cornu_model_close(model);
+}
+
+/* x is read for the products of both passes, W read and written once. */
+static void an_update_put_off_is_counted_where_it_runs(void **state)
+{
+    (void)state;
+    const net_case *c = &late_nets[1]; /* without a bias */
+    const double in = 129, units = 145, rows = 1;
+    cornu_model *model = model_of(c, "{sgd: {learning_rate: 0.1}}");
+    net *n = trained(model, c, "cpu", 1);
+    kernel_choice *choices = calloc((size_t)n->plan->op_count, sizeof *choices);
+    double *seconds = calloc((size_t)n->plan->op_count, sizeof *seconds);
+    int forward = taker(n) - 1, weights = -1;
+    assert_true(forward >= 0);
+    for (int i = 0; i < n->plan->op_count; i++)
+        if (n->plan->ops[i].kind == OP_DENSE_BACKWARD_WEIGHTS)
+            weights = i; /* the last is the first layer's */
+    n->device->ops->choices(n->device, n->prepared, choices);
+    assert_true(choices[forward].bytes ==
+                4 * (rows * in + rows * units + rows * in + rows * units + 2 * in * units));
+    assert_true(choices[forward].flops == n->plan->ops[forward].flops +
+                                              n->plan->ops[weights].flops +
+                                              n->plan->ops[weights + 1].flops);
+    assert_true(choices[weights].flops == 0 && choices[weights].bytes == 0);
+    assert_int_equal(n->device->ops->time_operations(n->device, n->prepared, &n->input, seconds),
+                     CORNU_OK);
+    assert_true(seconds[forward] > 0 && seconds[weights] == 0);
+    free(seconds);
+    free(choices);
+    net_close(n);
+    cornu_model_close(model);
+}
+
 static void kept_gradients_are_the_reference_s(void **state)
 {
     (void)state;
@@ -233,6 +365,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_train_like_the_reference_with_every_optimizer),
         cmocka_unit_test(updates_are_folded_where_nothing_else_needs_the_gradients),
+        cmocka_unit_test(an_update_put_off_has_the_bits_of_one_in_its_place),
+        cmocka_unit_test(what_was_put_off_is_done_before_anybody_looks),
+        cmocka_unit_test(an_update_put_off_is_counted_where_it_runs),
         cmocka_unit_test(kept_gradients_are_the_reference_s),
         cmocka_unit_test(folded_steps_have_the_same_bits_for_any_number_of_threads),
         cmocka_unit_test(weights_are_written_and_read_in_rows),

@@ -4,9 +4,16 @@
 
 #include "device/cpu/cpu.h"
 #include "device/cpu/kernels/dense.h"
+#include "device/cpu/update.h"
 #include "device/host/panels.h"
 
 _Static_assert((int)DENSE_PANEL == (int)PANEL_COLUMNS, "kernels and host keep the same panels");
+
+/* Of the forward pass. */
+enum {
+    DENSE_DEPTH = 128,    /* rows of a block of W: 24 KB */
+    DENSE_ROWS_MOST = 128 /* of a chunk: 256 are 2 to 5 % slower; no more go through W once */
+};
 
 /* x [rows][in], W [in][units], y [rows][units] */
 typedef struct dense_size {
@@ -41,5 +48,31 @@ static inline int64_t dense_chunks(const dense_size *d, int products, int64_t mo
     double chunks = 2.0 * products * (double)d->rows * (double)d->in * columns / chunk_flops;
     return chunks >= (double)most ? most : cpu_most((int64_t)chunks, 1);
 }
+
+/* The update of a kernel that the next step's forward pass takes along. */
+typedef struct dense_late {
+    const dense_kernels *kernels;
+    dense_size size;
+    cpu_update_step update;
+    bool simple; /* w -= learning rate * dW: needs no rule */
+    float *x; /* [blocks of DENSE_DEPTH columns][rows][DENSE_LATE_STRIDE]; NULL: is never put off */
+    float *dy; /* [panels][rows][PANEL_COLUMNS] */
+} dense_late;
+enum { DENSE_LATE_STRIDE = DENSE_DEPTH + 16 }; /* rows do not fall into the same set of a cache */
+
+/* The forward operation of the next step that may take along the update that follows `weights`; -1:
+   none. */
+int dense_late_next(const plan *p, const op *weights, const op *update, const dense_size *d);
+cornu_status dense_late_new(const dense_kernels *kernels, const dense_size *d, dense_late *out);
+/* Keep x and how to update; dy is already in its place. */
+void dense_late_keep(dense_late *l, const float *x, const cpu_update_step *update, bool simple,
+                     threads *pool);
+/* Of the state of a DENSE_BACKWARD_WEIGHTS. */
+const dense_late *dense_late_of(const void *state);
+void dense_late_catch_up(dense_late *l, threads *pool);
+/* Update rows k...k + depth - 1 of one panel of W; k is a multiple of DENSE_DEPTH. What follows
+   lies `way` floats further (0: nothing) and comes near: slots, and with `brings_w` W. */
+void dense_late_update(const dense_late *l, int64_t panel, int64_t k, int64_t depth, int64_t way,
+                       bool brings_w);
 
 #endif

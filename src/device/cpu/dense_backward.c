@@ -3,7 +3,8 @@
    First dy is laid out anew: in panels for dW, transposed for dx; the bias gradient falls off. Then
    W is swept once, cut along its rows: a chunk has the whole depth of dx and the whole batch of dW,
    so that nothing is added up between chunks. Where the updates of kernel and bias follow and
-   nothing else reads their gradients, the sweep ends in them: dW is never stored. */
+   nothing else reads their gradients, the sweep ends in them: dW is never stored. Where no dx is
+   wanted, W is left to the next step's forward pass (dense_late.c). */
 #include "base/memory.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/dense.h"
@@ -40,6 +41,7 @@ typedef struct backward_state {
     int64_t chunks, workers;
     int64_t dy_floats, dy_transposed_floats;
     int64_t x_stride, x_floats, worker_floats; /* a worker's x, then dx transposed */
+    dense_late late;
 } backward_state;
 
 /* ---- what runs together -------------------------------------------------------------------- */
@@ -78,6 +80,14 @@ static fold fold_of(const plan *p, const op *o)
 static int span(const plan *p, const op *o)
 {
     return fold_of(p, o).count;
+}
+
+/* The forward pass of the next step that may take the whole along; -1: none. */
+static int taken_along_by(const plan *p, const op *o)
+{
+    fold f = fold_of(p, o);
+    dense_size d = dense_size_of(OP_IN(p, o, 0), OP_OUT(p, o, 0));
+    return f.update_w && !f.data ? dense_late_next(p, o, f.update_w, &d) : -1;
 }
 
 /* ---- preparation --------------------------------------------------------------------------- */
@@ -120,7 +130,17 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     s->workers = threads_count(pool);
     cpu_need_scratch(scratch_bytes,
                      s->dy_floats + s->dy_transposed_floats + s->workers * s->worker_floats);
+    if (s->ops.weights && taken_along_by(p, o) >= 0)
+        TRY(dense_late_new(s->kernels, &s->size, &s->late));
     return CORNU_OK;
+}
+
+static void release(void *state)
+{
+    backward_state *s = state;
+    if (s)
+        memory_free_aligned(s->late.x);
+    free(s);
 }
 
 /* ---- running ------------------------------------------------------------------------------- */
@@ -338,7 +358,7 @@ static cornu_status run_all(const op_run *o, backward_run *r)
 
 static cornu_status weights_run(const op_run *o)
 {
-    const backward_state *s = o->state;
+    backward_state *s = o->state;
     backward_run r = {.s = s, .x = o->in[0], .dy = o->in[1], .dw = o->out[0], .db = o->out[1]};
     if (s->ops.update_w) {
         r.update_w = cpu_update_begin(o, s->ops.update_w, s->isa);
@@ -351,7 +371,24 @@ static cornu_status weights_run(const op_run *o)
         r.update_b = cpu_update_begin(o, s->ops.update_b, s->isa);
     if (s->ops.data)
         r.dx = o->tensors[s->ops.data->out[0]];
-    return run_all(o, &r);
+    if (!o->puts_off)
+        return run_all(o, &r);
+    r.panels = s->late.dy;
+    threads_run(o->pool, s->size.panels, lay_out, &r);
+    dense_late_keep(&s->late, r.x, &r.update_w, r.simple, o->pool);
+    return CORNU_OK;
+}
+
+const dense_late *dense_late_of(const void *state)
+{
+    const backward_state *s = state;
+    return &s->late;
+}
+
+static void catch_up(void *state, threads *pool)
+{
+    backward_state *s = state;
+    dense_late_catch_up(&s->late, pool);
 }
 
 static cornu_status data_run(const op_run *o)
@@ -364,9 +401,11 @@ static cornu_status data_run(const op_run *o)
 
 const kernel cpu_dense_backward_weights = {.name = "panels",
                                            .prepare = prepare,
-                                           .release = free,
+                                           .release = release,
                                            .run = weights_run,
                                            .span = span,
+                                           .next = taken_along_by,
+                                           .catch_up = catch_up,
                                            .panels = true};
 const kernel cpu_dense_backward_data = {
     .name = "panels", .prepare = prepare, .release = free, .run = data_run, .panels = true};

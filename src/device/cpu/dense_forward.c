@@ -2,15 +2,14 @@
 
    The work is cut into blocks of rows, groups of panels and, where those are too few, parts of the
    depth, whose sums are added in their order afterwards. Within a chunk W goes by in blocks of
-   DEPTH rows by one panel, which all rows of x then find in the first-level cache. */
+   DENSE_DEPTH rows by one panel, which all rows of x then find in the first-level cache; the update
+   that the step before has left to do comes first (dense_late.c). */
 #include "base/memory.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/dense.h"
 #include <stdlib.h>
 
 enum {
-    DEPTH = 128,      /* a block of W is 24 KB */
-    ROWS_MOST = 128,  /* of a chunk: 256 are 2 to 5 % slower */
     CHUNKS_MOST = 32, /* balances up to 16 threads */
     ROW_SLICES = 4,   /* of a block of rows when parts are added */
     PANELS_LEAST = 6  /* of a chunk where x has to come from beyond the second-level cache */
@@ -32,7 +31,7 @@ static void choose_cut(forward_state *s)
 {
     const dense_size *d = &s->size;
     int64_t wanted = dense_chunks(d, 1, CHUNKS_MOST);
-    s->row_blocks = cpu_divide_up(d->rows, ROWS_MOST);
+    s->row_blocks = cpu_divide_up(d->rows, DENSE_ROWS_MOST);
     int64_t rows = cpu_divide_up(d->rows, s->row_blocks);
     int64_t most = SUM_BYTES / (rows * PANEL_COLUMNS * (int64_t)sizeof(float));
     if (rows * d->in * (int64_t)sizeof(float) > CACHED_X_BYTES)
@@ -43,7 +42,7 @@ static void choose_cut(forward_state *s)
     /* Parts cost the writing and reading of their sums: little beside W while rows are fewer than
        the depth. */
     s->parts = cpu_least(wanted / (s->row_blocks * s->groups), d->in / (4 * rows));
-    s->parts = cpu_most(cpu_least(s->parts, cpu_divide_up(d->in, DEPTH)), 1);
+    s->parts = cpu_most(cpu_least(s->parts, cpu_divide_up(d->in, DENSE_DEPTH)), 1);
     s->sums_stride = cpu_divide_up(d->panels, s->groups) * rows * PANEL_COLUMNS;
 }
 
@@ -73,7 +72,8 @@ typedef struct forward_run {
     const forward_state *s;
     const float *x, *w, *bias;
     float *y;
-    float *sums; /* parts > 1: [chunks][sums_stride]; else [threads][sums_stride] */
+    const dense_late *late; /* first update W by it; NULL: nothing to update */
+    float *sums;            /* parts > 1: [chunks][sums_stride]; else [threads][sums_stride] */
 } forward_run;
 
 /* What a chunk covers. */
@@ -87,7 +87,7 @@ static cut cut_of(const forward_state *s, int64_t block, int64_t group, int64_t 
     const dense_size *d = &s->size;
     threads_part(d->rows, s->row_blocks, block, 1, &c.row, &c.rows);
     threads_part(d->panels, s->groups, group, 1, &c.panel, &c.panels);
-    threads_part(d->in, s->parts, part, DEPTH, &c.k, &c.depth);
+    threads_part(d->in, s->parts, part, DENSE_DEPTH, &c.k, &c.depth);
     c.rows -= c.row;
     c.panels -= c.panel;
     c.depth -= c.k;
@@ -138,17 +138,19 @@ static void multiply(void *context, int64_t chunk, int worker)
     int64_t part = chunk % s->parts, place = chunk / s->parts;
     cut c = cut_of(s, place / s->groups, place % s->groups, part);
     float *sums = r->sums + (s->parts > 1 ? chunk : worker) * s->sums_stride;
-    for (int64_t k = c.k; k < c.k + c.depth; k += DEPTH)
+    for (int64_t k = c.k; k < c.k + c.depth; k += DENSE_DEPTH)
         for (int64_t i = 0; i < c.panels; i++) {
             dense_product p = {.x = r->x + c.row * d->in + k,
                                .x_stride = d->in,
                                .rows = c.rows,
-                               .depth = cpu_least(DEPTH, c.k + c.depth - k),
+                               .depth = cpu_least(DENSE_DEPTH, c.k + c.depth - k),
                                .width = dense_width(d, c.panel + i),
                                .w = r->w + dense_offset(d, c.panel + i, k),
                                .sum = sums + i * c.rows * PANEL_COLUMNS,
                                .add = k > c.k};
             p.ahead = next_block(r, &c, i, k, p.depth);
+            if (r->late)
+                dense_late_update(r->late, c.panel + i, k, p.depth, p.ahead - p.w, false);
             s->kernels->multiply(&p);
         }
     if (s->parts == 1)
@@ -169,12 +171,22 @@ static void add_parts(void *context, int64_t chunk, int worker)
 static cornu_status run(const op_run *o)
 {
     const forward_state *s = o->state;
-    forward_run r = {s, o->in[0], o->in[1], o->in[2], o->out[0], o->scratch};
+    forward_run r = {.s = s,
+                     .x = o->in[0],
+                     .w = o->in[1],
+                     .bias = o->in[2],
+                     .y = o->out[0],
+                     .late = o->late ? dense_late_of(o->late) : NULL,
+                     .sums = o->scratch};
     threads_run(o->pool, chunk_count(s), multiply, &r);
     if (s->parts > 1)
         threads_run(o->pool, s->row_blocks * s->groups * ROW_SLICES, add_parts, &r);
     return CORNU_OK;
 }
 
-const kernel cpu_dense_forward = {
-    .name = "panels", .prepare = prepare, .release = free, .run = run, .panels = true};
+const kernel cpu_dense_forward = {.name = "panels",
+                                  .prepare = prepare,
+                                  .release = free,
+                                  .run = run,
+                                  .panels = true,
+                                  .takes = &cpu_dense_backward_weights};

@@ -17,6 +17,7 @@ struct prepared {
     float **tensors;        /* [tensor_count]: where each lies while the arena stays where it is */
     const unsigned char *arena;
     size_t scratch_bytes;   /* the most that a kernel needs */
+    int late, taker;        /* an operation whose work waits for `taker` of the next step; or -1 */
     kernel_choice *choices; /* [op_count] */
     char **names;           /* [op_count]: the choices' "DEVICE/KERNEL" */
 };
@@ -24,6 +25,15 @@ struct prepared {
 static host_device *host_of(device *d)
 {
     return (host_device *)(void *)d;
+}
+
+/* Before anybody reads or writes variables, and before another plan's step. */
+static void catch_up(host_device *h)
+{
+    const prepared *p = h->waiting;
+    h->waiting = NULL;
+    if (p)
+        p->kernels[p->late]->catch_up(p->states[p->late], h->pool);
 }
 
 cornu_status host_open(const device_ops *ops, const kernel_list *kernels,
@@ -124,6 +134,7 @@ static void give_values(const float *from, float *to, const shape *s, bool panel
 cornu_status host_bind(device *d, const cornu_model *model)
 {
     host_device *h = host_of(d);
+    catch_up(h);
     free_variables(h);
     TRY(check_variables_fit(h, model));
     TRY(memory_new((size_t)model->variable_count, sizeof(float *), "variables", &h->variables));
@@ -153,8 +164,9 @@ static cornu_status check_variable(const host_device *h, int number, int64_t cou
 
 cornu_status host_read_variable(device *d, int number, float *values, int64_t count)
 {
-    const host_device *h = host_of(d);
+    host_device *h = host_of(d);
     TRY(check_variable(h, number, count));
+    catch_up(h);
     give_values(h->variables[number], values, &h->model->variables[number].shape,
                 variable_in_panels(h, h->model, number));
     return CORNU_OK;
@@ -164,6 +176,7 @@ cornu_status host_write_variable(device *d, int number, const float *values, int
 {
     host_device *h = host_of(d);
     TRY(check_variable(h, number, count));
+    catch_up(h);
     take_values(h->variables[number], values, &h->model->variables[number].shape,
                 variable_in_panels(h, h->model, number));
     return CORNU_OK;
@@ -347,8 +360,34 @@ static cornu_status prepare_op(host_device *h, prepared *r, int i)
 /* Operation `i` runs within the kernel of `first`. */
 static cornu_status cover_op(prepared *r, int first, int i)
 {
+    free(r->names[i]);
+    r->names[i] = NULL;
     TRY(memory_format(&r->names[i], "with %d", first + 1));
     r->choices[i].kernel = r->names[i];
+    return CORNU_OK;
+}
+
+/* If `i`'s work can be put off, it runs with the operation that takes it along, which need not read
+   again what has just been written. */
+static cornu_status put_off(prepared *r, int i)
+{
+    const plan *p = r->plan;
+    const kernel *k = r->kernels[i];
+    int taker = k->next ? k->next(p, &p->ops[i]) : -1;
+    if (taker < 0 || r->late >= 0 || r->kernels[taker]->takes != k)
+        return CORNU_OK;
+    kernel_choice *from = &r->choices[i], *to = &r->choices[taker];
+    to->flops += from->flops;
+    to->bytes += from->bytes;
+    for (int m = 0; m < OP_INPUTS_MAX; m++)
+        for (int n = 0; n < r->spans[i]; n++)
+            if (p->ops[taker].in[m] != NO_TENSOR && p->ops[taker].in[m] == p->ops[i + n].out[0])
+                to->bytes -= (double)p->tensors[p->ops[taker].in[m]].count * sizeof(float);
+    from->flops = from->bytes = 0;
+    for (int n = 0; n < r->spans[i]; n++)
+        TRY(cover_op(r, taker, i + n));
+    r->late = i;
+    r->taker = taker;
     return CORNU_OK;
 }
 
@@ -363,6 +402,7 @@ cornu_status host_prepare(device *d, const plan *p, prepared **out)
     TRY(memory_new(1, sizeof *r, "prepared plan", &r));
     h->prepared_count++;
     r->plan = p;
+    r->late = r->taker = -1;
     r->op_count = p->op_count;
     TRY_GOTO(memory_new(count, sizeof *r->kernels, "prepared plan", &r->kernels));
     TRY_GOTO(memory_new(count, sizeof *r->states, "prepared plan", &r->states));
@@ -375,6 +415,8 @@ cornu_status host_prepare(device *d, const plan *p, prepared **out)
         for (int k = 1; k < r->spans[i]; k++)
             TRY_GOTO(cover_op(r, i, i + k));
     }
+    for (int i = 0; i < p->op_count; i += r->spans[i])
+        TRY_GOTO(put_off(r, i));
     TRY_GOTO(check_plan_fits(h, p, r->scratch_bytes));
     TRY_GOTO(ensure_memory(h, r));
 done:
@@ -390,6 +432,8 @@ void host_release(device *d, prepared *r)
     host_device *h = host_of(d);
     if (!r)
         return;
+    if (h->waiting == r)
+        catch_up(h);
     if (--h->prepared_count == 0) {
         free_memory(&h->arena, &h->arena_bytes);
         free_memory(&h->scratch, &h->scratch_bytes);
@@ -426,7 +470,7 @@ static float *tensor_memory(const host_device *h, const plan *p, tensor_ref ref)
     return (float *)(void *)(h->arena + t->offset);
 }
 
-static cornu_status run_op(host_device *h, const prepared *p, const step_input *input, int i)
+static cornu_status run_op(host_device *h, prepared *p, const step_input *input, int i)
 {
     const op *o = &p->plan->ops[i];
     op_run r = {.op = o,
@@ -437,6 +481,8 @@ static cornu_status run_op(host_device *h, const prepared *p, const step_input *
                 .kernels = p->kernels,
                 .pool = h->pool,
                 .input = input,
+                .puts_off = i == p->late,
+                .late = h->waiting && i == p->taker ? p->states[p->late] : NULL,
                 .results = &h->results};
     for (int k = 0; k < OP_INPUTS_MAX; k++)
         r.in[k] = o->in[k] == NO_TENSOR ? NULL : p->tensors[o->in[k]];
@@ -446,6 +492,8 @@ static cornu_status run_op(host_device *h, const prepared *p, const step_input *
     if (status != CORNU_OK)
         return status_prefix(status, "device %s: %s of %s", h->device.ops->name,
                              op_infos[o->kind].name, o->name);
+    if (r.puts_off || r.late)
+        h->waiting = r.puts_off ? p : NULL;
     return CORNU_OK;
 }
 
@@ -455,6 +503,8 @@ static cornu_status begin_step(host_device *h, prepared *r, const step_input *in
     const plan *p = r->plan;
     if (h->variable_count != p->model->variable_count)
         return status_fail(CORNU_INTERNAL, "device %s: no model is bound", h->device.ops->name);
+    if (h->waiting != r)
+        catch_up(h);
     TRY(ensure_memory(h, r));
     if (r->arena != h->arena || !h->arena)
         for (int i = 0; i < p->tensor_count; i++)
@@ -495,7 +545,7 @@ cornu_status host_time_operations(device *d, prepared *p, const step_input *inpu
     for (int i = 0; i < p->plan->op_count; i += p->spans[i]) {
         TRY(run_op(h, p, input, i));
         double now = clock_seconds();
-        seconds[i] = now - before;
+        seconds[i == p->late ? p->taker : i] += now - before;
         before = now;
     }
     end_step(h, p->plan);
@@ -513,13 +563,13 @@ cornu_status host_results(device *d, step_results *out, bool reset)
 
 cornu_status host_synchronize(device *d)
 {
-    (void)d; /* run has done its work when it returns */
+    catch_up(host_of(d));
     return CORNU_OK;
 }
 
 cornu_status host_read(device *d, prepared *p, tensor_ref t, float *values, int64_t count)
 {
-    const host_device *h = host_of(d);
+    host_device *h = host_of(d);
     if (t < 0 || t >= p->plan->tensor_count)
         return status_fail(CORNU_INTERNAL, "tensor: found number %d; expected 0 to %d", t,
                            p->plan->tensor_count - 1);
@@ -530,6 +580,7 @@ cornu_status host_read(device *d, prepared *p, tensor_ref t, float *values, int6
     if (from->role == TENSOR_BUFFER && from->last < p->plan->op_count - 1)
         return status_fail(CORNU_INVALID, "%s: its memory is used again before the step's end",
                            from->name);
+    catch_up(h);
     give_values(tensor_memory(h, p->plan, t), values, &from->shape, in_panels(h, p->plan, t));
     return CORNU_OK;
 }

@@ -23,6 +23,9 @@ typedef struct op_run {
                       same, so that nothing stays in it from one run to the next */
     threads *pool;
     const step_input *input;
+    bool puts_off;    /* the work is left to the operation `kernel.next` of the next step, or to
+                         kernel.catch_up; `run` keeps what it needs */
+    const void *late; /* the state of the kernel whose work this run takes along; NULL: of none */
     step_results *results; /* LOSS adds mean loss times batch to .loss and sets .last_loss, METRIC
                               adds its sum over samples to .metrics; host_run does the rest */
 } op_run;
@@ -48,6 +51,12 @@ struct kernel {
        1 to PLAN_SPAN_MAX. What they hand to each other alone need not be written. prepare and run
        see the first of them and find the others behind it. */
     int (*span)(const plan *p, const op *o);
+    /* optional: the operation by which the next step reads what this one writes, -1: there is none.
+       Where that one's kernel takes this one's work along, it is put off until then, so that what
+       both need passes through the caches once. The bits must not depend on it. */
+    int (*next)(const plan *p, const op *o);
+    const kernel *takes; /* optional: the kernel whose work it takes along */
+    void (*catch_up)(void *state, threads *pool); /* with `next`: do what was put off, alone */
     /* optional: FLOPs that it does where they are not those of the operations (Winograd). */
     double (*flops)(const plan *p, const op *o);
     /* Where it is not the operation's (ops.def). Such a kernel may make more elements NaN than the
@@ -72,6 +81,7 @@ struct host_device {
     unsigned char *arena, *scratch;
     size_t arena_bytes, scratch_bytes;
     int prepared_count; /* plans that share them */
+    prepared *waiting;  /* its last step's work was put off; NULL: of none */
     step_results results;
 };
 

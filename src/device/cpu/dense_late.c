@@ -1,0 +1,128 @@
+/* The update of the first layer's weights, one step late.
+
+   Where no gradient of a dense layer's input is wanted, its backward pass only changes W, and
+   nothing reads W before the next step's forward pass. That one goes through W block by block
+   anyway: it updates each block first, while it is in the cache, so that W passes through memory
+   once a step in place of twice. Until then what dW is made of is kept: dy in panels, x by blocks
+   of columns. The bits are those of an update in its place: the same sums in the same order.
+
+   Measured on 2 Cascade Lake cores, the step's time over that without it: cifar10-mlp 0.72 at batch
+   1, 0.84 at 8, 0.91 at 16, 1.00 at its own 32, where multiplications are the limit. */
+#include "base/memory.h"
+#include "device/cpu/dense.h"
+#include <string.h>
+
+enum {
+    LARGER = 4,    /* W than x and dy, which are copied for it */
+    COPY_AHEAD = 4 /* rows */
+};
+
+int dense_late_next(const plan *p, const op *weights, const op *update, const dense_size *d)
+{
+    int found = -1;
+    if (d->rows > DENSE_ROWS_MOST || d->in * d->units < LARGER * d->rows * (d->in + d->units))
+        return -1;
+    for (int i = 0; i < p->op_count; i++)
+        for (int k = 0; k < OP_INPUTS_MAX; k++) {
+            const op *o = &p->ops[i];
+            if (o == update || o->in[k] == NO_TENSOR || o->in[k] != update->out[0])
+                continue;
+            if (found >= 0 || o->kind != OP_DENSE_FORWARD || o > weights)
+                return -1;
+            found = i;
+        }
+    return found;
+}
+
+static int64_t x_floats(const dense_size *d)
+{
+    return cpu_divide_up(d->in, DENSE_DEPTH) * d->rows * DENSE_LATE_STRIDE;
+}
+
+cornu_status dense_late_new(const dense_kernels *kernels, const dense_size *d, dense_late *out)
+{
+    dense_late l = {.kernels = kernels, .size = *d};
+    int64_t floats = x_floats(d) + d->panels * d->rows * PANEL_COLUMNS;
+    TRY(memory_new_aligned((size_t)floats * sizeof(float), "dense layer", &l.x));
+    l.dy = l.x + x_floats(d);
+    *out = l;
+    return CORNU_OK;
+}
+
+/* ---- keeping ------------------------------------------------------------------------------ */
+
+typedef struct keep_run {
+    const dense_late *late;
+    const float *x;
+} keep_run;
+
+static void keep_block(void *context, int64_t block, int worker)
+{
+    (void)worker;
+    const keep_run *r = context;
+    const dense_size *d = &r->late->size;
+    int64_t k, end;
+    cpu_part(d->in, DENSE_DEPTH, block, &k, &end);
+    float *to = r->late->x + block * d->rows * DENSE_LATE_STRIDE;
+    for (int64_t i = 0; i < d->rows; i++, to += DENSE_LATE_STRIDE) {
+        int64_t ahead = cpu_least(i + COPY_AHEAD, d->rows - 1);
+        for (int64_t n = k; n < end; n += 16)
+            __builtin_prefetch(r->x + ahead * d->in + n, 0, 3);
+        memcpy(to, r->x + i * d->in + k, (size_t)(end - k) * sizeof *to);
+    }
+}
+
+void dense_late_keep(dense_late *l, const float *x, const cpu_update_step *update, bool simple,
+                     threads *pool)
+{
+    keep_run r = {l, x};
+    l->update = *update;
+    l->simple = simple;
+    threads_run(pool, cpu_divide_up(l->size.in, DENSE_DEPTH), keep_block, &r);
+}
+
+/* ---- updating ----------------------------------------------------------------------------- */
+
+void dense_late_update(const dense_late *l, int64_t panel, int64_t k, int64_t depth, int64_t way,
+                       bool brings_w)
+{
+    const dense_size *d = &l->size;
+    int64_t at = dense_offset(d, panel, k);
+    int streams = 0;
+    dense_gradient g = {.rows = d->rows,
+                        .depth = depth,
+                        .width = dense_width(d, panel),
+                        .x = l->x + k / DENSE_DEPTH * d->rows * DENSE_LATE_STRIDE,
+                        .x_stride = DENSE_LATE_STRIDE,
+                        .dy = l->dy + panel * d->rows * PANEL_COLUMNS,
+                        .w = l->update.w + at,
+                        .rate = l->update.constants.learning_rate,
+                        .update = l->simple ? NULL : l->update.rule,
+                        .constants = &l->update.constants};
+    if (way && brings_w)
+        g.ahead[streams++] = g.w + way;
+    for (int i = 0; i < DENSE_SLOTS; i++) {
+        if (!l->update.slot[i])
+            continue;
+        g.slot[i] = l->update.slot[i] + at;
+        if (way)
+            g.ahead[streams++] = g.slot[i] + way;
+    }
+    l->kernels->gradient(&g);
+}
+
+static void update_panel(void *context, int64_t panel, int worker)
+{
+    (void)worker;
+    const dense_late *l = context;
+    for (int64_t k = 0; k < l->size.in; k += DENSE_DEPTH) {
+        int64_t depth = cpu_least(DENSE_DEPTH, l->size.in - k);
+        int64_t way = k + depth < l->size.in ? depth * dense_width(&l->size, panel) : 0;
+        dense_late_update(l, panel, k, depth, way, true);
+    }
+}
+
+void dense_late_catch_up(dense_late *l, threads *pool)
+{
+    threads_run(pool, l->size.panels, update_panel, l);
+}
