@@ -6,6 +6,7 @@
 #include "device/cpu/kernels/dense.h"
 #include "device/cpu/update.h"
 #include "device/host/panels.h"
+#include <string.h>
 
 _Static_assert((int)DENSE_PANEL == (int)PANEL_COLUMNS, "kernels and host keep the same panels");
 
@@ -47,6 +48,34 @@ static inline int64_t dense_chunks(const dense_size *d, int products, int64_t mo
     double columns = (double)(cpu_divide_up(d->units, 16) * 16); /* so long a vector is */
     double chunks = 2.0 * products * (double)d->rows * (double)d->in * columns / chunk_flops;
     return chunks >= (double)most ? most : cpu_most((int64_t)chunks, 1);
+}
+
+/* to[rows][depth] from columns of x [rows][in]. Its rows lie far apart: nobody but us sees the next
+   ones coming. */
+static inline void dense_copy_x(const float *x, int64_t in, int64_t rows, int64_t depth, float *to,
+                                int64_t to_stride)
+{
+    enum { AHEAD = 4 };
+    for (int64_t i = 0; i < rows; i++) {
+        const float *ahead = x + cpu_least(i + AHEAD, rows - 1) * in;
+        for (int64_t k = 0; k < depth; k += 16)
+            __builtin_prefetch(ahead + k, 0, 3);
+        memcpy(to + i * to_stride, x + i * in, (size_t)depth * sizeof *to);
+    }
+}
+
+/* What updating W changes besides: the slots from element `at` on. What lies `way` floats further
+   comes near, unless that is 0; behind the `streams` that already do. */
+static inline void dense_hand_slots(dense_gradient *g, const cpu_update_step *u, int64_t at,
+                                    int64_t way, int streams)
+{
+    for (int i = 0; i < DENSE_SLOTS; i++) {
+        if (!u->slot[i])
+            continue;
+        g->slot[i] = u->slot[i] + at;
+        if (way)
+            g->ahead[streams++] = g->slot[i] + way;
+    }
 }
 
 /* The update of a kernel that the next step's forward pass takes along. */

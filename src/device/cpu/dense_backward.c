@@ -18,8 +18,7 @@ enum {
     DEPTH_GRAIN = 24, /* fits the tiles of both products */
     CHUNKS_MOST = 64,
     DEPTH_CHUNKS = 16, /* deep blocks read dy less often */
-    CHUNKS_FEW = 8,    /* smaller blocks where there would be fewer */
-    COPY_AHEAD = 4     /* rows */
+    CHUNKS_FEW = 8     /* smaller blocks where there would be fewer */
 };
 #define BLOCK_BYTES ((int64_t)256 << 10) /* of x and dx, in the second-level cache */
 
@@ -279,27 +278,8 @@ static void sweep_gradient(const backward_run *r, const place *c, int64_t panel)
                         .constants = &r->update_w.constants};
     if (!r->dw && way && !s->ops.data) /* else dx has brought it near */
         g.ahead[streams++] = g.w + way;
-    for (int i = 0; i < DENSE_SLOTS; i++) {
-        if (!r->update_w.slot[i])
-            continue;
-        g.slot[i] = r->update_w.slot[i] + at;
-        if (way)
-            g.ahead[streams++] = g.slot[i] + way;
-    }
+    dense_hand_slots(&g, &r->update_w, at, way, streams);
     s->kernels->gradient(&g);
-}
-
-/* The rows lie far apart: nobody but us sees the next ones coming. */
-static void copy_x(const backward_run *r, const place *c)
-{
-    const int64_t in = r->s->size.in;
-    const float *x = r->x + c->row * in + c->k;
-    for (int64_t i = 0; i < c->rows; i++) {
-        int64_t ahead = cpu_least(i + COPY_AHEAD, c->rows - 1);
-        for (int64_t k = 0; k < c->depth; k += 16)
-            __builtin_prefetch(x + ahead * in + k, 0, 3);
-        memcpy(c->x + i * r->s->x_stride, x + i * in, (size_t)c->depth * sizeof *x);
-    }
 }
 
 static void sweep(const backward_run *r, const place *c)
@@ -307,7 +287,7 @@ static void sweep(const backward_run *r, const place *c)
     const backward_state *s = r->s;
     const dense_size *d = &s->size;
     if (s->ops.weights)
-        copy_x(r, c);
+        dense_copy_x(r->x + c->row * d->in + c->k, d->in, c->rows, c->depth, c->x, s->x_stride);
     for (int64_t panel = 0; panel < d->panels; panel++) {
         if (r->dx)
             sweep_data(r, c, panel);

@@ -10,12 +10,8 @@
    1, 0.84 at 8, 0.91 at 16, 1.00 at its own 32, where multiplications are the limit. */
 #include "base/memory.h"
 #include "device/cpu/dense.h"
-#include <string.h>
 
-enum {
-    LARGER = 4,    /* W than x and dy, which are copied for it */
-    COPY_AHEAD = 4 /* rows */
-};
+enum { LARGER = 4 }; /* W than x and dy, which are copied for it */
 
 int dense_late_next(const plan *p, const op *weights, const op *update, const dense_size *d)
 {
@@ -63,13 +59,8 @@ static void keep_block(void *context, int64_t block, int worker)
     const dense_size *d = &r->late->size;
     int64_t k, end;
     cpu_part(d->in, DENSE_DEPTH, block, &k, &end);
-    float *to = r->late->x + block * d->rows * DENSE_LATE_STRIDE;
-    for (int64_t i = 0; i < d->rows; i++, to += DENSE_LATE_STRIDE) {
-        int64_t ahead = cpu_least(i + COPY_AHEAD, d->rows - 1);
-        for (int64_t n = k; n < end; n += 16)
-            __builtin_prefetch(r->x + ahead * d->in + n, 0, 3);
-        memcpy(to, r->x + i * d->in + k, (size_t)(end - k) * sizeof *to);
-    }
+    dense_copy_x(r->x + k, d->in, d->rows, end - k,
+                 r->late->x + block * d->rows * DENSE_LATE_STRIDE, DENSE_LATE_STRIDE);
 }
 
 void dense_late_keep(dense_late *l, const float *x, const cpu_update_step *update, bool simple,
@@ -101,13 +92,7 @@ void dense_late_update(const dense_late *l, int64_t panel, int64_t k, int64_t de
                         .constants = &l->update.constants};
     if (way && brings_w)
         g.ahead[streams++] = g.w + way;
-    for (int i = 0; i < DENSE_SLOTS; i++) {
-        if (!l->update.slot[i])
-            continue;
-        g.slot[i] = l->update.slot[i] + at;
-        if (way)
-            g.ahead[streams++] = g.slot[i] + way;
-    }
+    dense_hand_slots(&g, &l->update, at, way, streams);
     l->kernels->gradient(&g);
 }
 
