@@ -80,8 +80,7 @@ static const char *kernel_of(const net *n, op_kind one, op_kind other)
 {
     static char names[8][64];
     static int next;
-    kernel_choice *choices = calloc((size_t)n->plan->op_count, sizeof *choices);
-    assert_int_equal(n->device->ops->choices(n->device, n->prepared, choices), CORNU_OK);
+    kernel_choice *choices = net_choices(n);
     char *name = names[next++ % 8];
     *name = '\0';
     for (int i = 0; i < n->plan->op_count && !*name; i++)
@@ -100,8 +99,7 @@ static const char *backward_kernel(const net *n)
     for (int i = 0; i < n->plan->op_count; i++)
         if (n->plan->ops[i].kind == OP_CONV2D_BACKWARD_WEIGHTS)
             at = i;
-    kernel_choice *choices = calloc((size_t)n->plan->op_count, sizeof *choices);
-    n->device->ops->choices(n->device, n->prepared, choices);
+    kernel_choice *choices = net_choices(n);
     while (strncmp(choices[at].kernel, "with ", 5) == 0)
         at--;
     name = strchr(choices[at].kernel, '/') + 1;

@@ -186,10 +186,7 @@ static trained train(const char *forced)
     trained t = {.model = net_model(recipe)};
     t.net = net_open_with(t.model, gpu_name(), &(plan_options){.mode = PLAN_TRAIN, .batch = 4},
                           &(device_options){.threads = 1, .kernel = forced});
-    t.choices = calloc((size_t)t.net->plan->op_count, sizeof *t.choices);
-    assert_non_null(t.choices);
-    assert_int_equal(t.net->device->ops->choices(t.net->device, t.net->prepared, t.choices),
-                     CORNU_OK);
+    t.choices = net_choices(t.net);
     net_run(t.net);
     t.loss = net_run(t.net);
     return t;

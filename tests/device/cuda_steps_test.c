@@ -362,8 +362,7 @@ static void choices_name_each_kernel_and_count_its_launches(void **state)
     cornu_model *model = net_model(text_with_all);
     plan_options options = {.mode = PLAN_TRAIN, .batch = BATCH};
     net *n = net_open(model, gpu, &options);
-    kernel_choice *choices = calloc((size_t)n->plan->op_count, sizeof *choices);
-    must(n->device->ops->choices(n->device, n->prepared, choices));
+    kernel_choice *choices = net_choices(n);
     double before = net_run(n);
     assert_true(isfinite(before));
     for (int i = 0; i < n->plan->op_count; i++) {

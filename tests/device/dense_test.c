@@ -138,9 +138,8 @@ static int count_folded(const net_case *c, const char *optimizer, bool keep_grad
     plan_options options = {
         .mode = PLAN_TRAIN, .batch = c->batch, .keep_gradients = keep_gradients};
     net *n = net_open(model, "cpu", &options);
-    kernel_choice *choices = calloc((size_t)n->plan->op_count, sizeof *choices);
+    kernel_choice *choices = net_choices(n);
     int folded = 0;
-    n->device->ops->choices(n->device, n->prepared, choices);
     for (int i = 0; i < n->plan->op_count; i++)
         folded += strncmp(choices[i].kernel, "with ", 5) == 0;
     free(choices);
@@ -173,13 +172,13 @@ static const net_case late_nets[] = {
 /* Number of the operation that runs the first layer's update, from 1; 0: itself. */
 static int taker(net *n)
 {
-    int update, number = 0;
-    kernel_choice *choices = calloc((size_t)n->plan->op_count, sizeof *choices);
-    n->device->ops->choices(n->device, n->prepared, choices);
-    for (update = 0; update < n->plan->op_count; update++)
-        if (n->plan->ops[update].kind == OP_UPDATE && n->plan->ops[update].out[0] >= 0 &&
-            n->plan->tensors[n->plan->ops[update].out[0]].variable == 0)
-            sscanf(choices[update].kernel, "with %d", &number);
+    int number = 0;
+    kernel_choice *choices = net_choices(n);
+    for (int i = 0; i < n->plan->op_count; i++) {
+        const op *o = &n->plan->ops[i];
+        if (o->kind == OP_UPDATE && n->plan->tensors[o->out[0]].variable == 0)
+            sscanf(choices[i].kernel, "with %d", &number);
+    }
     free(choices);
     return number;
 }
@@ -264,14 +263,13 @@ static void an_update_put_off_is_counted_where_it_runs(void **state)
     const double in = 129, units = 145, rows = 1;
     cornu_model *model = model_of(c, "{sgd: {learning_rate: 0.1}}");
     net *n = trained(model, c, "cpu", 1);
-    kernel_choice *choices = calloc((size_t)n->plan->op_count, sizeof *choices);
+    kernel_choice *choices = net_choices(n);
     double *seconds = calloc((size_t)n->plan->op_count, sizeof *seconds);
     int forward = taker(n) - 1, weights = -1;
     assert_true(forward >= 0);
     for (int i = 0; i < n->plan->op_count; i++)
         if (n->plan->ops[i].kind == OP_DENSE_BACKWARD_WEIGHTS)
             weights = i; /* the last is the first layer's */
-    n->device->ops->choices(n->device, n->prepared, choices);
     assert_true(choices[forward].bytes ==
                 4 * (rows * in + rows * units + rows * in + rows * units + 2 * in * units));
     assert_true(choices[forward].flops == n->plan->ops[forward].flops +

@@ -48,8 +48,7 @@ static void choices_name_device_and_kernel(void **state)
     for (int d = 0; net_device(d); d++) {
         net *n = net_open(model, net_device(d), &options);
         size_t length = strcspn(net_device(d), ":");
-        kernel_choice *choices = calloc((size_t)n->plan->op_count, sizeof *choices);
-        assert_int_equal(n->device->ops->choices(n->device, n->prepared, choices), CORNU_OK);
+        kernel_choice *choices = net_choices(n);
         for (int i = 0; i < n->plan->op_count; i++) {
             bool borrowed = strncmp(choices[i].kernel, "reference/", 10) == 0;
             bool own = strncmp(choices[i].kernel, net_device(d), length) == 0 &&
@@ -70,8 +69,7 @@ static void a_forced_kernel_is_taken_where_it_accepts(void **state)
     plan_options options = {.mode = PLAN_TRAIN, .batch = 4};
     device_options plain = {.threads = 1, .kernel = "plain"};
     net *n = net_open_with(model, "cpu", &options, &plain);
-    kernel_choice *choices = calloc((size_t)n->plan->op_count, sizeof *choices);
-    n->device->ops->choices(n->device, n->prepared, choices);
+    kernel_choice *choices = net_choices(n);
     for (int i = 0; i < n->plan->op_count; i++)
         assert_string_equal(choices[i].kernel, "reference/plain");
     free(choices);

@@ -29,9 +29,7 @@ static bool runs_as_one(net *n)
     int pool;
     assert_int_equal(net_count(n->plan, OP_MAX_POOL_BACKWARD, &pool), 1);
     assert_int_equal(n->plan->ops[pool + 1].kind, OP_ACTIVATION_BACKWARD);
-    kernel_choice *choices = calloc((size_t)n->plan->op_count, sizeof *choices);
-    assert_non_null(choices);
-    assert_int_equal(n->device->ops->choices(n->device, n->prepared, choices), CORNU_OK);
+    kernel_choice *choices = net_choices(n);
     assert_string_equal(choices[pool].kernel, "cpu/2x2");
     bool with = strncmp(choices[pool + 1].kernel, "with ", 5) == 0;
     free(choices);

@@ -154,9 +154,7 @@ static cornu_model *small_network(void)
 static int count_winograd(const net *n)
 {
     int found = 0;
-    kernel_choice *choices = calloc((size_t)n->plan->op_count, sizeof *choices);
-    assert_non_null(choices);
-    assert_int_equal(n->device->ops->choices(n->device, n->prepared, choices), CORNU_OK);
+    kernel_choice *choices = net_choices(n);
     for (int i = 0; i < n->plan->op_count; i++)
         found += strcmp(choices[i].kernel, "cpu/winograd") == 0;
     free(choices);

@@ -240,3 +240,11 @@ int net_count(const plan *p, op_kind kind, int *first)
         *first = at;
     return count;
 }
+
+kernel_choice *net_choices(const net *n)
+{
+    kernel_choice *choices = calloc((size_t)n->plan->op_count, sizeof *choices);
+    assert_non_null(choices);
+    must(n->device->ops->choices(n->device, n->prepared, choices), "choices");
+    return choices;
+}

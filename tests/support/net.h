@@ -45,6 +45,8 @@ void net_fill(float *values, int64_t count, uint64_t seed);
 double net_difference(const float *a, const float *b, int64_t count);
 /* Number of operations of this kind, and the place of the first (-1: none). */
 int net_count(const plan *p, op_kind kind, int *first);
+/* How each operation of the net's plan runs, in fresh memory (free). */
+kernel_choice *net_choices(const net *n);
 
 /* The names of the devices that can be used here, "cpu" first; NULL past the end. Where
    CORNU_TEST_DEVICES names some ("cuda:0"), those alone. */
