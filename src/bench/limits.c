@@ -1,8 +1,11 @@
 /* The probes: FMA rate in registers, read bandwidth, in-place update bandwidth. Each kernel exists
-   for AVX-512, AVX2 and plain vectors; the widest that this processor has is chosen at run time. */
+   for AVX-512, AVX2 and plain vectors; the widest that this processor has is chosen at run time.
+   Where it has matrix tiles (AMX), which multiply floats as six products of their parts
+   (device/cpu/kernels/dense_amx.c), the rate is theirs. */
 #include "bench/limits.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "device/cpu/isa.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +20,7 @@ enum { ACCUMULATORS = 12 };
 
 typedef struct probe_kernels {
     const char *isa;
-    int width; /* floats in a vector */
+    double round_flops; /* of a round of `fma` */
     float (*fma)(int64_t rounds, float factor);
     float (*read)(const float *x, int64_t count);
     void (*update)(float *x, int64_t count);
@@ -60,7 +63,7 @@ typedef struct probe_kernels {
         for (vector *end = v + count / (int64_t)(sizeof(vector) / 4); v < end; v++)                \
             v[0] = v[0] * factor + step;                                                           \
     }                                                                                              \
-    static const probe_kernels kernels_##name = {.width = (int)(sizeof(vector) / 4),               \
+    static const probe_kernels kernels_##name = {.round_flops = ACCUMULATORS * sizeof(vector) / 2, \
                                                  .fma = fma_##name,                                \
                                                  .read = read_##name,                              \
                                                  .update = update_##name,
@@ -92,9 +95,41 @@ PROBE_KERNELS(avx512, AVX512, avx512_vector, _mm512_fmadd_ps).isa = "AVX-512"
 ;
 #endif
 
+#if defined(__x86_64__)
+/* A multiplication of tiles takes 16 cycles; six make 16 x 16 x 32 products of floats. */
+enum { TILE_FLOPS = 2 * 16 * 16 * 32, TILE_ROUNDS = 16 };
+
+static float fma_amx(int64_t rounds, float factor)
+{
+    static const struct {
+        uint8_t palette, start_row, unused[14];
+        uint16_t row_bytes[16];
+        uint8_t rows[16];
+    } configuration = {
+        .palette = 1, .row_bytes = {64, 64, 64, 64, 64}, .rows = {16, 16, 16, 16, 16}};
+    __asm__ volatile("ldtilecfg %0\n\ttilezero %%tmm0\n\ttilezero %%tmm1\n\ttilezero %%tmm2\n\t"
+                     "tilezero %%tmm3\n\ttilezero %%tmm4" ::"m"(configuration));
+    for (int64_t r = 0; r < rounds; r += TILE_ROUNDS)
+        __asm__ volatile("tdpbf16ps %tmm4, %tmm3, %tmm0\n\ttdpbf16ps %tmm4, %tmm3, %tmm1\n\t"
+                         "tdpbf16ps %tmm4, %tmm3, %tmm2\n\ttdpbf16ps %tmm4, %tmm3, %tmm0\n\t"
+                         "tdpbf16ps %tmm4, %tmm3, %tmm1\n\ttdpbf16ps %tmm4, %tmm3, %tmm2");
+    __asm__ volatile("tilerelease");
+    return factor;
+}
+
+/* Of AVX-512's kernels what reads and updates. */
+static const probe_kernels kernels_amx = {.isa = "AMX",
+                                          .round_flops = (double)TILE_FLOPS / TILE_ROUNDS,
+                                          .fma = fma_amx,
+                                          .read = read_avx512,
+                                          .update = update_avx512};
+#endif
+
 static const probe_kernels *kernels_for_this_machine(void)
 {
 #if defined(__x86_64__)
+    if (cpu_isa_runs(CPU_ISA_amx))
+        return &kernels_amx;
     if (__builtin_cpu_supports("avx512f"))
         return &kernels_avx512;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
@@ -127,7 +162,7 @@ static double fma_rate(threads *pool, double seconds)
 {
     fma_work work = {.kernels = kernels_for_this_machine(), .factor = 0.999f};
     int64_t chunks = (int64_t)threads_count(pool) * CHUNKS_PER_THREAD;
-    double flops_per_chunk = 2.0 * CHUNK_ROUNDS * ACCUMULATORS * work.kernels->width;
+    double flops_per_chunk = CHUNK_ROUNDS * work.kernels->round_flops;
     threads_run(pool, chunks, fma_chunk, &work); /* wakes the workers; not counted */
     double begin = clock_seconds(), now = begin, flops = 0;
     while (now - begin < seconds) {

@@ -6,13 +6,14 @@
 #include "device/device.h"
 
 typedef struct machine_limits {
-    double fma;          /* FLOP/s of all threads in registers (a multiply-add is 2) */
+    double fma;          /* FLOP/s of all threads in registers (a multiply-add is 2); with AMX of
+                            multiplying floats by tiles */
     double read;         /* bytes/s, reading 256 MB */
     double update;       /* bytes/s, read + written, in place over 256 MB */
     double cache_update; /* the same over CACHE_PROBE_BYTES: what stays in the last-level cache */
     double cache_bytes;  /* size of the last-level cache */
     int threads;
-    char isa[16]; /* "AVX-512" */
+    char isa[16]; /* "AVX-512", "AMX" */
 } machine_limits;
 
 /* About half a second. Fails only where there is no memory for the bandwidth probes. */

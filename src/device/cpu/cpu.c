@@ -14,9 +14,9 @@
     }
 static const kernel_list kernels[OP_COUNT] = {
     KERNELS(GATHER, &cpu_gather),
-    KERNELS(DENSE_FORWARD, &cpu_dense_forward),
-    KERNELS(DENSE_BACKWARD_DATA, &cpu_dense_backward_data),
-    KERNELS(DENSE_BACKWARD_WEIGHTS, &cpu_dense_backward_weights),
+    KERNELS(DENSE_FORWARD, &cpu_dense_forward_tiles, &cpu_dense_forward),
+    KERNELS(DENSE_BACKWARD_DATA, &cpu_dense_backward_data_tiles, &cpu_dense_backward_data),
+    KERNELS(DENSE_BACKWARD_WEIGHTS, &cpu_dense_backward_weights_tiles, &cpu_dense_backward_weights),
     KERNELS(CONV2D_FORWARD, &cpu_conv_first_pool_forward, &cpu_conv_first_forward,
             &cpu_winograd_pool_forward, &cpu_winograd_forward, &cpu_conv_forward),
     KERNELS(CONV2D_BACKWARD_DATA, &cpu_winograd_backward_data, &cpu_conv_backward_data),
@@ -87,8 +87,10 @@ static void model_name(char *name, size_t size)
 /* The widest vector instructions that kernels may use. */
 static const char *instruction_set(void)
 {
-#if defined(__x86_64__) || defined(__i386__)
+#if defined(__x86_64__)
     __builtin_cpu_init();
+    if (cpu_isa_runs(CPU_ISA_amx))
+        return "AMX";
     if (__builtin_cpu_supports("avx512f"))
         return "AVX-512";
     if (__builtin_cpu_supports("avx2"))

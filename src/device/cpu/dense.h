@@ -10,11 +10,8 @@
 
 _Static_assert((int)DENSE_PANEL == (int)PANEL_COLUMNS, "kernels and host keep the same panels");
 
-/* Of the forward pass. */
-enum {
-    DENSE_DEPTH = 128,    /* rows of a block of W: 24 KB */
-    DENSE_ROWS_MOST = 128 /* of a chunk: 256 are 2 to 5 % slower; no more go through W once */
-};
+/* Of a chunk of the forward pass: 256 are 2 to 5 % slower; no more go through W once. */
+enum { DENSE_ROWS_MOST = 128 };
 
 /* x [rows][in], W [in][units], y [rows][units] */
 typedef struct dense_size {
@@ -41,6 +38,31 @@ static inline int64_t dense_offset(const dense_size *d, int64_t panel, int64_t k
     return panel * PANEL_COLUMNS * d->in + k * dense_width(d, panel);
 }
 
+/* The kernels of the kernel "panels". */
+cornu_status dense_vector_kernels(const dense_kernels **out);
+/* Those of the kernel "tiles", and may it run this layer? If not, *why. */
+#if defined(__x86_64__)
+extern const dense_kernels cpu_dense_amx;
+#define DENSE_TILES (&cpu_dense_amx)
+#define CPU_ISA_OF_TILES CPU_ISA_amx
+#else
+#define DENSE_TILES NULL
+#define CPU_ISA_OF_TILES CPU_ISA_COUNT /* never chosen */
+#endif
+bool dense_takes_tiles(const dense_size *d, const char **why);
+
+static inline void dense_begin(const dense_kernels *k)
+{
+    if (k->begin)
+        k->begin();
+}
+
+static inline void dense_end(const dense_kernels *k)
+{
+    if (k->end)
+        k->end();
+}
+
 /* Chunks of at least 4 microseconds for `products` products of this size, `most` at most. */
 static inline int64_t dense_chunks(const dense_size *d, int products, int64_t most)
 {
@@ -48,20 +70,6 @@ static inline int64_t dense_chunks(const dense_size *d, int products, int64_t mo
     double columns = (double)(cpu_divide_up(d->units, 16) * 16); /* so long a vector is */
     double chunks = 2.0 * products * (double)d->rows * (double)d->in * columns / chunk_flops;
     return chunks >= (double)most ? most : cpu_most((int64_t)chunks, 1);
-}
-
-/* to[rows][depth] from columns of x [rows][in]. Its rows lie far apart: nobody but us sees the next
-   ones coming. */
-static inline void dense_copy_x(const float *x, int64_t in, int64_t rows, int64_t depth, float *to,
-                                int64_t to_stride)
-{
-    enum { AHEAD = 4 };
-    for (int64_t i = 0; i < rows; i++) {
-        const float *ahead = x + cpu_least(i + AHEAD, rows - 1) * in;
-        for (int64_t k = 0; k < depth; k += 16)
-            __builtin_prefetch(ahead + k, 0, 3);
-        memcpy(to + i * to_stride, x + i * in, (size_t)depth * sizeof *to);
-    }
 }
 
 /* What updating W changes besides: the slots from element `at` on. What lies `way` floats further
@@ -84,10 +92,10 @@ typedef struct dense_late {
     dense_size size;
     cpu_update_step update;
     bool simple; /* w -= learning rate * dW: needs no rule */
-    float *x; /* [blocks of DENSE_DEPTH columns][rows][DENSE_LATE_STRIDE]; NULL: is never put off */
-    float *dy; /* [panels][rows][PANEL_COLUMNS] */
+    float *x;    /* [blocks of forward_depth columns][x_floats], NULL: is never put off */
+    float *dy;   /* [panels][dy_floats] */
+    int64_t x_floats, dy_floats;
 } dense_late;
-enum { DENSE_LATE_STRIDE = DENSE_DEPTH + 16 }; /* rows do not fall into the same set of a cache */
 
 /* The forward operation of the next step that may take along the update that follows `weights`; -1:
    none. */
@@ -99,7 +107,7 @@ void dense_late_keep(dense_late *l, const float *x, const cpu_update_step *updat
 /* Of the state of a DENSE_BACKWARD_WEIGHTS. */
 const dense_late *dense_late_of(const void *state);
 void dense_late_catch_up(dense_late *l, threads *pool);
-/* Update rows k...k + depth - 1 of one panel of W; k is a multiple of DENSE_DEPTH. What follows
+/* Update rows k...k + depth - 1 of one panel of W; k is a multiple of forward_depth. What follows
    lies `way` floats further (0: nothing) and comes near: slots, and with `brings_w` W. */
 void dense_late_update(const dense_late *l, int64_t panel, int64_t k, int64_t depth, int64_t way,
                        bool brings_w);

@@ -13,16 +13,12 @@
 #include <string.h>
 
 enum {
-    ROWS_MOST = 512,  /* summed at once; more are added block by block, for the sake of precision */
-    DEPTH_MOST = 96,  /* rows of W in a block: 18 KB */
-    DEPTH_GRAIN = 24, /* fits the tiles of both products */
+    ROWS_MOST = 512, /* summed at once; more are added block by block, for the sake of precision */
     CHUNKS_MOST = 64,
     DEPTH_CHUNKS = 16, /* deep blocks read dy less often */
     CHUNKS_FEW = 8     /* smaller blocks where there would be fewer */
 };
 #define BLOCK_BYTES ((int64_t)256 << 10) /* of x and dx, in the second-level cache */
-
-CPU_ISA_TABLE(dense_kernels, cpu_dense);
 
 /* The operations that run as one. */
 typedef struct fold {
@@ -38,8 +34,8 @@ typedef struct backward_state {
     int64_t row_blocks, block_rows, groups; /* of DENSE_LANES rows in a block */
     int64_t depth, blocks;                  /* of W */
     int64_t chunks, workers;
-    int64_t dy_floats, dy_transposed_floats;
-    int64_t x_stride, x_floats, worker_floats; /* a worker's x, then dx transposed */
+    int64_t panel_floats, dy_floats, dy_transposed_floats;
+    int64_t x_floats, worker_floats; /* a worker's x, then dx transposed */
     dense_late late;
 } backward_state;
 
@@ -100,31 +96,37 @@ static void choose_cut(backward_state *s)
     int products = (s->ops.data != NULL) + (s->ops.weights != NULL);
     int64_t wanted = dense_chunks(d, products, DEPTH_CHUNKS);
     int64_t most = BLOCK_BYTES / (2 * s->block_rows * (int64_t)sizeof(float));
-    int64_t depth = cpu_least(cpu_divide_up(d->in, wanted), cpu_least(most, DEPTH_MOST));
-    int64_t grain = d->in >= CHUNKS_FEW * DEPTH_GRAIN ? DEPTH_GRAIN : DENSE_TILE;
+    const dense_kernels *k = s->kernels;
+    int64_t depth = cpu_least(cpu_divide_up(d->in, wanted), cpu_least(most, k->backward_depth));
+    int64_t grain = d->in >= CHUNKS_FEW * k->coarse_grain ? k->coarse_grain : k->grain;
     s->depth = cpu_divide_up(depth, grain) * grain;
     s->blocks = cpu_divide_up(d->in, s->depth);
     s->chunks = cpu_least(s->blocks, CHUNKS_MOST);
-    s->x_stride = s->depth + 16; /* rows of x do not fall into the same set of a cache */
-    s->x_floats = s->ops.weights ? s->block_rows * s->x_stride : 0;
+    s->x_floats = s->ops.weights ? k->gradient_x_floats(s->block_rows, s->depth) : 0;
     s->worker_floats =
         cpu_scratch_floats(s->x_floats + (s->ops.data ? s->depth * s->groups * DENSE_LANES : 0));
-    int64_t columns = s->row_blocks * d->panels * PANEL_COLUMNS;
-    s->dy_floats = s->ops.weights ? columns * s->block_rows : 0;
-    s->dy_transposed_floats = s->ops.data ? columns * s->groups * DENSE_LANES : 0;
+    int64_t panels = s->row_blocks * d->panels;
+    s->panel_floats = k->panel_floats(s->block_rows);
+    s->dy_floats = s->ops.weights ? panels * s->panel_floats : 0;
+    s->dy_transposed_floats = s->ops.data ? panels * s->groups * k->lanes_floats : 0;
 }
 
-static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
-                            size_t *scratch_bytes)
+static dense_size size_of(const plan *p, const op *o)
+{
+    return o->kind == OP_DENSE_BACKWARD_DATA ? dense_size_of(OP_OUT(p, o, 0), OP_IN(p, o, 1))
+                                             : dense_size_of(OP_IN(p, o, 0), OP_OUT(p, o, 0));
+}
+
+static cornu_status prepare(const dense_kernels *kernels, const plan *p, const op *o, threads *pool,
+                            void **state, size_t *scratch_bytes)
 {
     backward_state *s = NULL;
     TRY(memory_new(1, sizeof *s, "dense layer", &s));
     *state = s;
     TRY(cpu_isa_choose(&s->isa));
-    s->kernels = cpu_dense[s->isa];
+    s->kernels = kernels;
     s->ops = fold_of(p, o);
-    s->size = s->ops.weights ? dense_size_of(OP_IN(p, o, 0), OP_OUT(p, o, 0))
-                             : dense_size_of(OP_OUT(p, o, 0), OP_IN(p, o, 1));
+    s->size = size_of(p, o);
     choose_cut(s);
     s->workers = threads_count(pool);
     cpu_need_scratch(scratch_bytes,
@@ -132,6 +134,26 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     if (s->ops.weights && taken_along_by(p, o) >= 0)
         TRY(dense_late_new(s->kernels, &s->size, &s->late));
     return CORNU_OK;
+}
+
+static cornu_status panels_prepare(const plan *p, const op *o, threads *pool, void **state,
+                                   size_t *scratch_bytes)
+{
+    const dense_kernels *kernels;
+    TRY(dense_vector_kernels(&kernels));
+    return prepare(kernels, p, o, pool, state, scratch_bytes);
+}
+
+static bool tiles_accepts(const plan *p, const op *o, const char **why)
+{
+    dense_size d = size_of(p, o);
+    return dense_takes_tiles(&d, why);
+}
+
+static cornu_status tiles_prepare(const plan *p, const op *o, threads *pool, void **state,
+                                  size_t *scratch_bytes)
+{
+    return prepare(DENSE_TILES, p, o, pool, state, scratch_bytes);
 }
 
 static void release(void *state)
@@ -150,8 +172,8 @@ typedef struct backward_run {
     float *w, *dw, *db, *dx; /* dw NULL: update */
     cpu_update_step update_w, update_b;
     bool simple; /* w -= learning rate * dW: needs no rule */
-    /* Scratch memory. With dW dy: [row_blocks][panels][block_rows][PANEL_COLUMNS]; with dx it
-       transposed: [row_blocks][panels][groups][PANEL_COLUMNS][DENSE_LANES]; what workers need. */
+    /* Scratch memory. With dW dy: [row_blocks][panels][panel_floats]; with dx it transposed:
+       [row_blocks][panels][groups][lanes_floats]; what workers need. */
     float *panels, *transposed, *workers;
 } backward_run;
 
@@ -165,13 +187,14 @@ static void rows_of(const backward_state *s, int64_t block, int64_t *row, int64_
 static float *panel_of(const backward_run *r, int64_t block, int64_t panel)
 {
     const backward_state *s = r->s;
-    return r->panels + (block * s->size.panels + panel) * s->block_rows * PANEL_COLUMNS;
+    return r->panels + (block * s->size.panels + panel) * s->panel_floats;
 }
 
 static float *transposed_of(const backward_run *r, int64_t block, int64_t panel, int64_t group)
 {
-    int64_t place = (block * r->s->size.panels + panel) * r->s->groups + group;
-    return r->transposed + place * PANEL_COLUMNS * DENSE_LANES;
+    const backward_state *s = r->s;
+    int64_t place = (block * s->size.panels + panel) * s->groups + group;
+    return r->transposed + place * s->kernels->lanes_floats;
 }
 
 /* Rows of the batch in a group, and the lanes that they take. */
@@ -190,11 +213,8 @@ static void transpose_dy(const backward_run *r, int64_t block, int64_t panel, co
     int64_t width = dense_width(d, panel), lanes;
     for (int64_t group = 0; group * DENSE_LANES < rows; group++) {
         int64_t count = group_of(rows, group, &lanes);
-        float *to = transposed_of(r, block, panel, group);
-        if (count < lanes)
-            memset(to, 0, (size_t)(width * lanes) * sizeof *to);
-        s->kernels->transpose(dy + group * DENSE_LANES * d->units, d->units, count, width, to,
-                              lanes);
+        s->kernels->lay_lanes(dy + group * DENSE_LANES * d->units, d->units, count, width, lanes,
+                              transposed_of(r, block, panel, group));
     }
 }
 
@@ -228,7 +248,7 @@ static void lay_out(void *context, int64_t panel, int worker)
 typedef struct place {
     int64_t k, depth, next_k; /* next_k 0: this is the last */
     int64_t block, row, rows;
-    float *x, *dx; /* scratch: [rows][x_stride]; [groups][depth][DENSE_LANES] */
+    float *x, *dx; /* scratch: x_floats; [groups][depth][DENSE_LANES] */
 } place;
 
 /* Floats from the panel's rows to what the chunk takes next; 0: nothing. */
@@ -268,7 +288,6 @@ static void sweep_gradient(const backward_run *r, const place *c, int64_t panel)
                         .depth = c->depth,
                         .width = dense_width(d, panel),
                         .x = c->x,
-                        .x_stride = s->x_stride,
                         .dy = panel_of(r, c->block, panel),
                         .dw = r->dw ? r->dw + at : NULL,
                         .add = c->block > 0,
@@ -287,7 +306,7 @@ static void sweep(const backward_run *r, const place *c)
     const backward_state *s = r->s;
     const dense_size *d = &s->size;
     if (s->ops.weights)
-        dense_copy_x(r->x + c->row * d->in + c->k, d->in, c->rows, c->depth, c->x, s->x_stride);
+        s->kernels->lay_gradient_x(r->x + c->row * d->in + c->k, d->in, c->rows, c->depth, c->x);
     for (int64_t panel = 0; panel < d->panels; panel++) {
         if (r->dx)
             sweep_data(r, c, panel);
@@ -314,6 +333,7 @@ static void sweep_chunk(void *context, int64_t chunk, int worker)
     if (chunk + s->workers < s->chunks)
         threads_part(s->blocks, s->chunks, chunk + s->workers, 1, &next, &next_end);
     threads_part(s->blocks, s->chunks, chunk, 1, &first, &end);
+    dense_begin(s->kernels);
     for (int64_t i = first; i < end; i++) {
         c.k = i * s->depth;
         c.depth = cpu_least(s->depth, s->size.in - c.k);
@@ -323,6 +343,7 @@ static void sweep_chunk(void *context, int64_t chunk, int worker)
             sweep(r, &c);
         }
     }
+    dense_end(s->kernels);
 }
 
 static cornu_status run_all(const op_run *o, backward_run *r)
@@ -379,13 +400,18 @@ static cornu_status data_run(const op_run *o)
     return run_all(o, &r);
 }
 
-const kernel cpu_dense_backward_weights = {.name = "panels",
-                                           .prepare = prepare,
-                                           .release = release,
-                                           .run = weights_run,
-                                           .span = span,
-                                           .next = taken_along_by,
-                                           .catch_up = catch_up,
-                                           .panels = true};
+#define WEIGHTS_SLOTS                                                             \
+    .release = release, .run = weights_run, .span = span, .next = taken_along_by, \
+    .catch_up = catch_up, .panels = true
+const kernel cpu_dense_backward_weights = {
+    .name = "panels", .prepare = panels_prepare, WEIGHTS_SLOTS};
+const kernel cpu_dense_backward_weights_tiles = {
+    .name = "tiles", .accepts = tiles_accepts, .prepare = tiles_prepare, WEIGHTS_SLOTS};
 const kernel cpu_dense_backward_data = {
-    .name = "panels", .prepare = prepare, .release = free, .run = data_run, .panels = true};
+    .name = "panels", .prepare = panels_prepare, .release = free, .run = data_run, .panels = true};
+const kernel cpu_dense_backward_data_tiles = {.name = "tiles",
+                                              .accepts = tiles_accepts,
+                                              .prepare = tiles_prepare,
+                                              .release = free,
+                                              .run = data_run,
+                                              .panels = true};

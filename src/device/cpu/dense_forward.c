@@ -2,8 +2,8 @@
 
    The work is cut into blocks of rows, groups of panels and, where those are too few, parts of the
    depth, whose sums are added in their order afterwards. Within a chunk W goes by in blocks of
-   DENSE_DEPTH rows by one panel, which all rows of x then find in the first-level cache; the update
-   that the step before has left to do comes first (dense_late.c). */
+   forward_depth rows by one panel, which all rows of x then find in the first-level cache; the
+   update that the step before has left to do comes first (dense_late.c). */
 #include "base/memory.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/dense.h"
@@ -11,39 +11,71 @@
 
 enum {
     CHUNKS_MOST = 32, /* balances up to 16 threads */
-    ROW_SLICES = 4,   /* of a block of rows when parts are added */
-    PANELS_LEAST = 6  /* of a chunk where x has to come from beyond the second-level cache */
+    CHUNKS_A_THREAD = 6,
+    ROW_SLICES = 4,  /* of a block of rows when parts are added */
+    PANELS_LEAST = 6 /* of a chunk where x has to come from beyond the second-level cache */
 };
 #define CACHED_X_BYTES ((int64_t)512 << 10) /* stays in the second-level cache */
 #define SUM_BYTES ((int64_t)256 << 10)      /* so does what a chunk adds up */
 
 CPU_ISA_TABLE(dense_kernels, cpu_dense);
+cornu_status dense_vector_kernels(const dense_kernels **out)
+{
+    cpu_isa isa;
+    TRY(cpu_isa_choose(&isa));
+    *out = cpu_dense[isa];
+    return CORNU_OK;
+}
+
+/* A tile is as high as 16 and as deep as 32 rows of a batch; a larger one, or a layer for which
+   laying out x and dy is not little beside the products, is faster with vectors. */
+bool dense_takes_tiles(const dense_size *d, const char **why)
+{
+    enum { ROWS_LEAST = 17, ROWS_MOST = 32, SIDE_LEAST = 384, IN_MOST = 8192 };
+    if (cpu_isa_or_base() != CPU_ISA_OF_TILES)
+        *why = "no AMX";
+    else if (d->rows < ROWS_LEAST || d->rows > ROWS_MOST)
+        *why = "not 17 to 32 samples";
+    else if (d->in < SIDE_LEAST || d->in > IN_MOST || d->units < SIDE_LEAST)
+        *why = "not 384 units, 384 to 8192 inputs";
+    else
+        return true;
+    return false;
+}
 
 typedef struct forward_state {
     const dense_kernels *kernels;
     dense_size size;
     int64_t row_blocks, groups, parts;
     int64_t sums_stride; /* floats of one chunk's sums */
+    int64_t depth_blocks;
+    int64_t x_floats; /* of a block of x as kernels read it; 0: they read x itself */
     activation act;
 } forward_state;
 
-static void choose_cut(forward_state *s)
+static void choose_cut(forward_state *s, int64_t thread_count)
 {
     const dense_size *d = &s->size;
+    s->depth_blocks = cpu_divide_up(d->in, s->kernels->forward_depth);
     int64_t wanted = dense_chunks(d, 1, CHUNKS_MOST);
     s->row_blocks = cpu_divide_up(d->rows, DENSE_ROWS_MOST);
     int64_t rows = cpu_divide_up(d->rows, s->row_blocks);
-    int64_t most = SUM_BYTES / (rows * PANEL_COLUMNS * (int64_t)sizeof(float));
+    int64_t most = cpu_most(SUM_BYTES / (rows * PANEL_COLUMNS * (int64_t)sizeof(float)), 1);
     if (rows * d->in * (int64_t)sizeof(float) > CACHED_X_BYTES)
         s->groups = cpu_least(wanted, cpu_divide_up(d->panels, PANELS_LEAST));
     else
         s->groups = cpu_least(wanted, d->panels);
-    s->groups = cpu_most(s->groups, cpu_divide_up(d->panels, cpu_most(most, 1)));
+    s->groups = cpu_most(s->groups, cpu_divide_up(d->panels, most));
     /* Parts cost the writing and reading of their sums: little beside W while rows are fewer than
        the depth. */
     s->parts = cpu_least(wanted / (s->row_blocks * s->groups), d->in / (4 * rows));
-    s->parts = cpu_most(cpu_least(s->parts, cpu_divide_up(d->in, DENSE_DEPTH)), 1);
+    s->parts = cpu_most(cpu_least(s->parts, s->depth_blocks), 1);
+    /* x comes to each chunk anew; where sums do not depend on it, so many will do. */
+    if (s->parts == 1 && s->groups > CHUNKS_A_THREAD * thread_count)
+        s->groups = cpu_most(CHUNKS_A_THREAD * thread_count, cpu_divide_up(d->panels, most));
     s->sums_stride = cpu_divide_up(d->panels, s->groups) * rows * PANEL_COLUMNS;
+    if (s->kernels->lay_x)
+        s->x_floats = s->kernels->x_floats(rows, s->kernels->forward_depth);
 }
 
 static int64_t chunk_count(const forward_state *s)
@@ -51,19 +83,23 @@ static int64_t chunk_count(const forward_state *s)
     return s->row_blocks * s->groups * s->parts;
 }
 
-static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
-                            size_t *scratch_bytes)
+static int64_t laid_floats(const forward_state *s)
+{
+    return s->row_blocks * s->depth_blocks * s->x_floats;
+}
+
+static cornu_status prepare(const dense_kernels *kernels, const plan *p, const op *o, threads *pool,
+                            void **state, size_t *scratch_bytes)
 {
     forward_state *s = NULL;
-    cpu_isa isa;
-    TRY(cpu_isa_choose(&isa));
     TRY(memory_new(1, sizeof *s, "dense layer", &s));
-    s->kernels = cpu_dense[isa];
     s->size = dense_size_of(OP_IN(p, o, 0), OP_IN(p, o, 1));
+    s->kernels = kernels;
     s->act = o->a.dense.act;
-    choose_cut(s);
+    choose_cut(s, threads_count(pool));
     cpu_need_scratch(scratch_bytes,
-                     (s->parts > 1 ? chunk_count(s) : threads_count(pool)) * s->sums_stride);
+                     (s->parts > 1 ? chunk_count(s) : threads_count(pool)) * s->sums_stride +
+                         laid_floats(s));
     *state = s;
     return CORNU_OK;
 }
@@ -74,6 +110,7 @@ typedef struct forward_run {
     float *y;
     const dense_late *late; /* first update W by it; NULL: nothing to update */
     float *sums;            /* parts > 1: [chunks][sums_stride]; else [threads][sums_stride] */
+    float *laid;            /* x for the kernels: [row_blocks][depth_blocks][x_floats] */
 } forward_run;
 
 /* What a chunk covers. */
@@ -87,7 +124,7 @@ static cut cut_of(const forward_state *s, int64_t block, int64_t group, int64_t 
     const dense_size *d = &s->size;
     threads_part(d->rows, s->row_blocks, block, 1, &c.row, &c.rows);
     threads_part(d->panels, s->groups, group, 1, &c.panel, &c.panels);
-    threads_part(d->in, s->parts, part, DENSE_DEPTH, &c.k, &c.depth);
+    threads_part(d->in, s->parts, part, s->kernels->forward_depth, &c.k, &c.depth);
     c.rows -= c.row;
     c.panels -= c.panel;
     c.depth -= c.k;
@@ -130,20 +167,45 @@ static const float *next_block(const forward_run *r, const cut *c, int64_t i, in
     return r->w + dense_offset(d, c->panel + i, k);
 }
 
+static float *laid_x(const forward_run *r, int64_t row_block, int64_t depth_block)
+{
+    return r->laid + (row_block * r->s->depth_blocks + depth_block) * r->s->x_floats;
+}
+
+/* A block of columns of x. */
+static void lay_out(void *context, int64_t block, int worker)
+{
+    (void)worker;
+    const forward_run *r = context;
+    const forward_state *s = r->s;
+    const dense_size *d = &s->size;
+    int64_t k, end, row, row_end;
+    cpu_part(d->in, s->kernels->forward_depth, block, &k, &end);
+    for (int64_t b = 0; b < s->row_blocks; b++) {
+        threads_part(d->rows, s->row_blocks, b, 1, &row, &row_end);
+        s->kernels->lay_x(r->x + row * d->in + k, d->in, row_end - row, end - k,
+                          laid_x(r, b, block));
+    }
+}
+
 static void multiply(void *context, int64_t chunk, int worker)
 {
     const forward_run *r = context;
     const forward_state *s = r->s;
     const dense_size *d = &s->size;
     int64_t part = chunk % s->parts, place = chunk / s->parts;
-    cut c = cut_of(s, place / s->groups, place % s->groups, part);
+    int64_t block = place / s->groups;
+    cut c = cut_of(s, block, place % s->groups, part);
+    dense_begin(s->kernels);
     float *sums = r->sums + (s->parts > 1 ? chunk : worker) * s->sums_stride;
-    for (int64_t k = c.k; k < c.k + c.depth; k += DENSE_DEPTH)
+    const int64_t most = s->kernels->forward_depth;
+    for (int64_t k = c.k; k < c.k + c.depth; k += most)
         for (int64_t i = 0; i < c.panels; i++) {
-            dense_product p = {.x = r->x + c.row * d->in + k,
+            dense_product p = {.x = s->x_floats > 0 ? laid_x(r, block, k / most)
+                                                    : r->x + c.row * d->in + k,
                                .x_stride = d->in,
                                .rows = c.rows,
-                               .depth = cpu_least(DENSE_DEPTH, c.k + c.depth - k),
+                               .depth = cpu_least(most, c.k + c.depth - k),
                                .width = dense_width(d, c.panel + i),
                                .w = r->w + dense_offset(d, c.panel + i, k),
                                .sum = sums + i * c.rows * PANEL_COLUMNS,
@@ -153,6 +215,7 @@ static void multiply(void *context, int64_t chunk, int worker)
                 dense_late_update(r->late, c.panel + i, k, p.depth, p.ahead - p.w, false);
             s->kernels->multiply(&p);
         }
+    dense_end(s->kernels);
     if (s->parts == 1)
         finish(r, &c, sums, 0, 0, c.rows);
 }
@@ -178,15 +241,47 @@ static cornu_status run(const op_run *o)
                      .y = o->out[0],
                      .late = o->late ? dense_late_of(o->late) : NULL,
                      .sums = o->scratch};
+    if (s->x_floats > 0) {
+        r.laid = r.sums;
+        r.sums += laid_floats(s);
+        threads_run(o->pool, s->depth_blocks, lay_out, &r);
+    }
     threads_run(o->pool, chunk_count(s), multiply, &r);
     if (s->parts > 1)
         threads_run(o->pool, s->row_blocks * s->groups * ROW_SLICES, add_parts, &r);
     return CORNU_OK;
 }
 
+static cornu_status panels_prepare(const plan *p, const op *o, threads *pool, void **state,
+                                   size_t *scratch_bytes)
+{
+    const dense_kernels *kernels;
+    TRY(dense_vector_kernels(&kernels));
+    return prepare(kernels, p, o, pool, state, scratch_bytes);
+}
+
+static bool tiles_accepts(const plan *p, const op *o, const char **why)
+{
+    dense_size d = dense_size_of(OP_IN(p, o, 0), OP_IN(p, o, 1));
+    return dense_takes_tiles(&d, why);
+}
+
+static cornu_status tiles_prepare(const plan *p, const op *o, threads *pool, void **state,
+                                  size_t *scratch_bytes)
+{
+    return prepare(DENSE_TILES, p, o, pool, state, scratch_bytes);
+}
+
 const kernel cpu_dense_forward = {.name = "panels",
-                                  .prepare = prepare,
+                                  .prepare = panels_prepare,
                                   .release = free,
                                   .run = run,
                                   .panels = true,
                                   .takes = &cpu_dense_backward_weights};
+const kernel cpu_dense_forward_tiles = {.name = "tiles",
+                                        .accepts = tiles_accepts,
+                                        .prepare = tiles_prepare,
+                                        .release = free,
+                                        .run = run,
+                                        .panels = true,
+                                        .takes = &cpu_dense_backward_weights_tiles};

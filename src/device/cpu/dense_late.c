@@ -30,17 +30,16 @@ int dense_late_next(const plan *p, const op *weights, const op *update, const de
     return found;
 }
 
-static int64_t x_floats(const dense_size *d)
-{
-    return cpu_divide_up(d->in, DENSE_DEPTH) * d->rows * DENSE_LATE_STRIDE;
-}
-
 cornu_status dense_late_new(const dense_kernels *kernels, const dense_size *d, dense_late *out)
 {
-    dense_late l = {.kernels = kernels, .size = *d};
-    int64_t floats = x_floats(d) + d->panels * d->rows * PANEL_COLUMNS;
+    dense_late l = {.kernels = kernels,
+                    .size = *d,
+                    .x_floats = kernels->gradient_x_floats(d->rows, kernels->forward_depth),
+                    .dy_floats = kernels->panel_floats(d->rows)};
+    int64_t x = cpu_divide_up(d->in, kernels->forward_depth) * l.x_floats;
+    int64_t floats = x + d->panels * l.dy_floats;
     TRY(memory_new_aligned((size_t)floats * sizeof(float), "dense layer", &l.x));
-    l.dy = l.x + x_floats(d);
+    l.dy = l.x + x;
     *out = l;
     return CORNU_OK;
 }
@@ -56,11 +55,11 @@ static void keep_block(void *context, int64_t block, int worker)
 {
     (void)worker;
     const keep_run *r = context;
-    const dense_size *d = &r->late->size;
+    const dense_late *l = r->late;
+    const dense_size *d = &l->size;
     int64_t k, end;
-    cpu_part(d->in, DENSE_DEPTH, block, &k, &end);
-    dense_copy_x(r->x + k, d->in, d->rows, end - k,
-                 r->late->x + block * d->rows * DENSE_LATE_STRIDE, DENSE_LATE_STRIDE);
+    cpu_part(d->in, l->kernels->forward_depth, block, &k, &end);
+    l->kernels->lay_gradient_x(r->x + k, d->in, d->rows, end - k, l->x + block * l->x_floats);
 }
 
 void dense_late_keep(dense_late *l, const float *x, const cpu_update_step *update, bool simple,
@@ -69,7 +68,7 @@ void dense_late_keep(dense_late *l, const float *x, const cpu_update_step *updat
     keep_run r = {l, x};
     l->update = *update;
     l->simple = simple;
-    threads_run(pool, cpu_divide_up(l->size.in, DENSE_DEPTH), keep_block, &r);
+    threads_run(pool, cpu_divide_up(l->size.in, l->kernels->forward_depth), keep_block, &r);
 }
 
 /* ---- updating ----------------------------------------------------------------------------- */
@@ -83,9 +82,8 @@ void dense_late_update(const dense_late *l, int64_t panel, int64_t k, int64_t de
     dense_gradient g = {.rows = d->rows,
                         .depth = depth,
                         .width = dense_width(d, panel),
-                        .x = l->x + k / DENSE_DEPTH * d->rows * DENSE_LATE_STRIDE,
-                        .x_stride = DENSE_LATE_STRIDE,
-                        .dy = l->dy + panel * d->rows * PANEL_COLUMNS,
+                        .x = l->x + k / l->kernels->forward_depth * l->x_floats,
+                        .dy = l->dy + panel * l->dy_floats,
                         .w = l->update.w + at,
                         .rate = l->update.constants.learning_rate,
                         .update = l->simple ? NULL : l->update.rule,
@@ -100,11 +98,14 @@ static void update_panel(void *context, int64_t panel, int worker)
 {
     (void)worker;
     const dense_late *l = context;
-    for (int64_t k = 0; k < l->size.in; k += DENSE_DEPTH) {
-        int64_t depth = cpu_least(DENSE_DEPTH, l->size.in - k);
+    const int64_t most = l->kernels->forward_depth;
+    dense_begin(l->kernels);
+    for (int64_t k = 0; k < l->size.in; k += most) {
+        int64_t depth = cpu_least(most, l->size.in - k);
         int64_t way = k + depth < l->size.in ? depth * dense_width(&l->size, panel) : 0;
         dense_late_update(l, panel, k, depth, way, true);
     }
+    dense_end(l->kernels);
 }
 
 void dense_late_catch_up(dense_late *l, threads *pool)

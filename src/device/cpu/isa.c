@@ -3,6 +3,11 @@
 #include "base/memory.h"
 #include <stdlib.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 static const char *const names[] = {
 #define NAME(name) #name,
@@ -16,10 +21,31 @@ const char *cpu_isa_name(int isa)
 }
 
 #if defined(__x86_64__)
+static bool tiles_allowed;
+
+/* Linux lets a process use the tiles' 8 KB of registers only after it has asked (Linux's
+   Documentation/arch/x86/xstate.rst). */
+static void ask_for_tiles(void)
+{
+    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
+    tiles_allowed = syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+}
+
+static bool tiles_run(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (!__builtin_cpu_supports("amx-tile") || !__builtin_cpu_supports("amx-bf16"))
+        return false;
+    pthread_once(&once, ask_for_tiles);
+    return tiles_allowed;
+}
+
 bool cpu_isa_runs(cpu_isa isa)
 {
     __builtin_cpu_init();
     switch (isa) {
+    case CPU_ISA_amx:
+        return cpu_isa_runs(CPU_ISA_avx512) && tiles_run();
     case CPU_ISA_avx512:
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");

@@ -8,7 +8,7 @@
 /* CPU_ISAS(X): X(name) for each instruction set of this build, widest first. `base` is what every
    processor of the architecture has (SSE2, NEON). */
 #if defined(__x86_64__)
-#define CPU_ISAS(X) X(avx512) X(avx2) X(base)
+#define CPU_ISAS(X) X(amx) X(avx512) X(avx2) X(base)
 #else
 #define CPU_ISAS(X) X(base)
 #endif
@@ -39,14 +39,16 @@ cpu_isa cpu_isa_or_base(void);
 #endif
 
 /* Declares what each copy of a kernels file exports, and `name[CPU_ISA_COUNT]`, pointers to all of
-   them: CPU_ISA_TABLE(dense_kernels, cpu_dense_kernels) in a .c file outside kernels/. */
+   them: CPU_ISA_TABLE(dense_kernels, cpu_dense_kernels) in a .c file outside kernels/. Only matrix
+   products have kernels of their own for AMX, which comes on top of AVX-512. */
 #define CPU_ISA_DECLARE_(type, name, isa) extern const type name##_##isa;
 #if defined(__x86_64__)
-#define CPU_ISA_TABLE(type, name)        \
-    CPU_ISA_DECLARE_(type, name, avx512) \
-    CPU_ISA_DECLARE_(type, name, avx2)   \
-    CPU_ISA_DECLARE_(type, name, base)   \
-    static const type *const name[CPU_ISA_COUNT] = {&name##_avx512, &name##_avx2, &name##_base}
+#define CPU_ISA_TABLE(type, name)                                                                 \
+    CPU_ISA_DECLARE_(type, name, avx512)                                                          \
+    CPU_ISA_DECLARE_(type, name, avx2)                                                            \
+    CPU_ISA_DECLARE_(type, name, base)                                                            \
+    static const type *const name[CPU_ISA_COUNT] = {&name##_avx512, &name##_avx512, &name##_avx2, \
+                                                    &name##_base}
 #else
 #define CPU_ISA_TABLE(type, name)      \
     CPU_ISA_DECLARE_(type, name, base) \

@@ -351,6 +351,12 @@ static void update_rows(const dense_gradient *d, int64_t at, const float *g, int
     d->update(d->constants, g, d->w + at, slot, count);
 }
 
+/* Rows of x do not fall into the same set of a cache; a tile may read behind the last. */
+static int64_t gradient_stride(int64_t depth)
+{
+    return (depth + LINE - 1) / LINE * LINE + LINE;
+}
+
 static void gradient(const dense_gradient *d)
 {
     float g[ROWS * DENSE_PANEL] __attribute__((aligned(64)));
@@ -359,7 +365,8 @@ static void gradient(const dense_gradient *d)
     int streams = 0;
     while (streams < VECS && d->ahead[streams])
         streams++;
-    tile t = {.a_row = 1, .a_step = d->x_stride, .b_step = DENSE_PANEL, .depth = d->rows};
+    tile t = {
+        .a_row = 1, .a_step = gradient_stride(d->depth), .b_step = DENSE_PANEL, .depth = d->rows};
     t.ahead_step = streams > 0 ? step_ahead(ROWS * d->width, d->rows) : 0;
     t.factor = d->dw ? 1 : -d->rate;
     for (int64_t k = 0; k < d->depth; k += ROWS) {
@@ -378,6 +385,28 @@ static void gradient(const dense_gradient *d)
 }
 
 /* ---- layouts ------------------------------------------------------------------------------ */
+
+static int64_t gradient_x_floats(int64_t rows, int64_t depth)
+{
+    return rows * gradient_stride(depth);
+}
+
+/* Rows of x lie far apart: nobody but us sees the next ones coming. */
+static void lay_gradient_x(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to)
+{
+    enum { AHEAD = 4 };
+    for (int64_t i = 0; i < rows; i++) {
+        const float *ahead = x + (i + AHEAD < rows ? i + AHEAD : rows - 1) * stride;
+        for (int64_t k = 0; k < depth; k += LINE)
+            __builtin_prefetch(ahead + k, 0, 3);
+        memcpy(to + i * gradient_stride(depth), x + i * stride, (size_t)depth * sizeof *to);
+    }
+}
+
+static int64_t panel_floats(int64_t rows)
+{
+    return rows * DENSE_PANEL;
+}
 
 static void pack(const float *dy, int64_t stride, int64_t rows, int64_t width, float *panel,
                  float sums[DENSE_PANEL])
@@ -438,4 +467,26 @@ static void transpose(const float *from, int64_t from_stride, int64_t rows, int6
         }
 }
 
-const dense_kernels ISA(cpu_dense) = {multiply, finish, data, gradient, pack, transpose};
+static void lay_lanes(const float *dy, int64_t stride, int64_t rows, int64_t width, int64_t lanes,
+                      float *to)
+{
+    if (rows < lanes)
+        memset(to, 0, (size_t)(width * lanes) * sizeof *to);
+    transpose(dy, stride, rows, width, to, lanes);
+}
+
+const dense_kernels ISA(cpu_dense) = {.multiply = multiply,
+                                      .finish = finish,
+                                      .data = data,
+                                      .gradient = gradient,
+                                      .gradient_x_floats = gradient_x_floats,
+                                      .lay_gradient_x = lay_gradient_x,
+                                      .panel_floats = panel_floats,
+                                      .pack = pack,
+                                      .lanes_floats = DENSE_PANEL * DENSE_LANES,
+                                      .lay_lanes = lay_lanes,
+                                      .transpose = transpose,
+                                      .forward_depth = 128,
+                                      .backward_depth = 96,
+                                      .grain = 8,
+                                      .coarse_grain = 24};

@@ -7,14 +7,13 @@
 
 enum {
     DENSE_PANEL = 48, /* three AVX-512 vectors */
-    DENSE_TILE = 8,   /* most rows of W whose gradient is summed at once */
     DENSE_LANES = 32, /* two AVX-512 vectors */
     DENSE_SLOTS = 3   /* of an optimizer, at most */
 };
 
 /* sum[rows][DENSE_PANEL] = x[rows][depth] W[depth][width], or added to what sum holds. */
 typedef struct dense_product {
-    const float *x;
+    const float *x; /* as lay_x has made it; rows x_stride apart where there is none */
     int64_t x_stride, rows, depth, width;
     const float *w;
     float *sum;
@@ -37,7 +36,7 @@ typedef struct dense_finish {
 typedef struct dense_data {
     const float *w;
     int64_t depth, width;
-    const float *dy;
+    const float *dy; /* as lay_lanes has made it */
     int64_t lanes;
     float *dx;
     bool add;
@@ -47,11 +46,9 @@ typedef struct dense_data {
 /* dW[depth][width] = x' dy: kept in dw, or handed to the optimizer at once and never stored. */
 typedef struct dense_gradient {
     int64_t rows, depth, width;
-    const float *x; /* [rows][depth rounded up to DENSE_TILE] */
-    int64_t x_stride;
-    const float *dy; /* [rows][DENSE_PANEL] */
-    float *dw;       /* NULL: update w */
-    bool add;        /* to what dw holds */
+    const float *x, *dy; /* as lay_gradient_x and pack have made them */
+    float *dw;           /* NULL: update w */
+    bool add;            /* to what dw holds */
     float *w;
     float rate; /* w -= rate dW, where there is no other rule */
     update_range *update;
@@ -65,12 +62,31 @@ typedef struct dense_kernels {
     void (*finish)(const dense_finish *f);
     void (*data)(const dense_data *d);
     void (*gradient)(const dense_gradient *g);
-    /* panel[rows][DENSE_PANEL] = dy[rows][width], and the sums of its columns */
+    /* What the products read in place of x and dy, whose rows are `stride` apart, and its floats.
+       x[rows][depth] for multiply: NULL where it reads x itself. */
+    int64_t (*x_floats)(int64_t rows, int64_t depth);
+    void (*lay_x)(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to);
+    /* x[rows][depth] for gradient */
+    int64_t (*gradient_x_floats)(int64_t rows, int64_t depth);
+    void (*lay_gradient_x)(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to);
+    /* A panel dy[rows][width] for gradient, and the sums of its columns */
+    int64_t (*panel_floats)(int64_t rows);
     void (*pack)(const float *dy, int64_t stride, int64_t rows, int64_t width, float *panel,
                  float sums[DENSE_PANEL]);
+    /* A panel dy[rows][width] for data: up to `lanes` rows */
+    int64_t lanes_floats;
+    void (*lay_lanes)(const float *dy, int64_t stride, int64_t rows, int64_t width, int64_t lanes,
+                      float *to);
     /* to[columns][rows] = from[rows][columns] */
     void (*transpose)(const float *from, int64_t from_stride, int64_t rows, int64_t columns,
                       float *to, int64_t to_stride);
+    /* Each thread calls begin before multiply, data or gradient, and end after the last; NULL: no
+       need to. */
+    void (*begin)(void), (*end)(void);
+    /* Rows of a block of W in the forward pass, and at most in the backward pass, where they are a
+       multiple of `grain`, or of coarse_grain if there are many blocks: rows of the tiles of dW and
+       of both products. */
+    int64_t forward_depth, backward_depth, grain, coarse_grain;
 } dense_kernels;
 
 #endif
