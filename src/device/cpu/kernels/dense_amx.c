@@ -389,33 +389,6 @@ static void data(const dense_data *d)
 
 /* ---- backward: dW ------------------------------------------------------------------------- */
 
-/* g[16][DENSE_PANEL] of rows k... of W; what `ahead` has there comes near. */
-VEC_INLINE void gradient_tile(const dense_gradient *d, int64_t k, int streams, float *g)
-{
-    const int tiles = (int)blocks(d->width, SIDE);
-    const float *a = d->x + k / SIDE * PARTS * TILE, *b = d->dy;
-    int64_t line = k * d->width;
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    load_parts(a);
-    for (int right = 0; right < PARTS; right++, b += PANEL_TILES * TILE) {
-        PARTS_BY_TILE(0, b);
-        if (tiles > 1)
-            PARTS_BY_TILE(1, b + TILE);
-        if (tiles > 2)
-            PARTS_BY_TILE(2, b + 2 * TILE);
-        for (int i = 0; i < SIDE; i++, line += SIDE) {
-            VEC_PREFETCH_NEAR(a + (PARTS + right) * TILE + i * SIDE);
-            for (int s = 0; s < streams; s++)
-                VEC_PREFETCH(d->ahead[s] + line);
-        }
-    }
-    TILE_STORE(0, g, PANEL_BYTES);
-    TILE_STORE(1, g + SIDE, PANEL_BYTES);
-    TILE_STORE(2, g + 2 * SIDE, PANEL_BYTES);
-}
-
 /* Where there is no rule: w -= rate g, or dw = or += g. */
 static void use_plainly(const dense_gradient *d, int64_t at, const float *g, int64_t count)
 {
@@ -430,35 +403,82 @@ static void use_plainly(const dense_gradient *d, int64_t at, const float *g, int
     }
 }
 
-static void use(const dense_gradient *d, int64_t k, float *g)
+/* A tile's rows of the gradient, of which `next` is the first that is not used yet. */
+typedef struct user {
+    const dense_gradient *d;
+    int64_t k, next, rows;
+    const float *g; /* [16][DENSE_PANEL] */
+} user;
+
+/* Rows of whole panels lie one behind the other. */
+VEC_INLINE void use_some(user *u, int64_t most)
 {
-    const int64_t rows = d->depth - k < SIDE ? d->depth - k : SIDE, count = rows * d->width;
-    const int64_t at = k * d->width;
-    float *slot[DENSE_SLOTS];
-    for (int64_t i = 1; d->width < DENSE_PANEL && i < rows; i++)
-        memmove(g + i * d->width, g + i * DENSE_PANEL, (size_t)d->width * sizeof *g);
-    if (!d->update) {
-        use_plainly(d, at, g, count);
-        return;
+    const dense_gradient *d = u->d;
+    const bool whole = d->width == DENSE_PANEL;
+    const int64_t end = u->rows - u->next < most ? u->rows : u->next + most;
+    while (u->next < end) {
+        const int64_t rows = whole ? end - u->next : 1, at = (u->k + u->next) * d->width;
+        const float *g = u->g + u->next * DENSE_PANEL;
+        u->next += rows;
+        if (!d->update) {
+            use_plainly(d, at, g, rows * d->width);
+            continue;
+        }
+        float *slot[DENSE_SLOTS];
+        for (int i = 0; i < DENSE_SLOTS; i++)
+            slot[i] = d->slot[i] ? d->slot[i] + at : NULL;
+        d->update(d->constants, g, d->w + at, slot, rows * d->width);
     }
-    for (int i = 0; i < DENSE_SLOTS; i++)
-        slot[i] = d->slot[i] ? d->slot[i] + at : NULL;
-    d->update(d->constants, g, d->w + at, slot, count);
+}
+
+/* g[16][DENSE_PANEL] of rows k... of W; what `ahead` has there comes near. Meanwhile the tile
+   before is used, a little at a time: a load of a tile waits for stores that are on their way, if
+   these are 4096 bytes apart from a part of it. */
+VEC_INLINE void gradient_tile(const dense_gradient *d, int64_t k, int streams, user *before,
+                              float *g)
+{
+    enum { ROWS = 2 /* between two tiles of b */ };
+    const int tiles = (int)blocks(d->width, SIDE);
+    const float *a = d->x + k / SIDE * PARTS * TILE, *b = d->dy;
+    int64_t line = k * d->width;
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    load_parts(a);
+    for (int right = 0; right < PARTS; right++, b += PANEL_TILES * TILE) {
+        PARTS_BY_TILE(0, b);
+        use_some(before, ROWS);
+        if (tiles > 1)
+            PARTS_BY_TILE(1, b + TILE);
+        use_some(before, ROWS);
+        if (tiles > 2)
+            PARTS_BY_TILE(2, b + 2 * TILE);
+        use_some(before, ROWS);
+        for (int i = 0; i < SIDE; i++, line += SIDE)
+            for (int s = 0; s < streams; s++)
+                VEC_PREFETCH(d->ahead[s] + line);
+    }
+    TILE_STORE(0, g, PANEL_BYTES);
+    TILE_STORE(1, g + SIDE, PANEL_BYTES);
+    TILE_STORE(2, g + 2 * SIDE, PANEL_BYTES);
 }
 
 static void gradient(const dense_gradient *d)
 {
     float g[2][SIDE * DENSE_PANEL] __attribute__((aligned(64)));
+    user before = {.d = d};
     int streams = 0;
     while (streams < DENSE_SLOTS + 1 && d->ahead[streams])
         streams++;
-    int64_t k = 0;
-    for (; k < d->depth; k += SIDE) {
-        gradient_tile(d, k, streams, g[k / SIDE % 2]);
-        if (k > 0)
-            use(d, k - SIDE, g[(k / SIDE + 1) % 2]);
+    for (int64_t k = 0; k < d->depth; k += SIDE) {
+        float *here = g[k / SIDE % 2];
+        gradient_tile(d, k, streams, &before, here);
+        before.k = k;
+        before.next = 0;
+        before.rows = d->depth - k < SIDE ? d->depth - k : SIDE;
+        before.g = here;
     }
-    use(d, k - SIDE, g[(k / SIDE + 1) % 2]);
+    use_some(&before, SIDE);
 }
 
 static void transpose(const float *from, int64_t from_stride, int64_t rows, int64_t columns,
