@@ -27,15 +27,16 @@ cornu_status dense_vector_kernels(const dense_kernels **out)
     return CORNU_OK;
 }
 
-/* A tile is as high as 16 and as deep as 32 rows of a batch; a larger one, or a layer for which
-   laying out x and dy is not little beside the products, is faster with vectors. */
+/* Tiles take 32 rows of a batch at once, whether they are there or not. Fewer than 25, more than
+   32, or a layer for which laying out x and dy is not little beside the products, are faster with
+   vectors. */
 bool dense_takes_tiles(const dense_size *d, const char **why)
 {
-    enum { ROWS_LEAST = 17, ROWS_MOST = 32, SIDE_LEAST = 384, IN_MOST = 8192 };
+    enum { ROWS_LEAST = 25, ROWS_MOST = 32, SIDE_LEAST = 384, IN_MOST = 8192 };
     if (cpu_isa_or_base() != CPU_ISA_OF_TILES)
         *why = "no AMX";
     else if (d->rows < ROWS_LEAST || d->rows > ROWS_MOST)
-        *why = "not 17 to 32 samples";
+        *why = "not 25 to 32 samples";
     else if (d->in < SIDE_LEAST || d->in > IN_MOST || d->units < SIDE_LEAST)
         *why = "not 384 units, 384 to 8192 inputs";
     else

@@ -1,0 +1,243 @@
+/* The products of dense layers by matrix tiles: how far they may be from the exact sums. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "device/cpu/dense.h"
+#include "device/cpu/isa.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Of the sum of the products' magnitudes (device/cpu/kernels/dense_amx.c). */
+#define BOUND 1e-6
+
+enum { X_STRIDE = 270, DY_STRIDE = 50 };
+
+#if defined(__x86_64__)
+
+/* Of both signs and of magnitudes from 2^-10 to 2^10. */
+static float *numbers(int64_t count)
+{
+    float *p = NULL;
+    assert_int_equal(memory_new_aligned((size_t)count * sizeof *p, "test", &p), CORNU_OK);
+    for (int64_t i = 0; i < count; i++)
+        p[i] = ldexpf((float)rand() / (float)RAND_MAX - 0.5f, rand() % 21 - 10);
+    return p;
+}
+
+static float *copy_of(const float *from, int64_t count)
+{
+    float *p = numbers(count);
+    memcpy(p, from, (size_t)count * sizeof *p);
+    return p;
+}
+
+typedef struct block_case {
+    int64_t rows, depth, width;
+    bool add;
+} block_case;
+
+/* sum over i of a[i * a_step] b[i * b_step], and of the magnitudes */
+static double exact(const float *a, int64_t a_step, const float *b, int64_t b_step, int64_t count,
+                    double start, double *magnitude)
+{
+    double sum = start;
+    *magnitude = fabs(start);
+    for (int64_t i = 0; i < count; i++) {
+        double product = (double)a[i * a_step] * b[i * b_step];
+        sum += product;
+        *magnitude += fabs(product);
+    }
+    return sum;
+}
+
+static void check(const char *what, const block_case *s, double found, double expected,
+                  double magnitude)
+{
+    if (fabs(found - expected) <= BOUND * magnitude)
+        return;
+    fail_msg("%s, %lld rows, depth %lld, width %lld: found %.9g; expected %.9g within %.3g", what,
+             (long long)s->rows, (long long)s->depth, (long long)s->width, found, expected,
+             BOUND * magnitude);
+}
+
+static void check_multiply(const block_case *s, const float *x, const float *w)
+{
+    float *laid = numbers(DENSE_TILES->x_floats(s->rows, s->depth));
+    float *before = numbers(s->rows * DENSE_PANEL);
+    float *sum = copy_of(before, s->rows * DENSE_PANEL);
+    const dense_product p = {.x = laid,
+                             .rows = s->rows,
+                             .depth = s->depth,
+                             .width = s->width,
+                             .w = w,
+                             .sum = sum,
+                             .add = s->add,
+                             .ahead = w};
+    DENSE_TILES->lay_x(x, X_STRIDE, s->rows, s->depth, laid);
+    dense_begin(DENSE_TILES);
+    DENSE_TILES->multiply(&p);
+    dense_end(DENSE_TILES);
+    for (int64_t r = 0; r < s->rows; r++)
+        for (int64_t n = 0; n < s->width; n++) {
+            int64_t at = r * DENSE_PANEL + n;
+            double most, sums = exact(x + r * X_STRIDE, 1, w + n, s->width, s->depth,
+                                      s->add ? before[at] : 0, &most);
+            check("forward", s, sum[at], sums, most);
+        }
+    memory_free_aligned(laid);
+    memory_free_aligned(before);
+    memory_free_aligned(sum);
+}
+
+static void check_data(const block_case *s, const float *w, const float *dy)
+{
+    float *laid = numbers(DENSE_TILES->lanes_floats);
+    float *before = numbers(s->depth * DENSE_LANES);
+    float *dx = copy_of(before, s->depth * DENSE_LANES);
+    const dense_data d = {.w = w,
+                          .depth = s->depth,
+                          .width = s->width,
+                          .dy = laid,
+                          .lanes = DENSE_LANES,
+                          .dx = dx,
+                          .add = s->add,
+                          .ahead = w};
+    DENSE_TILES->lay_lanes(dy, DY_STRIDE, s->rows, s->width, DENSE_LANES, laid);
+    dense_begin(DENSE_TILES);
+    DENSE_TILES->data(&d);
+    dense_end(DENSE_TILES);
+    for (int64_t k = 0; k < s->depth; k++)
+        for (int64_t r = 0; r < s->rows; r++) {
+            int64_t at = k * DENSE_LANES + r;
+            double most, sum = exact(w + k * s->width, 1, dy + r * DY_STRIDE, 1, s->width,
+                                     s->add ? before[at] : 0, &most);
+            check("dx", s, dx[at], sum, most);
+        }
+    memory_free_aligned(laid);
+    memory_free_aligned(before);
+    memory_free_aligned(dx);
+}
+
+static void check_gradient(const block_case *s, const float *x, const float *dy)
+{
+    float *laid = numbers(DENSE_TILES->gradient_x_floats(s->rows, s->depth));
+    float *panel = numbers(DENSE_TILES->panel_floats(s->rows)), sums[DENSE_PANEL];
+    float *before = numbers(s->depth * s->width), *dw = copy_of(before, s->depth * s->width);
+    const dense_gradient g = {.rows = s->rows,
+                              .depth = s->depth,
+                              .width = s->width,
+                              .x = laid,
+                              .dy = panel,
+                              .dw = dw,
+                              .add = s->add};
+    DENSE_TILES->lay_gradient_x(x, X_STRIDE, s->rows, s->depth, laid);
+    DENSE_TILES->pack(dy, DY_STRIDE, s->rows, s->width, panel, sums);
+    dense_begin(DENSE_TILES);
+    DENSE_TILES->gradient(&g);
+    dense_end(DENSE_TILES);
+    for (int64_t k = 0; k < s->depth; k++)
+        for (int64_t n = 0; n < s->width; n++) {
+            int64_t at = k * s->width + n;
+            double most, sum = exact(x + k, X_STRIDE, dy + n, DY_STRIDE, s->rows,
+                                     s->add ? before[at] : 0, &most);
+            check("dW", s, dw[at], sum, most);
+        }
+    const float one = 1;
+    for (int64_t n = 0; n < s->width; n++) {
+        double most, sum = exact(dy + n, DY_STRIDE, &one, 0, s->rows, 0, &most);
+        check("sums of dy", s, sums[n], sum, most);
+    }
+    memory_free_aligned(laid);
+    memory_free_aligned(panel);
+    memory_free_aligned(before);
+    memory_free_aligned(dw);
+}
+
+static void products_are_exact_within_the_bound(void **state)
+{
+    (void)state;
+    static const int64_t rows[] = {17, 29, 32}, depths[] = {1, 16, 33, 120, 256},
+                         widths[] = {1, 16, 33, 48};
+    if (!cpu_isa_runs(CPU_ISA_amx))
+        skip();
+    for (size_t r = 0; r < 3; r++)
+        for (size_t d = 0; d < 5; d++)
+            for (size_t n = 0; n < 4; n++)
+                for (int add = 0; add < 2; add++) {
+                    const block_case s = {rows[r], depths[d], widths[n], add};
+                    float *x = numbers(s.rows * X_STRIDE), *dy = numbers(s.rows * DY_STRIDE);
+                    float *w = numbers(s.depth * s.width);
+                    check_multiply(&s, x, w);
+                    check_data(&s, w, dy);
+                    check_gradient(&s, x, dy);
+                    memory_free_aligned(x);
+                    memory_free_aligned(dy);
+                    memory_free_aligned(w);
+                }
+}
+
+/* Whatever its bits are: rounding must not make a number of it. */
+static void any_nan_stays_one(void **state)
+{
+    (void)state;
+    static const uint32_t patterns[] = {0x7fffffff, 0xffffffff, 0x7f800001, 0xffc00000};
+    enum { ROWS = 32, DEPTH = 64 };
+    if (!cpu_isa_runs(CPU_ISA_amx))
+        skip();
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
+        for (int in_w = 0; in_w < 2; in_w++) {
+            float *x = numbers(ROWS * DEPTH), *w = numbers(DEPTH * DENSE_PANEL);
+            float *laid = numbers(DENSE_TILES->x_floats(ROWS, DEPTH));
+            float *sum = numbers(ROWS * DENSE_PANEL);
+            memcpy(in_w ? w + 5 * DENSE_PANEL + 7 : x + 3 * DEPTH + 5, &patterns[i], sizeof *x);
+            const dense_product p = {.x = laid,
+                                     .rows = ROWS,
+                                     .depth = DEPTH,
+                                     .width = DENSE_PANEL,
+                                     .w = w,
+                                     .sum = sum,
+                                     .ahead = w};
+            DENSE_TILES->lay_x(x, DEPTH, ROWS, DEPTH, laid);
+            dense_begin(DENSE_TILES);
+            DENSE_TILES->multiply(&p);
+            dense_end(DENSE_TILES);
+            for (int64_t r = 0; r < ROWS; r++)
+                for (int64_t n = 0; n < DENSE_PANEL; n++)
+                    assert_int_equal(isnan(sum[r * DENSE_PANEL + n]) != 0, in_w ? n == 7 : r == 3);
+            memory_free_aligned(x);
+            memory_free_aligned(w);
+            memory_free_aligned(laid);
+            memory_free_aligned(sum);
+        }
+}
+
+#else
+
+static void products_are_exact_within_the_bound(void **state)
+{
+    (void)state;
+    skip();
+}
+
+static void any_nan_stays_one(void **state)
+{
+    (void)state;
+    skip();
+}
+
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_are_exact_within_the_bound),
+        cmocka_unit_test(any_nan_stays_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
