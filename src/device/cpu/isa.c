@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -34,7 +35,9 @@ static void ask_for_tiles(void)
 static bool tiles_run(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    if (!__builtin_cpu_supports("amx-tile") || !__builtin_cpu_supports("amx-bf16"))
+    enum { BF16 = 1u << 22, TILES = 1u << 24 }; /* of leaf 7; compilers' own checks lack them */
+    unsigned a, b, c, d;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & BF16) || !(d & TILES))
         return false;
     pthread_once(&once, ask_for_tiles);
     return tiles_allowed;
