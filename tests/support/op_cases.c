@@ -26,6 +26,7 @@ static const dense_row dense_rows[] = {
     {{15}, 97, 49, true, ACTIVATION_RELU},      {{9}, 129, 95, false, ACTIVATION_RELU},
     {{257}, 150, 110, true, ACTIVATION_RELU},   {{512}, 25, 60, true, ACTIVATION_LINEAR},
     {{513}, 25, 60, true, ACTIVATION_LINEAR},   {{2}, 20000, 12, true, ACTIVATION_LINEAR},
+    {{27}, 397, 387, true, ACTIVATION_RELU},    {{32}, 600, 442, false, ACTIVATION_LINEAR},
 };
 
 typedef struct conv_row {

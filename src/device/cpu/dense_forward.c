@@ -10,15 +10,16 @@
 #include <stdlib.h>
 
 enum {
-    CHUNKS_MOST = 32, /* balances up to 16 threads */
-    CHUNKS_A_THREAD = 6,
-    ROW_SLICES = 4,  /* of a block of rows when parts are added */
-    PANELS_LEAST = 6 /* of a chunk where x has to come from beyond the second-level cache */
+    CHUNKS_MOST = 32,    /* balances up to 16 threads */
+    CHUNKS_A_THREAD = 6, /* enough to balance them */
+    ROW_SLICES = 4,      /* of a block of rows when parts are added */
+    PANELS_LEAST = 6     /* of a chunk where x has to come from beyond the second-level cache */
 };
 #define CACHED_X_BYTES ((int64_t)512 << 10) /* stays in the second-level cache */
 #define SUM_BYTES ((int64_t)256 << 10)      /* so does what a chunk adds up */
 
 CPU_ISA_TABLE(dense_kernels, cpu_dense);
+
 cornu_status dense_vector_kernels(const dense_kernels **out)
 {
     cpu_isa isa;
