@@ -29,16 +29,16 @@ static bool tiles_allowed;
 static void ask_for_tiles(void)
 {
     enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
-    tiles_allowed = syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+    enum { BF16 = 1u << 22, TILES = 1u << 24 }; /* of leaf 7; compilers' own checks lack them */
+    unsigned a, b, c, d;
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & BF16) && (d & TILES))
+        tiles_allowed = syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
 }
 
+/* Once: kernels ask while they run, and a virtual machine stops at each look at the processor. */
 static bool tiles_run(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    enum { BF16 = 1u << 22, TILES = 1u << 24 }; /* of leaf 7; compilers' own checks lack them */
-    unsigned a, b, c, d;
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & BF16) || !(d & TILES))
-        return false;
     pthread_once(&once, ask_for_tiles);
     return tiles_allowed;
 }
