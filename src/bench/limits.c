@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "device/cpu/isa.h"
+#include "device/cpu/kernels/tiles.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -93,22 +94,14 @@ typedef float avx512_vector __attribute__((vector_size(64), may_alias));
 PROBE_KERNELS(avx512, AVX512, avx512_vector, _mm512_fmadd_ps).isa = "AVX-512"
 }
 ;
-#endif
 
-#if defined(__x86_64__)
 /* A multiplication of tiles takes 16 cycles; six make 16 x 16 x 32 products of floats. */
 enum { TILE_FLOPS = 2 * 16 * 16 * 32, TILE_ROUNDS = 16 };
 
 static float fma_amx(int64_t rounds, float factor)
 {
-    static const struct {
-        uint8_t palette, start_row, unused[14];
-        uint16_t row_bytes[16];
-        uint8_t rows[16];
-    } configuration = {
-        .palette = 1, .row_bytes = {64, 64, 64, 64, 64}, .rows = {16, 16, 16, 16, 16}};
     __asm__ volatile("ldtilecfg %0\n\ttilezero %%tmm0\n\ttilezero %%tmm1\n\ttilezero %%tmm2\n\t"
-                     "tilezero %%tmm3\n\ttilezero %%tmm4" ::"m"(configuration));
+                     "tilezero %%tmm3\n\ttilezero %%tmm4" ::"m"(tiles_whole));
     for (int64_t r = 0; r < rounds; r += TILE_ROUNDS)
         __asm__ volatile("tdpbf16ps %tmm4, %tmm3, %tmm0\n\ttdpbf16ps %tmm4, %tmm3, %tmm1\n\t"
                          "tdpbf16ps %tmm4, %tmm3, %tmm2\n\ttdpbf16ps %tmm4, %tmm3, %tmm0\n\t"

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Of the sum of the products' magnitudes (device/cpu/kernels/dense_amx.c). */
 #define BOUND 1e-6

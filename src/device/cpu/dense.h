@@ -6,7 +6,6 @@
 #include "device/cpu/kernels/dense.h"
 #include "device/cpu/update.h"
 #include "device/host/panels.h"
-#include <string.h>
 
 _Static_assert((int)DENSE_PANEL == (int)PANEL_COLUMNS, "kernels and host keep the same panels");
 
@@ -38,9 +37,6 @@ static inline int64_t dense_offset(const dense_size *d, int64_t panel, int64_t k
     return panel * PANEL_COLUMNS * d->in + k * dense_width(d, panel);
 }
 
-/* The kernels of the kernel "panels". */
-cornu_status dense_vector_kernels(const dense_kernels **out);
-/* Those of the kernel "tiles", and may it run this layer? If not, *why. */
 #if defined(__x86_64__)
 extern const dense_kernels cpu_dense_amx;
 #define DENSE_TILES (&cpu_dense_amx)
@@ -49,6 +45,9 @@ extern const dense_kernels cpu_dense_amx;
 #define DENSE_TILES NULL
 #define CPU_ISA_OF_TILES CPU_ISA_COUNT /* never chosen */
 #endif
+/* The functions of the kernel "panels" or, with `tiles`, of "tiles". */
+const dense_kernels *dense_kernels_of(cpu_isa isa, bool tiles);
+/* May "tiles" run this layer? If not, *why. */
 bool dense_takes_tiles(const dense_size *d, const char **why);
 
 static inline void dense_begin(const dense_kernels *k)

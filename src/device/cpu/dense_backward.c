@@ -117,14 +117,14 @@ static dense_size size_of(const plan *p, const op *o)
                                              : dense_size_of(OP_IN(p, o, 0), OP_OUT(p, o, 0));
 }
 
-static cornu_status prepare(const dense_kernels *kernels, const plan *p, const op *o, threads *pool,
-                            void **state, size_t *scratch_bytes)
+static cornu_status prepare(const plan *p, const op *o, bool tiles, threads *pool, void **state,
+                            size_t *scratch_bytes)
 {
     backward_state *s = NULL;
     TRY(memory_new(1, sizeof *s, "dense layer", &s));
     *state = s;
     TRY(cpu_isa_choose(&s->isa));
-    s->kernels = kernels;
+    s->kernels = dense_kernels_of(s->isa, tiles);
     s->ops = fold_of(p, o);
     s->size = size_of(p, o);
     choose_cut(s);
@@ -139,9 +139,7 @@ static cornu_status prepare(const dense_kernels *kernels, const plan *p, const o
 static cornu_status panels_prepare(const plan *p, const op *o, threads *pool, void **state,
                                    size_t *scratch_bytes)
 {
-    const dense_kernels *kernels;
-    TRY(dense_vector_kernels(&kernels));
-    return prepare(kernels, p, o, pool, state, scratch_bytes);
+    return prepare(p, o, false, pool, state, scratch_bytes);
 }
 
 static bool tiles_accepts(const plan *p, const op *o, const char **why)
@@ -153,7 +151,7 @@ static bool tiles_accepts(const plan *p, const op *o, const char **why)
 static cornu_status tiles_prepare(const plan *p, const op *o, threads *pool, void **state,
                                   size_t *scratch_bytes)
 {
-    return prepare(DENSE_TILES, p, o, pool, state, scratch_bytes);
+    return prepare(p, o, true, pool, state, scratch_bytes);
 }
 
 static void release(void *state)

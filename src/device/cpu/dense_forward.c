@@ -20,12 +20,9 @@ enum {
 
 CPU_ISA_TABLE(dense_kernels, cpu_dense);
 
-cornu_status dense_vector_kernels(const dense_kernels **out)
+const dense_kernels *dense_kernels_of(cpu_isa isa, bool tiles)
 {
-    cpu_isa isa;
-    TRY(cpu_isa_choose(&isa));
-    *out = cpu_dense[isa];
-    return CORNU_OK;
+    return tiles ? DENSE_TILES : cpu_dense[isa];
 }
 
 /* Tiles take 32 rows of a batch at once, whether they are there or not. Fewer than 25, more than
@@ -90,13 +87,15 @@ static int64_t laid_floats(const forward_state *s)
     return s->row_blocks * s->depth_blocks * s->x_floats;
 }
 
-static cornu_status prepare(const dense_kernels *kernels, const plan *p, const op *o, threads *pool,
-                            void **state, size_t *scratch_bytes)
+static cornu_status prepare(const plan *p, const op *o, bool tiles, threads *pool, void **state,
+                            size_t *scratch_bytes)
 {
     forward_state *s = NULL;
+    cpu_isa isa;
+    TRY(cpu_isa_choose(&isa));
     TRY(memory_new(1, sizeof *s, "dense layer", &s));
     s->size = dense_size_of(OP_IN(p, o, 0), OP_IN(p, o, 1));
-    s->kernels = kernels;
+    s->kernels = dense_kernels_of(isa, tiles);
     s->act = o->a.dense.act;
     choose_cut(s, threads_count(pool));
     cpu_need_scratch(scratch_bytes,
@@ -257,9 +256,7 @@ static cornu_status run(const op_run *o)
 static cornu_status panels_prepare(const plan *p, const op *o, threads *pool, void **state,
                                    size_t *scratch_bytes)
 {
-    const dense_kernels *kernels;
-    TRY(dense_vector_kernels(&kernels));
-    return prepare(kernels, p, o, pool, state, scratch_bytes);
+    return prepare(p, o, false, pool, state, scratch_bytes);
 }
 
 static bool tiles_accepts(const plan *p, const op *o, const char **why)
@@ -271,7 +268,7 @@ static bool tiles_accepts(const plan *p, const op *o, const char **why)
 static cornu_status tiles_prepare(const plan *p, const op *o, threads *pool, void **state,
                                   size_t *scratch_bytes)
 {
-    return prepare(DENSE_TILES, p, o, pool, state, scratch_bytes);
+    return prepare(p, o, true, pool, state, scratch_bytes);
 }
 
 const kernel cpu_dense_forward = {.name = "panels",

@@ -27,6 +27,7 @@
    1.05). Where all is in the first-level cache the tiles never wait; here they run at 0.4 to 0.6 of
    their rate. Batches of 50 and 100, in an earlier version: 1.05 to 1.4. */
 #include "device/cpu/kernels/dense.h"
+#include "device/cpu/kernels/tiles.h"
 #include "device/cpu/kernels/vec_transpose.h"
 
 enum {
@@ -188,18 +189,9 @@ static void lay_lanes(const float *dy, int64_t stride, int64_t rows, int64_t wid
     __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" ::"r"(to), "r"((int64_t)(bytes)) \
                      : "memory")
 
-static const struct {
-    uint8_t palette, start_row, unused[14];
-    uint16_t row_bytes[16];
-    uint8_t rows[16];
-} configuration = {.palette = 1,
-                   .row_bytes = {ROW_BYTES, ROW_BYTES, ROW_BYTES, ROW_BYTES, ROW_BYTES, ROW_BYTES,
-                                 ROW_BYTES, ROW_BYTES},
-                   .rows = {SIDE, SIDE, SIDE, SIDE, SIDE, SIDE, SIDE, SIDE}};
-
 static void begin(void)
 {
-    _tile_loadconfig(&configuration);
+    _tile_loadconfig(&tiles_whole);
 }
 
 static void end(void)
@@ -209,30 +201,33 @@ static void end(void)
 
 /* ---- forward ------------------------------------------------------------------------------ */
 
-/* Row i of one step's tiles [PARTS][PANEL_TILES]: rows i and i + 16 of W from row k on. */
-VEC_INLINE void cut_rows(const dense_product *p, int64_t k, int64_t i, float *to)
+/* Row i of one step's tiles [PARTS][PANEL_TILES]: rows i and i + 16 of W from row k on. `whole`:
+   both are there, of a whole panel. */
+VEC_INLINE void cut_pair(const dense_product *p, int64_t k, int64_t i, bool whole, float *to)
 {
-    const int64_t at = (k + i) * p->width, below = SIDE * p->width, left = p->depth - k - i;
+    const int64_t width = whole ? DENSE_PANEL : p->width, below = SIDE * width;
+    const int64_t at = (k + i) * width, left = p->depth - k - i;
     const float *w = p->w + at, *ahead = p->ahead + at;
     to += i * SIDE;
-    if (p->width == DENSE_PANEL && left > SIDE) {
 #pragma GCC unroll 3
-        for (int n = 0; n < PANEL_TILES; n++) {
-            VEC_PREFETCH(ahead + n * SIDE);
-            VEC_PREFETCH(ahead + SIDE * DENSE_PANEL + n * SIDE);
-            split(vec_load(w + n * SIDE), vec_load(w + SIDE * DENSE_PANEL + n * SIDE),
-                  to + n * TILE, PANEL_TILES * TILE, false);
-        }
-        return;
-    }
-    for (int64_t n = 0; n * SIDE < p->width; n++) {
-        int64_t columns = p->width - n * SIDE;
+    for (int n = 0; n < PANEL_TILES; n++) {
+        const int64_t columns = width - n * SIDE;
+        if (columns <= 0)
+            break;
         VEC_PREFETCH(ahead + n * SIDE);
         VEC_PREFETCH(ahead + below + n * SIDE);
-        split(load_up_to(w + n * SIDE, left > 0 ? columns : 0),
-              load_up_to(w + below + n * SIDE, left > SIDE ? columns : 0), to + n * TILE,
+        split(load_up_to(w + n * SIDE, whole || left > 0 ? columns : 0),
+              load_up_to(w + below + n * SIDE, whole || left > SIDE ? columns : 0), to + n * TILE,
               PANEL_TILES * TILE, false);
     }
+}
+
+VEC_INLINE void cut_rows(const dense_product *p, int64_t k, int64_t i, float *to)
+{
+    if (p->width == DENSE_PANEL && p->depth - k - i > SIDE)
+        cut_pair(p, k, i, true, to);
+    else
+        cut_pair(p, k, i, false, to);
 }
 
 /* Tiles c0 and c1 += two tiles of x by one of W; after each a row of what comes next is cut. */
@@ -297,14 +292,11 @@ static void multiply(const dense_product *p)
         _tile_zero(4);
         _tile_zero(5);
     }
-    int64_t k = 0, step = 0;
-    for (; k + STEP < p->depth; k += STEP, step++, a += 2 * PARTS * TILE) {
-        if (tiles == PANEL_TILES)
-            multiply_step(p, k, PANEL_TILES, a, parts[step % 2], parts[(step + 1) % 2]);
-        else
-            multiply_step(p, k, tiles, a, parts[step % 2], parts[(step + 1) % 2]);
+    for (int64_t k = 0; k < p->depth; k += STEP, a += 2 * PARTS * TILE) {
+        const int64_t step = k / STEP;
+        float *next = k + STEP < p->depth ? parts[(step + 1) % 2] : NULL;
+        multiply_step(p, k, tiles, a, parts[step % 2], next);
     }
-    multiply_step(p, k, tiles, a, parts[step % 2], NULL);
     SUM_TILES(TILE_STORE, p->sum, low);
     if (low == rest)
         memcpy(low_sum, low, low_bytes);
@@ -434,8 +426,7 @@ VEC_INLINE void use_some(user *u, int64_t most)
 }
 
 /* g[16][DENSE_PANEL] of rows k... of W; what `ahead` has there comes near. Meanwhile the tile
-   before is used, a little at a time: a load of a tile waits for stores that are on their way, if
-   these are 4096 bytes apart from a part of it. */
+   before is used, a little at a time: all at once, its stores held up the loads of tiles. */
 VEC_INLINE void gradient_tile(const dense_gradient *d, int64_t k, int streams, user *before,
                               float *g)
 {
