@@ -11,7 +11,7 @@
 
 enum {
     CHUNKS_MOST = 32,    /* balances up to 16 threads */
-    CHUNKS_A_THREAD = 6, /* enough to balance them */
+    CHUNKS_A_THREAD = 4, /* enough to balance them */
     ROW_SLICES = 4,      /* of a block of rows when parts are added */
     PANELS_LEAST = 6     /* of a chunk where x has to come from beyond the second-level cache */
 };
@@ -68,10 +68,13 @@ static void choose_cut(forward_state *s, int64_t thread_count)
     /* Parts cost the writing and reading of their sums: little beside W while rows are fewer than
        the depth. */
     s->parts = cpu_least(wanted / (s->row_blocks * s->groups), d->in / (4 * rows));
-    s->parts = cpu_most(cpu_least(s->parts, s->depth_blocks), 1);
+    /* x is larger where it is laid out: with two parts a thread mostly stays at one half of it. */
+    s->parts = cpu_least(cpu_most(s->parts, s->kernels->lay_x ? 2 : 1), s->depth_blocks);
     /* x comes to each chunk anew; where sums do not depend on it, so many will do. */
-    if (s->parts == 1 && s->groups > CHUNKS_A_THREAD * thread_count)
-        s->groups = cpu_most(CHUNKS_A_THREAD * thread_count, cpu_divide_up(d->panels, most));
+    if (s->parts == 1 || s->kernels->lay_x)
+        s->groups =
+            cpu_least(s->groups, cpu_most(cpu_divide_up(CHUNKS_A_THREAD * thread_count, s->parts),
+                                          cpu_divide_up(d->panels, most)));
     s->sums_stride = cpu_divide_up(d->panels, s->groups) * rows * PANEL_COLUMNS;
     if (s->kernels->lay_x)
         s->x_floats = s->kernels->x_floats(rows, s->kernels->forward_depth);

@@ -425,15 +425,14 @@ VEC_INLINE void use_some(user *u, int64_t most)
     }
 }
 
-/* g[16][DENSE_PANEL] of rows k... of W; what `ahead` has there comes near. Meanwhile the tile
-   before is used, a little at a time: all at once, its stores held up the loads of tiles. */
-VEC_INLINE void gradient_tile(const dense_gradient *d, int64_t k, int streams, user *before,
-                              float *g)
+/* g[16][DENSE_PANEL] of rows k... of W. Meanwhile the tile before is used, a little at a time: all
+   at once, its stores held up the loads of tiles. What `ahead` has is left to the hardware's
+   prefetching, which brings the optimizer's slots in time; asking for it took longer. */
+VEC_INLINE void gradient_tile(const dense_gradient *d, int64_t k, user *before, float *g)
 {
     enum { ROWS = 2 /* between two tiles of b */ };
     const int tiles = (int)blocks(d->width, SIDE);
     const float *a = d->x + k / SIDE * PARTS * TILE, *b = d->dy;
-    int64_t line = k * d->width;
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);
@@ -447,9 +446,6 @@ VEC_INLINE void gradient_tile(const dense_gradient *d, int64_t k, int streams, u
         if (tiles > 2)
             PARTS_BY_TILE(2, b + 2 * TILE);
         use_some(before, ROWS);
-        for (int i = 0; i < SIDE; i++, line += SIDE)
-            for (int s = 0; s < streams; s++)
-                VEC_PREFETCH(d->ahead[s] + line);
     }
     TILE_STORE(0, g, PANEL_BYTES);
     TILE_STORE(1, g + SIDE, PANEL_BYTES);
@@ -460,12 +456,9 @@ static void gradient(const dense_gradient *d)
 {
     float g[2][SIDE * DENSE_PANEL] __attribute__((aligned(64)));
     user before = {.d = d};
-    int streams = 0;
-    while (streams < DENSE_SLOTS + 1 && d->ahead[streams])
-        streams++;
     for (int64_t k = 0; k < d->depth; k += SIDE) {
         float *here = g[k / SIDE % 2];
-        gradient_tile(d, k, streams, &before, here);
+        gradient_tile(d, k, &before, here);
         before.k = k;
         before.next = 0;
         before.rows = d->depth - k < SIDE ? d->depth - k : SIDE;
