@@ -1,9 +1,12 @@
-/* One job at a time. A 64-bit ticket holds the job's number (upper half) and its next free chunk
-   (lower half); a thread takes a chunk by compare-and-swap on the ticket. The job's other fields
-   are read before the swap: if it succeeds, the ticket had not moved, so the chunk was still open,
-   so the job was still this one and the fields were its own. Hence a worker that was held up,
-   however long, can neither take part in a job that is over nor hold up one in which it took no
-   chunk. */
+/* One job at a time. Each thread has a share of its chunks, one range, and takes them from its
+   front; then it helps the others, from the back of their shares. As long as all threads run, each
+   gets the same part of every job, and what it wrote in one is in its caches for the next.
+
+   A share is one 64-bit number: the job's (upper half) and the range's front and back; a thread
+   takes a chunk by compare-and-swap on it. From then on until the thread has counted the chunk as
+   done the job cannot be over, so its other fields, written before the shares, are what they were.
+   Hence a worker that was held up, however long, can neither take part in a job that is over nor
+   hold up one in which it took no chunk. */
 #include "base/threads.h"
 #include "base/cgroup.h"
 #include "base/clock.h"
@@ -21,6 +24,13 @@
 
 enum { THREADS_MAX = 1024, SPIN_NANOSECONDS = 40000, CACHE_LINE = 64 };
 
+/* A thread's part of the job: chunks front to back - 1. */
+typedef struct share {
+    _Alignas(CACHE_LINE) _Atomic uint64_t range; /* job << 32 | front << 16 | back */
+} share;
+
+enum { CHUNKS_MOST = UINT16_MAX }; /* of a job */
+
 typedef struct worker {
     threads *pool;
     pthread_t thread;
@@ -32,6 +42,7 @@ struct threads {
     int started; /* workers that run */
     bool spin;
     worker *workers; /* [count - 1] */
+    share *shares;   /* [count] */
     pthread_mutex_t lock;
     pthread_cond_t work_there, work_done;
 
@@ -40,7 +51,7 @@ struct threads {
     _Atomic int64_t first;   /* number of the job's chunk 0 */
     _Atomic uint32_t chunks; /* of the job */
 
-    _Alignas(CACHE_LINE) _Atomic uint64_t ticket;
+    _Alignas(CACHE_LINE) _Atomic uint32_t job;  /* its number */
     _Alignas(CACHE_LINE) _Atomic uint32_t done; /* chunks of the job that are finished */
     atomic_bool caller_sleeps;
     _Alignas(CACHE_LINE) atomic_int sleepers;
@@ -69,11 +80,6 @@ static inline void flush_denormals_end(unsigned before)
 #endif
 }
 
-static inline uint32_t ticket_job(uint64_t ticket)
-{
-    return (uint32_t)(ticket >> 32);
-}
-
 static inline void pause_briefly(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -83,30 +89,39 @@ static inline void pause_briefly(void)
 #endif
 }
 
+/* A chunk of the share, its first or its last; false: none is left. */
+static bool take(share *s, bool last, uint32_t *chunk)
+{
+    uint64_t range = atomic_load_explicit(&s->range, memory_order_acquire);
+    for (;;) {
+        uint32_t front = range >> 16 & CHUNKS_MOST, back = range & CHUNKS_MOST;
+        if (front >= back)
+            return false;
+        *chunk = last ? back - 1 : front;
+        if (atomic_compare_exchange_weak_explicit(&s->range, &range,
+                                                  last ? range - 1 : range + (1u << 16),
+                                                  memory_order_acq_rel, memory_order_acquire))
+            return true;
+    }
+}
+
 /* Take and run chunks until the present job has none left. */
 static void take_chunks(threads *pool, int index)
 {
-    uint32_t finished = 0, chunks = 0;
-    uint64_t ticket = atomic_load_explicit(&pool->ticket, memory_order_acquire);
-    for (;;) {
-        chunks = atomic_load_explicit(&pool->chunks, memory_order_acquire);
-        threads_work *work = atomic_load_explicit(&pool->work, memory_order_relaxed);
-        void *context = atomic_load_explicit(&pool->context, memory_order_relaxed);
-        int64_t first = atomic_load_explicit(&pool->first, memory_order_relaxed);
-        uint32_t chunk = (uint32_t)ticket;
-        if (chunk >= chunks)
-            break;
-        if (!atomic_compare_exchange_weak_explicit(&pool->ticket, &ticket, ticket + 1,
-                                                   memory_order_acq_rel, memory_order_acquire))
-            continue;
-        work(context, first + chunk, index);
-        finished++;
-        ticket = atomic_load_explicit(&pool->ticket, memory_order_acquire);
+    uint32_t finished = 0, chunk;
+    for (int i = 0; i < pool->count; i++) {
+        share *s = &pool->shares[(index + i) % pool->count];
+        while (take(s, i > 0, &chunk)) {
+            threads_work *work = atomic_load_explicit(&pool->work, memory_order_relaxed);
+            void *context = atomic_load_explicit(&pool->context, memory_order_relaxed);
+            work(context, atomic_load_explicit(&pool->first, memory_order_relaxed) + chunk, index);
+            finished++;
+        }
     }
     if (finished == 0)
         return;
-    /* While `finished` is not added the job is not over, so `chunks` is its own. Sequential
-       consistency pairs with wait_for_workers: one of the two sees the other. */
+    /* Sequential consistency pairs with wait_for_workers: one of the two sees the other. */
+    uint32_t chunks = atomic_load_explicit(&pool->chunks, memory_order_relaxed);
     if (atomic_fetch_add(&pool->done, finished) + finished == chunks &&
         atomic_load(&pool->caller_sleeps)) {
         pthread_mutex_lock(&pool->lock);
@@ -121,7 +136,7 @@ static bool wait_for_job(threads *pool, uint32_t seen)
     int64_t until = pool->spin ? clock_nanoseconds() + SPIN_NANOSECONDS : 0;
     do {
         for (int i = 0; i < 16; i++) {
-            if (ticket_job(atomic_load_explicit(&pool->ticket, memory_order_acquire)) != seen)
+            if (atomic_load_explicit(&pool->job, memory_order_acquire) != seen)
                 return true;
             if (pool->spin)
                 pause_briefly();
@@ -130,7 +145,7 @@ static bool wait_for_job(threads *pool, uint32_t seen)
              !atomic_load_explicit(&pool->closing, memory_order_relaxed));
     pthread_mutex_lock(&pool->lock);
     atomic_fetch_add(&pool->sleepers, 1);
-    while (ticket_job(atomic_load(&pool->ticket)) == seen && !atomic_load(&pool->closing))
+    while (atomic_load(&pool->job) == seen && !atomic_load(&pool->closing))
         pthread_cond_wait(&pool->work_there, &pool->lock);
     atomic_fetch_sub(&pool->sleepers, 1);
     pthread_mutex_unlock(&pool->lock);
@@ -143,7 +158,7 @@ static void *worker_main(void *argument)
     uint32_t seen = 0;
     flush_denormals_begin();
     while (wait_for_job(me->pool, seen)) {
-        seen = ticket_job(atomic_load_explicit(&me->pool->ticket, memory_order_acquire));
+        seen = atomic_load_explicit(&me->pool->job, memory_order_acquire);
         take_chunks(me->pool, me->index);
     }
     return NULL;
@@ -171,16 +186,20 @@ static void wait_for_workers(threads *pool, uint32_t chunks)
 static void run_job(threads *pool, int64_t first, uint32_t chunks, threads_work *work,
                     void *context)
 {
-    /* Close the old ticket before `chunks` grows: a late worker that sees the new number (release,
-       acquire) then finds that its swap fails. */
-    uint64_t old = atomic_load_explicit(&pool->ticket, memory_order_relaxed);
-    atomic_store_explicit(&pool->ticket, old | UINT32_MAX, memory_order_relaxed);
-    atomic_store_explicit(&pool->chunks, chunks, memory_order_release);
+    const uint32_t job = atomic_load_explicit(&pool->job, memory_order_relaxed) + 1;
+    atomic_store_explicit(&pool->chunks, chunks, memory_order_relaxed);
     atomic_store_explicit(&pool->work, work, memory_order_relaxed);
     atomic_store_explicit(&pool->context, context, memory_order_relaxed);
     atomic_store_explicit(&pool->first, first, memory_order_relaxed);
     atomic_store_explicit(&pool->done, 0, memory_order_relaxed);
-    atomic_store(&pool->ticket, (uint64_t)(uint32_t)(ticket_job(old) + 1) << 32);
+    for (int i = 0; i < pool->count; i++) {
+        int64_t front, back;
+        threads_part(chunks, pool->count, i, 1, &front, &back);
+        atomic_store_explicit(&pool->shares[i].range,
+                              (uint64_t)job << 32 | (uint64_t)front << 16 | (uint64_t)back,
+                              memory_order_release);
+    }
+    atomic_store(&pool->job, job);
     if (atomic_load(&pool->sleepers) > 0) {
         pthread_mutex_lock(&pool->lock);
         pthread_cond_broadcast(&pool->work_there);
@@ -197,10 +216,10 @@ void threads_run(threads *pool, int64_t chunks, threads_work *work, void *contex
         for (int64_t i = 0; i < chunks; i++)
             work(context, i, 0);
     } else {
-        const int64_t most = INT64_C(1) << 31;
-        for (int64_t first = 0; first < chunks; first += most) {
+        for (int64_t first = 0; first < chunks; first += CHUNKS_MOST) {
             int64_t left = chunks - first;
-            run_job(pool, first, (uint32_t)(left < most ? left : most), work, context);
+            run_job(pool, first, (uint32_t)(left < CHUNKS_MOST ? left : CHUNKS_MOST), work,
+                    context);
         }
     }
     flush_denormals_end(before);
@@ -344,6 +363,8 @@ cornu_status threads_open(int count, threads **out)
     pthread_cond_init(&pool->work_done, NULL);
     cornu_status status = memory_new((size_t)count, sizeof(worker), "threads", &pool->workers);
     if (status == CORNU_OK)
+        status = memory_new_aligned((size_t)count * sizeof(share), "threads", &pool->shares);
+    if (status == CORNU_OK)
         status = start_workers(pool);
     if (status != CORNU_OK) {
         threads_close(pool);
@@ -367,6 +388,7 @@ void threads_close(threads *pool)
     pthread_cond_destroy(&pool->work_there);
     pthread_mutex_destroy(&pool->lock);
     free(pool->workers);
+    memory_free_aligned(pool->shares);
     memory_free_aligned(pool);
 }
 

@@ -1,6 +1,7 @@
 /* The pool of worker threads. Work is cut into a number of chunks that depends on the work alone,
-   never on the number of threads; whoever is free takes the next chunk. What a chunk computes must
-   not depend on which thread runs it, so results have the same bits for any number of threads. */
+   never on the number of threads. Each thread begins with a share of its own, chunks that lie side
+   by side, and whoever has done with it helps the others. What a chunk computes must not depend on
+   which thread runs it, so results have the same bits for any number of threads. */
 #ifndef BASE_THREADS_H
 #define BASE_THREADS_H
 

@@ -7,8 +7,10 @@
 
 #include "base/threads.h"
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { CHUNKS = 100, NUMBERS = 10007 };
 
@@ -83,6 +85,59 @@ static void every_chunk_of_many_short_jobs_runs_once(void **state)
     }
 }
 
+enum { MANY = 200000 }; /* more than a share's numbers go */
+
+static void count_once(void *context, int64_t chunk, int worker)
+{
+    (void)worker;
+    ((unsigned char *)context)[chunk]++;
+}
+
+static void a_job_of_very_many_chunks_runs_each_once(void **state)
+{
+    (void)state;
+    threads *pool;
+    unsigned char *runs = calloc(MANY, 1);
+    assert_non_null(runs);
+    assert_int_equal(threads_open(3, &pool), CORNU_OK);
+    threads_run(pool, MANY, count_once, runs);
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(runs[i], 1);
+    threads_close(pool);
+    free(runs);
+}
+
+enum { FEW = 64 };
+
+typedef struct held {
+    atomic_int done, done_before; /* chunks; those before the one that waits */
+} held;
+
+/* The first chunk of the second thread's share waits for all others. */
+static void wait_for_others(void *context, int64_t chunk, int worker)
+{
+    (void)worker;
+    held *h = context;
+    if (chunk == FEW / 2) {
+        for (int i = 0; h->done < FEW - 1 && i < 10000; i++)
+            usleep(1000);
+        h->done_before = h->done;
+    }
+    h->done++;
+}
+
+static void the_others_run_the_share_of_a_thread_that_is_held_up(void **state)
+{
+    (void)state;
+    threads *pool;
+    held h = {0};
+    assert_int_equal(threads_open(2, &pool), CORNU_OK);
+    threads_run(pool, FEW, wait_for_others, &h);
+    assert_int_equal(h.done_before, FEW - 1);
+    assert_int_equal(h.done, FEW);
+    threads_close(pool);
+}
+
 static void parts_cover_everything_once_at_multiples_of_the_grain(void **state)
 {
     (void)state;
@@ -147,6 +202,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sum_has_the_same_bits_for_any_number_of_threads),
         cmocka_unit_test(every_chunk_of_many_short_jobs_runs_once),
+        cmocka_unit_test(a_job_of_very_many_chunks_runs_each_once),
+        cmocka_unit_test(the_others_run_the_share_of_a_thread_that_is_held_up),
         cmocka_unit_test(parts_cover_everything_once_at_multiples_of_the_grain),
         cmocka_unit_test(count_comes_from_the_environment_and_a_bad_one_is_named),
         cmocka_unit_test(default_stays_within_the_affinity),

@@ -286,10 +286,8 @@ static void block_chunk(void *context, int64_t chunk, int worker)
     v.data = z.data + v.stride;
     s->k->input(&r->x, WINOGRAD_ALL, r->from, begin, end, &v);
     small_gemm_lines soon = {NULL, 0}; /* of the chunk that this worker is likely to take next */
-    if ((chunk + s->workers) * s->block < s->tiles) {
-        int64_t next = begin + s->workers * s->block;
-        soon = winograd_lines(&r->x, r->from, 1, next, cpu_least(next + s->block, s->tiles));
-    }
+    if (end < s->tiles)
+        soon = winograd_lines(&r->x, r->from, 1, end, cpu_least(end + s->block, s->tiles));
     for (int p = 0; p < s->places; p++) {
         small_gemm g = {.a = v.data + p * v.stride,
                         .a_stride = v.row,
