@@ -50,6 +50,17 @@ const dense_kernels *dense_kernels_of(cpu_isa isa, bool tiles);
 /* May "tiles" run this layer? If not, *why. */
 bool dense_takes_tiles(const dense_size *d, const char **why);
 
+/* Rows of W that the forward pass, and what is put off to it, take at once. Where x is laid out
+   anew, and so is larger, in an even number of blocks: with two parts of them a thread mostly stays
+   at one half of x. */
+static inline int64_t dense_forward_depth(const dense_kernels *k, int64_t in)
+{
+    if (!k->lay_x)
+        return k->forward_depth;
+    int64_t blocks = 2 * cpu_divide_up(in, 2 * k->forward_depth);
+    return cpu_divide_up(cpu_divide_up(in, blocks), k->coarse_grain) * k->coarse_grain;
+}
+
 static inline void dense_begin(const dense_kernels *k)
 {
     if (k->begin)
@@ -91,9 +102,9 @@ typedef struct dense_late {
     dense_size size;
     cpu_update_step update;
     bool simple; /* w -= learning rate * dW: needs no rule */
-    float *x;    /* [blocks of forward_depth columns][x_floats], NULL: is never put off */
+    float *x;    /* [blocks of `depth` columns][x_floats], NULL: is never put off */
     float *dy;   /* [panels][dy_floats] */
-    int64_t x_floats, dy_floats;
+    int64_t depth, x_floats, dy_floats;
 } dense_late;
 
 /* The forward operation of the next step that may take along the update that follows `weights`; -1:
@@ -106,7 +117,7 @@ void dense_late_keep(dense_late *l, const float *x, const cpu_update_step *updat
 /* Of the state of a DENSE_BACKWARD_WEIGHTS. */
 const dense_late *dense_late_of(const void *state);
 void dense_late_catch_up(dense_late *l, threads *pool);
-/* Update rows k...k + depth - 1 of one panel of W; k is a multiple of forward_depth. What follows
+/* Update rows k...k + depth - 1 of one panel of W; k is a multiple of l->depth. What follows
    lies `way` floats further (0: nothing) and comes near: slots, and with `brings_w` W. */
 void dense_late_update(const dense_late *l, int64_t panel, int64_t k, int64_t depth, int64_t way,
                        bool brings_w);

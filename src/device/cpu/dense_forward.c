@@ -2,7 +2,7 @@
 
    The work is cut into blocks of rows, groups of panels and, where those are too few, parts of the
    depth, whose sums are added in their order afterwards. Within a chunk W goes by in blocks of
-   forward_depth rows by one panel, which all rows of x then find in the first-level cache; the
+   `depth` rows by one panel, which all rows of x then find in the first-level cache; the
    update that the step before has left to do comes first (dense_late.c). */
 #include "base/memory.h"
 #include "device/cpu/cpu.h"
@@ -46,16 +46,17 @@ typedef struct forward_state {
     const dense_kernels *kernels;
     dense_size size;
     int64_t row_blocks, groups, parts;
-    int64_t sums_stride; /* floats of one chunk's sums */
-    int64_t depth_blocks;
-    int64_t x_floats; /* of a block of x as kernels read it; 0: they read x itself */
+    int64_t sums_stride;         /* floats of one chunk's sums */
+    int64_t depth, depth_blocks; /* of W */
+    int64_t x_floats;            /* of a block of x as kernels read it; 0: they read x itself */
     activation act;
 } forward_state;
 
 static void choose_cut(forward_state *s, int64_t thread_count)
 {
     const dense_size *d = &s->size;
-    s->depth_blocks = cpu_divide_up(d->in, s->kernels->forward_depth);
+    s->depth = dense_forward_depth(s->kernels, d->in);
+    s->depth_blocks = cpu_divide_up(d->in, s->depth);
     int64_t wanted = dense_chunks(d, 1, CHUNKS_MOST);
     s->row_blocks = cpu_divide_up(d->rows, DENSE_ROWS_MOST);
     int64_t rows = cpu_divide_up(d->rows, s->row_blocks);
@@ -68,7 +69,6 @@ static void choose_cut(forward_state *s, int64_t thread_count)
     /* Parts cost the writing and reading of their sums: little beside W while rows are fewer than
        the depth. */
     s->parts = cpu_least(wanted / (s->row_blocks * s->groups), d->in / (4 * rows));
-    /* x is larger where it is laid out: with two parts a thread mostly stays at one half of it. */
     s->parts = cpu_least(cpu_most(s->parts, s->kernels->lay_x ? 2 : 1), s->depth_blocks);
     /* x comes to each chunk anew; where sums do not depend on it, so many will do. */
     if (s->parts == 1 || s->kernels->lay_x)
@@ -77,7 +77,7 @@ static void choose_cut(forward_state *s, int64_t thread_count)
                                           cpu_divide_up(d->panels, most)));
     s->sums_stride = cpu_divide_up(d->panels, s->groups) * rows * PANEL_COLUMNS;
     if (s->kernels->lay_x)
-        s->x_floats = s->kernels->x_floats(rows, s->kernels->forward_depth);
+        s->x_floats = s->kernels->x_floats(rows, s->depth);
 }
 
 static int64_t chunk_count(const forward_state *s)
@@ -128,7 +128,7 @@ static cut cut_of(const forward_state *s, int64_t block, int64_t group, int64_t 
     const dense_size *d = &s->size;
     threads_part(d->rows, s->row_blocks, block, 1, &c.row, &c.rows);
     threads_part(d->panels, s->groups, group, 1, &c.panel, &c.panels);
-    threads_part(d->in, s->parts, part, s->kernels->forward_depth, &c.k, &c.depth);
+    threads_part(d->in, s->parts, part, s->depth, &c.k, &c.depth);
     c.rows -= c.row;
     c.panels -= c.panel;
     c.depth -= c.k;
@@ -184,7 +184,7 @@ static void lay_out(void *context, int64_t block, int worker)
     const forward_state *s = r->s;
     const dense_size *d = &s->size;
     int64_t k, end, row, row_end;
-    cpu_part(d->in, s->kernels->forward_depth, block, &k, &end);
+    cpu_part(d->in, s->depth, block, &k, &end);
     for (int64_t b = 0; b < s->row_blocks; b++) {
         threads_part(d->rows, s->row_blocks, b, 1, &row, &row_end);
         s->kernels->lay_x(r->x + row * d->in + k, d->in, row_end - row, end - k,
@@ -197,12 +197,12 @@ static void multiply(void *context, int64_t chunk, int worker)
     const forward_run *r = context;
     const forward_state *s = r->s;
     const dense_size *d = &s->size;
-    int64_t part = chunk % s->parts, place = chunk / s->parts;
-    int64_t block = place / s->groups;
+    const int64_t places = s->row_blocks * s->groups; /* a thread stays at a part of x */
+    int64_t part = chunk / places, place = chunk % places, block = place / s->groups;
     cut c = cut_of(s, block, place % s->groups, part);
     dense_begin(s->kernels);
-    float *sums = r->sums + (s->parts > 1 ? chunk : worker) * s->sums_stride;
-    const int64_t most = s->kernels->forward_depth;
+    float *sums = r->sums + (s->parts > 1 ? place * s->parts + part : worker) * s->sums_stride;
+    const int64_t most = s->depth;
     for (int64_t k = c.k; k < c.k + c.depth; k += most)
         for (int64_t i = 0; i < c.panels; i++) {
             dense_product p = {.x = s->x_floats > 0 ? laid_x(r, block, k / most)

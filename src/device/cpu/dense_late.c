@@ -32,11 +32,13 @@ int dense_late_next(const plan *p, const op *weights, const op *update, const de
 
 cornu_status dense_late_new(const dense_kernels *kernels, const dense_size *d, dense_late *out)
 {
+    const int64_t depth = dense_forward_depth(kernels, d->in);
     dense_late l = {.kernels = kernels,
                     .size = *d,
-                    .x_floats = kernels->gradient_x_floats(d->rows, kernels->forward_depth),
+                    .depth = depth,
+                    .x_floats = kernels->gradient_x_floats(d->rows, depth),
                     .dy_floats = kernels->panel_floats(d->rows)};
-    int64_t x = cpu_divide_up(d->in, kernels->forward_depth) * l.x_floats;
+    int64_t x = cpu_divide_up(d->in, depth) * l.x_floats;
     int64_t floats = x + d->panels * l.dy_floats;
     TRY(memory_new_aligned((size_t)floats * sizeof(float), "dense layer", &l.x));
     l.dy = l.x + x;
@@ -58,7 +60,7 @@ static void keep_block(void *context, int64_t block, int worker)
     const dense_late *l = r->late;
     const dense_size *d = &l->size;
     int64_t k, end;
-    cpu_part(d->in, l->kernels->forward_depth, block, &k, &end);
+    cpu_part(d->in, l->depth, block, &k, &end);
     l->kernels->lay_gradient_x(r->x + k, d->in, d->rows, end - k, l->x + block * l->x_floats);
 }
 
@@ -68,7 +70,7 @@ void dense_late_keep(dense_late *l, const float *x, const cpu_update_step *updat
     keep_run r = {l, x};
     l->update = *update;
     l->simple = simple;
-    threads_run(pool, cpu_divide_up(l->size.in, l->kernels->forward_depth), keep_block, &r);
+    threads_run(pool, cpu_divide_up(l->size.in, l->depth), keep_block, &r);
 }
 
 /* ---- updating ----------------------------------------------------------------------------- */
@@ -82,7 +84,7 @@ void dense_late_update(const dense_late *l, int64_t panel, int64_t k, int64_t de
     dense_gradient g = {.rows = d->rows,
                         .depth = depth,
                         .width = dense_width(d, panel),
-                        .x = l->x + k / l->kernels->forward_depth * l->x_floats,
+                        .x = l->x + k / l->depth * l->x_floats,
                         .dy = l->dy + panel * l->dy_floats,
                         .w = l->update.w + at,
                         .rate = l->update.constants.learning_rate,
@@ -98,7 +100,7 @@ static void update_panel(void *context, int64_t panel, int worker)
 {
     (void)worker;
     const dense_late *l = context;
-    const int64_t most = l->kernels->forward_depth;
+    const int64_t most = l->depth;
     dense_begin(l->kernels);
     for (int64_t k = 0; k < l->size.in; k += most) {
         int64_t depth = cpu_least(most, l->size.in - k);

@@ -83,9 +83,9 @@ typedef struct dense_kernels {
     /* Each thread calls begin before multiply, data or gradient, and end after the last; NULL: no
        need to. */
     void (*begin)(void), (*end)(void);
-    /* Rows of a block of W in the forward pass, and at most in the backward pass, where they are a
-       multiple of `grain`, or of coarse_grain if there are many blocks: rows of the tiles of dW and
-       of both products. */
+    /* Rows of a block of W in the forward pass (dense_forward_depth), and at most in the backward
+       pass, where they are a multiple of `grain`, or of coarse_grain if there are many blocks: rows
+       of the tiles of dW and of both products. */
     int64_t forward_depth, backward_depth, grain, coarse_grain;
 } dense_kernels;
 

@@ -488,7 +488,7 @@ const dense_kernels ISA(cpu_dense) = {.multiply = multiply,
                                       .transpose = transpose,
                                       .begin = begin,
                                       .end = end,
-                                      .forward_depth = 256,
+                                      .forward_depth = 768,
                                       .backward_depth = 192,
                                       .grain = SIDE,
                                       .coarse_grain = STEP};
