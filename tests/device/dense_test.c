@@ -219,6 +219,7 @@ static const net_case late_nets[] = {
     {"{Dense: {units: 145, activation: tanh, use_bias: false}}, {Dense: {units: 3}}", 129, 1},
     {"{Flatten: {}}, {Dense: {units: 200}}, {Dense: {units: 3}}", 270, 26},
     TILES_NET(27),
+    {"{Dense: {units: 390}}, {Dense: {units: 3}}", 1700, 28}, /* parts of several blocks */
 };
 
 /* Number of the operation that runs the first layer's update, from 1; 0: itself. */

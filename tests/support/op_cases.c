@@ -27,6 +27,7 @@ static const dense_row dense_rows[] = {
     {{257}, 150, 110, true, ACTIVATION_RELU},   {{512}, 25, 60, true, ACTIVATION_LINEAR},
     {{513}, 25, 60, true, ACTIVATION_LINEAR},   {{2}, 20000, 12, true, ACTIVATION_LINEAR},
     {{27}, 397, 387, true, ACTIVATION_RELU},    {{32}, 600, 442, false, ACTIVATION_LINEAR},
+    {{26}, 1700, 390, true, ACTIVATION_LINEAR},
 };
 
 typedef struct conv_row {

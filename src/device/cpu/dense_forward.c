@@ -2,8 +2,8 @@
 
    The work is cut into blocks of rows, groups of panels and, where those are too few, parts of the
    depth, whose sums are added in their order afterwards. Within a chunk W goes by in blocks of
-   `depth` rows by one panel, which all rows of x then find in the first-level cache; the
-   update that the step before has left to do comes first (dense_late.c). */
+   `depth` rows by one panel, which all rows of x then find in the cache; the update that the step
+   before has left to do comes first (dense_late.c). */
 #include "base/memory.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/dense.h"

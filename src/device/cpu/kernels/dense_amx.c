@@ -23,9 +23,10 @@
      dW        dW[16 of depth][48] = x' dy, whose update goes beside the next one's multiplications
 
    Measured on 2 cores with AMX and 2 MB of second-level cache each, a step over that with AVX-512:
-   cifar10-mlp 0.76 (batch 28 0.84, 24 0.93, 20 1.05, 17 1.18), cifar100-mlp 0.96 (28 1.00, 24
-   1.05). Where all is in the first-level cache the tiles never wait; here they run at 0.4 to 0.6 of
-   their rate. Batches of 50 and 100, in an earlier version: 1.05 to 1.4. */
+   cifar10-mlp 0.65, cifar100-mlp 0.82. Where all is in the first-level cache the tiles never wait;
+   here they run at 0.4 to 0.6 of their rate. Other batches, when those two were at 0.76 and 0.96:
+   28 0.84 and 1.00, 24 0.93 and 1.05, 20 1.05, 17 1.18; batches of 50 and 100, in an earlier
+   version: 1.05 to 1.4. */
 #include "device/cpu/kernels/dense.h"
 #include "device/cpu/kernels/tiles.h"
 #include "device/cpu/kernels/vec_transpose.h"
