@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "device/cpu/dense.h"
 #include "device/cpu/isa.h"
 #include "device/host/panels.h"
 #include "support/net.h"
@@ -77,20 +78,42 @@ static cornu_model *model_of(const net_case *c, const char *optimizer)
     return net_model(yaml);
 }
 
-/* A net that has taken a few steps; with `reads`, somebody looks at a variable after each. */
+/* The net's samples as bytes, in memory to free. */
+static uint8_t *bytes_of(const net *n)
+{
+    uint8_t *bytes = malloc((size_t)n->x_count);
+    assert_non_null(bytes);
+    for (int64_t i = 0; i < n->x_count; i++)
+        bytes[i] = (uint8_t)(127.5f * (n->x[i] + 1));
+    return bytes;
+}
+
+/* A net that has taken a few steps, the first and the last on floats, the others on bytes, which
+   some kernels multiply as such; with `reads`, somebody looks at a variable after each. */
 static net *trained_read(cornu_model *model, const net_case *c, const char *device_name,
                          int threads, bool reads)
 {
     plan_options options = {.mode = PLAN_TRAIN, .batch = c->batch};
     device_options with = {.threads = threads};
     net *n = net_open_with(model, device_name, &options, &with);
+    uint8_t *bytes = bytes_of(n);
+    const sample_block floats = n->samples;
     for (int s = 0; s < STEPS; s++) {
+        sample_block samples = floats;
+        if (s > 0 && s < STEPS - 1) {
+            samples.x_type = SAMPLE_U8;
+            samples.x = bytes;
+            samples.x_scale = 1 / 2550.0f;
+        }
+        net_samples(n, &samples);
         n->input.iteration = s;
         n->input.learning_rate = (float)schedule_at(&model->optimizer.learning_rate, s);
         net_run(n);
         if (reads)
             free(net_read_variable(n, model->variables[0].name));
     }
+    net_samples(n, &floats);
+    free(bytes);
     return n;
 }
 
@@ -211,6 +234,41 @@ static void tiles_run_large_layers_of_batches_of_25_to_32(void **state)
 #else
     skip();
 #endif
+}
+
+/* Does the first dense layer of these layers know that it reads samples as they come? */
+static bool reads_samples(const char *layers, const plan_options *options)
+{
+    const net_case c = {layers, 12, 3};
+    cornu_model *model = model_of(&c, "sgd");
+    plan *p;
+    int forward;
+    assert_int_equal(plan_build(model, options, &p), CORNU_OK);
+    assert_true(net_count(p, OP_DENSE_FORWARD, &forward) > 0);
+    bool reads = dense_reads_samples(p, p->ops[forward].in[0]);
+    plan_free(p);
+    cornu_model_close(model);
+    return reads;
+}
+
+static void only_samples_that_nothing_has_changed_are_taken_for_bytes(void **state)
+{
+    (void)state;
+    const plan_options plain = {.mode = PLAN_TRAIN, .batch = 3};
+    plan_options changed = plain, centered = plain, standardized = plain;
+    changed.augment.horizontal_flip = true;
+    centered.standardize.samplewise_center = true;
+    standardized.standardize.featurewise_center = true;
+    standardized.standardize.channels = 1;
+    assert_true(reads_samples("{Dense: {units: 2}}, {Dense: {units: 4}}", &plain));
+    assert_true(reads_samples("Flatten, {Dense: {units: 2}}", &plain));
+    assert_true(reads_samples("{Reshape: {target_shape: [3, 4]}}, {Dense: {units: 2}}", &plain));
+    assert_false(reads_samples("{Activation: {activation: relu}}, {Dense: {units: 2}}", &plain));
+    assert_false(reads_samples("{Dropout: {rate: 0.5}}, {Dense: {units: 2}}", &plain));
+    assert_false(reads_samples("BatchNormalization, {Dense: {units: 2}}", &plain));
+    assert_false(reads_samples("{Dense: {units: 2}}", &changed));
+    assert_false(reads_samples("{Dense: {units: 2}}", &centered));
+    assert_false(reads_samples("{Dense: {units: 2}}", &standardized));
 }
 
 /* The first layer's update waits for the next step's forward pass. */
@@ -418,6 +476,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_train_like_the_reference_with_every_optimizer),
         cmocka_unit_test(tiles_run_large_layers_of_batches_of_25_to_32),
+        cmocka_unit_test(only_samples_that_nothing_has_changed_are_taken_for_bytes),
         cmocka_unit_test(updates_are_folded_where_nothing_else_needs_the_gradients),
         cmocka_unit_test(an_update_put_off_has_the_bits_of_one_in_its_place),
         cmocka_unit_test(what_was_put_off_is_done_before_anybody_looks),

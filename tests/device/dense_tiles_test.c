@@ -38,10 +38,26 @@ static float *copy_of(const float *from, int64_t count)
     return p;
 }
 
+/* Multiples of a unit by 0 to 255, as samples of bytes are. */
+static float *multiples(int64_t count, float unit)
+{
+    float *p = numbers(count);
+    for (int64_t i = 0; i < count; i++)
+        p[i] = (float)(i < 256 ? i : rand() % 256) * unit;
+    return p;
+}
+
 typedef struct block_case {
     int64_t rows, depth, width;
     bool add;
+    float unit; /* of x; 0: none */
 } block_case;
+
+/* What the sums of products by x are to be multiplied by. */
+static double factor_of(const block_case *s)
+{
+    return s->unit != 0 ? s->unit : 1;
+}
 
 /* sum over i of a[i * a_step] b[i * b_step], and of the magnitudes */
 static double exact(const float *a, int64_t a_step, const float *b, int64_t b_step, int64_t count,
@@ -62,9 +78,10 @@ static void check(const char *what, const block_case *s, double found, double ex
 {
     if (fabs(found - expected) <= BOUND * magnitude)
         return;
-    fail_msg("%s, %lld rows, depth %lld, width %lld: found %.9g; expected %.9g within %.3g", what,
-             (long long)s->rows, (long long)s->depth, (long long)s->width, found, expected,
-             BOUND * magnitude);
+    fail_msg(
+        "%s, %lld rows, depth %lld, width %lld, unit %g: found %.9g; expected %.9g within %.3g",
+        what, (long long)s->rows, (long long)s->depth, (long long)s->width, s->unit, found,
+        expected, BOUND * magnitude);
 }
 
 static void check_multiply(const block_case *s, const float *x, const float *w)
@@ -73,6 +90,7 @@ static void check_multiply(const block_case *s, const float *x, const float *w)
     float *before = numbers(s->rows * DENSE_PANEL);
     float *sum = copy_of(before, s->rows * DENSE_PANEL);
     const dense_product p = {.x = laid,
+                             .unit = s->unit,
                              .rows = s->rows,
                              .depth = s->depth,
                              .width = s->width,
@@ -80,7 +98,7 @@ static void check_multiply(const block_case *s, const float *x, const float *w)
                              .sum = sum,
                              .add = s->add,
                              .ahead = w};
-    DENSE_TILES->lay_x(x, X_STRIDE, s->rows, s->depth, laid);
+    DENSE_TILES->lay_x(x, X_STRIDE, s->rows, s->depth, s->unit, laid);
     dense_begin(DENSE_TILES);
     DENSE_TILES->multiply(&p);
     dense_end(DENSE_TILES);
@@ -88,8 +106,8 @@ static void check_multiply(const block_case *s, const float *x, const float *w)
         for (int64_t n = 0; n < s->width; n++) {
             int64_t at = r * DENSE_PANEL + n;
             double most, sums = exact(x + r * X_STRIDE, 1, w + n, s->width, s->depth,
-                                      s->add ? before[at] : 0, &most);
-            check("forward", s, sum[at], sums, most);
+                                      s->add ? before[at] * factor_of(s) : 0, &most);
+            check("forward", s, sum[at] * factor_of(s), sums, most);
         }
     memory_free_aligned(laid);
     memory_free_aligned(before);
@@ -135,10 +153,11 @@ static void check_gradient(const block_case *s, const float *x, const float *dy)
                               .width = s->width,
                               .x = laid,
                               .dy = panel,
+                              .unit = s->unit,
                               .dw = dw,
                               .add = s->add};
-    DENSE_TILES->lay_gradient_x(x, X_STRIDE, s->rows, s->depth, laid);
-    DENSE_TILES->pack(dy, DY_STRIDE, s->rows, s->width, panel, sums);
+    DENSE_TILES->lay_gradient_x(x, X_STRIDE, s->rows, s->depth, s->unit, laid);
+    DENSE_TILES->pack(dy, DY_STRIDE, s->rows, s->width, (float)factor_of(s), panel, sums);
     dense_begin(DENSE_TILES);
     DENSE_TILES->gradient(&g);
     dense_end(DENSE_TILES);
@@ -170,12 +189,15 @@ static void products_are_exact_within_the_bound(void **state)
     for (size_t r = 0; r < 3; r++)
         for (size_t d = 0; d < 5; d++)
             for (size_t n = 0; n < 4; n++)
-                for (int add = 0; add < 2; add++) {
-                    const block_case s = {rows[r], depths[d], widths[n], add};
-                    float *x = numbers(s.rows * X_STRIDE), *dy = numbers(s.rows * DY_STRIDE);
-                    float *w = numbers(s.depth * s.width);
+                for (int way = 0; way < 4; way++) {
+                    const block_case s = {rows[r], depths[d], widths[n], way % 2,
+                                          way < 2 ? 0 : 1 / 255.0f};
+                    const int64_t x_count = s.rows * X_STRIDE;
+                    float *x = way < 2 ? numbers(x_count) : multiples(x_count, s.unit);
+                    float *dy = numbers(s.rows * DY_STRIDE), *w = numbers(s.depth * s.width);
                     check_multiply(&s, x, w);
-                    check_data(&s, w, dy);
+                    if (way < 2)
+                        check_data(&s, w, dy);
                     check_gradient(&s, x, dy);
                     memory_free_aligned(x);
                     memory_free_aligned(dy);
@@ -204,7 +226,7 @@ static void any_nan_stays_one(void **state)
                                      .w = w,
                                      .sum = sum,
                                      .ahead = w};
-            DENSE_TILES->lay_x(x, DEPTH, ROWS, DEPTH, laid);
+            DENSE_TILES->lay_x(x, DEPTH, ROWS, DEPTH, 0, laid);
             dense_begin(DENSE_TILES);
             DENSE_TILES->multiply(&p);
             dense_end(DENSE_TILES);

@@ -50,6 +50,11 @@ const dense_kernels *dense_kernels_of(cpu_isa isa, bool tiles);
 /* May "tiles" run this layer? If not, *why. */
 bool dense_takes_tiles(const dense_size *d, const char **why);
 
+/* Is x the samples as GATHER gives them, but for their scale? */
+bool dense_reads_samples(const plan *p, tensor_ref x);
+/* Their unit (kernels/dense.h) in this run, if so. */
+float dense_unit(const op_run *o);
+
 /* Rows of W that the forward pass, and what is put off to it, take at once. Where x is laid out
    anew, and so is larger, in an even number of blocks: with two parts of them a thread mostly stays
    at one half of x. */
@@ -102,6 +107,7 @@ typedef struct dense_late {
     dense_size size;
     cpu_update_step update;
     bool simple; /* w -= learning rate * dW: needs no rule */
+    float unit;  /* of x */
     float *x;    /* [blocks of `depth` columns][x_floats], NULL: is never put off */
     float *dy;   /* [panels][dy_floats] */
     int64_t depth, x_floats, dy_floats;
@@ -112,8 +118,8 @@ typedef struct dense_late {
 int dense_late_next(const plan *p, const op *weights, const op *update, const dense_size *d);
 cornu_status dense_late_new(const dense_kernels *kernels, const dense_size *d, dense_late *out);
 /* Keep x and how to update; dy is already in its place. */
-void dense_late_keep(dense_late *l, const float *x, const cpu_update_step *update, bool simple,
-                     threads *pool);
+void dense_late_keep(dense_late *l, const float *x, float unit, const cpu_update_step *update,
+                     bool simple, threads *pool);
 /* Of the state of a DENSE_BACKWARD_WEIGHTS. */
 const dense_late *dense_late_of(const void *state);
 void dense_late_catch_up(dense_late *l, threads *pool);

@@ -36,6 +36,7 @@ typedef struct backward_state {
     int64_t chunks, workers;
     int64_t panel_floats, dy_floats, dy_transposed_floats;
     int64_t x_floats, worker_floats; /* a worker's x, then dx transposed */
+    bool samples;                    /* x may have a unit */
     dense_late late;
 } backward_state;
 
@@ -127,6 +128,7 @@ static cornu_status prepare(const plan *p, const op *o, bool tiles, threads *poo
     s->kernels = dense_kernels_of(s->isa, tiles);
     s->ops = fold_of(p, o);
     s->size = size_of(p, o);
+    s->samples = s->ops.weights && s->kernels->units && dense_reads_samples(p, o->in[0]);
     choose_cut(s);
     s->workers = threads_count(pool);
     cpu_need_scratch(scratch_bytes,
@@ -167,6 +169,7 @@ static void release(void *state)
 typedef struct backward_run {
     const backward_state *s;
     const float *x, *dy;
+    float unit;              /* of x */
     float *w, *dw, *db, *dx; /* dw NULL: update */
     cpu_update_step update_w, update_b;
     bool simple; /* w -= learning rate * dW: needs no rule */
@@ -232,7 +235,8 @@ static void lay_out(void *context, int64_t panel, int worker)
             transpose_dy(r, block, panel, dy, rows);
         if (!s->ops.weights)
             continue;
-        s->kernels->pack(dy, d->units, rows, width, panel_of(r, block, panel), sums);
+        s->kernels->pack(dy, d->units, rows, width, r->unit != 0 ? r->unit : 1,
+                         panel_of(r, block, panel), sums);
         for (int64_t n = 0; n < width; n++)
             total[n] += sums[n];
     }
@@ -287,6 +291,7 @@ static void sweep_gradient(const backward_run *r, const place *c, int64_t panel)
                         .width = dense_width(d, panel),
                         .x = c->x,
                         .dy = panel_of(r, c->block, panel),
+                        .unit = r->unit,
                         .dw = r->dw ? r->dw + at : NULL,
                         .add = c->block > 0,
                         .w = r->w ? r->w + at : NULL,
@@ -304,7 +309,8 @@ static void sweep(const backward_run *r, const place *c)
     const backward_state *s = r->s;
     const dense_size *d = &s->size;
     if (s->ops.weights)
-        s->kernels->lay_gradient_x(r->x + c->row * d->in + c->k, d->in, c->rows, c->depth, c->x);
+        s->kernels->lay_gradient_x(r->x + c->row * d->in + c->k, d->in, c->rows, c->depth, r->unit,
+                                   c->x);
     for (int64_t panel = 0; panel < d->panels; panel++) {
         if (r->dx)
             sweep_data(r, c, panel);
@@ -358,7 +364,12 @@ static cornu_status run_all(const op_run *o, backward_run *r)
 static cornu_status weights_run(const op_run *o)
 {
     backward_state *s = o->state;
-    backward_run r = {.s = s, .x = o->in[0], .dy = o->in[1], .dw = o->out[0], .db = o->out[1]};
+    backward_run r = {.s = s,
+                      .x = o->in[0],
+                      .unit = s->samples ? dense_unit(o) : 0,
+                      .dy = o->in[1],
+                      .dw = o->out[0],
+                      .db = o->out[1]};
     if (s->ops.update_w) {
         r.update_w = cpu_update_begin(o, s->ops.update_w, s->isa);
         r.simple = s->ops.update_w->a.update.optimizer.id == OPTIMIZER_SGD &&
@@ -374,7 +385,7 @@ static cornu_status weights_run(const op_run *o)
         return run_all(o, &r);
     r.panels = s->late.dy;
     threads_run(o->pool, s->size.panels, lay_out, &r);
-    dense_late_keep(&s->late, r.x, &r.update_w, r.simple, o->pool);
+    dense_late_keep(&s->late, r.x, r.unit, &r.update_w, r.simple, o->pool);
     return CORNU_OK;
 }
 

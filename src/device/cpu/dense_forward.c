@@ -42,6 +42,39 @@ bool dense_takes_tiles(const dense_size *d, const char **why)
     return false;
 }
 
+static tensor_ref root_of(const plan *p, tensor_ref t)
+{
+    while (t != NO_TENSOR && p->tensors[t].alias != NO_TENSOR)
+        t = p->tensors[t].alias;
+    return t;
+}
+
+bool dense_reads_samples(const plan *p, tensor_ref x)
+{
+    const op *gather = NULL;
+    for (int i = 0; i < p->op_count; i++)
+        for (int k = 0; k < OP_OUTPUTS_MAX; k++) {
+            if (root_of(p, p->ops[i].out[k]) != root_of(p, x))
+                continue;
+            if (p->ops[i].kind != OP_GATHER)
+                return false;
+            gather = &p->ops[i];
+        }
+    if (!gather || augmentation_any(&gather->a.gather.augment))
+        return false;
+    const standardization *st = &gather->a.gather.standardize;
+    return !st->samplewise_center && !st->featurewise_center;
+}
+
+float dense_unit(const op_run *o)
+{
+    const float least =
+        0x1p-64f; /* whose multiples, and its inverse's, are floats of full precision */
+    const sample_block *s = o->input->samples;
+    bool unit = s->x_type == SAMPLE_U8 && s->x_scale >= least && s->x_scale <= 1 / least;
+    return unit ? s->x_scale : 0;
+}
+
 typedef struct forward_state {
     const dense_kernels *kernels;
     dense_size size;
@@ -49,6 +82,7 @@ typedef struct forward_state {
     int64_t sums_stride;         /* floats of one chunk's sums */
     int64_t depth, depth_blocks; /* of W */
     int64_t x_floats;            /* of a block of x as kernels read it; 0: they read x itself */
+    bool samples;                /* x may have a unit */
     activation act;
 } forward_state;
 
@@ -99,6 +133,7 @@ static cornu_status prepare(const plan *p, const op *o, bool tiles, threads *poo
     TRY(memory_new(1, sizeof *s, "dense layer", &s));
     s->size = dense_size_of(OP_IN(p, o, 0), OP_IN(p, o, 1));
     s->kernels = dense_kernels_of(isa, tiles);
+    s->samples = s->kernels->units && dense_reads_samples(p, o->in[0]);
     s->act = o->a.dense.act;
     choose_cut(s, threads_count(pool));
     cpu_need_scratch(scratch_bytes,
@@ -111,6 +146,7 @@ static cornu_status prepare(const plan *p, const op *o, bool tiles, threads *poo
 typedef struct forward_run {
     const forward_state *s;
     const float *x, *w, *bias;
+    float unit; /* of x */
     float *y;
     const dense_late *late; /* first update W by it; NULL: nothing to update */
     float *sums;            /* parts > 1: [chunks][sums_stride]; else [threads][sums_stride] */
@@ -147,6 +183,7 @@ static void finish(const forward_run *r, const cut *c, const float *sums, int64_
                           .part_count = s->parts,
                           .part_stride = part_stride,
                           .bias = r->bias ? r->bias + column : NULL,
+                          .factor = r->unit != 0 ? r->unit : 1,
                           .rows = rows,
                           .width = dense_width(d, c->panel + i),
                           .relu = s->act.kind == ACTIVATION_RELU,
@@ -187,7 +224,7 @@ static void lay_out(void *context, int64_t block, int worker)
     cpu_part(d->in, s->depth, block, &k, &end);
     for (int64_t b = 0; b < s->row_blocks; b++) {
         threads_part(d->rows, s->row_blocks, b, 1, &row, &row_end);
-        s->kernels->lay_x(r->x + row * d->in + k, d->in, row_end - row, end - k,
+        s->kernels->lay_x(r->x + row * d->in + k, d->in, row_end - row, end - k, r->unit,
                           laid_x(r, b, block));
     }
 }
@@ -207,6 +244,7 @@ static void multiply(void *context, int64_t chunk, int worker)
         for (int64_t i = 0; i < c.panels; i++) {
             dense_product p = {.x = s->x_floats > 0 ? laid_x(r, block, k / most)
                                                     : r->x + c.row * d->in + k,
+                               .unit = r->unit,
                                .x_stride = d->in,
                                .rows = c.rows,
                                .depth = cpu_least(most, c.k + c.depth - k),
@@ -240,6 +278,7 @@ static cornu_status run(const op_run *o)
     const forward_state *s = o->state;
     forward_run r = {.s = s,
                      .x = o->in[0],
+                     .unit = s->samples ? dense_unit(o) : 0,
                      .w = o->in[1],
                      .bias = o->in[2],
                      .y = o->out[0],

@@ -61,13 +61,15 @@ static void keep_block(void *context, int64_t block, int worker)
     const dense_size *d = &l->size;
     int64_t k, end;
     cpu_part(d->in, l->depth, block, &k, &end);
-    l->kernels->lay_gradient_x(r->x + k, d->in, d->rows, end - k, l->x + block * l->x_floats);
+    l->kernels->lay_gradient_x(r->x + k, d->in, d->rows, end - k, l->unit,
+                               l->x + block * l->x_floats);
 }
 
-void dense_late_keep(dense_late *l, const float *x, const cpu_update_step *update, bool simple,
-                     threads *pool)
+void dense_late_keep(dense_late *l, const float *x, float unit, const cpu_update_step *update,
+                     bool simple, threads *pool)
 {
     keep_run r = {l, x};
+    l->unit = unit;
     l->update = *update;
     l->simple = simple;
     threads_run(pool, cpu_divide_up(l->size.in, l->depth), keep_block, &r);
@@ -86,6 +88,7 @@ void dense_late_update(const dense_late *l, int64_t panel, int64_t k, int64_t de
                         .width = dense_width(d, panel),
                         .x = l->x + k / l->depth * l->x_floats,
                         .dy = l->dy + panel * l->dy_floats,
+                        .unit = l->unit,
                         .w = l->update.w + at,
                         .rate = l->update.constants.learning_rate,
                         .update = l->simple ? NULL : l->update.rule,

@@ -225,6 +225,7 @@ static void finish(const dense_finish *f)
             vec sum = vec_load(part + n);
             for (int64_t k = 1; k < f->part_count; k++)
                 sum += vec_load(part + k * f->part_stride + n);
+            sum *= vec_all(f->factor);
             if (f->bias)
                 sum += vec_load_part(f->bias + n, left);
             vec_store_part(y + n, f->relu ? rectify(sum) : sum, left);
@@ -392,9 +393,11 @@ static int64_t gradient_x_floats(int64_t rows, int64_t depth)
 }
 
 /* Rows of x lie far apart: nobody but us sees the next ones coming. */
-static void lay_gradient_x(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to)
+static void lay_gradient_x(const float *x, int64_t stride, int64_t rows, int64_t depth, float unit,
+                           float *to)
 {
     enum { AHEAD = 4 };
+    (void)unit;
     for (int64_t i = 0; i < rows; i++) {
         const float *ahead = x + (i + AHEAD < rows ? i + AHEAD : rows - 1) * stride;
         for (int64_t k = 0; k < depth; k += LINE)
@@ -408,8 +411,8 @@ static int64_t panel_floats(int64_t rows)
     return rows * DENSE_PANEL;
 }
 
-static void pack(const float *dy, int64_t stride, int64_t rows, int64_t width, float *panel,
-                 float sums[DENSE_PANEL])
+static void pack(const float *dy, int64_t stride, int64_t rows, int64_t width, float factor,
+                 float *panel, float sums[DENSE_PANEL])
 {
     for (int64_t n = 0; n < DENSE_PANEL; n += VEC_FLOATS) {
         int64_t left = width - n < VEC_FLOATS ? width - n : VEC_FLOATS;
@@ -418,7 +421,7 @@ static void pack(const float *dy, int64_t stride, int64_t rows, int64_t width, f
             vec v = left == VEC_FLOATS ? vec_load(dy + r * stride + n)
                     : left > 0         ? vec_load_part(dy + r * stride + n, left)
                                        : (vec){0};
-            vec_store(panel + r * DENSE_PANEL + n, v);
+            vec_store(panel + r * DENSE_PANEL + n, v * vec_all(factor));
             sum += v;
         }
         vec_store(sums + n, sum);

@@ -5,6 +5,10 @@
 
 #include "device/cpu/kernels/update.h"
 
+/* `unit`, below: what all of x are a multiple of, by whole numbers from 0 to 255, so that one
+   number of 8 bits holds an element of x / unit; 0: they are any floats. Only kernels with `units`
+   are given one. */
+
 enum {
     DENSE_PANEL = 48, /* three AVX-512 vectors */
     DENSE_LANES = 32, /* two AVX-512 vectors */
@@ -13,7 +17,9 @@ enum {
 
 /* sum[rows][DENSE_PANEL] = x[rows][depth] W[depth][width], or added to what sum holds. */
 typedef struct dense_product {
-    const float *x; /* as lay_x has made it; rows x_stride apart where there is none */
+    const float *x; /* as lay_x has made it, with a unit: x / unit; rows x_stride apart where there
+                       is no lay_x */
+    float unit;
     int64_t x_stride, rows, depth, width;
     const float *w;
     float *sum;
@@ -21,10 +27,11 @@ typedef struct dense_product {
     const float *ahead; /* comes into the cache meanwhile: the block [depth][width] to be next */
 } dense_product;
 
-/* y[rows][width] = act(part 0 + part 1 + ... + bias); parts are [rows][DENSE_PANEL], part_stride
-   floats apart. */
+/* y[rows][width] = act((part 0 + part 1 + ...) factor + bias); parts are [rows][DENSE_PANEL],
+   part_stride floats apart. */
 typedef struct dense_finish {
     const float *parts, *bias; /* bias NULL: none */
+    float factor;              /* the unit, or 1 */
     int64_t part_count, part_stride, rows, width;
     bool relu; /* else act is the identity */
     float *y;
@@ -46,9 +53,10 @@ typedef struct dense_data {
 /* dW[depth][width] = x' dy: kept in dw, or handed to the optimizer at once and never stored. */
 typedef struct dense_gradient {
     int64_t rows, depth, width;
-    const float *x, *dy; /* as lay_gradient_x and pack have made them */
-    float *dw;           /* NULL: update w */
-    bool add;            /* to what dw holds */
+    const float *x, *dy; /* as lay_gradient_x and pack have made them: x / unit, dy unit */
+    float unit;
+    float *dw; /* NULL: update w */
+    bool add;  /* to what dw holds */
     float *w;
     float rate; /* w -= rate dW, where there is no other rule */
     update_range *update;
@@ -65,14 +73,18 @@ typedef struct dense_kernels {
     /* What the products read in place of x and dy, whose rows are `stride` apart, and its floats.
        x[rows][depth] for multiply: NULL where it reads x itself. */
     int64_t (*x_floats)(int64_t rows, int64_t depth);
-    void (*lay_x)(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to);
+    void (*lay_x)(const float *x, int64_t stride, int64_t rows, int64_t depth, float unit,
+                  float *to);
     /* x[rows][depth] for gradient */
     int64_t (*gradient_x_floats)(int64_t rows, int64_t depth);
-    void (*lay_gradient_x)(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to);
-    /* A panel dy[rows][width] for gradient, and the sums of its columns */
+    void (*lay_gradient_x)(const float *x, int64_t stride, int64_t rows, int64_t depth, float unit,
+                           float *to);
+    bool units;
+    /* A panel dy[rows][width], times `factor`, for gradient, and the sums of its columns, without
+     */
     int64_t (*panel_floats)(int64_t rows);
-    void (*pack)(const float *dy, int64_t stride, int64_t rows, int64_t width, float *panel,
-                 float sums[DENSE_PANEL]);
+    void (*pack)(const float *dy, int64_t stride, int64_t rows, int64_t width, float factor,
+                 float *panel, float sums[DENSE_PANEL]);
     /* A panel dy[rows][width] for data: up to `lanes` rows */
     int64_t lanes_floats;
     void (*lay_lanes)(const float *dy, int64_t stride, int64_t rows, int64_t width, int64_t lanes,

@@ -15,6 +15,9 @@
    as fast as AVX-512, so six of them take 0.375 of its time. Differences from floats: an infinity,
    and what rounding to 8 bits makes one, becomes NaN; parts below 2^-126 count as 0.
 
+   Pixels need no parts. Where x are bytes times a scale, their unit, x / unit is a whole number of
+   8 bits, exactly: three products are all. Sums are multiplied by the unit at the end, dy before.
+
    Operands are tiles of 1 KB, 16 rows of 16 pairs of numbers; the pairs go along the depth of the
    product. W is cut into parts between the multiplications, x and dy once a step (lay_...).
 
@@ -23,10 +26,10 @@
      dW        dW[16 of depth][48] = x' dy, whose update goes beside the next one's multiplications
 
    Measured on 2 cores with AMX and 2 MB of second-level cache each, a step over that with AVX-512:
-   cifar10-mlp 0.65, cifar100-mlp 0.82. Where all is in the first-level cache the tiles never wait;
-   here they run at 0.4 to 0.6 of their rate. Other batches, when those two were at 0.76 and 0.96:
-   28 0.84 and 1.00, 24 0.93 and 1.05, 20 1.05, 17 1.18; batches of 50 and 100, in an earlier
-   version: 1.05 to 1.4. */
+   cifar10-mlp 0.65, cifar100-mlp 0.82; with pixels as bytes 0.86 and 0.87 of that. Where all is in
+   the first-level cache the tiles never wait; here they run at 0.4 to 0.6 of their rate. Other
+   batches, when those two were at 0.76 and 0.96: 28 0.84 and 1.00, 24 0.93 and 1.05, 20 1.05,
+   17 1.18; batches of 50 and 100, in an earlier version: 1.05 to 1.4. */
 #include "device/cpu/kernels/dense.h"
 #include "device/cpu/kernels/tiles.h"
 #include "device/cpu/kernels/vec_transpose.h"
@@ -74,6 +77,21 @@ VEC_INLINE void split(vec a, vec b, float *to, int64_t stride, bool round)
     }
 }
 
+/* Pairs of multiples of a unit, which its inverse turns into whole numbers but for rounding: what
+   rounding to 8 bits takes away. */
+VEC_INLINE void split_units(vec a, vec b, vec inverse, float *to)
+{
+    const bits half = (bits){0} + 0x8000u, high = (bits){0} + 0xffff0000u;
+    bits left = (bits)(a * inverse) + half, right = (bits)(b * inverse) + half;
+    vec_store(to, (vec)(left >> 16 | (right & high)));
+}
+
+/* Parts of x by that unit. */
+VEC_INLINE int parts_of(float unit)
+{
+    return unit != 0 ? 1 : PARTS;
+}
+
 /* The first `count` floats at p, of which more may be there; less than 1: zeros. */
 VEC_INLINE vec load_up_to(const float *p, int64_t count)
 {
@@ -82,24 +100,31 @@ VEC_INLINE vec load_up_to(const float *p, int64_t count)
     return count > 0 ? vec_load_part(p, count) : (vec){0};
 }
 
-/* Multiply's x: [steps of depth][2 tiles of rows][PARTS] */
+/* Multiply's x: [steps of depth][2 tiles of rows][parts] */
 static int64_t x_floats(int64_t rows, int64_t depth)
 {
     (void)rows;
     return blocks(depth, STEP) * 2 * PARTS * TILE;
 }
 
-static void lay_x(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to)
+static void lay_x(const float *x, int64_t stride, int64_t rows, int64_t depth, float unit,
+                  float *to)
 {
-    for (int64_t k = 0; k < depth; k += STEP, to += 2 * PARTS * TILE)
+    const int64_t side = parts_of(unit) * TILE;
+    const vec inverse = vec_all(1 / unit);
+    for (int64_t k = 0; k < depth; k += STEP, to += 2 * side)
         for (int64_t i = 0; i < STEP; i++) {
             const float *from = x + i * stride + k;
             int64_t left = i < rows ? depth - k : 0;
             /* Rows lie far apart: nobody but us sees the next ones coming. */
             VEC_PREFETCH_NEAR(from + 2 * STEP);
             VEC_PREFETCH_NEAR(from + 2 * STEP + SIDE);
-            split(load_up_to(from, left), load_up_to(from + SIDE, left - SIDE),
-                  to + i / SIDE * PARTS * TILE + i % SIDE * SIDE, TILE, true);
+            vec a = load_up_to(from, left), b = load_up_to(from + SIDE, left - SIDE);
+            float *row = to + i / SIDE * side + i % SIDE * SIDE;
+            if (unit != 0)
+                split_units(a, b, inverse, row);
+            else
+                split(a, b, row, TILE, true);
         }
 }
 
@@ -122,20 +147,25 @@ static void lay_transposed(vec a[SIDE], vec b[SIDE], float *to, int64_t part_str
         split(a[i], b[i], to + i * SIDE, part_stride, true);
 }
 
-/* Gradient's x: [tiles of depth][PARTS] */
+/* Gradient's x: [tiles of depth][parts] */
 static int64_t gradient_x_floats(int64_t rows, int64_t depth)
 {
     (void)rows;
     return blocks(depth, SIDE) * PARTS * TILE;
 }
 
-static void lay_gradient_x(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to)
+static void lay_gradient_x(const float *x, int64_t stride, int64_t rows, int64_t depth, float unit,
+                           float *to)
 {
-    for (int64_t k = 0; k < depth; k += SIDE, to += PARTS * TILE) {
+    const vec inverse = vec_all(1 / unit);
+    for (int64_t k = 0; k < depth; k += SIDE, to += parts_of(unit) * TILE) {
         vec a[SIDE], b[SIDE];
         load_transposed(x + k, stride, rows, depth - k, a);
         load_transposed(x + SIDE * stride + k, stride, rows - SIDE, depth - k, b);
-        lay_transposed(a, b, to, TILE);
+        if (unit == 0)
+            lay_transposed(a, b, to, TILE);
+        for (int i = 0; unit != 0 && i < SIDE; i++)
+            split_units(a[i], b[i], inverse, to + i * SIDE);
     }
 }
 
@@ -146,8 +176,8 @@ static int64_t panel_floats(int64_t rows)
     return STEP_FLOATS;
 }
 
-static void pack(const float *dy, int64_t stride, int64_t rows, int64_t width, float *panel,
-                 float sums[DENSE_PANEL])
+static void pack(const float *dy, int64_t stride, int64_t rows, int64_t width, float factor,
+                 float *panel, float sums[DENSE_PANEL])
 {
     for (int64_t n = 0; n < DENSE_PANEL; n += SIDE) {
         vec sum = {0};
@@ -157,7 +187,8 @@ static void pack(const float *dy, int64_t stride, int64_t rows, int64_t width, f
             vec b = load_up_to(from + SIDE * stride, i + SIDE < rows ? width - n : 0);
             sum += a;
             sum += b;
-            split(a, b, panel + n / SIDE * TILE + i * SIDE, PANEL_TILES * TILE, true);
+            split(a * vec_all(factor), b * vec_all(factor), panel + n / SIDE * TILE + i * SIDE,
+                  PANEL_TILES * TILE, true);
         }
         vec_store(sums + n, sum);
     }
@@ -231,23 +262,26 @@ VEC_INLINE void cut_rows(const dense_product *p, int64_t k, int64_t i, float *to
         cut_pair(p, k, i, false, to);
 }
 
-/* Tiles c0 and c1 += two tiles of x by one of W; after each a row of what comes next is cut. */
-#define MULTIPLY_TILES(n, c0, c1)                                        \
-    if ((n) < tiles) {                                                   \
-        TILE_LOAD(7, b + (right * PANEL_TILES + (n)) * TILE, ROW_BYTES); \
-        for (int left = 0; left + right < PARTS; left++) {               \
-            TILE_LOAD(6, a + left * TILE, ROW_BYTES);                    \
-            _tile_dpbf16ps(c0, 6, 7);                                    \
-            TILE_LOAD(6, a + (PARTS + left) * TILE, ROW_BYTES);          \
-            _tile_dpbf16ps(c1, 6, 7);                                    \
-            if (next && cut < SIDE)                                      \
-                cut_rows(p, k + STEP, cut++, next);                      \
-        }                                                                \
+/* Tiles c0 and c1 += two tiles of x by one of W; after each a row of what comes next is cut, where
+   x has one part two. */
+#define MULTIPLY_TILES(n, c0, c1)                                            \
+    if ((n) < tiles) {                                                       \
+        TILE_LOAD(7, b + (right * PANEL_TILES + (n)) * TILE, ROW_BYTES);     \
+        for (int left = 0; left < x_parts && left + right < PARTS; left++) { \
+            TILE_LOAD(6, a + left * TILE, ROW_BYTES);                        \
+            _tile_dpbf16ps(c0, 6, 7);                                        \
+            if (x_parts == 1 && next && cut < SIDE)                          \
+                cut_rows(p, k + STEP, cut++, next);                          \
+            TILE_LOAD(6, a + (x_parts + left) * TILE, ROW_BYTES);            \
+            _tile_dpbf16ps(c1, 6, 7);                                        \
+            if (next && cut < SIDE)                                          \
+                cut_rows(p, k + STEP, cut++, next);                          \
+        }                                                                    \
     }
 
 /* A step: a and b are its x and W; W's next one is cut into `next`, unless that is NULL. */
-VEC_INLINE void multiply_step(const dense_product *p, int64_t k, int tiles, const float *a,
-                              const float *b, float *next)
+VEC_INLINE void multiply_step(const dense_product *p, int x_parts, int64_t k, int tiles,
+                              const float *a, const float *b, float *next)
 {
     int64_t cut = 0;
 #pragma GCC unroll 3
@@ -271,7 +305,7 @@ VEC_INLINE void multiply_step(const dense_product *p, int64_t k, int tiles, cons
         action(5, (low) + 2 * SIDE, PANEL_BYTES); \
     } while (0)
 
-static void multiply(const dense_product *p)
+VEC_INLINE void multiply_parts(const dense_product *p, int x_parts)
 {
     float parts[2][STEP_FLOATS] __attribute__((aligned(64)));
     float rest[SIDE * DENSE_PANEL] __attribute__((aligned(64)));
@@ -293,14 +327,22 @@ static void multiply(const dense_product *p)
         _tile_zero(4);
         _tile_zero(5);
     }
-    for (int64_t k = 0; k < p->depth; k += STEP, a += 2 * PARTS * TILE) {
+    for (int64_t k = 0; k < p->depth; k += STEP, a += 2 * x_parts * TILE) {
         const int64_t step = k / STEP;
         float *next = k + STEP < p->depth ? parts[(step + 1) % 2] : NULL;
-        multiply_step(p, k, tiles, a, parts[step % 2], next);
+        multiply_step(p, x_parts, k, tiles, a, parts[step % 2], next);
     }
     SUM_TILES(TILE_STORE, p->sum, low);
     if (low == rest)
         memcpy(low_sum, low, low_bytes);
+}
+
+static void multiply(const dense_product *p)
+{
+    if (p->unit != 0)
+        multiply_parts(p, 1);
+    else
+        multiply_parts(p, PARTS);
 }
 
 static void finish(const dense_finish *f)
@@ -324,20 +366,24 @@ VEC_INLINE void cut_columns(const dense_data *d, int64_t k, int64_t i, float *to
     }
 }
 
-/* A tile of sums += the parts of one of a, in tiles 3 to 5, times part `right` of one of b. */
+/* A tile of sums += the `a_parts` parts of one of a, in tiles 3 to 5, times part `right` of one of
+ * b.
+ */
 #define PARTS_BY_TILE(sum, b)          \
     do {                               \
         TILE_LOAD(7, (b), ROW_BYTES);  \
         _tile_dpbf16ps(sum, 3, 7);     \
-        if (right < 2)                 \
+        if (a_parts > 1 && right < 2)  \
             _tile_dpbf16ps(sum, 4, 7); \
-        if (right < 1)                 \
+        if (a_parts > 1 && right < 1)  \
             _tile_dpbf16ps(sum, 5, 7); \
     } while (0)
 
-static void load_parts(const float *a)
+VEC_INLINE void load_parts(const float *a, int a_parts)
 {
     TILE_LOAD(3, a, ROW_BYTES);
+    if (a_parts == 1)
+        return;
     TILE_LOAD(4, a + TILE, ROW_BYTES);
     TILE_LOAD(5, a + 2 * TILE, ROW_BYTES);
 }
@@ -345,6 +391,7 @@ static void load_parts(const float *a)
 static void data(const dense_data *d)
 {
     enum { WIDTH_STEPS = (DENSE_PANEL + STEP - 1) / STEP, CUTS = 3 /* between two tiles */ };
+    const int a_parts = PARTS;
     float parts[2][WIDTH_STEPS * PARTS * TILE] __attribute__((aligned(64)));
     float rest[SIDE * DENSE_LANES] __attribute__((aligned(64)));
     for (int64_t i = 0; i < SIDE; i++)
@@ -365,7 +412,7 @@ static void data(const dense_data *d)
             _tile_zero(1);
         }
         for (int64_t n = 0; n < d->width; n += STEP, a += PARTS * TILE) {
-            load_parts(a);
+            load_parts(a, a_parts);
             for (int right = 0; right < PARTS; right++, b += LANE_TILES * TILE) {
                 PARTS_BY_TILE(0, b);
                 PARTS_BY_TILE(1, b + TILE);
@@ -429,15 +476,16 @@ VEC_INLINE void use_some(user *u, int64_t most)
 /* g[16][DENSE_PANEL] of rows k... of W. Meanwhile the tile before is used, a little at a time: all
    at once, its stores held up the loads of tiles. What `ahead` has is left to the hardware's
    prefetching, which brings the optimizer's slots in time; asking for it took longer. */
-VEC_INLINE void gradient_tile(const dense_gradient *d, int64_t k, user *before, float *g)
+VEC_INLINE void gradient_tile(const dense_gradient *d, int a_parts, int64_t k, user *before,
+                              float *g)
 {
     enum { ROWS = 2 /* between two tiles of b */ };
     const int tiles = (int)blocks(d->width, SIDE);
-    const float *a = d->x + k / SIDE * PARTS * TILE, *b = d->dy;
+    const float *a = d->x + k / SIDE * a_parts * TILE, *b = d->dy;
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);
-    load_parts(a);
+    load_parts(a, a_parts);
     for (int right = 0; right < PARTS; right++, b += PANEL_TILES * TILE) {
         PARTS_BY_TILE(0, b);
         use_some(before, ROWS);
@@ -459,7 +507,10 @@ static void gradient(const dense_gradient *d)
     user before = {.d = d};
     for (int64_t k = 0; k < d->depth; k += SIDE) {
         float *here = g[k / SIDE % 2];
-        gradient_tile(d, k, &before, here);
+        if (d->unit != 0)
+            gradient_tile(d, 1, k, &before, here);
+        else
+            gradient_tile(d, PARTS, k, &before, here);
         before.k = k;
         before.next = 0;
         before.rows = d->depth - k < SIDE ? d->depth - k : SIDE;
@@ -482,6 +533,7 @@ const dense_kernels ISA(cpu_dense) = {.multiply = multiply,
                                       .lay_x = lay_x,
                                       .gradient_x_floats = gradient_x_floats,
                                       .lay_gradient_x = lay_gradient_x,
+                                      .units = true,
                                       .panel_floats = panel_floats,
                                       .pack = pack,
                                       .lanes_floats = LANES_FLOATS,
