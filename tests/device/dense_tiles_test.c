@@ -1,4 +1,5 @@
-/* The products of dense layers by matrix tiles: how far they may be from the exact sums. */
+/* The products of dense layers and of Winograd's convolutions by matrix tiles: how far they may be
+   from the exact sums. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include "base/memory.h"
 #include "device/cpu/dense.h"
 #include "device/cpu/isa.h"
+#include "device/cpu/winograd.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,6 +207,63 @@ static void products_are_exact_within_the_bound(void **state)
                 }
 }
 
+/* A series of two: rows and depths of parts of tiles, strips, vectors. */
+static void check_series(int64_t rows, int64_t depth, int64_t columns)
+{
+    enum { PRODUCTS = 2, LAID = SMALL_GEMM_LAID_ROWS, DEPTH_STEP = 32 };
+    const block_case s = {.rows = rows, .depth = depth, .width = columns};
+    const int64_t room = (rows + LAID - 1) / LAID * LAID, a_row = (depth + 15) / 16 * 16;
+    const int64_t floats = SMALL_GEMM_TILES->floats(depth, columns);
+    float *a = numbers(PRODUCTS * rows * a_row), *c = numbers(PRODUCTS * room * columns);
+    float *b = numbers(PRODUCTS * depth * columns), *laid = numbers(PRODUCTS * floats);
+    float *some = numbers(LAID * columns);
+    for (int64_t p = 0; p < PRODUCTS; p++)
+        for (int64_t k = 0; k < depth || k % DEPTH_STEP > 0;
+             k += k % LAID == 8 ? DEPTH_STEP - 8 : 8) {
+            for (int64_t i = 0; i < LAID * columns; i++) {
+                int64_t row = k + i / columns % 8 + i / columns / 8 * 16;
+                some[i] = row < depth ? b[(p * depth + row) * columns + i % columns] : 0;
+            }
+            SMALL_GEMM_TILES->lay(some, columns, k, depth, columns, laid + p * floats);
+        }
+    SMALL_GEMM_TILES->multiply(&(small_gemm_series){.first = {.a = a,
+                                                              .a_stride = a_row,
+                                                              .b = laid,
+                                                              .c = c,
+                                                              .c_stride = columns,
+                                                              .rows = rows,
+                                                              .columns = columns,
+                                                              .depth = depth},
+                                                    .count = PRODUCTS,
+                                                    .a_step = rows * a_row,
+                                                    .b_step = floats,
+                                                    .c_step = room * columns});
+    for (int64_t i = 0; i < PRODUCTS * rows * columns; i++) {
+        int64_t p = i / (rows * columns), row = i / columns % rows, n = i % columns;
+        double most, sum = exact(a + (p * rows + row) * a_row, 1, b + p * depth * columns + n,
+                                 columns, depth, 0, &most);
+        check("series", &s, c[(p * room + row) * columns + n], sum, most);
+    }
+    memory_free_aligned(a);
+    memory_free_aligned(b);
+    memory_free_aligned(c);
+    memory_free_aligned(laid);
+    memory_free_aligned(some);
+}
+
+static void series_are_exact_within_the_bound(void **state)
+{
+    (void)state;
+    static const int64_t rows[] = {1, 16, 17, 64, 70}, depths[] = {1, 20, 32, 64, 100, 150},
+                         columns[] = {16, 32, 48, 64};
+    if (!cpu_isa_runs(CPU_ISA_amx))
+        skip();
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (size_t d = 0; d < sizeof depths / sizeof *depths; d++)
+            for (size_t n = 0; n < sizeof columns / sizeof *columns; n++)
+                check_series(rows[r], depths[d], columns[n]);
+}
+
 /* Whatever its bits are: rounding must not make a number of it. */
 static void any_nan_stays_one(void **state)
 {
@@ -248,6 +307,12 @@ static void products_are_exact_within_the_bound(void **state)
     skip();
 }
 
+static void series_are_exact_within_the_bound(void **state)
+{
+    (void)state;
+    skip();
+}
+
 static void any_nan_stays_one(void **state)
 {
     (void)state;
@@ -260,6 +325,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_are_exact_within_the_bound),
+        cmocka_unit_test(series_are_exact_within_the_bound),
         cmocka_unit_test(any_nan_stays_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

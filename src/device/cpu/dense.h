@@ -40,10 +40,8 @@ static inline int64_t dense_offset(const dense_size *d, int64_t panel, int64_t k
 #if defined(__x86_64__)
 extern const dense_kernels cpu_dense_amx;
 #define DENSE_TILES (&cpu_dense_amx)
-#define CPU_ISA_OF_TILES CPU_ISA_amx
 #else
 #define DENSE_TILES NULL
-#define CPU_ISA_OF_TILES CPU_ISA_COUNT /* never chosen */
 #endif
 /* The functions of the kernel "panels" or, with `tiles`, of "tiles". */
 const dense_kernels *dense_kernels_of(cpu_isa isa, bool tiles);

@@ -1,6 +1,8 @@
 /* 3x3 and 5x5 convolutions of stride 1 by Winograd's F(4x4, 3x3) and F(4x4, 5x5);
    kernels/winograd_tiles.h holds the mathematics. Here: what is accepted, what all passes share,
-   the forward pass, and the inputs' gradient where it is taken alone.
+   the forward pass, and the inputs' gradient where it is taken alone. Where there is AMX and the
+   weights are not too large, these two multiply by matrix tiles (kernels/small_gemm_amx.c); sums
+   for dw, whose products add up over tiles of the image, do not.
 
    A chunk of it is a block of tiles, small enough for its places to stay in the second-level cache
    while they are transformed, multiplied by the weights and transformed back. */
@@ -21,9 +23,16 @@ enum {
     CACHE_1 = 32 << 10,
     LINE_FLOATS = 16, /* of a cache line */
     BAD_STRIDE = 128, /* floats */
-    WEIGHT_ROWS = 8,  /* a chunk of the weights' transforms */
+    WEIGHT_ROWS = 8,  /* a chunk of the weights' transforms; by tiles twice as many */
+    LAID_ROWS = SMALL_GEMM_LAID_ROWS,
+    LAID_STEP = 32,
     BLOCK_LEAST = 12, /* tiles */
-    BLOCK_MOST = 64
+    BLOCK_MOST = 64,
+    LAID_BLOCK = 32,        /* tiles, or BLOCK_MOST */
+    LAID_LEAST = 256,       /* tiles of the batch: fewer make too few blocks */
+    LAID_CACHE = 3 << 19,   /* of the second-level cache, which has 2 MB where there is AMX */
+    LAID_WEIGHTS = 1 << 20, /* bytes: products wait for more */
+    BLOCKS_A_THREAD = 4
 };
 
 /* ---- what is accepted ------------------------------------------------------------------- */
@@ -115,6 +124,18 @@ winograd_places winograd_places_of(const winograd_state *s, int64_t rows, int64_
                              .row = row};
 }
 
+void winograd_choose_weights(winograd_state *s, int64_t rows, int64_t channels)
+{
+    s->u = winograd_places_of(s, rows, channels, true);
+    if (cpu_isa_or_base() != CPU_ISA_OF_TILES || s->weights || s->tiles < LAID_LEAST)
+        return;
+    int64_t floats = SMALL_GEMM_TILES->floats(rows, winograd_row(s, channels));
+    if (s->places * floats * 4 > LAID_WEIGHTS)
+        return;
+    s->by_tiles = SMALL_GEMM_TILES;
+    s->u.stride = (cpu_divide_up(floats, LINE_FLOATS) | 1) * LINE_FLOATS;
+}
+
 int64_t winograd_block_most(int64_t bytes, int64_t tile_bytes, int64_t weights)
 {
     const int64_t least = weights > 4 * CACHE ? BLOCK_MOST : BLOCK_LEAST;
@@ -180,10 +201,21 @@ int64_t winograd_single_block_most(const winograd_state *s)
 {
     int64_t most = winograd_row(s, cpu_most(s->x.channels, s->y.channels));
     int64_t weights = s->places * s->u.stride * 4, left = CACHE - weights;
+    if (s->by_tiles) {
+        bool fit = s->places * most * 4 * BLOCK_MOST <= (LAID_CACHE - weights) / 5 * 3;
+        bool enough = s->tiles >= s->workers * BLOCKS_A_THREAD * BLOCK_MOST;
+        return fit && enough ? BLOCK_MOST : LAID_BLOCK;
+    }
     int64_t bytes = (left > CACHE / 3 ? left : CACHE) / 5 * 3;
     return winograd_block_most(bytes, s->places * most * 4, weights);
 }
 
+int64_t winograd_single_block(const winograd_state *s, int64_t tiles, int64_t most, int64_t share)
+{
+    return s->by_tiles ? most / LAID_BLOCK * LAID_BLOCK : winograd_block(tiles, most, share);
+}
+
+/* By tiles a worker's places have room for rows of weights, too, which are to be laid out. */
 void winograd_lay_out_single(winograd_state *s)
 {
     int64_t most = cpu_most(s->x.channels, s->y.channels);
@@ -199,8 +231,8 @@ cornu_status winograd_prepare_forward(const plan *p, const op *o, threads *pool,
     winograd_state *s;
     TRY(winograd_new(p, o, o->kind == OP_CONV2D_BACKWARD_DATA, pool, &s));
     *state = s;
-    s->u = winograd_places_of(s, s->x.channels, s->y.channels, true);
-    s->block = winograd_block(s->tiles, winograd_single_block_most(s), 4);
+    winograd_choose_weights(s, s->x.channels, s->y.channels);
+    s->block = winograd_single_block(s, s->tiles, winograd_single_block_most(s), 4);
     winograd_lay_out_single(s);
     winograd_lay_out_scratch(s, scratch_bytes);
     return CORNU_OK;
@@ -225,25 +257,63 @@ winograd_run winograd_begin(const winograd_state *s, const op_run *o)
     return r;
 }
 
+static int64_t weight_rows(const winograd_state *s)
+{
+    return s->data ? s->y.channels : s->x.channels;
+}
+
+static void weights_into(const winograd_run *r, int64_t begin, int64_t end,
+                         const winograd_places *u)
+{
+    const winograd_state *s = r->s;
+    int64_t in = s->x.channels, out = s->y.channels;
+    if (s->turned)
+        s->k->transposed_weights(r->w, out, in, true, begin, end, u);
+    else if (s->data)
+        s->k->transposed_weights(r->w, in, out, false, begin, end, u);
+    else
+        s->k->weights(r->w, in, out, begin, end, u);
+}
+
 static void weights_chunk(void *context, int64_t chunk, int worker)
 {
     (void)worker;
     const winograd_run *r = context;
+    int64_t begin, end;
+    cpu_part(weight_rows(r->s), WEIGHT_ROWS, chunk, &begin, &end);
+    weights_into(r, begin, end, &r->u);
+}
+
+/* The rows that `lay` takes at once: every other eight of 32. */
+static void laid_weights_chunk(void *context, int64_t chunk, int worker)
+{
+    const winograd_run *r = context;
     const winograd_state *s = r->s;
-    int64_t in = s->x.channels, out = s->y.channels, begin, end;
-    cpu_part(s->data ? out : in, WEIGHT_ROWS, chunk, &begin, &end);
-    if (s->turned)
-        s->k->transposed_weights(r->w, out, in, true, begin, end, &r->u);
-    else if (s->data)
-        s->k->transposed_weights(r->w, in, out, false, begin, end, &r->u);
-    else
-        s->k->weights(r->w, in, out, begin, end, &r->u);
+    const int64_t rows = weight_rows(s),
+                  columns = winograd_row(s, s->data ? s->x.channels : s->y.channels);
+    const int64_t first = chunk / 2 * LAID_STEP + chunk % 2 * WEIGHT_ROWS;
+    float *here = r->blocks + worker * s->worker_floats;
+    winograd_places u = {.stride = LAID_ROWS * r->u.row, .row = r->u.row};
+    if (first + LAID_STEP > rows)
+        memset(here, 0, (size_t)(s->places * u.stride) * sizeof *here);
+    for (int64_t i = 0; i < 2; i++) {
+        int64_t begin = first + i * LAID_ROWS, end = cpu_least(begin + WEIGHT_ROWS, rows);
+        u.data = here + (i * WEIGHT_ROWS - begin) * u.row;
+        if (begin < end)
+            weights_into(r, begin, end, &u);
+    }
+    for (int p = 0; p < s->places; p++)
+        s->by_tiles->lay(here + p * u.stride, u.row, first, rows, columns,
+                         r->u.data + p * r->u.stride);
 }
 
 void winograd_transform_weights(winograd_run *r, threads *pool)
 {
-    int64_t rows = r->s->data ? r->s->y.channels : r->s->x.channels;
-    threads_run(pool, cpu_divide_up(rows, WEIGHT_ROWS), weights_chunk, r);
+    int64_t rows = weight_rows(r->s);
+    if (r->s->by_tiles)
+        threads_run(pool, cpu_divide_up(rows, LAID_STEP) * 2, laid_weights_chunk, r);
+    else
+        threads_run(pool, cpu_divide_up(rows, WEIGHT_ROWS), weights_chunk, r);
 }
 
 small_gemm_lines winograd_lines(const winograd_image *g, const float *x, int window, int64_t begin,
@@ -273,6 +343,25 @@ void winograd_fetch_next(small_gemm *g, int which, const float *from, int64_t fl
         g->soon[0] = lines;
 }
 
+void winograd_multiply_by_tiles(const winograd_run *r, const winograd_places *a,
+                                const winograd_places *c, int64_t tiles, int64_t depth,
+                                const small_gemm_lines *soon)
+{
+    r->s->by_tiles->multiply(&(small_gemm_series){.first = {.a = a->data,
+                                                            .a_stride = a->row,
+                                                            .b = r->u.data,
+                                                            .c = c->data,
+                                                            .c_stride = c->row,
+                                                            .rows = tiles,
+                                                            .columns = c->row,
+                                                            .depth = depth,
+                                                            .soon = {*soon}},
+                                                  .count = r->s->places,
+                                                  .a_step = a->stride,
+                                                  .b_step = r->u.stride,
+                                                  .c_step = c->stride});
+}
+
 /* ---- forward ---------------------------------------------------------------------------- */
 
 static void block_chunk(void *context, int64_t chunk, int worker)
@@ -288,7 +377,9 @@ static void block_chunk(void *context, int64_t chunk, int worker)
     small_gemm_lines soon = {NULL, 0}; /* of the chunk that this worker is likely to take next */
     if (end < s->tiles)
         soon = winograd_lines(&r->x, r->from, 1, end, cpu_least(end + s->block, s->tiles));
-    for (int p = 0; p < s->places; p++) {
+    if (s->by_tiles)
+        winograd_multiply_by_tiles(r, &v, &z, end - begin, s->x.channels, &soon);
+    for (int p = 0; p < s->places && !s->by_tiles; p++) {
         small_gemm g = {.a = v.data + p * v.stride,
                         .a_stride = v.row,
                         .b = r->u.data + p * r->u.stride,

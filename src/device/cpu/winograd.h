@@ -8,6 +8,13 @@
 #include "device/cpu/kernels/small_gemm.h"
 #include "device/cpu/kernels/winograd.h"
 
+#if defined(__x86_64__)
+extern const small_gemm_tiles cpu_small_gemm_amx;
+#define SMALL_GEMM_TILES (&cpu_small_gemm_amx)
+#else
+#define SMALL_GEMM_TILES ((const small_gemm_tiles *)NULL)
+#endif
+
 /* Of a CONV2D operation's result, as kernel.tolerance. */
 #define WINOGRAD_TOLERANCE 2e-5
 
@@ -17,7 +24,8 @@ enum { WINOGRAD_CACHE = 1 << 20 }; /* bytes of a core's second-level cache */
 typedef struct winograd_state {
     const winograd_kernels *k;
     const small_gemm_kernels *gemm;
-    winograd_image x, y; /* also of their gradients; `turned`: dy and dx */
+    const small_gemm_tiles *by_tiles; /* of products with u, which is laid out for it; NULL: none */
+    winograd_image x, y;              /* also of their gradients; `turned`: dy and dx */
     bool turned;
     int64_t tiles, block;  /* of the batch, of a block */
     int places;            /* products */
@@ -80,6 +88,8 @@ int64_t winograd_row(const winograd_state *s, int64_t channels);
    bytes or a multiple apart, which fall into few sets of the first-level cache. */
 winograd_places winograd_places_of(const winograd_state *s, int64_t rows, int64_t channels,
                                    bool streamed);
+/* Transformed weights, of `rows` rows. Decides for or against matrix tiles. */
+void winograd_choose_weights(winograd_state *s, int64_t rows, int64_t channels);
 /* Tiles of a block whose places take `tile_bytes` a tile: at most `bytes` in all. Each block reads
    all `weights`: where they are large, blocks that do not fit are better than many blocks. */
 int64_t winograd_block_most(int64_t bytes, int64_t tile_bytes, int64_t weights);
@@ -87,9 +97,10 @@ int64_t winograd_block_most(int64_t bytes, int64_t tile_bytes, int64_t weights);
  */
 int64_t winograd_block(int64_t tiles, int64_t most, int64_t share);
 /* For passes that make one product of each transform. The most tiles of a block that fit beside the
-   weights; and v and z: product p is written where transform p - 1 was, which is used up, so that
-   transforms lie a place further on. */
+   weights; blocks of a part; and v and z: product p is written where transform p - 1 was, which is
+   used up, so that transforms lie a place further on. */
 int64_t winograd_single_block_most(const winograd_state *s);
+int64_t winograd_single_block(const winograd_state *s, int64_t tiles, int64_t most, int64_t share);
 void winograd_lay_out_single(winograd_state *s);
 /* Instruction set, images and their tiles; `turned`: of the inputs' gradient as a forward pass. */
 cornu_status winograd_new(const plan *p, const op *o, bool turned, threads *pool,
@@ -104,6 +115,10 @@ void winograd_transform_weights(winograd_run *r, threads *pool);
 small_gemm_lines winograd_lines(const winograd_image *g, const float *x, int window, int64_t begin,
                                 int64_t end);
 small_gemm_lines winograd_lines_part(const small_gemm_lines *l, int64_t part, int64_t parts);
+/* All places' products with u. */
+void winograd_multiply_by_tiles(const winograd_run *r, const winograd_places *a,
+                                const winograd_places *c, int64_t tiles, int64_t depth,
+                                const small_gemm_lines *soon);
 /* The operand of the product to come: where it is small, into the first-level cache. */
 void winograd_fetch_next(small_gemm *g, int which, const float *from, int64_t floats);
 

@@ -72,7 +72,7 @@ static void lay_out_data(winograd_state *s)
     int64_t fit = winograd_single_block_most(s);
     s->groups = 1;
     int64_t part = cut(s, cpu_divide_up(cpu_divide_up(s->tiles, fit), PARTS_SHARE) * PARTS_SHARE);
-    s->block = winograd_block(part, fit + fit / 4, 1);
+    s->block = winograd_single_block(s, part, fit + fit / 4, 1);
     winograd_lay_out_single(s);
     s->z_at = s->v.stride;
 }
@@ -86,7 +86,7 @@ cornu_status winograd_prepare_backward(const plan *p, const op *weights, const o
     s->weights = weights;
     s->data = data;
     if (data)
-        s->u = winograd_places_of(s, s->y.channels, s->x.channels, true);
+        winograd_choose_weights(s, s->y.channels, s->x.channels);
     if (weights)
         lay_out_weights(s);
     else
@@ -164,7 +164,9 @@ static void run_block(const winograd_run *r, const block *b, int64_t begin, floa
     if (s->weights)
         s->k->input(&r->x, pair, r->g.x, begin, end, &b->v);
     s->k->gradient(&r->y, pair, &r->g.dy, begin, end, &b->z, sums);
-    for (int p = 0, made = 0; p < s->places; p++) {
+    if (s->by_tiles)
+        winograd_multiply_by_tiles(r, &b->z, &b->v, b->tiles, s->y.channels, &b->soon[1]);
+    for (int p = 0, made = 0; p < s->places && !s->by_tiles; p++) {
         if (pair != WINOGRAD_ALL && winograd_pair_of(p / s->k->size, s->k->size) != pair)
             continue;
         if (s->weights)

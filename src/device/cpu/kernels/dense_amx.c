@@ -31,22 +31,17 @@
    batches, when those two were at 0.76 and 0.96: 28 0.84 and 1.00, 24 0.93 and 1.05, 20 1.05,
    17 1.18; batches of 50 and 100, in an earlier version: 1.05 to 1.4. */
 #include "device/cpu/kernels/dense.h"
+#include "device/cpu/kernels/parts.h"
 #include "device/cpu/kernels/tiles.h"
 #include "device/cpu/kernels/vec_transpose.h"
 
+/* STEP is also the most rows of a batch. */
 enum {
-    SIDE = 16,        /* rows of a tile */
-    STEP = 2 * SIDE,  /* depth of one multiplication of tiles; most rows of the batch */
-    TILE = 16 * SIDE, /* floats */
-    ROW_BYTES = 64,
     PANEL_BYTES = DENSE_PANEL * 4,
-    PARTS = 3,
     PANEL_TILES = DENSE_PANEL / SIDE,
     LANE_TILES = DENSE_LANES / SIDE,
     STEP_FLOATS = PARTS * PANEL_TILES * TILE /* of a panel, cut */
 };
-
-typedef uint32_t bits __attribute__((vector_size(VEC_BYTES)));
 
 extern const dense_kernels cpu_dense_avx512;
 
@@ -59,23 +54,6 @@ static int64_t blocks(int64_t count, int64_t size)
 }
 
 /* ---- parts -------------------------------------------------------------------------------- */
-
-/* Pairs (a, b), their parts `stride` floats apart. The last part is exact, and keeps any NaN. */
-VEC_INLINE void split(vec a, vec b, float *to, int64_t stride, bool round)
-{
-    const bits half = (bits){0} + 0x8000u, high = (bits){0} + 0xffff0000u;
-#pragma GCC unroll 3
-    for (int part = 0; part < PARTS; part++, to += stride) {
-        bits left = (bits)a, right = (bits)b;
-        if (round && part < PARTS - 1) {
-            left += half;
-            right += half;
-        }
-        vec_store(to, (vec)(left >> 16 | (right & high)));
-        a -= (vec)(left & high);
-        b -= (vec)(right & high);
-    }
-}
 
 /* Pairs of multiples of a unit, which its inverse turns into whole numbers but for rounding: what
    rounding to 8 bits takes away. */
@@ -212,14 +190,6 @@ static void lay_lanes(const float *dy, int64_t stride, int64_t rows, int64_t wid
 }
 
 /* ---- tiles -------------------------------------------------------------------------------- */
-
-/* The compiler's own do not tell it that they read memory (GCC 12). Tiles are named by literals. */
-#define TILE_LOAD(tile, from, bytes)                                                       \
-    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile ::"r"(from), "r"((int64_t)(bytes)) \
-                     : "memory")
-#define TILE_STORE(tile, to, bytes)                                                          \
-    __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" ::"r"(to), "r"((int64_t)(bytes)) \
-                     : "memory")
 
 static void begin(void)
 {

@@ -32,4 +32,27 @@ typedef struct small_gemm_kernels {
     void (*multiply_transposed)(const small_gemm *g, bool add);
 } small_gemm_kernels;
 
+/* Products of one shape: what `first` says, then with a, b and c so many floats further, `count`
+   in all; only its soon[0] counts. */
+typedef struct small_gemm_series {
+    small_gemm first;
+    int64_t count, a_step, b_step, c_step;
+} small_gemm_series;
+
+/* The same products by matrix tiles. B is as `lay` has made it. Rows of a are read up to a whole
+   vector, where anything but NaN and infinity may stand behind the depth. c has room for a multiple
+   of SMALL_GEMM_LAID_ROWS rows, of which those behind the last are overwritten, too. */
+enum { SMALL_GEMM_LAID_ROWS = 16 };
+
+typedef struct small_gemm_tiles {
+    /* Of B. */
+    int64_t (*floats)(int64_t depth, int64_t columns);
+    /* Rows first to first + 7 and first + 16 to first + 23 of B, one behind the other; those at
+       `depth` and beyond are zeros. To be called with 0, 8, 32, 40, 64, ... up to the depth rounded
+       up to 32. */
+    void (*lay)(const float *b, int64_t stride, int64_t first, int64_t depth, int64_t columns,
+                float *to);
+    void (*multiply)(const small_gemm_series *s);
+} small_gemm_tiles;
+
 #endif
