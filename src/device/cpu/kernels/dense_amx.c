@@ -48,11 +48,6 @@ extern const dense_kernels cpu_dense_avx512;
 /* Into the first-level cache. */
 #define VEC_PREFETCH_NEAR(p) __builtin_prefetch((p), 0, 3)
 
-static int64_t blocks(int64_t count, int64_t size)
-{
-    return (count + size - 1) / size;
-}
-
 /* ---- parts -------------------------------------------------------------------------------- */
 
 /* Pairs of multiples of a unit, which its inverse turns into whole numbers but for rounding: what

@@ -13,6 +13,12 @@ enum {
     ROW_BYTES = 64
 };
 
+/* Of `size`, the last one perhaps less. */
+static inline int64_t blocks(int64_t count, int64_t size)
+{
+    return (count + size - 1) / size;
+}
+
 typedef uint32_t bits __attribute__((vector_size(VEC_BYTES)));
 
 /* Pairs (a, b), their parts `stride` floats apart, the first two cut off or, with `round`, rounded.

@@ -23,11 +23,6 @@ enum {
     LINE_FLOATS = 16
 };
 
-static int64_t blocks(int64_t count, int64_t size)
-{
-    return (count + size - 1) / size;
-}
-
 /* ---- B ------------------------------------------------------------------------------------ */
 
 /* [panels][steps][PARTS][tiles of the panel]; pairs are rows k and k + 16 of a step. */
