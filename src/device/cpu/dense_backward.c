@@ -98,8 +98,10 @@ static void choose_cut(backward_state *s)
     int64_t wanted = dense_chunks(d, products, DEPTH_CHUNKS);
     int64_t most = BLOCK_BYTES / (2 * s->block_rows * (int64_t)sizeof(float));
     const dense_kernels *k = s->kernels;
-    int64_t depth = cpu_least(cpu_divide_up(d->in, wanted), cpu_least(most, k->backward_depth));
-    int64_t grain = d->in >= CHUNKS_FEW * k->coarse_grain ? k->coarse_grain : k->grain;
+    int64_t even = wanted + (wanted > 1 && wanted % 2); /* blocks, where they are small */
+    int64_t depth = cpu_least(cpu_divide_up(d->in, even), cpu_least(most, k->backward_depth));
+    bool coarse = d->in >= CHUNKS_FEW * k->coarse_grain && depth >= 2 * k->coarse_grain;
+    int64_t grain = coarse ? k->coarse_grain : k->grain;
     s->depth = cpu_divide_up(depth, grain) * grain;
     s->blocks = cpu_divide_up(d->in, s->depth);
     s->chunks = cpu_least(s->blocks, CHUNKS_MOST);

@@ -12,6 +12,7 @@
 enum {
     CHUNKS_MOST = 32,    /* balances up to 16 threads */
     CHUNKS_A_THREAD = 4, /* enough to balance them */
+    GROUPS_ENOUGH = 4,   /* for a small layer: adding parts up is another job for all threads */
     ROW_SLICES = 4,      /* of a block of rows when parts are added */
     PANELS_LEAST = 6     /* of a chunk where x has to come from beyond the second-level cache */
 };
@@ -103,6 +104,8 @@ static void choose_cut(forward_state *s, int64_t thread_count)
     /* Parts cost the writing and reading of their sums: little beside W while rows are fewer than
        the depth. */
     s->parts = cpu_least(wanted / (s->row_blocks * s->groups), d->in / (4 * rows));
+    if (wanted < CHUNKS_MOST && s->groups >= GROUPS_ENOUGH)
+        s->parts = 1;
     s->parts = cpu_least(cpu_most(s->parts, s->kernels->lay_x ? 2 : 1), s->depth_blocks);
     /* x comes to each chunk anew; where sums do not depend on it, so many will do. */
     if (s->parts == 1 || s->kernels->lay_x)
