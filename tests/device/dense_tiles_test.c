@@ -40,19 +40,41 @@ static float *copy_of(const float *from, int64_t count)
     return p;
 }
 
-/* Multiples of a unit by 0 to 255, as samples of bytes are. */
-static float *multiples(int64_t count, float unit)
+/* Samples of bytes in another order than that of the rows, and x as they make it. */
+typedef struct samples {
+    dense_bytes bytes;
+    uint8_t *from;
+    int64_t index[DENSE_LANES];
+    float *x;
+} samples;
+
+static void samples_open(samples *s, float unit)
 {
-    float *p = numbers(count);
-    for (int64_t i = 0; i < count; i++)
-        p[i] = (float)(i < 256 ? i : rand() % 256) * unit;
-    return p;
+    s->from = malloc(DENSE_LANES * X_STRIDE); /* nothing behind it may be read */
+    assert_non_null(s->from);
+    s->x = numbers(DENSE_LANES * X_STRIDE);
+    for (int64_t i = 0; i < DENSE_LANES * X_STRIDE; i++)
+        s->from[i] = (uint8_t)(i < 256 ? i : rand());
+    for (int64_t i = 0; i < DENSE_LANES; i++) {
+        s->index[i] = (i * 7 + 31) % DENSE_LANES;
+        for (int64_t k = 0; k < X_STRIDE; k++)
+            s->x[i * X_STRIDE + k] = (float)s->from[s->index[i] * X_STRIDE + k] * unit;
+    }
+    s->bytes = (dense_bytes){s->from, s->index, X_STRIDE};
+}
+
+static void samples_close(samples *s)
+{
+    free(s->from);
+    memory_free_aligned(s->x);
 }
 
 typedef struct block_case {
     int64_t rows, depth, width;
     bool add;
-    float unit; /* of x; 0: none */
+    float unit; /* of x; 0: none, else these: */
+    const dense_bytes *bytes;
+    int64_t k; /* their first column */
 } block_case;
 
 /* What the sums of products by x are to be multiplied by. */
@@ -100,7 +122,10 @@ static void check_multiply(const block_case *s, const float *x, const float *w)
                              .sum = sum,
                              .add = s->add,
                              .ahead = w};
-    DENSE_TILES->lay_x(x, X_STRIDE, s->rows, s->depth, s->unit, laid);
+    if (s->unit != 0)
+        DENSE_TILES->lay_bytes(s->bytes, s->rows, s->k, s->depth, laid);
+    else
+        DENSE_TILES->lay_x(x, X_STRIDE, s->rows, s->depth, laid);
     dense_begin(DENSE_TILES);
     DENSE_TILES->multiply(&p);
     dense_end(DENSE_TILES);
@@ -158,7 +183,10 @@ static void check_gradient(const block_case *s, const float *x, const float *dy)
                               .unit = s->unit,
                               .dw = dw,
                               .add = s->add};
-    DENSE_TILES->lay_gradient_x(x, X_STRIDE, s->rows, s->depth, s->unit, laid);
+    if (s->unit != 0)
+        DENSE_TILES->lay_gradient_bytes(s->bytes, s->rows, s->k, s->depth, laid);
+    else
+        DENSE_TILES->lay_gradient_x(x, X_STRIDE, s->rows, s->depth, laid);
     DENSE_TILES->pack(dy, DY_STRIDE, s->rows, s->width, (float)factor_of(s), panel, sums);
     dense_begin(DENSE_TILES);
     DENSE_TILES->gradient(&g);
@@ -192,15 +220,23 @@ static void products_are_exact_within_the_bound(void **state)
         for (size_t d = 0; d < 5; d++)
             for (size_t n = 0; n < 4; n++)
                 for (int way = 0; way < 4; way++) {
-                    const block_case s = {rows[r], depths[d], widths[n], way % 2,
-                                          way < 2 ? 0 : 1 / 255.0f};
-                    const int64_t x_count = s.rows * X_STRIDE;
-                    float *x = way < 2 ? numbers(x_count) : multiples(x_count, s.unit);
-                    float *dy = numbers(s.rows * DY_STRIDE), *w = numbers(s.depth * s.width);
-                    check_multiply(&s, x, w);
+                    samples of;
+                    samples_open(&of, 1 / 255.0f);
+                    block_case s = {
+                        .rows = rows[r], .depth = depths[d], .width = widths[n], .add = way % 2};
+                    float *x = numbers(s.rows * X_STRIDE), *dy = numbers(s.rows * DY_STRIDE);
+                    float *w = numbers(s.depth * s.width);
+                    if (way >= 2) { /* the last columns, so far as those begin at a multiple */
+                        s.unit = 1 / 255.0f;
+                        s.bytes = &of.bytes;
+                        s.k = (X_STRIDE - s.depth) / 16 * 16;
+                        memcpy(x, of.x, (size_t)(s.rows * X_STRIDE) * sizeof *x);
+                    }
+                    check_multiply(&s, x + s.k, w);
                     if (way < 2)
                         check_data(&s, w, dy);
-                    check_gradient(&s, x, dy);
+                    check_gradient(&s, x + s.k, dy);
+                    samples_close(&of);
                     memory_free_aligned(x);
                     memory_free_aligned(dy);
                     memory_free_aligned(w);
@@ -285,7 +321,7 @@ static void any_nan_stays_one(void **state)
                                      .w = w,
                                      .sum = sum,
                                      .ahead = w};
-            DENSE_TILES->lay_x(x, DEPTH, ROWS, DEPTH, 0, laid);
+            DENSE_TILES->lay_x(x, DEPTH, ROWS, DEPTH, laid);
             dense_begin(DENSE_TILES);
             DENSE_TILES->multiply(&p);
             dense_end(DENSE_TILES);

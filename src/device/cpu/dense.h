@@ -50,8 +50,11 @@ bool dense_takes_tiles(const dense_size *d, const char **why);
 
 /* Is x the samples as GATHER gives them, but for their scale? */
 bool dense_reads_samples(const plan *p, tensor_ref x);
-/* Their unit (kernels/dense.h) in this run, if so. */
+/* Their unit (kernels/dense.h) in this run, if so, and themselves if it is not 0. */
 float dense_unit(const op_run *o);
+dense_bytes dense_bytes_of(const op_run *o);
+/* In GATHER's run: do all that read x take the samples themselves? */
+bool dense_needs_no_x(const op_run *o);
 
 /* Rows of W that the forward pass, and what is put off to it, take at once. Where x is laid out
    anew, and so is larger, in an even number of blocks: with two parts of them a thread mostly stays
@@ -115,9 +118,9 @@ typedef struct dense_late {
    none. */
 int dense_late_next(const plan *p, const op *weights, const op *update, const dense_size *d);
 cornu_status dense_late_new(const dense_kernels *kernels, const dense_size *d, dense_late *out);
-/* Keep x and how to update; dy is already in its place. */
-void dense_late_keep(dense_late *l, const float *x, float unit, const cpu_update_step *update,
-                     bool simple, threads *pool);
+/* Keep x and how to update; dy is already in its place. With a unit bytes in place of x. */
+void dense_late_keep(dense_late *l, const float *x, float unit, const dense_bytes *bytes,
+                     const cpu_update_step *update, bool simple, threads *pool);
 /* Of the state of a DENSE_BACKWARD_WEIGHTS. */
 const dense_late *dense_late_of(const void *state);
 void dense_late_catch_up(dense_late *l, threads *pool);

@@ -130,7 +130,7 @@ static cornu_status prepare(const plan *p, const op *o, bool tiles, threads *poo
     s->kernels = dense_kernels_of(s->isa, tiles);
     s->ops = fold_of(p, o);
     s->size = size_of(p, o);
-    s->samples = s->ops.weights && s->kernels->units && dense_reads_samples(p, o->in[0]);
+    s->samples = s->ops.weights && s->kernels->lay_bytes && dense_reads_samples(p, o->in[0]);
     choose_cut(s);
     s->workers = threads_count(pool);
     cpu_need_scratch(scratch_bytes,
@@ -171,7 +171,8 @@ static void release(void *state)
 typedef struct backward_run {
     const backward_state *s;
     const float *x, *dy;
-    float unit;              /* of x */
+    float unit; /* of x; if it is not 0, these are read: */
+    dense_bytes bytes;
     float *w, *dw, *db, *dx; /* dw NULL: update */
     cpu_update_step update_w, update_b;
     bool simple; /* w -= learning rate * dW: needs no rule */
@@ -310,9 +311,13 @@ static void sweep(const backward_run *r, const place *c)
 {
     const backward_state *s = r->s;
     const dense_size *d = &s->size;
-    if (s->ops.weights)
-        s->kernels->lay_gradient_x(r->x + c->row * d->in + c->k, d->in, c->rows, c->depth, r->unit,
-                                   c->x);
+    if (s->ops.weights && r->unit != 0) {
+        dense_bytes rows = r->bytes;
+        rows.index += c->row;
+        s->kernels->lay_gradient_bytes(&rows, c->rows, c->k, c->depth, c->x);
+    } else if (s->ops.weights) {
+        s->kernels->lay_gradient_x(r->x + c->row * d->in + c->k, d->in, c->rows, c->depth, c->x);
+    }
     for (int64_t panel = 0; panel < d->panels; panel++) {
         if (r->dx)
             sweep_data(r, c, panel);
@@ -372,6 +377,8 @@ static cornu_status weights_run(const op_run *o)
                       .dy = o->in[1],
                       .dw = o->out[0],
                       .db = o->out[1]};
+    if (r.unit != 0)
+        r.bytes = dense_bytes_of(o);
     if (s->ops.update_w) {
         r.update_w = cpu_update_begin(o, s->ops.update_w, s->isa);
         r.simple = s->ops.update_w->a.update.optimizer.id == OPTIMIZER_SGD &&
@@ -387,7 +394,7 @@ static cornu_status weights_run(const op_run *o)
         return run_all(o, &r);
     r.panels = s->late.dy;
     threads_run(o->pool, s->size.panels, lay_out, &r);
-    dense_late_keep(&s->late, r.x, r.unit, &r.update_w, r.simple, o->pool);
+    dense_late_keep(&s->late, r.x, r.unit, &r.bytes, &r.update_w, r.simple, o->pool);
     return CORNU_OK;
 }
 

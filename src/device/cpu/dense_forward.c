@@ -77,6 +77,27 @@ float dense_unit(const op_run *o)
     return unit ? s->x_scale : 0;
 }
 
+dense_bytes dense_bytes_of(const op_run *o)
+{
+    const sample_block *s = o->input->samples;
+    return (dense_bytes){s->x, o->input->index, shape_elements(&s->x_shape)};
+}
+
+bool dense_needs_no_x(const op_run *o)
+{
+    const plan *p = o->plan;
+    if (!o->kernels || !dense_reads_samples(p, o->op->out[0]) || dense_unit(o) == 0)
+        return false;
+    for (int i = 0; i < p->op_count; i++)
+        for (int k = 0; k < OP_INPUTS_MAX; k++) {
+            const kernel *by = o->kernels[i];
+            bool takes = by == &cpu_dense_forward_tiles || by == &cpu_dense_backward_weights_tiles;
+            if (root_of(p, p->ops[i].in[k]) == o->op->out[0] && (k > 0 || !takes))
+                return false;
+        }
+    return true;
+}
+
 typedef struct forward_state {
     const dense_kernels *kernels;
     dense_size size;
@@ -139,7 +160,7 @@ static cornu_status prepare(const plan *p, const op *o, bool tiles, threads *poo
     TRY(memory_new(1, sizeof *s, "dense layer", &s));
     s->size = dense_size_of(OP_IN(p, o, 0), OP_IN(p, o, 1));
     s->kernels = dense_kernels_of(isa, tiles);
-    s->samples = s->kernels->units && dense_reads_samples(p, o->in[0]);
+    s->samples = s->kernels->lay_bytes && dense_reads_samples(p, o->in[0]);
     s->act = o->a.dense.act;
     choose_cut(s, threads_count(pool));
     cpu_need_scratch(scratch_bytes,
@@ -152,7 +173,8 @@ static cornu_status prepare(const plan *p, const op *o, bool tiles, threads *poo
 typedef struct forward_run {
     const forward_state *s;
     const float *x, *w, *bias;
-    float unit; /* of x */
+    float unit; /* of x; if it is not 0, these are read: */
+    dense_bytes bytes;
     float *y;
     const dense_late *late; /* first update W by it; NULL: nothing to update */
     float *sums;            /* parts > 1: [chunks][sums_stride]; else [threads][sums_stride] */
@@ -230,8 +252,14 @@ static void lay_out(void *context, int64_t block, int worker)
     cpu_part(d->in, s->depth, block, &k, &end);
     for (int64_t b = 0; b < s->row_blocks; b++) {
         threads_part(d->rows, s->row_blocks, b, 1, &row, &row_end);
-        s->kernels->lay_x(r->x + row * d->in + k, d->in, row_end - row, end - k, r->unit,
-                          laid_x(r, b, block));
+        if (r->unit != 0) {
+            dense_bytes rows = r->bytes;
+            rows.index += row;
+            s->kernels->lay_bytes(&rows, row_end - row, k, end - k, laid_x(r, b, block));
+        } else {
+            s->kernels->lay_x(r->x + row * d->in + k, d->in, row_end - row, end - k,
+                              laid_x(r, b, block));
+        }
     }
 }
 
@@ -290,6 +318,8 @@ static cornu_status run(const op_run *o)
                      .y = o->out[0],
                      .late = o->late ? dense_late_of(o->late) : NULL,
                      .sums = o->scratch};
+    if (r.unit != 0)
+        r.bytes = dense_bytes_of(o);
     if (s->x_floats > 0) {
         r.laid = r.sums;
         r.sums += laid_floats(s);

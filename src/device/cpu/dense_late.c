@@ -51,6 +51,7 @@ cornu_status dense_late_new(const dense_kernels *kernels, const dense_size *d, d
 typedef struct keep_run {
     const dense_late *late;
     const float *x;
+    const dense_bytes *bytes;
 } keep_run;
 
 static void keep_block(void *context, int64_t block, int worker)
@@ -61,14 +62,17 @@ static void keep_block(void *context, int64_t block, int worker)
     const dense_size *d = &l->size;
     int64_t k, end;
     cpu_part(d->in, l->depth, block, &k, &end);
-    l->kernels->lay_gradient_x(r->x + k, d->in, d->rows, end - k, l->unit,
-                               l->x + block * l->x_floats);
+    float *to = l->x + block * l->x_floats;
+    if (l->unit != 0)
+        l->kernels->lay_gradient_bytes(r->bytes, d->rows, k, end - k, to);
+    else
+        l->kernels->lay_gradient_x(r->x + k, d->in, d->rows, end - k, to);
 }
 
-void dense_late_keep(dense_late *l, const float *x, float unit, const cpu_update_step *update,
-                     bool simple, threads *pool)
+void dense_late_keep(dense_late *l, const float *x, float unit, const dense_bytes *bytes,
+                     const cpu_update_step *update, bool simple, threads *pool)
 {
-    keep_run r = {l, x};
+    keep_run r = {l, x, bytes};
     l->unit = unit;
     l->update = *update;
     l->simple = simple;

@@ -3,6 +3,7 @@
  */
 #include "device/cpu/kernels/gather.h"
 #include "device/cpu/cpu.h"
+#include "device/cpu/dense.h"
 #include "device/gather_sample.h"
 
 CPU_ISA_TABLE(gather_kernels, cpu_gather_kernels);
@@ -13,7 +14,7 @@ typedef struct gather_run {
     const gather_kernels *kernels;
     int64_t x_count, t_count; /* floats of a row */
     int64_t rows, rows_per_chunk;
-    bool changes;
+    bool changes, unread; /* x: its readers take the samples */
     gather_finish finish; /* where samplewise standardization comes before: without the scale */
 } gather_run;
 
@@ -106,6 +107,11 @@ static void gather_rows(void *context, int64_t chunk, int worker)
         float *x = r->out[0] + row * g->x_count;
         float *t = r->out[1] ? r->out[1] + row * g->t_count : NULL;
         int64_t index = r->input->index[row];
+        if (g->unread) {
+            if (t)
+                gather_target(r->plan, s, index, t);
+            continue;
+        }
         if (!bytes) {
             gather_sample(r->plan, r->op, r->input, row, x, t);
             continue;
@@ -133,7 +139,8 @@ static cornu_status run(const op_run *r)
                    g.finish.shift);
     if (r->out[1])
         g.t_count = OP_OUT(r->plan, r->op, 1)->count / g.rows;
-    g.rows_per_chunk = cpu_rows_per_chunk(g.x_count);
+    g.unread = dense_needs_no_x(r);
+    g.rows_per_chunk = g.unread ? g.rows : cpu_rows_per_chunk(g.x_count);
     threads_run(r->pool, cpu_divide_up(g.rows, g.rows_per_chunk), gather_rows, &g);
     return CORNU_OK;
 }

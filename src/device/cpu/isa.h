@@ -46,8 +46,8 @@ cpu_isa cpu_isa_or_base(void);
 #endif
 
 /* Declares what each copy of a kernels file exports, and `name[CPU_ISA_COUNT]`, pointers to all of
-   them: CPU_ISA_TABLE(dense_kernels, cpu_dense_kernels) in a .c file outside kernels/. Matrix products
-   that have kernels of their own for AMX, on top of AVX-512, name these themselves. */
+   them: CPU_ISA_TABLE(dense_kernels, cpu_dense_kernels) in a .c file outside kernels/. Matrix
+   products that have kernels of their own for AMX, on top of AVX-512, name these themselves. */
 #define CPU_ISA_DECLARE_(type, name, isa) extern const type name##_##isa;
 #if defined(__x86_64__)
 #define CPU_ISA_TABLE(type, name)                                                                 \

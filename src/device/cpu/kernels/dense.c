@@ -393,11 +393,9 @@ static int64_t gradient_x_floats(int64_t rows, int64_t depth)
 }
 
 /* Rows of x lie far apart: nobody but us sees the next ones coming. */
-static void lay_gradient_x(const float *x, int64_t stride, int64_t rows, int64_t depth, float unit,
-                           float *to)
+static void lay_gradient_x(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to)
 {
     enum { AHEAD = 4 };
-    (void)unit;
     for (int64_t i = 0; i < rows; i++) {
         const float *ahead = x + (i + AHEAD < rows ? i + AHEAD : rows - 1) * stride;
         for (int64_t k = 0; k < depth; k += LINE)

@@ -5,9 +5,13 @@
 
 #include "device/cpu/kernels/update.h"
 
-/* `unit`, below: what all of x are a multiple of, by whole numbers from 0 to 255, so that one
-   number of 8 bits holds an element of x / unit; 0: they are any floats. Only kernels with `units`
-   are given one. */
+/* Samples of bytes that x is, but for its unit: row i is unit * from[index[i] * columns...].
+   Products on them take `unit`; 0: x are any floats. */
+typedef struct dense_bytes {
+    const uint8_t *from;
+    const int64_t *index;
+    int64_t columns;
+} dense_bytes;
 
 enum {
     DENSE_PANEL = 48, /* three AVX-512 vectors */
@@ -17,7 +21,7 @@ enum {
 
 /* sum[rows][DENSE_PANEL] = x[rows][depth] W[depth][width], or added to what sum holds. */
 typedef struct dense_product {
-    const float *x; /* as lay_x has made it, with a unit: x / unit; rows x_stride apart where there
+    const float *x; /* as lay_x has made it, with a unit lay_bytes; rows x_stride apart where there
                        is no lay_x */
     float unit;
     int64_t x_stride, rows, depth, width;
@@ -53,7 +57,8 @@ typedef struct dense_data {
 /* dW[depth][width] = x' dy: kept in dw, or handed to the optimizer at once and never stored. */
 typedef struct dense_gradient {
     int64_t rows, depth, width;
-    const float *x, *dy; /* as lay_gradient_x and pack have made them: x / unit, dy unit */
+    const float *x, *dy; /* as lay_gradient_x, with a unit lay_gradient_bytes, and pack have made
+                            them; then dy is dy unit */
     float unit;
     float *dw; /* NULL: update w */
     bool add;  /* to what dw holds */
@@ -73,13 +78,14 @@ typedef struct dense_kernels {
     /* What the products read in place of x and dy, whose rows are `stride` apart, and its floats.
        x[rows][depth] for multiply: NULL where it reads x itself. */
     int64_t (*x_floats)(int64_t rows, int64_t depth);
-    void (*lay_x)(const float *x, int64_t stride, int64_t rows, int64_t depth, float unit,
-                  float *to);
+    void (*lay_x)(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to);
     /* x[rows][depth] for gradient */
     int64_t (*gradient_x_floats)(int64_t rows, int64_t depth);
-    void (*lay_gradient_x)(const float *x, int64_t stride, int64_t rows, int64_t depth, float unit,
-                           float *to);
-    bool units;
+    void (*lay_gradient_x)(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to);
+    /* The same for columns k to k + depth - 1 of bytes; NULL: knows no units. */
+    void (*lay_bytes)(const dense_bytes *x, int64_t rows, int64_t k, int64_t depth, float *to);
+    void (*lay_gradient_bytes)(const dense_bytes *x, int64_t rows, int64_t k, int64_t depth,
+                               float *to);
     /* A panel dy[rows][width], times `factor`, for gradient, and the sums of its columns, without
      */
     int64_t (*panel_floats)(int64_t rows);

@@ -15,8 +15,8 @@
    as fast as AVX-512, so six of them take 0.375 of its time. Differences from floats: an infinity,
    and what rounding to 8 bits makes one, becomes NaN; parts below 2^-126 count as 0.
 
-   Pixels need no parts. Where x are bytes times a scale, their unit, x / unit is a whole number of
-   8 bits, exactly: three products are all. Sums are multiplied by the unit at the end, dy before.
+   Pixels need no parts. Where x are bytes times a scale, their unit, 8 bits hold the bytes: three
+   products are all. Sums are multiplied by the unit at the end, dy before.
 
    Operands are tiles of 1 KB, 16 rows of 16 pairs of numbers; the pairs go along the depth of the
    product. W is cut into parts between the multiplications, x and dy once a step (lay_...).
@@ -50,19 +50,18 @@ extern const dense_kernels cpu_dense_avx512;
 
 /* ---- parts -------------------------------------------------------------------------------- */
 
-/* Pairs of multiples of a unit, which its inverse turns into whole numbers but for rounding: what
-   rounding to 8 bits takes away. */
-VEC_INLINE void split_units(vec a, vec b, vec inverse, float *to)
+/* Pairs of bytes, the first 16 at a and b; fewer where `left` says so, and zeros. 8 bits hold them.
+ */
+VEC_INLINE vec pair_bytes(const uint8_t *a, int64_t a_left, const uint8_t *b, int64_t b_left)
 {
-    const bits half = (bits){0} + 0x8000u, high = (bits){0} + 0xffff0000u;
-    bits left = (bits)(a * inverse) + half, right = (bits)(b * inverse) + half;
-    vec_store(to, (vec)(left >> 16 | (right & high)));
-}
-
-/* Parts of x by that unit. */
-VEC_INLINE int parts_of(float unit)
-{
-    return unit != 0 ? 1 : PARTS;
+    const uint32_t all = (1u << SIDE) - 1;
+    const uint32_t a_mask = a_left >= SIDE ? all : a_left > 0 ? (1u << a_left) - 1 : 0;
+    const uint32_t b_mask = b_left >= SIDE ? all : b_left > 0 ? (1u << b_left) - 1 : 0;
+    __m128i left = _mm_maskz_loadu_epi8((__mmask16)a_mask, a);
+    __m128i right = _mm_maskz_loadu_epi8((__mmask16)b_mask, b);
+    bits low = (bits)_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(left));
+    bits high = (bits)_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(right));
+    return (vec)(low >> 16 | high);
 }
 
 /* The first `count` floats at p, of which more may be there; less than 1: zeros. */
@@ -80,25 +79,37 @@ static int64_t x_floats(int64_t rows, int64_t depth)
     return blocks(depth, STEP) * 2 * PARTS * TILE;
 }
 
-static void lay_x(const float *x, int64_t stride, int64_t rows, int64_t depth, float unit,
-                  float *to)
+static void lay_x(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to)
 {
-    const int64_t side = parts_of(unit) * TILE;
-    const vec inverse = vec_all(1 / unit);
-    for (int64_t k = 0; k < depth; k += STEP, to += 2 * side)
+    for (int64_t k = 0; k < depth; k += STEP, to += 2 * PARTS * TILE)
         for (int64_t i = 0; i < STEP; i++) {
             const float *from = x + i * stride + k;
             int64_t left = i < rows ? depth - k : 0;
             /* Rows lie far apart: nobody but us sees the next ones coming. */
             VEC_PREFETCH_NEAR(from + 2 * STEP);
             VEC_PREFETCH_NEAR(from + 2 * STEP + SIDE);
-            vec a = load_up_to(from, left), b = load_up_to(from + SIDE, left - SIDE);
-            float *row = to + i / SIDE * side + i % SIDE * SIDE;
-            if (unit != 0)
-                split_units(a, b, inverse, row);
-            else
-                split(a, b, row, TILE, true);
+            split(load_up_to(from, left), load_up_to(from + SIDE, left - SIDE),
+                  to + i / SIDE * PARTS * TILE + i % SIDE * SIDE, TILE, true);
         }
+}
+
+/* Row i of bytes from column k on; any row where there is none, of which nothing is read. */
+VEC_INLINE const uint8_t *row_of(const dense_bytes *x, int64_t i, int64_t rows, int64_t k)
+{
+    return x->from + x->index[i < rows ? i : 0] * x->columns + k;
+}
+
+/* [steps of depth][2 tiles of rows] */
+static void lay_bytes(const dense_bytes *x, int64_t rows, int64_t k, int64_t depth, float *to)
+{
+    for (int64_t i = 0; i < STEP; i++) {
+        const uint8_t *from = row_of(x, i, rows, k);
+        for (int64_t n = 0; n < depth; n += STEP) {
+            const int64_t left = i < rows ? depth - n : 0;
+            vec_store(to + n / STEP * 2 * TILE + i * SIDE,
+                      pair_bytes(from + n, left, from + n + SIDE, left - SIDE));
+        }
+    }
 }
 
 /* v[i]: column i of from[rows][columns], of which only 16 by 16 count */
@@ -127,18 +138,30 @@ static int64_t gradient_x_floats(int64_t rows, int64_t depth)
     return blocks(depth, SIDE) * PARTS * TILE;
 }
 
-static void lay_gradient_x(const float *x, int64_t stride, int64_t rows, int64_t depth, float unit,
-                           float *to)
+static void lay_gradient_x(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to)
 {
-    const vec inverse = vec_all(1 / unit);
-    for (int64_t k = 0; k < depth; k += SIDE, to += parts_of(unit) * TILE) {
+    for (int64_t k = 0; k < depth; k += SIDE, to += PARTS * TILE) {
         vec a[SIDE], b[SIDE];
         load_transposed(x + k, stride, rows, depth - k, a);
         load_transposed(x + SIDE * stride + k, stride, rows - SIDE, depth - k, b);
-        if (unit == 0)
-            lay_transposed(a, b, to, TILE);
-        for (int i = 0; unit != 0 && i < SIDE; i++)
-            split_units(a[i], b[i], inverse, to + i * SIDE);
+        lay_transposed(a, b, to, TILE);
+    }
+}
+
+/* [tiles of depth] */
+static void lay_gradient_bytes(const dense_bytes *x, int64_t rows, int64_t k, int64_t depth,
+                               float *to)
+{
+    for (int64_t n = 0; n < depth; n += SIDE, to += TILE) {
+        vec v[SIDE];
+#pragma GCC unroll 16
+        for (int i = 0; i < SIDE; i++)
+            v[i] = pair_bytes(row_of(x, i, rows, k + n), i < rows ? depth - n : 0,
+                              row_of(x, i + SIDE, rows, k + n), i + SIDE < rows ? depth - n : 0);
+        vec_transpose(v);
+#pragma GCC unroll 16
+        for (int i = 0; i < SIDE; i++)
+            vec_store(to + i * SIDE, v[i]);
     }
 }
 
@@ -498,7 +521,8 @@ const dense_kernels ISA(cpu_dense) = {.multiply = multiply,
                                       .lay_x = lay_x,
                                       .gradient_x_floats = gradient_x_floats,
                                       .lay_gradient_x = lay_gradient_x,
-                                      .units = true,
+                                      .lay_bytes = lay_bytes,
+                                      .lay_gradient_bytes = lay_gradient_bytes,
                                       .panel_floats = panel_floats,
                                       .pack = pack,
                                       .lanes_floats = LANES_FLOATS,
