@@ -247,19 +247,11 @@ static cornu_status add_metrics(step_builder *b)
 
 /* ---- the whole --------------------------------------------------------------------------- */
 
-/* The tensor whose memory this one is. */
-static tensor *root(plan *p, tensor_ref t)
-{
-    while (p->tensors[t].alias != NO_TENSOR)
-        t = p->tensors[t].alias;
-    return &p->tensors[t];
-}
-
 static void touch(plan *p, tensor_ref t, int operation)
 {
     if (t == NO_TENSOR)
         return;
-    tensor *r = root(p, t);
+    tensor *r = &p->tensors[plan_root(p, t)];
     if (r->first < 0)
         r->first = operation;
     r->last = operation;
@@ -279,8 +271,9 @@ static void set_lives(plan *p, const plan_options *options)
     for (int i = 0; options->keep_gradients && i < p->model->weight_count; i++)
         touch(p, p->gradients[i], p->op_count - 1);
     for (int i = 0; i < p->tensor_count; i++) {
-        p->tensors[i].first = root(p, i)->first;
-        p->tensors[i].last = root(p, i)->last;
+        const tensor *r = &p->tensors[plan_root(p, i)];
+        p->tensors[i].first = r->first;
+        p->tensors[i].last = r->last;
     }
 }
 

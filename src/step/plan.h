@@ -135,6 +135,14 @@ void plan_free(plan *p);
 /* FLOPs, and bytes moved at least, of operations first..first+count-1 run as one: what they hand to
    each other and nobody else reads is not moved. */
 void plan_range_cost(const plan *p, int first, int count, double *flops, double *bytes);
+/* The tensor whose memory t is; NO_TENSOR of none. */
+static inline tensor_ref plan_root(const plan *p, tensor_ref t)
+{
+    while (t != NO_TENSOR && p->tensors[t].alias != NO_TENSOR)
+        t = p->tensors[t].alias;
+    return t;
+}
+
 /* Rows and columns of a tensor seen as a matrix: all but the last dimension, the last. */
 void tensor_matrix(const tensor *t, int64_t *rows, int64_t *columns);
 

@@ -85,12 +85,8 @@ cornu_status pass_memory(plan *p)
             p->arena_bytes = blocks[i].offset + blocks[i].size;
         insert(blocks, i);
     }
-    for (int i = 0; i < p->tensor_count; i++) {
-        tensor_ref from = i;
-        while (p->tensors[from].alias != NO_TENSOR)
-            from = p->tensors[from].alias;
-        p->tensors[i].offset = p->tensors[from].offset;
-    }
+    for (int i = 0; i < p->tensor_count; i++)
+        p->tensors[i].offset = p->tensors[plan_root(p, i)].offset;
     free(blocks);
     return CORNU_OK;
 }

@@ -2,17 +2,10 @@
 #include "device/cuda/plugin/core.h"
 #include <stdlib.h>
 
-static tensor_ref root_of(const plan *p, tensor_ref t)
-{
-    while (p->tensors[t].alias != NO_TENSOR)
-        t = p->tensors[t].alias;
-    return t;
-}
-
 static void mark(const plan *p, tensor_ref t, bool value, bool *marks)
 {
     if (t != NO_TENSOR)
-        marks[root_of(p, t)] = value;
+        marks[plan_root(p, t)] = value;
 }
 
 /* The updates run at the step's end, all together: what they read must not give its memory away
@@ -47,7 +40,7 @@ cornu_status gpu_place_buffers(const gpu *g, const plan *p, size_t *places, size
             end += gpu_aligned((size_t)t->count * sizeof(float));
     }
     for (int i = 0; places && i < p->tensor_count; i++)
-        places[i] = places[root_of(p, i)];
+        places[i] = places[plan_root(p, i)];
     *bytes = end;
     free(outlives);
     return CORNU_OK;
