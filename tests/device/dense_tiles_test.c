@@ -60,7 +60,7 @@ static void samples_open(samples *s, float unit)
         for (int64_t k = 0; k < X_STRIDE; k++)
             s->x[i * X_STRIDE + k] = (float)s->from[s->index[i] * X_STRIDE + k] * unit;
     }
-    s->bytes = (dense_bytes){s->from, s->index, X_STRIDE};
+    s->bytes = (dense_bytes){unit, s->from, s->index, X_STRIDE};
 }
 
 static void samples_close(samples *s)

@@ -50,9 +50,13 @@ bool dense_takes_tiles(const dense_size *d, const char **why);
 
 /* Is x the samples as GATHER gives them, but for their scale? */
 bool dense_reads_samples(const plan *p, tensor_ref x);
-/* Their unit (kernels/dense.h) in this run, if so, and themselves if it is not 0. */
-float dense_unit(const op_run *o);
+/* These samples, if so; without a unit where they are no bytes in this run. */
 dense_bytes dense_bytes_of(const op_run *o);
+/* What the sums of products by them, or dy, are to be multiplied by. */
+static inline float dense_factor(const dense_bytes *b)
+{
+    return b->unit != 0 ? b->unit : 1;
+}
 /* In GATHER's run: do all that read x take the samples themselves? */
 bool dense_needs_no_x(const op_run *o);
 
@@ -118,8 +122,8 @@ typedef struct dense_late {
    none. */
 int dense_late_next(const plan *p, const op *weights, const op *update, const dense_size *d);
 cornu_status dense_late_new(const dense_kernels *kernels, const dense_size *d, dense_late *out);
-/* Keep x and how to update; dy is already in its place. With a unit bytes in place of x. */
-void dense_late_keep(dense_late *l, const float *x, float unit, const dense_bytes *bytes,
+/* Keep x, or bytes with a unit, and how to update; dy is already in its place. */
+void dense_late_keep(dense_late *l, const float *x, const dense_bytes *bytes,
                      const cpu_update_step *update, bool simple, threads *pool);
 /* Of the state of a DENSE_BACKWARD_WEIGHTS. */
 const dense_late *dense_late_of(const void *state);

@@ -171,8 +171,7 @@ static void release(void *state)
 typedef struct backward_run {
     const backward_state *s;
     const float *x, *dy;
-    float unit; /* of x; if it is not 0, these are read: */
-    dense_bytes bytes;
+    dense_bytes bytes;       /* with a unit in place of x */
     float *w, *dw, *db, *dx; /* dw NULL: update */
     cpu_update_step update_w, update_b;
     bool simple; /* w -= learning rate * dW: needs no rule */
@@ -238,7 +237,7 @@ static void lay_out(void *context, int64_t panel, int worker)
             transpose_dy(r, block, panel, dy, rows);
         if (!s->ops.weights)
             continue;
-        s->kernels->pack(dy, d->units, rows, width, r->unit != 0 ? r->unit : 1,
+        s->kernels->pack(dy, d->units, rows, width, dense_factor(&r->bytes),
                          panel_of(r, block, panel), sums);
         for (int64_t n = 0; n < width; n++)
             total[n] += sums[n];
@@ -294,7 +293,7 @@ static void sweep_gradient(const backward_run *r, const place *c, int64_t panel)
                         .width = dense_width(d, panel),
                         .x = c->x,
                         .dy = panel_of(r, c->block, panel),
-                        .unit = r->unit,
+                        .unit = r->bytes.unit,
                         .dw = r->dw ? r->dw + at : NULL,
                         .add = c->block > 0,
                         .w = r->w ? r->w + at : NULL,
@@ -311,7 +310,7 @@ static void sweep(const backward_run *r, const place *c)
 {
     const backward_state *s = r->s;
     const dense_size *d = &s->size;
-    if (s->ops.weights && r->unit != 0) {
+    if (s->ops.weights && r->bytes.unit != 0) {
         dense_bytes rows = r->bytes;
         rows.index += c->row;
         s->kernels->lay_gradient_bytes(&rows, c->rows, c->k, c->depth, c->x);
@@ -373,12 +372,10 @@ static cornu_status weights_run(const op_run *o)
     backward_state *s = o->state;
     backward_run r = {.s = s,
                       .x = o->in[0],
-                      .unit = s->samples ? dense_unit(o) : 0,
+                      .bytes = s->samples ? dense_bytes_of(o) : (dense_bytes){0},
                       .dy = o->in[1],
                       .dw = o->out[0],
                       .db = o->out[1]};
-    if (r.unit != 0)
-        r.bytes = dense_bytes_of(o);
     if (s->ops.update_w) {
         r.update_w = cpu_update_begin(o, s->ops.update_w, s->isa);
         r.simple = s->ops.update_w->a.update.optimizer.id == OPTIMIZER_SGD &&
@@ -394,7 +391,7 @@ static cornu_status weights_run(const op_run *o)
         return run_all(o, &r);
     r.panels = s->late.dy;
     threads_run(o->pool, s->size.panels, lay_out, &r);
-    dense_late_keep(&s->late, r.x, r.unit, &r.bytes, &r.update_w, r.simple, o->pool);
+    dense_late_keep(&s->late, r.x, &r.bytes, &r.update_w, r.simple, o->pool);
     return CORNU_OK;
 }
 

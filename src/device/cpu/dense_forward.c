@@ -44,19 +44,12 @@ bool dense_takes_tiles(const dense_size *d, const char **why)
     return false;
 }
 
-static tensor_ref root_of(const plan *p, tensor_ref t)
-{
-    while (t != NO_TENSOR && p->tensors[t].alias != NO_TENSOR)
-        t = p->tensors[t].alias;
-    return t;
-}
-
 bool dense_reads_samples(const plan *p, tensor_ref x)
 {
     const op *gather = NULL;
     for (int i = 0; i < p->op_count; i++)
         for (int k = 0; k < OP_OUTPUTS_MAX; k++) {
-            if (root_of(p, p->ops[i].out[k]) != root_of(p, x))
+            if (plan_root(p, p->ops[i].out[k]) != plan_root(p, x))
                 continue;
             if (p->ops[i].kind != OP_GATHER)
                 return false;
@@ -68,31 +61,25 @@ bool dense_reads_samples(const plan *p, tensor_ref x)
     return !st->samplewise_center && !st->featurewise_center;
 }
 
-float dense_unit(const op_run *o)
-{
-    const float least =
-        0x1p-64f; /* whose multiples, and its inverse's, are floats of full precision */
-    const sample_block *s = o->input->samples;
-    bool unit = s->x_type == SAMPLE_U8 && s->x_scale >= least && s->x_scale <= 1 / least;
-    return unit ? s->x_scale : 0;
-}
-
 dense_bytes dense_bytes_of(const op_run *o)
 {
+    const float least = 0x1p-64f; /* far from where floats end or lose precision */
     const sample_block *s = o->input->samples;
-    return (dense_bytes){s->x, o->input->index, shape_elements(&s->x_shape)};
+    if (s->x_type != SAMPLE_U8 || !(s->x_scale >= least && s->x_scale <= 1 / least))
+        return (dense_bytes){0};
+    return (dense_bytes){s->x_scale, s->x, o->input->index, shape_elements(&s->x_shape)};
 }
 
 bool dense_needs_no_x(const op_run *o)
 {
     const plan *p = o->plan;
-    if (!o->kernels || !dense_reads_samples(p, o->op->out[0]) || dense_unit(o) == 0)
+    if (!o->kernels || dense_bytes_of(o).unit == 0 || !dense_reads_samples(p, o->op->out[0]))
         return false;
     for (int i = 0; i < p->op_count; i++)
         for (int k = 0; k < OP_INPUTS_MAX; k++) {
             const kernel *by = o->kernels[i];
             bool takes = by == &cpu_dense_forward_tiles || by == &cpu_dense_backward_weights_tiles;
-            if (root_of(p, p->ops[i].in[k]) == o->op->out[0] && (k > 0 || !takes))
+            if (plan_root(p, p->ops[i].in[k]) == o->op->out[0] && (k > 0 || !takes))
                 return false;
         }
     return true;
@@ -173,8 +160,7 @@ static cornu_status prepare(const plan *p, const op *o, bool tiles, threads *poo
 typedef struct forward_run {
     const forward_state *s;
     const float *x, *w, *bias;
-    float unit; /* of x; if it is not 0, these are read: */
-    dense_bytes bytes;
+    dense_bytes bytes; /* with a unit in place of x */
     float *y;
     const dense_late *late; /* first update W by it; NULL: nothing to update */
     float *sums;            /* parts > 1: [chunks][sums_stride]; else [threads][sums_stride] */
@@ -211,7 +197,7 @@ static void finish(const forward_run *r, const cut *c, const float *sums, int64_
                           .part_count = s->parts,
                           .part_stride = part_stride,
                           .bias = r->bias ? r->bias + column : NULL,
-                          .factor = r->unit != 0 ? r->unit : 1,
+                          .factor = dense_factor(&r->bytes),
                           .rows = rows,
                           .width = dense_width(d, c->panel + i),
                           .relu = s->act.kind == ACTIVATION_RELU,
@@ -252,7 +238,7 @@ static void lay_out(void *context, int64_t block, int worker)
     cpu_part(d->in, s->depth, block, &k, &end);
     for (int64_t b = 0; b < s->row_blocks; b++) {
         threads_part(d->rows, s->row_blocks, b, 1, &row, &row_end);
-        if (r->unit != 0) {
+        if (r->bytes.unit != 0) {
             dense_bytes rows = r->bytes;
             rows.index += row;
             s->kernels->lay_bytes(&rows, row_end - row, k, end - k, laid_x(r, b, block));
@@ -278,7 +264,7 @@ static void multiply(void *context, int64_t chunk, int worker)
         for (int64_t i = 0; i < c.panels; i++) {
             dense_product p = {.x = s->x_floats > 0 ? laid_x(r, block, k / most)
                                                     : r->x + c.row * d->in + k,
-                               .unit = r->unit,
+                               .unit = r->bytes.unit,
                                .x_stride = d->in,
                                .rows = c.rows,
                                .depth = cpu_least(most, c.k + c.depth - k),
@@ -312,14 +298,12 @@ static cornu_status run(const op_run *o)
     const forward_state *s = o->state;
     forward_run r = {.s = s,
                      .x = o->in[0],
-                     .unit = s->samples ? dense_unit(o) : 0,
+                     .bytes = s->samples ? dense_bytes_of(o) : (dense_bytes){0},
                      .w = o->in[1],
                      .bias = o->in[2],
                      .y = o->out[0],
                      .late = o->late ? dense_late_of(o->late) : NULL,
                      .sums = o->scratch};
-    if (r.unit != 0)
-        r.bytes = dense_bytes_of(o);
     if (s->x_floats > 0) {
         r.laid = r.sums;
         r.sums += laid_floats(s);

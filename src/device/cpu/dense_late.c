@@ -69,11 +69,11 @@ static void keep_block(void *context, int64_t block, int worker)
         l->kernels->lay_gradient_x(r->x + k, d->in, d->rows, end - k, to);
 }
 
-void dense_late_keep(dense_late *l, const float *x, float unit, const dense_bytes *bytes,
+void dense_late_keep(dense_late *l, const float *x, const dense_bytes *bytes,
                      const cpu_update_step *update, bool simple, threads *pool)
 {
     keep_run r = {l, x, bytes};
-    l->unit = unit;
+    l->unit = bytes->unit;
     l->update = *update;
     l->simple = simple;
     threads_run(pool, cpu_divide_up(l->size.in, l->depth), keep_block, &r);

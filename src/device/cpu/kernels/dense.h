@@ -6,8 +6,9 @@
 #include "device/cpu/kernels/update.h"
 
 /* Samples of bytes that x is, but for its unit: row i is unit * from[index[i] * columns...].
-   Products on them take `unit`; 0: x are any floats. */
+   Products on them take `unit`; 0: x are any floats, and there are no samples. */
 typedef struct dense_bytes {
+    float unit;
     const uint8_t *from;
     const int64_t *index;
     int64_t columns;

@@ -50,8 +50,7 @@ extern const dense_kernels cpu_dense_avx512;
 
 /* ---- parts -------------------------------------------------------------------------------- */
 
-/* Pairs of bytes, the first 16 at a and b; fewer where `left` says so, and zeros. 8 bits hold them.
- */
+/* Pairs of bytes, the first 16 at a and b, or as many as are left; 8 bits hold them. */
 VEC_INLINE vec pair_bytes(const uint8_t *a, int64_t a_left, const uint8_t *b, int64_t b_left)
 {
     const uint32_t all = (1u << SIDE) - 1;
@@ -354,9 +353,7 @@ VEC_INLINE void cut_columns(const dense_data *d, int64_t k, int64_t i, float *to
     }
 }
 
-/* A tile of sums += the `a_parts` parts of one of a, in tiles 3 to 5, times part `right` of one of
- * b.
- */
+/* A tile of sums += one of a, its parts in tiles 3 to 5, times part `right` of one of b. */
 #define PARTS_BY_TILE(sum, b)          \
     do {                               \
         TILE_LOAD(7, (b), ROW_BYTES);  \
