@@ -199,6 +199,23 @@ static void updates_are_folded_where_nothing_else_needs_the_gradients(void **sta
     assert_int_equal(count_folded(&two, "{sgd: {clipnorm: 0.1}}", false), 0);
     assert_int_equal(count_folded(&two, "{adam: {global_clipnorm: 0.1}}", false), 0);
     assert_int_equal(count_folded(&two, "adam", true), 0);
+    /* the activation that x came from, unless it works from its input or there is more between */
+    const struct {
+        const char *between;
+        int folded;
+    } cases[] = {{"{Activation: {activation: relu}}", 6},
+                 {"{Activation: {activation: tanh}}", 6},
+                 {"{Activation: {activation: gelu}}", 5},
+                 {"{Activation: {activation: softmax}}", 5},
+                 {"{Activation: {activation: relu}}, {Dropout: {rate: 0.5}}", 5}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char layers[256];
+        snprintf(layers, sizeof layers, "{Dense: {units: 8}}, %s, {Dense: {units: 3}}",
+                 cases[i].between);
+        const net_case net = {layers, 4, 6};
+        assert_int_equal(count_folded(&net, "adam", false), cases[i].folded);
+        assert_int_equal(count_folded(&net, "{adam: {clipnorm: 0.1}}", false), 0);
+    }
 }
 
 /* Operations that run on the kernel `name`. */

@@ -20,9 +20,9 @@ static void activate(const element_kernels *k, activation act, const float *x, f
         memcpy(y, x, (size_t)count * sizeof *y);
 }
 
-void cpu_activate(activation act, const float *x, float *y, int64_t count)
+void cpu_activate(cpu_isa isa, activation act, const float *x, float *y, int64_t count)
 {
-    activate(cpu_element_kernels[cpu_isa_or_base()], act, x, y, count);
+    activate(cpu_element_kernels[isa], act, x, y, count);
 }
 
 /* `from`: the activation's output, or for gelu its input. */
@@ -37,6 +37,12 @@ static void activate_back(const element_kernels *k, activation act, const float 
         functions[act.kind](from, dy, dx, count, act.alpha);
     else if (dx != dy)
         memcpy(dx, dy, (size_t)count * sizeof *dx);
+}
+
+void cpu_activate_back(cpu_isa isa, activation act, const float *from, const float *dy, float *dx,
+                       int64_t count)
+{
+    activate_back(cpu_element_kernels[isa], act, from, dy, dx, count);
 }
 
 /* dx = y (dy - sum(dy y)) */

@@ -154,7 +154,7 @@ static void run_band(const first_run *r, int64_t sample, int64_t row, int64_t ro
     }
     s->k->forward(&f);
     if (r->act.kind != ACTIVATION_LINEAR && r->act.kind != ACTIVATION_RELU)
-        cpu_activate(r->act, f.y, f.y, rows * width);
+        cpu_activate(cpu_isa_or_base(), r->act, f.y, f.y, rows * width);
 }
 
 static void run_chunk(void *context, int64_t chunk, int worker)

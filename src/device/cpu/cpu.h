@@ -72,7 +72,10 @@ static inline int64_t cpu_scratch_floats(int64_t floats)
 }
 
 /* y = act(x), element by element; x and y may be the same. Not for softmax. */
-void cpu_activate(activation act, const float *x, float *y, int64_t count);
+void cpu_activate(cpu_isa isa, activation act, const float *x, float *y, int64_t count);
+/* Its gradient: dx from dy, which may be the same, and what ACTIVATION_BACKWARD reads as x_or_y. */
+void cpu_activate_back(cpu_isa isa, activation act, const float *from, const float *dy, float *dx,
+                       int64_t count);
 /* sum[i] = part[0][i] + part[1][i] + ... in this order, for `parts` arrays that lie `stride` floats
    apart. */
 void cpu_sum_range(const float *parts, int64_t count, int64_t part_count, int64_t stride,

@@ -3,8 +3,9 @@
    First dy is laid out anew: in panels for dW, transposed for dx; the bias gradient falls off. Then
    W is swept once, cut along its rows: a chunk has the whole depth of dx and the whole batch of dW,
    so that nothing is added up between chunks. Where the updates of kernel and bias follow and
-   nothing else reads their gradients, the sweep ends in them: dW is never stored. Where no dx is
-   wanted, W is left to the next step's forward pass (dense_late.c). */
+   nothing else reads their gradients, the sweep ends in them: dW is never stored. Where x is an
+   activation's output, and dx only on its way through that, it passes before it is stored. Where no
+   dx is wanted, W is left to the next step's forward pass (dense_late.c). */
 #include "base/memory.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/dense.h"
@@ -22,7 +23,7 @@ enum {
 
 /* The operations that run as one. */
 typedef struct fold {
-    const op *weights, *data, *update_w, *update_b; /* NULL: not there */
+    const op *weights, *data, *update_w, *update_b, *act; /* NULL: not there */
     int count;
 } fold;
 
@@ -35,8 +36,9 @@ typedef struct backward_state {
     int64_t depth, blocks;                  /* of W */
     int64_t chunks, workers;
     int64_t panel_floats, dy_floats, dy_transposed_floats;
-    int64_t x_floats, worker_floats; /* a worker's x, then dx transposed */
-    bool samples;                    /* x may have a unit */
+    int64_t x_floats,
+        worker_floats; /* a worker's x, then dx transposed, then before an activation */
+    bool samples;      /* x may have a unit */
     dense_late late;
 } backward_state;
 
@@ -47,6 +49,13 @@ static bool is_update_by(const plan *p, const op *o, tensor_ref g)
 {
     return o->kind == OP_UPDATE && g != NO_TENSOR && o->in[1] == g && o->in[5] == NO_TENSOR &&
            p->tensors[g].last <= (int)(o - p->ops);
+}
+
+/* `o` passes dx, which nothing reads after it, back through the activation that x came from. */
+static bool is_activation_of(const plan *p, const op *o, tensor_ref dx, tensor_ref x)
+{
+    return o->kind == OP_ACTIVATION_BACKWARD && o->a.act.kind != ACTIVATION_SOFTMAX &&
+           o->in[1] == dx && o->in[0] == x && p->tensors[dx].last <= (int)(o - p->ops);
 }
 
 static fold fold_of(const plan *p, const op *o)
@@ -69,6 +78,8 @@ static fold fold_of(const plan *p, const op *o)
     f.update_w = next++;
     if (next < end && is_update_by(p, next, o->out[1]))
         f.update_b = next++;
+    if (next < end && data && is_activation_of(p, next, data->out[0], o->in[0]))
+        f.act = next++;
     f.count = (int)(next - o);
     return f;
 }
@@ -106,8 +117,8 @@ static void choose_cut(backward_state *s)
     s->blocks = cpu_divide_up(d->in, s->depth);
     s->chunks = cpu_least(s->blocks, CHUNKS_MOST);
     s->x_floats = s->ops.weights ? k->gradient_x_floats(s->block_rows, s->depth) : 0;
-    s->worker_floats =
-        cpu_scratch_floats(s->x_floats + (s->ops.data ? s->depth * s->groups * DENSE_LANES : 0));
+    int64_t dx_groups = s->ops.data ? s->groups + (s->ops.act != NULL) : 0;
+    s->worker_floats = cpu_scratch_floats(s->x_floats + dx_groups * s->depth * DENSE_LANES);
     int64_t panels = s->row_blocks * d->panels;
     s->panel_floats = k->panel_floats(s->block_rows);
     s->dy_floats = s->ops.weights ? panels * s->panel_floats : 0;
@@ -252,7 +263,9 @@ static void lay_out(void *context, int64_t panel, int worker)
 typedef struct place {
     int64_t k, depth, next_k; /* next_k 0: this is the last */
     int64_t block, row, rows;
-    float *x, *dx; /* scratch: x_floats; [groups][depth][DENSE_LANES] */
+    /* Scratch: x_floats; [groups][depth][DENSE_LANES]; [DENSE_LANES][depth], before an activation.
+     */
+    float *x, *dx, *dy;
 } place;
 
 /* Floats from the panel's rows to what the chunk takes next; 0: nothing. */
@@ -306,6 +319,24 @@ static void sweep_gradient(const backward_run *r, const place *c, int64_t panel)
     s->kernels->gradient(&g);
 }
 
+static void finish_data(const backward_run *r, const place *c, int64_t group)
+{
+    const backward_state *s = r->s;
+    const dense_size *d = &s->size;
+    int64_t lanes, rows = group_of(c->rows, group, &lanes);
+    int64_t at = (c->row + group * DENSE_LANES) * d->in + c->k;
+    const float *from = c->dx + group * s->depth * DENSE_LANES;
+    if (!s->ops.act) {
+        s->kernels->transpose(from, lanes, c->depth, rows, r->dx + at, d->in);
+        return;
+    }
+    /* In place, what is read of x would wait for what was written to dx, 4096 bytes apart. */
+    s->kernels->transpose(from, lanes, c->depth, rows, c->dy, c->depth);
+    for (int64_t i = 0; i < rows; i++, at += d->in)
+        cpu_activate_back(s->isa, s->ops.act->a.act, r->x + at, c->dy + i * c->depth, r->dx + at,
+                          c->depth);
+}
+
 static void sweep(const backward_run *r, const place *c)
 {
     const backward_state *s = r->s;
@@ -323,12 +354,8 @@ static void sweep(const backward_run *r, const place *c)
         if (s->ops.weights)
             sweep_gradient(r, c, panel);
     }
-    for (int64_t group = 0; r->dx && group * DENSE_LANES < c->rows; group++) {
-        int64_t lanes, rows = group_of(c->rows, group, &lanes);
-        float *dx = r->dx + (c->row + group * DENSE_LANES) * d->in + c->k;
-        s->kernels->transpose(c->dx + group * s->depth * DENSE_LANES, lanes, c->depth, rows, dx,
-                              d->in);
-    }
+    for (int64_t group = 0; r->dx && group * DENSE_LANES < c->rows; group++)
+        finish_data(r, c, group);
 }
 
 static void sweep_chunk(void *context, int64_t chunk, int worker)
@@ -338,6 +365,7 @@ static void sweep_chunk(void *context, int64_t chunk, int worker)
     int64_t first, end;
     place c = {.x = r->workers + worker * s->worker_floats};
     c.dx = c.x + s->x_floats;
+    c.dy = c.dx + s->groups * s->depth * DENSE_LANES;
     /* behind the chunk, the one that this worker is likely to take next */
     int64_t next = 0, next_end;
     if (chunk + 1 < s->chunks)
@@ -386,7 +414,7 @@ static cornu_status weights_run(const op_run *o)
     if (s->ops.update_b)
         r.update_b = cpu_update_begin(o, s->ops.update_b, s->isa);
     if (s->ops.data)
-        r.dx = o->tensors[s->ops.data->out[0]];
+        r.dx = o->tensors[(s->ops.act ? s->ops.act : s->ops.data)->out[0]];
     if (!o->puts_off)
         return run_all(o, &r);
     r.panels = s->late.dy;

@@ -87,6 +87,7 @@ bool dense_needs_no_x(const op_run *o)
 
 typedef struct forward_state {
     const dense_kernels *kernels;
+    cpu_isa isa;
     dense_size size;
     int64_t row_blocks, groups, parts;
     int64_t sums_stride;         /* floats of one chunk's sums */
@@ -145,6 +146,7 @@ static cornu_status prepare(const plan *p, const op *o, bool tiles, threads *poo
     cpu_isa isa;
     TRY(cpu_isa_choose(&isa));
     TRY(memory_new(1, sizeof *s, "dense layer", &s));
+    s->isa = isa;
     s->size = dense_size_of(OP_IN(p, o, 0), OP_IN(p, o, 1));
     s->kernels = dense_kernels_of(isa, tiles);
     s->samples = s->kernels->lay_bytes && dense_reads_samples(p, o->in[0]);
@@ -205,7 +207,7 @@ static void finish(const forward_run *r, const cut *c, const float *sums, int64_
                           .y_stride = d->units};
         s->kernels->finish(&f);
         for (int64_t k = 0; !f.relu && s->act.kind != ACTIVATION_LINEAR && k < rows; k++)
-            cpu_activate(s->act, f.y + k * d->units, f.y + k * d->units, f.width);
+            cpu_activate(s->isa, s->act, f.y + k * d->units, f.y + k * d->units, f.width);
     }
 }
 

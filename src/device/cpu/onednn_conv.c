@@ -488,7 +488,7 @@ static void run_part(void *context, int64_t chunk, int worker)
     cpu_onednn_end(&before);
     note(r, status);
     if (s->act.kind != ACTIVATION_LINEAR)
-        cpu_activate(s->act, y, y, s->part[k].samples * s->y_sample);
+        cpu_activate(cpu_isa_or_base(), s->act, y, y, s->part[k].samples * s->y_sample);
 }
 
 static dnnl_status_t reorder(const conv_state *s, dnnl_primitive_t reorder_, dnnl_memory_t from,

@@ -417,7 +417,8 @@ static void activate_chunk(void *context, int64_t chunk, int worker)
     const op_run *o = context;
     int64_t begin, end;
     cpu_part(OP_OUT(o->plan, o->op, 0)->count, CPU_CHUNK, chunk, &begin, &end);
-    cpu_activate(o->op->a.conv.act, o->out[0] + begin, o->out[0] + begin, end - begin);
+    float *y = o->out[0] + begin;
+    cpu_activate(cpu_isa_or_base(), o->op->a.conv.act, y, y, end - begin);
 }
 
 static cornu_status run_forward(const op_run *o)
