@@ -1,111 +1,167 @@
-/* Softmax and the cross-entropies on top of it, by the kernels of kernels/softmax.c, over chunks of
-   rows, whose losses are added in their order. */
+/* Softmax, the cross-entropies on top of it, and the metrics behind them, in one go over chunks of
+   rows, by the kernels of kernels/softmax.c and the rows of metrics.def; the chunks' sums are added
+   in their order. */
 #include "device/cpu/kernels/softmax.h"
 #include "device/cpu/cpu.h"
 
+enum { ELEMENT_COST = 16 }; /* of one output, against an addition: it takes exponentials */
+
 CPU_ISA_TABLE(softmax_kernels, cpu_softmax_kernels);
 
-/* ---- forward ---------------------------------------------------------------------------- */
+/* The operations that run as one. */
+typedef struct head {
+    const op *softmax, *loss, *metrics; /* NULL: not there; metrics stand side by side */
+    int metric_count, count;
+} head;
 
-CPU_ISA_PREPARE(forward_prepare, cpu_softmax_kernels)
+static bool is_cross_entropy(const op *o)
+{
+    return o->kind == OP_LOSS && o->a.loss.logits &&
+           (o->a.loss.id == LOSS_CATEGORICAL_CROSSENTROPY ||
+            o->a.loss.id == LOSS_SPARSE_CATEGORICAL_CROSSENTROPY);
+}
 
-static bool forward_accepts(const plan *p, const op *o, const char **why)
+static int64_t rows_of(const plan *p, const op *o, int64_t *n)
+{
+    int64_t rows;
+    tensor_matrix(OP_IN(p, o, 0), &rows, n);
+    return rows;
+}
+
+static head head_of(const plan *p, const op *o)
+{
+    head h = {0};
+    const op *next = o, *end = p->ops + p->op_count;
+    int64_t n, rows = rows_of(p, o, &n);
+    if (o->kind == OP_ACTIVATION_FORWARD)
+        h.softmax = next++;
+    if (next < end && is_cross_entropy(next) && next->in[0] == o->in[0])
+        h.loss = next++;
+    h.metrics = next;
+    while (h.loss && next < end && next - o < PLAN_SPAN_MAX && next->kind == OP_METRIC &&
+           rows_of(p, next, &n) == rows)
+        next++;
+    h.metric_count = (int)(next - h.metrics);
+    h.count = (int)(next - o);
+    return h;
+}
+
+static int span(const plan *p, const op *o)
+{
+    return head_of(p, o).count;
+}
+
+static int64_t chunk_count(const plan *p, const op *o)
+{
+    int64_t n, rows = rows_of(p, o, &n);
+    return cpu_divide_up(rows, cpu_rows_per_chunk(n * ELEMENT_COST));
+}
+
+static bool softmax_accepts(const plan *p, const op *o, const char **why)
 {
     (void)p;
     *why = "another activation";
     return o->a.act.kind == ACTIVATION_SOFTMAX;
 }
 
-typedef struct forward_run {
-    const softmax_kernels *kernels;
-    const float *x;
-    float *y;
-    int64_t rows, n, per_chunk;
-} forward_run;
-
-static void forward_chunk(void *context, int64_t chunk, int worker)
-{
-    (void)worker;
-    const forward_run *f = context;
-    int64_t begin, end;
-    cpu_part(f->rows, f->per_chunk, chunk, &begin, &end);
-    f->kernels->forward(f->x + begin * f->n, f->y + begin * f->n, end - begin, f->n);
-}
-
-static cornu_status run_forward(const op_run *r)
-{
-    forward_run f = {.kernels = r->state, .x = r->in[0], .y = r->out[0]};
-    tensor_matrix(OP_OUT(r->plan, r->op, 0), &f.rows, &f.n);
-    f.per_chunk = cpu_rows_per_chunk(f.n);
-    threads_run(r->pool, cpu_divide_up(f.rows, f.per_chunk), forward_chunk, &f);
-    return CORNU_OK;
-}
-
-/* ---- loss -------------------------------------------------------------------------------- */
-
-typedef struct loss_run {
-    const softmax_kernels *kernels;
-    cross_entropy_rows whole;
-    int64_t per_chunk;
-    double *parts;
-} loss_run;
-
 static bool loss_accepts(const plan *p, const op *o, const char **why)
 {
     (void)p;
-    loss_id id = o->a.loss.id;
     *why = "not a cross-entropy of classes on logits";
-    return o->a.loss.logits &&
-           (id == LOSS_CATEGORICAL_CROSSENTROPY || id == LOSS_SPARSE_CATEGORICAL_CROSSENTROPY);
+    return is_cross_entropy(o);
 }
 
-static cornu_status loss_prepare(const plan *p, const op *o, threads *pool, void **state,
-                                 size_t *scratch_bytes)
+static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
+                            size_t *scratch_bytes)
 {
-    int64_t rows, n;
-    tensor_matrix(OP_IN(p, o, 0), &rows, &n);
-    cpu_need_scratch(scratch_bytes, CPU_DOUBLE * cpu_divide_up(rows, cpu_rows_per_chunk(n)));
-    return forward_prepare(p, o, pool, state, scratch_bytes);
+    (void)pool;
+    cpu_isa isa;
+    TRY(cpu_isa_choose(&isa));
+    *state = (void *)(uintptr_t)cpu_softmax_kernels[isa];
+    cpu_need_scratch(scratch_bytes, CPU_DOUBLE * chunk_count(p, o) * PLAN_SPAN_MAX);
+    return CORNU_OK;
 }
 
-static void loss_chunk(void *context, int64_t chunk, int worker)
+typedef struct head_run {
+    const op_run *r;
+    const softmax_kernels *kernels;
+    head ops;
+    int64_t rows, n, chunks;
+    double (*parts)[PLAN_SPAN_MAX]; /* [chunks]: sums of the loss and of the metrics */
+} head_run;
+
+static double loss_of(const head_run *h, int64_t begin, int64_t end)
+{
+    const op *o = h->ops.loss;
+    float *const *at = h->r->tensors;
+    const bool sparse = loss_kind_of(o->a.loss.id)->sparse;
+    float *gradient = o->out[0] == NO_TENSOR ? NULL : at[o->out[0]];
+    cross_entropy_rows part = {.x = at[o->in[0]] + begin * h->n,
+                               .target = sparse ? NULL : at[o->in[1]] + begin * h->n,
+                               .classes = sparse ? at[o->in[1]] + begin : NULL,
+                               .gradient = gradient ? gradient + begin * h->n : NULL,
+                               .rows = end - begin,
+                               .n = h->n,
+                               .scale = 1.0f / (float)h->rows};
+    return h->kernels->cross_entropy(&part);
+}
+
+static double metric_of(const head_run *h, const op *o, int64_t begin, int64_t end)
+{
+    const metric_kind *kind = metric_kind_of(o->a.metric.id);
+    const float *output = h->r->tensors[o->in[0]], *target = h->r->tensors[o->in[1]];
+    int64_t n, targets = OP_IN(h->r->plan, o, 1)->count / rows_of(h->r->plan, o, &n);
+    double sum = 0;
+    for (int64_t i = begin; i < end; i++)
+        sum += kind->row(output + i * n, target + i * targets, n, o->a.metric.k);
+    return sum;
+}
+
+static void run_chunk(void *context, int64_t chunk, int worker)
 {
     (void)worker;
-    const loss_run *s = context;
-    cross_entropy_rows part = s->whole;
+    const head_run *h = context;
+    const head *ops = &h->ops;
+    float *const *at = h->r->tensors;
     int64_t begin, end;
-    cpu_part(part.rows, s->per_chunk, chunk, &begin, &end);
-    part.x += begin * part.n;
-    part.target = part.target ? part.target + begin * part.n : NULL;
-    part.classes = part.classes ? part.classes + begin : NULL;
-    part.gradient = part.gradient ? part.gradient + begin * part.n : NULL;
-    part.rows = end - begin;
-    s->parts[chunk] = s->kernels->cross_entropy(&part);
+    threads_part(h->rows, h->chunks, chunk, 1, &begin, &end);
+    if (ops->softmax)
+        h->kernels->forward(at[ops->softmax->in[0]] + begin * h->n,
+                            at[ops->softmax->out[0]] + begin * h->n, end - begin, h->n);
+    if (ops->loss)
+        h->parts[chunk][0] = loss_of(h, begin, end);
+    for (int i = 0; i < ops->metric_count; i++)
+        h->parts[chunk][1 + i] = metric_of(h, &ops->metrics[i], begin, end);
 }
 
-static cornu_status run_loss(const op_run *r)
+static double sum_of(const head_run *h, int number)
 {
-    bool sparse = loss_kind_of(r->op->a.loss.id)->sparse;
-    loss_run s = {.kernels = r->state,
-                  .whole = {.x = r->in[0],
-                            .target = sparse ? NULL : r->in[1],
-                            .classes = sparse ? r->in[1] : NULL,
-                            .gradient = r->out[0]},
-                  .parts = r->scratch};
-    tensor_matrix(OP_IN(r->plan, r->op, 0), &s.whole.rows, &s.whole.n);
-    s.whole.scale = 1.0f / (float)s.whole.rows;
-    s.per_chunk = cpu_rows_per_chunk(s.whole.n);
-    int64_t chunks = cpu_divide_up(s.whole.rows, s.per_chunk);
-    threads_run(r->pool, chunks, loss_chunk, &s);
     double sum = 0;
-    for (int64_t i = 0; i < chunks; i++)
-        sum += s.parts[i];
-    r->results->last_loss = sum / (double)s.whole.rows;
-    r->results->loss += r->results->last_loss * (double)r->plan->batch;
+    for (int64_t i = 0; i < h->chunks; i++)
+        sum += h->parts[i][number];
+    return sum / (double)h->rows;
+}
+
+static cornu_status run(const op_run *r)
+{
+    head_run h = {.r = r,
+                  .kernels = r->state,
+                  .ops = head_of(r->plan, r->op),
+                  .chunks = chunk_count(r->plan, r->op),
+                  .parts = r->scratch};
+    h.rows = rows_of(r->plan, r->op, &h.n);
+    threads_run(r->pool, h.chunks, run_chunk, &h);
+    const double batch = (double)r->plan->batch;
+    if (h.ops.loss) {
+        r->results->last_loss = sum_of(&h, 0);
+        r->results->loss += r->results->last_loss * batch;
+    }
+    for (int i = 0; i < h.ops.metric_count; i++)
+        r->results->metrics[h.ops.metrics[i].a.metric.slot] += sum_of(&h, 1 + i) * batch;
     return CORNU_OK;
 }
 
 const kernel cpu_softmax_forward = {
-    .name = "softmax", .accepts = forward_accepts, .prepare = forward_prepare, .run = run_forward};
+    .name = "softmax", .accepts = softmax_accepts, .prepare = prepare, .run = run, .span = span};
 const kernel cpu_loss_softmax = {
-    .name = "softmax", .accepts = loss_accepts, .prepare = loss_prepare, .run = run_loss};
+    .name = "softmax", .accepts = loss_accepts, .prepare = prepare, .run = run, .span = span};
