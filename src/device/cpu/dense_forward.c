@@ -13,7 +13,6 @@ enum {
     CHUNKS_MOST = 32,    /* balances up to 16 threads */
     CHUNKS_A_THREAD = 4, /* enough to balance them */
     CHUNKS_SMALL_X = 12, /* the same where x goes in one part: each reads it anew */
-    GROUPS_ENOUGH = 4,   /* for a small layer: adding parts up is another job for all threads */
     ROW_SLICES = 4,      /* of a block of rows when parts are added */
     PANELS_LEAST = 6     /* of a chunk where x has to come from beyond the second-level cache */
 };
@@ -114,16 +113,17 @@ static void choose_cut(forward_state *s, int64_t thread_count)
     /* Parts cost the writing and reading of their sums: little beside W while rows are fewer than
        the depth. */
     s->parts = cpu_least(wanted / (s->row_blocks * s->groups), d->in / (4 * rows));
-    if (wanted < CHUNKS_MOST && s->groups >= GROUPS_ENOUGH)
-        s->parts = 1;
+    /* A small layer is halved along its depth: x then mostly is where it was written, and W where
+       it will be, and lines that go from core to core are what such layers take their time for. */
+    const bool small = wanted > 1 && wanted < CHUNKS_MOST && d->panels > 1;
+    if (small)
+        s->parts = 2;
     s->parts = cpu_least(cpu_most(s->parts, s->kernels->lay_x ? 2 : 1), s->depth_blocks);
     /* x comes to each chunk anew; where sums do not depend on it, so many will do. */
-    if (s->parts == 1 || s->kernels->lay_x)
-        s->groups = cpu_least(
-            s->groups,
-            cpu_most(cpu_divide_up((s->samples ? CHUNKS_SMALL_X : CHUNKS_A_THREAD) * thread_count,
-                                   s->parts),
-                     cpu_divide_up(d->panels, most)));
+    const int64_t enough = small ? 1 : s->samples ? CHUNKS_SMALL_X : CHUNKS_A_THREAD;
+    if (small || s->parts == 1 || s->kernels->lay_x)
+        s->groups = cpu_least(s->groups, cpu_most(cpu_divide_up(enough * thread_count, s->parts),
+                                                  cpu_divide_up(d->panels, most)));
     s->sums_stride = cpu_divide_up(d->panels, s->groups) * rows * PANEL_COLUMNS;
     if (s->kernels->lay_x)
         s->x_floats = s->kernels->x_floats(rows, s->depth);
