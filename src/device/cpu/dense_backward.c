@@ -1,7 +1,8 @@
 /* DENSE_BACKWARD_WEIGHTS and DENSE_BACKWARD_DATA on weights in panels.
 
-   First dy is laid out anew: in panels for dW, transposed for dx; the bias gradient falls off. Then
-   W is swept once, cut along its rows: a chunk has the whole depth of dx and the whole batch of dW,
+   First dy is laid out anew: in panels for dW, transposed for dx; the bias gradient falls off.
+   Where it is small each thread does so for itself: what another has written comes slowly. Then W
+   is swept once, cut along its rows: a chunk has the whole depth of dx and the whole batch of dW,
    so that nothing is added up between chunks. Where the updates of kernel and bias follow and
    nothing else reads their gradients, the sweep ends in them: dW is never stored. Where x is an
    activation's output, and dx only on its way through that, it passes before it is stored. Where no
@@ -14,12 +15,14 @@
 #include <string.h>
 
 enum {
-    ROWS_MOST = 512, /* summed at once; more are added block by block, for the sake of precision */
+    LAID_FLOATS = 16, /* a cache line for backward_run.laid */
+    ROWS_MOST = 512,  /* summed at once; more are added block by block, for the sake of precision */
     CHUNKS_MOST = 64,
     DEPTH_CHUNKS = 16, /* deep blocks read dy less often */
     CHUNKS_FEW = 8     /* smaller blocks where there would be fewer */
 };
 #define BLOCK_BYTES ((int64_t)256 << 10) /* of x and dx, in the second-level cache */
+#define OWN_BYTES ((int64_t)128 << 10)   /* of dy laid out, by each worker */
 
 /* The operations that run as one. */
 typedef struct fold {
@@ -36,9 +39,10 @@ typedef struct backward_state {
     int64_t depth, blocks;                  /* of W */
     int64_t chunks, workers;
     int64_t panel_floats, dy_floats, dy_transposed_floats;
-    int64_t x_floats,
-        worker_floats; /* a worker's x, then dx transposed, then before an activation */
-    bool samples;      /* x may have a unit */
+    int64_t x_floats;
+    bool samples;                         /* x may have a unit */
+    bool own;                             /* each worker lays dy out for itself */
+    int64_t shared_floats, worker_floats; /* of scratch memory */
     dense_late late;
 } backward_state;
 
@@ -123,6 +127,12 @@ static void choose_cut(backward_state *s)
     s->panel_floats = k->panel_floats(s->block_rows);
     s->dy_floats = s->ops.weights ? panels * s->panel_floats : 0;
     s->dy_transposed_floats = s->ops.data ? panels * s->groups * k->lanes_floats : 0;
+    s->shared_floats = s->dy_floats + s->dy_transposed_floats;
+    s->own = s->shared_floats * (int64_t)sizeof(float) <= OWN_BYTES;
+    if (s->own) {
+        s->worker_floats += LAID_FLOATS + s->shared_floats;
+        s->shared_floats = 0;
+    }
 }
 
 static dense_size size_of(const plan *p, const op *o)
@@ -144,8 +154,7 @@ static cornu_status prepare(const plan *p, const op *o, bool tiles, threads *poo
     s->samples = s->ops.weights && s->kernels->lay_bytes && dense_reads_samples(p, o->in[0]);
     choose_cut(s);
     s->workers = threads_count(pool);
-    cpu_need_scratch(scratch_bytes,
-                     s->dy_floats + s->dy_transposed_floats + s->workers * s->worker_floats);
+    cpu_need_scratch(scratch_bytes, s->shared_floats + s->workers * s->worker_floats);
     if (s->ops.weights && taken_along_by(p, o) >= 0)
         TRY(dense_late_new(s->kernels, &s->size, &s->late));
     return CORNU_OK;
@@ -187,7 +196,8 @@ typedef struct backward_run {
     cpu_update_step update_w, update_b;
     bool simple; /* w -= learning rate * dW: needs no rule */
     /* Scratch memory. With dW dy: [row_blocks][panels][panel_floats]; with dx it transposed:
-       [row_blocks][panels][groups][lanes_floats]; what workers need. */
+       [row_blocks][panels][groups][lanes_floats]. What each worker needs: with `own` whether its dy
+       is laid out, and that; x, dx and dy as in `place`. */
     float *panels, *transposed, *workers;
 } backward_run;
 
@@ -232,11 +242,9 @@ static void transpose_dy(const backward_run *r, int64_t block, int64_t panel, co
     }
 }
 
-/* One panel's columns of dy. */
-static void lay_out(void *context, int64_t panel, int worker)
+/* One panel's columns of dy, and with `bias` its gradient's. */
+static void lay_panel(const backward_run *r, int64_t panel, bool bias)
 {
-    (void)worker;
-    const backward_run *r = context;
     const backward_state *s = r->s;
     const dense_size *d = &s->size;
     int64_t column = panel * PANEL_COLUMNS, width = dense_width(d, panel), row, rows;
@@ -253,10 +261,35 @@ static void lay_out(void *context, int64_t panel, int worker)
         for (int64_t n = 0; n < width; n++)
             total[n] += sums[n];
     }
-    if (s->ops.update_b)
+    if (bias && s->ops.update_b)
         cpu_update_range(&r->update_b, total, column, width);
-    else if (r->db)
+    else if (bias && r->db)
         memcpy(r->db + column, total, (size_t)width * sizeof *total);
+}
+
+static void lay_out(void *context, int64_t panel, int worker)
+{
+    (void)worker;
+    lay_panel(context, panel, true);
+}
+
+static float *worker_scratch(const backward_run *r, int worker)
+{
+    return r->workers + worker * r->s->worker_floats;
+}
+
+/* The worker's own dy, which its first chunk lays out; the bias's gradient is chunk 0's. Returns
+   the scratch memory behind it. */
+static float *own_dy(backward_run *r, int worker, int64_t chunk)
+{
+    const backward_state *s = r->s;
+    bool *laid = (bool *)worker_scratch(r, worker);
+    r->panels = worker_scratch(r, worker) + LAID_FLOATS;
+    r->transposed = r->panels + s->dy_floats;
+    for (int64_t i = 0; (!*laid || chunk == 0) && i < s->size.panels; i++)
+        lay_panel(r, i, chunk == 0);
+    *laid = true;
+    return r->transposed + s->dy_transposed_floats;
 }
 
 /* A chunk's place in the sweep: rows k...k + depth - 1 of W, one block of the batch. */
@@ -360,10 +393,10 @@ static void sweep(const backward_run *r, const place *c)
 
 static void sweep_chunk(void *context, int64_t chunk, int worker)
 {
-    const backward_run *r = context;
-    const backward_state *s = r->s;
+    backward_run r = *(const backward_run *)context;
+    const backward_state *s = r.s;
     int64_t first, end;
-    place c = {.x = r->workers + worker * s->worker_floats};
+    place c = {.x = s->own ? own_dy(&r, worker, chunk) : worker_scratch(&r, worker)};
     c.dx = c.x + s->x_floats;
     c.dy = c.dx + s->groups * s->depth * DENSE_LANES;
     /* behind the chunk, the one that this worker is likely to take next */
@@ -378,7 +411,7 @@ static void sweep_chunk(void *context, int64_t chunk, int worker)
         c.next_k = (i + 1 < end ? i + 1 : next) * s->depth;
         for (c.block = 0; c.block < s->row_blocks; c.block++) {
             rows_of(s, c.block, &c.row, &c.rows);
-            sweep(r, &c);
+            sweep(&r, &c);
         }
     }
     dense_end(s->kernels);
@@ -389,8 +422,11 @@ static cornu_status run_all(const op_run *o, backward_run *r)
     const backward_state *s = r->s;
     r->panels = o->scratch;
     r->transposed = r->panels + s->dy_floats;
-    r->workers = r->transposed + s->dy_transposed_floats;
-    threads_run(o->pool, s->size.panels, lay_out, r);
+    r->workers = r->panels + s->shared_floats;
+    for (int i = 0; s->own && i < s->workers; i++)
+        *(bool *)worker_scratch(r, i) = false;
+    if (!s->own)
+        threads_run(o->pool, s->size.panels, lay_out, r);
     threads_run(o->pool, s->chunks, sweep_chunk, r);
     return CORNU_OK;
 }
