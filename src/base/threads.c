@@ -142,9 +142,9 @@ static void count_done(threads *pool, uint32_t count)
     pthread_mutex_unlock(&pool->lock);
 }
 
-static bool is_new(const share *mine, uint32_t seen)
+static uint32_t job_of(const share *s)
 {
-    return atomic_load_explicit(&mine->range, memory_order_acquire) >> 32 != seen;
+    return (uint32_t)(atomic_load_explicit(&s->range, memory_order_acquire) >> 32);
 }
 
 /* Wait for a job other than `seen`; false when the pool closes. */
@@ -154,7 +154,7 @@ static bool wait_for_job(threads *pool, const share *mine, uint32_t seen)
     do {
         for (int i = 0; i < 16; i++) {
             bring_near(mine);
-            if (is_new(mine, seen))
+            if (job_of(mine) != seen)
                 return true;
             if (pool->spin)
                 pause_briefly();
@@ -163,7 +163,7 @@ static bool wait_for_job(threads *pool, const share *mine, uint32_t seen)
              !atomic_load_explicit(&pool->closing, memory_order_relaxed));
     pthread_mutex_lock(&pool->lock);
     atomic_fetch_add(&pool->sleepers, 1); /* from here on run_job sees it, or we see the job */
-    while (!is_new(mine, seen) && !atomic_load(&pool->closing))
+    while (job_of(mine) == seen && !atomic_load(&pool->closing))
         pthread_cond_wait(&pool->work_there, &pool->lock);
     atomic_fetch_sub(&pool->sleepers, 1);
     pthread_mutex_unlock(&pool->lock);
@@ -178,7 +178,7 @@ static void *worker_main(void *argument)
     uint32_t seen = 0;
     flush_denormals_begin();
     while (wait_for_job(pool, mine, seen)) {
-        seen = (uint32_t)(atomic_load_explicit(&mine->range, memory_order_relaxed) >> 32);
+        seen = job_of(mine);
         for (int i = 0; i < pool->count; i++)
             count_done(pool,
                        run_share(&pool->shares[(me->index + i) % pool->count], i > 0, me->index));

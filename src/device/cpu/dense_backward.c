@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum {
-    LAID_FLOATS = 16, /* a cache line for backward_run.laid */
+    LAID_FLOATS = 16, /* a cache line: has the worker laid dy out? */
     ROWS_MOST = 512,  /* summed at once; more are added block by block, for the sake of precision */
     CHUNKS_MOST = 64,
     DEPTH_CHUNKS = 16, /* deep blocks read dy less often */

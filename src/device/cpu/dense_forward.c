@@ -143,19 +143,17 @@ static cornu_status prepare(const plan *p, const op *o, bool tiles, threads *poo
                             size_t *scratch_bytes)
 {
     forward_state *s = NULL;
-    cpu_isa isa;
-    TRY(cpu_isa_choose(&isa));
     TRY(memory_new(1, sizeof *s, "dense layer", &s));
-    s->isa = isa;
+    *state = s;
+    TRY(cpu_isa_choose(&s->isa));
     s->size = dense_size_of(OP_IN(p, o, 0), OP_IN(p, o, 1));
-    s->kernels = dense_kernels_of(isa, tiles);
+    s->kernels = dense_kernels_of(s->isa, tiles);
     s->samples = s->kernels->lay_bytes && dense_reads_samples(p, o->in[0]);
     s->act = o->a.dense.act;
     choose_cut(s, threads_count(pool));
     cpu_need_scratch(scratch_bytes,
                      (s->parts > 1 ? chunk_count(s) : threads_count(pool)) * s->sums_stride +
                          laid_floats(s));
-    *state = s;
     return CORNU_OK;
 }
 

@@ -7,6 +7,7 @@
 enum { ELEMENT_COST = 16 }; /* of one output, against an addition: it takes exponentials */
 
 CPU_ISA_TABLE(softmax_kernels, cpu_softmax_kernels);
+CPU_ISA_PREPARE(prepare_kernels, cpu_softmax_kernels)
 
 /* The operations that run as one. */
 typedef struct head {
@@ -74,12 +75,8 @@ static bool loss_accepts(const plan *p, const op *o, const char **why)
 static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
                             size_t *scratch_bytes)
 {
-    (void)pool;
-    cpu_isa isa;
-    TRY(cpu_isa_choose(&isa));
-    *state = (void *)(uintptr_t)cpu_softmax_kernels[isa];
     cpu_need_scratch(scratch_bytes, CPU_DOUBLE * chunk_count(p, o) * PLAN_SPAN_MAX);
-    return CORNU_OK;
+    return prepare_kernels(p, o, pool, state, scratch_bytes);
 }
 
 typedef struct head_run {
