@@ -97,6 +97,9 @@ CORNU_API int64_t cornu_model_parameter_count(const cornu_model *model);
 CORNU_API cornu_status cornu_model_input_shape(const cornu_model *model, int64_t *shape, int *rank);
 CORNU_API cornu_status cornu_model_output_shape(const cornu_model *model, int64_t *shape,
                                                 int *rank);
+/* Does the model take pictures? Its input is (height, width), (height, width, 1) or (height, width,
+   3) then, and `shape` (height, width, channels); else CORNU_INVALID. */
+CORNU_API cornu_status cornu_model_picture_shape(const cornu_model *model, int64_t shape[3]);
 /* Class names, in the order of the outputs; 0 and NULL where they are not known. */
 CORNU_API int cornu_model_class_count(const cornu_model *model);
 CORNU_API const char *cornu_model_class_name(const cornu_model *model, int index);
@@ -218,6 +221,8 @@ typedef struct cornu_data_loading {
     double wait_seconds;                   /* that training and evaluation waited for samples */
 } cornu_data_loading;
 CORNU_API cornu_status cornu_data_loading_get(const cornu_data *data, cornu_data_loading *loading);
+/* Are the samples pictures, as in cornu_model_picture_shape? */
+CORNU_API cornu_status cornu_data_picture_shape(const cornu_data *data, int64_t shape[3]);
 CORNU_API const char *cornu_data_class_name(const cornu_data *data, int index);
 /* One sample as floats [shape], scaled as training sees it, and its class (-1 where none). */
 CORNU_API cornu_status cornu_data_sample(const cornu_data *data, cornu_split split, int64_t index,

@@ -122,6 +122,7 @@ static cornu_status use_test_split(fit_run *run)
 static cornu_status open_data(fit_run *run)
 {
     run->train = run->data->block[CORNU_TRAIN];
+    shape_picture(&run->data->block[CORNU_TRAIN].x_shape, &run->train.x_shape); /* to be changed */
     run->validation.data = run->data;
     if (run->options->resume)
         TRY(data_finish(run->data)); /* where a pass ends must be known */
