@@ -100,7 +100,8 @@ CORNU_API cornu_status cornu_model_output_shape(const cornu_model *model, int64_
 /* Does the model take pictures? Its input is (height, width), (height, width, 1) or (height, width,
    3) then, and `shape` (height, width, channels); else CORNU_INVALID. */
 CORNU_API cornu_status cornu_model_picture_shape(const cornu_model *model, int64_t shape[3]);
-/* Class names, in the order of the outputs; 0 and NULL where they are not known. */
+/* Class names, in the order of the outputs, or of both classes where one output tells two; 0 and
+   NULL where they are not known. */
 CORNU_API int cornu_model_class_count(const cornu_model *model);
 CORNU_API const char *cornu_model_class_name(const cornu_model *model, int index);
 /* The data set that the recipe names: "mnist", a path, or NULL. */
@@ -325,6 +326,40 @@ CORNU_API cornu_status cornu_evaluate(cornu_model *model, const cornu_data *data
 /* Outputs [count][output shape] of `count` inputs [count][input shape]. */
 CORNU_API cornu_status cornu_predict(cornu_model *model, const float *inputs, int64_t count,
                                      const cornu_run_options *options, float *outputs);
+
+/* ---- what outputs say ------------------------------------------------------------------- */
+
+typedef enum cornu_output_kind {
+    /* Probabilities: the last activation is softmax or sigmoid, or the loss is from_logits. */
+    CORNU_OUTPUT_PROBABILITY = 0,
+    CORNU_OUTPUT_LOGIT = 1, /* nothing tells what the outputs are; the larger, the likelier */
+    CORNU_OUTPUT_VALUE = 2  /* numbers that mean themselves: mean_squared_error without either */
+} cornu_output_kind;
+
+typedef struct cornu_output_info {
+    cornu_output_kind kind;
+    /* Outputs of a sample; 2 where its one output is the probability of class 1. */
+    int64_t classes;
+} cornu_output_info;
+
+CORNU_API cornu_status cornu_model_output_info(const cornu_model *model, cornu_output_info *info);
+/* Outputs [count][output shape], as cornu_predict gives them, as values [count][classes] of the
+   model's output kind: outputs under a loss that is from_logits go through its softmax or sigmoid,
+   and one probability p becomes 1 - p and p. */
+CORNU_API cornu_status cornu_model_class_values(const cornu_model *model, const float *outputs,
+                                                int64_t count, float *values);
+
+typedef struct cornu_class_value {
+    int64_t index;    /* of the class */
+    const char *name; /* NULL where it is not known; lives as long as the model */
+    float value;
+} cornu_class_value;
+
+/* The `most` classes of the largest values of one sample, values[classes], largest first and of
+   equal ones the first; NaN is none of them. A single probability is of class 1 above 0.5, as
+   Keras's accuracy has it. Returns how many there are. */
+CORNU_API int64_t cornu_model_top_classes(const cornu_model *model, const float *values,
+                                          int64_t most, cornu_class_value *top);
 
 /* One row an epoch. Columns: loss, metrics, val_loss, val_metrics, learning_rate, seconds. */
 CORNU_API int cornu_history_epochs(const cornu_history *history);
