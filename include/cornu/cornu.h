@@ -327,6 +327,18 @@ CORNU_API cornu_status cornu_evaluate(cornu_model *model, const cornu_data *data
 CORNU_API cornu_status cornu_predict(cornu_model *model, const float *inputs, int64_t count,
                                      const cornu_run_options *options, float *outputs);
 
+/* Would cornu_predict fit into memory with `count` samples at a time, together with the caller's
+   inputs and outputs? CORNU_OUT_OF_MEMORY, with what it needs and what is free, where it would not.
+   Nothing is allocated; `options` as in cornu_predict. */
+CORNU_API cornu_status cornu_predict_check(const cornu_model *model, int64_t count,
+                                           const cornu_run_options *options);
+/* The same for cornu_evaluate with a batch of 1, its data left out: no batch of what is refused
+   here fits. (cornu_evaluate itself refuses a batch that is too large.) */
+CORNU_API cornu_status cornu_evaluate_check(const cornu_model *model,
+                                            const cornu_run_options *options);
+/* The same for `bytes` of the caller's own, called `what` in the message. */
+CORNU_API cornu_status cornu_memory_check(const char *what, int64_t bytes);
+
 /* ---- what outputs say ------------------------------------------------------------------- */
 
 typedef enum cornu_output_kind {
