@@ -225,6 +225,21 @@ CORNU_API cornu_status cornu_data_loading_get(const cornu_data *data, cornu_data
 /* Are the samples pictures, as in cornu_model_picture_shape? */
 CORNU_API cornu_status cornu_data_picture_shape(const cornu_data *data, int64_t shape[3]);
 CORNU_API const char *cornu_data_class_name(const cornu_data *data, int index);
+/* Samples of each class in a split, as far as their files are known to be readable:
+   counts[classes], where `classes` is info.class_count. */
+CORNU_API cornu_status cornu_data_class_counts(const cornu_data *data, cornu_split split,
+                                               int64_t *counts, int classes);
+/* The numbers of a split's samples as they are stored; of image folders, which need not be decoded
+   yet, 0 to 255. */
+typedef struct cornu_data_values {
+    bool bytes; /* uint8; else floats */
+    double low, high;
+    double scale; /* training sees each number times this */
+} cornu_data_values;
+CORNU_API cornu_status cornu_data_values_get(const cornu_data *data, cornu_split split,
+                                             cornu_data_values *values);
+/* Shapes, range of values and classes with their counts, a line or two a split. */
+CORNU_API cornu_status cornu_data_summary(const cornu_data *data, char **text);
 /* One sample as floats [shape], scaled as training sees it, and its class (-1 where none). */
 CORNU_API cornu_status cornu_data_sample(const cornu_data *data, cornu_split split, int64_t index,
                                          float *values, int64_t count, int *label);
