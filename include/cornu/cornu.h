@@ -429,6 +429,9 @@ typedef struct cornu_explain_options {
 CORNU_API cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *options,
                                      char **text);
 
+/* Versions of the program, its compiler, the libraries while they run and as it was built with
+   them, system, processor and devices with their drivers: for bug reports. */
+CORNU_API cornu_status cornu_versions(char **text);
 /* The environment variables that cornu reads, as a table with their present values. */
 CORNU_API cornu_status cornu_environment(char **text);
 
