@@ -97,7 +97,11 @@ CORNU_API int64_t cornu_model_parameter_count(const cornu_model *model);
 CORNU_API cornu_status cornu_model_input_shape(const cornu_model *model, int64_t *shape, int *rank);
 CORNU_API cornu_status cornu_model_output_shape(const cornu_model *model, int64_t *shape,
                                                 int *rank);
-/* Class names, in the order of the outputs; 0 and NULL where they are not known. */
+/* Does the model take pictures? Its input is (height, width), (height, width, 1) or (height, width,
+   3) then, and `shape` (height, width, channels); else CORNU_INVALID. */
+CORNU_API cornu_status cornu_model_picture_shape(const cornu_model *model, int64_t shape[3]);
+/* Class names, in the order of the outputs, or of both classes where one output tells two; 0 and
+   NULL where they are not known. */
 CORNU_API int cornu_model_class_count(const cornu_model *model);
 CORNU_API const char *cornu_model_class_name(const cornu_model *model, int index);
 /* The data set that the recipe names: "mnist", a path, or NULL. */
@@ -218,7 +222,24 @@ typedef struct cornu_data_loading {
     double wait_seconds;                   /* that training and evaluation waited for samples */
 } cornu_data_loading;
 CORNU_API cornu_status cornu_data_loading_get(const cornu_data *data, cornu_data_loading *loading);
+/* Are the samples pictures, as in cornu_model_picture_shape? */
+CORNU_API cornu_status cornu_data_picture_shape(const cornu_data *data, int64_t shape[3]);
 CORNU_API const char *cornu_data_class_name(const cornu_data *data, int index);
+/* Samples of each class in a split, as far as their files are known to be readable:
+   counts[classes], where `classes` is info.class_count. */
+CORNU_API cornu_status cornu_data_class_counts(const cornu_data *data, cornu_split split,
+                                               int64_t *counts, int classes);
+/* The numbers of a split's samples as they are stored; of image folders, which need not be decoded
+   yet, 0 to 255. */
+typedef struct cornu_data_values {
+    bool bytes; /* uint8; else floats */
+    double low, high;
+    double scale; /* training sees each number times this */
+} cornu_data_values;
+CORNU_API cornu_status cornu_data_values_get(const cornu_data *data, cornu_split split,
+                                             cornu_data_values *values);
+/* Shapes, range of values and classes with their counts, a line or two a split. */
+CORNU_API cornu_status cornu_data_summary(const cornu_data *data, char **text);
 /* One sample as floats [shape], scaled as training sees it, and its class (-1 where none). */
 CORNU_API cornu_status cornu_data_sample(const cornu_data *data, cornu_split split, int64_t index,
                                          float *values, int64_t count, int *label);
@@ -321,6 +342,52 @@ CORNU_API cornu_status cornu_evaluate(cornu_model *model, const cornu_data *data
 CORNU_API cornu_status cornu_predict(cornu_model *model, const float *inputs, int64_t count,
                                      const cornu_run_options *options, float *outputs);
 
+/* Would cornu_predict fit into memory with `count` samples at a time, together with the caller's
+   inputs and outputs? CORNU_OUT_OF_MEMORY, with what it needs and what is free, where it would not.
+   Nothing is allocated; `options` as in cornu_predict. */
+CORNU_API cornu_status cornu_predict_check(const cornu_model *model, int64_t count,
+                                           const cornu_run_options *options);
+/* The same for cornu_evaluate with a batch of 1, its data left out: no batch of what is refused
+   here fits. (cornu_evaluate itself refuses a batch that is too large.) */
+CORNU_API cornu_status cornu_evaluate_check(const cornu_model *model,
+                                            const cornu_run_options *options);
+/* The same for `bytes` of the caller's own, called `what` in the message. */
+CORNU_API cornu_status cornu_memory_check(const char *what, int64_t bytes);
+
+/* ---- what outputs say ------------------------------------------------------------------- */
+
+typedef enum cornu_output_kind {
+    /* Probabilities: the last activation is softmax or sigmoid, or the loss is from_logits. */
+    CORNU_OUTPUT_PROBABILITY = 0,
+    CORNU_OUTPUT_LOGIT = 1, /* nothing tells what the outputs are; the larger, the likelier */
+    CORNU_OUTPUT_VALUE = 2  /* numbers that mean themselves: mean_squared_error without either */
+} cornu_output_kind;
+
+typedef struct cornu_output_info {
+    cornu_output_kind kind;
+    /* Outputs of a sample; 2 where its one output is the probability of class 1. */
+    int64_t classes;
+} cornu_output_info;
+
+CORNU_API cornu_status cornu_model_output_info(const cornu_model *model, cornu_output_info *info);
+/* Outputs [count][output shape], as cornu_predict gives them, as values [count][classes] of the
+   model's output kind: outputs under a loss that is from_logits go through its softmax or sigmoid,
+   and one probability p becomes 1 - p and p. */
+CORNU_API cornu_status cornu_model_class_values(const cornu_model *model, const float *outputs,
+                                                int64_t count, float *values);
+
+typedef struct cornu_class_value {
+    int64_t index;    /* of the class */
+    const char *name; /* NULL where it is not known; lives as long as the model */
+    float value;
+} cornu_class_value;
+
+/* The `most` classes of the largest values of one sample, values[classes], largest first and of
+   equal ones the first; NaN is none of them. A single probability is of class 1 above 0.5, as
+   Keras's accuracy has it. Returns how many there are. */
+CORNU_API int64_t cornu_model_top_classes(const cornu_model *model, const float *values,
+                                          int64_t most, cornu_class_value *top);
+
 /* One row an epoch. Columns: loss, metrics, val_loss, val_metrics, learning_rate, seconds. */
 CORNU_API int cornu_history_epochs(const cornu_history *history);
 CORNU_API int cornu_history_columns(const cornu_history *history);
@@ -362,6 +429,9 @@ typedef struct cornu_explain_options {
 CORNU_API cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *options,
                                      char **text);
 
+/* Versions of the program, its compiler, the libraries while they run and as it was built with
+   them, system, processor and devices with their drivers: for bug reports. */
+CORNU_API cornu_status cornu_versions(char **text);
 /* The environment variables that cornu reads, as a table with their present values. */
 CORNU_API cornu_status cornu_environment(char **text);
 

@@ -1,6 +1,7 @@
 #include "base/env.h"
 #include "base/memory.h"
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct variable {
     const char *name, *help;
@@ -18,17 +19,37 @@ const char *env_get(env_name name)
     return value && *value ? value : NULL;
 }
 
+static const char *name_of(int i)
+{
+    return variables[i].name;
+}
+
+static const char *value_of(int i)
+{
+    const char *value = env_get((env_name)i);
+    return value ? value : "(not set)";
+}
+
+/* The width of a column. */
+static int widest(const char *title, const char *(*text_of)(int i))
+{
+    size_t width = strlen(title);
+    for (int i = 0; i < ENV_COUNT; i++)
+        if (strlen(text_of(i)) > width)
+            width = strlen(text_of(i));
+    return (int)width;
+}
+
 cornu_status cornu_environment(char **out)
 {
     if (!out)
         return status_fail(CORNU_INVALID,
                            "cornu_environment: found NULL; expected a place for text");
     text t = {0};
-    text_add(&t, "%-16s %-20s %s\n", "variable", "value", "meaning");
-    for (int i = 0; i < ENV_COUNT; i++) {
-        const char *value = env_get((env_name)i);
-        text_add(&t, "%-16s %-20s %s\n", variables[i].name, value ? value : "(not set)",
+    int name_width = widest("variable", name_of), value_width = widest("value", value_of);
+    text_add(&t, "%-*s  %-*s  %s\n", name_width, "variable", value_width, "value", "meaning");
+    for (int i = 0; i < ENV_COUNT; i++)
+        text_add(&t, "%-*s  %-*s  %s\n", name_width, name_of(i), value_width, value_of(i),
                  variables[i].help);
-    }
     return text_take(&t, out);
 }

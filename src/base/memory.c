@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* From this size on an allocation is first compared with the memory there is: Linux would grant it
@@ -164,28 +165,42 @@ static int64_t meminfo(const char *name)
     return kibibytes < 0 ? -1 : (int64_t)kibibytes * 1024;
 }
 
-/* Bytes of this process that are in memory. */
-static int64_t resident(void)
+/* Bytes of this process's addresses, and of those in memory; 0 where they are not known. */
+static void process_size(int64_t *addresses, int64_t *resident)
 {
-    long long pages = 0;
+    long long size = 0, pages = 0;
     FILE *f = fopen("/proc/self/statm", "re");
-    if (!f)
-        return 0;
-    if (fscanf(f, "%*d %lld", &pages) != 1)
-        pages = 0;
-    fclose(f);
-    return pages * sysconf(_SC_PAGESIZE);
+    if (f && fscanf(f, "%lld %lld", &size, &pages) != 2)
+        size = pages = 0;
+    if (f)
+        fclose(f);
+    *addresses = size * sysconf(_SC_PAGESIZE);
+    *resident = pages * sysconf(_SC_PAGESIZE);
+}
+
+/* What the process's own limit (ulimit -v) leaves of its addresses. */
+static int64_t addresses_left(int64_t taken)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur > INT64_MAX)
+        return INT64_MAX;
+    int64_t most = (int64_t)limit.rlim_cur;
+    return taken < most ? most - taken : 0;
 }
 
 int64_t memory_available(void)
 {
     int64_t free_bytes = meminfo("MemAvailable"), left = cgroup_memory_left();
     int64_t available = free_bytes >= 0 && free_bytes < left ? free_bytes : left;
+    int64_t taken, resident;
+    process_size(&taken, &resident);
     /* What was allocated will be touched; how much of it was already, the process's size tells. */
-    int64_t untouched = atomic_load(&promised) - resident();
-    if (available < 0 || untouched <= 0)
-        return available;
-    return untouched < available ? available - untouched : 0;
+    int64_t untouched = atomic_load(&promised) - resident;
+    if (available >= 0 && untouched > 0)
+        available = untouched < available ? available - untouched : 0;
+    int64_t addresses = addresses_left(taken);
+    return addresses < available || (available < 0 && addresses < INT64_MAX) ? addresses
+                                                                             : available;
 }
 
 int64_t memory_total(void)

@@ -24,7 +24,7 @@ cornu_status memory_grow(void *items, size_t *capacity, size_t needed, size_t si
 /* Memory that was mapped by other means and will be touched bit by bit counts as taken from now on;
    with a negative number no more. (memory_new_aligned does so itself.) */
 void memory_promise(int64_t bytes);
-/* Bytes that this process may still take: the least of free memory and the cgroup's limit. */
+/* Bytes that this process may still take: the least of free memory, its cgroup's limit, its own. */
 int64_t memory_available(void);
 int64_t memory_total(void);
 /* "1.2 GB", "340 MB", "12 kB" into `text` (at least 16 bytes); decimal units. Returns `text`. */

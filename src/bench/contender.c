@@ -46,7 +46,7 @@ cornu_status contender_memory(const bench_workload *w, int64_t batch, double *by
     memory_need need;
     cornu_status status = open_model(w, batch, &model, &batch);
     if (status == CORNU_OK)
-        status = session_memory(model, batch, &need);
+        status = session_memory(model, PLAN_TRAIN, batch, &need);
     cornu_model_close(model);
     /* The model's own copy of the variables counts too, and the kernels' scratch memory may take as
        much as the buffers. */

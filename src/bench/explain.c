@@ -30,9 +30,11 @@ static bool stopped(const explained *e)
 /* One batch of generated samples; the caller closes *data and frees *index. */
 static cornu_status make_input(const explained *e, cornu_data **data, int64_t **index)
 {
-    const shape *x = &e->model->input, *y = &e->model->output;
+    shape x;
+    const shape *y = &e->model->output;
     int64_t outputs = y->rank > 0 ? y->dim[y->rank - 1] : 1;
-    TRY(cornu_data_generate(x->dim, x->rank, (int)(outputs > 1 ? outputs : 2), e->batch, 1, data));
+    shape_picture(&e->model->input, &x);
+    TRY(cornu_data_generate(x.dim, x.rank, (int)(outputs > 1 ? outputs : 2), e->batch, 1, data));
     TRY(session_check_data(e->model, &(*data)->block[CORNU_TRAIN], "generated data"));
     TRY(memory_new((size_t)e->batch, sizeof **index, "order of samples", index));
     for (int64_t i = 0; i < e->batch; i++)

@@ -21,7 +21,7 @@ typedef struct command {
 } command;
 
 extern const command command_bench, command_train, command_evaluate, command_predict,
-    command_summary, command_explain, command_devices, command_data, command_env;
+    command_summary, command_explain, command_devices, command_data, command_env, command_version;
 
 /* ---- options.c -------------------------------------------------------------------------- */
 
@@ -39,6 +39,13 @@ typedef struct option {
     void *target;
     int64_t minimum, maximum;
 } option;
+
+/* What cornu_data_open_for_model takes as a folder, and more: see open_data. */
+#define DATA_OPTION(target)                                                                   \
+    {                                                                                         \
+        "data", "DIR|FILE|NAME", "data set: a folder that holds it, an .npz file, or a name", \
+            OPTION_TEXT, &(target), 0, 0                                                      \
+    }
 
 /* What every command that runs a model takes. */
 typedef struct device_choice {
@@ -117,13 +124,26 @@ bool folder_is_there(const char *path, int *status);
 /* "12.3 MB" into text[16]. */
 const char *show_bytes(double bytes, char *text);
 
+/* ---- timing.c --------------------------------------------------------------------------- */
+
+double seconds_now(void); /* of a clock that is never set */
+/* "12.3 s", "3:58", "1:02:03" into text[24]. */
+const char *show_seconds(double seconds, char *text);
+/* "10000 samples in 1.93 s, 5181 samples/s" */
+void print_rate(int64_t samples, double seconds);
+/* "trained 5 epochs in 3:58" */
+void print_total(int64_t epochs, double seconds);
+
 /* ---- sheet.c ---------------------------------------------------------------------------- */
 
 /* Write a PNG of samples of `data` (called `name`) before and after the random changes of the
-   model's recipe: sample `index` alone, or several spread over the data (-1). Returns the exit
-   status. */
-int draw_sheet(const cornu_model *model, const cornu_data *data, const char *name, int64_t index,
-               uint64_t seed, const char *png);
+   model's recipe: sample `index` alone, or several spread over the data (-1), of the training
+   samples if there are some and not `tests`. Returns the exit status. */
+int draw_sheet(const cornu_model *model, const cornu_data *data, const char *name, bool tests,
+               int64_t index, uint64_t seed, const char *png);
+/* Fail (and print) if a sheet of so many rows of images [height, width, channels] would be too
+   large, or would not fit into memory. */
+int sheet_check(const char *name, int64_t rows, const int64_t shape[3]);
 
 /* ---- terminal.c ------------------------------------------------------------------------- */
 
@@ -157,6 +177,15 @@ void progress_status(const char *line);
 
 /* ---- picture.c -------------------------------------------------------------------------- */
 
+/* The numbers, as a network sees them, that are drawn black and white. */
+typedef struct picture_range {
+    double black, white;
+} picture_range;
+
+/* Bytes run from 0 to 255, floats from 0 to 1 or as far as they do. Returns the exit status. */
+int find_range(const cornu_data *data, cornu_split split, picture_range *range);
+/* Bring the numbers into 0..1. */
+void make_picture(const picture_range *range, float *values, int64_t count);
 /* Draw floats [height][width][channels] in 0..1 on stdout, at most 64 columns. */
 void draw_picture(int64_t height, int64_t width, int64_t channels, const float *values);
 
@@ -173,6 +202,8 @@ bool interrupt_asked(void);
    status. */
 int open_data(const cornu_model *model, const char *what, bool download, const data_choice *files,
               progress *p, cornu_data **data);
+/* Print a notice where the data's classes have other names than the model's. */
+void compare_classes(const cornu_model *model, const cornu_data *data, progress *p);
 /* Print how the files of an image folder became samples; `epoch` is the last one, and may be empty.
  */
 void print_loading(const cornu_data *data, const cornu_progress *epoch);

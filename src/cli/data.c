@@ -5,7 +5,8 @@
 #include <sys/stat.h>
 
 typedef struct data_options {
-    const char *png, *augment;
+    const char *png, *augment, *split;
+    bool tests;   /* the test split */
     int64_t seed; /* -1: not given */
 } data_options;
 
@@ -44,11 +45,20 @@ static int check_name(const char *name)
                 near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
+static int print_summary(const cornu_data *data)
+{
+    char *summary = NULL;
+    int status = report(cornu_data_summary(data, &summary));
+    if (status == STATUS_OK)
+        fputs(summary, stdout);
+    cornu_free(summary);
+    return status;
+}
+
 static int get(const char *name)
 {
     progress p;
     cornu_data *data = NULL;
-    cornu_data_info info;
     cornu_data_options options = {.allow_download = true,
                                   .on_progress = progress_download,
                                   .on_notice = progress_notice,
@@ -61,67 +71,113 @@ static int get(const char *name)
         status = report(opened);
     }
     if (status == STATUS_OK)
-        status = report(cornu_data_info_get(data, &info));
-    if (status == STATUS_OK)
-        printf("%s: %lld samples to train, %lld to test, in %s\n", info.name,
-               (long long)info.count[CORNU_TRAIN], (long long)info.count[CORNU_TEST], info.folder);
+        status = print_summary(data);
     cornu_data_close(data);
     return status;
 }
 
-static int show_sample(const cornu_data *data, int64_t index, const char *png)
+static int give_picture(const int64_t shape[3], const float *values, const char *png)
+{
+    if (!png) {
+        draw_picture(shape[0], shape[1], shape[2], values);
+        return STATUS_OK;
+    }
+    int status = report(cornu_image_write_png(png, shape[0], shape[1], shape[2], values));
+    if (status == STATUS_OK)
+        printf("wrote %s: ", png);
+    return status;
+}
+
+/* ", class 3 (cat)"; a name that is its number is not told twice. */
+static void print_class(const cornu_data *data, int label)
+{
+    char number[16];
+    const char *name = cornu_data_class_name(data, label);
+    if (label < 0)
+        return;
+    snprintf(number, sizeof number, "%d", label);
+    printf(", class %d", label);
+    if (name && strcmp(name, number) != 0)
+        printf(" (%s)", name);
+}
+
+/* The split asked for, and whether it has the sample. */
+static int choose_sample(const cornu_data_info *info, int64_t index, bool tests, cornu_split *split)
+{
+    *split = tests || info->count[CORNU_TRAIN] == 0 ? CORNU_TEST : CORNU_TRAIN;
+    const char *name = *split == CORNU_TEST ? "test" : "training";
+    if (info->count[*split] == 0)
+        return fail(STATUS_FAILURE, "%s: found no %s samples; expected some", info->name, name);
+    if (index >= info->count[*split])
+        return fail(STATUS_FAILURE, "%s: found index %lld; expected 0 to %lld of its %s samples",
+                    info->name, (long long)index, (long long)info->count[*split] - 1, name);
+    return STATUS_OK;
+}
+
+static int show_picture(const cornu_data *data, cornu_split split, int64_t index,
+                        const int64_t shape[3], float *values, const char *png)
 {
     cornu_data_info info;
-    int label = -1;
-    int status = report(cornu_data_info_get(data, &info));
+    picture_range range;
+    int label;
+    int64_t count = shape[0] * shape[1] * shape[2];
+    int status = report(cornu_data_sample(data, split, index, values, count, &label));
+    if (status == STATUS_OK)
+        status = find_range(data, split, &range);
+    if (status == STATUS_OK)
+        status = report(cornu_data_info_get(data, &info));
     if (status != STATUS_OK)
         return status;
-    cornu_split split = info.count[CORNU_TRAIN] > 0 ? CORNU_TRAIN : CORNU_TEST;
-    if (index >= info.count[split])
-        return fail(STATUS_FAILURE, "%s: found index %lld; expected 0 to %lld", info.name,
-                    (long long)index, (long long)info.count[split] - 1);
-    int64_t height = info.shape[0], width = info.rank > 1 ? info.shape[1] : 1;
-    int64_t channels = info.rank > 2 ? info.shape[2] : 1;
-    if (info.rank < 2 || info.rank > 3 || (channels != 1 && channels != 3))
-        return fail(STATUS_FAILURE,
-                    "%s: its samples are no images; expected (height, width) or "
-                    "(height, width, 1 or 3)",
-                    info.name);
-    int64_t count = height * width * channels;
-    float *values = malloc((size_t)count * sizeof *values);
-    if (!values)
-        return fail(STATUS_FAILURE, "%s: not enough memory", info.name);
-    status = report(cornu_data_sample(data, split, index, values, count, &label));
-    if (status == STATUS_OK && png)
-        status = report(cornu_image_write_png(png, height, width, channels, values));
-    else if (status == STATUS_OK)
-        draw_picture(height, width, channels, values);
-    const char *name = label >= 0 ? cornu_data_class_name(data, label) : NULL;
-    if (status == STATUS_OK && png)
-        printf("wrote %s: ", png);
+    make_picture(&range, values, count);
+    status = give_picture(shape, values, png);
+    if (status != STATUS_OK)
+        return status;
+    printf("%s %ssample %lld, %lldx%lld", info.name, split == CORNU_TEST ? "test " : "",
+           (long long)index, (long long)shape[1], (long long)shape[0]);
+    print_class(data, label);
+    printf("\n");
+    return STATUS_OK;
+}
+
+static int show_sample(const cornu_data *data, int64_t index, const data_options *o)
+{
+    cornu_data_info info;
+    cornu_split split = CORNU_TRAIN;
+    int64_t shape[3], bytes = 0;
+    int status = report(cornu_data_info_get(data, &info));
     if (status == STATUS_OK)
-        printf("%s sample %lld, %lldx%lld, class %d%s%s%s\n", info.name, (long long)index,
-               (long long)width, (long long)height, label, name ? " (" : "", name ? name : "",
-               name ? ")" : "");
+        status = report(cornu_data_picture_shape(data, shape));
+    if (status == STATUS_OK)
+        status = choose_sample(&info, index, o->tests, &split);
+    if (status == STATUS_OK) {
+        bytes = shape[0] * shape[1] * shape[2] * (int64_t)sizeof(float);
+        status = report(cornu_memory_check(info.name, bytes));
+    }
+    float *values = status == STATUS_OK ? malloc((size_t)bytes) : NULL;
+    if (!values && status == STATUS_OK)
+        status = fail(STATUS_FAILURE, "%s: not enough memory", info.name);
+    if (status == STATUS_OK)
+        status = show_picture(data, split, index, shape, values, o->png);
     free(values);
-    return status;
+    return status == STATUS_OK ? print_summary(data) : status;
 }
 
 /* Images of a folder get the size that the recipe's network takes. */
 static int open_for_sheet(const cornu_model *model, const char *name, progress *p,
                           cornu_data **data)
 {
-    int64_t shape[8];
-    int rank;
-    cornu_data_options options = {.on_notice = progress_notice, .user = p};
-    int status = report(cornu_model_input_shape(model, shape, &rank));
+    int64_t shape[3];
+    int status = report(cornu_model_picture_shape(model, shape));
+    if (status == STATUS_OK)
+        status = sheet_check(name, 1, shape);
     if (status != STATUS_OK)
         return status;
-    if (rank == 3) {
-        options.image_height = shape[0];
-        options.image_width = shape[1];
-        options.image_channels = shape[2];
-    }
+    cornu_data_options options = {.image_height = shape[0],
+                                  .image_width = shape[1],
+                                  .image_channels = shape[2],
+                                  .cache = "off",
+                                  .on_notice = progress_notice,
+                                  .user = p};
     return report(cornu_data_open(name, &options, data));
 }
 
@@ -137,23 +193,23 @@ static int show_sheet(const char *name, int64_t index, const data_options *o)
     if (status == STATUS_OK)
         status = open_for_sheet(model, name, &p, &data);
     if (status == STATUS_OK)
-        status = draw_sheet(model, data, name, index, (uint64_t)o->seed, o->png);
+        status = draw_sheet(model, data, name, o->tests, index, (uint64_t)o->seed, o->png);
     cornu_data_close(data);
     cornu_model_close(model);
     return status;
 }
 
-static int show_one(const char *name, int64_t index, const char *png)
+static int show_one(const char *name, int64_t index, const data_options *o)
 {
     progress p;
     cornu_data *data = NULL;
-    cornu_data_options options = {.on_notice = progress_notice, .user = &p};
-    progress_open(&p, png == NULL);
+    cornu_data_options options = {.cache = "off", .on_notice = progress_notice, .user = &p};
+    progress_open(&p, o->png == NULL);
     int status = check_name(name);
     if (status == STATUS_OK)
         status = report(cornu_data_open(name, &options, &data));
     if (status == STATUS_OK)
-        status = show_sample(data, index, png);
+        status = show_sample(data, index, o);
     cornu_data_close(data);
     return status;
 }
@@ -166,18 +222,21 @@ static int show(const char *name, const char *index_text, const data_options *o)
     if (index_text && (*end || errno || index < 0 || end == index_text))
         return fail_usage(&command_data, "INDEX: found \"%s\"; expected a whole number from 0 on",
                           index_text);
-    return o->augment ? show_sheet(name, index, o) : show_one(name, index < 0 ? 0 : index, o->png);
+    return o->augment ? show_sheet(name, index, o) : show_one(name, index < 0 ? 0 : index, o);
 }
 
 /* Options that go with show alone, and with each other. */
 static int check_options(const data_options *o, bool shows, const char *word)
 {
-    if (!shows && (o->png || o->augment || o->seed >= 0))
+    if (!shows && (o->png || o->augment || o->split || o->seed >= 0))
         return fail_usage(&command_data, "%s goes with show; found %s",
                           o->png       ? "--png"
                           : o->augment ? "--augment"
+                          : o->split   ? "--split"
                                        : "--seed",
                           word);
+    if (o->split && !o->tests && strcmp(o->split, "train") != 0)
+        return fail_usage(&command_data, "--split: found \"%s\"; expected train or test", o->split);
     if (o->augment && !o->png)
         return fail_usage(&command_data, "--augment: found no --png; expected a FILE to write");
     if (o->seed >= 0 && !o->augment)
@@ -191,6 +250,7 @@ static int run(int argc, char **argv)
     static const int least[] = {1, 2, 2}, most[] = {1, 2, 3};
     data_options o = {.seed = -1};
     const option options[] = {
+        {"split", "S", "show: of the train (default) or test samples", OPTION_TEXT, &o.split, 0, 0},
         {"png", "FILE", "show: write the picture to this file", OPTION_TEXT, &o.png, 0, 0},
         {"augment", "RECIPE", "show: samples before and after its random changes", OPTION_TEXT,
          &o.augment, 0, 0},
@@ -214,6 +274,7 @@ static int run(int argc, char **argv)
     if (found.count > most[action])
         return fail_usage(&command_data, "%s: found \"%s\" too many", word,
                           found.item[most[action]]);
+    o.tests = o.split && strcmp(o.split, "test") == 0;
     status = check_options(&o, action == 2, word);
     if (status != STATUS_OK)
         return status;
@@ -228,8 +289,9 @@ static int run(int argc, char **argv)
 
 const command command_data = {
     "data", "list, download or look at data sets",
-    "[list]\nget NAME\nshow NAME [INDEX] [--png FILE] [--augment RECIPE [--seed N]]",
-    "NAME is one of the list, a folder or an .npz file. show draws a training sample in the\n"
-    "terminal. With --augment it writes a sheet: 8 samples (or the one of INDEX), each as it is\n"
-    "and as the recipe's augment section changes it in the first 5 epochs.\n",
+    "[list]\nget NAME\nshow NAME [INDEX] [--split S] [--png FILE] [--augment RECIPE [--seed N]]",
+    "NAME is one of the list, a folder or an .npz file. show draws a sample in the terminal and\n"
+    "says, as get does, what the set holds. With --augment it writes a sheet: 8 samples (or the\n"
+    "one of INDEX), each as it is and as the recipe's augment section changes it in the first 5\n"
+    "epochs.\n",
     run};

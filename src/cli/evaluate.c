@@ -37,6 +37,10 @@ static int evaluate(cornu_model *model, const cornu_data *data, const device_cho
         progress_evaluate(&e->progress, &e->last, true);
     }
     progress_break(&e->progress);
+    if (status == CORNU_OK) /* less what turned out unreadable */
+        status = cornu_data_info_get(data, &info);
+    if (status == CORNU_OK)
+        print_rate(info.count[options.split], e->last.seconds);
     return report(status);
 }
 
@@ -45,24 +49,29 @@ static int run(int argc, char **argv)
     const char *where = NULL;
     device_choice on = {.device = NULL};
     int64_t batch = 0;
-    const option options[] = {
-        {"data", "DIR|NAME", "folder of the data set, or its name", OPTION_TEXT, &where, 0, 0},
-        DEVICE_OPTIONS(on),
-        {"batch", "N", "samples of a step", OPTION_INT, &batch, 1, INT32_MAX},
-        {.name = NULL}};
+    const option options[] = {DATA_OPTION(where),
+                              DEVICE_OPTIONS(on),
+                              {"batch", "N", "samples of a step", OPTION_INT, &batch, 1, INT32_MAX},
+                              {.name = NULL}};
     operands found;
     int status;
     if (!options_parse(&command_evaluate, options, argc, argv, 1, 1, "one MODEL", &found,
                        &status) ||
         !device_is_there(&on, &status))
         return status;
+    /* Each picture is needed once: decoded when its turn comes, and kept nowhere. */
+    const data_choice files = {.background = true, .cache = "off"};
     evaluation e = {.last = {.epochs = 1}};
     cornu_model *model = NULL;
     cornu_data *data = NULL;
     progress_open(&e.progress, false);
     status = open_model_file(&command_evaluate, found.item[0], &model);
+    if (status == STATUS_OK) /* before data is read */
+        status = report(cornu_evaluate_check(model, &(cornu_run_options){.device = on.device}));
     if (status == STATUS_OK)
-        status = open_data(model, where, false, NULL, &e.progress, &data);
+        status = open_data(model, where, false, &files, &e.progress, &data);
+    if (status == STATUS_OK)
+        compare_classes(model, data, &e.progress);
     if (status == STATUS_OK)
         status = evaluate(model, data, &on, batch, &e);
     cornu_data_close(data);
@@ -71,4 +80,6 @@ static int run(int argc, char **argv)
 }
 
 const command command_evaluate = {"evaluate", "loss and metrics of a trained model on test data",
-                                  "MODEL.safetensors [--data DIR|NAME] [--OPTION...]", NULL, run};
+                                  "MODEL.safetensors [--data DIR|FILE|NAME] [--OPTION...]",
+                                  "The metrics as training showed them, then how long it took.\n",
+                                  run};

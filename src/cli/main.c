@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static const command *const commands[] = {&command_bench,   &command_train,   &command_evaluate,
-                                          &command_predict, &command_summary, &command_explain,
-                                          &command_devices, &command_data,    &command_env};
+static const command *const commands[] = {
+    &command_bench,   &command_train,   &command_evaluate, &command_predict, &command_summary,
+    &command_explain, &command_devices, &command_data,     &command_env,     &command_version};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void print_usage(void)

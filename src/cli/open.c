@@ -32,6 +32,21 @@ int open_data(const cornu_model *model, const char *what, bool download, const d
     return report(status);
 }
 
+void compare_classes(const cornu_model *model, const cornu_data *data, progress *p)
+{
+    char line[1024];
+    for (int i = 0; i < cornu_model_class_count(model); i++) {
+        const char *learned = cornu_model_class_name(model, i);
+        const char *found = cornu_data_class_name(data, i);
+        if (!cornu_data_class_name(data, 0) || (found && strcmp(learned, found) == 0))
+            continue;
+        snprintf(line, sizeof line, "class %d is %.300s here; the model learned it as %.300s", i,
+                 found ? found : "missing", learned);
+        progress_notice(p, line);
+        return;
+    }
+}
+
 /* Of all that the workers did. */
 static double share(double seconds, const cornu_data_loading *l)
 {

@@ -1,4 +1,5 @@
-/* A small picture in the terminal: half blocks in colour, or letters where it has neither. */
+/* Samples as pictures, and a small one in the terminal: half blocks in colour, or letters where it
+   has neither. */
 #include "cli/cli.h"
 
 enum { COLUMNS_MOST = 64 };
@@ -63,4 +64,22 @@ void draw_picture(int64_t height, int64_t width, int64_t channels, const float *
         draw_blocks(&p);
     else
         draw_letters(&p);
+}
+
+int find_range(const cornu_data *data, cornu_split split, picture_range *range)
+{
+    cornu_data_values v;
+    int status = report(cornu_data_values_get(data, split, &v));
+    if (status != STATUS_OK)
+        return status;
+    range->black = v.bytes || v.low >= 0 ? 0 : v.low * v.scale;
+    range->white = (v.bytes ? 255 : v.low >= 0 && v.high <= 1 ? 1 : v.high) * v.scale;
+    return STATUS_OK;
+}
+
+void make_picture(const picture_range *range, float *values, int64_t count)
+{
+    double width = range->white - range->black;
+    for (int64_t i = 0; i < count; i++)
+        values[i] = width > 0 ? (float)(((double)values[i] - range->black) / width) : 0;
 }

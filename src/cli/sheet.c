@@ -13,27 +13,41 @@ typedef struct sheet {
     int64_t samples, height, width, channels; /* of images */
     int64_t rows, sheet_height, sheet_width;
     uint64_t seed;
+    picture_range range;
     float *sample; /* [height][width][channels] */
     float *values; /* [sheet_height][sheet_width][channels] */
 } sheet;
 
-static int measure(sheet *s, const char *name)
+static int measure(sheet *s, bool tests, const char *name)
 {
     cornu_data_info info;
+    int64_t shape[3];
     int status = report(cornu_data_info_get(s->data, &info));
+    if (status == STATUS_OK)
+        status = report(cornu_data_picture_shape(s->data, shape));
     if (status != STATUS_OK)
         return status;
-    s->split = info.count[CORNU_TRAIN] > 0 ? CORNU_TRAIN : CORNU_TEST;
+    s->split = tests || info.count[CORNU_TRAIN] == 0 ? CORNU_TEST : CORNU_TRAIN;
     s->samples = info.count[s->split];
-    s->height = info.shape[0];
-    s->width = info.rank > 1 ? info.shape[1] : 1;
-    s->channels = info.rank > 2 ? info.shape[2] : 1;
-    if (info.rank < 2 || info.rank > 3 || (s->channels != 1 && s->channels != 3))
+    s->height = shape[0];
+    s->width = shape[1];
+    s->channels = shape[2];
+    if (s->samples == 0)
+        return fail(STATUS_FAILURE, "%s: has no test samples", name);
+    return find_range(s->data, s->split, &s->range);
+}
+
+int sheet_check(const char *name, int64_t rows, const int64_t shape[3])
+{
+    double height = (double)rows * (double)(shape[0] + GAP);
+    double width = (CHANGES + 1) * (double)(shape[1] + GAP);
+    double count = height * width * (double)shape[2];
+    if (count > (double)VALUES_MOST)
         return fail(STATUS_FAILURE,
-                    "%s: its samples are no images; expected (height, width) or (height, width, "
-                    "1 or 3)",
-                    name);
-    return STATUS_OK;
+                    "%s: a sheet of %lldx%lld images would be too large; expected at most %lld "
+                    "values",
+                    name, (long long)shape[1], (long long)shape[0], (long long)VALUES_MOST);
+    return report(cornu_memory_check("a sheet of images", (int64_t)(count * sizeof(float))));
 }
 
 static int make_room(sheet *s, const char *name)
@@ -41,11 +55,9 @@ static int make_room(sheet *s, const char *name)
     s->sheet_height = s->rows * (s->height + GAP) - GAP;
     s->sheet_width = (CHANGES + 1) * (s->width + GAP) - GAP;
     int64_t count = s->sheet_height * s->sheet_width * s->channels;
-    if (count > VALUES_MOST)
-        return fail(STATUS_FAILURE,
-                    "%s: a sheet of %lldx%lld images would be too large; expected at most %lld "
-                    "values",
-                    name, (long long)s->width, (long long)s->height, (long long)VALUES_MOST);
+    int status = sheet_check(name, s->rows, (int64_t[3]){s->height, s->width, s->channels});
+    if (status != STATUS_OK)
+        return status;
     s->sample = malloc((size_t)(s->height * s->width * s->channels) * sizeof *s->sample);
     s->values = malloc((size_t)count * sizeof *s->values);
     if (!s->sample || !s->values)
@@ -55,9 +67,11 @@ static int make_room(sheet *s, const char *name)
     return STATUS_OK;
 }
 
+/* Into row and column of the sheet. */
 static void paste(const sheet *s, int64_t row, int64_t column)
 {
     int64_t line = s->width * s->channels;
+    make_picture(&s->range, s->sample, s->height * line);
     for (int64_t y = 0; y < s->height; y++) {
         int64_t left = column * (s->width + GAP) * s->channels;
         float *to = s->values + (row * (s->height + GAP) + y) * s->sheet_width * s->channels + left;
@@ -81,11 +95,11 @@ static int draw_row(const sheet *s, int64_t row, int64_t index)
     return status;
 }
 
-int draw_sheet(const cornu_model *model, const cornu_data *data, const char *name, int64_t index,
-               uint64_t seed, const char *png)
+int draw_sheet(const cornu_model *model, const cornu_data *data, const char *name, bool tests,
+               int64_t index, uint64_t seed, const char *png)
 {
     sheet s = {.model = model, .data = data, .seed = seed};
-    int status = measure(&s, name);
+    int status = measure(&s, tests, name);
     if (status == STATUS_OK && index >= s.samples)
         return fail(STATUS_FAILURE, "%s: found index %lld; expected 0 to %lld", name,
                     (long long)index, (long long)s.samples - 1);

@@ -21,8 +21,7 @@ static bool should_stop(void *user)
 static bool parse(int argc, char **argv, train_options *o, int *status)
 {
     const option options[] = {
-        {"data", "DIR", "folder of the data set, or one that holds it", OPTION_TEXT, &o->data, 0,
-         0},
+        DATA_OPTION(o->data),
         DEVICE_OPTIONS(o->on),
         {"epochs", "N", "epochs in all", OPTION_INT, &o->epochs, 1, INT32_MAX},
         {"batch", "N", "samples of a step", OPTION_INT, &o->batch, 1, INT32_MAX},
@@ -172,15 +171,16 @@ static int finish_interrupted(cornu_model *model, const train_options *o, const 
 /* ---- the command ------------------------------------------------------------------------ */
 
 typedef struct training {
-    progress progress; /* first member: the data callbacks see only it */
-    int64_t step;
-    cornu_progress last; /* epoch */
+    progress progress;    /* first member: the data callbacks see only it */
+    int64_t step, epochs; /* epochs ended in this run */
+    cornu_progress last;  /* epoch */
 } training;
 
 static void on_epoch(void *user, const cornu_progress *now)
 {
     training *t = user;
     t->last = *now;
+    t->epochs++;
     progress_epoch(&t->progress, now);
 }
 
@@ -212,6 +212,7 @@ static int train(const train_options *o, cornu_model *model, const cornu_data *d
                              .on_notice = progress_notice,
                              .should_stop = should_stop,
                              .user = t};
+    double began = seconds_now();
     interrupt_watch();
     cornu_status status = cornu_fit(model, data, &fit, NULL);
     progress_break(&t->progress);
@@ -221,6 +222,8 @@ static int train(const train_options *o, cornu_model *model, const cornu_data *d
         return finish_interrupted(model, o, save, t->step);
     if (status == CORNU_OK && save && !o->quiet)
         printf("saved %s\n", save);
+    if (status == CORNU_OK && !o->quiet)
+        print_total(t->epochs, seconds_now() - began);
     return report(status);
 }
 
@@ -248,10 +251,14 @@ static int run(int argc, char **argv)
 
 const command command_train = {
     "train", "train a recipe or a built-in workload",
-    "RECIPE|WORKLOAD [--data DIR] [--OPTION...]\n[RECIPE|WORKLOAD] --resume FILE.safetensors "
+    "RECIPE|WORKLOAD [--data DIR|FILE|NAME] [--OPTION...]\n[RECIPE|WORKLOAD] --resume "
+    "FILE.safetensors "
     "[--OPTION...]",
-    "What an option does not say, the recipe does. Data is looked for in --data, $CORNU_DATA,\n"
-    "the usual caches and Debian's packages, then downloaded and checked.\n"
+    "What an option does not say, the recipe does. --data names the folder of the recipe's data\n"
+    "set (or of images, one folder a class) or a folder that holds it; an .npz file or the name "
+    "of\n"
+    "another set (cornu data list) is taken in its place. Without it the set is looked for in\n"
+    "$CORNU_DATA, the usual caches and Debian's packages, then downloaded and checked.\n"
     "Ctrl-C finishes the step, saves (to --save, else to a new file in this folder) and says how\n"
     "to go on; a second one ends at once. With --resume alone the file itself is updated.\n",
     run};

@@ -4,6 +4,40 @@
 #include "data/image.h"
 #include "model/model.h"
 #include <stdlib.h>
+#include <string.h>
+
+static cornu_status picture_of(const shape *s, const char *what, shape *picture)
+{
+    char found[128];
+    if (shape_picture(s, picture))
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID, "%s: found %s, which is no picture; expected " SHAPE_PICTURES,
+                       what, shape_show(s, false, found));
+}
+
+static cornu_status give_picture(const shape *s, const char *what, int64_t out[3])
+{
+    shape picture;
+    TRY(picture_of(s, what, &picture));
+    memcpy(out, picture.dim, 3 * sizeof *out);
+    return CORNU_OK;
+}
+
+cornu_status cornu_model_picture_shape(const cornu_model *model, int64_t out[3])
+{
+    if (!model || !out)
+        return status_fail(CORNU_INVALID, "cornu_model_picture_shape: found NULL; expected a model "
+                                          "and a place for the shape");
+    return give_picture(&model->input, "the model's input", out);
+}
+
+cornu_status cornu_data_picture_shape(const cornu_data *data, int64_t out[3])
+{
+    if (!data || !out)
+        return status_fail(CORNU_INVALID, "cornu_data_picture_shape: found NULL; expected data and "
+                                          "a place for the shape");
+    return give_picture(&data->block[data->block[0].count > 0 ? 0 : 1].x_shape, data->name, out);
+}
 
 static cornu_status read_scaled(const char *path, const shape *s, const image_filter *filter,
                                 double scale, float *values)
@@ -37,16 +71,12 @@ cornu_status cornu_image_read(const char *path, int64_t height, int64_t width, i
 
 cornu_status cornu_model_read_image(const cornu_model *model, const char *path, float *values)
 {
-    char found[128];
+    shape s;
     data_spec spec;
     if (!model || !path || !values)
         return status_fail(CORNU_INVALID, "cornu_model_read_image: found NULL; expected a model, a "
                                           "path and room for values");
-    const shape *s = &model->input;
-    if (s->rank != 3 || (s->dim[2] != 1 && s->dim[2] != 3))
-        return status_fail(CORNU_INVALID,
-                           "the model's input is %s; expected (height, width, 1 or 3) of images",
-                           shape_show(s, false, found));
+    TRY(picture_of(&model->input, "the model's input", &s));
     TRY(data_spec_read(model->data, &spec));
-    return read_scaled(path, s, image_filter_named(spec.interpolation), spec.scale, values);
+    return read_scaled(path, &s, image_filter_named(spec.interpolation), spec.scale, values);
 }

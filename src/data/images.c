@@ -198,9 +198,12 @@ static cornu_status conclude(const char *train, const char *test, const listing 
     else if (l->request->validation_split > 0 && tests == 0)
         data_notice(options, "%s: validation_split %g of %lld images is none", train,
                     l->request->validation_split, (long long)count);
+    char *classes;
     TRY(cornu_data_loading_get(data, &loading));
-    data_notice(options, "%s: %lld images in %d classes (%lld files skipped)", data->name,
-                (long long)(count + tests), data->class_count, (long long)loading.skipped);
+    TRY(data_class_list(data, true, true, &classes));
+    data_notice(options, "%s: %lld images in %d classes (%lld files skipped): %s", data->name,
+                (long long)(count + tests), data->class_count, (long long)loading.skipped, classes);
+    free(classes);
     return CORNU_OK;
 }
 

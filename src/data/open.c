@@ -244,13 +244,14 @@ static cornu_status resolve(const char *path, const char *source, char **out)
 static void size_images(const data_spec *spec, const shape *input, data_request *request)
 {
     const cornu_data_options *o = &request->options;
-    bool picture = input->rank == 3;
-    if (!o->image_height && (spec->image_size[0] || picture))
-        request->height = spec->image_size[0] ? spec->image_size[0] : input->dim[0];
-    if (!o->image_width && (spec->image_size[1] || picture))
-        request->width = spec->image_size[1] ? spec->image_size[1] : input->dim[1];
-    if (!o->image_channels && (spec->channels || (picture && input->dim[2] != 2)))
-        request->channels = spec->channels ? spec->channels : input->dim[2] == 1 ? 1 : 3;
+    shape picture;
+    bool is_picture = shape_picture(input, &picture);
+    if (!o->image_height && (spec->image_size[0] || is_picture))
+        request->height = spec->image_size[0] ? spec->image_size[0] : picture.dim[0];
+    if (!o->image_width && (spec->image_size[1] || is_picture))
+        request->width = spec->image_size[1] ? spec->image_size[1] : picture.dim[1];
+    if (!o->image_channels && (spec->channels || is_picture))
+        request->channels = spec->channels ? spec->channels : picture.dim[2];
     if (!o->interpolation)
         request->filter = image_filter_named(spec->interpolation);
     if (!(o->validation_split > 0))
@@ -313,11 +314,13 @@ static cornu_status read_spec(const data_spec *spec, const cornu_model *model,
 }
 
 /* The samples must have the model's input shape; sizes of 1 (a channel, say) may be missing in
- * either. */
+   either. Those of pictures get their channel, by which random changes know them. */
 static cornu_status fit_shape(cornu_data *data, const cornu_model *model)
 {
     char found[128], expected[128];
-    const shape *input = &model->input;
+    shape picture;
+    shape_picture(&model->input, &picture);
+    const shape *input = &picture;
     for (int split = 0; split < 2 && input->rank > 0; split++) {
         shape *s = &data->block[split].x_shape;
         if (data->block[split].count == 0 || shape_equal(s, input))
@@ -330,7 +333,7 @@ static cornu_status fit_shape(cornu_data *data, const cornu_model *model)
         if (!shape_equal(&plain[0], &plain[1]))
             return status_fail(CORNU_INVALID, "%s: samples are of %s; the model's input is %s",
                                data->name, shape_show(s, false, found),
-                               shape_show(input, false, expected));
+                               shape_show(&model->input, false, expected));
         *s = *input;
     }
     return CORNU_OK;

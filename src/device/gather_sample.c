@@ -39,8 +39,11 @@ void gather_target(const plan *p, const sample_block *s, int64_t index, float *t
     }
 }
 
-static int64_t last_dimension(const shape *s)
+static int64_t channels_of(const shape *s)
 {
+    shape picture;
+    if (shape_picture(s, &picture))
+        return picture.dim[2];
     return s->rank > 0 ? s->dim[s->rank - 1] : 1;
 }
 
@@ -56,7 +59,7 @@ void gather_sample(const plan *p, const op *o, const step_input *input, int64_t 
     } else {
         write_plain(s, index * count, count, x);
     }
-    gather_standardize(&o->a.gather.standardize, s->x_scale, last_dimension(&s->x_shape), count, x);
+    gather_standardize(&o->a.gather.standardize, s->x_scale, channels_of(&s->x_shape), count, x);
     if (t)
         gather_target(p, s, index, t);
 }
@@ -68,11 +71,11 @@ static cornu_status check_statistics(const standardization *st, const sample_blo
     if (st->channels == 0)
         return status_fail(CORNU_INVALID, "featurewise_center: found a model without the training "
                                           "samples' mean; expected one that was trained");
-    if (st->channels != last_dimension(&s->x_shape))
+    if (st->channels != channels_of(&s->x_shape))
         return status_fail(CORNU_INVALID,
                            "featurewise_center: found samples of %lld channels; expected the %d of "
                            "the training samples",
-                           (long long)last_dimension(&s->x_shape), (int)st->channels);
+                           (long long)channels_of(&s->x_shape), (int)st->channels);
     return CORNU_OK;
 }
 

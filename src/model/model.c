@@ -93,6 +93,42 @@ done:
     return status;
 }
 
+/* ---- outputs ---------------------------------------------------------------------------- */
+
+bool model_tells_classes(const cornu_model *m, int64_t count)
+{
+    int64_t outputs = m->output.rank > 0 ? m->output.dim[m->output.rank - 1] : 1;
+    return count == outputs || (outputs == 1 && count == 2);
+}
+
+static activation_kind activation_of(const layer *l)
+{
+    if (strcmp(l->kind->name, "Softmax") == 0)
+        return ACTIVATION_SOFTMAX;
+    for (const config_field *f = l->kind->fields; f && f->key; f++)
+        if (f->type == CONFIG_ACTIVATION)
+            return ((const activation *)(const void *)((const char *)l->config + f->offset))->kind;
+    return ACTIVATION_LINEAR;
+}
+
+/* Does prediction find its inputs' numbers in its outputs? */
+static bool passes_on(const layer *l)
+{
+    static const char *const names[] = {"Dropout", "Flatten", "Reshape"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(l->kind->name, names[i]) == 0)
+            return true;
+    return strcmp(l->kind->name, "Activation") == 0 && activation_of(l) == ACTIVATION_LINEAR;
+}
+
+activation_kind model_output_activation(const cornu_model *m)
+{
+    int last = m->layer_count - 1;
+    while (last > 0 && passes_on(m->layers[last]))
+        last--;
+    return last >= 0 ? activation_of(m->layers[last]) : ACTIVATION_LINEAR;
+}
+
 /* ---- variables -------------------------------------------------------------------------- */
 
 cornu_status model_add_variable(cornu_model *m, char *name, const variable *like)

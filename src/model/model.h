@@ -138,6 +138,10 @@ json_t *model_to_keras(const cornu_model *m);
 json_t *model_compile_to_json(const cornu_model *m);
 /* Set the names of the outputs' classes (copied). */
 cornu_status model_set_classes(cornu_model *m, char *const *names, int count);
+/* Can the outputs tell so many classes apart? One output tells two. */
+bool model_tells_classes(const cornu_model *m, int64_t count);
+/* The activation behind the last weights: softmax, sigmoid, ..., linear where there is none. */
+activation_kind model_output_activation(const cornu_model *m);
 
 /* The rows of layers.def, NULL-ended, and the row of a Keras class name. */
 extern const layer_kind *const layer_kinds[];

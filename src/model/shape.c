@@ -4,6 +4,14 @@
 
 enum { SHOWN_MAX = 128 };
 
+bool shape_picture(const shape *s, shape *picture)
+{
+    *picture = *s;
+    if (picture->rank == 2)
+        picture->dim[picture->rank++] = 1;
+    return picture->rank == 3 && (picture->dim[2] == 1 || picture->dim[2] == 3);
+}
+
 char *shape_show(const shape *s, bool batch, char *text)
 {
     size_t used = (size_t)snprintf(text, SHOWN_MAX, "(%s", batch ? "None" : "");

@@ -37,6 +37,11 @@ static inline bool shape_equal(const shape *a, const shape *b)
     return true;
 }
 
+/* Does this shape take pictures: (height, width), (height, width, 1) or (height, width, 3)? Then
+ *picture is its (height, width, channels), else the shape itself. */
+bool shape_picture(const shape *s, shape *picture);
+#define SHAPE_PICTURES "(height, width), (height, width, 1) or (height, width, 3)"
+
 /* "(28, 28, 1)" into `text` (at least 128 bytes); with `batch`, "(None, 28, 28, 1)". Returns text.
  */
 char *shape_show(const shape *s, bool batch, char *text);

@@ -67,7 +67,9 @@ cornu_status features_learn(cornu_model *model, feed *f)
     TRY(data_spec_read(model->data, &spec));
     if (!spec.standardize.featurewise_center)
         return CORNU_OK;
-    const shape *s = &train->x_shape;
+    shape picture;
+    shape_picture(&train->x_shape, &picture);
+    const shape *s = &picture;
     int64_t channels = s->rank == 3 ? s->dim[2] : 0;
     if (channels < 1 || channels > AUGMENT_CHANNELS_MOST) {
         char shown[128];

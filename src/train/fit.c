@@ -122,6 +122,7 @@ static cornu_status use_test_split(fit_run *run)
 static cornu_status open_data(fit_run *run)
 {
     run->train = run->data->block[CORNU_TRAIN];
+    shape_picture(&run->data->block[CORNU_TRAIN].x_shape, &run->train.x_shape); /* to be changed */
     run->validation.data = run->data;
     if (run->options->resume)
         TRY(data_finish(run->data)); /* where a pass ends must be known */
@@ -276,8 +277,8 @@ static cornu_status begin(fit_run *run)
         free(m->best_weights);
         m->best_weights = NULL;
     }
-    int64_t outputs = m->output.rank > 0 ? m->output.dim[m->output.rank - 1] : 1;
-    if (!m->class_names && run->data->class_names && run->data->class_count == outputs)
+    bool forgets = !run->options->resume || !m->class_names;
+    if (forgets && run->data->class_names && model_tells_classes(m, run->data->class_count))
         TRY(model_set_classes(m, run->data->class_names, run->data->class_count));
     return CORNU_OK;
 }

@@ -168,11 +168,12 @@ cornu_status session_pull(session *s, int begin, int end)
     return CORNU_OK;
 }
 
-cornu_status session_memory(const cornu_model *model, int64_t batch, memory_need *need)
+cornu_status session_memory(const cornu_model *model, plan_mode mode, int64_t batch,
+                            memory_need *need)
 {
     *need = (memory_need){0};
     plan *p;
-    plan_options options = {.mode = PLAN_TRAIN, .batch = batch};
+    plan_options options = {.mode = mode, .batch = batch};
     TRY(check_variables(model));
     TRY(plan_build(model, &options, &p));
     need->variables = (int64_t)p->variable_bytes;

@@ -52,12 +52,13 @@ void session_order(uint64_t seed, int64_t epoch, bool shuffle, int64_t count, in
 cornu_status session_check_data(const cornu_model *model, const sample_block *block,
                                 const char *what);
 
-/* Memory that training takes on the device, in bytes, computed before anything is allocated.
+/* Memory that a plan takes on the device, in bytes, computed before anything is allocated.
    `scratch` is 0: what the chosen kernels add is known only once they are chosen. */
 typedef struct memory_need {
     int64_t variables, buffers, scratch;
 } memory_need;
-cornu_status session_memory(const cornu_model *model, int64_t batch, memory_need *need);
+cornu_status session_memory(const cornu_model *model, plan_mode mode, int64_t batch,
+                            memory_need *need);
 
 /* What a recipe's fit section says; zero or defaults where it does not. */
 typedef struct fit_spec {

@@ -3,14 +3,17 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
 #include "base/env.h"
 #include "base/memory.h"
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void allocations_are_zeroed_and_aligned(void **state)
 {
@@ -71,6 +74,30 @@ static void memory_that_is_not_touched_yet_counts_as_taken(void **state)
     assert_true(before - after > bytes / 2);
     memory_free_aligned(p);
     assert_true(memory_available() - after > bytes / 2);
+}
+
+/* As `ulimit -v` sets it: what would fail when it is taken is refused by its size. */
+static void a_limit_on_addresses_counts(void **state)
+{
+    (void)state;
+    static const rlim_t room = (rlim_t)300 << 20;
+    long long pages = 0;
+    struct rlimit before, small;
+    void *p;
+    FILE *f = fopen("/proc/self/statm", "r");
+    assert_int_equal(fscanf(f, "%lld", &pages), 1);
+    fclose(f);
+    getrlimit(RLIMIT_AS, &before);
+    small = before;
+    small.rlim_cur = (rlim_t)(pages * sysconf(_SC_PAGESIZE)) + room;
+    setrlimit(RLIMIT_AS, &small);
+    int64_t available = memory_available();
+    cornu_status status = memory_new((size_t)350 << 20, 1, "inputs", &p);
+    setrlimit(RLIMIT_AS, &before);
+    assert_true(available <= (int64_t)room);
+    assert_true(available > (int64_t)room / 2);
+    assert_int_equal(status, CORNU_OUT_OF_MEMORY);
+    assert_non_null(strstr(cornu_last_error(), "inputs: needs 367 MB of memory; "));
 }
 
 static void large_memory_can_be_given_back_for_a_while(void **state)
@@ -225,6 +252,7 @@ int main(void)
         cmocka_unit_test(allocations_are_zeroed_and_aligned),
         cmocka_unit_test(too_much_is_refused_with_its_name),
         cmocka_unit_test(memory_that_is_not_touched_yet_counts_as_taken),
+        cmocka_unit_test(a_limit_on_addresses_counts),
         cmocka_unit_test(large_memory_can_be_given_back_for_a_while),
         cmocka_unit_test(available_is_within_total),
         cmocka_unit_test(array_grows_and_keeps_its_items),

@@ -51,7 +51,8 @@ static void progress_into_a_pipe_has_one_line_an_epoch(void **state)
     (void)state;
     program p = program_run(ARGUMENTS("train", "small.yaml", "--data", "mnist"));
     must_succeed(&p);
-    assert_int_equal(count_lines(p.out), 3);
+    assert_int_equal(count_lines(p.out), 4);
+    assert_non_null(strstr(p.out, "\ntrained 3 epochs in "));
     assert_int_equal(strncmp(p.out, "Epoch 1/3 - 6/6 ", 16), 0);
     assert_non_null(strstr(p.out, "/step - loss: "));
     assert_non_null(strstr(p.out, " - accuracy: "));
@@ -79,14 +80,16 @@ static void train_model(void)
     program_free(&p);
 }
 
-static void evaluate_ends_with_keras_line(void **state)
+static void evaluate_prints_keras_line_and_the_samples_a_second(void **state)
 {
     (void)state;
     train_model();
     program p = program_run(ARGUMENTS("evaluate", "m.safetensors", "--data", "mnist"));
     must_succeed(&p);
-    assert_int_equal(count_lines(p.out), 1);
+    assert_int_equal(count_lines(p.out), 2);
     assert_int_equal(strncmp(p.out, "2/2 ", 4), 0);
+    assert_non_null(strstr(p.out, "\n20 samples in "));
+    assert_non_null(strstr(p.out, " samples/s\n"));
     const char *accuracy = strstr(p.out, "/step - accuracy: ");
     assert_non_null(accuracy);
     assert_non_null(strstr(accuracy, " - loss: "));
@@ -99,7 +102,8 @@ static void predict_prints_a_line_a_sample_with_its_top_classes(void **state)
     train_model();
     program p = program_run(ARGUMENTS("predict", "m.safetensors", "--data", "mnist", "--top", "2"));
     must_succeed(&p);
-    assert_int_equal(count_lines(p.out), 20);
+    assert_int_equal(count_lines(p.out), 21);
+    assert_non_null(strstr(p.out, "\n20 samples in "));
     int sample, truth, first, second;
     float high, low;
     assert_int_equal(
@@ -121,8 +125,9 @@ static void a_bad_image_does_not_keep_the_others_back(void **state)
         program_run(ARGUMENTS("predict", "m.safetensors", "small.yaml", "three.png", "--top=1"));
     assert_int_equal(p.status, 1);
     assert_int_equal(count_lines(p.err), 1);
-    assert_int_equal(count_lines(p.out), 1);
+    assert_int_equal(count_lines(p.out), 2);
     assert_int_equal(strncmp(p.out, "three.png  ", 11), 0);
+    assert_non_null(strstr(p.out, "\n1 sample in "));
     program_free(&shown);
     program_free(&p);
 }
@@ -170,7 +175,8 @@ static void a_folder_of_pictures_is_learned_and_its_names_predicted(void **state
     made_file("pets/cat/1.pgm", "P5 1 1 255\n\x20", 12);
     program p = program_run(ARGUMENTS("train", "pets.yaml", "--save", "pets.safetensors"));
     must_succeed(&p);
-    assert_non_null(strstr(p.out, "pets: 2 images in 2 classes (0 files skipped)"));
+    assert_non_null(
+        strstr(p.out, "pets: 2 images in 2 classes (0 files skipped): cat (1), dog (1)\n"));
     program_free(&p);
     p = program_run(ARGUMENTS("predict", "pets.safetensors", "pets/dog/1.pgm"));
     must_succeed(&p);
@@ -222,8 +228,11 @@ static void data_show_draws_letters_into_a_pipe(void **state)
     (void)state;
     program p = program_run(ARGUMENTS("data", "show", "./mnist", "4"));
     must_succeed(&p);
-    assert_int_equal(count_lines(p.out), 15); /* 28 rows, two a line, and what it is */
-    assert_non_null(strstr(p.out, "sample 4, 28x28, class 4"));
+    assert_int_equal(count_lines(p.out), 20); /* 28 rows, two a line, and what it is */
+    assert_non_null(strstr(p.out, "sample 4, 28x28, class 4\n"));
+    assert_non_null(strstr(p.out,
+                           "train: (28, 28, 1), uint8 from 0 to 255; the network sees 0 to 1\n"
+                           "  10 classes: 0 (6), 1 (6), 2 (6),"));
     assert_null(strchr(p.out, '\033'));
     program_free(&p);
 }
@@ -331,7 +340,7 @@ static void every_command_explains_itself(void **state)
 {
     (void)state;
     static const char *const names[] = {"bench",   "train",   "evaluate", "predict", "summary",
-                                        "explain", "devices", "data",     "env"};
+                                        "explain", "devices", "data",     "env",     "version"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char usage[64];
         snprintf(usage, sizeof usage, "usage: cornu %s", names[i]);
@@ -359,6 +368,7 @@ static void readings_of_model_and_machine_succeed(void **state)
         {{"devices", "--json"}, "\"available\": true"},
         {{"data"}, "fashion_mnist"},
         {{"env"}, "CORNU_DATA"},
+        {{"version"}, "  libpng  "},
         {{"--version"}, "cornu 0."},
         {{"--help"}, "usage: cornu COMMAND"},
     };
@@ -404,7 +414,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(progress_into_a_pipe_has_one_line_an_epoch),
         TEST(quiet_prints_nothing),
-        TEST(evaluate_ends_with_keras_line),
+        TEST(evaluate_prints_keras_line_and_the_samples_a_second),
         TEST(predict_prints_a_line_a_sample_with_its_top_classes),
         TEST(a_bad_image_does_not_keep_the_others_back),
         TEST(an_image_file_is_scaled_as_the_data_were),

@@ -289,7 +289,7 @@ static void single_pictures_are_read_as_the_recipe_says(void **state)
     assert_float_equal(v[0], 20 / 255.0, 1e-6); /* the nearest */
     model.input = (shape){1, {7}};
     expect_failure(cornu_model_read_image(&model, path, v), CORNU_INVALID,
-                   "the model's input is (7); expected (height, width, 1 or 3) of images");
+                   "the model's input: found (7), which is no picture; expected (height, width), ");
     doc_free(d);
 }
 

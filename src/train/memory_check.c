@@ -1,0 +1,92 @@
+/* What evaluating and predicting would take, asked before anything is read or allocated. */
+#include "base/memory.h"
+#include "train/running.h"
+
+/* Has the device memory of its own? It refuses then by itself what does not fit there. */
+static cornu_status has_own_memory(const char *name, bool *own)
+{
+    device_id id;
+    cornu_device_info info = {.threads = 0};
+    TRY(device_find(name, &id));
+    id.ops->describe(id.number, &info);
+    *own = *info.bus_id != 0;
+    return CORNU_OK;
+}
+
+static cornu_status check_free(const char *what, double samples, const memory_need *need)
+{
+    char all[16], x[16], weights[16], buffers[16], left[16];
+    double needed = samples + (double)need->variables + (double)need->buffers;
+    int64_t available = memory_available();
+    if (available < 0 || needed <= (double)available)
+        return CORNU_OK;
+    return status_fail(CORNU_OUT_OF_MEMORY,
+                       "%s: needs %s of memory (inputs and outputs %s, weights %s, buffers %s); %s "
+                       "is free",
+                       what, memory_human(needed, all), memory_human(samples, x),
+                       memory_human((double)need->variables, weights),
+                       memory_human((double)need->buffers, buffers),
+                       memory_human((double)available, left));
+}
+
+/* `held`: floats of the caller's. */
+static cornu_status check_run(const cornu_model *model, plan_mode mode, int64_t batch, double held,
+                              const char *device_name, const char *what)
+{
+    bool own;
+    memory_need need;
+    TRY(has_own_memory(device_name, &own));
+    TRY(session_memory(model, mode, batch, &need));
+    if (!own && !model->initialized)
+        need.variables *= 2; /* the model's, and the device's */
+    if (own)
+        need = (memory_need){0};
+    return check_free(what, held * sizeof(float), &need);
+}
+
+static int64_t batch_of(const cornu_model *model, const cornu_run_options *o)
+{
+    return o && o->batch > 0 ? o->batch : model->batch > 0 ? model->batch : 32;
+}
+
+cornu_status cornu_predict_check(const cornu_model *model, int64_t count,
+                                 const cornu_run_options *options)
+{
+    char what[192], shown[128];
+    if (!model || count < 1)
+        return status_fail(
+            CORNU_INVALID,
+            "cornu_predict_check: found %jd samples; expected a model and at least 1",
+            (intmax_t)count);
+    int64_t batch = batch_of(model, options);
+    double each = (double)shape_elements(&model->input) + (double)shape_elements(&model->output);
+    snprintf(what, sizeof what, "predicting %jd %s of %s", (intmax_t)count,
+             count == 1 ? "sample" : "samples", shape_show(&model->input, false, shown));
+    return check_run(model, PLAN_PREDICT, batch < count ? batch : count, (double)count * each,
+                     options ? options->device : NULL, what);
+}
+
+cornu_status cornu_evaluate_check(const cornu_model *model, const cornu_run_options *options)
+{
+    char what[192], shown[128];
+    if (!model)
+        return status_fail(CORNU_INVALID, "cornu_evaluate_check: found NULL; expected a model");
+    snprintf(what, sizeof what, "evaluating samples of %s one by one",
+             shape_show(&model->input, false, shown));
+    return check_run(model, PLAN_EVALUATE, 1, 0, options ? options->device : NULL, what);
+}
+
+cornu_status cornu_memory_check(const char *what, int64_t bytes)
+{
+    char need[16], left[16];
+    int64_t available = memory_available();
+    if (!what || bytes < 0)
+        return status_fail(CORNU_INVALID,
+                           "cornu_memory_check: found %jd bytes; expected a name "
+                           "and at least 0",
+                           (intmax_t)bytes);
+    if (available < 0 || bytes <= available)
+        return CORNU_OK;
+    return status_fail(CORNU_OUT_OF_MEMORY, "%s: needs %s of memory; %s is free", what,
+                       memory_human((double)bytes, need), memory_human((double)available, left));
+}
