@@ -260,8 +260,20 @@ static cornu_status tell(loader *l, int64_t at, const place *found)
     return found->told ? CORNU_OK : skips_add(&l->skipped, problem);
 }
 
+/* Would the next one have to be waited for, and does the caller not want to? */
+static bool is_stopped(loader *l)
+{
+    pthread_mutex_lock(&l->lock);
+    int state = l->places[l->list_begin + l->list[l->reached]].state;
+    pthread_mutex_unlock(&l->lock);
+    return state != PLACE_READY && state != PLACE_UNUSABLE && data_should_stop(&l->request.options);
+}
+
 cornu_status loader_next(loader *l, bool *usable)
 {
+    if (is_stopped(l))
+        return status_fail(CORNU_STOPPED, "stopped while waiting for %s",
+                           l->files.items[l->list_begin + l->list[l->reached]].path);
     pthread_mutex_lock(&l->lock);
     int64_t at = l->list_begin + l->list[l->reached];
     place found = await(l, at);

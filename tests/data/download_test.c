@@ -303,7 +303,7 @@ static void archives_unpack(void **state)
     (void)state;
     const member good[] = {{"d", AE_IFDIR, NULL}, {"d/a.bin", 0, NULL}, {"e/f/b..bin", 0, NULL}};
     make_archive("good.tar.gz", good, 3);
-    assert_int_equal(archive_unpack(scratch_path("good.tar.gz"), scratch_path("out"), 2000),
+    assert_int_equal(archive_unpack(scratch_path("good.tar.gz"), scratch_path("out"), 2000, NULL),
                      CORNU_OK);
     struct stat info;
     assert_int_equal(stat(scratch_path("out/d/a.bin"), &info), 0);
@@ -334,8 +334,9 @@ static void members_that_would_leave_the_folder_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         make_archive("bad.tar.gz", cases[i].members, cases[i].count);
-        assert_failed(archive_unpack(scratch_path("bad.tar.gz"), scratch_path("out"), 1 << 20),
-                      CORNU_BAD_FILE, cases[i].message);
+        assert_failed(
+            archive_unpack(scratch_path("bad.tar.gz"), scratch_path("out"), 1 << 20, NULL),
+            CORNU_BAD_FILE, cases[i].message);
         assert_false(file_exists(scratch_path("evil")));
         assert_false(file_exists("/tmp/cornu-evil"));
         folder_remove(scratch_path("out"));
@@ -347,17 +348,17 @@ static void archives_that_are_too_large_or_damaged_are_refused(void **state)
     (void)state;
     const member good[] = {{"a", 0, NULL}, {"b", 0, NULL}};
     make_archive("two.tar.gz", good, 2);
-    assert_failed(archive_unpack(scratch_path("two.tar.gz"), scratch_path("out"), 1999),
+    assert_failed(archive_unpack(scratch_path("two.tar.gz"), scratch_path("out"), 1999, NULL),
                   CORNU_BAD_FILE, "unpacks to more than 1999 bytes");
     struct stat info;
     stat(scratch_path("two.tar.gz"), &info);
     assert_int_equal(truncate(scratch_path("two.tar.gz"), info.st_size / 2), 0);
-    assert_failed(archive_unpack(scratch_path("two.tar.gz"), scratch_path("out2"), 1 << 20),
+    assert_failed(archive_unpack(scratch_path("two.tar.gz"), scratch_path("out2"), 1 << 20, NULL),
                   CORNU_BAD_FILE, "truncated");
     scratch_write("text.tar.gz", "no archive", 10);
-    assert_failed(archive_unpack(scratch_path("text.tar.gz"), scratch_path("out3"), 1 << 20),
+    assert_failed(archive_unpack(scratch_path("text.tar.gz"), scratch_path("out3"), 1 << 20, NULL),
                   CORNU_BAD_FILE, "text.tar.gz");
-    assert_failed(archive_unpack(scratch_path("none.tar.gz"), scratch_path("out4"), 1 << 20),
+    assert_failed(archive_unpack(scratch_path("none.tar.gz"), scratch_path("out4"), 1 << 20, NULL),
                   CORNU_NOT_FOUND, "none.tar.gz");
 }
 
