@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/files.h"
+#include "base/memory.h"
 #include "data/datasets.h"
 #include "data/download.h"
 #include "data/sha256.h"
@@ -209,6 +210,27 @@ static void an_interrupted_download_goes_on_where_it_stopped(void **state)
     server_close(&s);
 }
 
+static bool stop_at_once(void *user)
+{
+    (void)user;
+    return true;
+}
+
+static void a_download_that_is_stopped_can_go_on_later(void **state)
+{
+    (void)state;
+    server s = {0};
+    dataset_file file = served_file(&s);
+    cornu_data_options options = {.should_stop = stop_at_once};
+    const char *path = scratch_path("file.bin");
+    assert_failed(download_file(&file, path, &options), CORNU_STOPPED,
+                  "stopped; the next download");
+    assert_false(file_exists(path));
+    assert_int_equal(download_file(&file, path, NULL), CORNU_OK);
+    assert_is_body(path);
+    server_close(&s);
+}
+
 static void a_server_that_cannot_resume_sends_all_again(void **state)
 {
     (void)state;
@@ -406,6 +428,25 @@ static void a_set_is_downloaded_unpacked_and_found(void **state)
     unsetenv("CORNU_DATA");
 }
 
+/* Its folder, too, appears whole or not at all. */
+static void unpacking_that_is_stopped_leaves_nothing(void **state)
+{
+    (void)state;
+    small_set s;
+    data_place place = {.set = &s.row};
+    cornu_data_options options = {.should_stop = stop_at_once};
+    small_set_open(&s);
+    assert_int_equal(memory_copy_string(scratch_path(""), &place.folder), CORNU_OK);
+    assert_int_equal(rename(scratch_path("small.tar.gz"), scratch_path("cifar-10-binary.tar.gz")),
+                     0);
+    int before = scratch_count();
+    assert_failed(dataset_unpack_found(&options, &place), CORNU_STOPPED, "stopped while");
+    assert_int_equal(rmdir(scratch_path("cache")), 0); /* empty */
+    assert_int_equal(scratch_count(), before);
+    free(place.folder);
+    unsetenv("CORNU_DATA");
+}
+
 static void an_archive_that_lies_there_is_checked_and_unpacked(void **state)
 {
     (void)state;
@@ -472,6 +513,7 @@ int main(void)
         TEST(sha256_gives_the_published_digests),
         TEST(a_file_arrives_whole_and_checked),
         TEST(an_interrupted_download_goes_on_where_it_stopped),
+        TEST(a_download_that_is_stopped_can_go_on_later),
         TEST(a_server_that_cannot_resume_sends_all_again),
         TEST(a_complete_part_is_only_checked),
         TEST(a_wrong_digest_leaves_nothing),
@@ -480,6 +522,7 @@ int main(void)
         TEST(members_that_would_leave_the_folder_are_refused),
         TEST(archives_that_are_too_large_or_damaged_are_refused),
         TEST(a_set_is_downloaded_unpacked_and_found),
+        TEST(unpacking_that_is_stopped_leaves_nothing),
         TEST(an_archive_that_lies_there_is_checked_and_unpacked),
         TEST(an_archive_with_another_digest_is_refused),
         TEST(a_set_whose_archive_is_bad_leaves_nothing),
