@@ -174,12 +174,16 @@ void interrupt_watch(progress *p);
 /* The flag; for should_stop, whose `user` it ignores. */
 bool interrupt_asked(void *user);
 /* What the first one is answered with ("stopping, ..." where `say` is NULL): a line that says what
-   becomes of the run, and that the next one ends it. Called by another thread. */
+   becomes of the run, and that the next one ends it. Called by another thread, which holds what
+   interrupt_hold holds. */
 typedef struct interrupt_plan {
     void (*say)(void *user, char *line, size_t size);
     void *user;
 } interrupt_plan;
 void interrupt_set_plan(const interrupt_plan *plan); /* NULL: none */
+/* Between the two nothing is answered, and the flag stays as it is. */
+void interrupt_hold(void);
+void interrupt_release(void);
 /* For on_save. */
 void interrupt_saving(const cornu_saving *now);
 

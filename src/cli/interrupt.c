@@ -41,10 +41,12 @@ static void end_process(void)
 {
     char line[PATH_SIZE + 64] = "stopped";
     await_temporary();
-    if (state.saving) {
+    if (state.saving && *state.temporary) {
         bool left = unlink(state.temporary) == 0; /* else it has its final name by now */
         snprintf(line, sizeof line, "stopped; %s is %s", state.path,
                  left ? "left as it was" : "saved");
+    } else if (state.saving) { /* a device or pipe */
+        snprintf(line, sizeof line, "stopped within %s", state.path);
     } else if (state.plan.say) {
         snprintf(line, sizeof line, "stopped without saving");
     }
@@ -55,9 +57,13 @@ static void end_process(void)
 /* The first one during a save is not taken for a wish to lose it. */
 static void describe_saving(char *line, size_t size)
 {
-    char total[16];
-    int length = snprintf(line, size, "writing %s, %.0f of %s", state.path,
-                          (double)state.done / 1e6, show_bytes((double)state.total, total));
+    char done[16], total[16];
+    show_bytes((double)state.done, done);
+    show_bytes((double)state.total, total);
+    char *unit = strchr(done, ' ');
+    if (unit && strcmp(unit, strchr(total, ' ')) == 0)
+        *unit = 0; /* "120 of 510 MB" */
+    int length = snprintf(line, size, "writing %s, %s of %s", state.path, done, total);
     state.offered = state.signals > 1;
     if (!state.offered)
         snprintf(line + length, size - (size_t)length, ", then stopping");
@@ -79,8 +85,8 @@ static void answer(void)
         state.plan.say(state.plan.user, line, sizeof line);
     else
         snprintf(line, sizeof line, "stopping, press Ctrl-C again to end at once");
-    progress_answer(state.progress, line);
     atomic_store(&asked, true);
+    progress_answer(state.progress, line);
 }
 
 static void *watch(void *signals)
@@ -131,6 +137,16 @@ void interrupt_saving(const cornu_saving *now)
     snprintf(state.temporary, sizeof state.temporary, "%s", now->temporary ? now->temporary : "");
     state.done = now->done;
     state.total = now->total;
+    pthread_mutex_unlock(&state.lock);
+}
+
+void interrupt_hold(void)
+{
+    pthread_mutex_lock(&state.lock);
+}
+
+void interrupt_release(void)
+{
     pthread_mutex_unlock(&state.lock);
 }
 

@@ -1,5 +1,4 @@
 #include "cli/cli.h"
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -89,10 +88,10 @@ typedef struct training {
     progress progress; /* first member: the data callbacks see only it */
     const train_options *options;
     cornu_model *model;
-    cornu_progress last;      /* epoch */
-    atomic_llong step, steps; /* done in the epoch at hand, of these; read by Ctrl-C's thread */
-    char path[4096];          /* of the model file; "": none yet */
-    bool saved;               /* it holds this run's work */
+    cornu_progress last; /* epoch */
+    int64_t step, steps; /* done in the epoch at hand, of these; see interrupt_hold */
+    char path[4096];     /* of the model file; "": none yet */
+    bool saved;          /* it holds this run's work */
 } training;
 
 /* ---- Ctrl-C ----------------------------------------------------------------------------- */
@@ -146,25 +145,25 @@ static void print_number(const char *name, int64_t value)
 static void say_what_follows(void *user, char *line, size_t size)
 {
     training *t = user;
-    long long step = atomic_load(&t->step), steps = atomic_load(&t->steps);
+    bool done = t->steps > 0 && t->step >= t->steps; /* the epoch's: validation, callbacks */
     if (!*t->path)
         free_name(t->options->what, t->path, sizeof t->path);
-    if (steps > 0 && step >= steps)
-        snprintf(line, size, "stopping the validation, saving %s, ", t->path);
-    else
-        snprintf(line, size, "finishing step %lld, saving %s, ", step + 1, t->path);
-    size_t length = strlen(line);
-    snprintf(line + length, size - length, "press Ctrl-C again to stop without saving");
+    snprintf(line, size, "%s step %lld, saving %s, press Ctrl-C again to stop without saving",
+             done ? "stopping after" : "finishing", (long long)(done ? t->step : t->step + 1),
+             t->path);
 }
 
-/* Asked after each step: where that is known exactly. */
+/* Asked after each step. What a Ctrl-C was answered with is what happens. */
 static bool should_stop(void *user)
 {
     training *t = user;
-    cornu_position now;
-    if (cornu_model_position(t->model, &now) == CORNU_OK)
-        atomic_store(&t->step, now.step);
-    return interrupt_asked(NULL);
+    cornu_position now = {.step = 0};
+    (void)cornu_model_position(t->model, &now);
+    interrupt_hold();
+    t->step = now.step;
+    bool asked = interrupt_asked(NULL);
+    interrupt_release();
+    return asked;
 }
 
 static void on_save(void *user, const cornu_saving *now)
@@ -226,7 +225,9 @@ static void on_epoch(void *user, const cornu_progress *now)
 static void on_step(void *user, const cornu_progress *now)
 {
     training *t = user;
-    atomic_store(&t->steps, now->steps);
+    interrupt_hold();
+    t->steps = now->steps;
+    interrupt_release();
     progress_step(&t->progress, now);
 }
 
