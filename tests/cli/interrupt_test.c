@@ -59,12 +59,14 @@ static void start(const char *preloaded, const char *const *arguments)
         _exit(99);
     }
     assert_true(t.pid > 0);
+    while (tcgetpgrp(t.master) != t.pid) /* a key would go to nobody */
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
 #define START(...) start(NULL, (const char *const[]){__VA_ARGS__, NULL})
 #define START_SLOW(...) start(SLOW_FSYNC, (const char *const[]){__VA_ARGS__, NULL})
 
-/* Read what comes within this time. */
+/* Read what comes next, within this time. */
 static void listen_for(double seconds)
 {
     double end = clock_seconds() + seconds;
@@ -74,10 +76,10 @@ static void listen_for(double seconds)
         if (poll(&from, 1, left > 0 ? (int)(left * 1e3) + 1 : 0) != 1)
             continue;
         if (t.size > sizeof t.text / 2) { /* progress lines; only the last are of interest */
-            size_t cut = t.mark < t.size / 2 ? t.mark : t.size / 2;
+            size_t cut = t.size / 2;
             memmove(t.text, t.text + cut, t.size - cut);
             t.size -= cut;
-            t.mark -= cut;
+            t.mark = t.mark > cut ? t.mark - cut : 0;
         }
         ssize_t n = read(t.master, t.text + t.size, sizeof t.text - 1 - t.size);
         if (n <= 0)
@@ -87,6 +89,13 @@ static void listen_for(double seconds)
         t.text[t.size] = 0;
         return;
     } while (clock_seconds() < end);
+}
+
+/* Let this time pass. */
+static void listen_all(double seconds)
+{
+    for (double end = clock_seconds() + seconds; clock_seconds() < end && !t.ended;)
+        listen_for(end - clock_seconds());
 }
 
 /* Since the last key. */
@@ -114,8 +123,11 @@ static void press(void)
 static void finish(void)
 {
     int status;
-    while (!t.ended)
+    double end = clock_seconds() + 120;
+    while (!t.ended && clock_seconds() < end)
         listen_for(1);
+    if (!t.ended)
+        kill(t.pid, SIGKILL);
     assert_int_equal(waitpid(t.pid, &status, 0), t.pid);
     t.killed = WIFSIGNALED(status);
     t.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -220,7 +232,7 @@ static void the_first_is_answered_at_once_and_the_save_follows(void **state)
 {
     (void)state;
     START_SLOW("train", "net.yaml", "--data", "mnist", "--quiet");
-    listen_for(0.5);
+    listen_all(0.5);
     press();
     await(", saving net.safetensors, press Ctrl-C again to stop without saving");
     await_hidden_file(); /* the save waits */
@@ -243,7 +255,7 @@ static void the_lines_name_the_step_that_is_saved(void **state)
               "m.safetensors");
         while (!file_exists(scratch_path("m.safetensors")))
             listen_for(0.01);
-        listen_for(0.01 * i);
+        listen_all(0.01 * i);
         press();
         finish();
         assert_int_equal(t.status, 130);
@@ -267,7 +279,7 @@ static void the_second_ends_the_run_before_it_is_saved(void **state)
     START("train", "net.yaml", "--data", "mnist", "--device=reference", "--batch=30", "--save",
           "m.safetensors");
     await("Epoch 1/");
-    listen_for(0.2); /* shown before it is asked */
+    listen_all(0.2); /* shown before it is asked */
     press();
     await("finishing step 2, saving m.safetensors, press Ctrl-C again to stop without saving");
     press();
@@ -365,7 +377,7 @@ static void evaluating_and_predicting_stop_after_a_step(void **state)
         if (i == 0)
             await("1/5000");
         else
-            listen_for(1);
+            listen_all(1);
         press();
         await("stopping, press Ctrl-C again to end at once\r\n");
         finish();
@@ -417,15 +429,11 @@ static void at_random_moments_nothing_is_lost_and_nothing_left(void **state)
     int files = scratch_count();
     for (int i = 0; i < moments; i++) {
         start(NULL, arguments);
-        for (double end = clock_seconds() + whole * (double)random_uniform(&r);
-             clock_seconds() < end;)
-            listen_for(end - clock_seconds());
+        listen_all(whole * (double)random_uniform(&r));
         for (int key = 0; key <= i % 3 && !t.ended; key++) {
             double delay = press_and_wait();
             slowest = delay > slowest ? delay : slowest;
-            for (double end = clock_seconds() + whole / 6 * (double)random_uniform(&r);
-                 clock_seconds() < end && !t.ended;)
-                listen_for(end - clock_seconds());
+            listen_all(whole / 6 * (double)random_uniform(&r));
         }
         finish();
         ended_early += t.killed; /* before it was ready to answer */
