@@ -61,9 +61,11 @@ static int get(const char *name)
     cornu_data *data = NULL;
     cornu_data_options options = {.allow_download = true,
                                   .on_progress = progress_download,
+                                  .should_stop = interrupt_asked,
                                   .on_notice = progress_notice,
                                   .user = &p};
     progress_open(&p, false);
+    interrupt_watch(&p);
     int status = check_name(name);
     if (status == STATUS_OK) {
         cornu_status opened = cornu_data_open(name, &options, &data);
@@ -176,6 +178,7 @@ static int open_for_sheet(const cornu_model *model, const char *name, progress *
                                   .image_width = shape[1],
                                   .image_channels = shape[2],
                                   .cache = "off",
+                                  .should_stop = interrupt_asked,
                                   .on_notice = progress_notice,
                                   .user = p};
     return report(cornu_data_open(name, &options, data));
@@ -187,6 +190,7 @@ static int show_sheet(const char *name, int64_t index, const data_options *o)
     cornu_model *model = NULL;
     cornu_data *data = NULL;
     progress_open(&p, false);
+    interrupt_watch(&p);
     int status = check_name(name);
     if (status == STATUS_OK)
         status = report(cornu_model_open(o->augment, &model));
@@ -203,8 +207,12 @@ static int show_one(const char *name, int64_t index, const data_options *o)
 {
     progress p;
     cornu_data *data = NULL;
-    cornu_data_options options = {.cache = "off", .on_notice = progress_notice, .user = &p};
+    cornu_data_options options = {.cache = "off",
+                                  .should_stop = interrupt_asked,
+                                  .on_notice = progress_notice,
+                                  .user = &p};
     progress_open(&p, o->png == NULL);
+    interrupt_watch(&p);
     int status = check_name(name);
     if (status == STATUS_OK)
         status = report(cornu_data_open(name, &options, &data));

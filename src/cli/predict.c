@@ -112,6 +112,8 @@ static int predict_images(prediction *p, const operands *found)
     if (status == STATUS_OK)
         status = make_room(p, found->count - 1);
     for (int next = 1; next < found->count && status == STATUS_OK;) {
+        if (interrupt_asked(NULL))
+            return fail(STATUS_INTERRUPTED, "predict: stopped before %s", found->item[next]);
         const char **names = &found->item[next];
         int64_t count = 0, kept = 0;
         double began = seconds_now();
@@ -246,7 +248,9 @@ static int run(int argc, char **argv)
                                 .precision = on.precision,
                                 .exact_convolution = on.exact_convolution,
                                 .threads = (int)on.threads,
-                                .batch = batch}};
+                                .batch = batch,
+                                .should_stop = interrupt_asked}};
+    interrupt_watch(NULL);
     return predict(&p, where, &found);
 }
 

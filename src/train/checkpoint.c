@@ -107,7 +107,8 @@ static cornu_status make_tensors(const cornu_model *m, session *from, file_tenso
     return CORNU_OK;
 }
 
-cornu_status checkpoint_write(const cornu_model *m, session *from, const char *path)
+cornu_status checkpoint_write(const cornu_model *m, session *from, const char *path,
+                              const file_watch *watch)
 {
     entries e = {0};
     file_tensor *tensors = NULL;
@@ -124,7 +125,7 @@ cornu_status checkpoint_write(const cornu_model *m, session *from, const char *p
     TRY_GOTO(memory_new(most, sizeof *names, "model file", &names));
     TRY_GOTO(make_tensors(m, from, tensors, names, &count));
     TRY_GOTO(make_metadata(m, &e));
-    status = safetensors_write(path, tensors, count, e.entry, e.count);
+    status = safetensors_write_watched(path, tensors, count, e.entry, e.count, watch);
 done:
     for (int i = 0; i < e.count; i++)
         free(e.entry[i].value);

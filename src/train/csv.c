@@ -20,10 +20,7 @@ cornu_status csv_check(const char *path)
 {
     if (file_exists(path))
         return access(path, W_OK) == 0 ? CORNU_OK : fail_write(path);
-    file_write w;
-    TRY(file_write_open(path, &w));
-    file_write_abandon(&w);
-    return CORNU_OK;
+    return file_write_check(path);
 }
 
 /* Length of the part of `content` that stays: the header and the complete rows up to `last`. */

@@ -333,8 +333,11 @@ cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_f
         return status_fail(CORNU_INVALID, "cornu_fit: found NULL; expected a model and data");
     const cornu_fit_options *o = options ? options : &defaults;
     fit_run run = {.options = o, .model = model, .data = data, .pass = -1};
-    run.state = (fit_state){
-        .model = model, .resumed = o->resume, .on_notice = o->on_notice, .user = o->user};
+    run.state = (fit_state){.model = model,
+                            .resumed = o->resume,
+                            .saving = {.on_write = o->on_save, .user = o->user},
+                            .on_notice = o->on_notice,
+                            .user = o->user};
     cornu_status status = fit(&run);
     close_run(&run);
     bool trained = status == CORNU_OK || status == CORNU_STOPPED || status == CORNU_NOT_A_NUMBER;

@@ -45,7 +45,7 @@ static cornu_status on_epoch_end(void *self, fit_state *f)
     }
     TRY(fit_pull(f));
     TRY(callbacks_save(f->callbacks, f->model)); /* with this epoch's own */
-    return checkpoint_write(f->model, f->session, c->path);
+    return checkpoint_write(f->model, f->session, c->path, &f->saving);
 }
 
 static json_t *save(const void *self)
