@@ -48,5 +48,6 @@ cornu_status cornu_model_read_image(const cornu_model *model, const char *path, 
                            "the model's input is %s; expected (height, width, 1 or 3) of images",
                            shape_show(s, false, found));
     TRY(data_spec_read(model->data, &spec));
-    return read_scaled(path, s, image_filter_named(spec.interpolation), spec.scale, values);
+    double scale = spec.scale > 0 ? spec.scale : (double)model_pixel_scale(model);
+    return read_scaled(path, s, image_filter_named(spec.interpolation), scale, values);
 }

@@ -354,6 +354,9 @@ cornu_status cornu_data_open_for_model(const cornu_model *model, const cornu_dat
     TRY_GOTO(memory_new(1, sizeof *data, "data", &data));
     TRY_GOTO(read_spec(&spec, model, &request, data));
     TRY_GOTO(fit_shape(data, model));
+    data->scaled = spec.scale > 0;
+    for (int split = 0; split < 2; split++)
+        TRY_GOTO(data_samples_for(data, (cornu_split)split, model, &data->block[split]));
     *out = data;
     data = NULL;
 done:

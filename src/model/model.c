@@ -93,6 +93,23 @@ done:
     return status;
 }
 
+/* ---- the range of samples --------------------------------------------------------------- */
+
+const layer *model_rescaling(const cornu_model *m)
+{
+    int i = 1; /* the first is InputLayer */
+    while (i < m->layer_count && m->layers[i]->kind->range == LAYER_REARRANGES)
+        i++;
+    return i < m->layer_count && m->layers[i]->kind->range == LAYER_RESCALES ? m->layers[i] : NULL;
+}
+
+float model_pixel_scale(const cornu_model *m)
+{
+    if (m->pixel_scale > 0)
+        return m->pixel_scale;
+    return model_rescaling(m) ? 1.0f : 1.0f / 255.0f;
+}
+
 /* ---- variables -------------------------------------------------------------------------- */
 
 cornu_status model_add_variable(cornu_model *m, char *name, const variable *like)

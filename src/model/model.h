@@ -25,6 +25,13 @@ typedef struct weight_spec {
  * config.h. */
 struct config_field;
 
+/* What a layer does to the range of the numbers that go in. */
+typedef enum layer_range {
+    LAYER_COMPUTES = 0,
+    LAYER_REARRANGES, /* keeps it: the same numbers, perhaps zeros beside them */
+    LAYER_RESCALES    /* is there to change it, as pixels need it */
+} layer_range;
+
 /* One row of layers.def, made by the layer's own file. */
 typedef struct layer_kind {
     const char *name;      /* Keras's class name */
@@ -39,6 +46,7 @@ typedef struct layer_kind {
     cornu_status (*emit)(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y);
     const char *const *samples; /* NULL-ended: "INPUT SHAPE | OPTIONS", e.g. "7 | {units: 5}" or
                                    "6,6,3 | {pool_size: 2}": feed gradient check, parity and docs */
+    layer_range range;
 } layer_kind;
 
 struct layer {
@@ -105,6 +113,7 @@ struct cornu_model {
     int64_t batch, epochs; /* of the fit section; 0 where it does not say */
     position position;
     feature_statistics features;
+    float pixel_scale; /* as the model file says; 0: as the layers ask for (model_pixel_scale) */
     json_t *callback_state; /* what callbacks remember across resume, or NULL */
     /* [weight_count] the weights that early_stopping would go back to, or NULL. One allocation:
        values of all weights lie behind the pointers, so that free(best_weights) releases
@@ -136,6 +145,12 @@ variable *model_variable(const cornu_model *m, const char *name); /* NULL where 
    that model_from_recipe reads them back. */
 json_t *model_to_keras(const cornu_model *m);
 json_t *model_compile_to_json(const cornu_model *m);
+/* The layer that scales samples itself, before any other computes with them; NULL where there is
+   none. */
+const layer *model_rescaling(const cornu_model *m);
+/* What uint8 samples are multiplied by where the recipe does not say: 1/255, or 1 where the model
+   scales them itself. */
+float model_pixel_scale(const cornu_model *m);
 /* Set the names of the outputs' classes (copied). */
 cornu_status model_set_classes(cornu_model *m, char *const *names, int count);
 
