@@ -230,15 +230,6 @@ done:
 
 /* ---- as a recipe says ---- */
 
-/* A recipe's path is relative to the recipe's folder. */
-static cornu_status resolve(const char *path, const char *source, char **out)
-{
-    size_t length = source ? strlen(source) - strlen(path_base(source)) : 0;
-    if (*path == '/' || length == 0)
-        return memory_copy_string(path, out);
-    return memory_format(out, "%.*s%s", (int)length, source, path);
-}
-
 /* Sizes of images and how folders are read: the caller's, else the recipe's, else the model's
  * input. */
 static void size_images(const data_spec *spec, const shape *input, data_request *request)
@@ -281,7 +272,7 @@ static cornu_status read_path(const data_spec *spec, const cornu_model *model,
     const char *path = spec->file ? spec->file : spec->folder;
     cornu_status status = look_first(path, !spec->file, request->options.folder, &found);
     if (status == CORNU_OK && !found)
-        status = resolve(path, model->data->source, &found);
+        status = path_beside(path, model->data->source, &found);
     if (status == CORNU_OK)
         status = spec->file ? read_file(found, request, data) : read_folder(found, request, data);
     free(found);

@@ -128,6 +128,9 @@ struct cornu_model {
          - Flatten
          - {class_name: Dense, config: {units: 10}}                                              */
 cornu_status model_from_recipe(doc *recipe, cornu_model **out);
+/* The same for a recipe that is a file of its own: its model section may also name a .json, .yaml
+   or .yml file that holds one, relative to the recipe. */
+cornu_status model_from_recipe_file(doc *recipe, cornu_model **out);
 /* Parse only a model section. */
 cornu_status model_from_section(const doc *section, cornu_model **out);
 /* Append one layer whose options are `options` (a map or NULL). Shapes and weights follow at once.
@@ -154,7 +157,7 @@ float model_pixel_scale(const cornu_model *m);
 /* Set the names of the outputs' classes (copied). */
 cornu_status model_set_classes(cornu_model *m, char *const *names, int count);
 
-/* The rows of layers.def, NULL-ended, and the row of a Keras class name. */
+/* The rows of layers.def, NULL-ended, and the row of a Keras class name or alias. */
 extern const layer_kind *const layer_kinds[];
 const layer_kind *layer_kind_find(const char *class_name);
 
