@@ -188,14 +188,19 @@ typedef struct cornu_arrays {
     int64_t count;         /* samples */
     int rank;              /* of one sample, up to 4 */
     int64_t shape[4];      /* of one sample, e.g. {28, 28, 1} */
-    const uint8_t *pixels; /* [count][shape], divided by 255; or NULL */
+    const uint8_t *pixels; /* [count][shape], scaled as a model asks for (below); or NULL */
     const float *values;   /* [count][shape], taken as they are; or NULL */
     const int32_t *labels; /* [count] class numbers; or NULL */
     const float *targets;  /* [count][target_size]; or NULL */
     int64_t target_size;   /* of targets */
 } cornu_arrays;
 
-/* Copy arrays of the caller into a data set; `test` may be NULL. */
+/* Copy arrays of the caller into a data set; `test` may be NULL.
+
+   What a network sees of uint8 pixels, of these arrays and of all data sets, is the pixel times
+   the recipe's `scale`; without one 0 to 255 where the model scales them itself (its first layer,
+   but for Reshape, Flatten and ZeroPadding2D, is Rescaling), else 0 to 1. cornu_fit says so in a
+   notice, cornu_model_summary shows it, and a model file keeps it. */
 CORNU_API cornu_status cornu_data_from_arrays(const cornu_arrays *train, const cornu_arrays *test,
                                               cornu_data **data);
 /* Random pixels and labels of the given shape, for timing. */
@@ -238,13 +243,14 @@ CORNU_API cornu_status cornu_data_class_counts(const cornu_data *data, cornu_spl
 typedef struct cornu_data_values {
     bool bytes; /* uint8; else floats */
     double low, high;
-    double scale; /* training sees each number times this */
+    double scale; /* a sample's floats are the numbers times this (cornu_data_sample) */
 } cornu_data_values;
 CORNU_API cornu_status cornu_data_values_get(const cornu_data *data, cornu_split split,
                                              cornu_data_values *values);
 /* Shapes, range of values and classes with their counts, a line or two a split. */
 CORNU_API cornu_status cornu_data_summary(const cornu_data *data, char **text);
-/* One sample as floats [shape], scaled as training sees it, and its class (-1 where none). */
+/* One sample as floats [shape] and its class (-1 where none): scaled as the model sees it that the
+   data was opened for, else in 0..1 (uint8 pixels). */
 CORNU_API cornu_status cornu_data_sample(const cornu_data *data, cornu_split split, int64_t index,
                                          float *values, int64_t count, int *label);
 /* The same for an image as the model's recipe changes it at random (data.augment) in an epoch of a
@@ -258,7 +264,7 @@ CORNU_API cornu_status cornu_data_changed_sample(const cornu_data *data, cornu_s
 CORNU_API cornu_status cornu_image_read(const char *path, int64_t height, int64_t width,
                                         int64_t channels, float *values);
 /* Read an image file as the model's recipe reads those of a folder: floats of the input's shape,
-   resized and scaled as the recipe says. */
+   resized as the recipe says and scaled as the model sees it in training. */
 CORNU_API cornu_status cornu_model_read_image(const cornu_model *model, const char *path,
                                               float *values);
 /* Write floats [height][width][channels] in 0..1 as a PNG, atomically; channels is 1 or 3. */

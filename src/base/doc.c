@@ -348,16 +348,31 @@ const char *doc_type_name(doc_type type)
     return (unsigned)type < sizeof names / sizeof *names ? names[type] : "an unknown type";
 }
 
+/* Keras's JSON names what it holds: "[3] (dense_1, Dense)". */
+static void add_class(text *t, const doc *at)
+{
+    const doc *class_name = doc_get(at, "class_name"), *name = doc_get(at, "name");
+    if (!name)
+        name = doc_get(doc_get(at, "config"), "name");
+    if (!class_name || class_name->type != DOC_STRING)
+        return;
+    bool named = name && name->type == DOC_STRING;
+    text_add(t, " (%.60s%s%.60s)", named ? name->string : "", named ? ", " : "",
+             class_name->string);
+}
+
 /* "model.layers[3].pool_size" */
 static void add_path(text *t, const doc *at)
 {
     if (!at->parent)
         return;
     add_path(t, at->parent);
-    if (at->key)
+    if (at->key) {
         text_add(t, "%s%s", at->parent->parent ? "." : "", at->key);
-    else
-        text_add(t, "[%d]", at->index);
+        return;
+    }
+    text_add(t, "[%d]", at->index);
+    add_class(t, at);
 }
 
 cornu_status doc_fail(const doc *at, const char *format, ...)

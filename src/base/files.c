@@ -42,6 +42,14 @@ const char *path_base(const char *path)
     return slash ? slash + 1 : path;
 }
 
+cornu_status path_beside(const char *path, const char *source, char **out)
+{
+    size_t length = source ? strlen(source) - strlen(path_base(source)) : 0;
+    if (*path == '/' || length == 0)
+        return memory_copy_string(path, out);
+    return memory_format(out, "%.*s%s", (int)length, source, path);
+}
+
 bool path_has_ending(const char *path, const char *ending)
 {
     size_t length = strlen(path), n = strlen(ending);

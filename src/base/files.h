@@ -13,6 +13,8 @@ bool folder_exists(const char *path); /* a folder */
 cornu_status path_join(const char *folder, const char *name, char **out);
 /* The part after the last '/', inside `path`. */
 const char *path_base(const char *path);
+/* `path` as the file `source` means it: relative to its folder, unless it begins with '/'. */
+cornu_status path_beside(const char *path, const char *source, char **out);
 /* Does `path` end with `ending` (".npz"), letter case ignored? */
 bool path_has_ending(const char *path, const char *ending);
 cornu_status folder_make(const char *path); /* with parents */

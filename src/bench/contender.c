@@ -72,7 +72,7 @@ static cornu_status open_session(contender *c, const bench_options *options)
     TRY(session_open(c->model, &open, &c->session));
     device *d = session_device(c->session);
     if (d->ops->hold)
-        TRY(d->ops->hold(d, &c->data->data->block[CORNU_TRAIN]));
+        TRY(d->ops->hold(d, &c->samples));
     TRY(session_plan_for(c->session, PLAN_TRAIN, c->batch, &c->plan));
     c->cold_seconds = clock_seconds() - begin;
     return CORNU_OK;
@@ -98,7 +98,8 @@ cornu_status contender_open(contender *c, const bench_workload *w, const char *o
         TRY_GOTO(bench_data_open(w, c->model, c->batch, options, report, &c->data));
     }
     const cornu_data *data = c->data->data;
-    TRY_GOTO(feed_open(data, CORNU_TRAIN, 0, data->block[CORNU_TRAIN].count, &c->feed));
+    TRY_GOTO(data_samples_for(data, CORNU_TRAIN, c->model, &c->samples));
+    TRY_GOTO(feed_open(data, CORNU_TRAIN, 0, c->samples.count, &c->feed));
     c->span = feed_samples(&c->feed);
     if (c->batch > c->span) {
         status = status_fail(CORNU_INVALID, "batch: found %lld; expected at most the %lld samples",
@@ -161,7 +162,6 @@ static cornu_status next_batch(contender *c, const int64_t **index)
 /* Run and wait; *seconds for all of them. */
 static cornu_status run_steps(contender *c, int64_t steps, double *seconds)
 {
-    const sample_block *train = &c->data->data->block[CORNU_TRAIN];
     step_results results;
     device *d = session_device(c->session);
     if (d->ops->timer)
@@ -170,7 +170,7 @@ static cornu_status run_steps(contender *c, int64_t steps, double *seconds)
     for (int64_t i = 0; i < steps; i++) {
         const int64_t *index;
         TRY(next_batch(c, &index));
-        TRY(session_step(c->session, c->plan, train, index));
+        TRY(session_step(c->session, c->plan, &c->samples, index));
     }
     if (d->ops->timer)
         TRY(d->ops->timer(d, seconds));

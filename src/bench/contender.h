@@ -31,9 +31,10 @@ typedef struct contender {
     session *session;
     session_plan *plan;
     int64_t batch;
-    feed feed;    /* of the training samples */
-    int64_t span; /* samples of a pass that are read */
-    int64_t next; /* place in it */
+    sample_block samples; /* of the training split, as the model sees them */
+    feed feed;            /* of them */
+    int64_t span;         /* samples of a pass that are read */
+    int64_t next;         /* place in it */
     int64_t round_steps, steps;
     /* One entry a round, in the order measured: mean step, FMA probe before it. */
     double *ms, *probe; /* [rounds_most] */

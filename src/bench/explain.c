@@ -28,7 +28,8 @@ static bool stopped(const explained *e)
 }
 
 /* One batch of generated samples; the caller closes *data and frees *index. */
-static cornu_status make_input(const explained *e, cornu_data **data, int64_t **index)
+static cornu_status make_input(const explained *e, cornu_data **data, sample_block *samples,
+                               int64_t **index)
 {
     shape x;
     const shape *y = &e->model->output;
@@ -36,6 +37,7 @@ static cornu_status make_input(const explained *e, cornu_data **data, int64_t **
     shape_picture(&e->model->input, &x);
     TRY(cornu_data_generate(x.dim, x.rank, (int)(outputs > 1 ? outputs : 2), e->batch, 1, data));
     TRY(session_check_data(e->model, &(*data)->block[CORNU_TRAIN], "generated data"));
+    TRY(data_samples_for(*data, CORNU_TRAIN, e->model, samples));
     TRY(memory_new((size_t)e->batch, sizeof **index, "order of samples", index));
     for (int64_t i = 0; i < e->batch; i++)
         (*index)[i] = i;
@@ -72,13 +74,14 @@ static cornu_status time_plan(explained *e)
 {
     cornu_status status;
     cornu_data *data = NULL;
+    sample_block samples;
     int64_t *index = NULL;
     double *row = NULL, column[REPEATS_MOST];
     int count = e->plan->plan->op_count, rows = 0;
-    TRY_GOTO(make_input(e, &data, &index));
+    TRY_GOTO(make_input(e, &data, &samples, &index));
     TRY_GOTO(memory_new((size_t)count * REPEATS_MOST + 1, sizeof *row, "times", &row));
     TRY_GOTO(memory_new((size_t)count + 1, sizeof *e->seconds, "times", &e->seconds));
-    step_input input = {.samples = &data->block[CORNU_TRAIN],
+    step_input input = {.samples = &samples,
                         .index = index,
                         .seed = e->model->position.seed,
                         .learning_rate = (float)session_learning_rate(e->model)};

@@ -15,6 +15,7 @@ struct cornu_data {
     int class_count;       /* 0 where targets are not classes */
     char **class_names;    /* [class_count], or NULL where unknown */
     bool generated;
+    bool scaled; /* the recipe that it was opened for says what the network sees (x_scale) */
     /* memory behind the blocks, owned: x and y of the training split, then of the test split (NULL
        where a block points elsewhere: see data.c) */
     void *storage[4];
@@ -52,7 +53,8 @@ typedef struct data_spec {
     const char *name;      /* mnist, ...; or NULL */
     const char *file;      /* an .npz; or NULL */
     const char *folder;    /* of images; or NULL */
-    double scale;          /* the network sees pixels * scale; < 0: 1/255 of uint8, 1 of floats */
+    double scale;          /* the network sees pixels * scale; < 0: of uint8 model_pixel_scale, of
+                              floats 1 */
     int64_t image_size[2]; /* folders: height, width; 0: the model's input */
     int64_t channels;      /* folders: 1 or 3; 0: the model's input */
     const char *interpolation;   /* folders: a row of filters.def; NULL: nearest */
@@ -66,6 +68,11 @@ typedef struct data_spec {
 /* Read and check a data section (a map, or a string: a name or a path); NULL gives an empty spec.
    The strings live as long as the section. */
 cornu_status data_spec_read(const doc *section, data_spec *spec);
+
+/* A split as `model` sees it: scaled as the recipe that the data was opened for says, else the
+   model's recipe, else (uint8) as the model itself asks for. */
+cornu_status data_samples_for(const cornu_data *data, cornu_split split, const cornu_model *model,
+                              sample_block *out);
 
 /* What pixels are multiplied by: a number above 0. *scale stays where the map does not say. */
 cornu_status data_scale_read(const doc *map, const char *key, double *scale);

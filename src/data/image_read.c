@@ -78,5 +78,6 @@ cornu_status cornu_model_read_image(const cornu_model *model, const char *path, 
                                           "path and room for values");
     TRY(picture_of(&model->input, "the model's input", &s));
     TRY(data_spec_read(model->data, &spec));
-    return read_scaled(path, &s, image_filter_named(spec.interpolation), spec.scale, values);
+    double scale = spec.scale > 0 ? spec.scale : (double)model_pixel_scale(model);
+    return read_scaled(path, &s, image_filter_named(spec.interpolation), scale, values);
 }

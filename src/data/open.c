@@ -230,15 +230,6 @@ done:
 
 /* ---- as a recipe says ---- */
 
-/* A recipe's path is relative to the recipe's folder. */
-static cornu_status resolve(const char *path, const char *source, char **out)
-{
-    size_t length = source ? strlen(source) - strlen(path_base(source)) : 0;
-    if (*path == '/' || length == 0)
-        return memory_copy_string(path, out);
-    return memory_format(out, "%.*s%s", (int)length, source, path);
-}
-
 /* Sizes of images and how folders are read: the caller's, else the recipe's, else the model's
  * input. */
 static void size_images(const data_spec *spec, const shape *input, data_request *request)
@@ -282,7 +273,7 @@ static cornu_status read_path(const data_spec *spec, const cornu_model *model,
     const char *path = spec->file ? spec->file : spec->folder;
     cornu_status status = look_first(path, !spec->file, request->options.folder, &found);
     if (status == CORNU_OK && !found)
-        status = resolve(path, model->data->source, &found);
+        status = path_beside(path, model->data->source, &found);
     if (status == CORNU_OK)
         status = spec->file ? read_file(found, request, data) : read_folder(found, request, data);
     free(found);
@@ -357,6 +348,9 @@ cornu_status cornu_data_open_for_model(const cornu_model *model, const cornu_dat
     TRY_GOTO(memory_new(1, sizeof *data, "data", &data));
     TRY_GOTO(read_spec(&spec, model, &request, data));
     TRY_GOTO(fit_shape(data, model));
+    data->scaled = spec.scale > 0;
+    for (int split = 0; split < 2; split++)
+        TRY_GOTO(data_samples_for(data, (cornu_split)split, model, &data->block[split]));
     *out = data;
     data = NULL;
 done:

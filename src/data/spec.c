@@ -2,6 +2,7 @@
 #include "base/files.h"
 #include "data/datasets.h"
 #include "data/image.h"
+#include "model/model.h"
 #include <math.h>
 #include <string.h>
 
@@ -109,4 +110,19 @@ cornu_status data_spec_read(const doc *section, data_spec *spec)
     TRY(data_scale_read(section, "scale", &spec->scale));
     TRY(read_folder_options(section, spec));
     return augment_spec_read(doc_get(section, "augment"), spec);
+}
+
+cornu_status data_samples_for(const cornu_data *data, cornu_split split, const cornu_model *model,
+                              sample_block *out)
+{
+    data_spec spec;
+    *out = data->block[split];
+    if (data->scaled)
+        return CORNU_OK;
+    TRY(data_spec_read(model->data, &spec));
+    if (spec.scale > 0)
+        out->x_scale = (float)spec.scale;
+    else if (out->x_type == SAMPLE_U8)
+        out->x_scale = model_pixel_scale(model);
+    return CORNU_OK;
 }

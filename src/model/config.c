@@ -290,7 +290,9 @@ static cornu_status read_shape(const config_field *f, const doc *d, void *out)
 
 static cornu_status read_batch_shape(const config_field *f, const doc *d, void *out)
 {
-    if (d->type != DOC_LIST || d->count < 1 || d->items[0]->type != DOC_NULL)
+    /* Keras's size of the batch is for itself: cornu's comes from the fit section. */
+    if (d->type != DOC_LIST || d->count < 1 ||
+        (d->items[0]->type != DOC_NULL && d->items[0]->type != DOC_INT))
         return fail_found(d, "a list that starts with null, such as [null, 28, 28, 1]");
     return read_dimensions(f, d, 1, out);
 }

@@ -136,10 +136,10 @@ static const config_field constant_fields[] = {
     OPTIONS_END,
 };
 
-/* Keras's keys of the random ones. Weights here come from the model's seed, so a seed of its own is
-   refused. */
+/* Keras's keys of the random ones. All numbers here come from the model's seed; one of an
+   initializer's own only says which of equally random ones Keras draws. */
 static const config_field other_fields[] = {
-    OPTION_NEUTRAL("seed", "null"),
+    OPTION_IGNORED("seed"),
     OPTION_NEUTRAL("input_axes", "null"),
     OPTION_NEUTRAL("output_axes", "null"),
     OPTION_DTYPE,

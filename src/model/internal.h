@@ -14,6 +14,8 @@ cornu_status model_rename(cornu_model *m, const char *name);
    be InputLayer, or bring its input's shape along. */
 cornu_status model_append(cornu_model *m, const char *class_name, const doc *at,
                           const doc *options);
+/* A model is no layer. */
+cornu_status model_refuse_nested(const doc *at, const char *class_name);
 /* Append the InputLayer. */
 cornu_status model_set_input(cornu_model *m, const shape *input);
 /* Give the optimizer's slot variables up. */

@@ -34,10 +34,11 @@ static cornu_status read_layer(const doc *at, keras_layer *out)
                                        "build_config", "shared_object_id", NULL};
     if (at->type != DOC_MAP)
         return fail_found(at, "a layer: {class_name: ..., config: {...}}");
-    TRY(doc_only_keys(at, keys));
     const doc *class_name = doc_get(at, "class_name");
     if (!class_name || class_name->type != DOC_STRING)
         return doc_fail(at, "class_name is missing; a layer needs it");
+    TRY(model_refuse_nested(at, class_name->string));
+    TRY(doc_only_keys(at, keys));
     *out =
         (keras_layer){.at = at, .class_name = class_name->string, .options = doc_get(at, "config")};
     return CORNU_OK;

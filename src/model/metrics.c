@@ -87,11 +87,11 @@ const metric_kind *metric_kind_of(metric_id id)
 
 const char *metric_name(const metric *m)
 {
-    return m->is_accuracy ? "accuracy" : kinds[m->id].name;
+    return *m->name ? m->name : m->is_accuracy ? "accuracy" : kinds[m->id].name;
 }
 
 static const config_field plain_fields[] = {
-    OPTION_IGNORED("name"),
+    OPTION_ELSEWHERE("name"),
     OPTION_DTYPE,
     OPTION_NEUTRAL("threshold", "0.5"),
     OPTION_NEUTRAL("from_sorted_ids", "false"),
@@ -100,7 +100,7 @@ static const config_field plain_fields[] = {
 
 static const config_field k_fields[] = {
     OPTION_AS("k", INT, metric, k, .fallback = "5", .minimum = 1, .maximum = 1e9),
-    OPTION_IGNORED("name"),
+    OPTION_ELSEWHERE("name"),
     OPTION_DTYPE,
     OPTION_NEUTRAL("from_sorted_ids", "false"),
     OPTIONS_END,
@@ -140,6 +140,35 @@ static cornu_status check_targets(const doc *d, metric_id id, bool sparse_loss)
                                 : "a metric that is not sparse (or \"accuracy\")");
 }
 
+/* It heads columns of logs: none of theirs, and nothing that takes a CSV line apart. */
+static bool name_fits(const char *name)
+{
+    static const char *const taken[] = {"loss", "epoch", "step", "learning_rate", "seconds"};
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        if (strcmp(name, taken[i]) == 0)
+            return false;
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)name[i] < ' ' || strchr(",\"\177", name[i]))
+            return false;
+    return length > 0 && length < METRIC_NAME_SIZE && strncmp(name, "val_", 4) != 0;
+}
+
+static cornu_status read_name(const doc *options, metric *out)
+{
+    const char *name = NULL;
+    TRY(doc_read_string(options, "name", &name));
+    if (name && !name_fits(name))
+        return doc_fail(doc_get(options, "name"),
+                        "found \"%.80s\"; expected 1 to %d characters without commas and quotes, "
+                        "and not the name of another column (loss, epoch, step, learning_rate, "
+                        "seconds, val_...)",
+                        name, METRIC_NAME_SIZE - 1);
+    if (name)
+        strcpy(out->name, name);
+    return CORNU_OK;
+}
+
 cornu_status metric_read(const doc *d, int64_t outputs, bool sparse_loss, metric *out)
 {
     const char *name;
@@ -158,14 +187,15 @@ cornu_status metric_read(const doc *d, int64_t outputs, bool sparse_loss, metric
     TRY(check_targets(d, out->id, sparse_loss));
     const config_field *fields = fields_of(out->id);
     TRY(config_check_keys(kinds[out->id].name, options, fields, NULL));
+    TRY(read_name(options, out));
     return config_read(kinds[out->id].name, d, options, fields, out);
 }
 
 json_t *metric_to_json(const metric *m)
 {
-    if (m->is_accuracy)
+    if (m->is_accuracy && !*m->name)
         return json_string("accuracy");
-    json_t *config = json_object();
+    json_t *config = *m->name ? json_pack("{s:s}", "name", m->name) : json_object();
     if (!config || config_write(fields_of(m->id), m, config) != CORNU_OK) {
         json_decref(config);
         return NULL;

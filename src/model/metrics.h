@@ -23,14 +23,17 @@ typedef enum metric_id {
     METRIC_COUNT
 } metric_id;
 
+enum { METRIC_NAME_SIZE = 64 };
+
 typedef struct metric {
     metric_id id;
-    int64_t k;        /* top-k */
-    bool is_accuracy; /* the user wrote "accuracy": shown under that name */
+    int64_t k;                   /* top-k */
+    bool is_accuracy;            /* the user wrote "accuracy": shown under that name */
+    char name[METRIC_NAME_SIZE]; /* the user's own for it; "": none */
 } metric;
 
 const metric_kind *metric_kind_of(metric_id id);
-/* The name in progress lines and logs: "accuracy" where the user wrote that. */
+/* The name in progress lines and logs: the user's, "accuracy" where that was asked for. */
 const char *metric_name(const metric *m);
 /* Read one metric; "accuracy" (or "acc") becomes binary, sparse or categorical accuracy by the
    number of outputs and whether the loss is sparse, as Keras chooses. */

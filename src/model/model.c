@@ -129,6 +129,23 @@ activation_kind model_output_activation(const cornu_model *m)
     return last >= 0 ? activation_of(m->layers[last]) : ACTIVATION_LINEAR;
 }
 
+/* ---- the range of samples --------------------------------------------------------------- */
+
+const layer *model_rescaling(const cornu_model *m)
+{
+    int i = 1; /* the first is InputLayer */
+    while (i < m->layer_count && m->layers[i]->kind->range == LAYER_REARRANGES)
+        i++;
+    return i < m->layer_count && m->layers[i]->kind->range == LAYER_RESCALES ? m->layers[i] : NULL;
+}
+
+float model_pixel_scale(const cornu_model *m)
+{
+    if (m->pixel_scale > 0)
+        return m->pixel_scale;
+    return model_rescaling(m) ? 1.0f : 1.0f / 255.0f;
+}
+
 /* ---- variables -------------------------------------------------------------------------- */
 
 cornu_status model_add_variable(cornu_model *m, char *name, const variable *like)
@@ -337,10 +354,38 @@ static cornu_status model_place(cornu_model *m, layer *l)
     return CORNU_OK;
 }
 
+cornu_status model_refuse_nested(const doc *at, const char *class_name)
+{
+    static const char *const models[] = {"Sequential", "Functional", "Model"};
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+        if (strcmp(class_name, models[i]) == 0)
+            return doc_fail(at,
+                            "found a model (%s) as a layer; cornu has no models within models: "
+                            "expected its layers in its place",
+                            class_name);
+    return CORNU_OK;
+}
+
+/* Keras's layers whose work is done elsewhere. */
+static cornu_status refuse_elsewhere(const doc *at, const char *class_name)
+{
+    if (strncmp(class_name, "Random", 6) == 0)
+        return doc_fail(at,
+                        "cornu has no layer %s; random changes of the training samples are the "
+                        "recipe's data.augment",
+                        class_name);
+    if (strcmp(class_name, "Normalization") == 0)
+        return doc_fail(at, "cornu has no layer Normalization; expected Rescaling, or "
+                            "featurewise_std_normalization in the recipe's data.augment");
+    return CORNU_OK;
+}
+
 static cornu_status fail_unknown(const doc *at, const char *class_name)
 {
     const char *names[MODEL_LAYERS_MAX];
     int count = 0;
+    TRY(model_refuse_nested(at, class_name));
+    TRY(refuse_elsewhere(at, class_name));
     for (const layer_kind *const *k = layer_kinds; *k; k++)
         names[count++] = (*k)->name;
     return name_fail(at, "layer", class_name, names, count);

@@ -25,6 +25,13 @@ typedef struct weight_spec {
  * config.h. */
 struct config_field;
 
+/* What a layer does to the range of the numbers that go in. */
+typedef enum layer_range {
+    LAYER_COMPUTES = 0,
+    LAYER_REARRANGES, /* keeps it: the same numbers, perhaps zeros beside them */
+    LAYER_RESCALES    /* is there to change it, as pixels need it */
+} layer_range;
+
 /* One row of layers.def, made by the layer's own file. */
 typedef struct layer_kind {
     const char *name;      /* Keras's class name */
@@ -39,6 +46,7 @@ typedef struct layer_kind {
     cornu_status (*emit)(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y);
     const char *const *samples; /* NULL-ended: "INPUT SHAPE | OPTIONS", e.g. "7 | {units: 5}" or
                                    "6,6,3 | {pool_size: 2}": feed gradient check, parity and docs */
+    layer_range range;
 } layer_kind;
 
 struct layer {
@@ -106,6 +114,7 @@ struct cornu_model {
     int64_t batch, epochs; /* of the fit section; 0 where it does not say */
     position position;
     feature_statistics features;
+    float pixel_scale; /* as the model file says; 0: as the layers ask for (model_pixel_scale) */
     json_t *callback_state; /* what callbacks remember across resume, or NULL */
     /* [weight_count] the weights that early_stopping would go back to, or NULL. One allocation:
        values of all weights lie behind the pointers, so that free(best_weights) releases
@@ -120,6 +129,9 @@ struct cornu_model {
          - Flatten
          - {class_name: Dense, config: {units: 10}}                                              */
 cornu_status model_from_recipe(doc *recipe, cornu_model **out);
+/* The same for a recipe that is a file of its own: its model section may also name a .json, .yaml
+   or .yml file that holds one, relative to the recipe. */
+cornu_status model_from_recipe_file(doc *recipe, cornu_model **out);
 /* Parse only a model section. */
 cornu_status model_from_section(const doc *section, cornu_model **out);
 /* Append one layer whose options are `options` (a map or NULL). Shapes and weights follow at once.
@@ -137,6 +149,12 @@ variable *model_variable(const cornu_model *m, const char *name); /* NULL where 
    that model_from_recipe reads them back. */
 json_t *model_to_keras(const cornu_model *m);
 json_t *model_compile_to_json(const cornu_model *m);
+/* The layer that scales samples itself, before any other computes with them; NULL where there is
+   none. */
+const layer *model_rescaling(const cornu_model *m);
+/* What uint8 samples are multiplied by where the recipe does not say: 1/255, or 1 where the model
+   scales them itself. */
+float model_pixel_scale(const cornu_model *m);
 /* Set the names of the outputs' classes (copied). */
 cornu_status model_set_classes(cornu_model *m, char *const *names, int count);
 /* Can the outputs tell so many classes apart? One output tells two. */
@@ -144,7 +162,7 @@ bool model_tells_classes(const cornu_model *m, int64_t count);
 /* The activation behind the last weights: softmax, sigmoid, ..., linear where there is none. */
 activation_kind model_output_activation(const cornu_model *m);
 
-/* The rows of layers.def, NULL-ended, and the row of a Keras class name. */
+/* The rows of layers.def, NULL-ended, and the row of a Keras class name or alias. */
 extern const layer_kind *const layer_kinds[];
 const layer_kind *layer_kind_find(const char *class_name);
 

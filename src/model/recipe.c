@@ -1,8 +1,10 @@
 /* Recipes: the short form of models, and the sections around it. */
+#include "base/files.h"
 #include "base/memory.h"
 #include "model/config.h"
 #include "model/internal.h"
 #include "model/names.h"
+#include <stdlib.h>
 #include <string.h>
 
 static cornu_status fail_found(const doc *d, const char *expected)
@@ -67,6 +69,10 @@ static cornu_status read_section(const doc *section, cornu_model **out)
     if (!section || section->type != DOC_MAP) {
         if (!section)
             return status_fail(CORNU_INVALID, "found no model; expected a map");
+        if (section->type == DOC_STRING)
+            return fail_found(section,
+                              "a map with input and layers, or Keras's to_json(), or, in "
+                              "a recipe that is a file, the name of a .json or .yaml file");
         return fail_found(section, "a map with input and layers, or Keras's to_json()");
     }
     if (!keras_config_is(section))
@@ -80,12 +86,17 @@ static cornu_status read_section(const doc *section, cornu_model **out)
     return doc_fail(section, "the model has no layers besides its input; expected at least one");
 }
 
+/* The document is the caller's and may go. */
+static void forget_places(cornu_model *m)
+{
+    for (int i = 0; i < m->layer_count; i++)
+        m->layers[i]->where = NULL;
+}
+
 cornu_status model_from_section(const doc *section, cornu_model **out)
 {
     TRY(read_section(section, out));
-    /* The document is the caller's and may go. */
-    for (int i = 0; i < (*out)->layer_count; i++)
-        (*out)->layers[i]->where = NULL;
+    forget_places(*out);
     return CORNU_OK;
 }
 
@@ -147,7 +158,8 @@ static cornu_status read_compile(cornu_model *m, const doc *recipe, const doc *s
     return compile ? model_compile(m, compile) : CORNU_OK;
 }
 
-static cornu_status recipe_read(const doc *recipe, cornu_model **out)
+/* `file` is the document that the model section names, or NULL. */
+static cornu_status recipe_read(const doc *recipe, const doc *file, cornu_model **out)
 {
     cornu_status status;
     cornu_model *m = NULL;
@@ -155,6 +167,8 @@ static cornu_status recipe_read(const doc *recipe, cornu_model **out)
     if (recipe->type != DOC_MAP)
         return fail_found(recipe, "a recipe: a map with data, model, compile and fit");
     const doc *section = keras_config_is(recipe) ? recipe : doc_get(recipe, "model");
+    if (file)
+        section = file;
     if (section != recipe)
         TRY(config_check_keys("a recipe", recipe, recipe_fields, NULL));
     if (!section)
@@ -173,12 +187,53 @@ done:
     return status;
 }
 
-cornu_status model_from_recipe(doc *recipe, cornu_model **out)
+static cornu_status take_recipe(doc *recipe, const doc *file, cornu_model **out)
 {
-    cornu_status status = recipe_read(recipe, out);
+    cornu_status status = recipe_read(recipe, file, out);
     if (status == CORNU_OK)
         (*out)->recipe = recipe;
     else
         doc_free(recipe);
+    return status;
+}
+
+cornu_status model_from_recipe(doc *recipe, cornu_model **out)
+{
+    return take_recipe(recipe, NULL, out);
+}
+
+/* What the model section names: *file stays NULL where it names none. */
+static cornu_status read_model_file(const doc *recipe, doc **file)
+{
+    const doc *section = doc_get(recipe, "model");
+    char *path = NULL;
+    if (keras_config_is(recipe) || !section || section->type != DOC_STRING)
+        return CORNU_OK;
+    const char *name = section->string;
+    if (!path_has_ending(name, ".json") && !path_has_ending(name, ".yaml") &&
+        !path_has_ending(name, ".yml"))
+        return fail_found(section, "a map with input and layers, Keras's to_json(), or the name of "
+                                   "a .json or .yaml file that holds one");
+    TRY(path_beside(name, section->source, &path));
+    cornu_status status = doc_read(path, file);
+    free(path);
+    if (status != CORNU_OK)
+        status_prefix(status, "%s:%d: model", section->source, section->line);
+    return status;
+}
+
+cornu_status model_from_recipe_file(doc *recipe, cornu_model **out)
+{
+    doc *file = NULL;
+    *out = NULL;
+    cornu_status status = read_model_file(recipe, &file);
+    if (status != CORNU_OK) {
+        doc_free(recipe);
+        return status;
+    }
+    status = take_recipe(recipe, file, out);
+    if (status == CORNU_OK && file)
+        forget_places(*out);
+    doc_free(file);
     return status;
 }

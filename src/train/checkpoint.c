@@ -3,6 +3,7 @@
 #include "format/tensor_file.h"
 #include "train/features.h"
 #include "train/position.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +27,7 @@ static json_t *recipe_now(const cornu_model *m)
 }
 
 typedef struct entries {
-    metadata_entry entry[8];
+    metadata_entry entry[9];
     int count;
 } entries;
 
@@ -57,6 +58,7 @@ static cornu_status make_metadata(const cornu_model *m, entries *e)
     e->entry[e->count++] = (metadata_entry){(char *)(uintptr_t) "format", format};
     TRY(add_entry(e, "keras_config", model_to_keras(m)));
     TRY(add_entry(e, "recipe", recipe_now(m)));
+    TRY(add_entry(e, "pixel_scale", json_real((double)model_pixel_scale(m))));
     if (m->compiled)
         TRY(add_entry(e, "compile", model_compile_to_json(m)));
     if (m->class_names)
@@ -238,7 +240,7 @@ static cornu_status entry_json(const tensor_file *f, const char *key, json_t **o
     *out = NULL;
     if (!json)
         return CORNU_OK;
-    *out = json_loads(json, JSON_REJECT_DUPLICATES, &error);
+    *out = json_loads(json, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     if (!*out)
         return status_fail(CORNU_BAD_FILE, "%s: %s: found damaged JSON (%s); expected a value",
                            f->path, key, error.text);
@@ -288,6 +290,20 @@ static cornu_status read_features(const tensor_file *f, cornu_model *m)
     return status;
 }
 
+/* Files from before the entry was there were trained on pixels / 255, whatever the layers. */
+static cornu_status read_pixel_scale(const tensor_file *f, cornu_model *m)
+{
+    json_t *value;
+    TRY(entry_json(f, "pixel_scale", &value));
+    double scale = value ? json_number_value(value) : 1.0 / 255.0;
+    json_decref(value);
+    if (!((float)scale > 0 && isfinite((float)scale)))
+        return status_fail(CORNU_BAD_FILE, "%s: pixel_scale: found %g; expected a number above 0",
+                           f->path, scale);
+    m->pixel_scale = (float)scale;
+    return CORNU_OK;
+}
+
 static cornu_status read_position(const tensor_file *f, cornu_model *m)
 {
     json_t *object;
@@ -315,6 +331,7 @@ static cornu_status read_file(const tensor_file *f, cornu_model **out)
     TRY(status);
     TRY(read_tensors(f, *out));
     TRY(read_classes(f, *out));
+    TRY(read_pixel_scale(f, *out));
     TRY(read_features(f, *out));
     return read_position(f, *out);
 }

@@ -4,6 +4,7 @@
 typedef struct evaluating {
     session *session;
     const evaluation *e;
+    sample_block samples; /* of the split, as the model sees them */
     cornu_scores *scores;
     int64_t steps;
     double began, shown;
@@ -59,7 +60,7 @@ static cornu_status evaluate_step(evaluating *run, feed *f, int64_t step)
         return status_fail(CORNU_BAD_FILE, "%s: found no readable images in %jd files",
                            e->data->folder, (intmax_t)e->count);
     TRY(session_plan_for(run->session, PLAN_EVALUATE, batch, &ready));
-    TRY(session_step(run->session, ready, &e->data->block[e->split], index));
+    TRY(session_step(run->session, ready, &run->samples, index));
     return show_progress(run, step + 1);
 }
 
@@ -81,6 +82,7 @@ cornu_status session_evaluate(session *s, const evaluation *e, cornu_scores *sco
 {
     evaluating run = {.session = s, .e = e, .scores = scores, .began = clock_seconds()};
     feed f;
+    TRY(data_samples_for(e->data, e->split, session_model(s), &run.samples));
     TRY(feed_open(e->data, e->split, e->first, e->count, &f));
     count_steps(&run, &f);
     cornu_status status = evaluate_steps(&run, &f);

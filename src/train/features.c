@@ -61,14 +61,15 @@ static void learn_from_floats(const float *x, int64_t pixels, int64_t channels, 
 
 cornu_status features_learn(cornu_model *model, feed *f)
 {
-    const sample_block *train = &f->data->block[f->split];
+    sample_block train;
     data_spec spec;
     double mean[AUGMENT_CHANNELS_MOST], variance[AUGMENT_CHANNELS_MOST];
     TRY(data_spec_read(model->data, &spec));
     if (!spec.standardize.featurewise_center)
         return CORNU_OK;
     shape picture;
-    shape_picture(&train->x_shape, &picture);
+    TRY(data_samples_for(f->data, f->split, model, &train));
+    shape_picture(&train.x_shape, &picture);
     const shape *s = &picture;
     int64_t channels = s->rank == 3 ? s->dim[2] : 0;
     if (channels < 1 || channels > AUGMENT_CHANNELS_MOST) {
@@ -78,14 +79,14 @@ cornu_status features_learn(cornu_model *model, feed *f)
                            "width, 1 to %d channels)",
                            shape_show(s, false, shown), AUGMENT_CHANNELS_MOST);
     }
-    if (train->x_type == SAMPLE_U8)
+    if (train.x_type == SAMPLE_U8)
         TRY(learn_from_bytes(f, s, mean, variance));
     else
-        learn_from_floats((const float *)train->x + f->first * shape_elements(s),
+        learn_from_floats((const float *)train.x + f->first * shape_elements(s),
                           f->count * s->dim[0] * s->dim[1], channels, mean, variance);
     model->features = (feature_statistics){.channels = (int)channels};
     for (int64_t c = 0; c < channels; c++) {
-        double scale = (double)train->x_scale;
+        double scale = (double)train.x_scale;
         model->features.mean[c] = (float)(mean[c] * scale);
         model->features.std[c] = (float)(sqrt(fmax(variance[c], 0)) * scale);
     }

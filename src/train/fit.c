@@ -119,15 +119,36 @@ static cornu_status use_test_split(fit_run *run)
     return CORNU_OK;
 }
 
+/* Where a layer scales the pixels and the recipe does not say what goes into it. */
+static cornu_status notice_pixels(fit_run *run)
+{
+    const layer *by = model_rescaling(run->model);
+    data_spec spec;
+    TRY(data_spec_read(run->model->data, &spec));
+    if (!by || run->train.x_type != SAMPLE_U8 || run->data->scaled || spec.scale > 0)
+        return CORNU_OK;
+    if (run->train.x_scale >= 1)
+        fit_notice(&run->state,
+                   "pixels go in as they are, 0 to 255: the model scales them itself, in %s (%s)",
+                   by->name, by->kind->name);
+    else
+        fit_notice(&run->state,
+                   "pixels go into %s (%s) as 0 to %g, as in the training that the model file "
+                   "keeps; a new run passes them as they are, 0 to 255",
+                   by->name, by->kind->name, 255.0 * (double)run->train.x_scale);
+    return CORNU_OK;
+}
+
 static cornu_status open_data(fit_run *run)
 {
-    run->train = run->data->block[CORNU_TRAIN];
+    TRY(data_samples_for(run->data, CORNU_TRAIN, run->model, &run->train));
     shape_picture(&run->data->block[CORNU_TRAIN].x_shape, &run->train.x_shape); /* to be changed */
     run->validation.data = run->data;
     if (run->options->resume)
         TRY(data_finish(run->data)); /* where a pass ends must be known */
     TRY(session_check_data(run->model, &run->train, "training samples"));
     TRY(check_classes(run->model, run->data));
+    TRY(notice_pixels(run));
     if (run->spec.validation_split > 0)
         TRY(split_training(run));
     else if (run->spec.validate && !run->options->no_validation)

@@ -48,7 +48,7 @@ static cornu_status open_recipe(const char *path, cornu_model **model)
 {
     doc *recipe;
     TRY(doc_read(path, &recipe));
-    return model_from_recipe(recipe, model);
+    return model_from_recipe_file(recipe, model);
 }
 
 static cornu_status open_any(const char *what, cornu_model **model)

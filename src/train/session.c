@@ -84,6 +84,11 @@ device *session_device(const session *s)
     return s->device;
 }
 
+const cornu_model *session_model(const session *s)
+{
+    return s->model;
+}
+
 void session_set_pass(session *s, int64_t pass)
 {
     s->pass = pass;

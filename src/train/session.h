@@ -27,6 +27,7 @@ typedef struct session_plan {
 cornu_status session_open(cornu_model *model, const session_options *options, session **out);
 void session_close(session *s);
 device *session_device(const session *s);
+const cornu_model *session_model(const session *s);
 /* The plan for a mode and batch size: built and prepared at the first call, then the same. */
 cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, session_plan **out);
 /* One step of `plan` on samples[index[0..plan batch-1]]; in PLAN_TRAIN advances

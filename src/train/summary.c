@@ -26,6 +26,22 @@ static cornu_status plan_numbers(const cornu_model *model, int64_t batch, text *
     return CORNU_OK;
 }
 
+/* What the first layer sees of uint8 pixels, as data_samples_for has it. */
+static cornu_status pixel_range(const cornu_model *model, text *t)
+{
+    data_spec spec;
+    const layer *by = model_rescaling(model);
+    TRY(data_spec_read(model->data, &spec));
+    double scale = spec.scale > 0 ? spec.scale : (double)model_pixel_scale(model);
+    bool standardized = spec.standardize.samplewise_center || spec.standardize.featurewise_center;
+    text_add(t, " Pixels (uint8) reach the first layer as 0 to %g%s", 255 * scale,
+             standardized ? ", then standardized" : "");
+    if (by)
+        text_add(t, "; %s (%s) scales them", by->name, by->kind->name);
+    text_add(t, "\n");
+    return CORNU_OK;
+}
+
 cornu_status cornu_model_summary(const cornu_model *model, char **out)
 {
     text t = {0};
@@ -35,8 +51,8 @@ cornu_status cornu_model_summary(const cornu_model *model, char **out)
             "cornu_model_summary: found NULL; expected a model and a place for text");
     *out = NULL;
     model_summary_table(model, &t);
-    cornu_status status = CORNU_OK;
-    if (model->compiled)
+    cornu_status status = pixel_range(model, &t);
+    if (status == CORNU_OK && model->compiled)
         status = plan_numbers(model, model->batch ? model->batch : 32, &t);
     if (status == CORNU_OK)
         return text_take(&t, out);

@@ -88,10 +88,11 @@ static uint8_t *bytes_of(const net *n)
     return bytes;
 }
 
-/* A net that has taken a few steps, the first and the last on floats, the others on bytes, which
-   some kernels multiply as such; with `reads`, somebody looks at a variable after each. */
-static net *trained_read(cornu_model *model, const net_case *c, const char *device_name,
-                         int threads, bool reads)
+/* A net that has taken a few steps, the first and the last on floats, the others on bytes times
+   `scale`, which some kernels multiply as such; with `reads`, somebody looks at a variable after
+   each. */
+static net *trained_scaled(cornu_model *model, const net_case *c, const char *device_name,
+                           int threads, bool reads, float scale)
 {
     plan_options options = {.mode = PLAN_TRAIN, .batch = c->batch};
     device_options with = {.threads = threads};
@@ -103,7 +104,7 @@ static net *trained_read(cornu_model *model, const net_case *c, const char *devi
         if (s > 0 && s < STEPS - 1) {
             samples.x_type = SAMPLE_U8;
             samples.x = bytes;
-            samples.x_scale = 1 / 2550.0f;
+            samples.x_scale = scale;
         }
         net_samples(n, &samples);
         n->input.iteration = s;
@@ -115,6 +116,12 @@ static net *trained_read(cornu_model *model, const net_case *c, const char *devi
     net_samples(n, &floats);
     free(bytes);
     return n;
+}
+
+static net *trained_read(cornu_model *model, const net_case *c, const char *device_name,
+                         int threads, bool reads)
+{
+    return trained_scaled(model, c, device_name, threads, reads, 1 / 2550.0f);
 }
 
 static net *trained(cornu_model *model, const net_case *c, const char *device_name, int threads)
@@ -167,6 +174,30 @@ static void steps_train_like_the_reference_with_every_optimizer(void **state)
             net_close(expected);
             cornu_model_close(model);
         }
+    assert_int_equal(failures, 0);
+}
+
+/* Momentum's slots hold the gradients themselves. */
+static void bytes_that_nothing_scales_train_like_the_reference(void **state)
+{
+    (void)state;
+    const net_case c = {"{Dense: {units: 387, activation: relu}}, {Dense: {units: 442, activation: "
+                        "relu}}, {Dense: {units: 3}}",
+                        397, 32};
+    int failures = 0;
+    cornu_model *model = model_of(&c, "{sgd: {learning_rate: 1e-7, momentum: 0.9}}");
+    net *expected = trained_scaled(model, &c, "reference", 1, false, 1);
+    for (int isa = 0; isa < CPU_ISA_COUNT; isa++) {
+        if (!cpu_isa_runs((cpu_isa)isa))
+            continue;
+        setenv("CORNU_ISA", cpu_isa_name(isa), 1);
+        net *found = trained_scaled(model, &c, "cpu", 2, false, 1);
+        failures += compare(found, expected, TOLERANCE, cpu_isa_name(isa));
+        net_close(found);
+    }
+    unsetenv("CORNU_ISA");
+    net_close(expected);
+    cornu_model_close(model);
     assert_int_equal(failures, 0);
 }
 
@@ -494,6 +525,7 @@ int main(void)
         cmocka_unit_test(steps_train_like_the_reference_with_every_optimizer),
         cmocka_unit_test(tiles_run_large_layers_of_batches_of_25_to_32),
         cmocka_unit_test(only_samples_that_nothing_has_changed_are_taken_for_bytes),
+        cmocka_unit_test(bytes_that_nothing_scales_train_like_the_reference),
         cmocka_unit_test(updates_are_folded_where_nothing_else_needs_the_gradients),
         cmocka_unit_test(an_update_put_off_has_the_bits_of_one_in_its_place),
         cmocka_unit_test(what_was_put_off_is_done_before_anybody_looks),

@@ -228,6 +228,104 @@ static void an_activation_keeps_its_slope(void **state)
     cornu_model_close(m);
 }
 
+/* One layer of a Sequential as Keras 3 writes it. */
+static cornu_status parse_with(const char *layer, cornu_model **m)
+{
+    text t = {0};
+    text_add(&t,
+             "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"s\", \"layers\": [" INPUT3(
+                 "") ", %s]}}",
+             layer);
+    cornu_status status = cornu_model_parse(t.data, "net.json", m);
+    text_free(&t);
+    return status;
+}
+
+static void what_is_refused_is_named_with_its_layer(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *layer, *says;
+    } cases[] = {
+        {"{\"module\": \"keras\", \"class_name\": \"Sequential\", \"config\": {\"name\": "
+         "\"inner\", \"trainable\": true, \"layers\": []}, \"registered_name\": null, "
+         "\"build_config\": {}, \"compile_config\": {\"loss\": \"mse\"}}",
+         "net.json:1: config.layers[1] (inner, Sequential): found a model (Sequential) as a layer; "
+         "cornu has no models within models"},
+        {"{\"class_name\": \"Functional\", \"config\": {\"name\": \"mobilenet\"}, "
+         "\"compile_config\": {}}",
+         "(mobilenet, Functional): found a model (Functional) as a layer"},
+        {"{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 2, "
+         "\"kernel_regularizer\": {\"class_name\": \"L2\"}}}",
+         "config.layers[1] (d, Dense).config.kernel_regularizer: found {class_name: \"L2\"}; expected null"},
+        {"{\"class_name\": \"LSTM\", \"config\": {\"name\": \"lstm\"}}",
+         "config.layers[1] (lstm, LSTM): unknown layer \"LSTM\""},
+        {"{\"class_name\": \"RandomFlip\", \"config\": {\"name\": \"flip\"}}",
+         "config.layers[1] (flip, RandomFlip): cornu has no layer RandomFlip"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cornu_model *m;
+        assert_int_equal(parse_with(cases[i].layer, &m), CORNU_INVALID);
+        must_say(cases[i].says);
+        assert_null(strstr(cornu_last_error(), "unknown key"));
+    }
+}
+
+static void a_call_of_two_tensors_names_its_layer(void **state)
+{
+    (void)state;
+    cornu_model *m;
+    assert_int_equal(
+        cornu_model_parse(
+            FUNCTIONAL3(
+                INPUT3(", \"name\": \"in\", \"inbound_nodes\": []") ", {\"class_name\": \"Add\", "
+                                                                    "\"config\": {\"name\": "
+                                                                    "\"sum\"}, \"name\": "
+                                                                    "\"sum\", "
+                                                                    "\"inbound_nodes\": "
+                                                                    "[{\"args\": [[{}, {}]], "
+                                                                    "\"kwargs\": {}}]}",
+                "sum"),
+            "net.json", &m),
+        CORNU_INVALID);
+    must_say("config.layers[1] (sum, Add).inbound_nodes[0]: found a call|chain of layers");
+}
+
+/* What only says which random numbers Keras draws, or how large its batches are. */
+static void seeds_and_sizes_of_batches_are_taken(void **state)
+{
+    (void)state;
+    cornu_model *m = make_model(
+        "{\"class_name\": \"Sequential\", \"config\": {\"layers\": [{\"class_name\": "
+        "\"InputLayer\", \"config\": {\"batch_shape\": [64, 5]}}, {\"class_name\": \"Dropout\", "
+        "\"config\": {\"rate\": 0.5, \"seed\": 7}}, {\"class_name\": \"Dense\", \"config\": "
+        "{\"units\": 2, \"kernel_initializer\": {\"class_name\": \"HeNormal\", \"config\": "
+        "{\"seed\": 7}}}}]}}");
+    assert_int_equal(m->input.rank, 1);
+    assert_int_equal(m->input.dim[0], 5);
+    cornu_model_close(m);
+}
+
+static void keras_other_names_of_layers_are_taken(void **state)
+{
+    (void)state;
+    static const char *const names[][2] = {{"Convolution2D", "Conv2D"},
+                                           {"MaxPool2D", "MaxPooling2D"},
+                                           {"AvgPool2D", "AveragePooling2D"},
+                                           {"GlobalAvgPool2D", "GlobalAveragePooling2D"}};
+    cornu_model *m = make_model("model: {input: [9, 9, 1], layers: [Convolution2D: {filters: 2, "
+                                "kernel_size: 2}, MaxPool2D, AvgPool2D, GlobalAvgPool2D]}\n");
+    char *json;
+    must(cornu_model_config(m, &json));
+    for (int i = 0; i < 4; i++) {
+        assert_string_equal(m->layers[i + 1]->kind->name, names[i][1]);
+        assert_null(strstr(json, names[i][0]));
+    }
+    assert_string_equal(m->layers[2]->name, "max_pooling2d");
+    cornu_free(json);
+    cornu_model_close(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +336,10 @@ int main(void)
         cmocka_unit_test(models_of_tf_keras_2_are_read),
         cmocka_unit_test(every_workload_survives_keras_json),
         cmocka_unit_test(an_activation_keeps_its_slope),
+        cmocka_unit_test(what_is_refused_is_named_with_its_layer),
+        cmocka_unit_test(a_call_of_two_tensors_names_its_layer),
+        cmocka_unit_test(seeds_and_sizes_of_batches_are_taken),
+        cmocka_unit_test(keras_other_names_of_layers_are_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,6 +76,30 @@ static void top_k_takes_k(void **state)
     json_decref(json);
 }
 
+static void a_name_of_its_own_is_kept(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {
+        "{class_name: SparseCategoricalAccuracy, config: {name: acc, dtype: float32}}",
+        "{sparse_top_k_categorical_accuracy: {k: 2, name: acc}}",
+        "{accuracy: {name: acc}}",
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        metric m = read_metric(forms[i], 10, true), again;
+        assert_string_equal(metric_name(&m), "acc");
+        json_t *json = metric_to_json(&m);
+        char *shown = json_dumps(json, 0);
+        again = read_metric(shown, 10, true);
+        assert_string_equal(metric_name(&again), "acc");
+        assert_int_equal(again.id, m.id);
+        assert_int_equal(again.k, m.k);
+        free(shown);
+        json_decref(json);
+    }
+    metric plain = read_metric("{SparseCategoricalAccuracy: {name: null}}", 10, true);
+    assert_string_equal(metric_name(&plain), "sparse_categorical_accuracy");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -84,6 +108,7 @@ int main(void)
         cmocka_unit_test(top_k_treats_ties_as_tensorflow),
         cmocka_unit_test(accuracy_means_what_keras_makes_of_it),
         cmocka_unit_test(top_k_takes_k),
+        cmocka_unit_test(a_name_of_its_own_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@ typedef struct dropout_config {
 static const config_field fields[] = {
     OPTION(REAL, dropout_config, rate, .minimum = 0, .maximum = 1,
            .flags = CONFIG_REQUIRED | CONFIG_BELOW),
-    OPTION_NEUTRAL("seed", "null"),
+    OPTION_IGNORED("seed"),
     OPTION_NEUTRAL("noise_shape", "null"),
     OPTIONS_END,
 };

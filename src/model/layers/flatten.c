@@ -33,4 +33,5 @@ const layer_kind layer_Flatten = {
     .declare = flatten_declare,
     .emit = flatten_emit,
     .samples = samples,
+    .range = LAYER_REARRANGES,
 };

@@ -31,4 +31,5 @@ const layer_kind layer_Rescaling = {
     .declare = layer_same_shape,
     .emit = rescaling_emit,
     .samples = samples,
+    .range = LAYER_RESCALES,
 };

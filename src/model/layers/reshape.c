@@ -61,4 +61,5 @@ const layer_kind layer_Reshape = {
     .declare = reshape_declare,
     .emit = reshape_emit,
     .samples = samples,
+    .range = LAYER_REARRANGES,
 };

@@ -47,4 +47,5 @@ const layer_kind layer_ZeroPadding2D = {
     .declare = zero_padding2d_declare,
     .emit = zero_padding2d_emit,
     .samples = samples,
+    .range = LAYER_REARRANGES,
 };
