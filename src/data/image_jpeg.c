@@ -56,6 +56,18 @@ static int orientation(const struct jpeg_decompress_struct *jpeg)
     return 1;
 }
 
+/* What libjpeg keeps of a file of several scans: all coefficients of all components. */
+static int64_t coefficient_bytes(struct jpeg_decompress_struct *jpeg)
+{
+    int64_t blocks = 0;
+    for (int i = 0; i < jpeg->num_components && jpeg_has_multiple_scans(jpeg); i++) {
+        const jpeg_component_info *c = &jpeg->comp_info[i];
+        int64_t h = c->h_samp_factor, v = c->v_samp_factor;
+        blocks += (c->width_in_blocks + h - 1) / h * h * ((c->height_in_blocks + v - 1) / v * v);
+    }
+    return blocks * (int64_t)sizeof(JBLOCK);
+}
+
 static cornu_status decode(decoder *d, const uint8_t *data, size_t size, image *out)
 {
     struct jpeg_decompress_struct *jpeg = &d->jpeg;
@@ -65,8 +77,10 @@ static cornu_status decode(decoder *d, const uint8_t *data, size_t size, image *
     bool cmyk = jpeg->jpeg_color_space == JCS_CMYK || jpeg->jpeg_color_space == JCS_YCCK;
     bool grey = jpeg->jpeg_color_space == JCS_GRAYSCALE;
     jpeg->out_color_space = cmyk ? JCS_CMYK : grey ? JCS_GRAYSCALE : JCS_RGB;
-    TRY(image_allocate(jpeg->image_height, jpeg->image_width, grey ? 1 : 3, out));
     out->orientation = orientation(jpeg);
+    TRY(image_allocate(jpeg->image_height, jpeg->image_width, grey ? 1 : 3, coefficient_bytes(jpeg),
+                       out));
+    jpeg->mem->max_memory_to_use = (long)image_bytes_most(size);
     if (cmyk)
         TRY(memory_new(jpeg->image_width, 4, "image", &d->line));
     jpeg_start_decompress(jpeg);
