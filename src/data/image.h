@@ -12,7 +12,7 @@
 enum {
     IMAGE_SIDE_MAX = 65535,
     /* Decoding takes at most so many times the file's size (memory_unpacked_most). */
-    IMAGE_BYTES_TIMES = 256
+    IMAGE_BYTES_TIMES = 160
 };
 
 struct image_budget;
