@@ -61,3 +61,12 @@ void put_deflated(bytes *b, const void *piece, size_t size, int times, int windo
     deflateEnd(&z);
     free(last.data);
 }
+
+bytes bombs_picture(const char *name)
+{
+    bytes out = {0};
+    for (const bomb *b = bombs_pictures; b->name; b++)
+        if (strcmp(b->name, name) == 0)
+            b->make(&out);
+    return out;
+}

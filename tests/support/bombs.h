@@ -27,5 +27,7 @@ typedef struct bomb {
 
 /* Ended by a row without a name. */
 extern const bomb bombs_pictures[], bombs_files[];
+/* The picture of this name, to be freed. */
+bytes bombs_picture(const char *name);
 
 #endif

@@ -91,6 +91,46 @@ static void jpeg_scans(bytes *out)
     free(scan.data);
 }
 
+/* Bits behind a JPEG's scan header; a byte 0xff is followed by a zero. */
+static void put_scan_bits(bytes *out, uint32_t bits, int count, uint32_t *held, int *held_count)
+{
+    for (int i = count - 1; i >= 0; i--) {
+        *held = *held << 1 | (bits >> i & 1);
+        if (++*held_count < 8)
+            continue;
+        put(out, &(uint8_t){(uint8_t)*held}, 1);
+        if ((uint8_t)*held == 0xff)
+            put(out, "", 1);
+        *held_count = 0;
+    }
+}
+
+/* A grey picture whose coefficients, all 0, are refined again and again: 15 bits are 32767 blocks,
+   of which the decoder looks at every coefficient. */
+static void jpeg_refinements(bytes *out)
+{
+    enum { SIDE = 7300, BLOCKS = ((SIDE + 7) / 8) * ((SIDE + 7) / 8), RUN = 32767 };
+    put(out, "\xff\xd8\xff\xdb\0\x43\0", 7);
+    for (int i = 0; i < 64; i++)
+        put(out, "\1", 1);
+    put(out, "\xff\xc2\0\x0b\x08", 5);
+    put_big(out, SIDE, 2);
+    put_big(out, SIDE, 2);
+    put(out, "\1\1\x11\0", 4);
+    put(out, "\xff\xc4\0\x14\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 22);
+    put(out, "\xff\xc4\0\x14\x10\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xe0", 22);
+    put(out, "\xff\xda\0\x08\1\1\0\0\0\1", 10); /* the first coefficients, all missing */
+    while (out->size < 990000) {
+        uint32_t held = 0;
+        int count = 0;
+        put(out, "\xff\xda\0\x08\1\1\0\1\x3f\x10", 10);
+        for (int left = BLOCKS; left > 0; left -= RUN)
+            put_scan_bits(out, 0x3fff, 15, &held, &count);
+        put_scan_bits(out, 0x7f, 7, &held, &count);
+    }
+    put(out, "\xff\xd9", 2);
+}
+
 /* ---- PNG ---- */
 
 static void put_chunk(bytes *out, const char *type, const bytes *data)
@@ -420,6 +460,7 @@ static void ppm_raw(bytes *out)
 const bomb bombs_pictures[] = {{"progressive.jpg", jpeg_progressive},
                                {"arithmetic.jpg", jpeg_arithmetic},
                                {"scans.jpg", jpeg_scans},
+                               {"refinements.jpg", jpeg_refinements},
                                {"tall.png", png_tall},
                                {"texts.png", png_texts},
                                {"rgb.png", png_rgb},
