@@ -143,12 +143,40 @@ static void strips_change_nothing(void **state)
     image_close(&i);
 }
 
+/* tests/CMakeLists.txt: every call of sin() comes here. */
+double __real_sin(double x);
+double __wrap_sin(double x);
+
+static int sines;
+
+double __wrap_sin(double x)
+{
+    sines++;
+    return __real_sin(x);
+}
+
+/* Twice for each pixel that a row or column of the new picture looks at, however many strips there
+   are. */
+static void weights_are_found_once(void **state)
+{
+    (void)state;
+    enum { TALL = 40000, WIDE = 2000, AROUND = 7 };
+    image i = {.height = TALL, .width = 1, .channels = 1, .pixels = calloc(1, TALL)};
+    uint8_t *out = malloc(2 * WIDE);
+    sines = 0;
+    assert_int_equal(image_fit(&i, 2, WIDE, 1, image_filter_named("lanczos"), out), CORNU_OK);
+    assert_in_range(sines, 2 * TALL, 2 * (2 * TALL + AROUND * WIDE));
+    free(out);
+    image_close(&i);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_format_and_mode_decodes_as_pillow_does),
         cmocka_unit_test(every_filter_resizes_as_pillow_does),
         cmocka_unit_test(strips_change_nothing),
+        cmocka_unit_test(weights_are_found_once),
     };
     return cmocka_run_group_tests(tests, open_fixtures, close_fixtures);
 }
