@@ -8,6 +8,9 @@
 #include <string.h>
 
 static const size_t HEADER_MAX = 100000000; /* the reference reader's limit */
+/* Bytes of a tensor's entry. The header is read entry by entry: as one tree it would take 46 times
+   its size, so it takes 16 times at most, names, tensors and metadata together. */
+enum { ENTRY_MAX = 1 << 16 };
 
 typedef struct span {
     uint64_t begin, end;
@@ -109,80 +112,174 @@ static cornu_status check_cover(const char *path, span *spans, size_t count, uin
     return CORNU_OK;
 }
 
-static cornu_status read_metadata(tensor_file *file, json_t *metadata)
+/* ---- the header, entry by entry ---- */
+
+typedef struct header_reader {
+    tensor_file *file;
+    const char *at, *end; /* what is still to be read */
+    const uint8_t *data;
+    uint64_t data_size;
+    span *spans;
+    size_t span_capacity;
+} header_reader;
+
+static cornu_status fail_header(const header_reader *h, const char *why)
 {
-    const char *key;
-    json_t *value;
-    if (!json_is_object(metadata))
-        return status_fail(CORNU_BAD_FILE, "%s: __metadata__: found no map; expected a map",
-                           file->path);
-    json_object_foreach(metadata, key, value)
-    {
-        if (!json_is_string(value))
-            return status_fail(CORNU_BAD_FILE,
-                               "%s: __metadata__: %s: found no string; expected a string",
-                               file->path, key);
-        TRY(tensor_file_add_metadata(file, key, json_string_value(value)));
-    }
+    return status_fail(CORNU_BAD_FILE, "%s: found a damaged header (%s); expected a JSON map",
+                       h->file->path, why);
+}
+
+/* The next byte that is no space, or -1. */
+static int peek(header_reader *h)
+{
+    while (h->at < h->end && strchr(" \t\r\n", *h->at) && *h->at)
+        h->at++;
+    return h->at < h->end ? (unsigned char)*h->at : -1;
+}
+
+static cornu_status expect(header_reader *h, char symbol, const char *why)
+{
+    if (peek(h) != symbol)
+        return fail_header(h, why);
+    h->at++;
     return CORNU_OK;
 }
 
-static cornu_status read_entries(tensor_file *file, json_t *header, const uint8_t *data,
-                                 uint64_t data_size, span *spans)
+/* A JSON value of at most `most` bytes; new reference. */
+static cornu_status next_value(header_reader *h, size_t most, json_t **out)
 {
-    const char *name;
-    json_t *entry;
-    json_object_foreach(header, name, entry)
-    {
-        if (strcmp(name, "__metadata__") == 0) {
-            TRY(read_metadata(file, entry));
-            continue;
-        }
-        if (!json_is_object(entry))
-            return status_fail(CORNU_BAD_FILE, "%s: %s: found no map in the header; expected a map",
-                               file->path, name);
-        file_tensor t = {0};
-        size_t bytes;
-        span *s = &spans[file->count];
-        TRY(read_type(file->path, name, entry, &t.type));
-        TRY(read_shape(file->path, name, entry, &t));
-        TRY(tensor_measure(file->path, name, &t, &bytes));
-        TRY(read_span(file->path, name, entry, data_size, bytes, s));
-        t.data = data + s->begin;
-        TRY(tensor_file_add(file, name, &t));
+    json_error_t error;
+    size_t left = (size_t)(h->end - h->at);
+    *out = json_loadb(h->at, left < most ? left : most,
+                      JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &error);
+    if (!*out)
+        return fail_header(h, error.text);
+    h->at += error.position;
+    return CORNU_OK;
+}
+
+/* Only a string: nothing else takes more than a few times its own bytes. */
+static cornu_status next_string(header_reader *h, const char *why, json_t **out)
+{
+    *out = NULL;
+    if (peek(h) != '"')
+        return fail_header(h, why);
+    return next_value(h, (size_t)(h->end - h->at), out);
+}
+
+typedef cornu_status entry_reader(header_reader *h, const char *name);
+
+/* A map, whose values `read` takes. */
+static cornu_status read_map(header_reader *h, entry_reader *read)
+{
+    TRY(expect(h, '{', "no map"));
+    for (bool first = true; peek(h) != '}'; first = false) {
+        json_t *name;
+        if (!first)
+            TRY(expect(h, ',', "no comma between two entries"));
+        TRY(next_string(h, "no name", &name));
+        cornu_status status = expect(h, ':', "no colon behind a name");
+        if (status == CORNU_OK)
+            status = read(h, json_string_value(name));
+        json_decref(name);
+        TRY(status);
     }
-    return check_cover(file->path, spans, (size_t)file->count, data_size);
+    h->at++;
+    return CORNU_OK;
+}
+
+static cornu_status read_metadata(header_reader *h, const char *key)
+{
+    json_t *value;
+    if (peek(h) != '"')
+        return status_fail(CORNU_BAD_FILE,
+                           "%s: __metadata__: %s: found no string; expected a string",
+                           h->file->path, key);
+    TRY(next_string(h, "no string", &value));
+    cornu_status status = tensor_file_add_metadata(h->file, key, json_string_value(value));
+    json_decref(value);
+    return status;
+}
+
+static cornu_status add_entry(header_reader *h, const char *name, const json_t *entry)
+{
+    file_tensor t = {0};
+    size_t bytes;
+    span s;
+    tensor_file *file = h->file;
+    TRY(read_type(file->path, name, entry, &t.type));
+    TRY(read_shape(file->path, name, entry, &t));
+    TRY(tensor_measure(file->path, name, &t, &bytes));
+    TRY(read_span(file->path, name, entry, h->data_size, bytes, &s));
+    t.data = h->data + s.begin;
+    TRY(memory_grow(&h->spans, &h->span_capacity, (size_t)file->count + 1, sizeof s));
+    TRY(tensor_file_add(file, name, &t));
+    s.name = file->tensors[file->count - 1].name;
+    h->spans[file->count - 1] = s;
+    return CORNU_OK;
+}
+
+static cornu_status read_entry(header_reader *h, const char *name)
+{
+    json_t *entry;
+    bool metadata = strcmp(name, "__metadata__") == 0;
+    if (peek(h) != '{')
+        return status_fail(CORNU_BAD_FILE, "%s: %s: found no map%s; expected a map", h->file->path,
+                           name, metadata ? "" : " in the header");
+    if (metadata)
+        return read_map(h, read_metadata);
+    TRY(next_value(h, ENTRY_MAX, &entry));
+    cornu_status status = add_entry(h, name, entry);
+    json_decref(entry);
+    return status;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp(((const metadata_entry *)a)->key, ((const metadata_entry *)b)->key);
+}
+
+/* Sorted, so that very many keys cost no quadratic time; nobody asks for their order. */
+static cornu_status check_metadata(tensor_file *file)
+{
+    if (file->metadata_count > 1)
+        qsort(file->metadata, (size_t)file->metadata_count, sizeof *file->metadata, compare_keys);
+    for (int i = 1; i < file->metadata_count; i++)
+        if (strcmp(file->metadata[i - 1].key, file->metadata[i].key) == 0)
+            return status_fail(CORNU_BAD_FILE, "%s: __metadata__: found a duplicate key %s",
+                               file->path, file->metadata[i].key);
+    return CORNU_OK;
 }
 
 cornu_status safetensors_read(tensor_file *file)
 {
     file_map *map = &((tensor_storage *)file->storage)->map;
     TRY(file_map_open(file->path, map));
-    uint64_t header_size = 0;
+    uint64_t size = 0;
     if (map->size < 8)
         return status_fail(CORNU_BAD_FILE, "%s: found %zu bytes; expected at least 8", file->path,
                            map->size);
-    memcpy(&header_size, map->data, 8);
-    if (header_size > map->size - 8 || header_size > HEADER_MAX)
+    memcpy(&size, map->data, 8);
+    if (size > map->size - 8 || size > HEADER_MAX)
         return status_fail(CORNU_BAD_FILE,
                            "%s: found a header of %ju bytes in a file of %zu; expected a "
                            "safetensors header within the file",
-                           file->path, (uintmax_t)header_size, map->size);
-    json_error_t error;
-    json_t *header =
-        json_loadb((const char *)map->data + 8, header_size, JSON_REJECT_DUPLICATES, &error);
-    span *spans = NULL;
+                           file->path, (uintmax_t)size, map->size);
+    const char *begin = (const char *)map->data + 8;
+    header_reader h = {.file = file,
+                       .at = begin,
+                       .end = begin + size,
+                       .data = map->data + 8 + size,
+                       .data_size = map->size - 8 - size};
     cornu_status status;
-    if (!json_is_object(header))
-        status = status_fail(CORNU_BAD_FILE, "%s: found a damaged header (%s); expected a JSON map",
-                             file->path, header ? "no map" : error.text);
-    else
-        status = memory_new(json_object_size(header) + 1, sizeof *spans, file->path, &spans);
-    if (status == CORNU_OK)
-        status = read_entries(file, header, map->data + 8 + header_size,
-                              map->size - 8 - header_size, spans);
-    free(spans);
-    json_decref(header);
+    TRY_GOTO(read_map(&h, read_entry));
+    if (peek(&h) >= 0)
+        TRY_GOTO(fail_header(&h, "more behind the map than spaces"));
+    TRY_GOTO(check_metadata(file));
+    TRY_GOTO(tensor_file_check_names(file));
+    status = check_cover(file->path, h.spans, (size_t)file->count, h.data_size);
+done:
+    free(h.spans);
     return status;
 }
 

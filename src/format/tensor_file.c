@@ -173,8 +173,6 @@ cornu_status tensor_file_open(const char *path, tensor_file **out)
         status = memory_new(1, sizeof(tensor_storage), path, &file->storage);
     if (status == CORNU_OK)
         status = f->read(file);
-    if (status == CORNU_OK)
-        status = tensor_file_check_names(file);
     if (status != CORNU_OK) {
         tensor_file_close(file);
         return status;

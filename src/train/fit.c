@@ -233,8 +233,10 @@ static cornu_status check_all(fit_run *run)
         TRY(callbacks_restore(run->callbacks, run->model));
     TRY(callbacks_run(run->callbacks, CALLBACK_FIT_BEGIN, &run->state));
     run->each_step = o->log_steps || callbacks_every_step(run->callbacks);
-    if (o->save)
+    if (o->save) {
         TRY(checkpoint_check(o->save, "save"));
+        TRY(checkpoint_check_model(run->model));
+    }
     return o->log ? csv_check(o->log) : CORNU_OK;
 }
 
