@@ -71,4 +71,6 @@ static int run(int argc, char **argv)
 }
 
 const command command_evaluate = {"evaluate", "loss and metrics of a trained model on test data",
-                                  "MODEL.safetensors [--data DIR|NAME] [--OPTION...]", NULL, run};
+                                  "MODEL.safetensors [--data DIR|NAME] [--OPTION...]",
+                                  "Without --data: what it was trained on, else its recipe's.\n",
+                                  run};

@@ -167,8 +167,6 @@ static int run(int argc, char **argv)
     if (where && found.count > 1)
         return fail_usage(&command_predict, "found --data and \"%s\"; expected one of them",
                           found.item[1]);
-    if (!where && found.count == 1)
-        return fail_usage(&command_predict, "found only a MODEL; expected an IMAGE or --data, too");
     if (!device_is_there(&on, &status))
         return status;
     prediction p = {.top = top,
@@ -179,14 +177,15 @@ static int run(int argc, char **argv)
                                 .batch = batch}};
     status = open_prediction(&p, found.item[0]);
     if (status == STATUS_OK)
-        status = where ? predict_data(&p, where) : predict_images(&p, &found);
+        status = found.count > 1 ? predict_images(&p, &found) : predict_data(&p, where);
     close_prediction(&p);
     return status;
 }
 
 const command command_predict = {
     "predict", "classes of images or of a data set's test samples",
-    "MODEL.safetensors IMAGE... [--top K]\nMODEL.safetensors --data DIR|NAME [--top K]",
+    "MODEL.safetensors IMAGE... [--top K]\nMODEL.safetensors [--data DIR|NAME] [--top K]",
     "A line an image: its file, then the likeliest classes and their outputs. A line a sample of\n"
-    "a data set: its number, (its true class), then the same.\n",
+    "a data set: its number, (its true class), then the same. Without --data: of what the model\n"
+    "was trained on, else of its recipe's set.\n",
     run};

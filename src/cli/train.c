@@ -250,8 +250,8 @@ const command command_train = {
     "train", "train a recipe or a built-in workload",
     "RECIPE|WORKLOAD [--data DIR] [--OPTION...]\n[RECIPE|WORKLOAD] --resume FILE.safetensors "
     "[--OPTION...]",
-    "What an option does not say, the recipe does. Data is looked for in --data, $CORNU_DATA,\n"
-    "the usual caches and Debian's packages, then downloaded and checked.\n"
+    "What an option does not say, the recipe does. Data is looked for in --data alone; without it\n"
+    "in $CORNU_DATA, the usual caches and Debian's packages, then downloaded and checked.\n"
     "Ctrl-C finishes the step, saves (to --save, else to a new file in this folder) and says how\n"
     "to go on; a second one ends at once. With --resume alone the file itself is updated.\n",
     run};

@@ -105,6 +105,9 @@ struct cornu_model {
     int64_t batch, epochs; /* of the fit section; 0 where it does not say */
     position position;
     feature_statistics features;
+    /* Where the samples of the last training came from, as a hint: a named set or NULL, and the
+       absolute path of its folder, of a folder of images or of an .npz file, or NULL. */
+    char *data_name, *data_path;
     json_t *callback_state; /* what callbacks remember across resume, or NULL */
     /* [weight_count] the weights that early_stopping would go back to, or NULL. One allocation:
        values of all weights lie behind the pointers, so that free(best_weights) releases
@@ -138,6 +141,11 @@ json_t *model_to_keras(const cornu_model *m);
 json_t *model_compile_to_json(const cornu_model *m);
 /* Set the names of the outputs' classes (copied). */
 cornu_status model_set_classes(cornu_model *m, char *const *names, int count);
+
+/* The file that messages name (copied). */
+cornu_status model_set_source(cornu_model *m, const char *source);
+/* Remember where the training samples came from (copied; NULL: not known). */
+cornu_status model_set_data_hint(cornu_model *m, const char *name, const char *path);
 
 /* The rows of layers.def, NULL-ended, and the row of a Keras class name. */
 extern const layer_kind *const layer_kinds[];

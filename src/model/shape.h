@@ -37,6 +37,9 @@ static inline bool shape_equal(const shape *a, const shape *b)
     return true;
 }
 
+/* The same where dimensions of 1 (a channel, say) are left out of both? */
+bool shape_equal_but_ones(const shape *a, const shape *b);
+
 /* "(28, 28, 1)" into `text` (at least 128 bytes); with `batch`, "(None, 28, 28, 1)". Returns text.
  */
 char *shape_show(const shape *s, bool batch, char *text);

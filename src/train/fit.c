@@ -1,4 +1,5 @@
 #include "base/memory.h"
+#include "data/datasets.h"
 #include "train/checkpoint.h"
 #include "train/features.h"
 #include "train/fit_run.h"
@@ -265,8 +266,8 @@ static cornu_status open_session(fit_run *run)
     return fit_log_open(run);
 }
 
-/* A new run forgets what callbacks of an earlier one remember; names of classes come with the data.
- */
+/* A new run forgets what callbacks of an earlier one remember; names of classes come with the data,
+   and where it lies is kept as a hint. */
 static cornu_status begin(fit_run *run)
 {
     cornu_model *m = run->model;
@@ -279,7 +280,7 @@ static cornu_status begin(fit_run *run)
     int64_t outputs = m->output.rank > 0 ? m->output.dim[m->output.rank - 1] : 1;
     if (!m->class_names && run->data->class_names && run->data->class_count == outputs)
         TRY(model_set_classes(m, run->data->class_names, run->data->class_count));
-    return CORNU_OK;
+    return model_set_data_hint(m, run->data->set ? run->data->set->name : NULL, run->data->origin);
 }
 
 static void close_run(fit_run *run)

@@ -57,7 +57,7 @@ static const bad_case cases[] = {
     {{"evaluate", "mnist-cnn-2"}, 2, "expected a model file"},
     {{"evaluate", "missing.safetensors"}, 1, "missing.safetensors"},
     {{"evaluate", "missing.safetensors", "--device", "tpu"}, 2, "--device tpu"},
-    {{"predict", "missing.safetensors"}, 2, "expected an IMAGE or --data"},
+    {{"predict", "missing.safetensors"}, 1, "missing.safetensors"},
     {{"predict", "missing.safetensors", "a.png", "--data", "mnist"}, 2, "--data and \"a.png\""},
     {{"predict", "missing.safetensors", "a.png", "--top", "0"}, 2, "--top"},
     {{"predict", "missing.safetensors", "a.png"}, 1, "missing.safetensors"},
@@ -89,6 +89,9 @@ static const bad_case cases[] = {
     {{"bench", "--batch", "x"}, 2, "--batch"},
     {{"bench", "--json", "no/such/b.json"}, 1, "b.json: cannot write"},
     {{"bench", "--data", "missing-folder"}, 1, "missing-folder"},
+    {{"bench", "--data", "."}, 1, ".: found no data set; expected "},
+    {{"bench", "mnist-cnn-2", "photos-cnn", "--data", "."}, 1, ".: found no data set; expected mnist"},
+    {{"train", "mnist-cnn-2", "--data", "."}, 1, ".: found no data set; expected mnist: IDX files"},
 };
 /* clang-format on */
 
