@@ -138,7 +138,9 @@ CORNU_API const char *cornu_workload_name(int index);
 typedef struct cornu_data cornu_data;
 
 typedef struct cornu_data_options {
-    const char *folder;   /* where to look first: the data set's folder, or one that holds it */
+    /* Where to look for a named set or a recipe's data, and nowhere else: its folder, or one that
+       holds it; CORNU_NOT_FOUND says what is there instead. NULL: the usual places. */
+    const char *folder;
     bool allow_download;  /* download (and check) a data set that is not on the machine */
     int64_t image_height; /* image folders: resize to this; 0 is 150 */
     int64_t image_width;
@@ -176,10 +178,14 @@ typedef struct cornu_data_options {
 typedef enum cornu_split { CORNU_TRAIN = 0, CORNU_TEST = 1 } cornu_split;
 
 /* Open a data set: a name ("mnist", "fashion_mnist", "cifar10", "cifar100"), a .npz file, or a
-   folder (of a named set's files, of train/CLASS/IMAGE, or of CLASS/IMAGE). */
+   folder (of a named set's files, of train/CLASS/IMAGE, of CLASS/IMAGE, or of one such folder;
+   several are CORNU_INVALID, with their names). */
 CORNU_API cornu_status cornu_data_open(const char *what, const cornu_data_options *options,
                                        cornu_data **data);
-/* The data set that the model's recipe describes (its data section), found as `options` say. */
+/* The data set for a model: what options->folder names (a folder, also an .npz file or a set's
+   name); else what the model was trained on, as cornu_fit noted and the model file keeps it, where
+   that is still there; else what its recipe describes (its data section). Of several sets in a
+   folder the only one of the model's input shape is taken, and told. */
 CORNU_API cornu_status cornu_data_open_for_model(const cornu_model *model,
                                                  const cornu_data_options *options,
                                                  cornu_data **data);

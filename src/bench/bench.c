@@ -128,6 +128,22 @@ static cornu_status check_options(const bench_options *options)
     return CORNU_OK;
 }
 
+/* --data must be of use to one of the workloads at least; the first of them says what is missing.
+ */
+static cornu_status check_data(const bench_options *options)
+{
+    char first[1024] = "";
+    for (const bench_workload *w = bench_workloads; options->data && w->name; w++) {
+        if (!is_wanted(options, w->name))
+            continue;
+        if (bench_data_check(w, options) == CORNU_OK)
+            return CORNU_OK;
+        if (!*first)
+            snprintf(first, sizeof first, "%s", cornu_last_error());
+    }
+    return *first ? status_fail(CORNU_NOT_FOUND, "%s", first) : CORNU_OK;
+}
+
 /* ---- measuring a group ------------------------------------------------------------------ */
 
 static bool stopped(const bench *b)
@@ -299,6 +315,7 @@ cornu_status bench_run(const bench_options *options, bench_report *report)
     bench *b = NULL;
     *report = (bench_report){0};
     TRY(check_options(options));
+    TRY(check_data(options));
     TRY(memory_new(1, sizeof *b, "bench", &b));
     b->options = options;
     b->report = report;

@@ -1,6 +1,8 @@
 /* The data that a workload is timed on. */
 #include "base/memory.h"
 #include "bench/contender.h"
+#include "data/datasets.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Generated sets are this many batches: few enough that training on them shows. */
@@ -17,10 +19,42 @@ static cornu_status generate(const cornu_model *model, int64_t batch, cornu_data
 }
 
 /* May the workload go on with other data after this failure? */
-static bool is_mendable(cornu_status status, const bench_options *options)
+static bool is_mendable(cornu_status status)
 {
-    return status == CORNU_NOT_FOUND || status == CORNU_NETWORK || status == CORNU_OUT_OF_MEMORY ||
-           (status == CORNU_INVALID && options->data); /* --data names another workload's data */
+    return status == CORNU_NOT_FOUND || status == CORNU_NETWORK || status == CORNU_OUT_OF_MEMORY;
+}
+
+cornu_status bench_data_check(const bench_workload *w, const bench_options *options)
+{
+    const cornu_data_options find = {.folder = options->data};
+    cornu_model *model;
+    data_place place = {0};
+    TRY(cornu_model_open(w->name, &model));
+    cornu_status status = data_find_for_model(model, &find);
+    cornu_model_close(model);
+    if (status != CORNU_OK && w->substitute &&
+        dataset_find(dataset_named(w->substitute), options->data, &place, NULL) == CORNU_OK &&
+        place.folder)
+        status = CORNU_OK;
+    free(place.folder);
+    return status;
+}
+
+/* --data that holds neither the workload's data nor its substitute, but other workloads' data, is
+   noted, and they are looked for elsewhere. */
+static cornu_status open_inside(const bench_workload *w, const cornu_model *model,
+                                cornu_data_options *find, bench_report *report, cornu_data **out)
+{
+    cornu_status status = cornu_data_open_for_model(model, find, out);
+    if (status != CORNU_NOT_FOUND && status != CORNU_INVALID)
+        return status;
+    char message[1024];
+    snprintf(message, sizeof message, "%s", cornu_last_error());
+    if (w->substitute && cornu_data_open(w->substitute, find, out) == CORNU_OK)
+        return CORNU_OK;
+    TRY(bench_note(report, "%s: --data: %s", w->name, message));
+    find->folder = NULL;
+    return cornu_data_open_for_model(model, find, out);
 }
 
 /* CORNU_NOT_FOUND where neither the workload's own data nor its substitute are here. */
@@ -32,10 +66,11 @@ static cornu_status find_real(const bench_workload *w, const cornu_model *model,
                                .on_progress = options->on_progress,
                                .should_stop = options->should_stop,
                                .user = options->user};
-    cornu_status status = cornu_data_open_for_model(model, &find, out);
-    if (status == CORNU_OK || !is_mendable(status, options))
+    cornu_status status = find.folder ? open_inside(w, model, &find, report, out)
+                                      : cornu_data_open_for_model(model, &find, out);
+    if (status == CORNU_OK || !is_mendable(status))
         return status;
-    if (status != CORNU_NOT_FOUND && status != CORNU_INVALID)
+    if (status != CORNU_NOT_FOUND)
         TRY(bench_note(report, "%s: %s", w->name, cornu_last_error()));
     if (!w->substitute)
         return CORNU_NOT_FOUND;

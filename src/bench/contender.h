@@ -54,6 +54,8 @@ typedef struct contender {
    generated pixels. */
 cornu_status bench_data_open(const bench_workload *w, const cornu_model *model, int64_t batch,
                              const bench_options *options, bench_report *report, bench_data **out);
+/* Does --data hold the workload's data, or its substitute? */
+cornu_status bench_data_check(const bench_workload *w, const bench_options *options);
 void bench_data_close(bench_data *data);
 
 /* Bytes that opening the contender will take, from its model alone. */

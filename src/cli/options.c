@@ -6,43 +6,60 @@
 
 /* ---- suggestions ------------------------------------------------------------------------ */
 
-enum { WORD_MOST = 64 };
+enum { WORD_MOST = 64, SLIPS_MOST = 3 };
 
-/* Levenshtein's distance, at most `limit` + 1. */
-static int distance(const char *a, const char *b, int limit)
+static int smaller(int a, int b)
 {
-    int row[WORD_MOST + 1];
-    int n = (int)strlen(b);
-    if (n > WORD_MOST || strlen(a) > WORD_MOST)
-        return limit + 1;
+    return a < b ? a : b;
+}
+
+/* Letters replaced, left out, added or exchanged with their neighbour (optimal string alignment),
+   three rows of the table at a time. */
+static int distance(const char *a, const char *b)
+{
+    int rows[3][WORD_MOST + 1];
+    int n = (int)strlen(b), m = (int)strlen(a);
+    if (n > WORD_MOST || m > WORD_MOST)
+        return WORD_MOST;
     for (int j = 0; j <= n; j++)
-        row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
+        rows[0][j] = j;
+    for (int i = 1; i <= m; i++) {
+        int *row = rows[i % 3], *above = rows[(i + 2) % 3], *second = rows[(i + 1) % 3];
         row[0] = i;
         for (int j = 1; j <= n; j++) {
-            int replaced = diagonal + (a[i - 1] != b[j - 1]);
-            int other = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            diagonal = row[j];
-            row[j] = replaced < other ? replaced : other;
+            row[j] =
+                smaller(smaller(above[j], row[j - 1]) + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = smaller(row[j], second[j - 2] + 1);
         }
     }
-    return row[n];
+    return rows[m % 3][n];
+}
+
+/* Is `beginning` the first word, or the first few, of `word`: batch of batch-size? */
+static bool begins_with_words(const char *word, const char *beginning)
+{
+    size_t length = strlen(beginning);
+    return strncmp(word, beginning, length) == 0 && (word[length] == '-' || word[length] == '_');
 }
 
 const char *nearest_name(const char *word, const char *const *names)
 {
     const char *best = NULL;
-    int least = (int)strlen(word) / 3 + 1;
+    size_t length = strlen(word);
+    int allowed = length < 6 ? 1 : smaller((int)length / 3, SLIPS_MOST);
     for (int i = 0; names[i]; i++) {
-        int d = distance(word, names[i], least);
-        if (d <= least) {
-            least = d - 1;
+        int d = distance(word, names[i]);
+        if (d <= allowed) {
+            allowed = d - 1;
             best = names[i];
         }
     }
-    for (int i = 0; names[i] && !best && strlen(word) >= 2; i++)
-        if (strncmp(word, names[i], strlen(word)) == 0)
+    for (int i = 0; names[i] && !best; i++)
+        if (begins_with_words(word, names[i]))
+            best = names[i];
+    for (int i = 0; names[i] && !best && length >= 2; i++)
+        if (strncmp(word, names[i], length) == 0)
             best = names[i];
     return best;
 }

@@ -210,7 +210,7 @@ static int predict(prediction *p, const char *where, const operands *found)
     if (status == STATUS_OK)
         status = measure(p);
     if (status == STATUS_OK)
-        status = where ? predict_data(p, where) : predict_images(p, found);
+        status = found->count > 1 ? predict_images(p, found) : predict_data(p, where);
     if (p->done > 0)
         print_rate(p->done, p->seconds);
     close_prediction(p);
@@ -236,10 +236,8 @@ static int run(int argc, char **argv)
     if (where && found.count > 1)
         return fail_usage(&command_predict, "found --data and \"%s\"; expected one of them",
                           found.item[1]);
-    if (!where && found.count == 1)
-        return fail_usage(&command_predict, "found only a MODEL; expected an IMAGE or --data, too");
-    if (count && !where)
-        return fail_usage(&command_predict, "--count: found no --data; expected a data set");
+    if (count && found.count > 1)
+        return fail_usage(&command_predict, "--count: found images; expected a data set");
     if (!device_is_there(&on, &status))
         return status;
     prediction p = {.top = top,
@@ -256,10 +254,11 @@ static int run(int argc, char **argv)
 
 const command command_predict = {
     "predict", "classes of images or of a data set's test samples",
-    "MODEL.safetensors IMAGE... [--top K]\nMODEL.safetensors --data DIR|FILE|NAME [--count N] "
+    "MODEL.safetensors IMAGE... [--top K]\nMODEL.safetensors [--data DIR|FILE|NAME] [--count N] "
     "[--top K]",
     "A line an image: its file, then the likeliest classes and their probabilities. A line a\n"
     "sample of a data set (its test samples, if it has some): its number, (its true class), then\n"
     "the same. One sigmoid output is the probability of the second class. Outputs that are no\n"
-    "probabilities are called logit, or value. The last line says how long it took.\n",
+    "probabilities are called logit, or value. Without --data and images: of what the model was\n"
+    "trained on, else of its recipe's set. The last line says how long it took.\n",
     run};

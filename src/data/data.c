@@ -23,6 +23,7 @@ void cornu_data_close(cornu_data *data)
     free(data->class_names);
     free(data->name);
     free(data->folder);
+    free(data->origin);
     free(data);
 }
 

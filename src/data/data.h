@@ -9,11 +9,14 @@ struct tensor_file;
 struct loader;
 
 struct cornu_data {
-    char *name;            /* "mnist" */
-    char *folder;          /* where it was found, or "" */
-    sample_block block[2]; /* by cornu_split; count 0 where the split is missing */
-    int class_count;       /* 0 where targets are not classes */
-    char **class_names;    /* [class_count], or NULL where unknown */
+    char *name;                /* "mnist" */
+    char *folder;              /* where it was found, or "" */
+    const struct dataset *set; /* a row of datasets.def; NULL: images, an .npz file, arrays */
+    char *origin;              /* absolute path of the set's or images' folder or of the .npz file;
+                                  NULL where there is none */
+    sample_block block[2];     /* by cornu_split; count 0 where the split is missing */
+    int class_count;           /* 0 where targets are not classes */
+    char **class_names;        /* [class_count], or NULL where unknown */
     bool generated;
     bool scaled; /* the recipe that it was opened for says what the network sees (x_scale) */
     /* memory behind the blocks, owned: x and y of the training split, then of the test split (NULL
@@ -105,6 +108,8 @@ cornu_status data_set_classes(cornu_data *data, const char *const *names, int co
 cornu_status data_class_list(const cornu_data *data, bool train, bool test, char **out);
 /* Does the caller want no more of it? `options` may be NULL. */
 bool data_should_stop(const cornu_data_options *options);
+/* Would cornu_data_open_for_model find what it wants, and of the right shape? Reads no samples. */
+cornu_status data_find_for_model(const cornu_model *model, const cornu_data_options *options);
 /* One line to the caller's on_notice. */
 void data_notice(const cornu_data_options *options, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { ROOTS = 4 };
+
 /* An unpacked data set is little larger than its archive, photographs compressing badly; anything
    beyond this is not one. */
 static int64_t unpack_limit(const dataset *set)
@@ -96,35 +98,35 @@ static cornu_status look_in(const dataset *set, const char *root, bool trusted, 
     return memory_copy_string(root, &place->folder);
 }
 
-cornu_status dataset_find(const dataset *set, const cornu_data_options *options, data_place *place,
-                          char **looked)
+/* Where to look: in the folder that the caller names, and nowhere else; else in the usual ones. */
+static cornu_status list_roots(const dataset *set, const char *folder, char *roots[ROOTS])
 {
-    cornu_status status = CORNU_OK;
-    char *roots[5] = {NULL};
+    if (folder)
+        return memory_copy_string(folder, &roots[0]);
+    if (env_get(ENV_DATA))
+        TRY(memory_copy_string(env_get(ENV_DATA), &roots[0]));
+    TRY(user_cache(&roots[1]));
+    TRY(keras_cache(&roots[2]));
+    return set->system_folder ? memory_copy_string(set->system_folder, &roots[3]) : CORNU_OK;
+}
+
+cornu_status dataset_find(const dataset *set, const char *folder, data_place *place, char **looked)
+{
+    cornu_status status;
+    char *roots[ROOTS] = {NULL};
     text names = {0};
     *place = (data_place){0};
-    const char *first = options && options->folder && *options->folder ? options->folder : NULL;
-    if (first)
-        TRY_GOTO(memory_copy_string(first, &roots[0]));
-    if (env_get(ENV_DATA))
-        TRY_GOTO(memory_copy_string(env_get(ENV_DATA), &roots[1]));
-    TRY_GOTO(user_cache(&roots[2]));
-    TRY_GOTO(keras_cache(&roots[3]));
-    if (set->system_folder)
-        TRY_GOTO(memory_copy_string(set->system_folder, &roots[4]));
-    for (int i = 0; i < 5 && !place->folder; i++) {
+    TRY_GOTO(list_roots(set, folder, roots));
+    for (int i = 0; i < ROOTS && !place->folder; i++) {
         if (!roots[i])
             continue;
         text_add(&names, "%s%s", names.length ? ", " : "", roots[i]);
-        TRY_GOTO(look_in(set, roots[i], i == 0, place));
-        if (place->folder && first && i > 0)
-            data_notice(options, "%s: holds no %s; using the one in %s", first, set->name,
-                        place->folder);
+        TRY_GOTO(look_in(set, roots[i], folder != NULL, place));
     }
     if (looked)
         status = text_take(&names, looked);
 done:
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < ROOTS; i++)
         free(roots[i]);
     text_free(&names);
     return status;

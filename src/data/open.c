@@ -1,11 +1,10 @@
 /* Opening a data set: by name, file, folder, or as a recipe says. */
 #include "base/files.h"
 #include "base/memory.h"
-#include "data/datasets.h"
+#include "data/folder.h"
 #include "data/image.h"
 #include "data/pixels.h"
 #include "model/model.h"
-#include <dirent.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +25,8 @@ static void apply_scale(const data_request *request, cornu_data *data)
 }
 
 /* Read a set's files in `folder`. */
-static cornu_status read_place(const dataset *set, const data_reader *reader, const char *folder,
-                               const data_request *request, cornu_data *data)
+static cornu_status read_set(const dataset *set, const data_reader *reader, const char *folder,
+                             const data_request *request, cornu_data *data)
 {
     TRY(memory_copy_string(set->name, &data->name));
     TRY(memory_copy_string(folder, &data->folder));
@@ -55,38 +54,77 @@ static cornu_status fail_not_found(const dataset *set, const char *looked)
     return status;
 }
 
-static cornu_status read_named(const dataset *set, const data_request *request, cornu_data *data)
+/* The caller's folder holds no such set. */
+static cornu_status fail_not_inside(const dataset *set, const char *folder)
 {
-    cornu_status status;
-    data_place place = {0};
+    text expected = {0};
+    text_add(&expected, "%s: ", set->name);
+    for (const data_reader *const *reader = set->readers; *reader; reader++)
+        text_add(&expected, "%s%s", reader == set->readers ? "" : " or ", (*reader)->name);
+    text_add(&expected, ", here or in a folder");
+    for (const char *const *name = set->folders; *name; name++)
+        text_add(&expected, "%s %s", name == set->folders ? "" : name[1] ? "," : " or", *name);
+    cornu_status status = folder_fail(folder, expected.data ? expected.data : set->name);
+    text_free(&expected);
+    return status;
+}
+
+/* Where a set lies: in `folder`, or (NULL) in one of the usual places. A place without a folder is
+   to be downloaded. */
+static cornu_status find_named(const dataset *set, const char *folder,
+                               const cornu_data_options *options, data_place *place)
+{
     char *looked = NULL;
-    const cornu_data_options *options = &request->options;
-    if (options->folder && *options->folder && !folder_exists(options->folder))
-        return status_fail(CORNU_NOT_FOUND, "%s: no such folder; expected the folder of %s",
-                           options->folder, set->name);
-    TRY_GOTO(dataset_find(set, options, &place, &looked));
-    if (!place.folder && !options->allow_download) {
+    if (folder && !folder_exists(folder))
+        return status_fail(CORNU_NOT_FOUND, "%s: no such folder; expected the folder of %s", folder,
+                           set->name);
+    cornu_status status = dataset_find(set, folder, place, &looked);
+    if (status == CORNU_OK && !place->folder && folder)
+        status = fail_not_inside(set, folder);
+    else if (status == CORNU_OK && !place->folder && !options->allow_download)
         status = fail_not_found(set, looked);
-        goto done;
-    }
-    if (!place.folder)
-        TRY_GOTO(dataset_fetch(set, options, &place));
-    else if (!place.reader)
-        TRY_GOTO(dataset_unpack_found(options, &place));
-    if (place.set != set)
-        data_notice(options, "%s: holds %s; used in place of %s", place.folder, place.set->name,
+    else if (status == CORNU_OK && !place->folder)
+        place->set = set;
+    else if (status == CORNU_OK && place->set != set)
+        data_notice(options, "%s: holds %s; used in place of %s", place->folder, place->set->name,
                     set->name);
-    status = read_place(place.set, place.reader, place.folder, request, data);
-done:
-    free(place.folder);
     free(looked);
     return status;
 }
 
-static cornu_status read_file(const char *path, const data_request *request, cornu_data *data)
+static cornu_status find_file(const char *path, data_place *place)
 {
     if (!file_exists(path))
         return status_fail(CORNU_NOT_FOUND, "%s: no such file", path);
+    return memory_copy_string(path, &place->folder);
+}
+
+static const char *own_folder(const cornu_data_options *options)
+{
+    return options->folder && *options->folder ? options->folder : NULL;
+}
+
+static cornu_status find_what(const char *what, const shape *input, const char *folder,
+                              const cornu_data_options *options, data_place *place)
+{
+    const dataset *set = dataset_named(what);
+    if (set)
+        return find_named(set, folder, options, place);
+    if (path_has_ending(what, ".npz"))
+        return find_file(what, place);
+    if (!folder_exists(what))
+        return status_fail(
+            CORNU_NOT_FOUND,
+            "%s: no such data set or folder; expected mnist, fashion_mnist, cifar10, "
+            "cifar100, an .npz file or a folder",
+            what);
+    return folder_find(what, input, options, place);
+}
+
+/* ---- reading ---- */
+
+static cornu_status read_file(const char *path, const data_request *request, cornu_data *data)
+{
     TRY(memory_copy_string(path_base(path), &data->name));
     size_t length = strlen(path) - strlen(path_base(path));
     TRY(memory_format(&data->folder, "%.*s", (int)length, length ? path : "."));
@@ -102,81 +140,19 @@ static cornu_status read_images(const char *folder, const data_request *request,
     return CORNU_OK;
 }
 
-/* The only folder of images directly inside `folder`; NULL where there is none, an error where
-   there are several. */
-static cornu_status find_images(const char *folder, char **found)
+/* What was found; a set that was not is downloaded. */
+static cornu_status read_place(data_place *place, const data_request *request, cornu_data *data)
 {
-    cornu_status status = CORNU_OK;
-    char *path = NULL;
-    DIR *stream = opendir(folder);
-    if (!stream)
-        return status_fail(CORNU_IO, "%s: cannot read", folder);
-    for (struct dirent *entry; (entry = readdir(stream));) {
-        if (*entry->d_name == '.')
-            continue;
-        TRY_GOTO(path_join(folder, entry->d_name, &path));
-        if (!images_present(path)) {
-            free(path);
-            path = NULL;
-            continue;
-        }
-        if (*found) {
-            status = status_fail(CORNU_INVALID,
-                                 "%s: holds several folders of images (%s, %s); "
-                                 "expected one of them",
-                                 folder, path_base(*found), path_base(path));
-            goto done;
-        }
-        *found = path;
-        path = NULL;
-    }
-done:
-    free(path);
-    closedir(stream);
-    return status;
-}
-
-/* A folder whose kind its files tell: a named set's, or of images. */
-static cornu_status read_folder(const char *folder, const data_request *request, cornu_data *data)
-{
-    char *images = NULL;
-    if (!folder_exists(folder))
-        return status_fail(CORNU_NOT_FOUND, "%s: no such file or folder", folder);
-    if (images_present(folder))
-        return read_images(folder, request, data);
-    for (int i = 0; dataset_at(i); i++)
-        for (const data_reader *const *reader = dataset_at(i)->readers; *reader; reader++)
-            if ((*reader)->present(folder, dataset_at(i)))
-                return read_place(dataset_in_folder(*reader, folder, dataset_at(i)), *reader,
-                                  folder, request, data);
-    cornu_status status = find_images(folder, &images);
-    if (status == CORNU_OK && images)
-        status = read_images(images, request, data);
-    else if (status == CORNU_OK && images_are_classes(folder))
-        status = read_images(folder, request, data);
-    else if (status == CORNU_OK)
-        status = status_fail(CORNU_NOT_FOUND,
-                             "%s: found no data set; expected IDX files, CIFAR's .bin files, or "
-                             "train/CLASS/IMAGE or CLASS/IMAGE",
-                             folder);
-    free(images);
-    return status;
-}
-
-static cornu_status read_what(const char *what, const data_request *request, cornu_data *data)
-{
-    const dataset *set = dataset_named(what);
-    if (set)
-        return read_named(set, request, data);
-    if (path_has_ending(what, ".npz"))
-        return read_file(what, request, data);
-    if (!folder_exists(what))
-        return status_fail(
-            CORNU_NOT_FOUND,
-            "%s: no such data set or folder; expected mnist, fashion_mnist, cifar10, "
-            "cifar100, an .npz file or a folder",
-            what);
-    return read_folder(what, request, data);
+    if (place->set && !place->folder)
+        TRY(dataset_fetch(place->set, &request->options, place));
+    else if (place->set && !place->reader)
+        TRY(dataset_unpack_found(&request->options, place));
+    data->set = place->set;
+    data->origin = realpath(place->folder, NULL);
+    if (place->set)
+        return read_set(place->set, place->reader, place->folder, request, data);
+    return folder_exists(place->folder) ? read_images(place->folder, request, data)
+                                        : read_file(place->folder, request, data);
 }
 
 static cornu_status read_request(const cornu_data_options *options, data_request *request)
@@ -215,15 +191,18 @@ cornu_status cornu_data_open(const char *what, const cornu_data_options *options
     cornu_status status;
     cornu_data *data = NULL;
     data_request request;
+    data_place place = {0};
     if (!what || !*what || !out)
         return status_fail(CORNU_INVALID, "cornu_data_open: found nothing; expected a data set");
     *out = NULL;
     TRY(read_request(options, &request));
+    TRY_GOTO(find_what(what, NULL, own_folder(&request.options), &request.options, &place));
     TRY_GOTO(memory_new(1, sizeof *data, "data", &data));
-    TRY_GOTO(read_what(what, &request, data));
+    TRY_GOTO(read_place(&place, &request, data));
     *out = data;
     data = NULL;
 done:
+    free(place.folder);
     cornu_data_close(data);
     return status;
 }
@@ -252,79 +231,127 @@ static void size_images(const data_spec *spec, const shape *input, data_request 
 }
 
 /* What a recipe's file: or folder: means where --data is `first`: that name in there, else (a
-   folder) what `first` itself is. *found is NULL where `first` does not help. */
+   folder) what `first` itself is. */
 static cornu_status look_first(const char *path, bool folder, const char *first, char **found)
 {
-    *found = NULL;
-    if (!first || !*first)
-        return CORNU_OK;
     TRY(path_join(first, path_base(path), found));
     if (folder ? folder_exists(*found) : file_exists(*found))
         return CORNU_OK;
     free(*found);
     *found = NULL;
-    return folder ? memory_copy_string(first, found) : CORNU_OK;
+    return folder ? memory_copy_string(first, found) : folder_fail(first, path_base(path));
 }
 
-static cornu_status read_path(const data_spec *spec, const cornu_model *model,
-                              const data_request *request, cornu_data *data)
+static cornu_status find_path(const data_spec *spec, const cornu_model *model,
+                              const cornu_data_options *options, data_place *place)
 {
     char *found = NULL;
-    const char *path = spec->file ? spec->file : spec->folder;
-    cornu_status status = look_first(path, !spec->file, request->options.folder, &found);
-    if (status == CORNU_OK && !found)
-        status = path_beside(path, model->data->source, &found);
+    const char *path = spec->file ? spec->file : spec->folder, *first = own_folder(options);
+    cornu_status status = first ? look_first(path, !spec->file, first, &found)
+                                : path_beside(path, model->data->source, &found);
     if (status == CORNU_OK)
-        status = spec->file ? read_file(found, request, data) : read_folder(found, request, data);
+        status = spec->file ? find_file(found, place)
+                            : folder_find(found, &model->input, options, place);
     free(found);
     return status;
 }
 
-/* The data that a recipe asks for. --data may also be a file, or the name of another set. */
-static cornu_status read_spec(const data_spec *spec, const cornu_model *model,
-                              data_request *request, cornu_data *data)
+static const char *source_of(const cornu_model *model)
 {
-    const char *first = request->options.folder;
-    if (first && !*first)
-        first = request->options.folder = NULL;
+    return model->source ? model->source : model->name;
+}
+
+/* The data that a recipe asks for. --data may also be a file, or the name of another set. */
+static cornu_status find_spec(const data_spec *spec, const cornu_model *model,
+                              const cornu_data_options *options, data_place *place)
+{
+    const char *first = own_folder(options);
     if (first && !folder_exists(first)) {
-        request->options.folder = NULL;
         if (dataset_named(first) || path_has_ending(first, ".npz"))
-            return read_what(first, request, data);
+            return find_what(first, &model->input, NULL, options, place);
         return status_fail(CORNU_NOT_FOUND, "%s: no such data set, .npz file or folder", first);
     }
     if (spec->name)
-        return read_named(dataset_named(spec->name), request, data);
+        return find_named(dataset_named(spec->name), first, options, place);
     if (spec->file || spec->folder)
-        return read_path(spec, model, request, data);
+        return find_path(spec, model, options, place);
     if (first)
-        return read_folder(first, request, data);
+        return folder_find(first, &model->input, options, place);
+    if (dataset_named(model->data_name)) {
+        cornu_status status = find_named(dataset_named(model->data_name), NULL, options, place);
+        return status == CORNU_OK
+                   ? status
+                   : status_prefix(status,
+                                   "%s: says that it was trained on %s of %s, where it is not now",
+                                   source_of(model), model->data_name,
+                                   model->data_path ? model->data_path : "some folder");
+    }
+    if (model->data_path)
+        return status_fail(CORNU_NOT_FOUND,
+                           "%s: says that it was trained on %s, where no data set is now; expected "
+                           "one from you (--data DIR)",
+                           source_of(model), model->data_path);
     return status_fail(CORNU_NOT_FOUND,
                        "%s: names no data set of its own; expected one from you (--data DIR)",
-                       model->name ? model->name : "the model");
+                       source_of(model));
+}
+
+/* What the model was trained on, where that is still there: place->folder is NULL otherwise. */
+static cornu_status find_hint(const data_spec *spec, const cornu_model *model,
+                              const cornu_data_options *options, data_place *place)
+{
+    if (!model->data_path)
+        return CORNU_OK;
+    TRY(folder_find_hint(model->data_name, model->data_path, place));
+    bool own = spec->name || spec->file || spec->folder;
+    const char *file = source_of(model), *path = model->data_path;
+    if (place->folder && (!place->set || place->set != dataset_named(spec->name)))
+        data_notice(options, "%s: taking the data that it was trained on, %s", file, path);
+    else if (!place->folder && own)
+        data_notice(options,
+                    "%s: says that it was trained on %s, where no data set is now; taking "
+                    "what its recipe names",
+                    file, path);
+    return CORNU_OK;
+}
+
+static bool is_hint(const cornu_model *model, const cornu_data_options *options,
+                    const data_place *place)
+{
+    return place->folder && model->data_path && !own_folder(options) &&
+           !strcmp(place->folder, model->data_path);
+}
+
+/* The caller's, else what a model file remembers, else the recipe's. */
+static cornu_status find_for_model(const data_spec *spec, const cornu_model *model,
+                                   const cornu_data_options *options, data_place *place)
+{
+    if (!own_folder(options))
+        TRY(find_hint(spec, model, options, place));
+    return place->folder ? CORNU_OK : find_spec(spec, model, options, place);
+}
+
+static cornu_status check_shape(const char *name, const shape *samples, const shape *input)
+{
+    char found[128], expected[128];
+    if (shape_equal_but_ones(samples, input))
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID, "%s: samples are of %s; the model's input is %s", name,
+                       shape_show(samples, false, found), shape_show(input, false, expected));
 }
 
 /* The samples must have the model's input shape; sizes of 1 (a channel, say) may be missing in
    either. Those of pictures get their channel, by which random changes know them. */
 static cornu_status fit_shape(cornu_data *data, const cornu_model *model)
 {
-    char found[128], expected[128];
     shape picture;
     shape_picture(&model->input, &picture);
     const shape *input = &picture;
     for (int split = 0; split < 2 && input->rank > 0; split++) {
         shape *s = &data->block[split].x_shape;
-        if (data->block[split].count == 0 || shape_equal(s, input))
+        if (data->block[split].count == 0)
             continue;
-        shape plain[2] = {{0}, {0}};
-        for (int k = 0; k < 2; k++)
-            for (int i = 0; i < (k ? input : s)->rank; i++)
-                if ((k ? input : s)->dim[i] != 1)
-                    plain[k].dim[plain[k].rank++] = (k ? input : s)->dim[i];
-        if (!shape_equal(&plain[0], &plain[1]))
-            return status_fail(CORNU_INVALID, "%s: samples are of %s; the model's input is %s",
-                               data->name, shape_show(s, false, found),
-                               shape_show(&model->input, false, expected));
+        TRY(check_shape(data->name, s, input));
         *s = *input;
     }
     return CORNU_OK;
@@ -337,6 +364,7 @@ cornu_status cornu_data_open_for_model(const cornu_model *model, const cornu_dat
     cornu_data *data = NULL;
     data_request request;
     data_spec spec;
+    data_place place = {0};
     if (!model || !out)
         return status_fail(CORNU_INVALID,
                            "cornu_data_open_for_model: found NULL; expected a model");
@@ -345,8 +373,9 @@ cornu_status cornu_data_open_for_model(const cornu_model *model, const cornu_dat
     TRY(read_request(options, &request));
     request.scale = spec.scale;
     size_images(&spec, &model->input, &request);
+    TRY_GOTO(find_for_model(&spec, model, &request.options, &place));
     TRY_GOTO(memory_new(1, sizeof *data, "data", &data));
-    TRY_GOTO(read_spec(&spec, model, &request, data));
+    TRY_GOTO(read_place(&place, &request, data));
     TRY_GOTO(fit_shape(data, model));
     data->scaled = spec.scale > 0;
     for (int split = 0; split < 2; split++)
@@ -354,6 +383,22 @@ cornu_status cornu_data_open_for_model(const cornu_model *model, const cornu_dat
     *out = data;
     data = NULL;
 done:
+    if (status != CORNU_OK && is_hint(model, &request.options, &place))
+        status = status_prefix(status, "%s (on which it was trained, as %s says)", model->data_path,
+                               source_of(model));
+    free(place.folder);
     cornu_data_close(data);
+    return status;
+}
+
+cornu_status data_find_for_model(const cornu_model *model, const cornu_data_options *options)
+{
+    data_spec spec;
+    data_place place = {0};
+    TRY(data_spec_read(model->data, &spec));
+    cornu_status status = find_for_model(&spec, model, options, &place);
+    if (status == CORNU_OK && place.set)
+        status = check_shape(place.set->name, &place.set->x_shape, &model->input);
+    free(place.folder);
     return status;
 }

@@ -62,18 +62,37 @@ void model_free(cornu_model *m)
     doc_free(m->recipe);
     json_decref(m->callback_state);
     free(m->best_weights);
+    free(m->data_name);
+    free(m->data_path);
     free(m->name);
     free(m->source);
     free(m);
 }
 
+static cornu_status replace_string(char **to, const char *from)
+{
+    char *copy = NULL;
+    if (from)
+        TRY(memory_copy_string(from, &copy));
+    free(*to);
+    *to = copy;
+    return CORNU_OK;
+}
+
 cornu_status model_rename(cornu_model *m, const char *name)
 {
-    char *copy;
-    TRY(memory_copy_string(name, &copy));
-    free(m->name);
-    m->name = copy;
-    return CORNU_OK;
+    return replace_string(&m->name, name);
+}
+
+cornu_status model_set_source(cornu_model *m, const char *source)
+{
+    return replace_string(&m->source, source);
+}
+
+cornu_status model_set_data_hint(cornu_model *m, const char *name, const char *path)
+{
+    TRY(replace_string(&m->data_name, name));
+    return replace_string(&m->data_path, path);
 }
 
 cornu_status model_set_classes(cornu_model *m, char *const *names, int count)

@@ -115,6 +115,9 @@ struct cornu_model {
     position position;
     feature_statistics features;
     float pixel_scale; /* as the model file says; 0: as the layers ask for (model_pixel_scale) */
+    /* Where the samples of the last training came from, as a hint: a named set or NULL, and the
+       absolute path of its folder, of a folder of images or of an .npz file, or NULL. */
+    char *data_name, *data_path;
     json_t *callback_state; /* what callbacks remember across resume, or NULL */
     /* [weight_count] the weights that early_stopping would go back to, or NULL. One allocation:
        values of all weights lie behind the pointers, so that free(best_weights) releases
@@ -161,6 +164,11 @@ cornu_status model_set_classes(cornu_model *m, char *const *names, int count);
 bool model_tells_classes(const cornu_model *m, int64_t count);
 /* The activation behind the last weights: softmax, sigmoid, ..., linear where there is none. */
 activation_kind model_output_activation(const cornu_model *m);
+
+/* The file that messages name (copied). */
+cornu_status model_set_source(cornu_model *m, const char *source);
+/* Remember where the training samples came from (copied; NULL: not known). */
+cornu_status model_set_data_hint(cornu_model *m, const char *name, const char *path);
 
 /* The rows of layers.def, NULL-ended, and the row of a Keras class name or alias. */
 extern const layer_kind *const layer_kinds[];

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { NAME_MAX_COMPARED = 63, FAR_AWAY = 1000 };
+enum { NAME_MAX_COMPARED = 63, FAR_AWAY = 1000, SLIPS_MAX = 3 };
 
 static int minimum(int a, int b)
 {
@@ -35,9 +35,31 @@ int name_distance(const char *a, const char *b)
     return rows[na % 3][nb];
 }
 
+static bool is_keras_only(const char *name)
+{
+    static const char *const rows[] = {
+#define KERAS_ONLY(row) row,
+#include "model/keras_only.def"
+#undef KERAS_ONLY
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcasecmp(name, rows[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Is `beginning` the first word, or the first few, of `name`: validation of validation_data? */
+static bool begins_with_words(const char *name, const char *beginning)
+{
+    size_t length = strlen(beginning);
+    return length > 0 && strncasecmp(name, beginning, length) == 0 && name[length] == '_';
+}
+
 int name_nearest(const char *name, const char *const *names, int count)
 {
     int best = -1, least = FAR_AWAY;
+    if (is_keras_only(name))
+        return -1;
     for (int i = 0; i < count; i++) {
         int distance = name_distance(name, names[i]);
         if (distance < least) {
@@ -46,9 +68,13 @@ int name_nearest(const char *name, const char *const *names, int count)
         }
     }
     size_t length = strlen(name);
-    int allowed = (int)length / 3;
+    /* More than a few letters are no slip, however long the name: one of its words is another. */
+    int allowed = minimum((int)length / 3, SLIPS_MAX);
     if (least <= (allowed < 1 ? 1 : allowed))
         return best;
+    for (int i = 0; i < count; i++)
+        if (begins_with_words(name, names[i]))
+            return i;
     for (int i = 0; i < count && length >= 3; i++)
         if (strncasecmp(names[i], name, length) == 0)
             return i; /* its beginning */
@@ -63,7 +89,10 @@ cornu_status name_fail(const doc *at, const char *what, const char *name, const 
         text_add(&known, "%s%s", i ? ", " : "", names[i]);
     int nearest = name_nearest(name, names, count);
     cornu_status status;
-    if (nearest >= 0)
+    if (is_keras_only(name))
+        status = doc_fail(at, "unknown %s \"%s\", which Keras has and cornu has not; cornu has %s",
+                          what, name, known.failed ? "more" : known.data);
+    else if (nearest >= 0)
         status = doc_fail(at, "unknown %s \"%s\"; did you mean %s? cornu has %s", what, name,
                           names[nearest], known.failed ? "more" : known.data);
     else

@@ -12,6 +12,21 @@ bool shape_picture(const shape *s, shape *picture)
     return picture->rank == 3 && (picture->dim[2] == 1 || picture->dim[2] == 3);
 }
 
+static shape without_ones(const shape *s)
+{
+    shape plain = {.rank = 0};
+    for (int i = 0; i < s->rank; i++)
+        if (s->dim[i] != 1)
+            plain.dim[plain.rank++] = s->dim[i];
+    return plain;
+}
+
+bool shape_equal_but_ones(const shape *a, const shape *b)
+{
+    shape left = without_ones(a), right = without_ones(b);
+    return shape_equal(&left, &right);
+}
+
 char *shape_show(const shape *s, bool batch, char *text)
 {
     size_t used = (size_t)snprintf(text, SHOWN_MAX, "(%s", batch ? "None" : "");

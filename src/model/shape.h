@@ -41,6 +41,8 @@ static inline bool shape_equal(const shape *a, const shape *b)
  *picture is its (height, width, channels), else the shape itself. */
 bool shape_picture(const shape *s, shape *picture);
 #define SHAPE_PICTURES "(height, width), (height, width, 1) or (height, width, 3)"
+/* The same where dimensions of 1 (a channel, say) are left out of both? */
+bool shape_equal_but_ones(const shape *a, const shape *b);
 
 /* "(28, 28, 1)" into `text` (at least 128 bytes); with `batch`, "(None, 28, 28, 1)". Returns text.
  */

@@ -30,7 +30,7 @@ static json_t *recipe_now(const cornu_model *m)
 }
 
 typedef struct entries {
-    metadata_entry entry[9];
+    metadata_entry entry[10];
     int count;
 } entries;
 
@@ -61,6 +61,15 @@ static json_t *class_names(const cornu_model *m)
     return names;
 }
 
+/* A path that is no UTF-8 is left out: JSON cannot hold it. */
+static json_t *data_hint(const cornu_model *m)
+{
+    json_t *hint = json_object();
+    json_object_set_new(hint, "name", m->data_name ? json_string(m->data_name) : NULL);
+    json_object_set_new(hint, "path", m->data_path ? json_string(m->data_path) : NULL);
+    return hint;
+}
+
 static cornu_status make_metadata(const cornu_model *m, entries *e)
 {
     char *format;
@@ -73,6 +82,8 @@ static cornu_status make_metadata(const cornu_model *m, entries *e)
         TRY(add_entry(e, "compile", model_compile_to_json(m), DOC_BYTES_MAX));
     if (m->class_names)
         TRY(add_entry(e, "class_names", class_names(m), ENTRY_BYTES_MAX));
+    if (m->data_name || m->data_path)
+        TRY(add_entry(e, "data_hint", data_hint(m), ENTRY_BYTES_MAX));
     TRY(add_entry(e, "position", position_to_json(&m->position, m->metric_count), ENTRY_BYTES_MAX));
     if (m->features.channels > 0)
         TRY(add_entry(e, "features", features_to_json(&m->features), ENTRY_BYTES_MAX));
@@ -305,6 +316,24 @@ static cornu_status read_classes(const tensor_file *f, cornu_model *m)
     return status;
 }
 
+static cornu_status read_data_hint(const tensor_file *f, cornu_model *m)
+{
+    json_t *hint;
+    TRY(entry_json(f, "data_hint", &hint));
+    const json_t *name = json_object_get(hint, "name"), *path = json_object_get(hint, "path");
+    cornu_status status;
+    if (hint && (!json_is_object(hint) || (name && !json_is_string(name)) ||
+                 (path && !json_is_string(path))))
+        status = status_fail(CORNU_BAD_FILE,
+                             "%s: data_hint: found another kind of value; expected the name and "
+                             "the path of a data set",
+                             f->path);
+    else
+        status = model_set_data_hint(m, json_string_value(name), json_string_value(path));
+    json_decref(hint);
+    return status;
+}
+
 static cornu_status read_features(const tensor_file *f, cornu_model *m)
 {
     json_t *object;
@@ -355,9 +384,11 @@ static cornu_status read_file(const tensor_file *f, cornu_model **out)
     if (status == CORNU_INVALID) /* a recipe inside a file is a matter of the file */
         status = CORNU_BAD_FILE;
     TRY(status);
+    TRY(model_set_source(*out, f->path));
     TRY(read_tensors(f, *out));
     TRY(read_classes(f, *out));
     TRY(read_pixel_scale(f, *out));
+    TRY(read_data_hint(f, *out));
     TRY(read_features(f, *out));
     return read_position(f, *out);
 }

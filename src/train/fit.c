@@ -1,4 +1,5 @@
 #include "base/memory.h"
+#include "data/datasets.h"
 #include "train/checkpoint.h"
 #include "train/features.h"
 #include "train/fit_run.h"
@@ -289,8 +290,8 @@ static cornu_status open_session(fit_run *run)
     return fit_log_open(run);
 }
 
-/* A new run forgets what callbacks of an earlier one remember; names of classes come with the data.
- */
+/* A new run forgets what callbacks of an earlier one remember; names of classes come with the data,
+   and where it lies is kept as a hint. */
 static cornu_status begin(fit_run *run)
 {
     cornu_model *m = run->model;
@@ -303,7 +304,7 @@ static cornu_status begin(fit_run *run)
     bool forgets = !run->options->resume || !m->class_names;
     if (forgets && run->data->class_names && model_tells_classes(m, run->data->class_count))
         TRY(model_set_classes(m, run->data->class_names, run->data->class_count));
-    return CORNU_OK;
+    return model_set_data_hint(m, run->data->set ? run->data->set->name : NULL, run->data->origin);
 }
 
 static void close_run(fit_run *run)

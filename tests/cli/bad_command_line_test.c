@@ -39,6 +39,10 @@ static const bad_case cases[] = {
     {{"train", "mnist-cnn-2", "--threads", "0"}, 2, "--threads: found \"0\"; expected a whole number from 1 to"},
     {{"train", "mnist-cnn-2", "--seed", ""}, 2, "--seed: found \"\""},
     {{"train", "mnist-cnn-2", "--epoch", "3"}, 2, "did you mean --epochs?"},
+    {{"train", "mnist-cnn-2", "--batch-size", "3"}, 2, "did you mean --batch?"},
+    {{"train", "mnist-cnn-2", "--name", "a"}, 2, "--name: unknown option (see"},
+    {{"train", "mnist-cnn-2", "--rate", "1"}, 2, "--rate: unknown option (see"},
+    {{"train", "mnist-cnn-2", "--load", "a"}, 2, "--load: unknown option (see"},
     {{"train", "mnist-cnn-2", "--save", "--quiet"}, 2, "--save: found nothing; expected FILE"},
     {{"train", "mnist-cnn-2", "--quiet=yes"}, 2, "expected no value"},
     {{"train", "mnist-cnn-2", "--save", ""}, 2, "--save"},
@@ -57,7 +61,7 @@ static const bad_case cases[] = {
     {{"evaluate", "mnist-cnn-2"}, 2, "expected a model file"},
     {{"evaluate", "missing.safetensors"}, 1, "missing.safetensors"},
     {{"evaluate", "missing.safetensors", "--device", "tpu"}, 2, "--device tpu"},
-    {{"predict", "missing.safetensors"}, 2, "expected an IMAGE or --data"},
+    {{"predict", "missing.safetensors"}, 1, "missing.safetensors"},
     {{"predict", "missing.safetensors", "a.png", "--data", "mnist"}, 2, "--data and \"a.png\""},
     {{"predict", "missing.safetensors", "a.png", "--top", "0"}, 2, "--top"},
     {{"predict", "missing.safetensors", "a.png", "--count", "2"}, 2, "--count: found no --data"},
@@ -94,6 +98,9 @@ static const bad_case cases[] = {
     {{"bench", "--batch", "x"}, 2, "--batch"},
     {{"bench", "--json", "no/such/b.json"}, 1, "b.json: cannot write"},
     {{"bench", "--data", "missing-folder"}, 1, "missing-folder"},
+    {{"bench", "--data", "."}, 1, ".: found no data set; expected "},
+    {{"bench", "mnist-cnn-2", "photos-cnn", "--data", "."}, 1, ".: found no data set; expected mnist"},
+    {{"train", "mnist-cnn-2", "--data", "."}, 1, ".: found no data set; expected mnist: IDX files"},
 };
 /* clang-format on */
 

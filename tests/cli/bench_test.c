@@ -110,10 +110,12 @@ static void mnist_is_taken_where_it_is_found(void **state)
 {
     (void)state;
     made_mnist("mnist", 200, 20, 0);
-    program p = program_run(ARGUMENTS("bench", "mnist-cnn-2", "--quick", "--steps", "1", "--data",
-                                      ".", "--json", "b.json"));
+    program p = program_run(ARGUMENTS("bench", "mnist-cnn-2", "cifar100-mlp", "--quick", "--steps",
+                                      "1", "--data", ".", "--json", "b.json"));
     assert_int_equal(p.status, 0);
     assert_non_null(strstr(p.out, "Their own data: mnist-cnn-2"));
+    assert_non_null(strstr(p.out, "Note: cifar100-mlp: --data: .: found mnist (mnist); expected"));
+    must_fit_80_columns(p.out);
     program_free(&p);
 }
 

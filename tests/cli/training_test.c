@@ -114,6 +114,30 @@ static void predict_prints_a_line_a_sample_with_its_top_classes(void **state)
     program_free(&p);
 }
 
+/* The network has no data of its own: the file remembers where --data was. */
+static void a_model_is_evaluated_on_what_it_was_trained_on(void **state)
+{
+    (void)state;
+    scratch_write("plain.yaml", strchr(recipe, '\n') + 1, strlen(strchr(recipe, '\n') + 1));
+    program p[4] = {
+        program_run(ARGUMENTS("train", "plain.yaml", "--data", "mnist", "--quiet", "--save",
+                              "m.safetensors")),
+        program_run(ARGUMENTS("evaluate", "m.safetensors")),
+        program_run(ARGUMENTS("predict", "m.safetensors", "--top=1")),
+    };
+    assert_int_equal(rename(scratch_path("mnist"), scratch_path("gone")), 0);
+    p[3] = program_run(ARGUMENTS("predict", "m.safetensors"));
+    for (int i = 0; i < 3; i++)
+        must_succeed(&p[i]);
+    assert_non_null(strstr(p[1].out, "m.safetensors: taking the data that it was trained on, /"));
+    assert_non_null(strstr(p[1].out, "2/2 "));
+    assert_int_equal(count_lines(p[2].out), 20);
+    assert_int_equal(p[3].status, 1);
+    assert_non_null(strstr(p[3].err, "m.safetensors: says that it was trained on mnist of /"));
+    for (int i = 0; i < 4; i++)
+        program_free(&p[i]);
+}
+
 static void a_bad_image_does_not_keep_the_others_back(void **state)
 {
     (void)state;
@@ -419,6 +443,7 @@ int main(void)
         TEST(quiet_prints_nothing),
         TEST(evaluate_prints_keras_line_and_the_samples_a_second),
         TEST(predict_prints_a_line_a_sample_with_its_top_classes),
+        TEST(a_model_is_evaluated_on_what_it_was_trained_on),
         TEST(a_bad_image_does_not_keep_the_others_back),
         TEST(an_image_file_is_scaled_as_the_data_were),
         TEST(a_folder_of_pictures_is_learned_and_its_names_predicted),

@@ -263,6 +263,8 @@ static void what_is_not_there_is_named(void **state)
     mkdir(scratch_path("empty"), 0755);
     refused(scratch_path("empty"), NULL, CORNU_NOT_FOUND, "empty: found no data set; expected");
     refused("cifar10", scratch_path("empty"), CORNU_NOT_FOUND,
+            "empty: found no data set; expected cifar10: CIFAR-10's binary files, here or in a");
+    refused("cifar10", NULL, CORNU_NOT_FOUND,
             "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz into ");
     refused("", NULL, CORNU_INVALID, "found nothing; expected a data set");
     made_file("text.npz", "this is no archive", 18);

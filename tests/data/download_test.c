@@ -457,7 +457,7 @@ static void an_archive_that_lies_there_is_checked_and_unpacked(void **state)
     assert_int_equal(
         rename(scratch_path("small.tar.gz"), scratch_path("given/cifar-10-binary.tar.gz")), 0);
     cornu_data_options options = {.folder = scratch_path("given")};
-    assert_int_equal(dataset_find(&s.row, &options, &place, NULL), CORNU_OK);
+    assert_int_equal(dataset_find(&s.row, options.folder, &place, NULL), CORNU_OK);
     assert_string_equal(place.folder, scratch_path("given"));
     assert_null(place.reader);
     assert_int_equal(dataset_unpack_found(&options, &place), CORNU_OK);

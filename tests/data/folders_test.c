@@ -133,6 +133,44 @@ static void a_split_takes_its_share_of_each_class_and_moves_no_file_later(void *
     cornu_data_close(data);
 }
 
+/* The first 52 bits of SHA-256 of "CLASS/PATH", as a share: what lies below the split is tested. No
+   version may move a file, or what was trained on is tested on. */
+static void the_sides_of_a_split_are_those_of_every_version(void **state)
+{
+    (void)state;
+    static const char *const files[] = {
+        "0/0.bmp",                        /* 0.9017 */
+        "cat/1.jpg",                      /* 0.3878 */
+        "cat/2.jpg",                      /* 0.5406 */
+        "cat/a/3.jpg",                    /* 0.8718 */
+        "dog/1.jpg",                      /* 0.7131 */
+        "dog/2.jpg",                      /* 0.2123 */
+        "dog/a/3.jpg",                    /* 0.1598 */
+        "rose/IMG 0001.JPG",              /* 0.8586 */
+        "tulip/IMG 0001.JPG",             /* 0.3212 */
+        "\xc3\xa9t\xc3\xa9/\xc3\xa9.png", /* 0.6897 */
+    };
+    static const struct {
+        double share;
+        const char *train, *test;
+    } cases[] = {
+        {0.16, "0 1 2 3 4 5 7 8 9", "6"}, {0.25, "0 1 2 3 4 7 8 9", "5 6"},
+        {0.5, "0 2 3 4 7 9", "1 5 6 8"},  {0.7, "0 3 4 7", "1 2 5 6 8 9"},
+        {0.9, "0", "1 2 3 4 5 6 7 8 9"},
+    };
+    for (int i = 0; i < 10; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "f/%s", files[i]);
+        made_grey(name, i);
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cornu_data *data = must_open("f", cases[i].share);
+        expect_greys(data, CORNU_TRAIN, cases[i].train);
+        expect_greys(data, CORNU_TEST, cases[i].test);
+        cornu_data_close(data);
+    }
+}
+
 static void a_split_of_train_stands_in_for_a_test_folder(void **state)
 {
     (void)state;
@@ -258,6 +296,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(class_folders_alone_are_training_samples),
         TEST(a_split_takes_its_share_of_each_class_and_moves_no_file_later),
+        TEST(the_sides_of_a_split_are_those_of_every_version),
         TEST(a_split_of_train_stands_in_for_a_test_folder),
         TEST(nested_folders_belong_to_their_class_in_keras_order),
         TEST(links_are_followed_where_keras_does_and_loops_are_not_walked),

@@ -328,7 +328,8 @@ static void the_only_folder_of_images_inside_is_taken(void **state)
     cornu_data_close(data);
     made_jpeg("up/two/train/a/1.jpg", 9, 5, 3, red);
     assert_int_equal(open_folder("up", &data), CORNU_INVALID);
-    assert_non_null(strstr(cornu_last_error(), "holds several folders of images"));
+    assert_non_null(strstr(cornu_last_error(),
+                           "up: holds images (one) and images (two); expected the folder of one"));
 }
 
 static void folders_without_use_are_refused(void **state)

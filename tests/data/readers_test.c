@@ -109,17 +109,14 @@ static void the_environment_does_not_pass_another_set_off_as_the_one_asked_for(v
 static void sets_are_looked_for_in_the_documented_order(void **state)
 {
     (void)state;
-    static const char *const places[] = {"home/.keras/datasets", "home/.cache/cornu", "data",
-                                         "given"};
+    static const char *const places[] = {"home/.keras/datasets", "home/.cache/cornu", "data"};
     setenv("CORNU_DATA", scratch_path("data"), 1);
-    mkdir(scratch_path("given"), 0755);
-    for (unsigned i = 0; i < 4; i++) { /* the later a place, the earlier it is looked at */
+    for (unsigned i = 0; i < 3; i++) { /* the later a place, the earlier it is looked at */
         char folder[64];
         snprintf(folder, sizeof folder, "%s/fashion-mnist", places[i]);
         made_mnist(folder, i + 1, 1, 1);
-        cornu_data *data = open_data("fashion_mnist", scratch_path("given"));
+        cornu_data *data = open_data("fashion_mnist", NULL);
         assert_int_equal(info_of(data).count[0], i + 1);
-        assert_true((strstr(notices, "holds no fashion_mnist") != NULL) == (i < 3));
         cornu_data_close(data);
     }
     unsetenv("CORNU_DATA");

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/memory.h"
 #include "device/host/host.h"
 #include "support/net.h"
 #include <math.h>
@@ -121,6 +122,46 @@ static void a_plan_that_does_not_fit_names_the_largest_batch_that_does(void **st
         device->ops->close(device);
     }
     cornu_model_close(model);
+}
+
+/* A model of two dense kernels of `share` of the free memory each, whose values are never made. */
+static cornu_model *large_model(double share, const char *optimizer)
+{
+    char text[512];
+    doc *recipe;
+    cornu_model *model = NULL;
+    long long units = (long long)(share * (double)memory_available() / (4 * 4096));
+    int length = snprintf(text, sizeof text,
+                          "model: {input: [4096], layers: [{Dense: {units: %lld, use_bias: false}},"
+                          " {Dense: {units: 4096, use_bias: false}}]}\n"
+                          "compile: {optimizer: %s, loss: mean_squared_error}",
+                          units, optimizer);
+    assert_int_equal(doc_parse(text, (size_t)length, "large", &recipe), CORNU_OK);
+    assert_int_equal(model_from_recipe(recipe, &model), CORNU_OK);
+    return model;
+}
+
+/* Each variable would fit, all together do not; the slots count like the weights. */
+static void variables_that_do_not_fit_together_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        double share;
+        const char *optimizer;
+    } cases[] = {{0.7, "sgd"}, {0.25, "adam"}};
+    for (int d = 0; net_device(d); d++)
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            if (strncmp(net_device(d), "cuda", 4) == 0)
+                continue; /* a memory of its own */
+            cornu_model *model = large_model(cases[i].share, cases[i].optimizer);
+            device_options one = {.threads = 1};
+            device *device = net_device_open(net_device(d), &one);
+            assert_int_equal(device->ops->bind(device, model), CORNU_OUT_OF_MEMORY);
+            if (!strstr(cornu_last_error(), "the model's weights and optimizer slots need "))
+                fail_msg("%s", cornu_last_error());
+            device->ops->close(device);
+            cornu_model_close(model);
+        }
 }
 
 /* Run with one input changed; the step must fail with this text in its message. */
@@ -291,6 +332,7 @@ int main(void)
         cmocka_unit_test(a_forced_kernel_is_taken_where_it_accepts),
         cmocka_unit_test(every_kernel_has_its_turn_in_the_tests),
         cmocka_unit_test(a_plan_that_does_not_fit_names_the_largest_batch_that_does),
+        cmocka_unit_test(variables_that_do_not_fit_together_are_refused),
         cmocka_unit_test(wrong_inputs_are_refused_before_anything_runs),
         cmocka_unit_test(a_loss_that_is_not_finite_is_flagged),
         cmocka_unit_test(results_add_up_until_they_are_reset),

@@ -1,6 +1,7 @@
 /* The cpu device's last operations, which run as one: softmax, its cross-entropies and the metrics,
    against the reference. */
 #include "device/cpu/isa.h"
+#include "device/cpu/kernels/softmax.h"
 #include "support/net.h"
 #include <math.h>
 #include <setjmp.h>
@@ -11,6 +12,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+CPU_ISA_TABLE(softmax_kernels, cpu_softmax_kernels);
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -161,11 +164,37 @@ static void what_shares_its_rows_runs_as_one(void **state)
     }
 }
 
+/* The kernel's own check, behind the one of the samples: 4 stays what it was, behind the row. */
+static void a_class_number_outside_the_row_has_no_loss(void **state)
+{
+    (void)state;
+    static const struct {
+        float number;
+        bool is_class;
+    } cases[] = {{0, true}, {2, true}, {3, false}, {4, false}, {-1, false}, {NAN, false}};
+    const float x[] = {1, 2, 3, 1000, 1000};
+    for (int isa = 0; isa < CPU_ISA_COUNT; isa++)
+        for (size_t i = 0; i < COUNT(cases) && cpu_isa_runs((cpu_isa)isa); i++) {
+            float gradient[] = {7, 7, 7, 7, 7};
+            cross_entropy_rows row = {.x = x,
+                                      .classes = &cases[i].number,
+                                      .gradient = gradient,
+                                      .rows = 1,
+                                      .n = 3,
+                                      .scale = 1};
+            double loss = cpu_softmax_kernels[isa]->cross_entropy(&row);
+            assert_int_equal(!isnan(loss), cases[i].is_class);
+            for (int k = 0; k < 5; k++)
+                assert_true(k < 3 ? !isnan(gradient[k]) == cases[i].is_class : gradient[k] == 7);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(heads_are_the_reference_s),
         cmocka_unit_test(bits_are_the_same_for_any_number_of_threads),
+        cmocka_unit_test(a_class_number_outside_the_row_has_no_loss),
         cmocka_unit_test(what_shares_its_rows_runs_as_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

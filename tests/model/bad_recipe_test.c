@@ -143,6 +143,8 @@ static const struct {
      "at least 2 outputs, found 1|binary_crossentropy"},
     {DENSE "fit: {batch_size: 0}\n", "fit.batch_size: found 0|from 1 to"},
     {DENSE "fit: {epochs: -1}\n", "fit.epochs: found -1|from 1 to"},
+    {DENSE "fit: {validation_data: test}\n",
+     "fit.validation_data: unknown option|(did you mean validation?)"},
     {DENSE "fit: {batch: 3}\n", "fit.batch: unknown option|(did you mean batch_size?)"},
     {DENSE "fit: 3\n", "fit: found 3; expected a map"},
     {DENSE "name: 3\n", "name"},

@@ -370,6 +370,10 @@ static void metadata_that_is_missing_or_wrong_is_refused(void **state)
         entry_refused(m, "position", text, cases[i][5]);
     }
     entry_refused(m, "class_names", "{}", "class_names: found no list");
+    expect_ok(model_set_data_hint(m, "mnist", "/x"));
+    entry_refused(m, "data_hint", "[]", "data_hint: found another kind of value");
+    entry_refused(m, "data_hint", "{\"path\": 3}", "data_hint: found another kind of value");
+    entry_refused(m, "data_hint", "{", "data_hint: found damaged JSON");
     entry_refused(m, "class_names", "[1]", "class_names: found an item that is no string");
     entry_refused(m, "callbacks", "{}", "callbacks: found no list");
     entry_refused(m, "recipe", "%TAG ! tag:x,2000:\n",

@@ -64,6 +64,7 @@ const device_ops device_reference = {
 static cornu_status open_reference(int number, const device_options *options, device **out)
 {
     (void)number;
-    device_options single = {.threads = 1, .kernel = options ? options->kernel : NULL};
+    device_options single = options ? *options : (device_options){.threads = 1};
+    single.threads = 1;
     return host_open(&device_reference, no_kernels, &single, out);
 }
