@@ -10,7 +10,7 @@ static const config_field fields[] = {
     OPTION_ELSEWHERE("metrics"),
     OPTION_NEUTRAL("loss_weights", "null"),
     OPTION_NEUTRAL("weighted_metrics", "null|[]"),
-    OPTION_NEUTRAL("run_eagerly", "false|null"),
+    OPTION_IGNORED("run_eagerly"),
     OPTION_IGNORED("steps_per_execution"),
     OPTION_IGNORED("jit_compile"),
     OPTION_IGNORED("auto_scale_loss"),

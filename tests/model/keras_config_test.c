@@ -46,7 +46,7 @@ static const char sequential3[] =
                     "false}, "
                     "\"registered_name\": null}, \"loss\": \"mean_squared_error\", "
                     "\"loss_weights\": null, "
-                    "\"metrics\": null, \"weighted_metrics\": null, \"run_eagerly\": false, "
+                    "\"metrics\": null, \"weighted_metrics\": null, \"run_eagerly\": true, "
                     "\"steps_per_execution\": 1, \"jit_compile\": false}}";
 
 static void a_sequential_of_keras_3_is_read(void **state)
@@ -257,7 +257,8 @@ static void what_is_refused_is_named_with_its_layer(void **state)
          "(mobilenet, Functional): found a model (Functional) as a layer"},
         {"{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 2, "
          "\"kernel_regularizer\": {\"class_name\": \"L2\"}}}",
-         "config.layers[1] (d, Dense).config.kernel_regularizer: found {class_name: \"L2\"}; expected null"},
+         "config.layers[1] (d, Dense).config.kernel_regularizer: found {class_name: \"L2\"}; "
+         "expected null"},
         {"{\"class_name\": \"LSTM\", \"config\": {\"name\": \"lstm\"}}",
          "config.layers[1] (lstm, LSTM): unknown layer \"LSTM\""},
         {"{\"class_name\": \"RandomFlip\", \"config\": {\"name\": \"flip\"}}",
