@@ -10,11 +10,9 @@ enum { GENERATED_BATCHES = 8 };
 
 static cornu_status generate(const cornu_model *model, int64_t batch, cornu_data **out)
 {
-    shape x;
-    const shape *y = &model->output;
+    const shape *x = &model->input, *y = &model->output;
     int64_t classes = y->rank > 0 ? y->dim[y->rank - 1] : 1;
-    shape_picture(&model->input, &x);
-    return cornu_data_generate(x.dim, x.rank, (int)(classes > 1 ? classes : 2),
+    return cornu_data_generate(x->dim, x->rank, (int)(classes > 1 ? classes : 2),
                                batch * GENERATED_BATCHES, 1, out);
 }
 

@@ -143,13 +143,13 @@ static cornu_status notice_pixels(fit_run *run)
 static cornu_status open_data(fit_run *run)
 {
     TRY(data_samples_for(run->data, CORNU_TRAIN, run->model, &run->train));
-    shape_picture(&run->data->block[CORNU_TRAIN].x_shape, &run->train.x_shape); /* to be changed */
     run->validation.data = run->data;
     if (run->options->resume)
         TRY(data_finish(run->data)); /* where a pass ends must be known */
     TRY(session_check_data(run->model, &run->train, "training samples"));
     TRY(check_classes(run->model, run->data));
     TRY(notice_pixels(run));
+    shape_picture(&run->data->block[CORNU_TRAIN].x_shape, &run->train.x_shape); /* to be changed */
     if (run->spec.validation_split > 0)
         TRY(split_training(run));
     else if (run->spec.validate && !run->options->no_validation)

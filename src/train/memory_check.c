@@ -15,18 +15,17 @@ static cornu_status has_own_memory(const char *name, bool *own)
 
 static cornu_status check_free(const char *what, double samples, const memory_need *need)
 {
-    char all[16], x[16], weights[16], buffers[16], left[16];
+    char all[16], x[16], weights[16], buffers[16], left[16], held[64] = "";
     double needed = samples + (double)need->variables + (double)need->buffers;
     int64_t available = memory_available();
     if (available < 0 || needed <= (double)available)
         return CORNU_OK;
-    return status_fail(CORNU_OUT_OF_MEMORY,
-                       "%s: needs %s of memory (inputs and outputs %s, weights %s, buffers %s); %s "
-                       "is free",
-                       what, memory_human(needed, all), memory_human(samples, x),
-                       memory_human((double)need->variables, weights),
-                       memory_human((double)need->buffers, buffers),
-                       memory_human((double)available, left));
+    if (samples > 0)
+        snprintf(held, sizeof held, "inputs and outputs %s, ", memory_human(samples, x));
+    return status_fail(
+        CORNU_OUT_OF_MEMORY, "%s: needs %s of memory (%sweights %s, buffers %s); %s is free", what,
+        memory_human(needed, all), held, memory_human((double)need->variables, weights),
+        memory_human((double)need->buffers, buffers), memory_human((double)available, left));
 }
 
 /* `held`: floats of the caller's. */

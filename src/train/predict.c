@@ -12,7 +12,6 @@ static cornu_status predict_batch(session *s, const float *inputs, int64_t batch
     const cornu_model *model = ready->plan->model;
     sample_block block = {
         .count = batch, .x_shape = model->input, .x_type = SAMPLE_F32, .x = inputs, .x_scale = 1};
-    shape_picture(&model->input, &block.x_shape); /* standardization goes by channels */
     TRY(session_step(s, ready, &block, index));
     device *d = session_device(s);
     return d->ops->read(d, ready->prepared, ready->plan->output, outputs, batch * output_size);

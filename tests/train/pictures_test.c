@@ -79,29 +79,52 @@ static void a_missing_channel_changes_no_bit(void **state)
     }
 }
 
-static void arrays_without_a_channel_are_changed_at_random_too(void **state)
+/* The caller's arrays, with or without the channel. */
+static cornu_data *arrays(int rank)
 {
-    (void)state;
     static uint8_t pixels[8 * SIDE * SIDE];
     static const int32_t labels[8] = {0, 1, 0, 1, 0, 1, 0, 1};
+    cornu_data *data;
     for (size_t i = 0; i < sizeof pixels; i++)
         pixels[i] = (uint8_t)(37 * i);
-    cornu_model *m[2];
-    for (int rank = 2; rank <= 3; rank++) {
-        cornu_data *data;
-        char *table;
-        cornu_arrays train = {
-            .count = 8, .rank = rank, .shape = {SIDE, SIDE, 1}, .pixels = pixels, .labels = labels};
-        m[rank - 2] = network(rank == 2 ? "[4, 4]" : "[4, 4, 1]", "width_shift_range: 2.0");
-        expect_ok(cornu_data_from_arrays(&train, NULL, &data));
-        expect_ok(cornu_fit(m[rank - 2], data, NULL, NULL));
-        expect_ok(cornu_explain(m[rank - 2], &(cornu_explain_options){.batch = 2}, &table));
-        cornu_free(table);
-        cornu_data_close(data);
+    cornu_arrays train = {
+        .count = 8, .rank = rank, .shape = {SIDE, SIDE, 1}, .pixels = pixels, .labels = labels};
+    expect_ok(cornu_data_from_arrays(&train, NULL, &data));
+    return data;
+}
+
+static void arrays_without_a_channel_are_pictures_too(void **state)
+{
+    (void)state;
+    static const char *const augments[] = {"width_shift_range: 2.0", "featurewise_center: true"};
+    for (int i = 0; i < 2; i++) {
+        cornu_model *m[2];
+        cornu_scores scores[2];
+        for (int rank = 2; rank <= 3; rank++) {
+            cornu_data *data = arrays(rank);
+            cornu_model **made = &m[rank - 2];
+            *made = network(rank == 2 ? "[4, 4]" : "[4, 4, 1]", augments[i]);
+            expect_ok(cornu_fit(*made, data, NULL, NULL));
+            expect_ok(cornu_evaluate(*made, data, NULL, &scores[rank - 2]));
+            cornu_data_close(data);
+        }
+        assert_true(same_bits(m[0], m[1]));
+        assert_true(scores[0].value[0] <= scores[1].value[0]);
+        assert_true(scores[0].value[0] >= scores[1].value[0]);
+        cornu_model_close(m[0]);
+        cornu_model_close(m[1]);
     }
-    assert_true(same_bits(m[0], m[1]));
-    cornu_model_close(m[0]);
-    cornu_model_close(m[1]);
+}
+
+static void explain_times_random_changes_without_a_channel(void **state)
+{
+    (void)state;
+    char *table;
+    cornu_model *m = network("[4, 4]", "width_shift_range: 2.0");
+    expect_ok(cornu_explain(m, &(cornu_explain_options){.batch = 2, .run = true}, &table));
+    assert_non_null(strstr(table, "gather_samples"));
+    cornu_free(table);
+    cornu_model_close(m);
 }
 
 static void what_takes_no_pictures_says_what_would(void **state)
@@ -127,7 +150,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_missing_channel_changes_no_bit),
-        TEST(arrays_without_a_channel_are_changed_at_random_too),
+        TEST(arrays_without_a_channel_are_pictures_too),
+        TEST(explain_times_random_changes_without_a_channel),
         TEST(what_takes_no_pictures_says_what_would),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
