@@ -283,14 +283,13 @@ static cornu_status judge(bench *b)
         low = x->probe_low < low ? x->probe_low : low;
         median = x->probe_median < median ? x->probe_median : median;
     }
+    TRY(bench_note_noise(r));
     if (low >= 0.9)
         return CORNU_OK;
-    return bench_note(
-        r,
-        "between rounds the cores reached %.0f %% of their limit as a rule and %.0f %% "
-        "at the least: the machine is throttled or shared, and quiet times would be "
-        "nearer the minimum",
-        100 * median, 100 * low);
+    return bench_note(r,
+                      "between rounds the cores reached %.0f %% of their limit as a rule and "
+                      "%.0f %% at the least: the machine is throttled or shared",
+                      100 * median, 100 * low);
 }
 
 cornu_status bench_run(const bench_options *options, bench_report *report)
