@@ -35,6 +35,8 @@ const command command_explain = {
     "explain", "the operations of a training step: kernels, costs, times",
     "RECIPE|WORKLOAD [--device D] [--run] [--OPTION...]",
     "A line an operation: the kernel that runs it, why faster ones refused, its FLOPs and the\n"
-    "bytes that it moves at least. With --run also its time, and the share of that which this\n"
-    "machine's measured FMA rate or memory bandwidth would need.\n",
+    "bytes of what it reads and writes, as it is defined (1 MB is 1,000,000 bytes). \"with 12\":\n"
+    "it is fused into operation 12's kernel. With --run also its time, and the share of that "
+    "which\n"
+    "this machine's measured FMA rate or memory bandwidth would need for what the kernel does.\n",
     run};

@@ -2,6 +2,7 @@
 #include "support/scratch.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,7 +47,9 @@ program program_start(const char *const *arguments)
 void program_finish(program *p)
 {
     int status = 0;
-    waitpid(p->pid, &status, 0);
+    struct rusage used = {0};
+    wait4(p->pid, &status, 0, &used);
+    p->peak = 1024.0 * (double)used.ru_maxrss;
     p->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     p->out = read_all(p->out_file);
     p->err = read_all(p->err_file);

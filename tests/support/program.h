@@ -11,6 +11,7 @@ typedef struct program {
     FILE *out_file, *err_file;
     int status; /* exit status, or 128 + signal */
     char *out, *err;
+    double peak; /* bytes of memory that it had at most */
 } program;
 
 /* Start `cornu ARGUMENTS` (NULL-ended, without the program's name). */
