@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "bench/limits.h"
 #include <math.h>
+#include <time.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,8 +19,7 @@
 #define PLAIN_LOOP __attribute__((noinline, no_sanitize("address", "undefined")))
 #endif
 
-enum { BYTES = 256 << 20, PARTS = 64, TRIES = 30, PASSES = 10 };
-static const double TOLERANCE = 0.2;
+enum { BYTES = 256 << 20, PARTS = 64, TRIES = 20, QUIET = 3, PASSES = 10 };
 
 typedef uint64_t pair __attribute__((vector_size(16)));
 enum { PART = BYTES / (int)sizeof(pair) / PARTS };
@@ -69,35 +69,65 @@ static double apart(double a, double b)
     return (a > b ? a - b : b - a) / (a > b ? a : b);
 }
 
+/* CPU time of all threads, and the time that passed for each of them. */
+typedef struct use {
+    double cpu, wall;
+} use;
+
+static use use_now(const threads *pool)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (use){(double)t.tv_sec + 1e-9 * (double)t.tv_nsec,
+                 clock_seconds() * threads_count(pool)};
+}
+
+/* The best of the probe and of the loops; how many turns had the cores to themselves. */
+typedef struct turns {
+    threads *pool;
+    loop l;
+    machine_limits probed;
+    double read, update;
+    int quiet;
+} turns;
+
+static void take_turn(turns *t)
+{
+    machine_limits now = {0};
+    use before = use_now(t->pool);
+    limits_measure_bandwidth(t->pool, (float *)(void *)t->l.memory, BYTES / 4, &now);
+    limits_raise(&t->probed, &now);
+    t->read = fmax(t->read, best_rate(t->pool, &t->l, read_part));
+    t->update = fmax(t->update, 2 * best_rate(t->pool, &t->l, update_part)); /* read and written */
+    use after = use_now(t->pool);
+    t->quiet += after.cpu - before.cpu > 0.9 * (after.wall - before.wall);
+}
+
+static bool agree(const turns *t, double tolerance)
+{
+    return apart(t->read, t->probed.read) < tolerance &&
+           apart(t->update, t->probed.update) < tolerance;
+}
+
 /* Both take turns on the same memory, which nobody has written before the probe, and the best of
-   each counts: what else the machine does only takes away. */
+   each counts: what else the machine does only takes away. Where it never leaves the cores alone,
+   only what is grossly wrong shows, such as reading memory that is not there. */
 static void bandwidths_are_those_of_simple_loops_over_written_memory(void **state)
 {
     (void)state;
 #if defined(__SANITIZE_THREAD__)
     skip(); /* its checks are what would be measured */
 #endif
-    static loop l;
-    threads *pool;
-    machine_limits probed = {0};
-    double read = 0, update = 0;
-    assert_int_equal(threads_open(0, &pool), CORNU_OK);
-    assert_int_equal(memory_new_aligned(BYTES, "memory", &l.memory), CORNU_OK);
-    for (int i = 0; i < TRIES && (i < 2 || apart(read, probed.read) >= TOLERANCE ||
-                                  apart(update, probed.update) >= TOLERANCE);
-         i++) {
-        machine_limits now = {0};
-        limits_measure_bandwidth(pool, (float *)(void *)l.memory, BYTES / 4, &now);
-        limits_raise(&probed, &now);
-        read = fmax(read, best_rate(pool, &l, read_part));
-        update = fmax(update, 2 * best_rate(pool, &l, update_part)); /* read and written */
-    }
-    memory_free_aligned(l.memory);
-    threads_close(pool);
-    if (apart(read, probed.read) >= TOLERANCE)
-        fail_msg("read: the probe says %.3g bytes/s, a loop %.3g", probed.read, read);
-    if (apart(update, probed.update) >= TOLERANCE)
-        fail_msg("update: the probe says %.3g bytes/s, a loop %.3g", probed.update, update);
+    static turns t;
+    assert_int_equal(threads_open(0, &t.pool), CORNU_OK);
+    assert_int_equal(memory_new_aligned(BYTES, "memory", &t.l.memory), CORNU_OK);
+    for (int i = 0; i < TRIES && (i < 2 || !agree(&t, 0.2)); i++)
+        take_turn(&t);
+    if (!agree(&t, t.quiet >= QUIET ? 0.2 : 0.75))
+        fail_msg("the probe says %.3g read and %.3g updated, simple loops %.3g and %.3g",
+                 t.probed.read, t.probed.update, t.read, t.update);
+    memory_free_aligned(t.l.memory);
+    threads_close(t.pool);
 }
 
 int main(void)
