@@ -10,7 +10,8 @@
 void model_summary_table(const cornu_model *m, text *out);
 /* 12230010 as "12,230,010" into `digits` (at least 32 bytes). Returns it. */
 char *summary_number(int64_t n, char *digits);
-/* Bytes with Keras's two decimals, "48.92 MB" (of 10^6), into `shown` (at least 32 bytes). Returns it. */
+/* Bytes with Keras's two decimals, "48.92 MB" (of 10^6), into `shown` (at least 32 bytes). Returns
+   it. */
 char *summary_bytes(double bytes, char *shown);
 
 #endif
