@@ -141,8 +141,11 @@ static row heading(const bench_report *report)
 {
     row x = {.cell = {"workload", "device", "min ms", "median ms", "limit", "epoch", "", "loss",
                       "published"}};
-    if (has_several_devices(report))
+    if (has_several_devices(report)) { /* then there is no room for more */
+        snprintf(x.cell[NAME], CELL, "workload (ms)");
+        snprintf(x.cell[LEAST], CELL, "min");
         snprintf(x.cell[STEP], CELL, "median");
+    }
     snprintf(x.cell[RATIO], CELL, "/%.8s", report->count ? report->results[0].device : "");
     return x;
 }
