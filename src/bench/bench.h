@@ -53,7 +53,7 @@ typedef struct bench_result {
     double probe_low; /* least FMA probe between rounds over the measured limit: < 0.9 says
                          throttled */
     double probe_median;
-    bool has_full;                                 /* --full: the published schedule was run */
+    bool has_full;                                 /* --full: the recipe's schedule was run */
     double full_seconds, full_loss, full_accuracy; /* loss and accuracy on the test samples */
 } bench_result;
 
@@ -98,9 +98,9 @@ extern const bench_workload bench_workloads[]; /* name NULL at the end */
 typedef struct published_figure {
     const char *workload, *device_kind /* "cpu", "gpu" or "tpu" */, *hardware;
     double epoch_seconds; /* 0 where not given */
-    double total_seconds;
+    double total_seconds; /* of all epochs */
     double accuracy;
-    const char *note;
+    const char *note; /* what these are: of which run and samples */
 } published_figure;
 extern const published_figure published_figures[]; /* workload NULL at the end */
 
@@ -111,6 +111,8 @@ cornu_status bench_run(const bench_options *options, bench_report *report);
 void bench_report_free(bench_report *report);
 cornu_status bench_note(bench_report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* A note of the results whose median is far above their minimum, where there are any. */
+cornu_status bench_note_noise(bench_report *report);
 /* The table, at most 80 columns. */
 void bench_print(const bench_report *report, FILE *out);
 /* report->json from the rest of the report. */

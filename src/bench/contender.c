@@ -48,10 +48,9 @@ cornu_status contender_memory(const bench_workload *w, int64_t batch, double *by
     if (status == CORNU_OK)
         status = session_memory(model, PLAN_TRAIN, batch, &need);
     cornu_model_close(model);
-    /* The model's own copy of the variables counts too, and the kernels' scratch memory may take as
-       much as the buffers. */
+    /* The kernels' scratch memory may take as much as the buffers. */
     if (status == CORNU_OK)
-        *bytes = 2.0 * (double)need.variables + 2.0 * (double)need.buffers;
+        *bytes = (double)need.variables + (double)need.copy + 2.0 * (double)need.buffers;
     return status;
 }
 

@@ -76,7 +76,7 @@ bool contender_is_stable(const contender *c, const bench_effort *effort);
    in FLOP/s until then. */
 cornu_status contender_result(const contender *c, bench_result *out);
 
-/* The published schedule from the start; fills in result->full_*. */
+/* The recipe's schedule from the start; fills in result->full_*. */
 cornu_status bench_full_schedule(const bench_workload *w, const char *on,
                                  const bench_options *options, bench_report *report,
                                  bench_result *result);

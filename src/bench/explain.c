@@ -18,6 +18,7 @@ typedef struct explained {
     kernel_choice *choices; /* [op_count] */
     double *seconds;        /* [op_count] medians; with options->run */
     machine_limits limits;
+    threads *pool; /* of the limits' probes; NULL: the device has its own */
 } explained;
 
 /* ---- measuring -------------------------------------------------------------------------- */
@@ -44,6 +45,13 @@ static cornu_status make_input(const explained *e, cornu_data **data, sample_blo
     return CORNU_OK;
 }
 
+/* A machine that was busy when it was measured may do more now. */
+static void probe(explained *e)
+{
+    if (e->pool)
+        limits_raise(&e->limits, &(machine_limits){.fma = limits_probe_fma(e->pool)});
+}
+
 /* Times of all operations, `rows` runs: row[run][operation]. */
 static cornu_status repeat(explained *e, const step_input *first, double *row, int *rows)
 {
@@ -62,6 +70,7 @@ static cornu_status repeat(explained *e, const step_input *first, double *row, i
             break;
         if (stopped(e))
             return status_fail(CORNU_STOPPED, "explain: stopped");
+        probe(e);
         input.iteration++;
         TRY(d->ops->time_operations(d, e->plan->prepared, &input,
                                     row + (size_t)*rows * (size_t)count));
@@ -98,23 +107,27 @@ done:
     return status;
 }
 
+/* The host's limits are measured before and after, and the higher ones count. */
+static cornu_status measure_on_host(explained *e)
+{
+    machine_limits again;
+    TRY(threads_open(e->options->threads, &e->pool));
+    TRY(limits_measure(e->pool, &e->limits));
+    TRY(time_plan(e));
+    TRY(limits_measure(e->pool, &again));
+    limits_raise(&e->limits, &again);
+    return CORNU_OK;
+}
+
 static cornu_status measure(explained *e)
 {
     device *d = session_device(e->session);
-    threads *pool;
-    cornu_status status;
-    if (d->ops->limits) {
-        device_limits own;
-        status = d->ops->limits(d, &own);
-        e->limits = limits_of_device(&own, e->options->precision);
-    } else {
-        TRY(threads_open(e->options->threads, &pool));
-        status = limits_measure(pool, &e->limits);
-        threads_close(pool);
-    }
-    if (status == CORNU_OK)
-        status = time_plan(e);
-    return status;
+    device_limits own;
+    if (!d->ops->limits)
+        return measure_on_host(e);
+    TRY(d->ops->limits(d, &own));
+    e->limits = limits_of_device(&own, e->options->precision);
+    return time_plan(e);
 }
 
 /* ---- the table -------------------------------------------------------------------------- */
@@ -170,8 +183,14 @@ static int longer(int width, const char *cell)
     return length > width ? length : width;
 }
 
+/* Does it run within another operation's kernel ("with 12")? */
+static bool is_fused(const kernel_choice *c)
+{
+    return strncmp(c->kernel, "with ", 5) == 0;
+}
+
 /* FLOPs of the operations that run in the kernel of operation i, as they are defined. */
-static double covered_flops(const explained *e, int i)
+static double group_flops(const explained *e, int i)
 {
     const plan *p = e->plan->plan;
     double flops = p->ops[i].flops;
@@ -187,6 +206,21 @@ static double covered_flops(const explained *e, int i)
 static double rate(double amount, double seconds)
 {
     return seconds > 0 ? amount / seconds / 1e9 : 0;
+}
+
+/* What was measured of operation i; of a fused one, whose time is in its group's. */
+static void add_times(const explained *e, int i, text *t)
+{
+    const kernel_choice *c = &e->choices[i];
+    double s = e->seconds[i];
+    char share[CELL];
+    if (is_fused(c)) {
+        text_add(t, " %9s", c->kernel);
+        return;
+    }
+    show_share(&e->limits, c, s, share);
+    text_add(t, " %9.3f %8.1f %8.1f %6.1f %9s", s * 1e3, rate(group_flops(e, i), s),
+             rate(c->flops, s), rate(c->bytes, s), share);
 }
 
 static void add_table(const explained *e, text *t)
@@ -212,51 +246,52 @@ static void add_table(const explained *e, text *t)
         text_add(t, "%3d  %-*s  %-*s  %-*s  %-*s %9.3f %8.3f", i + 1, operation,
                  op_infos[o->kind].name, name, o->name ? o->name : "", dimensions, cell, kernel,
                  e->choices[i].kernel, o->flops / 1e6, o->bytes / 1e6);
-        if (e->seconds) {
-            double s = e->seconds[i];
-            const kernel_choice *c = &e->choices[i];
-            show_share(&e->limits, c, s, cell);
-            text_add(t, " %9.3f %8.1f %8.1f %6.1f %9s", s * 1e3, rate(covered_flops(e, i), s),
-                     rate(c->flops, s), rate(c->bytes, s), cell);
-        }
+        if (e->seconds)
+            add_times(e, i, t);
         text_add(t, "\n");
         if (e->choices[i].refused[0])
             text_add(t, "     refused: %s\n", e->choices[i].refused);
     }
 }
 
+static void add_memory(const explained *e, text *t)
+{
+    const plan *p = e->plan->plan;
+    char variables[16], buffers[16], shown[16];
+    double scratch = 0;
+    for (int i = 0; i < p->op_count; i++)
+        scratch = fmax(scratch, (double)e->choices[i].scratch_bytes);
+    text_add(t, "memory: %s of weights and optimizer state, %s of buffers, %s of scratch",
+             memory_human((double)p->variable_bytes, variables),
+             memory_human((double)p->arena_bytes, buffers), memory_human(scratch, shown));
+    text_add(t, " · batch %lld\n", (long long)e->batch);
+}
+
+/* What the step's operations are as defined and, in brackets, what the kernels make of them. */
 static void add_total(const explained *e, text *t)
 {
     const plan *p = e->plan->plan;
-    char variables[16], buffers[16], moved[16];
-    double working_set = (double)p->variable_bytes + (double)p->arena_bytes, scratch = 0;
-    for (int i = 0; i < p->op_count; i++)
-        scratch = fmax(scratch, (double)e->choices[i].scratch_bytes);
-    text_add(t, "memory: %s of weights and optimizer state, %s of buffers",
-             memory_human((double)p->variable_bytes, variables),
-             memory_human((double)p->arena_bytes + scratch, buffers));
-    text_add(t, " · batch %lld\n", (long long)e->batch);
-    if (!e->seconds) {
-        text_add(t, "step %.3g GFLOP · %s\n", p->flops / 1e9, memory_human(p->bytes, moved));
-        return;
-    }
+    char moved[16], run[16];
+    double working_set = (double)p->variable_bytes + (double)p->arena_bytes;
     double seconds = 0, flops = 0, bytes = 0;
     for (int i = 0; i < p->op_count; i++) {
-        seconds += e->seconds[i];
+        seconds += e->seconds ? e->seconds[i] : 0;
         flops += e->choices[i].flops;
         bytes += e->choices[i].bytes;
     }
+    text_add(t, "step: %.3g GFLOP (%.3g as run) · %s read and written (%s as run)\n",
+             p->flops / 1e9, flops / 1e9, memory_human(p->bytes, moved), memory_human(bytes, run));
+    if (!e->seconds)
+        return;
     double least = limits_seconds(&e->limits, flops, bytes, working_set);
-    text_add(t,
-             "step %.3g ms · %.3g GFLOP (%.3g as run) · %s · bound by %s: %.3g ms is this "
-             "machine's limit "
-             "(%.0f %%)\n",
-             seconds * 1e3, p->flops / 1e9, flops / 1e9, memory_human(bytes, moved),
-             limits_bound(&e->limits, flops, bytes, working_set), least * 1e3,
+    text_add(t, "step: %.3g ms · bound by %s: %.3g ms is this machine's limit (%.0f %%)\n",
+             seconds * 1e3, limits_bound(&e->limits, flops, bytes, working_set), least * 1e3,
              seconds > 0 ? 100 * least / seconds : 0);
     text_add(t, "machine: %.0f GFLOP/s FMA (%s), %.1f GB/s read, %.1f GB/s update, %d threads\n",
              e->limits.fma / 1e9, e->limits.isa, e->limits.read / 1e9, e->limits.update / 1e9,
              e->limits.threads);
+    text_add(t, "MFLOP, MB, GFLOP/s: as the operations are defined; real, GB/s, of limit: as the "
+                "kernel runs them, fused ones (\"with 2\") in it\n");
 }
 
 /* Of a model that was not trained yet, any statistics of samples will do: times do not hang on
@@ -307,6 +342,7 @@ cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *opti
     if (e.options->run)
         TRY_GOTO(measure(&e));
     add_table(&e, &t);
+    add_memory(&e, &t);
     add_total(&e, &t);
     status = text_take(&t, out);
 done:
@@ -314,5 +350,6 @@ done:
     free(e.choices);
     free(e.seconds);
     session_close(e.session);
+    threads_close(e.pool);
     return status;
 }

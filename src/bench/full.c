@@ -1,4 +1,4 @@
-/* bench --full: the published schedule, from the first step to the test accuracy. */
+/* bench --full: the recipe's schedule, from the first step to the test accuracy. */
 #include "bench/contender.h"
 #include <string.h>
 

@@ -39,11 +39,13 @@ static json_t *full_json(const bench_result *r)
 
 static json_t *result_json(const bench_result *r)
 {
-    json_t *times = json_pack("{so so so so si}", "min", number(r->step_ms.minimum), "median",
-                              number(r->step_ms.median), "p95", number(r->step_ms.p95), "noise",
-                              number(r->step_ms.noise), "rounds", r->step_ms.rounds);
+    const bench_statistics *s = &r->step_ms;
+    json_t *times =
+        json_pack("{so so so so so si}", "min", number(s->minimum), "median", number(s->median),
+                  "p95", number(s->p95), "noise", number(s->noise), "median_over_min",
+                  number(s->median / s->minimum), "rounds", s->rounds);
     return json_pack(
-        "{ss ss ss sI sI so so so so si so so so so so so so so so so ss ss ss so so so so}",
+        "{ss ss ss sI sI so so so so si so so so so so so so so so so so ss ss ss so so so so}",
         "workload", r->workload, "device", r->device, "precision",
         r->precision ? r->precision : "fp32", "batch", (json_int_t)r->batch, "steps",
         (json_int_t)r->steps, "ms_per_step", times, "samples_per_second",
@@ -52,11 +54,11 @@ static json_t *result_json(const bench_result *r)
         "joules_per_epoch", number(r->joules_per_epoch), "clock_mhz", number(r->clock_mhz),
         "loss_first", number(r->loss_first), "loss_last", number(r->loss_last), "flops_per_step",
         number(r->flops_per_step), "bytes_per_step", number(r->bytes_per_step), "flops_run",
-        number(r->flops_run), "bytes_run", number(r->bytes_run), "share_of_limit",
-        number(r->share_of_limit), "bound_by", r->bound ? r->bound : "", "data",
-        r->real_data ? "real" : "generated", "data_set", r->data_name, "probe_low",
-        number(r->probe_low), "probe_median", number(r->probe_median), "full", full_json(r),
-        "published", published_json(r->workload));
+        number(r->flops_run), "bytes_run", number(r->bytes_run), "working_set_bytes",
+        number(r->working_set), "share_of_limit", number(r->share_of_limit), "bound_by",
+        r->bound ? r->bound : "", "data", r->real_data ? "real" : "generated", "data_set",
+        r->data_name, "probe_low", number(r->probe_low), "probe_median", number(r->probe_median),
+        "full", full_json(r), "published", published_json(r->workload));
 }
 
 static json_t *device_json(const bench_device *d)

@@ -186,6 +186,17 @@ static void chunk_range(const memory_work *w, int64_t chunk, int64_t *begin, int
     threads_part(w->count, w->chunks, chunk, 1024, begin, end);
 }
 
+/* Memory that was never written reads as one page of zeros, which stays in the first cache. */
+static void write_chunk(void *context, int64_t chunk, int worker)
+{
+    memory_work *w = context;
+    (void)worker;
+    int64_t begin, end;
+    chunk_range(w, chunk, &begin, &end);
+    for (int64_t i = begin; i < end; i++)
+        w->memory[i] = 1;
+}
+
 static void read_chunk(void *context, int64_t chunk, int worker)
 {
     memory_work *w = context;
@@ -221,7 +232,12 @@ static double best_passes(threads *pool, memory_work *w, threads_work *chunk)
     return best;
 }
 
-static void measure_bandwidth(threads *pool, float *memory, int64_t count, machine_limits *out)
+static void raise_to(double *rate, double other)
+{
+    *rate = other > *rate ? other : *rate;
+}
+
+void limits_measure_bandwidth(threads *pool, float *memory, int64_t count, machine_limits *out)
 {
     int64_t workers = threads_count(pool);
     memory_work w = {.kernels = kernels_for_this_machine(),
@@ -230,6 +246,7 @@ static void measure_bandwidth(threads *pool, float *memory, int64_t count, machi
                      .chunks = workers * 16,
                      .repeats = 1};
     double bytes = 4.0 * (double)count;
+    threads_run(pool, w.chunks, write_chunk, &w);
     out->read = best_passes(pool, &w, read_chunk) * bytes;
     out->update = best_passes(pool, &w, update_chunk) * bytes * 2;
     /* Each thread goes over its own part again and again: no traffic but to the cache. */
@@ -237,8 +254,7 @@ static void measure_bandwidth(threads *pool, float *memory, int64_t count, machi
     w.chunks = workers;
     w.repeats = 16;
     out->cache_update = best_passes(pool, &w, update_chunk) * 4.0 * CACHE_PROBE_FLOATS * 2;
-    if (out->cache_update < out->update)
-        out->cache_update = out->update;
+    raise_to(&out->cache_update, out->update);
 }
 
 static double last_level_cache(void)
@@ -262,21 +278,29 @@ cornu_status limits_measure(threads *pool, machine_limits *out)
         count /= 2; /* at most a quarter of what is free */
     float *memory = NULL;
     TRY(memory_new_aligned((size_t)count * sizeof *memory, "bandwidth probe", &memory));
-    measure_bandwidth(pool, memory, count, out);
+    limits_measure_bandwidth(pool, memory, count, out);
     memory_free_aligned(memory);
     (void)fma_rate(pool, 3e-3); /* wide vectors raise their clock only after a while */
-    for (int run = 0; run < 8; run++) {
-        double rate = fma_rate(pool, 3e-3);
-        out->fma = rate > out->fma ? rate : out->fma;
-    }
+    for (int run = 0; run < 8; run++)
+        raise_to(&out->fma, fma_rate(pool, 3e-3));
     return CORNU_OK;
+}
+
+void limits_raise(machine_limits *l, const machine_limits *again)
+{
+    raise_to(&l->fma, again->fma);
+    raise_to(&l->read, again->read);
+    raise_to(&l->update, again->update);
+    raise_to(&l->cache_update, again->cache_update);
 }
 
 /* ---- what they mean --------------------------------------------------------------------- */
 
 static double memory_seconds(const machine_limits *l, double bytes, double working_set)
 {
-    double bandwidth = working_set <= l->cache_bytes ? l->cache_update : l->update;
+    double bandwidth = l->read > l->update ? l->read : l->update;
+    if (working_set <= l->cache_bytes && l->cache_update > bandwidth)
+        bandwidth = l->cache_update;
     return bandwidth > 0 ? bytes / bandwidth : 0;
 }
 

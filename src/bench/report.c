@@ -5,7 +5,10 @@
 
 enum { WIDTH = 80, CELL = 64, NOTE = 1024 };
 
-enum { NAME, DEVICE, STEP, LIMIT, EPOCH, RATIO, LOSS, PUBLISHED, COLUMNS };
+enum { NAME, DEVICE, LEAST, STEP, LIMIT, EPOCH, RATIO, LOSS, PUBLISHED, COLUMNS };
+
+/* A median this many times the minimum is far from it. */
+static const double NOISY = 1.2;
 
 typedef struct row {
     char cell[COLUMNS][CELL];
@@ -18,6 +21,18 @@ static int text_width(const char *line)
     for (; *line; line++)
         width += ((unsigned char)*line & 0xC0) != 0x80;
     return width;
+}
+
+static void add(char *line, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void add(char *line, size_t size, const char *format, ...)
+{
+    va_list arguments;
+    size_t length = strlen(line);
+    va_start(arguments, format);
+    vsnprintf(line + length, size - length, format, arguments);
+    va_end(arguments);
 }
 
 /* Three significant digits, but no fraction beyond 100. */
@@ -66,34 +81,71 @@ static bool has_several_devices(const bench_report *report)
     return false;
 }
 
+static void show_step(double ms, char *out)
+{
+    if (ms < 99999.5)
+        snprintf(out, CELL, "%.*f", decimals(ms), ms);
+    else
+        snprintf(out, CELL, "%.0f s", ms / 1e3);
+}
+
+/* The median and half of what lies between the minimum and the 95th percentile; alone where the
+   table needs the room. */
+static void show_median(const bench_statistics *s, bool alone, char *out)
+{
+    double spread = (s->p95 - s->minimum) / 2;
+    show_step(s->median, out);
+    if (!alone && s->median < 99999.5)
+        add(out, CELL, " ±%.*f", decimals(s->median), spread);
+    else if (!alone)
+        add(out, CELL, " ±%.0f", spread / 1e3);
+}
+
+/* Three significant digits, at most three of them behind the point. */
+static void show_loss(double value, char *out)
+{
+    bool plain = value >= 0.0005 && value < 999.5;
+    snprintf(out, CELL, plain ? "%.*f" : "%.*e", plain ? decimals(value) : 0, value);
+}
+
+static void show_losses(const bench_result *r, char *out)
+{
+    char last[CELL];
+    if (!isfinite(r->loss_first) || !isfinite(r->loss_last)) {
+        snprintf(out, CELL, "not a number");
+        return;
+    }
+    show_loss(r->loss_first, out);
+    show_loss(r->loss_last, last);
+    add(out, CELL, "→%s", last);
+}
+
 static row make_row(const bench_report *report, const bench_result *r)
 {
     row x = {0};
     const bench_statistics *s = &r->step_ms;
-    int digits = decimals(s->median);
     snprintf(x.cell[NAME], CELL, "%s", r->workload);
     snprintf(x.cell[DEVICE], CELL, "%.12s", r->device);
-    double spread = (s->p95 - s->minimum) / 2;
-    if (s->median < 99999.5)
-        snprintf(x.cell[STEP], CELL, "%.*f ±%.*f", digits, s->median, digits, spread);
-    else
-        snprintf(x.cell[STEP], CELL, "%.0f s ±%.0f", s->median / 1e3, spread / 1e3);
+    show_step(s->minimum, x.cell[LEAST]);
+    show_median(s, has_several_devices(report), x.cell[STEP]);
     snprintf(x.cell[LIMIT], CELL, "%.0f %%", 100 * r->share_of_limit);
     show_seconds(r->epoch_seconds, x.cell[EPOCH]);
     double first = first_median(report, r), ratio = first > 0 ? s->median / first : 0;
     snprintf(x.cell[RATIO], CELL, "%.*fx", ratio < 9.95 ? 2 : 0, ratio);
-    if (isfinite(r->loss_first) && isfinite(r->loss_last))
-        snprintf(x.cell[LOSS], CELL, "%.3g→%.3g", r->loss_first, r->loss_last);
-    else
-        snprintf(x.cell[LOSS], CELL, "not a number");
+    show_losses(r, x.cell[LOSS]);
     show_seconds(published_epoch(r->workload, bench_device_kind(r->device)), x.cell[PUBLISHED]);
     return x;
 }
 
 static row heading(const bench_report *report)
 {
-    row x = {
-        .cell = {"workload", "device", "ms per step", "limit", "epoch", "", "loss", "published"}};
+    row x = {.cell = {"workload", "device", "min ms", "median ms", "limit", "epoch", "", "loss",
+                      "published"}};
+    if (has_several_devices(report)) { /* then there is no room for more */
+        snprintf(x.cell[NAME], CELL, "workload (ms)");
+        snprintf(x.cell[LEAST], CELL, "min");
+        snprintf(x.cell[STEP], CELL, "median");
+    }
     snprintf(x.cell[RATIO], CELL, "/%.8s", report->count ? report->results[0].device : "");
     return x;
 }
@@ -209,17 +261,6 @@ static bool is_first(const bench_report *report, int index)
     return true;
 }
 
-static void add(char *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void add(char *line, const char *format, ...)
-{
-    va_list arguments;
-    size_t length = strlen(line);
-    va_start(arguments, format);
-    vsnprintf(line + length, NOTE - length, format, arguments);
-    va_end(arguments);
-}
-
 static void print_published(const bench_report *report, FILE *out)
 {
     bool any = false;
@@ -231,11 +272,13 @@ static void print_published(const bench_report *report, FILE *out)
             if (strcmp(f->workload, workload) != 0)
                 continue;
             show_seconds(f->epoch_seconds, seconds);
-            add(line, "%s", *line ? ", " : "");
+            add(line, NOTE, "%s", *line ? ", " : "");
             if (f->epoch_seconds > 0)
-                add(line, "%s %s", seconds, f->hardware);
+                add(line, NOTE, "%s %s", seconds, f->hardware);
             else
-                add(line, "%s (%s)", f->hardware, f->note);
+                add(line, NOTE, "%s (%s)", f->hardware, f->note);
+            if (f->total_seconds > 0)
+                add(line, NOTE, " (%.0f s in all)", f->total_seconds);
         }
         if (!*line)
             continue;
@@ -268,7 +311,7 @@ static void print_data(const bench_report *report, FILE *out)
         char *line = !r->real_data                                         ? generated
                      : substitute && strcmp(r->data_name, substitute) == 0 ? other
                                                                            : real;
-        add(line, "%s%s", *line ? ", " : "", r->workload);
+        add(line, NOTE, "%s%s", *line ? ", " : "", r->workload);
     }
     char whole[NOTE + CELL];
     fputc('\n', out);
@@ -312,14 +355,33 @@ static void print_accelerators(const bench_report *report, FILE *out)
         snprintf(line, sizeof line, "%s on %s (%s): %d kernels a step, first step after %.2f s",
                  r->workload, r->device, r->precision, r->launches, r->cold_seconds);
         if (isfinite(r->joules_per_epoch))
-            add(line, ", %.0f J an epoch", r->joules_per_epoch);
+            add(line, NOTE, ", %.0f J an epoch", r->joules_per_epoch);
         if (isfinite(r->watts))
-            add(line, ", %.0f W", r->watts);
+            add(line, NOTE, ", %.0f W", r->watts);
         if (isfinite(r->clock_mhz))
-            add(line, " at %.0f MHz", r->clock_mhz);
-        add(line, ".");
+            add(line, NOTE, " at %.0f MHz", r->clock_mhz);
+        add(line, NOTE, ".");
         print_wrapped(line, 2, out);
     }
+}
+
+cornu_status bench_note_noise(bench_report *report)
+{
+    char line[NOTE / 2] = "";
+    for (int i = 0; i < report->count; i++) {
+        const bench_result *r = &report->results[i];
+        const bench_statistics *s = &r->step_ms;
+        if (s->median <= NOISY * s->minimum)
+            continue;
+        add(line, sizeof line, "%s%s on %s %.2f times", *line ? ", " : "", r->workload, r->device,
+            s->median / s->minimum);
+    }
+    if (!*line)
+        return CORNU_OK;
+    return bench_note(report,
+                      "medians far above their minima: %s; the machine was not quiet, and what it "
+                      "can do is nearer the minimum",
+                      line);
 }
 
 void bench_print(const bench_report *report, FILE *out)

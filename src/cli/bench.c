@@ -61,9 +61,10 @@ static int run(int argc, char **argv)
     const option options[] = {
         DEVICE_OPTIONS(on),
         {"quick", NULL, "under five minutes in any case", OPTION_FLAG, &o.quick, 0, 0},
-        {"full", NULL, "also the published schedule; downloads data", OPTION_FLAG, &o.full, 0, 0},
+        {"full", NULL, "also the recipe's whole schedule; downloads data", OPTION_FLAG, &o.full, 0,
+         0},
         {"steps", "N", "steps of a round", OPTION_INT, &o.steps, 1, 1000000},
-        {"batch", "N", "samples of a step; as published without", OPTION_INT, &o.batch, 1, 1000000},
+        {"batch", "N", "samples of a step; the recipe's without", OPTION_INT, &o.batch, 1, 1000000},
         {"data", "DIR", "folder of a data set, or one that holds several", OPTION_TEXT, &o.data, 0,
          0},
         {"json", "FILE", "write everything here, too", OPTION_TEXT, &json, 0, 0},
@@ -94,10 +95,13 @@ static int run(int argc, char **argv)
     return bench(&o, json);
 }
 
+static const char details[] = "workloads:\n"
+#define WORKLOAD(name, samples, epochs, substitute) "  " name "\n"
+#include "bench/published.def"
+#undef WORKLOAD
+                              "Data that is not on this machine is replaced by generated pixels of "
+                              "the same shape\n(MNIST by Fashion-MNIST), and the report says so.\n";
+
 const command command_bench = {
     "bench", "time the published workloads beside the limit and the published times",
-    "[WORKLOAD...|all] [--device D|all] [--quick|--full|--steps N] [--OPTION...]",
-    "workloads: cifar10-mlp, cifar100-mlp, mnist-cnn-2, mnist-cnn-4, photos-cnn,\n"
-    "photos-cnn-ready, cifar10-cnn. Data that is not on this machine is replaced by generated\n"
-    "pixels of the same shape (MNIST by Fashion-MNIST), and the report says so.\n",
-    run};
+    "[WORKLOAD...|all] [--device D|all] [--quick|--full|--steps N] [--OPTION...]", details, run};

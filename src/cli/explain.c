@@ -34,7 +34,9 @@ static int run(int argc, char **argv)
 const command command_explain = {
     "explain", "the operations of a training step: kernels, costs, times",
     "RECIPE|WORKLOAD [--device D] [--run] [--OPTION...]",
-    "A line an operation: the kernel that runs it, why faster ones refused, its FLOPs and the\n"
-    "bytes that it moves at least. With --run also its time, and the share of that which this\n"
-    "machine's measured FMA rate or memory bandwidth would need.\n",
+    "A line an operation: the kernel that runs it, why faster ones refused, its FLOPs and\n"
+    "the bytes of what it reads and writes, as it is defined (1 MB is 1,000,000 bytes).\n"
+    "\"with 12\": it is fused into operation 12's kernel. With --run also its time, and the\n"
+    "share of that which this machine's measured FMA rate or memory bandwidth would need\n"
+    "for what the kernel does.\n",
     run};

@@ -18,10 +18,10 @@ char *summary_number(int64_t n, char *digits)
 
 char *summary_bytes(double bytes, char *shown)
 {
-    static const char *const units[] = {"B", "KB", "MB", "GB", "TB", "PB"};
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
     int unit = 0;
-    while (bytes >= 1024.0 && unit < 5) {
-        bytes /= 1024.0;
+    while (bytes >= 999.995 && unit < 5) {
+        bytes /= 1000;
         unit++;
     }
     snprintf(shown, 32, "%.2f %s", bytes, units[unit]);
@@ -143,4 +143,5 @@ void model_summary_table(const cornu_model *m, text *out)
     add_total(out, "Total params", trainable + fixed);
     add_total(out, "Trainable params", trainable);
     add_total(out, "Non-trainable params", fixed);
+    text_add(out, " (1 MB is 1,000,000 bytes; Keras's table counts 1,048,576 as one)\n");
 }

@@ -183,6 +183,8 @@ cornu_status session_memory(const cornu_model *model, plan_mode mode, int64_t ba
     TRY(plan_build(model, &options, &p));
     need->variables = (int64_t)p->variable_bytes;
     need->buffers = (int64_t)p->arena_bytes;
+    for (int i = 0; i < model->weight_count; i++)
+        need->copy += model->variables[i].count * (int64_t)sizeof(float);
     plan_free(p);
     return CORNU_OK;
 }

@@ -53,10 +53,11 @@ void session_order(uint64_t seed, int64_t epoch, bool shuffle, int64_t count, in
 cornu_status session_check_data(const cornu_model *model, const sample_block *block,
                                 const char *what);
 
-/* Memory that a plan takes on the device, in bytes, computed before anything is allocated.
+/* Memory that a plan takes, in bytes, computed before anything is allocated: variables (weights and,
+   in training, slots) and buffers on the device, and on the host the model's own copy of the weights.
    `scratch` is 0: what the chosen kernels add is known only once they are chosen. */
 typedef struct memory_need {
-    int64_t variables, buffers, scratch;
+    int64_t variables, buffers, scratch, copy;
 } memory_need;
 cornu_status session_memory(const cornu_model *model, plan_mode mode, int64_t batch,
                             memory_need *need);

@@ -2,27 +2,47 @@
 #include "model/summary.h"
 #include "train/session.h"
 
-static cornu_status plan_numbers(const cornu_model *model, int64_t batch, text *t)
+static cornu_status step_numbers(const cornu_model *model, int64_t batch, text *t)
 {
     plan *p;
-    char weights[16], buffers[16], moved[16], all[16];
+    char moved[16];
     plan_options options = {.mode = PLAN_TRAIN, .batch = batch};
     TRY(plan_build(model, &options, &p));
+    text_add(t, " A training step of %jd samples: %.4g GFLOP, %s read and written\n",
+             (intmax_t)batch, p->flops * 1e-9, memory_human(p->bytes, moved));
+    plan_free(p);
+    return CORNU_OK;
+}
+
+/* At the end the model takes the slots over, too, but the buffers are gone by then. */
+static void add_need(const memory_need *need, text *t)
+{
+    int64_t slots = need->variables - need->copy;
+    int64_t most = slots > need->buffers ? slots : need->buffers;
+    char all[16], variables[16], shown[16];
+    text_add(t, " Training needs %s: weights and optimizer slots %s, buffers %s,\n",
+             memory_human((double)(need->variables + need->copy + most), all),
+             memory_human((double)need->variables, variables),
+             memory_human((double)need->buffers, shown));
+    text_add(t, "   the weights' copy for files %s", memory_human((double)need->copy, shown));
+    if (most > need->buffers)
+        text_add(t, ",\n   at the end, in place of the buffers, the slots' %s",
+                 memory_human((double)slots, shown));
+    text_add(t, "\n");
+}
+
+static cornu_status memory_numbers(const cornu_model *model, int64_t batch, text *t)
+{
+    memory_need need;
+    char parameters[16], shown[16];
     double activations = 0;
+    TRY(session_memory(model, PLAN_TRAIN, batch, &need));
     for (int i = 1; i < model->layer_count; i++)
         activations += (double)shape_elements(&model->layers[i]->out) * sizeof(float);
-    double parameters = 0;
-    for (int i = 0; i < model->weight_count; i++)
-        parameters += (double)model->variables[i].count * sizeof(float);
-    text_add(t, " Parameters: %s; activations: %s per sample\n", memory_human(parameters, weights),
-             memory_human(activations, buffers));
-    text_add(t, " A training step of %jd samples: %.4g GFLOP, at least %s moved\n", (intmax_t)batch,
-             p->flops * 1e-9, memory_human(p->bytes, moved));
-    double needed = (double)p->variable_bytes + (double)p->arena_bytes;
-    text_add(t, " Training needs %s: weights and optimizer slots %s, buffers %s\n",
-             memory_human(needed, all), memory_human((double)p->variable_bytes, weights),
-             memory_human((double)p->arena_bytes, buffers));
-    plan_free(p);
+    text_add(t, " Parameters: %s; activations: %s per sample\n",
+             memory_human((double)need.copy, parameters), memory_human(activations, shown));
+    TRY(step_numbers(model, batch, t));
+    add_need(&need, t);
     return CORNU_OK;
 }
 
@@ -53,7 +73,7 @@ cornu_status cornu_model_summary(const cornu_model *model, char **out)
     model_summary_table(model, &t);
     cornu_status status = pixel_range(model, &t);
     if (status == CORNU_OK && model->compiled)
-        status = plan_numbers(model, model->batch ? model->batch : 32, &t);
+        status = memory_numbers(model, model->batch ? model->batch : 32, &t);
     if (status == CORNU_OK)
         return text_take(&t, out);
     text_free(&t);

@@ -62,12 +62,13 @@ static double number(const json_t *object, const char *key)
     return json_number_value(value);
 }
 
-/* The larger of FLOPs over the FMA rate and bytes over the update bandwidth, over the time. */
+/* The larger of FLOPs over the FMA rate and bytes over the faster bandwidth, over the time. */
 static void the_share_is_that_by_hand(const json_t *report, const json_t *result)
 {
     const json_t *limits = json_object_get(report, "limits");
     double fma = number(result, "flops_run") / number(limits, "fma_flops");
-    double memory = number(result, "bytes_run") / number(limits, "update_bytes");
+    double read = number(limits, "read_bytes"), update = number(limits, "update_bytes");
+    double memory = number(result, "bytes_run") / (read > update ? read : update);
     double cache = number(result, "bytes_run") / number(limits, "cache_update_bytes");
     double seconds = number(json_object_get(result, "ms_per_step"), "median") / 1e3;
     double share = number(result, "share_of_limit") * seconds;
@@ -76,6 +77,37 @@ static void the_share_is_that_by_hand(const json_t *report, const json_t *result
                 fabs(share - in_cache) < 1e-6 * in_cache);
     assert_true(number(result, "flops_run") <= number(result, "flops_per_step"));
     assert_true(number(result, "bytes_run") <= number(result, "bytes_per_step"));
+}
+
+/* An epoch is its 50,000 samples in steps of the median's time; the table shows it, too. */
+static void the_epoch_is_steps_times_milliseconds(const char *table, const json_t *result)
+{
+    const json_t *ms = json_object_get(result, "ms_per_step");
+    double steps = ceil(50000.0 / number(result, "batch"));
+    double seconds = steps * number(ms, "median") / 1e3;
+    assert_true(fabs(number(result, "epoch_seconds") - seconds) < 1e-6 * seconds);
+    char row[64];
+    double minimum, median, limit, epoch;
+    snprintf(row, sizeof row, "cifar100-mlp %s",
+             json_string_value(json_object_get(result, "device")));
+    const char *at = strstr(table, row);
+    assert_non_null(at);
+    assert_int_equal(
+        sscanf(at + strlen(row), "%lf %lf %lf %% %lf s", &minimum, &median, &limit, &epoch), 4);
+    assert_true(fabs(minimum - number(ms, "min")) < 0.01 * minimum + 0.5);
+    assert_true(fabs(median - number(ms, "median")) < 0.01 * median + 0.5);
+    assert_true(fabs(epoch - seconds) <= 0.05 + 0.01 * seconds);
+    assert_true(fabs(number(ms, "median_over_min") - number(ms, "median") / number(ms, "min")) <
+                1e-6);
+}
+
+/* Weights and Adam's slots of 1,730,404 parameters, and at least what dense products read and
+   write of 32 samples. */
+static void the_working_set_is_variables_and_buffers(const json_t *result)
+{
+    double variables = 3 * 4 * 1730404.0, samples = 4.0 * 32 * (3072 + 512 + 256 + 100);
+    double buffers = number(result, "working_set_bytes") - variables;
+    assert_true(buffers >= samples);
 }
 
 static void report_has_table_and_json_for_each_device(void **state)
@@ -97,6 +129,9 @@ static void report_has_table_and_json_for_each_device(void **state)
     const json_t *reference = check_result(report, "reference");
     the_share_is_that_by_hand(report, cpu);
     the_share_is_that_by_hand(report, reference);
+    the_epoch_is_steps_times_milliseconds(p.out, cpu);
+    the_epoch_is_steps_times_milliseconds(p.out, reference);
+    the_working_set_is_variables_and_buffers(cpu);
     /* Without fused kernels it is the plan's own work. */
     assert_true(number(reference, "flops_run") == number(reference, "flops_per_step"));
     /* It trained: the loss fell on the same samples. */
@@ -138,12 +173,32 @@ static void full_runs_the_published_schedule_and_tests_it(void **state)
     program_free(&p);
 }
 
+/* Whatever --help lists can be timed: an unknown one would be refused before the device is. */
+static void every_workload_that_help_lists_can_be_timed(void **state)
+{
+    (void)state;
+    program help = program_run(ARGUMENTS("bench", "--help"));
+    for (int i = 0; cornu_workload_name(i); i++) {
+        char line[80];
+        snprintf(line, sizeof line, "\n  %s\n", cornu_workload_name(i));
+        assert_non_null(strstr(help.out, line));
+        program p =
+            program_run(ARGUMENTS("bench", cornu_workload_name(i), "--device", "no-such-device"));
+        if (!strstr(p.err, "no-such-device"))
+            fail_msg("%s", p.err);
+        program_free(&p);
+    }
+    program_free(&help);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(report_has_table_and_json_for_each_device, made_open,
                                         scratch_close),
         cmocka_unit_test_setup_teardown(mnist_is_taken_where_it_is_found, made_open, scratch_close),
+        cmocka_unit_test_setup_teardown(every_workload_that_help_lists_can_be_timed, made_open,
+                                        scratch_close),
         cmocka_unit_test_setup_teardown(full_runs_the_published_schedule_and_tests_it, made_open,
                                         scratch_close),
     };

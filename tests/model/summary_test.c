@@ -2,7 +2,8 @@
 #include "model/recipes.h"
 #include "model/summary.h"
 
-/* As Keras 3.15 prints it on a terminal of 80 columns. */
+/* As Keras 3.15 prints it on a terminal of 80 columns, but with decimal MB (Keras: 18.70 MB of
+   2^20 bytes), which the last line says. */
 static const char expected[] =
     "Model: \"sequential\"\n"
     "┏━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━┓\n"
@@ -17,9 +18,10 @@ static const char expected[] =
     "├─────────────────────────────────┼────────────────────────┼───────────────┤\n"
     "│ dense (Dense)                   │ (None, 1000)           │     4,901,000 │\n"
     "└─────────────────────────────────┴────────────────────────┴───────────────┘\n"
-    " Total params: 4,901,128 (18.70 MB)\n"
-    " Trainable params: 4,901,120 (18.70 MB)\n"
-    " Non-trainable params: 8 (32.00 B)\n";
+    " Total params: 4,901,128 (19.60 MB)\n"
+    " Trainable params: 4,901,120 (19.60 MB)\n"
+    " Non-trainable params: 8 (32.00 B)\n"
+    " (1 MB is 1,000,000 bytes; Keras's table counts 1,048,576 as one)\n";
 
 static void the_table_is_kerass(void **state)
 {
@@ -65,10 +67,10 @@ static void workloads_show_their_parameters(void **state)
 {
     (void)state;
     static const char *const totals[][2] = {
-        {"cifar10-mlp", " Total params: 12,230,010 (46.65 MB)\n"},
-        {"cifar100-mlp", " Total params: 1,730,404 (6.60 MB)\n"},
-        {"photos-cnn", " Total params: 42,520,584 (162.20 MB)\n"},
-        {"cifar10-cnn", " Total params: 1,337,002 (5.10 MB)\n"},
+        {"cifar10-mlp", " Total params: 12,230,010 (48.92 MB)\n"},
+        {"cifar100-mlp", " Total params: 1,730,404 (6.92 MB)\n"},
+        {"photos-cnn", " Total params: 42,520,584 (170.08 MB)\n"},
+        {"cifar10-cnn", " Total params: 1,337,002 (5.35 MB)\n"},
     };
     for (int i = 0; i < 4; i++) {
         cornu_model *m = make_model(recipe_text(totals[i][0]));

@@ -194,6 +194,11 @@ static cornu_status run(const op_run *o)
     return CORNU_OK;
 }
 
+static double pool_bytes(const plan *p, const op *o)
+{
+    return conv_pool_forward_bytes(p, o, &conv_first_pair);
+}
+
 const kernel cpu_conv_first_forward = {
     .name = "first_conv", .accepts = accepts, .prepare = prepare, .release = free, .run = run};
 const kernel cpu_conv_first_pool_forward = {.name = "first_conv_pool",
@@ -201,4 +206,5 @@ const kernel cpu_conv_first_pool_forward = {.name = "first_conv_pool",
                                             .prepare = pool_prepare,
                                             .release = free,
                                             .run = run,
-                                            .span = conv_pool_forward_span};
+                                            .span = conv_pool_forward_span,
+                                            .bytes = pool_bytes};

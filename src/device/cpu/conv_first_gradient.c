@@ -49,6 +49,24 @@ static int fused_span(const plan *p, const op *o)
     return (int)(conv_pool_backward(p, o).weights - o) + 1;
 }
 
+/* The gradients between pool and convolution are never there: a window's goes to one of its four
+   pixels, and relu only decides whether it goes anywhere. */
+static double fused_flops(const plan *p, const op *o)
+{
+    conv_pool_ops f = conv_pool_backward(p, o);
+    if (!f.pool)
+        return f.weights->flops;
+    const tensor *dw = OP_OUT(p, f.weights, 0), *windows = OP_IN(p, f.pool, 2);
+    double taps = (double)(dw->count / dw->shape.dim[3]);
+    int products = cpu_conv_first_gradient[cpu_isa_or_base()]->pool_products;
+    return 2.0 * products * taps * (double)windows->count;
+}
+
+static double pool_bytes(const plan *p, const op *o)
+{
+    return conv_pool_backward_bytes(p, o, fused_span(p, o), &conv_first_pair);
+}
+
 /* ---- prepare ----------------------------------------------------------------------------- */
 
 /* Bands, parts and the sizes of what they need. */
@@ -186,10 +204,13 @@ const kernel cpu_conv_first_relu_backward = {.name = "first_conv_relu",
                                              .prepare = prepare,
                                              .release = free,
                                              .run = run,
-                                             .span = fused_span};
+                                             .span = fused_span,
+                                             .flops = fused_flops};
 const kernel cpu_conv_first_pool_backward = {.name = "first_conv_pool",
                                              .accepts = fused_accepts,
                                              .prepare = prepare,
                                              .release = free,
                                              .run = run,
-                                             .span = fused_span};
+                                             .span = fused_span,
+                                             .flops = fused_flops,
+                                             .bytes = pool_bytes};

@@ -121,6 +121,26 @@ int conv_pool_forward_span(const plan *p, const op *conv)
     return 2;
 }
 
+double conv_pool_forward_bytes(const plan *p, const op *conv, const conv_pool_pair *pair)
+{
+    double flops, bytes;
+    plan_range_cost(p, (int)(conv - p->ops), 2, &flops, &bytes);
+    if (!conv_pool_reader(p, conv, pair))
+        return bytes;
+    const tensor *y = OP_OUT(p, conv, 0), *pooled = OP_OUT(p, conv + 1, 0);
+    return bytes - (double)y->count * sizeof(float) + (double)pooled->count;
+}
+
+double conv_pool_backward_bytes(const plan *p, const op *pool, int span, const conv_pool_pair *pair)
+{
+    double flops, bytes;
+    plan_range_cost(p, (int)(pool - p->ops), span, &flops, &bytes);
+    if (!conv_pool_writer(p, pool, pair))
+        return bytes;
+    const tensor *y = OP_IN(p, pool, 0), *pooled = OP_IN(p, pool, 1);
+    return bytes - (double)(y->count + pooled->count) * sizeof(float) + (double)pooled->count;
+}
+
 conv_pool_output conv_pool_outputs(const op_run *r, const op *reader, const conv_pool_pair *pair)
 {
     const op *pool = r->op + 1;

@@ -41,6 +41,11 @@ typedef struct conv_pool_output {
 conv_pool_output conv_pool_outputs(const op_run *r, const op *reader, const conv_pool_pair *pair);
 /* kernel.span of such a convolution. */
 int conv_pool_forward_span(const plan *p, const op *conv);
+/* kernel.bytes of both: where the pair leaves codes, a byte a window goes in place of the
+   convolution's output, and in the backward pass of the pool's, too. */
+double conv_pool_forward_bytes(const plan *p, const op *conv, const conv_pool_pair *pair);
+double conv_pool_backward_bytes(const plan *p, const op *pool, int span,
+                                const conv_pool_pair *pair);
 /* For `r`, which runs `f`: the codes that `writer` (conv_pool_writer) has left, or else those found
    from the outputs, which then lie where the pool's gradient would. */
 const uint8_t *conv_pool_codes(const op_run *r, const conv_pool_ops *f, const op *writer,

@@ -9,16 +9,6 @@
 
 static const conv_pool_pair pair = {&cpu_winograd_pool_forward, &cpu_winograd_pool_backward};
 
-/* What the other operations of the span have, the convolution's being the products'. */
-static double other_flops(const plan *p, const op *o)
-{
-    double flops, bytes;
-    if (!o)
-        return 0;
-    plan_range_cost(p, (int)(o - p->ops), 1, &flops, &bytes);
-    return flops;
-}
-
 /* ---- forward ---------------------------------------------------------------------------- */
 
 typedef struct forward_state {
@@ -33,7 +23,12 @@ static bool forward_accepts(const plan *p, const op *o, const char **why)
 
 static double forward_flops(const plan *p, const op *o)
 {
-    return winograd_flops(p, o) + other_flops(p, o + 1);
+    return winograd_flops(p, o) + (o + 1)->flops;
+}
+
+static double forward_bytes(const plan *p, const op *o)
+{
+    return conv_pool_forward_bytes(p, o, &pair);
 }
 
 static void forward_release(void *state)
@@ -93,11 +88,16 @@ static int backward_span(const plan *p, const op *o)
     return (int)((f.data ? f.data : f.weights) - o) + 1;
 }
 
+/* Pool and relu only say where gradients go. */
 static double backward_flops(const plan *p, const op *o)
 {
     conv_pool_ops f = conv_pool_backward(p, o);
-    return other_flops(p, f.pool) + other_flops(p, f.act) + winograd_flops(p, f.weights) +
-           (f.data ? winograd_flops(p, f.data) : 0);
+    return winograd_flops(p, f.weights) + (f.data ? winograd_flops(p, f.data) : 0);
+}
+
+static double backward_bytes(const plan *p, const op *o)
+{
+    return conv_pool_backward_bytes(p, o, backward_span(p, o), &pair);
 }
 
 static void backward_release(void *state)
@@ -154,6 +154,7 @@ const kernel cpu_winograd_pool_forward = {.name = "winograd_pool",
                                           .run = forward_run,
                                           .span = conv_pool_forward_span,
                                           .flops = forward_flops,
+                                          .bytes = forward_bytes,
                                           .tolerance = WINOGRAD_TOLERANCE};
 const kernel cpu_winograd_pool_backward = {.name = "winograd_pool",
                                            .accepts = backward_accepts,
@@ -162,4 +163,5 @@ const kernel cpu_winograd_pool_backward = {.name = "winograd_pool",
                                            .run = backward_run,
                                            .span = backward_span,
                                            .flops = backward_flops,
+                                           .bytes = backward_bytes,
                                            .tolerance = WINOGRAD_TOLERANCE};

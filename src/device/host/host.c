@@ -346,6 +346,8 @@ static cornu_status prepare_op(host_device *h, prepared *r, int i)
     plan_range_cost(p, i, r->spans[i], &c->flops, &c->bytes);
     if (k->flops)
         c->flops = k->flops(p, o);
+    if (k->bytes)
+        c->bytes = k->bytes(p, o);
     if (k->prepare) {
         cornu_status status = k->prepare(p, o, h->pool, &r->states[i], &c->scratch_bytes);
         if (status != CORNU_OK)

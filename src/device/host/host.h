@@ -59,6 +59,8 @@ struct kernel {
     void (*catch_up)(void *state, threads *pool); /* with `next`: do what was put off, alone */
     /* optional: FLOPs that it does where they are not those of the operations (Winograd). */
     double (*flops)(const plan *p, const op *o);
+    /* optional: bytes that it moves where they are not those of its span (codes of windows). */
+    double (*bytes)(const plan *p, const op *o);
     /* Where it is not the operation's (ops.def). Such a kernel may make more elements NaN than the
        reference does, never fewer. */
     double tolerance;

@@ -435,5 +435,8 @@ static void add_pool(const first_gradient *f)
                                  .sums_row = s->kernel[1] * s->channels * s->filters});
 }
 
-const conv_first_gradient_kernels ISA(cpu_conv_first_gradient) = {
-    .pack_band = pack_band, .add = add, .pack_pool_band = pack_pool_band, .add_pool = add_pool};
+const conv_first_gradient_kernels ISA(cpu_conv_first_gradient) = {.pack_band = pack_band,
+                                                                  .add = add,
+                                                                  .pack_pool_band = pack_pool_band,
+                                                                  .add_pool = add_pool,
+                                                                  .pool_products = PICKS ? 1 : 4};

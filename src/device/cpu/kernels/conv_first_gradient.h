@@ -43,6 +43,7 @@ typedef struct conv_first_gradient_kernels {
     void (*pack_pool_band)(const first_shape *s, const float *x, int64_t row, int64_t rows,
                            float *band);
     void (*add_pool)(const first_gradient *g);
+    int pool_products; /* multiply-adds of add_pool a window and tap: 1, or 4 without shuffles */
 } conv_first_gradient_kernels;
 
 #endif

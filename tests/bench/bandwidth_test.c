@@ -1,0 +1,139 @@
+/* The bandwidth probes beside simple loops over memory of the same size. */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "bench/limits.h"
+#include <math.h>
+#include <time.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* As fast in a debug build, and without a sanitizer's checks. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define PLAIN_LOOP __attribute__((noinline, optimize("O3"), no_sanitize("address", "undefined")))
+#else
+#define PLAIN_LOOP __attribute__((noinline, no_sanitize("address", "undefined")))
+#endif
+
+enum { BYTES = 256 << 20, PARTS = 64, TRIES = 20, QUIET = 3, PASSES = 10 };
+
+typedef uint64_t pair __attribute__((vector_size(16)));
+enum { PART = BYTES / (int)sizeof(pair) / PARTS };
+
+typedef struct loop {
+    pair *memory; /* [PARTS][PART] */
+    pair sum[PARTS];
+} loop;
+
+/* Four at a time, so that additions do not wait for each other. */
+PLAIN_LOOP static void read_part(void *context, int64_t part, int worker)
+{
+    const pair *memory = ((loop *)context)->memory + part * PART;
+    pair a = {0}, b = {0}, c = {0}, d = {0};
+    (void)worker;
+    for (int i = 0; i < PART; i += 4) {
+        a += memory[i];
+        b += memory[i + 1];
+        c += memory[i + 2];
+        d += memory[i + 3];
+    }
+    ((loop *)context)->sum[part] = a + b + c + d;
+}
+
+PLAIN_LOOP static void update_part(void *context, int64_t part, int worker)
+{
+    pair *memory = ((loop *)context)->memory + part * PART;
+    (void)worker;
+    for (int i = 0; i < PART; i++)
+        memory[i] += 3;
+}
+
+static double best_rate(threads *pool, loop *l, threads_work *work)
+{
+    double best = 0;
+    for (int i = 0; i < PASSES; i++) {
+        double begin = clock_seconds();
+        threads_run(pool, PARTS, work, l);
+        double rate = BYTES / (clock_seconds() - begin);
+        best = rate > best ? rate : best;
+    }
+    return best;
+}
+
+static double apart(double a, double b)
+{
+    return (a > b ? a - b : b - a) / (a > b ? a : b);
+}
+
+/* CPU time of all threads, and the time that passed for each of them. */
+typedef struct use {
+    double cpu, wall;
+} use;
+
+static use use_now(const threads *pool)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (use){(double)t.tv_sec + 1e-9 * (double)t.tv_nsec,
+                 clock_seconds() * threads_count(pool)};
+}
+
+/* The best of the probe and of the loops; how many turns had the cores to themselves. */
+typedef struct turns {
+    threads *pool;
+    loop l;
+    machine_limits probed;
+    double read, update;
+    int quiet;
+} turns;
+
+static void take_turn(turns *t)
+{
+    machine_limits now = {0};
+    use before = use_now(t->pool);
+    limits_measure_bandwidth(t->pool, (float *)(void *)t->l.memory, BYTES / 4, &now);
+    limits_raise(&t->probed, &now);
+    t->read = fmax(t->read, best_rate(t->pool, &t->l, read_part));
+    t->update = fmax(t->update, 2 * best_rate(t->pool, &t->l, update_part)); /* read and written */
+    use after = use_now(t->pool);
+    t->quiet += after.cpu - before.cpu > 0.9 * (after.wall - before.wall);
+}
+
+static bool agree(const turns *t, double tolerance)
+{
+    return apart(t->read, t->probed.read) < tolerance &&
+           apart(t->update, t->probed.update) < tolerance;
+}
+
+/* Both take turns on the same memory, which nobody has written before the probe, and the best of
+   each counts: what else the machine does only takes away. Where it never leaves the cores alone,
+   only what is grossly wrong shows, such as reading memory that is not there. */
+static void bandwidths_are_those_of_simple_loops_over_written_memory(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_THREAD__)
+    skip(); /* its checks are what would be measured */
+#endif
+    static turns t;
+    assert_int_equal(threads_open(0, &t.pool), CORNU_OK);
+    assert_int_equal(memory_new_aligned(BYTES, "memory", &t.l.memory), CORNU_OK);
+    for (int i = 0; i < TRIES && (i < 2 || !agree(&t, 0.2)); i++)
+        take_turn(&t);
+    if (!agree(&t, t.quiet >= QUIET ? 0.2 : 0.75))
+        fail_msg("the probe says %.3g read and %.3g updated, simple loops %.3g and %.3g",
+                 t.probed.read, t.probed.update, t.read, t.update);
+    memory_free_aligned(t.l.memory);
+    threads_close(t.pool);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bandwidths_are_those_of_simple_loops_over_written_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
