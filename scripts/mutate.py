@@ -13,6 +13,7 @@ every test. What was found is kept, so that a run that was cut short goes on whe
 """
 import argparse
 import collections
+import fcntl
 import fnmatch
 import hashlib
 import json
@@ -276,7 +277,7 @@ class Runner:
         print(f"{len(needed)} tests pass without a fault, in {sum(self.seconds.values()):.0f} s", flush=True)
 
     def limit(self, name):
-        return max(60.0, 10 * self.seconds.get(name, 60))
+        return max(120.0, 10 * self.seconds.get(name, 60))
 
     def fails(self, name):
         """Twice: a test that fails now and then has noticed nothing."""
@@ -340,6 +341,11 @@ def run_all(mutations, options):
     if not options.table:
         due = [m for m in mutations if options.again or not results.get(m)]
         if due:
+            lock = open(folder / "lock", "w")
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                stop(f"another run is using {folder}")
             copy = Copy(folder, options.jobs)
             copy.refresh(names)
             copy.configure()

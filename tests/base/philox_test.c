@@ -79,11 +79,16 @@ static void below_covers_its_range_evenly(void **state)
     for (int i = 0; i < 7; i++) /* 10000, standard deviation 93 */
         assert_in_range(seen[i], 9500, 10500);
     assert_int_equal(random_below(&r, 1), 0);
-    /* A range of 3/4 of 2^32, where a plain multiplication would be visibly uneven. */
-    int low = 0;
-    for (int i = 0; i < 30000; i++)
-        low += random_below(&r, 0xC0000000u) < 0x40000000u;
+    /* A range of 3/4 of 2^32: a plain multiplication would give every third number twice as often.
+     */
+    int low = 0, third = 0;
+    for (int i = 0; i < 30000; i++) {
+        uint32_t value = random_below(&r, 0xC0000000u);
+        low += value < 0x40000000u;
+        third += value % 3 == 0;
+    }
     assert_in_range(low, 9500, 10500);
+    assert_in_range(third, 9500, 10500);
 }
 
 static void uniform_and_normal_have_their_moments(void **state)
