@@ -121,6 +121,9 @@ static void spoiled_compressed_files_are_refused(void **state)
     made_mnist("m", 40, 2, 1);
     made_gz("m/train-images-idx3-ubyte.gz", bomb, sizeof bomb);
     refused("mnist", scratch_path("m"), CORNU_BAD_FILE, "of unpacked data from its header");
+    uint8_t more[16 + 40 * 784 + 1] = {0, 0, 8, 3, 0, 0, 0, 40, 0, 0, 0, 28, 0, 0, 0, 28};
+    made_gz("m/train-images-idx3-ubyte.gz", more, sizeof more);
+    refused("mnist", scratch_path("m"), CORNU_BAD_FILE, "more data than its header says");
 }
 
 /* ---- CIFAR ---- */
