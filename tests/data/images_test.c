@@ -200,6 +200,19 @@ static void pnm_samples_are_rounded(void **state)
     }
 }
 
+static void grey_of_colours_is_rounded(void **state)
+{
+    (void)state;
+    static const char green[] = "P3 1 1 255 0 1 0", dark[] = "P3 1 1 255 1 0 1";
+    float v;
+    const char *path = scratch_write("x.ppm", green, sizeof green - 1);
+    assert_int_equal(cornu_image_read(path, 1, 1, 1, &v), CORNU_OK);
+    assert_int_equal((int)(v * 255 + 0.5f), 1); /* 0.587 */
+    path = scratch_write("x.ppm", dark, sizeof dark - 1);
+    assert_int_equal(cornu_image_read(path, 1, 1, 1, &v), CORNU_OK);
+    assert_int_equal((int)(v * 255 + 0.5f), 0); /* 0.413 */
+}
+
 static void damaged_images_are_refused(void **state)
 {
     (void)state;
@@ -383,6 +396,7 @@ int main(void)
         TEST(colours_are_converted_as_pillow_does),
         TEST(every_kind_of_png_becomes_bytes),
         TEST(pnm_samples_are_rounded),
+        TEST(grey_of_colours_is_rounded),
         TEST(damaged_images_are_refused),
         TEST(huge_images_are_refused_before_memory_is_taken),
         TEST(a_folder_becomes_classes_in_byte_order),
