@@ -219,6 +219,31 @@ static void typed_reads_keep_defaults_and_name_what_they_found(void **state)
     doc_free(d);
 }
 
+static void whole_numbers_may_be_the_least_and_the_most(void **state)
+{
+    (void)state;
+    doc *d = parse("i: 3\n");
+    int64_t i = 0;
+    assert_int_equal(doc_read_int(d, "i", 3, 3, &i), CORNU_OK);
+    assert_int_equal(i, 3);
+    assert_int_equal(doc_read_int(d, "i", 0, 2, &i), CORNU_INVALID);
+    assert_int_equal(doc_read_int(d, "i", 4, 9, &i), CORNU_INVALID);
+    doc_free(d);
+}
+
+/* JSON has no such numbers; the words are Python's. */
+static void what_is_no_finite_number_becomes_a_word_of_json(void **state)
+{
+    (void)state;
+    doc *d = parse("[.inf, -.inf, .nan]");
+    json_t *json = doc_to_json(d);
+    char *printed = json_dumps(json, JSON_COMPACT);
+    assert_string_equal(printed, "[\"Infinity\",\"-Infinity\",\"NaN\"]");
+    free(printed);
+    json_decref(json);
+    doc_free(d);
+}
+
 static void json_comes_out_as_it_went_in(void **state)
 {
     (void)state;
@@ -263,6 +288,8 @@ int main(void)
         cmocka_unit_test(directives_are_refused_before_parsing),
         cmocka_unit_test(json_on_one_long_line_is_read),
         cmocka_unit_test(typed_reads_keep_defaults_and_name_what_they_found),
+        cmocka_unit_test(whole_numbers_may_be_the_least_and_the_most),
+        cmocka_unit_test(what_is_no_finite_number_becomes_a_word_of_json),
         cmocka_unit_test(json_comes_out_as_it_went_in),
         IN_SCRATCH(empty_text_is_null_and_a_missing_file_is_named),
     };

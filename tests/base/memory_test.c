@@ -53,6 +53,22 @@ static void too_much_is_refused_with_its_name(void **state)
     }
 }
 
+/* Linux would grant it, and kill the process when it is used. */
+static void more_than_is_free_is_refused_before_it_is_asked_for(void **state)
+{
+    (void)state;
+    size_t much = 2 * (size_t)memory_available() + ((size_t)1 << 30), capacity = 0;
+    void *p = NULL;
+    assert_int_equal(memory_new(much, 1, "weights", &p), CORNU_OUT_OF_MEMORY);
+    assert_non_null(strstr(cornu_last_error(), "weights: needs "));
+    assert_non_null(strstr(cornu_last_error(), " is free"));
+    assert_int_equal(memory_new_aligned(much, "buffers", &p), CORNU_OUT_OF_MEMORY);
+    assert_non_null(strstr(cornu_last_error(), "buffers: needs "));
+    assert_int_equal(memory_grow(&p, &capacity, much, 1), CORNU_OUT_OF_MEMORY);
+    assert_non_null(strstr(cornu_last_error(), "array: needs "));
+    assert_null(p);
+}
+
 static void available_is_within_total(void **state)
 {
     (void)state;
@@ -254,6 +270,7 @@ int main(void)
         cmocka_unit_test(memory_that_is_not_touched_yet_counts_as_taken),
         cmocka_unit_test(a_limit_on_addresses_counts),
         cmocka_unit_test(large_memory_can_be_given_back_for_a_while),
+        cmocka_unit_test(more_than_is_free_is_refused_before_it_is_asked_for),
         cmocka_unit_test(available_is_within_total),
         cmocka_unit_test(array_grows_and_keeps_its_items),
         cmocka_unit_test(sizes_are_printed_for_people),

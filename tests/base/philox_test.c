@@ -45,6 +45,15 @@ static void same_seed_gives_same_stream_and_every_part_of_the_key_matters(void *
     assert_true(key != random_key(7, RANDOM_SHUFFLE, 3 + (1ull << 32)));
 }
 
+/* Model files and logs of other versions hang on it: keys must stay what they are. */
+static void a_key_is_the_first_two_words_of_its_block(void **state)
+{
+    (void)state;
+    uint32_t out[4];
+    philox(7, 3, 5, RANDOM_SHUFFLE, 0, out);
+    assert_true(random_key(7, RANDOM_SHUFFLE, 5ull << 32 | 3) == ((uint64_t)out[1] << 32 | out[0]));
+}
+
 static void stream_reads_the_blocks_in_order(void **state)
 {
     (void)state;
@@ -70,11 +79,16 @@ static void below_covers_its_range_evenly(void **state)
     for (int i = 0; i < 7; i++) /* 10000, standard deviation 93 */
         assert_in_range(seen[i], 9500, 10500);
     assert_int_equal(random_below(&r, 1), 0);
-    /* A range of 3/4 of 2^32, where a plain multiplication would be visibly uneven. */
-    int low = 0;
-    for (int i = 0; i < 30000; i++)
-        low += random_below(&r, 0xC0000000u) < 0x40000000u;
+    /* A range of 3/4 of 2^32: a plain multiplication would give every third number twice as often.
+     */
+    int low = 0, third = 0;
+    for (int i = 0; i < 30000; i++) {
+        uint32_t value = random_below(&r, 0xC0000000u);
+        low += value < 0x40000000u;
+        third += value % 3 == 0;
+    }
     assert_in_range(low, 9500, 10500);
+    assert_in_range(third, 9500, 10500);
 }
 
 static void uniform_and_normal_have_their_moments(void **state)
@@ -102,6 +116,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(philox_gives_the_published_vectors),
         cmocka_unit_test(same_seed_gives_same_stream_and_every_part_of_the_key_matters),
+        cmocka_unit_test(a_key_is_the_first_two_words_of_its_block),
         cmocka_unit_test(stream_reads_the_blocks_in_order),
         cmocka_unit_test(below_covers_its_range_evenly),
         cmocka_unit_test(uniform_and_normal_have_their_moments),

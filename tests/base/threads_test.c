@@ -138,6 +138,35 @@ static void the_others_run_the_share_of_a_thread_that_is_held_up(void **state)
     threads_close(pool);
 }
 
+#if defined(__SSE__)
+static void multiply_tiny(void *context, int64_t chunk, int worker)
+{
+    volatile float tiny = 1e-39f, large = 1e10f, half = 0.5f, *products = context;
+    (void)worker;
+    products[2 * chunk] = tiny * large; /* a denormal number is read ... */
+    tiny = 1.2e-38f;
+    products[2 * chunk + 1] = tiny * half; /* ... or would be the result */
+}
+
+/* Each operation on them would cost some hundred cycles. */
+static void denormal_numbers_count_as_zero_while_chunks_run_and_only_then(void **state)
+{
+    (void)state;
+    float products[2 * 8];
+    threads *pool;
+    for (int count = 1; count <= 4; count += 3) {
+        assert_int_equal(threads_open(count, &pool), CORNU_OK);
+        memset(products, 1, sizeof products);
+        threads_run(pool, 8, multiply_tiny, products);
+        for (int i = 0; i < 2 * 8; i++)
+            assert_true(products[i] == 0);
+        threads_close(pool);
+        multiply_tiny(products, 0, 0);
+        assert_true(products[0] > 0 && products[1] > 0);
+    }
+}
+#endif
+
 static void parts_cover_everything_once_at_multiples_of_the_grain(void **state)
 {
     (void)state;
@@ -204,6 +233,9 @@ int main(void)
         cmocka_unit_test(every_chunk_of_many_short_jobs_runs_once),
         cmocka_unit_test(a_job_of_very_many_chunks_runs_each_once),
         cmocka_unit_test(the_others_run_the_share_of_a_thread_that_is_held_up),
+#if defined(__SSE__)
+        cmocka_unit_test(denormal_numbers_count_as_zero_while_chunks_run_and_only_then),
+#endif
         cmocka_unit_test(parts_cover_everything_once_at_multiples_of_the_grain),
         cmocka_unit_test(count_comes_from_the_environment_and_a_bad_one_is_named),
         cmocka_unit_test(default_stays_within_the_affinity),

@@ -121,6 +121,9 @@ static void spoiled_compressed_files_are_refused(void **state)
     made_mnist("m", 40, 2, 1);
     made_gz("m/train-images-idx3-ubyte.gz", bomb, sizeof bomb);
     refused("mnist", scratch_path("m"), CORNU_BAD_FILE, "of unpacked data from its header");
+    uint8_t more[16 + 40 * 784 + 1] = {0, 0, 8, 3, 0, 0, 0, 40, 0, 0, 0, 28, 0, 0, 0, 28};
+    made_gz("m/train-images-idx3-ubyte.gz", more, sizeof more);
+    refused("mnist", scratch_path("m"), CORNU_BAD_FILE, "more data than its header says");
 }
 
 /* ---- CIFAR ---- */
@@ -158,6 +161,13 @@ static void a_set_of_published_size_is_complete_or_refused(void **state)
     assert_int_equal(truncate(scratch_path("c/data_batch_1.bin"), 10000 * 3073), 0);
     refused("cifar10", scratch_path("c"), CORNU_BAD_FILE,
             "data_batch_2.bin: found 4 records; expected 10000");
+    for (int i = 2; i <= 5; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "c/data_batch_%d.bin", i);
+        assert_int_equal(truncate(scratch_path(name), 10000 * 3073), 0);
+    }
+    refused("cifar10", scratch_path("c"), CORNU_BAD_FILE,
+            "test_batch.bin: found 4 records; expected 10000");
     made_cifar("d/train.bin", 3, 2, 100);
     made_cifar("d/test.bin", 3, 2, 101);
     spoil(scratch_path("d/test.bin"), 3074 + 1, 100, 0);
@@ -302,6 +312,34 @@ static void bad_arrays_of_the_caller_are_refused(void **state)
     }
 }
 
+/* One network reads both. */
+static void test_arrays_unlike_those_of_train_are_refused(void **state)
+{
+    (void)state;
+    static const uint8_t pixels[4];
+    static const float values[4];
+    static const int32_t labels[2];
+    const cornu_arrays train = {
+        .count = 2, .rank = 1, .shape = {2}, .pixels = pixels, .labels = labels};
+    const cornu_arrays tests[] = {
+        {.count = 1, .rank = 1, .shape = {3}, .pixels = pixels, .labels = labels},
+        {.count = 1, .rank = 1, .shape = {2}, .values = values, .labels = labels},
+        {.count = 1, .rank = 1, .shape = {2}, .pixels = pixels},
+        {.count = 1,
+         .rank = 1,
+         .shape = {2},
+         .pixels = pixels,
+         .targets = values,
+         .target_size = 1},
+    };
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+        cornu_data *data = NULL;
+        assert_int_equal(cornu_data_from_arrays(&train, &tests[i], &data), CORNU_INVALID);
+        assert_memory_equal(cornu_last_error(), "test: ", 6);
+        assert_null(data);
+    }
+}
+
 static void what_cannot_fit_into_memory_is_refused_first(void **state)
 {
     (void)state;
@@ -341,6 +379,7 @@ int main(void)
         TEST(an_npz_that_is_not_mnist_is_refused_as_mnist),
         TEST(what_is_not_there_is_named),
         TEST(bad_arrays_of_the_caller_are_refused),
+        TEST(test_arrays_unlike_those_of_train_are_refused),
         TEST(what_cannot_fit_into_memory_is_refused_first),
         TEST(a_sample_that_is_not_there_is_refused),
     };

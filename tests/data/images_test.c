@@ -163,6 +163,7 @@ static void every_kind_of_png_becomes_bytes(void **state)
         {PNG_COLOR_TYPE_PALETTE, 1, {0x80}, {200, 100, 50}},
         {PNG_COLOR_TYPE_GRAY, 1, {0x80}, {255, 255, 255}},
         {PNG_COLOR_TYPE_GRAY, 16, {0x40, 0x00}, {64, 64, 64}},
+        {PNG_COLOR_TYPE_GRAY, 16, {0x40, 0xff}, {64, 64, 64}}, /* the upper 8 bits, as Pillow */
         {PNG_COLOR_TYPE_RGB, 16, {255, 255, 128, 128, 0, 0}, {255, 128, 0}},
         {PNG_COLOR_TYPE_RGB_ALPHA, 8, {9, 8, 7, 0}, {9, 8, 7}},
         {PNG_COLOR_TYPE_GRAY_ALPHA, 8, {5, 100}, {5, 5, 5}},
@@ -183,6 +184,34 @@ static void read_refused(const char *path, cornu_status status, const char *mess
     if (found != status || !strstr(cornu_last_error(), message))
         fail_msg("found %s (%s); expected %s (%s)", cornu_status_name(found), cornu_last_error(),
                  cornu_status_name(status), message);
+}
+
+static void pnm_samples_are_rounded(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int expected;
+    } cases[] = {{"P2 1 1 2 1", 128}, {"P2 1 1 3 1", 85}, {"P2 1 1 1000 999", 255}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        float v;
+        const char *path = scratch_write("x.pgm", cases[i].text, strlen(cases[i].text));
+        assert_int_equal(cornu_image_read(path, 1, 1, 1, &v), CORNU_OK);
+        assert_int_equal((int)(v * 255 + 0.5f), cases[i].expected);
+    }
+}
+
+static void grey_of_colours_is_rounded(void **state)
+{
+    (void)state;
+    static const char green[] = "P3 1 1 255 0 1 0", dark[] = "P3 1 1 255 1 0 1";
+    float v;
+    const char *path = scratch_write("x.ppm", green, sizeof green - 1);
+    assert_int_equal(cornu_image_read(path, 1, 1, 1, &v), CORNU_OK);
+    assert_int_equal((int)(v * 255 + 0.5f), 1); /* 0.587 */
+    path = scratch_write("x.ppm", dark, sizeof dark - 1);
+    assert_int_equal(cornu_image_read(path, 1, 1, 1, &v), CORNU_OK);
+    assert_int_equal((int)(v * 255 + 0.5f), 0); /* 0.413 */
 }
 
 static void damaged_images_are_refused(void **state)
@@ -369,6 +398,8 @@ int main(void)
         TEST(nearest_takes_the_pixels_that_pillow_takes),
         TEST(colours_are_converted_as_pillow_does),
         TEST(every_kind_of_png_becomes_bytes),
+        TEST(pnm_samples_are_rounded),
+        TEST(grey_of_colours_is_rounded),
         TEST(damaged_images_are_refused),
         TEST(huge_images_are_refused_before_memory_is_taken),
         TEST(a_folder_becomes_classes_in_byte_order),

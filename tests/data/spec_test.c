@@ -89,6 +89,19 @@ static void augment_takes_keras_spellings(void **state)
     augment_of("zca_whitening: false, interpolation_order: 1, brightness_range: null", &s);
 }
 
+static void one_number_is_a_range_to_both_sides(void **state)
+{
+    (void)state;
+    data_spec s;
+    augmentation a = augment_of("zoom_range: 0.25", &s);
+    assert_float_equal(a.zoom_range[0], -0.25, 0);
+    assert_float_equal(a.zoom_range[1], 0.25, 0);
+    a = augment_of("width_shift_range: 0.5, height_shift_range: 1.0", &s);
+    assert_false(a.width_shift_range.pixels); /* half of the side */
+    assert_true(a.height_shift_range.pixels); /* one pixel */
+    assert_float_equal(a.height_shift_range.most, 1, 0);
+}
+
 static void a_section_may_be_a_string_or_nothing(void **state)
 {
     (void)state;
@@ -300,6 +313,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_full_section_is_read),
         TEST(augment_takes_keras_spellings),
+        TEST(one_number_is_a_range_to_both_sides),
         TEST(a_section_may_be_a_string_or_nothing),
         TEST(bad_sections_are_refused_with_their_line),
         TEST(a_recipe_opens_the_set_that_it_names),

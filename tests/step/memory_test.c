@@ -68,10 +68,17 @@ static life *lives_of(const plan *p, const plan_options *options)
     return lives;
 }
 
+/* A kernel may run PLAN_SPAN_MAX operations at once: what one of them reads, another must not have
+   written over. */
+static bool is_over(life a, life b)
+{
+    return a.last + PLAN_SPAN_MAX - 1 < b.first;
+}
+
 static void check_pair(const plan *p, const life *lives, tensor_ref a, tensor_ref b)
 {
     const tensor *x = &p->tensors[a], *y = &p->tensors[b];
-    if (lives[a].first > lives[b].last || lives[b].first > lives[a].last)
+    if (is_over(lives[a], lives[b]) || is_over(lives[b], lives[a]))
         return;
     size_t x_end = x->offset + (size_t)x->count * sizeof(float);
     size_t y_end = y->offset + (size_t)y->count * sizeof(float);

@@ -131,6 +131,28 @@ static void evaluation_has_no_dropout_and_takes_moving_statistics(void **state)
     cornu_model_close(model);
 }
 
+static void each_dropout_layer_has_a_mask_of_its_own(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model("model: {input: [6], layers: [{Dropout: {rate: 0.5}}, {Dense: "
+                                   "{units: 6}}, {Dropout: {rate: 0.5}}, {Dense: {units: 2}}]}\n"
+                                   "compile: {optimizer: sgd, loss: mean_squared_error}");
+    plan *p;
+    int first;
+    assert_int_equal(plan_build(model, &(plan_options){.mode = PLAN_TRAIN, .batch = 4}, &p),
+                     CORNU_OK);
+    assert_int_equal(net_count(p, OP_DROPOUT, &first), 3); /* nothing trains before the first */
+    uint32_t streams[3];
+    int found = 0;
+    for (int i = first; i < p->op_count; i++)
+        if (p->ops[i].kind == OP_DROPOUT)
+            streams[found++] = p->ops[i].a.dropout.stream;
+    assert_int_not_equal(streams[0], streams[1]);
+    assert_int_equal(streams[1], streams[2]); /* its way back */
+    plan_free(p);
+    cornu_model_close(model);
+}
+
 /* ---- folding ----------------------------------------------------------------------------- */
 
 static const char folds[] =
@@ -338,6 +360,7 @@ int main(void)
         cmocka_unit_test(operations_run_as_one_do_not_move_what_they_hand_on),
         cmocka_unit_test(the_gradient_of_the_first_layers_input_is_never_computed),
         cmocka_unit_test(evaluation_has_no_dropout_and_takes_moving_statistics),
+        cmocka_unit_test(each_dropout_layer_has_a_mask_of_its_own),
         cmocka_unit_test(activations_that_their_output_determines_are_folded),
         cmocka_unit_test(folding_changes_no_result),
         cmocka_unit_test(cross_entropies_go_back_to_logits_under_softmax_and_sigmoid),

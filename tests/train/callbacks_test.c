@@ -147,6 +147,21 @@ static void plateau_reduces_as_keras_does(void **state)
     }
 }
 
+static void no_number_and_no_finite_number_end_the_run(void **state)
+{
+    (void)state;
+    static const double losses[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    driven d;
+    drive_open(&d, "[terminate_on_nan]");
+    d.state.step_loss = 1e30;
+    expect_ok(callbacks_run(d.callbacks, CALLBACK_STEP_END, &d.state));
+    for (int i = 0; i < 3; i++) {
+        d.state.step_loss = losses[i];
+        expect_status(callbacks_run(d.callbacks, CALLBACK_STEP_END, &d.state), CORNU_NOT_A_NUMBER);
+    }
+    drive_close(&d);
+}
+
 static void schedule_sets_the_rate_of_each_epoch(void **state)
 {
     (void)state;
@@ -295,6 +310,7 @@ int main(void)
         TEST(early_stopping_ends_where_keras_does),
         TEST(values_that_are_no_numbers_are_no_improvement),
         TEST(plateau_reduces_as_keras_does),
+        TEST(no_number_and_no_finite_number_end_the_run),
         TEST(schedule_sets_the_rate_of_each_epoch),
         TEST(schedule_needs_a_constant_rate_under_it),
         TEST(early_stopping_goes_back_to_the_best_weights),

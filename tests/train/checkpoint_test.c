@@ -403,6 +403,11 @@ static void damaged_states_of_callbacks_are_refused_on_resume(void **state)
         "\"stopped\": false, \"best\": \"1\", \"wait\": 0, \"best_epoch\": 0}}, {}, {}]",
         "[{\"name\": \"early_stopping\", \"state\": {\"has_best\": true, \"has_weights\": true, "
         "\"stopped\": false, \"best\": \"x\", \"wait\": -4, \"best_epoch\": 0}}, {}, {}]",
+        /* all of them sound, but the last of another callback */
+        "[{\"name\": \"early_stopping\", \"state\": {\"has_best\": true, \"has_weights\": true, "
+        "\"stopped\": false, \"best\": \"1\", \"wait\": 0, \"best_epoch\": 0}}, "
+        "{\"name\": \"reduce_lr_on_plateau\", \"state\": {\"has_best\": true, \"best\": \"1\", "
+        "\"wait\": 0, \"cooling\": 0}}, {\"name\": \"csv_logger\", \"state\": {}}]",
     };
     for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
         json_decref(m->callback_state);

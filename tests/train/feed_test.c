@@ -13,6 +13,7 @@
 #include "support/scratch.h"
 #include "train/feed.h"
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { PICTURES = 61 };
@@ -122,13 +123,22 @@ static void nor_with_epochs_of_their_own_length(void **state)
     check_all_ways((cornu_fit_options){.seed = 6, .steps_per_epoch = 11, .epochs = 2});
 }
 
+static void count_skipped(void *user, const char *notice)
+{
+    *(int *)user += strstr(notice, "; skipped") != NULL;
+}
+
 static void a_feed_gives_each_usable_sample_once_a_pass(void **state)
 {
     (void)state;
+    int told = 0;
     make_folder();
     cornu_model *model = open_recipe();
     for (int off = 0; off < 2; off++) {
-        cornu_data_options o = {.background = true, .cache = off ? "off" : NULL};
+        cornu_data_options o = {.background = true,
+                                .cache = off ? "off" : NULL,
+                                .on_notice = count_skipped,
+                                .user = &told};
         cornu_data *data = open_folder(model, o);
         feed f;
         int64_t count = data->block[CORNU_TRAIN].count, seen = 0, got;
@@ -156,6 +166,7 @@ static void a_feed_gives_each_usable_sample_once_a_pass(void **state)
         }
         feed_close(&f);
         cornu_data_close(data);
+        assert_int_equal(told, 3 * (off + 1)); /* of each file once, in all passes together */
     }
     cornu_model_close(model);
 }

@@ -1,0 +1,393 @@
+#!/usr/bin/env python3
+"""Put faults into the code one at a time and see whether the tests notice.
+
+scripts/mutations.txt lists the faults, one a line. Each is applied to a copy of the working tree in build/mutations,
+which has its own build folder; the tests named in the line run first, then the others of the room's, then with --all
+every test. What was found is kept, so that a run that was cut short goes on where it stopped.
+
+    scripts/mutate.py --check            is every line's text found exactly once? (a test runs this)
+    scripts/mutate.py --list train       the mutations of a room; names and parts of names select, too
+    scripts/mutate.py train              run those
+    scripts/mutate.py                    run all
+    scripts/mutate.py --table            the results so far, as in CONTRIBUTING.md
+"""
+import argparse
+import collections
+import fcntl
+import fnmatch
+import hashlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HOME = pathlib.Path(__file__).resolve().parent.parent
+LIST = HOME / "scripts" / "mutations.txt"
+ROOMS = ["base", "format", "model", "step", "device", "data", "train", "bench", "cli"]
+# Whose tests run after the likeliest ones, by the room of the fault.
+WIDER = {"base": ["base", "cli"], "format": ["format", "train"], "model": ["model", "parity", "step", "train"],
+         "step": ["step", "device", "parity", "train"], "device": ["device", "step", "parity"],
+         "data": ["data", "parity", "train"], "train": ["train", "cli"], "bench": ["bench", "cli"], "cli": ["cli"]}
+NOTICED, SURVIVED, NO_BUILD = "noticed", "survived", "does not build"
+
+Mutation = collections.namedtuple("Mutation", "line name file text replacement tests reason")
+
+
+def stop(message):
+    sys.exit(f"mutate.py: {message}")
+
+
+def room_of(mutation):
+    return mutation.file.split("/")[1]
+
+
+# ---- the list ---------------------------------------------------------------------------------
+
+def read_list():
+    """NAME @ FILE @ TEXT @ REPLACEMENT @ TESTS [@ REASON]; the reason says why no test can notice it."""
+    mutations = []
+    for number, line in enumerate(LIST.read_text().splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        fields = [field.strip() for field in line.split(" @ ")]
+        if len(fields) not in (5, 6) or not all(fields[i] for i in (0, 1, 2, 4)):
+            stop(f"{LIST.name}:{number}: found {len(fields)} fields; expected NAME @ FILE @ TEXT @ REPLACEMENT @ TESTS"
+                 " [@ REASON]")
+        name, file, text, replacement, tests = fields[:5]
+        reason = fields[5] if len(fields) == 6 else ""
+        mutations.append(Mutation(number, name, file, text, "" if replacement == "(nothing)" else replacement,
+                                  tests.split(), reason))
+    return mutations
+
+
+def target_of(test):
+    """step.gradient_test.winograd is the program step.gradient_test with another environment."""
+    return ".".join(test.split(".")[:2])
+
+
+def complaints(mutations):
+    names = collections.Counter(m.name for m in mutations)
+    for m in mutations:
+        where = f"{LIST.name}:{m.line}: {m.name}"
+        if names[m.name] > 1:
+            yield f"{where}: found this name {names[m.name]} times; expected once"
+        if not m.file.startswith("src/") or not (HOME / m.file).is_file():
+            yield f"{where}: found no file {m.file}"
+            continue
+        count = (HOME / m.file).read_text().count(m.text)
+        if count != 1:
+            yield f"{where}: found its text {count} times in {m.file}; expected once: {m.text}"
+        if m.text == m.replacement:
+            yield f"{where}: the replacement is the text itself"
+        for test in m.tests:
+            source = HOME / "tests" / (target_of(test).replace(".", "/") + ".c")
+            if not source.is_file():
+                yield f"{where}: found no test {test}"
+
+
+def select(mutations, words):
+    known = {word: [m for m in mutations if
+                    (room_of(m) == word if word in ROOMS else fnmatch.fnmatch(m.name, f"*{word}*"))]
+             for word in words}
+    for word, found in known.items():
+        if not found:
+            stop(f"found {word}; expected a room ({', '.join(ROOMS)}) or a part of a mutation's name")
+    return [m for m in mutations if not words or any(m in found for found in known.values())]
+
+
+# ---- the copy ---------------------------------------------------------------------------------
+
+def tracked_files():
+    """What git knows or would, if asked: no build folders."""
+    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=HOME,
+                            check=True, stdout=subprocess.PIPE).stdout.decode()
+    return [name for name in listed.split("\0") if name and (HOME / name).is_file()]
+
+
+def write_if_other(path, content):
+    """An equal file keeps its time, so that nothing is built again for it."""
+    if path.is_file() and path.read_bytes() == content:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def sources_fingerprint(names):
+    found = hashlib.sha256()
+    for name in sorted(names):
+        if name.split("/")[0] in ("src", "include", "tests", "recipes", "cmake", "CMakeLists.txt"):
+            found.update(name.encode() + b"\0" + hashlib.sha256((HOME / name).read_bytes()).digest())
+    return found.hexdigest()[:16]
+
+
+class Copy:
+    """The working tree once more, with its build folder."""
+
+    def __init__(self, folder, jobs):
+        self.source, self.build, self.jobs = folder / "source", folder / "build", jobs
+        self.log = folder / "build.log"
+
+    def refresh(self, names):
+        for name in names:
+            write_if_other(self.source / name, (HOME / name).read_bytes())
+            os.chmod(self.source / name, os.stat(HOME / name).st_mode)
+        known = set(names)
+        for path in self.source.rglob("*"):
+            if path.is_file() and str(path.relative_to(self.source)) not in known:
+                path.unlink()
+
+    def run_logged(self, command):
+        with open(self.log, "wb") as log:
+            return subprocess.run(command, stdout=log, stderr=subprocess.STDOUT).returncode == 0
+
+    def configure(self):
+        generator = [] if (self.build / "CMakeCache.txt").exists() or not ninja_is_there() else ["-G", "Ninja"]
+        if not self.run_logged(["cmake", "-S", self.source, "-B", self.build, "-DCMAKE_BUILD_TYPE=Debug",
+                                "-DCORNU_CUDA=OFF", *generator]):
+            stop(f"cmake failed; what it said: {self.log}")
+
+    def make(self, targets):
+        return self.run_logged(["cmake", "--build", self.build, "--parallel", str(self.jobs), "--target", *targets])
+
+    def tests(self):
+        """ctest's names with their command and environment."""
+        listed = subprocess.run(["ctest", "--test-dir", self.build, "--show-only=json-v1"], check=True,
+                                stdout=subprocess.PIPE).stdout
+        return {test["name"]: test for test in json.loads(listed)["tests"] if (self.source / "tests" / (
+            target_of(test["name"]).replace(".", "/") + ".c")).is_file()}
+
+    def apply(self, mutation):
+        path = self.source / mutation.file
+        original = path.read_text()
+        path.write_text(original.replace(mutation.text, mutation.replacement))
+        return original
+
+    def restore(self, mutation, original):
+        (self.source / mutation.file).write_text(original)
+
+
+def ninja_is_there():
+    return subprocess.run(["sh", "-c", "command -v ninja"], stdout=subprocess.DEVNULL).returncode == 0
+
+
+def run_test(test, limit, output):
+    """None where it passes, otherwise how it failed. A test and what it started end at the limit."""
+    properties = {p["name"]: p["value"] for p in test.get("properties", [])}
+    environment = dict(os.environ, **dict(pair.split("=", 1) for pair in properties.get("ENVIRONMENT", [])))
+    with open(output, "wb") as log, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+        environment["TMPDIR"] = scratch  # what a killed test leaves behind goes with it
+        # Where a fault takes all memory, the test goes first.
+        first_to_go = ["sh", "-c", 'echo 1000 >/proc/self/oom_score_adj; exec "$@"', "sh"]
+        process = subprocess.Popen(first_to_go + test["command"], cwd=properties.get("WORKING_DIRECTORY"),
+                                   env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                                   start_new_session=True)
+        try:
+            code = process.wait(timeout=limit)
+            return None if code == 0 else f"status {code}"
+        except subprocess.TimeoutExpired:
+            return f"more than {limit:.0f} s"
+        finally:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            process.wait()
+
+
+# ---- running ----------------------------------------------------------------------------------
+
+class Results:
+    """A line of JSON for each mutation that was run, and for each test that passed without one; the last counts."""
+
+    def __init__(self, path, fingerprint, any_source):
+        self.path, self.fingerprint, self.found, self.passed = path, fingerprint, {}, {}
+        if path.exists():
+            for line in path.read_text().splitlines():
+                result = json.loads(line)
+                if "test" in result:
+                    if result["sources"] == fingerprint:
+                        self.passed[result["test"]] = result["seconds"]
+                elif result["sources"] == fingerprint or (any_source and result["outcome"] == NOTICED):
+                    self.found[result["mutation"]] = result
+
+    @staticmethod
+    def key(m):
+        return " @ ".join([m.name, m.file, m.text, m.replacement])
+
+    def get(self, m):
+        return self.found.get(self.key(m))
+
+    def seconds_of(self, test):
+        return self.passed.get(test)
+
+    def add_passed(self, test, seconds):
+        self.append({"test": test, "seconds": seconds, "sources": self.fingerprint})
+
+    def append(self, result):
+        with open(self.path, "a") as file:
+            file.write(json.dumps(result) + "\n")
+
+    def add(self, m, outcome, detail):
+        result = {"mutation": self.key(m), "outcome": outcome, "detail": detail, "sources": self.fingerprint}
+        self.found[result["mutation"]] = result
+        self.append(result)
+
+
+class Runner:
+    def __init__(self, copy, options, folder, results):
+        self.copy, self.options, self.folder, self.results = copy, options, folder, results
+        self.tests = copy.tests()
+        self.seconds = {}
+
+    def rounds(self, m):
+        """Lists of tests, the likeliest first, in each the quickest; none twice."""
+        wider = [name for name in self.tests if name.split(".")[0] in WIDER[room_of(m)] and name.count(".") == 1]
+        named = [name for test in m.tests for name in self.tests if name == test]
+        done = set()
+        for names in [named] + ([] if self.options.likeliest else [wider]) + \
+                ([list(self.tests)] if self.options.all else []):
+            names = [name for name in names if name not in done]
+            done.update(names)
+            if names:
+                yield sorted(names, key=lambda name: self.seconds.get(name, 0))
+
+    def measure(self, mutations):
+        """Every test that may be run must pass without a fault; its time gives its limit."""
+        needed = sorted({name for m in mutations for names in self.rounds(m) for name in names})
+        missing = sorted({test for m in mutations for test in m.tests} - set(self.tests))
+        if missing:
+            stop(f"this build has no test {missing[0]}")
+        if not self.copy.make(sorted({target_of(name) for name in needed})):
+            stop(f"the code without a fault does not build: {self.copy.log}")
+        self.tests = self.copy.tests()  # their commands are known when they are built
+        for name in needed:
+            self.seconds[name] = self.results.seconds_of(name)
+            if self.seconds[name] is not None:
+                continue
+            begin = time.monotonic()
+            failure = run_test(self.tests[name], 900, self.folder / "test.log")
+            self.seconds[name] = time.monotonic() - begin
+            if failure:
+                stop(f"{name} fails without a fault ({failure}): {self.folder / 'test.log'}")
+            self.results.add_passed(name, self.seconds[name])
+        print(f"{len(needed)} tests pass without a fault, in {sum(self.seconds.values()):.0f} s", flush=True)
+
+    def limit(self, name):
+        return max(120.0, 10 * self.seconds.get(name, 60))
+
+    def fails(self, name):
+        """Twice: a test that fails now and then has noticed nothing."""
+        failure = run_test(self.tests[name], self.limit(name), self.folder / "test.log")
+        if not failure or failure.startswith("more than"):
+            return failure
+        return run_test(self.tests[name], self.limit(name), self.folder / "test.log")
+
+    def judge(self, m):
+        for names in self.rounds(m):
+            if not self.copy.make(sorted({target_of(name) for name in names})):
+                return NO_BUILD, last_error(self.copy.log)
+            for name in names:
+                failure = self.fails(name)
+                if failure:
+                    return NOTICED, f"{name}: {failure}"
+        return SURVIVED, ""
+
+    def run(self, m):
+        original = self.copy.apply(m)
+        try:
+            return self.judge(m)
+        finally:
+            self.copy.restore(m, original)
+
+
+def last_error(log):
+    lines = [line for line in log.read_text(errors="replace").splitlines() if "error" in line]
+    return lines[0][-160:] if lines else f"see {log}"
+
+
+def print_table(mutations, results):
+    print("| room | noticed | survived | does not build |\n|---|---|---|---|")
+    total = collections.Counter()
+    for room in ROOMS:
+        found = collections.Counter(results.get(m)["outcome"] for m in mutations
+                                    if room_of(m) == room and results.get(m))
+        total += found
+        if found:
+            print(f"| `{room}` | {found[NOTICED]} of {found[NOTICED] + found[SURVIVED]} | {found[SURVIVED]} |"
+                  f" {found[NO_BUILD]} |")
+    judged = total[NOTICED] + total[SURVIVED]
+    share = f" ({100 * total[NOTICED] / judged:.1f} %)" if judged else ""
+    print(f"| all | {total[NOTICED]} of {judged}{share} | {total[SURVIVED]} | {total[NO_BUILD]} |")
+    left = sum(1 for m in mutations if not results.get(m))
+    if left:
+        print(f"\n{left} were not run yet.")
+    for m in mutations:
+        result = results.get(m)
+        if result and result["outcome"] == SURVIVED:
+            print(f"\n- `{m.name}` ({m.file}: `{m.text}` -> `{m.replacement}`): {m.reason or 'no reason given'}", end="")
+        if result and result["outcome"] == NO_BUILD:
+            print(f"\n- `{m.name}` does not build: {result['detail']}", end="")
+    print()
+
+
+def run_all(mutations, options):
+    folder = pathlib.Path(options.folder).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    names = tracked_files()
+    results = Results(folder / "results.jsonl", sources_fingerprint(names), options.keep)
+    if not options.table:
+        due = [m for m in mutations if options.again or not results.get(m)]
+        if due:
+            lock = open(folder / "lock", "w")
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                stop(f"another run is using {folder}")
+            copy = Copy(folder, options.jobs)
+            copy.refresh(names)
+            copy.configure()
+            runner = Runner(copy, options, folder, results)
+            runner.measure(due)
+            for number, m in enumerate(due, 1):
+                outcome, detail = runner.run(m)
+                results.add(m, outcome, detail)
+                print(f"{number}/{len(due)} {outcome:9} {room_of(m)} {m.name}  {detail}", flush=True)
+    print_table(mutations, results)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="*", metavar="ROOM|NAME", help="only these; parts of names, with * and ?")
+    parser.add_argument("--check", action="store_true", help="only look whether the list fits the code")
+    parser.add_argument("--list", action="store_true", help="only list the mutations")
+    parser.add_argument("--table", action="store_true", help="only print what was found so far")
+    parser.add_argument("--again", action="store_true", help="run also what was run before")
+    parser.add_argument("--keep", action="store_true", help="what was noticed with other sources counts, too")
+    parser.add_argument("--likeliest", action="store_true", help="run no tests but those named in the list")
+    parser.add_argument("--all", action="store_true", help="before a mutation counts as survived, run every test")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes of a build")
+    parser.add_argument("--folder", default=HOME / "build" / "mutations", help="where copy, build and results are")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # what runs is ended, too
+    everything = read_list()
+    mutations = select(everything, options.words)
+    found = list(complaints(everything))
+    for complaint in found:
+        print(complaint)
+    if found:
+        stop(f"{len(found)} of {len(everything)} lines do not fit the code")
+    if options.check:
+        print(f"{len(everything)} mutations, each text found once")
+    elif options.list:
+        for m in mutations:
+            print(f"{room_of(m):6} {m.name:32} {m.file}: {m.text} -> {m.replacement or '(nothing)'}")
+    else:
+        run_all(mutations, options)
+
+
+if __name__ == "__main__":
+    main()
