@@ -147,6 +147,42 @@ static void plateau_reduces_as_keras_does(void **state)
     }
 }
 
+/* What a model file says of counts is bounded, so that no sum with them overflows. */
+static void a_count_in_a_model_file_that_no_run_reaches_is_refused(void **state)
+{
+    (void)state;
+    static const char early[] = "[{\"name\": \"early_stopping\", \"state\": {\"has_best\": true, "
+                                "\"has_weights\": false, \"stopped\": false, \"best\": \"0x1p+0\", "
+                                "\"wait\": %s, \"best_epoch\": %s}}]";
+    static const char plateau[] = "[{\"name\": \"reduce_lr_on_plateau\", \"state\": {\"has_best\": "
+                                  "true, \"best\": \"0x1p+0\", \"wait\": %s, \"cooling\": %s}}]";
+    static const struct {
+        const char *list, *text, *a, *b;
+        bool fine;
+    } cases[] = {
+        {"[early_stopping]", early, "0", "7", true},
+        {"[early_stopping]", early, "0", "9223372036854775807", false},
+        {"[early_stopping]", early, "0", "2147483648", false},
+        {"[early_stopping]", early, "0", "-1", false},
+        {"[early_stopping]", early, "0", "1.5", false},
+        {"[early_stopping]", early, "9223372036854775807", "0", false},
+        {"[reduce_lr_on_plateau]", plateau, "3", "4", true},
+        {"[reduce_lr_on_plateau]", plateau, "0", "9223372036854775807", false},
+        {"[reduce_lr_on_plateau]", plateau, "2147483648", "0", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        driven d;
+        char text[512];
+        drive_open(&d, cases[i].list);
+        snprintf(text, sizeof text, cases[i].text, cases[i].a, cases[i].b);
+        json_decref(d.model->callback_state);
+        d.model->callback_state = json_loads(text, 0, NULL);
+        expect_status(callbacks_restore(d.callbacks, d.model),
+                      cases[i].fine ? CORNU_OK : CORNU_BAD_FILE);
+        drive_close(&d);
+    }
+}
+
 static void schedule_sets_the_rate_of_each_epoch(void **state)
 {
     (void)state;
@@ -295,6 +331,7 @@ int main(void)
         TEST(early_stopping_ends_where_keras_does),
         TEST(values_that_are_no_numbers_are_no_improvement),
         TEST(plateau_reduces_as_keras_does),
+        TEST(a_count_in_a_model_file_that_no_run_reaches_is_refused),
         TEST(schedule_sets_the_rate_of_each_epoch),
         TEST(schedule_needs_a_constant_rate_under_it),
         TEST(early_stopping_goes_back_to_the_best_weights),
