@@ -127,7 +127,26 @@ static cornu_status read_metadata(tensor_file *file, json_t *metadata)
     return CORNU_OK;
 }
 
-static cornu_status read_entries(tensor_file *file, json_t *header, const uint8_t *data,
+/* Where file_tensor.fetch finds a tensor of an opened file. */
+static cornu_status fetch_data(void *source, int number, void *to, size_t bytes)
+{
+    const tensor_file *file = source;
+    const tensor_storage *s = file->storage;
+    return file_read_at(file->path, s->fd, s->offsets[number], to, bytes);
+}
+
+static cornu_status add_entry(tensor_file *file, const char *name, file_tensor *t, uint64_t offset)
+{
+    tensor_storage *s = file->storage;
+    TRY(memory_grow(&s->offsets, &s->offset_capacity, (size_t)file->count + 1, sizeof *s->offsets));
+    s->offsets[file->count] = offset;
+    t->fetch = fetch_data;
+    t->source = file;
+    t->number = file->count;
+    return tensor_file_add(file, name, t);
+}
+
+static cornu_status read_entries(tensor_file *file, json_t *header, uint64_t data_begin,
                                  uint64_t data_size, span *spans)
 {
     const char *name;
@@ -148,41 +167,51 @@ static cornu_status read_entries(tensor_file *file, json_t *header, const uint8_
         TRY(read_shape(file->path, name, entry, &t));
         TRY(tensor_measure(file->path, name, &t, &bytes));
         TRY(read_span(file->path, name, entry, data_size, bytes, s));
-        t.data = data + s->begin;
-        TRY(tensor_file_add(file, name, &t));
+        TRY(add_entry(file, name, &t, data_begin + s->begin));
     }
     return check_cover(file->path, spans, (size_t)file->count, data_size);
 }
 
+/* The header's JSON text, and the sizes of file and header. */
+static cornu_status read_header(tensor_file *file, uint64_t *there, uint64_t *size, char **json)
+{
+    tensor_storage *s = file->storage;
+    TRY(file_open_regular(file->path, &s->fd, there));
+    *size = 0;
+    if (*there < 8)
+        return status_fail(CORNU_BAD_FILE, "%s: found %ju bytes; expected at least 8", file->path,
+                           (uintmax_t)*there);
+    TRY(file_read_at(file->path, s->fd, 0, size, 8));
+    if (*size > *there - 8 || *size > HEADER_MAX)
+        return status_fail(CORNU_BAD_FILE,
+                           "%s: found a header of %ju bytes in a file of %ju; expected a "
+                           "safetensors header within the file",
+                           file->path, (uintmax_t)*size, (uintmax_t)*there);
+    TRY(memory_new((size_t)*size + 1, 1, file->path, json));
+    return file_read_at(file->path, s->fd, 8, *json, (size_t)*size);
+}
+
 cornu_status safetensors_read(tensor_file *file)
 {
-    file_map *map = &((tensor_storage *)file->storage)->map;
-    TRY(file_map_open(file->path, map));
-    uint64_t header_size = 0;
-    if (map->size < 8)
-        return status_fail(CORNU_BAD_FILE, "%s: found %zu bytes; expected at least 8", file->path,
-                           map->size);
-    memcpy(&header_size, map->data, 8);
-    if (header_size > map->size - 8 || header_size > HEADER_MAX)
-        return status_fail(CORNU_BAD_FILE,
-                           "%s: found a header of %ju bytes in a file of %zu; expected a "
-                           "safetensors header within the file",
-                           file->path, (uintmax_t)header_size, map->size);
+    char *json = NULL;
+    uint64_t there, size;
     json_error_t error;
-    json_t *header =
-        json_loadb((const char *)map->data + 8, header_size, JSON_REJECT_DUPLICATES, &error);
+    json_t *header = NULL;
     span *spans = NULL;
     cornu_status status;
-    if (!json_is_object(header))
+    TRY_GOTO(read_header(file, &there, &size, &json));
+    header = json_loadb(json, (size_t)size, JSON_REJECT_DUPLICATES, &error);
+    if (!json_is_object(header)) {
         status = status_fail(CORNU_BAD_FILE, "%s: found a damaged header (%s); expected a JSON map",
                              file->path, header ? "no map" : error.text);
-    else
-        status = memory_new(json_object_size(header) + 1, sizeof *spans, file->path, &spans);
-    if (status == CORNU_OK)
-        status = read_entries(file, header, map->data + 8 + header_size,
-                              map->size - 8 - header_size, spans);
+        goto done;
+    }
+    TRY_GOTO(memory_new(json_object_size(header) + 1, sizeof *spans, file->path, &spans));
+    status = read_entries(file, header, 8 + size, there - 8 - size, spans);
+done:
     free(spans);
     json_decref(header);
+    free(json);
     return status;
 }
 

@@ -197,7 +197,7 @@ static cornu_status read_best(const tensor_file *f, cornu_model *m)
     TRY(best_weights_new(m));
     for (int i = 0; i < m->weight_count; i++) {
         TRY(find_tensor(f, &m->variables[i], BEST, &t));
-        memcpy(m->best_weights[i], t->data, (size_t)t->count * sizeof(float));
+        TRY(tensor_read(t, m->best_weights[i]));
     }
     return CORNU_OK;
 }
@@ -223,7 +223,7 @@ static cornu_status read_tensors(const tensor_file *f, cornu_model *m)
     TRY(model_allocate(m));
     for (int i = 0; i < m->variable_count; i++) {
         TRY(find_tensor(f, &m->variables[i], "", &t));
-        memcpy(m->variables[i].value, t->data, (size_t)t->count * sizeof(float));
+        TRY(tensor_read(t, m->variables[i].value));
     }
     m->initialized = true;
     return best > 0 ? read_best(f, m) : CORNU_OK;
