@@ -65,6 +65,13 @@ CORNU_API const char *cornu_version(void);
 CORNU_API const char *cornu_status_name(cornu_status status);
 /* The message of the calling thread's last failed call; never NULL. */
 CORNU_API const char *cornu_last_error(void);
+/* Text from outside, such as the name of a file, class or layer, as a terminal may be shown it and
+   on one line: control characters, marks that turn the direction of text, and bytes that are no
+   UTF-8 become escapes such as \x1b, \n or \u202e; all else stays as it is. Writes at most `size`
+   bytes with the zero at the end, cut before a character or escape; returns, as snprintf does, the
+   length that all of it has. Messages and notices are made so already; tables are but for their
+   ends of lines; names that cornu returns are not. */
+CORNU_API size_t cornu_printable(const char *text, char *out, size_t size);
 /* Release a string that cornu returned. */
 CORNU_API void cornu_free(void *memory);
 

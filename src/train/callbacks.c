@@ -41,7 +41,7 @@ void fit_notice(const fit_state *f, const char *format, ...)
     char line[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
+    printable_v(line, sizeof line, format, arguments);
     va_end(arguments);
     f->on_notice(f->user, line);
 }
