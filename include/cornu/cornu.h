@@ -295,8 +295,12 @@ typedef struct cornu_fit_options {
     const char *save;        /* model file written at the end, each epoch, and when stopped */
     const char *log;         /* CSV file */
     bool log_steps;          /* a row a step instead of a row an epoch */
-    bool resume;             /* go on from the position in the model file that was opened */
-    bool no_validation;      /* leave out the recipe's validation */
+    /* Folder for the files that the recipe itself names (csv_logger, checkpoint), made where it is
+       missing; NULL: the current one. A recipe's paths are relative, without "..", and go through
+       no link; they replace nothing but earlier files of their kind. */
+    const char *output;
+    bool resume;        /* go on from the position in the model file that was opened */
+    bool no_validation; /* leave out the recipe's validation */
     void (*on_step)(void *user, const cornu_progress *progress);  /* may be NULL */
     void (*on_epoch)(void *user, const cornu_progress *progress); /* may be NULL */
     void (*on_notice)(void *user, const char *line);              /* may be NULL */

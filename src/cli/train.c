@@ -5,7 +5,7 @@
 
 typedef struct train_options {
     const char *what; /* recipe, workload; NULL with resume alone */
-    const char *data, *init, *save, *resume, *log;
+    const char *data, *init, *save, *resume, *log, *output;
     int64_t epochs, batch, steps, seed;
     device_choice on;
     data_choice files;
@@ -35,6 +35,8 @@ static bool parse(int argc, char **argv, train_options *o, int *status)
         {"resume", "FILE", "go on where this model file stopped", OPTION_TEXT, &o->resume, 0, 0},
         {"log", "FILE", "write a CSV row an epoch", OPTION_TEXT, &o->log, 0, 0},
         {"log-steps", NULL, "write a row a step instead", OPTION_FLAG, &o->log_steps, 0, 0},
+        {"output", "DIR", "folder for the files that the recipe itself names", OPTION_TEXT,
+         &o->output, 0, 0},
         FOLDER_OPTIONS(o->files),
         {"quiet", NULL, "print nothing but errors", OPTION_FLAG, &o->quiet, 0, 0},
         {.name = NULL}};
@@ -161,6 +163,7 @@ static int finish_interrupted(cornu_model *model, const train_options *o, const 
     print_number("workers", o->files.workers);
     print_option("cache", o->files.cache);
     print_option("log", o->log);
+    print_option("output", o->output);
     fprintf(stderr, "%s%s%s%s", o->on.exact_convolution ? " --exact-conv" : "",
             o->log_steps ? " --log-steps" : "", o->files.strict ? " --strict" : "",
             o->quiet ? " --quiet" : "");
@@ -206,6 +209,7 @@ static int train(const train_options *o, cornu_model *model, const cornu_data *d
                              .save = save,
                              .log = o->log,
                              .log_steps = o->log_steps,
+                             .output = o->output,
                              .resume = o->resume != NULL,
                              .on_step = note_step,
                              .on_epoch = on_epoch,

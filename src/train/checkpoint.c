@@ -135,6 +135,19 @@ done:
     return status;
 }
 
+cornu_status checkpoint_write_weights(const cornu_model *m, const char *path)
+{
+    static const metadata_entry format = {(char *)(uintptr_t) "format",
+                                          (char *)(uintptr_t) "cornu weights 1"};
+    file_tensor *tensors;
+    TRY(memory_new((size_t)m->weight_count + 1, sizeof *tensors, "weights", &tensors));
+    for (int i = 0; i < m->weight_count; i++)
+        tensors[i] = tensor_of(&m->variables[i], m->variables[i].name, m->variables[i].value);
+    cornu_status status = safetensors_write(path, tensors, m->weight_count, &format, 1);
+    free(tensors);
+    return status;
+}
+
 /* ---- reading ---------------------------------------------------------------------------- */
 
 /* A metadata entry as a document whose messages name the file. */

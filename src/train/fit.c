@@ -1,3 +1,4 @@
+#include "base/files.h"
 #include "base/memory.h"
 #include "train/checkpoint.h"
 #include "train/features.h"
@@ -168,6 +169,7 @@ static void name_logs(fit_run *run)
     fit_logs *logs = &run->state.logs;
     scores_open(run->model, &run->scores);
     scores_open(run->model, &run->validation_scores);
+    run->state.step_logs = run->scores.count;
     for (int i = 0; i < run->scores.count; i++)
         logs->name[logs->count++] = run->scores.name[i];
     for (int i = 0; run->validates && i < run->scores.count; i++) {
@@ -209,11 +211,13 @@ static cornu_status check_all(fit_run *run)
     run->state.callbacks = run->callbacks;
     if (o->resume && run->model->callback_state)
         TRY(callbacks_restore(run->callbacks, run->model));
+    if (o->output && *o->output)
+        TRY(folder_make(o->output));
     TRY(callbacks_run(run->callbacks, CALLBACK_FIT_BEGIN, &run->state));
     run->each_step = o->log_steps || callbacks_every_step(run->callbacks);
     if (o->save)
         TRY(checkpoint_check(o->save, "save"));
-    return o->log ? csv_check(o->log) : CORNU_OK;
+    return o->log ? csv_check(&(csv_place){.path = o->log}) : CORNU_OK;
 }
 
 static void set_position(fit_run *run)
@@ -332,8 +336,11 @@ cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_f
         return status_fail(CORNU_INVALID, "cornu_fit: found NULL; expected a model and data");
     const cornu_fit_options *o = options ? options : &defaults;
     fit_run run = {.options = o, .model = model, .data = data, .pass = -1};
-    run.state = (fit_state){
-        .model = model, .resumed = o->resume, .on_notice = o->on_notice, .user = o->user};
+    run.state = (fit_state){.model = model,
+                            .resumed = o->resume,
+                            .output = o->output,
+                            .on_notice = o->on_notice,
+                            .user = o->user};
     cornu_status status = fit(&run);
     close_run(&run);
     bool trained = status == CORNU_OK || status == CORNU_STOPPED || status == CORNU_NOT_A_NUMBER;
