@@ -158,8 +158,9 @@ typedef struct cornu_data_options {
        and with `strict`, all are decoded first. */
     bool background;
     /* Image folders: where decoded pixels stay: NULL: in memory up to half of what is free, else in
-       a file; "4GB": the same up to so much; "file"; "off": nowhere, each file is decoded whenever
-       it is needed. No choice changes a sample. */
+       a file; "4GB": the same up to so much; "file": there, and in memory too up to half of what is
+       free; "off": nowhere, each file is decoded whenever it is needed. No choice changes a sample.
+     */
     const char *cache;
     const char *cache_folder; /* of that file, NAME.pixels; NULL: the current folder */
     int workers; /* image folders: threads that decode; 0: as the recipe says, else as many as train
