@@ -26,9 +26,10 @@ cornu_status cornu_environment(char **out)
     text t = {0};
     text_add(&t, "%-16s %-20s %s\n", "variable", "value", "meaning");
     for (int i = 0; i < ENV_COUNT; i++) {
+        char shown[4096];
         const char *value = env_get((env_name)i);
-        text_add(&t, "%-16s %-20s %s\n", variables[i].name, value ? value : "(not set)",
-                 variables[i].help);
+        cornu_printable(value ? value : "(not set)", shown, sizeof shown);
+        text_add(&t, "%-16s %-20s %s\n", variables[i].name, shown, variables[i].help);
     }
     return text_take(&t, out);
 }

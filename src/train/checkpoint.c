@@ -30,6 +30,20 @@ typedef struct entries {
     int count;
 } entries;
 
+/* DEL and C1, which JSON allows in strings and libyaml, which reads them again, does not. */
+static cornu_status escape_controls(const char *json, char **out)
+{
+    text t = {0};
+    for (const unsigned char *c = (const unsigned char *)json; *c; c++) {
+        bool c1 = c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0;
+        if (*c == 0x7F || c1)
+            text_add(&t, "\\u%04x", c1 ? *++c : *c);
+        else
+            text_add(&t, "%c", *c);
+    }
+    return text_take(&t, out);
+}
+
 /* Adds `value` (which it takes) as JSON text; NULL and an empty value of a failed making are
  * errors. */
 static cornu_status add_entry(entries *e, const char *key, json_t *value)
@@ -38,15 +52,29 @@ static cornu_status add_entry(entries *e, const char *key, json_t *value)
     json_decref(value);
     if (!json)
         return status_fail(CORNU_OUT_OF_MEMORY, "%s: cannot be written as JSON", key);
+    if (strpbrk(json, "\x7F\xC2")) {
+        char *escaped;
+        cornu_status status = escape_controls(json, &escaped);
+        free(json);
+        TRY(status);
+        json = escaped;
+    }
     e->entry[e->count++] = (metadata_entry){(char *)(uintptr_t)key, json};
     return CORNU_OK;
 }
 
 static json_t *class_names(const cornu_model *m)
 {
+    char shown[1024];
     json_t *names = json_array();
-    for (int i = 0; m->class_names && i < m->class_count; i++)
-        json_array_append_new(names, json_string(m->class_names[i]));
+    for (int i = 0; m->class_names && i < m->class_count; i++) {
+        json_t *name = json_string(m->class_names[i]);
+        if (!name) { /* a folder's name that is no UTF-8 */
+            cornu_printable(m->class_names[i], shown, sizeof shown);
+            name = json_string(shown);
+        }
+        json_array_append_new(names, name);
+    }
     return names;
 }
 
