@@ -14,12 +14,12 @@ static int list(void)
     cornu_dataset_info info;
     char size[16];
     for (int i = 0; cornu_dataset_info_get(i, &info); i++) {
-        printf("%-14s %s\n%-14s ", info.name, info.title, "");
+        print("%-14s %s\n%-14s ", info.name, info.title, "");
         if (*info.folder)
-            printf("in %s\n", info.folder);
+            print("in %s\n", info.folder);
         else
-            printf("not on this machine: cornu data get %s (%s)\n", info.name,
-                   show_bytes((double)info.bytes, size));
+            print("not on this machine: cornu data get %s (%s)\n", info.name,
+                  show_bytes((double)info.bytes, size));
     }
     return STATUS_OK;
 }
@@ -63,8 +63,8 @@ static int get(const char *name)
     if (status == STATUS_OK)
         status = report(cornu_data_info_get(data, &info));
     if (status == STATUS_OK)
-        printf("%s: %lld samples to train, %lld to test, in %s\n", info.name,
-               (long long)info.count[CORNU_TRAIN], (long long)info.count[CORNU_TEST], info.folder);
+        print("%s: %lld samples to train, %lld to test, in %s\n", info.name,
+              (long long)info.count[CORNU_TRAIN], (long long)info.count[CORNU_TEST], info.folder);
     cornu_data_close(data);
     return status;
 }
@@ -98,11 +98,11 @@ static int show_sample(const cornu_data *data, int64_t index, const char *png)
         draw_picture(height, width, channels, values);
     const char *name = label >= 0 ? cornu_data_class_name(data, label) : NULL;
     if (status == STATUS_OK && png)
-        printf("wrote %s: ", png);
+        print("wrote %s: ", png);
     if (status == STATUS_OK)
-        printf("%s sample %lld, %lldx%lld, class %d%s%s%s\n", info.name, (long long)index,
-               (long long)width, (long long)height, label, name ? " (" : "", name ? name : "",
-               name ? ")" : "");
+        print("%s sample %lld, %lldx%lld, class %d%s%s%s\n", info.name, (long long)index,
+              (long long)width, (long long)height, label, name ? " (" : "", name ? name : "",
+              name ? ")" : "");
     free(values);
     return status;
 }

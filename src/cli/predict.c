@@ -74,10 +74,10 @@ static void print_top(const prediction *p, const float *outputs)
         }
         if (best < 0)
             break; /* NaN */
-        printf("  %s %.4f", class_name(p, best, number, sizeof number), (double)outputs[best]);
+        print("  %s %.4f", class_name(p, best, number, sizeof number), (double)outputs[best]);
         before = best;
     }
-    printf("\n");
+    print("\n");
 }
 
 static int predict_chunk(prediction *p, int64_t count)
@@ -107,7 +107,7 @@ static int predict_images(prediction *p, const operands *found)
         if (kept > 0)
             status = predict_chunk(p, kept);
         for (int64_t i = 0; i < kept && status == STATUS_OK; i++) {
-            printf("%s", names[i]);
+            print("%s", names[i]);
             print_top(p, p->y + i * p->outputs);
         }
     }
@@ -138,9 +138,9 @@ static int predict_data(prediction *p, const char *where)
         if (status == STATUS_OK)
             status = predict_chunk(p, count);
         for (int64_t i = 0; i < count && status == STATUS_OK; i++) {
-            printf("%lld", (long long)(begin + i));
+            print("%lld", (long long)(begin + i));
             if (labels[i] >= 0)
-                printf("  (%s)", class_name(p, labels[i], number, sizeof number));
+                print("  (%s)", class_name(p, labels[i], number, sizeof number));
             print_top(p, p->y + i * p->outputs);
         }
     }

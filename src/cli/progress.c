@@ -145,7 +145,7 @@ void progress_open(progress *p, bool quiet)
 void progress_break(progress *p)
 {
     if (p->line_open)
-        printf("\n");
+        print("\n");
     p->line_open = false;
     fflush(stdout);
 }
@@ -156,7 +156,7 @@ static void draw(progress *p, const cornu_progress *now, bool loss_last)
     if (now->step < now->steps && p->line_open && now->seconds - p->last_draw < REDRAW_SECONDS)
         return;
     fit_line(&l, now, terminal_width(stdout) - 1, loss_last);
-    printf("\r%s\033[K", l.text);
+    print("\r%s\033[K", l.text);
     fflush(stdout);
     p->line_open = true;
     p->last_draw = now->seconds;
@@ -168,7 +168,7 @@ void progress_step(progress *p, const cornu_progress *now)
         return;
     if (p->epoch != now->epoch) {
         progress_break(p);
-        printf("Epoch %lld/%lld\n", (long long)now->epoch + 1, (long long)now->epochs);
+        print("Epoch %lld/%lld\n", (long long)now->epoch + 1, (long long)now->epochs);
         p->epoch = now->epoch;
     }
     draw(p, now, false);
@@ -181,10 +181,10 @@ void progress_epoch(progress *p, const cornu_progress *now)
         return;
     if (p->terminal) { /* whole, even where the terminal has to wrap it */
         make_line(&l, now, BAR, false);
-        printf("\r%s\033[K\n", l.text);
+        print("\r%s\033[K\n", l.text);
     } else {
         make_line(&l, now, 0, false);
-        printf("Epoch %lld/%lld - %s\n", (long long)now->epoch + 1, (long long)now->epochs, l.text);
+        print("Epoch %lld/%lld - %s\n", (long long)now->epoch + 1, (long long)now->epochs, l.text);
     }
     fflush(stdout);
     p->line_open = false;
@@ -201,7 +201,7 @@ void progress_evaluate(progress *p, const cornu_progress *now, bool final)
         return;
     }
     make_line(&l, now, BAR, true);
-    printf(p->terminal ? "\r%s\033[K\n" : "%s\n", l.text);
+    print(p->terminal ? "\r%s\033[K\n" : "%s\n", l.text);
     fflush(stdout);
     p->line_open = false;
 }
@@ -216,7 +216,7 @@ void progress_download(void *user, const char *file, int64_t done, int64_t total
         return;
     if (!p->terminal) {
         if (done == 0)
-            printf("downloading %s (%s)\n", file, show_bytes((double)total, all));
+            print("downloading %s (%s)\n", file, show_bytes((double)total, all));
         return;
     }
     line l = {.columns = 0};
@@ -226,7 +226,7 @@ void progress_download(void *user, const char *file, int64_t done, int64_t total
     add(&l, " %s", show_bytes((double)done, have));
     if (total > 0)
         add(&l, " of %s", show_bytes((double)total, all));
-    printf("\r%s\033[K", l.text);
+    print("\r%s\033[K", l.text);
     p->line_open = true;
     if (total > 0 && done >= total)
         progress_break(p);
@@ -239,7 +239,7 @@ void progress_notice(void *user, const char *notice)
     if (p->quiet)
         return;
     progress_break(p);
-    printf("%s\n", notice);
+    print("%s\n", notice);
 }
 
 void progress_status(const char *text)
@@ -247,6 +247,6 @@ void progress_status(const char *text)
     if (!terminal_is(stderr))
         return;
     int width = terminal_width(stderr) - 1;
-    fprintf(stderr, "\r%.*s\033[K", width, text ? text : "");
+    print_to(stderr, "\r%.*s\033[K", width, text ? text : "");
     fflush(stderr);
 }

@@ -105,37 +105,18 @@ static void free_name(const char *what, char *path, size_t size)
         snprintf(path, size, "%.*s-%d.safetensors", length, name, i);
 }
 
-/* Print " WORD", quoted where a shell would take it apart. */
-static void print_word(const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "/._-+,:=@%";
-    if (*word && word[strspn(word, plain)] == 0) {
-        fprintf(stderr, " %s", word);
-        return;
-    }
-    fputs(" '", stderr);
-    for (; *word; word++) {
-        if (*word == '\'')
-            fputs("'\\''", stderr);
-        else
-            fputc(*word, stderr);
-    }
-    fputc('\'', stderr);
-}
-
 static void print_option(const char *name, const char *value)
 {
     if (!value)
         return;
-    fprintf(stderr, " --%s", name);
-    print_word(value);
+    print_to(stderr, " --%s", name);
+    print_word(stderr, value);
 }
 
 static void print_number(const char *name, int64_t value)
 {
     if (value)
-        fprintf(stderr, " --%s %lld", name, (long long)value);
+        print_to(stderr, " --%s %lld", name, (long long)value);
 }
 
 /* Save where fit did not, and say how to go on. */
@@ -149,10 +130,10 @@ static int finish_interrupted(cornu_model *model, const train_options *o, const 
             return report(CORNU_IO);
         saved = path;
     }
-    fprintf(stderr, "finishing step %lld %s saved %s. Go on with: cornu train", (long long)step,
-            terminal_has_utf8() ? "…" : "...", saved);
+    print_to(stderr, "finishing step %lld %s saved %s. Go on with: cornu train", (long long)step,
+             terminal_has_utf8() ? "…" : "...", saved);
     if (o->what)
-        print_word(o->what);
+        print_word(stderr, o->what);
     print_option("data", o->data);
     print_option("device", o->on.device);
     print_option("precision", o->on.precision);
@@ -164,11 +145,11 @@ static int finish_interrupted(cornu_model *model, const train_options *o, const 
     print_option("cache", o->files.cache);
     print_option("log", o->log);
     print_option("output", o->output);
-    fprintf(stderr, "%s%s%s%s", o->on.exact_convolution ? " --exact-conv" : "",
-            o->log_steps ? " --log-steps" : "", o->files.strict ? " --strict" : "",
-            o->quiet ? " --quiet" : "");
+    print_to(stderr, "%s%s%s%s", o->on.exact_convolution ? " --exact-conv" : "",
+             o->log_steps ? " --log-steps" : "", o->files.strict ? " --strict" : "",
+             o->quiet ? " --quiet" : "");
     print_option("resume", saved);
-    fputc('\n', stderr);
+    print_to(stderr, "\n");
     return STATUS_INTERRUPTED;
 }
 
@@ -224,7 +205,7 @@ static int train(const train_options *o, cornu_model *model, const cornu_data *d
     if (status == CORNU_STOPPED)
         return finish_interrupted(model, o, save, t->step);
     if (status == CORNU_OK && save && !o->quiet)
-        printf("saved %s\n", save);
+        print("saved %s\n", save);
     return report(status);
 }
 
