@@ -167,6 +167,10 @@ typedef struct cornu_data_options {
                   */
     /* Called while downloading; total is 0 where the server does not say. May be NULL. */
     void (*on_progress)(void *user, const char *file, int64_t done, int64_t total);
+    /* Asked while files are downloaded, unpacked or decoded; with `background` also while training
+       and evaluation wait for samples. Where it says true, the call returns CORNU_STOPPED. May be
+       NULL. */
+    bool (*should_stop)(void *user);
     /* One line about something worth knowing (a skipped file, say). May be NULL. With `background`
        also from later calls that use the data, until it is closed. */
     void (*on_notice)(void *user, const char *line);
@@ -273,14 +277,36 @@ typedef struct cornu_scores {
 typedef struct cornu_progress {
     int64_t epoch, epochs;          /* epoch counts from 0 */
     int64_t step, steps;            /* steps done in this epoch, steps of an epoch */
-    double seconds;                 /* since the epoch began */
+    double seconds;                 /* spent in this epoch */
     double step_loss;               /* of the last step alone; NaN if not asked for */
     const cornu_scores *scores;     /* running means of this epoch */
     const cornu_scores *validation; /* at the end of an epoch, where there is validation */
     double learning_rate;
-    double gather_seconds; /* of `seconds`: taking samples and changing them at random; 0 on devices
-                              that do not say */
+    double gather_seconds; /* taking samples and changing them at random, of the seconds spent since
+                              the resume; 0 on devices that do not say */
+    /* Of `step` and `seconds`: what an earlier run did of this epoch, where this one resumed it. */
+    int64_t resumed_step;
+    double resumed_seconds;
 } cornu_progress;
+
+/* How far the writing of a model file has come. */
+typedef struct cornu_saving {
+    const char *path;
+    const char *temporary; /* the file in the same folder that becomes `path` when it is complete;
+                              NULL before there is one, and once it is complete */
+    int64_t done, total;   /* bytes */
+    bool complete;         /* the file at `path` is the new one, and on the disk */
+} cornu_saving;
+
+/* Where training stands. */
+typedef struct cornu_position {
+    int64_t iterations; /* optimizer steps taken */
+    int64_t epoch;      /* the epoch at hand, from 0; as many as `epochs` at the end */
+    int64_t step;       /* steps done in it */
+    int64_t epochs;     /* that the run was to have; 0: never trained */
+} cornu_position;
+/* Of the model as it is now; may be asked from within should_stop. */
+CORNU_API cornu_status cornu_model_position(const cornu_model *model, cornu_position *position);
 
 typedef struct cornu_history cornu_history;
 
@@ -293,24 +319,30 @@ typedef struct cornu_fit_options {
     int64_t batch;           /* 0: as the recipe says, else 32 */
     int64_t steps_per_epoch; /* 0: as the recipe says, else the whole data set */
     uint64_t seed;           /* 0: as the recipe says, else 1 */
-    const char *save;        /* model file written at the end, each epoch, and when stopped */
-    const char *log;         /* CSV file */
-    bool log_steps;          /* a row a step instead of a row an epoch */
+    const char *save; /* model file written at the end, each epoch, and when stopped after a step */
+    const char *save_stopped; /* where `save` is NULL: model file written when stopped after a step.
+                                 Its name is read only then, and may be empty: none */
+    const char *log;          /* CSV file */
+    bool log_steps;           /* a row a step instead of a row an epoch */
     /* Folder for the files that the recipe itself names (csv_logger, checkpoint), made where it is
        missing; NULL: the current one. A recipe's paths are relative, without "..", and go through
        no link; they replace nothing but earlier files of their kind. */
     const char *output;
-    bool resume;        /* go on from the position in the model file that was opened */
-    bool no_validation; /* leave out the recipe's validation */
+    bool resume;              /* go on from the position in the model file that was opened */
+    bool no_validation;       /* leave out the recipe's validation */
     void (*on_step)(void *user, const cornu_progress *progress);  /* may be NULL */
     void (*on_epoch)(void *user, const cornu_progress *progress); /* may be NULL */
     void (*on_notice)(void *user, const char *line);              /* may be NULL */
-    bool (*should_stop)(void *user); /* asked after each step; may be NULL */
+    /* Before a model file is begun, when its temporary file is there, after every few MB, and when
+       it is complete; also those of a checkpoint callback. May be NULL. */
+    void (*on_save)(void *user, const cornu_saving *saving);
+    bool (*should_stop)(void *user); /* asked after each step and each epoch; may be NULL */
     void *user;
 } cornu_fit_options;
 
-/* Train; `history` may be NULL. Returns CORNU_STOPPED when should_stop asked for it (the model
-   file, if any, has been written then and `resume` goes on from it). */
+/* Train; `history` may be NULL. Returns CORNU_STOPPED when should_stop asked for it, or that of the
+   data; after at least one step the model file, if any, has been written then and `resume` goes on
+   from it. */
 CORNU_API cornu_status cornu_fit(cornu_model *model, const cornu_data *data,
                                  const cornu_fit_options *options, cornu_history **history);
 

@@ -5,6 +5,8 @@
 #include "base/status.h"
 #include <stdio.h>
 
+/* "PATH: cannot ACTION: No such file or directory", by errno's value `error`. */
+cornu_status file_fail(const char *path, const char *action, int error);
 bool file_exists(const char *path);   /* a regular file */
 bool folder_exists(const char *path); /* a folder */
 /* "folder/name" as a new string. */
@@ -24,13 +26,36 @@ cornu_status file_read_at(const char *path, int fd, uint64_t offset, void *to, s
 /* The whole (regular) file as bytes followed by one zero byte. Refuses more than `limit` bytes. */
 cornu_status file_read(const char *path, size_t limit, char **data, size_t *size);
 
+/* Who is told of a write: before there is a temporary file, when there is one, after every few MB,
+   and once the file is in its place. */
+typedef struct file_watch {
+    void (*on_write)(void *user, const cornu_saving *now); /* may be NULL */
+    void *user;
+} file_watch;
+
 /* Atomic write: a temporary file in the same folder; commit does fflush, fsync, rename and fsync of
-   the folder. Until then `path` is untouched; abandon removes the temporary file. */
+   the folder. Until then `path` is untouched; abandon removes the temporary file.
+
+   A temporary file is called ".NAME.cornu-XXXXXX" and locked (flock) by its writer until it has
+   its final name. The lock goes with the process: so opening a file to write also removes the
+   files in its folder that are called so and that nobody has locked. */
 typedef struct file_write {
     FILE *stream;
-    char *path, *temporary;
+    char *path, *temporary; /* temporary NULL: a device or pipe, written straight */
+    int lock;               /* the temporary file again, to keep its lock; -1: none */
+    int failed;             /* errno of an earlier write, or 0 */
+    int64_t pushed, pushed_before;
+    const file_watch *watch;
+    cornu_saving now;
 } file_write;
 cornu_status file_write_open(const char *path, file_write *w);
+/* The same for a file of so many bytes; `path` and `watch` (or NULL) last as long as `w`. */
+cornu_status file_write_open_watched(const char *path, int64_t bytes, const file_watch *watch,
+                                     file_write *w);
+/* Could `path` be opened to write? Makes no file. */
+cornu_status file_write_check(const char *path);
+/* Somebody else has put another file in the place of the temporary one: open and lock that. */
+cornu_status file_write_reopen(file_write *w);
 /* fwrite with the error turned into a status ("PATH: cannot write: No space left on device"). */
 cornu_status file_write_bytes(file_write *w, const void *data, size_t size);
 cornu_status file_write_commit(file_write *w); /* abandons on failure */

@@ -28,6 +28,7 @@ static cornu_status find_real(const bench_workload *w, const cornu_model *model,
     cornu_data_options find = {.folder = options->data,
                                .allow_download = options->full,
                                .on_progress = options->on_progress,
+                               .should_stop = options->should_stop,
                                .user = options->user};
     cornu_status status = cornu_data_open_for_model(model, &find, out);
     if (status == CORNU_OK || !is_mendable(status, options))

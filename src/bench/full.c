@@ -60,6 +60,7 @@ static cornu_status train(full_run *run, cornu_model *model, const cornu_data *d
                               .exact_convolution = o->exact_convolution,
                               .threads = o->threads,
                               .split = CORNU_TEST,
+                              .should_stop = should_stop,
                               .user = run};
     if (data->block[CORNU_TEST].count == 0)
         return status_fail(CORNU_NOT_FOUND, "%s: found no test samples", data->name);

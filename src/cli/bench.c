@@ -52,7 +52,10 @@ static int bench(const bench_options *o, const char *json)
 static int run(int argc, char **argv)
 {
     progress p;
-    bench_options o = {.on_notice = on_notice, .on_progress = progress_download, .user = &p};
+    bench_options o = {.on_notice = on_notice,
+                       .on_progress = progress_download,
+                       .should_stop = interrupt_asked,
+                       .user = &p};
     const char *json = NULL;
     device_choice on = {.device = NULL};
     const option options[] = {
@@ -82,6 +85,7 @@ static int run(int argc, char **argv)
     if (!folder_is_there(o.data, &status) || !can_write(json, &status))
         return status;
     progress_open(&p, false);
+    interrupt_watch(&p);
     o.device = on.device;
     o.precision = on.precision;
     o.exact_convolution = on.exact_convolution;

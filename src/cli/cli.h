@@ -147,6 +147,7 @@ typedef struct progress {
     bool quiet, terminal;
     int64_t epoch;    /* whose heading has been printed; -1: none */
     bool line_open;   /* the cursor stands behind a line that will be redrawn */
+    bool answered;    /* somebody else has printed a line: no more redrawing */
     double last_draw; /* seconds into the epoch */
 } progress;
 
@@ -161,6 +162,9 @@ void progress_break(progress *p);
 void progress_download(void *user, const char *file, int64_t done, int64_t total);
 /* A notice, for on_notice; `user` is a progress. */
 void progress_notice(void *user, const char *line);
+/* A line on standard error, at once, from another thread than the one that draws; `p` may be NULL.
+   Left out where standard error takes nothing at the moment. */
+void progress_answer(progress *p, const char *line);
 /* One transient line on stderr's terminal; NULL takes it away. */
 void progress_status(const char *line);
 
@@ -171,9 +175,26 @@ void draw_picture(int64_t height, int64_t width, int64_t channels, const float *
 
 /* ---- interrupt.c ------------------------------------------------------------------------ */
 
-/* From now on the first SIGINT or SIGTERM sets a flag, and the second ends the process at once. */
-void interrupt_watch(void);
-bool interrupt_asked(void);
+/* From now on SIGINT and SIGTERM are answered with a line on standard error, from a thread of its
+   own: the first sets a flag, the next ends the process. While a model file is written, a second
+   one is answered with how far that is, and a third ends the process; what was written goes. Call
+   it before there are other threads. */
+void interrupt_watch(progress *p);
+/* The flag; for should_stop, whose `user` it ignores. */
+bool interrupt_asked(void *user);
+/* What the first one is answered with ("stopping, ..." where `say` is NULL): a line that says what
+   becomes of the run, and that the next one ends it. Called by another thread, which holds what
+   interrupt_hold holds. */
+typedef struct interrupt_plan {
+    void (*say)(void *user, char *line, size_t size);
+    void *user;
+} interrupt_plan;
+void interrupt_set_plan(const interrupt_plan *plan); /* NULL: none */
+/* Between the two nothing is answered, and the flag stays as it is. */
+void interrupt_hold(void);
+void interrupt_release(void);
+/* For on_save. */
+void interrupt_saving(const cornu_saving *now);
 
 /* ---- open.c ----------------------------------------------------------------------------- */
 

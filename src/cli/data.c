@@ -51,9 +51,11 @@ static int get(const char *name)
     cornu_data_info info;
     cornu_data_options options = {.allow_download = true,
                                   .on_progress = progress_download,
+                                  .should_stop = interrupt_asked,
                                   .on_notice = progress_notice,
                                   .user = &p};
     progress_open(&p, false);
+    interrupt_watch(&p);
     int status = check_name(name);
     if (status == STATUS_OK) {
         cornu_status opened = cornu_data_open(name, &options, &data);
@@ -113,7 +115,8 @@ static int open_for_sheet(const cornu_model *model, const char *name, progress *
 {
     int64_t shape[8];
     int rank;
-    cornu_data_options options = {.on_notice = progress_notice, .user = p};
+    cornu_data_options options = {
+        .should_stop = interrupt_asked, .on_notice = progress_notice, .user = p};
     int status = report(cornu_model_input_shape(model, shape, &rank));
     if (status != STATUS_OK)
         return status;
@@ -131,6 +134,7 @@ static int show_sheet(const char *name, int64_t index, const data_options *o)
     cornu_model *model = NULL;
     cornu_data *data = NULL;
     progress_open(&p, false);
+    interrupt_watch(&p);
     int status = check_name(name);
     if (status == STATUS_OK)
         status = report(cornu_model_open(o->augment, &model));
@@ -147,8 +151,10 @@ static int show_one(const char *name, int64_t index, const char *png)
 {
     progress p;
     cornu_data *data = NULL;
-    cornu_data_options options = {.on_notice = progress_notice, .user = &p};
+    cornu_data_options options = {
+        .should_stop = interrupt_asked, .on_notice = progress_notice, .user = &p};
     progress_open(&p, png == NULL);
+    interrupt_watch(&p);
     int status = check_name(name);
     if (status == STATUS_OK)
         status = report(cornu_data_open(name, &options, &data));

@@ -27,6 +27,7 @@ static int evaluate(cornu_model *model, const cornu_data *data, const device_cho
                                  .batch = batch,
                                  .split = info.count[CORNU_TEST] > 0 ? CORNU_TEST : CORNU_TRAIN,
                                  .on_step = on_step,
+                                 .should_stop = interrupt_asked,
                                  .user = e};
     if (options.split == CORNU_TRAIN)
         progress_notice(&e->progress, "no test samples: evaluating on the training samples");
@@ -60,6 +61,7 @@ static int run(int argc, char **argv)
     cornu_model *model = NULL;
     cornu_data *data = NULL;
     progress_open(&e.progress, false);
+    interrupt_watch(&e.progress);
     status = open_model_file(&command_evaluate, found.item[0], &model);
     if (status == STATUS_OK)
         status = open_data(model, where, false, NULL, &e.progress, &data);

@@ -156,7 +156,10 @@ int fail_usage(const command *c, const char *format, ...)
 
 int report(cornu_status status)
 {
-    return status == CORNU_OK ? STATUS_OK : fail(STATUS_FAILURE, "%s", cornu_last_error());
+    if (status == CORNU_OK)
+        return STATUS_OK;
+    return fail(status == CORNU_STOPPED ? STATUS_INTERRUPTED : STATUS_FAILURE, "%s",
+                cornu_last_error());
 }
 
 /* "gpu" and "cuda" mean the first GPU. */

@@ -25,6 +25,7 @@ int open_data(const cornu_model *model, const char *what, bool download, const d
                                   .cache = c->cache,
                                   .cache_folder = beside,
                                   .on_progress = progress_download,
+                                  .should_stop = interrupt_asked,
                                   .on_notice = progress_notice,
                                   .user = p};
     cornu_status status = cornu_data_open_for_model(model, &options, data);
@@ -54,9 +55,10 @@ void print_loading(const cornu_data *data, const cornu_progress *epoch)
     if (l.skipped > 0)
         print(", %lld skipped", (long long)l.skipped);
     print("; steps waited %.2f s for them", l.wait_seconds);
-    if (epoch->gather_seconds > 0 && epoch->seconds > 0)
+    double seconds = epoch->seconds - epoch->resumed_seconds;
+    if (epoch->gather_seconds > 0 && seconds > 0)
         print("; taking and changing samples %.1f %% of the last epoch",
-              100 * epoch->gather_seconds / epoch->seconds);
+               100 * epoch->gather_seconds / seconds);
     print("\n");
 }
 

@@ -94,6 +94,8 @@ static int predict_images(prediction *p, const operands *found)
         return fail(STATUS_FAILURE, "predict: the model takes no images; expected an input of "
                                     "(height, width, 1 or 3)");
     for (int next = 1; next < found->count && status == STATUS_OK;) {
+        if (interrupt_asked(NULL))
+            return fail(STATUS_INTERRUPTED, "predict: stopped before %s", found->item[next]);
         const char **names = &found->item[next];
         int64_t count = 0, kept = 0;
         for (; count < p->most && next < found->count; count++, next++) {
@@ -176,7 +178,9 @@ static int run(int argc, char **argv)
                                 .precision = on.precision,
                                 .exact_convolution = on.exact_convolution,
                                 .threads = (int)on.threads,
-                                .batch = batch}};
+                                .batch = batch,
+                                .should_stop = interrupt_asked}};
+    interrupt_watch(NULL);
     status = open_prediction(&p, found.item[0]);
     if (status == STATUS_OK)
         status = where ? predict_data(&p, where) : predict_images(&p, &found);

@@ -1,8 +1,12 @@
 /* Progress lines in Keras's form. */
 #include "cli/cli.h"
 #include <math.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { LINE = 1024, BAR = 20, BAR_LEAST = 5 };
 static const double REDRAW_SECONDS = 0.1;
@@ -85,12 +89,21 @@ static int digits(int64_t number)
     return count;
 }
 
+/* The time of a step: of those that this run has done, so that it is this machine's. */
+static double step_seconds(const cornu_progress *now)
+{
+    int64_t since = now->step - now->resumed_step;
+    if (since > 0)
+        return (now->seconds - now->resumed_seconds) / (double)since;
+    return now->step > 0 ? now->seconds / (double)now->step : 0;
+}
+
 /* "412/1000 ━━━━━━━━──── 1:23 141ms/step - loss: 1.0006 ..."; before the end the time is what is
  * left. */
 static void make_line(line *l, const cornu_progress *now, int bar, bool loss_last)
 {
     double done = now->steps > 0 ? (double)now->step / (double)now->steps : 0;
-    double each = now->step > 0 ? now->seconds / (double)now->step : 0;
+    double each = step_seconds(now);
     bool at_end = now->step >= now->steps;
     *l = (line){.columns = 0};
     add(l, "%*lld/%lld ", digits(now->steps), (long long)now->step, (long long)now->steps);
@@ -142,7 +155,10 @@ void progress_open(progress *p, bool quiet)
     *p = (progress){.quiet = quiet, .terminal = terminal_is(stdout), .epoch = -1};
 }
 
-void progress_break(progress *p)
+/* Held by whoever draws; progress_answer comes from another thread. */
+static pthread_mutex_t drawing = PTHREAD_MUTEX_INITIALIZER;
+
+static void break_line(progress *p)
 {
     if (p->line_open)
         print("\n");
@@ -150,9 +166,18 @@ void progress_break(progress *p)
     fflush(stdout);
 }
 
+void progress_break(progress *p)
+{
+    pthread_mutex_lock(&drawing);
+    break_line(p);
+    pthread_mutex_unlock(&drawing);
+}
+
 static void draw(progress *p, const cornu_progress *now, bool loss_last)
 {
     line l;
+    if (p->answered)
+        return;
     if (now->step < now->steps && p->line_open && now->seconds - p->last_draw < REDRAW_SECONDS)
         return;
     fit_line(&l, now, terminal_width(stdout) - 1, loss_last);
@@ -164,14 +189,16 @@ static void draw(progress *p, const cornu_progress *now, bool loss_last)
 
 void progress_step(progress *p, const cornu_progress *now)
 {
-    if (p->quiet || !p->terminal)
+    if (p->quiet || !p->terminal || p->answered)
         return;
+    pthread_mutex_lock(&drawing);
     if (p->epoch != now->epoch) {
-        progress_break(p);
+        break_line(p);
         print("Epoch %lld/%lld\n", (long long)now->epoch + 1, (long long)now->epochs);
         p->epoch = now->epoch;
     }
     draw(p, now, false);
+    pthread_mutex_unlock(&drawing);
 }
 
 void progress_epoch(progress *p, const cornu_progress *now)
@@ -179,6 +206,7 @@ void progress_epoch(progress *p, const cornu_progress *now)
     line l;
     if (p->quiet)
         return;
+    pthread_mutex_lock(&drawing);
     if (p->terminal) { /* whole, even where the terminal has to wrap it */
         make_line(&l, now, BAR, false);
         print("\r%s\033[K\n", l.text);
@@ -188,6 +216,7 @@ void progress_epoch(progress *p, const cornu_progress *now)
     }
     fflush(stdout);
     p->line_open = false;
+    pthread_mutex_unlock(&drawing);
 }
 
 void progress_evaluate(progress *p, const cornu_progress *now, bool final)
@@ -195,30 +224,23 @@ void progress_evaluate(progress *p, const cornu_progress *now, bool final)
     line l;
     if (p->quiet)
         return;
-    if (!final) {
-        if (p->terminal)
-            draw(p, now, true);
-        return;
+    pthread_mutex_lock(&drawing);
+    if (final) {
+        make_line(&l, now, BAR, true);
+        print(p->terminal ? "\r%s\033[K\n" : "%s\n", l.text);
+        fflush(stdout);
+        p->line_open = false;
+    } else if (p->terminal) {
+        draw(p, now, true);
     }
-    make_line(&l, now, BAR, true);
-    print(p->terminal ? "\r%s\033[K\n" : "%s\n", l.text);
-    fflush(stdout);
-    p->line_open = false;
+    pthread_mutex_unlock(&drawing);
 }
 
 /* ---- downloads and other lines ---------------------------------------------------------- */
 
-void progress_download(void *user, const char *file, int64_t done, int64_t total)
+static void draw_download(progress *p, const char *file, int64_t done, int64_t total)
 {
-    progress *p = user;
     char have[16], all[16];
-    if (p->quiet)
-        return;
-    if (!p->terminal) {
-        if (done == 0)
-            print("downloading %s (%s)\n", file, show_bytes((double)total, all));
-        return;
-    }
     line l = {.columns = 0};
     add(&l, "%.30s ", file);
     if (total > 0)
@@ -229,8 +251,22 @@ void progress_download(void *user, const char *file, int64_t done, int64_t total
     print("\r%s\033[K", l.text);
     p->line_open = true;
     if (total > 0 && done >= total)
-        progress_break(p);
+        break_line(p);
     fflush(stdout);
+}
+
+void progress_download(void *user, const char *file, int64_t done, int64_t total)
+{
+    progress *p = user;
+    char all[16];
+    if (p->quiet || p->answered)
+        return;
+    pthread_mutex_lock(&drawing);
+    if (p->terminal)
+        draw_download(p, file, done, total);
+    else if (done == 0)
+        print("downloading %s (%s)\n", file, show_bytes((double)total, all));
+    pthread_mutex_unlock(&drawing);
 }
 
 void progress_notice(void *user, const char *notice)
@@ -240,6 +276,37 @@ void progress_notice(void *user, const char *notice)
         return;
     progress_break(p);
     print("%s\n", notice);
+}
+
+/* Now or not at all: a terminal that is held (Ctrl-S), or a pipe that nobody empties, must not keep
+   the caller. */
+static void write_now(int fd, const char *text)
+{
+    struct pollfd writer = {.fd = fd, .events = POLLOUT};
+    if (poll(&writer, 1, 50) == 1 && (writer.revents & POLLOUT))
+        (void)!write(fd, text, strlen(text));
+}
+
+void progress_answer(progress *p, const char *text)
+{
+    char shown[LINE + 4096], out[sizeof shown + 16];
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (until.tv_nsec + 50000000) / 1000000000;
+    until.tv_nsec = (until.tv_nsec + 50000000) % 1000000000;
+    bool locked = pthread_mutex_clocklock(&drawing, CLOCK_MONOTONIC, &until) == 0;
+    if (p && p->line_open)
+        write_now(STDOUT_FILENO, "\n");
+    if (p) {
+        p->line_open = false;
+        p->answered = true;
+    }
+    /* The terminal has shown "^C" where the cursor stood. */
+    cornu_printable(text, shown, sizeof shown);
+    snprintf(out, sizeof out, "%s%s\n", terminal_is(stderr) ? "\r\033[K" : "", shown);
+    write_now(STDERR_FILENO, out);
+    if (locked)
+        pthread_mutex_unlock(&drawing);
 }
 
 void progress_status(const char *text)

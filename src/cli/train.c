@@ -12,12 +12,6 @@ typedef struct train_options {
     bool log_steps, quiet;
 } train_options;
 
-static bool should_stop(void *user)
-{
-    (void)user;
-    return interrupt_asked();
-}
-
 static bool parse(int argc, char **argv, train_options *o, int *status)
 {
     const option options[] = {
@@ -91,6 +85,17 @@ static int open_model(const train_options *o, cornu_model **model)
     return status;
 }
 
+/* One run of the command. */
+typedef struct training {
+    progress progress; /* first member: the data callbacks see only it */
+    const train_options *options;
+    cornu_model *model;
+    cornu_progress last; /* epoch */
+    int64_t step, steps; /* done in the epoch at hand, of these; see interrupt_hold */
+    char path[4096];     /* of the model file; "": none yet */
+    bool saved;          /* it holds this run's work */
+} training;
+
 /* ---- Ctrl-C ----------------------------------------------------------------------------- */
 
 /* A file in this folder that does not exist yet: NAME.safetensors, NAME-2.safetensors, ... */
@@ -119,19 +124,58 @@ static void print_number(const char *name, int64_t value)
         print_to(stderr, " --%s %lld", name, (long long)value);
 }
 
-/* Save where fit did not, and say how to go on. */
-static int finish_interrupted(cornu_model *model, const train_options *o, const char *saved,
-                              int64_t step)
+/* What a Ctrl-C is answered with; fit saves there when it is stopped. */
+static void say_what_follows(void *user, char *line, size_t size)
 {
-    char path[4096];
-    if (!saved) {
-        free_name(o->what, path, sizeof path);
-        if (cornu_model_save(model, path) != CORNU_OK)
-            return report(CORNU_IO);
-        saved = path;
-    }
-    print_to(stderr, "finishing step %lld %s saved %s. Go on with: cornu train", (long long)step,
-             terminal_has_utf8() ? "…" : "...", saved);
+    training *t = user;
+    bool done = t->steps > 0 && t->step >= t->steps; /* the epoch's: validation, callbacks */
+    if (!*t->path)
+        free_name(t->options->what, t->path, sizeof t->path);
+    snprintf(line, size, "%s step %lld, saving %s, press Ctrl-C again to stop without saving",
+             done ? "stopping after" : "finishing", (long long)(done ? t->step : t->step + 1),
+             t->path);
+}
+
+/* Asked after each step. What a Ctrl-C was answered with is what happens. */
+static bool should_stop(void *user)
+{
+    training *t = user;
+    cornu_position now = {.step = 0};
+    (void)cornu_model_position(t->model, &now);
+    interrupt_hold();
+    t->step = now.step;
+    bool asked = interrupt_asked(NULL);
+    interrupt_release();
+    return asked;
+}
+
+static void on_save(void *user, const cornu_saving *now)
+{
+    training *t = user;
+    t->saved |= now->complete && strcmp(now->path, t->path) == 0;
+    interrupt_saving(now);
+}
+
+/* "step 35 of epoch 2" */
+static void print_position(const cornu_model *model)
+{
+    cornu_position p = {.step = 0};
+    (void)cornu_model_position(model, &p);
+    if (p.step == 0 && p.epoch > 0)
+        print_to(stderr, "epoch %lld", (long long)p.epoch);
+    else
+        print_to(stderr, "step %lld of epoch %lld", (long long)p.step, (long long)p.epoch + 1);
+}
+
+/* Say what was saved, and how to go on. */
+static int finish_interrupted(const training *t)
+{
+    const train_options *o = t->options;
+    if (!t->saved)
+        return fail(STATUS_INTERRUPTED, "stopped before the first step: nothing to save");
+    print_to(stderr, "stopped after ");
+    print_position(t->model);
+    print_to(stderr, ", saved %s. Go on with: cornu train", t->path);
     if (o->what)
         print_word(stderr, o->what);
     print_option("data", o->data);
@@ -146,20 +190,14 @@ static int finish_interrupted(cornu_model *model, const train_options *o, const 
     print_option("log", o->log);
     print_option("output", o->output);
     print_to(stderr, "%s%s%s%s", o->on.exact_convolution ? " --exact-conv" : "",
-             o->log_steps ? " --log-steps" : "", o->files.strict ? " --strict" : "",
-             o->quiet ? " --quiet" : "");
-    print_option("resume", saved);
+            o->log_steps ? " --log-steps" : "", o->files.strict ? " --strict" : "",
+            o->quiet ? " --quiet" : "");
+    print_option("resume", t->path);
     print_to(stderr, "\n");
     return STATUS_INTERRUPTED;
 }
 
 /* ---- the command ------------------------------------------------------------------------ */
-
-typedef struct training {
-    progress progress; /* first member: the data callbacks see only it */
-    int64_t step;
-    cornu_progress last; /* epoch */
-} training;
 
 static void on_epoch(void *user, const cornu_progress *now)
 {
@@ -168,17 +206,21 @@ static void on_epoch(void *user, const cornu_progress *now)
     progress_epoch(&t->progress, now);
 }
 
-static void note_step(void *user, const cornu_progress *now)
+static void on_step(void *user, const cornu_progress *now)
 {
     training *t = user;
-    t->step = now->step;
+    interrupt_hold();
+    t->steps = now->steps;
+    interrupt_release();
     progress_step(&t->progress, now);
 }
 
-static int train(const train_options *o, cornu_model *model, const cornu_data *data, training *t)
+static int train(training *t, const cornu_data *data)
 {
     /* Without --save a resumed run goes back into its own file. */
+    const train_options *o = t->options;
     const char *save = o->save ? o->save : o->resume;
+    snprintf(t->path, sizeof t->path, "%s", save ? save : "");
     cornu_fit_options fit = {.device = o->on.device,
                              .precision = o->on.precision,
                              .exact_convolution = o->on.exact_convolution,
@@ -188,22 +230,26 @@ static int train(const train_options *o, cornu_model *model, const cornu_data *d
                              .steps_per_epoch = o->steps,
                              .seed = (uint64_t)o->seed,
                              .save = save,
+                             .save_stopped = t->path,
                              .log = o->log,
                              .log_steps = o->log_steps,
                              .output = o->output,
                              .resume = o->resume != NULL,
-                             .on_step = note_step,
+                             .on_step = on_step,
                              .on_epoch = on_epoch,
                              .on_notice = progress_notice,
+                             .on_save = on_save,
                              .should_stop = should_stop,
                              .user = t};
-    interrupt_watch();
-    cornu_status status = cornu_fit(model, data, &fit, NULL);
+    (void)should_stop(t); /* where a resumed run begins */
+    interrupt_set_plan(&(interrupt_plan){.say = say_what_follows, .user = t});
+    cornu_status status = cornu_fit(t->model, data, &fit, NULL);
+    interrupt_set_plan(NULL);
     progress_break(&t->progress);
     if (!o->quiet)
         print_loading(data, &t->last);
     if (status == CORNU_STOPPED)
-        return finish_interrupted(model, o, save, t->step);
+        return finish_interrupted(t);
     if (status == CORNU_OK && save && !o->quiet)
         print("saved %s\n", save);
     return report(status);
@@ -212,22 +258,22 @@ static int train(const train_options *o, cornu_model *model, const cornu_data *d
 static int run(int argc, char **argv)
 {
     train_options o = {0};
-    training t = {.step = 0};
+    training t = {.options = &o};
     int status;
     if (!parse(argc, argv, &o, &status))
         return status;
-    cornu_model *model = NULL;
     cornu_data *data = NULL;
     progress_open(&t.progress, o.quiet);
+    interrupt_watch(&t.progress);
     o.files.background = true;
     o.files.beside = o.save ? o.save : o.resume;
-    status = open_model(&o, &model);
+    status = open_model(&o, &t.model);
     if (status == STATUS_OK)
-        status = open_data(model, o.data, true, &o.files, &t.progress, &data);
+        status = open_data(t.model, o.data, true, &o.files, &t.progress, &data);
     if (status == STATUS_OK)
-        status = train(&o, model, data, &t);
+        status = train(&t, data);
     cornu_data_close(data);
-    cornu_model_close(model);
+    cornu_model_close(t.model);
     return status;
 }
 
@@ -238,5 +284,6 @@ const command command_train = {
     "What an option does not say, the recipe does. Data is looked for in --data, $CORNU_DATA,\n"
     "the usual caches and Debian's packages, then downloaded and checked.\n"
     "Ctrl-C finishes the step, saves (to --save, else to a new file in this folder) and says how\n"
-    "to go on; a second one ends at once. With --resume alone the file itself is updated.\n",
+    "to go on; a second one ends at once, unless the file is being written: then a third. With\n"
+    "--resume alone the file itself is updated.\n",
     run};

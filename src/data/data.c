@@ -26,6 +26,11 @@ void cornu_data_close(cornu_data *data)
     free(data);
 }
 
+bool data_should_stop(const cornu_data_options *options)
+{
+    return options && options->should_stop && options->should_stop(options->user);
+}
+
 void data_notice(const cornu_data_options *options, const char *format, ...)
 {
     if (!options || !options->on_notice)

@@ -94,6 +94,8 @@ cornu_status data_reserve_targets(cornu_data *data, cornu_split split, const sha
                                   sample_type type, void *y);
 /* Copy class names. */
 cornu_status data_set_classes(cornu_data *data, const char *const *names, int count);
+/* Does the caller want no more of it? `options` may be NULL. */
+bool data_should_stop(const cornu_data_options *options);
 /* One line to the caller's on_notice. */
 void data_notice(const cornu_data_options *options, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

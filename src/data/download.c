@@ -55,7 +55,7 @@ static int on_progress(void *user, curl_off_t total, curl_off_t now, curl_off_t 
     transfer *t = user;
     if (t->options && t->options->on_progress)
         t->options->on_progress(t->options->user, t->file->name, t->start + now, t->file->bytes);
-    return 0;
+    return data_should_stop(t->options); /* ends the transfer */
 }
 
 static void set_options(CURL *curl, transfer *t, char *error)
@@ -110,6 +110,9 @@ static cornu_status attempt(transfer *t, bool *again)
     curl_easy_cleanup(curl);
     if (t->write_error)
         return status_fail(CORNU_IO, "%s: cannot write: %s", t->part, strerror(t->write_error));
+    if (code == CURLE_ABORTED_BY_CALLBACK)
+        return status_fail(CORNU_STOPPED, "%s: stopped; the next download goes on from %s",
+                           t->file->url, t->part);
     if (code == CURLE_OK && t->written == t->file->bytes)
         return CORNU_OK;
     *again = t->start > 0 && (code == CURLE_RANGE_ERROR || code == CURLE_BAD_DOWNLOAD_RESUME ||

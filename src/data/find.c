@@ -130,8 +130,8 @@ done:
 }
 
 /* Unpack `archive` so that cache/FOLDER appears complete or not at all. */
-static cornu_status unpack_set(const dataset *set, const char *archive, const char *cache,
-                               const char *folder)
+static cornu_status unpack_set(const dataset *set, const cornu_data_options *options,
+                               const char *archive, const char *cache, const char *folder)
 {
     cornu_status status;
     char *temporary = NULL, *inside = NULL;
@@ -143,7 +143,7 @@ static cornu_status unpack_set(const dataset *set, const char *archive, const ch
         temporary = NULL;
         goto done;
     }
-    TRY_GOTO(archive_unpack(archive, temporary, unpack_limit(set)));
+    TRY_GOTO(archive_unpack(archive, temporary, unpack_limit(set), options));
     TRY_GOTO(path_join(temporary, set->archive_folder, &inside));
     if (!folder_exists(inside)) {
         status =
@@ -192,7 +192,7 @@ cornu_status dataset_unpack_found(const cornu_data_options *options, data_place 
         data_notice(options, "unpacking %s into %s", archive, folder);
         TRY_GOTO(download_check(&set->files[0], archive));
         TRY_GOTO(folder_make(cache));
-        TRY_GOTO(unpack_set(set, archive, cache, folder));
+        TRY_GOTO(unpack_set(set, options, archive, cache, folder));
     }
     free(place->folder);
     status = settle(set, folder, place);
@@ -219,7 +219,7 @@ cornu_status dataset_fetch(const dataset *set, const cornu_data_options *options
             TRY_GOTO(download_file(f, path, options));
     }
     if (set->archive_folder) {
-        TRY_GOTO(unpack_set(set, path, cache, folder));
+        TRY_GOTO(unpack_set(set, options, path, cache, folder));
         remove(path); /* all of it is in the folder now */
     }
     status = settle(set, folder, place);

@@ -289,8 +289,27 @@ static cornu_status tell(loader *l, int64_t at, const place *found)
     return found->told ? CORNU_OK : skips_add(&l->skipped, problem);
 }
 
+static cornu_status ask_to_go_on(const loader *l)
+{
+    if (!data_should_stop(&l->request.options))
+        return CORNU_OK;
+    return status_fail(CORNU_STOPPED, "stopped while waiting for %s",
+                       l->files.items[l->list_begin + l->list[l->reached]].path);
+}
+
+/* Will the next one have to be waited for? */
+static bool must_wait(loader *l)
+{
+    pthread_mutex_lock(&l->lock);
+    int state = l->places[l->list_begin + l->list[l->reached]].state;
+    pthread_mutex_unlock(&l->lock);
+    return state != PLACE_READY && state != PLACE_UNUSABLE;
+}
+
 cornu_status loader_next(loader *l, bool *usable)
 {
+    if (must_wait(l))
+        TRY(ask_to_go_on(l));
     pthread_mutex_lock(&l->lock);
     int64_t at = l->list_begin + l->list[l->reached];
     place found = await(l, at);
@@ -320,6 +339,7 @@ static cornu_status read_all(loader *l, const int64_t *all)
     loader_want(l, l, 0, all, l->count);
     for (int64_t i = 0; i < l->count; i++) {
         bool usable;
+        TRY(ask_to_go_on(l));
         TRY(loader_next(l, &usable));
         loader_release(l, 0, all + i, 1);
     }

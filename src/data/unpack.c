@@ -2,6 +2,7 @@
 
 #include "base/files.h"
 #include "base/memory.h"
+#include "data/data.h"
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
@@ -14,6 +15,14 @@
 
 /* Far more than any data set's archive holds. */
 #define MEMBERS_MAX 1000000
+
+/* One archive on its way into a folder. */
+typedef struct unpacking {
+    struct archive *archive;
+    const char *path;    /* of the archive */
+    int64_t limit, left; /* bytes */
+    const cornu_data_options *options;
+} unpacking;
 
 /* Does a member's path stay inside the folder that it is unpacked into? */
 static bool stays_inside(const char *name)
@@ -60,30 +69,30 @@ static cornu_status write_all(int out, const char *path, const char *data, size_
     return CORNU_OK;
 }
 
-static cornu_status copy_member(struct archive *a, const char *path, const char *target, int out,
-                                int64_t limit, int64_t *left)
+static cornu_status copy_member(unpacking *u, const char *target, int out)
 {
     static const size_t part = 1 << 16;
     char buffer[1 << 16];
     for (;;) {
-        la_ssize_t got = archive_read_data(a, buffer, part);
+        if (data_should_stop(u->options))
+            return status_fail(CORNU_STOPPED, "%s: stopped while it was unpacked", u->path);
+        la_ssize_t got = archive_read_data(u->archive, buffer, part);
         if (got == ARCHIVE_RETRY)
             continue;
         if (got < 0)
-            return status_fail(CORNU_BAD_FILE, "%s: damaged or truncated: %s", path,
-                               archive_error_string(a));
+            return status_fail(CORNU_BAD_FILE, "%s: damaged or truncated: %s", u->path,
+                               archive_error_string(u->archive));
         if (got == 0)
             return CORNU_OK;
-        if (got > *left)
-            return status_fail(CORNU_BAD_FILE, "%s: unpacks to more than %lld bytes", path,
-                               (long long)limit);
-        *left -= got;
+        if (got > u->left)
+            return status_fail(CORNU_BAD_FILE, "%s: unpacks to more than %lld bytes", u->path,
+                               (long long)u->limit);
+        u->left -= got;
         TRY(write_all(out, target, buffer, (size_t)got));
     }
 }
 
-static cornu_status write_member(struct archive *a, const char *path, const char *target,
-                                 int64_t limit, int64_t *left)
+static cornu_status write_member(unpacking *u, const char *target)
 {
     cornu_status status;
     char *folder = NULL;
@@ -94,11 +103,11 @@ static cornu_status write_member(struct archive *a, const char *path, const char
     out = open(target, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (out < 0) {
         status = errno == EEXIST
-                     ? status_fail(CORNU_BAD_FILE, "%s: holds %s twice", path, path_base(target))
+                     ? status_fail(CORNU_BAD_FILE, "%s: holds %s twice", u->path, path_base(target))
                      : status_fail(CORNU_IO, "%s: cannot write: %s", target, strerror(errno));
         goto done;
     }
-    TRY_GOTO(copy_member(a, path, target, out, limit, left));
+    TRY_GOTO(copy_member(u, target, out));
 done:
     if (out >= 0 && close(out) && status == CORNU_OK)
         status = status_fail(CORNU_IO, "%s: cannot write: %s", target, strerror(errno));
@@ -106,32 +115,30 @@ done:
     return status;
 }
 
-static cornu_status unpack_members(struct archive *a, const char *path, const char *folder,
-                                   int64_t limit)
+static cornu_status unpack_members(unpacking *u, const char *folder)
 {
     struct archive_entry *entry;
-    int64_t left = limit;
     for (int members = 0;; members++) {
-        int code = archive_read_next_header(a, &entry);
+        int code = archive_read_next_header(u->archive, &entry);
         if (code == ARCHIVE_EOF)
             return CORNU_OK;
         if (code != ARCHIVE_OK)
-            return status_fail(CORNU_BAD_FILE, "%s: damaged or not an archive: %s", path,
-                               archive_error_string(a));
+            return status_fail(CORNU_BAD_FILE, "%s: damaged or not an archive: %s", u->path,
+                               archive_error_string(u->archive));
         if (members >= MEMBERS_MAX)
-            return status_fail(CORNU_BAD_FILE, "%s: more than %d members", path, MEMBERS_MAX);
-        TRY(check_member(path, entry));
+            return status_fail(CORNU_BAD_FILE, "%s: more than %d members", u->path, MEMBERS_MAX);
+        TRY(check_member(u->path, entry));
         char *target = NULL;
         TRY(path_join(folder, archive_entry_pathname(entry), &target));
-        cornu_status status = archive_entry_filetype(entry) == AE_IFDIR
-                                  ? folder_make(target)
-                                  : write_member(a, path, target, limit, &left);
+        cornu_status status = archive_entry_filetype(entry) == AE_IFDIR ? folder_make(target)
+                                                                        : write_member(u, target);
         free(target);
         TRY(status);
     }
 }
 
-cornu_status archive_unpack(const char *path, const char *folder, int64_t limit)
+cornu_status archive_unpack(const char *path, const char *folder, int64_t limit,
+                            const cornu_data_options *options)
 {
     cornu_status status;
     int fd;
@@ -139,6 +146,7 @@ cornu_status archive_unpack(const char *path, const char *folder, int64_t limit)
     TRY(folder_make(folder));
     TRY(file_open_regular(path, &fd, &size));
     struct archive *a = archive_read_new();
+    unpacking u = {.archive = a, .path = path, .limit = limit, .left = limit, .options = options};
     if (!a) {
         close(fd);
         return status_fail(CORNU_OUT_OF_MEMORY, "%s: no memory to unpack it", path);
@@ -151,7 +159,7 @@ cornu_status archive_unpack(const char *path, const char *folder, int64_t limit)
         status = status_fail(CORNU_BAD_FILE, "%s: cannot open as an archive: %s", path,
                              archive_error_string(a));
     else
-        status = unpack_members(a, path, folder, limit);
+        status = unpack_members(&u, folder);
     archive_read_free(a);
     close(fd);
     return status;

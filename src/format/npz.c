@@ -200,16 +200,6 @@ static cornu_status add_member(const char *path, zip_t *archive, const file_tens
     return CORNU_OK;
 }
 
-/* libzip puts a new file in the place of the temporary one: that is the one to be synced. */
-static cornu_status reopen(file_write *w)
-{
-    fclose(w->stream);
-    w->stream = fopen(w->temporary, "r+be");
-    if (!w->stream)
-        return status_fail(CORNU_IO, "%s: cannot write its temporary file", w->path);
-    return CORNU_OK;
-}
-
 static cornu_status write_archive(file_write *w, const file_tensor *tensors, int count,
                                   char **headers)
 {
@@ -228,7 +218,7 @@ static cornu_status write_archive(file_write *w, const file_tensor *tensors, int
     if (status == CORNU_OK && zip_close(archive) != 0)
         status = fail_zip(CORNU_IO, w->path, NULL, zip_get_error(archive));
     else if (status == CORNU_OK)
-        return reopen(w);
+        return file_write_reopen(w); /* libzip has put a new file in its place */
     zip_discard(archive);
     return status;
 }

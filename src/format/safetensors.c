@@ -278,7 +278,8 @@ static cornu_status order_tensors(const char *path, const file_tensor *tensors, 
 }
 
 static cornu_status make_header(const char *path, const file_tensor *const *tensors, int count,
-                                const metadata_entry *metadata, int metadata_count, char **out)
+                                const metadata_entry *metadata, int metadata_count, char **out,
+                                uint64_t *data_bytes)
 {
     uint64_t offset = 0;
     *out = NULL;
@@ -297,7 +298,13 @@ static cornu_status make_header(const char *path, const file_tensor *const *tens
         status = *out ? CORNU_OK : out_of_memory(path);
     }
     json_decref(header);
+    *data_bytes = offset;
     return status;
+}
+
+static size_t padding_of(size_t length)
+{
+    return (8 - length % 8) % 8;
 }
 
 static cornu_status write_tensor(file_write *w, const file_tensor *t)
@@ -317,7 +324,7 @@ static cornu_status write_tensor(file_write *w, const file_tensor *t)
 static cornu_status write_parts(file_write *w, const char *header,
                                 const file_tensor *const *tensors, int count)
 {
-    size_t length = strlen(header), padding = (8 - length % 8) % 8;
+    size_t length = strlen(header), padding = padding_of(length);
     uint64_t size = length + padding;
     if (size > HEADER_MAX)
         return status_fail(CORNU_INVALID, "%s: found a header of %ju bytes; expected at most %zu",
@@ -330,17 +337,20 @@ static cornu_status write_parts(file_write *w, const char *header,
     return CORNU_OK;
 }
 
-cornu_status safetensors_write(const char *path, const file_tensor *tensors, int count,
-                               const metadata_entry *metadata, int metadata_count)
+cornu_status safetensors_write_watched(const char *path, const file_tensor *tensors, int count,
+                                       const metadata_entry *metadata, int metadata_count,
+                                       const file_watch *watch)
 {
     const file_tensor **ordered = NULL;
     char *header = NULL;
+    uint64_t bytes;
     file_write w = {0};
     cornu_status status;
     TRY(tensors_check(path, tensors, count, true));
     TRY_GOTO(order_tensors(path, tensors, count, &ordered));
-    TRY_GOTO(make_header(path, ordered, count, metadata, metadata_count, &header));
-    TRY_GOTO(file_write_open(path, &w));
+    TRY_GOTO(make_header(path, ordered, count, metadata, metadata_count, &header, &bytes));
+    bytes += 8 + strlen(header) + padding_of(strlen(header));
+    TRY_GOTO(file_write_open_watched(path, (int64_t)bytes, watch, &w));
     TRY_GOTO(write_parts(&w, header, ordered, count));
     TRY_GOTO(file_write_commit(&w));
 done:
@@ -348,4 +358,10 @@ done:
     free(header);
     free(ordered);
     return status;
+}
+
+cornu_status safetensors_write(const char *path, const file_tensor *tensors, int count,
+                               const metadata_entry *metadata, int metadata_count)
+{
+    return safetensors_write_watched(path, tensors, count, metadata, metadata_count, NULL);
 }

@@ -3,7 +3,7 @@
 #ifndef FORMAT_TENSOR_FILE_H
 #define FORMAT_TENSOR_FILE_H
 
-#include "base/status.h"
+#include "base/files.h"
 
 typedef enum element_type {
     ELEMENT_F32,
@@ -56,6 +56,10 @@ const char *tensor_file_metadata(const tensor_file *file, const char *key);
    JSON header padded with spaces to a multiple of 8, data). */
 cornu_status safetensors_write(const char *path, const file_tensor *tensors, int count,
                                const metadata_entry *metadata, int metadata_count);
+/* The same, telling how far it has come; `watch` may be NULL. */
+cornu_status safetensors_write_watched(const char *path, const file_tensor *tensors, int count,
+                                       const metadata_entry *metadata, int metadata_count,
+                                       const file_watch *watch);
 /* Write tensors as an uncompressed .npz, atomically. */
 cornu_status npz_write(const char *path, const file_tensor *tensors, int count);
 

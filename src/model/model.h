@@ -72,6 +72,7 @@ typedef struct position {
     int64_t epoch, step;                  /* the epoch at hand and the steps done in it */
     double totals[MODEL_METRICS_MAX + 1]; /* running sums of the epoch at hand: loss, metrics */
     int64_t samples;                      /* counted in them */
+    double seconds;                       /* spent in the epoch at hand when it was stopped */
     double learning_rate_factor;          /* by reduce_lr_on_plateau; starts at 1 */
     /* What the numbers above count; a run that goes on must have the same. 0: never trained. */
     int64_t batch, steps_per_epoch, train_samples;

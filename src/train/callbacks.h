@@ -3,6 +3,7 @@
 #ifndef TRAIN_CALLBACKS_H
 #define TRAIN_CALLBACKS_H
 
+#include "base/files.h"
 #include "train/history.h"
 #include "train/session.h"
 
@@ -29,6 +30,7 @@ typedef struct fit_state {
     bool stop;          /* set it, and training ends after this epoch */
     bool changed;       /* set it in on_fit_end where weights were changed */
     struct callbacks *callbacks;
+    file_watch saving;                               /* for checkpoint_write */
     void (*on_notice)(void *user, const char *line); /* may be NULL */
     void *user;
 } fit_state;

@@ -135,7 +135,8 @@ static cornu_status make_tensors(const cornu_model *m, session *from, file_tenso
     return CORNU_OK;
 }
 
-cornu_status checkpoint_write(const cornu_model *m, session *from, const char *path)
+cornu_status checkpoint_write(const cornu_model *m, session *from, const char *path,
+                              const file_watch *watch)
 {
     entries e = {0};
     file_tensor *tensors = NULL;
@@ -152,7 +153,7 @@ cornu_status checkpoint_write(const cornu_model *m, session *from, const char *p
     TRY_GOTO(memory_new(most, sizeof *names, "model file", &names));
     TRY_GOTO(make_tensors(m, from, tensors, names, &count));
     TRY_GOTO(make_metadata(m, &e));
-    status = safetensors_write(path, tensors, count, e.entry, e.count);
+    status = safetensors_write_watched(path, tensors, count, e.entry, e.count, watch);
 done:
     for (int i = 0; i < e.count; i++)
         free(e.entry[i].value);
@@ -163,7 +164,8 @@ done:
     return status;
 }
 
-cornu_status checkpoint_write_weights(const cornu_model *m, const char *path)
+cornu_status checkpoint_write_weights(const cornu_model *m, const char *path,
+                                      const file_watch *watch)
 {
     static const metadata_entry format = {(char *)(uintptr_t) "format",
                                           (char *)(uintptr_t) "cornu weights 1"};
@@ -171,7 +173,7 @@ cornu_status checkpoint_write_weights(const cornu_model *m, const char *path)
     TRY(memory_new((size_t)m->weight_count + 1, sizeof *tensors, "weights", &tensors));
     for (int i = 0; i < m->weight_count; i++)
         tensors[i] = tensor_of(&m->variables[i], m->variables[i].name, m->variables[i].value);
-    cornu_status status = safetensors_write(path, tensors, m->weight_count, &format, 1);
+    cornu_status status = safetensors_write_watched(path, tensors, m->weight_count, &format, 1, watch);
     free(tensors);
     return status;
 }

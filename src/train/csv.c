@@ -133,10 +133,7 @@ cornu_status csv_check(const csv_place *at)
         return check_confined(at);
     if (file_exists(at->path))
         return access(at->path, W_OK) == 0 ? CORNU_OK : fail_write(at->path);
-    file_write w;
-    TRY(file_write_open(at->path, &w));
-    file_write_abandon(&w);
-    return CORNU_OK;
+    return file_write_check(at->path);
 }
 
 /* Leave what stays of an earlier table, or the header alone. */

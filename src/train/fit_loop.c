@@ -31,17 +31,25 @@ static cornu_status read_results(fit_run *run, step_results *results)
     return CORNU_OK;
 }
 
+/* Spent in the epoch at hand, by all runs. */
+static double epoch_seconds(const fit_run *run)
+{
+    return run->resumed_seconds + (clock_seconds() - run->began);
+}
+
 static cornu_progress progress_now(const fit_run *run, int64_t epoch, int64_t step)
 {
     return (cornu_progress){.epoch = epoch,
                             .epochs = run->epochs,
                             .step = step,
                             .steps = run->steps,
-                            .seconds = clock_seconds() - run->began,
+                            .seconds = epoch_seconds(run),
                             .step_loss = NAN,
                             .scores = &run->scores,
                             .learning_rate = run->learning_rate,
-                            .gather_seconds = run->gathered};
+                            .gather_seconds = run->gathered,
+                            .resumed_step = run->resumed_step,
+                            .resumed_seconds = run->resumed_seconds};
 }
 
 /* What follows a step: ask for results when somebody waits for them, and hand them on. */
@@ -66,6 +74,7 @@ static cornu_status report_step(fit_run *run)
     run->state.step_loss = results.last_loss;
     memcpy(run->state.logs.value, run->scores.value,
            (size_t)run->scores.count * sizeof *run->scores.value);
+    run->model->position.seconds = epoch_seconds(run); /* a callback may save the model */
     return callbacks_run(run->callbacks, CALLBACK_STEP_END, &run->state);
 }
 
@@ -124,31 +133,51 @@ static cornu_status run_step(fit_run *run)
     run->learning_rate = learning_rate_at(run->model, p->iterations);
     TRY(session_step(run->session, ready, &run->train, index));
     p->step++;
+    run->stepped = true;
     run->state.pulled = false;
     return report_step(run);
 }
 
-static cornu_status save(fit_run *run)
+/* The model as it is now, for a file or the caller; `path` may be NULL. */
+static cornu_status save(fit_run *run, const char *path)
 {
     TRY(fit_pull(&run->state));
     TRY(callbacks_save(run->callbacks, run->model));
     TRY(csv_sync(run->log)); /* no row is lost that the model file would not write again */
-    if (!run->options->save)
+    if (!path)
         return CORNU_OK;
-    TRY(checkpoint_write(run->model, run->session, run->options->save));
+    TRY(checkpoint_write(run->model, run->session, path, &run->state.saving));
     run->saved = true;
     return CORNU_OK;
+}
+
+/* Where a run that is stopped goes: nowhere before its first step, as nothing would be lost. */
+static const char *path_when_stopped(const fit_run *run)
+{
+    const cornu_fit_options *o = run->options;
+    const char *path = o->save ? o->save : o->save_stopped;
+    return run->stepped && path && *path ? path : NULL;
+}
+
+static cornu_status fail_stopped(const fit_run *run, const char *saved)
+{
+    const position *p = &run->model->position;
+    if (!run->stepped)
+        return status_fail(CORNU_STOPPED, "stopped before the first step");
+    bool between = p->step == 0 && p->epoch > 0;
+    return status_fail(CORNU_STOPPED, "stopped after step %jd of %jd in epoch %jd of %jd%s%s",
+                       (intmax_t)(between ? run->steps : p->step), (intmax_t)run->steps,
+                       (intmax_t)(p->epoch + !between), (intmax_t)run->epochs,
+                       saved ? "; saved " : "", saved ? saved : "");
 }
 
 /* The position is complete: also within an epoch, also between its last step and its validation. */
 static cornu_status stop(fit_run *run)
 {
-    const position *p = &run->model->position;
-    TRY(save(run));
-    return status_fail(CORNU_STOPPED, "stopped after step %jd of %jd in epoch %jd of %jd%s%s",
-                       (intmax_t)p->step, (intmax_t)run->steps, (intmax_t)(p->epoch + 1),
-                       (intmax_t)run->epochs, run->options->save ? "; saved " : "",
-                       run->options->save ? run->options->save : "");
+    const char *path = path_when_stopped(run);
+    run->model->position.seconds = epoch_seconds(run);
+    TRY(save(run, path));
+    return fail_stopped(run, path);
 }
 
 static cornu_status run_steps(fit_run *run)
@@ -160,8 +189,10 @@ static cornu_status run_steps(fit_run *run)
     scores_from_sums(p->totals, p->samples, &run->scores);
     TRY(session_results(run->session, &results, true));
     while (p->step < run->steps) {
-        TRY(run_step(run));
-        if (o->should_stop && o->should_stop(o->user)) {
+        cornu_status status = run_step(run);
+        if (status != CORNU_STOPPED) /* while it waited for samples: the step was not begun */
+            TRY(status);
+        if (status == CORNU_STOPPED || (o->should_stop && o->should_stop(o->user))) {
             if (p->step < run->steps && !run->each_step && !run->carry)
                 TRY(read_results(run, &results));
             return stop(run);
@@ -198,17 +229,18 @@ static cornu_status finish_epoch(fit_run *run)
     position *p = &run->model->position;
     const cornu_fit_options *o = run->options;
     fit_state *state = &run->state;
-    double seconds = clock_seconds() - run->began;
+    double seconds = epoch_seconds(run);
     fill_logs(run);
     TRY(callbacks_run(run->callbacks, CALLBACK_EPOCH_END, state));
     TRY(add_history(run, seconds));
     p->epoch++;
     p->step = 0;
     p->samples = 0;
+    p->seconds = 0;
     memset(p->totals, 0, sizeof p->totals);
     TRY(callbacks_run(run->callbacks, CALLBACK_AFTER_EPOCH, state));
     if (o->save)
-        TRY(save(run));
+        TRY(save(run, o->save));
     if (o->on_epoch) {
         cornu_progress progress = progress_now(run, state->epoch, run->steps);
         progress.seconds = seconds;
@@ -223,6 +255,8 @@ static cornu_status run_epoch(fit_run *run)
     run->state.epoch = run->model->position.epoch;
     run->began = clock_seconds();
     run->shown = run->gathered = 0;
+    run->resumed_step = run->model->position.step;
+    run->resumed_seconds = run->model->position.seconds;
     TRY(callbacks_run(run->callbacks, CALLBACK_EPOCH_BEGIN, &run->state));
     if (run->model->position.step > 0) /* that of the step before the stop */
         run->learning_rate = learning_rate_at(run->model, run->model->position.iterations - 1);
@@ -237,14 +271,26 @@ static cornu_status run_epoch(fit_run *run)
     return finish_epoch(run);
 }
 
+/* Between two epochs: what there is to write has been written, or belongs to nobody. */
+static cornu_status stop_between(fit_run *run)
+{
+    const char *path = path_when_stopped(run);
+    if (!run->options->save)
+        TRY(save(run, path));
+    return fail_stopped(run, path);
+}
+
 cornu_status fit_loop(fit_run *run)
 {
     const position *p = &run->model->position;
+    const cornu_fit_options *o = run->options;
     if (p->epoch >= run->epochs)
         fit_notice(&run->state, "nothing left to do: %jd of %jd epochs are done",
                    (intmax_t)p->epoch, (intmax_t)run->epochs);
     bool went_on = false;
     while (p->epoch < run->epochs && !run->state.stop) {
+        if (went_on && o->should_stop && o->should_stop(o->user))
+            return stop_between(run);
         TRY(run_epoch(run));
         went_on = true;
     }
@@ -252,6 +298,6 @@ cornu_status fit_loop(fit_run *run)
     if (went_on)
         TRY(callbacks_run(run->callbacks, CALLBACK_FIT_END, &run->state));
     if (!run->saved || run->state.changed)
-        TRY(save(run));
+        TRY(save(run, o->save));
     return CORNU_OK;
 }

@@ -30,12 +30,15 @@ typedef struct fit_run {
        the order in which the device would have: sums, too, get the same bits. */
     bool each_step, carry;
     double began, shown, learning_rate, gathered;
+    int64_t resumed_step;   /* what an earlier run did of it, */
+    double resumed_seconds; /* in that time */
     cornu_scores scores, validation_scores;
 
     cornu_history *history;
     csv *log;
     char val_names[MODEL_METRICS_MAX + 1][96];
     bool nan_noticed, saved;
+    bool stepped; /* at least once */
 } fit_run;
 
 /* Train from the model's position to the last epoch. CORNU_STOPPED with the state complete. */

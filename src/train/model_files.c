@@ -100,13 +100,10 @@ cornu_status cornu_model_open(const char *what, cornu_model **model)
 
 cornu_status checkpoint_check(const char *path, const char *option)
 {
-    file_write w;
     if (!path_has_ending(path, ".safetensors"))
         return status_fail(CORNU_INVALID, "%s: found %s; expected a name that ends in .safetensors",
                            option, path);
-    TRY(file_write_open(path, &w));
-    file_write_abandon(&w);
-    return CORNU_OK;
+    return file_write_check(path);
 }
 
 cornu_status cornu_model_save(const cornu_model *model, const char *path)
@@ -118,7 +115,7 @@ cornu_status cornu_model_save(const cornu_model *model, const char *path)
         return status_fail(
             CORNU_INVALID,
             "%s: expected a name that ends in .safetensors, by which it is opened again", path);
-    return checkpoint_write(model, NULL, path);
+    return checkpoint_write(model, NULL, path, NULL);
 }
 
 /* ---- weights ---------------------------------------------------------------------------- */

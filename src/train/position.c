@@ -58,6 +58,7 @@ json_t *position_to_json(const position *p, int metric_count)
         json_array_append_new(totals, exact_to_json(p->totals[i]));
     json_object_set_new(object, "totals", totals);
     json_object_set_new(object, "learning_rate_factor", exact_to_json(p->learning_rate_factor));
+    json_object_set_new(object, "seconds", exact_to_json(p->seconds));
     return object;
 }
 
@@ -105,6 +106,21 @@ cornu_status position_from_json(const json_t *object, int metric_count, const ch
     const json_t *factor = json_object_get(object, "learning_rate_factor");
     if (!exact_from_json(factor, &p.learning_rate_factor) || !(p.learning_rate_factor >= 0))
         return fail_key(path, "learning_rate_factor", "a number of at least 0 as a string");
+    const json_t *seconds = json_object_get(object, "seconds"); /* older files have none */
+    if (seconds &&
+        (!exact_from_json(seconds, &p.seconds) || !(p.seconds >= 0) || !(p.seconds < 1e15)))
+        return fail_key(path, "seconds", "a number of at least 0 as a string");
     *out = p;
+    return CORNU_OK;
+}
+
+cornu_status cornu_model_position(const cornu_model *model, cornu_position *out)
+{
+    if (!model || !out)
+        return status_fail(CORNU_INVALID,
+                           "cornu_model_position: found NULL; expected a model and a place");
+    const position *p = &model->position;
+    *out = (cornu_position){
+        .iterations = p->iterations, .epoch = p->epoch, .step = p->step, .epochs = p->epochs};
     return CORNU_OK;
 }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/files.h"
+#include "base/memory.h"
 #include "data/datasets.h"
 #include "data/download.h"
 #include "data/sha256.h"
@@ -209,6 +210,27 @@ static void an_interrupted_download_goes_on_where_it_stopped(void **state)
     server_close(&s);
 }
 
+static bool stop_at_once(void *user)
+{
+    (void)user;
+    return true;
+}
+
+static void a_download_that_is_stopped_can_go_on_later(void **state)
+{
+    (void)state;
+    server s = {0};
+    dataset_file file = served_file(&s);
+    cornu_data_options options = {.should_stop = stop_at_once};
+    const char *path = scratch_path("file.bin");
+    assert_failed(download_file(&file, path, &options), CORNU_STOPPED,
+                  "stopped; the next download");
+    assert_false(file_exists(path));
+    assert_int_equal(download_file(&file, path, NULL), CORNU_OK);
+    assert_is_body(path);
+    server_close(&s);
+}
+
 static void a_server_that_cannot_resume_sends_all_again(void **state)
 {
     (void)state;
@@ -331,7 +353,7 @@ static void archives_unpack(void **state)
     (void)state;
     const member good[] = {{"d", AE_IFDIR, NULL}, {"d/a.bin", 0, NULL}, {"e/f/b..bin", 0, NULL}};
     make_archive("good.tar.gz", good, 3);
-    assert_int_equal(archive_unpack(scratch_path("good.tar.gz"), scratch_path("out"), 2000),
+    assert_int_equal(archive_unpack(scratch_path("good.tar.gz"), scratch_path("out"), 2000, NULL),
                      CORNU_OK);
     struct stat info;
     assert_int_equal(stat(scratch_path("out/d/a.bin"), &info), 0);
@@ -362,8 +384,9 @@ static void members_that_would_leave_the_folder_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         make_archive("bad.tar.gz", cases[i].members, cases[i].count);
-        assert_failed(archive_unpack(scratch_path("bad.tar.gz"), scratch_path("out"), 1 << 20),
-                      CORNU_BAD_FILE, cases[i].message);
+        assert_failed(
+            archive_unpack(scratch_path("bad.tar.gz"), scratch_path("out"), 1 << 20, NULL),
+            CORNU_BAD_FILE, cases[i].message);
         assert_false(file_exists(scratch_path("evil")));
         assert_false(file_exists("/tmp/cornu-evil"));
         folder_remove(scratch_path("out"));
@@ -375,17 +398,17 @@ static void archives_that_are_too_large_or_damaged_are_refused(void **state)
     (void)state;
     const member good[] = {{"a", 0, NULL}, {"b", 0, NULL}};
     make_archive("two.tar.gz", good, 2);
-    assert_failed(archive_unpack(scratch_path("two.tar.gz"), scratch_path("out"), 1999),
+    assert_failed(archive_unpack(scratch_path("two.tar.gz"), scratch_path("out"), 1999, NULL),
                   CORNU_BAD_FILE, "unpacks to more than 1999 bytes");
     struct stat info;
     stat(scratch_path("two.tar.gz"), &info);
     assert_int_equal(truncate(scratch_path("two.tar.gz"), info.st_size / 2), 0);
-    assert_failed(archive_unpack(scratch_path("two.tar.gz"), scratch_path("out2"), 1 << 20),
+    assert_failed(archive_unpack(scratch_path("two.tar.gz"), scratch_path("out2"), 1 << 20, NULL),
                   CORNU_BAD_FILE, "truncated");
     scratch_write("text.tar.gz", "no archive", 10);
-    assert_failed(archive_unpack(scratch_path("text.tar.gz"), scratch_path("out3"), 1 << 20),
+    assert_failed(archive_unpack(scratch_path("text.tar.gz"), scratch_path("out3"), 1 << 20, NULL),
                   CORNU_BAD_FILE, "text.tar.gz");
-    assert_failed(archive_unpack(scratch_path("none.tar.gz"), scratch_path("out4"), 1 << 20),
+    assert_failed(archive_unpack(scratch_path("none.tar.gz"), scratch_path("out4"), 1 << 20, NULL),
                   CORNU_NOT_FOUND, "none.tar.gz");
 }
 
@@ -434,6 +457,25 @@ static void a_set_is_downloaded_unpacked_and_found(void **state)
     assert_int_equal(data->block[0].count, 10);
     cornu_data_close(data);
     assert_false(file_exists(scratch_path("cache/cifar-10-binary.tar.gz")));
+    unsetenv("CORNU_DATA");
+}
+
+/* Its folder, too, appears whole or not at all. */
+static void unpacking_that_is_stopped_leaves_nothing(void **state)
+{
+    (void)state;
+    small_set s;
+    data_place place = {.set = &s.row};
+    cornu_data_options options = {.should_stop = stop_at_once};
+    small_set_open(&s);
+    assert_int_equal(memory_copy_string(scratch_path(""), &place.folder), CORNU_OK);
+    assert_int_equal(rename(scratch_path("small.tar.gz"), scratch_path("cifar-10-binary.tar.gz")),
+                     0);
+    int before = scratch_count();
+    assert_failed(dataset_unpack_found(&options, &place), CORNU_STOPPED, "stopped while");
+    assert_int_equal(rmdir(scratch_path("cache")), 0); /* empty */
+    assert_int_equal(scratch_count(), before);
+    free(place.folder);
     unsetenv("CORNU_DATA");
 }
 
@@ -503,6 +545,7 @@ int main(void)
         TEST(sha256_gives_the_published_digests),
         TEST(a_file_arrives_whole_and_checked),
         TEST(an_interrupted_download_goes_on_where_it_stopped),
+        TEST(a_download_that_is_stopped_can_go_on_later),
         TEST(a_server_that_cannot_resume_sends_all_again),
         TEST(a_complete_part_is_only_checked),
         TEST(a_wrong_digest_leaves_nothing),
@@ -512,6 +555,7 @@ int main(void)
         TEST(members_that_would_leave_the_folder_are_refused),
         TEST(archives_that_are_too_large_or_damaged_are_refused),
         TEST(a_set_is_downloaded_unpacked_and_found),
+        TEST(unpacking_that_is_stopped_leaves_nothing),
         TEST(an_archive_that_lies_there_is_checked_and_unpacked),
         TEST(an_archive_with_another_digest_is_refused),
         TEST(a_set_whose_archive_is_bad_leaves_nothing),

@@ -334,6 +334,25 @@ static void closing_waits_for_nothing_that_is_not_begun(void **state)
         cornu_data_close(must_open((cornu_data_options){.background = true, .workers = 3}));
 }
 
+static bool stop_after_some(void *user)
+{
+    (void)user;
+    static int calls;
+    return ++calls % 5 == 0;
+}
+
+/* Asked while files are awaited. */
+static void decoding_can_be_stopped(void **state)
+{
+    (void)state;
+    cornu_data *data = NULL;
+    make_folder();
+    cornu_data_options o = {.should_stop = stop_after_some, .cache = "off", .workers = 1};
+    expect_status(open_with(o, &data), CORNU_STOPPED);
+    expect_message("stopped while waiting for ");
+    assert_null(data);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, made_open, scratch_close)
 
 int main(void)
@@ -354,6 +373,7 @@ int main(void)
         TEST(in_the_background_a_missing_file_is_left_out),
         TEST(with_strict_all_files_are_read_first),
         TEST(closing_waits_for_nothing_that_is_not_begun),
+        TEST(decoding_can_be_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

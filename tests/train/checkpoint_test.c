@@ -261,10 +261,8 @@ static void flipped_bits_give_a_line_or_a_model(void **state)
     cornu_model_close(model);
 }
 
-/* The file of `model` with one metadata entry replaced (NULL: left out) is refused with `message`.
- */
-static void entry_refused(const cornu_model *model, const char *key, const char *value,
-                          const char *message)
+/* The file of `model` with one metadata entry replaced (NULL: left out). */
+static const char *with_entry(const cornu_model *model, const char *key, const char *value)
 {
     tensor_file *f;
     expect_ok(tensor_file_open(saved(model), &f));
@@ -280,17 +278,40 @@ static void entry_refused(const cornu_model *model, const char *key, const char 
     const char *path = scratch_path("changed.safetensors");
     expect_ok(safetensors_write(path, f->tensors, f->count, entries, count));
     tensor_file_close(f);
-    refused(path);
+    return path;
+}
+
+static void entry_refused(const cornu_model *model, const char *key, const char *value,
+                          const char *message)
+{
+    refused(with_entry(model, key, value));
     expect_message(message);
+}
+
+static const char position_text[] =
+    "{\"seed\": %s, \"iterations\": 8, \"epoch\": %s, \"step\": 0, \"samples\": 0, \"batch\": "
+    "%s, \"steps_per_epoch\": 0, \"train_samples\": 50, \"epochs\": 2, \"totals\": %s, "
+    "\"learning_rate_factor\": %s}";
+
+/* Without the seconds that an epoch has taken so far. */
+static void an_older_position_is_read(void **state)
+{
+    (void)state;
+    cornu_model *m = trained(), *opened;
+    char text[512];
+    snprintf(text, sizeof text, position_text, "\"1\"", "1", "32", "[\"0x0p+0\", \"0x0p+0\"]",
+             "\"0x1p-1\"");
+    expect_ok(cornu_model_open(with_entry(m, "position", text), &opened));
+    assert_int_equal(opened->position.epoch, 1);
+    assert_float_equal(opened->position.learning_rate_factor, 0.5, 0);
+    assert_float_equal(opened->position.seconds, 0, 0);
+    cornu_model_close(opened);
+    cornu_model_close(m);
 }
 
 static void metadata_that_is_missing_or_wrong_is_refused(void **state)
 {
     (void)state;
-    static const char position[] =
-        "{\"seed\": %s, \"iterations\": 8, \"epoch\": %s, \"step\": 0, \"samples\": 0, \"batch\": "
-        "%s, \"steps_per_epoch\": 0, \"train_samples\": 50, \"epochs\": 2, \"totals\": %s, "
-        "\"learning_rate_factor\": %s}";
     static const char *const cases[][6] = {
         {"1", "2", "32", "[\"0x0p+0\", \"0x0p+0\"]", "\"0x1p+0\"", "position: seed"},
         {"\"-1\"", "2", "32", "[\"0x0p+0\", \"0x0p+0\"]", "\"0x1p+0\"", "position: seed"},
@@ -302,6 +323,8 @@ static void metadata_that_is_missing_or_wrong_is_refused(void **state)
         {"\"1\"", "2", "32", "[0, 0]", "\"0x1p+0\"", "position: totals"},
         {"\"1\"", "2", "32", "[\"0x0p+0\", \"0x0p+0\"]", "\"fast\"", "learning_rate_factor"},
         {"\"1\"", "2", "32", "[\"0x0p+0\", \"0x0p+0\"]", "\"-1\"", "learning_rate_factor"},
+        {"\"1\"", "2", "32", "[\"0x0p+0\", \"0x0p+0\"]", "\"1\", \"seconds\": 1", "seconds"},
+        {"\"1\"", "2", "32", "[\"0x0p+0\", \"0x0p+0\"]", "\"1\", \"seconds\": \"-1\"", "seconds"},
     };
     cornu_model *m = trained();
     entry_refused(m, "format", NULL, "found no format in its metadata; expected format 'cornu 1'");
@@ -315,8 +338,8 @@ static void metadata_that_is_missing_or_wrong_is_refused(void **state)
     entry_refused(m, "position", "{", "position: found damaged JSON");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[512];
-        snprintf(text, sizeof text, position, cases[i][0], cases[i][1], cases[i][2], cases[i][3],
-                 cases[i][4]);
+        snprintf(text, sizeof text, position_text, cases[i][0], cases[i][1], cases[i][2],
+                 cases[i][3], cases[i][4]);
         entry_refused(m, "position", text, cases[i][5]);
     }
     entry_refused(m, "class_names", "{}", "class_names: found no list");
@@ -580,6 +603,7 @@ int main(void)
         TEST(killed_while_saving_leaves_a_whole_file),
         TEST(files_cut_anywhere_are_refused),
         TEST(flipped_bits_give_a_line_or_a_model),
+        TEST(an_older_position_is_read),
         TEST(metadata_that_is_missing_or_wrong_is_refused),
         TEST(damaged_states_of_callbacks_are_refused_on_resume),
         TEST(tensors_that_do_not_fit_are_refused),

@@ -179,6 +179,48 @@ static void a_folder_without_a_readable_file_is_told(void **state)
     }
 }
 
+/* One run after another, each stopped while it waits for its `calls`-th file or so. */
+static cornu_model *train_in_parts(int calls, int *parts)
+{
+    cornu_model *model = open_recipe();
+    char save[1100];
+    snprintf(save, sizeof save, "%s", scratch_path("parts.safetensors"));
+    for (*parts = 1;; ++*parts) {
+        int left = calls;
+        cornu_data_options d = {.background = true,
+                                .workers = 1,
+                                .cache = "off",
+                                .should_stop = stop_after,
+                                .user = &left};
+        cornu_fit_options f = {.save = save, .resume = model->position.iterations > 0, .seed = 5};
+        f.seed = f.resume ? 0 : 5;
+        cornu_data *data = open_folder(model, d);
+        cornu_status status = cornu_fit(model, data, &f, NULL);
+        cornu_data_close(data);
+        if (status == CORNU_OK)
+            return model;
+        expect_status(status, CORNU_STOPPED);
+        assert_int_equal(access(save, F_OK) == 0, model->position.iterations > 0);
+        if (model->position.iterations > 0) {
+            cornu_model_close(model);
+            expect_ok(cornu_model_open(save, &model));
+        }
+        calls += 7; /* a resumed run reads all files before its first step */
+    }
+}
+
+static void nor_with_stops_while_samples_are_awaited(void **state)
+{
+    (void)state;
+    int parts;
+    make_folder();
+    cornu_model *expected =
+        train((cornu_data_options){.workers = 1}, (cornu_fit_options){.seed = 5}, 0);
+    expect_same(expected, train_in_parts(3, &parts));
+    assert_true(parts > 3);
+    cornu_model_close(expected);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, made_open, scratch_close)
 
 int main(void)
@@ -186,6 +228,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(no_way_of_loading_changes_a_bit),
         TEST(nor_with_epochs_of_their_own_length),
+        TEST(nor_with_stops_while_samples_are_awaited),
         TEST(a_feed_gives_each_usable_sample_once_a_pass),
         TEST(a_folder_without_a_readable_file_is_told),
     };

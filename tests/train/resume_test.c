@@ -187,7 +187,7 @@ static void a_stopped_model_in_memory_resumes_as_well(void **state)
     cornu_data *data = runs_data(TRAIN, TEST_SAMPLES);
     cornu_model *whole = runs_model(LAYERS, COMPILE, FIT), *part = runs_model(LAYERS, COMPILE, FIT);
     expect_ok(cornu_fit(whole, data, NULL, NULL));
-    int left = 7;
+    int left = STEPS + 3; /* asked in validation and after the epoch, too */
     cornu_fit_options o = {.should_stop = stop_after, .user = &left};
     expect_status(cornu_fit(part, data, &o, NULL), CORNU_STOPPED);
     expect_message("stopped after step 1 of 5 in epoch 2 of 6");
@@ -284,6 +284,122 @@ static void a_log_with_other_columns_is_not_continued(void **state)
     cornu_data_close(data);
 }
 
+static double column(const cornu_history *h, int epoch, const char *name)
+{
+    for (int i = 0; i < cornu_history_columns(h); i++)
+        if (strcmp(cornu_history_name(h, i), name) == 0)
+            return cornu_history_value(h, epoch, i);
+    fail_msg("no column %s", name);
+    return 0;
+}
+
+/* Through a file: the model as it was saved when it was stopped after `calls` of should_stop. */
+static cornu_model *stopped_model(const char *compile, const char *fit, const cornu_data *data,
+                                  int calls)
+{
+    const char *path = scratch_path("stopped.safetensors");
+    cornu_model *model = runs_model(LAYERS, compile, fit);
+    cornu_fit_options o = {.save = path, .should_stop = stop_after, .user = &calls};
+    expect_status(cornu_fit(model, data, &o, NULL), CORNU_STOPPED);
+    cornu_model_close(model);
+    expect_ok(cornu_model_open(path, &model));
+    return model;
+}
+
+/* A loss that never improves by 100: the rate is halved after each epoch but the first. */
+static void the_rate_that_a_plateau_has_reduced_is_resumed(void **state)
+{
+    (void)state;
+    static const char fit[] = "{epochs: 5, batch_size: 16, callbacks: [{reduce_lr_on_plateau: "
+                              "{monitor: loss, patience: 1, min_delta: 100, factor: 0.5}}]}";
+    static const char compile[] = "{optimizer: {sgd: {learning_rate: 0.25}}, loss: "
+                                  "sparse_categorical_crossentropy}";
+    cornu_data *data = runs_data(TRAIN, 0);
+    cornu_model *whole = runs_model(LAYERS, compile, fit);
+    cornu_history *of_whole, *of_part;
+    expect_ok(cornu_fit(whole, data, NULL, &of_whole));
+    assert_float_equal(column(of_whole, 4, "learning_rate"), 0.25 / 8, 0);
+    cornu_model *part = stopped_model(compile, fit, data, 3 * (STEPS + 1) + 2);
+    assert_int_equal(part->position.epoch, 3);
+    assert_int_equal(part->position.step, 2);
+    assert_float_equal(part->position.learning_rate_factor, 0.25, 0);
+    expect_ok(cornu_fit(part, data, &(cornu_fit_options){.resume = true}, &of_part));
+    for (int epoch = 3; epoch < 5; epoch++)
+        assert_float_equal(column(of_part, epoch - 3, "learning_rate"),
+                           column(of_whole, epoch, "learning_rate"), 0);
+    assert_true(same_bits(whole, part));
+    cornu_history_close(of_whole);
+    cornu_history_close(of_part);
+    cornu_model_close(whole);
+    cornu_model_close(part);
+    cornu_data_close(data);
+}
+
+/* No step follows in its epoch: the rate is that of the last one. */
+static void the_rate_is_logged_of_an_epoch_whose_validation_was_stopped(void **state)
+{
+    (void)state;
+    cornu_data *data = runs_data(TRAIN, TEST_SAMPLES);
+    cornu_model *whole = runs_model(LAYERS, COMPILE, FIT);
+    cornu_history *of_whole, *of_part;
+    expect_ok(cornu_fit(whole, data, NULL, &of_whole));
+    for (int calls = STEPS; calls <= STEPS + 1; calls++) {
+        cornu_model *part = stopped_model(COMPILE, FIT, data, calls);
+        assert_int_equal(part->position.step, STEPS);
+        expect_ok(cornu_fit(part, data, &(cornu_fit_options){.resume = true}, &of_part));
+        for (int epoch = 0; epoch < cornu_history_epochs(of_whole); epoch++)
+            assert_float_equal(column(of_part, epoch, "learning_rate"),
+                               column(of_whole, epoch, "learning_rate"), 0);
+        cornu_history_close(of_part);
+        cornu_model_close(part);
+    }
+    cornu_history_close(of_whole);
+    cornu_model_close(whole);
+    cornu_data_close(data);
+}
+
+typedef struct seen {
+    int64_t resumed_step;
+    double resumed_seconds, least; /* of `seconds` less what was before */
+} seen;
+
+static void note_epoch(void *user, const cornu_progress *now)
+{
+    seen *s = user;
+    if (now->epoch > 0)
+        return;
+    s->resumed_step = now->resumed_step;
+    s->resumed_seconds = now->resumed_seconds;
+    s->least = now->seconds - now->resumed_seconds;
+}
+
+/* An epoch's seconds are those of all runs that worked on it; the model file keeps them. */
+static void seconds_of_an_epoch_are_the_sum_over_its_runs(void **state)
+{
+    (void)state;
+    cornu_data *data = runs_data(TRAIN, TEST_SAMPLES);
+    cornu_model *part = stopped_model(COMPILE, FIT, data, 3);
+    assert_true(part->position.seconds > 0 && part->position.seconds < 1000);
+    part->position.seconds = 5000; /* it was a slow machine */
+    const char *path = scratch_path("slow.safetensors");
+    expect_ok(cornu_model_save(part, path));
+    cornu_model_close(part);
+    expect_ok(cornu_model_open(path, &part));
+    seen s = {0};
+    cornu_history *h;
+    cornu_fit_options o = {.resume = true, .on_epoch = note_epoch, .user = &s};
+    expect_ok(cornu_fit(part, data, &o, &h));
+    assert_int_equal(s.resumed_step, 3);
+    assert_float_equal(s.resumed_seconds, 5000, 0);
+    assert_true(s.least > 0 && s.least < 1000);
+    assert_true(column(h, 0, "seconds") > 5000);
+    assert_true(column(h, 1, "seconds") < 1000);
+    assert_float_equal(part->position.seconds, 0, 0);
+    cornu_history_close(h);
+    cornu_model_close(part);
+    cornu_data_close(data);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_open, scratch_close)
@@ -298,6 +414,9 @@ int main(void)
         TEST(more_epochs_go_on_and_none_left_says_so),
         TEST(another_seed_batch_or_data_is_refused),
         TEST(a_log_with_other_columns_is_not_continued),
+        TEST(the_rate_that_a_plateau_has_reduced_is_resumed),
+        TEST(the_rate_is_logged_of_an_epoch_whose_validation_was_stopped),
+        TEST(seconds_of_an_epoch_are_the_sum_over_its_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

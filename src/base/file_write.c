@@ -1,0 +1,368 @@
+/* Writing files: the temporary file, its way to the disk and to its name. */
+#include "base/files.h"
+#include "base/memory.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Bytes that are handed to the disk at a time. */
+enum { WRITE_PART = 8 << 20 };
+
+/* The umask can only be read by setting it, which other threads would see; /proc tells it. */
+static mode_t usual_mode(void)
+{
+    unsigned mask = 022;
+    FILE *f = fopen("/proc/self/status", "re");
+    if (!f)
+        return 0644;
+    char line[256];
+    while (fgets(line, sizeof line, f))
+        if (sscanf(line, "Umask: %o", &mask) == 1)
+            break;
+    fclose(f);
+    return 0666 & ~(mode_t)mask;
+}
+
+/* The folder part of `path` with its last '/', or "" where there is none. */
+static cornu_status folder_part(const char *path, char **out)
+{
+    return memory_format(out, "%.*s", (int)(path_base(path) - path), path);
+}
+
+/* Follow symbolic links by hand: the last target need not exist yet. Takes *path, replaces it. */
+static cornu_status follow_links(char **path)
+{
+    for (int depth = 0; depth < 40; depth++) {
+        char target[PATH_MAX], *folder, *next;
+        ssize_t n = readlink(*path, target, sizeof target - 1);
+        if (n < 0)
+            return CORNU_OK;
+        target[n] = 0;
+        TRY(folder_part(*path, &folder));
+        cornu_status status = memory_format(&next, "%s%s", target[0] == '/' ? "" : folder, target);
+        free(folder);
+        TRY(status);
+        free(*path);
+        *path = next;
+    }
+    return file_fail(*path, "write", ELOOP);
+}
+
+/* Devices, pipes and the process's own streams cannot be replaced; they are written straight. */
+static bool is_stream(const char *path)
+{
+    struct stat s;
+    if (strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/stderr") == 0 ||
+        strncmp(path, "/dev/fd/", 8) == 0 || strncmp(path, "/proc/", 6) == 0)
+        return true;
+    return stat(path, &s) == 0 && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode);
+}
+
+/* The mode of a file to be replaced, else the usual one. */
+static cornu_status mode_for(const char *path, mode_t *mode)
+{
+    struct stat s;
+    *mode = usual_mode();
+    if (stat(path, &s) != 0)
+        return errno == ENOENT ? CORNU_OK : file_fail(path, "write", errno);
+    if (S_ISDIR(s.st_mode))
+        return file_fail(path, "write", EISDIR);
+    if (access(path, W_OK) != 0)
+        return file_fail(path, "write", errno);
+    *mode = s.st_mode & 0777;
+    return CORNU_OK;
+}
+
+/* ".NAME.cornu-XXXXXX": no name that anybody else would give. */
+static const char temporary_mark[] = ".cornu-";
+enum { TEMPORARY_LETTERS = 6, MARK = sizeof temporary_mark - 1 };
+
+static bool is_temporary_name(const char *name)
+{
+    static const char letters[] = "0123456789abcdefghijklmnopqrstuvwxyz"
+                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    size_t length = strlen(name);
+    if (*name != '.' || length <= MARK + TEMPORARY_LETTERS)
+        return false;
+    const char *end = name + length - TEMPORARY_LETTERS;
+    return strncmp(end - MARK, temporary_mark, MARK) == 0 &&
+           strspn(end, letters) == TEMPORARY_LETTERS;
+}
+
+/* A writer holds a lock on its temporary file until that has its final name: where the lock can be
+   had, the writer is dead. Neither links are followed nor files of other users touched. */
+static void remove_if_dead(int folder, const char *name)
+{
+    struct stat s;
+    if (fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(s.st_mode) ||
+        s.st_uid != geteuid())
+        return;
+    int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        unlinkat(folder, name, 0);
+    close(fd);
+}
+
+/* Temporary files of processes that were killed; a folder that cannot be read keeps them. */
+static void remove_dead_files(const char *folder)
+{
+    DIR *stream = opendir(*folder ? folder : ".");
+    if (!stream)
+        return;
+    for (struct dirent *entry; (entry = readdir(stream));)
+        if (is_temporary_name(entry->d_name))
+            remove_if_dead(dirfd(stream), entry->d_name);
+    closedir(stream);
+}
+
+/* Wait for the lock; false where somebody took the file for a dead one's and removed it. A file
+   system without locks goes without: nobody can have one there to remove the file by. */
+static bool lock_temporary(int fd)
+{
+    struct stat s;
+    while (flock(fd, LOCK_EX) != 0 && errno == EINTR)
+        ;
+    return fstat(fd, &s) != 0 || s.st_nlink > 0;
+}
+
+/* A locked file "FOLDER/.NAME.cornu-XXXXXX" as w->temporary. */
+static cornu_status make_temporary(const char *folder, file_write *w, int *fd)
+{
+    int room = NAME_MAX - 1 - MARK - TEMPORARY_LETTERS;
+    for (int tries = 0; tries < 100; tries++) {
+        TRY(memory_format(&w->temporary, "%s.%.*s%sXXXXXX", folder, room, path_base(w->path),
+                          temporary_mark));
+        *fd = mkostemp(w->temporary, O_CLOEXEC);
+        int error = errno;
+        if (*fd >= 0 && lock_temporary(*fd))
+            return CORNU_OK;
+        free(w->temporary); /* nothing to unlink */
+        w->temporary = NULL;
+        if (*fd < 0)
+            return file_fail(w->path, "write", error);
+        close(*fd);
+    }
+    return file_fail(w->path, "write", EAGAIN);
+}
+
+static cornu_status open_temporary(file_write *w)
+{
+    char *folder;
+    mode_t mode;
+    int fd;
+    TRY(mode_for(w->path, &mode));
+    TRY(folder_part(w->path, &folder));
+    remove_dead_files(folder);
+    cornu_status status = make_temporary(folder, w, &fd);
+    free(folder);
+    TRY(status);
+    (void)fchmod(fd, mode); /* file systems without modes refuse */
+    w->lock = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    w->stream = w->lock < 0 ? NULL : fdopen(fd, "wb");
+    if (!w->stream) {
+        int error = errno;
+        close(fd);
+        return file_fail(w->path, "write", error);
+    }
+    return CORNU_OK;
+}
+
+/* Say how far the write has come, to whom it may concern. */
+static void tell(file_write *w, bool complete)
+{
+    w->now.temporary = w->temporary;
+    w->now.complete = complete;
+    if (w->watch && w->watch->on_write)
+        w->watch->on_write(w->watch->user, &w->now);
+}
+
+static cornu_status fail_empty_name(void)
+{
+    return status_fail(CORNU_INVALID, "file to write: found an empty name; expected a path");
+}
+
+/* The last target of links is a file that may be replaced, or a new one in a folder that takes it.
+ */
+static cornu_status check_target(const char *path)
+{
+    char *folder;
+    mode_t mode;
+    TRY(mode_for(path, &mode));
+    TRY(folder_part(path, &folder));
+    cornu_status status = access(*folder ? folder : ".", W_OK | X_OK) == 0
+                              ? CORNU_OK
+                              : file_fail(path, "write", errno);
+    free(folder);
+    return status;
+}
+
+cornu_status file_write_check(const char *path)
+{
+    char *real;
+    if (*path == 0)
+        return fail_empty_name();
+    if (is_stream(path))
+        return access(path, W_OK) == 0 ? CORNU_OK : file_fail(path, "write", errno);
+    TRY(memory_copy_string(path, &real));
+    cornu_status status = follow_links(&real);
+    if (status == CORNU_OK)
+        status = check_target(real);
+    free(real);
+    return status;
+}
+
+cornu_status file_write_open_watched(const char *path, int64_t bytes, const file_watch *watch,
+                                     file_write *w)
+{
+    *w = (file_write){.lock = -1, .watch = watch, .now = {.path = path, .total = bytes}};
+    if (*path == 0)
+        return fail_empty_name();
+    cornu_status status = memory_copy_string(path, &w->path);
+    tell(w, false);
+    if (status == CORNU_OK && is_stream(path)) {
+        w->stream = fopen(path, "we");
+        if (!w->stream)
+            status = file_fail(path, "write", errno);
+    } else if (status == CORNU_OK) {
+        status = follow_links(&w->path);
+        if (status == CORNU_OK)
+            status = open_temporary(w);
+    }
+    if (status == CORNU_OK)
+        tell(w, false);
+    else
+        file_write_abandon(w);
+    return status;
+}
+
+cornu_status file_write_open(const char *path, file_write *w)
+{
+    return file_write_open_watched(path, 0, NULL, w);
+}
+
+cornu_status file_write_reopen(file_write *w)
+{
+    fclose(w->stream);
+    w->stream = fopen(w->temporary, "r+be");
+    if (!w->stream)
+        return file_fail(w->path, "write", errno);
+    close(w->lock);
+    w->lock = fcntl(fileno(w->stream), F_DUPFD_CLOEXEC, 3);
+    (void)flock(w->lock, LOCK_EX | LOCK_NB);
+    return CORNU_OK;
+}
+
+/* Let the disk begin with what was written since the last call, and wait for what it began with
+   then: so little is left for fsync, and what `now.done` says is nearly on the disk. */
+static cornu_status push(file_write *w)
+{
+    off_t begin = w->pushed, before = w->pushed_before, end = w->now.done;
+    int fd = fileno(w->stream);
+    if (!w->temporary || end - begin < WRITE_PART)
+        return CORNU_OK;
+    bool failed =
+        sync_file_range(fd, begin, end - begin, SYNC_FILE_RANGE_WRITE) != 0 ||
+        (begin > before && sync_file_range(fd, before, begin - before,
+                                           SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+                                               SYNC_FILE_RANGE_WAIT_AFTER) != 0);
+    if (failed && (errno == EIO || errno == ENOSPC || errno == EDQUOT)) {
+        w->failed = errno; /* fsync would not say so again */
+        return file_fail(w->path, "write", errno);
+    }
+    w->pushed_before = begin;
+    w->pushed = end;
+    tell(w, false);
+    return CORNU_OK;
+}
+
+cornu_status file_write_bytes(file_write *w, const void *data, size_t size)
+{
+    for (const char *at = data; size > 0;) {
+        size_t part = size < WRITE_PART ? size : WRITE_PART;
+        if (fwrite(at, 1, part, w->stream) != part)
+            return file_fail(w->path, "write", errno);
+        at += part;
+        size -= part;
+        w->now.done += (int64_t)part;
+        TRY(push(w));
+    }
+    return CORNU_OK;
+}
+
+/* fsync where the file system knows it. */
+static bool sync_descriptor(int fd)
+{
+    return fsync(fd) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP;
+}
+
+/* Make the rename itself last. */
+static cornu_status sync_folder(const char *path)
+{
+    char *folder;
+    TRY(folder_part(path, &folder));
+    int fd = open(*folder ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    free(folder);
+    if (fd < 0)
+        return CORNU_OK; /* a folder that may be written but not listed */
+    cornu_status status =
+        sync_descriptor(fd) ? CORNU_OK : file_fail(path, "write the folder of", errno);
+    close(fd);
+    return status;
+}
+
+/* All bytes on the disk, and the stream closed. */
+static cornu_status finish_stream(file_write *w)
+{
+    cornu_status status = CORNU_OK;
+    int earlier = w->failed ? w->failed : ferror(w->stream) ? EIO : 0;
+    if (fflush(w->stream) != 0)
+        status = file_fail(w->path, "write", errno);
+    else if (earlier)
+        status = file_fail(w->path, "write", earlier); /* of a write that nobody looked at */
+    else if (w->temporary && !sync_descriptor(fileno(w->stream)))
+        status = file_fail(w->path, "write", errno);
+    if (fclose(w->stream) != 0 && status == CORNU_OK)
+        status = file_fail(w->path, "write", errno);
+    w->stream = NULL;
+    return status;
+}
+
+cornu_status file_write_commit(file_write *w)
+{
+    cornu_status status = finish_stream(w);
+    if (status == CORNU_OK && w->temporary) {
+        if (rename(w->temporary, w->path) != 0) {
+            status = file_fail(w->path, "write", errno);
+        } else {
+            free(w->temporary);
+            w->temporary = NULL;
+            status = sync_folder(w->path);
+        }
+    }
+    if (status == CORNU_OK)
+        tell(w, true);
+    file_write_abandon(w);
+    return status;
+}
+
+void file_write_abandon(file_write *w)
+{
+    if (w->stream)
+        fclose(w->stream);
+    if (w->temporary) {
+        unlink(w->temporary);
+        free(w->temporary);
+    }
+    if (w->lock > 0)
+        close(w->lock); /* not before the name is gone, or final */
+    free(w->path);
+    *w = (file_write){.lock = -1};
+}

@@ -1,0 +1,129 @@
+/* Progress lines on a terminal: the program's own functions, with a terminal as standard output. */
+#include "cli/cli.h" /* before cmocka, which has a macro `fail` */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pty.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- a terminal -------------------------------------------------------------------------- */
+
+static int master, outputs[2]; /* and what standard output and error were */
+
+static int open_terminal(void **state)
+{
+    (void)state;
+    int slave;
+    struct winsize size = {.ws_row = 24, .ws_col = 160};
+    struct termios plain;
+    if (openpty(&master, &slave, NULL, NULL, &size) != 0 || tcgetattr(slave, &plain) != 0)
+        return -1;
+    cfmakeraw(&plain); /* newlines stay as they are */
+    tcsetattr(slave, TCSANOW, &plain);
+    setenv("TERM", "xterm", 1);
+    fflush(stdout);
+    for (int i = 0; i < 2; i++) {
+        outputs[i] = dup(STDOUT_FILENO + i);
+        dup2(slave, STDOUT_FILENO + i);
+    }
+    close(slave);
+    return 0;
+}
+
+/* What the terminal was sent, as a string; standard output is what it was again. */
+static const char *close_terminal(void)
+{
+    static char text[1 << 16];
+    size_t size = 0;
+    fflush(stdout);
+    (void)!write(STDOUT_FILENO, "\x04", 1); /* the end: the descriptors that close tell nothing */
+    while (size == 0 || text[size - 1] != '\x04') {
+        ssize_t n = read(master, text + size, sizeof text - 1 - size);
+        if (n <= 0)
+            break;
+        size += (size_t)n;
+    }
+    text[size > 0 ? size - 1 : 0] = 0;
+    for (int i = 0; i < 2; i++) {
+        dup2(outputs[i], STDOUT_FILENO + i);
+        close(outputs[i]);
+    }
+    close(master);
+    return text;
+}
+
+/* ---- lines ------------------------------------------------------------------------------- */
+
+static void steps_say_what_time_is_left(void **state)
+{
+    static const struct {
+        cornu_progress now;
+        const char *expected;
+    } cases[] = {
+        {{.step = 100, .steps = 1000, .seconds = 10}, " 1:30 100ms/step"},
+        {{.step = 100, .steps = 690, .seconds = 10}, " 59s 100ms/step"},
+        {{.step = 10, .steps = 3733, .seconds = 10}, " 1:02:03 1s/step"},
+        {{.step = 10, .steps = 36010, .seconds = 10}, " 10:00:00 1s/step"},
+        {{.step = 1, .steps = 61, .seconds = 1}, " 1:00 1s/step"},
+        {{.step = 500, .steps = 1000, .seconds = 0.01}, " 0s 20us/step"},
+        {{.step = 1000, .steps = 1000, .seconds = 100}, " 100s 100ms/step"},
+        /* 200 of the steps were done in 100 s before it was resumed, on another machine maybe */
+        {{.step = 220, .steps = 240, .seconds = 106, .resumed_step = 200, .resumed_seconds = 100},
+         " 6s 300ms/step"},
+        {{.step = 240, .steps = 240, .seconds = 112, .resumed_step = 200, .resumed_seconds = 100},
+         " 112s 300ms/step"},
+        {{.step = 240, .steps = 240, .seconds = 120, .resumed_step = 240, .resumed_seconds = 96},
+         " 120s 500ms/step"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        progress p;
+        assert_int_equal(open_terminal(state), 0);
+        progress_open(&p, false);
+        cornu_progress now = cases[i].now;
+        now.epochs = 3;
+        progress_step(&p, &now);
+        const char *found = close_terminal();
+        if (!strstr(found, cases[i].expected))
+            print_error("found %s; expected%s\n", found, cases[i].expected);
+        assert_non_null(strstr(found, cases[i].expected));
+        assert_non_null(strstr(found, "Epoch 1/3\n\r"));
+    }
+}
+
+/* "^C" is the terminal's own; the line that was drawn stays as it was. */
+static void an_answer_has_a_line_of_its_own_and_ends_the_drawing(void **state)
+{
+    progress p;
+    assert_int_equal(open_terminal(state), 0);
+    progress_open(&p, false);
+    cornu_progress now = {.step = 5, .steps = 10, .epochs = 2, .seconds = 5};
+    progress_step(&p, &now);
+    progress_answer(&p, "finishing step 6");
+    now.step = 7;
+    now.seconds = 7;
+    progress_step(&p, &now);
+    progress_break(&p);
+    char found[1024];
+    snprintf(found, sizeof found, "%s", close_terminal());
+    const char *line = strstr(found, " 5/10 ");
+    assert_non_null(line);
+    const char *answer = strstr(line, "\033[K\n\r\033[Kfinishing step 6\n");
+    assert_non_null(answer);
+    assert_string_equal(answer, "\033[K\n\r\033[Kfinishing step 6\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_say_what_time_is_left),
+        cmocka_unit_test(an_answer_has_a_line_of_its_own_and_ends_the_drawing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
