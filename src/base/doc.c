@@ -8,7 +8,7 @@
 #include <string.h>
 #include <yaml.h>
 
-enum { DEPTH_MAX = 64, NODES_MAX = 1000000, SIZE_MAX_BYTES = 64 << 20 };
+enum { DEPTH_MAX = 64 };
 
 typedef struct reader {
     yaml_parser_t parser;
@@ -18,7 +18,6 @@ typedef struct reader {
     doc *open[DEPTH_MAX]; /* lists and maps that are being read */
     size_t capacity[DEPTH_MAX];
     int depth;
-    int nodes;
     char *key; /* read, waits for its value */
 } reader;
 
@@ -152,8 +151,6 @@ static cornu_status fail_parser(const reader *r, const char *input, size_t size)
 /* Put a new node where it belongs: the root, the open list, or the open map under the key. */
 static cornu_status add_node(reader *r, yaml_mark_t mark, doc **out)
 {
-    if (++r->nodes > NODES_MAX)
-        return fail_at(r, mark, "found more than 1000000 values; expected at most that many");
     doc *d;
     TRY(memory_new(1, sizeof *d, r->source, &d));
     d->source = r->source;
@@ -287,13 +284,46 @@ static cornu_status read_events(reader *r, const char *input, size_t size)
     return status;
 }
 
+/* Does a line begin at `at`? YAML ends lines by LF, CR, NEL, LS and PS, and a byte order mark may
+   come first. */
+static bool begins_line(const char *input, const char *at)
+{
+    static const char *const before[] = {"\n", "\r", "\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9"};
+    size_t left = (size_t)(at - input);
+    if (left == 0 || (left == 3 && !memcmp(input, "\xef\xbb\xbf", 3)))
+        return true;
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        size_t length = strlen(before[i]);
+        if (left >= length && !memcmp(at - length, before[i], length))
+            return true;
+    }
+    return false;
+}
+
+/* Directives (%TAG, %YAML) say nothing that is not refused anyway, and libyaml compares each with
+   all before it. */
+static cornu_status refuse_directives(const reader *r, const char *input, size_t size)
+{
+    const char *at = input, *end = input + size;
+    for (; (at = memchr(at, '%', (size_t)(end - at))); at++)
+        if (begins_line(input, at)) {
+            yaml_mark_t mark = {0};
+            for (const char *c = input; c < at; c++)
+                mark.line += *c == '\n';
+            return fail_at(r, mark,
+                           "found a line that begins with %; directives are not supported");
+        }
+    return CORNU_OK;
+}
+
 cornu_status doc_parse(const char *input, size_t size, const char *source, doc **out)
 {
     *out = NULL;
-    if (size > SIZE_MAX_BYTES)
+    if (size > DOC_BYTES_MAX)
         return status_fail(CORNU_INVALID, "%s: found %zu bytes; expected at most %d", source, size,
-                           SIZE_MAX_BYTES);
-    reader r = {0};
+                           DOC_BYTES_MAX);
+    reader r = {.source = source};
+    TRY(refuse_directives(&r, input, size));
     char *name;
     TRY(memory_copy_string(source, &name));
     r.source = name;
@@ -324,257 +354,8 @@ cornu_status doc_read(const char *path, doc **out)
     char *input;
     size_t size;
     *out = NULL;
-    TRY(file_read(path, SIZE_MAX_BYTES, &input, &size));
+    TRY(file_read(path, DOC_BYTES_MAX, &input, &size));
     cornu_status status = doc_parse(input, size, path, out);
     free(input);
     return status;
-}
-
-/* ---- asking ----------------------------------------------------------------------------- */
-
-const doc *doc_get(const doc *map, const char *key)
-{
-    if (map && map->type == DOC_MAP)
-        for (int i = 0; i < map->count; i++)
-            if (strcmp(map->items[i]->key, key) == 0)
-                return map->items[i];
-    return NULL;
-}
-
-const char *doc_type_name(doc_type type)
-{
-    static const char *const names[] = {"nothing",  "true or false", "a whole number", "a number",
-                                        "a string", "a list",        "a map"};
-    return (unsigned)type < sizeof names / sizeof *names ? names[type] : "an unknown type";
-}
-
-/* "model.layers[3].pool_size" */
-static void add_path(text *t, const doc *at)
-{
-    if (!at->parent)
-        return;
-    add_path(t, at->parent);
-    if (at->key)
-        text_add(t, "%s%s", at->parent->parent ? "." : "", at->key);
-    else
-        text_add(t, "[%d]", at->index);
-}
-
-cornu_status doc_fail(const doc *at, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    status_fail_v(CORNU_INVALID, format, arguments);
-    va_end(arguments);
-    if (!at)
-        return CORNU_INVALID;
-    text t = {0};
-    if (at->parent) {
-        add_path(&t, at);
-        if (!t.failed)
-            status_prefix(CORNU_INVALID, "%s", t.data);
-        text_free(&t);
-    }
-    if (at->source && at->line > 0)
-        return status_prefix(CORNU_INVALID, "%s:%d", at->source, at->line);
-    if (at->source)
-        return status_prefix(CORNU_INVALID, "%s", at->source);
-    return CORNU_INVALID;
-}
-
-static cornu_status fail_found(const doc *d, const char *expected)
-{
-    char found[80];
-    return doc_fail(d, "found %s; expected %s", doc_show(d, found, sizeof found), expected);
-}
-
-cornu_status doc_only_keys(const doc *map, const char *const *known)
-{
-    if (!map || map->type == DOC_NULL)
-        return CORNU_OK;
-    if (map->type != DOC_MAP)
-        return fail_found(map, doc_type_name(DOC_MAP));
-    for (int i = 0; i < map->count; i++) {
-        if (one_of(map->items[i]->key, known))
-            continue;
-        text t = {0};
-        for (const char *const *k = known; *k; k++)
-            text_add(&t, "%s%s", k == known ? "" : ", ", *k);
-        cornu_status status = doc_fail(map->items[i], "unknown key; expected %s",
-                                       t.data && !t.failed ? t.data : "no keys here");
-        text_free(&t);
-        return status;
-    }
-    return CORNU_OK;
-}
-
-/* The value of an optional key; NULL where it is missing or null. `map` itself must be a map. */
-static cornu_status optional(const doc *map, const char *key, const doc **out)
-{
-    *out = NULL;
-    if (!map || map->type == DOC_NULL)
-        return CORNU_OK;
-    if (map->type != DOC_MAP)
-        return fail_found(map, doc_type_name(DOC_MAP));
-    const doc *d = doc_get(map, key);
-    *out = d && d->type != DOC_NULL ? d : NULL;
-    return CORNU_OK;
-}
-
-cornu_status doc_read_int(const doc *map, const char *key, int64_t minimum, int64_t maximum,
-                          int64_t *value)
-{
-    const doc *d;
-    char expected[96];
-    TRY(optional(map, key, &d));
-    if (!d)
-        return CORNU_OK;
-    if (d->type == DOC_INT && d->integer >= minimum && d->integer <= maximum) {
-        *value = d->integer;
-        return CORNU_OK;
-    }
-    if (maximum == INT64_MAX && minimum == INT64_MIN)
-        return fail_found(d, doc_type_name(DOC_INT));
-    if (maximum == INT64_MAX)
-        snprintf(expected, sizeof expected, "a whole number of at least %jd", (intmax_t)minimum);
-    else
-        snprintf(expected, sizeof expected, "a whole number from %jd to %jd", (intmax_t)minimum,
-                 (intmax_t)maximum);
-    return fail_found(d, expected);
-}
-
-cornu_status doc_read_real(const doc *map, const char *key, double *value)
-{
-    const doc *d;
-    TRY(optional(map, key, &d));
-    if (d && d->type != DOC_INT && d->type != DOC_REAL)
-        return fail_found(d, doc_type_name(DOC_REAL));
-    if (d)
-        *value = d->real;
-    return CORNU_OK;
-}
-
-cornu_status doc_read_bool(const doc *map, const char *key, bool *value)
-{
-    const doc *d;
-    TRY(optional(map, key, &d));
-    if (d && d->type != DOC_BOOL)
-        return fail_found(d, doc_type_name(DOC_BOOL));
-    if (d)
-        *value = d->boolean;
-    return CORNU_OK;
-}
-
-cornu_status doc_read_string(const doc *map, const char *key, const char **value)
-{
-    const doc *d;
-    TRY(optional(map, key, &d));
-    if (d && d->type != DOC_STRING)
-        return fail_found(d, doc_type_name(DOC_STRING));
-    if (d)
-        *value = d->string;
-    return CORNU_OK;
-}
-
-/* ---- JSON ------------------------------------------------------------------------------- */
-
-/* JSON has no infinite numbers: they become strings, spelt as Python spells them. */
-static json_t *real_to_json(double value)
-{
-    if (isnan(value))
-        return json_string("NaN");
-    if (isinf(value))
-        return json_string(value > 0 ? "Infinity" : "-Infinity");
-    return json_real(value);
-}
-
-static json_t *items_to_json(const doc *d)
-{
-    bool list = d->type == DOC_LIST;
-    json_t *out = list ? json_array() : json_object();
-    for (int i = 0; out && i < d->count; i++) {
-        json_t *item = doc_to_json(d->items[i]); /* taken over, also by a call that fails */
-        int error = list ? json_array_append_new(out, item)
-                         : json_object_set_new(out, d->items[i]->key, item);
-        if (error) {
-            json_decref(out);
-            out = NULL;
-        }
-    }
-    return out;
-}
-
-/* NULL only where memory is short. */
-json_t *doc_to_json(const doc *d)
-{
-    switch (d->type) {
-    case DOC_NULL:
-        return json_null();
-    case DOC_BOOL:
-        return json_boolean(d->boolean);
-    case DOC_INT:
-        return json_integer(d->integer);
-    case DOC_REAL:
-        return real_to_json(d->real);
-    case DOC_STRING:
-        return json_string(d->string);
-    case DOC_LIST:
-    case DOC_MAP:
-        return items_to_json(d);
-    }
-    return NULL;
-}
-
-static void show(const doc *d, text *t, size_t size)
-{
-    if (t->length > size)
-        return; /* enough to fill the caller's place */
-    switch (d->type) {
-    case DOC_NULL:
-        text_add(t, "null");
-        return;
-    case DOC_BOOL:
-        text_add(t, d->boolean ? "true" : "false");
-        return;
-    case DOC_INT:
-        text_add(t, "%jd", (intmax_t)d->integer);
-        return;
-    case DOC_REAL:
-        text_add(t, "%g", d->real);
-        return;
-    case DOC_STRING:
-        text_add(t, "\"%s\"", d->string);
-        return;
-    case DOC_LIST:
-    case DOC_MAP:
-        break;
-    }
-    text_add(t, d->type == DOC_LIST ? "[" : "{");
-    for (int i = 0; i < d->count && t->length <= size; i++) {
-        text_add(t, i ? ", " : "");
-        if (d->type == DOC_MAP)
-            text_add(t, "%s: ", d->items[i]->key);
-        show(d->items[i], t, size);
-    }
-    text_add(t, d->type == DOC_LIST ? "]" : "}");
-}
-
-char *doc_show(const doc *d, char *out, size_t size)
-{
-    text t = {0};
-    show(d, &t, size);
-    const char *shown = t.data && !t.failed ? t.data : doc_type_name(d->type);
-    if (size > 0 && strlen(shown) < size)
-        snprintf(out, size, "%s", shown);
-    else if (size > 4) {
-        /* Cut before a character, not inside one. */
-        size_t cut = size - 4;
-        while (cut > 0 && ((unsigned char)shown[cut] & 0xC0) == 0x80)
-            cut--;
-        snprintf(out, size, "%.*s...", (int)cut, shown);
-    } else if (size > 0) {
-        *out = 0;
-    }
-    text_free(&t);
-    return out;
 }

@@ -1,11 +1,14 @@
 /* Documents: a tree read from YAML or JSON (libyaml reads both) that knows where each value stands,
-   so that errors can say FILE:LINE and the path of keys. Anchors, aliases, tags and duplicate keys
-   are refused; depth and size are limited. */
+   so that errors can say FILE:LINE and the path of keys. Anchors, aliases, tags, duplicate keys
+   and directives are refused; depth and size are limited. */
 #ifndef BASE_DOC_H
 #define BASE_DOC_H
 
 #include "base/status.h"
 #include <jansson.h>
+
+/* Of the text: longer than any network of 1000 layers. */
+enum { DOC_BYTES_MAX = 1 << 20 };
 
 typedef enum doc_type {
     DOC_NULL,

@@ -194,6 +194,12 @@ int64_t memory_total(void)
     return total >= 0 && total < limit ? total : limit;
 }
 
+int64_t memory_unpacked_most(uint64_t size, int64_t times)
+{
+    int64_t counted = size < 1000000 ? 1000000 : (int64_t)size, most;
+    return __builtin_mul_overflow(counted, times, &most) ? INT64_MAX : most;
+}
+
 char *memory_human(double bytes, char *out)
 {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};

@@ -27,6 +27,9 @@ void memory_promise(int64_t bytes);
 /* Bytes that this process may still take: the least of free memory and the cgroup's limit. */
 int64_t memory_available(void);
 int64_t memory_total(void);
+/* The most that a packed file of `size` bytes may become: `times` its size, of which less than 1 MB
+   counts as 1 MB. So a small file cannot take all memory, whatever it claims. */
+int64_t memory_unpacked_most(uint64_t size, int64_t times);
 /* "1.2 GB", "340 MB", "12 kB" into `text` (at least 16 bytes); decimal units. Returns `text`. */
 char *memory_human(double bytes, char *text);
 

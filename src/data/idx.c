@@ -9,8 +9,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* Deflate cannot compress better than about 1032:1, so a header that promises more is wrong. */
-#define DEFLATE_RATIO_MAX 1040
+/* What a compressed file may hold, in multiples of its size (memory_unpacked_most). */
+enum { UNPACKED_TIMES = 100 };
 
 typedef struct idx_file {
     char *path;
@@ -75,11 +75,17 @@ static cornu_status check_size(const idx_file *f, int64_t total)
     if (stat(f->path, &info))
         return status_fail(CORNU_IO, "%s: cannot read", f->path);
     bool plain = gzdirect(f->stream);
-    if (plain ? info.st_size != total : info.st_size < total / DEFLATE_RATIO_MAX)
-        return status_fail(CORNU_BAD_FILE, "%s: %s: found %lld bytes; expected %lld%s", f->path,
+    int64_t most = memory_unpacked_most((uint64_t)info.st_size, UNPACKED_TIMES);
+    if (!plain && total > most)
+        return status_fail(CORNU_BAD_FILE,
+                           "%s: found %lld bytes of unpacked data from its header; expected at "
+                           "most %lld (%d times the file's size, or that of 1 MB)",
+                           f->path, (long long)total, (long long)most, UNPACKED_TIMES);
+    if (plain && info.st_size != total)
+        return status_fail(CORNU_BAD_FILE,
+                           "%s: %s: found %lld bytes; expected %lld from its header", f->path,
                            info.st_size < total ? "truncated" : "too long", (long long)info.st_size,
-                           (long long)total,
-                           plain ? " from its header" : " of unpacked data from its header");
+                           (long long)total);
     return CORNU_OK;
 }
 

@@ -2,11 +2,12 @@
 
 #include "base/files.h"
 #include "base/memory.h"
+#include "data/image_budget.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* A compressed image of 100 megapixels is smaller than this. */
+/* A compressed image of 200 megapixels is smaller than this. */
 #define FILE_BYTES_MAX ((size_t)1 << 30)
 
 typedef struct format {
@@ -48,13 +49,48 @@ const char *image_format_of(const char *path)
     return f ? f->title : NULL;
 }
 
-cornu_status image_allocate(int64_t height, int64_t width, int64_t channels, image *out)
+int64_t image_bytes_most(size_t file_bytes)
 {
-    if (height < 1 || width < 1 || height > IMAGE_PIXELS_MAX / width)
+    return memory_unpacked_most(file_bytes, IMAGE_BYTES_TIMES);
+}
+
+cornu_status image_check_size(int64_t height, int64_t width)
+{
+    if (height < 1 || width < 1 || height > IMAGE_SIDE_MAX || width > IMAGE_SIDE_MAX ||
+        height > IMAGE_PIXELS_MAX / width)
         return status_fail(CORNU_BAD_FILE,
-                           "image of %lldx%lld pixels; expected 1 to 100 million pixels",
-                           (long long)width, (long long)height);
-    *out = (image){.height = height, .width = width, .channels = channels};
+                           "image of %lldx%lld pixels; expected sides of 1 to %d and at most %d "
+                           "million pixels",
+                           (long long)width, (long long)height, IMAGE_SIDE_MAX,
+                           IMAGE_PIXELS_MAX / 1000000);
+    return CORNU_OK;
+}
+
+static cornu_status check_bytes(int64_t height, int64_t width, int64_t needed, size_t file_bytes)
+{
+    char takes[32], file[32], most[32];
+    if (needed <= image_bytes_most(file_bytes))
+        return CORNU_OK;
+    return status_fail(CORNU_BAD_FILE,
+                       "image of %lldx%lld pixels: decoding takes %s, of a file of %s; expected at "
+                       "most %s (%d times the file's size, or that of 1 MB)",
+                       (long long)width, (long long)height, memory_human((double)needed, takes),
+                       memory_human((double)file_bytes, file),
+                       memory_human((double)image_bytes_most(file_bytes), most), IMAGE_BYTES_TIMES);
+}
+
+cornu_status image_allocate(int64_t height, int64_t width, int64_t channels, int64_t besides,
+                            image *out)
+{
+    TRY(image_check_size(height, width));
+    int64_t needed = height * width * channels * (out->orientation > 1 ? 2 : 1) + besides;
+    TRY(check_bytes(height, width, needed, out->file_bytes));
+    out->height = height;
+    out->width = width;
+    out->channels = channels;
+    out->taken = needed;
+    if (out->budget)
+        image_budget_take(out->budget, out->taken, out->file_bytes);
     return memory_new((size_t)(height * width), (size_t)channels, "image", &out->pixels);
 }
 
@@ -70,9 +106,8 @@ void image_cmyk(const uint8_t *cmyk, bool inverted, int64_t count, uint8_t *rgb)
         }
 }
 
-cornu_status image_decode(const uint8_t *data, size_t size, image *out)
+static cornu_status decode(const uint8_t *data, size_t size, image *out)
 {
-    *out = (image){0};
     const format *f = find_format(data, size);
     if (!f)
         return status_fail(CORNU_BAD_FILE, "found no image's first bytes; expected " IMAGE_FORMATS);
@@ -84,7 +119,18 @@ cornu_status image_decode(const uint8_t *data, size_t size, image *out)
     return status;
 }
 
+cornu_status image_decode(const uint8_t *data, size_t size, image *out)
+{
+    *out = (image){.file_bytes = size};
+    return decode(data, size, out);
+}
+
 cornu_status image_open(const char *path, image *out)
+{
+    return image_open_within(path, NULL, out);
+}
+
+cornu_status image_open_within(const char *path, image_budget *budget, image *out)
 {
     char *data = NULL;
     size_t size;
@@ -94,7 +140,8 @@ cornu_status image_open(const char *path, image *out)
     if (!file_exists(path))
         return status_fail(CORNU_NOT_FOUND, "%s: no such file", path);
     TRY(file_read(path, FILE_BYTES_MAX, &data, &size));
-    cornu_status status = image_decode((const uint8_t *)data, size, out);
+    *out = (image){.file_bytes = size, .budget = budget};
+    cornu_status status = decode((const uint8_t *)data, size, out);
     free(data);
     return status == CORNU_OK ? CORNU_OK : status_prefix(status, "%s", path);
 }
@@ -102,5 +149,7 @@ cornu_status image_open(const char *path, image *out)
 void image_close(image *i)
 {
     free(i->pixels);
+    if (i->budget && i->taken > 0)
+        image_budget_return(i->budget, i->taken, i->file_bytes);
     *i = (image){0};
 }

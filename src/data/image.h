@@ -4,16 +4,26 @@
 
 #include "base/status.h"
 
-/* Larger images are refused before memory is allocated for them. (The fuzzer sets a smaller one.)
- */
+/* The bound of a picture, the same for all formats: what exceeds it is refused before memory is
+   allocated for it. docs/images.md states it. (The fuzzer sets fewer pixels.) */
 #ifndef IMAGE_PIXELS_MAX
-#define IMAGE_PIXELS_MAX 100000000
+#define IMAGE_PIXELS_MAX 200000000
 #endif
+enum {
+    IMAGE_SIDE_MAX = 65535,
+    /* Decoding takes at most so many times the file's size (memory_unpacked_most). */
+    IMAGE_BYTES_TIMES = 160
+};
+
+struct image_budget;
 
 typedef struct image {
     int64_t height, width, channels; /* channels is 1 (grey) or 3 (RGB) */
     uint8_t *pixels;                 /* [height][width][channels], malloc'ed */
     int orientation;                 /* EXIF's 1 to 8 as the file says; image_open applies it */
+    size_t file_bytes;
+    int64_t taken;               /* from the budget, until image_close */
+    struct image_budget *budget; /* of all that decode at the same time, or NULL */
 } image;
 
 /* What the messages list as expected. */
@@ -28,6 +38,8 @@ const char *image_format_of(const char *path);
    palettes are looked up, alpha is dropped. 16 bits become the upper 8 (Pillow does so for colours;
    its grey saturates). Messages begin with the path. */
 cornu_status image_open(const char *path, image *out);
+/* The same while others decode, too: waits until the budget has room for the picture. */
+cornu_status image_open_within(const char *path, struct image_budget *budget, image *out);
 /* The same of a file's bytes. */
 cornu_status image_decode(const uint8_t *data, size_t size, image *out);
 void image_close(image *i);
@@ -52,8 +64,15 @@ typedef cornu_status image_decoder(const uint8_t *data, size_t size, image *out)
 #include "data/formats.def"
 #undef FORMAT
 
-/* Refuse what is empty or too large, and allocate the pixels. */
-cornu_status image_allocate(int64_t height, int64_t width, int64_t channels, image *out);
+/* The most that decoding a file of this size may take. */
+int64_t image_bytes_most(size_t file_bytes);
+/* Refuse sides or pixels that are none or too many. */
+cornu_status image_check_size(int64_t height, int64_t width);
+/* Refuse what is empty or beyond the bound, and allocate the pixels. `besides` is what decoding
+   takes besides them: the decoder's own memory, or the samples as the file holds them. A picture
+   that will be turned needs a copy: out->orientation must be set by now. */
+cornu_status image_allocate(int64_t height, int64_t width, int64_t channels, int64_t besides,
+                            image *out);
 /* CMYK (255 is full ink, or none where `inverted`) to RGB, rounded as Pillow does. */
 void image_cmyk(const uint8_t *cmyk, bool inverted, int64_t count, uint8_t *rgb);
 /* Turn the pixels upright. */

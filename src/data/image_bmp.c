@@ -2,8 +2,6 @@
    from Microsoft's description of BITMAPINFOHEADER and its kin. */
 #include "data/image.h"
 
-#include "base/memory.h"
-#include <stdlib.h>
 #include <string.h>
 
 enum { FILE_HEADER = 14, CORE_HEADER = 12, INFO_HEADER = 40, V2_HEADER = 52 };
@@ -16,7 +14,6 @@ typedef struct bitmap {
     bool top_down;
     uint32_t mask[3];        /* of red, green and blue in 16 and 32 bits */
     uint8_t palette[256][3]; /* black where the file gives no colour */
-    uint8_t *indices; /* of run-length coded pictures: [height][width], in the file's order */
     int64_t height, width;
 } bitmap;
 
@@ -103,16 +100,23 @@ static void read_palette(bitmap *b)
         memcpy(b->palette[i], (uint8_t[]){b->data[at + 2], b->data[at + 1], b->data[at]}, 3);
 }
 
+/* Where the pixels of a row of the file go. */
+static uint8_t *row_of(const bitmap *b, const image *out, int64_t row)
+{
+    return out->pixels + (b->top_down ? row : b->height - 1 - row) * b->width * 3;
+}
+
 /* ---- run-length coding ---- */
 
 typedef struct runs {
     int64_t x, y;
+    const image *out;
 } runs;
 
-static void put(bitmap *b, runs *r, uint8_t value)
+static void put(const bitmap *b, runs *r, uint8_t value)
 {
     if (r->x < b->width && r->y < b->height)
-        b->indices[r->y * b->width + r->x] = value;
+        memcpy(row_of(b, r->out, r->y) + 3 * r->x, b->palette[value], 3);
     r->x++;
 }
 
@@ -125,7 +129,7 @@ static uint8_t index_at(const bitmap *b, const uint8_t *at, int i)
 }
 
 /* `count` indices as they are, padded to two bytes. */
-static cornu_status put_plain(bitmap *b, runs *r, int count, size_t *at)
+static cornu_status put_plain(const bitmap *b, runs *r, int count, size_t *at)
 {
     size_t bytes = b->bits == 8 ? (size_t)count : (size_t)(count + 1) / 2;
     if (b->size - *at < bytes)
@@ -137,11 +141,13 @@ static cornu_status put_plain(bitmap *b, runs *r, int count, size_t *at)
     return CORNU_OK;
 }
 
-static cornu_status read_runs(bitmap *b)
+/* What no run reaches is of colour 0. */
+static cornu_status read_runs(const bitmap *b, image *out)
 {
     enum { END_OF_LINE = 0, END_OF_BITMAP = 1, DELTA = 2 };
-    runs r = {0, 0};
-    TRY(memory_new((size_t)(b->height * b->width), 1, "BMP pixels", &b->indices));
+    runs r = {.out = out};
+    for (int64_t i = 0; i < b->height * b->width; i++)
+        memcpy(out->pixels + 3 * i, b->palette[0], 3);
     for (size_t at = b->pixels_at; r.y < b->height;) {
         if (b->size - at < 2) /* only the last mark may be missing */
             return r.y == b->height - 1 && r.x >= b->width ? CORNU_OK : fail_short();
@@ -154,11 +160,11 @@ static cornu_status read_runs(bitmap *b)
         if (value == END_OF_BITMAP)
             return CORNU_OK;
         if (value == END_OF_LINE) {
-            r = (runs){0, r.y + 1};
+            r = (runs){0, r.y + 1, out};
         } else if (value == DELTA) {
             if (b->size - at < 2)
                 return fail_short();
-            r = (runs){r.x + b->data[at], r.y + b->data[at + 1]};
+            r = (runs){r.x + b->data[at], r.y + b->data[at + 1], out};
             at += 2;
         } else {
             TRY(put_plain(b, &r, value, &at));
@@ -194,16 +200,9 @@ static void unpack_row(const bitmap *b, const uint8_t *row, uint8_t *to)
     }
 }
 
-static void read_row(const bitmap *b, int64_t row, int64_t stride, uint8_t *to)
+cornu_status bmp_decode(const uint8_t *data, size_t size, image *out)
 {
-    if (!b->indices)
-        unpack_row(b, b->data + b->pixels_at + row * stride, to);
-    for (int64_t x = 0; b->indices && x < b->width; x++)
-        memcpy(to + 3 * x, b->palette[b->indices[row * b->width + x]], 3);
-}
-
-static cornu_status decode(bitmap *b, image *out)
-{
+    bitmap bmp = {.data = data, .size = size}, *b = &bmp;
     TRY(read_header(b));
     if (!is_known(b))
         return status_fail(CORNU_BAD_FILE,
@@ -213,23 +212,15 @@ static cornu_status decode(bitmap *b, image *out)
     TRY(read_masks(b));
     if (b->bits <= 8)
         read_palette(b);
-    TRY(image_allocate(b->height, b->width, 3, out));
+    TRY(image_allocate(b->height, b->width, 3, 0, out));
     int64_t stride = (b->width * b->bits + 31) / 32 * 4;
     if (b->pixels_at > b->size)
         return fail_short();
     if (b->compression == RLE8 || b->compression == RLE4)
-        TRY(read_runs(b));
-    else if ((uint64_t)(stride * b->height) > b->size - b->pixels_at)
+        return read_runs(b, out);
+    if ((uint64_t)(stride * b->height) > b->size - b->pixels_at)
         return fail_short();
-    for (int64_t y = 0; y < b->height; y++)
-        read_row(b, b->top_down ? y : b->height - 1 - y, stride, out->pixels + y * b->width * 3);
+    for (int64_t row = 0; row < b->height; row++)
+        unpack_row(b, b->data + b->pixels_at + row * stride, row_of(b, out, row));
     return CORNU_OK;
-}
-
-cornu_status bmp_decode(const uint8_t *data, size_t size, image *out)
-{
-    bitmap b = {.data = data, .size = size};
-    cornu_status status = decode(&b, out);
-    free(b.indices);
-    return status;
 }

@@ -97,7 +97,7 @@ static cornu_status decode(GifFileType *gif, frame *f, image *out)
     int height = d->Top + d->Height, width = d->Left + d->Width;
     height = height > gif->SHeight ? height : gif->SHeight;
     width = width > gif->SWidth ? width : gif->SWidth;
-    TRY(image_allocate(height, width, 3, out));
+    TRY(image_allocate(height, width, 3, 0, out));
     read_palette(gif, rgb);
     const uint8_t *around = rgb[f->transparent >= 0 ? f->transparent & 255 : 0];
     for (int64_t i = 0; i < out->height * out->width; i++)

@@ -11,8 +11,15 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
-/* A progressive file with more scans than this costs far more time than its pixels can be worth. */
-#define SCANS_MAX 200
+enum {
+    /* A progressive file with more scans than this costs far more time than its pixels can be
+       worth. So does one whose scans go over more coefficients, together, than so many times what
+       its decoding may take. */
+    SCANS_MAX = 200,
+    SCANS_TIMES = 8,
+    /* Arithmetic decoding takes about so many times as long. */
+    ARITHMETIC_TIMES = 4
+};
 
 typedef struct decoder {
     struct jpeg_decompress_struct jpeg;
@@ -21,6 +28,7 @@ typedef struct decoder {
     jmp_buf failed;
     char message[JMSG_LENGTH_MAX];
     uint8_t *line; /* of a CMYK image */
+    int scans_most;
 } decoder;
 
 static void on_error(j_common_ptr info)
@@ -41,8 +49,8 @@ static void on_message(j_common_ptr info, int level)
 static void on_progress(j_common_ptr info)
 {
     decoder *d = info->client_data;
-    if (d->jpeg.input_scan_number > SCANS_MAX) {
-        snprintf(d->message, sizeof d->message, "more than %d scans", SCANS_MAX);
+    if (d->jpeg.input_scan_number > d->scans_most) {
+        snprintf(d->message, sizeof d->message, "more than %d scans", d->scans_most);
         longjmp(d->failed, 1);
     }
 }
@@ -56,6 +64,33 @@ static int orientation(const struct jpeg_decompress_struct *jpeg)
     return 1;
 }
 
+/* What libjpeg keeps of a file of several scans: all coefficients of all components. */
+static int64_t coefficient_bytes(struct jpeg_decompress_struct *jpeg)
+{
+    int64_t blocks = 0;
+    for (int i = 0; i < jpeg->num_components && jpeg_has_multiple_scans(jpeg); i++) {
+        const jpeg_component_info *c = &jpeg->comp_info[i];
+        int64_t h = c->h_samp_factor, v = c->v_samp_factor;
+        blocks += (c->width_in_blocks + h - 1) / h * h * ((c->height_in_blocks + v - 1) / v * v);
+    }
+    return blocks * (int64_t)sizeof(JBLOCK);
+}
+
+/* What arithmetic decoding costs beyond the usual, as bytes. */
+static int64_t slowness(const struct jpeg_decompress_struct *jpeg)
+{
+    int64_t samples = (int64_t)jpeg->image_height * jpeg->image_width * jpeg->num_components;
+    return jpeg->arith_code ? (ARITHMETIC_TIMES - 1) * samples : 0;
+}
+
+static void limit_scans(decoder *d, int64_t coefficients, int64_t most)
+{
+    int64_t work = coefficients * (d->jpeg.arith_code ? ARITHMETIC_TIMES : 1);
+    int64_t scans = work > 0 ? SCANS_TIMES * most / work : SCANS_MAX;
+    d->scans_most = scans < SCANS_MAX ? (int)scans : SCANS_MAX;
+    d->jpeg.mem->max_memory_to_use = (long)most;
+}
+
 static cornu_status decode(decoder *d, const uint8_t *data, size_t size, image *out)
 {
     struct jpeg_decompress_struct *jpeg = &d->jpeg;
@@ -65,8 +100,11 @@ static cornu_status decode(decoder *d, const uint8_t *data, size_t size, image *
     bool cmyk = jpeg->jpeg_color_space == JCS_CMYK || jpeg->jpeg_color_space == JCS_YCCK;
     bool grey = jpeg->jpeg_color_space == JCS_GRAYSCALE;
     jpeg->out_color_space = cmyk ? JCS_CMYK : grey ? JCS_GRAYSCALE : JCS_RGB;
-    TRY(image_allocate(jpeg->image_height, jpeg->image_width, grey ? 1 : 3, out));
     out->orientation = orientation(jpeg);
+    int64_t coefficients = coefficient_bytes(jpeg);
+    TRY(image_allocate(jpeg->image_height, jpeg->image_width, grey ? 1 : 3,
+                       coefficients + slowness(jpeg), out));
+    limit_scans(d, coefficients, image_bytes_most(size));
     if (cmyk)
         TRY(memory_new(jpeg->image_width, 4, "image", &d->line));
     jpeg_start_decompress(jpeg);

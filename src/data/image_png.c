@@ -13,7 +13,6 @@ typedef struct coder {
     png_infop info;
     const uint8_t *data;
     size_t size, at;
-    png_bytep *rows;
     char message[256];
 } coder;
 
@@ -48,28 +47,52 @@ static int orientation(const coder *c)
     return 1;
 }
 
+/* Texts, colour profiles and the like may unpack to far more than the picture: they stay packed. */
+static void skip_chunks(png_structp png)
+{
+    static const png_byte exif[] = "eXIf";
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_AS_DEFAULT, exif, 1);
+    png_set_chunk_malloc_max(png, 1 << 24);
+}
+
+/* What the samples take as the file has them, beyond the bytes that they become. */
+static int64_t bytes_besides(const coder *c, int64_t height, int64_t width, bool color)
+{
+    int64_t more = (int64_t)png_get_rowbytes(c->png, c->info) - width * (color ? 3 : 1);
+    return more > 0 ? height * more : 0;
+}
+
+/* Row by row: libpng's own loop wants a pointer to each. */
+static void read_rows(png_structp png, int passes, const image *out)
+{
+    for (int pass = 0; pass < passes; pass++)
+        for (int64_t y = 0; y < out->height; y++)
+            png_read_row(png, out->pixels + y * out->width * out->channels, NULL);
+}
+
 static cornu_status decode(coder *c, image *out)
 {
     png_structp png = c->png;
     png_set_read_fn(png, c, on_read);
+    skip_chunks(png);
     /* Sizes are checked below with a better message; libpng's own limit is 1 million a side. */
     png_set_user_limits(png, 0x7fffffff, 0x7fffffff);
-    png_set_chunk_malloc_max(png, 1 << 24);
     png_read_info(png, c->info);
     int64_t height = png_get_image_height(png, c->info), width = png_get_image_width(png, c->info);
     bool color = png_get_color_type(png, c->info) & PNG_COLOR_MASK_COLOR;
+    TRY(image_check_size(height, width));
     png_set_expand(png);   /* palettes to RGB, fewer than 8 bits to 8 */
     png_set_strip_16(png); /* the upper 8, as Pillow */
     png_set_strip_alpha(png);
-    png_set_interlace_handling(png);
-    TRY(image_allocate(height, width, color ? 3 : 1, out));
-    TRY(memory_new((size_t)height, sizeof *c->rows, "image rows", &c->rows));
+    int passes = png_set_interlace_handling(png);
+    /* It may stand behind the pixels: counted as a picture that must be turned. */
+    out->orientation = memmem(c->data, c->size, "eXIf", 4) ? 8 : 1;
+    TRY(image_allocate(height, width, color ? 3 : 1, bytes_besides(c, height, width, color), out));
     png_read_update_info(png, c->info);
     if (png_get_rowbytes(png, c->info) != (size_t)(width * out->channels))
         png_error(png, "unexpected row size");
-    for (int64_t i = 0; i < height; i++)
-        c->rows[i] = out->pixels + i * width * out->channels;
-    png_read_image(png, c->rows);
+    read_rows(png, passes, out);
     png_read_end(png, c->info);
     out->orientation = orientation(c);
     return CORNU_OK;
@@ -91,7 +114,6 @@ cornu_status png_decode(const uint8_t *data, size_t size, image *out)
     else
         status = decode(c, out);
     png_destroy_read_struct(&c->png, &c->info, NULL);
-    free(c->rows);
     free(c);
     return status;
 }

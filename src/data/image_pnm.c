@@ -122,6 +122,6 @@ cornu_status pnm_decode(const uint8_t *data, size_t size, image *out)
         return status_fail(CORNU_BAD_FILE, "damaged PNM: largest value 0; expected 1 to 65535");
     if (r.kind > 3 && (r.at >= size || !is_space(data[r.at++])))
         return status_fail(CORNU_BAD_FILE, "damaged PNM: found no space behind the header");
-    TRY(image_allocate(height, width, color ? 3 : 1, out));
+    TRY(image_allocate(height, width, color ? 3 : 1, 0, out));
     return bits ? read_bits(&r, out) : read_samples(&r, out);
 }

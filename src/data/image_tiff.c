@@ -24,6 +24,7 @@ cornu_status tiff_decode(const uint8_t *data, size_t size, image *out)
 enum {
     SAMPLES_MOST = 16,     /* of a pixel, alpha and others included */
     BLOCK_SPARE = 1 << 24, /* a strip or tile may be this large, or twice the picture */
+    BLOCK_COST = 4096,     /* starting to decode a strip or tile costs as much as so many bytes */
     MESSAGE_MOST = 256,
 };
 
@@ -42,6 +43,7 @@ typedef struct page {
     int colors;       /* samples of a pixel that are used: 1, 3, or 4 of CMYK */
     bool tiled, through_rgba;
     int64_t block_height, block_width, block_bytes;
+    int64_t stored_bytes; /* of all samples as the file has them, or what they cost */
     uint8_t *block;
     uint8_t *pixels; /* [height][width][colors]; the image's own where nothing is left to do */
     uint8_t *own;    /* to be freed */
@@ -115,7 +117,7 @@ static TIFF *open_memory(source *s)
         return NULL;
     TIFFOpenOptionsSetErrorHandlerExtR(options, on_error, s);
     TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, s);
-    TIFFOpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)4 * IMAGE_PIXELS_MAX);
+    TIFFOpenOptionsSetMaxSingleMemAlloc(options, image_bytes_most((size_t)s->size));
     /* m: no mapping of the file */
     TIFF *tiff = TIFFClientOpenExt("TIFF", "rm", s, on_read, on_write, on_seek, on_close, on_size,
                                    NULL, NULL, options);
@@ -142,11 +144,7 @@ static cornu_status read_size(page *p)
     if (!TIFFGetField(t, TIFFTAG_IMAGEWIDTH, &p->width) ||
         !TIFFGetField(t, TIFFTAG_IMAGELENGTH, &p->height))
         return status_fail(CORNU_BAD_FILE, "damaged TIFF: found no width and height");
-    if (p->width < 1 || p->height < 1 || p->height > IMAGE_PIXELS_MAX / p->width)
-        return status_fail(CORNU_BAD_FILE,
-                           "image of %ux%u pixels; expected 1 to 100 million pixels", p->width,
-                           p->height);
-    return CORNU_OK;
+    return image_check_size(p->height, p->width);
 }
 
 static cornu_status read_kind(page *p)
@@ -224,13 +222,16 @@ static cornu_status read_blocks(page *p)
         height = height < p->height ? height : p->height;
     }
     uint64_t bytes = p->tiled ? TIFFTileSize64(t) : TIFFVStripSize64(t, height);
-    uint64_t whole = (uint64_t)p->height * p->width * p->samples * (p->bits > 8 ? 2 : 1);
+    uint64_t whole = (uint64_t)p->height * (((uint64_t)p->width * p->samples * p->bits + 7) / 8);
     if (height < 1 || width < 1 || bytes < 1 || (bytes > 2 * whole && bytes > BLOCK_SPARE))
         return status_fail(CORNU_BAD_FILE, "damaged TIFF: %s of %ux%u pixels in an image of %ux%u",
                            p->tiled ? "tiles" : "strips", width, height, p->width, p->height);
     p->block_height = height;
     p->block_width = width;
     p->block_bytes = (int64_t)bytes;
+    uint64_t blocks = p->tiled ? TIFFNumberOfTiles(t) : TIFFNumberOfStrips(t);
+    whole = whole > blocks * BLOCK_COST ? whole : blocks * BLOCK_COST;
+    p->stored_bytes = (int64_t)(whole > bytes ? whole : bytes);
     return CORNU_OK;
 }
 
@@ -346,12 +347,14 @@ static cornu_status decode(page *p, image *out)
     TRY(read_colors(p));
     TRY(read_blocks(p));
     bool palette = p->photometric == PHOTOMETRIC_PALETTE;
-    TRY(image_allocate(p->height, p->width, p->colors == 1 && !palette ? 1 : 3, out));
+    int64_t own = p->through_rgba ? 4 : palette || p->colors == 4 ? p->colors : 0;
     out->orientation = p->orientation;
+    TRY(image_allocate(p->height, p->width, p->colors == 1 && !palette ? 1 : 3,
+                       p->stored_bytes + own * p->height * p->width, out));
     if (p->through_rgba)
         return read_rgba(p, out);
     p->pixels = out->pixels;
-    if (palette || p->colors == 4) {
+    if (own > 0) {
         TRY(memory_new((size_t)p->height * p->width, (size_t)p->colors, "TIFF pixels", &p->own));
         p->pixels = p->own;
     }

@@ -30,15 +30,28 @@ static cornu_status read_frame(const WebPIterator *f, image *out)
     return CORNU_OK;
 }
 
+/* libwebp's own memory: all pixels as ARGB of a lossless frame, all alpha of another. */
+static int64_t bytes_besides(const WebPIterator *f)
+{
+    enum { LOSSLESS = 2 };
+    WebPBitstreamFeatures features;
+    if (WebPGetFeatures(f->fragment.bytes, f->fragment.size, &features) != VP8_STATUS_OK)
+        return 0;
+    int64_t pixels = (int64_t)features.height * features.width;
+    return features.format == LOSSLESS ? 4 * pixels : features.has_alpha ? pixels : 0;
+}
+
 static cornu_status decode(const WebPDemuxer *file, image *out)
 {
     WebPIterator frame;
-    TRY(image_allocate(WebPDemuxGetI(file, WEBP_FF_CANVAS_HEIGHT),
-                       WebPDemuxGetI(file, WEBP_FF_CANVAS_WIDTH), 3, out));
+    if (!WebPDemuxGetFrame(file, 1, &frame))
+        return status_fail(CORNU_BAD_FILE, "damaged WebP: no frame");
     out->orientation = orientation(file);
-    cornu_status status = WebPDemuxGetFrame(file, 1, &frame)
-                              ? read_frame(&frame, out)
-                              : status_fail(CORNU_BAD_FILE, "damaged WebP: no frame");
+    cornu_status status =
+        image_allocate(WebPDemuxGetI(file, WEBP_FF_CANVAS_HEIGHT),
+                       WebPDemuxGetI(file, WEBP_FF_CANVAS_WIDTH), 3, bytes_besides(&frame), out);
+    if (status == CORNU_OK)
+        status = read_frame(&frame, out);
     WebPDemuxReleaseIterator(&frame);
     return status;
 }

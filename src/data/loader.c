@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "data/image.h"
+#include "data/image_budget.h"
 #include "data/pixels.h"
 #include <pthread.h>
 #include <signal.h>
@@ -27,6 +28,7 @@ struct loader {
     int64_t count;
     data_request request;
     pixels pixels;
+    image_budget budget; /* of all workers */
     skips skipped;
     pthread_t workers[WORKERS_MOST];
     int worker_count;
@@ -66,7 +68,7 @@ static bool fill(loader *l, int64_t at, times *t)
     if (t->loaded)
         return true;
     double begin = clock_thread_seconds();
-    cornu_status status = image_open(file->path, &from);
+    cornu_status status = image_open_within(file->path, &l->budget, &from);
     double middle = clock_thread_seconds();
     if (status == CORNU_OK)
         status = image_fit(&from, r->height, r->width, r->channels, r->filter,
@@ -198,6 +200,7 @@ cornu_status loader_open(image_files *files, const data_request *request, skips 
     l->count = (int64_t)l->files.count;
     l->report.files = l->count;
     l->pixels.fd = -1;
+    image_budget_open(&l->budget, IMAGE_BUDGET_SPARE, memory_available() / 4);
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->work, NULL);
     pthread_cond_init(&l->done, NULL);
@@ -225,6 +228,7 @@ void loader_close(loader *l)
     pthread_mutex_destroy(&l->lock);
     pthread_cond_destroy(&l->work);
     pthread_cond_destroy(&l->done);
+    image_budget_close(&l->budget);
     pixels_close(&l->pixels);
     image_files_free(&l->files);
     free(l->skipped.first);

@@ -142,52 +142,82 @@ const char *image_filter_title(const image_filter *filter)
 enum {
     WEIGHT_BITS = 22,
     HALF = 1 << (WEIGHT_BITS - 1),
-    BYTES_MOST = 1 << 26, /* of the picture between the two passes, unless one column is more */
-    TAPS_MOST = 1 << 24
+    BYTES_MOST = 1 << 23 /* of the picture between the two passes, unless one column is more */
 };
-
-/* One direction. */
-typedef struct axis {
-    const image_filter *filter;
-    int64_t from, most; /* size before; no place has more taps than `most` */
-    double scale, stretch, support;
-} axis;
 
 /* The weights of the source pixels of one place. */
 typedef struct taps {
     int64_t first, count;
-    int32_t *weight;
+    const int32_t *weight;
 } taps;
 
-static axis axis_of(const image_filter *filter, int64_t from, int64_t to)
-{
-    axis a = {.filter = filter, .from = from, .scale = (double)from / (double)to};
-    a.stretch = a.scale > 1 ? a.scale : 1;
-    a.support = filter->support * a.stretch;
-    double most = ceil(a.support) * 2 + 1;
-    a.most = most < (double)from ? (int64_t)most : from;
-    return a;
-}
+/* One direction: the taps of all places, found once. Together they are at most a few times the
+   sizes before and after, but for a filter that looks at every pixel. */
+typedef struct axis {
+    const image_filter *filter;
+    int64_t from, to; /* sizes before and after */
+    double scale, stretch, support;
+    taps *taps; /* [to] */
+    int32_t *weights;
+} axis;
 
-/* Fill in the taps of place `i`; `scratch` has room for axis.most. The bounds, the order of the
-   sum and the rounding are those of Pillow, so that the bytes are. */
-static void find_taps(const axis *a, int64_t i, double *scratch, taps *t)
+/* The source pixels of place `i`. The bounds, the order of the sum and the rounding are those of
+   Pillow, so that the bytes are. */
+static taps bounds_of(const axis *a, int64_t i)
 {
-    double center = ((double)i + 0.5) * a->scale, sum = 0, narrow = 1 / a->stretch;
+    double center = ((double)i + 0.5) * a->scale;
     int64_t begin = (int64_t)(center - a->support + 0.5);
     int64_t end = (int64_t)(center + a->support + 0.5);
     begin = begin > 0 ? begin : 0;
     end = end < a->from ? end : a->from;
-    t->first = begin;
-    t->count = end - begin < a->most ? end - begin : a->most;
+    return (taps){.first = begin, .count = end > begin ? end - begin : 0};
+}
+
+/* Fill in the weights of place `i`; `scratch` has room for as many. */
+static void find_weights(const axis *a, int64_t i, double *scratch, int32_t *weight)
+{
+    const taps *t = &a->taps[i];
+    double center = ((double)i + 0.5) * a->scale, sum = 0, narrow = 1 / a->stretch;
     for (int64_t k = 0; k < t->count; k++) {
-        scratch[k] = a->filter->weight(((double)(k + begin) - center + 0.5) * narrow);
+        scratch[k] = a->filter->weight(((double)(k + t->first) - center + 0.5) * narrow);
         sum += scratch[k];
     }
     for (int64_t k = 0; k < t->count; k++) {
         double share = (sum != 0 ? scratch[k] / sum : scratch[k]) * (1 << WEIGHT_BITS);
-        t->weight[k] = (int32_t)(share < 0 ? share - 0.5 : share + 0.5);
+        weight[k] = (int32_t)(share < 0 ? share - 0.5 : share + 0.5);
     }
+}
+
+static cornu_status axis_open(axis *a, const image_filter *filter, int64_t from, int64_t to)
+{
+    cornu_status status;
+    double *scratch = NULL;
+    int64_t all = 0, most = 0;
+    *a = (axis){.filter = filter, .from = from, .to = to, .scale = (double)from / (double)to};
+    a->stretch = a->scale > 1 ? a->scale : 1;
+    a->support = filter->support * a->stretch;
+    TRY_GOTO(memory_new((size_t)to, sizeof *a->taps, "resizing", &a->taps));
+    for (int64_t i = 0; i < to; i++) {
+        a->taps[i] = bounds_of(a, i);
+        all += a->taps[i].count;
+        most = a->taps[i].count > most ? a->taps[i].count : most;
+    }
+    TRY_GOTO(memory_new((size_t)all, sizeof *a->weights, "resizing", &a->weights));
+    TRY_GOTO(memory_new((size_t)most, sizeof *scratch, "resizing", &scratch));
+    int32_t *weight = a->weights;
+    for (int64_t i = 0; i < to; weight += a->taps[i++].count) {
+        find_weights(a, i, scratch, weight);
+        a->taps[i].weight = weight;
+    }
+done:
+    free(scratch);
+    return status;
+}
+
+static void axis_close(axis *a)
+{
+    free(a->taps);
+    free(a->weights);
 }
 
 static uint8_t to_byte(int32_t sum)
@@ -199,18 +229,18 @@ static uint8_t to_byte(int32_t sum)
 /* A strip of columns of the new picture. */
 typedef struct strip {
     int64_t begin, end, channels;
-    taps *taps;       /* [end - begin] */
-    int32_t *weights; /* behind the taps */
-    double *scratch;
+    axis x, y;
+    uint8_t *row;     /* what the strip needs of a row of another number of channels */
     int32_t *sums;    /* [end - begin][channels] */
     uint8_t *between; /* [height before][end - begin][channels] */
 } strip;
 
-static void narrow_row(const strip *s, const uint8_t *row, uint8_t *to)
+/* `row` holds the source's pixels from `first` on. */
+static void narrow_row(const strip *s, const uint8_t *row, int64_t first, uint8_t *to)
 {
-    for (int64_t i = 0; i < s->end - s->begin; i++) {
-        const taps *t = &s->taps[i];
-        const uint8_t *at = row + t->first * s->channels;
+    for (int64_t i = s->begin; i < s->end; i++) {
+        const taps *t = &s->x.taps[i];
+        const uint8_t *at = row + (t->first - first) * s->channels;
         int32_t sum[3] = {HALF, HALF, HALF};
         if (s->channels == 1) {
             for (int64_t k = 0; k < t->count; k++)
@@ -240,57 +270,62 @@ static void add_rows(const strip *s, const taps *t, uint8_t *to)
         to[i] = to_byte(s->sums[i]);
 }
 
-static void fit_strip(strip *s, const image *from, const axis *x, const axis *y, int64_t height,
-                      int64_t width, uint8_t *to)
+static void narrow_rows(strip *s, const image *from)
 {
+    bool same = s->x.from == s->x.to;
+    const taps *last = &s->x.taps[s->end - 1];
+    int64_t first = same ? s->begin : s->x.taps[s->begin].first;
+    int64_t count = (same ? s->end : last->first + last->count) - first;
     int64_t size = (s->end - s->begin) * s->channels;
-    taps rows = {.weight = s->weights};
-    for (int64_t i = s->begin; i < s->end; i++) {
-        taps *t = &s->taps[i - s->begin];
-        t->weight = s->weights + (i - s->begin) * x->most;
-        find_taps(x, i, s->scratch, t);
-    }
-    for (int64_t row = 0; row < from->height; row++) {
-        const uint8_t *line = from->pixels + row * from->width * s->channels;
-        if (width == from->width)
-            memcpy(s->between + row * size, line + s->begin * s->channels, (size_t)size);
+    for (int64_t y = 0; y < from->height; y++) {
+        const uint8_t *row = from->pixels + (y * from->width + first) * from->channels;
+        if (s->channels != from->channels) {
+            for (int64_t i = 0; i < count; i++)
+                s->row[i] = luma(row + 3 * i);
+            row = s->row;
+        }
+        if (same)
+            memcpy(s->between + y * size, row, (size_t)size);
         else
-            narrow_row(s, line, s->between + row * size);
-    }
-    for (int64_t row = 0; row < height; row++) {
-        uint8_t *line = to + (row * width + s->begin) * s->channels;
-        find_taps(y, row, s->scratch, &rows);
-        if (height == from->height)
-            memcpy(line, s->between + row * size, (size_t)size);
-        else
-            add_rows(s, &rows, line);
+            narrow_row(s, row, first, s->between + y * size);
     }
 }
 
-static cornu_status fit_filtered(const image *from, int64_t height, int64_t width,
+static void fit_strip(strip *s, const image *from, uint8_t *to)
+{
+    int64_t size = (s->end - s->begin) * s->channels;
+    narrow_rows(s, from);
+    for (int64_t y = 0; y < s->y.to; y++) {
+        uint8_t *line = to + (y * s->x.to + s->begin) * s->channels;
+        if (s->y.from == s->y.to)
+            memcpy(line, s->between + y * size, (size_t)size);
+        else
+            add_rows(s, &s->y.taps[y], line);
+    }
+}
+
+/* `channels` is the picture's, or 1. */
+static cornu_status fit_filtered(const image *from, int64_t height, int64_t width, int64_t channels,
                                  const image_filter *filter, uint8_t *to)
 {
     cornu_status status;
-    axis x = axis_of(filter, from->width, width), y = axis_of(filter, from->height, height);
-    strip s = {.channels = from->channels};
-    int64_t columns = BYTES_MOST / (from->height * s.channels), most = TAPS_MOST / x.most;
-    columns = columns < most ? columns : most;
+    strip s = {.channels = channels};
+    int64_t columns = BYTES_MOST / (from->height * channels);
     columns = columns < 1 ? 1 : columns < width ? columns : width;
-    int64_t weights = columns * x.most > y.most ? columns * x.most : y.most;
-    int64_t scratch = x.most > y.most ? x.most : y.most, row = columns * s.channels;
-    TRY_GOTO(memory_new((size_t)columns, sizeof *s.taps, "resizing", &s.taps));
-    TRY_GOTO(memory_new((size_t)weights, sizeof *s.weights, "resizing", &s.weights));
-    TRY_GOTO(memory_new((size_t)scratch, sizeof *s.scratch, "resizing", &s.scratch));
-    TRY_GOTO(memory_new((size_t)row, sizeof *s.sums, "resizing", &s.sums));
-    TRY_GOTO(memory_new((size_t)from->height, (size_t)row, "resizing", &s.between));
+    TRY_GOTO(axis_open(&s.x, filter, from->width, width));
+    TRY_GOTO(axis_open(&s.y, filter, from->height, height));
+    TRY_GOTO(memory_new((size_t)from->width, 1, "resizing", &s.row));
+    TRY_GOTO(memory_new((size_t)(columns * channels), sizeof *s.sums, "resizing", &s.sums));
+    TRY_GOTO(
+        memory_new((size_t)from->height, (size_t)(columns * channels), "resizing", &s.between));
     for (; s.begin < width; s.begin = s.end) {
         s.end = s.begin + columns < width ? s.begin + columns : width;
-        fit_strip(&s, from, &x, &y, height, width, to);
+        fit_strip(&s, from, to);
     }
 done:
-    free(s.taps);
-    free(s.weights);
-    free(s.scratch);
+    axis_close(&s.x);
+    axis_close(&s.y);
+    free(s.row);
     free(s.sums);
     free(s.between);
     return status;
@@ -301,21 +336,11 @@ done:
 static cornu_status fit_converted(const image *from, int64_t height, int64_t width,
                                   int64_t channels, const image_filter *filter, uint8_t *to)
 {
-    if (channels == from->channels)
-        return fit_filtered(from, height, width, filter, to);
-    if (channels == 3) {
-        TRY(fit_filtered(from, height, width, filter, to));
-        for (int64_t i = height * width - 1; i >= 0; i--)
-            memset(to + 3 * i, to[i], 3);
-        return CORNU_OK;
-    }
-    image grey = {.height = from->height, .width = from->width, .channels = 1};
-    TRY(memory_new((size_t)(grey.height * grey.width), 1, "image", &grey.pixels));
-    for (int64_t i = 0; i < grey.height * grey.width; i++)
-        grey.pixels[i] = luma(from->pixels + 3 * i);
-    cornu_status status = fit_filtered(&grey, height, width, filter, to);
-    free(grey.pixels);
-    return status;
+    bool repeat = channels > from->channels;
+    TRY(fit_filtered(from, height, width, repeat ? 1 : channels, filter, to));
+    for (int64_t i = height * width - 1; repeat && i >= 0; i--)
+        memset(to + 3 * i, to[i], 3);
+    return CORNU_OK;
 }
 
 cornu_status image_fit(const image *from, int64_t height, int64_t width, int64_t channels,

@@ -8,6 +8,9 @@
 
 /* Deflate's best: 258 bytes for 2 bits, a little over 1032 to 1 (zlib's technical notes). */
 enum { DEFLATE_MAX_RATIO = 1032, DEFLATE_SLACK = 64 };
+/* All members together are at most so many times the file's size (memory_unpacked_most): four times
+   that may be taken where each byte becomes a class number. */
+enum { UNPACKED_TIMES = 100 };
 
 static cornu_status fail_zip(cornu_status code, const char *path, const char *name, zip_error_t *e)
 {
@@ -32,9 +35,28 @@ static cornu_status open_archive(const char *path, int flags, cornu_status code,
 
 /* ---- reading ---------------------------------------------------------------------------- */
 
+/* What the members that are still to come may be: packed bytes of the file, and what all of them
+   unpack to. */
+typedef struct allowance {
+    uint64_t packed, unpacked, most;
+} allowance;
+
+static cornu_status check_unpacked(const char *path, const zip_stat_t *s, allowance *left)
+{
+    char found[32], most[32];
+    if (s->size > left->unpacked)
+        return status_fail(CORNU_BAD_FILE,
+                           "%s: %s: found %s more to unpack; expected at most %s in all (%d times "
+                           "the file's size, or that of 1 MB)",
+                           path, s->name, memory_human((double)s->size, found),
+                           memory_human((double)left->most, most), UNPACKED_TIMES);
+    left->unpacked -= s->size;
+    return CORNU_OK;
+}
+
 /* Can a member be what its entry says? Guards against archives that unpack to far more than their
-   size: by a false size, or by many entries for the same bytes (`packed_left`). */
-static cornu_status check_member(const char *path, const zip_stat_t *s, uint64_t *packed_left)
+   size: by a false size, by many entries for the same bytes, or by zeros. */
+static cornu_status check_member(const char *path, const zip_stat_t *s, allowance *left)
 {
     const zip_uint64_t needed = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
                                 ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
@@ -47,12 +69,12 @@ static cornu_status check_member(const char *path, const zip_stat_t *s, uint64_t
                            "%s: %s: found an encrypted or unusually packed member; expected "
                            "stored or deflated",
                            path, s->name);
-    if (s->comp_size > *packed_left)
+    if (s->comp_size > left->packed)
         return status_fail(CORNU_BAD_FILE,
                            "%s: %s: found more packed bytes than the file holds (%ju); expected "
                            "at most %ju",
-                           path, s->name, (uintmax_t)s->comp_size, (uintmax_t)*packed_left);
-    *packed_left -= s->comp_size;
+                           path, s->name, (uintmax_t)s->comp_size, (uintmax_t)left->packed);
+    left->packed -= s->comp_size;
     uint64_t most = s->comp_method == ZIP_CM_STORE
                         ? s->comp_size
                         : (s->comp_size + DEFLATE_SLACK) * DEFLATE_MAX_RATIO;
@@ -60,7 +82,7 @@ static cornu_status check_member(const char *path, const zip_stat_t *s, uint64_t
         return status_fail(
             CORNU_BAD_FILE, "%s: %s: found %ju bytes from %ju packed ones; expected at most %ju",
             path, s->name, (uintmax_t)s->size, (uintmax_t)s->comp_size, (uintmax_t)most);
-    return CORNU_OK;
+    return check_unpacked(path, s, left);
 }
 
 static cornu_status read_exactly(const char *path, const char *name, zip_file_t *member, void *out,
@@ -129,7 +151,7 @@ static cornu_status read_data(tensor_file *file, const char *name, zip_file_t *m
 }
 
 static cornu_status read_member(tensor_file *file, zip_t *archive, zip_uint64_t index,
-                                uint64_t *packed_left)
+                                allowance *left)
 {
     zip_stat_t s;
     char *name = NULL;
@@ -141,7 +163,7 @@ static cornu_status read_member(tensor_file *file, zip_t *archive, zip_uint64_t 
     if (!path_has_ending(s.name, ".npy"))
         return CORNU_OK; /* NumPy passes other members over as well */
     cornu_status status;
-    TRY_GOTO(check_member(file->path, &s, packed_left));
+    TRY_GOTO(check_member(file->path, &s, left));
     TRY_GOTO(memory_format(&name, "%.*s", (int)strlen(s.name) - 4, s.name));
     member = zip_fopen_index(archive, index, 0);
     if (!member) {
@@ -160,18 +182,20 @@ done:
 cornu_status npz_read(tensor_file *file)
 {
     /* Opened here for the usual messages for what is no readable file. */
-    uint64_t packed_left;
+    uint64_t size;
     int fd;
-    TRY(file_open_regular(file->path, &fd, &packed_left));
+    TRY(file_open_regular(file->path, &fd, &size));
     close(fd);
+    uint64_t most = (uint64_t)memory_unpacked_most(size, UNPACKED_TIMES);
+    allowance left = {.packed = size, .unpacked = most, .most = most};
     zip_t *archive;
     TRY(open_archive(file->path, ZIP_RDONLY, CORNU_BAD_FILE, &archive));
     zip_int64_t members = zip_get_num_entries(archive, 0);
     cornu_status status = CORNU_OK;
     for (zip_int64_t i = 0; i < members && status == CORNU_OK; i++)
-        status = read_member(file, archive, (zip_uint64_t)i, &packed_left);
+        status = read_member(file, archive, (zip_uint64_t)i, &left);
     zip_discard(archive);
-    return status;
+    return status == CORNU_OK ? tensor_file_check_names(file) : status;
 }
 
 /* ---- writing ---------------------------------------------------------------------------- */

@@ -8,6 +8,9 @@
 #include <string.h>
 
 static const size_t HEADER_MAX = 100000000; /* the reference reader's limit */
+/* Bytes of a tensor's entry. The header is read entry by entry: as one tree it would take 46 times
+   its size, so it takes 16 times at most, names, tensors and metadata together. */
+enum { ENTRY_MAX = 1 << 16 };
 
 typedef struct span {
     uint64_t begin, end;
@@ -109,21 +112,35 @@ static cornu_status check_cover(const char *path, span *spans, size_t count, uin
     return CORNU_OK;
 }
 
-static cornu_status read_metadata(tensor_file *file, json_t *metadata)
+/* ---- the header, entry by entry ---- */
+
+typedef struct header_reader {
+    tensor_file *file;
+    const char *at, *end; /* what is still to be read */
+    uint64_t data_begin, data_size; /* of the tensors, in the file */
+    span *spans;
+    size_t span_capacity;
+} header_reader;
+
+static cornu_status fail_header(const header_reader *h, const char *why)
 {
-    const char *key;
-    json_t *value;
-    if (!json_is_object(metadata))
-        return status_fail(CORNU_BAD_FILE, "%s: __metadata__: found no map; expected a map",
-                           file->path);
-    json_object_foreach(metadata, key, value)
-    {
-        if (!json_is_string(value))
-            return status_fail(CORNU_BAD_FILE,
-                               "%s: __metadata__: %s: found no string; expected a string",
-                               file->path, key);
-        TRY(tensor_file_add_metadata(file, key, json_string_value(value)));
-    }
+    return status_fail(CORNU_BAD_FILE, "%s: found a damaged header (%s); expected a JSON map",
+                       h->file->path, why);
+}
+
+/* The next byte that is no space, or -1. */
+static int peek(header_reader *h)
+{
+    while (h->at < h->end && strchr(" \t\r\n", *h->at) && *h->at)
+        h->at++;
+    return h->at < h->end ? (unsigned char)*h->at : -1;
+}
+
+static cornu_status expect(header_reader *h, char symbol, const char *why)
+{
+    if (peek(h) != symbol)
+        return fail_header(h, why);
+    h->at++;
     return CORNU_OK;
 }
 
@@ -135,7 +152,8 @@ static cornu_status fetch_data(void *source, int number, void *to, size_t bytes)
     return file_read_at(file->path, s->fd, s->offsets[number], to, bytes);
 }
 
-static cornu_status add_entry(tensor_file *file, const char *name, file_tensor *t, uint64_t offset)
+static cornu_status add_tensor_at(tensor_file *file, const char *name, file_tensor *t,
+                                  uint64_t offset)
 {
     tensor_storage *s = file->storage;
     TRY(memory_grow(&s->offsets, &s->offset_capacity, (size_t)file->count + 1, sizeof *s->offsets));
@@ -146,30 +164,109 @@ static cornu_status add_entry(tensor_file *file, const char *name, file_tensor *
     return tensor_file_add(file, name, t);
 }
 
-static cornu_status read_entries(tensor_file *file, json_t *header, uint64_t data_begin,
-                                 uint64_t data_size, span *spans)
+/* A JSON value of at most `most` bytes; new reference. */
+static cornu_status next_value(header_reader *h, size_t most, json_t **out)
 {
-    const char *name;
-    json_t *entry;
-    json_object_foreach(header, name, entry)
-    {
-        if (strcmp(name, "__metadata__") == 0) {
-            TRY(read_metadata(file, entry));
-            continue;
-        }
-        if (!json_is_object(entry))
-            return status_fail(CORNU_BAD_FILE, "%s: %s: found no map in the header; expected a map",
-                               file->path, name);
-        file_tensor t = {0};
-        size_t bytes;
-        span *s = &spans[file->count];
-        TRY(read_type(file->path, name, entry, &t.type));
-        TRY(read_shape(file->path, name, entry, &t));
-        TRY(tensor_measure(file->path, name, &t, &bytes));
-        TRY(read_span(file->path, name, entry, data_size, bytes, s));
-        TRY(add_entry(file, name, &t, data_begin + s->begin));
+    json_error_t error;
+    size_t left = (size_t)(h->end - h->at);
+    *out = json_loadb(h->at, left < most ? left : most,
+                      JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &error);
+    if (!*out)
+        return fail_header(h, error.text);
+    h->at += error.position;
+    return CORNU_OK;
+}
+
+/* Only a string: nothing else takes more than a few times its own bytes. */
+static cornu_status next_string(header_reader *h, const char *why, json_t **out)
+{
+    *out = NULL;
+    if (peek(h) != '"')
+        return fail_header(h, why);
+    return next_value(h, (size_t)(h->end - h->at), out);
+}
+
+typedef cornu_status entry_reader(header_reader *h, const char *name);
+
+/* A map, whose values `read` takes. */
+static cornu_status read_map(header_reader *h, entry_reader *read)
+{
+    TRY(expect(h, '{', "no map"));
+    for (bool first = true; peek(h) != '}'; first = false) {
+        json_t *name;
+        if (!first)
+            TRY(expect(h, ',', "no comma between two entries"));
+        TRY(next_string(h, "no name", &name));
+        cornu_status status = expect(h, ':', "no colon behind a name");
+        if (status == CORNU_OK)
+            status = read(h, json_string_value(name));
+        json_decref(name);
+        TRY(status);
     }
-    return check_cover(file->path, spans, (size_t)file->count, data_size);
+    h->at++;
+    return CORNU_OK;
+}
+
+static cornu_status read_metadata(header_reader *h, const char *key)
+{
+    json_t *value;
+    if (peek(h) != '"')
+        return status_fail(CORNU_BAD_FILE,
+                           "%s: __metadata__: %s: found no string; expected a string",
+                           h->file->path, key);
+    TRY(next_string(h, "no string", &value));
+    cornu_status status = tensor_file_add_metadata(h->file, key, json_string_value(value));
+    json_decref(value);
+    return status;
+}
+
+static cornu_status add_entry(header_reader *h, const char *name, const json_t *entry)
+{
+    file_tensor t = {0};
+    size_t bytes;
+    span s;
+    tensor_file *file = h->file;
+    TRY(read_type(file->path, name, entry, &t.type));
+    TRY(read_shape(file->path, name, entry, &t));
+    TRY(tensor_measure(file->path, name, &t, &bytes));
+    TRY(read_span(file->path, name, entry, h->data_size, bytes, &s));
+    TRY(memory_grow(&h->spans, &h->span_capacity, (size_t)file->count + 1, sizeof s));
+    TRY(add_tensor_at(file, name, &t, h->data_begin + s.begin));
+    s.name = file->tensors[file->count - 1].name;
+    h->spans[file->count - 1] = s;
+    return CORNU_OK;
+}
+
+static cornu_status read_entry(header_reader *h, const char *name)
+{
+    json_t *entry;
+    bool metadata = strcmp(name, "__metadata__") == 0;
+    if (peek(h) != '{')
+        return status_fail(CORNU_BAD_FILE, "%s: %s: found no map%s; expected a map", h->file->path,
+                           name, metadata ? "" : " in the header");
+    if (metadata)
+        return read_map(h, read_metadata);
+    TRY(next_value(h, ENTRY_MAX, &entry));
+    cornu_status status = add_entry(h, name, entry);
+    json_decref(entry);
+    return status;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp(((const metadata_entry *)a)->key, ((const metadata_entry *)b)->key);
+}
+
+/* Sorted, so that very many keys cost no quadratic time; nobody asks for their order. */
+static cornu_status check_metadata(tensor_file *file)
+{
+    if (file->metadata_count > 1)
+        qsort(file->metadata, (size_t)file->metadata_count, sizeof *file->metadata, compare_keys);
+    for (int i = 1; i < file->metadata_count; i++)
+        if (strcmp(file->metadata[i - 1].key, file->metadata[i].key) == 0)
+            return status_fail(CORNU_BAD_FILE, "%s: __metadata__: found a duplicate key %s",
+                               file->path, file->metadata[i].key);
+    return CORNU_OK;
 }
 
 /* The header's JSON text, and the sizes of file and header. */
@@ -195,22 +292,21 @@ cornu_status safetensors_read(tensor_file *file)
 {
     char *json = NULL;
     uint64_t there, size;
-    json_error_t error;
-    json_t *header = NULL;
-    span *spans = NULL;
+    header_reader h = {.file = file};
     cornu_status status;
     TRY_GOTO(read_header(file, &there, &size, &json));
-    header = json_loadb(json, (size_t)size, JSON_REJECT_DUPLICATES, &error);
-    if (!json_is_object(header)) {
-        status = status_fail(CORNU_BAD_FILE, "%s: found a damaged header (%s); expected a JSON map",
-                             file->path, header ? "no map" : error.text);
-        goto done;
-    }
-    TRY_GOTO(memory_new(json_object_size(header) + 1, sizeof *spans, file->path, &spans));
-    status = read_entries(file, header, 8 + size, there - 8 - size, spans);
+    h.at = json;
+    h.end = json + size;
+    h.data_begin = 8 + size;
+    h.data_size = there - 8 - size;
+    TRY_GOTO(read_map(&h, read_entry));
+    if (peek(&h) >= 0)
+        TRY_GOTO(fail_header(&h, "more behind the map than spaces"));
+    TRY_GOTO(check_metadata(file));
+    TRY_GOTO(tensor_file_check_names(file));
+    status = check_cover(file->path, h.spans, (size_t)file->count, h.data_size);
 done:
-    free(spans);
-    json_decref(header);
+    free(h.spans);
     free(json);
     return status;
 }

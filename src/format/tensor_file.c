@@ -171,8 +171,6 @@ cornu_status tensor_file_open(const char *path, tensor_file **out)
         storage_of(file)->fd = -1;
         status = f->read(file);
     }
-    if (status == CORNU_OK)
-        status = tensor_file_check_names(file);
     if (status != CORNU_OK) {
         tensor_file_close(file);
         return status;

@@ -8,6 +8,9 @@
 
 static const char FORMAT[] = "cornu 1";
 static const char BEST[] = "callbacks/best/";
+/* Bytes of an entry of the metadata but the recipe, which is bounded as every document. As a tree
+   it takes up to 46 times as much. */
+enum { ENTRY_BYTES_MAX = 4 << 20 };
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
@@ -46,9 +49,10 @@ static cornu_status escape_controls(const char *json, char **out)
 
 /* Adds `value` (which it takes) as JSON text; NULL and an empty value of a failed making are
  * errors. */
-static cornu_status add_entry(entries *e, const char *key, json_t *value)
+static cornu_status add_entry(entries *e, const char *key, json_t *value, size_t most)
 {
     char *json = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)) : NULL;
+    size_t size = json ? strlen(json) : 0;
     json_decref(value);
     if (!json)
         return status_fail(CORNU_OUT_OF_MEMORY, "%s: cannot be written as JSON", key);
@@ -58,6 +62,13 @@ static cornu_status add_entry(entries *e, const char *key, json_t *value)
         free(json);
         TRY(status);
         json = escaped;
+        size = strlen(json);
+    }
+    if (size > most) {
+        free(json);
+        return status_fail(CORNU_INVALID,
+                           "%s: found %zu bytes for the model file; expected at most %zu", key,
+                           size, most);
     }
     e->entry[e->count++] = (metadata_entry){(char *)(uintptr_t)key, json};
     return CORNU_OK;
@@ -83,18 +94,32 @@ static cornu_status make_metadata(const cornu_model *m, entries *e)
     char *format;
     TRY(memory_copy_string(FORMAT, &format));
     e->entry[e->count++] = (metadata_entry){(char *)(uintptr_t) "format", format};
-    TRY(add_entry(e, "keras_config", model_to_keras(m)));
-    TRY(add_entry(e, "recipe", recipe_now(m)));
+    TRY(add_entry(e, "keras_config", model_to_keras(m), DOC_BYTES_MAX));
+    TRY(add_entry(e, "recipe", recipe_now(m), DOC_BYTES_MAX));
     if (m->compiled)
-        TRY(add_entry(e, "compile", model_compile_to_json(m)));
+        TRY(add_entry(e, "compile", model_compile_to_json(m), DOC_BYTES_MAX));
     if (m->class_names)
-        TRY(add_entry(e, "class_names", class_names(m)));
-    TRY(add_entry(e, "position", position_to_json(&m->position, m->metric_count)));
+        TRY(add_entry(e, "class_names", class_names(m), ENTRY_BYTES_MAX));
+    TRY(add_entry(e, "position", position_to_json(&m->position, m->metric_count), ENTRY_BYTES_MAX));
     if (m->features.channels > 0)
-        TRY(add_entry(e, "features", features_to_json(&m->features)));
+        TRY(add_entry(e, "features", features_to_json(&m->features), ENTRY_BYTES_MAX));
     if (m->callback_state)
-        TRY(add_entry(e, "callbacks", json_incref(m->callback_state)));
+        TRY(add_entry(e, "callbacks", json_incref(m->callback_state), ENTRY_BYTES_MAX));
     return CORNU_OK;
+}
+
+static void free_entries(entries *e)
+{
+    for (int i = 0; i < e->count; i++)
+        free(e->entry[i].value);
+}
+
+cornu_status checkpoint_check_model(const cornu_model *m)
+{
+    entries e = {0};
+    cornu_status status = make_metadata(m, &e);
+    free_entries(&e);
+    return status;
 }
 
 static file_tensor tensor_of(const variable *v, const char *name, const float *value)
@@ -155,8 +180,7 @@ cornu_status checkpoint_write(const cornu_model *m, session *from, const char *p
     TRY_GOTO(make_metadata(m, &e));
     status = safetensors_write_watched(path, tensors, count, e.entry, e.count, watch);
 done:
-    for (int i = 0; i < e.count; i++)
-        free(e.entry[i].value);
+    free_entries(&e);
     for (int i = 0; names && i < m->weight_count; i++)
         free(names[i]);
     free(names);
@@ -280,6 +304,9 @@ static cornu_status entry_json(const tensor_file *f, const char *key, json_t **o
     *out = NULL;
     if (!json)
         return CORNU_OK;
+    if (strlen(json) > ENTRY_BYTES_MAX)
+        return status_fail(CORNU_BAD_FILE, "%s: %s: found %zu bytes; expected at most %d", f->path,
+                           key, strlen(json), ENTRY_BYTES_MAX);
     *out = json_loads(json, JSON_REJECT_DUPLICATES, &error);
     if (!*out)
         return status_fail(CORNU_BAD_FILE, "%s: %s: found damaged JSON (%s); expected a value",

@@ -215,8 +215,10 @@ static cornu_status check_all(fit_run *run)
         TRY(folder_make(o->output));
     TRY(callbacks_run(run->callbacks, CALLBACK_FIT_BEGIN, &run->state));
     run->each_step = o->log_steps || callbacks_every_step(run->callbacks);
-    if (o->save)
+    if (o->save) {
         TRY(checkpoint_check(o->save, "save"));
+        TRY(checkpoint_check_model(run->model));
+    }
     return o->log ? csv_check(&(csv_place){.path = o->log}) : CORNU_OK;
 }
 

@@ -104,7 +104,8 @@ typedef struct change {
 
 static const change changes[] = {
     /* dimensions */
-    {"gif", 6, BYTES("\xff\xff\xff\xff"), "image of 65535x65535 pixels; expected 1 to 100 million"},
+    {"gif", 6, BYTES("\xff\xff\xff\xff"),
+     "image of 65535x65535 pixels; expected sides of 1 to 65535"},
     {"bmp-RGB", 18, BYTES("\xff\xff\xff\x7f"), "image of 2147483647x7 pixels"},
     {"bmp-RGB", 18, BYTES("\0\0\0\0"), "image of 0x7 pixels"},
     {"bmp-RGB", 18, BYTES("\xf6\xff\xff\xff"), "image of -10x7 pixels"},

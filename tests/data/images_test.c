@@ -87,7 +87,8 @@ static void check_nearest(int from, int to, const uint8_t *expected)
     uint8_t line[32], out[32];
     for (int i = 0; i < from; i++)
         line[i] = (uint8_t)i;
-    image row = {1, from, 1, line, 1}, column = {from, 1, 1, line, 1};
+    image row = {.height = 1, .width = from, .channels = 1, .pixels = line};
+    image column = {.height = from, .width = 1, .channels = 1, .pixels = line};
     image_fit(&row, 1, to, 1, NULL, out);
     assert_memory_equal(out, expected, (size_t)to);
     image_fit(&column, to, 1, 1, NULL, out);
@@ -212,7 +213,8 @@ static void huge_images_are_refused_before_memory_is_taken(void **state)
                                    0xff, 0xdc, 1,    1,    0x11, 0,  0xff, 0xda, 0,
                                    8,    1,    1,    0,    0,    63, 0,    0xff, 0xd9};
     read_refused(made_file("big.jpg", jpeg, sizeof jpeg), CORNU_BAD_FILE,
-                 "image of 65500x65500 pixels; expected 1 to 100 million pixels");
+                 "image of 65500x65500 pixels; expected sides of 1 to 65535 and at most 200 "
+                 "million pixels");
     uint8_t png[64] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n', 0, 0, 0, 13, 'I',
                        'H',  'D', 'R', 0,   1,    0,    0,    0,    1, 0, 0, 8,  2};
     uint32_t crc = (uint32_t)crc32(0, png + 12, 17);

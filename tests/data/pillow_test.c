@@ -112,7 +112,8 @@ static void every_filter_resizes_as_pillow_does(void **state)
         assert_int_equal(sscanf(line, "%63s %lld %lld %lld %lld %lld %lld", name, &channels,
                                 &height, &width, &new_height, &new_width, &begin),
                          7);
-        image i = {height, width, channels, (uint8_t *)(uintptr_t)(before + begin), 1};
+        image i = {.height = height, .width = width, .channels = channels};
+        i.pixels = (uint8_t *)(uintptr_t)(before + begin);
         const image_filter *filter = image_filter_named(name);
         int64_t count = new_height * new_width * channels;
         uint8_t *out = malloc((size_t)count);
@@ -131,7 +132,7 @@ static void strips_change_nothing(void **state)
     (void)state;
     enum { TALL = 40000, WIDE = 2000 };
     static const uint8_t quarters[2][2] = {{10, 50}, {30, 90}};
-    image i = {TALL, 2, 1, malloc(2 * TALL), 1};
+    image i = {.height = TALL, .width = 2, .channels = 1, .pixels = malloc(2 * TALL)};
     uint8_t *out = malloc(2 * WIDE);
     for (int row = 0; row < TALL; row++)
         memcpy(i.pixels + 2 * row, quarters[row >= TALL / 2], 2);
@@ -142,12 +143,40 @@ static void strips_change_nothing(void **state)
     image_close(&i);
 }
 
+/* tests/CMakeLists.txt: every call of sin() comes here. */
+double __real_sin(double x);
+double __wrap_sin(double x);
+
+static int sines;
+
+double __wrap_sin(double x)
+{
+    sines++;
+    return __real_sin(x);
+}
+
+/* Twice for each pixel that a row or column of the new picture looks at, however many strips there
+   are. */
+static void weights_are_found_once(void **state)
+{
+    (void)state;
+    enum { TALL = 40000, WIDE = 2000, AROUND = 7 };
+    image i = {.height = TALL, .width = 1, .channels = 1, .pixels = calloc(1, TALL)};
+    uint8_t *out = malloc(2 * WIDE);
+    sines = 0;
+    assert_int_equal(image_fit(&i, 2, WIDE, 1, image_filter_named("lanczos"), out), CORNU_OK);
+    assert_in_range(sines, 2 * TALL, 2 * (2 * TALL + AROUND * WIDE));
+    free(out);
+    image_close(&i);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_format_and_mode_decodes_as_pillow_does),
         cmocka_unit_test(every_filter_resizes_as_pillow_does),
         cmocka_unit_test(strips_change_nothing),
+        cmocka_unit_test(weights_are_found_once),
     };
     return cmocka_run_group_tests(tests, open_fixtures, close_fixtures);
 }

@@ -11,6 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <zlib.h>
 
 typedef struct buffer {
@@ -73,7 +76,13 @@ static void damaged_safetensors_are_refused(void **state)
         {0,
          "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
          "\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}",
-         8, CORNU_BAD_FILE, "duplicate"},
+         8, CORNU_BAD_FILE, "found two tensors named a; expected one"},
+        {0, "{\"__metadata__\":{\"k\":\"1\",\"k\":\"2\"}}", 0, CORNU_BAD_FILE,
+         "__metadata__: found a duplicate key k"},
+        {0, "{\"__metadata__\":{}} {}", 0, CORNU_BAD_FILE, "more behind the map than spaces"},
+        {0, "{\"__metadata__\":{\"k\":\"1\" \"l\":\"2\"}}", 0, CORNU_BAD_FILE, "no comma"},
+        {0, "{\"__metadata__\" {}}", 0, CORNU_BAD_FILE, "no colon"},
+        {0, "{\"__metadata__\":{},}", 0, CORNU_BAD_FILE, "no name"},
         {0, "{\"a\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4,
          CORNU_UNSUPPORTED, "a: found dtype BF16; expected F32, F64, U8, I8, I32 or I64"},
         {0, "{\"a\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4,
@@ -127,6 +136,58 @@ static void misaligned_safetensors_are_read(void **state)
     tensor_file_close(file);
 }
 
+/* What reading a file made of `entry` (with a number), again and again between `begin` and `end`,
+   adds to the memory of a process of its own; in bytes of it for each of the header. */
+static double memory_of_header(const char *begin, const char *entry, const char *end)
+{
+    enum { SIZE = 4 << 20 };
+    char *all = malloc(SIZE + 400);
+    size_t size = 8 + (size_t)sprintf(all + 8, "%s", begin);
+    for (int i = 0; size < SIZE; i++)
+        size += (size_t)sprintf(all + size, entry, i);
+    size += (size_t)sprintf(all + size, "%s", end);
+    memcpy(all, &(uint64_t){size - 8}, 8);
+    const char *path = scratch_write("large.safetensors", all, size);
+    free(all);
+    pid_t child = fork();
+    if (child == 0) {
+        struct rusage before, after;
+        tensor_file *file;
+        getrusage(RUSAGE_SELF, &before);
+        cornu_status status = tensor_file_open(path, &file);
+        getrusage(RUSAGE_SELF, &after);
+        if (status == CORNU_OK)
+            tensor_file_close(file);
+        _exit((int)((after.ru_maxrss - before.ru_maxrss) * 1024 * 4 / (long)size));
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status) / 4.0;
+}
+
+static void a_header_takes_at_most_16_times_its_size(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); /* their memory is not the program's */
+#endif
+    static const char *const headers[][3] = {
+        {"{\"a\":{\"dtype\":\"U8\",\"data_offsets\":[0,0],\"shape\":[", "[],", "0]}}"},
+        {"{\"__metadata__\":{}", ",\"%x\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}",
+         "}"},
+        {"{\"__metadata__\":{\"\":\"\"", ",\"%x\":\"\"", "}}"},
+        {"{\"__metadata__\":{\"a\":[", "{},", "0]}}"},
+        {"{\"a\":", "[", ""},
+    };
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+        double times = memory_of_header(headers[i][0], headers[i][1], headers[i][2]);
+        if (times > 16)
+            fail_msg("%s%s...: took %g times the header's size; expected at most 16", headers[i][0],
+                     headers[i][1], times);
+    }
+}
+
 /* ---- npy -------------------------------------------------------------------------------- */
 
 static void put_npy(buffer *b, int version, const char *header, size_t data_size)
@@ -172,6 +233,34 @@ static void npy_headers_of_every_version_are_read(void **state)
         assert_string_equal(file->tensors[0].name, "x");
         assert_int_equal(file->tensors[0].type, cases[i].type);
         assert_int_equal(file->tensors[0].rank, cases[i].rank);
+        tensor_file_close(file);
+    }
+}
+
+/* ndarrays may have 64; the room for a shape holds 8. */
+static void an_array_of_more_than_8_dimensions_is_refused(void **state)
+{
+    (void)state;
+    static const int ranks[] = {8, 9, 10, 11, 64, 65};
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        char header[512], shape[256] = "", message[64];
+        for (int k = 0; k < ranks[i]; k++)
+            strcat(shape, k == 0 ? "8, " : "1, ");
+        snprintf(header, sizeof header, "{'descr': '|u1', 'fortran_order': False, 'shape': (%s), }",
+                 shape);
+        snprintf(message, sizeof message, ": found %d dimensions; expected at most 8", ranks[i]);
+        const char *path = npy(1, header, 8);
+        if (ranks[i] > 8) {
+            assert_refused(path, ranks[i] > 64 ? CORNU_BAD_FILE : CORNU_UNSUPPORTED,
+                           ranks[i] > 64 ? "damaged NumPy header" : message);
+            continue;
+        }
+        tensor_file *file;
+        assert_int_equal(tensor_file_open(path, &file), CORNU_OK);
+        assert_int_equal(file->tensors[0].rank, 8);
+        assert_int_equal(file->tensors[0].shape[0], 8);
+        assert_int_equal(file->tensors[0].shape[7], 1);
+        assert_int_equal(file->tensors[0].count, 8);
         tensor_file_close(file);
     }
 }
@@ -375,6 +464,8 @@ int main(void)
         IN_SCRATCH(damaged_safetensors_are_refused),
         IN_SCRATCH(misaligned_safetensors_are_read),
         IN_SCRATCH(npy_headers_of_every_version_are_read),
+        IN_SCRATCH(a_header_takes_at_most_16_times_its_size),
+        IN_SCRATCH(an_array_of_more_than_8_dimensions_is_refused),
         IN_SCRATCH(damaged_npy_is_refused),
         IN_SCRATCH(stored_and_deflated_members_are_read),
         IN_SCRATCH(damaged_npz_is_refused),

@@ -157,6 +157,36 @@ static void same_tensors_give_the_same_file(void **state)
     assert_memory_equal(content[0], content[1], sizeof content[0]);
 }
 
+/* The format's readers map the data: it begins at a multiple of 8 bytes, behind spaces. */
+static void a_header_is_padded_to_a_multiple_of_8(void **state)
+{
+    (void)state;
+    static const double value = 1.5;
+    for (int length = 1; length <= 8; length++) {
+        char name[16], content[512];
+        snprintf(name, sizeof name, "%.*s", length, "abcdefgh");
+        const file_tensor t = {.name = name, ELEMENT_F64, 1, {1}, 1, &value};
+        const char *path = scratch_path("a.safetensors");
+        assert_int_equal(safetensors_write(path, &t, 1, NULL, 0), CORNU_OK);
+        FILE *f = fopen(path, "rb");
+        size_t size = fread(content, 1, sizeof content, f);
+        fclose(f);
+        uint64_t header;
+        memcpy(&header, content, 8);
+        assert_int_equal(header % 8, 0);
+        assert_int_equal(size, 8 + header + sizeof value);
+        assert_memory_equal(content + 8 + header, &value, sizeof value);
+        uint64_t written = header;
+        while (content[8 + written - 1] == ' ')
+            written--;
+        assert_int_equal(content[8 + written - 1], '}');
+        assert_true(header - written < 8);
+        tensor_file *file = open_file(path);
+        assert_true(*(const double *)file->tensors[0].data == value);
+        tensor_file_close(file);
+    }
+}
+
 static void bad_tensors_are_not_written(void **state)
 {
     (void)state;
@@ -270,6 +300,7 @@ int main(void)
         IN_SCRATCH(safetensors_come_back_as_written),
         IN_SCRATCH(npz_comes_back_as_written),
         IN_SCRATCH(same_tensors_give_the_same_file),
+        IN_SCRATCH(a_header_is_padded_to_a_multiple_of_8),
         IN_SCRATCH(bad_tensors_are_not_written),
         IN_SCRATCH(full_disk_leaves_the_old_file),
         IN_SCRATCH(other_files_are_named),

@@ -1,5 +1,6 @@
 #include "support/program.h"
 #include "support/scratch.h"
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -20,7 +21,22 @@ static char *read_all(FILE *f)
     return data;
 }
 
-program program_start_into(const char *const *arguments, int out)
+static void set_limits(const program_limits *l)
+{
+    cpu_set_t allowed;
+    if (l->cpu_seconds)
+        setrlimit(RLIMIT_CPU, &(struct rlimit){l->cpu_seconds, l->cpu_seconds + 1});
+    if (l->address_space)
+        setrlimit(RLIMIT_AS, &(struct rlimit){l->address_space, l->address_space});
+    if (!l->cpus || sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        return;
+    for (int cpu = 0, kept = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &allowed) && ++kept > l->cpus)
+            CPU_CLR(cpu, &allowed);
+    sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
+program program_start_within(const char *const *arguments, int out, const program_limits *limits)
 {
     program p = {.out_file = tmpfile(), .err_file = tmpfile()};
     const char *line[64] = {"cornu"};
@@ -32,10 +48,16 @@ program program_start_into(const char *const *arguments, int out)
             _exit(99);
         dup2(out >= 0 ? out : fileno(p.out_file), STDOUT_FILENO);
         dup2(fileno(p.err_file), STDERR_FILENO);
+        set_limits(limits);
         execv(PROGRAM, (char *const *)(void *)line);
         _exit(99);
     }
     return p;
+}
+
+program program_start_into(const char *const *arguments, int out)
+{
+    return program_start_within(arguments, out, &(program_limits){.cpus = 0});
 }
 
 program program_start(const char *const *arguments)
@@ -46,7 +68,7 @@ program program_start(const char *const *arguments)
 void program_finish(program *p)
 {
     int status = 0;
-    waitpid(p->pid, &status, 0);
+    wait4(p->pid, &status, 0, &p->usage);
     p->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     p->out = read_all(p->out_file);
     p->err = read_all(p->err_file);

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 typedef struct program {
@@ -11,12 +12,22 @@ typedef struct program {
     FILE *out_file, *err_file;
     int status; /* exit status, or 128 + signal */
     char *out, *err;
+    struct rusage usage; /* of it and the processes that it waited for */
 } program;
+
+/* What a program may use: 0 is no limit. */
+typedef struct program_limits {
+    rlim_t cpu_seconds;
+    rlim_t address_space; /* bytes */
+    int cpus;             /* at most so many of those that this process may use */
+} program_limits;
 
 /* Start `cornu ARGUMENTS` (NULL-ended, without the program's name). */
 program program_start(const char *const *arguments);
 /* The same with standard output going to this descriptor. */
 program program_start_into(const char *const *arguments, int out);
+/* The same within limits; `out` may be -1. */
+program program_start_within(const char *const *arguments, int out, const program_limits *limits);
 /* Wait, and read what it wrote. */
 void program_finish(program *p);
 program program_run(const char *const *arguments);

@@ -38,6 +38,33 @@ static const char *saved(const cornu_model *model)
     return path;
 }
 
+/* ---- limits ----------------------------------------------------------------------------- */
+
+/* What could not be read again is refused before training, not after it. */
+static void names_beyond_all_measure_are_refused_before_training(void **state)
+{
+    (void)state;
+    enum { CLASSES = 3, LENGTH = 1500000 };
+    char *names[CLASSES];
+    cornu_model *model = runs_usual("{epochs: 1}");
+    cornu_data *data = runs_data(50, 0);
+    for (int i = 0; i < CLASSES; i++) {
+        names[i] = malloc(LENGTH + 1);
+        memset(names[i], 'a' + i, LENGTH);
+        names[i][LENGTH] = 0;
+    }
+    expect_ok(model_set_classes(model, names, CLASSES));
+    cornu_fit_options options = {.save = scratch_path("model.safetensors")};
+    expect_status(cornu_fit(model, data, &options, NULL), CORNU_INVALID);
+    expect_message("class_names: found 4500012 bytes for the model file; expected at most 4194304");
+    assert_int_equal(model->position.iterations, 0);
+    assert_int_equal(scratch_count(), 0);
+    for (int i = 0; i < CLASSES; i++)
+        free(names[i]);
+    cornu_data_close(data);
+    cornu_model_close(model);
+}
+
 /* ---- round trip ------------------------------------------------------------------------- */
 
 static void everything_comes_back(void **state)
@@ -345,6 +372,15 @@ static void metadata_that_is_missing_or_wrong_is_refused(void **state)
     entry_refused(m, "class_names", "{}", "class_names: found no list");
     entry_refused(m, "class_names", "[1]", "class_names: found an item that is no string");
     entry_refused(m, "callbacks", "{}", "callbacks: found no list");
+    entry_refused(m, "recipe", "%TAG ! tag:x,2000:\n",
+                  "recipe):1:1: found a line that begins with %");
+    char *long_list = malloc((4 << 20) + 2);
+    memset(long_list, '[', (4 << 20) + 1);
+    long_list[(4 << 20) + 1] = 0;
+    entry_refused(m, "callbacks", long_list,
+                  "callbacks: found 4194305 bytes; expected at most 4194304");
+    entry_refused(m, "recipe", long_list, "recipe): found 4194305 bytes; expected at most 1048576");
+    free(long_list);
     cornu_model_close(m);
 }
 
@@ -594,6 +630,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_open, scratch_close)
     const struct CMUnitTest tests[] = {
+        TEST(names_beyond_all_measure_are_refused_before_training),
         TEST(everything_comes_back),
         TEST(saving_what_was_opened_gives_the_same_file),
         TEST(a_model_file_is_plain_safetensors),

@@ -1,0 +1,256 @@
+/* What others ask of a document, and documents as JSON. */
+#include "base/doc.h"
+#include "base/memory.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const doc *doc_get(const doc *map, const char *key)
+{
+    if (map && map->type == DOC_MAP)
+        for (int i = 0; i < map->count; i++)
+            if (strcmp(map->items[i]->key, key) == 0)
+                return map->items[i];
+    return NULL;
+}
+
+const char *doc_type_name(doc_type type)
+{
+    static const char *const names[] = {"nothing",  "true or false", "a whole number", "a number",
+                                        "a string", "a list",        "a map"};
+    return (unsigned)type < sizeof names / sizeof *names ? names[type] : "an unknown type";
+}
+
+/* "model.layers[3].pool_size" */
+static void add_path(text *t, const doc *at)
+{
+    if (!at->parent)
+        return;
+    add_path(t, at->parent);
+    if (at->key)
+        text_add(t, "%s%s", at->parent->parent ? "." : "", at->key);
+    else
+        text_add(t, "[%d]", at->index);
+}
+
+cornu_status doc_fail(const doc *at, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    status_fail_v(CORNU_INVALID, format, arguments);
+    va_end(arguments);
+    if (!at)
+        return CORNU_INVALID;
+    text t = {0};
+    if (at->parent) {
+        add_path(&t, at);
+        if (!t.failed)
+            status_prefix(CORNU_INVALID, "%s", t.data);
+        text_free(&t);
+    }
+    if (at->source && at->line > 0)
+        return status_prefix(CORNU_INVALID, "%s:%d", at->source, at->line);
+    if (at->source)
+        return status_prefix(CORNU_INVALID, "%s", at->source);
+    return CORNU_INVALID;
+}
+
+static cornu_status fail_found(const doc *d, const char *expected)
+{
+    char found[80];
+    return doc_fail(d, "found %s; expected %s", doc_show(d, found, sizeof found), expected);
+}
+
+cornu_status doc_only_keys(const doc *map, const char *const *known)
+{
+    if (!map || map->type == DOC_NULL)
+        return CORNU_OK;
+    if (map->type != DOC_MAP)
+        return fail_found(map, doc_type_name(DOC_MAP));
+    for (int i = 0; i < map->count; i++) {
+        const char *const *found = known;
+        while (*found && strcmp(map->items[i]->key, *found) != 0)
+            found++;
+        if (*found)
+            continue;
+        text t = {0};
+        for (const char *const *k = known; *k; k++)
+            text_add(&t, "%s%s", k == known ? "" : ", ", *k);
+        cornu_status status = doc_fail(map->items[i], "unknown key; expected %s",
+                                       t.data && !t.failed ? t.data : "no keys here");
+        text_free(&t);
+        return status;
+    }
+    return CORNU_OK;
+}
+
+/* The value of an optional key; NULL where it is missing or null. `map` itself must be a map. */
+static cornu_status optional(const doc *map, const char *key, const doc **out)
+{
+    *out = NULL;
+    if (!map || map->type == DOC_NULL)
+        return CORNU_OK;
+    if (map->type != DOC_MAP)
+        return fail_found(map, doc_type_name(DOC_MAP));
+    const doc *d = doc_get(map, key);
+    *out = d && d->type != DOC_NULL ? d : NULL;
+    return CORNU_OK;
+}
+
+cornu_status doc_read_int(const doc *map, const char *key, int64_t minimum, int64_t maximum,
+                          int64_t *value)
+{
+    const doc *d;
+    char expected[96];
+    TRY(optional(map, key, &d));
+    if (!d)
+        return CORNU_OK;
+    if (d->type == DOC_INT && d->integer >= minimum && d->integer <= maximum) {
+        *value = d->integer;
+        return CORNU_OK;
+    }
+    if (maximum == INT64_MAX && minimum == INT64_MIN)
+        return fail_found(d, doc_type_name(DOC_INT));
+    if (maximum == INT64_MAX)
+        snprintf(expected, sizeof expected, "a whole number of at least %jd", (intmax_t)minimum);
+    else
+        snprintf(expected, sizeof expected, "a whole number from %jd to %jd", (intmax_t)minimum,
+                 (intmax_t)maximum);
+    return fail_found(d, expected);
+}
+
+cornu_status doc_read_real(const doc *map, const char *key, double *value)
+{
+    const doc *d;
+    TRY(optional(map, key, &d));
+    if (d && d->type != DOC_INT && d->type != DOC_REAL)
+        return fail_found(d, doc_type_name(DOC_REAL));
+    if (d)
+        *value = d->real;
+    return CORNU_OK;
+}
+
+cornu_status doc_read_bool(const doc *map, const char *key, bool *value)
+{
+    const doc *d;
+    TRY(optional(map, key, &d));
+    if (d && d->type != DOC_BOOL)
+        return fail_found(d, doc_type_name(DOC_BOOL));
+    if (d)
+        *value = d->boolean;
+    return CORNU_OK;
+}
+
+cornu_status doc_read_string(const doc *map, const char *key, const char **value)
+{
+    const doc *d;
+    TRY(optional(map, key, &d));
+    if (d && d->type != DOC_STRING)
+        return fail_found(d, doc_type_name(DOC_STRING));
+    if (d)
+        *value = d->string;
+    return CORNU_OK;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------- */
+
+/* JSON has no infinite numbers: they become strings, spelt as Python spells them. */
+static json_t *real_to_json(double value)
+{
+    if (isnan(value))
+        return json_string("NaN");
+    if (isinf(value))
+        return json_string(value > 0 ? "Infinity" : "-Infinity");
+    return json_real(value);
+}
+
+static json_t *items_to_json(const doc *d)
+{
+    bool list = d->type == DOC_LIST;
+    json_t *out = list ? json_array() : json_object();
+    for (int i = 0; out && i < d->count; i++) {
+        json_t *item = doc_to_json(d->items[i]); /* taken over, also by a call that fails */
+        int error = list ? json_array_append_new(out, item)
+                         : json_object_set_new(out, d->items[i]->key, item);
+        if (error) {
+            json_decref(out);
+            out = NULL;
+        }
+    }
+    return out;
+}
+
+/* NULL only where memory is short. */
+json_t *doc_to_json(const doc *d)
+{
+    switch (d->type) {
+    case DOC_NULL:
+        return json_null();
+    case DOC_BOOL:
+        return json_boolean(d->boolean);
+    case DOC_INT:
+        return json_integer(d->integer);
+    case DOC_REAL:
+        return real_to_json(d->real);
+    case DOC_STRING:
+        return json_string(d->string);
+    case DOC_LIST:
+    case DOC_MAP:
+        return items_to_json(d);
+    }
+    return NULL;
+}
+
+static void show(const doc *d, text *t, size_t size)
+{
+    if (t->length > size)
+        return; /* enough to fill the caller's place */
+    switch (d->type) {
+    case DOC_NULL:
+        text_add(t, "null");
+        return;
+    case DOC_BOOL:
+        text_add(t, d->boolean ? "true" : "false");
+        return;
+    case DOC_INT:
+        text_add(t, "%jd", (intmax_t)d->integer);
+        return;
+    case DOC_REAL:
+        text_add(t, "%g", d->real);
+        return;
+    case DOC_STRING:
+        text_add(t, "\"%s\"", d->string);
+        return;
+    case DOC_LIST:
+    case DOC_MAP:
+        break;
+    }
+    text_add(t, d->type == DOC_LIST ? "[" : "{");
+    for (int i = 0; i < d->count && t->length <= size; i++) {
+        text_add(t, i ? ", " : "");
+        if (d->type == DOC_MAP)
+            text_add(t, "%s: ", d->items[i]->key);
+        show(d->items[i], t, size);
+    }
+    text_add(t, d->type == DOC_LIST ? "]" : "}");
+}
+
+char *doc_show(const doc *d, char *out, size_t size)
+{
+    text t = {0};
+    show(d, &t, size);
+    const char *shown = t.data && !t.failed ? t.data : doc_type_name(d->type);
+    if (size > 0 && strlen(shown) < size)
+        snprintf(out, size, "%s", shown);
+    else if (size > 4) {
+        /* Cut before a character, not inside one. */
+        size_t cut = size - 4;
+        while (cut > 0 && ((unsigned char)shown[cut] & 0xC0) == 0x80)
+            cut--;
+        snprintf(out, size, "%.*s...", (int)cut, shown);
+    } else if (size > 0) {
+        *out = 0;
+    }
+    text_free(&t);
+    return out;
+}

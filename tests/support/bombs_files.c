@@ -1,0 +1,246 @@
+/* Files of at most 1 MB that are no pictures: recipes, model files, data sets. */
+#include "support/bombs.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum { ROOM = 999000 };
+
+static void fill(bytes *out, const char *piece, size_t least)
+{
+    while (out->size < least)
+        put_text(out, piece);
+}
+
+/* ---- recipes ---- */
+
+static void put_directives(bytes *out)
+{
+    char line[64];
+    for (int i = 0; out->size < ROOM - 100000; i++)
+        put(out, line, (size_t)snprintf(line, sizeof line, "%%TAG !%d! tag:x,2000:\n", i));
+    put_text(out, "---\n{}\n");
+}
+
+static void recipe_yaml(bytes *out)
+{
+    put_text(out, "name: x\nmodel:\n  input: [28, 28, 1]\n  layers:\n");
+    fill(out, "  - ReLU\n", ROOM);
+}
+
+static void recipe_json(bytes *out)
+{
+    put_text(out, "{\"model\": {\"input\": [");
+    fill(out, "[],", ROOM);
+    put_text(out, "1]}}");
+}
+
+static void recipe_of_one_word(bytes *out)
+{
+    put_text(out, "model:\n  input: [2]\n  layers:\n    - ");
+    fill(out, "Dense", ROOM);
+}
+
+/* ---- safetensors ---- */
+
+static void put_safetensors(bytes *out, const bytes *header, size_t data_size)
+{
+    put_little(out, header->size, 8);
+    put(out, header->data, header->size);
+    for (size_t i = 0; i < data_size; i++)
+        put(out, "", 1);
+}
+
+static void header_of_lists(bytes *out)
+{
+    bytes header = {0};
+    put_text(&header, "{\"a\":{\"dtype\":\"U8\",\"data_offsets\":[0,0],\"shape\":[");
+    fill(&header, "[],", ROOM);
+    put_text(&header, "[]]}}");
+    put_safetensors(out, &header, 0);
+    free(header.data);
+}
+
+static void header_of_tensors(bytes *out)
+{
+    bytes header = {0};
+    char entry[128];
+    put_text(&header, "{\"__metadata__\":{\"format\":\"cornu 1\"}");
+    for (int i = 0; header.size < ROOM; i++) {
+        snprintf(entry, sizeof entry,
+                 ",\"%d\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}", i);
+        put_text(&header, entry);
+    }
+    put_text(&header, "}");
+    put_safetensors(out, &header, 0);
+    free(header.data);
+}
+
+static void header_of_metadata(bytes *out)
+{
+    bytes header = {0};
+    char entry[64];
+    put_text(&header, "{\"__metadata__\":{\"format\":\"cornu 1\"");
+    for (int i = 0; header.size < ROOM; i++) {
+        snprintf(entry, sizeof entry, ",\"%d\":\"\"", i);
+        put_text(&header, entry);
+    }
+    put_text(&header, "}}");
+    put_safetensors(out, &header, 0);
+    free(header.data);
+}
+
+static void recipe_of_directives(bytes *out)
+{
+    bytes header = {0}, recipe = {0};
+    put_directives(&recipe);
+    put_text(&header, "{\"__metadata__\":{\"format\":\"cornu 1\",\"keras_config\":\"");
+    for (size_t i = 0; i < recipe.size; i++)
+        put_text(&header, recipe.data[i] == '\n' ? "\\n" : (char[]){(char)recipe.data[i], 0});
+    put_text(&header, "\"}}");
+    put_safetensors(out, &header, 0);
+    free(header.data);
+    free(recipe.data);
+}
+
+/* ---- NumPy ---- */
+
+static void put_npy_head(bytes *out, const char *type, const char *shape)
+{
+    char head[256];
+    int length =
+        snprintf(head, sizeof head, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }\n",
+                 type, shape);
+    put(out, "\x93NUMPY\1\0", 8);
+    put_little(out, (uint64_t)length, 2);
+    put(out, head, (size_t)length);
+}
+
+static void npy(bytes *out)
+{
+    put_npy_head(out, "|u1", "1000000000000, 1");
+    fill(out, "x", ROOM);
+}
+
+typedef struct archive {
+    bytes *out, directory;
+    int count;
+} archive;
+
+/* A member of one array: `pieces` times 1 MiB of zeros. */
+static void add_array(archive *a, const char *name, const char *type, const char *shape, int pieces)
+{
+    enum { PIECE = 1 << 20 };
+    bytes head = {0}, packed = {0}, entry = {0};
+    char *zeros = calloc(1, PIECE);
+    size_t at = a->out->size;
+    put_npy_head(&head, type, shape);
+    uLong checksum = crc32(0, head.data, (uInt)head.size);
+    for (int i = 0; i < pieces && pieces < 64; i++) /* others are refused before the end */
+        checksum = crc32(checksum, (Bytef *)zeros, PIECE);
+    /* the head as a stored block, then deflated zeros */
+    put_little(&packed, 0, 1);
+    put_little(&packed, head.size, 2);
+    put_little(&packed, ~head.size, 2);
+    put(&packed, head.data, head.size);
+    put_deflated(&packed, zeros, PIECE, pieces, -15);
+    put_little(&entry, 20, 2);
+    put_little(&entry, 0, 2);
+    put_little(&entry, 8, 2);
+    put_little(&entry, 0, 4); /* time and date */
+    put_little(&entry, checksum, 4);
+    put_little(&entry, packed.size, 4);
+    put_little(&entry, head.size + (uint64_t)pieces * PIECE, 4);
+    put_little(&entry, strlen(name), 2);
+    put(a->out, "PK\3\4", 4);
+    put(a->out, entry.data, entry.size);
+    put_little(a->out, 0, 2);
+    put_text(a->out, name);
+    put(a->out, packed.data, packed.size);
+    put(&a->directory, "PK\1\2\24\0", 6);
+    put(&a->directory, entry.data, entry.size);
+    put_little(&a->directory, 0, 8);
+    put_little(&a->directory, 0, 4);
+    put_little(&a->directory, at, 4);
+    put_text(&a->directory, name);
+    a->count++;
+    free(zeros);
+    free(head.data);
+    free(packed.data);
+    free(entry.data);
+}
+
+static void close_archive(archive *a)
+{
+    size_t at = a->out->size;
+    put(a->out, a->directory.data, a->directory.size);
+    put(a->out, "PK\5\6\0\0\0\0", 8);
+    put_little(a->out, (uint64_t)a->count, 2);
+    put_little(a->out, (uint64_t)a->count, 2);
+    put_little(a->out, a->directory.size, 4);
+    put_little(a->out, at, 4);
+    put_little(a->out, 0, 2);
+    free(a->directory.data);
+}
+
+static void npz_of_zeros(bytes *out)
+{
+    archive a = {.out = out};
+    add_array(&a, "x_train.npy", "|u1", "943718400, 1", 900);
+    add_array(&a, "y_train.npy", "|u1", "943718400, 1", 1);
+    close_archive(&a);
+}
+
+/* As much as is allowed, all of it made larger: class numbers of a byte become four. */
+static void npz_within(bytes *out)
+{
+    archive a = {.out = out};
+    add_array(&a, "x_train.npy", "|u1", "49283072, 1", 47);
+    add_array(&a, "y_train.npy", "|u1", "49283072,", 47);
+    close_archive(&a);
+}
+
+static void npz_of_members(bytes *out)
+{
+    archive a = {.out = out};
+    char name[32];
+    while (a.out->size + a.directory.size < ROOM) {
+        snprintf(name, sizeof name, "%d.npy", a.count);
+        add_array(&a, name, "|u1", "0,", 0);
+    }
+    close_archive(&a);
+}
+
+/* ---- IDX and CIFAR ---- */
+
+static void idx(bytes *out)
+{
+    uint8_t *piece = calloc(1, 1 << 20);
+    /* a gzip file of the head, then one of zeros: zlib reads them as one */
+    put_deflated(out, "\0\0\x08\3\0\x13\x12\xd0\0\0\0\x1c\0\0\0\x1c", 16, 1, 31);
+    put_deflated(out, piece, 1 << 20, 900, 31);
+    free(piece);
+}
+
+static void cifar(bytes *out)
+{
+    while (out->size + 3073 < ROOM)
+        put(out, (char[3073]){9}, 3073);
+}
+
+const bomb bombs_files[] = {{"directives.yaml", put_directives},
+                            {"layers.yaml", recipe_yaml},
+                            {"word.yaml", recipe_of_one_word},
+                            {"lists.json", recipe_json},
+                            {"lists.safetensors", header_of_lists},
+                            {"tensors.safetensors", header_of_tensors},
+                            {"metadata.safetensors", header_of_metadata},
+                            {"directives.safetensors", recipe_of_directives},
+                            {"large.npy", npy},
+                            {"zeros.npz", npz_of_zeros},
+                            {"within.npz", npz_within},
+                            {"members.npz", npz_of_members},
+                            {"mnist/train-images-idx3-ubyte.gz", idx},
+                            {"cifar/data_batch_1.bin", cifar},
+                            {NULL, NULL}};
