@@ -35,6 +35,13 @@ found=$(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' src/cli |
 $found
 EOF
 
+# The program prints by way of messages.c, which lets no control character of a name through.
+found=$(grep -nE '(^|[^_[:alnum:]])(v?f?printf|fputs|fputc|puts|putchar|putc|fwrite)[[:space:]]*\(' src/cli/*.c |
+    grep -vE '^src/cli/(messages|picture)\.c:' || true)
+[ -z "$found" ] || complain_all "prints past src/cli/messages.c" <<EOF
+$found
+EOF
+
 # (The program in its first comment is indented.)
 found=$(grep -nE '^#[[:space:]]*include' include/cornu/cornu.h |
     grep -vE '<std(bool|def|int)\.h>' || true)

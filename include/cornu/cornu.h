@@ -65,6 +65,13 @@ CORNU_API const char *cornu_version(void);
 CORNU_API const char *cornu_status_name(cornu_status status);
 /* The message of the calling thread's last failed call; never NULL. */
 CORNU_API const char *cornu_last_error(void);
+/* Text from outside, such as the name of a file, class or layer, as a terminal may be shown it and
+   on one line: control characters, marks that turn the direction of text, and bytes that are no
+   UTF-8 become escapes such as \x1b, \n or \u202e; all else stays as it is. Writes at most `size`
+   bytes with the zero at the end, cut before a character or escape; returns, as snprintf does, the
+   length that all of it has. Messages and notices are made so already; tables are but for their
+   ends of lines; names that cornu returns are not. */
+CORNU_API size_t cornu_printable(const char *text, char *out, size_t size);
 /* Release a string that cornu returned. */
 CORNU_API void cornu_free(void *memory);
 
@@ -157,8 +164,9 @@ typedef struct cornu_data_options {
        and with `strict`, all are decoded first. */
     bool background;
     /* Image folders: where decoded pixels stay: NULL: in memory up to half of what is free, else in
-       a file; "4GB": the same up to so much; "file"; "off": nowhere, each file is decoded whenever
-       it is needed. No choice changes a sample. */
+       a file; "4GB": the same up to so much; "file": there, and in memory too up to half of what is
+       free; "off": nowhere, each file is decoded whenever it is needed. No choice changes a sample.
+     */
     const char *cache;
     const char *cache_folder; /* of that file, NAME.pixels; NULL: the current folder */
     int workers; /* image folders: threads that decode; 0: as the recipe says, else as many as train
@@ -349,6 +357,10 @@ typedef struct cornu_fit_options {
                                  Its name is read only then, and may be empty: none */
     const char *log;          /* CSV file */
     bool log_steps;           /* a row a step instead of a row an epoch */
+    /* Folder for the files that the recipe itself names (csv_logger, checkpoint), made where it is
+       missing; NULL: the current one. A recipe's paths are relative, without "..", and go through
+       no link; they replace nothing but earlier files of their kind. */
+    const char *output;
     bool resume;              /* go on from the position in the model file that was opened */
     bool no_validation;       /* leave out the recipe's validation */
     void (*on_step)(void *user, const cornu_progress *progress);  /* may be NULL */

@@ -48,8 +48,11 @@ cornu_status cornu_environment(char **out)
     text t = {0};
     int name_width = widest("variable", name_of), value_width = widest("value", value_of);
     text_add(&t, "%-*s  %-*s  %s\n", name_width, "variable", value_width, "value", "meaning");
-    for (int i = 0; i < ENV_COUNT; i++)
-        text_add(&t, "%-*s  %-*s  %s\n", name_width, name_of(i), value_width, value_of(i),
+    for (int i = 0; i < ENV_COUNT; i++) {
+        char shown[4096];
+        cornu_printable(value_of(i), shown, sizeof shown);
+        text_add(&t, "%-*s  %-*s  %s\n", name_width, name_of(i), value_width, shown,
                  variables[i].help);
+    }
     return text_take(&t, out);
 }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -79,16 +78,55 @@ cornu_status folder_make(const char *path)
 
 /* ---- reading ---------------------------------------------------------------------------- */
 
-static cornu_status open_to_read(const char *path, int flags, int *fd, struct stat *s)
+/* Anything else would be waited for, never end, or change by being opened. */
+static cornu_status check_regular(const char *path, const struct stat *s)
 {
-    *fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+    if (S_ISREG(s->st_mode))
+        return CORNU_OK;
+    if (S_ISDIR(s->st_mode))
+        return file_fail(path, "read", EISDIR);
+    return status_fail(CORNU_IO, "%s: found a %s; expected a regular file", path,
+                       S_ISFIFO(s->st_mode)   ? "pipe"
+                       : S_ISSOCK(s->st_mode) ? "socket"
+                                              : "device");
+}
+
+cornu_status file_open_regular(const char *path, int *fd, uint64_t *size)
+{
+    struct stat s;
+    *fd = -1;
+    if (stat(path, &s) != 0)
+        return file_fail(path, "open", errno);
+    TRY(check_regular(path, &s));
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0)
         return file_fail(path, "open", errno);
-    int error = fstat(*fd, s) != 0 ? errno : S_ISDIR(s->st_mode) ? EISDIR : 0;
-    if (error) {
+    cornu_status status =
+        fstat(*fd, &s) != 0 ? file_fail(path, "read", errno) : check_regular(path, &s);
+    if (status != CORNU_OK) {
         close(*fd);
         *fd = -1;
-        return file_fail(path, "read", error);
+        return status;
+    }
+    *size = (uint64_t)s.st_size;
+    return CORNU_OK;
+}
+
+cornu_status file_read_at(const char *path, int fd, uint64_t offset, void *to, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t n = pread(fd, (char *)to + done, size - done, (off_t)(offset + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return file_fail(path, "read", errno);
+        if (n == 0)
+            return status_fail(CORNU_BAD_FILE,
+                               "%s: found its end at byte %ju; expected it at %ju "
+                               "or later: it was cut while it was read",
+                               path, (uintmax_t)(offset + done), (uintmax_t)(offset + size));
+        done += (size_t)n;
     }
     return CORNU_OK;
 }
@@ -99,7 +137,7 @@ static cornu_status too_large(const char *path, size_t limit)
                        limit);
 }
 
-/* Read to the end; the stated size is only a first guess (pipes, growing files). */
+/* Read to the end; the stated size is only a first guess (/proc, growing files). */
 static cornu_status read_all(const char *path, int fd, size_t guess, size_t limit, char **data,
                              size_t *size)
 {
@@ -126,49 +164,21 @@ static cornu_status read_all(const char *path, int fd, size_t guess, size_t limi
 
 cornu_status file_read(const char *path, size_t limit, char **data, size_t *size)
 {
-    struct stat s;
+    uint64_t there;
     int fd;
     *data = NULL;
     *size = 0;
-    TRY(open_to_read(path, 0, &fd, &s));
-    bool regular = S_ISREG(s.st_mode);
+    TRY(file_open_regular(path, &fd, &there));
     cornu_status status;
-    if (regular && (uintmax_t)s.st_size > limit)
-        status = status_fail(CORNU_BAD_FILE, "%s: found %jd bytes; expected at most %zu", path,
-                             (intmax_t)s.st_size, limit);
+    if (there > limit)
+        status = status_fail(CORNU_BAD_FILE, "%s: found %ju bytes; expected at most %zu", path,
+                             (uintmax_t)there, limit);
     else
-        status = read_all(path, fd, regular ? (size_t)s.st_size : 4096, limit, data, size);
+        status = read_all(path, fd, (size_t)there, limit, data, size);
     close(fd);
     if (status != CORNU_OK) {
         free(*data);
         *data = NULL;
     }
     return status;
-}
-
-cornu_status file_map_open(const char *path, file_map *map)
-{
-    struct stat s;
-    int fd;
-    *map = (file_map){0};
-    TRY(open_to_read(path, O_NONBLOCK, &fd, &s)); /* a pipe without a writer must not hang */
-    cornu_status status = CORNU_OK;
-    if (!S_ISREG(s.st_mode)) {
-        status = status_fail(CORNU_IO, "%s: found a device or pipe; expected a regular file", path);
-    } else if (s.st_size > 0) {
-        void *data = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (data == MAP_FAILED)
-            status = file_fail(path, "map", errno);
-        else
-            *map = (file_map){data, (size_t)s.st_size};
-    }
-    close(fd);
-    return status;
-}
-
-void file_map_close(file_map *map)
-{
-    if (map->data)
-        munmap((void *)(uintptr_t)map->data, map->size);
-    *map = (file_map){0};
 }

@@ -19,15 +19,14 @@ cornu_status path_beside(const char *path, const char *source, char **out);
 bool path_has_ending(const char *path, const char *ending);
 cornu_status folder_make(const char *path); /* with parents */
 
-/* The whole file as bytes followed by one zero byte. Refuses more than `limit` bytes. */
+/* Open for reading (*fd, to be closed) what must be a regular file: a pipe, a device, a socket or a
+   folder is refused at once, without waiting for anybody. *size is that of now. Files are read and
+   never mapped: one that is cut meanwhile is an error, where a mapping would end the process. */
+cornu_status file_open_regular(const char *path, int *fd, uint64_t *size);
+/* Exactly `size` bytes at `offset`; CORNU_BAD_FILE where the file ends before. */
+cornu_status file_read_at(const char *path, int fd, uint64_t offset, void *to, size_t size);
+/* The whole (regular) file as bytes followed by one zero byte. Refuses more than `limit` bytes. */
 cornu_status file_read(const char *path, size_t limit, char **data, size_t *size);
-/* A read-only mapping of a file. */
-typedef struct file_map {
-    const uint8_t *data;
-    size_t size;
-} file_map;
-cornu_status file_map_open(const char *path, file_map *map);
-void file_map_close(file_map *map);
 
 /* Who is told of a write: before there is a temporary file, when there is one, after every few MB,
    and once the file is in its place. */

@@ -1,5 +1,6 @@
 #include "base/log.h"
 #include "base/env.h"
+#include "base/status.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,7 @@ void log_line(const char *format, ...)
     char line[2048];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
+    printable_v(line, sizeof line, format, arguments);
     va_end(arguments);
     fprintf(stderr, "cornu: %s\n", line); /* one call, so that lines of threads do not mix */
 }

@@ -3,33 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MESSAGE_SIZE = 4096 };
-
-static _Thread_local char last_message[MESSAGE_SIZE];
-
-/* Messages quote names out of files; a control character there must not reach a terminal, and a cut
-   must not leave half a UTF-8 character. */
-static void message_set(const char *message)
-{
-    size_t length = strnlen(message, MESSAGE_SIZE - 1);
-    if (length == MESSAGE_SIZE - 1)
-        while (length > 0 && ((unsigned char)message[length] & 0xC0) == 0x80)
-            length--;
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)message[i];
-        last_message[i] = c < 0x20 || c == 0x7F ? (c == '\n' ? ' ' : '?') : message[i];
-    }
-    last_message[length] = 0;
-}
+/* Messages quote names out of files: they are kept as they may be printed. */
+static _Thread_local char last_message[PRINTABLE_MOST];
 
 cornu_status status_fail_v(cornu_status code, const char *format, va_list arguments)
 {
     /* Formatted apart: an argument may be the present message itself. */
-    char message[MESSAGE_SIZE + 1];
-    if (vsnprintf(message, sizeof message, format, arguments) < 0)
-        message_set(cornu_status_name(code));
-    else
-        message_set(message);
+    printable_v(last_message, sizeof last_message, format, arguments);
     return code;
 }
 
@@ -44,15 +24,13 @@ cornu_status status_fail(cornu_status code, const char *format, ...)
 
 cornu_status status_prefix(cornu_status code, const char *format, ...)
 {
-    char prefix[MESSAGE_SIZE], message[2 * MESSAGE_SIZE + 2];
+    char prefix[PRINTABLE_MOST], message[2 * PRINTABLE_MOST + 2];
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(prefix, sizeof prefix, format, arguments);
+    printable_v(prefix, sizeof prefix, format, arguments);
     va_end(arguments);
-    if (length < 0)
-        return code;
     snprintf(message, sizeof message, "%s: %s", prefix, last_message);
-    message_set(message);
+    cornu_printable(message, last_message, sizeof last_message);
     return code;
 }
 

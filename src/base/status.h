@@ -14,6 +14,10 @@ cornu_status status_fail_v(cornu_status code, const char *format, va_list argume
 cornu_status status_prefix(cornu_status code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* cornu_printable of a formatted line; at most PRINTABLE_MOST bytes. */
+enum { PRINTABLE_MOST = 4096 };
+void printable_v(char *out, size_t size, const char *format, va_list arguments);
+
 /* Return from the current function if `expression` fails. */
 #define TRY(expression)                          \
     do {                                         \

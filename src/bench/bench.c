@@ -29,7 +29,7 @@ static void notice(const bench *b, const char *format, ...)
     if (!b->options->on_notice)
         return;
     va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
+    printable_v(line, sizeof line, format, arguments);
     va_end(arguments);
     b->options->on_notice(b->options->user, line);
 }
@@ -39,7 +39,7 @@ cornu_status bench_note(bench_report *report, const char *format, ...)
     char line[512];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
+    printable_v(line, sizeof line, format, arguments);
     va_end(arguments);
     for (int i = 0; i < report->note_count; i++)
         if (strcmp(report->notes[i], line) == 0)

@@ -322,7 +322,7 @@ cornu_status contender_result(const contender *c, bench_result *out)
     free(sorted);
     TRY(add_choices(c, out));
     snprintf(out->device, sizeof out->device, "%s", c->device);
-    snprintf(out->data_name, sizeof out->data_name, "%s", c->data->data->name);
+    cornu_printable(c->data->data->name, out->data_name, sizeof out->data_name);
     double seconds = out->step_ms.median / 1e3;
     int64_t epoch_steps = (c->workload->epoch_samples + c->batch - 1) / c->batch;
     out->samples_per_second = seconds > 0 ? (double)c->batch / seconds : 0;

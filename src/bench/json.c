@@ -102,7 +102,8 @@ cornu_status bench_make_json(bench_report *report)
 cornu_status bench_write_json(const bench_report *report, const char *path)
 {
     file_write w;
-    char *text = json_dumps(report->json, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    char *text =
+        json_dumps(report->json, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
     if (!text)
         return status_fail(CORNU_OUT_OF_MEMORY, "report: cannot allocate");
     cornu_status status = file_write_open(path, &w);

@@ -194,9 +194,12 @@ static void print_rows(const bench_report *report, FILE *out)
 /* ---- lines ------------------------------------------------------------------------------ */
 
 /* Print words, broken before column 80; lines after the first begin with `indent` spaces. */
-static void print_wrapped(const char *words, int indent, FILE *out)
+static void print_wrapped(const char *text, int indent, FILE *out)
 {
     int at = 0; /* columns taken on this line */
+    char line[NOTE];
+    const char *words = line;
+    cornu_printable(text, line, sizeof line); /* names of processors, devices and data sets */
     while (*words) {
         char word[NOTE];
         size_t length = strcspn(words, " ");

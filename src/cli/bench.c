@@ -43,7 +43,7 @@ static int bench(const bench_options *o, const char *json)
     if (status == STATUS_OK && json) {
         status = report(bench_write_json(&report_, json));
         if (status == STATUS_OK)
-            printf("JSON: %s\n", json);
+            print("JSON: %s\n", json);
     }
     bench_report_free(&report_);
     return status;

@@ -108,7 +108,16 @@ const char *nearest_name(const char *word, const char *const *names);
 
 /* ---- messages.c ------------------------------------------------------------------------- */
 
-/* Print "cornu: MESSAGE" as one line; control characters are replaced. Returns `status`. */
+/* printf, by which alone this room prints: the format's own control characters pass, those of its
+   arguments, which may be names from outside, are shown as cornu_printable does. */
+void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void print_to(FILE *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Lines on stdout, such as a table of the library's: their ends pass as well. */
+void print_lines(const char *text);
+/* Print " WORD", quoted where a shell would take it apart or a terminal be commanded. */
+void print_word(FILE *f, const char *word);
+
+/* Print "cornu: MESSAGE" as one line. Returns `status`. */
 int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same for a wrong command line of a command, pointing to its help; returns STATUS_USAGE. */
 int fail_usage(const command *c, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -15,12 +15,12 @@ static int list(void)
     cornu_dataset_info info;
     char size[16];
     for (int i = 0; cornu_dataset_info_get(i, &info); i++) {
-        printf("%-14s %s\n%-14s ", info.name, info.title, "");
+        print("%-14s %s\n%-14s ", info.name, info.title, "");
         if (*info.folder)
-            printf("in %s\n", info.folder);
+            print("in %s\n", info.folder);
         else
-            printf("not on this machine: cornu data get %s (%s)\n", info.name,
-                   show_bytes((double)info.bytes, size));
+            print("not on this machine: cornu data get %s (%s)\n", info.name,
+                  show_bytes((double)info.bytes, size));
     }
     return STATUS_OK;
 }
@@ -50,7 +50,7 @@ static int print_summary(const cornu_data *data)
     char *summary = NULL;
     int status = report(cornu_data_summary(data, &summary));
     if (status == STATUS_OK)
-        fputs(summary, stdout);
+        print_lines(summary);
     cornu_free(summary);
     return status;
 }
@@ -86,7 +86,7 @@ static int give_picture(const int64_t shape[3], const float *values, const char 
     }
     int status = report(cornu_image_write_png(png, shape[0], shape[1], shape[2], values));
     if (status == STATUS_OK)
-        printf("wrote %s: ", png);
+        print("wrote %s: ", png);
     return status;
 }
 
@@ -98,9 +98,9 @@ static void print_class(const cornu_data *data, int label)
     if (label < 0)
         return;
     snprintf(number, sizeof number, "%d", label);
-    printf(", class %d", label);
+    print(", class %d", label);
     if (name && strcmp(name, number) != 0)
-        printf(" (%s)", name);
+        print(" (%s)", name);
 }
 
 /* The split asked for, and whether it has the sample. */
@@ -134,10 +134,10 @@ static int show_picture(const cornu_data *data, cornu_split split, int64_t index
     status = give_picture(shape, values, png);
     if (status != STATUS_OK)
         return status;
-    printf("%s %ssample %lld, %lldx%lld", info.name, split == CORNU_TEST ? "test " : "",
-           (long long)index, (long long)shape[1], (long long)shape[0]);
+    print("%s %ssample %lld, %lldx%lld", info.name, split == CORNU_TEST ? "test " : "",
+          (long long)index, (long long)shape[1], (long long)shape[0]);
     print_class(data, label);
-    printf("\n");
+    print("\n");
     return STATUS_OK;
 }
 

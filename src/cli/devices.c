@@ -15,9 +15,10 @@ static int print_json(void)
                       d.reason, "memory_bytes", (json_int_t)d.memory_bytes, "memory_free_bytes",
                       (json_int_t)d.memory_free_bytes, "threads", d.threads));
     json_t *all = json_pack("{ss so}", "cornu", cornu_version(), "devices", list);
-    char *text = all ? json_dumps(all, JSON_INDENT(2)) : NULL;
+    char *text = all ? json_dumps(all, JSON_INDENT(2) | JSON_ENSURE_ASCII) : NULL;
     if (text)
-        printf("%s\n", text);
+        print_lines(text);
+    print("\n");
     int status = text ? STATUS_OK : fail(STATUS_FAILURE, "devices: not enough memory");
     free(text);
     json_decref(all);
@@ -28,9 +29,9 @@ static int print_json(void)
 static void print_parts(const cornu_device_info *d)
 {
     if (*d->bus_id)
-        printf("compute capability %s, bus %s, driver %s, ", d->capability, d->bus_id, d->driver);
+        print("compute capability %s, bus %s, driver %s, ", d->capability, d->bus_id, d->driver);
     else
-        printf("%d %s, ", d->threads, d->threads == 1 ? "thread" : "threads");
+        print("%d %s, ", d->threads, d->threads == 1 ? "thread" : "threads");
 }
 
 static void print_table(void)
@@ -39,17 +40,17 @@ static void print_table(void)
     char memory[16], all[16];
     for (int i = 0; cornu_device_info_get(i, &d); i++) {
         if (!d.available && !*d.description) {
-            printf("%-10s not available: %s\n", d.name, d.reason);
+            print("%-10s not available: %s\n", d.name, d.reason);
             continue;
         }
-        printf("%-10s %s\n%-10s ", d.name, d.description, "");
+        print("%-10s %s\n%-10s ", d.name, d.description, "");
         if (!d.available) {
-            printf("not available: %s\n", d.reason);
+            print("not available: %s\n", d.reason);
             continue;
         }
         print_parts(&d);
-        printf("%s of %s memory free%s%s\n", show_bytes((double)d.memory_free_bytes, memory),
-               show_bytes((double)d.memory_bytes, all), *d.libraries ? ", " : "", d.libraries);
+        print("%s of %s memory free%s%s\n", show_bytes((double)d.memory_free_bytes, memory),
+              show_bytes((double)d.memory_bytes, all), *d.libraries ? ", " : "", d.libraries);
     }
 }
 

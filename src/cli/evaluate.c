@@ -81,8 +81,9 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const command command_evaluate = {"evaluate", "loss and metrics of a trained model on test data",
-                                  "MODEL.safetensors [--data DIR|FILE|NAME] [--OPTION...]",
-                                  "The metrics as training showed them, then how long it took.\n"
-                                  "Without --data: on what it was trained with, else its recipe's.\n",
-                                  run};
+const command command_evaluate = {
+    "evaluate", "loss and metrics of a trained model on test data",
+    "MODEL.safetensors [--data DIR|FILE|NAME] [--OPTION...]",
+    "The metrics as training showed them, then how long it took.\n"
+    "Without --data: on what it was trained with, else its recipe's.\n",
+    run};

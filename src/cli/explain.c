@@ -25,7 +25,7 @@ static int run(int argc, char **argv)
     if (status == STATUS_OK)
         status = report(cornu_explain(model, &o, &table));
     if (status == STATUS_OK)
-        fputs(table, stdout);
+        print_lines(table);
     cornu_free(table);
     cornu_model_close(model);
     return status;

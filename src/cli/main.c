@@ -13,15 +13,15 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void print_usage(void)
 {
-    printf("cornu %s: train small neural networks natively, and see how long it takes and why\n\n"
-           "usage: cornu COMMAND [ARGUMENT...] [--OPTION...]\n\n",
-           cornu_version());
+    print("cornu %s: train small neural networks natively, and see how long it takes and why\n\n"
+          "usage: cornu COMMAND [ARGUMENT...] [--OPTION...]\n\n",
+          cornu_version());
     for (int i = 0; i < COMMANDS; i++)
-        printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    printf("\ncornu COMMAND --help says more. Start with: cornu bench --quick\nworkloads:");
+        print("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    print("\ncornu COMMAND --help says more. Start with: cornu bench --quick\nworkloads:");
     for (int i = 0; cornu_workload_name(i); i++)
-        printf("%s %s", i && i % 5 == 0 ? "\n          " : "", cornu_workload_name(i));
-    printf("\n");
+        print("%s %s", i && i % 5 == 0 ? "\n          " : "", cornu_workload_name(i));
+    print("\n");
 }
 
 static const command *find_command(const char *name)
@@ -66,7 +66,7 @@ static int dispatch(int argc, char **argv)
         if (argc > 2)
             return fail(STATUS_USAGE, "--version: found \"%s\" after it; expected nothing",
                         argv[2]);
-        printf("cornu %s\n", cornu_version());
+        print("cornu %s\n", cornu_version());
         return STATUS_OK;
     }
     const command *c = find_command(word);

@@ -8,14 +8,129 @@
 
 enum { LINE = 4096 };
 
-static void print_error(char *line)
+/* ---- printing --------------------------------------------------------------------------- */
+
+/* `length` bytes of text from outside. */
+static void put_shown(FILE *f, const char *text, size_t length)
 {
-    for (char *c = line; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?'; /* a name with a newline would break "one line an error" */
+    char *part = strndup(text, length), *shown = NULL;
+    size_t room = part ? cornu_printable(part, NULL, 0) + 1 : 0;
+    if (part)
+        shown = malloc(room);
+    if (shown) {
+        cornu_printable(part, shown, room);
+        fputs(shown, f);
+    }
+    free(shown);
+    free(part);
+}
+
+/* `format` with another control character in place of each of its own. */
+static char *mark_controls(const char *format)
+{
+    char *marked = strdup(format);
+    for (char *c = marked; c && *c; c++)
+        if ((unsigned char)*c < 0x20)
+            *c = *c == 1 ? 2 : 1;
+    return marked;
+}
+
+/* Printed twice, the second time with other control characters in the format: where the two differ
+   is what is the program's own. */
+static void print_v(FILE *f, const char *format, va_list arguments)
+{
+    char *text = NULL, *other = NULL, *marked = mark_controls(format);
+    va_list again;
+    va_copy(again, arguments);
+    bool made = vasprintf(&text, format, arguments) >= 0;
+    made = marked && vasprintf(&other, marked, again) >= 0 && made;
+    va_end(again);
+    for (const char *at = text, *beside = other; made && *at;) {
+        size_t outside = 0;
+        while (at[outside] && at[outside] == beside[outside])
+            outside++;
+        put_shown(f, at, outside);
+        at += outside;
+        beside += outside;
+        if (*at) {
+            fputc(*at++, f);
+            beside++;
+        }
+    }
+    free(marked);
+    free(other);
+    free(text);
+}
+
+void print_to(FILE *f, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_v(f, format, arguments);
+    va_end(arguments);
+}
+
+void print(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_v(stdout, format, arguments);
+    va_end(arguments);
+}
+
+void print_lines(const char *text)
+{
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        put_shown(stdout, text, length);
+        if (text[length])
+            fputc('\n', stdout);
+        text += length + (text[length] != 0);
+    }
+}
+
+/* In $'...' every byte but plain ASCII has its number. */
+static void print_encoded(FILE *f, const char *word)
+{
+    fputs(" $'", f);
+    for (const unsigned char *c = (const unsigned char *)word; *c; c++) {
+        if (*c < 0x20 || *c > 0x7e)
+            fprintf(f, "\\x%02x", *c);
+        else
+            fprintf(f, "%s%c", *c == '\'' || *c == '\\' ? "\\" : "", *c);
+    }
+    fputc('\'', f);
+}
+
+void print_word(FILE *f, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "/._-+,:=@%";
+    size_t length = strlen(word);
+    if (cornu_printable(word, NULL, 0) != length) {
+        print_encoded(f, word);
+        return;
+    }
+    if (*word && word[strspn(word, plain)] == 0) {
+        fprintf(f, " %s", word);
+        return;
+    }
+    fputs(" '", f);
+    for (; *word; word++)
+        if (*word == '\'')
+            fputs("'\\''", f);
+        else
+            fputc(*word, f);
+    fputc('\'', f);
+}
+
+/* ---- errors ----------------------------------------------------------------------------- */
+
+static void print_error(const char *line)
+{
     progress_status(NULL);
     fflush(stdout);
-    fprintf(stderr, "cornu: %s\n", line);
+    print_to(stderr, "cornu: %s\n", line);
 }
 
 int fail(int status, const char *format, ...)

@@ -60,21 +60,21 @@ void print_loading(const cornu_data *data, const cornu_progress *epoch)
     cornu_data_loading l;
     if (cornu_data_loading_get(data, &l) != CORNU_OK || l.files == 0)
         return;
-    printf("images: %lld decoded", (long long)l.decoded);
+    print("images: %lld decoded", (long long)l.decoded);
     if (l.decoded > 0)
-        printf(" (%.0f/s a worker: decode %.0f %%, resize %.0f %%)",
-               (double)l.decoded / (l.decode_seconds + l.resize_seconds),
-               share(l.decode_seconds, &l), share(l.resize_seconds, &l));
+        print(" (%.0f/s a worker: decode %.0f %%, resize %.0f %%)",
+              (double)l.decoded / (l.decode_seconds + l.resize_seconds),
+              share(l.decode_seconds, &l), share(l.resize_seconds, &l));
     if (l.cached > 0)
-        printf(", %lld from the cache", (long long)l.cached);
+        print(", %lld from the cache", (long long)l.cached);
     if (l.skipped > 0)
-        printf(", %lld skipped", (long long)l.skipped);
-    printf("; steps waited %.2f s for them", l.wait_seconds);
+        print(", %lld skipped", (long long)l.skipped);
+    print("; steps waited %.2f s for them", l.wait_seconds);
     double seconds = epoch->seconds - epoch->resumed_seconds;
     if (epoch->gather_seconds > 0 && seconds > 0)
-        printf("; taking and changing samples %.1f %% of the last epoch",
-               100 * epoch->gather_seconds / seconds);
-    printf("\n");
+        print("; taking and changing samples %.1f %% of the last epoch",
+              100 * epoch->gather_seconds / seconds);
+    print("\n");
 }
 
 int open_model_file(const command *c, const char *path, cornu_model **model)

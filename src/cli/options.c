@@ -68,23 +68,23 @@ const char *nearest_name(const char *word, const char *const *names)
 
 static void print_help(const command *c, const option *options)
 {
-    printf("cornu %s: %s\n\n", c->name, c->summary);
+    print("cornu %s: %s\n\n", c->name, c->summary);
     for (const char *line = c->synopsis; line;) {
         size_t length = strcspn(line, "\n");
-        printf("%s cornu %s%s%.*s\n", line == c->synopsis ? "usage:" : "      ", c->name,
-               length ? " " : "", (int)length, line);
+        print("%s cornu %s%s%.*s\n", line == c->synopsis ? "usage:" : "      ", c->name,
+              length ? " " : "", (int)length, line);
         line = line[length] ? line + length + 1 : NULL;
     }
     if (options->name)
-        printf("\n");
+        print("\n");
     for (const option *o = options; o->name; o++) {
         char left[64];
         snprintf(left, sizeof left, "--%s%s%s", o->name, o->value ? " " : "",
                  o->value ? o->value : "");
-        printf("  %-20s %s\n", left, o->help);
+        print("  %-20s %s\n", left, o->help);
     }
     if (c->details)
-        printf("\n%s", c->details);
+        print("\n%s", c->details);
 }
 
 /* ---- parsing ---------------------------------------------------------------------------- */

@@ -93,14 +93,14 @@ static void print_top(const prediction *p, int64_t sample)
     for (int64_t k = 0; k < count; k++) {
         const cornu_class_value *b = &p->best[k];
         if (p->info.classes == 1)
-            printf("  ");
+            print("  ");
         else if (b->name)
-            printf("  %s ", b->name);
+            print("  %s ", b->name);
         else
-            printf("  %lld ", (long long)b->index);
-        printf("%s%.4f", kinds[p->info.kind], (double)b->value);
+            print("  %lld ", (long long)b->index);
+        print("%s%.4f", kinds[p->info.kind], (double)b->value);
     }
-    printf("%s\n", count > 0 ? "" : "  no number (NaN)");
+    print("%s\n", count > 0 ? "" : "  no number (NaN)");
 }
 
 /* ---- images ----------------------------------------------------------------------------- */
@@ -129,7 +129,7 @@ static int predict_images(prediction *p, const operands *found)
             status = predict_chunk(p, kept);
         p->seconds += seconds_now() - began;
         for (int64_t i = 0; i < kept && status == STATUS_OK; i++) {
-            printf("%s", names[i]);
+            print("%s", names[i]);
             print_top(p, i);
         }
     }
@@ -144,11 +144,11 @@ static void print_truth(const prediction *p, const cornu_data *data, int64_t num
     const char *name = label >= 0 ? cornu_data_class_name(data, label) : NULL;
     if (!name && label >= 0)
         name = cornu_model_class_name(p->model, label);
-    printf("%lld", (long long)number);
+    print("%lld", (long long)number);
     if (name)
-        printf("  (%s)", name);
+        print("  (%s)", name);
     else if (label >= 0)
-        printf("  (%d)", label);
+        print("  (%d)", label);
 }
 
 static int read_samples(prediction *p, const cornu_data *data, cornu_split split, int64_t begin,

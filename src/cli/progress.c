@@ -161,7 +161,7 @@ static pthread_mutex_t drawing = PTHREAD_MUTEX_INITIALIZER;
 static void break_line(progress *p)
 {
     if (p->line_open)
-        printf("\n");
+        print("\n");
     p->line_open = false;
     fflush(stdout);
 }
@@ -181,7 +181,7 @@ static void draw(progress *p, const cornu_progress *now, bool loss_last)
     if (now->step < now->steps && p->line_open && now->seconds - p->last_draw < REDRAW_SECONDS)
         return;
     fit_line(&l, now, terminal_width(stdout) - 1, loss_last);
-    printf("\r%s\033[K", l.text);
+    print("\r%s\033[K", l.text);
     fflush(stdout);
     p->line_open = true;
     p->last_draw = now->seconds;
@@ -194,7 +194,7 @@ void progress_step(progress *p, const cornu_progress *now)
     pthread_mutex_lock(&drawing);
     if (p->epoch != now->epoch) {
         break_line(p);
-        printf("Epoch %lld/%lld\n", (long long)now->epoch + 1, (long long)now->epochs);
+        print("Epoch %lld/%lld\n", (long long)now->epoch + 1, (long long)now->epochs);
         p->epoch = now->epoch;
     }
     draw(p, now, false);
@@ -209,10 +209,10 @@ void progress_epoch(progress *p, const cornu_progress *now)
     pthread_mutex_lock(&drawing);
     if (p->terminal) { /* whole, even where the terminal has to wrap it */
         make_line(&l, now, BAR, false);
-        printf("\r%s\033[K\n", l.text);
+        print("\r%s\033[K\n", l.text);
     } else {
         make_line(&l, now, 0, false);
-        printf("Epoch %lld/%lld - %s\n", (long long)now->epoch + 1, (long long)now->epochs, l.text);
+        print("Epoch %lld/%lld - %s\n", (long long)now->epoch + 1, (long long)now->epochs, l.text);
     }
     fflush(stdout);
     p->line_open = false;
@@ -227,7 +227,7 @@ void progress_evaluate(progress *p, const cornu_progress *now, bool final)
     pthread_mutex_lock(&drawing);
     if (final) {
         make_line(&l, now, BAR, true);
-        printf(p->terminal ? "\r%s\033[K\n" : "%s\n", l.text);
+        print(p->terminal ? "\r%s\033[K\n" : "%s\n", l.text);
         fflush(stdout);
         p->line_open = false;
     } else if (p->terminal) {
@@ -248,7 +248,7 @@ static void draw_download(progress *p, const char *file, int64_t done, int64_t t
     add(&l, " %s", show_bytes((double)done, have));
     if (total > 0)
         add(&l, " of %s", show_bytes((double)total, all));
-    printf("\r%s\033[K", l.text);
+    print("\r%s\033[K", l.text);
     p->line_open = true;
     if (total > 0 && done >= total)
         break_line(p);
@@ -265,7 +265,7 @@ void progress_download(void *user, const char *file, int64_t done, int64_t total
     if (p->terminal)
         draw_download(p, file, done, total);
     else if (done == 0)
-        printf("downloading %s (%s)\n", file, show_bytes((double)total, all));
+        print("downloading %s (%s)\n", file, show_bytes((double)total, all));
     pthread_mutex_unlock(&drawing);
 }
 
@@ -275,7 +275,7 @@ void progress_notice(void *user, const char *notice)
     if (p->quiet)
         return;
     progress_break(p);
-    printf("%s\n", notice);
+    print("%s\n", notice);
 }
 
 /* Now or not at all: a terminal that is held (Ctrl-S), or a pipe that nobody empties, must not keep
@@ -289,7 +289,7 @@ static void write_now(int fd, const char *text)
 
 void progress_answer(progress *p, const char *text)
 {
-    char out[2 * LINE + 8192];
+    char shown[LINE + 4096], out[sizeof shown + 16];
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += (until.tv_nsec + 50000000) / 1000000000;
@@ -302,7 +302,8 @@ void progress_answer(progress *p, const char *text)
         p->answered = true;
     }
     /* The terminal has shown "^C" where the cursor stood. */
-    snprintf(out, sizeof out, "%s%s\n", terminal_is(stderr) ? "\r\033[K" : "", text);
+    cornu_printable(text, shown, sizeof shown);
+    snprintf(out, sizeof out, "%s%s\n", terminal_is(stderr) ? "\r\033[K" : "", shown);
     write_now(STDERR_FILENO, out);
     if (locked)
         pthread_mutex_unlock(&drawing);
@@ -313,6 +314,6 @@ void progress_status(const char *text)
     if (!terminal_is(stderr))
         return;
     int width = terminal_width(stderr) - 1;
-    fprintf(stderr, "\r%.*s\033[K", width, text ? text : "");
+    print_to(stderr, "\r%.*s\033[K", width, text ? text : "");
     fflush(stderr);
 }

@@ -112,8 +112,8 @@ int draw_sheet(const cornu_model *model, const cornu_data *data, const char *nam
         status =
             report(cornu_image_write_png(png, s.sheet_height, s.sheet_width, s.channels, s.values));
     if (status == STATUS_OK)
-        printf("wrote %s: %lld %s of %s, each as it is and changed %d times\n", png,
-               (long long)s.rows, s.rows == 1 ? "sample" : "samples", name, CHANGES);
+        print("wrote %s: %lld %s of %s, each as it is and changed %d times\n", png,
+              (long long)s.rows, s.rows == 1 ? "sample" : "samples", name, CHANGES);
     free(s.sample);
     free(s.values);
     return status;

@@ -25,14 +25,14 @@ void print_rate(int64_t samples, double seconds)
 {
     char took[24];
     double rate = seconds > 0 ? (double)samples / seconds : 0;
-    printf("%lld %s in %s, %.*f samples/s\n", (long long)samples,
-           samples == 1 ? "sample" : "samples", show_seconds(seconds, took), rate < 10 ? 2 : 0,
-           rate);
+    print("%lld %s in %s, %.*f samples/s\n", (long long)samples,
+          samples == 1 ? "sample" : "samples", show_seconds(seconds, took), rate < 10 ? 2 : 0,
+          rate);
 }
 
 void print_total(int64_t epochs, double seconds)
 {
     char took[24];
-    printf("trained %lld %s in %s\n", (long long)epochs, epochs == 1 ? "epoch" : "epochs",
-           show_seconds(seconds, took));
+    print("trained %lld %s in %s\n", (long long)epochs, epochs == 1 ? "epoch" : "epochs",
+          show_seconds(seconds, took));
 }

@@ -5,7 +5,7 @@
 
 typedef struct train_options {
     const char *what; /* recipe, workload; NULL with resume alone */
-    const char *data, *init, *save, *resume, *log;
+    const char *data, *init, *save, *resume, *log, *output;
     int64_t epochs, batch, steps, seed;
     device_choice on;
     data_choice files;
@@ -28,6 +28,8 @@ static bool parse(int argc, char **argv, train_options *o, int *status)
         {"resume", "FILE", "go on where this model file stopped", OPTION_TEXT, &o->resume, 0, 0},
         {"log", "FILE", "write a CSV row an epoch", OPTION_TEXT, &o->log, 0, 0},
         {"log-steps", NULL, "write a row a step instead", OPTION_FLAG, &o->log_steps, 0, 0},
+        {"output", "DIR", "folder for the files that the recipe itself names", OPTION_TEXT,
+         &o->output, 0, 0},
         FOLDER_OPTIONS(o->files),
         {"quiet", NULL, "print nothing but errors", OPTION_FLAG, &o->quiet, 0, 0},
         {.name = NULL}};
@@ -108,37 +110,18 @@ static void free_name(const char *what, char *path, size_t size)
         snprintf(path, size, "%.*s-%d.safetensors", length, name, i);
 }
 
-/* Print " WORD", quoted where a shell would take it apart. */
-static void print_word(const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "/._-+,:=@%";
-    if (*word && word[strspn(word, plain)] == 0) {
-        fprintf(stderr, " %s", word);
-        return;
-    }
-    fputs(" '", stderr);
-    for (; *word; word++) {
-        if (*word == '\'')
-            fputs("'\\''", stderr);
-        else
-            fputc(*word, stderr);
-    }
-    fputc('\'', stderr);
-}
-
 static void print_option(const char *name, const char *value)
 {
     if (!value)
         return;
-    fprintf(stderr, " --%s", name);
-    print_word(value);
+    print_to(stderr, " --%s", name);
+    print_word(stderr, value);
 }
 
 static void print_number(const char *name, int64_t value)
 {
     if (value)
-        fprintf(stderr, " --%s %lld", name, (long long)value);
+        print_to(stderr, " --%s %lld", name, (long long)value);
 }
 
 /* What a Ctrl-C is answered with; fit saves there when it is stopped. */
@@ -179,9 +162,9 @@ static void print_position(const cornu_model *model)
     cornu_position p = {.step = 0};
     (void)cornu_model_position(model, &p);
     if (p.step == 0 && p.epoch > 0)
-        fprintf(stderr, "epoch %lld", (long long)p.epoch);
+        print_to(stderr, "epoch %lld", (long long)p.epoch);
     else
-        fprintf(stderr, "step %lld of epoch %lld", (long long)p.step, (long long)p.epoch + 1);
+        print_to(stderr, "step %lld of epoch %lld", (long long)p.step, (long long)p.epoch + 1);
 }
 
 /* Say what was saved, and how to go on. */
@@ -190,11 +173,11 @@ static int finish_interrupted(const training *t)
     const train_options *o = t->options;
     if (!t->saved)
         return fail(STATUS_INTERRUPTED, "stopped before the first step: nothing to save");
-    fprintf(stderr, "stopped after ");
+    print_to(stderr, "stopped after ");
     print_position(t->model);
-    fprintf(stderr, ", saved %s. Go on with: cornu train", t->path);
+    print_to(stderr, ", saved %s. Go on with: cornu train", t->path);
     if (o->what)
-        print_word(o->what);
+        print_word(stderr, o->what);
     print_option("data", o->data);
     print_option("device", o->on.device);
     print_option("precision", o->on.precision);
@@ -205,11 +188,12 @@ static int finish_interrupted(const training *t)
     print_number("workers", o->files.workers);
     print_option("cache", o->files.cache);
     print_option("log", o->log);
-    fprintf(stderr, "%s%s%s%s", o->on.exact_convolution ? " --exact-conv" : "",
-            o->log_steps ? " --log-steps" : "", o->files.strict ? " --strict" : "",
-            o->quiet ? " --quiet" : "");
+    print_option("output", o->output);
+    print_to(stderr, "%s%s%s%s", o->on.exact_convolution ? " --exact-conv" : "",
+             o->log_steps ? " --log-steps" : "", o->files.strict ? " --strict" : "",
+             o->quiet ? " --quiet" : "");
     print_option("resume", t->path);
-    fputc('\n', stderr);
+    print_to(stderr, "\n");
     return STATUS_INTERRUPTED;
 }
 
@@ -250,6 +234,7 @@ static int train(training *t, const cornu_data *data)
                              .save_stopped = t->path,
                              .log = o->log,
                              .log_steps = o->log_steps,
+                             .output = o->output,
                              .resume = o->resume != NULL,
                              .on_step = on_step,
                              .on_epoch = on_epoch,
@@ -268,7 +253,7 @@ static int train(training *t, const cornu_data *data)
     if (status == CORNU_STOPPED)
         return finish_interrupted(t);
     if (status == CORNU_OK && save && !o->quiet)
-        printf("saved %s\n", save);
+        print("saved %s\n", save);
     if (status == CORNU_OK && !o->quiet)
         print_total(t->epochs, seconds_now() - began);
     return report(status);

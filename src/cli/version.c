@@ -10,7 +10,7 @@ static int run(int argc, char **argv)
         return status;
     status = report(cornu_versions(&table));
     if (status == STATUS_OK)
-        fputs(table, stdout);
+        print_lines(table);
     cornu_free(table);
     return status;
 }

@@ -5,9 +5,11 @@
 #include "data/datasets.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PLANE 1024
 #define PIXELS (3 * PLANE)
+enum { RECORDS = 64 }; /* read at a time */
 
 typedef struct cifar_layout {
     const char *const *files[2]; /* by split, NULL-ended */
@@ -48,7 +50,8 @@ static cornu_status measure(const char *folder, const cifar_layout *layout, int 
 {
     cornu_status status;
     char *path = NULL;
-    file_map map = {0};
+    int fd = -1;
+    uint64_t size;
     int64_t record = layout->label_bytes + PIXELS;
     TRY_GOTO(path_join(folder, name, &path));
     if (!file_exists(path)) {
@@ -56,15 +59,16 @@ static cornu_status measure(const char *folder, const cifar_layout *layout, int 
             status_fail(CORNU_NOT_FOUND, "%s: not found; expected beside the other files", path);
         goto done;
     }
-    TRY_GOTO(file_map_open(path, &map));
-    *records = (int64_t)map.size / record;
-    if (*records < 1 || (int64_t)map.size % record)
+    TRY_GOTO(file_open_regular(path, &fd, &size));
+    *records = (int64_t)size / record;
+    if (*records < 1 || (int64_t)size % record)
         status = status_fail(
             CORNU_BAD_FILE,
             "%s: truncated or damaged: found %lld bytes; expected %lld records of %lld bytes", path,
-            (long long)map.size, (long long)layout->official[split], (long long)record);
+            (long long)size, (long long)layout->official[split], (long long)record);
 done:
-    file_map_close(&map);
+    if (fd >= 0)
+        close(fd);
     free(path);
     return status;
 }
@@ -95,33 +99,50 @@ static cornu_status check_sizes(const char *folder, const cifar_layout *layout, 
     return CORNU_OK;
 }
 
+/* Records [first, first + count) as they lie in the file: pixels become channels last. */
+static cornu_status take_records(const char *path, const uint8_t *records, int label_bytes,
+                                 int64_t first, int64_t count, int classes, uint8_t *x, int32_t *y)
+{
+    for (int64_t i = 0; i < count; i++, x += PIXELS) {
+        const uint8_t *labels = records + i * (label_bytes + PIXELS);
+        const uint8_t *planes = labels + label_bytes;
+        y[i] = labels[label_bytes - 1];
+        if (y[i] >= classes)
+            return status_fail(CORNU_BAD_FILE, "%s: label of record %lld is %d; expected 0 to %d",
+                               path, (long long)(first + i), y[i], classes - 1);
+        for (int p = 0; p < PLANE; p++)
+            for (int c = 0; c < 3; c++)
+                x[3 * p + c] = planes[c * PLANE + p];
+    }
+    return CORNU_OK;
+}
+
 static cornu_status read_file(const char *folder, const cifar_layout *layout, const char *name,
                               int64_t count, int classes, uint8_t *x, int32_t *y)
 {
     cornu_status status;
     char *path = NULL;
-    file_map map = {0};
+    uint8_t *records = NULL;
+    int fd = -1;
+    uint64_t size;
     int64_t record = layout->label_bytes + PIXELS;
     TRY_GOTO(path_join(folder, name, &path));
-    TRY_GOTO(file_map_open(path, &map));
-    if ((int64_t)map.size != count * record) {
+    TRY_GOTO(file_open_regular(path, &fd, &size));
+    if ((int64_t)size != count * record) {
         status = status_fail(CORNU_BAD_FILE, "%s: changed while it was read", path);
         goto done;
     }
-    for (int64_t i = 0; i < count; i++, x += PIXELS) {
-        const uint8_t *labels = map.data + i * record, *planes = labels + layout->label_bytes;
-        y[i] = labels[layout->label_bytes - 1];
-        if (y[i] >= classes) {
-            status = status_fail(CORNU_BAD_FILE, "%s: label of record %lld is %d; expected 0 to %d",
-                                 path, (long long)i, y[i], classes - 1);
-            goto done;
-        }
-        for (int p = 0; p < PLANE; p++)
-            for (int c = 0; c < 3; c++)
-                x[3 * p + c] = planes[c * PLANE + p];
+    TRY_GOTO(memory_new(RECORDS, (size_t)record, "records", &records));
+    for (int64_t i = 0; i < count; i += RECORDS) {
+        int64_t n = count - i < RECORDS ? count - i : RECORDS;
+        TRY_GOTO(file_read_at(path, fd, (uint64_t)(i * record), records, (size_t)(n * record)));
+        TRY_GOTO(
+            take_records(path, records, layout->label_bytes, i, n, classes, x + i * PIXELS, y + i));
     }
 done:
-    file_map_close(&map);
+    if (fd >= 0)
+        close(fd);
+    free(records);
     free(path);
     return status;
 }

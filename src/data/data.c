@@ -39,7 +39,7 @@ void data_notice(const cornu_data_options *options, const char *format, ...)
     char line[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
+    printable_v(line, sizeof line, format, arguments);
     va_end(arguments);
     options->on_notice(options->user, line);
 }

@@ -128,21 +128,27 @@ static cornu_status attempt(transfer *t, bool *again)
     return fail(t, *error ? error : curl_easy_strerror(code));
 }
 
+static cornu_status check_digest(const dataset_file *file, const char *path, const char *hex)
+{
+    if (strcmp(hex, file->sha256) == 0)
+        return CORNU_OK;
+    return status_fail(CORNU_BAD_FILE, "%s: SHA-256 is %s; expected %s", path, hex, file->sha256);
+}
+
 cornu_status download_check(const dataset_file *file, const char *path)
 {
     char hex[65];
     TRY(sha256_file(path, hex));
-    if (strcmp(hex, file->sha256) != 0)
-        return status_fail(CORNU_BAD_FILE, "%s: SHA-256 is %s; expected %s", path, hex,
-                           file->sha256);
-    return CORNU_OK;
+    return check_digest(file, path, hex);
 }
 
 static cornu_status finish(transfer *t)
 {
+    char hex[65];
     if (fsync(t->out))
         return status_fail(CORNU_IO, "%s: cannot write: %s", t->part, strerror(errno));
-    cornu_status status = download_check(t->file, t->part);
+    TRY(sha256_descriptor(t->part, t->out, hex));
+    cornu_status status = check_digest(t->file, t->part, hex);
     if (status == CORNU_BAD_FILE) {
         unlink(t->part);
         return status_prefix(CORNU_NETWORK, "%s: damaged or changed; removed", t->file->url);
@@ -154,19 +160,35 @@ static cornu_status finish(transfer *t)
     return CORNU_OK;
 }
 
+/* The part is emptied and written to: never by a name that leads to another file. */
+static cornu_status check_part(const transfer *t, const struct stat *s)
+{
+    if (S_ISREG(s->st_mode) && s->st_nlink <= 1)
+        return CORNU_OK;
+    return status_fail(CORNU_IO,
+                       "%s: found a link, pipe or folder; expected the beginning of a "
+                       "download, or nothing (remove it)",
+                       t->part);
+}
+
 /* Wait until no other process writes to the part; it may have finished or removed the file by then.
  */
 static cornu_status open_part(transfer *t)
 {
     struct stat mine, now;
     for (;;) {
-        t->out = open(t->part, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-        if (t->out < 0)
-            return status_fail(CORNU_IO, "%s: cannot write: %s", t->part, strerror(errno));
+        t->out =
+            open(t->part, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644);
+        if (t->out < 0) {
+            int error = errno;
+            if (lstat(t->part, &now) == 0)
+                TRY(check_part(t, &now));
+            return status_fail(CORNU_IO, "%s: cannot write: %s", t->part, strerror(error));
+        }
         while (flock(t->out, LOCK_EX) && errno == EINTR)
             ;
-        if (!fstat(t->out, &mine) && !stat(t->part, &now) && mine.st_ino == now.st_ino)
-            return CORNU_OK;
+        if (!fstat(t->out, &mine) && !lstat(t->part, &now) && mine.st_ino == now.st_ino)
+            return check_part(t, &mine);
         close(t->out);
         t->out = -1;
         if (file_exists(t->path))

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { ROOTS = 4 };
 
@@ -138,8 +137,14 @@ static cornu_status unpack_set(const dataset *set, const cornu_data_options *opt
 {
     cornu_status status;
     char *temporary = NULL, *inside = NULL;
-    TRY_GOTO(memory_format(&temporary, "%s/.%s.%ld", cache, set->archive_folder, (long)getpid()));
-    TRY_GOTO(folder_remove(temporary));
+    TRY_GOTO(memory_format(&temporary, "%s/.%s.XXXXXX", cache, set->archive_folder));
+    if (!mkdtemp(temporary)) { /* a name that was nobody's, and that nobody can know */
+        status =
+            status_fail(CORNU_IO, "%s: cannot make a folder in it: %s", cache, strerror(errno));
+        free(temporary);
+        temporary = NULL;
+        goto done;
+    }
     TRY_GOTO(archive_unpack(archive, temporary, unpack_limit(set), options));
     TRY_GOTO(path_join(temporary, set->archive_folder, &inside));
     if (!folder_exists(inside)) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 /* What a compressed file may hold, in multiples of its size (memory_unpacked_most). */
@@ -93,9 +94,14 @@ static cornu_status idx_open(idx_file *f, int rank, const char *what)
 {
     uint8_t header[16];
     int64_t size = 4 + 4 * rank, total = size, elements = 1;
-    f->stream = gzopen(f->path, "rb");
-    if (!f->stream)
-        return status_fail(CORNU_IO, "%s: cannot open", f->path);
+    int fd;
+    uint64_t there;
+    TRY(file_open_regular(f->path, &fd, &there));
+    f->stream = gzdopen(fd, "rb");
+    if (!f->stream) {
+        close(fd);
+        return status_fail(CORNU_OUT_OF_MEMORY, "%s: no memory to unpack it", f->path);
+    }
     gzbuffer(f->stream, 1 << 17);
     TRY(read_exactly(f, header, size, size));
     int64_t magic = big_endian(header);

@@ -5,6 +5,7 @@
 #include "data/image_budget.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A compressed image of 200 megapixels is smaller than this. */
 #define FILE_BYTES_MAX ((size_t)1 << 30)
@@ -38,13 +39,13 @@ static const format *find_format(const uint8_t *data, size_t size)
 const char *image_format_of(const char *path)
 {
     uint8_t head[16] = {0};
-    /* Opening a pipe would wait for somebody to write into it. */
-    FILE *stream = file_exists(path) ? fopen(path, "rbe") : NULL;
-    if (!stream)
+    int fd;
+    uint64_t size;
+    if (file_open_regular(path, &fd, &size) != CORNU_OK)
         return NULL;
-    size_t got = fread(head, 1, sizeof head, stream);
-    fclose(stream);
-    const format *f = find_format(head, got);
+    ssize_t got = read(fd, head, sizeof head);
+    close(fd);
+    const format *f = find_format(head, got < 0 ? 0 : (size_t)got);
     return f ? f->title : NULL;
 }
 

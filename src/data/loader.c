@@ -55,7 +55,7 @@ struct loader {
 /* What decoding took, in seconds. */
 typedef struct times {
     double decode, resize;
-    bool cached;
+    bool loaded, earlier; /* from the cache file, and that of an earlier run */
 } times;
 
 /* Without the lock: nobody else touches a place that is at work. */
@@ -64,8 +64,8 @@ static bool fill(loader *l, int64_t at, times *t)
     image_file *file = &l->files.items[at];
     const data_request *r = &l->request;
     image from = {0};
-    t->cached = pixels_has(&l->pixels, at);
-    if (t->cached)
+    t->loaded = pixels_load(&l->pixels, at, &t->earlier);
+    if (t->loaded)
         return true;
     double begin = clock_thread_seconds();
     cornu_status status = image_open_within(file->path, &l->budget, &from);
@@ -83,8 +83,22 @@ static bool fill(loader *l, int64_t at, times *t)
     return status == CORNU_OK;
 }
 
-/* With the lock, which is given up meanwhile. */
-static void decode(loader *l, int64_t at)
+/* With the lock: the place's memory is no longer needed. Places share pages: one goes when the last
+   of its places is empty. */
+static void empty_place(loader *l, int64_t at)
+{
+    int64_t first = at, end = at + 1, pages = 4096 / l->pixels.sample + 1;
+    l->places[at].state = PLACE_EMPTY;
+    while (first > 0 && at - first < pages && l->places[first - 1].state == PLACE_EMPTY)
+        first--;
+    while (end < l->count && end - at <= pages && l->places[end].state == PLACE_EMPTY)
+        end++;
+    pixels_drop(&l->pixels, first * l->pixels.sample, end * l->pixels.sample);
+}
+
+/* With the lock, which is given up meanwhile. `for_file`: nobody waits for it; it is for the cache
+   file, and its memory is given back. */
+static void decode(loader *l, int64_t at, bool for_file)
 {
     times t = {0};
     place *p = &l->places[at];
@@ -93,11 +107,13 @@ static void decode(loader *l, int64_t at)
     bool usable = fill(l, at, &t);
     pthread_mutex_lock(&l->lock);
     cornu_data_loading *r = &l->report;
-    r->cached += t.cached;
-    r->decoded += usable && !t.cached;
+    r->cached += t.earlier;
+    r->decoded += usable && !t.loaded;
     r->decode_seconds += t.decode;
     r->resize_seconds += t.resize;
     p->state = usable ? PLACE_READY : PLACE_UNUSABLE;
+    if (for_file && usable)
+        empty_place(l, at);
     pthread_cond_broadcast(&l->done);
 }
 
@@ -108,8 +124,8 @@ static bool keeps(const loader *l)
     return l->pixels.kind != PIXELS_PASSING;
 }
 
-/* The next place for a worker, or -1: those on the list, then (where pixels stay) all others. */
-static int64_t next_place(loader *l)
+/* The next place that somebody will need, or -1. */
+static int64_t next_listed(loader *l)
 {
     int64_t window = keeps(l) ? l->list_count : l->reached + AHEAD_BYTES / l->pixels.sample + 2;
     int64_t end = window < l->list_count ? window : l->list_count;
@@ -120,9 +136,18 @@ static int64_t next_place(loader *l)
         if (l->places[at].state == PLACE_EMPTY)
             return at;
     }
-    while (keeps(l) && l->sweep < l->count)
-        if (l->places[l->sweep++].state == PLACE_EMPTY)
-            return l->sweep - 1;
+    return -1;
+}
+
+/* Of all places the next that memory or cache file would keep, or -1. */
+static int64_t next_kept(loader *l)
+{
+    bool in_file = l->pixels.fd >= 0;
+    while ((keeps(l) || in_file) && l->sweep < l->count) {
+        int64_t at = l->sweep++;
+        if (l->places[at].state == PLACE_EMPTY && (keeps(l) || !pixels_has(&l->pixels, at)))
+            return at;
+    }
     return -1;
 }
 
@@ -132,9 +157,12 @@ static void *work(void *context)
     (void)nice(WORKER_NICE); /* of this thread, on Linux */
     pthread_mutex_lock(&l->lock);
     while (!l->closing) {
-        int64_t at = next_place(l);
+        int64_t at = next_listed(l);
+        bool listed = at >= 0;
+        if (!listed)
+            at = next_kept(l);
         if (at >= 0)
-            decode(l, at);
+            decode(l, at, !listed && !keeps(l));
         else
             pthread_cond_wait(&l->work, &l->lock);
     }
@@ -239,14 +267,15 @@ bool loader_is_wanted_by(loader *l, const void *who)
 static place await(loader *l, int64_t at)
 {
     place *p = &l->places[at];
-    if (p->state == PLACE_EMPTY || p->state == PLACE_AT_WORK) {
-        double begin = clock_seconds();
+    double begin = 0;
+    while (p->state == PLACE_EMPTY || p->state == PLACE_AT_WORK) {
+        begin = begin > 0 ? begin : clock_seconds();
         if (p->state == PLACE_EMPTY)
-            decode(l, at);
-        while (p->state == PLACE_AT_WORK)
+            decode(l, at, false);
+        else
             pthread_cond_wait(&l->done, &l->lock);
-        l->report.wait_seconds += clock_seconds() - begin;
     }
+    l->report.wait_seconds += begin > 0 ? clock_seconds() - begin : 0;
     place found = *p;
     p->read = p->read || p->state == PLACE_READY;
     p->told = true;
@@ -303,16 +332,8 @@ void loader_release(loader *l, int64_t begin, const int64_t *index, int64_t coun
     pthread_mutex_lock(&l->lock);
     for (int64_t i = 0; i < count; i++) {
         int64_t at = begin + index[i];
-        if (l->places[at].state != PLACE_READY)
-            continue;
-        l->places[at].state = PLACE_EMPTY;
-        /* Places share pages: one goes when the last of its places is empty. */
-        int64_t first = at, end = at + 1, pages = 4096 / l->pixels.sample + 1;
-        while (first > 0 && at - first < pages && l->places[first - 1].state == PLACE_EMPTY)
-            first--;
-        while (end < l->count && end - at <= pages && l->places[end].state == PLACE_EMPTY)
-            end++;
-        pixels_drop(&l->pixels, first * l->pixels.sample, end * l->pixels.sample);
+        if (l->places[at].state == PLACE_READY)
+            empty_place(l, at);
     }
     pthread_mutex_unlock(&l->lock);
 }

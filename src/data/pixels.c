@@ -69,8 +69,9 @@ typedef struct header {
 struct pixels_entry {
     uint64_t key;  /* of the file that was decoded; 0: none yet */
     uint32_t crc;  /* of the pixels */
-    uint32_t done; /* 1 once they are complete */
+    uint32_t done; /* ENTRY_DONE once they are complete; in memory also: */
 };
+enum { ENTRY_DONE = 1, ENTRY_CHECKED = 2 };
 
 static header header_of(const pixels_wanted *w)
 {
@@ -121,7 +122,7 @@ static size_t pixels_offset(int64_t count)
     return (head + PAGE - 1) / PAGE * PAGE;
 }
 
-/* What the file holds now: *ours where it may be overwritten, *same where it may be used. */
+/* May the file be overwritten, and (*same) may it be used as it is? */
 static cornu_status look_at(const char *path, int fd, const header *h, size_t bytes, bool *same)
 {
     struct stat s;
@@ -129,11 +130,10 @@ static cornu_status look_at(const char *path, int fd, const header *h, size_t by
     *same = false;
     if (fstat(fd, &s) != 0)
         return fail_file(path, "read", errno);
-    if (s.st_size == 0)
+    if (S_ISREG(s.st_mode) && s.st_size == 0)
         return CORNU_OK;
-    ssize_t got = pread(fd, &found, sizeof found, 0);
-    if (!S_ISREG(s.st_mode) || got < (ssize_t)sizeof magic ||
-        memcmp(found.magic, magic, sizeof magic) != 0)
+    ssize_t got = S_ISREG(s.st_mode) ? pread(fd, &found, sizeof found, 0) : 0;
+    if (got < (ssize_t)sizeof magic || memcmp(found.magic, magic, sizeof magic) != 0)
         return status_fail(CORNU_BAD_FILE,
                            "%s: found a file that is no cache of pixels; expected one, or none",
                            path);
@@ -159,15 +159,20 @@ static cornu_status make_file(const char *path, int fd, const header *h, size_t 
                        path, memory_human((double)bytes, size), strerror(error));
 }
 
-static cornu_status map_file(const char *path, int64_t count, size_t bytes, pixels *p)
+/* No link is followed: what it leads to may be anybody's. */
+static cornu_status open_locked(const char *path, int *fd)
 {
-    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd, 0);
-    if (map == MAP_FAILED)
-        return fail_file(path, "map", errno);
-    p->map = map;
-    p->map_bytes = bytes;
-    p->entries = (pixels_entry *)((uint8_t *)map + sizeof(header));
-    p->at = (uint8_t *)map + pixels_offset(count);
+    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, 0666);
+    if (*fd < 0 && errno == ELOOP)
+        return status_fail(CORNU_BAD_FILE, "%s: found a link; expected a cache of pixels, or none",
+                           path);
+    if (*fd < 0)
+        return fail_file(path, "open", errno);
+    if (flock(*fd, LOCK_EX | LOCK_NB) != 0)
+        return status_fail(CORNU_IO,
+                           "%s: found another process at work with it; expected another "
+                           "folder to save to, or --cache off",
+                           path);
     return CORNU_OK;
 }
 
@@ -175,19 +180,16 @@ static cornu_status open_path(const char *path, const pixels_wanted *w, pixels *
 {
     bool same;
     header h = header_of(w);
-    size_t bytes = pixels_offset(h.count) + (size_t)h.count * (size_t)p->sample;
-    p->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
-    if (p->fd < 0)
-        return fail_file(path, "open", errno);
-    if (flock(p->fd, LOCK_EX | LOCK_NB) != 0)
-        return status_fail(CORNU_IO,
-                           "%s: found another process at work with it; expected another "
-                           "folder to save to, or --cache off",
-                           path);
+    size_t count = (size_t)h.count;
+    p->begin = (int64_t)pixels_offset(h.count);
+    size_t bytes = (size_t)p->begin + count * (size_t)p->sample;
+    TRY(open_locked(path, &p->fd));
     TRY(look_at(path, p->fd, &h, bytes, &same));
-    if (!same)
+    TRY(memory_new(count, sizeof *p->entries, "cache of pixels", &p->entries));
+    if (same)
+        TRY(file_read_at(path, p->fd, sizeof h, p->entries, count * sizeof *p->entries));
+    else
         TRY(make_file(path, p->fd, &h, bytes));
-    TRY(map_file(path, h.count, bytes, p));
     return make_keys(w->files, p);
 }
 
@@ -202,30 +204,66 @@ static cornu_status open_file(const pixels_wanted *w, pixels *p)
     if (status == CORNU_OK)
         status = open_path(path, w, p);
     if (status == CORNU_OK)
-        data_notice(o, "%s: %s of decoded pixels; remove it when you are done", path,
-                    memory_human((double)p->map_bytes, size));
+        data_notice(
+            o, "%s: %s of decoded pixels; remove it when you are done", path,
+            memory_human((double)p->begin + (double)w->files->count * (double)p->sample, size));
     free(name);
     free(path);
     return status;
 }
 
+/* All or nothing: a file that was cut, or a disk that fails, is as if the sample were not there. */
+static bool transfer(const pixels *p, int64_t i, bool write)
+{
+    uint8_t *at = p->at + i * p->sample;
+    for (int64_t done = 0; done < p->sample;) {
+        off_t place = (off_t)(p->begin + i * p->sample + done);
+        size_t left = (size_t)(p->sample - done);
+        ssize_t n =
+            write ? pwrite(p->fd, at + done, left, place) : pread(p->fd, at + done, left, place);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        done += n;
+    }
+    return true;
+}
+
+static uint32_t checksum(const pixels *p, int64_t i)
+{
+    return (uint32_t)crc32_z(0, p->at + i * p->sample, (z_size_t)p->sample);
+}
+
 bool pixels_has(const pixels *p, int64_t i)
 {
-    if (!p->entries || p->entries[i].done != 1 || p->entries[i].key != p->keys[i])
-        return false;
-    uLong crc = crc32_z(0, p->at + i * p->sample, (z_size_t)p->sample);
-    return (uint32_t)crc == p->entries[i].crc;
+    return p->entries && p->entries[i].done >= ENTRY_DONE && p->entries[i].key == p->keys[i];
+}
+
+/* What an earlier run left is checked once; what this one has checked or written is not again. */
+bool pixels_load(pixels *p, int64_t i, bool *earlier)
+{
+    pixels_entry *e = p->entries ? &p->entries[i] : NULL;
+    *earlier = e && e->done == ENTRY_DONE;
+    if (!pixels_has(p, i))
+        return *earlier = false;
+    if (transfer(p, i, false) && (e->done == ENTRY_CHECKED || checksum(p, i) == e->crc)) {
+        e->done = ENTRY_CHECKED;
+        return true;
+    }
+    e->done = 0;
+    return *earlier = false;
 }
 
 void pixels_keep(pixels *p, int64_t i)
 {
     if (!p->entries)
         return;
-    p->entries[i] = (pixels_entry){
-        .key = p->keys[i],
-        .crc = (uint32_t)crc32_z(0, p->at + i * p->sample, (z_size_t)p->sample),
-        .done = 1,
-    };
+    pixels_entry *e = &p->entries[i];
+    *e = (pixels_entry){.key = p->keys[i], .crc = checksum(p, i), .done = ENTRY_DONE};
+    off_t place = (off_t)(sizeof(header) + (size_t)i * sizeof *e);
+    bool kept = transfer(p, i, true) && pwrite(p->fd, e, sizeof *e, place) == (ssize_t)sizeof *e;
+    e->done = kept ? ENTRY_CHECKED : 0;
 }
 
 /* ---- memory ------------------------------------------------------------------------------- */
@@ -281,9 +319,12 @@ cornu_status pixels_open(const pixels_wanted *w, pixels *p)
         return status_fail(CORNU_OUT_OF_MEMORY, "%s: %lld samples of %lld bytes are more than fit",
                            w->name, (long long)count, (long long)p->sample);
     int64_t bytes = count * p->sample;
-    p->kind = limit == 0 ? PIXELS_PASSING : bytes > limit ? PIXELS_IN_FILE : PIXELS_IN_MEMORY;
-    if (p->kind == PIXELS_IN_FILE)
-        return open_file(w, p);
+    bool in_file = limit != 0 && bytes > limit;
+    if (in_file)
+        TRY(open_file(w, p));
+    /* With "file" both, where memory has room: what is read once need not be read again. */
+    bool in_memory = in_file ? limit < 0 && bytes <= automatic_limit() : limit != 0;
+    p->kind = in_memory ? PIXELS_IN_MEMORY : PIXELS_PASSING;
     int64_t available = memory_available();
     if (p->kind == PIXELS_IN_MEMORY && available >= 0 && bytes > available)
         return fail_memory(w, count, bytes);
@@ -299,5 +340,6 @@ void pixels_close(pixels *p)
     if (p->fd >= 0)
         close(p->fd);
     free(p->keys);
+    free(p->entries);
     *p = (pixels){.fd = -1};
 }

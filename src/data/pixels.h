@@ -5,11 +5,10 @@
 
 #include "data/images.h"
 
-/* What is kept of the samples once they are decoded. */
+/* What is kept in memory of the samples once they are decoded. */
 typedef enum pixels_kind {
     PIXELS_IN_MEMORY,
-    PIXELS_IN_FILE, /* mapped; a later run finds them there */
-    PIXELS_PASSING  /* nothing: only those that are about to be used lie in memory */
+    PIXELS_PASSING /* nothing: only those that are about to be used lie there */
 } pixels_kind;
 
 enum { PIXELS_LIMIT_AUTO = -2 };
@@ -26,21 +25,29 @@ typedef struct pixels {
     pixels_kind kind;
     int64_t sample; /* bytes of one */
     uint8_t *at;    /* [count][height][width][channels]; zeros where nothing was written */
-    uint64_t *keys; /* of the files as they are now; PIXELS_IN_FILE only */
     /* behind it */
     void *map;
     size_t map_bytes;
-    int fd;
-    pixels_entry *entries; /* [count] in the file, or NULL */
+    /* The cache file, where there is one: a later run finds the samples there, and this one those
+       that have left memory. It is read and written and never mapped, so that a file that somebody
+       cuts costs a decoding and not the process. */
+    int fd;                /* -1: none */
+    int64_t begin;         /* of the pixels in it */
+    uint64_t *keys;        /* [count] of the images as they are now */
+    pixels_entry *entries; /* [count] */
 } pixels;
 
 /* Choose the kind (request->cache_limit) and make room. A cache file is taken over where it is of
-   the same sizes, and made anew where it is not; a file that is no cache is never overwritten. */
+   the same sizes, and made anew where it is not; a link or a file that is no cache is refused. */
 cornu_status pixels_open(const pixels_wanted *wanted, pixels *out);
 void pixels_close(pixels *p);
-/* Does the cache file hold sample `i` of the file as it is now, and whole? */
+/* Does the cache file say that it holds sample `i` of the image as it is now? */
 bool pixels_has(const pixels *p, int64_t i);
-/* Sample `i` is complete: an earlier run's loss of power cannot make a later one believe it is. */
+/* Read sample `i` from the cache file into its place; false where it is not there whole. *earlier:
+   an earlier run left it, and this is its first use. */
+bool pixels_load(pixels *p, int64_t i, bool *earlier);
+/* Sample `i` in its place is complete: into the cache file, if any. An earlier run's loss of power
+   cannot make a later one believe so. */
 void pixels_keep(pixels *p, int64_t i);
 /* Give the memory of the bytes [begin, end) of `at` back; they read as zeros. PIXELS_PASSING only.
  */

@@ -1,8 +1,9 @@
 #include "data/sha256.h"
 
+#include "base/files.h"
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* First 32 bits of the fractional parts of the cube roots of the first 64 primes (FIPS
  * 180-4, 4.2.2). */
@@ -83,20 +84,32 @@ void sha256_close(sha256 *h, char hex[65])
         snprintf(hex + 8 * i, 9, "%08x", h->state[i]);
 }
 
-cornu_status sha256_file(const char *path, char hex[65])
+cornu_status sha256_descriptor(const char *path, int fd, char hex[65])
 {
     uint8_t buffer[1 << 15];
     sha256 h;
-    FILE *stream = fopen(path, "rbe");
-    if (!stream)
-        return status_fail(CORNU_IO, "%s: cannot open: %s", path, strerror(errno));
     sha256_open(&h);
-    for (size_t got; (got = fread(buffer, 1, sizeof buffer, stream)) > 0;)
-        sha256_add(&h, buffer, got);
-    bool failed = ferror(stream) != 0;
-    fclose(stream);
-    if (failed)
-        return status_fail(CORNU_IO, "%s: cannot read", path);
+    for (off_t at = 0;;) {
+        ssize_t got = pread(fd, buffer, sizeof buffer, at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return status_fail(CORNU_IO, "%s: cannot read: %s", path, strerror(errno));
+        if (got == 0)
+            break;
+        sha256_add(&h, buffer, (size_t)got);
+        at += got;
+    }
     sha256_close(&h, hex);
     return CORNU_OK;
+}
+
+cornu_status sha256_file(const char *path, char hex[65])
+{
+    int fd;
+    uint64_t size;
+    TRY(file_open_regular(path, &fd, &size));
+    cornu_status status = sha256_descriptor(path, fd, hex);
+    close(fd);
+    return status;
 }

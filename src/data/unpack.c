@@ -140,21 +140,28 @@ static cornu_status unpack_members(unpacking *u, const char *folder)
 cornu_status archive_unpack(const char *path, const char *folder, int64_t limit,
                             const cornu_data_options *options)
 {
-    cornu_status status = folder_make(folder);
+    cornu_status status;
+    int fd;
+    uint64_t size;
+    TRY(folder_make(folder));
+    TRY(file_open_regular(path, &fd, &size));
     struct archive *a = archive_read_new();
     unpacking u = {.archive = a, .path = path, .limit = limit, .left = limit, .options = options};
-    if (!a)
+    if (!a) {
+        close(fd);
         return status_fail(CORNU_OUT_OF_MEMORY, "%s: no memory to unpack it", path);
+    }
     /* These formats alone: libarchive would start programs for some of the others. */
     archive_read_support_filter_gzip(a);
     archive_read_support_format_tar(a);
     archive_read_support_format_zip(a);
-    if (status == CORNU_OK && archive_read_open_filename(a, path, 1 << 16) != ARCHIVE_OK)
-        status = status_fail(file_exists(path) ? CORNU_BAD_FILE : CORNU_NOT_FOUND,
-                             "%s: cannot open as an archive: %s", path, archive_error_string(a));
-    if (status == CORNU_OK)
+    if (archive_read_open_fd(a, fd, 1 << 16) != ARCHIVE_OK)
+        status = status_fail(CORNU_BAD_FILE, "%s: cannot open as an archive: %s", path,
+                             archive_error_string(a));
+    else
         status = unpack_members(&u, folder);
     archive_read_free(a);
+    close(fd);
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct cursor {
     const char *at, *end;
@@ -216,32 +217,49 @@ cornu_status npy_header_parse(const char *path, const char *name, const uint8_t 
     return tensor_measure(path, name, t, bytes);
 }
 
-cornu_status npy_read(tensor_file *file)
+/* Header, then data: into memory that the file owns. */
+static cornu_status read_array(tensor_file *file, const char *name, int fd, uint64_t there)
 {
-    file_map *map = &((tensor_storage *)file->storage)->map;
-    TRY(file_map_open(file->path, map));
-    const char *base = path_base(file->path);
-    char *name;
-    TRY(memory_format(&name, "%.*s", (int)strlen(base) - 4, base));
     file_tensor t;
-    size_t offset, bytes;
+    size_t offset, bytes, head = there < NPY_HEADER_MAX + 12 ? (size_t)there : NPY_HEADER_MAX + 12;
+    uint8_t *header;
+    void *data = NULL;
+    TRY(memory_new(head + 1, 1, file->path, &header));
     cornu_status status;
-    TRY_GOTO(npy_data_offset(file->path, name, map->data, map->size, &offset));
-    if (offset > map->size) {
-        status = status_fail(CORNU_BAD_FILE, "%s: found %zu bytes; expected a header of %zu",
-                             file->path, map->size, offset);
+    TRY_GOTO(file_read_at(file->path, fd, 0, header, head));
+    TRY_GOTO(npy_data_offset(file->path, name, header, head, &offset));
+    if (offset > there) {
+        status = status_fail(CORNU_BAD_FILE, "%s: found %ju bytes; expected a header of %zu",
+                             file->path, (uintmax_t)there, offset);
         goto done;
     }
-    TRY_GOTO(npy_header_parse(file->path, name, map->data, offset, &t, &bytes));
-    if (map->size - offset != bytes) {
+    TRY_GOTO(npy_header_parse(file->path, name, header, offset, &t, &bytes));
+    if (there - offset != bytes) {
         status =
-            status_fail(CORNU_BAD_FILE, "%s: found %zu bytes of data; expected %zu from its shape",
-                        file->path, map->size - offset, bytes);
+            status_fail(CORNU_BAD_FILE, "%s: found %ju bytes of data; expected %zu from its shape",
+                        file->path, (uintmax_t)(there - offset), bytes);
         goto done;
     }
-    t.data = map->data + offset;
+    TRY_GOTO(tensor_file_reserve(file, name, bytes, &data));
+    TRY_GOTO(file_read_at(file->path, fd, offset, data, bytes));
+    t.data = data;
     status = tensor_file_add(file, name, &t);
 done:
+    free(header);
+    return status;
+}
+
+cornu_status npy_read(tensor_file *file)
+{
+    uint64_t there;
+    int fd;
+    TRY(file_open_regular(file->path, &fd, &there));
+    const char *base = path_base(file->path);
+    char *name;
+    cornu_status status = memory_format(&name, "%.*s", (int)strlen(base) - 4, base);
+    if (status == CORNU_OK)
+        status = read_array(file, name, fd, there);
+    close(fd);
     free(name);
     return status;
 }

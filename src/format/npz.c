@@ -3,6 +3,7 @@
 #include "format/reader.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zip.h>
 
 /* Deflate's best: 258 bytes for 2 bits, a little over 1032 to 1 (zlib's technical notes). */
@@ -142,15 +143,7 @@ static cornu_status read_data(tensor_file *file, const char *name, zip_file_t *m
                               file_tensor *t, size_t bytes)
 {
     void *data;
-    int64_t available = memory_available();
-    if (available >= 0 && bytes > (uint64_t)available) {
-        char needed[32], there[32];
-        return status_fail(CORNU_OUT_OF_MEMORY, "%s: %s: needs %s of memory; %s is free",
-                           file->path, name, memory_human((double)bytes, needed),
-                           memory_human((double)available, there));
-    }
-    TRY(memory_new_aligned(bytes, file->path, &data));
-    TRY(tensor_file_own(file, data));
+    TRY(tensor_file_reserve(file, name, bytes, &data));
     t->data = data;
     TRY(read_exactly(file->path, name, member, data, bytes));
     TRY(expect_end(file->path, name, member));
@@ -188,12 +181,13 @@ done:
 
 cornu_status npz_read(tensor_file *file)
 {
-    /* The mapping is not read: it gives the usual messages for what is no readable file. */
-    file_map map;
-    TRY(file_map_open(file->path, &map));
-    uint64_t most = (uint64_t)memory_unpacked_most(map.size, UNPACKED_TIMES);
-    allowance left = {.packed = map.size, .unpacked = most, .most = most};
-    file_map_close(&map);
+    /* Opened here for the usual messages for what is no readable file. */
+    uint64_t size;
+    int fd;
+    TRY(file_open_regular(file->path, &fd, &size));
+    close(fd);
+    uint64_t most = (uint64_t)memory_unpacked_most(size, UNPACKED_TIMES);
+    allowance left = {.packed = size, .unpacked = most, .most = most};
     zip_t *archive;
     TRY(open_archive(file->path, ZIP_RDONLY, CORNU_BAD_FILE, &archive));
     zip_int64_t members = zip_get_num_entries(archive, 0);

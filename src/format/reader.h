@@ -9,7 +9,9 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "these files are littl
 
 /* What tensor_file.storage points to. */
 typedef struct tensor_storage {
-    file_map map;
+    int fd;            /* safetensors: of the file, else -1 */
+    uint64_t *offsets; /* safetensors: where each tensor's data begin in it */
+    size_t offset_capacity;
     void **blocks; /* from memory_new_aligned */
     size_t block_count, block_capacity, tensor_capacity, metadata_capacity;
 } tensor_storage;
@@ -19,12 +21,11 @@ enum { TENSOR_RANK_MAX = 8 };
 /* Set t->count and *bytes from t->shape and t->type; a negative or overflowing size is
    CORNU_BAD_FILE. `path` and `name` are for the message. */
 cornu_status tensor_measure(const char *path, const char *name, file_tensor *t, size_t *bytes);
-/* Append a tensor; its name and, where the data is misaligned for its type, its data are copied. */
+/* Append a tensor; its name is copied. */
 cornu_status tensor_file_add(tensor_file *file, const char *name, const file_tensor *t);
 cornu_status tensor_file_add_metadata(tensor_file *file, const char *key, const char *value);
-/* Let `block` (from memory_new_aligned) be released with the file; on failure it is released here.
- */
-cornu_status tensor_file_own(tensor_file *file, void *block);
+/* Memory for the data of tensor `name`, released with the file; more than is free is refused. */
+cornu_status tensor_file_reserve(tensor_file *file, const char *name, size_t bytes, void *out);
 /* Two tensors of one name are CORNU_BAD_FILE. */
 cornu_status tensor_file_check_names(const tensor_file *file);
 /* Check that a caller's tensors can be written: ranks, sizes, data, names. */

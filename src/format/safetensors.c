@@ -117,8 +117,7 @@ static cornu_status check_cover(const char *path, span *spans, size_t count, uin
 typedef struct header_reader {
     tensor_file *file;
     const char *at, *end; /* what is still to be read */
-    const uint8_t *data;
-    uint64_t data_size;
+    uint64_t data_begin, data_size; /* of the tensors, in the file */
     span *spans;
     size_t span_capacity;
 } header_reader;
@@ -143,6 +142,26 @@ static cornu_status expect(header_reader *h, char symbol, const char *why)
         return fail_header(h, why);
     h->at++;
     return CORNU_OK;
+}
+
+/* Where file_tensor.fetch finds a tensor of an opened file. */
+static cornu_status fetch_data(void *source, int number, void *to, size_t bytes)
+{
+    const tensor_file *file = source;
+    const tensor_storage *s = file->storage;
+    return file_read_at(file->path, s->fd, s->offsets[number], to, bytes);
+}
+
+static cornu_status add_tensor_at(tensor_file *file, const char *name, file_tensor *t,
+                                  uint64_t offset)
+{
+    tensor_storage *s = file->storage;
+    TRY(memory_grow(&s->offsets, &s->offset_capacity, (size_t)file->count + 1, sizeof *s->offsets));
+    s->offsets[file->count] = offset;
+    t->fetch = fetch_data;
+    t->source = file;
+    t->number = file->count;
+    return tensor_file_add(file, name, t);
 }
 
 /* A JSON value of at most `most` bytes; new reference. */
@@ -211,9 +230,8 @@ static cornu_status add_entry(header_reader *h, const char *name, const json_t *
     TRY(read_shape(file->path, name, entry, &t));
     TRY(tensor_measure(file->path, name, &t, &bytes));
     TRY(read_span(file->path, name, entry, h->data_size, bytes, &s));
-    t.data = h->data + s.begin;
     TRY(memory_grow(&h->spans, &h->span_capacity, (size_t)file->count + 1, sizeof s));
-    TRY(tensor_file_add(file, name, &t));
+    TRY(add_tensor_at(file, name, &t, h->data_begin + s.begin));
     s.name = file->tensors[file->count - 1].name;
     h->spans[file->count - 1] = s;
     return CORNU_OK;
@@ -251,27 +269,36 @@ static cornu_status check_metadata(tensor_file *file)
     return CORNU_OK;
 }
 
+/* The header's JSON text, and the sizes of file and header. */
+static cornu_status read_header(tensor_file *file, uint64_t *there, uint64_t *size, char **json)
+{
+    tensor_storage *s = file->storage;
+    TRY(file_open_regular(file->path, &s->fd, there));
+    *size = 0;
+    if (*there < 8)
+        return status_fail(CORNU_BAD_FILE, "%s: found %ju bytes; expected at least 8", file->path,
+                           (uintmax_t)*there);
+    TRY(file_read_at(file->path, s->fd, 0, size, 8));
+    if (*size > *there - 8 || *size > HEADER_MAX)
+        return status_fail(CORNU_BAD_FILE,
+                           "%s: found a header of %ju bytes in a file of %ju; expected a "
+                           "safetensors header within the file",
+                           file->path, (uintmax_t)*size, (uintmax_t)*there);
+    TRY(memory_new((size_t)*size + 1, 1, file->path, json));
+    return file_read_at(file->path, s->fd, 8, *json, (size_t)*size);
+}
+
 cornu_status safetensors_read(tensor_file *file)
 {
-    file_map *map = &((tensor_storage *)file->storage)->map;
-    TRY(file_map_open(file->path, map));
-    uint64_t size = 0;
-    if (map->size < 8)
-        return status_fail(CORNU_BAD_FILE, "%s: found %zu bytes; expected at least 8", file->path,
-                           map->size);
-    memcpy(&size, map->data, 8);
-    if (size > map->size - 8 || size > HEADER_MAX)
-        return status_fail(CORNU_BAD_FILE,
-                           "%s: found a header of %ju bytes in a file of %zu; expected a "
-                           "safetensors header within the file",
-                           file->path, (uintmax_t)size, map->size);
-    const char *begin = (const char *)map->data + 8;
-    header_reader h = {.file = file,
-                       .at = begin,
-                       .end = begin + size,
-                       .data = map->data + 8 + size,
-                       .data_size = map->size - 8 - size};
+    char *json = NULL;
+    uint64_t there, size;
+    header_reader h = {.file = file};
     cornu_status status;
+    TRY_GOTO(read_header(file, &there, &size, &json));
+    h.at = json;
+    h.end = json + size;
+    h.data_begin = 8 + size;
+    h.data_size = there - 8 - size;
     TRY_GOTO(read_map(&h, read_entry));
     if (peek(&h) >= 0)
         TRY_GOTO(fail_header(&h, "more behind the map than spaces"));
@@ -280,6 +307,7 @@ cornu_status safetensors_read(tensor_file *file)
     status = check_cover(file->path, h.spans, (size_t)file->count, h.data_size);
 done:
     free(h.spans);
+    free(json);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #include "format/reader.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 size_t element_size(element_type type)
 {
@@ -42,16 +43,20 @@ static tensor_storage *storage_of(const tensor_file *file)
     return file->storage;
 }
 
-cornu_status tensor_file_own(tensor_file *file, void *block)
+cornu_status tensor_file_reserve(tensor_file *file, const char *name, size_t bytes, void *out)
 {
     tensor_storage *s = storage_of(file);
-    cornu_status status =
-        memory_grow(&s->blocks, &s->block_capacity, s->block_count + 1, sizeof *s->blocks);
-    if (status == CORNU_OK)
-        s->blocks[s->block_count++] = block;
-    else
-        memory_free_aligned(block);
-    return status;
+    int64_t available = memory_available();
+    if (available >= 0 && bytes > (uint64_t)available) {
+        char needed[32], there[32];
+        return status_fail(CORNU_OUT_OF_MEMORY, "%s: %s: needs %s of memory; %s is free",
+                           file->path, name, memory_human((double)bytes, needed),
+                           memory_human((double)available, there));
+    }
+    TRY(memory_grow(&s->blocks, &s->block_capacity, s->block_count + 1, sizeof *s->blocks));
+    TRY(memory_new_aligned(bytes, file->path, &s->blocks[s->block_count]));
+    *(void **)out = s->blocks[s->block_count++];
+    return CORNU_OK;
 }
 
 cornu_status tensor_file_add(tensor_file *file, const char *name, const file_tensor *t)
@@ -60,15 +65,6 @@ cornu_status tensor_file_add(tensor_file *file, const char *name, const file_ten
     TRY(memory_grow(&file->tensors, &s->tensor_capacity, (size_t)file->count + 1,
                     sizeof *file->tensors));
     file_tensor added = *t;
-    size_t size = element_size(t->type);
-    if (t->count > 0 && (uintptr_t)t->data % size != 0) {
-        void *copy;
-        size_t bytes = (size_t)t->count * size;
-        TRY(memory_new_aligned(bytes, file->path, &copy));
-        memcpy(copy, t->data, bytes);
-        TRY(tensor_file_own(file, copy));
-        added.data = copy;
-    }
     TRY(memory_copy_string(name, &added.name));
     file->tensors[file->count++] = added;
     return CORNU_OK;
@@ -171,8 +167,10 @@ cornu_status tensor_file_open(const char *path, tensor_file **out)
     cornu_status status = memory_copy_string(path, &file->path);
     if (status == CORNU_OK)
         status = memory_new(1, sizeof(tensor_storage), path, &file->storage);
-    if (status == CORNU_OK)
+    if (status == CORNU_OK) {
+        storage_of(file)->fd = -1;
         status = f->read(file);
+    }
     if (status != CORNU_OK) {
         tensor_file_close(file);
         return status;
@@ -196,13 +194,25 @@ void tensor_file_close(tensor_file *file)
         for (size_t i = 0; i < s->block_count; i++)
             memory_free_aligned(s->blocks[i]);
         free(s->blocks);
-        file_map_close(&s->map);
+        free(s->offsets);
+        if (s->fd >= 0)
+            close(s->fd);
     }
     free(s);
     free(file->tensors);
     free(file->metadata);
     free(file->path);
     free(file);
+}
+
+cornu_status tensor_read(const file_tensor *t, void *to)
+{
+    size_t bytes = (size_t)t->count * element_size(t->type);
+    if (bytes > 0 && !t->data)
+        return t->fetch(t->source, t->number, to, bytes);
+    if (bytes > 0)
+        memcpy(to, t->data, bytes);
+    return CORNU_OK;
 }
 
 const file_tensor *tensor_file_find(const tensor_file *file, const char *name)

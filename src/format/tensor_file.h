@@ -23,8 +23,8 @@ typedef struct file_tensor {
     int64_t shape[8];
     int64_t count;    /* of elements */
     const void *data; /* row-major, C order, native endian */
-    /* safetensors_write, where `data` is NULL: fills `bytes` of memory when the tensor's turn
-       comes, so that not all of them need to be there at once. */
+    /* Where `data` is NULL: fills `bytes` of memory when the tensor's turn comes, so that not all
+       of them need to be there at once. */
     cornu_status (*fetch)(void *source, int number, void *to, size_t bytes);
     void *source;
     int number;
@@ -44,9 +44,11 @@ typedef struct tensor_file {
 } tensor_file;
 
 /* Open by the file's ending: .safetensors, .npz or .npy (one tensor, named after the file). Data of
-   a safetensors file is a read-only mapping; an npz member is unpacked into memory. */
+   a safetensors file stay there until tensor_read; others are in memory. */
 cornu_status tensor_file_open(const char *path, tensor_file **out);
 void tensor_file_close(tensor_file *file);
+/* Copy a tensor's elements; `to` has room for count * element_size(type) bytes. */
+cornu_status tensor_read(const file_tensor *t, void *to);
 const file_tensor *tensor_file_find(const tensor_file *file, const char *name);
 const char *tensor_file_metadata(const tensor_file *file, const char *key);
 

@@ -110,8 +110,9 @@ static int64_t layer_parameters(const cornu_model *m, const layer *l)
 
 static void add_layer(text *out, const cornu_model *m, const layer *l)
 {
-    char name[480], output[128], count[32];
-    snprintf(name, sizeof name, "%s (%s)", l->name, l->kind->name);
+    char shown[400], name[480], output[128], count[32];
+    cornu_printable(l->name, shown, sizeof shown);
+    snprintf(name, sizeof name, "%s (%s)", shown, l->kind->name);
     shape_show(&l->out, true, output);
     summary_number(layer_parameters(m, l), count);
     add_row(out, "│", (const char *const[COLUMNS]){name, output, count});
@@ -129,7 +130,9 @@ void model_summary_table(const cornu_model *m, text *out)
     int64_t trainable = 0, fixed = 0;
     for (int i = 0; i < m->weight_count; i++)
         *(m->variables[i].trainable ? &trainable : &fixed) += m->variables[i].count;
-    text_add(out, "Model: \"%s\"\n", m->name);
+    char shown[400];
+    cornu_printable(m->name, shown, sizeof shown);
+    text_add(out, "Model: \"%s\"\n", shown);
     add_rule(out, "┏", "━", "┳", "┓");
     add_row(out, "┃", (const char *const[COLUMNS]){"Layer (type)", "Output Shape", "Param #"});
     add_rule(out, "┡", "━", "╇", "┩");

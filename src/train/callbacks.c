@@ -41,7 +41,7 @@ void fit_notice(const fit_state *f, const char *format, ...)
     char line[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
+    printable_v(line, sizeof line, format, arguments);
     va_end(arguments);
     f->on_notice(f->user, line);
 }
@@ -139,9 +139,11 @@ cornu_status callbacks_check(const doc *list)
 
 bool callbacks_every_step(const callbacks *c)
 {
-    for (int i = 0; i < c->count; i++)
-        if (c->entries[i].row->kind->every_step)
+    for (int i = 0; i < c->count; i++) {
+        const callback_kind *kind = c->entries[i].row->kind;
+        if (kind->every_step || (kind->wants_steps && kind->wants_steps(c->entries[i].self)))
             return true;
+    }
     return false;
 }
 
@@ -181,6 +183,11 @@ cornu_status callbacks_save(const callbacks *c, cornu_model *model)
     json_t *list = json_array();
     for (int i = 0; i < c->count; i++) {
         const entry *e = &c->entries[i];
+        cornu_status status = e->row->kind->sync ? e->row->kind->sync(e->self) : CORNU_OK;
+        if (status != CORNU_OK) {
+            json_decref(list);
+            return status;
+        }
         json_t *state = e->row->kind->save ? e->row->kind->save(e->self) : json_object();
         json_t *item = json_pack("{s:s, s:o}", "name", e->row->name, "state", state);
         if (!item || json_array_append_new(list, item) != 0) {

@@ -18,14 +18,17 @@ typedef struct fit_logs {
 typedef struct fit_state {
     cornu_model *model;
     session *session;
-    bool pulled;      /* the model's weights on the host are those of the device */
-    bool resumed;     /* goes on from a model file */
-    bool more_epochs; /* resumed with more epochs than the run was to have */
-    int64_t epoch;    /* at hand, from 0 */
-    double step_loss; /* on_step_end */
-    fit_logs logs;    /* on_fit_begin: names only */
-    bool stop;        /* set it, and training ends after this epoch */
-    bool changed;     /* set it in on_fit_end where weights were changed */
+    bool pulled;        /* the model's weights on the host are those of the device */
+    bool resumed;       /* goes on from a model file */
+    bool more_epochs;   /* resumed with more epochs than the run was to have */
+    const char *output; /* folder for the files that the recipe names; NULL: the current one */
+    int64_t epoch;      /* at hand, from 0 */
+    double step_loss;   /* on_step_end */
+    fit_logs logs;      /* on_fit_begin: names only */
+    int step_logs;      /* so many of them, the first, are known in on_step_end: those of the epoch
+                           so far */
+    bool stop;          /* set it, and training ends after this epoch */
+    bool changed;       /* set it in on_fit_end where weights were changed */
     struct callbacks *callbacks;
     file_watch saving;                               /* for checkpoint_write */
     void (*on_notice)(void *user, const char *line); /* may be NULL */
@@ -41,7 +44,8 @@ typedef struct callback_kind {
     size_t size;
     const char *const *keys;                              /* of its options, NULL-ended */
     cornu_status (*read)(void *self, const doc *options); /* options: a map, or NULL */
-    bool every_step;      /* on_step_end wants each step's loss: the device is asked after each */
+    bool every_step; /* on_step_end wants each step's loss: the device is asked after each */
+    bool (*wants_steps)(const void *self); /* the same, where it hangs on the options */
     bool after_the_epoch; /* on_epoch_end runs when the others have, and the position has moved on:
                              for what writes the model */
     /* Before training; must not change the model. `monitor` names are checked here. */
@@ -51,6 +55,8 @@ typedef struct callback_kind {
     cornu_status (*on_epoch_end)(void *self, fit_state *f);
     /* When training ends of itself; not when it is stopped or fails. */
     cornu_status (*on_fit_end)(void *self, fit_state *f);
+    /* Files of its own are on the disk when this returns: a model file is about to say so. */
+    cornu_status (*sync)(void *self);
     /* What must survive a resume, as a new reference; and back (false: damaged). */
     json_t *(*save)(const void *self);
     bool (*restore)(void *self, const json_t *state);
@@ -78,7 +84,7 @@ typedef enum callback_event {
     CALLBACK_FIT_END
 } callback_event;
 cornu_status callbacks_run(callbacks *c, callback_event event, fit_state *f);
-/* Into and out of model->callback_state. */
+/* Into and out of model->callback_state; before the former, files of their own are synced. */
 cornu_status callbacks_save(const callbacks *c, cornu_model *model);
 cornu_status callbacks_restore(callbacks *c, const cornu_model *model);
 

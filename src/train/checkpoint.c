@@ -34,6 +34,20 @@ typedef struct entries {
     int count;
 } entries;
 
+/* DEL and C1, which JSON allows in strings and libyaml, which reads them again, does not. */
+static cornu_status escape_controls(const char *json, char **out)
+{
+    text t = {0};
+    for (const unsigned char *c = (const unsigned char *)json; *c; c++) {
+        bool c1 = c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0;
+        if (*c == 0x7F || c1)
+            text_add(&t, "\\u%04x", c1 ? *++c : *c);
+        else
+            text_add(&t, "%c", *c);
+    }
+    return text_take(&t, out);
+}
+
 /* Adds `value` (which it takes) as JSON text; NULL and an empty value of a failed making are
  * errors. */
 static cornu_status add_entry(entries *e, const char *key, json_t *value, size_t most)
@@ -43,6 +57,14 @@ static cornu_status add_entry(entries *e, const char *key, json_t *value, size_t
     json_decref(value);
     if (!json)
         return status_fail(CORNU_OUT_OF_MEMORY, "%s: cannot be written as JSON", key);
+    if (strpbrk(json, "\x7F\xC2")) {
+        char *escaped;
+        cornu_status status = escape_controls(json, &escaped);
+        free(json);
+        TRY(status);
+        json = escaped;
+        size = strlen(json);
+    }
     if (size > most) {
         free(json);
         return status_fail(CORNU_INVALID,
@@ -55,9 +77,16 @@ static cornu_status add_entry(entries *e, const char *key, json_t *value, size_t
 
 static json_t *class_names(const cornu_model *m)
 {
+    char shown[1024];
     json_t *names = json_array();
-    for (int i = 0; m->class_names && i < m->class_count; i++)
-        json_array_append_new(names, json_string(m->class_names[i]));
+    for (int i = 0; m->class_names && i < m->class_count; i++) {
+        json_t *name = json_string(m->class_names[i]);
+        if (!name) { /* a folder's name that is no UTF-8 */
+            cornu_printable(m->class_names[i], shown, sizeof shown);
+            name = json_string(shown);
+        }
+        json_array_append_new(names, name);
+    }
     return names;
 }
 
@@ -172,6 +201,20 @@ done:
     return status;
 }
 
+cornu_status checkpoint_write_weights(const cornu_model *m, const char *path,
+                                      const file_watch *watch)
+{
+    static const metadata_entry format = {(char *)(uintptr_t) "format",
+                                          (char *)(uintptr_t) "cornu weights 1"};
+    file_tensor *tensors;
+    TRY(memory_new((size_t)m->weight_count + 1, sizeof *tensors, "weights", &tensors));
+    for (int i = 0; i < m->weight_count; i++)
+        tensors[i] = tensor_of(&m->variables[i], m->variables[i].name, m->variables[i].value);
+    cornu_status status = safetensors_write_watched(path, tensors, m->weight_count, &format, 1, watch);
+    free(tensors);
+    return status;
+}
+
 /* ---- reading ---------------------------------------------------------------------------- */
 
 /* A metadata entry as a document whose messages name the file. */
@@ -234,7 +277,7 @@ static cornu_status read_best(const tensor_file *f, cornu_model *m)
     TRY(best_weights_new(m));
     for (int i = 0; i < m->weight_count; i++) {
         TRY(find_tensor(f, &m->variables[i], BEST, &t));
-        memcpy(m->best_weights[i], t->data, (size_t)t->count * sizeof(float));
+        TRY(tensor_read(t, m->best_weights[i]));
     }
     return CORNU_OK;
 }
@@ -260,7 +303,7 @@ static cornu_status read_tensors(const tensor_file *f, cornu_model *m)
     TRY(model_allocate(m));
     for (int i = 0; i < m->variable_count; i++) {
         TRY(find_tensor(f, &m->variables[i], "", &t));
-        memcpy(m->variables[i].value, t->data, (size_t)t->count * sizeof(float));
+        TRY(tensor_read(t, m->variables[i].value));
     }
     m->initialized = true;
     return best > 0 ? read_best(f, m) : CORNU_OK;

@@ -10,6 +10,9 @@
    on the device. `watch` may be NULL. */
 cornu_status checkpoint_write(const cornu_model *model, session *from, const char *path,
                               const file_watch *watch);
+/* Write the host's weights alone, which --init and cornu_model_load_weights take. */
+cornu_status checkpoint_write_weights(const cornu_model *m, const char *path,
+                                      const file_watch *watch);
 /* CORNU_BAD_FILE names the entry or tensor, what was found and what was expected. */
 cornu_status checkpoint_read(const char *path, cornu_model **out);
 /* Before training: is `path` a name for a model file, and can it be written? Leaves nothing behind.

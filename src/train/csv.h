@@ -1,19 +1,32 @@
-/* A table that grows line by line: each row is on its way to the file before training goes on. */
+/* A table that grows line by line: each row is handed to the system before training goes on, so
+   that it survives the end of the process; csv_sync (before a model file says that the row is
+   there, and at the end of a run) makes it survive the end of the machine. */
 #ifndef TRAIN_CSV_H
 #define TRAIN_CSV_H
 
-#include "base/status.h"
+#include "base/memory.h"
 
 typedef struct csv csv;
 
-/* Can `path` be written? Asked before training starts; makes no file where there is none. */
-cornu_status csv_check(const char *path);
+/* Where a table lies: `path` as the user wrote it, or (with `confined`) as a recipe has it: beneath
+   `root`, through no link, and in place of nothing but an earlier table of epochs. */
+typedef struct csv_place {
+    const char *path, *root;
+    bool confined;
+} csv_place;
+
+/* Can it be written? Asked before training starts; makes no file where there is none. */
+cornu_status csv_check(const csv_place *at);
 /* Start a table with this header line; an earlier file is replaced. With `append` an earlier file
    must have the same header and keeps its complete rows whose first number is at most `last`: those
-   after it were written by a run that was cut off and will be written again. */
-cornu_status csv_open(const char *path, const char *header, bool append, double last, csv **out);
-/* One row without its newline; written and flushed. */
+   after it were written by a run that was cut off and will be written again. A row that was cut off
+   itself is dropped, and so is such a header. */
+cornu_status csv_open(const csv_place *at, const char *header, bool append, double last, csv **out);
+/* One row without its newline. */
 cornu_status csv_add(csv *c, const char *row);
-cornu_status csv_close(csv *c); /* NULL: nothing */
+cornu_status csv_sync(csv *c);  /* NULL: nothing */
+cornu_status csv_close(csv *c); /* syncs; NULL: nothing */
+/* Append "," and the name of a column, in quotes where it needs them (RFC 4180). */
+void csv_add_name(text *header, const char *name);
 
 #endif

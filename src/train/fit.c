@@ -1,3 +1,4 @@
+#include "base/files.h"
 #include "base/memory.h"
 #include "data/datasets.h"
 #include "train/checkpoint.h"
@@ -191,6 +192,7 @@ static void name_logs(fit_run *run)
     fit_logs *logs = &run->state.logs;
     scores_open(run->model, &run->scores);
     scores_open(run->model, &run->validation_scores);
+    run->state.step_logs = run->scores.count;
     for (int i = 0; i < run->scores.count; i++)
         logs->name[logs->count++] = run->scores.name[i];
     for (int i = 0; run->validates && i < run->scores.count; i++) {
@@ -232,13 +234,15 @@ static cornu_status check_all(fit_run *run)
     run->state.callbacks = run->callbacks;
     if (o->resume && run->model->callback_state)
         TRY(callbacks_restore(run->callbacks, run->model));
+    if (o->output && *o->output)
+        TRY(folder_make(o->output));
     TRY(callbacks_run(run->callbacks, CALLBACK_FIT_BEGIN, &run->state));
     run->each_step = o->log_steps || callbacks_every_step(run->callbacks);
     if (o->save) {
         TRY(checkpoint_check(o->save, "save"));
         TRY(checkpoint_check_model(run->model));
     }
-    return o->log ? csv_check(o->log) : CORNU_OK;
+    return o->log ? csv_check(&(csv_place){.path = o->log}) : CORNU_OK;
 }
 
 static void set_position(fit_run *run)
@@ -359,6 +363,7 @@ cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_f
     fit_run run = {.options = o, .model = model, .data = data, .pass = -1};
     run.state = (fit_state){.model = model,
                             .resumed = o->resume,
+                            .output = o->output,
                             .saving = {.on_write = o->on_save, .user = o->user},
                             .on_notice = o->on_notice,
                             .user = o->user};

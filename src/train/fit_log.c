@@ -20,11 +20,11 @@ cornu_status fit_log_open(fit_run *run)
         return CORNU_OK;
     text_add(&header, o->log_steps ? "step,loss" : "epoch");
     for (int i = 0; !o->log_steps && i < logged(run); i++)
-        text_add(&header, ",%s", run->state.logs.name[i]);
+        csv_add_name(&header, run->state.logs.name[i]);
     text_add(&header, o->log_steps ? "" : ",seconds");
     TRY(text_take(&header, &line));
     double last = (double)(o->log_steps ? p->iterations : p->epoch);
-    cornu_status status = csv_open(o->log, line, o->resume, last, &run->log);
+    cornu_status status = csv_open(&(csv_place){.path = o->log}, line, o->resume, last, &run->log);
     free(line);
     return status;
 }

@@ -72,6 +72,9 @@ static cornu_status report_step(fit_run *run)
         o->on_step(o->user, &progress);
     }
     run->state.step_loss = results.last_loss;
+    memcpy(run->state.logs.value, run->scores.value,
+           (size_t)run->scores.count * sizeof *run->scores.value);
+    run->model->position.seconds = epoch_seconds(run); /* a callback may save the model */
     return callbacks_run(run->callbacks, CALLBACK_STEP_END, &run->state);
 }
 
@@ -140,6 +143,7 @@ static cornu_status save(fit_run *run, const char *path)
 {
     TRY(fit_pull(&run->state));
     TRY(callbacks_save(run->callbacks, run->model));
+    TRY(csv_sync(run->log)); /* no row is lost that the model file would not write again */
     if (!path)
         return CORNU_OK;
     TRY(checkpoint_write(run->model, run->session, path, &run->state.saving));

@@ -9,6 +9,7 @@
 #include "train/session.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- opening ---------------------------------------------------------------------------- */
 
@@ -65,6 +66,11 @@ static cornu_status open_any(const char *what, cornu_model **model)
         return status_fail(CORNU_INVALID,
                            "%s: found a folder; expected a workload, a recipe (.yaml, "
                            ".yml, .json) or a model file (.safetensors)",
+                           what);
+    if (!file_exists(what) && access(what, F_OK) == 0)
+        return status_fail(CORNU_INVALID,
+                           "%s: found a pipe or device; expected a recipe (.yaml, .yml, .json) or "
+                           "a model file (.safetensors) as a regular file",
                            what);
     if (file_exists(what))
         return status_fail(CORNU_INVALID,
@@ -153,15 +159,17 @@ static cornu_status check_weights(const tensor_file *f, const cornu_model *m)
     return CORNU_OK;
 }
 
-static void copy_weight(variable *v, const file_tensor *t)
+static cornu_status copy_weight(variable *v, const file_tensor *t)
 {
-    if (t->type == ELEMENT_F32) {
-        memcpy(v->value, t->data, (size_t)v->count * sizeof *v->value);
-        return;
-    }
-    const double *values = t->data;
-    for (int64_t i = 0; i < v->count; i++)
+    double *values;
+    if (t->type == ELEMENT_F32)
+        return tensor_read(t, v->value);
+    TRY(memory_new((size_t)v->count, sizeof *values, t->name, &values));
+    cornu_status status = tensor_read(t, values);
+    for (int64_t i = 0; status == CORNU_OK && i < v->count; i++)
         v->value[i] = (float)values[i];
+    free(values);
+    return status;
 }
 
 cornu_status cornu_model_load_weights(cornu_model *model, const char *path)
@@ -175,7 +183,7 @@ cornu_status cornu_model_load_weights(cornu_model *model, const char *path)
     if (status == CORNU_OK && !model->initialized)
         status = model_initialize(model, model->position.seed ? model->position.seed : 1);
     for (int i = 0; status == CORNU_OK && i < model->weight_count; i++)
-        copy_weight(&model->variables[i], tensor_file_find(f, model->variables[i].name));
+        status = copy_weight(&model->variables[i], tensor_file_find(f, model->variables[i].name));
     tensor_file_close(f);
     return status;
 }

@@ -17,6 +17,12 @@ bool exact_from_json(const json_t *text, double *value)
     return string && number_read(string, value);
 }
 
+bool count_from_json(const json_t *number, int64_t *value)
+{
+    *value = json_integer_value(number);
+    return json_is_integer(number) && *value >= 0 && *value <= INT32_MAX;
+}
+
 /* The whole numbers of a position: key, field. */
 typedef struct counter {
     const char *key;

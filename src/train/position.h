@@ -13,5 +13,7 @@ cornu_status position_from_json(const json_t *object, int metric_count, const ch
 /* An exact double in a JSON string, and back. */
 json_t *exact_to_json(double value);
 bool exact_from_json(const json_t *text, double *value);
+/* A count of epochs, steps or the like, 0 to 2^31 - 1: no sum of two of them overflows. */
+bool count_from_json(const json_t *number, int64_t *value);
 
 #endif

@@ -194,15 +194,15 @@ static void message_is_one_printable_line_and_can_be_prefixed(void **state)
 {
     (void)state;
     assert_int_equal(status_fail(CORNU_BAD_FILE, "a%cb\nc\x1b[31m", 7), CORNU_BAD_FILE);
-    assert_string_equal(cornu_last_error(), "a?b c?[31m");
+    assert_string_equal(cornu_last_error(), "a\\x07b\\nc\\x1b[31m");
     assert_int_equal(status_prefix(CORNU_BAD_FILE, "file %d", 1), CORNU_BAD_FILE);
-    assert_string_equal(cornu_last_error(), "file 1: a?b c?[31m");
+    assert_string_equal(cornu_last_error(), "file 1: a\\x07b\\nc\\x1b[31m");
     status_fail(CORNU_IO, "again: %s", cornu_last_error());
-    assert_string_equal(cornu_last_error(), "again: file 1: a?b c?[31m");
+    assert_string_equal(cornu_last_error(), "again: file 1: a\\x07b\\nc\\x1b[31m");
     char longer[10001];
-    memset(longer, 'x', 10000);
     longer[10000] = 0;
     for (int shift = 0; shift < 2; shift++) {
+        memset(longer, 'x', 10000);
         /* "ä" has two bytes: at one of the two shifts the limit falls inside one. */
         for (int i = shift; i + 1 < 10000; i += 2)
             memcpy(longer + i, "ä", 2);

@@ -267,6 +267,34 @@ static void a_wrong_digest_leaves_nothing(void **state)
     server_close(&s);
 }
 
+/* Neither what a server sends nor what it refuses reaches a file that the part leads to. */
+static void a_part_that_is_a_link_or_pipe_is_refused(void **state)
+{
+    (void)state;
+    char *data;
+    size_t size;
+    server s = {0};
+    alarm(60);
+    dataset_file file = served_file(&s);
+    for (int hard = 0; hard < 2; hard++) {
+        const char *precious = scratch_write("precious", "my only copy", 12);
+        const char *part = scratch_path("file.bin.part");
+        assert_int_equal(hard ? link(precious, part) : symlink("precious", part), 0);
+        assert_failed(download_file(&file, scratch_path("file.bin"), NULL), CORNU_IO,
+                      "file.bin.part: found a link, pipe or folder");
+        assert_int_equal(file_read(precious, 100, &data, &size), CORNU_OK);
+        assert_string_equal(data, "my only copy");
+        free(data);
+        assert_int_equal(unlink(part), 0); /* it is still there */
+    }
+    assert_int_equal(mkfifo(scratch_path("file.bin.part"), 0600), 0);
+    assert_failed(download_file(&file, scratch_path("file.bin"), NULL), CORNU_IO,
+                  "found a link, pipe or folder");
+    assert_int_equal(s.requests, 0);
+    alarm(0);
+    server_close(&s);
+}
+
 static void another_length_is_refused(void **state)
 {
     (void)state;
@@ -417,7 +445,11 @@ static void a_set_is_downloaded_unpacked_and_found(void **state)
     small_set s;
     data_place place = {0};
     small_set_open(&s);
+    char guessed[64];
+    snprintf(guessed, sizeof guessed, "cache/.cifar-10-batches-bin.%ld/mine", (long)getpid());
+    made_file(guessed, "mine", 4); /* where it unpacks cannot be guessed */
     assert_int_equal(dataset_fetch(&s.row, NULL, &place), CORNU_OK);
+    assert_true(file_exists(scratch_path(guessed)));
     assert_string_equal(place.folder, scratch_path("cache/cifar-10-batches-bin"));
     free(place.folder);
     cornu_data *data = NULL;
@@ -517,6 +549,7 @@ int main(void)
         TEST(a_server_that_cannot_resume_sends_all_again),
         TEST(a_complete_part_is_only_checked),
         TEST(a_wrong_digest_leaves_nothing),
+        TEST(a_part_that_is_a_link_or_pipe_is_refused),
         TEST(another_length_is_refused),
         TEST(archives_unpack),
         TEST(members_that_would_leave_the_folder_are_refused),

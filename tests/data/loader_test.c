@@ -197,6 +197,59 @@ static void a_file_that_is_no_cache_is_left_alone(void **state)
     fclose(f);
 }
 
+/* Whatever leads to the file: a link is not followed. */
+static void a_link_in_place_of_the_cache_is_refused(void **state)
+{
+    (void)state;
+    cornu_data *data = NULL;
+    struct stat s;
+    make_folder();
+    scratch_write("precious", "", 0); /* an empty file would be taken */
+    assert_int_equal(symlink("precious", scratch_path("f.pixels")), 0);
+    expect_status(open_with((cornu_data_options){.cache = "file"}, &data), CORNU_BAD_FILE);
+    expect_message("f.pixels: found a link; expected a cache of pixels, or none");
+    assert_int_equal(stat(scratch_path("precious"), &s), 0);
+    assert_int_equal(s.st_size, 0);
+    assert_int_equal(unlink(scratch_path("f.pixels")), 0);
+    assert_int_equal(mkfifo(scratch_path("f.pixels"), 0600), 0);
+    expect_status(open_with((cornu_data_options){.cache = "file"}, &data), CORNU_BAD_FILE);
+    expect_message("f.pixels: found a file that is no cache of pixels");
+}
+
+/* A mapping of the file would end the process with SIGBUS. */
+static void a_cache_that_is_cut_while_it_is_used_changes_no_sample(void **state)
+{
+    (void)state;
+    static const char *const caches[] = {"file", "1B"};
+    make_folder();
+    for (int i = 0; i < 2; i++)
+        for (int background = 0; background < 2; background++)
+            for (off_t size = 0; size <= 5000; size += 1000) {
+                cornu_data_options o = {.cache = caches[i], .background = background};
+                cornu_data *data = must_open(o);
+                expect_samples(data);
+                assert_int_equal(truncate(scratch_path("f.pixels"), size), 0);
+                expect_samples(data);
+                expect_samples(data);
+                cornu_data_close(data);
+                assert_int_equal(unlink(scratch_path("f.pixels")), 0); /* its header may be gone */
+            }
+}
+
+/* Once in the cache file, a picture is not decoded again, though memory holds none. */
+static void what_memory_does_not_hold_comes_from_the_file(void **state)
+{
+    (void)state;
+    make_folder();
+    cornu_data *data = must_open((cornu_data_options){.cache = "1B"});
+    for (int i = 0; i < 3; i++)
+        expect_samples(data);
+    assert_int_equal(loading_of(data).decoded, PICTURES - 1);
+    assert_int_equal(loading_of(data).cached, 0);
+    cornu_data_close(data);
+    expect_from_file(PICTURES - 1);
+}
+
 static void two_at_once_do_not_share_a_cache_file(void **state)
 {
     (void)state;
@@ -311,6 +364,9 @@ int main(void)
         TEST(another_size_makes_the_file_anew),
         TEST(a_damaged_cache_gives_no_wrong_pixel),
         TEST(a_file_that_is_no_cache_is_left_alone),
+        TEST(a_link_in_place_of_the_cache_is_refused),
+        TEST(a_cache_that_is_cut_while_it_is_used_changes_no_sample),
+        TEST(what_memory_does_not_hold_comes_from_the_file),
         TEST(two_at_once_do_not_share_a_cache_file),
         TEST(a_full_disk_is_told_before_anything_is_decoded),
         TEST(a_file_that_vanishes_is_named_where_it_is_needed_again),

@@ -130,8 +130,9 @@ static void misaligned_safetensors_are_read(void **state)
     const char *path =
         safetensors(0, "{\"a\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[0,8]}}   ", 8);
     assert_int_equal(tensor_file_open(path, &file), CORNU_OK);
-    assert_int_equal((uintptr_t)file->tensors[0].data % 8, 0);
-    assert_true(*(const double *)file->tensors[0].data == 0);
+    double value = 1;
+    assert_int_equal(tensor_read(&file->tensors[0], &value), CORNU_OK);
+    assert_true(value == 0);
     tensor_file_close(file);
 }
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 static float floats[6] = {1, -2.5f, 0, INFINITY, 1e-42f, 3};
 static double doubles[2] = {0.1, -1e300};
@@ -45,8 +46,12 @@ static void assert_samples(const tensor_file *file)
         assert_memory_equal(t->shape, e->shape, (size_t)e->rank * sizeof *e->shape);
         assert_int_equal(t->count, e->count);
         if (t->count > 0) {
+            char data[64];
+            size_t bytes = (size_t)t->count * element_size(t->type);
             assert_int_equal((uintptr_t)t->data % element_size(t->type), 0);
-            assert_memory_equal(t->data, e->data, (size_t)t->count * element_size(t->type));
+            assert_true(bytes <= sizeof data);
+            assert_int_equal(tensor_read(t, data), CORNU_OK);
+            assert_memory_equal(data, e->data, bytes);
         }
     }
     assert_null(tensor_file_find(file, "other"));
@@ -58,6 +63,46 @@ static tensor_file *open_file(const char *path)
     if (tensor_file_open(path, &file) != CORNU_OK)
         fail_msg("%s", cornu_last_error());
     return file;
+}
+
+/* A mapping would end the process with SIGBUS. */
+static void a_file_that_is_cut_after_it_was_opened_is_an_error(void **state)
+{
+    (void)state;
+    static float many[10000], copy[10000];
+    static const file_tensor t = {.name = "many", ELEMENT_F32, 1, {10000}, 10000, many};
+    const char *path = scratch_path("a.safetensors");
+    many[9999] = 7;
+    assert_int_equal(safetensors_write(path, &t, 1, NULL, 0), CORNU_OK);
+    tensor_file *file = open_file(path);
+    assert_int_equal(tensor_read(&file->tensors[0], copy), CORNU_OK);
+    assert_memory_equal(copy, many, sizeof many);
+    assert_int_equal(truncate(path, 4096), 0);
+    assert_int_equal(tensor_read(&file->tensors[0], copy), CORNU_BAD_FILE);
+    assert_non_null(strstr(cornu_last_error(), "a.safetensors: found its end at byte 4096"));
+    tensor_file_close(file);
+    assert_int_equal(npz_write(scratch_path("a.npz"), &t, 1), CORNU_OK);
+    file = open_file(scratch_path("a.npz"));
+    assert_int_equal(truncate(scratch_path("a.npz"), 1), 0);
+    assert_int_equal(tensor_read(&file->tensors[0], copy), CORNU_OK);
+    assert_memory_equal(copy, many, sizeof many);
+    tensor_file_close(file);
+}
+
+static void an_npy_that_is_cut_after_it_was_opened_stays_as_it_was(void **state)
+{
+    (void)state;
+    static const char header[] =
+        "\x93NUMPY\1\0\75\0{'descr': '|u1', 'fortran_order': False, 'shape': (9000,), }\n";
+    static uint8_t content[sizeof header - 1 + 9000], copy[9000];
+    memcpy(content, header, sizeof header - 1);
+    content[sizeof content - 1] = 9;
+    const char *path = scratch_write("a.npy", content, sizeof content);
+    tensor_file *file = open_file(path);
+    assert_int_equal(truncate(path, 0), 0);
+    assert_int_equal(tensor_read(&file->tensors[0], copy), CORNU_OK);
+    assert_int_equal(copy[8999], 9);
+    tensor_file_close(file);
 }
 
 static void safetensors_come_back_as_written(void **state)
@@ -250,6 +295,8 @@ static void damage_anywhere_is_survived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        IN_SCRATCH(a_file_that_is_cut_after_it_was_opened_is_an_error),
+        IN_SCRATCH(an_npy_that_is_cut_after_it_was_opened_stays_as_it_was),
         IN_SCRATCH(safetensors_come_back_as_written),
         IN_SCRATCH(npz_comes_back_as_written),
         IN_SCRATCH(same_tensors_give_the_same_file),

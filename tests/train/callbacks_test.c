@@ -162,6 +162,42 @@ static void no_number_and_no_finite_number_end_the_run(void **state)
     drive_close(&d);
 }
 
+/* What a model file says of counts is bounded, so that no sum with them overflows. */
+static void a_count_in_a_model_file_that_no_run_reaches_is_refused(void **state)
+{
+    (void)state;
+    static const char early[] = "[{\"name\": \"early_stopping\", \"state\": {\"has_best\": true, "
+                                "\"has_weights\": false, \"stopped\": false, \"best\": \"0x1p+0\", "
+                                "\"wait\": %s, \"best_epoch\": %s}}]";
+    static const char plateau[] = "[{\"name\": \"reduce_lr_on_plateau\", \"state\": {\"has_best\": "
+                                  "true, \"best\": \"0x1p+0\", \"wait\": %s, \"cooling\": %s}}]";
+    static const struct {
+        const char *list, *text, *a, *b;
+        bool fine;
+    } cases[] = {
+        {"[early_stopping]", early, "0", "7", true},
+        {"[early_stopping]", early, "0", "9223372036854775807", false},
+        {"[early_stopping]", early, "0", "2147483648", false},
+        {"[early_stopping]", early, "0", "-1", false},
+        {"[early_stopping]", early, "0", "1.5", false},
+        {"[early_stopping]", early, "9223372036854775807", "0", false},
+        {"[reduce_lr_on_plateau]", plateau, "3", "4", true},
+        {"[reduce_lr_on_plateau]", plateau, "0", "9223372036854775807", false},
+        {"[reduce_lr_on_plateau]", plateau, "2147483648", "0", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        driven d;
+        char text[512];
+        drive_open(&d, cases[i].list);
+        snprintf(text, sizeof text, cases[i].text, cases[i].a, cases[i].b);
+        json_decref(d.model->callback_state);
+        d.model->callback_state = json_loads(text, 0, NULL);
+        expect_status(callbacks_restore(d.callbacks, d.model),
+                      cases[i].fine ? CORNU_OK : CORNU_BAD_FILE);
+        drive_close(&d);
+    }
+}
+
 static void schedule_sets_the_rate_of_each_epoch(void **state)
 {
     (void)state;
@@ -230,30 +266,44 @@ static void early_stopping_goes_back_to_the_best_weights(void **state)
     cornu_model_close(model);
 }
 
+/* ---- files of recipes -------------------------------------------------------------------- */
+
+static cornu_fit_options into_scratch(void)
+{
+    static char folder[1100];
+    snprintf(folder, sizeof folder, "%s", scratch_path(""));
+    return (cornu_fit_options){.output = folder};
+}
+
+static cornu_model *open_scratch(const char *name)
+{
+    cornu_model *model;
+    expect_ok(cornu_model_open(scratch_path(name), &model));
+    return model;
+}
+
 static void checkpoint_keeps_the_last_or_the_best_epoch(void **state)
 {
     (void)state;
-    char fit[4096], last[1100], best[1100];
-    snprintf(last, sizeof last, "%s", scratch_path("last.safetensors"));
-    snprintf(best, sizeof best, "%s", scratch_path("best.safetensors"));
     /* "best" is the first epoch: nothing falls by 0.9 */
-    snprintf(fit, sizeof fit,
-             "{epochs: 4, callbacks: [{checkpoint: {path: '%s'}}, {ModelCheckpoint: {path: '%s', "
-             "monitor: accuracy, mode: min, save_best_only: true}}]}",
-             last, best);
-    cornu_model *model = runs_usual(fit), *first = runs_usual("{epochs: 1}"), *opened;
+    cornu_model *model = runs_usual(
+        "{epochs: 4, callbacks: [{checkpoint: {path: last.safetensors}}, {ModelCheckpoint: "
+        "{filepath: best.safetensors, monitor: accuracy, mode: min, save_best_only: true}}]}");
+    cornu_model *first = runs_usual("{epochs: 1}"), *opened;
     cornu_data *data = runs_data(300, 0);
-    expect_ok(cornu_fit(model, data, NULL, NULL));
+    cornu_fit_options o = into_scratch();
+    expect_ok(cornu_fit(model, data, &o, NULL));
     expect_ok(cornu_fit(first, data, NULL, NULL));
-    expect_ok(cornu_model_open(last, &opened));
+    opened = open_scratch("last.safetensors");
     assert_true(same_bits(opened, model));
     assert_int_equal(opened->position.epoch, 4);
     cornu_model_close(opened);
-    expect_ok(cornu_model_open(best, &opened));
+    opened = open_scratch("best.safetensors");
     assert_true(same_bits(opened, first));
     assert_int_equal(opened->position.epoch, 1);
     /* and it resumes to the same end */
-    expect_ok(cornu_fit(opened, data, &(cornu_fit_options){.resume = true}, NULL));
+    o.resume = true;
+    expect_ok(cornu_fit(opened, data, &o, NULL));
     assert_true(same_bits(opened, model));
     cornu_model_close(opened);
     cornu_model_close(first);
@@ -261,37 +311,147 @@ static void checkpoint_keeps_the_last_or_the_best_epoch(void **state)
     cornu_data_close(data);
 }
 
-static void checkpoint_path_is_checked_before_training(void **state)
+static void checkpoint_names_hold_what_keras_puts_there(void **state)
 {
     (void)state;
+    cornu_history *h;
+    cornu_fit_options o = into_scratch();
+    cornu_data *data = runs_data(100, 40);
+    cornu_model *model =
+        runs_usual("{epochs: 3, validation: test, callbacks: [{ModelCheckpoint: {filepath: "
+                   "'ck/{{x}}-{epoch:02d}/{val_loss:.2f}-{accuracy:.4f}.safetensors'}}]}");
+    expect_ok(cornu_fit(model, data, &o, &h));
+    assert_string_equal(cornu_history_name(h, 1), "accuracy");
+    assert_string_equal(cornu_history_name(h, 2), "val_loss");
+    for (int epoch = 0; epoch < 3; epoch++) {
+        char name[128];
+        snprintf(name, sizeof name, "ck/{x}-%02d/%.2f-%.4f.safetensors", epoch + 1,
+                 cornu_history_value(h, epoch, 2), cornu_history_value(h, epoch, 1));
+        cornu_model *opened = open_scratch(name);
+        assert_int_equal(opened->position.epoch, epoch + 1);
+        cornu_model_close(opened);
+    }
+    cornu_history_close(h);
+    cornu_model_close(model);
+    cornu_data_close(data);
+}
+
+static void checkpoint_options_that_make_no_sense_are_named(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"{filepath: '{val_los}.safetensors'}",
+         "recipe.yaml:3: fit.callbacks[0].checkpoint.filepath: found {val_los}; expected one of "
+         "epoch, loss, accuracy, learning_rate in braces"},
+        {"{filepath: '{batch}.safetensors'}", "found {batch}; expected one of epoch"},
+        {"{filepath: '{val_loss}.safetensors', save_freq: 2}",
+         "found {val_loss}; expected one of epoch, batch, loss, accuracy in braces"},
+        {"{filepath: '{epoch:.2d}.safetensors'}", "expected a format of Python's int"},
+        {"{filepath: a.keras}", "found a.keras; expected a name that ends in .safetensors"},
+        {"{filepath: a.safetensors, save_best_only: true, save_freq: 2, monitor: learning_rate}",
+         "found learning_rate with a save_freq of steps"},
+    };
+    static const char *const unread[][2] = {
+        {"{filepath: a.safetensors, save_freq: 0}", "save_freq"},
+        {"{filepath: a.safetensors, save_freq: often}", "expected epoch or a number of steps"},
+        {"{filepath: a.safetensors, path: b.safetensors}", "found path and filepath"},
+        {"{filepath: a.safetensors, verbos: 1}", "verbose, save_best_only, save_weights_only"},
+        {"{}", "found no path; expected filepath"},
+    };
+    char fit[512], recipe[1024];
     cornu_data *data = runs_data(10, 0);
-    static const char *const fits[] = {
-        "{callbacks: [{checkpoint: {path: /nonexistent-folder/m.safetensors}}]}",
-        "{callbacks: [{checkpoint: {path: m.keras}}]}",
-        "{callbacks: [{csv_logger: {path: /nonexistent-folder/log.csv}}]}"};
-    for (int i = 0; i < 3; i++) {
-        cornu_model *model = runs_usual(fits[i]);
-        assert_int_not_equal(cornu_fit(model, data, NULL, NULL), CORNU_OK);
+    cornu_fit_options o = into_scratch();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(fit, sizeof fit, "{callbacks: [{checkpoint: %s}]}", cases[i][0]);
+        cornu_model *model = runs_usual(fit);
+        expect_status(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
+        expect_message(cases[i][1]);
         assert_false(model->initialized);
         cornu_model_close(model);
     }
+    for (size_t i = 0; i < sizeof unread / sizeof *unread; i++) {
+        cornu_model *model;
+        snprintf(recipe, sizeof recipe,
+                 "model: {input: [8], layers: [Flatten]}\nfit: {callbacks: [{checkpoint: %s}]}\n",
+                 unread[i][0]);
+        const char *path = scratch_write("r.yaml", recipe, strlen(recipe));
+        expect_status(cornu_model_open(path, &model), CORNU_INVALID);
+        expect_message(unread[i][1]);
+    }
+    cornu_data_close(data);
+}
+
+/* 100 samples in batches of 32 are 4 steps an epoch: a file after steps 3, 6 and 9 of 12. */
+static void checkpoint_saves_each_so_many_steps_and_goes_on_from_there(void **state)
+{
+    (void)state;
+    cornu_fit_options o = into_scratch();
+    cornu_data *data = runs_data(100, 0);
+    cornu_model *model = runs_usual(
+        "{epochs: 3, callbacks: [{checkpoint: {filepath: 's-{epoch}-{batch:02d}.safetensors', "
+        "save_freq: 3}}]}");
+    static const struct {
+        const char *name;
+        int64_t epoch, step;
+    } files[] = {{"s-1-03.safetensors", 0, 3},
+                 {"s-2-02.safetensors", 1, 2},
+                 {"s-3-01.safetensors", 2, 1},
+                 {"s-3-04.safetensors", 2, 4}};
+    expect_ok(cornu_fit(model, data, &o, NULL));
+    assert_int_equal(scratch_count(), 4);
+    o.resume = true;
+    for (int i = 0; i < 4; i++) {
+        cornu_model *opened = open_scratch(files[i].name);
+        assert_int_equal(opened->position.epoch, files[i].epoch);
+        assert_int_equal(opened->position.step, files[i].step);
+        expect_ok(cornu_fit(opened, data, &o, NULL));
+        assert_true(same_bits(opened, model));
+        cornu_model_close(opened);
+    }
+    cornu_model_close(model);
+    cornu_data_close(data);
+}
+
+static void checkpoint_of_weights_alone_and_its_threshold(void **state)
+{
+    (void)state;
+    notices n = {0};
+    cornu_fit_options o = into_scratch();
+    o.on_notice = notices_add;
+    o.user = &n;
+    cornu_data *data = runs_data(100, 0);
+    cornu_model *model = runs_usual(
+        "{epochs: 1, callbacks: [{checkpoint: {filepath: w.safetensors, save_weights_only: true, "
+        "verbose: 1}}, {checkpoint: {filepath: never.safetensors, save_best_only: true, monitor: "
+        "loss, initial_value_threshold: 0.0, verbose: 1}}]}");
+    cornu_model *other = runs_usual(NULL), *opened;
+    expect_ok(cornu_fit(model, data, &o, NULL));
+    assert_non_null(strstr(n.lines, "w.safetensors"));
+    assert_non_null(strstr(n.lines, "Epoch 1: loss did not improve from 0.00000"));
+    assert_false(file_exists(scratch_path("never.safetensors")));
+    expect_ok(cornu_model_load_weights(other, scratch_path("w.safetensors")));
+    for (int i = 0; i < model->weight_count; i++)
+        assert_memory_equal(model->variables[i].value, other->variables[i].value,
+                            (size_t)model->variables[i].count * sizeof(float));
+    expect_status(cornu_model_open(scratch_path("w.safetensors"), &opened), CORNU_BAD_FILE);
+    expect_message("other files hold only weights: --init takes them");
+    cornu_model_close(other);
+    cornu_model_close(model);
     cornu_data_close(data);
 }
 
 static void csv_logger_writes_keras_columns_and_appends(void **state)
 {
     (void)state;
-    char fit[2048], *content;
+    char *content;
     size_t size;
-    const char *path = scratch_path("log.csv");
-    snprintf(fit, sizeof fit,
-             "{epochs: 2, validation: test, callbacks: [{csv_logger: {path: '%s', append: true}}]}",
-             path);
-    cornu_model *model = runs_usual(fit);
+    cornu_fit_options o = into_scratch();
+    cornu_model *model = runs_usual("{epochs: 2, validation: test, callbacks: [{CSVLogger: "
+                                    "{filename: log.csv, append: true}}]}");
     cornu_data *data = runs_data(20, 20);
-    expect_ok(cornu_fit(model, data, NULL, NULL));
-    expect_ok(cornu_fit(model, data, NULL, NULL));
-    expect_ok(file_read(path, 1 << 20, &content, &size));
+    expect_ok(cornu_fit(model, data, &o, NULL));
+    expect_ok(cornu_fit(model, data, &o, NULL));
+    expect_ok(file_read(scratch_path("log.csv"), 1 << 20, &content, &size));
     const char *header = "epoch,accuracy,learning_rate,loss,val_accuracy,val_loss\n0,";
     assert_int_equal(strncmp(content, header, strlen(header)), 0);
     int lines = 0;
@@ -311,11 +471,15 @@ int main(void)
         TEST(values_that_are_no_numbers_are_no_improvement),
         TEST(plateau_reduces_as_keras_does),
         TEST(no_number_and_no_finite_number_end_the_run),
+        TEST(a_count_in_a_model_file_that_no_run_reaches_is_refused),
         TEST(schedule_sets_the_rate_of_each_epoch),
         TEST(schedule_needs_a_constant_rate_under_it),
         TEST(early_stopping_goes_back_to_the_best_weights),
         TEST(checkpoint_keeps_the_last_or_the_best_epoch),
-        TEST(checkpoint_path_is_checked_before_training),
+        TEST(checkpoint_names_hold_what_keras_puts_there),
+        TEST(checkpoint_options_that_make_no_sense_are_named),
+        TEST(checkpoint_saves_each_so_many_steps_and_goes_on_from_there),
+        TEST(checkpoint_of_weights_alone_and_its_threshold),
         TEST(csv_logger_writes_keras_columns_and_appends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,21 +8,28 @@
 #include <string.h>
 
 typedef struct csv_logger {
+    const doc *options;
     const char *path;
     bool append;
     csv *csv;
     int order[HISTORY_COLUMNS_MAX]; /* columns of the logs */
 } csv_logger;
 
-static const char *const keys[] = {"path", "append", NULL};
+static const char *const keys[] = {"path", "filename", "append", NULL};
 
 static cornu_status read(void *self, const doc *options)
 {
     csv_logger *c = self;
+    const char *filename = NULL; /* Keras's word */
+    c->options = options;
     TRY(doc_read_string(options, "path", &c->path));
+    TRY(doc_read_string(options, "filename", &filename));
     TRY(doc_read_bool(options, "append", &c->append));
-    return c->path ? CORNU_OK
-                   : doc_fail(options, "csv_logger: found no path; expected path: FILE.csv");
+    if (!c->path == !filename)
+        return doc_fail(options, "csv_logger: found %s path%s; expected path: FILE.csv",
+                        filename ? "filename and" : "no", filename ? "" : " and no filename");
+    c->path = c->path ? c->path : filename;
+    return CORNU_OK;
 }
 
 static cornu_status on_fit_begin(void *self, fit_state *f)
@@ -34,7 +41,8 @@ static cornu_status on_fit_begin(void *self, fit_state *f)
             c->order[j] = c->order[j - 1];
         c->order[j] = i;
     }
-    return csv_check(c->path);
+    cornu_status status = csv_check(&(csv_place){c->path, f->output, true});
+    return status == CORNU_INVALID ? doc_fail(c->options, "%s", cornu_last_error()) : status;
 }
 
 static cornu_status open_table(csv_logger *c, const fit_state *f)
@@ -43,11 +51,12 @@ static cornu_status open_table(csv_logger *c, const fit_state *f)
     char *line;
     text_add(&header, "epoch");
     for (int i = 0; i < f->logs.count; i++)
-        text_add(&header, ",%s", f->logs.name[c->order[i]]);
+        csv_add_name(&header, f->logs.name[c->order[i]]);
     TRY(text_take(&header, &line));
     /* `append` keeps the rows of earlier runs; a resumed run drops those that it writes again. */
     double last = f->resumed ? (double)f->epoch - 1 : 1e300;
-    cornu_status status = csv_open(c->path, line, c->append || f->resumed, last, &c->csv);
+    cornu_status status = csv_open(&(csv_place){c->path, f->output, true}, line,
+                                   c->append || f->resumed, last, &c->csv);
     free(line);
     return status;
 }
@@ -72,6 +81,12 @@ static cornu_status on_epoch_end(void *self, fit_state *f)
     return status;
 }
 
+static cornu_status sync_table(void *self)
+{
+    const csv_logger *c = self;
+    return csv_sync(c->csv);
+}
+
 static void close(void *self)
 {
     csv_logger *c = self;
@@ -84,4 +99,5 @@ const callback_kind callback_csv_logger = {.size = sizeof(csv_logger),
                                            .on_fit_begin = on_fit_begin,
                                            .on_epoch_begin = on_epoch_begin,
                                            .on_epoch_end = on_epoch_end,
+                                           .sync = sync_table,
                                            .close = close};

@@ -118,21 +118,16 @@ static json_t *save(const void *self)
 static bool restore(void *self, const json_t *state)
 {
     early_stopping *e = self;
-    const json_t *wait = json_object_get(state, "wait");
-    const json_t *epoch = json_object_get(state, "best_epoch");
     const json_t *has_best = json_object_get(state, "has_best");
     const json_t *has_weights = json_object_get(state, "has_weights");
     const json_t *stopped = json_object_get(state, "stopped");
-    if (!exact_from_json(json_object_get(state, "best"), &e->best) || !json_is_integer(wait) ||
-        !json_is_integer(epoch) || !json_is_boolean(has_best) || !json_is_boolean(has_weights) ||
-        !json_is_boolean(stopped))
-        return false;
-    e->wait = json_integer_value(wait);
-    e->best_epoch = json_integer_value(epoch);
     e->has_best = json_is_true(has_best);
     e->has_weights = json_is_true(has_weights);
     e->stopped = json_is_true(stopped);
-    return e->wait >= 0 && e->wait < INT32_MAX && e->best_epoch >= 0;
+    return exact_from_json(json_object_get(state, "best"), &e->best) &&
+           count_from_json(json_object_get(state, "wait"), &e->wait) &&
+           count_from_json(json_object_get(state, "best_epoch"), &e->best_epoch) &&
+           json_is_boolean(has_best) && json_is_boolean(has_weights) && json_is_boolean(stopped);
 }
 
 const callback_kind callback_early_stopping = {.size = sizeof(early_stopping),

@@ -89,16 +89,12 @@ static json_t *save(const void *self)
 static bool restore(void *self, const json_t *state)
 {
     plateau *p = self;
-    const json_t *wait = json_object_get(state, "wait");
-    const json_t *cooling = json_object_get(state, "cooling");
     const json_t *has_best = json_object_get(state, "has_best");
-    if (!exact_from_json(json_object_get(state, "best"), &p->best) || !json_is_integer(wait) ||
-        !json_is_integer(cooling) || !json_is_boolean(has_best))
-        return false;
-    p->wait = json_integer_value(wait);
-    p->cooling = json_integer_value(cooling);
     p->has_best = json_is_true(has_best);
-    return p->wait >= 0 && p->wait < INT32_MAX && p->cooling >= 0;
+    return exact_from_json(json_object_get(state, "best"), &p->best) &&
+           count_from_json(json_object_get(state, "wait"), &p->wait) &&
+           count_from_json(json_object_get(state, "cooling"), &p->cooling) &&
+           json_is_boolean(has_best);
 }
 
 const callback_kind callback_reduce_lr_on_plateau = {.size = sizeof(plateau),
