@@ -325,6 +325,73 @@ static void put_webp(bytes *out, uint64_t height, uint64_t width)
     free(frame.data);
 }
 
+typedef struct bits {
+    bytes out;
+    uint64_t held;
+    int count;
+} bits;
+
+static void put_bits(bits *b, uint64_t value, int count)
+{
+    b->held |= value << b->count;
+    for (b->count += count; b->count >= 8; b->count -= 8, b->held >>= 8)
+        put(&b->out, &(uint8_t){(uint8_t)b->held}, 1);
+}
+
+/* A code of one symbol, 0: it takes no bits. */
+static void put_no_code(bits *b)
+{
+    put_bits(b, 1, 4);
+}
+
+/* A code of 8 bits for each of 256 symbols; `more` where the alphabet has others behind them. */
+static void put_even_code(bits *b, int more)
+{
+    put_bits(b, 8 << 1, 5);
+    put_bits(b, 1ull << 33, 36); /* of the lengths, only 8 is used */
+    if (more)
+        put_bits(b, 1 | 3 << 1 | 254 << 4, 12);
+    else
+        put_bits(b, 0, 1);
+}
+
+static uint8_t reversed(int value)
+{
+    int out = 0;
+    for (int i = 0; i < 8; i++)
+        out |= (value >> i & 1) << (7 - i);
+    return (uint8_t)out;
+}
+
+/* Lossless, with 65536 groups of codes, each of which takes a table of 5 kB. */
+static void webp_groups(bytes *out)
+{
+    enum { SIDE = 3640, TILES = (SIDE + 7) / 8, GROUPS = 65536 };
+    bits b = {.count = 0};
+    put_bits(&b, 0x2f, 8);
+    put_bits(&b, SIDE - 1, 14);
+    put_bits(&b, SIDE - 1, 14);
+    put_bits(&b, 1, 4);
+    put_bits(&b, 1 << 2 | 1 << 3, 7); /* no transform or cache, but groups of 8x8 pixels */
+    put_even_code(&b, 1);             /* the group of each tile: in green and red */
+    put_even_code(&b, 0);
+    for (int i = 0; i < 3; i++)
+        put_no_code(&b);
+    for (int i = 0; i < TILES * TILES; i++)
+        put_bits(&b, reversed(i & 255) | (uint64_t)reversed(i >> 8 & 255) << 8, 16);
+    for (int i = 0; i < GROUPS * 5; i++)
+        put_no_code(&b);
+    put_bits(&b, 0, 56);
+    put_bits(&b, 0, 56);
+    put(&b.out, "", b.out.size % 2);
+    put(out, "RIFF", 4);
+    put_little(out, 12 + b.out.size, 4);
+    put(out, "WEBPVP8L", 8);
+    put_little(out, b.out.size, 4);
+    put(out, b.out.data, b.out.size);
+    free(b.out.data);
+}
+
 static void webp_large(bytes *out)
 {
     put_webp(out, 16384, 16384);
@@ -332,7 +399,7 @@ static void webp_large(bytes *out)
 
 static void webp_within(bytes *out)
 {
-    put_webp(out, 4780, 4780);
+    put_webp(out, 3640, 3640);
 }
 
 /* ---- TIFF ---- */
@@ -473,6 +540,7 @@ const bomb bombs_pictures[] = {{"progressive.jpg", jpeg_progressive},
                                {"runs.bmp", bmp_runs},
                                {"large.webp", webp_large},
                                {"within.webp", webp_within},
+                               {"groups.webp", webp_groups},
                                {"little.tif", tiff_little},
                                {"big-endian.tif", tiff_big_endian},
                                {"big.tif", tiff_big},
