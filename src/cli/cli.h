@@ -209,6 +209,7 @@ void draw_picture(int64_t height, int64_t width, int64_t channels, const float *
    one is answered with how far that is, and a third ends the process; what was written goes. Call
    it before there are other threads. */
 void interrupt_watch(progress *p);
+void interrupt_forget(void); /* the progress and the plan, which are about to go */
 /* The flag; for should_stop, whose `user` it ignores. */
 bool interrupt_asked(void *user);
 /* What the first one is answered with ("stopping, ..." where `say` is NULL): a line that says what

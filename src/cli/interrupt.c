@@ -150,6 +150,14 @@ void interrupt_release(void)
     pthread_mutex_unlock(&state.lock);
 }
 
+void interrupt_forget(void)
+{
+    interrupt_set_plan(NULL);
+    interrupt_hold();
+    state.progress = NULL;
+    interrupt_release();
+}
+
 bool interrupt_asked(void *user)
 {
     (void)user;

@@ -88,5 +88,7 @@ int main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, ""); /* only to learn whether the terminal speaks UTF-8 */
     signal(SIGPIPE, SIG_IGN);
-    return finish_output(dispatch(argc, argv));
+    int status = dispatch(argc, argv);
+    interrupt_forget();
+    return finish_output(status);
 }

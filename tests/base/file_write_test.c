@@ -29,7 +29,8 @@ static char events[64];
 static char failing;
 static int error;
 static off_t synced_size;
-static bool stolen; /* a temporary file was removed before it was locked */
+static const char *beside; /* is written at the next rename, by somebody else */
+static bool stolen;        /* a temporary file was removed before it was locked */
 
 static int happens(char event, int result)
 {
@@ -58,6 +59,11 @@ int __wrap_rename(const char *from, const char *to);
 int __wrap_rename(const char *from, const char *to)
 {
     int result = happens('R', 0);
+    file_write other;
+    if (beside) {
+        assert_int_equal(file_write_open(beside, &other), CORNU_OK);
+        file_write_abandon(&other);
+    }
     return result ? result : __real_rename(from, to);
 }
 
@@ -247,6 +253,17 @@ static void what_is_being_written_stays(void **state)
     assert_int_equal(scratch_count(), 2);
 }
 
+/* Also when its stream is closed. */
+static void what_is_about_to_be_renamed_stays(void **state)
+{
+    (void)state;
+    beside = scratch_path("b.txt");
+    cornu_status status = write_text(scratch_path("a.txt"), "new");
+    beside = NULL;
+    assert_int_equal(status, CORNU_OK);
+    assert_content(scratch_path("a.txt"), "new");
+}
+
 static void files_of_other_names_and_kinds_stay(void **state)
 {
     (void)state;
@@ -351,6 +368,7 @@ int main(void)
         TEST(an_earlier_failure_is_not_forgotten),
         TEST(what_a_killed_process_left_goes_with_the_next_write),
         TEST(what_is_being_written_stays),
+        TEST(what_is_about_to_be_renamed_stays),
         TEST(files_of_other_names_and_kinds_stay),
         TEST(a_file_that_is_removed_before_it_is_locked_is_made_again),
         TEST(checking_makes_no_file_and_refuses_as_writing_does),

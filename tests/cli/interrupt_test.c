@@ -387,6 +387,20 @@ static void evaluating_and_predicting_stop_after_a_step(void **state)
     }
 }
 
+static void the_second_ends_what_saves_nothing_at_once(void **state)
+{
+    (void)state;
+    START("bench", "mnist-cnn-2", "--steps=1000000");
+    await("measuring the machine's limits");
+    press();
+    await("stopping, press Ctrl-C again to end at once\r\n");
+    press();
+    await("stopped\r\n");
+    finish();
+    assert_int_equal(t.status, 130);
+    assert_int_equal(hidden_files(), 0);
+}
+
 /* ---- at any moment ------------------------------------------------------------------------ */
 
 static double parameter(const char *name, double otherwise)
@@ -465,6 +479,7 @@ int main(void)
         TEST(a_termination_is_answered_alike),
         TEST(the_progress_line_stays_readable),
         TEST(evaluating_and_predicting_stop_after_a_step),
+        TEST(the_second_ends_what_saves_nothing_at_once),
         TEST(at_random_moments_nothing_is_lost_and_nothing_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
