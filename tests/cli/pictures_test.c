@@ -89,6 +89,35 @@ static void samples_of_a_set_are_predicted_as_their_files(void **state)
         program_free(&p[i]);
 }
 
+static const char turned[] =
+    "data: {augment: {horizontal_flip: true}}\n"
+    "model: {input: [28, 28, 1], layers: [Flatten, {Dense: {units: 10}}]}\n";
+
+/* Eight rows, of samples from the whole set; the first picture of each is as it is. */
+static void a_sheet_goes_through_the_whole_set(void **state)
+{
+    (void)state;
+    enum { SIDE = 28, HEIGHT = 8 * 30 - 2, WIDTH = 6 * 30 - 2 };
+    static float sheet[HEIGHT][WIDTH], sample[SIDE][SIDE];
+    scratch_write("turned.yaml", turned, sizeof turned - 1);
+    made_mnist("mnist", 60, 20, 0);
+    program p[2] = {
+        program_run(ARGUMENTS("data", "show", "./mnist", "--augment", "turned.yaml", "--seed", "1",
+                              "--png", "sheet.png")),
+        program_run(ARGUMENTS("data", "show", "./mnist", "52", "--png", "sample.png")),
+    };
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(p[i].status, 0);
+        program_free(&p[i]);
+    }
+    assert_int_equal(cornu_image_read(scratch_path("sheet.png"), HEIGHT, WIDTH, 1, &sheet[0][0]),
+                     CORNU_OK);
+    assert_int_equal(cornu_image_read(scratch_path("sample.png"), SIDE, SIDE, 1, &sample[0][0]),
+                     CORNU_OK);
+    for (int y = 0; y < SIDE; y++) /* the eighth row: 7 * 60 / 8 */
+        assert_memory_equal(sheet[7 * 30 + y], sample[y], sizeof sample[y]);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, made_open, scratch_close)
 
 int main(void)
@@ -96,6 +125,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(colours_are_drawn_by_their_brightness),
         TEST(samples_of_a_set_are_predicted_as_their_files),
+        TEST(a_sheet_goes_through_the_whole_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

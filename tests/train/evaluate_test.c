@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "support/runs.h"
+#include <stdio.h>
 
 static cornu_scores evaluate(cornu_model *model, const cornu_data *data, int64_t batch)
 {
@@ -33,10 +34,35 @@ static void every_sample_counts_whatever_the_batch(void **state)
     cornu_model_close(model);
 }
 
+static cornu_scores scores_of(const char *metrics)
+{
+    char compile[200];
+    snprintf(compile, sizeof compile,
+             "{optimizer: sgd, loss: categorical_crossentropy, metrics: %s}", metrics);
+    cornu_model *model = runs_model("[{Dense: {units: 3, activation: softmax}}]", compile, NULL);
+    cornu_data *data = runs_data(30, 23);
+    cornu_scores scores = evaluate(model, data, 8);
+    cornu_data_close(data);
+    cornu_model_close(model);
+    return scores;
+}
+
+static void metrics_keep_their_order(void **state)
+{
+    (void)state;
+#define TOP_2 "{top_k_categorical_accuracy: {k: 2}}"
+    cornu_scores first = scores_of("[accuracy]"), second = scores_of("[" TOP_2 "]");
+    cornu_scores both = scores_of("[accuracy, " TOP_2 "]");
+    assert_int_equal(both.count, 3);
+    assert_true(first.value[1] < second.value[1]);
+    assert_true(both.value[1] == first.value[1] && both.value[2] == second.value[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_sample_counts_whatever_the_batch),
+        cmocka_unit_test(metrics_keep_their_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

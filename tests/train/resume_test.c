@@ -273,7 +273,7 @@ static void a_log_with_other_columns_is_not_continued(void **state)
     (void)state;
     cornu_data *data = runs_data(TRAIN, 0);
     cornu_model *model = runs_usual("{epochs: 2}");
-    const char *log = scratch_write("run.csv", "epoch,loss\n1,2\n", 15);
+    const char *log = scratch_write("run.csv", "epoch,loss\n1,2.0000000000000000000000\n", 38);
     int left = 1;
     cornu_fit_options o = {.should_stop = stop_after, .user = &left};
     expect_status(cornu_fit(model, data, &o, NULL), CORNU_STOPPED);

@@ -1,0 +1,72 @@
+/* Single formulas that devices share, at values where they are easily wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "device/gather_sample.h"
+#include "device/update_rules.h"
+#include "support/net.h"
+
+static void only_gradients_beyond_the_norm_are_shortened(void **state)
+{
+    (void)state;
+    const optimizer o = {.id = OPTIMIZER_SGD, .clipnorm = 2};
+    assert_true(update_factors_of(&o, 1, 0, 1).gradient_scale == 1);
+    assert_true(update_factors_of(&o, 1, 0, 4).gradient_scale == 1);
+    assert_true(update_factors_of(&o, 1, 0, 16).gradient_scale == 0.5f);
+    assert_true(isnan(update_factors_of(&o, 1, 0, INFINITY).gradient_scale));
+}
+
+/* Keras: x / (std + 1e-6), so that a nearly even picture is not blown up. */
+static void the_deviation_of_a_sample_gets_its_epsilon_outside_the_root(void **state)
+{
+    (void)state;
+    const standardization st = {.samplewise_center = true, .samplewise_std = true};
+    float x[2] = {1e-5f, -1e-5f};
+    gather_standardize(&st, 1, 1, 2, x);
+    assert_float_equal(x[0], 1e-5 / 1.1e-5, 1e-4);
+    assert_float_equal(x[1], -1e-5 / 1.1e-5, 1e-4);
+}
+
+/* PIL cuts a byte's fraction off. */
+static void brightness_makes_whole_numbers(void **state)
+{
+    (void)state;
+    assert_true(image_brightened(101, 0.5f) == 50);
+    assert_true(image_brightened(101.9f, 1) == 101);
+    assert_true(image_brightened(200, 2) == 255);
+}
+
+static void each_row_of_a_target_has_its_own_one(void **state)
+{
+    (void)state;
+    cornu_model *model =
+        net_model("model: {input: [3, 2], layers: [{Dense: {units: 4, activation: softmax}}]}\n"
+                  "compile: {optimizer: sgd, loss: categorical_crossentropy}");
+    plan *p;
+    assert_int_equal(plan_build(model, &(plan_options){.mode = PLAN_TRAIN, .batch = 1}, &p),
+                     CORNU_OK);
+    static const int32_t classes[] = {0, 3, 1, 2, 2, 0};
+    const sample_block block = {
+        .count = 2, .y = classes, .y_type = SAMPLE_I32, .y_shape = {1, {3}}};
+    static const float expected[12] = {0, 0, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0};
+    float target[12];
+    gather_target(p, &block, 1, target);
+    assert_memory_equal(target, expected, sizeof target);
+    plan_free(p);
+    cornu_model_close(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_gradients_beyond_the_norm_are_shortened),
+        cmocka_unit_test(the_deviation_of_a_sample_gets_its_epsilon_outside_the_root),
+        cmocka_unit_test(brightness_makes_whole_numbers),
+        cmocka_unit_test(each_row_of_a_target_has_its_own_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
