@@ -198,14 +198,17 @@ cornu_status folder_find(const char *folder, const shape *input, const cornu_dat
 cornu_status folder_find_hint(const char *name, const char *path, data_place *place)
 {
     const dataset *set = dataset_named(name);
-    *place = (data_place){.set = set};
+    const data_reader *reader = NULL;
+    *place = (data_place){0};
     if (*path != '/')
         return CORNU_OK;
-    for (const data_reader *const *r = set ? set->readers : NULL; r && *r && !place->reader; r++)
+    for (const data_reader *const *r = set ? set->readers : NULL; r && *r && !reader; r++)
         if ((*r)->present(path, set))
-            place->reader = *r;
-    bool file = path_has_ending(path, ".npz") && file_exists(path);
-    bool images = !file && (images_present(path) || images_are_classes(path));
-    return (set ? place->reader != NULL : file || images) ? memory_copy_string(path, &place->folder)
-                                                          : CORNU_OK;
+            reader = *r;
+    bool file = !set && path_has_ending(path, ".npz") && file_exists(path);
+    bool images = !set && !file && (images_present(path) || images_are_classes(path));
+    if (!reader && !file && !images)
+        return CORNU_OK;
+    *place = (data_place){.set = set, .reader = reader};
+    return memory_copy_string(path, &place->folder);
 }

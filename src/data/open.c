@@ -261,6 +261,30 @@ static const char *source_of(const cornu_model *model)
     return model->source ? model->source : model->name;
 }
 
+/* Neither the caller nor the recipe names any: what the model file remembers may be found by its
+   name. */
+static cornu_status find_unnamed(const cornu_model *model, const cornu_data_options *options,
+                                 data_place *place)
+{
+    const dataset *set = dataset_named(model->data_name);
+    const char *file = source_of(model), *path = model->data_path;
+    cornu_status status = set ? find_named(set, NULL, options, place) : CORNU_NOT_FOUND;
+    if (set && status != CORNU_OK)
+        return status_prefix(status,
+                             "%s: says that it was trained on %s of %s, where it is not now", file,
+                             set->name, path ? path : "some folder");
+    if (!set && path)
+        return status_fail(CORNU_NOT_FOUND,
+                           "%s: says that it was trained on %s, where no data set is now; expected "
+                           "one from you (--data DIR)",
+                           file, path);
+    if (!set)
+        return status_fail(CORNU_NOT_FOUND,
+                           "%s: names no data set of its own; expected one from you (--data DIR)",
+                           file);
+    return CORNU_OK;
+}
+
 /* The data that a recipe asks for. --data may also be a file, or the name of another set. */
 static cornu_status find_spec(const data_spec *spec, const cornu_model *model,
                               const cornu_data_options *options, data_place *place)
@@ -277,23 +301,7 @@ static cornu_status find_spec(const data_spec *spec, const cornu_model *model,
         return find_path(spec, model, options, place);
     if (first)
         return folder_find(first, &model->input, options, place);
-    if (dataset_named(model->data_name)) {
-        cornu_status status = find_named(dataset_named(model->data_name), NULL, options, place);
-        return status == CORNU_OK
-                   ? status
-                   : status_prefix(status,
-                                   "%s: says that it was trained on %s of %s, where it is not now",
-                                   source_of(model), model->data_name,
-                                   model->data_path ? model->data_path : "some folder");
-    }
-    if (model->data_path)
-        return status_fail(CORNU_NOT_FOUND,
-                           "%s: says that it was trained on %s, where no data set is now; expected "
-                           "one from you (--data DIR)",
-                           source_of(model), model->data_path);
-    return status_fail(CORNU_NOT_FOUND,
-                       "%s: names no data set of its own; expected one from you (--data DIR)",
-                       source_of(model));
+    return find_unnamed(model, options, place);
 }
 
 /* What the model was trained on, where that is still there: place->folder is NULL otherwise. */

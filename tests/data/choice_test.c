@@ -134,6 +134,8 @@ static void a_recipe_s_file_is_in_the_folder_that_is_named(void **state)
     cornu_model *model = model_of(DIGITS, "data: {file: d.npz}\n");
     expect_taken(model, NULL, "d.npz");
     expect_refused(model, "m", CORNU_NOT_FOUND, "m: found mnist; expected d.npz");
+    expect_ok(model_set_data_hint(model, "mnist", "/gone"));
+    expect_taken(model, NULL, "d.npz");
     cornu_model_close(model);
 }
 
