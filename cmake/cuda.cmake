@@ -68,7 +68,7 @@ add_custom_command(OUTPUT ${cuda_fatbin}
 # Of the program's sources only what needs no other library; the rest it asks the program for (main.c).
 file(GLOB cuda_sources CONFIGURE_DEPENDS src/device/cuda/plugin/*.c src/device/cuda/plugin/ops/*.c)
 add_library(cornu_cuda MODULE ${cuda_sources} src/base/memory.c src/base/cgroup.c src/base/philox.c
-    src/base/env.c src/base/log.c src/step/plan.c src/step/cost.c)
+    src/base/env.c src/base/printable.c src/base/log.c src/step/plan.c src/step/cost.c)
 set_target_properties(cornu_cuda PROPERTIES OUTPUT_NAME cornu-cuda C_VISIBILITY_PRESET hidden
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 file(WRITE ${CMAKE_BINARY_DIR}/cuda/plugin.map "{ global: cornu_cuda_plugin; local: *; };\n")

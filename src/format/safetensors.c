@@ -439,7 +439,7 @@ cornu_status safetensors_write_watched(const char *path, const file_tensor *tens
 {
     const file_tensor **ordered = NULL;
     char *header = NULL;
-    uint64_t bytes;
+    uint64_t bytes = 0;
     file_write w = {0};
     cornu_status status;
     TRY(tensors_check(path, tensors, count, true));

@@ -51,7 +51,7 @@ static void make_report(bench_report *report, double scale)
 
 static char *print(const bench_report *report)
 {
-    char *text = NULL;
+    static char *text; /* static: GCC 12 sees a dangling pointer in what open_memstream() fills */
     size_t size;
     FILE *f = open_memstream(&text, &size);
     bench_print(report, f);
