@@ -251,6 +251,17 @@ void text_add(text *t, const char *format, ...)
     va_end(arguments);
 }
 
+void text_add_printable(text *t, const char *line)
+{
+    size_t length = cornu_printable(line, NULL, 0);
+    if (!t->failed)
+        t->failed = memory_grow(&t->data, &t->capacity, t->length + length + 1, 1) != CORNU_OK;
+    if (t->failed)
+        return;
+    cornu_printable(line, t->data + t->length, length + 1);
+    t->length += length;
+}
+
 cornu_status text_take(text *t, char **out)
 {
     *out = NULL;

@@ -40,6 +40,8 @@ typedef struct text {
     bool failed;
 } text;
 void text_add(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* `line`, which comes from outside, as cornu_printable shows it. */
+void text_add_printable(text *t, const char *line);
 /* Hand over the string; the text is empty afterwards. */
 cornu_status text_take(text *t, char **out);
 void text_free(text *t);

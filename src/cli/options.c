@@ -83,8 +83,10 @@ static void print_help(const command *c, const option *options)
                  o->value ? o->value : "");
         print("  %-20s %s\n", left, o->help);
     }
-    if (c->details)
-        print("\n%s", c->details);
+    if (c->details) {
+        print("\n");
+        print_lines(c->details);
+    }
 }
 
 /* ---- parsing ---------------------------------------------------------------------------- */

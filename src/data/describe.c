@@ -42,9 +42,10 @@ static void add_class(const cornu_data *data, int index, int64_t count, text *t)
     const char *name = cornu_data_class_name(data, index);
     text_add(t, "%s", t->length ? ", " : "");
     if (name)
-        text_add(t, "%s (%lld)", name, (long long)count);
+        text_add_printable(t, name);
     else
-        text_add(t, "%d (%lld)", index, (long long)count);
+        text_add(t, "%d", index);
+    text_add(t, " (%lld)", (long long)count);
 }
 
 static void list_classes(const cornu_data *data, const int64_t *counts, text *t)
@@ -157,10 +158,13 @@ cornu_status cornu_data_summary(const cornu_data *data, char **out)
         return status_fail(CORNU_INVALID,
                            "cornu_data_summary: found NULL; expected data and a place for text");
     *out = NULL;
-    text_add(&t, "%s: %lld samples to train, %lld to test%s%s\n", data->name,
+    text_add_printable(&t, data->name);
+    text_add(&t, ": %lld samples to train, %lld to test%s",
              (long long)data_usable(data, CORNU_TRAIN, 0, data->block[CORNU_TRAIN].count),
              (long long)data_usable(data, CORNU_TEST, 0, data->block[CORNU_TEST].count),
-             *data->folder ? ", in " : "", data->folder);
+             *data->folder ? ", in " : "");
+    text_add_printable(&t, data->folder);
+    text_add(&t, "\n");
     cornu_status status = add_split(data, CORNU_TRAIN, &t);
     if (status == CORNU_OK)
         status = add_split(data, CORNU_TEST, &t);

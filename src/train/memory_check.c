@@ -58,10 +58,14 @@ cornu_status cornu_predict_check(const cornu_model *model, int64_t count,
             "cornu_predict_check: found %jd samples; expected a model and at least 1",
             (intmax_t)count);
     int64_t batch = batch_of(model, options);
+    batch = batch < count ? batch : count;
     double each = (double)shape_elements(&model->input) + (double)shape_elements(&model->output);
-    snprintf(what, sizeof what, "predicting %jd %s of %s", (intmax_t)count,
-             count == 1 ? "sample" : "samples", shape_show(&model->input, false, shown));
-    return check_run(model, PLAN_PREDICT, batch < count ? batch : count, (double)count * each,
+    int length = snprintf(what, sizeof what, "predicting %jd %s of %s", (intmax_t)count,
+                          count == 1 ? "sample" : "samples",
+                          shape_show(&model->input, false, shown));
+    if (batch > 1)
+        snprintf(what + length, sizeof what - (size_t)length, " with batch %jd", (intmax_t)batch);
+    return check_run(model, PLAN_PREDICT, batch, (double)count * each,
                      options ? options->device : NULL, what);
 }
 

@@ -26,7 +26,7 @@ static char *row_of(const char *workload, double epoch_seconds)
     bench_print(&report, f);
     fclose(f);
     bench_report_free(&report);
-    char *heading = strstr(text, "ms per step");
+    char *heading = strstr(text, "median ms");
     assert_non_null(heading);
     char *row = strdup(strchr(heading, '\n') + 1);
     row[strcspn(row, "\n")] = 0;

@@ -64,7 +64,7 @@ static const bad_case cases[] = {
     {{"predict", "missing.safetensors"}, 1, "missing.safetensors"},
     {{"predict", "missing.safetensors", "a.png", "--data", "mnist"}, 2, "--data and \"a.png\""},
     {{"predict", "missing.safetensors", "a.png", "--top", "0"}, 2, "--top"},
-    {{"predict", "missing.safetensors", "a.png", "--count", "2"}, 2, "--count: found no --data"},
+    {{"predict", "missing.safetensors", "a.png", "--count", "2"}, 2, "--count: found images"},
     {{"predict", "missing.safetensors", "--data", "mnist", "--count", "0"}, 2, "--count: found \"0\""},
     {{"predict", "missing.safetensors", "a.png"}, 1, "missing.safetensors"},
     {{"summary"}, 2, "expected one RECIPE"},

@@ -275,8 +275,9 @@ static void the_second_ends_the_run_before_it_is_saved(void **state)
 {
     (void)state;
     write_recipe(50);
+    made_mnist("mnist", 600, 20, 0);
     scratch_write("m.safetensors", "old", 3);
-    START("train", "net.yaml", "--data", "mnist", "--device=reference", "--batch=30", "--save",
+    START("train", "net.yaml", "--data", "mnist", "--device=reference", "--batch=300", "--save",
           "m.safetensors");
     await("Epoch 1/");
     listen_all(0.2); /* shown before it is asked */

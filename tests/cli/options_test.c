@@ -68,6 +68,7 @@ static const row rows[] = {
     {"train", "init", SAVE, "--init start.safetensors", CONTENT, "m.safetensors"},
     {"train", "save", TRAIN, "--save m.safetensors", MAKES, "m.safetensors"},
     {"train", "resume", "small.yaml --data mnist", "--resume start.safetensors", SAYS, "saved start.safetensors"},
+    {"train", "output", "logged.yaml --data mnist", "--output there", MAKES, "there/l.csv"},
     {"train", "log", TRAIN, "--log l.csv", MAKES, "l.csv"},
     {"train", "log-steps", TRAIN " --steps 2 --log l.csv", "--log-steps", HEADING, "l.csv"},
     {"train", "workers", "pets.yaml --epochs 100000000 --threads 1", "--workers 11", ALIVE, "Epoch 1/"},
@@ -80,9 +81,10 @@ static const row rows[] = {
     {"evaluate", "batch", EVALUATE, "--batch 5", SAYS, "4/4 "},
     OF_ALL("predict", EVALUATE),
     {"predict", "data", "start.safetensors", "--data other", SAYS, "\n29  ("},
+    {"predict", "count", EVALUATE, "--count 3", SAYS, "\n3  ("},
     {"predict", "top", EVALUATE, "--top 4", SCORES, NULL},
     {"predict", "exact-conv", SCALED, "--exact-conv", SCORES, NULL},
-    {"predict", "batch", "large.safetensors --data large.npz", "--batch 300000", SAYS, "with batch 300000 needs"},
+    {"predict", "batch", "large.safetensors --data large.npz", "--batch 300000", SAYS, "with batch 300000: needs"},
     OF_ALL("explain", "small.yaml"),
     {"explain", "exact-conv", "scaled.yaml", "--exact-conv", SAYS, "exact convolution is asked for"},
     {"explain", "batch", "small.yaml", "--batch 7", SAYS, "7x28x28x1"},
@@ -98,6 +100,7 @@ static const row rows[] = {
     {"bench", "data", "mnist-cnn-2 --json no/such/file", "--data missing", SAYS, "missing"},
     {"bench", "json", BENCH " --batch 1", "--json out.json", MAKES, "out.json"},
     {"devices", "json", "", "--json", SAYS, "\"available\": true"},
+    {"data", "split", "show ./mnist", "--split test", SAYS, "test sample 0"},
     {"data", "png", "show ./mnist", "--png s.png", MAKES, "s.png"},
     {"data", "augment", "show ./mnist --png s.png", "--augment turned.yaml", CONTENT, "s.png"},
     {"data", "seed", "show ./mnist --png s.png --augment turned.yaml", "--seed 2", CONTENT, "s.png"},
@@ -352,6 +355,11 @@ static const char model_and_fit[] =
     "compile: {optimizer: sgd, loss: categorical_crossentropy, metrics: [accuracy]}\n"
     "fit: {batch_size: 10, epochs: 3}\n";
 
+static const char logged[] =
+    "model: {input: [28, 28, 1], layers: [Flatten, {Dense: {units: 10, activation: softmax}}]}\n"
+    "compile: {optimizer: sgd, loss: categorical_crossentropy}\n"
+    "fit: {epochs: 1, callbacks: [{csv_logger: {path: l.csv}}]}\n";
+
 /* Outputs and loss so large that their last bits are printed. */
 static const char scaled[] =
     "data: {name: mnist, scale: 1}\n"
@@ -408,6 +416,7 @@ static int make_files(void)
         return -1;
     write_recipe("small.yaml", "data: mnist\n", model_and_fit);
     write_recipe("plain.yaml", "", model_and_fit);
+    write_recipe("logged.yaml", "", logged);
     write_recipe("turned.yaml", "data: {name: mnist, augment: {rotation_range: 90}}\n",
                  model_and_fit);
     write_recipe("scaled.yaml", "", scaled);

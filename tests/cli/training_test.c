@@ -131,7 +131,7 @@ static void a_model_is_evaluated_on_what_it_was_trained_on(void **state)
         must_succeed(&p[i]);
     assert_non_null(strstr(p[1].out, "m.safetensors: taking the data that it was trained on, /"));
     assert_non_null(strstr(p[1].out, "2/2 "));
-    assert_int_equal(count_lines(p[2].out), 20);
+    assert_int_equal(count_lines(p[2].out), 21); /* and the total */
     assert_int_equal(p[3].status, 1);
     assert_non_null(strstr(p[3].err, "m.safetensors: says that it was trained on mnist of /"));
     for (int i = 0; i < 4; i++)

@@ -157,7 +157,7 @@ static void same_tensors_give_the_same_file(void **state)
     assert_memory_equal(content[0], content[1], sizeof content[0]);
 }
 
-/* The format's readers map the data: it begins at a multiple of 8 bytes, behind spaces. */
+/* Other readers of the format map the data: it begins at a multiple of 8 bytes, behind spaces. */
 static void a_header_is_padded_to_a_multiple_of_8(void **state)
 {
     (void)state;
@@ -182,7 +182,9 @@ static void a_header_is_padded_to_a_multiple_of_8(void **state)
         assert_int_equal(content[8 + written - 1], '}');
         assert_true(header - written < 8);
         tensor_file *file = open_file(path);
-        assert_true(*(const double *)file->tensors[0].data == value);
+        double back = 0;
+        assert_int_equal(tensor_read(&file->tensors[0], &back), CORNU_OK);
+        assert_true(back == value);
         tensor_file_close(file);
     }
 }
