@@ -361,8 +361,8 @@ typedef struct cornu_fit_options {
        missing; NULL: the current one. A recipe's paths are relative, without "..", and go through
        no link; they replace nothing but earlier files of their kind. */
     const char *output;
-    bool resume;              /* go on from the position in the model file that was opened */
-    bool no_validation;       /* leave out the recipe's validation */
+    bool resume;        /* go on from the position in the model file that was opened */
+    bool no_validation; /* leave out the recipe's validation */
     void (*on_step)(void *user, const cornu_progress *progress);  /* may be NULL */
     void (*on_epoch)(void *user, const cornu_progress *progress); /* may be NULL */
     void (*on_notice)(void *user, const char *line);              /* may be NULL */

@@ -116,7 +116,7 @@ static cornu_status check_cover(const char *path, span *spans, size_t count, uin
 
 typedef struct header_reader {
     tensor_file *file;
-    const char *at, *end; /* what is still to be read */
+    const char *at, *end;           /* what is still to be read */
     uint64_t data_begin, data_size; /* of the tensors, in the file */
     span *spans;
     size_t span_capacity;

@@ -210,7 +210,8 @@ cornu_status checkpoint_write_weights(const cornu_model *m, const char *path,
     TRY(memory_new((size_t)m->weight_count + 1, sizeof *tensors, "weights", &tensors));
     for (int i = 0; i < m->weight_count; i++)
         tensors[i] = tensor_of(&m->variables[i], m->variables[i].name, m->variables[i].value);
-    cornu_status status = safetensors_write_watched(path, tensors, m->weight_count, &format, 1, watch);
+    cornu_status status =
+        safetensors_write_watched(path, tensors, m->weight_count, &format, 1, watch);
     free(tensors);
     return status;
 }

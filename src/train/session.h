@@ -53,9 +53,9 @@ void session_order(uint64_t seed, int64_t epoch, bool shuffle, int64_t count, in
 cornu_status session_check_data(const cornu_model *model, const sample_block *block,
                                 const char *what);
 
-/* Memory that a plan takes, in bytes, computed before anything is allocated: variables (weights and,
-   in training, slots) and buffers on the device, and on the host the model's own copy of the weights.
-   `scratch` is 0: what the chosen kernels add is known only once they are chosen. */
+/* Memory that a plan takes, in bytes, computed before anything is allocated: variables (weights
+   and, in training, slots) and buffers on the device, and on the host the model's own copy of the
+   weights. `scratch` is 0: what the chosen kernels add is known only once they are chosen. */
 typedef struct memory_need {
     int64_t variables, buffers, scratch, copy;
 } memory_need;
