@@ -82,6 +82,8 @@ cornu_status session_evaluate(session *s, const evaluation *e, cornu_scores *sco
 {
     evaluating run = {.session = s, .e = e, .scores = scores, .began = clock_seconds()};
     feed f;
+    session_plan *ready; /* before any sample is decoded: what does not fit is refused */
+    TRY(session_plan_for(s, PLAN_EVALUATE, e->batch < e->count ? e->batch : e->count, &ready));
     TRY(data_samples_for(e->data, e->split, session_model(s), &run.samples));
     TRY(feed_open(e->data, e->split, e->first, e->count, &f));
     count_steps(&run, &f);

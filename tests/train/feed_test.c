@@ -190,6 +190,30 @@ static void a_folder_without_a_readable_file_is_told(void **state)
     }
 }
 
+/* 64 pictures of 52 GB as floats: none is looked at, or they would be found unreadable. */
+static void nothing_is_decoded_for_an_evaluation_that_does_not_fit(void **state)
+{
+    (void)state;
+    char name[32];
+    cornu_model *model;
+    cornu_data *data = NULL;
+    cornu_scores scores;
+    for (int i = 0; i < 64; i++) {
+        snprintf(name, sizeof name, "f/%c/%d.pgm", 'a' + i % 2, i);
+        made_file(name, "P5 1 1 255", 10);
+    }
+    expect_ok(cornu_model_parse("model: {input: [65535, 65535, 3], layers: "
+                                "[GlobalAveragePooling2D, {Dense: {units: 2}}]}\n"
+                                "compile: {optimizer: sgd, loss: mse}\n",
+                                "r.yaml", &model));
+    cornu_data_options o = {.folder = scratch_path("f"), .background = true, .cache = "off"};
+    expect_ok(cornu_data_open_for_model(model, &o, &data));
+    cornu_run_options run = {.split = CORNU_TRAIN, .batch = 64};
+    expect_status(cornu_evaluate(model, data, &run, &scores), CORNU_OUT_OF_MEMORY);
+    cornu_data_close(data);
+    cornu_model_close(model);
+}
+
 /* One run after another, each stopped while it waits for its `calls`-th file or so. */
 static cornu_model *train_in_parts(int calls, int *parts)
 {
@@ -242,6 +266,7 @@ int main(void)
         TEST(nor_with_stops_while_samples_are_awaited),
         TEST(a_feed_gives_each_usable_sample_once_a_pass),
         TEST(a_folder_without_a_readable_file_is_told),
+        TEST(nothing_is_decoded_for_an_evaluation_that_does_not_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
