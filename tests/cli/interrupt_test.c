@@ -50,6 +50,9 @@ static void start(const char *preloaded, const char *const *arguments)
     memset(&t, 0, sizeof t);
     t.pid = forkpty(&t.master, NULL, NULL, &size);
     if (t.pid == 0) {
+        static const int keys[] = {SIGHUP, SIGINT, SIGQUIT}; /* nohup and "&" have them ignored */
+        for (int i = 0; i < 3; i++)
+            (void)signal(keys[i], SIG_DFL);
         setenv("TERM", "xterm", 1);
         setenv("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0", 1);
         if (preloaded)
