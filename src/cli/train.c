@@ -110,18 +110,18 @@ static void free_name(const char *what, char *path, size_t size)
         snprintf(path, size, "%.*s-%d.safetensors", length, name, i);
 }
 
-static void print_option(const char *name, const char *value)
+static void print_option(FILE *f, const char *name, const char *value)
 {
     if (!value)
         return;
-    print_to(stderr, " --%s", name);
-    print_word(stderr, value);
+    print_to(f, " --%s", name);
+    print_word(f, value);
 }
 
-static void print_number(const char *name, int64_t value)
+static void print_number(FILE *f, const char *name, int64_t value)
 {
     if (value)
-        print_to(stderr, " --%s %lld", name, (long long)value);
+        print_to(f, " --%s %lld", name, (long long)value);
 }
 
 /* What a Ctrl-C is answered with; fit saves there when it is stopped. */
@@ -157,43 +157,60 @@ static void on_save(void *user, const cornu_saving *now)
 }
 
 /* "step 35 of epoch 2" */
-static void print_position(const cornu_model *model)
+static void print_position(FILE *f, const cornu_model *model)
 {
     cornu_position p = {.step = 0};
     (void)cornu_model_position(model, &p);
     if (p.step == 0 && p.epoch > 0)
-        print_to(stderr, "epoch %lld", (long long)p.epoch);
+        print_to(f, "epoch %lld", (long long)p.epoch);
     else
-        print_to(stderr, "step %lld of epoch %lld", (long long)p.step, (long long)p.epoch + 1);
+        print_to(f, "step %lld of epoch %lld", (long long)p.step, (long long)p.epoch + 1);
 }
 
-/* Say what was saved, and how to go on. */
-static int finish_interrupted(const training *t)
+static void print_how_to_go_on(FILE *f, const training *t)
 {
     const train_options *o = t->options;
-    if (!t->saved)
-        return fail(STATUS_INTERRUPTED, "stopped before the first step: nothing to save");
-    print_to(stderr, "stopped after ");
-    print_position(t->model);
-    print_to(stderr, ", saved %s. Go on with: cornu train", t->path);
+    print_to(f, "stopped after ");
+    print_position(f, t->model);
+    print_to(f, ", saved %s. Go on with: cornu train", t->path);
     if (o->what)
-        print_word(stderr, o->what);
-    print_option("data", o->data);
-    print_option("device", o->on.device);
-    print_option("precision", o->on.precision);
-    print_number("epochs", o->epochs);
-    print_number("batch", o->batch);
-    print_number("steps", o->steps);
-    print_number("threads", o->on.threads);
-    print_number("workers", o->files.workers);
-    print_option("cache", o->files.cache);
-    print_option("log", o->log);
-    print_option("output", o->output);
-    print_to(stderr, "%s%s%s%s", o->on.exact_convolution ? " --exact-conv" : "",
+        print_word(f, o->what);
+    print_option(f, "data", o->data);
+    print_option(f, "device", o->on.device);
+    print_option(f, "precision", o->on.precision);
+    print_number(f, "epochs", o->epochs);
+    print_number(f, "batch", o->batch);
+    print_number(f, "steps", o->steps);
+    print_number(f, "threads", o->on.threads);
+    print_number(f, "workers", o->files.workers);
+    print_option(f, "cache", o->files.cache);
+    print_option(f, "log", o->log);
+    print_option(f, "output", o->output);
+    print_to(f, "%s%s%s%s", o->on.exact_convolution ? " --exact-conv" : "",
              o->log_steps ? " --log-steps" : "", o->files.strict ? " --strict" : "",
              o->quiet ? " --quiet" : "");
-    print_option("resume", t->path);
-    print_to(stderr, "\n");
+    print_option(f, "resume", t->path);
+    print_to(f, "\n");
+}
+
+/* Say what was saved, and how to go on: in one write, as a terminal's own "^C" may come at any
+   time, and before an answer to one more. */
+static int finish_interrupted(const training *t)
+{
+    char *line = NULL;
+    size_t size;
+    if (!t->saved)
+        return fail(STATUS_INTERRUPTED, "stopped before the first step: nothing to save");
+    FILE *f = open_memstream(&line, &size);
+    if (f)
+        print_how_to_go_on(f, t);
+    interrupt_hold();
+    if (!f || fclose(f) != 0)
+        print_how_to_go_on(stderr, t);
+    else
+        fputs(line, stderr);
+    interrupt_release();
+    free(line);
     return STATUS_INTERRUPTED;
 }
 
