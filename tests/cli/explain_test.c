@@ -97,12 +97,58 @@ static void no_operation_is_faster_than_the_machine(void **state)
     }
 }
 
+/* The number that ends where the header's `name` ends. */
+static double figure_under(const char *header, const char *name, const char *line)
+{
+    const char *at = strstr(header, name);
+    assert_non_null(at);
+    size_t end = (size_t)(at - header) + strlen(name);
+    assert_true(strlen(line) >= end);
+    const char *begin = line + end;
+    while (begin > line && begin[-1] != ' ')
+        begin--;
+    return atof(begin);
+}
+
+/* Milliseconds times GFLOP/s are the MFLOP of the row and of those that run "with" it. */
+static void a_rate_counts_every_operation_of_its_group_once(void **state)
+{
+    (void)state;
+    enum { ROWS = 64 };
+    double mflop[ROWS] = {0}, done[ROWS] = {0}, error[ROWS] = {0};
+    int rows = 0;
+    program p = program_run(ARGUMENTS("explain", "mnist-cnn-2", "--run"));
+    assert_int_equal(p.status, 0);
+    char *rest, *header = strtok_r(p.out, "\n", &rest);
+    for (char *line; (line = strtok_r(NULL, "\n", &rest)) && rows < ROWS - 1;) {
+        if (atoi(line) != rows + 1) /* "refused: ..." */
+            continue;
+        rows++;
+        const char *with = strstr(line, "  with ");
+        int group = with ? atoi(with + 7) : rows;
+        mflop[group] += figure_under(header, "MFLOP", line);
+        if (with)
+            continue;
+        double ms = figure_under(header, "ms", line), rate = figure_under(header, "GFLOP/s", line);
+        done[rows] = ms * rate;
+        error[rows] = ms * 0.05 + rate * 0.0005 + ROWS * 0.0005; /* their last digits */
+    }
+    assert_true(rows > 20);
+    for (int i = 1; i <= rows; i++)
+        if (mflop[i] > done[i] + error[i] || mflop[i] < done[i] - error[i])
+            fail_msg("row %d: found %.3f MFLOP by time and rate; expected %.3f", i, done[i],
+                     mflop[i]);
+    program_free(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_step_has_one_figure_everywhere, made_open,
                                         scratch_close),
         cmocka_unit_test_setup_teardown(no_operation_is_faster_than_the_machine, made_open,
+                                        scratch_close),
+        cmocka_unit_test_setup_teardown(a_rate_counts_every_operation_of_its_group_once, made_open,
                                         scratch_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,6 +81,9 @@ static void steps_say_what_time_is_left(void **state)
          " 112s 300ms/step"},
         {{.step = 240, .steps = 240, .seconds = 120, .resumed_step = 240, .resumed_seconds = 96},
          " 120s 500ms/step"},
+        /* nothing done since: the steps before tell */
+        {{.step = 120, .steps = 240, .seconds = 60, .resumed_step = 120, .resumed_seconds = 60},
+         " 1:00 500ms/step"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         progress p;
