@@ -36,10 +36,12 @@ static char *mark_controls(const char *format)
 }
 
 /* Printed twice, the second time with other control characters in the format: where the two differ
-   is what is the program's own. */
+   is what is the program's own. Written at once, so that nothing of others comes in between. */
 static void print_v(FILE *f, const char *format, va_list arguments)
 {
-    char *text = NULL, *other = NULL, *marked = mark_controls(format);
+    char *text = NULL, *other = NULL, *marked = mark_controls(format), *shown = NULL;
+    size_t size;
+    FILE *whole = open_memstream(&shown, &size), *to = whole ? whole : f;
     va_list again;
     va_copy(again, arguments);
     bool made = vasprintf(&text, format, arguments) >= 0;
@@ -49,14 +51,17 @@ static void print_v(FILE *f, const char *format, va_list arguments)
         size_t outside = 0;
         while (at[outside] && at[outside] == beside[outside])
             outside++;
-        put_shown(f, at, outside);
+        put_shown(to, at, outside);
         at += outside;
         beside += outside;
         if (*at) {
-            fputc(*at++, f);
+            fputc(*at++, to);
             beside++;
         }
     }
+    if (whole && fclose(whole) == 0)
+        fputs(shown, f);
+    free(shown);
     free(marked);
     free(other);
     free(text);

@@ -190,7 +190,6 @@ static void print_how_to_go_on(FILE *f, const training *t)
              o->log_steps ? " --log-steps" : "", o->files.strict ? " --strict" : "",
              o->quiet ? " --quiet" : "");
     print_option(f, "resume", t->path);
-    print_to(f, "\n");
 }
 
 /* Say what was saved, and how to go on: in one write, as a terminal's own "^C" may come at any
@@ -204,11 +203,11 @@ static int finish_interrupted(const training *t)
     FILE *f = open_memstream(&line, &size);
     if (f)
         print_how_to_go_on(f, t);
+    bool whole = f && fclose(f) == 0;
     interrupt_hold();
-    if (!f || fclose(f) != 0)
+    if (!whole)
         print_how_to_go_on(stderr, t);
-    else
-        fputs(line, stderr);
+    print_to(stderr, "%s\n", whole ? line : "");
     interrupt_release();
     free(line);
     return STATUS_INTERRUPTED;
