@@ -128,7 +128,7 @@ def main():
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--weights", action="store_true", help="compare tensors alone")
     parser.add_argument("workload", nargs="*")
-    o = parser.parse_args()
+    o = parser.parse_intermixed_args()
     env = {k: v for k, v in os.environ.items() if not re.match("CORNU_", k)}
     differ = 0
     with tempfile.TemporaryDirectory() as folder:

@@ -80,20 +80,10 @@ static cornu_status compilation_read(const cornu_model *m, const doc *section, c
     return read_metrics(m, doc_get(section, "metrics"), c);
 }
 
-/* The place of a slot's name in the optimizer's row. */
-static int slot_number(optimizer_id id, const char *name)
-{
-    const optimizer_kind *kind = optimizer_kind_of(id);
-    for (int i = 0; i < kind->slot_count; i++)
-        if (strcmp(kind->slots[i], name) == 0)
-            return i;
-    return -1;
-}
-
 static cornu_status add_slots(cornu_model *m)
 {
-    const char *names[OPTIMIZER_SLOTS_MAX];
-    int count = optimizer_slots(&m->optimizer, names);
+    optimizer_slot slots[OPTIMIZER_SLOTS_MAX];
+    int count = optimizer_slots(&m->optimizer, slots);
     for (int i = 0; i < m->weight_count; i++)
         for (int j = 0; j < count && m->variables[i].trainable; j++) {
             const variable slot = {
@@ -101,11 +91,15 @@ static cornu_status add_slots(cornu_model *m)
                 .count = m->variables[i].count,
                 .is_slot = true,
                 .of = i,
-                .slot = slot_number(m->optimizer.id, names[j]),
-                .initializer = {.kind = INITIALIZER_ZEROS},
+                .slot = j,
+                .initializer = {.kind = slots[j].initial == 0 ? INITIALIZER_ZEROS
+                                                              : INITIALIZER_CONSTANT,
+                                .value = slots[j].initial},
             };
             char *name = NULL;
-            TRY(memory_format(&name, "optimizer/%s/%s", names[j], m->variables[i].name));
+            if (!slots[j].needed)
+                continue;
+            TRY(memory_format(&name, "optimizer/%s/%s", slots[j].name, m->variables[i].name));
             TRY(model_add_variable(m, name, &slot));
         }
     return CORNU_OK;

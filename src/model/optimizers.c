@@ -6,42 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-static const optimizer_kind kinds[] = {
-#define OPTIMIZER(id, class_name, name, slots, ...) {class_name, name, slots, {__VA_ARGS__}},
-#include "model/optimizers.def"
-#undef OPTIMIZER
-};
-
-const optimizer_kind *optimizer_kind_of(optimizer_id id)
-{
-    return &kinds[id];
-}
-
-/* Does the configuration need slot `slot` of its row? */
-static bool needs_slot(const optimizer *o, int slot)
-{
-    switch (o->id) {
-    case OPTIMIZER_SGD:
-        return o->momentum > 0;
-    case OPTIMIZER_ADAM:
-    case OPTIMIZER_ADAMW:
-        return slot < 2 || o->amsgrad;
-    case OPTIMIZER_RMSPROP:
-        return slot == 0 || (slot == 1 && o->momentum > 0) || (slot == 2 && o->centered);
-    default:
-        return false;
-    }
-}
-
-int optimizer_slots(const optimizer *o, const char *names[OPTIMIZER_SLOTS_MAX])
-{
-    int count = 0;
-    for (int i = 0; i < kinds[o->id].slot_count; i++)
-        if (needs_slot(o, i))
-            names[count++] = kinds[o->id].slots[i];
-    return count;
-}
-
 /* ---- options ---------------------------------------------------------------------------- */
 
 /* Greater than 0 where given; 0 stands for none. */
@@ -52,6 +16,10 @@ int optimizer_slots(const optimizer *o, const char *names[OPTIMIZER_SLOTS_MAX])
 #define SHARE(field, usual) \
     OPTION(REAL, optimizer, field, .fallback = usual, .maximum = 1, .flags = CONFIG_BELOW)
 
+#define SWITCH(field) OPTION(BOOL, optimizer, field, .fallback = "false")
+#define WEIGHT_DECAY(usual, extra) \
+    OPTION(REAL, optimizer, weight_decay, .fallback = usual, .maximum = INFINITY, .flags = extra)
+#define EPSILON OPTION(REAL, optimizer, epsilon, .fallback = "1e-7", .maximum = INFINITY)
 /* Keys of every Keras optimizer; the neutral ones are what its JSON always holds. */
 #define COMMON                                                                                  \
     POSITIVE_OR_NONE(clipnorm), POSITIVE_OR_NONE(global_clipnorm), POSITIVE_OR_NONE(clipvalue), \
@@ -61,49 +29,48 @@ int optimizer_slots(const optimizer *o, const char *names[OPTIMIZER_SLOTS_MAX])
         OPTION_NEUTRAL("gradient_accumulation_steps", "null"),                                  \
         OPTION_NEUTRAL("decay", "0.0|0|null"), OPTION_IGNORED("name"),                          \
         OPTION_IGNORED("jit_compile"), OPTION_IGNORED("is_legacy_optimizer"), OPTIONS_END
-#define WEIGHT_DECAY(usual, extra) \
-    OPTION(REAL, optimizer, weight_decay, .fallback = usual, .maximum = INFINITY, .flags = extra)
-#define EPSILON OPTION(REAL, optimizer, epsilon, .fallback = "1e-7", .maximum = INFINITY)
 
-static const config_field SGD_fields[] = {
-    SHARE(momentum, "0.0"),
-    OPTION(BOOL, optimizer, nesterov, .fallback = "false"),
-    WEIGHT_DECAY("null", CONFIG_NULLABLE),
-    COMMON,
-};
-
-static const config_field ADAM_fields[] = {
-    SHARE(beta_1, "0.9"),
-    SHARE(beta_2, "0.999"),
-    EPSILON,
-    OPTION(BOOL, optimizer, amsgrad, .fallback = "false"),
-    WEIGHT_DECAY("null", CONFIG_NULLABLE),
-    COMMON,
-};
-
-static const config_field ADAMW_fields[] = {
-    SHARE(beta_1, "0.9"),
-    SHARE(beta_2, "0.999"),
-    EPSILON,
-    OPTION(BOOL, optimizer, amsgrad, .fallback = "false"),
-    WEIGHT_DECAY("0.004", 0),
-    COMMON,
-};
-
-static const config_field RMSPROP_fields[] = {
-    SHARE(rho, "0.9"),
-    SHARE(momentum, "0.0"),
-    EPSILON,
-    OPTION(BOOL, optimizer, centered, .fallback = "false"),
-    WEIGHT_DECAY("null", CONFIG_NULLABLE),
-    COMMON,
-};
-
-static const config_field *const fields_of[] = {
-#define OPTIMIZER(id, class_name, name, slots, ...) id##_fields,
+#define OPTIMIZER(id, class_name, name, rule, rate, slots, ...) \
+    static const config_field id##_fields[] = {__VA_ARGS__, COMMON};
 #include "model/optimizers.def"
-#undef OPTIMIZER
+
+/* ---- rows ------------------------------------------------------------------------------- */
+
+typedef struct optimizer_kind {
+    const char *class_name, *name;
+    double learning_rate; /* where none is given */
+    const config_field *fields;
+} optimizer_kind;
+
+static const optimizer_kind kinds[] = {
+#define OPTIMIZER(id, class_name, name, rule, rate, ...) {class_name, name, rate, id##_fields},
+#include "model/optimizers.def"
 };
+
+int optimizer_slots(const optimizer *o, optimizer_slot slots[OPTIMIZER_SLOTS_MAX])
+{
+    switch (o->id) {
+#define SLOTS(...)  \
+    {               \
+        __VA_ARGS__ \
+    }
+#define SLOT(name, needed, initial) \
+    {                               \
+        name, needed, initial       \
+    }
+#define OPTIMIZER(id, class_name, name, rule, rate, slots_, ...)              \
+    case OPTIMIZER_##id: {                                                    \
+        const optimizer_slot row[] = slots_;                                  \
+        _Static_assert(sizeof row <= OPTIMIZER_SLOTS_MAX * sizeof *row, #id); \
+        memcpy(slots, row, sizeof row);                                       \
+        return (int)(sizeof row / sizeof *row);                               \
+    }
+#include "model/optimizers.def"
+    case OPTIMIZER_COUNT:
+        break;
+    }
+    return 0;
+}
 
 /* ---- reading and writing ---------------------------------------------------------------- */
 
@@ -141,16 +108,15 @@ cornu_status optimizer_read(const doc *d, optimizer *out)
     TRY(name_split(d, "an optimizer", &name, &options));
     TRY(find(d, name, &o.id));
     const char *owner = kinds[o.id].name;
-    TRY(config_check_keys(owner, options, learning_rate, fields_of[o.id]));
-    TRY(config_read(owner, d, options, fields_of[o.id], &o));
+    TRY(config_check_keys(owner, options, learning_rate, kinds[o.id].fields));
+    TRY(config_read(owner, d, options, kinds[o.id].fields, &o));
     TRY(check_clipping(options, &o));
     const doc *rate = doc_get(options, "learning_rate");
     if (rate) {
         TRY(schedule_read(rate, &o.learning_rate));
     } else {
-        double usual = o.id == OPTIMIZER_SGD ? 0.01 : 0.001;
-        o.learning_rate =
-            (schedule){.id = SCHEDULE_CONSTANT, .initial = usual, .warmup_target = -1};
+        o.learning_rate = (schedule){
+            .id = SCHEDULE_CONSTANT, .initial = kinds[o.id].learning_rate, .warmup_target = -1};
     }
     *out = o;
     return CORNU_OK;
@@ -161,7 +127,7 @@ json_t *optimizer_to_json(const optimizer *o)
     json_t *config = json_object();
     if (!config ||
         config_set(config, "learning_rate", schedule_to_json(&o->learning_rate)) != CORNU_OK ||
-        config_write(fields_of[o->id], o, config) != CORNU_OK) {
+        config_write(kinds[o->id].fields, o, config) != CORNU_OK) {
         json_decref(config);
         return NULL;
     }

@@ -5,9 +5,8 @@
 #include "base/doc.h"
 
 typedef enum optimizer_id {
-#define OPTIMIZER(id, class_name, name, slots, ...) OPTIMIZER_##id,
+#define OPTIMIZER(id, ...) OPTIMIZER_##id,
 #include "model/optimizers.def"
-#undef OPTIMIZER
     OPTIMIZER_COUNT
 } optimizer_id;
 
@@ -35,25 +34,20 @@ typedef struct schedule {
 typedef struct optimizer {
     optimizer_id id;
     schedule learning_rate;
-    double momentum; /* SGD, RMSprop */
-    bool nesterov;   /* SGD */
-    double beta_1, beta_2, epsilon, rho;
-    bool amsgrad, centered;
-    double weight_decay;              /* AdamW: w -= lr * weight_decay * w first; 0: none */
+#define OPTIMIZER_VALUE(type, name) type name;
+#include "model/optimizers.def"
     double clipnorm, global_clipnorm; /* 0: none; per variable, over all */
     double clipvalue;                 /* 0: none */
 } optimizer;
 
-typedef struct optimizer_kind {
-    const char *class_name, *name;
-    int slot_count; /* most that it ever needs */
-    const char *slots[OPTIMIZER_SLOTS_MAX];
-} optimizer_kind;
+typedef struct optimizer_slot {
+    const char *name; /* Keras's: "momentum", "velocity" */
+    bool needed;      /* by this configuration; SGD without momentum needs none */
+    double initial;   /* of all elements */
+} optimizer_slot;
 
-const optimizer_kind *optimizer_kind_of(optimizer_id id);
-/* Slots that this configuration needs, in the row's order; SGD without momentum has none. Names are
-   Keras's ("momentum", "velocity"). */
-int optimizer_slots(const optimizer *o, const char *names[OPTIMIZER_SLOTS_MAX]);
+/* The slots of the optimizer's row, in its order; returns how many. */
+int optimizer_slots(const optimizer *o, optimizer_slot slots[OPTIMIZER_SLOTS_MAX]);
 /* The learning rate of the optimizer step `iteration` (from 0). */
 double schedule_at(const schedule *s, int64_t iteration);
 /* "adam", {class_name: Adam, config: {...}} as Keras writes it, or {adam: {learning_rate: 0.01}}.

@@ -309,22 +309,47 @@ static void add_losses(const shape *s)
 
 static void add_update(int64_t count, const optimizer *o, const char *more)
 {
-    const char *names[OPTIMIZER_SLOTS_MAX];
-    const optimizer_kind *kind = optimizer_kind_of(o->id);
-    int needed = optimizer_slots(o, names);
+    optimizer_slot slots[OPTIMIZER_SLOTS_MAX];
+    int in_row = optimizer_slots(o, slots);
     shape s = shape1(count);
     op_case *c = add(OP_UPDATE);
     c->in[0] = c->in[1] = c->out[0] = s;
-    for (int i = 0; i < needed; i++)
-        for (int k = 0; k < kind->slot_count; k++)
-            if (strcmp(names[i], kind->slots[k]) == 0)
-                c->in[2 + k] = c->out[1 + k] = s;
+    for (int i = 0; i < in_row; i++)
+        if (slots[i].needed)
+            c->in[2 + i] = c->out[1 + i] = s;
     if (o->clipnorm > 0 || o->global_clipnorm > 0)
         c->in[5] = shape1(3);
     c->a.update.optimizer = *o;
     c->a.update.norm_slot = o->clipnorm > 0 ? 2 : -1;
     c->a.update.norm_count = 3;
     label(c, more);
+}
+
+/* Every optimizer with every set of its options that chooses slots: each form of each rule. */
+static void add_forms(int64_t count)
+{
+    static const char *const names[] = {
+#define OPTIMIZER(id, class_name, name, ...) name,
+#include "model/optimizers.def"
+    };
+    static const char *const options[] = {"momentum: 0.8, ", "nesterov: true, ", "amsgrad: true, ",
+                                          "centered: true, "};
+    for (int id = 0; id < OPTIMIZER_COUNT; id++)
+        for (int bits = 0; bits < 16; bits++) {
+            char text[120];
+            int used = snprintf(text, sizeof text, "{%s: {", names[id]);
+            for (int k = 0; k < 4; k++)
+                used += snprintf(text + used, sizeof text - (size_t)used, "%s",
+                                 bits >> k & 1 ? options[k] : "");
+            snprintf(text + used, sizeof text - (size_t)used, "}}");
+            optimizer o;
+            doc *d;
+            if (doc_parse(text, strlen(text), "optimizer", &d) != CORNU_OK)
+                abort();
+            if (optimizer_read(d, &o) == CORNU_OK) /* else its row has no such option */
+                add_update(count, &o, text);
+            doc_free(d);
+        }
 }
 
 static void add_updates(int64_t count)
@@ -453,6 +478,7 @@ const op_case *op_cases(int *count)
         add_updates(1);
         add_updates(37);
         add_updates(40000);
+        add_forms(37);
         add_gathers();
     }
     *count = table_count;

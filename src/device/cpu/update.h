@@ -7,7 +7,7 @@
 
 typedef struct cpu_update_step {
     update_range *rule;
-    update_constants constants;
+    optimizer_constants constants;
     float *w, *slot[OPTIMIZER_SLOTS_MAX]; /* NULL where the optimizer has none */
 } cpu_update_step;
 

@@ -1,5 +1,14 @@
+#include "device/host/optimizer.h"
 #include "device/reference/reference.h"
-#include "device/update_rules.h"
+
+#define RULE static inline
+typedef float rule_real;
+#define rule_all(a) (a)
+#define rule_product(a, b) ((a) * (b))
+#define rule_quotient(a, b) ((a) / (b))
+#define rule_sqrt(a) sqrtf(a)
+#define rule_select(mask, a, b) ((mask) ? (a) : (b))
+#include "device/rules/optimizers.h"
 
 cornu_status reference_square_sum(const op_run *r)
 {
@@ -11,19 +20,26 @@ cornu_status reference_square_sum(const op_run *r)
     return CORNU_OK;
 }
 
+typedef void rule(const optimizer_constants *c, int form, float *w, float g, float *slot);
+
+static rule *const rules[OPTIMIZER_COUNT] = {
+#define OPTIMIZER(id, class_name, name, rule, ...) [OPTIMIZER_##id] = rule_##rule,
+#include "model/optimizers.def"
+};
+
 cornu_status reference_update(const op_run *r)
 {
-    const optimizer *o = &r->op->a.update.optimizer;
-    const float *sums = r->in[5];
-    double norm_squared = 0;
-    int place = r->op->a.update.norm_slot;
-    if (sums && place >= 0)
-        norm_squared = (double)sums[place];
-    for (int i = 0; sums && place < 0 && i < r->op->a.update.norm_count; i++)
-        norm_squared += (double)sums[i];
-    update_factors f =
-        update_factors_of(o, r->input->learning_rate, r->input->iteration, norm_squared);
-    float *slots[OPTIMIZER_SLOTS_MAX] = {r->out[1], r->out[2], r->out[3]};
-    update_rules[o->id](&f, r->out[0], r->in[1], slots, 0, OP_IN(r->plan, r->op, 0)->count);
+    const optimizer_constants c = host_optimizer_step(r, r->op);
+    rule *apply = rules[r->op->a.update.optimizer.id];
+    for (int64_t i = 0; i < OP_IN(r->plan, r->op, 0)->count; i++) {
+        float g = r->in[1][i], slot[OPTIMIZER_SLOTS_MAX] = {0};
+        for (int s = 0; s < OPTIMIZER_SLOTS_MAX; s++)
+            slot[s] = r->out[1 + s] ? r->out[1 + s][i] : 0;
+        rule_clip_and_decay(&c, &r->out[0][i], &g);
+        apply(&c, c.form, &r->out[0][i], g, slot);
+        for (int s = 0; s < OPTIMIZER_SLOTS_MAX; s++)
+            if (r->out[1 + s])
+                r->out[1 + s][i] = slot[s];
+    }
     return CORNU_OK;
 }

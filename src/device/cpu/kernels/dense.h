@@ -4,6 +4,7 @@
 #define DEVICE_CPU_KERNELS_DENSE_H
 
 #include "device/cpu/kernels/update.h"
+#include <stdbool.h>
 
 /* Samples of bytes that x is, but for its unit: row i is unit * from[index[i] * columns...].
    Products on them take `unit`; 0: x are any floats, and there are no samples. */
@@ -66,7 +67,7 @@ typedef struct dense_gradient {
     float *w;
     float rate; /* w -= rate dW, where there is no other rule */
     update_range *update;
-    const update_constants *constants;
+    const optimizer_constants *constants;
     float *slot[DENSE_SLOTS];            /* NULL where the optimizer has none */
     const float *ahead[DENSE_SLOTS + 1]; /* blocks of w or slots to be next; NULL behind the last */
 } dense_gradient;

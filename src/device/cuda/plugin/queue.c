@@ -3,7 +3,7 @@
    ahead and never waits, but for a full ring. What steps read travels on a stream of its own. */
 #include "device/cuda/plugin/core.h"
 #include "device/gather_sample.h"
-#include "device/update_rules.h"
+#include "device/optimizer_step.h"
 #include <string.h>
 
 enum {
@@ -229,8 +229,7 @@ static cornu_status queue_step(gpu *g, prepared *p, const step_input *input, int
                        .epoch = input->epoch,
                        .learning_rate = input->learning_rate};
     if (p->optimizer)
-        step->adam_alpha =
-            update_factors_of(p->optimizer, input->learning_rate, input->iteration, 0).alpha;
+        step->adam_alpha = optimizer_alpha(p->optimizer, input->learning_rate, input->iteration);
     if (p->gathers) {
         step->sample = (const int64_t *)q->numbers.at + place;
         memcpy(q->host_numbers + place, input->index, (size_t)p->plan->batch * sizeof(int64_t));

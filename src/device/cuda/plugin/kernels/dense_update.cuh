@@ -60,7 +60,7 @@ static __device__ inline void sum_tile(const dense_update_layer &l, const dense_
 /* The bias' gradient is the columns' sums of dy, each by four threads; then its own step. */
 template <typename rule>
 static __device__ inline void update_bias(const dense_update_layer &l, const dense_update_tile &t,
-                                          const factors &f, double *shared)
+                                          const optimizer_constants &f, double *shared)
 {
     int column = (int)threadIdx.x % DENSE_UPDATE_TILE, part = (int)threadIdx.x / DENSE_UPDATE_TILE;
     const int parts = DENSE_UPDATE_THREADS / DENSE_UPDATE_TILE;
@@ -85,7 +85,7 @@ static __device__ inline void update_tile(const dense_update_params &p, float *s
     const dense_update_layer l = p.layers[t.layer];
     const int packs = DENSE_UPDATE_TILE / 4;
     sum_tile(l, t, p.rounding, shared);
-    const factors f = factors_of(p.update, 0); /* not before: registers are short there */
+    const optimizer_constants f = constants_of(p.update, 0); /* not before: registers are short there */
     for (int i = (int)threadIdx.x; i < DENSE_UPDATE_TILE * packs; i += DENSE_UPDATE_THREADS) {
         int in = t.in + i / packs, unit = t.unit + i % packs * 4;
         int64_t at = (int64_t)in * l.units + unit;
@@ -110,20 +110,10 @@ template <typename rule> static __device__ inline void dense_update(const dense_
         update_one<rule>(p.update, blockIdx.x - (unsigned)p.tile_count);
 }
 
-extern "C" __global__ void __launch_bounds__(DENSE_UPDATE_THREADS, 3)
-    cornu_dense_update_sgd(dense_update_sgd_params p)
-{
-    dense_update<sgd_rule>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(DENSE_UPDATE_THREADS, 3)
-    cornu_dense_update_adam(dense_update_adam_params p)
-{
-    dense_update<adam_rule>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(DENSE_UPDATE_THREADS, 3)
-    cornu_dense_update_rmsprop(dense_update_rmsprop_params p)
-{
-    dense_update<rmsprop_rule>(p);
-}
+#define OPTIMIZER(id, ...)                                              \
+    extern "C" __global__ void __launch_bounds__(DENSE_UPDATE_THREADS, 3) \
+        cornu_dense_update_##id(dense_update_##id##_params p)           \
+    {                                                                   \
+        dense_update<rule_of_##id>(p);                                  \
+    }
+#include "model/optimizers.def"

@@ -29,8 +29,7 @@ typedef struct dense_update_params {
     int32_t tile_count;
     int32_t rounding; /* of x and dy: product_rounding */
 } dense_update_params;
-typedef dense_update_params dense_update_sgd_params;
-typedef dense_update_params dense_update_adam_params;
-typedef dense_update_params dense_update_rmsprop_params;
+#define OPTIMIZER(id, ...) typedef dense_update_params dense_update_##id##_params;
+#include "model/optimizers.def"
 
 #endif

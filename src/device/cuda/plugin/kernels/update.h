@@ -4,6 +4,7 @@
 #define DEVICE_CUDA_KERNELS_UPDATE_H
 
 #include "device/cuda/plugin/kernels/kernels.h"
+#include "device/rules/optimizer_constants.h"
 
 #define UPDATE_THREADS 256
 #define UPDATE_PIECE 2048
@@ -16,21 +17,17 @@ typedef struct update_piece {
     int32_t square; /* which of the square sums is this variable's */
 } update_piece;
 
-/* What update_factors of device/update_rules.h holds, but for the step's learning rate and alpha.
- */
 typedef struct update_params {
     gpu_clock clock;
-    const update_piece *pieces; /* [gridDim.x] */
-    const float *squares;       /* square sums, or NULL: gradients are not clipped by norm */
-    int32_t square_count;       /* global_clipnorm: all of them count; 0: the variable's own */
-    double norm_most;
-    float clip_value; /* INFINITY: none */
-    float weight_decay, momentum, rho, epsilon, rate_1, rate_2;
-    int32_t nesterov, amsgrad;
+    const update_piece *pieces;    /* [gridDim.x] */
+    const float *squares;          /* square sums, or NULL: gradients are not clipped by norm */
+    int32_t square_count;          /* global_clipnorm: all of them count; 0: the variable's own */
+    double norm_most;              /* clipping by norm: the largest that stays */
+    optimizer_constants constants; /* but for what the step itself gives: learning_rate, alpha and
+                                      gradient_scale */
 } update_params;
-typedef update_params update_sgd_params;
-typedef update_params update_adam_params;
-typedef update_params update_rmsprop_params;
+#define OPTIMIZER(id, ...) typedef update_params update_##id##_params;
+#include "model/optimizers.def"
 
 /* Square sums of all variables, in two launches: one block a piece, one block a variable. */
 typedef struct update_squares_params {

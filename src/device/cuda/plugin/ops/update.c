@@ -4,7 +4,7 @@
 #include "device/cuda/plugin/kernels/dense_update.h"
 #include "device/cuda/plugin/kernels/product.h"
 #include "device/cuda/plugin/ops/ops.h"
-#include <math.h>
+#include "device/optimizer_step.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -190,15 +190,12 @@ static cornu_status fill_tables(const gpu *g, tables *t, const plan *p, const CU
 static gpu_function function_of(optimizer_id id, bool dense)
 {
     static const gpu_function functions[OPTIMIZER_COUNT][2] = {
-        [OPTIMIZER_SGD] = {GPU_update_sgd, GPU_dense_update_sgd},
-        [OPTIMIZER_ADAM] = {GPU_update_adam, GPU_dense_update_adam},
-        [OPTIMIZER_ADAMW] = {GPU_update_adam, GPU_dense_update_adam},
-        [OPTIMIZER_RMSPROP] = {GPU_update_rmsprop, GPU_dense_update_rmsprop},
+#define OPTIMIZER(id, ...) [OPTIMIZER_##id] = {GPU_update_##id, GPU_dense_update_##id},
+#include "model/optimizers.def"
     };
     return functions[id][dense];
 }
 
-/* As update_factors_of, but for what changes from step to step. */
 static update_params params_of(const op *o, const CUdeviceptr *tensors)
 {
     const optimizer *r = &o->a.update.optimizer;
@@ -206,15 +203,7 @@ static update_params params_of(const op *o, const CUdeviceptr *tensors)
                                o->in[5] == NO_TENSOR ? NULL : (const float *)tensors[o->in[5]],
                            .square_count = o->a.update.norm_slot < 0 ? o->a.update.norm_count : 0,
                            .norm_most = r->clipnorm > 0 ? r->clipnorm : r->global_clipnorm,
-                           .clip_value = r->clipvalue > 0 ? (float)r->clipvalue : INFINITY,
-                           .weight_decay = (float)r->weight_decay,
-                           .momentum = (float)r->momentum,
-                           .rho = (float)r->rho,
-                           .epsilon = (float)r->epsilon,
-                           .rate_1 = (float)(1 - r->beta_1),
-                           .rate_2 = (float)(1 - r->beta_2),
-                           .nesterov = r->nesterov,
-                           .amsgrad = r->amsgrad};
+                           .constants = optimizer_step(o, 0, 0, 0)};
 }
 
 /* The tables, and room for the parts of the square sums, in one piece of device memory. */

@@ -1,0 +1,59 @@
+/* One step of an optimizer as numbers: what device/rules/optimizers.h works with. */
+#ifndef DEVICE_OPTIMIZER_STEP_H
+#define DEVICE_OPTIMIZER_STEP_H
+
+#include "device/rules/optimizer_constants.h"
+#include "step/plan.h"
+#include <math.h>
+
+/* Clipping by norm multiplies gradients by this. A norm that is not finite makes it NaN, as in
+   Keras, so that it is seen. */
+static inline float optimizer_gradient_scale(const optimizer *o, double norm_squared)
+{
+    double most = o->clipnorm > 0 ? o->clipnorm : o->global_clipnorm;
+    if (!(most > 0))
+        return 1;
+    double norm = sqrt(norm_squared);
+    return isfinite(norm) ? (float)(norm > most ? most / norm : 1) : NAN;
+}
+
+/* Adam's learning_rate sqrt(1 - beta_2^t) / (1 - beta_1^t). In floats as Keras does it: with
+   beta_2 = 0.999 the first steps' 1 - beta_2^t differs from the exact value by up to 5e-5. */
+static inline float optimizer_alpha(const optimizer *o, float learning_rate, int64_t iteration)
+{
+    float t = (float)(iteration + 1);
+    float power_1 = powf((float)o->beta_1, t), power_2 = powf((float)o->beta_2, t);
+    return learning_rate * sqrtf(1 - power_2) / (1 - power_1);
+}
+
+/* Which slots UPDATE `o` has. */
+static inline int optimizer_form(const op *o)
+{
+    int form = 0;
+    for (int i = 0; i < OPTIMIZER_SLOTS_MAX; i++)
+        form |= o->out[1 + i] == NO_TENSOR ? 0 : 1 << i;
+    return form | (form & 1 && o->a.update.optimizer.nesterov ? OPTIMIZER_FORM_NESTEROV : 0);
+}
+
+/* For UPDATE `o`. `norm_squared`: the sum of squares to clip by (of this variable, or of all),
+   ignored without clipping by norm. `iteration` counts from 0. */
+static inline optimizer_constants optimizer_step(const op *o, float learning_rate,
+                                                 int64_t iteration, double norm_squared)
+{
+    const optimizer *how = &o->a.update.optimizer;
+    optimizer_constants c = {.learning_rate = learning_rate,
+                             .gradient_scale = optimizer_gradient_scale(how, norm_squared),
+                             .clip_value = how->clipvalue > 0 ? (float)how->clipvalue : INFINITY,
+                             .weight_decay = (float)how->weight_decay,
+                             .momentum = (float)how->momentum,
+                             .rho = (float)how->rho,
+                             .epsilon = (float)how->epsilon,
+                             .rate_1 = (float)(1 - how->beta_1),
+                             .rate_2 = (float)(1 - how->beta_2),
+                             .alpha = optimizer_alpha(how, learning_rate, iteration),
+                             .form = optimizer_form(o)};
+    c.plain = c.gradient_scale == 1 && isinf(c.clip_value) && c.weight_decay == 0;
+    return c;
+}
+
+#endif
