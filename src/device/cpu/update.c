@@ -8,7 +8,7 @@ CPU_ISA_PREPARE(prepare, cpu_update_kernels)
 
 static update_range *range_of(const update_kernel *k, int id, int form)
 {
-    while (k->range && (k->optimizer != id || k->form != form))
+    while (k->optimizer != id || (k->form != form && k->form != UPDATE_FORM_ANY))
         k++;
     return k->range;
 }

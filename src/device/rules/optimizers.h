@@ -11,7 +11,7 @@
 
    A rule changes element w by gradient g. slot[i] is the optimizer row's slot i
    (model/optimizers.def), where bit i of `form` is set; a kernel for vectors passes `form` as a
-   constant. RULE_FORMS_NAME lists the forms that a rule is called with. */
+   constant. RULE_FORMS_NAME lists the forms that are worth a function of their own. */
 #include "device/rules/optimizer_constants.h"
 
 /* The gradient as clipping makes it, the weight as it decays. A NaN stays one. */

@@ -80,25 +80,29 @@ VEC_INLINE void range(rule *apply, int form, bool plain, const optimizer_constan
         step(apply, form, plain, &c, g, w, slot, i, count - i);
 }
 
-/* A function for each form of each optimizer, without and with clipping and decay. */
-#define FORM(id, name, form)                                                        \
-    static void id##_##form(const optimizer_constants *c, const float *g, float *w, \
-                            float *const slot[], int64_t count)                     \
-    {                                                                               \
-        if (c->plain)                                                               \
-            range(rule_##name, form, true, c, g, w, slot, count);                   \
-        else                                                                        \
-            range(rule_##name, form, false, c, g, w, slot, count);                  \
+enum { ANY = UPDATE_FORM_ANY };
+
+/* A function for each form of each optimizer and one for any, without and with clipping and
+   decay. */
+#define FORM(id, name, form_)                                                        \
+    static void id##_##form_(const optimizer_constants *c, const float *g, float *w, \
+                             float *const slot[], int64_t count)                     \
+    {                                                                                \
+        const int form = form_ == ANY ? c->form : form_;                             \
+        if (c->plain)                                                                \
+            range(rule_##name, form, true, c, g, w, slot, count);                    \
+        else                                                                         \
+            range(rule_##name, form, false, c, g, w, slot, count);                   \
     }
-#define OPTIMIZER(id, class_name, name, rule, ...) RULE_FORMS_##rule(FORM, id)
+#define FORMS(id, rule) RULE_FORMS_##rule(FORM, id) FORM(id, rule, ANY)
+#define OPTIMIZER(id, class_name, name, rule, ...) FORMS(id, rule)
 #include "model/optimizers.def"
 #undef FORM
 
 static const update_kernel list[] = {
 #define FORM(id, name, form) {OPTIMIZER_##id, form, id##_##form},
-#define OPTIMIZER(id, class_name, name, rule, ...) RULE_FORMS_##rule(FORM, id)
+#define OPTIMIZER(id, class_name, name, rule, ...) FORMS(id, rule)
 #include "model/optimizers.def"
-    {.range = NULL},
 };
 
 const update_kernels ISA(cpu_update_kernels) = {list};

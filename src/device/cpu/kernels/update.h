@@ -10,14 +10,15 @@
 typedef void update_range(const optimizer_constants *c, const float *g, float *w,
                           float *const slot[], int64_t count);
 
-/* One form of one rule, compiled for itself. */
+/* One form of one rule, compiled for itself; UPDATE_FORM_ANY reads it from the constants. */
+enum { UPDATE_FORM_ANY = -1 };
 typedef struct update_kernel {
     int optimizer, form; /* optimizer_id, optimizer_constants.form */
     update_range *range;
 } update_kernel;
 
 typedef struct update_kernels {
-    const update_kernel *list; /* ends with a NULL range */
+    const update_kernel *list; /* of each optimizer, UPDATE_FORM_ANY last */
 } update_kernels;
 
 #endif
