@@ -58,6 +58,7 @@ static const char *const optimizers[] = {
     "{rmsprop: {learning_rate: 0.01, epsilon: 0.001}}",
     "{rmsprop: {learning_rate: 0.01, epsilon: 0.001, momentum: 0.5}}",
     "{rmsprop: {learning_rate: 0.01, epsilon: 0.001, momentum: 0.5, centered: true}}",
+    "{adagrad: {learning_rate: 0.01, epsilon: 0.001}}",
     "{sgd: {learning_rate: 0.1, clipnorm: 0.05}}",
     "{adam: {learning_rate: 0.01, epsilon: 0.001, global_clipnorm: 0.05}}",
 };

@@ -23,6 +23,7 @@ static void defaults_are_kerass(void **state)
     (void)state;
     optimizer sgd = read_optimizer("sgd"), adam = read_optimizer("Adam");
     optimizer adamw = read_optimizer("adamw"), rmsprop = read_optimizer("RMSprop");
+    optimizer adagrad = read_optimizer("adagrad");
     assert_float_equal(schedule_at(&sgd.learning_rate, 7), 0.01, 0);
     assert_float_equal(sgd.momentum, 0, 0);
     assert_float_equal(schedule_at(&adam.learning_rate, 0), 0.001, 0);
@@ -33,6 +34,8 @@ static void defaults_are_kerass(void **state)
     assert_float_equal(adamw.weight_decay, 0.004, 0);
     assert_float_equal(rmsprop.rho, 0.9, 0);
     assert_float_equal(rmsprop.epsilon, 1e-7, 0);
+    assert_float_equal(adagrad.initial_accumulator_value, 0.1, 0);
+    assert_float_equal(schedule_at(&adagrad.learning_rate, 0), 0.001, 0);
     assert_float_equal(adam.clipnorm + adam.global_clipnorm + adam.clipvalue, 0, 0);
 }
 
@@ -53,6 +56,7 @@ static void slots_are_those_that_the_options_need(void **state)
         {"{rmsprop: {centered: true, momentum: 0.5}}",
          3,
          {"velocity", "momentum", "average_gradient"}},
+        {"adagrad", 1, {"accumulator"}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         optimizer_slot slots[OPTIMIZER_SLOTS_MAX];

@@ -158,6 +158,12 @@ static void rmsprop_centered(element *e, double g, int step)
     e->w -= e->c;
 }
 
+static void adagrad(element *e, double g, int step)
+{
+    e->a = (step == 0 ? 0.2 : e->a) + g * g;
+    e->w -= 0.1 * g / sqrt(e->a + 1e-3);
+}
+
 #define ADAM_NUMBERS "beta_1: 0.8, beta_2: 0.9, epsilon: 0.001"
 
 static const struct {
@@ -173,6 +179,7 @@ static const struct {
     {"{class_name: RMSprop, config: {rho: 0.8, epsilon: 0.001}}", rmsprop},
     {"{class_name: RMSprop, config: {rho: 0.8, epsilon: 0.001, momentum: 0.5, centered: true}}",
      rmsprop_centered},
+    {"{class_name: Adagrad, config: {initial_accumulator_value: 0.2, epsilon: 0.001}}", adagrad},
 };
 
 static void every_optimizer_follows_its_formula(void **state)

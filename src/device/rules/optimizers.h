@@ -72,3 +72,13 @@ RULE void rule_rmsprop(const optimizer_constants *c, int form, rule_real *w, rul
         slot[1] = step = rule_product(c->momentum, slot[1]) + step;
     *w = *w - step;
 }
+
+/* v += g^2; w -= lr g / sqrt(v + epsilon) */
+#define RULE_FORMS_adagrad(X, id) X(id, adagrad, 1)
+RULE void rule_adagrad(const optimizer_constants *c, int form, rule_real *w, rule_real g,
+                       rule_real *slot)
+{
+    (void)form;
+    slot[0] = slot[0] + rule_product(g, g);
+    *w = *w - rule_quotient(g * c->learning_rate, rule_sqrt(slot[0] + c->epsilon));
+}
