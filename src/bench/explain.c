@@ -249,6 +249,8 @@ static void add_table(const explained *e, text *t)
         if (e->seconds)
             add_times(e, i, t);
         text_add(t, "\n");
+        if (e->choices[i].group)
+            text_add(t, "     group: %s\n", e->choices[i].group);
         if (e->choices[i].refused[0])
             text_add(t, "     refused: %s\n", e->choices[i].refused);
     }

@@ -55,6 +55,7 @@ typedef struct step_results {
 typedef struct kernel_choice {
     const char *kernel; /* "cpu/onednn_conv"; "with 12": it runs within operation 12's, from 1; of
                            the next step, if that one comes before it */
+    const char *group;  /* the name of the group that it runs as one; NULL: the operation alone */
     char
         refused[256]; /* "NAME: reason; NAME: reason" of the kernels before it in the list, or "" */
     size_t scratch_bytes; /* memory besides its tensors'; the device has the largest for all */

@@ -308,6 +308,7 @@ static cornu_status build(step_builder *b)
     if (!b->options->no_folding)
         TRY(pass_fuse_activation(p));
     set_lives(p, b->options);
+    TRY(pass_groups(p));
     TRY(pass_memory(p));
     plan_cost(p);
     return CORNU_OK;

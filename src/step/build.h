@@ -7,6 +7,9 @@
 /* Fold an activation into the dense or convolution before it, where its derivative is computable
    from its output. */
 cornu_status pass_fuse_activation(plan *p);
+/* Find the groups of operations that may run as one. The buffers that a group touches live through
+   all of it (tensor.first and last stay what they are; pass_memory sees to it). */
+cornu_status pass_groups(plan *p);
 /* Give every buffer a place in the arena; buffers whose lives do not overlap share memory. */
 cornu_status pass_memory(plan *p);
 /* FLOPs and bytes of every operation and of the plan. */

@@ -73,9 +73,10 @@ static bool touches(const plan *p, int first, int end, tensor_ref t, bool writes
     return false;
 }
 
-void plan_range_cost(const plan *p, int first, int count, double *flops, double *bytes)
+void plan_group_cost(const plan *p, const op *begin, const op_group *g, double *flops,
+                     double *bytes)
 {
-    int end = first + count;
+    int first = (int)(begin - p->ops), end = first + (g ? g->count : 1);
     *flops = *bytes = 0;
     for (int i = first; i < end; i++) {
         const op *o = &p->ops[i];

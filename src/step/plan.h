@@ -4,6 +4,7 @@
 #define STEP_PLAN_H
 
 #include "model/model.h"
+#include "step/groups.h"
 #include "step/samples.h"
 
 typedef enum op_kind {
@@ -86,10 +87,6 @@ typedef union op_attributes {
     } update;
 } op_attributes;
 
-/* A device may run up to this many operations at once: no two buffers used that close to each other
-   share memory. */
-#define PLAN_SPAN_MAX 5
-
 typedef struct op {
     op_kind kind;
     char *name;                                        /* of the layer or variable: "conv2d" */
@@ -119,6 +116,8 @@ typedef struct plan {
     int tensor_count;
     op *ops;
     int op_count;
+    op_group *groups; /* in the order of their first operations */
+    int group_count;
     tensor_ref input, target,
         output;                /* output: what predict returns; target: NO_TENSOR in predict */
     tensor_ref input_gradient; /* keep_input_gradient, else NO_TENSOR */
@@ -132,9 +131,16 @@ typedef struct plan {
 
 cornu_status plan_build(const cornu_model *model, const plan_options *options, plan **out);
 void plan_free(plan *p);
-/* FLOPs, and bytes moved at least, of operations first..first+count-1 run as one: what they hand to
-   each other and nobody else reads is not moved. */
-void plan_range_cost(const plan *p, int first, int count, double *flops, double *bytes);
+/* The group of this kind that begins with `o`, which lies in p->ops; NULL: there is none. */
+const op_group *plan_group(const plan *p, const op *o, group_kind kind);
+/* Its member; NULL: it has none. */
+static inline const op *group_op(const plan *p, const op_group *g, group_role role)
+{
+    return g && g->member[role] >= 0 ? &p->ops[g->member[role]] : NULL;
+}
+/* FLOPs, and bytes moved at least, of `o` or, if not NULL, of the group that begins with it: what
+   its operations hand to each other and nobody else reads is not moved. */
+void plan_group_cost(const plan *p, const op *o, const op_group *g, double *flops, double *bytes);
 /* The tensor whose memory t is; NO_TENSOR of none. */
 static inline tensor_ref plan_root(const plan *p, tensor_ref t)
 {

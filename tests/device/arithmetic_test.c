@@ -7,17 +7,17 @@
 #include <cmocka.h>
 
 #include "device/gather_sample.h"
-#include "device/update_rules.h"
+#include "device/optimizer_step.h"
 #include "support/net.h"
 
 static void only_gradients_beyond_the_norm_are_shortened(void **state)
 {
     (void)state;
     const optimizer o = {.id = OPTIMIZER_SGD, .clipnorm = 2};
-    assert_true(update_factors_of(&o, 1, 0, 1).gradient_scale == 1);
-    assert_true(update_factors_of(&o, 1, 0, 4).gradient_scale == 1);
-    assert_true(update_factors_of(&o, 1, 0, 16).gradient_scale == 0.5f);
-    assert_true(isnan(update_factors_of(&o, 1, 0, INFINITY).gradient_scale));
+    assert_true(optimizer_gradient_scale(&o, 1) == 1);
+    assert_true(optimizer_gradient_scale(&o, 4) == 1);
+    assert_true(optimizer_gradient_scale(&o, 16) == 0.5f);
+    assert_true(isnan(optimizer_gradient_scale(&o, INFINITY)));
 }
 
 /* Keras: x / (std + 1e-6), so that a nearly even picture is not blown up. */

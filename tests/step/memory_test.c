@@ -68,17 +68,23 @@ static life *lives_of(const plan *p, const plan_options *options)
     return lives;
 }
 
-/* A kernel may run PLAN_SPAN_MAX operations at once: what one of them reads, another must not have
-   written over. */
-static bool is_over(life a, life b)
+/* Is `a` used for the last time before `b` is for the first? A kernel may run all operations of a
+   group at once: what one of them reads, another must not have written over. */
+static bool is_over(const plan *p, life a, life b)
 {
-    return a.last + PLAN_SPAN_MAX - 1 < b.first;
+    for (int i = 0; i < p->group_count; i++) {
+        const op_group *g = &p->groups[i];
+        int end = g->first + g->count - 1;
+        if (a.last >= g->first && a.last <= end && b.first >= g->first && b.first <= end)
+            return false;
+    }
+    return a.last < b.first;
 }
 
 static void check_pair(const plan *p, const life *lives, tensor_ref a, tensor_ref b)
 {
     const tensor *x = &p->tensors[a], *y = &p->tensors[b];
-    if (is_over(lives[a], lives[b]) || is_over(lives[b], lives[a]))
+    if (is_over(p, lives[a], lives[b]) || is_over(p, lives[b], lives[a]))
         return;
     size_t x_end = x->offset + (size_t)x->count * sizeof(float);
     size_t y_end = y->offset + (size_t)y->count * sizeof(float);

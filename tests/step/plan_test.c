@@ -77,10 +77,13 @@ static void operations_run_as_one_do_not_move_what_they_hand_on(void **state)
     double flops, bytes;
     assert_int_equal(p->ops[at].kind, OP_DENSE_BACKWARD_WEIGHTS);
     assert_int_equal(p->ops[at + 2].kind, OP_UPDATE);
-    plan_range_cost(p, at, 3, &flops, &bytes);
+    const op_group *g = plan_group(p, &p->ops[at], GROUP_DENSE_BACKWARD);
+    assert_non_null(g);
+    assert_int_equal(g->count, 3);
+    plan_group_cost(p, &p->ops[at], g, &flops, &bytes);
     assert_true(flops == p->ops[at].flops + p->ops[at + 1].flops + p->ops[at + 2].flops);
     assert_true(bytes == 4.0 * (4 * 7 + 4 * 5 + 2 * (7 * 5 + 5)));
-    plan_range_cost(p, at, 1, &flops, &bytes);
+    plan_group_cost(p, &p->ops[at], NULL, &flops, &bytes);
     assert_true(bytes == p->ops[at].bytes);
     plan_free(p);
     cornu_model_close(model);

@@ -63,7 +63,7 @@ static bool accepts(const plan *p, const op *o, const char **why)
 static bool pool_accepts(const plan *p, const op *o, const char **why)
 {
     first_shape s;
-    return conv_first_shape(p, o, &s, why) && conv_pool_ahead(p, o, why);
+    return conv_first_shape(p, o, &s, why) && conv_pool_accepts(p, o, why);
 }
 
 /* ---- prepare ----------------------------------------------------------------------------- */
@@ -206,5 +206,5 @@ const kernel cpu_conv_first_pool_forward = {.name = "first_conv_pool",
                                             .prepare = pool_prepare,
                                             .release = free,
                                             .run = run,
-                                            .span = conv_pool_forward_span,
+                                            .group = GROUP_CONV_POOL,
                                             .bytes = pool_bytes};

@@ -14,7 +14,7 @@ enum { BAND_FLOATS = 5120, POOL_BAND_FLOATS = 16384, PARTS_MOST = 32 };
 typedef struct gradient_state {
     const conv_first_gradient_kernels *k;
     first_shape s;
-    conv_pool_ops ops;
+    conv_backward ops;
     const op *writer;                            /* of codes, see conv_pool_reader */
     int64_t batch, rows, bands, per_part, parts; /* rows to a band, bands to a sample and a part */
     int64_t stride, band_floats; /* scratch memory: [parts][stride] sums, then a band a worker */
@@ -22,10 +22,10 @@ typedef struct gradient_state {
 
 /* ---- what is accepted -------------------------------------------------------------------- */
 
-static conv_pool_ops find_ops(const plan *p, const op *o)
+static conv_backward find_ops(const plan *p, const op *o)
 {
-    return o->kind == OP_CONV2D_BACKWARD_WEIGHTS ? (conv_pool_ops){.weights = o}
-                                                 : conv_pool_backward(p, o);
+    return o->kind == OP_CONV2D_BACKWARD_WEIGHTS ? (conv_backward){.weights = o}
+                                                 : conv_backward_of(p, o);
 }
 
 static bool accepts(const plan *p, const op *o, const char **why)
@@ -36,24 +36,19 @@ static bool accepts(const plan *p, const op *o, const char **why)
 
 static bool fused_accepts(const plan *p, const op *o, const char **why)
 {
-    conv_pool_ops f = conv_pool_backward(p, o);
+    conv_backward f = conv_backward_of(p, o);
     first_shape s;
-    if (!conv_pool_takes(p, &f, why) || !conv_first_shape(p, f.weights, &s, why))
+    if (!conv_backward_accepts(p, &f, why) || !conv_first_shape(p, f.weights, &s, why))
         return false;
     *why = f.data ? "the image's gradient is wanted" : "a strided convolution before the pool";
     return !f.data && (!f.pool || (s.stride[0] == 1 && s.stride[1] == 1));
-}
-
-static int fused_span(const plan *p, const op *o)
-{
-    return (int)(conv_pool_backward(p, o).weights - o) + 1;
 }
 
 /* The gradients between pool and convolution are never there: a window's goes to one of its four
    pixels, and relu only decides whether it goes anywhere. */
 static double fused_flops(const plan *p, const op *o)
 {
-    conv_pool_ops f = conv_pool_backward(p, o);
+    conv_backward f = conv_backward_of(p, o);
     if (!f.pool)
         return f.weights->flops;
     const tensor *dw = OP_OUT(p, f.weights, 0), *windows = OP_IN(p, f.pool, 2);
@@ -64,7 +59,7 @@ static double fused_flops(const plan *p, const op *o)
 
 static double pool_bytes(const plan *p, const op *o)
 {
-    return conv_pool_backward_bytes(p, o, fused_span(p, o), &conv_first_pair);
+    return conv_pool_backward_bytes(p, o, &conv_first_pair);
 }
 
 /* ---- prepare ----------------------------------------------------------------------------- */
@@ -172,7 +167,7 @@ static void run_part(void *context, int64_t part, int worker)
 static cornu_status run(const op_run *o)
 {
     const gradient_state *s = o->state;
-    const conv_pool_ops *f = &s->ops;
+    const conv_backward *f = &s->ops;
     float *sums = o->scratch;
     gradient_run r = {.s = s,
                       .sums = sums,
@@ -200,17 +195,17 @@ static cornu_status run(const op_run *o)
 const kernel cpu_conv_first_backward_weights = {
     .name = "first_conv", .accepts = accepts, .prepare = prepare, .release = free, .run = run};
 const kernel cpu_conv_first_relu_backward = {.name = "first_conv_relu",
+                                             .group = GROUP_CONV_BACKWARD,
                                              .accepts = fused_accepts,
                                              .prepare = prepare,
                                              .release = free,
                                              .run = run,
-                                             .span = fused_span,
                                              .flops = fused_flops};
 const kernel cpu_conv_first_pool_backward = {.name = "first_conv_pool",
+                                             .group = GROUP_CONV_BACKWARD,
                                              .accepts = fused_accepts,
                                              .prepare = prepare,
                                              .release = free,
                                              .run = run,
-                                             .span = fused_span,
                                              .flops = fused_flops,
                                              .bytes = pool_bytes};

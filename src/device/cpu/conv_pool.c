@@ -20,51 +20,25 @@ bool conv_pool_windows(const plan *p, const op *pool, const char **why)
     return true;
 }
 
-/* Operation `o` if the plan has it, it is of this kind and reads `t` as its input number `input`.
- */
-static const op *reading(const plan *p, const op *o, op_kind kind, int input, tensor_ref t)
+bool conv_pool_accepts(const plan *p, const op *conv, const char **why)
 {
-    return o - p->ops < p->op_count && o->kind == kind && o->in[input] == t ? o : NULL;
-}
-
-bool conv_pool_ahead(const plan *p, const op *conv, const char **why)
-{
-    *why = "no max-pool behind it";
-    if (!reading(p, conv + 1, OP_MAX_POOL_FORWARD, 0, conv->out[0]))
-        return false;
     *why = "an activation other than relu before the pool";
     if (conv->a.conv.act.kind != ACTIVATION_LINEAR && conv->a.conv.act.kind != ACTIVATION_RELU)
         return false;
     return conv_pool_windows(p, conv + 1, why);
 }
 
-conv_pool_ops conv_pool_backward(const plan *p, const op *o)
+conv_backward conv_backward_of(const plan *p, const op *o)
 {
-    conv_pool_ops f = {0};
-    if (o->kind == OP_MAX_POOL_BACKWARD) {
-        f.pool = o;
-        f.act = reading(p, o + 1, OP_ACTIVATION_BACKWARD, 1, o->out[0]);
-        if (f.act && p->tensors[o->out[0]].last > f.act - p->ops)
-            f.act = NULL;
-    } else {
-        f.act = o;
-    }
-    const op *before = f.act ? f.act : f.pool;
-    tensor_ref dy = before->out[0];
-    f.weights = reading(p, before + 1, OP_CONV2D_BACKWARD_WEIGHTS, 1, dy);
-    if (f.weights)
-        f.data = reading(p, f.weights + 1, OP_CONV2D_BACKWARD_DATA, 0, dy);
-    const op *last = f.data ? f.data : f.weights;
-    if (last && p->tensors[dy].last > last - p->ops)
-        f.weights = f.data = NULL;
-    return f;
+    const op_group *g = plan_group(p, o, GROUP_CONV_BACKWARD);
+    return (conv_backward){.pool = group_op(p, g, ROLE_POOL),
+                           .act = group_op(p, g, ROLE_ACTIVATION),
+                           .weights = group_op(p, g, ROLE_WGRAD),
+                           .data = group_op(p, g, ROLE_DGRAD)};
 }
 
-bool conv_pool_takes(const plan *p, const conv_pool_ops *f, const char **why)
+bool conv_backward_accepts(const plan *p, const conv_backward *f, const char **why)
 {
-    *why = "no convolution's weights behind it alone";
-    if (!f->weights)
-        return false;
     *why = "an activation other than relu";
     if (f->act && f->act->a.act.kind != ACTIVATION_RELU)
         return false;
@@ -74,37 +48,29 @@ bool conv_pool_takes(const plan *p, const conv_pool_ops *f, const char **why)
     return !f->pool || conv_pool_windows(p, f->pool, why);
 }
 
-/* The first operation from `number` on that reads `t`, or NULL. */
-static const op *next_reader(const plan *p, int64_t number, tensor_ref t)
+/* The first operation of the group that shares the convolution's output with this one, if the
+   pair's kernels take both. */
+static const op *partner_of(const plan *p, const op_group *g, const conv_pool_pair *pair)
 {
-    for (; number < p->op_count; number++)
-        for (int k = 0; k < OP_INPUTS_MAX; k++)
-            if (p->ops[number].in[k] == t)
-                return &p->ops[number];
-    return NULL;
+    const char *why;
+    if (!g || g->partner < 0)
+        return NULL;
+    const op *own = &p->ops[g->first], *other = &p->ops[p->groups[g->partner].first];
+    bool forward = g->kind == GROUP_CONV_POOL;
+    return pair->forward->accepts(p, forward ? own : other, &why) &&
+                   pair->backward->accepts(p, forward ? other : own, &why)
+               ? other
+               : NULL;
 }
 
 const op *conv_pool_reader(const plan *p, const op *conv, const conv_pool_pair *pair)
 {
-    const char *why;
-    if (!pair->forward->accepts(p, conv, &why))
-        return NULL;
-    for (int i = 0; i < p->tensor_count; i++)
-        if (p->tensors[i].alias == conv->out[0])
-            return NULL;
-    const op *pool = next_reader(p, conv + 2 - p->ops, conv->out[0]);
-    if (!pool || pool->kind != OP_MAX_POOL_BACKWARD || !pair->backward->accepts(p, pool, &why))
-        return NULL;
-    bool last = OP_OUT(p, conv, 0)->last < pool - p->ops + pair->backward->span(p, pool);
-    return last ? pool : NULL;
+    return partner_of(p, plan_group(p, conv, GROUP_CONV_POOL), pair);
 }
 
 const op *conv_pool_writer(const plan *p, const op *pool, const conv_pool_pair *pair)
 {
-    for (int i = 0; i < p->op_count; i++)
-        if (p->ops[i].kind == OP_CONV2D_FORWARD && p->ops[i].out[0] == pool->in[0])
-            return conv_pool_reader(p, &p->ops[i], pair) == pool ? &p->ops[i] : NULL;
-    return NULL;
+    return partner_of(p, plan_group(p, pool, GROUP_CONV_BACKWARD), pair);
 }
 
 /* Have these two been chosen as a pair? Where the device does not say, they have not. */
@@ -115,26 +81,20 @@ static bool codes_used(const op_run *r, const op *conv, const op *pool, const co
            r->kernels[pool - ops] == pair->backward;
 }
 
-int conv_pool_forward_span(const plan *p, const op *conv)
-{
-    (void)p, (void)conv;
-    return 2;
-}
-
 double conv_pool_forward_bytes(const plan *p, const op *conv, const conv_pool_pair *pair)
 {
     double flops, bytes;
-    plan_range_cost(p, (int)(conv - p->ops), 2, &flops, &bytes);
+    plan_group_cost(p, conv, plan_group(p, conv, GROUP_CONV_POOL), &flops, &bytes);
     if (!conv_pool_reader(p, conv, pair))
         return bytes;
     const tensor *y = OP_OUT(p, conv, 0), *pooled = OP_OUT(p, conv + 1, 0);
     return bytes - (double)y->count * sizeof(float) + (double)pooled->count;
 }
 
-double conv_pool_backward_bytes(const plan *p, const op *pool, int span, const conv_pool_pair *pair)
+double conv_pool_backward_bytes(const plan *p, const op *pool, const conv_pool_pair *pair)
 {
     double flops, bytes;
-    plan_range_cost(p, (int)(pool - p->ops), span, &flops, &bytes);
+    plan_group_cost(p, pool, plan_group(p, pool, GROUP_CONV_BACKWARD), &flops, &bytes);
     if (!conv_pool_writer(p, pool, pair))
         return bytes;
     const tensor *y = OP_IN(p, pool, 0), *pooled = OP_IN(p, pool, 1);
@@ -177,7 +137,7 @@ static void codes_chunk(void *context, int64_t chunk, int worker)
                      r->codes + at);
 }
 
-const uint8_t *conv_pool_codes(const op_run *r, const conv_pool_ops *f, const op *writer,
+const uint8_t *conv_pool_codes(const op_run *r, const conv_backward *f, const op *writer,
                                const conv_pool_pair *pair)
 {
     if (codes_used(r, writer, f->pool, pair))

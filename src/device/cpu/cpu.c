@@ -1,5 +1,5 @@
-/* The cpu device: the host's memory, and for each operation the kernels to try in order. The
-   reference kernel ends every list, so nothing is ever without one. */
+/* The cpu device: the host's memory, and for each operation the kernels to try in order. The host
+   has the reference kernel behind every list, so nothing is ever without one. */
 #include "device/cpu/cpu.h"
 #include "base/memory.h"
 #include <omp.h>
@@ -7,27 +7,28 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KERNELS(id, ...)                               \
-    [OP_##id] = (const kernel *const[])                \
-    {                                                  \
-        __VA_ARGS__, &reference_kernels[OP_##id], NULL \
+#define KERNELS(id, ...)                \
+    [OP_##id] = (const kernel *const[]) \
+    {                                   \
+        __VA_ARGS__, NULL               \
     }
 static const kernel_list kernels[OP_COUNT] = {
     KERNELS(GATHER, &cpu_gather),
     KERNELS(DENSE_FORWARD, &cpu_dense_forward_tiles, &cpu_dense_forward),
     KERNELS(DENSE_BACKWARD_DATA, &cpu_dense_backward_data_tiles, &cpu_dense_backward_data),
-    KERNELS(DENSE_BACKWARD_WEIGHTS, &cpu_dense_backward_weights_tiles, &cpu_dense_backward_weights),
+    KERNELS(DENSE_BACKWARD_WEIGHTS, &cpu_dense_backward_tiles, &cpu_dense_backward_weights_tiles,
+            &cpu_dense_backward, &cpu_dense_backward_weights),
     KERNELS(CONV2D_FORWARD, &cpu_conv_first_pool_forward, &cpu_conv_first_forward,
             &cpu_winograd_pool_forward, &cpu_winograd_forward, &cpu_conv_forward),
     KERNELS(CONV2D_BACKWARD_DATA, &cpu_winograd_backward_data, &cpu_conv_backward_data),
-    KERNELS(CONV2D_BACKWARD_WEIGHTS, &cpu_conv_first_backward_weights,
+    KERNELS(CONV2D_BACKWARD_WEIGHTS, &cpu_conv_first_backward_weights, &cpu_winograd_backward_both,
             &cpu_winograd_backward_weights, &cpu_conv_backward_weights),
     KERNELS(MAX_POOL_FORWARD, &cpu_max_pool_forward_2x2, &cpu_max_pool_forward),
     KERNELS(MAX_POOL_BACKWARD, &cpu_conv_first_pool_backward, &cpu_winograd_pool_backward,
-            &cpu_max_pool_backward_2x2, &cpu_max_pool_backward),
+            &cpu_max_pool_backward_2x2_fused, &cpu_max_pool_backward_2x2, &cpu_max_pool_backward),
     KERNELS(AVERAGE_POOL_FORWARD, &cpu_average_pool_forward),
     KERNELS(AVERAGE_POOL_BACKWARD, &cpu_average_pool_backward),
-    KERNELS(ACTIVATION_FORWARD, &cpu_softmax_forward, &cpu_activation_forward),
+    KERNELS(ACTIVATION_FORWARD, &cpu_softmax_head, &cpu_softmax_forward, &cpu_activation_forward),
     KERNELS(ACTIVATION_BACKWARD, &cpu_conv_first_relu_backward, &cpu_activation_backward),
     KERNELS(DROPOUT, &cpu_dropout),
     KERNELS(BATCH_NORM_FORWARD, &cpu_batch_norm_forward),
@@ -36,7 +37,7 @@ static const kernel_list kernels[OP_COUNT] = {
     KERNELS(SCALE, &cpu_scale),
     KERNELS(PAD, &cpu_pad),
     KERNELS(CROP, &cpu_crop),
-    KERNELS(LOSS, &cpu_loss_softmax, &cpu_loss),
+    KERNELS(LOSS, &cpu_softmax_head, &cpu_softmax_loss, &cpu_loss),
     KERNELS(METRIC, &cpu_metric),
     KERNELS(SQUARE_SUM, &cpu_square_sum),
     KERNELS(UPDATE, &cpu_update),

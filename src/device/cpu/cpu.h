@@ -99,13 +99,14 @@ extern const kernel cpu_gather, cpu_conv_first_forward, cpu_conv_first_pool_forw
     cpu_conv_first_backward_weights, cpu_conv_first_relu_backward, cpu_conv_first_pool_backward,
     cpu_dense_forward, cpu_dense_forward_tiles, cpu_dense_backward_data,
     cpu_dense_backward_data_tiles, cpu_dense_backward_weights, cpu_dense_backward_weights_tiles,
-    cpu_winograd_forward, cpu_winograd_backward_data, cpu_winograd_backward_weights,
-    cpu_winograd_pool_forward, cpu_winograd_pool_backward, cpu_conv_forward, cpu_conv_backward_data,
-    cpu_conv_backward_weights, cpu_max_pool_forward_2x2, cpu_max_pool_backward_2x2,
+    cpu_dense_backward, cpu_dense_backward_tiles, cpu_winograd_backward_both, cpu_winograd_forward,
+    cpu_winograd_backward_data, cpu_winograd_backward_weights, cpu_winograd_pool_forward,
+    cpu_winograd_pool_backward, cpu_conv_forward, cpu_conv_backward_data, cpu_conv_backward_weights,
+    cpu_max_pool_forward_2x2, cpu_max_pool_backward_2x2, cpu_max_pool_backward_2x2_fused,
     cpu_max_pool_forward, cpu_max_pool_backward, cpu_average_pool_forward,
     cpu_average_pool_backward, cpu_activation_forward, cpu_activation_backward, cpu_dropout,
     cpu_batch_norm_forward, cpu_batch_norm_inference, cpu_batch_norm_backward, cpu_scale, cpu_pad,
-    cpu_crop, cpu_loss_softmax, cpu_softmax_forward, cpu_loss, cpu_metric, cpu_square_sum,
-    cpu_update;
+    cpu_crop, cpu_softmax_head, cpu_softmax_loss, cpu_softmax_forward, cpu_loss, cpu_metric,
+    cpu_square_sum, cpu_update;
 
 #endif

@@ -118,16 +118,15 @@ typedef struct dense_late {
     int64_t depth, x_floats, dy_floats;
 } dense_late;
 
-/* The forward operation of the next step that may take along the update that follows `weights`; -1:
-   none. */
-int dense_late_next(const plan *p, const op *weights, const op *update, const dense_size *d);
+/* Is it faster to defer a layer's update to the next step? */
+bool dense_worth_deferring(const dense_size *d);
 cornu_status dense_late_new(const dense_kernels *kernels, const dense_size *d, dense_late *out);
 /* Keep x, or bytes with a unit, and how to update; dy is already in its place. */
 void dense_late_keep(dense_late *l, const float *x, const dense_bytes *bytes,
                      const cpu_update_step *update, bool simple, threads *pool);
 /* Of the state of a DENSE_BACKWARD_WEIGHTS. */
 const dense_late *dense_late_of(const void *state);
-void dense_late_catch_up(dense_late *l, threads *pool);
+void dense_late_flush(dense_late *l, threads *pool);
 /* Update rows k...k + depth - 1 of one panel of W; k is a multiple of l->depth. What follows
    lies `way` floats further (0: nothing) and comes near: slots, and with `brings_w` W. */
 void dense_late_update(const dense_late *l, int64_t panel, int64_t k, int64_t depth, int64_t way,

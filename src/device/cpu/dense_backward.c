@@ -24,16 +24,15 @@ enum {
 #define BLOCK_BYTES ((int64_t)256 << 10) /* of x and dx, in the second-level cache */
 #define OWN_BYTES ((int64_t)128 << 10)   /* of dy laid out, by each worker */
 
-/* The operations that run as one. */
-typedef struct fold {
+/* The operations that run as one: of a DENSE_BACKWARD, or one of its first two alone. */
+typedef struct dense_backward {
     const op *weights, *data, *update_w, *update_b, *act; /* NULL: not there */
-    int count;
-} fold;
+} dense_backward;
 
 typedef struct backward_state {
     const dense_kernels *kernels;
     cpu_isa isa;
-    fold ops;
+    dense_backward ops;
     dense_size size;
     int64_t row_blocks, block_rows, groups; /* of DENSE_LANES rows in a block */
     int64_t depth, blocks;                  /* of W */
@@ -45,61 +44,6 @@ typedef struct backward_state {
     int64_t shared_floats, worker_floats; /* of scratch memory */
     dense_late late;
 } backward_state;
-
-/* ---- what runs together -------------------------------------------------------------------- */
-
-/* `o` updates a variable with gradient `g`, which nothing reads after it, and without a norm. */
-static bool is_update_by(const plan *p, const op *o, tensor_ref g)
-{
-    return o->kind == OP_UPDATE && g != NO_TENSOR && o->in[1] == g && o->in[5] == NO_TENSOR &&
-           p->tensors[g].last <= (int)(o - p->ops);
-}
-
-/* `o` passes dx, which nothing reads after it, back through the activation that x came from. */
-static bool is_activation_of(const plan *p, const op *o, tensor_ref dx, tensor_ref x)
-{
-    return o->kind == OP_ACTIVATION_BACKWARD && o->a.act.kind != ACTIVATION_SOFTMAX &&
-           o->in[1] == dx && o->in[0] == x && p->tensors[dx].last <= (int)(o - p->ops);
-}
-
-static fold fold_of(const plan *p, const op *o)
-{
-    fold f = {.count = 1};
-    if (o->kind == OP_DENSE_BACKWARD_DATA) {
-        f.data = o;
-        return f;
-    }
-    f.weights = o;
-    const op *end = p->ops + p->op_count, *next = o + 1, *data = NULL;
-    dense_size d = dense_size_of(OP_IN(p, o, 0), OP_OUT(p, o, 0));
-    if (d.rows > ROWS_MOST)
-        return f;
-    if (next < end && next->kind == OP_DENSE_BACKWARD_DATA && next->in[0] == o->in[1])
-        data = next++;
-    if (next >= end || !is_update_by(p, next, o->out[0]) || (data && data->in[1] != next->out[0]))
-        return f;
-    f.data = data;
-    f.update_w = next++;
-    if (next < end && is_update_by(p, next, o->out[1]))
-        f.update_b = next++;
-    if (next < end && data && is_activation_of(p, next, data->out[0], o->in[0]))
-        f.act = next++;
-    f.count = (int)(next - o);
-    return f;
-}
-
-static int span(const plan *p, const op *o)
-{
-    return fold_of(p, o).count;
-}
-
-/* The forward pass of the next step that may take the whole along; -1: none. */
-static int taken_along_by(const plan *p, const op *o)
-{
-    fold f = fold_of(p, o);
-    dense_size d = dense_size_of(OP_IN(p, o, 0), OP_OUT(p, o, 0));
-    return f.update_w && !f.data ? dense_late_next(p, o, f.update_w, &d) : -1;
-}
 
 /* ---- preparation --------------------------------------------------------------------------- */
 
@@ -141,21 +85,39 @@ static dense_size size_of(const plan *p, const op *o)
                                              : dense_size_of(OP_IN(p, o, 0), OP_OUT(p, o, 0));
 }
 
-static cornu_status prepare(const plan *p, const op *o, bool tiles, threads *pool, void **state,
-                            size_t *scratch_bytes)
+static bool fused_accepts(const plan *p, const op *o, const char **why)
+{
+    *why = "more than 512 rows";
+    return size_of(p, o).rows <= ROWS_MOST;
+}
+
+static bool defers(const plan *p, const op_group *g)
+{
+    const op *weights = group_op(p, g, ROLE_WGRAD);
+    const dense_size d = size_of(p, weights);
+    return dense_worth_deferring(&d);
+}
+
+static cornu_status prepare(const plan *p, const op *o, const op_group *g, bool tiles,
+                            threads *pool, void **state, size_t *scratch_bytes)
 {
     backward_state *s = NULL;
     TRY(memory_new(1, sizeof *s, "dense layer", &s));
     *state = s;
     TRY(cpu_isa_choose(&s->isa));
     s->kernels = dense_kernels_of(s->isa, tiles);
-    s->ops = fold_of(p, o);
+    s->ops =
+        (dense_backward){.weights = o->kind == OP_DENSE_BACKWARD_WEIGHTS ? o : NULL,
+                         .data = o->kind == OP_DENSE_BACKWARD_DATA ? o : group_op(p, g, ROLE_DGRAD),
+                         .update_w = group_op(p, g, ROLE_UPDATE_KERNEL),
+                         .update_b = group_op(p, g, ROLE_UPDATE_BIAS),
+                         .act = group_op(p, g, ROLE_ACTIVATION)};
     s->size = size_of(p, o);
     s->samples = s->ops.weights && s->kernels->lay_bytes && dense_reads_samples(p, o->in[0]);
     choose_cut(s);
     s->workers = threads_count(pool);
     cpu_need_scratch(scratch_bytes, s->shared_floats + s->workers * s->worker_floats);
-    if (s->ops.weights && taken_along_by(p, o) >= 0)
+    if (g && g->absorber >= 0 && defers(p, g))
         TRY(dense_late_new(s->kernels, &s->size, &s->late));
     return CORNU_OK;
 }
@@ -163,7 +125,14 @@ static cornu_status prepare(const plan *p, const op *o, bool tiles, threads *poo
 static cornu_status panels_prepare(const plan *p, const op *o, threads *pool, void **state,
                                    size_t *scratch_bytes)
 {
-    return prepare(p, o, false, pool, state, scratch_bytes);
+    return prepare(p, o, NULL, false, pool, state, scratch_bytes);
+}
+
+static cornu_status panels_prepare_fused(const plan *p, const op *o, threads *pool, void **state,
+                                         size_t *scratch_bytes)
+{
+    const op_group *g = plan_group(p, o, GROUP_DENSE_BACKWARD);
+    return prepare(p, o, g, false, pool, state, scratch_bytes);
 }
 
 static bool tiles_accepts(const plan *p, const op *o, const char **why)
@@ -172,10 +141,22 @@ static bool tiles_accepts(const plan *p, const op *o, const char **why)
     return dense_takes_tiles(&d, why);
 }
 
+static bool tiles_accepts_fused(const plan *p, const op *o, const char **why)
+{
+    return tiles_accepts(p, o, why) && fused_accepts(p, o, why);
+}
+
 static cornu_status tiles_prepare(const plan *p, const op *o, threads *pool, void **state,
                                   size_t *scratch_bytes)
 {
-    return prepare(p, o, true, pool, state, scratch_bytes);
+    return prepare(p, o, NULL, true, pool, state, scratch_bytes);
+}
+
+static cornu_status tiles_prepare_fused(const plan *p, const op *o, threads *pool, void **state,
+                                        size_t *scratch_bytes)
+{
+    const op_group *g = plan_group(p, o, GROUP_DENSE_BACKWARD);
+    return prepare(p, o, g, true, pool, state, scratch_bytes);
 }
 
 static void release(void *state)
@@ -451,7 +432,7 @@ static cornu_status weights_run(const op_run *o)
         r.update_b = cpu_update_begin(o, s->ops.update_b, s->isa);
     if (s->ops.data)
         r.dx = o->tensors[(s->ops.act ? s->ops.act : s->ops.data)->out[0]];
-    if (!o->puts_off)
+    if (!o->deferred)
         return run_all(o, &r);
     r.panels = s->late.dy;
     threads_run(o->pool, s->size.panels, lay_out, &r);
@@ -465,10 +446,10 @@ const dense_late *dense_late_of(const void *state)
     return &s->late;
 }
 
-static void catch_up(void *state, threads *pool)
+static void flush(void *state, threads *pool)
 {
     backward_state *s = state;
-    dense_late_catch_up(&s->late, pool);
+    dense_late_flush(&s->late, pool);
 }
 
 static cornu_status data_run(const op_run *o)
@@ -479,13 +460,35 @@ static cornu_status data_run(const op_run *o)
     return run_all(o, &r);
 }
 
-#define WEIGHTS_SLOTS                                                             \
-    .release = release, .run = weights_run, .span = span, .next = taken_along_by, \
-    .catch_up = catch_up, .panels = true
-const kernel cpu_dense_backward_weights = {
-    .name = "panels", .prepare = panels_prepare, WEIGHTS_SLOTS};
-const kernel cpu_dense_backward_weights_tiles = {
-    .name = "tiles", .accepts = tiles_accepts, .prepare = tiles_prepare, WEIGHTS_SLOTS};
+const kernel cpu_dense_backward_weights = {.name = "panels",
+                                           .prepare = panels_prepare,
+                                           .release = release,
+                                           .run = weights_run,
+                                           .panels = true};
+const kernel cpu_dense_backward_weights_tiles = {.name = "tiles",
+                                                 .accepts = tiles_accepts,
+                                                 .prepare = tiles_prepare,
+                                                 .release = release,
+                                                 .run = weights_run,
+                                                 .panels = true};
+const kernel cpu_dense_backward = {.name = "panels",
+                                   .group = GROUP_DENSE_BACKWARD,
+                                   .accepts = fused_accepts,
+                                   .prepare = panels_prepare_fused,
+                                   .release = release,
+                                   .run = weights_run,
+                                   .defers = defers,
+                                   .flush = flush,
+                                   .panels = true};
+const kernel cpu_dense_backward_tiles = {.name = "tiles",
+                                         .group = GROUP_DENSE_BACKWARD,
+                                         .accepts = tiles_accepts_fused,
+                                         .prepare = tiles_prepare_fused,
+                                         .release = release,
+                                         .run = weights_run,
+                                         .defers = defers,
+                                         .flush = flush,
+                                         .panels = true};
 const kernel cpu_dense_backward_data = {
     .name = "panels", .prepare = panels_prepare, .release = free, .run = data_run, .panels = true};
 const kernel cpu_dense_backward_data_tiles = {.name = "tiles",

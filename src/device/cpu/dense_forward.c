@@ -77,7 +77,8 @@ bool dense_needs_no_x(const op_run *o)
     for (int i = 0; i < p->op_count; i++)
         for (int k = 0; k < OP_INPUTS_MAX; k++) {
             const kernel *by = o->kernels[i];
-            bool takes = by == &cpu_dense_forward_tiles || by == &cpu_dense_backward_weights_tiles;
+            bool takes = by == &cpu_dense_forward_tiles || by == &cpu_dense_backward_tiles ||
+                         by == &cpu_dense_backward_weights_tiles;
             if (plan_root(p, p->ops[i].in[k]) == o->op->out[0] && (k > 0 || !takes))
                 return false;
         }
@@ -302,7 +303,7 @@ static cornu_status run(const op_run *o)
                      .w = o->in[1],
                      .bias = o->in[2],
                      .y = o->out[0],
-                     .late = o->late ? dense_late_of(o->late) : NULL,
+                     .late = o->absorbed ? dense_late_of(o->absorbed) : NULL,
                      .sums = o->scratch};
     if (s->x_floats > 0) {
         r.laid = r.sums;
@@ -338,11 +339,11 @@ const kernel cpu_dense_forward = {.name = "panels",
                                   .release = free,
                                   .run = run,
                                   .panels = true,
-                                  .takes = &cpu_dense_backward_weights};
+                                  .absorbs = &cpu_dense_backward};
 const kernel cpu_dense_forward_tiles = {.name = "tiles",
                                         .accepts = tiles_accepts,
                                         .prepare = tiles_prepare,
                                         .release = free,
                                         .run = run,
                                         .panels = true,
-                                        .takes = &cpu_dense_backward_weights_tiles};
+                                        .absorbs = &cpu_dense_backward_tiles};

@@ -13,21 +13,9 @@
 
 enum { LARGER = 4 }; /* W than x and dy, which are copied for it */
 
-int dense_late_next(const plan *p, const op *weights, const op *update, const dense_size *d)
+bool dense_worth_deferring(const dense_size *d)
 {
-    int found = -1;
-    if (d->rows > DENSE_ROWS_MOST || d->in * d->units < LARGER * d->rows * (d->in + d->units))
-        return -1;
-    for (int i = 0; i < p->op_count; i++)
-        for (int k = 0; k < OP_INPUTS_MAX; k++) {
-            const op *o = &p->ops[i];
-            if (o == update || o->in[k] == NO_TENSOR || o->in[k] != update->out[0])
-                continue;
-            if (found >= 0 || o->kind != OP_DENSE_FORWARD || o > weights)
-                return -1;
-            found = i;
-        }
-    return found;
+    return d->rows <= DENSE_ROWS_MOST && d->in * d->units >= LARGER * d->rows * (d->in + d->units);
 }
 
 cornu_status dense_late_new(const dense_kernels *kernels, const dense_size *d, dense_late *out)
@@ -117,7 +105,7 @@ static void update_panel(void *context, int64_t panel, int worker)
     dense_end(l->kernels);
 }
 
-void dense_late_catch_up(dense_late *l, threads *pool)
+void dense_late_flush(dense_late *l, threads *pool)
 {
     threads_run(pool, l->size.panels, update_panel, l);
 }

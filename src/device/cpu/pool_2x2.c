@@ -112,28 +112,17 @@ static void backward_chunk(void *context, int64_t chunk, int worker)
     }
 }
 
-/* The activation whose output is pooled, and whose backward pass comes next and alone reads the
-   pool's gradient; else NULL. */
-static const op *activation_under(const plan *p, const op *pool)
+static bool fused_accepts(const plan *p, const op *o, const char **why)
 {
-    const op *next = pool + 1;
-    int number = (int)(next - p->ops);
-    if (number >= p->op_count || next->kind != OP_ACTIVATION_BACKWARD ||
-        next->in[0] != pool->in[0] || next->in[1] != pool->out[0] ||
-        p->tensors[pool->out[0]].last != number)
-        return NULL;
-    activation_kind kind = next->a.act.kind;
-    return kind == ACTIVATION_RELU || kind == ACTIVATION_LEAKY_RELU ? next : NULL;
-}
-
-static int span(const plan *p, const op *o)
-{
-    return activation_under(p, o) ? 2 : 1;
+    const op *under = group_op(p, plan_group(p, o, GROUP_ACTIVATION_BACKWARD), ROLE_ACTIVATION);
+    const activation_kind kind = under->a.act.kind;
+    *why = "an activation other than relu and leaky relu under it";
+    return (kind == ACTIVATION_RELU || kind == ACTIVATION_LEAKY_RELU) && accepts(p, o, why);
 }
 
 static cornu_status run_backward(const op_run *r)
 {
-    const op *under = activation_under(r->plan, r->op);
+    const op *under = group_op(r->plan, r->group, ROLE_ACTIVATION);
     pool_run p = run_of(r, &OP_IN(r->plan, r->op, 0)->shape, &OP_IN(r->plan, r->op, 1)->shape);
     p.x = r->in[0];
     p.y = r->in[1];
@@ -147,4 +136,9 @@ static cornu_status run_backward(const op_run *r)
 const kernel cpu_max_pool_forward_2x2 = {
     .name = "2x2", .accepts = accepts, .prepare = prepare, .run = run_forward};
 const kernel cpu_max_pool_backward_2x2 = {
-    .name = "2x2", .accepts = accepts, .prepare = prepare, .run = run_backward, .span = span};
+    .name = "2x2", .accepts = accepts, .prepare = prepare, .run = run_backward};
+const kernel cpu_max_pool_backward_2x2_fused = {.name = "2x2",
+                                                .group = GROUP_ACTIVATION_BACKWARD,
+                                                .accepts = fused_accepts,
+                                                .prepare = prepare,
+                                                .run = run_backward};

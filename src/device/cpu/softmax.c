@@ -9,10 +9,10 @@ enum { ELEMENT_COST = 16 }; /* of one output, against an addition: it takes expo
 CPU_ISA_TABLE(softmax_kernels, cpu_softmax_kernels);
 CPU_ISA_PREPARE(prepare_kernels, cpu_softmax_kernels)
 
-/* The operations that run as one. */
+/* The operations that run as one: of a HEAD, or one of its first two alone. */
 typedef struct head {
     const op *softmax, *loss, *metrics; /* NULL: not there; metrics stand side by side */
-    int metric_count, count;
+    int metric_count;
 } head;
 
 static bool is_cross_entropy(const op *o)
@@ -29,27 +29,14 @@ static int64_t rows_of(const plan *p, const op *o, int64_t *n)
     return rows;
 }
 
-static head head_of(const plan *p, const op *o)
+static head head_of(const plan *p, const op *o, const op_group *g)
 {
-    head h = {0};
-    const op *next = o, *end = p->ops + p->op_count;
-    int64_t n, rows = rows_of(p, o, &n);
-    if (o->kind == OP_ACTIVATION_FORWARD)
-        h.softmax = next++;
-    if (next < end && is_cross_entropy(next) && next->in[0] == o->in[0])
-        h.loss = next++;
-    h.metrics = next;
-    while (h.loss && next < end && next - o < PLAN_SPAN_MAX && next->kind == OP_METRIC &&
-           rows_of(p, next, &n) == rows)
-        next++;
-    h.metric_count = (int)(next - h.metrics);
-    h.count = (int)(next - o);
+    head h = {.softmax = o->kind == OP_ACTIVATION_FORWARD ? o : NULL,
+              .loss = o->kind == OP_LOSS ? o : group_op(p, g, ROLE_LOSS),
+              .metrics = group_op(p, g, ROLE_METRICS)};
+    if (h.metrics)
+        h.metric_count = (int)(&p->ops[g->first + g->count] - h.metrics);
     return h;
-}
-
-static int span(const plan *p, const op *o)
-{
-    return head_of(p, o).count;
 }
 
 static int64_t chunk_count(const plan *p, const op *o)
@@ -72,10 +59,16 @@ static bool loss_accepts(const plan *p, const op *o, const char **why)
     return is_cross_entropy(o);
 }
 
+static bool head_accepts(const plan *p, const op *o, const char **why)
+{
+    head h = head_of(p, o, plan_group(p, o, GROUP_HEAD));
+    return (!h.softmax || softmax_accepts(p, o, why)) && loss_accepts(p, h.loss, why);
+}
+
 static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
                             size_t *scratch_bytes)
 {
-    cpu_need_scratch(scratch_bytes, CPU_DOUBLE * chunk_count(p, o) * PLAN_SPAN_MAX);
+    cpu_need_scratch(scratch_bytes, CPU_DOUBLE * chunk_count(p, o) * GROUP_OPS_MAX);
     return prepare_kernels(p, o, pool, state, scratch_bytes);
 }
 
@@ -84,7 +77,7 @@ typedef struct head_run {
     const softmax_kernels *kernels;
     head ops;
     int64_t rows, n, chunks;
-    double (*parts)[PLAN_SPAN_MAX]; /* [chunks]: sums of the loss and of the metrics */
+    double (*parts)[GROUP_OPS_MAX]; /* [chunks]: sums of the loss and of the metrics */
 } head_run;
 
 static double loss_of(const head_run *h, int64_t begin, int64_t end)
@@ -143,7 +136,7 @@ static cornu_status run(const op_run *r)
 {
     head_run h = {.r = r,
                   .kernels = r->state,
-                  .ops = head_of(r->plan, r->op),
+                  .ops = head_of(r->plan, r->op, r->group),
                   .chunks = chunk_count(r->plan, r->op),
                   .parts = r->scratch};
     h.rows = rows_of(r->plan, r->op, &h.n);
@@ -158,7 +151,12 @@ static cornu_status run(const op_run *r)
     return CORNU_OK;
 }
 
+const kernel cpu_softmax_head = {.name = "softmax",
+                                 .group = GROUP_HEAD,
+                                 .accepts = head_accepts,
+                                 .prepare = prepare,
+                                 .run = run};
 const kernel cpu_softmax_forward = {
-    .name = "softmax", .accepts = softmax_accepts, .prepare = prepare, .run = run, .span = span};
-const kernel cpu_loss_softmax = {
-    .name = "softmax", .accepts = loss_accepts, .prepare = prepare, .run = run, .span = span};
+    .name = "softmax", .accepts = softmax_accepts, .prepare = prepare, .run = run};
+const kernel cpu_softmax_loss = {
+    .name = "softmax", .accepts = loss_accepts, .prepare = prepare, .run = run};

@@ -11,7 +11,7 @@ typedef struct cpu_update_step {
     float *w, *slot[OPTIMIZER_SLOTS_MAX]; /* NULL where the optimizer has none */
 } cpu_update_step;
 
-/* `o`: an UPDATE of the plan of `r`, which may be of another operation (kernel.span). */
+/* `o`: an UPDATE of the plan of `r`, which may run a group that it belongs to. */
 cpu_update_step cpu_update_begin(const op_run *r, const op *o, cpu_isa isa);
 /* Elements first...first + count - 1 of the variable; g[count] are their gradients. */
 void cpu_update_range(const cpu_update_step *u, const float *g, int64_t first, int64_t count);

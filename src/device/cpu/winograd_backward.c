@@ -233,37 +233,41 @@ void winograd_backward(const winograd_state *s, const op_run *o, const winograd_
 
 /* ---- kernels ---------------------------------------------------------------------------- */
 
-/* The CONV2D_BACKWARD_DATA that one pass runs with the weights' gradient, or NULL. */
+/* The CONV2D_BACKWARD_DATA behind it, with which it runs in one pass. */
 static const op *data_behind(const plan *p, const op *o)
 {
-    const op *next = o + 1;
-    bool follows = next < p->ops + p->op_count && next->kind == OP_CONV2D_BACKWARD_DATA &&
-                   next->in[0] == o->in[1];
-    return follows && winograd_one_pass(p, o, next) ? next : NULL;
+    return group_op(p, plan_group(p, o, GROUP_CONV_BACKWARD), ROLE_DGRAD);
 }
 
-static int weights_span(const plan *p, const op *o)
+static bool both_accepts(const plan *p, const op *o, const char **why)
 {
-    return data_behind(p, o) ? 2 : 1;
+    if (!winograd_accepts(p, o, why))
+        return false;
+    *why = "one pass for both gradients is no gain";
+    return winograd_one_pass(p, o, data_behind(p, o));
 }
 
-static double weights_flops(const plan *p, const op *o)
+static double both_flops(const plan *p, const op *o)
 {
-    const op *data = data_behind(p, o);
-    return winograd_flops(p, o) + (data ? winograd_flops(p, data) : 0);
+    return winograd_flops(p, o) + winograd_flops(p, data_behind(p, o));
+}
+
+static cornu_status prepare_both(const plan *p, const op *o, threads *pool, void **state,
+                                 size_t *scratch_bytes)
+{
+    return winograd_prepare_backward(p, o, data_behind(p, o), pool, state, scratch_bytes);
 }
 
 static cornu_status prepare_weights(const plan *p, const op *o, threads *pool, void **state,
                                     size_t *scratch_bytes)
 {
-    return winograd_prepare_backward(p, o, data_behind(p, o), pool, state, scratch_bytes);
+    return winograd_prepare_backward(p, o, NULL, pool, state, scratch_bytes);
 }
 
 static cornu_status run_weights(const op_run *o)
 {
-    const winograd_state *s = o->state;
-    const op *data = s->data ? o->op + 1 : NULL;
-    winograd_backward(s, o,
+    const op *data = group_op(o->plan, o->group, ROLE_DGRAD);
+    winograd_backward(o->state, o,
                       &(winograd_gradients){.x = o->in[0],
                                             .w = data ? o->tensors[data->in[1]] : NULL,
                                             .dy = {o->in[1], NULL},
@@ -273,11 +277,18 @@ static cornu_status run_weights(const op_run *o)
     return CORNU_OK;
 }
 
+const kernel cpu_winograd_backward_both = {.name = "winograd",
+                                           .group = GROUP_CONV_BACKWARD,
+                                           .accepts = both_accepts,
+                                           .prepare = prepare_both,
+                                           .release = free,
+                                           .run = run_weights,
+                                           .flops = both_flops,
+                                           .tolerance = WINOGRAD_TOLERANCE};
 const kernel cpu_winograd_backward_weights = {.name = "winograd",
                                               .accepts = winograd_accepts,
                                               .prepare = prepare_weights,
                                               .release = free,
                                               .run = run_weights,
-                                              .span = weights_span,
-                                              .flops = weights_flops,
+                                              .flops = winograd_flops,
                                               .tolerance = WINOGRAD_TOLERANCE};

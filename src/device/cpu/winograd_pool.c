@@ -18,7 +18,7 @@ typedef struct forward_state {
 
 static bool forward_accepts(const plan *p, const op *o, const char **why)
 {
-    return winograd_accepts(p, o, why) && conv_pool_ahead(p, o, why);
+    return winograd_accepts(p, o, why) && conv_pool_accepts(p, o, why);
 }
 
 static double forward_flops(const plan *p, const op *o)
@@ -70,34 +70,28 @@ static cornu_status forward_run(const op_run *o)
 /* ---- backward --------------------------------------------------------------------------- */
 
 typedef struct backward_state {
-    conv_pool_ops ops;
+    conv_backward ops;
     const op *writer; /* of codes, see conv_pool_writer */
     void *pass[2];    /* one, or of the weights' and then of the inputs' gradient */
 } backward_state;
 
 static bool backward_accepts(const plan *p, const op *o, const char **why)
 {
-    conv_pool_ops f = conv_pool_backward(p, o);
-    return conv_pool_takes(p, &f, why) && winograd_accepts(p, f.weights, why) &&
+    conv_backward f = conv_backward_of(p, o);
+    return conv_backward_accepts(p, &f, why) && winograd_accepts(p, f.weights, why) &&
            (!f.data || winograd_accepts(p, f.data, why));
-}
-
-static int backward_span(const plan *p, const op *o)
-{
-    conv_pool_ops f = conv_pool_backward(p, o);
-    return (int)((f.data ? f.data : f.weights) - o) + 1;
 }
 
 /* Pool and relu only say where gradients go. */
 static double backward_flops(const plan *p, const op *o)
 {
-    conv_pool_ops f = conv_pool_backward(p, o);
+    conv_backward f = conv_backward_of(p, o);
     return winograd_flops(p, f.weights) + (f.data ? winograd_flops(p, f.data) : 0);
 }
 
 static double backward_bytes(const plan *p, const op *o)
 {
-    return conv_pool_backward_bytes(p, o, backward_span(p, o), &pair);
+    return conv_pool_backward_bytes(p, o, &pair);
 }
 
 static void backward_release(void *state)
@@ -116,7 +110,7 @@ static cornu_status backward_prepare(const plan *p, const op *o, threads *pool, 
     backward_state *s = NULL;
     cornu_status status = CORNU_OK;
     TRY(memory_new(1, sizeof *s, "convolution", &s));
-    s->ops = conv_pool_backward(p, o);
+    s->ops = conv_backward_of(p, o);
     s->writer = conv_pool_writer(p, o, &pair);
     bool one = s->ops.data && winograd_one_pass(p, s->ops.weights, s->ops.data);
     TRY_GOTO(winograd_prepare_backward(p, s->ops.weights, one ? s->ops.data : NULL, pool,
@@ -152,7 +146,7 @@ const kernel cpu_winograd_pool_forward = {.name = "winograd_pool",
                                           .prepare = forward_prepare,
                                           .release = forward_release,
                                           .run = forward_run,
-                                          .span = conv_pool_forward_span,
+                                          .group = GROUP_CONV_POOL,
                                           .flops = forward_flops,
                                           .bytes = forward_bytes,
                                           .tolerance = WINOGRAD_TOLERANCE};
@@ -161,7 +155,7 @@ const kernel cpu_winograd_pool_backward = {.name = "winograd_pool",
                                            .prepare = backward_prepare,
                                            .release = backward_release,
                                            .run = backward_run,
-                                           .span = backward_span,
+                                           .group = GROUP_CONV_BACKWARD,
                                            .flops = backward_flops,
                                            .bytes = backward_bytes,
                                            .tolerance = WINOGRAD_TOLERANCE};

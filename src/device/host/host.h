@@ -15,17 +15,19 @@ typedef struct op_run {
     const plan *plan;
     const float *in[OP_INPUTS_MAX]; /* NULL where absent */
     float *out[OP_OUTPUTS_MAX];     /* an in-place output is the same memory as its input */
-    float *const *tensors; /* [plan->tensor_count]: where each lies; for kernels with a span */
-    const kernel *const *kernels; /* [plan->op_count]: what runs each operation, NULL where a span
+    const op_group *group;          /* kernel.group: that it runs, of which `op` is the first */
+    float *const *tensors;        /* [plan->tensor_count]: where each lies; for kernels of groups */
+    const kernel *const *kernels; /* [plan->op_count]: what runs each operation, NULL where a group
                                      before does; or NULL: not said */
     void *state;                  /* what prepare made */
     void *scratch; /* as many bytes as prepare asked for, 64-byte aligned; all operations use the
                       same, so that nothing stays in it from one run to the next */
     threads *pool;
     const step_input *input;
-    bool puts_off;    /* the work is left to the operation `kernel.next` of the next step, or to
-                         kernel.catch_up; `run` keeps what it needs */
-    const void *late; /* the state of the kernel whose work this run takes along; NULL: of none */
+    bool deferred;         /* the work is left to the group's absorber in the next step, or to
+                              kernel.flush; `run` keeps what it needs */
+    const void *absorbed;  /* the state of the kernel whose deferred work this run does as well;
+                              NULL:  of none */
     step_results *results; /* LOSS adds mean loss times batch to .loss and sets .last_loss, METRIC
                               adds its sum over samples to .metrics; host_run does the rest */
 } op_run;
@@ -47,19 +49,19 @@ struct kernel {
     cornu_status (*run)(const op_run *r);
     /* DENSE_*: W and its gradient are in panels (host_device.panels, panels.h), not in rows. */
     bool panels;
-    /* optional: how many operations from `o` (which lies in p->ops) on this kernel runs in one go,
-       1 to PLAN_SPAN_MAX. What they hand to each other alone need not be written. prepare and run
-       see the first of them and find the others behind it. */
-    int (*span)(const plan *p, const op *o);
-    /* optional: the operation by which the next step reads what this one writes, -1: there is none.
-       Where that one's kernel takes this one's work along, it is put off until then, so that what
-       both need passes through the caches once. The bits must not depend on it. */
-    int (*next)(const plan *p, const op *o);
-    const kernel *takes; /* optional: the kernel whose work it takes along */
-    void (*catch_up)(void *state, threads *pool); /* with `next`: do what was put off, alone */
+    /* The kind of group that it runs, which is there where `accepts` and all others are asked; they
+       see its first operation and find the others by plan_group. GROUP_NONE: an operation alone. */
+    group_kind group;
+    /* optional, for groups with an absorber: may the group be deferred to the next step, whose
+       absorber's kernel then does both, so that what both need passes through the caches once? The
+       bits must not depend on it. */
+    bool (*defers)(const plan *p, const op_group *g);
+    void (*flush)(void *state, threads *pool); /* with `defers`: do what was deferred, alone */
+    const kernel *absorbs; /* optional: the kernel whose deferred groups it does as well */
     /* optional: FLOPs that it does where they are not those of the operations (Winograd). */
     double (*flops)(const plan *p, const op *o);
-    /* optional: bytes that it moves where they are not those of its span (codes of windows). */
+    /* optional: bytes that it moves where they are not those of plan_group_cost (codes of windows).
+     */
     double (*bytes)(const plan *p, const op *o);
     /* Where it is not the operation's (ops.def). Such a kernel may make more elements NaN than the
        reference does, never fewer. */
@@ -83,7 +85,7 @@ struct host_device {
     unsigned char *arena, *scratch;
     size_t arena_bytes, scratch_bytes;
     int prepared_count; /* plans that share them */
-    prepared *waiting;  /* its last step's work was put off; NULL: of none */
+    prepared *pending;  /* some of its last step's work is deferred; NULL: of none */
     step_results results;
 };
 

@@ -5,7 +5,7 @@
 #include "device/host/host.h"
 #include "device/optimizer_step.h"
 
-/* `o`: an UPDATE of the plan of `r`, which may be of another operation (kernel.span). */
+/* `o`: an UPDATE of the plan of `r`, which may run a group that it belongs to. */
 static inline optimizer_constants host_optimizer_step(const op_run *r, const op *o)
 {
     const float *squares = o->in[5] == NO_TENSOR ? NULL : r->tensors[o->in[5]];

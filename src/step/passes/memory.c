@@ -54,6 +54,25 @@ static size_t place(const block *placed, int count, const block *b)
     return best == SIZE_MAX ? end : best;
 }
 
+/* Everything that a group touches lives as long as the group: run as one, it may write its last
+   output before it has read its first input. */
+static void lengthen(const plan *p, const op_group *g, block *b)
+{
+    for (int i = g->first; i < g->first + g->count; i++) {
+        bool touched = false;
+        for (int k = 0; k < OP_INPUTS_MAX; k++)
+            touched |= plan_root(p, p->ops[i].in[k]) == b->tensor;
+        for (int k = 0; k < OP_OUTPUTS_MAX; k++)
+            touched |= plan_root(p, p->ops[i].out[k]) == b->tensor;
+        if (!touched)
+            continue;
+        if (b->first > g->first)
+            b->first = g->first;
+        if (b->last < g->first + g->count - 1)
+            b->last = g->first + g->count - 1;
+    }
+}
+
 /* The buffers that need memory: used, and not another's alias. */
 static int collect(const plan *p, block *blocks)
 {
@@ -65,8 +84,10 @@ static int collect(const plan *p, block *blocks)
         size_t bytes = (size_t)t->count * sizeof(float);
         blocks[count++] = (block){.size = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT,
                                   .first = t->first,
-                                  .last = t->last + PLAN_SPAN_MAX - 1,
+                                  .last = t->last,
                                   .tensor = i};
+        for (int g = 0; g < p->group_count; g++)
+            lengthen(p, &p->groups[g], &blocks[count - 1]);
     }
     return count;
 }

@@ -137,7 +137,7 @@ struct prepared {
     const plan *plan;
     const gpu_kernel **kernels; /* [op_count]; NULL: UPDATE, or within another's */
     void **states;              /* [op_count] */
-    int *spans;                 /* [op_count]: operations it runs at once; 0: one before does */
+    const op_group **groups;    /* [op_count]: that the kernel runs; NULL: the operation alone */
     kernel_choice *choices;     /* [op_count] */
     char **names;               /* [op_count]: the choices' "cuda/KERNEL" */
     gpu_layout *layouts;        /* [tensor_count] */
@@ -166,6 +166,11 @@ cornu_status gpu_write(gpu *g, prepared *p, tensor_ref t, const float *values, i
 cornu_status gpu_launch_steps(gpu *g, prepared *p, int64_t count);
 /* Operation `i` (with those it covers), or all updates at .first_update. */
 cornu_status gpu_enqueue_op(gpu *g, const prepared *p, int i);
+/* The number of the operation behind what runs at `i`: an operation or a group. */
+static inline int gpu_behind(const prepared *p, int i)
+{
+    return i + (p->groups[i] ? p->groups[i]->count : 1);
+}
 /* The operations at which something is enqueued: the first, and the one after `i`. */
 int gpu_next_op(const prepared *p, int i);
 

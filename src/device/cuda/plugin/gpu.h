@@ -48,6 +48,7 @@ typedef struct gpu_op {
     gpu *g;
     const plan *plan;
     const op *op;
+    const op_group *group;                              /* gpu_kernel.group; NULL: `op` alone */
     const CUdeviceptr *tensors;                         /* [plan->tensor_count] */
     CUdeviceptr in[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX]; /* 0 where absent */
     void *state;                                        /* what prepare made */
@@ -68,8 +69,9 @@ typedef struct gpu_kernel {
                             size_t *scratch_bytes);
     void (*release)(gpu *g, void *state);
     cornu_status (*enqueue)(const gpu_op *r);
-    /* optional: operations from `o` on that this kernel runs at once, at most PLAN_SPAN_MAX. */
-    int (*span)(const plan *p, const op *o);
+    /* The kind of group that it runs, which is there where `accepts` and all others are asked; they
+       see its first operation and find the others by plan_group. GROUP_NONE: an operation alone. */
+    group_kind group;
     bool with_updates; /* its work is done by the updates' launches: enqueue is never called */
 } gpu_kernel;
 

@@ -97,15 +97,20 @@ static void add_refusal(kernel_choice *c, const gpu_kernel *k, const char *why)
              why);
 }
 
-/* Take kernel `k` for operation `i` if it will have it; a refusal is kept as text. */
-static cornu_status try_kernel(gpu *g, prepared *r, int i, const gpu_kernel *k)
+/* Take kernel `k` for operation `i` if it will have it; a refusal is kept as text, unless the same
+   kernel comes next for the operation alone. */
+static cornu_status try_kernel(gpu *g, prepared *r, int i, const gpu_kernel *k,
+                               const gpu_kernel *next)
 {
     const plan *p = r->plan;
     const op *o = &p->ops[i];
     kernel_choice *c = &r->choices[i];
     const char *why = "does not take this operation";
+    if (k->group && !plan_group(p, o, k->group))
+        return CORNU_OK;
     if (k->accepts && !k->accepts(g, p, o, &why)) {
-        add_refusal(c, k, why);
+        if (!k->group || !next || strcmp(next->name, k->name) != 0)
+            add_refusal(c, k, why);
         return CORNU_OK;
     }
     size_t scratch = 0;
@@ -117,7 +122,8 @@ static cornu_status try_kernel(gpu *g, prepared *r, int i, const gpu_kernel *k)
     if (status != CORNU_OK)
         return status_prefix(status, "%s of %s", op_infos[o->kind].name, o->name);
     r->kernels[i] = k;
-    r->spans[i] = k->span ? k->span(p, o) : 1;
+    r->groups[i] = k->group ? plan_group(p, o, k->group) : NULL;
+    c->group = k->group ? group_names[k->group] : NULL;
     c->scratch_bytes = scratch;
     if (scratch > r->scratch_bytes)
         r->scratch_bytes = scratch;
@@ -134,7 +140,7 @@ static cornu_status choose(gpu *g, prepared *r, int i)
         for (int k = 0; list && list[k] && !r->kernels[i]; k++) {
             bool is_forced = forced && strcmp(list[k]->name, forced) == 0;
             if (is_forced == (pass == 0))
-                TRY(try_kernel(g, r, i, list[k]));
+                TRY(try_kernel(g, r, i, list[k], list[k + 1]));
         }
     if (r->kernels[i])
         return CORNU_OK;
@@ -143,7 +149,7 @@ static cornu_status choose(gpu *g, prepared *r, int i)
 }
 
 /* Operation `i` runs within the kernel of `first`. */
-static cornu_status cover(prepared *r, int first, int i)
+static cornu_status fuse(prepared *r, int first, int i)
 {
     TRY(memory_format(&r->names[i], "with %d", first + 1));
     r->choices[i].kernel = r->names[i];
@@ -169,7 +175,7 @@ static cornu_status prepare_update(const gpu *g, prepared *r, int i)
     first->flops += o->flops;
     first->bytes += o->bytes - spared_bytes(g, r->plan, o);
     if (i != r->first_update)
-        return cover(r, r->first_update, i);
+        return fuse(r, r->first_update, i);
     r->optimizer = &o->a.update.optimizer;
     TRY(memory_format(&r->names[i], "cuda/update"));
     first->kernel = r->names[i];
@@ -186,9 +192,9 @@ static cornu_status prepare_op(gpu *g, prepared *r, int i)
     }
     TRY(memory_format(&r->names[i], "cuda/%s", r->kernels[i]->name));
     c->kernel = r->names[i];
-    plan_range_cost(r->plan, i, r->spans[i], &c->flops, &c->bytes);
-    for (int k = 1; k < r->spans[i]; k++)
-        TRY(cover(r, i, i + k));
+    plan_group_cost(r->plan, &r->plan->ops[i], r->groups[i], &c->flops, &c->bytes);
+    for (int k = i + 1; k < gpu_behind(r, i); k++)
+        TRY(fuse(r, i, k));
     return CORNU_OK;
 }
 
@@ -198,10 +204,8 @@ static cornu_status prepare_ops(gpu *g, prepared *r)
     for (int i = p->op_count - 1; i >= 0; i--)
         if (p->ops[i].kind == OP_UPDATE)
             r->first_update = i;
-    for (int i = 0; i < p->op_count; i += r->spans[i]) {
-        r->spans[i] = 1;
+    for (int i = 0; i < p->op_count; i = gpu_behind(r, i))
         TRY(p->ops[i].kind == OP_UPDATE ? prepare_update(g, r, i) : prepare_op(g, r, i));
-    }
     return CORNU_OK;
 }
 
@@ -219,7 +223,7 @@ static cornu_status new_prepared(const plan *p, prepared **out)
     r->moves = -1;
     TRY(memory_new(count, sizeof *r->kernels, what, &r->kernels));
     TRY(memory_new(count, sizeof *r->states, what, &r->states));
-    TRY(memory_new(count, sizeof *r->spans, what, &r->spans));
+    TRY(memory_new(count, sizeof *r->groups, what, &r->groups));
     TRY(memory_new(count, sizeof *r->choices, what, &r->choices));
     TRY(memory_new(count, sizeof *r->names, what, &r->names));
     TRY(memory_new(tensors, sizeof *r->layouts, what, &r->layouts));
@@ -284,7 +288,7 @@ void gpu_release(gpu *g, prepared *r)
     }
     free(r->kernels);
     free(r->states);
-    free(r->spans);
+    free(r->groups);
     free(r->choices);
     free(r->names);
     free(r->layouts);

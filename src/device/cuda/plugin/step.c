@@ -11,7 +11,7 @@ int gpu_next_op(const prepared *p, int i)
     int count = p->plan->op_count;
     if (i >= 0 && i == p->first_update)
         return count; /* the updates are last, wherever the plan has them */
-    int next = i < 0 ? 0 : i + p->spans[i];
+    int next = i < 0 ? 0 : gpu_behind(p, i);
     while (next < count && !p->kernels[next])
         next++;
     return next < count || p->first_update < 0 ? next : p->first_update;
@@ -26,6 +26,7 @@ cornu_status gpu_enqueue_op(gpu *g, const prepared *p, int i)
     gpu_op r = {.g = g,
                 .plan = p->plan,
                 .op = o,
+                .group = p->groups[i],
                 .tensors = p->tensors,
                 .state = p->states[i],
                 .scratch = s->scratch.at,

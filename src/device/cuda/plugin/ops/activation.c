@@ -68,15 +68,6 @@ static cornu_status enqueue_backward(const gpu_op *r)
     return gpu_launch(r->g, GPU_activation_backward, gpu_element_grid(p.count), &p);
 }
 
-const op *gpu_slope_behind(const plan *p, const op *o, tensor_ref activated)
-{
-    const op *next = o + 1;
-    if (next >= p->ops + p->op_count || next->kind != OP_ACTIVATION_BACKWARD ||
-        next->in[1] != o->out[0] || next->a.act.kind == ACTIVATION_SOFTMAX)
-        return NULL;
-    return activated == NO_TENSOR || next->in[0] == activated ? next : NULL;
-}
-
 cornu_status gpu_bias_activation(gpu *g, CUdeviceptr x, CUdeviceptr bias, CUdeviceptr y,
                                  int64_t rows, int64_t columns, activation act)
 {
@@ -113,6 +104,5 @@ static const gpu_kernel forward = {
     .name = "elementwise", .accepts = accepts_elements, .enqueue = enqueue_forward};
 static const gpu_kernel backward = {
     .name = "elementwise", .accepts = accepts_elements, .enqueue = enqueue_backward};
-const gpu_kernel *const gpu_activation_forward[] = {&gpu_activation_loss, &forward,
-                                                    &softmax_forward, NULL};
+const gpu_kernel *const gpu_activation_forward[] = {&gpu_head, &forward, &softmax_forward, NULL};
 const gpu_kernel *const gpu_activation_backward[] = {&backward, &softmax_backward, NULL};

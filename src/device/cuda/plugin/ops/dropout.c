@@ -1,12 +1,7 @@
 #include "device/cuda/plugin/ops/ops.h"
 
-/* Forward and backward alike; four elements share one block of random numbers. Backward it takes
-   the activation before it along. */
-static int span(const plan *p, const op *o)
-{
-    return gpu_slope_behind(p, o, NO_TENSOR) ? 2 : 1;
-}
-
+/* Forward and backward alike; four elements share one block of random numbers. Backward the
+   gradient of the activation before it is fused. */
 static cornu_status enqueue(const gpu_op *r)
 {
     dropout_params p = {.clock = gpu_clock_of(r),
@@ -15,7 +10,7 @@ static cornu_status enqueue(const gpu_op *r)
                         .count = GPU_OUT(r, 0)->count,
                         .rate = r->op->a.dropout.rate,
                         .stream = r->op->a.dropout.stream};
-    const op *slope = gpu_slope_behind(r->plan, r->op, NO_TENSOR);
+    const op *slope = group_op(r->plan, r->group, ROLE_ACTIVATION);
     if (slope) {
         p.y = (float *)r->tensors[slope->out[0]];
         p.activated = (const float *)r->tensors[slope->in[0]];
@@ -25,5 +20,7 @@ static cornu_status enqueue(const gpu_op *r)
     return gpu_launch(r->g, GPU_dropout, gpu_element_grid(p.count), &p);
 }
 
-static const gpu_kernel dropout = {.name = "philox", .enqueue = enqueue, .span = span};
-const gpu_kernel *const gpu_dropout[] = {&dropout, NULL};
+static const gpu_kernel fused = {
+    .name = "philox", .group = GROUP_ACTIVATION_BACKWARD, .enqueue = enqueue};
+static const gpu_kernel alone = {.name = "philox", .enqueue = enqueue};
+const gpu_kernel *const gpu_dropout[] = {&fused, &alone, NULL};

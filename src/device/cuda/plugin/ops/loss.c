@@ -7,7 +7,7 @@
 _Static_assert((int)GPU_LOSS_MEAN_SQUARED_ERROR == (int)LOSS_MEAN_SQUARED_ERROR, "one table");
 _Static_assert((int)GPU_METRIC_CATEGORICAL_ACCURACY == (int)METRIC_CATEGORICAL_ACCURACY,
                "one table");
-_Static_assert((int)ROWS_METRICS >= (int)PLAN_SPAN_MAX, "room for every span");
+_Static_assert((int)ROWS_METRICS >= (int)GROUP_OPS_MAX, "room for every group");
 
 /* ---- how rows are cut ----------------------------------------------------------------------- */
 
@@ -63,52 +63,32 @@ gpu_clock gpu_clock_of(const gpu_op *r)
 
 /* ---- which operations run together ---------------------------------------------------------- */
 
-static bool is_last(const plan *p, const op *o)
-{
-    return o + 1 >= p->ops + p->op_count;
-}
+/* Of a HEAD, or a LOSS or METRIC alone. */
+typedef struct head {
+    const op *activation, *loss, *metrics; /* NULL: not there; metrics stand side by side */
+    int metric_count;
+} head;
 
-/* METRIC operations from `o` on that read the same tensors, at most `most`. */
-static int count_metrics(const plan *p, const op *o, int most)
+static head head_of(const plan *p, const op *o, const op_group *g)
 {
-    int count = 0;
-    while (count < most && o + count < p->ops + p->op_count && o[count].kind == OP_METRIC &&
-           o[count].in[0] == o->in[0] && o[count].in[1] == o->in[1])
-        count++;
-    return count;
-}
-
-static int span_metrics(const plan *p, const op *o)
-{
-    return count_metrics(p, o, PLAN_SPAN_MAX);
-}
-
-/* Metrics go with a loss whose targets they share and whose rows are theirs. */
-static int span_loss(const plan *p, const op *o)
-{
-    const op *next = o + 1;
-    if (is_last(p, o) || next->kind != OP_METRIC || next->in[1] != o->in[1] ||
-        p->tensors[next->in[0]].count != p->tensors[o->in[0]].count)
-        return 1;
-    return 1 + count_metrics(p, next, PLAN_SPAN_MAX - 1);
-}
-
-static int span_activation(const plan *p, const op *o)
-{
-    int span = 1 + span_loss(p, o + 1);
-    return span > PLAN_SPAN_MAX ? PLAN_SPAN_MAX : span;
+    head h = {.activation = group_op(p, g, ROLE_ACTIVATION),
+              .loss = o->kind == OP_LOSS ? o : group_op(p, g, ROLE_LOSS),
+              .metrics = o->kind == OP_METRIC ? o : group_op(p, g, ROLE_METRICS),
+              .metric_count = o->kind == OP_METRIC};
+    if (g && h.metrics)
+        h.metric_count = (int)(&p->ops[g->first + g->count] - h.metrics);
+    return h;
 }
 
 /* A softmax under a categorical cross-entropy, or a sigmoid under any, of its own logits. */
-static bool accepts_activation(const gpu *g, const plan *p, const op *o, const char **why)
+static bool head_accepts(const gpu *g, const plan *p, const op *o, const char **why)
 {
     (void)g;
-    const op *next = o + 1;
+    head h = head_of(p, o, plan_group(p, o, GROUP_HEAD));
     *why = "no loss reads its logits";
-    if (is_last(p, o) || next->kind != OP_LOSS || !next->a.loss.logits || next->in[0] != o->in[0])
-        return false;
-    return o->a.act.kind == ACTIVATION_SIGMOID ||
-           (o->a.act.kind == ACTIVATION_SOFTMAX && next->a.loss.id != LOSS_BINARY_CROSSENTROPY);
+    return !h.activation || h.activation->a.act.kind == ACTIVATION_SIGMOID ||
+           (h.activation->a.act.kind == ACTIVATION_SOFTMAX &&
+            h.loss->a.loss.id != LOSS_BINARY_CROSSENTROPY);
 }
 
 /* ---- the launch ----------------------------------------------------------------------------- */
@@ -164,29 +144,18 @@ static cornu_status launch(const gpu_op *r, rows_params *p, const op *o)
     return gpu_launch(r->g, GPU_rows_finish, (gpu_grid){.x = 1, .threads = SHARED_THREADS}, &f);
 }
 
-static cornu_status enqueue_metrics(const gpu_op *r)
+static cornu_status enqueue_head(const gpu_op *r)
 {
-    rows_params p = params_of(r, r->op);
-    add_metrics(r, &p, r->op, span_metrics(r->plan, r->op));
-    return launch(r, &p, r->op);
-}
-
-static cornu_status enqueue_loss(const gpu_op *r)
-{
-    rows_params p = params_of(r, r->op);
-    add_loss(r, &p, r->op);
-    add_metrics(r, &p, r->op + 1, span_loss(r->plan, r->op) - 1);
-    return launch(r, &p, r->op);
-}
-
-static cornu_status enqueue_activation(const gpu_op *r)
-{
-    const op *o = r->op + 1;
+    const head h = head_of(r->plan, r->op, r->group);
+    const op *o = h.loss ? h.loss : h.metrics;
     rows_params p = params_of(r, o);
-    add_loss(r, &p, o);
-    add_metrics(r, &p, o + 1, span_activation(r->plan, r->op) - 2);
-    p.activation = (int32_t)r->op->a.act.kind;
-    p.activated = (float *)r->out[0];
+    if (h.loss)
+        add_loss(r, &p, h.loss);
+    add_metrics(r, &p, h.metrics, h.metric_count);
+    if (h.activation) {
+        p.activation = (int32_t)h.activation->a.act.kind;
+        p.activated = (float *)r->out[0];
+    }
     return launch(r, &p, o);
 }
 
@@ -195,21 +164,18 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
     (void)g, (void)state;
     unsigned blocks = cut_of(p, o->kind == OP_ACTIVATION_FORWARD ? o + 1 : o).blocks;
     if (blocks > 1)
-        *scratch_bytes += blocks * (1 + (size_t)PLAN_SPAN_MAX) * sizeof(double);
+        *scratch_bytes += blocks * (1 + (size_t)GROUP_OPS_MAX) * sizeof(double);
     return CORNU_OK;
 }
 
-static const gpu_kernel loss_rows = {
-    .name = "rows", .prepare = prepare, .enqueue = enqueue_loss, .span = span_loss};
-static const gpu_kernel metric_rows = {
-    .name = "rows", .prepare = prepare, .enqueue = enqueue_metrics, .span = span_metrics};
-const gpu_kernel gpu_activation_loss = {.name = "rows",
-                                        .accepts = accepts_activation,
-                                        .prepare = prepare,
-                                        .enqueue = enqueue_activation,
-                                        .span = span_activation};
-const gpu_kernel *const gpu_loss[] = {&loss_rows, NULL};
-const gpu_kernel *const gpu_metric[] = {&metric_rows, NULL};
+const gpu_kernel gpu_head = {.name = "rows",
+                             .group = GROUP_HEAD,
+                             .accepts = head_accepts,
+                             .prepare = prepare,
+                             .enqueue = enqueue_head};
+static const gpu_kernel rows = {.name = "rows", .prepare = prepare, .enqueue = enqueue_head};
+const gpu_kernel *const gpu_loss[] = {&gpu_head, &rows, NULL};
+const gpu_kernel *const gpu_metric[] = {&gpu_head, &rows, NULL};
 
 /* ---- the end of the step -------------------------------------------------------------------- */
 

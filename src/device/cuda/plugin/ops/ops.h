@@ -43,15 +43,11 @@ cornu_status gpu_bias_activation(gpu *g, CUdeviceptr x, CUdeviceptr bias, CUdevi
 /* activation.c: y[i] = bfloat16 of x[i], rounded to nearest even; y holds 2 bytes an element. */
 cornu_status gpu_cast_bf16(gpu *g, CUdeviceptr x, CUdeviceptr y, int64_t count);
 
-/* activation.c: the ACTIVATION_BACKWARD that stands behind `o`, reads its out[0], and works from
-   the values of tensor `activated` (NO_TENSOR: of any); NULL where there is none. */
-const op *gpu_slope_behind(const plan *p, const op *o, tensor_ref activated);
-
 /* update.c: what gpu_updates_take says as the first kernel of gpu_dense_backward_weights. */
 extern const gpu_kernel gpu_dense_with_updates;
 
-/* loss.c: the last activation with the loss behind it, in one launch. */
-extern const gpu_kernel gpu_activation_loss;
+/* loss.c: the last activation, the loss and the metrics behind it, in one launch. */
+extern const gpu_kernel gpu_head;
 /* loss.c: does the loss's launch also end the step's count? Then gpu_finish_enqueue has nothing to
    do, and what runs behind the loss finds its step one entry back. */
 bool gpu_loss_counts_step(const plan *p);

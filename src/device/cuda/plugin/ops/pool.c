@@ -64,16 +64,11 @@ static cornu_status enqueue_average_forward(const gpu_op *r)
 
 /* ---- backward ------------------------------------------------------------------------------ */
 
-/* The activation whose output was pooled goes along. */
-static int span_max_backward(const plan *p, const op *o)
-{
-    return gpu_slope_behind(p, o, o->in[0]) ? 2 : 1;
-}
-
+/* The gradient of the activation whose output was pooled is fused. */
 static max_pool_backward_params max_backward_of(const gpu_op *r)
 {
     const tensor *x = GPU_IN(r, 0);
-    const op *slope = gpu_slope_behind(r->plan, r->op, r->op->in[0]);
+    const op *slope = group_op(r->plan, r->group, ROLE_ACTIVATION);
     max_pool_backward_params p = {.s = shape_of(r, &x->shape, &GPU_IN(r, 1)->shape),
                                   .x = (const float *)r->in[0],
                                   .y = (const float *)r->in[1],
@@ -129,19 +124,24 @@ static cornu_status enqueue_average_backward(const gpu_op *r)
 
 static const gpu_kernel max_forward = {
     .name = "window", .accepts = accepts, .enqueue = enqueue_max_forward};
-static const gpu_kernel max_backward_apart = {.name = "apart",
-                                              .accepts = accepts_apart,
-                                              .enqueue = enqueue_max_backward_apart,
-                                              .span = span_max_backward};
-static const gpu_kernel max_backward = {.name = "gathered",
-                                        .accepts = accepts,
-                                        .enqueue = enqueue_max_backward,
-                                        .span = span_max_backward};
+static const gpu_kernel max_backward_apart_fused = {.name = "apart",
+                                                    .group = GROUP_ACTIVATION_BACKWARD,
+                                                    .accepts = accepts_apart,
+                                                    .enqueue = enqueue_max_backward_apart};
+static const gpu_kernel max_backward_apart = {
+    .name = "apart", .accepts = accepts_apart, .enqueue = enqueue_max_backward_apart};
+static const gpu_kernel max_backward_fused = {.name = "gathered",
+                                              .group = GROUP_ACTIVATION_BACKWARD,
+                                              .accepts = accepts,
+                                              .enqueue = enqueue_max_backward};
+static const gpu_kernel max_backward = {
+    .name = "gathered", .accepts = accepts, .enqueue = enqueue_max_backward};
 static const gpu_kernel average_forward = {
     .name = "window", .accepts = accepts, .enqueue = enqueue_average_forward};
 static const gpu_kernel average_backward = {
     .name = "gathered", .accepts = accepts, .enqueue = enqueue_average_backward};
 const gpu_kernel *const gpu_max_pool_forward[] = {&max_forward, NULL};
-const gpu_kernel *const gpu_max_pool_backward[] = {&max_backward_apart, &max_backward, NULL};
+const gpu_kernel *const gpu_max_pool_backward[] = {&max_backward_apart_fused, &max_backward_apart,
+                                                   &max_backward_fused, &max_backward, NULL};
 const gpu_kernel *const gpu_average_pool_forward[] = {&average_forward, NULL};
 const gpu_kernel *const gpu_average_pool_backward[] = {&average_backward, NULL};

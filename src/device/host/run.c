@@ -1,0 +1,143 @@
+/* Steps of a prepared plan on the host. */
+#include "base/clock.h"
+#include "device/gather_sample.h"
+#include "device/host/prepared.h"
+#include <math.h>
+#include <string.h>
+
+/* ---- deferred work ------------------------------------------------------------------------ */
+
+void host_flush(host_device *h)
+{
+    const prepared *p = h->pending;
+    h->pending = NULL;
+    if (p)
+        p->kernels[p->deferred]->flush(p->states[p->deferred], h->pool);
+}
+
+/* ---- running ----------------------------------------------------------------------------- */
+
+static float *tensor_memory(const host_device *h, const plan *p, tensor_ref ref)
+{
+    const tensor *t = &p->tensors[ref];
+    if (t->role == TENSOR_VARIABLE)
+        return h->variables[t->variable];
+    return (float *)(void *)(h->arena + t->offset);
+}
+
+static cornu_status run_op(host_device *h, prepared *p, const step_input *input, int i)
+{
+    const op *o = &p->plan->ops[i];
+    op_run r = {.op = o,
+                .plan = p->plan,
+                .state = p->states[i],
+                .scratch = h->scratch,
+                .tensors = p->tensors,
+                .kernels = p->kernels,
+                .group = p->groups[i],
+                .pool = h->pool,
+                .input = input,
+                .deferred = i == p->deferred,
+                .absorbed = h->pending && i == p->absorber ? p->states[p->deferred] : NULL,
+                .results = &h->results};
+    for (int k = 0; k < OP_INPUTS_MAX; k++)
+        r.in[k] = o->in[k] == NO_TENSOR ? NULL : p->tensors[o->in[k]];
+    for (int k = 0; k < OP_OUTPUTS_MAX; k++)
+        r.out[k] = o->out[k] == NO_TENSOR ? NULL : p->tensors[o->out[k]];
+    cornu_status status = p->kernels[i]->run(&r);
+    if (status != CORNU_OK)
+        return status_prefix(status, "device %s: %s of %s", h->device.ops->name,
+                             op_infos[o->kind].name, o->name);
+    if (r.deferred || r.absorbed)
+        h->pending = r.deferred ? p : NULL;
+    return CORNU_OK;
+}
+
+/* Everything that a step needs is there. */
+static cornu_status begin_step(host_device *h, prepared *r, const step_input *input)
+{
+    const plan *p = r->plan;
+    if (h->variable_count != p->model->variable_count)
+        return status_fail(CORNU_INTERNAL, "device %s: no model is bound", h->device.ops->name);
+    if (h->pending != r)
+        host_flush(h);
+    TRY(host_ensure_memory(h, r));
+    if (r->arena != h->arena || !h->arena)
+        for (int i = 0; i < p->tensor_count; i++)
+            r->tensors[i] = tensor_memory(h, p, i);
+    r->arena = h->arena;
+    return gather_check(p, input);
+}
+
+static void end_step(host_device *h, const plan *p)
+{
+    h->results.samples += p->batch;
+    if (p->target != NO_TENSOR && !isfinite(h->results.last_loss))
+        h->results.not_finite = true;
+}
+
+cornu_status host_run(device *d, prepared *p, const step_input *inputs, int steps)
+{
+    host_device *h = host_of(d);
+    for (int s = 0; s < steps; s++) {
+        TRY(begin_step(h, p, &inputs[s]));
+        double begin = clock_seconds();
+        for (int i = 0; i < p->plan->op_count; i = prepared_next(p, i)) {
+            TRY(run_op(h, p, &inputs[s], i));
+            if (p->plan->ops[i].kind == OP_GATHER)
+                h->results.gather_seconds += clock_seconds() - begin;
+        }
+        end_step(h, p->plan);
+    }
+    return CORNU_OK;
+}
+
+cornu_status host_time_operations(device *d, prepared *p, const step_input *input, double *seconds)
+{
+    host_device *h = host_of(d);
+    TRY(begin_step(h, p, input));
+    memset(seconds, 0, (size_t)p->plan->op_count * sizeof *seconds);
+    double before = clock_seconds();
+    for (int i = 0; i < p->plan->op_count; i = prepared_next(p, i)) {
+        TRY(run_op(h, p, input, i));
+        double now = clock_seconds();
+        seconds[i == p->deferred ? p->absorber : i] += now - before;
+        before = now;
+    }
+    end_step(h, p->plan);
+    return CORNU_OK;
+}
+
+cornu_status host_results(device *d, step_results *out, bool reset)
+{
+    host_device *h = host_of(d);
+    *out = h->results;
+    if (reset)
+        memset(&h->results, 0, sizeof h->results);
+    return CORNU_OK;
+}
+
+cornu_status host_synchronize(device *d)
+{
+    host_flush(host_of(d));
+    return CORNU_OK;
+}
+
+cornu_status host_read(device *d, prepared *p, tensor_ref t, float *values, int64_t count)
+{
+    host_device *h = host_of(d);
+    if (t < 0 || t >= p->plan->tensor_count)
+        return status_fail(CORNU_INTERNAL, "tensor: found number %d; expected 0 to %d", t,
+                           p->plan->tensor_count - 1);
+    const tensor *from = &p->plan->tensors[t];
+    if (count != from->count)
+        return status_fail(CORNU_INVALID, "%s: found room for %lld values; expected %lld",
+                           from->name, (long long)count, (long long)from->count);
+    if (from->role == TENSOR_BUFFER && from->last < p->plan->op_count - 1)
+        return status_fail(CORNU_INVALID, "%s: its memory is used again before the step's end",
+                           from->name);
+    host_flush(h);
+    host_give_values(tensor_memory(h, p->plan, t), values, &from->shape,
+                     host_in_panels(h, p->plan, t));
+    return CORNU_OK;
+}

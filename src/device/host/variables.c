@@ -1,0 +1,165 @@
+/* A device whose memory is the host's: opening, and the model's variables. */
+#include "base/memory.h"
+#include "device/host/panels.h"
+#include "device/host/prepared.h"
+#include <stdlib.h>
+#include <string.h>
+
+cornu_status host_open(const device_ops *ops, const kernel_list *kernels,
+                       const device_options *options, device **out)
+{
+    *out = NULL;
+    if (options && options->precision != PRECISION_FP32)
+        return status_fail(CORNU_UNSUPPORTED, "device %s: found precision %s; it computes in fp32",
+                           ops->name, device_precision_name(options->precision));
+    host_device *h = NULL;
+    TRY(memory_new(1, sizeof *h, "device", &h));
+    h->device.ops = ops;
+    h->kernels = kernels;
+    h->forced = options ? options->kernel : NULL;
+    cornu_status status = threads_open(options ? options->threads : 0, &h->pool);
+    if (status != CORNU_OK) {
+        host_close(&h->device);
+        return status;
+    }
+    *out = &h->device;
+    return CORNU_OK;
+}
+
+static void free_variables(host_device *h)
+{
+    for (int i = 0; h->variables && i < h->variable_count; i++)
+        memory_free_aligned(h->variables[i]);
+    free(h->variables);
+    h->variables = NULL;
+    h->variable_count = 0;
+}
+
+void host_close(device *d)
+{
+    if (!d)
+        return;
+    host_device *h = host_of(d);
+    free_variables(h);
+    memory_free_aligned(h->arena);
+    memory_free_aligned(h->scratch);
+    threads_close(h->pool);
+    free(h);
+}
+
+int64_t host_memory_free(const device *d)
+{
+    (void)d;
+    return memory_available();
+}
+
+/* ---- variables --------------------------------------------------------------------------- */
+
+static cornu_status check_variables_fit(const host_device *h, const cornu_model *model)
+{
+    double needed = 0;
+    for (int i = 0; i < model->variable_count; i++)
+        needed += (double)model->variables[i].count * sizeof(float);
+    int64_t available = memory_available();
+    char need[32], have[32];
+    if (needed > (double)available)
+        return status_fail(CORNU_OUT_OF_MEMORY,
+                           "device %s: the model's weights and optimizer slots need %s of memory; "
+                           "%s is free",
+                           h->device.ops->name, memory_human(needed, need),
+                           memory_human((double)available, have));
+    return CORNU_OK;
+}
+
+/* Is this variable kept in panels: the kernel of a dense layer, or a slot of one? */
+static bool variable_in_panels(const host_device *h, const cornu_model *model, int number)
+{
+    const layer_kind *dense = h->panels ? layer_kind_find("Dense") : NULL;
+    const variable *v = &model->variables[number];
+    int weight = v->is_slot ? v->of : number;
+    for (int i = 0; dense && i < model->layer_count; i++)
+        if (model->layers[i]->kind == dense && model->layers[i]->first_variable == weight)
+            return v->shape.rank == 2;
+    return false;
+}
+
+/* Is this tensor kept in panels: a variable that is, or the gradient of one? */
+bool host_in_panels(const host_device *h, const plan *p, tensor_ref t)
+{
+    if (!h->panels || t == NO_TENSOR)
+        return false;
+    if (p->tensors[t].role == TENSOR_VARIABLE)
+        return variable_in_panels(h, p->model, p->tensors[t].variable);
+    for (int i = 0; i < p->op_count; i++)
+        if (p->ops[i].kind == OP_DENSE_BACKWARD_WEIGHTS && p->ops[i].out[0] == t)
+            return true;
+    return false;
+}
+
+/* From the plain layout into the device's, and back. */
+static void take_values(float *to, const float *from, const shape *s, bool panels)
+{
+    if (panels)
+        panels_pack(from, s->dim[0], s->dim[1], to);
+    else
+        memcpy(to, from, (size_t)shape_elements(s) * sizeof *to);
+}
+
+void host_give_values(const float *from, float *to, const shape *s, bool panels)
+{
+    if (panels)
+        panels_unpack(from, s->dim[0], s->dim[1], to);
+    else
+        memcpy(to, from, (size_t)shape_elements(s) * sizeof *to);
+}
+
+cornu_status host_bind(device *d, const cornu_model *model)
+{
+    host_device *h = host_of(d);
+    host_flush(h);
+    free_variables(h);
+    TRY(check_variables_fit(h, model));
+    TRY(memory_new((size_t)model->variable_count, sizeof(float *), "variables", &h->variables));
+    h->variable_count = model->variable_count;
+    h->model = model;
+    for (int i = 0; i < model->variable_count; i++) {
+        const variable *v = &model->variables[i];
+        size_t bytes = (size_t)v->count * sizeof(float);
+        TRY(memory_new_aligned(bytes, v->name, &h->variables[i]));
+        if (v->value)
+            take_values(h->variables[i], v->value, &v->shape, variable_in_panels(h, model, i));
+    }
+    return CORNU_OK;
+}
+
+static cornu_status check_variable(const host_device *h, int number, int64_t count)
+{
+    if (number < 0 || number >= h->variable_count)
+        return status_fail(CORNU_INTERNAL, "variable: found number %d; expected 0 to %d", number,
+                           h->variable_count - 1);
+    if (count != h->model->variables[number].count)
+        return status_fail(CORNU_INVALID, "%s: found %lld values; expected %lld",
+                           h->model->variables[number].name, (long long)count,
+                           (long long)h->model->variables[number].count);
+    return CORNU_OK;
+}
+
+cornu_status host_read_variable(device *d, int number, float *values, int64_t count)
+{
+    host_device *h = host_of(d);
+    TRY(check_variable(h, number, count));
+    host_flush(h);
+    host_give_values(h->variables[number], values, &h->model->variables[number].shape,
+                     variable_in_panels(h, h->model, number));
+    return CORNU_OK;
+}
+
+cornu_status host_write_variable(device *d, int number, const float *values, int64_t count)
+{
+    host_device *h = host_of(d);
+    TRY(check_variable(h, number, count));
+    host_flush(h);
+    take_values(h->variables[number], values, &h->model->variables[number].shape,
+                variable_in_panels(h, h->model, number));
+    return CORNU_OK;
+}

@@ -1,0 +1,234 @@
+/* Which operations may run as one. Each kind has a function that says which members stand from an
+   operation on; what is a device's own affair (sizes, instruction sets, windows) is left to its
+   kernels. */
+#include "base/memory.h"
+#include "step/build.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- looking around ---------------------------------------------------------------------- */
+
+/* Is there an operation `i`, of this kind, that reads `t` as its input number `input`? */
+static bool reads(const plan *p, int i, op_kind kind, int input, tensor_ref t)
+{
+    return i < p->op_count && p->ops[i].kind == kind && t != NO_TENSOR && p->ops[i].in[input] == t;
+}
+
+static bool is_elementwise(const op *o)
+{
+    return o->kind == OP_ACTIVATION_BACKWARD && o->a.act.kind != ACTIVATION_SOFTMAX;
+}
+
+/* Does operation `i` pass `dy`, which nothing reads after it, back through an activation? */
+static bool passes_back(const plan *p, int i, tensor_ref dy)
+{
+    return reads(p, i, OP_ACTIVATION_BACKWARD, 1, dy) && is_elementwise(&p->ops[i]) &&
+           p->tensors[dy].last <= i;
+}
+
+/* Does operation `i` update a variable by `gradient`, which nothing reads after it, and without a
+   norm? */
+static bool updates_by(const plan *p, int i, tensor_ref gradient)
+{
+    return reads(p, i, OP_UPDATE, 1, gradient) && p->ops[i].in[5] == NO_TENSOR &&
+           p->tensors[gradient].last <= i;
+}
+
+/* Operation `i` is the group's next member. */
+static void take(op_group *g, group_role role, int i)
+{
+    g->member[role] = i;
+    g->count = i - g->first + 1;
+}
+
+/* ---- the kinds: is there one from operation g->first on? --------------------------------- */
+
+static bool find_conv_pool(const plan *p, op_group *g)
+{
+    int i = g->first;
+    if (p->ops[i].kind != OP_CONV2D_FORWARD ||
+        !reads(p, i + 1, OP_MAX_POOL_FORWARD, 0, p->ops[i].out[0]))
+        return false;
+    take(g, ROLE_FPROP, i);
+    take(g, ROLE_POOL, i + 1);
+    return true;
+}
+
+/* Metrics go with a loss whose targets they share and whose rows are theirs. */
+static bool judges_with(const plan *p, int i, const op *other)
+{
+    return reads(p, i, OP_METRIC, 1, other->in[1]) &&
+           p->tensors[p->ops[i].in[0]].count == p->tensors[other->in[0]].count;
+}
+
+static bool find_head(const plan *p, op_group *g)
+{
+    int i = g->first;
+    if (p->ops[i].kind == OP_ACTIVATION_FORWARD) {
+        if (!reads(p, i + 1, OP_LOSS, 0, p->ops[i].in[0]) || !p->ops[i + 1].a.loss.logits)
+            return false;
+        take(g, ROLE_ACTIVATION, i++);
+    }
+    const int first = i;
+    if (p->ops[i].kind == OP_LOSS)
+        take(g, ROLE_LOSS, i++);
+    else if (p->ops[i].kind != OP_METRIC)
+        return false;
+    const int metrics = i;
+    while (g->count < GROUP_OPS_MAX && judges_with(p, i, &p->ops[first]) &&
+           p->ops[i].in[0] == p->ops[metrics].in[0])
+        take(g, ROLE_METRICS, i++);
+    if (i > metrics)
+        g->member[ROLE_METRICS] = metrics;
+    return true;
+}
+
+static bool find_conv_backward(const plan *p, op_group *g)
+{
+    int i = g->first;
+    const op *o = &p->ops[i];
+    const bool alone = o->kind == OP_CONV2D_BACKWARD_WEIGHTS;
+    tensor_ref dy = alone ? o->in[1] : o->out[0]; /* of the convolution's output */
+    if (o->kind == OP_MAX_POOL_BACKWARD) {
+        take(g, ROLE_POOL, i++);
+        if (passes_back(p, i, dy)) {
+            dy = p->ops[i].out[0];
+            take(g, ROLE_ACTIVATION, i++);
+        }
+    } else if (is_elementwise(o)) {
+        take(g, ROLE_ACTIVATION, i++);
+    }
+    if (!reads(p, i, OP_CONV2D_BACKWARD_WEIGHTS, 1, dy))
+        return false;
+    take(g, ROLE_WGRAD, i++);
+    if (reads(p, i, OP_CONV2D_BACKWARD_DATA, 0, dy))
+        take(g, ROLE_DGRAD, i++);
+    return alone || p->tensors[dy].last < i;
+}
+
+static bool find_dense_backward(const plan *p, op_group *g)
+{
+    int i = g->first;
+    const op *o = &p->ops[i];
+    if (o->kind != OP_DENSE_BACKWARD_WEIGHTS)
+        return false;
+    take(g, ROLE_WGRAD, i++);
+    if (reads(p, i, OP_DENSE_BACKWARD_DATA, 0, o->in[1]))
+        take(g, ROLE_DGRAD, i++);
+    const op *data = group_op(p, g, ROLE_DGRAD);
+    if (!updates_by(p, i, o->out[0]) || (data && data->in[1] != p->ops[i].out[0]))
+        return false;
+    take(g, ROLE_UPDATE_KERNEL, i++);
+    if (updates_by(p, i, o->out[1]))
+        take(g, ROLE_UPDATE_BIAS, i++);
+    if (data && passes_back(p, i, data->out[0]) && p->ops[i].in[0] == o->in[0])
+        take(g, ROLE_ACTIVATION, i++);
+    return true;
+}
+
+/* Of the activation whose output was pooled, or any behind a dropout. */
+static bool find_activation_backward(const plan *p, op_group *g)
+{
+    int i = g->first;
+    const op *o = &p->ops[i];
+    const bool pool = o->kind == OP_MAX_POOL_BACKWARD;
+    if ((!pool && o->kind != OP_DROPOUT) || !passes_back(p, i + 1, o->out[0]) ||
+        (pool && p->ops[i + 1].in[0] != o->in[0]))
+        return false;
+    take(g, ROLE_ACTIVATION, i + 1);
+    return true;
+}
+
+typedef bool find(const plan *p, op_group *g);
+static find *const finds[GROUP_COUNT] = {
+    [GROUP_CONV_POOL] = find_conv_pool,
+    [GROUP_HEAD] = find_head,
+    [GROUP_CONV_BACKWARD] = find_conv_backward,
+    [GROUP_DENSE_BACKWARD] = find_dense_backward,
+    [GROUP_ACTIVATION_BACKWARD] = find_activation_backward,
+};
+
+static bool find_group(const plan *p, group_kind kind, int first, op_group *g)
+{
+    *g = (op_group){.kind = kind, .first = first, .partner = -1, .absorber = -1};
+    for (int i = 0; i < ROLE_COUNT; i++)
+        g->member[i] = -1;
+    return finds[kind](p, g) && g->count > 1;
+}
+
+/* ---- what reaches beyond a group --------------------------------------------------------- */
+
+/* The operation from number `i` on that reads `t` next; -1: none does. */
+static int next_reader(const plan *p, int i, tensor_ref t)
+{
+    for (; i < p->op_count; i++)
+        for (int k = 0; k < OP_INPUTS_MAX; k++)
+            if (p->ops[i].in[k] == t)
+                return i;
+    return -1;
+}
+
+static bool has_alias(const plan *p, tensor_ref t)
+{
+    for (int i = 0; i < p->tensor_count; i++)
+        if (p->tensors[i].alias == t)
+            return true;
+    return false;
+}
+
+/* The backward pass of this CONV_POOL, if it alone reads the convolution's output. */
+static void find_partner(plan *p, int number)
+{
+    op_group *g = &p->groups[number];
+    tensor_ref y = p->ops[g->first].out[0];
+    int reader = next_reader(p, g->first + g->count, y);
+    if (reader < 0 || p->ops[reader].kind != OP_MAX_POOL_BACKWARD || has_alias(p, y))
+        return;
+    for (int i = 0; i < p->group_count; i++) {
+        op_group *back = &p->groups[i];
+        if (back->kind != GROUP_CONV_BACKWARD || back->first != reader ||
+            p->tensors[y].last >= back->first + back->count)
+            continue;
+        g->partner = i;
+        back->partner = number;
+    }
+}
+
+/* The forward operation that alone reads the kernel of this DENSE_BACKWARD. With a DGRAD the kernel
+   is read here, too, and is in the caches anyway. */
+static void find_absorber(const plan *p, op_group *g)
+{
+    const int update = g->member[ROLE_UPDATE_KERNEL];
+    int found = -1;
+    if (g->member[ROLE_DGRAD] >= 0)
+        return;
+    for (int i = 0; i < p->op_count; i++)
+        for (int k = 0; k < OP_INPUTS_MAX; k++) {
+            if (i == update || p->ops[i].in[k] != p->ops[update].out[0])
+                continue;
+            if (found >= 0 || p->ops[i].kind != OP_DENSE_FORWARD || i > g->first)
+                return;
+            found = i;
+        }
+    g->absorber = found;
+}
+
+cornu_status pass_groups(plan *p)
+{
+    op_group found;
+    size_t capacity = 0;
+    for (int i = 0; i < p->op_count; i++)
+        for (int kind = GROUP_NONE + 1; kind < GROUP_COUNT; kind++)
+            if (find_group(p, (group_kind)kind, i, &found)) {
+                TRY(memory_grow(&p->groups, &capacity, (size_t)p->group_count + 1,
+                                sizeof *p->groups));
+                p->groups[p->group_count++] = found;
+            }
+    for (int i = 0; i < p->group_count; i++) {
+        if (p->groups[i].kind == GROUP_CONV_POOL)
+            find_partner(p, i);
+        if (p->groups[i].kind == GROUP_DENSE_BACKWARD)
+            find_absorber(p, &p->groups[i]);
+    }
+    return CORNU_OK;
+}
