@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "device/cpu/conv_first.h"
 #include "device/cpu/isa.h"
+#include "step/build.h"
 #include "support/net.h"
 #include "support/op_cases.h"
 #include <math.h>
@@ -329,8 +330,13 @@ static void run_op(const kernel *k, const plan *p, int number, threads *pool, fl
     if (k->prepare)
         assert_int_equal(k->prepare(p, o, pool, &state, &scratch_bytes), CORNU_OK);
     assert_int_equal(op_scratch_new(scratch_bytes, &scratch), CORNU_OK);
-    op_run r = {
-        .op = o, .plan = p, .tensors = memory, .state = state, .scratch = scratch, .pool = pool};
+    op_run r = {.op = o,
+                .plan = p,
+                .group = plan_group(p, o, k->group),
+                .tensors = memory,
+                .state = state,
+                .scratch = scratch,
+                .pool = pool};
     for (int i = 0; i < OP_INPUTS_MAX; i++)
         r.in[i] = o->in[i] == NO_TENSOR ? NULL : memory[o->in[i]];
     for (int i = 0; i < OP_OUTPUTS_MAX; i++)
@@ -411,6 +417,10 @@ static void codes_take_the_place_of_outputs_only_if_nothing_else_reads_them(void
     assert_ptr_equal(conv_pool_reader(p, &p->ops[conv], &conv_first_pair), &p->ops[pool]);
     assert_ptr_equal(conv_pool_writer(p, &p->ops[pool], &conv_first_pair), &p->ops[conv]);
     p->tensors[p->ops[conv].out[0]].last = pool + 3;
+    free(p->groups);
+    p->groups = NULL;
+    p->group_count = 0;
+    assert_int_equal(pass_groups(p), CORNU_OK);
     assert_null(conv_pool_reader(p, &p->ops[conv], &conv_first_pair));
     assert_null(conv_pool_writer(p, &p->ops[pool], &conv_first_pair));
     plan_free(p);

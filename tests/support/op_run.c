@@ -328,6 +328,9 @@ bool op_case_accepted(const op_case *c, const kernel *k, const char **why)
 {
     bench b = {0};
     lay_out(&b, c);
+    *why = "runs groups of operations";
+    if (k->group)
+        return false;
     return !k->accepts || k->accepts(&b.plan, &b.op, why);
 }
 
@@ -451,7 +454,7 @@ int op_case_check(const op_case *c, host_device *h, const char *note, bool nan,
         const char *why = "";
         op_outputs found;
         char name[96];
-        if (list[i] == &reference_kernels[c->kind] || !op_case_accepted(c, list[i], &why))
+        if (!op_case_accepted(c, list[i], &why))
             continue;
         snprintf(name, sizeof name, "%s/%s%s", h->device.ops->name, list[i]->name, note);
         if (op_case_run(c, list[i], h->pool, nan, &found) != CORNU_OK) {
