@@ -93,8 +93,12 @@ typedef struct device_ops {
     void (*close)(device *d);
     /* Allocate the model's variables and take over their host values. */
     cornu_status (*bind)(device *d, const cornu_model *model);
-    /* Choose kernels, allocate buffers and scratch memory. Refuses, before allocating, what does
-       not fit. The arena is shared by all plans of the device (grown to the largest). */
+    /* optional: the plan's first operation that the device has no kernel for; NULL, or no slot:
+       it has one for all. */
+    const op *(*lacks)(const device *d, const plan *p);
+    /* Choose kernels, allocate buffers and scratch memory. Refuses, before allocating, what it
+       lacks a kernel for and what does not fit. The arena is shared by all plans of the device
+       (grown to the largest). */
     cornu_status (*prepare)(device *d, const plan *p, prepared **out);
     void (*release)(device *d, prepared *p);
     /* optional: a copy of the samples near the device; run works without it. */

@@ -62,6 +62,11 @@ cornu_status emit_dropout(step_builder *b, tensor_ref x, double rate, tensor_ref
 cornu_status emit_batch_norm(step_builder *b, tensor_ref x, tensor_ref gamma, tensor_ref beta,
                              tensor_ref moving_mean, tensor_ref moving_variance, double momentum,
                              double epsilon, tensor_ref *y);
+/* Any operation of step/ops.def by its name, "layer_norm_forward": its inputs in the row's order,
+   the first of them x; `reals`: its attributes, as many as it has. y has the shape of x. */
+enum { EMIT_REALS = 4 };
+cornu_status emit_operation(step_builder *b, const char *name, const tensor_ref *inputs, int count,
+                            const double reals[EMIT_REALS], tensor_ref *y);
 cornu_status emit_scale(step_builder *b, tensor_ref x, double scale, double offset, tensor_ref *y);
 cornu_status emit_pad(step_builder *b, tensor_ref x, const int64_t before[2],
                       const int64_t after[2], tensor_ref *y); /* zeros around height and width */

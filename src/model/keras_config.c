@@ -264,7 +264,7 @@ static json_t *inbound_nodes(const layer *from)
 static json_t *layer_to_json(const layer *l, const layer *from, bool functional)
 {
     json_t *config = json_pack("{s:s, s:s}", "name", l->name, "dtype", "float32");
-    bool is_input = l->kind == layer_kinds[0];
+    bool is_input = l->kind == layer_kind_find("InputLayer");
     if (!config || (!is_input && config_set(config, "trainable", json_true()) != CORNU_OK) ||
         config_write(l->kind->fields, l->config, config) != CORNU_OK) {
         json_decref(config);

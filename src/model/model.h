@@ -32,7 +32,7 @@ typedef enum layer_range {
     LAYER_RESCALES    /* is there to change it, as pixels need it */
 } layer_range;
 
-/* One row of layers.def, made by the layer's own file. */
+/* One layer, made by its own file in layers/. */
 typedef struct layer_kind {
     const char *name;      /* Keras's class name */
     const char *base_name; /* of automatic names: "conv2d" */
@@ -170,7 +170,7 @@ cornu_status model_set_source(cornu_model *m, const char *source);
 /* Remember where the training samples came from (copied; NULL: not known). */
 cornu_status model_set_data_hint(cornu_model *m, const char *name, const char *path);
 
-/* The rows of layers.def, NULL-ended, and the row of a Keras class name or alias. */
+/* All layers, NULL-ended (a table that the build makes of layers/), and the row of a Keras class name or alias. */
 extern const layer_kind *const layer_kinds[];
 const layer_kind *layer_kind_find(const char *class_name);
 

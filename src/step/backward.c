@@ -1,6 +1,7 @@
 /* The backward pass: one rule per kind of forward operation, applied in reverse order. A rule makes
    only the gradients that something needs. */
 #include "step/builder.h"
+#include <string.h>
 
 /* The gradient of `t`, or NO_TENSOR where none flows into it. A reshaped tensor's is its alias's in
    the tensor's own shape. */
@@ -70,24 +71,6 @@ static cornu_status back_to_input(step_builder *b, const op *f, op *o)
     return builder_add(b, o, f->name);
 }
 
-static cornu_status back_max_pool(step_builder *b, const op *f, tensor_ref dy)
-{
-    op o = op_new(OP_MAX_POOL_BACKWARD);
-    o.in[0] = f->in[0];
-    o.in[1] = f->out[0];
-    o.in[2] = dy;
-    o.a = f->a;
-    return back_to_input(b, f, &o);
-}
-
-static cornu_status back_average_pool(step_builder *b, const op *f, tensor_ref dy)
-{
-    op o = op_new(OP_AVERAGE_POOL_BACKWARD);
-    o.in[0] = dy;
-    o.a = f->a;
-    return back_to_input(b, f, &o);
-}
-
 static cornu_status back_activation(step_builder *b, const op *f, tensor_ref dy)
 {
     op o = op_new(OP_ACTIVATION_BACKWARD);
@@ -105,21 +88,6 @@ static cornu_status back_dropout(step_builder *b, const op *f, tensor_ref dy)
     return back_to_input(b, f, &o);
 }
 
-static cornu_status back_batch_norm(step_builder *b, const op *f, tensor_ref dy)
-{
-    op o = op_new(OP_BATCH_NORM_BACKWARD);
-    o.in[0] = f->in[0];
-    o.in[1] = dy;
-    o.in[2] = f->in[1];
-    o.in[3] = f->out[1];
-    o.in[4] = f->out[2];
-    o.a = f->a;
-    for (int i = 1; i <= 2; i++)
-        if (needed(b, f->in[i]))
-            TRY(builder_gradient(b, f->in[i], &o.out[i]));
-    return back_to_input(b, f, &o);
-}
-
 static cornu_status back_scale(step_builder *b, const op *f, tensor_ref dy)
 {
     op o = op_new(OP_SCALE);
@@ -128,12 +96,38 @@ static cornu_status back_scale(step_builder *b, const op *f, tensor_ref dy)
     return back_to_input(b, f, &o);
 }
 
-static cornu_status back_pad(step_builder *b, const op *f, tensor_ref dy)
+/* ---- by names (BACKWARD in ops.def) ------------------------------------------------------- */
+
+static const op_kind partners[OP_COUNT] = {
+#define BACKWARD(forward, backward) [OP_##forward] = OP_##backward,
+#include "step/ops.def"
+};
+
+static tensor_ref tensor_by_name(const op *o, const char *name)
 {
-    op o = op_new(OP_CROP);
-    o.in[0] = dy;
+    op_word w;
+    for (int i = 0; op_word_at(op_infos[o->kind].inputs, i, &w); i++)
+        if (strcmp(w.name, name) == 0)
+            return o->in[i];
+    for (int i = 0; op_word_at(op_infos[o->kind].outputs, i, &w); i++)
+        if (strcmp(w.name, name) == 0)
+            return o->out[i];
+    return NO_TENSOR;
+}
+
+static cornu_status back_by_names(step_builder *b, const op *f, tensor_ref dy)
+{
+    op o = op_new(partners[f->kind]);
+    op_word w;
     o.a = f->a;
-    return back_to_input(b, f, &o);
+    for (int i = 0; op_word_at(op_infos[o.kind].inputs, i, &w); i++)
+        o.in[i] = strcmp(w.name, "dy") == 0 ? dy : tensor_by_name(f, w.name);
+    for (int i = 0; op_word_at(op_infos[o.kind].outputs, i, &w); i++) {
+        tensor_ref of = tensor_by_name(f, w.name + 1); /* "dx" is x's gradient */
+        if (!w.optional || needed(b, of))
+            TRY(builder_gradient(b, of, &o.out[i]));
+    }
+    return builder_add(b, &o, f->name);
 }
 
 /* Kinds without a rule end the way back (GATHER) or never occur in a forward pass that is trained.
@@ -141,13 +135,11 @@ static cornu_status back_pad(step_builder *b, const op *f, tensor_ref dy)
 static backward_rule *const rules[OP_COUNT] = {
     [OP_DENSE_FORWARD] = back_dense,
     [OP_CONV2D_FORWARD] = back_conv2d,
-    [OP_MAX_POOL_FORWARD] = back_max_pool,
-    [OP_AVERAGE_POOL_FORWARD] = back_average_pool,
     [OP_ACTIVATION_FORWARD] = back_activation,
     [OP_DROPOUT] = back_dropout,
-    [OP_BATCH_NORM_FORWARD] = back_batch_norm,
     [OP_SCALE] = back_scale,
-    [OP_PAD] = back_pad,
+#define BACKWARD(forward, backward) [OP_##forward] = back_by_names,
+#include "step/ops.def"
 };
 
 cornu_status build_backward(step_builder *b, int forward_count)

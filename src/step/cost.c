@@ -21,7 +21,6 @@ static double dimension(const tensor *t, int i)
         return flops_;                                      \
     }
 #include "step/ops.def"
-#undef OP
 #undef A
 #undef OUT
 #undef IN
@@ -32,7 +31,6 @@ typedef double flops_function(const plan *p, const op *o);
 static flops_function *const flops_functions[OP_COUNT] = {
 #define OP(id, name, inputs, outputs, flops, tolerance) [OP_##id] = flops_of_##id,
 #include "step/ops.def"
-#undef OP
 };
 
 /* Inputs and outputs once; what is changed in place is read and written. */

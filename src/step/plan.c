@@ -1,12 +1,27 @@
 #include "step/plan.h"
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 const op_info op_infos[OP_COUNT] = {
 #define OP(id, name_, inputs_, outputs_, flops, tolerance_) \
-    [OP_##id] = {.name = name_, .inputs = inputs_, .outputs = outputs_, .tolerance = tolerance_},
+    [OP_##id] = {.name = #name_, .inputs = inputs_, .outputs = outputs_, .tolerance = tolerance_},
 #include "step/ops.def"
-#undef OP
 };
+
+bool op_word_at(const char *words, int i, op_word *out)
+{
+    for (; i > 0; i--) {
+        words += strcspn(words, " ");
+        words += strspn(words, " ");
+    }
+    size_t name = strcspn(words, " :?"), end = strcspn(words, " ?");
+    const char *of = words + name + (words[name] == ':');
+    snprintf(out->name, sizeof out->name, "%.*s", (int)name, words);
+    snprintf(out->shape, sizeof out->shape, "%.*s", (int)(words + end - of), of);
+    out->optional = words[end] == '?';
+    return *words != 0;
+}
 
 const char *const group_names[GROUP_COUNT] = {
 #define GROUP(id, name) [GROUP_##id] = name,

@@ -10,7 +10,6 @@
 typedef enum op_kind {
 #define OP(id, name, inputs, outputs, flops, tolerance) OP_##id,
 #include "step/ops.def"
-#undef OP
     OP_COUNT
 } op_kind;
 
@@ -19,6 +18,14 @@ typedef struct op_info {
     double tolerance;
 } op_info;
 extern const op_info op_infos[OP_COUNT];
+
+/* One word of op_info.inputs or .outputs. */
+typedef struct op_word {
+    char name[24], shape[8]; /* "mean", "rows" ("": none is said) */
+    bool optional;
+} op_word;
+/* Word number `i`; false behind the last. */
+bool op_word_at(const char *words, int i, op_word *out);
 
 typedef enum tensor_role {
     TENSOR_VARIABLE, /* lives from step to step: model->variables[variable] */
@@ -65,6 +72,7 @@ typedef union op_attributes {
     struct {
         float scale, offset;
     } scale;
+    float reals[EMIT_REALS]; /* of emit_operation: what they are is in ops.def */
     struct {
         int64_t before[2], after[2];
     } pad;

@@ -239,6 +239,44 @@ cornu_status emit_batch_norm(step_builder *b, tensor_ref x, tensor_ref gamma, te
     return forward(b, &o, &s, y);
 }
 
+/* Where a word of ops.def says what an output besides y is. */
+static cornu_status extra_output(step_builder *b, op *o, const op_word *w, tensor_ref *out)
+{
+    op_word input;
+    for (int i = 0; op_word_at(op_infos[o->kind].inputs, i, &input); i++)
+        if (strcmp(input.name, w->name) == 0) {
+            *out = o->in[i];
+            return CORNU_OK;
+        }
+    if (w->optional && b->plan->mode != PLAN_TRAIN)
+        return CORNU_OK;
+    shape s = b->plan->tensors[o->in[0]].shape;
+    if (strcmp(w->shape, "rows") == 0)
+        s.rank--;
+    else if (strcmp(w->shape, "columns") == 0)
+        s = (shape){.rank = 1, .dim = {s.dim[s.rank - 1]}};
+    return builder_buffer(b, &s, out, "%s/%s", b->layer->name, w->name);
+}
+
+cornu_status emit_operation(step_builder *b, const char *name, const tensor_ref *inputs, int count,
+                            const double reals[EMIT_REALS], tensor_ref *y)
+{
+    int kind = 0;
+    op_word w;
+    while (kind < OP_COUNT && strcmp(op_infos[kind].name, name) != 0)
+        kind++;
+    if (kind == OP_COUNT || count > OP_INPUTS_MAX || inputs[0] == NO_TENSOR)
+        return status_fail(CORNU_INTERNAL, "%s: found no such operation of %d inputs", name, count);
+    op o = op_new((op_kind)kind);
+    memcpy(o.in, inputs, (size_t)count * sizeof *inputs);
+    for (int i = 0; i < EMIT_REALS; i++)
+        o.a.reals[i] = (float)reals[i];
+    for (int i = 1; op_word_at(op_infos[kind].outputs, i, &w); i++)
+        TRY(extra_output(b, &o, &w, &o.out[i]));
+    shape s = emit_shape(b, inputs[0]);
+    return forward(b, &o, &s, y);
+}
+
 cornu_status emit_scale(step_builder *b, tensor_ref x, double scale, double offset, tensor_ref *y)
 {
     shape s = emit_shape(b, x);

@@ -55,6 +55,21 @@ device *net_device_open(const char *name, const device_options *options)
     return d;
 }
 
+bool net_lacks(const device *d, const cornu_model *model)
+{
+    plan *p = NULL;
+    must(plan_build(model, &(plan_options){.mode = PLAN_TRAIN, .batch = 2}, &p), "plan");
+    bool lacks = d->ops->lacks && d->ops->lacks(d, p);
+    plan_free(p);
+    return lacks;
+}
+
+bool net_lacks_kind(const device *d, op_kind kind)
+{
+    op o = {.kind = kind};
+    return d->ops->lacks && d->ops->lacks(d, &(plan){.ops = &o, .op_count = 1});
+}
+
 cornu_model *net_model(const char *yaml)
 {
     doc *recipe = NULL;

@@ -7,7 +7,7 @@
 
 /* A model from a recipe's text; its weights are drawn from seed 1. Close with cornu_model_close. */
 cornu_model *net_model(const char *yaml);
-/* A model of one layer from a row of layers.def and one of its samples, "INPUT SHAPE | OPTIONS",
+/* A model of one layer of layer_kinds and one of its samples, "INPUT SHAPE | OPTIONS",
    trained with sgd on mean_squared_error. */
 cornu_model *net_layer(const layer_kind *kind, const char *sample);
 
@@ -54,5 +54,8 @@ const char *net_device(int index);
 /* Open a device by its name; with the kernel that CORNU_TEST_KERNEL names, if any, where `options`
    force none. */
 device *net_device_open(const char *name, const device_options *options);
+/* Does the device lack a kernel for an operation of the model's training, or of this kind? */
+bool net_lacks(const device *d, const cornu_model *model);
+bool net_lacks_kind(const device *d, op_kind kind);
 
 #endif

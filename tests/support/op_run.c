@@ -35,16 +35,6 @@ typedef struct bench {
     int64_t index[64];
 } bench;
 
-/* Word `number` of "x w b?" without its question mark; "" past the end. */
-static void word_of(const char *list, int number, char *word, size_t size)
-{
-    for (int i = 0; i < number; i++) {
-        list += strcspn(list, " ");
-        list += strspn(list, " ");
-    }
-    snprintf(word, size, "%.*s", (int)strcspn(list, " ?"), list);
-}
-
 static tensor_ref add_tensor(bench *b, const shape *s, const char *name)
 {
     int i = b->plan.tensor_count++;
@@ -63,25 +53,25 @@ static tensor_ref add_tensor(bench *b, const shape *s, const char *name)
 static void lay_out(bench *b, const op_case *c)
 {
     const op_info *info = &op_infos[c->kind];
-    char name[24], other[24];
+    op_word name, other;
     b->op = (op){.kind = c->kind, .name = b->names[0], .a = c->a};
     b->plan.tensors = b->tensors;
     b->plan.ops = &b->op;
     b->plan.op_count = 1;
     for (int i = 0; i < OP_INPUTS_MAX; i++) {
-        word_of(info->inputs, i, name, sizeof name);
-        b->op.in[i] = c->in[i].rank ? add_tensor(b, &c->in[i], name) : NO_TENSOR;
+        (void)op_word_at(info->inputs, i, &name);
+        b->op.in[i] = c->in[i].rank ? add_tensor(b, &c->in[i], name.name) : NO_TENSOR;
     }
     for (int i = 0; i < OP_OUTPUTS_MAX; i++) {
-        word_of(info->outputs, i, name, sizeof name);
+        (void)op_word_at(info->outputs, i, &name);
         b->op.out[i] = NO_TENSOR;
         for (int k = 0; c->out[i].rank && k < OP_INPUTS_MAX; k++) {
-            word_of(info->inputs, k, other, sizeof other);
-            if (*name && strcmp(name, other) == 0)
+            (void)op_word_at(info->inputs, k, &other);
+            if (*name.name && strcmp(name.name, other.name) == 0)
                 b->op.out[i] = b->op.in[k];
         }
         if (c->out[i].rank && b->op.out[i] == NO_TENSOR)
-            b->op.out[i] = add_tensor(b, &c->out[i], name);
+            b->op.out[i] = add_tensor(b, &c->out[i], name.name);
     }
     b->plan.batch = c->in[0].rank ? c->in[0].dim[0] : c->out[0].dim[0];
     b->plan.input = b->plan.target = b->plan.output = NO_TENSOR;

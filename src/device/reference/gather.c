@@ -1,7 +1,7 @@
 #include "device/gather_sample.h"
 #include "device/reference/reference.h"
 
-cornu_status reference_gather(const op_run *r)
+cornu_status reference_gather_samples(const op_run *r)
 {
     const plan *p = r->plan;
     int64_t x_size = OP_OUT(p, r->op, 0)->count / p->batch;

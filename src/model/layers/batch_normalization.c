@@ -36,11 +36,7 @@ static const config_field fields[] = {
 static cornu_status batch_normalization_declare(layer *l, weight_spec *weights, int *count)
 {
     CONFIG *c = l->config;
-    /* Keras counts the batch as dimension 0, so the last one's number is the rank of a sample. */
-    if (c->axis != -1 && c->axis != l->in.rank)
-        return status_fail(CORNU_INVALID, "found axis %lld; expected -1 (the last dimension)",
-                           (long long)c->axis);
-    c->axis = -1;
+    TRY(layer_wants_last_axis(l, &c->axis));
     l->out = l->in;
     shape channels = {1, {l->in.dim[l->in.rank - 1]}};
     if (c->scale)

@@ -1,12 +1,9 @@
 #include "model/layers/layers.h"
 #include <string.h>
 
-const layer_kind *const layer_kinds[] = {
-#define LAYER(name) &layer_##name,
-#include "model/layers/layers.def"
-#undef LAYER
-    NULL,
-};
+#define ALIAS(name, layer) extern const layer_kind layer_##layer;
+#include "model/layers/aliases.def"
+#undef ALIAS
 
 static const struct {
     const char *name;
@@ -35,6 +32,16 @@ cornu_status layer_wants_image(const layer *l)
         return CORNU_OK;
     return status_fail(CORNU_INVALID, "found input %s; expected (height, width, channels)",
                        shape_show(&l->in, false, found));
+}
+
+cornu_status layer_wants_last_axis(const layer *l, int64_t *axis)
+{
+    /* Keras counts the batch as dimension 0, so the last one's number is the rank of a sample. */
+    if (*axis != -1 && *axis != l->in.rank)
+        return status_fail(CORNU_INVALID, "found axis %lld; expected -1 (the last dimension)",
+                           (long long)*axis);
+    *axis = -1;
+    return CORNU_OK;
 }
 
 cornu_status layer_window_shape(const layer *l, const window2d *w, int64_t channels, shape *out)

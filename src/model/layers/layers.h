@@ -5,14 +5,12 @@
 #include "model/config.h"
 #include "model/model.h"
 
-#define LAYER(name) extern const layer_kind layer_##name;
-#include "model/layers/layers.def"
-#undef LAYER
-
 /* Fail unless the input is an image, (height, width, channels). */
 cornu_status layer_wants_image(const layer *l);
 /* The output (height, width, channels) of a window over the input; fails where it does not fit. */
 cornu_status layer_window_shape(const layer *l, const window2d *w, int64_t channels, shape *out);
+/* Fail unless `axis` is the last dimension's number, which becomes -1. */
+cornu_status layer_wants_last_axis(const layer *l, int64_t *axis);
 /* Declare a weight. */
 void layer_weight(weight_spec *weights, int *count, const char *name, shape s, initializer start,
                   bool trainable);

@@ -154,6 +154,8 @@ struct prepared {
     CUgraphExec one, burst;
 };
 
+/* The first operation without a kernel; NULL: all have one. */
+const op *gpu_lacks(const plan *p);
 cornu_status gpu_prepare(gpu *g, const plan *p, prepared **out);
 void gpu_release(gpu *g, prepared *p);
 /* Addresses, tables and graphs again, where memory has moved since. */

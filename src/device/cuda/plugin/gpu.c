@@ -321,12 +321,19 @@ static cornu_status sensors(device *d, device_sensors *out)
     WITHIN(d, sensors(g, out));
 }
 
+static const op *lacks(const device *d, const plan *p)
+{
+    (void)d;
+    return gpu_lacks(p);
+}
+
 const device_ops gpu_ops = {
     .name = "cuda",
     .describe = cuda_describe,
     .open = gpu_open,
     .close = gpu_close,
     .bind = bind_model,
+    .lacks = lacks,
     .prepare = prepare,
     .release = release,
     .hold = hold,

@@ -75,8 +75,9 @@ typedef struct gpu_kernel {
     bool with_updates; /* its work is done by the updates' launches: enqueue is never called */
 } gpu_kernel;
 
-/* Made of ops/ *.c: for each kind of operation a NULL-ended list. Every kind has a last kernel that
-   accepts everything. UPDATE has none: gpu_updates_enqueue does all of a plan's at once. */
+/* Made of ops/ *.c: for each kind of operation a NULL-ended list, whose last kernel accepts
+   everything; NULL: the device lacks it. UPDATE has none: gpu_updates_enqueue does all of a plan's
+   at once. */
 typedef const gpu_kernel *const *gpu_kernel_list;
 extern const gpu_kernel_list gpu_kernels[OP_COUNT];
 

@@ -236,9 +236,29 @@ static cornu_status new_prepared(const plan *p, prepared **out)
     return CORNU_OK;
 }
 
+const op *gpu_lacks(const plan *p)
+{
+    for (int i = 0; i < p->op_count; i++)
+        if (p->ops[i].kind != OP_UPDATE && !gpu_kernels[p->ops[i].kind])
+            return &p->ops[i];
+    return NULL;
+}
+
+static cornu_status check_kernels(const gpu *g, const plan *p)
+{
+    const op *o = gpu_lacks(p);
+    if (!o)
+        return CORNU_OK;
+    return status_fail(CORNU_UNSUPPORTED,
+                       "device %s: %s: has no kernel for %s; expected operations that it has one "
+                       "for (device cpu has one for each)",
+                       g->name, o->name, op_infos[o->kind].name);
+}
+
 cornu_status gpu_prepare(gpu *g, const plan *p, prepared **out)
 {
     *out = NULL;
+    TRY(check_kernels(g, p));
     prepared *r = NULL;
     cornu_status status;
     need n = {.queue = (double)gpu_queue_bytes(p->batch)};
