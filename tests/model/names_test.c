@@ -68,7 +68,6 @@ static void slips_get_the_name_that_was_meant_and_other_names_none(void **state)
         {"categorical_focal_crossentropy", NULL},
         {"lecun_normal", NULL},
         {"lecun_uniform", NULL},
-        {"LayerNormalization", NULL},
         {"GlobalMaxPooling2D", NULL},
         {"PolynomialDecay", NULL},
         {"class_weight", NULL},

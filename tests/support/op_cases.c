@@ -267,6 +267,21 @@ static void add_batch_norm(const shape *s, bool gamma, bool beta)
     label(c, more);
 }
 
+static void add_layer_norm(const shape *s, bool gamma, bool beta)
+{
+    shape v = shape1(s->dim[s->rank - 1]), none = {0}, g = gamma ? v : none, b = beta ? v : none;
+    shape rows = *s;
+    rows.rank--;
+    const op_attributes a = {.reals = {1e-3f}};
+    const char *more = gamma ? beta ? "gamma, beta" : "gamma" : beta ? "beta" : "";
+    op_case *c = add(OP_LAYER_NORM_FORWARD);
+    *c = (op_case){.kind = c->kind, .in = {*s, g, b}, .out = {*s, rows, rows}, .a = a};
+    label(c, more);
+    c = add(OP_LAYER_NORM_BACKWARD);
+    *c = (op_case){.kind = c->kind, .in = {*s, *s, g, rows, rows}, .out = {*s, g, b}, .a = a};
+    label(c, more);
+}
+
 static void add_pad(int64_t n, int64_t h, int64_t w, int64_t ch, const int64_t p[4])
 {
     shape inner = {4, {n, h, w, ch}}, outer = {4, {n, h + p[0] + p[1], w + p[2] + p[3], ch}};
@@ -464,6 +479,7 @@ const op_case *op_cases(int *count)
             add_pool(&pool_rows[i]);
         for (int i = 0; i < COUNT(plain_shapes); i++) {
             add_plain(&plain_shapes[i]);
+            add_layer_norm(&plain_shapes[i], i % 2 == 0, i % 3 != 0);
             if (plain_shapes[i].dim[0] > 1)
                 add_batch_norm(&plain_shapes[i], i % 2 == 0, i % 3 != 0);
         }
