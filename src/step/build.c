@@ -307,6 +307,7 @@ static cornu_status build(step_builder *b)
         TRY(build_backward(b, forward_count));
     if (!b->options->no_folding)
         TRY(pass_fuse_activation(p));
+    pass_forms(p);
     set_lives(p, b->options);
     TRY(pass_groups(p));
     TRY(pass_memory(p));

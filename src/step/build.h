@@ -7,6 +7,8 @@
 /* Fold an activation into the dense or convolution before it, where its derivative is computable
    from its output. */
 cornu_status pass_fuse_activation(plan *p);
+/* Set every tensor's form. */
+void pass_forms(plan *p);
 /* Find the groups of operations that may run as one. The buffers that a group touches live through
    all of it (tensor.first and last stay what they are; pass_memory sees to it). */
 cornu_status pass_groups(plan *p);

@@ -32,11 +32,20 @@ typedef enum tensor_role {
     TENSOR_BUFFER    /* lives within a step: in the plan's arena */
 } tensor_role;
 
+/* What a tensor is to products. Kernels, their gradients and optimizer slots may lie on a device in
+   a layout of its own ("packed panels of 48 columns"); all others are row-major. */
+typedef enum tensor_form {
+    FORM_PLAIN,
+    FORM_DENSE_KERNEL, /* [in][units] */
+    FORM_CONV_KERNEL   /* [kernel height][kernel width][in / groups][out] */
+} tensor_form;
+
 /* All tensors hold 32-bit floats, row-major; dimension 0 is the batch for buffers. */
 typedef struct tensor {
     char *name; /* "conv2d/output", "d conv2d/output", "conv2d/kernel" */
     tensor_role role;
-    int variable; /* TENSOR_VARIABLE: index into model->variables; else -1 */
+    tensor_form form; /* passes/forms.c */
+    int variable;     /* TENSOR_VARIABLE: index into model->variables; else -1 */
     shape shape;
     int64_t count;   /* elements */
     int first, last; /* TENSOR_BUFFER: first and last operation that touches it (plan_finish) */
@@ -139,6 +148,8 @@ typedef struct plan {
 
 cornu_status plan_build(const cornu_model *model, const plan_options *options, plan **out);
 void plan_free(plan *p);
+/* The form of each of the model's variables, slots included; the caller frees it. */
+cornu_status plan_variable_forms(const cornu_model *model, tensor_form **out);
 /* The group of this kind that begins with `o`, which lies in p->ops; NULL: there is none. */
 const op_group *plan_group(const plan *p, const op *o, group_kind kind);
 /* Its member; NULL: it has none. */

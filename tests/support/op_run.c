@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "device/host/panels.h"
+#include "step/build.h"
 #include "support/op_cases.h"
 #include <math.h>
 #include <stdio.h>
@@ -75,6 +76,7 @@ static void lay_out(bench *b, const op_case *c)
     }
     b->plan.batch = c->in[0].rank ? c->in[0].dim[0] : c->out[0].dim[0];
     b->plan.input = b->plan.target = b->plan.output = NO_TENSOR;
+    pass_forms(&b->plan);
     if (c->kind == OP_GATHER) {
         b->plan.input = b->op.out[0];
         b->plan.target = b->op.out[1];

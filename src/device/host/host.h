@@ -80,7 +80,8 @@ struct host_device {
                     kernels that say so can take them */
     threads *pool;
     const cornu_model *model;
-    float **variables; /* [variable_count], each 64-byte aligned */
+    float **variables;  /* [variable_count], each 64-byte aligned */
+    tensor_form *forms; /* [variable_count] */
     int variable_count;
     unsigned char *arena, *scratch;
     size_t arena_bytes, scratch_bytes;

@@ -98,7 +98,7 @@ static cornu_status check_panels(const host_device *h, const plan *p, const op *
     if (o->kind == OP_DENSE_FORWARD || o->kind == OP_DENSE_BACKWARD_DATA)
         expected = 1;
     for (int k = 0; k < OP_INPUTS_MAX && h->panels && !whole; k++)
-        if (o->in[k] != NO_TENSOR && host_in_panels(h, p, o->in[k]) != (k == expected))
+        if (o->in[k] != NO_TENSOR && host_in_panels(h, &p->tensors[o->in[k]]) != (k == expected))
             return status_fail(CORNU_INTERNAL, "device %s: %s of %s: found %s %s; expected %s",
                                h->device.ops->name, op_infos[o->kind].name, o->name,
                                p->tensors[o->in[k]].name, k == expected ? "in rows" : "in panels",

@@ -32,8 +32,8 @@ static inline int prepared_next(const prepared *p, int i)
 /* run.c: do what was deferred; before anybody reads or writes variables, and before another plan's
    step. */
 void host_flush(host_device *h);
-/* variables.c: is this tensor kept in panels: a variable that is, or the gradient of one? */
-bool host_in_panels(const host_device *h, const plan *p, tensor_ref t);
+/* variables.c: is this tensor kept in panels? */
+bool host_in_panels(const host_device *h, const tensor *t);
 /* variables.c: from the device's layout into the plain one. */
 void host_give_values(const float *from, float *to, const shape *s, bool panels);
 /* prepare.c: arena and scratch memory are there. */

@@ -137,7 +137,6 @@ cornu_status host_read(device *d, prepared *p, tensor_ref t, float *values, int6
         return status_fail(CORNU_INVALID, "%s: its memory is used again before the step's end",
                            from->name);
     host_flush(h);
-    host_give_values(tensor_memory(h, p->plan, t), values, &from->shape,
-                     host_in_panels(h, p->plan, t));
+    host_give_values(tensor_memory(h, p->plan, t), values, &from->shape, host_in_panels(h, from));
     return CORNU_OK;
 }

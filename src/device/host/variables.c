@@ -31,7 +31,9 @@ static void free_variables(host_device *h)
     for (int i = 0; h->variables && i < h->variable_count; i++)
         memory_free_aligned(h->variables[i]);
     free(h->variables);
+    free(h->forms);
     h->variables = NULL;
+    h->forms = NULL;
     h->variable_count = 0;
 }
 
@@ -71,29 +73,14 @@ static cornu_status check_variables_fit(const host_device *h, const cornu_model 
     return CORNU_OK;
 }
 
-/* Is this variable kept in panels: the kernel of a dense layer, or a slot of one? */
-static bool variable_in_panels(const host_device *h, const cornu_model *model, int number)
+static bool variable_in_panels(const host_device *h, int number)
 {
-    const layer_kind *dense = h->panels ? layer_kind_find("Dense") : NULL;
-    const variable *v = &model->variables[number];
-    int weight = v->is_slot ? v->of : number;
-    for (int i = 0; dense && i < model->layer_count; i++)
-        if (model->layers[i]->kind == dense && model->layers[i]->first_variable == weight)
-            return v->shape.rank == 2;
-    return false;
+    return h->panels && h->forms[number] == FORM_DENSE_KERNEL;
 }
 
-/* Is this tensor kept in panels: a variable that is, or the gradient of one? */
-bool host_in_panels(const host_device *h, const plan *p, tensor_ref t)
+bool host_in_panels(const host_device *h, const tensor *t)
 {
-    if (!h->panels || t == NO_TENSOR)
-        return false;
-    if (p->tensors[t].role == TENSOR_VARIABLE)
-        return variable_in_panels(h, p->model, p->tensors[t].variable);
-    for (int i = 0; i < p->op_count; i++)
-        if (p->ops[i].kind == OP_DENSE_BACKWARD_WEIGHTS && p->ops[i].out[0] == t)
-            return true;
-    return false;
+    return h->panels && t->form == FORM_DENSE_KERNEL;
 }
 
 /* From the plain layout into the device's, and back. */
@@ -119,6 +106,7 @@ cornu_status host_bind(device *d, const cornu_model *model)
     host_flush(h);
     free_variables(h);
     TRY(check_variables_fit(h, model));
+    TRY(plan_variable_forms(model, &h->forms));
     TRY(memory_new((size_t)model->variable_count, sizeof(float *), "variables", &h->variables));
     h->variable_count = model->variable_count;
     h->model = model;
@@ -127,7 +115,7 @@ cornu_status host_bind(device *d, const cornu_model *model)
         size_t bytes = (size_t)v->count * sizeof(float);
         TRY(memory_new_aligned(bytes, v->name, &h->variables[i]));
         if (v->value)
-            take_values(h->variables[i], v->value, &v->shape, variable_in_panels(h, model, i));
+            take_values(h->variables[i], v->value, &v->shape, variable_in_panels(h, i));
     }
     return CORNU_OK;
 }
@@ -150,7 +138,7 @@ cornu_status host_read_variable(device *d, int number, float *values, int64_t co
     TRY(check_variable(h, number, count));
     host_flush(h);
     host_give_values(h->variables[number], values, &h->model->variables[number].shape,
-                     variable_in_panels(h, h->model, number));
+                     variable_in_panels(h, number));
     return CORNU_OK;
 }
 
@@ -160,6 +148,6 @@ cornu_status host_write_variable(device *d, int number, const float *values, int
     TRY(check_variable(h, number, count));
     host_flush(h);
     take_values(h->variables[number], values, &h->model->variables[number].shape,
-                variable_in_panels(h, h->model, number));
+                variable_in_panels(h, number));
     return CORNU_OK;
 }

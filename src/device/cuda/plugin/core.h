@@ -48,10 +48,11 @@ cornu_status gpu_bind(gpu *g, const cornu_model *model);
 void gpu_variables_free(gpu *g);
 cornu_status gpu_read_variable(gpu *g, int number, float *values, int64_t count);
 cornu_status gpu_write_variable(gpu *g, int number, const float *values, int64_t count);
-/* Values of a tensor between the host's plain layout and the device's. */
-cornu_status gpu_read_values(gpu *g, CUdeviceptr from, const shape *s, gpu_layout layout,
+/* Values of a tensor between the host's plain layout and the device's: FORM_CONV_KERNEL is
+   [out][kernel height][kernel width][in / groups] here. */
+cornu_status gpu_read_values(gpu *g, CUdeviceptr from, const shape *s, tensor_form form,
                              float *values, int64_t count);
-cornu_status gpu_write_values(gpu *g, CUdeviceptr to, const shape *s, gpu_layout layout,
+cornu_status gpu_write_values(gpu *g, CUdeviceptr to, const shape *s, tensor_form form,
                               const float *values, int64_t count);
 
 /* ---- samples.c --------------------------------------------------------------------------- */
@@ -129,7 +130,6 @@ cornu_status gpu_get_results(gpu *g, step_results *out, bool reset);
 
 /* Bytes of a plan's buffers, and (places not NULL) where each begins. */
 cornu_status gpu_place_buffers(const gpu *g, const plan *p, size_t *places, size_t *bytes);
-void gpu_place_layouts(const gpu *g, const plan *p, gpu_layout *layouts);
 
 /* ---- prepare.c, step.c ------------------------------------------------------------------- */
 
@@ -140,7 +140,6 @@ struct prepared {
     const op_group **groups;    /* [op_count]: that the kernel runs; NULL: the operation alone */
     kernel_choice *choices;     /* [op_count] */
     char **names;               /* [op_count]: the choices' "cuda/KERNEL" */
-    gpu_layout *layouts;        /* [tensor_count] */
     size_t *places;             /* [tensor_count]: buffers' bytes from the arena's start */
     CUdeviceptr *tensors;       /* [tensor_count], as long as .moves is the device's */
     int64_t moves;
@@ -194,7 +193,7 @@ typedef struct gpu_state {
     const cornu_model *model;
     gpu_memory variable_memory;
     CUdeviceptr *variables;
-    gpu_layout *variable_layouts;
+    tensor_form *variable_forms;
     int variable_count;
     gpu_memory arena, scratch;
     int64_t moves; /* how often one of these has moved */

@@ -111,8 +111,4 @@ bool gpu_updates_take(const gpu *g, const plan *p, const op *o);
    it (ops.h: gpu_loss_counts_step). */
 cornu_status gpu_finish_enqueue(gpu *g, const plan *p, int64_t *position, gpu_results *results);
 
-/* How the device keeps a tensor: plain, or the kernel of a convolution ([kh][kw][in][out] on the
-   host, [out][kh][kw][in] on the device). */
-typedef enum gpu_layout { GPU_PLAIN, GPU_CONVOLUTION_KERNEL } gpu_layout;
-
 #endif

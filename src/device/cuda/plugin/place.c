@@ -1,4 +1,4 @@
-/* Where a plan's tensors lie, and in which layout. */
+/* Where a plan's tensors lie. */
 #include "device/cuda/plugin/core.h"
 #include <stdlib.h>
 
@@ -44,30 +44,4 @@ cornu_status gpu_place_buffers(const gpu *g, const plan *p, size_t *places, size
     *bytes = end;
     free(outlives);
     return CORNU_OK;
-}
-
-static bool is_convolution_kernel(const op *o, tensor_ref t)
-{
-    switch (o->kind) {
-    case OP_CONV2D_FORWARD:
-    case OP_CONV2D_BACKWARD_DATA:
-        return o->in[1] == t;
-    case OP_CONV2D_BACKWARD_WEIGHTS:
-        return o->out[0] == t;
-    default:
-        return false;
-    }
-}
-
-void gpu_place_layouts(const gpu *g, const plan *p, gpu_layout *layouts)
-{
-    const gpu_state *s = g->state;
-    for (int t = 0; t < p->tensor_count; t++) {
-        layouts[t] = GPU_PLAIN;
-        if (p->tensors[t].role == TENSOR_VARIABLE && p->tensors[t].variable < s->variable_count)
-            layouts[t] = s->variable_layouts[p->tensors[t].variable];
-        for (int i = 0; i < p->op_count; i++)
-            if (is_convolution_kernel(&p->ops[i], t))
-                layouts[t] = GPU_CONVOLUTION_KERNEL;
-    }
 }

@@ -226,7 +226,6 @@ static cornu_status new_prepared(const plan *p, prepared **out)
     TRY(memory_new(count, sizeof *r->groups, what, &r->groups));
     TRY(memory_new(count, sizeof *r->choices, what, &r->choices));
     TRY(memory_new(count, sizeof *r->names, what, &r->names));
-    TRY(memory_new(tensors, sizeof *r->layouts, what, &r->layouts));
     TRY(memory_new(tensors, sizeof *r->places, what, &r->places));
     TRY(memory_new(tensors, sizeof *r->tensors, what, &r->tensors));
     for (int i = 0; i < p->op_count; i++)
@@ -264,7 +263,6 @@ cornu_status gpu_prepare(gpu *g, const plan *p, prepared **out)
     need n = {.queue = (double)gpu_queue_bytes(p->batch)};
     TRY_GOTO(new_prepared(p, &r));
     TRY_GOTO(gpu_place_buffers(g, p, r->places, &r->arena_bytes));
-    gpu_place_layouts(g, p, r->layouts);
     n.arena = (double)r->arena_bytes;
     TRY_GOTO(check_plan_fits(g, p, &n));
     TRY_GOTO(prepare_ops(g, r));
@@ -311,7 +309,6 @@ void gpu_release(gpu *g, prepared *r)
     free(r->groups);
     free(r->choices);
     free(r->names);
-    free(r->layouts);
     free(r->places);
     free(r->tensors);
     free(r);
@@ -363,7 +360,7 @@ cornu_status gpu_read(gpu *g, prepared *r, tensor_ref t, float *values, int64_t 
                            from->name);
     TRY(gpu_drain(g));
     TRY(gpu_resolve(g, r));
-    return gpu_read_values(g, r->tensors[t], &from->shape, r->layouts[t], values, count);
+    return gpu_read_values(g, r->tensors[t], &from->shape, r->plan->tensors[t].form, values, count);
 }
 
 cornu_status gpu_write(gpu *g, prepared *r, tensor_ref t, const float *values, int64_t count)
@@ -371,6 +368,6 @@ cornu_status gpu_write(gpu *g, prepared *r, tensor_ref t, const float *values, i
     TRY(check_tensor(r, t, count));
     TRY(gpu_drain(g));
     TRY(gpu_resolve(g, r));
-    return gpu_write_values(g, r->tensors[t], &r->plan->tensors[t].shape, r->layouts[t], values,
-                            count);
+    return gpu_write_values(g, r->tensors[t], &r->plan->tensors[t].shape, r->plan->tensors[t].form,
+                            values, count);
 }

@@ -22,11 +22,11 @@ static int64_t columns_of(const shape *s)
     return s->rank > 0 && s->dim[s->rank - 1] > 0 ? s->dim[s->rank - 1] : 1;
 }
 
-cornu_status gpu_read_values(gpu *g, CUdeviceptr from, const shape *s, gpu_layout layout,
+cornu_status gpu_read_values(gpu *g, CUdeviceptr from, const shape *s, tensor_form form,
                              float *values, int64_t count)
 {
     size_t bytes = (size_t)count * sizeof *values;
-    if (layout == GPU_PLAIN)
+    if (form != FORM_CONV_KERNEL)
         return gpu_download(g, values, from, bytes);
     float *other;
     int64_t columns = columns_of(s);
@@ -38,11 +38,11 @@ cornu_status gpu_read_values(gpu *g, CUdeviceptr from, const shape *s, gpu_layou
     return status;
 }
 
-cornu_status gpu_write_values(gpu *g, CUdeviceptr to, const shape *s, gpu_layout layout,
+cornu_status gpu_write_values(gpu *g, CUdeviceptr to, const shape *s, tensor_form form,
                               const float *values, int64_t count)
 {
     size_t bytes = (size_t)count * sizeof *values;
-    if (layout == GPU_PLAIN)
+    if (form != FORM_CONV_KERNEL)
         return gpu_upload(g, to, values, bytes);
     float *other;
     int64_t columns = columns_of(s);
@@ -60,25 +60,11 @@ void gpu_variables_free(gpu *g)
     gpu_state *s = g->state;
     gpu_memory_free(g, &s->variable_memory);
     free(s->variables);
-    free(s->variable_layouts);
+    free(s->variable_forms);
     s->variables = NULL;
-    s->variable_layouts = NULL;
+    s->variable_forms = NULL;
     s->variable_count = 0;
     s->model = NULL;
-}
-
-static void find_layouts(const cornu_model *model, gpu_layout *layouts)
-{
-    for (int i = 0; i < model->layer_count; i++) {
-        const layer *l = model->layers[i];
-        bool convolves = strcmp(l->kind->name, "Conv2D") == 0;
-        for (int k = 0; convolves && k < l->weight_count; k++)
-            if (model->variables[l->first_variable + k].shape.rank == 4)
-                layouts[l->first_variable + k] = GPU_CONVOLUTION_KERNEL;
-    }
-    for (int i = 0; i < model->variable_count; i++)
-        if (model->variables[i].is_slot)
-            layouts[i] = layouts[model->variables[i].of];
 }
 
 static cornu_status check_fits(gpu *g, double needed)
@@ -99,7 +85,7 @@ static cornu_status write_initial(gpu *g, int number)
     const variable *v = &g->state->model->variables[number];
     CUdeviceptr to = g->state->variables[number];
     if (v->value)
-        return gpu_write_values(g, to, &v->shape, g->state->variable_layouts[number], v->value,
+        return gpu_write_values(g, to, &v->shape, g->state->variable_forms[number], v->value,
                                 v->count);
     return v->count ? CU(g, cuMemsetD8Async(to, 0, (size_t)v->count * sizeof(float), g->stream))
                     : CORNU_OK;
@@ -115,9 +101,8 @@ cornu_status gpu_bind(gpu *g, const cornu_model *model)
         bytes += gpu_aligned((size_t)model->variables[i].count * sizeof(float));
     TRY(check_fits(g, (double)bytes));
     TRY(memory_new(count, sizeof *s->variables, "variables", &s->variables));
-    TRY(memory_new(count, sizeof *s->variable_layouts, "variables", &s->variable_layouts));
+    TRY(plan_variable_forms(model, &s->variable_forms));
     TRY(gpu_memory_new(g, bytes, "weights and optimizer slots", &s->variable_memory));
-    find_layouts(model, s->variable_layouts);
     s->model = model;
     s->variable_count = model->variable_count;
     s->moves++;
@@ -149,7 +134,7 @@ cornu_status gpu_read_variable(gpu *g, int number, float *values, int64_t count)
     TRY(check_variable(g, number, count));
     TRY(gpu_drain(g));
     return gpu_read_values(g, s->variables[number], &s->model->variables[number].shape,
-                           s->variable_layouts[number], values, count);
+                           s->variable_forms[number], values, count);
 }
 
 cornu_status gpu_write_variable(gpu *g, int number, const float *values, int64_t count)
@@ -158,5 +143,5 @@ cornu_status gpu_write_variable(gpu *g, int number, const float *values, int64_t
     TRY(check_variable(g, number, count));
     TRY(gpu_drain(g));
     return gpu_write_values(g, s->variables[number], &s->model->variables[number].shape,
-                            s->variable_layouts[number], values, count);
+                            s->variable_forms[number], values, count);
 }

@@ -1,0 +1,40 @@
+/* Which tensors are kernels of products: devices may keep those in a layout of their own. */
+#include "step/build.h"
+
+static void mark(plan *p, tensor_ref t, tensor_form form)
+{
+    if (t != NO_TENSOR)
+        p->tensors[t].form = form;
+}
+
+/* The kernel that a product reads, or the gradient that it makes of one. */
+static void mark_product(plan *p, const op *o)
+{
+    switch (o->kind) {
+    case OP_DENSE_FORWARD:
+    case OP_DENSE_BACKWARD_DATA:
+        mark(p, o->in[1], FORM_DENSE_KERNEL);
+        break;
+    case OP_DENSE_BACKWARD_WEIGHTS:
+        mark(p, o->out[0], FORM_DENSE_KERNEL);
+        break;
+    case OP_CONV2D_FORWARD:
+    case OP_CONV2D_BACKWARD_DATA:
+        mark(p, o->in[1], FORM_CONV_KERNEL);
+        break;
+    case OP_CONV2D_BACKWARD_WEIGHTS:
+        mark(p, o->out[0], FORM_CONV_KERNEL);
+        break;
+    default:
+        break;
+    }
+}
+
+void pass_forms(plan *p)
+{
+    for (int i = 0; i < p->op_count; i++)
+        mark_product(p, &p->ops[i]);
+    for (int i = 0; i < p->op_count; i++)
+        for (int k = 0; k < OPTIMIZER_SLOTS_MAX && p->ops[i].kind == OP_UPDATE; k++)
+            mark(p, p->ops[i].out[1 + k], p->tensors[p->ops[i].out[0]].form);
+}
