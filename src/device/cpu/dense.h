@@ -107,7 +107,7 @@ static inline void dense_hand_slots(dense_gradient *g, const cpu_update_step *u,
 }
 
 /* The update of a kernel that the next step's forward pass takes along. */
-typedef struct dense_late {
+typedef struct dense_deferred {
     const dense_kernels *kernels;
     dense_size size;
     cpu_update_step update;
@@ -116,20 +116,21 @@ typedef struct dense_late {
     float *x;    /* [blocks of `depth` columns][x_floats], NULL: is never put off */
     float *dy;   /* [panels][dy_floats] */
     int64_t depth, x_floats, dy_floats;
-} dense_late;
+} dense_deferred;
 
 /* Is it faster to defer a layer's update to the next step? */
 bool dense_worth_deferring(const dense_size *d);
-cornu_status dense_late_new(const dense_kernels *kernels, const dense_size *d, dense_late *out);
+cornu_status dense_deferred_new(const dense_kernels *kernels, const dense_size *d,
+                                dense_deferred *out);
 /* Keep x, or bytes with a unit, and how to update; dy is already in its place. */
-void dense_late_keep(dense_late *l, const float *x, const dense_bytes *bytes,
-                     const cpu_update_step *update, bool simple, threads *pool);
+void dense_deferred_keep(dense_deferred *l, const float *x, const dense_bytes *bytes,
+                         const cpu_update_step *update, bool simple, threads *pool);
 /* Of the state of a DENSE_BACKWARD_WEIGHTS. */
-const dense_late *dense_late_of(const void *state);
-void dense_late_flush(dense_late *l, threads *pool);
+const dense_deferred *dense_deferred_of(const void *state);
+void dense_deferred_flush(dense_deferred *l, threads *pool);
 /* Update rows k...k + depth - 1 of one panel of W; k is a multiple of l->depth. What follows
    lies `way` floats further (0: nothing) and comes near: slots, and with `brings_w` W. */
-void dense_late_update(const dense_late *l, int64_t panel, int64_t k, int64_t depth, int64_t way,
-                       bool brings_w);
+void dense_deferred_update(const dense_deferred *l, int64_t panel, int64_t k, int64_t depth,
+                           int64_t way, bool brings_w);
 
 #endif

@@ -6,7 +6,7 @@
    so that nothing is added up between chunks. Where the updates of kernel and bias follow and
    nothing else reads their gradients, the sweep ends in them: dW is never stored. Where x is an
    activation's output, and dx only on its way through that, it passes before it is stored. Where no
-   dx is wanted, W is left to the next step's forward pass (dense_late.c). */
+   dx is wanted, W is left to the next step's forward pass (dense_deferred.c). */
 #include "base/memory.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/dense.h"
@@ -42,7 +42,7 @@ typedef struct backward_state {
     bool samples;                         /* x may have a unit */
     bool own;                             /* each worker lays dy out for itself */
     int64_t shared_floats, worker_floats; /* of scratch memory */
-    dense_late late;
+    dense_deferred deferred;
 } backward_state;
 
 /* ---- preparation --------------------------------------------------------------------------- */
@@ -118,7 +118,7 @@ static cornu_status prepare(const plan *p, const op *o, const op_group *g, bool 
     s->workers = threads_count(pool);
     cpu_need_scratch(scratch_bytes, s->shared_floats + s->workers * s->worker_floats);
     if (g && g->absorber >= 0 && defers(p, g))
-        TRY(dense_late_new(s->kernels, &s->size, &s->late));
+        TRY(dense_deferred_new(s->kernels, &s->size, &s->deferred));
     return CORNU_OK;
 }
 
@@ -163,7 +163,7 @@ static void release(void *state)
 {
     backward_state *s = state;
     if (s)
-        memory_free_aligned(s->late.x);
+        memory_free_aligned(s->deferred.x);
     free(s);
 }
 
@@ -434,22 +434,22 @@ static cornu_status weights_run(const op_run *o)
         r.dx = o->tensors[(s->ops.act ? s->ops.act : s->ops.data)->out[0]];
     if (!o->deferred)
         return run_all(o, &r);
-    r.panels = s->late.dy;
+    r.panels = s->deferred.dy;
     threads_run(o->pool, s->size.panels, lay_out, &r);
-    dense_late_keep(&s->late, r.x, &r.bytes, &r.update_w, r.simple, o->pool);
+    dense_deferred_keep(&s->deferred, r.x, &r.bytes, &r.update_w, r.simple, o->pool);
     return CORNU_OK;
 }
 
-const dense_late *dense_late_of(const void *state)
+const dense_deferred *dense_deferred_of(const void *state)
 {
     const backward_state *s = state;
-    return &s->late;
+    return &s->deferred;
 }
 
 static void flush(void *state, threads *pool)
 {
     backward_state *s = state;
-    dense_late_flush(&s->late, pool);
+    dense_deferred_flush(&s->deferred, pool);
 }
 
 static cornu_status data_run(const op_run *o)

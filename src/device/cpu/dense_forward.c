@@ -3,7 +3,7 @@
    The work is cut into blocks of rows, groups of panels and, where those are too few, parts of the
    depth, whose sums are added in their order afterwards. Within a chunk W goes by in blocks of
    `depth` rows by one panel, which all rows of x then find in the cache; the update that the step
-   before has left to do comes first (dense_late.c). */
+   before has left to do comes first (dense_deferred.c). */
 #include "base/memory.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/dense.h"
@@ -163,9 +163,9 @@ typedef struct forward_run {
     const float *x, *w, *bias;
     dense_bytes bytes; /* with a unit in place of x */
     float *y;
-    const dense_late *late; /* first update W by it; NULL: nothing to update */
-    float *sums;            /* parts > 1: [chunks][sums_stride]; else [threads][sums_stride] */
-    float *laid;            /* x for the kernels: [row_blocks][depth_blocks][x_floats] */
+    const dense_deferred *deferred; /* first update W by it; NULL: nothing to update */
+    float *sums; /* parts > 1: [chunks][sums_stride]; else [threads][sums_stride] */
+    float *laid; /* x for the kernels: [row_blocks][depth_blocks][x_floats] */
 } forward_run;
 
 /* What a chunk covers. */
@@ -274,8 +274,8 @@ static void multiply(void *context, int64_t chunk, int worker)
                                .sum = sums + i * c.rows * PANEL_COLUMNS,
                                .add = k > c.k};
             p.ahead = next_block(r, &c, i, k, p.depth);
-            if (r->late)
-                dense_late_update(r->late, c.panel + i, k, p.depth, p.ahead - p.w, false);
+            if (r->deferred)
+                dense_deferred_update(r->deferred, c.panel + i, k, p.depth, p.ahead - p.w, false);
             s->kernels->multiply(&p);
         }
     dense_end(s->kernels);
@@ -303,7 +303,7 @@ static cornu_status run(const op_run *o)
                      .w = o->in[1],
                      .bias = o->in[2],
                      .y = o->out[0],
-                     .late = o->absorbed ? dense_late_of(o->absorbed) : NULL,
+                     .deferred = o->absorbed ? dense_deferred_of(o->absorbed) : NULL,
                      .sums = o->scratch};
     if (s->x_floats > 0) {
         r.laid = r.sums;

@@ -1,4 +1,4 @@
-/* The update of the first layer's weights, one step late.
+/* The update of the first layer's weights, deferred to the next step.
 
    Where no gradient of a dense layer's input is wanted, its backward pass only changes W, and
    nothing reads W before the next step's forward pass. That one goes through W block by block
@@ -18,14 +18,15 @@ bool dense_worth_deferring(const dense_size *d)
     return d->rows <= DENSE_ROWS_MOST && d->in * d->units >= LARGER * d->rows * (d->in + d->units);
 }
 
-cornu_status dense_late_new(const dense_kernels *kernels, const dense_size *d, dense_late *out)
+cornu_status dense_deferred_new(const dense_kernels *kernels, const dense_size *d,
+                                dense_deferred *out)
 {
     const int64_t depth = dense_forward_depth(kernels, d->in);
-    dense_late l = {.kernels = kernels,
-                    .size = *d,
-                    .depth = depth,
-                    .x_floats = kernels->gradient_x_floats(d->rows, depth),
-                    .dy_floats = kernels->panel_floats(d->rows)};
+    dense_deferred l = {.kernels = kernels,
+                        .size = *d,
+                        .depth = depth,
+                        .x_floats = kernels->gradient_x_floats(d->rows, depth),
+                        .dy_floats = kernels->panel_floats(d->rows)};
     int64_t x = cpu_divide_up(d->in, depth) * l.x_floats;
     int64_t floats = x + d->panels * l.dy_floats;
     TRY(memory_new_aligned((size_t)floats * sizeof(float), "dense layer", &l.x));
@@ -37,7 +38,7 @@ cornu_status dense_late_new(const dense_kernels *kernels, const dense_size *d, d
 /* ---- keeping ------------------------------------------------------------------------------ */
 
 typedef struct keep_run {
-    const dense_late *late;
+    const dense_deferred *deferred;
     const float *x;
     const dense_bytes *bytes;
 } keep_run;
@@ -46,7 +47,7 @@ static void keep_block(void *context, int64_t block, int worker)
 {
     (void)worker;
     const keep_run *r = context;
-    const dense_late *l = r->late;
+    const dense_deferred *l = r->deferred;
     const dense_size *d = &l->size;
     int64_t k, end;
     cpu_part(d->in, l->depth, block, &k, &end);
@@ -57,8 +58,8 @@ static void keep_block(void *context, int64_t block, int worker)
         l->kernels->lay_gradient_x(r->x + k, d->in, d->rows, end - k, to);
 }
 
-void dense_late_keep(dense_late *l, const float *x, const dense_bytes *bytes,
-                     const cpu_update_step *update, bool simple, threads *pool)
+void dense_deferred_keep(dense_deferred *l, const float *x, const dense_bytes *bytes,
+                         const cpu_update_step *update, bool simple, threads *pool)
 {
     keep_run r = {l, x, bytes};
     l->unit = bytes->unit;
@@ -69,8 +70,8 @@ void dense_late_keep(dense_late *l, const float *x, const dense_bytes *bytes,
 
 /* ---- updating ----------------------------------------------------------------------------- */
 
-void dense_late_update(const dense_late *l, int64_t panel, int64_t k, int64_t depth, int64_t way,
-                       bool brings_w)
+void dense_deferred_update(const dense_deferred *l, int64_t panel, int64_t k, int64_t depth,
+                           int64_t way, bool brings_w)
 {
     const dense_size *d = &l->size;
     int64_t at = dense_offset(d, panel, k);
@@ -94,18 +95,18 @@ void dense_late_update(const dense_late *l, int64_t panel, int64_t k, int64_t de
 static void update_panel(void *context, int64_t panel, int worker)
 {
     (void)worker;
-    const dense_late *l = context;
+    const dense_deferred *l = context;
     const int64_t most = l->depth;
     dense_begin(l->kernels);
     for (int64_t k = 0; k < l->size.in; k += most) {
         int64_t depth = cpu_least(most, l->size.in - k);
         int64_t way = k + depth < l->size.in ? depth * dense_width(&l->size, panel) : 0;
-        dense_late_update(l, panel, k, depth, way, true);
+        dense_deferred_update(l, panel, k, depth, way, true);
     }
     dense_end(l->kernels);
 }
 
-void dense_late_flush(dense_late *l, threads *pool)
+void dense_deferred_flush(dense_deferred *l, threads *pool)
 {
     threads_run(pool, l->size.panels, update_panel, l);
 }
