@@ -42,7 +42,7 @@ static float *copy_of(const float *from, int64_t count)
 
 /* Samples of bytes in another order than that of the rows, and x as they make it. */
 typedef struct samples {
-    dense_bytes bytes;
+    dense_u8 bytes;
     uint8_t *from;
     int64_t index[DENSE_LANES];
     float *x;
@@ -60,7 +60,7 @@ static void samples_open(samples *s, float unit)
         for (int64_t k = 0; k < X_STRIDE; k++)
             s->x[i * X_STRIDE + k] = (float)s->from[s->index[i] * X_STRIDE + k] * unit;
     }
-    s->bytes = (dense_bytes){unit, s->from, s->index, X_STRIDE};
+    s->bytes = (dense_u8){unit, s->from, s->index, X_STRIDE};
 }
 
 static void samples_close(samples *s)
@@ -73,7 +73,7 @@ typedef struct block_case {
     int64_t rows, depth, width;
     bool add;
     float unit; /* of x; 0: none, else these: */
-    const dense_bytes *bytes;
+    const dense_u8 *bytes;
     int64_t k; /* their first column */
 } block_case;
 
@@ -110,24 +110,24 @@ static void check(const char *what, const block_case *s, double found, double ex
 
 static void check_multiply(const block_case *s, const float *x, const float *w)
 {
-    float *laid = numbers(DENSE_TILES->x_floats(s->rows, s->depth));
+    float *packed = numbers(DENSE_TILES->x_floats(s->rows, s->depth));
     float *before = numbers(s->rows * DENSE_PANEL);
     float *sum = copy_of(before, s->rows * DENSE_PANEL);
-    const dense_product p = {.x = laid,
-                             .unit = s->unit,
-                             .rows = s->rows,
-                             .depth = s->depth,
-                             .width = s->width,
-                             .w = w,
-                             .sum = sum,
-                             .add = s->add,
-                             .ahead = w};
+    const dense_fprop p = {.x = packed,
+                           .unit = s->unit,
+                           .rows = s->rows,
+                           .depth = s->depth,
+                           .width = s->width,
+                           .w = w,
+                           .sum = sum,
+                           .add = s->add,
+                           .prefetch = w};
     if (s->unit != 0)
-        DENSE_TILES->lay_bytes(s->bytes, s->rows, s->k, s->depth, laid);
+        DENSE_TILES->pack_u8(s->bytes, s->rows, s->k, s->depth, packed);
     else
-        DENSE_TILES->lay_x(x, X_STRIDE, s->rows, s->depth, laid);
+        DENSE_TILES->pack_x(x, X_STRIDE, s->rows, s->depth, packed);
     dense_begin(DENSE_TILES);
-    DENSE_TILES->multiply(&p);
+    DENSE_TILES->fprop(&p);
     dense_end(DENSE_TILES);
     for (int64_t r = 0; r < s->rows; r++)
         for (int64_t n = 0; n < s->width; n++) {
@@ -136,27 +136,27 @@ static void check_multiply(const block_case *s, const float *x, const float *w)
                                       s->add ? before[at] * factor_of(s) : 0, &most);
             check("forward", s, sum[at] * factor_of(s), sums, most);
         }
-    memory_free_aligned(laid);
+    memory_free_aligned(packed);
     memory_free_aligned(before);
     memory_free_aligned(sum);
 }
 
 static void check_data(const block_case *s, const float *w, const float *dy)
 {
-    float *laid = numbers(DENSE_TILES->lanes_floats);
+    float *packed = numbers(DENSE_TILES->lanes_floats);
     float *before = numbers(s->depth * DENSE_LANES);
     float *dx = copy_of(before, s->depth * DENSE_LANES);
-    const dense_data d = {.w = w,
-                          .depth = s->depth,
-                          .width = s->width,
-                          .dy = laid,
-                          .lanes = DENSE_LANES,
-                          .dx = dx,
-                          .add = s->add,
-                          .ahead = w};
-    DENSE_TILES->lay_lanes(dy, DY_STRIDE, s->rows, s->width, DENSE_LANES, laid);
+    const dense_dgrad d = {.w = w,
+                           .depth = s->depth,
+                           .width = s->width,
+                           .dy = packed,
+                           .lanes = DENSE_LANES,
+                           .dx = dx,
+                           .add = s->add,
+                           .prefetch = w};
+    DENSE_TILES->pack_lanes(dy, DY_STRIDE, s->rows, s->width, DENSE_LANES, packed);
     dense_begin(DENSE_TILES);
-    DENSE_TILES->data(&d);
+    DENSE_TILES->dgrad(&d);
     dense_end(DENSE_TILES);
     for (int64_t k = 0; k < s->depth; k++)
         for (int64_t r = 0; r < s->rows; r++) {
@@ -165,31 +165,31 @@ static void check_data(const block_case *s, const float *w, const float *dy)
                                      s->add ? before[at] : 0, &most);
             check("dx", s, dx[at], sum, most);
         }
-    memory_free_aligned(laid);
+    memory_free_aligned(packed);
     memory_free_aligned(before);
     memory_free_aligned(dx);
 }
 
 static void check_gradient(const block_case *s, const float *x, const float *dy)
 {
-    float *laid = numbers(DENSE_TILES->gradient_x_floats(s->rows, s->depth));
+    float *packed = numbers(DENSE_TILES->wgrad_x_floats(s->rows, s->depth));
     float *panel = numbers(DENSE_TILES->panel_floats(s->rows)), sums[DENSE_PANEL];
     float *before = numbers(s->depth * s->width), *dw = copy_of(before, s->depth * s->width);
-    const dense_gradient g = {.rows = s->rows,
-                              .depth = s->depth,
-                              .width = s->width,
-                              .x = laid,
-                              .dy = panel,
-                              .unit = s->unit,
-                              .dw = dw,
-                              .add = s->add};
+    const dense_wgrad g = {.rows = s->rows,
+                           .depth = s->depth,
+                           .width = s->width,
+                           .x = packed,
+                           .dy = panel,
+                           .unit = s->unit,
+                           .dw = dw,
+                           .add = s->add};
     if (s->unit != 0)
-        DENSE_TILES->lay_gradient_bytes(s->bytes, s->rows, s->k, s->depth, laid);
+        DENSE_TILES->pack_wgrad_u8(s->bytes, s->rows, s->k, s->depth, packed);
     else
-        DENSE_TILES->lay_gradient_x(x, X_STRIDE, s->rows, s->depth, laid);
-    DENSE_TILES->pack(dy, DY_STRIDE, s->rows, s->width, (float)factor_of(s), panel, sums);
+        DENSE_TILES->pack_wgrad_x(x, X_STRIDE, s->rows, s->depth, packed);
+    DENSE_TILES->pack_dy(dy, DY_STRIDE, s->rows, s->width, (float)factor_of(s), panel, sums);
     dense_begin(DENSE_TILES);
-    DENSE_TILES->gradient(&g);
+    DENSE_TILES->wgrad(&g);
     dense_end(DENSE_TILES);
     for (int64_t k = 0; k < s->depth; k++)
         for (int64_t n = 0; n < s->width; n++) {
@@ -203,7 +203,7 @@ static void check_gradient(const block_case *s, const float *x, const float *dy)
         double most, sum = exact(dy + n, DY_STRIDE, &one, 0, s->rows, 0, &most);
         check("sums of dy", s, sums[n], sum, most);
     }
-    memory_free_aligned(laid);
+    memory_free_aligned(packed);
     memory_free_aligned(panel);
     memory_free_aligned(before);
     memory_free_aligned(dw);
@@ -251,7 +251,7 @@ static void check_series(int64_t rows, int64_t depth, int64_t columns)
     const int64_t room = (rows + LAID - 1) / LAID * LAID, a_row = (depth + 15) / 16 * 16;
     const int64_t floats = SMALL_GEMM_TILES->floats(depth, columns);
     float *a = numbers(PRODUCTS * rows * a_row), *c = numbers(PRODUCTS * room * columns);
-    float *b = numbers(PRODUCTS * depth * columns), *laid = numbers(PRODUCTS * floats);
+    float *b = numbers(PRODUCTS * depth * columns), *packed = numbers(PRODUCTS * floats);
     float *some = numbers(LAID * columns);
     for (int64_t p = 0; p < PRODUCTS; p++)
         for (int64_t k = 0; k < depth || k % DEPTH_STEP > 0;
@@ -260,20 +260,20 @@ static void check_series(int64_t rows, int64_t depth, int64_t columns)
                 int64_t row = k + i / columns % 8 + i / columns / 8 * 16;
                 some[i] = row < depth ? b[(p * depth + row) * columns + i % columns] : 0;
             }
-            SMALL_GEMM_TILES->lay(some, columns, k, depth, columns, laid + p * floats);
+            SMALL_GEMM_TILES->lay(some, columns, k, depth, columns, packed + p * floats);
         }
     SMALL_GEMM_TILES->multiply(&(small_gemm_series){.first = {.a = a,
-                                                              .a_stride = a_row,
-                                                              .b = laid,
-                                                              .c = c,
-                                                              .c_stride = columns,
-                                                              .rows = rows,
-                                                              .columns = columns,
-                                                              .depth = depth},
-                                                    .count = PRODUCTS,
-                                                    .a_step = rows * a_row,
-                                                    .b_step = floats,
-                                                    .c_step = room * columns});
+                                                           .a_stride = a_row,
+                                                           .b = packed,
+                                                           .c = c,
+                                                           .c_stride = columns,
+                                                           .rows = rows,
+                                                           .columns = columns,
+                                                           .depth = depth},
+                                                 .count = PRODUCTS,
+                                                 .a_step = rows * a_row,
+                                                 .b_step = floats,
+                                                 .c_step = room * columns});
     for (int64_t i = 0; i < PRODUCTS * rows * columns; i++) {
         int64_t p = i / (rows * columns), row = i / columns % rows, n = i % columns;
         double most, sum = exact(a + (p * rows + row) * a_row, 1, b + p * depth * columns + n,
@@ -283,7 +283,7 @@ static void check_series(int64_t rows, int64_t depth, int64_t columns)
     memory_free_aligned(a);
     memory_free_aligned(b);
     memory_free_aligned(c);
-    memory_free_aligned(laid);
+    memory_free_aligned(packed);
     memory_free_aligned(some);
 }
 
@@ -311,26 +311,26 @@ static void any_nan_stays_one(void **state)
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
         for (int in_w = 0; in_w < 2; in_w++) {
             float *x = numbers(ROWS * DEPTH), *w = numbers(DEPTH * DENSE_PANEL);
-            float *laid = numbers(DENSE_TILES->x_floats(ROWS, DEPTH));
+            float *packed = numbers(DENSE_TILES->x_floats(ROWS, DEPTH));
             float *sum = numbers(ROWS * DENSE_PANEL);
             memcpy(in_w ? w + 5 * DENSE_PANEL + 7 : x + 3 * DEPTH + 5, &patterns[i], sizeof *x);
-            const dense_product p = {.x = laid,
-                                     .rows = ROWS,
-                                     .depth = DEPTH,
-                                     .width = DENSE_PANEL,
-                                     .w = w,
-                                     .sum = sum,
-                                     .ahead = w};
-            DENSE_TILES->lay_x(x, DEPTH, ROWS, DEPTH, laid);
+            const dense_fprop p = {.x = packed,
+                                   .rows = ROWS,
+                                   .depth = DEPTH,
+                                   .width = DENSE_PANEL,
+                                   .w = w,
+                                   .sum = sum,
+                                   .prefetch = w};
+            DENSE_TILES->pack_x(x, DEPTH, ROWS, DEPTH, packed);
             dense_begin(DENSE_TILES);
-            DENSE_TILES->multiply(&p);
+            DENSE_TILES->fprop(&p);
             dense_end(DENSE_TILES);
             for (int64_t r = 0; r < ROWS; r++)
                 for (int64_t n = 0; n < DENSE_PANEL; n++)
                     assert_int_equal(isnan(sum[r * DENSE_PANEL + n]) != 0, in_w ? n == 7 : r == 3);
             memory_free_aligned(x);
             memory_free_aligned(w);
-            memory_free_aligned(laid);
+            memory_free_aligned(packed);
             memory_free_aligned(sum);
         }
 }

@@ -51,21 +51,21 @@ bool dense_takes_tiles(const dense_size *d, const char **why);
 /* Is x the samples as GATHER gives them, but for their scale? */
 bool dense_reads_samples(const plan *p, tensor_ref x);
 /* These samples, if so; without a unit where they are no bytes in this run. */
-dense_bytes dense_bytes_of(const op_run *o);
+dense_u8 dense_u8_of(const op_run *o);
 /* What the sums of products by them, or dy, are to be multiplied by. */
-static inline float dense_factor(const dense_bytes *b)
+static inline float dense_factor(const dense_u8 *b)
 {
     return b->unit != 0 ? b->unit : 1;
 }
 /* In GATHER's run: do all that read x take the samples themselves? */
 bool dense_needs_no_x(const op_run *o);
 
-/* Rows of W that the forward pass, and what is put off to it, take at once. Where x is laid out
-   anew, and so is larger, in an even number of blocks: with two parts of them a thread mostly stays
-   at one half of x. */
+/* Rows of W that the forward pass, and an update deferred to it, take at once. Where x is packed
+   anew, and so is larger, in an even number of blocks: with two K-slices of them a thread mostly
+   stays at one half of x. */
 static inline int64_t dense_forward_depth(const dense_kernels *k, int64_t in)
 {
-    if (!k->lay_x)
+    if (!k->pack_x)
         return k->forward_depth;
     int64_t blocks = 2 * cpu_divide_up(in, 2 * k->forward_depth);
     return cpu_divide_up(cpu_divide_up(in, blocks), k->coarse_grain) * k->coarse_grain;
@@ -92,17 +92,17 @@ static inline int64_t dense_chunks(const dense_size *d, int products, int64_t mo
     return chunks >= (double)most ? most : cpu_most((int64_t)chunks, 1);
 }
 
-/* What updating W changes besides: the slots from element `at` on. What lies `way` floats further
-   comes near, unless that is 0; behind the `streams` that already do. */
-static inline void dense_hand_slots(dense_gradient *g, const cpu_update_step *u, int64_t at,
-                                    int64_t way, int streams)
+/* What updating W changes besides: the slots from element `at` on. What lies `distance` floats
+   further is prefetched, unless that is 0; behind the `streams` that already do. */
+static inline void dense_give_slots(dense_wgrad *g, const cpu_update_step *u, int64_t at,
+                                    int64_t distance, int streams)
 {
     for (int i = 0; i < DENSE_SLOTS; i++) {
         if (!u->slot[i])
             continue;
         g->slot[i] = u->slot[i] + at;
-        if (way)
-            g->ahead[streams++] = g->slot[i] + way;
+        if (distance)
+            g->prefetch[streams++] = g->slot[i] + distance;
     }
 }
 
@@ -113,7 +113,7 @@ typedef struct dense_deferred {
     cpu_update_step update;
     bool simple; /* w -= learning rate * dW: needs no rule */
     float unit;  /* of x */
-    float *x;    /* [blocks of `depth` columns][x_floats], NULL: is never put off */
+    float *x;    /* [blocks of `depth` columns][x_floats], NULL: is never deferred */
     float *dy;   /* [panels][dy_floats] */
     int64_t depth, x_floats, dy_floats;
 } dense_deferred;
@@ -123,14 +123,15 @@ bool dense_worth_deferring(const dense_size *d);
 cornu_status dense_deferred_new(const dense_kernels *kernels, const dense_size *d,
                                 dense_deferred *out);
 /* Keep x, or bytes with a unit, and how to update; dy is already in its place. */
-void dense_deferred_keep(dense_deferred *l, const float *x, const dense_bytes *bytes,
+void dense_deferred_keep(dense_deferred *l, const float *x, const dense_u8 *bytes,
                          const cpu_update_step *update, bool simple, threads *pool);
 /* Of the state of a DENSE_BACKWARD_WEIGHTS. */
 const dense_deferred *dense_deferred_of(const void *state);
 void dense_deferred_flush(dense_deferred *l, threads *pool);
 /* Update rows k...k + depth - 1 of one panel of W; k is a multiple of l->depth. What follows
-   lies `way` floats further (0: nothing) and comes near: slots, and with `brings_w` W. */
+   lies `distance` floats further (0: nothing) and is prefetched: slots, and with `prefetches_w` W.
+ */
 void dense_deferred_update(const dense_deferred *l, int64_t panel, int64_t k, int64_t depth,
-                           int64_t way, bool brings_w);
+                           int64_t distance, bool prefetches_w);
 
 #endif

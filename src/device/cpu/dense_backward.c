@@ -1,6 +1,6 @@
 /* DENSE_BACKWARD_WEIGHTS and DENSE_BACKWARD_DATA on weights in panels.
 
-   First dy is laid out anew: in panels for dW, transposed for dx; the bias gradient falls off.
+   First dy is packed: in panels for dW, transposed for dx; the bias gradient falls off.
    Where it is small each thread does so for itself: what another has written comes slowly. Then W
    is swept once, cut along its rows: a chunk has the whole depth of dx and the whole batch of dW,
    so that nothing is added up between chunks. Where the updates of kernel and bias follow and
@@ -15,14 +15,14 @@
 #include <string.h>
 
 enum {
-    LAID_FLOATS = 16, /* a cache line: has the worker laid dy out? */
-    ROWS_MOST = 512,  /* summed at once; more are added block by block, for the sake of precision */
+    PACKED_FLOATS = 16, /* a cache line: has the worker packed dy? */
+    ROWS_MOST = 512, /* summed at once; more are added block by block, for the sake of precision */
     CHUNKS_MOST = 64,
     DEPTH_CHUNKS = 16, /* deep blocks read dy less often */
     CHUNKS_FEW = 8     /* smaller blocks where there would be fewer */
 };
 #define BLOCK_BYTES ((int64_t)256 << 10) /* of x and dx, in the second-level cache */
-#define OWN_BYTES ((int64_t)128 << 10)   /* of dy laid out, by each worker */
+#define OWN_BYTES ((int64_t)128 << 10)   /* of packed dy, by each worker */
 
 /* The operations that run as one: of a DENSE_BACKWARD, or one of its first two alone. */
 typedef struct dense_backward {
@@ -40,14 +40,14 @@ typedef struct backward_state {
     int64_t panel_floats, dy_floats, dy_transposed_floats;
     int64_t x_floats;
     bool samples;                         /* x may have a unit */
-    bool own;                             /* each worker lays dy out for itself */
+    bool own;                             /* each worker packs dy for itself */
     int64_t shared_floats, worker_floats; /* of scratch memory */
     dense_deferred deferred;
 } backward_state;
 
 /* ---- preparation --------------------------------------------------------------------------- */
 
-static void choose_cut(backward_state *s)
+static void choose_blocking(backward_state *s)
 {
     const dense_size *d = &s->size;
     s->row_blocks = cpu_divide_up(d->rows, ROWS_MOST);
@@ -64,7 +64,7 @@ static void choose_cut(backward_state *s)
     s->depth = cpu_divide_up(depth, grain) * grain;
     s->blocks = cpu_divide_up(d->in, s->depth);
     s->chunks = cpu_least(s->blocks, CHUNKS_MOST);
-    s->x_floats = s->ops.weights ? k->gradient_x_floats(s->block_rows, s->depth) : 0;
+    s->x_floats = s->ops.weights ? k->wgrad_x_floats(s->block_rows, s->depth) : 0;
     int64_t dx_groups = s->ops.data ? s->groups + (s->ops.act != NULL) : 0;
     s->worker_floats = cpu_scratch_floats(s->x_floats + dx_groups * s->depth * DENSE_LANES);
     int64_t panels = s->row_blocks * d->panels;
@@ -74,7 +74,7 @@ static void choose_cut(backward_state *s)
     s->shared_floats = s->dy_floats + s->dy_transposed_floats;
     s->own = s->shared_floats * (int64_t)sizeof(float) <= OWN_BYTES;
     if (s->own) {
-        s->worker_floats += LAID_FLOATS + s->shared_floats;
+        s->worker_floats += PACKED_FLOATS + s->shared_floats;
         s->shared_floats = 0;
     }
 }
@@ -113,8 +113,8 @@ static cornu_status prepare(const plan *p, const op *o, const op_group *g, bool 
                          .update_b = group_op(p, g, ROLE_UPDATE_BIAS),
                          .act = group_op(p, g, ROLE_ACTIVATION)};
     s->size = size_of(p, o);
-    s->samples = s->ops.weights && s->kernels->lay_bytes && dense_reads_samples(p, o->in[0]);
-    choose_cut(s);
+    s->samples = s->ops.weights && s->kernels->pack_u8 && dense_reads_samples(p, o->in[0]);
+    choose_blocking(s);
     s->workers = threads_count(pool);
     cpu_need_scratch(scratch_bytes, s->shared_floats + s->workers * s->worker_floats);
     if (g && g->absorber >= 0 && defers(p, g))
@@ -172,13 +172,13 @@ static void release(void *state)
 typedef struct backward_run {
     const backward_state *s;
     const float *x, *dy;
-    dense_bytes bytes;       /* with a unit in place of x */
+    dense_u8 bytes;          /* with a unit in place of x */
     float *w, *dw, *db, *dx; /* dw NULL: update */
     cpu_update_step update_w, update_b;
     bool simple; /* w -= learning rate * dW: needs no rule */
     /* Scratch memory. With dW dy: [row_blocks][panels][panel_floats]; with dx it transposed:
        [row_blocks][panels][groups][lanes_floats]. What each worker needs: with `own` whether its dy
-       is laid out, and that; x, dx and dy as in `place`. */
+       is packed, and that; x, dx and dy as in `place`. */
     float *panels, *transposed, *workers;
 } backward_run;
 
@@ -218,8 +218,8 @@ static void transpose_dy(const backward_run *r, int64_t block, int64_t panel, co
     int64_t width = dense_width(d, panel), lanes;
     for (int64_t group = 0; group * DENSE_LANES < rows; group++) {
         int64_t count = group_of(rows, group, &lanes);
-        s->kernels->lay_lanes(dy + group * DENSE_LANES * d->units, d->units, count, width, lanes,
-                              transposed_of(r, block, panel, group));
+        s->kernels->pack_lanes(dy + group * DENSE_LANES * d->units, d->units, count, width, lanes,
+                               transposed_of(r, block, panel, group));
     }
 }
 
@@ -237,8 +237,8 @@ static void lay_panel(const backward_run *r, int64_t panel, bool bias)
             transpose_dy(r, block, panel, dy, rows);
         if (!s->ops.weights)
             continue;
-        s->kernels->pack(dy, d->units, rows, width, dense_factor(&r->bytes),
-                         panel_of(r, block, panel), sums);
+        s->kernels->pack_dy(dy, d->units, rows, width, dense_factor(&r->bytes),
+                            panel_of(r, block, panel), sums);
         for (int64_t n = 0; n < width; n++)
             total[n] += sums[n];
     }
@@ -248,7 +248,7 @@ static void lay_panel(const backward_run *r, int64_t panel, bool bias)
         memcpy(r->db + column, total, (size_t)width * sizeof *total);
 }
 
-static void lay_out(void *context, int64_t panel, int worker)
+static void pack_panel(void *context, int64_t panel, int worker)
 {
     (void)worker;
     lay_panel(context, panel, true);
@@ -259,17 +259,17 @@ static float *worker_scratch(const backward_run *r, int worker)
     return r->workers + worker * r->s->worker_floats;
 }
 
-/* The worker's own dy, which its first chunk lays out; the bias's gradient is chunk 0's. Returns
+/* The worker's own dy, which its first chunk packs; the bias's gradient is chunk 0's. Returns
    the scratch memory behind it. */
 static float *own_dy(backward_run *r, int worker, int64_t chunk)
 {
     const backward_state *s = r->s;
-    bool *laid = (bool *)worker_scratch(r, worker);
-    r->panels = worker_scratch(r, worker) + LAID_FLOATS;
+    bool *packed = (bool *)worker_scratch(r, worker);
+    r->panels = worker_scratch(r, worker) + PACKED_FLOATS;
     r->transposed = r->panels + s->dy_floats;
-    for (int64_t i = 0; (!*laid || chunk == 0) && i < s->size.panels; i++)
+    for (int64_t i = 0; (!*packed || chunk == 0) && i < s->size.panels; i++)
         lay_panel(r, i, chunk == 0);
-    *laid = true;
+    *packed = true;
     return r->transposed + s->dy_transposed_floats;
 }
 
@@ -283,7 +283,7 @@ typedef struct place {
 } place;
 
 /* Floats from the panel's rows to what the chunk takes next; 0: nothing. */
-static int64_t way_ahead(const dense_size *d, const place *c, int64_t panel)
+static int64_t prefetch_distance(const dense_size *d, const place *c, int64_t panel)
 {
     int64_t here = dense_offset(d, panel, c->k);
     if (panel + 1 < d->panels)
@@ -297,15 +297,15 @@ static void sweep_data(const backward_run *r, const place *c, int64_t panel)
     const dense_size *d = &s->size;
     const float *w = r->w + dense_offset(d, panel, c->k);
     for (int64_t group = 0; group * DENSE_LANES < c->rows; group++) {
-        dense_data data = {.w = w,
-                           .depth = c->depth,
-                           .width = dense_width(d, panel),
-                           .dy = transposed_of(r, c->block, panel, group),
-                           .dx = c->dx + group * s->depth * DENSE_LANES,
-                           .add = panel > 0,
-                           .ahead = group == 0 ? w + way_ahead(d, c, panel) : w};
+        dense_dgrad data = {.w = w,
+                            .depth = c->depth,
+                            .width = dense_width(d, panel),
+                            .dy = transposed_of(r, c->block, panel, group),
+                            .dx = c->dx + group * s->depth * DENSE_LANES,
+                            .add = panel > 0,
+                            .prefetch = group == 0 ? w + prefetch_distance(d, c, panel) : w};
         group_of(c->rows, group, &data.lanes);
-        s->kernels->data(&data);
+        s->kernels->dgrad(&data);
     }
 }
 
@@ -313,24 +313,24 @@ static void sweep_gradient(const backward_run *r, const place *c, int64_t panel)
 {
     const backward_state *s = r->s;
     const dense_size *d = &s->size;
-    int64_t at = dense_offset(d, panel, c->k), way = way_ahead(d, c, panel);
+    int64_t at = dense_offset(d, panel, c->k), distance = prefetch_distance(d, c, panel);
     int streams = 0;
-    dense_gradient g = {.rows = c->rows,
-                        .depth = c->depth,
-                        .width = dense_width(d, panel),
-                        .x = c->x,
-                        .dy = panel_of(r, c->block, panel),
-                        .unit = r->bytes.unit,
-                        .dw = r->dw ? r->dw + at : NULL,
-                        .add = c->block > 0,
-                        .w = r->w ? r->w + at : NULL,
-                        .rate = r->update_w.constants.learning_rate,
-                        .update = r->simple ? NULL : r->update_w.rule,
-                        .constants = &r->update_w.constants};
-    if (!r->dw && way && !s->ops.data) /* else dx has brought it near */
-        g.ahead[streams++] = g.w + way;
-    dense_hand_slots(&g, &r->update_w, at, way, streams);
-    s->kernels->gradient(&g);
+    dense_wgrad g = {.rows = c->rows,
+                     .depth = c->depth,
+                     .width = dense_width(d, panel),
+                     .x = c->x,
+                     .dy = panel_of(r, c->block, panel),
+                     .unit = r->bytes.unit,
+                     .dw = r->dw ? r->dw + at : NULL,
+                     .add = c->block > 0,
+                     .w = r->w ? r->w + at : NULL,
+                     .rate = r->update_w.constants.learning_rate,
+                     .update = r->simple ? NULL : r->update_w.rule,
+                     .constants = &r->update_w.constants};
+    if (!r->dw && distance && !s->ops.data) /* else dgrad has prefetched it */
+        g.prefetch[streams++] = g.w + distance;
+    dense_give_slots(&g, &r->update_w, at, distance, streams);
+    s->kernels->wgrad(&g);
 }
 
 static void finish_data(const backward_run *r, const place *c, int64_t group)
@@ -356,11 +356,11 @@ static void sweep(const backward_run *r, const place *c)
     const backward_state *s = r->s;
     const dense_size *d = &s->size;
     if (s->ops.weights && r->bytes.unit != 0) {
-        dense_bytes rows = r->bytes;
+        dense_u8 rows = r->bytes;
         rows.index += c->row;
-        s->kernels->lay_gradient_bytes(&rows, c->rows, c->k, c->depth, c->x);
+        s->kernels->pack_wgrad_u8(&rows, c->rows, c->k, c->depth, c->x);
     } else if (s->ops.weights) {
-        s->kernels->lay_gradient_x(r->x + c->row * d->in + c->k, d->in, c->rows, c->depth, c->x);
+        s->kernels->pack_wgrad_x(r->x + c->row * d->in + c->k, d->in, c->rows, c->depth, c->x);
     }
     for (int64_t panel = 0; panel < d->panels; panel++) {
         if (r->dx)
@@ -407,7 +407,7 @@ static cornu_status run_all(const op_run *o, backward_run *r)
     for (int i = 0; s->own && i < s->workers; i++)
         *(bool *)worker_scratch(r, i) = false;
     if (!s->own)
-        threads_run(o->pool, s->size.panels, lay_out, r);
+        threads_run(o->pool, s->size.panels, pack_panel, r);
     threads_run(o->pool, s->chunks, sweep_chunk, r);
     return CORNU_OK;
 }
@@ -417,7 +417,7 @@ static cornu_status weights_run(const op_run *o)
     backward_state *s = o->state;
     backward_run r = {.s = s,
                       .x = o->in[0],
-                      .bytes = s->samples ? dense_bytes_of(o) : (dense_bytes){0},
+                      .bytes = s->samples ? dense_u8_of(o) : (dense_u8){0},
                       .dy = o->in[1],
                       .dw = o->out[0],
                       .db = o->out[1]};
@@ -435,7 +435,7 @@ static cornu_status weights_run(const op_run *o)
     if (!o->deferred)
         return run_all(o, &r);
     r.panels = s->deferred.dy;
-    threads_run(o->pool, s->size.panels, lay_out, &r);
+    threads_run(o->pool, s->size.panels, pack_panel, &r);
     dense_deferred_keep(&s->deferred, r.x, &r.bytes, &r.update_w, r.simple, o->pool);
     return CORNU_OK;
 }

@@ -25,7 +25,7 @@ cornu_status dense_deferred_new(const dense_kernels *kernels, const dense_size *
     dense_deferred l = {.kernels = kernels,
                         .size = *d,
                         .depth = depth,
-                        .x_floats = kernels->gradient_x_floats(d->rows, depth),
+                        .x_floats = kernels->wgrad_x_floats(d->rows, depth),
                         .dy_floats = kernels->panel_floats(d->rows)};
     int64_t x = cpu_divide_up(d->in, depth) * l.x_floats;
     int64_t floats = x + d->panels * l.dy_floats;
@@ -40,7 +40,7 @@ cornu_status dense_deferred_new(const dense_kernels *kernels, const dense_size *
 typedef struct keep_run {
     const dense_deferred *deferred;
     const float *x;
-    const dense_bytes *bytes;
+    const dense_u8 *bytes;
 } keep_run;
 
 static void keep_block(void *context, int64_t block, int worker)
@@ -53,12 +53,12 @@ static void keep_block(void *context, int64_t block, int worker)
     cpu_part(d->in, l->depth, block, &k, &end);
     float *to = l->x + block * l->x_floats;
     if (l->unit != 0)
-        l->kernels->lay_gradient_bytes(r->bytes, d->rows, k, end - k, to);
+        l->kernels->pack_wgrad_u8(r->bytes, d->rows, k, end - k, to);
     else
-        l->kernels->lay_gradient_x(r->x + k, d->in, d->rows, end - k, to);
+        l->kernels->pack_wgrad_x(r->x + k, d->in, d->rows, end - k, to);
 }
 
-void dense_deferred_keep(dense_deferred *l, const float *x, const dense_bytes *bytes,
+void dense_deferred_keep(dense_deferred *l, const float *x, const dense_u8 *bytes,
                          const cpu_update_step *update, bool simple, threads *pool)
 {
     keep_run r = {l, x, bytes};
@@ -71,25 +71,25 @@ void dense_deferred_keep(dense_deferred *l, const float *x, const dense_bytes *b
 /* ---- updating ----------------------------------------------------------------------------- */
 
 void dense_deferred_update(const dense_deferred *l, int64_t panel, int64_t k, int64_t depth,
-                           int64_t way, bool brings_w)
+                           int64_t distance, bool prefetches_w)
 {
     const dense_size *d = &l->size;
     int64_t at = dense_offset(d, panel, k);
     int streams = 0;
-    dense_gradient g = {.rows = d->rows,
-                        .depth = depth,
-                        .width = dense_width(d, panel),
-                        .x = l->x + k / l->depth * l->x_floats,
-                        .dy = l->dy + panel * l->dy_floats,
-                        .unit = l->unit,
-                        .w = l->update.w + at,
-                        .rate = l->update.constants.learning_rate,
-                        .update = l->simple ? NULL : l->update.rule,
-                        .constants = &l->update.constants};
-    if (way && brings_w)
-        g.ahead[streams++] = g.w + way;
-    dense_hand_slots(&g, &l->update, at, way, streams);
-    l->kernels->gradient(&g);
+    dense_wgrad g = {.rows = d->rows,
+                     .depth = depth,
+                     .width = dense_width(d, panel),
+                     .x = l->x + k / l->depth * l->x_floats,
+                     .dy = l->dy + panel * l->dy_floats,
+                     .unit = l->unit,
+                     .w = l->update.w + at,
+                     .rate = l->update.constants.learning_rate,
+                     .update = l->simple ? NULL : l->update.rule,
+                     .constants = &l->update.constants};
+    if (distance && prefetches_w)
+        g.prefetch[streams++] = g.w + distance;
+    dense_give_slots(&g, &l->update, at, distance, streams);
+    l->kernels->wgrad(&g);
 }
 
 static void update_panel(void *context, int64_t panel, int worker)
@@ -100,8 +100,8 @@ static void update_panel(void *context, int64_t panel, int worker)
     dense_begin(l->kernels);
     for (int64_t k = 0; k < l->size.in; k += most) {
         int64_t depth = cpu_least(most, l->size.in - k);
-        int64_t way = k + depth < l->size.in ? depth * dense_width(&l->size, panel) : 0;
-        dense_deferred_update(l, panel, k, depth, way, true);
+        int64_t distance = k + depth < l->size.in ? depth * dense_width(&l->size, panel) : 0;
+        dense_deferred_update(l, panel, k, depth, distance, true);
     }
     dense_end(l->kernels);
 }

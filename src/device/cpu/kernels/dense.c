@@ -43,9 +43,9 @@ typedef struct tile {
     int64_t c_row, depth;
     int64_t last; /* columns of the last vector where it is a part */
     bool add;
-    float factor;             /* forward: taken as 1 */
-    const float *ahead[VECS]; /* step k brings near what is at k * ahead_step of them; */
-    int64_t ahead_step;       /* dW's of c, too */
+    float factor;                /* forward: taken as 1 */
+    const float *prefetch[VECS]; /* step k prefetches what is at k * prefetch_step of them; */
+    int64_t prefetch_step;       /* dW's of c, too */
 } tile;
 
 typedef void tile_function(const tile *t);
@@ -94,7 +94,7 @@ VEC_INLINE void tile_run(int rows, int vecs, bool part, int streams, bool transp
                                              : vec_load(b + v * VEC_FLOATS);
 #pragma GCC unroll 3
         for (int s = 0; s < streams; s++)
-            VEC_PREFETCH(t->ahead[s] + line);
+            VEC_PREFETCH(t->prefetch[s] + line);
         if (transposed)
             VEC_PREFETCH_NEAR(t->c + line);
 #pragma GCC unroll 8
@@ -106,7 +106,7 @@ VEC_INLINE void tile_run(int rows, int vecs, bool part, int streams, bool transp
         }
         a += a_step;
         b += t->b_step;
-        line += t->ahead_step;
+        line += t->prefetch_step;
     }
     if (t->add)
         tile_store(sum, rows, vecs, part, true, transposed, t);
@@ -169,22 +169,22 @@ static int tile_width(int64_t columns, int64_t *last)
     return vecs;
 }
 
-/* From step to step, for `floats` to come near in so many steps: evenly, since a core has few lines
-   on the way at a time and what it wants at once waits for them. */
-VEC_INLINE int64_t step_ahead(int64_t floats, int64_t steps)
+/* From step to step, for `floats` to be prefetched in so many steps: evenly, since a core has few
+   lines on their way at a time and what it wants at once waits for them. */
+VEC_INLINE int64_t prefetch_distance(int64_t floats, int64_t steps)
 {
     uint32_t each = ((uint32_t)floats + (uint32_t)steps - 1) / (uint32_t)steps;
     return each < LINE ? each : LINE;
 }
 
-/* Rows come in tiles that differ by one at most: 33 are 7 7 7 6 6, not 8 8 8 8 1. The tiles bring
-   equal parts of the next block near. */
-static void multiply(const dense_product *p)
+/* Rows come in tiles that differ by one at most: 33 are 7 7 7 6 6, not 8 8 8 8 1. Each tile
+   prefetches an equal share of the next block. */
+static void fprop(const dense_fprop *p)
 {
     /* 32 bits: a division of 64 takes as long as ten steps of a tile. */
     uint32_t all = (uint32_t)p->rows, tiles = (all + ROWS - 1) / ROWS;
     uint32_t least = all % ROWS == 0 ? ROWS : all / tiles, more = all - least * tiles;
-    const int64_t ahead_step = step_ahead(p->width, tiles);
+    const int64_t prefetch_step = prefetch_distance(p->width, tiles);
     tile t = {.a = p->x,
               .a_row = p->x_stride,
               .a_step = 1,
@@ -195,13 +195,13 @@ static void multiply(const dense_product *p)
     float *sum = p->sum;
     for (uint32_t i = 0; i < tiles; i++) {
         uint32_t rows = least + (i < more);
-        t.ahead[0] = p->ahead + i * p->depth * ahead_step;
-        t.ahead_step = i * ahead_step < p->width ? ahead_step : 0;
+        t.prefetch[0] = p->prefetch + i * p->depth * prefetch_step;
+        t.prefetch_step = i * prefetch_step < p->width ? prefetch_step : 0;
         for (int64_t n = 0; n < p->width; n += COLUMNS) {
             t.b = p->w + n;
             t.c = sum + n;
             forward_tiles[rows - 1][tile_width(p->width - n, &t.last)](&t);
-            t.ahead_step = 0;
+            t.prefetch_step = 0;
         }
         t.a += rows * p->x_stride;
         sum += rows * DENSE_PANEL;
@@ -215,16 +215,16 @@ VEC_INLINE vec rectify(vec v)
     return vec_select(v < 0, (vec){0}, v); /* a NaN stays */
 }
 
-static void finish(const dense_finish *f)
+static void epilogue(const dense_epilogue *f)
 {
     for (int64_t r = 0; r < f->rows; r++) {
-        const float *part = f->parts + r * DENSE_PANEL;
+        const float *part = f->slices + r * DENSE_PANEL;
         float *y = f->y + r * f->y_stride;
         for (int64_t n = 0; n < f->width; n += VEC_FLOATS) {
             int64_t left = f->width - n < VEC_FLOATS ? f->width - n : VEC_FLOATS;
             vec sum = vec_load(part + n);
-            for (int64_t k = 1; k < f->part_count; k++)
-                sum += vec_load(part + k * f->part_stride + n);
+            for (int64_t k = 1; k < f->slice_count; k++)
+                sum += vec_load(part + k * f->slice_stride + n);
             sum *= vec_all(f->factor);
             if (f->bias)
                 sum += vec_load_part(f->bias + n, left);
@@ -247,10 +247,10 @@ VEC_INLINE void data_store(vec sum[DATA_ROWS][DATA_VECS], int rows, int vecs, in
         }
 }
 
-/* `rows` rows of W from k on, `vecs` of the vectors of `lanes` lanes. Its steps bring the same rows
-   of the block to be next near, if there are DATA_ROWS of them. */
-VEC_INLINE void data_tile(int rows, int vecs, int64_t lanes, int64_t width, const dense_data *d,
-                          int64_t k, int64_t lane, const float *ahead)
+/* `rows` rows of W from k on, `vecs` of the vectors of `lanes` lanes. Its steps prefetch the same
+   rows of the next block, if there are DATA_ROWS of them. */
+VEC_INLINE void data_tile(int rows, int vecs, int64_t lanes, int64_t width, const dense_dgrad *d,
+                          int64_t k, int64_t lane, const float *prefetch)
 {
     vec sum[DATA_ROWS][DATA_VECS];
     float *dx = d->dx + k * lanes + lane;
@@ -265,7 +265,7 @@ VEC_INLINE void data_tile(int rows, int vecs, int64_t lanes, int64_t width, cons
 #pragma GCC unroll 2
         for (int v = 0; v < vecs; v++)
             right[v] = vec_load(dy + v * VEC_FLOATS);
-        VEC_PREFETCH(ahead);
+        VEC_PREFETCH(prefetch);
 #pragma GCC unroll 12
         for (int r = 0; r < rows; r++) {
             vec left = vec_all(w[r * width]);
@@ -275,7 +275,7 @@ VEC_INLINE void data_tile(int rows, int vecs, int64_t lanes, int64_t width, cons
         }
         w++;
         dy += lanes;
-        ahead += DATA_ROWS;
+        prefetch += DATA_ROWS;
     }
     if (d->add)
         data_store(sum, rows, vecs, lanes, true, dx);
@@ -283,58 +283,58 @@ VEC_INLINE void data_tile(int rows, int vecs, int64_t lanes, int64_t width, cons
         data_store(sum, rows, vecs, lanes, false, dx);
 }
 
-VEC_INLINE void data_rows(int vecs, int64_t lanes, int64_t width, const dense_data *d, int64_t lane,
-                          const float *ahead)
+VEC_INLINE void data_rows(int vecs, int64_t lanes, int64_t width, const dense_dgrad *d,
+                          int64_t lane, const float *prefetch)
 {
     int64_t k = 0;
     for (; d->depth - k >= DATA_ROWS; k += DATA_ROWS)
-        data_tile(DATA_ROWS, vecs, lanes, width, d, k, lane, ahead + k * width);
+        data_tile(DATA_ROWS, vecs, lanes, width, d, k, lane, prefetch + k * width);
     for (; d->depth - k >= 4; k += 4)
-        data_tile(4, vecs, lanes, width, d, k, lane, ahead + k * width);
+        data_tile(4, vecs, lanes, width, d, k, lane, prefetch + k * width);
     for (; k < d->depth; k++)
-        data_tile(1, vecs, lanes, width, d, k, lane, ahead + k * width);
+        data_tile(1, vecs, lanes, width, d, k, lane, prefetch + k * width);
 }
 
 /* Lanes and the width of almost all panels as constants: the addresses need no registers. */
 #define HALF_VECS (DENSE_LANES / 2 < DATA_VECS * VEC_FLOATS ? 1 : DATA_VECS)
-#define DATA_ROWS_FUNCTION(name, vecs, lanes, width)                        \
-    static void name(const dense_data *d, int64_t lane, const float *ahead) \
-    {                                                                       \
-        data_rows(vecs, lanes, width, d, lane, ahead);                      \
+#define DATA_ROWS_FUNCTION(name, vecs, lanes, width)                            \
+    static void name(const dense_dgrad *d, int64_t lane, const float *prefetch) \
+    {                                                                           \
+        data_rows(vecs, lanes, width, d, lane, prefetch);                       \
     }
 DATA_ROWS_FUNCTION(data_full, DATA_VECS, DENSE_LANES, DENSE_PANEL)
 DATA_ROWS_FUNCTION(data_part, DATA_VECS, DENSE_LANES, d->width)
 DATA_ROWS_FUNCTION(data_half_full, HALF_VECS, DENSE_LANES / 2, DENSE_PANEL)
 DATA_ROWS_FUNCTION(data_half_part, HALF_VECS, DENSE_LANES / 2, d->width)
 
-static void data(const dense_data *d)
+static void dgrad(const dense_dgrad *d)
 {
     bool full = d->width == DENSE_PANEL;
-    const float *ahead = d->ahead;
+    const float *prefetch = d->prefetch;
     for (int64_t lane = 0; lane < d->lanes; lane += DATA_VECS * VEC_FLOATS) {
         if (d->lanes == DENSE_LANES)
-            (full ? data_full : data_part)(d, lane, ahead);
+            (full ? data_full : data_part)(d, lane, prefetch);
         else
-            (full ? data_half_full : data_half_part)(d, lane, ahead);
-        ahead = d->w;
+            (full ? data_half_full : data_half_part)(d, lane, prefetch);
+        prefetch = d->w;
     }
 }
 
 /* ---- backward: dW ------------------------------------------------------------------------- */
 
 /* c[ROWS][width] = or += factor x' dy for the rows k... of W */
-static void gradient_rows(const dense_gradient *d, int64_t k, tile *t, bool many, float *c)
+static void gradient_rows(const dense_wgrad *d, int64_t k, tile *t, bool many, float *c)
 {
     t->a = d->x + k;
     t->c_row = d->width;
-    const int64_t ahead_step = t->ahead_step;
+    const int64_t prefetch_step = t->prefetch_step;
     for (int64_t n = 0; n < d->width; n += COLUMNS) {
         t->b = d->dy + n;
         t->c = c + n;
         gradient_tiles[many][tile_width(d->width - n, &t->last)](t);
-        t->ahead_step = 0;
+        t->prefetch_step = 0;
     }
-    t->ahead_step = ahead_step;
+    t->prefetch_step = prefetch_step;
 }
 
 /* Where fewer rows than a tile's are left: count elements of the gradient. */
@@ -344,7 +344,7 @@ static void add_rest(const tile *t, const float *g, float *to, int64_t count)
         to[i] = t->add ? to[i] + t->factor * g[i] : g[i];
 }
 
-static void update_rows(const dense_gradient *d, int64_t at, const float *g, int64_t count)
+static void update_rows(const dense_wgrad *d, int64_t at, const float *g, int64_t count)
 {
     float *slot[DENSE_SLOTS];
     for (int i = 0; i < DENSE_SLOTS; i++)
@@ -358,23 +358,23 @@ static int64_t gradient_stride(int64_t depth)
     return (depth + LINE - 1) / LINE * LINE + LINE;
 }
 
-static void gradient(const dense_gradient *d)
+static void wgrad(const dense_wgrad *d)
 {
     float g[ROWS * DENSE_PANEL] __attribute__((aligned(64)));
     float *target = d->dw ? d->dw : d->w;
     bool add = d->dw ? d->add : true;
     int streams = 0;
-    while (streams < VECS && d->ahead[streams])
+    while (streams < VECS && d->prefetch[streams])
         streams++;
     tile t = {
         .a_row = 1, .a_step = gradient_stride(d->depth), .b_step = DENSE_PANEL, .depth = d->rows};
-    t.ahead_step = streams > 0 ? step_ahead(ROWS * d->width, d->rows) : 0;
+    t.prefetch_step = streams > 0 ? prefetch_distance(ROWS * d->width, d->rows) : 0;
     t.factor = d->dw ? 1 : -d->rate;
     for (int64_t k = 0; k < d->depth; k += ROWS) {
         int64_t rows = d->depth - k < ROWS ? d->depth - k : ROWS, at = k * d->width;
         bool direct = !d->update && rows == ROWS;
         for (int s = 0; s < VECS; s++)
-            t.ahead[s] = s < streams ? d->ahead[s] + at : d->dy;
+            t.prefetch[s] = s < streams ? d->prefetch[s] + at : d->dy;
         t.add = direct && add;
         gradient_rows(d, k, &t, streams > 1, direct ? target + at : g);
         t.add = add;
@@ -387,19 +387,20 @@ static void gradient(const dense_gradient *d)
 
 /* ---- layouts ------------------------------------------------------------------------------ */
 
-static int64_t gradient_x_floats(int64_t rows, int64_t depth)
+static int64_t wgrad_x_floats(int64_t rows, int64_t depth)
 {
     return rows * gradient_stride(depth);
 }
 
 /* Rows of x lie far apart: nobody but us sees the next ones coming. */
-static void lay_gradient_x(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to)
+static void pack_wgrad_x(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to)
 {
-    enum { AHEAD = 4 };
+    enum { PREFETCH_ROWS = 4 };
     for (int64_t i = 0; i < rows; i++) {
-        const float *ahead = x + (i + AHEAD < rows ? i + AHEAD : rows - 1) * stride;
+        const float *prefetch =
+            x + (i + PREFETCH_ROWS < rows ? i + PREFETCH_ROWS : rows - 1) * stride;
         for (int64_t k = 0; k < depth; k += LINE)
-            __builtin_prefetch(ahead + k, 0, 3);
+            __builtin_prefetch(prefetch + k, 0, 3);
         memcpy(to + i * gradient_stride(depth), x + i * stride, (size_t)depth * sizeof *to);
     }
 }
@@ -409,8 +410,8 @@ static int64_t panel_floats(int64_t rows)
     return rows * DENSE_PANEL;
 }
 
-static void pack(const float *dy, int64_t stride, int64_t rows, int64_t width, float factor,
-                 float *panel, float sums[DENSE_PANEL])
+static void pack_dy(const float *dy, int64_t stride, int64_t rows, int64_t width, float factor,
+                    float *panel, float sums[DENSE_PANEL])
 {
     for (int64_t n = 0; n < DENSE_PANEL; n += VEC_FLOATS) {
         int64_t left = width - n < VEC_FLOATS ? width - n : VEC_FLOATS;
@@ -440,8 +441,8 @@ __attribute__((noinline)) static void transpose_square(const float *from, int64_
 }
 
 /* Lines of the rows of `to` that columns `column`... become, from row `row` of `from` on. */
-VEC_INLINE void bring_target_near(float *to, int64_t to_stride, int64_t column, int64_t columns,
-                                  int64_t row)
+VEC_INLINE void prefetch_target(float *to, int64_t to_stride, int64_t column, int64_t columns,
+                                int64_t row)
 {
     for (int64_t c = column; c < column + VEC_FLOATS && c < columns; c++)
         VEC_PREFETCH_NEAR(to + c * to_stride + row);
@@ -451,13 +452,13 @@ static void transpose(const float *from, int64_t from_stride, int64_t rows, int6
                       float *to, int64_t to_stride)
 {
     for (int64_t r = 0; r < rows; r += LINE)
-        bring_target_near(to, to_stride, 0, columns, r);
+        prefetch_target(to, to_stride, 0, columns, r);
     for (int64_t c = 0; c < columns; c += VEC_FLOATS)
         for (int64_t r = 0; r < rows; r += VEC_FLOATS) {
             const float *corner = from + r * from_stride + c;
             float *target = to + c * to_stride + r;
             if (r % LINE == 0)
-                bring_target_near(to, to_stride, c + VEC_FLOATS, columns, r);
+                prefetch_target(to, to_stride, c + VEC_FLOATS, columns, r);
             if (rows - r >= VEC_FLOATS && columns - c >= VEC_FLOATS) {
                 transpose_square(corner, from_stride, target, to_stride);
                 continue;
@@ -468,24 +469,24 @@ static void transpose(const float *from, int64_t from_stride, int64_t rows, int6
         }
 }
 
-static void lay_lanes(const float *dy, int64_t stride, int64_t rows, int64_t width, int64_t lanes,
-                      float *to)
+static void pack_lanes(const float *dy, int64_t stride, int64_t rows, int64_t width, int64_t lanes,
+                       float *to)
 {
     if (rows < lanes)
         memset(to, 0, (size_t)(width * lanes) * sizeof *to);
     transpose(dy, stride, rows, width, to, lanes);
 }
 
-const dense_kernels ISA(cpu_dense) = {.multiply = multiply,
-                                      .finish = finish,
-                                      .data = data,
-                                      .gradient = gradient,
-                                      .gradient_x_floats = gradient_x_floats,
-                                      .lay_gradient_x = lay_gradient_x,
+const dense_kernels ISA(cpu_dense) = {.fprop = fprop,
+                                      .epilogue = epilogue,
+                                      .dgrad = dgrad,
+                                      .wgrad = wgrad,
+                                      .wgrad_x_floats = wgrad_x_floats,
+                                      .pack_wgrad_x = pack_wgrad_x,
                                       .panel_floats = panel_floats,
-                                      .pack = pack,
+                                      .pack_dy = pack_dy,
                                       .lanes_floats = DENSE_PANEL * DENSE_LANES,
-                                      .lay_lanes = lay_lanes,
+                                      .pack_lanes = pack_lanes,
                                       .transpose = transpose,
                                       .forward_depth = 128,
                                       .backward_depth = 96,

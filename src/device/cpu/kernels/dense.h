@@ -1,19 +1,29 @@
-/* Products of dense layers on blocks that fit the caches. W stands in panels (host/panels.h): a
-   block of it is [depth][width], width <= DENSE_PANEL, its rows one behind the other. */
+/* Microkernels of dense layers, on blocks that fit the caches: fprop y = x W, dgrad dx = dy W',
+   wgrad dW = x' dy. W is packed in panels (host/panels.h): a block of it is [depth][width], width
+   <= DENSE_PANEL, its rows one behind the other.
+
+               width            What is called `prefetch` is what a block like this one will be
+            +---------+         wanted of next: the microkernel prefetches it while it computes.
+      depth |  block  |
+            +---------+  in
+            |         |
+            |  panel  |
+            +---------+
+             48 columns */
 #ifndef DEVICE_CPU_KERNELS_DENSE_H
 #define DEVICE_CPU_KERNELS_DENSE_H
 
 #include "device/cpu/kernels/update.h"
 #include <stdbool.h>
 
-/* Samples of bytes that x is, but for its unit: row i is unit * from[index[i] * columns...].
-   Products on them take `unit`; 0: x are any floats, and there are no samples. */
-typedef struct dense_bytes {
+/* uint8 inputs with a scale, which x is: row i is unit * from[index[i] * columns...]. Products on
+   them take `unit`; 0: x are any floats. */
+typedef struct dense_u8 {
     float unit;
     const uint8_t *from;
     const int64_t *index;
     int64_t columns;
-} dense_bytes;
+} dense_u8;
 
 enum {
     DENSE_PANEL = 48, /* three AVX-512 vectors */
@@ -22,44 +32,44 @@ enum {
 };
 
 /* sum[rows][DENSE_PANEL] = x[rows][depth] W[depth][width], or added to what sum holds. */
-typedef struct dense_product {
-    const float *x; /* as lay_x has made it, with a unit lay_bytes; rows x_stride apart where there
-                       is no lay_x */
+typedef struct dense_fprop {
+    const float *x; /* as pack_x has made it, with a unit pack_u8; rows x_stride apart where there
+                       is no pack_x */
     float unit;
     int64_t x_stride, rows, depth, width;
     const float *w;
     float *sum;
     bool add;
-    const float *ahead; /* comes into the cache meanwhile: the block [depth][width] to be next */
-} dense_product;
+    const float *prefetch; /* the next block [depth][width] */
+} dense_fprop;
 
-/* y[rows][width] = act((part 0 + part 1 + ...) factor + bias); parts are [rows][DENSE_PANEL],
-   part_stride floats apart. */
-typedef struct dense_finish {
-    const float *parts, *bias; /* bias NULL: none */
-    float factor;              /* the unit, or 1 */
-    int64_t part_count, part_stride, rows, width;
+/* y[rows][width] = act((slice 0 + slice 1 + ...) factor + bias): partial sums of K-slices, each
+   [rows][DENSE_PANEL], slice_stride floats apart. */
+typedef struct dense_epilogue {
+    const float *slices, *bias; /* bias NULL: none */
+    float factor;               /* the unit, or 1 */
+    int64_t slice_count, slice_stride, rows, width;
     bool relu; /* else act is the identity */
     float *y;
     int64_t y_stride;
-} dense_finish;
+} dense_epilogue;
 
 /* dx'[depth][lanes] = W[depth][width] dy'[width][lanes], or added to what dx holds. Lanes are rows
    of the batch: DENSE_LANES, or half as many where no more are left. */
-typedef struct dense_data {
+typedef struct dense_dgrad {
     const float *w;
     int64_t depth, width;
-    const float *dy; /* as lay_lanes has made it */
+    const float *dy; /* as pack_lanes has made it */
     int64_t lanes;
     float *dx;
     bool add;
-    const float *ahead; /* the block of W to be next */
-} dense_data;
+    const float *prefetch; /* the block of W to be next */
+} dense_dgrad;
 
 /* dW[depth][width] = x' dy: kept in dw, or handed to the optimizer at once and never stored. */
-typedef struct dense_gradient {
+typedef struct dense_wgrad {
     int64_t rows, depth, width;
-    const float *x, *dy; /* as lay_gradient_x, with a unit lay_gradient_bytes, and pack have made
+    const float *x, *dy; /* as pack_wgrad_x, with a unit pack_wgrad_u8, and pack_dy have made
                             them; then dy is dy unit */
     float unit;
     float *dw; /* NULL: update w */
@@ -68,39 +78,39 @@ typedef struct dense_gradient {
     float rate; /* w -= rate dW, where there is no other rule */
     update_range *update;
     const optimizer_constants *constants;
-    float *slot[DENSE_SLOTS];            /* NULL where the optimizer has none */
-    const float *ahead[DENSE_SLOTS + 1]; /* blocks of w or slots to be next; NULL behind the last */
-} dense_gradient;
+    float *slot[DENSE_SLOTS]; /* NULL where the optimizer has none */
+    const float
+        *prefetch[DENSE_SLOTS + 1]; /* blocks of w or slots to be next; NULL behind the last */
+} dense_wgrad;
 
 typedef struct dense_kernels {
-    void (*multiply)(const dense_product *p);
-    void (*finish)(const dense_finish *f);
-    void (*data)(const dense_data *d);
-    void (*gradient)(const dense_gradient *g);
+    void (*fprop)(const dense_fprop *p);
+    void (*epilogue)(const dense_epilogue *f);
+    void (*dgrad)(const dense_dgrad *d);
+    void (*wgrad)(const dense_wgrad *g);
     /* What the products read in place of x and dy, whose rows are `stride` apart, and its floats.
-       x[rows][depth] for multiply: NULL where it reads x itself. */
+       x[rows][depth] for fprop: NULL where it reads x itself. */
     int64_t (*x_floats)(int64_t rows, int64_t depth);
-    void (*lay_x)(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to);
-    /* x[rows][depth] for gradient */
-    int64_t (*gradient_x_floats)(int64_t rows, int64_t depth);
-    void (*lay_gradient_x)(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to);
+    void (*pack_x)(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to);
+    /* x[rows][depth] for wgrad */
+    int64_t (*wgrad_x_floats)(int64_t rows, int64_t depth);
+    void (*pack_wgrad_x)(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to);
     /* The same for columns k to k + depth - 1 of bytes; NULL: knows no units. */
-    void (*lay_bytes)(const dense_bytes *x, int64_t rows, int64_t k, int64_t depth, float *to);
-    void (*lay_gradient_bytes)(const dense_bytes *x, int64_t rows, int64_t k, int64_t depth,
-                               float *to);
-    /* A panel dy[rows][width], times `factor`, for gradient, and the sums of its columns, without
+    void (*pack_u8)(const dense_u8 *x, int64_t rows, int64_t k, int64_t depth, float *to);
+    void (*pack_wgrad_u8)(const dense_u8 *x, int64_t rows, int64_t k, int64_t depth, float *to);
+    /* A panel dy[rows][width], times `factor`, for wgrad, and the sums of its columns, without
      */
     int64_t (*panel_floats)(int64_t rows);
-    void (*pack)(const float *dy, int64_t stride, int64_t rows, int64_t width, float factor,
-                 float *panel, float sums[DENSE_PANEL]);
-    /* A panel dy[rows][width] for data: up to `lanes` rows */
+    void (*pack_dy)(const float *dy, int64_t stride, int64_t rows, int64_t width, float factor,
+                    float *panel, float sums[DENSE_PANEL]);
+    /* A panel dy[rows][width] for dgrad: up to `lanes` rows */
     int64_t lanes_floats;
-    void (*lay_lanes)(const float *dy, int64_t stride, int64_t rows, int64_t width, int64_t lanes,
-                      float *to);
+    void (*pack_lanes)(const float *dy, int64_t stride, int64_t rows, int64_t width, int64_t lanes,
+                       float *to);
     /* to[columns][rows] = from[rows][columns] */
     void (*transpose)(const float *from, int64_t from_stride, int64_t rows, int64_t columns,
                       float *to, int64_t to_stride);
-    /* Each thread calls begin before multiply, data or gradient, and end after the last; NULL: no
+    /* Each thread calls begin before fprop, dgrad or wgrad, and end after the last; NULL: no
        need to. */
     void (*begin)(void), (*end)(void);
     /* Rows of a block of W in the forward pass (dense_forward_depth), and at most in the backward

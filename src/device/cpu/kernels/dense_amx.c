@@ -78,7 +78,7 @@ static int64_t x_floats(int64_t rows, int64_t depth)
     return blocks(depth, STEP) * 2 * PARTS * TILE;
 }
 
-static void lay_x(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to)
+static void pack_x(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to)
 {
     for (int64_t k = 0; k < depth; k += STEP, to += 2 * PARTS * TILE)
         for (int64_t i = 0; i < STEP; i++) {
@@ -93,13 +93,13 @@ static void lay_x(const float *x, int64_t stride, int64_t rows, int64_t depth, f
 }
 
 /* Row i of bytes from column k on; any row where there is none, of which nothing is read. */
-VEC_INLINE const uint8_t *row_of(const dense_bytes *x, int64_t i, int64_t rows, int64_t k)
+VEC_INLINE const uint8_t *row_of(const dense_u8 *x, int64_t i, int64_t rows, int64_t k)
 {
     return x->from + x->index[i < rows ? i : 0] * x->columns + k;
 }
 
 /* [steps of depth][2 tiles of rows] */
-static void lay_bytes(const dense_bytes *x, int64_t rows, int64_t k, int64_t depth, float *to)
+static void pack_u8(const dense_u8 *x, int64_t rows, int64_t k, int64_t depth, float *to)
 {
     for (int64_t i = 0; i < STEP; i++) {
         const uint8_t *from = row_of(x, i, rows, k);
@@ -124,20 +124,20 @@ VEC_INLINE void load_transposed(const float *from, int64_t stride, int64_t rows,
 }
 
 /* A tile of columns: pairs of a's and b's columns i are its row i. */
-static void lay_transposed(vec a[SIDE], vec b[SIDE], float *to, int64_t part_stride)
+static void lay_transposed(vec a[SIDE], vec b[SIDE], float *to, int64_t slice_stride)
 {
     for (int i = 0; i < SIDE; i++)
-        split(a[i], b[i], to + i * SIDE, part_stride, true);
+        split(a[i], b[i], to + i * SIDE, slice_stride, true);
 }
 
 /* Gradient's x: [tiles of depth][parts] */
-static int64_t gradient_x_floats(int64_t rows, int64_t depth)
+static int64_t wgrad_x_floats(int64_t rows, int64_t depth)
 {
     (void)rows;
     return blocks(depth, SIDE) * PARTS * TILE;
 }
 
-static void lay_gradient_x(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to)
+static void pack_wgrad_x(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to)
 {
     for (int64_t k = 0; k < depth; k += SIDE, to += PARTS * TILE) {
         vec a[SIDE], b[SIDE];
@@ -148,8 +148,7 @@ static void lay_gradient_x(const float *x, int64_t stride, int64_t rows, int64_t
 }
 
 /* [tiles of depth] */
-static void lay_gradient_bytes(const dense_bytes *x, int64_t rows, int64_t k, int64_t depth,
-                               float *to)
+static void pack_wgrad_u8(const dense_u8 *x, int64_t rows, int64_t k, int64_t depth, float *to)
 {
     for (int64_t n = 0; n < depth; n += SIDE, to += TILE) {
         vec v[SIDE];
@@ -171,8 +170,8 @@ static int64_t panel_floats(int64_t rows)
     return STEP_FLOATS;
 }
 
-static void pack(const float *dy, int64_t stride, int64_t rows, int64_t width, float factor,
-                 float *panel, float sums[DENSE_PANEL])
+static void pack_dy(const float *dy, int64_t stride, int64_t rows, int64_t width, float factor,
+                    float *panel, float sums[DENSE_PANEL])
 {
     for (int64_t n = 0; n < DENSE_PANEL; n += SIDE) {
         vec sum = {0};
@@ -192,8 +191,8 @@ static void pack(const float *dy, int64_t stride, int64_t rows, int64_t width, f
 /* Data's dy: [steps of width][PARTS][LANE_TILES] */
 enum { LANES_FLOATS = (DENSE_PANEL + STEP - 1) / STEP * PARTS * LANE_TILES * TILE };
 
-static void lay_lanes(const float *dy, int64_t stride, int64_t rows, int64_t width, int64_t lanes,
-                      float *to)
+static void pack_lanes(const float *dy, int64_t stride, int64_t rows, int64_t width, int64_t lanes,
+                       float *to)
 {
     (void)lanes;
     for (int64_t n = 0; n < width; n += STEP, to += PARTS * LANE_TILES * TILE)
@@ -222,26 +221,26 @@ static void end(void)
 
 /* Row i of one step's tiles [PARTS][PANEL_TILES]: rows i and i + 16 of W from row k on. `whole`:
    both are there, of a whole panel. */
-VEC_INLINE void cut_pair(const dense_product *p, int64_t k, int64_t i, bool whole, float *to)
+VEC_INLINE void cut_pair(const dense_fprop *p, int64_t k, int64_t i, bool whole, float *to)
 {
     const int64_t width = whole ? DENSE_PANEL : p->width, below = SIDE * width;
     const int64_t at = (k + i) * width, left = p->depth - k - i;
-    const float *w = p->w + at, *ahead = p->ahead + at;
+    const float *w = p->w + at, *prefetch = p->prefetch + at;
     to += i * SIDE;
 #pragma GCC unroll 3
     for (int n = 0; n < PANEL_TILES; n++) {
         const int64_t columns = width - n * SIDE;
         if (columns <= 0)
             break;
-        VEC_PREFETCH(ahead + n * SIDE);
-        VEC_PREFETCH(ahead + below + n * SIDE);
+        VEC_PREFETCH(prefetch + n * SIDE);
+        VEC_PREFETCH(prefetch + below + n * SIDE);
         split(load_up_to(w + n * SIDE, whole || left > 0 ? columns : 0),
               load_up_to(w + below + n * SIDE, whole || left > SIDE ? columns : 0), to + n * TILE,
               PANEL_TILES * TILE, false);
     }
 }
 
-VEC_INLINE void cut_rows(const dense_product *p, int64_t k, int64_t i, float *to)
+VEC_INLINE void cut_rows(const dense_fprop *p, int64_t k, int64_t i, float *to)
 {
     if (p->width == DENSE_PANEL && p->depth - k - i > SIDE)
         cut_pair(p, k, i, true, to);
@@ -267,7 +266,7 @@ VEC_INLINE void cut_rows(const dense_product *p, int64_t k, int64_t i, float *to
     }
 
 /* A step: a and b are its x and W; W's next one is cut into `next`, unless that is NULL. */
-VEC_INLINE void multiply_step(const dense_product *p, int x_parts, int64_t k, int tiles,
+VEC_INLINE void multiply_step(const dense_fprop *p, int x_parts, int64_t k, int tiles,
                               const float *a, const float *b, float *next)
 {
     int64_t cut = 0;
@@ -292,7 +291,7 @@ VEC_INLINE void multiply_step(const dense_product *p, int x_parts, int64_t k, in
         action(5, (low) + 2 * SIDE, PANEL_BYTES); \
     } while (0)
 
-VEC_INLINE void multiply_parts(const dense_product *p, int x_parts)
+VEC_INLINE void multiply_parts(const dense_fprop *p, int x_parts)
 {
     float parts[2][STEP_FLOATS] __attribute__((aligned(64)));
     float rest[SIDE * DENSE_PANEL] __attribute__((aligned(64)));
@@ -324,7 +323,7 @@ VEC_INLINE void multiply_parts(const dense_product *p, int x_parts)
         memcpy(low_sum, low, low_bytes);
 }
 
-static void multiply(const dense_product *p)
+static void fprop(const dense_fprop *p)
 {
     if (p->unit != 0)
         multiply_parts(p, 1);
@@ -332,22 +331,22 @@ static void multiply(const dense_product *p)
         multiply_parts(p, PARTS);
 }
 
-static void finish(const dense_finish *f)
+static void epilogue(const dense_epilogue *f)
 {
-    cpu_dense_avx512.finish(f);
+    cpu_dense_avx512.epilogue(f);
 }
 
 /* ---- backward: dx ------------------------------------------------------------------------- */
 
 /* Row i of tiles [steps of width][PARTS]: columns j and j + 16 of row k + i of W */
-VEC_INLINE void cut_columns(const dense_data *d, int64_t k, int64_t i, float *to)
+VEC_INLINE void cut_columns(const dense_dgrad *d, int64_t k, int64_t i, float *to)
 {
     const int64_t at = (k + i) * d->width;
     to += i * SIDE;
     for (int64_t n = 0; n < d->width; n += STEP, to += PARTS * TILE) {
         int64_t left = k + i < d->depth ? d->width - n : 0;
-        VEC_PREFETCH(d->ahead + at + n);
-        VEC_PREFETCH(d->ahead + at + n + SIDE);
+        VEC_PREFETCH(d->prefetch + at + n);
+        VEC_PREFETCH(d->prefetch + at + n + SIDE);
         split(load_up_to(d->w + at + n, left), load_up_to(d->w + at + n + SIDE, left - SIDE), to,
               TILE, false);
     }
@@ -373,7 +372,7 @@ VEC_INLINE void load_parts(const float *a, int a_parts)
     TILE_LOAD(5, a + 2 * TILE, ROW_BYTES);
 }
 
-static void data(const dense_data *d)
+static void dgrad(const dense_dgrad *d)
 {
     enum { WIDTH_STEPS = (DENSE_PANEL + STEP - 1) / STEP, CUTS = 3 /* between two tiles */ };
     const int a_parts = PARTS;
@@ -417,7 +416,7 @@ static void data(const dense_data *d)
 /* ---- backward: dW ------------------------------------------------------------------------- */
 
 /* Where there is no rule: w -= rate g, or dw = or += g. */
-static void use_plainly(const dense_gradient *d, int64_t at, const float *g, int64_t count)
+static void use_plainly(const dense_wgrad *d, int64_t at, const float *g, int64_t count)
 {
     float *to = (d->dw ? d->dw : d->w) + at;
     const vec factor = vec_all(d->dw ? 1 : -d->rate);
@@ -432,7 +431,7 @@ static void use_plainly(const dense_gradient *d, int64_t at, const float *g, int
 
 /* A tile's rows of the gradient, of which `next` is the first that is not used yet. */
 typedef struct user {
-    const dense_gradient *d;
+    const dense_wgrad *d;
     int64_t k, next, rows;
     const float *g; /* [16][DENSE_PANEL] */
 } user;
@@ -440,7 +439,7 @@ typedef struct user {
 /* Rows of whole panels lie one behind the other. */
 VEC_INLINE void use_some(user *u, int64_t most)
 {
-    const dense_gradient *d = u->d;
+    const dense_wgrad *d = u->d;
     const bool whole = d->width == DENSE_PANEL;
     const int64_t end = u->rows - u->next < most ? u->rows : u->next + most;
     while (u->next < end) {
@@ -459,10 +458,9 @@ VEC_INLINE void use_some(user *u, int64_t most)
 }
 
 /* g[16][DENSE_PANEL] of rows k... of W. Meanwhile the tile before is used, a little at a time: all
-   at once, its stores held up the loads of tiles. What `ahead` has is left to the hardware's
+   at once, its stores held up the loads of tiles. What `prefetch` has is left to the hardware's
    prefetching, which brings the optimizer's slots in time; asking for it took longer. */
-VEC_INLINE void gradient_tile(const dense_gradient *d, int a_parts, int64_t k, user *before,
-                              float *g)
+VEC_INLINE void gradient_tile(const dense_wgrad *d, int a_parts, int64_t k, user *before, float *g)
 {
     enum { ROWS = 2 /* between two tiles of b */ };
     const int tiles = (int)blocks(d->width, SIDE);
@@ -486,7 +484,7 @@ VEC_INLINE void gradient_tile(const dense_gradient *d, int a_parts, int64_t k, u
     TILE_STORE(2, g + 2 * SIDE, PANEL_BYTES);
 }
 
-static void gradient(const dense_gradient *d)
+static void wgrad(const dense_wgrad *d)
 {
     float g[2][SIDE * DENSE_PANEL] __attribute__((aligned(64)));
     user before = {.d = d};
@@ -510,20 +508,20 @@ static void transpose(const float *from, int64_t from_stride, int64_t rows, int6
     cpu_dense_avx512.transpose(from, from_stride, rows, columns, to, to_stride);
 }
 
-const dense_kernels ISA(cpu_dense) = {.multiply = multiply,
-                                      .finish = finish,
-                                      .data = data,
-                                      .gradient = gradient,
+const dense_kernels ISA(cpu_dense) = {.fprop = fprop,
+                                      .epilogue = epilogue,
+                                      .dgrad = dgrad,
+                                      .wgrad = wgrad,
                                       .x_floats = x_floats,
-                                      .lay_x = lay_x,
-                                      .gradient_x_floats = gradient_x_floats,
-                                      .lay_gradient_x = lay_gradient_x,
-                                      .lay_bytes = lay_bytes,
-                                      .lay_gradient_bytes = lay_gradient_bytes,
+                                      .pack_x = pack_x,
+                                      .wgrad_x_floats = wgrad_x_floats,
+                                      .pack_wgrad_x = pack_wgrad_x,
+                                      .pack_u8 = pack_u8,
+                                      .pack_wgrad_u8 = pack_wgrad_u8,
                                       .panel_floats = panel_floats,
-                                      .pack = pack,
+                                      .pack_dy = pack_dy,
                                       .lanes_floats = LANES_FLOATS,
-                                      .lay_lanes = lay_lanes,
+                                      .pack_lanes = pack_lanes,
                                       .transpose = transpose,
                                       .begin = begin,
                                       .end = end,
