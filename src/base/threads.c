@@ -94,7 +94,7 @@ static inline void pause_briefly(void)
 }
 
 /* Ask for a line that is going to be written. */
-static inline void bring_near(const share *s)
+static inline void prefetch_share(const share *s)
 {
 #if defined(__x86_64__) || defined(__i386__)
     __asm__ volatile("prefetchw %0" : : "m"(s->range));
@@ -153,7 +153,7 @@ static bool wait_for_job(threads *pool, const share *mine, uint32_t seen)
     int64_t until = pool->spin ? clock_nanoseconds() + SPIN_NANOSECONDS : 0;
     do {
         for (int i = 0; i < 16; i++) {
-            bring_near(mine);
+            prefetch_share(mine);
             if (job_of(mine) != seen)
                 return true;
             if (pool->spin)

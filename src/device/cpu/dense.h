@@ -106,7 +106,7 @@ static inline void dense_give_slots(dense_wgrad *g, const cpu_update_step *u, in
     }
 }
 
-/* The update of a kernel that the next step's forward pass takes along. */
+/* The update of a kernel that the next step's forward pass absorbs. */
 typedef struct dense_deferred {
     const dense_kernels *kernels;
     dense_size size;

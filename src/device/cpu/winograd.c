@@ -4,8 +4,8 @@
    weights are not too large, these two multiply by matrix tiles (kernels/small_gemm_amx.c); sums
    for dw, whose products add up over tiles of the image, do not.
 
-   A chunk of it is a block of tiles, small enough for its places to stay in the second-level cache
-   while they are transformed, multiplied by the weights and transformed back. */
+   A chunk of it is a block of tiles, small enough for its positions to stay in the second-level
+   cache while they are transformed, multiplied by the weights and transformed back. */
 #include "device/cpu/winograd.h"
 #include "base/memory.h"
 #include "device/cpu/isa.h"
@@ -28,10 +28,10 @@ enum {
     LAID_STEP = 32,
     BLOCK_LEAST = 12, /* tiles */
     BLOCK_MOST = 64,
-    LAID_BLOCK = 32,        /* tiles, or BLOCK_MOST */
-    LAID_LEAST = 256,       /* tiles of the batch: fewer make too few blocks */
-    LAID_CACHE = 3 << 19,   /* of the second-level cache, which has 2 MB where there is AMX */
-    LAID_WEIGHTS = 1 << 20, /* bytes: products wait for more */
+    LAID_BLOCK = 32,          /* tiles, or BLOCK_MOST */
+    LAID_LEAST = 256,         /* tiles of the batch: fewer make too few blocks */
+    PACKED_CACHE = 3 << 19,   /* of the second-level cache, which has 2 MB where there is AMX */
+    PACKED_WEIGHTS = 1 << 20, /* bytes: products wait for more */
     BLOCKS_A_THREAD = 4
 };
 
@@ -51,7 +51,7 @@ static int64_t tiles_of(const tensor *out)
     return dim[0] * cpu_divide_up(dim[1], STEP) * cpu_divide_up(dim[2], STEP);
 }
 
-/* One a place. */
+/* One a position. */
 static int products_of(const op *o)
 {
     int size = STEP + (int)o->a.conv.w.kernel[0] - 1;
@@ -112,8 +112,8 @@ int64_t winograd_row(const winograd_state *s, int64_t channels)
     return round_up(channels, s->k->vector);
 }
 
-/* Places are an odd number of cache lines apart, so that the lines of one tile's channels fall into
-   different sets of the caches. */
+/* Positions are an odd number of cache lines apart, so that the lines of one tile's channels fall
+   into different sets of the caches. */
 winograd_places winograd_places_of(const winograd_state *s, int64_t rows, int64_t channels,
                                    bool streamed)
 {
@@ -130,7 +130,7 @@ void winograd_choose_weights(winograd_state *s, int64_t rows, int64_t channels)
     if (cpu_isa_or_base() != CPU_ISA_OF_TILES || s->weights || s->tiles < LAID_LEAST)
         return;
     int64_t floats = SMALL_GEMM_TILES->floats(rows, winograd_row(s, channels));
-    if (s->places * floats * 4 > LAID_WEIGHTS)
+    if (s->positions * floats * 4 > PACKED_WEIGHTS)
         return;
     s->by_tiles = SMALL_GEMM_TILES;
     s->u.stride = (cpu_divide_up(floats, LINE_FLOATS) | 1) * LINE_FLOATS;
@@ -158,7 +158,7 @@ static winograd_image image_of(const tensor *t, const tensor *out)
         .tiles = {cpu_divide_up(out->shape.dim[1], STEP), cpu_divide_up(out->shape.dim[2], STEP)}};
 }
 
-cornu_status winograd_new(const plan *p, const op *o, bool turned, threads *pool,
+cornu_status winograd_new(const plan *p, const op *o, bool rotated, threads *pool,
                           winograd_state **state)
 {
     const window2d *w = &o->a.conv.w;
@@ -170,14 +170,14 @@ cornu_status winograd_new(const plan *p, const op *o, bool turned, threads *pool
     s->k = w->kernel[0] == 3 ? cpu_winograd[isa] : cpu_winograd_5x5[isa];
     s->gemm = cpu_small_gemm[isa];
     images_of(p, o, &x, &y);
-    const tensor *in = turned ? y : x, *out = turned ? x : y;
+    const tensor *in = rotated ? y : x, *out = rotated ? x : y;
     s->x = image_of(in, out);
     s->y = image_of(out, out);
     for (int i = 0; i < 2; i++)
-        s->x.before[i] = turned ? w->kernel[i] - 1 - w->before[i] : w->before[i];
-    s->turned = turned;
+        s->x.before[i] = rotated ? w->kernel[i] - 1 - w->before[i] : w->before[i];
+    s->rotated = rotated;
     s->tiles = tiles_of(out);
-    s->places = products_of(o);
+    s->positions = products_of(o);
     s->workers = threads_count(pool);
     *state = s;
     return CORNU_OK;
@@ -190,8 +190,8 @@ static int64_t zeros_of(const winograd_state *s)
 
 void winograd_lay_out_scratch(winograd_state *s, size_t *scratch_bytes)
 {
-    s->u_at = s->parts * s->places * s->dw.stride;
-    s->blocks_at = s->u_at + s->places * s->u.stride;
+    s->u_at = s->parts * s->positions * s->dw.stride;
+    s->blocks_at = s->u_at + s->positions * s->u.stride;
     s->sums_at = s->blocks_at + s->workers * s->worker_floats;
     s->zeros_at = s->sums_at + cpu_scratch_floats(s->parts * s->y.channels);
     cpu_need_scratch(scratch_bytes, s->zeros_at + zeros_of(s));
@@ -200,14 +200,14 @@ void winograd_lay_out_scratch(winograd_state *s, size_t *scratch_bytes)
 int64_t winograd_single_block_most(const winograd_state *s)
 {
     int64_t most = winograd_row(s, cpu_most(s->x.channels, s->y.channels));
-    int64_t weights = s->places * s->u.stride * 4, left = CACHE - weights;
+    int64_t weights = s->positions * s->u.stride * 4, left = CACHE - weights;
     if (s->by_tiles) {
-        bool fit = s->places * most * 4 * BLOCK_MOST <= (LAID_CACHE - weights) / 5 * 3;
+        bool fit = s->positions * most * 4 * BLOCK_MOST <= (PACKED_CACHE - weights) / 5 * 3;
         bool enough = s->tiles >= s->workers * BLOCKS_A_THREAD * BLOCK_MOST;
         return fit && enough ? BLOCK_MOST : LAID_BLOCK;
     }
     int64_t bytes = (left > CACHE / 3 ? left : CACHE) / 5 * 3;
-    return winograd_block_most(bytes, s->places * most * 4, weights);
+    return winograd_block_most(bytes, s->positions * most * 4, weights);
 }
 
 int64_t winograd_single_block(const winograd_state *s, int64_t tiles, int64_t most, int64_t share)
@@ -215,14 +215,14 @@ int64_t winograd_single_block(const winograd_state *s, int64_t tiles, int64_t mo
     return s->by_tiles ? most / LAID_BLOCK * LAID_BLOCK : winograd_block(tiles, most, share);
 }
 
-/* By tiles a worker's places have room for rows of weights, too, which are to be laid out. */
+/* By tiles a worker's positions have room for rows of weights, too, which are to be packed. */
 void winograd_lay_out_single(winograd_state *s)
 {
     int64_t most = cpu_most(s->x.channels, s->y.channels);
     s->v = s->z = winograd_places_of(s, s->block, most, false);
     s->v.row = winograd_row(s, s->x.channels);
     s->z.row = winograd_row(s, s->y.channels);
-    s->worker_floats = (s->places + 1) * s->v.stride;
+    s->worker_floats = (s->positions + 1) * s->v.stride;
 }
 
 cornu_status winograd_prepare_forward(const plan *p, const op *o, threads *pool, void **state,
@@ -267,7 +267,7 @@ static void weights_into(const winograd_run *r, int64_t begin, int64_t end,
 {
     const winograd_state *s = r->s;
     int64_t in = s->x.channels, out = s->y.channels;
-    if (s->turned)
+    if (s->rotated)
         s->k->transposed_weights(r->w, out, in, true, begin, end, u);
     else if (s->data)
         s->k->transposed_weights(r->w, in, out, false, begin, end, u);
@@ -295,14 +295,14 @@ static void laid_weights_chunk(void *context, int64_t chunk, int worker)
     float *here = r->blocks + worker * s->worker_floats;
     winograd_places u = {.stride = LAID_ROWS * r->u.row, .row = r->u.row};
     if (first + LAID_STEP > rows)
-        memset(here, 0, (size_t)(s->places * u.stride) * sizeof *here);
+        memset(here, 0, (size_t)(s->positions * u.stride) * sizeof *here);
     for (int64_t i = 0; i < 2; i++) {
         int64_t begin = first + i * LAID_ROWS, end = cpu_least(begin + WEIGHT_ROWS, rows);
         u.data = here + (i * WEIGHT_ROWS - begin) * u.row;
         if (begin < end)
             weights_into(r, begin, end, &u);
     }
-    for (int p = 0; p < s->places; p++)
+    for (int p = 0; p < s->positions; p++)
         s->by_tiles->lay(here + p * u.stride, u.row, first, rows, columns,
                          r->u.data + p * r->u.stride);
 }
@@ -356,7 +356,7 @@ void winograd_multiply_by_tiles(const winograd_run *r, const winograd_places *a,
                                                             .columns = c->row,
                                                             .depth = depth,
                                                             .soon = {*soon}},
-                                                  .count = r->s->places,
+                                                  .count = r->s->positions,
                                                   .a_step = a->stride,
                                                   .b_step = r->u.stride,
                                                   .c_step = c->stride});
@@ -379,7 +379,7 @@ static void block_chunk(void *context, int64_t chunk, int worker)
         soon = winograd_lines(&r->x, r->from, 1, end, cpu_least(end + s->block, s->tiles));
     if (s->by_tiles)
         winograd_multiply_by_tiles(r, &v, &z, end - begin, s->x.channels, &soon);
-    for (int p = 0; p < s->places && !s->by_tiles; p++) {
+    for (int p = 0; p < s->positions && !s->by_tiles; p++) {
         small_gemm g = {.a = v.data + p * v.stride,
                         .a_stride = v.row,
                         .b = r->u.data + p * r->u.stride,
@@ -389,8 +389,8 @@ static void block_chunk(void *context, int64_t chunk, int worker)
                         .rows = end - begin,
                         .columns = z.row,
                         .depth = s->x.channels,
-                        .soon = {{NULL, 0}, winograd_lines_part(&soon, p, s->places)}};
-        if (p + 1 < s->places) {
+                        .soon = {{NULL, 0}, winograd_lines_part(&soon, p, s->positions)}};
+        if (p + 1 < s->positions) {
             winograd_fetch_next(&g, 0, g.b + r->u.stride, s->x.channels * r->u.row);
             winograd_fetch_next(&g, 1, g.a + v.stride, g.rows * v.row);
         }

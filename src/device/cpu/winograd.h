@@ -24,18 +24,18 @@ enum { WINOGRAD_CACHE = 1 << 20 }; /* bytes of a core's second-level cache */
 typedef struct winograd_state {
     const winograd_kernels *k;
     const small_gemm_kernels *gemm;
-    const small_gemm_tiles *by_tiles; /* of products with u, which is laid out for it; NULL: none */
-    winograd_image x, y;              /* also of their gradients; `turned`: dy and dx */
-    bool turned;
+    const small_gemm_tiles *by_tiles; /* of products with u, which is packed for it; NULL: none */
+    winograd_image x, y;              /* also of their gradients; `rotated`: dy and dx */
+    bool rotated;
     int64_t tiles, block;  /* of the batch, of a block */
-    int places;            /* products */
+    int positions;         /* products */
     winograd_places u, dw; /* transformed weights; sums for dw, of a part */
     winograd_places v, z;  /* of a worker: transforms or products as wide as x, as y */
     int64_t workers, worker_floats;
     /* Backward passes, which may be one: */
     bool weights, data;
     int64_t parts, unit; /* chunks that take a fixed part of all tiles, so many or a multiple */
-    int64_t groups;      /* chunks of a part: pairs of rows of places done alone, else 1 */
+    int64_t groups;      /* chunks of a part: pairs of rows of positions done alone, else 1 */
     /* Where they begin in scratch memory, behind the parts' dw, in floats; blocks: workers' v and
        z; sums for db, [parts][channels]; zeros as wide as an image. */
     int64_t u_at, blocks_at, sums_at, zeros_at;
@@ -84,14 +84,14 @@ typedef struct winograd_run {
 
 /* Channels rounded up to whole vectors. */
 int64_t winograd_row(const winograd_state *s, int64_t channels);
-/* Places of `rows` rows; with `streamed`, these are the second operand of products and are not 512
-   bytes or a multiple apart, which fall into few sets of the first-level cache. */
+/* Positions of `rows` rows; with `streamed`, these are the second operand of products and are not
+   512 bytes or a multiple apart, which fall into few sets of the first-level cache. */
 winograd_places winograd_places_of(const winograd_state *s, int64_t rows, int64_t channels,
                                    bool streamed);
 /* Transformed weights, of `rows` rows. Decides for or against matrix tiles. */
 void winograd_choose_weights(winograd_state *s, int64_t rows, int64_t channels);
-/* Tiles of a block whose places take `tile_bytes` a tile: at most `bytes` in all. Each block reads
-   all `weights`: where they are large, blocks that do not fit are better than many blocks. */
+/* Tiles of a block whose positions take `tile_bytes` a tile: at most `bytes` in all. Each block
+   reads all `weights`: where they are large, blocks that do not fit are better than many blocks. */
 int64_t winograd_block_most(int64_t bytes, int64_t tile_bytes, int64_t weights);
 /* Cut so that blocks have about one size, at most `most`, and are a multiple of `share` in number.
  */
@@ -102,8 +102,8 @@ int64_t winograd_block(int64_t tiles, int64_t most, int64_t share);
 int64_t winograd_single_block_most(const winograd_state *s);
 int64_t winograd_single_block(const winograd_state *s, int64_t tiles, int64_t most, int64_t share);
 void winograd_lay_out_single(winograd_state *s);
-/* Instruction set, images and their tiles; `turned`: of the inputs' gradient as a forward pass. */
-cornu_status winograd_new(const plan *p, const op *o, bool turned, threads *pool,
+/* Instruction set, images and their tiles; `rotated`: of the inputs' gradient as a forward pass. */
+cornu_status winograd_new(const plan *p, const op *o, bool rotated, threads *pool,
                           winograd_state **state);
 /* Where things begin in scratch memory, and the need for it. */
 void winograd_lay_out_scratch(winograd_state *s, size_t *scratch_bytes);
@@ -115,7 +115,7 @@ void winograd_transform_weights(winograd_run *r, threads *pool);
 small_gemm_lines winograd_lines(const winograd_image *g, const float *x, int window, int64_t begin,
                                 int64_t end);
 small_gemm_lines winograd_lines_part(const small_gemm_lines *l, int64_t part, int64_t parts);
-/* All places' products with u. */
+/* All positions' products with u. */
 void winograd_multiply_by_tiles(const winograd_run *r, const winograd_places *a,
                                 const winograd_places *c, int64_t tiles, int64_t depth,
                                 const small_gemm_lines *soon);

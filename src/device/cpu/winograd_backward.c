@@ -44,26 +44,26 @@ static int64_t cut(winograd_state *s, int64_t parts)
     return cpu_divide_up(s->tiles / s->unit, s->parts) * s->unit;
 }
 
-/* For dw. Pairs of rows of places are done alone where all sums do not stay in the cache, and where
-   blocks would have few tiles, which are the depth of the products. */
+/* For dw. Pairs of rows of positions are done alone where all sums do not stay in the cache, and
+   where blocks would have few tiles, which are the depth of the products. */
 static void lay_out_weights(winograd_state *s)
 {
     int64_t x = winograd_row(s, s->x.channels), y = winograd_row(s, s->y.channels);
-    int64_t tile = (x + y) * 4, sums = s->places * s->x.channels * y * 4;
-    bool alone = sums > CACHE / 3 * 2 || CACHE / 5 * 2 / (s->places * tile) < FEW_TILES;
+    int64_t tile = (x + y) * 4, sums = s->positions * s->x.channels * y * 4;
+    bool alone = sums > CACHE / 3 * 2 || CACHE / 5 * 2 / (s->positions * tile) < FEW_TILES;
     s->groups = alone && !s->data ? s->k->size / 2 : 1;
     int64_t parts = cpu_least(s->tiles / PART_TILES, cpu_least(PARTS_MOST, PARTS_BYTES / sums));
     int64_t part = cut(s, cpu_most(parts, s->groups == 1 ? 4 : 2));
     int64_t bytes = s->groups == 1 ? CACHE / 5 * 2 : CACHE / 5 * 3;
     if (s->data)
         bytes = cpu_least(bytes, (CACHE - 2 * sums) / 4 * 3);
-    int64_t fit = winograd_block_most(bytes, s->places / s->groups * tile, sums);
+    int64_t fit = winograd_block_most(bytes, s->positions / s->groups * tile, sums);
     s->block = winograd_block(part, fit, 1);
     s->dw = winograd_places_of(s, s->x.channels, s->y.channels, false);
     s->v = winograd_places_of(s, s->block, s->x.channels, false);
     s->z = winograd_places_of(s, s->block, s->y.channels, true);
-    s->z_at = s->places / s->groups * s->v.stride;
-    s->worker_floats = s->z_at + s->places / s->groups * s->z.stride;
+    s->z_at = s->positions / s->groups * s->v.stride;
+    s->worker_floats = s->z_at + s->positions / s->groups * s->z.stride;
 }
 
 /* For dx alone: a part is a block, or more where an image takes more. */
@@ -105,26 +105,26 @@ typedef struct block {
     bool first;               /* of its part */
 } block;
 
-/* dw (+)= v' z for place p, whose transforms are number `made`. */
+/* dw (+)= v' z for position p, whose transforms are number `made`. */
 static void multiply_weights(const winograd_run *r, const block *b, int p, int made)
 {
     const winograd_state *s = r->s;
-    int64_t places = s->places / s->groups;
+    int64_t positions = s->positions / s->groups;
     small_gemm g = {.a = b->v.data + made * b->v.stride,
                     .a_stride = b->v.row,
                     .b = b->z.data + made * b->z.stride,
                     .b_stride = b->z.row,
-                    .c = r->dw.data + (b->part * s->places + p) * r->dw.stride,
+                    .c = r->dw.data + (b->part * s->positions + p) * r->dw.stride,
                     .c_stride = r->dw.row,
                     .rows = s->x.channels,
                     .columns = r->dw.row,
                     .depth = b->tiles};
     if (s->data) {
         winograd_fetch_next(&g, 0, r->u.data + p * r->u.stride, s->y.channels * r->u.row);
-        g.soon[1] = winograd_lines_part(&b->soon[0], made, places);
+        g.soon[1] = winograd_lines_part(&b->soon[0], made, positions);
     } else {
-        g.soon[1] = winograd_lines_part(&b->soon[made % 2], made / 2, places / 2);
-        if (made + 1 < places) {
+        g.soon[1] = winograd_lines_part(&b->soon[made % 2], made / 2, positions / 2);
+        if (made + 1 < positions) {
             winograd_fetch_next(&g, 0, g.b + b->z.stride, b->tiles * b->z.row);
             winograd_fetch_next(&g, 1, g.a + b->v.stride, b->tiles * b->v.row);
         }
@@ -145,8 +145,8 @@ static void multiply_data(const winograd_run *r, const block *b, int p)
                     .rows = b->tiles,
                     .columns = b->v.row,
                     .depth = s->y.channels,
-                    .soon = {{NULL, 0}, winograd_lines_part(&b->soon[1], p, s->places)}};
-    if (p + 1 < s->places) {
+                    .soon = {{NULL, 0}, winograd_lines_part(&b->soon[1], p, s->positions)}};
+    if (p + 1 < s->positions) {
         if (s->weights)
             winograd_fetch_next(&g, 0, g.c + b->v.stride, b->tiles * b->v.row);
         else
@@ -166,7 +166,7 @@ static void run_block(const winograd_run *r, const block *b, int64_t begin, floa
     s->k->gradient(&r->y, pair, &r->g.dy, begin, end, &b->z, sums);
     if (s->by_tiles)
         winograd_multiply_by_tiles(r, &b->z, &b->v, b->tiles, s->y.channels, &b->soon[1]);
-    for (int p = 0, made = 0; p < s->places && !s->by_tiles; p++) {
+    for (int p = 0, made = 0; p < s->positions && !s->by_tiles; p++) {
         if (pair != WINOGRAD_ALL && winograd_pair_of(p / s->k->size, s->k->size) != pair)
             continue;
         if (s->weights)
@@ -212,8 +212,8 @@ static void gradient_chunk(void *context, int64_t chunk, int worker)
     const winograd_state *s = r->s;
     int64_t begin, end;
     cpu_part(s->x.channels, DW_ROWS, chunk, &begin, &end);
-    s->k->weights_gradient(&r->dw, s->parts, s->places * r->dw.stride, s->x.channels, s->y.channels,
-                           begin, end, r->g.dw);
+    s->k->weights_gradient(&r->dw, s->parts, s->positions * r->dw.stride, s->x.channels,
+                           s->y.channels, begin, end, r->g.dw);
 }
 
 void winograd_backward(const winograd_state *s, const op_run *o, const winograd_gradients *g)

@@ -77,7 +77,7 @@ static strip strip_of(const small_gemm_series *s, int64_t i)
                    .first = k / STEP};
 }
 
-/* What is done between multiplications: the next strip is cut, lines come near. */
+/* What is done between multiplications: the next strip is cut, lines are prefetched. */
 typedef struct task {
     strip of;
     int64_t stride;

@@ -1,11 +1,16 @@
 /* Winograd's F(m x m, r x r) for m = 4 and r = 3 (winograd.c) or r = 5 (winograd_5x5.c): the
-   transforms around its size x size matrix products, size = m + r - 1.
+   transforms around its products, one for each of the size x size transform-domain positions, size
+   = m + r - 1 (Lavin and Gray, "Fast algorithms for convolutional neural networks", 2016).
 
-   Places are numbered size * i + j. Channels are rounded up to whole vectors; what is added is 0.
+     x tile, size x size --B' x B--> v   [position][tile][in]
+     w, r x r            --G w G'--> u   [position][in][out]
+     v u, one product a position, --A' (v u) A--> y tile, m x m
 
-   dx comes in two ways. Alone it is a forward pass over dy with the weights turned. Or it is the
-   forward pass turned around: with m = z u for the z of dy that dw needs, too, dx is the sum of all
-   tiles' B m B', which overlap by r - 1 pixels. */
+   Positions are numbered size * i + j. Channels are rounded up to whole vectors; what is added is 0.
+
+   dx comes in two ways. Alone it is a forward pass over dy with the weights rotated by 180 degrees.
+   Or it is the forward pass the other way round: with m = z u for the z of dy that dw needs, too, dx
+   is the sum of all tiles' B m B', which overlap by r - 1 pixels. */
 #ifndef DEVICE_CPU_KERNELS_WINOGRAD_H
 #define DEVICE_CPU_KERNELS_WINOGRAD_H
 
@@ -14,9 +19,9 @@
 
 enum { WINOGRAD_STEP = 4 }; /* m */
 
-/* Rows of places come in pairs that share their arithmetic: 0 and the last are pair 0, 1 and 2 pair
-   1, and so on. One alone may be made, or all. Those left out take no memory: the rows made are
-   numbered from 0. */
+/* Rows of positions come in pairs that share their arithmetic: 0 and the last are pair 0, 1 and 2
+   pair 1, and so on. One alone may be made, or all. Those left out take no memory: the rows made
+   are numbered from 0. */
 enum { WINOGRAD_ALL = -1 };
 
 static inline int winograd_pair_of(int row, int size)
@@ -50,7 +55,7 @@ typedef struct winograd_output {
     uint8_t *codes;
 } winograd_output;
 
-/* Matrices, that of place p at data + p * stride; rows are `row` floats apart. */
+/* Matrices, that of position p at data + p * stride; rows are `row` floats apart. */
 typedef struct winograd_places {
     float *data;
     int64_t stride, row;
@@ -76,8 +81,8 @@ typedef struct winograd_kernels {
     /* u[in][out] = G w G' of w [r][r][in][out]: rows begin to end - 1. */
     void (*weights)(const float *w, int64_t in, int64_t out, int64_t begin, int64_t end,
                     const winograd_places *u);
-    /* The same as u[out][in]; with `turned` of w turned by 180 degrees. */
-    void (*transposed_weights)(const float *w, int64_t in, int64_t out, bool turned, int64_t begin,
+    /* The same as u[out][in]; with `rotated` of w rotated by 180 degrees. */
+    void (*transposed_weights)(const float *w, int64_t in, int64_t out, bool rotated, int64_t begin,
                                int64_t end, const winograd_places *u);
     /* dw[r][r][in][out] = G' (sum of the parts) G: rows begin to end - 1 of `in`. Parts are
        part_stride floats apart and added in their order. */

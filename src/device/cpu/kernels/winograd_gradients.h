@@ -4,7 +4,7 @@
 
 /* ---- gradient of y ---------------------------------------------------------------------- */
 
-/* A pair's rows of places of one tile. */
+/* A pair's rows of positions of one tile. */
 VEC_INLINE void gradient_pair(int pair, bool alone, vec d[STEP][STEP], float *to, int64_t stride)
 {
     vec across[2][STEP];

@@ -74,7 +74,7 @@ VEC_INLINE int rank_of(int pair, int which, bool alone)
     return alone ? which : row_of(pair, which);
 }
 
-/* A square of pixels comes near to be written. */
+/* A square of pixels is prefetched for writing. */
 VEC_INLINE void fetch_tile(const float *y, int64_t row, int64_t column, int size)
 {
     for (int i = 0; i < size; i++)

@@ -9,7 +9,7 @@
 
 /* ---- input ------------------------------------------------------------------------------ */
 
-/* A strip's pixels, and where its places go. */
+/* A strip's pixels, and where its positions go. */
 typedef struct strip_input {
     strip_pixels pixels;
     int64_t inside, outside; /* columns `inside` to `outside` - 1 are in the image */
@@ -18,7 +18,7 @@ typedef struct strip_input {
     int64_t row, stride;
 } strip_input;
 
-/* A column of the strip, `at` floats on: what it gives to a pair's rows of places. */
+/* A column of the strip, `at` floats on: what it gives to a pair's rows of positions. */
 VEC_INLINE void input_column(int pair, const strip_input *s, int64_t at, int64_t left, bool whole,
                              vec t[2])
 {
@@ -29,8 +29,8 @@ VEC_INLINE void input_column(int pair, const strip_input *s, int64_t at, int64_t
     transform_input_pair(pair, d, t);
 }
 
-/* One vector of channels for the places of a pair's rows. SIZE columns stay in registers; each tile
-   brings STEP new ones. */
+/* One vector of channels for the positions of a pair's rows. SIZE columns stay in registers; each
+   tile brings STEP new ones. */
 VEC_INLINE void input_vector(int pair, bool alone, const strip_input *s, int64_t first, float *to,
                              int64_t left, bool whole)
 {
@@ -130,7 +130,7 @@ static void input(const winograd_image *g, int pair, const float *x, int64_t beg
 
 /* ---- output ----------------------------------------------------------------------------- */
 
-/* A row of places, transformed along it. */
+/* A row of positions, transformed along it. */
 VEC_INLINE void output_row(const float *m, int64_t stride, vec to[STEP])
 {
     vec t[SIZE];
@@ -140,8 +140,8 @@ VEC_INLINE void output_row(const float *m, int64_t stride, vec to[STEP])
     evaluate_back(t, STEP, to);
 }
 
-/* d = A' m A + bias for one vector of channels of a tile. Row by row of places, so that nothing but
-   the sums of d has to stay in registers. */
+/* d = A' m A + bias for one vector of channels of a tile. Row by row of positions, so that nothing
+   but the sums of d has to stay in registers. */
 VEC_INLINE void output_tile(const float *m, int64_t stride, vec bias, vec d[STEP][STEP])
 {
 #pragma GCC unroll 4
@@ -337,7 +337,7 @@ __attribute__((noinline)) static void transpose_tap(const float *w, int64_t stri
         to[i] = v[i];
 }
 
-static void transposed_weights(const float *w, int64_t in, int64_t out, bool turned, int64_t begin,
+static void transposed_weights(const float *w, int64_t in, int64_t out, bool rotated, int64_t begin,
                                int64_t end, const winograd_places *u)
 {
     vec taps[TAPS * TAPS][VEC_FLOATS];
@@ -347,7 +347,7 @@ static void transposed_weights(const float *w, int64_t in, int64_t out, bool tur
             const int64_t column = (n - begin) % VEC_FLOATS;
             for (int i = 0; column == 0 && i < TAPS * TAPS; i++)
                 transpose_tap(w + (i * in + k) * out + n, out, rows, end - n,
-                              taps[turned ? TAPS * TAPS - 1 - i : i]);
+                              taps[rotated ? TAPS * TAPS - 1 - i : i]);
             vec t[TAPS * TAPS];
 #pragma GCC unroll 25
             for (int i = 0; i < TAPS * TAPS; i++)

@@ -81,8 +81,8 @@ cornu_status product_choose(const gpu *g, int64_t m, int64_t n, int64_t k, int64
     return CORNU_OK;
 }
 
-static cornu_status add_parts(gpu *g, const product *q, CUdeviceptr parts, CUdeviceptr bias,
-                              CUdeviceptr c, float slope)
+static cornu_status reduce_slices(gpu *g, const product *q, CUdeviceptr parts, CUdeviceptr bias,
+                                  CUdeviceptr c, float slope)
 {
     const sum_parts_params p = {.parts = device_floats(parts),
                                 .bias = device_floats(bias),
@@ -112,7 +112,7 @@ cornu_status product_enqueue(gpu *g, gpu_function kernel, const product *q, prod
     params->slope = cut ? 1 : slope;
     TRY(gpu_launch(g, kernel, grid, params));
     if (cut)
-        TRY(add_parts(g, q, scratch, bias, c, slope));
+        TRY(reduce_slices(g, q, scratch, bias, c, slope));
     return folds ? CORNU_OK
                  : gpu_bias_activation(g, c, 0, c, q->count / q->columns, q->columns, act);
 }
