@@ -416,7 +416,7 @@ typedef enum cornu_output_kind {
     /* Probabilities: the last activation is softmax or sigmoid, or the loss is from_logits. */
     CORNU_OUTPUT_PROBABILITY = 0,
     CORNU_OUTPUT_LOGIT = 1, /* nothing tells what the outputs are; the larger, the likelier */
-    CORNU_OUTPUT_VALUE = 2  /* numbers that mean themselves: mean_squared_error without either */
+    CORNU_OUTPUT_VALUE = 2  /* numbers that mean themselves: a loss such as mean_squared_error */
 } cornu_output_kind;
 
 typedef struct cornu_output_info {

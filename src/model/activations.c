@@ -2,12 +2,14 @@
 #include <string.h>
 
 static const struct {
-    const char *name;
+    const char *name, *other_name;
+    float alpha;
     bool from_output;
 } rows[] = {
-#define ACTIVATION(id, name, from_output) {name, from_output},
+#define ACTIVATION(id, name, other_name, rule, alpha, from_output) \
+    {name, other_name, alpha, from_output},
+#define ACTIVATION_OF_ROWS(...) ACTIVATION(__VA_ARGS__)
 #include "model/activations.def"
-#undef ACTIVATION
 };
 
 const char *activation_name(activation_kind kind)
@@ -18,9 +20,9 @@ const char *activation_name(activation_kind kind)
 bool activation_find(const char *name, activation *out)
 {
     for (int i = 0; i < ACTIVATION_COUNT; i++)
-        if (strcmp(rows[i].name, name) == 0) {
-            out->kind = (activation_kind)i;
-            out->alpha = i == ACTIVATION_LEAKY_RELU ? 0.2f : i == ACTIVATION_ELU ? 1.0f : 0.0f;
+        if (strcmp(rows[i].name, name) == 0 ||
+            (rows[i].other_name && strcmp(rows[i].other_name, name) == 0)) {
+            *out = (activation){.kind = (activation_kind)i, .alpha = rows[i].alpha};
             return true;
         }
     return false;

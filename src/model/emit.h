@@ -4,26 +4,20 @@
 #define MODEL_EMIT_H
 
 #include "base/status.h"
+#include "model/kinds.h"
 #include "model/shape.h"
 
 typedef struct step_builder step_builder;
 typedef int tensor_ref; /* a tensor of the plan under construction */
 #define NO_TENSOR (-1)
 
-typedef enum activation_kind {
-#define ACTIVATION(id, name, from_output) ACTIVATION_##id,
-#include "model/activations.def"
-#undef ACTIVATION
-    ACTIVATION_COUNT
-} activation_kind;
-
 typedef struct activation {
     activation_kind kind;
     float alpha; /* leaky_relu: slope below 0; elu: alpha; relu: unused */
 } activation;
 
-/* Keras's name of an activation, and the kind of a name (false where it is unknown). The default
-   alpha is filled in: leaky_relu 0.2, elu 1. */
+/* Keras's name of an activation, and the kind of a name (false where it is unknown), with the
+   row's alpha filled in. */
 const char *activation_name(activation_kind kind);
 bool activation_find(const char *name, activation *out);
 /* May its derivative be computed from its output alone? (So that it can be folded.) */

@@ -1,30 +1,25 @@
-/* Losses: Keras's, row by row. */
+/* Losses: Keras's. Their arithmetic is in device/rules/losses.h. */
 #ifndef MODEL_LOSSES_H
 #define MODEL_LOSSES_H
 
 #include "base/doc.h"
-#include "model/emit.h"
+#include "model/kinds.h"
 
-/* One sample's loss over its n outputs, and its gradient with respect to them in grad[n] (may be
-   NULL). target: [n], or [1] (the class number) where the row's sparse flag is set. */
-typedef double loss_row(const float *output, const float *target, int64_t n, float *grad);
+/* What is compared with the outputs. */
+typedef enum loss_targets {
+    LOSS_TARGETS_CLASSES, /* a sample's class number */
+    LOSS_TARGETS_SHARES,  /* of each class: one-hot, or numbers from 0 to 1 */
+    LOSS_TARGETS_VALUES   /* any numbers */
+} loss_targets;
 
 typedef struct loss_kind {
     const char *name;       /* "categorical_crossentropy" */
     const char *class_name; /* "CategoricalCrossentropy" */
-    bool sparse;            /* target is a class number */
+    const char *other_name; /* "mse"; or NULL */
+    loss_targets targets;
+    bool sparse;     /* targets are class numbers */
     bool has_logits; /* has a form on logits, which Keras also takes under softmax or sigmoid */
-    loss_row *row;   /* on outputs (probabilities) */
-    loss_row *logits_row; /* on logits, or NULL */
 } loss_kind;
-
-/* losses.def: LOSS(id, name, class name, sparse, row, logits row or NULL) */
-typedef enum loss_id {
-#define LOSS(id, name, class_name, sparse, row, logits_row) LOSS_##id,
-#include "model/losses.def"
-#undef LOSS
-    LOSS_COUNT
-} loss_id;
 
 typedef struct loss {
     loss_id id;

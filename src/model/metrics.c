@@ -1,83 +1,11 @@
 #include "model/metrics.h"
 #include "model/config.h"
 #include "model/names.h"
-#include <math.h>
 #include <string.h>
 
-/* The first of the largest, as TensorFlow's argmax. In blocks, most of which hold none. */
-static int64_t argmax(const float *x, int64_t n)
-{
-    enum { BLOCK = 8 };
-    int64_t best = 0;
-    for (int64_t i = 0; i < n; i += BLOCK) {
-        int64_t end = n - i < BLOCK ? n : i + BLOCK, larger = 0;
-        for (int64_t k = i; k < end; k++)
-            larger += x[k] > x[best];
-        for (int64_t k = i; larger > 0 && k < end; k++)
-            if (x[k] > x[best])
-                best = k;
-    }
-    return best;
-}
-
-/* Share of the outputs that lie on their target's side of 0.5. */
-static double binary_accuracy(const float *output, const float *target, int64_t n, int64_t k)
-{
-    (void)k;
-    int64_t hits = 0;
-    for (int64_t i = 0; i < n; i++) {
-        float predicted = output[i] > 0.5f ? 1.0f : 0.0f;
-        hits += !(predicted < target[i]) && !(predicted > target[i]);
-    }
-    return (double)hits / (double)n;
-}
-
-static double categorical_accuracy(const float *output, const float *target, int64_t n, int64_t k)
-{
-    (void)k;
-    return argmax(output, n) == argmax(target, n) ? 1.0 : 0.0;
-}
-
-static double sparse_categorical_accuracy(const float *output, const float *target, int64_t n,
-                                          int64_t k)
-{
-    (void)k;
-    return argmax(output, n) == (int64_t)target[0] ? 1.0 : 0.0;
-}
-
-/* tf.math.in_top_k: fewer than k outputs are greater than the target's, so that ties count as hits;
-   nothing is known where an output is not finite. */
-static double in_top_k(const float *output, int64_t class_number, int64_t n, int64_t k)
-{
-    int64_t greater = 0;
-    if (class_number < 0 || class_number >= n)
-        return 0.0;
-    for (int64_t i = 0; i < n; i++) {
-        if (!isfinite(output[i]))
-            return 0.0;
-        greater += output[i] > output[class_number];
-    }
-    return greater < k ? 1.0 : 0.0;
-}
-
-static double top_k_categorical_accuracy(const float *output, const float *target, int64_t n,
-                                         int64_t k)
-{
-    return in_top_k(output, argmax(target, n), n, k);
-}
-
-static double sparse_top_k_categorical_accuracy(const float *output, const float *target, int64_t n,
-                                                int64_t k)
-{
-    return in_top_k(output, (int64_t)target[0], n, k);
-}
-
-/* ---- the table -------------------------------------------------------------------------- */
-
 static const metric_kind kinds[] = {
-#define METRIC(id, name, class_name, sparse, has_k, row) {name, class_name, sparse, has_k, row},
+#define METRIC(id, name, class_name, sparse, has_k, rule) {name, class_name, sparse, has_k},
 #include "model/metrics.def"
-#undef METRIC
 };
 
 const metric_kind *metric_kind_of(metric_id id)

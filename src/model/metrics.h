@@ -1,27 +1,17 @@
-/* Metrics: Keras's, row by row; a running mean over the epoch's samples. */
+/* Metrics: Keras's; a running mean over the epoch's samples. Their arithmetic is in
+   device/rules/metrics.h. */
 #ifndef MODEL_METRICS_H
 #define MODEL_METRICS_H
 
 #include "base/doc.h"
-
-/* One sample's contribution (usually 0 or 1): output [n]; target [n], or [1] where sparse. */
-typedef double metric_row(const float *output, const float *target, int64_t n, int64_t k);
+#include "model/kinds.h"
 
 typedef struct metric_kind {
     const char *name;       /* "categorical_accuracy" */
     const char *class_name; /* "CategoricalAccuracy" */
-    bool sparse;
+    bool sparse;            /* targets are class numbers */
     bool has_k;
-    metric_row *row;
 } metric_kind;
-
-/* metrics.def: METRIC(id, name, class name, sparse, has k, row) */
-typedef enum metric_id {
-#define METRIC(id, name, class_name, sparse, has_k, row) METRIC_##id,
-#include "model/metrics.def"
-#undef METRIC
-    METRIC_COUNT
-} metric_id;
 
 enum { METRIC_NAME_SIZE = 64 };
 

@@ -40,7 +40,8 @@ static bool is_keras_only(const char *name)
     static const char *const rows[] = {
 #define KERAS_ONLY(row) row,
 #include "model/keras_only.def"
-#undef KERAS_ONLY
+#define KERAS_ONLY(row) row,
+#include "model/activations.def"
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcasecmp(name, rows[i]) == 0)

@@ -101,7 +101,7 @@ static cornu_status check_targets(const cornu_model *model, const sample_block *
                                what, shape_show(&block->y_shape, false, found), taken->name);
         return check_classes(block, outputs, what);
     }
-    if (numbers && model->loss.id == LOSS_MEAN_SQUARED_ERROR && outputs == 1)
+    if (numbers && taken->targets == LOSS_TARGETS_VALUES && outputs == 1)
         return CORNU_OK; /* whole numbers to be met */
     if (numbers)
         return check_classes(block, outputs == 1 ? 2 : outputs, what);

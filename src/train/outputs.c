@@ -13,7 +13,7 @@ static cornu_output_kind kind_of(const cornu_model *m)
 {
     if (is_probability(model_output_activation(m)) || (m->compiled && m->loss.from_logits))
         return CORNU_OUTPUT_PROBABILITY;
-    if (m->compiled && m->loss.id == LOSS_MEAN_SQUARED_ERROR)
+    if (m->compiled && loss_kind_of(m->loss.id)->targets == LOSS_TARGETS_VALUES)
         return CORNU_OUTPUT_VALUE;
     return CORNU_OUTPUT_LOGIT;
 }

@@ -303,7 +303,7 @@ static void add_losses(const shape *s)
             target.dim[s->rank - 1] = 1;
         for (int form = 0; form < 4; form++) {
             bool logits = form & 1, gradient = form & 2;
-            if (logits && !kind->logits_row)
+            if (logits && !kind->has_logits)
                 continue;
             op_case *c = add(OP_LOSS);
             *c = (op_case){.kind = c->kind, .in = {*s, target}, .a.loss = {(loss_id)id, logits}};

@@ -2,47 +2,19 @@
    softmax backward by rows (forward: softmax.c). */
 #include "device/cpu/cpu.h"
 #include "device/cpu/kernels/elements.h"
-#include <string.h>
 
 CPU_ISA_TABLE(element_kernels, cpu_element_kernels);
 CPU_ISA_PREPARE(prepare, cpu_element_kernels)
 
-static void activate(const element_kernels *k, activation act, const float *x, float *y,
-                     int64_t count)
-{
-    element_forward *const functions[ACTIVATION_COUNT] = {
-        [ACTIVATION_RELU] = k->relu,       [ACTIVATION_LEAKY_RELU] = k->leaky_relu,
-        [ACTIVATION_ELU] = k->elu,         [ACTIVATION_GELU] = k->gelu,
-        [ACTIVATION_SIGMOID] = k->sigmoid, [ACTIVATION_TANH] = k->tanh};
-    if (functions[act.kind])
-        functions[act.kind](x, y, count, act.alpha);
-    else if (x != y) /* linear */
-        memcpy(y, x, (size_t)count * sizeof *y);
-}
-
 void cpu_activate(cpu_isa isa, activation act, const float *x, float *y, int64_t count)
 {
-    activate(cpu_element_kernels[isa], act, x, y, count);
-}
-
-/* `from`: the activation's output, or for gelu its input. */
-static void activate_back(const element_kernels *k, activation act, const float *from,
-                          const float *dy, float *dx, int64_t count)
-{
-    element_backward *const functions[ACTIVATION_COUNT] = {
-        [ACTIVATION_RELU] = k->relu_back,       [ACTIVATION_LEAKY_RELU] = k->leaky_relu_back,
-        [ACTIVATION_ELU] = k->elu_back,         [ACTIVATION_GELU] = k->gelu_back,
-        [ACTIVATION_SIGMOID] = k->sigmoid_back, [ACTIVATION_TANH] = k->tanh_back};
-    if (functions[act.kind])
-        functions[act.kind](from, dy, dx, count, act.alpha);
-    else if (dx != dy)
-        memcpy(dx, dy, (size_t)count * sizeof *dx);
+    cpu_element_kernels[isa]->activate[act.kind](x, y, count, act.alpha);
 }
 
 void cpu_activate_back(cpu_isa isa, activation act, const float *from, const float *dy, float *dx,
                        int64_t count)
 {
-    activate_back(cpu_element_kernels[isa], act, from, dy, dx, count);
+    cpu_element_kernels[isa]->activate_back[act.kind](from, dy, dx, count, act.alpha);
 }
 
 /* dx = y (dy - sum(dy y)) */
@@ -80,9 +52,9 @@ static void run_chunk(void *context, int64_t chunk, int worker)
     if (a->dy && a->act.kind == ACTIVATION_SOFTMAX)
         softmax_back(x, a->dy + first, y, end - begin, a->columns);
     else if (a->dy)
-        activate_back(a->kernels, a->act, x, a->dy + first, y, count);
+        a->kernels->activate_back[a->act.kind](x, a->dy + first, y, count, a->act.alpha);
     else
-        activate(a->kernels, a->act, x, y, count);
+        a->kernels->activate[a->act.kind](x, y, count, a->act.alpha);
 }
 
 static bool accepts_forward(const plan *p, const op *o, const char **why)

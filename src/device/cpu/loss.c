@@ -1,6 +1,7 @@
 /* LOSS and METRIC: the rows of losses.def and metrics.def over chunks of rows; the chunks' sums are
    added in their order. */
 #include "device/cpu/cpu.h"
+#include "device/rows.h"
 
 enum { ELEMENT_COST = 16 }; /* of one output, against an addition: it takes a logarithm */
 
@@ -64,8 +65,7 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
 
 static cornu_status run_loss(const op_run *r)
 {
-    const loss_kind *kind = loss_kind_of(r->op->a.loss.id);
-    rows_run s = {.loss = r->op->a.loss.logits ? kind->logits_row : kind->row,
+    rows_run s = {.loss = loss_row_of(r->op->a.loss.id, r->op->a.loss.logits),
                   .gradient = r->out[0]};
     double sum = sum_rows(r, &s);
     r->results->last_loss = sum / (double)s.rows;
@@ -75,7 +75,7 @@ static cornu_status run_loss(const op_run *r)
 
 static cornu_status run_metric(const op_run *r)
 {
-    rows_run s = {.metric = metric_kind_of(r->op->a.metric.id)->row, .k = r->op->a.metric.k};
+    rows_run s = {.metric = metric_row_of(r->op->a.metric.id), .k = r->op->a.metric.k};
     double sum = sum_rows(r, &s);
     r->results->metrics[r->op->a.metric.slot] += sum * (double)r->plan->batch / (double)s.rows;
     return CORNU_OK;

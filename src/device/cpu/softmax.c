@@ -3,6 +3,7 @@
    in their order. */
 #include "device/cpu/kernels/softmax.h"
 #include "device/cpu/cpu.h"
+#include "device/rows.h"
 
 enum { ELEMENT_COST = 16 }; /* of one output, against an addition: it takes exponentials */
 
@@ -98,12 +99,12 @@ static double loss_of(const head_run *h, int64_t begin, int64_t end)
 
 static double metric_of(const head_run *h, const op *o, int64_t begin, int64_t end)
 {
-    const metric_kind *kind = metric_kind_of(o->a.metric.id);
+    metric_row *row = metric_row_of(o->a.metric.id);
     const float *output = h->r->tensors[o->in[0]], *target = h->r->tensors[o->in[1]];
     int64_t n, targets = OP_IN(h->r->plan, o, 1)->count / rows_of(h->r->plan, o, &n);
     double sum = 0;
     for (int64_t i = begin; i < end; i++)
-        sum += kind->row(output + i * n, target + i * targets, n, o->a.metric.k);
+        sum += row(output + i * n, target + i * targets, n, o->a.metric.k);
     return sum;
 }
 

@@ -1,79 +1,35 @@
 #include "device/reference/reference.h"
+#include "device/rows.h"
 #include <math.h>
 
-static double sigmoid(double x)
-{
-    return x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x));
-}
+#define RULE static
+typedef double rule_real;
+#define rule_all(a) ((double)(a))
+#define rule_select(mask, a, b) ((mask) ? (a) : (b))
+#define rule_abs(a) fabs(a)
+#define rule_tanh(a) tanh(a)
+#define rule_erfc(a) erfc(a)
+#define rule_exp(a) exp(a)
+#define rule_exp_negative(a) exp(a)
+#define rule_exp_coarse(a) exp(a)
+#define rule_expm1_negative(a) expm1(a)
+#include "device/rules/activations.h"
 
-/* 0.5 (1 + erf(x / sqrt 2)): the normal distribution's share below x. */
-static double normal_share(double x)
-{
-    return 0.5 * (1 + erf(x * 0.70710678118654752440));
-}
+typedef double forward(double x, double alpha);
+typedef double back(double x_or_y, double dy, double alpha);
+
+static forward *const forwards[ACTIVATION_COUNT] = {
+#define ACTIVATION(id, name, other_name, rule, ...) [ACTIVATION_##id] = activate_##rule,
+#include "model/activations.def"
+};
+static back *const backs[ACTIVATION_COUNT] = {
+#define ACTIVATION(id, name, other_name, rule, ...) [ACTIVATION_##id] = activate_##rule##_back,
+#include "model/activations.def"
+};
 
 double reference_activate(activation act, double x)
 {
-    double alpha = (double)act.alpha;
-    switch (act.kind) {
-    case ACTIVATION_RELU:
-        return x < 0 ? 0 : x;
-    case ACTIVATION_LEAKY_RELU:
-        return x < 0 ? alpha * x : x;
-    case ACTIVATION_ELU:
-        return x < 0 ? alpha * expm1(x) : x;
-    case ACTIVATION_GELU:
-        return x * normal_share(x);
-    case ACTIVATION_SIGMOID:
-        return sigmoid(x);
-    case ACTIVATION_TANH:
-        return tanh(x);
-    default: /* linear; softmax is not element by element */
-        return x;
-    }
-}
-
-/* The derivative, from the output y (from the input x for gelu). */
-static double slope(activation act, double v)
-{
-    double alpha = (double)act.alpha;
-    switch (act.kind) {
-    case ACTIVATION_RELU:
-        return v > 0;
-    case ACTIVATION_LEAKY_RELU:
-        return v > 0 ? 1 : alpha;
-    case ACTIVATION_ELU:
-        return v < 0 ? v + alpha : 1;
-    case ACTIVATION_GELU: /* share(x) + x density(x) */
-        return normal_share(v) + v * 0.39894228040143267794 * exp(-0.5 * v * v);
-    case ACTIVATION_SIGMOID:
-        return v * (1 - v);
-    case ACTIVATION_TANH:
-        return 1 - v * v;
-    default:
-        return 1;
-    }
-}
-
-static void softmax(const float *x, float *y, int64_t n)
-{
-    double largest = -INFINITY, sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        largest = (double)x[i] > largest ? (double)x[i] : largest;
-    for (int64_t i = 0; i < n; i++)
-        sum += exp((double)x[i] - largest);
-    for (int64_t i = 0; i < n; i++)
-        y[i] = (float)(exp((double)x[i] - largest) / sum);
-}
-
-/* dx = y (dy - sum(dy y)) */
-static void softmax_backward(const float *y, const float *dy, float *dx, int64_t n)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += (double)dy[i] * (double)y[i];
-    for (int64_t i = 0; i < n; i++)
-        dx[i] = (float)((double)y[i] * ((double)dy[i] - sum));
+    return forwards[act.kind](x, (double)act.alpha);
 }
 
 cornu_status reference_activation_forward(const op_run *r)
@@ -84,7 +40,7 @@ cornu_status reference_activation_forward(const op_run *r)
     tensor_matrix(y, &rows, &n);
     if (act.kind == ACTIVATION_SOFTMAX) {
         for (int64_t row = 0; row < rows; row++)
-            softmax(r->in[0] + row * n, r->out[0] + row * n, n);
+            softmax_row(r->in[0] + row * n, r->out[0] + row * n, n);
         return CORNU_OK;
     }
     for (int64_t i = 0; i < y->count; i++)
@@ -100,10 +56,11 @@ cornu_status reference_activation_backward(const op_run *r)
     tensor_matrix(dx, &rows, &n);
     if (act.kind == ACTIVATION_SOFTMAX) {
         for (int64_t row = 0; row < rows; row++)
-            softmax_backward(r->in[0] + row * n, r->in[1] + row * n, r->out[0] + row * n, n);
+            softmax_row_back(r->in[0] + row * n, r->in[1] + row * n, r->out[0] + row * n, n);
         return CORNU_OK;
     }
     for (int64_t i = 0; i < dx->count; i++)
-        r->out[0][i] = (float)((double)r->in[1][i] * slope(act, (double)r->in[0][i]));
+        r->out[0][i] =
+            (float)backs[act.kind]((double)r->in[0][i], (double)r->in[1][i], (double)act.alpha);
     return CORNU_OK;
 }

@@ -1,10 +1,10 @@
 /* Loss and metrics, row by row; a row is all of the last dimension. */
 #include "device/reference/reference.h"
+#include "device/rows.h"
 
 cornu_status reference_loss(const op_run *r)
 {
-    const loss_kind *kind = loss_kind_of(r->op->a.loss.id);
-    loss_row *row = r->op->a.loss.logits ? kind->logits_row : kind->row;
+    loss_row *row = loss_row_of(r->op->a.loss.id, r->op->a.loss.logits);
     int64_t rows, n, targets;
     tensor_matrix(OP_IN(r->plan, r->op, 0), &rows, &n);
     targets = OP_IN(r->plan, r->op, 1)->count / rows;
@@ -22,13 +22,13 @@ cornu_status reference_loss(const op_run *r)
 
 cornu_status reference_metric(const op_run *r)
 {
-    const metric_kind *kind = metric_kind_of(r->op->a.metric.id);
+    metric_row *row = metric_row_of(r->op->a.metric.id);
     int64_t rows, n, targets;
     tensor_matrix(OP_IN(r->plan, r->op, 0), &rows, &n);
     targets = OP_IN(r->plan, r->op, 1)->count / rows;
     double sum = 0;
     for (int64_t i = 0; i < rows; i++)
-        sum += kind->row(r->in[0] + i * n, r->in[1] + i * targets, n, r->op->a.metric.k);
+        sum += row(r->in[0] + i * n, r->in[1] + i * targets, n, r->op->a.metric.k);
     /* results count samples */
     r->results->metrics[r->op->a.metric.slot] += sum * (double)r->plan->batch / (double)rows;
     return CORNU_OK;

@@ -17,11 +17,12 @@ static cornu_status activation_emit(const layer *l, step_builder *b, tensor_ref 
 }
 
 static const char *const samples[] = {
-    "7 | {activation: linear}",         "7 | {activation: relu}",
-    "3,4,2 | {activation: leaky_relu}", "9 | {activation: elu}",
-    "3,3,5 | {activation: gelu}",       "8 | {activation: sigmoid}",
-    "8 | {activation: tanh}",           "6 | {activation: softmax}",
-    "2,3,5 | {activation: softmax}",    NULL,
+#define ACTIVATION(id, name, ...) "3,3,5 | {activation: " name "}",
+#define ACTIVATION_OF_ROWS(id, name, ...) \
+    ACTIVATION(id, name)                  \
+    "6 | {activation: " name "}",
+#include "model/activations.def"
+    NULL,
 };
 
 const layer_kind layer_Activation = {

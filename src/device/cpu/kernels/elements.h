@@ -4,15 +4,16 @@
 
 #include <stdint.h>
 
-/* y = act(x); alpha: leaky_relu's slope below 0, elu's limit, else unused. */
+/* y = act(x); alpha: what the activation's rule makes of it (device/rules/activations.h) */
 typedef void element_forward(const float *x, float *y, int64_t count, float alpha);
-/* dx = dy act'(..), from the activation's output, for gelu from its input. */
+/* dx = dy act'(..), from the activation's output, or its input where the derivative needs that. */
 typedef void element_backward(const float *from, const float *dy, float *dx, int64_t count,
                               float alpha);
 
 typedef struct element_kernels {
-    element_forward *relu, *leaky_relu, *elu, *gelu, *sigmoid, *tanh;
-    element_backward *relu_back, *leaky_relu_back, *elu_back, *gelu_back, *sigmoid_back, *tanh_back;
+    /* [activation_kind]; NULL where a whole row is needed */
+    element_forward *const *activate;
+    element_backward *const *activate_back;
     /* y = x * scale + offset */
     void (*scale)(const float *x, float *y, int64_t count, float scale, float offset);
     /* sum += x */

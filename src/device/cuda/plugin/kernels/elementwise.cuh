@@ -1,7 +1,7 @@
-#include "device/cuda/plugin/kernels/activation.cuh"
 #include "device/cuda/plugin/kernels/common.cuh"
 #include "device/cuda/plugin/kernels/elementwise.h"
 #include "device/cuda/plugin/kernels/random.cuh"
+#include "device/cuda/plugin/kernels/row_rules.cuh"
 
 extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS)
     cornu_activation_forward(activation_forward_params p)
@@ -25,15 +25,15 @@ extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS)
     int64_t packs = p.count / 4;
     for (EACH(i, packs)) {
         float4 v = load4(p.x_or_y, i * 4), d = load4(p.dy, i * 4);
-        d.x *= slope(p.kind, p.alpha, v.x);
-        d.y *= slope(p.kind, p.alpha, v.y);
-        d.z *= slope(p.kind, p.alpha, v.z);
-        d.w *= slope(p.kind, p.alpha, v.w);
+        d.x = activate_back(p.kind, p.alpha, v.x, d.x);
+        d.y = activate_back(p.kind, p.alpha, v.y, d.y);
+        d.z = activate_back(p.kind, p.alpha, v.z, d.z);
+        d.w = activate_back(p.kind, p.alpha, v.w, d.w);
         store4(p.dx, i * 4, d);
     }
     for (EACH(i, p.count - packs * 4)) {
         int64_t at = packs * 4 + i;
-        p.dx[at] = p.dy[at] * slope(p.kind, p.alpha, p.x_or_y[at]);
+        p.dx[at] = activate_back(p.kind, p.alpha, p.x_or_y[at], p.dy[at]);
     }
 }
 
@@ -61,37 +61,47 @@ extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS)
 
 /* ---- softmax ------------------------------------------------------------------------------ */
 
+/* Row `row` of x for one of its threads; n = 0 where there is none. */
+static __device__ inline row_view softmax_view(const float *x, int64_t row, int64_t rows, int64_t n,
+                                          int lanes)
+{
+    row_view r;
+    r.output = x + row * n;
+    r.target = (const float *)0;
+    r.gradient = r.activated = (float *)0;
+    r.activation = ACTIVATION_LINEAR;
+    r.n = row < rows ? n : 0;
+    r.lanes = lanes;
+    r.lane = (int)threadIdx.x & (lanes - 1);
+    r.rows = 1;
+    return r;
+}
+
 /* The groups of `lanes` threads of a block go through its rows; all threads make the same number of
    rounds, because groups share warps. */
 extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS)
     cornu_softmax_forward(softmax_forward_params p)
 {
-    int lane = (int)threadIdx.x & (p.lanes - 1);
     int64_t groups = blockDim.x / (unsigned)p.lanes, group = threadIdx.x / (unsigned)p.lanes;
     for (int64_t first = blockIdx.x * groups; first < p.rows; first += gridDim.x * groups) {
-        int64_t row = first + group, n = row < p.rows ? p.n : 0;
-        const float *x = p.x + row * p.n;
-        softmax_sums sums = softmax_sums_of(x, n, lane, p.lanes);
-        for (int64_t i = lane; i < n; i += p.lanes)
-            p.y[row * p.n + i] = (float)softmax_at(&sums, x[i]);
+        int64_t row = first + group;
+        row_view r = softmax_view(p.x, row, p.rows, p.n, p.lanes);
+        row_exponentials e = row_exponentials_of(&r);
+        for (ROW_EACH(i, &r))
+            p.y[row * p.n + i] = (float)row_softmax(&e, row_output(&r, i));
     }
 }
 
-/* dx = y (dy - sum(dy y)) */
 extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS)
     cornu_softmax_backward(softmax_backward_params p)
 {
-    int lane = (int)threadIdx.x & (p.lanes - 1);
     int64_t groups = blockDim.x / (unsigned)p.lanes, group = threadIdx.x / (unsigned)p.lanes;
     for (int64_t first = blockIdx.x * groups; first < p.rows; first += gridDim.x * groups) {
-        int64_t row = first + group, n = row < p.rows ? p.n : 0;
-        const float *y = p.y + row * p.n, *dy = p.dy + row * p.n;
-        double sum = 0;
-        for (int64_t i = lane; i < n; i += p.lanes)
-            sum += (double)dy[i] * (double)y[i];
-        sum = lanes_sum(sum, p.lanes);
-        for (int64_t i = lane; i < n; i += p.lanes)
-            p.dx[row * p.n + i] = (float)((double)y[i] * ((double)dy[i] - sum));
+        int64_t row = first + group;
+        row_view r = softmax_view(p.y, row, p.rows, p.n, p.lanes);
+        r.target = p.dy + row * p.n;
+        r.gradient = p.dx + row * p.n;
+        row_softmax_back(&r);
     }
 }
 
@@ -117,7 +127,7 @@ static __device__ inline float drop(const dropout_params &p, float x, uint32_t b
                                     int64_t i)
 {
     float y = random_to_float(bits) >= p.rate ? x * scale : 0;
-    return p.activated ? y * slope(p.activation, p.alpha, p.activated[i]) : y;
+    return p.x_or_y ? activate_back(p.activation, p.alpha, p.x_or_y[i], y) : y;
 }
 
 extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS) cornu_dropout(dropout_params p)

@@ -3,15 +3,9 @@
 #define DEVICE_CUDA_KERNELS_ELEMENTWISE_H
 
 #include "device/cuda/plugin/kernels/kernels.h"
+#include "model/kinds.h"
 
 #define ELEMENT_THREADS 256
-
-/* The same numbers as activation_kind. */
-enum {
-#define ACTIVATION(id, name, from_output) GPU_ACTIVATION_##id,
-#include "model/activations.def"
-#undef ACTIVATION
-};
 
 typedef struct activation_forward_params {
     const float *x;
@@ -61,8 +55,8 @@ typedef struct scale_params {
     float scale, offset;
 } scale_params;
 
-/* Four elements of one Philox block at a time. Backward, behind an activation whose output is
-   `activated`, y is also multiplied by its slope there. */
+/* Four elements of one Philox block at a time. Backward, behind an activation, y also goes back
+   through that. */
 typedef struct dropout_params {
     gpu_clock clock;
     const float *x;
@@ -70,8 +64,8 @@ typedef struct dropout_params {
     int64_t count;
     float rate;
     uint32_t stream;
-    const float *activated; /* or NULL */
-    int32_t activation;     /* GPU_ACTIVATION_... */
+    const float *x_or_y; /* what the activation's derivative reads; NULL: there is none */
+    int32_t activation;  /* activation_kind */
     float alpha;
 } dropout_params;
 

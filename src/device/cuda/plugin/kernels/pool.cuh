@@ -60,18 +60,18 @@ static __device__ inline void fill(float4 *x, float value)
     x->x = x->y = x->z = x->w = value;
 }
 
-/* What an activation passes back: d times the slope at its output x. */
+/* What an activation passes back of d; x is its output. */
 static __device__ inline float passed(float d, int kind, float alpha, float x)
 {
-    return d * slope(kind, alpha, x);
+    return activate_back(kind, alpha, x, d);
 }
 
 static __device__ inline float4 passed(float4 d, int kind, float alpha, float4 x)
 {
-    d.x *= slope(kind, alpha, x.x);
-    d.y *= slope(kind, alpha, x.y);
-    d.z *= slope(kind, alpha, x.z);
-    d.w *= slope(kind, alpha, x.w);
+    d.x = activate_back(kind, alpha, x.x, d.x);
+    d.y = activate_back(kind, alpha, x.y, d.y);
+    d.z = activate_back(kind, alpha, x.z, d.z);
+    d.w = activate_back(kind, alpha, x.w, d.w);
     return d;
 }
 

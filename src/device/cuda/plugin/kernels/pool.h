@@ -23,14 +23,14 @@ typedef struct max_pool_forward_params {
 } max_pool_forward_params;
 typedef max_pool_forward_params average_pool_forward_params;
 
-/* Where x is the output of an activation, its backward pass may follow in the same launch: dx is
-   multiplied by the slope at x. */
+/* Where x is the output of an activation, its backward pass may follow in the same launch: dx then
+   goes back through that. */
 typedef struct max_pool_backward_params {
     pool_shape s;
     const float *x, *y, *dy;
     float *dx;
     int32_t pack;
-    int32_t activation; /* GPU_ACTIVATION_...; LINEAR: none */
+    int32_t activation; /* activation_kind; LINEAR: none */
     float alpha;
 } max_pool_backward_params;
 /* Windows that do not overlap (kernel <= stride, no dilation): a thread writes all of one. */

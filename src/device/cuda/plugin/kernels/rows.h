@@ -4,24 +4,14 @@
 #define DEVICE_CUDA_KERNELS_ROWS_H
 
 #include "device/cuda/plugin/kernels/kernels.h"
+#include "model/kinds.h"
 
 #define ROWS_THREADS 1024 /* at most */
 #define ROWS_METRICS 5
 
-/* The same numbers as loss_id and metric_id. */
-enum {
-#define LOSS(id, name, class_name, sparse, row, logits_row) GPU_LOSS_##id,
-#include "model/losses.def"
-#undef LOSS
-};
-enum {
-#define METRIC(id, name, class_name, sparse, has_k, row) GPU_METRIC_##id,
-#include "model/metrics.def"
-#undef METRIC
-};
-
 typedef struct rows_metric {
-    int32_t id, slot; /* of gpu_results.metrics */
+    int32_t id;   /* metric_id */
+    int32_t slot; /* of gpu_results.metrics */
     int64_t k;
 } rows_metric;
 
@@ -32,8 +22,8 @@ typedef struct rows_params {
     float *activated;    /* activation(output) is written here; NULL: there is no activation */
     const float *judged; /* what the metrics read: [rows][n] */
     int64_t rows, n, targets, batch;
-    int32_t activation; /* GPU_ACTIVATION_SOFTMAX or _SIGMOID */
-    int32_t loss;       /* GPU_LOSS_...; -1: metrics alone */
+    int32_t activation; /* ACTIVATION_SOFTMAX or _SIGMOID */
+    int32_t loss;       /* loss_id; -1: metrics alone */
     int32_t logits;
     int32_t lanes; /* threads a row: a power of two up to 32 */
     int32_t metric_count;

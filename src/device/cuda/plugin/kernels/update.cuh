@@ -3,17 +3,10 @@
 
 /* The optimizers' rules without contracting products and sums: the same gradients give the same
    weights as on the host. Memory is the limit either way. */
-#include "device/cuda/plugin/kernels/common.cuh"
+#include "device/cuda/plugin/kernels/rules.cuh"
 #include "device/cuda/plugin/kernels/sums.cuh"
 #include "device/cuda/plugin/kernels/update.h"
 
-#define RULE static __device__ inline
-typedef float rule_real;
-#define rule_all(a) (a)
-#define rule_product(a, b) times(a, b)
-#define rule_quotient(a, b) ((a) / (b))
-#define rule_sqrt(a) sqrtf(a)
-#define rule_select(mask, a, b) ((mask) ? (a) : (b))
 #include "device/rules/optimizers.h"
 
 /* Gradients are multiplied by this. A norm that is not finite makes it NaN, so that it is seen. */

@@ -2,8 +2,6 @@
 #include "device/cuda/plugin/kernels/elementwise.h"
 #include "device/cuda/plugin/ops/ops.h"
 
-_Static_assert((int)GPU_ACTIVATION_SOFTMAX == (int)ACTIVATION_SOFTMAX, "from the same table");
-
 /* ---- softmax ------------------------------------------------------------------------------ */
 
 static bool accepts_softmax(const gpu *g, const plan *p, const op *o, const char **why)

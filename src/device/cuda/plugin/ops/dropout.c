@@ -13,7 +13,7 @@ static cornu_status enqueue(const gpu_op *r)
     const op *slope = group_op(r->plan, r->group, ROLE_ACTIVATION);
     if (slope) {
         p.y = (float *)r->tensors[slope->out[0]];
-        p.activated = (const float *)r->tensors[slope->in[0]];
+        p.x_or_y = (const float *)r->tensors[slope->in[0]];
         p.activation = (int32_t)slope->a.act.kind;
         p.alpha = slope->a.act.alpha;
     }

@@ -4,9 +4,6 @@
 #include "device/cuda/plugin/kernels/step.h"
 #include "device/cuda/plugin/ops/ops.h"
 
-_Static_assert((int)GPU_LOSS_MEAN_SQUARED_ERROR == (int)LOSS_MEAN_SQUARED_ERROR, "one table");
-_Static_assert((int)GPU_METRIC_CATEGORICAL_ACCURACY == (int)METRIC_CATEGORICAL_ACCURACY,
-               "one table");
 _Static_assert((int)ROWS_METRICS >= (int)GROUP_OPS_MAX, "room for every group");
 
 /* ---- how rows are cut ----------------------------------------------------------------------- */

@@ -75,7 +75,7 @@ static max_pool_backward_params max_backward_of(const gpu_op *r)
                                   .dy = (const float *)r->in[2],
                                   .dx = (float *)r->out[0],
                                   .pack = gpu_pack(x->shape.dim[3]),
-                                  .activation = GPU_ACTIVATION_LINEAR};
+                                  .activation = ACTIVATION_LINEAR};
     if (slope) {
         p.dx = (float *)r->tensors[slope->out[0]];
         p.activation = (int32_t)slope->a.act.kind;

@@ -1,0 +1,79 @@
+/* What the rules of device/rules that go by rows are made of here: a row is done by `lanes` threads
+   side by side. */
+#ifndef DEVICE_CUDA_ROW_RULES_CUH
+#define DEVICE_CUDA_ROW_RULES_CUH
+
+#include "device/cuda/plugin/kernels/activation.cuh"
+#include "device/cuda/plugin/kernels/rules.cuh"
+
+/* One row for one thread of its group. Groups without a row have n = 0. */
+typedef struct row_view {
+    const float *output, *target;
+    float *gradient;  /* NULL: not wanted */
+    float *activated; /* the activation of the logits `output`; NULL: not wanted */
+    int activation;
+    int64_t n;
+    int lane, lanes;
+    float rows; /* gradients are divided by it: the loss is the mean */
+} row_view;
+
+static __device__ inline void put_gradient(const row_view *r, int64_t i, double value)
+{
+    r->gradient[i] = (float)value / r->rows;
+}
+
+/* Of a softmax the loss knows the value. */
+static __device__ inline void put_activated(const row_view *r, int64_t i, double probability)
+{
+    r->activated[i] = r->activation == ACTIVATION_SOFTMAX
+                          ? (float)probability
+                          : activate(r->activation, 0, r->output[i]);
+}
+
+/* The first of the largest, for all threads of the group. A NaN at the start stays the largest, as
+   nothing compares greater; elsewhere it never is. */
+static __device__ int64_t first_largest(const float *x, const row_view *r)
+{
+    int64_t best = 0;
+    float most = r->n > 0 ? x[0] : 0;
+    for (int64_t i = r->lane; i < r->n; i += r->lanes)
+        if (x[i] > most) {
+            most = x[i];
+            best = i;
+        }
+    for (int offset = r->lanes / 2; offset > 0; offset /= 2) {
+        float other = __shfl_xor_sync(ALL_LANES, most, offset);
+        int64_t place = __shfl_xor_sync(ALL_LANES, best, offset);
+        if (other > most || (other == most && place < best)) {
+            most = other;
+            best = place;
+        }
+    }
+    return best;
+}
+
+typedef double row_number;
+typedef int64_t row_index;
+#define ROW_EACH(i, r) \
+    int64_t i = (r)->lane; \
+    i < (r)->n;            \
+    i += (r)->lanes
+#define row_count(r) ((r)->n)
+#define row_lane(r) ((r)->lane)
+#define row_output(r, i) ((double)(r)->output[i])
+#define row_target(r, i) ((double)(r)->target[i])
+#define row_sum(r, a) lanes_sum(a, (r)->lanes)
+#define row_largest(r, a) ((double)lanes_largest((float)(a), (r)->lanes))
+#define row_put_gradient(r, i, g) ((r)->gradient ? put_gradient(r, i, g) : (void)0)
+#define row_put_activated(r, i, p) ((r)->activated ? put_activated(r, i, p) : (void)0)
+#define row_abs(a) fabs(a)
+#define row_exp(a) exp(a)
+#define row_exp_negative(a) ((double)expf((float)(a))) /* that of 0 is exactly 1 */
+#define row_log(a) log(a)
+#define row_log1p(a) log1p(a)
+#define row_first_output(r) first_largest((r)->output, r)
+#define row_first_target(r) first_largest((r)->target, r)
+#define row_is_finite(a) isfinite(a)
+#include "device/rules/softmax.h"
+
+#endif

@@ -1,0 +1,112 @@
+#include "device/rows.h"
+#include <math.h>
+#include <stddef.h>
+
+typedef struct row_view {
+    const float *output, *target;
+    float *gradient; /* NULL: not wanted */
+    int64_t n;
+} row_view;
+
+/* The first of the largest. In blocks, most of which hold none. */
+static int64_t first_largest(const float *x, int64_t n)
+{
+    enum { BLOCK = 8 };
+    int64_t best = 0;
+    for (int64_t i = 0; i < n; i += BLOCK) {
+        int64_t end = n - i < BLOCK ? n : i + BLOCK, larger = 0;
+        for (int64_t k = i; k < end; k++)
+            larger += x[k] > x[best];
+        for (int64_t k = i; larger > 0 && k < end; k++)
+            if (x[k] > x[best])
+                best = k;
+    }
+    return best;
+}
+
+/* One lane has the whole row. */
+#define RULE static inline
+typedef double row_number;
+typedef int64_t row_index;
+#define ROW_EACH(i, r) \
+    int64_t i = 0;     \
+    i < (r)->n;        \
+    i++
+#define row_count(r) ((r)->n)
+#define row_lane(r) 0
+#define row_output(r, i) ((double)(r)->output[i])
+#define row_target(r, i) ((double)(r)->target[i])
+#define row_sum(r, a) (a)
+#define row_largest(r, a) (a)
+#define row_put_gradient(r, i, g) ((r)->gradient ? (void)((r)->gradient[i] = (float)(g)) : (void)0)
+#define row_put_activated(r, i, p) ((void)0)
+#define row_abs(a) fabs(a)
+#define row_exp(a) exp(a)
+#define row_exp_negative(a) exp(a)
+#define row_log(a) log(a)
+#define row_log1p(a) log1p(a)
+#define row_first_output(r) first_largest((r)->output, (r)->n)
+#define row_first_target(r) first_largest((r)->target, (r)->n)
+#define row_is_finite(a) isfinite(a)
+#include "device/rules/losses.h"
+#include "device/rules/metrics.h"
+
+typedef double loss_rule(const row_view *r);
+typedef double metric_rule(const row_view *r, int64_t k);
+
+/* A function of plain arrays for each rule. By a pointer: C would let a call stand for the
+   declaration of a rule that is missing. */
+#define LOSS_ROW(id, rule)                                                                   \
+    static double id##_row(const float *output, const float *target, int64_t n, float *grad) \
+    {                                                                                        \
+        loss_rule *const apply = rule;                                                       \
+        const row_view r = {.output = output, .target = target, .gradient = grad, .n = n};   \
+        return apply(&r);                                                                    \
+    }
+#define LOSS(id, name, class_name, other_name, targets, rule) LOSS_ROW(id, loss_##rule)
+#define LOSS_WITH_LOGITS(id, name, class_name, other_name, targets, rule) \
+    LOSS_ROW(id, loss_##rule)                                             \
+    LOSS_ROW(id##_logits, loss_##rule##_logits)
+#include "model/losses.def"
+
+#define METRIC(id, name, class_name, sparse, has_k, rule)                                  \
+    static double id##_row(const float *output, const float *target, int64_t n, int64_t k) \
+    {                                                                                      \
+        metric_rule *const apply = metric_##rule;                                          \
+        const row_view r = {.output = output, .target = target, .n = n};                   \
+        return apply(&r, k);                                                               \
+    }
+#include "model/metrics.def"
+
+loss_row *loss_row_of(loss_id id, bool logits)
+{
+    static loss_row *const rows[LOSS_COUNT][2] = {
+#define LOSS(id, ...) [LOSS_##id] = {id##_row, NULL},
+#define LOSS_WITH_LOGITS(id, ...) [LOSS_##id] = {id##_row, id##_logits_row},
+#include "model/losses.def"
+    };
+    return rows[id][logits];
+}
+
+metric_row *metric_row_of(metric_id id)
+{
+    static metric_row *const rows[METRIC_COUNT] = {
+#define METRIC(id, ...) [METRIC_##id] = id##_row,
+#include "model/metrics.def"
+    };
+    return rows[id];
+}
+
+void softmax_row(const float *x, float *y, int64_t n)
+{
+    const row_view r = {.output = x, .n = n};
+    const row_exponentials e = row_exponentials_of(&r);
+    for (int64_t i = 0; i < n; i++)
+        y[i] = (float)row_softmax(&e, (double)x[i]);
+}
+
+void softmax_row_back(const float *y, const float *dy, float *dx, int64_t n)
+{
+    const row_view r = {.output = y, .target = dy, .gradient = dx, .n = n};
+    row_softmax_back(&r);
+}

@@ -1,0 +1,108 @@
+/* The activations' arithmetic, written once: each device includes this file with its own type of
+   element. In the C that GCC's vectors, CUDA C++ and OpenCL C have in common; who includes it gives
+
+     RULE                      qualifiers of a function
+     rule_real                 an element: a number or a vector of numbers
+     rule_all(a)               the number `a` as an element
+     rule_select(mask, a, b)   mask ? a : b, element by element
+     rule_abs(a), rule_tanh(a), rule_erfc(a), rule_exp(a)
+     rule_exp_negative(a)      exp(a) for a <= 0
+     rule_exp_coarse(a)        the same, its error a rounding of 1: small ones may be lost
+     rule_expm1_negative(a)    exp(a) - 1 for a <= 0
+
+   The last three may give any number for a > 0. activate_NAME(x, alpha) is the output y of
+   activation NAME (model/activations.def). activate_NAME_back(v, dy, alpha) is dx, where v is the
+   output, or the input where the row says that the derivative needs it. A NaN of x stays one in y.
+ */
+
+RULE rule_real activate_linear(rule_real x, rule_real alpha)
+{
+    (void)alpha;
+    return x;
+}
+
+RULE rule_real activate_linear_back(rule_real y, rule_real dy, rule_real alpha)
+{
+    (void)y, (void)alpha;
+    return dy;
+}
+
+RULE rule_real activate_relu(rule_real x, rule_real alpha)
+{
+    (void)alpha;
+    return rule_select(x < 0, rule_all(0), x);
+}
+
+RULE rule_real activate_relu_back(rule_real y, rule_real dy, rule_real alpha)
+{
+    (void)alpha;
+    return rule_select(y > 0, dy, rule_all(0));
+}
+
+/* alpha x below 0 */
+RULE rule_real activate_leaky_relu(rule_real x, rule_real alpha)
+{
+    return rule_select(x > 0, x, alpha * x);
+}
+
+RULE rule_real activate_leaky_relu_back(rule_real y, rule_real dy, rule_real alpha)
+{
+    return rule_select(y > 0, dy, alpha * dy);
+}
+
+/* alpha (exp(x) - 1) below 0 */
+RULE rule_real activate_elu(rule_real x, rule_real alpha)
+{
+    return rule_select(x > 0, x, alpha * rule_expm1_negative(x));
+}
+
+RULE rule_real activate_elu_back(rule_real y, rule_real dy, rule_real alpha)
+{
+    return rule_select(y > 0, dy, dy * (y + alpha));
+}
+
+/* x P(x), P the normal distribution's share below x: 0.5 erfc(-x / sqrt 2) */
+RULE rule_real activate_gelu(rule_real x, rule_real alpha)
+{
+    (void)alpha;
+    return rule_all(0.5) * x * rule_erfc(x * rule_all(-0.70710678118654752440));
+}
+
+/* P(x) + x P'(x), P'(x) = exp(-x^2 / 2) / sqrt(2 pi) */
+RULE rule_real activate_gelu_back(rule_real x, rule_real dy, rule_real alpha)
+{
+    (void)alpha;
+    return dy * (rule_all(0.5) * rule_erfc(x * rule_all(-0.70710678118654752440)) +
+                 x * rule_all(0.39894228040143267794) * rule_exp(rule_all(-0.5) * x * x));
+}
+
+/* 1 / (1 + exp(-x)) by e = exp(-|x|) */
+RULE rule_real logistic(rule_real x, rule_real e)
+{
+    rule_real y = 1 / (1 + e);
+    return rule_select(x < 0, e * y, y);
+}
+
+RULE rule_real activate_sigmoid(rule_real x, rule_real alpha)
+{
+    (void)alpha;
+    return logistic(x, rule_exp_coarse(-rule_abs(x)));
+}
+
+RULE rule_real activate_sigmoid_back(rule_real y, rule_real dy, rule_real alpha)
+{
+    (void)alpha;
+    return dy * y * (1 - y);
+}
+
+RULE rule_real activate_tanh(rule_real x, rule_real alpha)
+{
+    (void)alpha;
+    return rule_tanh(x);
+}
+
+RULE rule_real activate_tanh_back(rule_real y, rule_real dy, rule_real alpha)
+{
+    (void)alpha;
+    return dy * (1 - y * y);
+}

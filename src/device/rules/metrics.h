@@ -1,0 +1,76 @@
+/* The metrics' arithmetic, written once: each device includes this file, behind what
+   device/rules/losses.h asks for, and besides gives
+
+     row_first_output(r)         the number of the first of the largest outputs, as TensorFlow's
+                                 argmax; a NaN is the largest in column 0 and never elsewhere. Every
+                                 lane has to come by; a row without columns gives any number
+     row_first_target(r)         the same of the targets
+     row_is_finite(a)
+
+   metric_NAME(r, k) is this lane's share of what the row adds, usually 0 or 1: what the lanes
+   return is added. */
+
+/* A row's whole value, of which one lane returns all. */
+RULE row_number metric_whole(const row_view *r, row_number value)
+{
+    return row_count(r) > 0 && row_lane(r) == 0 ? value : 0;
+}
+
+/* The class of a sparse target, -1 for none. */
+RULE row_index metric_class(const row_view *r)
+{
+    return row_count(r) > 0 ? (row_index)row_target(r, 0) : -1;
+}
+
+/* Share of the outputs that lie on their target's side of 0.5. */
+RULE row_number metric_binary_accuracy(const row_view *r, row_index k)
+{
+    row_number hits = 0;
+    (void)k;
+    for (ROW_EACH(i, r)) {
+        row_number predicted = row_output(r, i) > (row_number)0.5 ? 1 : 0;
+        hits += !(predicted < row_target(r, i)) && !(predicted > row_target(r, i));
+    }
+    hits = row_sum(r, hits); /* whole numbers: one division */
+    return metric_whole(r, hits / (row_number)row_count(r));
+}
+
+RULE row_number metric_categorical_accuracy(const row_view *r, row_index k)
+{
+    row_index expected = row_first_target(r), found = row_first_output(r);
+    (void)k;
+    return metric_whole(r, found == expected ? 1 : 0);
+}
+
+RULE row_number metric_sparse_categorical_accuracy(const row_view *r, row_index k)
+{
+    row_index found = row_first_output(r);
+    (void)k;
+    return metric_whole(r, found == metric_class(r) ? 1 : 0);
+}
+
+/* tf.math.in_top_k: fewer than k outputs are greater than the target's, so that ties count as hits;
+   nothing is known where an output is not finite. */
+RULE row_number metric_in_top_k(const row_view *r, row_index expected, row_index k)
+{
+    row_number greater = 0, unknown = 0;
+    int valid = expected >= 0 && expected < row_count(r);
+    row_number own = valid ? row_output(r, expected) : 0;
+    for (ROW_EACH(i, r)) {
+        unknown += !row_is_finite(row_output(r, i));
+        greater += row_output(r, i) > own;
+    }
+    greater = row_sum(r, greater);
+    unknown = row_sum(r, unknown);
+    return metric_whole(r, valid && unknown < 1 && greater < (row_number)k ? 1 : 0);
+}
+
+RULE row_number metric_top_k_categorical_accuracy(const row_view *r, row_index k)
+{
+    return metric_in_top_k(r, row_first_target(r), k);
+}
+
+RULE row_number metric_sparse_top_k_categorical_accuracy(const row_view *r, row_index k)
+{
+    return metric_in_top_k(r, metric_class(r), k);
+}

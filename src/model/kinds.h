@@ -1,0 +1,25 @@
+/* The rows of activations.def, losses.def and metrics.def as numbers: for C, and for the devices'
+   kernels, which may be CUDA C++ or OpenCL C. */
+#ifndef MODEL_KINDS_H
+#define MODEL_KINDS_H
+
+typedef enum activation_kind {
+#define ACTIVATION(id, ...) ACTIVATION_##id,
+#define ACTIVATION_OF_ROWS(id, ...) ACTIVATION_##id,
+#include "model/activations.def"
+    ACTIVATION_COUNT
+} activation_kind;
+
+typedef enum loss_id {
+#define LOSS(id, ...) LOSS_##id,
+#include "model/losses.def"
+    LOSS_COUNT
+} loss_id;
+
+typedef enum metric_id {
+#define METRIC(id, ...) METRIC_##id,
+#include "model/metrics.def"
+    METRIC_COUNT
+} metric_id;
+
+#endif
