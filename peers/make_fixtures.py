@@ -21,9 +21,11 @@ and what Keras gives:
     CASE/metric                the compiled metric's value over all batches
 """
 import argparse
+import io
 import json
 import os
 import warnings
+import zipfile
 import zlib
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
@@ -63,7 +65,12 @@ class Group:
         return self.random.standard_normal(shape).astype(np.float32)
 
     def write(self, path):
-        np.savez_compressed(path, **self.members)
+        """As np.savez_compressed, which adds 20 bytes to each of many small members."""
+        with zipfile.ZipFile(path, "w") as file:
+            for name, value in self.members.items():
+                content = io.BytesIO()
+                np.lib.format.write_array(content, value)
+                file.writestr(zipfile.ZipInfo(f"{name}.npy"), content.getvalue(), zipfile.ZIP_DEFLATED, 9)
         cases = sum(name.endswith("/model") for name in self.members)
         print(f"{path}: {cases} cases, {os.path.getsize(path)} bytes")
 
