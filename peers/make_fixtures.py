@@ -148,7 +148,7 @@ def layer_cases():
     yield "dense_no_bias", (7,), [L.Dense(1, use_bias=False)]
     yield "dense_wide", (33,), [L.Dense(65, activation="relu")]
     yield "dense_on_rank_3", (4, 7), [L.Dense(3, activation="tanh")]
-    for name in ("linear", "relu", "leaky_relu", "elu", "gelu", "sigmoid", "tanh", "softmax"):
+    for name in ("linear", "relu", "leaky_relu", "elu", "gelu", "sigmoid", "tanh", "silu", "softmax"):
         yield f"dense_{name}", (6,), [L.Dense(5, activation=name)]
         yield f"activation_{name}", (3, 4, 5), [L.Activation(name)]
         yield f"conv_{name}", (5, 4, 3), [L.Conv2D(4, 3, activation=name)]

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "device/cpu/cpu.h"
 #include "device/gather_sample.h"
 #include "device/optimizer_step.h"
 #include "support/net.h"
@@ -60,6 +61,26 @@ static void each_row_of_a_target_has_its_own_one(void **state)
     cornu_model_close(model);
 }
 
+/* Where exp(x) is far below a rounding of 1. */
+static void silu_far_below_0_is_right_to_its_own_size(void **state)
+{
+    (void)state;
+    enum { COUNT = 40 };
+    const activation silu = {.kind = ACTIVATION_SILU};
+    float x[COUNT], dy[COUNT], y[COUNT], dx[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        x[i] = -1.75f * (float)i;
+        dy[i] = 1;
+    }
+    cpu_activate(cpu_isa_or_base(), silu, x, y, COUNT);
+    cpu_activate_back(cpu_isa_or_base(), silu, x, dy, dx, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        double s = 1 / (1 + exp(-(double)x[i])), slope = s + (double)x[i] * s * (1 - s);
+        assert_true(fabs((double)y[i] - (double)x[i] * s) <= 2e-6 * fabs((double)x[i] * s));
+        assert_true(fabs((double)dx[i] - slope) <= 4e-6 * fabs(slope));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -67,6 +88,7 @@ int main(void)
         cmocka_unit_test(the_deviation_of_a_sample_gets_its_epsilon_outside_the_root),
         cmocka_unit_test(brightness_makes_whole_numbers),
         cmocka_unit_test(each_row_of_a_target_has_its_own_one),
+        cmocka_unit_test(silu_far_below_0_is_right_to_its_own_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -228,6 +228,19 @@ static void an_activation_keeps_its_slope(void **state)
     cornu_model_close(m);
 }
 
+static void an_activation_may_go_by_its_other_name(void **state)
+{
+    (void)state;
+    cornu_model *m =
+        make_model("model: {input: [4], layers: [Dense: {units: 2, activation: swish}]}\n");
+    char *json;
+    assert_int_equal(model_output_activation(m), ACTIVATION_SILU);
+    must(cornu_model_config(m, &json));
+    assert_non_null(strstr(json, "\"activation\": \"silu\""));
+    cornu_free(json);
+    cornu_model_close(m);
+}
+
 /* One layer of a Sequential as Keras 3 writes it. */
 static cornu_status parse_with(const char *layer, cornu_model **m)
 {
@@ -337,6 +350,7 @@ int main(void)
         cmocka_unit_test(models_of_tf_keras_2_are_read),
         cmocka_unit_test(every_workload_survives_keras_json),
         cmocka_unit_test(an_activation_keeps_its_slope),
+        cmocka_unit_test(an_activation_may_go_by_its_other_name),
         cmocka_unit_test(what_is_refused_is_named_with_its_layer),
         cmocka_unit_test(a_call_of_two_tensors_names_its_layer),
         cmocka_unit_test(seeds_and_sizes_of_batches_are_taken),

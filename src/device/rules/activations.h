@@ -106,3 +106,18 @@ RULE rule_real activate_tanh_back(rule_real y, rule_real dy, rule_real alpha)
     (void)alpha;
     return dy * (1 - y * y);
 }
+
+/* x s with s = sigmoid(x), right to its own size far below 0, too */
+RULE rule_real activate_silu(rule_real x, rule_real alpha)
+{
+    (void)alpha;
+    return x * logistic(x, rule_exp_negative(-rule_abs(x)));
+}
+
+/* s + x s (1 - s) */
+RULE rule_real activate_silu_back(rule_real x, rule_real dy, rule_real alpha)
+{
+    rule_real s = logistic(x, rule_exp_negative(-rule_abs(x)));
+    (void)alpha;
+    return dy * s * (1 + x * (1 - s));
+}
