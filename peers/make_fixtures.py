@@ -320,6 +320,13 @@ def make_losses(seed):
                lambda g: g.normal(b, 6), lambda g: soft(g, n, b), losses.MeanSquaredError())
     write_case(group, "squared_image", keras.Sequential([keras.Input((4, 4, 2)), L.Conv2D(3, 3)]),
                lambda g: g.normal(b, 4, 4, 2), None, losses.MeanSquaredError())
+    write_case(group, "absolute", identity(), lambda g: g.normal(b, n), lambda g: g.normal(b, n),
+               losses.MeanAbsoluteError())
+    # What is met exactly has no gradient.
+    write_case(group, "absolute_met", identity(), np.array([[0, 1, -2, 0.5, 3], [1, 1, 1, 1, 1]], np.float32),
+               np.array([[0, 1, -1, 0.25, 3], [1, 0, 2, 1, 1]], np.float32), losses.MeanAbsoluteError())
+    write_case(group, "absolute_image", keras.Sequential([keras.Input((4, 4, 2)), L.Conv2D(3, 3)]),
+               lambda g: g.normal(b, 4, 4, 2), None, losses.MeanAbsoluteError())
     return group
 
 

@@ -122,6 +122,19 @@ static void every_gradient_is_the_slope(void **state)
     }
 }
 
+static void the_absolute_error_has_no_gradient_where_it_is_0(void **state)
+{
+    (void)state;
+    const float o[] = {1, -2, 0, NAN}, t[] = {0.5f, -1, 0, 0};
+    float g[4];
+    assert_float_equal(row_loss(LOSS_MEAN_ABSOLUTE_ERROR, o, t, 3, g), 0.5, 1e-7);
+    assert_float_equal(g[0], 1.0 / 3, 1e-7);
+    assert_float_equal(g[1], -1.0 / 3, 1e-7);
+    assert_true(g[2] == 0);
+    assert_true(isnan(row_loss(LOSS_MEAN_ABSOLUTE_ERROR, o, t, 4, g)));
+    assert_true(isnan(g[3]));
+}
+
 static void clipped_probabilities_have_no_gradient(void **state)
 {
     (void)state;
@@ -191,6 +204,7 @@ int main(void)
         cmocka_unit_test(probabilities_give_kerass_losses),
         cmocka_unit_test(huge_logits_stay_finite),
         cmocka_unit_test(every_gradient_is_the_slope),
+        cmocka_unit_test(the_absolute_error_has_no_gradient_where_it_is_0),
         cmocka_unit_test(clipped_probabilities_have_no_gradient),
         cmocka_unit_test(a_class_that_is_not_there_gives_nan),
         cmocka_unit_test(the_first_of_equal_outputs_is_the_class),

@@ -27,10 +27,31 @@ static void losses_are_read_in_every_form_and_written_back(void **state)
     }
 }
 
+static void losses_go_by_keras_other_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        loss_id id;
+    } cases[] = {{"mse", LOSS_MEAN_SQUARED_ERROR},
+                 {"MSE", LOSS_MEAN_SQUARED_ERROR},
+                 {"mae", LOSS_MEAN_ABSOLUTE_ERROR},
+                 {"MAE", LOSS_MEAN_ABSOLUTE_ERROR},
+                 {"MeanAbsoluteError", LOSS_MEAN_ABSOLUTE_ERROR}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        doc *d = make_doc(cases[i].name);
+        loss l;
+        must(loss_read(d, &l));
+        assert_int_equal(l.id, cases[i].id);
+        doc_free(d);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(losses_are_read_in_every_form_and_written_back),
+        cmocka_unit_test(losses_go_by_keras_other_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,6 +40,7 @@ static void the_last_activation_or_the_loss_tells_what_outputs_are(void **state)
     expect_info(LINEAR_1, BINARY_LOGITS, p, 2);
     expect_info(LINEAR_1, BINARY, CORNU_OUTPUT_LOGIT, 1);
     expect_info(LINEAR_1, "{optimizer: sgd, loss: mse}", CORNU_OUTPUT_VALUE, 1);
+    expect_info(LINEAR_1, "{optimizer: sgd, loss: mae}", CORNU_OUTPUT_VALUE, 1);
     expect_info(LINEAR_3, NULL, CORNU_OUTPUT_LOGIT, 3);
     expect_info(LINEAR_3, "{optimizer: sgd, loss: {CategoricalCrossentropy: {from_logits: true}}}",
                 p, 3);

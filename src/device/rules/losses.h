@@ -170,3 +170,12 @@ RULE row_number loss_of_mean_squared_error(row_number o, row_number t, row_numbe
     return difference * difference;
 }
 LOSS_MEAN(mean_squared_error)
+
+/* |o - t|; the gradient where they are equal is 0, as TensorFlow's sign(0) */
+RULE row_number loss_of_mean_absolute_error(row_number o, row_number t, row_number *g)
+{
+    row_number difference = o - t;
+    *g = difference > 0 ? 1 : difference < 0 ? -1 : difference; /* a NaN stays one */
+    return row_abs(difference);
+}
+LOSS_MEAN(mean_absolute_error)
