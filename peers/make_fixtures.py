@@ -10,6 +10,7 @@ seed and compares cornu with those too. tests/parity/fixtures_test.c reads them.
 cases; the members of a case are
 
     CASE/model, CASE/compile   JSON as bytes: Keras's to_json(); optimizer, loss, metrics as Keras writes them
+                               (left out: sgd and mean_squared_error)
     CASE/weight/LAYER/NAME     the weights before the first step
     CASE/x, CASE/y             one batch; in optimizers.npz [steps][batch]...; in metrics.npz [batches][batch]...
 and what Keras gives:
@@ -119,7 +120,8 @@ def write_case(group, case, model, x, y, loss=None, gradients=True):
     x, y = (f(group) if callable(f) else f for f in (x, y))
     model.compile(optimizer="sgd", loss=loss or "mean_squared_error")
     group.put("model", model.to_json())
-    group.put("compile", compile_section(loss=loss))
+    if loss is not None:
+        group.put("compile", compile_section(loss=loss))
     set_weights(group, model)
     if y is None:
         y = group.normal(*((len(x),) + tuple(model.output_shape[1:])))

@@ -124,6 +124,14 @@ static bool read_section(fixture *f, const char *name, doc **out)
     return succeeded(f, name, doc_parse(text->data, (size_t)text->count, name, out));
 }
 
+static bool read_compile(fixture *f)
+{
+    static const char usual[] = "{optimizer: sgd, loss: mean_squared_error}";
+    if (member(f, "compile") != NULL)
+        return read_section(f, "compile", &f->compile_doc);
+    return succeeded(f, "compile", doc_parse(usual, strlen(usual), "compile", &f->compile_doc));
+}
+
 static bool set_weights(fixture *f)
 {
     for (int i = 0; i < f->model->weight_count; i++) {
@@ -153,7 +161,7 @@ static bool fixture_open(fixture *f)
 {
     device_options options = {.threads = 2};
     f->device = net_device_open(f->variant->device, &options);
-    return read_section(f, "model", &f->model_doc) && read_section(f, "compile", &f->compile_doc) &&
+    return read_section(f, "model", &f->model_doc) && read_compile(f) &&
            succeeded(f, "model", model_from_section(f->model_doc, &f->model)) &&
            succeeded(f, "compile", model_compile(f->model, f->compile_doc)) &&
            succeeded(f, "initialize", model_initialize(f->model, 1)) && set_weights(f) &&
