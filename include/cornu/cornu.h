@@ -166,7 +166,8 @@ typedef struct cornu_data_options {
     /* Image folders: where decoded pixels stay: NULL: in memory up to half of what is free, else in
        a file; "4GB": the same up to so much; "file": there, and in memory too up to half of what is
        free; "off": nowhere, each file is decoded whenever it is needed. No choice changes a sample.
-     */
+       Where there is no room for the file, "file" fails (CORNU_IO), and the others go on as "off",
+       with a notice. */
     const char *cache;
     const char *cache_folder; /* of that file, NAME.pixels; NULL: the current folder */
     int workers; /* image folders: threads that decode; 0: as the recipe says, else as many as train

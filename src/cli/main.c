@@ -88,6 +88,7 @@ int main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, ""); /* only to learn whether the terminal speaks UTF-8 */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow (ulimit -f) is an error with a message */
     int status = dispatch(argc, argv);
     interrupt_forget();
     return finish_output(status);

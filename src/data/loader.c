@@ -142,7 +142,7 @@ static int64_t next_listed(loader *l)
 /* Of all places the next that memory or cache file would keep, or -1. */
 static int64_t next_kept(loader *l)
 {
-    bool in_file = l->pixels.fd >= 0;
+    bool in_file = pixels_takes(&l->pixels);
     while ((keeps(l) || in_file) && l->sweep < l->count) {
         int64_t at = l->sweep++;
         if (l->places[at].state == PLACE_EMPTY && (keeps(l) || !pixels_has(&l->pixels, at)))
@@ -321,6 +321,10 @@ cornu_status loader_next(loader *l, bool *usable)
     if (!keeps(l))
         pthread_cond_signal(&l->work); /* there is room for one more */
     pthread_mutex_unlock(&l->lock);
+    const char *failure = pixels_failure(&l->pixels);
+    if (failure)
+        data_notice(&l->request.options, "%s: cannot write: %s; this run goes on without it",
+                    l->pixels.path, failure);
     *usable = found.state == PLACE_READY;
     return *usable ? CORNU_OK : tell(l, at, &found);
 }

@@ -141,15 +141,17 @@ static cornu_status look_at(const char *path, int fd, const header *h, size_t by
     return CORNU_OK;
 }
 
-/* All of the room at once: a full disk is an error here, and not a signal while training. */
+/* All of the room at once: a full disk is told here, and not found out sample by sample. The header
+   comes first: a file that was left unfinished is then known for a cache, and made anew. */
 static cornu_status make_file(const char *path, int fd, const header *h, size_t bytes)
 {
     char size[16];
     if (ftruncate(fd, 0) != 0)
         return fail_file(path, "write", errno);
-    int error = posix_fallocate(fd, 0, (off_t)bytes);
-    if (error == 0 && pwrite(fd, h, sizeof *h, 0) != (ssize_t)sizeof *h)
-        error = errno;
+    ssize_t written = pwrite(fd, h, sizeof *h, 0);
+    int error = written < 0 ? errno : written < (ssize_t)sizeof *h ? ENOSPC : 0;
+    while (error == 0 && (error = posix_fallocate(fd, 0, (off_t)bytes)) == EINTR)
+        error = 0;
     if (error == 0)
         return CORNU_OK;
     unlink(path);
@@ -186,33 +188,55 @@ static cornu_status open_path(const char *path, const pixels_wanted *w, pixels *
     TRY(open_locked(path, &p->fd));
     TRY(look_at(path, p->fd, &h, bytes, &same));
     TRY(memory_new(count, sizeof *p->entries, "cache of pixels", &p->entries));
-    if (same)
-        TRY(file_read_at(path, p->fd, sizeof h, p->entries, count * sizeof *p->entries));
-    else
-        TRY(make_file(path, p->fd, &h, bytes));
-    return make_keys(w->files, p);
+    TRY(make_keys(w->files, p));
+    return same ? file_read_at(path, p->fd, sizeof h, p->entries, count * sizeof *p->entries)
+                : make_file(path, p->fd, &h, bytes);
+}
+
+static void close_file(pixels *p)
+{
+    if (p->fd >= 0)
+        close(p->fd);
+    p->fd = -1;
+    free(p->keys);
+    free(p->entries);
+    free(p->path);
+    p->keys = NULL;
+    p->entries = NULL;
+    p->path = NULL;
 }
 
 /* FOLDER/NAME.pixels, beside the model file that is being trained. */
 static cornu_status open_file(const pixels_wanted *w, pixels *p)
 {
-    char *name = NULL, *path = NULL, size[16];
+    char *name = NULL, size[16];
     const cornu_data_options *o = &w->request->options;
     TRY(memory_format(&name, "%s.pixels", w->name));
     cornu_status status =
-        path_join(o->cache_folder && *o->cache_folder ? o->cache_folder : ".", name, &path);
+        path_join(o->cache_folder && *o->cache_folder ? o->cache_folder : ".", name, &p->path);
     if (status == CORNU_OK)
-        status = open_path(path, w, p);
+        status = open_path(p->path, w, p);
     if (status == CORNU_OK)
         data_notice(
-            o, "%s: %s of decoded pixels; remove it when you are done", path,
+            o, "%s: %s of decoded pixels; remove it when you are done", p->path,
             memory_human((double)p->begin + (double)w->files->count * (double)p->sample, size));
     free(name);
-    free(path);
     return status;
 }
 
-/* All or nothing: a file that was cut, or a disk that fails, is as if the sample were not there. */
+/* The same where nobody asked for the file itself: a run can do without. */
+static cornu_status try_file(const pixels_wanted *w, pixels *p)
+{
+    cornu_status status = open_file(w, p);
+    if (status != CORNU_IO)
+        return status;
+    data_notice(&w->request->options, "%s; this run goes on without it", cornu_last_error());
+    close_file(p);
+    return CORNU_OK;
+}
+
+/* All or nothing: a file that was cut, or a disk that fails, is as if the sample were not there.
+   Where it fails, errno says why. */
 static bool transfer(const pixels *p, int64_t i, bool write)
 {
     uint8_t *at = p->at + i * p->sample;
@@ -223,6 +247,8 @@ static bool transfer(const pixels *p, int64_t i, bool write)
             write ? pwrite(p->fd, at + done, left, place) : pread(p->fd, at + done, left, place);
         if (n < 0 && errno == EINTR)
             continue;
+        if (n == 0)
+            errno = EIO;
         if (n <= 0)
             return false;
         done += n;
@@ -255,33 +281,47 @@ bool pixels_load(pixels *p, int64_t i, bool *earlier)
     return *earlier = false;
 }
 
+bool pixels_takes(const pixels *p)
+{
+    return p->fd >= 0 && atomic_load(&p->failed) == 0;
+}
+
 void pixels_keep(pixels *p, int64_t i)
 {
-    if (!p->entries)
+    if (!pixels_takes(p))
         return;
     pixels_entry *e = &p->entries[i];
     *e = (pixels_entry){.key = p->keys[i], .crc = checksum(p, i), .done = ENTRY_DONE};
     off_t place = (off_t)(sizeof(header) + (size_t)i * sizeof *e);
+    errno = ENOSPC; /* of a part that was written */
     bool kept = transfer(p, i, true) && pwrite(p->fd, e, sizeof *e, place) == (ssize_t)sizeof *e;
     e->done = kept ? ENTRY_CHECKED : 0;
+    if (!kept)
+        atomic_store(&p->failed, errno);
+}
+
+const char *pixels_failure(pixels *p)
+{
+    int error = atomic_load(&p->failed);
+    if (error == 0 || p->told)
+        return NULL;
+    p->told = true;
+    return strerror(error);
 }
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
 static cornu_status open_memory(size_t bytes, pixels *p)
 {
+    if (p->kind == PIXELS_IN_MEMORY)
+        return memory_new_aligned(bytes, "samples", &p->at);
     void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED)
         return status_fail(CORNU_OUT_OF_MEMORY, "samples: cannot reserve %zu bytes: %s", bytes,
                            strerror(errno));
-    p->map = map;
-    p->map_bytes = bytes;
     p->at = map;
-    if (p->kind == PIXELS_IN_MEMORY) {
-        (void)madvise(map, bytes, MADV_HUGEPAGE); /* a kernel without them says no */
-        memory_promise((int64_t)bytes);
-    }
+    p->map_bytes = bytes;
     return CORNU_OK;
 }
 
@@ -320,26 +360,22 @@ cornu_status pixels_open(const pixels_wanted *w, pixels *p)
                            w->name, (long long)count, (long long)p->sample);
     int64_t bytes = count * p->sample;
     bool in_file = limit != 0 && bytes > limit;
-    if (in_file)
-        TRY(open_file(w, p));
     /* With "file" both, where memory has room: what is read once need not be read again. */
     bool in_memory = in_file ? limit < 0 && bytes <= automatic_limit() : limit != 0;
     p->kind = in_memory ? PIXELS_IN_MEMORY : PIXELS_PASSING;
     int64_t available = memory_available();
     if (p->kind == PIXELS_IN_MEMORY && available >= 0 && bytes > available)
         return fail_memory(w, count, bytes);
-    return open_memory((size_t)bytes, p);
+    TRY(open_memory((size_t)bytes, p));
+    return !in_file ? CORNU_OK : limit < 0 ? open_file(w, p) : try_file(w, p);
 }
 
 void pixels_close(pixels *p)
 {
-    if (p->map && p->kind == PIXELS_IN_MEMORY)
-        memory_promise(-(int64_t)p->map_bytes);
-    if (p->map)
-        munmap(p->map, p->map_bytes);
-    if (p->fd >= 0)
-        close(p->fd);
-    free(p->keys);
-    free(p->entries);
+    if (p->map_bytes)
+        munmap(p->at, p->map_bytes);
+    else
+        memory_free_aligned(p->at);
+    close_file(p);
     *p = (pixels){.fd = -1};
 }

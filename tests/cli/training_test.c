@@ -247,6 +247,34 @@ static void decoded_pictures_stay_beside_the_model(void **state)
     program_free(&p);
 }
 
+/* Where the cache was asked for, its line ends the run; elsewhere the run does without. Neither
+   leaves anything behind. */
+static void a_full_disk_ends_only_a_run_that_asked_for_the_cache(void **state)
+{
+    (void)state;
+    static const char pets[] =
+        "data: {folder: pets}\n"
+        "model: {input: [100, 100, 1], layers: [Flatten, {Dense: {units: 2}}]}\n"
+        "compile: {optimizer: sgd, loss: mse}\n";
+    static const program_limits full = {.file_size = 20000};
+    scratch_write("pets.yaml", pets, sizeof pets - 1);
+    made_file("pets/dog/1.pgm", "P5 1 1 255\n\xff", 12);
+    made_file("pets/cat/1.pgm", "P5 1 1 255\n\x20", 12);
+    program p = program_start_within(ARGUMENTS("train", "pets.yaml", "--cache", "file"), -1, &full);
+    program_finish(&p);
+    assert_int_equal(p.status, 1);
+    assert_int_equal(count_lines(p.err), 1);
+    assert_non_null(strstr(p.err, "pets.pixels: cannot make room for 24 kB of pixels: File too"));
+    program_free(&p);
+    p = program_start_within(ARGUMENTS("train", "pets.yaml", "--cache", "1B"), -1, &full);
+    program_finish(&p);
+    must_succeed(&p);
+    assert_non_null(strstr(p.out, "; this run goes on without it"));
+    assert_non_null(strstr(p.out, "images: 2 decoded ("));
+    program_free(&p);
+    assert_false(exists("pets.pixels"));
+}
+
 static void data_show_draws_letters_into_a_pipe(void **state)
 {
     (void)state;
@@ -448,6 +476,7 @@ int main(void)
         TEST(an_image_file_is_scaled_as_the_data_were),
         TEST(a_folder_of_pictures_is_learned_and_its_names_predicted),
         TEST(decoded_pictures_stay_beside_the_model),
+        TEST(a_full_disk_ends_only_a_run_that_asked_for_the_cache),
         TEST(data_show_draws_letters_into_a_pipe),
         TEST(a_sheet_shows_samples_before_and_after_changes),
         TEST(an_interrupt_saves_to_a_new_file_and_says_how_to_go_on),

@@ -262,24 +262,137 @@ static void two_at_once_do_not_share_a_cache_file(void **state)
     cornu_data_close(data);
 }
 
+/* A limit on the file size stands in for a full disk. */
+static struct rlimit disk_before;
+static bool disk_is_full;
+
+static void fill_disk(rlim_t bytes)
+{
+    struct rlimit small;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &disk_before), 0);
+    small = disk_before;
+    small.rlim_cur = bytes;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    disk_is_full = true;
+}
+
+static void empty_disk(void)
+{
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &disk_before), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    disk_is_full = false;
+}
+
+/* A test that failed may have left it full. */
+static int close_test(void **state)
+{
+    if (disk_is_full)
+        empty_disk();
+    return scratch_close(state);
+}
+
+static int count_of(const char *part)
+{
+    int count = 0;
+    for (const char *at = said.lines; (at = strstr(at, part)); at++)
+        count++;
+    return count;
+}
+
 static void a_full_disk_is_told_before_anything_is_decoded(void **state)
 {
     (void)state;
-    struct rlimit before, small;
     cornu_data *data = NULL;
     make_folder();
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-    small = before;
-    small.rlim_cur = 4000;
-    signal(SIGXFSZ, SIG_IGN);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    cornu_status status = open_with((cornu_data_options){.cache = "file"}, &data);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-    signal(SIGXFSZ, SIG_DFL);
-    expect_status(status, CORNU_IO);
-    expect_message("f.pixels: cannot make room for");
-    struct stat s;
-    assert_int_not_equal(stat(scratch_path("f.pixels"), &s), 0);
+    for (rlim_t left = 0; left <= 4000; left += 40) {
+        fill_disk(left);
+        cornu_status status = open_with((cornu_data_options){.cache = "file"}, &data);
+        empty_disk();
+        expect_status(status, CORNU_IO);
+        expect_message("f.pixels: cannot make room for");
+        struct stat s;
+        assert_int_not_equal(stat(scratch_path("f.pixels"), &s), 0);
+    }
+}
+
+/* A file is only where pixels go that memory does not take: the run can do without. */
+static void without_room_for_a_file_that_nobody_asked_for_a_run_goes_on(void **state)
+{
+    (void)state;
+    make_folder();
+    for (int background = 0; background < 2; background++) {
+        fill_disk(4000);
+        cornu_data *data = must_open((cornu_data_options){.cache = "1B", .background = background});
+        expect_samples(data);
+        expect_samples(data);
+        empty_disk();
+        assert_true(loading_of(data).decoded > PICTURES);
+        assert_int_equal(count_of("f.pixels: cannot make room for"), 1);
+        assert_int_equal(count_of("; this run goes on without it"), 1);
+        cornu_data_close(data);
+        struct stat s;
+        assert_int_not_equal(stat(scratch_path("f.pixels"), &s), 0);
+    }
+}
+
+/* Not every file system keeps what it has promised: here the file is there, but takes no more. */
+static void a_disk_that_fills_up_meanwhile_is_told_once_and_changes_no_sample(void **state)
+{
+    (void)state;
+    static const char *const caches[] = {"file", "1B"};
+    make_folder();
+    for (int i = 0; i < 2; i++)
+        for (int background = 0; background < 2; background++) {
+            cornu_data_options o = {.cache = caches[i], .background = background};
+            cornu_data_close(must_open(o));
+            for (int k = 0; k < PICTURES; k += 2) { /* those of the other class are still good */
+                struct timespec times[2] = {{.tv_sec = 1000000000 + 4 * i + background},
+                                            {.tv_sec = 1000000000 + 4 * i + background}};
+                char name[64];
+                snprintf(name, sizeof name, "f/a/%02d.pgm", k);
+                assert_int_equal(utimensat(AT_FDCWD, scratch_path(name), times, 0), 0);
+            }
+            fill_disk(4000);
+            cornu_data *data = must_open(o);
+            expect_samples(data);
+            expect_samples(data);
+            empty_disk();
+            assert_int_equal(count_of("f.pixels: cannot write: File too large; this run goes on"),
+                             1);
+            cornu_data_close(data);
+            assert_int_equal(unlink(scratch_path("f.pixels")), 0);
+        }
+}
+
+/* See tests/CMakeLists.txt. Where `left_behind` is set: what a process that is killed in here would
+   leave there. */
+int __real_posix_fallocate(int fd, off_t offset, off_t bytes);
+int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes);
+static const char *left_behind;
+
+int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes)
+{
+    int error = __real_posix_fallocate(fd, offset, bytes);
+    static char content[8192];
+    if (left_behind) {
+        ssize_t size = pread(fd, content, sizeof content, 0);
+        assert_true(size > 0);
+        scratch_write(left_behind, content, (size_t)size);
+    }
+    return error;
+}
+
+static void a_cache_that_was_left_unfinished_is_made_anew(void **state)
+{
+    (void)state;
+    make_folder();
+    left_behind = "left";
+    expect_from_file(0);
+    left_behind = NULL;
+    assert_int_equal(rename(scratch_path("left"), scratch_path("f.pixels")), 0);
+    expect_from_file(0);
+    expect_from_file(PICTURES - 1);
 }
 
 /* ---- files that change meanwhile ---------------------------------------------------------- */
@@ -353,7 +466,7 @@ static void decoding_can_be_stopped(void **state)
     assert_null(data);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, made_open, scratch_close)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, made_open, close_test)
 
 int main(void)
 {
@@ -369,6 +482,9 @@ int main(void)
         TEST(what_memory_does_not_hold_comes_from_the_file),
         TEST(two_at_once_do_not_share_a_cache_file),
         TEST(a_full_disk_is_told_before_anything_is_decoded),
+        TEST(without_room_for_a_file_that_nobody_asked_for_a_run_goes_on),
+        TEST(a_disk_that_fills_up_meanwhile_is_told_once_and_changes_no_sample),
+        TEST(a_cache_that_was_left_unfinished_is_made_anew),
         TEST(a_file_that_vanishes_is_named_where_it_is_needed_again),
         TEST(in_the_background_a_missing_file_is_left_out),
         TEST(with_strict_all_files_are_read_first),

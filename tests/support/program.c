@@ -29,6 +29,8 @@ static void set_limits(const program_limits *l)
         setrlimit(RLIMIT_CPU, &(struct rlimit){l->cpu_seconds, l->cpu_seconds + 1});
     if (l->address_space)
         setrlimit(RLIMIT_AS, &(struct rlimit){l->address_space, l->address_space});
+    if (l->file_size)
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){l->file_size, l->file_size});
     if (!l->cpus || sched_getaffinity(0, sizeof allowed, &allowed) != 0)
         return;
     for (int cpu = 0, kept = 0; cpu < CPU_SETSIZE; cpu++)

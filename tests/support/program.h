@@ -19,6 +19,7 @@ typedef struct program {
 typedef struct program_limits {
     rlim_t cpu_seconds;
     rlim_t address_space; /* bytes */
+    rlim_t file_size;     /* bytes of any file: stands in for a full disk */
     int cpus;             /* at most so many of those that this process may use */
 } program_limits;
 
