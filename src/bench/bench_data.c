@@ -5,6 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static const double SHOW_SECONDS = 0.2;
+/* Pictures stay in memory, whatever they take: bench leaves no cache file behind. What does not fit
+   is replaced. */
+static const char IN_MEMORY[] = "900TB";
+
 /* Generated sets are this many batches: few enough that training on them shows. */
 enum { GENERATED_BATCHES = 8 };
 
@@ -55,17 +60,50 @@ static cornu_status open_inside(const bench_workload *w, const cornu_model *mode
     return cornu_data_open_for_model(model, find, out);
 }
 
-/* CORNU_NOT_FOUND where neither the workload's own data nor its substitute are here. */
-static cornu_status find_real(const bench_workload *w, const cornu_model *model,
-                              const bench_options *options, bench_report *report, cornu_data **out)
+/* ---- while data is opened and decoded ---- */
+
+static void on_progress(void *user, const char *file, int64_t done, int64_t total)
 {
+    const bench_options *o = ((const bench_data *)user)->options;
+    if (o->on_progress)
+        o->on_progress(o->user, file, done, total);
+}
+
+static void show_decoding(bench_data *d)
+{
+    char line[256];
+    cornu_data_loading l;
+    double now = clock_seconds();
+    if (!d->data || !d->options->on_notice || now < d->shown + SHOW_SECONDS ||
+        cornu_data_loading_get(d->data, &l) != CORNU_OK)
+        return;
+    d->shown = now;
+    snprintf(line, sizeof line, "%s: decoding pictures, %lld of %lld", d->workload->name,
+             (long long)l.decoded, (long long)l.files);
+    d->options->on_notice(d->options->user, line);
+}
+
+static bool should_stop(void *user)
+{
+    bench_data *d = user;
+    show_decoding(d);
+    return d->options->should_stop && d->options->should_stop(d->options->user);
+}
+
+/* CORNU_NOT_FOUND where neither the workload's own data nor its substitute are here. */
+static cornu_status find_real(bench_data *d, const cornu_model *model, bench_report *report)
+{
+    const bench_workload *w = d->workload;
+    const bench_options *options = d->options;
     cornu_data_options find = {.folder = options->data,
                                .allow_download = options->full,
-                               .on_progress = options->on_progress,
-                               .should_stop = options->should_stop,
-                               .user = options->user};
-    cornu_status status = find.folder ? open_inside(w, model, &find, report, out)
-                                      : cornu_data_open_for_model(model, &find, out);
+                               .background = true,
+                               .cache = IN_MEMORY,
+                               .on_progress = on_progress,
+                               .should_stop = should_stop,
+                               .user = d};
+    cornu_status status = find.folder ? open_inside(w, model, &find, report, &d->data)
+                                      : cornu_data_open_for_model(model, &find, &d->data);
     if (status == CORNU_OK || !is_mendable(status))
         return status;
     if (status != CORNU_NOT_FOUND)
@@ -73,7 +111,25 @@ static cornu_status find_real(const bench_workload *w, const cornu_model *model,
     if (!w->substitute)
         return CORNU_NOT_FOUND;
     find.allow_download = false;
-    return cornu_data_open(w->substitute, &find, out);
+    return cornu_data_open(w->substitute, &find, &d->data);
+}
+
+/* The pictures of a folder. */
+static cornu_status decode_all(bench_data *d, bench_report *report)
+{
+    cornu_data_loading loading;
+    const cornu_data *data = d->data;
+    if (data_is_whole(data))
+        return CORNU_OK;
+    TRY(data_finish(data));
+    TRY(cornu_data_loading_get(data, &loading));
+    if (data_usable(data, CORNU_TRAIN, 0, data->block[CORNU_TRAIN].count) == 0)
+        return status_fail(CORNU_BAD_FILE, "%s: found no readable images (%lld files skipped)",
+                           data->folder, (long long)loading.skipped);
+    if (loading.skipped == 0)
+        return CORNU_OK;
+    return bench_note(report, "%s: %s: %lld files skipped", d->workload->name, data->name,
+                      (long long)loading.skipped);
 }
 
 cornu_status bench_data_open(const bench_workload *w, const cornu_model *model, int64_t batch,
@@ -82,8 +138,12 @@ cornu_status bench_data_open(const bench_workload *w, const cornu_model *model, 
     cornu_status status;
     bench_data *d = NULL;
     TRY_GOTO(memory_new(1, sizeof *d, "data", &d));
-    status = find_real(w, model, options, report, &d->data);
-    if (status == CORNU_NOT_FOUND)
+    d->workload = w;
+    d->options = options;
+    status = find_real(d, model, report);
+    if (status == CORNU_OK)
+        status = decode_all(d, report);
+    else if (status == CORNU_NOT_FOUND)
         status = generate(model, batch, &d->data);
     if (status != CORNU_OK)
         goto done;

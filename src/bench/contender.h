@@ -20,6 +20,10 @@ typedef struct bench_data {
     cornu_data *data;
     bool real;
     int users;
+    /* what its callbacks need as long as it lives */
+    const bench_workload *workload;
+    const bench_options *options;
+    double shown; /* when it was last said how far decoding is */
 } bench_data;
 
 typedef struct contender {
@@ -51,7 +55,9 @@ typedef struct contender {
 } contender;
 
 /* Open the workload's data: found on this machine (--full may download it), its substitute, or
-   generated pixels. */
+   generated pixels. The pictures of a folder are all decoded then, into memory, so that no round is
+   timed beside decoding; notices say how far that is, and should_stop is asked. `options` must live
+   as long as the data. */
 cornu_status bench_data_open(const bench_workload *w, const cornu_model *model, int64_t batch,
                              const bench_options *options, bench_report *report, bench_data **out);
 /* Does --data hold the workload's data, or its substitute? */

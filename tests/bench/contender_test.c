@@ -1,5 +1,9 @@
-/* The memory that a workload is said to take while it is timed, beside what it takes. */
+/* A workload that is timed: the memory that it is said to take beside what it takes, and its data.
+ */
 #include "bench/contender.h"
+#include "support/made.h"
+#include "support/runs.h"
+#include "support/scratch.h"
 #include "train/session.h"
 #include <math.h>
 #include <stdio.h>
@@ -34,12 +38,6 @@ static const bench_workload *workload(const char *name)
     return w;
 }
 
-static void ok(cornu_status status)
-{
-    if (status != CORNU_OK)
-        fail_msg("%s", cornu_last_error());
-}
-
 /* The most that a kernel has besides. */
 static double scratch_of(const contender *c)
 {
@@ -47,7 +45,7 @@ static double scratch_of(const contender *c)
     kernel_choice *choices = calloc((size_t)count, sizeof *choices);
     double most = 0;
     device *d = session_device(c->session);
-    ok(d->ops->choices(d, c->plan->prepared, choices));
+    expect_ok(d->ops->choices(d, c->plan->prepared, choices));
     for (int i = 0; i < count; i++)
         most = fmax(most, (double)choices[i].scratch_bytes);
     free(choices);
@@ -71,15 +69,15 @@ static void what_a_contender_takes_is_what_is_measured(void **state)
     bench_data *data;
     cornu_model *model;
     double estimate;
-    ok(cornu_model_open(w->name, &model));
-    ok(bench_data_open(w, model, batch, &options, &report, &data));
-    ok(contender_memory(w, batch, &estimate));
+    expect_ok(cornu_model_open(w->name, &model));
+    expect_ok(bench_data_open(w, model, batch, &options, &report, &data));
+    expect_ok(contender_memory(w, batch, &estimate));
     data->users++;
     double before = resident();
-    ok(contender_open(&c, w, "cpu", data, &options, &effort, &report));
-    ok(contender_warm_up(&c, &options, &effort));
-    ok(contender_round(&c, 1, &effort));
-    ok(contender_result(&c, &result));
+    expect_ok(contender_open(&c, w, "cpu", data, &options, &effort, &report));
+    expect_ok(contender_warm_up(&c, &options, &effort));
+    expect_ok(contender_round(&c, 1, &effort));
+    expect_ok(contender_result(&c, &result));
     double taken = resident() - before;
     const double weights = 4 * 1730404.0, variables = 3 * weights; /* with Adam's slots */
     double said = result.working_set + weights + scratch_of(&c);   /* the model's own copy, too */
@@ -95,10 +93,93 @@ static void what_a_contender_takes_is_what_is_measured(void **state)
     bench_report_free(&report);
 }
 
+/* ---- folders of pictures ------------------------------------------------------------------- */
+
+enum { PICTURES = 24 };
+
+static notices said;
+
+static cornu_status open_photos(bool (*should_stop)(void *user), bench_report *report,
+                                bench_data **data)
+{
+    static bench_options options;
+    static char folder[1100];
+    cornu_model *model;
+    const bench_workload *w = workload("photos-cnn-ready");
+    said = (notices){.count = 0};
+    snprintf(folder, sizeof folder, "%s", scratch_path("photos"));
+    options = (bench_options){
+        .data = folder, .on_notice = notices_add, .should_stop = should_stop, .user = &said};
+    expect_ok(cornu_model_open(w->name, &model));
+    cornu_status status = bench_data_open(w, model, 4, &options, report, data);
+    cornu_model_close(model);
+    return status;
+}
+
+static void make_photos(void)
+{
+    for (int i = 0; i < PICTURES; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "photos/%d/%d.pgm", i % 8, i);
+        made_grey(name, i);
+    }
+}
+
+static void pictures_are_decoded_before_anything_is_timed_and_it_says_so(void **state)
+{
+    (void)state;
+    bench_report report = {.count = 0};
+    bench_data *data;
+    make_photos();
+    made_file("photos/1/broken.pgm", "P5 9 9 255\n", 11);
+    expect_ok(open_photos(NULL, &report, &data));
+    assert_true(data->real);
+    assert_true(data_is_whole(data->data)); /* no worker decodes beside the rounds */
+    assert_non_null(strstr(said.lines, "photos-cnn-ready: decoding pictures, "));
+    assert_non_null(strstr(said.lines, " of 25"));
+    assert_int_equal(report.note_count, 1);
+    assert_string_equal(report.notes[0], "photos-cnn-ready: photos: 1 files skipped");
+    bench_data_close(data);
+    bench_report_free(&report);
+}
+
+static bool stop_at_once(void *user)
+{
+    (void)user;
+    return true;
+}
+
+static void decoding_pictures_can_be_stopped(void **state)
+{
+    (void)state;
+    bench_report report = {.count = 0};
+    bench_data *data = NULL;
+    make_photos();
+    expect_status(open_photos(stop_at_once, &report, &data), CORNU_STOPPED);
+    assert_null(data);
+    bench_report_free(&report);
+}
+
+static void a_folder_without_a_readable_picture_is_refused(void **state)
+{
+    (void)state;
+    bench_report report = {.count = 0};
+    bench_data *data = NULL;
+    made_file("photos/1/broken.pgm", "P5 9 9 255\n", 11);
+    expect_status(open_photos(NULL, &report, &data), CORNU_BAD_FILE);
+    expect_message("photos: found no readable images (1 files skipped)");
+    bench_report_free(&report);
+}
+
+#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, made_open, scratch_close)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_contender_takes_is_what_is_measured),
+        WITH_FOLDER(pictures_are_decoded_before_anything_is_timed_and_it_says_so),
+        WITH_FOLDER(decoding_pictures_can_be_stopped),
+        WITH_FOLDER(a_folder_without_a_readable_picture_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
