@@ -282,6 +282,18 @@ CORNU_API cornu_status cornu_image_read(const char *path, int64_t height, int64_
    resized as the recipe says and scaled as the model sees it in training. */
 CORNU_API cornu_status cornu_model_read_image(const cornu_model *model, const char *path,
                                               float *values);
+/* The same for many: what the recipe says, read once. */
+typedef struct cornu_image_reading {
+    int64_t shape[3];          /* height, width, channels */
+    const char *interpolation; /* "nearest", ...; lives as long as the model */
+    double scale;              /* the floats are pixels (0 to 255) times this */
+} cornu_image_reading;
+/* CORNU_INVALID where the model takes no pictures. */
+CORNU_API cornu_status cornu_model_image_reading(const cornu_model *model,
+                                                 cornu_image_reading *reading);
+/* `values` has room for the floats of reading->shape. Errors as of cornu_image_read. */
+CORNU_API cornu_status cornu_image_read_as(const cornu_image_reading *reading, const char *path,
+                                           float *values);
 /* Write floats [height][width][channels] in 0..1 as a PNG, atomically; channels is 1 or 3. */
 CORNU_API cornu_status cornu_image_write_png(const char *path, int64_t height, int64_t width,
                                              int64_t channels, const float *values);

@@ -107,8 +107,8 @@ static void print_top(const prediction *p, int64_t sample)
 
 static int predict_images(prediction *p, const operands *found)
 {
-    int64_t shape[3];
-    int result = STATUS_OK, status = report(cornu_model_picture_shape(p->model, shape));
+    cornu_image_reading reading;
+    int result = STATUS_OK, status = report(cornu_model_image_reading(p->model, &reading));
     if (status == STATUS_OK)
         status = make_room(p, found->count - 1);
     for (int next = 1; next < found->count && status == STATUS_OK;) {
@@ -118,8 +118,7 @@ static int predict_images(prediction *p, const operands *found)
         int64_t count = 0, kept = 0;
         double began = seconds_now();
         for (; count < p->most && next < found->count; count++, next++) {
-            cornu_status one =
-                cornu_model_read_image(p->model, names[count], p->x + kept * p->inputs);
+            cornu_status one = cornu_image_read_as(&reading, names[count], p->x + kept * p->inputs);
             if (one == CORNU_OK)
                 names[kept++] = names[count];
             else

@@ -57,11 +57,15 @@ done:
     return status;
 }
 
+static bool is_size(int64_t height, int64_t width, int64_t channels, int64_t most)
+{
+    return height >= 1 && width >= 1 && height <= most / width && (channels == 1 || channels == 3);
+}
+
 cornu_status cornu_image_read(const char *path, int64_t height, int64_t width, int64_t channels,
                               float *values)
 {
-    if (!path || !values || height < 1 || width < 1 || height > IMAGE_PIXELS_MAX / width ||
-        (channels != 1 && channels != 3))
+    if (!path || !values || !is_size(height, width, channels, IMAGE_PIXELS_MAX))
         return status_fail(CORNU_INVALID,
                            "cornu_image_read: found size %lldx%lldx%lld; expected 1 or more, and 1 "
                            "or 3 channels",
@@ -69,15 +73,43 @@ cornu_status cornu_image_read(const char *path, int64_t height, int64_t width, i
     return read_scaled(path, &(shape){3, {height, width, channels}}, NULL, -1, values);
 }
 
+cornu_status cornu_model_image_reading(const cornu_model *model, cornu_image_reading *reading)
+{
+    data_spec spec;
+    if (!model || !reading)
+        return status_fail(CORNU_INVALID, "cornu_model_image_reading: found NULL; expected a model "
+                                          "and a place for what its recipe says");
+    TRY(give_picture(&model->input, "the model's input", reading->shape));
+    TRY(data_spec_read(model->data, &spec));
+    reading->interpolation = image_filter_title(image_filter_named(spec.interpolation));
+    reading->scale = spec.scale > 0 ? spec.scale : (double)model_pixel_scale(model);
+    return CORNU_OK;
+}
+
+cornu_status cornu_image_read_as(const cornu_image_reading *reading, const char *path,
+                                 float *values)
+{
+    if (!reading || !path || !values)
+        return status_fail(CORNU_INVALID,
+                           "cornu_image_read_as: found NULL; expected how to read, a "
+                           "path and room for values");
+    const int64_t *s = reading->shape;
+    const image_filter *filter = image_filter_named(reading->interpolation);
+    if (!is_size(s[0], s[1], s[2], INT64_MAX / 4) || !filter || !(reading->scale > 0))
+        return status_fail(CORNU_INVALID,
+                           "cornu_image_read_as: found size %lldx%lldx%lld, interpolation \"%s\", "
+                           "scale %g; expected what cornu_model_image_reading says",
+                           (long long)s[0], (long long)s[1], (long long)s[2],
+                           reading->interpolation ? reading->interpolation : "", reading->scale);
+    return read_scaled(path, &(shape){3, {s[0], s[1], s[2]}}, filter, reading->scale, values);
+}
+
 cornu_status cornu_model_read_image(const cornu_model *model, const char *path, float *values)
 {
-    shape s;
-    data_spec spec;
+    cornu_image_reading reading;
     if (!model || !path || !values)
         return status_fail(CORNU_INVALID, "cornu_model_read_image: found NULL; expected a model, a "
                                           "path and room for values");
-    TRY(picture_of(&model->input, "the model's input", &s));
-    TRY(data_spec_read(model->data, &spec));
-    double scale = spec.scale > 0 ? spec.scale : (double)model_pixel_scale(model);
-    return read_scaled(path, &s, image_filter_named(spec.interpolation), scale, values);
+    TRY(cornu_model_image_reading(model, &reading));
+    return cornu_image_read_as(&reading, path, values);
 }

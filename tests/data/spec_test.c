@@ -297,6 +297,16 @@ static void single_pictures_are_read_as_the_recipe_says(void **state)
     const char *path = made_file("x.pgm", "P5 2 1 255\n\x0a\x14", 13);
     assert_int_equal(cornu_model_read_image(&model, path, v), CORNU_OK);
     assert_float_equal(v[0], 30, 0); /* the mean of both pixels, twice */
+    cornu_image_reading reading;
+    assert_int_equal(cornu_model_image_reading(&model, &reading), CORNU_OK);
+    assert_string_equal(reading.interpolation, "box");
+    assert_float_equal(reading.scale, 2, 0);
+    v[0] = 0;
+    assert_int_equal(cornu_image_read_as(&reading, path, v), CORNU_OK);
+    assert_float_equal(v[0], 30, 0);
+    reading.shape[2] = 2;
+    expect_failure(cornu_image_read_as(&reading, path, v), CORNU_INVALID,
+                   "cornu_image_read_as: found size 1x1x2, interpolation \"box\", scale 2");
     model.data = NULL;
     assert_int_equal(cornu_model_read_image(&model, path, v), CORNU_OK);
     assert_float_equal(v[0], 20 / 255.0, 1e-6); /* the nearest */
