@@ -1,7 +1,6 @@
 #include "base/memory.h"
 #include "base/cgroup.h"
 #include <malloc.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +12,6 @@
    and kill the process when it is used. */
 static const size_t CHECKED_BYTES = (size_t)64 << 20;
 static const size_t HUGE_PAGE = (size_t)2 << 20;
-
-/* Bytes of large allocations that are there, touched or not. */
-static _Atomic int64_t promised;
 
 static cornu_status out_of_memory(const char *what, double bytes)
 {
@@ -51,19 +47,6 @@ cornu_status memory_new(size_t count, size_t size, const char *what, void *out)
     return CORNU_OK;
 }
 
-void memory_promise(int64_t bytes)
-{
-    atomic_fetch_add(&promised, bytes);
-}
-
-/* What was allocated (`sign` 1) or is given back (-1). */
-static void promise(void *memory, int sign)
-{
-    size_t size = malloc_usable_size(memory);
-    if (size >= 2 * HUGE_PAGE)
-        memory_promise(sign * (int64_t)size);
-}
-
 cornu_status memory_new_aligned(size_t bytes, const char *what, void *out)
 {
     void *memory = NULL;
@@ -79,20 +62,16 @@ cornu_status memory_new_aligned(size_t bytes, const char *what, void *out)
         return out_of_memory(what, (double)bytes);
     if (alignment == HUGE_PAGE) {
         (void)madvise(memory, rounded, MADV_HUGEPAGE); /* only a hint; refusal does no harm */
-        promise(memory, 1);
-    }
-    if (alignment == HUGE_PAGE)
         memory_discard(memory, rounded);
-    else
+    } else {
         memset(memory, 0, rounded);
+    }
     memcpy(out, &memory, sizeof memory);
     return CORNU_OK;
 }
 
 void memory_free_aligned(void *memory)
 {
-    if (memory && (uintptr_t)memory % HUGE_PAGE == 0)
-        promise(memory, -1);
     free(memory);
 }
 
@@ -178,6 +157,13 @@ static void process_size(int64_t *addresses, int64_t *resident)
     *resident = pages * sysconf(_SC_PAGESIZE);
 }
 
+/* Bytes that this process has allocated, touched or not. */
+static int64_t allocated(void)
+{
+    struct mallinfo2 m = mallinfo2();
+    return (int64_t)(m.uordblks + m.hblkhd);
+}
+
 /* What the process's own limit (ulimit -v) leaves of its addresses. */
 static int64_t addresses_left(int64_t taken)
 {
@@ -195,7 +181,7 @@ int64_t memory_available(void)
     int64_t taken, resident;
     process_size(&taken, &resident);
     /* What was allocated will be touched; how much of it was already, the process's size tells. */
-    int64_t untouched = atomic_load(&promised) - resident;
+    int64_t untouched = allocated() - resident;
     if (available >= 0 && untouched > 0)
         available = untouched < available ? available - untouched : 0;
     int64_t addresses = addresses_left(taken);

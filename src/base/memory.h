@@ -21,10 +21,9 @@ cornu_status memory_format(char **out, const char *format, ...)
 /* Grow an array so that it holds at least `needed` items: *items, *capacity are updated. */
 cornu_status memory_grow(void *items, size_t *capacity, size_t needed, size_t size);
 
-/* Memory that was mapped by other means and will be touched bit by bit counts as taken from now on;
-   with a negative number no more. (memory_new_aligned does so itself.) */
-void memory_promise(int64_t bytes);
-/* Bytes that this process may still take: the least of free memory, its cgroup's limit, its own. */
+/* Bytes that this process may still take: the least of free memory, its cgroup's limit, its own.
+   What anybody in it has allocated counts as taken, touched or not; what was mapped does when it is
+   touched. */
 int64_t memory_available(void);
 int64_t memory_total(void);
 /* The most that a packed file of `size` bytes may become: `times` its size, of which less than 1 MB

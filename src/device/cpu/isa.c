@@ -5,7 +5,6 @@
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
-#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -22,25 +21,25 @@ const char *cpu_isa_name(int isa)
 }
 
 #if defined(__x86_64__)
-static bool tiles_allowed;
-
-/* Linux lets a process use the tiles' 8 KB of registers only after it has asked (Linux's
-   Documentation/arch/x86/xstate.rst). */
-static void ask_for_tiles(void)
+/* Has the processor matrix tiles, and products of bfloat16 in them? */
+static bool tiles_there(void)
 {
-    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
-    enum { BF16 = 1u << 22, TILES = 1u << 24 }; /* of leaf 7; compilers' own checks lack them */
+#if !defined(__clang__) && __GNUC__ >= 11
+    return __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16");
+#else /* other compilers' checks lack them; a virtual machine stops at each look at the processor \
+       */
+    enum { BF16 = 1u << 22, TILES = 1u << 24 }; /* of leaf 7 */
     unsigned a, b, c, d;
-    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & BF16) && (d & TILES))
-        tiles_allowed = syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & BF16) && (d & TILES);
+#endif
 }
 
-/* Once: kernels ask while they run, and a virtual machine stops at each look at the processor. */
+/* Linux lets a process use the tiles' 8 KB of registers only after it has asked; to ask again is to
+   be told what holds (Linux's Documentation/arch/x86/xstate.rst). */
 static bool tiles_run(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, ask_for_tiles);
-    return tiles_allowed;
+    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
+    return tiles_there() && syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
 }
 
 bool cpu_isa_runs(cpu_isa isa)
