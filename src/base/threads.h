@@ -1,7 +1,8 @@
-/* The pool of worker threads. Work is cut into a number of chunks that depends on the work alone,
-   never on the number of threads. Each thread begins with a share of its own, chunks that lie side
-   by side, and whoever has done with it helps the others. What a chunk computes must not depend on
-   which thread runs it, so results have the same bits for any number of threads. */
+/* The pool of worker threads. The caller says into how many chunks work is cut. Each thread begins
+   with a range of them that lie side by side, and then steals from the others' ranges: which thread
+   runs a chunk, and when, is left open, and what the chunk computes must not depend on it. Results
+   have the same bits for any number of threads as long as that number decides at most which
+   outputs are computed together, and never how a sum is split (device/cpu/cpu.h: the bit rule). */
 #ifndef BASE_THREADS_H
 #define BASE_THREADS_H
 

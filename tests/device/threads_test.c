@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-static const int thread_counts[] = {1, 2, 3, 5};
+static const int thread_counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
 enum { POOLS = sizeof thread_counts / sizeof *thread_counts };
 
 static bool same_bits(const op_outputs *a, const op_outputs *b)

@@ -1,9 +1,14 @@
 /* What the files of the cpu device share: its kernels, how work is cut, and the few loops that more
    than one of them needs.
 
-   The bit rule: how an operation is cut into chunks depends on its shapes alone; a chunk is
-   computed by one thread; partial results are added in the order of the chunks. So results have the
-   same bits for any number of threads. */
+   The bit rule: which kernel runs, which terms each sum has, how it is split into partial sums and
+   in which order these are added depends on an operation's shapes and the instruction set alone,
+   never on the number of threads; a chunk is computed by one thread. So results have the same bits
+   for any number of threads. That number may decide two things only:
+   - how much scratch memory an operation has, where each thread has some of its own;
+   - how many outputs a chunk computes, each of them as any other chunk would. Two kernels look at
+     it for that: DENSE_FORWARD, for the columns of y in a chunk (dense_forward.c), and Winograd's
+     forward pass and dx by AMX's tiles, for the image tiles in a block (winograd.c). */
 #ifndef DEVICE_CPU_CPU_H
 #define DEVICE_CPU_CPU_H
 
