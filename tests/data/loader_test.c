@@ -365,8 +365,8 @@ static void a_disk_that_fills_up_meanwhile_is_told_once_and_changes_no_sample(vo
         }
 }
 
-/* See tests/CMakeLists.txt. Where `left_behind` is set: what a process that is killed in here would
-   leave there. */
+/* See tests/CMakeLists.txt. Where `left_behind` is set: what a process that is killed in the first
+   call would leave there. */
 int __real_posix_fallocate(int fd, off_t offset, off_t bytes);
 int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes);
 static const char *left_behind;
@@ -379,6 +379,7 @@ int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes)
         ssize_t size = pread(fd, content, sizeof content, 0);
         assert_true(size > 0);
         scratch_write(left_behind, content, (size_t)size);
+        left_behind = NULL;
     }
     return error;
 }
@@ -389,7 +390,6 @@ static void a_cache_that_was_left_unfinished_is_made_anew(void **state)
     make_folder();
     left_behind = "left";
     expect_from_file(0);
-    left_behind = NULL;
     assert_int_equal(rename(scratch_path("left"), scratch_path("f.pixels")), 0);
     expect_from_file(0);
     expect_from_file(PICTURES - 1);
