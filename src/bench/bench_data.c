@@ -119,9 +119,9 @@ static cornu_status decode_all(bench_data *d, bench_report *report)
 {
     cornu_data_loading loading;
     const cornu_data *data = d->data;
-    if (data_is_whole(data))
+    if (!data->loader)
         return CORNU_OK;
-    TRY(data_finish(data));
+    TRY(data_finish(data)); /* also where the workers are done already: it tells what was skipped */
     TRY(cornu_data_loading_get(data, &loading));
     if (data_usable(data, CORNU_TRAIN, 0, data->block[CORNU_TRAIN].count) == 0)
         return status_fail(CORNU_BAD_FILE, "%s: found no readable images (%lld files skipped)",
