@@ -170,7 +170,8 @@ cornu_status model_set_source(cornu_model *m, const char *source);
 /* Remember where the training samples came from (copied; NULL: not known). */
 cornu_status model_set_data_hint(cornu_model *m, const char *name, const char *path);
 
-/* All layers, NULL-ended (a table that the build makes of layers/), and the row of a Keras class name or alias. */
+/* All layers, NULL-ended (a table that the build makes of layers/), and the row of a Keras class
+ * name or alias. */
 extern const layer_kind *const layer_kinds[];
 const layer_kind *layer_kind_find(const char *class_name);
 

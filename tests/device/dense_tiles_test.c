@@ -263,17 +263,17 @@ static void check_series(int64_t rows, int64_t depth, int64_t columns)
             SMALL_GEMM_TILES->lay(some, columns, k, depth, columns, packed + p * floats);
         }
     SMALL_GEMM_TILES->multiply(&(small_gemm_series){.first = {.a = a,
-                                                           .a_stride = a_row,
-                                                           .b = packed,
-                                                           .c = c,
-                                                           .c_stride = columns,
-                                                           .rows = rows,
-                                                           .columns = columns,
-                                                           .depth = depth},
-                                                 .count = PRODUCTS,
-                                                 .a_step = rows * a_row,
-                                                 .b_step = floats,
-                                                 .c_step = room * columns});
+                                                              .a_stride = a_row,
+                                                              .b = packed,
+                                                              .c = c,
+                                                              .c_stride = columns,
+                                                              .rows = rows,
+                                                              .columns = columns,
+                                                              .depth = depth},
+                                                    .count = PRODUCTS,
+                                                    .a_step = rows * a_row,
+                                                    .b_step = floats,
+                                                    .c_step = room * columns});
     for (int64_t i = 0; i < PRODUCTS * rows * columns; i++) {
         int64_t p = i / (rows * columns), row = i / columns % rows, n = i % columns;
         double most, sum = exact(a + (p * rows + row) * a_row, 1, b + p * depth * columns + n,

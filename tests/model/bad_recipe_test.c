@@ -27,7 +27,8 @@ static const struct {
     {"model: {input: [4], layers: [Flatten], inputs: 3}\n", "model.inputs: unknown option|input?"},
     {MODEL("    - Dnese: {units: 4}\n"),
      "test.yaml:4: model.layers[0]: unknown layer \"Dnese\"; did you mean Dense?|Conv2D"},
-    {MODEL("    - LSTM: {units: 4}\n"), "unknown layer \"LSTM\"; cornu has Activation, AveragePooling2D"},
+    {MODEL("    - LSTM: {units: 4}\n"),
+     "unknown layer \"LSTM\"; cornu has Activation, AveragePooling2D"},
     {MODEL("    - MaxPooling2D: {pool_sise: 2}\n"),
      "test.yaml:4: model.layers[0].MaxPooling2D.pool_sise: unknown option; MaxPooling2D takes "
      "pool_size, strides, padding, name (did you mean pool_size?)"},

@@ -2,9 +2,9 @@
 
    The work is cut into blocks of rows, groups of panels and, where those are too few, K-slices,
    whose partial sums are added in their order afterwards (split-K reduction). Blocks and slices
-   depend on sizes alone; how many panels are in a group depends on the number of threads, too, which
-   changes no sum. Within a chunk W goes by in blocks of `depth` rows by one panel, which all rows of
-   x then find in the cache; an update that the step before has deferred comes first
+   depend on sizes alone; how many panels are in a group depends on the number of threads, too,
+   which changes no sum. Within a chunk W goes by in blocks of `depth` rows by one panel, which all
+   rows of x then find in the cache; an update that the step before has deferred comes first
    (dense_deferred.c). */
 #include "base/memory.h"
 #include "device/cpu/cpu.h"

@@ -6,8 +6,8 @@
 
    A chunk of it is a block of tiles, small enough for its positions to stay in the second-level
    cache while they are transformed, multiplied by the weights and transformed back. By AMX's tiles,
-   where nothing is added up over the image, blocks are larger where there are enough of them for all
-   threads: each output is computed alike in a block of any size. */
+   where nothing is added up over the image, blocks are larger where there are enough of them for
+   all threads: each output is computed alike in a block of any size. */
 #include "device/cpu/winograd.h"
 #include "base/memory.h"
 #include "device/cpu/isa.h"

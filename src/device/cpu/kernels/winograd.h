@@ -6,11 +6,12 @@
      w, r x r            --G w G'--> u   [position][in][out]
      v u, one product a position, --A' (v u) A--> y tile, m x m
 
-   Positions are numbered size * i + j. Channels are rounded up to whole vectors; what is added is 0.
+   Positions are numbered size * i + j. Channels are rounded up to whole vectors; what is added is
+   0.
 
    dx comes in two ways. Alone it is a forward pass over dy with the weights rotated by 180 degrees.
-   Or it is the forward pass the other way round: with m = z u for the z of dy that dw needs, too, dx
-   is the sum of all tiles' B m B', which overlap by r - 1 pixels. */
+   Or it is the forward pass the other way round: with m = z u for the z of dy that dw needs, too,
+   dx is the sum of all tiles' B m B', which overlap by r - 1 pixels. */
 #ifndef DEVICE_CPU_KERNELS_WINOGRAD_H
 #define DEVICE_CPU_KERNELS_WINOGRAD_H
 
