@@ -9,8 +9,8 @@
 cornu_status pass_fuse_activation(plan *p);
 /* Set every tensor's form. */
 void pass_forms(plan *p);
-/* Find the groups of operations that may run as one. The buffers that a group touches live through
-   all of it (tensor.first and last stay what they are; pass_memory sees to it). */
+/* Find the groups of operations that may run as one. What a group touches lives from its first
+   operation on (tensor.first stays what it is; pass_memory sees to it). */
 cornu_status pass_groups(plan *p);
 /* Give every buffer a place in the arena; buffers whose lives do not overlap share memory. */
 cornu_status pass_memory(plan *p);

@@ -89,6 +89,20 @@ static void operations_run_as_one_do_not_move_what_they_hand_on(void **state)
     cornu_model_close(model);
 }
 
+/* The kernels of an operation write what its row says is there. */
+static void a_required_gradient_is_there_also_where_nobody_reads_it(void **state)
+{
+    (void)state;
+    cornu_model *model =
+        net_model("model: {input: [6], layers: [BatchNormalization, {Dense: {units: 3}}]}" COMPILE);
+    plan *p = build(model, PLAN_TRAIN, 2);
+    int at;
+    assert_int_equal(net_count(p, OP_BATCH_NORM_BACKWARD, &at), 1);
+    assert_int_not_equal(p->ops[at].out[0], NO_TENSOR);
+    plan_free(p);
+    cornu_model_close(model);
+}
+
 /* ---- what is left out -------------------------------------------------------------------- */
 
 static void the_gradient_of_the_first_layers_input_is_never_computed(void **state)
@@ -361,6 +375,7 @@ int main(void)
         cmocka_unit_test(flops_and_bytes_of_a_dense_layer_are_those_by_hand),
         cmocka_unit_test(flops_of_a_convolution_are_those_by_hand),
         cmocka_unit_test(operations_run_as_one_do_not_move_what_they_hand_on),
+        cmocka_unit_test(a_required_gradient_is_there_also_where_nobody_reads_it),
         cmocka_unit_test(the_gradient_of_the_first_layers_input_is_never_computed),
         cmocka_unit_test(evaluation_has_no_dropout_and_takes_moving_statistics),
         cmocka_unit_test(each_dropout_layer_has_a_mask_of_its_own),

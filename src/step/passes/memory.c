@@ -54,8 +54,8 @@ static size_t place(const block *placed, int count, const block *b)
     return best == SIZE_MAX ? end : best;
 }
 
-/* Everything that a group touches lives as long as the group: run as one, it may write its last
-   output before it has read its first input. */
+/* Everything that a group touches lives from its first operation on: run as one, it may write its
+   last output before it has read its first input. */
 static void lengthen(const plan *p, const op_group *g, block *b)
 {
     for (int i = g->first; i < g->first + g->count; i++) {
@@ -68,8 +68,6 @@ static void lengthen(const plan *p, const op_group *g, block *b)
             continue;
         if (b->first > g->first)
             b->first = g->first;
-        if (b->last < g->first + g->count - 1)
-            b->last = g->first + g->count - 1;
     }
 }
 
