@@ -50,7 +50,7 @@ static void operation_agrees_with_the_reference(void **state)
             cases++;
         }
         const kernel_list list = h->kernels[kind];
-        bool has_own = list && list[0] && list[0] != &reference_kernels[kind];
+        bool has_own = list && list[0];
         assert_true(!has_own || tried > 0);
         host_close(&h->device);
     }

@@ -98,9 +98,10 @@ static bool defers(const plan *p, const op_group *g)
     return dense_worth_deferring(&d);
 }
 
-static cornu_status prepare(const plan *p, const op *o, const op_group *g, bool tiles,
-                            threads *pool, void **state, size_t *scratch_bytes)
+static cornu_status prepare(const plan *p, const op *o, group_kind group, bool tiles, threads *pool,
+                            void **state, size_t *scratch_bytes)
 {
+    const op_group *g = plan_group(p, o, group);
     backward_state *s = NULL;
     TRY(memory_new(1, sizeof *s, "dense layer", &s));
     *state = s;
@@ -125,14 +126,13 @@ static cornu_status prepare(const plan *p, const op *o, const op_group *g, bool 
 static cornu_status panels_prepare(const plan *p, const op *o, threads *pool, void **state,
                                    size_t *scratch_bytes)
 {
-    return prepare(p, o, NULL, false, pool, state, scratch_bytes);
+    return prepare(p, o, GROUP_NONE, false, pool, state, scratch_bytes);
 }
 
 static cornu_status panels_prepare_fused(const plan *p, const op *o, threads *pool, void **state,
                                          size_t *scratch_bytes)
 {
-    const op_group *g = plan_group(p, o, GROUP_DENSE_BACKWARD);
-    return prepare(p, o, g, false, pool, state, scratch_bytes);
+    return prepare(p, o, GROUP_DENSE_BACKWARD, false, pool, state, scratch_bytes);
 }
 
 static bool tiles_accepts(const plan *p, const op *o, const char **why)
@@ -149,14 +149,13 @@ static bool tiles_accepts_fused(const plan *p, const op *o, const char **why)
 static cornu_status tiles_prepare(const plan *p, const op *o, threads *pool, void **state,
                                   size_t *scratch_bytes)
 {
-    return prepare(p, o, NULL, true, pool, state, scratch_bytes);
+    return prepare(p, o, GROUP_NONE, true, pool, state, scratch_bytes);
 }
 
 static cornu_status tiles_prepare_fused(const plan *p, const op *o, threads *pool, void **state,
                                         size_t *scratch_bytes)
 {
-    const op_group *g = plan_group(p, o, GROUP_DENSE_BACKWARD);
-    return prepare(p, o, g, true, pool, state, scratch_bytes);
+    return prepare(p, o, GROUP_DENSE_BACKWARD, true, pool, state, scratch_bytes);
 }
 
 static void release(void *state)

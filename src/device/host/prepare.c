@@ -209,8 +209,8 @@ static void move_cost(prepared *r, const op_group *g, int absorber)
     from->group = NULL;
 }
 
-/* The first group that can be deferred to the next step is: one buffer of pending work is enough
-   for the first layer, whose weights are the ones that it is worth while for. */
+/* The group is deferred to the next step if its kernel and the absorber's agree on that. One of a
+   plan at most: `prepared` has room for one. */
 static cornu_status defer(prepared *r, int i)
 {
     const op_group *g = r->groups[i];

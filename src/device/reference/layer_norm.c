@@ -3,11 +3,6 @@
 #include "device/reference/reference.h"
 #include <math.h>
 
-static double or_else(const float *values, int64_t i, double missing)
-{
-    return values ? (double)values[i] : missing;
-}
-
 cornu_status reference_layer_norm_forward(const op_run *r)
 {
     int64_t rows, n;

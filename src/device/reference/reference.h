@@ -8,6 +8,12 @@
 #define OP(id, name, ...) cornu_status reference_##name(const op_run *r);
 #include "step/ops.def"
 
+/* values[i] of an optional input; `missing` where it is absent. */
+static inline double or_else(const float *values, int64_t i, double missing)
+{
+    return values ? (double)values[i] : missing;
+}
+
 /* y = act(x), one element (not softmax). */
 double reference_activate(activation act, double x);
 
