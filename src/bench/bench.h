@@ -3,6 +3,7 @@
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
+#include "base/statistics.h"
 #include "bench/limits.h"
 #include "data/data.h"
 #include "device/device.h"
@@ -24,18 +25,13 @@ typedef struct bench_options {
     void *user;
 } bench_options;
 
-typedef struct bench_statistics {
-    int rounds;
-    double minimum, median, p95, noise; /* noise: (p95 - minimum) / median */
-} bench_statistics;
-
 /* One workload on one device. */
 typedef struct bench_result {
     const char *workload;
     char device[64];
-    const char *precision;    /* of products: "fp32", ... */
-    int64_t batch, steps;     /* steps timed */
-    bench_statistics step_ms; /* over rounds: each round's mean step */
+    const char *precision; /* of products: "fp32", ... */
+    int64_t batch, steps;  /* steps timed */
+    statistics step_ms;    /* over rounds: each round's mean step */
     double samples_per_second, epoch_seconds;
     double loss_first, loss_last; /* means of the first and the last steps, warm-up included */
     double cold_seconds;          /* opening the device, weights and plan, and the first step */
@@ -119,11 +115,6 @@ void bench_print(const bench_report *report, FILE *out);
 cornu_status bench_make_json(bench_report *report);
 /* report->json as a file, atomically. */
 cornu_status bench_write_json(const bench_report *report, const char *path);
-/* Sorts values; all zero for count 0. */
-bench_statistics bench_statistics_of(double *values, int count);
-/* Has the running median of `values` (in the order they were measured) changed by less than
-   `tolerance` over the last `window` rounds? */
-bool bench_is_stable(const double *values, int count, int window, double tolerance);
 /* "gpu" for a cuda device, else "cpu". */
 const char *bench_device_kind(const char *name);
 void bench_machine_read(bench_machine *machine);

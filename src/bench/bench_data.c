@@ -1,7 +1,7 @@
 /* The data that a workload is timed on. */
 #include "base/memory.h"
 #include "bench/contender.h"
-#include "data/datasets.h"
+#include "data/sets/datasets.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -242,7 +242,7 @@ cornu_status contender_round(contender *c, double probe, const bench_effort *eff
 
 bool contender_is_stable(const contender *c, const bench_effort *effort)
 {
-    return c->rounds >= effort->rounds_least && bench_is_stable(c->ms, c->rounds, 5, 0.02);
+    return c->rounds >= effort->rounds_least && statistics_stable(c->ms, c->rounds, 5, 0.02);
 }
 
 /* ---- the result ------------------------------------------------------------------------- */
@@ -264,7 +264,7 @@ static double mean_loss(const contender *c, bool from_back)
 }
 
 /* Statistics of the probes; all 0 where there were none. */
-static cornu_status probe_statistics(const contender *c, bench_statistics *out)
+static cornu_status probe_statistics(const contender *c, statistics *out)
 {
     double *probes;
     int count = 0;
@@ -272,7 +272,7 @@ static cornu_status probe_statistics(const contender *c, bench_statistics *out)
     for (int i = 0; i < c->rounds; i++)
         if (!isnan(c->probe[i]))
             probes[count++] = c->probe[i];
-    *out = bench_statistics_of(probes, count);
+    *out = statistics_of(probes, count);
     free(probes);
     return CORNU_OK;
 }
@@ -297,7 +297,7 @@ static cornu_status add_choices(const contender *c, bench_result *out)
 cornu_status contender_result(const contender *c, bench_result *out)
 {
     const plan *p = c->plan->plan;
-    bench_statistics probes;
+    statistics probes;
     double *sorted;
     TRY(probe_statistics(c, &probes));
     TRY(memory_new((size_t)c->rounds + 1, sizeof *sorted, "times", &sorted));
@@ -310,7 +310,7 @@ cornu_status contender_result(const contender *c, bench_result *out)
                           .clock_mhz = c->clock_mhz,
                           .batch = c->batch,
                           .steps = c->steps,
-                          .step_ms = bench_statistics_of(sorted, c->rounds),
+                          .step_ms = statistics_of(sorted, c->rounds),
                           .loss_first = mean_loss(c, false),
                           .loss_last = mean_loss(c, true),
                           .flops_per_step = p->flops,

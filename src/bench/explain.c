@@ -98,7 +98,7 @@ static cornu_status time_plan(explained *e)
     for (int i = 0; i < count; i++) {
         for (int r = 0; r < rows; r++)
             column[r] = row[(size_t)r * (size_t)count + (size_t)i];
-        e->seconds[i] = bench_statistics_of(column, rows).median;
+        e->seconds[i] = statistics_of(column, rows).median;
     }
 done:
     free(row);

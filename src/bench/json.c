@@ -39,7 +39,7 @@ static json_t *full_json(const bench_result *r)
 
 static json_t *result_json(const bench_result *r)
 {
-    const bench_statistics *s = &r->step_ms;
+    const statistics *s = &r->step_ms;
     json_t *times =
         json_pack("{so so so so so si}", "min", number(s->minimum), "median", number(s->median),
                   "p95", number(s->p95), "noise", number(s->noise), "median_over_min",

@@ -1,12 +1,12 @@
 /* The probes: FMA rate in registers, read bandwidth, in-place update bandwidth. Each kernel exists
    for AVX-512, AVX2 and plain vectors; the widest that this processor has is chosen at run time.
    Where it has matrix tiles (AMX), which multiply floats as six products of their parts
-   (device/cpu/kernels/dense_amx.c), the rate is theirs. */
+   (device/cpu/dense/dense_kernels_amx.c), the rate is theirs. */
 #include "bench/limits.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "device/cpu/amx.h"
 #include "device/cpu/isa.h"
-#include "device/cpu/kernels/tiles.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

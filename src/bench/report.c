@@ -91,7 +91,7 @@ static void show_step(double ms, char *out)
 
 /* The median and half of what lies between the minimum and the 95th percentile; alone where the
    table needs the room. */
-static void show_median(const bench_statistics *s, bool alone, char *out)
+static void show_median(const statistics *s, bool alone, char *out)
 {
     double spread = (s->p95 - s->minimum) / 2;
     show_step(s->median, out);
@@ -123,7 +123,7 @@ static void show_losses(const bench_result *r, char *out)
 static row make_row(const bench_report *report, const bench_result *r)
 {
     row x = {0};
-    const bench_statistics *s = &r->step_ms;
+    const statistics *s = &r->step_ms;
     snprintf(x.cell[NAME], CELL, "%s", r->workload);
     snprintf(x.cell[DEVICE], CELL, "%.12s", r->device);
     show_step(s->minimum, x.cell[LEAST]);
@@ -373,7 +373,7 @@ cornu_status bench_note_noise(bench_report *report)
     char line[NOTE / 2] = "";
     for (int i = 0; i < report->count; i++) {
         const bench_result *r = &report->results[i];
-        const bench_statistics *s = &r->step_ms;
+        const statistics *s = &r->step_ms;
         if (s->median <= NOISY * s->minimum)
             continue;
         add(line, sizeof line, "%s%s on %s %.2f times", *line ? ", " : "", r->workload, r->device,

@@ -2,7 +2,7 @@
 #include "data/data.h"
 
 #include "base/memory.h"
-#include "data/loader.h"
+#include "data/folders/loader.h"
 #include "format/tensor_file.h"
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* Opening a data set: by name, file, folder, or as a recipe says. */
 #include "base/files.h"
 #include "base/memory.h"
-#include "data/folder.h"
-#include "data/image.h"
-#include "data/pixels.h"
+#include "data/folders/folder.h"
+#include "data/folders/pixels.h"
+#include "data/images/image.h"
 #include "model/model.h"
 #include <limits.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The data section of a recipe. */
 #include "base/files.h"
-#include "data/datasets.h"
-#include "data/image.h"
+#include "data/images/image.h"
+#include "data/sets/datasets.h"
 #include "model/model.h"
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "base/files.h"
 #include "base/memory.h"
-#include "data/datasets.h"
+#include "data/sets/datasets.h"
 #include "train/checkpoint.h"
 #include "train/features.h"
 #include "train/fit_run.h"

@@ -87,7 +87,7 @@ static void make_noisy(bench_report *report)
     double rounds[] = {15, 14, 30, 13, 12, 11, 16, 10, 17, 18, 19, 20};
     make_report(report, 8.4);
     report->count = 1;
-    report->results[0].step_ms = bench_statistics_of(rounds, 12);
+    report->results[0].step_ms = statistics_of(rounds, 12);
     report->results[0].epoch_seconds = 1563 * 15.5e-3;
 }
 

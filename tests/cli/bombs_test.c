@@ -1,6 +1,6 @@
 /* No input of 1 MB or less takes more than 2 seconds of processor time or 512 MB of memory: small
    files that claim far more than they hold, given to the built program. */
-#include "data/image.h"
+#include "data/images/image.h"
 #include "support/bombs.h"
 #include "support/made.h"
 #include "support/net.h"
@@ -88,7 +88,7 @@ static void mark_rows(const uint8_t *data, bool *found)
             break;                                                \
     }                                                             \
     row++;
-#include "data/formats.def"
+#include "data/images/formats.def"
 #undef FORMAT
 }
 
@@ -111,7 +111,7 @@ static void no_small_picture_takes_much(void **state)
 #define FORMAT(title, magic, decode) \
     if (!found[row++])               \
         fail_msg("row %d of formats.def (%s): found no bomb; expected one", row, title);
-#include "data/formats.def"
+#include "data/images/formats.def"
 #undef FORMAT
 }
 

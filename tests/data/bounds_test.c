@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "data/image.h"
-#include "data/image_budget.h"
+#include "data/images/image.h"
+#include "data/images/image_budget.h"
 #include "support/made.h"
 #include "support/runs.h"
 #include "support/scratch.h"

@@ -9,10 +9,10 @@
 
 #include "base/files.h"
 #include "base/memory.h"
-#include "data/datasets.h"
-#include "data/download.h"
+#include "data/sets/datasets.h"
+#include "data/sets/download.h"
+#include "data/sets/unpack.h"
 #include "data/sha256.h"
-#include "data/unpack.h"
 #include "support/made.h"
 #include "support/scratch.h"
 #include <archive.h>

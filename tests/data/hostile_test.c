@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "data/image.h"
+#include "data/images/image.h"
 #include "format/tensor_file.h"
 #include "support/made.h"
 #include "support/scratch.h"

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "data/data.h"
-#include "data/image.h"
+#include "data/images/image.h"
 #include "support/made.h"
 #include "support/scratch.h"
 #include <png.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "data/image.h"
+#include "data/images/image.h"
 #include "format/tensor_file.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "device/cpu/conv_first.h"
+#include "device/cpu/conv/conv_first.h"
 #include "device/cpu/isa.h"
 #include "step/build.h"
 #include "support/net.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "device/cpu/dense.h"
+#include "device/cpu/dense/dense.h"
 #include "device/cpu/isa.h"
 #include "device/host/panels.h"
 #include "support/net.h"

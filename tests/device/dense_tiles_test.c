@@ -8,15 +8,15 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "device/cpu/dense.h"
+#include "device/cpu/dense/dense.h"
 #include "device/cpu/isa.h"
-#include "device/cpu/winograd.h"
+#include "device/cpu/winograd/winograd.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the sum of the products' magnitudes (device/cpu/kernels/dense_amx.c). */
+/* Of the sum of the products' magnitudes (device/cpu/dense/dense_kernels_amx.c). */
 #define BOUND 1e-6
 
 enum { X_STRIDE = 270, DY_STRIDE = 50 };

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "device/cpu/conv_pool.h"
+#include "device/cpu/pool/conv_pool.h"
 #include "support/net.h"
 #include <stdio.h>
 

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "device/cpu/winograd.h"
+#include "device/cpu/winograd/winograd.h"
 #include "support/net.h"
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* 3x3 and 5x5 convolutions by Winograd's algorithm: how far they may be from a convolution's
    definition, what becomes of NaN, and that they stay away where exact convolution is asked for. */
-#include "device/cpu/winograd.h"
+#include "device/cpu/winograd/winograd.h"
 #include "support/net.h"
 #include "support/op_cases.h"
 #include <math.h>

@@ -1,6 +1,6 @@
 /* libFuzzer on the decoders: any bytes are an image or a refusal. tests/fuzz/CMakeLists.txt tells
    how to build and run it. */
-#include "data/image.h"
+#include "data/images/image.h"
 
 #include <stdlib.h>
 

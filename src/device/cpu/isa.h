@@ -1,4 +1,4 @@
-/* Instruction sets: the files of kernels/ are compiled once for each, and the widest that the
+/* Instruction sets: files called *_kernels.c are compiled once for each, and the widest that the
    processor has is chosen at run time. CORNU_ISA names another. */
 #ifndef DEVICE_CPU_ISA_H
 #define DEVICE_CPU_ISA_H
@@ -38,7 +38,7 @@ cornu_status cpu_isa_choose(cpu_isa *out);
    preparing has refused. */
 cpu_isa cpu_isa_or_base(void);
 
-/* In a file of kernels/: NAME_avx512, NAME_avx2 or NAME_base. */
+/* In a *_kernels.c file: NAME_avx512, NAME_avx2 or NAME_base. */
 #ifdef CPU_ISA
 #define CPU_JOIN_(name, isa) name##_##isa
 #define CPU_JOIN(name, isa) CPU_JOIN_(name, isa)
@@ -46,7 +46,7 @@ cpu_isa cpu_isa_or_base(void);
 #endif
 
 /* Declares what each copy of a kernels file exports, and `name[CPU_ISA_COUNT]`, pointers to all of
-   them: CPU_ISA_TABLE(dense_kernels, cpu_dense_kernels) in a .c file outside kernels/. Matrix
+   them: CPU_ISA_TABLE(dense_kernels, cpu_dense_kernels) in another .c file. Matrix
    products that have kernels of their own for AMX, on top of AVX-512, name these themselves. */
 #define CPU_ISA_DECLARE_(type, name, isa) extern const type name##_##isa;
 #if defined(__x86_64__)

@@ -1,0 +1,214 @@
+/* Which data sets a folder holds, told by its files. */
+#include "data/folders/folder.h"
+#include "base/files.h"
+#include "base/memory.h"
+#include "data/folders/image_folder.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what is there ---- */
+
+typedef struct place_list {
+    data_place *items;
+    size_t count, capacity;
+} place_list;
+
+static void places_free(place_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->items[i].folder);
+    free(list->items);
+}
+
+/* Once, though several readers may take its files, and the same reader's files may be several
+ * sets'.
+ */
+static cornu_status add_place(place_list *list, const dataset *set, const data_reader *reader,
+                              const char *folder)
+{
+    char *copy = NULL;
+    for (size_t i = 0; i < list->count; i++) {
+        const data_place *p = &list->items[i];
+        if (!strcmp(p->folder, folder) && (p->set == set || p->reader == reader))
+            return CORNU_OK;
+    }
+    TRY(memory_grow(&list->items, &list->capacity, list->count + 1, sizeof *list->items));
+    TRY(memory_copy_string(folder, &copy));
+    list->items[list->count++] = (data_place){.set = set, .reader = reader, .folder = copy};
+    return CORNU_OK;
+}
+
+/* The sets whose files lie in `folder` itself. */
+static cornu_status add_own(const char *folder, place_list *list)
+{
+    const dataset *set;
+    if (images_present(folder))
+        TRY(add_place(list, NULL, NULL, folder));
+    for (int i = 0; (set = dataset_at(i)); i++)
+        for (const data_reader *const *reader = set->readers; *reader; reader++)
+            if ((*reader)->present(folder, set))
+                TRY(add_place(list, dataset_in_folder(*reader, folder, set), *reader, folder));
+    return CORNU_OK;
+}
+
+static cornu_status add_inside(const char *folder, const char *name, place_list *list)
+{
+    char *path = NULL;
+    TRY(path_join(folder, name, &path));
+    cornu_status status = folder_exists(path) ? add_own(path, list) : CORNU_OK;
+    free(path);
+    return status;
+}
+
+/* Those of the folders in `folder`, and of the usual ones deeper down (MNIST/raw). */
+static cornu_status add_children(const char *folder, place_list *list)
+{
+    static const cornu_data_options silent = {0};
+    name_list names = {0};
+    cornu_status status;
+    TRY_GOTO(images_list_classes(folder, &silent, &names));
+    for (size_t i = 0; i < names.count; i++)
+        TRY_GOTO(add_inside(folder, names.names[i], list));
+    for (int i = 0; dataset_at(i); i++)
+        for (const char *const *name = dataset_at(i)->folders; *name; name++)
+            if (strchr(*name, '/'))
+                TRY_GOTO(add_inside(folder, *name, list));
+done:
+    names_free(&names);
+    return status;
+}
+
+/* What `folder` is; else what the folders in it are; else classes of images. */
+static cornu_status list_places(const char *folder, place_list *list)
+{
+    TRY(add_own(folder, list));
+    if (list->count == 0)
+        TRY(add_children(folder, list));
+    if (list->count == 0 && images_are_classes(folder))
+        TRY(add_place(list, NULL, NULL, folder));
+    return CORNU_OK;
+}
+
+/* ---- what to say of it ---- */
+
+/* "mnist (MNIST/raw), cifar10 and images (photos)"; the places that are not in `root` itself are
+   named. */
+static void name_places(const place_list *list, const char *root, text *out)
+{
+    size_t length = strlen(root);
+    for (size_t i = 0; i < list->count; i++) {
+        const data_place *p = &list->items[i];
+        const char *inside = p->folder + length + strspn(p->folder + length, "/");
+        text_add(out, "%s%s",
+                 i == 0                ? ""
+                 : i + 1 < list->count ? ", "
+                                       : " and ",
+                 p->set ? p->set->name : "images");
+        if (*inside)
+            text_add(out, " (%s)", inside);
+    }
+    if (list->count == 0)
+        text_add(out, "no data set");
+}
+
+cornu_status folder_fail(const char *folder, const char *expected)
+{
+    place_list list = {0};
+    text found = {0};
+    cornu_status status = list_places(folder, &list);
+    name_places(&list, folder, &found);
+    if (status == CORNU_OK)
+        status = status_fail(CORNU_NOT_FOUND, "%s: found %s; expected %s", folder,
+                             found.data ? found.data : "others", expected);
+    text_free(&found);
+    places_free(&list);
+    return status;
+}
+
+/* ---- the one to take ---- */
+
+/* Could the samples be a network's inputs? Images are resized. */
+static bool could_fit(const data_place *p, const shape *input)
+{
+    if (!input || input->rank == 0)
+        return true;
+    return p->set ? shape_equal_but_ones(&p->set->x_shape, input)
+                  : input->rank == 2 || input->rank == 3;
+}
+
+/* The only one that fits; NULL where none does, or several. */
+static const data_place *only_fitting(const place_list *list, const shape *input)
+{
+    const data_place *found = NULL;
+    for (size_t i = 0; i < list->count; i++) {
+        if (!could_fit(&list->items[i], input))
+            continue;
+        if (found)
+            return NULL;
+        found = &list->items[i];
+    }
+    return found;
+}
+
+static cornu_status take(const data_place *p, data_place *place)
+{
+    *place = (data_place){.set = p->set, .reader = p->reader};
+    return memory_copy_string(p->folder, &place->folder);
+}
+
+static cornu_status choose(const place_list *list, const char *folder, const shape *input,
+                           const cornu_data_options *options, data_place *place)
+{
+    text found = {0};
+    cornu_status status;
+    const data_place *only = list->count == 1 ? &list->items[0] : only_fitting(list, input);
+    name_places(list, folder, &found);
+    const char *names = found.data ? found.data : "several data sets";
+    if (only && list->count > 1)
+        data_notice(options, "%s: holds %s; taking %s, the one that fits the model's input", folder,
+                    names, only->folder);
+    if (only)
+        status = take(only, place);
+    else
+        status = status_fail(CORNU_INVALID, "%s: holds %s; expected the folder of one of them",
+                             folder, names);
+    text_free(&found);
+    return status;
+}
+
+cornu_status folder_find(const char *folder, const shape *input, const cornu_data_options *options,
+                         data_place *place)
+{
+    place_list list = {0};
+    *place = (data_place){0};
+    if (!folder_exists(folder))
+        return status_fail(CORNU_NOT_FOUND, "%s: no such file or folder", folder);
+    cornu_status status = list_places(folder, &list);
+    if (status == CORNU_OK && list.count == 0)
+        status = status_fail(CORNU_NOT_FOUND,
+                             "%s: found no data set; expected IDX files, CIFAR's .bin files, or "
+                             "train/CLASS/IMAGE or CLASS/IMAGE",
+                             folder);
+    else if (status == CORNU_OK)
+        status = choose(&list, folder, input, options, place);
+    places_free(&list);
+    return status;
+}
+
+cornu_status folder_find_hint(const char *name, const char *path, data_place *place)
+{
+    const dataset *set = dataset_named(name);
+    const data_reader *reader = NULL;
+    *place = (data_place){0};
+    if (*path != '/')
+        return CORNU_OK;
+    for (const data_reader *const *r = set ? set->readers : NULL; r && *r && !reader; r++)
+        if ((*r)->present(path, set))
+            reader = *r;
+    bool file = !set && path_has_ending(path, ".npz") && file_exists(path);
+    bool images = !set && !file && (images_present(path) || images_are_classes(path));
+    if (!reader && !file && !images)
+        return CORNU_OK;
+    *place = (data_place){.set = set, .reader = reader};
+    return memory_copy_string(path, &place->folder);
+}

@@ -1,0 +1,234 @@
+/* A folder of images: train/CLASS/IMAGE and test/CLASS/IMAGE, or CLASS/IMAGE of which a share may
+   be set apart. Classes are in the byte order of their names, as Python's sorted() and so Keras
+   number them; samples are in the order of class, folder, name. */
+#include "data/folders/image_folder.h"
+
+#include "base/files.h"
+#include "base/memory.h"
+#include "data/folders/loader.h"
+#include "data/images/image.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const test_names[] = {"test", "validation", "val", "valid", NULL};
+
+/* The folder of the test split, or NULL. */
+static cornu_status test_folder(const char *folder, char **out)
+{
+    for (int i = 0; test_names[i]; i++) {
+        TRY(path_join(folder, test_names[i], out));
+        if (folder_exists(*out))
+            return CORNU_OK;
+        free(*out);
+        *out = NULL;
+    }
+    return CORNU_OK;
+}
+
+bool images_present(const char *folder)
+{
+    char *train = NULL;
+    bool found = path_join(folder, "train", &train) == CORNU_OK && folder_exists(train);
+    free(train);
+    return found;
+}
+
+/* ---- the splits ---- */
+
+/* What is known once the folders are listed. */
+typedef struct listing {
+    const data_request *request;
+    skips skipped;
+    image_files files;
+} listing;
+
+/* The training samples first, otherwise in the same order. */
+static cornu_status order_splits(image_files *files, int64_t *train)
+{
+    image_file *sorted;
+    TRY(memory_new(files->count + 1, sizeof *sorted, "list of images", &sorted));
+    size_t count = 0;
+    for (int test = 0; test < 2; test++) {
+        for (size_t i = 0; i < files->count; i++)
+            if (files->items[i].test == test)
+                sorted[count++] = files->items[i];
+        if (!test)
+            *train = (int64_t)count;
+    }
+    free(files->items);
+    files->items = sorted;
+    files->capacity = files->count + 1;
+    return CORNU_OK;
+}
+
+static cornu_status reserve_split(const image_file *files, int64_t count, cornu_split split,
+                                  const data_request *r, cornu_data *data)
+{
+    int32_t *labels;
+    shape none = {0};
+    sample_block *block = &data->block[split];
+    *block = (sample_block){.count = count,
+                            .x_shape = {3, {r->height, r->width, r->channels}},
+                            .x_type = SAMPLE_U8,
+                            .x_scale = 1.0f / 255.0f};
+    TRY(data_reserve_targets(data, split, &none, SAMPLE_I32, &labels));
+    for (int64_t i = 0; i < count; i++)
+        labels[i] = files[i].label;
+    return CORNU_OK;
+}
+
+/* Hand the files over to the loader, whose pixels the blocks then show. */
+static cornu_status load(listing *l, cornu_data *data)
+{
+    const data_request *r = l->request;
+    int64_t train = 0, all = (int64_t)l->files.count;
+    TRY(order_splits(&l->files, &train));
+    TRY(reserve_split(l->files.items, train, CORNU_TRAIN, r, data));
+    TRY(reserve_split(l->files.items + train, all - train, CORNU_TEST, r, data));
+    if (all == 0)
+        return CORNU_OK; /* conclude says what is missing */
+    TRY(loader_open(&l->files, r, &l->skipped, data->name, &data->loader));
+    const uint8_t *pixels = loader_pixels(data->loader);
+    data->block[CORNU_TRAIN].x = pixels;
+    data->block[CORNU_TEST].x = pixels + train * shape_elements(&data->block[CORNU_TRAIN].x_shape);
+    if (!r->options.background || r->options.strict)
+        TRY(data_finish(data));
+    return CORNU_OK;
+}
+
+/* ---- folders ---- */
+
+static cornu_status check_test_classes(const char *folder, const name_list *found,
+                                       const cornu_data *data)
+{
+    for (size_t i = 0; i < found->count; i++) {
+        bool known = false;
+        for (int k = 0; k < data->class_count && !known; k++)
+            known = !strcmp(found->names[i], data->class_names[k]);
+        if (!known)
+            return status_fail(CORNU_BAD_FILE,
+                               "%s/%s: class that is not in train; expected the same classes",
+                               folder, found->names[i]);
+    }
+    return CORNU_OK;
+}
+
+/* The files of all classes. A class may be missing in the test split. */
+static cornu_status scan(const char *folder, const cornu_data *data, double share, skips *skipped,
+                         image_files *files)
+{
+    for (int k = 0; k < data->class_count; k++) {
+        char *path = NULL;
+        TRY(path_join(folder, data->class_names[k], &path));
+        cornu_status status = CORNU_OK;
+        if (folder_exists(path))
+            status = images_scan_class(path, data->class_names[k], k, share, skipped, files);
+        else
+            data_notice(skipped->options, "%s: class without images", path);
+        free(path);
+        TRY(status);
+    }
+    return CORNU_OK;
+}
+
+static cornu_status read_classes(const char *folder, const data_request *request, cornu_data *data)
+{
+    name_list classes = {0};
+    cornu_status status = images_list_classes(folder, &request->options, &classes);
+    if (status == CORNU_OK && classes.count == 0)
+        status = status_fail(CORNU_BAD_FILE, "%s: found no folders; expected one a class", folder);
+    if (status == CORNU_OK)
+        status = data_set_classes(data, (const char *const *)classes.names, (int)classes.count);
+    if (status == CORNU_OK && classes.count == 1)
+        data_notice(&request->options, "%s: only one class, %s", folder, classes.names[0]);
+    names_free(&classes);
+    return status;
+}
+
+static cornu_status list_test(const char *folder, const cornu_data *data, listing *l)
+{
+    name_list classes = {0};
+    size_t before = l->files.count;
+    cornu_status status = images_list_classes(folder, &l->request->options, &classes);
+    if (status == CORNU_OK)
+        status = check_test_classes(folder, &classes, data);
+    if (status == CORNU_OK)
+        status = scan(folder, data, 0, &l->skipped, &l->files);
+    names_free(&classes);
+    for (size_t i = before; i < l->files.count; i++)
+        l->files.items[i].test = true;
+    return status;
+}
+
+/* Is there an image for the split, as far as is known? */
+static cornu_status check_found(const char *folder, cornu_split split, const listing *l,
+                                const cornu_data *data)
+{
+    cornu_data_loading loading;
+    TRY(cornu_data_loading_get(data, &loading));
+    if (data_usable(data, split, 0, data->block[split].count) > 0)
+        return CORNU_OK;
+    return status_fail(CORNU_BAD_FILE,
+                       "%s: found no readable images (%lld files skipped); expected CLASS/IMAGE "
+                       "of " IMAGE_FORMATS,
+                       folder, (long long)(data->loader ? loading.skipped : l->skipped.count));
+}
+
+static cornu_status list(const char *train, const char *test, cornu_data *data, listing *l)
+{
+    double share = l->request->validation_split;
+    TRY(read_classes(train, l->request, data));
+    TRY(scan(train, data, share, &l->skipped, &l->files));
+    if (test)
+        TRY(list_test(test, data, l));
+    return CORNU_OK;
+}
+
+/* What is to be said once the samples are there, or (in the background) listed. */
+static cornu_status conclude(const char *train, const char *test, const listing *l,
+                             const cornu_data *data)
+{
+    int64_t count = data_usable(data, CORNU_TRAIN, 0, data->block[CORNU_TRAIN].count);
+    int64_t tests = data_usable(data, CORNU_TEST, 0, data->block[CORNU_TEST].count);
+    const cornu_data_options *options = &l->request->options;
+    cornu_data_loading loading;
+    TRY(check_found(train, CORNU_TRAIN, l, data));
+    if (test)
+        TRY(check_found(test, CORNU_TEST, l, data));
+    else if (l->request->validation_split > 0 && tests == 0)
+        data_notice(options, "%s: validation_split %g of %lld images is none", train,
+                    l->request->validation_split, (long long)count);
+    char *classes;
+    TRY(cornu_data_loading_get(data, &loading));
+    TRY(data_class_list(data, true, true, &classes));
+    data_notice(options, "%s: %lld images in %d classes (%lld files skipped): %s", data->name,
+                (long long)(count + tests), data->class_count, (long long)loading.skipped, classes);
+    free(classes);
+    return CORNU_OK;
+}
+
+cornu_status images_read(const char *folder, const data_request *request, cornu_data *data)
+{
+    cornu_status status;
+    char *train = NULL, *test = NULL;
+    listing l = {.request = request, .skipped = {.options = &request->options}};
+    bool split = images_present(folder);
+    TRY_GOTO(split ? path_join(folder, "train", &train) : memory_copy_string(folder, &train));
+    if (split)
+        TRY_GOTO(test_folder(folder, &test));
+    if (test && request->validation_split > 0) {
+        status = status_fail(CORNU_INVALID,
+                             "%s: found this folder and a validation_split of %g; expected one",
+                             test, request->validation_split);
+        goto done;
+    }
+    TRY_GOTO(list(train, test, data, &l));
+    TRY_GOTO(load(&l, data));
+    status = conclude(train, test, &l, data);
+done:
+    free(l.skipped.first);
+    image_files_free(&l.files);
+    free(train);
+    free(test);
+    return status;
+}

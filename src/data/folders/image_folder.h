@@ -1,0 +1,50 @@
+/* The files of an image folder. */
+#ifndef DATA_FOLDERS_IMAGE_FOLDER_H
+#define DATA_FOLDERS_IMAGE_FOLDER_H
+
+#include "data/data.h"
+
+/* Of this many files that cannot be used the names are told, of the others the number. */
+#define SKIPS_TOLD 20
+
+/* Files that cannot be used: told as they come. */
+typedef struct skips {
+    const cornu_data_options *options;
+    int64_t count;
+    char *first; /* what was said of the first */
+} skips;
+
+/* `line` begins with the path and says what is wrong. */
+cornu_status skips_add(skips *s, const char *line);
+/* Tell how many were not named; with the strict option, one is an error. */
+cornu_status skips_finish(skips *s, const char *folder);
+
+/* One image file. */
+typedef struct image_file {
+    char *path;    /* FOLDER/CLASS/..., owned */
+    char *problem; /* why it could not be read, or NULL; owned */
+    int label;
+    bool test; /* of the split that validation_split takes */
+} image_file;
+
+typedef struct image_files {
+    image_file *items;
+    size_t count, capacity;
+} image_files;
+void image_files_free(image_files *files);
+
+typedef struct name_list {
+    char **names;
+    size_t count, capacity;
+} name_list;
+void names_free(name_list *list);
+
+/* The names of the folders in `folder` that are classes, in byte order. */
+cornu_status images_list_classes(const char *folder, const cornu_data_options *options,
+                                 name_list *classes);
+/* Add the images in `folder` and below it, ordered by folder, then name. `share` of them, told by
+   their paths inside the data set, get `test`. */
+cornu_status images_scan_class(const char *folder, const char *class_name, int label, double share,
+                               skips *skipped, image_files *files);
+
+#endif

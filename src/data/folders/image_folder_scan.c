@@ -1,0 +1,302 @@
+/* Which files of an image folder are its samples. As Keras's flow_from_directory has it: a class's
+   images may lie in folders of any depth; links to files and to class folders are followed, links
+   to folders inside a class are not, so that no loop can be walked. What differs: files are told
+   by their content, and hidden ones are left out. */
+#include "base/files.h"
+#include "base/memory.h"
+#include "data/folders/image_folder.h"
+#include "data/images/image.h"
+#include "data/sha256.h"
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- what cannot be used ---- */
+
+cornu_status skips_add(skips *s, const char *line)
+{
+    if (s->count++ < SKIPS_TOLD)
+        data_notice(s->options, "%s; skipped", line);
+    return s->first ? CORNU_OK : memory_copy_string(line, &s->first);
+}
+
+cornu_status skips_finish(skips *s, const char *folder)
+{
+    cornu_status status = CORNU_OK;
+    if (s->count > SKIPS_TOLD)
+        data_notice(s->options, "%s: %lld more files skipped", folder,
+                    (long long)(s->count - SKIPS_TOLD));
+    if (s->count > 0 && s->options->strict)
+        status =
+            status_fail(CORNU_BAD_FILE, "%s (strict: found %lld such files in %s; expected none)",
+                        s->first, (long long)s->count, folder);
+    free(s->first);
+    s->first = NULL;
+    return status;
+}
+
+/* ---- lists ---- */
+
+void image_files_free(image_files *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        free(files->items[i].path);
+        free(files->items[i].problem);
+    }
+    free(files->items);
+    *files = (image_files){0};
+}
+
+void names_free(name_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->names[i]);
+    free(list->names);
+    *list = (name_list){0};
+}
+
+static cornu_status names_add(name_list *list, const char *name)
+{
+    TRY(memory_grow(&list->names, &list->capacity, list->count + 1, sizeof(char *)));
+    TRY(memory_copy_string(name, &list->names[list->count]));
+    list->count++;
+    return CORNU_OK;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* By folder, then name, as Keras walks. */
+static int by_folder(const void *a, const void *b)
+{
+    const char *left = ((const image_file *)a)->path, *right = ((const image_file *)b)->path;
+    size_t m = (size_t)(path_base(left) - left), n = (size_t)(path_base(right) - right);
+    /* The slash at a folder's end is left out: it would sort "a/" behind "a-b". */
+    int order = memcmp(left, right, (m < n ? m : n) - 1);
+    if (order == 0 && m != n)
+        order = m < n ? -1 : 1;
+    return order ? order : strcmp(left + m, right + n);
+}
+
+/* ---- classes ---- */
+
+/* Is `inner` `outer` or inside it? Both are real paths. */
+static bool is_inside(const char *inner, const char *outer)
+{
+    size_t length = strlen(outer);
+    return !strncmp(inner, outer, length) && (inner[length] == 0 || inner[length] == '/');
+}
+
+/* Would walking `path` come back to `folder`? */
+static bool is_loop(const char *folder, const char *path)
+{
+    char *real_folder = realpath(folder, NULL), *real_path = realpath(path, NULL);
+    bool loop = real_folder && real_path && is_inside(real_folder, real_path);
+    free(real_folder);
+    free(real_path);
+    return loop;
+}
+
+static cornu_status add_class_name(const char *folder, const char *name,
+                                   const cornu_data_options *options, name_list *classes)
+{
+    char *path = NULL;
+    TRY(path_join(folder, name, &path));
+    cornu_status status = CORNU_OK;
+    if (!folder_exists(path))
+        ; /* a file beside the classes is none of theirs */
+    else if (*name == '.')
+        data_notice(options, "%s: hidden folder; not taken as a class", path);
+    else if (is_loop(folder, path))
+        data_notice(options, "%s: link to a folder that holds it; not taken as a class", path);
+    else
+        status = names_add(classes, name);
+    free(path);
+    return status;
+}
+
+static cornu_status fail_open(const char *folder)
+{
+    return status_fail(errno == ENOENT ? CORNU_NOT_FOUND : CORNU_IO, "%s: cannot read: %s", folder,
+                       strerror(errno));
+}
+
+static bool is_dots(const char *name)
+{
+    return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+cornu_status images_list_classes(const char *folder, const cornu_data_options *options,
+                                 name_list *classes)
+{
+    cornu_status status = CORNU_OK;
+    DIR *stream = opendir(folder);
+    if (!stream)
+        return fail_open(folder);
+    for (struct dirent *entry; (entry = readdir(stream));)
+        if (!is_dots(entry->d_name))
+            TRY_GOTO(add_class_name(folder, entry->d_name, options, classes));
+    if (classes->count)
+        qsort(classes->names, classes->count, sizeof(char *), by_bytes);
+done:
+    closedir(stream);
+    return status;
+}
+
+/* ---- a class's files ---- */
+
+typedef struct walk {
+    skips *skipped;
+    image_files *files;
+    name_list folders; /* still to be read */
+    int label;
+    int64_t hidden;
+} walk;
+
+static cornu_status skip(walk *w, const char *path, const char *why)
+{
+    char *line = NULL;
+    TRY(memory_format(&line, "%s: %s", path, why));
+    cornu_status status = skips_add(w->skipped, line);
+    free(line);
+    return status;
+}
+
+/* What an entry is: DT_REG, DT_DIR (not through a link), DT_LNK (a link to a folder, or to
+   nothing), or DT_UNKNOWN of all else. */
+static int kind_of(const struct dirent *entry, const char *path)
+{
+    struct stat s;
+    if (entry->d_type == DT_REG || entry->d_type == DT_DIR)
+        return entry->d_type;
+    if (stat(path, &s) == 0 && S_ISREG(s.st_mode))
+        return DT_REG;
+    if (lstat(path, &s) != 0)
+        return DT_UNKNOWN;
+    return S_ISDIR(s.st_mode) ? DT_DIR : S_ISLNK(s.st_mode) ? DT_LNK : DT_UNKNOWN;
+}
+
+static cornu_status add_file(walk *w, const char *path)
+{
+    char *copy = NULL;
+    if (!image_format_of(path))
+        return skip(w, path, "no image");
+    TRY(memory_grow(&w->files->items, &w->files->capacity, w->files->count + 1,
+                    sizeof *w->files->items));
+    TRY(memory_copy_string(path, &copy));
+    w->files->items[w->files->count++] = (image_file){.path = copy, .label = w->label};
+    return CORNU_OK;
+}
+
+static cornu_status add_entry(walk *w, const char *folder, const struct dirent *entry)
+{
+    char *path = NULL;
+    TRY(path_join(folder, entry->d_name, &path));
+    cornu_status status = CORNU_OK;
+    int kind = kind_of(entry, path);
+    if (*entry->d_name == '.')
+        w->hidden++;
+    else if (kind == DT_DIR)
+        status = names_add(&w->folders, path);
+    else if (kind == DT_REG)
+        status = add_file(w, path);
+    else if (kind == DT_LNK && folder_exists(path))
+        status = skip(w, path, "link to a folder inside a class");
+    else
+        status = skip(w, path, kind == DT_LNK ? "link to nothing" : "no regular file");
+    free(path);
+    return status;
+}
+
+/* A folder inside a class that cannot be read is skipped; the class's own is an error. */
+static cornu_status read_folder(walk *w, const char *folder, bool own)
+{
+    cornu_status status = CORNU_OK;
+    DIR *stream = opendir(folder);
+    if (!stream && own)
+        return fail_open(folder);
+    if (!stream)
+        return skip(w, folder, strerror(errno));
+    for (struct dirent *entry; status == CORNU_OK && (entry = readdir(stream));)
+        if (!is_dots(entry->d_name))
+            status = add_entry(w, folder, entry);
+    closedir(stream);
+    return status;
+}
+
+/* ---- the validation split ---- */
+
+/* A place in [0, 1) that hangs on the file's path inside the data set alone: the first 52 bits of
+   its SHA-256. So no file changes sides when others come or go, nor on another machine. */
+static double place_of(const char *class_name, const char *inside)
+{
+    char hex[65];
+    sha256 h;
+    sha256_open(&h);
+    sha256_add(&h, class_name, strlen(class_name));
+    sha256_add(&h, "/", 1);
+    sha256_add(&h, inside, strlen(inside));
+    sha256_close(&h, hex);
+    hex[13] = 0;
+    return (double)strtoull(hex, NULL, 16) / (double)(1ull << 52);
+}
+
+cornu_status images_scan_class(const char *folder, const char *class_name, int label, double share,
+                               skips *skipped, image_files *files)
+{
+    walk w = {.skipped = skipped, .files = files, .label = label};
+    size_t before = files->count;
+    cornu_status status = read_folder(&w, folder, true);
+    for (size_t i = 0; i < w.folders.count && status == CORNU_OK; i++)
+        status = read_folder(&w, w.folders.names[i], false);
+    names_free(&w.folders);
+    TRY(status);
+    if (files->count > before)
+        qsort(files->items + before, files->count - before, sizeof *files->items, by_folder);
+    else
+        data_notice(skipped->options, "%s: class without images", folder);
+    if (w.hidden > 0)
+        data_notice(skipped->options, "%s: %lld hidden files and folders left out", folder,
+                    (long long)w.hidden);
+    for (size_t i = before; i < files->count && share > 0; i++)
+        files->items[i].test =
+            place_of(class_name, files->items[i].path + strlen(folder) + 1) < share;
+    return CORNU_OK;
+}
+
+/* ---- is it a folder of classes? ---- */
+
+static bool holds_image(const char *folder)
+{
+    bool found = false;
+    DIR *stream = opendir(folder);
+    for (struct dirent *entry; stream && !found && (entry = readdir(stream));) {
+        char *path = NULL;
+        if (*entry->d_name != '.' && path_join(folder, entry->d_name, &path) == CORNU_OK)
+            found = image_format_of(path) != NULL;
+        free(path);
+    }
+    if (stream)
+        closedir(stream);
+    return found;
+}
+
+bool images_are_classes(const char *folder)
+{
+    static const cornu_data_options silent = {0};
+    name_list classes = {0};
+    bool found = false;
+    if (images_list_classes(folder, &silent, &classes) == CORNU_OK)
+        for (size_t i = 0; i < classes.count && !found; i++) {
+            char *path = NULL;
+            found = path_join(folder, classes.names[i], &path) == CORNU_OK && holds_image(path);
+            free(path);
+        }
+    names_free(&classes);
+    return found;
+}

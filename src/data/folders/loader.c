@@ -1,0 +1,413 @@
+#include "data/folders/loader.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "data/folders/pixels.h"
+#include "data/images/image.h"
+#include "data/images/image_budget.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Where pixels are not kept, so many bytes of them are decoded ahead. */
+#define AHEAD_BYTES ((int64_t)32 << 20)
+/* Workers leave the cores to the training step where both want them. */
+enum { WORKER_NICE = 10, WORKERS_MOST = 256 };
+
+typedef enum place_state { PLACE_EMPTY, PLACE_AT_WORK, PLACE_READY, PLACE_UNUSABLE } place_state;
+
+typedef struct place {
+    uint8_t state;   /* place_state */
+    bool read, told; /* its file could be read once; its problem has been told */
+} place;
+
+struct loader {
+    image_files files;
+    int64_t count;
+    data_request request;
+    pixels pixels;
+    image_budget budget; /* of all workers */
+    skips skipped;
+    pthread_t workers[WORKERS_MOST];
+    int worker_count;
+
+    bool finished; /* every file has been read */
+
+    pthread_mutex_t lock;
+    pthread_cond_t work, done;
+    /* All below is of the lock. */
+    bool closing;
+    place *places; /* [count] */
+    /* What is needed next, in this order. */
+    const void *wanted_by;
+    const int64_t *list;
+    int64_t list_begin, list_count;
+    int64_t reached; /* of the list: the next for loader_next */
+    int64_t ahead;   /* of the list: the next for a worker */
+    int64_t sweep;   /* of all places: the next for a worker when the list is done */
+    cornu_data_loading report;
+};
+
+/* ---- one file ----------------------------------------------------------------------------- */
+
+/* What decoding took, in seconds. */
+typedef struct times {
+    double decode, resize;
+    bool loaded, earlier; /* from the cache file, and that of an earlier run */
+} times;
+
+/* Without the lock: nobody else touches a place that is at work. */
+static bool fill(loader *l, int64_t at, times *t)
+{
+    image_file *file = &l->files.items[at];
+    const data_request *r = &l->request;
+    image from = {0};
+    t->loaded = pixels_load(&l->pixels, at, &t->earlier);
+    if (t->loaded)
+        return true;
+    double begin = clock_thread_seconds();
+    cornu_status status = image_open_within(file->path, &l->budget, &from);
+    double middle = clock_thread_seconds();
+    if (status == CORNU_OK)
+        status = image_fit(&from, r->height, r->width, r->channels, r->filter,
+                           l->pixels.at + at * l->pixels.sample);
+    image_close(&from);
+    if (status == CORNU_OK)
+        pixels_keep(&l->pixels, at);
+    else if (memory_copy_string(cornu_last_error(), &file->problem) != CORNU_OK)
+        file->problem = NULL;
+    t->decode = middle - begin;
+    t->resize = clock_thread_seconds() - middle;
+    return status == CORNU_OK;
+}
+
+/* With the lock: the place's memory is no longer needed. Places share pages: one goes when the last
+   of its places is empty. */
+static void empty_place(loader *l, int64_t at)
+{
+    int64_t first = at, end = at + 1, pages = 4096 / l->pixels.sample + 1;
+    l->places[at].state = PLACE_EMPTY;
+    while (first > 0 && at - first < pages && l->places[first - 1].state == PLACE_EMPTY)
+        first--;
+    while (end < l->count && end - at <= pages && l->places[end].state == PLACE_EMPTY)
+        end++;
+    pixels_drop(&l->pixels, first * l->pixels.sample, end * l->pixels.sample);
+}
+
+/* With the lock, which is given up meanwhile. `for_file`: nobody waits for it; it is for the cache
+   file, and its memory is given back. */
+static void decode(loader *l, int64_t at, bool for_file)
+{
+    times t = {0};
+    place *p = &l->places[at];
+    p->state = PLACE_AT_WORK;
+    pthread_mutex_unlock(&l->lock);
+    bool usable = fill(l, at, &t);
+    pthread_mutex_lock(&l->lock);
+    cornu_data_loading *r = &l->report;
+    r->cached += t.earlier;
+    r->decoded += usable && !t.loaded;
+    r->decode_seconds += t.decode;
+    r->resize_seconds += t.resize;
+    p->state = usable ? PLACE_READY : PLACE_UNUSABLE;
+    if (for_file && usable)
+        empty_place(l, at);
+    pthread_cond_broadcast(&l->done);
+}
+
+/* ---- workers ------------------------------------------------------------------------------ */
+
+static bool keeps(const loader *l)
+{
+    return l->pixels.kind != PIXELS_PASSING;
+}
+
+/* The next place that somebody will need, or -1. */
+static int64_t next_listed(loader *l)
+{
+    int64_t window = keeps(l) ? l->list_count : l->reached + AHEAD_BYTES / l->pixels.sample + 2;
+    int64_t end = window < l->list_count ? window : l->list_count;
+    if (l->ahead < l->reached)
+        l->ahead = l->reached;
+    while (l->ahead < end) {
+        int64_t at = l->list_begin + l->list[l->ahead++];
+        if (l->places[at].state == PLACE_EMPTY)
+            return at;
+    }
+    return -1;
+}
+
+/* Of all places the next that memory or cache file would keep, or -1. */
+static int64_t next_kept(loader *l)
+{
+    bool in_file = pixels_takes(&l->pixels);
+    while ((keeps(l) || in_file) && l->sweep < l->count) {
+        int64_t at = l->sweep++;
+        if (l->places[at].state == PLACE_EMPTY && (keeps(l) || !pixels_has(&l->pixels, at)))
+            return at;
+    }
+    return -1;
+}
+
+static void *work(void *context)
+{
+    loader *l = context;
+    (void)nice(WORKER_NICE); /* of this thread, on Linux */
+    pthread_mutex_lock(&l->lock);
+    while (!l->closing) {
+        int64_t at = next_listed(l);
+        bool listed = at >= 0;
+        if (!listed)
+            at = next_kept(l);
+        if (at >= 0)
+            decode(l, at, !listed && !keeps(l));
+        else
+            pthread_cond_wait(&l->work, &l->lock);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+/* With fewer threads than asked for, or none, whoever needs a sample decodes it. */
+static void start_workers(loader *l)
+{
+    int wanted = l->request.options.workers ? l->request.options.workers : threads_default();
+    sigset_t all, before; /* signals are for the caller's own threads */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (l->worker_count < wanted && l->worker_count < WORKERS_MOST &&
+           pthread_create(&l->workers[l->worker_count], NULL, work, l) == 0)
+        l->worker_count++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* ---- opening ------------------------------------------------------------------------------ */
+
+cornu_status loader_open(image_files *files, const data_request *request, skips *skipped,
+                         const char *name, loader **out)
+{
+    cornu_status status;
+    loader *l;
+    TRY(memory_new(1, sizeof *l, "loader", &l));
+    l->request = *request;
+    l->skipped = *skipped;
+    l->skipped.options = &l->request.options;
+    skipped->first = NULL;
+    l->files = *files;
+    *files = (image_files){0};
+    l->count = (int64_t)l->files.count;
+    l->report.files = l->count;
+    l->pixels.fd = -1;
+    image_budget_open(&l->budget, IMAGE_BUDGET_SPARE, memory_available() / 4);
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->work, NULL);
+    pthread_cond_init(&l->done, NULL);
+    TRY_GOTO(memory_new((size_t)l->count, sizeof *l->places, "list of images", &l->places));
+    TRY_GOTO(pixels_open(&(pixels_wanted){.files = &l->files, .request = &l->request, .name = name},
+                         &l->pixels));
+    start_workers(l);
+    *out = l;
+    return CORNU_OK;
+done:
+    loader_close(l);
+    return status;
+}
+
+void loader_close(loader *l)
+{
+    if (!l)
+        return;
+    pthread_mutex_lock(&l->lock);
+    l->closing = true;
+    pthread_cond_broadcast(&l->work);
+    pthread_mutex_unlock(&l->lock);
+    for (int i = 0; i < l->worker_count; i++)
+        pthread_join(l->workers[i], NULL);
+    pthread_mutex_destroy(&l->lock);
+    pthread_cond_destroy(&l->work);
+    pthread_cond_destroy(&l->done);
+    image_budget_close(&l->budget);
+    pixels_close(&l->pixels);
+    image_files_free(&l->files);
+    free(l->skipped.first);
+    free(l->places);
+    free(l);
+}
+
+const uint8_t *loader_pixels(const loader *l)
+{
+    return l->pixels.at;
+}
+
+/* ---- using -------------------------------------------------------------------------------- */
+
+void loader_want(loader *l, const void *who, int64_t begin, const int64_t *index, int64_t count)
+{
+    pthread_mutex_lock(&l->lock);
+    l->wanted_by = who;
+    l->list = index;
+    l->list_begin = begin;
+    l->list_count = count;
+    l->reached = l->ahead = 0;
+    pthread_cond_broadcast(&l->work);
+    pthread_mutex_unlock(&l->lock);
+}
+
+bool loader_is_wanted_by(loader *l, const void *who)
+{
+    pthread_mutex_lock(&l->lock);
+    bool found = l->wanted_by == who;
+    pthread_mutex_unlock(&l->lock);
+    return found;
+}
+
+/* With the lock: until the place's file has been read. */
+static place await(loader *l, int64_t at)
+{
+    place *p = &l->places[at];
+    double begin = 0;
+    while (p->state == PLACE_EMPTY || p->state == PLACE_AT_WORK) {
+        begin = begin > 0 ? begin : clock_seconds();
+        if (p->state == PLACE_EMPTY)
+            decode(l, at, false);
+        else
+            pthread_cond_wait(&l->done, &l->lock);
+    }
+    l->report.wait_seconds += begin > 0 ? clock_seconds() - begin : 0;
+    place found = *p;
+    p->read = p->read || p->state == PLACE_READY;
+    p->told = true;
+    return found;
+}
+
+/* What is said of a file that cannot be used: once. */
+static cornu_status tell(loader *l, int64_t at, const place *found)
+{
+    const image_file *file = &l->files.items[at];
+    const char *problem = file->problem ? file->problem : file->path;
+    if (found->read)
+        return status_fail(CORNU_BAD_FILE, "%s (it could be read before: changed meanwhile?)",
+                           problem);
+    return found->told ? CORNU_OK : skips_add(&l->skipped, problem);
+}
+
+static cornu_status ask_to_go_on(const loader *l)
+{
+    if (!data_should_stop(&l->request.options))
+        return CORNU_OK;
+    return status_fail(CORNU_STOPPED, "stopped while waiting for %s",
+                       l->files.items[l->list_begin + l->list[l->reached]].path);
+}
+
+/* Will the next one have to be waited for? */
+static bool must_wait(loader *l)
+{
+    pthread_mutex_lock(&l->lock);
+    int state = l->places[l->list_begin + l->list[l->reached]].state;
+    pthread_mutex_unlock(&l->lock);
+    return state != PLACE_READY && state != PLACE_UNUSABLE;
+}
+
+cornu_status loader_next(loader *l, bool *usable)
+{
+    if (must_wait(l))
+        TRY(ask_to_go_on(l));
+    pthread_mutex_lock(&l->lock);
+    int64_t at = l->list_begin + l->list[l->reached];
+    place found = await(l, at);
+    l->reached++;
+    if (!keeps(l))
+        pthread_cond_signal(&l->work); /* there is room for one more */
+    pthread_mutex_unlock(&l->lock);
+    const char *failure = pixels_failure(&l->pixels);
+    if (failure)
+        data_notice(&l->request.options, "%s: cannot write: %s; this run goes on without it",
+                    l->pixels.path, failure);
+    *usable = found.state == PLACE_READY;
+    return *usable ? CORNU_OK : tell(l, at, &found);
+}
+
+void loader_release(loader *l, int64_t begin, const int64_t *index, int64_t count)
+{
+    if (keeps(l))
+        return;
+    pthread_mutex_lock(&l->lock);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = begin + index[i];
+        if (l->places[at].state == PLACE_READY)
+            empty_place(l, at);
+    }
+    pthread_mutex_unlock(&l->lock);
+}
+
+static cornu_status read_all(loader *l, const int64_t *all)
+{
+    loader_want(l, l, 0, all, l->count);
+    for (int64_t i = 0; i < l->count; i++) {
+        bool usable;
+        TRY(ask_to_go_on(l));
+        TRY(loader_next(l, &usable));
+        loader_release(l, 0, all + i, 1);
+    }
+    return CORNU_OK;
+}
+
+cornu_status loader_finish(loader *l, const char *folder)
+{
+    int64_t *all;
+    if (l->finished)
+        return CORNU_OK;
+    TRY(memory_new((size_t)l->count, sizeof *all, "list of images", &all));
+    for (int64_t i = 0; i < l->count; i++)
+        all[i] = i;
+    cornu_status status = read_all(l, all);
+    loader_want(l, NULL, 0, NULL, 0);
+    free(all);
+    TRY(status);
+    l->finished = true;
+    return skips_finish(&l->skipped, folder);
+}
+
+/* ---- what is known ------------------------------------------------------------------------ */
+
+bool loader_is_whole(loader *l)
+{
+    pthread_mutex_lock(&l->lock);
+    int64_t known = 0;
+    while (known < l->count &&
+           (l->places[known].state == PLACE_READY || l->places[known].state == PLACE_UNUSABLE))
+        known++;
+    pthread_mutex_unlock(&l->lock);
+    return keeps(l) && known == l->count;
+}
+
+int64_t loader_usable(loader *l, int64_t begin, int64_t end)
+{
+    int64_t usable = 0;
+    pthread_mutex_lock(&l->lock);
+    for (int64_t i = begin; i < end; i++)
+        usable += l->places[i].state != PLACE_UNUSABLE;
+    pthread_mutex_unlock(&l->lock);
+    return usable;
+}
+
+int64_t loader_place(loader *l, int64_t begin, int64_t end, int64_t number)
+{
+    pthread_mutex_lock(&l->lock);
+    int64_t at = begin;
+    while (at < end && (l->places[at].state == PLACE_UNUSABLE || number-- > 0))
+        at++;
+    pthread_mutex_unlock(&l->lock);
+    return at < end ? at : -1;
+}
+
+void loader_report(loader *l, cornu_data_loading *out)
+{
+    pthread_mutex_lock(&l->lock);
+    *out = l->report;
+    pthread_mutex_unlock(&l->lock);
+    out->workers = l->worker_count;
+    out->skipped = l->skipped.count;
+}

@@ -1,0 +1,183 @@
+/* PNG through libpng. Its errors come by longjmp; what must survive the jump is in the coder
+ * struct. */
+#include "data/images/image.h"
+
+#include "base/files.h"
+#include "base/memory.h"
+#include <png.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct coder {
+    png_structp png;
+    png_infop info;
+    const uint8_t *data;
+    size_t size, at;
+    char message[256];
+} coder;
+
+static void on_error(png_structp png, png_const_charp message)
+{
+    coder *c = png_get_error_ptr(png);
+    snprintf(c->message, sizeof c->message, "%s", message);
+    png_longjmp(png, 1);
+}
+
+static void on_warning(png_structp png, png_const_charp message)
+{
+    (void)png;
+    (void)message;
+}
+
+static void on_read(png_structp png, png_bytep out, size_t size)
+{
+    coder *c = png_get_io_ptr(png);
+    if (size > c->size - c->at)
+        png_error(png, "file ends too early");
+    memcpy(out, c->data + c->at, size);
+    c->at += size;
+}
+
+static int orientation(const coder *c)
+{
+    png_bytep exif = NULL;
+    png_uint_32 size = 0;
+    if (png_get_eXIf_1(c->png, c->info, &size, &exif))
+        return exif_orientation(exif, size);
+    return 1;
+}
+
+/* Texts, colour profiles and the like may unpack to far more than the picture: they stay packed. */
+static void skip_chunks(png_structp png)
+{
+    static const png_byte exif[] = "eXIf";
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_AS_DEFAULT, exif, 1);
+    png_set_chunk_malloc_max(png, 1 << 24);
+}
+
+/* What the samples take as the file has them, beyond the bytes that they become. */
+static int64_t bytes_besides(const coder *c, int64_t height, int64_t width, bool color)
+{
+    int64_t more = (int64_t)png_get_rowbytes(c->png, c->info) - width * (color ? 3 : 1);
+    return more > 0 ? height * more : 0;
+}
+
+/* Row by row: libpng's own loop wants a pointer to each. */
+static void read_rows(png_structp png, int passes, const image *out)
+{
+    for (int pass = 0; pass < passes; pass++)
+        for (int64_t y = 0; y < out->height; y++)
+            png_read_row(png, out->pixels + y * out->width * out->channels, NULL);
+}
+
+static cornu_status decode(coder *c, image *out)
+{
+    png_structp png = c->png;
+    png_set_read_fn(png, c, on_read);
+    skip_chunks(png);
+    /* Sizes are checked below with a better message; libpng's own limit is 1 million a side. */
+    png_set_user_limits(png, 0x7fffffff, 0x7fffffff);
+    png_read_info(png, c->info);
+    int64_t height = png_get_image_height(png, c->info), width = png_get_image_width(png, c->info);
+    bool color = png_get_color_type(png, c->info) & PNG_COLOR_MASK_COLOR;
+    TRY(image_check_size(height, width));
+    png_set_expand(png);   /* palettes to RGB, fewer than 8 bits to 8 */
+    png_set_strip_16(png); /* the upper 8, as Pillow */
+    png_set_strip_alpha(png);
+    int passes = png_set_interlace_handling(png);
+    /* It may stand behind the pixels: counted as a picture that must be turned. */
+    out->orientation = memmem(c->data, c->size, "eXIf", 4) ? 8 : 1;
+    TRY(image_allocate(height, width, color ? 3 : 1, bytes_besides(c, height, width, color), out));
+    png_read_update_info(png, c->info);
+    if (png_get_rowbytes(png, c->info) != (size_t)(width * out->channels))
+        png_error(png, "unexpected row size");
+    read_rows(png, passes, out);
+    png_read_end(png, c->info);
+    out->orientation = orientation(c);
+    return CORNU_OK;
+}
+
+cornu_status png_decode(const uint8_t *data, size_t size, image *out)
+{
+    coder *c = NULL;
+    cornu_status status;
+    TRY(memory_new(1, sizeof *c, "PNG decoder", &c));
+    c->data = data;
+    c->size = size;
+    c->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, c, on_error, on_warning);
+    c->info = c->png ? png_create_info_struct(c->png) : NULL;
+    if (!c->info)
+        status = status_fail(CORNU_OUT_OF_MEMORY, "no memory for a PNG decoder");
+    else if (setjmp(png_jmpbuf(c->png)))
+        status = status_fail(CORNU_BAD_FILE, "damaged or truncated PNG: %s", c->message);
+    else
+        status = decode(c, out);
+    png_destroy_read_struct(&c->png, &c->info, NULL);
+    free(c);
+    return status;
+}
+
+/* ---- writing ---- */
+
+static void encode(coder *c, FILE *stream, int64_t height, int64_t width, int64_t channels)
+{
+    png_init_io(c->png, stream);
+    png_set_IHDR(c->png, c->info, (png_uint_32)width, (png_uint_32)height, 8,
+                 channels == 1 ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
+                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_write_info(c->png, c->info);
+    for (int64_t i = 0; i < height; i++)
+        png_write_row(c->png, c->data + i * width * channels);
+    png_write_end(c->png, NULL);
+}
+
+static cornu_status write_pixels(const char *path, FILE *stream, int64_t height, int64_t width,
+                                 int64_t channels, const uint8_t *pixels)
+{
+    coder *c = NULL;
+    cornu_status status;
+    TRY(memory_new(1, sizeof *c, "PNG encoder", &c));
+    c->data = pixels;
+    c->png = png_create_write_struct(PNG_LIBPNG_VER_STRING, c, on_error, on_warning);
+    c->info = c->png ? png_create_info_struct(c->png) : NULL;
+    if (!c->info) {
+        status = status_fail(CORNU_OUT_OF_MEMORY, "no memory for a PNG encoder");
+    } else if (setjmp(png_jmpbuf(c->png))) {
+        status = status_fail(CORNU_IO, "%s: cannot write: %s", path, c->message);
+    } else {
+        encode(c, stream, height, width, channels);
+        status = CORNU_OK;
+    }
+    png_destroy_write_struct(&c->png, &c->info);
+    free(c);
+    return status;
+}
+
+cornu_status cornu_image_write_png(const char *path, int64_t height, int64_t width,
+                                   int64_t channels, const float *values)
+{
+    cornu_status status;
+    uint8_t *pixels = NULL;
+    file_write file = {0};
+    if (!path || !values || height < 1 || width < 1 || height > IMAGE_PIXELS_MAX / width ||
+        (channels != 1 && channels != 3))
+        return status_fail(CORNU_INVALID,
+                           "cornu_image_write_png: found size %lldx%lldx%lld; expected 1 or more, "
+                           "and 1 or 3 channels",
+                           (long long)height, (long long)width, (long long)channels);
+    int64_t count = height * width * channels;
+    TRY(memory_new((size_t)count, 1, "image", &pixels));
+    for (int64_t i = 0; i < count; i++) {
+        float v = values[i] > 0 ? values[i] : 0; /* also where it is NaN */
+        pixels[i] = (uint8_t)((v < 1 ? v : 1) * 255.0f + 0.5f);
+    }
+    TRY_GOTO(file_write_open(path, &file));
+    TRY_GOTO(write_pixels(path, file.stream, height, width, channels, pixels));
+    TRY_GOTO(file_write_commit(&file));
+done:
+    if (status != CORNU_OK)
+        file_write_abandon(&file);
+    free(pixels);
+    return status;
+}

@@ -1,0 +1,115 @@
+/* Single pictures for the caller. */
+#include "base/memory.h"
+#include "data/data.h"
+#include "data/images/image.h"
+#include "model/model.h"
+#include <stdlib.h>
+#include <string.h>
+
+static cornu_status picture_of(const shape *s, const char *what, shape *picture)
+{
+    char found[128];
+    if (shape_picture(s, picture))
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID, "%s: found %s, which is no picture; expected " SHAPE_PICTURES,
+                       what, shape_show(s, false, found));
+}
+
+static cornu_status give_picture(const shape *s, const char *what, int64_t out[3])
+{
+    shape picture;
+    TRY(picture_of(s, what, &picture));
+    memcpy(out, picture.dim, 3 * sizeof *out);
+    return CORNU_OK;
+}
+
+cornu_status cornu_model_picture_shape(const cornu_model *model, int64_t out[3])
+{
+    if (!model || !out)
+        return status_fail(CORNU_INVALID, "cornu_model_picture_shape: found NULL; expected a model "
+                                          "and a place for the shape");
+    return give_picture(&model->input, "the model's input", out);
+}
+
+cornu_status cornu_data_picture_shape(const cornu_data *data, int64_t out[3])
+{
+    if (!data || !out)
+        return status_fail(CORNU_INVALID, "cornu_data_picture_shape: found NULL; expected data and "
+                                          "a place for the shape");
+    return give_picture(&data->block[data->block[0].count > 0 ? 0 : 1].x_shape, data->name, out);
+}
+
+static cornu_status read_scaled(const char *path, const shape *s, const image_filter *filter,
+                                double scale, float *values)
+{
+    image from = {0};
+    uint8_t *pixels = NULL;
+    int64_t count = shape_elements(s);
+    cornu_status status;
+    TRY_GOTO(image_open(path, &from));
+    TRY_GOTO(memory_new((size_t)count, 1, "image", &pixels));
+    TRY_GOTO(image_fit(&from, s->dim[0], s->dim[1], s->dim[2], filter, pixels));
+    for (int64_t i = 0; i < count; i++)
+        values[i] = scale < 0 ? (float)pixels[i] / 255.0f : (float)pixels[i] * (float)scale;
+done:
+    free(pixels);
+    image_close(&from);
+    return status;
+}
+
+static bool is_size(int64_t height, int64_t width, int64_t channels, int64_t most)
+{
+    return height >= 1 && width >= 1 && height <= most / width && (channels == 1 || channels == 3);
+}
+
+cornu_status cornu_image_read(const char *path, int64_t height, int64_t width, int64_t channels,
+                              float *values)
+{
+    if (!path || !values || !is_size(height, width, channels, IMAGE_PIXELS_MAX))
+        return status_fail(CORNU_INVALID,
+                           "cornu_image_read: found size %lldx%lldx%lld; expected 1 or more, and 1 "
+                           "or 3 channels",
+                           (long long)height, (long long)width, (long long)channels);
+    return read_scaled(path, &(shape){3, {height, width, channels}}, NULL, -1, values);
+}
+
+cornu_status cornu_model_image_reading(const cornu_model *model, cornu_image_reading *reading)
+{
+    data_spec spec;
+    if (!model || !reading)
+        return status_fail(CORNU_INVALID, "cornu_model_image_reading: found NULL; expected a model "
+                                          "and a place for what its recipe says");
+    TRY(give_picture(&model->input, "the model's input", reading->shape));
+    TRY(data_spec_read(model->data, &spec));
+    reading->interpolation = image_filter_title(image_filter_named(spec.interpolation));
+    reading->scale = spec.scale > 0 ? spec.scale : (double)model_pixel_scale(model);
+    return CORNU_OK;
+}
+
+cornu_status cornu_image_read_as(const cornu_image_reading *reading, const char *path,
+                                 float *values)
+{
+    if (!reading || !path || !values)
+        return status_fail(CORNU_INVALID,
+                           "cornu_image_read_as: found NULL; expected how to read, a "
+                           "path and room for values");
+    const int64_t *s = reading->shape;
+    const image_filter *filter = image_filter_named(reading->interpolation);
+    if (!is_size(s[0], s[1], s[2], INT64_MAX / 4) || !filter || !(reading->scale > 0))
+        return status_fail(CORNU_INVALID,
+                           "cornu_image_read_as: found size %lldx%lldx%lld, interpolation \"%s\", "
+                           "scale %g; expected what cornu_model_image_reading says",
+                           (long long)s[0], (long long)s[1], (long long)s[2],
+                           reading->interpolation ? reading->interpolation : "", reading->scale);
+    return read_scaled(path, &(shape){3, {s[0], s[1], s[2]}}, filter, reading->scale, values);
+}
+
+cornu_status cornu_model_read_image(const cornu_model *model, const char *path, float *values)
+{
+    cornu_image_reading reading;
+    if (!model || !path || !values)
+        return status_fail(CORNU_INVALID, "cornu_model_read_image: found NULL; expected a model, a "
+                                          "path and room for values");
+    TRY(cornu_model_image_reading(model, &reading));
+    return cornu_image_read_as(&reading, path, values);
+}

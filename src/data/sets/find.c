@@ -1,0 +1,234 @@
+/* Where the named data sets lie, and how they get there. */
+#include "base/env.h"
+#include "base/files.h"
+#include "base/memory.h"
+#include "data/sets/datasets.h"
+#include "data/sets/download.h"
+#include "data/sets/unpack.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROOTS = 4 };
+
+/* An unpacked data set is little larger than its archive, photographs compressing badly; anything
+   beyond this is not one. */
+static int64_t unpack_limit(const dataset *set)
+{
+    return set->files[0].bytes * 4 + (16 << 20);
+}
+
+static cornu_status home_folder(const char *rest, char **out)
+{
+    const char *home = getenv("HOME");
+    *out = NULL;
+    return home && *home == '/' ? path_join(home, rest, out) : CORNU_OK;
+}
+
+/* cornu's folder in the user's cache; NULL where there is no home. */
+static cornu_status user_cache(char **out)
+{
+    const char *cache = getenv("XDG_CACHE_HOME");
+    if (cache && *cache == '/')
+        return path_join(cache, "cornu", out);
+    return home_folder(".cache/cornu", out);
+}
+
+static cornu_status keras_cache(char **out)
+{
+    const char *keras = getenv("KERAS_HOME");
+    if (keras && *keras)
+        return path_join(keras, "datasets", out);
+    return home_folder(".keras/datasets", out);
+}
+
+cornu_status dataset_cache_folder(char **folder)
+{
+    if (env_get(ENV_DATA))
+        return memory_copy_string(env_get(ENV_DATA), folder);
+    TRY(user_cache(folder));
+    if (!*folder)
+        return status_fail(CORNU_IO, "no folder to download to: HOME is not set; set CORNU_DATA");
+    return CORNU_OK;
+}
+
+/* Does `folder` itself hold the set? `trusted`: the user named the folder, so another set of the
+   same layout will do. */
+static bool look_at(const dataset *set, const char *folder, bool trusted, data_place *place)
+{
+    for (const data_reader *const *reader = set->readers; *reader; reader++) {
+        if (!(*reader)->present(folder, set))
+            continue;
+        const dataset *found = dataset_in_folder(*reader, folder, set);
+        if (found == set || trusted) {
+            place->set = found;
+            place->reader = *reader;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The set in `root`, in one of its usual folders there, or as an archive there. */
+static cornu_status look_in(const dataset *set, const char *root, bool trusted, data_place *place)
+{
+    char *at = NULL;
+    if (!folder_exists(root))
+        return CORNU_OK;
+    if (look_at(set, root, trusted, place))
+        return memory_copy_string(root, &place->folder);
+    for (const char *const *name = set->folders; *name; name++) {
+        TRY(path_join(root, *name, &at));
+        if (look_at(set, at, trusted, place)) {
+            place->folder = at;
+            return CORNU_OK;
+        }
+        free(at);
+    }
+    if (!set->archive_folder)
+        return CORNU_OK;
+    TRY(path_join(root, set->files[0].name, &at));
+    bool found = file_exists(at);
+    free(at);
+    if (!found)
+        return CORNU_OK;
+    place->set = set;
+    return memory_copy_string(root, &place->folder);
+}
+
+/* Where to look: in the folder that the caller names, and nowhere else; else in the usual ones. */
+static cornu_status list_roots(const dataset *set, const char *folder, char *roots[ROOTS])
+{
+    if (folder)
+        return memory_copy_string(folder, &roots[0]);
+    if (env_get(ENV_DATA))
+        TRY(memory_copy_string(env_get(ENV_DATA), &roots[0]));
+    TRY(user_cache(&roots[1]));
+    TRY(keras_cache(&roots[2]));
+    return set->system_folder ? memory_copy_string(set->system_folder, &roots[3]) : CORNU_OK;
+}
+
+cornu_status dataset_find(const dataset *set, const char *folder, data_place *place, char **looked)
+{
+    cornu_status status;
+    char *roots[ROOTS] = {NULL};
+    text names = {0};
+    *place = (data_place){0};
+    TRY_GOTO(list_roots(set, folder, roots));
+    for (int i = 0; i < ROOTS && !place->folder; i++) {
+        if (!roots[i])
+            continue;
+        text_add(&names, "%s%s", names.length ? ", " : "", roots[i]);
+        TRY_GOTO(look_in(set, roots[i], folder != NULL, place));
+    }
+    if (looked)
+        status = text_take(&names, looked);
+done:
+    for (int i = 0; i < ROOTS; i++)
+        free(roots[i]);
+    text_free(&names);
+    return status;
+}
+
+/* Unpack `archive` so that cache/FOLDER appears complete or not at all. */
+static cornu_status unpack_set(const dataset *set, const cornu_data_options *options,
+                               const char *archive, const char *cache, const char *folder)
+{
+    cornu_status status;
+    char *temporary = NULL, *inside = NULL;
+    TRY_GOTO(memory_format(&temporary, "%s/.%s.XXXXXX", cache, set->archive_folder));
+    if (!mkdtemp(temporary)) { /* a name that was nobody's, and that nobody can know */
+        status =
+            status_fail(CORNU_IO, "%s: cannot make a folder in it: %s", cache, strerror(errno));
+        free(temporary);
+        temporary = NULL;
+        goto done;
+    }
+    TRY_GOTO(archive_unpack(archive, temporary, unpack_limit(set), options));
+    TRY_GOTO(path_join(temporary, set->archive_folder, &inside));
+    if (!folder_exists(inside)) {
+        status =
+            status_fail(CORNU_BAD_FILE, "%s: holds no folder %s", archive, set->archive_folder);
+        goto done;
+    }
+    if (rename(inside, folder) && errno != EEXIST && errno != ENOTEMPTY)
+        status = status_fail(CORNU_IO, "%s: cannot make: %s", folder, strerror(errno));
+done:
+    if (temporary && folder_exists(temporary)) {
+        cornu_status removed = status == CORNU_OK ? folder_remove(temporary) : CORNU_OK;
+        if (status != CORNU_OK) { /* keep the first message */
+            char message[1024];
+            snprintf(message, sizeof message, "%s", cornu_last_error());
+            folder_remove(temporary);
+            status_fail(status, "%s", message);
+        }
+        status = status == CORNU_OK ? removed : status;
+    }
+    free(temporary);
+    free(inside);
+    return status;
+}
+
+/* Say that the set is at `folder` (taken), and with which reader. */
+static cornu_status settle(const dataset *set, char *folder, data_place *place)
+{
+    *place = (data_place){.set = set, .folder = folder};
+    for (const data_reader *const *reader = set->readers; *reader && !place->reader; reader++)
+        if ((*reader)->present(folder, set))
+            place->reader = *reader;
+    if (place->reader)
+        return CORNU_OK;
+    return status_fail(CORNU_BAD_FILE, "%s: holds none of the files of %s", folder, set->name);
+}
+
+cornu_status dataset_unpack_found(const cornu_data_options *options, data_place *place)
+{
+    cornu_status status;
+    const dataset *set = place->set;
+    char *cache = NULL, *archive = NULL, *folder = NULL;
+    TRY_GOTO(path_join(place->folder, set->files[0].name, &archive));
+    TRY_GOTO(dataset_cache_folder(&cache));
+    TRY_GOTO(path_join(cache, set->archive_folder, &folder));
+    if (!folder_exists(folder)) {
+        data_notice(options, "unpacking %s into %s", archive, folder);
+        TRY_GOTO(download_check(&set->files[0], archive));
+        TRY_GOTO(folder_make(cache));
+        TRY_GOTO(unpack_set(set, options, archive, cache, folder));
+    }
+    free(place->folder);
+    status = settle(set, folder, place);
+    folder = NULL;
+done:
+    free(cache);
+    free(archive);
+    free(folder);
+    return status;
+}
+
+cornu_status dataset_fetch(const dataset *set, const cornu_data_options *options, data_place *place)
+{
+    cornu_status status;
+    char *cache = NULL, *folder = NULL, *path = NULL;
+    TRY_GOTO(dataset_cache_folder(&cache));
+    const char *name = set->archive_folder ? set->archive_folder : set->folders[0];
+    TRY_GOTO(path_join(cache, name, &folder));
+    for (const dataset_file *f = set->files; f->name; f++) {
+        free(path);
+        path = NULL;
+        TRY_GOTO(path_join(set->archive_folder ? cache : folder, f->name, &path));
+        if (!file_exists(path))
+            TRY_GOTO(download_file(f, path, options));
+    }
+    if (set->archive_folder) {
+        TRY_GOTO(unpack_set(set, options, path, cache, folder));
+        remove(path); /* all of it is in the folder now */
+    }
+    status = settle(set, folder, place);
+    folder = NULL;
+done:
+    free(cache);
+    free(folder);
+    free(path);
+    return status;
+}

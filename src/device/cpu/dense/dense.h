@@ -1,0 +1,137 @@
+/* What the dense layers' files share: sizes, and where the blocks of W lie. */
+#ifndef DEVICE_CPU_DENSE_DENSE_H
+#define DEVICE_CPU_DENSE_DENSE_H
+
+#include "device/cpu/cpu.h"
+#include "device/cpu/dense/dense_kernels.h"
+#include "device/cpu/elementwise/update.h"
+#include "device/host/panels.h"
+
+_Static_assert((int)DENSE_PANEL == (int)PANEL_COLUMNS, "kernels and host keep the same panels");
+
+/* Of a chunk of the forward pass: 256 are 2 to 5 % slower; no more go through W once. */
+enum { DENSE_ROWS_MOST = 128 };
+
+/* x [rows][in], W [in][units], y [rows][units] */
+typedef struct dense_size {
+    int64_t rows, in, units, panels;
+} dense_size;
+
+/* `x` or its gradient; `w` or its gradient */
+static inline dense_size dense_size_of(const tensor *x, const tensor *w)
+{
+    dense_size d = {.in = w->shape.dim[0], .units = w->shape.dim[1]};
+    d.rows = x->count / d.in;
+    d.panels = cpu_divide_up(d.units, PANEL_COLUMNS);
+    return d;
+}
+
+static inline int64_t dense_width(const dense_size *d, int64_t panel)
+{
+    return cpu_least(PANEL_COLUMNS, d->units - panel * PANEL_COLUMNS);
+}
+
+/* Where row k of a panel begins, in floats. */
+static inline int64_t dense_offset(const dense_size *d, int64_t panel, int64_t k)
+{
+    return panel * PANEL_COLUMNS * d->in + k * dense_width(d, panel);
+}
+
+#if defined(__x86_64__)
+extern const dense_kernels cpu_dense_amx;
+#define DENSE_TILES (&cpu_dense_amx)
+#else
+#define DENSE_TILES NULL
+#endif
+/* The functions of the kernel "panels" or, with `tiles`, of "tiles". */
+const dense_kernels *dense_kernels_of(cpu_isa isa, bool tiles);
+/* May "tiles" run this layer? If not, *why. */
+bool dense_takes_tiles(const dense_size *d, const char **why);
+
+/* Is x the samples as GATHER gives them, but for their scale? */
+bool dense_reads_samples(const plan *p, tensor_ref x);
+/* These samples, if so; without a unit where they are no bytes in this run. */
+dense_u8 dense_u8_of(const op_run *o);
+/* What the sums of products by them, or dy, are to be multiplied by. */
+static inline float dense_factor(const dense_u8 *b)
+{
+    return b->unit != 0 ? b->unit : 1;
+}
+/* In GATHER's run: do all that read x take the samples themselves? */
+bool dense_needs_no_x(const op_run *o);
+
+/* Rows of W that the forward pass, and an update deferred to it, take at once. Where x is packed
+   anew, and so is larger, in an even number of blocks: with two K-slices of them a thread mostly
+   stays at one half of x. */
+static inline int64_t dense_forward_depth(const dense_kernels *k, int64_t in)
+{
+    if (!k->pack_x)
+        return k->forward_depth;
+    int64_t blocks = 2 * cpu_divide_up(in, 2 * k->forward_depth);
+    return cpu_divide_up(cpu_divide_up(in, blocks), k->coarse_grain) * k->coarse_grain;
+}
+
+static inline void dense_begin(const dense_kernels *k)
+{
+    if (k->begin)
+        k->begin();
+}
+
+static inline void dense_end(const dense_kernels *k)
+{
+    if (k->end)
+        k->end();
+}
+
+/* Chunks of at least 4 microseconds for `products` products of this size, `most` at most. */
+static inline int64_t dense_chunks(const dense_size *d, int products, int64_t most)
+{
+    const double chunk_flops = 5e5;
+    double columns = (double)(cpu_divide_up(d->units, 16) * 16); /* so long a vector is */
+    double chunks = 2.0 * products * (double)d->rows * (double)d->in * columns / chunk_flops;
+    return chunks >= (double)most ? most : cpu_most((int64_t)chunks, 1);
+}
+
+/* What updating W changes besides: the slots from element `at` on. What lies `distance` floats
+   further is prefetched, unless that is 0; behind the `streams` that already do. */
+static inline void dense_give_slots(dense_wgrad *g, const cpu_update_step *u, int64_t at,
+                                    int64_t distance, int streams)
+{
+    for (int i = 0; i < DENSE_SLOTS; i++) {
+        if (!u->slot[i])
+            continue;
+        g->slot[i] = u->slot[i] + at;
+        if (distance)
+            g->prefetch[streams++] = g->slot[i] + distance;
+    }
+}
+
+/* The update of a kernel that the next step's forward pass absorbs. */
+typedef struct dense_deferred {
+    const dense_kernels *kernels;
+    dense_size size;
+    cpu_update_step update;
+    bool simple; /* w -= learning rate * dW: needs no rule */
+    float unit;  /* of x */
+    float *x;    /* [blocks of `depth` columns][x_floats], NULL: is never deferred */
+    float *dy;   /* [panels][dy_floats] */
+    int64_t depth, x_floats, dy_floats;
+} dense_deferred;
+
+/* Is it faster to defer a layer's update to the next step? */
+bool dense_worth_deferring(const dense_size *d);
+cornu_status dense_deferred_new(const dense_kernels *kernels, const dense_size *d,
+                                dense_deferred *out);
+/* Keep x, or bytes with a unit, and how to update; dy is already in its place. */
+void dense_deferred_keep(dense_deferred *l, const float *x, const dense_u8 *bytes,
+                         const cpu_update_step *update, bool simple, threads *pool);
+/* Of the state of a DENSE_BACKWARD_WEIGHTS. */
+const dense_deferred *dense_deferred_of(const void *state);
+void dense_deferred_flush(dense_deferred *l, threads *pool);
+/* Update rows k...k + depth - 1 of one panel of W; k is a multiple of l->depth. What follows
+   lies `distance` floats further (0: nothing) and is prefetched: slots, and with `prefetches_w` W.
+ */
+void dense_deferred_update(const dense_deferred *l, int64_t panel, int64_t k, int64_t depth,
+                           int64_t distance, bool prefetches_w);
+
+#endif

@@ -1,0 +1,122 @@
+/* Microkernels of dense layers, on blocks that fit the caches: fprop y = x W, dgrad dx = dy W',
+   wgrad dW = x' dy. W is packed in panels (host/panels.h): a block of it is [depth][width], width
+   <= DENSE_PANEL, its rows one behind the other.
+
+               width            What is called `prefetch` is what a block like this one will be
+            +---------+         wanted of next: the microkernel prefetches it while it computes.
+      depth |  block  |
+            +---------+  in
+            |         |
+            |  panel  |
+            +---------+
+             48 columns */
+#ifndef DEVICE_CPU_DENSE_DENSE_KERNELS_H
+#define DEVICE_CPU_DENSE_DENSE_KERNELS_H
+
+#include "device/cpu/elementwise/update_kernels.h"
+#include <stdbool.h>
+
+/* uint8 inputs with a scale, which x is: row i is unit * from[index[i] * columns...]. Products on
+   them take `unit`; 0: x are any floats. */
+typedef struct dense_u8 {
+    float unit;
+    const uint8_t *from;
+    const int64_t *index;
+    int64_t columns;
+} dense_u8;
+
+enum {
+    DENSE_PANEL = 48, /* three AVX-512 vectors */
+    DENSE_LANES = 32, /* two AVX-512 vectors */
+    DENSE_SLOTS = 3   /* of an optimizer, at most */
+};
+
+/* sum[rows][DENSE_PANEL] = x[rows][depth] W[depth][width], or added to what sum holds. */
+typedef struct dense_fprop {
+    const float *x; /* as pack_x has made it, with a unit pack_u8; rows x_stride apart where there
+                       is no pack_x */
+    float unit;
+    int64_t x_stride, rows, depth, width;
+    const float *w;
+    float *sum;
+    bool add;
+    const float *prefetch; /* the next block [depth][width] */
+} dense_fprop;
+
+/* y[rows][width] = act((slice 0 + slice 1 + ...) factor + bias): partial sums of K-slices, each
+   [rows][DENSE_PANEL], slice_stride floats apart. */
+typedef struct dense_epilogue {
+    const float *slices, *bias; /* bias NULL: none */
+    float factor;               /* the unit, or 1 */
+    int64_t slice_count, slice_stride, rows, width;
+    bool relu; /* else act is the identity */
+    float *y;
+    int64_t y_stride;
+} dense_epilogue;
+
+/* dx'[depth][lanes] = W[depth][width] dy'[width][lanes], or added to what dx holds. Lanes are rows
+   of the batch: DENSE_LANES, or half as many where no more are left. */
+typedef struct dense_dgrad {
+    const float *w;
+    int64_t depth, width;
+    const float *dy; /* as pack_lanes has made it */
+    int64_t lanes;
+    float *dx;
+    bool add;
+    const float *prefetch; /* the block of W to be next */
+} dense_dgrad;
+
+/* dW[depth][width] = x' dy: kept in dw, or handed to the optimizer at once and never stored. */
+typedef struct dense_wgrad {
+    int64_t rows, depth, width;
+    const float *x, *dy; /* as pack_wgrad_x, with a unit pack_wgrad_u8, and pack_dy have made
+                            them; then dy is dy unit */
+    float unit;
+    float *dw; /* NULL: update w */
+    bool add;  /* to what dw holds */
+    float *w;
+    float rate; /* w -= rate dW, where there is no other rule */
+    update_range *update;
+    const optimizer_constants *constants;
+    float *slot[DENSE_SLOTS]; /* NULL where the optimizer has none */
+    const float
+        *prefetch[DENSE_SLOTS + 1]; /* blocks of w or slots to be next; NULL behind the last */
+} dense_wgrad;
+
+typedef struct dense_kernels {
+    void (*fprop)(const dense_fprop *p);
+    void (*epilogue)(const dense_epilogue *f);
+    void (*dgrad)(const dense_dgrad *d);
+    void (*wgrad)(const dense_wgrad *g);
+    /* What the products read in place of x and dy, whose rows are `stride` apart, and its floats.
+       x[rows][depth] for fprop: NULL where it reads x itself. */
+    int64_t (*x_floats)(int64_t rows, int64_t depth);
+    void (*pack_x)(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to);
+    /* x[rows][depth] for wgrad */
+    int64_t (*wgrad_x_floats)(int64_t rows, int64_t depth);
+    void (*pack_wgrad_x)(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to);
+    /* The same for columns k to k + depth - 1 of bytes; NULL: knows no units. */
+    void (*pack_u8)(const dense_u8 *x, int64_t rows, int64_t k, int64_t depth, float *to);
+    void (*pack_wgrad_u8)(const dense_u8 *x, int64_t rows, int64_t k, int64_t depth, float *to);
+    /* A panel dy[rows][width], times `factor`, for wgrad, and the sums of its columns, without
+     */
+    int64_t (*panel_floats)(int64_t rows);
+    void (*pack_dy)(const float *dy, int64_t stride, int64_t rows, int64_t width, float factor,
+                    float *panel, float sums[DENSE_PANEL]);
+    /* A panel dy[rows][width] for dgrad: up to `lanes` rows */
+    int64_t lanes_floats;
+    void (*pack_lanes)(const float *dy, int64_t stride, int64_t rows, int64_t width, int64_t lanes,
+                       float *to);
+    /* to[columns][rows] = from[rows][columns] */
+    void (*transpose)(const float *from, int64_t from_stride, int64_t rows, int64_t columns,
+                      float *to, int64_t to_stride);
+    /* Each thread calls begin before fprop, dgrad or wgrad, and end after the last; NULL: no
+       need to. */
+    void (*begin)(void), (*end)(void);
+    /* Rows of a block of W in the forward pass (dense_forward_depth), and at most in the backward
+       pass, where they are a multiple of `grain`, or of coarse_grain if there are many blocks: rows
+       of the tiles of dW and of both products. */
+    int64_t forward_depth, backward_depth, grain, coarse_grain;
+} dense_kernels;
+
+#endif

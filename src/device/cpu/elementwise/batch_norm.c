@@ -1,0 +1,204 @@
+/* Batch normalization over [rows][channels]. Sums over rows are taken in doubles, a partial sum per
+   chunk of rows, added in the order of the chunks; the variance is taken around the mean (two
+   passes), so that a large mean costs no digits. */
+#include "base/memory.h"
+#include "device/cpu/cpu.h"
+#include "device/cpu/elementwise/batch_norm_kernels.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+CPU_ISA_TABLE(batch_norm_kernels, cpu_batch_norm_kernels);
+
+enum { ROWS_LEAST = 32 }; /* of a chunk: partial sums stay below a tenth of the data */
+
+typedef struct norm_state {
+    const batch_norm_kernels *kernels;
+    int64_t rows, channels, rows_per_chunk, chunks;
+} norm_state;
+
+static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
+                            size_t *scratch_bytes)
+{
+    (void)pool;
+    norm_state *s = NULL;
+    cpu_isa isa;
+    TRY(cpu_isa_choose(&isa));
+    TRY(memory_new(1, sizeof *s, "batch normalization", &s));
+    s->kernels = cpu_batch_norm_kernels[isa];
+    tensor_matrix(OP_IN(p, o, 0), &s->rows, &s->channels);
+    s->rows_per_chunk = cpu_rows_per_chunk(s->channels);
+    if (s->rows_per_chunk < ROWS_LEAST)
+        s->rows_per_chunk = ROWS_LEAST;
+    s->chunks = cpu_divide_up(s->rows, s->rows_per_chunk);
+    cpu_need_scratch(scratch_bytes, (CPU_DOUBLE * 2 * (s->chunks + 1) + 3) * s->channels);
+    *state = s;
+    return CORNU_OK;
+}
+
+typedef struct norm_run {
+    const norm_state *s;
+    const float *x, *dy, *mean;
+    const float *factors[3];
+    float *out;
+    double *totals, *parts; /* scratch memory: [2][channels], [chunks][2][channels] */
+} norm_run;
+
+static norm_run begin_run(const op_run *r)
+{
+    const norm_state *s = r->state;
+    double *totals = r->scratch;
+    return (norm_run){.s = s,
+                      .x = r->in[0],
+                      .out = r->out[0],
+                      .totals = totals,
+                      .parts = totals + 2 * s->channels};
+}
+
+/* [3][channels], a pass's factors of each channel: behind the sums */
+static float *factors_of(const norm_run *n)
+{
+    return (float *)(void *)(n->parts + n->s->chunks * 2 * n->s->channels);
+}
+
+static void sum_chunk(void *context, int64_t chunk, int worker)
+{
+    (void)worker;
+    const norm_run *n = context;
+    const norm_state *s = n->s;
+    int64_t begin, end, c = s->channels;
+    cpu_part(s->rows, s->rows_per_chunk, chunk, &begin, &end);
+    double *sum = n->parts + chunk * 2 * c, *second = sum + c;
+    memset(sum, 0, (size_t)(2 * c) * sizeof *sum);
+    for (int64_t r = begin; r < end; r++) {
+        const float *x = n->x + r * c;
+        if (n->dy)
+            s->kernels->add_gradients(x, n->dy + r * c, n->mean, sum, second, c);
+        else if (n->mean)
+            s->kernels->add_squares(x, n->mean, second, c);
+        else
+            s->kernels->add_row(x, sum, c);
+    }
+}
+
+/* totals[half] over all chunks, in their order */
+static void total(const norm_run *n, int half)
+{
+    int64_t c = n->s->channels;
+    double *to = n->totals + half * c;
+    memcpy(to, n->parts + half * c, (size_t)c * sizeof *to);
+    for (int64_t chunk = 1; chunk < n->s->chunks; chunk++)
+        for (int64_t i = 0; i < c; i++)
+            to[i] += n->parts[(chunk * 2 + half) * c + i];
+}
+
+static void write_chunk(void *context, int64_t chunk, int worker)
+{
+    (void)worker;
+    const norm_run *n = context;
+    const norm_state *s = n->s;
+    int64_t begin, end, c = s->channels;
+    cpu_part(s->rows, s->rows_per_chunk, chunk, &begin, &end);
+    for (int64_t r = begin; r < end; r++) {
+        if (n->dy)
+            s->kernels->gradient_row(n->x + r * c, n->dy + r * c, n->mean, n->factors[0],
+                                     n->factors[1], n->factors[2], n->out + r * c, c);
+        else
+            s->kernels->normalize_row(n->x + r * c, n->mean, n->factors[0], n->factors[1],
+                                      n->out + r * c, c);
+    }
+}
+
+/* `rest`: what the means lost when they became floats; NULL: nothing. */
+static void normalize(const op_run *r, const float *mean, const double *rest, const float *inverse)
+{
+    const norm_state *s = r->state;
+    const float *gamma = r->in[1], *beta = r->in[2];
+    norm_run n = begin_run(r);
+    float *scale = factors_of(&n), *shift = scale + s->channels;
+    for (int64_t i = 0; i < s->channels; i++) {
+        scale[i] = gamma ? gamma[i] * inverse[i] : inverse[i];
+        double lost = rest ? rest[i] * (double)scale[i] : 0;
+        shift[i] = (float)((beta ? (double)beta[i] : 0) - lost);
+    }
+    n.mean = mean;
+    n.factors[0] = scale;
+    n.factors[1] = shift;
+    threads_run(r->pool, s->chunks, write_chunk, &n);
+}
+
+static cornu_status run_forward(const op_run *r)
+{
+    const norm_state *s = r->state;
+    float *mean = r->out[1], *inverse = r->out[2], *moving_mean = r->out[3],
+          *moving_variance = r->out[4], momentum = r->op->a.batch_norm.momentum;
+    norm_run n = begin_run(r);
+    threads_run(r->pool, s->chunks, sum_chunk, &n);
+    total(&n, 0);
+    for (int64_t i = 0; i < s->channels; i++) {
+        mean[i] = (float)(n.totals[i] / (double)s->rows);
+        n.totals[i] = n.totals[i] / (double)s->rows - (double)mean[i];
+    }
+    n.mean = mean;
+    threads_run(r->pool, s->chunks, sum_chunk, &n);
+    total(&n, 1);
+    for (int64_t i = 0; i < s->channels; i++) {
+        double variance = n.totals[s->channels + i] / (double)s->rows;
+        inverse[i] = (float)(1.0 / sqrt(variance + (double)r->op->a.batch_norm.epsilon));
+        moving_mean[i] = moving_mean[i] * momentum + mean[i] * (1 - momentum);
+        moving_variance[i] = moving_variance[i] * momentum + (float)variance * (1 - momentum);
+    }
+    normalize(r, mean, n.totals, inverse);
+    return CORNU_OK;
+}
+
+static cornu_status run_inference(const op_run *r)
+{
+    const norm_state *s = r->state;
+    norm_run n = begin_run(r);
+    float *inverse = factors_of(&n) + 2 * s->channels;
+    for (int64_t i = 0; i < s->channels; i++)
+        inverse[i] = (float)(1.0 / sqrt((double)r->in[4][i] + (double)r->op->a.batch_norm.epsilon));
+    normalize(r, r->in[3], NULL, inverse);
+    return CORNU_OK;
+}
+
+/* With d = 1/deviation, n rows: dgamma = d sum(dy (x - mean)), dbeta = sum(dy),
+   dx = gamma d (dy - dbeta / n - (x - mean) d dgamma / n). */
+static cornu_status run_backward(const op_run *r)
+{
+    const norm_state *s = r->state;
+    int64_t c = s->channels;
+    const float *gamma = r->in[2], *mean = r->in[3], *inverse = r->in[4];
+    float *dgamma = r->out[1], *dbeta = r->out[2];
+    norm_run n = begin_run(r);
+    float *scale = factors_of(&n), *shift = scale + c, *slope = shift + c;
+    n.dy = r->in[1];
+    n.mean = mean;
+    threads_run(r->pool, s->chunks, sum_chunk, &n);
+    total(&n, 0);
+    total(&n, 1);
+    for (int64_t i = 0; i < c; i++) {
+        double d = (double)inverse[i], sum = n.totals[i], product = n.totals[c + i] * d;
+        double factor = gamma ? (double)gamma[i] * d : d;
+        if (dbeta)
+            dbeta[i] = (float)sum;
+        if (dgamma)
+            dgamma[i] = (float)product;
+        scale[i] = (float)factor;
+        shift[i] = (float)(factor * sum / (double)s->rows);
+        slope[i] = (float)(factor * d * product / (double)s->rows);
+    }
+    n.factors[0] = scale;
+    n.factors[1] = shift;
+    n.factors[2] = slope;
+    threads_run(r->pool, s->chunks, write_chunk, &n);
+    return CORNU_OK;
+}
+
+const kernel cpu_batch_norm_forward = {
+    .name = "vector", .prepare = prepare, .release = free, .run = run_forward};
+const kernel cpu_batch_norm_inference = {
+    .name = "vector", .prepare = prepare, .release = free, .run = run_inference};
+const kernel cpu_batch_norm_backward = {
+    .name = "vector", .prepare = prepare, .release = free, .run = run_backward};

@@ -1,0 +1,163 @@
+/* Softmax, the cross-entropies on top of it, and the metrics behind them, in one go over chunks of
+   rows, by the kernels of elementwise/softmax_kernels.c and the rows of metrics.def; the chunks'
+   sums are added in their order. */
+#include "device/cpu/cpu.h"
+#include "device/cpu/elementwise/softmax_kernels.h"
+#include "device/rows.h"
+
+enum { ELEMENT_COST = 16 }; /* of one output, against an addition: it takes exponentials */
+
+CPU_ISA_TABLE(softmax_kernels, cpu_softmax_kernels);
+CPU_ISA_PREPARE(prepare_kernels, cpu_softmax_kernels)
+
+/* The operations that run as one: of a HEAD, or one of its first two alone. */
+typedef struct head {
+    const op *softmax, *loss, *metrics; /* NULL: not there; metrics stand side by side */
+    int metric_count;
+} head;
+
+static bool is_cross_entropy(const op *o)
+{
+    return o->kind == OP_LOSS && o->a.loss.logits &&
+           (o->a.loss.id == LOSS_CATEGORICAL_CROSSENTROPY ||
+            o->a.loss.id == LOSS_SPARSE_CATEGORICAL_CROSSENTROPY);
+}
+
+static int64_t rows_of(const plan *p, const op *o, int64_t *n)
+{
+    int64_t rows;
+    tensor_matrix(OP_IN(p, o, 0), &rows, n);
+    return rows;
+}
+
+static head head_of(const plan *p, const op *o, const op_group *g)
+{
+    head h = {.softmax = o->kind == OP_ACTIVATION_FORWARD ? o : NULL,
+              .loss = o->kind == OP_LOSS ? o : group_op(p, g, ROLE_LOSS),
+              .metrics = group_op(p, g, ROLE_METRICS)};
+    if (h.metrics)
+        h.metric_count = (int)(&p->ops[g->first + g->count] - h.metrics);
+    return h;
+}
+
+static int64_t chunk_count(const plan *p, const op *o)
+{
+    int64_t n, rows = rows_of(p, o, &n);
+    return cpu_divide_up(rows, cpu_rows_per_chunk(n * ELEMENT_COST));
+}
+
+static bool softmax_accepts(const plan *p, const op *o, const char **why)
+{
+    (void)p;
+    *why = "another activation";
+    return o->a.act.kind == ACTIVATION_SOFTMAX;
+}
+
+static bool loss_accepts(const plan *p, const op *o, const char **why)
+{
+    (void)p;
+    *why = "not a cross-entropy of classes on logits";
+    return is_cross_entropy(o);
+}
+
+static bool head_accepts(const plan *p, const op *o, const char **why)
+{
+    head h = head_of(p, o, plan_group(p, o, GROUP_HEAD));
+    return (!h.softmax || softmax_accepts(p, o, why)) && loss_accepts(p, h.loss, why);
+}
+
+static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
+                            size_t *scratch_bytes)
+{
+    cpu_need_scratch(scratch_bytes, CPU_DOUBLE * chunk_count(p, o) * GROUP_OPS_MAX);
+    return prepare_kernels(p, o, pool, state, scratch_bytes);
+}
+
+typedef struct head_run {
+    const op_run *r;
+    const softmax_kernels *kernels;
+    head ops;
+    int64_t rows, n, chunks;
+    double (*parts)[GROUP_OPS_MAX]; /* [chunks]: sums of the loss and of the metrics */
+} head_run;
+
+static double loss_of(const head_run *h, int64_t begin, int64_t end)
+{
+    const op *o = h->ops.loss;
+    float *const *at = h->r->tensors;
+    const bool sparse = loss_kind_of(o->a.loss.id)->sparse;
+    float *gradient = o->out[0] == NO_TENSOR ? NULL : at[o->out[0]];
+    cross_entropy_rows part = {.x = at[o->in[0]] + begin * h->n,
+                               .target = sparse ? NULL : at[o->in[1]] + begin * h->n,
+                               .classes = sparse ? at[o->in[1]] + begin : NULL,
+                               .gradient = gradient ? gradient + begin * h->n : NULL,
+                               .rows = end - begin,
+                               .n = h->n,
+                               .scale = 1.0f / (float)h->rows};
+    return h->kernels->cross_entropy(&part);
+}
+
+static double metric_of(const head_run *h, const op *o, int64_t begin, int64_t end)
+{
+    metric_row *row = metric_row_of(o->a.metric.id);
+    const float *output = h->r->tensors[o->in[0]], *target = h->r->tensors[o->in[1]];
+    int64_t n, targets = OP_IN(h->r->plan, o, 1)->count / rows_of(h->r->plan, o, &n);
+    double sum = 0;
+    for (int64_t i = begin; i < end; i++)
+        sum += row(output + i * n, target + i * targets, n, o->a.metric.k);
+    return sum;
+}
+
+static void run_chunk(void *context, int64_t chunk, int worker)
+{
+    (void)worker;
+    const head_run *h = context;
+    const head *ops = &h->ops;
+    float *const *at = h->r->tensors;
+    int64_t begin, end;
+    threads_part(h->rows, h->chunks, chunk, 1, &begin, &end);
+    if (ops->softmax)
+        h->kernels->forward(at[ops->softmax->in[0]] + begin * h->n,
+                            at[ops->softmax->out[0]] + begin * h->n, end - begin, h->n);
+    if (ops->loss)
+        h->parts[chunk][0] = loss_of(h, begin, end);
+    for (int i = 0; i < ops->metric_count; i++)
+        h->parts[chunk][1 + i] = metric_of(h, &ops->metrics[i], begin, end);
+}
+
+static double sum_of(const head_run *h, int number)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < h->chunks; i++)
+        sum += h->parts[i][number];
+    return sum / (double)h->rows;
+}
+
+static cornu_status run(const op_run *r)
+{
+    head_run h = {.r = r,
+                  .kernels = r->state,
+                  .ops = head_of(r->plan, r->op, r->group),
+                  .chunks = chunk_count(r->plan, r->op),
+                  .parts = r->scratch};
+    h.rows = rows_of(r->plan, r->op, &h.n);
+    threads_run(r->pool, h.chunks, run_chunk, &h);
+    const double batch = (double)r->plan->batch;
+    if (h.ops.loss) {
+        r->results->last_loss = sum_of(&h, 0);
+        r->results->loss += r->results->last_loss * batch;
+    }
+    for (int i = 0; i < h.ops.metric_count; i++)
+        r->results->metrics[h.ops.metrics[i].a.metric.slot] += sum_of(&h, 1 + i) * batch;
+    return CORNU_OK;
+}
+
+const kernel cpu_softmax_head = {.name = "softmax",
+                                 .group = GROUP_HEAD,
+                                 .accepts = head_accepts,
+                                 .prepare = prepare,
+                                 .run = run};
+const kernel cpu_softmax_forward = {
+    .name = "softmax", .accepts = softmax_accepts, .prepare = prepare, .run = run};
+const kernel cpu_softmax_loss = {
+    .name = "softmax", .accepts = loss_accepts, .prepare = prepare, .run = run};

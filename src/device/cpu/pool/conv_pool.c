@@ -1,0 +1,154 @@
+#include "device/cpu/pool/conv_pool.h"
+#include "device/cpu/pool/pool_2x2_kernels.h"
+
+CPU_ISA_TABLE(pool_kernels, cpu_pool_kernels);
+
+bool conv_pool_windows(const plan *p, const op *pool, const char **why)
+{
+    const window2d *w = &pool->a.window;
+    bool forward = pool->kind == OP_MAX_POOL_FORWARD;
+    const shape *x = &OP_IN(p, pool, 0)->shape;
+    const shape *y = forward ? &OP_OUT(p, pool, 0)->shape : &OP_IN(p, pool, 1)->shape;
+    for (int i = 0; i < 2; i++) {
+        *why = "windows other than 2x2 with stride 2";
+        if (w->kernel[i] != 2 || w->stride[i] != 2 || w->dilation[i] != 1)
+            return false;
+        *why = "windows reach beyond the image";
+        if (w->before[i] != 0 || 2 * y->dim[1 + i] > x->dim[1 + i])
+            return false;
+    }
+    return true;
+}
+
+bool conv_pool_accepts(const plan *p, const op *conv, const char **why)
+{
+    *why = "an activation other than relu before the pool";
+    if (conv->a.conv.act.kind != ACTIVATION_LINEAR && conv->a.conv.act.kind != ACTIVATION_RELU)
+        return false;
+    return conv_pool_windows(p, conv + 1, why);
+}
+
+conv_backward conv_backward_of(const plan *p, const op *o)
+{
+    const op_group *g = plan_group(p, o, GROUP_CONV_BACKWARD);
+    return (conv_backward){.pool = group_op(p, g, ROLE_POOL),
+                           .act = group_op(p, g, ROLE_ACTIVATION),
+                           .weights = group_op(p, g, ROLE_WGRAD),
+                           .data = group_op(p, g, ROLE_DGRAD)};
+}
+
+bool conv_backward_accepts(const plan *p, const conv_backward *f, const char **why)
+{
+    *why = "an activation other than relu";
+    if (f->act && f->act->a.act.kind != ACTIVATION_RELU)
+        return false;
+    *why = "the pool is of another tensor than the activation's";
+    if (f->act && f->pool && f->act->in[0] != f->pool->in[0])
+        return false;
+    return !f->pool || conv_pool_windows(p, f->pool, why);
+}
+
+/* The first operation of the group that shares the convolution's output with this one, if the
+   pair's kernels take both. */
+static const op *partner_of(const plan *p, const op_group *g, const conv_pool_pair *pair)
+{
+    const char *why;
+    if (!g || g->partner < 0)
+        return NULL;
+    const op *own = &p->ops[g->first], *other = &p->ops[p->groups[g->partner].first];
+    bool forward = g->kind == GROUP_CONV_POOL;
+    return pair->forward->accepts(p, forward ? own : other, &why) &&
+                   pair->backward->accepts(p, forward ? other : own, &why)
+               ? other
+               : NULL;
+}
+
+const op *conv_pool_reader(const plan *p, const op *conv, const conv_pool_pair *pair)
+{
+    return partner_of(p, plan_group(p, conv, GROUP_CONV_POOL), pair);
+}
+
+const op *conv_pool_writer(const plan *p, const op *pool, const conv_pool_pair *pair)
+{
+    return partner_of(p, plan_group(p, pool, GROUP_CONV_BACKWARD), pair);
+}
+
+/* Have these two been chosen as a pair? Where the device does not say, they have not. */
+static bool codes_used(const op_run *r, const op *conv, const op *pool, const conv_pool_pair *pair)
+{
+    const op *ops = r->plan->ops;
+    return r->kernels && conv && pool && r->kernels[conv - ops] == pair->forward &&
+           r->kernels[pool - ops] == pair->backward;
+}
+
+double conv_pool_forward_bytes(const plan *p, const op *conv, const conv_pool_pair *pair)
+{
+    double flops, bytes;
+    plan_group_cost(p, conv, plan_group(p, conv, GROUP_CONV_POOL), &flops, &bytes);
+    if (!conv_pool_reader(p, conv, pair))
+        return bytes;
+    const tensor *y = OP_OUT(p, conv, 0), *pooled = OP_OUT(p, conv + 1, 0);
+    return bytes - (double)y->count * sizeof(float) + (double)pooled->count;
+}
+
+double conv_pool_backward_bytes(const plan *p, const op *pool, const conv_pool_pair *pair)
+{
+    double flops, bytes;
+    plan_group_cost(p, pool, plan_group(p, pool, GROUP_CONV_BACKWARD), &flops, &bytes);
+    if (!conv_pool_writer(p, pool, pair))
+        return bytes;
+    const tensor *y = OP_IN(p, pool, 0), *pooled = OP_IN(p, pool, 1);
+    return bytes - (double)(y->count + pooled->count) * sizeof(float) + (double)pooled->count;
+}
+
+conv_pool_output conv_pool_outputs(const op_run *r, const op *reader, const conv_pool_pair *pair)
+{
+    const op *pool = r->op + 1;
+    conv_pool_output o = {.y = r->out[0], .pooled = r->tensors[pool->out[0]]};
+    if (codes_used(r, r->op, reader, pair))
+        o.codes = (uint8_t *)(void *)o.y;
+    if (o.codes || OP_OUT(r->plan, r->op, 0)->last <= pool - r->plan->ops)
+        o.y = NULL;
+    return o;
+}
+
+typedef struct codes_run {
+    const pool_kernels *k;
+    const float *y, *pooled;
+    const shape *from, *to; /* of y, of pooled */
+    float slope;
+    uint8_t *codes;
+} codes_run;
+
+/* A chunk is a row of windows. */
+static void codes_chunk(void *context, int64_t chunk, int worker)
+{
+    (void)worker;
+    const codes_run *r = context;
+    const int64_t *from = r->from->dim, *to = r->to->dim;
+    int64_t width = from[2] * from[3], at = chunk * to[2] * to[3];
+    const float *top = r->y + (chunk / to[1] * from[1] + chunk % to[1] * 2) * width;
+    r->k->find_codes(&(pool_row){.top = top,
+                                 .bottom = top + width,
+                                 .y = r->pooled + at,
+                                 .windows = to[2],
+                                 .channels = to[3],
+                                 .slope = r->slope},
+                     r->codes + at);
+}
+
+const uint8_t *conv_pool_codes(const op_run *r, const conv_backward *f, const op *writer,
+                               const conv_pool_pair *pair)
+{
+    if (codes_used(r, writer, f->pool, pair))
+        return (const uint8_t *)(const void *)r->tensors[f->pool->in[0]];
+    codes_run c = {.k = cpu_pool_kernels[cpu_isa_or_base()],
+                   .y = r->tensors[f->pool->in[0]],
+                   .pooled = r->tensors[f->pool->in[1]],
+                   .from = &OP_IN(r->plan, f->pool, 0)->shape,
+                   .to = &OP_IN(r->plan, f->pool, 1)->shape,
+                   .slope = f->act ? 0 : 1,
+                   .codes = (uint8_t *)(void *)r->tensors[f->pool->out[0]]};
+    threads_run(r->pool, c.to->dim[0] * c.to->dim[1], codes_chunk, &c);
+    return c.codes;
+}

@@ -1,0 +1,291 @@
+/* Pooling over NHWC: the loop over channels is the innermost, so that it becomes vector
+   instructions. Forward: chunks of output rows. Backward: chunks of whole samples, whose gradients
+   are cleared row by row just before the first window that reaches them, while they are in cache.
+ */
+#include "device/cpu/cpu.h"
+#include "device/cpu/pool/pool_window_kernels.h"
+#include <math.h>
+#include <string.h>
+
+CPU_ISA_TABLE(pool_window_kernels, cpu_pool_window_kernels);
+CPU_ISA_PREPARE(prepare, cpu_pool_window_kernels)
+
+typedef struct pool_shape {
+    const pool_window_kernels *kernels;
+    int64_t batch, in_h, in_w, out_h, out_w, channels;
+    window2d w;
+} pool_shape;
+
+typedef struct pool_run {
+    pool_shape s;
+    const float *x, *y, *dy; /* what the operation reads; else NULL */
+    float *out;
+    int64_t per_chunk; /* forward: output rows; backward: samples */
+} pool_run;
+
+/* The taps of a window that lie inside, along one dimension: taps [*first, *last) of the window
+   whose tap 0 is at *start. */
+static inline void taps(const window2d *w, int dimension, int64_t at, int64_t size, int64_t *start,
+                        int64_t *first, int64_t *last)
+{
+    int64_t d = w->dilation[dimension];
+    *start = at * w->stride[dimension] - w->before[dimension];
+    *first = *start < 0 ? cpu_divide_up(-*start, d) : 0;
+    int64_t inside = *start < size ? cpu_divide_up(size - *start, d) : 0;
+    *last = cpu_least(w->kernel[dimension], inside);
+}
+
+/* A window's taps inside the image: its first element, and how to step. */
+typedef struct taps2d {
+    int64_t rows, columns;         /* taps inside */
+    int64_t row_step, column_step; /* floats */
+    int64_t offset;                /* of the first, from the sample's start */
+} taps2d;
+
+static taps2d taps_of(const pool_shape *s, int64_t row, int64_t column)
+{
+    int64_t top, left, first_row, last_row, first_column, last_column;
+    taps(&s->w, 0, row, s->in_h, &top, &first_row, &last_row);
+    taps(&s->w, 1, column, s->in_w, &left, &first_column, &last_column);
+    int64_t from_row = top + first_row * s->w.dilation[0];
+    int64_t from_column = left + first_column * s->w.dilation[1];
+    return (taps2d){.rows = last_row > first_row ? last_row - first_row : 0,
+                    .columns = last_column > first_column ? last_column - first_column : 0,
+                    .row_step = s->w.dilation[0] * s->in_w * s->channels,
+                    .column_step = s->w.dilation[1] * s->channels,
+                    .offset = (from_row * s->in_w + from_column) * s->channels};
+}
+
+/* ---- forward ---------------------------------------------------------------------------- */
+
+static void max_window(const pool_window_kernels *k, const taps2d *t, const float *x, float *y,
+                       int64_t channels)
+{
+    for (int64_t i = 0; i < channels; i++)
+        y[i] = -INFINITY;
+    for (int64_t r = 0; r < t->rows; r++)
+        for (int64_t c = 0; c < t->columns; c++)
+            k->max_range(x + t->offset + r * t->row_step + c * t->column_step, y, channels);
+}
+
+/* Are all windows 2x2, without gaps, and is this row's top inside and its bottom too? Then how many
+   from the left need no care: *windows. */
+static bool plain_2x2(const pool_shape *s, int64_t row, int64_t *windows)
+{
+    const window2d *w = &s->w;
+    int64_t top = row * w->stride[0] - w->before[0];
+    if (w->kernel[0] != 2 || w->kernel[1] != 2 || w->dilation[0] != 1 || w->dilation[1] != 1 ||
+        w->before[1] != 0 || top < 0 || top + 2 > s->in_h || s->in_w < 2)
+        return false;
+    *windows = cpu_least(s->out_w, (s->in_w - 2) / w->stride[1] + 1);
+    return true;
+}
+
+static void max_rows(void *context, int64_t chunk, int worker)
+{
+    (void)worker;
+    const pool_run *p = context;
+    const pool_shape *s = &p->s;
+    int64_t begin, end;
+    cpu_part(s->batch * s->out_h, p->per_chunk, chunk, &begin, &end);
+    for (int64_t at = begin; at < end; at++) {
+        int64_t sample = at / s->out_h, row = at % s->out_h, column = 0;
+        const float *x = p->x + sample * s->in_h * s->in_w * s->channels;
+        float *y = p->out + at * s->out_w * s->channels;
+        if (plain_2x2(s, row, &column)) {
+            int64_t width = s->in_w * s->channels;
+            const float *top = x + (row * s->w.stride[0] - s->w.before[0]) * width;
+            s->kernels->max_row_2x2(top, top + width, y, column, s->w.stride[1] * s->channels,
+                                    s->channels);
+        }
+        for (; column < s->out_w; column++) {
+            taps2d t = taps_of(s, row, column);
+            max_window(s->kernels, &t, x, y + column * s->channels, s->channels);
+        }
+    }
+}
+
+static void average_rows(void *context, int64_t chunk, int worker)
+{
+    (void)worker;
+    const pool_run *p = context;
+    const pool_shape *s = &p->s;
+    int64_t begin, end;
+    cpu_part(s->batch * s->out_h, p->per_chunk, chunk, &begin, &end);
+    for (int64_t at = begin; at < end; at++) {
+        int64_t sample = at / s->out_h, row = at % s->out_h;
+        const float *x = p->x + sample * s->in_h * s->in_w * s->channels;
+        float *y = p->out + at * s->out_w * s->channels;
+        memset(y, 0, (size_t)(s->out_w * s->channels) * sizeof *y);
+        for (int64_t column = 0; column < s->out_w; column++, y += s->channels) {
+            taps2d t = taps_of(s, row, column);
+            for (int64_t r = 0; r < t.rows; r++)
+                for (int64_t c = 0; c < t.columns; c++)
+                    s->kernels->add_range(x + t.offset + r * t.row_step + c * t.column_step, y,
+                                          s->channels);
+            if (t.rows * t.columns > 0)
+                s->kernels->scale_range(y, 1.0f / (float)(t.rows * t.columns), s->channels);
+        }
+    }
+}
+
+/* ---- backward --------------------------------------------------------------------------- */
+
+enum { BLOCK = 64 }; /* channels at once; what is still to be given away fits in registers or L1 */
+
+static void give_window(const pool_shape *s, const taps2d *t, const float *x, const float *y,
+                        const float *dy, float *dx)
+{
+    float left[BLOCK];
+    for (int64_t from = 0; from < s->channels; from += BLOCK) {
+        int64_t count = cpu_least(BLOCK, s->channels - from);
+        memcpy(left, dy + from, (size_t)count * sizeof *left);
+        for (int64_t r = 0; r < t->rows; r++)
+            for (int64_t c = 0; c < t->columns; c++) {
+                int64_t place = t->offset + r * t->row_step + c * t->column_step + from;
+                s->kernels->give_range(x + place, y + from, left, dx + place, count);
+            }
+    }
+}
+
+/* Clear dx's rows up to the last one that output row `row` reaches. */
+static void clear_rows(const pool_shape *s, int64_t row, float *dx, int64_t *cleared)
+{
+    int64_t reach = row * s->w.stride[0] - s->w.before[0] + (s->w.kernel[0] - 1) * s->w.dilation[0];
+    int64_t until = row == s->out_h ? s->in_h : cpu_least(reach + 1, s->in_h);
+    if (until <= *cleared)
+        return;
+    int64_t width = s->in_w * s->channels;
+    memset(dx + *cleared * width, 0, (size_t)((until - *cleared) * width) * sizeof *dx);
+    *cleared = until;
+}
+
+static void max_backward_sample(const pool_run *p, int64_t sample)
+{
+    const pool_shape *s = &p->s;
+    int64_t in = s->in_h * s->in_w * s->channels, out = s->out_h * s->out_w * s->channels;
+    const float *x = p->x + sample * in, *y = p->y + sample * out, *dy = p->dy + sample * out;
+    float *dx = p->out + sample * in;
+    bool side_by_side = s->w.stride[0] == 2 && s->w.stride[1] == 2;
+    int64_t cleared = 0, width = s->in_w * s->channels;
+    for (int64_t row = 0; row < s->out_h; row++) {
+        int64_t column = 0, from = row * s->out_w * s->channels;
+        clear_rows(s, row, dx, &cleared);
+        if (side_by_side && plain_2x2(s, row, &column)) {
+            int64_t top = (row * 2 - s->w.before[0]) * width;
+            s->kernels->give_row_2x2(x + top, x + top + width, y + from, dy + from, dx + top,
+                                     dx + top + width, column, s->channels);
+        }
+        for (; column < s->out_w; column++) {
+            taps2d t = taps_of(s, row, column);
+            int64_t at = from + column * s->channels;
+            give_window(s, &t, x, y + at, dy + at, dx);
+        }
+    }
+    clear_rows(s, s->out_h, dx, &cleared);
+}
+
+static void average_backward_sample(const pool_run *p, int64_t sample)
+{
+    const pool_shape *s = &p->s;
+    const float *dy = p->dy + sample * s->out_h * s->out_w * s->channels;
+    float *dx = p->out + sample * s->in_h * s->in_w * s->channels;
+    int64_t cleared = 0;
+    for (int64_t row = 0; row < s->out_h; row++) {
+        clear_rows(s, row, dx, &cleared);
+        for (int64_t column = 0; column < s->out_w; column++, dy += s->channels) {
+            taps2d t = taps_of(s, row, column);
+            float share = t.rows * t.columns > 0 ? 1.0f / (float)(t.rows * t.columns) : 0;
+            for (int64_t r = 0; r < t.rows; r++)
+                for (int64_t c = 0; c < t.columns; c++)
+                    s->kernels->add_scaled_range(
+                        dy, share, dx + t.offset + r * t.row_step + c * t.column_step, s->channels);
+        }
+    }
+    clear_rows(s, s->out_h, dx, &cleared);
+}
+
+static void backward_samples(void *context, int64_t chunk, int worker)
+{
+    (void)worker;
+    const pool_run *p = context;
+    int64_t begin, end;
+    cpu_part(p->s.batch, p->per_chunk, chunk, &begin, &end);
+    for (int64_t sample = begin; sample < end; sample++) {
+        if (p->x)
+            max_backward_sample(p, sample);
+        else
+            average_backward_sample(p, sample);
+    }
+}
+
+/* ---- kernels ---------------------------------------------------------------------------- */
+
+static pool_shape shape_of(const op_run *r, const tensor *in, const tensor *out)
+{
+    return (pool_shape){.kernels = r->state,
+                        .batch = in->shape.dim[0],
+                        .in_h = in->shape.dim[1],
+                        .in_w = in->shape.dim[2],
+                        .out_h = out->shape.dim[1],
+                        .out_w = out->shape.dim[2],
+                        .channels = in->shape.dim[3],
+                        .w = r->op->a.window};
+}
+
+static cornu_status forward_run(const op_run *r, threads_work *work)
+{
+    pool_run p = {.s = shape_of(r, OP_IN(r->plan, r->op, 0), OP_OUT(r->plan, r->op, 0)),
+                  .x = r->in[0],
+                  .out = r->out[0]};
+    const pool_shape *s = &p.s;
+    /* a row's cost: its taps, four of which take about as long as one element elsewhere */
+    int64_t area = cpu_divide_up(s->w.kernel[0] * s->w.kernel[1], 4);
+    p.per_chunk = cpu_rows_per_chunk(s->out_w * s->channels * area);
+    threads_run(r->pool, cpu_divide_up(s->batch * s->out_h, p.per_chunk), work, &p);
+    return CORNU_OK;
+}
+
+static cornu_status max_forward_run(const op_run *r)
+{
+    return forward_run(r, max_rows);
+}
+
+static cornu_status average_forward_run(const op_run *r)
+{
+    return forward_run(r, average_rows);
+}
+
+static void backward_run(const op_run *r, pool_run *p)
+{
+    const pool_shape *s = &p->s;
+    p->per_chunk = cpu_rows_per_chunk(s->in_h * s->in_w * s->channels);
+    threads_run(r->pool, cpu_divide_up(s->batch, p->per_chunk), backward_samples, p);
+}
+
+static cornu_status max_backward_run(const op_run *r)
+{
+    pool_run p = {.s = shape_of(r, OP_IN(r->plan, r->op, 0), OP_IN(r->plan, r->op, 1)),
+                  .x = r->in[0],
+                  .y = r->in[1],
+                  .dy = r->in[2],
+                  .out = r->out[0]};
+    backward_run(r, &p);
+    return CORNU_OK;
+}
+
+static cornu_status average_backward_run(const op_run *r)
+{
+    pool_run p = {.s = shape_of(r, OP_OUT(r->plan, r->op, 0), OP_IN(r->plan, r->op, 0)),
+                  .dy = r->in[0],
+                  .out = r->out[0]};
+    backward_run(r, &p);
+    return CORNU_OK;
+}
+
+const kernel cpu_max_pool_forward = {.name = "nhwc", .prepare = prepare, .run = max_forward_run};
+const kernel cpu_max_pool_backward = {.name = "nhwc", .prepare = prepare, .run = max_backward_run};
+const kernel cpu_average_pool_forward = {
+    .name = "nhwc", .prepare = prepare, .run = average_forward_run};
+const kernel cpu_average_pool_backward = {
+    .name = "nhwc", .prepare = prepare, .run = average_backward_run};

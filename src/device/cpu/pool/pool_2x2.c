@@ -1,0 +1,144 @@
+/* Max pooling by 2x2 windows that lie side by side inside the image: rows of windows by the kernels
+   of pool_2x2_kernels.c. Backward also runs the activation under the pool, so that the pool's own
+   gradient is never written.
+
+   Chunks start with the last sample: what the operation before has written of it is still in cache,
+   and what is written of the first sample is when the next operation starts with it. Few, large
+   chunks, so that the hardware's prefetchers get going. */
+#include "device/cpu/isa.h"
+#include "device/cpu/pool/conv_pool.h"
+#include "device/cpu/pool/pool_2x2_kernels.h"
+#include <string.h>
+
+CPU_ISA_TABLE(pool_kernels, cpu_pool_kernels);
+CPU_ISA_PREPARE(prepare, cpu_pool_kernels)
+
+enum { CHANNELS_LEAST = 16, CHUNKS_MOST = 128 };
+
+static bool accepts(const plan *p, const op *o, const char **why)
+{
+    if (!conv_pool_windows(p, o, why))
+        return false;
+    *why = "fewer than 16 channels";
+    return OP_IN(p, o, 0)->shape.dim[3] >= CHANNELS_LEAST;
+}
+
+typedef struct pool_run {
+    const pool_kernels *kernels;
+    const float *x, *y, *dy; /* y, dy: backward only */
+    float *out;
+    float slope;
+    int64_t in_h, in_w, out_h, out_w, channels;
+    int64_t rows, per_chunk, chunks; /* rows: of windows */
+} pool_run;
+
+static pool_run run_of(const op_run *r, const shape *x, const shape *y)
+{
+    pool_run p = {.kernels = r->state,
+                  .in_h = x->dim[1],
+                  .in_w = x->dim[2],
+                  .out_h = y->dim[1],
+                  .out_w = y->dim[2],
+                  .channels = x->dim[3],
+                  .rows = x->dim[0] * y->dim[1]};
+    p.per_chunk = cpu_rows_per_chunk(4 * p.out_w * p.channels);
+    if (p.per_chunk < p.rows / CHUNKS_MOST)
+        p.per_chunk = p.rows / CHUNKS_MOST;
+    p.chunks = cpu_divide_up(p.rows, p.per_chunk);
+    return p;
+}
+
+/* Floats before the two rows of x that row `row` of windows covers. */
+static int64_t place_of(const pool_run *p, int64_t row)
+{
+    return (row / p->out_h * p->in_h + row % p->out_h * 2) * p->in_w * p->channels;
+}
+
+static void forward_chunk(void *context, int64_t chunk, int worker)
+{
+    (void)worker;
+    const pool_run *p = context;
+    int64_t begin, end, width = p->in_w * p->channels;
+    cpu_part(p->rows, p->per_chunk, p->chunks - 1 - chunk, &begin, &end);
+    for (int64_t row = begin; row < end; row++) {
+        const float *top = p->x + place_of(p, row);
+        p->kernels->forward(&(pool_row){.top = top,
+                                        .bottom = top + width,
+                                        .out = p->out + row * p->out_w * p->channels,
+                                        .windows = p->out_w,
+                                        .channels = p->channels});
+    }
+}
+
+static cornu_status run_forward(const op_run *r)
+{
+    pool_run p = run_of(r, &OP_IN(r->plan, r->op, 0)->shape, &OP_OUT(r->plan, r->op, 0)->shape);
+    p.x = r->in[0];
+    p.out = r->out[0];
+    threads_run(r->pool, p.chunks, forward_chunk, &p);
+    return CORNU_OK;
+}
+
+/* An odd image's last column and row have no window. */
+static void clear_rest(const pool_run *p, int64_t row, float *dtop)
+{
+    int64_t width = p->in_w * p->channels, covered = 2 * p->out_w * p->channels;
+    for (int i = 0; i < 2 && covered < width; i++)
+        memset(dtop + i * width + covered, 0, (size_t)(width - covered) * sizeof *dtop);
+    if ((row + 1) % p->out_h == 0 && p->in_h > 2 * p->out_h)
+        memset(dtop + 2 * width, 0, (size_t)((p->in_h - 2 * p->out_h) * width) * sizeof *dtop);
+}
+
+static void backward_chunk(void *context, int64_t chunk, int worker)
+{
+    (void)worker;
+    const pool_run *p = context;
+    int64_t begin, end, width = p->in_w * p->channels;
+    cpu_part(p->rows, p->per_chunk, p->chunks - 1 - chunk, &begin, &end);
+    for (int64_t row = begin; row < end; row++) {
+        int64_t place = place_of(p, row), out = row * p->out_w * p->channels;
+        const float *top = p->x + place;
+        float *dtop = p->out + place;
+        p->kernels->backward(&(pool_row){.top = top,
+                                         .bottom = top + width,
+                                         .y = p->y + out,
+                                         .dy = p->dy + out,
+                                         .dtop = dtop,
+                                         .dbottom = dtop + width,
+                                         .windows = p->out_w,
+                                         .channels = p->channels,
+                                         .slope = p->slope});
+        clear_rest(p, row, dtop);
+    }
+}
+
+static bool fused_accepts(const plan *p, const op *o, const char **why)
+{
+    const op *under = group_op(p, plan_group(p, o, GROUP_ACTIVATION_BACKWARD), ROLE_ACTIVATION);
+    const activation_kind kind = under->a.act.kind;
+    *why = "an activation other than relu and leaky relu under it";
+    return (kind == ACTIVATION_RELU || kind == ACTIVATION_LEAKY_RELU) && accepts(p, o, why);
+}
+
+static cornu_status run_backward(const op_run *r)
+{
+    const op *under = group_op(r->plan, r->group, ROLE_ACTIVATION);
+    pool_run p = run_of(r, &OP_IN(r->plan, r->op, 0)->shape, &OP_IN(r->plan, r->op, 1)->shape);
+    p.x = r->in[0];
+    p.y = r->in[1];
+    p.dy = r->in[2];
+    p.out = under ? r->tensors[under->out[0]] : r->out[0];
+    p.slope = !under ? 1 : under->a.act.kind == ACTIVATION_RELU ? 0 : under->a.act.alpha;
+    threads_run(r->pool, p.chunks, backward_chunk, &p);
+    return CORNU_OK;
+}
+
+const kernel cpu_max_pool_forward_2x2 = {
+    .name = "2x2", .accepts = accepts, .prepare = prepare, .run = run_forward};
+const kernel cpu_max_pool_backward_2x2 = {
+    .name = "2x2", .accepts = accepts, .prepare = prepare, .run = run_backward};
+const kernel cpu_max_pool_backward_2x2_fused = {.name = "2x2",
+                                                .group = GROUP_ACTIVATION_BACKWARD,
+                                                .accepts = fused_accepts,
+                                                .prepare = prepare,
+                                                .run = run_backward};

@@ -1,0 +1,119 @@
+/* Max pooling by 2x2 windows with stride 2, forward and backward, VEC_FLOATS channels at once. Each
+   tensor is read or written once, so memory is the limit. The backward pass asks for the lines that
+   it will write 3 KiB ahead: the hardware's prefetchers follow the streams that are read, but the
+   stores' misses would fill the buffers that hold misses. It also takes the activation under the
+   pool along: of a window only the largest element has a gradient, so the slope is that at y.
+
+   Measured, one thread of a Cascade Lake core, as a share of what it reads from memory in the same
+   seconds (12.2 GB/s): backward 32x148x148x32 1.03, 32x72x72x64 1.04; out of the last cache (23.7
+   GB/s): 50x14x14x64 1.05. */
+#include "device/cpu/pool/pool_2x2_kernels.h"
+#include "device/cpu/pool/pool_codes.h"
+
+enum { AHEAD = 768 }; /* floats */
+
+/* `count` elements; where that is the constant VEC_FLOATS, without a mask. */
+VEC_INLINE vec load(const float *p, int64_t count)
+{
+    return count == VEC_FLOATS ? vec_load(p) : vec_load_part(p, count);
+}
+
+VEC_INLINE void store(float *p, vec v, int64_t count)
+{
+    if (count == VEC_FLOATS)
+        vec_store(p, v);
+    else
+        vec_store_part(p, v, count);
+}
+
+/* ---- forward ---------------------------------------------------------------------------- */
+
+/* `count` channels of one window, whose left column is at `left`; a NaN gives NaN. */
+VEC_INLINE void forward_part(const pool_row *r, int64_t left, float *out, int64_t count)
+{
+    const float *top = r->top + left, *bottom = r->bottom + left;
+    vec a = load(top, count), b = load(top + r->channels, count);
+    vec c = load(bottom, count), d = load(bottom + r->channels, count);
+    vec_mask numbers = (a == a) & (b == b) & (c == c) & (d == d);
+    vec most = vec_max(vec_max(a, b), vec_max(c, d));
+    store(out, vec_select(numbers, most, vec_all(NAN)), count);
+}
+
+static void forward(const pool_row *row)
+{
+    const pool_row r = *row;
+    int64_t rest = r.channels % VEC_FLOATS, whole = r.channels - rest;
+    for (int64_t k = 0; k < r.windows; k++) {
+        int64_t left = 2 * k * r.channels;
+        float *out = r.out + k * r.channels;
+        for (int64_t i = 0; i < whole; i += VEC_FLOATS)
+            forward_part(&r, left + i, out + i, VEC_FLOATS);
+        if (rest)
+            forward_part(&r, left + whole, out + whole, rest);
+    }
+}
+
+/* ---- backward --------------------------------------------------------------------------- */
+
+/* dx = *rest where x is the largest, else 0; what is given is taken from *rest. */
+VEC_INLINE void give(const float *x, vec most, vec *rest, float *dx, int64_t count)
+{
+    vec_mask here = load(x, count) == most;
+    if (count == VEC_FLOATS)
+        VEC_PREFETCH_WRITE(dx + AHEAD);
+    store(dx, (vec)(here & (vec_mask)*rest), count);
+    *rest = (vec)(~here & (vec_mask)*rest);
+}
+
+VEC_INLINE void backward_part(const pool_row *r, int64_t left, int64_t out, int64_t count)
+{
+    int64_t right = left + r->channels;
+    vec most = load(r->y + out, count), rest = load(r->dy + out, count);
+    rest = vec_select(most > 0, rest, rest * r->slope);
+    give(r->top + left, most, &rest, r->dtop + left, count);
+    give(r->top + right, most, &rest, r->dtop + right, count);
+    give(r->bottom + left, most, &rest, r->dbottom + left, count);
+    give(r->bottom + right, most, &rest, r->dbottom + right, count);
+}
+
+static void backward(const pool_row *row)
+{
+    const pool_row r = *row;
+    int64_t rest = r.channels % VEC_FLOATS, whole = r.channels - rest;
+    for (int64_t k = 0; k < r.windows; k++) {
+        int64_t left = 2 * k * r.channels, out = k * r.channels;
+        for (int64_t i = 0; i < whole; i += VEC_FLOATS)
+            backward_part(&r, left + i, out + i, VEC_FLOATS);
+        if (rest)
+            backward_part(&r, left + whole, out + whole, rest);
+    }
+}
+
+/* ---- codes ------------------------------------------------------------------------------ */
+
+/* `count` channels of one window. */
+VEC_INLINE vec_mask find_code(const pool_row *r, int64_t left, vec most, vec low, int64_t count)
+{
+    int64_t right = left + r->channels;
+    vec_mask a = load(r->top + left, count) == most, b = load(r->top + right, count) == most;
+    vec_mask c = load(r->bottom + left, count) == most, d = load(r->bottom + right, count) == most;
+    vec_mask code = (~(a | b) & c & 2) | (~(a | b | c) & d & 3) | (~a & b & 1);
+    vec_mask found = (a | b | c | d) & (most >= low);
+    return (found & code) | (~found & POOL_NOWHERE);
+}
+
+static void find_codes(const pool_row *row, uint8_t *codes)
+{
+    const pool_row r = *row;
+    vec low = vec_all(pool_lowest(r.slope == 0));
+    for (int64_t k = 0; k < r.windows; k++)
+        for (int64_t i = 0; i < r.channels; i += VEC_FLOATS) {
+            int64_t count = r.channels - i < VEC_FLOATS ? r.channels - i : VEC_FLOATS;
+            int64_t left = 2 * k * r.channels + i, out = k * r.channels + i;
+            vec_mask code = find_code(&r, left, load(r.y + out, count), low, count);
+            pool_store_codes_part(codes + out, code, count);
+        }
+}
+
+const pool_kernels ISA(cpu_pool_kernels) = {
+    .forward = forward, .backward = backward, .find_codes = find_codes};

@@ -1,0 +1,125 @@
+/* Winograd's convolutions, for the kernels that run them alone and those that run a pool along:
+   winograd.c has the forward pass, winograd_backward.c the gradients, winograd_pool.c both with a
+   pool. */
+#ifndef DEVICE_CPU_WINOGRAD_WINOGRAD_H
+#define DEVICE_CPU_WINOGRAD_WINOGRAD_H
+
+#include "device/cpu/cpu.h"
+#include "device/cpu/winograd/small_gemm_kernels.h"
+#include "device/cpu/winograd/winograd_kernels.h"
+
+#if defined(__x86_64__)
+extern const small_gemm_tiles cpu_small_gemm_amx;
+#define SMALL_GEMM_TILES (&cpu_small_gemm_amx)
+#else
+#define SMALL_GEMM_TILES ((const small_gemm_tiles *)NULL)
+#endif
+
+/* Of a CONV2D operation's result, as kernel.tolerance. */
+#define WINOGRAD_TOLERANCE 2e-5
+
+enum { WINOGRAD_CACHE = 1 << 20 }; /* bytes of a core's second-level cache */
+
+/* What all passes need to know. One block of memory: release with free. */
+typedef struct winograd_state {
+    const winograd_kernels *k;
+    const small_gemm_kernels *gemm;
+    const small_gemm_tiles *by_tiles; /* of products with u, which is packed for it; NULL: none */
+    winograd_image x, y;              /* also of their gradients; `rotated`: dy and dx */
+    bool rotated;
+    int64_t tiles, block;  /* of the batch, of a block */
+    int positions;         /* products */
+    winograd_places u, dw; /* transformed weights; sums for dw, of a part */
+    winograd_places v, z;  /* of a worker: transforms or products as wide as x, as y */
+    int64_t workers, worker_floats;
+    /* Backward passes, which may be one: */
+    bool weights, data;
+    int64_t parts, unit; /* chunks that take a fixed part of all tiles, so many or a multiple */
+    int64_t groups;      /* chunks of a part: pairs of rows of positions done alone, else 1 */
+    /* Where they begin in scratch memory, behind the parts' dw, in floats; blocks: workers' v and
+       z; sums for db, [parts][channels]; zeros as wide as an image. */
+    int64_t u_at, blocks_at, sums_at, zeros_at;
+    int64_t z_at; /* of a worker */
+} winograd_state;
+
+/* Slots of a kernel of one of the three CONV2D operations. The FLOPs are the products'; the
+   transforms' additions are left out. */
+bool winograd_accepts(const plan *p, const op *o, const char **why);
+double winograd_flops(const plan *p, const op *o);
+/* For a forward pass, or the inputs' gradient as one. */
+cornu_status winograd_prepare_forward(const plan *p, const op *o, threads *pool, void **state,
+                                      size_t *scratch_bytes);
+/* For the weights' and the inputs' gradients; one may be NULL. */
+cornu_status winograd_prepare_backward(const plan *p, const op *weights, const op *data,
+                                       threads *pool, void **state, size_t *scratch_bytes);
+/* Is it better to take both gradients in one pass, which transforms dy only once? Where weights and
+   sums are small enough to stay in the cache together. */
+bool winograd_one_pass(const plan *p, const op *weights, const op *data);
+
+/* With the state prepared for that operation, threads and scratch of `o`. Activations other than
+   relu are left out. */
+void winograd_forward(const winograd_state *s, const op_run *o, const float *x, const float *w,
+                      const winograd_output *y);
+/* What the state has been prepared for; x and dw are not read without the one, w and dx without the
+   other. db may be NULL. */
+typedef struct winograd_gradients {
+    const float *x, *w;
+    winograd_gradient dy;
+    float *dw, *db, *dx;
+} winograd_gradients;
+void winograd_backward(const winograd_state *s, const op_run *o, const winograd_gradients *g);
+
+/* ---- between the files ------------------------------------------------------------------- */
+
+/* One run: where things are. */
+typedef struct winograd_run {
+    const winograd_state *s;
+    winograd_image x, y; /* the state's, with zeros */
+    winograd_places u, dw;
+    float *blocks, *sums;
+    const float *from, *w;
+    winograd_output to;
+    winograd_gradients g;
+} winograd_run;
+
+/* Channels rounded up to whole vectors. */
+int64_t winograd_row(const winograd_state *s, int64_t channels);
+/* Positions of `rows` rows; with `streamed`, these are the second operand of products and are not
+   512 bytes or a multiple apart, which fall into few sets of the first-level cache. */
+winograd_places winograd_places_of(const winograd_state *s, int64_t rows, int64_t channels,
+                                   bool streamed);
+/* Transformed weights, of `rows` rows. Decides for or against matrix tiles. */
+void winograd_choose_weights(winograd_state *s, int64_t rows, int64_t channels);
+/* Tiles of a block whose positions take `tile_bytes` a tile: at most `bytes` in all. Each block
+   reads all `weights`: where they are large, blocks that do not fit are better than many blocks. */
+int64_t winograd_block_most(int64_t bytes, int64_t tile_bytes, int64_t weights);
+/* Cut so that blocks have about one size, at most `most`, and are a multiple of `share` in number.
+ */
+int64_t winograd_block(int64_t tiles, int64_t most, int64_t share);
+/* For passes that make one product of each transform. The most tiles of a block that fit beside the
+   weights; blocks of a part; and v and z: product p is written where transform p - 1 was, which is
+   used up, so that transforms lie a place further on. */
+int64_t winograd_single_block_most(const winograd_state *s);
+int64_t winograd_single_block(const winograd_state *s, int64_t tiles, int64_t most, int64_t share);
+void winograd_lay_out_single(winograd_state *s);
+/* Instruction set, images and their tiles; `rotated`: of the inputs' gradient as a forward pass. */
+cornu_status winograd_new(const plan *p, const op *o, bool rotated, threads *pool,
+                          winograd_state **state);
+/* Where things begin in scratch memory, and the need for it. */
+void winograd_lay_out_scratch(winograd_state *s, size_t *scratch_bytes);
+winograd_run winograd_begin(const winograd_state *s, const op_run *o);
+/* Into u, all rows. */
+void winograd_transform_weights(winograd_run *r, threads *pool);
+/* The rows of pixels, or of 2x2 windows, of tiles begin to end - 1, without those that their
+   neighbours share. */
+small_gemm_lines winograd_lines(const winograd_image *g, const float *x, int window, int64_t begin,
+                                int64_t end);
+small_gemm_lines winograd_lines_part(const small_gemm_lines *l, int64_t part, int64_t parts);
+/* All positions' products with u. */
+void winograd_multiply_by_tiles(const winograd_run *r, const winograd_places *a,
+                                const winograd_places *c, int64_t tiles, int64_t depth,
+                                const small_gemm_lines *soon);
+/* The operand of the product to come: where it is small, into the first-level cache. */
+void winograd_fetch_next(small_gemm *g, int which, const float *from, int64_t floats);
+
+#endif

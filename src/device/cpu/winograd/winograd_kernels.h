@@ -1,0 +1,94 @@
+/* Winograd's F(m x m, r x r) for m = 4 and r = 3 (winograd.c) or r = 5 (winograd_5x5.c): the
+   transforms around its products, one for each of the size x size transform-domain positions, size
+   = m + r - 1 (Lavin and Gray, "Fast algorithms for convolutional neural networks", 2016).
+
+     x tile, size x size --B' x B--> v   [position][tile][in]
+     w, r x r            --G w G'--> u   [position][in][out]
+     v u, one product a position, --A' (v u) A--> y tile, m x m
+
+   Positions are numbered size * i + j. Channels are rounded up to whole vectors; what is added is
+   0.
+
+   dx comes in two ways. Alone it is a forward pass over dy with the weights rotated by 180 degrees.
+   Or it is the forward pass the other way round: with m = z u for the z of dy that dw needs, too,
+   dx is the sum of all tiles' B m B', which overlap by r - 1 pixels. */
+#ifndef DEVICE_CPU_WINOGRAD_WINOGRAD_KERNELS_H
+#define DEVICE_CPU_WINOGRAD_WINOGRAD_KERNELS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { WINOGRAD_STEP = 4 }; /* m */
+
+/* Rows of positions come in pairs that share their arithmetic: 0 and the last are pair 0, 1 and 2
+   pair 1, and so on. One alone may be made, or all. Those left out take no memory: the rows made
+   are numbered from 0. */
+enum { WINOGRAD_ALL = -1 };
+
+static inline int winograd_pair_of(int row, int size)
+{
+    return row == size - 1 ? 0 : (row + 1) / 2;
+}
+
+/* A batch of images [n][height][width][channels] cut into tiles of m x m pixels for output, or of
+   size x size pixels, m apart, for input: the first begins `before` pixels outside of the image. */
+typedef struct winograd_image {
+    int64_t height, width, channels, before[2];
+    int64_t tiles[2];   /* rows and columns of tiles in an image */
+    const float *zeros; /* [width][channels], for input */
+} winograd_image;
+
+/* The gradient of y, [n][height][width][channels]. With `codes`, what a 2x2 max-pool gives back: dy
+   and codes are [n][height / 2][width / 2][channels], each dy goes where its code (pool.h) says,
+   all else is 0. */
+typedef struct winograd_gradient {
+    const float *dy;
+    const uint8_t *codes;
+} winograd_gradient;
+
+/* Where y goes, with the bias (NULL: none) and, with `relu`, at least 0. With `pooled`, also its
+   maxima over 2x2 windows go there and their codes where those are wanted (else NULL), and y only
+   where it is. */
+typedef struct winograd_output {
+    const float *bias;
+    bool relu;
+    float *y, *pooled;
+    uint8_t *codes;
+} winograd_output;
+
+/* Matrices, that of position p at data + p * stride; rows are `row` floats apart. */
+typedef struct winograd_places {
+    float *data;
+    int64_t stride, row;
+} winograd_places;
+
+typedef struct winograd_kernels {
+    int vector; /* channels are rounded up to a multiple of this */
+    int size;   /* m + r - 1 */
+    /* v[tile][channel] = B' x B for tiles begin to end - 1 of the batch, the first in row 0. */
+    void (*input)(const winograd_image *g, int pair, const float *x, int64_t begin, int64_t end,
+                  const winograd_places *v);
+    /* z[tile][channel] = A dy A'; sums[channel] += dy (of all pairs, or with pair 0), where sums is
+       not NULL. */
+    void (*gradient)(const winograd_image *g, int pair, const winograd_gradient *dy, int64_t begin,
+                     int64_t end, const winograd_places *z, float *sums);
+    /* y = A' m A + bias */
+    void (*output)(const winograd_image *g, const winograd_places *m, int64_t begin, int64_t end,
+                   const winograd_output *to);
+    /* dx = the sum of B m B', whose first pixels are those of input's tiles. Of each image the
+       tiles have to come in their order, in any number of calls. */
+    void (*input_gradient)(const winograd_image *g, const winograd_places *m, int64_t begin,
+                           int64_t end, float *dx);
+    /* u[in][out] = G w G' of w [r][r][in][out]: rows begin to end - 1. */
+    void (*weights)(const float *w, int64_t in, int64_t out, int64_t begin, int64_t end,
+                    const winograd_places *u);
+    /* The same as u[out][in]; with `rotated` of w rotated by 180 degrees. */
+    void (*transposed_weights)(const float *w, int64_t in, int64_t out, bool rotated, int64_t begin,
+                               int64_t end, const winograd_places *u);
+    /* dw[r][r][in][out] = G' (sum of the parts) G: rows begin to end - 1 of `in`. Parts are
+       part_stride floats apart and added in their order. */
+    void (*weights_gradient)(const winograd_places *parts, int64_t count, int64_t part_stride,
+                             int64_t in, int64_t out, int64_t begin, int64_t end, float *dw);
+} winograd_kernels;
+
+#endif
