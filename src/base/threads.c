@@ -215,7 +215,7 @@ static void run_job(threads *pool, int64_t first, uint32_t chunks, threads_work 
     for (int i = pool->count - 1; i >= 0; i--) {
         share *s = &pool->shares[i];
         int64_t front, back;
-        threads_part(chunks, pool->count, i, 1, &front, &back);
+        threads_range(chunks, pool->count, i, 1, &front, &back);
         atomic_store_explicit(&s->work, work, memory_order_relaxed);
         atomic_store_explicit(&s->context, context, memory_order_relaxed);
         atomic_store_explicit(&s->first, first, memory_order_relaxed);

@@ -26,8 +26,8 @@ void threads_run(threads *pool, int64_t chunks, threads_work *work, void *contex
 
 /* The part [begin, end) of 0..total-1 that chunk `chunk` of `chunks` covers, cut at multiples of
    `grain`. */
-static inline void threads_part(int64_t total, int64_t chunks, int64_t chunk, int64_t grain,
-                                int64_t *begin, int64_t *end)
+static inline void threads_range(int64_t total, int64_t chunks, int64_t chunk, int64_t grain,
+                                 int64_t *begin, int64_t *end)
 {
     int64_t grains = (total + grain - 1) / grain;
     int64_t first = grains * chunk / chunks * grain, last = grains * (chunk + 1) / chunks * grain;

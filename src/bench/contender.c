@@ -70,8 +70,8 @@ static cornu_status open_session(contender *c, const bench_options *options)
         c->model->position.seed = 1;
     TRY(session_open(c->model, &open, &c->session));
     device *d = session_device(c->session);
-    if (d->ops->hold)
-        TRY(d->ops->hold(d, &c->samples));
+    if (d->ops->upload)
+        TRY(d->ops->upload(d, &c->samples));
     TRY(session_plan_for(c->session, PLAN_TRAIN, c->batch, &c->plan));
     c->cold_seconds = clock_seconds() - begin;
     return CORNU_OK;

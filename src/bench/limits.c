@@ -183,7 +183,7 @@ typedef struct memory_work {
 
 static void chunk_range(const memory_work *w, int64_t chunk, int64_t *begin, int64_t *end)
 {
-    threads_part(w->count, w->chunks, chunk, 1024, begin, end);
+    threads_range(w->count, w->chunks, chunk, 1024, begin, end);
 }
 
 /* Memory that was never written reads as one page of zeros, which stays in the first cache. */

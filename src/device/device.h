@@ -102,7 +102,7 @@ typedef struct device_ops {
     cornu_status (*prepare)(device *d, const plan *p, prepared **out);
     void (*release)(device *d, prepared *p);
     /* optional: a copy of the samples near the device; run works without it. */
-    cornu_status (*hold)(device *d, const sample_block *samples);
+    cornu_status (*upload)(device *d, const sample_block *samples);
     /* Run `steps` steps of the plan, one step_input each. */
     cornu_status (*run)(device *d, prepared *p, const step_input *inputs, int steps);
     /* Wait, read the sums, and with `reset` start them anew. */

@@ -54,8 +54,8 @@ void gather_sample(const plan *p, const op *o, const step_input *input, int64_t 
     const augmentation *a = &o->a.gather.augment;
     int64_t index = input->index[row], count = p->tensors[p->input].count / p->batch;
     if (augmentation_any(a)) {
-        image_change change = gather_draw(a, input, index);
-        gather_changed(s, index, &change, x);
+        random_transform change = gather_draw(a, input, index);
+        gather_augmented(s, index, &change, x);
     } else {
         write_plain(s, index * count, count, x);
     }

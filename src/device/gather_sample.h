@@ -3,7 +3,7 @@
 #define DEVICE_GATHER_SAMPLE_H
 
 #include "device/device.h"
-#include "device/image_change.h"
+#include "device/random_transform.h"
 
 /* Does `input` fit the plan (shapes, targets, indices, class numbers)? Called once per step before
    any operation runs, so that gather_sample cannot fail. */
@@ -21,10 +21,11 @@ void gather_sample(const plan *p, const op *o, const step_input *input, int64_t 
 void gather_target(const plan *p, const sample_block *s, int64_t index, float *t);
 
 /* The change of sample `index`. */
-image_change gather_draw(const augmentation *a, const step_input *input, int64_t index);
+random_transform gather_draw(const augmentation *a, const step_input *input, int64_t index);
 
 /* x [height][width][channels]: the changed sample in its own numbers, by bilinear interpolation. */
-void gather_changed(const sample_block *s, int64_t index, const image_change *change, float *x);
+void gather_augmented(const sample_block *s, int64_t index, const random_transform *change,
+                      float *x);
 
 /* x [count], pixels of the samples' own numbers, to what the network sees: scaled, then
    standardized. The last dimension has `channels`. */

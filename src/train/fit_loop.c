@@ -83,12 +83,12 @@ static cornu_status report_step(fit_run *run)
 cornu_status fit_hold(fit_run *run)
 {
     device *d = session_device(run->session);
-    if (!d->ops->hold || run->held || !data_is_whole(run->data))
+    if (!d->ops->upload || run->held || !data_is_whole(run->data))
         return CORNU_OK;
     run->held = true;
-    TRY(d->ops->hold(d, &run->train));
+    TRY(d->ops->upload(d, &run->train));
     if (run->validates)
-        TRY(d->ops->hold(d, &run->data->block[run->validation.split]));
+        TRY(d->ops->upload(d, &run->data->block[run->validation.split]));
     return CORNU_OK;
 }
 

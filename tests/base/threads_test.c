@@ -24,7 +24,7 @@ static void add_part(void *context, int64_t chunk, int worker)
 {
     job *j = context;
     int64_t begin, end;
-    threads_part(NUMBERS, CHUNKS, chunk, 4, &begin, &end);
+    threads_range(NUMBERS, CHUNKS, chunk, 4, &begin, &end);
     float sum = 0;
     for (int64_t i = begin; i < end; i++)
         sum += 1.0f / (float)(i + 1);
@@ -174,7 +174,7 @@ static void parts_cover_everything_once_at_multiples_of_the_grain(void **state)
         for (int64_t chunks = 1; chunks < 12; chunks++) {
             int64_t at = 0, begin, end;
             for (int64_t chunk = 0; chunk < chunks; chunk++) {
-                threads_part(total, chunks, chunk, 8, &begin, &end);
+                threads_range(total, chunks, chunk, 8, &begin, &end);
                 assert_int_equal(begin, at);
                 assert_true(begin % 8 == 0 || begin == total);
                 at = end;

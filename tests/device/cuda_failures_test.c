@@ -189,7 +189,7 @@ static cornu_status live(device *d, const cornu_model *model, const plan *p, boo
     if (status == CORNU_OK)
         status = d->ops->results(d, &results, true);
     if (status == CORNU_OK)
-        status = d->ops->hold(d, &block);
+        status = d->ops->upload(d, &block);
     if (status == CORNU_OK)
         status = d->ops->run(d, ready, inputs, MANY);
     if (status == CORNU_OK)

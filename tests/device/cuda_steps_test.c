@@ -122,8 +122,8 @@ typedef struct outcome {
 static void run_in_manner(net *n, const series *s, int steps, manner how, outcome *out)
 {
     const device_ops *ops = n->device->ops;
-    if (how == RESIDENT && ops->hold)
-        must(ops->hold(n->device, &s->block));
+    if (how == RESIDENT && ops->upload)
+        must(ops->upload(n->device, &s->block));
     if (how == AT_ONCE || how == RESIDENT)
         must(ops->run(n->device, n->prepared, s->inputs, steps));
     for (int i = 0; i < steps && (how == ONE_BY_ONE || how == WITH_RESULTS); i++) {

@@ -57,8 +57,8 @@ static void train(const char *device, const char *workload, double *losses)
     assert_non_null(index);
     for (int64_t i = 0; i < count; i++)
         index[i] = i;
-    if (n->device->ops->hold)
-        expect_ok(n->device->ops->hold(n->device, &data->block[CORNU_TRAIN]));
+    if (n->device->ops->upload)
+        expect_ok(n->device->ops->upload(n->device, &data->block[CORNU_TRAIN]));
     for (int i = 0; i < chosen.steps; i++) {
         step_results results;
         step_input input = {.samples = &data->block[CORNU_TRAIN],

@@ -26,11 +26,11 @@ static sample_block ramp_block(void)
         .count = 1, .x_shape = {3, {SIDE, SIDE, 1}}, .x_type = SAMPLE_F32, .x = ramp, .x_scale = 1};
 }
 
-static void expect_image(const image_change *change, const float *expected)
+static void expect_image(const random_transform *change, const float *expected)
 {
     float found[PIXELS];
     sample_block block = ramp_block();
-    gather_changed(&block, 0, change, found);
+    gather_augmented(&block, 0, change, found);
     for (int i = 0; i < PIXELS; i++)
         if (fabsf(found[i] - expected[i]) > 1e-4f)
             fail_msg("pixel %d: found %g, expected %g", i, (double)found[i], (double)expected[i]);
@@ -45,17 +45,18 @@ static void rotation_shear_and_zoom_are_those_of_keras(void **state)
                                       6.6143594f, 9.307179f,  12.0f,      14.692821f, 17.385641f,
                                       10.213244f, 12.813357f, 15.506178f, 18.198997f, 20.891819f,
                                       14.426489f, 16.426489f, 19.012356f, 21.278688f, 21.971508f};
-    expect_image(&(image_change){.rotation = 30, .shear = 10, .zoom_x = 0.8, .zoom_y = 1.1}, all);
+    expect_image(&(random_transform){.rotation = 30, .shear = 10, .zoom_x = 0.8, .zoom_y = 1.1},
+                 all);
     static const float sheared[PIXELS] = {
         4.343146f,  5.343146f,  6.343146f,  6.928932f,  6.928932f,  7.1715727f, 8.171573f,
         9.171573f,  10.171573f, 10.464466f, 10,         11,         12,         13,
         14,         13.535534f, 13.828427f, 14.828427f, 15.828427f, 16.828426f, 17.071068f,
         17.071068f, 17.656855f, 18.656855f, 19.656855f};
-    expect_image(&(image_change){.shear = 45, .zoom_x = 1, .zoom_y = 1}, sheared);
+    expect_image(&(random_transform){.shear = 45, .zoom_x = 1, .zoom_y = 1}, sheared);
     static const float zoomed[PIXELS] = {1,     1.5f, 2,     2.5f,  3,     6,     6.5f, 7,     7.5f,
                                          8,     11,   11.5f, 12,    12.5f, 13,    16,   16.5f, 17,
                                          17.5f, 18,   21,    21.5f, 22,    22.5f, 23};
-    expect_image(&(image_change){.zoom_x = 0.5, .zoom_y = 1}, zoomed);
+    expect_image(&(random_transform){.zoom_x = 0.5, .zoom_y = 1}, zoomed);
 }
 
 static void flips_and_shifts_move_the_side_that_they_name(void **state)
@@ -70,10 +71,10 @@ static void flips_and_shifts_move_the_side_that_they_name(void **state)
             turned[r * SIDE + c] = (float)((4 - r) * SIDE + c);
         }
     }
-    expect_image(&(image_change){.right = 1, .zoom_x = 1, .zoom_y = 1}, left);
-    expect_image(&(image_change){.down = 1, .zoom_x = 1, .zoom_y = 1}, up);
-    expect_image(&(image_change){.flip_horizontal = true, .zoom_x = 1, .zoom_y = 1}, mirrored);
-    expect_image(&(image_change){.flip_vertical = true, .zoom_x = 1, .zoom_y = 1}, turned);
+    expect_image(&(random_transform){.right = 1, .zoom_x = 1, .zoom_y = 1}, left);
+    expect_image(&(random_transform){.down = 1, .zoom_x = 1, .zoom_y = 1}, up);
+    expect_image(&(random_transform){.flip_horizontal = true, .zoom_x = 1, .zoom_y = 1}, mirrored);
+    expect_image(&(random_transform){.flip_vertical = true, .zoom_x = 1, .zoom_y = 1}, turned);
 }
 
 static void changes_are_keyed_by_seed_epoch_and_sample_and_stay_in_range(void **state)
@@ -89,7 +90,7 @@ static void changes_are_keyed_by_seed_epoch_and_sample_and_stay_in_range(void **
     double sum = 0, largest = 0;
     int flips = 0;
     for (int64_t i = 0; i < 2000; i++) {
-        image_change c = gather_draw(&a, &input, i), again = gather_draw(&a, &input, i);
+        random_transform c = gather_draw(&a, &input, i), again = gather_draw(&a, &input, i);
         assert_true(c.rotation == again.rotation && c.zoom_x == again.zoom_x);
         assert_true(fabs(c.rotation) <= 20 && fabs(c.shear) <= 0.2001);
         assert_true(c.zoom_x >= 0.6999 && c.zoom_x <= 1.3001 && c.zoom_x != c.zoom_y);
@@ -101,7 +102,7 @@ static void changes_are_keyed_by_seed_epoch_and_sample_and_stay_in_range(void **
     }
     assert_true(fabs(sum / 2000) < 1.5 && largest > 19);
     assert_true(flips > 900 && flips < 1100);
-    image_change here = gather_draw(&a, &input, 7);
+    random_transform here = gather_draw(&a, &input, 7);
     input.epoch = 3;
     assert_true(gather_draw(&a, &input, 7).rotation != here.rotation);
     input.epoch = 2;

@@ -49,21 +49,21 @@ static const file_tensor *member(const tensor_file *f, const char *name, const c
     return tensor_file_find(f, path);
 }
 
-static image_change change_of(const double *p)
+static random_transform change_of(const double *p)
 {
-    return (image_change){.rotation = p[THETA],
-                          .shear = p[SHEAR],
-                          .right = p[TX],
-                          .down = p[TY],
-                          .zoom_x = p[ZX],
-                          .zoom_y = p[ZY],
-                          .channel_shift = (float)p[CHANNEL_SHIFT],
-                          .brightens = p[BRIGHTNESS] >= 0,
-                          .brightness = (float)p[BRIGHTNESS],
-                          .cval = (float)p[CVAL],
-                          .fill = (fill_mode)p[FILL],
-                          .flip_horizontal = p[FLIP_HORIZONTAL] != 0,
-                          .flip_vertical = p[FLIP_VERTICAL] != 0};
+    return (random_transform){.rotation = p[THETA],
+                              .shear = p[SHEAR],
+                              .right = p[TX],
+                              .down = p[TY],
+                              .zoom_x = p[ZX],
+                              .zoom_y = p[ZY],
+                              .channel_shift = (float)p[CHANNEL_SHIFT],
+                              .brightens = p[BRIGHTNESS] >= 0,
+                              .brightness = (float)p[BRIGHTNESS],
+                              .cval = (float)p[CVAL],
+                              .fill = (fill_mode)p[FILL],
+                              .flip_horizontal = p[FLIP_HORIZONTAL] != 0,
+                              .flip_vertical = p[FLIP_VERTICAL] != 0};
 }
 
 static standardization standardization_of(const tensor_file *f, const char *name, const double *p)
@@ -110,10 +110,10 @@ static void run_case(const tensor_file *f, const char *name, tally *t)
                           .x_shape = {3, {x->shape[0], x->shape[1], x->shape[2]}},
                           .x_type = SAMPLE_U8,
                           .x = x->data};
-    image_change change = change_of(p);
+    random_transform change = change_of(p);
     standardization st = standardization_of(f, name, p);
     float *found = malloc((size_t)x->count * sizeof *found);
-    gather_changed(&block, 0, &change, found);
+    gather_augmented(&block, 0, &change, found);
     gather_standardize(&st, p[RESCALE] != 0 ? (float)p[RESCALE] : 1, x->shape[2], x->count, found);
     compare(p, y, found, t);
     free(found);

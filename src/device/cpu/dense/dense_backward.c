@@ -382,8 +382,8 @@ static void sweep_chunk(void *context, int64_t chunk, int worker)
     /* behind the chunk, the one that this worker is likely to take next */
     int64_t next = 0, next_end;
     if (chunk + 1 < s->chunks)
-        threads_part(s->blocks, s->chunks, chunk + 1, 1, &next, &next_end);
-    threads_part(s->blocks, s->chunks, chunk, 1, &first, &end);
+        threads_range(s->blocks, s->chunks, chunk + 1, 1, &next, &next_end);
+    threads_range(s->blocks, s->chunks, chunk, 1, &first, &end);
     dense_begin(s->kernels);
     for (int64_t i = first; i < end; i++) {
         c.k = i * s->depth;

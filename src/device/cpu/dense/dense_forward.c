@@ -179,9 +179,9 @@ static cut cut_of(const forward_state *s, int64_t block, int64_t group, int64_t 
 {
     cut c;
     const dense_size *d = &s->size;
-    threads_part(d->rows, s->row_blocks, block, 1, &c.row, &c.rows);
-    threads_part(d->panels, s->groups, group, 1, &c.panel, &c.panels);
-    threads_part(d->in, s->slices, slice, s->depth, &c.k, &c.depth);
+    threads_range(d->rows, s->row_blocks, block, 1, &c.row, &c.rows);
+    threads_range(d->panels, s->groups, group, 1, &c.panel, &c.panels);
+    threads_range(d->in, s->slices, slice, s->depth, &c.k, &c.depth);
     c.rows -= c.row;
     c.panels -= c.panel;
     c.depth -= c.k;
@@ -240,7 +240,7 @@ static void pack_block(void *context, int64_t block, int worker)
     int64_t k, end, row, row_end;
     cpu_part(d->in, s->depth, block, &k, &end);
     for (int64_t b = 0; b < s->row_blocks; b++) {
-        threads_part(d->rows, s->row_blocks, b, 1, &row, &row_end);
+        threads_range(d->rows, s->row_blocks, b, 1, &row, &row_end);
         if (r->bytes.unit != 0) {
             dense_u8 rows = r->bytes;
             rows.index += row;
@@ -293,7 +293,7 @@ static void reduce_slices(void *context, int64_t chunk, int worker)
     const forward_state *s = r->s;
     int64_t place = chunk / ROW_SLICES, begin, end;
     cut c = cut_of(s, place / s->groups, place % s->groups, 0);
-    threads_part(c.rows, ROW_SLICES, chunk % ROW_SLICES, 1, &begin, &end);
+    threads_range(c.rows, ROW_SLICES, chunk % ROW_SLICES, 1, &begin, &end);
     run_epilogue(r, &c, r->sums + place * s->slices * s->sums_stride, s->sums_stride, begin,
                  end - begin);
 }

@@ -115,7 +115,7 @@ static void run_chunk(void *context, int64_t chunk, int worker)
     const head *ops = &h->ops;
     float *const *at = h->r->tensors;
     int64_t begin, end;
-    threads_part(h->rows, h->chunks, chunk, 1, &begin, &end);
+    threads_range(h->rows, h->chunks, chunk, 1, &begin, &end);
     if (ops->softmax)
         h->kernels->forward(at[ops->softmax->in[0]] + begin * h->n,
                             at[ops->softmax->out[0]] + begin * h->n, end - begin, h->n);

@@ -20,8 +20,8 @@ typedef struct gather_run {
 } gather_run;
 
 /* Row by row of the result; `whole`: further passes over the image follow. */
-static void move_image(const gather_run *g, int64_t index, const image_change *change, bool whole,
-                       float *x)
+static void move_image(const gather_run *g, int64_t index, const random_transform *change,
+                       bool whole, float *x)
 {
     static const gather_finish none = {.channels = 1, .factor = {1}};
     const sample_block *s = g->r->input->samples;
@@ -50,7 +50,7 @@ static void move_image(const gather_run *g, int64_t index, const image_change *c
 }
 
 /* Must a pixel's value be known before it can be computed what others become? */
-static bool needs_whole(const standardization *st, const image_change *change)
+static bool needs_whole(const standardization *st, const random_transform *change)
 {
     return st->samplewise_center || change->channel_shift != 0 ||
            (change->brightens && change->fill == FILL_CONSTANT &&
@@ -66,15 +66,15 @@ static void finish_whole(const gather_run *g, float *x)
         g->kernels->finish(&g->finish, x, g->x_count);
 }
 
-static void change_image(const gather_run *g, int64_t index, float *x)
+static void transform_image(const gather_run *g, int64_t index, float *x)
 {
-    image_change change = gather_draw(&g->r->op->a.gather.augment, g->r->input, index);
+    random_transform change = gather_draw(&g->r->op->a.gather.augment, g->r->input, index);
     bool whole = needs_whole(&g->r->op->a.gather.standardize, &change);
     move_image(g, index, &change, whole, x);
     if (!whole)
         return;
     if (change.channel_shift != 0 || change.brightens)
-        g->kernels->change_values(&change, x, g->x_count);
+        g->kernels->transform_values(&change, x, g->x_count);
     finish_whole(g, x);
 }
 
@@ -118,7 +118,7 @@ static void gather_rows(void *context, int64_t chunk, int worker)
             continue;
         }
         if (g->changes)
-            change_image(g, index, x);
+            transform_image(g, index, x);
         else
             convert_sample(g, index, x);
         if (t)

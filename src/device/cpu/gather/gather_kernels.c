@@ -287,7 +287,7 @@ static void find_extremes(const float *x, int64_t count, float *least, float *la
     }
 }
 
-static void change_values(const image_change *change, float *x, int64_t count)
+static void transform_values(const random_transform *change, float *x, int64_t count)
 {
     float least, largest, by = change->channel_shift, factor = change->brightness;
     find_extremes(x, count, &least, &largest);
@@ -336,6 +336,6 @@ static void standardize(float scale, bool deviation, float *x, int64_t count)
 
 const gather_kernels ISA(cpu_gather_kernels) = {.convert = convert,
                                                 .interpolate = interpolate,
-                                                .change_values = change_values,
+                                                .transform_values = transform_values,
                                                 .standardize = standardize,
                                                 .finish = finish};

@@ -2,7 +2,7 @@
 #ifndef DEVICE_CPU_GATHER_GATHER_KERNELS_H
 #define DEVICE_CPU_GATHER_GATHER_KERNELS_H
 
-#include "device/image_change.h"
+#include "device/random_transform.h"
 
 /* What a number of channel c becomes: x * factor[c] + shift[c]. */
 typedef struct gather_finish {
@@ -30,7 +30,7 @@ typedef struct gather_kernels {
     /* Between four pixels by bilinear interpolation. */
     void (*interpolate)(const gather_row *r);
     /* Channel shift and brightness of a whole image, in place. */
-    void (*change_values)(const image_change *change, float *x, int64_t count);
+    void (*transform_values)(const random_transform *change, float *x, int64_t count);
     /* Scaled, then less its mean and, with `deviation`, over its deviation + 1e-6; in place. */
     void (*standardize)(float scale, bool deviation, float *x, int64_t count);
     /* In place. */

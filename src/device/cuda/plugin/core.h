@@ -75,7 +75,7 @@ typedef struct gpu_stages {
     int count;
 } gpu_stages;
 
-cornu_status gpu_hold(gpu *g, const sample_block *samples);
+cornu_status gpu_upload_samples(gpu *g, const sample_block *samples);
 void gpu_samples_free(gpu *g);
 /* Give resident samples up until `bytes` more are free; waits for the steps that read them. */
 cornu_status gpu_samples_evict(gpu *g, double bytes);

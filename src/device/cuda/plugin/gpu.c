@@ -241,9 +241,9 @@ static void release(device *d, prepared *p)
         (void)leave(g, CORNU_OK);
 }
 
-static cornu_status hold(device *d, const sample_block *samples)
+static cornu_status upload(device *d, const sample_block *samples)
 {
-    WITHIN(d, hold(g, samples));
+    WITHIN(d, upload_samples(g, samples));
 }
 
 static cornu_status run(device *d, prepared *p, const step_input *inputs, int steps)
@@ -336,7 +336,7 @@ const device_ops gpu_ops = {
     .lacks = lacks,
     .prepare = prepare,
     .release = release,
-    .hold = hold,
+    .upload = upload,
     .run = run,
     .results = results,
     .synchronize = synchronize,

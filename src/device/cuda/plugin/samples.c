@@ -81,7 +81,7 @@ static gpu_resident *place_for(gpu *g, const sample_block *samples)
     return place ? place : all;
 }
 
-cornu_status gpu_hold(gpu *g, const sample_block *samples)
+cornu_status gpu_upload_samples(gpu *g, const sample_block *samples)
 {
     double left;
     size_t x = x_bytes(samples) * (size_t)samples->count;

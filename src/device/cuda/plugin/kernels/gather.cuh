@@ -3,7 +3,7 @@
 #include "device/cuda/plugin/kernels/random.cuh"
 
 #define IMAGE_INLINE static __host__ __device__ inline
-#include "device/image_change.h"
+#include "device/random_transform.h"
 
 /* Class numbers become one-hot where the target has columns for them. */
 static __device__ void write_target(const gather_params &p, const gpu_step &s, int64_t row)
@@ -74,13 +74,13 @@ extern "C" __global__ void __launch_bounds__(GATHER_THREADS) cornu_gather(gather
 /* ---- changed at random, standardized ------------------------------------------------------ */
 
 /* The drawn change of one sample and where its pixels come from. */
-typedef struct gather_change {
-    image_change change;
+typedef struct gather_augment {
+    random_transform change;
     image_transform transform;
-} gather_change;
+} gather_augment;
 
-static __device__ void draw_change(const gather_changed_params &p, const gpu_step &s,
-                                   int64_t sample, gather_change *c)
+static __device__ void draw_transform(const gather_augmented_params &p, const gpu_step &s,
+                                   int64_t sample, gather_augment *c)
 {
     uint64_t item = (uint64_t)s.epoch << 40 ^ (uint64_t)sample;
     uint64_t key = device_random_key(s.seed, RANDOM_AUGMENT, item);
@@ -90,7 +90,7 @@ static __device__ void draw_change(const gather_changed_params &p, const gpu_ste
         philox(key, i, 0, 0, 0, bits + 4 * i);
     for (int i = 0; i < IMAGE_DRAWS; i++)
         u[i] = random_to_float(bits[i]);
-    c->change = image_change_of(&p.augment, u, s.height, s.width);
+    c->change = random_transform_of(&p.augment, u, s.height, s.width);
     c->transform = image_transform_of(&c->change, s.height, s.width);
 }
 
@@ -104,7 +104,7 @@ typedef struct gather_place {
     image_side row, column;
 } gather_place;
 
-static __device__ gather_place find_place(const gpu_step &s, const gather_change &c, int64_t pixel)
+static __device__ gather_place find_place(const gpu_step &s, const gather_augment &c, int64_t pixel)
 {
     int64_t column, row = divide(pixel, s.width, &column);
     const image_transform &t = c.transform;
@@ -123,7 +123,7 @@ static __device__ gather_place find_place(const gpu_step &s, const gather_change
     return p;
 }
 
-static __device__ float interpolate(const gpu_step &s, int64_t base, const gather_change &c,
+static __device__ float interpolate(const gpu_step &s, int64_t base, const gather_augment &c,
                                     const gather_place &p, int64_t channel)
 {
     if (p.row.outside || p.column.outside)
@@ -150,9 +150,9 @@ static __device__ inline float finished(const standardization &st, float scale, 
 }
 
 extern "C" __global__ void __launch_bounds__(GATHER_THREADS)
-    cornu_gather_augmented(gather_changed_params p)
+    cornu_gather_augmented(gather_augmented_params p)
 {
-    __shared__ gather_change c;
+    __shared__ gather_augment c;
     const gpu_step s = *this_step(&p.gather.clock);
     bool target = p.gather.t && blockIdx.x == gridDim.x - 1;
     int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -166,7 +166,7 @@ extern "C" __global__ void __launch_bounds__(GATHER_THREADS)
         }
         __syncthreads(); /* the change of the row before is still in use */
         if (p.changes && threadIdx.x == 0)
-            draw_change(p, s, s.sample[row], &c);
+            draw_transform(p, s, s.sample[row], &c);
         __syncthreads();
         for (int64_t i = first; p.changes && i < s.height * s.width; i += step) {
             gather_place place = find_place(s, c, i);
@@ -196,7 +196,7 @@ static __device__ float block_largest(float value, float *parts)
 }
 
 /* Channel shift and brightness. */
-static __device__ void change_values(const image_change &change, float *x, int64_t count,
+static __device__ void transform_values(const random_transform &change, float *x, int64_t count,
                                      float *parts)
 {
     float least = x[0], largest = x[0];
@@ -232,8 +232,8 @@ static __device__ void standardize_by_itself(const standardization &st, float sc
 }
 
 /* The moved sample as it is, in its own numbers. */
-static __device__ void write_moved(const gather_changed_params &p, const gpu_step &s, int64_t base,
-                                   const gather_change &c, float *to)
+static __device__ void write_moved(const gather_augmented_params &p, const gpu_step &s, int64_t base,
+                                   const gather_augment &c, float *to)
 {
     for (int64_t i = threadIdx.x; p.changes && i < s.height * s.width; i += blockDim.x) {
         gather_place place = find_place(s, c, i);
@@ -245,9 +245,9 @@ static __device__ void write_moved(const gather_changed_params &p, const gpu_ste
 }
 
 extern "C" __global__ void __launch_bounds__(GATHER_THREADS)
-    cornu_gather_whole(gather_changed_params p)
+    cornu_gather_whole(gather_augmented_params p)
 {
-    __shared__ gather_change c;
+    __shared__ gather_augment c;
     __shared__ double sums[WARP];
     __shared__ float largests[WARP];
     const gpu_step s = *this_step(&p.gather.clock);
@@ -260,12 +260,12 @@ extern "C" __global__ void __launch_bounds__(GATHER_THREADS)
         }
         __syncthreads(); /* the change of the row before is still in use */
         if (p.changes && threadIdx.x == 0)
-            draw_change(p, s, s.sample[row], &c);
+            draw_transform(p, s, s.sample[row], &c);
         __syncthreads();
         write_moved(p, s, s.index[row] * count, c, to);
         __syncthreads();
         if (p.changes && (c.change.channel_shift != 0 || c.change.brightens))
-            change_values(c.change, to, count, largests);
+            transform_values(c.change, to, count, largests);
         if (p.standardize.samplewise_center) {
             standardize_by_itself(p.standardize, scale, to, count, sums);
             scale = 1;

@@ -22,12 +22,12 @@ typedef struct gather_params {
 /* Where samples are changed at random or standardized. cornu_gather_augmented: each pixel by
    itself. cornu_gather_whole, of which one block takes a whole sample: where what a pixel becomes
    hangs on the others. */
-typedef struct gather_changed_params {
+typedef struct gather_augmented_params {
     gather_params gather;
     augmentation augment;
     standardization standardize;
     int32_t changes, padding; /* changes: 0 where `augment` changes nothing */
-} gather_changed_params;
-typedef gather_changed_params gather_augmented_params, gather_whole_params;
+} gather_augmented_params;
+typedef gather_augmented_params gather_augmented_params, gather_whole_params;
 
 #endif

@@ -33,14 +33,14 @@ static bool needs_whole(const augmentation *a, const standardization *st)
     return a->channel_shift_range != 0 || a->brightens || st->samplewise_center;
 }
 
-static cornu_status enqueue_changed(const gpu_op *r)
+static cornu_status enqueue_augmented(const gpu_op *r)
 {
     const shape *s = &GPU_OUT(r, 0)->shape;
     const augmentation *a = &r->op->a.gather.augment;
-    gather_changed_params p = {.gather = params_of(r),
-                               .augment = *a,
-                               .standardize = r->op->a.gather.standardize,
-                               .changes = augmentation_any(a)};
+    gather_augmented_params p = {.gather = params_of(r),
+                                 .augment = *a,
+                                 .standardize = r->op->a.gather.standardize,
+                                 .changes = augmentation_any(a)};
     if (needs_whole(a, &p.standardize))
         return gpu_launch(r->g, GPU_gather_whole, grid_of(&p.gather, 1), &p);
     /* The samples' own shape is not known yet; the kernel goes on in strides of the grid. */
@@ -53,7 +53,7 @@ static cornu_status enqueue(const gpu_op *r)
 {
     if (augmentation_any(&r->op->a.gather.augment) ||
         standardization_any(&r->op->a.gather.standardize))
-        return enqueue_changed(r);
+        return enqueue_augmented(r);
     gather_params p = params_of(r);
     return gpu_launch(r->g, GPU_gather, grid_of(&p, gpu_blocks(p.count, GATHER_PIECE, 0)), &p);
 }

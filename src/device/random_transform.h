@@ -1,7 +1,7 @@
 /* One random change of an image, as Keras's ImageDataGenerator draws and applies it: the arithmetic
    that all devices share. Included by C and, for the kernels of accelerators, by CUDA C++. */
-#ifndef DEVICE_IMAGE_CHANGE_H
-#define DEVICE_IMAGE_CHANGE_H
+#ifndef DEVICE_RANDOM_TRANSFORM_H
+#define DEVICE_RANDOM_TRANSFORM_H
 
 #include "step/augment.h"
 #include <math.h>
@@ -13,7 +13,7 @@
 
 enum { IMAGE_DRAWS = 10 };
 
-typedef struct image_change {
+typedef struct random_transform {
     double rotation, shear; /* degrees */
     double down, right;     /* pixels; moved by inverse mapping: the image goes the other way */
     double zoom_x, zoom_y;
@@ -23,7 +23,7 @@ typedef struct image_change {
     fill_mode fill;
     bool flip_horizontal, flip_vertical; /* after the moves */
     bool brightens;                      /* last; numbers become whole ones from 0 to 255 */
-} image_change;
+} random_transform;
 
 /* From a place in the changed image, before flips, to one in the sample:
    source = m (row, column) + offset. */
@@ -57,10 +57,10 @@ IMAGE_INLINE double image_shift(float u, const shift_range *s, int64_t side)
 
 /* The change that IMAGE_DRAWS numbers in [0, 1) mean. Each has its own, whatever the ranges are, so
    that switching one change on leaves the others as they were. */
-IMAGE_INLINE image_change image_change_of(const augmentation *a, const float *u, int64_t height,
-                                          int64_t width)
+IMAGE_INLINE random_transform random_transform_of(const augmentation *a, const float *u,
+                                                  int64_t height, int64_t width)
 {
-    image_change c;
+    random_transform c;
     double zoom = (double)a->zoom_range[1] - (double)a->zoom_range[0];
     c.rotation = image_spread(u[0], a->rotation_range);
     c.down = image_shift(u[1], &a->height_shift_range, height);
@@ -83,7 +83,7 @@ IMAGE_INLINE image_change image_change_of(const augmentation *a, const float *u,
    the matrix for (x, y) and then swaps the axes, so "x" is the column. It gives x the middle of the
    height and y that of the width, so the centre of an image that is not square is the place
    (width / 2, height / 2); this is kept. (`right` is Keras's tx, `down` its ty.) */
-IMAGE_INLINE image_transform image_transform_of(const image_change *change, int64_t height,
+IMAGE_INLINE image_transform image_transform_of(const random_transform *change, int64_t height,
                                                 int64_t width)
 {
     const double degree = 3.14159265358979323846 / 180;
@@ -156,7 +156,7 @@ IMAGE_INLINE float image_cut(float value, float least, float largest)
     return value < largest ? value : largest;
 }
 
-IMAGE_INLINE image_values image_values_of(const image_change *c, float least, float largest)
+IMAGE_INLINE image_values image_values_of(const random_transform *c, float least, float largest)
 {
     image_values v;
     v.least = least;
@@ -176,7 +176,7 @@ IMAGE_INLINE float image_brightened(float value, float factor)
 
 /* A number of the moved image to one of the changed image. Keras makes bytes of the image for its
    brightness, and stretches the numbers only where some are no bytes. */
-IMAGE_INLINE float image_value(const image_change *c, const image_values *v, float value)
+IMAGE_INLINE float image_value(const random_transform *c, const image_values *v, float value)
 {
     if (c->channel_shift != 0)
         value = image_cut(value + c->channel_shift, v->least, v->largest);

@@ -2,7 +2,7 @@
 #include "base/philox.h"
 #include "device/gather_sample.h"
 
-image_change gather_draw(const augmentation *a, const step_input *input, int64_t index)
+random_transform gather_draw(const augmentation *a, const step_input *input, int64_t index)
 {
     const shape *s = &input->samples->x_shape;
     uint64_t item = (uint64_t)input->epoch << 40 ^ (uint64_t)index;
@@ -10,7 +10,7 @@ image_change gather_draw(const augmentation *a, const step_input *input, int64_t
     float u[IMAGE_DRAWS];
     for (int i = 0; i < IMAGE_DRAWS; i++)
         u[i] = random_uniform(&r);
-    return image_change_of(a, u, s->dim[0], s->dim[1]);
+    return random_transform_of(a, u, s->dim[0], s->dim[1]);
 }
 
 static float pixel(const sample_block *s, int64_t place)
@@ -20,8 +20,8 @@ static float pixel(const sample_block *s, int64_t place)
 }
 
 /* One pixel of all channels by bilinear interpolation; `base`: the sample's first element. */
-static void interpolate(const sample_block *s, int64_t base, const image_change *change, double row,
-                        double column, float *out)
+static void interpolate(const sample_block *s, int64_t base, const random_transform *change,
+                        double row, double column, float *out)
 {
     int64_t channels = s->x_shape.dim[2], line = s->x_shape.dim[1] * channels;
     image_side r = image_side_at(row, s->x_shape.dim[0], change->fill);
@@ -36,7 +36,7 @@ static void interpolate(const sample_block *s, int64_t base, const image_change 
 }
 
 /* Every pixel from where it comes from. */
-static void move(const sample_block *s, int64_t base, const image_change *change, float *x)
+static void move(const sample_block *s, int64_t base, const random_transform *change, float *x)
 {
     int64_t height = s->x_shape.dim[0], width = s->x_shape.dim[1], channels = s->x_shape.dim[2];
     image_transform t = image_transform_of(change, height, width);
@@ -56,7 +56,8 @@ static void move(const sample_block *s, int64_t base, const image_change *change
     }
 }
 
-void gather_changed(const sample_block *s, int64_t index, const image_change *change, float *x)
+void gather_augmented(const sample_block *s, int64_t index, const random_transform *change,
+                      float *x)
 {
     int64_t count = shape_elements(&s->x_shape);
     move(s, index * count, change, x);
