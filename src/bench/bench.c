@@ -1,7 +1,7 @@
 #include "bench/bench.h"
 #include "base/memory.h"
 #include "bench/contender.h"
-#include "device/device.h"
+#include "device/roofline.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ typedef struct bench {
     const bench_options *options;
     bench_report *report;
     bench_effort effort;
-    threads *pool;
+    device *host;                         /* "cpu": the machine's limits and probes */
     char devices[BENCH_DEVICES_MOST][64]; /* their names */
     int device_count;
     contender group[GROUP_MOST];
@@ -34,36 +34,9 @@ static void notice(const bench *b, const char *format, ...)
     b->options->on_notice(b->options->user, line);
 }
 
-cornu_status bench_note(bench_report *report, const char *format, ...)
-{
-    char line[512];
-    va_list arguments;
-    va_start(arguments, format);
-    printable_v(line, sizeof line, format, arguments);
-    va_end(arguments);
-    for (int i = 0; i < report->note_count; i++)
-        if (strcmp(report->notes[i], line) == 0)
-            return CORNU_OK;
-    TRY(memory_grow(&report->notes, &report->note_capacity, (size_t)report->note_count + 1,
-                    sizeof *report->notes));
-    TRY(memory_copy_string(line, &report->notes[report->note_count]));
-    report->note_count++;
-    return CORNU_OK;
-}
-
-void bench_report_free(bench_report *report)
-{
-    for (int i = 0; i < report->note_count; i++)
-        free(report->notes[i]);
-    free(report->notes);
-    free(report->results);
-    json_decref(report->json);
-    *report = (bench_report){0};
-}
-
 /* ---- what to measure -------------------------------------------------------------------- */
 
-/* An accelerator has limits of its own. */
+/* An accelerator is held against limits of its own. */
 static cornu_status add_device(bench *b, const device_id *id, const cornu_device_info *info)
 {
     bench_report *r = b->report;
@@ -71,13 +44,20 @@ static cornu_status add_device(bench *b, const device_id *id, const cornu_device
     strcpy(b->devices[b->device_count++], info->name);
     TRY(id->ops->open(id->number, &(device_options){.threads = b->options->threads}, &d));
     cornu_status status = CORNU_OK;
-    if (d->ops->limits) {
+    if (strcmp(bench_device_kind(info->name), "gpu") == 0 && d->ops->limits) {
         notice(b, "%s: measuring its limits", info->name);
         r->devices[r->device_count].info = *info;
         status = d->ops->limits(d, &r->devices[r->device_count++].limits);
     }
     d->ops->close(d);
     return status;
+}
+
+static cornu_status open_host(bench *b)
+{
+    device_id id;
+    TRY(device_find("cpu", &id));
+    return id.ops->open(id.number, &(device_options){.threads = b->options->threads}, &b->host);
 }
 
 static cornu_status choose_devices(bench *b)
@@ -178,7 +158,7 @@ static cornu_status measure_group(bench *b)
                 continue;
             notice(b, "%s on %s: round %d", c->workload->name, c->device, round);
             bool host = strcmp(bench_device_kind(c->device), "cpu") == 0;
-            double probe = host ? limits_probe_fma(b->pool) : NAN;
+            double probe = host ? b->host->ops->probe(b->host) : NAN;
             if (host && probe > b->report->limits.fma)
                 b->report->limits.fma = probe; /* the machine was not quiet when it was measured */
             TRY(contender_round(c, probe, &b->effort));
@@ -274,21 +254,21 @@ static cornu_status run_full_schedules(bench *b)
 /* Once more: the machine may have been busy the first time. */
 static cornu_status measure_limits_again(bench *b)
 {
-    machine_limits again;
+    device_limits again;
     notice(b, "measuring the machine's limits again");
-    TRY(limits_measure(b->pool, &again));
-    limits_raise(&b->report->limits, &again);
+    TRY(b->host->ops->limits(b->host, &again));
+    roofline_raise(&b->report->limits, &again);
     return CORNU_OK;
 }
 
 /* The yardstick of one result: the host's, or its accelerator's at its precision. */
-static machine_limits limits_of(const bench_report *r, const bench_result *x)
+static device_limits limits_of(const bench_report *r, const bench_result *x)
 {
     for (int i = 0; i < r->device_count; i++) {
         const device_limits *d = &r->devices[i].limits;
         if (strcmp(r->devices[i].info.name, x->device) != 0)
             continue;
-        return limits_of_device(d, x->precision);
+        return roofline_at(d, x->precision);
     }
     return r->limits;
 }
@@ -301,9 +281,9 @@ static cornu_status judge(bench *b)
     for (int i = 0; i < r->count; i++) {
         bench_result *x = &r->results[i];
         x->limits = limits_of(r, x);
-        double least = limits_seconds(&x->limits, x->flops_run, x->bytes_run, x->working_set);
+        double least = roofline_seconds(&x->limits, x->flops_run, x->bytes_run, x->working_set);
         x->share_of_limit = x->step_ms.median > 0 ? least / (x->step_ms.median / 1e3) : 0;
-        x->bound = limits_bound(&x->limits, x->flops_run, x->bytes_run, x->working_set);
+        x->bound = roofline_bound(&x->limits, x->flops_run, x->bytes_run, x->working_set);
         x->probe_low = x->probe_low > 0 ? x->probe_low / r->limits.fma : 1;
         x->probe_median = x->probe_median > 0 ? x->probe_median / r->limits.fma : 1;
         low = x->probe_low < low ? x->probe_low : low;
@@ -330,10 +310,10 @@ cornu_status bench_run(const bench_options *options, bench_report *report)
     b->report = report;
     b->effort = bench_effort_of(options);
     TRY_GOTO(choose_devices(b));
-    TRY_GOTO(threads_open(options->threads, &b->pool));
+    TRY_GOTO(open_host(b));
     bench_machine_read(&report->machine);
     notice(b, "measuring the machine's limits");
-    TRY_GOTO(limits_measure(b->pool, &report->limits));
+    TRY_GOTO(b->host->ops->limits(b->host, &report->limits));
     TRY_GOTO(measure_all(b));
     TRY_GOTO(run_full_schedules(b));
     TRY_GOTO(measure_limits_again(b));
@@ -344,7 +324,8 @@ cornu_status bench_run(const bench_options *options, bench_report *report)
                              report->note_count ? report->notes[report->note_count - 1] : "");
 done:
     close_group(b);
-    threads_close(b->pool);
+    if (b->host)
+        b->host->ops->close(b->host);
     free(b);
     return status;
 }

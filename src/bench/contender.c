@@ -99,10 +99,10 @@ cornu_status contender_open(contender *c, const bench_workload *w, const char *o
     const cornu_data *data = c->data->data;
     TRY_GOTO(data_samples_for(data, CORNU_TRAIN, c->model, &c->samples));
     TRY_GOTO(feed_open(data, CORNU_TRAIN, 0, c->samples.count, &c->feed));
-    c->span = feed_samples(&c->feed);
-    if (c->batch > c->span) {
+    c->samples_read = feed_samples(&c->feed);
+    if (c->batch > c->samples_read) {
         status = status_fail(CORNU_INVALID, "batch: found %lld; expected at most the %lld samples",
-                             (long long)c->batch, (long long)c->span);
+                             (long long)c->batch, (long long)c->samples_read);
         goto done;
     }
     c->losses_most = effort->rounds_most + WARM_UPS_MOST;
@@ -133,11 +133,11 @@ void contender_close(contender *c)
 }
 
 /* See FEW_STEPS. */
-static void choose_span(contender *c, double step_seconds, const bench_effort *effort)
+static void choose_samples_read(contender *c, double step_seconds, const bench_effort *effort)
 {
     int64_t few = FEW_BATCHES * c->batch;
-    if (step_seconds * FEW_STEPS > effort->budget_seconds && few < c->span)
-        c->span = few;
+    if (step_seconds * FEW_STEPS > effort->budget_seconds && few < c->samples_read)
+        c->samples_read = few;
 }
 
 /* The next whole batch; a new epoch gets a new order. The device may still read the old one, so
@@ -145,11 +145,11 @@ static void choose_span(contender *c, double step_seconds, const bench_effort *e
 static cornu_status next_batch(contender *c, const int64_t **index)
 {
     int64_t got;
-    if (c->next + c->batch > c->span) {
+    if (c->next + c->batch > c->samples_read) {
         step_results unused;
         TRY(session_results(c->session, &unused, false));
         c->model->position.epoch++;
-        if (c->span == feed_samples(&c->feed))
+        if (c->samples_read == feed_samples(&c->feed))
             feed_begin(&c->feed, c->model->position.seed, c->model->position.epoch, true);
         c->next = 0;
     }
@@ -201,7 +201,7 @@ cornu_status contender_warm_up(contender *c, const bench_options *options,
     double begin = clock_seconds();
     TRY(run_steps(c, 1, &seconds));
     c->cold_seconds += clock_seconds() - begin;
-    choose_span(c, seconds, effort);
+    choose_samples_read(c, seconds, effort);
     if (seconds > SLOW_STEP_SECONDS) {
         c->round_steps = options->steps > 0 ? options->steps : 1;
         add_round(c, 1, seconds, NAN, effort);

@@ -2,7 +2,10 @@
 #ifndef BENCH_CONTENDER_H
 #define BENCH_CONTENDER_H
 
-#include "bench/bench.h"
+#include "bench/options.h"
+#include "bench/published.h"
+#include "bench/report.h"
+#include "data/data.h"
 #include "train/running.h"
 
 /* How long to measure. */
@@ -37,7 +40,7 @@ typedef struct contender {
     int64_t batch;
     sample_block samples; /* of the training split, as the model sees them */
     feed feed;            /* of them */
-    int64_t span;         /* samples of a pass that are read */
+    int64_t samples_read; /* samples of a pass that are read */
     int64_t next;         /* place in it */
     int64_t round_steps, steps;
     /* One entry a round, in the order measured: mean step, FMA probe before it. */

@@ -1,6 +1,7 @@
 /* The report as JSON: one object with machine, limits, results[] and notes[]. */
 #include "base/files.h"
-#include "bench/bench.h"
+#include "bench/published.h"
+#include "bench/report.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,14 +70,14 @@ static json_t *device_json(const bench_device *d)
                      i->description, "bus_id", i->bus_id, "capability", i->capability, "driver",
                      i->driver, "libraries", i->libraries, "limits", "fma_flops", given(l->fma),
                      "tf32_flops", given(l->tf32), "bf16_flops", given(l->bf16), "memory_bytes",
-                     given(l->memory), "cache_bytes", given(l->cache), "cache_size", l->cache_bytes,
-                     "launch_seconds", given(l->launch_seconds));
+                     given(l->update), "cache_bytes", given(l->cache_update), "cache_size",
+                     l->cache_bytes, "launch_seconds", given(l->launch_seconds));
 }
 
 cornu_status bench_make_json(bench_report *report)
 {
     const bench_machine *m = &report->machine;
-    const machine_limits *l = &report->limits;
+    const device_limits *l = &report->limits;
     json_t *results = json_array(), *notes = json_array(), *devices = json_array();
     for (int i = 0; i < report->device_count; i++)
         json_array_append_new(devices, device_json(&report->devices[i]));

@@ -1,6 +1,8 @@
 /* What the report says of the machine. */
+#include "bench/machine.h"
 #include "base/memory.h"
-#include "bench/bench.h"
+#include "base/threads.h"
+#include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 

@@ -1,4 +1,5 @@
-#include "bench/bench.h"
+#include "bench/published.h"
+#include <stddef.h>
 
 const bench_workload bench_workloads[] = {
 #define WORKLOAD(name, samples, epochs, substitute) {name, samples, epochs, substitute},

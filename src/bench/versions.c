@@ -1,6 +1,7 @@
 /* Versions of everything that a result may hang on, for bug reports. */
 #include "base/memory.h"
-#include "bench/bench.h"
+#include "base/status.h"
+#include "bench/machine.h"
 #include <archive.h>
 #include <curl/curl.h>
 #include <dlfcn.h>

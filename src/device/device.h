@@ -66,13 +66,19 @@ typedef struct kernel_choice {
     int launches; /* of kernels on an accelerator per step; 0 on the host */
 } kernel_choice;
 
-/* What the device does at most, measured. 0: it has no such unit. */
+/* What the device does at most, measured: its roofline (device/roofline.h). 0: it has no such unit,
+   or it is not known. */
 typedef struct device_limits {
-    double fma, tf32,
-        bf16; /* FLOP/s of 32-bit multiply-adds; of matrix units (a multiply-add is 2) */
-    double memory, cache;  /* bytes/s, read and written, of its memory and its last-level cache */
+    double fma;            /* FLOP/s of 32-bit multiply-adds (each is 2); with AMX those of the six
+                              products by which its tiles multiply floats */
+    double tf32, bf16;     /* FLOP/s of matrix units */
+    double read;           /* bytes/s, reading its memory */
+    double update;         /* bytes/s, read and written, in place */
+    double cache_update;   /* the same in its last-level cache */
     double cache_bytes;    /* size of that cache */
-    double launch_seconds; /* from one kernel to the next in a graph */
+    double launch_seconds; /* accelerators: from one kernel to the next in a graph */
+    int threads;           /* of the host that were measured */
+    char isa[16];          /* the instruction set of `fma` on the host: "AVX-512", "AMX" */
 } device_limits;
 
 /* What the device says of itself right now; NAN: it does not. */
@@ -125,8 +131,10 @@ typedef struct device_ops {
     /* Bytes that prepare would allocate beyond the plan's arena and variables: host or device
      * memory. */
     int64_t (*memory_free)(const device *d);
-    /* optional: about a second of probes */
+    /* optional: about a second of probes. NULL: those of the device "cpu" are its own. */
     cornu_status (*limits)(device *d, device_limits *out);
+    /* optional: FLOP/s of a millisecond of multiply-adds; shows a throttled or shared machine. */
+    double (*probe)(device *d);
     /* optional: the device's own clock, in the order of its work: `seconds` NULL starts it, else
        waits for all work and gives the seconds since the start. */
     cornu_status (*timer)(device *d, double *seconds);

@@ -109,3 +109,9 @@ cornu_status device_precision_find(const char *name, device_precision *out)
                               name)
                 : CORNU_OK;
 }
+
+bool cornu_device_info_get(int index, cornu_device_info *info)
+{
+    device_id id;
+    return index >= 0 && info && device_at(index, &id, info);
+}

@@ -19,12 +19,12 @@ static void make_report(bench_report *report, double scale)
     bench_machine_read(&report->machine);
     snprintf(report->machine.cpu, sizeof report->machine.cpu,
              "Some Vendor With A Long Name Model 9999X Processor @ 2.50GHz Special Edition");
-    report->limits = (machine_limits){.fma = 3.04e11,
-                                      .read = 2e10,
-                                      .update = 3.7e10,
-                                      .cache_update = 8e10,
-                                      .threads = 128,
-                                      .isa = "AVX-512"};
+    report->limits = (device_limits){.fma = 3.04e11,
+                                     .read = 2e10,
+                                     .update = 3.7e10,
+                                     .cache_update = 8e10,
+                                     .threads = 128,
+                                     .isa = "AVX-512"};
     report->results = calloc(32, sizeof *report->results);
     for (const bench_workload *w = bench_workloads; w->name; w++)
         for (int d = 0; d < 2; d++) {

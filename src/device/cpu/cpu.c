@@ -2,6 +2,7 @@
    has the reference kernel behind every list, so nothing is ever without one. */
 #include "device/cpu/cpu.h"
 #include "base/memory.h"
+#include "device/cpu/limits.h"
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <stdio.h>
@@ -137,9 +138,21 @@ static cornu_status cpu_open(int number, const device_options *options, device *
     return CORNU_OK;
 }
 
+static cornu_status limits(device *d, device_limits *out)
+{
+    return cpu_limits_measure(((host_device *)(void *)d)->pool, out);
+}
+
+static double probe(device *d)
+{
+    return cpu_limits_probe(((host_device *)(void *)d)->pool);
+}
+
 const device_ops device_cpu = {
     .name = "cpu",
     .describe = describe,
     .open = cpu_open,
+    .limits = limits,
+    .probe = probe,
     HOST_DEVICE_SLOTS,
 };

@@ -109,11 +109,12 @@ static cornu_status measure_memory(probe *b, device_limits *out)
     TRY(gpu_memory_make_room(g, large));
     TRY(gpu_memory_new(g, (size_t)large, "memory to measure", &b->memory));
     TRY(CU(g, cuMemsetD8Async(b->memory.at, 0, b->memory.bytes, g->stream)));
-    TRY(measure_copy(b, large, &out->memory));
+    TRY(measure_copy(b, large, &out->update));
+    out->read = out->update;
     out->cache_bytes = cache;
     /* Half of it: on some models each half serves one half of the chip. */
     if (cache > 0 && cache / 2.0 < large)
-        TRY(measure_copy(b, cache / 2.0, &out->cache));
+        TRY(measure_copy(b, cache / 2.0, &out->cache_update));
     gpu_memory_free(g, &b->memory);
     return CORNU_OK;
 }

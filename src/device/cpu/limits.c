@@ -1,8 +1,8 @@
 /* The probes: FMA rate in registers, read bandwidth, in-place update bandwidth. Each kernel exists
    for AVX-512, AVX2 and plain vectors; the widest that this processor has is chosen at run time.
-   Where it has matrix tiles (AMX), which multiply floats as six products of their parts
+   Where it has AMX tiles, which multiply floats as six products of their bf16x3 terms
    (device/cpu/dense/dense_kernels_amx.c), the rate is theirs. */
-#include "bench/limits.h"
+#include "device/cpu/limits.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "device/cpu/amx.h"
@@ -133,20 +133,20 @@ static const probe_kernels *kernels_for_this_machine(void)
 
 /* ---- FMA rate --------------------------------------------------------------------------- */
 
-/* 20 microseconds on a fast core: a core that is taken away delays one chunk, not the probe. */
-enum { CHUNK_ROUNDS = 8192, CHUNKS_PER_THREAD = 4 };
+/* 20 microseconds on a fast core: a core that is taken away delays one task, not the probe. */
+enum { TASK_ROUNDS = 8192, TASKS_PER_THREAD = 4 };
 
 typedef struct fma_work {
     const probe_kernels *kernels;
     volatile float factor, sink;
 } fma_work;
 
-static void fma_chunk(void *context, int64_t chunk, int worker)
+static void fma_task(void *context, int64_t task, int worker)
 {
     fma_work *w = context;
     (void)worker;
-    float result = w->kernels->fma(CHUNK_ROUNDS, w->factor);
-    if (chunk < 0) /* never: keeps the result alive without a shared write */
+    float result = w->kernels->fma(TASK_ROUNDS, w->factor);
+    if (task < 0) /* never: keeps the result alive without a shared write */
         w->sink = result;
 }
 
@@ -154,19 +154,19 @@ static void fma_chunk(void *context, int64_t chunk, int worker)
 static double fma_rate(threads *pool, double seconds)
 {
     fma_work work = {.kernels = kernels_for_this_machine(), .factor = 0.999f};
-    int64_t chunks = (int64_t)threads_count(pool) * CHUNKS_PER_THREAD;
-    double flops_per_chunk = CHUNK_ROUNDS * work.kernels->round_flops;
-    threads_run(pool, chunks, fma_chunk, &work); /* wakes the workers; not counted */
+    int64_t tasks = (int64_t)threads_count(pool) * TASKS_PER_THREAD;
+    double flops_per_task = TASK_ROUNDS * work.kernels->round_flops;
+    threads_run(pool, tasks, fma_task, &work); /* wakes the workers; not counted */
     double begin = clock_seconds(), now = begin, flops = 0;
     while (now - begin < seconds) {
-        threads_run(pool, chunks, fma_chunk, &work);
-        flops += flops_per_chunk * (double)chunks;
+        threads_run(pool, tasks, fma_task, &work);
+        flops += flops_per_task * (double)tasks;
         now = clock_seconds();
     }
     return flops / (now - begin);
 }
 
-double limits_probe_fma(threads *pool)
+double cpu_limits_probe(threads *pool)
 {
     return fma_rate(pool, 1e-3);
 }
@@ -176,55 +176,55 @@ double limits_probe_fma(threads *pool)
 typedef struct memory_work {
     const probe_kernels *kernels;
     float *memory; /* [count] */
-    int64_t count, chunks;
+    int64_t count, tasks;
     int repeats;
     volatile float sink;
 } memory_work;
 
-static void chunk_range(const memory_work *w, int64_t chunk, int64_t *begin, int64_t *end)
+static void task_range(const memory_work *w, int64_t task, int64_t *begin, int64_t *end)
 {
-    threads_range(w->count, w->chunks, chunk, 1024, begin, end);
+    threads_range(w->count, w->tasks, task, 1024, begin, end);
 }
 
 /* Memory that was never written reads as one page of zeros, which stays in the first cache. */
-static void write_chunk(void *context, int64_t chunk, int worker)
+static void write_task(void *context, int64_t task, int worker)
 {
     memory_work *w = context;
     (void)worker;
     int64_t begin, end;
-    chunk_range(w, chunk, &begin, &end);
+    task_range(w, task, &begin, &end);
     for (int64_t i = begin; i < end; i++)
         w->memory[i] = 1;
 }
 
-static void read_chunk(void *context, int64_t chunk, int worker)
+static void read_task(void *context, int64_t task, int worker)
 {
     memory_work *w = context;
     (void)worker;
     int64_t begin, end;
-    chunk_range(w, chunk, &begin, &end);
+    task_range(w, task, &begin, &end);
     float sum = w->kernels->read(w->memory + begin, end - begin);
-    if (chunk < 0)
+    if (task < 0)
         w->sink = sum;
 }
 
-static void update_chunk(void *context, int64_t chunk, int worker)
+static void update_task(void *context, int64_t task, int worker)
 {
     memory_work *w = context;
     (void)worker;
     int64_t begin, end;
-    chunk_range(w, chunk, &begin, &end);
+    task_range(w, task, &begin, &end);
     for (int i = 0; i < w->repeats; i++)
         w->kernels->update(w->memory + begin, end - begin);
 }
 
 /* Passes over the memory a second, the best of several. */
-static double best_passes(threads *pool, memory_work *w, threads_work *chunk)
+static double best_passes(threads *pool, memory_work *w, threads_work *task)
 {
     double best = 0;
     for (int run = 0; run < 8; run++) {
         double begin = clock_seconds();
-        threads_run(pool, w->chunks, chunk, w);
+        threads_run(pool, w->tasks, task, w);
         double seconds = clock_seconds() - begin;
         double passes = seconds > 0 ? w->repeats / seconds : 0;
         best = passes > best ? passes : best;
@@ -237,23 +237,23 @@ static void raise_to(double *rate, double other)
     *rate = other > *rate ? other : *rate;
 }
 
-void limits_measure_bandwidth(threads *pool, float *memory, int64_t count, machine_limits *out)
+void cpu_limits_bandwidth(threads *pool, float *memory, int64_t count, device_limits *out)
 {
     int64_t workers = threads_count(pool);
     memory_work w = {.kernels = kernels_for_this_machine(),
                      .memory = memory,
                      .count = count,
-                     .chunks = workers * 16,
+                     .tasks = workers * 16,
                      .repeats = 1};
     double bytes = 4.0 * (double)count;
-    threads_run(pool, w.chunks, write_chunk, &w);
-    out->read = best_passes(pool, &w, read_chunk) * bytes;
-    out->update = best_passes(pool, &w, update_chunk) * bytes * 2;
-    /* Each thread goes over its own part again and again: no traffic but to the cache. */
+    threads_run(pool, w.tasks, write_task, &w);
+    out->read = best_passes(pool, &w, read_task) * bytes;
+    out->update = best_passes(pool, &w, update_task) * bytes * 2;
+    /* Each thread goes over its own range again and again: no traffic but to the cache. */
     w.count = CACHE_PROBE_FLOATS;
-    w.chunks = workers;
+    w.tasks = workers;
     w.repeats = 16;
-    out->cache_update = best_passes(pool, &w, update_chunk) * 4.0 * CACHE_PROBE_FLOATS * 2;
+    out->cache_update = best_passes(pool, &w, update_task) * 4.0 * CACHE_PROBE_FLOATS * 2;
     raise_to(&out->cache_update, out->update);
 }
 
@@ -269,65 +269,19 @@ static double last_level_cache(void)
     return 32e6; /* the kernel does not say: a usual size */
 }
 
-cornu_status limits_measure(threads *pool, machine_limits *out)
+cornu_status cpu_limits_measure(threads *pool, device_limits *out)
 {
-    *out = (machine_limits){.threads = threads_count(pool), .cache_bytes = last_level_cache()};
+    *out = (device_limits){.threads = threads_count(pool), .cache_bytes = last_level_cache()};
     snprintf(out->isa, sizeof out->isa, "%s", kernels_for_this_machine()->isa);
     int64_t count = PROBE_FLOATS_MAX;
     while (count > PROBE_FLOATS_MIN && count * 16 > memory_available())
         count /= 2; /* at most a quarter of what is free */
     float *memory = NULL;
     TRY(memory_new_aligned((size_t)count * sizeof *memory, "bandwidth probe", &memory));
-    limits_measure_bandwidth(pool, memory, count, out);
+    cpu_limits_bandwidth(pool, memory, count, out);
     memory_free_aligned(memory);
     (void)fma_rate(pool, 3e-3); /* wide vectors raise their clock only after a while */
     for (int run = 0; run < 8; run++)
         raise_to(&out->fma, fma_rate(pool, 3e-3));
     return CORNU_OK;
-}
-
-void limits_raise(machine_limits *l, const machine_limits *again)
-{
-    raise_to(&l->fma, again->fma);
-    raise_to(&l->read, again->read);
-    raise_to(&l->update, again->update);
-    raise_to(&l->cache_update, again->cache_update);
-}
-
-/* ---- what they mean --------------------------------------------------------------------- */
-
-static double memory_seconds(const machine_limits *l, double bytes, double working_set)
-{
-    double bandwidth = l->read > l->update ? l->read : l->update;
-    if (working_set <= l->cache_bytes && l->cache_update > bandwidth)
-        bandwidth = l->cache_update;
-    return bandwidth > 0 ? bytes / bandwidth : 0;
-}
-
-static double fma_seconds(const machine_limits *l, double flops)
-{
-    return l->fma > 0 ? flops / l->fma : 0;
-}
-
-double limits_seconds(const machine_limits *l, double flops, double bytes, double working_set)
-{
-    double compute = fma_seconds(l, flops), memory = memory_seconds(l, bytes, working_set);
-    return compute > memory ? compute : memory;
-}
-
-const char *limits_bound(const machine_limits *l, double flops, double bytes, double working_set)
-{
-    return fma_seconds(l, flops) >= memory_seconds(l, bytes, working_set) ? "FMA" : "memory";
-}
-
-machine_limits limits_of_device(const device_limits *d, const char *precision)
-{
-    bool tf32 = precision && strcmp(precision, "tf32") == 0;
-    bool bf16 = precision && strcmp(precision, "bf16") == 0;
-    double rate = tf32 ? d->tf32 : bf16 ? d->bf16 : d->fma;
-    return (machine_limits){.fma = rate > 0 ? rate : d->fma,
-                            .read = d->memory,
-                            .update = d->memory,
-                            .cache_update = d->cache,
-                            .cache_bytes = d->cache_bytes};
 }

@@ -1,6 +1,8 @@
 /* cornu_explain: the plan of one training step as a table. */
 #include "base/memory.h"
-#include "bench/bench.h"
+#include "base/statistics.h"
+#include "data/data.h"
+#include "device/roofline.h"
 #include "train/running.h"
 #include <math.h>
 #include <stdlib.h>
@@ -17,8 +19,7 @@ typedef struct explained {
     session_plan *plan;
     kernel_choice *choices; /* [op_count] */
     double *seconds;        /* [op_count] medians; with options->run */
-    machine_limits limits;
-    threads *pool; /* of the limits' probes; NULL: the device has its own */
+    device_limits limits;
 } explained;
 
 /* ---- measuring -------------------------------------------------------------------------- */
@@ -48,8 +49,9 @@ static cornu_status make_input(const explained *e, cornu_data **data, sample_blo
 /* A machine that was busy when it was measured may do more now. */
 static void probe(explained *e)
 {
-    if (e->pool)
-        limits_raise(&e->limits, &(machine_limits){.fma = limits_probe_fma(e->pool)});
+    device *d = session_device(e->session);
+    if (d->ops->probe)
+        roofline_raise(&e->limits, &(device_limits){.fma = d->ops->probe(d)});
 }
 
 /* Times of all operations, `rows` runs: row[run][operation]. */
@@ -107,27 +109,19 @@ done:
     return status;
 }
 
-/* The host's limits are measured before and after, and the higher ones count. */
-static cornu_status measure_on_host(explained *e)
-{
-    machine_limits again;
-    TRY(threads_open(e->options->threads, &e->pool));
-    TRY(limits_measure(e->pool, &e->limits));
-    TRY(time_plan(e));
-    TRY(limits_measure(e->pool, &again));
-    limits_raise(&e->limits, &again);
-    return CORNU_OK;
-}
-
+/* Of a device that can be busy with other work, the limits are measured before and after, and the
+   higher ones count. */
 static cornu_status measure(explained *e)
 {
     device *d = session_device(e->session);
-    device_limits own;
-    if (!d->ops->limits)
-        return measure_on_host(e);
-    TRY(d->ops->limits(d, &own));
-    e->limits = limits_of_device(&own, e->options->precision);
-    return time_plan(e);
+    device_limits again;
+    TRY(roofline_measure(d, e->options->precision, e->options->threads, &e->limits));
+    TRY(time_plan(e));
+    if (d->ops->limits && !d->ops->probe)
+        return CORNU_OK;
+    TRY(roofline_measure(d, e->options->precision, e->options->threads, &again));
+    roofline_raise(&e->limits, &again);
+    return CORNU_OK;
 }
 
 /* ---- the table -------------------------------------------------------------------------- */
@@ -167,10 +161,10 @@ static void show_shape(const plan *p, const op *o, char *cell)
 }
 
 /* "74 % fma" */
-static void show_share(const machine_limits *l, const kernel_choice *c, double seconds, char *cell)
+static void show_share(const device_limits *l, const kernel_choice *c, double seconds, char *cell)
 {
-    double least = limits_seconds(l, c->flops, c->bytes, c->bytes);
-    bool fma = strcmp(limits_bound(l, c->flops, c->bytes, c->bytes), "FMA") == 0;
+    double least = roofline_seconds(l, c->flops, c->bytes, c->bytes);
+    bool fma = strcmp(roofline_bound(l, c->flops, c->bytes, c->bytes), "FMA") == 0;
     if (seconds > 0)
         snprintf(cell, CELL, "%.0f %% %s", 100 * least / seconds, fma ? "fma" : "mem");
     else
@@ -285,9 +279,9 @@ static void add_total(const explained *e, text *t)
              p->flops / 1e9, flops / 1e9, memory_human(p->bytes, moved), memory_human(bytes, run));
     if (!e->seconds)
         return;
-    double least = limits_seconds(&e->limits, flops, bytes, working_set);
+    double least = roofline_seconds(&e->limits, flops, bytes, working_set);
     text_add(t, "step: %.3g ms · bound by %s: %.3g ms is this machine's limit (%.0f %%)\n",
-             seconds * 1e3, limits_bound(&e->limits, flops, bytes, working_set), least * 1e3,
+             seconds * 1e3, roofline_bound(&e->limits, flops, bytes, working_set), least * 1e3,
              seconds > 0 ? 100 * least / seconds : 0);
     text_add(t, "machine: %.0f GFLOP/s FMA (%s), %.1f GB/s read, %.1f GB/s update, %d threads\n",
              e->limits.fma / 1e9, e->limits.isa, e->limits.read / 1e9, e->limits.update / 1e9,
@@ -352,6 +346,5 @@ done:
     free(e.choices);
     free(e.seconds);
     session_close(e.session);
-    threads_close(e.pool);
     return status;
 }

@@ -1,7 +1,8 @@
 /* The bandwidth probes beside simple loops over memory of the same size. */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "bench/limits.h"
+#include "device/cpu/limits.h"
+#include "device/roofline.h"
 #include <math.h>
 #include <time.h>
 
@@ -86,17 +87,17 @@ static use use_now(const threads *pool)
 typedef struct turns {
     threads *pool;
     loop l;
-    machine_limits probed;
+    device_limits probed;
     double read, update;
     int quiet;
 } turns;
 
 static void take_turn(turns *t)
 {
-    machine_limits now = {0};
+    device_limits now = {0};
     use before = use_now(t->pool);
-    limits_measure_bandwidth(t->pool, (float *)(void *)t->l.memory, BYTES / 4, &now);
-    limits_raise(&t->probed, &now);
+    cpu_limits_bandwidth(t->pool, (float *)(void *)t->l.memory, BYTES / 4, &now);
+    roofline_raise(&t->probed, &now);
     t->read = fmax(t->read, best_rate(t->pool, &t->l, read_part));
     t->update = fmax(t->update, 2 * best_rate(t->pool, &t->l, update_part)); /* read and written */
     use after = use_now(t->pool);

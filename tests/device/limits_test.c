@@ -1,5 +1,6 @@
 /* The machine's limits. */
-#include "bench/bench.h"
+#include "device/cpu/limits.h"
+#include "device/roofline.h"
 #include <string.h>
 
 #include <setjmp.h>
@@ -13,10 +14,10 @@ static void limits_are_positive_and_possible(void **state)
 {
     (void)state;
     threads *pool;
-    machine_limits l;
+    device_limits l;
     assert_int_equal(threads_open(0, &pool), CORNU_OK);
-    assert_int_equal(limits_measure(pool, &l), CORNU_OK);
-    double probe = limits_probe_fma(pool);
+    assert_int_equal(cpu_limits_measure(pool, &l), CORNU_OK);
+    double probe = cpu_limits_probe(pool);
     assert_int_equal(l.threads, threads_count(pool));
     threads_close(pool);
     /* two 512-bit units, or tiles of 2.7 times their rate, at 6 GHz and more */
@@ -32,12 +33,12 @@ static void limits_are_positive_and_possible(void **state)
 static void a_step_is_bound_by_the_slower_of_two_resources(void **state)
 {
     (void)state;
-    const machine_limits l = {.fma = 100, .update = 10, .cache_update = 20, .cache_bytes = 50};
-    assert_true(limits_seconds(&l, 1000, 10, 1000) == 10);
-    assert_string_equal(limits_bound(&l, 1000, 10, 1000), "FMA");
-    assert_true(limits_seconds(&l, 100, 100, 1000) == 10);
-    assert_string_equal(limits_bound(&l, 100, 100, 1000), "memory");
-    assert_true(limits_seconds(&l, 100, 100, 40) == 5); /* what fits the cache is faster */
+    const device_limits l = {.fma = 100, .update = 10, .cache_update = 20, .cache_bytes = 50};
+    assert_true(roofline_seconds(&l, 1000, 10, 1000) == 10);
+    assert_string_equal(roofline_bound(&l, 1000, 10, 1000), "FMA");
+    assert_true(roofline_seconds(&l, 100, 100, 1000) == 10);
+    assert_string_equal(roofline_bound(&l, 100, 100, 1000), "memory");
+    assert_true(roofline_seconds(&l, 100, 100, 40) == 5); /* what fits the cache is faster */
 }
 
 int main(void)

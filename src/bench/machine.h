@@ -1,0 +1,17 @@
+/* What the report says of the machine. */
+#ifndef BENCH_MACHINE_H
+#define BENCH_MACHINE_H
+
+#include <stdint.h>
+
+typedef struct bench_machine {
+    char cpu[128], system[128];
+    int cores; /* physical, that this process may use */
+    int64_t memory_bytes;
+} bench_machine;
+
+void bench_machine_read(bench_machine *machine);
+/* "gpu" for a cuda device, else "cpu". */
+const char *bench_device_kind(const char *name);
+
+#endif

@@ -1,0 +1,74 @@
+/* What a comparison finds, as figures, as a table and as JSON. */
+#ifndef BENCH_REPORT_H
+#define BENCH_REPORT_H
+
+#include "base/statistics.h"
+#include "bench/machine.h"
+#include "device/device.h"
+#include <jansson.h>
+#include <stdio.h>
+
+/* One workload on one device. */
+typedef struct bench_result {
+    const char *workload;
+    char device[64];
+    const char *precision; /* of products: "fp32", ... */
+    int64_t batch, steps;  /* steps timed */
+    statistics step_ms;    /* over rounds: each round's mean step */
+    double samples_per_second, epoch_seconds;
+    double loss_first, loss_last; /* means of the first and the last steps, warm-up included */
+    double cold_seconds;          /* opening the device, weights and plan, and the first step */
+    int launches;                 /* of kernels on an accelerator, a step; 0 on the host */
+    /* What the device says of itself while it works; NAN where it does not. */
+    double watts, joules_per_epoch, clock_mhz;
+    double flops_per_step, bytes_per_step; /* the plan's: as the operations are defined */
+    double flops_run, bytes_run;           /* as the kernels do them; the limit is of these */
+    double share_of_limit;
+    device_limits limits; /* of this device at this precision */
+    const char *bound;    /* what the limit is: "FMA" or "memory" */
+    double working_set;   /* bytes of weights, slots and buffers */
+    bool real_data;
+    char data_name[64];
+    double probe_low; /* least FMA probe between rounds over the measured limit: < 0.9 says
+                         throttled */
+    double probe_median;
+    bool has_full;                                 /* --full: the recipe's schedule was run */
+    double full_seconds, full_loss, full_accuracy; /* loss and accuracy on the test samples */
+} bench_result;
+
+/* A device that has limits of its own: an accelerator. */
+typedef struct bench_device {
+    cornu_device_info info;
+    device_limits limits;
+} bench_device;
+
+enum { BENCH_DEVICES_MOST = 16 };
+
+typedef struct bench_report {
+    bench_machine machine;
+    device_limits limits; /* of the host's cores */
+    bench_device devices[BENCH_DEVICES_MOST];
+    int device_count;
+    bench_result *results;
+    int count;
+    size_t capacity;
+    char **notes; /* substituted data, throttling, what was not run and why */
+    int note_count;
+    size_t note_capacity;
+    json_t *json; /* the whole report as --json writes it */
+} bench_report;
+
+/* Append a note, unless it is there already. */
+cornu_status bench_note(bench_report *report, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* A note of the results whose median is far above their minimum, where there are any. */
+cornu_status bench_note_noise(bench_report *report);
+void bench_report_free(bench_report *report);
+/* The table, at most 80 columns. */
+void bench_print(const bench_report *report, FILE *out);
+/* report->json from the rest of the report. */
+cornu_status bench_make_json(bench_report *report);
+/* report->json as a file, atomically. */
+cornu_status bench_write_json(const bench_report *report, const char *path);
+
+#endif

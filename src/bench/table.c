@@ -1,0 +1,385 @@
+/* The report on a terminal: at most 80 columns. */
+#include "base/status.h"
+#include "bench/published.h"
+#include "bench/report.h"
+#include <math.h>
+#include <string.h>
+
+enum { WIDTH = 80, CELL = 64, NOTE = 1024 };
+
+enum { NAME, DEVICE, LEAST, STEP, LIMIT, EPOCH, RATIO, LOSS, PUBLISHED, COLUMNS };
+
+typedef struct row {
+    char cell[COLUMNS][CELL];
+} row;
+
+/* Columns that a UTF-8 text takes (no wide characters here). */
+static int text_width(const char *line)
+{
+    int width = 0;
+    for (; *line; line++)
+        width += ((unsigned char)*line & 0xC0) != 0x80;
+    return width;
+}
+
+static void add(char *line, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void add(char *line, size_t size, const char *format, ...)
+{
+    va_list arguments;
+    size_t length = strlen(line);
+    va_start(arguments, format);
+    vsnprintf(line + length, size - length, format, arguments);
+    va_end(arguments);
+}
+
+/* Three significant digits, but no fraction beyond 100. */
+static int decimals(double value)
+{
+    return value < 0.995 ? 3 : value < 9.95 ? 2 : value < 99.5 ? 1 : 0;
+}
+
+static void show_seconds(double seconds, char *out)
+{
+    if (!(seconds > 0))
+        snprintf(out, CELL, "-");
+    else if (seconds < 9999.5)
+        snprintf(out, CELL, "%.*f s", seconds < 99.5 ? 1 : 0, seconds);
+    else
+        snprintf(out, CELL, "%.1f h", seconds / 3600);
+}
+
+/* ---- rows ------------------------------------------------------------------------------- */
+
+/* The fastest published epoch on this kind of device; 0 where there is none. */
+static double published_epoch(const char *workload, const char *kind)
+{
+    double best = 0;
+    for (const published_figure *f = published_figures; f->workload; f++)
+        if (strcmp(f->workload, workload) == 0 && strcmp(f->device_kind, kind) == 0 &&
+            f->epoch_seconds > 0 && (best == 0 || f->epoch_seconds < best))
+            best = f->epoch_seconds;
+    return best;
+}
+
+/* Median on the first device of the same workload. */
+static double first_median(const bench_report *report, const bench_result *r)
+{
+    for (int i = 0; i < report->count; i++)
+        if (strcmp(report->results[i].workload, r->workload) == 0)
+            return report->results[i].step_ms.median;
+    return 0;
+}
+
+static bool has_several_devices(const bench_report *report)
+{
+    for (int i = 1; i < report->count; i++)
+        if (strcmp(report->results[i].device, report->results[0].device) != 0)
+            return true;
+    return false;
+}
+
+static void show_step(double ms, char *out)
+{
+    if (ms < 99999.5)
+        snprintf(out, CELL, "%.*f", decimals(ms), ms);
+    else
+        snprintf(out, CELL, "%.0f s", ms / 1e3);
+}
+
+/* The median and half of what lies between the minimum and the 95th percentile; alone where the
+   table needs the room. */
+static void show_median(const statistics *s, bool alone, char *out)
+{
+    double spread = (s->p95 - s->minimum) / 2;
+    show_step(s->median, out);
+    if (!alone && s->median < 99999.5)
+        add(out, CELL, " ±%.*f", decimals(s->median), spread);
+    else if (!alone)
+        add(out, CELL, " ±%.0f", spread / 1e3);
+}
+
+/* Three significant digits, at most three of them behind the point. */
+static void show_loss(double value, char *out)
+{
+    bool plain = value >= 0.0005 && value < 999.5;
+    snprintf(out, CELL, plain ? "%.*f" : "%.*e", plain ? decimals(value) : 0, value);
+}
+
+static void show_losses(const bench_result *r, char *out)
+{
+    char last[CELL];
+    if (!isfinite(r->loss_first) || !isfinite(r->loss_last)) {
+        snprintf(out, CELL, "not a number");
+        return;
+    }
+    show_loss(r->loss_first, out);
+    show_loss(r->loss_last, last);
+    add(out, CELL, "→%s", last);
+}
+
+static row make_row(const bench_report *report, const bench_result *r)
+{
+    row x = {0};
+    const statistics *s = &r->step_ms;
+    snprintf(x.cell[NAME], CELL, "%s", r->workload);
+    snprintf(x.cell[DEVICE], CELL, "%.12s", r->device);
+    show_step(s->minimum, x.cell[LEAST]);
+    show_median(s, has_several_devices(report), x.cell[STEP]);
+    snprintf(x.cell[LIMIT], CELL, "%.0f %%", 100 * r->share_of_limit);
+    show_seconds(r->epoch_seconds, x.cell[EPOCH]);
+    double first = first_median(report, r), ratio = first > 0 ? s->median / first : 0;
+    snprintf(x.cell[RATIO], CELL, "%.*fx", ratio < 9.95 ? 2 : 0, ratio);
+    show_losses(r, x.cell[LOSS]);
+    show_seconds(published_epoch(r->workload, bench_device_kind(r->device)), x.cell[PUBLISHED]);
+    return x;
+}
+
+static row heading(const bench_report *report)
+{
+    row x = {.cell = {"workload", "device", "min ms", "median ms", "limit", "epoch", "", "loss",
+                      "published"}};
+    if (has_several_devices(report)) { /* then there is no room for more */
+        snprintf(x.cell[NAME], CELL, "workload (ms)");
+        snprintf(x.cell[LEAST], CELL, "min");
+        snprintf(x.cell[STEP], CELL, "median");
+    }
+    snprintf(x.cell[RATIO], CELL, "/%.8s", report->count ? report->results[0].device : "");
+    return x;
+}
+
+static void widen(int *width, const row *x)
+{
+    for (int c = 0; c < COLUMNS; c++) {
+        int needed = text_width(x->cell[c]);
+        width[c] = needed > width[c] ? needed : width[c];
+    }
+}
+
+static void print_row(const row *x, const int *width, bool several, int gap, FILE *out)
+{
+    for (int c = 0; c < COLUMNS; c++) {
+        if (c == RATIO && !several)
+            continue;
+        int fill = width[c] - text_width(x->cell[c]);
+        bool left = c == NAME || c == DEVICE;
+        fprintf(out, "%*s%*s%s%*s", c ? gap : 0, "", left ? 0 : fill, "", x->cell[c],
+                left ? fill : 0, "");
+    }
+    fputc('\n', out);
+}
+
+static void print_rows(const bench_report *report, FILE *out)
+{
+    int width[COLUMNS] = {0}, total = 0;
+    bool several = has_several_devices(report);
+    row head = heading(report);
+    widen(width, &head);
+    for (int i = 0; i < report->count; i++) {
+        row x = make_row(report, &report->results[i]);
+        widen(width, &x);
+    }
+    for (int c = 0; c < COLUMNS; c++)
+        total += c == RATIO && !several ? 0 : width[c];
+    int gap = total + 2 * (COLUMNS - 1) <= WIDTH ? 2 : 1;
+    print_row(&head, width, several, gap, out);
+    for (int i = 0; i < report->count; i++) {
+        row x = make_row(report, &report->results[i]);
+        print_row(&x, width, several, gap, out);
+    }
+}
+
+/* ---- lines ------------------------------------------------------------------------------ */
+
+/* Print words, broken before column 80; lines after the first begin with `indent` spaces. */
+static void print_wrapped(const char *text, int indent, FILE *out)
+{
+    int at = 0; /* columns taken on this line */
+    char line[NOTE];
+    const char *words = line;
+    cornu_printable(text, line, sizeof line); /* names of processors, devices and data sets */
+    while (*words) {
+        char word[NOTE];
+        size_t length = strcspn(words, " ");
+        length = length < sizeof word - 1 ? length : sizeof word - 1;
+        memcpy(word, words, length);
+        word[length] = 0;
+        int width = text_width(word);
+        if (at > indent && at + 1 + width > WIDTH) {
+            fprintf(out, "\n%*s", indent, "");
+            at = indent;
+        } else if (at > 0) {
+            fputc(' ', out);
+            at++;
+        }
+        fputs(word, out);
+        at += width;
+        words += length;
+        words += strspn(words, " ");
+    }
+    fputc('\n', out);
+}
+
+static void print_device(const bench_device *d, FILE *out)
+{
+    char line[NOTE];
+    const device_limits *l = &d->limits;
+    snprintf(line, sizeof line, "%s: %s · driver %s, %s", d->info.name, d->info.description,
+             d->info.driver, d->info.libraries);
+    print_wrapped(line, 2, out);
+    snprintf(line, sizeof line,
+             "limits: %.1f TFLOP/s fp32, %.0f tf32, %.0f bf16, %.0f GB/s (%.0f in cache), %.1f us "
+             "a kernel",
+             l->fma / 1e12, l->tf32 / 1e12, l->bf16 / 1e12, l->update / 1e9, l->cache_update / 1e9,
+             l->launch_seconds * 1e6);
+    print_wrapped(line, 2, out);
+}
+
+static void print_machine(const bench_report *report, FILE *out)
+{
+    char line[NOTE];
+    const device_limits *l = &report->limits;
+    snprintf(line, sizeof line, "cornu %s · %s · %d %s (%s), %d %s", cornu_version(),
+             report->machine.cpu, report->machine.cores,
+             report->machine.cores == 1 ? "core" : "cores", l->isa, l->threads,
+             l->threads == 1 ? "thread" : "threads");
+    print_wrapped(line, 2, out);
+    snprintf(line, sizeof line,
+             "limits: %.0f GFLOP/s, %.1f GB/s read, %.1f GB/s update (%.0f in cache)", l->fma / 1e9,
+             l->read / 1e9, l->update / 1e9, l->cache_update / 1e9);
+    print_wrapped(line, 2, out);
+    for (int i = 0; i < report->device_count; i++)
+        print_device(&report->devices[i], out);
+    fputc('\n', out);
+}
+
+/* Is this the workload's first row? */
+static bool is_first(const bench_report *report, int index)
+{
+    for (int i = 0; i < index; i++)
+        if (strcmp(report->results[i].workload, report->results[index].workload) == 0)
+            return false;
+    return true;
+}
+
+static void print_published(const bench_report *report, FILE *out)
+{
+    bool any = false;
+    for (int i = 0; i < report->count; i++) {
+        char line[NOTE] = "", seconds[CELL];
+        const char *workload = report->results[i].workload;
+        for (const published_figure *f = published_figures; is_first(report, i) && f->workload;
+             f++) {
+            if (strcmp(f->workload, workload) != 0)
+                continue;
+            show_seconds(f->epoch_seconds, seconds);
+            add(line, NOTE, "%s", *line ? ", " : "");
+            if (f->epoch_seconds > 0)
+                add(line, NOTE, "%s %s", seconds, f->hardware);
+            else
+                add(line, NOTE, "%s (%s)", f->hardware, f->note);
+            if (f->total_seconds > 0)
+                add(line, NOTE, " (%.0f s in all)", f->total_seconds);
+        }
+        if (!*line)
+            continue;
+        if (!any)
+            fputs("\nPublished, an epoch:\n", out);
+        any = true;
+        char whole[NOTE + CELL];
+        snprintf(whole, sizeof whole, "- %s: %s", workload, line);
+        print_wrapped(whole, 4, out);
+    }
+}
+
+static const char *substitute_of(const char *workload)
+{
+    for (const bench_workload *w = bench_workloads; w->name; w++)
+        if (strcmp(w->name, workload) == 0)
+            return w->substitute;
+    return NULL;
+}
+
+/* Which workloads ran on other data than their own. */
+static void print_data(const bench_report *report, FILE *out)
+{
+    char real[NOTE] = "", generated[NOTE] = "", other[NOTE] = "";
+    for (int i = 0; i < report->count; i++) {
+        const bench_result *r = &report->results[i];
+        const char *substitute = substitute_of(r->workload);
+        if (!is_first(report, i))
+            continue;
+        char *line = !r->real_data                                         ? generated
+                     : substitute && strcmp(r->data_name, substitute) == 0 ? other
+                                                                           : real;
+        add(line, NOTE, "%s%s", *line ? ", " : "", r->workload);
+    }
+    char whole[NOTE + CELL];
+    fputc('\n', out);
+    if (*real) {
+        snprintf(whole, sizeof whole, "Their own data: %s.", real);
+        print_wrapped(whole, 2, out);
+    }
+    if (*other) {
+        snprintf(whole, sizeof whole, "Fashion-MNIST, as MNIST is not on this machine: %s.", other);
+        print_wrapped(whole, 2, out);
+    }
+    if (*generated) {
+        snprintf(whole, sizeof whole, "Generated pixels of the exact shape: %s.", generated);
+        print_wrapped(whole, 2, out);
+    }
+}
+
+static void print_full(const bench_report *report, FILE *out)
+{
+    char line[NOTE], seconds[CELL];
+    for (int i = 0; i < report->count; i++) {
+        const bench_result *r = &report->results[i];
+        if (!r->has_full)
+            continue;
+        show_seconds(r->full_seconds, seconds);
+        snprintf(line, sizeof line,
+                 "Full schedule of %s on %s (%s): %s, test accuracy %.4f, loss %.4f.", r->workload,
+                 r->device, r->data_name, seconds, r->full_accuracy, r->full_loss);
+        print_wrapped(line, 2, out);
+    }
+}
+
+/* What an accelerator says beside the times: cold start, kernels, power. */
+static void print_accelerators(const bench_report *report, FILE *out)
+{
+    for (int i = 0; i < report->count; i++) {
+        const bench_result *r = &report->results[i];
+        char line[NOTE];
+        if (strcmp(bench_device_kind(r->device), "gpu") != 0)
+            continue;
+        snprintf(line, sizeof line, "%s on %s (%s): %d kernels a step, first step after %.2f s",
+                 r->workload, r->device, r->precision, r->launches, r->cold_seconds);
+        if (isfinite(r->joules_per_epoch))
+            add(line, NOTE, ", %.0f J an epoch", r->joules_per_epoch);
+        if (isfinite(r->watts))
+            add(line, NOTE, ", %.0f W", r->watts);
+        if (isfinite(r->clock_mhz))
+            add(line, NOTE, " at %.0f MHz", r->clock_mhz);
+        add(line, NOTE, ".");
+        print_wrapped(line, 2, out);
+    }
+}
+
+void bench_print(const bench_report *report, FILE *out)
+{
+    print_machine(report, out);
+    print_rows(report, out);
+    print_published(report, out);
+    print_data(report, out);
+    print_full(report, out);
+    print_accelerators(report, out);
+    for (int i = 0; i < report->note_count; i++) {
+        char line[NOTE];
+        snprintf(line, sizeof line, "Note: %s.", report->notes[i]);
+        print_wrapped(line, 2, out);
+    }
+    if (report->count)
+        fprintf(out, "Why: cornu explain %s --run\n", report->results[0].workload);
+}
