@@ -28,6 +28,19 @@ $found
 EOF
 done
 
+# Folders do not include each other in a ring, and neither do files. (A folder and one inside it are one subject.)
+includes() {
+    grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' src --include='*.[ch]' --include='*.cu' --include='*.cuh' |
+        sed -E 's#^src/([^:]*):[0-9]*:[^"]*"([^"]*)".*#\1 \2#'
+}
+found=$(includes | tsort 2>&1 >/dev/null | tr '\n' ' ')
+[ -z "$found" ] || complain "files include each other in a ring: $found"
+found=$(includes | awk '{
+        sub("/[^/]*$", "", $1); sub("/[^/]*$", "", $2)
+        if (index($1 "/", $2 "/") != 1 && index($2 "/", $1 "/") != 1) print $1, $2
+    }' | tsort 2>&1 >/dev/null | tr '\n' ' ')
+[ -z "$found" ] || complain "folders include each other in a ring: $found"
+
 # The program sees the public header and the benchmark, nothing else of the library.
 found=$(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' src/cli |
     grep -vE '#[[:space:]]*include[[:space:]]+"(cli|bench)/' || true)
