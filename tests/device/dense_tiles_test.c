@@ -110,7 +110,7 @@ static void check(const char *what, const block_case *s, double found, double ex
 
 static void check_multiply(const block_case *s, const float *x, const float *w)
 {
-    float *packed = numbers(DENSE_TILES->x_floats(s->rows, s->depth));
+    float *packed = numbers(DENSE_AMX->x_floats(s->rows, s->depth));
     float *before = numbers(s->rows * DENSE_PANEL);
     float *sum = copy_of(before, s->rows * DENSE_PANEL);
     const dense_fprop p = {.x = packed,
@@ -123,12 +123,12 @@ static void check_multiply(const block_case *s, const float *x, const float *w)
                            .add = s->add,
                            .prefetch = w};
     if (s->unit != 0)
-        DENSE_TILES->pack_u8(s->bytes, s->rows, s->k, s->depth, packed);
+        DENSE_AMX->pack_u8(s->bytes, s->rows, s->k, s->depth, packed);
     else
-        DENSE_TILES->pack_x(x, X_STRIDE, s->rows, s->depth, packed);
-    dense_begin(DENSE_TILES);
-    DENSE_TILES->fprop(&p);
-    dense_end(DENSE_TILES);
+        DENSE_AMX->pack_x(x, X_STRIDE, s->rows, s->depth, packed);
+    dense_begin(DENSE_AMX);
+    DENSE_AMX->fprop(&p);
+    dense_end(DENSE_AMX);
     for (int64_t r = 0; r < s->rows; r++)
         for (int64_t n = 0; n < s->width; n++) {
             int64_t at = r * DENSE_PANEL + n;
@@ -143,7 +143,7 @@ static void check_multiply(const block_case *s, const float *x, const float *w)
 
 static void check_data(const block_case *s, const float *w, const float *dy)
 {
-    float *packed = numbers(DENSE_TILES->lanes_floats);
+    float *packed = numbers(DENSE_AMX->lanes_floats);
     float *before = numbers(s->depth * DENSE_LANES);
     float *dx = copy_of(before, s->depth * DENSE_LANES);
     const dense_dgrad d = {.w = w,
@@ -154,10 +154,10 @@ static void check_data(const block_case *s, const float *w, const float *dy)
                            .dx = dx,
                            .add = s->add,
                            .prefetch = w};
-    DENSE_TILES->pack_lanes(dy, DY_STRIDE, s->rows, s->width, DENSE_LANES, packed);
-    dense_begin(DENSE_TILES);
-    DENSE_TILES->dgrad(&d);
-    dense_end(DENSE_TILES);
+    DENSE_AMX->pack_lanes(dy, DY_STRIDE, s->rows, s->width, DENSE_LANES, packed);
+    dense_begin(DENSE_AMX);
+    DENSE_AMX->dgrad(&d);
+    dense_end(DENSE_AMX);
     for (int64_t k = 0; k < s->depth; k++)
         for (int64_t r = 0; r < s->rows; r++) {
             int64_t at = k * DENSE_LANES + r;
@@ -172,8 +172,8 @@ static void check_data(const block_case *s, const float *w, const float *dy)
 
 static void check_gradient(const block_case *s, const float *x, const float *dy)
 {
-    float *packed = numbers(DENSE_TILES->wgrad_x_floats(s->rows, s->depth));
-    float *panel = numbers(DENSE_TILES->panel_floats(s->rows)), sums[DENSE_PANEL];
+    float *packed = numbers(DENSE_AMX->wgrad_x_floats(s->rows, s->depth));
+    float *panel = numbers(DENSE_AMX->panel_floats(s->rows)), sums[DENSE_PANEL];
     float *before = numbers(s->depth * s->width), *dw = copy_of(before, s->depth * s->width);
     const dense_wgrad g = {.rows = s->rows,
                            .depth = s->depth,
@@ -184,13 +184,13 @@ static void check_gradient(const block_case *s, const float *x, const float *dy)
                            .dw = dw,
                            .add = s->add};
     if (s->unit != 0)
-        DENSE_TILES->pack_wgrad_u8(s->bytes, s->rows, s->k, s->depth, packed);
+        DENSE_AMX->pack_wgrad_u8(s->bytes, s->rows, s->k, s->depth, packed);
     else
-        DENSE_TILES->pack_wgrad_x(x, X_STRIDE, s->rows, s->depth, packed);
-    DENSE_TILES->pack_dy(dy, DY_STRIDE, s->rows, s->width, (float)factor_of(s), panel, sums);
-    dense_begin(DENSE_TILES);
-    DENSE_TILES->wgrad(&g);
-    dense_end(DENSE_TILES);
+        DENSE_AMX->pack_wgrad_x(x, X_STRIDE, s->rows, s->depth, packed);
+    DENSE_AMX->pack_dy(dy, DY_STRIDE, s->rows, s->width, (float)factor_of(s), panel, sums);
+    dense_begin(DENSE_AMX);
+    DENSE_AMX->wgrad(&g);
+    dense_end(DENSE_AMX);
     for (int64_t k = 0; k < s->depth; k++)
         for (int64_t n = 0; n < s->width; n++) {
             int64_t at = k * s->width + n;
@@ -249,7 +249,7 @@ static void check_series(int64_t rows, int64_t depth, int64_t columns)
     enum { PRODUCTS = 2, LAID = SMALL_GEMM_LAID_ROWS, DEPTH_STEP = 32 };
     const block_case s = {.rows = rows, .depth = depth, .width = columns};
     const int64_t room = (rows + LAID - 1) / LAID * LAID, a_row = (depth + 15) / 16 * 16;
-    const int64_t floats = SMALL_GEMM_TILES->floats(depth, columns);
+    const int64_t floats = SMALL_GEMM_AMX->floats(depth, columns);
     float *a = numbers(PRODUCTS * rows * a_row), *c = numbers(PRODUCTS * room * columns);
     float *b = numbers(PRODUCTS * depth * columns), *packed = numbers(PRODUCTS * floats);
     float *some = numbers(LAID * columns);
@@ -260,20 +260,20 @@ static void check_series(int64_t rows, int64_t depth, int64_t columns)
                 int64_t row = k + i / columns % 8 + i / columns / 8 * 16;
                 some[i] = row < depth ? b[(p * depth + row) * columns + i % columns] : 0;
             }
-            SMALL_GEMM_TILES->lay(some, columns, k, depth, columns, packed + p * floats);
+            SMALL_GEMM_AMX->lay(some, columns, k, depth, columns, packed + p * floats);
         }
-    SMALL_GEMM_TILES->multiply(&(small_gemm_series){.first = {.a = a,
-                                                              .a_stride = a_row,
-                                                              .b = packed,
-                                                              .c = c,
-                                                              .c_stride = columns,
-                                                              .rows = rows,
-                                                              .columns = columns,
-                                                              .depth = depth},
-                                                    .count = PRODUCTS,
-                                                    .a_step = rows * a_row,
-                                                    .b_step = floats,
-                                                    .c_step = room * columns});
+    SMALL_GEMM_AMX->multiply(&(small_gemm_series){.first = {.a = a,
+                                                            .a_stride = a_row,
+                                                            .b = packed,
+                                                            .c = c,
+                                                            .c_stride = columns,
+                                                            .rows = rows,
+                                                            .columns = columns,
+                                                            .depth = depth},
+                                                  .count = PRODUCTS,
+                                                  .a_step = rows * a_row,
+                                                  .b_step = floats,
+                                                  .c_step = room * columns});
     for (int64_t i = 0; i < PRODUCTS * rows * columns; i++) {
         int64_t p = i / (rows * columns), row = i / columns % rows, n = i % columns;
         double most, sum = exact(a + (p * rows + row) * a_row, 1, b + p * depth * columns + n,
@@ -311,7 +311,7 @@ static void any_nan_stays_one(void **state)
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
         for (int in_w = 0; in_w < 2; in_w++) {
             float *x = numbers(ROWS * DEPTH), *w = numbers(DEPTH * DENSE_PANEL);
-            float *packed = numbers(DENSE_TILES->x_floats(ROWS, DEPTH));
+            float *packed = numbers(DENSE_AMX->x_floats(ROWS, DEPTH));
             float *sum = numbers(ROWS * DENSE_PANEL);
             memcpy(in_w ? w + 5 * DENSE_PANEL + 7 : x + 3 * DEPTH + 5, &patterns[i], sizeof *x);
             const dense_fprop p = {.x = packed,
@@ -321,10 +321,10 @@ static void any_nan_stays_one(void **state)
                                    .w = w,
                                    .sum = sum,
                                    .prefetch = w};
-            DENSE_TILES->pack_x(x, DEPTH, ROWS, DEPTH, packed);
-            dense_begin(DENSE_TILES);
-            DENSE_TILES->fprop(&p);
-            dense_end(DENSE_TILES);
+            DENSE_AMX->pack_x(x, DEPTH, ROWS, DEPTH, packed);
+            dense_begin(DENSE_AMX);
+            DENSE_AMX->fprop(&p);
+            dense_end(DENSE_AMX);
             for (int64_t r = 0; r < ROWS; r++)
                 for (int64_t n = 0; n < DENSE_PANEL; n++)
                     assert_int_equal(isnan(sum[r * DENSE_PANEL + n]) != 0, in_w ? n == 7 : r == 3);

@@ -163,7 +163,7 @@ static void run_chunk(void *context, int64_t chunk, int worker)
     const first_state *s = r->s;
     float *band = r->bands + worker * s->band_floats;
     int64_t begin, end, height = s->s.out[0], covered = s->pool ? height / 2 * 2 : height;
-    cpu_part(s->batch * s->bands, s->per_chunk, chunk, &begin, &end);
+    cpu_task_range(s->batch * s->bands, s->per_chunk, chunk, &begin, &end);
     for (int64_t i = begin; i < end; i++) {
         int64_t sample = i / s->bands, row = i % s->bands * s->rows;
         run_band(r, sample, row, cpu_least(s->rows, covered - row), band);

@@ -152,7 +152,7 @@ static void run_part(void *context, int64_t part, int worker)
     const gradient_state *s = r->s;
     float *sums = r->sums + part * s->stride, *band = r->bands + worker * s->band_floats;
     int64_t begin, end, height = s->ops.pool ? s->s.out[0] / 2 : s->s.out[0];
-    cpu_part(s->batch * s->bands, s->per_part, part, &begin, &end);
+    cpu_task_range(s->batch * s->bands, s->per_part, part, &begin, &end);
     memset(sums, 0, (size_t)s->stride * sizeof *sums);
     for (int64_t i = begin; i < end; i++) {
         int64_t sample = i / s->bands, row = i % s->bands * s->rows;

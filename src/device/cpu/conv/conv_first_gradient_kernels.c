@@ -169,7 +169,7 @@ static __attribute__((noinline)) void add_taps(const vec *values, int count, int
             if (left >= VEC_FLOATS)
                 vec_store(sum, vec_load(sum) + *values++);
             else
-                vec_store_part(sum, vec_load_part(sum, left) + *values++, left);
+                vec_store_first(sum, vec_load_first(sum, left) + *values++, left);
         }
 }
 

@@ -536,9 +536,10 @@ static dnnl_status_t finish_weights(const conv_run *r, threads *pool)
         memcpy(last, converted, s->part[0].w_bytes);
     }
     const part_kind *first = &s->part[0];
-    cpu_sum_parts(pool, sums, s->w_count, s->parts, s->w_stride, first->pack ? converted : r->w);
+    cpu_sum_partials(pool, sums, s->w_count, s->parts, s->w_stride, first->pack ? converted : r->w);
     if (s->has_bias)
-        cpu_sum_parts(pool, sums + s->parts * s->w_stride, s->b_count, s->parts, s->b_stride, r->b);
+        cpu_sum_partials(pool, sums + s->parts * s->w_stride, s->b_count, s->parts, s->b_stride,
+                         r->b);
     if (!first->pack)
         return status;
     status = dnnl_memory_set_data_handle(s->plain_memory, r->w);

@@ -39,14 +39,14 @@ static inline int64_t dense_offset(const dense_size *d, int64_t panel, int64_t k
 
 #if defined(__x86_64__)
 extern const dense_kernels cpu_dense_amx;
-#define DENSE_TILES (&cpu_dense_amx)
+#define DENSE_AMX (&cpu_dense_amx)
 #else
-#define DENSE_TILES NULL
+#define DENSE_AMX NULL
 #endif
 /* The functions of the kernel "panels" or, with `tiles`, of "tiles". */
 const dense_kernels *dense_kernels_of(cpu_isa isa, bool tiles);
 /* May "tiles" run this layer? If not, *why. */
-bool dense_takes_tiles(const dense_size *d, const char **why);
+bool dense_takes_amx(const dense_size *d, const char **why);
 
 /* Is x the samples as GATHER gives them, but for their scale? */
 bool dense_reads_samples(const plan *p, tensor_ref x);

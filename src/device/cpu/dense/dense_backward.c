@@ -138,7 +138,7 @@ static cornu_status panels_prepare_fused(const plan *p, const op *o, threads *po
 static bool tiles_accepts(const plan *p, const op *o, const char **why)
 {
     dense_size d = size_of(p, o);
-    return dense_takes_tiles(&d, why);
+    return dense_takes_amx(&d, why);
 }
 
 static bool tiles_accepts_fused(const plan *p, const op *o, const char **why)
@@ -184,7 +184,7 @@ typedef struct backward_run {
 static void rows_of(const backward_state *s, int64_t block, int64_t *row, int64_t *rows)
 {
     int64_t end;
-    cpu_part(s->size.rows, s->block_rows, block, row, &end);
+    cpu_task_range(s->size.rows, s->block_rows, block, row, &end);
     *rows = end - *row;
 }
 
@@ -464,12 +464,12 @@ const kernel cpu_dense_backward_weights = {.name = "panels",
                                            .release = release,
                                            .run = weights_run,
                                            .panels = true};
-const kernel cpu_dense_backward_weights_tiles = {.name = "tiles",
-                                                 .accepts = tiles_accepts,
-                                                 .prepare = tiles_prepare,
-                                                 .release = release,
-                                                 .run = weights_run,
-                                                 .panels = true};
+const kernel cpu_dense_backward_weights_amx = {.name = "tiles",
+                                               .accepts = tiles_accepts,
+                                               .prepare = tiles_prepare,
+                                               .release = release,
+                                               .run = weights_run,
+                                               .panels = true};
 const kernel cpu_dense_backward = {.name = "panels",
                                    .group = GROUP_DENSE_BACKWARD,
                                    .accepts = fused_accepts,
@@ -479,20 +479,20 @@ const kernel cpu_dense_backward = {.name = "panels",
                                    .defers = defers,
                                    .flush = flush,
                                    .panels = true};
-const kernel cpu_dense_backward_tiles = {.name = "tiles",
-                                         .group = GROUP_DENSE_BACKWARD,
-                                         .accepts = tiles_accepts_fused,
-                                         .prepare = tiles_prepare_fused,
-                                         .release = release,
-                                         .run = weights_run,
-                                         .defers = defers,
-                                         .flush = flush,
-                                         .panels = true};
+const kernel cpu_dense_backward_amx = {.name = "tiles",
+                                       .group = GROUP_DENSE_BACKWARD,
+                                       .accepts = tiles_accepts_fused,
+                                       .prepare = tiles_prepare_fused,
+                                       .release = release,
+                                       .run = weights_run,
+                                       .defers = defers,
+                                       .flush = flush,
+                                       .panels = true};
 const kernel cpu_dense_backward_data = {
     .name = "panels", .prepare = panels_prepare, .release = free, .run = data_run, .panels = true};
-const kernel cpu_dense_backward_data_tiles = {.name = "tiles",
-                                              .accepts = tiles_accepts,
-                                              .prepare = tiles_prepare,
-                                              .release = free,
-                                              .run = data_run,
-                                              .panels = true};
+const kernel cpu_dense_backward_data_amx = {.name = "tiles",
+                                            .accepts = tiles_accepts,
+                                            .prepare = tiles_prepare,
+                                            .release = free,
+                                            .run = data_run,
+                                            .panels = true};

@@ -50,7 +50,7 @@ static void keep_block(void *context, int64_t block, int worker)
     const dense_deferred *l = r->deferred;
     const dense_size *d = &l->size;
     int64_t k, end;
-    cpu_part(d->in, l->depth, block, &k, &end);
+    cpu_task_range(d->in, l->depth, block, &k, &end);
     float *to = l->x + block * l->x_floats;
     if (l->unit != 0)
         l->kernels->pack_wgrad_u8(r->bytes, d->rows, k, end - k, to);

@@ -25,16 +25,16 @@ CPU_ISA_TABLE(dense_kernels, cpu_dense);
 
 const dense_kernels *dense_kernels_of(cpu_isa isa, bool tiles)
 {
-    return tiles ? DENSE_TILES : cpu_dense[isa];
+    return tiles ? DENSE_AMX : cpu_dense[isa];
 }
 
 /* Tiles take 32 rows of a batch at once, whether they are there or not. Fewer than 25, more than
    32, or a layer for which laying out x and dy is not little beside the products, are faster with
    vectors. */
-bool dense_takes_tiles(const dense_size *d, const char **why)
+bool dense_takes_amx(const dense_size *d, const char **why)
 {
     enum { ROWS_LEAST = 25, ROWS_MOST = 32, SIDE_LEAST = 384, IN_MOST = 8192 };
-    if (cpu_isa_or_base() != CPU_ISA_OF_TILES)
+    if (cpu_isa_or_base() != CPU_ISA_WITH_AMX)
         *why = "no AMX";
     else if (d->rows < ROWS_LEAST || d->rows > ROWS_MOST)
         *why = "not 25 to 32 samples";
@@ -79,8 +79,8 @@ bool dense_needs_no_x(const op_run *o)
     for (int i = 0; i < p->op_count; i++)
         for (int k = 0; k < OP_INPUTS_MAX; k++) {
             const kernel *by = o->kernels[i];
-            bool takes = by == &cpu_dense_forward_tiles || by == &cpu_dense_backward_tiles ||
-                         by == &cpu_dense_backward_weights_tiles;
+            bool takes = by == &cpu_dense_forward_amx || by == &cpu_dense_backward_amx ||
+                         by == &cpu_dense_backward_weights_amx;
             if (plan_root(p, p->ops[i].in[k]) == o->op->out[0] && (k > 0 || !takes))
                 return false;
         }
@@ -238,7 +238,7 @@ static void pack_block(void *context, int64_t block, int worker)
     const forward_state *s = r->s;
     const dense_size *d = &s->size;
     int64_t k, end, row, row_end;
-    cpu_part(d->in, s->depth, block, &k, &end);
+    cpu_task_range(d->in, s->depth, block, &k, &end);
     for (int64_t b = 0; b < s->row_blocks; b++) {
         threads_range(d->rows, s->row_blocks, b, 1, &row, &row_end);
         if (r->bytes.unit != 0) {
@@ -329,7 +329,7 @@ static cornu_status panels_prepare(const plan *p, const op *o, threads *pool, vo
 static bool tiles_accepts(const plan *p, const op *o, const char **why)
 {
     dense_size d = dense_size_of(OP_IN(p, o, 0), OP_IN(p, o, 1));
-    return dense_takes_tiles(&d, why);
+    return dense_takes_amx(&d, why);
 }
 
 static cornu_status tiles_prepare(const plan *p, const op *o, threads *pool, void **state,
@@ -344,10 +344,10 @@ const kernel cpu_dense_forward = {.name = "panels",
                                   .run = run,
                                   .panels = true,
                                   .absorbs = &cpu_dense_backward};
-const kernel cpu_dense_forward_tiles = {.name = "tiles",
-                                        .accepts = tiles_accepts,
-                                        .prepare = tiles_prepare,
-                                        .release = free,
-                                        .run = run,
-                                        .panels = true,
-                                        .absorbs = &cpu_dense_backward_tiles};
+const kernel cpu_dense_forward_amx = {.name = "tiles",
+                                      .accepts = tiles_accepts,
+                                      .prepare = tiles_prepare,
+                                      .release = free,
+                                      .run = run,
+                                      .panels = true,
+                                      .absorbs = &cpu_dense_backward_amx};

@@ -65,11 +65,11 @@ VEC_INLINE void tile_store(vec sum[ROWS][VECS], int rows, int vecs, bool part, b
             float *to = c + v * VEC_FLOATS;
             bool cut = part && v == vecs - 1;
             if (add) {
-                vec before = cut ? vec_load_part(to, last) : vec_load(to);
+                vec before = cut ? vec_load_first(to, last) : vec_load(to);
                 sum[r][v] = transposed ? sum[r][v] * factor + before : sum[r][v] + before;
             }
             if (cut)
-                vec_store_part(to, sum[r][v], last);
+                vec_store_first(to, sum[r][v], last);
             else
                 vec_store(to, sum[r][v]);
         }
@@ -90,7 +90,7 @@ VEC_INLINE void tile_run(int rows, int vecs, bool part, int streams, bool transp
         vec right[VECS];
 #pragma GCC unroll 3
         for (int v = 0; v < vecs; v++)
-            right[v] = part && v == vecs - 1 ? vec_load_part(b + v * VEC_FLOATS, t->last)
+            right[v] = part && v == vecs - 1 ? vec_load_first(b + v * VEC_FLOATS, t->last)
                                              : vec_load(b + v * VEC_FLOATS);
 #pragma GCC unroll 3
         for (int s = 0; s < streams; s++)
@@ -227,8 +227,8 @@ static void epilogue(const dense_epilogue *f)
                 sum += vec_load(part + k * f->slice_stride + n);
             sum *= vec_all(f->factor);
             if (f->bias)
-                sum += vec_load_part(f->bias + n, left);
-            vec_store_part(y + n, f->relu ? rectify(sum) : sum, left);
+                sum += vec_load_first(f->bias + n, left);
+            vec_store_first(y + n, f->relu ? rectify(sum) : sum, left);
         }
     }
 }
@@ -418,7 +418,7 @@ static void pack_dy(const float *dy, int64_t stride, int64_t rows, int64_t width
         vec sum = {0};
         for (int64_t r = 0; r < rows; r++) {
             vec v = left == VEC_FLOATS ? vec_load(dy + r * stride + n)
-                    : left > 0         ? vec_load_part(dy + r * stride + n, left)
+                    : left > 0         ? vec_load_first(dy + r * stride + n, left)
                                        : (vec){0};
             vec_store(panel + r * DENSE_PANEL + n, v * vec_all(factor));
             sum += v;

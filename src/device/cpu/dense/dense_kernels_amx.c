@@ -68,7 +68,7 @@ VEC_INLINE vec load_up_to(const float *p, int64_t count)
 {
     if (count >= VEC_FLOATS)
         return vec_load(p);
-    return count > 0 ? vec_load_part(p, count) : (vec){0};
+    return count > 0 ? vec_load_first(p, count) : (vec){0};
 }
 
 /* Multiply's x: [steps of depth][2 tiles of rows][parts] */
@@ -209,7 +209,7 @@ static void pack_lanes(const float *dy, int64_t stride, int64_t rows, int64_t wi
 
 static void begin(void)
 {
-    _tile_loadconfig(&tiles_whole);
+    _tile_loadconfig(&amx_tiles_whole);
 }
 
 static void end(void)
@@ -424,8 +424,8 @@ static void use_plainly(const dense_wgrad *d, int64_t at, const float *g, int64_
         int64_t left = count - i < VEC_FLOATS ? count - i : VEC_FLOATS;
         vec v = vec_load(g + i);
         if (!d->dw || d->add)
-            v = v * factor + vec_load_part(to + i, left);
-        vec_store_part(to + i, v, left);
+            v = v * factor + vec_load_first(to + i, left);
+        vec_store_first(to + i, v, left);
     }
 }
 

@@ -45,7 +45,7 @@ static void run_chunk(void *context, int64_t chunk, int worker)
     (void)worker;
     const activation_run *a = context;
     int64_t begin, end;
-    cpu_part(a->rows, a->rows_per_chunk, chunk, &begin, &end);
+    cpu_task_range(a->rows, a->rows_per_chunk, chunk, &begin, &end);
     int64_t first = begin * a->columns, count = (end - begin) * a->columns;
     const float *x = a->x + first;
     float *y = a->y + first;
@@ -73,12 +73,12 @@ static cornu_status run(const op_run *r)
                         .y = r->out[0],
                         .rows = t->count,
                         .columns = 1,
-                        .rows_per_chunk = CPU_CHUNK};
+                        .rows_per_chunk = CPU_TASK};
     if (r->op->kind == OP_ACTIVATION_BACKWARD)
         a.dy = r->in[1];
     if (a.act.kind == ACTIVATION_SOFTMAX) {
         tensor_matrix(t, &a.rows, &a.columns);
-        a.rows_per_chunk = cpu_rows_per_chunk(a.columns);
+        a.rows_per_chunk = cpu_rows_per_task(a.columns);
     }
     threads_run(r->pool, cpu_divide_up(a.rows, a.rows_per_chunk), run_chunk, &a);
     return CORNU_OK;

@@ -27,7 +27,7 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     TRY(memory_new(1, sizeof *s, "batch normalization", &s));
     s->kernels = cpu_batch_norm_kernels[isa];
     tensor_matrix(OP_IN(p, o, 0), &s->rows, &s->channels);
-    s->rows_per_chunk = cpu_rows_per_chunk(s->channels);
+    s->rows_per_chunk = cpu_rows_per_task(s->channels);
     if (s->rows_per_chunk < ROWS_LEAST)
         s->rows_per_chunk = ROWS_LEAST;
     s->chunks = cpu_divide_up(s->rows, s->rows_per_chunk);
@@ -67,7 +67,7 @@ static void sum_chunk(void *context, int64_t chunk, int worker)
     const norm_run *n = context;
     const norm_state *s = n->s;
     int64_t begin, end, c = s->channels;
-    cpu_part(s->rows, s->rows_per_chunk, chunk, &begin, &end);
+    cpu_task_range(s->rows, s->rows_per_chunk, chunk, &begin, &end);
     double *sum = n->parts + chunk * 2 * c, *second = sum + c;
     memset(sum, 0, (size_t)(2 * c) * sizeof *sum);
     for (int64_t r = begin; r < end; r++) {
@@ -98,7 +98,7 @@ static void write_chunk(void *context, int64_t chunk, int worker)
     const norm_run *n = context;
     const norm_state *s = n->s;
     int64_t begin, end, c = s->channels;
-    cpu_part(s->rows, s->rows_per_chunk, chunk, &begin, &end);
+    cpu_task_range(s->rows, s->rows_per_chunk, chunk, &begin, &end);
     for (int64_t r = begin; r < end; r++) {
         if (n->dy)
             s->kernels->gradient_row(n->x + r * c, n->dy + r * c, n->mean, n->factors[0],

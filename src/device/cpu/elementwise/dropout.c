@@ -18,7 +18,7 @@ static void dropout_chunk(void *context, int64_t chunk, int worker)
     const dropout_run *r = context;
     dropout_part part = r->whole;
     int64_t begin, end;
-    cpu_part(part.count, CPU_CHUNK, chunk, &begin, &end);
+    cpu_task_range(part.count, CPU_TASK, chunk, &begin, &end);
     part.x += begin;
     part.y += begin;
     part.count = end - begin;
@@ -45,7 +45,7 @@ static cornu_status run(const op_run *r)
                       .iteration = (uint64_t)r->input->iteration,
                       .least = least_kept(rate),
                       .scale = rate < 1 ? 1 / (1 - rate) : 0}};
-    threads_run(r->pool, cpu_divide_up(d.whole.count, CPU_CHUNK), dropout_chunk, &d);
+    threads_run(r->pool, cpu_divide_up(d.whole.count, CPU_TASK), dropout_chunk, &d);
     return CORNU_OK;
 }
 

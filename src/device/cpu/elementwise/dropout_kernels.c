@@ -109,8 +109,8 @@ VEC_INLINE void drop_vector(const dropout_part *d, words random, int64_t at)
     if (left >= VEC_FLOATS)
         vec_store(d->y + at, (vec)(kept & (vec_mask)(vec_load(d->x + at) * d->scale)));
     else if (left > 0)
-        vec_store_part(d->y + at,
-                       (vec)(kept & (vec_mask)(vec_load_part(d->x + at, left) * d->scale)), left);
+        vec_store_first(d->y + at,
+                        (vec)(kept & (vec_mask)(vec_load_first(d->x + at, left) * d->scale)), left);
 }
 
 static void drop(const dropout_part *part)

@@ -15,7 +15,7 @@ VEC_INLINE void map(formula *f, const float *x, float *y, int64_t count, float a
     for (; i + VEC_FLOATS <= count; i += VEC_FLOATS)
         vec_store(y + i, f(vec_load(x + i), alpha));
     if (i < count)
-        vec_store_part(y + i, f(vec_load_part(x + i, count - i), alpha), count - i);
+        vec_store_first(y + i, f(vec_load_first(x + i, count - i), alpha), count - i);
 }
 
 VEC_INLINE void map_back(formula_back *f, const float *from, const float *dy, float *dx,
@@ -26,8 +26,8 @@ VEC_INLINE void map_back(formula_back *f, const float *from, const float *dy, fl
     for (; i + VEC_FLOATS <= count; i += VEC_FLOATS)
         vec_store(dx + i, f(vec_load(from + i), vec_load(dy + i), alpha));
     if (i < count) {
-        vec part = f(vec_load_part(from + i, count - i), vec_load_part(dy + i, count - i), alpha);
-        vec_store_part(dx + i, part, count - i);
+        vec part = f(vec_load_first(from + i, count - i), vec_load_first(dy + i, count - i), alpha);
+        vec_store_first(dx + i, part, count - i);
     }
 }
 

@@ -16,7 +16,7 @@ typedef struct rows_run {
 
 static int64_t rows_per_chunk(int64_t n)
 {
-    return cpu_rows_per_chunk(n * ELEMENT_COST);
+    return cpu_rows_per_task(n * ELEMENT_COST);
 }
 
 static void rows_chunk(void *context, int64_t chunk, int worker)
@@ -25,7 +25,7 @@ static void rows_chunk(void *context, int64_t chunk, int worker)
     const rows_run *s = context;
     int64_t begin, end;
     double sum = 0;
-    cpu_part(s->rows, s->rows_per_chunk, chunk, &begin, &end);
+    cpu_task_range(s->rows, s->rows_per_chunk, chunk, &begin, &end);
     for (int64_t i = begin; i < end; i++) {
         const float *output = s->output + i * s->n, *target = s->target + i * s->targets;
         float *gradient = s->gradient ? s->gradient + i * s->n : NULL;

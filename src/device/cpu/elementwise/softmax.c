@@ -43,7 +43,7 @@ static head head_of(const plan *p, const op *o, const op_group *g)
 static int64_t chunk_count(const plan *p, const op *o)
 {
     int64_t n, rows = rows_of(p, o, &n);
-    return cpu_divide_up(rows, cpu_rows_per_chunk(n * ELEMENT_COST));
+    return cpu_divide_up(rows, cpu_rows_per_task(n * ELEMENT_COST));
 }
 
 static bool softmax_accepts(const plan *p, const op *o, const char **why)

@@ -30,14 +30,14 @@ static void sum_chunk(void *context, int64_t chunk, int worker)
     (void)worker;
     const parts_sum *s = context;
     int64_t begin, end;
-    cpu_part(s->count, s->size, chunk, &begin, &end);
+    cpu_task_range(s->count, s->size, chunk, &begin, &end);
     cpu_sum_range(s->parts + begin, end - begin, s->part_count, s->stride, s->sum + begin);
 }
 
-void cpu_sum_parts(threads *pool, const float *parts, int64_t count, int64_t part_count,
-                   int64_t stride, float *sum)
+void cpu_sum_partials(threads *pool, const float *parts, int64_t count, int64_t part_count,
+                      int64_t stride, float *sum)
 {
-    int64_t size = cpu_divide_up(cpu_rows_per_chunk(part_count), STRIP) * STRIP;
+    int64_t size = cpu_divide_up(cpu_rows_per_task(part_count), STRIP) * STRIP;
     parts_sum s = {parts, count, part_count, stride, size, sum};
     threads_run(pool, cpu_divide_up(count, size), sum_chunk, &s);
 }
@@ -56,7 +56,7 @@ static void square_chunk(void *context, int64_t chunk, int worker)
     (void)worker;
     const square_run *s = context;
     int64_t begin, end;
-    cpu_part(s->count, CPU_CHUNK, chunk, &begin, &end);
+    cpu_task_range(s->count, CPU_TASK, chunk, &begin, &end);
     s->parts[chunk] = s->kernels->square_sum(s->g + begin, end - begin);
 }
 
@@ -65,13 +65,13 @@ CPU_ISA_PREPARE(kernels_prepare, cpu_element_kernels)
 static cornu_status square_prepare(const plan *p, const op *o, threads *pool, void **state,
                                    size_t *scratch_bytes)
 {
-    cpu_need_scratch(scratch_bytes, CPU_DOUBLE * cpu_divide_up(OP_IN(p, o, 0)->count, CPU_CHUNK));
+    cpu_need_scratch(scratch_bytes, CPU_DOUBLE * cpu_divide_up(OP_IN(p, o, 0)->count, CPU_TASK));
     return kernels_prepare(p, o, pool, state, scratch_bytes);
 }
 
 static cornu_status run_square(const op_run *r)
 {
-    int64_t count = OP_IN(r->plan, r->op, 0)->count, chunks = cpu_divide_up(count, CPU_CHUNK);
+    int64_t count = OP_IN(r->plan, r->op, 0)->count, chunks = cpu_divide_up(count, CPU_TASK);
     square_run s = {r->state, r->in[0], count, r->scratch};
     threads_run(r->pool, chunks, square_chunk, &s);
     double sum = 0;

@@ -46,7 +46,7 @@ static void update_chunk(void *context, int64_t chunk, int worker)
     (void)worker;
     const update_run *u = context;
     int64_t first, end;
-    cpu_part(u->count, CPU_CHUNK, chunk, &first, &end);
+    cpu_task_range(u->count, CPU_TASK, chunk, &first, &end);
     cpu_update_range(&u->step, u->g + first, first, end - first);
 }
 
@@ -54,7 +54,7 @@ static cornu_status run(const op_run *r)
 {
     update_run u = {
         .step = begin(r, r->op, r->state), .g = r->in[1], .count = OP_IN(r->plan, r->op, 0)->count};
-    threads_run(r->pool, cpu_divide_up(u.count, CPU_CHUNK), update_chunk, &u);
+    threads_run(r->pool, cpu_divide_up(u.count, CPU_TASK), update_chunk, &u);
     return CORNU_OK;
 }
 

@@ -103,7 +103,7 @@ static void gather_rows(void *context, int64_t chunk, int worker)
     const sample_block *s = r->input->samples;
     bool bytes = s->x_type == SAMPLE_U8 && (!g->changes || is_small_image(s));
     int64_t begin, end;
-    cpu_part(g->rows, g->rows_per_chunk, chunk, &begin, &end);
+    cpu_task_range(g->rows, g->rows_per_chunk, chunk, &begin, &end);
     for (int64_t row = begin; row < end; row++) {
         float *x = r->out[0] + row * g->x_count;
         float *t = r->out[1] ? r->out[1] + row * g->t_count : NULL;
@@ -141,7 +141,7 @@ static cornu_status run(const op_run *r)
     if (r->out[1])
         g.t_count = OP_OUT(r->plan, r->op, 1)->count / g.rows;
     g.unread = dense_needs_no_x(r);
-    g.rows_per_chunk = g.unread ? g.rows : cpu_rows_per_chunk(g.x_count);
+    g.rows_per_chunk = g.unread ? g.rows : cpu_rows_per_task(g.x_count);
     threads_run(r->pool, cpu_divide_up(g.rows, g.rows_per_chunk), gather_rows, &g);
     return CORNU_OK;
 }

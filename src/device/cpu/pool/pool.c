@@ -87,7 +87,7 @@ static void max_rows(void *context, int64_t chunk, int worker)
     const pool_run *p = context;
     const pool_shape *s = &p->s;
     int64_t begin, end;
-    cpu_part(s->batch * s->out_h, p->per_chunk, chunk, &begin, &end);
+    cpu_task_range(s->batch * s->out_h, p->per_chunk, chunk, &begin, &end);
     for (int64_t at = begin; at < end; at++) {
         int64_t sample = at / s->out_h, row = at % s->out_h, column = 0;
         const float *x = p->x + sample * s->in_h * s->in_w * s->channels;
@@ -111,7 +111,7 @@ static void average_rows(void *context, int64_t chunk, int worker)
     const pool_run *p = context;
     const pool_shape *s = &p->s;
     int64_t begin, end;
-    cpu_part(s->batch * s->out_h, p->per_chunk, chunk, &begin, &end);
+    cpu_task_range(s->batch * s->out_h, p->per_chunk, chunk, &begin, &end);
     for (int64_t at = begin; at < end; at++) {
         int64_t sample = at / s->out_h, row = at % s->out_h;
         const float *x = p->x + sample * s->in_h * s->in_w * s->channels;
@@ -210,7 +210,7 @@ static void backward_samples(void *context, int64_t chunk, int worker)
     (void)worker;
     const pool_run *p = context;
     int64_t begin, end;
-    cpu_part(p->s.batch, p->per_chunk, chunk, &begin, &end);
+    cpu_task_range(p->s.batch, p->per_chunk, chunk, &begin, &end);
     for (int64_t sample = begin; sample < end; sample++) {
         if (p->x)
             max_backward_sample(p, sample);
@@ -241,7 +241,7 @@ static cornu_status forward_run(const op_run *r, threads_work *work)
     const pool_shape *s = &p.s;
     /* a row's cost: its taps, four of which take about as long as one element elsewhere */
     int64_t area = cpu_divide_up(s->w.kernel[0] * s->w.kernel[1], 4);
-    p.per_chunk = cpu_rows_per_chunk(s->out_w * s->channels * area);
+    p.per_chunk = cpu_rows_per_task(s->out_w * s->channels * area);
     threads_run(r->pool, cpu_divide_up(s->batch * s->out_h, p.per_chunk), work, &p);
     return CORNU_OK;
 }
@@ -259,7 +259,7 @@ static cornu_status average_forward_run(const op_run *r)
 static void backward_run(const op_run *r, pool_run *p)
 {
     const pool_shape *s = &p->s;
-    p->per_chunk = cpu_rows_per_chunk(s->in_h * s->in_w * s->channels);
+    p->per_chunk = cpu_rows_per_task(s->in_h * s->in_w * s->channels);
     threads_run(r->pool, cpu_divide_up(s->batch, p->per_chunk), backward_samples, p);
 }
 

@@ -41,7 +41,7 @@ static pool_run run_of(const op_run *r, const shape *x, const shape *y)
                   .out_w = y->dim[2],
                   .channels = x->dim[3],
                   .rows = x->dim[0] * y->dim[1]};
-    p.per_chunk = cpu_rows_per_chunk(4 * p.out_w * p.channels);
+    p.per_chunk = cpu_rows_per_task(4 * p.out_w * p.channels);
     if (p.per_chunk < p.rows / CHUNKS_MOST)
         p.per_chunk = p.rows / CHUNKS_MOST;
     p.chunks = cpu_divide_up(p.rows, p.per_chunk);
@@ -59,7 +59,7 @@ static void forward_chunk(void *context, int64_t chunk, int worker)
     (void)worker;
     const pool_run *p = context;
     int64_t begin, end, width = p->in_w * p->channels;
-    cpu_part(p->rows, p->per_chunk, p->chunks - 1 - chunk, &begin, &end);
+    cpu_task_range(p->rows, p->per_chunk, p->chunks - 1 - chunk, &begin, &end);
     for (int64_t row = begin; row < end; row++) {
         const float *top = p->x + place_of(p, row);
         p->kernels->forward(&(pool_row){.top = top,
@@ -94,7 +94,7 @@ static void backward_chunk(void *context, int64_t chunk, int worker)
     (void)worker;
     const pool_run *p = context;
     int64_t begin, end, width = p->in_w * p->channels;
-    cpu_part(p->rows, p->per_chunk, p->chunks - 1 - chunk, &begin, &end);
+    cpu_task_range(p->rows, p->per_chunk, p->chunks - 1 - chunk, &begin, &end);
     for (int64_t row = begin; row < end; row++) {
         int64_t place = place_of(p, row), out = row * p->out_w * p->channels;
         const float *top = p->x + place;

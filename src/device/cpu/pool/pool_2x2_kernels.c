@@ -15,7 +15,7 @@ enum { AHEAD = 768 }; /* floats */
 /* `count` elements; where that is the constant VEC_FLOATS, without a mask. */
 VEC_INLINE vec load(const float *p, int64_t count)
 {
-    return count == VEC_FLOATS ? vec_load(p) : vec_load_part(p, count);
+    return count == VEC_FLOATS ? vec_load(p) : vec_load_first(p, count);
 }
 
 VEC_INLINE void store(float *p, vec v, int64_t count)
@@ -23,7 +23,7 @@ VEC_INLINE void store(float *p, vec v, int64_t count)
     if (count == VEC_FLOATS)
         vec_store(p, v);
     else
-        vec_store_part(p, v, count);
+        vec_store_first(p, v, count);
 }
 
 /* ---- forward ---------------------------------------------------------------------------- */

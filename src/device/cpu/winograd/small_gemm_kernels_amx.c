@@ -203,7 +203,7 @@ static void multiply(const small_gemm_series *s)
               .share = now.rows,
               .soon = g->soon[0].from,
               .lines = g->soon[0].count};
-    _tile_loadconfig(&tiles_whole);
+    _tile_loadconfig(&amx_tiles_whole);
     work(&t);
     for (int64_t i = 0; i < count; i++, now = t.of) {
         const int64_t slots = panels * blocks(now.depth, STEP) * SLOTS;

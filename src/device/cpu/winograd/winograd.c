@@ -130,12 +130,12 @@ winograd_places winograd_places_of(const winograd_state *s, int64_t rows, int64_
 void winograd_choose_weights(winograd_state *s, int64_t rows, int64_t channels)
 {
     s->u = winograd_places_of(s, rows, channels, true);
-    if (cpu_isa_or_base() != CPU_ISA_OF_TILES || s->weights || s->tiles < LAID_LEAST)
+    if (cpu_isa_or_base() != CPU_ISA_WITH_AMX || s->weights || s->tiles < LAID_LEAST)
         return;
-    int64_t floats = SMALL_GEMM_TILES->floats(rows, winograd_row(s, channels));
+    int64_t floats = SMALL_GEMM_AMX->floats(rows, winograd_row(s, channels));
     if (s->positions * floats * 4 > PACKED_WEIGHTS)
         return;
-    s->by_tiles = SMALL_GEMM_TILES;
+    s->by_tiles = SMALL_GEMM_AMX;
     s->u.stride = (cpu_divide_up(floats, LINE_FLOATS) | 1) * LINE_FLOATS;
 }
 
@@ -283,7 +283,7 @@ static void weights_chunk(void *context, int64_t chunk, int worker)
     (void)worker;
     const winograd_run *r = context;
     int64_t begin, end;
-    cpu_part(weight_rows(r->s), WEIGHT_ROWS, chunk, &begin, &end);
+    cpu_task_range(weight_rows(r->s), WEIGHT_ROWS, chunk, &begin, &end);
     weights_into(r, begin, end, &r->u);
 }
 
@@ -373,7 +373,7 @@ static void block_chunk(void *context, int64_t chunk, int worker)
     const winograd_state *s = r->s;
     winograd_places v = s->v, z = s->z;
     int64_t begin, end;
-    cpu_part(s->tiles, s->block, chunk, &begin, &end);
+    cpu_task_range(s->tiles, s->block, chunk, &begin, &end);
     z.data = r->blocks + worker * s->worker_floats;
     v.data = z.data + v.stride;
     s->k->input(&r->x, WINOGRAD_ALL, r->from, begin, end, &v);
@@ -419,7 +419,7 @@ static void activate_chunk(void *context, int64_t chunk, int worker)
     (void)worker;
     const op_run *o = context;
     int64_t begin, end;
-    cpu_part(OP_OUT(o->plan, o->op, 0)->count, CPU_CHUNK, chunk, &begin, &end);
+    cpu_task_range(OP_OUT(o->plan, o->op, 0)->count, CPU_TASK, chunk, &begin, &end);
     float *y = o->out[0] + begin;
     cpu_activate(cpu_isa_or_base(), o->op->a.conv.act, y, y, end - begin);
 }
@@ -432,7 +432,7 @@ static cornu_status run_forward(const op_run *o)
         &(winograd_output){.bias = o->in[2], .y = o->out[0], .relu = act.kind == ACTIVATION_RELU});
     op_run y = *o;
     if (act.kind != ACTIVATION_LINEAR && act.kind != ACTIVATION_RELU)
-        threads_run(o->pool, cpu_divide_up(OP_OUT(o->plan, o->op, 0)->count, CPU_CHUNK),
+        threads_run(o->pool, cpu_divide_up(OP_OUT(o->plan, o->op, 0)->count, CPU_TASK),
                     activate_chunk, &y);
     return CORNU_OK;
 }

@@ -10,9 +10,9 @@
 
 #if defined(__x86_64__)
 extern const small_gemm_tiles cpu_small_gemm_amx;
-#define SMALL_GEMM_TILES (&cpu_small_gemm_amx)
+#define SMALL_GEMM_AMX (&cpu_small_gemm_amx)
 #else
-#define SMALL_GEMM_TILES ((const small_gemm_tiles *)NULL)
+#define SMALL_GEMM_AMX ((const small_gemm_tiles *)NULL)
 #endif
 
 /* Of a CONV2D operation's result, as kernel.tolerance. */

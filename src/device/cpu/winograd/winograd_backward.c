@@ -211,7 +211,7 @@ static void gradient_chunk(void *context, int64_t chunk, int worker)
     const winograd_run *r = context;
     const winograd_state *s = r->s;
     int64_t begin, end;
-    cpu_part(s->x.channels, DW_ROWS, chunk, &begin, &end);
+    cpu_task_range(s->x.channels, DW_ROWS, chunk, &begin, &end);
     s->k->weights_gradient(&r->dw, s->parts, s->positions * r->dw.stride, s->x.channels,
                            s->y.channels, begin, end, r->g.dw);
 }

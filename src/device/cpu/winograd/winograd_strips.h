@@ -37,7 +37,7 @@ VEC_INLINE void columns_inside(const winograd_image *g, int64_t first, int64_t c
 /* `whole`: there are VEC_FLOATS channels left or more. */
 VEC_INLINE vec load_channels(const float *p, int64_t left, bool whole)
 {
-    return whole ? vec_load(p) : vec_load_part(p, left);
+    return whole ? vec_load(p) : vec_load_first(p, left);
 }
 
 VEC_INLINE void store_channels(float *p, vec v, int64_t left, bool whole)
@@ -45,7 +45,7 @@ VEC_INLINE void store_channels(float *p, vec v, int64_t left, bool whole)
     if (whole)
         vec_store(p, v);
     else
-        vec_store_part(p, v, left);
+        vec_store_first(p, v, left);
 }
 
 /* A strip's rows of pixels. */
