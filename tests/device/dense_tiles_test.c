@@ -48,7 +48,7 @@ typedef struct samples {
     float *x;
 } samples;
 
-static void samples_open(samples *s, float unit)
+static void samples_open(samples *s, float scale)
 {
     s->from = malloc(DENSE_LANES * X_STRIDE); /* nothing behind it may be read */
     assert_non_null(s->from);
@@ -58,9 +58,9 @@ static void samples_open(samples *s, float unit)
     for (int64_t i = 0; i < DENSE_LANES; i++) {
         s->index[i] = (i * 7 + 31) % DENSE_LANES;
         for (int64_t k = 0; k < X_STRIDE; k++)
-            s->x[i * X_STRIDE + k] = (float)s->from[s->index[i] * X_STRIDE + k] * unit;
+            s->x[i * X_STRIDE + k] = (float)s->from[s->index[i] * X_STRIDE + k] * scale;
     }
-    s->bytes = (dense_u8){unit, s->from, s->index, X_STRIDE};
+    s->bytes = (dense_u8){scale, s->from, s->index, X_STRIDE};
 }
 
 static void samples_close(samples *s)
@@ -72,7 +72,7 @@ static void samples_close(samples *s)
 typedef struct block_case {
     int64_t rows, depth, width;
     bool add;
-    float unit; /* of x; 0: none, else these: */
+    float scale; /* of x; 0: none, else these: */
     const dense_u8 *bytes;
     int64_t k; /* their first column */
 } block_case;
@@ -80,7 +80,7 @@ typedef struct block_case {
 /* What the sums of products by x are to be multiplied by. */
 static double factor_of(const block_case *s)
 {
-    return s->unit != 0 ? s->unit : 1;
+    return s->scale != 0 ? s->scale : 1;
 }
 
 /* sum over i of a[i * a_step] b[i * b_step], and of the magnitudes */
@@ -103,8 +103,8 @@ static void check(const char *what, const block_case *s, double found, double ex
     if (fabs(found - expected) <= BOUND * magnitude)
         return;
     fail_msg(
-        "%s, %lld rows, depth %lld, width %lld, unit %g: found %.9g; expected %.9g within %.3g",
-        what, (long long)s->rows, (long long)s->depth, (long long)s->width, s->unit, found,
+        "%s, %lld rows, depth %lld, width %lld, scale %g: found %.9g; expected %.9g within %.3g",
+        what, (long long)s->rows, (long long)s->depth, (long long)s->width, s->scale, found,
         expected, BOUND * magnitude);
 }
 
@@ -114,7 +114,7 @@ static void check_multiply(const block_case *s, const float *x, const float *w)
     float *before = numbers(s->rows * DENSE_PANEL);
     float *sum = copy_of(before, s->rows * DENSE_PANEL);
     const dense_fprop p = {.x = packed,
-                           .unit = s->unit,
+                           .scale = s->scale,
                            .rows = s->rows,
                            .depth = s->depth,
                            .width = s->width,
@@ -122,7 +122,7 @@ static void check_multiply(const block_case *s, const float *x, const float *w)
                            .sum = sum,
                            .add = s->add,
                            .prefetch = w};
-    if (s->unit != 0)
+    if (s->scale != 0)
         DENSE_AMX->pack_u8(s->bytes, s->rows, s->k, s->depth, packed);
     else
         DENSE_AMX->pack_x(x, X_STRIDE, s->rows, s->depth, packed);
@@ -180,10 +180,10 @@ static void check_gradient(const block_case *s, const float *x, const float *dy)
                            .width = s->width,
                            .x = packed,
                            .dy = panel,
-                           .unit = s->unit,
+                           .scale = s->scale,
                            .dw = dw,
                            .add = s->add};
-    if (s->unit != 0)
+    if (s->scale != 0)
         DENSE_AMX->pack_wgrad_u8(s->bytes, s->rows, s->k, s->depth, packed);
     else
         DENSE_AMX->pack_wgrad_x(x, X_STRIDE, s->rows, s->depth, packed);
@@ -227,7 +227,7 @@ static void products_are_exact_within_the_bound(void **state)
                     float *x = numbers(s.rows * X_STRIDE), *dy = numbers(s.rows * DY_STRIDE);
                     float *w = numbers(s.depth * s.width);
                     if (way >= 2) { /* the last columns, so far as those begin at a multiple */
-                        s.unit = 1 / 255.0f;
+                        s.scale = 1 / 255.0f;
                         s.bytes = &of.bytes;
                         s.k = (X_STRIDE - s.depth) / 16 * 16;
                         memcpy(x, of.x, (size_t)(s.rows * X_STRIDE) * sizeof *x);

@@ -16,19 +16,19 @@
 #include "device/cpu/winograd/small_gemm_kernels.h"
 
 enum {
-    CELL = PARTS * TILE, /* a tile in parts */
+    CELL = TERMS * AMX_TILE, /* a tile in parts */
     DEPTH = 64,          /* of a strip */
-    STEPS = DEPTH / STEP,
+    STEPS = DEPTH / AMX_DEPTH,
     PANEL = 2, /* tiles of columns, each 16 wide */
     LINE_FLOATS = 16
 };
 
 /* ---- B ------------------------------------------------------------------------------------ */
 
-/* [panels][steps][PARTS][tiles of the panel]; pairs are rows k and k + 16 of a step. */
+/* [panels][steps][TERMS][tiles of the panel]; pairs are rows k and k + 16 of a step. */
 static int64_t floats(int64_t depth, int64_t columns)
 {
-    return blocks(depth, STEP) * blocks(columns, SIDE) * CELL;
+    return blocks(depth, AMX_DEPTH) * blocks(columns, AMX_SIDE) * CELL;
 }
 
 /* Tiles of the panel that begins with tile n. */
@@ -41,15 +41,15 @@ static void lay(const float *b, int64_t stride, int64_t first, int64_t depth, in
                 float *to)
 {
     enum { ROWS = SMALL_GEMM_LAID_ROWS / 2 };
-    const int64_t tiles = blocks(columns, SIDE);
+    const int64_t tiles = blocks(columns, AMX_SIDE);
     for (int64_t n = 0; n < tiles; n += PANEL) {
         const int64_t wide = panel_tiles(tiles, n);
-        float *step = to + (n * blocks(depth, STEP) + first / STEP * wide) * CELL;
+        float *step = to + (n * blocks(depth, AMX_DEPTH) + first / AMX_DEPTH * wide) * CELL;
         for (int64_t t = 0; t < wide; t++)
             for (int64_t i = 0; i < ROWS; i++) {
-                const float *from = b + i * stride + (n + t) * SIDE;
+                const float *from = b + i * stride + (n + t) * AMX_SIDE;
                 split(vec_load(from), vec_load(from + ROWS * stride),
-                      step + t * TILE + (first % STEP + i) * SIDE, wide * TILE, true);
+                      step + t * AMX_TILE + (first % AMX_DEPTH + i) * AMX_SIDE, wide * AMX_TILE, true);
             }
     }
 }
@@ -66,22 +66,22 @@ typedef struct strip {
 static strip strip_of(const small_gemm_series *s, int64_t i)
 {
     const small_gemm *g = &s->first;
-    const int64_t depths = blocks(g->depth, DEPTH), strips = blocks(g->rows, STEP);
-    const int64_t k = i % depths * DEPTH, row = i / depths % strips * STEP;
+    const int64_t depths = blocks(g->depth, DEPTH), strips = blocks(g->rows, AMX_DEPTH);
+    const int64_t k = i % depths * DEPTH, row = i / depths % strips * AMX_DEPTH;
     const int64_t product = i / depths / strips;
     return (strip){.a = g->a + product * s->a_step + row * g->a_stride + k,
                    .b = g->b + product * s->b_step,
                    .c = g->c + product * s->c_step + row * g->c_stride,
-                   .rows = g->rows - row < STEP ? g->rows - row : STEP,
+                   .rows = g->rows - row < AMX_DEPTH ? g->rows - row : AMX_DEPTH,
                    .depth = g->depth - k < DEPTH ? g->depth - k : DEPTH,
-                   .first = k / STEP};
+                   .first = k / AMX_DEPTH};
 }
 
 /* What is done between multiplications: the next strip is cut, lines are prefetched. */
 typedef struct task {
     strip of;
     int64_t stride;
-    float *to; /* [tiles of rows][steps][PARTS] */
+    float *to; /* [tiles of rows][steps][TERMS] */
     int64_t row, rows, share;
     const float *soon;
     int64_t lines, lines_share;
@@ -90,12 +90,12 @@ typedef struct task {
 VEC_INLINE void cut_row(const task *t, int64_t i)
 {
     const float *a = t->of.a + i * t->stride;
-    float *to = t->to + i / SIDE * blocks(t->of.depth, STEP) * CELL + i % SIDE * SIDE;
+    float *to = t->to + i / AMX_SIDE * blocks(t->of.depth, AMX_DEPTH) * CELL + i % AMX_SIDE * AMX_SIDE;
     int64_t left = t->of.depth;
-    for (; left > SIDE; left -= STEP, a += STEP, to += CELL)
-        split(vec_load(a), vec_load(a + SIDE), to, TILE, false);
+    for (; left > AMX_SIDE; left -= AMX_DEPTH, a += AMX_DEPTH, to += CELL)
+        split(vec_load(a), vec_load(a + AMX_SIDE), to, AMX_TILE, false);
     if (left > 0)
-        split(vec_load(a), (vec){0}, to, TILE, false);
+        split(vec_load(a), (vec){0}, to, AMX_TILE, false);
 }
 
 VEC_INLINE void work(task *t)
@@ -122,18 +122,18 @@ typedef struct square {
     do {                                                         \
         action(0, (c), (stride)*4);                              \
         if (wide > 1)                                            \
-            action(1, (c) + SIDE, (stride)*4);                   \
+            action(1, (c) + AMX_SIDE, (stride)*4);                   \
         if (tall > 1)                                            \
-            action(2, (c) + SIDE * (stride), (stride)*4);        \
+            action(2, (c) + AMX_SIDE * (stride), (stride)*4);        \
         if (tall > 1 && wide > 1)                                \
-            action(3, (c) + SIDE * (stride) + SIDE, (stride)*4); \
+            action(3, (c) + AMX_SIDE * (stride) + AMX_SIDE, (stride)*4); \
     } while (0)
 
 VEC_INLINE void multiply_square(int tall, int wide, const square *s, task *t)
 {
     const float *a = s->a, *b = s->b;
     if (s->add) {
-        SUM_TILES(TILE_LOAD, s->c, s->stride);
+        SUM_TILES(AMX_LOAD, s->c, s->stride);
     } else {
         _tile_zero(0);
         _tile_zero(1);
@@ -142,18 +142,18 @@ VEC_INLINE void multiply_square(int tall, int wide, const square *s, task *t)
     }
     for (int64_t k = 0; k < s->steps; k++, a += CELL)
 #pragma GCC unroll 3
-        for (int right = 0; right < PARTS; right++, b += wide * TILE) {
-            TILE_LOAD(6, b, ROW_BYTES);
+        for (int right = 0; right < TERMS; right++, b += wide * AMX_TILE) {
+            AMX_LOAD(6, b, AMX_ROW_BYTES);
             if (wide > 1)
-                TILE_LOAD(7, b + TILE, ROW_BYTES);
+                AMX_LOAD(7, b + AMX_TILE, AMX_ROW_BYTES);
 #pragma GCC unroll 3
-            for (int left = 0; left + right < PARTS; left++) {
-                TILE_LOAD(4, a + left * TILE, ROW_BYTES);
+            for (int left = 0; left + right < TERMS; left++) {
+                AMX_LOAD(4, a + left * AMX_TILE, AMX_ROW_BYTES);
                 _tile_dpbf16ps(0, 4, 6);
                 if (wide > 1)
                     _tile_dpbf16ps(1, 4, 7);
                 if (tall > 1) {
-                    TILE_LOAD(5, a + s->a_tile + left * TILE, ROW_BYTES);
+                    AMX_LOAD(5, a + s->a_tile + left * AMX_TILE, AMX_ROW_BYTES);
                     _tile_dpbf16ps(2, 5, 6);
                     if (wide > 1)
                         _tile_dpbf16ps(3, 5, 7);
@@ -161,25 +161,25 @@ VEC_INLINE void multiply_square(int tall, int wide, const square *s, task *t)
                 work(t);
             }
         }
-    SUM_TILES(TILE_STORE, s->c, s->stride);
+    SUM_TILES(AMX_STORE, s->c, s->stride);
 }
 
 /* All columns of a strip, which has been cut into `a`. */
 static void multiply_strip(const small_gemm *g, const strip *now, const float *a, task *t)
 {
-    const int64_t tiles = blocks(g->columns, SIDE), steps = blocks(now->depth, STEP);
+    const int64_t tiles = blocks(g->columns, AMX_SIDE), steps = blocks(now->depth, AMX_DEPTH);
     for (int64_t n = 0; n < tiles; n += PANEL) {
         const int64_t wide = panel_tiles(tiles, n);
         const square s = {.a = a,
-                          .b = now->b + (n * blocks(g->depth, STEP) + now->first * wide) * CELL,
+                          .b = now->b + (n * blocks(g->depth, AMX_DEPTH) + now->first * wide) * CELL,
                           .a_tile = steps * CELL,
                           .steps = steps,
-                          .c = now->c + n * SIDE,
+                          .c = now->c + n * AMX_SIDE,
                           .stride = g->c_stride,
                           .add = now->first > 0};
-        if (now->rows > SIDE && wide > 1)
+        if (now->rows > AMX_SIDE && wide > 1)
             multiply_square(2, 2, &s, t);
-        else if (now->rows > SIDE)
+        else if (now->rows > AMX_SIDE)
             multiply_square(2, 1, &s, t);
         else if (wide > 1)
             multiply_square(1, 2, &s, t);
@@ -190,11 +190,11 @@ static void multiply_strip(const small_gemm *g, const strip *now, const float *a
 
 static void multiply(const small_gemm_series *s)
 {
-    enum { SLOTS = PARTS * (PARTS + 1) / 2 }; /* of a step of a square */
+    enum { SLOTS = TERMS * (TERMS + 1) / 2 }; /* of a step of a square */
     float parts[2][2 * STEPS * CELL] __attribute__((aligned(64)));
     const small_gemm *g = &s->first;
-    const int64_t panels = blocks(g->columns, PANEL * SIDE);
-    const int64_t count = s->count * blocks(g->rows, STEP) * blocks(g->depth, DEPTH);
+    const int64_t panels = blocks(g->columns, PANEL * AMX_SIDE);
+    const int64_t count = s->count * blocks(g->rows, AMX_DEPTH) * blocks(g->depth, DEPTH);
     strip now = strip_of(s, 0);
     task t = {.of = now,
               .stride = g->a_stride,
@@ -206,7 +206,7 @@ static void multiply(const small_gemm_series *s)
     _tile_loadconfig(&amx_tiles_whole);
     work(&t);
     for (int64_t i = 0; i < count; i++, now = t.of) {
-        const int64_t slots = panels * blocks(now.depth, STEP) * SLOTS;
+        const int64_t slots = panels * blocks(now.depth, AMX_DEPTH) * SLOTS;
         t.row = t.rows = 0;
         if (i + 1 < count) {
             t.of = strip_of(s, i + 1);
