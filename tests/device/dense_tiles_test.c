@@ -246,34 +246,34 @@ static void products_are_exact_within_the_bound(void **state)
 /* A series of two: rows and depths of parts of tiles, strips, vectors. */
 static void check_series(int64_t rows, int64_t depth, int64_t columns)
 {
-    enum { PRODUCTS = 2, LAID = SMALL_GEMM_LAID_ROWS, DEPTH_STEP = 32 };
+    enum { PRODUCTS = 2, PACKED = SMALL_GEMM_PACKED_ROWS, DEPTH_STEP = 32 };
     const block_case s = {.rows = rows, .depth = depth, .width = columns};
-    const int64_t room = (rows + LAID - 1) / LAID * LAID, a_row = (depth + 15) / 16 * 16;
+    const int64_t room = (rows + PACKED - 1) / PACKED * PACKED, a_row = (depth + 15) / 16 * 16;
     const int64_t floats = SMALL_GEMM_AMX->floats(depth, columns);
     float *a = numbers(PRODUCTS * rows * a_row), *c = numbers(PRODUCTS * room * columns);
     float *b = numbers(PRODUCTS * depth * columns), *packed = numbers(PRODUCTS * floats);
-    float *some = numbers(LAID * columns);
+    float *some = numbers(PACKED * columns);
     for (int64_t p = 0; p < PRODUCTS; p++)
         for (int64_t k = 0; k < depth || k % DEPTH_STEP > 0;
-             k += k % LAID == 8 ? DEPTH_STEP - 8 : 8) {
-            for (int64_t i = 0; i < LAID * columns; i++) {
+             k += k % PACKED == 8 ? DEPTH_STEP - 8 : 8) {
+            for (int64_t i = 0; i < PACKED * columns; i++) {
                 int64_t row = k + i / columns % 8 + i / columns / 8 * 16;
                 some[i] = row < depth ? b[(p * depth + row) * columns + i % columns] : 0;
             }
-            SMALL_GEMM_AMX->lay(some, columns, k, depth, columns, packed + p * floats);
+            SMALL_GEMM_AMX->pack_b(some, columns, k, depth, columns, packed + p * floats);
         }
-    SMALL_GEMM_AMX->multiply(&(small_gemm_series){.first = {.a = a,
-                                                            .a_stride = a_row,
-                                                            .b = packed,
-                                                            .c = c,
-                                                            .c_stride = columns,
-                                                            .rows = rows,
-                                                            .columns = columns,
-                                                            .depth = depth},
-                                                  .count = PRODUCTS,
-                                                  .a_step = rows * a_row,
-                                                  .b_step = floats,
-                                                  .c_step = room * columns});
+    SMALL_GEMM_AMX->multiply(&(small_gemm_batch){.first = {.a = a,
+                                                           .a_stride = a_row,
+                                                           .b = packed,
+                                                           .c = c,
+                                                           .c_stride = columns,
+                                                           .rows = rows,
+                                                           .columns = columns,
+                                                           .depth = depth},
+                                                 .count = PRODUCTS,
+                                                 .a_step = rows * a_row,
+                                                 .b_step = floats,
+                                                 .c_step = room * columns});
     for (int64_t i = 0; i < PRODUCTS * rows * columns; i++) {
         int64_t p = i / (rows * columns), row = i / columns % rows, n = i % columns;
         double most, sum = exact(a + (p * rows + row) * a_row, 1, b + p * depth * columns + n,

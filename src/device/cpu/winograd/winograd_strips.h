@@ -1,5 +1,5 @@
 /* Strips of tiles for winograd_tiles.h: where their pixels are. */
-#include "device/cpu/winograd/winograd_points.h"
+#include "device/cpu/winograd/winograd_1d.h"
 
 /* Tiles side by side that are transformed together: the columns that they share are transformed
    once, and the strip stays in the first-level cache. */
@@ -75,7 +75,7 @@ VEC_INLINE int rank_of(int pair, int which, bool alone)
 }
 
 /* A square of pixels is prefetched for writing. */
-VEC_INLINE void fetch_tile(const float *y, int64_t row, int64_t column, int size)
+VEC_INLINE void prefetch_tile(const float *y, int64_t row, int64_t column, int size)
 {
     for (int i = 0; i < size; i++)
         for (int j = 0; j < size; j++)
