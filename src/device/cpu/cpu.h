@@ -100,6 +100,9 @@ typedef struct onednn_scope {
 onednn_scope cpu_onednn_begin(void);
 void cpu_onednn_end(const onednn_scope *before);
 
+/* In GATHER's run: do all that read x take the samples themselves? (dense/dense.c) */
+bool cpu_samples_suffice(const op_run *gather);
+
 extern const kernel cpu_gather, cpu_conv_first_forward, cpu_conv_first_pool_forward,
     cpu_conv_first_backward_weights, cpu_conv_first_relu_backward, cpu_conv_first_pool_backward,
     cpu_dense_forward, cpu_dense_forward_amx, cpu_dense_backward_data, cpu_dense_backward_data_amx,

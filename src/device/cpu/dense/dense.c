@@ -51,7 +51,7 @@ dense_u8 dense_u8_of(const op_run *o)
     return (dense_u8){s->x_scale, s->x, o->input->index, shape_elements(&s->x_shape)};
 }
 
-bool dense_needs_no_x(const op_run *o)
+bool cpu_samples_suffice(const op_run *o)
 {
     const plan *p = o->plan;
     if (!o->kernels || dense_u8_of(o).scale == 0 || !dense_reads_samples(p, o->op->out[0]))

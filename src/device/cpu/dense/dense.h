@@ -69,8 +69,6 @@ static inline float dense_factor(const dense_u8 *b)
 {
     return b->scale != 0 ? b->scale : 1;
 }
-/* In GATHER's run: do all that read x take the samples themselves? */
-bool dense_needs_no_x(const op_run *o);
 
 /* Rows of a block of W in the forward pass, and in an update deferred to it. Where x is packed, and
    so is larger, the number of blocks is even: with two K-slices of them a thread mostly

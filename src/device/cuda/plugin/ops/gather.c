@@ -40,7 +40,7 @@ static cornu_status enqueue_augmented(const gpu_op *r)
     gather_augmented_params p = {.gather = params_of(r),
                                  .augment = *a,
                                  .standardize = r->op->a.gather.standardize,
-                                 .changes = augmentation_any(a)};
+                                 .augments = augmentation_any(a)};
     if (needs_whole(a, &p.standardize))
         return gpu_launch(r->g, GPU_gather_whole, grid_of(&p.gather, 1), &p);
     /* The samples' own shape is not known yet; the kernel goes on in strides of the grid. */
