@@ -48,16 +48,16 @@ typedef struct square_run {
     const element_kernels *kernels;
     const float *g;
     int64_t count;
-    double *parts;
+    double *partials;
 } square_run;
 
-static void square_chunk(void *context, int64_t chunk, int worker)
+static void square_task(void *context, int64_t task, int worker)
 {
     (void)worker;
     const square_run *s = context;
     int64_t begin, end;
-    cpu_task_range(s->count, CPU_TASK, chunk, &begin, &end);
-    s->parts[chunk] = s->kernels->square_sum(s->g + begin, end - begin);
+    cpu_task_range(s->count, CPU_TASK, task, &begin, &end);
+    s->partials[task] = s->kernels->square_sum(s->g + begin, end - begin);
 }
 
 CPU_ISA_PREPARE(kernels_prepare, cpu_element_kernels)
@@ -71,12 +71,12 @@ static cornu_status square_prepare(const plan *p, const op *o, threads *pool, vo
 
 static cornu_status run_square(const op_run *r)
 {
-    int64_t count = OP_IN(r->plan, r->op, 0)->count, chunks = cpu_divide_up(count, CPU_TASK);
+    int64_t count = OP_IN(r->plan, r->op, 0)->count, tasks = cpu_divide_up(count, CPU_TASK);
     square_run s = {r->state, r->in[0], count, r->scratch};
-    threads_run(r->pool, chunks, square_chunk, &s);
+    threads_run(r->pool, tasks, square_task, &s);
     double sum = 0;
-    for (int64_t i = 0; i < chunks; i++)
-        sum += s.parts[i];
+    for (int64_t i = 0; i < tasks; i++)
+        sum += s.partials[i];
     r->out[0][r->op->a.norm.slot] = (float)sum;
     return CORNU_OK;
 }

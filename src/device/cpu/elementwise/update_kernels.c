@@ -1,8 +1,8 @@
 /* One loop a configuration, a vector at a time. Everything is loaded before anything is stored:
    w and its slots often lie a multiple of 4096 bytes apart, and a load that follows a store to such
    an address waits for it. In the first-level cache Adam takes 16 cycles a vector with AVX-512 on
-   Cascade Lake (11 of them the square root; 22 with a division), sgd 2.5; from memory, memory is
-   the limit. */
+   Cascade Lake (11 of them the square root; 22 with a division), sgd 2.5; out of the
+   caches, memory bounds it. */
 #include "device/cpu/elementwise/update_kernels.h"
 #include "device/cpu/vec.h"
 #include "model/optimizers.h"

@@ -88,7 +88,7 @@ __attribute__((noinline)) static vec load_edge(bool pool, const tile_pixels *p, 
             if (pool)
                 v = give_back(v,
                               whole ? pool_load_codes(p->codes + at)
-                                    : pool_load_codes_part(p->codes + at, p->left),
+                                    : pool_load_first_codes(p->codes + at, p->left),
                               to);
             else
                 *to = v;

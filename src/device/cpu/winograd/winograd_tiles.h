@@ -219,7 +219,7 @@ VEC_INLINE void store_windows(const tile_output *o, vec d[STEP][STEP], int64_t r
             if (codes && whole)
                 pool_store_codes(codes + at, code);
             else if (codes)
-                pool_store_codes_part(codes + at, code, o->left);
+                pool_store_first_codes(codes + at, code, o->left);
         }
 }
 
