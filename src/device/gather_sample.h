@@ -11,7 +11,7 @@ cornu_status gather_check(const plan *p, const step_input *input);
 
 /* Write sample input->index[row] as the network sees it: x [input shape], scaled and, where the
    GATHER operation `o` says so, randomly transformed (keyed by seed, epoch and sample, so the
-   result does not hang on the batch or the thread) and standardized; t [target shape] (NULL: no
+   result does not depend on the batch or the thread) and standardized; t [target shape] (NULL: no
    target), class numbers as one-hot where the target has more than one column. Threads may call it
    at the same time. */
 void gather_sample(const plan *p, const op *o, const step_input *input, int64_t row, float *x,

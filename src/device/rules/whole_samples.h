@@ -1,4 +1,4 @@
-/* What becomes of a sample's numbers where that hangs on the whole sample or on the channel,
+/* What becomes of a sample's numbers where that depends on the whole sample or on the channel,
    written once: each device includes this file behind device/rules/samples.h for floats, where
    SAMPLE_RULE(name) is sample_##name. How sums and extremes are found is the device's. */
 #include "device/rules/random_transform.h"

@@ -27,7 +27,7 @@ static gpu_grid grid_of(const gather_params *p, unsigned pieces)
                       .threads = GATHER_THREADS};
 }
 
-/* Does what a pixel becomes hang on the others? */
+/* Does what a pixel becomes depend on the others? */
 static bool needs_whole(const augmentation *a, const standardization *st)
 {
     return a->channel_shift_range != 0 || a->brightens || st->samplewise_center;
