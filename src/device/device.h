@@ -48,7 +48,7 @@ typedef struct step_results {
     double metrics[MODEL_METRICS_MAX]; /* row sums */
     double last_loss;                  /* of the last step alone */
     bool not_finite;                   /* some step's loss was NaN or infinite */
-    double gather_seconds;             /* of gathering and changing samples; 0: not measured */
+    double gather_seconds;             /* of gathering and augmenting samples; 0: not measured */
 } step_results;
 
 /* How an operation will run, for explain. */
@@ -107,7 +107,7 @@ typedef struct device_ops {
        (grown to the largest). */
     cornu_status (*prepare)(device *d, const plan *p, prepared **out);
     void (*release)(device *d, prepared *p);
-    /* optional: a copy of the samples near the device; run works without it. */
+    /* optional: a copy of the samples in the device's memory; run works without it. */
     cornu_status (*upload)(device *d, const sample_block *samples);
     /* Run `steps` steps of the plan, one step_input each. */
     cornu_status (*run)(device *d, prepared *p, const step_input *inputs, int steps);

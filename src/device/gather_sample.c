@@ -54,8 +54,8 @@ void gather_sample(const plan *p, const op *o, const step_input *input, int64_t 
     const augmentation *a = &o->a.gather.augment;
     int64_t index = input->index[row], count = p->tensors[p->input].count / p->batch;
     if (augmentation_any(a)) {
-        random_transform change = gather_draw(a, input, index);
-        gather_augmented(s, index, &change, x);
+        random_transform transform = gather_draw(a, input, index);
+        gather_augmented(s, index, &transform, x);
     } else {
         write_plain(s, index * count, count, x);
     }
@@ -114,9 +114,9 @@ static cornu_status check_classes(const plan *p, const step_input *input, int64_
     const float *values = input->samples->y;
     for (int64_t i = 0; i < p->batch; i++) {
         for (int64_t k = 0; k < per_sample; k++) {
-            int64_t place = input->index[i] * per_sample + k;
+            int64_t at = input->index[i] * per_sample + k;
             bool whole = input->samples->y_type == SAMPLE_I32;
-            double label = whole ? (double)labels[place] : (double)values[place];
+            double label = whole ? (double)labels[at] : (double)values[at];
             if (!(label >= 0 && label < (double)classes))
                 return status_fail(CORNU_INVALID,
                                    "sample %lld: found class %g; expected 0 to %lld (the network "

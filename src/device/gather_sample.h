@@ -3,28 +3,30 @@
 #define DEVICE_GATHER_SAMPLE_H
 
 #include "device/device.h"
-#include "device/random_transform.h"
+#include "device/rules/random_transform.h"
 
 /* Does `input` fit the plan (shapes, targets, indices, class numbers)? Called once per step before
    any operation runs, so that gather_sample cannot fail. */
 cornu_status gather_check(const plan *p, const step_input *input);
 
 /* Write sample input->index[row] as the network sees it: x [input shape], scaled and, where the
-   GATHER operation `o` says so, changed at random (keyed by seed, epoch and sample, so the result
-   does not hang on the batch or the thread) and standardized; t [target shape] (NULL: no target),
-   class numbers as one-hot where the target has more than one column. Threads may call it at the
-   same time. */
+   GATHER operation `o` says so, randomly transformed (keyed by seed, epoch and sample, so the
+   result does not depend on the batch or the thread) and standardized; t [target shape] (NULL: no
+   target), class numbers as one-hot where the target has more than one column. Threads may call it
+   at the same time. */
 void gather_sample(const plan *p, const op *o, const step_input *input, int64_t row, float *x,
                    float *t);
 
 /* The same for the target of sample `index` alone. */
 void gather_target(const plan *p, const sample_block *s, int64_t index, float *t);
 
-/* The change of sample `index`. */
+/* The random transform of sample `index`. */
 random_transform gather_draw(const augmentation *a, const step_input *input, int64_t index);
 
-/* x [height][width][channels]: the changed sample in its own numbers, by bilinear interpolation. */
-void gather_augmented(const sample_block *s, int64_t index, const random_transform *change,
+/* x [height][width][channels]: the transformed sample in its own numbers, by bilinear
+ * interpolation.
+ */
+void gather_augmented(const sample_block *s, int64_t index, const random_transform *transform,
                       float *x);
 
 /* x [count], pixels of the samples' own numbers, to what the network sees: scaled, then
@@ -33,6 +35,6 @@ void gather_standardize(const standardization *st, float scale, int64_t channels
                         float *x);
 /* Where nothing has to be known of the whole sample that is x * factor[c] + shift[c] for channel c;
    these for the `channels` of the statistics, or for all channels the first. */
-void gather_factors(const standardization *st, float scale, float *factor, float *shift);
+void gather_channel_scales(const standardization *st, float scale, float *factor, float *shift);
 
 #endif

@@ -1,54 +1,67 @@
 /* The reference of what happens to an image: one obvious pass after another. */
 #include "base/philox.h"
 #include "device/gather_sample.h"
+#include <math.h>
+
+#define RULE static
+typedef int64_t rule_index;
+#include "device/rules/transforms.h"
+
+#define SAMPLE_RULE(name) sample_##name
+typedef float rule_real;
+#define rule_all(a) (a)
+#define rule_max(a, b) ((a) > (b) ? (a) : (b))
+#define rule_min(a, b) ((a) < (b) ? (a) : (b))
+#define rule_whole(a) ((float)(int32_t)(a))
+#include "device/rules/samples.h"
+#include "device/rules/whole_samples.h"
 
 random_transform gather_draw(const augmentation *a, const step_input *input, int64_t index)
 {
     const shape *s = &input->samples->x_shape;
-    uint64_t item = (uint64_t)input->epoch << 40 ^ (uint64_t)index;
-    random_stream r = random_open(input->seed, RANDOM_AUGMENT, item);
-    float u[IMAGE_DRAWS];
-    for (int i = 0; i < IMAGE_DRAWS; i++)
+    random_stream r = random_open(input->seed, RANDOM_AUGMENT, transform_item(input->epoch, index));
+    float u[TRANSFORM_DRAWS];
+    for (int i = 0; i < TRANSFORM_DRAWS; i++)
         u[i] = random_uniform(&r);
     return random_transform_of(a, u, s->dim[0], s->dim[1]);
 }
 
-static float pixel(const sample_block *s, int64_t place)
+static float pixel(const sample_block *s, int64_t at)
 {
-    return s->x_type == SAMPLE_U8 ? (float)((const uint8_t *)s->x)[place]
-                                  : ((const float *)s->x)[place];
+    return s->x_type == SAMPLE_U8 ? (float)((const uint8_t *)s->x)[at] : ((const float *)s->x)[at];
 }
 
 /* One pixel of all channels by bilinear interpolation; `base`: the sample's first element. */
-static void interpolate(const sample_block *s, int64_t base, const random_transform *change,
+static void interpolate(const sample_block *s, int64_t base, const random_transform *transform,
                         double row, double column, float *out)
 {
     int64_t channels = s->x_shape.dim[2], line = s->x_shape.dim[1] * channels;
-    image_side r = image_side_at(row, s->x_shape.dim[0], change->fill);
-    image_side c = image_side_at(column, s->x_shape.dim[1], change->fill);
+    neighbours r = neighbours_at(row, s->x_shape.dim[0], transform->fill);
+    neighbours c = neighbours_at(column, s->x_shape.dim[1], transform->fill);
     int64_t top = base + r.low * line, bottom = base + r.high * line;
     for (int64_t k = 0; k < channels; k++) {
         int64_t left = c.low * channels + k, right = c.high * channels + k;
-        float upper = image_between(pixel(s, top + left), pixel(s, top + right), c.share);
-        float lower = image_between(pixel(s, bottom + left), pixel(s, bottom + right), c.share);
-        out[k] = r.outside || c.outside ? change->cval : image_between(upper, lower, r.share);
+        float upper = sample_between(pixel(s, top + left), pixel(s, top + right), c.weight);
+        float lower = sample_between(pixel(s, bottom + left), pixel(s, bottom + right), c.weight);
+        out[k] = r.outside || c.outside ? transform->cval : sample_between(upper, lower, r.weight);
     }
 }
 
 /* Every pixel from where it comes from. */
-static void move(const sample_block *s, int64_t base, const random_transform *change, float *x)
+static void resample(const sample_block *s, int64_t base, const random_transform *transform,
+                     float *x)
 {
     int64_t height = s->x_shape.dim[0], width = s->x_shape.dim[1], channels = s->x_shape.dim[2];
-    image_transform t = image_transform_of(change, height, width);
+    affine_map map = affine_map_of(transform, height, width);
     for (int64_t row = 0; row < height; row++) {
-        int64_t r = change->flip_vertical ? height - 1 - row : row;
+        int64_t r = transform_flipped(transform->flip_vertical, row, height);
+        double y = affine_start(&map, 0, (double)r), x_start = affine_start(&map, 1, (double)r);
         for (int64_t column = 0; column < width; column++) {
-            int64_t c = change->flip_horizontal ? width - 1 - column : column;
+            int64_t c = transform_flipped(transform->flip_horizontal, column, width);
             float *out = x + (row * width + column) * channels;
-            if (t.moves)
-                interpolate(s, base, change,
-                            t.offset[0] + t.m[0][0] * (double)r + t.m[0][1] * (double)c,
-                            t.offset[1] + t.m[1][0] * (double)r + t.m[1][1] * (double)c, out);
+            if (map.moves)
+                interpolate(s, base, transform, affine_along(y, map.m[0][1], (double)c),
+                            affine_along(x_start, map.m[1][1], (double)c), out);
             else
                 for (int64_t k = 0; k < channels; k++)
                     out[k] = pixel(s, base + (r * width + c) * channels + k);
@@ -56,21 +69,21 @@ static void move(const sample_block *s, int64_t base, const random_transform *ch
     }
 }
 
-void gather_augmented(const sample_block *s, int64_t index, const random_transform *change,
+void gather_augmented(const sample_block *s, int64_t index, const random_transform *transform,
                       float *x)
 {
     int64_t count = shape_elements(&s->x_shape);
-    move(s, index * count, change, x);
-    if (change->channel_shift == 0 && !change->brightens)
+    resample(s, index * count, transform, x);
+    if (!transform_changes_values(transform))
         return;
     float least = x[0], largest = x[0];
     for (int64_t i = 1; i < count; i++) {
-        least = x[i] < least ? x[i] : least;
-        largest = x[i] > largest ? x[i] : largest;
+        least = rule_min(x[i], least);
+        largest = rule_max(x[i], largest);
     }
-    image_values v = image_values_of(change, least, largest);
+    image_range range = image_range_of(transform, least, largest);
     for (int64_t i = 0; i < count; i++)
-        x[i] = image_value(change, &v, x[i]);
+        x[i] = image_value(transform, &range, x[i]);
 }
 
 /* ---- what every sample gets --------------------------------------------------------------- */
@@ -83,20 +96,16 @@ static void standardize_by_itself(bool deviation, int64_t count, float *x)
         sum += (double)x[i];
     double mean = sum / (double)count;
     for (int64_t i = 0; i < count; i++)
-        squares += ((double)x[i] - mean) * ((double)x[i] - mean);
-    double factor = deviation ? 1 / (sqrt(squares / (double)count) + 1e-6) : 1;
+        squares += deviation_square(x[i], mean);
+    double factor = deviation ? deviation_factor(squares, count) : 1;
     for (int64_t i = 0; i < count; i++)
-        x[i] = (float)(((double)x[i] - mean) * factor);
+        x[i] = sample_standardized(x[i], mean, factor);
 }
 
-void gather_factors(const standardization *st, float scale, float *factor, float *shift)
+void gather_channel_scales(const standardization *st, float scale, float *factor, float *shift)
 {
-    bool features = st->featurewise_center;
-    for (int64_t c = 0; c < (features ? st->channels : 1); c++) {
-        float by = features && st->featurewise_std ? 1 / (st->std[c] + 1e-6f) : 1;
-        factor[c] = scale * by;
-        shift[c] = features ? -st->mean[c] * by : 0;
-    }
+    for (int64_t c = 0; c < (st->featurewise_center ? st->channels : 1); c++)
+        channel_scale_of(st, scale, c, &factor[c], &shift[c]);
 }
 
 void gather_standardize(const standardization *st, float scale, int64_t channels, int64_t count,
@@ -109,9 +118,9 @@ void gather_standardize(const standardization *st, float scale, int64_t channels
         standardize_by_itself(st->samplewise_std, count, x);
         scale = 1;
     }
-    gather_factors(st, scale, factor, shift);
+    gather_channel_scales(st, scale, factor, shift);
     for (int64_t i = 0; i < count; i++) {
         int64_t c = st->featurewise_center ? i % channels : 0;
-        x[i] = x[i] * factor[c] + shift[c];
+        x[i] = sample_scaled(x[i], factor[c], shift[c]);
     }
 }

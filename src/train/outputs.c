@@ -1,4 +1,6 @@
 /* What a model's outputs say: probabilities of classes, or numbers of another kind. */
+#include "device/reference/reference.h"
+#include "device/rows.h"
 #include "model/model.h"
 #include <math.h>
 
@@ -32,31 +34,15 @@ cornu_status cornu_model_output_info(const cornu_model *model, cornu_output_info
 
 /* ---- values ----------------------------------------------------------------------------- */
 
-static void softmax(const float *logits, int64_t n, float *values)
-{
-    double largest = -INFINITY, sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        largest = (double)logits[i] > largest ? (double)logits[i] : largest;
-    for (int64_t i = 0; i < n; i++)
-        sum += exp((double)logits[i] - largest);
-    for (int64_t i = 0; i < n; i++)
-        values[i] = (float)(exp((double)logits[i] - largest) / sum);
-}
-
-static float sigmoid(float logit)
-{
-    double e = exp(-fabs((double)logit));
-    return (float)(logit >= 0 ? 1 / (1 + e) : e / (1 + e));
-}
-
 /* One sample's outputs as the loss reads them, a row of the last dimension after the other. */
 static void from_logits(const cornu_model *m, const float *outputs, int64_t count, float *values)
 {
+    const activation sigmoid = {.kind = ACTIVATION_SIGMOID};
     int64_t n = m->output.dim[m->output.rank - 1];
     for (int64_t i = 0; i < count && m->loss.id == LOSS_BINARY_CROSSENTROPY; i++)
-        values[i] = sigmoid(outputs[i]);
+        values[i] = (float)reference_activate(sigmoid, (double)outputs[i]);
     for (int64_t i = 0; i < count && m->loss.id != LOSS_BINARY_CROSSENTROPY; i += n)
-        softmax(outputs + i, n, values + i);
+        softmax_row(outputs + i, values + i, n);
 }
 
 cornu_status cornu_model_class_values(const cornu_model *model, const float *outputs, int64_t count,

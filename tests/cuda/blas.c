@@ -360,7 +360,7 @@ static float bias_at(const product *p, int64_t i)
     return element(p->o.bias, type == CUDA_R_16BF, i);
 }
 
-static void finish_row(const product *p, int64_t i, const double *sums)
+static void write_row(const product *p, int64_t i, const double *sums)
 {
     bool bf16 = p->d.type == CUDA_R_16BF;
     bool bias =
@@ -408,7 +408,7 @@ static void multiply(const void *data)
             for (int64_t j = 0; j < p->n; j++)
                 sums[j] += x * (double)b[k * p->n + j];
         }
-        finish_row(p, i, sums);
+        write_row(p, i, sums);
     }
     if (p->o.epilogue == CUBLASLT_EPILOGUE_BGRADA)
         gradient_of_bias(p, a, p->m, false);

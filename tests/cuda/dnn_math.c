@@ -32,7 +32,7 @@ static precision precision_of(const dnn_work *o)
 }
 
 /* Element of a tensor whose number in [n][h][w][c] is `i`. */
-static int64_t tensor_place(const dnn_tensor *t, int64_t i)
+static int64_t tensor_offset(const dnn_tensor *t, int64_t i)
 {
     int64_t c = i % t->dim[1], w = i / t->dim[1] % t->dim[3],
             h = i / (t->dim[1] * t->dim[3]) % t->dim[2],
@@ -41,7 +41,7 @@ static int64_t tensor_place(const dnn_tensor *t, int64_t i)
 }
 
 /* The same of a filter, in [k][h][w][c]. */
-static int64_t filter_place(const dnn_filter *f, int64_t i)
+static int64_t filter_offset(const dnn_filter *f, int64_t i)
 {
     if (f->format == CUDNN_TENSOR_NHWC)
         return i;
@@ -56,7 +56,7 @@ static float *load_tensor(const dnn_tensor *t, const void *at, precision roundin
     float *out = allocate(count, sizeof *out);
     for (int64_t i = 0; i < count; i++)
         out[i] =
-            round_to(element(at, t->type == CUDNN_DATA_BFLOAT16, tensor_place(t, i)), rounding);
+            round_to(element(at, t->type == CUDNN_DATA_BFLOAT16, tensor_offset(t, i)), rounding);
     return out;
 }
 
@@ -66,7 +66,7 @@ static float *load_filter(const dnn_filter *f, const void *at, precision roundin
     float *out = allocate(count, sizeof *out);
     for (int64_t i = 0; i < count; i++)
         out[i] =
-            round_to(element(at, f->type == CUDNN_DATA_BFLOAT16, filter_place(f, i)), rounding);
+            round_to(element(at, f->type == CUDNN_DATA_BFLOAT16, filter_offset(f, i)), rounding);
     return out;
 }
 
@@ -83,30 +83,30 @@ static double with_quirk(const dnn_work *o, double value, int64_t i)
     return value;
 }
 
-static void store(const dnn_work *o, void *at, bool bf16, int64_t place, int64_t i, double sum)
+static void store(const dnn_work *o, void *at, bool bf16, int64_t offset, int64_t i, double sum)
 {
     float value = (float)((double)o->alpha * with_quirk(o, sum, i));
     if (o->beta != 0)
-        value += o->beta * element(at, bf16, place);
-    set_element(at, bf16, place, value);
+        value += o->beta * element(at, bf16, offset);
+    set_element(at, bf16, offset, value);
 }
 
 static void store_forward(const dnn_work *o, int64_t i, double sum)
 {
     void *y = (void *)(uintptr_t)o->y_at;
     bool bf16 = o->y.type == CUDNN_DATA_BFLOAT16;
-    int64_t place = tensor_place(&o->y, i);
+    int64_t offset = tensor_offset(&o->y, i);
     if (!o->with_bias) {
-        store(o, y, bf16, place, i, sum);
+        store(o, y, bf16, offset, i, sum);
         return;
     }
     float value = (float)((double)o->alpha * with_quirk(o, sum, i));
     if (o->alpha_z != 0)
-        value += o->alpha_z * element(o->z, bf16, tensor_place(&o->z_desc, i));
+        value += o->alpha_z * element(o->z, bf16, tensor_offset(&o->z_desc, i));
     value += element(o->bias, bf16, i % o->y.dim[1]);
     if (o->relu) /* not propagating NaN: the only form that cuDNN has here */
         value = value > 0 ? value : 0;
-    set_element(y, bf16, place, value);
+    set_element(y, bf16, offset, value);
 }
 
 /* ---- the passes ---------------------------------------------------------------------------- */
@@ -118,8 +118,8 @@ static int64_t under(const dnn_work *o, int axis, int64_t out, int64_t tap)
     return out * o->c.stride[axis] - o->c.pad[axis] + tap * o->c.dilation[axis];
 }
 
-/* Calls visit for every pair of an output's place and a window's element that meet inside x: x and
-   y point to their first channel there, w to [first filter][tap][0]. */
+/* Calls visit for every pair of an output's position and a window's element that meet inside x: x
+   and y point to their first channel there, w to [first filter][tap][0]. */
 typedef void visit(const dnn_work *o, void *user, int64_t x, int64_t y, int64_t tap);
 
 static void walk(const dnn_work *o, int64_t n, visit *f, void *user)
@@ -138,7 +138,7 @@ static void walk(const dnn_work *o, int64_t n, visit *f, void *user)
 /* What a visit works on. */
 typedef struct sums {
     const plain *p;
-    const float *turned; /* forward: w as [group][tap][c][filters of the group] */
+    const float *transposed; /* forward: w as [group][tap][c][filters of the group] */
     double *to;
     int64_t first; /* of the present image, in `to` */
 } sums;
@@ -150,7 +150,7 @@ static void visit_forward(const dnn_work *o, void *user, int64_t x, int64_t y, i
     for (int64_t g = 0; g < o->c.groups; g++)
         for (int64_t c = 0; c < o->w.c; c++) {
             double value = (double)s->p->x[x + g * o->w.c + c];
-            const float *w = s->turned + ((g * taps + tap) * o->w.c + c) * filters;
+            const float *w = s->transposed + ((g * taps + tap) * o->w.c + c) * filters;
             double *to = s->to + y - s->first + g * filters;
             for (int64_t k = 0; k < filters; k++)
                 to[k] += value * (double)w[k];
@@ -183,7 +183,7 @@ static void visit_filter(const dnn_work *o, void *user, int64_t x, int64_t y, in
     }
 }
 
-static float *turn_filter(const dnn_work *o, const float *w)
+static float *transpose_filter(const dnn_work *o, const float *w)
 {
     int64_t taps = o->w.h * o->w.w, filters = o->w.k / o->c.groups;
     float *out = allocate(filter_count(&o->w), sizeof *out);
@@ -200,8 +200,8 @@ static void forward(const dnn_work *o, plain *p)
     int64_t image = tensor_count(&o->y) / o->y.dim[0];
     p->x = load_tensor(&o->x, o->x_at, precision_of(o));
     p->w = load_filter(&o->w, o->w_at, precision_of(o));
-    float *turned = turn_filter(o, p->w);
-    sums s = {.p = p, .turned = turned, .to = allocate(image, sizeof *s.to)};
+    float *transposed = transpose_filter(o, p->w);
+    sums s = {.p = p, .transposed = transposed, .to = allocate(image, sizeof *s.to)};
     for (int64_t n = 0; n < o->y.dim[0]; n++, s.first += image) {
         memset(s.to, 0, (size_t)image * sizeof *s.to);
         walk(o, n, visit_forward, &s);
@@ -209,7 +209,7 @@ static void forward(const dnn_work *o, plain *p)
             store_forward(o, s.first + i, s.to[i]);
     }
     free(s.to);
-    free(turned);
+    free(transposed);
 }
 
 static void backward_data(const dnn_work *o, plain *p)
@@ -223,7 +223,7 @@ static void backward_data(const dnn_work *o, plain *p)
         memset(s.to, 0, (size_t)image * sizeof *s.to);
         walk(o, n, visit_data, &s);
         for (int64_t i = 0; i < image; i++)
-            store(o, (void *)(uintptr_t)o->x_at, bf16, tensor_place(&o->x, s.first + i),
+            store(o, (void *)(uintptr_t)o->x_at, bf16, tensor_offset(&o->x, s.first + i),
                   s.first + i, s.to[i]);
     }
     free(s.to);
@@ -239,7 +239,7 @@ static void backward_filter(const dnn_work *o, plain *p)
     for (int64_t n = 0; n < o->x.dim[0]; n++)
         walk(o, n, visit_filter, &s);
     for (int64_t i = 0; i < count; i++)
-        store(o, (void *)(uintptr_t)o->w_at, bf16, filter_place(&o->w, i), i, s.to[i]);
+        store(o, (void *)(uintptr_t)o->w_at, bf16, filter_offset(&o->w, i), i, s.to[i]);
     free(s.to);
 }
 

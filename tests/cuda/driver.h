@@ -46,7 +46,7 @@ void memory_check(void);
 
 /* ---- stream.c ----------------------------------------------------------------------------- */
 
-/* Where events and waits meet: a place in a stream's work. */
+/* Where events and waits meet: a position in a stream's work. */
 typedef struct marker {
     int users;
     struct stream *stream;

@@ -22,8 +22,8 @@ enum { FIBERS_MAX = 1024, PAGE = 4096 };
 #ifdef __x86_64__
 /* Saves what a called function must keep, and goes on where the other stack was left. ucontext
    would ask the kernel for the signal mask at each switch. */
-typedef void *place;
-void simulated_switch(place *from, place to);
+typedef void *fiber_context;
+void simulated_switch(fiber_context *from, fiber_context to);
 __asm__(".text\n"
         ".hidden simulated_switch\n"
         ".type simulated_switch, @function\n"
@@ -46,7 +46,7 @@ __asm__(".text\n"
         "    jmpq *%rcx\n"
         ".size simulated_switch, . - simulated_switch\n");
 
-static void place_begin(place *p, unsigned char *stack, size_t size, void (*entry)(void))
+static void context_begin(fiber_context *p, unsigned char *stack, size_t size, void (*entry)(void))
 {
     void **top = (void **)(void *)(stack + size);
     memset(top - 8, 0, 8 * sizeof *top);
@@ -54,15 +54,15 @@ static void place_begin(place *p, unsigned char *stack, size_t size, void (*entr
     *p = top - 8;
 }
 
-static void place_switch(place *from, place *to)
+static void context_switch(fiber_context *from, fiber_context *to)
 {
     simulated_switch(from, *to);
 }
 #else
 #include <ucontext.h>
-typedef ucontext_t place;
+typedef ucontext_t fiber_context;
 
-static void place_begin(place *p, unsigned char *stack, size_t size, void (*entry)(void))
+static void context_begin(fiber_context *p, unsigned char *stack, size_t size, void (*entry)(void))
 {
     getcontext(p);
     p->uc_stack.ss_sp = stack;
@@ -71,14 +71,14 @@ static void place_begin(place *p, unsigned char *stack, size_t size, void (*entr
     makecontext(p, entry, 0);
 }
 
-static void place_switch(place *from, place *to)
+static void context_switch(fiber_context *from, fiber_context *to)
 {
     swapcontext(from, to);
 }
 #endif
 
 typedef struct fiber {
-    place place;
+    fiber_context context;
     unsigned char *stack;
     bool ended;
     void *fake_stack; /* AddressSanitizer's */
@@ -86,7 +86,7 @@ typedef struct fiber {
 
 static fiber fibers[FIBERS_MAX];
 static unsigned made, running;
-static place scheduler;
+static fiber_context scheduler;
 static void (*body)(void);
 static void *scheduler_fake_stack;
 static const void *scheduler_stack;
@@ -99,7 +99,7 @@ static void run(void)
     fiber *f = &fibers[running];
     f->ended = true;
     __sanitizer_start_switch_fiber(NULL, scheduler_stack, scheduler_size);
-    place_switch(&f->place, &scheduler);
+    context_switch(&f->context, &scheduler);
 }
 
 static void make(fiber *f)
@@ -118,8 +118,8 @@ void fibers_start(unsigned count, void (*start)(void))
         make(&fibers[made++]);
     for (unsigned i = 0; i < count; i++) {
         fibers[i].ended = false;
-        /* Tops at different places of a page: else they would push each other out of the cache. */
-        place_begin(&fibers[i].place, fibers[i].stack, STACK_BYTES - i % 21 * 192, run);
+        /* Tops at different offsets in a page: else they would push each other out of the cache. */
+        context_begin(&fibers[i].context, fibers[i].stack, STACK_BYTES - i % 21 * 192, run);
     }
 }
 
@@ -128,7 +128,7 @@ bool fiber_resume(unsigned number)
     fiber *f = &fibers[number];
     running = number;
     __sanitizer_start_switch_fiber(&scheduler_fake_stack, f->stack, STACK_BYTES);
-    place_switch(&scheduler, &f->place);
+    context_switch(&scheduler, &f->context);
     __sanitizer_finish_switch_fiber(scheduler_fake_stack, NULL, NULL);
     return !f->ended;
 }
@@ -137,6 +137,6 @@ void fiber_yield(void)
 {
     fiber *f = &fibers[running];
     __sanitizer_start_switch_fiber(&f->fake_stack, scheduler_stack, scheduler_size);
-    place_switch(&f->place, &scheduler);
+    context_switch(&f->context, &scheduler);
     __sanitizer_finish_switch_fiber(f->fake_stack, &scheduler_stack, &scheduler_size);
 }

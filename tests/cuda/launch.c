@@ -38,7 +38,7 @@ static unsigned long long exchanged[2][THREADS_MAX];
 static unsigned parity[THREADS_MAX / WARP];
 static bool backwards;
 
-static void place_thread(unsigned number)
+static void set_thread(unsigned number)
 {
     const simulated_index *b = &running->block;
     current = number;
@@ -110,7 +110,7 @@ static void run_lanes(unsigned first, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         unsigned number = first + (backwards ? count - 1 - i : i);
-        place_thread(number);
+        set_thread(number);
         if (states[number] == READY && !fiber_resume(number))
             states[number] = ENDED;
     }
@@ -168,7 +168,7 @@ static void run_block(const launch *l)
         return;
     }
     for (unsigned i = 0; i < count; i++) {
-        place_thread(backwards ? count - 1 - i : i);
+        set_thread(backwards ? count - 1 - i : i);
         l->kernel->run(l->params);
     }
 }

@@ -51,7 +51,7 @@ long simulated_number(const char *variable, long otherwise);
 #pragma GCC visibility push(hidden)
 /* The own kernels, made of kernels.def and their very source (kernels.cpp). */
 typedef struct simulated_kernel {
-    const char *name; /* "cornu_finish"; NULL ends the list */
+    const char *name; /* "cornu_end_step"; NULL ends the list */
     bool barrier;
     size_t params;                  /* bytes of its parameter */
     void (*run)(const void *param); /* one thread: threadIdx, blockIdx, ... are set */

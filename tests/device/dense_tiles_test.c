@@ -48,7 +48,7 @@ typedef struct samples {
     float *x;
 } samples;
 
-static void samples_open(samples *s, float unit)
+static void samples_open(samples *s, float scale)
 {
     s->from = malloc(DENSE_LANES * X_STRIDE); /* nothing behind it may be read */
     assert_non_null(s->from);
@@ -58,9 +58,9 @@ static void samples_open(samples *s, float unit)
     for (int64_t i = 0; i < DENSE_LANES; i++) {
         s->index[i] = (i * 7 + 31) % DENSE_LANES;
         for (int64_t k = 0; k < X_STRIDE; k++)
-            s->x[i * X_STRIDE + k] = (float)s->from[s->index[i] * X_STRIDE + k] * unit;
+            s->x[i * X_STRIDE + k] = (float)s->from[s->index[i] * X_STRIDE + k] * scale;
     }
-    s->bytes = (dense_u8){unit, s->from, s->index, X_STRIDE};
+    s->bytes = (dense_u8){scale, s->from, s->index, X_STRIDE};
 }
 
 static void samples_close(samples *s)
@@ -72,7 +72,7 @@ static void samples_close(samples *s)
 typedef struct block_case {
     int64_t rows, depth, width;
     bool add;
-    float unit; /* of x; 0: none, else these: */
+    float scale; /* of x; 0: none, else these: */
     const dense_u8 *bytes;
     int64_t k; /* their first column */
 } block_case;
@@ -80,7 +80,7 @@ typedef struct block_case {
 /* What the sums of products by x are to be multiplied by. */
 static double factor_of(const block_case *s)
 {
-    return s->unit != 0 ? s->unit : 1;
+    return s->scale != 0 ? s->scale : 1;
 }
 
 /* sum over i of a[i * a_step] b[i * b_step], and of the magnitudes */
@@ -103,18 +103,18 @@ static void check(const char *what, const block_case *s, double found, double ex
     if (fabs(found - expected) <= BOUND * magnitude)
         return;
     fail_msg(
-        "%s, %lld rows, depth %lld, width %lld, unit %g: found %.9g; expected %.9g within %.3g",
-        what, (long long)s->rows, (long long)s->depth, (long long)s->width, s->unit, found,
+        "%s, %lld rows, depth %lld, width %lld, scale %g: found %.9g; expected %.9g within %.3g",
+        what, (long long)s->rows, (long long)s->depth, (long long)s->width, s->scale, found,
         expected, BOUND * magnitude);
 }
 
 static void check_multiply(const block_case *s, const float *x, const float *w)
 {
-    float *packed = numbers(DENSE_TILES->x_floats(s->rows, s->depth));
+    float *packed = numbers(DENSE_AMX->x_floats(s->rows, s->depth));
     float *before = numbers(s->rows * DENSE_PANEL);
     float *sum = copy_of(before, s->rows * DENSE_PANEL);
     const dense_fprop p = {.x = packed,
-                           .unit = s->unit,
+                           .scale = s->scale,
                            .rows = s->rows,
                            .depth = s->depth,
                            .width = s->width,
@@ -122,13 +122,13 @@ static void check_multiply(const block_case *s, const float *x, const float *w)
                            .sum = sum,
                            .add = s->add,
                            .prefetch = w};
-    if (s->unit != 0)
-        DENSE_TILES->pack_u8(s->bytes, s->rows, s->k, s->depth, packed);
+    if (s->scale != 0)
+        DENSE_AMX->pack_u8(s->bytes, s->rows, s->k, s->depth, packed);
     else
-        DENSE_TILES->pack_x(x, X_STRIDE, s->rows, s->depth, packed);
-    dense_begin(DENSE_TILES);
-    DENSE_TILES->fprop(&p);
-    dense_end(DENSE_TILES);
+        DENSE_AMX->pack_x(x, X_STRIDE, s->rows, s->depth, packed);
+    dense_begin(DENSE_AMX);
+    DENSE_AMX->fprop(&p);
+    dense_end(DENSE_AMX);
     for (int64_t r = 0; r < s->rows; r++)
         for (int64_t n = 0; n < s->width; n++) {
             int64_t at = r * DENSE_PANEL + n;
@@ -143,7 +143,7 @@ static void check_multiply(const block_case *s, const float *x, const float *w)
 
 static void check_data(const block_case *s, const float *w, const float *dy)
 {
-    float *packed = numbers(DENSE_TILES->lanes_floats);
+    float *packed = numbers(DENSE_AMX->lanes_floats);
     float *before = numbers(s->depth * DENSE_LANES);
     float *dx = copy_of(before, s->depth * DENSE_LANES);
     const dense_dgrad d = {.w = w,
@@ -154,10 +154,10 @@ static void check_data(const block_case *s, const float *w, const float *dy)
                            .dx = dx,
                            .add = s->add,
                            .prefetch = w};
-    DENSE_TILES->pack_lanes(dy, DY_STRIDE, s->rows, s->width, DENSE_LANES, packed);
-    dense_begin(DENSE_TILES);
-    DENSE_TILES->dgrad(&d);
-    dense_end(DENSE_TILES);
+    DENSE_AMX->pack_lanes(dy, DY_STRIDE, s->rows, s->width, DENSE_LANES, packed);
+    dense_begin(DENSE_AMX);
+    DENSE_AMX->dgrad(&d);
+    dense_end(DENSE_AMX);
     for (int64_t k = 0; k < s->depth; k++)
         for (int64_t r = 0; r < s->rows; r++) {
             int64_t at = k * DENSE_LANES + r;
@@ -172,25 +172,25 @@ static void check_data(const block_case *s, const float *w, const float *dy)
 
 static void check_gradient(const block_case *s, const float *x, const float *dy)
 {
-    float *packed = numbers(DENSE_TILES->wgrad_x_floats(s->rows, s->depth));
-    float *panel = numbers(DENSE_TILES->panel_floats(s->rows)), sums[DENSE_PANEL];
+    float *packed = numbers(DENSE_AMX->wgrad_x_floats(s->rows, s->depth));
+    float *panel = numbers(DENSE_AMX->panel_floats(s->rows)), sums[DENSE_PANEL];
     float *before = numbers(s->depth * s->width), *dw = copy_of(before, s->depth * s->width);
     const dense_wgrad g = {.rows = s->rows,
                            .depth = s->depth,
                            .width = s->width,
                            .x = packed,
                            .dy = panel,
-                           .unit = s->unit,
+                           .scale = s->scale,
                            .dw = dw,
                            .add = s->add};
-    if (s->unit != 0)
-        DENSE_TILES->pack_wgrad_u8(s->bytes, s->rows, s->k, s->depth, packed);
+    if (s->scale != 0)
+        DENSE_AMX->pack_wgrad_u8(s->bytes, s->rows, s->k, s->depth, packed);
     else
-        DENSE_TILES->pack_wgrad_x(x, X_STRIDE, s->rows, s->depth, packed);
-    DENSE_TILES->pack_dy(dy, DY_STRIDE, s->rows, s->width, (float)factor_of(s), panel, sums);
-    dense_begin(DENSE_TILES);
-    DENSE_TILES->wgrad(&g);
-    dense_end(DENSE_TILES);
+        DENSE_AMX->pack_wgrad_x(x, X_STRIDE, s->rows, s->depth, packed);
+    DENSE_AMX->pack_dy(dy, DY_STRIDE, s->rows, s->width, (float)factor_of(s), panel, sums);
+    dense_begin(DENSE_AMX);
+    DENSE_AMX->wgrad(&g);
+    dense_end(DENSE_AMX);
     for (int64_t k = 0; k < s->depth; k++)
         for (int64_t n = 0; n < s->width; n++) {
             int64_t at = k * s->width + n;
@@ -227,7 +227,7 @@ static void products_are_exact_within_the_bound(void **state)
                     float *x = numbers(s.rows * X_STRIDE), *dy = numbers(s.rows * DY_STRIDE);
                     float *w = numbers(s.depth * s.width);
                     if (way >= 2) { /* the last columns, so far as those begin at a multiple */
-                        s.unit = 1 / 255.0f;
+                        s.scale = 1 / 255.0f;
                         s.bytes = &of.bytes;
                         s.k = (X_STRIDE - s.depth) / 16 * 16;
                         memcpy(x, of.x, (size_t)(s.rows * X_STRIDE) * sizeof *x);
@@ -246,34 +246,34 @@ static void products_are_exact_within_the_bound(void **state)
 /* A series of two: rows and depths of parts of tiles, strips, vectors. */
 static void check_series(int64_t rows, int64_t depth, int64_t columns)
 {
-    enum { PRODUCTS = 2, LAID = SMALL_GEMM_LAID_ROWS, DEPTH_STEP = 32 };
+    enum { PRODUCTS = 2, PACKED = SMALL_GEMM_PACKED_ROWS, DEPTH_STEP = 32 };
     const block_case s = {.rows = rows, .depth = depth, .width = columns};
-    const int64_t room = (rows + LAID - 1) / LAID * LAID, a_row = (depth + 15) / 16 * 16;
-    const int64_t floats = SMALL_GEMM_TILES->floats(depth, columns);
+    const int64_t room = (rows + PACKED - 1) / PACKED * PACKED, a_row = (depth + 15) / 16 * 16;
+    const int64_t floats = SMALL_GEMM_AMX->floats(depth, columns);
     float *a = numbers(PRODUCTS * rows * a_row), *c = numbers(PRODUCTS * room * columns);
     float *b = numbers(PRODUCTS * depth * columns), *packed = numbers(PRODUCTS * floats);
-    float *some = numbers(LAID * columns);
+    float *some = numbers(PACKED * columns);
     for (int64_t p = 0; p < PRODUCTS; p++)
         for (int64_t k = 0; k < depth || k % DEPTH_STEP > 0;
-             k += k % LAID == 8 ? DEPTH_STEP - 8 : 8) {
-            for (int64_t i = 0; i < LAID * columns; i++) {
+             k += k % PACKED == 8 ? DEPTH_STEP - 8 : 8) {
+            for (int64_t i = 0; i < PACKED * columns; i++) {
                 int64_t row = k + i / columns % 8 + i / columns / 8 * 16;
                 some[i] = row < depth ? b[(p * depth + row) * columns + i % columns] : 0;
             }
-            SMALL_GEMM_TILES->lay(some, columns, k, depth, columns, packed + p * floats);
+            SMALL_GEMM_AMX->pack_b(some, columns, k, depth, columns, packed + p * floats);
         }
-    SMALL_GEMM_TILES->multiply(&(small_gemm_series){.first = {.a = a,
-                                                              .a_stride = a_row,
-                                                              .b = packed,
-                                                              .c = c,
-                                                              .c_stride = columns,
-                                                              .rows = rows,
-                                                              .columns = columns,
-                                                              .depth = depth},
-                                                    .count = PRODUCTS,
-                                                    .a_step = rows * a_row,
-                                                    .b_step = floats,
-                                                    .c_step = room * columns});
+    SMALL_GEMM_AMX->multiply(&(small_gemm_batch){.first = {.a = a,
+                                                           .a_stride = a_row,
+                                                           .b = packed,
+                                                           .c = c,
+                                                           .c_stride = columns,
+                                                           .rows = rows,
+                                                           .columns = columns,
+                                                           .depth = depth},
+                                                 .count = PRODUCTS,
+                                                 .a_step = rows * a_row,
+                                                 .b_step = floats,
+                                                 .c_step = room * columns});
     for (int64_t i = 0; i < PRODUCTS * rows * columns; i++) {
         int64_t p = i / (rows * columns), row = i / columns % rows, n = i % columns;
         double most, sum = exact(a + (p * rows + row) * a_row, 1, b + p * depth * columns + n,
@@ -311,7 +311,7 @@ static void any_nan_stays_one(void **state)
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
         for (int in_w = 0; in_w < 2; in_w++) {
             float *x = numbers(ROWS * DEPTH), *w = numbers(DEPTH * DENSE_PANEL);
-            float *packed = numbers(DENSE_TILES->x_floats(ROWS, DEPTH));
+            float *packed = numbers(DENSE_AMX->x_floats(ROWS, DEPTH));
             float *sum = numbers(ROWS * DENSE_PANEL);
             memcpy(in_w ? w + 5 * DENSE_PANEL + 7 : x + 3 * DEPTH + 5, &patterns[i], sizeof *x);
             const dense_fprop p = {.x = packed,
@@ -321,10 +321,10 @@ static void any_nan_stays_one(void **state)
                                    .w = w,
                                    .sum = sum,
                                    .prefetch = w};
-            DENSE_TILES->pack_x(x, DEPTH, ROWS, DEPTH, packed);
-            dense_begin(DENSE_TILES);
-            DENSE_TILES->fprop(&p);
-            dense_end(DENSE_TILES);
+            DENSE_AMX->pack_x(x, DEPTH, ROWS, DEPTH, packed);
+            dense_begin(DENSE_AMX);
+            DENSE_AMX->fprop(&p);
+            dense_end(DENSE_AMX);
             for (int64_t r = 0; r < ROWS; r++)
                 for (int64_t n = 0; n < DENSE_PANEL; n++)
                     assert_int_equal(isnan(sum[r * DENSE_PANEL + n]) != 0, in_w ? n == 7 : r == 3);

@@ -1,4 +1,5 @@
-/* Samples as the network sees them: scaling, targets, and the random changes of ImageDataGenerator.
+/* Samples as the network sees them: scaling, targets, and the random transforms of
+ * ImageDataGenerator.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,11 +27,11 @@ static sample_block ramp_block(void)
         .count = 1, .x_shape = {3, {SIDE, SIDE, 1}}, .x_type = SAMPLE_F32, .x = ramp, .x_scale = 1};
 }
 
-static void expect_image(const random_transform *change, const float *expected)
+static void expect_image(const random_transform *transform, const float *expected)
 {
     float found[PIXELS];
     sample_block block = ramp_block();
-    gather_augmented(&block, 0, change, found);
+    gather_augmented(&block, 0, transform, found);
     for (int i = 0; i < PIXELS; i++)
         if (fabsf(found[i] - expected[i]) > 1e-4f)
             fail_msg("pixel %d: found %g, expected %g", i, (double)found[i], (double)expected[i]);
@@ -62,22 +63,22 @@ static void rotation_shear_and_zoom_are_those_of_keras(void **state)
 static void flips_and_shifts_move_the_side_that_they_name(void **state)
 {
     (void)state;
-    float left[PIXELS], up[PIXELS], mirrored[PIXELS], turned[PIXELS];
+    float left[PIXELS], up[PIXELS], mirrored[PIXELS], upside_down[PIXELS];
     for (int r = 0; r < SIDE; r++) {
         for (int c = 0; c < SIDE; c++) {
             left[r * SIDE + c] = (float)(r * SIDE + (c < 4 ? c + 1 : 4));
             up[r * SIDE + c] = (float)((r < 4 ? r + 1 : 4) * SIDE + c);
             mirrored[r * SIDE + c] = (float)(r * SIDE + 4 - c);
-            turned[r * SIDE + c] = (float)((4 - r) * SIDE + c);
+            upside_down[r * SIDE + c] = (float)((4 - r) * SIDE + c);
         }
     }
     expect_image(&(random_transform){.right = 1, .zoom_x = 1, .zoom_y = 1}, left);
     expect_image(&(random_transform){.down = 1, .zoom_x = 1, .zoom_y = 1}, up);
     expect_image(&(random_transform){.flip_horizontal = true, .zoom_x = 1, .zoom_y = 1}, mirrored);
-    expect_image(&(random_transform){.flip_vertical = true, .zoom_x = 1, .zoom_y = 1}, turned);
+    expect_image(&(random_transform){.flip_vertical = true, .zoom_x = 1, .zoom_y = 1}, upside_down);
 }
 
-static void changes_are_keyed_by_seed_epoch_and_sample_and_stay_in_range(void **state)
+static void transforms_are_keyed_by_seed_epoch_and_sample_and_stay_in_range(void **state)
 {
     (void)state;
     augmentation a = {.rotation_range = 20,
@@ -184,7 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rotation_shear_and_zoom_are_those_of_keras),
         cmocka_unit_test(flips_and_shifts_move_the_side_that_they_name),
-        cmocka_unit_test(changes_are_keyed_by_seed_epoch_and_sample_and_stay_in_range),
+        cmocka_unit_test(transforms_are_keyed_by_seed_epoch_and_sample_and_stay_in_range),
         cmocka_unit_test(bytes_are_scaled_and_class_numbers_become_one_hot),
         cmocka_unit_test(an_augmented_sample_is_the_same_in_any_batch_and_on_any_device),
     };

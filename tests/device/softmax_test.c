@@ -20,7 +20,7 @@ CPU_ISA_TABLE(softmax_kernels, cpu_softmax_kernels);
 typedef struct head_case {
     const char *model, *loss, *metrics;
     int64_t batch;
-    int folded; /* operations that run within another's, in evaluation */
+    int fused; /* operations that run within another's, in evaluation */
 } head_case;
 
 #define SOFTMAX(units) "input: [20], layers: [{Dense: {units: " #units ", activation: softmax}}]"
@@ -152,12 +152,12 @@ static void what_shares_its_rows_runs_as_one(void **state)
         plan_options options = {.mode = PLAN_EVALUATE, .batch = heads[i].batch};
         net *n = net_open(model, "cpu", &options);
         kernel_choice *choices = net_choices(n);
-        int folded = 0;
+        int fused = 0;
         for (int k = 0; k < n->plan->op_count; k++)
-            folded += strncmp(choices[k].kernel, "with ", 5) == 0;
-        if (folded != heads[i].folded)
+            fused += strncmp(choices[k].kernel, "with ", 5) == 0;
+        if (fused != heads[i].fused)
             fail_msg("%s, %s: found %d operations within others; expected %d", heads[i].model,
-                     heads[i].loss, folded, heads[i].folded);
+                     heads[i].loss, fused, heads[i].fused);
         free(choices);
         net_close(n);
         cornu_model_close(model);

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The places in CASE/parameters. */
+/* The numbers of CASE/parameters. */
 enum {
     THETA,
     TX,
@@ -49,7 +49,7 @@ static const file_tensor *member(const tensor_file *f, const char *name, const c
     return tensor_file_find(f, path);
 }
 
-static random_transform change_of(const double *p)
+static random_transform transform_of(const double *p)
 {
     return (random_transform){.rotation = p[THETA],
                               .shear = p[SHEAR],
@@ -110,10 +110,10 @@ static void run_case(const tensor_file *f, const char *name, tally *t)
                           .x_shape = {3, {x->shape[0], x->shape[1], x->shape[2]}},
                           .x_type = SAMPLE_U8,
                           .x = x->data};
-    random_transform change = change_of(p);
+    random_transform transform = transform_of(p);
     standardization st = standardization_of(f, name, p);
     float *found = malloc((size_t)x->count * sizeof *found);
-    gather_augmented(&block, 0, &change, found);
+    gather_augmented(&block, 0, &transform, found);
     gather_standardize(&st, p[RESCALE] != 0 ? (float)p[RESCALE] : 1, x->shape[2], x->count, found);
     compare(p, y, found, t);
     free(found);

@@ -1,16 +1,16 @@
-/* AMX's eight tiles of registers. */
+/* The eight AMX tiles: registers of a matrix each. */
 #ifndef DEVICE_CPU_AMX_H
 #define DEVICE_CPU_AMX_H
 
 #include <stdint.h>
 
-/* What the instruction ldtilecfg reads: all tiles as large as they get, 16 rows of 64 bytes. */
+/* What the instruction ldtilecfg reads: all AMX tiles as large as they get, 16 rows of 64 bytes. */
 static const struct {
     uint8_t palette, start_row, unused[14];
     uint16_t row_bytes[16];
     uint8_t rows[16];
-} tiles_whole = {.palette = 1,
-                 .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
-                 .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
+} amx_tiles_whole = {.palette = 1,
+                     .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
+                     .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
 
 #endif

@@ -1,19 +1,19 @@
-/* Floats cut into three parts of bfloat16, as AMX's tiles take them (dense_amx.c has the sums that
-   their products make). */
+/* The bf16x3 split: a float as the sum of three terms of bfloat16, high, middle and low, as AMX
+   multiplies them (dense_kernels_amx.c says which products are added). */
 #ifndef DEVICE_CPU_BF16X3_H
 #define DEVICE_CPU_BF16X3_H
 
 #include "device/cpu/vec.h"
 
 enum {
-    PARTS = 3,
-    SIDE = 16,        /* rows of a tile */
-    STEP = 2 * SIDE,  /* depth of one multiplication of tiles */
-    TILE = 16 * SIDE, /* floats */
-    ROW_BYTES = 64
+    TERMS = 3,
+    AMX_SIDE = 16,            /* rows of an AMX tile */
+    AMX_DEPTH = 2 * AMX_SIDE, /* depth of one multiplication of AMX tiles */
+    AMX_TILE = 16 * AMX_SIDE, /* floats */
+    AMX_ROW_BYTES = 64
 };
 
-/* Of `size`, the last one perhaps less. */
+/* Blocks of `size`, the last one perhaps less. */
 static inline int64_t blocks(int64_t count, int64_t size)
 {
     return (count + size - 1) / size;
@@ -21,15 +21,15 @@ static inline int64_t blocks(int64_t count, int64_t size)
 
 typedef uint32_t bits __attribute__((vector_size(VEC_BYTES)));
 
-/* Pairs (a, b), their parts `stride` floats apart, the first two cut off or, with `round`, rounded.
-   The last part is exact, and keeps any NaN. */
+/* Pairs (a, b), their terms `stride` floats apart: high and middle truncated or, with `round`,
+   rounded; low is exact, and keeps any NaN. */
 VEC_INLINE void split(vec a, vec b, float *to, int64_t stride, bool round)
 {
     const bits half = (bits){0} + 0x8000u, high = (bits){0} + 0xffff0000u;
 #pragma GCC unroll 3
-    for (int part = 0; part < PARTS; part++, to += stride) {
+    for (int term = 0; term < TERMS; term++, to += stride) {
         bits left = (bits)a, right = (bits)b;
-        if (round && part < PARTS - 1) {
+        if (round && term < TERMS - 1) {
             left += half;
             right += half;
         }
@@ -39,11 +39,12 @@ VEC_INLINE void split(vec a, vec b, float *to, int64_t stride, bool round)
     }
 }
 
-/* The compiler's own do not tell it that they read memory (GCC 12). Tiles are named by literals. */
-#define TILE_LOAD(tile, from, bytes)                                                       \
+/* The compiler's own do not tell it that they read memory (GCC 12). AMX tiles are named by
+ * literals. */
+#define AMX_LOAD(tile, from, bytes)                                                        \
     __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile ::"r"(from), "r"((int64_t)(bytes)) \
                      : "memory")
-#define TILE_STORE(tile, to, bytes)                                                          \
+#define AMX_STORE(tile, to, bytes)                                                           \
     __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" ::"r"(to), "r"((int64_t)(bytes)) \
                      : "memory")
 

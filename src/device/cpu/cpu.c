@@ -15,9 +15,9 @@
     }
 static const kernel_list kernels[OP_COUNT] = {
     KERNELS(GATHER, &cpu_gather),
-    KERNELS(DENSE_FORWARD, &cpu_dense_forward_tiles, &cpu_dense_forward),
-    KERNELS(DENSE_BACKWARD_DATA, &cpu_dense_backward_data_tiles, &cpu_dense_backward_data),
-    KERNELS(DENSE_BACKWARD_WEIGHTS, &cpu_dense_backward_tiles, &cpu_dense_backward_weights_tiles,
+    KERNELS(DENSE_FORWARD, &cpu_dense_forward_amx, &cpu_dense_forward),
+    KERNELS(DENSE_BACKWARD_DATA, &cpu_dense_backward_data_amx, &cpu_dense_backward_data),
+    KERNELS(DENSE_BACKWARD_WEIGHTS, &cpu_dense_backward_amx, &cpu_dense_backward_weights_amx,
             &cpu_dense_backward, &cpu_dense_backward_weights),
     KERNELS(CONV2D_FORWARD, &cpu_conv_first_pool_forward, &cpu_conv_first_forward,
             &cpu_winograd_pool_forward, &cpu_winograd_forward, &cpu_conv_forward),

@@ -1,14 +1,14 @@
-/* What the files of the cpu device share: its kernels, how work is cut, and the few loops that more
-   than one of them needs.
+/* What the files of the cpu device share: its kernels, how work is divided into tasks, and the few
+   loops that more than one of them needs.
 
    The bit rule: which kernel runs, which terms each sum has, how it is split into partial sums and
    in which order these are added depends on an operation's shapes and the instruction set alone,
-   never on the number of threads; a chunk is computed by one thread. So results have the same bits
+   never on the number of threads; a task is computed by one thread. So results have the same bits
    for any number of threads. That number may decide two things only:
    - how much scratch memory an operation has, where each thread has some of its own;
-   - how many outputs a chunk computes, each of them as any other chunk would. Two kernels look at
-     it for that: DENSE_FORWARD, for the columns of y in a chunk (dense_forward.c), and Winograd's
-     forward pass and dx by AMX's tiles, for the image tiles in a block (winograd.c). */
+   - how many outputs a task computes, each of them as any other task would. Two kernels look at it
+     for that: DENSE_FORWARD, for the columns of y of a task (dense_forward.c), and Winograd's
+     forward pass and dx where they multiply with AMX, for the tiles of a block (winograd.c). */
 #ifndef DEVICE_CPU_CPU_H
 #define DEVICE_CPU_CPU_H
 
@@ -16,19 +16,19 @@
 #include "device/host/host.h"
 #include <signal.h>
 
-/* Elements of one chunk of an element-wise operation: 64 KiB, so that a few tensors' parts stay in
-   L2 and a chunk outlasts the handing out of it by far. */
-enum { CPU_CHUNK = 16384 };
+/* Elements of one task of an element-wise operation: 64 KiB a tensor, so that a few tensors' ranges
+   stay in L2 and a task outlasts the handing out of it by far. */
+enum { CPU_TASK = 16384 };
 
 static inline int64_t cpu_divide_up(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
 }
 
-/* Rows per chunk, for rows that take `cost` element operations each; at least 1. */
-static inline int64_t cpu_rows_per_chunk(int64_t cost)
+/* Rows of a task, for rows that take `cost` element operations each; at least 1. */
+static inline int64_t cpu_rows_per_task(int64_t cost)
 {
-    return cost >= CPU_CHUNK || cost <= 0 ? 1 : CPU_CHUNK / cost;
+    return cost >= CPU_TASK || cost <= 0 ? 1 : CPU_TASK / cost;
 }
 
 static inline int64_t cpu_least(int64_t a, int64_t b)
@@ -41,11 +41,11 @@ static inline int64_t cpu_most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* The part [*begin, *end) of 0..total-1 in chunk `chunk`, `size` to a chunk. */
-static inline void cpu_part(int64_t total, int64_t size, int64_t chunk, int64_t *begin,
-                            int64_t *end)
+/* The range [*begin, *end) of 0..total-1 that task number `task` has, `size` to a task. */
+static inline void cpu_task_range(int64_t total, int64_t size, int64_t task, int64_t *begin,
+                                  int64_t *end)
 {
-    *begin = chunk * size;
+    *begin = task * size;
     *end = cpu_least(*begin + size, total);
 }
 
@@ -70,7 +70,7 @@ static inline void cpu_need_scratch(size_t *scratch_bytes, int64_t floats)
         *scratch_bytes = (size_t)floats * sizeof(float);
 }
 
-/* Of a part of it, so that the next part is aligned, too. */
+/* Of one buffer in it, so that the next one is aligned, too. */
 static inline int64_t cpu_scratch_floats(int64_t floats)
 {
     return cpu_divide_up(floats, 16) * 16;
@@ -81,15 +81,15 @@ void cpu_activate(cpu_isa isa, activation act, const float *x, float *y, int64_t
 /* Its gradient: dx from dy, which may be the same, and what ACTIVATION_BACKWARD reads as x_or_y. */
 void cpu_activate_back(cpu_isa isa, activation act, const float *from, const float *dy, float *dx,
                        int64_t count);
-/* sum[i] = part[0][i] + part[1][i] + ... in this order, for `parts` arrays that lie `stride` floats
-   apart. */
-void cpu_sum_range(const float *parts, int64_t count, int64_t part_count, int64_t stride,
+/* sum[i] = partials[0][i] + partials[1][i] + ... in this order, of `partial_count` partial sums
+   that lie `stride` floats apart. */
+void cpu_sum_range(const float *partials, int64_t count, int64_t partial_count, int64_t stride,
                    float *sum);
-/* The same, cut over the pool. */
-void cpu_sum_parts(threads *pool, const float *parts, int64_t count, int64_t part_count,
-                   int64_t stride, float *sum);
+/* The same, by all threads. */
+void cpu_sum_partials(threads *pool, const float *partials, int64_t count, int64_t partial_count,
+                      int64_t stride, float *sum);
 /* Around every call that makes or runs something of oneDNN's, on the calling thread:
-   - it runs on one thread: its own threading would cut sums by the number of threads;
+   - it runs on one thread: its own threading would divide sums by the number of threads;
    - signals wait: its matrix product for small sizes (oneDNN 2.6) moves the stack pointer into a
      buffer on the heap, and the kernel would write a handler's frame over what lies below.
    Both settings are given back afterwards. */
@@ -100,11 +100,14 @@ typedef struct onednn_scope {
 onednn_scope cpu_onednn_begin(void);
 void cpu_onednn_end(const onednn_scope *before);
 
+/* In GATHER's run: do all that read x take the samples themselves? (dense/dense.c) */
+bool cpu_samples_suffice(const op_run *gather);
+
 extern const kernel cpu_gather, cpu_conv_first_forward, cpu_conv_first_pool_forward,
     cpu_conv_first_backward_weights, cpu_conv_first_relu_backward, cpu_conv_first_pool_backward,
-    cpu_dense_forward, cpu_dense_forward_tiles, cpu_dense_backward_data,
-    cpu_dense_backward_data_tiles, cpu_dense_backward_weights, cpu_dense_backward_weights_tiles,
-    cpu_dense_backward, cpu_dense_backward_tiles, cpu_winograd_backward_both, cpu_winograd_forward,
+    cpu_dense_forward, cpu_dense_forward_amx, cpu_dense_backward_data, cpu_dense_backward_data_amx,
+    cpu_dense_backward_weights, cpu_dense_backward_weights_amx, cpu_dense_backward,
+    cpu_dense_backward_amx, cpu_winograd_backward_both, cpu_winograd_forward,
     cpu_winograd_backward_data, cpu_winograd_backward_weights, cpu_winograd_pool_forward,
     cpu_winograd_pool_backward, cpu_conv_forward, cpu_conv_backward_data, cpu_conv_backward_weights,
     cpu_max_pool_forward_2x2, cpu_max_pool_backward_2x2, cpu_max_pool_backward_2x2_fused,

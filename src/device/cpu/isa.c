@@ -21,25 +21,25 @@ const char *cpu_isa_name(int isa)
 }
 
 #if defined(__x86_64__)
-/* Has the processor matrix tiles, and products of bfloat16 in them? */
-static bool tiles_there(void)
+/* Has the processor AMX tiles, and products of bfloat16 in them? */
+static bool amx_there(void)
 {
 #if !defined(__clang__) && __GNUC__ >= 11
     return __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16");
 #else /* other compilers' checks lack them; a virtual machine stops at each look at the processor \
        */
-    enum { BF16 = 1u << 22, TILES = 1u << 24 }; /* of leaf 7 */
+    enum { BF16 = 1u << 22, AMX_TILES = 1u << 24 }; /* of leaf 7 */
     unsigned a, b, c, d;
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & BF16) && (d & TILES);
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & BF16) && (d & AMX_TILES);
 #endif
 }
 
-/* Linux lets a process use the tiles' 8 KB of registers only after it has asked; to ask again is to
-   be told what holds (Linux's Documentation/arch/x86/xstate.rst). */
-static bool tiles_run(void)
+/* Linux lets a process use the AMX tiles' 8 KB of registers only after it has asked; to ask again
+   is to be told what holds (Linux's Documentation/arch/x86/xstate.rst). */
+static bool amx_runs(void)
 {
     enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
-    return tiles_there() && syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+    return amx_there() && syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
 }
 
 bool cpu_isa_runs(cpu_isa isa)
@@ -47,7 +47,7 @@ bool cpu_isa_runs(cpu_isa isa)
     __builtin_cpu_init();
     switch (isa) {
     case CPU_ISA_amx:
-        return cpu_isa_runs(CPU_ISA_avx512) && tiles_run();
+        return cpu_isa_runs(CPU_ISA_avx512) && amx_runs();
     case CPU_ISA_avx512:
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");

@@ -20,11 +20,11 @@ typedef enum cpu_isa {
         CPU_ISA_COUNT
 } cpu_isa;
 
-/* The one whose matrix tiles some products go by. */
+/* The one with AMX, for products that have kernels of their own for it. */
 #if defined(__x86_64__)
-#define CPU_ISA_OF_TILES CPU_ISA_amx
+#define CPU_ISA_WITH_AMX CPU_ISA_amx
 #else
-#define CPU_ISA_OF_TILES CPU_ISA_COUNT /* never chosen */
+#define CPU_ISA_WITH_AMX CPU_ISA_COUNT /* never chosen */
 #endif
 
 /* "avx512", "avx2", "base"; NULL past the end. */

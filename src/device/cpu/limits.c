@@ -101,7 +101,7 @@ enum { TILE_FLOPS = 2 * 16 * 16 * 32, TILE_ROUNDS = 16 };
 static float fma_amx(int64_t rounds, float factor)
 {
     __asm__ volatile("ldtilecfg %0\n\ttilezero %%tmm0\n\ttilezero %%tmm1\n\ttilezero %%tmm2\n\t"
-                     "tilezero %%tmm3\n\ttilezero %%tmm4" ::"m"(tiles_whole));
+                     "tilezero %%tmm3\n\ttilezero %%tmm4" ::"m"(amx_tiles_whole));
     for (int64_t r = 0; r < rounds; r += TILE_ROUNDS)
         __asm__ volatile("tdpbf16ps %tmm4, %tmm3, %tmm0\n\ttdpbf16ps %tmm4, %tmm3, %tmm1\n\t"
                          "tdpbf16ps %tmm4, %tmm3, %tmm2\n\ttdpbf16ps %tmm4, %tmm3, %tmm0\n\t"

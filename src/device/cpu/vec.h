@@ -3,7 +3,7 @@
    becomes one fused multiply-add where the instruction set has one (-ffp-contract=fast).
 
    VEC_FLOATS  elements of a vector: 16, 8 or 4
-   VEC_COUNT   vector registers: what a tile's accumulators and operands have to fit into */
+   VEC_COUNT   vector registers: what the accumulators and operands of a register tile fit into */
 #ifndef DEVICE_CPU_VEC_H
 #define DEVICE_CPU_VEC_H
 
@@ -62,7 +62,7 @@ VEC_INLINE vec_mask vec_first(int64_t count)
 #endif
 
 /* The first `count` elements, 0 to VEC_FLOATS; 0 in the others, whose memory is not touched. */
-VEC_INLINE vec vec_load_part(const float *p, int64_t count)
+VEC_INLINE vec vec_load_first(const float *p, int64_t count)
 {
 #if defined(__AVX512F__)
     return (vec)_mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), p);
@@ -77,7 +77,7 @@ VEC_INLINE vec vec_load_part(const float *p, int64_t count)
 #endif
 }
 
-VEC_INLINE void vec_store_part(float *p, vec v, int64_t count)
+VEC_INLINE void vec_store_first(float *p, vec v, int64_t count)
 {
 #if defined(__AVX512F__)
     _mm512_mask_storeu_ps(p, (__mmask16)((1u << count) - 1), (__m512)v);

@@ -66,13 +66,13 @@ static bool own_folder(char *folder, size_t size)
 /* Beside the program (a build folder), in its prefix's library folder, beside the library. */
 static bool find_plugin(char *path, size_t size)
 {
-    static const char *const places[] = {"", "/../" CUDA_PLUGIN_LIBRARY_FOLDER "/cornu",
-                                         "/../lib/cornu", "/cornu"};
+    static const char *const folders[] = {"", "/../" CUDA_PLUGIN_LIBRARY_FOLDER "/cornu",
+                                          "/../lib/cornu", "/cornu"};
     char folder[PATH_MAX];
     if (!own_folder(folder, sizeof folder))
         return false;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        int length = snprintf(path, size, "%s%s/" CUDA_PLUGIN_FILE, folder, places[i]);
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        int length = snprintf(path, size, "%s%s/" CUDA_PLUGIN_FILE, folder, folders[i]);
         if (length > 0 && (size_t)length < size && access(path, R_OK) == 0)
             return true;
     }

@@ -61,7 +61,7 @@ RULE rule_real activate_elu_back(rule_real y, rule_real dy, rule_real alpha)
     return rule_select(y > 0, dy, dy * (y + alpha));
 }
 
-/* x P(x), P the normal distribution's share below x: 0.5 erfc(-x / sqrt 2) */
+/* x P(x), P the normal distribution function: 0.5 erfc(-x / sqrt 2) */
 RULE rule_real activate_gelu(rule_real x, rule_real alpha)
 {
     (void)alpha;

@@ -17,12 +17,12 @@
      row_abs(a), row_exp(a), row_log(a), row_log1p(a)
      row_exp_negative(a)         exp(a) for a <= 0, right to 1e-7 of 1
 
-   loss_NAME(r) is this lane's share of the row's loss: what the lanes return is added.
+   loss_NAME(r) is this lane's partial sum of the row's loss: what the lanes return is added.
    loss_NAME_logits(r): the same where the outputs are logits. */
 #include "device/rules/softmax.h"
 
 /* Keras's epsilon, and 1 - epsilon, as the 32-bit floats that TensorFlow clips probabilities to.
-   The gradient of a clipped value is 0; on the limits themselves it passes. */
+   The gradient of a clipped value is 0; on the bounds themselves it passes. */
 #define LOSS_CLIP_LOW ((row_number)1e-7f)
 #define LOSS_CLIP_HIGH ((row_number)(float)(1.0 - 1e-7))
 

@@ -7,7 +7,7 @@
      row_first_target(r)         the same of the targets
      row_is_finite(a)
 
-   metric_NAME(r, k) is this lane's share of what the row adds, usually 0 or 1: what the lanes
+   metric_NAME(r, k) is this lane's partial sum of what the row adds, usually 0 or 1: what the lanes
    return is added. */
 
 /* A row's whole value, of which one lane returns all. */

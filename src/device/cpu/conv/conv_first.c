@@ -1,7 +1,7 @@
 /* Convolution of an image with few channels, forward: alone, and with the 2x2 max-pool behind it,
    so that the large output is not read again. Where only cpu_conv_first_pool_backward reads that
-   output later, it is not even written: what the backward pass needs of it, the place of each
-   maximum, is a byte a window, and lies where the output would. */
+   output later, it is not even written: what the backward pass needs of it, which pixel of
+   each window was the largest, is a byte a window, and lies where the output would. */
 #include "device/cpu/conv/conv_first.h"
 #include "base/memory.h"
 #include <stdlib.h>
@@ -12,14 +12,14 @@ const conv_pool_pair conv_first_pair = {&cpu_conv_first_pool_forward,
                                         &cpu_conv_first_pool_backward};
 
 enum { CHANNELS_MOST = 4, KERNEL_MOST = 7, TAPS_MOST = KERNEL_MOST * KERNEL_MOST * CHANNELS_MOST };
-/* A band stays in the first-level cache; a chunk of this many multiply-adds takes about 20
+/* A band stays in the first-level cache; a task of this many multiply-adds takes about 20
    microseconds. */
-enum { BAND_FLOATS = 5120, CHUNK_WORK = 1 << 20 };
+enum { BAND_FLOATS = 5120, TASK_WORK = 1 << 20 };
 
 typedef struct first_state {
     const conv_first_kernels *k;
     first_shape s;
-    int64_t batch, rows, bands, per_chunk; /* rows to a band, bands to a sample and to a chunk */
+    int64_t batch, rows, bands, per_task; /* rows to a band, bands to a sample and to a task */
     int32_t offset[TAPS_MOST];
     int64_t packed_floats, band_floats; /* scratch memory: weights, then a band a worker */
     const op *pool, *reader;            /* fused; and what reads codes, see conv_pool_reader */
@@ -76,10 +76,10 @@ int64_t conv_first_band_rows(const first_shape *s, int64_t row_floats, int64_t f
     return rows < multiple ? multiple : rows;
 }
 
-int64_t conv_first_bands_per_chunk(const first_shape *s, int64_t rows)
+int64_t conv_first_bands_per_task(const first_shape *s, int64_t rows)
 {
     int64_t work = rows * s->out[1] * first_taps(s) * s->filters;
-    return work >= CHUNK_WORK ? 1 : CHUNK_WORK / work;
+    return work >= TASK_WORK ? 1 : TASK_WORK / work;
 }
 
 static cornu_status prepare_any(const plan *p, const op *o, const op *pool, threads *pool_threads,
@@ -95,7 +95,7 @@ static cornu_status prepare_any(const plan *p, const op *o, const op *pool, thre
     s->batch = OP_IN(p, o, 0)->shape.dim[0];
     s->rows = conv_first_band_rows(&s->s, first_band_row(&s->s), BAND_FLOATS, pool ? 2 : 1);
     s->bands = cpu_divide_up(pool ? s->s.out[0] / 2 * 2 : s->s.out[0], s->rows);
-    s->per_chunk = conv_first_bands_per_chunk(&s->s, s->rows);
+    s->per_task = conv_first_bands_per_task(&s->s, s->rows);
     s->pool = pool;
     s->reader = pool ? conv_pool_reader(p, o, &conv_first_pair) : NULL;
     s->k->offsets(&s->s, s->offset);
@@ -157,19 +157,19 @@ static void run_band(const first_run *r, int64_t sample, int64_t row, int64_t ro
         cpu_activate(cpu_isa_or_base(), r->act, f.y, f.y, rows * width);
 }
 
-static void run_chunk(void *context, int64_t chunk, int worker)
+static void run_task(void *context, int64_t task, int worker)
 {
     const first_run *r = context;
     const first_state *s = r->s;
     float *band = r->bands + worker * s->band_floats;
-    int64_t begin, end, height = s->s.out[0], covered = s->pool ? height / 2 * 2 : height;
-    cpu_part(s->batch * s->bands, s->per_chunk, chunk, &begin, &end);
+    int64_t begin, end, height = s->s.out[0], pooled_rows = s->pool ? height / 2 * 2 : height;
+    cpu_task_range(s->batch * s->bands, s->per_task, task, &begin, &end);
     for (int64_t i = begin; i < end; i++) {
         int64_t sample = i / s->bands, row = i % s->bands * s->rows;
-        run_band(r, sample, row, cpu_least(s->rows, covered - row), band);
+        run_band(r, sample, row, cpu_least(s->rows, pooled_rows - row), band);
         /* a last row that no window reaches */
-        if (row + s->rows >= covered && covered < height && r->y)
-            run_band(r, sample, covered, 1, band);
+        if (row + s->rows >= pooled_rows && pooled_rows < height && r->y)
+            run_band(r, sample, pooled_rows, 1, band);
     }
 }
 
@@ -190,7 +190,7 @@ static cornu_status run(const op_run *o)
         r.codes = to.codes;
     }
     s->k->pack_weights(&s->s, o->in[1], o->in[2], packed);
-    threads_run(o->pool, cpu_divide_up(s->batch * s->bands, s->per_chunk), run_chunk, &r);
+    threads_run(o->pool, cpu_divide_up(s->batch * s->bands, s->per_task), run_task, &r);
     return CORNU_OK;
 }
 

@@ -1,5 +1,5 @@
-/* What the kernels for convolutions of an image with few channels share: conv_first.c has the
-   forward pass, conv_first_gradient.c the backward pass. */
+/* What the kernels for convolutions of an image with few channels have in common: conv_first.c has
+   the forward pass, conv_first_gradient.c the backward pass. */
 #ifndef DEVICE_CPU_CONV_CONV_FIRST_H
 #define DEVICE_CPU_CONV_CONV_FIRST_H
 
@@ -13,8 +13,8 @@ bool conv_first_shape(const plan *p, const op *o, first_shape *s, const char **w
    multiple of `multiple`, at least that. */
 int64_t conv_first_band_rows(const first_shape *s, int64_t row_floats, int64_t floats,
                              int64_t multiple);
-/* Bands of a chunk, `rows` output rows each: enough work to be worth handing out. */
-int64_t conv_first_bands_per_chunk(const first_shape *s, int64_t rows);
+/* Bands of a task, `rows` output rows each: enough work to be worth handing out. */
+int64_t conv_first_bands_per_task(const first_shape *s, int64_t rows);
 /* With the pool behind it. */
 extern const conv_pool_pair conv_first_pair;
 

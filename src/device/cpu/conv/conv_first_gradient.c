@@ -1,6 +1,7 @@
 /* Gradient of the weights and bias of a convolution of an image with few channels: alone, with the
    relu behind it, and with relu and 2x2 max-pool behind it. The gradients between these are never
-   written. Each part of the batch has its own sums; they are added in the order of the parts. */
+   written. Each task, a range of the batch's bands, has partial sums of its own, which are added in
+   the order of the tasks. */
 #include "base/memory.h"
 #include "device/cpu/conv/conv_first.h"
 #include "device/cpu/conv/conv_first_gradient_kernels.h"
@@ -9,15 +10,16 @@
 
 CPU_ISA_TABLE(conv_first_gradient_kernels, cpu_conv_first_gradient);
 
-enum { BAND_FLOATS = 5120, POOL_BAND_FLOATS = 16384, PARTS_MOST = 32 };
+enum { BAND_FLOATS = 5120, POOL_BAND_FLOATS = 16384, PARTIALS_MOST = 32 };
 
 typedef struct gradient_state {
     const conv_first_gradient_kernels *k;
     first_shape s;
     conv_backward ops;
-    const op *writer;                            /* of codes, see conv_pool_reader */
-    int64_t batch, rows, bands, per_part, parts; /* rows to a band, bands to a sample and a part */
-    int64_t stride, band_floats; /* scratch memory: [parts][stride] sums, then a band a worker */
+    const op *writer; /* of codes, see conv_pool_reader */
+    int64_t batch, rows, bands, per_task,
+        partial_count;           /* rows to a band, bands to a sample and a task */
+    int64_t stride, band_floats; /* scratch memory: [partial_count][stride], then a band a worker */
 } gradient_state;
 
 /* ---- what is accepted -------------------------------------------------------------------- */
@@ -64,8 +66,8 @@ static double pool_bytes(const plan *p, const op *o)
 
 /* ---- prepare ----------------------------------------------------------------------------- */
 
-/* Bands, parts and the sizes of what they need. */
-static void cut(gradient_state *s)
+/* Bands, tasks and the sizes of what they need. */
+static void choose_blocking(gradient_state *s)
 {
     const first_shape *h = &s->s;
     int64_t row = first_gradient_row(h), pooled = h->out[0] / 2;
@@ -80,9 +82,9 @@ static void cut(gradient_state *s)
         s->band_floats = first_gradient_floats(h, s->rows);
     }
     s->band_floats = cpu_scratch_floats(s->band_floats);
-    s->per_part = cpu_most(conv_first_bands_per_chunk(h, s->ops.pool ? 2 * s->rows : s->rows),
-                           cpu_divide_up(s->batch * s->bands, PARTS_MOST));
-    s->parts = cpu_divide_up(s->batch * s->bands, s->per_part);
+    s->per_task = cpu_most(conv_first_bands_per_task(h, s->ops.pool ? 2 * s->rows : s->rows),
+                           cpu_divide_up(s->batch * s->bands, PARTIALS_MOST));
+    s->partial_count = cpu_divide_up(s->batch * s->bands, s->per_task);
     s->stride = cpu_scratch_floats((first_taps(h) + 1) * h->filters);
 }
 
@@ -99,8 +101,9 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     s->writer = s->ops.pool ? conv_pool_writer(p, s->ops.pool, &conv_first_pair) : NULL;
     conv_first_shape(p, s->ops.weights, &s->s, &why);
     s->batch = OP_IN(p, s->ops.weights, 0)->shape.dim[0];
-    cut(s);
-    cpu_need_scratch(scratch_bytes, s->parts * s->stride + threads_count(pool) * s->band_floats);
+    choose_blocking(s);
+    cpu_need_scratch(scratch_bytes,
+                     s->partial_count * s->stride + threads_count(pool) * s->band_floats);
     *state = s;
     return CORNU_OK;
 }
@@ -146,13 +149,13 @@ static void add_pool_band(const gradient_run *r, int64_t sample, int64_t row, in
                                      .sums = sums});
 }
 
-static void run_part(void *context, int64_t part, int worker)
+static void run_task(void *context, int64_t task, int worker)
 {
     const gradient_run *r = context;
     const gradient_state *s = r->s;
-    float *sums = r->sums + part * s->stride, *band = r->bands + worker * s->band_floats;
+    float *sums = r->sums + task * s->stride, *band = r->bands + worker * s->band_floats;
     int64_t begin, end, height = s->ops.pool ? s->s.out[0] / 2 : s->s.out[0];
-    cpu_part(s->batch * s->bands, s->per_part, part, &begin, &end);
+    cpu_task_range(s->batch * s->bands, s->per_task, task, &begin, &end);
     memset(sums, 0, (size_t)s->stride * sizeof *sums);
     for (int64_t i = begin; i < end; i++) {
         int64_t sample = i / s->bands, row = i % s->bands * s->rows;
@@ -171,7 +174,7 @@ static cornu_status run(const op_run *o)
     float *sums = o->scratch;
     gradient_run r = {.s = s,
                       .sums = sums,
-                      .bands = sums + s->parts * s->stride,
+                      .bands = sums + s->partial_count * s->stride,
                       .x = o->tensors[f->weights->in[0]]};
     if (f->pool) {
         r.dy = o->in[2];
@@ -182,12 +185,12 @@ static cornu_status run(const op_run *o)
     } else {
         r.dy = o->in[1];
     }
-    threads_run(o->pool, s->parts, run_part, &r);
+    threads_run(o->pool, s->partial_count, run_task, &r);
     float *dw = o->tensors[f->weights->out[0]];
     int64_t count = first_taps(&s->s) * s->s.filters;
-    cpu_sum_range(sums, count, s->parts, s->stride, dw);
+    cpu_sum_range(sums, count, s->partial_count, s->stride, dw);
     if (f->weights->out[1] != NO_TENSOR)
-        cpu_sum_range(sums + count, s->s.filters, s->parts, s->stride,
+        cpu_sum_range(sums + count, s->s.filters, s->partial_count, s->stride,
                       o->tensors[f->weights->out[1]]);
     return CORNU_OK;
 }

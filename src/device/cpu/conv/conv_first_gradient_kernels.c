@@ -7,9 +7,9 @@
    picks from the four values that its tap meets in the window the one that its code names, which is
    one shuffle and one multiply-add in place of four.
 
-   Measured, one thread of a loaded Cascade Lake core, as a share of the FMA probe: out of the
+   Measured, one thread of a loaded Cascade Lake core, as a fraction of the FMA probe: out of the
    first-level cache 0.95; 100x32x32x3, 32 filters 3x3 0.47. With a pool, in FLOPs of the definition
-   (where 2.0 is the limit): out of the first-level cache 1.5; 32x150x150x3, 3x3 valid 0.8;
+   (of which 2.0 would be the peak): out of the first-level cache 1.5; 32x150x150x3, 3x3 valid 0.8;
    50x28x28x1, 5x5 1.17. */
 #include "device/cpu/conv/conv_first_gradient_kernels.h"
 #include "device/cpu/pool/pool_codes.h"
@@ -24,8 +24,8 @@ enum { TAPS_MOST = 9 };
 enum { TAPS_MOST = 5 };
 #endif
 enum { GRADIENT_FLOATS = 4096 };
-/* How far ahead the first tile to pass over gradients fetches them, in floats. */
-enum { AHEAD = 1024 };
+/* How far ahead the first tile to pass over gradients prefetches them, in floats. */
+enum { PREFETCH_FLOATS = 1024 };
 
 /* Has the instruction set a shuffle within four lanes by a variable? */
 #if defined(__AVX2__)
@@ -91,7 +91,7 @@ static void pack_pool_band(const first_shape *s, const float *x, int64_t row, in
 /* ---- tiles ------------------------------------------------------------------------------ */
 
 /* Some rows of pixels, or of windows where there are codes, and a block of filters. */
-typedef struct gradient_place {
+typedef struct gradient_operands {
     const float *x;                /* the band at its first pixel */
     int64_t pixel, x_row, tap_row; /* floats to the next pixel, row of pixels, row of taps */
     const float *dy, *y;
@@ -102,7 +102,7 @@ typedef struct gradient_place {
     int64_t rest;              /* filters from the block's first on */
     float *sums, *bias;        /* bias: NULL where another tile adds it */
     int64_t filters, sums_row; /* of sums: to the next tap, to the next row of taps */
-} gradient_place;
+} gradient_operands;
 
 /* A window's gradient for its four values: for shuffles one vector, 0 where it goes nowhere;
    without them one vector for each value. */
@@ -169,12 +169,12 @@ static __attribute__((noinline)) void add_taps(const vec *values, int count, int
             if (left >= VEC_FLOATS)
                 vec_store(sum, vec_load(sum) + *values++);
             else
-                vec_store_part(sum, vec_load_part(sum, left) + *values++, left);
+                vec_store_first(sum, vec_load_first(sum, left) + *values++, left);
         }
 }
 
 /* By way of a copy: what is handed on by its address would not stay in registers before. */
-VEC_INLINE void add_sums(int taps, int lines, int vectors, const gradient_place *g,
+VEC_INLINE void add_sums(int taps, int lines, int vectors, const gradient_operands *g,
                          gradient_sums acc, const vec bias[2])
 {
     vec copy[2 * SUMS_MOST];
@@ -195,16 +195,16 @@ VEC_INLINE void add_sums(int taps, int lines, int vectors, const gradient_place 
     add_taps(copy, 1, vectors, 0, g->rest, g->bias);
 }
 
-VEC_INLINE void fetch(int vectors, const float *from)
+VEC_INLINE void prefetch_l1(int vectors, const float *from)
 {
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; v++)
-        __builtin_prefetch(from + AHEAD + v * VEC_FLOATS, 0, 3);
+        __builtin_prefetch(from + PREFETCH_FLOATS + v * VEC_FLOATS, 0, 3);
 }
 
 /* `taps` neighbouring taps in each of `lines` rows of the kernel, and `vectors` vectors of filters.
  */
-VEC_INLINE void pixel_tile(int taps, int lines, int vectors, const gradient_place *g)
+VEC_INLINE void pixel_tile(int taps, int lines, int vectors, const gradient_operands *g)
 {
     gradient_sums acc = {0};
     vec bias[2] = {0};
@@ -218,14 +218,14 @@ VEC_INLINE void pixel_tile(int taps, int lines, int vectors, const gradient_plac
                 d[v] = vec_load(dy + v * VEC_FLOATS);
             if (y) {
                 if (g->bias)
-                    fetch(vectors, y);
+                    prefetch_l1(vectors, y);
 #pragma GCC unroll 2
                 for (int v = 0; v < vectors; v++)
                     d[v] = (vec)((vec_load(y + v * VEC_FLOATS) > 0) & (vec_mask)d[v]);
                 y += g->d_pixel;
             }
             if (g->bias) {
-                fetch(vectors, dy);
+                prefetch_l1(vectors, dy);
 #pragma GCC unroll 2
                 for (int v = 0; v < vectors; v++)
                     bias[v] += d[v];
@@ -243,7 +243,7 @@ VEC_INLINE void pixel_tile(int taps, int lines, int vectors, const gradient_plac
 }
 
 /* The same over windows. */
-VEC_INLINE void window_tile(int taps, int lines, int vectors, const gradient_place *g)
+VEC_INLINE void window_tile(int taps, int lines, int vectors, const gradient_operands *g)
 {
     gradient_sums acc = {0};
     vec bias[2] = {0};
@@ -256,7 +256,7 @@ VEC_INLINE void window_tile(int taps, int lines, int vectors, const gradient_pla
             for (int v = 0; v < vectors; v++)
                 w[v] = load_window(dy + v * VEC_FLOATS, codes + v * VEC_FLOATS);
             if (g->bias) {
-                fetch(vectors, dy);
+                prefetch_l1(vectors, dy);
 #pragma GCC unroll 2
                 for (int v = 0; v < vectors; v++)
                     bias[v] += window_sum(&w[v]);
@@ -302,7 +302,7 @@ VEC_INLINE void window_tile(int taps, int lines, int vectors, const gradient_pla
 #define TILE_CASES_MORE(tile)
 #endif
 
-VEC_INLINE void tile_of(int64_t taps, int64_t lines, int vectors, const gradient_place *g)
+VEC_INLINE void tile_of(int64_t taps, int64_t lines, int vectors, const gradient_operands *g)
 {
     if (g->codes)
         switch (16 * lines + taps) {
@@ -316,7 +316,7 @@ VEC_INLINE void tile_of(int64_t taps, int64_t lines, int vectors, const gradient
         }
 }
 
-static void run_tile(int64_t taps, int64_t lines, const gradient_place *g)
+static void run_tile(int64_t taps, int64_t lines, const gradient_operands *g)
 {
     if (g->vectors == 2)
         tile_of(taps, lines, 2, g);
@@ -332,11 +332,11 @@ static int64_t lines_of(int64_t taps, int64_t left)
     return taps == 3 && left >= 3 ? 3 : taps == 5 && left >= 2 ? 2 : 1;
 }
 
-/* All taps over the place's pixels. */
-static void run_taps(const first_shape *s, gradient_place g)
+/* All taps over the operands' pixels. */
+static void run_taps(const first_shape *s, gradient_operands g)
 {
     int64_t taps = s->kernel[1] * s->channels, step = g.codes ? 4 : 1;
-    gradient_place start = g;
+    gradient_operands start = g;
     for (int64_t i = 0, lines; i < s->kernel[0]; i += lines) {
         lines = lines_of(taps, s->kernel[0] - i);
         int64_t tiles = lines > 1 ? 1 : (taps + TAPS_MOST - 1) / TAPS_MOST;
@@ -352,12 +352,12 @@ static void run_taps(const first_shape *s, gradient_place g)
 }
 
 /* The same where the last vector is not full: by way of copies that have zeros behind it. */
-static void run_narrow(const first_shape *s, gradient_place g)
+static void run_narrow(const first_shape *s, gradient_operands g)
 {
     enum { PIXELS = 64 };
     float dy[PIXELS * BLOCK] = {0};
     uint8_t codes[PIXELS * BLOCK] = {0};
-    gradient_place wide = g;
+    gradient_operands wide = g;
     wide.d_pixel = g.vectors * VEC_FLOATS;
     wide.dy = dy;
     wide.y = NULL;
@@ -381,11 +381,11 @@ static void run_narrow(const first_shape *s, gradient_place g)
 
 /* Blocks of rows and filters whose gradients stay in the first cache while tile after tile passes
    over them. */
-static void run_band(const first_gradient *f, gradient_place g)
+static void run_band(const first_gradient *f, gradient_operands g)
 {
     const first_shape *s = f->s;
     int64_t most = GRADIENT_FLOATS / g.d_row > 0 ? GRADIENT_FLOATS / g.d_row : 1;
-    const gradient_place start = g;
+    const gradient_operands start = g;
     for (int64_t row = 0; row < f->rows; row += most)
         for (int64_t n = 0; n < s->filters; n += BLOCK) {
             int64_t from = row * g.d_row + n;
@@ -409,30 +409,30 @@ static void add(const first_gradient *f)
 {
     const first_shape *s = f->s;
     int64_t width = first_gradient_row(s);
-    run_band(f, (gradient_place){.x = f->band,
-                                 .pixel = s->stride[1] * s->channels,
-                                 .x_row = s->stride[0] * width,
-                                 .tap_row = width,
-                                 .d_pixel = s->filters,
-                                 .d_row = s->out[1] * s->filters,
-                                 .columns = s->out[1],
-                                 .filters = s->filters,
-                                 .sums_row = s->kernel[1] * s->channels * s->filters});
+    run_band(f, (gradient_operands){.x = f->band,
+                                    .pixel = s->stride[1] * s->channels,
+                                    .x_row = s->stride[0] * width,
+                                    .tap_row = width,
+                                    .d_pixel = s->filters,
+                                    .d_row = s->out[1] * s->filters,
+                                    .columns = s->out[1],
+                                    .filters = s->filters,
+                                    .sums_row = s->kernel[1] * s->channels * s->filters});
 }
 
 static void add_pool(const first_gradient *f)
 {
     const first_shape *s = f->s;
     int64_t width = 4 * first_gradient_row(s);
-    run_band(f, (gradient_place){.x = f->band + first_gradient_floats(s, 2 * f->rows),
-                                 .pixel = 2 * 4 * s->channels,
-                                 .x_row = 2 * width,
-                                 .tap_row = width,
-                                 .d_pixel = s->filters,
-                                 .d_row = s->out[1] / 2 * s->filters,
-                                 .columns = s->out[1] / 2,
-                                 .filters = s->filters,
-                                 .sums_row = s->kernel[1] * s->channels * s->filters});
+    run_band(f, (gradient_operands){.x = f->band + first_gradient_floats(s, 2 * f->rows),
+                                    .pixel = 2 * 4 * s->channels,
+                                    .x_row = 2 * width,
+                                    .tap_row = width,
+                                    .d_pixel = s->filters,
+                                    .d_row = s->out[1] / 2 * s->filters,
+                                    .columns = s->out[1] / 2,
+                                    .filters = s->filters,
+                                    .sums_row = s->kernel[1] * s->channels * s->filters});
 }
 
 const conv_first_gradient_kernels ISA(cpu_conv_first_gradient) = {.pack_band = pack_band,

@@ -29,7 +29,7 @@ typedef struct first_gradient {
     const first_shape *s;
     const float *band;
     int64_t rows;         /* output rows of the band; with codes: rows of windows */
-    const float *dy;      /* the band's part of the gradient; with codes: of the pool's output */
+    const float *dy;      /* the band's gradient; with codes: of the pool's output */
     const float *y;       /* dy counts where this, the output, is above 0; NULL: everywhere */
     const uint8_t *codes; /* where in each window its dy goes (pool.h) */
     float *sums;          /* added to: [taps + 1][filters], of the weights and then of the bias */

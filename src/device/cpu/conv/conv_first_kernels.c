@@ -5,7 +5,7 @@
    pixel. The band is packed in planes, so that neighbouring columns are neighbours in memory
    whatever the number of channels and the stride: one tile serves them all.
 
-   Measured, one thread of a loaded Cascade Lake core, as a share of the FMA probe: out of the
+   Measured, one thread of a loaded Cascade Lake core, as a fraction of the FMA probe: out of the
    first-level cache 0.87, with pool and codes 0.79. Whole layers, whose outputs go to memory:
    100x32x32x3 to 32 filters 3x3 0.60; 32x150x150x3, 3x3 valid, with relu, pool and codes 0.63;
    50x28x28x1, 5x5, the same 0.63; 50x28x28x1, 3x3 0.35. */
@@ -15,8 +15,8 @@
 /* Pixels of a tile: two accumulators each; weights, the broadcast and a product need registers too.
  */
 enum { PIXELS_MOST = (VEC_COUNT - 4) / 2, PAIRS_MOST = PIXELS_MOST / 4, BLOCK = 2 * VEC_FLOATS };
-/* How many pixels ahead of a tile its output is fetched. */
-enum { AHEAD = 32 };
+/* How many pixels ahead of a tile its output is prefetched. */
+enum { PREFETCH_PIXELS = 32 };
 
 /* ---- packing ---------------------------------------------------------------------------- */
 
@@ -128,7 +128,7 @@ static void pack_band(const first_shape *s, const float *x, int64_t row, int64_t
 /* ---- tiles ------------------------------------------------------------------------------ */
 
 /* Where a tile lies, for some columns of one or two rows. */
-typedef struct tile_place {
+typedef struct tile_operands {
     const int32_t *offset;
     int64_t taps;
     const float *w;       /* packed: bias, then taps */
@@ -140,12 +140,12 @@ typedef struct tile_place {
     bool relu;
     float *y, *pooled;
     uint8_t *codes;
-} tile_place;
+} tile_operands;
 
-/* The place of the windows `pairs` further right. */
-VEC_INLINE tile_place next_pool_place(const tile_place *t, int64_t pairs)
+/* Those of the windows `pairs` further right. */
+VEC_INLINE tile_operands next_pool_operands(const tile_operands *t, int64_t pairs)
 {
-    tile_place next = *t;
+    tile_operands next = *t;
     next.x += 2 * pairs;
     next.y += t->y ? 2 * pairs * t->pixel : 0;
     next.pooled += pairs * t->pixel;
@@ -155,26 +155,26 @@ VEC_INLINE tile_place next_pool_place(const tile_place *t, int64_t pairs)
 
 typedef vec accumulators[PIXELS_MOST][2];
 
-/* All taps of `rows` times `columns` pixels and `vectors` vectors of filters. With each tap comes
-   the fetching of a pixel further on in the output, from `out` on: left to themselves, a tile's
+/* All taps of `rows` times `columns` pixels and `vectors` vectors of filters. With each tap a
+   pixel further on in the output, from `out` on, is prefetched: left to themselves, a tile's
    stores would fill the buffers for misses at once and hold up the next tile. */
-VEC_INLINE void multiply(int rows, int columns, int vectors, const tile_place *t, const float *out,
-                         accumulators acc)
+VEC_INLINE void multiply(int rows, int columns, int vectors, const tile_operands *t,
+                         const float *out, accumulators acc)
 {
-    const float *w = t->w, *ahead = out + AHEAD * t->pixel;
+    const float *w = t->w, *prefetch = out + PREFETCH_PIXELS * t->pixel;
 #pragma GCC unroll 16
     for (int p = 0; p < rows * columns; p++)
 #pragma GCC unroll 2
         for (int v = 0; v < vectors; v++)
             acc[p][v] = vec_load(w + v * VEC_FLOATS);
-    for (int64_t k = 0; k < t->taps; k++, ahead += t->pixel) {
+    for (int64_t k = 0; k < t->taps; k++, prefetch += t->pixel) {
         w += vectors * VEC_FLOATS;
         const float *x = t->x + t->offset[k], *below = x + t->row;
         vec weight[2];
 #pragma GCC unroll 2
         for (int v = 0; v < vectors; v++) {
             weight[v] = vec_load(w + v * VEC_FLOATS);
-            VEC_PREFETCH_WRITE(ahead + v * VEC_FLOATS);
+            VEC_PREFETCH_WRITE(prefetch + v * VEC_FLOATS);
         }
 #pragma GCC unroll 16
         for (int p = 0; p < rows * columns; p++) {
@@ -195,7 +195,7 @@ VEC_INLINE void rectify(int pixels, int vectors, accumulators acc)
             acc[p][v] = vec_max((vec){0}, acc[p][v]); /* NaN stays */
 }
 
-VEC_INLINE void store_pixels(int rows, int columns, int vectors, const tile_place *t,
+VEC_INLINE void store_pixels(int rows, int columns, int vectors, const tile_operands *t,
                              accumulators acc)
 {
     float *y = t->y, *below = t->y + t->y_row;
@@ -209,7 +209,7 @@ VEC_INLINE void store_pixels(int rows, int columns, int vectors, const tile_plac
 }
 
 /* `count` tiles side by side. */
-VEC_INLINE void plain_tiles(int columns, int vectors, tile_place t, int64_t count)
+VEC_INLINE void plain_tiles(int columns, int vectors, tile_operands t, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         accumulators acc;
@@ -224,7 +224,7 @@ VEC_INLINE void plain_tiles(int columns, int vectors, tile_place t, int64_t coun
 
 /* ---- pooling ---------------------------------------------------------------------------- */
 
-VEC_INLINE void pool_windows(int pairs, int vectors, const tile_place *t, accumulators acc)
+VEC_INLINE void pool_windows(int pairs, int vectors, const tile_operands *t, accumulators acc)
 {
     vec low = vec_all(pool_lowest(t->relu));
 #pragma GCC unroll 4
@@ -242,7 +242,7 @@ VEC_INLINE void pool_windows(int pairs, int vectors, const tile_place *t, accumu
 }
 
 /* `count` tiles side by side, of two rows and `pairs` windows each. */
-VEC_INLINE void pool_tiles(int pairs, int vectors, tile_place t, int64_t count)
+VEC_INLINE void pool_tiles(int pairs, int vectors, tile_operands t, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         accumulators acc;
@@ -252,7 +252,7 @@ VEC_INLINE void pool_tiles(int pairs, int vectors, tile_place t, int64_t count)
         if (t.y)
             store_pixels(2, 2 * pairs, vectors, &t, acc);
         pool_windows(pairs, vectors, &t, acc);
-        t = next_pool_place(&t, pairs);
+        t = next_pool_operands(&t, pairs);
     }
 }
 
@@ -264,7 +264,7 @@ VEC_INLINE void pool_tiles(int pairs, int vectors, tile_place t, int64_t count)
         tiles(size, vectors, *t, count); \
         break;
 
-VEC_INLINE void plain_tiles_of(int64_t columns, int vectors, const tile_place *t, int64_t count)
+VEC_INLINE void plain_tiles_of(int64_t columns, int vectors, const tile_operands *t, int64_t count)
 {
     switch (columns) {
         TILE_CASE(plain_tiles, 1)
@@ -286,7 +286,7 @@ VEC_INLINE void plain_tiles_of(int64_t columns, int vectors, const tile_place *t
     }
 }
 
-VEC_INLINE void pool_tiles_of(int64_t pairs, int vectors, const tile_place *t, int64_t count)
+VEC_INLINE void pool_tiles_of(int64_t pairs, int vectors, const tile_operands *t, int64_t count)
 {
     switch (pairs) {
         TILE_CASE(pool_tiles, 1)
@@ -298,7 +298,7 @@ VEC_INLINE void pool_tiles_of(int64_t pairs, int vectors, const tile_place *t, i
 }
 
 /* `count` tiles of `size` columns or, with `pool`, windows. */
-static void run_tiles(int64_t size, const tile_place *t, bool pool, int64_t count)
+static void run_tiles(int64_t size, const tile_operands *t, bool pool, int64_t count)
 {
     if (pool && t->vectors == 2)
         pool_tiles_of(size, 2, t, count);
@@ -311,11 +311,11 @@ static void run_tiles(int64_t size, const tile_place *t, bool pool, int64_t coun
 }
 
 /* One tile where the last vector is not full: by way of a copy that has room for it. */
-static void run_narrow_tile(int64_t size, const tile_place *t, bool pool)
+static void run_narrow_tile(int64_t size, const tile_operands *t, bool pool)
 {
     float y[PIXELS_MOST * BLOCK], pooled[PAIRS_MOST * BLOCK];
     uint8_t codes[PAIRS_MOST * BLOCK];
-    tile_place wide = *t;
+    tile_operands wide = *t;
     int64_t columns = pool ? 2 * size : size, pixels = pool ? 2 * columns : columns;
     size_t bytes = (size_t)t->rest * sizeof(float);
     wide.pixel = t->vectors * VEC_FLOATS;
@@ -333,7 +333,7 @@ static void run_narrow_tile(int64_t size, const tile_place *t, bool pool)
 }
 
 /* All `total` columns or windows from t on, in tiles as equal as they can be. */
-static void run_row(tile_place t, bool pool, int64_t total)
+static void run_row(tile_operands t, bool pool, int64_t total)
 {
     int64_t most = pool ? PAIRS_MOST : PIXELS_MOST, tiles = (total + most - 1) / most;
     bool narrow = t.rest < t.vectors * VEC_FLOATS;
@@ -346,7 +346,7 @@ static void run_row(tile_place t, bool pool, int64_t total)
         else
             run_tiles(size, &t, pool, count);
         if (pool) {
-            t = next_pool_place(&t, size * count);
+            t = next_pool_operands(&t, size * count);
         } else {
             t.x += size * count;
             t.y += size * count * t.pixel;
@@ -357,36 +357,36 @@ static void run_row(tile_place t, bool pool, int64_t total)
 }
 
 /* The block of filters from n on. */
-static tile_place place_of(const first_forward *f, int64_t n)
+static tile_operands operands_of(const first_forward *f, int64_t n)
 {
     const first_shape *s = f->s;
-    return (tile_place){.offset = f->offset,
-                        .taps = first_taps(s),
-                        .w = f->packed + (first_taps(s) + 1) * n,
-                        .x = f->band,
-                        .row = s->stride[0] * first_band_row(s),
-                        .y_row = s->out[1] * s->filters,
-                        .pixel = s->filters,
-                        .rest = s->filters - n,
-                        .vectors = block_width(s, n) == BLOCK ? 2 : 1,
-                        .relu = f->relu,
-                        .y = f->y ? f->y + n : NULL,
-                        .pooled = f->pooled ? f->pooled + n : NULL,
-                        .codes = f->codes ? f->codes + n : NULL};
+    return (tile_operands){.offset = f->offset,
+                           .taps = first_taps(s),
+                           .w = f->packed + (first_taps(s) + 1) * n,
+                           .x = f->band,
+                           .row = s->stride[0] * first_band_row(s),
+                           .y_row = s->out[1] * s->filters,
+                           .pixel = s->filters,
+                           .rest = s->filters - n,
+                           .vectors = block_width(s, n) == BLOCK ? 2 : 1,
+                           .relu = f->relu,
+                           .y = f->y ? f->y + n : NULL,
+                           .pooled = f->pooled ? f->pooled + n : NULL,
+                           .codes = f->codes ? f->codes + n : NULL};
 }
 
 static void forward(const first_forward *f)
 {
     const first_shape *s = f->s;
     for (int64_t n = 0; n < s->filters; n += BLOCK) {
-        tile_place t = place_of(f, n);
+        tile_operands t = operands_of(f, n);
         for (int64_t row = 0; row < f->rows; row++, t.x += t.row, t.y += t.y_row)
             run_row(t, false, s->out[1]);
     }
 }
 
 /* A last column that no window reaches. */
-static void run_last_column(tile_place t, int64_t column)
+static void run_last_column(tile_operands t, int64_t column)
 {
     t.x += column;
     t.y += column * t.pixel;
@@ -399,7 +399,7 @@ static void forward_pool(const first_forward *f)
     const first_shape *s = f->s;
     int64_t pairs = s->out[1] / 2;
     for (int64_t n = 0; n < s->filters; n += BLOCK) {
-        tile_place t = place_of(f, n);
+        tile_operands t = operands_of(f, n);
         for (int64_t row = 0; row < f->rows; row++) {
             run_row(t, true, pairs);
             if (t.y && s->out[1] > 2 * pairs)

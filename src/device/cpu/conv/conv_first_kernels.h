@@ -50,7 +50,7 @@ typedef struct first_forward {
     const float *band;
     int64_t rows; /* output rows of the band; of pool: rows of the pool's output */
     bool relu;
-    float *y; /* the band's part of the output; pool: NULL where it is not wanted */
+    float *y; /* the band's output; pool: NULL where it is not wanted */
     /* pool: */
     float *pooled;
     uint8_t *codes; /* like pooled; NULL where they are not wanted */
@@ -61,7 +61,7 @@ typedef struct conv_first_kernels {
     int64_t (*packed_floats)(const first_shape *s);
     /* w [kh][kw][channels][filters], bias [filters] or NULL */
     void (*pack_weights)(const first_shape *s, const float *w, const float *bias, float *packed);
-    /* Where each tap's value lies in a band, from its place for tap 0. */
+    /* Where each tap's value lies in a band, from that of tap 0 on. */
     void (*offsets)(const first_shape *s, int32_t *offset);
     /* The band of output rows row..row+rows-1 of sample x. */
     void (*pack_band)(const first_shape *s, const float *x, int64_t row, int64_t rows, float *band);

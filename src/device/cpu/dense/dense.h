@@ -1,4 +1,14 @@
-/* What the dense layers' files share: sizes, and where the blocks of W lie. */
+/* Dense layers on weights in panels (host/panels.h): what their files share.
+
+     dense_forward.c        y = act(x W + b)
+     dense_backward.c       dW = x' dy, dx = dy W', with what is fused; dense_backward_run.c runs it
+     dense_deferred.c       updates of W that the next step's forward pass applies
+     dense_kernels.[ch]     microkernels fprop, dgrad, wgrad on blocks in cache, by vectors
+     dense_kernels_amx.c    the same by AMX
+
+   W [in][units] lies in panels of 48 columns, one behind the other, the last one narrower. Loops go
+   from the outside in: tasks; blocks of `depth` rows of W by one panel, which stay in the
+   second-level cache; within these, in the microkernels, tiles that stay in registers. */
 #ifndef DEVICE_CPU_DENSE_DENSE_H
 #define DEVICE_CPU_DENSE_DENSE_H
 
@@ -9,7 +19,9 @@
 
 _Static_assert((int)DENSE_PANEL == (int)PANEL_COLUMNS, "kernels and host keep the same panels");
 
-/* Of a chunk of the forward pass: 256 are 2 to 5 % slower; no more go through W once. */
+/* Rows of a task of the forward pass: 256 are 2 to 5 % slower. No more than these go through W
+ * once.
+ */
 enum { DENSE_ROWS_MOST = 128 };
 
 /* x [rows][in], W [in][units], y [rows][units] */
@@ -39,29 +51,27 @@ static inline int64_t dense_offset(const dense_size *d, int64_t panel, int64_t k
 
 #if defined(__x86_64__)
 extern const dense_kernels cpu_dense_amx;
-#define DENSE_TILES (&cpu_dense_amx)
+#define DENSE_AMX (&cpu_dense_amx)
 #else
-#define DENSE_TILES NULL
+#define DENSE_AMX NULL
 #endif
-/* The functions of the kernel "panels" or, with `tiles`, of "tiles". */
-const dense_kernels *dense_kernels_of(cpu_isa isa, bool tiles);
+/* The functions of the kernel "panels" or, with `amx`, of "tiles". */
+const dense_kernels *dense_kernels_of(cpu_isa isa, bool amx);
 /* May "tiles" run this layer? If not, *why. */
-bool dense_takes_tiles(const dense_size *d, const char **why);
+bool dense_takes_amx(const dense_size *d, const char **why);
 
-/* Is x the samples as GATHER gives them, but for their scale? */
+/* Are x the samples as GATHER gives them, unchanged but for their scale? */
 bool dense_reads_samples(const plan *p, tensor_ref x);
-/* These samples, if so; without a unit where they are no bytes in this run. */
+/* These samples, if so; without a scale where they are not uint8 in this run. */
 dense_u8 dense_u8_of(const op_run *o);
 /* What the sums of products by them, or dy, are to be multiplied by. */
 static inline float dense_factor(const dense_u8 *b)
 {
-    return b->unit != 0 ? b->unit : 1;
+    return b->scale != 0 ? b->scale : 1;
 }
-/* In GATHER's run: do all that read x take the samples themselves? */
-bool dense_needs_no_x(const op_run *o);
 
-/* Rows of W that the forward pass, and an update deferred to it, take at once. Where x is packed
-   anew, and so is larger, in an even number of blocks: with two K-slices of them a thread mostly
+/* Rows of a block of W in the forward pass, and in an update deferred to it. Where x is packed, and
+   so is larger, the number of blocks is even: with two K-slices of them a thread mostly
    stays at one half of x. */
 static inline int64_t dense_forward_depth(const dense_kernels *k, int64_t in)
 {
@@ -83,17 +93,18 @@ static inline void dense_end(const dense_kernels *k)
         k->end();
 }
 
-/* Chunks of at least 4 microseconds for `products` products of this size, `most` at most. */
-static inline int64_t dense_chunks(const dense_size *d, int products, int64_t most)
+/* Tasks of at least 4 microseconds for `products` products of this size, `most` at most. */
+static inline int64_t dense_tasks(const dense_size *d, int products, int64_t most)
 {
-    const double chunk_flops = 5e5;
+    const double task_flops = 5e5;
     double columns = (double)(cpu_divide_up(d->units, 16) * 16); /* so long a vector is */
-    double chunks = 2.0 * products * (double)d->rows * (double)d->in * columns / chunk_flops;
-    return chunks >= (double)most ? most : cpu_most((int64_t)chunks, 1);
+    double tasks = 2.0 * products * (double)d->rows * (double)d->in * columns / task_flops;
+    return tasks >= (double)most ? most : cpu_most((int64_t)tasks, 1);
 }
 
-/* What updating W changes besides: the slots from element `at` on. What lies `distance` floats
-   further is prefetched, unless that is 0; behind the `streams` that already do. */
+/* The optimizer's slots from element `at` on, which an update of W changes, too. What lies
+   `distance` floats further is prefetched, unless that is 0; behind the `streams` that already do.
+ */
 static inline void dense_give_slots(dense_wgrad *g, const cpu_update_step *u, int64_t at,
                                     int64_t distance, int streams)
 {
@@ -112,7 +123,7 @@ typedef struct dense_deferred {
     dense_size size;
     cpu_update_step update;
     bool simple; /* w -= learning rate * dW: needs no rule */
-    float unit;  /* of x */
+    float scale; /* of x */
     float *x;    /* [blocks of `depth` columns][x_floats], NULL: is never deferred */
     float *dy;   /* [panels][dy_floats] */
     int64_t depth, x_floats, dy_floats;
@@ -122,7 +133,7 @@ typedef struct dense_deferred {
 bool dense_worth_deferring(const dense_size *d);
 cornu_status dense_deferred_new(const dense_kernels *kernels, const dense_size *d,
                                 dense_deferred *out);
-/* Keep x, or bytes with a unit, and how to update; dy is already in its place. */
+/* Keep x, or uint8 inputs with a scale, and how to update; l->dy is already packed. */
 void dense_deferred_keep(dense_deferred *l, const float *x, const dense_u8 *bytes,
                          const cpu_update_step *update, bool simple, threads *pool);
 /* Of the state of a DENSE_BACKWARD_WEIGHTS. */

@@ -1,101 +1,50 @@
-/* DENSE_FORWARD on weights in panels: y = act(x W + b).
+/* DENSE_FORWARD on weights in panels: y = act(x W + b), x [rows][in], W [in][units].
 
-   The work is cut into blocks of rows, groups of panels and, where those are too few, K-slices,
-   whose partial sums are added in their order afterwards (split-K reduction). Blocks and slices
-   depend on sizes alone; how many panels are in a group depends on the number of threads, too,
-   which changes no sum. Within a chunk W goes by in blocks of `depth` rows by one panel, which all
-   rows of x then find in the cache; an update that the step before has deferred comes first
-   (dense_deferred.c). */
+   A task is a block of y, some rows by some panels of columns, and where these are too few also a
+   K-slice of `in`; then it leaves partial sums, which are added in the slices' order afterwards
+   (split-K reduction). The epilogue adds the bias and applies the activation.
+
+                              units, in panels of 48 columns
+              in              +------+------+------+------+
+         +----+----+ slice 0  |  1   |  2   |      |      |
+    rows |  x |    |     in   |  3   |  4   |      |      |
+         +----+----+          +------+------+------+------+
+                     slice 1  |      |      |      |      |
+                              |      |      |      |      |
+                              +------+------+------+------+
+                              |<- a task  ->|<- another ->|
+
+   A task goes through its panels of W once, block by block: above, 1 2 3 4. A block of `depth` rows
+   of a panel stays in the cache while all the task's rows of x pass over it; meanwhile the next
+   block is prefetched.
+
+   Blocks of rows and K-slices depend on sizes alone; how many panels a task has depends on the
+   number of threads, too, which changes no sum. An update that the step before has deferred is
+   applied to each block first (dense_deferred.c). */
 #include "base/memory.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/dense/dense.h"
 #include <stdlib.h>
 
 enum {
-    CHUNKS_MOST = 32,    /* balances up to 16 threads */
-    CHUNKS_A_THREAD = 4, /* enough to balance them */
-    CHUNKS_SMALL_X = 12, /* the same where x goes in one slice: each reads it anew */
-    ROW_SLICES = 4,      /* of a block of rows when slices are added */
-    PANELS_LEAST = 6     /* of a chunk where x has to come from beyond the second-level cache */
+    TASKS_MOST = 32,    /* balances up to 16 threads */
+    TASKS_A_THREAD = 4, /* enough to balance them */
+    TASKS_SMALL_X = 12, /* the same with uint8 inputs: each reads x anew */
+    ROW_SLICES = 4,     /* tasks of a block of rows in the split-K reduction */
+    PANELS_LEAST = 6    /* of a task where x has to come from beyond the second-level cache */
 };
 #define CACHED_X_BYTES ((int64_t)512 << 10) /* stays in the second-level cache */
-#define SUM_BYTES ((int64_t)256 << 10)      /* so does what a chunk adds up */
-
-CPU_ISA_TABLE(dense_kernels, cpu_dense);
-
-const dense_kernels *dense_kernels_of(cpu_isa isa, bool tiles)
-{
-    return tiles ? DENSE_TILES : cpu_dense[isa];
-}
-
-/* Tiles take 32 rows of a batch at once, whether they are there or not. Fewer than 25, more than
-   32, or a layer for which laying out x and dy is not little beside the products, are faster with
-   vectors. */
-bool dense_takes_tiles(const dense_size *d, const char **why)
-{
-    enum { ROWS_LEAST = 25, ROWS_MOST = 32, SIDE_LEAST = 384, IN_MOST = 8192 };
-    if (cpu_isa_or_base() != CPU_ISA_OF_TILES)
-        *why = "no AMX";
-    else if (d->rows < ROWS_LEAST || d->rows > ROWS_MOST)
-        *why = "not 25 to 32 samples";
-    else if (d->in < SIDE_LEAST || d->in > IN_MOST || d->units < SIDE_LEAST)
-        *why = "not 384 units, 384 to 8192 inputs";
-    else
-        return true;
-    return false;
-}
-
-bool dense_reads_samples(const plan *p, tensor_ref x)
-{
-    const op *gather = NULL;
-    for (int i = 0; i < p->op_count; i++)
-        for (int k = 0; k < OP_OUTPUTS_MAX; k++) {
-            if (plan_root(p, p->ops[i].out[k]) != plan_root(p, x))
-                continue;
-            if (p->ops[i].kind != OP_GATHER)
-                return false;
-            gather = &p->ops[i];
-        }
-    if (!gather || augmentation_any(&gather->a.gather.augment))
-        return false;
-    const standardization *st = &gather->a.gather.standardize;
-    return !st->samplewise_center && !st->featurewise_center;
-}
-
-dense_u8 dense_u8_of(const op_run *o)
-{
-    const float least = 0x1p-64f; /* far from where floats end or lose precision */
-    const sample_block *s = o->input->samples;
-    if (s->x_type != SAMPLE_U8 || !(s->x_scale >= least && s->x_scale <= 1 / least))
-        return (dense_u8){0};
-    return (dense_u8){s->x_scale, s->x, o->input->index, shape_elements(&s->x_shape)};
-}
-
-bool dense_needs_no_x(const op_run *o)
-{
-    const plan *p = o->plan;
-    if (!o->kernels || dense_u8_of(o).unit == 0 || !dense_reads_samples(p, o->op->out[0]))
-        return false;
-    for (int i = 0; i < p->op_count; i++)
-        for (int k = 0; k < OP_INPUTS_MAX; k++) {
-            const kernel *by = o->kernels[i];
-            bool takes = by == &cpu_dense_forward_tiles || by == &cpu_dense_backward_tiles ||
-                         by == &cpu_dense_backward_weights_tiles;
-            if (plan_root(p, p->ops[i].in[k]) == o->op->out[0] && (k > 0 || !takes))
-                return false;
-        }
-    return true;
-}
+#define SUM_BYTES ((int64_t)256 << 10)      /* so does what a task adds up */
 
 typedef struct forward_state {
     const dense_kernels *kernels;
     cpu_isa isa;
     dense_size size;
-    int64_t row_blocks, groups, slices;
-    int64_t sums_stride;         /* floats of one chunk's sums */
+    int64_t row_blocks, panel_blocks, slices;
+    int64_t sums_stride;         /* floats of one task's sums */
     int64_t depth, depth_blocks; /* of W */
     int64_t x_floats;            /* of a block of x as kernels read it; 0: they read x itself */
-    bool samples;                /* x may have a unit */
+    bool samples;                /* x may be uint8 inputs with a scale */
     activation act;
 } forward_state;
 
@@ -104,37 +53,38 @@ static void choose_blocking(forward_state *s, int64_t thread_count)
     const dense_size *d = &s->size;
     s->depth = dense_forward_depth(s->kernels, d->in);
     s->depth_blocks = cpu_divide_up(d->in, s->depth);
-    int64_t wanted = dense_chunks(d, 1, CHUNKS_MOST);
+    int64_t wanted = dense_tasks(d, 1, TASKS_MOST);
     s->row_blocks = cpu_divide_up(d->rows, DENSE_ROWS_MOST);
     int64_t rows = cpu_divide_up(d->rows, s->row_blocks);
     int64_t most = cpu_most(SUM_BYTES / (rows * PANEL_COLUMNS * (int64_t)sizeof(float)), 1);
     if (rows * d->in * (int64_t)sizeof(float) > CACHED_X_BYTES)
-        s->groups = cpu_least(wanted, cpu_divide_up(d->panels, PANELS_LEAST));
+        s->panel_blocks = cpu_least(wanted, cpu_divide_up(d->panels, PANELS_LEAST));
     else
-        s->groups = cpu_least(wanted, d->panels);
-    s->groups = cpu_most(s->groups, cpu_divide_up(d->panels, most));
+        s->panel_blocks = cpu_least(wanted, d->panels);
+    s->panel_blocks = cpu_most(s->panel_blocks, cpu_divide_up(d->panels, most));
     /* Slices cost the writing and reading of their sums: little beside W while rows are fewer than
        the depth. */
-    s->slices = cpu_least(wanted / (s->row_blocks * s->groups), d->in / (4 * rows));
+    s->slices = cpu_least(wanted / (s->row_blocks * s->panel_blocks), d->in / (4 * rows));
     /* A small layer is halved along its depth: x then mostly is where it was written, and W where
        it will be, and lines that go from core to core are what such layers take their time for. */
-    const bool small = wanted > 1 && wanted < CHUNKS_MOST && d->panels > 1;
+    const bool small = wanted > 1 && wanted < TASKS_MOST && d->panels > 1;
     if (small)
         s->slices = 2;
     s->slices = cpu_least(cpu_most(s->slices, s->kernels->pack_x ? 2 : 1), s->depth_blocks);
-    /* x comes to each chunk anew; where sums do not depend on it, so many will do. */
-    const int64_t enough = small ? 1 : s->samples ? CHUNKS_SMALL_X : CHUNKS_A_THREAD;
+    /* Each task reads x anew; where sums do not depend on it, so many tasks will do. */
+    const int64_t enough = small ? 1 : s->samples ? TASKS_SMALL_X : TASKS_A_THREAD;
     if (small || s->slices == 1 || s->kernels->pack_x)
-        s->groups = cpu_least(s->groups, cpu_most(cpu_divide_up(enough * thread_count, s->slices),
-                                                  cpu_divide_up(d->panels, most)));
-    s->sums_stride = cpu_divide_up(d->panels, s->groups) * rows * PANEL_COLUMNS;
+        s->panel_blocks =
+            cpu_least(s->panel_blocks, cpu_most(cpu_divide_up(enough * thread_count, s->slices),
+                                                cpu_divide_up(d->panels, most)));
+    s->sums_stride = cpu_divide_up(d->panels, s->panel_blocks) * rows * PANEL_COLUMNS;
     if (s->kernels->pack_x)
         s->x_floats = s->kernels->x_floats(rows, s->depth);
 }
 
-static int64_t chunk_count(const forward_state *s)
+static int64_t task_count(const forward_state *s)
 {
-    return s->row_blocks * s->groups * s->slices;
+    return s->row_blocks * s->panel_blocks * s->slices;
 }
 
 static int64_t packed_floats(const forward_state *s)
@@ -142,7 +92,7 @@ static int64_t packed_floats(const forward_state *s)
     return s->row_blocks * s->depth_blocks * s->x_floats;
 }
 
-static cornu_status prepare(const plan *p, const op *o, bool tiles, threads *pool, void **state,
+static cornu_status prepare(const plan *p, const op *o, bool amx, threads *pool, void **state,
                             size_t *scratch_bytes)
 {
     forward_state *s = NULL;
@@ -150,12 +100,12 @@ static cornu_status prepare(const plan *p, const op *o, bool tiles, threads *poo
     *state = s;
     TRY(cpu_isa_choose(&s->isa));
     s->size = dense_size_of(OP_IN(p, o, 0), OP_IN(p, o, 1));
-    s->kernels = dense_kernels_of(s->isa, tiles);
+    s->kernels = dense_kernels_of(s->isa, amx);
     s->samples = s->kernels->pack_u8 && dense_reads_samples(p, o->in[0]);
     s->act = o->a.dense.act;
     choose_blocking(s, threads_count(pool));
     cpu_need_scratch(scratch_bytes,
-                     (s->slices > 1 ? chunk_count(s) : threads_count(pool)) * s->sums_stride +
+                     (s->slices > 1 ? task_count(s) : threads_count(pool)) * s->sums_stride +
                          packed_floats(s));
     return CORNU_OK;
 }
@@ -163,24 +113,25 @@ static cornu_status prepare(const plan *p, const op *o, bool tiles, threads *poo
 typedef struct forward_run {
     const forward_state *s;
     const float *x, *w, *bias;
-    dense_u8 bytes; /* with a unit in place of x */
+    dense_u8 bytes; /* where it has a scale, in place of x */
     float *y;
-    const dense_deferred *deferred; /* first update W by it; NULL: nothing to update */
-    float *sums;   /* slices > 1: [chunks][sums_stride]; else [threads][sums_stride] */
+    const dense_deferred *deferred; /* to be applied to W first; NULL: none */
+    float *sums;   /* slices > 1: [tasks][sums_stride]; else [threads][sums_stride] */
     float *packed; /* x for the kernels: [row_blocks][depth_blocks][x_floats] */
 } forward_run;
 
-/* What a chunk covers. */
-typedef struct cut {
+/* What a task computes: rows by panels of y, from a K-slice. */
+typedef struct task_block {
     int64_t row, rows, panel, panels, k, depth;
-} cut;
+} task_block;
 
-static cut cut_of(const forward_state *s, int64_t block, int64_t group, int64_t slice)
+static task_block block_of(const forward_state *s, int64_t row_block, int64_t panel_block,
+                           int64_t slice)
 {
-    cut c;
+    task_block c;
     const dense_size *d = &s->size;
-    threads_range(d->rows, s->row_blocks, block, 1, &c.row, &c.rows);
-    threads_range(d->panels, s->groups, group, 1, &c.panel, &c.panels);
+    threads_range(d->rows, s->row_blocks, row_block, 1, &c.row, &c.rows);
+    threads_range(d->panels, s->panel_blocks, panel_block, 1, &c.panel, &c.panels);
     threads_range(d->in, s->slices, slice, s->depth, &c.k, &c.depth);
     c.rows -= c.row;
     c.panels -= c.panel;
@@ -188,8 +139,8 @@ static cut cut_of(const forward_state *s, int64_t block, int64_t group, int64_t 
     return c;
 }
 
-/* Bias and activation for `rows` rows from `first` on of one block of rows and group of panels. */
-static void run_epilogue(const forward_run *r, const cut *c, const float *sums,
+/* Bias and activation for `rows` rows from `first` on of a task's block of y. */
+static void run_epilogue(const forward_run *r, const task_block *c, const float *sums,
                          int64_t slice_stride, int64_t first, int64_t rows)
 {
     const forward_state *s = r->s;
@@ -212,9 +163,9 @@ static void run_epilogue(const forward_run *r, const cut *c, const float *sums,
     }
 }
 
-/* The block of W behind the one at k of the group's panel i: of the next panel, or of the first one
+/* The block of W behind the one at k of the task's panel i: of the next panel, or of the first one
    further down. */
-static const float *next_block(const forward_run *r, const cut *c, int64_t i, int64_t k,
+static const float *next_block(const forward_run *r, const task_block *c, int64_t i, int64_t k,
                                int64_t depth)
 {
     const dense_size *d = &r->s->size;
@@ -238,10 +189,10 @@ static void pack_block(void *context, int64_t block, int worker)
     const forward_state *s = r->s;
     const dense_size *d = &s->size;
     int64_t k, end, row, row_end;
-    cpu_part(d->in, s->depth, block, &k, &end);
+    cpu_task_range(d->in, s->depth, block, &k, &end);
     for (int64_t b = 0; b < s->row_blocks; b++) {
         threads_range(d->rows, s->row_blocks, b, 1, &row, &row_end);
-        if (r->bytes.unit != 0) {
+        if (r->bytes.scale != 0) {
             dense_u8 rows = r->bytes;
             rows.index += row;
             s->kernels->pack_u8(&rows, row_end - row, k, end - k, packed_x(r, b, block));
@@ -252,22 +203,22 @@ static void pack_block(void *context, int64_t block, int worker)
     }
 }
 
-static void run_chunk(void *context, int64_t chunk, int worker)
+static void run_task(void *context, int64_t task, int worker)
 {
     const forward_run *r = context;
     const forward_state *s = r->s;
     const dense_size *d = &s->size;
-    const int64_t places = s->row_blocks * s->groups; /* a thread stays at a slice of x */
-    int64_t slice = chunk / places, place = chunk % places, block = place / s->groups;
-    cut c = cut_of(s, block, place % s->groups, slice);
+    const int64_t outputs = s->row_blocks * s->panel_blocks; /* a thread stays at a slice of x */
+    int64_t slice = task / outputs, output = task % outputs, row_block = output / s->panel_blocks;
+    task_block c = block_of(s, row_block, output % s->panel_blocks, slice);
     dense_begin(s->kernels);
-    float *sums = r->sums + (s->slices > 1 ? place * s->slices + slice : worker) * s->sums_stride;
+    float *sums = r->sums + (s->slices > 1 ? output * s->slices + slice : worker) * s->sums_stride;
     const int64_t most = s->depth;
     for (int64_t k = c.k; k < c.k + c.depth; k += most)
         for (int64_t i = 0; i < c.panels; i++) {
-            dense_fprop p = {.x = s->x_floats > 0 ? packed_x(r, block, k / most)
+            dense_fprop p = {.x = s->x_floats > 0 ? packed_x(r, row_block, k / most)
                                                   : r->x + c.row * d->in + k,
-                             .unit = r->bytes.unit,
+                             .scale = r->bytes.scale,
                              .x_stride = d->in,
                              .rows = c.rows,
                              .depth = cpu_least(most, c.k + c.depth - k),
@@ -286,15 +237,15 @@ static void run_chunk(void *context, int64_t chunk, int worker)
         run_epilogue(r, &c, sums, 0, 0, c.rows);
 }
 
-static void reduce_slices(void *context, int64_t chunk, int worker)
+static void reduce_slices(void *context, int64_t task, int worker)
 {
     (void)worker;
     const forward_run *r = context;
     const forward_state *s = r->s;
-    int64_t place = chunk / ROW_SLICES, begin, end;
-    cut c = cut_of(s, place / s->groups, place % s->groups, 0);
-    threads_range(c.rows, ROW_SLICES, chunk % ROW_SLICES, 1, &begin, &end);
-    run_epilogue(r, &c, r->sums + place * s->slices * s->sums_stride, s->sums_stride, begin,
+    int64_t output = task / ROW_SLICES, begin, end;
+    task_block c = block_of(s, output / s->panel_blocks, output % s->panel_blocks, 0);
+    threads_range(c.rows, ROW_SLICES, task % ROW_SLICES, 1, &begin, &end);
+    run_epilogue(r, &c, r->sums + output * s->slices * s->sums_stride, s->sums_stride, begin,
                  end - begin);
 }
 
@@ -314,9 +265,9 @@ static cornu_status run(const op_run *o)
         r.sums += packed_floats(s);
         threads_run(o->pool, s->depth_blocks, pack_block, &r);
     }
-    threads_run(o->pool, chunk_count(s), run_chunk, &r);
+    threads_run(o->pool, task_count(s), run_task, &r);
     if (s->slices > 1)
-        threads_run(o->pool, s->row_blocks * s->groups * ROW_SLICES, reduce_slices, &r);
+        threads_run(o->pool, s->row_blocks * s->panel_blocks * ROW_SLICES, reduce_slices, &r);
     return CORNU_OK;
 }
 
@@ -326,14 +277,14 @@ static cornu_status panels_prepare(const plan *p, const op *o, threads *pool, vo
     return prepare(p, o, false, pool, state, scratch_bytes);
 }
 
-static bool tiles_accepts(const plan *p, const op *o, const char **why)
+static bool amx_accepts(const plan *p, const op *o, const char **why)
 {
     dense_size d = dense_size_of(OP_IN(p, o, 0), OP_IN(p, o, 1));
-    return dense_takes_tiles(&d, why);
+    return dense_takes_amx(&d, why);
 }
 
-static cornu_status tiles_prepare(const plan *p, const op *o, threads *pool, void **state,
-                                  size_t *scratch_bytes)
+static cornu_status amx_prepare(const plan *p, const op *o, threads *pool, void **state,
+                                size_t *scratch_bytes)
 {
     return prepare(p, o, true, pool, state, scratch_bytes);
 }
@@ -344,10 +295,10 @@ const kernel cpu_dense_forward = {.name = "panels",
                                   .run = run,
                                   .panels = true,
                                   .absorbs = &cpu_dense_backward};
-const kernel cpu_dense_forward_tiles = {.name = "tiles",
-                                        .accepts = tiles_accepts,
-                                        .prepare = tiles_prepare,
-                                        .release = free,
-                                        .run = run,
-                                        .panels = true,
-                                        .absorbs = &cpu_dense_backward_tiles};
+const kernel cpu_dense_forward_amx = {.name = "tiles",
+                                      .accepts = amx_accepts,
+                                      .prepare = amx_prepare,
+                                      .release = free,
+                                      .run = run,
+                                      .panels = true,
+                                      .absorbs = &cpu_dense_backward_amx};

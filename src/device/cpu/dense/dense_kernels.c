@@ -1,37 +1,33 @@
-/* Products of dense layers:
-     forward   sum[rows][48] += x W                 tiles of ROWS rows of x by 3 vectors of W
-     dx'       dx'[depth][32] += W dy'              tiles of DATA_ROWS rows of W by 2 vectors of dy'
-     dW        dW[depth][48] = x' dy, then update   tiles of ROWS rows of W by 3 vectors of dy
+/* Microkernels of dense layers by vectors:
+     fprop   sum[rows][48] += x W                 tiles of ROWS rows of x by 3 vectors of W
+     dgrad   dx'[depth][32] += W dy'              tiles of DGRAD_ROWS rows of W by 2 vectors of dy'
+     wgrad   dW[depth][48] = x' dy, then update   tiles of ROWS rows of W by 3 vectors of dy
    A tile stays in registers over the whole depth (rows, for dW); a panel of 48 columns is one tile
    wide with AVX-512, two with AVX2, four with 128 bits. dx is summed transposed, so that W is read
    along its rows: a vector holds rows of the batch. dW goes from registers through 1.5 KB of cache
    to the optimizer's rule, so that w and its slots are read and written once.
 
-   What is needed next comes into the second-level cache meanwhile, spread over the
+   The next blocks are prefetched into the second-level cache meanwhile, spread over the
    multiplications.
 
-   Share of a register-only FMA probe, AVX-512 on Cascade Lake, one thread, batch 32, in the
-   second-level cache: forward 0.93, dx 0.93, dW + sgd 0.85.
+   Fraction of a register-only FMA probe, AVX-512 on Cascade Lake, one thread, batch 32, in the
+   second-level cache: fprop 0.93, dgrad 0.93, wgrad + sgd 0.85.
    Tried without gain: copies of x for the forward pass, blocks of 48 to 384 rows, updating inside
    the multiplication loop (loads wait for stores 4096 bytes apart), a square root by Newton. */
-#include "device/cpu/dense/dense_kernels.h"
-#include "device/cpu/vec_transpose.h"
+#include "device/cpu/dense/dense_pack.h"
 
 #define VECS 3
 #define COLUMNS (VECS * VEC_FLOATS)
 #if VEC_COUNT == 32
 #define ROWS 8
-#define DATA_ROWS 12
+#define DGRAD_ROWS 12
 #else
 #define ROWS 4
-#define DATA_ROWS 6
+#define DGRAD_ROWS 6
 #endif
-#define DATA_VECS 2
-#define LINE 16 /* floats in a cache line */
-/* Into the first-level cache, to be written. */
-#define VEC_PREFETCH_NEAR(p) __builtin_prefetch((p), 1, 3)
+#define DGRAD_VECS 2
 
-/* ---- tiles of the forward pass and of dW -------------------------------------------------- */
+/* ---- tiles of fprop and wgrad ------------------------------------------------------------- */
 
 /* c[row][column] = sum over k of a(row, k) b[k][column], or c + factor * sum */
 typedef struct tile {
@@ -41,21 +37,22 @@ typedef struct tile {
     int64_t b_step;
     float *c;
     int64_t c_row, depth;
-    int64_t last; /* columns of the last vector where it is a part */
+    int64_t last; /* columns of the last vector where that is masked */
     bool add;
-    float factor;                /* forward: taken as 1 */
+    float factor;                /* fprop: taken as 1 */
     const float *prefetch[VECS]; /* step k prefetches what is at k * prefetch_step of them; */
-    int64_t prefetch_step;       /* dW's of c, too */
+    int64_t prefetch_step;       /* wgrad's of c, too */
 } tile;
 
 typedef void tile_function(const tile *t);
 
 /* A whole panel's width is a constant: the addresses need no arithmetic, which would hold up the
    next tile. */
-VEC_INLINE void tile_store(vec sum[ROWS][VECS], int rows, int vecs, bool part, bool add,
+VEC_INLINE void tile_store(vec sum[ROWS][VECS], int rows, int vecs, bool masked, bool add,
                            bool transposed, const tile *t)
 {
-    const int64_t c_row = !part && COLUMNS == DENSE_PANEL ? DENSE_PANEL : t->c_row, last = t->last;
+    const int64_t c_row = !masked && COLUMNS == DENSE_PANEL ? DENSE_PANEL : t->c_row,
+                  last = t->last;
     const vec factor = vec_all(t->factor);
     float *c = t->c;
 #pragma GCC unroll 8
@@ -63,19 +60,20 @@ VEC_INLINE void tile_store(vec sum[ROWS][VECS], int rows, int vecs, bool part, b
 #pragma GCC unroll 3
         for (int v = 0; v < vecs; v++) {
             float *to = c + v * VEC_FLOATS;
-            bool cut = part && v == vecs - 1;
+            bool masks = masked && v == vecs - 1;
             if (add) {
-                vec before = cut ? vec_load_part(to, last) : vec_load(to);
+                vec before = masks ? vec_load_first(to, last) : vec_load(to);
                 sum[r][v] = transposed ? sum[r][v] * factor + before : sum[r][v] + before;
             }
-            if (cut)
-                vec_store_part(to, sum[r][v], last);
+            if (masks)
+                vec_store_first(to, sum[r][v], last);
             else
                 vec_store(to, sum[r][v]);
         }
 }
 
-VEC_INLINE void tile_run(int rows, int vecs, bool part, int streams, bool transposed, const tile *t)
+VEC_INLINE void tile_run(int rows, int vecs, bool masked, int streams, bool transposed,
+                         const tile *t)
 {
     vec sum[ROWS][VECS];
     const int64_t a_row = transposed ? 1 : t->a_row, a_step = transposed ? t->a_step : 1;
@@ -90,13 +88,13 @@ VEC_INLINE void tile_run(int rows, int vecs, bool part, int streams, bool transp
         vec right[VECS];
 #pragma GCC unroll 3
         for (int v = 0; v < vecs; v++)
-            right[v] = part && v == vecs - 1 ? vec_load_part(b + v * VEC_FLOATS, t->last)
-                                             : vec_load(b + v * VEC_FLOATS);
+            right[v] = masked && v == vecs - 1 ? vec_load_first(b + v * VEC_FLOATS, t->last)
+                                               : vec_load(b + v * VEC_FLOATS);
 #pragma GCC unroll 3
         for (int s = 0; s < streams; s++)
             VEC_PREFETCH(t->prefetch[s] + line);
         if (transposed)
-            VEC_PREFETCH_NEAR(t->c + line);
+            VEC_PREFETCH_WRITE_L1(t->c + line);
 #pragma GCC unroll 8
         for (int r = 0; r < rows; r++) {
             vec left = vec_all(a[r * a_row]);
@@ -109,57 +107,57 @@ VEC_INLINE void tile_run(int rows, int vecs, bool part, int streams, bool transp
         line += t->prefetch_step;
     }
     if (t->add)
-        tile_store(sum, rows, vecs, part, true, transposed, t);
+        tile_store(sum, rows, vecs, masked, true, transposed, t);
     else
-        tile_store(sum, rows, vecs, part, false, transposed, t);
+        tile_store(sum, rows, vecs, masked, false, transposed, t);
 }
 
-/* One function for each number of rows and each width: `part` where the last vector may be one. */
+/* One function for each number of rows and each width: `masked` where the last vector may be
+   narrower. */
 #define TILES(name, rows, streams, transposed)            \
     static void name##_full(const tile *t)                \
     {                                                     \
         tile_run(rows, 3, false, streams, transposed, t); \
     }                                                     \
-    static void name##_part_1(const tile *t)              \
+    static void name##_masked_1(const tile *t)            \
     {                                                     \
         tile_run(rows, 1, true, streams, transposed, t);  \
     }                                                     \
-    static void name##_part_2(const tile *t)              \
+    static void name##_masked_2(const tile *t)            \
     {                                                     \
         tile_run(rows, 2, true, streams, transposed, t);  \
     }                                                     \
-    static void name##_part_3(const tile *t)              \
+    static void name##_masked_3(const tile *t)            \
     {                                                     \
         tile_run(rows, 3, true, streams, transposed, t);  \
     }
-#define TILE_ROW(name)                                           \
-    {                                                            \
-        name##_full, name##_part_1, name##_part_2, name##_part_3 \
+#define TILE_ROW(name)                                                 \
+    {                                                                  \
+        name##_full, name##_masked_1, name##_masked_2, name##_masked_3 \
     }
 
-TILES(forward_1, 1, 1, false)
-TILES(forward_2, 2, 1, false)
-TILES(forward_3, 3, 1, false)
-TILES(forward_4, 4, 1, false)
+TILES(fprop_1, 1, 1, false)
+TILES(fprop_2, 2, 1, false)
+TILES(fprop_3, 3, 1, false)
+TILES(fprop_4, 4, 1, false)
 #if ROWS == 8
-TILES(forward_5, 5, 1, false)
-TILES(forward_6, 6, 1, false)
-TILES(forward_7, 7, 1, false)
-TILES(forward_8, 8, 1, false)
+TILES(fprop_5, 5, 1, false)
+TILES(fprop_6, 6, 1, false)
+TILES(fprop_7, 7, 1, false)
+TILES(fprop_8, 8, 1, false)
 #endif
-TILES(gradient_1, ROWS, 1, true)
-TILES(gradient_3, ROWS, 3, true)
+TILES(wgrad_1, ROWS, 1, true)
+TILES(wgrad_3, ROWS, 3, true)
 
-static tile_function *const forward_tiles[ROWS][VECS + 1] = {
-    TILE_ROW(forward_1), TILE_ROW(forward_2), TILE_ROW(forward_3), TILE_ROW(forward_4),
+static tile_function *const fprop_tiles[ROWS][VECS + 1] = {
+    TILE_ROW(fprop_1), TILE_ROW(fprop_2), TILE_ROW(fprop_3), TILE_ROW(fprop_4),
 #if ROWS == 8
-    TILE_ROW(forward_5), TILE_ROW(forward_6), TILE_ROW(forward_7), TILE_ROW(forward_8),
+    TILE_ROW(fprop_5), TILE_ROW(fprop_6), TILE_ROW(fprop_7), TILE_ROW(fprop_8),
 #endif
 };
-static tile_function *const gradient_tiles[2][VECS + 1] = {TILE_ROW(gradient_1),
-                                                           TILE_ROW(gradient_3)};
+static tile_function *const wgrad_tiles[2][VECS + 1] = {TILE_ROW(wgrad_1), TILE_ROW(wgrad_3)};
 
-/* Place in a row of tiles for `columns` columns, and how many its last vector has. */
+/* Index in a row of functions for `columns` columns, and how many its last vector has. */
 static int tile_width(int64_t columns, int64_t *last)
 {
     if (columns >= COLUMNS)
@@ -178,7 +176,7 @@ VEC_INLINE int64_t prefetch_distance(int64_t floats, int64_t steps)
 }
 
 /* Rows come in tiles that differ by one at most: 33 are 7 7 7 6 6, not 8 8 8 8 1. Each tile
-   prefetches an equal share of the next block. */
+   prefetches as much of the next block as any other. */
 static void fprop(const dense_fprop *p)
 {
     /* 32 bits: a division of 64 takes as long as ten steps of a tile. */
@@ -200,7 +198,7 @@ static void fprop(const dense_fprop *p)
         for (int64_t n = 0; n < p->width; n += COLUMNS) {
             t.b = p->w + n;
             t.c = sum + n;
-            forward_tiles[rows - 1][tile_width(p->width - n, &t.last)](&t);
+            fprop_tiles[rows - 1][tile_width(p->width - n, &t.last)](&t);
             t.prefetch_step = 0;
         }
         t.a += rows * p->x_stride;
@@ -208,7 +206,7 @@ static void fprop(const dense_fprop *p)
     }
 }
 
-/* ---- y = act(sum + bias) ------------------------------------------------------------------ */
+/* ---- epilogue: y = act(sum + bias) -------------------------------------------------------- */
 
 VEC_INLINE vec rectify(vec v)
 {
@@ -218,25 +216,25 @@ VEC_INLINE vec rectify(vec v)
 static void epilogue(const dense_epilogue *f)
 {
     for (int64_t r = 0; r < f->rows; r++) {
-        const float *part = f->slices + r * DENSE_PANEL;
+        const float *slice = f->slices + r * DENSE_PANEL;
         float *y = f->y + r * f->y_stride;
         for (int64_t n = 0; n < f->width; n += VEC_FLOATS) {
             int64_t left = f->width - n < VEC_FLOATS ? f->width - n : VEC_FLOATS;
-            vec sum = vec_load(part + n);
+            vec sum = vec_load(slice + n);
             for (int64_t k = 1; k < f->slice_count; k++)
-                sum += vec_load(part + k * f->slice_stride + n);
+                sum += vec_load(slice + k * f->slice_stride + n);
             sum *= vec_all(f->factor);
             if (f->bias)
-                sum += vec_load_part(f->bias + n, left);
-            vec_store_part(y + n, f->relu ? rectify(sum) : sum, left);
+                sum += vec_load_first(f->bias + n, left);
+            vec_store_first(y + n, f->relu ? rectify(sum) : sum, left);
         }
     }
 }
 
-/* ---- backward: dx ------------------------------------------------------------------------- */
+/* ---- dgrad -------------------------------------------------------------------------------- */
 
-VEC_INLINE void data_store(vec sum[DATA_ROWS][DATA_VECS], int rows, int vecs, int64_t lanes,
-                           bool add, float *dx)
+VEC_INLINE void dgrad_store(vec sum[DGRAD_ROWS][DGRAD_VECS], int rows, int vecs, int64_t lanes,
+                            bool add, float *dx)
 {
 #pragma GCC unroll 12
     for (int r = 0; r < rows; r++)
@@ -248,11 +246,11 @@ VEC_INLINE void data_store(vec sum[DATA_ROWS][DATA_VECS], int rows, int vecs, in
 }
 
 /* `rows` rows of W from k on, `vecs` of the vectors of `lanes` lanes. Its steps prefetch the same
-   rows of the next block, if there are DATA_ROWS of them. */
-VEC_INLINE void data_tile(int rows, int vecs, int64_t lanes, int64_t width, const dense_dgrad *d,
-                          int64_t k, int64_t lane, const float *prefetch)
+   rows of the next block, if there are DGRAD_ROWS of them. */
+VEC_INLINE void dgrad_tile(int rows, int vecs, int64_t lanes, int64_t width, const dense_dgrad *d,
+                           int64_t k, int64_t lane, const float *prefetch)
 {
-    vec sum[DATA_ROWS][DATA_VECS];
+    vec sum[DGRAD_ROWS][DGRAD_VECS];
     float *dx = d->dx + k * lanes + lane;
 #pragma GCC unroll 12
     for (int r = 0; r < rows; r++)
@@ -261,7 +259,7 @@ VEC_INLINE void data_tile(int rows, int vecs, int64_t lanes, int64_t width, cons
             sum[r][v] = (vec){0};
     const float *w = d->w + k * width, *dy = d->dy + lane;
     for (int64_t n = 0; n < width; n++) {
-        vec right[DATA_VECS];
+        vec right[DGRAD_VECS];
 #pragma GCC unroll 2
         for (int v = 0; v < vecs; v++)
             right[v] = vec_load(dy + v * VEC_FLOATS);
@@ -275,55 +273,55 @@ VEC_INLINE void data_tile(int rows, int vecs, int64_t lanes, int64_t width, cons
         }
         w++;
         dy += lanes;
-        prefetch += DATA_ROWS;
+        prefetch += DGRAD_ROWS;
     }
     if (d->add)
-        data_store(sum, rows, vecs, lanes, true, dx);
+        dgrad_store(sum, rows, vecs, lanes, true, dx);
     else
-        data_store(sum, rows, vecs, lanes, false, dx);
+        dgrad_store(sum, rows, vecs, lanes, false, dx);
 }
 
-VEC_INLINE void data_rows(int vecs, int64_t lanes, int64_t width, const dense_dgrad *d,
-                          int64_t lane, const float *prefetch)
+VEC_INLINE void dgrad_rows(int vecs, int64_t lanes, int64_t width, const dense_dgrad *d,
+                           int64_t lane, const float *prefetch)
 {
     int64_t k = 0;
-    for (; d->depth - k >= DATA_ROWS; k += DATA_ROWS)
-        data_tile(DATA_ROWS, vecs, lanes, width, d, k, lane, prefetch + k * width);
+    for (; d->depth - k >= DGRAD_ROWS; k += DGRAD_ROWS)
+        dgrad_tile(DGRAD_ROWS, vecs, lanes, width, d, k, lane, prefetch + k * width);
     for (; d->depth - k >= 4; k += 4)
-        data_tile(4, vecs, lanes, width, d, k, lane, prefetch + k * width);
+        dgrad_tile(4, vecs, lanes, width, d, k, lane, prefetch + k * width);
     for (; k < d->depth; k++)
-        data_tile(1, vecs, lanes, width, d, k, lane, prefetch + k * width);
+        dgrad_tile(1, vecs, lanes, width, d, k, lane, prefetch + k * width);
 }
 
 /* Lanes and the width of almost all panels as constants: the addresses need no registers. */
-#define HALF_VECS (DENSE_LANES / 2 < DATA_VECS * VEC_FLOATS ? 1 : DATA_VECS)
-#define DATA_ROWS_FUNCTION(name, vecs, lanes, width)                            \
+#define HALF_VECS (DENSE_LANES / 2 < DGRAD_VECS * VEC_FLOATS ? 1 : DGRAD_VECS)
+#define DGRAD_ROWS_FUNCTION(name, vecs, lanes, width)                           \
     static void name(const dense_dgrad *d, int64_t lane, const float *prefetch) \
     {                                                                           \
-        data_rows(vecs, lanes, width, d, lane, prefetch);                       \
+        dgrad_rows(vecs, lanes, width, d, lane, prefetch);                      \
     }
-DATA_ROWS_FUNCTION(data_full, DATA_VECS, DENSE_LANES, DENSE_PANEL)
-DATA_ROWS_FUNCTION(data_part, DATA_VECS, DENSE_LANES, d->width)
-DATA_ROWS_FUNCTION(data_half_full, HALF_VECS, DENSE_LANES / 2, DENSE_PANEL)
-DATA_ROWS_FUNCTION(data_half_part, HALF_VECS, DENSE_LANES / 2, d->width)
+DGRAD_ROWS_FUNCTION(dgrad_full, DGRAD_VECS, DENSE_LANES, DENSE_PANEL)
+DGRAD_ROWS_FUNCTION(dgrad_narrow, DGRAD_VECS, DENSE_LANES, d->width)
+DGRAD_ROWS_FUNCTION(dgrad_half_full, HALF_VECS, DENSE_LANES / 2, DENSE_PANEL)
+DGRAD_ROWS_FUNCTION(dgrad_half_narrow, HALF_VECS, DENSE_LANES / 2, d->width)
 
 static void dgrad(const dense_dgrad *d)
 {
     bool full = d->width == DENSE_PANEL;
     const float *prefetch = d->prefetch;
-    for (int64_t lane = 0; lane < d->lanes; lane += DATA_VECS * VEC_FLOATS) {
+    for (int64_t lane = 0; lane < d->lanes; lane += DGRAD_VECS * VEC_FLOATS) {
         if (d->lanes == DENSE_LANES)
-            (full ? data_full : data_part)(d, lane, prefetch);
+            (full ? dgrad_full : dgrad_narrow)(d, lane, prefetch);
         else
-            (full ? data_half_full : data_half_part)(d, lane, prefetch);
+            (full ? dgrad_half_full : dgrad_half_narrow)(d, lane, prefetch);
         prefetch = d->w;
     }
 }
 
-/* ---- backward: dW ------------------------------------------------------------------------- */
+/* ---- wgrad -------------------------------------------------------------------------------- */
 
 /* c[ROWS][width] = or += factor x' dy for the rows k... of W */
-static void gradient_rows(const dense_wgrad *d, int64_t k, tile *t, bool many, float *c)
+static void wgrad_rows(const dense_wgrad *d, int64_t k, tile *t, bool many, float *c)
 {
     t->a = d->x + k;
     t->c_row = d->width;
@@ -331,7 +329,7 @@ static void gradient_rows(const dense_wgrad *d, int64_t k, tile *t, bool many, f
     for (int64_t n = 0; n < d->width; n += COLUMNS) {
         t->b = d->dy + n;
         t->c = c + n;
-        gradient_tiles[many][tile_width(d->width - n, &t->last)](t);
+        wgrad_tiles[many][tile_width(d->width - n, &t->last)](t);
         t->prefetch_step = 0;
     }
     t->prefetch_step = prefetch_step;
@@ -352,12 +350,6 @@ static void update_rows(const dense_wgrad *d, int64_t at, const float *g, int64_
     d->update(d->constants, g, d->w + at, slot, count);
 }
 
-/* Rows of x do not fall into the same set of a cache; a tile may read behind the last. */
-static int64_t gradient_stride(int64_t depth)
-{
-    return (depth + LINE - 1) / LINE * LINE + LINE;
-}
-
 static void wgrad(const dense_wgrad *d)
 {
     float g[ROWS * DENSE_PANEL] __attribute__((aligned(64)));
@@ -367,7 +359,7 @@ static void wgrad(const dense_wgrad *d)
     while (streams < VECS && d->prefetch[streams])
         streams++;
     tile t = {
-        .a_row = 1, .a_step = gradient_stride(d->depth), .b_step = DENSE_PANEL, .depth = d->rows};
+        .a_row = 1, .a_step = wgrad_stride(d->depth), .b_step = DENSE_PANEL, .depth = d->rows};
     t.prefetch_step = streams > 0 ? prefetch_distance(ROWS * d->width, d->rows) : 0;
     t.factor = d->dw ? 1 : -d->rate;
     for (int64_t k = 0; k < d->depth; k += ROWS) {
@@ -376,105 +368,13 @@ static void wgrad(const dense_wgrad *d)
         for (int s = 0; s < VECS; s++)
             t.prefetch[s] = s < streams ? d->prefetch[s] + at : d->dy;
         t.add = direct && add;
-        gradient_rows(d, k, &t, streams > 1, direct ? target + at : g);
+        wgrad_rows(d, k, &t, streams > 1, direct ? target + at : g);
         t.add = add;
         if (d->update)
             update_rows(d, at, g, rows * d->width);
         else if (!direct)
             add_rest(&t, g, target + at, rows * d->width);
     }
-}
-
-/* ---- layouts ------------------------------------------------------------------------------ */
-
-static int64_t wgrad_x_floats(int64_t rows, int64_t depth)
-{
-    return rows * gradient_stride(depth);
-}
-
-/* Rows of x lie far apart: nobody but us sees the next ones coming. */
-static void pack_wgrad_x(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to)
-{
-    enum { PREFETCH_ROWS = 4 };
-    for (int64_t i = 0; i < rows; i++) {
-        const float *prefetch =
-            x + (i + PREFETCH_ROWS < rows ? i + PREFETCH_ROWS : rows - 1) * stride;
-        for (int64_t k = 0; k < depth; k += LINE)
-            __builtin_prefetch(prefetch + k, 0, 3);
-        memcpy(to + i * gradient_stride(depth), x + i * stride, (size_t)depth * sizeof *to);
-    }
-}
-
-static int64_t panel_floats(int64_t rows)
-{
-    return rows * DENSE_PANEL;
-}
-
-static void pack_dy(const float *dy, int64_t stride, int64_t rows, int64_t width, float factor,
-                    float *panel, float sums[DENSE_PANEL])
-{
-    for (int64_t n = 0; n < DENSE_PANEL; n += VEC_FLOATS) {
-        int64_t left = width - n < VEC_FLOATS ? width - n : VEC_FLOATS;
-        vec sum = {0};
-        for (int64_t r = 0; r < rows; r++) {
-            vec v = left == VEC_FLOATS ? vec_load(dy + r * stride + n)
-                    : left > 0         ? vec_load_part(dy + r * stride + n, left)
-                                       : (vec){0};
-            vec_store(panel + r * DENSE_PANEL + n, v * vec_all(factor));
-            sum += v;
-        }
-        vec_store(sums + n, sum);
-    }
-}
-
-__attribute__((noinline)) static void transpose_square(const float *from, int64_t from_stride,
-                                                       float *to, int64_t to_stride)
-{
-    vec v[VEC_FLOATS];
-#pragma GCC unroll 16
-    for (int i = 0; i < VEC_FLOATS; i++, from += from_stride)
-        v[i] = vec_load(from);
-    vec_transpose(v);
-#pragma GCC unroll 16
-    for (int i = 0; i < VEC_FLOATS; i++, to += to_stride)
-        vec_store(to, v[i]);
-}
-
-/* Lines of the rows of `to` that columns `column`... become, from row `row` of `from` on. */
-VEC_INLINE void prefetch_target(float *to, int64_t to_stride, int64_t column, int64_t columns,
-                                int64_t row)
-{
-    for (int64_t c = column; c < column + VEC_FLOATS && c < columns; c++)
-        VEC_PREFETCH_NEAR(to + c * to_stride + row);
-}
-
-static void transpose(const float *from, int64_t from_stride, int64_t rows, int64_t columns,
-                      float *to, int64_t to_stride)
-{
-    for (int64_t r = 0; r < rows; r += LINE)
-        prefetch_target(to, to_stride, 0, columns, r);
-    for (int64_t c = 0; c < columns; c += VEC_FLOATS)
-        for (int64_t r = 0; r < rows; r += VEC_FLOATS) {
-            const float *corner = from + r * from_stride + c;
-            float *target = to + c * to_stride + r;
-            if (r % LINE == 0)
-                prefetch_target(to, to_stride, c + VEC_FLOATS, columns, r);
-            if (rows - r >= VEC_FLOATS && columns - c >= VEC_FLOATS) {
-                transpose_square(corner, from_stride, target, to_stride);
-                continue;
-            }
-            for (int64_t i = 0; i < VEC_FLOATS && r + i < rows; i++)
-                for (int64_t k = 0; k < VEC_FLOATS && c + k < columns; k++)
-                    target[k * to_stride + i] = corner[i * from_stride + k];
-        }
-}
-
-static void pack_lanes(const float *dy, int64_t stride, int64_t rows, int64_t width, int64_t lanes,
-                       float *to)
-{
-    if (rows < lanes)
-        memset(to, 0, (size_t)(width * lanes) * sizeof *to);
-    transpose(dy, stride, rows, width, to, lanes);
 }
 
 const dense_kernels ISA(cpu_dense) = {.fprop = fprop,

@@ -16,10 +16,10 @@
 #include "device/cpu/elementwise/update_kernels.h"
 #include <stdbool.h>
 
-/* uint8 inputs with a scale, which x is: row i is unit * from[index[i] * columns...]. Products on
-   them take `unit`; 0: x are any floats. */
+/* uint8 inputs with a scale, which x is: row i is scale * from[index[i] * columns...]. Products on
+   them leave `scale` out until the end; 0: x are any floats. */
 typedef struct dense_u8 {
-    float unit;
+    float scale;
     const uint8_t *from;
     const int64_t *index;
     int64_t columns;
@@ -33,9 +33,9 @@ enum {
 
 /* sum[rows][DENSE_PANEL] = x[rows][depth] W[depth][width], or added to what sum holds. */
 typedef struct dense_fprop {
-    const float *x; /* as pack_x has made it, with a unit pack_u8; rows x_stride apart where there
-                       is no pack_x */
-    float unit;
+    const float *x; /* as pack_x has made it, or pack_u8 where there is a scale; rows x_stride
+                       apart where there is no pack_x */
+    float scale;
     int64_t x_stride, rows, depth, width;
     const float *w;
     float *sum;
@@ -47,7 +47,7 @@ typedef struct dense_fprop {
    [rows][DENSE_PANEL], slice_stride floats apart. */
 typedef struct dense_epilogue {
     const float *slices, *bias; /* bias NULL: none */
-    float factor;               /* the unit, or 1 */
+    float factor;               /* the inputs' scale, or 1 */
     int64_t slice_count, slice_stride, rows, width;
     bool relu; /* else act is the identity */
     float *y;
@@ -69,9 +69,9 @@ typedef struct dense_dgrad {
 /* dW[depth][width] = x' dy: kept in dw, or handed to the optimizer at once and never stored. */
 typedef struct dense_wgrad {
     int64_t rows, depth, width;
-    const float *x, *dy; /* as pack_wgrad_x, with a unit pack_wgrad_u8, and pack_dy have made
-                            them; then dy is dy unit */
-    float unit;
+    const float *x, *dy; /* as pack_wgrad_x, or pack_wgrad_u8 where there is a scale (then dy
+                            is times it), and pack_dy have made them */
+    float scale;
     float *dw; /* NULL: update w */
     bool add;  /* to what dw holds */
     float *w;
@@ -95,11 +95,10 @@ typedef struct dense_kernels {
     /* x[rows][depth] for wgrad */
     int64_t (*wgrad_x_floats)(int64_t rows, int64_t depth);
     void (*pack_wgrad_x)(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to);
-    /* The same for columns k to k + depth - 1 of bytes; NULL: knows no units. */
+    /* The same for columns k to k + depth - 1 of uint8 inputs; NULL: takes floats only. */
     void (*pack_u8)(const dense_u8 *x, int64_t rows, int64_t k, int64_t depth, float *to);
     void (*pack_wgrad_u8)(const dense_u8 *x, int64_t rows, int64_t k, int64_t depth, float *to);
-    /* A panel dy[rows][width], times `factor`, for wgrad, and the sums of its columns, without
-     */
+    /* A panel dy[rows][width], times `factor`, for wgrad, and the sums of its columns, without. */
     int64_t (*panel_floats)(int64_t rows);
     void (*pack_dy)(const float *dy, int64_t stride, int64_t rows, int64_t width, float factor,
                     float *panel, float sums[DENSE_PANEL]);
@@ -114,8 +113,8 @@ typedef struct dense_kernels {
        need to. */
     void (*begin)(void), (*end)(void);
     /* Rows of a block of W in the forward pass (dense_forward_depth), and at most in the backward
-       pass, where they are a multiple of `grain`, or of coarse_grain if there are many blocks: rows
-       of the tiles of dW and of both products. */
+       pass, where they are a multiple of `grain`, the rows of a tile of wgrad, or of coarse_grain,
+       those of dgrad's too, if there are many blocks. */
     int64_t forward_depth, backward_depth, grain, coarse_grain;
 } dense_kernels;
 

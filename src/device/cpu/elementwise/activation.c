@@ -1,4 +1,4 @@
-/* Activations, forward and backward, over chunks of elements by the kernels of
+/* Activations, forward and backward, over blocks of elements by the kernels of
    elementwise/elementwise_kernels.c; softmax backward by rows (forward: softmax.c). */
 #include "device/cpu/cpu.h"
 #include "device/cpu/elementwise/elementwise_kernels.h"
@@ -37,15 +37,15 @@ typedef struct activation_run {
     const float *x, *dy; /* dy: backward only */
     float *y;
     int64_t rows, columns,
-        rows_per_chunk; /* softmax; the others see one long row of single columns */
+        rows_per_task; /* softmax; the others see one long row of single columns */
 } activation_run;
 
-static void run_chunk(void *context, int64_t chunk, int worker)
+static void run_task(void *context, int64_t task, int worker)
 {
     (void)worker;
     const activation_run *a = context;
     int64_t begin, end;
-    cpu_part(a->rows, a->rows_per_chunk, chunk, &begin, &end);
+    cpu_task_range(a->rows, a->rows_per_task, task, &begin, &end);
     int64_t first = begin * a->columns, count = (end - begin) * a->columns;
     const float *x = a->x + first;
     float *y = a->y + first;
@@ -73,14 +73,14 @@ static cornu_status run(const op_run *r)
                         .y = r->out[0],
                         .rows = t->count,
                         .columns = 1,
-                        .rows_per_chunk = CPU_CHUNK};
+                        .rows_per_task = CPU_TASK};
     if (r->op->kind == OP_ACTIVATION_BACKWARD)
         a.dy = r->in[1];
     if (a.act.kind == ACTIVATION_SOFTMAX) {
         tensor_matrix(t, &a.rows, &a.columns);
-        a.rows_per_chunk = cpu_rows_per_chunk(a.columns);
+        a.rows_per_task = cpu_rows_per_task(a.columns);
     }
-    threads_run(r->pool, cpu_divide_up(a.rows, a.rows_per_chunk), run_chunk, &a);
+    threads_run(r->pool, cpu_divide_up(a.rows, a.rows_per_task), run_task, &a);
     return CORNU_OK;
 }
 

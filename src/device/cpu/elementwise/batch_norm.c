@@ -1,5 +1,5 @@
-/* Batch normalization over [rows][channels]. Sums over rows are taken in doubles, a partial sum per
-   chunk of rows, added in the order of the chunks; the variance is taken around the mean (two
+/* Batch normalization over [rows][channels]. Sums over rows are taken in doubles, a partial sum for
+   each task's block of rows, added in their order; the variance is taken around the mean (two
    passes), so that a large mean costs no digits. */
 #include "base/memory.h"
 #include "device/cpu/cpu.h"
@@ -10,11 +10,11 @@
 
 CPU_ISA_TABLE(batch_norm_kernels, cpu_batch_norm_kernels);
 
-enum { ROWS_LEAST = 32 }; /* of a chunk: partial sums stay below a tenth of the data */
+enum { ROWS_LEAST = 32 }; /* of a task: partial sums stay below a tenth of the data */
 
 typedef struct norm_state {
     const batch_norm_kernels *kernels;
-    int64_t rows, channels, rows_per_chunk, chunks;
+    int64_t rows, channels, rows_per_task, tasks;
 } norm_state;
 
 static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
@@ -27,11 +27,11 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     TRY(memory_new(1, sizeof *s, "batch normalization", &s));
     s->kernels = cpu_batch_norm_kernels[isa];
     tensor_matrix(OP_IN(p, o, 0), &s->rows, &s->channels);
-    s->rows_per_chunk = cpu_rows_per_chunk(s->channels);
-    if (s->rows_per_chunk < ROWS_LEAST)
-        s->rows_per_chunk = ROWS_LEAST;
-    s->chunks = cpu_divide_up(s->rows, s->rows_per_chunk);
-    cpu_need_scratch(scratch_bytes, (CPU_DOUBLE * 2 * (s->chunks + 1) + 3) * s->channels);
+    s->rows_per_task = cpu_rows_per_task(s->channels);
+    if (s->rows_per_task < ROWS_LEAST)
+        s->rows_per_task = ROWS_LEAST;
+    s->tasks = cpu_divide_up(s->rows, s->rows_per_task);
+    cpu_need_scratch(scratch_bytes, (CPU_DOUBLE * 2 * (s->tasks + 1) + 3) * s->channels);
     *state = s;
     return CORNU_OK;
 }
@@ -41,7 +41,7 @@ typedef struct norm_run {
     const float *x, *dy, *mean;
     const float *factors[3];
     float *out;
-    double *totals, *parts; /* scratch memory: [2][channels], [chunks][2][channels] */
+    double *totals, *partials; /* scratch memory: [2][channels], [tasks][2][channels] */
 } norm_run;
 
 static norm_run begin_run(const op_run *r)
@@ -52,23 +52,23 @@ static norm_run begin_run(const op_run *r)
                       .x = r->in[0],
                       .out = r->out[0],
                       .totals = totals,
-                      .parts = totals + 2 * s->channels};
+                      .partials = totals + 2 * s->channels};
 }
 
 /* [3][channels], a pass's factors of each channel: behind the sums */
 static float *factors_of(const norm_run *n)
 {
-    return (float *)(void *)(n->parts + n->s->chunks * 2 * n->s->channels);
+    return (float *)(void *)(n->partials + n->s->tasks * 2 * n->s->channels);
 }
 
-static void sum_chunk(void *context, int64_t chunk, int worker)
+static void sum_task(void *context, int64_t task, int worker)
 {
     (void)worker;
     const norm_run *n = context;
     const norm_state *s = n->s;
     int64_t begin, end, c = s->channels;
-    cpu_part(s->rows, s->rows_per_chunk, chunk, &begin, &end);
-    double *sum = n->parts + chunk * 2 * c, *second = sum + c;
+    cpu_task_range(s->rows, s->rows_per_task, task, &begin, &end);
+    double *sum = n->partials + task * 2 * c, *second = sum + c;
     memset(sum, 0, (size_t)(2 * c) * sizeof *sum);
     for (int64_t r = begin; r < end; r++) {
         const float *x = n->x + r * c;
@@ -81,24 +81,24 @@ static void sum_chunk(void *context, int64_t chunk, int worker)
     }
 }
 
-/* totals[half] over all chunks, in their order */
+/* totals[half] of all partial sums, in their order */
 static void total(const norm_run *n, int half)
 {
     int64_t c = n->s->channels;
     double *to = n->totals + half * c;
-    memcpy(to, n->parts + half * c, (size_t)c * sizeof *to);
-    for (int64_t chunk = 1; chunk < n->s->chunks; chunk++)
+    memcpy(to, n->partials + half * c, (size_t)c * sizeof *to);
+    for (int64_t task = 1; task < n->s->tasks; task++)
         for (int64_t i = 0; i < c; i++)
-            to[i] += n->parts[(chunk * 2 + half) * c + i];
+            to[i] += n->partials[(task * 2 + half) * c + i];
 }
 
-static void write_chunk(void *context, int64_t chunk, int worker)
+static void write_task(void *context, int64_t task, int worker)
 {
     (void)worker;
     const norm_run *n = context;
     const norm_state *s = n->s;
     int64_t begin, end, c = s->channels;
-    cpu_part(s->rows, s->rows_per_chunk, chunk, &begin, &end);
+    cpu_task_range(s->rows, s->rows_per_task, task, &begin, &end);
     for (int64_t r = begin; r < end; r++) {
         if (n->dy)
             s->kernels->gradient_row(n->x + r * c, n->dy + r * c, n->mean, n->factors[0],
@@ -124,7 +124,7 @@ static void normalize(const op_run *r, const float *mean, const double *rest, co
     n.mean = mean;
     n.factors[0] = scale;
     n.factors[1] = shift;
-    threads_run(r->pool, s->chunks, write_chunk, &n);
+    threads_run(r->pool, s->tasks, write_task, &n);
 }
 
 static cornu_status run_forward(const op_run *r)
@@ -133,14 +133,14 @@ static cornu_status run_forward(const op_run *r)
     float *mean = r->out[1], *inverse = r->out[2], *moving_mean = r->out[3],
           *moving_variance = r->out[4], momentum = r->op->a.batch_norm.momentum;
     norm_run n = begin_run(r);
-    threads_run(r->pool, s->chunks, sum_chunk, &n);
+    threads_run(r->pool, s->tasks, sum_task, &n);
     total(&n, 0);
     for (int64_t i = 0; i < s->channels; i++) {
         mean[i] = (float)(n.totals[i] / (double)s->rows);
         n.totals[i] = n.totals[i] / (double)s->rows - (double)mean[i];
     }
     n.mean = mean;
-    threads_run(r->pool, s->chunks, sum_chunk, &n);
+    threads_run(r->pool, s->tasks, sum_task, &n);
     total(&n, 1);
     for (int64_t i = 0; i < s->channels; i++) {
         double variance = n.totals[s->channels + i] / (double)s->rows;
@@ -175,7 +175,7 @@ static cornu_status run_backward(const op_run *r)
     float *scale = factors_of(&n), *shift = scale + c, *slope = shift + c;
     n.dy = r->in[1];
     n.mean = mean;
-    threads_run(r->pool, s->chunks, sum_chunk, &n);
+    threads_run(r->pool, s->tasks, sum_task, &n);
     total(&n, 0);
     total(&n, 1);
     for (int64_t i = 0; i < c; i++) {
@@ -192,7 +192,7 @@ static cornu_status run_backward(const op_run *r)
     n.factors[0] = scale;
     n.factors[1] = shift;
     n.factors[2] = slope;
-    threads_run(r->pool, s->chunks, write_chunk, &n);
+    threads_run(r->pool, s->tasks, write_task, &n);
     return CORNU_OK;
 }
 

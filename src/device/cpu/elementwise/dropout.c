@@ -9,21 +9,21 @@ CPU_ISA_PREPARE(prepare, cpu_dropout_kernels)
 
 typedef struct dropout_run {
     const dropout_kernels *kernels;
-    dropout_part whole;
+    dropout_range whole;
 } dropout_run;
 
-static void dropout_chunk(void *context, int64_t chunk, int worker)
+static void dropout_task(void *context, int64_t task, int worker)
 {
     (void)worker;
     const dropout_run *r = context;
-    dropout_part part = r->whole;
+    dropout_range range = r->whole;
     int64_t begin, end;
-    cpu_part(part.count, CPU_CHUNK, chunk, &begin, &end);
-    part.x += begin;
-    part.y += begin;
-    part.count = end - begin;
-    part.first = (uint64_t)begin / 4;
-    r->kernels->drop(&part);
+    cpu_task_range(range.count, CPU_TASK, task, &begin, &end);
+    range.x += begin;
+    range.y += begin;
+    range.count = end - begin;
+    range.first = (uint64_t)begin / 4;
+    r->kernels->drop(&range);
 }
 
 /* Of 32 random bits, the least whose random_to_float, which takes 24 of them, is at least `rate`.
@@ -45,7 +45,7 @@ static cornu_status run(const op_run *r)
                       .iteration = (uint64_t)r->input->iteration,
                       .least = least_kept(rate),
                       .scale = rate < 1 ? 1 / (1 - rate) : 0}};
-    threads_run(r->pool, cpu_divide_up(d.whole.count, CPU_CHUNK), dropout_chunk, &d);
+    threads_run(r->pool, cpu_divide_up(d.whole.count, CPU_TASK), dropout_task, &d);
     return CORNU_OK;
 }
 

@@ -6,17 +6,17 @@
 
 /* y[i] = x[i] * scale where word i % 4 of philox(key; first + i / 4, iteration) in base/philox.h is
    at least `least`, else 0; i in 0..count-1; x and y may be the same. */
-typedef struct dropout_part {
+typedef struct dropout_range {
     const float *x;
     float *y;
     int64_t count;
     uint64_t key, first, iteration;
     uint32_t least;
     float scale;
-} dropout_part;
+} dropout_range;
 
 typedef struct dropout_kernels {
-    void (*drop)(const dropout_part *d);
+    void (*drop)(const dropout_range *d);
 } dropout_kernels;
 
 #endif

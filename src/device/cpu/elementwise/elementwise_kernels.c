@@ -1,5 +1,5 @@
 /* Operations that go element by element, VEC_FLOATS at once, each from one formula on vectors.
-   Memory is the limit of all but the exponentials, which take, in cache on one thread of a Cascade
+   All are bound by memory but the exponentials, which take, in cache on one thread of a Cascade
    Lake core at 2.4 GHz, 0.5 (elu) to 0.7 ns an element (tanh). */
 #include "device/cpu/elementwise/elementwise_kernels.h"
 #include "device/cpu/vec_math.h"
@@ -15,7 +15,7 @@ VEC_INLINE void map(formula *f, const float *x, float *y, int64_t count, float a
     for (; i + VEC_FLOATS <= count; i += VEC_FLOATS)
         vec_store(y + i, f(vec_load(x + i), alpha));
     if (i < count)
-        vec_store_part(y + i, f(vec_load_part(x + i, count - i), alpha), count - i);
+        vec_store_first(y + i, f(vec_load_first(x + i, count - i), alpha), count - i);
 }
 
 VEC_INLINE void map_back(formula_back *f, const float *from, const float *dy, float *dx,
@@ -26,8 +26,8 @@ VEC_INLINE void map_back(formula_back *f, const float *from, const float *dy, fl
     for (; i + VEC_FLOATS <= count; i += VEC_FLOATS)
         vec_store(dx + i, f(vec_load(from + i), vec_load(dy + i), alpha));
     if (i < count) {
-        vec part = f(vec_load_part(from + i, count - i), vec_load_part(dy + i, count - i), alpha);
-        vec_store_part(dx + i, part, count - i);
+        vec last = f(vec_load_first(from + i, count - i), vec_load_first(dy + i, count - i), alpha);
+        vec_store_first(dx + i, last, count - i);
     }
 }
 

@@ -1,5 +1,5 @@
-/* LOSS and METRIC: the rows of losses.def and metrics.def over chunks of rows; the chunks' sums are
-   added in their order. */
+/* LOSS and METRIC: the rows of losses.def and metrics.def over blocks of rows, a task each, whose
+   sums are added in their order. */
 #include "device/cpu/cpu.h"
 #include "device/rows.h"
 
@@ -8,24 +8,24 @@ enum { ELEMENT_COST = 16 }; /* of one output, against an addition: it takes a lo
 typedef struct rows_run {
     const float *output, *target;
     float *gradient; /* NULL: not wanted */
-    int64_t rows, n, targets, rows_per_chunk, k;
+    int64_t rows, n, targets, rows_per_task, k;
     loss_row *loss;     /* or */
     metric_row *metric; /* one of them */
-    double *parts;
+    double *partials;
 } rows_run;
 
-static int64_t rows_per_chunk(int64_t n)
+static int64_t rows_per_task(int64_t n)
 {
-    return cpu_rows_per_chunk(n * ELEMENT_COST);
+    return cpu_rows_per_task(n * ELEMENT_COST);
 }
 
-static void rows_chunk(void *context, int64_t chunk, int worker)
+static void rows_task(void *context, int64_t task, int worker)
 {
     (void)worker;
     const rows_run *s = context;
     int64_t begin, end;
     double sum = 0;
-    cpu_part(s->rows, s->rows_per_chunk, chunk, &begin, &end);
+    cpu_task_range(s->rows, s->rows_per_task, task, &begin, &end);
     for (int64_t i = begin; i < end; i++) {
         const float *output = s->output + i * s->n, *target = s->target + i * s->targets;
         float *gradient = s->gradient ? s->gradient + i * s->n : NULL;
@@ -34,7 +34,7 @@ static void rows_chunk(void *context, int64_t chunk, int worker)
         for (int64_t j = 0; gradient && j < s->n; j++)
             gradient[j] = (float)((double)gradient[j] / (double)s->rows);
     }
-    s->parts[chunk] = sum;
+    s->partials[task] = sum;
 }
 
 static double sum_rows(const op_run *r, rows_run *s)
@@ -43,13 +43,13 @@ static double sum_rows(const op_run *r, rows_run *s)
     s->targets = OP_IN(r->plan, r->op, 1)->count / s->rows;
     s->output = r->in[0];
     s->target = r->in[1];
-    s->parts = r->scratch;
-    s->rows_per_chunk = rows_per_chunk(s->n);
-    int64_t chunks = cpu_divide_up(s->rows, s->rows_per_chunk);
-    threads_run(r->pool, chunks, rows_chunk, s);
+    s->partials = r->scratch;
+    s->rows_per_task = rows_per_task(s->n);
+    int64_t tasks = cpu_divide_up(s->rows, s->rows_per_task);
+    threads_run(r->pool, tasks, rows_task, s);
     double sum = 0;
-    for (int64_t i = 0; i < chunks; i++)
-        sum += s->parts[i];
+    for (int64_t i = 0; i < tasks; i++)
+        sum += s->partials[i];
     return sum;
 }
 
@@ -59,7 +59,7 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     (void)pool, (void)state;
     int64_t rows, n;
     tensor_matrix(OP_IN(p, o, 0), &rows, &n);
-    cpu_need_scratch(scratch_bytes, CPU_DOUBLE * cpu_divide_up(rows, rows_per_chunk(n)));
+    cpu_need_scratch(scratch_bytes, CPU_DOUBLE * cpu_divide_up(rows, rows_per_task(n)));
     return CORNU_OK;
 }
 

@@ -13,12 +13,12 @@ typedef struct scale_run {
     int64_t count;
 } scale_run;
 
-static void scale_chunk(void *context, int64_t chunk, int worker)
+static void scale_task(void *context, int64_t task, int worker)
 {
     (void)worker;
     const scale_run *s = context;
     int64_t begin, end;
-    cpu_part(s->count, CPU_CHUNK, chunk, &begin, &end);
+    cpu_task_range(s->count, CPU_TASK, task, &begin, &end);
     s->kernels->scale(s->x + begin, s->y + begin, end - begin, s->scale, s->offset);
 }
 
@@ -30,7 +30,7 @@ static cornu_status run_scale(const op_run *r)
                    r->op->a.scale.scale,
                    r->op->a.scale.offset,
                    OP_OUT(r->plan, r->op, 0)->count};
-    threads_run(r->pool, cpu_divide_up(s.count, CPU_CHUNK), scale_chunk, &s);
+    threads_run(r->pool, cpu_divide_up(s.count, CPU_TASK), scale_task, &s);
     return CORNU_OK;
 }
 
@@ -41,15 +41,15 @@ typedef struct pad_run {
     float *to;
     int64_t outer_h, inner_h, outer_row, inner_row; /* rows in floats */
     int64_t top, left;                              /* rows; floats */
-    int64_t rows, rows_per_chunk;
+    int64_t rows, rows_per_task;
 } pad_run;
 
-static void pad_rows(void *context, int64_t chunk, int worker)
+static void pad_rows(void *context, int64_t task, int worker)
 {
     (void)worker;
     const pad_run *p = context;
     int64_t begin, end;
-    cpu_part(p->rows, p->rows_per_chunk, chunk, &begin, &end);
+    cpu_task_range(p->rows, p->rows_per_task, task, &begin, &end);
     for (int64_t at = begin; at < end; at++) {
         int64_t sample = at / p->outer_h, row = at % p->outer_h - p->top;
         float *to = p->to + at * p->outer_row;
@@ -65,12 +65,12 @@ static void pad_rows(void *context, int64_t chunk, int worker)
     }
 }
 
-static void crop_rows(void *context, int64_t chunk, int worker)
+static void crop_rows(void *context, int64_t task, int worker)
 {
     (void)worker;
     const pad_run *p = context;
     int64_t begin, end;
-    cpu_part(p->rows, p->rows_per_chunk, chunk, &begin, &end);
+    cpu_task_range(p->rows, p->rows_per_task, task, &begin, &end);
     for (int64_t at = begin; at < end; at++) {
         int64_t sample = at / p->inner_h, row = at % p->inner_h + p->top;
         const float *from = p->from + (sample * p->outer_h + row) * p->outer_row + p->left;
@@ -90,8 +90,8 @@ static void copy_rows(const op_run *r, const tensor *outer, const tensor *inner,
                  .top = r->op->a.pad.before[0],
                  .left = r->op->a.pad.before[1] * channels};
     p.rows = outer->shape.dim[0] * (pad ? p.outer_h : p.inner_h);
-    p.rows_per_chunk = cpu_rows_per_chunk(p.outer_row);
-    threads_run(r->pool, cpu_divide_up(p.rows, p.rows_per_chunk), pad ? pad_rows : crop_rows, &p);
+    p.rows_per_task = cpu_rows_per_task(p.outer_row);
+    threads_run(r->pool, cpu_divide_up(p.rows, p.rows_per_task), pad ? pad_rows : crop_rows, &p);
 }
 
 static cornu_status run_pad(const op_run *r)

@@ -1,6 +1,6 @@
-/* Softmax, the cross-entropies on top of it, and the metrics behind them, in one go over chunks of
-   rows, by the kernels of elementwise/softmax_kernels.c and the rows of metrics.def; the chunks'
-   sums are added in their order. */
+/* Softmax, the cross-entropies on top of it, and the metrics behind them, in one pass over blocks
+   of rows, a task each, by the kernels of elementwise/softmax_kernels.c and the rows of
+   metrics.def; the tasks' sums are added in their order. */
 #include "device/cpu/cpu.h"
 #include "device/cpu/elementwise/softmax_kernels.h"
 #include "device/rows.h"
@@ -40,10 +40,10 @@ static head head_of(const plan *p, const op *o, const op_group *g)
     return h;
 }
 
-static int64_t chunk_count(const plan *p, const op *o)
+static int64_t task_count(const plan *p, const op *o)
 {
     int64_t n, rows = rows_of(p, o, &n);
-    return cpu_divide_up(rows, cpu_rows_per_chunk(n * ELEMENT_COST));
+    return cpu_divide_up(rows, cpu_rows_per_task(n * ELEMENT_COST));
 }
 
 static bool softmax_accepts(const plan *p, const op *o, const char **why)
@@ -69,7 +69,7 @@ static bool head_accepts(const plan *p, const op *o, const char **why)
 static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
                             size_t *scratch_bytes)
 {
-    cpu_need_scratch(scratch_bytes, CPU_DOUBLE * chunk_count(p, o) * GROUP_OPS_MAX);
+    cpu_need_scratch(scratch_bytes, CPU_DOUBLE * task_count(p, o) * GROUP_OPS_MAX);
     return prepare_kernels(p, o, pool, state, scratch_bytes);
 }
 
@@ -77,8 +77,8 @@ typedef struct head_run {
     const op_run *r;
     const softmax_kernels *kernels;
     head ops;
-    int64_t rows, n, chunks;
-    double (*parts)[GROUP_OPS_MAX]; /* [chunks]: sums of the loss and of the metrics */
+    int64_t rows, n, tasks;
+    double (*partials)[GROUP_OPS_MAX]; /* [tasks]: sums of the loss and of the metrics */
 } head_run;
 
 static double loss_of(const head_run *h, int64_t begin, int64_t end)
@@ -87,14 +87,14 @@ static double loss_of(const head_run *h, int64_t begin, int64_t end)
     float *const *at = h->r->tensors;
     const bool sparse = loss_kind_of(o->a.loss.id)->sparse;
     float *gradient = o->out[0] == NO_TENSOR ? NULL : at[o->out[0]];
-    cross_entropy_rows part = {.x = at[o->in[0]] + begin * h->n,
+    cross_entropy_rows rows = {.x = at[o->in[0]] + begin * h->n,
                                .target = sparse ? NULL : at[o->in[1]] + begin * h->n,
                                .classes = sparse ? at[o->in[1]] + begin : NULL,
                                .gradient = gradient ? gradient + begin * h->n : NULL,
                                .rows = end - begin,
                                .n = h->n,
                                .scale = 1.0f / (float)h->rows};
-    return h->kernels->cross_entropy(&part);
+    return h->kernels->cross_entropy(&rows);
 }
 
 static double metric_of(const head_run *h, const op *o, int64_t begin, int64_t end)
@@ -108,28 +108,28 @@ static double metric_of(const head_run *h, const op *o, int64_t begin, int64_t e
     return sum;
 }
 
-static void run_chunk(void *context, int64_t chunk, int worker)
+static void run_task(void *context, int64_t task, int worker)
 {
     (void)worker;
     const head_run *h = context;
     const head *ops = &h->ops;
     float *const *at = h->r->tensors;
     int64_t begin, end;
-    threads_range(h->rows, h->chunks, chunk, 1, &begin, &end);
+    threads_range(h->rows, h->tasks, task, 1, &begin, &end);
     if (ops->softmax)
         h->kernels->forward(at[ops->softmax->in[0]] + begin * h->n,
                             at[ops->softmax->out[0]] + begin * h->n, end - begin, h->n);
     if (ops->loss)
-        h->parts[chunk][0] = loss_of(h, begin, end);
+        h->partials[task][0] = loss_of(h, begin, end);
     for (int i = 0; i < ops->metric_count; i++)
-        h->parts[chunk][1 + i] = metric_of(h, &ops->metrics[i], begin, end);
+        h->partials[task][1 + i] = metric_of(h, &ops->metrics[i], begin, end);
 }
 
 static double sum_of(const head_run *h, int number)
 {
     double sum = 0;
-    for (int64_t i = 0; i < h->chunks; i++)
-        sum += h->parts[i][number];
+    for (int64_t i = 0; i < h->tasks; i++)
+        sum += h->partials[i][number];
     return sum / (double)h->rows;
 }
 
@@ -138,10 +138,10 @@ static cornu_status run(const op_run *r)
     head_run h = {.r = r,
                   .kernels = r->state,
                   .ops = head_of(r->plan, r->op, r->group),
-                  .chunks = chunk_count(r->plan, r->op),
-                  .parts = r->scratch};
+                  .tasks = task_count(r->plan, r->op),
+                  .partials = r->scratch};
     h.rows = rows_of(r->plan, r->op, &h.n);
-    threads_run(r->pool, h.chunks, run_chunk, &h);
+    threads_run(r->pool, h.tasks, run_task, &h);
     const double batch = (double)r->plan->batch;
     if (h.ops.loss) {
         r->results->last_loss = sum_of(&h, 0);

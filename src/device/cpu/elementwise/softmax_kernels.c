@@ -42,7 +42,7 @@ static float largest(const float *x, int64_t n)
     for (; i + VEC_FLOATS <= n; i += VEC_FLOATS)
         most = vec_max(vec_load(x + i), most);
     if (i < n)
-        most = vec_select(first_lanes(n - i), vec_max(vec_load_part(x + i, n - i), most), most);
+        most = vec_select(first_lanes(n - i), vec_max(vec_load_first(x + i, n - i), most), most);
 #if defined(__AVX512F__)
     return _mm512_reduce_max_ps((__m512)most);
 #else
@@ -67,7 +67,7 @@ VEC_INLINE void add_block(const float *x, const float *target, float most, float
     for (int64_t i = 0; i < count; i += VEC_FLOATS) {
         int64_t left = least(count - i, VEC_FLOATS);
         bool whole = left == VEC_FLOATS;
-        vec below = (whole ? vec_load(x + i) : vec_load_part(x + i, left)) - most;
+        vec below = (whole ? vec_load(x + i) : vec_load_first(x + i, left)) - most;
         vec power = vec_expm1_negative(below) + 1.0f;
         if (!whole) {
             power = (vec)((vec_mask)power & first_lanes(left));
@@ -75,14 +75,14 @@ VEC_INLINE void add_block(const float *x, const float *target, float most, float
         }
         power_sum += power;
         if (target) {
-            vec t = whole ? vec_load(target + i) : vec_load_part(target + i, left);
+            vec t = whole ? vec_load(target + i) : vec_load_first(target + i, left);
             target_sum += t;
             product_sum += t * below;
         }
         if (e && whole)
             vec_store(e + i, power);
         else if (e)
-            vec_store_part(e + i, power, left);
+            vec_store_first(e + i, power, left);
     }
     s->power += sum_lanes(power_sum);
     if (target) {
@@ -109,8 +109,8 @@ VEC_INLINE void scale_row(float *y, float factor, const float *target, float sca
         vec_store(y + i, target ? v - vec_load(target + i) * scale : v);
     }
     if (i < n) {
-        vec v = vec_load_part(y + i, n - i) * factor;
-        vec_store_part(y + i, target ? v - vec_load_part(target + i, n - i) * scale : v, n - i);
+        vec v = vec_load_first(y + i, n - i) * factor;
+        vec_store_first(y + i, target ? v - vec_load_first(target + i, n - i) * scale : v, n - i);
     }
 }
 

@@ -1,5 +1,5 @@
-/* UPDATE: the optimizers' rules over chunks of elements. At four or five streams of memory for a
-   few operations an element, memory is the limit. */
+/* UPDATE: the optimizers' rules over blocks of elements. At four or five streams of memory for a
+   few operations an element, they are bound by memory. */
 #include "device/cpu/elementwise/update.h"
 #include "device/host/optimizer.h"
 
@@ -41,12 +41,12 @@ typedef struct update_run {
     int64_t count;
 } update_run;
 
-static void update_chunk(void *context, int64_t chunk, int worker)
+static void update_task(void *context, int64_t task, int worker)
 {
     (void)worker;
     const update_run *u = context;
     int64_t first, end;
-    cpu_part(u->count, CPU_CHUNK, chunk, &first, &end);
+    cpu_task_range(u->count, CPU_TASK, task, &first, &end);
     cpu_update_range(&u->step, u->g + first, first, end - first);
 }
 
@@ -54,7 +54,7 @@ static cornu_status run(const op_run *r)
 {
     update_run u = {
         .step = begin(r, r->op, r->state), .g = r->in[1], .count = OP_IN(r->plan, r->op, 0)->count};
-    threads_run(r->pool, cpu_divide_up(u.count, CPU_CHUNK), update_chunk, &u);
+    threads_run(r->pool, cpu_divide_up(u.count, CPU_TASK), update_task, &u);
     return CORNU_OK;
 }
 

@@ -1,8 +1,8 @@
 /* One loop a configuration, a vector at a time. Everything is loaded before anything is stored:
    w and its slots often lie a multiple of 4096 bytes apart, and a load that follows a store to such
    an address waits for it. In the first-level cache Adam takes 16 cycles a vector with AVX-512 on
-   Cascade Lake (11 of them the square root; 22 with a division), sgd 2.5; from memory, memory is
-   the limit. */
+   Cascade Lake (11 of them the square root; 22 with a division), sgd 2.5; out of the
+   caches, memory bounds it. */
 #include "device/cpu/elementwise/update_kernels.h"
 #include "device/cpu/vec.h"
 #include "model/optimizers.h"
@@ -44,12 +44,12 @@ VEC_INLINE void step(rule *apply, int form, bool plain, const optimizer_constant
                      const float *g, float *w, float *const slot[], int64_t i, int64_t left)
 {
     bool whole = left >= VEC_FLOATS;
-    element e = {.g = whole ? vec_load(g + i) : vec_load_part(g + i, left),
-                 .w = whole ? vec_load(w + i) : vec_load_part(w + i, left)};
+    element e = {.g = whole ? vec_load(g + i) : vec_load_first(g + i, left),
+                 .w = whole ? vec_load(w + i) : vec_load_first(w + i, left)};
 #pragma GCC unroll 3
     for (int s = 0; s < SLOTS; s++)
         if (form >> s & 1)
-            e.slot[s] = whole ? vec_load(slot[s] + i) : vec_load_part(slot[s] + i, left);
+            e.slot[s] = whole ? vec_load(slot[s] + i) : vec_load_first(slot[s] + i, left);
     if (!plain)
         rule_clip_and_decay(c, &e.w, &e.g);
     apply(c, form, &e.w, e.g, e.slot);
@@ -59,12 +59,12 @@ VEC_INLINE void step(rule *apply, int form, bool plain, const optimizer_constant
             if (whole)
                 vec_store(slot[s] + i, e.slot[s]);
             else
-                vec_store_part(slot[s] + i, e.slot[s], left);
+                vec_store_first(slot[s] + i, e.slot[s], left);
         }
     if (whole)
         vec_store(w + i, e.w);
     else
-        vec_store_part(w + i, e.w, left);
+        vec_store_first(w + i, e.w, left);
 }
 
 VEC_INLINE void range(rule *apply, int form, bool plain, const optimizer_constants *constants,

@@ -1,9 +1,10 @@
-/* Samples of bytes to floats: converted, or interpolated at moved places; scaled and standardized.
+/* uint8 inputs to floats: converted, or interpolated; scaled and standardized, by the rules of
+   device/rules.
 
-   An interpolated row goes in blocks of BLOCK pixels: first the places in doubles, many at once (in
-   floats a place would be wrong by 1e-5 of a pixel), then pixel by pixel all channels in one vector
-   of four floats. What depends on the whole image (channel shift, samplewise standardization) takes
-   further passes over it, which lies in cache by then.
+   An interpolated row goes in blocks of BLOCK pixels: first the coordinates in doubles, many at
+   once (in floats one would be wrong by 1e-5 of a pixel), then pixel by pixel all channels in one
+   vector of four floats. What depends on the whole image (channel shift, samplewise
+   standardization) takes further passes over it, which lies in cache by then.
 
    Measured on one thread of a Cascade Lake core at 2.4 GHz: 28x28 bytes converted in cache at 0.15
    ns a byte, 32x150x150x3 at the rate of memory; interpolated 9.4 ns a pixel of three channels
@@ -15,16 +16,62 @@
 /* PATTERN: a whole number of vectors and of pixels of 1 to 4 channels. */
 enum { BLOCK = 64, AHEAD = 768, PATTERN = 48, LANES = 16 };
 
-/* factor and shift of PATTERN numbers one after another. */
-typedef struct finish_pattern {
-    float factor[PATTERN], shift[PATTERN];
-} finish_pattern;
+#define RULE VEC_INLINE
 
-VEC_INLINE void repeat(const gather_finish *f, finish_pattern *p)
+/* Coordinates: pixels are counted in 32 bits, so that the loop over a block becomes vectors. */
+typedef int32_t rule_index;
+#include "device/rules/transforms.h"
+
+/* Numbers one by one, in loops that become vectors, ... */
+#define SAMPLE_RULE(name) sample_##name
+#define rule_real float
+#define rule_all(a) (a)
+#define rule_max(a, b) ((a) > (b) ? (a) : (b))
+#define rule_min(a, b) ((a) < (b) ? (a) : (b))
+#define rule_whole(a) ((float)(int32_t)(a))
+#include "device/rules/samples.h"
+#include "device/rules/whole_samples.h"
+#undef SAMPLE_RULE
+#undef rule_real
+#undef rule_all
+#undef rule_max
+#undef rule_min
+#undef rule_whole
+
+/* ... and the channels of a pixel. */
+typedef float pixel __attribute__((vector_size(16)));
+typedef int32_t pixel_bits __attribute__((vector_size(16)));
+
+VEC_INLINE pixel pixel_select(pixel_bits mask, pixel a, pixel b)
+{
+    return (pixel)(((pixel_bits)a & mask) | ((pixel_bits)b & ~mask));
+}
+
+#define SAMPLE_RULE(name) pixel_##name
+#define rule_real pixel
+#define rule_all(a) ((a) - (pixel){0})
+#if defined(__SSE2__)
+#define rule_max(a, b) ((pixel)_mm_max_ps((__m128)(a), (__m128)(b)))
+#define rule_min(a, b) ((pixel)_mm_min_ps((__m128)(a), (__m128)(b)))
+#else
+#define rule_max(a, b) pixel_select((a) > (b), a, b)
+#define rule_min(a, b) pixel_select((a) < (b), a, b)
+#endif
+#define rule_whole(a) __builtin_convertvector(__builtin_convertvector(a, pixel_bits), pixel)
+#include "device/rules/samples.h"
+
+/* ---- scales ------------------------------------------------------------------------------- */
+
+/* factor and shift of PATTERN numbers one after another. */
+typedef struct scale_pattern {
+    float factor[PATTERN], shift[PATTERN];
+} scale_pattern;
+
+VEC_INLINE void repeat(const channel_scales *s, scale_pattern *p)
 {
     for (int i = 0; i < PATTERN; i++) {
-        p->factor[i] = f->factor[i % f->channels];
-        p->shift[i] = f->shift[i % f->channels];
+        p->factor[i] = s->factor[i % s->channels];
+        p->shift[i] = s->shift[i % s->channels];
     }
 }
 
@@ -43,118 +90,82 @@ VEC_INLINE void convert_scaled(const uint8_t *restrict from, float *restrict x, 
 }
 
 static void convert(const uint8_t *restrict from, float *restrict x, int64_t count,
-                    const gather_finish *f)
+                    const channel_scales *s)
 {
-    if (f->channels == 1 && f->shift[0] == 0) {
-        convert_scaled(from, x, count, f->factor[0]);
+    if (s->channels == 1 && s->shift[0] == 0) {
+        convert_scaled(from, x, count, s->factor[0]);
         return;
     }
-    finish_pattern p;
+    scale_pattern p;
     int64_t i = 0;
-    repeat(f, &p);
+    repeat(s, &p);
     for (; i + PATTERN <= count; i += PATTERN)
         for (int k = 0; k < PATTERN; k++)
-            x[i + k] = (float)from[i + k] * p.factor[k] + p.shift[k];
+            x[i + k] = sample_scaled((float)from[i + k], p.factor[k], p.shift[k]);
     for (int k = 0; i + k < count; k++)
-        x[i + k] = (float)from[i + k] * p.factor[k] + p.shift[k];
+        x[i + k] = sample_scaled((float)from[i + k], p.factor[k], p.shift[k]);
 }
 
-static void finish(const gather_finish *f, float *restrict x, int64_t count)
+static void scale_channels(const channel_scales *s, float *restrict x, int64_t count)
 {
-    finish_pattern p;
+    scale_pattern p;
     int64_t i = 0;
-    repeat(f, &p);
+    repeat(s, &p);
     for (; i + PATTERN <= count; i += PATTERN)
         for (int k = 0; k < PATTERN; k++)
-            x[i + k] = x[i + k] * p.factor[k] + p.shift[k];
+            x[i + k] = sample_scaled(x[i + k], p.factor[k], p.shift[k]);
     for (int k = 0; i + k < count; k++)
-        x[i + k] = x[i + k] * p.factor[k] + p.shift[k];
+        x[i + k] = sample_scaled(x[i + k], p.factor[k], p.shift[k]);
 }
 
-/* ---- moved pixels ------------------------------------------------------------------------- */
+/* ---- interpolated pixels ------------------------------------------------------------------ */
 
-/* For each pixel of a block: its lower neighbour's first byte, the bytes to the next column and to
-   the next row (0 at the border), the shares of those, and whether it is cval. */
-typedef struct block_places {
+/* For each pixel of a block: the first byte of its neighbour before it, the bytes to the next
+   column and to the next row (0 at the border), the weights of those, and whether it is cval. */
+typedef struct block_neighbours {
     int32_t low[BLOCK], right[BLOCK], down[BLOCK], outside[BLOCK];
-    float right_share[BLOCK], down_share[BLOCK];
-} block_places;
+    float right_weight[BLOCK], down_weight[BLOCK];
+} block_neighbours;
 
-VEC_INLINE double cut(double at, double most)
+VEC_INLINE void find_neighbours(const gather_row *r, int64_t begin, int64_t count, fill_mode fill,
+                                block_neighbours *n)
 {
-    at = at > 0 ? at : 0;
-    return at < most ? at : most;
-}
-
-VEC_INLINE int32_t mirrored(int32_t at, int32_t size)
-{
-    at = at < 2 * size ? at : at - 2 * size;
-    return at < size ? at : 2 * size - 1 - at;
-}
-
-/* image_side_at for one of a block: the lower pixel, the step to the upper and its share. */
-VEC_INLINE int32_t find_side(double at, int32_t size, fill_mode fill, int32_t *step, float *share)
-{
-    const double last = (double)(size - 1), period = 2 * (double)size;
-    if (fill == FILL_REFLECT) {
-        at -= period * floor(at / period);
-        int32_t whole = (int32_t)at, low = mirrored(whole, size);
-        *step = mirrored(whole + 1, size) - low;
-        *share = (float)(at - (double)whole);
-        return low;
-    }
-    if (fill == FILL_WRAP && size > 1) {
-        double below = at + last * (floor(-at / last) + 1), above = at - last * floor(at / last);
-        at = at < 0 ? below : at > last ? above : at;
-    }
-    at = cut(at, last);
-    int32_t low = (int32_t)at;
-    *step = low < size - 1;
-    *share = (float)(at - (double)low);
-    return low;
-}
-
-VEC_INLINE void find_places(const gather_row *r, int64_t start, int64_t count, fill_mode fill,
-                            block_places *p)
-{
-    const double first = r->first + (double)start * r->way, way = r->way;
-    const double row = r->row, column = r->column;
-    const double row_step = r->row_step, column_step = r->column_step;
+    const double first = r->first + (double)begin * r->direction, direction = r->direction;
+    const double y_start = r->start[0], x_start = r->start[1];
+    const double y_step = r->step[0], x_step = r->step[1];
     const int32_t height = (int32_t)r->height, width = (int32_t)r->width;
     const int32_t channels = (int32_t)r->channels, line = width * channels;
     for (int32_t j = 0; j < (int32_t)count; j++) {
-        double c = first + (double)j * way, y = row + c * row_step, x = column + c * column_step;
-        int32_t down, right;
-        int32_t top = find_side(y, height, fill, &down, &p->down_share[j]);
-        int32_t left = find_side(x, width, fill, &right, &p->right_share[j]);
-        p->low[j] = top * line + left * channels;
-        p->right[j] = right * channels;
-        p->down[j] = down * line;
-        p->outside[j] = fill == FILL_CONSTANT && !(y >= 0 && y <= (double)(height - 1) && x >= 0 &&
-                                                   x <= (double)(width - 1));
+        double c = first + (double)j * direction;
+        neighbours y = neighbours_at(affine_along(y_start, y_step, c), height, fill);
+        neighbours x = neighbours_at(affine_along(x_start, x_step, c), width, fill);
+        n->low[j] = y.low * line + x.low * channels;
+        n->right[j] = (x.high - x.low) * channels;
+        n->down[j] = (y.high - y.low) * line;
+        n->right_weight[j] = x.weight;
+        n->down_weight[j] = y.weight;
+        n->outside[j] = y.outside | x.outside;
     }
 }
 
-static void find_filled(const gather_row *r, int64_t start, int64_t count, block_places *p)
+static void find_filled_neighbours(const gather_row *r, int64_t begin, int64_t count,
+                                   block_neighbours *n)
 {
     switch (r->fill) {
     case FILL_NEAREST:
-        find_places(r, start, count, FILL_NEAREST, p);
+        find_neighbours(r, begin, count, FILL_NEAREST, n);
         break;
     case FILL_CONSTANT:
-        find_places(r, start, count, FILL_CONSTANT, p);
+        find_neighbours(r, begin, count, FILL_CONSTANT, n);
         break;
     case FILL_REFLECT:
-        find_places(r, start, count, FILL_REFLECT, p);
+        find_neighbours(r, begin, count, FILL_REFLECT, n);
         break;
     case FILL_WRAP:
-        find_places(r, start, count, FILL_WRAP, p);
+        find_neighbours(r, begin, count, FILL_WRAP, n);
         break;
     }
 }
-
-typedef float pixel __attribute__((vector_size(16)));
-typedef int32_t pixel_bits __attribute__((vector_size(16)));
 
 /* `channels` bytes as floats, read as four where there are so many. */
 VEC_INLINE pixel read_pixel(const uint8_t *at, int channels, bool four)
@@ -172,43 +183,34 @@ VEC_INLINE pixel read_pixel(const uint8_t *at, int channels, bool four)
 #endif
 }
 
-/* image_brightened of four numbers at once. */
-VEC_INLINE pixel brighten(pixel value, float factor)
-{
-    const pixel most = {255, 255, 255, 255};
-    value = __builtin_convertvector(__builtin_convertvector(value, pixel_bits), pixel) * factor;
-    pixel_bits less = value < most;
-    value = (pixel)(((pixel_bits)value & less) | ((pixel_bits)most & ~less));
-    return __builtin_convertvector(__builtin_convertvector(value, pixel_bits), pixel);
-}
-
-VEC_INLINE pixel of_channels(const gather_finish *f, const float *values)
+VEC_INLINE pixel of_channels(const channel_scales *s, const float *values)
 {
     pixel p;
     for (int64_t c = 0; c < AUGMENT_CHANNELS_MOST; c++)
-        p[c] = values[c < f->channels ? c : 0];
+        p[c] = values[c < s->channels ? c : 0];
     return p;
 }
 
-/* Pixels first...first + count - 1; `four`: four bytes may be read at every pixel of them. */
-VEC_INLINE void blend(const gather_row *r, const block_places *p, int64_t first, int64_t count,
+/* Pixels first...first + count - 1; `four`: four bytes may be read at every neighbour of them. */
+VEC_INLINE void blend(const gather_row *r, const block_neighbours *n, int64_t first, int64_t count,
                       int channels, bool four)
 {
     float *x = r->x + first * channels;
-    const pixel factor = of_channels(r->finish, r->finish->factor);
-    const pixel shift = of_channels(r->finish, r->finish->shift);
+    const pixel factor = of_channels(r->scales, r->scales->factor);
+    const pixel shift = of_channels(r->scales, r->scales->shift);
     for (int64_t j = 0; j < count; j++, x += channels) {
-        const uint8_t *top = r->image + p->low[j], *bottom = top + p->down[j];
-        int64_t next = p->right[j];
-        pixel upper = read_pixel(top, channels, four), lower = read_pixel(bottom, channels, four);
-        upper += (read_pixel(top + next, channels, four) - upper) * p->right_share[j];
-        lower += (read_pixel(bottom + next, channels, four) - lower) * p->right_share[j];
-        pixel value = upper + (lower - upper) * p->down_share[j];
-        if (p->outside[j])
+        const uint8_t *top = r->image + n->low[j], *bottom = top + n->down[j];
+        int64_t next = n->right[j];
+        pixel upper = pixel_between(read_pixel(top, channels, four),
+                                    read_pixel(top + next, channels, four), n->right_weight[j]);
+        pixel lower = pixel_between(read_pixel(bottom, channels, four),
+                                    read_pixel(bottom + next, channels, four), n->right_weight[j]);
+        pixel value = pixel_between(upper, lower, n->down_weight[j]);
+        if (n->outside[j])
             value = (pixel){r->cval, r->cval, r->cval, r->cval};
         if (r->brightens)
-            value = brighten(value, r->brightness);
-        value = value * factor + shift;
+            value = pixel_brightened(value, r->brightness);
+        value = pixel_scaled(value, factor, shift);
         if ((count - j) * channels >= 4) /* what is too much is written again */
             memcpy(x, &value, sizeof value);
         else
@@ -216,33 +218,33 @@ VEC_INLINE void blend(const gather_row *r, const block_places *p, int64_t first,
     }
 }
 
-VEC_INLINE void blend_channels(const gather_row *r, const block_places *p, int64_t first,
+VEC_INLINE void blend_channels(const gather_row *r, const block_neighbours *n, int64_t first,
                                int64_t count, bool four)
 {
     switch (r->channels) {
     case 1:
-        blend(r, p, first, count, 1, four);
+        blend(r, n, first, count, 1, four);
         break;
     case 2:
-        blend(r, p, first, count, 2, four);
+        blend(r, n, first, count, 2, four);
         break;
     case 3:
-        blend(r, p, first, count, 3, four);
+        blend(r, n, first, count, 3, four);
         break;
     default:
-        blend(r, p, first, count, AUGMENT_CHANNELS_MOST, four);
+        blend(r, n, first, count, AUGMENT_CHANNELS_MOST, four);
         break;
     }
 }
 
-/* Do four bytes from each place on lie in the image? The next one may be written by a thread that
-   decodes it. */
-VEC_INLINE bool has_four(const gather_row *r, const block_places *p, int64_t count)
+/* Do four bytes from each neighbour on lie in the image? The next one may be written by a thread
+   that decodes it. */
+VEC_INLINE bool has_four(const gather_row *r, const block_neighbours *n, int64_t count)
 {
     int32_t furthest = 0;
     for (int32_t j = 0; j < (int32_t)count; j++) {
-        int32_t down = p->down[j] > 0 ? p->down[j] : 0, right = p->right[j] > 0 ? p->right[j] : 0;
-        int32_t at = p->low[j] + down + right;
+        int32_t down = n->down[j] > 0 ? n->down[j] : 0, right = n->right[j] > 0 ? n->right[j] : 0;
+        int32_t at = n->low[j] + down + right;
         furthest = at > furthest ? at : furthest;
     }
     return furthest + AUGMENT_CHANNELS_MOST <= r->height * r->width * r->channels;
@@ -250,14 +252,14 @@ VEC_INLINE bool has_four(const gather_row *r, const block_places *p, int64_t cou
 
 static void interpolate(const gather_row *r)
 {
-    block_places p;
+    block_neighbours n;
     for (int64_t first = 0; first < r->width; first += BLOCK) {
         int64_t count = r->width - first < BLOCK ? r->width - first : BLOCK;
-        find_filled(r, first, count, &p);
-        if (has_four(r, &p, count))
-            blend_channels(r, &p, first, count, true);
+        find_filled_neighbours(r, first, count, &n);
+        if (has_four(r, &n, count))
+            blend_channels(r, &n, first, count, true);
         else
-            blend_channels(r, &p, first, count, false);
+            blend_channels(r, &n, first, count, false);
     }
 }
 
@@ -287,39 +289,34 @@ static void find_extremes(const float *x, int64_t count, float *least, float *la
     }
 }
 
-static void transform_values(const random_transform *change, float *x, int64_t count)
+static void transform_values(const random_transform *transform, float *x, int64_t count)
 {
-    float least, largest, by = change->channel_shift, factor = change->brightness;
+    float least, largest, by = transform->channel_shift, factor = transform->brightness;
     find_extremes(x, count, &least, &largest);
-    image_values v = image_values_of(change, least, largest);
-    if (change->brightens && v.stretches) { /* rare: numbers that are no bytes */
+    image_range range = image_range_of(transform, least, largest);
+    if (transform->brightens && range.stretches) { /* rare: numbers that are no bytes */
         for (int64_t i = 0; i < count; i++)
-            x[i] = image_value(change, &v, x[i]);
+            x[i] = image_value(transform, &range, x[i]);
         return;
     }
     for (int64_t i = 0; by != 0 && i < count; i++)
-        x[i] = image_cut(x[i] + by, least, largest);
-    for (int64_t i = 0; change->brightens && i < count; i++)
-        x[i] = image_brightened(x[i], factor);
+        x[i] = sample_shifted(x[i], by, least, largest);
+    for (int64_t i = 0; transform->brightens && i < count; i++)
+        x[i] = sample_brightened(x[i], factor);
 }
 
-/* Sum of (x - from), or of its squares. */
-VEC_INLINE double sum_from(const float *x, int64_t count, double from, bool squares)
+/* Sum of the numbers, or of the squares of their deviation from `mean`. */
+VEC_INLINE double sum_of(const float *x, int64_t count, double mean, bool squares)
 {
-    double part[LANES] = {0}, sum = 0;
+    double partial[LANES] = {0}, sum = 0;
     int64_t i = 0;
-    for (; i + LANES <= count; i += LANES) {
-        for (int k = 0; k < LANES; k++) {
-            double d = (double)x[i + k] - from;
-            part[k] += squares ? d * d : d;
-        }
-    }
-    for (; i < count; i++) {
-        double d = (double)x[i] - from;
-        sum += squares ? d * d : d;
-    }
+    for (; i + LANES <= count; i += LANES)
+        for (int k = 0; k < LANES; k++)
+            partial[k] += squares ? deviation_square(x[i + k], mean) : (double)x[i + k];
+    for (; i < count; i++)
+        sum += squares ? deviation_square(x[i], mean) : (double)x[i];
     for (int k = 0; k < LANES; k++)
-        sum += part[k];
+        sum += partial[k];
     return sum;
 }
 
@@ -327,15 +324,15 @@ static void standardize(float scale, bool deviation, float *x, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
         x[i] *= scale;
-    double mean = sum_from(x, count, 0, false) / (double)count, factor = 1;
+    double mean = sum_of(x, count, 0, false) / (double)count, factor = 1;
     if (deviation)
-        factor = 1 / (sqrt(sum_from(x, count, mean, true) / (double)count) + 1e-6);
+        factor = deviation_factor(sum_of(x, count, mean, true), count);
     for (int64_t i = 0; i < count; i++)
-        x[i] = (float)(((double)x[i] - mean) * factor);
+        x[i] = sample_standardized(x[i], mean, factor);
 }
 
 const gather_kernels ISA(cpu_gather_kernels) = {.convert = convert,
                                                 .interpolate = interpolate,
                                                 .transform_values = transform_values,
                                                 .standardize = standardize,
-                                                .finish = finish};
+                                                .scale = scale_channels};

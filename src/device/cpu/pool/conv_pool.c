@@ -120,14 +120,14 @@ typedef struct codes_run {
     uint8_t *codes;
 } codes_run;
 
-/* A chunk is a row of windows. */
-static void codes_chunk(void *context, int64_t chunk, int worker)
+/* A task is a row of windows. */
+static void codes_task(void *context, int64_t task, int worker)
 {
     (void)worker;
     const codes_run *r = context;
     const int64_t *from = r->from->dim, *to = r->to->dim;
-    int64_t width = from[2] * from[3], at = chunk * to[2] * to[3];
-    const float *top = r->y + (chunk / to[1] * from[1] + chunk % to[1] * 2) * width;
+    int64_t width = from[2] * from[3], at = task * to[2] * to[3];
+    const float *top = r->y + (task / to[1] * from[1] + task % to[1] * 2) * width;
     r->k->find_codes(&(pool_row){.top = top,
                                  .bottom = top + width,
                                  .y = r->pooled + at,
@@ -149,6 +149,6 @@ const uint8_t *conv_pool_codes(const op_run *r, const conv_backward *f, const op
                    .to = &OP_IN(r->plan, f->pool, 1)->shape,
                    .slope = f->act ? 0 : 1,
                    .codes = (uint8_t *)(void *)r->tensors[f->pool->out[0]]};
-    threads_run(r->pool, c.to->dim[0] * c.to->dim[1], codes_chunk, &c);
+    threads_run(r->pool, c.to->dim[0] * c.to->dim[1], codes_task, &c);
     return c.codes;
 }

@@ -1,5 +1,5 @@
 /* Pooling over NHWC: the loop over channels is the innermost, so that it becomes vector
-   instructions. Forward: chunks of output rows. Backward: chunks of whole samples, whose gradients
+   instructions. Forward: blocks of output rows. Backward: blocks of whole samples, whose gradients
    are cleared row by row just before the first window that reaches them, while they are in cache.
  */
 #include "device/cpu/cpu.h"
@@ -20,7 +20,7 @@ typedef struct pool_run {
     pool_shape s;
     const float *x, *y, *dy; /* what the operation reads; else NULL */
     float *out;
-    int64_t per_chunk; /* forward: output rows; backward: samples */
+    int64_t per_task; /* forward: output rows; backward: samples */
 } pool_run;
 
 /* The taps of a window that lie inside, along one dimension: taps [*first, *last) of the window
@@ -81,13 +81,13 @@ static bool plain_2x2(const pool_shape *s, int64_t row, int64_t *windows)
     return true;
 }
 
-static void max_rows(void *context, int64_t chunk, int worker)
+static void max_rows(void *context, int64_t task, int worker)
 {
     (void)worker;
     const pool_run *p = context;
     const pool_shape *s = &p->s;
     int64_t begin, end;
-    cpu_part(s->batch * s->out_h, p->per_chunk, chunk, &begin, &end);
+    cpu_task_range(s->batch * s->out_h, p->per_task, task, &begin, &end);
     for (int64_t at = begin; at < end; at++) {
         int64_t sample = at / s->out_h, row = at % s->out_h, column = 0;
         const float *x = p->x + sample * s->in_h * s->in_w * s->channels;
@@ -105,13 +105,13 @@ static void max_rows(void *context, int64_t chunk, int worker)
     }
 }
 
-static void average_rows(void *context, int64_t chunk, int worker)
+static void average_rows(void *context, int64_t task, int worker)
 {
     (void)worker;
     const pool_run *p = context;
     const pool_shape *s = &p->s;
     int64_t begin, end;
-    cpu_part(s->batch * s->out_h, p->per_chunk, chunk, &begin, &end);
+    cpu_task_range(s->batch * s->out_h, p->per_task, task, &begin, &end);
     for (int64_t at = begin; at < end; at++) {
         int64_t sample = at / s->out_h, row = at % s->out_h;
         const float *x = p->x + sample * s->in_h * s->in_w * s->channels;
@@ -142,8 +142,8 @@ static void give_window(const pool_shape *s, const taps2d *t, const float *x, co
         memcpy(left, dy + from, (size_t)count * sizeof *left);
         for (int64_t r = 0; r < t->rows; r++)
             for (int64_t c = 0; c < t->columns; c++) {
-                int64_t place = t->offset + r * t->row_step + c * t->column_step + from;
-                s->kernels->give_range(x + place, y + from, left, dx + place, count);
+                int64_t at = t->offset + r * t->row_step + c * t->column_step + from;
+                s->kernels->give_range(x + at, y + from, left, dx + at, count);
             }
     }
 }
@@ -195,22 +195,23 @@ static void average_backward_sample(const pool_run *p, int64_t sample)
         clear_rows(s, row, dx, &cleared);
         for (int64_t column = 0; column < s->out_w; column++, dy += s->channels) {
             taps2d t = taps_of(s, row, column);
-            float share = t.rows * t.columns > 0 ? 1.0f / (float)(t.rows * t.columns) : 0;
+            float weight = t.rows * t.columns > 0 ? 1.0f / (float)(t.rows * t.columns) : 0;
             for (int64_t r = 0; r < t.rows; r++)
                 for (int64_t c = 0; c < t.columns; c++)
-                    s->kernels->add_scaled_range(
-                        dy, share, dx + t.offset + r * t.row_step + c * t.column_step, s->channels);
+                    s->kernels->add_scaled_range(dy, weight,
+                                                 dx + t.offset + r * t.row_step + c * t.column_step,
+                                                 s->channels);
         }
     }
     clear_rows(s, s->out_h, dx, &cleared);
 }
 
-static void backward_samples(void *context, int64_t chunk, int worker)
+static void backward_samples(void *context, int64_t task, int worker)
 {
     (void)worker;
     const pool_run *p = context;
     int64_t begin, end;
-    cpu_part(p->s.batch, p->per_chunk, chunk, &begin, &end);
+    cpu_task_range(p->s.batch, p->per_task, task, &begin, &end);
     for (int64_t sample = begin; sample < end; sample++) {
         if (p->x)
             max_backward_sample(p, sample);
@@ -241,8 +242,8 @@ static cornu_status forward_run(const op_run *r, threads_work *work)
     const pool_shape *s = &p.s;
     /* a row's cost: its taps, four of which take about as long as one element elsewhere */
     int64_t area = cpu_divide_up(s->w.kernel[0] * s->w.kernel[1], 4);
-    p.per_chunk = cpu_rows_per_chunk(s->out_w * s->channels * area);
-    threads_run(r->pool, cpu_divide_up(s->batch * s->out_h, p.per_chunk), work, &p);
+    p.per_task = cpu_rows_per_task(s->out_w * s->channels * area);
+    threads_run(r->pool, cpu_divide_up(s->batch * s->out_h, p.per_task), work, &p);
     return CORNU_OK;
 }
 
@@ -259,8 +260,8 @@ static cornu_status average_forward_run(const op_run *r)
 static void backward_run(const op_run *r, pool_run *p)
 {
     const pool_shape *s = &p->s;
-    p->per_chunk = cpu_rows_per_chunk(s->in_h * s->in_w * s->channels);
-    threads_run(r->pool, cpu_divide_up(s->batch, p->per_chunk), backward_samples, p);
+    p->per_task = cpu_rows_per_task(s->in_h * s->in_w * s->channels);
+    threads_run(r->pool, cpu_divide_up(s->batch, p->per_task), backward_samples, p);
 }
 
 static cornu_status max_backward_run(const op_run *r)

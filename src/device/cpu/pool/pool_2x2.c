@@ -2,9 +2,9 @@
    of pool_2x2_kernels.c. Backward also runs the activation under the pool, so that the pool's own
    gradient is never written.
 
-   Chunks start with the last sample: what the operation before has written of it is still in cache,
+   Tasks start with the last sample: what the operation before has written of it is still in cache,
    and what is written of the first sample is when the next operation starts with it. Few, large
-   chunks, so that the hardware's prefetchers get going. */
+   ones, so that the hardware's prefetchers get going. */
 #include "device/cpu/isa.h"
 #include "device/cpu/pool/conv_pool.h"
 #include "device/cpu/pool/pool_2x2_kernels.h"
@@ -13,7 +13,7 @@
 CPU_ISA_TABLE(pool_kernels, cpu_pool_kernels);
 CPU_ISA_PREPARE(prepare, cpu_pool_kernels)
 
-enum { CHANNELS_LEAST = 16, CHUNKS_MOST = 128 };
+enum { CHANNELS_LEAST = 16, TASKS_MOST = 128 };
 
 static bool accepts(const plan *p, const op *o, const char **why)
 {
@@ -29,7 +29,7 @@ typedef struct pool_run {
     float *out;
     float slope;
     int64_t in_h, in_w, out_h, out_w, channels;
-    int64_t rows, per_chunk, chunks; /* rows: of windows */
+    int64_t rows, per_task, tasks; /* rows: of windows */
 } pool_run;
 
 static pool_run run_of(const op_run *r, const shape *x, const shape *y)
@@ -41,27 +41,27 @@ static pool_run run_of(const op_run *r, const shape *x, const shape *y)
                   .out_w = y->dim[2],
                   .channels = x->dim[3],
                   .rows = x->dim[0] * y->dim[1]};
-    p.per_chunk = cpu_rows_per_chunk(4 * p.out_w * p.channels);
-    if (p.per_chunk < p.rows / CHUNKS_MOST)
-        p.per_chunk = p.rows / CHUNKS_MOST;
-    p.chunks = cpu_divide_up(p.rows, p.per_chunk);
+    p.per_task = cpu_rows_per_task(4 * p.out_w * p.channels);
+    if (p.per_task < p.rows / TASKS_MOST)
+        p.per_task = p.rows / TASKS_MOST;
+    p.tasks = cpu_divide_up(p.rows, p.per_task);
     return p;
 }
 
-/* Floats before the two rows of x that row `row` of windows covers. */
-static int64_t place_of(const pool_run *p, int64_t row)
+/* Floats before the two rows of x that row `row` of windows reads. */
+static int64_t offset_of(const pool_run *p, int64_t row)
 {
     return (row / p->out_h * p->in_h + row % p->out_h * 2) * p->in_w * p->channels;
 }
 
-static void forward_chunk(void *context, int64_t chunk, int worker)
+static void forward_task(void *context, int64_t task, int worker)
 {
     (void)worker;
     const pool_run *p = context;
     int64_t begin, end, width = p->in_w * p->channels;
-    cpu_part(p->rows, p->per_chunk, p->chunks - 1 - chunk, &begin, &end);
+    cpu_task_range(p->rows, p->per_task, p->tasks - 1 - task, &begin, &end);
     for (int64_t row = begin; row < end; row++) {
-        const float *top = p->x + place_of(p, row);
+        const float *top = p->x + offset_of(p, row);
         p->kernels->forward(&(pool_row){.top = top,
                                         .bottom = top + width,
                                         .out = p->out + row * p->out_w * p->channels,
@@ -75,30 +75,30 @@ static cornu_status run_forward(const op_run *r)
     pool_run p = run_of(r, &OP_IN(r->plan, r->op, 0)->shape, &OP_OUT(r->plan, r->op, 0)->shape);
     p.x = r->in[0];
     p.out = r->out[0];
-    threads_run(r->pool, p.chunks, forward_chunk, &p);
+    threads_run(r->pool, p.tasks, forward_task, &p);
     return CORNU_OK;
 }
 
 /* An odd image's last column and row have no window. */
 static void clear_rest(const pool_run *p, int64_t row, float *dtop)
 {
-    int64_t width = p->in_w * p->channels, covered = 2 * p->out_w * p->channels;
-    for (int i = 0; i < 2 && covered < width; i++)
-        memset(dtop + i * width + covered, 0, (size_t)(width - covered) * sizeof *dtop);
+    int64_t width = p->in_w * p->channels, pooled = 2 * p->out_w * p->channels;
+    for (int i = 0; i < 2 && pooled < width; i++)
+        memset(dtop + i * width + pooled, 0, (size_t)(width - pooled) * sizeof *dtop);
     if ((row + 1) % p->out_h == 0 && p->in_h > 2 * p->out_h)
         memset(dtop + 2 * width, 0, (size_t)((p->in_h - 2 * p->out_h) * width) * sizeof *dtop);
 }
 
-static void backward_chunk(void *context, int64_t chunk, int worker)
+static void backward_task(void *context, int64_t task, int worker)
 {
     (void)worker;
     const pool_run *p = context;
     int64_t begin, end, width = p->in_w * p->channels;
-    cpu_part(p->rows, p->per_chunk, p->chunks - 1 - chunk, &begin, &end);
+    cpu_task_range(p->rows, p->per_task, p->tasks - 1 - task, &begin, &end);
     for (int64_t row = begin; row < end; row++) {
-        int64_t place = place_of(p, row), out = row * p->out_w * p->channels;
-        const float *top = p->x + place;
-        float *dtop = p->out + place;
+        int64_t offset = offset_of(p, row), out = row * p->out_w * p->channels;
+        const float *top = p->x + offset;
+        float *dtop = p->out + offset;
         p->kernels->backward(&(pool_row){.top = top,
                                          .bottom = top + width,
                                          .y = p->y + out,
@@ -129,7 +129,7 @@ static cornu_status run_backward(const op_run *r)
     p.dy = r->in[2];
     p.out = under ? r->tensors[under->out[0]] : r->out[0];
     p.slope = !under ? 1 : under->a.act.kind == ACTIVATION_RELU ? 0 : under->a.act.alpha;
-    threads_run(r->pool, p.chunks, backward_chunk, &p);
+    threads_run(r->pool, p.tasks, backward_task, &p);
     return CORNU_OK;
 }
 

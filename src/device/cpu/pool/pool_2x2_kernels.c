@@ -1,12 +1,12 @@
 /* Max pooling by 2x2 windows with stride 2, forward and backward, VEC_FLOATS channels at once. Each
-   tensor is read or written once, so memory is the limit. The backward pass asks for the lines that
-   it will write 3 KiB ahead: the hardware's prefetchers follow the streams that are read, but the
-   stores' misses would fill the buffers that hold misses. It also takes the activation under the
-   pool along: of a window only the largest element has a gradient, so the slope is that at y.
+   tensor is read or written once: bound by memory. The backward pass prefetches the lines that it
+   will write 3 KiB ahead: the hardware's prefetchers follow the streams that are read, but the
+   stores' misses would fill the buffers of misses. It also runs the activation under the pool: of a
+   window only the largest element has a gradient, so the slope is that at y.
 
-   Measured, one thread of a Cascade Lake core, as a share of what it reads from memory in the same
-   seconds (12.2 GB/s): backward 32x148x148x32 1.03, 32x72x72x64 1.04; out of the last cache (23.7
-   GB/s): 50x14x14x64 1.05. */
+   Measured, its bytes over those that one thread of a Cascade Lake core reads from memory in the
+   same seconds (12.2 GB/s): backward 32x148x148x32 1.03, 32x72x72x64 1.04; out of the last cache
+   (23.7 GB/s): 50x14x14x64 1.05. */
 #include "device/cpu/pool/pool_2x2_kernels.h"
 #include "device/cpu/pool/pool_codes.h"
 
@@ -15,7 +15,7 @@ enum { AHEAD = 768 }; /* floats */
 /* `count` elements; where that is the constant VEC_FLOATS, without a mask. */
 VEC_INLINE vec load(const float *p, int64_t count)
 {
-    return count == VEC_FLOATS ? vec_load(p) : vec_load_part(p, count);
+    return count == VEC_FLOATS ? vec_load(p) : vec_load_first(p, count);
 }
 
 VEC_INLINE void store(float *p, vec v, int64_t count)
@@ -23,13 +23,13 @@ VEC_INLINE void store(float *p, vec v, int64_t count)
     if (count == VEC_FLOATS)
         vec_store(p, v);
     else
-        vec_store_part(p, v, count);
+        vec_store_first(p, v, count);
 }
 
 /* ---- forward ---------------------------------------------------------------------------- */
 
 /* `count` channels of one window, whose left column is at `left`; a NaN gives NaN. */
-VEC_INLINE void forward_part(const pool_row *r, int64_t left, float *out, int64_t count)
+VEC_INLINE void forward_vector(const pool_row *r, int64_t left, float *out, int64_t count)
 {
     const float *top = r->top + left, *bottom = r->bottom + left;
     vec a = load(top, count), b = load(top + r->channels, count);
@@ -47,9 +47,9 @@ static void forward(const pool_row *row)
         int64_t left = 2 * k * r.channels;
         float *out = r.out + k * r.channels;
         for (int64_t i = 0; i < whole; i += VEC_FLOATS)
-            forward_part(&r, left + i, out + i, VEC_FLOATS);
+            forward_vector(&r, left + i, out + i, VEC_FLOATS);
         if (rest)
-            forward_part(&r, left + whole, out + whole, rest);
+            forward_vector(&r, left + whole, out + whole, rest);
     }
 }
 
@@ -65,7 +65,7 @@ VEC_INLINE void give(const float *x, vec most, vec *rest, float *dx, int64_t cou
     *rest = (vec)(~here & (vec_mask)*rest);
 }
 
-VEC_INLINE void backward_part(const pool_row *r, int64_t left, int64_t out, int64_t count)
+VEC_INLINE void backward_vector(const pool_row *r, int64_t left, int64_t out, int64_t count)
 {
     int64_t right = left + r->channels;
     vec most = load(r->y + out, count), rest = load(r->dy + out, count);
@@ -83,9 +83,9 @@ static void backward(const pool_row *row)
     for (int64_t k = 0; k < r.windows; k++) {
         int64_t left = 2 * k * r.channels, out = k * r.channels;
         for (int64_t i = 0; i < whole; i += VEC_FLOATS)
-            backward_part(&r, left + i, out + i, VEC_FLOATS);
+            backward_vector(&r, left + i, out + i, VEC_FLOATS);
         if (rest)
-            backward_part(&r, left + whole, out + whole, rest);
+            backward_vector(&r, left + whole, out + whole, rest);
     }
 }
 
@@ -111,7 +111,7 @@ static void find_codes(const pool_row *row, uint8_t *codes)
             int64_t count = r.channels - i < VEC_FLOATS ? r.channels - i : VEC_FLOATS;
             int64_t left = 2 * k * r.channels + i, out = k * r.channels + i;
             vec_mask code = find_code(&r, left, load(r.y + out, count), low, count);
-            pool_store_codes_part(codes + out, code, count);
+            pool_store_first_codes(codes + out, code, count);
         }
 }
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* What a pool fused with the convolution before it remembers of a window and channel, its code: the
-   place 0 to 3 of the largest element, row by row, or that no gradient goes back. */
+   position 0 to 3 of the largest element, row by row, or that no gradient goes back. */
 enum { POOL_NOWHERE = 4 };
 
 /* The least maximum that has a gradient: behind a relu the least number above 0, as denormal ones
@@ -19,7 +19,7 @@ static inline float pool_lowest(bool relu)
 }
 
 /* A row of windows over channels-last images: `top` and `bottom` [2 * windows][channels] are the
-   two rows that the windows cover, the others [windows][channels]. */
+   two rows of the windows, the others [windows][channels]. */
 typedef struct pool_row {
     const float *top, *bottom;
     const float *y, *dy;   /* backward: the maxima and their gradients */

@@ -1,4 +1,4 @@
-/* Codes of 2x2 max-pool windows (pool.h), a vector of channels at a time. */
+/* Codes of 2x2 max-pool windows (pool_2x2_kernels.h), a vector of channels at a time. */
 #ifndef DEVICE_CPU_POOL_POOL_CODES_H
 #define DEVICE_CPU_POOL_POOL_CODES_H
 
@@ -20,18 +20,18 @@ VEC_INLINE vec pool_largest(vec a, vec b, vec c, vec d, vec low, vec_mask *code)
                     _mm512_cmp_ps_mask((__m512)c, (__m512)d, _CMP_UNORD_Q);
     __m512 most = _mm512_mask_mov_ps(_mm512_max_ps(top, bottom), nan, _mm512_set1_ps(NAN));
     __mmask16 none = _mm512_cmp_ps_mask(most, (__m512)low, _CMP_NGE_UQ);
-    __m512i place = _mm512_maskz_set1_epi32(right, 1);
-    place = _mm512_mask_mov_epi32(place, below, _mm512_set1_epi32(2));
-    place = _mm512_mask_mov_epi32(place, below & bottom_right, _mm512_set1_epi32(3));
-    *code = (vec_mask)_mm512_mask_mov_epi32(place, none, _mm512_set1_epi32(POOL_NOWHERE));
+    __m512i position = _mm512_maskz_set1_epi32(right, 1);
+    position = _mm512_mask_mov_epi32(position, below, _mm512_set1_epi32(2));
+    position = _mm512_mask_mov_epi32(position, below & bottom_right, _mm512_set1_epi32(3));
+    *code = (vec_mask)_mm512_mask_mov_epi32(position, none, _mm512_set1_epi32(POOL_NOWHERE));
     return (vec)most;
 #else
     vec_mask right = b > a, bottom_right = d > c;
     vec top = vec_select(right, b, a), bottom = vec_select(bottom_right, d, c);
     vec_mask below = bottom > top, nan = (a != a) | (b != b) | (c != c) | (d != d);
     vec most = vec_select(nan, vec_all(NAN), vec_select(below, bottom, top));
-    vec_mask none = ~(most >= low), place = (below & (2 - bottom_right)) | (~below & -right);
-    *code = (none & POOL_NOWHERE) | (~none & place);
+    vec_mask none = ~(most >= low), position = (below & (2 - bottom_right)) | (~below & -right);
+    *code = (none & POOL_NOWHERE) | (~none & position);
     return most;
 #endif
 }
@@ -56,14 +56,14 @@ VEC_INLINE void pool_store_codes(uint8_t *p, vec_mask code)
 }
 
 /* The first `count` of them; the memory of the others is not touched. */
-VEC_INLINE vec_mask pool_load_codes_part(const uint8_t *p, int64_t count)
+VEC_INLINE vec_mask pool_load_first_codes(const uint8_t *p, int64_t count)
 {
     uint8_t bytes[VEC_FLOATS] = {0};
     memcpy(bytes, p, (size_t)count);
     return pool_load_codes(bytes);
 }
 
-VEC_INLINE void pool_store_codes_part(uint8_t *p, vec_mask code, int64_t count)
+VEC_INLINE void pool_store_first_codes(uint8_t *p, vec_mask code, int64_t count)
 {
 #if defined(__AVX512F__)
     __mmask16 some = (__mmask16)((1u << count) - 1);

@@ -2,8 +2,8 @@
    over the whole depth: 6 x 4 vectors where there are 32 registers (24 sums, 4 of B, 1 to 3 of A),
    6 x 2 where there are 16; narrower panels take more rows. Rows that are left over take tiles of a
    third or two thirds of R, then single rows.
-   Measured on Cascade Lake, as a share of register-only FMA, in the first-level cache: A B 0.94 for
-   depth and columns of 64, 0.86 for 32; A' B of depth 48 added to C 0.87. */
+   Measured on Cascade Lake, as a fraction of register-only FMA, in the first-level cache: A B 0.94
+   for depth and columns of 64, 0.86 for 32; A' B of depth 48 added to C 0.87. */
 #include "device/cpu/winograd/small_gemm_kernels.h"
 #include "device/cpu/vec.h"
 
@@ -18,15 +18,15 @@ enum { LINE_FLOATS = 16 };
 typedef struct tile {
     const float *a, *b;
     int64_t a_stride, b_stride, depth;
-    const float *next, *soon; /* a line of each is fetched with each k */
+    const float *prefetch_l1, *prefetch_l2; /* a line of each is prefetched with each k */
     float *c;
     int64_t c_stride;
 } tile;
 
 typedef void tile_function(const tile *t);
 
-/* As many lines as a tile of this depth fetches; without any, those of b once more. */
-static inline const float *take(small_gemm_lines *l, int64_t depth, const float *b)
+/* As many lines as a tile of this depth prefetches; without any, those of b once more. */
+static inline const float *next_lines(small_gemm_lines *l, int64_t depth, const float *b)
 {
     if (l->count <= 0)
         return b;
@@ -42,7 +42,7 @@ VEC_INLINE void run(int rows, int vecs, bool transposed, bool add, const tile *t
     vec sum[12][4];
     const int64_t a_row = transposed ? 1 : t->a_stride, a_step = transposed ? t->a_stride : 1;
     const int64_t depth = t->depth, b_stride = t->b_stride, c_stride = t->c_stride;
-    const float *a = t->a, *b = t->b, *next = t->next, *soon = t->soon;
+    const float *a = t->a, *b = t->b, *l1 = t->prefetch_l1, *l2 = t->prefetch_l2;
     float *c = t->c;
     /* The lower half of many rows has a pointer of its own, which the compiler must not know to be
        a multiple of a_row away: twelve multiples take more registers than there are. */
@@ -69,10 +69,10 @@ VEC_INLINE void run(int rows, int vecs, bool transposed, bool add, const tile *t
             for (int v = 0; v < vecs; v++)
                 sum[r][v] += left * right[v];
         }
-        __builtin_prefetch(next, 0, 3);
-        __builtin_prefetch(soon, 0, 2);
-        next += LINE_FLOATS;
-        soon += LINE_FLOATS;
+        __builtin_prefetch(l1, 0, 3);
+        __builtin_prefetch(l2, 0, 2);
+        l1 += LINE_FLOATS;
+        l2 += LINE_FLOATS;
         a += a_step;
         lower += a_step;
         b += b_stride;
@@ -86,8 +86,7 @@ VEC_INLINE void run(int rows, int vecs, bool transposed, bool add, const tile *t
         }
 }
 
-/* A function for each shape: all in one, they share registers for their addresses and have too few
-   of them. */
+/* A function for each shape: all in one, they have too few registers for all their addresses. */
 #define TILE(rows, vecs)                                  \
     static void tile_##rows##x##vecs(const tile *t)       \
     {                                                     \
@@ -134,7 +133,7 @@ enum { PLAIN, TRANSPOSED, ADDED };
 
 static void all_panels(const small_gemm *product, int kind)
 {
-    small_gemm rest = *product, *g = &rest; /* with the lines that are not yet fetched */
+    small_gemm rest = *product, *g = &rest; /* with the lines that are not yet prefetched */
     const int64_t a_row = kind == PLAIN ? g->a_stride : 1;
     tile t = {.a_stride = g->a_stride,
               .b_stride = g->b_stride,
@@ -148,8 +147,10 @@ static void all_panels(const small_gemm *product, int kind)
         t.c = g->c + n;
         for (int i = 0; i < 4; i++)
             for (int64_t height = set->heights[i]; left >= height; left -= height) {
-                t.next = take(&g->next[g->next[0].count <= 0], g->depth, t.b);
-                t.soon = take(&g->soon[g->soon[0].count <= 0], g->depth, t.b);
+                t.prefetch_l1 =
+                    next_lines(&g->prefetch_l1[g->prefetch_l1[0].count <= 0], g->depth, t.b);
+                t.prefetch_l2 =
+                    next_lines(&g->prefetch_l2[g->prefetch_l2[0].count <= 0], g->depth, t.b);
                 set->run[kind][i](&t);
                 t.a += height * a_row;
                 t.c += height * g->c_stride;

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Lines of the cache (of 16 floats) that are brought near during a product, as far as there is
-   time. */
+/* Lines of the cache (of 16 floats) that are prefetched during a product, as far as there is time.
+ */
 typedef struct small_gemm_lines {
     const float *from;
     int64_t count;
@@ -21,8 +21,9 @@ typedef struct small_gemm {
     float *c;
     int64_t c_stride;
     int64_t rows, columns, depth;
-    small_gemm_lines next[2]; /* into the first-level cache: the operands of the product to come */
-    small_gemm_lines soon[2]; /* into the second-level cache */
+    small_gemm_lines
+        prefetch_l1[2]; /* into the first-level cache: the operands of the product to come */
+    small_gemm_lines prefetch_l2[2]; /* into the second-level cache */
 } small_gemm;
 
 typedef struct small_gemm_kernels {
@@ -32,27 +33,27 @@ typedef struct small_gemm_kernels {
     void (*multiply_transposed)(const small_gemm *g, bool add);
 } small_gemm_kernels;
 
-/* Products of one shape: what `first` says, then with a, b and c so many floats further, `count`
-   in all; only its soon[0] counts. */
-typedef struct small_gemm_series {
+/* Products of one shape: `first`, then with a, b and c so many floats further, `count` in all. Of
+   what `first` prefetches only prefetch_l2[0] counts. */
+typedef struct small_gemm_batch {
     small_gemm first;
     int64_t count, a_step, b_step, c_step;
-} small_gemm_series;
+} small_gemm_batch;
 
-/* The same products by matrix tiles. B is as `lay` has made it. Rows of a are read up to a whole
+/* The same products by AMX. B is as pack_b has made it. Rows of a are read up to a whole
    vector, where anything but NaN and infinity may stand behind the depth. c has room for a multiple
-   of SMALL_GEMM_LAID_ROWS rows, of which those behind the last are overwritten, too. */
-enum { SMALL_GEMM_LAID_ROWS = 16 };
+   of SMALL_GEMM_PACKED_ROWS rows, of which those behind the last are overwritten, too. */
+enum { SMALL_GEMM_PACKED_ROWS = 16 };
 
-typedef struct small_gemm_tiles {
+typedef struct small_gemm_amx {
     /* Of B. */
     int64_t (*floats)(int64_t depth, int64_t columns);
     /* Rows first to first + 7 and first + 16 to first + 23 of B, one behind the other; those at
        `depth` and beyond are zeros. To be called with 0, 8, 32, 40, 64, ... up to the depth rounded
        up to 32. */
-    void (*lay)(const float *b, int64_t stride, int64_t first, int64_t depth, int64_t columns,
-                float *to);
-    void (*multiply)(const small_gemm_series *s);
-} small_gemm_tiles;
+    void (*pack_b)(const float *b, int64_t stride, int64_t first, int64_t depth, int64_t columns,
+                   float *to);
+    void (*multiply)(const small_gemm_batch *s);
+} small_gemm_amx;
 
 #endif

@@ -1,14 +1,13 @@
 /* 3x3 and 5x5 convolutions of stride 1 by Winograd's F(4x4, 3x3) and F(4x4, 5x5);
-   winograd/winograd_tiles.h holds the mathematics. Here: what is accepted, what all passes share,
-   the forward pass, and the inputs' gradient where it is taken alone. Where there is AMX and the
-   weights are not too large, these two multiply by matrix tiles
-   (winograd/small_gemm_kernels_amx.c); sums for dw, whose products add up over tiles of the image,
-   do not.
+   winograd.h has a drawing. Here: what is accepted, what all passes have in common, the forward
+   pass, and the inputs' gradient where it is taken alone. Where there is AMX and the weights are
+   not too large, these two multiply with it (small_gemm_kernels_amx.c); sums for dw, whose products
+   add up over tiles of the image, do not.
 
-   A chunk of it is a block of tiles, small enough for its positions to stay in the second-level
-   cache while they are transformed, multiplied by the weights and transformed back. By AMX's tiles,
-   where nothing is added up over the image, blocks are larger where there are enough of them for
-   all threads: each output is computed alike in a block of any size. */
+   A task is a block of tiles, small enough for its positions to stay in the second-level cache
+   while they are transformed, multiplied by the weights and transformed back. With AMX blocks are
+   larger where there are enough of them for all threads: each output is computed alike in a block
+   of any size. */
 #include "device/cpu/winograd/winograd.h"
 #include "base/memory.h"
 #include "device/cpu/isa.h"
@@ -26,15 +25,15 @@ enum {
     CACHE_1 = 32 << 10,
     LINE_FLOATS = 16, /* of a cache line */
     BAD_STRIDE = 128, /* floats */
-    WEIGHT_ROWS = 8,  /* a chunk of the weights' transforms; by tiles twice as many */
-    LAID_ROWS = SMALL_GEMM_LAID_ROWS,
-    LAID_STEP = 32,
+    WEIGHT_ROWS = 8,  /* of a task that transforms weights; with AMX twice as many */
+    PACKED_ROWS = SMALL_GEMM_PACKED_ROWS,
+    PACKED_STEP = 32,
     BLOCK_LEAST = 12, /* tiles */
     BLOCK_MOST = 64,
-    LAID_BLOCK = 32,          /* tiles, or BLOCK_MOST */
-    LAID_LEAST = 256,         /* tiles of the batch: fewer make too few blocks */
-    PACKED_CACHE = 3 << 19,   /* of the second-level cache, which has 2 MB where there is AMX */
-    PACKED_WEIGHTS = 1 << 20, /* bytes: products wait for more */
+    AMX_BLOCK = 32,        /* tiles, or BLOCK_MOST */
+    AMX_LEAST = 256,       /* tiles of the batch: fewer make too few blocks */
+    AMX_CACHE = 3 << 19,   /* of the second-level cache, which has 2 MB where there is AMX */
+    AMX_WEIGHTS = 1 << 20, /* bytes: products wait for more */
     BLOCKS_A_THREAD = 4
 };
 
@@ -117,25 +116,25 @@ int64_t winograd_row(const winograd_state *s, int64_t channels)
 
 /* Positions are an odd number of cache lines apart, so that the lines of one tile's channels fall
    into different sets of the caches. */
-winograd_places winograd_places_of(const winograd_state *s, int64_t rows, int64_t channels,
-                                   bool streamed)
+winograd_positions winograd_positions_of(const winograd_state *s, int64_t rows, int64_t channels,
+                                         bool streamed)
 {
     int64_t row = winograd_row(s, channels);
     if (streamed && row % BAD_STRIDE == 0)
         row += LINE_FLOATS;
-    return (winograd_places){.stride = (cpu_divide_up(rows * row, LINE_FLOATS) | 1) * LINE_FLOATS,
-                             .row = row};
+    return (winograd_positions){
+        .stride = (cpu_divide_up(rows * row, LINE_FLOATS) | 1) * LINE_FLOATS, .row = row};
 }
 
 void winograd_choose_weights(winograd_state *s, int64_t rows, int64_t channels)
 {
-    s->u = winograd_places_of(s, rows, channels, true);
-    if (cpu_isa_or_base() != CPU_ISA_OF_TILES || s->weights || s->tiles < LAID_LEAST)
+    s->u = winograd_positions_of(s, rows, channels, true);
+    if (cpu_isa_or_base() != CPU_ISA_WITH_AMX || s->weights || s->tiles < AMX_LEAST)
         return;
-    int64_t floats = SMALL_GEMM_TILES->floats(rows, winograd_row(s, channels));
-    if (s->positions * floats * 4 > PACKED_WEIGHTS)
+    int64_t floats = SMALL_GEMM_AMX->floats(rows, winograd_row(s, channels));
+    if (s->positions * floats * 4 > AMX_WEIGHTS)
         return;
-    s->by_tiles = SMALL_GEMM_TILES;
+    s->amx = SMALL_GEMM_AMX;
     s->u.stride = (cpu_divide_up(floats, LINE_FLOATS) | 1) * LINE_FLOATS;
 }
 
@@ -145,13 +144,13 @@ int64_t winograd_block_most(int64_t bytes, int64_t tile_bytes, int64_t weights)
     return cpu_most(cpu_least(bytes / tile_bytes, BLOCK_MOST), least);
 }
 
-int64_t winograd_block(int64_t tiles, int64_t most, int64_t share)
+int64_t winograd_block(int64_t tiles, int64_t most, int64_t multiple)
 {
-    int64_t size = cpu_divide_up(tiles, round_up(cpu_divide_up(tiles, most), share));
+    int64_t size = cpu_divide_up(tiles, round_up(cpu_divide_up(tiles, most), multiple));
     return round_up(cpu_most(size, cpu_least(tiles, BLOCK_LEAST)), 2);
 }
 
-/* Cut into the tiles of `out`. */
+/* Divided into the tiles of `out`. */
 static winograd_image image_of(const tensor *t, const tensor *out)
 {
     return (winograd_image){
@@ -191,12 +190,12 @@ static int64_t zeros_of(const winograd_state *s)
     return s->x.width * s->x.channels;
 }
 
-void winograd_lay_out_scratch(winograd_state *s, size_t *scratch_bytes)
+void winograd_plan_scratch(winograd_state *s, size_t *scratch_bytes)
 {
-    s->u_at = s->parts * s->positions * s->dw.stride;
+    s->u_at = s->ranges * s->positions * s->dw.stride;
     s->blocks_at = s->u_at + s->positions * s->u.stride;
     s->sums_at = s->blocks_at + s->workers * s->worker_floats;
-    s->zeros_at = s->sums_at + cpu_scratch_floats(s->parts * s->y.channels);
+    s->zeros_at = s->sums_at + cpu_scratch_floats(s->ranges * s->y.channels);
     cpu_need_scratch(scratch_bytes, s->zeros_at + zeros_of(s));
 }
 
@@ -204,25 +203,26 @@ int64_t winograd_single_block_most(const winograd_state *s)
 {
     int64_t most = winograd_row(s, cpu_most(s->x.channels, s->y.channels));
     int64_t weights = s->positions * s->u.stride * 4, left = CACHE - weights;
-    if (s->by_tiles) {
-        bool fit = s->positions * most * 4 * BLOCK_MOST <= (PACKED_CACHE - weights) / 5 * 3;
+    if (s->amx) {
+        bool fit = s->positions * most * 4 * BLOCK_MOST <= (AMX_CACHE - weights) / 5 * 3;
         bool enough = s->tiles >= s->workers * BLOCKS_A_THREAD * BLOCK_MOST;
-        return fit && enough ? BLOCK_MOST : LAID_BLOCK;
+        return fit && enough ? BLOCK_MOST : AMX_BLOCK;
     }
     int64_t bytes = (left > CACHE / 3 ? left : CACHE) / 5 * 3;
     return winograd_block_most(bytes, s->positions * most * 4, weights);
 }
 
-int64_t winograd_single_block(const winograd_state *s, int64_t tiles, int64_t most, int64_t share)
+int64_t winograd_single_block(const winograd_state *s, int64_t tiles, int64_t most,
+                              int64_t multiple)
 {
-    return s->by_tiles ? most / LAID_BLOCK * LAID_BLOCK : winograd_block(tiles, most, share);
+    return s->amx ? most / AMX_BLOCK * AMX_BLOCK : winograd_block(tiles, most, multiple);
 }
 
-/* By tiles a worker's positions have room for rows of weights, too, which are to be packed. */
-void winograd_lay_out_single(winograd_state *s)
+/* With AMX a worker's positions have room for rows of weights, too, which are to be packed. */
+void winograd_plan_single(winograd_state *s)
 {
     int64_t most = cpu_most(s->x.channels, s->y.channels);
-    s->v = s->z = winograd_places_of(s, s->block, most, false);
+    s->v = s->z = winograd_positions_of(s, s->block, most, false);
     s->v.row = winograd_row(s, s->x.channels);
     s->z.row = winograd_row(s, s->y.channels);
     s->worker_floats = (s->positions + 1) * s->v.stride;
@@ -236,8 +236,8 @@ cornu_status winograd_prepare_forward(const plan *p, const op *o, threads *pool,
     *state = s;
     winograd_choose_weights(s, s->x.channels, s->y.channels);
     s->block = winograd_single_block(s, s->tiles, winograd_single_block_most(s), 4);
-    winograd_lay_out_single(s);
-    winograd_lay_out_scratch(s, scratch_bytes);
+    winograd_plan_single(s);
+    winograd_plan_scratch(s, scratch_bytes);
     return CORNU_OK;
 }
 
@@ -266,7 +266,7 @@ static int64_t weight_rows(const winograd_state *s)
 }
 
 static void weights_into(const winograd_run *r, int64_t begin, int64_t end,
-                         const winograd_places *u)
+                         const winograd_positions *u)
 {
     const winograd_state *s = r->s;
     int64_t in = s->x.channels, out = s->y.channels;
@@ -278,45 +278,45 @@ static void weights_into(const winograd_run *r, int64_t begin, int64_t end,
         s->k->weights(r->w, in, out, begin, end, u);
 }
 
-static void weights_chunk(void *context, int64_t chunk, int worker)
+static void weights_task(void *context, int64_t task, int worker)
 {
     (void)worker;
     const winograd_run *r = context;
     int64_t begin, end;
-    cpu_part(weight_rows(r->s), WEIGHT_ROWS, chunk, &begin, &end);
+    cpu_task_range(weight_rows(r->s), WEIGHT_ROWS, task, &begin, &end);
     weights_into(r, begin, end, &r->u);
 }
 
-/* The rows that `lay` takes at once: every other eight of 32. */
-static void laid_weights_chunk(void *context, int64_t chunk, int worker)
+/* The rows that pack_b takes at once: every other eight of 32. */
+static void packed_weights_task(void *context, int64_t task, int worker)
 {
     const winograd_run *r = context;
     const winograd_state *s = r->s;
     const int64_t rows = weight_rows(s),
                   columns = winograd_row(s, s->data ? s->x.channels : s->y.channels);
-    const int64_t first = chunk / 2 * LAID_STEP + chunk % 2 * WEIGHT_ROWS;
+    const int64_t first = task / 2 * PACKED_STEP + task % 2 * WEIGHT_ROWS;
     float *here = r->blocks + worker * s->worker_floats;
-    winograd_places u = {.stride = LAID_ROWS * r->u.row, .row = r->u.row};
-    if (first + LAID_STEP > rows)
+    winograd_positions u = {.stride = PACKED_ROWS * r->u.row, .row = r->u.row};
+    if (first + PACKED_STEP > rows)
         memset(here, 0, (size_t)(s->positions * u.stride) * sizeof *here);
     for (int64_t i = 0; i < 2; i++) {
-        int64_t begin = first + i * LAID_ROWS, end = cpu_least(begin + WEIGHT_ROWS, rows);
+        int64_t begin = first + i * PACKED_ROWS, end = cpu_least(begin + WEIGHT_ROWS, rows);
         u.data = here + (i * WEIGHT_ROWS - begin) * u.row;
         if (begin < end)
             weights_into(r, begin, end, &u);
     }
     for (int p = 0; p < s->positions; p++)
-        s->by_tiles->lay(here + p * u.stride, u.row, first, rows, columns,
-                         r->u.data + p * r->u.stride);
+        s->amx->pack_b(here + p * u.stride, u.row, first, rows, columns,
+                       r->u.data + p * r->u.stride);
 }
 
 void winograd_transform_weights(winograd_run *r, threads *pool)
 {
     int64_t rows = weight_rows(r->s);
-    if (r->s->by_tiles)
-        threads_run(pool, cpu_divide_up(rows, LAID_STEP) * 2, laid_weights_chunk, r);
+    if (r->s->amx)
+        threads_run(pool, cpu_divide_up(rows, PACKED_STEP) * 2, packed_weights_task, r);
     else
-        threads_run(pool, cpu_divide_up(rows, WEIGHT_ROWS), weights_chunk, r);
+        threads_run(pool, cpu_divide_up(rows, WEIGHT_ROWS), weights_task, r);
 }
 
 small_gemm_lines winograd_lines(const winograd_image *g, const float *x, int window, int64_t begin,
@@ -331,71 +331,74 @@ small_gemm_lines winograd_lines(const winograd_image *g, const float *x, int win
     return (small_gemm_lines){x + row * floats, cpu_divide_up((stop - row) * floats, LINE_FLOATS)};
 }
 
-small_gemm_lines winograd_lines_part(const small_gemm_lines *l, int64_t part, int64_t parts)
+small_gemm_lines winograd_lines_range(const small_gemm_lines *l, int64_t range, int64_t ranges)
 {
-    int64_t begin = l->count * part / parts;
-    return (small_gemm_lines){l->from + begin * LINE_FLOATS, l->count * (part + 1) / parts - begin};
+    int64_t begin = l->count * range / ranges;
+    return (small_gemm_lines){l->from + begin * LINE_FLOATS,
+                              l->count * (range + 1) / ranges - begin};
 }
 
-void winograd_fetch_next(small_gemm *g, int which, const float *from, int64_t floats)
+void winograd_prefetch_next(small_gemm *g, int which, const float *from, int64_t floats)
 {
     small_gemm_lines lines = {from, cpu_divide_up(floats, LINE_FLOATS)};
     if (floats * 4 <= CACHE_1 / 2)
-        g->next[which] = lines;
-    else if (g->soon[0].count == 0)
-        g->soon[0] = lines;
+        g->prefetch_l1[which] = lines;
+    else if (g->prefetch_l2[0].count == 0)
+        g->prefetch_l2[0] = lines;
 }
 
-void winograd_multiply_by_tiles(const winograd_run *r, const winograd_places *a,
-                                const winograd_places *c, int64_t tiles, int64_t depth,
-                                const small_gemm_lines *soon)
+void winograd_multiply_amx(const winograd_run *r, const winograd_positions *a,
+                           const winograd_positions *c, int64_t tiles, int64_t depth,
+                           const small_gemm_lines *prefetch)
 {
-    r->s->by_tiles->multiply(&(small_gemm_series){.first = {.a = a->data,
-                                                            .a_stride = a->row,
-                                                            .b = r->u.data,
-                                                            .c = c->data,
-                                                            .c_stride = c->row,
-                                                            .rows = tiles,
-                                                            .columns = c->row,
-                                                            .depth = depth,
-                                                            .soon = {*soon}},
-                                                  .count = r->s->positions,
-                                                  .a_step = a->stride,
-                                                  .b_step = r->u.stride,
-                                                  .c_step = c->stride});
+    r->s->amx->multiply(&(small_gemm_batch){.first = {.a = a->data,
+                                                      .a_stride = a->row,
+                                                      .b = r->u.data,
+                                                      .c = c->data,
+                                                      .c_stride = c->row,
+                                                      .rows = tiles,
+                                                      .columns = c->row,
+                                                      .depth = depth,
+                                                      .prefetch_l2 = {*prefetch}},
+                                            .count = r->s->positions,
+                                            .a_step = a->stride,
+                                            .b_step = r->u.stride,
+                                            .c_step = c->stride});
 }
 
 /* ---- forward ---------------------------------------------------------------------------- */
 
-static void block_chunk(void *context, int64_t chunk, int worker)
+static void block_task(void *context, int64_t task, int worker)
 {
     const winograd_run *r = context;
     const winograd_state *s = r->s;
-    winograd_places v = s->v, z = s->z;
+    winograd_positions v = s->v, z = s->z;
     int64_t begin, end;
-    cpu_part(s->tiles, s->block, chunk, &begin, &end);
+    cpu_task_range(s->tiles, s->block, task, &begin, &end);
     z.data = r->blocks + worker * s->worker_floats;
     v.data = z.data + v.stride;
     s->k->input(&r->x, WINOGRAD_ALL, r->from, begin, end, &v);
-    small_gemm_lines soon = {NULL, 0}; /* of the chunk that this worker is likely to take next */
+    small_gemm_lines prefetch = {NULL,
+                                 0}; /* of the block that this worker is likely to take next */
     if (end < s->tiles)
-        soon = winograd_lines(&r->x, r->from, 1, end, cpu_least(end + s->block, s->tiles));
-    if (s->by_tiles)
-        winograd_multiply_by_tiles(r, &v, &z, end - begin, s->x.channels, &soon);
-    for (int p = 0; p < s->positions && !s->by_tiles; p++) {
-        small_gemm g = {.a = v.data + p * v.stride,
-                        .a_stride = v.row,
-                        .b = r->u.data + p * r->u.stride,
-                        .b_stride = r->u.row,
-                        .c = z.data + p * z.stride,
-                        .c_stride = z.row,
-                        .rows = end - begin,
-                        .columns = z.row,
-                        .depth = s->x.channels,
-                        .soon = {{NULL, 0}, winograd_lines_part(&soon, p, s->positions)}};
+        prefetch = winograd_lines(&r->x, r->from, 1, end, cpu_least(end + s->block, s->tiles));
+    if (s->amx)
+        winograd_multiply_amx(r, &v, &z, end - begin, s->x.channels, &prefetch);
+    for (int p = 0; p < s->positions && !s->amx; p++) {
+        small_gemm g = {
+            .a = v.data + p * v.stride,
+            .a_stride = v.row,
+            .b = r->u.data + p * r->u.stride,
+            .b_stride = r->u.row,
+            .c = z.data + p * z.stride,
+            .c_stride = z.row,
+            .rows = end - begin,
+            .columns = z.row,
+            .depth = s->x.channels,
+            .prefetch_l2 = {{NULL, 0}, winograd_lines_range(&prefetch, p, s->positions)}};
         if (p + 1 < s->positions) {
-            winograd_fetch_next(&g, 0, g.b + r->u.stride, s->x.channels * r->u.row);
-            winograd_fetch_next(&g, 1, g.a + v.stride, g.rows * v.row);
+            winograd_prefetch_next(&g, 0, g.b + r->u.stride, s->x.channels * r->u.row);
+            winograd_prefetch_next(&g, 1, g.a + v.stride, g.rows * v.row);
         }
         s->gemm->multiply(&g);
     }
@@ -410,16 +413,16 @@ void winograd_forward(const winograd_state *s, const op_run *o, const float *x, 
     r.w = w;
     r.to = *y;
     winograd_transform_weights(&r, o->pool);
-    threads_run(o->pool, cpu_divide_up(s->tiles, s->block), block_chunk, &r);
+    threads_run(o->pool, cpu_divide_up(s->tiles, s->block), block_task, &r);
 }
 
 /* Activations that the transform does not know go over y afterwards. */
-static void activate_chunk(void *context, int64_t chunk, int worker)
+static void activate_task(void *context, int64_t task, int worker)
 {
     (void)worker;
     const op_run *o = context;
     int64_t begin, end;
-    cpu_part(OP_OUT(o->plan, o->op, 0)->count, CPU_CHUNK, chunk, &begin, &end);
+    cpu_task_range(OP_OUT(o->plan, o->op, 0)->count, CPU_TASK, task, &begin, &end);
     float *y = o->out[0] + begin;
     cpu_activate(cpu_isa_or_base(), o->op->a.conv.act, y, y, end - begin);
 }
@@ -432,8 +435,8 @@ static cornu_status run_forward(const op_run *o)
         &(winograd_output){.bias = o->in[2], .y = o->out[0], .relu = act.kind == ACTIVATION_RELU});
     op_run y = *o;
     if (act.kind != ACTIVATION_LINEAR && act.kind != ACTIVATION_RELU)
-        threads_run(o->pool, cpu_divide_up(OP_OUT(o->plan, o->op, 0)->count, CPU_CHUNK),
-                    activate_chunk, &y);
+        threads_run(o->pool, cpu_divide_up(OP_OUT(o->plan, o->op, 0)->count, CPU_TASK),
+                    activate_task, &y);
     return CORNU_OK;
 }
 

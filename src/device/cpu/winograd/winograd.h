@@ -1,6 +1,29 @@
-/* Winograd's convolutions, for the kernels that run them alone and those that run a pool along:
+/* Convolutions of 3x3 and 5x5 with stride 1 by Winograd's algorithm. The output is divided into
+   tiles of 4 x 4 pixels. The pixels that a tile depends on are transformed, each channel to 6 x 6
+   (for 5x5 8 x 8) numbers, its transform-domain positions; there the convolution is one matrix
+   product a position, over the channels (winograd_kernels.h has the formulas):
+
+     x --input--> v [position][tile][in]
+                    times u [position][in][out], the weights, transformed once a step
+                    is z [position][tile][out] --output--> y
+
+   v and z are larger than x and y, and never leave the cache: a worker takes a block of tiles,
+   makes its v, multiplies position by position and transforms z back, before it takes the next
+   block.
+
+     position     in                   out                   out
+                +----+              +-------+             +-------+
+        0       | v0 | tiles of     |  u0   | in          |  z0   | tiles of
+                +----+ the block    +-------+             +-------+ the block
+        1       | v1 |       times  |  u1   |      is     |  z1   |
+       ...      +----+              +-------+             +-------+
+                the worker's        everybody's           the worker's: z1 lies where v0 was
+
+   dw is the sum of v' z over all tiles, z here made of dy; a task has a fixed range of the tiles
+   and adds up partial sums of dw, of all positions (winograd_backward.c).
+
    winograd.c has the forward pass, winograd_backward.c the gradients, winograd_pool.c both with a
-   pool. */
+   2x2 max-pool behind them, small_gemm_kernels.h the products. */
 #ifndef DEVICE_CPU_WINOGRAD_WINOGRAD_H
 #define DEVICE_CPU_WINOGRAD_WINOGRAD_H
 
@@ -9,10 +32,10 @@
 #include "device/cpu/winograd/winograd_kernels.h"
 
 #if defined(__x86_64__)
-extern const small_gemm_tiles cpu_small_gemm_amx;
-#define SMALL_GEMM_TILES (&cpu_small_gemm_amx)
+extern const small_gemm_amx cpu_small_gemm_amx;
+#define SMALL_GEMM_AMX (&cpu_small_gemm_amx)
 #else
-#define SMALL_GEMM_TILES ((const small_gemm_tiles *)NULL)
+#define SMALL_GEMM_AMX ((const small_gemm_amx *)NULL)
 #endif
 
 /* Of a CONV2D operation's result, as kernel.tolerance. */
@@ -24,20 +47,20 @@ enum { WINOGRAD_CACHE = 1 << 20 }; /* bytes of a core's second-level cache */
 typedef struct winograd_state {
     const winograd_kernels *k;
     const small_gemm_kernels *gemm;
-    const small_gemm_tiles *by_tiles; /* of products with u, which is packed for it; NULL: none */
-    winograd_image x, y;              /* also of their gradients; `rotated`: dy and dx */
+    const small_gemm_amx *amx; /* for products with u, which is packed for it; NULL: by `gemm` */
+    winograd_image x, y;       /* also of their gradients; `rotated`: dy and dx */
     bool rotated;
-    int64_t tiles, block;  /* of the batch, of a block */
-    int positions;         /* products */
-    winograd_places u, dw; /* transformed weights; sums for dw, of a part */
-    winograd_places v, z;  /* of a worker: transforms or products as wide as x, as y */
+    int64_t tiles, block;     /* of the batch, of a block */
+    int positions;            /* so many products */
+    winograd_positions u, dw; /* transformed weights; partial sums of dw, of a range */
+    winograd_positions v, z;  /* of a worker: as wide as x, as y; transforms or products */
     int64_t workers, worker_floats;
     /* Backward passes, which may be one: */
     bool weights, data;
-    int64_t parts, unit; /* chunks that take a fixed part of all tiles, so many or a multiple */
-    int64_t groups;      /* chunks of a part: pairs of rows of positions done alone, else 1 */
-    /* Where they begin in scratch memory, behind the parts' dw, in floats; blocks: workers' v and
-       z; sums for db, [parts][channels]; zeros as wide as an image. */
+    int64_t ranges, grain; /* of all tiles; each is a multiple of `grain` tiles */
+    int64_t pair_tasks;    /* tasks of a range: one for each pair of rows of positions, or 1 */
+    /* Where they begin in scratch memory, behind the ranges' dw, in floats; blocks: workers' v and
+       z; partial sums of db, [ranges][channels]; zeros as wide as an image. */
     int64_t u_at, blocks_at, sums_at, zeros_at;
     int64_t z_at; /* of a worker */
 } winograd_state;
@@ -75,7 +98,7 @@ void winograd_backward(const winograd_state *s, const op_run *o, const winograd_
 typedef struct winograd_run {
     const winograd_state *s;
     winograd_image x, y; /* the state's, with zeros */
-    winograd_places u, dw;
+    winograd_positions u, dw;
     float *blocks, *sums;
     const float *from, *w;
     winograd_output to;
@@ -84,42 +107,45 @@ typedef struct winograd_run {
 
 /* Channels rounded up to whole vectors. */
 int64_t winograd_row(const winograd_state *s, int64_t channels);
-/* Positions of `rows` rows; with `streamed`, these are the second operand of products and are not
-   512 bytes or a multiple apart, which fall into few sets of the first-level cache. */
-winograd_places winograd_places_of(const winograd_state *s, int64_t rows, int64_t channels,
-                                   bool streamed);
-/* Transformed weights, of `rows` rows. Decides for or against matrix tiles. */
+/* Matrices of `rows` rows, one a position, yet without memory; with `streamed`, these are the
+   second operand of products, and rows are not 512 bytes or a multiple apart, where they would fall
+   into few sets of the first-level cache. */
+winograd_positions winograd_positions_of(const winograd_state *s, int64_t rows, int64_t channels,
+                                         bool streamed);
+/* Transformed weights, of `rows` rows. Decides for or against AMX. */
 void winograd_choose_weights(winograd_state *s, int64_t rows, int64_t channels);
 /* Tiles of a block whose positions take `tile_bytes` a tile: at most `bytes` in all. Each block
    reads all `weights`: where they are large, blocks that do not fit are better than many blocks. */
 int64_t winograd_block_most(int64_t bytes, int64_t tile_bytes, int64_t weights);
-/* Cut so that blocks have about one size, at most `most`, and are a multiple of `share` in number.
- */
-int64_t winograd_block(int64_t tiles, int64_t most, int64_t share);
+/* Tiles of a block, so that all have about one size, at most `most`, and are a multiple of
+   `multiple` in number. */
+int64_t winograd_block(int64_t tiles, int64_t most, int64_t multiple);
 /* For passes that make one product of each transform. The most tiles of a block that fit beside the
-   weights; blocks of a part; and v and z: product p is written where transform p - 1 was, which is
-   used up, so that transforms lie a place further on. */
+   weights; tiles of a block of a range; and v and z: product p is written where transform p - 1
+   was, which is used up, so that v lies one position behind z. */
 int64_t winograd_single_block_most(const winograd_state *s);
-int64_t winograd_single_block(const winograd_state *s, int64_t tiles, int64_t most, int64_t share);
-void winograd_lay_out_single(winograd_state *s);
+int64_t winograd_single_block(const winograd_state *s, int64_t tiles, int64_t most,
+                              int64_t multiple);
+void winograd_plan_single(winograd_state *s);
 /* Instruction set, images and their tiles; `rotated`: of the inputs' gradient as a forward pass. */
 cornu_status winograd_new(const plan *p, const op *o, bool rotated, threads *pool,
                           winograd_state **state);
 /* Where things begin in scratch memory, and the need for it. */
-void winograd_lay_out_scratch(winograd_state *s, size_t *scratch_bytes);
+void winograd_plan_scratch(winograd_state *s, size_t *scratch_bytes);
 winograd_run winograd_begin(const winograd_state *s, const op_run *o);
 /* Into u, all rows. */
 void winograd_transform_weights(winograd_run *r, threads *pool);
-/* The rows of pixels, or of 2x2 windows, of tiles begin to end - 1, without those that their
-   neighbours share. */
+/* The rows of pixels, or of 2x2 windows, of tiles begin to end - 1, without those that
+   other tiles need, too. */
 small_gemm_lines winograd_lines(const winograd_image *g, const float *x, int window, int64_t begin,
                                 int64_t end);
-small_gemm_lines winograd_lines_part(const small_gemm_lines *l, int64_t part, int64_t parts);
+/* Range number `range` of `ranges` of them, all about as long. */
+small_gemm_lines winograd_lines_range(const small_gemm_lines *l, int64_t range, int64_t ranges);
 /* All positions' products with u. */
-void winograd_multiply_by_tiles(const winograd_run *r, const winograd_places *a,
-                                const winograd_places *c, int64_t tiles, int64_t depth,
-                                const small_gemm_lines *soon);
-/* The operand of the product to come: where it is small, into the first-level cache. */
-void winograd_fetch_next(small_gemm *g, int which, const float *from, int64_t floats);
+void winograd_multiply_amx(const winograd_run *r, const winograd_positions *a,
+                           const winograd_positions *c, int64_t tiles, int64_t depth,
+                           const small_gemm_lines *prefetch);
+/* Prefetch the operand of the product to come: where it is small, into the first-level cache. */
+void winograd_prefetch_next(small_gemm *g, int which, const float *from, int64_t floats);
 
 #endif

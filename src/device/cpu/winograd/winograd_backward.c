@@ -1,20 +1,29 @@
-/* The gradients of Winograd's convolutions (winograd.c). A chunk takes a fixed part of all tiles,
-   block by block. For dw it adds its products up, and the parts' sums are added in their order; for
-   dx it takes whole images, as their tiles overlap there. Where weights and sums are small enough,
-   one pass makes both from one transform of dy. Behind a pool, dy is what the pool gives back of
-   its gradient, by its codes. */
+/* The gradients of Winograd's convolutions (winograd.h). A range of the batch's tiles, fixed by
+   sizes alone, is a task, or with pair_tasks one a pair of rows of positions; it goes block by
+   block. For dw it has partial sums of its own, which are added in the ranges' order; for dx it has
+   whole images, as their tiles overlap there. Where weights and sums are small enough, one pass
+   makes both from one transform of dy. Behind a pool, dy is what the pool passes back of its
+   gradient, by its codes.
+
+     range 0                        range 1                        tiles of the batch
+     +---------+---------+-------+  +---------+---------+-------+
+     | block 0 | block 1 | ...   |  | block 0 | block 1 | ...   |
+     +---------+---------+-------+  +---------+---------+-------+
+       v' z added up over blocks      v' z                         [position][in][out] each
+                    \_______________________/
+                     G' (their sum) G = dw                                                     */
 #include "device/cpu/winograd/winograd.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     CACHE = WINOGRAD_CACHE,
-    PART_TILES = 200, /* for dw: as many tiles cost 30 times as much as adding a part up */
+    RANGE_TILES = 200, /* for dw: as many tiles cost 30 times as much as adding partial sums */
     FEW_TILES = 20,
-    PARTS_MOST = 16,
-    PARTS_BYTES = 64 << 20,
-    PARTS_SHARE = 4, /* of threads */
-    DW_ROWS = 8      /* of a chunk of dw */
+    RANGES_MOST = 16,
+    PARTIAL_BYTES = 64 << 20,
+    RANGES_MULTIPLE = 4, /* so many ranges or a multiple, for as many threads */
+    DW_ROWS = 8          /* of a task of dw */
 };
 
 /* ---- prepare ---------------------------------------------------------------------------- */
@@ -29,51 +38,53 @@ bool winograd_one_pass(const plan *p, const op *weights, const op *data)
     return 2 * size * size * dw[2] * dw[3] * 4 <= CACHE / 5 * 3;
 }
 
-static void part_of(const winograd_state *s, int64_t part, int64_t *first, int64_t *last)
+static void range_of(const winograd_state *s, int64_t range, int64_t *first, int64_t *last)
 {
-    int64_t units = s->tiles / s->unit;
-    *first = units * part / s->parts * s->unit;
-    *last = units * (part + 1) / s->parts * s->unit;
+    int64_t grains = s->tiles / s->grain;
+    *first = grains * range / s->ranges * s->grain;
+    *last = grains * (range + 1) / s->ranges * s->grain;
 }
 
-/* At most `parts` of them, whole images where dx is made. Returns the most tiles of one. */
-static int64_t cut(winograd_state *s, int64_t parts)
+/* At most `most` of them, whole images where dx is made. Returns the most tiles of one. */
+static int64_t choose_ranges(winograd_state *s, int64_t most)
 {
-    s->unit = s->data ? s->x.tiles[0] * s->x.tiles[1] : 1;
-    s->parts = cpu_least(parts, s->tiles / s->unit);
-    return cpu_divide_up(s->tiles / s->unit, s->parts) * s->unit;
+    s->grain = s->data ? s->x.tiles[0] * s->x.tiles[1] : 1;
+    s->ranges = cpu_least(most, s->tiles / s->grain);
+    return cpu_divide_up(s->tiles / s->grain, s->ranges) * s->grain;
 }
 
 /* For dw. Pairs of rows of positions are done alone where all sums do not stay in the cache, and
    where blocks would have few tiles, which are the depth of the products. */
-static void lay_out_weights(winograd_state *s)
+static void choose_weights_blocking(winograd_state *s)
 {
     int64_t x = winograd_row(s, s->x.channels), y = winograd_row(s, s->y.channels);
     int64_t tile = (x + y) * 4, sums = s->positions * s->x.channels * y * 4;
     bool alone = sums > CACHE / 3 * 2 || CACHE / 5 * 2 / (s->positions * tile) < FEW_TILES;
-    s->groups = alone && !s->data ? s->k->size / 2 : 1;
-    int64_t parts = cpu_least(s->tiles / PART_TILES, cpu_least(PARTS_MOST, PARTS_BYTES / sums));
-    int64_t part = cut(s, cpu_most(parts, s->groups == 1 ? 4 : 2));
-    int64_t bytes = s->groups == 1 ? CACHE / 5 * 2 : CACHE / 5 * 3;
+    s->pair_tasks = alone && !s->data ? s->k->size / 2 : 1;
+    int64_t ranges =
+        cpu_least(s->tiles / RANGE_TILES, cpu_least(RANGES_MOST, PARTIAL_BYTES / sums));
+    int64_t range = choose_ranges(s, cpu_most(ranges, s->pair_tasks == 1 ? 4 : 2));
+    int64_t bytes = s->pair_tasks == 1 ? CACHE / 5 * 2 : CACHE / 5 * 3;
     if (s->data)
         bytes = cpu_least(bytes, (CACHE - 2 * sums) / 4 * 3);
-    int64_t fit = winograd_block_most(bytes, s->positions / s->groups * tile, sums);
-    s->block = winograd_block(part, fit, 1);
-    s->dw = winograd_places_of(s, s->x.channels, s->y.channels, false);
-    s->v = winograd_places_of(s, s->block, s->x.channels, false);
-    s->z = winograd_places_of(s, s->block, s->y.channels, true);
-    s->z_at = s->positions / s->groups * s->v.stride;
-    s->worker_floats = s->z_at + s->positions / s->groups * s->z.stride;
+    int64_t fit = winograd_block_most(bytes, s->positions / s->pair_tasks * tile, sums);
+    s->block = winograd_block(range, fit, 1);
+    s->dw = winograd_positions_of(s, s->x.channels, s->y.channels, false);
+    s->v = winograd_positions_of(s, s->block, s->x.channels, false);
+    s->z = winograd_positions_of(s, s->block, s->y.channels, true);
+    s->z_at = s->positions / s->pair_tasks * s->v.stride;
+    s->worker_floats = s->z_at + s->positions / s->pair_tasks * s->z.stride;
 }
 
-/* For dx alone: a part is a block, or more where an image takes more. */
-static void lay_out_data(winograd_state *s)
+/* For dx alone: a range is a block, or more where an image takes more. */
+static void choose_data_blocking(winograd_state *s)
 {
     int64_t fit = winograd_single_block_most(s);
-    s->groups = 1;
-    int64_t part = cut(s, cpu_divide_up(cpu_divide_up(s->tiles, fit), PARTS_SHARE) * PARTS_SHARE);
-    s->block = winograd_single_block(s, part, fit + fit / 4, 1);
-    winograd_lay_out_single(s);
+    s->pair_tasks = 1;
+    int64_t range = choose_ranges(s, cpu_divide_up(cpu_divide_up(s->tiles, fit), RANGES_MULTIPLE) *
+                                         RANGES_MULTIPLE);
+    s->block = winograd_single_block(s, range, fit + fit / 4, 1);
+    winograd_plan_single(s);
     s->z_at = s->v.stride;
 }
 
@@ -88,10 +99,10 @@ cornu_status winograd_prepare_backward(const plan *p, const op *weights, const o
     if (data)
         winograd_choose_weights(s, s->y.channels, s->x.channels);
     if (weights)
-        lay_out_weights(s);
+        choose_weights_blocking(s);
     else
-        lay_out_data(s);
-    winograd_lay_out_scratch(s, scratch_bytes);
+        choose_data_blocking(s);
+    winograd_plan_scratch(s, scratch_bytes);
     return CORNU_OK;
 }
 
@@ -99,34 +110,34 @@ cornu_status winograd_prepare_backward(const plan *p, const op *weights, const o
 
 /* A block of tiles. */
 typedef struct block {
-    int64_t part, pair, tiles;
-    winograd_places v, z;
-    small_gemm_lines soon[2]; /* x and dy of the next block */
-    bool first;               /* of its part */
+    int64_t range, pair, tiles;
+    winograd_positions v, z;
+    small_gemm_lines prefetch[2]; /* x and dy of the next block */
+    bool first;                   /* of its range */
 } block;
 
 /* dw (+)= v' z for position p, whose transforms are number `made`. */
 static void multiply_weights(const winograd_run *r, const block *b, int p, int made)
 {
     const winograd_state *s = r->s;
-    int64_t positions = s->positions / s->groups;
+    int64_t positions = s->positions / s->pair_tasks;
     small_gemm g = {.a = b->v.data + made * b->v.stride,
                     .a_stride = b->v.row,
                     .b = b->z.data + made * b->z.stride,
                     .b_stride = b->z.row,
-                    .c = r->dw.data + (b->part * s->positions + p) * r->dw.stride,
+                    .c = r->dw.data + (b->range * s->positions + p) * r->dw.stride,
                     .c_stride = r->dw.row,
                     .rows = s->x.channels,
                     .columns = r->dw.row,
                     .depth = b->tiles};
     if (s->data) {
-        winograd_fetch_next(&g, 0, r->u.data + p * r->u.stride, s->y.channels * r->u.row);
-        g.soon[1] = winograd_lines_part(&b->soon[0], made, positions);
+        winograd_prefetch_next(&g, 0, r->u.data + p * r->u.stride, s->y.channels * r->u.row);
+        g.prefetch_l2[1] = winograd_lines_range(&b->prefetch[0], made, positions);
     } else {
-        g.soon[1] = winograd_lines_part(&b->soon[made % 2], made / 2, positions / 2);
+        g.prefetch_l2[1] = winograd_lines_range(&b->prefetch[made % 2], made / 2, positions / 2);
         if (made + 1 < positions) {
-            winograd_fetch_next(&g, 0, g.b + b->z.stride, b->tiles * b->z.row);
-            winograd_fetch_next(&g, 1, g.a + b->v.stride, b->tiles * b->v.row);
+            winograd_prefetch_next(&g, 0, g.b + b->z.stride, b->tiles * b->z.row);
+            winograd_prefetch_next(&g, 1, g.a + b->v.stride, b->tiles * b->v.row);
         }
     }
     s->gemm->multiply_transposed(&g, !b->first);
@@ -136,22 +147,23 @@ static void multiply_weights(const winograd_run *r, const block *b, int p, int m
 static void multiply_data(const winograd_run *r, const block *b, int p)
 {
     const winograd_state *s = r->s;
-    small_gemm g = {.a = b->z.data + p * b->z.stride,
-                    .a_stride = b->z.row,
-                    .b = r->u.data + p * r->u.stride,
-                    .b_stride = r->u.row,
-                    .c = b->v.data + p * b->v.stride,
-                    .c_stride = b->v.row,
-                    .rows = b->tiles,
-                    .columns = b->v.row,
-                    .depth = s->y.channels,
-                    .soon = {{NULL, 0}, winograd_lines_part(&b->soon[1], p, s->positions)}};
+    small_gemm g = {
+        .a = b->z.data + p * b->z.stride,
+        .a_stride = b->z.row,
+        .b = r->u.data + p * r->u.stride,
+        .b_stride = r->u.row,
+        .c = b->v.data + p * b->v.stride,
+        .c_stride = b->v.row,
+        .rows = b->tiles,
+        .columns = b->v.row,
+        .depth = s->y.channels,
+        .prefetch_l2 = {{NULL, 0}, winograd_lines_range(&b->prefetch[1], p, s->positions)}};
     if (p + 1 < s->positions) {
         if (s->weights)
-            winograd_fetch_next(&g, 0, g.c + b->v.stride, b->tiles * b->v.row);
+            winograd_prefetch_next(&g, 0, g.c + b->v.stride, b->tiles * b->v.row);
         else
-            winograd_fetch_next(&g, 0, g.b + r->u.stride, s->y.channels * r->u.row);
-        winograd_fetch_next(&g, 1, g.a + b->z.stride, b->tiles * b->z.row);
+            winograd_prefetch_next(&g, 0, g.b + r->u.stride, s->y.channels * r->u.row);
+        winograd_prefetch_next(&g, 1, g.a + b->z.stride, b->tiles * b->z.row);
     }
     s->gemm->multiply(&g);
 }
@@ -160,13 +172,13 @@ static void run_block(const winograd_run *r, const block *b, int64_t begin, floa
 {
     const winograd_state *s = r->s;
     const int64_t end = begin + b->tiles;
-    const int pair = s->groups == 1 ? WINOGRAD_ALL : (int)b->pair;
+    const int pair = s->pair_tasks == 1 ? WINOGRAD_ALL : (int)b->pair;
     if (s->weights)
         s->k->input(&r->x, pair, r->g.x, begin, end, &b->v);
     s->k->gradient(&r->y, pair, &r->g.dy, begin, end, &b->z, sums);
-    if (s->by_tiles)
-        winograd_multiply_by_tiles(r, &b->z, &b->v, b->tiles, s->y.channels, &b->soon[1]);
-    for (int p = 0, made = 0; p < s->positions && !s->by_tiles; p++) {
+    if (s->amx)
+        winograd_multiply_amx(r, &b->z, &b->v, b->tiles, s->y.channels, &b->prefetch[1]);
+    for (int p = 0, made = 0; p < s->positions && !s->amx; p++) {
         if (pair != WINOGRAD_ALL && winograd_pair_of(p / s->k->size, s->k->size) != pair)
             continue;
         if (s->weights)
@@ -179,40 +191,40 @@ static void run_block(const winograd_run *r, const block *b, int64_t begin, floa
         s->k->input_gradient(&r->x, &b->v, begin, end, r->g.dx);
 }
 
-static void part_chunk(void *context, int64_t chunk, int worker)
+static void range_task(void *context, int64_t task, int worker)
 {
     const winograd_run *r = context;
     const winograd_state *s = r->s;
-    block b = {.part = chunk / s->groups, .pair = chunk % s->groups, .v = s->v, .z = s->z};
-    float *sums = s->weights && b.pair == 0 ? r->sums + b.part * s->y.channels : NULL;
+    block b = {.range = task / s->pair_tasks, .pair = task % s->pair_tasks, .v = s->v, .z = s->z};
+    float *sums = s->weights && b.pair == 0 ? r->sums + b.range * s->y.channels : NULL;
     const int window = r->g.dy.codes ? 2 : 1;
     int64_t first, last;
     b.v.data = r->blocks + worker * s->worker_floats;
     b.z.data = b.v.data + s->z_at;
-    part_of(s, b.part, &first, &last);
+    range_of(s, b.range, &first, &last);
     if (sums)
         memset(sums, 0, (size_t)s->y.channels * sizeof *sums);
     for (int64_t begin = first; begin < last; begin += s->block) {
         int64_t end = cpu_least(begin + s->block, last), next = cpu_least(end + s->block, last);
         b.tiles = end - begin;
         b.first = begin == first;
-        memset(b.soon, 0, sizeof b.soon);
+        memset(b.prefetch, 0, sizeof b.prefetch);
         if (end < last && s->weights)
-            b.soon[0] = winograd_lines(&r->x, r->g.x, 1, end, next);
+            b.prefetch[0] = winograd_lines(&r->x, r->g.x, 1, end, next);
         if (end < last)
-            b.soon[1] = winograd_lines(&r->y, r->g.dy.dy, window, end, next);
+            b.prefetch[1] = winograd_lines(&r->y, r->g.dy.dy, window, end, next);
         run_block(r, &b, begin, sums);
     }
 }
 
-static void gradient_chunk(void *context, int64_t chunk, int worker)
+static void gradient_task(void *context, int64_t task, int worker)
 {
     (void)worker;
     const winograd_run *r = context;
     const winograd_state *s = r->s;
     int64_t begin, end;
-    cpu_part(s->x.channels, DW_ROWS, chunk, &begin, &end);
-    s->k->weights_gradient(&r->dw, s->parts, s->positions * r->dw.stride, s->x.channels,
+    cpu_task_range(s->x.channels, DW_ROWS, task, &begin, &end);
+    s->k->weights_gradient(&r->dw, s->ranges, s->positions * r->dw.stride, s->x.channels,
                            s->y.channels, begin, end, r->g.dw);
 }
 
@@ -223,12 +235,12 @@ void winograd_backward(const winograd_state *s, const op_run *o, const winograd_
     r.w = g->w;
     if (s->data)
         winograd_transform_weights(&r, o->pool);
-    threads_run(o->pool, s->parts * s->groups, part_chunk, &r);
+    threads_run(o->pool, s->ranges * s->pair_tasks, range_task, &r);
     if (!s->weights)
         return;
-    threads_run(o->pool, cpu_divide_up(s->x.channels, DW_ROWS), gradient_chunk, &r);
+    threads_run(o->pool, cpu_divide_up(s->x.channels, DW_ROWS), gradient_task, &r);
     if (g->db)
-        cpu_sum_range(r.sums, s->y.channels, s->parts, s->y.channels, g->db);
+        cpu_sum_range(r.sums, s->y.channels, s->ranges, s->y.channels, g->db);
 }
 
 /* ---- kernels ---------------------------------------------------------------------------- */

@@ -88,7 +88,7 @@ __attribute__((noinline)) static vec load_edge(bool pool, const tile_pixels *p, 
             if (pool)
                 v = give_back(v,
                               whole ? pool_load_codes(p->codes + at)
-                                    : pool_load_codes_part(p->codes + at, p->left),
+                                    : pool_load_first_codes(p->codes + at, p->left),
                               to);
             else
                 *to = v;
@@ -118,7 +118,7 @@ VEC_INLINE vec gradient_tile(int wanted, bool pool, const tile_pixels *p, float 
 
 /* One vector of channels of a strip. */
 VEC_INLINE void gradient_strip(int wanted, bool pool, tile_pixels p, int64_t tiles, float *to,
-                               const winograd_places *z, float *sums)
+                               const winograd_positions *z, float *sums)
 {
     const bool whole = p.left >= VEC_FLOATS;
     const int step = pool ? STEP / 2 : STEP;
@@ -135,7 +135,7 @@ VEC_INLINE void gradient_strip(int wanted, bool pool, tile_pixels p, int64_t til
 
 VEC_INLINE void gradient_rows(int wanted, bool pool, const winograd_image *g,
                               const winograd_gradient *dy, int64_t begin, int64_t end,
-                              const winograd_places *z, float *sums)
+                              const winograd_positions *z, float *sums)
 {
     const int window = pool ? 2 : 1, step = STEP / window;
     const int64_t height = g->height / window, width = g->width / window;
@@ -161,7 +161,7 @@ VEC_INLINE void gradient_rows(int wanted, bool pool, const winograd_image *g,
 #define GRADIENT_ROWS(name, wanted)                                                       \
     __attribute__((noinline)) static void gradient_##name(                                \
         const winograd_image *g, const winograd_gradient *dy, int64_t begin, int64_t end, \
-        const winograd_places *z, float *sums)                                            \
+        const winograd_positions *z, float *sums)                                         \
     {                                                                                     \
         if (dy->codes)                                                                    \
             gradient_rows(wanted, true, g, dy, begin, end, z, sums);                      \
@@ -177,10 +177,10 @@ GRADIENT_ROWS(3, 3)
 #endif
 
 static void gradient(const winograd_image *g, int pair, const winograd_gradient *dy, int64_t begin,
-                     int64_t end, const winograd_places *z, float *sums)
+                     int64_t end, const winograd_positions *z, float *sums)
 {
     typedef void rows_function(const winograd_image *g, const winograd_gradient *dy, int64_t begin,
-                               int64_t end, const winograd_places *z, float *sums);
+                               int64_t end, const winograd_positions *z, float *sums);
     static rows_function *const pairs[PAIRS] = {gradient_0, gradient_1, gradient_2,
 #ifdef POINT_C
                                                 gradient_3
@@ -267,8 +267,8 @@ VEC_INLINE void take_over(const strip_gradient *s, bool whole, vec over[SIZE][OV
             over[i][j] = load_channels(s->to + i * s->row + j * s->column, s->left, whole);
 }
 
-static void add_strip(const winograd_places *m, const float *from, strip_gradient s, int64_t tiles,
-                      bool continued)
+static void add_strip(const winograd_positions *m, const float *from, strip_gradient s,
+                      int64_t tiles, bool continued)
 {
     const bool whole = s.left >= VEC_FLOATS;
     vec over[SIZE][OVERLAP] = {{{0}}};
@@ -276,7 +276,7 @@ static void add_strip(const winograd_places *m, const float *from, strip_gradien
     if (continued)
         take_over(&s, whole, over);
     for (int64_t k = 0; k < tiles; k++, column += STEP, from += m->row) {
-        fetch_tile(s.to + STEP * s.row + column * s.column, s.row, s.column, STEP);
+        prefetch_tile(s.to + STEP * s.row + column * s.column, s.row, s.column, STEP);
         if (!whole)
             add_tile(&s, from, m->stride, column, false, false, over);
         else if (column >= s.inside && column + STEP <= s.outside)
@@ -289,7 +289,7 @@ static void add_strip(const winograd_places *m, const float *from, strip_gradien
         put_columns(&s, i, column, OVERLAP, whole, false, over[i]);
 }
 
-static void input_gradient(const winograd_image *g, const winograd_places *m, int64_t begin,
+static void input_gradient(const winograd_image *g, const winograd_positions *m, int64_t begin,
                            int64_t end, float *dx)
 {
     for (int64_t tile = begin; tile < end;) {
@@ -314,22 +314,23 @@ static void input_gradient(const winograd_image *g, const winograd_places *m, in
 
 /* ---- gradient of w ---------------------------------------------------------------------- */
 
-static void weights_gradient(const winograd_places *parts, int64_t count, int64_t part_stride,
-                             int64_t in, int64_t out, int64_t begin, int64_t end, float *dw)
+static void weights_gradient(const winograd_positions *partials, int64_t count,
+                             int64_t partial_stride, int64_t in, int64_t out, int64_t begin,
+                             int64_t end, float *dw)
 {
     for (int64_t k = begin; k < end; k++)
         for (int64_t n = 0; n < out; n += VEC_FLOATS) {
-            const float *from = parts->data + k * parts->row + n;
+            const float *from = partials->data + k * partials->row + n;
             vec down[TAPS][SIZE];
             for (int j = 0; j < SIZE; j++) {
                 vec t[SIZE], d[TAPS];
                 for (int i = 0; i < SIZE; i++) {
-                    const float *place = from + (SIZE * i + j) * parts->stride;
-                    t[i] = vec_load(place);
-                    __builtin_prefetch(place + 2 * LINE_FLOATS, 0, 3);
+                    const float *at = from + (SIZE * i + j) * partials->stride;
+                    t[i] = vec_load(at);
+                    __builtin_prefetch(at + 2 * LINE_FLOATS, 0, 3);
                     for (int64_t p = 1; p < count; p++) {
-                        t[i] += vec_load(place + p * part_stride);
-                        __builtin_prefetch(place + p * part_stride + 2 * LINE_FLOATS, 0, 3);
+                        t[i] += vec_load(at + p * partial_stride);
+                        __builtin_prefetch(at + p * partial_stride + 2 * LINE_FLOATS, 0, 3);
                     }
                 }
                 transform_weights_gradient(t, d);

@@ -1,5 +1,5 @@
 /* Strips of tiles for winograd_tiles.h: where their pixels are. */
-#include "device/cpu/winograd/winograd_points.h"
+#include "device/cpu/winograd/winograd_1d.h"
 
 /* Tiles side by side that are transformed together: the columns that they share are transformed
    once, and the strip stays in the first-level cache. */
@@ -37,7 +37,7 @@ VEC_INLINE void columns_inside(const winograd_image *g, int64_t first, int64_t c
 /* `whole`: there are VEC_FLOATS channels left or more. */
 VEC_INLINE vec load_channels(const float *p, int64_t left, bool whole)
 {
-    return whole ? vec_load(p) : vec_load_part(p, left);
+    return whole ? vec_load(p) : vec_load_first(p, left);
 }
 
 VEC_INLINE void store_channels(float *p, vec v, int64_t left, bool whole)
@@ -45,7 +45,7 @@ VEC_INLINE void store_channels(float *p, vec v, int64_t left, bool whole)
     if (whole)
         vec_store(p, v);
     else
-        vec_store_part(p, v, left);
+        vec_store_first(p, v, left);
 }
 
 /* A strip's rows of pixels. */
@@ -75,7 +75,7 @@ VEC_INLINE int rank_of(int pair, int which, bool alone)
 }
 
 /* A square of pixels is prefetched for writing. */
-VEC_INLINE void fetch_tile(const float *y, int64_t row, int64_t column, int size)
+VEC_INLINE void prefetch_tile(const float *y, int64_t row, int64_t column, int size)
 {
     for (int i = 0; i < size; i++)
         for (int j = 0; j < size; j++)

@@ -1,6 +1,7 @@
 /* The transforms of Winograd's F(m x m, r x r): m x m outputs of an r x r correlation from (m + r -
    1)^2 multiplications instead of m m r r (Lavin and Gray, "Fast algorithms for convolutional
-   neural networks", 2016), at the points 0, A, -A, B, -B, ... and infinity:
+   neural networks", 2016), from the interpolation points 0, A, -A, B, -B, ...
+   and infinity:
      y = A' [(G w G') . (B' x B)] A,   dw = G' [(B' x B) . (A dy A')] G
    The file that includes this one has defined TAPS (r), POINT_A, POINT_B and, where m + r is 9 and
    not 7, POINT_C, and exports the kernels. */
@@ -14,7 +15,7 @@ typedef struct strip_input {
     strip_pixels pixels;
     int64_t inside, outside; /* columns `inside` to `outside` - 1 are in the image */
     int64_t tiles, vectors;  /* of channels, one after the other */
-    float *to;               /* place 0 of the first tile */
+    float *to;               /* position 0 of the first tile */
     int64_t row, stride;
 } strip_input;
 
@@ -35,8 +36,8 @@ VEC_INLINE void input_vector(int pair, bool alone, const strip_input *s, int64_t
                              int64_t left, bool whole)
 {
     vec column[SIZE][2];
-#define INPUT_COLUMN(q, place) \
-    input_column(pair, s, first + (q)*s->pixels.step, left, whole, column[place])
+#define INPUT_COLUMN(q, at) \
+    input_column(pair, s, first + (q)*s->pixels.step, left, whole, column[at])
 #pragma GCC unroll 4
     for (int j = STEP; j < SIZE; j++) {
         column[j][0] = column[j][1] = (vec){0};
@@ -102,7 +103,7 @@ INPUT_PAIR(3)
 #endif
 
 static void input(const winograd_image *g, int pair, const float *x, int64_t begin, int64_t end,
-                  const winograd_places *v)
+                  const winograd_positions *v)
 {
     static pair_function *const pairs[PAIRS] = {input_0, input_1, input_2,
 #ifdef POINT_C
@@ -218,13 +219,14 @@ VEC_INLINE void store_windows(const tile_output *o, vec d[STEP][STEP], int64_t r
             if (codes && whole)
                 pool_store_codes(codes + at, code);
             else if (codes)
-                pool_store_codes_part(codes + at, code, o->left);
+                pool_store_first_codes(codes + at, code, o->left);
         }
 }
 
 /* A strip's tiles. `pool`: into o->pooled, and into o->y where that is wanted, too. */
 VEC_INLINE void output_strip(bool pool, const winograd_image *g, const strip *s,
-                             const winograd_places *m, const float *from, const winograd_output *o)
+                             const winograd_positions *m, const float *from,
+                             const winograd_output *o)
 {
     const int64_t channels = g->channels, width = g->width / 2, rows = g->height - STEP * s->row;
     const vec low = vec_all(pool_lowest(o->relu)), least = vec_all(o->relu ? 0 : -INFINITY);
@@ -245,9 +247,9 @@ VEC_INLINE void output_strip(bool pool, const winograd_image *g, const strip *s,
             if (pool)
                 windows.to = o->pooled + pooled_at + c;
             if (c % LINE_FLOATS == 0 && pool)
-                fetch_tile(windows.to + STEP / 2 * windows.row, windows.row, channels, STEP / 2);
+                prefetch_tile(windows.to + STEP / 2 * windows.row, windows.row, channels, STEP / 2);
             else if (c % LINE_FLOATS == 0)
-                fetch_tile(y.to + STEP * y.row, y.row, channels, STEP);
+                prefetch_tile(y.to + STEP * y.row, y.row, channels, STEP);
             vec d[STEP][STEP];
             output_tile(from + c, m->stride,
                         o->bias ? load_channels(o->bias + c, left, whole) : (vec){0}, d);
@@ -268,7 +270,7 @@ VEC_INLINE void output_strip(bool pool, const winograd_image *g, const strip *s,
     }
 }
 
-static void output(const winograd_image *g, const winograd_places *m, int64_t begin, int64_t end,
+static void output(const winograd_image *g, const winograd_positions *m, int64_t begin, int64_t end,
                    const winograd_output *o)
 {
     for (int64_t tile = begin; tile < end;) {
@@ -310,7 +312,7 @@ VEC_INLINE void store_weights(const vec w[TAPS * TAPS], float *u, int64_t stride
 }
 
 static void weights(const float *w, int64_t in, int64_t out, int64_t begin, int64_t end,
-                    const winograd_places *u)
+                    const winograd_positions *u)
 {
     for (int64_t n = 0; n < out; n += VEC_FLOATS)
         for (int64_t k = begin; k < end; k++) {
@@ -338,7 +340,7 @@ __attribute__((noinline)) static void transpose_tap(const float *w, int64_t stri
 }
 
 static void transposed_weights(const float *w, int64_t in, int64_t out, bool rotated, int64_t begin,
-                               int64_t end, const winograd_places *u)
+                               int64_t end, const winograd_positions *u)
 {
     vec taps[TAPS * TAPS][VEC_FLOATS];
     for (int64_t k = 0; k < in; k += VEC_FLOATS) {

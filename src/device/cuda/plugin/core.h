@@ -82,9 +82,9 @@ cornu_status gpu_samples_evict(gpu *g, double bytes);
 double gpu_samples_bytes(const gpu *g);
 /* How many steps on these samples may be under way; allocates what streaming needs. */
 cornu_status gpu_samples_depth(gpu *g, const plan *p, const sample_block *samples, int *depth);
-/* Fill in the samples' part of step number `step`, and begin to copy what is not resident. */
-cornu_status gpu_samples_place(gpu *g, const plan *p, const step_input *input, int64_t step,
-                               gpu_step *out);
+/* Fill in the samples' fields of step number `step`, and begin to copy what is not resident. */
+cornu_status gpu_samples_fill(gpu *g, const plan *p, const step_input *input, int64_t step,
+                              gpu_step *out);
 
 /* ---- queue.c ----------------------------------------------------------------------------- */
 
@@ -126,10 +126,10 @@ cornu_status gpu_flush(gpu *g);
 cornu_status gpu_drain(gpu *g);
 cornu_status gpu_get_results(gpu *g, step_results *out, bool reset);
 
-/* ---- place.c ----------------------------------------------------------------------------- */
+/* ---- buffers.c --------------------------------------------------------------------------- */
 
-/* Bytes of a plan's buffers, and (places not NULL) where each begins. */
-cornu_status gpu_place_buffers(const gpu *g, const plan *p, size_t *places, size_t *bytes);
+/* Bytes of a plan's buffers, and (offsets not NULL) where each begins. */
+cornu_status gpu_buffer_offsets(const gpu *g, const plan *p, size_t *offsets, size_t *bytes);
 
 /* ---- prepare.c, step.c ------------------------------------------------------------------- */
 
@@ -140,7 +140,7 @@ struct prepared {
     const op_group **groups;    /* [op_count]: that the kernel runs; NULL: the operation alone */
     kernel_choice *choices;     /* [op_count] */
     char **names;               /* [op_count]: the choices' "cuda/KERNEL" */
-    size_t *places;             /* [tensor_count]: buffers' bytes from the arena's start */
+    size_t *offsets;            /* [tensor_count]: buffers' bytes from the arena's start */
     CUdeviceptr *tensors;       /* [tensor_count], as long as .moves is the device's */
     int64_t moves;
     size_t arena_bytes, scratch_bytes;
@@ -165,7 +165,7 @@ cornu_status gpu_write(gpu *g, prepared *p, tensor_ref t, const float *values, i
 
 /* Put `count` steps onto the stream. */
 cornu_status gpu_launch_steps(gpu *g, prepared *p, int64_t count);
-/* Operation `i` (with those it covers), or all updates at .first_update. */
+/* Operation `i` (with those fused with it), or all updates at .first_update. */
 cornu_status gpu_enqueue_op(gpu *g, const prepared *p, int i);
 /* The number of the operation behind what runs at `i`: an operation or a group. */
 static inline int gpu_behind(const prepared *p, int i)

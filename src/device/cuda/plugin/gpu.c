@@ -102,7 +102,7 @@ static void find_sensors(gpu *g)
 }
 
 /* With the context current. */
-static cornu_status open_parts(gpu *g)
+static cornu_status open_resources(gpu *g)
 {
     TRY(CU(g, cuStreamCreate(&g->stream, CU_STREAM_NON_BLOCKING)));
     TRY(load_kernels(g));
@@ -115,7 +115,7 @@ static cornu_status open_parts(gpu *g)
     return gpu_queue_open(g);
 }
 
-static void close_parts(gpu *g)
+static void close_resources(gpu *g)
 {
     gpu_state *s = g->state;
     if (!s->lost[0])
@@ -146,7 +146,7 @@ static void gpu_close(device *d)
         return;
     if (g->context) {
         bool entered = g->lib->cuCtxPushCurrent(g->context) == CUDA_SUCCESS;
-        close_parts(g);
+        close_resources(g);
         if (entered)
             (void)leave(g, CORNU_OK);
         (void)CU(g, cuDevicePrimaryCtxRelease(g->id));
@@ -162,7 +162,7 @@ static cornu_status open_context(gpu *g)
     /* The primary context: cuBLASLt and cuDNN know no other. */
     TRY(CU(g, cuDevicePrimaryCtxRetain(&g->context, g->id)));
     TRY(enter(g));
-    return leave(g, open_parts(g));
+    return leave(g, open_resources(g));
 }
 
 extern const device_ops gpu_ops;
@@ -231,7 +231,7 @@ static cornu_status prepare(device *d, const plan *p, prepared **out)
     WITHIN(d, prepare(g, p, out));
 }
 
-/* Also on a lost device: the host's part goes in any case. */
+/* Also on a lost device: the host's memory is freed in any case. */
 static void release(device *d, prepared *p)
 {
     gpu *g = gpu_of(d);

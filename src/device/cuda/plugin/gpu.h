@@ -106,9 +106,9 @@ void gpu_updates_release(gpu *g, gpu_updates *u);
 /* Is this DENSE_BACKWARD_WEIGHTS done by the updates' launch, in one with the steps on its
    variables? Then its inputs have to live to the step's end, and its outputs are never written. Not
    where the caller forced another kernel. */
-bool gpu_updates_take(const gpu *g, const plan *p, const op *o);
+bool gpu_updates_absorb(const gpu *g, const plan *p, const op *o);
 /* The end of the step: position + 1, samples, not_finite. Nothing where the loss's launch has done
    it (ops.h: gpu_loss_counts_step). */
-cornu_status gpu_finish_enqueue(gpu *g, const plan *p, int64_t *position, gpu_results *results);
+cornu_status gpu_end_step_enqueue(gpu *g, const plan *p, int64_t *position, gpu_results *results);
 
 #endif

@@ -19,7 +19,7 @@ enum { TOOLKIT_MAJOR = CUDA_VERSION / 1000, TOOLKIT_MINOR = CUDA_VERSION / 10 % 
 
 typedef struct symbol {
     const char *name;
-    size_t place; /* in cuda_libraries */
+    size_t offset; /* in cuda_libraries */
 } symbol;
 
 #define ROW(name) {TEXT(name), offsetof(cuda_libraries, name)},
@@ -47,7 +47,7 @@ static const char *take_symbols(void *library, const symbol *symbols, cuda_libra
         void *found = dlsym(library, s->name);
         if (!found)
             return s->name;
-        memcpy((char *)lib + s->place, &found, sizeof found);
+        memcpy((char *)lib + s->offset, &found, sizeof found);
     }
     return NULL;
 }

@@ -6,7 +6,7 @@
 
 /* ---- does it fit? ------------------------------------------------------------------------- */
 
-/* Memory that a plan needs, part by part; each is shared with the plans before it. */
+/* Memory that a plan needs, by what it is for; each is shared with the plans before it. */
 typedef struct need {
     double arena, scratch, queue;
 } need;
@@ -38,7 +38,7 @@ static int64_t largest_batch(const gpu *g, const plan *p, double scratch, double
         size_t arena = 0;
         if (plan_build(p->model, &options, &smaller) != CORNU_OK)
             return 0;
-        bool known = gpu_place_buffers(g, smaller, NULL, &arena) == CORNU_OK;
+        bool known = gpu_buffer_offsets(g, smaller, NULL, &arena) == CORNU_OK;
         plan_free(smaller);
         if (known && (double)arena + scratch + (double)gpu_queue_bytes(batch) <= bytes)
             fits = batch;
@@ -161,7 +161,7 @@ static cornu_status fuse(prepared *r, int first, int i)
 static double spared_bytes(const gpu *g, const plan *p, const op *o)
 {
     double bytes = 0;
-    for (int k = 0; k < OP_OUTPUTS_MAX && gpu_updates_take(g, p, o); k++)
+    for (int k = 0; k < OP_OUTPUTS_MAX && gpu_updates_absorb(g, p, o); k++)
         if (o->out[k] != NO_TENSOR)
             bytes += 2.0 * sizeof(float) * (double)p->tensors[o->out[k]].count;
     return bytes;
@@ -226,7 +226,7 @@ static cornu_status new_prepared(const plan *p, prepared **out)
     TRY(memory_new(count, sizeof *r->groups, what, &r->groups));
     TRY(memory_new(count, sizeof *r->choices, what, &r->choices));
     TRY(memory_new(count, sizeof *r->names, what, &r->names));
-    TRY(memory_new(tensors, sizeof *r->places, what, &r->places));
+    TRY(memory_new(tensors, sizeof *r->offsets, what, &r->offsets));
     TRY(memory_new(tensors, sizeof *r->tensors, what, &r->tensors));
     for (int i = 0; i < p->op_count; i++)
         r->gathers |= p->ops[i].kind == OP_GATHER;
@@ -262,7 +262,7 @@ cornu_status gpu_prepare(gpu *g, const plan *p, prepared **out)
     cornu_status status;
     need n = {.queue = (double)gpu_queue_bytes(p->batch)};
     TRY_GOTO(new_prepared(p, &r));
-    TRY_GOTO(gpu_place_buffers(g, p, r->places, &r->arena_bytes));
+    TRY_GOTO(gpu_buffer_offsets(g, p, r->offsets, &r->arena_bytes));
     n.arena = (double)r->arena_bytes;
     TRY_GOTO(check_plan_fits(g, p, &n));
     TRY_GOTO(prepare_ops(g, r));
@@ -309,7 +309,7 @@ void gpu_release(gpu *g, prepared *r)
     free(r->groups);
     free(r->choices);
     free(r->names);
-    free(r->places);
+    free(r->offsets);
     free(r->tensors);
     free(r);
 }
@@ -330,7 +330,7 @@ cornu_status gpu_resolve(gpu *g, prepared *r)
     r->updates = NULL;
     for (int i = 0; i < p->tensor_count; i++)
         r->tensors[i] = p->tensors[i].role == TENSOR_VARIABLE ? s->variables[p->tensors[i].variable]
-                                                              : s->arena.at + r->places[i];
+                                                              : s->arena.at + r->offsets[i];
     if (r->first_update >= 0)
         TRY(gpu_updates_prepare(g, p, r->tensors, &r->updates));
     r->moves = s->moves;

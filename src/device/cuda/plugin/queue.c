@@ -9,7 +9,7 @@
 enum {
     POSITION_AT = 256, /* in .fixed, behind the results */
     STEPS_AT = 512,
-    NUMBERS_BYTES = 8 << 20, /* the ring of sample numbers is cut short beyond this */
+    NUMBERS_BYTES = 8 << 20, /* the ring of sample numbers is shortened to this */
     DEPTH_LEAST = 4
 };
 _Static_assert(sizeof(gpu_results) <= POSITION_AT, "the results end before the position");
@@ -142,14 +142,14 @@ cornu_status gpu_drain(gpu *g)
 
 /* ---- launching --------------------------------------------------------------------------- */
 
-/* Entries [from, to) of a ring of `length` entries of `bytes`: in one piece or two. */
+/* Entries [from, to) of a ring of `length` entries of `bytes`: in one copy or two. */
 static cornu_status copy_ring(gpu *g, CUdeviceptr ring, const void *host, size_t bytes, int length,
                               int64_t from, int64_t to)
 {
     while (from < to) {
-        int64_t place = from % length;
-        int64_t count = to - from < length - place ? to - from : length - place;
-        size_t offset = (size_t)place * bytes;
+        int64_t at = from % length;
+        int64_t count = to - from < length - at ? to - from : length - at;
+        size_t offset = (size_t)at * bytes;
         TRY(CU(g, cuMemcpyHtoDAsync(ring + offset, (const unsigned char *)host + offset,
                                     (size_t)count * bytes, g->state->queue.copies)));
         from += count;
@@ -222,7 +222,7 @@ static cornu_status queue_step(gpu *g, prepared *p, const step_input *input, int
         *depth = *depth < q->depth ? *depth : q->depth;
     }
     TRY(make_room(g, *depth));
-    int64_t n = q->queued, place = n % q->depth * q->capacity;
+    int64_t n = q->queued, first = n % q->depth * q->capacity;
     gpu_step *step = &q->steps[n % GPU_QUEUE];
     *step = (gpu_step){.seed = input->seed,
                        .iteration = input->iteration,
@@ -231,9 +231,9 @@ static cornu_status queue_step(gpu *g, prepared *p, const step_input *input, int
     if (p->optimizer)
         step->adam_alpha = optimizer_alpha(p->optimizer, input->learning_rate, input->iteration);
     if (p->gathers) {
-        step->sample = (const int64_t *)q->numbers.at + place;
-        memcpy(q->host_numbers + place, input->index, (size_t)p->plan->batch * sizeof(int64_t));
-        TRY(gpu_samples_place(g, p->plan, input, n, step));
+        step->sample = (const int64_t *)q->numbers.at + first;
+        memcpy(q->host_numbers + first, input->index, (size_t)p->plan->batch * sizeof(int64_t));
+        TRY(gpu_samples_fill(g, p->plan, input, n, step));
     }
     q->queued++;
     return CORNU_OK;

@@ -69,16 +69,16 @@ static const gpu_resident *resident_of(const gpu *g, const sample_block *s)
     return NULL;
 }
 
-/* The place for a block: its own of before, a free one, the first. */
-static gpu_resident *place_for(gpu *g, const sample_block *samples)
+/* The entry for a block: its own of before, a free one, the first. */
+static gpu_resident *resident_for(gpu *g, const sample_block *samples)
 {
-    gpu_resident *all = g->state->residents, *place = NULL;
+    gpu_resident *all = g->state->residents, *resident = NULL;
     for (int i = 0; i < GPU_RESIDENT_MOST; i++)
         if (all[i].memory.bytes && all[i].x == samples->x)
             return &all[i];
-    for (int i = 0; i < GPU_RESIDENT_MOST && !place; i++)
-        place = all[i].memory.bytes ? NULL : &all[i];
-    return place ? place : all;
+    for (int i = 0; i < GPU_RESIDENT_MOST && !resident; i++)
+        resident = all[i].memory.bytes ? NULL : &all[i];
+    return resident ? resident : all;
 }
 
 cornu_status gpu_upload_samples(gpu *g, const sample_block *samples)
@@ -86,9 +86,9 @@ cornu_status gpu_upload_samples(gpu *g, const sample_block *samples)
     double left;
     size_t x = x_bytes(samples) * (size_t)samples->count;
     size_t y = y_bytes(samples) * (size_t)samples->count;
-    gpu_resident *place = place_for(g, samples);
+    gpu_resident *resident = resident_for(g, samples);
     TRY(gpu_drain(g));
-    forget(g, place);
+    forget(g, resident);
     TRY(gpu_memory_left(g, &left));
     left -= gpu_samples_bytes(g);
     double needed = (double)gpu_aligned(x) + (double)y;
@@ -99,18 +99,18 @@ cornu_status gpu_upload_samples(gpu *g, const sample_block *samples)
                  (long long)samples->count);
         return CORNU_OK;
     }
-    TRY(gpu_memory_new(g, gpu_aligned(x) + y, "samples", &place->memory));
-    place->y_at = place->memory.at + gpu_aligned(x);
-    cornu_status status = gpu_upload(g, place->memory.at, samples->x, x);
+    TRY(gpu_memory_new(g, gpu_aligned(x) + y, "samples", &resident->memory));
+    resident->y_at = resident->memory.at + gpu_aligned(x);
+    cornu_status status = gpu_upload(g, resident->memory.at, samples->x, x);
     if (status == CORNU_OK)
-        status = gpu_upload(g, place->y_at, samples->y, y);
+        status = gpu_upload(g, resident->y_at, samples->y, y);
     if (status != CORNU_OK) {
-        forget(g, place);
+        forget(g, resident);
         return status;
     }
-    place->x = samples->x;
-    place->y = samples->y;
-    place->count = samples->count;
+    resident->x = samples->x;
+    resident->y = samples->y;
+    resident->count = samples->count;
     return CORNU_OK;
 }
 
@@ -191,8 +191,8 @@ static cornu_status stage(gpu *g, const plan *p, const step_input *input, int64_
     return CORNU_OK;
 }
 
-cornu_status gpu_samples_place(gpu *g, const plan *p, const step_input *input, int64_t step,
-                               gpu_step *out)
+cornu_status gpu_samples_fill(gpu *g, const plan *p, const step_input *input, int64_t step,
+                              gpu_step *out)
 {
     const sample_block *s = input->samples;
     const gpu_resident *r = resident_of(g, s);

@@ -47,7 +47,7 @@ static cornu_status enqueue_step(gpu *g, const prepared *p)
     int count = p->plan->op_count;
     for (int i = gpu_next_op(p, -1); i < count; i = gpu_next_op(p, i))
         TRY(gpu_enqueue_op(g, p, i));
-    return gpu_finish_enqueue(g, p->plan, q->position, q->results);
+    return gpu_end_step_enqueue(g, p->plan, q->position, q->results);
 }
 
 /* ---- graphs ------------------------------------------------------------------------------ */

@@ -43,7 +43,7 @@ static cornu_status enqueue_timed(gpu *g, const prepared *p, const CUevent *even
         TRY(gpu_enqueue_op(g, p, i));
         TRY(CU(g, cuEventRecord(events[i + 1], g->stream)));
     }
-    return gpu_finish_enqueue(g, p->plan, q->position, q->results);
+    return gpu_end_step_enqueue(g, p->plan, q->position, q->results);
 }
 
 static cornu_status read_times(gpu *g, const prepared *p, const CUevent *events, double *seconds)

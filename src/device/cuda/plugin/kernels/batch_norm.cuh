@@ -1,52 +1,52 @@
-/* In doubles, as device/reference/batch_norm.c: memory is the limit. */
+/* In doubles, as device/reference/batch_norm.c: bound by memory all the same. */
 #include "device/cuda/plugin/kernels/batch_norm.h"
 #include "device/cuda/plugin/kernels/common.cuh"
-#include "device/cuda/plugin/kernels/tiles.cuh"
+#include "device/cuda/plugin/kernels/strips.cuh"
 
 static __device__ inline double or_else(const float *values, int64_t i, double missing)
 {
     return values ? (double)values[i] : missing;
 }
 
-/* Both sums over the parts of this thread's column. */
-static __device__ inline void total_of(const sum_tiles &t, const tile_walk &w, const double *parts,
+/* Both sums of the partial sums of this thread's column. */
+static __device__ inline void total_of(const sum_strips &t, const strip_walk &w, const double *partials,
                                        int64_t count, double *shared, double *first, double *second)
 {
     double a = 0, b = 0;
     for (int64_t i = (int)threadIdx.x / t.width; w.active && i < count; i += w.step) {
-        a += parts[2 * i * t.columns + w.column];
-        b += parts[(2 * i + 1) * t.columns + w.column];
+        a += partials[2 * i * t.columns + w.column];
+        b += partials[(2 * i + 1) * t.columns + w.column];
     }
-    *first = tile_sum(t, a, shared);
-    *second = tile_sum(t, b, shared);
+    *first = strip_sum(t, a, shared);
+    *second = strip_sum(t, b, shared);
 }
 
-static __device__ inline void store_parts(const sum_tiles &t, const tile_walk &w, double a,
-                                          double b, double *shared, double *parts)
+static __device__ inline void store_partials(const sum_strips &t, const strip_walk &w, double a,
+                                          double b, double *shared, double *partials)
 {
-    a = tile_sum(t, a, shared);
-    b = tile_sum(t, b, shared);
+    a = strip_sum(t, a, shared);
+    b = strip_sum(t, b, shared);
     if (!w.active || (int)threadIdx.x >= t.width)
         return;
-    parts[2 * blockIdx.y * t.columns + w.column] = a;
-    parts[(2 * blockIdx.y + 1) * t.columns + w.column] = b;
+    partials[2 * blockIdx.y * t.columns + w.column] = a;
+    partials[(2 * blockIdx.y + 1) * t.columns + w.column] = b;
 }
 
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
-    cornu_batch_norm_parts(batch_norm_parts_params p)
+    cornu_batch_norm_sums(batch_norm_sums_params p)
 {
     __shared__ double shared[SUM_THREADS];
-    tile_walk w = walk_of(p.t);
+    strip_walk w = walk_of(p.t);
     double sum = 0, squares = 0, start = w.active ? (double)p.x[w.column] : 0;
     for (int64_t row = w.begin; row < w.end; row += w.step) {
         double x = (double)p.x[row * p.t.columns + w.column] - start;
         sum += x;
         squares += x * x;
     }
-    store_parts(p.t, w, sum, squares, shared, p.parts);
+    store_partials(p.t, w, sum, squares, shared, p.partials);
 }
 
-static __device__ inline void normalize(const sum_tiles &t, const tile_walk &w, const float *x,
+static __device__ inline void normalize(const sum_strips &t, const strip_walk &w, const float *x,
                                         double mean, double scale, double beta, float *y)
 {
     for (int64_t row = w.begin; row < w.end; row += w.step) {
@@ -59,9 +59,9 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     cornu_batch_norm_forward(batch_norm_forward_params p)
 {
     __shared__ double shared[SUM_THREADS];
-    tile_walk w = walk_of(p.t);
+    strip_walk w = walk_of(p.t);
     double sum, squares, rows = (double)p.t.rows, momentum = (double)p.momentum;
-    total_of(p.t, w, p.parts, p.part_count, shared, &sum, &squares);
+    total_of(p.t, w, p.partials, p.partial_count, shared, &sum, &squares);
     if (!w.active)
         return;
     int64_t c = w.column;
@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     cornu_batch_norm_inference(batch_norm_inference_params p)
 {
-    tile_walk w = walk_of(p.t);
+    strip_walk w = walk_of(p.t);
     if (!w.active)
         return;
     int64_t c = w.column;
@@ -92,10 +92,10 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
 }
 
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
-    cornu_batch_norm_backward_parts(batch_norm_backward_parts_params p)
+    cornu_batch_norm_backward_sums(batch_norm_backward_sums_params p)
 {
     __shared__ double shared[SUM_THREADS];
-    tile_walk w = walk_of(p.t);
+    strip_walk w = walk_of(p.t);
     double dbeta = 0, dgamma = 0, mean = 0, inverse = 0;
     if (w.active) {
         mean = (double)p.mean[w.column];
@@ -107,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
         dbeta += dy;
         dgamma += dy * ((double)p.x[at] - mean) * inverse;
     }
-    store_parts(p.t, w, dbeta, dgamma, shared, p.parts);
+    store_partials(p.t, w, dbeta, dgamma, shared, p.partials);
 }
 
 /* dx = gamma inverse (dy - dbeta / rows - h dgamma / rows), h = (x - mean) inverse */
@@ -115,9 +115,9 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     cornu_batch_norm_backward(batch_norm_backward_params p)
 {
     __shared__ double shared[SUM_THREADS];
-    tile_walk w = walk_of(p.t);
+    strip_walk w = walk_of(p.t);
     double dbeta, dgamma, rows = (double)p.t.rows;
-    total_of(p.t, w, p.parts, p.part_count, shared, &dbeta, &dgamma);
+    total_of(p.t, w, p.partials, p.partial_count, shared, &dbeta, &dgamma);
     if (!w.active)
         return;
     int64_t c = w.column;

@@ -1,48 +1,48 @@
-/* Batch normalisation over the last dimension, rows and columns cut as in sums.h. Forward and
-   backward are two launches each: sums over parts of the rows, and the result. */
+/* Batch normalisation over the last dimension, with the blocking of sums.h. Forward and
+   backward are two launches each: sums over ranges of the rows, and the result. */
 #ifndef DEVICE_CUDA_KERNELS_BATCH_NORM_H
 #define DEVICE_CUDA_KERNELS_BATCH_NORM_H
 
 #include "device/cuda/plugin/kernels/sums.h"
 
-/* parts[part][0][column]: sum of x - x[0][column]; [part][1][column]: of its squares. Counted from
+/* partials[i][0][column]: sum of x - x[0][column]; [i][1][column]: of its squares. Counted from
    the first row, so that a large mean does not swallow the variance. */
-typedef struct batch_norm_parts_params {
-    sum_tiles t;
+typedef struct batch_norm_sums_params {
+    sum_strips t;
     const float *x;
-    double *parts; /* [parts][2][columns] */
-} batch_norm_parts_params;
+    double *partials; /* [gridDim.y][2][columns] */
+} batch_norm_sums_params;
 
 typedef struct batch_norm_forward_params {
-    sum_tiles t;
+    sum_strips t;
     const float *x, *gamma, *beta; /* gamma, beta: NULL where there is none */
     float *y;
-    const double *parts;
-    int64_t part_count;
+    const double *partials;
+    int64_t partial_count;
     float *mean, *inverse, *moving_mean, *moving_variance;
     float momentum, epsilon;
 } batch_norm_forward_params;
 
 typedef struct batch_norm_inference_params {
-    sum_tiles t;
+    sum_strips t;
     const float *x, *gamma, *beta, *moving_mean, *moving_variance;
     float *y;
     float epsilon;
 } batch_norm_inference_params;
 
-/* parts[part][0][column]: sum of dy; [part][1][column]: of dy (x - mean) inverse. */
-typedef struct batch_norm_backward_parts_params {
-    sum_tiles t;
+/* partials[i][0][column]: sum of dy; [i][1][column]: of dy (x - mean) inverse. */
+typedef struct batch_norm_backward_sums_params {
+    sum_strips t;
     const float *x, *dy, *mean, *inverse;
-    double *parts; /* [parts][2][columns] */
-} batch_norm_backward_parts_params;
+    double *partials; /* [gridDim.y][2][columns] */
+} batch_norm_backward_sums_params;
 
 typedef struct batch_norm_backward_params {
-    sum_tiles t;
+    sum_strips t;
     const float *x, *dy, *gamma, *mean, *inverse;
     float *dx, *dgamma, *dbeta; /* dgamma, dbeta: NULL where not wanted */
-    const double *parts;
-    int64_t part_count;
+    const double *partials;
+    int64_t partial_count;
 } batch_norm_backward_params;
 
 #endif

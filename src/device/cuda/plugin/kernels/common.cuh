@@ -66,16 +66,16 @@ static __device__ inline float lanes_largest(float value, int lanes)
     return value;
 }
 
-/* Sum over the block for every thread; `parts`: 32 in shared memory. */
-static __device__ inline double block_sum(double value, double *parts)
+/* Sum over the block for every thread; `partials`: 32 in shared memory. */
+static __device__ inline double block_sum(double value, double *partials)
 {
     unsigned lane = threadIdx.x % WARP, warps = blockDim.x / WARP;
     value = lanes_sum(value, WARP);
-    __syncthreads(); /* parts may still be read from the call before */
+    __syncthreads(); /* partials may still be read from the call before */
     if (lane == 0)
-        parts[threadIdx.x / WARP] = value;
+        partials[threadIdx.x / WARP] = value;
     __syncthreads();
-    return lanes_sum(lane < warps ? parts[lane] : 0.0, WARP);
+    return lanes_sum(lane < warps ? partials[lane] : 0.0, WARP);
 }
 
 /* Four neighbours at once. Tensors begin at multiples of 16 bytes. */

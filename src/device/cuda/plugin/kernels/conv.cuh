@@ -1,6 +1,6 @@
 /* Convolutions as matrix products whose operands are gathered from the images while they are read.
    Index k of the forward product is (kernel row, kernel column, channel), as weights lie; of the
-   gradient of the images (kernel row, kernel column, filter); of the weights' the places. */
+   gradient of the images (kernel row, kernel column, filter); of the weights' the positions. */
 #ifndef DEVICE_CUDA_CONV_CUH
 #define DEVICE_CUDA_CONV_CUH
 
@@ -11,7 +11,7 @@ struct conv_spot {
     int sample, row, column;
 };
 
-/* Walks over the places of images of `height` x `width`, `samples` of them. */
+/* Walks over the positions of images of `height` x `width`, `samples` of them. */
 struct conv_spot_walk {
     int sample, row, column;
 };
@@ -68,7 +68,7 @@ static __device__ inline void tap_advance(conv_tap_walk &w, int step, int column
     }
 }
 
-/* x below windows: what forward and backward weights share. */
+/* x below windows: what forward and backward weights have in common. */
 struct conv_windows {
     const conv_params *p;
     const float *x; /* the group's first channel */
@@ -102,17 +102,17 @@ struct conv_windows {
 /* A spot or a tap that lies outside of every image. */
 #define CONV_NOWHERE (-(1 << 29))
 
-/* Forward, A: a row is an output's place. */
-struct windows_by_place : conv_windows {
-    typedef conv_spot place;
+/* Forward, A: a row is an output's position. */
+struct windows_by_position : conv_windows {
+    typedef conv_spot origin;
     typedef conv_tap_walk walk;
 
-    __device__ void find(place &s, int64_t row) const
+    __device__ void find(origin &s, int64_t row) const
     {
         conv_spot_walk w;
         spot_start(w, row, p->out_height, p->out_width);
         s = spot(w);
-        if (row >= p->cut.m)
+        if (row >= p->blocking.m)
             s.row = CONV_NOWHERE;
     }
     __device__ void start(walk &w, int64_t k) const
@@ -123,23 +123,23 @@ struct windows_by_place : conv_windows {
     {
         tap_advance(w, step, p->kernel[1], p->group_channels);
     }
-    __device__ float get(const place &s, const walk &w) const
+    __device__ float get(const origin &s, const walk &w) const
     {
         return pixel(s, tap(w));
     }
 };
 
-/* Backward weights, B: a column is a tap, k the outputs' places. */
+/* Backward weights, B: a column is a tap, k the outputs' positions. */
 struct windows_by_tap : conv_windows {
-    typedef conv_tap place;
+    typedef conv_tap origin;
     typedef conv_spot_walk walk;
 
-    __device__ void find(place &t, int64_t column) const
+    __device__ void find(origin &t, int64_t column) const
     {
         conv_tap_walk w;
         tap_start(w, column, p->kernel[1], p->group_channels);
         t = tap(w);
-        if (column >= p->cut.n)
+        if (column >= p->blocking.n)
             t.row = CONV_NOWHERE;
     }
     __device__ void start(walk &w, int64_t k) const
@@ -150,7 +150,7 @@ struct windows_by_tap : conv_windows {
     {
         spot_advance(w, step, p->out_height, p->out_width);
     }
-    __device__ float get(const place &t, const walk &w) const
+    __device__ float get(const origin &t, const walk &w) const
     {
         return pixel(spot(w), t);
     }
@@ -160,15 +160,15 @@ struct windows_by_tap : conv_windows {
 struct outputs_by_pixel {
     const conv_params *p;
     const float *dy; /* the group's first filter */
-    typedef conv_spot place;
+    typedef conv_spot origin;
     typedef conv_tap_walk walk;
 
-    __device__ void find(place &s, int64_t row) const
+    __device__ void find(origin &s, int64_t row) const
     {
         conv_spot_walk w;
         spot_start(w, row, p->height, p->width);
         s.sample = w.sample;
-        s.row = row < p->cut.m ? w.row + p->before[0] : CONV_NOWHERE;
+        s.row = row < p->blocking.m ? w.row + p->before[0] : CONV_NOWHERE;
         s.column = w.column + p->before[1];
     }
     __device__ void start(walk &w, int64_t k) const
@@ -186,7 +186,7 @@ struct outputs_by_pixel {
         int64_t at = ((int64_t)sample * p->out_height + row) * p->out_width + column;
         return dy[at * p->filters + filter];
     }
-    __device__ float get(const place &s, const walk &w) const
+    __device__ float get(const origin &s, const walk &w) const
     {
         return output(s.sample, s.row - w.row * p->dilation[0],
                       s.column - w.column * p->dilation[1], w.channel);
@@ -196,7 +196,7 @@ struct outputs_by_pixel {
 /* The same with strides above 1: a pixel went only into those outputs whose offset is a multiple of
    the stride, that is, leaves the same rest as the pixel. */
 struct strided_outputs_by_pixel : outputs_by_pixel {
-    struct place {
+    struct origin {
         int sample, row, column, row_rest, column_rest;
     };
     struct walk {
@@ -204,7 +204,7 @@ struct strided_outputs_by_pixel : outputs_by_pixel {
         int row, column, row_rest, column_rest;
     };
 
-    __device__ void find(place &s, int64_t row) const
+    __device__ void find(origin &s, int64_t row) const
     {
         conv_spot spot;
         outputs_by_pixel::find(spot, row);
@@ -232,7 +232,7 @@ struct strided_outputs_by_pixel : outputs_by_pixel {
         outputs_by_pixel::advance(w.at, step);
         divide_tap(w);
     }
-    __device__ float get(const place &s, const walk &w) const
+    __device__ float get(const origin &s, const walk &w) const
     {
         if (s.row_rest != w.row_rest || s.column_rest != w.column_rest)
             return 0.0f;
@@ -244,12 +244,12 @@ struct strided_outputs_by_pixel : outputs_by_pixel {
 struct weights_by_channel {
     const conv_params *p;
     const float *w; /* the group's first filter */
-    typedef int64_t place;
+    typedef int64_t origin;
     typedef conv_tap_walk walk;
 
-    __device__ void find(place &c, int64_t column) const
+    __device__ void find(origin &c, int64_t column) const
     {
-        c = column < p->cut.n ? column : -1;
+        c = column < p->blocking.n ? column : -1;
     }
     __device__ void start(walk &t, int64_t k) const
     {
@@ -259,7 +259,7 @@ struct weights_by_channel {
     {
         tap_advance(t, step, p->kernel[1], p->group_filters);
     }
-    __device__ float get(const place &c, const walk &t) const
+    __device__ float get(const origin &c, const walk &t) const
     {
         int64_t tap = ((int64_t)t.channel * p->kernel[0] + t.row) * p->kernel[1] + t.column;
         return c < 0 ? 0.0f : w[tap * p->group_channels + c];
@@ -270,15 +270,15 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
     cornu_conv_forward(conv_forward_params p)
 {
     alignas(16) __shared__ float shared[PRODUCT_SHARED];
-    int64_t group = product_group(p.cut);
-    matrix_operand b = matrix(p.b + group * p.cut.n * p.cut.k, p.cut.n, p.cut.k, 1);
-    windows_by_place a;
+    int64_t group = product_group(p.blocking);
+    matrix_operand b = matrix(p.b + group * p.blocking.n * p.blocking.k, p.blocking.n, p.blocking.k, 1);
+    windows_by_position a;
     a.p = &p;
     a.x = p.a + group * p.group_channels;
-    if (p.cut.tile == PRODUCT_128X32)
-        product_tile_run<128, 32, true, true>(p.cut, group, a, b, shared);
+    if (p.blocking.tile == PRODUCT_128X32)
+        product_tile_run<128, 32, true, true>(p.blocking, group, a, b, shared);
     else
-        product_tile_run<64, 64, true, true>(p.cut, group, a, b, shared);
+        product_tile_run<64, 64, true, true>(p.blocking, group, a, b, shared);
 }
 
 template <class Outputs>
@@ -287,47 +287,47 @@ static __device__ inline void find_gradient(const conv_params &p, int64_t group,
 {
     dy.p = w.p = &p;
     dy.dy = p.a + group * p.group_filters;
-    w.w = p.b + group * p.cut.k * p.group_channels;
+    w.w = p.b + group * p.blocking.k * p.group_channels;
 }
 
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
     cornu_conv_backward_data(conv_backward_data_params p)
 {
     alignas(16) __shared__ float shared[PRODUCT_SHARED];
-    int64_t group = product_group(p.cut);
+    int64_t group = product_group(p.blocking);
     outputs_by_pixel a;
     weights_by_channel b;
     find_gradient(p, group, a, b);
-    if (p.cut.tile == PRODUCT_128X32)
-        product_tile_run<128, 32, true, false>(p.cut, group, a, b, shared);
+    if (p.blocking.tile == PRODUCT_128X32)
+        product_tile_run<128, 32, true, false>(p.blocking, group, a, b, shared);
     else
-        product_tile_run<64, 64, true, false>(p.cut, group, a, b, shared);
+        product_tile_run<64, 64, true, false>(p.blocking, group, a, b, shared);
 }
 
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
     cornu_conv_backward_data_strided(conv_backward_data_strided_params p)
 {
     alignas(16) __shared__ float shared[PRODUCT_SHARED];
-    int64_t group = product_group(p.cut);
+    int64_t group = product_group(p.blocking);
     strided_outputs_by_pixel a;
     weights_by_channel b;
     find_gradient(p, group, a, b);
-    product_tile_run<64, 64, true, false>(p.cut, group, a, b, shared);
+    product_tile_run<64, 64, true, false>(p.blocking, group, a, b, shared);
 }
 
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
     cornu_conv_backward_weights(conv_backward_weights_params p)
 {
     alignas(16) __shared__ float shared[PRODUCT_SHARED];
-    int64_t group = product_group(p.cut);
-    matrix_operand a = matrix(p.a + group * p.group_filters, p.cut.m, 1, p.filters);
+    int64_t group = product_group(p.blocking);
+    matrix_operand a = matrix(p.a + group * p.group_filters, p.blocking.m, 1, p.filters);
     windows_by_tap b;
     b.p = &p;
     b.x = p.b + group * p.group_channels;
-    if (p.cut.tile == PRODUCT_32X128)
-        product_tile_run<32, 128, false, false>(p.cut, group, a, b, shared);
+    if (p.blocking.tile == PRODUCT_32X128)
+        product_tile_run<32, 128, false, false>(p.blocking, group, a, b, shared);
     else
-        product_tile_run<64, 64, false, false>(p.cut, group, a, b, shared);
+        product_tile_run<64, 64, false, false>(p.blocking, group, a, b, shared);
 }
 
 #endif

@@ -62,18 +62,18 @@ template <typename rule>
 static __device__ inline void update_bias(const dense_update_layer &l, const dense_update_tile &t,
                                           const optimizer_constants &f, double *shared)
 {
-    int column = (int)threadIdx.x % DENSE_UPDATE_TILE, part = (int)threadIdx.x / DENSE_UPDATE_TILE;
-    const int parts = DENSE_UPDATE_THREADS / DENSE_UPDATE_TILE;
+    int column = (int)threadIdx.x % DENSE_UPDATE_TILE, lane = (int)threadIdx.x / DENSE_UPDATE_TILE;
+    const int lanes = DENSE_UPDATE_THREADS / DENSE_UPDATE_TILE;
     int64_t unit = t.unit + column;
     double sum = 0;
-    for (int64_t row = part; unit < l.units && row < l.rows; row += parts)
+    for (int64_t row = lane; unit < l.units && row < l.rows; row += lanes)
         sum += (double)l.dy[row * l.units + unit];
     __syncthreads(); /* shared was the tile's */
     shared[threadIdx.x] = sum;
     __syncthreads();
-    if (part > 0 || unit >= l.units)
+    if (lane > 0 || unit >= l.units)
         return;
-    for (int k = 1; k < parts; k++)
+    for (int k = 1; k < lanes; k++)
         sum += shared[k * DENSE_UPDATE_TILE + column];
     step1<rule>(f, l.bias, l.bias_slot, unit, (float)sum);
 }

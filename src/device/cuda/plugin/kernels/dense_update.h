@@ -9,7 +9,7 @@
 
 #define DENSE_UPDATE_THREADS UPDATE_THREADS
 #define DENSE_UPDATE_TILE 64  /* inputs and units of a block */
-#define DENSE_UPDATE_DEPTH 32 /* rows that it holds at once */
+#define DENSE_UPDATE_DEPTH 32 /* rows that it has in shared memory at once */
 
 typedef struct dense_update_layer {
     const float *x, *dy;        /* [rows][in], [rows][units] */

@@ -78,7 +78,7 @@ static __device__ inline row_view softmax_view(const float *x, int64_t row, int6
 }
 
 /* The groups of `lanes` threads of a block go through its rows; all threads make the same number of
-   rounds, because groups share warps. */
+   rounds, because several groups are in a warp. */
 extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS)
     cornu_softmax_forward(softmax_forward_params p)
 {
@@ -154,14 +154,14 @@ extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS) cornu_dropout(drop
     }
 }
 
-/* Place `i` of an image of `height` x `width` x `channels` apart: sample, row, column, channel. */
-typedef struct place {
+/* Position `i` of an image of `height` x `width` x `channels` apart: sample, row, column, channel. */
+typedef struct image_position {
     int64_t n, row, column, channel;
-} place;
+} image_position;
 
-static __device__ inline place place_of(int64_t i, int64_t height, int64_t width, int64_t channels)
+static __device__ inline image_position position_of(int64_t i, int64_t height, int64_t width, int64_t channels)
 {
-    place at;
+    image_position at;
     int64_t rest = divide(i, channels, &at.channel);
     rest = divide(rest, width, &at.column);
     at.n = divide(rest, height, &at.row);
@@ -182,7 +182,7 @@ extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS) cornu_pad(pad_para
     int64_t i = thread_number();
     if (i >= p.batch * p.outer_h * p.outer_w * p.packs)
         return;
-    place at = place_of(i, p.outer_h, p.outer_w, p.packs);
+    image_position at = position_of(i, p.outer_h, p.outer_w, p.packs);
     int64_t row = at.row - p.top, column = at.column - p.left;
     bool inside = row >= 0 && row < p.inner_h && column >= 0 && column < p.inner_w;
     int64_t from = ((at.n * p.inner_h + row) * p.inner_w + column) * p.packs + at.channel;
@@ -199,7 +199,7 @@ extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS) cornu_crop(crop_pa
     int64_t i = thread_number();
     if (i >= p.batch * p.inner_h * p.inner_w * p.packs)
         return;
-    place at = place_of(i, p.inner_h, p.inner_w, p.packs);
+    image_position at = position_of(i, p.inner_h, p.inner_w, p.packs);
     int64_t row = at.row + p.top, column = at.column + p.left;
     int64_t from = ((at.n * p.outer_h + row) * p.outer_w + column) * p.packs + at.channel;
     copy_pack(p.from + from * p.pack, p.to + i * p.pack, p.pack);

@@ -1,9 +1,16 @@
 #include "device/cuda/plugin/kernels/common.cuh"
 #include "device/cuda/plugin/kernels/gather.h"
 #include "device/cuda/plugin/kernels/random.cuh"
+#include "device/cuda/plugin/kernels/rules.cuh"
 
-#define IMAGE_INLINE static __host__ __device__ inline
-#include "device/random_transform.h"
+typedef int64_t rule_index;
+#define SAMPLE_RULE(name) sample_##name
+#define rule_max(a, b) ((a) > (b) ? (a) : (b))
+#define rule_min(a, b) ((a) < (b) ? (a) : (b))
+#define rule_whole(a) ((float)(int32_t)(a))
+#include "device/rules/samples.h"
+#include "device/rules/transforms.h"
+#include "device/rules/whole_samples.h"
 
 /* Class numbers become one-hot where the target has columns for them. */
 static __device__ void write_target(const gather_params &p, const gpu_step &s, int64_t row)
@@ -71,88 +78,87 @@ extern "C" __global__ void __launch_bounds__(GATHER_THREADS) cornu_gather(gather
     }
 }
 
-/* ---- changed at random, standardized ------------------------------------------------------ */
+/* ---- randomly transformed, standardized --------------------------------------------------- */
 
-/* The drawn change of one sample and where its pixels come from. */
-typedef struct gather_augment {
-    random_transform change;
-    image_transform transform;
-} gather_augment;
+/* What is drawn for one sample and where its pixels come from. */
+typedef struct drawn_transform {
+    random_transform transform;
+    affine_map map;
+} drawn_transform;
 
 static __device__ void draw_transform(const gather_augmented_params &p, const gpu_step &s,
-                                   int64_t sample, gather_augment *c)
+                                      int64_t sample, drawn_transform *d)
 {
-    uint64_t item = (uint64_t)s.epoch << 40 ^ (uint64_t)sample;
-    uint64_t key = device_random_key(s.seed, RANDOM_AUGMENT, item);
+    uint64_t key = device_random_key(s.seed, RANDOM_AUGMENT, transform_item(s.epoch, sample));
     uint32_t bits[12];
-    float u[IMAGE_DRAWS];
+    float u[TRANSFORM_DRAWS];
     for (uint32_t i = 0; i < 3; i++)
         philox(key, i, 0, 0, 0, bits + 4 * i);
-    for (int i = 0; i < IMAGE_DRAWS; i++)
+    for (int i = 0; i < TRANSFORM_DRAWS; i++)
         u[i] = random_to_float(bits[i]);
-    c->change = random_transform_of(&p.augment, u, s.height, s.width);
-    c->transform = image_transform_of(&c->change, s.height, s.width);
+    d->transform = random_transform_of(&p.augment, u, s.height, s.width);
+    d->map = affine_map_of(&d->transform, s.height, s.width);
 }
 
-static __device__ inline float element(const gpu_step &s, int64_t place)
+static __device__ inline float element(const gpu_step &s, int64_t at)
 {
-    return s.x_bytes ? (float)((const uint8_t *)s.x)[place] : ((const float *)s.x)[place];
+    return s.x_bytes ? (float)((const uint8_t *)s.x)[at] : ((const float *)s.x)[at];
 }
 
-/* Where a pixel of the changed image comes from. */
-typedef struct gather_place {
-    image_side row, column;
-} gather_place;
+/* Between which pixels one of the transformed image lies. */
+typedef struct pixel_neighbours {
+    neighbours row, column;
+} pixel_neighbours;
 
-static __device__ gather_place find_place(const gpu_step &s, const gather_augment &c, int64_t pixel)
+static __device__ pixel_neighbours find_neighbours(const gpu_step &s, const drawn_transform &d,
+                                                   int64_t pixel)
 {
+    const random_transform &t = d.transform;
     int64_t column, row = divide(pixel, s.width, &column);
-    const image_transform &t = c.transform;
-    if (c.change.flip_vertical)
-        row = s.height - 1 - row;
-    if (c.change.flip_horizontal)
-        column = s.width - 1 - column;
+    row = transform_flipped(t.flip_vertical, row, s.height);
+    column = transform_flipped(t.flip_horizontal, column, s.width);
     double y = (double)row, x = (double)column;
-    gather_place p;
-    if (t.moves) {
-        y = t.offset[0] + t.m[0][0] * (double)row + t.m[0][1] * (double)column;
-        x = t.offset[1] + t.m[1][0] * (double)row + t.m[1][1] * (double)column;
+    pixel_neighbours n;
+    if (d.map.moves) {
+        y = affine_along(affine_start(&d.map, 0, (double)row), d.map.m[0][1], (double)column);
+        x = affine_along(affine_start(&d.map, 1, (double)row), d.map.m[1][1], (double)column);
     }
-    p.row = image_side_at(y, s.height, c.change.fill);
-    p.column = image_side_at(x, s.width, c.change.fill);
-    return p;
+    n.row = neighbours_at(y, s.height, t.fill);
+    n.column = neighbours_at(x, s.width, t.fill);
+    return n;
 }
 
-static __device__ float interpolate(const gpu_step &s, int64_t base, const gather_augment &c,
-                                    const gather_place &p, int64_t channel)
+static __device__ float interpolate(const gpu_step &s, int64_t base, const drawn_transform &d,
+                                    const pixel_neighbours &n, int64_t channel)
 {
-    if (p.row.outside || p.column.outside)
-        return c.change.cval;
-    int64_t top = base + p.row.low * s.width * s.channels + channel;
-    int64_t bottom = base + p.row.high * s.width * s.channels + channel;
-    int64_t left = p.column.low * s.channels, right = p.column.high * s.channels;
-    float share = p.column.share;
-    float upper = image_between(element(s, top + left), element(s, top + right), share);
-    float lower = image_between(element(s, bottom + left), element(s, bottom + right), share);
-    return image_between(upper, lower, p.row.share);
+    if (n.row.outside || n.column.outside)
+        return d.transform.cval;
+    int64_t top = base + n.row.low * s.width * s.channels + channel;
+    int64_t bottom = base + n.row.high * s.width * s.channels + channel;
+    int64_t left = n.column.low * s.channels, right = n.column.high * s.channels;
+    float weight = n.column.weight;
+    float upper = sample_between(element(s, top + left), element(s, top + right), weight);
+    float lower = sample_between(element(s, bottom + left), element(s, bottom + right), weight);
+    return sample_between(upper, lower, n.row.weight);
 }
 
 /* Scaled, and by the training samples' statistics; `at`: its number in the sample. */
-static __device__ inline float finished(const standardization &st, float scale, int64_t at,
-                                        float value)
+static __device__ inline float scaled(const standardization &st, float scale, int64_t at,
+                                      float value)
 {
     if (!st.featurewise_center)
         return value * scale;
     int64_t c;
+    float factor, shift;
     divide(at, st.channels, &c);
-    float by = st.featurewise_std ? 1 / (st.std[c] + 1e-6f) : 1;
-    return value * (scale * by) - st.mean[c] * by;
+    channel_scale_of(&st, scale, c, &factor, &shift);
+    return sample_scaled(value, factor, shift);
 }
 
 extern "C" __global__ void __launch_bounds__(GATHER_THREADS)
     cornu_gather_augmented(gather_augmented_params p)
 {
-    __shared__ gather_augment c;
+    __shared__ drawn_transform d;
     const gpu_step s = *this_step(&p.gather.clock);
     bool target = p.gather.t && blockIdx.x == gridDim.x - 1;
     int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -164,90 +170,90 @@ extern "C" __global__ void __launch_bounds__(GATHER_THREADS)
             write_target(p.gather, s, row);
             continue;
         }
-        __syncthreads(); /* the change of the row before is still in use */
-        if (p.changes && threadIdx.x == 0)
-            draw_transform(p, s, s.sample[row], &c);
+        __syncthreads(); /* the transform of the row before is still in use */
+        if (p.augments && threadIdx.x == 0)
+            draw_transform(p, s, s.sample[row], &d);
         __syncthreads();
-        for (int64_t i = first; p.changes && i < s.height * s.width; i += step) {
-            gather_place place = find_place(s, c, i);
+        for (int64_t i = first; p.augments && i < s.height * s.width; i += step) {
+            pixel_neighbours n = find_neighbours(s, d, i);
             for (int64_t k = 0; k < s.channels; k++) {
-                float value = interpolate(s, base, c, place, k);
+                float value = interpolate(s, base, d, n, k);
                 to[i * s.channels + k] =
-                    finished(p.standardize, s.x_scale, i * s.channels + k, value);
+                    scaled(p.standardize, s.x_scale, i * s.channels + k, value);
             }
         }
-        for (int64_t i = first; !p.changes && i < p.gather.count; i += step)
-            to[i] = finished(p.standardize, s.x_scale, i, element(s, base + i));
+        for (int64_t i = first; !p.augments && i < p.gather.count; i += step)
+            to[i] = scaled(p.standardize, s.x_scale, i, element(s, base + i));
     }
 }
 
 /* ---- whole samples ------------------------------------------------------------------------ */
 
-/* The block's largest of `value` for every thread; `parts`: 32 in shared memory. */
-static __device__ float block_largest(float value, float *parts)
+/* The block's largest of `value` for every thread; `partials`: 32 in shared memory. */
+static __device__ float block_largest(float value, float *partials)
 {
     unsigned lane = threadIdx.x % WARP, warps = blockDim.x / WARP;
     value = lanes_largest(value, WARP);
-    __syncthreads(); /* parts may still be read from the call before */
+    __syncthreads(); /* partials may still be read from the call before */
     if (lane == 0)
-        parts[threadIdx.x / WARP] = value;
+        partials[threadIdx.x / WARP] = value;
     __syncthreads();
-    return lanes_largest(parts[lane < warps ? lane : 0], WARP);
+    return lanes_largest(partials[lane < warps ? lane : 0], WARP);
 }
 
 /* Channel shift and brightness. */
-static __device__ void transform_values(const random_transform &change, float *x, int64_t count,
-                                     float *parts)
+static __device__ void transform_values(const random_transform &transform, float *x, int64_t count,
+                                        float *partials)
 {
     float least = x[0], largest = x[0];
     for (int64_t i = threadIdx.x; i < count; i += blockDim.x) {
         least = fminf(least, x[i]);
         largest = fmaxf(largest, x[i]);
     }
-    least = -block_largest(-least, parts);
-    largest = block_largest(largest, parts);
-    image_values v = image_values_of(&change, least, largest);
+    least = -block_largest(-least, partials);
+    largest = block_largest(largest, partials);
+    image_range range = image_range_of(&transform, least, largest);
     __syncthreads(); /* every thread has read x[0] */
     for (int64_t i = threadIdx.x; i < count; i += blockDim.x)
-        x[i] = image_value(&change, &v, x[i]);
+        x[i] = image_value(&transform, &range, x[i]);
     __syncthreads();
 }
 
 /* Scaled, less its mean and over its deviation. */
 static __device__ void standardize_by_itself(const standardization &st, float scale, float *x,
-                                             int64_t count, double *parts)
+                                             int64_t count, double *partials)
 {
     double sum = 0, squares = 0, factor = 1;
     for (int64_t i = threadIdx.x; i < count; i += blockDim.x) {
         x[i] = x[i] * scale;
         sum += (double)x[i];
     }
-    double mean = block_sum(sum, parts) / (double)count;
+    double mean = block_sum(sum, partials) / (double)count;
     for (int64_t i = threadIdx.x; i < count; i += blockDim.x)
-        squares += ((double)x[i] - mean) * ((double)x[i] - mean);
+        squares += deviation_square(x[i], mean);
     if (st.samplewise_std)
-        factor = 1 / (sqrt(block_sum(squares, parts) / (double)count) + 1e-6);
+        factor = deviation_factor(block_sum(squares, partials), count);
     for (int64_t i = threadIdx.x; i < count; i += blockDim.x)
-        x[i] = (float)(((double)x[i] - mean) * factor);
+        x[i] = sample_standardized(x[i], mean, factor);
 }
 
-/* The moved sample as it is, in its own numbers. */
-static __device__ void write_moved(const gather_augmented_params &p, const gpu_step &s, int64_t base,
-                                   const gather_augment &c, float *to)
+/* The resampled image, or the sample as it is, in its own numbers. */
+static __device__ void write_resampled(const gather_augmented_params &p, const gpu_step &s, int64_t base,
+                                   const drawn_transform &d, float *to)
 {
-    for (int64_t i = threadIdx.x; p.changes && i < s.height * s.width; i += blockDim.x) {
-        gather_place place = find_place(s, c, i);
+    for (int64_t i = threadIdx.x; p.augments && i < s.height * s.width; i += blockDim.x) {
+        pixel_neighbours n = find_neighbours(s, d, i);
         for (int64_t k = 0; k < s.channels; k++)
-            to[i * s.channels + k] = interpolate(s, base, c, place, k);
+            to[i * s.channels + k] = interpolate(s, base, d, n, k);
     }
-    for (int64_t i = threadIdx.x; !p.changes && i < p.gather.count; i += blockDim.x)
+    for (int64_t i = threadIdx.x; !p.augments && i < p.gather.count; i += blockDim.x)
         to[i] = element(s, base + i);
 }
 
 extern "C" __global__ void __launch_bounds__(GATHER_THREADS)
     cornu_gather_whole(gather_augmented_params p)
 {
-    __shared__ gather_augment c;
+    __shared__ drawn_transform d;
     __shared__ double sums[WARP];
     __shared__ float largests[WARP];
     const gpu_step s = *this_step(&p.gather.clock);
@@ -258,19 +264,19 @@ extern "C" __global__ void __launch_bounds__(GATHER_THREADS)
             write_target(p.gather, s, row);
             continue;
         }
-        __syncthreads(); /* the change of the row before is still in use */
-        if (p.changes && threadIdx.x == 0)
-            draw_transform(p, s, s.sample[row], &c);
+        __syncthreads(); /* the transform of the row before is still in use */
+        if (p.augments && threadIdx.x == 0)
+            draw_transform(p, s, s.sample[row], &d);
         __syncthreads();
-        write_moved(p, s, s.index[row] * count, c, to);
+        write_resampled(p, s, s.index[row] * count, d, to);
         __syncthreads();
-        if (p.changes && (c.change.channel_shift != 0 || c.change.brightens))
-            transform_values(c.change, to, count, largests);
+        if (p.augments && transform_changes_values(&d.transform))
+            transform_values(d.transform, to, count, largests);
         if (p.standardize.samplewise_center) {
             standardize_by_itself(p.standardize, scale, to, count, sums);
             scale = 1;
         }
         for (int64_t i = threadIdx.x; i < count; i += blockDim.x)
-            to[i] = finished(p.standardize, scale, i, to[i]);
+            to[i] = scaled(p.standardize, scale, i, to[i]);
     }
 }

@@ -1,5 +1,6 @@
-/* Samples into the network's input: scaled, changed at random where asked for, and their targets.
-   Blocks: x counts pieces of a sample, and one for its target where there is one; y counts samples.
+/* Samples into the network's input: scaled, randomly transformed where asked for, and their
+   targets. Blocks: x counts pieces of a sample, and one for its target where there is one; y counts
+   samples.
  */
 #ifndef DEVICE_CUDA_KERNELS_GATHER_H
 #define DEVICE_CUDA_KERNELS_GATHER_H
@@ -8,8 +9,9 @@
 #include "step/augment.h"
 
 #define GATHER_THREADS 256
-#define GATHER_PIECE 2048  /* elements of a sample that a block takes */
-#define GATHER_PIXELS 1024 /* pixels that a block takes, about, where each is changed by itself */
+#define GATHER_PIECE 2048 /* elements of a sample that a block takes */
+#define GATHER_PIXELS \
+    1024 /* pixels that a block takes, about, where each is transformed by itself */
 
 typedef struct gather_params {
     gpu_clock clock;
@@ -19,14 +21,14 @@ typedef struct gather_params {
     int64_t columns;                    /* of the target: classes, or 1 */
 } gather_params;
 
-/* Where samples are changed at random or standardized. cornu_gather_augmented: each pixel by
+/* Where samples are randomly transformed or standardized. cornu_gather_augmented: each pixel by
    itself. cornu_gather_whole, of which one block takes a whole sample: where what a pixel becomes
-   hangs on the others. */
+   depends on the others. */
 typedef struct gather_augmented_params {
     gather_params gather;
     augmentation augment;
     standardization standardize;
-    int32_t changes, padding; /* changes: 0 where `augment` changes nothing */
+    int32_t augments, padding; /* augments: 0 where `augment` asks for nothing */
 } gather_augmented_params;
 typedef gather_augmented_params gather_augmented_params, gather_whole_params;
 

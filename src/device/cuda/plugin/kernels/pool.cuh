@@ -124,14 +124,14 @@ static __device__ inline float4 mean_of(const doubles4 &sum, double count)
 /* ---- windows ------------------------------------------------------------------------------- */
 
 /* Sample, row, column and pack of an element; the pack is the innermost. */
-typedef struct pool_place {
+typedef struct pool_position {
     int64_t n;
     int at[2], pack;
-} pool_place;
+} pool_position;
 
-static __device__ inline pool_place pool_place_of(int64_t i, int height, int width, int packs)
+static __device__ inline pool_position pool_position_of(int64_t i, int height, int width, int packs)
 {
-    pool_place p;
+    pool_position p;
     int64_t pack, column, row, rest = divide(i, packs, &pack);
     rest = divide(rest, width, &column);
     p.n = divide(rest, height, &row);
@@ -146,7 +146,7 @@ static __device__ inline int divide_up(int a, int b)
     return (int)(((unsigned)a + (unsigned)b - 1) / (unsigned)b);
 }
 
-/* The taps of output place `out` that lie inside one side of length `size`: first, first +
+/* The taps of output position `out` that lie inside one side of length `size`: first, first +
    dilation, ..., `count` of them. */
 typedef struct pool_taps {
     int first, count;
@@ -164,19 +164,19 @@ static __device__ inline pool_taps taps_of(const pool_shape &s, int side, int ou
     return t;
 }
 
-static __device__ inline int64_t in_index(const pool_shape &s, const pool_place &p, int row,
+static __device__ inline int64_t in_index(const pool_shape &s, const pool_position &p, int row,
                                           int column)
 {
     return ((p.n * s.in_h + row) * s.in_w + column) * s.packs + p.pack;
 }
 
-static __device__ inline int64_t out_index(const pool_shape &s, const pool_place &p, int row,
+static __device__ inline int64_t out_index(const pool_shape &s, const pool_position &p, int row,
                                            int column)
 {
     return ((p.n * s.out_h + row) * s.out_w + column) * s.packs + p.pack;
 }
 
-/* The output places whose windows may reach input place `at` along one side: first..last. */
+/* The output positions whose windows may reach input position `at` along one side: first..last. */
 static __device__ inline void reaching(const pool_shape &s, int side, int at, int size, int *first,
                                        int *last)
 {
@@ -195,7 +195,7 @@ static __device__ inline void max_forward(const pool_shape &s, const pack *x, pa
     int64_t i = thread_number();
     if (i >= s.batch * s.out_h * s.out_w * s.packs)
         return;
-    pool_place p = pool_place_of(i, s.out_h, s.out_w, s.packs);
+    pool_position p = pool_position_of(i, s.out_h, s.out_w, s.packs);
     pool_taps rows = taps_of(s, 0, p.at[0], s.in_h), columns = taps_of(s, 1, p.at[1], s.in_w);
     pack most;
     fill(&most, -INFINITY);
@@ -222,7 +222,7 @@ static __device__ inline void average_forward(const pool_shape &s, const pack *x
     int64_t i = thread_number();
     if (i >= s.batch * s.out_h * s.out_w * s.packs)
         return;
-    pool_place p = pool_place_of(i, s.out_h, s.out_w, s.packs);
+    pool_position p = pool_position_of(i, s.out_h, s.out_w, s.packs);
     pool_taps rows = taps_of(s, 0, p.at[0], s.in_h), columns = taps_of(s, 1, p.at[1], s.in_w);
     sums sum = zero;
     for (int r = 0; r < rows.count; r++)
@@ -244,9 +244,9 @@ extern "C" __global__ void __launch_bounds__(POOL_THREADS, 3)
 
 /* ---- backward: windows side by side -------------------------------------------------------- */
 
-/* One thread a tile of stride x stride places: its window gives the gradient to one of them, the
-   others, and places that no window reaches, get 0. Tiles go on past the last window until they
-   cover the image. */
+/* One thread a tile of stride x stride positions: its window gives the gradient to one of them, the
+   others, and positions that no window reaches, get 0. Tiles go on past the last window until they
+   reach the image's end. */
 template <typename pack>
 static __device__ inline void max_backward_apart(const max_pool_backward_params &b, const pack *x,
                                                  const pack *y, const pack *dy, pack *dx)
@@ -257,7 +257,7 @@ static __device__ inline void max_backward_apart(const max_pool_backward_params 
     int64_t i = thread_number();
     if (i >= s.batch * high * wide * s.packs)
         return;
-    pool_place p = pool_place_of(i, high, wide, s.packs);
+    pool_position p = pool_position_of(i, high, wide, s.packs);
     pack left, most, gets;
     fill(&left, 0);
     fill(&most, 0);
@@ -292,10 +292,10 @@ extern "C" __global__ void __launch_bounds__(POOL_THREADS, 4)
 
 /* ---- backward: any windows ----------------------------------------------------------------- */
 
-/* What input place (row, column) gets of the window at output place `out`: walk over the window as
-   the reference does, up to that place. */
+/* What input position (row, column) gets of the window at output position `out`: walk over the window as
+   the reference does, up to that position. */
 template <typename pack>
-static __device__ inline pack share_of_window(const pool_shape &s, const pool_place &p,
+static __device__ inline pack gradient_of_window(const pool_shape &s, const pool_position &p,
                                               const int out[2], const pack *x, const pack *y,
                                               const pack *dy)
 {
@@ -328,7 +328,7 @@ static __device__ inline void max_backward(const max_pool_backward_params &b, co
     int64_t i = thread_number();
     if (i >= s.batch * s.in_h * s.in_w * s.packs)
         return;
-    pool_place p = pool_place_of(i, s.in_h, s.in_w, s.packs);
+    pool_position p = pool_position_of(i, s.in_h, s.in_w, s.packs);
     int first[2], last[2], out[2];
     reaching(s, 0, p.at[0], s.out_h, &first[0], &last[0]);
     reaching(s, 1, p.at[1], s.out_w, &first[1], &last[1]);
@@ -337,7 +337,7 @@ static __device__ inline void max_backward(const max_pool_backward_params &b, co
     for (out[0] = first[0]; out[0] <= last[0]; out[0]++)
         for (out[1] = first[1]; out[1] <= last[1]; out[1]++)
             if (has_tap(s, 0, out[0], p.at[0]) && has_tap(s, 1, out[1], p.at[1]))
-                add(&sum, share_of_window(s, p, out, x, y, dy));
+                add(&sum, gradient_of_window(s, p, out, x, y, dy));
     dx[i] = passed(sum, b.activation, b.alpha, x[i]);
 }
 
@@ -357,7 +357,7 @@ static __device__ inline void average_backward(const pool_shape &s, const pack *
     int64_t i = thread_number();
     if (i >= s.batch * s.in_h * s.in_w * s.packs)
         return;
-    pool_place p = pool_place_of(i, s.in_h, s.in_w, s.packs);
+    pool_position p = pool_position_of(i, s.in_h, s.in_w, s.packs);
     int first[2], last[2];
     reaching(s, 0, p.at[0], s.out_h, &first[0], &last[0]);
     reaching(s, 1, p.at[1], s.out_w, &first[1], &last[1]);

@@ -32,15 +32,15 @@ static __device__ inline float bend(float x, float slope)
 
 /* Brings one operand into shared memory, PRODUCT_DEPTH elements of k of T rows (of C's columns for
    B) at a time, as [k][row]: T + 4 floats from one k to the next. `Operand` says where elements
-   are: Operand::place for a row, Operand::walk for a position along k that can be moved on,
-   get(place, walk) for the element. ALONG_K: neighbouring threads take neighbours along k, else
+   are: Operand::origin for a row, Operand::walk for a position along k that can be moved on,
+   get(origin, walk) for the element. ALONG_K: neighbouring threads take neighbours along k, else
    neighbouring rows; whichever lie side by side in memory. */
 template <int T, bool ALONG_K, class Operand> struct tile_loader {
     enum {
         ITEMS = T * PRODUCT_DEPTH / PRODUCT_THREADS,
         STEP = ALONG_K ? PRODUCT_DEPTH : PRODUCT_THREADS / T /* along k, from item to item */
     };
-    typename Operand::place places[ALONG_K ? ITEMS : 1];
+    typename Operand::origin origins[ALONG_K ? ITEMS : 1];
     typename Operand::walk walk;
     int64_t k, end;
     float items[ITEMS];
@@ -53,7 +53,7 @@ template <int T, bool ALONG_K, class Operand> struct tile_loader {
         o.start(walk, k);
 #pragma unroll
         for (int i = 0; i < (ALONG_K ? ITEMS : 1); i++)
-            o.find(places[i],
+            o.find(origins[i],
                    row + (ALONG_K ? t / PRODUCT_DEPTH + i * (PRODUCT_THREADS / PRODUCT_DEPTH)
                                   : t % T));
     }
@@ -63,7 +63,7 @@ template <int T, bool ALONG_K, class Operand> struct tile_loader {
     {
 #pragma unroll
         for (int i = 0; i < ITEMS; i++) {
-            float value = k < end ? o.get(places[ALONG_K ? i : 0], walk) : 0.0f;
+            float value = k < end ? o.get(origins[ALONG_K ? i : 0], walk) : 0.0f;
             items[i] = round_factor(value, rounding);
             if (!ALONG_K || i == ITEMS - 1) {
                 k += STEP;
@@ -100,10 +100,10 @@ static __device__ inline void product_step(const float *a, const float *b, float
             sums[i][j] = fmaf(rows[i], columns[j], sums[i][j]);
 }
 
-static __device__ void product_write(const product_cut &c, int64_t group, int64_t row,
+static __device__ void product_write(const product_blocking &c, int64_t group, int64_t row,
                                      int64_t column, const float (&sums)[4][4])
 {
-    float *to = c.c + group * c.group_step + (int64_t)blockIdx.z * c.part_step;
+    float *to = c.c + group * c.group_step + (int64_t)blockIdx.z * c.slice_step;
     for (int i = 0; i < 4 && row + i < c.m; i++) {
         for (int j = 0; j < 4 && column + j < c.n; j++) {
             float value = sums[i][j];
@@ -116,14 +116,14 @@ static __device__ void product_write(const product_cut &c, int64_t group, int64_
 
 /* This block's tile. `shared`: PRODUCT_SHARED floats, at a multiple of 16 bytes. */
 template <int TM, int TN, bool A_ALONG_K, bool B_ALONG_K, class A, class B>
-static __device__ void product_tile_run(const product_cut &c, int64_t group, const A &a, const B &b,
+static __device__ void product_tile_run(const product_blocking &c, int64_t group, const A &a, const B &b,
                                         float *shared)
 {
     tile_loader<TM, A_ALONG_K, A> a_loader;
     tile_loader<TN, B_ALONG_K, B> b_loader;
     float *a_shared = shared, *b_shared = shared + PRODUCT_DEPTH * (TM + 4);
     int64_t row = (int64_t)blockIdx.x % c.tiles_m * TM, column = (int64_t)blockIdx.y * TN;
-    int64_t from = (int64_t)blockIdx.z * c.span, to = least(from + c.span, c.k);
+    int64_t from = (int64_t)blockIdx.z * c.slice_depth, to = least(from + c.slice_depth, c.k);
     int my_row = (int)threadIdx.x / (TN / 4) * 4, my_column = (int)threadIdx.x % (TN / 4) * 4;
     float sums[4][4] = {}, run[4][4] = {};
     a_loader.begin(a, row, from, to);
@@ -134,7 +134,7 @@ static __device__ void product_tile_run(const product_cut &c, int64_t group, con
         a_loader.store(a_shared);
         b_loader.store(b_shared);
         __syncthreads();
-        if (k + PRODUCT_DEPTH < to) { /* on their way while the ones at hand are multiplied */
+        if (k + PRODUCT_DEPTH < to) { /* loaded while the ones in shared memory are multiplied */
             a_loader.load(a, c.rounding);
             b_loader.load(b, c.rounding);
         }
@@ -154,7 +154,7 @@ static __device__ void product_tile_run(const product_cut &c, int64_t group, con
 }
 
 /* Of this block. */
-static __device__ inline int64_t product_group(const product_cut &c)
+static __device__ inline int64_t product_group(const product_blocking &c)
 {
     return (int64_t)blockIdx.x / c.tiles_m;
 }
@@ -163,9 +163,9 @@ static __device__ inline int64_t product_group(const product_cut &c)
 struct matrix_operand {
     const float *from;
     int64_t rows, row_step, k_step;
-    typedef int64_t place, walk;
+    typedef int64_t origin, walk;
 
-    __device__ void find(place &p, int64_t row) const
+    __device__ void find(origin &p, int64_t row) const
     {
         p = row < rows ? row * row_step : -1;
     }
@@ -177,7 +177,7 @@ struct matrix_operand {
     {
         w += step * k_step;
     }
-    __device__ float get(const place &p, const walk &w) const
+    __device__ float get(const origin &p, const walk &w) const
     {
         return p < 0 ? 0.0f : from[p + w];
     }
@@ -195,7 +195,7 @@ static __device__ inline matrix_operand matrix(const float *from, int64_t rows, 
 }
 
 template <bool A_ALONG_K, bool B_ALONG_K>
-static __device__ void product_run(const product_cut &c, const matrix_operand &a,
+static __device__ void product_run(const product_blocking &c, const matrix_operand &a,
                                    const matrix_operand &b, float *shared)
 {
     if (c.tile == PRODUCT_64X64)
@@ -210,32 +210,32 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
     cornu_product_nn(product_nn_params p)
 {
     alignas(16) __shared__ float shared[PRODUCT_SHARED];
-    product_run<true, false>(p.cut, matrix(p.a, p.cut.m, p.a_stride, 1),
-                             matrix(p.b, p.cut.n, 1, p.b_stride), shared);
+    product_run<true, false>(p.blocking, matrix(p.a, p.blocking.m, p.a_stride, 1),
+                             matrix(p.b, p.blocking.n, 1, p.b_stride), shared);
 }
 
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
     cornu_product_nt(product_nt_params p)
 {
     alignas(16) __shared__ float shared[PRODUCT_SHARED];
-    product_run<true, true>(p.cut, matrix(p.a, p.cut.m, p.a_stride, 1),
-                            matrix(p.b, p.cut.n, p.b_stride, 1), shared);
+    product_run<true, true>(p.blocking, matrix(p.a, p.blocking.m, p.a_stride, 1),
+                            matrix(p.b, p.blocking.n, p.b_stride, 1), shared);
 }
 
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
     cornu_product_tn(product_tn_params p)
 {
     alignas(16) __shared__ float shared[PRODUCT_SHARED];
-    product_run<false, false>(p.cut, matrix(p.a, p.cut.m, 1, p.a_stride),
-                              matrix(p.b, p.cut.n, 1, p.b_stride), shared);
+    product_run<false, false>(p.blocking, matrix(p.a, p.blocking.m, 1, p.a_stride),
+                              matrix(p.b, p.blocking.n, 1, p.b_stride), shared);
 }
 
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS) cornu_sum_parts(sum_parts_params p)
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS) cornu_reduce_slices(reduce_slices_params p)
 {
     for (EACH(i, p.count)) {
-        float sum = p.parts[i];
-        for (int part = 1; part < p.parts_count; part++)
-            sum += p.parts[part * p.count + i];
+        float sum = p.partials[i];
+        for (int slice = 1; slice < p.partial_count; slice++)
+            sum += p.partials[slice * p.count + i];
         if (p.bias) {
             int64_t column;
             divide(i, p.columns, &column);

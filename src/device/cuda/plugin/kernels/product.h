@@ -1,13 +1,14 @@
 /* Matrix products by own kernels, also those that convolutions are: C[m][n] = sum over k of A[m][k]
-   B[k][n], cut into tiles of C, one a block, and where there are few of them into parts along k,
-   whose sums sum_parts adds in their order. The cut follows from the sizes alone. */
+   B[k][n], in tiles of C, one a block, and where there are few of them in slices of k (split-K),
+   whose partial sums reduce_slices adds in their order. The blocking follows from the sizes alone.
+ */
 #ifndef DEVICE_CUDA_KERNELS_PRODUCT_H
 #define DEVICE_CUDA_KERNELS_PRODUCT_H
 
 #include <stdint.h>
 
 #define PRODUCT_THREADS 256
-#define PRODUCT_DEPTH 16 /* elements along k that a block holds at once */
+#define PRODUCT_DEPTH 16 /* elements along k that a block has in shared memory at once */
 
 /* Rows and columns of a tile: 4096 elements of C a block, 16 a thread. */
 typedef enum product_tile { PRODUCT_64X64, PRODUCT_128X32, PRODUCT_32X128 } product_tile;
@@ -15,43 +16,44 @@ typedef enum product_tile { PRODUCT_64X64, PRODUCT_128X32, PRODUCT_32X128 } prod
 /* What is rounded of the factors: nothing, to 10 or to 7 bits of fraction. */
 typedef enum product_rounding { ROUND_NOTHING, ROUND_TF32, ROUND_BF16 } product_rounding;
 
-/* Blocks: x counts groups, each of tiles_m tiles along m; y tiles along n; z parts along k. */
-typedef struct product_cut {
+/* Blocks: x counts groups, each of tiles_m tiles along m; y tiles along n; z slices of k. */
+typedef struct product_blocking {
     int64_t m, n, k; /* of one group */
     int64_t tiles_m;
-    int64_t span;       /* of k, of one part: a multiple of PRODUCT_DEPTH */
-    int64_t stride;     /* from one row of C to the next */
-    int64_t group_step; /* from one group's C to the next */
-    int64_t part_step;  /* from one part's C to the next */
-    int32_t tile;       /* product_tile */
-    int32_t rounding;   /* product_rounding */
-    float *c;           /* the result, or the parts */
-    const float *bias;  /* of a column of C, counted through the groups; NULL: none */
-    float slope;        /* below 0: 1 linear, 0 relu, else leaky_relu; parts: 1 */
+    int64_t slice_depth; /* of k: a multiple of PRODUCT_DEPTH */
+    int64_t stride;      /* from one row of C to the next */
+    int64_t group_step;  /* from one group's C to the next */
+    int64_t slice_step;  /* from one slice's C to the next */
+    int32_t tile;        /* product_tile */
+    int32_t rounding;    /* product_rounding */
+    float *c;            /* the result, or the slices' partial sums */
+    const float *bias;   /* of a column of C, counted through the groups; NULL: none */
+    float slope;         /* below 0: 1 linear, 0 relu, else leaky_relu; slices: 1 */
     int32_t padding;
-} product_cut;
+} product_blocking;
 
 /* C = A B, A B' and A' B of plain matrices, each row-major as it lies in memory. */
 typedef struct product_params {
-    product_cut cut;
+    product_blocking blocking;
     const float *a, *b;
     int64_t a_stride, b_stride; /* from one row in memory to the next */
 } product_params;
 typedef product_params product_nn_params, product_nt_params, product_tn_params;
 
-/* y[i] = act(sum of parts[p][i] over p + bias[i % columns]); bias NULL: none; act by its slope. */
-typedef struct sum_parts_params {
-    const float *parts, *bias;
+/* y[i] = act(sum of partials[s][i] over s + bias[i % columns]); bias NULL: none; act by its slope.
+ */
+typedef struct reduce_slices_params {
+    const float *partials, *bias;
     float *y;
     int64_t count, columns;
-    int32_t parts_count;
+    int32_t partial_count;
     float slope;
-} sum_parts_params;
+} reduce_slices_params;
 
 /* One convolution: x [batch][height][width][channels], y [batch][out_height][out_width][filters]
    (or their gradients), w [filters][kernel height][kernel width][group_channels]. */
 typedef struct conv_params {
-    product_cut cut;
+    product_blocking blocking;
     const float *a, *b; /* forward: x, w; backward data: dy, w; backward weights: dy, x */
     int32_t height, width, channels, out_height, out_width, filters;
     int32_t kernel[2], stride[2], dilation[2], before[2];
@@ -60,7 +62,7 @@ typedef struct conv_params {
 typedef conv_params conv_forward_params, conv_backward_data_params,
     conv_backward_data_strided_params, conv_backward_weights_params;
 
-/* The same of one part in bfloat16. */
+/* The same of one array in bfloat16. */
 typedef struct widen_bf16_params {
     const uint16_t *x;
     const float *bias;

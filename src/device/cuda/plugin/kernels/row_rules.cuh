@@ -43,10 +43,10 @@ static __device__ int64_t first_largest(const float *x, const row_view *r)
         }
     for (int offset = r->lanes / 2; offset > 0; offset /= 2) {
         float other = __shfl_xor_sync(ALL_LANES, most, offset);
-        int64_t place = __shfl_xor_sync(ALL_LANES, best, offset);
-        if (other > most || (other == most && place < best)) {
+        int64_t index = __shfl_xor_sync(ALL_LANES, best, offset);
+        if (other > most || (other == most && index < best)) {
             most = other;
-            best = place;
+            best = index;
         }
     }
     return best;

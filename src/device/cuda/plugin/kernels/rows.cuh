@@ -1,5 +1,5 @@
-/* Losses and metrics over rows, by the rules of device/rules: each thread of a row has a share of its
-   value, which the block then adds. */
+/* Losses and metrics over rows, by the rules of device/rules: each thread of a row has a partial sum
+   of its value, which the block then adds. */
 #include "device/cuda/plugin/kernels/row_rules.cuh"
 #include "device/cuda/plugin/kernels/rows.h"
 #include "device/cuda/plugin/kernels/step.cuh"
@@ -81,8 +81,8 @@ extern "C" __global__ void __launch_bounds__(ROWS_THREADS) cornu_rows(rows_param
         double sum = sum_rows(p, metric, shared);
         if (threadIdx.x != 0)
             continue;
-        if (p.parts)
-            p.parts[blockIdx.x * (unsigned)(1 + p.metric_count) + (unsigned)(1 + metric)] = sum;
+        if (p.partials)
+            p.partials[blockIdx.x * (unsigned)(1 + p.metric_count) + (unsigned)(1 + metric)] = sum;
         else
             add_result(p, metric, sum);
     }
@@ -90,13 +90,13 @@ extern "C" __global__ void __launch_bounds__(ROWS_THREADS) cornu_rows(rows_param
         count_step(p.position, p.results, p.batch, p.loss >= 0);
 }
 
-extern "C" __global__ void __launch_bounds__(ROWS_THREADS) cornu_rows_finish(rows_finish_params p)
+extern "C" __global__ void __launch_bounds__(ROWS_THREADS) cornu_rows_reduce(rows_reduce_params p)
 {
     __shared__ double shared[WARP];
     for (int metric = p.r.loss < 0 ? 0 : -1; metric < p.r.metric_count; metric++) {
         double sum = 0;
-        for (int64_t i = threadIdx.x; i < p.part_count; i += blockDim.x)
-            sum += p.r.parts[i * (1 + p.r.metric_count) + 1 + metric];
+        for (int64_t i = threadIdx.x; i < p.partial_count; i += blockDim.x)
+            sum += p.r.partials[i * (1 + p.r.metric_count) + 1 + metric];
         sum = block_sum(sum, shared);
         if (threadIdx.x == 0)
             add_result(p.r, metric, sum);

@@ -30,14 +30,14 @@ typedef struct rows_params {
     rows_metric metrics[ROWS_METRICS];
     gpu_results *results;
     /* One block adds to `results` itself. Several write their sums of the loss and of each metric
-       to parts[block][1 + metric_count], which rows_finish adds. */
-    double *parts;
+       to partials[block][1 + metric_count], which rows_reduce adds. */
+    double *partials;
     int64_t *position; /* not NULL: this launch also counts the step (step.h) */
 } rows_params;
 
-typedef struct rows_finish_params {
+typedef struct rows_reduce_params {
     rows_params r;
-    int64_t part_count;
-} rows_finish_params;
+    int64_t partial_count;
+} rows_reduce_params;
 
 #endif

@@ -14,7 +14,7 @@ static __device__ inline void count_step(int64_t *position, gpu_results *results
     *position += 1;
 }
 
-extern "C" __global__ void cornu_finish(finish_params p)
+extern "C" __global__ void cornu_end_step(end_step_params p)
 {
     if (blockIdx.x == 0 && threadIdx.x == 0)
         count_step(p.position, p.results, p.batch, p.has_loss != 0);

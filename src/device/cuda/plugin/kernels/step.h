@@ -5,12 +5,12 @@
 #include "device/cuda/plugin/kernels/kernels.h"
 
 /* One thread: *position + 1, and what the results count besides loss and metrics. */
-typedef struct finish_params {
+typedef struct end_step_params {
     int64_t *position;
     gpu_results *results;
     int64_t batch;
     int32_t has_loss; /* last_loss is this step's: see whether it is finite */
-} finish_params;
+} end_step_params;
 
 /* Nothing: what a launch costs. */
 typedef struct empty_params {

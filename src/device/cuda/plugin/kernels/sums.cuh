@@ -3,33 +3,33 @@
 
 #include "device/cuda/plugin/kernels/common.cuh"
 #include "device/cuda/plugin/kernels/sums.h"
-#include "device/cuda/plugin/kernels/tiles.cuh"
+#include "device/cuda/plugin/kernels/strips.cuh"
 
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) cornu_column_sums(column_sums_params p)
 {
     __shared__ double shared[SUM_THREADS];
-    tile_walk w = walk_of(p.t);
+    strip_walk w = walk_of(p.t);
     double sum = 0;
     for (int64_t row = w.begin; row < w.end; row += w.step)
         sum += (double)p.x[row * p.t.columns + w.column];
-    sum = tile_sum(p.t, sum, shared);
+    sum = strip_sum(p.t, sum, shared);
     if (!w.active || (int)threadIdx.x >= p.t.width)
         return;
     if (p.sums)
         p.sums[w.column] = (float)sum;
     else
-        p.parts[blockIdx.y * p.t.columns + w.column] = sum;
+        p.partials[blockIdx.y * p.t.columns + w.column] = sum;
 }
 
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
-    cornu_column_sums_finish(column_sums_finish_params p)
+    cornu_column_sums_reduce(column_sums_reduce_params p)
 {
     __shared__ double shared[SUM_THREADS];
-    tile_walk w = walk_of(p.t);
+    strip_walk w = walk_of(p.t);
     double sum = 0;
-    for (int64_t part = w.begin; part < w.end; part += w.step)
-        sum += p.parts[part * p.t.columns + w.column];
-    sum = tile_sum(p.t, sum, shared);
+    for (int64_t i = w.begin; i < w.end; i += w.step)
+        sum += p.partials[i * p.t.columns + w.column];
+    sum = strip_sum(p.t, sum, shared);
     if (!w.active || (int)threadIdx.x >= p.t.width)
         return;
     if (p.sums)
@@ -43,7 +43,7 @@ static __device__ inline double square(float x)
     return (double)x * (double)x;
 }
 
-/* This thread's share of the squares of x[0..count). */
+/* This thread's partial sum of the squares of x[0..count). */
 static __device__ inline double square_range(const float *x, int64_t count)
 {
     double sum = 0;

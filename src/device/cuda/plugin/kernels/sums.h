@@ -1,6 +1,6 @@
-/* Sums over rows, and of squares. A block of SUM_THREADS threads stands on a tile of `width`
-   columns (a power of two up to 32) and goes down its part of the rows; the threads of a column are
-   added as a tree, the parts in their order. */
+/* Sums over rows, and of squares. A block of SUM_THREADS threads has a strip of `width`
+   columns (a power of two up to 32) and goes down its range of the rows; the threads of a column
+   are added as a tree, the blocks' partial sums in their order. */
 #ifndef DEVICE_CUDA_KERNELS_SUMS_H
 #define DEVICE_CUDA_KERNELS_SUMS_H
 
@@ -8,28 +8,28 @@
 
 #define SUM_THREADS 256
 
-/* How rows and columns are cut; blocks: x tiles of columns, y parts of rows. */
-typedef struct sum_tiles {
+/* The blocking of rows and columns; blocks: x strips of columns, y ranges of rows. */
+typedef struct sum_strips {
     int64_t rows, columns;
-    int64_t part_rows; /* of one block */
+    int64_t block_rows; /* of one block */
     int32_t width;
-} sum_tiles;
+} sum_strips;
 
-/* parts[blockIdx.y][column], or, where there is one part only, `sums` themselves */
+/* partials[blockIdx.y][column], or, where there is one partial sum only, `sums` themselves */
 typedef struct column_sums_params {
-    sum_tiles t;
-    const float *x; /* [rows][columns] */
-    double *parts;  /* [parts][columns] */
-    float *sums;    /* [columns]; NULL: parts are written */
+    sum_strips t;
+    const float *x;   /* [rows][columns] */
+    double *partials; /* [gridDim.y][columns] */
+    float *sums;      /* [columns]; NULL: partials are written */
 } column_sums_params;
 
-/* t.rows parts become one: as floats (sums), or, where sums is NULL, as doubles. */
-typedef struct column_sums_finish_params {
-    sum_tiles t;
-    const double *parts;
+/* t.rows partial sums become one: as floats (sums), or, where sums is NULL, as doubles. */
+typedef struct column_sums_reduce_params {
+    sum_strips t;
+    const double *partials;
     float *sums;
     double *totals;
-} column_sums_finish_params;
+} column_sums_reduce_params;
 
 /* *sum: of squares of x, by one block: for a lone SQUARE_SUM; those before updates are in update.h.
  */

@@ -2,7 +2,7 @@
 #define DEVICE_CUDA_UPDATE_CUH
 
 /* The optimizers' rules without contracting products and sums: the same gradients give the same
-   weights as on the host. Memory is the limit either way. */
+   weights as on the host. Both are bound by memory. */
 #include "device/cuda/plugin/kernels/rules.cuh"
 #include "device/cuda/plugin/kernels/sums.cuh"
 #include "device/cuda/plugin/kernels/update.h"
@@ -121,17 +121,17 @@ extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
     const update_piece v = p.pieces[blockIdx.x];
     double sum = block_sum(square_range(v.g, v.count), shared);
     if (threadIdx.x == 0)
-        p.parts[blockIdx.x] = sum;
+        p.partials[blockIdx.x] = sum;
 }
 
 extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
-    cornu_update_squares_finish(update_squares_finish_params p)
+    cornu_update_squares_reduce(update_squares_reduce_params p)
 {
     __shared__ double shared[WARP];
     const update_range range = p.ranges[blockIdx.x];
     double sum = 0;
     for (int i = (int)threadIdx.x; i < range.count; i += (int)blockDim.x)
-        sum += p.parts[range.first + i];
+        sum += p.partials[range.first + i];
     sum = block_sum(sum, shared);
     if (threadIdx.x == 0)
         p.squares[p.pieces[range.first].square] = (float)sum;

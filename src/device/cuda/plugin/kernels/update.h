@@ -1,5 +1,5 @@
-/* The optimizer's step on all variables at once. Every variable is cut into pieces of UPDATE_PIECE
-   elements, a block each; a table in device memory says where they lie. */
+/* The optimizer's step on all variables at once. Every variable is divided into pieces of
+   UPDATE_PIECE elements, a block each; a table in device memory says where they lie. */
 #ifndef DEVICE_CUDA_KERNELS_UPDATE_H
 #define DEVICE_CUDA_KERNELS_UPDATE_H
 
@@ -32,17 +32,17 @@ typedef struct update_params {
 /* Square sums of all variables, in two launches: one block a piece, one block a variable. */
 typedef struct update_squares_params {
     const update_piece *pieces;
-    double *parts; /* [pieces] */
+    double *partials; /* [pieces] */
 } update_squares_params;
 
 typedef struct update_range {
     int32_t first, count; /* pieces of one variable */
 } update_range;
-typedef struct update_squares_finish_params {
+typedef struct update_squares_reduce_params {
     const update_piece *pieces;
     const update_range *ranges; /* [gridDim.x] */
-    const double *parts;
+    const double *partials;
     float *squares;
-} update_squares_finish_params;
+} update_squares_reduce_params;
 
 #endif

@@ -22,9 +22,9 @@ conv_roles conv_roles_of(const plan *p, const op *o)
 }
 
 typedef struct conv_state {
-    conv_params params; /* without operands and cut */
+    conv_params params; /* without operands and blocking */
     product product;
-    int64_t places; /* of y */
+    int64_t positions; /* of y */
 } conv_state;
 
 static cornu_status check_sizes(const conv_roles *r, const window2d *w)
@@ -68,18 +68,18 @@ static cornu_status choose(const gpu *g, const op *o, const conv_roles *r, conv_
     const unsigned tall = 1u << PRODUCT_64X64 | 1u << PRODUCT_128X32,
                    flat = 1u << PRODUCT_64X64 | 1u << PRODUCT_32X128, strided = 1u << PRODUCT_64X64;
     bool strides = w->stride[0] != 1 || w->stride[1] != 1;
-    s->places = r->y->count / filters;
+    s->positions = r->y->count / filters;
     switch (o->kind) {
     case OP_CONV2D_FORWARD:
-        return product_choose(g, s->places, group_filters, taps * group_channels, w->groups, tall,
-                              filters, group_filters, &s->product);
+        return product_choose(g, s->positions, group_filters, taps * group_channels, w->groups,
+                              tall, filters, group_filters, &s->product);
     case OP_CONV2D_BACKWARD_DATA:
         return product_choose(g, r->x->count / channels, group_channels, taps * group_filters,
                               w->groups, strides ? strided : tall, channels, group_channels,
                               &s->product);
     default:
-        return product_choose(g, group_filters, taps * group_channels, s->places, w->groups, flat,
-                              taps * group_channels, group_filters * taps * group_channels,
+        return product_choose(g, group_filters, taps * group_channels, s->positions, w->groups,
+                              flat, taps * group_channels, group_filters * taps * group_channels,
                               &s->product);
     }
 }
@@ -98,7 +98,7 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
     }
     size_t sums = 0;
     if (o->kind == OP_CONV2D_BACKWARD_WEIGHTS && roles.b)
-        sums = gpu_column_sums_scratch(s->places, s->params.filters);
+        sums = gpu_column_sums_scratch(s->positions, s->params.filters);
     *scratch_bytes = s->product.scratch_bytes > sums ? s->product.scratch_bytes : sums;
     *state = s;
     return CORNU_OK;
@@ -117,7 +117,8 @@ static cornu_status enqueue(const gpu_op *r, gpu_function kernel, CUdeviceptr a,
     conv_params p = s->params;
     p.a = device_floats(a);
     p.b = device_floats(b);
-    return product_enqueue(r->g, kernel, &s->product, &p.cut, r->scratch, bias, r->out[0], act);
+    return product_enqueue(r->g, kernel, &s->product, &p.blocking, r->scratch, bias, r->out[0],
+                           act);
 }
 
 static cornu_status forward(const gpu_op *r)
@@ -139,7 +140,7 @@ static cornu_status backward_weights(const gpu_op *r)
     TRY(enqueue(r, GPU_conv_backward_weights, r->in[1], r->in[0], 0,
                 (activation){ACTIVATION_LINEAR, 0}));
     return r->out[1] == 0 ? CORNU_OK
-                          : gpu_column_sums(r->g, r->in[1], s->places, s->params.filters,
+                          : gpu_column_sums(r->g, r->in[1], s->positions, s->params.filters,
                                             r->scratch, r->out[1]);
 }
 

@@ -4,7 +4,7 @@
 
 #include "step/plan.h"
 
-/* Its tensors by role, gradients in their tensors' places; b: NULL where absent. */
+/* Its tensors by role, gradients stand for their tensors; b: NULL where absent. */
 typedef struct conv_roles {
     const tensor *x, *w, *b, *y;
 } conv_roles;

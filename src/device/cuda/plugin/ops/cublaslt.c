@@ -6,9 +6,9 @@
      backward weights  dW' = dy' x    A = dy [units x rows]     B = x, transposed
 
    The same bits each time: cuBLAS's guide promises that on GPUs of one kind as long as a single
-   stream is active, and for cublasLtMatmul with a workspace of the caller's own in any case, split
-   sums included (a counter in the workspace, or a kernel of its own, keeps their order). Both hold
-   here, and the algorithm comes from a heuristic that knows only sizes and the GPU.
+   stream is active, and for cublasLtMatmul with a workspace of the caller's own in any case,
+   split-K included (a counter in the workspace, or a kernel of its own, keeps their order). Both
+   hold here, and the algorithm comes from a heuristic that knows only sizes and the GPU.
 
    relu is not left to cuBLASLt: its max(x, 0) turns NaN into 0, and training would not notice. */
 #include "device/cuda/plugin/ops/dense.h"
@@ -157,7 +157,7 @@ done:
 }
 
 /* Workspace, and behind it the factors in bfloat16; the column sums come after both are used. */
-static void place_scratch(const gpu *g, const op *o, blas_state *s)
+static void assign_scratch(const gpu *g, const op *o, blas_state *s)
 {
     s->bytes = s->workspace;
     if (g->precision == PRECISION_BF16) {
@@ -183,7 +183,7 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
         release(g, s);
         return status;
     }
-    place_scratch(g, o, s);
+    assign_scratch(g, o, s);
     *scratch_bytes = s->bytes;
     *state = s;
     return CORNU_OK;
@@ -192,7 +192,7 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
 /* ---- run --------------------------------------------------------------------------------- */
 
 /* `bias`: what the epilogue reads or writes. */
-static cornu_status multiply(const gpu_op *r, CUdeviceptr bias)
+static cornu_status run_matmul(const gpu_op *r, CUdeviceptr bias)
 {
     static const float one = 1, zero = 0;
     gpu *g = r->g;
@@ -221,7 +221,7 @@ static cornu_status forward(const gpu_op *r)
     const blas_state *s = r->state;
     activation act = r->op->a.dense.act;
     CUdeviceptr left = s->in_epilogue ? 0 : r->in[2]; /* bias that is still to be added */
-    TRY(multiply(r, r->in[2]));
+    TRY(run_matmul(r, r->in[2]));
     if (!left && act.kind == ACTIVATION_LINEAR)
         return CORNU_OK;
     return gpu_bias_activation(r->g, r->out[0], left, r->out[0], s->size.rows, s->size.units, act);
@@ -229,13 +229,13 @@ static cornu_status forward(const gpu_op *r)
 
 static cornu_status backward_data(const gpu_op *r)
 {
-    return multiply(r, 0);
+    return run_matmul(r, 0);
 }
 
 static cornu_status backward_weights(const gpu_op *r)
 {
     const blas_state *s = r->state;
-    TRY(multiply(r, r->out[1]));
+    TRY(run_matmul(r, r->out[1]));
     if (!r->out[1] || s->in_epilogue)
         return CORNU_OK;
     return gpu_column_sums(r->g, r->in[1], s->size.rows, s->size.units, r->scratch, r->out[1]);

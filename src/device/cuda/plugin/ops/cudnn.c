@@ -12,8 +12,8 @@
 
 enum { RESULTS = 16 };
 #define WORKSPACE_MOST ((size_t)1 << 30)
-#define WORKSPACE_SHARE                                                          \
-    32 /* at most this part of the device's memory: of all, not of what is free, \
+#define WORKSPACE_SHARE                                                              \
+    32 /* at most this fraction of the device's memory: of all, not of what is free, \
           so that the algorithm does not depend on what else runs there */
 #define BIT(i) (1u << (i))
 #define PLAIN_FORWARD                                        \
@@ -249,7 +249,7 @@ static cornu_status choose(gpu *g, dnn_state *s)
 }
 
 /* Workspace, and behind it x, w and y in bfloat16; the column sums come after all are used. */
-static void place_scratch(const gpu *g, const op *o, dnn_state *s)
+static void assign_scratch(const gpu *g, const op *o, dnn_state *s)
 {
     s->bytes = s->workspace;
     for (int i = 0; i < 3 && g->precision == PRECISION_BF16; i++) {
@@ -273,7 +273,7 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
         release(g, s);
         return status;
     }
-    place_scratch(g, o, s);
+    assign_scratch(g, o, s);
     *scratch_bytes = s->bytes;
     *state = s;
     return CORNU_OK;
@@ -306,8 +306,8 @@ static cornu_status operand(const gpu_op *r, int index, CUdeviceptr at, bool rea
 }
 
 /* The result out of `from`, where that is bfloat16, then bias and activation. */
-static cornu_status finish(const gpu_op *r, int index, CUdeviceptr from, CUdeviceptr bias,
-                           activation act)
+static cornu_status run_epilogue(const gpu_op *r, int index, CUdeviceptr from, CUdeviceptr bias,
+                                 activation act)
 {
     const dnn_state *s = r->state;
     CUdeviceptr to = r->out[0];
@@ -318,11 +318,11 @@ static cornu_status finish(const gpu_op *r, int index, CUdeviceptr from, CUdevic
                                .y = room(to),
                                .count = count,
                                .columns = columns};
-        bool folds = product_slope(act, &p.slope);
+        bool in_epilogue = product_slope(act, &p.slope);
         const gpu_grid grid = {.x = gpu_blocks(count, 2 * PRODUCT_THREADS, 0),
                                .threads = PRODUCT_THREADS};
         TRY(gpu_launch(r->g, GPU_widen_bf16, grid, &p));
-        if (folds)
+        if (in_epilogue)
             return CORNU_OK;
         bias = 0;
     }
@@ -366,7 +366,7 @@ static cornu_status forward(const gpu_op *r)
                                          (cudnnConvolutionFwdAlgo_t)s->algorithm, room(r->scratch),
                                          s->workspace, &zero, s->y, room(y))));
     gpu_count_launch(g);
-    return finish(r, 2, y, r->in[2], r->op->a.conv.act);
+    return run_epilogue(r, 2, y, r->in[2], r->op->a.conv.act);
 }
 
 static const activation linear = {ACTIVATION_LINEAR, 0};
@@ -384,7 +384,7 @@ static cornu_status backward_data(const gpu_op *r)
                                            s->conv, (cudnnConvolutionBwdDataAlgo_t)s->algorithm,
                                            room(r->scratch), s->workspace, &zero, s->x, room(dx))));
     gpu_count_launch(g);
-    return finish(r, 0, dx, 0, linear);
+    return run_epilogue(r, 0, dx, 0, linear);
 }
 
 static cornu_status backward_weights(const gpu_op *r)
@@ -400,7 +400,7 @@ static cornu_status backward_weights(const gpu_op *r)
                                           s->conv, (cudnnConvolutionBwdFilterAlgo_t)s->algorithm,
                                           room(r->scratch), s->workspace, &zero, s->w, room(dw))));
     gpu_count_launch(g);
-    TRY(finish(r, 1, dw, 0, linear));
+    TRY(run_epilogue(r, 1, dw, 0, linear));
     if (!r->out[1])
         return CORNU_OK;
     return gpu_column_sums(g, r->in[1], s->count[2] / s->filters, s->filters, r->scratch,

@@ -62,7 +62,7 @@ static cornu_status forward(const gpu_op *r)
                         .b = device_floats(r->in[1]),
                         .a_stride = s->size.in,
                         .b_stride = s->size.units};
-    return product_enqueue(r->g, GPU_product_nn, &s->product, &p.cut, r->scratch, r->in[2],
+    return product_enqueue(r->g, GPU_product_nn, &s->product, &p.blocking, r->scratch, r->in[2],
                            r->out[0], r->op->a.dense.act);
 }
 
@@ -73,7 +73,7 @@ static cornu_status backward_data(const gpu_op *r)
                         .b = device_floats(r->in[1]),
                         .a_stride = s->size.units,
                         .b_stride = s->size.units};
-    return product_enqueue(r->g, GPU_product_nt, &s->product, &p.cut, r->scratch, 0, r->out[0],
+    return product_enqueue(r->g, GPU_product_nt, &s->product, &p.blocking, r->scratch, 0, r->out[0],
                            (activation){ACTIVATION_LINEAR, 0});
 }
 
@@ -84,7 +84,7 @@ static cornu_status backward_weights(const gpu_op *r)
                         .b = device_floats(r->in[1]),
                         .a_stride = s->size.in,
                         .b_stride = s->size.units};
-    TRY(product_enqueue(r->g, GPU_product_tn, &s->product, &p.cut, r->scratch, 0, r->out[0],
+    TRY(product_enqueue(r->g, GPU_product_tn, &s->product, &p.blocking, r->scratch, 0, r->out[0],
                         (activation){ACTIVATION_LINEAR, 0}));
     return r->out[1] == 0 ? CORNU_OK
                           : gpu_column_sums(r->g, r->in[1], s->size.rows, s->size.units, r->scratch,

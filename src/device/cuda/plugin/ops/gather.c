@@ -27,7 +27,7 @@ static gpu_grid grid_of(const gather_params *p, unsigned pieces)
                       .threads = GATHER_THREADS};
 }
 
-/* Does what a pixel becomes hang on the others? */
+/* Does what a pixel becomes depend on the others? */
 static bool needs_whole(const augmentation *a, const standardization *st)
 {
     return a->channel_shift_range != 0 || a->brightens || st->samplewise_center;
@@ -40,7 +40,7 @@ static cornu_status enqueue_augmented(const gpu_op *r)
     gather_augmented_params p = {.gather = params_of(r),
                                  .augment = *a,
                                  .standardize = r->op->a.gather.standardize,
-                                 .changes = augmentation_any(a)};
+                                 .augments = augmentation_any(a)};
     if (needs_whole(a, &p.standardize))
         return gpu_launch(r->g, GPU_gather_whole, grid_of(&p.gather, 1), &p);
     /* The samples' own shape is not known yet; the kernel goes on in strides of the grid. */

@@ -6,25 +6,26 @@
 
 _Static_assert((int)ROWS_METRICS >= (int)GROUP_OPS_MAX, "room for every group");
 
-/* ---- how rows are cut ----------------------------------------------------------------------- */
+/* ---- the blocking of rows -----------------------------------------------------------------------
+ */
 
 enum {
-    PASSES_MOST = 2,      /* of one block over the rows, before several blocks share them */
+    PASSES_MOST = 2, /* of one block over the rows, before they are divided among several blocks */
     SHARED_THREADS = 256, /* of a block, where there are several */
     BLOCKS_MOST = 512,
     COLUMNS_MOST = 16 /* of a thread, before a row gets more threads */
 };
 
-typedef struct rows_cut {
+typedef struct rows_blocking {
     int lanes;
     unsigned threads, blocks;
-} rows_cut;
+} rows_blocking;
 
-static rows_cut cut_of(const plan *p, const op *o)
+static rows_blocking blocking_of(const plan *p, const op *o)
 {
     int64_t rows, n;
     tensor_matrix(&p->tensors[o->in[0]], &rows, &n);
-    rows_cut c = {.lanes = gpu_lanes(n), .threads = ROWS_THREADS, .blocks = 1};
+    rows_blocking c = {.lanes = gpu_lanes(n), .threads = ROWS_THREADS, .blocks = 1};
     while (c.lanes > 1 && rows > ROWS_THREADS / c.lanes && n <= COLUMNS_MOST * (c.lanes / 2))
         c.lanes /= 2;
     if (rows <= ROWS_THREADS / c.lanes) {
@@ -47,7 +48,7 @@ static const op *find_loss(const plan *p)
 bool gpu_loss_counts_step(const plan *p)
 {
     const op *o = find_loss(p);
-    return o && cut_of(p, o).blocks == 1;
+    return o && blocking_of(p, o).blocks == 1;
 }
 
 gpu_clock gpu_clock_of(const gpu_op *r)
@@ -90,7 +91,7 @@ static bool head_accepts(const gpu *g, const plan *p, const op *o, const char **
 
 /* ---- the launch ----------------------------------------------------------------------------- */
 
-static const float *place_of(const gpu_op *r, tensor_ref t)
+static const float *address_of(const gpu_op *r, tensor_ref t)
 {
     return (const float *)r->tensors[t];
 }
@@ -98,10 +99,10 @@ static const float *place_of(const gpu_op *r, tensor_ref t)
 /* The rows of `o`, a LOSS or a METRIC. */
 static rows_params params_of(const gpu_op *r, const op *o)
 {
-    rows_params p = {.target = place_of(r, o->in[1]),
+    rows_params p = {.target = address_of(r, o->in[1]),
                      .batch = r->plan->batch,
                      .loss = -1,
-                     .lanes = cut_of(r->plan, o).lanes,
+                     .lanes = blocking_of(r->plan, o).lanes,
                      .results = r->results};
     tensor_matrix(&r->plan->tensors[o->in[0]], &p.rows, &p.n);
     p.targets = r->plan->tensors[o->in[1]].count / p.rows;
@@ -115,14 +116,14 @@ static void add_metrics(const gpu_op *r, rows_params *p, const op *o, int count)
             .id = (int32_t)o[i].a.metric.id, .slot = o[i].a.metric.slot, .k = o[i].a.metric.k};
     p->metric_count = count;
     if (count > 0)
-        p->judged = place_of(r, o->in[0]);
+        p->judged = address_of(r, o->in[0]);
 }
 
 static void add_loss(const gpu_op *r, rows_params *p, const op *o)
 {
     p->loss = (int32_t)o->a.loss.id;
     p->logits = o->a.loss.logits;
-    p->output = place_of(r, o->in[0]);
+    p->output = address_of(r, o->in[0]);
     if (o->out[0] != NO_TENSOR)
         p->gradient = (float *)r->tensors[o->out[0]];
     if (gpu_loss_counts_step(r->plan))
@@ -131,14 +132,14 @@ static void add_loss(const gpu_op *r, rows_params *p, const op *o)
 
 static cornu_status launch(const gpu_op *r, rows_params *p, const op *o)
 {
-    rows_cut c = cut_of(r->plan, o);
+    rows_blocking c = blocking_of(r->plan, o);
     gpu_grid grid = {.x = c.blocks, .threads = c.threads};
     if (c.blocks == 1)
         return gpu_launch(r->g, GPU_rows, grid, p);
-    p->parts = (double *)r->scratch;
+    p->partials = (double *)r->scratch;
     TRY(gpu_launch(r->g, GPU_rows, grid, p));
-    rows_finish_params f = {.r = *p, .part_count = c.blocks};
-    return gpu_launch(r->g, GPU_rows_finish, (gpu_grid){.x = 1, .threads = SHARED_THREADS}, &f);
+    rows_reduce_params f = {.r = *p, .partial_count = c.blocks};
+    return gpu_launch(r->g, GPU_rows_reduce, (gpu_grid){.x = 1, .threads = SHARED_THREADS}, &f);
 }
 
 static cornu_status enqueue_head(const gpu_op *r)
@@ -159,7 +160,7 @@ static cornu_status enqueue_head(const gpu_op *r)
 static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, size_t *scratch_bytes)
 {
     (void)g, (void)state;
-    unsigned blocks = cut_of(p, o->kind == OP_ACTIVATION_FORWARD ? o + 1 : o).blocks;
+    unsigned blocks = blocking_of(p, o->kind == OP_ACTIVATION_FORWARD ? o + 1 : o).blocks;
     if (blocks > 1)
         *scratch_bytes += blocks * (1 + (size_t)GROUP_OPS_MAX) * sizeof(double);
     return CORNU_OK;
@@ -176,11 +177,13 @@ const gpu_kernel *const gpu_metric[] = {&gpu_head, &rows, NULL};
 
 /* ---- the end of the step -------------------------------------------------------------------- */
 
-cornu_status gpu_finish_enqueue(gpu *g, const plan *p, int64_t *place, gpu_results *results)
+cornu_status gpu_end_step_enqueue(gpu *g, const plan *p, int64_t *counter, gpu_results *results)
 {
     if (gpu_loss_counts_step(p))
         return CORNU_OK;
-    finish_params f = {
-        .position = place, .results = results, .batch = p->batch, .has_loss = find_loss(p) != NULL};
-    return gpu_launch(g, GPU_finish, (gpu_grid){.x = 1, .threads = 32}, &f);
+    end_step_params f = {.position = counter,
+                         .results = results,
+                         .batch = p->batch,
+                         .has_loss = find_loss(p) != NULL};
+    return gpu_launch(g, GPU_end_step, (gpu_grid){.x = 1, .threads = 32}, &f);
 }

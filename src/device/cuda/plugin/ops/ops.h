@@ -43,21 +43,21 @@ cornu_status gpu_bias_activation(gpu *g, CUdeviceptr x, CUdeviceptr bias, CUdevi
 /* activation.c: y[i] = bfloat16 of x[i], rounded to nearest even; y holds 2 bytes an element. */
 cornu_status gpu_cast_bf16(gpu *g, CUdeviceptr x, CUdeviceptr y, int64_t count);
 
-/* update.c: what gpu_updates_take says as the first kernel of gpu_dense_backward_weights. */
+/* update.c: what gpu_updates_absorb says as the first kernel of gpu_dense_backward_weights. */
 extern const gpu_kernel gpu_dense_with_updates;
 
 /* loss.c: the last activation, the loss and the metrics behind it, in one launch. */
 extern const gpu_kernel gpu_head;
-/* loss.c: does the loss's launch also end the step's count? Then gpu_finish_enqueue has nothing to
-   do, and what runs behind the loss finds its step one entry back. */
+/* loss.c: does the loss's launch also end the step's count? Then gpu_end_step_enqueue has nothing
+   to do, and what runs behind the loss finds its step one entry back. */
 bool gpu_loss_counts_step(const plan *p);
 /* The clock as this operation has to read it. */
 gpu_clock gpu_clock_of(const gpu_op *r);
 
-/* sums.c: how rows and columns are cut into blocks; *parts: of the rows. */
+/* sums.c: the blocking of rows and columns; *partials: ranges of the rows. */
 #define GPU_SUM_BLOCKS 512
-sum_tiles gpu_tiles(int64_t rows, int64_t columns, int64_t blocks, unsigned *parts);
-gpu_grid gpu_tiles_grid(const sum_tiles *t, unsigned parts);
+sum_strips gpu_strips(int64_t rows, int64_t columns, int64_t blocks, unsigned *partials);
+gpu_grid gpu_strips_grid(const sum_strips *t, unsigned partials);
 
 /* Blocks for `items`, `per_block` each; at most `most` (0: 2^31 - 1), as kernels go on in strides
    of the grid. */

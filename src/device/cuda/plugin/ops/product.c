@@ -2,12 +2,12 @@
 
 enum {
     BLOCKS_WANTED = 264, /* two for each multiprocessor of the largest GPUs of today */
-    SPAN_LEAST = 128,    /* along k: below, adding the parts costs more than it saves */
-    PARTS_MOST = 128,
+    SLICE_LEAST = 128,   /* of k: below, reducing the slices costs more than they save */
+    SLICES_MOST = 128,
     SUM_PER_THREAD = 2,
-    FEW = 32 /* rows or columns that a flat tile holds */
+    FEW = 32 /* rows or columns of a flat tile */
 };
-#define PARTS_BYTES ((size_t)64 << 20)
+#define SLICES_BYTES ((size_t)64 << 20)
 #define GRID_MOST 65535 /* along y and z */
 
 static int64_t divide_up(int64_t a, int64_t b)
@@ -35,20 +35,20 @@ static product_tile choose_tile(int64_t m, int64_t n, unsigned tiles, int64_t *r
     return tile;
 }
 
-/* Parts of k: as many as fill the GPU. */
-static void choose_parts(product *q, int64_t blocks)
+/* As many slices of k as fill the GPU. */
+static void choose_slices(product *q, int64_t blocks)
 {
-    int64_t k = q->cut.k, parts = BLOCKS_WANTED / blocks;
-    int64_t most = (int64_t)(PARTS_BYTES / sizeof(float)) / q->count;
-    parts = parts < PARTS_MOST ? parts : PARTS_MOST;
-    parts = parts < k / SPAN_LEAST ? parts : k / SPAN_LEAST;
-    parts = parts < most ? parts : most;
-    if (parts < 1)
-        parts = 1;
-    q->cut.span = divide_up(divide_up(k, parts), PRODUCT_DEPTH) * PRODUCT_DEPTH;
-    q->parts = divide_up(k, q->cut.span);
-    if (q->parts > 1)
-        q->scratch_bytes = (size_t)(q->parts * q->count) * sizeof(float);
+    int64_t k = q->blocking.k, slices = BLOCKS_WANTED / blocks;
+    int64_t most = (int64_t)(SLICES_BYTES / sizeof(float)) / q->count;
+    slices = slices < SLICES_MOST ? slices : SLICES_MOST;
+    slices = slices < k / SLICE_LEAST ? slices : k / SLICE_LEAST;
+    slices = slices < most ? slices : most;
+    if (slices < 1)
+        slices = 1;
+    q->blocking.slice_depth = divide_up(divide_up(k, slices), PRODUCT_DEPTH) * PRODUCT_DEPTH;
+    q->slices = divide_up(k, q->blocking.slice_depth);
+    if (q->slices > 1)
+        q->scratch_bytes = (size_t)(q->slices * q->count) * sizeof(float);
 }
 
 cornu_status product_choose(const gpu *g, int64_t m, int64_t n, int64_t k, int64_t groups,
@@ -59,60 +59,61 @@ cornu_status product_choose(const gpu *g, int64_t m, int64_t n, int64_t k, int64
                                                 [PRECISION_BF16] = ROUND_BF16};
     int64_t rows, columns;
     product_tile tile = choose_tile(m, n, tiles, &rows, &columns);
-    *out = (product){.cut = {.m = m,
-                             .n = n,
-                             .k = k,
-                             .tiles_m = divide_up(m, rows),
-                             .stride = stride,
-                             .group_step = group_step,
-                             .tile = tile,
-                             .rounding = rounding[g->precision]},
+    *out = (product){.blocking = {.m = m,
+                                  .n = n,
+                                  .k = k,
+                                  .tiles_m = divide_up(m, rows),
+                                  .stride = stride,
+                                  .group_step = group_step,
+                                  .tile = tile,
+                                  .rounding = rounding[g->precision]},
                      .tiles_n = divide_up(n, columns),
                      .groups = groups,
                      .count = groups * m * n,
                      .columns = stride};
-    int64_t blocks = out->cut.tiles_m * groups;
+    int64_t blocks = out->blocking.tiles_m * groups;
     if (blocks > INT32_MAX || out->tiles_n > GRID_MOST)
         return status_fail(
             CORNU_UNSUPPORTED,
             "found a product of %lld by %lld elements; expected at most %lld columns",
             (long long)(m * groups), (long long)n, (long long)(GRID_MOST * columns));
-    choose_parts(out, blocks * out->tiles_n);
+    choose_slices(out, blocks * out->tiles_n);
     return CORNU_OK;
 }
 
-static cornu_status reduce_slices(gpu *g, const product *q, CUdeviceptr parts, CUdeviceptr bias,
+static cornu_status reduce_slices(gpu *g, const product *q, CUdeviceptr partials, CUdeviceptr bias,
                                   CUdeviceptr c, float slope)
 {
-    const sum_parts_params p = {.parts = device_floats(parts),
-                                .bias = device_floats(bias),
-                                .y = (float *)(uintptr_t)c,
-                                .count = q->count,
-                                .columns = q->columns,
-                                .parts_count = (int32_t)q->parts,
-                                .slope = slope};
+    const reduce_slices_params p = {.partials = device_floats(partials),
+                                    .bias = device_floats(bias),
+                                    .y = (float *)(uintptr_t)c,
+                                    .count = q->count,
+                                    .columns = q->columns,
+                                    .partial_count = (int32_t)q->slices,
+                                    .slope = slope};
     const gpu_grid grid = {.x = gpu_blocks(q->count, PRODUCT_THREADS * SUM_PER_THREAD, 0),
                            .threads = PRODUCT_THREADS};
-    return gpu_launch(g, GPU_sum_parts, grid, &p);
+    return gpu_launch(g, GPU_reduce_slices, grid, &p);
 }
 
-cornu_status product_enqueue(gpu *g, gpu_function kernel, const product *q, product_cut *params,
-                             CUdeviceptr scratch, CUdeviceptr bias, CUdeviceptr c, activation act)
+cornu_status product_enqueue(gpu *g, gpu_function kernel, const product *q,
+                             product_blocking *params, CUdeviceptr scratch, CUdeviceptr bias,
+                             CUdeviceptr c, activation act)
 {
-    const gpu_grid grid = {.x = (unsigned)(q->cut.tiles_m * q->groups),
+    const gpu_grid grid = {.x = (unsigned)(q->blocking.tiles_m * q->groups),
                            .y = (unsigned)q->tiles_n,
-                           .z = (unsigned)q->parts,
+                           .z = (unsigned)q->slices,
                            .threads = PRODUCT_THREADS};
     float slope;
-    bool folds = product_slope(act, &slope), cut = q->parts > 1;
-    *params = q->cut;
-    params->c = (float *)(uintptr_t)(cut ? scratch : c);
-    params->part_step = cut ? q->count : 0;
-    params->bias = cut ? NULL : device_floats(bias);
-    params->slope = cut ? 1 : slope;
+    bool in_epilogue = product_slope(act, &slope), sliced = q->slices > 1;
+    *params = q->blocking;
+    params->c = (float *)(uintptr_t)(sliced ? scratch : c);
+    params->slice_step = sliced ? q->count : 0;
+    params->bias = sliced ? NULL : device_floats(bias);
+    params->slope = sliced ? 1 : slope;
     TRY(gpu_launch(g, kernel, grid, params));
-    if (cut)
+    if (sliced)
         TRY(reduce_slices(g, q, scratch, bias, c, slope));
-    return folds ? CORNU_OK
-                 : gpu_bias_activation(g, c, 0, c, q->count / q->columns, q->columns, act);
+    return in_epilogue ? CORNU_OK
+                       : gpu_bias_activation(g, c, 0, c, q->count / q->columns, q->columns, act);
 }

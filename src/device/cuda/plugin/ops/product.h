@@ -10,21 +10,24 @@
 
 /* How a product runs. */
 typedef struct product {
-    product_cut cut;
-    int64_t tiles_n, groups, parts;
+    product_blocking blocking;
+    int64_t tiles_n, groups, slices;
     int64_t count, columns; /* of the whole result: elements, and of a row (bias counts those) */
-    size_t scratch_bytes;   /* for the parts */
+    size_t scratch_bytes;   /* for the slices' partial sums */
 } product;
 
-/* Cut `groups` products of [m][k] and [k][n]. A row of C has `stride` elements; the next group's C
-   begins `group_step` after the one before. CORNU_UNSUPPORTED where a grid would be too large. */
+/* Choose the blocking of `groups` products of [m][k] and [k][n]. A row of C has `stride` elements;
+   the next group's C begins `group_step` after the one before. CORNU_UNSUPPORTED where a grid would
+   be too large. */
 cornu_status product_choose(const gpu *g, int64_t m, int64_t n, int64_t k, int64_t groups,
                             unsigned tiles, int64_t stride, int64_t group_step, product *out);
-/* `params`: the kernel's, which begins with the cut; all but the cut is filled in. bias: 0 for
-   none. One launch; one more where there are parts; one more where the activation does not fold in.
+/* `params`: the kernel's, which begins with the blocking; all else is filled in. bias: 0 for
+   none. One launch; one more where there are slices; one more where the activation does not go into
+   the epilogue.
  */
-cornu_status product_enqueue(gpu *g, gpu_function kernel, const product *q, product_cut *params,
-                             CUdeviceptr scratch, CUdeviceptr bias, CUdeviceptr c, activation act);
+cornu_status product_enqueue(gpu *g, gpu_function kernel, const product *q,
+                             product_blocking *params, CUdeviceptr scratch, CUdeviceptr bias,
+                             CUdeviceptr c, activation act);
 /* Of activations that bend at 0: linear, relu, leaky_relu. The others: false. */
 bool product_slope(activation act, float *slope);
 
@@ -33,14 +36,14 @@ static inline const float *device_floats(CUdeviceptr p)
     return (const float *)(uintptr_t)p;
 }
 
-/* Scratch memory is handed out in pieces of this many bytes. */
+/* Scratch memory is handed out in multiples of this many bytes. */
 #define SCRATCH_GRAIN 256
 static inline size_t scratch_round(size_t bytes)
 {
     return (bytes + SCRATCH_GRAIN - 1) / SCRATCH_GRAIN * SCRATCH_GRAIN;
 }
 
-/* Other ways than the own kernels; dense.c and conv.c list them first. */
+/* Libraries' kernels; dense.c and conv.c list them first. */
 extern const gpu_kernel gpu_cublaslt_forward, gpu_cublaslt_backward_data,
     gpu_cublaslt_backward_weights; /* cublaslt.c */
 extern const gpu_kernel gpu_cudnn_forward, gpu_cudnn_backward_data,

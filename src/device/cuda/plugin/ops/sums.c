@@ -1,47 +1,48 @@
 /* Column sums, and the square sum that stands alone. */
 #include "device/cuda/plugin/ops/ops.h"
 
-sum_tiles gpu_tiles(int64_t rows, int64_t columns, int64_t blocks, unsigned *parts)
+sum_strips gpu_strips(int64_t rows, int64_t columns, int64_t blocks, unsigned *partials)
 {
-    sum_tiles t = {.rows = rows, .columns = columns, .width = gpu_lanes(columns)};
-    int64_t tiles = (columns + t.width - 1) / t.width, step = SUM_THREADS / t.width;
-    int64_t most = blocks / tiles, useful = rows / (8 * step);
+    sum_strips t = {.rows = rows, .columns = columns, .width = gpu_lanes(columns)};
+    int64_t strips = (columns + t.width - 1) / t.width, step = SUM_THREADS / t.width;
+    int64_t most = blocks / strips, useful = rows / (8 * step);
     int64_t count = most < useful ? most : useful;
     count = count < 1 ? 1 : count;
-    t.part_rows = (rows + count - 1) / count;
-    t.part_rows = (t.part_rows + step - 1) / step * step;
-    *parts = (unsigned)((rows + t.part_rows - 1) / t.part_rows);
+    t.block_rows = (rows + count - 1) / count;
+    t.block_rows = (t.block_rows + step - 1) / step * step;
+    *partials = (unsigned)((rows + t.block_rows - 1) / t.block_rows);
     return t;
 }
 
-gpu_grid gpu_tiles_grid(const sum_tiles *t, unsigned parts)
+gpu_grid gpu_strips_grid(const sum_strips *t, unsigned partials)
 {
-    return (gpu_grid){.x = gpu_blocks(t->columns, t->width, 0), .y = parts, .threads = SUM_THREADS};
+    return (gpu_grid){
+        .x = gpu_blocks(t->columns, t->width, 0), .y = partials, .threads = SUM_THREADS};
 }
 
 size_t gpu_column_sums_scratch(int64_t rows, int64_t columns)
 {
-    unsigned parts;
-    (void)gpu_tiles(rows, columns, GPU_SUM_BLOCKS, &parts);
-    return parts > 1 ? parts * (size_t)columns * sizeof(double) : 0;
+    unsigned partials;
+    (void)gpu_strips(rows, columns, GPU_SUM_BLOCKS, &partials);
+    return partials > 1 ? partials * (size_t)columns * sizeof(double) : 0;
 }
 
 cornu_status gpu_column_sums(gpu *g, CUdeviceptr x, int64_t rows, int64_t columns,
                              CUdeviceptr scratch, CUdeviceptr out)
 {
-    unsigned parts;
-    column_sums_params p = {.t = gpu_tiles(rows, columns, GPU_SUM_BLOCKS, &parts),
+    unsigned partials;
+    column_sums_params p = {.t = gpu_strips(rows, columns, GPU_SUM_BLOCKS, &partials),
                             .x = (const float *)x,
-                            .parts = (double *)scratch};
-    if (parts == 1)
+                            .partials = (double *)scratch};
+    if (partials == 1)
         p.sums = (float *)out;
-    TRY(gpu_launch(g, GPU_column_sums, gpu_tiles_grid(&p.t, parts), &p));
-    if (parts == 1)
+    TRY(gpu_launch(g, GPU_column_sums, gpu_strips_grid(&p.t, partials), &p));
+    if (partials == 1)
         return CORNU_OK;
-    column_sums_finish_params f = {.parts = p.parts, .sums = (float *)out};
+    column_sums_reduce_params f = {.partials = p.partials, .sums = (float *)out};
     f.t = p.t;
-    f.t.rows = f.t.part_rows = parts;
-    return gpu_launch(g, GPU_column_sums_finish, gpu_tiles_grid(&f.t, 1), &f);
+    f.t.rows = f.t.block_rows = partials;
+    return gpu_launch(g, GPU_column_sums_reduce, gpu_strips_grid(&f.t, 1), &f);
 }
 
 /* ---- SQUARE_SUM ---------------------------------------------------------------------------- */

@@ -15,12 +15,13 @@ struct gpu_updates {
     dense_update_params params; /* .update alone where no tiles are there */
     bool sums_squares;          /* SQUARE_SUM operations are done here */
     update_squares_params squares;
-    update_squares_finish_params squares_finish;
+    update_squares_reduce_params squares_reduce;
     unsigned variable_count, piece_count;
     gpu_memory memory;
 };
 
-/* ---- which weight gradients go along --------------------------------------------------------- */
+/* ---- which weight gradients are fused ---------------------------------------------------------
+ */
 
 /* With more rows the products take longer than the weights' traffic, and a library does them
    faster than these tiles of 64 x 64. */
@@ -51,7 +52,7 @@ static bool other_is_forced(const gpu *g)
     return false;
 }
 
-bool gpu_updates_take(const gpu *g, const plan *p, const op *o)
+bool gpu_updates_absorb(const gpu *g, const plan *p, const op *o)
 {
     if (o->kind != OP_DENSE_BACKWARD_WEIGHTS || other_is_forced(g))
         return false;
@@ -62,22 +63,23 @@ bool gpu_updates_take(const gpu *g, const plan *p, const op *o)
 }
 
 /* Does the launch make gradient `t` itself? */
-static bool is_taken(const gpu *g, const plan *p, tensor_ref t)
+static bool is_absorbed(const gpu *g, const plan *p, tensor_ref t)
 {
     for (int i = 0; i < p->op_count; i++)
-        if ((p->ops[i].out[0] == t || p->ops[i].out[1] == t) && gpu_updates_take(g, p, &p->ops[i]))
+        if ((p->ops[i].out[0] == t || p->ops[i].out[1] == t) &&
+            gpu_updates_absorb(g, p, &p->ops[i]))
             return true;
     return false;
 }
 
-static bool accepts_taken(const gpu *g, const plan *p, const op *o, const char **why)
+static bool accepts_absorbed(const gpu *g, const plan *p, const op *o, const char **why)
 {
     *why = "many rows, or the gradient itself is wanted";
-    return gpu_updates_take(g, p, o);
+    return gpu_updates_absorb(g, p, o);
 }
 
 const gpu_kernel gpu_dense_with_updates = {
-    .name = "updates", .accepts = accepts_taken, .with_updates = true};
+    .name = "updates", .accepts = accepts_absorbed, .with_updates = true};
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
@@ -177,9 +179,9 @@ static cornu_status fill_tables(const gpu *g, tables *t, const plan *p, const CU
                          [TILES] = {.size = sizeof(dense_update_tile)}}};
     for (int i = 0; i < p->op_count; i++) {
         const op *o = &p->ops[i];
-        if (gpu_updates_take(g, p, o))
+        if (gpu_updates_absorb(g, p, o))
             TRY(add_layer(t, p, o, tensors));
-        else if (o->kind == OP_UPDATE && !is_taken(g, p, o->in[1]))
+        else if (o->kind == OP_UPDATE && !is_absorbed(g, p, o->in[1]))
             TRY(add_pieces(t, p, o, tensors, sums_squares));
     }
     return CORNU_OK;
@@ -206,16 +208,16 @@ static update_params params_of(const op *o, const CUdeviceptr *tensors)
                            .constants = optimizer_step(o, 0, 0, 0)};
 }
 
-/* The tables, and room for the parts of the square sums, in one piece of device memory. */
+/* The tables, and room for the partial square sums, in one allocation of device memory. */
 static cornu_status upload(gpu *g, gpu_updates *u, const tables *t, CUdeviceptr at[TABLES + 1])
 {
-    size_t bytes = 0, parts = u->sums_squares ? t->of[PIECES].count * sizeof(double) : 0;
+    size_t bytes = 0, partials = u->sums_squares ? t->of[PIECES].count * sizeof(double) : 0;
     for (int i = 0; i < TABLES; i++) {
         at[i] = bytes;
         bytes += gpu_aligned(t->of[i].count * t->of[i].size);
     }
     at[TABLES] = bytes;
-    TRY(gpu_memory_new(g, bytes + parts, "table of updates", &u->memory));
+    TRY(gpu_memory_new(g, bytes + partials, "table of updates", &u->memory));
     for (int i = 0; i <= TABLES; i++)
         at[i] += u->memory.at;
     for (int i = 0; i < TABLES; i++)
@@ -235,12 +237,12 @@ static void set_params(const gpu *g, gpu_updates *u, const tables *t, const CUde
     u->params.tiles = (const dense_update_tile *)at[TILES];
     u->params.tile_count = (int32_t)t->of[TILES].count;
     u->params.rounding = (int32_t)rounding[g->precision];
-    u->squares =
-        (update_squares_params){.pieces = u->params.update.pieces, .parts = (double *)at[TABLES]};
-    u->squares_finish =
-        (update_squares_finish_params){.pieces = u->params.update.pieces,
+    u->squares = (update_squares_params){.pieces = u->params.update.pieces,
+                                         .partials = (double *)at[TABLES]};
+    u->squares_reduce =
+        (update_squares_reduce_params){.pieces = u->params.update.pieces,
                                        .ranges = (const update_range *)at[RANGES],
-                                       .parts = u->squares.parts,
+                                       .partials = u->squares.partials,
                                        .squares = (float *)(uintptr_t)u->params.update.squares};
 }
 
@@ -286,7 +288,7 @@ cornu_status gpu_updates_enqueue(gpu *g, const gpu_updates *u, const gpu_clock *
         gpu_grid pieces = {.x = u->piece_count, .threads = UPDATE_THREADS};
         gpu_grid variables = {.x = u->variable_count, .threads = UPDATE_THREADS};
         TRY(gpu_launch(g, GPU_update_squares, pieces, &u->squares));
-        TRY(gpu_launch(g, GPU_update_squares_finish, variables, &u->squares_finish));
+        TRY(gpu_launch(g, GPU_update_squares_reduce, variables, &u->squares_reduce));
     }
     dense_update_params p = u->params;
     p.update.clock = *clock;

@@ -1,11 +1,12 @@
-/* Winograd's transforms of one dimension, at the points 0, POINT_A, -POINT_A, ..., infinity, which
-   the file that includes winograd_tiles.h has defined beside TAPS (r). */
+/* Winograd's transforms of one dimension, from the interpolation points 0, POINT_A, -POINT_A, ...,
+   infinity, which the file that includes winograd_tiles.h has defined beside TAPS (r). Row i of a
+   transform belongs to point i, in the order 0, A, -A, B, -B, ..., infinity. */
 #include "device/cpu/vec.h"
 #include "device/cpu/winograd/winograd_kernels.h"
 
 #define STEP WINOGRAD_STEP
 #define SIZE (STEP + TAPS - 1)
-#define PAIRS (SIZE / 2) /* of rows: 0 and infinity, A and -A, ... share their arithmetic */
+#define PAIRS (SIZE / 2) /* of rows: 0 and infinity, A and -A, ... have arithmetic in common */
 #define A2 (POINT_A * POINT_A)
 #define B2 (POINT_B * POINT_B)
 #define F(x) ((float)(x))

@@ -1,4 +1,4 @@
-/* Where a plan's tensors lie. */
+/* Where a plan's tensors are in the arena. */
 #include "device/cuda/plugin/core.h"
 #include <stdlib.h>
 
@@ -18,14 +18,14 @@ static void mark_outliving(const gpu *g, const plan *p, bool *outlives)
             mark(p, p->ops[i].in[5], true, outlives);
         }
     for (int i = 0; i < p->op_count; i++)
-        if (gpu_updates_take(g, p, &p->ops[i]))
+        if (gpu_updates_absorb(g, p, &p->ops[i]))
             for (int k = 0; k < 2; k++) {
                 mark(p, p->ops[i].out[k], false, outlives); /* never written */
                 mark(p, p->ops[i].in[k], true, outlives);
             }
 }
 
-cornu_status gpu_place_buffers(const gpu *g, const plan *p, size_t *places, size_t *bytes)
+cornu_status gpu_buffer_offsets(const gpu *g, const plan *p, size_t *offsets, size_t *bytes)
 {
     bool *outlives;
     size_t end = gpu_aligned(p->arena_bytes);
@@ -34,13 +34,13 @@ cornu_status gpu_place_buffers(const gpu *g, const plan *p, size_t *places, size
     for (int i = 0; i < p->tensor_count; i++) {
         const tensor *t = &p->tensors[i];
         bool own = outlives[i] && t->role == TENSOR_BUFFER;
-        if (places)
-            places[i] = own ? end : t->offset;
+        if (offsets)
+            offsets[i] = own ? end : t->offset;
         if (own)
             end += gpu_aligned((size_t)t->count * sizeof(float));
     }
-    for (int i = 0; places && i < p->tensor_count; i++)
-        places[i] = places[plan_root(p, i)];
+    for (int i = 0; offsets && i < p->tensor_count; i++)
+        offsets[i] = offsets[plan_root(p, i)];
     *bytes = end;
     free(outlives);
     return CORNU_OK;

@@ -1,0 +1,32 @@
+/* oneDNN's descriptors of the plan's convolutions (onednn_describe.c), for onednn_conv.c. */
+#ifndef DEVICE_CPU_CONV_ONEDNN_CONV_H
+#define DEVICE_CPU_CONV_ONEDNN_CONV_H
+
+#include "device/host/host.h"
+#include <oneapi/dnnl/dnnl.h>
+
+/* CORNU_OUT_OF_MEMORY or CORNU_DEVICE, with what oneDNN failed to do. */
+cornu_status onednn_fail(const char *what, dnnl_status_t code);
+
+#define ONEDNN_TRY(what, call)               \
+    do {                                     \
+        dnnl_status_t code_ = (call);        \
+        if (code_ != dnnl_success)           \
+            return onednn_fail(what, code_); \
+    } while (0)
+
+/* The tensors of an operation by role; absent ones are NULL. */
+typedef struct onednn_roles {
+    const tensor *x, *w, *b, *y;
+} onednn_roles;
+
+onednn_roles onednn_roles_of(const plan *p, const op *o);
+/* The plan's [kh][kw][in/groups][out], and the same dimensions in whatever format oneDNN likes.
+   With groups, out is [groups][out/groups]. */
+dnnl_status_t onednn_weights_desc(const onednn_roles *r, int64_t groups, dnnl_memory_desc_t *plain,
+                                  dnnl_memory_desc_t *any);
+/* The primitive descriptor of `o` over `samples` samples. */
+dnnl_status_t onednn_describe(dnnl_engine_t engine, const plan *p, const op *o, int64_t samples,
+                              dnnl_primitive_desc_t *out);
+
+#endif
