@@ -32,11 +32,9 @@ const char *cpu_isa_name(int isa);
 /* Has this processor what the kernels of `isa` need? */
 bool cpu_isa_runs(cpu_isa isa);
 /* The one to use: CORNU_ISA, read at each call, or the widest that runs. An unknown name fails with
-   CORNU_INVALID, one that this processor lacks with CORNU_UNSUPPORTED. */
+   CORNU_INVALID, one that this processor lacks with CORNU_UNSUPPORTED. Kernels ask when they are
+   prepared, and keep the answer in their state. */
 cornu_status cpu_isa_choose(cpu_isa *out);
-/* The same where nothing can fail any more: `base` in place of what CORNU_ISA wrongly names, which
-   preparing has refused. */
-cpu_isa cpu_isa_or_base(void);
 
 /* In a *_kernels.c file: NAME_avx512, NAME_avx2 or NAME_base. */
 #ifdef CPU_ISA
