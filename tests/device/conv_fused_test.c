@@ -91,7 +91,7 @@ static const char *kernel_of(const net *n, op_kind one, op_kind other)
     return name;
 }
 
-/* The kernel that computes the first convolution's weights' gradient, alone or as part of a span.
+/* The kernel that computes the first convolution's weights' gradient, alone or within a group.
  */
 static const char *backward_kernel(const net *n)
 {
@@ -162,16 +162,16 @@ static void draw(net *n, int pattern)
     const shape *s = &n->plan->tensors[n->plan->input].shape;
     for (int64_t i = 0; i < n->x_count && pattern != DISTINCT; i++) {
         int64_t column = i / s->dim[3] % s->dim[2], row = i / (s->dim[3] * s->dim[2]) % s->dim[1];
-        const int64_t places[] = {[FEW] = i * 37 % 101,
-                                  [ROWS] = row,
-                                  [COLUMNS] = column,
-                                  [DIAGONALS] = row - column + 100,
-                                  [OTHER_DIAGONALS] = row + column};
-        n->x[i] = values[places[pattern] % 7];
+        const int64_t picks[] = {[FEW] = i * 37 % 101,
+                                 [ROWS] = row,
+                                 [COLUMNS] = column,
+                                 [DIAGONALS] = row - column + 100,
+                                 [OTHER_DIAGONALS] = row + column};
+        n->x[i] = values[picks[pattern] % 7];
     }
 }
 
-/* Filters that see one tap, or none, give equal outputs for places that differ around that tap. */
+/* Filters that see one tap, or none, give equal outputs for pixels that differ around that tap. */
 static void simplify_weights(net *n)
 {
     const shape *w = &n->model->variables[0].shape;

@@ -89,7 +89,7 @@ static uint8_t *bytes_of(const net *n)
     return bytes;
 }
 
-/* A net that has taken a few steps, the first and the last on floats, the others on bytes times
+/* A net that has taken a few steps, the first and the last on floats, the others on uint8 times
    `scale`, which some kernels multiply as such; with `reads`, somebody looks at a variable after
    each. */
 static net *trained_scaled(cornu_model *model, const net_case *c, const char *device_name,
@@ -326,7 +326,7 @@ static const net_case late_nets[] = {
     {"{Dense: {units: 145, activation: tanh, use_bias: false}}, {Dense: {units: 3}}", 129, 1},
     {"{Flatten: {}}, {Dense: {units: 200}}, {Dense: {units: 3}}", 270, 26},
     TILES_NET(27),
-    {"{Dense: {units: 390}}, {Dense: {units: 3}}", 1700, 28}, /* parts of several blocks */
+    {"{Dense: {units: 390}}, {Dense: {units: 3}}", 1700, 28}, /* ends within several blocks */
 };
 
 /* Number of the operation that runs the first layer's update, from 1; 0: itself. */

@@ -1,4 +1,4 @@
-/* The products of dense layers and of Winograd's convolutions by matrix tiles: how far they may be
+/* The products of dense layers and of Winograd's convolutions by AMX: how far they may be
    from the exact sums. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -243,8 +243,8 @@ static void products_are_exact_within_the_bound(void **state)
                 }
 }
 
-/* A series of two: rows and depths of parts of tiles, strips, vectors. */
-static void check_series(int64_t rows, int64_t depth, int64_t columns)
+/* A batch of two: rows and depths that fill no AMX tile, strip or vector. */
+static void check_batch(int64_t rows, int64_t depth, int64_t columns)
 {
     enum { PRODUCTS = 2, PACKED = SMALL_GEMM_PACKED_ROWS, DEPTH_STEP = 32 };
     const block_case s = {.rows = rows, .depth = depth, .width = columns};
@@ -297,7 +297,7 @@ static void series_are_exact_within_the_bound(void **state)
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
         for (size_t d = 0; d < sizeof depths / sizeof *depths; d++)
             for (size_t n = 0; n < sizeof columns / sizeof *columns; n++)
-                check_series(rows[r], depths[d], columns[n]);
+                check_batch(rows[r], depths[d], columns[n]);
 }
 
 /* Whatever its bits are: rounding must not make a number of it. */

@@ -79,12 +79,54 @@ static void an_instruction_set_that_is_not_there_is_refused(void **state)
     assert_true(cpu_isa_runs(isa));
 }
 
+/* Convolutions by all three algorithms, with activations that each applies afterwards, a pool whose
+   windows are looked up, sums over blocks of the batch. */
+static const char recipe[] =
+    "model: {input: [16, 16, 3], layers: [{Conv2D: {filters: 16, kernel_size: 3, padding: same, "
+    "activation: silu}}, {Conv2D: {filters: 16, kernel_size: 3, padding: same, activation: tanh}}, "
+    "{Conv2D: {filters: 8, kernel_size: 2, strides: 2, activation: sigmoid}}, Flatten, "
+    "{Dense: {units: 3, activation: softmax}}]}\n"
+    "compile: {optimizer: sgd, loss: categorical_crossentropy}\nfit: {batch_size: 12, epochs: 1}\n";
+
+/* The network's first kernel and its loss after a step that was prepared with the instruction set
+   `prepared_with` and runs while CORNU_ISA says `running`. */
+static double step_between(const char *prepared_with, const char *running, float **kernel)
+{
+    cornu_model *model = net_model(recipe);
+    setenv("CORNU_ISA", prepared_with, 1);
+    net *n = net_open_with(model, "cpu", &(plan_options){.mode = PLAN_TRAIN, .batch = 12},
+                           &(device_options){.threads = 2});
+    setenv("CORNU_ISA", running, 1);
+    double loss = net_run(n);
+    *kernel = net_read_variable(n, model->variables[0].name);
+    net_close(n);
+    cornu_model_close(model);
+    unsetenv("CORNU_ISA");
+    return loss;
+}
+
+static void a_plan_runs_with_the_instruction_set_that_it_was_prepared_with(void **state)
+{
+    (void)state;
+    enum { KERNEL = 3 * 3 * 3 * 16 };
+    cpu_isa widest;
+    assert_int_equal(cpu_isa_choose(&widest), CORNU_OK);
+    float *alone, *between;
+    double expected = step_between("base", "base", &alone);
+    double found = step_between("base", cpu_isa_name((int)widest), &between);
+    assert_memory_equal(&found, &expected, sizeof found);
+    assert_memory_equal(between, alone, KERNEL * sizeof *alone);
+    free(alone);
+    free(between);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_instruction_set_agrees_with_the_reference),
         cmocka_unit_test(nan_stays_visible_under_every_instruction_set),
         cmocka_unit_test(an_instruction_set_that_is_not_there_is_refused),
+        cmocka_unit_test(a_plan_runs_with_the_instruction_set_that_it_was_prepared_with),
     };
     return cmocka_run_group_tests(tests, NULL, op_cases_free);
 }

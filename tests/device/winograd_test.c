@@ -24,12 +24,12 @@ static const conv_layer published[] = {
     {8, 128, 128, true, 3}, {28, 32, 32, true, 3}, {14, 32, 64, true, 3}, {14, 64, 64, true, 3},
     {74, 32, 64, false, 3}, {14, 32, 64, true, 5},
 };
-/* Channels that fill no vector and no tile; more than products by tiles take at once. */
+/* Channels that fill no vector and no tile; more than products by AMX take at once. */
 static const conv_layer odd[] = {
     {11, 17, 50, true, 3}, {9, 100, 20, false, 3}, {10, 20, 70, true, 5}};
 enum { LAYERS = sizeof published / sizeof *published, ODD = sizeof odd / sizeof *odd };
 
-/* Enough for products by matrix tiles, where there are any; these leave out more weights. */
+/* Enough for products by AMX, where there is any; these leave out more weights. */
 static int64_t batch_of(const conv_layer *l)
 {
     int64_t side = ((l->same ? l->size : l->size - l->kernel + 1) + 3) / 4;
@@ -120,7 +120,8 @@ static void error_on_the_published_layers_is_below_a_ten_thousandth(void **state
     assert_int_equal(failures, 0);
 }
 
-/* A NaN may come out at more places than by the definition (those of its tiles), never at fewer. */
+/* A NaN may come out at more elements than by the definition (those of its tiles), never at fewer.
+ */
 static void nan_never_disappears(void **state)
 {
     (void)state;

@@ -83,11 +83,11 @@ void cpu_activate_back(cpu_isa isa, activation act, const float *from, const flo
                        int64_t count);
 /* sum[i] = partials[0][i] + partials[1][i] + ... in this order, of `partial_count` partial sums
    that lie `stride` floats apart. */
-void cpu_sum_range(const float *partials, int64_t count, int64_t partial_count, int64_t stride,
-                   float *sum);
+void cpu_sum_range(cpu_isa isa, const float *partials, int64_t count, int64_t partial_count,
+                   int64_t stride, float *sum);
 /* The same, by all threads. */
-void cpu_sum_partials(threads *pool, const float *partials, int64_t count, int64_t partial_count,
-                      int64_t stride, float *sum);
+void cpu_sum_partials(threads *pool, cpu_isa isa, const float *partials, int64_t count,
+                      int64_t partial_count, int64_t stride, float *sum);
 /* Around every call that makes or runs something of oneDNN's, on the calling thread:
    - it runs on one thread: its own threading would divide sums by the number of threads;
    - signals wait: its matrix product for small sizes (oneDNN 2.6) moves the stack pointer into a

@@ -93,9 +93,3 @@ cornu_status cpu_isa_choose(cpu_isa *out)
     }
     return unknown(wanted);
 }
-
-cpu_isa cpu_isa_or_base(void)
-{
-    cpu_isa isa;
-    return cpu_isa_choose(&isa) == CORNU_OK ? isa : CPU_ISA_base;
-}

@@ -1,5 +1,7 @@
-/* Instruction sets: files called *_kernels.c are compiled once for each, and the widest that the
-   processor has is chosen at run time. CORNU_ISA names another. */
+/* Instruction sets: files called *_kernels.c are compiled once for each but amx, for which there
+   are
+   *_kernels_amx.c; the widest that the processor has is chosen at run time. CORNU_ISA names
+   another. */
 #ifndef DEVICE_CPU_ISA_H
 #define DEVICE_CPU_ISA_H
 
@@ -27,18 +29,16 @@ typedef enum cpu_isa {
 #define CPU_ISA_WITH_AMX CPU_ISA_COUNT /* never chosen */
 #endif
 
-/* "avx512", "avx2", "base"; NULL past the end. */
+/* "amx", "avx512", "avx2", "base"; NULL past the end. */
 const char *cpu_isa_name(int isa);
 /* Has this processor what the kernels of `isa` need? */
 bool cpu_isa_runs(cpu_isa isa);
 /* The one to use: CORNU_ISA, read at each call, or the widest that runs. An unknown name fails with
-   CORNU_INVALID, one that this processor lacks with CORNU_UNSUPPORTED. */
+   CORNU_INVALID, one that this processor lacks with CORNU_UNSUPPORTED. Kernels ask when they are
+   prepared, and keep the answer in their state. */
 cornu_status cpu_isa_choose(cpu_isa *out);
-/* The same where nothing can fail any more: `base` in place of what CORNU_ISA wrongly names, which
-   preparing has refused. */
-cpu_isa cpu_isa_or_base(void);
 
-/* In a *_kernels.c file: NAME_avx512, NAME_avx2 or NAME_base. */
+/* In a *_kernels.c file: NAME_avx512, NAME_avx2 or NAME_base; in a *_kernels_amx.c: NAME_amx. */
 #ifdef CPU_ISA
 #define CPU_JOIN_(name, isa) name##_##isa
 #define CPU_JOIN(name, isa) CPU_JOIN_(name, isa)
@@ -46,8 +46,8 @@ cpu_isa cpu_isa_or_base(void);
 #endif
 
 /* Declares what each copy of a kernels file exports, and `name[CPU_ISA_COUNT]`, pointers to all of
-   them: CPU_ISA_TABLE(dense_kernels, cpu_dense_kernels) in another .c file. Matrix
-   products that have kernels of their own for AMX, on top of AVX-512, name these themselves. */
+   them: CPU_ISA_TABLE(dense_kernels, cpu_dense) in another .c file. Matrix products that have
+   kernels of their own for AMX, on top of AVX-512, name these themselves. */
 #define CPU_ISA_DECLARE_(type, name, isa) extern const type name##_##isa;
 #if defined(__x86_64__)
 #define CPU_ISA_TABLE(type, name)                                                                 \

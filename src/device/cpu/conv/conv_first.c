@@ -18,6 +18,7 @@ enum { BAND_FLOATS = 5120, TASK_WORK = 1 << 20 };
 
 typedef struct first_state {
     const conv_first_kernels *k;
+    cpu_isa isa;
     first_shape s;
     int64_t batch, rows, bands, per_task; /* rows to a band, bands to a sample and to a task */
     int32_t offset[TAPS_MOST];
@@ -91,6 +92,7 @@ static cornu_status prepare_any(const plan *p, const op *o, const op *pool, thre
     TRY(cpu_isa_choose(&isa));
     TRY(memory_new(1, sizeof *s, "convolution", &s));
     s->k = cpu_conv_first[isa];
+    s->isa = isa;
     conv_first_shape(p, o, &s->s, &why);
     s->batch = OP_IN(p, o, 0)->shape.dim[0];
     s->rows = conv_first_band_rows(&s->s, first_band_row(&s->s), BAND_FLOATS, pool ? 2 : 1);
@@ -154,7 +156,7 @@ static void run_band(const first_run *r, int64_t sample, int64_t row, int64_t ro
     }
     s->k->forward(&f);
     if (r->act.kind != ACTIVATION_LINEAR && r->act.kind != ACTIVATION_RELU)
-        cpu_activate(cpu_isa_or_base(), r->act, f.y, f.y, rows * width);
+        cpu_activate(s->isa, r->act, f.y, f.y, rows * width);
 }
 
 static void run_task(void *context, int64_t task, int worker)

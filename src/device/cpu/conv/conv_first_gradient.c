@@ -14,6 +14,7 @@ enum { BAND_FLOATS = 5120, POOL_BAND_FLOATS = 16384, PARTIALS_MOST = 32 };
 
 typedef struct gradient_state {
     const conv_first_gradient_kernels *k;
+    cpu_isa isa;
     first_shape s;
     conv_backward ops;
     const op *writer; /* of codes, see conv_pool_reader */
@@ -51,11 +52,12 @@ static bool fused_accepts(const plan *p, const op *o, const char **why)
 static double fused_flops(const plan *p, const op *o)
 {
     conv_backward f = conv_backward_of(p, o);
-    if (!f.pool)
+    cpu_isa isa;
+    if (!f.pool || cpu_isa_choose(&isa) != CORNU_OK) /* `prepare`, which is next, says so */
         return f.weights->flops;
     const tensor *dw = OP_OUT(p, f.weights, 0), *windows = OP_IN(p, f.pool, 2);
     double taps = (double)(dw->count / dw->shape.dim[3]);
-    int products = cpu_conv_first_gradient[cpu_isa_or_base()]->pool_products;
+    int products = cpu_conv_first_gradient[isa]->pool_products;
     return 2.0 * products * taps * (double)windows->count;
 }
 
@@ -97,6 +99,7 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     TRY(cpu_isa_choose(&isa));
     TRY(memory_new(1, sizeof *s, "convolution", &s));
     s->k = cpu_conv_first_gradient[isa];
+    s->isa = isa;
     s->ops = find_ops(p, o);
     s->writer = s->ops.pool ? conv_pool_writer(p, s->ops.pool, &conv_first_pair) : NULL;
     conv_first_shape(p, s->ops.weights, &s->s, &why);
@@ -178,7 +181,7 @@ static cornu_status run(const op_run *o)
                       .x = o->tensors[f->weights->in[0]]};
     if (f->pool) {
         r.dy = o->in[2];
-        r.codes = conv_pool_codes(o, f, s->writer, &conv_first_pair);
+        r.codes = conv_pool_codes(o, s->isa, f, s->writer, &conv_first_pair);
     } else if (f->act) {
         r.y = o->in[0];
         r.dy = o->in[1];
@@ -188,9 +191,9 @@ static cornu_status run(const op_run *o)
     threads_run(o->pool, s->partial_count, run_task, &r);
     float *dw = o->tensors[f->weights->out[0]];
     int64_t count = first_taps(&s->s) * s->s.filters;
-    cpu_sum_range(sums, count, s->partial_count, s->stride, dw);
+    cpu_sum_range(s->isa, sums, count, s->partial_count, s->stride, dw);
     if (f->weights->out[1] != NO_TENSOR)
-        cpu_sum_range(sums + count, s->s.filters, s->partial_count, s->stride,
+        cpu_sum_range(s->isa, sums + count, s->s.filters, s->partial_count, s->stride,
                       o->tensors[f->weights->out[1]]);
     return CORNU_OK;
 }

@@ -1,7 +1,7 @@
 /* The gradient of the weights and bias of a convolution of an image with few channels.
 
-   Work goes by bands as in conv_first.h, packed here as [input row][column][channel] with zeros
-   where the padding is; with a pool, four neighbours that one window can choose from stand
+   Work goes by bands as in conv_first_kernels.h, packed here as [input row][column][channel] with
+   zeros where the padding is; with a pool, four neighbours that one window can choose from stand
    together. */
 #ifndef DEVICE_CPU_CONV_CONV_FIRST_GRADIENT_KERNELS_H
 #define DEVICE_CPU_CONV_CONV_FIRST_GRADIENT_KERNELS_H
@@ -31,7 +31,7 @@ typedef struct first_gradient {
     int64_t rows;         /* output rows of the band; with codes: rows of windows */
     const float *dy;      /* the band's gradient; with codes: of the pool's output */
     const float *y;       /* dy counts where this, the output, is above 0; NULL: everywhere */
-    const uint8_t *codes; /* where in each window its dy goes (pool.h) */
+    const uint8_t *codes; /* where in each window its dy goes (pool_2x2_kernels.h) */
     float *sums;          /* added to: [taps + 1][filters], of the weights and then of the bias */
 } first_gradient;
 

@@ -36,6 +36,7 @@ typedef struct worker_arguments {
 } worker_arguments;
 
 typedef struct conv_state {
+    cpu_isa isa;
     op_kind kind;
     bool has_bias;
     activation act; /* forward; applied here: oneDNN's relu would turn NaN into 0 */
@@ -260,10 +261,12 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
                             size_t *scratch_bytes)
 {
     conv_state *s = NULL;
-    cornu_status status = memory_new(1, sizeof *s, "convolution", &s);
-    if (status != CORNU_OK)
-        return status;
+    cpu_isa isa;
+    cornu_status status = CORNU_OK;
+    TRY(cpu_isa_choose(&isa));
+    TRY(memory_new(1, sizeof *s, "convolution", &s));
     onednn_scope before = cpu_onednn_begin();
+    s->isa = isa;
     s->kind = o->kind;
     s->has_bias = o->kind == OP_CONV2D_FORWARD            ? o->in[2] >= 0
                   : o->kind == OP_CONV2D_BACKWARD_WEIGHTS ? o->out[1] >= 0
@@ -355,7 +358,7 @@ static void run_task(void *context, int64_t task, int worker)
     cpu_onednn_end(&before);
     note(r, status);
     if (s->act.kind != ACTIVATION_LINEAR)
-        cpu_activate(cpu_isa_or_base(), s->act, y, y, s->block[k].samples * s->y_sample);
+        cpu_activate(s->isa, s->act, y, y, s->block[k].samples * s->y_sample);
 }
 
 static dnnl_status_t reorder(const conv_state *s, dnnl_primitive_t reorder_, dnnl_memory_t from,
@@ -403,11 +406,11 @@ static dnnl_status_t reduce_weights(const conv_run *r, threads *pool)
         memcpy(last, converted, s->block[0].w_bytes);
     }
     const block_kind *first = &s->block[0];
-    cpu_sum_partials(pool, sums, s->w_count, s->blocks, s->w_stride,
+    cpu_sum_partials(pool, s->isa, sums, s->w_count, s->blocks, s->w_stride,
                      first->pack ? converted : r->w);
     if (s->has_bias)
-        cpu_sum_partials(pool, sums + s->blocks * s->w_stride, s->b_count, s->blocks, s->b_stride,
-                         r->b);
+        cpu_sum_partials(pool, s->isa, sums + s->blocks * s->w_stride, s->b_count, s->blocks,
+                         s->b_stride, r->b);
     if (!first->pack)
         return status;
     status = dnnl_memory_set_data_handle(s->plain_memory, r->w);

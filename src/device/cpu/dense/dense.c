@@ -14,7 +14,8 @@ const dense_kernels *dense_kernels_of(cpu_isa isa, bool amx)
 bool dense_takes_amx(const dense_size *d, const char **why)
 {
     enum { ROWS_LEAST = 25, ROWS_MOST = 32, SIDE_LEAST = 384, IN_MOST = 8192 };
-    if (cpu_isa_or_base() != CPU_ISA_WITH_AMX)
+    cpu_isa isa;
+    if (cpu_isa_choose(&isa) != CORNU_OK || isa != CPU_ISA_WITH_AMX)
         *why = "no AMX";
     else if (d->rows < ROWS_LEAST || d->rows > ROWS_MOST)
         *why = "not 25 to 32 samples";

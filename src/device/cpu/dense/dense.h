@@ -19,8 +19,7 @@
 
 _Static_assert((int)DENSE_PANEL == (int)PANEL_COLUMNS, "kernels and host keep the same panels");
 
-/* Rows of a task of the forward pass: 256 are 2 to 5 % slower. No more than these go through W
- * once.
+/* Rows of a task of the forward pass: 256 are 2 to 5 % slower. Up to so many rows W is read once.
  */
 enum { DENSE_ROWS_MOST = 128 };
 
@@ -71,8 +70,8 @@ static inline float dense_factor(const dense_u8 *b)
 }
 
 /* Rows of a block of W in the forward pass, and in an update deferred to it. Where x is packed, and
-   so is larger, the number of blocks is even: with two K-slices of them a thread mostly
-   stays at one half of x. */
+   so is larger, the number of blocks is even: with two K-slices of them a thread mostly stays at
+   one half of x. */
 static inline int64_t dense_forward_depth(const dense_kernels *k, int64_t in)
 {
     if (!k->pack_x)

@@ -34,7 +34,7 @@ enum {
 
 /* ---- preparation --------------------------------------------------------------------------- */
 
-static void choose_blocking(backward_state *s)
+static void choose_blocking(dense_backward_state *s)
 {
     const dense_size *d = &s->size;
     s->row_blocks = cpu_divide_up(d->rows, ROWS_MOST);
@@ -89,7 +89,7 @@ static cornu_status prepare(const plan *p, const op *o, group_kind group, bool a
                             void **state, size_t *scratch_bytes)
 {
     const op_group *g = plan_group(p, o, group);
-    backward_state *s = NULL;
+    dense_backward_state *s = NULL;
     TRY(memory_new(1, sizeof *s, "dense layer", &s));
     *state = s;
     TRY(cpu_isa_choose(&s->isa));
@@ -147,7 +147,7 @@ static cornu_status amx_prepare_fused(const plan *p, const op *o, threads *pool,
 
 static void release(void *state)
 {
-    backward_state *s = state;
+    dense_backward_state *s = state;
     if (s)
         memory_free_aligned(s->deferred.x);
     free(s);
@@ -157,13 +157,13 @@ static void release(void *state)
 
 static cornu_status weights_run(const op_run *o)
 {
-    backward_state *s = o->state;
-    backward_run r = {.s = s,
-                      .x = o->in[0],
-                      .bytes = s->samples ? dense_u8_of(o) : (dense_u8){0},
-                      .dy = o->in[1],
-                      .dw = o->out[0],
-                      .db = o->out[1]};
+    dense_backward_state *s = o->state;
+    dense_backward_run r = {.s = s,
+                            .x = o->in[0],
+                            .bytes = s->samples ? dense_u8_of(o) : (dense_u8){0},
+                            .dy = o->in[1],
+                            .dw = o->out[0],
+                            .db = o->out[1]};
     if (s->ops.update_w) {
         r.update_w = cpu_update_begin(o, s->ops.update_w, s->isa);
         r.simple = s->ops.update_w->a.update.optimizer.id == OPTIMIZER_SGD &&
@@ -176,7 +176,7 @@ static cornu_status weights_run(const op_run *o)
     if (s->ops.data)
         r.dx = o->tensors[(s->ops.act ? s->ops.act : s->ops.data)->out[0]];
     if (!o->deferred)
-        return dense_backward_run_all(o, &r);
+        return dense_backward_sweep(o, &r);
     r.panels = s->deferred.dy;
     dense_backward_pack_dy(o, &r);
     dense_deferred_keep(&s->deferred, r.x, &r.bytes, &r.update_w, r.simple, o->pool);
@@ -185,22 +185,22 @@ static cornu_status weights_run(const op_run *o)
 
 const dense_deferred *dense_deferred_of(const void *state)
 {
-    const backward_state *s = state;
+    const dense_backward_state *s = state;
     return &s->deferred;
 }
 
 static void flush(void *state, threads *pool)
 {
-    backward_state *s = state;
+    dense_backward_state *s = state;
     dense_deferred_flush(&s->deferred, pool);
 }
 
 static cornu_status data_run(const op_run *o)
 {
     /* Only the update writes W, and here is none. */
-    backward_run r = {
+    dense_backward_run r = {
         .s = o->state, .dy = o->in[0], .w = (float *)(uintptr_t)o->in[1], .dx = o->out[0]};
-    return dense_backward_run_all(o, &r);
+    return dense_backward_sweep(o, &r);
 }
 
 const kernel cpu_dense_backward_weights = {.name = "panels",

@@ -12,7 +12,7 @@ typedef struct dense_backward {
     const op *weights, *data, *update_w, *update_b, *act; /* NULL: not there */
 } dense_backward;
 
-typedef struct backward_state {
+typedef struct dense_backward_state {
     const dense_kernels *kernels;
     cpu_isa isa;
     dense_backward ops;
@@ -26,10 +26,10 @@ typedef struct backward_state {
     bool own;                             /* each worker packs dy for itself */
     int64_t shared_floats, worker_floats; /* of scratch memory */
     dense_deferred deferred;
-} backward_state;
+} dense_backward_state;
 
-typedef struct backward_run {
-    const backward_state *s;
+typedef struct dense_backward_run {
+    const dense_backward_state *s;
     const float *x, *dy;
     dense_u8 bytes;          /* where it has a scale, in place of x */
     float *w, *dw, *db, *dx; /* dw NULL: update */
@@ -39,10 +39,11 @@ typedef struct backward_run {
        [row_blocks][panels][lane_groups][lanes_floats]. What each worker needs: with `own` whether
        its dy is packed, and that; x, dx and dy as in `sweep_block`. */
     float *panels, *transposed, *workers;
-} backward_run;
+} dense_backward_run;
 
 /* dy into panels, and the bias's gradient or update. */
-void dense_backward_pack_dy(const op_run *o, backward_run *r);
-cornu_status dense_backward_run_all(const op_run *o, backward_run *r);
+void dense_backward_pack_dy(const op_run *o, dense_backward_run *r);
+/* Everything: packs dy, then sweeps W. */
+cornu_status dense_backward_sweep(const op_run *o, dense_backward_run *r);
 
 #endif

@@ -5,22 +5,23 @@
 
 /* ---- packing dy ---------------------------------------------------------------------------- */
 
-static void rows_of(const backward_state *s, int64_t block, int64_t *row, int64_t *rows)
+static void rows_of(const dense_backward_state *s, int64_t block, int64_t *row, int64_t *rows)
 {
     int64_t end;
     cpu_task_range(s->size.rows, s->block_rows, block, row, &end);
     *rows = end - *row;
 }
 
-static float *panel_of(const backward_run *r, int64_t block, int64_t panel)
+static float *panel_of(const dense_backward_run *r, int64_t block, int64_t panel)
 {
-    const backward_state *s = r->s;
+    const dense_backward_state *s = r->s;
     return r->panels + (block * s->size.panels + panel) * s->panel_floats;
 }
 
-static float *transposed_of(const backward_run *r, int64_t block, int64_t panel, int64_t lane_group)
+static float *transposed_of(const dense_backward_run *r, int64_t block, int64_t panel,
+                            int64_t lane_group)
 {
-    const backward_state *s = r->s;
+    const dense_backward_state *s = r->s;
     int64_t at = (block * s->size.panels + panel) * s->lane_groups + lane_group;
     return r->transposed + at * s->kernels->lanes_floats;
 }
@@ -33,10 +34,10 @@ static int64_t lanes_of(int64_t rows, int64_t lane_group, int64_t *lanes)
     return left;
 }
 
-static void transpose_dy(const backward_run *r, int64_t block, int64_t panel, const float *dy,
+static void transpose_dy(const dense_backward_run *r, int64_t block, int64_t panel, const float *dy,
                          int64_t rows)
 {
-    const backward_state *s = r->s;
+    const dense_backward_state *s = r->s;
     const dense_size *d = &s->size;
     int64_t width = dense_width(d, panel), lanes;
     for (int64_t lane_group = 0; lane_group * DENSE_LANES < rows; lane_group++) {
@@ -47,9 +48,9 @@ static void transpose_dy(const backward_run *r, int64_t block, int64_t panel, co
 }
 
 /* One panel's columns of dy, and with `bias` its gradient's. */
-static void pack_dy_panel(const backward_run *r, int64_t panel, bool bias)
+static void pack_dy_panel(const dense_backward_run *r, int64_t panel, bool bias)
 {
-    const backward_state *s = r->s;
+    const dense_backward_state *s = r->s;
     const dense_size *d = &s->size;
     int64_t column = panel * PANEL_COLUMNS, width = dense_width(d, panel), row, rows;
     float sums[PANEL_COLUMNS], total[PANEL_COLUMNS] = {0};
@@ -77,16 +78,16 @@ static void pack_panel(void *context, int64_t panel, int worker)
     pack_dy_panel(context, panel, true);
 }
 
-static float *worker_scratch(const backward_run *r, int worker)
+static float *worker_scratch(const dense_backward_run *r, int worker)
 {
     return r->workers + worker * r->s->worker_floats;
 }
 
 /* The worker's own dy, which its first task packs; the bias's gradient is task 0's. Returns
    the scratch memory behind it. */
-static float *own_dy(backward_run *r, int worker, int64_t task)
+static float *own_dy(dense_backward_run *r, int worker, int64_t task)
 {
-    const backward_state *s = r->s;
+    const dense_backward_state *s = r->s;
     bool *packed = (bool *)worker_scratch(r, worker);
     r->panels = worker_scratch(r, worker) + DENSE_PACKED_FLOATS;
     r->transposed = r->panels + s->dy_floats;
@@ -117,9 +118,9 @@ static int64_t prefetch_distance(const dense_size *d, const sweep_block *c, int6
     return c->next_k > 0 ? dense_offset(d, 0, c->next_k) - here : 0;
 }
 
-static void dgrad_panel(const backward_run *r, const sweep_block *c, int64_t panel)
+static void dgrad_panel(const dense_backward_run *r, const sweep_block *c, int64_t panel)
 {
-    const backward_state *s = r->s;
+    const dense_backward_state *s = r->s;
     const dense_size *d = &s->size;
     const float *w = r->w + dense_offset(d, panel, c->k);
     for (int64_t lane_group = 0; lane_group * DENSE_LANES < c->rows; lane_group++) {
@@ -135,9 +136,9 @@ static void dgrad_panel(const backward_run *r, const sweep_block *c, int64_t pan
     }
 }
 
-static void wgrad_panel(const backward_run *r, const sweep_block *c, int64_t panel)
+static void wgrad_panel(const dense_backward_run *r, const sweep_block *c, int64_t panel)
 {
-    const backward_state *s = r->s;
+    const dense_backward_state *s = r->s;
     const dense_size *d = &s->size;
     int64_t at = dense_offset(d, panel, c->k), distance = prefetch_distance(d, c, panel);
     int streams = 0;
@@ -159,9 +160,9 @@ static void wgrad_panel(const backward_run *r, const sweep_block *c, int64_t pan
     s->kernels->wgrad(&g);
 }
 
-static void dgrad_epilogue(const backward_run *r, const sweep_block *c, int64_t lane_group)
+static void dgrad_epilogue(const dense_backward_run *r, const sweep_block *c, int64_t lane_group)
 {
-    const backward_state *s = r->s;
+    const dense_backward_state *s = r->s;
     const dense_size *d = &s->size;
     int64_t lanes, rows = lanes_of(c->rows, lane_group, &lanes);
     int64_t at = (c->row + lane_group * DENSE_LANES) * d->in + c->k;
@@ -177,9 +178,9 @@ static void dgrad_epilogue(const backward_run *r, const sweep_block *c, int64_t 
                           c->depth);
 }
 
-static void sweep(const backward_run *r, const sweep_block *c)
+static void sweep(const dense_backward_run *r, const sweep_block *c)
 {
-    const backward_state *s = r->s;
+    const dense_backward_state *s = r->s;
     const dense_size *d = &s->size;
     if (s->ops.weights && r->bytes.scale != 0) {
         dense_u8 rows = r->bytes;
@@ -200,8 +201,8 @@ static void sweep(const backward_run *r, const sweep_block *c)
 
 static void sweep_task(void *context, int64_t task, int worker)
 {
-    backward_run r = *(const backward_run *)context;
-    const backward_state *s = r.s;
+    dense_backward_run r = *(const dense_backward_run *)context;
+    const dense_backward_state *s = r.s;
     int64_t first, end;
     sweep_block c = {.x = s->own ? own_dy(&r, worker, task) : worker_scratch(&r, worker)};
     c.dx = c.x + s->x_floats;
@@ -224,14 +225,14 @@ static void sweep_task(void *context, int64_t task, int worker)
     dense_end(s->kernels);
 }
 
-void dense_backward_pack_dy(const op_run *o, backward_run *r)
+void dense_backward_pack_dy(const op_run *o, dense_backward_run *r)
 {
     threads_run(o->pool, r->s->size.panels, pack_panel, r);
 }
 
-cornu_status dense_backward_run_all(const op_run *o, backward_run *r)
+cornu_status dense_backward_sweep(const op_run *o, dense_backward_run *r)
 {
-    const backward_state *s = r->s;
+    const dense_backward_state *s = r->s;
     r->panels = o->scratch;
     r->transposed = r->panels + s->dy_floats;
     r->workers = r->panels + s->shared_floats;

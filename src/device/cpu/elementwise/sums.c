@@ -5,41 +5,48 @@
 
 CPU_ISA_TABLE(element_kernels, cpu_element_kernels);
 
-enum { STRIP = 1024 }; /* floats: the sum stays in L1 while the parts pass by */
+enum { STRIP = 1024 }; /* floats: the sum stays in L1 while the partial sums pass by */
 
-void cpu_sum_range(const float *parts, int64_t count, int64_t part_count, int64_t stride,
-                   float *sum)
+static void sum_range(const element_kernels *kernels, const float *partials, int64_t count,
+                      int64_t partial_count, int64_t stride, float *sum)
 {
-    const element_kernels *kernels = cpu_element_kernels[cpu_isa_or_base()];
     for (int64_t begin = 0; begin < count; begin += STRIP) {
         int64_t size = cpu_least(STRIP, count - begin);
-        memcpy(sum + begin, parts + begin, (size_t)size * sizeof *sum);
-        for (int64_t k = 1; k < part_count; k++)
-            kernels->add(parts + k * stride + begin, sum + begin, size);
+        memcpy(sum + begin, partials + begin, (size_t)size * sizeof *sum);
+        for (int64_t k = 1; k < partial_count; k++)
+            kernels->add(partials + k * stride + begin, sum + begin, size);
     }
 }
 
-typedef struct parts_sum {
-    const float *parts;
-    int64_t count, part_count, stride, size;
-    float *sum;
-} parts_sum;
-
-static void sum_chunk(void *context, int64_t chunk, int worker)
+void cpu_sum_range(cpu_isa isa, const float *partials, int64_t count, int64_t partial_count,
+                   int64_t stride, float *sum)
 {
-    (void)worker;
-    const parts_sum *s = context;
-    int64_t begin, end;
-    cpu_task_range(s->count, s->size, chunk, &begin, &end);
-    cpu_sum_range(s->parts + begin, end - begin, s->part_count, s->stride, s->sum + begin);
+    sum_range(cpu_element_kernels[isa], partials, count, partial_count, stride, sum);
 }
 
-void cpu_sum_partials(threads *pool, const float *parts, int64_t count, int64_t part_count,
-                      int64_t stride, float *sum)
+typedef struct partials_sum {
+    const element_kernels *kernels;
+    const float *partials;
+    int64_t count, partial_count, stride, size;
+    float *sum;
+} partials_sum;
+
+static void sum_task(void *context, int64_t task, int worker)
 {
-    int64_t size = cpu_divide_up(cpu_rows_per_task(part_count), STRIP) * STRIP;
-    parts_sum s = {parts, count, part_count, stride, size, sum};
-    threads_run(pool, cpu_divide_up(count, size), sum_chunk, &s);
+    (void)worker;
+    const partials_sum *s = context;
+    int64_t begin, end;
+    cpu_task_range(s->count, s->size, task, &begin, &end);
+    sum_range(s->kernels, s->partials + begin, end - begin, s->partial_count, s->stride,
+              s->sum + begin);
+}
+
+void cpu_sum_partials(threads *pool, cpu_isa isa, const float *partials, int64_t count,
+                      int64_t partial_count, int64_t stride, float *sum)
+{
+    int64_t size = cpu_divide_up(cpu_rows_per_task(partial_count), STRIP) * STRIP;
+    partials_sum s = {cpu_element_kernels[isa], partials, count, partial_count, stride, size, sum};
+    threads_run(pool, cpu_divide_up(count, size), sum_task, &s);
 }
 
 /* ---- SQUARE_SUM ------------------------------------------------------------------------- */

@@ -137,12 +137,12 @@ static void codes_task(void *context, int64_t task, int worker)
                      r->codes + at);
 }
 
-const uint8_t *conv_pool_codes(const op_run *r, const conv_backward *f, const op *writer,
-                               const conv_pool_pair *pair)
+const uint8_t *conv_pool_codes(const op_run *r, cpu_isa isa, const conv_backward *f,
+                               const op *writer, const conv_pool_pair *pair)
 {
     if (codes_used(r, writer, f->pool, pair))
         return (const uint8_t *)(const void *)r->tensors[f->pool->in[0]];
-    codes_run c = {.k = cpu_pool_kernels[cpu_isa_or_base()],
+    codes_run c = {.k = cpu_pool_kernels[isa],
                    .y = r->tensors[f->pool->in[0]],
                    .pooled = r->tensors[f->pool->in[1]],
                    .from = &OP_IN(r->plan, f->pool, 0)->shape,

@@ -43,7 +43,7 @@ double conv_pool_forward_bytes(const plan *p, const op *conv, const conv_pool_pa
 double conv_pool_backward_bytes(const plan *p, const op *pool, const conv_pool_pair *pair);
 /* For `r`, which runs `f`: the codes that `writer` (conv_pool_writer) has left, or else those found
    from the outputs, which then lie where the pool's gradient would. */
-const uint8_t *conv_pool_codes(const op_run *r, const conv_backward *f, const op *writer,
-                               const conv_pool_pair *pair);
+const uint8_t *conv_pool_codes(const op_run *r, cpu_isa isa, const conv_backward *f,
+                               const op *writer, const conv_pool_pair *pair);
 
 #endif

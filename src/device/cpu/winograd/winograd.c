@@ -129,7 +129,7 @@ winograd_positions winograd_positions_of(const winograd_state *s, int64_t rows, 
 void winograd_choose_weights(winograd_state *s, int64_t rows, int64_t channels)
 {
     s->u = winograd_positions_of(s, rows, channels, true);
-    if (cpu_isa_or_base() != CPU_ISA_WITH_AMX || s->weights || s->tiles < AMX_LEAST)
+    if (s->isa != CPU_ISA_WITH_AMX || s->weights || s->tiles < AMX_LEAST)
         return;
     int64_t floats = SMALL_GEMM_AMX->floats(rows, winograd_row(s, channels));
     if (s->positions * floats * 4 > AMX_WEIGHTS)
@@ -169,6 +169,7 @@ cornu_status winograd_new(const plan *p, const op *o, bool rotated, threads *poo
     cpu_isa isa;
     TRY(cpu_isa_choose(&isa));
     TRY(memory_new(1, sizeof *s, "convolution", &s));
+    s->isa = isa;
     s->k = w->kernel[0] == 3 ? cpu_winograd[isa] : cpu_winograd_5x5[isa];
     s->gemm = cpu_small_gemm[isa];
     images_of(p, o, &x, &y);
@@ -421,10 +422,11 @@ static void activate_task(void *context, int64_t task, int worker)
 {
     (void)worker;
     const op_run *o = context;
+    const winograd_state *s = o->state;
     int64_t begin, end;
     cpu_task_range(OP_OUT(o->plan, o->op, 0)->count, CPU_TASK, task, &begin, &end);
     float *y = o->out[0] + begin;
-    cpu_activate(cpu_isa_or_base(), o->op->a.conv.act, y, y, end - begin);
+    cpu_activate(s->isa, o->op->a.conv.act, y, y, end - begin);
 }
 
 static cornu_status run_forward(const op_run *o)

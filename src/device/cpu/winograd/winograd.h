@@ -45,6 +45,7 @@ enum { WINOGRAD_CACHE = 1 << 20 }; /* bytes of a core's second-level cache */
 
 /* What all passes need to know. One block of memory: release with free. */
 typedef struct winograd_state {
+    cpu_isa isa;
     const winograd_kernels *k;
     const small_gemm_kernels *gemm;
     const small_gemm_amx *amx; /* for products with u, which is packed for it; NULL: by `gemm` */

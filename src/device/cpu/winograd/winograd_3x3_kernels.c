@@ -1,5 +1,5 @@
 /* Winograd's F(4x4, 3x3): 4 x 4 outputs of a 3 x 3 correlation from 36 multiplications instead of
-   144. Blocking: winograd_tiles.h.
+   144. Blocking: winograd.h.
 
    Error: at most 1e-4 of the output's largest magnitude on the published layers (winograd_test.c);
    found are 3e-6 for y, 3e-6 for dx, 2e-6 for dw.

@@ -240,7 +240,7 @@ void winograd_backward(const winograd_state *s, const op_run *o, const winograd_
         return;
     threads_run(o->pool, cpu_divide_up(s->x.channels, DW_ROWS), gradient_task, &r);
     if (g->db)
-        cpu_sum_range(r.sums, s->y.channels, s->ranges, s->y.channels, g->db);
+        cpu_sum_range(s->isa, r.sums, s->y.channels, s->ranges, s->y.channels, g->db);
 }
 
 /* ---- kernels ---------------------------------------------------------------------------- */

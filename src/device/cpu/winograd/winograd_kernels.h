@@ -44,8 +44,8 @@ typedef struct winograd_image {
 } winograd_image;
 
 /* The gradient of y, [n][height][width][channels]. With `codes`, what a 2x2 max-pool gives back: dy
-   and codes are [n][height / 2][width / 2][channels], each dy goes where its code (pool.h) says,
-   all else is 0. */
+   and codes are [n][height / 2][width / 2][channels], each dy goes where its code
+   (pool_2x2_kernels.h) says, all else is 0. */
 typedef struct winograd_gradient {
     const float *dy;
     const uint8_t *codes;

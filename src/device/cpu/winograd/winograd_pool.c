@@ -128,9 +128,10 @@ static cornu_status backward_run(const op_run *o)
 {
     const backward_state *s = o->state;
     const op *weights = s->ops.weights, *data = s->ops.data;
+    const cpu_isa isa = ((const winograd_state *)s->pass[0])->isa;
     winograd_gradients g = {.x = o->tensors[weights->in[0]],
                             .w = data ? o->tensors[data->in[1]] : NULL,
-                            .dy = {o->in[2], conv_pool_codes(o, &s->ops, s->writer, &pair)},
+                            .dy = {o->in[2], conv_pool_codes(o, isa, &s->ops, s->writer, &pair)},
                             .dw = o->tensors[weights->out[0]],
                             .dx = data ? o->tensors[data->out[0]] : NULL};
     if (weights->out[1] != NO_TENSOR)
