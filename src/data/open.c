@@ -266,8 +266,8 @@ static const char *source_of(const cornu_model *model)
 static cornu_status find_unnamed(const cornu_model *model, const cornu_data_options *options,
                                  data_place *place)
 {
-    const dataset *set = dataset_named(model->data_name);
-    const char *file = source_of(model), *path = model->data_path;
+    const dataset *set = dataset_named(model->training.data_name);
+    const char *file = source_of(model), *path = model->training.data_path;
     cornu_status status = set ? find_named(set, NULL, options, place) : CORNU_NOT_FOUND;
     if (set && status != CORNU_OK)
         return status_prefix(status,
@@ -308,11 +308,11 @@ static cornu_status find_spec(const data_spec *spec, const cornu_model *model,
 static cornu_status find_hint(const data_spec *spec, const cornu_model *model,
                               const cornu_data_options *options, data_place *place)
 {
-    if (!model->data_path)
+    if (!model->training.data_path)
         return CORNU_OK;
-    TRY(folder_find_hint(model->data_name, model->data_path, place));
+    TRY(folder_find_hint(model->training.data_name, model->training.data_path, place));
     bool own = spec->name || spec->file || spec->folder;
-    const char *file = source_of(model), *path = model->data_path;
+    const char *file = source_of(model), *path = model->training.data_path;
     if (place->folder && (!place->set || place->set != dataset_named(spec->name)))
         data_notice(options, "%s: taking the data that it was trained on, %s", file, path);
     else if (!place->folder && own)
@@ -326,8 +326,8 @@ static cornu_status find_hint(const data_spec *spec, const cornu_model *model,
 static bool is_hint(const cornu_model *model, const cornu_data_options *options,
                     const data_place *place)
 {
-    return place->folder && model->data_path && !own_folder(options) &&
-           !strcmp(place->folder, model->data_path);
+    return place->folder && model->training.data_path && !own_folder(options) &&
+           !strcmp(place->folder, model->training.data_path);
 }
 
 /* The caller's, else what a model file remembers, else the recipe's. */
@@ -392,8 +392,8 @@ cornu_status cornu_data_open_for_model(const cornu_model *model, const cornu_dat
     data = NULL;
 done:
     if (status != CORNU_OK && is_hint(model, &request.options, &place))
-        status = status_prefix(status, "%s (on which it was trained, as %s says)", model->data_path,
-                               source_of(model));
+        status = status_prefix(status, "%s (on which it was trained, as %s says)",
+                               model->training.data_path, source_of(model));
     free(place.folder);
     cornu_data_close(data);
     return status;

@@ -13,7 +13,7 @@ cornu_status model_new(const char *name, const char *source, cornu_model **out)
     cornu_model *m = NULL;
     *out = NULL;
     TRY_GOTO(memory_new(1, sizeof *m, "a model", &m));
-    m->position.learning_rate_factor = 1;
+    m->training.position = position_start(0);
     TRY_GOTO(memory_new(MODEL_LAYERS_MAX, sizeof *m->layers, "a model", &m->layers));
     TRY_GOTO(memory_copy_string(name, &m->name));
     TRY_GOTO(memory_copy_string(source ? source : name, &m->source));
@@ -60,39 +60,20 @@ void model_free(cornu_model *m)
     free(m->variables);
     classes_free(m->class_names, m->class_count);
     doc_free(m->recipe);
-    json_decref(m->callback_state);
-    free(m->best_weights);
-    free(m->data_name);
-    free(m->data_path);
+    training_state_free(&m->training);
     free(m->name);
     free(m->source);
     free(m);
 }
 
-static cornu_status replace_string(char **to, const char *from)
-{
-    char *copy = NULL;
-    if (from)
-        TRY(memory_copy_string(from, &copy));
-    free(*to);
-    *to = copy;
-    return CORNU_OK;
-}
-
 cornu_status model_rename(cornu_model *m, const char *name)
 {
-    return replace_string(&m->name, name);
+    return memory_replace_string(name, &m->name);
 }
 
 cornu_status model_set_source(cornu_model *m, const char *source)
 {
-    return replace_string(&m->source, source);
-}
-
-cornu_status model_set_data_hint(cornu_model *m, const char *name, const char *path)
-{
-    TRY(replace_string(&m->data_name, name));
-    return replace_string(&m->data_path, path);
+    return memory_replace_string(source, &m->source);
 }
 
 cornu_status model_set_classes(cornu_model *m, char *const *names, int count)
@@ -213,9 +194,8 @@ cornu_status model_initialize(cornu_model *m, uint64_t seed)
         initializer_fill(&v->initializer, &v->shape, &r, v->value);
     }
     m->initialized = true;
-    m->position = (position){.seed = seed, .learning_rate_factor = 1};
-    json_decref(m->callback_state);
-    m->callback_state = NULL;
+    m->training.position = position_start(seed);
+    training_state_forget_callbacks(&m->training);
     return CORNU_OK;
 }
 

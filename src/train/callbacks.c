@@ -195,14 +195,14 @@ cornu_status callbacks_save(const callbacks *c, cornu_model *model)
             return status_fail(CORNU_OUT_OF_MEMORY, "callbacks: cannot keep their state");
         }
     }
-    json_decref(model->callback_state);
-    model->callback_state = list;
+    json_decref(model->training.callback_state);
+    model->training.callback_state = list;
     return CORNU_OK;
 }
 
 cornu_status callbacks_restore(callbacks *c, const cornu_model *model)
 {
-    const json_t *list = model->callback_state;
+    const json_t *list = model->training.callback_state;
     if (json_array_size(list) != (size_t)c->count)
         return status_fail(CORNU_BAD_FILE,
                            "callbacks: found the state of %zu in the model file; expected %d as in "

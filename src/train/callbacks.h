@@ -84,7 +84,8 @@ typedef enum callback_event {
     CALLBACK_FIT_END
 } callback_event;
 cornu_status callbacks_run(callbacks *c, callback_event event, fit_state *f);
-/* Into and out of model->callback_state; before the former, files of their own are synced. */
+/* Into and out of model->training.callback_state; before the former, files of their own are synced.
+ */
 cornu_status callbacks_save(const callbacks *c, cornu_model *model);
 cornu_status callbacks_restore(callbacks *c, const cornu_model *model);
 

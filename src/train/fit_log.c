@@ -13,7 +13,7 @@ static int logged(const fit_run *run)
 cornu_status fit_log_open(fit_run *run)
 {
     const cornu_fit_options *o = run->options;
-    const position *p = &run->model->position;
+    const position *p = &run->model->training.position;
     text header = {0};
     char *line;
     if (!o->log)
@@ -34,7 +34,7 @@ cornu_status fit_log_step(fit_run *run, double value)
     char row[64 + NUMBER_SIZE], number[NUMBER_SIZE];
     if (!run->log || !run->options->log_steps)
         return CORNU_OK;
-    snprintf(row, sizeof row, "%jd,%s", (intmax_t)run->model->position.iterations,
+    snprintf(row, sizeof row, "%jd,%s", (intmax_t)run->model->training.position.iterations,
              number_print(number, "%.9g", value));
     return csv_add(run->log, row);
 }

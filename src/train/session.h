@@ -31,7 +31,8 @@ const cornu_model *session_model(const session *s);
 /* The plan for a mode and batch size: built and prepared at the first call, then the same. */
 cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, session_plan **out);
 /* One step of `plan` on samples[index[0..plan batch-1]]; in PLAN_TRAIN advances
-   model->position.iterations and uses its learning rate (schedule times learning_rate_factor). */
+   model->training.position.iterations and uses its learning rate (schedule times
+   learning_rate_factor). */
 cornu_status session_step(session *s, session_plan *plan, const sample_block *samples,
                           const int64_t *index);
 /* The learning rate of an optimizer step (from 0): its schedule times learning_rate_factor. */

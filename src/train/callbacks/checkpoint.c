@@ -88,7 +88,7 @@ static cornu_status make_name(const checkpoint *c, const fit_state *f, char **na
     name_field fields[HISTORY_COLUMNS_MAX + 2] = {{"epoch", true, (double)(f->epoch + 1)}};
     int count = 1;
     if (c->save_freq > 0)
-        fields[count++] = (name_field){"batch", true, (double)f->model->position.step};
+        fields[count++] = (name_field){"batch", true, (double)f->model->training.position.step};
     int logged = c->save_freq > 0 ? f->step_logs : f->logs.count;
     for (int i = 0; i < logged; i++)
         fields[count++] = (name_field){f->logs.name[i], false, f->logs.value[i]};
