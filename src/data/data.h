@@ -92,7 +92,7 @@ typedef struct data_request {
     int64_t height, width, channels;
     const struct image_filter *filter;
     double validation_split;
-    int64_t cache_limit; /* what pixels_read_option makes of options.cache */
+    int64_t cache_limit; /* what cache_option_read makes of options.cache */
 } data_request;
 
 /* Zeroed, aligned memory for the inputs of a split, in block[split].x and *x. Refuses, before

@@ -1,8 +1,8 @@
 /* Opening a data set: by name, file, folder, or as a recipe says. */
 #include "base/files.h"
 #include "base/memory.h"
+#include "data/folders/cache_option.h"
 #include "data/folders/folder.h"
-#include "data/folders/pixels.h"
 #include "data/images/image.h"
 #include "model/model.h"
 #include <limits.h>
@@ -173,7 +173,7 @@ static cornu_status read_request(const cornu_data_options *options, data_request
                            (long long)request->channels);
     if (o->workers < 0 || o->workers > 256)
         return status_fail(CORNU_INVALID, "workers: found %d; expected 1 to 256", o->workers);
-    TRY(pixels_read_option(o->cache, &request->cache_limit));
+    TRY(cache_option_read(o->cache, &request->cache_limit));
     request->validation_split = o->validation_split;
     if (!(o->validation_split >= 0 && o->validation_split < 1))
         return status_fail(CORNU_INVALID,

@@ -63,19 +63,19 @@ static bool fill(loader *l, int64_t at, times *t)
 {
     image_file *file = &l->files.items[at];
     const data_request *r = &l->request;
+    uint8_t *to = l->pixels.at + at * l->pixels.sample;
     image from = {0};
-    t->loaded = pixels_load(&l->pixels, at, &t->earlier);
+    t->loaded = pixels_file_load(&l->pixels.file, at, to, &t->earlier);
     if (t->loaded)
         return true;
     double begin = clock_thread_seconds();
     cornu_status status = image_open_within(file->path, &l->budget, &from);
     double middle = clock_thread_seconds();
     if (status == CORNU_OK)
-        status = image_fit(&from, r->height, r->width, r->channels, r->filter,
-                           l->pixels.at + at * l->pixels.sample);
+        status = image_fit(&from, r->height, r->width, r->channels, r->filter, to);
     image_close(&from);
     if (status == CORNU_OK)
-        pixels_keep(&l->pixels, at);
+        pixels_file_keep(&l->pixels.file, at, to);
     else if (memory_copy_string(cornu_last_error(), &file->problem) != CORNU_OK)
         file->problem = NULL;
     t->decode = middle - begin;
@@ -142,10 +142,11 @@ static int64_t next_listed(loader *l)
 /* Of all places the next that memory or cache file would keep, or -1. */
 static int64_t next_kept(loader *l)
 {
-    bool in_file = pixels_takes(&l->pixels);
+    bool in_file = pixels_file_takes(&l->pixels.file);
     while ((keeps(l) || in_file) && l->sweep < l->count) {
         int64_t at = l->sweep++;
-        if (l->places[at].state == PLACE_EMPTY && (keeps(l) || !pixels_has(&l->pixels, at)))
+        if (l->places[at].state == PLACE_EMPTY &&
+            (keeps(l) || !pixels_file_has(&l->pixels.file, at)))
             return at;
     }
     return -1;
@@ -199,7 +200,7 @@ cornu_status loader_open(image_files *files, const data_request *request, skips 
     *files = (image_files){0};
     l->count = (int64_t)l->files.count;
     l->report.files = l->count;
-    l->pixels.fd = -1;
+    l->pixels.file.fd = -1;
     image_budget_open(&l->budget, IMAGE_BUDGET_SPARE, memory_available() / 4);
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->work, NULL);
@@ -321,10 +322,10 @@ cornu_status loader_next(loader *l, bool *usable)
     if (!keeps(l))
         pthread_cond_signal(&l->work); /* there is room for one more */
     pthread_mutex_unlock(&l->lock);
-    const char *failure = pixels_failure(&l->pixels);
+    const char *failure = pixels_file_failure(&l->pixels.file);
     if (failure)
         data_notice(&l->request.options, "%s: cannot write: %s; this run goes on without it",
-                    l->pixels.path, failure);
+                    l->pixels.file.path, failure);
     *usable = found.state == PLACE_READY;
     return *usable ? CORNU_OK : tell(l, at, &found);
 }
