@@ -106,7 +106,7 @@ bool options_parse(const command *c, const option *options, int argc, char **arg
 /* The nearest of NULL-ended `names` to a mistyped word, or NULL. */
 const char *nearest_name(const char *word, const char *const *names);
 
-/* ---- messages.c ------------------------------------------------------------------------- */
+/* ---- print.c ---------------------------------------------------------------------------- */
 
 /* printf, by which alone this room prints: the format's own control characters pass, those of its
    arguments, which may be names from outside, are shown as cornu_printable does. */
@@ -116,6 +116,10 @@ void print_to(FILE *f, const char *format, ...) __attribute__((format(printf, 2,
 void print_lines(const char *text);
 /* Print " WORD", quoted where a shell would take it apart or a terminal be commanded. */
 void print_word(FILE *f, const char *word);
+/* "12.3 MB" into text[16]. */
+const char *show_bytes(double bytes, char *text);
+
+/* ---- messages.c ------------------------------------------------------------------------- */
 
 /* Print "cornu: MESSAGE" as one line. Returns `status`. */
 int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -130,8 +134,6 @@ bool device_is_there(const device_choice *choice, int *status);
 bool can_write(const char *path, int *status);
 /* Fail (and print) unless `path` is a folder; NULL is fine. */
 bool folder_is_there(const char *path, int *status);
-/* "12.3 MB" into text[16]. */
-const char *show_bytes(double bytes, char *text);
 
 /* ---- timing.c --------------------------------------------------------------------------- */
 

@@ -172,6 +172,17 @@ static cornu_status read_standardization(const doc *map, standardization *s)
     return CORNU_OK;
 }
 
+cornu_status data_scale_read(const doc *map, const char *key, double *scale)
+{
+    const doc *d = doc_get(map, key);
+    if (!d || d->type == DOC_NULL)
+        return CORNU_OK;
+    TRY(doc_read_real(map, key, scale));
+    if (!(*scale > 0 && isfinite((float)*scale)))
+        return doc_fail(d, "found %g; expected more than 0", *scale);
+    return CORNU_OK;
+}
+
 static cornu_status read_rescale(const doc *map, data_spec *spec)
 {
     double scale = -1;

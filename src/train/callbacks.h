@@ -68,7 +68,17 @@ typedef struct callback_kind {
 #undef CALLBACK
 
 /* The callbacks of one run. */
-typedef struct callbacks callbacks;
+typedef struct callback_entry {
+    const char *name; /* of its row */
+    const callback_kind *kind;
+    void *self;
+} callback_entry;
+
+typedef struct callbacks {
+    callback_entry *entries;
+    int count;
+} callbacks;
+
 /* Are names and options right? `list` may be NULL. */
 cornu_status callbacks_check(const doc *list);
 cornu_status callbacks_open(const doc *list, callbacks **out);

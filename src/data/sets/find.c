@@ -131,6 +131,25 @@ done:
     return status;
 }
 
+bool cornu_dataset_info_get(int index, cornu_dataset_info *info)
+{
+    const dataset *set = dataset_at(index);
+    if (!set || !info)
+        return false;
+    memset(info, 0, sizeof *info);
+    info->name = set->name;
+    info->title = set->title;
+    info->url = set->files[0].url;
+    for (const dataset_file *f = set->files; f->name; f++)
+        info->bytes += f->bytes;
+    data_place place = {0};
+    if (dataset_find(set, NULL, &place, NULL) == CORNU_OK && place.folder &&
+        strlen(place.folder) < sizeof info->folder)
+        memcpy(info->folder, place.folder, strlen(place.folder) + 1);
+    free(place.folder);
+    return true;
+}
+
 /* Unpack `archive` so that cache/FOLDER appears complete or not at all. */
 static cornu_status unpack_set(const dataset *set, const cornu_data_options *options,
                                const char *archive, const char *cache, const char *folder)
