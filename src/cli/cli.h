@@ -199,7 +199,7 @@ typedef struct picture_range {
 
 /* Bytes run from 0 to 255, floats from 0 to 1 or as far as they do. Returns the exit status. */
 int find_range(const cornu_data *data, cornu_split split, picture_range *range);
-/* Bring the numbers into 0..1. */
+/* Scale the numbers to 0..1. */
 void make_picture(const picture_range *range, float *values, int64_t count);
 /* Draw floats [height][width][channels] in 0..1 on stdout, at most 64 columns. */
 void draw_picture(int64_t height, int64_t width, int64_t channels, const float *values);

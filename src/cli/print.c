@@ -8,16 +8,16 @@
 /* `length` bytes of text from outside. */
 static void put_shown(FILE *f, const char *text, size_t length)
 {
-    char *part = strndup(text, length), *shown = NULL;
-    size_t room = part ? cornu_printable(part, NULL, 0) + 1 : 0;
-    if (part)
+    char *copy = strndup(text, length), *shown = NULL;
+    size_t room = copy ? cornu_printable(copy, NULL, 0) + 1 : 0;
+    if (copy)
         shown = malloc(room);
     if (shown) {
-        cornu_printable(part, shown, room);
+        cornu_printable(copy, shown, room);
         fputs(shown, f);
     }
     free(shown);
-    free(part);
+    free(copy);
 }
 
 /* `format` with another control character in place of each of its own. */

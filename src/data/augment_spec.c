@@ -73,13 +73,13 @@ static cornu_status read_zoom(const doc *map, augmentation *augment)
     if (d->type == DOC_LIST) {
         TRY(read_pair(d, 0.01, ZOOM_MOST, pair));
     } else {
-        double share = 0;
-        TRY(doc_read_real(map, "zoom_range", &share));
-        if (!(share >= 0 && share < 1))
+        double fraction = 0;
+        TRY(doc_read_real(map, "zoom_range", &fraction));
+        if (!(fraction >= 0 && fraction < 1))
             return doc_fail(d, "found %g; expected 0 or more and less than 1, or [low, high]",
-                            share);
-        pair[0] = 1 - share;
-        pair[1] = 1 + share;
+                            fraction);
+        pair[0] = 1 - fraction;
+        pair[1] = 1 + fraction;
     }
     augment->zoom_range[0] = (float)(pair[0] - 1);
     augment->zoom_range[1] = (float)(pair[1] - 1);

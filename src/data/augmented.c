@@ -1,4 +1,4 @@
-/* A sample as a recipe's augment section changes it, for looking at. */
+/* A sample augmented as a recipe says, for looking at. */
 #include "data/data.h"
 #include "device/gather_sample.h"
 #include "model/model.h"
@@ -38,8 +38,8 @@ cornu_status cornu_data_changed_sample(const cornu_data *data, cornu_split split
                            (long long)count, (long long)shape_elements(&images.x_shape));
     TRY(data_ready(data, split, index, &index));
     step_input input = {.samples = &images, .seed = seed, .epoch = epoch};
-    random_transform change = gather_draw(&spec.augment, &input, index);
-    gather_augmented(&images, index, &change, values);
+    random_transform transform = gather_draw(&spec.augment, &input, index);
+    gather_augmented(&images, index, &transform, values);
     data_release(data, split, &index, 1);
     for (int64_t i = 0; i < count; i++)
         values[i] *= images.x_scale;

@@ -31,7 +31,7 @@ static void fill_uniform(const shape *s, random_stream *r, float *values, double
 }
 
 /* Normal, drawn again beyond two standard deviations. The constant is the standard deviation of a
-   standard normal cut off there, so that the result's variance is scale / fan (Keras does the
+   standard normal truncated there, so that the result's variance is scale / fan (Keras does the
    same). */
 static void fill_normal(const shape *s, random_stream *r, float *values, double scale, double fan)
 {

@@ -33,7 +33,7 @@ static void layer_free(layer *l)
     free(l);
 }
 
-static void variables_cut(cornu_model *m, int count)
+static void variables_truncate(cornu_model *m, int count)
 {
     for (int i = count; i < m->variable_count; i++) {
         free(m->variables[i].name);
@@ -56,7 +56,7 @@ void model_free(cornu_model *m)
     for (int i = 0; m->layers && i < m->layer_count; i++)
         layer_free(m->layers[i]);
     free(m->layers);
-    variables_cut(m, 0);
+    variables_truncate(m, 0);
     free(m->variables);
     classes_free(m->class_names, m->class_count);
     doc_free(m->recipe);
@@ -164,7 +164,7 @@ cornu_status model_add_variable(cornu_model *m, char *name, const variable *like
 
 void model_drop_slots(cornu_model *m)
 {
-    variables_cut(m, m->weight_count);
+    variables_truncate(m, m->weight_count);
 }
 
 variable *model_variable(const cornu_model *m, const char *name)
@@ -327,7 +327,7 @@ static cornu_status check_input(cornu_model *m, const layer_kind *kind, const do
     return CORNU_OK;
 }
 
-static cornu_status model_place(cornu_model *m, layer *l)
+static cornu_status model_link(cornu_model *m, layer *l)
 {
     weight_spec weights[LAYER_WEIGHTS_MAX];
     int count = 0;
@@ -341,7 +341,7 @@ static cornu_status model_place(cornu_model *m, layer *l)
     l->weight_count = count;
     status = add_weights(m, l, weights, count);
     if (status != CORNU_OK) {
-        variables_cut(m, l->first_variable);
+        variables_truncate(m, l->first_variable);
         m->weight_count = m->variable_count;
         return status;
     }
@@ -406,7 +406,7 @@ cornu_status model_append(cornu_model *m, const char *class_name, const doc *at,
     TRY_GOTO(memory_new(1, sizeof *l, kind->name, &l));
     TRY_GOTO(layer_read(m, kind, at, options, l, &common));
     TRY_GOTO(check_input(m, kind, at, &common.input_shape));
-    TRY_GOTO(model_place(m, l));
+    TRY_GOTO(model_link(m, l));
     l = NULL;
 done:
     layer_free(l);

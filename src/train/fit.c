@@ -87,7 +87,7 @@ static cornu_status check_classes(const cornu_model *model, const cornu_data *da
     return CORNU_OK;
 }
 
-/* The last share of the training samples, as Keras: 0..floor(n (1 - share))-1 stay. */
+/* The last fraction of the training samples, as Keras: 0..floor(n (1 - fraction))-1 stay. */
 static cornu_status split_training(fit_run *run)
 {
     int64_t all = run->train.count;
@@ -150,7 +150,8 @@ static cornu_status open_data(fit_run *run)
     TRY(session_check_data(run->model, &run->train, "training samples"));
     TRY(check_classes(run->model, run->data));
     TRY(notice_pixels(run));
-    shape_picture(&run->data->block[CORNU_TRAIN].x_shape, &run->train.x_shape); /* to be changed */
+    shape_picture(&run->data->block[CORNU_TRAIN].x_shape,
+                  &run->train.x_shape); /* to be augmented */
     if (run->spec.validation_split > 0)
         TRY(split_training(run));
     else if (run->spec.validate && !run->options->no_validation)
@@ -242,7 +243,7 @@ static cornu_status check_all(fit_run *run)
         TRY(checkpoint_check(o->save, "save"));
         TRY(checkpoint_check_model(run->model));
     }
-    return o->log ? csv_check(&(csv_place){.path = o->log}) : CORNU_OK;
+    return o->log ? csv_check(&(csv_location){.path = o->log}) : CORNU_OK;
 }
 
 static void set_position(fit_run *run)
@@ -288,7 +289,7 @@ static cornu_status open_session(fit_run *run)
         TRY(features_learn(run->model, &run->feed));
     TRY(session_open(run->model, &options, &run->session));
     run->state.session = run->session;
-    TRY(fit_hold(run));
+    TRY(fit_upload(run));
     TRY(prepare_plans(run));
     TRY(open_history(run));
     return fit_log_open(run);

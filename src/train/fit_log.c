@@ -24,7 +24,8 @@ cornu_status fit_log_open(fit_run *run)
     text_add(&header, o->log_steps ? "" : ",seconds");
     TRY(text_take(&header, &line));
     double last = (double)(o->log_steps ? p->iterations : p->epoch);
-    cornu_status status = csv_open(&(csv_place){.path = o->log}, line, o->resume, last, &run->log);
+    cornu_status status =
+        csv_open(&(csv_location){.path = o->log}, line, o->resume, last, &run->log);
     free(line);
     return status;
 }

@@ -80,12 +80,12 @@ static cornu_status report_step(fit_run *run)
 
 /* ---- steps ------------------------------------------------------------------------------ */
 
-cornu_status fit_hold(fit_run *run)
+cornu_status fit_upload(fit_run *run)
 {
     device *d = session_device(run->session);
-    if (!d->ops->upload || run->held || !data_is_whole(run->data))
+    if (!d->ops->upload || run->uploaded || !data_is_whole(run->data))
         return CORNU_OK;
-    run->held = true;
+    run->uploaded = true;
     TRY(d->ops->upload(d, &run->train));
     if (run->validates)
         TRY(d->ops->upload(d, &run->data->block[run->validation.split]));
@@ -98,7 +98,7 @@ static cornu_status set_pass(fit_run *run, int64_t pass)
         return CORNU_OK;
     device *d = session_device(run->session);
     TRY(d->ops->synchronize(d)); /* steps under way still read the old order */
-    TRY(fit_hold(run));
+    TRY(fit_upload(run));
     feed_begin(&run->feed, run->model->training.position.seed, pass, run->spec.shuffle);
     session_set_pass(run->session, pass);
     run->pass = pass;

@@ -56,7 +56,7 @@ static cornu_status decode(const uint8_t *data, size_t size, image *out)
         return status_fail(CORNU_BAD_FILE, "found no image's first bytes; expected " IMAGE_FORMATS);
     cornu_status status = f->decode(data, size, out);
     if (status == CORNU_OK)
-        status = image_turn(out);
+        status = image_apply_orientation(out);
     if (status != CORNU_OK)
         image_close(out);
     return status;

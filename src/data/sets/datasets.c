@@ -67,7 +67,7 @@ const dataset *dataset_in_folder(const data_reader *reader, const char *folder,
     char full[PATH_MAX], tail[512], own[64];
     if (!realpath(folder, full))
         return otherwise;
-    /* The last two parts: torchvision keeps files in FashionMNIST/raw. */
+    /* The last two names: torchvision keeps files in FashionMNIST/raw. */
     char *last = strrchr(full, '/'), *start = last;
     while (start && start > full && start[-1] != '/')
         start--;
