@@ -219,7 +219,7 @@ json_t *doc_to_json(const doc *d)
 static void show(const doc *d, text *t, size_t size)
 {
     if (t->length > size)
-        return; /* enough to fill the caller's place */
+        return; /* enough to fill the caller's text */
     switch (d->type) {
     case DOC_NULL:
         text_add(t, "null");

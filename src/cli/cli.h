@@ -147,7 +147,7 @@ void print_total(int64_t epochs, double seconds);
 
 /* ---- sheet.c ---------------------------------------------------------------------------- */
 
-/* Write a PNG of samples of `data` (called `name`) before and after the random changes of the
+/* Write a PNG of samples of `data` (called `name`) before and after augmentation by the
    model's recipe: sample `index` alone, or several spread over the data (-1), of the training
    samples if there are some and not `tests`. Returns the exit status. */
 int draw_sheet(const cornu_model *model, const cornu_data *data, const char *name, bool tests,

@@ -1,4 +1,4 @@
-/* cornu data show --augment: samples before and after random changes, in one picture. */
+/* cornu data show --augment: samples before and after augmentation, in one picture. */
 #include "cli/cli.h"
 #include <stdlib.h>
 
