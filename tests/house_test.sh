@@ -48,10 +48,10 @@ found=$(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' src/cli |
 $found
 EOF
 
-# The program prints by way of messages.c, which lets no control character of a name through.
+# The program prints by way of print.c, which lets no control character of a name through.
 found=$(grep -nE '(^|[^_[:alnum:]])(v?f?printf|fputs|fputc|puts|putchar|putc|fwrite)[[:space:]]*\(' src/cli/*.c |
-    grep -vE '^src/cli/(messages|picture)\.c:' || true)
-[ -z "$found" ] || complain_all "prints past src/cli/messages.c" <<EOF
+    grep -vE '^src/cli/(print|picture)\.c:' || true)
+[ -z "$found" ] || complain_all "prints past src/cli/print.c" <<EOF
 $found
 EOF
 

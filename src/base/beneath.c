@@ -10,13 +10,13 @@
 
 cornu_status beneath_check(const char *path)
 {
-    const char *part = path;
+    const char *name = path;
     bool fine = *path && *path != '/';
-    while (fine && part) {
-        size_t length = strcspn(part, "/");
-        fine = length > 0 && !(length == 2 && strncmp(part, "..", 2) == 0) &&
-               !(length == 1 && *part == '.' && part[1] == 0);
-        part = part[length] ? part + length + 1 : NULL;
+    while (fine && name) {
+        size_t length = strcspn(name, "/");
+        fine = length > 0 && !(length == 2 && strncmp(name, "..", 2) == 0) &&
+               !(length == 1 && *name == '.' && name[1] == 0);
+        name = name[length] ? name + length + 1 : NULL;
     }
     if (fine)
         return CORNU_OK;

@@ -26,7 +26,7 @@ typedef struct doc {
     const struct doc *parent; /* or NULL */
     const char *source;       /* file name for messages */
     int line;                 /* from 1; 0 where unknown */
-    int index;                /* place in its parent */
+    int index;                /* number in its parent */
     bool boolean;
     int64_t integer;
     double real; /* set for DOC_INT too */

@@ -219,7 +219,7 @@ json_t *doc_to_json(const doc *d)
 static void show(const doc *d, text *t, size_t size)
 {
     if (t->length > size)
-        return; /* enough to fill the caller's place */
+        return; /* enough to fill the caller's text */
     switch (d->type) {
     case DOC_NULL:
         text_add(t, "null");
@@ -258,11 +258,11 @@ char *doc_show(const doc *d, char *out, size_t size)
     if (size > 0 && strlen(shown) < size)
         snprintf(out, size, "%s", shown);
     else if (size > 4) {
-        /* Cut before a character, not inside one. */
-        size_t cut = size - 4;
-        while (cut > 0 && ((unsigned char)shown[cut] & 0xC0) == 0x80)
-            cut--;
-        snprintf(out, size, "%.*s...", (int)cut, shown);
+        /* Truncated before a character, not inside one. */
+        size_t length = size - 4;
+        while (length > 0 && ((unsigned char)shown[length] & 0xC0) == 0x80)
+            length--;
+        snprintf(out, size, "%.*s...", (int)length, shown);
     } else if (size > 0) {
         *out = 0;
     }

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* Bytes that are handed to the disk at a time. */
-enum { WRITE_PART = 8 << 20 };
+enum { WRITE_BLOCK = 8 << 20 };
 
 /* The umask can only be read by setting it, which other threads would see; /proc tells it. */
 static mode_t usual_mode(void)
@@ -29,8 +29,8 @@ static mode_t usual_mode(void)
     return 0666 & ~(mode_t)mask;
 }
 
-/* The folder part of `path` with its last '/', or "" where there is none. */
-static cornu_status folder_part(const char *path, char **out)
+/* The folder of `path` with its last '/', or "" where there is none. */
+static cornu_status folder_of(const char *path, char **out)
 {
     return memory_format(out, "%.*s", (int)(path_base(path) - path), path);
 }
@@ -44,7 +44,7 @@ static cornu_status follow_links(char **path)
         if (n < 0)
             return CORNU_OK;
         target[n] = 0;
-        TRY(folder_part(*path, &folder));
+        TRY(folder_of(*path, &folder));
         cornu_status status = memory_format(&next, "%s%s", target[0] == '/' ? "" : folder, target);
         free(folder);
         TRY(status);
@@ -159,7 +159,7 @@ static cornu_status open_temporary(file_write *w)
     mode_t mode;
     int fd;
     TRY(mode_for(w->path, &mode));
-    TRY(folder_part(w->path, &folder));
+    TRY(folder_of(w->path, &folder));
     remove_dead_files(folder);
     cornu_status status = make_temporary(folder, w, &fd);
     free(folder);
@@ -196,7 +196,7 @@ static cornu_status check_target(const char *path)
     char *folder;
     mode_t mode;
     TRY(mode_for(path, &mode));
-    TRY(folder_part(path, &folder));
+    TRY(folder_of(path, &folder));
     cornu_status status = access(*folder ? folder : ".", W_OK | X_OK) == 0
                               ? CORNU_OK
                               : file_fail(path, "write", errno);
@@ -266,7 +266,7 @@ static cornu_status push(file_write *w)
 {
     off_t begin = w->pushed, before = w->pushed_before, end = w->now.done;
     int fd = fileno(w->stream);
-    if (!w->temporary || end - begin < WRITE_PART)
+    if (!w->temporary || end - begin < WRITE_BLOCK)
         return CORNU_OK;
     bool failed =
         sync_file_range(fd, begin, end - begin, SYNC_FILE_RANGE_WRITE) != 0 ||
@@ -286,12 +286,12 @@ static cornu_status push(file_write *w)
 cornu_status file_write_bytes(file_write *w, const void *data, size_t size)
 {
     for (const char *at = data; size > 0;) {
-        size_t part = size < WRITE_PART ? size : WRITE_PART;
-        if (fwrite(at, 1, part, w->stream) != part)
+        size_t block = size < WRITE_BLOCK ? size : WRITE_BLOCK;
+        if (fwrite(at, 1, block, w->stream) != block)
             return file_fail(w->path, "write", errno);
-        at += part;
-        size -= part;
-        w->now.done += (int64_t)part;
+        at += block;
+        size -= block;
+        w->now.done += (int64_t)block;
         TRY(push(w));
     }
     return CORNU_OK;
@@ -307,7 +307,7 @@ static bool sync_descriptor(int fd)
 static cornu_status sync_folder(const char *path)
 {
     char *folder;
-    TRY(folder_part(path, &folder));
+    TRY(folder_of(path, &folder));
     int fd = open(*folder ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     free(folder);
     if (fd < 0)

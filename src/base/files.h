@@ -21,7 +21,8 @@ cornu_status folder_make(const char *path); /* with parents */
 
 /* Open for reading (*fd, to be closed) what must be a regular file: a pipe, a device, a socket or a
    folder is refused at once, without waiting for anybody. *size is that of now. Files are read and
-   never mapped: one that is cut meanwhile is an error, where a mapping would end the process. */
+   never mapped: one that is truncated meanwhile is an error, where a mapping would end the process.
+ */
 cornu_status file_open_regular(const char *path, int *fd, uint64_t *size);
 /* Exactly `size` bytes at `offset`; CORNU_BAD_FILE where the file ends before. */
 cornu_status file_read_at(const char *path, int fd, uint64_t offset, void *to, size_t size);

@@ -94,6 +94,16 @@ cornu_status memory_copy_string(const char *string, char **out)
     return CORNU_OK;
 }
 
+cornu_status memory_replace_string(const char *string, char **to)
+{
+    char *copy = NULL;
+    if (string)
+        TRY(memory_copy_string(string, &copy));
+    free(*to);
+    *to = copy;
+    return CORNU_OK;
+}
+
 cornu_status memory_format(char **out, const char *format, ...)
 {
     va_list arguments;

@@ -15,6 +15,8 @@ void memory_free_aligned(void *memory);
    back until it is written again, and holds zeros; a small one stays as it is. */
 void memory_discard(void *memory, size_t bytes);
 cornu_status memory_copy_string(const char *text, char **out);
+/* Put a copy of `text` (or NULL) in place of *to; on failure *to stays. */
+cornu_status memory_replace_string(const char *text, char **to);
 /* printf into a new string. */
 cornu_status memory_format(char **out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

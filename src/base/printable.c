@@ -73,7 +73,7 @@ size_t cornu_printable(const char *text, char *out, size_t size)
 
 void printable_v(char *out, size_t size, const char *format, va_list arguments)
 {
-    char line[PRINTABLE_MOST + 1]; /* longer than `out`: a character that is cut here never shows */
+    char line[PRINTABLE_MOST + 1]; /* longer than `out`: what is truncated here never shows */
     if (vsnprintf(line, sizeof line, format, arguments) < 0)
         *line = 0;
     cornu_printable(line, out, size < PRINTABLE_MOST ? size : PRINTABLE_MOST);

@@ -1,15 +1,15 @@
-/* One job at a time. Each thread has a share of its chunks, one range, and takes them from its
-   front; then it helps the others, from the back of their shares. As long as all threads run, each
-   gets the same part of every job, and what it wrote in one is in its caches for the next.
+/* One job at a time: `count` tasks. Each thread has a range of them and takes them from its front;
+   then it steals from the others, from the back of their ranges. As long as all threads run, each
+   gets the same range of every job, and what it wrote in one is in its caches for the next.
 
-   A share's range is one 64-bit number: the job's (upper half) and the range's front and back; a
-   thread takes a chunk by compare-and-swap on it. From then on until the thread has counted the
-   chunk as done the job cannot be over, so its other fields, written before the ranges, are what
-   they were. Hence a worker that was held up, however long, can neither take part in a job that is
-   over nor hold up one in which it took no chunk.
+   A range's tasks are one 64-bit number: the job's number (upper half) and the range's front and
+   back; a thread takes a task by compare-and-swap on it. From then on until the thread has counted
+   the task as done the job cannot be over, so its other fields, written before the ranges, are what
+   they were. Hence a worker that was delayed, however long, can neither take part in a job that is
+   over nor delay one of which it took no task.
 
    Small jobs are a matter of how often a cache line goes from core to core, about 0.15 microseconds
-   each: all that a worker needs comes with the line of its share, on which it waits. */
+   each: all that a worker needs comes with the line of its range, on which it waits. */
 #include "base/threads.h"
 #include "base/cgroup.h"
 #include "base/clock.h"
@@ -27,16 +27,16 @@
 
 enum { THREADS_MAX = 1024, SPIN_NANOSECONDS = 40000, CACHE_LINE = 64 };
 
-/* A thread's part of the job: chunks front to back - 1. */
-typedef struct share {
-    _Alignas(CACHE_LINE) _Atomic uint64_t range; /* job << 32 | front << 16 | back */
-    /* the same in all shares: */
+/* A thread's range of the job: tasks front to back - 1. */
+typedef struct task_range {
+    _Alignas(CACHE_LINE) _Atomic uint64_t tasks; /* job << 32 | front << 16 | back */
+    /* the same in all ranges: */
     _Atomic(threads_work *) work;
     _Atomic(void *) context;
-    _Atomic int64_t first; /* number of the job's chunk 0 */
-} share;
+    _Atomic int64_t first; /* number of the job's task 0 */
+} task_range;
 
-enum { CHUNKS_MOST = UINT16_MAX }; /* of a job */
+enum { TASKS_MOST = UINT16_MAX }; /* of a job */
 
 typedef struct worker {
     threads *pool;
@@ -48,13 +48,13 @@ struct threads {
     int count;   /* with the caller */
     int started; /* workers that run */
     bool spin;
-    worker *workers; /* [count - 1] */
-    share *shares;   /* [count] */
+    worker *workers;    /* [count - 1] */
+    task_range *ranges; /* [count] */
     pthread_mutex_t lock;
     pthread_cond_t work_there, work_done;
     uint32_t job; /* its number; the caller's */
 
-    /* Chunks of the job that are not counted as done. The caller counts its own only before it
+    /* Tasks of the job that are not counted as done. The caller counts its own only before it
        sleeps. */
     _Alignas(CACHE_LINE) _Atomic uint32_t left;
     atomic_bool caller_sleeps;
@@ -62,7 +62,7 @@ struct threads {
     atomic_bool closing;
 };
 
-/* Numbers below 1e-38 become 0 while chunks run: the moments of a unit that no longer learns decay
+/* Numbers below 1e-38 become 0 while tasks run: the moments of a unit that no longer learns decay
    into that range, where each operation costs some hundred cycles. */
 static inline unsigned flush_denormals_begin(void)
 {
@@ -94,44 +94,44 @@ static inline void pause_briefly(void)
 }
 
 /* Ask for a line that is going to be written. */
-static inline void prefetch_share(const share *s)
+static inline void prefetch_range(const task_range *r)
 {
 #if defined(__x86_64__) || defined(__i386__)
-    __asm__ volatile("prefetchw %0" : : "m"(s->range));
+    __asm__ volatile("prefetchw %0" : : "m"(r->tasks));
 #else
-    __builtin_prefetch(s, 1);
+    __builtin_prefetch(r, 1);
 #endif
 }
 
-/* A chunk of the share, its first or its last; false: none is left. */
-static bool take(share *s, bool last, uint32_t *chunk)
+/* A task of the range, its first or (stealing) its last; false: none is left. */
+static bool take(task_range *r, bool last, uint32_t *task)
 {
-    uint64_t range = atomic_load_explicit(&s->range, memory_order_acquire);
+    uint64_t tasks = atomic_load_explicit(&r->tasks, memory_order_acquire);
     for (;;) {
-        uint32_t front = range >> 16 & CHUNKS_MOST, back = range & CHUNKS_MOST;
+        uint32_t front = tasks >> 16 & TASKS_MOST, back = tasks & TASKS_MOST;
         if (front >= back)
             return false;
-        *chunk = last ? back - 1 : front;
-        if (atomic_compare_exchange_weak_explicit(&s->range, &range,
-                                                  last ? range - 1 : range + (1u << 16),
+        *task = last ? back - 1 : front;
+        if (atomic_compare_exchange_weak_explicit(&r->tasks, &tasks,
+                                                  last ? tasks - 1 : tasks + (1u << 16),
                                                   memory_order_acq_rel, memory_order_acquire))
             return true;
     }
 }
 
-/* Take and run a share's chunks until none is left. Returns how many. */
-static uint32_t run_share(share *s, bool last, int index)
+/* Take and run a range's tasks until none is left. Returns how many. */
+static uint32_t run_range(task_range *r, bool last, int index)
 {
-    uint32_t count = 0, chunk;
-    for (; take(s, last, &chunk); count++) {
-        threads_work *work = atomic_load_explicit(&s->work, memory_order_relaxed);
-        void *context = atomic_load_explicit(&s->context, memory_order_relaxed);
-        work(context, atomic_load_explicit(&s->first, memory_order_relaxed) + chunk, index);
+    uint32_t count = 0, task;
+    for (; take(r, last, &task); count++) {
+        threads_work *work = atomic_load_explicit(&r->work, memory_order_relaxed);
+        void *context = atomic_load_explicit(&r->context, memory_order_relaxed);
+        work(context, atomic_load_explicit(&r->first, memory_order_relaxed) + task, index);
     }
     return count;
 }
 
-/* `count` chunks are done. */
+/* `count` tasks are done. */
 static void count_done(threads *pool, uint32_t count)
 {
     if (count == 0 || atomic_fetch_sub(&pool->left, count) != count ||
@@ -142,18 +142,18 @@ static void count_done(threads *pool, uint32_t count)
     pthread_mutex_unlock(&pool->lock);
 }
 
-static uint32_t job_of(const share *s)
+static uint32_t job_of(const task_range *r)
 {
-    return (uint32_t)(atomic_load_explicit(&s->range, memory_order_acquire) >> 32);
+    return (uint32_t)(atomic_load_explicit(&r->tasks, memory_order_acquire) >> 32);
 }
 
 /* Wait for a job other than `seen`; false when the pool closes. */
-static bool wait_for_job(threads *pool, const share *mine, uint32_t seen)
+static bool wait_for_job(threads *pool, const task_range *mine, uint32_t seen)
 {
     int64_t until = pool->spin ? clock_nanoseconds() + SPIN_NANOSECONDS : 0;
     do {
         for (int i = 0; i < 16; i++) {
-            prefetch_share(mine);
+            prefetch_range(mine);
             if (job_of(mine) != seen)
                 return true;
             if (pool->spin)
@@ -174,19 +174,19 @@ static void *worker_main(void *argument)
 {
     const worker *me = argument;
     threads *pool = me->pool;
-    share *mine = &pool->shares[me->index];
+    task_range *mine = &pool->ranges[me->index];
     uint32_t seen = 0;
     flush_denormals_begin();
     while (wait_for_job(pool, mine, seen)) {
         seen = job_of(mine);
         for (int i = 0; i < pool->count; i++)
             count_done(pool,
-                       run_share(&pool->shares[(me->index + i) % pool->count], i > 0, me->index));
+                       run_range(&pool->ranges[(me->index + i) % pool->count], i > 0, me->index));
     }
     return NULL;
 }
 
-/* `mine`: chunks that the caller has run. */
+/* `mine`: tasks that the caller has run. */
 static void wait_for_workers(threads *pool, uint32_t mine)
 {
     int64_t until = pool->spin ? clock_nanoseconds() + SPIN_NANOSECONDS : 0;
@@ -207,19 +207,18 @@ static void wait_for_workers(threads *pool, uint32_t mine)
     pthread_mutex_unlock(&pool->lock);
 }
 
-static void run_job(threads *pool, int64_t first, uint32_t chunks, threads_work *work,
-                    void *context)
+static void run_job(threads *pool, int64_t first, uint32_t count, threads_work *work, void *context)
 {
     const uint64_t job = ++pool->job;
-    atomic_store_explicit(&pool->left, chunks, memory_order_relaxed);
+    atomic_store_explicit(&pool->left, count, memory_order_relaxed);
     for (int i = pool->count - 1; i >= 0; i--) {
-        share *s = &pool->shares[i];
+        task_range *r = &pool->ranges[i];
         int64_t front, back;
-        threads_range(chunks, pool->count, i, 1, &front, &back);
-        atomic_store_explicit(&s->work, work, memory_order_relaxed);
-        atomic_store_explicit(&s->context, context, memory_order_relaxed);
-        atomic_store_explicit(&s->first, first, memory_order_relaxed);
-        atomic_store_explicit(&s->range, job << 32 | (uint64_t)front << 16 | (uint64_t)back,
+        threads_range(count, pool->count, i, 1, &front, &back);
+        atomic_store_explicit(&r->work, work, memory_order_relaxed);
+        atomic_store_explicit(&r->context, context, memory_order_relaxed);
+        atomic_store_explicit(&r->first, first, memory_order_relaxed);
+        atomic_store_explicit(&r->tasks, job << 32 | (uint64_t)front << 16 | (uint64_t)back,
                               memory_order_release);
     }
     if (atomic_fetch_add(&pool->sleepers, 0) > 0) {
@@ -229,21 +228,20 @@ static void run_job(threads *pool, int64_t first, uint32_t chunks, threads_work 
     }
     uint32_t mine = 0;
     for (int i = 0; i < pool->count; i++)
-        mine += run_share(&pool->shares[i], i > 0, 0);
+        mine += run_range(&pool->ranges[i], i > 0, 0);
     wait_for_workers(pool, mine);
 }
 
-void threads_run(threads *pool, int64_t chunks, threads_work *work, void *context)
+void threads_run(threads *pool, int64_t count, threads_work *work, void *context)
 {
     unsigned before = flush_denormals_begin();
-    if (pool->count == 1 || chunks == 1) {
-        for (int64_t i = 0; i < chunks; i++)
+    if (pool->count == 1 || count == 1) {
+        for (int64_t i = 0; i < count; i++)
             work(context, i, 0);
     } else {
-        for (int64_t first = 0; first < chunks; first += CHUNKS_MOST) {
-            int64_t left = chunks - first;
-            run_job(pool, first, (uint32_t)(left < CHUNKS_MOST ? left : CHUNKS_MOST), work,
-                    context);
+        for (int64_t first = 0; first < count; first += TASKS_MOST) {
+            int64_t left = count - first;
+            run_job(pool, first, (uint32_t)(left < TASKS_MOST ? left : TASKS_MOST), work, context);
         }
     }
     flush_denormals_end(before);
@@ -386,7 +384,7 @@ cornu_status threads_open(int count, threads **out)
     pthread_cond_init(&pool->work_done, NULL);
     cornu_status status = memory_new((size_t)count, sizeof(worker), "threads", &pool->workers);
     if (status == CORNU_OK)
-        status = memory_new_aligned((size_t)count * sizeof(share), "threads", &pool->shares);
+        status = memory_new_aligned((size_t)count * sizeof(task_range), "threads", &pool->ranges);
     if (status == CORNU_OK)
         status = start_workers(pool);
     if (status != CORNU_OK) {
@@ -411,7 +409,7 @@ void threads_close(threads *pool)
     pthread_cond_destroy(&pool->work_there);
     pthread_mutex_destroy(&pool->lock);
     free(pool->workers);
-    memory_free_aligned(pool->shares);
+    memory_free_aligned(pool->ranges);
     memory_free_aligned(pool);
 }
 

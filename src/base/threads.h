@@ -1,7 +1,7 @@
-/* The pool of worker threads. The caller says into how many chunks work is cut. Each thread begins
-   with a range of them that lie side by side, and then steals from the others' ranges: which thread
-   runs a chunk, and when, is left open, and what the chunk computes must not depend on it. Results
-   have the same bits for any number of threads as long as that number decides at most which
+/* The pool of worker threads. The caller says how many tasks work is divided into. Each thread
+   begins with a range of them that lie side by side, and then steals from the others' ranges: which
+   thread runs a task, and when, is left open, and what the task computes must not depend on it.
+   Results have the same bits for any number of threads as long as that number decides at most which
    outputs are computed together, and never how a sum is split (device/cpu/cpu.h: the bit rule). */
 #ifndef BASE_THREADS_H
 #define BASE_THREADS_H
@@ -18,19 +18,19 @@ int threads_count(const threads *pool);
 /* Physical cores that this process may use (affinity and cgroup quota honoured), at least 1. */
 int threads_default(void);
 
-/* Called once for every chunk 0..chunks-1; `worker` is 0..threads_count-1, for scratch memory. */
-typedef void threads_work(void *context, int64_t chunk, int worker);
-/* Run all chunks and return when they are done. Not reentrant. While a chunk runs, denormal numbers
-   count as 0. */
-void threads_run(threads *pool, int64_t chunks, threads_work *work, void *context);
+/* Called once for every task 0..count-1; `worker` is 0..threads_count-1, for scratch memory. */
+typedef void threads_work(void *context, int64_t task, int worker);
+/* Run `count` tasks and return when they are done. Not reentrant. While a task runs, denormal
+   numbers count as 0. */
+void threads_run(threads *pool, int64_t count, threads_work *work, void *context);
 
-/* The part [begin, end) of 0..total-1 that chunk `chunk` of `chunks` covers, cut at multiples of
-   `grain`. */
-static inline void threads_range(int64_t total, int64_t chunks, int64_t chunk, int64_t grain,
+/* The range [begin, end) of 0..total-1 that belongs to task `task` of `count`, divided at multiples
+   of `grain`. */
+static inline void threads_range(int64_t total, int64_t count, int64_t task, int64_t grain,
                                  int64_t *begin, int64_t *end)
 {
     int64_t grains = (total + grain - 1) / grain;
-    int64_t first = grains * chunk / chunks * grain, last = grains * (chunk + 1) / chunks * grain;
+    int64_t first = grains * task / count * grain, last = grains * (task + 1) / count * grain;
     *begin = first < total ? first : total;
     *end = last < total ? last : total;
 }

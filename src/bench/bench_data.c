@@ -31,7 +31,7 @@ cornu_status bench_data_check(const bench_workload *w, const bench_options *opti
 {
     const cornu_data_options find = {.folder = options->data};
     cornu_model *model;
-    data_place place = {0};
+    data_location place = {0};
     TRY(cornu_model_open(w->name, &model));
     cornu_status status = data_find_for_model(model, &find);
     cornu_model_close(model);

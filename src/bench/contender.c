@@ -66,8 +66,8 @@ static cornu_status open_session(contender *c, const bench_options *options)
                             .augment = spec.augment};
     double begin = clock_seconds();
     TRY(features_learn(c->model, &c->feed));
-    if (c->model->position.seed == 0)
-        c->model->position.seed = 1;
+    if (c->model->training.position.seed == 0)
+        c->model->training.position.seed = 1;
     TRY(session_open(c->model, &open, &c->session));
     device *d = session_device(c->session);
     if (d->ops->upload)
@@ -112,7 +112,7 @@ cornu_status contender_open(contender *c, const bench_workload *w, const char *o
     TRY_GOTO(memory_new(most, sizeof *c->loss, "losses", &c->loss));
     TRY_GOTO(memory_new(most, sizeof *c->loss_steps, "losses", &c->loss_steps));
     TRY_GOTO(open_session(c, options));
-    feed_begin(&c->feed, c->model->position.seed, 0, true);
+    feed_begin(&c->feed, c->model->training.position.seed, 0, true);
 done:
     if (status != CORNU_OK)
         contender_close(c);
@@ -148,9 +148,10 @@ static cornu_status next_batch(contender *c, const int64_t **index)
     if (c->next + c->batch > c->samples_read) {
         step_results unused;
         TRY(session_results(c->session, &unused, false));
-        c->model->position.epoch++;
+        c->model->training.position.epoch++;
         if (c->samples_read == feed_samples(&c->feed))
-            feed_begin(&c->feed, c->model->position.seed, c->model->position.epoch, true);
+            feed_begin(&c->feed, c->model->training.position.seed,
+                       c->model->training.position.epoch, true);
         c->next = 0;
     }
     TRY(feed_take(&c->feed, c->next, c->batch, index, &got));

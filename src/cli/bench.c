@@ -22,10 +22,10 @@ static bool check_workloads(const operands *found, int *status)
             known |= strcmp(found->item[i], names[k]) == 0;
         if (known)
             continue;
-        const char *near = nearest_name(found->item[i], names);
-        if (near)
+        const char *nearest = nearest_name(found->item[i], names);
+        if (nearest)
             *status = fail_usage(&command_bench, "%s: unknown workload; did you mean %s?",
-                                 found->item[i], near);
+                                 found->item[i], nearest);
         else
             *status = fail_usage(&command_bench, "%s: unknown workload", found->item[i]);
         return false;

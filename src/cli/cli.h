@@ -106,7 +106,7 @@ bool options_parse(const command *c, const option *options, int argc, char **arg
 /* The nearest of NULL-ended `names` to a mistyped word, or NULL. */
 const char *nearest_name(const char *word, const char *const *names);
 
-/* ---- messages.c ------------------------------------------------------------------------- */
+/* ---- print.c ---------------------------------------------------------------------------- */
 
 /* printf, by which alone this room prints: the format's own control characters pass, those of its
    arguments, which may be names from outside, are shown as cornu_printable does. */
@@ -116,6 +116,10 @@ void print_to(FILE *f, const char *format, ...) __attribute__((format(printf, 2,
 void print_lines(const char *text);
 /* Print " WORD", quoted where a shell would take it apart or a terminal be commanded. */
 void print_word(FILE *f, const char *word);
+/* "12.3 MB" into text[16]. */
+const char *show_bytes(double bytes, char *text);
+
+/* ---- messages.c ------------------------------------------------------------------------- */
 
 /* Print "cornu: MESSAGE" as one line. Returns `status`. */
 int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -130,8 +134,6 @@ bool device_is_there(const device_choice *choice, int *status);
 bool can_write(const char *path, int *status);
 /* Fail (and print) unless `path` is a folder; NULL is fine. */
 bool folder_is_there(const char *path, int *status);
-/* "12.3 MB" into text[16]. */
-const char *show_bytes(double bytes, char *text);
 
 /* ---- timing.c --------------------------------------------------------------------------- */
 
@@ -145,7 +147,7 @@ void print_total(int64_t epochs, double seconds);
 
 /* ---- sheet.c ---------------------------------------------------------------------------- */
 
-/* Write a PNG of samples of `data` (called `name`) before and after the random changes of the
+/* Write a PNG of samples of `data` (called `name`) before and after augmentation by the
    model's recipe: sample `index` alone, or several spread over the data (-1), of the training
    samples if there are some and not `tests`. Returns the exit status. */
 int draw_sheet(const cornu_model *model, const cornu_data *data, const char *name, bool tests,
@@ -197,7 +199,7 @@ typedef struct picture_range {
 
 /* Bytes run from 0 to 255, floats from 0 to 1 or as far as they do. Returns the exit status. */
 int find_range(const cornu_data *data, cornu_split split, picture_range *range);
-/* Bring the numbers into 0..1. */
+/* Scale the numbers to 0..1. */
 void make_picture(const picture_range *range, float *values, int64_t count);
 /* Draw floats [height][width][channels] in 0..1 on stdout, at most 64 columns. */
 void draw_picture(int64_t height, int64_t width, int64_t channels, const float *values);

@@ -40,9 +40,9 @@ static int check_name(const char *name)
     names[count] = NULL;
     if (stat(name, &s) == 0)
         return STATUS_OK;
-    const char *near = nearest_name(name, names);
+    const char *nearest = nearest_name(name, names);
     return fail(STATUS_FAILURE, "%s: unknown data set%s%s%s (see cornu data list)", name,
-                near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+                nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 
 static int print_summary(const cornu_data *data)
@@ -271,9 +271,10 @@ static int run(int argc, char **argv)
     while (actions[action] && strcmp(actions[action], word) != 0)
         action++;
     if (!actions[action]) {
-        const char *near = nearest_name(word, actions);
+        const char *nearest = nearest_name(word, actions);
         return fail_usage(&command_data, "found \"%s\"; expected list, get or show%s%s%s", word,
-                          near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+                          nearest ? "; did you mean " : "", nearest ? nearest : "",
+                          nearest ? "?" : "");
     }
     if (found.count && found.count < least[action])
         return fail_usage(&command_data, "%s: found no NAME; expected one (cornu data list)", word);

@@ -26,7 +26,7 @@ static int print_json(void)
 }
 
 /* What the second line says before the memory: threads of a CPU, driver and place of a GPU. */
-static void print_parts(const cornu_device_info *d)
+static void print_details(const cornu_device_info *d)
 {
     if (*d->bus_id)
         print("compute capability %s, bus %s, driver %s, ", d->capability, d->bus_id, d->driver);
@@ -48,7 +48,7 @@ static void print_table(void)
             print("not available: %s\n", d.reason);
             continue;
         }
-        print_parts(&d);
+        print_details(&d);
         print("%s of %s memory free%s%s\n", show_bytes((double)d.memory_free_bytes, memory),
               show_bytes((double)d.memory_bytes, all), *d.libraries ? ", " : "", d.libraries);
     }

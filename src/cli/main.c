@@ -37,11 +37,11 @@ static int fail_unknown(const char *word)
     const char *names[COMMANDS + 1] = {NULL};
     for (int i = 0; i < COMMANDS; i++)
         names[i] = commands[i]->name;
-    const char *near = nearest_name(word, names);
+    const char *nearest = nearest_name(word, names);
     const char *kind = *word == '-' ? "option" : "command";
-    if (near)
+    if (nearest)
         return fail(STATUS_USAGE, "%s: unknown %s; did you mean %s? (see cornu --help)", word, kind,
-                    near);
+                    nearest);
     return fail(STATUS_USAGE, "%s: unknown %s (see cornu --help)", word, kind);
 }
 

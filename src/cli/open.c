@@ -49,7 +49,7 @@ void compare_classes(const cornu_model *model, const cornu_data *data, progress 
 }
 
 /* Of all that the workers did. */
-static double share(double seconds, const cornu_data_loading *l)
+static double percent_of(double seconds, const cornu_data_loading *l)
 {
     double all = l->decode_seconds + l->resize_seconds;
     return all > 0 ? 100 * seconds / all : 0;
@@ -64,7 +64,7 @@ void print_loading(const cornu_data *data, const cornu_progress *epoch)
     if (l.decoded > 0)
         print(" (%.0f/s a worker: decode %.0f %%, resize %.0f %%)",
               (double)l.decoded / (l.decode_seconds + l.resize_seconds),
-              share(l.decode_seconds, &l), share(l.resize_seconds, &l));
+              percent_of(l.decode_seconds, &l), percent_of(l.resize_seconds, &l));
     if (l.cached > 0)
         print(", %lld from the cache", (long long)l.cached);
     if (l.skipped > 0)

@@ -110,9 +110,9 @@ static int fail_unknown(const command *c, const option *options, const char *arg
         names[count++] = o->name;
     names[count++] = "help";
     names[count] = NULL;
-    const char *near = *bare ? nearest_name(bare, names) : NULL;
-    if (near)
-        return fail_usage(c, "%s: unknown option; did you mean --%s?", word, near);
+    const char *nearest = *bare ? nearest_name(bare, names) : NULL;
+    if (nearest)
+        return fail_usage(c, "%s: unknown option; did you mean --%s?", word, nearest);
     return fail_usage(c, "%s: unknown option", word);
 }
 

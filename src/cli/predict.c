@@ -70,7 +70,7 @@ static void close_prediction(prediction *p)
     cornu_model_close(p->model);
 }
 
-static int predict_chunk(prediction *p, int64_t count)
+static int predict_batch(prediction *p, int64_t count)
 {
     int status = report(cornu_predict(p->model, p->x, count, &p->options, p->y));
     if (status == STATUS_OK)
@@ -125,7 +125,7 @@ static int predict_images(prediction *p, const operands *found)
                 result = report(one); /* a line for each bad file; the others go on */
         }
         if (kept > 0)
-            status = predict_chunk(p, kept);
+            status = predict_batch(p, kept);
         p->seconds += seconds_now() - began;
         for (int64_t i = 0; i < kept && status == STATUS_OK; i++) {
             print("%s", names[i]);
@@ -171,7 +171,7 @@ static int predict_samples(prediction *p, const cornu_data *data, cornu_split sp
         double began = seconds_now();
         status = read_samples(p, data, split, begin, count, labels);
         if (status == STATUS_OK)
-            status = predict_chunk(p, count);
+            status = predict_batch(p, count);
         p->seconds += seconds_now() - began;
         for (int64_t i = 0; i < count && status == STATUS_OK; i++) {
             print_truth(p, data, begin + i, labels[i]);

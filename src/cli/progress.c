@@ -11,7 +11,7 @@
 enum { LINE = 1024, BAR = 20, BAR_LEAST = 5 };
 static const double REDRAW_SECONDS = 0.1;
 
-/* ---- parts of a line -------------------------------------------------------------------- */
+/* ---- pieces of a line ------------------------------------------------------------------- */
 
 /* Text and the columns that it takes; they differ by the bar's characters. */
 typedef struct line {
@@ -31,10 +31,10 @@ static void add(line *l, const char *format, ...)
     l->columns += (int)strlen(l->text + length);
 }
 
-static void add_bar(line *l, double share, int width)
+static void add_bar(line *l, double fraction, int width)
 {
     bool utf8 = terminal_has_utf8();
-    int done = (int)(share * width + 0.5);
+    int done = (int)(fraction * width + 0.5);
     for (int i = 0; i < width; i++) {
         const char *mark = i < done ? (utf8 ? "━" : "=") : (utf8 ? "─" : ".");
         size_t length = strlen(l->text);

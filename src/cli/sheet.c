@@ -1,11 +1,11 @@
-/* cornu data show --augment: samples before and after random changes, in one picture. */
+/* cornu data show --augment: samples before and after augmentation, in one picture. */
 #include "cli/cli.h"
 #include <stdlib.h>
 
-enum { ROWS = 8, CHANGES = 5, GAP = 2 };
+enum { ROWS = 8, EPOCHS = 5, GAP = 2 };
 static const int64_t VALUES_MOST = INT64_C(1) << 28;
 
-/* A row a sample: as it is, then changed as in epochs 0 to CHANGES - 1. */
+/* A row a sample: as it is, then augmented as in epochs 0 to EPOCHS - 1. */
 typedef struct sheet {
     const cornu_model *model;
     const cornu_data *data;
@@ -40,7 +40,7 @@ static int measure(sheet *s, bool tests, const char *name)
 int sheet_check(const char *name, int64_t rows, const int64_t shape[3])
 {
     double height = (double)rows * (double)(shape[0] + GAP);
-    double width = (CHANGES + 1) * (double)(shape[1] + GAP);
+    double width = (EPOCHS + 1) * (double)(shape[1] + GAP);
     double count = height * width * (double)shape[2];
     if (count > (double)VALUES_MOST)
         return fail(STATUS_FAILURE,
@@ -53,7 +53,7 @@ int sheet_check(const char *name, int64_t rows, const int64_t shape[3])
 static int make_room(sheet *s, const char *name)
 {
     s->sheet_height = s->rows * (s->height + GAP) - GAP;
-    s->sheet_width = (CHANGES + 1) * (s->width + GAP) - GAP;
+    s->sheet_width = (EPOCHS + 1) * (s->width + GAP) - GAP;
     int64_t count = s->sheet_height * s->sheet_width * s->channels;
     int status = sheet_check(name, s->rows, (int64_t[3]){s->height, s->width, s->channels});
     if (status != STATUS_OK)
@@ -86,7 +86,7 @@ static int draw_row(const sheet *s, int64_t row, int64_t index)
     int status = report(cornu_data_sample(s->data, s->split, index, s->sample, count, NULL));
     if (status == STATUS_OK)
         paste(s, row, 0);
-    for (int64_t epoch = 0; status == STATUS_OK && epoch < CHANGES; epoch++) {
+    for (int64_t epoch = 0; status == STATUS_OK && epoch < EPOCHS; epoch++) {
         status = report(cornu_data_changed_sample(s->data, s->split, index, s->model, s->seed,
                                                   epoch, s->sample, count));
         if (status == STATUS_OK)
@@ -113,7 +113,7 @@ int draw_sheet(const cornu_model *model, const cornu_data *data, const char *nam
             report(cornu_image_write_png(png, s.sheet_height, s.sheet_width, s.channels, s.values));
     if (status == STATUS_OK)
         print("wrote %s: %lld %s of %s, each as it is and changed %d times\n", png,
-              (long long)s.rows, s.rows == 1 ? "sample" : "samples", name, CHANGES);
+              (long long)s.rows, s.rows == 1 ? "sample" : "samples", name, EPOCHS);
     free(s.sample);
     free(s.values);
     return status;

@@ -73,13 +73,13 @@ static cornu_status read_zoom(const doc *map, augmentation *augment)
     if (d->type == DOC_LIST) {
         TRY(read_pair(d, 0.01, ZOOM_MOST, pair));
     } else {
-        double share = 0;
-        TRY(doc_read_real(map, "zoom_range", &share));
-        if (!(share >= 0 && share < 1))
+        double fraction = 0;
+        TRY(doc_read_real(map, "zoom_range", &fraction));
+        if (!(fraction >= 0 && fraction < 1))
             return doc_fail(d, "found %g; expected 0 or more and less than 1, or [low, high]",
-                            share);
-        pair[0] = 1 - share;
-        pair[1] = 1 + share;
+                            fraction);
+        pair[0] = 1 - fraction;
+        pair[1] = 1 + fraction;
     }
     augment->zoom_range[0] = (float)(pair[0] - 1);
     augment->zoom_range[1] = (float)(pair[1] - 1);
@@ -169,6 +169,17 @@ static cornu_status read_standardization(const doc *map, standardization *s)
     TRY(doc_read_bool(map, "featurewise_std_normalization", &s->featurewise_std));
     s->samplewise_center |= s->samplewise_std; /* as Keras does */
     s->featurewise_center |= s->featurewise_std;
+    return CORNU_OK;
+}
+
+cornu_status data_scale_read(const doc *map, const char *key, double *scale)
+{
+    const doc *d = doc_get(map, key);
+    if (!d || d->type == DOC_NULL)
+        return CORNU_OK;
+    TRY(doc_read_real(map, key, scale));
+    if (!(*scale > 0 && isfinite((float)*scale)))
+        return doc_fail(d, "found %g; expected more than 0", *scale);
     return CORNU_OK;
 }
 

@@ -1,4 +1,4 @@
-/* A sample as a recipe's augment section changes it, for looking at. */
+/* A sample augmented as a recipe says, for looking at. */
 #include "data/data.h"
 #include "device/gather_sample.h"
 #include "model/model.h"

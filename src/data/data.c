@@ -27,23 +27,6 @@ void cornu_data_close(cornu_data *data)
     free(data);
 }
 
-bool data_should_stop(const cornu_data_options *options)
-{
-    return options && options->should_stop && options->should_stop(options->user);
-}
-
-void data_notice(const cornu_data_options *options, const char *format, ...)
-{
-    if (!options || !options->on_notice)
-        return;
-    char line[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    printable_v(line, sizeof line, format, arguments);
-    va_end(arguments);
-    options->on_notice(options->user, line);
-}
-
 /* Memory for `count` items of `elements` numbers, or a refusal that says how much is missing. */
 static cornu_status reserve(const cornu_data *data, int64_t count, const shape *s, sample_type type,
                             const char *what, void **out)

@@ -61,7 +61,7 @@ typedef struct data_spec {
     int64_t image_size[2]; /* folders: height, width; 0: the model's input */
     int64_t channels;      /* folders: 1 or 3; 0: the model's input */
     const char *interpolation;   /* folders: a row of filters.def; NULL: nearest */
-    double validation_split;     /* folders: the share that becomes the test split */
+    double validation_split;     /* folders: the fraction that becomes the test split */
     int64_t workers;             /* folders: threads that decode; 0: as many as train */
     bool strict;                 /* folders: a file that cannot be used is an error */
     augmentation augment;        /* of the training split */
@@ -92,7 +92,7 @@ typedef struct data_request {
     int64_t height, width, channels;
     const struct image_filter *filter;
     double validation_split;
-    int64_t cache_limit; /* what pixels_read_option makes of options.cache */
+    int64_t cache_limit; /* what cache_option_read makes of options.cache */
 } data_request;
 
 /* Zeroed, aligned memory for the inputs of a split, in block[split].x and *x. Refuses, before

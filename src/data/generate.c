@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Samples take their noise from a pool at a place drawn for each: about as fast as copying, where
+/* Samples take their noise from a pool at an offset drawn for each: about as fast as copying, where
    drawing every byte anew would take longer than the first training steps. */
 #define POOL_BYTES ((int64_t)1 << 20)
 #define TEST_SAMPLES_MAX 10000
@@ -83,7 +83,7 @@ cornu_status cornu_data_generate(const int64_t *dims, int rank, int classes, int
         uint32_t drawn[4];
         philox(key, (uint32_t)i, (uint32_t)(i >> 32), 0, 0, drawn);
         labels[i] = (int32_t)(((uint64_t)drawn[0] * (uint32_t)classes) >> 32);
-        /* The first half of `noise` is the samples' own; a class's pattern starts at its place in
+        /* The first half of `noise` is the samples' own; a class's pattern starts at its offset in
            the second half. */
         const uint8_t *own = noise + drawn[1] % POOL_BYTES;
         const uint8_t *pattern = noise + pool + (int64_t)labels[i] * 4099 % POOL_BYTES;

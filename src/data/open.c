@@ -1,15 +1,15 @@
 /* Opening a data set: by name, file, folder, or as a recipe says. */
 #include "base/files.h"
 #include "base/memory.h"
+#include "data/folders/cache_option.h"
 #include "data/folders/folder.h"
-#include "data/folders/pixels.h"
 #include "data/images/image.h"
 #include "model/model.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The last part of a folder's real name, so that "." has one too. */
+/* The last name of a folder's real path, so that "." has one too. */
 static cornu_status folder_title(const char *folder, char **out)
 {
     char full[PATH_MAX];
@@ -69,34 +69,34 @@ static cornu_status fail_not_inside(const dataset *set, const char *folder)
     return status;
 }
 
-/* Where a set lies: in `folder`, or (NULL) in one of the usual places. A place without a folder is
-   to be downloaded. */
+/* Where a set lies: in `folder`, or (NULL) in one of the usual places. A location without a folder
+   is to be downloaded. */
 static cornu_status find_named(const dataset *set, const char *folder,
-                               const cornu_data_options *options, data_place *place)
+                               const cornu_data_options *options, data_location *location)
 {
     char *looked = NULL;
     if (folder && !folder_exists(folder))
         return status_fail(CORNU_NOT_FOUND, "%s: no such folder; expected the folder of %s", folder,
                            set->name);
-    cornu_status status = dataset_find(set, folder, place, &looked);
-    if (status == CORNU_OK && !place->folder && folder)
+    cornu_status status = dataset_find(set, folder, location, &looked);
+    if (status == CORNU_OK && !location->folder && folder)
         status = fail_not_inside(set, folder);
-    else if (status == CORNU_OK && !place->folder && !options->allow_download)
+    else if (status == CORNU_OK && !location->folder && !options->allow_download)
         status = fail_not_found(set, looked);
-    else if (status == CORNU_OK && !place->folder)
-        place->set = set;
-    else if (status == CORNU_OK && place->set != set)
-        data_notice(options, "%s: holds %s; used in place of %s", place->folder, place->set->name,
-                    set->name);
+    else if (status == CORNU_OK && !location->folder)
+        location->set = set;
+    else if (status == CORNU_OK && location->set != set)
+        data_notice(options, "%s: holds %s; used in place of %s", location->folder,
+                    location->set->name, set->name);
     free(looked);
     return status;
 }
 
-static cornu_status find_file(const char *path, data_place *place)
+static cornu_status find_file(const char *path, data_location *location)
 {
     if (!file_exists(path))
         return status_fail(CORNU_NOT_FOUND, "%s: no such file", path);
-    return memory_copy_string(path, &place->folder);
+    return memory_copy_string(path, &location->folder);
 }
 
 static const char *own_folder(const cornu_data_options *options)
@@ -105,20 +105,20 @@ static const char *own_folder(const cornu_data_options *options)
 }
 
 static cornu_status find_what(const char *what, const shape *input, const char *folder,
-                              const cornu_data_options *options, data_place *place)
+                              const cornu_data_options *options, data_location *location)
 {
     const dataset *set = dataset_named(what);
     if (set)
-        return find_named(set, folder, options, place);
+        return find_named(set, folder, options, location);
     if (path_has_ending(what, ".npz"))
-        return find_file(what, place);
+        return find_file(what, location);
     if (!folder_exists(what))
         return status_fail(
             CORNU_NOT_FOUND,
             "%s: no such data set or folder; expected mnist, fashion_mnist, cifar10, "
             "cifar100, an .npz file or a folder",
             what);
-    return folder_find(what, input, options, place);
+    return folder_find(what, input, options, location);
 }
 
 /* ---- reading ---- */
@@ -141,18 +141,19 @@ static cornu_status read_images(const char *folder, const data_request *request,
 }
 
 /* What was found; a set that was not is downloaded. */
-static cornu_status read_place(data_place *place, const data_request *request, cornu_data *data)
+static cornu_status read_location(data_location *location, const data_request *request,
+                                  cornu_data *data)
 {
-    if (place->set && !place->folder)
-        TRY(dataset_fetch(place->set, &request->options, place));
-    else if (place->set && !place->reader)
-        TRY(dataset_unpack_found(&request->options, place));
-    data->set = place->set;
-    data->origin = realpath(place->folder, NULL);
-    if (place->set)
-        return read_set(place->set, place->reader, place->folder, request, data);
-    return folder_exists(place->folder) ? read_images(place->folder, request, data)
-                                        : read_file(place->folder, request, data);
+    if (location->set && !location->folder)
+        TRY(dataset_fetch(location->set, &request->options, location));
+    else if (location->set && !location->reader)
+        TRY(dataset_unpack_found(&request->options, location));
+    data->set = location->set;
+    data->origin = realpath(location->folder, NULL);
+    if (location->set)
+        return read_set(location->set, location->reader, location->folder, request, data);
+    return folder_exists(location->folder) ? read_images(location->folder, request, data)
+                                           : read_file(location->folder, request, data);
 }
 
 static cornu_status read_request(const cornu_data_options *options, data_request *request)
@@ -173,7 +174,7 @@ static cornu_status read_request(const cornu_data_options *options, data_request
                            (long long)request->channels);
     if (o->workers < 0 || o->workers > 256)
         return status_fail(CORNU_INVALID, "workers: found %d; expected 1 to 256", o->workers);
-    TRY(pixels_read_option(o->cache, &request->cache_limit));
+    TRY(cache_option_read(o->cache, &request->cache_limit));
     request->validation_split = o->validation_split;
     if (!(o->validation_split >= 0 && o->validation_split < 1))
         return status_fail(CORNU_INVALID,
@@ -191,18 +192,18 @@ cornu_status cornu_data_open(const char *what, const cornu_data_options *options
     cornu_status status;
     cornu_data *data = NULL;
     data_request request;
-    data_place place = {0};
+    data_location location = {0};
     if (!what || !*what || !out)
         return status_fail(CORNU_INVALID, "cornu_data_open: found nothing; expected a data set");
     *out = NULL;
     TRY(read_request(options, &request));
-    TRY_GOTO(find_what(what, NULL, own_folder(&request.options), &request.options, &place));
+    TRY_GOTO(find_what(what, NULL, own_folder(&request.options), &request.options, &location));
     TRY_GOTO(memory_new(1, sizeof *data, "data", &data));
-    TRY_GOTO(read_place(&place, &request, data));
+    TRY_GOTO(read_location(&location, &request, data));
     *out = data;
     data = NULL;
 done:
-    free(place.folder);
+    free(location.folder);
     cornu_data_close(data);
     return status;
 }
@@ -243,15 +244,15 @@ static cornu_status look_first(const char *path, bool folder, const char *first,
 }
 
 static cornu_status find_path(const data_spec *spec, const cornu_model *model,
-                              const cornu_data_options *options, data_place *place)
+                              const cornu_data_options *options, data_location *location)
 {
     char *found = NULL;
     const char *path = spec->file ? spec->file : spec->folder, *first = own_folder(options);
     cornu_status status = first ? look_first(path, !spec->file, first, &found)
                                 : path_beside(path, model->data->source, &found);
     if (status == CORNU_OK)
-        status = spec->file ? find_file(found, place)
-                            : folder_find(found, &model->input, options, place);
+        status = spec->file ? find_file(found, location)
+                            : folder_find(found, &model->input, options, location);
     free(found);
     return status;
 }
@@ -264,11 +265,11 @@ static const char *source_of(const cornu_model *model)
 /* Neither the caller nor the recipe names any: what the model file remembers may be found by its
    name. */
 static cornu_status find_unnamed(const cornu_model *model, const cornu_data_options *options,
-                                 data_place *place)
+                                 data_location *location)
 {
-    const dataset *set = dataset_named(model->data_name);
-    const char *file = source_of(model), *path = model->data_path;
-    cornu_status status = set ? find_named(set, NULL, options, place) : CORNU_NOT_FOUND;
+    const dataset *set = dataset_named(model->training.data_name);
+    const char *file = source_of(model), *path = model->training.data_path;
+    cornu_status status = set ? find_named(set, NULL, options, location) : CORNU_NOT_FOUND;
     if (set && status != CORNU_OK)
         return status_prefix(status,
                              "%s: says that it was trained on %s of %s, where it is not now", file,
@@ -287,35 +288,35 @@ static cornu_status find_unnamed(const cornu_model *model, const cornu_data_opti
 
 /* The data that a recipe asks for. --data may also be a file, or the name of another set. */
 static cornu_status find_spec(const data_spec *spec, const cornu_model *model,
-                              const cornu_data_options *options, data_place *place)
+                              const cornu_data_options *options, data_location *location)
 {
     const char *first = own_folder(options);
     if (first && !folder_exists(first)) {
         if (dataset_named(first) || path_has_ending(first, ".npz"))
-            return find_what(first, &model->input, NULL, options, place);
+            return find_what(first, &model->input, NULL, options, location);
         return status_fail(CORNU_NOT_FOUND, "%s: no such data set, .npz file or folder", first);
     }
     if (spec->name)
-        return find_named(dataset_named(spec->name), first, options, place);
+        return find_named(dataset_named(spec->name), first, options, location);
     if (spec->file || spec->folder)
-        return find_path(spec, model, options, place);
+        return find_path(spec, model, options, location);
     if (first)
-        return folder_find(first, &model->input, options, place);
-    return find_unnamed(model, options, place);
+        return folder_find(first, &model->input, options, location);
+    return find_unnamed(model, options, location);
 }
 
-/* What the model was trained on, where that is still there: place->folder is NULL otherwise. */
+/* What the model was trained on, where that is still there: location->folder is NULL otherwise. */
 static cornu_status find_hint(const data_spec *spec, const cornu_model *model,
-                              const cornu_data_options *options, data_place *place)
+                              const cornu_data_options *options, data_location *location)
 {
-    if (!model->data_path)
+    if (!model->training.data_path)
         return CORNU_OK;
-    TRY(folder_find_hint(model->data_name, model->data_path, place));
+    TRY(folder_find_hint(model->training.data_name, model->training.data_path, location));
     bool own = spec->name || spec->file || spec->folder;
-    const char *file = source_of(model), *path = model->data_path;
-    if (place->folder && (!place->set || place->set != dataset_named(spec->name)))
+    const char *file = source_of(model), *path = model->training.data_path;
+    if (location->folder && (!location->set || location->set != dataset_named(spec->name)))
         data_notice(options, "%s: taking the data that it was trained on, %s", file, path);
-    else if (!place->folder && own)
+    else if (!location->folder && own)
         data_notice(options,
                     "%s: says that it was trained on %s, where no data set is now; taking "
                     "what its recipe names",
@@ -324,19 +325,19 @@ static cornu_status find_hint(const data_spec *spec, const cornu_model *model,
 }
 
 static bool is_hint(const cornu_model *model, const cornu_data_options *options,
-                    const data_place *place)
+                    const data_location *location)
 {
-    return place->folder && model->data_path && !own_folder(options) &&
-           !strcmp(place->folder, model->data_path);
+    return location->folder && model->training.data_path && !own_folder(options) &&
+           !strcmp(location->folder, model->training.data_path);
 }
 
 /* The caller's, else what a model file remembers, else the recipe's. */
 static cornu_status find_for_model(const data_spec *spec, const cornu_model *model,
-                                   const cornu_data_options *options, data_place *place)
+                                   const cornu_data_options *options, data_location *location)
 {
     if (!own_folder(options))
-        TRY(find_hint(spec, model, options, place));
-    return place->folder ? CORNU_OK : find_spec(spec, model, options, place);
+        TRY(find_hint(spec, model, options, location));
+    return location->folder ? CORNU_OK : find_spec(spec, model, options, location);
 }
 
 static cornu_status check_shape(const char *name, const shape *samples, const shape *input)
@@ -349,8 +350,8 @@ static cornu_status check_shape(const char *name, const shape *samples, const sh
 }
 
 /* The samples must have the model's input shape; sizes of 1 (a channel, say) may be missing in
-   either. Those of pictures get their channel, by which random changes know them. */
-static cornu_status fit_shape(cornu_data *data, const cornu_model *model)
+   either. Those of pictures get their channel, by which random transforms know them. */
+static cornu_status match_shape(cornu_data *data, const cornu_model *model)
 {
     shape picture;
     shape_picture(&model->input, &picture);
@@ -372,7 +373,7 @@ cornu_status cornu_data_open_for_model(const cornu_model *model, const cornu_dat
     cornu_data *data = NULL;
     data_request request;
     data_spec spec;
-    data_place place = {0};
+    data_location location = {0};
     if (!model || !out)
         return status_fail(CORNU_INVALID,
                            "cornu_data_open_for_model: found NULL; expected a model");
@@ -381,20 +382,20 @@ cornu_status cornu_data_open_for_model(const cornu_model *model, const cornu_dat
     TRY(read_request(options, &request));
     request.scale = spec.scale;
     size_images(&spec, &model->input, &request);
-    TRY_GOTO(find_for_model(&spec, model, &request.options, &place));
+    TRY_GOTO(find_for_model(&spec, model, &request.options, &location));
     TRY_GOTO(memory_new(1, sizeof *data, "data", &data));
-    TRY_GOTO(read_place(&place, &request, data));
-    TRY_GOTO(fit_shape(data, model));
+    TRY_GOTO(read_location(&location, &request, data));
+    TRY_GOTO(match_shape(data, model));
     data->scaled = spec.scale > 0;
     for (int split = 0; split < 2; split++)
         TRY_GOTO(data_samples_for(data, (cornu_split)split, model, &data->block[split]));
     *out = data;
     data = NULL;
 done:
-    if (status != CORNU_OK && is_hint(model, &request.options, &place))
-        status = status_prefix(status, "%s (on which it was trained, as %s says)", model->data_path,
-                               source_of(model));
-    free(place.folder);
+    if (status != CORNU_OK && is_hint(model, &request.options, &location))
+        status = status_prefix(status, "%s (on which it was trained, as %s says)",
+                               model->training.data_path, source_of(model));
+    free(location.folder);
     cornu_data_close(data);
     return status;
 }
@@ -402,11 +403,11 @@ done:
 cornu_status data_find_for_model(const cornu_model *model, const cornu_data_options *options)
 {
     data_spec spec;
-    data_place place = {0};
+    data_location location = {0};
     TRY(data_spec_read(model->data, &spec));
-    cornu_status status = find_for_model(&spec, model, options, &place);
-    if (status == CORNU_OK && place.set)
-        status = check_shape(place.set->name, &place.set->x_shape, &model->input);
-    free(place.folder);
+    cornu_status status = find_for_model(&spec, model, options, &location);
+    if (status == CORNU_OK && location.set)
+        status = check_shape(location.set->name, &location.set->x_shape, &model->input);
+    free(location.folder);
     return status;
 }

@@ -57,19 +57,19 @@ void sha256_open(sha256 *h)
 void sha256_add(sha256 *h, const void *data, size_t size)
 {
     const uint8_t *at = data;
-    size_t held = h->bytes % 64;
+    size_t buffered = h->bytes % 64;
     h->bytes += size;
-    if (held && size >= 64 - held) {
-        memcpy(h->block + held, at, 64 - held);
+    if (buffered && size >= 64 - buffered) {
+        memcpy(h->block + buffered, at, 64 - buffered);
         compress(h->state, h->block);
-        at += 64 - held;
-        size -= 64 - held;
-        held = 0;
+        at += 64 - buffered;
+        size -= 64 - buffered;
+        buffered = 0;
     }
-    if (!held)
+    if (!buffered)
         for (; size >= 64; at += 64, size -= 64)
             compress(h->state, at);
-    memcpy(h->block + held, at, size);
+    memcpy(h->block + buffered, at, size);
 }
 
 void sha256_close(sha256 *h, char hex[65])

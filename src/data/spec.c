@@ -3,7 +3,6 @@
 #include "data/images/image.h"
 #include "data/sets/datasets.h"
 #include "model/model.h"
-#include <math.h>
 #include <string.h>
 
 /* A number, or [height, width]. */
@@ -69,17 +68,6 @@ static cornu_status read_source(const doc *section, data_spec *spec)
     if (spec->file && !path_has_ending(spec->file, ".npz"))
         return doc_fail(doc_get(section, "file"), "found \"%s\"; expected an .npz file",
                         spec->file);
-    return CORNU_OK;
-}
-
-cornu_status data_scale_read(const doc *map, const char *key, double *scale)
-{
-    const doc *d = doc_get(map, key);
-    if (!d || d->type == DOC_NULL)
-        return CORNU_OK;
-    TRY(doc_read_real(map, key, scale));
-    if (!(*scale > 0 && isfinite((float)*scale)))
-        return doc_fail(d, "found %g; expected more than 0", *scale);
     return CORNU_OK;
 }
 

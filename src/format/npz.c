@@ -204,13 +204,13 @@ cornu_status npz_read(tensor_file *file)
 static cornu_status add_member(const char *path, zip_t *archive, const file_tensor *t, char *header,
                                size_t header_size)
 {
-    zip_buffer_fragment_t parts[2] = {
+    zip_buffer_fragment_t fragments[2] = {
         {(zip_uint8_t *)header, header_size},
         {(zip_uint8_t *)(uintptr_t)t->data, (zip_uint64_t)t->count * element_size(t->type)},
     };
     char *name;
     TRY(memory_format(&name, "%s.npy", t->name));
-    zip_source_t *source = zip_source_buffer_fragment(archive, parts, t->count > 0 ? 2 : 1, 0);
+    zip_source_t *source = zip_source_buffer_fragment(archive, fragments, t->count > 0 ? 2 : 1, 0);
     zip_int64_t index = source ? zip_file_add(archive, name, source, ZIP_FL_ENC_UTF_8) : -1;
     free(name);
     if (index < 0) {

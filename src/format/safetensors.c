@@ -1,5 +1,5 @@
 /* The safetensors format, as https://github.com/huggingface/safetensors describes it: 8 bytes with
-   the header's size, a JSON header that may end in spaces, then the data. The tensors must cover
+   the header's size, a JSON header that may end in spaces, then the data. The tensors must fill
    the data without holes or overlaps. */
 #include "base/memory.h"
 #include "format/reader.h"
@@ -12,10 +12,10 @@ static const size_t HEADER_MAX = 100000000; /* the reference reader's limit */
    its size, so it takes 16 times at most, names, tensors and metadata together. */
 enum { ENTRY_MAX = 1 << 16 };
 
-typedef struct span {
+typedef struct byte_range {
     uint64_t begin, end;
     const char *name;
-} span;
+} byte_range;
 
 static const char *const type_codes[] = {"F32", "F64", "U8", "I8", "I32", "I64"};
 enum { TYPES = sizeof type_codes / sizeof *type_codes };
@@ -60,8 +60,8 @@ static cornu_status read_shape(const char *path, const char *name, const json_t 
     return CORNU_OK;
 }
 
-static cornu_status read_span(const char *path, const char *name, const json_t *entry,
-                              uint64_t data_size, size_t bytes, span *s)
+static cornu_status read_range(const char *path, const char *name, const json_t *entry,
+                               uint64_t data_size, size_t bytes, byte_range *s)
 {
     const json_t *offsets = json_object_get(entry, "data_offsets");
     const json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
@@ -79,36 +79,37 @@ static cornu_status read_span(const char *path, const char *name, const json_t *
         return status_fail(CORNU_BAD_FILE,
                            "%s: %s: found %jd bytes of data; expected %zu from its shape", path,
                            name, (intmax_t)(e - b), bytes);
-    *s = (span){(uint64_t)b, (uint64_t)e, name};
+    *s = (byte_range){(uint64_t)b, (uint64_t)e, name};
     return CORNU_OK;
 }
 
-static int compare_spans(const void *a, const void *b)
+static int compare_ranges(const void *a, const void *b)
 {
-    const span *x = a, *y = b;
+    const byte_range *x = a, *y = b;
     if (x->begin != y->begin)
         return x->begin < y->begin ? -1 : 1;
     return x->end < y->end ? -1 : x->end > y->end;
 }
 
-static cornu_status check_cover(const char *path, span *spans, size_t count, uint64_t data_size)
+static cornu_status check_contiguous(const char *path, byte_range *ranges, size_t count,
+                                     uint64_t data_size)
 {
-    uint64_t covered = 0;
+    uint64_t next = 0;
     if (count > 0)
-        qsort(spans, count, sizeof *spans, compare_spans);
+        qsort(ranges, count, sizeof *ranges, compare_ranges);
     for (size_t i = 0; i < count; i++) {
-        if (spans[i].begin != covered)
+        if (ranges[i].begin != next)
             return status_fail(
                 CORNU_BAD_FILE, "%s: %s: found data at offset %ju, %s; expected it at %ju", path,
-                spans[i].name, (uintmax_t)spans[i].begin,
-                spans[i].begin < covered ? "overlapping another tensor" : "after a hole",
-                (uintmax_t)covered);
-        covered = spans[i].end;
+                ranges[i].name, (uintmax_t)ranges[i].begin,
+                ranges[i].begin < next ? "overlapping another tensor" : "after a hole",
+                (uintmax_t)next);
+        next = ranges[i].end;
     }
-    if (covered != data_size)
+    if (next != data_size)
         return status_fail(CORNU_BAD_FILE,
                            "%s: found %ju bytes of data; expected %ju from the header", path,
-                           (uintmax_t)data_size, (uintmax_t)covered);
+                           (uintmax_t)data_size, (uintmax_t)next);
     return CORNU_OK;
 }
 
@@ -118,8 +119,8 @@ typedef struct header_reader {
     tensor_file *file;
     const char *at, *end;           /* what is still to be read */
     uint64_t data_begin, data_size; /* of the tensors, in the file */
-    span *spans;
-    size_t span_capacity;
+    byte_range *ranges;
+    size_t range_capacity;
 } header_reader;
 
 static cornu_status fail_header(const header_reader *h, const char *why)
@@ -224,16 +225,16 @@ static cornu_status add_entry(header_reader *h, const char *name, const json_t *
 {
     file_tensor t = {0};
     size_t bytes;
-    span s;
+    byte_range s;
     tensor_file *file = h->file;
     TRY(read_type(file->path, name, entry, &t.type));
     TRY(read_shape(file->path, name, entry, &t));
     TRY(tensor_measure(file->path, name, &t, &bytes));
-    TRY(read_span(file->path, name, entry, h->data_size, bytes, &s));
-    TRY(memory_grow(&h->spans, &h->span_capacity, (size_t)file->count + 1, sizeof s));
+    TRY(read_range(file->path, name, entry, h->data_size, bytes, &s));
+    TRY(memory_grow(&h->ranges, &h->range_capacity, (size_t)file->count + 1, sizeof s));
     TRY(add_tensor_at(file, name, &t, h->data_begin + s.begin));
     s.name = file->tensors[file->count - 1].name;
-    h->spans[file->count - 1] = s;
+    h->ranges[file->count - 1] = s;
     return CORNU_OK;
 }
 
@@ -304,9 +305,9 @@ cornu_status safetensors_read(tensor_file *file)
         TRY_GOTO(fail_header(&h, "more behind the map than spaces"));
     TRY_GOTO(check_metadata(file));
     TRY_GOTO(tensor_file_check_names(file));
-    status = check_cover(file->path, h.spans, (size_t)file->count, h.data_size);
+    status = check_contiguous(file->path, h.ranges, (size_t)file->count, h.data_size);
 done:
-    free(h.spans);
+    free(h.ranges);
     free(json);
     return status;
 }
@@ -352,7 +353,7 @@ static cornu_status add_tensor(const char *path, json_t *header, const file_tens
     return CORNU_OK;
 }
 
-static int compare_places(const void *a, const void *b)
+static int compare_alignment(const void *a, const void *b)
 {
     const file_tensor *x = *(file_tensor *const *)a, *y = *(file_tensor *const *)b;
     size_t i = element_size(x->type), j = element_size(y->type);
@@ -369,7 +370,7 @@ static cornu_status order_tensors(const char *path, const file_tensor *tensors, 
     for (int i = 0; i < count; i++)
         (*out)[i] = &tensors[i];
     if (count > 1)
-        qsort(*out, (size_t)count, sizeof **out, compare_places);
+        qsort(*out, (size_t)count, sizeof **out, compare_alignment);
     return CORNU_OK;
 }
 
@@ -417,8 +418,8 @@ static cornu_status write_tensor(file_write *w, const file_tensor *t)
     return status;
 }
 
-static cornu_status write_parts(file_write *w, const char *header,
-                                const file_tensor *const *tensors, int count)
+static cornu_status write_content(file_write *w, const char *header,
+                                  const file_tensor *const *tensors, int count)
 {
     size_t length = strlen(header), padding = padding_of(length);
     uint64_t size = length + padding;
@@ -447,7 +448,7 @@ cornu_status safetensors_write_watched(const char *path, const file_tensor *tens
     TRY_GOTO(make_header(path, ordered, count, metadata, metadata_count, &header, &bytes));
     bytes += 8 + strlen(header) + padding_of(strlen(header));
     TRY_GOTO(file_write_open_watched(path, (int64_t)bytes, watch, &w));
-    TRY_GOTO(write_parts(&w, header, ordered, count));
+    TRY_GOTO(write_content(&w, header, ordered, count));
     TRY_GOTO(file_write_commit(&w));
 done:
     file_write_abandon(&w);

@@ -121,7 +121,7 @@ cornu_status model_compile(cornu_model *m, const doc *section)
     TRY_GOTO(add_slots(m));
     if (m->initialized)
         TRY_GOTO(model_allocate(m));
-    m->position = (position){.seed = m->position.seed, .learning_rate_factor = 1};
+    m->training.position = position_start(m->training.position.seed);
     m->compiled = true;
 done:
     if (status != CORNU_OK)

@@ -185,7 +185,7 @@ static cornu_status read_bool(const config_field *f, const doc *d, void *out)
     return CORNU_OK;
 }
 
-/* Does the `|`-separated list hold `word`? Its place, or -1. */
+/* Does the `|`-separated list hold `word`? Its number, or -1. */
 static int choice_index(const char *choices, const char *word)
 {
     size_t length = strlen(word);
@@ -428,13 +428,13 @@ cornu_status config_read(const char *owner, const doc *at, const doc *map,
 {
     for (const config_field *f = fields; f->key; f++) {
         const doc *d = doc_get(map, f->key);
-        void *place = (char *)out + f->offset;
+        void *value = (char *)out + f->offset;
         if (d)
-            TRY(read_value(f, d, place));
+            TRY(read_value(f, d, value));
         else if (f->flags & CONFIG_REQUIRED)
             return doc_fail(map ? map : at, "%s is missing; %s needs it", f->key, owner);
         else if (f->fallback)
-            TRY(read_fallback(owner, f, place));
+            TRY(read_fallback(owner, f, value));
     }
     return CORNU_OK;
 }

@@ -13,7 +13,7 @@ typedef enum config_type {
     CONFIG_PAIR,        /* int64_t[2]: an int or [height, width] */
     CONFIG_REAL,        /* double */
     CONFIG_BOOL,        /* bool */
-    CONFIG_CHOICE,      /* int: the place in `choices`, "valid|same" */
+    CONFIG_CHOICE,      /* int: the number in `choices`, "valid|same" */
     CONFIG_ACTIVATION,  /* activation; null is linear */
     CONFIG_INITIALIZER, /* initializer */
     CONFIG_SHAPE,       /* shape: a list of ints */

@@ -73,32 +73,32 @@ static json_t *numbers_to_json(const number_list *list)
     return out;
 }
 
-static bool is_none(const config_field *f, const void *place)
+static bool is_none(const config_field *f, const void *value)
 {
     if (!(f->flags & CONFIG_NULLABLE))
         return false;
     switch (f->type) {
     case CONFIG_REAL:
-        return *(const double *)place <= f->none;
+        return *(const double *)value <= f->none;
     case CONFIG_INT:
-        return *(const int64_t *)place == (int64_t)f->none;
+        return *(const int64_t *)value == (int64_t)f->none;
     case CONFIG_PAIR:
-        return *(const int64_t *)place == 0;
+        return *(const int64_t *)value == 0;
     case CONFIG_SHAPE:
     case CONFIG_BATCH_SHAPE:
-        return ((const shape *)place)->rank == 0;
+        return ((const shape *)value)->rank == 0;
     case CONFIG_STRING:
-        return !*(const char *const *)place;
+        return !*(const char *const *)value;
     default:
         return false;
     }
 }
 
-static json_t *value_to_json(const config_field *f, const void *place)
+static json_t *value_to_json(const config_field *f, const void *value)
 {
-    if (is_none(f, place))
+    if (is_none(f, value))
         return json_null();
-    const int64_t *ints = place;
+    const int64_t *ints = value;
     switch (f->type) {
     case CONFIG_INT:
     case CONFIG_AXIS:
@@ -108,22 +108,22 @@ static json_t *value_to_json(const config_field *f, const void *place)
     case CONFIG_PADDING:
         return json_pack("[o, o]", pair_to_json(ints), pair_to_json(ints + 2));
     case CONFIG_REAL:
-        return json_real(*(const double *)place);
+        return json_real(*(const double *)value);
     case CONFIG_BOOL:
-        return json_boolean(*(const bool *)place);
+        return json_boolean(*(const bool *)value);
     case CONFIG_CHOICE:
-        return choice_to_json(f->choices, *(const int *)place);
+        return choice_to_json(f->choices, *(const int *)value);
     case CONFIG_ACTIVATION:
-        return activation_to_json(place);
+        return activation_to_json(value);
     case CONFIG_INITIALIZER:
-        return initializer_to_json(place);
+        return initializer_to_json(value);
     case CONFIG_SHAPE:
     case CONFIG_BATCH_SHAPE:
-        return shape_to_json(place, f->type == CONFIG_BATCH_SHAPE);
+        return shape_to_json(value, f->type == CONFIG_BATCH_SHAPE);
     case CONFIG_NUMBERS:
-        return numbers_to_json(place);
+        return numbers_to_json(value);
     case CONFIG_STRING:
-        return json_string(*(const char *const *)place);
+        return json_string(*(const char *const *)value);
     default:
         return NULL;
     }

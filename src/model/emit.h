@@ -20,7 +20,7 @@ typedef struct activation {
    row's alpha filled in. */
 const char *activation_name(activation_kind kind);
 bool activation_find(const char *name, activation *out);
-/* May its derivative be computed from its output alone? (So that it can be folded.) */
+/* May its derivative be computed from its output alone? (So that it can be fused.) */
 bool activation_from_output(activation_kind kind);
 
 /* A window over height [0] and width [1]. */

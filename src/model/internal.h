@@ -11,7 +11,7 @@ cornu_status model_new(const char *name, const char *source, cornu_model **out);
 void model_free(cornu_model *m);
 cornu_status model_rename(cornu_model *m, const char *name);
 /* Append a layer; `at` is its place in the recipe, for messages (may be NULL). The first layer must
-   be InputLayer, or bring its input's shape along. */
+   be InputLayer, or say its input's shape itself. */
 cornu_status model_append(cornu_model *m, const char *class_name, const doc *at,
                           const doc *options);
 /* A model is no layer. */

@@ -13,7 +13,7 @@ cornu_status model_new(const char *name, const char *source, cornu_model **out)
     cornu_model *m = NULL;
     *out = NULL;
     TRY_GOTO(memory_new(1, sizeof *m, "a model", &m));
-    m->position.learning_rate_factor = 1;
+    m->training.position = position_start(0);
     TRY_GOTO(memory_new(MODEL_LAYERS_MAX, sizeof *m->layers, "a model", &m->layers));
     TRY_GOTO(memory_copy_string(name, &m->name));
     TRY_GOTO(memory_copy_string(source ? source : name, &m->source));
@@ -33,7 +33,7 @@ static void layer_free(layer *l)
     free(l);
 }
 
-static void variables_cut(cornu_model *m, int count)
+static void variables_truncate(cornu_model *m, int count)
 {
     for (int i = count; i < m->variable_count; i++) {
         free(m->variables[i].name);
@@ -56,43 +56,24 @@ void model_free(cornu_model *m)
     for (int i = 0; m->layers && i < m->layer_count; i++)
         layer_free(m->layers[i]);
     free(m->layers);
-    variables_cut(m, 0);
+    variables_truncate(m, 0);
     free(m->variables);
     classes_free(m->class_names, m->class_count);
     doc_free(m->recipe);
-    json_decref(m->callback_state);
-    free(m->best_weights);
-    free(m->data_name);
-    free(m->data_path);
+    training_state_free(&m->training);
     free(m->name);
     free(m->source);
     free(m);
 }
 
-static cornu_status replace_string(char **to, const char *from)
-{
-    char *copy = NULL;
-    if (from)
-        TRY(memory_copy_string(from, &copy));
-    free(*to);
-    *to = copy;
-    return CORNU_OK;
-}
-
 cornu_status model_rename(cornu_model *m, const char *name)
 {
-    return replace_string(&m->name, name);
+    return memory_replace_string(name, &m->name);
 }
 
 cornu_status model_set_source(cornu_model *m, const char *source)
 {
-    return replace_string(&m->source, source);
-}
-
-cornu_status model_set_data_hint(cornu_model *m, const char *name, const char *path)
-{
-    TRY(replace_string(&m->data_name, name));
-    return replace_string(&m->data_path, path);
+    return memory_replace_string(source, &m->source);
 }
 
 cornu_status model_set_classes(cornu_model *m, char *const *names, int count)
@@ -183,7 +164,7 @@ cornu_status model_add_variable(cornu_model *m, char *name, const variable *like
 
 void model_drop_slots(cornu_model *m)
 {
-    variables_cut(m, m->weight_count);
+    variables_truncate(m, m->weight_count);
 }
 
 variable *model_variable(const cornu_model *m, const char *name)
@@ -213,9 +194,8 @@ cornu_status model_initialize(cornu_model *m, uint64_t seed)
         initializer_fill(&v->initializer, &v->shape, &r, v->value);
     }
     m->initialized = true;
-    m->position = (position){.seed = seed, .learning_rate_factor = 1};
-    json_decref(m->callback_state);
-    m->callback_state = NULL;
+    m->training.position = position_start(seed);
+    training_state_forget_callbacks(&m->training);
     return CORNU_OK;
 }
 
@@ -347,7 +327,7 @@ static cornu_status check_input(cornu_model *m, const layer_kind *kind, const do
     return CORNU_OK;
 }
 
-static cornu_status model_place(cornu_model *m, layer *l)
+static cornu_status model_link(cornu_model *m, layer *l)
 {
     weight_spec weights[LAYER_WEIGHTS_MAX];
     int count = 0;
@@ -361,7 +341,7 @@ static cornu_status model_place(cornu_model *m, layer *l)
     l->weight_count = count;
     status = add_weights(m, l, weights, count);
     if (status != CORNU_OK) {
-        variables_cut(m, l->first_variable);
+        variables_truncate(m, l->first_variable);
         m->weight_count = m->variable_count;
         return status;
     }
@@ -426,7 +406,7 @@ cornu_status model_append(cornu_model *m, const char *class_name, const doc *at,
     TRY_GOTO(memory_new(1, sizeof *l, kind->name, &l));
     TRY_GOTO(layer_read(m, kind, at, options, l, &common));
     TRY_GOTO(check_input(m, kind, at, &common.input_shape));
-    TRY_GOTO(model_place(m, l));
+    TRY_GOTO(model_link(m, l));
     l = NULL;
 done:
     layer_free(l);

@@ -9,6 +9,7 @@
 #include "model/losses.h"
 #include "model/metrics.h"
 #include "model/optimizers.h"
+#include "model/training_state.h"
 
 typedef struct layer layer;
 
@@ -73,26 +74,6 @@ typedef struct variable {
 
 #define MODEL_METRICS_MAX CORNU_METRICS_MAX
 
-/* Where training stands; saved in the model file, so that resume gives the same bits. */
-typedef struct position {
-    uint64_t seed;
-    int64_t iterations;                   /* optimizer steps taken */
-    int64_t epoch, step;                  /* the epoch at hand and the steps done in it */
-    double totals[MODEL_METRICS_MAX + 1]; /* running sums of the epoch at hand: loss, metrics */
-    int64_t samples;                      /* counted in them */
-    double seconds;                       /* spent in the epoch at hand when it was stopped */
-    double learning_rate_factor;          /* by reduce_lr_on_plateau; starts at 1 */
-    /* What the numbers above count; a run that goes on must have the same. 0: never trained. */
-    int64_t batch, steps_per_epoch, train_samples;
-    int64_t epochs; /* that the run was to have */
-} position;
-
-/* Of the training samples as they are scaled, by channel; for featurewise standardization. */
-typedef struct feature_statistics {
-    int channels; /* 0: not known */
-    float mean[4], std[4];
-} feature_statistics;
-
 struct cornu_model {
     char *name;
     char *source;    /* file name for messages */
@@ -112,44 +93,40 @@ struct cornu_model {
     doc *recipe;           /* whole document, or NULL; data and fit sections live in it */
     const doc *data, *fit; /* sections; may be NULL */
     int64_t batch, epochs; /* of the fit section; 0 where it does not say */
-    position position;
-    feature_statistics features;
     float pixel_scale; /* as the model file says; 0: as the layers ask for (model_pixel_scale) */
-    /* Where the samples of the last training came from, as a hint: a named set or NULL, and the
-       absolute path of its folder, of a folder of images or of an .npz file, or NULL. */
-    char *data_name, *data_path;
-    json_t *callback_state; /* what callbacks remember across resume, or NULL */
-    /* [weight_count] the weights that early_stopping would go back to, or NULL. One allocation:
-       values of all weights lie behind the pointers, so that free(best_weights) releases
-       everything. */
-    float **best_weights;
+    training_state training;
 };
 
 /* Read a whole recipe: data, model, compile, fit (unknown keys are errors). Takes `recipe`, also on
-   failure. The model section may be Keras's to_json() (Sequential, or Functional that is a chain)
-   or the short form: model: input: [28, 28, 1] layers:
-         - Conv2D: {filters: 32, kernel_size: 5, padding: same, activation: relu}
-         - Flatten
-         - {class_name: Dense, config: {units: 10}}                                              */
+   failure. The model section may be Keras's to_json() (Sequential, or Functional that is a chain),
+   or the short form:
+
+       model:
+         input: [28, 28, 1]
+         layers:
+           - Conv2D: {filters: 32, kernel_size: 5, padding: same, activation: relu}
+           - Flatten
+           - {class_name: Dense, config: {units: 10}}
+*/
 cornu_status model_from_recipe(doc *recipe, cornu_model **out);
 /* The same for a recipe that is a file of its own: its model section may also name a .json, .yaml
    or .yml file that holds one, relative to the recipe. */
 cornu_status model_from_recipe_file(doc *recipe, cornu_model **out);
 /* Parse only a model section. */
 cornu_status model_from_section(const doc *section, cornu_model **out);
-/* Append one layer whose options are `options` (a map or NULL). Shapes and weights follow at once.
- */
+/* Append one layer whose options are `options` (a map or NULL); its shapes and weights are known
+   at once. */
 cornu_status model_add_layer(cornu_model *m, const char *class_name, const doc *options);
 /* Read a compile section: {optimizer: ..., loss: ..., metrics: [...]}; makes the slot variables. */
 cornu_status model_compile(cornu_model *m, const doc *section);
 /* Allocate and draw all weights from `seed` (each variable by its own key); slots become their
-   start value. No-op parts: none; always redraws. */
+   start value, and training begins anew. Weights that were there are replaced. */
 cornu_status model_initialize(cornu_model *m, uint64_t seed);
 /* Allocate the variables' values (zeroed) where they are not yet. */
 cornu_status model_allocate(cornu_model *m);
 variable *model_variable(const cornu_model *m, const char *name); /* NULL where there is none */
-/* Keras's to_json() as a value (new reference); the compile section and whole recipe likewise, so
-   that model_from_recipe reads them back. */
+/* Keras's to_json() as a value (new reference), and the compile section: model_from_recipe reads
+   both back. */
 json_t *model_to_keras(const cornu_model *m);
 json_t *model_compile_to_json(const cornu_model *m);
 /* The layer that scales samples itself, before any other computes with them; NULL where there is
@@ -167,8 +144,6 @@ activation_kind model_output_activation(const cornu_model *m);
 
 /* The file that messages name (copied). */
 cornu_status model_set_source(cornu_model *m, const char *source);
-/* Remember where the training samples came from (copied; NULL: not known). */
-cornu_status model_set_data_hint(cornu_model *m, const char *name, const char *path);
 
 /* All layers, NULL-ended (a table that the build makes of layers/), and the row of a Keras class
  * name or alias. */

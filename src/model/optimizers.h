@@ -25,7 +25,7 @@ typedef struct schedule {
     double initial;                 /* constant: the learning rate itself */
     double decay_steps, decay_rate; /* exponential: initial * rate^(step/decay_steps) */
     bool staircase;
-    double alpha;                       /* cosine: share of initial at the end */
+    double alpha;                       /* cosine: fraction of initial at the end */
     double warmup_steps, warmup_target; /* cosine; warmup_target < 0: none */
     int boundary_count;                 /* step: values[i] up to boundaries[i] (inclusive) */
     double boundaries[SCHEDULE_BOUNDARIES_MAX], values[SCHEDULE_BOUNDARIES_MAX + 1];

@@ -87,7 +87,7 @@ static cornu_status read_section(const doc *section, cornu_model **out)
 }
 
 /* The document is the caller's and may go. */
-static void forget_places(cornu_model *m)
+static void forget_documents(cornu_model *m)
 {
     for (int i = 0; i < m->layer_count; i++)
         m->layers[i]->where = NULL;
@@ -96,7 +96,7 @@ static void forget_places(cornu_model *m)
 cornu_status model_from_section(const doc *section, cornu_model **out)
 {
     TRY(read_section(section, out));
-    forget_places(*out);
+    forget_documents(*out);
     return CORNU_OK;
 }
 
@@ -151,7 +151,7 @@ static cornu_status read_name(cornu_model *m, const doc *recipe)
 static cornu_status read_compile(cornu_model *m, const doc *recipe, const doc *section)
 {
     const doc *compile = find_section(recipe, "compile");
-    /* Keras's JSON of a compiled model brings its own. */
+    /* Keras's JSON of a compiled model has one of its own. */
     const doc *inner = keras_config_is(section) ? doc_get(section, "compile_config") : NULL;
     if (!compile && inner && inner->type == DOC_MAP && inner->count > 0)
         compile = inner;
@@ -233,7 +233,7 @@ cornu_status model_from_recipe_file(doc *recipe, cornu_model **out)
     }
     status = take_recipe(recipe, file, out);
     if (status == CORNU_OK && file)
-        forget_places(*out);
+        forget_documents(*out);
     doc_free(file);
     return status;
 }

@@ -21,10 +21,10 @@ static double step_at(const schedule *s, double step)
     return s->values[i];
 }
 
-static double cosine_decay(double from, double alpha, double share)
+static double cosine_decay(double from, double alpha, double fraction)
 {
     const double pi = 3.14159265358979323846;
-    return from * ((1.0 - alpha) * 0.5 * (1.0 + cos(pi * share)) + alpha);
+    return from * ((1.0 - alpha) * 0.5 * (1.0 + cos(pi * fraction)) + alpha);
 }
 
 /* Loshchilov & Hutter 2016, with Goyal et al.'s linear warm-up in front where warmup_target >= 0.

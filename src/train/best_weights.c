@@ -3,7 +3,7 @@
 
 cornu_status best_weights_new(cornu_model *model)
 {
-    if (model->best_weights)
+    if (model->training.best_weights)
         return CORNU_OK;
     size_t count = (size_t)model->weight_count, pointers = count * sizeof(float *), floats = 0;
     for (size_t i = 0; i < count; i++)
@@ -15,6 +15,6 @@ cornu_status best_weights_new(cornu_model *model)
         best[i] = values;
         values += model->variables[i].count;
     }
-    model->best_weights = best;
+    model->training.best_weights = best;
     return CORNU_OK;
 }

@@ -68,7 +68,17 @@ typedef struct callback_kind {
 #undef CALLBACK
 
 /* The callbacks of one run. */
-typedef struct callbacks callbacks;
+typedef struct callback_entry {
+    const char *name; /* of its row */
+    const callback_kind *kind;
+    void *self;
+} callback_entry;
+
+typedef struct callbacks {
+    callback_entry *entries;
+    int count;
+} callbacks;
+
 /* Are names and options right? `list` may be NULL. */
 cornu_status callbacks_check(const doc *list);
 cornu_status callbacks_open(const doc *list, callbacks **out);
@@ -84,7 +94,8 @@ typedef enum callback_event {
     CALLBACK_FIT_END
 } callback_event;
 cornu_status callbacks_run(callbacks *c, callback_event event, fit_state *f);
-/* Into and out of model->callback_state; before the former, files of their own are synced. */
+/* Into and out of model->training.callback_state; before the former, files of their own are synced.
+ */
 cornu_status callbacks_save(const callbacks *c, cornu_model *model);
 cornu_status callbacks_restore(callbacks *c, const cornu_model *model);
 

@@ -94,8 +94,10 @@ static json_t *class_names(const cornu_model *m)
 static json_t *data_hint(const cornu_model *m)
 {
     json_t *hint = json_object();
-    json_object_set_new(hint, "name", m->data_name ? json_string(m->data_name) : NULL);
-    json_object_set_new(hint, "path", m->data_path ? json_string(m->data_path) : NULL);
+    json_object_set_new(hint, "name",
+                        m->training.data_name ? json_string(m->training.data_name) : NULL);
+    json_object_set_new(hint, "path",
+                        m->training.data_path ? json_string(m->training.data_path) : NULL);
     return hint;
 }
 
@@ -111,13 +113,14 @@ static cornu_status make_metadata(const cornu_model *m, entries *e)
         TRY(add_entry(e, "compile", model_compile_to_json(m), DOC_BYTES_MAX));
     if (m->class_names)
         TRY(add_entry(e, "class_names", class_names(m), ENTRY_BYTES_MAX));
-    if (m->data_name || m->data_path)
+    if (m->training.data_name || m->training.data_path)
         TRY(add_entry(e, "data_hint", data_hint(m), ENTRY_BYTES_MAX));
-    TRY(add_entry(e, "position", position_to_json(&m->position, m->metric_count), ENTRY_BYTES_MAX));
-    if (m->features.channels > 0)
-        TRY(add_entry(e, "features", features_to_json(&m->features), ENTRY_BYTES_MAX));
-    if (m->callback_state)
-        TRY(add_entry(e, "callbacks", json_incref(m->callback_state), ENTRY_BYTES_MAX));
+    TRY(add_entry(e, "position", position_to_json(&m->training.position, m->metric_count),
+                  ENTRY_BYTES_MAX));
+    if (m->training.features.channels > 0)
+        TRY(add_entry(e, "features", features_to_json(&m->training.features), ENTRY_BYTES_MAX));
+    if (m->training.callback_state)
+        TRY(add_entry(e, "callbacks", json_incref(m->training.callback_state), ENTRY_BYTES_MAX));
     return CORNU_OK;
 }
 
@@ -166,9 +169,9 @@ static cornu_status make_tensors(const cornu_model *m, session *from, file_tenso
             t->number = i;
         }
     }
-    for (int i = 0; m->best_weights && i < m->weight_count; i++) {
+    for (int i = 0; m->training.best_weights && i < m->weight_count; i++) {
         TRY(memory_format(&names[i], "%s%s", BEST, m->variables[i].name));
-        tensors[(*count)++] = tensor_of(&m->variables[i], names[i], m->best_weights[i]);
+        tensors[(*count)++] = tensor_of(&m->variables[i], names[i], m->training.best_weights[i]);
     }
     return CORNU_OK;
 }
@@ -278,7 +281,7 @@ static cornu_status read_best(const tensor_file *f, cornu_model *m)
     TRY(best_weights_new(m));
     for (int i = 0; i < m->weight_count; i++) {
         TRY(find_tensor(f, &m->variables[i], BEST, &t));
-        TRY(tensor_read(t, m->best_weights[i]));
+        TRY(tensor_read(t, m->training.best_weights[i]));
     }
     return CORNU_OK;
 }
@@ -373,7 +376,8 @@ static cornu_status read_data_hint(const tensor_file *f, cornu_model *m)
                              "the path of a data set",
                              f->path);
     else
-        status = model_set_data_hint(m, json_string_value(name), json_string_value(path));
+        status =
+            training_state_set_data(&m->training, json_string_value(name), json_string_value(path));
     json_decref(hint);
     return status;
 }
@@ -384,7 +388,7 @@ static cornu_status read_features(const tensor_file *f, cornu_model *m)
     TRY(entry_json(f, "features", &object));
     if (!object)
         return CORNU_OK;
-    cornu_status status = features_from_json(object, f->path, &m->features);
+    cornu_status status = features_from_json(object, f->path, &m->training.features);
     json_decref(object);
     return status;
 }
@@ -407,11 +411,12 @@ static cornu_status read_position(const tensor_file *f, cornu_model *m)
 {
     json_t *object;
     TRY(entry_json(f, "position", &object));
-    cornu_status status = position_from_json(object, m->metric_count, f->path, &m->position);
+    cornu_status status =
+        position_from_json(object, m->metric_count, f->path, &m->training.position);
     json_decref(object);
     TRY(status);
-    TRY(entry_json(f, "callbacks", &m->callback_state));
-    if (m->callback_state && !json_is_array(m->callback_state))
+    TRY(entry_json(f, "callbacks", &m->training.callback_state));
+    if (m->training.callback_state && !json_is_array(m->training.callback_state))
         return status_fail(CORNU_BAD_FILE, "%s: callbacks: found no list; expected one", f->path);
     return CORNU_OK;
 }

@@ -21,7 +21,7 @@ cornu_status checkpoint_check(const char *path, const char *option);
 /* And can what the file says of the model be read again? Only names beyond all measure cannot. */
 cornu_status checkpoint_check_model(const cornu_model *model);
 
-/* Room for model->best_weights, where there is none yet. */
+/* Room for model->training.best_weights, where there is none yet. */
 cornu_status best_weights_new(cornu_model *model);
 
 #endif

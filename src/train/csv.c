@@ -47,7 +47,7 @@ static int first_line(const char *content)
     return length < 200 ? (int)length : 200;
 }
 
-/* Every table of epochs begins so, or was cut off before. */
+/* Every table of epochs begins so, or is truncated within it. */
 static cornu_status check_table(const char *path, const char *content, size_t size)
 {
     static const char begin[] = "epoch,";
@@ -60,7 +60,7 @@ static cornu_status check_table(const char *path, const char *content, size_t si
                        path, first_line(content), content);
 }
 
-/* Length of the part of `content` that stays: the header and the complete rows up to `last`. */
+/* Length of what stays of `content`: the header and the complete rows up to `last`. */
 static size_t kept_length(const char *content, size_t size, double last)
 {
     const char *newline = memchr(content, '\n', size);
@@ -83,7 +83,7 @@ static cornu_status measure_kept(const char *path, const char *content, size_t s
     size_t length = strlen(header);
     *kept = 0;
     if (size <= length && strncmp(content, header, size) == 0)
-        return CORNU_OK; /* cut off within its header */
+        return CORNU_OK; /* truncated within its header */
     if (strncmp(content, header, length) == 0 && content[length] == '\n') {
         *kept = kept_length(content, size, last);
         return CORNU_OK;
@@ -103,7 +103,7 @@ static int open_anywhere(const char *path)
                 0666);
 }
 
-static cornu_status open_place(const csv_place *at, int *fd)
+static cornu_status open_location(const csv_location *at, int *fd)
 {
     if (at->confined)
         return beneath_open(at->root, at->path, O_RDWR | O_CREAT | O_APPEND, fd);
@@ -111,7 +111,7 @@ static cornu_status open_place(const csv_place *at, int *fd)
     return *fd < 0 ? fail_write(at->path) : CORNU_OK;
 }
 
-static cornu_status check_confined(const csv_place *at)
+static cornu_status check_confined(const csv_location *at)
 {
     int fd;
     char *content;
@@ -127,7 +127,7 @@ static cornu_status check_confined(const csv_place *at)
     return status;
 }
 
-cornu_status csv_check(const csv_place *at)
+cornu_status csv_check(const csv_location *at)
 {
     if (at->confined)
         return check_confined(at);
@@ -137,7 +137,7 @@ cornu_status csv_check(const csv_place *at)
 }
 
 /* Leave what stays of an earlier table, or the header alone. */
-static cornu_status begin_table(csv *c, const csv_place *at, const char *header, bool append,
+static cornu_status begin_table(csv *c, const csv_location *at, const char *header, bool append,
                                 double last)
 {
     char *content;
@@ -155,7 +155,8 @@ static cornu_status begin_table(csv *c, const csv_place *at, const char *header,
     return status;
 }
 
-cornu_status csv_open(const csv_place *at, const char *header, bool append, double last, csv **out)
+cornu_status csv_open(const csv_location *at, const char *header, bool append, double last,
+                      csv **out)
 {
     *out = NULL;
     csv *c;
@@ -163,7 +164,7 @@ cornu_status csv_open(const csv_place *at, const char *header, bool append, doub
     c->fd = -1;
     cornu_status status = memory_copy_string(at->path, &c->path);
     if (status == CORNU_OK)
-        status = open_place(at, &c->fd);
+        status = open_location(at, &c->fd);
     if (status == CORNU_OK)
         status = begin_table(c, at, header, append, last);
     if (status != CORNU_OK) {

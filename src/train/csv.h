@@ -10,18 +10,19 @@ typedef struct csv csv;
 
 /* Where a table lies: `path` as the user wrote it, or (with `confined`) as a recipe has it: beneath
    `root`, through no link, and in place of nothing but an earlier table of epochs. */
-typedef struct csv_place {
+typedef struct csv_location {
     const char *path, *root;
     bool confined;
-} csv_place;
+} csv_location;
 
 /* Can it be written? Asked before training starts; makes no file where there is none. */
-cornu_status csv_check(const csv_place *at);
+cornu_status csv_check(const csv_location *at);
 /* Start a table with this header line; an earlier file is replaced. With `append` an earlier file
    must have the same header and keeps its complete rows whose first number is at most `last`: those
-   after it were written by a run that was cut off and will be written again. A row that was cut off
-   itself is dropped, and so is such a header. */
-cornu_status csv_open(const csv_place *at, const char *header, bool append, double last, csv **out);
+   after it were written by a run that was interrupted and will be written again. A truncated row is
+   dropped, and so is such a header. */
+cornu_status csv_open(const csv_location *at, const char *header, bool append, double last,
+                      csv **out);
 /* One row without its newline. */
 cornu_status csv_add(csv *c, const char *row);
 cornu_status csv_sync(csv *c);  /* NULL: nothing */

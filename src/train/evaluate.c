@@ -112,8 +112,8 @@ cornu_status cornu_evaluate(cornu_model *model, const cornu_data *data,
     const sample_block *block = &data->block[o->split];
     const char *what = o->split == CORNU_TEST ? "test samples" : "training samples";
     TRY(session_check_data(model, block, what));
-    if (!model->initialized && model->position.seed == 0)
-        TRY(model_default_seed(model, &model->position.seed));
+    if (!model->initialized && model->training.position.seed == 0)
+        TRY(model_default_seed(model, &model->training.position.seed));
     int64_t batch = o->batch ? o->batch : model->batch ? model->batch : 32;
     evaluation e = {.data = data,
                     .split = o->split,

@@ -94,7 +94,7 @@ static cornu_status time_plan(explained *e)
     TRY_GOTO(memory_new((size_t)count + 1, sizeof *e->seconds, "times", &e->seconds));
     step_input input = {.samples = &samples,
                         .index = index,
-                        .seed = e->model->position.seed,
+                        .seed = e->model->training.position.seed,
                         .learning_rate = (float)session_learning_rate(e->model)};
     TRY_GOTO(repeat(e, &input, row, &rows));
     for (int i = 0; i < count; i++) {
@@ -296,12 +296,12 @@ static void add_total(const explained *e, text *t)
 static cornu_status open_session(explained *e, const session_options *options)
 {
     cornu_model *m = e->model;
-    feature_statistics known = m->features;
+    feature_statistics known = m->training.features;
     int64_t channels = m->input.rank == 3 ? m->input.dim[2] : 0;
     if (known.channels == 0 && channels <= AUGMENT_CHANNELS_MOST)
-        m->features = (feature_statistics){.channels = (int)channels, .std = {1, 1, 1, 1}};
+        m->training.features = (feature_statistics){.channels = (int)channels, .std = {1, 1, 1, 1}};
     cornu_status status = session_open(m, options, &e->session);
-    m->features = known;
+    m->training.features = known;
     return status;
 }
 

@@ -84,11 +84,11 @@ cornu_status features_learn(cornu_model *model, feed *f)
     else
         learn_from_floats((const float *)train.x + f->first * shape_elements(s),
                           f->count * s->dim[0] * s->dim[1], channels, mean, variance);
-    model->features = (feature_statistics){.channels = (int)channels};
+    model->training.features = (feature_statistics){.channels = (int)channels};
     for (int64_t c = 0; c < channels; c++) {
         double scale = (double)train.x_scale;
-        model->features.mean[c] = (float)(mean[c] * scale);
-        model->features.std[c] = (float)(sqrt(fmax(variance[c], 0)) * scale);
+        model->training.features.mean[c] = (float)(mean[c] * scale);
+        model->training.features.std[c] = (float)(sqrt(fmax(variance[c], 0)) * scale);
     }
     return CORNU_OK;
 }
@@ -98,7 +98,7 @@ cornu_status features_standardization(const cornu_model *model, standardization 
     data_spec spec;
     TRY(data_spec_read(model->data, &spec));
     *out = spec.standardize;
-    const feature_statistics *s = &model->features;
+    const feature_statistics *s = &model->training.features;
     if (!out->featurewise_center)
         return CORNU_OK;
     out->channels = s->channels;

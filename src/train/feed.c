@@ -13,17 +13,17 @@ cornu_status feed_open(const cornu_data *data, cornu_split split, int64_t first,
     return CORNU_OK;
 }
 
-static void give_up_batch(feed *f)
+static void release_batch(feed *f)
 {
-    data_release(f->data, f->split, f->order + f->held, f->held_count);
-    f->held_count = 0;
+    data_release(f->data, f->split, f->order + f->batch, f->batch_count);
+    f->batch_count = 0;
 }
 
 void feed_close(feed *f)
 {
     if (!f->order)
         return;
-    give_up_batch(f);
+    release_batch(f);
     if (data_is_wanted_by(f->data, f))
         data_want(f->data, NULL, f->split, NULL, 0);
     free(f->order);
@@ -32,18 +32,18 @@ void feed_close(feed *f)
 
 void feed_begin(feed *f, uint64_t seed, int64_t pass, bool shuffle)
 {
-    give_up_batch(f);
+    release_batch(f);
     if (data_is_wanted_by(f->data, f))
         data_want(f->data, NULL, f->split, NULL, 0); /* workers read the order */
     session_order(seed, pass, shuffle, f->count, f->order);
     for (int64_t i = 0; i < f->count; i++)
         f->order[i] += f->first;
-    f->kept = f->seen = f->held = 0;
+    f->kept = f->seen = f->batch = 0;
 }
 
 cornu_status feed_take(feed *f, int64_t from, int64_t batch, const int64_t **index, int64_t *got)
 {
-    give_up_batch(f);
+    release_batch(f);
     if (!data_is_wanted_by(f->data, f)) /* first, or somebody else was in between */
         data_want(f->data, f, f->split, f->order + f->seen, f->count - f->seen);
     while (f->seen < f->count && f->kept <= from + batch) {
@@ -56,8 +56,8 @@ cornu_status feed_take(feed *f, int64_t from, int64_t batch, const int64_t **ind
     int64_t left = f->kept - from;
     *got = left < 0 ? 0 : left < batch ? left : batch;
     *index = f->order + from;
-    f->held = from;
-    f->held_count = *got;
+    f->batch = from;
+    f->batch_count = *got;
     return CORNU_OK;
 }
 

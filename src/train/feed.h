@@ -8,10 +8,10 @@
 typedef struct feed {
     const cornu_data *data;
     cornu_split split;
-    int64_t first, count; /* the part of the split that is passed over */
+    int64_t first, count; /* the range of the split that is passed over */
     int64_t *order;       /* [count]: the usable ones among the first `seen`, then all others */
     int64_t kept, seen;
-    int64_t held, held_count; /* the batch that is in use */
+    int64_t batch, batch_count; /* the batch that is in use: its first of `order`, its samples */
 } feed;
 
 cornu_status feed_open(const cornu_data *data, cornu_split split, int64_t first, int64_t count,
@@ -21,7 +21,7 @@ void feed_close(feed *f);
    the pass before must be done. */
 void feed_begin(feed *f, uint64_t seed, int64_t pass, bool shuffle);
 /* Samples from..from+batch-1 of the pass; *got is smaller at its end. Waits until they are decoded,
-   and until it is known whether there are any behind them. The batch before is given up. */
+   and until it is known whether there are any behind them. The batch before is released. */
 cornu_status feed_take(feed *f, int64_t from, int64_t batch, const int64_t **index, int64_t *got);
 /* Samples of a pass, as far as is known: the very number once a pass has come to its end. */
 int64_t feed_samples(const feed *f);

@@ -54,7 +54,7 @@ static cornu_status fail_resume(const char *what, uint64_t saved, uint64_t asked
 static cornu_status resolve_resumed(fit_run *run)
 {
     const cornu_fit_options *o = run->options;
-    const position *p = &run->model->position;
+    const position *p = &run->model->training.position;
     fit_spec *s = &run->spec;
     if (p->batch == 0)
         return status_fail(CORNU_INVALID, "resume: found a model that was never trained; expected "
@@ -87,7 +87,7 @@ static cornu_status check_classes(const cornu_model *model, const cornu_data *da
     return CORNU_OK;
 }
 
-/* The last share of the training samples, as Keras: 0..floor(n (1 - share))-1 stay. */
+/* The last fraction of the training samples, as Keras: 0..floor(n (1 - fraction))-1 stay. */
 static cornu_status split_training(fit_run *run)
 {
     int64_t all = run->train.count;
@@ -150,14 +150,15 @@ static cornu_status open_data(fit_run *run)
     TRY(session_check_data(run->model, &run->train, "training samples"));
     TRY(check_classes(run->model, run->data));
     TRY(notice_pixels(run));
-    shape_picture(&run->data->block[CORNU_TRAIN].x_shape, &run->train.x_shape); /* to be changed */
+    shape_picture(&run->data->block[CORNU_TRAIN].x_shape,
+                  &run->train.x_shape); /* to be augmented */
     if (run->spec.validation_split > 0)
         TRY(split_training(run));
     else if (run->spec.validate && !run->options->no_validation)
         TRY(use_test_split(run));
     if (run->options->no_validation)
         run->validates = false; /* a split stays apart: the training samples are the same */
-    const position *p = &run->model->position;
+    const position *p = &run->model->training.position;
     if (run->options->resume && p->train_samples != run->train.count)
         return fail_resume("training samples:", (uint64_t)p->train_samples,
                            (uint64_t)run->train.count);
@@ -221,18 +222,18 @@ static cornu_status check_all(fit_run *run)
         TRY(resolve_resumed(run));
     else
         resolve_new(run);
-    run->state.more_epochs = o->resume && run->spec.epochs > run->model->position.epochs;
+    run->state.more_epochs = o->resume && run->spec.epochs > run->model->training.position.epochs;
     TRY(open_data(run));
     plan_epochs(run);
-    if (o->resume && run->model->position.step > run->steps)
+    if (o->resume && run->model->training.position.step > run->steps)
         return status_fail(CORNU_INVALID,
                            "resume: found step %jd in the model file; expected at most "
                            "the %jd of an epoch",
-                           (intmax_t)run->model->position.step, (intmax_t)run->steps);
+                           (intmax_t)run->model->training.position.step, (intmax_t)run->steps);
     name_logs(run);
     TRY(callbacks_open(run->spec.callbacks, &run->callbacks));
     run->state.callbacks = run->callbacks;
-    if (o->resume && run->model->callback_state)
+    if (o->resume && run->model->training.callback_state)
         TRY(callbacks_restore(run->callbacks, run->model));
     if (o->output && *o->output)
         TRY(folder_make(o->output));
@@ -242,12 +243,12 @@ static cornu_status check_all(fit_run *run)
         TRY(checkpoint_check(o->save, "save"));
         TRY(checkpoint_check_model(run->model));
     }
-    return o->log ? csv_check(&(csv_place){.path = o->log}) : CORNU_OK;
+    return o->log ? csv_check(&(csv_location){.path = o->log}) : CORNU_OK;
 }
 
 static void set_position(fit_run *run)
 {
-    position *p = &run->model->position;
+    position *p = &run->model->training.position;
     if (!run->options->resume) {
         double factor = p->iterations > 0 ? p->learning_rate_factor : 1;
         *p = (position){.iterations = p->iterations, .learning_rate_factor = factor};
@@ -288,7 +289,7 @@ static cornu_status open_session(fit_run *run)
         TRY(features_learn(run->model, &run->feed));
     TRY(session_open(run->model, &options, &run->session));
     run->state.session = run->session;
-    TRY(fit_hold(run));
+    TRY(fit_upload(run));
     TRY(prepare_plans(run));
     TRY(open_history(run));
     return fit_log_open(run);
@@ -299,16 +300,13 @@ static cornu_status open_session(fit_run *run)
 static cornu_status begin(fit_run *run)
 {
     cornu_model *m = run->model;
-    if (!run->options->resume) {
-        json_decref(m->callback_state);
-        m->callback_state = NULL;
-        free(m->best_weights);
-        m->best_weights = NULL;
-    }
+    if (!run->options->resume)
+        training_state_forget_callbacks(&m->training);
     bool forgets = !run->options->resume || !m->class_names;
     if (forgets && run->data->class_names && model_tells_classes(m, run->data->class_count))
         TRY(model_set_classes(m, run->data->class_names, run->data->class_count));
-    return model_set_data_hint(m, run->data->set ? run->data->set->name : NULL, run->data->origin);
+    return training_state_set_data(&m->training, run->data->set ? run->data->set->name : NULL,
+                                   run->data->origin);
 }
 
 static void close_run(fit_run *run)
@@ -329,7 +327,7 @@ static void discard_slots(cornu_model *m)
 static cornu_status fit(fit_run *run)
 {
     cornu_model *m = run->model;
-    position before = m->position;
+    position before = m->training.position;
     bool initialized = m->initialized;
     TRY(check_all(run));
     set_position(run);
@@ -337,7 +335,7 @@ static cornu_status fit(fit_run *run)
     if (status == CORNU_OK)
         status = begin(run);
     if (status != CORNU_OK) {
-        m->position = before;
+        m->training.position = before;
         m->initialized = initialized;
         return status;
     }

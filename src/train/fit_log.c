@@ -13,7 +13,7 @@ static int logged(const fit_run *run)
 cornu_status fit_log_open(fit_run *run)
 {
     const cornu_fit_options *o = run->options;
-    const position *p = &run->model->position;
+    const position *p = &run->model->training.position;
     text header = {0};
     char *line;
     if (!o->log)
@@ -24,7 +24,8 @@ cornu_status fit_log_open(fit_run *run)
     text_add(&header, o->log_steps ? "" : ",seconds");
     TRY(text_take(&header, &line));
     double last = (double)(o->log_steps ? p->iterations : p->epoch);
-    cornu_status status = csv_open(&(csv_place){.path = o->log}, line, o->resume, last, &run->log);
+    cornu_status status =
+        csv_open(&(csv_location){.path = o->log}, line, o->resume, last, &run->log);
     free(line);
     return status;
 }
@@ -34,7 +35,7 @@ cornu_status fit_log_step(fit_run *run, double value)
     char row[64 + NUMBER_SIZE], number[NUMBER_SIZE];
     if (!run->log || !run->options->log_steps)
         return CORNU_OK;
-    snprintf(row, sizeof row, "%jd,%s", (intmax_t)run->model->position.iterations,
+    snprintf(row, sizeof row, "%jd,%s", (intmax_t)run->model->training.position.iterations,
              number_print(number, "%.9g", value));
     return csv_add(run->log, row);
 }

@@ -7,7 +7,7 @@
 
 static cornu_status read_results(fit_run *run, step_results *results)
 {
-    position *p = &run->model->position;
+    position *p = &run->model->training.position;
     double sums[MODEL_METRICS_MAX + 1] = {0};
     TRY(session_results(run->session, results, run->carry));
     run->gathered = results->gather_seconds + (run->carry ? run->gathered : 0);
@@ -55,7 +55,7 @@ static cornu_progress progress_now(const fit_run *run, int64_t epoch, int64_t st
 /* What follows a step: ask for results when somebody waits for them, and hand them on. */
 static cornu_status report_step(fit_run *run)
 {
-    const position *p = &run->model->position;
+    const position *p = &run->model->training.position;
     const cornu_fit_options *o = run->options;
     bool last = p->step == run->steps;
     bool show =
@@ -74,18 +74,18 @@ static cornu_status report_step(fit_run *run)
     run->state.step_loss = results.last_loss;
     memcpy(run->state.logs.value, run->scores.value,
            (size_t)run->scores.count * sizeof *run->scores.value);
-    run->model->position.seconds = epoch_seconds(run); /* a callback may save the model */
+    run->model->training.position.seconds = epoch_seconds(run); /* a callback may save the model */
     return callbacks_run(run->callbacks, CALLBACK_STEP_END, &run->state);
 }
 
 /* ---- steps ------------------------------------------------------------------------------ */
 
-cornu_status fit_hold(fit_run *run)
+cornu_status fit_upload(fit_run *run)
 {
     device *d = session_device(run->session);
-    if (!d->ops->upload || run->held || !data_is_whole(run->data))
+    if (!d->ops->upload || run->uploaded || !data_is_whole(run->data))
         return CORNU_OK;
-    run->held = true;
+    run->uploaded = true;
     TRY(d->ops->upload(d, &run->train));
     if (run->validates)
         TRY(d->ops->upload(d, &run->data->block[run->validation.split]));
@@ -98,8 +98,8 @@ static cornu_status set_pass(fit_run *run, int64_t pass)
         return CORNU_OK;
     device *d = session_device(run->session);
     TRY(d->ops->synchronize(d)); /* steps under way still read the old order */
-    TRY(fit_hold(run));
-    feed_begin(&run->feed, run->model->position.seed, pass, run->spec.shuffle);
+    TRY(fit_upload(run));
+    feed_begin(&run->feed, run->model->training.position.seed, pass, run->spec.shuffle);
     session_set_pass(run->session, pass);
     run->pass = pass;
     return CORNU_OK;
@@ -120,7 +120,7 @@ static cornu_status end_pass(fit_run *run)
 
 static cornu_status run_step(fit_run *run)
 {
-    position *p = &run->model->position;
+    position *p = &run->model->training.position;
     int64_t number = p->epoch * run->steps + p->step; /* of the batch, over all epochs */
     const int64_t *index;
     int64_t batch;
@@ -161,7 +161,7 @@ static const char *path_when_stopped(const fit_run *run)
 
 static cornu_status fail_stopped(const fit_run *run, const char *saved)
 {
-    const position *p = &run->model->position;
+    const position *p = &run->model->training.position;
     if (!run->stepped)
         return status_fail(CORNU_STOPPED, "stopped before the first step");
     bool between = p->step == 0 && p->epoch > 0;
@@ -175,14 +175,14 @@ static cornu_status fail_stopped(const fit_run *run, const char *saved)
 static cornu_status stop(fit_run *run)
 {
     const char *path = path_when_stopped(run);
-    run->model->position.seconds = epoch_seconds(run);
+    run->model->training.position.seconds = epoch_seconds(run);
     TRY(save(run, path));
     return fail_stopped(run, path);
 }
 
 static cornu_status run_steps(fit_run *run)
 {
-    const position *p = &run->model->position;
+    const position *p = &run->model->training.position;
     const cornu_fit_options *o = run->options;
     step_results results;
     run->carry = p->step > 0;
@@ -226,7 +226,7 @@ static cornu_status add_history(fit_run *run, double seconds)
 /* Values, callbacks, rows; then the position moves on, and what writes the model follows. */
 static cornu_status finish_epoch(fit_run *run)
 {
-    position *p = &run->model->position;
+    position *p = &run->model->training.position;
     const cornu_fit_options *o = run->options;
     fit_state *state = &run->state;
     double seconds = epoch_seconds(run);
@@ -252,14 +252,15 @@ static cornu_status finish_epoch(fit_run *run)
 
 static cornu_status run_epoch(fit_run *run)
 {
-    run->state.epoch = run->model->position.epoch;
+    run->state.epoch = run->model->training.position.epoch;
     run->began = clock_seconds();
     run->shown = run->gathered = 0;
-    run->resumed_step = run->model->position.step;
-    run->resumed_seconds = run->model->position.seconds;
+    run->resumed_step = run->model->training.position.step;
+    run->resumed_seconds = run->model->training.position.seconds;
     TRY(callbacks_run(run->callbacks, CALLBACK_EPOCH_BEGIN, &run->state));
-    if (run->model->position.step > 0) /* that of the step before the stop */
-        run->learning_rate = learning_rate_at(run->model, run->model->position.iterations - 1);
+    if (run->model->training.position.step > 0) /* that of the step before the stop */
+        run->learning_rate =
+            learning_rate_at(run->model, run->model->training.position.iterations - 1);
     TRY(run_steps(run));
     if (run->validates) {
         cornu_status status =
@@ -282,7 +283,7 @@ static cornu_status stop_between(fit_run *run)
 
 cornu_status fit_loop(fit_run *run)
 {
-    const position *p = &run->model->position;
+    const position *p = &run->model->training.position;
     const cornu_fit_options *o = run->options;
     if (p->epoch >= run->epochs)
         fit_notice(&run->state, "nothing left to do: %jd of %jd epochs are done",

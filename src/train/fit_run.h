@@ -17,7 +17,7 @@ typedef struct fit_run {
 
     sample_block train; /* without the validation split */
     feed feed;          /* of it */
-    bool held;          /* the device has a copy */
+    bool uploaded;      /* the device has a copy */
     bool validates;
     evaluation validation;
     /* Training goes through the data in passes of `per_pass` batches, each in an order of its own;
@@ -43,8 +43,8 @@ typedef struct fit_run {
 
 /* Train from the model's position to the last epoch. CORNU_STOPPED with the state complete. */
 cornu_status fit_loop(fit_run *run);
-/* A copy of the samples near the device, as soon as they all lie in memory. */
-cornu_status fit_hold(fit_run *run);
+/* Upload the samples to the device, where it takes them, as soon as they all lie in memory. */
+cornu_status fit_upload(fit_run *run);
 /* Header and rows of the --log file. */
 cornu_status fit_log_open(fit_run *run);
 cornu_status fit_log_step(fit_run *run, double value);

@@ -55,14 +55,15 @@ cornu_status fit_spec_read(const doc *section, fit_spec *spec)
     TRY(read_validation(doc_get(section, "validation"), spec));
     const doc *split = doc_get(section, "validation_split");
     if (split && split->type != DOC_NULL) {
-        double share = 0;
-        TRY(doc_read_real(section, "validation_split", &share));
-        if (!(share >= 0 && share < 1))
-            return doc_fail(split, "found %g; expected a share of at least 0 and below 1", share);
-        if (share > 0 && spec->validate)
+        double fraction = 0;
+        TRY(doc_read_real(section, "validation_split", &fraction));
+        if (!(fraction >= 0 && fraction < 1))
+            return doc_fail(split, "found %g; expected a share of at least 0 and below 1",
+                            fraction);
+        if (fraction > 0 && spec->validate)
             return doc_fail(split, "found both validation and validation_split; expected one");
-        spec->validate = spec->validate || share > 0;
-        spec->validation_split = share;
+        spec->validate = spec->validate || fraction > 0;
+        spec->validation_split = fraction;
     }
     const doc *callbacks = doc_get(section, "callbacks");
     if (callbacks && callbacks->type != DOC_NULL && callbacks->type != DOC_LIST)

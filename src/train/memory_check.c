@@ -15,22 +15,22 @@ static cornu_status has_own_memory(const char *name, bool *own)
 
 static cornu_status check_free(const char *what, double samples, const memory_need *need)
 {
-    char all[16], x[16], weights[16], buffers[16], left[16], held[64] = "";
+    char all[16], x[16], weights[16], buffers[16], left[16], own[64] = "";
     double needed = samples + (double)need->variables + (double)need->buffers;
     int64_t available = memory_available();
     if (available < 0 || needed <= (double)available)
         return CORNU_OK;
     if (samples > 0)
-        snprintf(held, sizeof held, "inputs and outputs %s, ", memory_human(samples, x));
+        snprintf(own, sizeof own, "inputs and outputs %s, ", memory_human(samples, x));
     return status_fail(
         CORNU_OUT_OF_MEMORY, "%s: needs %s of memory (%sweights %s, buffers %s); %s is free", what,
-        memory_human(needed, all), held, memory_human((double)need->variables, weights),
+        memory_human(needed, all), own, memory_human((double)need->variables, weights),
         memory_human((double)need->buffers, buffers), memory_human((double)available, left));
 }
 
-/* `held`: floats of the caller's. */
-static cornu_status check_run(const cornu_model *model, plan_mode mode, int64_t batch, double held,
-                              const char *device_name, const char *what)
+/* `floats`: of the caller's inputs and outputs. */
+static cornu_status check_run(const cornu_model *model, plan_mode mode, int64_t batch,
+                              double floats, const char *device_name, const char *what)
 {
     bool own;
     memory_need need;
@@ -40,7 +40,7 @@ static cornu_status check_run(const cornu_model *model, plan_mode mode, int64_t 
         need.variables *= 2; /* the model's, and the device's */
     if (own)
         need = (memory_need){0};
-    return check_free(what, held * sizeof(float), &need);
+    return check_free(what, floats * sizeof(float), &need);
 }
 
 static int64_t batch_of(const cornu_model *model, const cornu_run_options *o)

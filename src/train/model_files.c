@@ -181,7 +181,8 @@ cornu_status cornu_model_load_weights(cornu_model *model, const char *path)
     TRY(tensor_file_open(path, &f));
     cornu_status status = check_weights(f, model);
     if (status == CORNU_OK && !model->initialized)
-        status = model_initialize(model, model->position.seed ? model->position.seed : 1);
+        status = model_initialize(
+            model, model->training.position.seed ? model->training.position.seed : 1);
     for (int i = 0; status == CORNU_OK && i < model->weight_count; i++)
         status = copy_weight(&model->variables[i], tensor_file_find(f, model->variables[i].name));
     tensor_file_close(f);

@@ -119,7 +119,7 @@ cornu_status cornu_model_position(const cornu_model *model, cornu_position *out)
     if (!model || !out)
         return status_fail(CORNU_INVALID,
                            "cornu_model_position: found NULL; expected a model and a place");
-    const position *p = &model->position;
+    const position *p = &model->training.position;
     *out = (cornu_position){
         .iterations = p->iterations, .epoch = p->epoch, .step = p->step, .epochs = p->epochs};
     return CORNU_OK;

@@ -60,8 +60,8 @@ cornu_status cornu_predict(cornu_model *model, const float *inputs, int64_t coun
     if (o->batch < 0 || o->batch > INT32_MAX)
         return status_fail(CORNU_INVALID, "batch: found %jd; expected at least 1",
                            (intmax_t)o->batch);
-    if (!model->initialized && model->position.seed == 0)
-        TRY(model_default_seed(model, &model->position.seed));
+    if (!model->initialized && model->training.position.seed == 0)
+        TRY(model_default_seed(model, &model->training.position.seed));
     int64_t batch = o->batch ? o->batch : model->batch ? model->batch : 32;
     batch = batch < count ? batch : count;
     session *s;

@@ -16,7 +16,7 @@ void results_sums(const step_results *results, int metric_count, double *sums);
 /* Progress lines cost a wait for the device: they are read this often at most. */
 #define PROGRESS_SECONDS 0.1
 
-/* A part of a data set to evaluate. */
+/* The samples of a data set to evaluate. */
 typedef struct evaluation {
     const cornu_data *data;
     cornu_split split;

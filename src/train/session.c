@@ -40,9 +40,10 @@ cornu_status session_open(cornu_model *model, const session_options *options, se
     if (status == CORNU_OK)
         status = id.ops->open(id.number, &opened, &s->device);
     if (status == CORNU_OK && !model->initialized) {
-        position kept = model->position; /* of which model_initialize keeps only the seed */
+        position kept =
+            model->training.position; /* of which model_initialize keeps only the seed */
         status = model_initialize(model, kept.seed);
-        model->position = kept;
+        model->training.position = kept;
         drawn = status == CORNU_OK;
     }
     if (status == CORNU_OK)
@@ -130,18 +131,18 @@ cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, session
 double learning_rate_at(const cornu_model *model, int64_t iteration)
 {
     return schedule_at(&model->optimizer.learning_rate, iteration) *
-           model->position.learning_rate_factor;
+           model->training.position.learning_rate_factor;
 }
 
 double session_learning_rate(const cornu_model *model)
 {
-    return learning_rate_at(model, model->position.iterations);
+    return learning_rate_at(model, model->training.position.iterations);
 }
 
 cornu_status session_step(session *s, session_plan *ready, const sample_block *samples,
                           const int64_t *index)
 {
-    position *p = &s->model->position;
+    position *p = &s->model->training.position;
     bool train = ready->plan->mode == PLAN_TRAIN;
     step_input input = {.samples = samples,
                         .index = index,

@@ -31,7 +31,8 @@ const cornu_model *session_model(const session *s);
 /* The plan for a mode and batch size: built and prepared at the first call, then the same. */
 cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, session_plan **out);
 /* One step of `plan` on samples[index[0..plan batch-1]]; in PLAN_TRAIN advances
-   model->position.iterations and uses its learning rate (schedule times learning_rate_factor). */
+   model->training.position.iterations and uses its learning rate (schedule times
+   learning_rate_factor). */
 cornu_status session_step(session *s, session_plan *plan, const sample_block *samples,
                           const int64_t *index);
 /* The learning rate of an optimizer step (from 0): its schedule times learning_rate_factor. */
@@ -66,14 +67,14 @@ cornu_status session_memory(const cornu_model *model, plan_mode mode, int64_t ba
 typedef struct fit_spec {
     int64_t batch, epochs, steps_per_epoch, validation_steps;
     bool validate;              /* validation at the end of each epoch */
-    double validation_split;    /* > 0: the last share of the training samples */
+    double validation_split;    /* > 0: the last fraction of the training samples */
     int64_t validation_samples; /* > 0: only the first N test samples */
     bool shuffle;
     uint64_t seed;
     const doc *callbacks; /* a list, or NULL */
 } fit_spec;
-/* Keys: batch_size, epochs, steps_per_epoch, validation_steps, validation (test, none, a share of
-   the training samples, or {test: SAMPLES}), validation_split, shuffle, seed, callbacks. NULL:
+/* Keys: batch_size, epochs, steps_per_epoch, validation_steps, validation (test, none, a fraction
+   of the training samples, or {test: SAMPLES}), validation_split, shuffle, seed, callbacks. NULL:
    defaults. */
 cornu_status fit_spec_read(const doc *section, fit_spec *spec);
 

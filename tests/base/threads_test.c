@@ -12,26 +12,26 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CHUNKS = 100, NUMBERS = 10007 };
+enum { TASKS = 100, NUMBERS = 10007 };
 
 typedef struct job {
-    float partial[CHUNKS];
-    int runs[CHUNKS];
+    float partial[TASKS];
+    int runs[TASKS];
     int workers;
 } job;
 
-static void add_part(void *context, int64_t chunk, int worker)
+static void add_range(void *context, int64_t task, int worker)
 {
     job *j = context;
     int64_t begin, end;
-    threads_range(NUMBERS, CHUNKS, chunk, 4, &begin, &end);
+    threads_range(NUMBERS, TASKS, task, 4, &begin, &end);
     float sum = 0;
     for (int64_t i = begin; i < end; i++)
         sum += 1.0f / (float)(i + 1);
-    j->partial[chunk] = sum;
-    j->runs[chunk]++;
+    j->partial[task] = sum;
+    j->runs[task]++;
     if (worker < 0 || worker >= j->workers)
-        j->runs[chunk] += 1000;
+        j->runs[task] += 1000;
 }
 
 static void sum_has_the_same_bits_for_any_number_of_threads(void **state)
@@ -43,9 +43,9 @@ static void sum_has_the_same_bits_for_any_number_of_threads(void **state)
         assert_int_equal(threads_open(count, &pool), CORNU_OK);
         assert_int_equal(threads_count(pool), count);
         job j = {.workers = count};
-        threads_run(pool, CHUNKS, add_part, &j);
+        threads_run(pool, TASKS, add_range, &j);
         float sum = 0;
-        for (int i = 0; i < CHUNKS; i++) {
+        for (int i = 0; i < TASKS; i++) {
             assert_int_equal(j.runs[i], 1);
             sum += j.partial[i];
         }
@@ -60,15 +60,15 @@ typedef struct counts {
     int runs[70];
 } counts;
 
-static void count_run(void *context, int64_t chunk, int worker)
+static void count_run(void *context, int64_t task, int worker)
 {
     (void)worker;
-    ((counts *)context)->runs[chunk]++;
-    if (chunk % 16 == 3)
+    ((counts *)context)->runs[task]++;
+    if (task % 16 == 3)
         sched_yield(); /* let another thread end the job */
 }
 
-static void every_chunk_of_many_short_jobs_runs_once(void **state)
+static void every_task_of_many_short_jobs_runs_once(void **state)
 {
     (void)state;
     for (int count = 2; count <= 8; count *= 2) {
@@ -76,24 +76,24 @@ static void every_chunk_of_many_short_jobs_runs_once(void **state)
         assert_int_equal(threads_open(count, &pool), CORNU_OK);
         for (int round = 0; round < 5000; round++) {
             counts c = {{0}};
-            int chunks = round % 70;
-            threads_run(pool, chunks, count_run, &c);
+            int tasks = round % 70;
+            threads_run(pool, tasks, count_run, &c);
             for (int i = 0; i < 70; i++)
-                assert_int_equal(c.runs[i], i < chunks);
+                assert_int_equal(c.runs[i], i < tasks);
         }
         threads_close(pool);
     }
 }
 
-enum { MANY = 200000 }; /* more than a share's numbers go */
+enum { MANY = 200000 }; /* more than a range's numbers go */
 
-static void count_once(void *context, int64_t chunk, int worker)
+static void count_once(void *context, int64_t task, int worker)
 {
     (void)worker;
-    ((unsigned char *)context)[chunk]++;
+    ((unsigned char *)context)[task]++;
 }
 
-static void a_job_of_very_many_chunks_runs_each_once(void **state)
+static void a_job_of_very_many_tasks_runs_each_once(void **state)
 {
     (void)state;
     threads *pool;
@@ -110,15 +110,15 @@ static void a_job_of_very_many_chunks_runs_each_once(void **state)
 enum { FEW = 64 };
 
 typedef struct held {
-    atomic_int done, done_before; /* chunks; those before the one that waits */
+    atomic_int done, done_before; /* tasks; those before the one that waits */
 } held;
 
-/* The first chunk of the second thread's share waits for all others. */
-static void wait_for_others(void *context, int64_t chunk, int worker)
+/* The first task of the second thread's range waits for all others. */
+static void wait_for_others(void *context, int64_t task, int worker)
 {
     (void)worker;
     held *h = context;
-    if (chunk == FEW / 2) {
+    if (task == FEW / 2) {
         for (int i = 0; h->done < FEW - 1 && i < 10000; i++)
             usleep(1000);
         h->done_before = h->done;
@@ -126,7 +126,7 @@ static void wait_for_others(void *context, int64_t chunk, int worker)
     h->done++;
 }
 
-static void the_others_run_the_share_of_a_thread_that_is_held_up(void **state)
+static void the_others_run_the_range_of_a_thread_that_is_delayed(void **state)
 {
     (void)state;
     threads *pool;
@@ -139,17 +139,17 @@ static void the_others_run_the_share_of_a_thread_that_is_held_up(void **state)
 }
 
 #if defined(__SSE__)
-static void multiply_tiny(void *context, int64_t chunk, int worker)
+static void multiply_tiny(void *context, int64_t task, int worker)
 {
     volatile float tiny = 1e-39f, large = 1e10f, half = 0.5f, *products = context;
     (void)worker;
-    products[2 * chunk] = tiny * large; /* a denormal number is read ... */
+    products[2 * task] = tiny * large; /* a denormal number is read ... */
     tiny = 1.2e-38f;
-    products[2 * chunk + 1] = tiny * half; /* ... or would be the result */
+    products[2 * task + 1] = tiny * half; /* ... or would be the result */
 }
 
 /* Each operation on them would cost some hundred cycles. */
-static void denormal_numbers_count_as_zero_while_chunks_run_and_only_then(void **state)
+static void denormal_numbers_count_as_zero_while_tasks_run_and_only_then(void **state)
 {
     (void)state;
     float products[2 * 8];
@@ -167,14 +167,14 @@ static void denormal_numbers_count_as_zero_while_chunks_run_and_only_then(void *
 }
 #endif
 
-static void parts_cover_everything_once_at_multiples_of_the_grain(void **state)
+static void ranges_hold_everything_once_at_multiples_of_the_grain(void **state)
 {
     (void)state;
     for (int64_t total = 0; total < 100; total++)
-        for (int64_t chunks = 1; chunks < 12; chunks++) {
+        for (int64_t count = 1; count < 12; count++) {
             int64_t at = 0, begin, end;
-            for (int64_t chunk = 0; chunk < chunks; chunk++) {
-                threads_range(total, chunks, chunk, 8, &begin, &end);
+            for (int64_t task = 0; task < count; task++) {
+                threads_range(total, count, task, 8, &begin, &end);
                 assert_int_equal(begin, at);
                 assert_true(begin % 8 == 0 || begin == total);
                 at = end;
@@ -230,13 +230,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sum_has_the_same_bits_for_any_number_of_threads),
-        cmocka_unit_test(every_chunk_of_many_short_jobs_runs_once),
-        cmocka_unit_test(a_job_of_very_many_chunks_runs_each_once),
-        cmocka_unit_test(the_others_run_the_share_of_a_thread_that_is_held_up),
+        cmocka_unit_test(every_task_of_many_short_jobs_runs_once),
+        cmocka_unit_test(a_job_of_very_many_tasks_runs_each_once),
+        cmocka_unit_test(the_others_run_the_range_of_a_thread_that_is_delayed),
 #if defined(__SSE__)
-        cmocka_unit_test(denormal_numbers_count_as_zero_while_chunks_run_and_only_then),
+        cmocka_unit_test(denormal_numbers_count_as_zero_while_tasks_run_and_only_then),
 #endif
-        cmocka_unit_test(parts_cover_everything_once_at_multiples_of_the_grain),
+        cmocka_unit_test(ranges_hold_everything_once_at_multiples_of_the_grain),
         cmocka_unit_test(count_comes_from_the_environment_and_a_bad_one_is_named),
         cmocka_unit_test(default_stays_within_the_affinity),
     };

@@ -134,7 +134,7 @@ static void a_recipe_s_file_is_in_the_folder_that_is_named(void **state)
     cornu_model *model = model_of(DIGITS, "data: {file: d.npz}\n");
     expect_taken(model, NULL, "d.npz");
     expect_refused(model, "m", CORNU_NOT_FOUND, "m: found mnist; expected d.npz");
-    expect_ok(model_set_data_hint(model, "mnist", "/gone"));
+    expect_ok(training_state_set_data(&model->training, "mnist", "/gone"));
     expect_taken(model, NULL, "d.npz");
     cornu_model_close(model);
 }
@@ -291,7 +291,7 @@ static void a_hint_is_only_tried_as_a_data_set(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cornu_data *data;
         cornu_model *model = model_of(DIGITS, "");
-        expect_ok(model_set_data_hint(model, cases[i].name, cases[i].path));
+        expect_ok(training_state_set_data(&model->training, cases[i].name, cases[i].path));
         assert_int_not_equal(open_for(model, NULL, &data), CORNU_OK);
         expect_message(cases[i].message);
         cornu_model_close(model);

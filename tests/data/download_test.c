@@ -443,15 +443,15 @@ static void a_set_is_downloaded_unpacked_and_found(void **state)
 {
     (void)state;
     small_set s;
-    data_place place = {0};
+    data_location location = {0};
     small_set_open(&s);
     char guessed[64];
     snprintf(guessed, sizeof guessed, "cache/.cifar-10-batches-bin.%ld/mine", (long)getpid());
     made_file(guessed, "mine", 4); /* where it unpacks cannot be guessed */
-    assert_int_equal(dataset_fetch(&s.row, NULL, &place), CORNU_OK);
+    assert_int_equal(dataset_fetch(&s.row, NULL, &location), CORNU_OK);
     assert_true(file_exists(scratch_path(guessed)));
-    assert_string_equal(place.folder, scratch_path("cache/cifar-10-batches-bin"));
-    free(place.folder);
+    assert_string_equal(location.folder, scratch_path("cache/cifar-10-batches-bin"));
+    free(location.folder);
     cornu_data *data = NULL;
     assert_int_equal(cornu_data_open("cifar10", NULL, &data), CORNU_OK);
     assert_int_equal(data->block[0].count, 10);
@@ -465,17 +465,17 @@ static void unpacking_that_is_stopped_leaves_nothing(void **state)
 {
     (void)state;
     small_set s;
-    data_place place = {.set = &s.row};
+    data_location location = {.set = &s.row};
     cornu_data_options options = {.should_stop = stop_at_once};
     small_set_open(&s);
-    assert_int_equal(memory_copy_string(scratch_path(""), &place.folder), CORNU_OK);
+    assert_int_equal(memory_copy_string(scratch_path(""), &location.folder), CORNU_OK);
     assert_int_equal(rename(scratch_path("small.tar.gz"), scratch_path("cifar-10-binary.tar.gz")),
                      0);
     int before = scratch_count();
-    assert_failed(dataset_unpack_found(&options, &place), CORNU_STOPPED, "stopped while");
+    assert_failed(dataset_unpack_found(&options, &location), CORNU_STOPPED, "stopped while");
     assert_int_equal(rmdir(scratch_path("cache")), 0); /* empty */
     assert_int_equal(scratch_count(), before);
-    free(place.folder);
+    free(location.folder);
     unsetenv("CORNU_DATA");
 }
 
@@ -483,19 +483,19 @@ static void an_archive_that_lies_there_is_checked_and_unpacked(void **state)
 {
     (void)state;
     small_set s;
-    data_place place = {0};
+    data_location location = {0};
     small_set_open(&s);
     mkdir(scratch_path("given"), 0755);
     assert_int_equal(
         rename(scratch_path("small.tar.gz"), scratch_path("given/cifar-10-binary.tar.gz")), 0);
     cornu_data_options options = {.folder = scratch_path("given")};
-    assert_int_equal(dataset_find(&s.row, options.folder, &place, NULL), CORNU_OK);
-    assert_string_equal(place.folder, scratch_path("given"));
-    assert_null(place.reader);
-    assert_int_equal(dataset_unpack_found(&options, &place), CORNU_OK);
-    assert_string_equal(place.folder, scratch_path("cache/cifar-10-batches-bin"));
-    assert_non_null(place.reader);
-    free(place.folder);
+    assert_int_equal(dataset_find(&s.row, options.folder, &location, NULL), CORNU_OK);
+    assert_string_equal(location.folder, scratch_path("given"));
+    assert_null(location.reader);
+    assert_int_equal(dataset_unpack_found(&options, &location), CORNU_OK);
+    assert_string_equal(location.folder, scratch_path("cache/cifar-10-batches-bin"));
+    assert_non_null(location.reader);
+    free(location.folder);
     unsetenv("CORNU_DATA");
 }
 
@@ -516,7 +516,7 @@ static void a_set_whose_archive_is_bad_leaves_nothing(void **state)
 {
     (void)state;
     small_set s;
-    data_place place = {0};
+    data_location location = {0};
     const member bad[] = {{"cifar-10-batches-bin/data_batch_1.bin", 0, NULL}, {"../x", 0, NULL}};
     struct stat info;
     small_set_open(&s);
@@ -524,10 +524,10 @@ static void a_set_whose_archive_is_bad_leaves_nothing(void **state)
     assert_int_equal(sha256_file(scratch_path("small.tar.gz"), s.hex), CORNU_OK);
     stat(scratch_path("small.tar.gz"), &info);
     s.files[0].bytes = info.st_size;
-    assert_failed(dataset_fetch(&s.row, NULL, &place), CORNU_BAD_FILE, "would leave the folder");
+    assert_failed(dataset_fetch(&s.row, NULL, &location), CORNU_BAD_FILE, "would leave the folder");
     assert_false(folder_exists(scratch_path("cache/cifar-10-batches-bin")));
     assert_false(file_exists(scratch_path("x")));
-    free(place.folder);
+    free(location.folder);
     unsetenv("CORNU_DATA");
 }
 

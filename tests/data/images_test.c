@@ -89,9 +89,9 @@ static void check_nearest(int from, int to, const uint8_t *expected)
         line[i] = (uint8_t)i;
     image row = {.height = 1, .width = from, .channels = 1, .pixels = line};
     image column = {.height = from, .width = 1, .channels = 1, .pixels = line};
-    image_fit(&row, 1, to, 1, NULL, out);
+    image_resize(&row, 1, to, 1, NULL, out);
     assert_memory_equal(out, expected, (size_t)to);
-    image_fit(&column, to, 1, 1, NULL, out);
+    image_resize(&column, to, 1, 1, NULL, out);
     assert_memory_equal(out, expected, (size_t)to);
 }
 

@@ -86,9 +86,9 @@ static void every_format_and_mode_decodes_as_pillow_does(void **state)
             fail_msg("%s: found %lldx%lld; expected %lldx%lld", name, (long long)i.height,
                      (long long)i.width, height, width);
         uint8_t *out = malloc((size_t)(height * width * 3));
-        image_fit(&i, height, width, 3, NULL, out);
+        image_resize(&i, height, width, 3, NULL, out);
         expect_pixels(name, out, rgb, height * width * 3, 1);
-        image_fit(&i, height, width, 1, NULL, out);
+        image_resize(&i, height, width, 1, NULL, out);
         expect_pixels(name, out, grey, height * width, 1);
         free(out);
         image_close(&i);
@@ -118,7 +118,7 @@ static void every_filter_resizes_as_pillow_does(void **state)
         int64_t count = new_height * new_width * channels;
         uint8_t *out = malloc((size_t)count);
         assert_non_null(filter);
-        assert_int_equal(image_fit(&i, new_height, new_width, channels, filter, out), CORNU_OK);
+        assert_int_equal(image_resize(&i, new_height, new_width, channels, filter, out), CORNU_OK);
         expect_pixels(line, out, after, count, 0);
         free(out);
         after += count;
@@ -136,7 +136,7 @@ static void strips_change_nothing(void **state)
     uint8_t *out = malloc(2 * WIDE);
     for (int row = 0; row < TALL; row++)
         memcpy(i.pixels + 2 * row, quarters[row >= TALL / 2], 2);
-    assert_int_equal(image_fit(&i, 2, WIDE, 1, image_filter_named("box"), out), CORNU_OK);
+    assert_int_equal(image_resize(&i, 2, WIDE, 1, image_filter_named("box"), out), CORNU_OK);
     for (int k = 0; k < 2 * WIDE; k++)
         assert_int_equal(out[k], quarters[k / WIDE][k % WIDE >= WIDE / 2]);
     free(out);
@@ -164,7 +164,7 @@ static void weights_are_found_once(void **state)
     image i = {.height = TALL, .width = 1, .channels = 1, .pixels = calloc(1, TALL)};
     uint8_t *out = malloc(2 * WIDE);
     sines = 0;
-    assert_int_equal(image_fit(&i, 2, WIDE, 1, image_filter_named("lanczos"), out), CORNU_OK);
+    assert_int_equal(image_resize(&i, 2, WIDE, 1, image_filter_named("lanczos"), out), CORNU_OK);
     assert_in_range(sines, 2 * TALL, 2 * (2 * TALL + AROUND * WIDE));
     free(out);
     image_close(&i);

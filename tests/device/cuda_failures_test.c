@@ -369,11 +369,11 @@ static void a_lost_device_leaves_the_last_checkpoint_whole(void **state)
     expect_message("the device is lost");
     unsetenv("SIMULATED_CUDA_FAIL");
     expect_ok(cornu_model_open(options.save, &saved));
-    assert_int_equal(saved->position.epoch, 2);
+    assert_int_equal(saved->training.position.epoch, 2);
     options.resume = true;
     options.on_epoch = NULL;
     expect_ok(cornu_fit(saved, data, &options, NULL));
-    assert_int_equal(saved->position.epoch, 5);
+    assert_int_equal(saved->training.position.epoch, 5);
     cornu_model *whole = runs_usual("{batch_size: 8, epochs: 5}");
     expect_ok(cornu_fit(whole, data, &(cornu_fit_options){.device = "cuda:0"}, NULL));
     assert_true(same_bits(whole, saved));

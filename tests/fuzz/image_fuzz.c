@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (image_decode(data, size, &i) != CORNU_OK)
         return 0;
     const image_filter *filter = image_filter_named(filters[size % 3]);
-    if (image_fit(&i, 5, 3, size % 2 ? 3 : 1, filter, out) != CORNU_OK)
+    if (image_resize(&i, 5, 3, size % 2 ? 3 : 1, filter, out) != CORNU_OK)
         abort();
     image_close(&i);
     return 0;

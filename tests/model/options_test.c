@@ -76,13 +76,13 @@ static void compiling_again_begins_anew(void **state)
     static const char sgd[] = "{optimizer: sgd, loss: mse}";
     cornu_model *m = with_layer("4", "Dense: {units: 3}");
     must(cornu_model_compile(m, sgd));
-    m->position =
+    m->training.position =
         (position){.seed = 7, .iterations = 5, .epoch = 1, .step = 2, .learning_rate_factor = 0.5};
     must(cornu_model_compile(m, sgd));
-    assert_int_equal(m->position.seed, 7);
-    assert_int_equal(m->position.iterations, 0);
-    assert_int_equal(m->position.epoch + m->position.step, 0);
-    assert_true(m->position.learning_rate_factor == 1);
+    assert_int_equal(m->training.position.seed, 7);
+    assert_int_equal(m->training.position.iterations, 0);
+    assert_int_equal(m->training.position.epoch + m->training.position.step, 0);
+    assert_true(m->training.position.learning_rate_factor == 1);
     cornu_model_close(m);
 }
 

@@ -190,8 +190,8 @@ static void a_count_in_a_model_file_that_no_run_reaches_is_refused(void **state)
         char text[512];
         drive_open(&d, cases[i].list);
         snprintf(text, sizeof text, cases[i].text, cases[i].a, cases[i].b);
-        json_decref(d.model->callback_state);
-        d.model->callback_state = json_loads(text, 0, NULL);
+        json_decref(d.model->training.callback_state);
+        d.model->training.callback_state = json_loads(text, 0, NULL);
         expect_status(callbacks_restore(d.callbacks, d.model),
                       cases[i].fine ? CORNU_OK : CORNU_BAD_FILE);
         drive_close(&d);
@@ -296,11 +296,11 @@ static void checkpoint_keeps_the_last_or_the_best_epoch(void **state)
     expect_ok(cornu_fit(first, data, NULL, NULL));
     opened = open_scratch("last.safetensors");
     assert_true(same_bits(opened, model));
-    assert_int_equal(opened->position.epoch, 4);
+    assert_int_equal(opened->training.position.epoch, 4);
     cornu_model_close(opened);
     opened = open_scratch("best.safetensors");
     assert_true(same_bits(opened, first));
-    assert_int_equal(opened->position.epoch, 1);
+    assert_int_equal(opened->training.position.epoch, 1);
     /* and it resumes to the same end */
     o.resume = true;
     expect_ok(cornu_fit(opened, data, &o, NULL));
@@ -328,7 +328,7 @@ static void checkpoint_names_hold_what_keras_puts_there(void **state)
         snprintf(name, sizeof name, "ck/{x}-%02d/%.2f-%.4f.safetensors", epoch + 1,
                  cornu_history_value(h, epoch, 2), cornu_history_value(h, epoch, 1));
         cornu_model *opened = open_scratch(name);
-        assert_int_equal(opened->position.epoch, epoch + 1);
+        assert_int_equal(opened->training.position.epoch, epoch + 1);
         cornu_model_close(opened);
     }
     cornu_history_close(h);
@@ -402,8 +402,8 @@ static void checkpoint_saves_each_so_many_steps_and_goes_on_from_there(void **st
     o.resume = true;
     for (int i = 0; i < 4; i++) {
         cornu_model *opened = open_scratch(files[i].name);
-        assert_int_equal(opened->position.epoch, files[i].epoch);
-        assert_int_equal(opened->position.step, files[i].step);
+        assert_int_equal(opened->training.position.epoch, files[i].epoch);
+        assert_int_equal(opened->training.position.step, files[i].step);
         expect_ok(cornu_fit(opened, data, &o, NULL));
         assert_true(same_bits(opened, model));
         cornu_model_close(opened);

@@ -57,7 +57,7 @@ static void names_beyond_all_measure_are_refused_before_training(void **state)
     cornu_fit_options options = {.save = scratch_path("model.safetensors")};
     expect_status(cornu_fit(model, data, &options, NULL), CORNU_INVALID);
     expect_message("class_names: found 4500012 bytes for the model file; expected at most 4194304");
-    assert_int_equal(model->position.iterations, 0);
+    assert_int_equal(model->training.position.iterations, 0);
     assert_int_equal(scratch_count(), 0);
     for (int i = 0; i < CLASSES; i++)
         free(names[i]);
@@ -71,22 +71,22 @@ static void everything_comes_back(void **state)
 {
     (void)state;
     cornu_model *a = trained(), *b;
-    a->position.totals[0] = 0.1; /* not a short decimal */
-    a->position.step = 3;
-    a->position.seed = UINT64_MAX;
+    a->training.position.totals[0] = 0.1; /* not a short decimal */
+    a->training.position.step = 3;
+    a->training.position.seed = UINT64_MAX;
     expect_ok(cornu_model_open(saved(a), &b));
     assert_true(same_bits(a, b));
-    assert_memory_equal(&a->position, &b->position, sizeof a->position);
-    assert_true(json_equal(a->callback_state, b->callback_state));
+    assert_memory_equal(&a->training.position, &b->training.position, sizeof a->training.position);
+    assert_true(json_equal(a->training.callback_state, b->training.callback_state));
     assert_int_equal(b->class_count, 3);
     assert_string_equal(cornu_model_class_name(b, 2), "größer \"bird\"");
     char *before, *after;
     expect_ok(cornu_model_config(a, &before));
     expect_ok(cornu_model_config(b, &after));
     assert_string_equal(before, after);
-    assert_non_null(a->best_weights);
+    assert_non_null(a->training.best_weights);
     for (int i = 0; i < a->weight_count; i++)
-        assert_memory_equal(a->best_weights[i], b->best_weights[i],
+        assert_memory_equal(a->training.best_weights[i], b->training.best_weights[i],
                             (size_t)a->variables[i].count * sizeof(float));
     cornu_free(before);
     cornu_free(after);
@@ -219,7 +219,7 @@ static void killed_while_saving_leaves_a_whole_file(void **state)
         assert_true(child >= 0);
         if (child == 0)
             for (;;) { /* the bits change from save to save */
-                model->position.iterations++;
+                model->training.position.iterations++;
                 (void)cornu_model_save(model, path);
             }
         usleep(500 * (useconds_t)(i + 1));
@@ -329,9 +329,9 @@ static void an_older_position_is_read(void **state)
     snprintf(text, sizeof text, position_text, "\"1\"", "1", "32", "[\"0x0p+0\", \"0x0p+0\"]",
              "\"0x1p-1\"");
     expect_ok(cornu_model_open(with_entry(m, "position", text), &opened));
-    assert_int_equal(opened->position.epoch, 1);
-    assert_float_equal(opened->position.learning_rate_factor, 0.5, 0);
-    assert_float_equal(opened->position.seconds, 0, 0);
+    assert_int_equal(opened->training.position.epoch, 1);
+    assert_float_equal(opened->training.position.learning_rate_factor, 0.5, 0);
+    assert_float_equal(opened->training.position.seconds, 0, 0);
     cornu_model_close(opened);
     cornu_model_close(m);
 }
@@ -370,7 +370,7 @@ static void metadata_that_is_missing_or_wrong_is_refused(void **state)
         entry_refused(m, "position", text, cases[i][5]);
     }
     entry_refused(m, "class_names", "{}", "class_names: found no list");
-    expect_ok(model_set_data_hint(m, "mnist", "/x"));
+    expect_ok(training_state_set_data(&m->training, "mnist", "/x"));
     entry_refused(m, "data_hint", "[]", "data_hint: found another kind of value");
     entry_refused(m, "data_hint", "{\"path\": 3}", "data_hint: found another kind of value");
     entry_refused(m, "data_hint", "{", "data_hint: found damaged JSON");
@@ -410,12 +410,12 @@ static void damaged_states_of_callbacks_are_refused_on_resume(void **state)
         "\"wait\": 0, \"cooling\": 0}}, {\"name\": \"csv_logger\", \"state\": {}}]",
     };
     for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
-        json_decref(m->callback_state);
-        m->callback_state = json_loads(states[i], 0, NULL);
+        json_decref(m->training.callback_state);
+        m->training.callback_state = json_loads(states[i], 0, NULL);
         cornu_fit_options o = {.resume = true, .epochs = 3};
         expect_status(cornu_fit(m, data, &o, NULL), CORNU_BAD_FILE);
         expect_message("callbacks");
-        assert_int_equal(m->position.epoch, 2);
+        assert_int_equal(m->training.position.epoch, 2);
     }
     cornu_data_close(data);
     cornu_model_close(m);

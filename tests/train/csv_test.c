@@ -30,7 +30,7 @@ static void expect_table(const char *before, size_t size, bool append, double la
         const char *name = confined ? "t.csv" : path;
         scratch_write("t.csv", before, size);
         expect_ok(
-            csv_open(&(csv_place){name, scratch_path(""), confined}, header, append, last, &c));
+            csv_open(&(csv_location){name, scratch_path(""), confined}, header, append, last, &c));
         expect_ok(csv_add(c, "7,0.5"));
         expect_ok(csv_close(c));
         expect_ok(file_read(path, 10000, &content, &size));
@@ -72,7 +72,7 @@ static void zeros_at_the_end_are_dropped(void **state)
     char *content;
     size_t size;
     csv *c;
-    csv_place at = {"t.csv", scratch_path(""), true};
+    csv_location at = {"t.csv", scratch_path(""), true};
     const char *path = scratch_write("t.csv", before, sizeof before);
     expect_ok(csv_open(&at, header, true, 1e300, &c));
     expect_ok(csv_add(c, "1,0.9"));
@@ -88,7 +88,7 @@ static void other_columns_are_an_error_and_stay(void **state)
     csv *c;
     char *content;
     size_t size;
-    csv_place at = {"t.csv", scratch_path(""), true};
+    csv_location at = {"t.csv", scratch_path(""), true};
     const char *path = scratch_write("t.csv", "epoch,mae\n0,1.0\n", 16);
     expect_status(csv_open(&at, header, true, 1e300, &c), CORNU_INVALID);
     expect_message("t.csv: found the columns epoch,mae; expected epoch,loss");
@@ -104,7 +104,7 @@ static void rows_survive_the_end_of_the_process(void **state)
     csv *c;
     char *content;
     size_t size;
-    csv_place at = {"t.csv", scratch_path(""), true};
+    csv_location at = {"t.csv", scratch_path(""), true};
     pid_t child = fork();
     if (child == 0) {
         if (csv_open(&at, header, false, 1e300, &c) == CORNU_OK && csv_add(c, "0,1.0") == CORNU_OK)

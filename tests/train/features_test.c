@@ -56,15 +56,15 @@ static void statistics_are_those_of_the_scaled_training_samples(void **state)
     cornu_model *m = network("featurewise_std_normalization: true");
     cornu_data *data = images();
     expect_ok(cornu_fit(m, data, NULL, NULL));
-    assert_int_equal(m->features.channels, 2);
+    assert_int_equal(m->training.features.channels, 2);
     for (int c = 0; c < 2; c++) {
         double mean = 0, squares = 0, count = COUNT * SIDE * SIDE;
         for (int i = c; i < COUNT * VALUES; i += 2)
             mean += pixels[i] / 255.0 / count;
         for (int i = c; i < COUNT * VALUES; i += 2)
             squares += (pixels[i] / 255.0 - mean) * (pixels[i] / 255.0 - mean) / count;
-        assert_float_equal(m->features.mean[c], mean, 1e-6);
-        assert_float_equal(m->features.std[c], sqrt(squares), 1e-6);
+        assert_float_equal(m->training.features.mean[c], mean, 1e-6);
+        assert_float_equal(m->training.features.std[c], sqrt(squares), 1e-6);
     }
     cornu_data_close(data);
     cornu_model_close(m);
@@ -82,7 +82,8 @@ static void a_saved_model_evaluates_and_predicts_with_them(void **state)
     expect_ok(cornu_fit(m, data, NULL, NULL));
     expect_ok(cornu_model_save(m, scratch_path("m.safetensors")));
     expect_ok(cornu_model_open(scratch_path("m.safetensors"), &again));
-    assert_memory_equal(&m->features, &again->features, sizeof m->features);
+    assert_memory_equal(&m->training.features, &again->training.features,
+                        sizeof m->training.features);
     expect_ok(cornu_evaluate(m, data, &on_test, &before));
     expect_ok(cornu_evaluate(again, data, &on_test, &after));
     assert_true(before.value[0] == after.value[0]);
@@ -115,7 +116,7 @@ static void explain_times_a_model_that_was_never_trained(void **state)
     char *text;
     expect_ok(cornu_explain(m, &options, &text));
     assert_non_null(strstr(text, "gather_samples"));
-    assert_int_equal(m->features.channels, 0);
+    assert_int_equal(m->training.features.channels, 0);
     cornu_free(text);
     cornu_model_close(m);
 }

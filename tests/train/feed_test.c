@@ -227,7 +227,8 @@ static cornu_model *train_in_parts(int calls, int *parts)
                                 .cache = "off",
                                 .should_stop = stop_after,
                                 .user = &left};
-        cornu_fit_options f = {.save = save, .resume = model->position.iterations > 0, .seed = 5};
+        cornu_fit_options f = {
+            .save = save, .resume = model->training.position.iterations > 0, .seed = 5};
         f.seed = f.resume ? 0 : 5;
         cornu_data *data = open_folder(model, d);
         cornu_status status = cornu_fit(model, data, &f, NULL);
@@ -235,8 +236,8 @@ static cornu_model *train_in_parts(int calls, int *parts)
         if (status == CORNU_OK)
             return model;
         expect_status(status, CORNU_STOPPED);
-        assert_int_equal(access(save, F_OK) == 0, model->position.iterations > 0);
-        if (model->position.iterations > 0) {
+        assert_int_equal(access(save, F_OK) == 0, model->training.position.iterations > 0);
+        if (model->training.position.iterations > 0) {
             cornu_model_close(model);
             expect_ok(cornu_model_open(save, &model));
         }

@@ -80,7 +80,7 @@ static void epoch_loss_is_the_mean_over_samples_with_a_partial_batch(void **stat
     expect_ok(cornu_evaluate(model, data, &(cornu_run_options){.batch = 37}, &all));
     assert_float_equal(last_value(h, "loss"), all.value[0], 1e-6);
     assert_float_equal(last_value(h, "accuracy"), all.value[1], 1e-12);
-    assert_int_equal(model->position.iterations, 5);
+    assert_int_equal(model->training.position.iterations, 5);
     cornu_history_close(h);
     cornu_data_close(data);
     cornu_model_close(model);
@@ -94,7 +94,7 @@ static void validation_split_is_the_unshuffled_tail(void **state)
     cornu_history *h;
     expect_ok(cornu_fit(model, data, NULL, &h));
     /* Keras: floor(101 * 0.75) = 75 samples stay: 8 steps an epoch */
-    assert_int_equal(model->position.iterations, 16);
+    assert_int_equal(model->training.position.iterations, 16);
     cornu_data tail = *data;
     tail.block[CORNU_TRAIN].count = 26;
     tail.block[CORNU_TRAIN].x = (const float *)data->block[CORNU_TRAIN].x + 75 * 8;
@@ -137,7 +137,7 @@ static void steps_per_epoch_goes_on_through_the_data(void **state)
     expect_ok(cornu_fit(a, data, &(cornu_fit_options){.epochs = 3}, NULL));
     cornu_fit_options options = {.epochs = 4, .steps_per_epoch = 3};
     expect_ok(cornu_fit(b, data, &options, NULL));
-    assert_int_equal(b->position.iterations, 12);
+    assert_int_equal(b->training.position.iterations, 12);
     assert_true(same_bits(a, b));
     cornu_data_close(data);
     cornu_model_close(a);
@@ -197,7 +197,7 @@ static void batch_larger_than_the_data_takes_all_samples_and_says_so(void **stat
         cornu_fit(model, data, &(cornu_fit_options){.on_notice = notices_add, .user = &n}, NULL));
     assert_int_equal(n.count, 1);
     assert_non_null(strstr(n.lines, "batch 1000 is larger than the 20 training samples"));
-    assert_int_equal(model->position.iterations, 2);
+    assert_int_equal(model->training.position.iterations, 2);
     cornu_data_close(data);
     cornu_model_close(model);
 }
@@ -365,8 +365,8 @@ static void step_log_has_each_steps_own_loss(void **state)
 static void assert_untouched(const cornu_model *model)
 {
     assert_false(model->initialized);
-    assert_int_equal(model->position.batch, 0);
-    assert_int_equal(model->position.iterations, 0);
+    assert_int_equal(model->training.position.batch, 0);
+    assert_int_equal(model->training.position.iterations, 0);
 }
 
 static void labels_out_of_range_are_refused(void **state)

@@ -14,7 +14,7 @@ static position trained_with(const char *fit, const cornu_fit_options *o)
     cornu_model *model = runs_usual(fit);
     cornu_data *data = runs_data(40, 0);
     expect_ok(cornu_fit(model, data, o, NULL));
-    position p = model->position;
+    position p = model->training.position;
     cornu_data_close(data);
     cornu_model_close(model);
     return p;

@@ -107,8 +107,8 @@ static void featurewise_statistics_are_of_the_same_range(void **state)
     cornu_model *plain = network("", "{augment: {featurewise_center: true}}");
     cornu_history_close(trained(m, &said));
     cornu_history_close(trained(plain, &said));
-    assert_float_equal(m->features.mean[0], 255 * plain->features.mean[0], 1e-3);
-    assert_true(m->features.mean[0] > 20);
+    assert_float_equal(m->training.features.mean[0], 255 * plain->training.features.mean[0], 1e-3);
+    assert_true(m->training.features.mean[0] > 20);
     cornu_model_close(m);
     cornu_model_close(plain);
     expect_alike(network(RESCALING, "{augment: {featurewise_center: true}}"),
@@ -252,7 +252,7 @@ static void a_file_from_before_keeps_pixels_from_0_to_1(void **state)
     for (int i = 0; i < m->variable_count; i++)
         memcpy(bare->variables[i].value, m->variables[i].value,
                (size_t)m->variables[i].count * sizeof(float));
-    bare->position = m->position;
+    bare->training.position = m->training.position;
     expect_ok(cornu_model_save(bare, path));
     expect_ok(cornu_model_open(without_scale(path, old), &again));
     assert_float_equal(loss_of(again), loss_of(m), 0);

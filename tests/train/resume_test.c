@@ -96,9 +96,12 @@ static void compare(const char *layers, const char *compile, const char *fit, in
     }
     assert_string_equal(part.log, whole.log);
     assert_true(same_bits(part.model, whole.model));
-    assert_int_equal(part.model->position.iterations, whole.model->position.iterations);
-    assert_memory_equal(&part.model->position, &whole.model->position, sizeof(position));
-    assert_true(json_equal(part.model->callback_state, whole.model->callback_state));
+    assert_int_equal(part.model->training.position.iterations,
+                     whole.model->training.position.iterations);
+    assert_memory_equal(&part.model->training.position, &whole.model->training.position,
+                        sizeof(position));
+    assert_true(
+        json_equal(part.model->training.callback_state, whole.model->training.callback_state));
     close_run(&part);
     close_run(&whole);
     cornu_data_close(data);
@@ -168,8 +171,8 @@ static void resume_repeats_an_interrupted_validation(void **state)
         cornu_fit_options o = {
             .save = save, .log = log, .should_stop = stop_in_validation, .user = &left};
         expect_status(cornu_fit(model, data, &o, NULL), CORNU_STOPPED);
-        assert_int_equal(model->position.epoch, 0);
-        assert_int_equal(model->position.step, STEPS);
+        assert_int_equal(model->training.position.epoch, 0);
+        assert_int_equal(model->training.position.step, STEPS);
         cornu_model_close(model);
         run rest = train(NULL, data, 0, (cornu_fit_options){0});
         assert_string_equal(rest.log, whole.log);
@@ -249,7 +252,7 @@ static void another_seed_batch_or_data_is_refused(void **state)
     int left = 7;
     cornu_fit_options o = {.should_stop = stop_after, .user = &left};
     expect_status(cornu_fit(model, data, &o, NULL), CORNU_STOPPED);
-    position before = model->position;
+    position before = model->training.position;
     o = (cornu_fit_options){.resume = true, .seed = 9};
     expect_status(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
     expect_message("found seed 1 in the model file and 9 asked for");
@@ -262,7 +265,7 @@ static void another_seed_batch_or_data_is_refused(void **state)
     o = (cornu_fit_options){.resume = true};
     expect_status(cornu_fit(model, other, &o, NULL), CORNU_INVALID);
     expect_message("training samples: 70 in the model file and 71");
-    assert_memory_equal(&before, &model->position, sizeof before);
+    assert_memory_equal(&before, &model->training.position, sizeof before);
     cornu_model_close(model);
     cornu_data_close(other);
     cornu_data_close(data);
@@ -320,9 +323,9 @@ static void the_rate_that_a_plateau_has_reduced_is_resumed(void **state)
     expect_ok(cornu_fit(whole, data, NULL, &of_whole));
     assert_float_equal(column(of_whole, 4, "learning_rate"), 0.25 / 8, 0);
     cornu_model *part = stopped_model(compile, fit, data, 3 * (STEPS + 1) + 2);
-    assert_int_equal(part->position.epoch, 3);
-    assert_int_equal(part->position.step, 2);
-    assert_float_equal(part->position.learning_rate_factor, 0.25, 0);
+    assert_int_equal(part->training.position.epoch, 3);
+    assert_int_equal(part->training.position.step, 2);
+    assert_float_equal(part->training.position.learning_rate_factor, 0.25, 0);
     expect_ok(cornu_fit(part, data, &(cornu_fit_options){.resume = true}, &of_part));
     for (int epoch = 3; epoch < 5; epoch++)
         assert_float_equal(column(of_part, epoch - 3, "learning_rate"),
@@ -345,7 +348,7 @@ static void the_rate_is_logged_of_an_epoch_whose_validation_was_stopped(void **s
     expect_ok(cornu_fit(whole, data, NULL, &of_whole));
     for (int calls = STEPS; calls <= STEPS + 1; calls++) {
         cornu_model *part = stopped_model(COMPILE, FIT, data, calls);
-        assert_int_equal(part->position.step, STEPS);
+        assert_int_equal(part->training.position.step, STEPS);
         expect_ok(cornu_fit(part, data, &(cornu_fit_options){.resume = true}, &of_part));
         for (int epoch = 0; epoch < cornu_history_epochs(of_whole); epoch++)
             assert_float_equal(column(of_part, epoch, "learning_rate"),
@@ -379,8 +382,8 @@ static void seconds_of_an_epoch_are_the_sum_over_its_runs(void **state)
     (void)state;
     cornu_data *data = runs_data(TRAIN, TEST_SAMPLES);
     cornu_model *part = stopped_model(COMPILE, FIT, data, 3);
-    assert_true(part->position.seconds > 0 && part->position.seconds < 1000);
-    part->position.seconds = 5000; /* it was a slow machine */
+    assert_true(part->training.position.seconds > 0 && part->training.position.seconds < 1000);
+    part->training.position.seconds = 5000; /* it was a slow machine */
     const char *path = scratch_path("slow.safetensors");
     expect_ok(cornu_model_save(part, path));
     cornu_model_close(part);
@@ -394,7 +397,7 @@ static void seconds_of_an_epoch_are_the_sum_over_its_runs(void **state)
     assert_true(s.least > 0 && s.least < 1000);
     assert_true(column(h, 0, "seconds") > 5000);
     assert_true(column(h, 1, "seconds") < 1000);
-    assert_float_equal(part->position.seconds, 0, 0);
+    assert_float_equal(part->training.position.seconds, 0, 0);
     cornu_history_close(h);
     cornu_model_close(part);
     cornu_data_close(data);

@@ -8,12 +8,12 @@
 
 /* ---- what is there ---- */
 
-typedef struct place_list {
-    data_place *items;
+typedef struct location_list {
+    data_location *items;
     size_t count, capacity;
-} place_list;
+} location_list;
 
-static void places_free(place_list *list)
+static void locations_free(location_list *list)
 {
     for (size_t i = 0; i < list->count; i++)
         free(list->items[i].folder);
@@ -23,35 +23,35 @@ static void places_free(place_list *list)
 /* Once, though several readers may take its files, and the same reader's files may be several
  * sets'.
  */
-static cornu_status add_place(place_list *list, const dataset *set, const data_reader *reader,
-                              const char *folder)
+static cornu_status add_location(location_list *list, const dataset *set, const data_reader *reader,
+                                 const char *folder)
 {
     char *copy = NULL;
     for (size_t i = 0; i < list->count; i++) {
-        const data_place *p = &list->items[i];
+        const data_location *p = &list->items[i];
         if (!strcmp(p->folder, folder) && (p->set == set || p->reader == reader))
             return CORNU_OK;
     }
     TRY(memory_grow(&list->items, &list->capacity, list->count + 1, sizeof *list->items));
     TRY(memory_copy_string(folder, &copy));
-    list->items[list->count++] = (data_place){.set = set, .reader = reader, .folder = copy};
+    list->items[list->count++] = (data_location){.set = set, .reader = reader, .folder = copy};
     return CORNU_OK;
 }
 
 /* The sets whose files lie in `folder` itself. */
-static cornu_status add_own(const char *folder, place_list *list)
+static cornu_status add_own(const char *folder, location_list *list)
 {
     const dataset *set;
     if (images_present(folder))
-        TRY(add_place(list, NULL, NULL, folder));
+        TRY(add_location(list, NULL, NULL, folder));
     for (int i = 0; (set = dataset_at(i)); i++)
         for (const data_reader *const *reader = set->readers; *reader; reader++)
             if ((*reader)->present(folder, set))
-                TRY(add_place(list, dataset_in_folder(*reader, folder, set), *reader, folder));
+                TRY(add_location(list, dataset_in_folder(*reader, folder, set), *reader, folder));
     return CORNU_OK;
 }
 
-static cornu_status add_inside(const char *folder, const char *name, place_list *list)
+static cornu_status add_inside(const char *folder, const char *name, location_list *list)
 {
     char *path = NULL;
     TRY(path_join(folder, name, &path));
@@ -61,7 +61,7 @@ static cornu_status add_inside(const char *folder, const char *name, place_list 
 }
 
 /* Those of the folders in `folder`, and of the usual ones deeper down (MNIST/raw). */
-static cornu_status add_children(const char *folder, place_list *list)
+static cornu_status add_children(const char *folder, location_list *list)
 {
     static const cornu_data_options silent = {0};
     name_list names = {0};
@@ -79,25 +79,25 @@ done:
 }
 
 /* What `folder` is; else what the folders in it are; else classes of images. */
-static cornu_status list_places(const char *folder, place_list *list)
+static cornu_status list_locations(const char *folder, location_list *list)
 {
     TRY(add_own(folder, list));
     if (list->count == 0)
         TRY(add_children(folder, list));
     if (list->count == 0 && images_are_classes(folder))
-        TRY(add_place(list, NULL, NULL, folder));
+        TRY(add_location(list, NULL, NULL, folder));
     return CORNU_OK;
 }
 
 /* ---- what to say of it ---- */
 
-/* "mnist (MNIST/raw), cifar10 and images (photos)"; the places that are not in `root` itself are
+/* "mnist (MNIST/raw), cifar10 and images (photos)"; the locations that are not in `root` itself are
    named. */
-static void name_places(const place_list *list, const char *root, text *out)
+static void name_locations(const location_list *list, const char *root, text *out)
 {
     size_t length = strlen(root);
     for (size_t i = 0; i < list->count; i++) {
-        const data_place *p = &list->items[i];
+        const data_location *p = &list->items[i];
         const char *inside = p->folder + length + strspn(p->folder + length, "/");
         text_add(out, "%s%s",
                  i == 0                ? ""
@@ -113,22 +113,22 @@ static void name_places(const place_list *list, const char *root, text *out)
 
 cornu_status folder_fail(const char *folder, const char *expected)
 {
-    place_list list = {0};
+    location_list list = {0};
     text found = {0};
-    cornu_status status = list_places(folder, &list);
-    name_places(&list, folder, &found);
+    cornu_status status = list_locations(folder, &list);
+    name_locations(&list, folder, &found);
     if (status == CORNU_OK)
         status = status_fail(CORNU_NOT_FOUND, "%s: found %s; expected %s", folder,
                              found.data ? found.data : "others", expected);
     text_free(&found);
-    places_free(&list);
+    locations_free(&list);
     return status;
 }
 
 /* ---- the one to take ---- */
 
 /* Could the samples be a network's inputs? Images are resized. */
-static bool could_fit(const data_place *p, const shape *input)
+static bool could_fit(const data_location *p, const shape *input)
 {
     if (!input || input->rank == 0)
         return true;
@@ -137,9 +137,9 @@ static bool could_fit(const data_place *p, const shape *input)
 }
 
 /* The only one that fits; NULL where none does, or several. */
-static const data_place *only_fitting(const place_list *list, const shape *input)
+static const data_location *only_fitting(const location_list *list, const shape *input)
 {
-    const data_place *found = NULL;
+    const data_location *found = NULL;
     for (size_t i = 0; i < list->count; i++) {
         if (!could_fit(&list->items[i], input))
             continue;
@@ -150,25 +150,25 @@ static const data_place *only_fitting(const place_list *list, const shape *input
     return found;
 }
 
-static cornu_status take(const data_place *p, data_place *place)
+static cornu_status take(const data_location *p, data_location *location)
 {
-    *place = (data_place){.set = p->set, .reader = p->reader};
-    return memory_copy_string(p->folder, &place->folder);
+    *location = (data_location){.set = p->set, .reader = p->reader};
+    return memory_copy_string(p->folder, &location->folder);
 }
 
-static cornu_status choose(const place_list *list, const char *folder, const shape *input,
-                           const cornu_data_options *options, data_place *place)
+static cornu_status choose(const location_list *list, const char *folder, const shape *input,
+                           const cornu_data_options *options, data_location *location)
 {
     text found = {0};
     cornu_status status;
-    const data_place *only = list->count == 1 ? &list->items[0] : only_fitting(list, input);
-    name_places(list, folder, &found);
+    const data_location *only = list->count == 1 ? &list->items[0] : only_fitting(list, input);
+    name_locations(list, folder, &found);
     const char *names = found.data ? found.data : "several data sets";
     if (only && list->count > 1)
         data_notice(options, "%s: holds %s; taking %s, the one that fits the model's input", folder,
                     names, only->folder);
     if (only)
-        status = take(only, place);
+        status = take(only, location);
     else
         status = status_fail(CORNU_INVALID, "%s: holds %s; expected the folder of one of them",
                              folder, names);
@@ -177,29 +177,29 @@ static cornu_status choose(const place_list *list, const char *folder, const sha
 }
 
 cornu_status folder_find(const char *folder, const shape *input, const cornu_data_options *options,
-                         data_place *place)
+                         data_location *location)
 {
-    place_list list = {0};
-    *place = (data_place){0};
+    location_list list = {0};
+    *location = (data_location){0};
     if (!folder_exists(folder))
         return status_fail(CORNU_NOT_FOUND, "%s: no such file or folder", folder);
-    cornu_status status = list_places(folder, &list);
+    cornu_status status = list_locations(folder, &list);
     if (status == CORNU_OK && list.count == 0)
         status = status_fail(CORNU_NOT_FOUND,
                              "%s: found no data set; expected IDX files, CIFAR's .bin files, or "
                              "train/CLASS/IMAGE or CLASS/IMAGE",
                              folder);
     else if (status == CORNU_OK)
-        status = choose(&list, folder, input, options, place);
-    places_free(&list);
+        status = choose(&list, folder, input, options, location);
+    locations_free(&list);
     return status;
 }
 
-cornu_status folder_find_hint(const char *name, const char *path, data_place *place)
+cornu_status folder_find_hint(const char *name, const char *path, data_location *location)
 {
     const dataset *set = dataset_named(name);
     const data_reader *reader = NULL;
-    *place = (data_place){0};
+    *location = (data_location){0};
     if (*path != '/')
         return CORNU_OK;
     for (const data_reader *const *r = set ? set->readers : NULL; r && *r && !reader; r++)
@@ -209,6 +209,6 @@ cornu_status folder_find_hint(const char *name, const char *path, data_place *pl
     bool images = !set && !file && (images_present(path) || images_are_classes(path));
     if (!reader && !file && !images)
         return CORNU_OK;
-    *place = (data_place){.set = set, .reader = reader};
-    return memory_copy_string(path, &place->folder);
+    *location = (data_location){.set = set, .reader = reader};
+    return memory_copy_string(path, &location->folder);
 }

@@ -1,5 +1,5 @@
-/* A folder of images: train/CLASS/IMAGE and test/CLASS/IMAGE, or CLASS/IMAGE of which a share may
-   be set apart. Classes are in the byte order of their names, as Python's sorted() and so Keras
+/* A folder of images: train/CLASS/IMAGE and test/CLASS/IMAGE, or CLASS/IMAGE of which a fraction
+   may be set apart. Classes are in the byte order of their names, as Python's sorted() and so Keras
    number them; samples are in the order of class, folder, name. */
 #include "data/folders/image_folder.h"
 
@@ -114,15 +114,16 @@ static cornu_status check_test_classes(const char *folder, const name_list *foun
 }
 
 /* The files of all classes. A class may be missing in the test split. */
-static cornu_status scan(const char *folder, const cornu_data *data, double share, skips *skipped,
-                         image_files *files)
+static cornu_status scan(const char *folder, const cornu_data *data, double test_fraction,
+                         skips *skipped, image_files *files)
 {
     for (int k = 0; k < data->class_count; k++) {
         char *path = NULL;
         TRY(path_join(folder, data->class_names[k], &path));
         cornu_status status = CORNU_OK;
         if (folder_exists(path))
-            status = images_scan_class(path, data->class_names[k], k, share, skipped, files);
+            status =
+                images_scan_class(path, data->class_names[k], k, test_fraction, skipped, files);
         else
             data_notice(skipped->options, "%s: class without images", path);
         free(path);
@@ -176,9 +177,9 @@ static cornu_status check_found(const char *folder, cornu_split split, const lis
 
 static cornu_status list(const char *train, const char *test, cornu_data *data, listing *l)
 {
-    double share = l->request->validation_split;
+    double test_fraction = l->request->validation_split;
     TRY(read_classes(train, l->request, data));
-    TRY(scan(train, data, share, &l->skipped, &l->files));
+    TRY(scan(train, data, test_fraction, &l->skipped, &l->files));
     if (test)
         TRY(list_test(test, data, l));
     return CORNU_OK;

@@ -231,9 +231,9 @@ static cornu_status read_folder(walk *w, const char *folder, bool own)
 
 /* ---- the validation split ---- */
 
-/* A place in [0, 1) that hangs on the file's path inside the data set alone: the first 52 bits of
-   its SHA-256. So no file changes sides when others come or go, nor on another machine. */
-static double place_of(const char *class_name, const char *inside)
+/* A number in [0, 1) that depends on the file's path inside the data set alone: the first 52 bits
+   of its SHA-256. So no file changes sides when others come or go, nor on another machine. */
+static double fraction_of(const char *class_name, const char *inside)
 {
     char hex[65];
     sha256 h;
@@ -246,8 +246,8 @@ static double place_of(const char *class_name, const char *inside)
     return (double)strtoull(hex, NULL, 16) / (double)(1ull << 52);
 }
 
-cornu_status images_scan_class(const char *folder, const char *class_name, int label, double share,
-                               skips *skipped, image_files *files)
+cornu_status images_scan_class(const char *folder, const char *class_name, int label,
+                               double test_fraction, skips *skipped, image_files *files)
 {
     walk w = {.skipped = skipped, .files = files, .label = label};
     size_t before = files->count;
@@ -263,9 +263,9 @@ cornu_status images_scan_class(const char *folder, const char *class_name, int l
     if (w.hidden > 0)
         data_notice(skipped->options, "%s: %lld hidden files and folders left out", folder,
                     (long long)w.hidden);
-    for (size_t i = before; i < files->count && share > 0; i++)
+    for (size_t i = before; i < files->count && test_fraction > 0; i++)
         files->items[i].test =
-            place_of(class_name, files->items[i].path + strlen(folder) + 1) < share;
+            fraction_of(class_name, files->items[i].path + strlen(folder) + 1) < test_fraction;
     return CORNU_OK;
 }
 

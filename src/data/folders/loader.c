@@ -16,12 +16,17 @@
 /* Workers leave the cores to the training step where both want them. */
 enum { WORKER_NICE = 10, WORKERS_MOST = 256 };
 
-typedef enum place_state { PLACE_EMPTY, PLACE_AT_WORK, PLACE_READY, PLACE_UNUSABLE } place_state;
+typedef enum sample_state {
+    SAMPLE_EMPTY,
+    SAMPLE_DECODING,
+    SAMPLE_READY,
+    SAMPLE_UNUSABLE
+} sample_state;
 
-typedef struct place {
-    uint8_t state;   /* place_state */
+typedef struct sample {
+    uint8_t state;   /* sample_state */
     bool read, told; /* its file could be read once; its problem has been told */
-} place;
+} sample;
 
 struct loader {
     image_files files;
@@ -39,14 +44,14 @@ struct loader {
     pthread_cond_t work, done;
     /* All below is of the lock. */
     bool closing;
-    place *places; /* [count] */
+    sample *samples; /* [count] */
     /* What is needed next, in this order. */
     const void *wanted_by;
     const int64_t *list;
     int64_t list_begin, list_count;
     int64_t reached; /* of the list: the next for loader_next */
     int64_t ahead;   /* of the list: the next for a worker */
-    int64_t sweep;   /* of all places: the next for a worker when the list is done */
+    int64_t sweep;   /* of all samples: the next for a worker when the list is done */
     cornu_data_loading report;
 };
 
@@ -58,24 +63,24 @@ typedef struct times {
     bool loaded, earlier; /* from the cache file, and that of an earlier run */
 } times;
 
-/* Without the lock: nobody else touches a place that is at work. */
+/* Without the lock: nobody else touches a sample that is being decoded. */
 static bool fill(loader *l, int64_t at, times *t)
 {
     image_file *file = &l->files.items[at];
     const data_request *r = &l->request;
+    uint8_t *to = l->pixels.at + at * l->pixels.sample;
     image from = {0};
-    t->loaded = pixels_load(&l->pixels, at, &t->earlier);
+    t->loaded = pixels_file_load(&l->pixels.file, at, to, &t->earlier);
     if (t->loaded)
         return true;
     double begin = clock_thread_seconds();
     cornu_status status = image_open_within(file->path, &l->budget, &from);
     double middle = clock_thread_seconds();
     if (status == CORNU_OK)
-        status = image_fit(&from, r->height, r->width, r->channels, r->filter,
-                           l->pixels.at + at * l->pixels.sample);
+        status = image_resize(&from, r->height, r->width, r->channels, r->filter, to);
     image_close(&from);
     if (status == CORNU_OK)
-        pixels_keep(&l->pixels, at);
+        pixels_file_keep(&l->pixels.file, at, to);
     else if (memory_copy_string(cornu_last_error(), &file->problem) != CORNU_OK)
         file->problem = NULL;
     t->decode = middle - begin;
@@ -83,15 +88,15 @@ static bool fill(loader *l, int64_t at, times *t)
     return status == CORNU_OK;
 }
 
-/* With the lock: the place's memory is no longer needed. Places share pages: one goes when the last
-   of its places is empty. */
-static void empty_place(loader *l, int64_t at)
+/* With the lock: the sample's memory is no longer needed. A page goes when the last of the samples
+   on it is empty. */
+static void empty_sample(loader *l, int64_t at)
 {
     int64_t first = at, end = at + 1, pages = 4096 / l->pixels.sample + 1;
-    l->places[at].state = PLACE_EMPTY;
-    while (first > 0 && at - first < pages && l->places[first - 1].state == PLACE_EMPTY)
+    l->samples[at].state = SAMPLE_EMPTY;
+    while (first > 0 && at - first < pages && l->samples[first - 1].state == SAMPLE_EMPTY)
         first--;
-    while (end < l->count && end - at <= pages && l->places[end].state == PLACE_EMPTY)
+    while (end < l->count && end - at <= pages && l->samples[end].state == SAMPLE_EMPTY)
         end++;
     pixels_drop(&l->pixels, first * l->pixels.sample, end * l->pixels.sample);
 }
@@ -101,8 +106,8 @@ static void empty_place(loader *l, int64_t at)
 static void decode(loader *l, int64_t at, bool for_file)
 {
     times t = {0};
-    place *p = &l->places[at];
-    p->state = PLACE_AT_WORK;
+    sample *p = &l->samples[at];
+    p->state = SAMPLE_DECODING;
     pthread_mutex_unlock(&l->lock);
     bool usable = fill(l, at, &t);
     pthread_mutex_lock(&l->lock);
@@ -111,9 +116,9 @@ static void decode(loader *l, int64_t at, bool for_file)
     r->decoded += usable && !t.loaded;
     r->decode_seconds += t.decode;
     r->resize_seconds += t.resize;
-    p->state = usable ? PLACE_READY : PLACE_UNUSABLE;
+    p->state = usable ? SAMPLE_READY : SAMPLE_UNUSABLE;
     if (for_file && usable)
-        empty_place(l, at);
+        empty_sample(l, at);
     pthread_cond_broadcast(&l->done);
 }
 
@@ -124,7 +129,7 @@ static bool keeps(const loader *l)
     return l->pixels.kind != PIXELS_PASSING;
 }
 
-/* The next place that somebody will need, or -1. */
+/* The next sample that somebody will need, or -1. */
 static int64_t next_listed(loader *l)
 {
     int64_t window = keeps(l) ? l->list_count : l->reached + AHEAD_BYTES / l->pixels.sample + 2;
@@ -133,19 +138,20 @@ static int64_t next_listed(loader *l)
         l->ahead = l->reached;
     while (l->ahead < end) {
         int64_t at = l->list_begin + l->list[l->ahead++];
-        if (l->places[at].state == PLACE_EMPTY)
+        if (l->samples[at].state == SAMPLE_EMPTY)
             return at;
     }
     return -1;
 }
 
-/* Of all places the next that memory or cache file would keep, or -1. */
+/* Of all samples the next that memory or cache file would keep, or -1. */
 static int64_t next_kept(loader *l)
 {
-    bool in_file = pixels_takes(&l->pixels);
+    bool in_file = pixels_file_takes(&l->pixels.file);
     while ((keeps(l) || in_file) && l->sweep < l->count) {
         int64_t at = l->sweep++;
-        if (l->places[at].state == PLACE_EMPTY && (keeps(l) || !pixels_has(&l->pixels, at)))
+        if (l->samples[at].state == SAMPLE_EMPTY &&
+            (keeps(l) || !pixels_file_has(&l->pixels.file, at)))
             return at;
     }
     return -1;
@@ -199,12 +205,12 @@ cornu_status loader_open(image_files *files, const data_request *request, skips 
     *files = (image_files){0};
     l->count = (int64_t)l->files.count;
     l->report.files = l->count;
-    l->pixels.fd = -1;
+    l->pixels.file.fd = -1;
     image_budget_open(&l->budget, IMAGE_BUDGET_SPARE, memory_available() / 4);
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->work, NULL);
     pthread_cond_init(&l->done, NULL);
-    TRY_GOTO(memory_new((size_t)l->count, sizeof *l->places, "list of images", &l->places));
+    TRY_GOTO(memory_new((size_t)l->count, sizeof *l->samples, "list of images", &l->samples));
     TRY_GOTO(pixels_open(&(pixels_wanted){.files = &l->files, .request = &l->request, .name = name},
                          &l->pixels));
     start_workers(l);
@@ -232,7 +238,7 @@ void loader_close(loader *l)
     pixels_close(&l->pixels);
     image_files_free(&l->files);
     free(l->skipped.first);
-    free(l->places);
+    free(l->samples);
     free(l);
 }
 
@@ -263,27 +269,27 @@ bool loader_is_wanted_by(loader *l, const void *who)
     return found;
 }
 
-/* With the lock: until the place's file has been read. */
-static place await(loader *l, int64_t at)
+/* With the lock: until the sample's file has been read. */
+static sample await(loader *l, int64_t at)
 {
-    place *p = &l->places[at];
+    sample *p = &l->samples[at];
     double begin = 0;
-    while (p->state == PLACE_EMPTY || p->state == PLACE_AT_WORK) {
+    while (p->state == SAMPLE_EMPTY || p->state == SAMPLE_DECODING) {
         begin = begin > 0 ? begin : clock_seconds();
-        if (p->state == PLACE_EMPTY)
+        if (p->state == SAMPLE_EMPTY)
             decode(l, at, false);
         else
             pthread_cond_wait(&l->done, &l->lock);
     }
     l->report.wait_seconds += begin > 0 ? clock_seconds() - begin : 0;
-    place found = *p;
-    p->read = p->read || p->state == PLACE_READY;
+    sample found = *p;
+    p->read = p->read || p->state == SAMPLE_READY;
     p->told = true;
     return found;
 }
 
 /* What is said of a file that cannot be used: once. */
-static cornu_status tell(loader *l, int64_t at, const place *found)
+static cornu_status tell(loader *l, int64_t at, const sample *found)
 {
     const image_file *file = &l->files.items[at];
     const char *problem = file->problem ? file->problem : file->path;
@@ -305,9 +311,9 @@ static cornu_status ask_to_go_on(const loader *l)
 static bool must_wait(loader *l)
 {
     pthread_mutex_lock(&l->lock);
-    int state = l->places[l->list_begin + l->list[l->reached]].state;
+    int state = l->samples[l->list_begin + l->list[l->reached]].state;
     pthread_mutex_unlock(&l->lock);
-    return state != PLACE_READY && state != PLACE_UNUSABLE;
+    return state != SAMPLE_READY && state != SAMPLE_UNUSABLE;
 }
 
 cornu_status loader_next(loader *l, bool *usable)
@@ -316,16 +322,16 @@ cornu_status loader_next(loader *l, bool *usable)
         TRY(ask_to_go_on(l));
     pthread_mutex_lock(&l->lock);
     int64_t at = l->list_begin + l->list[l->reached];
-    place found = await(l, at);
+    sample found = await(l, at);
     l->reached++;
     if (!keeps(l))
         pthread_cond_signal(&l->work); /* there is room for one more */
     pthread_mutex_unlock(&l->lock);
-    const char *failure = pixels_failure(&l->pixels);
+    const char *failure = pixels_file_failure(&l->pixels.file);
     if (failure)
         data_notice(&l->request.options, "%s: cannot write: %s; this run goes on without it",
-                    l->pixels.path, failure);
-    *usable = found.state == PLACE_READY;
+                    l->pixels.file.path, failure);
+    *usable = found.state == SAMPLE_READY;
     return *usable ? CORNU_OK : tell(l, at, &found);
 }
 
@@ -336,8 +342,8 @@ void loader_release(loader *l, int64_t begin, const int64_t *index, int64_t coun
     pthread_mutex_lock(&l->lock);
     for (int64_t i = 0; i < count; i++) {
         int64_t at = begin + index[i];
-        if (l->places[at].state == PLACE_READY)
-            empty_place(l, at);
+        if (l->samples[at].state == SAMPLE_READY)
+            empty_sample(l, at);
     }
     pthread_mutex_unlock(&l->lock);
 }
@@ -377,7 +383,7 @@ bool loader_is_whole(loader *l)
     pthread_mutex_lock(&l->lock);
     int64_t known = 0;
     while (known < l->count &&
-           (l->places[known].state == PLACE_READY || l->places[known].state == PLACE_UNUSABLE))
+           (l->samples[known].state == SAMPLE_READY || l->samples[known].state == SAMPLE_UNUSABLE))
         known++;
     pthread_mutex_unlock(&l->lock);
     return keeps(l) && known == l->count;
@@ -388,16 +394,16 @@ int64_t loader_usable(loader *l, int64_t begin, int64_t end)
     int64_t usable = 0;
     pthread_mutex_lock(&l->lock);
     for (int64_t i = begin; i < end; i++)
-        usable += l->places[i].state != PLACE_UNUSABLE;
+        usable += l->samples[i].state != SAMPLE_UNUSABLE;
     pthread_mutex_unlock(&l->lock);
     return usable;
 }
 
-int64_t loader_place(loader *l, int64_t begin, int64_t end, int64_t number)
+int64_t loader_number_of(loader *l, int64_t begin, int64_t end, int64_t number)
 {
     pthread_mutex_lock(&l->lock);
     int64_t at = begin;
-    while (at < end && (l->places[at].state == PLACE_UNUSABLE || number-- > 0))
+    while (at < end && (l->samples[at].state == SAMPLE_UNUSABLE || number-- > 0))
         at++;
     pthread_mutex_unlock(&l->lock);
     return at < end ? at : -1;

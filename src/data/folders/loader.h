@@ -1,5 +1,5 @@
-/* Decoding an image folder's files while their samples are already in use. Every file has a place
-   among its split's samples, whether it can be read or not: which samples a step sees, and their
+/* Decoding an image folder's files while their samples are already in use. Every file has a number
+   among the samples, whether it can be read or not: which samples a step sees, and their
    numbers, so never hang on what was decoded first, or in an earlier run. */
 #ifndef DATA_FOLDERS_LOADER_H
 #define DATA_FOLDERS_LOADER_H
@@ -17,7 +17,7 @@ void loader_close(loader *l);
 /* [count][height][width][channels], of both splits. */
 const uint8_t *loader_pixels(const loader *l);
 
-/* For data.h. `begin` and `end` are places: a split's, or a part of them. */
+/* For data.h. `begin` and `end` are samples' numbers: a split's, or a range of them. */
 void loader_want(loader *l, const void *who, int64_t begin, const int64_t *index, int64_t count);
 bool loader_is_wanted_by(loader *l, const void *who);
 cornu_status loader_next(loader *l, bool *usable);
@@ -28,7 +28,7 @@ cornu_status loader_finish(loader *l, const char *folder);
 bool loader_is_whole(loader *l);
 /* How many are not known to be unusable; the `number`-th (from 0) of these, or -1. */
 int64_t loader_usable(loader *l, int64_t begin, int64_t end);
-int64_t loader_place(loader *l, int64_t begin, int64_t end, int64_t number);
+int64_t loader_number_of(loader *l, int64_t begin, int64_t end, int64_t number);
 void loader_report(loader *l, cornu_data_loading *out);
 
 #endif

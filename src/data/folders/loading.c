@@ -1,8 +1,8 @@
 /* Samples that may still be decoded when they are asked for. */
 #include "data/folders/loader.h"
 
-/* The place of a split's first sample: the training samples come first. */
-static int64_t first_place(const cornu_data *data, cornu_split split)
+/* The number of a split's first sample: the training samples come first. */
+static int64_t first_number(const cornu_data *data, cornu_split split)
 {
     return split == CORNU_TEST ? data->block[CORNU_TRAIN].count : 0;
 }
@@ -11,7 +11,7 @@ void data_want(const cornu_data *data, const void *who, cornu_split split, const
                int64_t count)
 {
     if (data->loader)
-        loader_want(data->loader, who, first_place(data, split), index, count);
+        loader_want(data->loader, who, first_number(data, split), index, count);
 }
 
 bool data_is_wanted_by(const cornu_data *data, const void *who)
@@ -28,7 +28,7 @@ cornu_status data_next(const cornu_data *data, bool *usable)
 void data_release(const cornu_data *data, cornu_split split, const int64_t *index, int64_t count)
 {
     if (data->loader)
-        loader_release(data->loader, first_place(data, split), index, count);
+        loader_release(data->loader, first_number(data, split), index, count);
 }
 
 cornu_status data_finish(const cornu_data *data)
@@ -43,18 +43,18 @@ bool data_is_whole(const cornu_data *data)
 
 int64_t data_usable(const cornu_data *data, cornu_split split, int64_t first, int64_t count)
 {
-    int64_t begin = first_place(data, split) + first;
+    int64_t begin = first_number(data, split) + first;
     return data->loader ? loader_usable(data->loader, begin, begin + count) : count;
 }
 
 cornu_status data_ready(const cornu_data *data, cornu_split split, int64_t index, int64_t *at)
 {
     bool usable;
-    int64_t count = data->block[split].count, begin = first_place(data, split);
+    int64_t count = data->block[split].count, begin = first_number(data, split);
     TRY(data_finish(data));
     int64_t found = index;
     if (data->loader && index >= 0)
-        found = loader_place(data->loader, begin, begin + count, index) - begin;
+        found = loader_number_of(data->loader, begin, begin + count, index) - begin;
     if (index < 0 || found < 0 || found >= count)
         return status_fail(CORNU_INVALID, "%s: sample %lld; expected 0 to %lld", data->name,
                            (long long)index, (long long)data_usable(data, split, 0, count) - 1);

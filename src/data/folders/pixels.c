@@ -1,315 +1,12 @@
 #include "data/folders/pixels.h"
 
-#include "base/files.h"
 #include "base/memory.h"
-#include "data/images/image.h"
-#include "data/sha256.h"
+#include "data/folders/cache_option.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <zlib.h>
 
-/* ---- what was asked for ------------------------------------------------------------------- */
-
-static bool unit_of(const char *name, double *bytes)
-{
-    static const struct {
-        const char *name;
-        double bytes;
-    } units[] = {{"B", 1},         {"kB", 1e3},           {"MB", 1e6},
-                 {"GB", 1e9},      {"TB", 1e12},          {"KiB", 1024},
-                 {"MiB", 1048576}, {"GiB", 1073741824.0}, {"TiB", 1.0995e12}};
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (!strcasecmp(name, units[i].name)) {
-            *bytes = units[i].bytes;
-            return true;
-        }
-    return false;
-}
-
-cornu_status pixels_read_option(const char *cache, int64_t *limit)
-{
-    double unit = 0;
-    char *end;
-    *limit = PIXELS_LIMIT_AUTO;
-    if (!cache)
-        return CORNU_OK;
-    *limit = !strcmp(cache, "file") ? -1 : 0;
-    if (*limit < 0 || !strcmp(cache, "off"))
-        return CORNU_OK;
-    double number = strtod(cache, &end);
-    bool size = end > cache && unit_of(end, &unit) && number > 0 && number * unit < 1e18;
-    if (!size)
-        return status_fail(CORNU_INVALID,
-                           "cache: found \"%s\"; expected off, file, or a size such as 4GB", cache);
-    *limit = (int64_t)(number * unit);
-    return CORNU_OK;
-}
-
-/* ---- the cache file ----------------------------------------------------------------------- */
-
-/* Header, entries, then from a multiple of PAGE on the pixels. Numbers are of this machine's byte
-   order: the file is of no use elsewhere. */
 enum { PAGE = 4096 };
-static const char magic[16] = "cornu pixels 1\n";
-
-typedef struct header {
-    char magic[16];
-    int64_t count, height, width, channels;
-    char filter[16];
-} header;
-
-struct pixels_entry {
-    uint64_t key;  /* of the file that was decoded; 0: none yet */
-    uint32_t crc;  /* of the pixels */
-    uint32_t done; /* ENTRY_DONE once they are complete; in memory also: */
-};
-enum { ENTRY_DONE = 1, ENTRY_CHECKED = 2 };
-
-static header header_of(const pixels_wanted *w)
-{
-    const data_request *r = w->request;
-    header h = {.count = (int64_t)w->files->count,
-                .height = r->height,
-                .width = r->width,
-                .channels = r->channels};
-    memcpy(h.magic, magic, sizeof magic);
-    snprintf(h.filter, sizeof h.filter, "%s", image_filter_title(r->filter));
-    return h;
-}
-
-/* A number of a file's path, size and time of change; never 0. */
-static uint64_t key_of(const char *path)
-{
-    struct stat s = {0};
-    char hex[65], rest[96];
-    sha256 h;
-    if (stat(path, &s) != 0)
-        s.st_size = -1;
-    snprintf(rest, sizeof rest, " %jd %jd %ld", (intmax_t)s.st_size, (intmax_t)s.st_mtim.tv_sec,
-             s.st_mtim.tv_nsec);
-    sha256_open(&h);
-    sha256_add(&h, path, strlen(path));
-    sha256_add(&h, rest, strlen(rest));
-    sha256_close(&h, hex);
-    hex[16] = 0;
-    return strtoull(hex, NULL, 16) | 1;
-}
-
-static cornu_status make_keys(const image_files *files, pixels *p)
-{
-    TRY(memory_new(files->count, sizeof *p->keys, "list of images", &p->keys));
-    for (size_t i = 0; i < files->count; i++)
-        p->keys[i] = key_of(files->items[i].path);
-    return CORNU_OK;
-}
-
-static cornu_status fail_file(const char *path, const char *doing, int error)
-{
-    return status_fail(CORNU_IO, "%s: cannot %s: %s", path, doing, strerror(error));
-}
-
-static size_t pixels_offset(int64_t count)
-{
-    size_t head = sizeof(header) + (size_t)count * sizeof(pixels_entry);
-    return (head + PAGE - 1) / PAGE * PAGE;
-}
-
-/* May the file be overwritten, and (*same) may it be used as it is? */
-static cornu_status look_at(const char *path, int fd, const header *h, size_t bytes, bool *same)
-{
-    struct stat s;
-    header found = {0};
-    *same = false;
-    if (fstat(fd, &s) != 0)
-        return fail_file(path, "read", errno);
-    if (S_ISREG(s.st_mode) && s.st_size == 0)
-        return CORNU_OK;
-    ssize_t got = S_ISREG(s.st_mode) ? pread(fd, &found, sizeof found, 0) : 0;
-    if (got < (ssize_t)sizeof magic || memcmp(found.magic, magic, sizeof magic) != 0)
-        return status_fail(CORNU_BAD_FILE,
-                           "%s: found a file that is no cache of pixels; expected one, or none",
-                           path);
-    *same = (size_t)s.st_size == bytes && memcmp(&found, h, sizeof found) == 0;
-    return CORNU_OK;
-}
-
-/* All of the room at once: a full disk is told here, and not found out sample by sample. The header
-   comes first: a file that was left unfinished is then known for a cache, and made anew. */
-static cornu_status make_file(const char *path, int fd, const header *h, size_t bytes)
-{
-    char size[16];
-    if (ftruncate(fd, 0) != 0)
-        return fail_file(path, "write", errno);
-    ssize_t written = pwrite(fd, h, sizeof *h, 0);
-    int error = written < 0 ? errno : written < (ssize_t)sizeof *h ? ENOSPC : 0;
-    while (error == 0 && (error = posix_fallocate(fd, 0, (off_t)bytes)) == EINTR)
-        error = 0;
-    if (error == 0)
-        return CORNU_OK;
-    unlink(path);
-    return status_fail(CORNU_IO,
-                       "%s: cannot make room for %s of pixels: %s (a smaller image_size, --cache "
-                       "with a size that memory has, or --cache off)",
-                       path, memory_human((double)bytes, size), strerror(error));
-}
-
-/* No link is followed: what it leads to may be anybody's. */
-static cornu_status open_locked(const char *path, int *fd)
-{
-    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, 0666);
-    if (*fd < 0 && errno == ELOOP)
-        return status_fail(CORNU_BAD_FILE, "%s: found a link; expected a cache of pixels, or none",
-                           path);
-    if (*fd < 0)
-        return fail_file(path, "open", errno);
-    if (flock(*fd, LOCK_EX | LOCK_NB) != 0)
-        return status_fail(CORNU_IO,
-                           "%s: found another process at work with it; expected another "
-                           "folder to save to, or --cache off",
-                           path);
-    return CORNU_OK;
-}
-
-static cornu_status open_path(const char *path, const pixels_wanted *w, pixels *p)
-{
-    bool same;
-    header h = header_of(w);
-    size_t count = (size_t)h.count;
-    p->begin = (int64_t)pixels_offset(h.count);
-    size_t bytes = (size_t)p->begin + count * (size_t)p->sample;
-    TRY(open_locked(path, &p->fd));
-    TRY(look_at(path, p->fd, &h, bytes, &same));
-    TRY(memory_new(count, sizeof *p->entries, "cache of pixels", &p->entries));
-    TRY(make_keys(w->files, p));
-    return same ? file_read_at(path, p->fd, sizeof h, p->entries, count * sizeof *p->entries)
-                : make_file(path, p->fd, &h, bytes);
-}
-
-static void close_file(pixels *p)
-{
-    if (p->fd >= 0)
-        close(p->fd);
-    p->fd = -1;
-    free(p->keys);
-    free(p->entries);
-    free(p->path);
-    p->keys = NULL;
-    p->entries = NULL;
-    p->path = NULL;
-}
-
-/* FOLDER/NAME.pixels, beside the model file that is being trained. */
-static cornu_status open_file(const pixels_wanted *w, pixels *p)
-{
-    char *name = NULL, size[16];
-    const cornu_data_options *o = &w->request->options;
-    TRY(memory_format(&name, "%s.pixels", w->name));
-    cornu_status status =
-        path_join(o->cache_folder && *o->cache_folder ? o->cache_folder : ".", name, &p->path);
-    if (status == CORNU_OK)
-        status = open_path(p->path, w, p);
-    if (status == CORNU_OK)
-        data_notice(
-            o, "%s: %s of decoded pixels; remove it when you are done", p->path,
-            memory_human((double)p->begin + (double)w->files->count * (double)p->sample, size));
-    free(name);
-    return status;
-}
-
-/* The same where nobody asked for the file itself: a run can do without. */
-static cornu_status try_file(const pixels_wanted *w, pixels *p)
-{
-    cornu_status status = open_file(w, p);
-    if (status != CORNU_IO)
-        return status;
-    data_notice(&w->request->options, "%s; this run goes on without it", cornu_last_error());
-    close_file(p);
-    return CORNU_OK;
-}
-
-/* All or nothing: a file that was cut, or a disk that fails, is as if the sample were not there.
-   Where it fails, errno says why. */
-static bool transfer(const pixels *p, int64_t i, bool write)
-{
-    uint8_t *at = p->at + i * p->sample;
-    for (int64_t done = 0; done < p->sample;) {
-        off_t place = (off_t)(p->begin + i * p->sample + done);
-        size_t left = (size_t)(p->sample - done);
-        ssize_t n =
-            write ? pwrite(p->fd, at + done, left, place) : pread(p->fd, at + done, left, place);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n == 0)
-            errno = EIO;
-        if (n <= 0)
-            return false;
-        done += n;
-    }
-    return true;
-}
-
-static uint32_t checksum(const pixels *p, int64_t i)
-{
-    return (uint32_t)crc32_z(0, p->at + i * p->sample, (z_size_t)p->sample);
-}
-
-bool pixels_has(const pixels *p, int64_t i)
-{
-    return p->entries && p->entries[i].done >= ENTRY_DONE && p->entries[i].key == p->keys[i];
-}
-
-/* What an earlier run left is checked once; what this one has checked or written is not again. */
-bool pixels_load(pixels *p, int64_t i, bool *earlier)
-{
-    pixels_entry *e = p->entries ? &p->entries[i] : NULL;
-    *earlier = e && e->done == ENTRY_DONE;
-    if (!pixels_has(p, i))
-        return *earlier = false;
-    if (transfer(p, i, false) && (e->done == ENTRY_CHECKED || checksum(p, i) == e->crc)) {
-        e->done = ENTRY_CHECKED;
-        return true;
-    }
-    e->done = 0;
-    return *earlier = false;
-}
-
-bool pixels_takes(const pixels *p)
-{
-    return p->fd >= 0 && atomic_load(&p->failed) == 0;
-}
-
-void pixels_keep(pixels *p, int64_t i)
-{
-    if (!pixels_takes(p))
-        return;
-    pixels_entry *e = &p->entries[i];
-    *e = (pixels_entry){.key = p->keys[i], .crc = checksum(p, i), .done = ENTRY_DONE};
-    off_t place = (off_t)(sizeof(header) + (size_t)i * sizeof *e);
-    errno = ENOSPC; /* of a part that was written */
-    bool kept = transfer(p, i, true) && pwrite(p->fd, e, sizeof *e, place) == (ssize_t)sizeof *e;
-    e->done = kept ? ENTRY_CHECKED : 0;
-    if (!kept)
-        atomic_store(&p->failed, errno);
-}
-
-const char *pixels_failure(pixels *p)
-{
-    int error = atomic_load(&p->failed);
-    if (error == 0 || p->told)
-        return NULL;
-    p->told = true;
-    return strerror(error);
-}
-
-/* ---- memory ------------------------------------------------------------------------------- */
 
 static cornu_status open_memory(size_t bytes, pixels *p)
 {
@@ -346,28 +43,32 @@ static cornu_status fail_memory(const pixels_wanted *w, int64_t count, int64_t b
 static int64_t automatic_limit(void)
 {
     int64_t available = memory_available();
-    return available < 0 ? INT64_MAX : available / 2 + 1; /* 0 would be "off" */
+    return available < 0 ? INT64_MAX : available / 2 + 1; /* 0 would be CACHE_OFF */
 }
 
 cornu_status pixels_open(const pixels_wanted *w, pixels *p)
 {
     const data_request *r = w->request;
-    int64_t limit = r->cache_limit == PIXELS_LIMIT_AUTO ? automatic_limit() : r->cache_limit;
+    int64_t limit = r->cache_limit == CACHE_AUTO ? automatic_limit() : r->cache_limit;
     int64_t count = (int64_t)w->files->count;
-    *p = (pixels){.fd = -1, .sample = r->height * r->width * r->channels};
+    *p = (pixels){.file.fd = -1, .sample = r->height * r->width * r->channels};
     if (count > INT64_MAX / 2 / p->sample)
         return status_fail(CORNU_OUT_OF_MEMORY, "%s: %lld samples of %lld bytes are more than fit",
                            w->name, (long long)count, (long long)p->sample);
     int64_t bytes = count * p->sample;
-    bool in_file = limit != 0 && bytes > limit;
+    bool in_file = limit != CACHE_OFF && bytes > limit;
     /* With "file" both, where memory has room: what is read once need not be read again. */
-    bool in_memory = in_file ? limit < 0 && bytes <= automatic_limit() : limit != 0;
+    bool in_memory =
+        in_file ? limit == CACHE_FILE && bytes <= automatic_limit() : limit != CACHE_OFF;
     p->kind = in_memory ? PIXELS_IN_MEMORY : PIXELS_PASSING;
     int64_t available = memory_available();
     if (p->kind == PIXELS_IN_MEMORY && available >= 0 && bytes > available)
         return fail_memory(w, count, bytes);
     TRY(open_memory((size_t)bytes, p));
-    return !in_file ? CORNU_OK : limit < 0 ? open_file(w, p) : try_file(w, p);
+    if (!in_file)
+        return CORNU_OK;
+    return limit == CACHE_FILE ? pixels_file_open(w, p->sample, &p->file)
+                               : pixels_file_try(w, p->sample, &p->file);
 }
 
 void pixels_close(pixels *p)
@@ -376,6 +77,6 @@ void pixels_close(pixels *p)
         munmap(p->at, p->map_bytes);
     else
         memory_free_aligned(p->at);
-    close_file(p);
-    *p = (pixels){.fd = -1};
+    pixels_file_close(&p->file);
+    *p = (pixels){.file.fd = -1};
 }

@@ -49,63 +49,6 @@ const char *image_format_of(const char *path)
     return f ? f->title : NULL;
 }
 
-int64_t image_bytes_most(size_t file_bytes)
-{
-    return memory_unpacked_most(file_bytes, IMAGE_BYTES_TIMES);
-}
-
-cornu_status image_check_size(int64_t height, int64_t width)
-{
-    if (height < 1 || width < 1 || height > IMAGE_SIDE_MAX || width > IMAGE_SIDE_MAX ||
-        height > IMAGE_PIXELS_MAX / width)
-        return status_fail(CORNU_BAD_FILE,
-                           "image of %lldx%lld pixels; expected sides of 1 to %d and at most %d "
-                           "million pixels",
-                           (long long)width, (long long)height, IMAGE_SIDE_MAX,
-                           IMAGE_PIXELS_MAX / 1000000);
-    return CORNU_OK;
-}
-
-static cornu_status check_bytes(int64_t height, int64_t width, int64_t needed, size_t file_bytes)
-{
-    char takes[32], file[32], most[32];
-    if (needed <= image_bytes_most(file_bytes))
-        return CORNU_OK;
-    return status_fail(CORNU_BAD_FILE,
-                       "image of %lldx%lld pixels: decoding takes %s, of a file of %s; expected at "
-                       "most %s (%d times the file's size, or that of 1 MB)",
-                       (long long)width, (long long)height, memory_human((double)needed, takes),
-                       memory_human((double)file_bytes, file),
-                       memory_human((double)image_bytes_most(file_bytes), most), IMAGE_BYTES_TIMES);
-}
-
-cornu_status image_allocate(int64_t height, int64_t width, int64_t channels, int64_t besides,
-                            image *out)
-{
-    TRY(image_check_size(height, width));
-    int64_t needed = height * width * channels * (out->orientation > 1 ? 2 : 1) + besides;
-    TRY(check_bytes(height, width, needed, out->file_bytes));
-    out->height = height;
-    out->width = width;
-    out->channels = channels;
-    out->taken = needed;
-    if (out->budget)
-        image_budget_take(out->budget, out->taken, out->file_bytes);
-    return memory_new((size_t)(height * width), (size_t)channels, "image", &out->pixels);
-}
-
-void image_cmyk(const uint8_t *cmyk, bool inverted, int64_t count, uint8_t *rgb)
-{
-    const int flip = inverted ? 0 : 255;
-    for (int64_t i = 0; i < count; i++, cmyk += 4, rgb += 3)
-        for (int c = 0; c < 3; c++) {
-            int white = cmyk[3] ^ flip; /* what the black ink leaves */
-            int ink = (255 - (cmyk[c] ^ flip)) * white + 128;
-            int left = white - (((ink >> 8) + ink) >> 8);
-            rgb[c] = (uint8_t)(left < 0 ? 0 : left);
-        }
-}
-
 static cornu_status decode(const uint8_t *data, size_t size, image *out)
 {
     const format *f = find_format(data, size);
@@ -113,7 +56,7 @@ static cornu_status decode(const uint8_t *data, size_t size, image *out)
         return status_fail(CORNU_BAD_FILE, "found no image's first bytes; expected " IMAGE_FORMATS);
     cornu_status status = f->decode(data, size, out);
     if (status == CORNU_OK)
-        status = image_turn(out);
+        status = image_apply_orientation(out);
     if (status != CORNU_OK)
         image_close(out);
     return status;

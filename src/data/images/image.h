@@ -33,8 +33,8 @@ typedef struct image {
    the file cannot be read. */
 const char *image_format_of(const char *path);
 
-/* Read an image of any format in formats.def, of several frames or pages the first, and turn it as
-   its EXIF orientation says. Colours become what Pillow's convert("RGB") gives: CMYK becomes RGB,
+/* Read an image of any format in formats.def, of several frames or pages the first, and
+   apply its EXIF orientation. Colours become what Pillow's convert("RGB") gives: CMYK becomes RGB,
    palettes are looked up, alpha is dropped. 16 bits become the upper 8 (Pillow does so for colours;
    its grey saturates). Messages begin with the path. */
 cornu_status image_open(const char *path, image *out);
@@ -53,8 +53,8 @@ const char *image_filter_title(const image_filter *filter);
 
 /* Resize into [height][width][channels] as Pillow, and so Keras's load_img, does it: RGB to grey by
    ITU-R 601-2 luma, grey to RGB by repeating. A NULL filter is nearest, which cannot fail. */
-cornu_status image_fit(const image *from, int64_t height, int64_t width, int64_t channels,
-                       const image_filter *filter, uint8_t *to);
+cornu_status image_resize(const image *from, int64_t height, int64_t width, int64_t channels,
+                          const image_filter *filter, uint8_t *to);
 
 /* ---- for the decoders ---- */
 
@@ -69,14 +69,14 @@ int64_t image_bytes_most(size_t file_bytes);
 /* Refuse sides or pixels that are none or too many. */
 cornu_status image_check_size(int64_t height, int64_t width);
 /* Refuse what is empty or beyond the bound, and allocate the pixels. `besides` is what decoding
-   takes besides them: the decoder's own memory, or the samples as the file holds them. A picture
-   that will be turned needs a copy: out->orientation must be set by now. */
+   takes besides them: the decoder's own memory, or the samples as the file holds them. Applying
+   an orientation needs a copy: out->orientation must be set by now. */
 cornu_status image_allocate(int64_t height, int64_t width, int64_t channels, int64_t besides,
                             image *out);
 /* CMYK (255 is full ink, or none where `inverted`) to RGB, rounded as Pillow does. */
 void image_cmyk(const uint8_t *cmyk, bool inverted, int64_t count, uint8_t *rgb);
-/* Turn the pixels upright. */
-cornu_status image_turn(image *i);
+/* Put the pixels into the order of an upright picture. */
+cornu_status image_apply_orientation(image *i);
 /* The orientation that an EXIF block ("Exif\0\0" in front or not) tells, or 1. */
 int exif_orientation(const uint8_t *data, size_t size);
 

@@ -14,7 +14,7 @@ enum {
 typedef struct image_budget {
     pthread_mutex_t lock;
     pthread_cond_t returned;
-    int64_t spare, most; /* bytes: beyond the files' share; in all */
+    int64_t spare, most; /* bytes: beyond what the files' sizes give; in all */
     int64_t taken, files, peak;
     uint64_t next, serving; /* tickets: who comes first is served first */
 } image_budget;

@@ -86,7 +86,7 @@ static cornu_status decode(coder *c, image *out)
     png_set_strip_16(png); /* the upper 8, as Pillow */
     png_set_strip_alpha(png);
     int passes = png_set_interlace_handling(png);
-    /* It may stand behind the pixels: counted as a picture that must be turned. */
+    /* It may stand behind the pixels: counted as an orientation to apply. */
     out->orientation = memmem(c->data, c->size, "eXIf", 4) ? 8 : 1;
     TRY(image_allocate(height, width, color ? 3 : 1, bytes_besides(c, height, width, color), out));
     png_read_update_info(png, c->info);

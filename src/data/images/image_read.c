@@ -48,7 +48,7 @@ static cornu_status read_scaled(const char *path, const shape *s, const image_fi
     cornu_status status;
     TRY_GOTO(image_open(path, &from));
     TRY_GOTO(memory_new((size_t)count, 1, "image", &pixels));
-    TRY_GOTO(image_fit(&from, s->dim[0], s->dim[1], s->dim[2], filter, pixels));
+    TRY_GOTO(image_resize(&from, s->dim[0], s->dim[1], s->dim[2], filter, pixels));
     for (int64_t i = 0; i < count; i++)
         values[i] = scale < 0 ? (float)pixels[i] / 255.0f : (float)pixels[i] * (float)scale;
 done:

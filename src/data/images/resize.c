@@ -43,14 +43,14 @@ static void copy_pixels(const uint8_t *line, const int64_t *offset, int64_t coun
 }
 
 /* Where a running position lies, kept inside the image. */
-static int64_t source(double position, int64_t limit)
+static int64_t source(double position, int64_t size)
 {
     int64_t at = (int64_t)position;
-    return at < limit ? at : limit - 1;
+    return at < size ? at : size - 1;
 }
 
-static void fit_nearest(const image *from, int64_t height, int64_t width, int64_t channels,
-                        uint8_t *to)
+static void resize_nearest(const image *from, int64_t height, int64_t width, int64_t channels,
+                           uint8_t *to)
 {
     /* The source of pixel i is floor((i + 1/2) * scale). Pillow adds the scale up instead of
        multiplying; where a position falls on a whole number, only the same sum gives the same
@@ -145,14 +145,14 @@ enum {
     BYTES_MOST = 1 << 23 /* of the picture between the two passes, unless one column is more */
 };
 
-/* The weights of the source pixels of one place. */
+/* The weights of the source pixels of one output pixel. */
 typedef struct taps {
     int64_t first, count;
     const int32_t *weight;
 } taps;
 
-/* One direction: the taps of all places, found once. Together they are at most a few times the
-   sizes before and after, but for a filter that looks at every pixel. */
+/* One direction: the taps of all output pixels, found once. Together they are at most a few times
+   the sizes before and after, but for a filter that looks at every pixel. */
 typedef struct axis {
     const image_filter *filter;
     int64_t from, to; /* sizes before and after */
@@ -161,8 +161,8 @@ typedef struct axis {
     int32_t *weights;
 } axis;
 
-/* The source pixels of place `i`. The bounds, the order of the sum and the rounding are those of
-   Pillow, so that the bytes are. */
+/* The source pixels of output pixel `i`. The bounds, the order of the sum and the rounding are
+   those of Pillow, so that the bytes are. */
 static taps bounds_of(const axis *a, int64_t i)
 {
     double center = ((double)i + 0.5) * a->scale;
@@ -173,7 +173,7 @@ static taps bounds_of(const axis *a, int64_t i)
     return (taps){.first = begin, .count = end > begin ? end - begin : 0};
 }
 
-/* Fill in the weights of place `i`; `scratch` has room for as many. */
+/* Fill in the weights of output pixel `i`; `scratch` has room for as many. */
 static void find_weights(const axis *a, int64_t i, double *scratch, int32_t *weight)
 {
     const taps *t = &a->taps[i];
@@ -183,8 +183,8 @@ static void find_weights(const axis *a, int64_t i, double *scratch, int32_t *wei
         sum += scratch[k];
     }
     for (int64_t k = 0; k < t->count; k++) {
-        double share = (sum != 0 ? scratch[k] / sum : scratch[k]) * (1 << WEIGHT_BITS);
-        weight[k] = (int32_t)(share < 0 ? share - 0.5 : share + 0.5);
+        double scaled = (sum != 0 ? scratch[k] / sum : scratch[k]) * (1 << WEIGHT_BITS);
+        weight[k] = (int32_t)(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
     }
 }
 
@@ -343,12 +343,12 @@ static cornu_status fit_converted(const image *from, int64_t height, int64_t wid
     return CORNU_OK;
 }
 
-cornu_status image_fit(const image *from, int64_t height, int64_t width, int64_t channels,
-                       const image_filter *filter, uint8_t *to)
+cornu_status image_resize(const image *from, int64_t height, int64_t width, int64_t channels,
+                          const image_filter *filter, uint8_t *to)
 {
     bool same = height == from->height && width == from->width;
     if (filter && filter->weight && !same)
         return fit_converted(from, height, width, channels, filter, to);
-    fit_nearest(from, height, width, channels, to);
+    resize_nearest(from, height, width, channels, to);
     return CORNU_OK;
 }

@@ -74,7 +74,7 @@ done:
 }
 
 /* All files of a set are of the published size, or (sets made by hand) all training files of one
-   size; anything else is a download that was cut off, which must not pass as a smaller set. */
+   size; anything else is a truncated download, which must not pass as a smaller set. */
 static cornu_status check_sizes(const char *folder, const cifar_layout *layout, int64_t each[2])
 {
     bool official = false;

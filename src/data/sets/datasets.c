@@ -1,7 +1,5 @@
 #include "data/sets/datasets.h"
 
-#include "base/files.h"
-#include "base/memory.h"
 #include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -69,7 +67,7 @@ const dataset *dataset_in_folder(const data_reader *reader, const char *folder,
     char full[PATH_MAX], tail[512], own[64];
     if (!realpath(folder, full))
         return otherwise;
-    /* The last two parts: torchvision keeps files in FashionMNIST/raw. */
+    /* The last two names: torchvision keeps files in FashionMNIST/raw. */
     char *last = strrchr(full, '/'), *start = last;
     while (start && start > full && start[-1] != '/')
         start--;
@@ -82,23 +80,4 @@ const dataset *dataset_in_folder(const data_reader *reader, const char *folder,
             best = &rows[i];
     }
     return best ? best : otherwise;
-}
-
-bool cornu_dataset_info_get(int index, cornu_dataset_info *info)
-{
-    const dataset *set = dataset_at(index);
-    if (!set || !info)
-        return false;
-    memset(info, 0, sizeof *info);
-    info->name = set->name;
-    info->title = set->title;
-    info->url = set->files[0].url;
-    for (const dataset_file *f = set->files; f->name; f++)
-        info->bytes += f->bytes;
-    data_place place = {0};
-    if (dataset_find(set, NULL, &place, NULL) == CORNU_OK && place.folder &&
-        strlen(place.folder) < sizeof info->folder)
-        memcpy(info->folder, place.folder, strlen(place.folder) + 1);
-    free(place.folder);
-    return true;
 }

@@ -50,23 +50,24 @@ const dataset *dataset_in_folder(const data_reader *reader, const char *folder,
                                  const dataset *otherwise);
 
 /* Where data lies. */
-typedef struct data_place {
+typedef struct data_location {
     const dataset *set; /* what it is: may be another set of the same layout than was asked for;
                            NULL: images, or an .npz file */
     const data_reader *reader; /* of a set; NULL: `folder` holds the set's archive */
     char *folder;              /* owned; NULL: nowhere. Without a set perhaps an .npz file's path */
-} data_place;
+} data_location;
 
 /* Look for a set: in `folder` alone (for any set of the same layout), where that is not NULL; else
    in $CORNU_DATA, cornu's cache, Keras's cache, Debian's folder. Not finding it is no error.
    `looked`, where not NULL, gets the folders' names. */
-cornu_status dataset_find(const dataset *set, const char *folder, data_place *place, char **looked);
+cornu_status dataset_find(const dataset *set, const char *folder, data_location *location,
+                          char **looked);
 /* The folder that downloads go to: $CORNU_DATA or cornu's folder in the user's cache. */
 cornu_status dataset_cache_folder(char **folder);
-/* Download a set (or unpack the archive at place->folder) into the cache folder and say where it
+/* Download a set (or unpack the archive at location->folder) into the cache folder and say where it
  * is. */
 cornu_status dataset_fetch(const dataset *set, const cornu_data_options *options,
-                           data_place *place);
-cornu_status dataset_unpack_found(const cornu_data_options *options, data_place *place);
+                           data_location *location);
+cornu_status dataset_unpack_found(const cornu_data_options *options, data_location *location);
 
 #endif

@@ -55,15 +55,15 @@ cornu_status dataset_cache_folder(char **folder)
 
 /* Does `folder` itself hold the set? `trusted`: the user named the folder, so another set of the
    same layout will do. */
-static bool look_at(const dataset *set, const char *folder, bool trusted, data_place *place)
+static bool look_at(const dataset *set, const char *folder, bool trusted, data_location *location)
 {
     for (const data_reader *const *reader = set->readers; *reader; reader++) {
         if (!(*reader)->present(folder, set))
             continue;
         const dataset *found = dataset_in_folder(*reader, folder, set);
         if (found == set || trusted) {
-            place->set = found;
-            place->reader = *reader;
+            location->set = found;
+            location->reader = *reader;
             return true;
         }
     }
@@ -71,17 +71,18 @@ static bool look_at(const dataset *set, const char *folder, bool trusted, data_p
 }
 
 /* The set in `root`, in one of its usual folders there, or as an archive there. */
-static cornu_status look_in(const dataset *set, const char *root, bool trusted, data_place *place)
+static cornu_status look_in(const dataset *set, const char *root, bool trusted,
+                            data_location *location)
 {
     char *at = NULL;
     if (!folder_exists(root))
         return CORNU_OK;
-    if (look_at(set, root, trusted, place))
-        return memory_copy_string(root, &place->folder);
+    if (look_at(set, root, trusted, location))
+        return memory_copy_string(root, &location->folder);
     for (const char *const *name = set->folders; *name; name++) {
         TRY(path_join(root, *name, &at));
-        if (look_at(set, at, trusted, place)) {
-            place->folder = at;
+        if (look_at(set, at, trusted, location)) {
+            location->folder = at;
             return CORNU_OK;
         }
         free(at);
@@ -93,8 +94,8 @@ static cornu_status look_in(const dataset *set, const char *root, bool trusted, 
     free(at);
     if (!found)
         return CORNU_OK;
-    place->set = set;
-    return memory_copy_string(root, &place->folder);
+    location->set = set;
+    return memory_copy_string(root, &location->folder);
 }
 
 /* Where to look: in the folder that the caller names, and nowhere else; else in the usual ones. */
@@ -109,18 +110,19 @@ static cornu_status list_roots(const dataset *set, const char *folder, char *roo
     return set->system_folder ? memory_copy_string(set->system_folder, &roots[3]) : CORNU_OK;
 }
 
-cornu_status dataset_find(const dataset *set, const char *folder, data_place *place, char **looked)
+cornu_status dataset_find(const dataset *set, const char *folder, data_location *location,
+                          char **looked)
 {
     cornu_status status;
     char *roots[ROOTS] = {NULL};
     text names = {0};
-    *place = (data_place){0};
+    *location = (data_location){0};
     TRY_GOTO(list_roots(set, folder, roots));
-    for (int i = 0; i < ROOTS && !place->folder; i++) {
+    for (int i = 0; i < ROOTS && !location->folder; i++) {
         if (!roots[i])
             continue;
         text_add(&names, "%s%s", names.length ? ", " : "", roots[i]);
-        TRY_GOTO(look_in(set, roots[i], folder != NULL, place));
+        TRY_GOTO(look_in(set, roots[i], folder != NULL, location));
     }
     if (looked)
         status = text_take(&names, looked);
@@ -129,6 +131,25 @@ done:
         free(roots[i]);
     text_free(&names);
     return status;
+}
+
+bool cornu_dataset_info_get(int index, cornu_dataset_info *info)
+{
+    const dataset *set = dataset_at(index);
+    if (!set || !info)
+        return false;
+    memset(info, 0, sizeof *info);
+    info->name = set->name;
+    info->title = set->title;
+    info->url = set->files[0].url;
+    for (const dataset_file *f = set->files; f->name; f++)
+        info->bytes += f->bytes;
+    data_location location = {0};
+    if (dataset_find(set, NULL, &location, NULL) == CORNU_OK && location.folder &&
+        strlen(location.folder) < sizeof info->folder)
+        memcpy(info->folder, location.folder, strlen(location.folder) + 1);
+    free(location.folder);
+    return true;
 }
 
 /* Unpack `archive` so that cache/FOLDER appears complete or not at all. */
@@ -171,23 +192,23 @@ done:
 }
 
 /* Say that the set is at `folder` (taken), and with which reader. */
-static cornu_status settle(const dataset *set, char *folder, data_place *place)
+static cornu_status settle(const dataset *set, char *folder, data_location *location)
 {
-    *place = (data_place){.set = set, .folder = folder};
-    for (const data_reader *const *reader = set->readers; *reader && !place->reader; reader++)
+    *location = (data_location){.set = set, .folder = folder};
+    for (const data_reader *const *reader = set->readers; *reader && !location->reader; reader++)
         if ((*reader)->present(folder, set))
-            place->reader = *reader;
-    if (place->reader)
+            location->reader = *reader;
+    if (location->reader)
         return CORNU_OK;
     return status_fail(CORNU_BAD_FILE, "%s: holds none of the files of %s", folder, set->name);
 }
 
-cornu_status dataset_unpack_found(const cornu_data_options *options, data_place *place)
+cornu_status dataset_unpack_found(const cornu_data_options *options, data_location *location)
 {
     cornu_status status;
-    const dataset *set = place->set;
+    const dataset *set = location->set;
     char *cache = NULL, *archive = NULL, *folder = NULL;
-    TRY_GOTO(path_join(place->folder, set->files[0].name, &archive));
+    TRY_GOTO(path_join(location->folder, set->files[0].name, &archive));
     TRY_GOTO(dataset_cache_folder(&cache));
     TRY_GOTO(path_join(cache, set->archive_folder, &folder));
     if (!folder_exists(folder)) {
@@ -196,8 +217,8 @@ cornu_status dataset_unpack_found(const cornu_data_options *options, data_place 
         TRY_GOTO(folder_make(cache));
         TRY_GOTO(unpack_set(set, options, archive, cache, folder));
     }
-    free(place->folder);
-    status = settle(set, folder, place);
+    free(location->folder);
+    status = settle(set, folder, location);
     folder = NULL;
 done:
     free(cache);
@@ -206,7 +227,8 @@ done:
     return status;
 }
 
-cornu_status dataset_fetch(const dataset *set, const cornu_data_options *options, data_place *place)
+cornu_status dataset_fetch(const dataset *set, const cornu_data_options *options,
+                           data_location *location)
 {
     cornu_status status;
     char *cache = NULL, *folder = NULL, *path = NULL;
@@ -224,7 +246,7 @@ cornu_status dataset_fetch(const dataset *set, const cornu_data_options *options
         TRY_GOTO(unpack_set(set, options, path, cache, folder));
         remove(path); /* all of it is in the folder now */
     }
-    status = settle(set, folder, place);
+    status = settle(set, folder, location);
     folder = NULL;
 done:
     free(cache);

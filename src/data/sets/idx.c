@@ -32,8 +32,8 @@ static cornu_status read_exactly(idx_file *f, void *out, int64_t size, int64_t t
 {
     int64_t done = 0;
     while (done < size) {
-        int64_t part = size - done < (1 << 24) ? size - done : 1 << 24;
-        int got = gzread(f->stream, (char *)out + done, (unsigned)part);
+        int64_t block = size - done < (1 << 24) ? size - done : 1 << 24;
+        int got = gzread(f->stream, (char *)out + done, (unsigned)block);
         int code;
         const char *reason = gzerror(f->stream, &code);
         if (got < 0 && code != Z_BUF_ERROR)

@@ -53,7 +53,7 @@ static float float_at(const file_tensor *t, int64_t i)
 }
 
 /* "x_train[3, 0, 2]" for element `i`. */
-static const char *show_place(const file_tensor *t, int64_t i, char *out, size_t size)
+static const char *show_element(const file_tensor *t, int64_t i, char *out, size_t size)
 {
     int64_t at[8];
     for (int d = t->rank - 1; d >= 0; d--) {
@@ -71,12 +71,12 @@ static const char *show_place(const file_tensor *t, int64_t i, char *out, size_t
 
 static cornu_status to_floats(const char *path, const file_tensor *t, float *out)
 {
-    char place[160];
+    char shown[160];
     for (int64_t i = 0; i < t->count; i++) {
         float value = float_at(t, i);
         if (!isfinite(value))
             return status_fail(CORNU_BAD_FILE, "%s: %s is %f; expected a finite 32-bit number",
-                               path, show_place(t, i, place, sizeof place), (double)value);
+                               path, show_element(t, i, shown, sizeof shown), (double)value);
         if (out)
             out[i] = value;
     }

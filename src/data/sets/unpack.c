@@ -29,10 +29,10 @@ static bool stays_inside(const char *name)
 {
     if (!name || !*name || *name == '/' || strchr(name, '\\'))
         return false;
-    for (const char *part = name; part; part = strchr(part, '/')) {
-        part += *part == '/';
-        size_t length = strcspn(part, "/");
-        if (length == 2 && !strncmp(part, "..", 2))
+    for (const char *inner = name; inner; inner = strchr(inner, '/')) {
+        inner += *inner == '/';
+        size_t length = strcspn(inner, "/");
+        if (length == 2 && !strncmp(inner, "..", 2))
             return false;
     }
     return true;
@@ -71,12 +71,11 @@ static cornu_status write_all(int out, const char *path, const char *data, size_
 
 static cornu_status copy_member(unpacking *u, const char *target, int out)
 {
-    static const size_t part = 1 << 16;
     char buffer[1 << 16];
     for (;;) {
         if (data_should_stop(u->options))
             return status_fail(CORNU_STOPPED, "%s: stopped while it was unpacked", u->path);
-        la_ssize_t got = archive_read_data(u->archive, buffer, part);
+        la_ssize_t got = archive_read_data(u->archive, buffer, sizeof buffer);
         if (got == ARCHIVE_RETRY)
             continue;
         if (got < 0)

@@ -29,7 +29,7 @@ extern const char *const pool_samples[];
 cornu_status pool_declare(layer *l, weight_spec *weights, int *count);
 window2d pool_window(const layer *l);
 
-/* Places in LAYER_PADDINGS. */
+/* Numbers in LAYER_PADDINGS. */
 enum { LAYER_VALID, LAYER_SAME };
 #define LAYER_PADDINGS "valid|same"
 #define LAYER_SIZE_MAX 1000000000.0

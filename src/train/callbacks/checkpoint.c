@@ -88,7 +88,7 @@ static cornu_status make_name(const checkpoint *c, const fit_state *f, char **na
     name_field fields[HISTORY_COLUMNS_MAX + 2] = {{"epoch", true, (double)(f->epoch + 1)}};
     int count = 1;
     if (c->save_freq > 0)
-        fields[count++] = (name_field){"batch", true, (double)f->model->position.step};
+        fields[count++] = (name_field){"batch", true, (double)f->model->training.position.step};
     int logged = c->save_freq > 0 ? f->step_logs : f->logs.count;
     for (int i = 0; i < logged; i++)
         fields[count++] = (name_field){f->logs.name[i], false, f->logs.value[i]};
@@ -115,8 +115,8 @@ static cornu_status check_old_file(const char *path)
 }
 
 /* Make the folder, look at what is there, and say where the file goes (*path). */
-static cornu_status prepare_place(const checkpoint *c, const fit_state *f, const char *name,
-                                  char **path)
+static cornu_status prepare_path(const checkpoint *c, const fit_state *f, const char *name,
+                                 char **path)
 {
     int folder, file;
     TRY(beneath_open_folder(f->output, name, true, &folder));
@@ -146,7 +146,7 @@ static cornu_status check_name(const checkpoint *c, const fit_state *f)
     if (!path_has_ending(name, ".safetensors"))
         status = doc_fail(c->at, "found %s; expected a name that ends in .safetensors", name);
     if (status == CORNU_OK)
-        status = prepare_place(c, f, name, &path);
+        status = prepare_path(c, f, name, &path);
     if (status == CORNU_INVALID)
         status = doc_fail(c->at, "%s", cornu_last_error());
     free(name);
@@ -205,7 +205,7 @@ static cornu_status save_now(checkpoint *c, fit_state *f)
     if (!is_due(c, f))
         return CORNU_OK;
     TRY(make_name(c, f, &name));
-    cornu_status status = prepare_place(c, f, name, &path);
+    cornu_status status = prepare_path(c, f, name, &path);
     free(name);
     TRY(status);
     status = write_file(c, f, path);

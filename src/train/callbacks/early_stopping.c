@@ -57,7 +57,7 @@ static cornu_status keep_weights(early_stopping *e, fit_state *f)
     TRY(fit_pull(f));
     TRY(best_weights_new(m));
     for (int i = 0; i < m->weight_count; i++)
-        memcpy(m->best_weights[i], m->variables[i].value,
+        memcpy(m->training.best_weights[i], m->variables[i].value,
                (size_t)m->variables[i].count * sizeof(float));
     e->has_weights = true;
     return CORNU_OK;
@@ -94,14 +94,14 @@ static cornu_status on_fit_end(void *self, fit_state *f)
 {
     early_stopping *e = self;
     cornu_model *m = f->model;
-    if (!e->restore_best_weights || !e->has_weights || !m->best_weights)
+    if (!e->restore_best_weights || !e->has_weights || !m->training.best_weights)
         return CORNU_OK;
     TRY(fit_pull(f));
     device *d = session_device(f->session);
     f->changed = true;
     for (int i = 0; i < m->weight_count; i++) {
         variable *v = &m->variables[i];
-        memcpy(v->value, m->best_weights[i], (size_t)v->count * sizeof(float));
+        memcpy(v->value, m->training.best_weights[i], (size_t)v->count * sizeof(float));
         TRY(d->ops->write_variable(d, i, v->value, v->count));
     }
     return CORNU_OK;

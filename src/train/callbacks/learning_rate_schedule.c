@@ -39,7 +39,7 @@ static cornu_status on_fit_begin(void *self, fit_state *f)
 static cornu_status on_epoch_begin(void *self, fit_state *f)
 {
     const epoch_schedule *e = self;
-    f->model->position.learning_rate_factor =
+    f->model->training.position.learning_rate_factor =
         schedule_at(&e->schedule, f->epoch) / f->model->optimizer.learning_rate.initial;
     return CORNU_OK;
 }

@@ -50,7 +50,7 @@ static bool reduce(const plateau *p, fit_state *f)
         return false;
     double wanted = old * p->factor;
     wanted = wanted > p->min_lr ? wanted : p->min_lr;
-    f->model->position.learning_rate_factor *= wanted / old;
+    f->model->training.position.learning_rate_factor *= wanted / old;
     fit_notice(f, "Epoch %jd: reducing the learning rate to %.6g", (intmax_t)(f->epoch + 1),
                wanted);
     return true;

@@ -12,7 +12,8 @@ static cornu_status on_step_end(void *self, fit_state *f)
     return status_fail(CORNU_NOT_A_NUMBER,
                        "epoch %jd, step %jd: found loss %g; expected a finite number "
                        "(terminate_on_nan)",
-                       (intmax_t)(f->epoch + 1), (intmax_t)f->model->position.step, f->step_loss);
+                       (intmax_t)(f->epoch + 1), (intmax_t)f->model->training.position.step,
+                       f->step_loss);
 }
 
 const callback_kind callback_terminate_on_nan = {

@@ -1,4 +1,4 @@
-/* Which way up: the orientation that cameras write into EXIF, and turning by it. */
+/* The orientation that cameras write into EXIF, and how it is applied. */
 #include "data/images/image.h"
 
 #include "base/memory.h"
@@ -48,33 +48,33 @@ int exif_orientation(const uint8_t *data, size_t size)
    of the stored rows and columns? */
 static const struct {
     bool swap, last_row, last_column;
-} turns[9] = {
+} orientations[9] = {
     [2] = {false, false, true}, [3] = {false, true, true}, [4] = {false, true, false},
     [5] = {true, false, false}, [6] = {true, true, false}, [7] = {true, true, true},
     [8] = {true, false, true},
 };
 
-cornu_status image_turn(image *i)
+cornu_status image_apply_orientation(image *i)
 {
-    uint8_t *turned = NULL;
+    uint8_t *upright = NULL;
     int o = i->orientation;
     i->orientation = 1;
     if (o < 2 || o > 8)
         return CORNU_OK;
     const size_t pixel = (size_t)i->channels;
-    TRY(memory_new((size_t)(i->height * i->width), pixel, "image", &turned));
-    int64_t height = turns[o].swap ? i->width : i->height;
-    int64_t width = turns[o].swap ? i->height : i->width;
-    uint8_t *to = turned;
+    TRY(memory_new((size_t)(i->height * i->width), pixel, "image", &upright));
+    int64_t height = orientations[o].swap ? i->width : i->height;
+    int64_t width = orientations[o].swap ? i->height : i->width;
+    uint8_t *to = upright;
     for (int64_t y = 0; y < height; y++)
         for (int64_t x = 0; x < width; x++, to += pixel) {
-            int64_t row = turns[o].swap ? x : y, column = turns[o].swap ? y : x;
-            row = turns[o].last_row ? i->height - 1 - row : row;
-            column = turns[o].last_column ? i->width - 1 - column : column;
+            int64_t row = orientations[o].swap ? x : y, column = orientations[o].swap ? y : x;
+            row = orientations[o].last_row ? i->height - 1 - row : row;
+            column = orientations[o].last_column ? i->width - 1 - column : column;
             memcpy(to, i->pixels + (row * i->width + column) * i->channels, pixel);
         }
     free(i->pixels);
-    i->pixels = turned;
+    i->pixels = upright;
     i->height = height;
     i->width = width;
     return CORNU_OK;

@@ -1,0 +1,50 @@
+/* What training leaves in a model beside its numbers: where it stands and what it remembers. A
+   model carries it and a model file keeps it, so that training goes on with the same bits; only
+   the room `train` gives it a meaning. */
+#ifndef MODEL_TRAINING_STATE_H
+#define MODEL_TRAINING_STATE_H
+
+#include "base/doc.h"
+
+/* Where training stands. */
+typedef struct position {
+    uint64_t seed;
+    int64_t iterations;                   /* optimizer steps taken */
+    int64_t epoch, step;                  /* the epoch at hand and the steps done in it */
+    double totals[CORNU_METRICS_MAX + 1]; /* running sums of the epoch at hand: loss, metrics */
+    int64_t samples;                      /* counted in them */
+    double seconds;                       /* spent in the epoch at hand when it was stopped */
+    double learning_rate_factor;          /* by reduce_lr_on_plateau; starts at 1 */
+    /* What the numbers above count; a run that goes on must have the same. 0: never trained. */
+    int64_t batch, steps_per_epoch, train_samples;
+    int64_t epochs; /* that the run was to have */
+} position;
+
+/* Of the training samples as they are scaled, by channel; for featurewise standardization. */
+typedef struct feature_statistics {
+    int channels; /* 0: not known */
+    float mean[4], std[4];
+} feature_statistics;
+
+typedef struct training_state {
+    position position;
+    feature_statistics features;
+    /* Where the samples of the last training came from, as a hint: a named set or NULL, and the
+       absolute path of its folder, of a folder of images or of an .npz file, or NULL. */
+    char *data_name, *data_path;
+    json_t *callback_state; /* what callbacks remember across resume, or NULL */
+    /* [weights] those that early_stopping would go back to, or NULL. One allocation: the values of
+       all weights lie behind the pointers, so that free(best_weights) releases everything. */
+    float **best_weights;
+} training_state;
+
+/* Where a model stands that was not trained yet. */
+position position_start(uint64_t seed);
+/* Release what the state points to. */
+void training_state_free(training_state *t);
+/* Forget what callbacks remember. */
+void training_state_forget_callbacks(training_state *t);
+/* Remember where the training samples came from (copied; NULL: not known). */
+cornu_status training_state_set_data(training_state *t, const char *name, const char *path);
+
+#endif
