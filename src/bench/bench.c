@@ -199,12 +199,12 @@ static cornu_status finish_group(bench *b)
 }
 
 /* Will it fit beside those that are open? */
-static bool fits(const bench *b, const bench_workload *w)
+static bool fits(const bench *b, const bench_workload *w, const char *on)
 {
     double bytes;
     if (b->group_count >= GROUP_MOST)
         return false;
-    if (contender_memory(w, b->options->batch, &bytes) != CORNU_OK)
+    if (contender_memory(w, on, b->options, &bytes) != CORNU_OK)
         return true; /* opening it says what is wrong */
     return bytes < 0.9 * (double)memory_available();
 }
@@ -212,7 +212,7 @@ static bool fits(const bench *b, const bench_workload *w)
 /* Open one more; measure and close the ones before where memory is short. */
 static cornu_status add_contender(bench *b, const bench_workload *w, const char *on)
 {
-    if (b->group_count > 0 && !fits(b, w))
+    if (b->group_count > 0 && !fits(b, w, on))
         TRY(finish_group(b));
     notice(b, "%s on %s: opening", w->name, on);
     contender *c = &b->group[b->group_count];

@@ -40,13 +40,25 @@ static cornu_status open_model(const bench_workload *w, int64_t batch, cornu_mod
     return CORNU_OK;
 }
 
-cornu_status contender_memory(const bench_workload *w, int64_t batch, double *bytes)
+/* GPUs alone have others than fp32. */
+static const char *precision_on(const char *on, const bench_options *options)
+{
+    bool gpu = strcmp(bench_device_kind(on), "gpu") == 0;
+    return gpu && options->precision ? options->precision : "fp32";
+}
+
+cornu_status contender_memory(const bench_workload *w, const char *on, const bench_options *options,
+                              double *bytes)
 {
     cornu_model *model = NULL;
     memory_need need;
-    cornu_status status = open_model(w, batch, &model, &batch);
+    int64_t batch;
+    session_options open = {.device = on,
+                            .precision = precision_on(on, options),
+                            .exact_convolution = options->exact_convolution};
+    cornu_status status = open_model(w, options->batch, &model, &batch);
     if (status == CORNU_OK)
-        status = session_memory(model, PLAN_TRAIN, batch, &need);
+        status = session_memory(model, &open, PLAN_TRAIN, batch, &need);
     cornu_model_close(model);
     /* The kernels' scratch memory may take as much as the buffers. */
     if (status == CORNU_OK)
@@ -82,10 +94,9 @@ cornu_status contender_open(contender *c, const bench_workload *w, const char *o
                             const bench_effort *effort, bench_report *report)
 {
     cornu_status status;
-    bool gpu = strcmp(bench_device_kind(on), "gpu") == 0;
     *c = (contender){.workload = w,
                      .device = on,
-                     .precision = gpu && options->precision ? options->precision : "fp32",
+                     .precision = precision_on(on, options),
                      .watts = NAN,
                      .joules = NAN,
                      .clock_mhz = NAN};
@@ -300,6 +311,9 @@ cornu_status contender_result(const contender *c, bench_result *out)
     const plan *p = c->plan->plan;
     statistics probes;
     double *sorted;
+    int64_t buffers;
+    device *d = session_device(c->session);
+    TRY(d->ops->buffer_bytes(d, p, &buffers));
     TRY(probe_statistics(c, &probes));
     TRY(memory_new((size_t)c->rounds + 1, sizeof *sorted, "times", &sorted));
     for (int i = 0; i < c->rounds; i++)
@@ -316,7 +330,7 @@ cornu_status contender_result(const contender *c, bench_result *out)
                           .loss_last = mean_loss(c, true),
                           .flops_per_step = p->flops,
                           .bytes_per_step = p->bytes,
-                          .working_set = (double)p->arena_bytes + (double)p->variable_bytes,
+                          .working_set = (double)buffers + (double)p->variable_bytes,
                           .real_data = c->data->real,
                           .probe_low = probes.minimum,
                           .probe_median = probes.median};

@@ -68,7 +68,8 @@ cornu_status bench_data_check(const bench_workload *w, const bench_options *opti
 void bench_data_close(bench_data *data);
 
 /* Bytes that opening the contender will take, from its model alone. */
-cornu_status contender_memory(const bench_workload *w, int64_t batch, double *bytes);
+cornu_status contender_memory(const bench_workload *w, const char *on, const bench_options *options,
+                              double *bytes);
 /* `on`: the device. `share`: data opened for the same workload, or NULL. */
 cornu_status contender_open(contender *c, const bench_workload *w, const char *on,
                             bench_data *share, const bench_options *options,

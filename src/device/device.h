@@ -59,7 +59,7 @@ typedef struct kernel_choice {
     char
         refused[256]; /* "NAME: reason; NAME: reason" of the kernels before it in the list, or "" */
     size_t scratch_bytes; /* memory besides its tensors'; the device has the largest for all */
-    /* What the kernel really does, with the operations that it covers: Winograd multiplies less
+    /* What the kernel really does, with the operations that run within it: Winograd multiplies less
        than a convolution's definition, a fused kernel does not move what stays in registers. Both 0
        for an operation that runs within another's kernel. */
     double flops, bytes;
@@ -102,9 +102,12 @@ typedef struct device_ops {
     /* optional: the plan's first operation that the device has no kernel for; NULL, or no slot:
        it has one for all. */
     const op *(*lacks)(const device *d, const plan *p);
+    /* Bytes of memory that `prepare` takes for the plan's buffers: less than plan.arena_bytes where
+       kernels of groups leave tensors out. Allocates nothing; needs no `bind`. */
+    cornu_status (*buffer_bytes)(device *d, const plan *p, int64_t *bytes);
     /* Choose kernels, allocate buffers and scratch memory. Refuses, before allocating, what it
-       lacks a kernel for and what does not fit. The arena is shared by all plans of the device
-       (grown to the largest). */
+       lacks a kernel for and what does not fit. The buffers' memory is shared by all plans of the
+       device (grown to the largest). */
     cornu_status (*prepare)(device *d, const plan *p, prepared **out);
     void (*release)(device *d, prepared *p);
     /* optional: a copy of the samples in the device's memory; run works without it. */
@@ -128,8 +131,7 @@ typedef struct device_ops {
        within another's kernel. */
     cornu_status (*time_operations)(device *d, prepared *p, const step_input *input,
                                     double *seconds);
-    /* Bytes that prepare would allocate beyond the plan's arena and variables: host or device
-     * memory. */
+    /* Bytes that are free for variables, buffers and scratch memory. */
     int64_t (*memory_free)(const device *d);
     /* optional: about a second of probes. NULL: those of the device "cpu" are its own. */
     cornu_status (*limits)(device *d, device_limits *out);

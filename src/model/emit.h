@@ -1,5 +1,5 @@
 /* What a layer may say of a training step: the verbs with which it describes its forward pass. The
-   step room implements them (step/build.c) and derives the backward pass and the updates. */
+   step room implements them (step/verbs.c) and derives the backward pass and the updates. */
 #ifndef MODEL_EMIT_H
 #define MODEL_EMIT_H
 

@@ -13,18 +13,18 @@ typedef enum fill_mode {
     FILL_NEAREST,  /* a a | a b c d | d d */
     FILL_CONSTANT, /* cval everywhere */
     FILL_REFLECT,  /* b a | a b c d | d c */
-    FILL_WRAP      /* c d=a | a b c d | d=a b: first and last pixel are one place */
+    FILL_WRAP      /* c d=a | a b c d | d=a b: first and last pixel are one */
 } fill_mode;
 
 typedef struct shift_range {
     float most;      /* uniform in +-most; 0: none */
     int32_t choices; /* > 0: instead one of so many numbers, with either sign: */
     bool listed;     /* those of `value`; else 0 to choices - 1 */
-    bool pixels;     /* else shares of the side */
+    bool pixels;     /* else fractions of the side */
     float value[AUGMENT_SHIFTS_MOST];
 } shift_range;
 
-/* Random changes, drawn per (seed, epoch, sample); all zero: none. */
+/* Random transforms, drawn per (seed, epoch, sample); all zero: none. */
 typedef struct augmentation {
     float rotation_range; /* degrees, uniform in +- */
     float shear_range;    /* degrees, uniform in +- */
@@ -38,7 +38,7 @@ typedef struct augmentation {
     bool horizontal_flip, vertical_flip; /* each with probability 1/2 */
 } augmentation;
 
-/* What every sample gets, also those that are not changed, after its scale: its own mean and
+/* What every sample gets, also those that are not augmented, after its scale: its own mean and
    deviation (over all pixels and channels), then those of the training samples (by channel). A
    deviation has 1e-6 added. All zero: none. */
 typedef struct standardization {

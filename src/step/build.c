@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the parts of a plan ----------------------------------------------------------------- */
+/* ---- variables, forward pass, loss --------------------------------------------------------- */
 
 op op_new(op_kind kind)
 {
@@ -257,7 +257,7 @@ static void touch(plan *p, tensor_ref t, int operation)
     r->last = operation;
 }
 
-/* Lives of buffers: an alias has its root's; what is read after the step lives to its end. */
+/* Lives of buffers: an alias has its root's; what is read after the step outlives it. */
 static void set_lives(plan *p, const plan_options *options)
 {
     for (int i = 0; i < p->op_count; i++) {
@@ -266,10 +266,10 @@ static void set_lives(plan *p, const plan_options *options)
         for (int k = 0; k < OP_OUTPUTS_MAX; k++)
             touch(p, p->ops[i].out[k], i);
     }
-    touch(p, p->output, p->op_count - 1);
-    touch(p, p->input_gradient, p->op_count - 1);
+    touch(p, p->output, p->op_count);
+    touch(p, p->input_gradient, p->op_count);
     for (int i = 0; options->keep_gradients && i < p->model->weight_count; i++)
-        touch(p, p->gradients[i], p->op_count - 1);
+        touch(p, p->gradients[i], p->op_count);
     for (int i = 0; i < p->tensor_count; i++) {
         const tensor *r = &p->tensors[plan_root(p, i)];
         p->tensors[i].first = r->first;
@@ -305,7 +305,7 @@ static cornu_status build(step_builder *b)
     }
     if (p->mode == PLAN_TRAIN)
         TRY(build_backward(b, forward_count));
-    if (!b->options->no_folding)
+    if (!b->options->no_fusion)
         TRY(pass_fuse_activation(p));
     pass_forms(p);
     set_lives(p, b->options);

@@ -4,7 +4,7 @@
 
 #include "step/plan.h"
 
-/* Fold an activation into the dense or convolution before it, where its derivative is computable
+/* Fuse an activation into the dense or convolution before it, where its derivative is computable
    from its output. */
 cornu_status pass_fuse_activation(plan *p);
 /* Set every tensor's form. */

@@ -71,6 +71,20 @@ static bool touches(const plan *p, int first, int end, tensor_ref t, bool writes
     return false;
 }
 
+bool plan_group_internal(const plan *p, const op_group *g, tensor_ref t)
+{
+    const int end = g->first + g->count;
+    if (t == NO_TENSOR || p->tensors[t].role != TENSOR_BUFFER || p->tensors[t].first < g->first ||
+        p->tensors[t].last >= end)
+        return false;
+    return touches(p, g->first, end - 1, t, true) && touches(p, g->first + 1, end, t, false);
+}
+
+static double bytes_of_tensor(const plan *p, tensor_ref t)
+{
+    return (double)p->tensors[t].count * sizeof(float);
+}
+
 void plan_group_cost(const plan *p, const op *begin, const op_group *g, double *flops,
                      double *bytes)
 {
@@ -81,19 +95,11 @@ void plan_group_cost(const plan *p, const op *begin, const op_group *g, double *
         *flops += o->flops;
         for (int k = 0; k < OP_INPUTS_MAX; k++) {
             tensor_ref t = o->in[k];
-            bool handed_on =
-                t != NO_TENSOR && (touches(p, first, i, t, false) || touches(p, first, i, t, true));
-            if (t != NO_TENSOR && !handed_on)
-                *bytes += (double)p->tensors[t].count * sizeof(float);
+            if (t != NO_TENSOR && !touches(p, first, i, t, false) && !touches(p, first, i, t, true))
+                *bytes += bytes_of_tensor(p, t);
         }
-        for (int k = 0; k < OP_OUTPUTS_MAX; k++) {
-            tensor_ref t = o->out[k];
-            if (t == NO_TENSOR)
-                continue;
-            bool read_later =
-                p->tensors[t].role == TENSOR_VARIABLE || p->tensors[t].last >= end || i == end - 1;
-            if (read_later)
-                *bytes += (double)p->tensors[t].count * sizeof(float);
-        }
+        for (int k = 0; k < OP_OUTPUTS_MAX; k++)
+            if (o->out[k] != NO_TENSOR && !(g && plan_group_internal(p, g, o->out[k])))
+                *bytes += bytes_of_tensor(p, o->out[k]);
     }
 }

@@ -48,10 +48,12 @@ typedef struct tensor {
     int variable;     /* TENSOR_VARIABLE: index into model->variables; else -1 */
     shape shape;
     int64_t count;   /* elements */
-    int first, last; /* TENSOR_BUFFER: first and last operation that touches it (plan_finish) */
+    int first, last; /* TENSOR_BUFFER: first and last operation that touches it; last is
+                        plan.op_count where it is read after the step */
     int alias; /* TENSOR_BUFFER: another tensor whose memory this one is (reshape); else NO_TENSOR
                 */
-    size_t offset; /* TENSOR_BUFFER: bytes from the arena's start, multiple of 64 (memory pass) */
+    size_t offset; /* TENSOR_BUFFER: bytes from the arena's start, multiple of 64, where every
+                      operation runs by itself (passes/memory.c) */
 } tensor;
 
 #define OP_INPUTS_MAX 6
@@ -64,7 +66,7 @@ typedef union op_attributes {
     } gather;
     struct {
         activation act;
-    } dense; /* DENSE_FORWARD: folded activation */
+    } dense; /* DENSE_FORWARD: fused activation */
     struct {
         window2d w;
         activation act;
@@ -122,7 +124,7 @@ typedef struct plan_options {
     bool exact_convolution;   /* kernels may not use other sums than the definition's (Winograd) */
     bool keep_input_gradient; /* tests: also compute the gradient of the input */
     bool keep_gradients;      /* tests: no updates; the gradients stay readable after the step */
-    bool no_folding;          /* tests: run no rewriting pass */
+    bool no_fusion;           /* tests: fuse no activations */
 } plan_options;
 
 typedef struct plan {
@@ -140,7 +142,7 @@ typedef struct plan {
     tensor_ref input_gradient; /* keep_input_gradient, else NO_TENSOR */
     tensor_ref *gradients;     /* [model->weight_count]: gradient of each weight, or NO_TENSOR */
     int metric_count;
-    size_t arena_bytes;       /* buffers, after sharing memory */
+    size_t arena_bytes;       /* buffers, after sharing memory; as `offset` */
     size_t variable_bytes;    /* weights and slots */
     double flops, bytes;      /* of the whole step */
     const cornu_model *model; /* outlives the plan */
@@ -157,9 +159,17 @@ static inline const op *group_op(const plan *p, const op_group *g, group_role ro
 {
     return g && g->member[role] >= 0 ? &p->ops[g->member[role]] : NULL;
 }
+/* Is `t` written by an operation of the group, read by a later one of it, and by nobody else? A
+   kernel of the whole group need not write it. */
+bool plan_group_internal(const plan *p, const op_group *g, tensor_ref t);
 /* FLOPs, and bytes moved at least, of `o` or, if not NULL, of the group that begins with it: what
-   its operations hand to each other and nobody else reads is not moved. */
+   is internal to that is not moved. */
 void plan_group_cost(const plan *p, const op *o, const op_group *g, double *flops, double *bytes);
+/* bytes[tensor_count]: what each buffer that is used takes, whole; 0 for variables and aliases. */
+void plan_buffer_bytes(const plan *p, size_t *bytes);
+/* Give each tensor of bytes[] > 0 a place in one arena, so that those whose lives do not overlap
+   share memory: offsets[tensor_count], multiples of 64 bytes; an alias has its root's. */
+cornu_status plan_place(const plan *p, const size_t *bytes, size_t *offsets, size_t *arena_bytes);
 /* The tensor whose memory t is; NO_TENSOR of none. */
 static inline tensor_ref plan_root(const plan *p, tensor_ref t)
 {

@@ -8,8 +8,8 @@ static bool clips_by_norm(const optimizer *o)
     return o->clipnorm > 0 || o->global_clipnorm > 0;
 }
 
-/* `sums`: the square sums, or NO_TENSOR; `place`: this variable's. */
-static cornu_status add_update(step_builder *b, int number, tensor_ref sums, int place, int count)
+/* `sums`: the square sums, or NO_TENSOR; `slot`: this variable's in them. */
+static cornu_status add_update(step_builder *b, int number, tensor_ref sums, int slot, int count)
 {
     const cornu_model *m = b->plan->model;
     op o = op_new(OP_UPDATE);
@@ -26,7 +26,7 @@ static cornu_status add_update(step_builder *b, int number, tensor_ref sums, int
     }
     o.in[5] = sums;
     o.a.update.optimizer = m->optimizer;
-    o.a.update.norm_slot = m->optimizer.clipnorm > 0 ? place : -1;
+    o.a.update.norm_slot = m->optimizer.clipnorm > 0 ? slot : -1;
     o.a.update.norm_count = count;
     return builder_add(b, &o, m->variables[number].name);
 }
@@ -55,7 +55,7 @@ cornu_status build_clipped_updates(step_builder *b)
     if (s.dim[0] == 0)
         return CORNU_OK;
     tensor_ref sums;
-    int place = 0, count = (int)s.dim[0];
+    int slot = 0, count = (int)s.dim[0];
     TRY(builder_buffer(b, &s, &sums, "square sums"));
     for (int i = 0; i < m->weight_count; i++) {
         if (b->notes[i].gradient == NO_TENSOR)
@@ -63,12 +63,12 @@ cornu_status build_clipped_updates(step_builder *b)
         op o = op_new(OP_SQUARE_SUM);
         o.in[0] = b->notes[i].gradient;
         o.out[0] = sums;
-        o.a.norm.slot = place++;
+        o.a.norm.slot = slot++;
         TRY(builder_add(b, &o, m->variables[i].name));
     }
-    place = 0;
+    slot = 0;
     for (int i = 0; i < m->weight_count; i++)
         if (b->notes[i].gradient != NO_TENSOR)
-            TRY(add_update(b, i, sums, place++, count));
+            TRY(add_update(b, i, sums, slot++, count));
     return CORNU_OK;
 }

@@ -18,6 +18,7 @@ typedef struct explained {
     session *session;
     session_plan *plan;
     kernel_choice *choices; /* [op_count] */
+    int64_t buffers;        /* bytes */
     double *seconds;        /* [op_count] medians; with options->run */
     device_limits limits;
 } explained;
@@ -259,7 +260,7 @@ static void add_memory(const explained *e, text *t)
         scratch = fmax(scratch, (double)e->choices[i].scratch_bytes);
     text_add(t, "memory: %s of weights and optimizer state, %s of buffers, %s of scratch",
              memory_human((double)p->variable_bytes, variables),
-             memory_human((double)p->arena_bytes, buffers), memory_human(scratch, shown));
+             memory_human((double)e->buffers, buffers), memory_human(scratch, shown));
     text_add(t, " · batch %lld\n", (long long)e->batch);
 }
 
@@ -268,7 +269,7 @@ static void add_total(const explained *e, text *t)
 {
     const plan *p = e->plan->plan;
     char moved[16], run[16];
-    double working_set = (double)p->variable_bytes + (double)p->arena_bytes;
+    double working_set = (double)p->variable_bytes + (double)e->buffers;
     double seconds = 0, flops = 0, bytes = 0;
     for (int i = 0; i < p->op_count; i++) {
         seconds += e->seconds ? e->seconds[i] : 0;
@@ -335,6 +336,7 @@ cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *opti
     TRY_GOTO(
         memory_new((size_t)e.plan->plan->op_count + 1, sizeof *e.choices, "kernels", &e.choices));
     TRY_GOTO(d->ops->choices(d, e.plan->prepared, e.choices));
+    TRY_GOTO(d->ops->buffer_bytes(d, e.plan->plan, &e.buffers));
     if (e.options->run)
         TRY_GOTO(measure(&e));
     add_table(&e, &t);

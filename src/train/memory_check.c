@@ -30,16 +30,18 @@ static cornu_status check_free(const char *what, double samples, const memory_ne
 
 /* `floats`: of the caller's inputs and outputs. */
 static cornu_status check_run(const cornu_model *model, plan_mode mode, int64_t batch,
-                              double floats, const char *device_name, const char *what)
+                              double floats, const cornu_run_options *o, const char *what)
 {
     bool own;
-    memory_need need;
-    TRY(has_own_memory(device_name, &own));
-    TRY(session_memory(model, mode, batch, &need));
-    if (!own && !model->initialized)
+    memory_need need = {0};
+    session_options options = {.device = o ? o->device : NULL,
+                               .precision = o ? o->precision : NULL,
+                               .exact_convolution = o && o->exact_convolution};
+    TRY(has_own_memory(options.device, &own));
+    if (!own)
+        TRY(session_memory(model, &options, mode, batch, &need));
+    if (!model->initialized)
         need.variables *= 2; /* the model's, and the device's */
-    if (own)
-        need = (memory_need){0};
     return check_free(what, floats * sizeof(float), &need);
 }
 
@@ -65,8 +67,7 @@ cornu_status cornu_predict_check(const cornu_model *model, int64_t count,
                  count == 1 ? "sample" : "samples", shape_show(&model->input, false, shown));
     if (batch > 1)
         snprintf(what + length, sizeof what - (size_t)length, " with batch %jd", (intmax_t)batch);
-    return check_run(model, PLAN_PREDICT, batch, (double)count * each,
-                     options ? options->device : NULL, what);
+    return check_run(model, PLAN_PREDICT, batch, (double)count * each, options, what);
 }
 
 cornu_status cornu_evaluate_check(const cornu_model *model, const cornu_run_options *options)
@@ -76,7 +77,7 @@ cornu_status cornu_evaluate_check(const cornu_model *model, const cornu_run_opti
         return status_fail(CORNU_INVALID, "cornu_evaluate_check: found NULL; expected a model");
     snprintf(what, sizeof what, "evaluating samples of %s one by one",
              shape_show(&model->input, false, shown));
-    return check_run(model, PLAN_EVALUATE, 1, 0, options ? options->device : NULL, what);
+    return check_run(model, PLAN_EVALUATE, 1, 0, options, what);
 }
 
 cornu_status cornu_memory_check(const char *what, int64_t bytes)

@@ -174,18 +174,29 @@ cornu_status session_pull(session *s, int begin, int end)
     return CORNU_OK;
 }
 
-cornu_status session_memory(const cornu_model *model, plan_mode mode, int64_t batch,
-                            memory_need *need)
+cornu_status session_memory(const cornu_model *model, const session_options *options,
+                            plan_mode mode, int64_t batch, memory_need *need)
 {
+    device_id id;
+    device_options opened = {.threads = 1};
+    device *d = NULL;
+    plan *p = NULL;
+    cornu_status status;
+    plan_options planned = {
+        .mode = mode, .batch = batch, .exact_convolution = options && options->exact_convolution};
     *need = (memory_need){0};
-    plan *p;
-    plan_options options = {.mode = mode, .batch = batch};
     TRY(check_variables(model));
-    TRY(plan_build(model, &options, &p));
+    TRY(device_precision_find(options ? options->precision : NULL, &opened.precision));
+    TRY(device_find(options ? options->device : NULL, &id));
+    TRY(plan_build(model, &planned, &p));
     need->variables = (int64_t)p->variable_bytes;
-    need->buffers = (int64_t)p->arena_bytes;
     for (int i = 0; i < model->weight_count; i++)
         need->copy += model->variables[i].count * (int64_t)sizeof(float);
+    TRY_GOTO(id.ops->open(id.number, &opened, &d));
+    TRY_GOTO(d->ops->buffer_bytes(d, p, &need->buffers));
+done:
+    if (d)
+        d->ops->close(d);
     plan_free(p);
-    return CORNU_OK;
+    return status;
 }

@@ -55,13 +55,13 @@ cornu_status session_check_data(const cornu_model *model, const sample_block *bl
                                 const char *what);
 
 /* Memory that a plan takes, in bytes, computed before anything is allocated: variables (weights
-   and, in training, slots) and buffers on the device, and on the host the model's own copy of the
-   weights. `scratch` is 0: what the chosen kernels add is known only once they are chosen. */
+   and, in training, slots) and buffers on the device of `options` (NULL: "cpu"), and on the host
+   the model's own copy of the weights. What kernels need besides, scratch memory, is not in it. */
 typedef struct memory_need {
-    int64_t variables, buffers, scratch, copy;
+    int64_t variables, buffers, copy;
 } memory_need;
-cornu_status session_memory(const cornu_model *model, plan_mode mode, int64_t batch,
-                            memory_need *need);
+cornu_status session_memory(const cornu_model *model, const session_options *options,
+                            plan_mode mode, int64_t batch, memory_need *need);
 
 /* What a recipe's fit section says; zero or defaults where it does not. */
 typedef struct fit_spec {

@@ -36,7 +36,7 @@ static cornu_status memory_numbers(const cornu_model *model, int64_t batch, text
     memory_need need;
     char parameters[16], shown[16];
     double activations = 0;
-    TRY(session_memory(model, PLAN_TRAIN, batch, &need));
+    TRY(session_memory(model, NULL, PLAN_TRAIN, batch, &need));
     for (int i = 1; i < model->layer_count; i++)
         activations += (double)shape_elements(&model->layers[i]->out) * sizeof(float);
     text_add(t, " Parameters: %s; activations: %s per sample\n",

@@ -71,7 +71,7 @@ static void what_a_contender_takes_is_what_is_measured(void **state)
     double estimate;
     expect_ok(cornu_model_open(w->name, &model));
     expect_ok(bench_data_open(w, model, batch, &options, &report, &data));
-    expect_ok(contender_memory(w, batch, &estimate));
+    expect_ok(contender_memory(w, "cpu", &options, &estimate));
     data->users++;
     double before = resident();
     expect_ok(contender_open(&c, w, "cpu", data, &options, &effort, &report));

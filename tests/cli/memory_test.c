@@ -31,6 +31,14 @@ static const char weights[] =
 static const char buffers[] = BEGIN "    - Conv2D: {filters: 64, kernel_size: 1}\n" FOUR_TIMES(WIDE)
     FOUR_TIMES(WIDE) FOUR_TIMES(WIDE) "    - GlobalAveragePooling2D\n" END;
 
+/* 76 MB of weights, which are updated where their gradient is made, and a copy of them; activations
+   of a few samples. */
+static const char updates[] =
+    BEGIN "    - Flatten\n    - Dense: {units: 24000}\n"
+          "    - Dense: {units: 10, activation: softmax}\n"
+          "compile: {optimizer: sgd, loss: categorical_crossentropy}\n"
+          "fit: {batch_size: 8, epochs: 1, steps_per_epoch: 2, validation: none}\n";
+
 static double trained_peak(const char *recipe)
 {
     made_file("r.yaml", recipe, strlen(recipe));
@@ -82,6 +90,7 @@ static void summary_needs_what_training_takes(void **state)
     made_mnist("mnist", 200, 100, 0);
     must_need_what_it_takes(weights, 200e6);
     must_need_what_it_takes(buffers, 200e6);
+    must_need_what_it_takes(updates, 140e6);
 }
 
 int main(void)

@@ -18,11 +18,12 @@ typedef struct costs {
     double flops, bytes; /* of all operations */
 } costs;
 
-static costs costs_of(const char *recipe, int64_t batch)
+/* With one kernel preferred, or NULL. */
+static costs costs_with(const char *kernel, const char *recipe, int64_t batch)
 {
     costs c = {.model = net_model(recipe)};
     plan_options options = {.mode = PLAN_TRAIN, .batch = batch};
-    c.n = net_open(c.model, "cpu", &options);
+    c.n = net_open_with(c.model, "cpu", &options, &(device_options){.kernel = kernel});
     c.choices = net_choices(c.n);
     for (int i = 0; i < c.n->plan->op_count; i++) {
         c.flops += c.choices[i].flops;
@@ -31,6 +32,11 @@ static costs costs_of(const char *recipe, int64_t batch)
             assert_true(c.choices[i].flops == 0 && c.choices[i].bytes == 0);
     }
     return c;
+}
+
+static costs costs_of(const char *recipe, int64_t batch)
+{
+    return costs_with(NULL, recipe, batch);
 }
 
 static void costs_free(costs *c)
@@ -75,17 +81,18 @@ static const kernel_choice *choice_of(const costs *c, op_kind kind)
     return &c->choices[at];
 }
 
+static const char pooled[] =
+    "model: {input: [14, 14, 3], layers: [{Conv2D: {filters: 32, kernel_size: 3, "
+    "activation: relu}}, MaxPooling2D, Flatten, {Dense: {units: 5}}]}\n"
+    "compile: {optimizer: sgd, loss: mean_squared_error}";
+
 /* 32 filters over 14x14x3, then windows of 2x2: 12 x 12 outputs, 6 x 6 windows. */
 static void a_pooled_first_convolution_is_counted_by_windows(void **state)
 {
     (void)state;
     const double x = 3 * 14 * 14 * 3, y = 3 * 12 * 12 * 32, windows = y / 4, taps = 27;
     const double w = taps * 32, b = 32;
-    costs c =
-        costs_of("model: {input: [14, 14, 3], layers: [{Conv2D: {filters: 32, kernel_size: 3, "
-                 "activation: relu}}, MaxPooling2D, Flatten, {Dense: {units: 5}}]}\n"
-                 "compile: {optimizer: sgd, loss: mean_squared_error}",
-                 3);
+    costs c = costs_of(pooled, 3);
     const kernel_choice *forward = choice_of(&c, OP_CONV2D_FORWARD);
     const kernel_choice *backward = choice_of(&c, OP_MAX_POOL_BACKWARD);
     assert_string_equal(forward->kernel, "cpu/first_conv_pool");
@@ -101,6 +108,21 @@ static void a_pooled_first_convolution_is_counted_by_windows(void **state)
     if (!getenv("CORNU_ISA") && __builtin_cpu_supports("avx2"))
         assert_true(products == 1);
 #endif
+    costs_free(&c);
+}
+
+/* The same where another kernel runs the forward pass, and so leaves no codes. */
+static void without_codes_the_convolution_s_output_counts(void **state)
+{
+    (void)state;
+    const double x = 3 * 14 * 14 * 3, y = 3 * 12 * 12 * 32, windows = y / 4, w = 27 * 32, b = 32;
+    costs c = costs_with("first_conv", pooled, 3);
+    const kernel_choice *forward = choice_of(&c, OP_CONV2D_FORWARD);
+    const kernel_choice *backward = choice_of(&c, OP_MAX_POOL_BACKWARD);
+    assert_string_equal(forward->kernel, "cpu/first_conv");
+    assert_string_equal(backward->kernel, "cpu/first_conv_pool");
+    assert_true(forward->bytes == 4 * (x + w + b + y));
+    assert_true(backward->bytes == 4 * (x + y + 2 * windows + w + b));
     costs_free(&c);
 }
 
@@ -135,6 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_dense_steps_bytes_are_those_by_hand),
         cmocka_unit_test(a_pooled_first_convolution_is_counted_by_windows),
+        cmocka_unit_test(without_codes_the_convolution_s_output_counts),
         cmocka_unit_test(a_pooled_winograd_convolution_is_counted_by_tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

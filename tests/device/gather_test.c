@@ -120,7 +120,7 @@ static void bytes_are_scaled_and_class_numbers_become_one_hot(void **state)
         net_model("model: {input: [2], layers: [{Dense: {units: 3, activation: softmax}}]}\n"
                   "compile: {optimizer: sgd, loss: categorical_crossentropy}");
     for (int d = 0; net_device(d); d++) {
-        plan_options options = {.mode = PLAN_TRAIN, .batch = 2, .no_folding = true};
+        plan_options options = {.mode = PLAN_TRAIN, .batch = 2, .no_fusion = true};
         net *n = net_open(model, net_device(d), &options);
         sample_block block = {.count = 3,
                               .x_shape = {1, {2}},

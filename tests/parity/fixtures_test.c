@@ -21,7 +21,7 @@
 
 typedef struct variant {
     char label[80], device[64];
-    bool no_folding;
+    bool no_fusion;
 } variant;
 
 enum { VARIANTS_MAX = 16 };
@@ -198,7 +198,7 @@ static bool samples_from(fixture *f, int lead, sample_block *s, int64_t *batch)
 
 static bool job_open(fixture *f, plan_mode mode, int lead, job *j)
 {
-    plan_options options = {.mode = mode, .no_folding = f->variant->no_folding};
+    plan_options options = {.mode = mode, .no_fusion = f->variant->no_fusion};
     *j = (job){0};
     if (!samples_from(f, lead, &j->samples, &options.batch))
         return false;
@@ -399,7 +399,7 @@ static int list_variants(void **state)
     for (int d = 0; net_device(d); d++)
         for (int form = 0; form < 2 && variant_count < VARIANTS_MAX; form++) {
             variant *v = &variants[variant_count++];
-            v->no_folding = form == 1;
+            v->no_fusion = form == 1;
             snprintf(v->device, sizeof v->device, "%s", net_device(d));
             snprintf(v->label, sizeof v->label, "%s%s", net_device(d), form ? ", no folding" : "");
         }

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "device/host/prepared.h"
 #include "model/recipes.h"
 #include "support/net.h"
 #include <stdlib.h>
@@ -81,52 +82,90 @@ static bool is_over(const plan *p, life a, life b)
     return a.last < b.first;
 }
 
-static void check_pair(const plan *p, const life *lives, tensor_ref a, tensor_ref b)
+/* Where a plan's buffers lie: the plan's own places, or those of a device. */
+typedef struct places {
+    size_t *bytes, *offsets; /* [tensor_count]; bytes 0: it has no place */
+    size_t arena_bytes;
+} places;
+
+static void check_pair(const plan *p, const life *lives, const places *at, tensor_ref a,
+                       tensor_ref b)
 {
-    const tensor *x = &p->tensors[a], *y = &p->tensors[b];
     if (is_over(p, lives[a], lives[b]) || is_over(p, lives[b], lives[a]))
         return;
-    size_t x_end = x->offset + (size_t)x->count * sizeof(float);
-    size_t y_end = y->offset + (size_t)y->count * sizeof(float);
-    if (x->offset < y_end && y->offset < x_end)
-        fail_msg("%s (operations %d to %d) and %s (%d to %d) overlap", x->name, lives[a].first,
-                 lives[a].last, y->name, lives[b].first, lives[b].last);
+    size_t a_end = at->offsets[a] + at->bytes[a], b_end = at->offsets[b] + at->bytes[b];
+    if (at->offsets[a] < b_end && at->offsets[b] < a_end)
+        fail_msg("%s (operations %d to %d) and %s (%d to %d) overlap", p->tensors[a].name,
+                 lives[a].first, lives[a].last, p->tensors[b].name, lives[b].first, lives[b].last);
 }
 
-static bool is_placed(const plan *p, const life *lives, tensor_ref t)
+static bool is_buffer(const plan *p, const life *lives, tensor_ref t)
 {
     return p->tensors[t].role == TENSOR_BUFFER && p->tensors[t].alias == NO_TENSOR &&
            lives[t].last >= 0;
 }
 
 /* Returns the bytes that buffers without sharing would take. */
-static size_t check_plan(const plan *p, const plan_options *options)
+static size_t check_places(const plan *p, const plan_options *options, const places *at)
 {
     life *lives = lives_of(p, options);
     size_t apart = 0;
     for (int a = 0; a < p->tensor_count; a++) {
-        const tensor *t = &p->tensors[a];
-        assert_int_equal(t->offset % 64, 0);
-        if (t->alias != NO_TENSOR)
-            assert_int_equal(t->offset, p->tensors[root(p, a)].offset);
-        if (!is_placed(p, lives, a))
+        assert_int_equal(at->offsets[a] % 64, 0);
+        assert_int_equal(at->offsets[a], at->offsets[root(p, a)]);
+        if (!is_buffer(p, lives, a)) {
+            assert_int_equal(at->bytes[a], 0);
             continue;
-        apart += ((size_t)t->count * sizeof(float) + 63) / 64 * 64;
-        assert_true(t->offset + (size_t)t->count * sizeof(float) <= p->arena_bytes);
-        for (int b = a + 1; b < p->tensor_count; b++)
-            if (is_placed(p, lives, b))
-                check_pair(p, lives, a, b);
+        }
+        apart += (at->bytes[a] + 63) / 64 * 64;
+        assert_true(at->bytes[a] <= (size_t)p->tensors[a].count * sizeof(float));
+        assert_true(at->offsets[a] + at->bytes[a] <= at->arena_bytes);
+        for (int b = a + 1; b < p->tensor_count && at->bytes[a] > 0; b++)
+            if (at->bytes[b] > 0)
+                check_pair(p, lives, at, a, b);
     }
     free(lives);
-    assert_true(p->arena_bytes <= apart);
+    assert_true(at->arena_bytes <= apart);
     return apart;
+}
+
+static size_t check_plan(const plan *p, const plan_options *options)
+{
+    places own = {.arena_bytes = p->arena_bytes};
+    own.bytes = calloc((size_t)p->tensor_count, sizeof *own.bytes);
+    own.offsets = calloc((size_t)p->tensor_count, sizeof *own.offsets);
+    plan_buffer_bytes(p, own.bytes);
+    for (int i = 0; i < p->tensor_count; i++) {
+        const tensor *t = &p->tensors[i];
+        own.offsets[i] = t->offset;
+        assert_true(t->role == TENSOR_VARIABLE || t->alias != NO_TENSOR || t->first < 0 ||
+                    own.bytes[i] == (size_t)t->count * sizeof(float));
+    }
+    size_t apart = check_places(p, options, &own);
+    free(own.bytes);
+    free(own.offsets);
+    return apart;
+}
+
+/* The places of the cpu device, whose groups of operations leave tensors out. */
+static void check_device(const plan *p, const plan_options *options)
+{
+    device_options one = {.threads = 1};
+    prepared *r = NULL;
+    device *d = net_device_open("cpu", &one);
+    assert_int_equal(d->ops->prepare(d, p, &r), CORNU_OK);
+    places at = {r->bytes, r->offsets, r->arena_bytes};
+    check_places(p, options, &at);
+    assert_true(r->arena_bytes <= p->arena_bytes);
+    d->ops->release(d, r);
+    d->ops->close(d);
 }
 
 static const plan_options every_options[] = {
     {.mode = PLAN_TRAIN, .batch = 5},
     {.mode = PLAN_TRAIN, .batch = 32},
     {.mode = PLAN_TRAIN, .batch = 3, .keep_gradients = true, .keep_input_gradient = true},
-    {.mode = PLAN_TRAIN, .batch = 4, .no_folding = true},
+    {.mode = PLAN_TRAIN, .batch = 4, .no_fusion = true},
     {.mode = PLAN_EVALUATE, .batch = 7},
     {.mode = PLAN_PREDICT, .batch = 1},
 };
@@ -144,6 +183,7 @@ static void check_model(const char *yaml)
         size_t apart = check_plan(p, &every_options[i]);
         if (i == 1)
             assert_true(p->arena_bytes < apart);
+        check_device(p, &every_options[i]);
         plan_free(p);
     }
     cornu_model_close(model);
@@ -164,18 +204,16 @@ static void no_two_live_buffers_of_the_built_in_recipes_overlap(void **state)
 }
 
 /* Give every buffer memory of its own. */
-static void spread(plan *p)
+static void spread(prepared *r)
 {
-    p->arena_bytes = 0;
+    const plan *p = r->plan;
+    r->arena_bytes = 0;
     for (int i = 0; i < p->tensor_count; i++) {
-        tensor *t = &p->tensors[i];
-        if (t->role != TENSOR_BUFFER || t->alias != NO_TENSOR)
-            continue;
-        t->offset = p->arena_bytes;
-        p->arena_bytes += ((size_t)t->count * sizeof(float) + 63) / 64 * 64;
+        r->offsets[i] = r->arena_bytes;
+        r->arena_bytes += (r->bytes[i] + 63) / 64 * 64;
     }
     for (int i = 0; i < p->tensor_count; i++)
-        p->tensors[i].offset = p->tensors[root(p, i)].offset;
+        r->offsets[i] = r->offsets[root(p, i)];
 }
 
 /* Three training steps; the weights afterwards. */
@@ -184,7 +222,7 @@ static float *trained(cornu_model *model, bool apart)
     plan_options options = {.mode = PLAN_TRAIN, .batch = 6};
     net *n = net_open(model, "reference", &options);
     if (apart)
-        spread(n->plan);
+        spread(n->prepared);
     for (int i = 0; i < 3; i++) {
         n->input.iteration = i;
         net_run(n);

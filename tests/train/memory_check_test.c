@@ -6,7 +6,14 @@
 
 #include <cmocka.h>
 
+#include "base/memory.h"
+#include "device/host/prepared.h"
+#include "support/net.h"
 #include "support/runs.h"
+#include "train/session.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static void what_does_not_fit_is_refused_before_anything_is_allocated(void **state)
 {
@@ -38,10 +45,55 @@ static void what_does_not_fit_is_refused_before_anything_is_allocated(void **sta
     cornu_model_close(m);
 }
 
+/* What the cpu device really allocates for a training step. */
+static int64_t allocated_buffers(const cornu_model *m)
+{
+    plan *p;
+    prepared *r;
+    device *d = net_device_open("cpu", &(device_options){.threads = 1});
+    expect_ok(plan_build(m, &(plan_options){.mode = PLAN_TRAIN, .batch = m->batch}, &p));
+    expect_ok(d->ops->prepare(d, p, &r));
+    int64_t bytes = (int64_t)host_of(d)->arena_bytes;
+    assert_true(bytes < (int64_t)p->arena_bytes); /* kernels of groups leave tensors out */
+    d->ops->release(d, r);
+    d->ops->close(d);
+    plan_free(p);
+    return bytes;
+}
+
+static void must_hold(char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("no \"%s\" in %s", part, text);
+    free(text);
+}
+
+static void every_report_of_memory_says_what_is_allocated(void **state)
+{
+    (void)state;
+    for (int i = 0; cornu_workload_name(i); i++) {
+        cornu_model *m;
+        memory_need need;
+        char shown[16], part[32], *text;
+        expect_ok(cornu_model_open(cornu_workload_name(i), &m));
+        expect_ok(session_memory(m, NULL, PLAN_TRAIN, m->batch, &need));
+        assert_int_equal(need.buffers, allocated_buffers(m));
+        memory_human((double)need.buffers, shown);
+        expect_ok(cornu_model_summary(m, &text));
+        snprintf(part, sizeof part, ", buffers %s,", shown);
+        must_hold(text, part);
+        expect_ok(cornu_explain(m, &(cornu_explain_options){.threads = 1}, &text));
+        snprintf(part, sizeof part, ", %s of buffers,", shown);
+        must_hold(text, part);
+        cornu_model_close(m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_does_not_fit_is_refused_before_anything_is_allocated),
+        cmocka_unit_test(every_report_of_memory_says_what_is_allocated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

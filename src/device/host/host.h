@@ -13,10 +13,11 @@ typedef struct kernel kernel;
 typedef struct op_run {
     const op *op;
     const plan *plan;
-    const float *in[OP_INPUTS_MAX]; /* NULL where absent */
+    const float *in[OP_INPUTS_MAX]; /* NULL where absent, or as in `tensors` */
     float *out[OP_OUTPUTS_MAX];     /* an in-place output is the same memory as its input */
     const op_group *group;          /* kernel.group: that it runs, of which `op` is the first */
-    float *const *tensors;        /* [plan->tensor_count]: where each lies; for kernels of groups */
+    float *const *tensors; /* [plan->tensor_count]: where each lies, for kernels of groups; NULL:
+                              it has no place, since no kernel needs it (kernel.needs) */
     const kernel *const *kernels; /* [plan->op_count]: what runs each operation, NULL where a group
                                      before does; or NULL: not said */
     void *state;                  /* what prepare made */
@@ -32,7 +33,7 @@ typedef struct op_run {
                               adds its sum over samples to .metrics; host_run does the rest */
 } op_run;
 
-/* Tensors of an operation: T_IN(r, 0)->shape ... */
+/* Tensors of an operation: OP_IN(p, o, 0)->shape ... */
 #define OP_IN(plan_, op_, i) (&(plan_)->tensors[(op_)->in[i]])
 #define OP_OUT(plan_, op_, i) (&(plan_)->tensors[(op_)->out[i]])
 
@@ -50,8 +51,14 @@ struct kernel {
     /* DENSE_*: W and its gradient are in panels (host_device.panels, panels.h), not in rows. */
     bool panels;
     /* The kind of group that it runs, which is there where `accepts` and all others are asked; they
-       see its first operation and find the others by plan_group. GROUP_NONE: an operation alone. */
+       see its first operation and find the others by plan_group. GROUP_NONE: an operation alone.
+       What is internal to the group (plan_group_internal) has no memory, unless `needs` asks for
+       it. */
     group_kind group;
+    /* optional, for groups: change bytes[tensor_count] of tensors of which this kernel, together
+       with the others that were chosen (kernels[op_count], as in op_run), needs neither all nor
+       nothing. A tensor that other operations read keeps what those need. */
+    void (*needs)(const plan *p, const op_group *g, const kernel *const *kernels, size_t *bytes);
     /* optional, for groups with an absorber: may the group be deferred to the next step, whose
        absorber's kernel then does both, so that what both need passes through the caches once? The
        bits must not depend on it. */
@@ -60,9 +67,9 @@ struct kernel {
     const kernel *absorbs; /* optional: the kernel whose deferred groups it does as well */
     /* optional: FLOPs that it does where they are not those of the operations (Winograd). */
     double (*flops)(const plan *p, const op *o);
-    /* optional: bytes that it moves where they are not those of plan_group_cost (codes of windows).
-     */
-    double (*bytes)(const plan *p, const op *o);
+    /* optional: bytes that it moves where they are not those of plan_group_cost (codes of windows);
+       `kernels` as in `needs`. */
+    double (*bytes)(const plan *p, const op *o, const kernel *const *kernels);
     /* Where it is not the operation's (ops.def). Such a kernel may make more elements NaN than the
        reference does, never fewer. */
     double tolerance;
@@ -95,6 +102,7 @@ cornu_status host_open(const device_ops *ops, const kernel_list *kernels,
                        const device_options *options, device **out);
 void host_close(device *d);
 cornu_status host_bind(device *d, const cornu_model *model);
+cornu_status host_buffer_bytes(device *d, const plan *p, int64_t *bytes);
 cornu_status host_prepare(device *d, const plan *p, prepared **out);
 void host_release(device *d, prepared *p);
 cornu_status host_run(device *d, prepared *p, const step_input *inputs, int steps);
@@ -108,12 +116,12 @@ cornu_status host_time_operations(device *d, prepared *p, const step_input *inpu
 int64_t host_memory_free(const device *d);
 
 /* What every such device's table says, beside name, describe and open. */
-#define HOST_DEVICE_SLOTS                                                                         \
-    .close = host_close, .bind = host_bind, .prepare = host_prepare, .release = host_release,     \
-    .run = host_run, .results = host_results, .synchronize = host_synchronize, .read = host_read, \
-    .read_variable = host_read_variable, .write_variable = host_write_variable,                   \
-    .choices = host_choices, .time_operations = host_time_operations,                             \
-    .memory_free = host_memory_free
+#define HOST_DEVICE_SLOTS                                                                       \
+    .close = host_close, .bind = host_bind, .buffer_bytes = host_buffer_bytes,                  \
+    .prepare = host_prepare, .release = host_release, .run = host_run, .results = host_results, \
+    .synchronize = host_synchronize, .read = host_read, .read_variable = host_read_variable,    \
+    .write_variable = host_write_variable, .choices = host_choices,                             \
+    .time_operations = host_time_operations, .memory_free = host_memory_free
 
 /* One reference kernel per operation, indexed by op_kind: complete, plain C, single thread. */
 extern const kernel reference_kernels[OP_COUNT];

@@ -28,46 +28,8 @@ static cornu_status ensure(unsigned char **memory, size_t *bytes, size_t needed,
    is over, and both together might not fit. */
 cornu_status host_ensure_memory(host_device *h, const prepared *r)
 {
-    TRY(ensure(&h->arena, &h->arena_bytes, r->plan->arena_bytes, "buffers"));
+    TRY(ensure(&h->arena, &h->arena_bytes, r->arena_bytes, "buffers"));
     return ensure(&h->scratch, &h->scratch_bytes, r->scratch_bytes, "scratch memory of kernels");
-}
-
-/* The largest batch below p's whose plan takes at most `bytes`; 0 where even batch 1 does not. */
-static int64_t largest_batch(const plan *p, double bytes)
-{
-    int64_t fits = 0, too_large = p->batch;
-    while (too_large - fits > 1) {
-        int64_t batch = fits + (too_large - fits) / 2;
-        plan_options options = {.mode = p->mode, .batch = batch};
-        plan *smaller = NULL;
-        if (plan_build(p->model, &options, &smaller) != CORNU_OK)
-            return 0;
-        if ((double)smaller->arena_bytes <= bytes)
-            fits = batch;
-        else
-            too_large = batch;
-        plan_free(smaller);
-    }
-    return fits;
-}
-
-static cornu_status check_plan_fits(const host_device *h, const plan *p, size_t scratch)
-{
-    static const char *const modes[] = {
-        [PLAN_TRAIN] = "training", [PLAN_EVALUATE] = "evaluating", [PLAN_PREDICT] = "predicting"};
-    double available =
-        (double)memory_available() + (double)h->arena_bytes + (double)h->scratch_bytes;
-    double needed = (double)p->arena_bytes + (double)scratch;
-    if ((p->arena_bytes <= h->arena_bytes && scratch <= h->scratch_bytes) || needed <= available)
-        return CORNU_OK;
-    int64_t batch = largest_batch(p, available - (double)scratch);
-    char need[32], have[32], advice[96] = "not even batch 1 fits";
-    if (batch > 0)
-        snprintf(advice, sizeof advice, "the largest batch that fits is %lld", (long long)batch);
-    return status_fail(CORNU_OUT_OF_MEMORY,
-                       "device %s: %s with batch %lld needs %s of memory; %s is free; %s",
-                       h->device.ops->name, modes[p->mode], (long long)p->batch,
-                       memory_human(needed, need), memory_human(available, have), advice);
 }
 
 /* ---- kernels ----------------------------------------------------------------------------- */
@@ -139,29 +101,19 @@ static const kernel *choose(const host_device *h, const plan *p, const op *o, ke
     return NULL;
 }
 
-static cornu_status prepare_kernel(host_device *h, prepared *r, int i)
+/* ---- choices ----------------------------------------------------------------------------- */
+
+/* Operation `i` runs within the kernel of `first`. */
+static cornu_status fuse_op(prepared *r, int first, int i)
 {
-    const plan *p = r->plan;
-    const op *o = &p->ops[i];
-    const kernel *k = r->kernels[i];
-    kernel_choice *c = &r->choices[i];
-    plan_group_cost(p, o, r->groups[i], &c->flops, &c->bytes);
-    if (k->flops)
-        c->flops = k->flops(p, o);
-    if (k->bytes)
-        c->bytes = k->bytes(p, o);
-    if (k->prepare) {
-        cornu_status status = k->prepare(p, o, h->pool, &r->states[i], &c->scratch_bytes);
-        if (status != CORNU_OK)
-            return status_prefix(status, "device %s: %s of %s", h->device.ops->name,
-                                 op_infos[o->kind].name, o->name);
-    }
-    if (c->scratch_bytes > r->scratch_bytes)
-        r->scratch_bytes = c->scratch_bytes;
+    free(r->names[i]);
+    r->names[i] = NULL;
+    TRY(memory_format(&r->names[i], "with %d", first + 1));
+    r->choices[i].kernel = r->names[i];
     return CORNU_OK;
 }
 
-static cornu_status prepare_op(host_device *h, prepared *r, int i)
+static cornu_status choose_op(const host_device *h, prepared *r, int i)
 {
     const op *o = &r->plan->ops[i];
     kernel_choice *c = &r->choices[i];
@@ -179,16 +131,159 @@ static cornu_status prepare_op(host_device *h, prepared *r, int i)
         r->groups[i] = plan_group(r->plan, o, k->group);
         c->group = group_names[k->group];
     }
-    return prepare_kernel(h, r, i);
+    for (int n = i + 1; n < prepared_next(r, i); n++)
+        TRY(fuse_op(r, i, n));
+    return CORNU_OK;
 }
 
-/* Operation `i` runs within the kernel of `first`. */
-static cornu_status fuse_op(prepared *r, int first, int i)
+/* The tensors that are internal to group `g` have no memory. */
+static void leave_out(const plan *p, const op_group *g, size_t *bytes)
 {
-    free(r->names[i]);
-    r->names[i] = NULL;
-    TRY(memory_format(&r->names[i], "with %d", first + 1));
-    r->choices[i].kernel = r->names[i];
+    for (int i = g->first; i < g->first + g->count; i++)
+        for (int k = 0; k < OP_OUTPUTS_MAX; k++)
+            if (plan_group_internal(p, g, p->ops[i].out[k]))
+                bytes[plan_root(p, p->ops[i].out[k])] = 0;
+}
+
+/* Places for the buffers that the chosen kernels touch. */
+static cornu_status place_buffers(prepared *r)
+{
+    const plan *p = r->plan;
+    plan_buffer_bytes(p, r->bytes);
+    for (int i = 0; i < p->op_count; i++)
+        if (r->groups[i])
+            leave_out(p, r->groups[i], r->bytes);
+    for (int i = 0; i < p->op_count; i++)
+        if (r->groups[i] && r->kernels[i]->needs)
+            r->kernels[i]->needs(p, r->groups[i], r->kernels, r->bytes);
+    return plan_place(p, r->bytes, r->offsets, &r->arena_bytes);
+}
+
+static void free_prepared(prepared *r)
+{
+    for (int i = 0; i < r->op_count; i++) {
+        if (r->states && r->states[i] && r->kernels[i]->release)
+            r->kernels[i]->release(r->states[i]);
+        if (r->names)
+            free(r->names[i]);
+    }
+    free(r->kernels);
+    free(r->states);
+    free(r->groups);
+    free(r->bytes);
+    free(r->offsets);
+    free(r->tensors);
+    free(r->choices);
+    free(r->names);
+    free(r);
+}
+
+/* The plan with its kernels and the places of its buffers; nothing of either is made yet. */
+static cornu_status choose_all(const host_device *h, const plan *p, prepared **out)
+{
+    static const char what[] = "prepared plan";
+    const size_t ops = (size_t)p->op_count, tensors = (size_t)p->tensor_count;
+    cornu_status status = CORNU_OK;
+    prepared *r;
+    *out = NULL;
+    TRY(memory_new(1, sizeof *r, what, &r));
+    r->plan = p;
+    r->deferred = r->absorber = -1;
+    r->op_count = p->op_count;
+    TRY_GOTO(memory_new(ops, sizeof *r->kernels, what, &r->kernels));
+    TRY_GOTO(memory_new(ops, sizeof *r->states, what, &r->states));
+    TRY_GOTO(memory_new(ops, sizeof *r->groups, what, &r->groups));
+    TRY_GOTO(memory_new(ops, sizeof *r->choices, what, &r->choices));
+    TRY_GOTO(memory_new(ops, sizeof *r->names, what, &r->names));
+    TRY_GOTO(memory_new(tensors, sizeof *r->bytes, what, &r->bytes));
+    TRY_GOTO(memory_new(tensors, sizeof *r->offsets, what, &r->offsets));
+    TRY_GOTO(memory_new(tensors, sizeof *r->tensors, what, &r->tensors));
+    for (int i = 0; i < p->op_count; i = prepared_next(r, i))
+        TRY_GOTO(choose_op(h, r, i));
+    TRY_GOTO(place_buffers(r));
+done:
+    if (status != CORNU_OK)
+        free_prepared(r);
+    else
+        *out = r;
+    return status;
+}
+
+cornu_status host_buffer_bytes(device *d, const plan *p, int64_t *bytes)
+{
+    prepared *r;
+    *bytes = 0;
+    TRY(choose_all(host_of(d), p, &r));
+    *bytes = (int64_t)r->arena_bytes;
+    free_prepared(r);
+    return CORNU_OK;
+}
+
+/* ---- does it fit? ------------------------------------------------------------------------- */
+
+/* The largest batch below p's whose buffers take at most `bytes`; 0 where even batch 1 does not. */
+static int64_t largest_batch(host_device *h, const plan *p, double bytes)
+{
+    int64_t fits = 0, too_large = p->batch;
+    while (too_large - fits > 1) {
+        int64_t batch = fits + (too_large - fits) / 2, needed = 0;
+        plan_options options = {
+            .mode = p->mode, .batch = batch, .exact_convolution = p->exact_convolution};
+        plan *smaller = NULL;
+        if (plan_build(p->model, &options, &smaller) != CORNU_OK)
+            return 0;
+        bool known = host_buffer_bytes(&h->device, smaller, &needed) == CORNU_OK;
+        plan_free(smaller);
+        if (known && (double)needed <= bytes)
+            fits = batch;
+        else
+            too_large = batch;
+    }
+    return fits;
+}
+
+static cornu_status check_plan_fits(host_device *h, const prepared *r)
+{
+    static const char *const modes[] = {
+        [PLAN_TRAIN] = "training", [PLAN_EVALUATE] = "evaluating", [PLAN_PREDICT] = "predicting"};
+    const plan *p = r->plan;
+    const size_t arena = r->arena_bytes, scratch = r->scratch_bytes;
+    double available =
+        (double)memory_available() + (double)h->arena_bytes + (double)h->scratch_bytes;
+    double needed = (double)arena + (double)scratch;
+    if ((arena <= h->arena_bytes && scratch <= h->scratch_bytes) || needed <= available)
+        return CORNU_OK;
+    int64_t batch = largest_batch(h, p, available - (double)scratch);
+    char need[32], have[32], advice[96] = "not even batch 1 fits";
+    if (batch > 0)
+        snprintf(advice, sizeof advice, "the largest batch that fits is %lld", (long long)batch);
+    return status_fail(CORNU_OUT_OF_MEMORY,
+                       "device %s: %s with batch %lld needs %s of memory; %s is free; %s",
+                       h->device.ops->name, modes[p->mode], (long long)p->batch,
+                       memory_human(needed, need), memory_human(available, have), advice);
+}
+
+/* ---- making it ready ---------------------------------------------------------------------- */
+
+static cornu_status prepare_kernel(host_device *h, prepared *r, int i)
+{
+    const plan *p = r->plan;
+    const op *o = &p->ops[i];
+    const kernel *k = r->kernels[i];
+    kernel_choice *c = &r->choices[i];
+    plan_group_cost(p, o, r->groups[i], &c->flops, &c->bytes);
+    if (k->flops)
+        c->flops = k->flops(p, o);
+    if (k->bytes)
+        c->bytes = k->bytes(p, o, r->kernels);
+    if (k->prepare) {
+        cornu_status status = k->prepare(p, o, h->pool, &r->states[i], &c->scratch_bytes);
+        if (status != CORNU_OK)
+            return status_prefix(status, "device %s: %s of %s", h->device.ops->name,
+                                 op_infos[o->kind].name, o->name);
+    }
+    if (c->scratch_bytes > r->scratch_bytes)
+        r->scratch_bytes = c->scratch_bytes;
     return CORNU_OK;
 }
 
@@ -232,27 +327,14 @@ cornu_status host_prepare(device *d, const plan *p, prepared **out)
     host_device *h = host_of(d);
     prepared *r = NULL;
     cornu_status status = CORNU_OK;
-    size_t count = (size_t)p->op_count;
-    TRY(check_plan_fits(h, p, 0));
-    TRY(memory_new(1, sizeof *r, "prepared plan", &r));
+    TRY(choose_all(h, p, &r));
     h->prepared_count++;
-    r->plan = p;
-    r->deferred = r->absorber = -1;
-    r->op_count = p->op_count;
-    TRY_GOTO(memory_new(count, sizeof *r->kernels, "prepared plan", &r->kernels));
-    TRY_GOTO(memory_new(count, sizeof *r->states, "prepared plan", &r->states));
-    TRY_GOTO(memory_new(count, sizeof *r->groups, "prepared plan", &r->groups));
-    TRY_GOTO(memory_new((size_t)p->tensor_count, sizeof *r->tensors, "prepared plan", &r->tensors));
-    TRY_GOTO(memory_new(count, sizeof *r->choices, "prepared plan", &r->choices));
-    TRY_GOTO(memory_new(count, sizeof *r->names, "prepared plan", &r->names));
-    for (int i = 0; i < p->op_count; i = prepared_next(r, i)) {
-        TRY_GOTO(prepare_op(h, r, i));
-        for (int k = i + 1; k < prepared_next(r, i); k++)
-            TRY_GOTO(fuse_op(r, i, k));
-    }
+    TRY_GOTO(check_plan_fits(h, r)); /* before kernels allocate what they keep */
+    for (int i = 0; i < p->op_count; i = prepared_next(r, i))
+        TRY_GOTO(prepare_kernel(h, r, i));
     for (int i = 0; i < p->op_count; i = prepared_next(r, i))
         TRY_GOTO(defer(r, i));
-    TRY_GOTO(check_plan_fits(h, p, r->scratch_bytes));
+    TRY_GOTO(check_plan_fits(h, r));
     TRY_GOTO(host_ensure_memory(h, r));
 done:
     if (status != CORNU_OK)
@@ -273,19 +355,7 @@ void host_release(device *d, prepared *r)
         free_memory(&h->arena, &h->arena_bytes);
         free_memory(&h->scratch, &h->scratch_bytes);
     }
-    for (int i = 0; i < r->op_count; i++) {
-        if (r->states && r->states[i] && r->kernels[i]->release)
-            r->kernels[i]->release(r->states[i]);
-        if (r->names)
-            free(r->names[i]);
-    }
-    free(r->kernels);
-    free(r->states);
-    free(r->groups);
-    free(r->tensors);
-    free(r->choices);
-    free(r->names);
-    free(r);
+    free_prepared(r);
 }
 
 cornu_status host_choices(device *d, const prepared *p, kernel_choice *out)

@@ -10,7 +10,10 @@ struct prepared {
     const kernel **kernels;  /* [op_count]: NULL where an operation runs within a group */
     const op_group **groups; /* [op_count]: that the kernel runs; NULL: the operation alone */
     void **states;           /* [op_count] */
-    float **tensors;         /* [tensor_count]: where each lies while the arena stays where it is */
+    size_t *bytes;   /* [tensor_count]: what a buffer takes of the arena; 0: it has no place */
+    size_t *offsets; /* [tensor_count]: in the arena */
+    size_t arena_bytes;
+    float **tensors; /* [tensor_count]: where each lies while the arena stays where it is */
     const unsigned char *arena;
     size_t scratch_bytes;   /* the most that a kernel needs */
     int deferred, absorber; /* an operation whose work waits for `absorber` of the next step; -1 */

@@ -17,12 +17,14 @@ void host_flush(host_device *h)
 
 /* ---- running ----------------------------------------------------------------------------- */
 
-static float *tensor_memory(const host_device *h, const plan *p, tensor_ref ref)
+static float *tensor_memory(const host_device *h, const prepared *p, tensor_ref ref)
 {
-    const tensor *t = &p->tensors[ref];
+    const tensor *t = &p->plan->tensors[ref];
     if (t->role == TENSOR_VARIABLE)
         return h->variables[t->variable];
-    return (float *)(void *)(h->arena + t->offset);
+    if (p->bytes[plan_root(p->plan, ref)] == 0)
+        return NULL;
+    return (float *)(void *)(h->arena + p->offsets[ref]);
 }
 
 static cornu_status run_op(host_device *h, prepared *p, const step_input *input, int i)
@@ -64,7 +66,7 @@ static cornu_status begin_step(host_device *h, prepared *r, const step_input *in
     TRY(host_ensure_memory(h, r));
     if (r->arena != h->arena || !h->arena)
         for (int i = 0; i < p->tensor_count; i++)
-            r->tensors[i] = tensor_memory(h, p, i);
+            r->tensors[i] = tensor_memory(h, r, i);
     r->arena = h->arena;
     return gather_check(p, input);
 }
@@ -136,7 +138,11 @@ cornu_status host_read(device *d, prepared *p, tensor_ref t, float *values, int6
     if (from->role == TENSOR_BUFFER && from->last < p->plan->op_count - 1)
         return status_fail(CORNU_INVALID, "%s: its memory is used again before the step's end",
                            from->name);
+    if (from->role == TENSOR_BUFFER &&
+        p->bytes[plan_root(p->plan, t)] < (size_t)count * sizeof(float))
+        return status_fail(CORNU_INVALID, "%s: no kernel writes it: its group runs as one",
+                           from->name);
     host_flush(h);
-    host_give_values(tensor_memory(h, p->plan, t), values, &from->shape, host_in_panels(h, from));
+    host_give_values(tensor_memory(h, p, t), values, &from->shape, host_in_panels(h, from));
     return CORNU_OK;
 }

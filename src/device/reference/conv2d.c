@@ -37,25 +37,25 @@ static int64_t tap(const sizes *s, int64_t n, const int64_t out[2], const int64_
 }
 
 /* Index of W[offset][0][0]. */
-static int64_t kernel_place(const sizes *s, const int64_t offset[2])
+static int64_t kernel_offset(const sizes *s, const int64_t offset[2])
 {
     return (offset[0] * s->w->kernel[1] + offset[1]) * s->group_channels * s->filters;
 }
 
-/* Call `each` for every output place and every tap of its window inside the image. */
+/* Call `each` for every output position and every tap of its window inside the image. */
 typedef void visit(void *context, const sizes *s, int64_t x_at, int64_t y_at, int64_t w_at);
 
 static void visit_taps(const sizes *s, visit *each, void *context)
 {
-    int64_t places = s->batch * s->out[0] * s->out[1];
-    for (int64_t place = 0; place < places; place++) {
-        int64_t n = place / (s->out[0] * s->out[1]);
-        int64_t out[2] = {place / s->out[1] % s->out[0], place % s->out[1]}, offset[2];
+    int64_t positions = s->batch * s->out[0] * s->out[1];
+    for (int64_t i = 0; i < positions; i++) {
+        int64_t n = i / (s->out[0] * s->out[1]);
+        int64_t out[2] = {i / s->out[1] % s->out[0], i % s->out[1]}, offset[2];
         for (offset[0] = 0; offset[0] < s->w->kernel[0]; offset[0]++) {
             for (offset[1] = 0; offset[1] < s->w->kernel[1]; offset[1]++) {
                 int64_t x_at = tap(s, n, out, offset);
                 if (x_at >= 0)
-                    each(context, s, x_at, place * s->filters, kernel_place(s, offset));
+                    each(context, s, x_at, i * s->filters, kernel_offset(s, offset));
             }
         }
     }
@@ -72,7 +72,7 @@ static int64_t first_filter(const sizes *s, int64_t k)
     return k / s->group_channels * s->group_filters;
 }
 
-/* Where in a tap's part of W the weights of channel k lie. */
+/* Where the weights of channel k lie, from the tap's first in W on. */
 static int64_t weight_row(const sizes *s, int64_t k)
 {
     return k % s->group_channels * s->filters;

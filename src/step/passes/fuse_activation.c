@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The folded activation of an operation that can have one, else NULL. */
-static activation *folded(op *o)
+/* The fused activation of an operation that can have one, else NULL. */
+static activation *fused_activation(op *o)
 {
     if (o->kind == OP_DENSE_FORWARD)
         return &o->a.dense.act;
@@ -48,7 +48,7 @@ cornu_status pass_fuse_activation(plan *p)
             !activation_from_output(o->a.act.kind) || count_uses(p, o->in[0]) != 1)
             continue;
         op *before = producer(p, o->in[0]);
-        activation *act = before ? folded(before) : NULL;
+        activation *act = before ? fused_activation(before) : NULL;
         if (!act || act->kind != ACTIVATION_LINEAR)
             continue;
         *act = o->a.act;

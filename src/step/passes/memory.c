@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "step/build.h"
 #include <stdlib.h>
+#include <string.h>
 
 enum { ALIGNMENT = 64 };
 
@@ -22,8 +23,7 @@ static int by_size(const void *a, const void *b)
     return x->tensor - y->tensor;
 }
 
-/* Move blocks[n] to its place among the blocks before it, which are in the order of their offsets.
- */
+/* Sort blocks[n] into the blocks before it, which are in the order of their offsets. */
 static void insert(block *blocks, int n)
 {
     block moved = blocks[n];
@@ -71,18 +71,24 @@ static void lengthen(const plan *p, const op_group *g, block *b)
     }
 }
 
-/* The buffers that need memory: used, and not another's alias. */
-static int collect(const plan *p, block *blocks)
+void plan_buffer_bytes(const plan *p, size_t *bytes)
+{
+    for (int i = 0; i < p->tensor_count; i++) {
+        const tensor *t = &p->tensors[i];
+        bool used = t->role == TENSOR_BUFFER && t->alias == NO_TENSOR && t->first >= 0;
+        bytes[i] = used ? (size_t)t->count * sizeof(float) : 0;
+    }
+}
+
+static int collect(const plan *p, const size_t *bytes, block *blocks)
 {
     int count = 0;
     for (int i = 0; i < p->tensor_count; i++) {
-        const tensor *t = &p->tensors[i];
-        if (t->role != TENSOR_BUFFER || t->alias != NO_TENSOR || t->first < 0)
+        if (bytes[i] == 0)
             continue;
-        size_t bytes = (size_t)t->count * sizeof(float);
-        blocks[count++] = (block){.size = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT,
-                                  .first = t->first,
-                                  .last = t->last,
+        blocks[count++] = (block){.size = (bytes[i] + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT,
+                                  .first = p->tensors[i].first,
+                                  .last = p->tensors[i].last,
                                   .tensor = i};
         for (int g = 0; g < p->group_count; g++)
             lengthen(p, &p->groups[g], &blocks[count - 1]);
@@ -90,22 +96,37 @@ static int collect(const plan *p, block *blocks)
     return count;
 }
 
-cornu_status pass_memory(plan *p)
+cornu_status plan_place(const plan *p, const size_t *bytes, size_t *offsets, size_t *arena_bytes)
 {
     block *blocks;
     TRY(memory_new((size_t)p->tensor_count, sizeof *blocks, "plan", &blocks));
-    int count = collect(p, blocks);
+    int count = collect(p, bytes, blocks);
     qsort(blocks, (size_t)count, sizeof *blocks, by_size);
-    p->arena_bytes = 0;
+    memset(offsets, 0, (size_t)p->tensor_count * sizeof *offsets);
+    *arena_bytes = 0;
     for (int i = 0; i < count; i++) {
-        blocks[i].offset = place(blocks, i, &blocks[i]);
-        p->tensors[blocks[i].tensor].offset = blocks[i].offset;
-        if (blocks[i].offset + blocks[i].size > p->arena_bytes)
-            p->arena_bytes = blocks[i].offset + blocks[i].size;
+        block *b = &blocks[i];
+        b->offset = place(blocks, i, b);
+        offsets[b->tensor] = b->offset;
+        if (b->offset + b->size > *arena_bytes)
+            *arena_bytes = b->offset + b->size;
         insert(blocks, i);
     }
     for (int i = 0; i < p->tensor_count; i++)
-        p->tensors[i].offset = p->tensors[plan_root(p, i)].offset;
+        offsets[i] = offsets[plan_root(p, i)];
     free(blocks);
     return CORNU_OK;
+}
+
+cornu_status pass_memory(plan *p)
+{
+    size_t *bytes; /* and then the offsets */
+    const size_t count = (size_t)p->tensor_count;
+    TRY(memory_new(2 * count, sizeof *bytes, "plan", &bytes));
+    plan_buffer_bytes(p, bytes);
+    cornu_status status = plan_place(p, bytes, bytes + count, &p->arena_bytes);
+    for (size_t i = 0; status == CORNU_OK && i < count; i++)
+        p->tensors[i].offset = bytes[count + i];
+    free(bytes);
+    return status;
 }

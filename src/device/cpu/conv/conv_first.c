@@ -196,9 +196,15 @@ static cornu_status run(const op_run *o)
     return CORNU_OK;
 }
 
-static double pool_bytes(const plan *p, const op *o)
+static void pool_needs(const plan *p, const op_group *g, const kernel *const *kernels,
+                       size_t *bytes)
 {
-    return conv_pool_forward_bytes(p, o, &conv_first_pair);
+    conv_pool_forward_needs(p, g, kernels, &conv_first_pair, bytes);
+}
+
+static double pool_bytes(const plan *p, const op *o, const kernel *const *kernels)
+{
+    return conv_pool_forward_bytes(p, o, kernels, &conv_first_pair);
 }
 
 const kernel cpu_conv_first_forward = {
@@ -209,4 +215,5 @@ const kernel cpu_conv_first_pool_forward = {.name = "first_conv_pool",
                                             .release = free,
                                             .run = run,
                                             .group = GROUP_CONV_POOL,
+                                            .needs = pool_needs,
                                             .bytes = pool_bytes};

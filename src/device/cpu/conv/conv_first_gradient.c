@@ -61,9 +61,15 @@ static double fused_flops(const plan *p, const op *o)
     return 2.0 * products * taps * (double)windows->count;
 }
 
-static double pool_bytes(const plan *p, const op *o)
+static void pool_needs(const plan *p, const op_group *g, const kernel *const *kernels,
+                       size_t *bytes)
 {
-    return conv_pool_backward_bytes(p, o, &conv_first_pair);
+    conv_pool_backward_needs(p, g, kernels, &conv_first_pair, bytes);
+}
+
+static double pool_bytes(const plan *p, const op *o, const kernel *const *kernels)
+{
+    return conv_pool_backward_bytes(p, o, kernels, &conv_first_pair);
 }
 
 /* ---- prepare ----------------------------------------------------------------------------- */
@@ -209,6 +215,7 @@ const kernel cpu_conv_first_relu_backward = {.name = "first_conv_relu",
                                              .flops = fused_flops};
 const kernel cpu_conv_first_pool_backward = {.name = "first_conv_pool",
                                              .group = GROUP_CONV_BACKWARD,
+                                             .needs = pool_needs,
                                              .accepts = fused_accepts,
                                              .prepare = prepare,
                                              .release = free,

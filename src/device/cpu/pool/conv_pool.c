@@ -74,28 +74,52 @@ const op *conv_pool_writer(const plan *p, const op *pool, const conv_pool_pair *
 }
 
 /* Have these two been chosen as a pair? Where the device does not say, they have not. */
-static bool codes_used(const op_run *r, const op *conv, const op *pool, const conv_pool_pair *pair)
+static bool codes_used(const plan *p, const kernel *const *kernels, const op *conv, const op *pool,
+                       const conv_pool_pair *pair)
 {
-    const op *ops = r->plan->ops;
-    return r->kernels && conv && pool && r->kernels[conv - ops] == pair->forward &&
-           r->kernels[pool - ops] == pair->backward;
+    return kernels && conv && pool && kernels[conv - p->ops] == pair->forward &&
+           kernels[pool - p->ops] == pair->backward;
 }
 
-double conv_pool_forward_bytes(const plan *p, const op *conv, const conv_pool_pair *pair)
+/* Of a pool's windows, a byte each. */
+static size_t codes_bytes(const plan *p, tensor_ref pooled)
+{
+    return (size_t)p->tensors[pooled].count;
+}
+
+void conv_pool_forward_needs(const plan *p, const op_group *g, const kernel *const *kernels,
+                             const conv_pool_pair *pair, size_t *bytes)
+{
+    const op *conv = group_op(p, g, ROLE_FPROP), *pool = group_op(p, g, ROLE_POOL);
+    if (codes_used(p, kernels, conv, conv_pool_reader(p, conv, pair), pair))
+        bytes[conv->out[0]] = codes_bytes(p, pool->out[0]);
+}
+
+void conv_pool_backward_needs(const plan *p, const op_group *g, const kernel *const *kernels,
+                              const conv_pool_pair *pair, size_t *bytes)
+{
+    const op *pool = group_op(p, g, ROLE_POOL);
+    if (!codes_used(p, kernels, conv_pool_writer(p, pool, pair), pool, pair))
+        bytes[pool->out[0]] = codes_bytes(p, pool->in[1]);
+}
+
+double conv_pool_forward_bytes(const plan *p, const op *conv, const kernel *const *kernels,
+                               const conv_pool_pair *pair)
 {
     double flops, bytes;
     plan_group_cost(p, conv, plan_group(p, conv, GROUP_CONV_POOL), &flops, &bytes);
-    if (!conv_pool_reader(p, conv, pair))
+    if (!codes_used(p, kernels, conv, conv_pool_reader(p, conv, pair), pair))
         return bytes;
     const tensor *y = OP_OUT(p, conv, 0), *pooled = OP_OUT(p, conv + 1, 0);
     return bytes - (double)y->count * sizeof(float) + (double)pooled->count;
 }
 
-double conv_pool_backward_bytes(const plan *p, const op *pool, const conv_pool_pair *pair)
+double conv_pool_backward_bytes(const plan *p, const op *pool, const kernel *const *kernels,
+                                const conv_pool_pair *pair)
 {
     double flops, bytes;
     plan_group_cost(p, pool, plan_group(p, pool, GROUP_CONV_BACKWARD), &flops, &bytes);
-    if (!conv_pool_writer(p, pool, pair))
+    if (!codes_used(p, kernels, conv_pool_writer(p, pool, pair), pool, pair))
         return bytes;
     const tensor *y = OP_IN(p, pool, 0), *pooled = OP_IN(p, pool, 1);
     return bytes - (double)(y->count + pooled->count) * sizeof(float) + (double)pooled->count;
@@ -104,10 +128,11 @@ double conv_pool_backward_bytes(const plan *p, const op *pool, const conv_pool_p
 conv_pool_output conv_pool_outputs(const op_run *r, const op *reader, const conv_pool_pair *pair)
 {
     const op *pool = r->op + 1;
+    /* y has no memory where nothing else reads it */
     conv_pool_output o = {.y = r->out[0], .pooled = r->tensors[pool->out[0]]};
-    if (codes_used(r, r->op, reader, pair))
+    if (codes_used(r->plan, r->kernels, r->op, reader, pair))
         o.codes = (uint8_t *)(void *)o.y;
-    if (o.codes || OP_OUT(r->plan, r->op, 0)->last <= pool - r->plan->ops)
+    if (o.codes)
         o.y = NULL;
     return o;
 }
@@ -140,7 +165,7 @@ static void codes_task(void *context, int64_t task, int worker)
 const uint8_t *conv_pool_codes(const op_run *r, cpu_isa isa, const conv_backward *f,
                                const op *writer, const conv_pool_pair *pair)
 {
-    if (codes_used(r, writer, f->pool, pair))
+    if (codes_used(r->plan, r->kernels, writer, f->pool, pair))
         return (const uint8_t *)(const void *)r->tensors[f->pool->in[0]];
     codes_run c = {.k = cpu_pool_kernels[isa],
                    .y = r->tensors[f->pool->in[0]],

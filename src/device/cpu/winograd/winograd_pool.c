@@ -26,9 +26,15 @@ static double forward_flops(const plan *p, const op *o)
     return winograd_flops(p, o) + (o + 1)->flops;
 }
 
-static double forward_bytes(const plan *p, const op *o)
+static void forward_needs(const plan *p, const op_group *g, const kernel *const *kernels,
+                          size_t *bytes)
 {
-    return conv_pool_forward_bytes(p, o, &pair);
+    conv_pool_forward_needs(p, g, kernels, &pair, bytes);
+}
+
+static double forward_bytes(const plan *p, const op *o, const kernel *const *kernels)
+{
+    return conv_pool_forward_bytes(p, o, kernels, &pair);
 }
 
 static void forward_release(void *state)
@@ -89,9 +95,15 @@ static double backward_flops(const plan *p, const op *o)
     return winograd_flops(p, f.weights) + (f.data ? winograd_flops(p, f.data) : 0);
 }
 
-static double backward_bytes(const plan *p, const op *o)
+static void backward_needs(const plan *p, const op_group *g, const kernel *const *kernels,
+                           size_t *bytes)
 {
-    return conv_pool_backward_bytes(p, o, &pair);
+    conv_pool_backward_needs(p, g, kernels, &pair, bytes);
+}
+
+static double backward_bytes(const plan *p, const op *o, const kernel *const *kernels)
+{
+    return conv_pool_backward_bytes(p, o, kernels, &pair);
 }
 
 static void backward_release(void *state)
@@ -148,6 +160,7 @@ const kernel cpu_winograd_pool_forward = {.name = "winograd_pool",
                                           .release = forward_release,
                                           .run = forward_run,
                                           .group = GROUP_CONV_POOL,
+                                          .needs = forward_needs,
                                           .flops = forward_flops,
                                           .bytes = forward_bytes,
                                           .tolerance = WINOGRAD_TOLERANCE};
@@ -157,6 +170,7 @@ const kernel cpu_winograd_pool_backward = {.name = "winograd_pool",
                                            .release = backward_release,
                                            .run = backward_run,
                                            .group = GROUP_CONV_BACKWARD,
+                                           .needs = backward_needs,
                                            .flops = backward_flops,
                                            .bytes = backward_bytes,
                                            .tolerance = WINOGRAD_TOLERANCE};

@@ -327,6 +327,14 @@ static const op *lacks(const device *d, const plan *p)
     return gpu_lacks(p);
 }
 
+static cornu_status buffer_bytes(device *d, const plan *p, int64_t *bytes)
+{
+    size_t arena;
+    TRY(gpu_place_buffers(gpu_of(d), p, NULL, &arena));
+    *bytes = (int64_t)arena;
+    return CORNU_OK;
+}
+
 const device_ops gpu_ops = {
     .name = "cuda",
     .describe = cuda_describe,
@@ -334,6 +342,7 @@ const device_ops gpu_ops = {
     .close = gpu_close,
     .bind = bind_model,
     .lacks = lacks,
+    .buffer_bytes = buffer_bytes,
     .prepare = prepare,
     .release = release,
     .upload = upload,
