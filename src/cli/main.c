@@ -19,8 +19,11 @@ static void print_usage(void)
     for (int i = 0; i < COMMANDS; i++)
         print("  %-10s %s\n", commands[i]->name, commands[i]->summary);
     print("\ncornu COMMAND --help says more. Start with: cornu bench --quick\nworkloads:");
-    for (int i = 0; cornu_workload_name(i); i++)
-        print("%s %s", i && i % 5 == 0 ? "\n          " : "", cornu_workload_name(i));
+    for (int i = 0; cornu_workload_name(i); i++) {
+        if (i && i % 5 == 0)
+            print("\n          ");
+        print(" %s", cornu_workload_name(i));
+    }
     print("\n");
 }
 

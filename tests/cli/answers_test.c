@@ -291,6 +291,7 @@ static void version_tells_program_libraries_and_devices(void **state)
             fail_msg("found no version in: %.80s", line);
     }
     program help = must_run(ARGUMENTS("--help"));
+    assert_null(strstr(help.out, "\\n")); /* lines end in ends of lines */
     assert_non_null(strstr(help.out, "  version "));
     program_free(&help);
     program_free(&p);

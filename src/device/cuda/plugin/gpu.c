@@ -330,7 +330,7 @@ static const op *lacks(const device *d, const plan *p)
 static cornu_status buffer_bytes(device *d, const plan *p, int64_t *bytes)
 {
     size_t arena;
-    TRY(gpu_place_buffers(gpu_of(d), p, NULL, &arena));
+    TRY(gpu_buffer_offsets(gpu_of(d), p, NULL, &arena));
     *bytes = (int64_t)arena;
     return CORNU_OK;
 }
