@@ -16,7 +16,7 @@ typedef struct prediction {
 } prediction;
 
 /* Floats read and predicted at a time: 64 MB. */
-static const int64_t CHUNK_FLOATS = 16 << 20;
+static const int64_t BATCH_FLOATS = 16 << 20;
 
 static int64_t elements(const int64_t *shape, int rank)
 {
@@ -38,7 +38,7 @@ static int measure(prediction *p)
         return status;
     p->outputs = elements(shape, rank);
     int64_t larger = p->inputs > p->outputs ? p->inputs : p->outputs;
-    p->most = CHUNK_FLOATS / larger < 1 ? 1 : CHUNK_FLOATS / larger;
+    p->most = BATCH_FLOATS / larger < 1 ? 1 : BATCH_FLOATS / larger;
     return report(cornu_model_output_info(p->model, &p->info));
 }
 
