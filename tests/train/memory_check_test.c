@@ -76,13 +76,14 @@ static void every_report_of_memory_says_what_is_allocated(void **state)
         memory_need need;
         char shown[16], part[32], *text;
         expect_ok(cornu_model_open(cornu_workload_name(i), &m));
-        expect_ok(session_memory(m, NULL, PLAN_TRAIN, m->batch, &need));
+        expect_ok(
+            session_memory(m, &(session_options){.device = "cpu"}, PLAN_TRAIN, m->batch, &need));
         assert_int_equal(need.buffers, allocated_buffers(m));
         memory_human((double)need.buffers, shown);
         expect_ok(cornu_model_summary(m, &text));
         snprintf(part, sizeof part, ", buffers %s,", shown);
         must_hold(text, part);
-        expect_ok(cornu_explain(m, &(cornu_explain_options){.threads = 1}, &text));
+        expect_ok(cornu_explain(m, &(cornu_explain_options){.device = "cpu", .threads = 1}, &text));
         snprintf(part, sizeof part, ", %s of buffers,", shown);
         must_hold(text, part);
         cornu_model_close(m);

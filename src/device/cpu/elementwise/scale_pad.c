@@ -34,7 +34,7 @@ static cornu_status run_scale(const op_run *r)
     return CORNU_OK;
 }
 
-/* Both copy the inner image; PAD also clears what surrounds it. Chunks are rows of the outer image
+/* Both copy the inner image; PAD also clears what surrounds it. Tasks are rows of the outer image
    (PAD) or of the inner one (CROP). */
 typedef struct pad_run {
     const float *from;
