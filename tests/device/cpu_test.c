@@ -63,7 +63,7 @@ static void on_alarm(int number)
     (void)number;
 }
 
-/* A handler's frame must not land in memory of the step (see cpu_onednn_begin). */
+/* A handler's frame must not land in memory of the step (see onednn_begin). */
 static void signals_do_not_disturb_a_product(void **state)
 {
     (void)state;

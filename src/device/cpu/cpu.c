@@ -3,7 +3,6 @@
 #include "device/cpu/cpu.h"
 #include "base/memory.h"
 #include "device/cpu/limits.h"
-#include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,29 +42,6 @@ static const kernel_list kernels[OP_COUNT] = {
     KERNELS(SQUARE_SUM, &cpu_square_sum),
     KERNELS(UPDATE, &cpu_update),
 };
-
-onednn_scope cpu_onednn_begin(void)
-{
-    onednn_scope before = {.threads = omp_get_max_threads()};
-    sigset_t waiting;
-    sigfillset(&waiting);
-    /* Faults of the thread itself cannot wait. */
-    sigdelset(&waiting, SIGSEGV);
-    sigdelset(&waiting, SIGBUS);
-    sigdelset(&waiting, SIGILL);
-    sigdelset(&waiting, SIGFPE);
-    pthread_sigmask(SIG_BLOCK, &waiting, &before.signals);
-    if (before.threads != 1)
-        omp_set_num_threads(1);
-    return before;
-}
-
-void cpu_onednn_end(const onednn_scope *before)
-{
-    if (before->threads != 1)
-        omp_set_num_threads(before->threads);
-    pthread_sigmask(SIG_SETMASK, &before->signals, NULL);
-}
 
 /* "model name : Intel(R) Xeon(R) ..." of /proc/cpuinfo; "CPU" where there is none. */
 static void model_name(char *name, size_t size)

@@ -14,7 +14,6 @@
 
 #include "device/cpu/isa.h"
 #include "device/host/host.h"
-#include <signal.h>
 
 /* Elements of one task of an element-wise operation: 64 KiB a tensor, so that a few tensors' ranges
    stay in L2 and a task outlasts the handing out of it by far. */
@@ -88,18 +87,6 @@ void cpu_sum_range(cpu_isa isa, const float *partials, int64_t count, int64_t pa
 /* The same, by all threads. */
 void cpu_sum_partials(threads *pool, cpu_isa isa, const float *partials, int64_t count,
                       int64_t partial_count, int64_t stride, float *sum);
-/* Around every call that makes or runs something of oneDNN's, on the calling thread:
-   - it runs on one thread: its own threading would divide sums by the number of threads;
-   - signals wait: its matrix product for small sizes (oneDNN 2.6) moves the stack pointer into a
-     buffer on the heap, and the kernel would write a handler's frame over what lies below.
-   Both settings are given back afterwards. */
-typedef struct onednn_scope {
-    int threads;
-    sigset_t signals;
-} onednn_scope;
-onednn_scope cpu_onednn_begin(void);
-void cpu_onednn_end(const onednn_scope *before);
-
 /* In GATHER's run: do all that read x take the samples themselves? (dense/dense.c) */
 bool cpu_samples_suffice(const op_run *gather);
 

@@ -3,11 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-const kernel reference_kernels[OP_COUNT] = {
-#define OP(id, operation, ...) [OP_##id] = {.name = "plain", .run = reference_##operation},
-#include "step/ops.def"
-};
-
 /* No list of its own: the host then takes the reference for every operation. */
 static const kernel_list no_kernels[OP_COUNT];
 

@@ -265,7 +265,7 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     cornu_status status = CORNU_OK;
     TRY(cpu_isa_choose(&isa));
     TRY(memory_new(1, sizeof *s, "convolution", &s));
-    onednn_scope before = cpu_onednn_begin();
+    onednn_scope before = onednn_begin();
     s->isa = isa;
     s->kind = o->kind;
     s->has_bias = o->kind == OP_CONV2D_FORWARD            ? o->in[2] >= 0
@@ -278,7 +278,7 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     TRY_GOTO(prepare_blocks(s, p, o, scratch_bytes));
     *state = s;
 done:
-    cpu_onednn_end(&before);
+    onednn_end(&before);
     if (status != CORNU_OK)
         release(s);
     return status;
@@ -288,13 +288,13 @@ static bool accepts(const plan *p, const op *o, const char **why)
 {
     dnnl_engine_t engine = NULL;
     dnnl_primitive_desc_t pd = NULL;
-    onednn_scope before = cpu_onednn_begin();
+    onednn_scope before = onednn_begin();
     dnnl_status_t status = dnnl_engine_create(&engine, dnnl_cpu, 0);
     if (status == dnnl_success)
         status = onednn_describe(engine, p, o, 1, &pd);
     dnnl_primitive_desc_destroy(pd);
     dnnl_engine_destroy(engine);
-    cpu_onednn_end(&before);
+    onednn_end(&before);
     if (status != dnnl_success)
         *why = "oneDNN cannot do this convolution";
     return status == dnnl_success;
@@ -342,7 +342,7 @@ static void run_task(void *context, int64_t task, int worker)
     } else if (s->block[k].packed_at >= 0) {
         w = r->scratch + s->block[k].packed_at;
     }
-    onednn_scope before = cpu_onednn_begin();
+    onednn_scope before = onednn_begin();
     dnnl_status_t status = dnnl_memory_set_data_handle(a->x[k], r->x + first * s->x_sample);
     if (!status)
         status = dnnl_memory_set_data_handle(a->w[k], w);
@@ -355,7 +355,7 @@ static void run_task(void *context, int64_t task, int worker)
                                                                        worker * s->worker_floats);
     if (!status)
         status = execute(s, k, a);
-    cpu_onednn_end(&before);
+    onednn_end(&before);
     note(r, status);
     if (s->act.kind != ACTIVATION_LINEAR)
         cpu_activate(s->isa, s->act, y, y, s->block[k].samples * s->y_sample);
@@ -443,7 +443,7 @@ static cornu_status run(const op_run *r)
         c.x = readable(r->in[0]), c.y = readable(r->in[1]), c.w = r->out[0], c.b = r->out[1];
         break;
     }
-    onednn_scope before = cpu_onednn_begin();
+    onednn_scope before = onednn_begin();
     dnnl_status_t status = dnnl_success;
     if (s->kind != OP_CONV2D_BACKWARD_WEIGHTS)
         status = pack_weights(s, c.w, c.scratch);
@@ -453,7 +453,7 @@ static cornu_status run(const op_run *r)
     }
     if (!status && s->kind == OP_CONV2D_BACKWARD_WEIGHTS)
         status = reduce_weights(&c, r->pool);
-    cpu_onednn_end(&before);
+    onednn_end(&before);
     if (status)
         return onednn_fail("run", status);
     return CORNU_OK;

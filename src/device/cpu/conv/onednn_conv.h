@@ -1,9 +1,11 @@
-/* oneDNN's descriptors of the plan's convolutions (onednn_describe.c), for onednn_conv.c. */
+/* oneDNN's descriptors of the plan's convolutions (onednn_describe.c) and how it is called
+   (onednn_scope.c), for onednn_conv.c. */
 #ifndef DEVICE_CPU_CONV_ONEDNN_CONV_H
 #define DEVICE_CPU_CONV_ONEDNN_CONV_H
 
 #include "device/host/host.h"
 #include <oneapi/dnnl/dnnl.h>
+#include <signal.h>
 
 /* CORNU_OUT_OF_MEMORY or CORNU_DEVICE, with what oneDNN failed to do. */
 cornu_status onednn_fail(const char *what, dnnl_status_t code);
@@ -28,5 +30,17 @@ dnnl_status_t onednn_weights_desc(const onednn_roles *r, int64_t groups, dnnl_me
 /* The primitive descriptor of `o` over `samples` samples. */
 dnnl_status_t onednn_describe(dnnl_engine_t engine, const plan *p, const op *o, int64_t samples,
                               dnnl_primitive_desc_t *out);
+
+/* Around every call that makes or runs something of oneDNN's, on the calling thread:
+   - it runs on one thread: its own threading would divide sums by the number of threads;
+   - signals wait: its matrix product for small sizes (oneDNN 2.6) moves the stack pointer into a
+     buffer on the heap, and the kernel would write a handler's frame over what lies below.
+   Both settings are given back afterwards. */
+typedef struct onednn_scope {
+    int threads;
+    sigset_t signals;
+} onednn_scope;
+onednn_scope onednn_begin(void);
+void onednn_end(const onednn_scope *before);
 
 #endif

@@ -1,0 +1,7 @@
+/* One kernel for each operation: what the host has behind every list. */
+#include "device/reference/reference.h"
+
+const kernel reference_kernels[OP_COUNT] = {
+#define OP(id, operation, ...) [OP_##id] = {.name = "plain", .run = reference_##operation},
+#include "step/ops.def"
+};
