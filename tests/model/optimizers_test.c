@@ -151,6 +151,24 @@ static void compiling_again_replaces_the_slots(void **state)
     cornu_model_close(m);
 }
 
+/* Also where the weights were there before, from a file, say. */
+static void slots_begin_with_their_start_values_whenever_the_model_is_compiled(void **state)
+{
+    (void)state;
+    cornu_model *m;
+    int slots = 0;
+    must(cornu_model_new((int64_t[]){4}, 1, &m));
+    must(cornu_model_add(m, "Dense", "{units: 3}"));
+    must(cornu_model_initialize(m, 1));
+    must(cornu_model_compile(
+        m, "{optimizer: {adagrad: {initial_accumulator_value: 0.25}}, loss: mse}"));
+    for (int i = m->weight_count; i < m->variable_count; i++)
+        for (int64_t k = 0; k < m->variables[i].count; k++, slots++)
+            assert_float_equal(m->variables[i].value[k], 0.25, 0);
+    assert_int_equal(slots, 15);
+    cornu_model_close(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +177,7 @@ int main(void)
         cmocka_unit_test(schedules_have_kerass_values),
         cmocka_unit_test(optimizers_are_written_so_that_they_are_read_back),
         cmocka_unit_test(compiling_again_replaces_the_slots),
+        cmocka_unit_test(slots_begin_with_their_start_values_whenever_the_model_is_compiled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
