@@ -112,7 +112,8 @@ static float *trained(net *n, bool apart, int64_t *count)
         n->input.learning_rate = 0.01f;
         assert_int_equal(host_ensure_memory(h, n->prepared), CORNU_OK);
         memset(h->arena, apart ? NANS : 0, h->arena_bytes);
-        memset(h->scratch, apart ? NANS : 0, h->scratch_bytes);
+        if (h->scratch_bytes)
+            memset(h->scratch, apart ? NANS : 0, h->scratch_bytes);
         net_run(n);
         if (apart)
             check_guards(n);
