@@ -69,12 +69,12 @@ typedef struct probe_kernels {
                                                  .read = read_##name,                              \
                                                  .update = update_##name,
 
-/* The probes are as fast in a debug build. In ISO mode GCC keeps a * b + c apart; the portable
-   probe wants the machine's FMA where the base instruction set has one. */
+/* The probes are as fast in a debug build and beside a sanitizer. In ISO mode GCC keeps a * b + c
+   apart; the portable probe wants the machine's FMA where the base instruction set has one. */
 #if defined(__GNUC__) && !defined(__clang__)
-#define OPTIMIZED noinline, optimize("O3", "fp-contract=fast")
+#define OPTIMIZED noinline, optimize("O3", "fp-contract=fast"), no_sanitize("address", "undefined")
 #else
-#define OPTIMIZED noinline
+#define OPTIMIZED noinline, no_sanitize("address", "undefined")
 #endif
 #define PLAIN __attribute__((OPTIMIZED))
 #define PLAIN_MULTIPLY_ADD(c, a, b) ((c) * (a) + (b))
