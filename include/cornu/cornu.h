@@ -99,6 +99,8 @@ CORNU_API void cornu_model_close(cornu_model *model);
 CORNU_API cornu_status cornu_model_summary(const cornu_model *model, char **text);
 /* Keras's to_json() of the model. */
 CORNU_API cornu_status cornu_model_config(const cornu_model *model, char **json);
+/* Its compile section as JSON, in the form that cornu_model_compile takes; "null" where it has none. */
+CORNU_API cornu_status cornu_model_compile_config(const cornu_model *model, char **json);
 CORNU_API int64_t cornu_model_parameter_count(const cornu_model *model);
 /* Shape without the batch dimension; `shape` has room for 8 numbers. */
 CORNU_API cornu_status cornu_model_input_shape(const cornu_model *model, int64_t *shape, int *rank);
@@ -136,6 +138,13 @@ CORNU_API cornu_status cornu_model_initialize(cornu_model *model, uint64_t seed)
 CORNU_API cornu_status cornu_model_load_weights(cornu_model *model, const char *path);
 /* Write weights, optimizer state, recipe and position to one .safetensors file, atomically. */
 CORNU_API cornu_status cornu_model_save(const cornu_model *model, const char *path);
+
+/* All that a recipe may name, with options, as JSON: {"layers": [{"class_name": "Dense", "name":
+   "dense", "aliases": [], "options": [{"name": "units", "type": "int", "required": true, "alias":
+   false, "default": null, "choices": []}, ...]}, ...], "activations", "initializers", "losses",
+   "metrics", "optimizers", "schedules", "callbacks"}. Names and order are Keras's. An option's type
+   "neutral" is Keras's own and is taken only at one of `choices`; "ignored" has no effect. */
+CORNU_API cornu_status cornu_tables(char **json);
 
 /* The built-in workloads: their ids, in order; NULL past the end. */
 CORNU_API const char *cornu_workload_name(int index);
@@ -264,6 +273,10 @@ CORNU_API cornu_status cornu_data_values_get(const cornu_data *data, cornu_split
                                              cornu_data_values *values);
 /* Shapes, range of values and classes with their counts, a line or two a split. */
 CORNU_API cornu_status cornu_data_summary(const cornu_data *data, char **text);
+/* A split's samples and targets as they lie in memory, for reading; they live as long as the data.
+   CORNU_UNSUPPORTED for an image folder, whose samples come and go. */
+CORNU_API cornu_status cornu_data_view(const cornu_data *data, cornu_split split,
+                                       cornu_arrays *arrays);
 /* One sample as floats [shape] and its class (-1 where none): scaled as the model sees it that the
    data was opened for, else in 0..1 (uint8 pixels). */
 CORNU_API cornu_status cornu_data_sample(const cornu_data *data, cornu_split split, int64_t index,
@@ -384,6 +397,12 @@ typedef struct cornu_fit_options {
     void (*on_save)(void *user, const cornu_saving *saving);
     bool (*should_stop)(void *user); /* asked after each step and each epoch; may be NULL */
     void *user;
+    /* The fit section of a recipe (validation_split, validation_steps, shuffle, callbacks, ...) as
+       YAML or JSON, in place of the model's own; NULL: that. */
+    const char *section;
+    bool each_step; /* on_step after every step, and not some ten times a second */
+    /* Before an epoch's first step; `scores` are those of none. May be NULL. */
+    void (*on_epoch_begin)(void *user, const cornu_progress *progress);
 } cornu_fit_options;
 
 /* Train; `history` may be NULL. Returns CORNU_STOPPED when should_stop asked for it, or that of the

@@ -103,6 +103,29 @@ cornu_status cornu_data_info_get(const cornu_data *data, cornu_data_info *info)
     return CORNU_OK;
 }
 
+cornu_status cornu_data_view(const cornu_data *data, cornu_split split, cornu_arrays *arrays)
+{
+    if (!data || !arrays || (split != CORNU_TRAIN && split != CORNU_TEST))
+        return status_fail(CORNU_INVALID,
+                           "cornu_data_view: found no data, arrays or split; expected all three");
+    const sample_block *b = &data->block[split];
+    *arrays = (cornu_arrays){.count = b->count, .rank = b->x_shape.rank};
+    if (data->loader || b->x_shape.rank > 4)
+        return status_fail(CORNU_UNSUPPORTED, "%s: its samples do not lie in memory as arrays",
+                           data->name ? data->name : "data");
+    memcpy(arrays->shape, b->x_shape.dim, (size_t)b->x_shape.rank * sizeof *arrays->shape);
+    if (b->x_type == SAMPLE_U8)
+        arrays->pixels = b->x;
+    else
+        arrays->values = b->x;
+    if (b->y_type == SAMPLE_I32)
+        arrays->labels = b->y;
+    else
+        arrays->targets = b->y;
+    arrays->target_size = arrays->targets ? shape_elements(&b->y_shape) : 0;
+    return CORNU_OK;
+}
+
 const char *cornu_data_class_name(const cornu_data *data, int index)
 {
     if (!data || !data->class_names || index < 0 || index >= data->class_count)

@@ -1,4 +1,4 @@
-#include "model/emit.h"
+#include "model/model.h"
 #include <string.h>
 
 static const struct {
@@ -31,4 +31,13 @@ bool activation_find(const char *name, activation *out)
 bool activation_from_output(activation_kind kind)
 {
     return rows[kind].from_output;
+}
+
+json_t *activation_table(void)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < ACTIVATION_COUNT; i++)
+        json_array_append_new(
+            list, json_pack("{s:s, s:s?}", "name", rows[i].name, "other_name", rows[i].other_name));
+    return list;
 }

@@ -78,18 +78,31 @@ void cornu_model_close(cornu_model *model)
 
 /* ---- asking ----------------------------------------------------------------------------- */
 
+static cornu_status print_config(const cornu_model *model, json_t *value, char **json)
+{
+    if (!value)
+        return status_fail(CORNU_OUT_OF_MEMORY, "%s: not enough memory for its JSON", model->name);
+    cornu_status status = config_print(value, json);
+    json_decref(value);
+    return status;
+}
+
 cornu_status cornu_model_config(const cornu_model *model, char **json)
 {
     if (!model || !json)
         return status_fail(CORNU_INVALID, "cornu_model_config: found no %s; expected one",
                            model ? "place for the text" : "model");
     *json = NULL;
-    json_t *value = model_to_keras(model);
-    if (!value)
-        return status_fail(CORNU_OUT_OF_MEMORY, "%s: not enough memory for its JSON", model->name);
-    cornu_status status = config_print(value, json);
-    json_decref(value);
-    return status;
+    return print_config(model, model_to_keras(model), json);
+}
+
+cornu_status cornu_model_compile_config(const cornu_model *model, char **json)
+{
+    if (!model || !json)
+        return status_fail(CORNU_INVALID, "cornu_model_compile_config: found no %s; expected one",
+                           model ? "place for the text" : "model");
+    *json = NULL;
+    return print_config(model, model->compiled ? model_compile_to_json(model) : json_null(), json);
 }
 
 int64_t cornu_model_parameter_count(const cornu_model *model)

@@ -65,6 +65,11 @@ typedef struct config_field {
     {                                                              \
         .key = (name), .type = CONFIG_NEUTRAL, .choices = (values) \
     }
+/* The same of a key that Keras's class has not, or had once: read, and not listed. */
+#define OPTION_TOLERATED(name, values)                                                    \
+    {                                                                                     \
+        .key = (name), .type = CONFIG_NEUTRAL, .choices = (values), .flags = CONFIG_ALIAS \
+    }
 #define OPTION_IGNORED(name)                  \
     {                                         \
         .key = (name), .type = CONFIG_IGNORED \
@@ -92,6 +97,13 @@ cornu_status config_read(const char *owner, const doc *at, const doc *map,
                          const config_field *fields, void *out);
 /* Add the options to `object` as Keras writes them. */
 cornu_status config_write(const config_field *fields, const void *config, json_t *object);
+
+/* The options as a table, in order: [{"name", "type", "required", "default", "choices"}]. `type` is
+   the row's in small letters ("int", "pair", ...); of "neutral" ones, `choices` are the values that
+   alone are taken. A new reference; NULL where memory is short. */
+json_t *config_describe(const config_field *fields);
+/* A row of cornu_tables: {"class_name", "name", "options"}. Takes `options`. */
+json_t *config_row(const char *class_name, const char *name, json_t *options);
 
 /* {"module": ..., "class_name": ..., "config": `config`, "registered_name": null}; takes `config`.
  */

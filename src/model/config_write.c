@@ -173,3 +173,71 @@ cornu_status config_print(const json_t *value, char **out)
     *out = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits));
     return *out ? CORNU_OK : status_fail(CORNU_OUT_OF_MEMORY, "not enough memory for JSON text");
 }
+
+/* ---- describing ------------------------------------------------------------------------- */
+
+static const char *const type_names[] = {
+    [CONFIG_INT] = "int",
+    [CONFIG_PAIR] = "pair",
+    [CONFIG_REAL] = "real",
+    [CONFIG_BOOL] = "bool",
+    [CONFIG_CHOICE] = "choice",
+    [CONFIG_ACTIVATION] = "activation",
+    [CONFIG_INITIALIZER] = "initializer",
+    [CONFIG_SHAPE] = "shape",
+    [CONFIG_BATCH_SHAPE] = "batch_shape",
+    [CONFIG_PADDING] = "padding",
+    [CONFIG_AXIS] = "axis",
+    [CONFIG_NUMBERS] = "numbers",
+    [CONFIG_STRING] = "string",
+    [CONFIG_ELSEWHERE] = "elsewhere",
+    [CONFIG_NEUTRAL] = "neutral",
+    [CONFIG_DTYPE] = "dtype",
+    [CONFIG_IGNORED] = "ignored",
+};
+
+/* The value of a JSON text; of other text, the text. */
+static json_t *value_of(const char *text, size_t length)
+{
+    json_t *value = json_loadb(text, length, JSON_DECODE_ANY, NULL);
+    return value ? value : json_stringn(text, length);
+}
+
+static json_t *choices_of(const char *choices)
+{
+    json_t *list = json_array();
+    while (choices && list) {
+        size_t length = strcspn(choices, "|");
+        json_array_append_new(list, value_of(choices, length));
+        choices = choices[length] ? choices + length + 1 : NULL;
+    }
+    return list;
+}
+
+static json_t *describe_field(const config_field *f)
+{
+    json_t *usual = f->fallback                 ? value_of(f->fallback, strlen(f->fallback))
+                    : f->type == CONFIG_NEUTRAL ? value_of(f->choices, strcspn(f->choices, "|"))
+                                                : json_null();
+    return json_pack("{s:s, s:s, s:b, s:b, s:o, s:o}", "name", f->key, "type", type_names[f->type],
+                     "required", (f->flags & CONFIG_REQUIRED) != 0, "alias",
+                     (f->flags & CONFIG_ALIAS) != 0, "default", usual, "choices",
+                     choices_of(f->choices));
+}
+
+json_t *config_describe(const config_field *fields)
+{
+    json_t *list = json_array();
+    for (const config_field *f = fields; list && f->key; f++)
+        if (json_array_append_new(list, describe_field(f)) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+json_t *config_row(const char *class_name, const char *name, json_t *options)
+{
+    return json_pack("{s:s, s:s?, s:o}", "class_name", class_name, "name", name, "options",
+                     options);
+}

@@ -29,9 +29,16 @@ static const config_field other_fields[] = {
     OPTIONS_END,
 };
 
+static const config_field no_fields[] = {
+    OPTION_DTYPE,
+    OPTION_TOLERATED("seed", "null"),
+    OPTIONS_END,
+};
+
 static const config_field *fields_of(initializer_kind kind)
 {
-    return kind == INITIALIZER_CONSTANT ? constant_fields : other_fields;
+    bool plain = kind == INITIALIZER_ZEROS || kind == INITIALIZER_ONES;
+    return kind == INITIALIZER_CONSTANT ? constant_fields : plain ? no_fields : other_fields;
 }
 
 static bool find(const char *name, initializer_kind *kind)
@@ -79,4 +86,13 @@ json_t *initializer_to_json(const initializer *i)
         return NULL;
     }
     return config_keras_object("keras.initializers", rows[i->kind].class_name, config);
+}
+
+json_t *initializer_table(void)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < INITIALIZER_COUNT; i++)
+        json_array_append_new(list, config_row(rows[i].class_name, rows[i].name,
+                                               config_describe(fields_of((initializer_kind)i))));
+    return list;
 }

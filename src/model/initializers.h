@@ -26,5 +26,7 @@ void initializer_fill(const initializer *i, const shape *s, random_stream *r, fl
 /* A name ("glorot_uniform", "zeros"), or Keras's {class_name, config}, or {constant: 0.1}. */
 cornu_status initializer_read(const doc *d, initializer *out);
 json_t *initializer_to_json(const initializer *i);
+/* The rows with their options: a list for cornu_tables. */
+json_t *initializer_table(void);
 
 #endif

@@ -1,4 +1,5 @@
 /* Layers by Keras's names. */
+#include "model/config.h"
 #include "model/model.h"
 #include <string.h>
 
@@ -24,4 +25,25 @@ const layer_kind *layer_kind_find(const char *class_name)
         if (strcmp((*k)->name, class_name) == 0)
             return *k;
     return NULL;
+}
+
+static json_t *names_of(const layer_kind *kind)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        if (aliases[i].kind == kind)
+            json_array_append_new(list, json_string(aliases[i].name));
+    return list;
+}
+
+json_t *layer_table(void)
+{
+    json_t *list = json_array();
+    for (const layer_kind *const *k = layer_kinds; *k; k++) {
+        json_t *row = config_row((*k)->name, (*k)->base_name, config_describe((*k)->fields));
+        if (row)
+            json_object_set_new(row, "aliases", names_of(*k));
+        json_array_append_new(list, row);
+    }
+    return list;
 }

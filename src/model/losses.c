@@ -24,22 +24,43 @@ const loss_kind *loss_kind_of(loss_id id)
     return &kinds[id];
 }
 
-#define KERAS_KEYS                                                                \
-    OPTION_IGNORED("name"), OPTION_DTYPE, OPTION_IGNORED("fn"),                   \
-        OPTION_NEUTRAL("reduction", "\"sum_over_batch_size\"|\"auto\"|\"mean\""), \
-        OPTION_NEUTRAL("label_smoothing", "0.0|0"), OPTION_NEUTRAL("axis", "-1"), \
-        OPTION_NEUTRAL("ignore_class", "null")
+/* Keras's keys, in its order; each class has some of them, and files of older ones all. */
+#define REDUCTION OPTION_NEUTRAL("reduction", "\"sum_over_batch_size\"|\"auto\"|\"mean\"")
+#define OTHER_KEYS OPTION_IGNORED("name"), OPTION_DTYPE, OPTION_IGNORED("fn")
+#define FROM_LOGITS OPTION_AS("from_logits", BOOL, loss, from_logits, .fallback = "false")
 
-static const config_field plain_fields[] = {KERAS_KEYS, OPTIONS_END};
-static const config_field logits_fields[] = {
-    OPTION_AS("from_logits", BOOL, loss, from_logits, .fallback = "false"),
-    KERAS_KEYS,
+static const config_field values_fields[] = {
+    REDUCTION,
+    OTHER_KEYS,
+    OPTION_TOLERATED("label_smoothing", "0.0|0"),
+    OPTION_TOLERATED("axis", "-1"),
+    OPTION_TOLERATED("ignore_class", "null"),
     OPTIONS_END,
+};
+static const config_field shares_fields[] = {
+    FROM_LOGITS,
+    OPTION_NEUTRAL("label_smoothing", "0.0|0"),
+    OPTION_NEUTRAL("axis", "-1"),
+    REDUCTION,
+    OTHER_KEYS,
+    OPTION_TOLERATED("ignore_class", "null"),
+    OPTIONS_END,
+};
+static const config_field classes_fields[] = {
+    FROM_LOGITS, OPTION_NEUTRAL("ignore_class", "null"),
+    REDUCTION,   OPTION_NEUTRAL("axis", "-1"),
+    OTHER_KEYS,  OPTION_TOLERATED("label_smoothing", "0.0|0"),
+    OPTIONS_END,
+};
+static const config_field *const fields_of_targets[] = {
+    [LOSS_TARGETS_CLASSES] = classes_fields,
+    [LOSS_TARGETS_SHARES] = shares_fields,
+    [LOSS_TARGETS_VALUES] = values_fields,
 };
 
 static const config_field *fields_of(loss_id id)
 {
-    return kinds[id].has_logits ? logits_fields : plain_fields;
+    return fields_of_targets[kinds[id].targets];
 }
 
 static bool find(const char *name, loss_id *id)
@@ -78,4 +99,19 @@ json_t *loss_to_json(const loss *l)
         return NULL;
     }
     return config_keras_object("keras.losses", kinds[l->id].class_name, config);
+}
+
+json_t *loss_table(void)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < LOSS_COUNT; i++) {
+        json_t *row =
+            config_row(kinds[i].class_name, kinds[i].name, config_describe(fields_of((loss_id)i)));
+        if (row && kinds[i].other_name)
+            json_object_set_new(row, "other_name", json_string(kinds[i].other_name));
+        if (row)
+            json_object_set_new(row, "sparse", json_boolean(kinds[i].sparse));
+        json_array_append_new(list, row);
+    }
+    return list;
 }

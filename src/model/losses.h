@@ -30,5 +30,7 @@ const loss_kind *loss_kind_of(loss_id id);
 cornu_status loss_read(const doc *d,
                        loss *out); /* name, or {class_name, config}, or {NAME: {...}} */
 json_t *loss_to_json(const loss *l);
+/* The rows with their options: a list for cornu_tables. */
+json_t *loss_table(void);
 
 #endif

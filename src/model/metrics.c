@@ -21,12 +21,27 @@ const char *metric_name(const metric *m)
 static const config_field plain_fields[] = {
     OPTION_ELSEWHERE("name"),
     OPTION_DTYPE,
+    OPTION_TOLERATED("threshold", "0.5"),
+    OPTION_TOLERATED("from_sorted_ids", "false"),
+    OPTIONS_END,
+};
+
+static const config_field binary_fields[] = {
+    OPTION_ELSEWHERE("name"),
+    OPTION_DTYPE,
     OPTION_NEUTRAL("threshold", "0.5"),
-    OPTION_NEUTRAL("from_sorted_ids", "false"),
     OPTIONS_END,
 };
 
 static const config_field k_fields[] = {
+    OPTION_AS("k", INT, metric, k, .fallback = "5", .minimum = 1, .maximum = 1e9),
+    OPTION_ELSEWHERE("name"),
+    OPTION_DTYPE,
+    OPTION_TOLERATED("from_sorted_ids", "false"),
+    OPTIONS_END,
+};
+
+static const config_field sparse_k_fields[] = {
     OPTION_AS("k", INT, metric, k, .fallback = "5", .minimum = 1, .maximum = 1e9),
     OPTION_ELSEWHERE("name"),
     OPTION_DTYPE,
@@ -36,7 +51,11 @@ static const config_field k_fields[] = {
 
 static const config_field *fields_of(metric_id id)
 {
-    return kinds[id].has_k ? k_fields : plain_fields;
+    if (id == METRIC_BINARY_ACCURACY)
+        return binary_fields;
+    if (!kinds[id].has_k)
+        return plain_fields;
+    return kinds[id].sparse ? sparse_k_fields : k_fields;
 }
 
 static bool find(const char *name, metric_id *id)
@@ -129,4 +148,13 @@ json_t *metric_to_json(const metric *m)
         return NULL;
     }
     return config_keras_object("keras.metrics", kinds[m->id].class_name, config);
+}
+
+json_t *metric_table(void)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < METRIC_COUNT; i++)
+        json_array_append_new(list, config_row(kinds[i].class_name, kinds[i].name,
+                                               config_describe(fields_of((metric_id)i))));
+    return list;
 }

@@ -29,5 +29,7 @@ const char *metric_name(const metric *m);
    number of outputs and whether the loss is sparse, as Keras chooses. */
 cornu_status metric_read(const doc *d, int64_t outputs, bool sparse_loss, metric *out);
 json_t *metric_to_json(const metric *m);
+/* The rows with their options: a list for cornu_tables. */
+json_t *metric_table(void);
 
 #endif

@@ -149,5 +149,9 @@ cornu_status model_set_source(cornu_model *m, const char *source);
  * name or alias. */
 extern const layer_kind *const layer_kinds[];
 const layer_kind *layer_kind_find(const char *class_name);
+/* The rows with their options and aliases: a list for cornu_tables. */
+json_t *layer_table(void);
+/* Their names: a list for cornu_tables. */
+json_t *activation_table(void);
 
 #endif

@@ -22,7 +22,7 @@
 #define EPSILON OPTION(REAL, optimizer, epsilon, .fallback = "1e-7", .maximum = INFINITY)
 /* Keys of every Keras optimizer; the neutral ones are what its JSON always holds. */
 #define COMMON                                                                                  \
-    POSITIVE_OR_NONE(clipnorm), POSITIVE_OR_NONE(global_clipnorm), POSITIVE_OR_NONE(clipvalue), \
+    POSITIVE_OR_NONE(clipnorm), POSITIVE_OR_NONE(clipvalue), POSITIVE_OR_NONE(global_clipnorm), \
         OPTION_NEUTRAL("use_ema", "false"), OPTION_IGNORED("ema_momentum"),                     \
         OPTION_NEUTRAL("ema_overwrite_frequency", "null"),                                      \
         OPTION_NEUTRAL("loss_scale_factor", "null"),                                            \
@@ -132,4 +132,17 @@ json_t *optimizer_to_json(const optimizer *o)
         return NULL;
     }
     return config_keras_object("keras.optimizers", kinds[o->id].class_name, config);
+}
+
+json_t *optimizer_table(void)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < OPTIMIZER_COUNT; i++) {
+        json_t *row =
+            config_row(kinds[i].class_name, kinds[i].name, config_describe(kinds[i].fields));
+        if (row)
+            json_object_set_new(row, "learning_rate", json_real(kinds[i].learning_rate));
+        json_array_append_new(list, row);
+    }
+    return list;
 }

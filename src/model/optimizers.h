@@ -54,5 +54,7 @@ double schedule_at(const schedule *s, int64_t iteration);
  */
 cornu_status optimizer_read(const doc *d, optimizer *out);
 json_t *optimizer_to_json(const optimizer *o);
+/* The rows with their options: a list for cornu_tables. */
+json_t *optimizer_table(void);
 
 #endif

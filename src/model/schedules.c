@@ -176,3 +176,12 @@ json_t *schedule_to_json(const schedule *s)
     }
     return config_keras_object("keras.optimizers.schedules", rows[s->id].class_name, config);
 }
+
+json_t *schedule_table(void)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < SCHEDULE_COUNT; i++)
+        json_array_append_new(
+            list, config_row(rows[i].class_name, rows[i].name, config_describe(rows[i].fields)));
+    return list;
+}

@@ -8,5 +8,7 @@
    {exponential: {...}} with the same options. */
 cornu_status schedule_read(const doc *d, schedule *out);
 json_t *schedule_to_json(const schedule *s);
+/* As optimizer_table. */
+json_t *schedule_table(void);
 
 #endif

@@ -1,5 +1,6 @@
 #include "train/callbacks.h"
 #include "base/memory.h"
+#include "model/config.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,4 +100,16 @@ cornu_status callbacks_check(const doc *list)
     TRY(callbacks_open(list, &c));
     callbacks_close(c);
     return CORNU_OK;
+}
+
+json_t *callback_table(void)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < ROWS; i++) {
+        json_t *options = json_array();
+        for (const char *const *key = rows[i].kind->keys; *key; key++)
+            json_array_append_new(options, json_pack("{s:s}", "name", *key));
+        json_array_append_new(list, config_row(rows[i].class_name, rows[i].name, options));
+    }
+    return list;
 }

@@ -84,6 +84,8 @@ cornu_status callbacks_check(const doc *list);
 cornu_status callbacks_open(const doc *list, callbacks **out);
 void callbacks_close(callbacks *c);
 bool callbacks_every_step(const callbacks *c);
+/* The rows with the names of their options: a list for cornu_tables. */
+json_t *callback_table(void);
 
 typedef enum callback_event {
     CALLBACK_FIT_BEGIN,

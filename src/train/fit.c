@@ -217,7 +217,9 @@ static cornu_status check_all(fit_run *run)
 {
     const cornu_fit_options *o = run->options;
     TRY(check_options(o));
-    TRY(fit_spec_read(run->model->fit, &run->spec));
+    if (o->section)
+        TRY(doc_parse(o->section, strlen(o->section), "fit", &run->section));
+    TRY(fit_spec_read(o->section ? run->section : run->model->fit, &run->spec));
     if (o->resume)
         TRY(resolve_resumed(run));
     else
@@ -238,7 +240,7 @@ static cornu_status check_all(fit_run *run)
     if (o->output && *o->output)
         TRY(folder_make(o->output));
     TRY(callbacks_run(run->callbacks, CALLBACK_FIT_BEGIN, &run->state));
-    run->each_step = o->log_steps || callbacks_every_step(run->callbacks);
+    run->each_step = o->log_steps || o->each_step || callbacks_every_step(run->callbacks);
     if (o->save) {
         TRY(checkpoint_check(o->save, "save"));
         TRY(checkpoint_check_model(run->model));
@@ -313,6 +315,7 @@ static void close_run(fit_run *run)
 {
     session_close(run->session);
     callbacks_close(run->callbacks);
+    doc_free(run->section);
     feed_close(&run->feed);
     (void)csv_close(run->log); /* each row was flushed when it was written */
 }

@@ -250,6 +250,17 @@ static cornu_status finish_epoch(fit_run *run)
     return CORNU_OK;
 }
 
+static void begin_progress(fit_run *run)
+{
+    const cornu_fit_options *o = run->options;
+    const position *p = &run->model->training.position;
+    if (!o->on_epoch_begin || p->step > 0)
+        return;
+    cornu_progress progress = progress_now(run, p->epoch, 0);
+    progress.learning_rate = learning_rate_at(run->model, p->iterations);
+    o->on_epoch_begin(o->user, &progress);
+}
+
 static cornu_status run_epoch(fit_run *run)
 {
     run->state.epoch = run->model->training.position.epoch;
@@ -258,6 +269,7 @@ static cornu_status run_epoch(fit_run *run)
     run->resumed_step = run->model->training.position.step;
     run->resumed_seconds = run->model->training.position.seconds;
     TRY(callbacks_run(run->callbacks, CALLBACK_EPOCH_BEGIN, &run->state));
+    begin_progress(run);
     if (run->model->training.position.step > 0) /* that of the step before the stop */
         run->learning_rate =
             learning_rate_at(run->model, run->model->training.position.iterations - 1);

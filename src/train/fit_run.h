@@ -10,6 +10,7 @@ typedef struct fit_run {
     const cornu_fit_options *options;
     cornu_model *model;
     const cornu_data *data;
+    doc *section;  /* options->section, or NULL */
     fit_spec spec; /* options over recipe over defaults */
     session *session;
     callbacks *callbacks;

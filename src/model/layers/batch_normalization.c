@@ -26,9 +26,9 @@ static const config_field fields[] = {
     OPTION_NEUTRAL("gamma_regularizer", "null"),
     OPTION_NEUTRAL("beta_constraint", "null"),
     OPTION_NEUTRAL("gamma_constraint", "null"),
-    OPTION_NEUTRAL("synchronized", "false"),
     OPTION_NEUTRAL("renorm", "false"),
     OPTION_NEUTRAL("renorm_clipping", "null"),
+    OPTION_NEUTRAL("synchronized", "false"),
     OPTION_IGNORED("renorm_momentum"),
     OPTIONS_END,
 };

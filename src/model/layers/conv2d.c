@@ -17,14 +17,15 @@ static const config_field fields[] = {
     OPTION(PAIR, conv2d_config, kernel_size, SIZES, .flags = CONFIG_REQUIRED),
     OPTION(PAIR, conv2d_config, strides, SIZES, .fallback = "1"),
     OPTION(CHOICE, conv2d_config, padding, .choices = LAYER_PADDINGS, .fallback = "valid"),
+    OPTION_CHANNELS_LAST,
     OPTION(PAIR, conv2d_config, dilation_rate, SIZES, .fallback = "1"),
     OPTION(INT, conv2d_config, groups, SIZES, .fallback = "1"),
     OPTION(ACTIVATION, conv2d_config, activation, .fallback = "null"),
     OPTION(BOOL, conv2d_config, use_bias, .fallback = "true"),
     OPTION(INITIALIZER, conv2d_config, kernel_initializer, .fallback = "glorot_uniform"),
     OPTION(INITIALIZER, conv2d_config, bias_initializer, .fallback = "zeros"),
-    OPTION_CHANNELS_LAST,
     OPTIONS_NO_REGULARIZERS,
+    OPTIONS_NO_LORA(OPTION_TOLERATED),
     OPTIONS_END,
 };
 

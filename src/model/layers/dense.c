@@ -16,6 +16,7 @@ static const config_field fields[] = {
     OPTION(INITIALIZER, dense_config, kernel_initializer, .fallback = "glorot_uniform"),
     OPTION(INITIALIZER, dense_config, bias_initializer, .fallback = "zeros"),
     OPTIONS_NO_REGULARIZERS,
+    OPTIONS_NO_LORA(OPTION_NEUTRAL),
     OPTIONS_END,
 };
 

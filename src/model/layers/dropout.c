@@ -8,8 +8,8 @@ typedef struct dropout_config {
 static const config_field fields[] = {
     OPTION(REAL, dropout_config, rate, .minimum = 0, .maximum = 1,
            .flags = CONFIG_REQUIRED | CONFIG_BELOW),
-    OPTION_IGNORED("seed"),
     OPTION_NEUTRAL("noise_shape", "null"),
+    OPTION_IGNORED("seed"),
     OPTIONS_END,
 };
 

@@ -6,8 +6,8 @@ typedef struct global_pool_config {
 } global_pool_config;
 
 static const config_field fields[] = {
-    OPTION(BOOL, global_pool_config, keepdims, .fallback = "false"),
     OPTION_CHANNELS_LAST,
+    OPTION(BOOL, global_pool_config, keepdims, .fallback = "false"),
     OPTIONS_END,
 };
 

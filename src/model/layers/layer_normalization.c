@@ -22,7 +22,7 @@ static const config_field fields[] = {
     OPTION_NEUTRAL("gamma_regularizer", "null"),
     OPTION_NEUTRAL("beta_constraint", "null"),
     OPTION_NEUTRAL("gamma_constraint", "null"),
-    OPTION_NEUTRAL("rms_scaling", "false"),
+    OPTION_TOLERATED("rms_scaling", "false"),
     OPTIONS_END,
 };
 

@@ -35,12 +35,13 @@ enum { LAYER_VALID, LAYER_SAME };
 #define LAYER_SIZE_MAX 1000000000.0
 
 /* Keys that Keras writes and that must stand at the value that changes nothing. */
-#define OPTION_CHANNELS_LAST OPTION_NEUTRAL("data_format", "\"channels_last\"|null")
-#define OPTIONS_NO_REGULARIZERS                                                                 \
-    OPTION_NEUTRAL("kernel_regularizer", "null"), OPTION_NEUTRAL("bias_regularizer", "null"),   \
-        OPTION_NEUTRAL("activity_regularizer", "null"),                                         \
-        OPTION_NEUTRAL("kernel_constraint", "null"), OPTION_NEUTRAL("bias_constraint", "null"), \
-        OPTION_NEUTRAL("lora_rank", "null"), OPTION_NEUTRAL("lora_alpha", "null"),              \
-        OPTION_NEUTRAL("quantization_config", "null")
+#define OPTION_CHANNELS_LAST OPTION_NEUTRAL("data_format", "null|\"channels_last\"")
+#define OPTIONS_NO_REGULARIZERS                                                               \
+    OPTION_NEUTRAL("kernel_regularizer", "null"), OPTION_NEUTRAL("bias_regularizer", "null"), \
+        OPTION_NEUTRAL("activity_regularizer", "null"),                                       \
+        OPTION_NEUTRAL("kernel_constraint", "null"), OPTION_NEUTRAL("bias_constraint", "null")
+/* Keras's of dense layers; convolutions have had them, too. */
+#define OPTIONS_NO_LORA(KIND) \
+    KIND("lora_rank", "null"), KIND("lora_alpha", "null"), KIND("quantization_config", "null")
 
 #endif

@@ -1,0 +1,192 @@
+/* What a caller that wraps the library needs of it: tables, views, each step, a fit section of its
+ * own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/runs.h"
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+static json_t *tables(void)
+{
+    char *text;
+    expect_ok(cornu_tables(&text));
+    json_t *all = json_loads(text, 0, NULL);
+    cornu_free(text);
+    assert_non_null(all);
+    return all;
+}
+
+static const json_t *row_named(const json_t *all, const char *table, const char *class_name)
+{
+    size_t i;
+    const json_t *row;
+    json_array_foreach(json_object_get(all, table), i,
+                       row) if (strcmp(json_string_value(json_object_get(row, "class_name")),
+                                       class_name) == 0) return row;
+    fail_msg("no %s among %s", class_name, table);
+    return NULL;
+}
+
+static void tables_name_rows_options_and_defaults(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"layers",  "activations", "initializers", "losses",
+                                        "metrics", "optimizers",  "schedules",    "callbacks"};
+    json_t *all = tables();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_true(json_array_size(json_object_get(all, names[i])) > 3);
+    const json_t *options = json_object_get(row_named(all, "layers", "Dense"), "options");
+    const json_t *units = json_array_get(options, 0), *activation = json_array_get(options, 1);
+    assert_string_equal(json_string_value(json_object_get(units, "name")), "units");
+    assert_true(json_is_true(json_object_get(units, "required")));
+    assert_string_equal(json_string_value(json_object_get(activation, "type")), "activation");
+    assert_true(json_is_null(json_object_get(activation, "default")));
+    const json_t *adam = row_named(all, "optimizers", "Adam");
+    assert_true(json_real_value(json_object_get(adam, "learning_rate")) == 0.001);
+    json_decref(all);
+}
+
+/* Every layer takes its own defaults. */
+static void a_layer_takes_the_defaults_that_its_table_tells(void **state)
+{
+    (void)state;
+    size_t i, k;
+    const json_t *row, *option;
+    json_t *all = tables();
+    json_array_foreach(json_object_get(all, "layers"), i, row)
+    {
+        const char *name = json_string_value(json_object_get(row, "class_name"));
+        json_t *given = json_object();
+        bool complete = strcmp(name, "InputLayer") != 0;
+        json_array_foreach(json_object_get(row, "options"), k, option)
+        {
+            complete &= !json_is_true(json_object_get(option, "required"));
+            if (!json_is_true(json_object_get(option, "alias")) &&
+                strcmp(json_string_value(json_object_get(option, "type")), "dtype") != 0)
+                json_object_set(given, json_string_value(json_object_get(option, "name")),
+                                json_object_get(option, "default"));
+        }
+        char *text = json_dumps(given, 0);
+        cornu_model *m = NULL;
+        expect_ok(cornu_model_new((int64_t[]){6, 6, 3}, 3, &m));
+        if (complete)
+            expect_ok(cornu_model_add(m, name, text));
+        cornu_model_close(m);
+        free(text);
+        json_decref(given);
+    }
+    json_decref(all);
+}
+
+static void a_view_is_the_samples_themselves(void **state)
+{
+    (void)state;
+    const float x[] = {1, 2, 3, 4, 5, 6};
+    const int32_t y[] = {2, 0, 1};
+    cornu_arrays in = {.count = 3, .rank = 1, .shape = {2}, .values = x, .labels = y}, out;
+    cornu_data *data;
+    expect_ok(cornu_data_from_arrays(&in, NULL, &data));
+    expect_ok(cornu_data_view(data, CORNU_TRAIN, &out));
+    assert_int_equal(out.count, 3);
+    assert_int_equal(out.rank, 1);
+    assert_int_equal(out.shape[0], 2);
+    assert_null(out.pixels);
+    assert_null(out.targets);
+    assert_memory_equal(out.values, x, sizeof x);
+    assert_memory_equal(out.labels, y, sizeof y);
+    expect_ok(cornu_data_view(data, CORNU_TEST, &out));
+    assert_int_equal(out.count, 0);
+    expect_status(cornu_data_view(data, CORNU_TRAIN, NULL), CORNU_INVALID);
+    cornu_data_close(data);
+}
+
+static void a_compile_section_can_be_read_back(void **state)
+{
+    (void)state;
+    cornu_model *m = runs_usual(NULL), *plain;
+    char *first, *second;
+    expect_ok(cornu_model_compile_config(m, &first));
+    expect_ok(cornu_model_compile(m, first));
+    expect_ok(cornu_model_compile_config(m, &second));
+    assert_string_equal(first, second);
+    cornu_free(first);
+    cornu_free(second);
+    expect_ok(cornu_model_new((int64_t[]){4}, 1, &plain));
+    expect_ok(cornu_model_compile_config(plain, &first));
+    assert_string_equal(first, "null");
+    cornu_free(first);
+    cornu_model_close(plain);
+    cornu_model_close(m);
+}
+
+typedef struct seen {
+    int begun, steps, ended;
+    int64_t epochs;
+} seen;
+
+static void on_begin(void *user, const cornu_progress *p)
+{
+    seen *s = user;
+    assert_int_equal(p->epoch, s->begun++);
+    assert_int_equal(p->step, 0);
+    assert_true(p->learning_rate > 0);
+    assert_int_equal(s->ended, p->epoch);
+    s->epochs = p->epochs;
+}
+
+static void on_step(void *user, const cornu_progress *p)
+{
+    seen *s = user;
+    assert_int_equal(s->begun, p->epoch + 1);
+    s->steps++;
+}
+
+static void on_end(void *user, const cornu_progress *p)
+{
+    (void)p;
+    ((seen *)user)->ended++;
+}
+
+static void each_epoch_is_announced_and_each_step_reported(void **state)
+{
+    (void)state;
+    cornu_model *m = runs_usual(NULL);
+    cornu_data *data = runs_data(40, 0);
+    seen s = {0};
+    cornu_fit_options o = {.section = "{epochs: 3, batch_size: 8, callbacks: [terminate_on_nan]}",
+                           .each_step = true,
+                           .on_epoch_begin = on_begin,
+                           .on_step = on_step,
+                           .on_epoch = on_end,
+                           .user = &s};
+    expect_ok(cornu_fit(m, data, &o, NULL));
+    assert_int_equal(s.begun, 3);
+    assert_int_equal(s.epochs, 3);
+    assert_int_equal(s.ended, 3);
+    assert_int_equal(s.steps, 15);
+    o.section = "{epoch: 3}";
+    expect_status(cornu_fit(m, data, &o, NULL), CORNU_INVALID);
+    expect_message("epoch");
+    o.section = "{epochs: ";
+    assert_true(cornu_fit(m, data, &o, NULL) != CORNU_OK);
+    cornu_data_close(data);
+    cornu_model_close(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tables_name_rows_options_and_defaults),
+        cmocka_unit_test(a_layer_takes_the_defaults_that_its_table_tells),
+        cmocka_unit_test(a_view_is_the_samples_themselves),
+        cmocka_unit_test(a_compile_section_can_be_read_back),
+        cmocka_unit_test(each_epoch_is_announced_and_each_step_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
