@@ -35,7 +35,7 @@ enum { LAYER_VALID, LAYER_SAME };
 #define LAYER_SIZE_MAX 1000000000.0
 
 /* Keys that Keras writes and that must stand at the value that changes nothing. */
-#define OPTION_CHANNELS_LAST OPTION_NEUTRAL("data_format", "null|\"channels_last\"")
+#define OPTION_CHANNELS_LAST OPTION_NEUTRAL("data_format", "\"channels_last\"|null")
 #define OPTIONS_NO_REGULARIZERS                                                               \
     OPTION_NEUTRAL("kernel_regularizer", "null"), OPTION_NEUTRAL("bias_regularizer", "null"), \
         OPTION_NEUTRAL("activity_regularizer", "null"),                                       \

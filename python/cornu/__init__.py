@@ -1,0 +1,12 @@
+"""cornu: dense and convolutional image classifiers, trained as Keras describes them.
+
+    import cornu as tf
+    model = tf.keras.Sequential([tf.keras.layers.Dense(10, activation="softmax")])
+
+`cornu.keras` has the shape of Keras 3; what it lacks says so when it is used.
+"""
+from . import keras
+from ._cornu import version as __version__
+from .devices import config, device, sysconfig, test, versions
+
+__all__ = ["__version__", "config", "device", "keras", "sysconfig", "test", "versions"]

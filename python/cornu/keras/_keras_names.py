@@ -1,0 +1,107 @@
+"""Made by peers/make_keras_names.py from Keras 3.15.1: what each module has."""
+
+keras = frozenset(
+    "DTypePolicy FloatDTypePolicy Function Initializer Input InputSpec KerasTensor Layer Loss Metric Model "
+    " Operation Optimizer Quantizer Regularizer RematScope Sequential StatelessScope SymbolicScope Variable "
+    " activations applications backend callbacks config constraints datasets device distillation distribution "
+    " dtype_policies export initializers layers legacy losses metrics mixed_precision models name_scope ops "
+    " optimizers preprocessing quantizers random regularizers remat saving src tree utils version "
+    " visualization wrappers".split()
+)
+layers = frozenset(
+    "Activation ActivityRegularization AdaptiveAveragePooling1D AdaptiveAveragePooling2D "
+    " AdaptiveAveragePooling3D AdaptiveMaxPooling1D AdaptiveMaxPooling2D AdaptiveMaxPooling3D Add "
+    " AdditiveAttention AlphaDropout Attention AugMix AutoContrast Average AveragePooling1D AveragePooling2D "
+    " AveragePooling3D AvgPool1D AvgPool2D AvgPool3D BatchNormalization Bidirectional CategoryEncoding "
+    " CenterCrop Concatenate ContrastLimitedAdaptiveHistogramEqualization Conv1D Conv1DTranspose Conv2D "
+    " Conv2DTranspose Conv3D Conv3DTranspose ConvLSTM1D ConvLSTM2D ConvLSTM3D Convolution1D "
+    " Convolution1DTranspose Convolution2D Convolution2DTranspose Convolution3D Convolution3DTranspose "
+    " Cropping1D Cropping2D Cropping3D CutMix Dense DepthwiseConv1D DepthwiseConv2D Discretization Dot Dropout "
+    " ELU EinsumDense Embedding Equalization Flatten FlaxLayer GRU GRUCell GaussianDropout GaussianNoise "
+    " GlobalAveragePooling1D GlobalAveragePooling2D GlobalAveragePooling3D GlobalAvgPool1D GlobalAvgPool2D "
+    " GlobalAvgPool3D GlobalMaxPool1D GlobalMaxPool2D GlobalMaxPool3D GlobalMaxPooling1D GlobalMaxPooling2D "
+    " GlobalMaxPooling3D GroupNormalization GroupQueryAttention HashedCrossing Hashing Identity Input "
+    " InputLayer InputSpec IntegerLookup JaxLayer LSTM LSTMCell Lambda Layer LayerNormalization LeakyReLU "
+    " Masking MaxNumBoundingBoxes MaxPool1D MaxPool2D MaxPool3D MaxPooling1D MaxPooling2D MaxPooling3D Maximum "
+    " MelSpectrogram Minimum MixUp MultiHeadAttention Multiply Normalization PReLU Permute Pipeline "
+    " RMSNormalization RNN RandAugment RandomBrightness RandomColorDegeneration RandomColorJitter "
+    " RandomContrast RandomCrop RandomElasticTransform RandomErasing RandomFlip RandomGaussianBlur "
+    " RandomGrayscale RandomHue RandomInvert RandomPerspective RandomPosterization RandomRotation "
+    " RandomSaturation RandomSharpness RandomShear RandomTranslation RandomZoom ReLU RepeatVector Rescaling "
+    " Reshape Resizing ReversibleEmbedding STFTSpectrogram SeparableConv1D SeparableConv2D "
+    " SeparableConvolution1D SeparableConvolution2D SimpleRNN SimpleRNNCell Softmax Solarization "
+    " SpatialDropout1D SpatialDropout2D SpatialDropout3D SpectralNormalization StackedRNNCells StringLookup "
+    " Subtract TFSMLayer TextVectorization TimeDistributed TorchModuleWrapper UnitNormalization UpSampling1D "
+    " UpSampling2D UpSampling3D Wrapper ZeroPadding1D ZeroPadding2D ZeroPadding3D add average concatenate "
+    " deserialize dot maximum minimum multiply serialize subtract".split()
+)
+losses = frozenset(
+    "BinaryCrossentropy BinaryFocalCrossentropy CTC CategoricalCrossentropy CategoricalFocalCrossentropy "
+    " CategoricalGeneralizedCrossEntropy CategoricalHinge Circle CosineSimilarity Dice Hinge Huber "
+    " KLDivergence LogCosh Loss MeanAbsoluteError MeanAbsolutePercentageError MeanSquaredError "
+    " MeanSquaredLogarithmicError Poisson SparseCategoricalCrossentropy SquaredHinge Tversky "
+    " binary_crossentropy binary_focal_crossentropy categorical_crossentropy categorical_focal_crossentropy "
+    " categorical_generalized_cross_entropy categorical_hinge circle cosine_similarity ctc deserialize dice "
+    " get hinge huber kl_divergence log_cosh mean_absolute_error mean_absolute_percentage_error "
+    " mean_squared_error mean_squared_logarithmic_error poisson serialize sparse_categorical_crossentropy "
+    " squared_hinge tversky".split()
+)
+metrics = frozenset(
+    "AUC Accuracy BinaryAccuracy BinaryCrossentropy BinaryIoU CategoricalAccuracy CategoricalCrossentropy "
+    " CategoricalHinge ConcordanceCorrelation CosineSimilarity F1Score FBetaScore FalseNegatives "
+    " FalsePositives Hinge IoU KLDivergence LogCoshError Mean MeanAbsoluteError MeanAbsolutePercentageError "
+    " MeanIoU MeanMetricWrapper MeanSquaredError MeanSquaredLogarithmicError Metric OneHotIoU OneHotMeanIoU "
+    " PearsonCorrelation Poisson Precision PrecisionAtRecall R2Score Recall RecallAtPrecision "
+    " RootMeanSquaredError SensitivityAtSpecificity SparseCategoricalAccuracy SparseCategoricalCrossentropy "
+    " SparseTopKCategoricalAccuracy SpecificityAtSensitivity SquaredHinge Sum TopKCategoricalAccuracy "
+    " TrueNegatives TruePositives binary_accuracy binary_crossentropy binary_focal_crossentropy "
+    " categorical_accuracy categorical_crossentropy categorical_focal_crossentropy categorical_hinge "
+    " concordance_correlation deserialize get hinge huber kl_divergence log_cosh mean_absolute_error "
+    " mean_absolute_percentage_error mean_squared_error mean_squared_logarithmic_error pearson_correlation "
+    " poisson serialize sparse_categorical_accuracy sparse_categorical_crossentropy "
+    " sparse_top_k_categorical_accuracy squared_hinge top_k_categorical_accuracy".split()
+)
+optimizers = frozenset(
+    "Adadelta Adafactor Adagrad Adam AdamW Adamax Ftrl Lamb Lion LossScaleOptimizer MultiOptimizer Muon Nadam "
+    " Optimizer OptimizerMap RMSprop SGD ScheduleFreeAdamW deserialize get serialize".split()
+)
+schedules = frozenset(
+    "CosineDecay CosineDecayRestarts ExponentialDecay InverseTimeDecay LearningRateSchedule "
+    " PiecewiseConstantDecay PolynomialDecay deserialize serialize".split()
+)
+callbacks = frozenset(
+    "BackupAndRestore CSVLogger Callback CallbackList EarlyStopping History LambdaCallback "
+    " LearningRateScheduler ModelCheckpoint OrbaxCheckpoint ProgbarLogger ReduceLROnPlateau RemoteMonitor "
+    " SwapEMAWeights TensorBoard TerminateOnNaN".split()
+)
+initializers = frozenset(
+    "Constant GlorotNormal GlorotUniform HeNormal HeUniform Identity IdentityInitializer Initializer "
+    " LecunNormal LecunUniform Ones Orthogonal OrthogonalInitializer RandomNormal RandomUniform STFT "
+    " STFTInitializer TruncatedNormal VarianceScaling Zeros constant deserialize get glorot_normal "
+    " glorot_uniform he_normal he_uniform identity lecun_normal lecun_uniform ones orthogonal random_normal "
+    " random_uniform serialize stft truncated_normal variance_scaling zeros".split()
+)
+activations = frozenset(
+    "celu deserialize elu exponential gelu get glu hard_shrink hard_sigmoid hard_silu hard_swish hard_tanh "
+    " leaky_relu linear log_sigmoid log_softmax mish relu relu6 selu serialize sigmoid silu soft_shrink "
+    " softmax softplus softsign sparse_plus sparse_sigmoid sparsemax squareplus swish tanh tanh_shrink "
+    " threshold".split()
+)
+models = frozenset(
+    "Model Sequential clone_model load_model model_from_json save_model".split()
+)
+utils = frozenset(
+    "Config CustomObjectScope FeatureSpace Progbar PyDataset Sequence array_to_img "
+    " audio_dataset_from_directory clear_session custom_object_scope deserialize_keras_object "
+    " disable_interactive_logging enable_interactive_logging get_custom_objects get_file get_registered_name "
+    " get_registered_object get_source_inputs image_dataset_from_directory img_to_array "
+    " is_interactive_logging_enabled is_keras_tensor load_img model_to_dot normalize pack_x_y_sample_weight "
+    " pad_sequences plot_model register_keras_serializable save_img serialize_keras_object set_random_seed "
+    " split_dataset standardize_dtype text_dataset_from_directory timeseries_dataset_from_array to_categorical "
+    " unpack_x_y_sample_weight".split()
+)
+saving = frozenset(
+    "CustomObjectScope KerasFileEditor custom_object_scope deserialize_keras_object get_custom_objects "
+    " get_registered_name get_registered_object load_model load_weights register_keras_serializable save_model "
+    " save_weights serialize_keras_object".split()
+)

@@ -1,0 +1,102 @@
+"""Wrong uses: each a clear exception, and the model goes on."""
+import numpy as np
+import pytest
+
+import cornu
+from cornu import keras
+
+X = np.zeros((6, 8, 8, 1), np.float32)
+Y = np.zeros(6, int)
+
+FIT = [
+    (ValueError, "shape", lambda m: m.fit(X[:, :7], Y)),
+    (ValueError, "targets", lambda m: m.fit(X, Y[:5])),
+    (ValueError, "expected 0 to 2", lambda m: m.fit(X, Y + 3)),
+    (ValueError, "from -1", lambda m: m.fit(X, Y - 1)),
+    (ValueError, "class numbers", lambda m: m.fit(X, Y + 0.5)),
+    (ValueError, "class numbers", lambda m: m.fit(X, np.full(6, np.nan))),
+    (ValueError, "one class number a sample", lambda m: m.fit(X, np.zeros((6, 3)))),
+    (ValueError, "no samples", lambda m: m.fit(X[:0], Y[:0])),
+    (TypeError, "numbers", lambda m: m.fit(X.astype(object), Y)),
+    (TypeError, "numbers", lambda m: m.fit(X, np.array(list("abcdef")))),
+    (TypeError, "numbers", lambda m: m.fit(X.astype(complex), Y)),
+    (ValueError, "samples first", lambda m: m.fit(np.float32(3), Y)),
+    (ValueError, "epochs", lambda m: m.fit(X, Y, epochs=0)),
+    (ValueError, "epochs", lambda m: m.fit(X, Y, epochs=1.5)),
+    (ValueError, "batch_size", lambda m: m.fit(X, Y, batch_size=-1)),
+    (ValueError, "steps_per_epoch", lambda m: m.fit(X, Y, steps_per_epoch=0.5)),
+    (ValueError, "validation_split", lambda m: m.fit(X, Y, validation_split=1.5)),
+    (ValueError, "verbose", lambda m: m.fit(X, Y, verbose=7)),
+    (ValueError, "shape", lambda m: m.fit(X, Y, validation_data=(X[:, :3], Y))),
+    (NotImplementedError, "sample weights", lambda m: m.fit(X, Y, validation_data=(X, Y, Y))),
+    (NotImplementedError, "class_weight", lambda m: m.fit(X, Y, class_weight={0: 1})),
+    (NotImplementedError, "sample_weight", lambda m: m.fit(X, Y, sample_weight=Y)),
+    (NotImplementedError, "initial_epoch", lambda m: m.fit(X, Y, initial_epoch=2)),
+    (NotImplementedError, "generators", lambda m: m.fit(iter([(X, Y)]))),
+    (NotImplementedError, "generators", lambda m: m.fit((X, Y) for _ in range(2))),
+    (TypeError, "Callback", lambda m: m.fit(X, Y, callbacks=[print])),
+    (ValueError, "monitor|val_loss", lambda m: m.fit(X, Y, callbacks=[keras.callbacks.EarlyStopping("val_loss")])),
+    (ValueError, "shape", lambda m: m.predict(X[..., [0, 0]])),
+    (ValueError, "shape", lambda m: m.evaluate(X[:, :4], Y)),
+    (ValueError, "weights", lambda m: m.set_weights([])),
+    (ValueError, "shape", lambda m: m.set_weights([w[:1] for w in m.get_weights()])),
+    (ValueError, "shape", lambda m: m.layers[0].kernel.assign(np.zeros(3))),
+    (NotImplementedError, "safetensors", lambda m: m.save("model.keras")),
+    (FileNotFoundError, "nowhere", lambda m: m.load_weights("nowhere.safetensors")),
+    (ValueError, "loss", lambda m: m.compile("adam")),
+    (ValueError, "unknown", lambda m: m.compile("adma", "mse")),
+    (ValueError, "unknown", lambda m: m.compile("adam", "msee")),
+    (ValueError, "metric", lambda m: m.compile("adam", "mse", metrics=["precision_of_a_kind"])),
+    (NotImplementedError, "loss_weights", lambda m: m.compile("adam", "mse", loss_weights=[1])),
+    (ValueError, "two layers", lambda m: m.add(keras.layers.Dense(2, name=m.layers[0].name))),
+    (TypeError, "layer", lambda m: m.add(lambda x: x)),
+]
+
+
+@pytest.mark.parametrize("number", range(len(FIT)))
+def test_a_wrong_use_is_refused_and_the_model_goes_on(model, number):
+    error, text, use = FIT[number]
+    with pytest.raises(error, match=text):
+        use(model)
+    model.fit(X, Y, verbose=0)
+
+
+MAKE = [
+    (TypeError, "units", lambda: keras.layers.Dense()),
+    (TypeError, "unit", lambda: keras.layers.Dense(unit=3)),
+    (TypeError, "it takes", lambda: keras.layers.Conv2D(3)),
+    (NotImplementedError, "kernel_regularizer", lambda: keras.layers.Dense(3, kernel_regularizer="l2")),
+    (NotImplementedError, "data_format", lambda: keras.layers.Conv2D(3, 3, data_format="channels_first")),
+    (NotImplementedError, "dtype", lambda: keras.layers.Dense(3, dtype="float16")),
+    (NotImplementedError, "trainable", lambda: keras.layers.Dense(3, trainable=False)),
+    (NotImplementedError, "Sequential", lambda: keras.layers.Dense(3)(keras.Input((3,)))),
+    (ValueError, "units", lambda: keras.Sequential([keras.Input((3,)), keras.layers.Dense(-3)])),
+    (ValueError, "rate", lambda: keras.Sequential([keras.Input((3,)), keras.layers.Dropout(1.5)])),
+    (ValueError, "window", lambda: keras.Sequential([keras.Input((3, 3, 1)), keras.layers.Conv2D(2, 5)])),
+    (ValueError, "shape", lambda: keras.Input()),
+    (ValueError, "shape", lambda: keras.Input((None, 3))),
+    (ValueError, "input shape", lambda: keras.Sequential([keras.layers.Dense(3)]).summary()),
+    (ValueError, "layers", lambda: keras.Sequential().build((None, 3))),
+    (ValueError, "compiled", lambda: keras.Sequential([keras.layers.Dense(3)]).fit(X, Y)),
+    (TypeError, "learning_rat", lambda: keras.optimizers.Adam(learning_rat=1)),
+    (NotImplementedError, "use_ema", lambda: keras.optimizers.Adam(use_ema=True)),
+    (NotImplementedError, "label_smoothing", lambda: keras.losses.CategoricalCrossentropy(label_smoothing=0.1)),
+    (NotImplementedError, "LSTM", lambda: keras.layers.LSTM),
+    (NotImplementedError, "Nadam", lambda: keras.optimizers.Nadam),
+    (NotImplementedError, "Huber", lambda: keras.losses.Huber),
+    (AttributeError, "Dens", lambda: keras.layers.Dens),
+    (NotImplementedError, "h5", lambda: keras.models.load_model("model.h5")),
+    (FileNotFoundError, "nothing", lambda: keras.models.load_model("nothing.safetensors")),
+    (ValueError, "class numbers", lambda: keras.utils.to_categorical([0, 5], 3)),
+    (ValueError, "whole number", lambda: keras.utils.set_random_seed("a")),
+    (RuntimeError, "GPU", lambda: cornu.device("/GPU:7")),
+    (ValueError, "unknown", lambda: cornu.device("/TPU:0")),
+    (NotImplementedError, "separator", lambda: keras.callbacks.CSVLogger("a.csv", separator=";")),
+]
+
+
+@pytest.mark.parametrize("number", range(len(MAKE)))
+def test_what_cannot_be_made_says_why(number):
+    error, text, make = MAKE[number]
+    with pytest.raises(error, match=text):
+        make()
