@@ -99,7 +99,8 @@ CORNU_API void cornu_model_close(cornu_model *model);
 CORNU_API cornu_status cornu_model_summary(const cornu_model *model, char **text);
 /* Keras's to_json() of the model. */
 CORNU_API cornu_status cornu_model_config(const cornu_model *model, char **json);
-/* Its compile section as JSON, in the form that cornu_model_compile takes; "null" where it has none. */
+/* Its compile section as JSON, in the form that cornu_model_compile takes; "null" where it has
+ * none. */
 CORNU_API cornu_status cornu_model_compile_config(const cornu_model *model, char **json);
 CORNU_API int64_t cornu_model_parameter_count(const cornu_model *model);
 /* Shape without the batch dimension; `shape` has room for 8 numbers. */
