@@ -165,9 +165,10 @@ static cornu_status open_data(fit_run *run)
     return feed_open(run->data, CORNU_TRAIN, 0, run->train.count, &run->feed);
 }
 
-static void plan_epochs(fit_run *run)
+static cornu_status plan_epochs(fit_run *run)
 {
     int64_t n = feed_samples(&run->feed);
+    TRY(fit_check_samples(run, n)); /* the workers may know already */
     run->batch = run->spec.batch;
     if (run->batch > n) {
         fit_notice(&run->state,
@@ -184,6 +185,7 @@ static void plan_epochs(fit_run *run)
     v->steps = run->spec.validation_steps;
     v->should_stop = run->options->should_stop;
     v->user = run->options->user;
+    return CORNU_OK;
 }
 
 /* ---- making ready ----------------------------------------------------------------------- */
@@ -226,7 +228,7 @@ static cornu_status check_all(fit_run *run)
         resolve_new(run);
     run->state.more_epochs = o->resume && run->spec.epochs > run->model->training.position.epochs;
     TRY(open_data(run));
-    plan_epochs(run);
+    TRY(plan_epochs(run));
     if (o->resume && run->model->training.position.step > run->steps)
         return status_fail(CORNU_INVALID,
                            "resume: found step %jd in the model file; expected at most "

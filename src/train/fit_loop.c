@@ -105,13 +105,19 @@ static cornu_status set_pass(fit_run *run, int64_t pass)
     return CORNU_OK;
 }
 
+cornu_status fit_check_samples(const fit_run *run, int64_t samples)
+{
+    if (samples > 0)
+        return CORNU_OK;
+    return status_fail(CORNU_BAD_FILE, "%s: found no readable images in %jd files",
+                       run->data->folder, (intmax_t)run->feed.count);
+}
+
 /* A pass that has come to its end tells how many batches a pass is. */
 static cornu_status end_pass(fit_run *run)
 {
     int64_t samples = feed_samples(&run->feed);
-    if (samples == 0)
-        return status_fail(CORNU_BAD_FILE, "%s: found no readable images in %jd files",
-                           run->data->folder, (intmax_t)run->feed.count);
+    TRY(fit_check_samples(run, samples));
     run->per_pass = (samples + run->batch - 1) / run->batch;
     if (!run->spec.steps_per_epoch)
         run->steps = run->per_pass;

@@ -46,6 +46,8 @@ typedef struct fit_run {
 cornu_status fit_loop(fit_run *run);
 /* Upload the samples to the device, where it takes them, as soon as they all lie in memory. */
 cornu_status fit_upload(fit_run *run);
+/* CORNU_BAD_FILE where no sample is left of those that can be read. */
+cornu_status fit_check_samples(const fit_run *run, int64_t samples);
 /* Header and rows of the --log file. */
 cornu_status fit_log_open(fit_run *run);
 cornu_status fit_log_step(fit_run *run, double value);
