@@ -3,7 +3,6 @@ import json
 import math
 import os
 import random
-import threading
 from typing import Any
 
 import numpy as np
@@ -55,7 +54,6 @@ class Sequential:
         self._input: InputLayer | None = None
         self._handle = None
         self._compiled: dict | None = None
-        self._lock = threading.Lock()
         self.optimizer = self.loss = None
         self.stop_training = False
         self.history: callbacks_module.History | None = None
@@ -328,8 +326,8 @@ class Sequential:
             section["validation_split"] = float(validation_split)
         run = _Fit(self, epochs, Progress(verbosity(verbose)), callbacks, count, batch)
         section["callbacks"] = run.sections()
-        return run.start(lambda: self._handle.fit(data, json.dumps(section), current_device(), None, False,
-                                                  current_threads(), run.batches, run.on_step,
+        return run.start(lambda: self._handle.fit(data, json.dumps(section), current_device(), current_threads(),
+                                                  run.batches, run.on_step,
                                                   run.on_epoch_begin, run.on_epoch, run.on_notice))
 
     def evaluate(self, x=None, y=None, batch_size=None, verbose="auto", sample_weight=None, steps=None, callbacks=None,
@@ -348,7 +346,7 @@ class Sequential:
         def on_step(epoch, epochs, step, steps, seconds, rate, logs):
             progress.step(step, steps, seconds, logs, step == steps)
 
-        scores = self._handle.evaluate(data, False, current_device(), None, False, current_threads(), batch, on_step)
+        scores = self._handle.evaluate(data, False, current_device(), current_threads(), batch, on_step)
         if return_dict:
             return dict(sorted(scores.items()))
         values = list(scores.values())
@@ -361,8 +359,7 @@ class Sequential:
         if steps is not None:
             inputs = inputs[: steps * batch]
         outputs = np.empty((len(inputs), *self._handle.shapes()[1]), np.float32)
-        self._handle.predict(np.ascontiguousarray(inputs), outputs, len(inputs), current_device(), None, False,
-                             current_threads(), batch)
+        self._handle.predict(np.ascontiguousarray(inputs), outputs, current_device(), current_threads(), batch)
         if verbosity(verbose):
             steps = math.ceil(len(inputs) / batch)
             Progress(verbosity(verbose)).step(steps, steps, 0.0, {}, True)

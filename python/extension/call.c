@@ -1,0 +1,211 @@
+/* Errors, buffers and callbacks between Python and the library. */
+#include "extension.h"
+#include <string.h>
+#include <time.h>
+
+static PyObject *exception_type(cornu_status status)
+{
+    switch (status) {
+    case CORNU_INVALID:
+        return PyExc_ValueError;
+    case CORNU_NOT_FOUND:
+        return PyExc_FileNotFoundError;
+    case CORNU_OUT_OF_MEMORY:
+        return PyExc_MemoryError;
+    case CORNU_UNSUPPORTED:
+        return PyExc_NotImplementedError;
+    case CORNU_IO:
+    case CORNU_NETWORK:
+        return PyExc_OSError;
+    case CORNU_BAD_FILE:
+        return PyExc_ValueError;
+    default:
+        return PyExc_RuntimeError;
+    }
+}
+
+PyObject *fail(cornu_status status)
+{
+    PyErr_SetString(exception_type(status), cornu_last_error());
+    return NULL;
+}
+
+PyObject *none_or_fail(cornu_status status)
+{
+    return status == CORNU_OK ? Py_NewRef(Py_None) : fail(status);
+}
+
+PyObject *take_text(cornu_status status, char *text)
+{
+    if (status != CORNU_OK)
+        return fail(status);
+    PyObject *out = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+    cornu_free(text);
+    return out;
+}
+PyObject *shape_tuple(const int64_t *shape, int rank)
+{
+    PyObject *out = PyTuple_New(rank);
+    for (int i = 0; out && i < rank; i++)
+        if (PyTuple_SetItem(out, i, PyLong_FromLongLong(shape[i])) != 0)
+            Py_CLEAR(out);
+    return out;
+}
+
+bool is_format(const Py_buffer *view, char format)
+{
+    const char *found = view->format ? view->format : "B";
+    found += strchr("@=<", *found) != NULL && *found;
+    return found[0] == format && found[1] == 0;
+}
+
+bool get_floats(PyObject *object, Py_buffer *view, bool writable)
+{
+    int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
+    if (PyObject_GetBuffer(object, view, flags) != 0)
+        return false;
+    if (is_format(view, 'f'))
+        return true;
+    PyErr_Format(PyExc_TypeError, "found a buffer of format \"%s\"; expected \"f\"",
+                 view->format ? view->format : "B");
+    PyBuffer_Release(view);
+    return false;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void keep_exception(call *c)
+{
+    if (!c->failed)
+        PyErr_Fetch(&c->type, &c->value, &c->traceback);
+    else
+        PyErr_Clear();
+    c->failed = true;
+}
+
+/* Takes the reference to `arguments`. A callback that returns True ends the run. */
+static void call_python(call *c, PyObject *function, PyObject *arguments)
+{
+    PyObject *result = arguments ? PyObject_CallObject(function, arguments) : NULL;
+    if (!result)
+        keep_exception(c);
+    else if (result == Py_True)
+        c->stop = true;
+    Py_XDECREF(result);
+    Py_XDECREF(arguments);
+}
+
+/* {"loss": 0.5, "accuracy": 0.8, "val_loss": ...}; NULL with an exception. */
+static PyObject *logs_of(const cornu_progress *p)
+{
+    PyObject *logs = PyDict_New();
+    for (int which = 0; logs && which < 2; which++) {
+        const cornu_scores *s = which ? p->validation : p->scores;
+        for (int i = 0; s && logs && i < s->count; i++) {
+            PyObject *key = PyUnicode_FromFormat("%s%s", which ? "val_" : "", s->name[i]);
+            PyObject *value = PyFloat_FromDouble(s->value[i]);
+            if (!key || !value || PyDict_SetItem(logs, key, value) != 0)
+                Py_CLEAR(logs);
+            Py_XDECREF(key);
+            Py_XDECREF(value);
+        }
+    }
+    return logs;
+}
+
+static void report(call *c, PyObject *function, const cornu_progress *p)
+{
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *logs = c->failed ? NULL : logs_of(p);
+    if (logs)
+        call_python(c, function,
+                    Py_BuildValue("(LLLLddN)", (long long)p->epoch, (long long)p->epochs,
+                                  (long long)p->step, (long long)p->steps, p->seconds,
+                                  p->learning_rate, logs));
+    else if (!c->failed)
+        keep_exception(c);
+    PyGILState_Release(gil);
+}
+
+void on_step(void *user, const cornu_progress *p)
+{
+    call *c = user;
+    report(c, c->on_step, p);
+}
+
+void on_epoch_begin(void *user, const cornu_progress *p)
+{
+    call *c = user;
+    report(c, c->on_epoch_begin, p);
+}
+
+void on_epoch(void *user, const cornu_progress *p)
+{
+    call *c = user;
+    report(c, c->on_epoch, p);
+}
+
+void on_notice(void *user, const char *line)
+{
+    call *c = user;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    if (!c->failed)
+        call_python(c, c->on_notice, Py_BuildValue("(s)", line));
+    PyGILState_Release(gil);
+}
+
+bool should_stop(void *user)
+{
+    call *c = user;
+    if (c->failed || c->stop)
+        return true;
+    if (now() - c->asked < 0.05)
+        return false;
+    c->asked = now();
+    PyGILState_STATE gil = PyGILState_Ensure();
+    if (PyErr_CheckSignals() != 0)
+        keep_exception(c);
+    PyGILState_Release(gil);
+    return c->failed;
+}
+
+PyObject *given(PyObject *object)
+{
+    return object == Py_None ? NULL : object;
+}
+
+bool call_succeeded(call *c, cornu_status status)
+{
+    if (c->failed) {
+        PyErr_Restore(c->type, c->value, c->traceback);
+        return false;
+    }
+    if (status == CORNU_OK || (status == CORNU_STOPPED && c->stop))
+        return true;
+    fail(status);
+    return false;
+}
+
+bool begin_work(model_object *self)
+{
+    if (!self->model) {
+        PyErr_SetString(PyExc_RuntimeError, "the model is closed");
+        return false;
+    }
+    if (self->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "the model is at work in another call");
+        return false;
+    }
+    self->busy = true;
+    return true;
+}
+
+void end_work(model_object *self)
+{
+    self->busy = false;
+}

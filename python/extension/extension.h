@@ -1,0 +1,81 @@
+/* What the files of cornu._cornu share: the public C API for Python, call by call. Python's stable
+   ABI (3.11 and later), and nothing of the library but cornu.h. All that has the shape of Keras is
+   Python, in the package.
+
+   - Arrays come in by the buffer protocol, C-contiguous, and are read where they lie.
+   - The GIL is free while the library trains, evaluates, predicts, reads and writes.
+   - A callback's exception stops the work after the step and is raised then; so does a signal's. */
+#ifndef CORNU_PYTHON_EXTENSION_H
+#define CORNU_PYTHON_EXTENSION_H
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+#include <cornu/cornu.h>
+
+typedef struct model_object {
+    PyObject_HEAD cornu_model *model;
+    bool busy; /* a call without the GIL is under way */
+} model_object;
+
+typedef struct data_object {
+    PyObject_HEAD cornu_data *data;
+} data_object;
+
+typedef struct module_state {
+    PyTypeObject *model_type, *data_type;
+} module_state;
+
+module_state *state_of(PyObject *module);
+
+/* ---- call.c: errors, buffers, callbacks ---- */
+
+/* Raise the thread's last error; NULL. Call it before anything else calls the library. */
+PyObject *fail(cornu_status status);
+/* None, or the error. */
+PyObject *none_or_fail(cornu_status status);
+/* A string that the library gave away. */
+PyObject *take_text(cornu_status status, char *text);
+PyObject *shape_tuple(const int64_t *shape, int rank);
+
+/* Are the buffer's items of this format: 'f', 'B', 'i'? */
+bool is_format(const Py_buffer *view, char format);
+/* A C-contiguous buffer of floats. */
+bool get_floats(PyObject *object, Py_buffer *view, bool writable);
+
+/* What the library's callbacks need while it works without the GIL. */
+typedef struct call {
+    PyObject *on_step, *on_epoch_begin, *on_epoch, *on_notice; /* NULL: none */
+    PyObject *type, *value, *traceback; /* of the first exception within one of them */
+    bool failed, stop;
+    double asked; /* when signals were looked at last */
+} call;
+
+void on_step(void *user, const cornu_progress *p);
+void on_epoch_begin(void *user, const cornu_progress *p);
+void on_epoch(void *user, const cornu_progress *p);
+void on_notice(void *user, const char *line);
+/* Signals are looked at twenty times a second: taking the GIL after each step would be felt. */
+bool should_stop(void *user);
+/* NULL for None. */
+PyObject *given(PyObject *object);
+/* False with the exception of a callback or signal, else of the status. A run that a callback ended
+   is no failure. */
+bool call_succeeded(call *c, cornu_status status);
+/* One call at a time: the others would find a model in the middle of a step. */
+bool begin_work(model_object *self);
+void end_work(model_object *self);
+
+/* ---- model.c, data.c, training.c: types and functions ---- */
+
+extern PyType_Spec model_spec, data_spec;
+PyObject *module_open(PyObject *module, PyObject *arguments);
+PyObject *module_parse(PyObject *module, PyObject *arguments);
+PyObject *module_data_from_arrays(PyObject *module, PyObject *arguments);
+PyObject *module_data_open(PyObject *module, PyObject *arguments);
+PyObject *model_explain(PyObject *object, PyObject *arguments);
+PyObject *model_fit(PyObject *object, PyObject *arguments);
+PyObject *model_evaluate(PyObject *object, PyObject *arguments);
+PyObject *model_predict(PyObject *object, PyObject *arguments);
+
+#endif

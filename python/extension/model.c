@@ -1,0 +1,254 @@
+/* A cornu_model. */
+#include "extension.h"
+
+static PyObject *wrap_model(PyObject *module, cornu_model *model)
+{
+    PyTypeObject *type = state_of(module)->model_type;
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    model_object *self = (model_object *)allocate(type, 0);
+    if (!self) {
+        cornu_model_close(model);
+        return NULL;
+    }
+    self->model = model;
+    return (PyObject *)self;
+}
+
+static void model_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    cornu_model_close(((model_object *)object)->model);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(object);
+    Py_DECREF(type);
+}
+
+PyObject *module_open(PyObject *module, PyObject *arguments)
+{
+    const char *what;
+    cornu_model *model;
+    if (!PyArg_ParseTuple(arguments, "s", &what))
+        return NULL;
+    cornu_status status = cornu_model_open(what, &model);
+    return status == CORNU_OK ? wrap_model(module, model) : fail(status);
+}
+
+PyObject *module_parse(PyObject *module, PyObject *arguments)
+{
+    const char *text, *name;
+    cornu_model *model;
+    if (!PyArg_ParseTuple(arguments, "ss", &text, &name))
+        return NULL;
+    cornu_status status = cornu_model_parse(text, name, &model);
+    return status == CORNU_OK ? wrap_model(module, model) : fail(status);
+}
+
+static PyObject *model_compile(PyObject *object, PyObject *arguments)
+{
+    model_object *self = (model_object *)object;
+    const char *options;
+    if (!PyArg_ParseTuple(arguments, "s", &options) || !begin_work(self))
+        return NULL;
+    cornu_status status = cornu_model_compile(self->model, options);
+    end_work(self);
+    return none_or_fail(status);
+}
+
+static PyObject *model_initialize(PyObject *object, PyObject *arguments)
+{
+    model_object *self = (model_object *)object;
+    unsigned long long seed;
+    if (!PyArg_ParseTuple(arguments, "K", &seed) || !begin_work(self))
+        return NULL;
+    cornu_status status = cornu_model_initialize(self->model, seed);
+    end_work(self);
+    return none_or_fail(status);
+}
+
+static PyObject *text_of(PyObject *object, cornu_status (*tell)(const cornu_model *, char **))
+{
+    char *text = NULL;
+    cornu_status status = tell(((model_object *)object)->model, &text);
+    return take_text(status, text);
+}
+
+static PyObject *model_summary(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return text_of(object, cornu_model_summary);
+}
+
+static PyObject *model_config(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return text_of(object, cornu_model_config);
+}
+
+static PyObject *model_compile_config(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return text_of(object, cornu_model_compile_config);
+}
+
+/* (input shape, output shape), without the batch. */
+static PyObject *model_shapes(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const cornu_model *m = ((model_object *)object)->model;
+    int64_t in[8], out[8];
+    int in_rank, out_rank;
+    cornu_status status = cornu_model_input_shape(m, in, &in_rank);
+    if (status == CORNU_OK)
+        status = cornu_model_output_shape(m, out, &out_rank);
+    if (status != CORNU_OK)
+        return fail(status);
+    return Py_BuildValue("(NN)", shape_tuple(in, in_rank), shape_tuple(out, out_rank));
+}
+
+/* [(name, shape, trainable)] */
+static PyObject *model_weights(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const cornu_model *m = ((model_object *)object)->model;
+    int count = cornu_model_weight_count(m);
+    PyObject *list = PyList_New(count);
+    for (int i = 0; list && i < count; i++) {
+        cornu_weight_info w;
+        PyObject *row = NULL;
+        cornu_status status = cornu_model_weight_info(m, i, &w);
+        if (status == CORNU_OK)
+            row = Py_BuildValue("(sNO)", w.name, shape_tuple(w.shape, w.rank),
+                                w.trainable ? Py_True : Py_False);
+        else
+            fail(status);
+        if (!row || PyList_SetItem(list, i, row) != 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *model_weight(model_object *self, PyObject *arguments, bool set)
+{
+    int index;
+    PyObject *array;
+    Py_buffer view;
+    if (!PyArg_ParseTuple(arguments, "iO", &index, &array) || !get_floats(array, &view, !set))
+        return NULL;
+    cornu_status status = CORNU_OK;
+    bool free_to_work = begin_work(self);
+    int64_t count = view.len / view.itemsize;
+    if (free_to_work) {
+        status = set ? cornu_model_set_weight(self->model, index, view.buf, count)
+                     : cornu_model_get_weight(self->model, index, view.buf, count);
+        end_work(self);
+    }
+    PyBuffer_Release(&view);
+    if (!free_to_work)
+        return NULL;
+    return none_or_fail(status);
+}
+
+static PyObject *model_get_weight(PyObject *self, PyObject *arguments)
+{
+    return model_weight((model_object *)self, arguments, false);
+}
+
+static PyObject *model_set_weight(PyObject *self, PyObject *arguments)
+{
+    return model_weight((model_object *)self, arguments, true);
+}
+
+static PyObject *model_path(model_object *self, PyObject *arguments,
+                            cornu_status (*work)(cornu_model *model, const char *path))
+{
+    PyObject *path;
+    if (!PyArg_ParseTuple(arguments, "O&", PyUnicode_FSConverter, &path))
+        return NULL;
+    cornu_status status = CORNU_OK;
+    bool free_to_work = begin_work(self);
+    if (free_to_work) {
+        const char *name = PyBytes_AsString(path);
+        Py_BEGIN_ALLOW_THREADS;
+        status = work(self->model, name);
+        Py_END_ALLOW_THREADS;
+        end_work(self);
+    }
+    Py_DECREF(path);
+    if (!free_to_work)
+        return NULL;
+    return none_or_fail(status);
+}
+
+static cornu_status save(cornu_model *model, const char *path)
+{
+    return cornu_model_save(model, path);
+}
+
+static PyObject *model_save(PyObject *self, PyObject *arguments)
+{
+    return model_path((model_object *)self, arguments, save);
+}
+
+static PyObject *model_load_weights(PyObject *self, PyObject *arguments)
+{
+    return model_path((model_object *)self, arguments, cornu_model_load_weights);
+}
+
+static PyObject *model_position(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    cornu_position p;
+    cornu_status status = cornu_model_position(((model_object *)object)->model, &p);
+    if (status != CORNU_OK)
+        return fail(status);
+    return Py_BuildValue("{sLsLsLsL}", "iterations", (long long)p.iterations, "epoch",
+                         (long long)p.epoch, "step", (long long)p.step, "epochs",
+                         (long long)p.epochs);
+}
+
+static PyObject *model_classes(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const cornu_model *m = ((model_object *)object)->model;
+    int count = cornu_model_class_count(m);
+    PyObject *list = PyList_New(count);
+    for (int i = 0; list && i < count; i++)
+        if (PyList_SetItem(list, i, PyUnicode_FromString(cornu_model_class_name(m, i))) != 0)
+            Py_CLEAR(list);
+    return list;
+}
+
+static PyMethodDef model_methods[] = {
+    {"compile", model_compile, METH_VARARGS, NULL},
+    {"initialize", model_initialize, METH_VARARGS, NULL},
+    {"summary", model_summary, METH_NOARGS, NULL},
+    {"config", model_config, METH_NOARGS, NULL},
+    {"compile_config", model_compile_config, METH_NOARGS, NULL},
+    {"shapes", model_shapes, METH_NOARGS, NULL},
+    {"weights", model_weights, METH_NOARGS, NULL},
+    {"get_weight", model_get_weight, METH_VARARGS, NULL},
+    {"set_weight", model_set_weight, METH_VARARGS, NULL},
+    {"save", model_save, METH_VARARGS, NULL},
+    {"load_weights", model_load_weights, METH_VARARGS, NULL},
+    {"position", model_position, METH_NOARGS, NULL},
+    {"classes", model_classes, METH_NOARGS, NULL},
+    {"explain", model_explain, METH_VARARGS, NULL},
+    {"fit", model_fit, METH_VARARGS, NULL},
+    {"evaluate", model_evaluate, METH_VARARGS, NULL},
+    {"predict", model_predict, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot model_slots[] = {
+    {Py_tp_methods, model_methods},
+    {Py_tp_dealloc, model_dealloc},
+    {Py_tp_doc, (void *)"A cornu_model."},
+    {0, NULL},
+};
+
+PyType_Spec model_spec = {
+    .name = "cornu._cornu.Model",
+    .basicsize = sizeof(model_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = model_slots,
+};

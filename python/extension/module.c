@@ -1,0 +1,121 @@
+/* The module cornu._cornu. */
+#include "extension.h"
+
+module_state *state_of(PyObject *module)
+{
+    return PyModule_GetState(module);
+}
+
+static PyObject *text_of(cornu_status (*tell)(char **))
+{
+    char *text = NULL;
+    cornu_status status = tell(&text);
+    return take_text(status, text);
+}
+
+static PyObject *module_tables(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return text_of(cornu_tables);
+}
+
+static PyObject *module_versions(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return text_of(cornu_versions);
+}
+
+/* [{"name", "description", "available", "reason", "memory", ...}] */
+static PyObject *module_devices(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    PyObject *list = PyList_New(0);
+    cornu_device_info d;
+    for (int i = 0; list && cornu_device_info_get(i, &d); i++) {
+        PyObject *row =
+            Py_BuildValue("{ss ss ss ss ss ss ss sO sL sL si}", "name", d.name, "description",
+                          d.description, "libraries", d.libraries, "reason", d.reason, "bus_id",
+                          d.bus_id, "capability", d.capability, "driver", d.driver, "available",
+                          d.available ? Py_True : Py_False, "memory", (long long)d.memory_bytes,
+                          "memory_free", (long long)d.memory_free_bytes, "threads", d.threads);
+        if (!row || PyList_Append(list, row) != 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+static PyObject *module_workloads(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    PyObject *list = PyList_New(0);
+    for (int i = 0; list && cornu_workload_name(i); i++) {
+        PyObject *name = PyUnicode_FromString(cornu_workload_name(i));
+        if (!name || PyList_Append(list, name) != 0)
+            Py_CLEAR(list);
+        Py_XDECREF(name);
+    }
+    return list;
+}
+
+static PyMethodDef module_methods[] = {
+    {"open", module_open, METH_VARARGS, NULL},
+    {"parse", module_parse, METH_VARARGS, NULL},
+    {"data_from_arrays", module_data_from_arrays, METH_VARARGS, NULL},
+    {"data_open", module_data_open, METH_VARARGS, NULL},
+    {"tables", module_tables, METH_NOARGS, NULL},
+    {"versions", module_versions, METH_NOARGS, NULL},
+    {"devices", module_devices, METH_NOARGS, NULL},
+    {"workloads", module_workloads, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static int module_exec(PyObject *module)
+{
+    module_state *s = state_of(module);
+    s->model_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &model_spec, NULL);
+    s->data_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &data_spec, NULL);
+    if (!s->model_type || !s->data_type)
+        return -1;
+    return PyModule_AddStringConstant(module, "version", cornu_version());
+}
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    module_state *s = state_of(module);
+    Py_VISIT(s->model_type);
+    Py_VISIT(s->data_type);
+    return 0;
+}
+
+static int module_clear(PyObject *module)
+{
+    module_state *s = state_of(module);
+    Py_CLEAR(s->model_type);
+    Py_CLEAR(s->data_type);
+    return 0;
+}
+
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, module_exec},
+    {0, NULL},
+};
+
+static struct PyModuleDef module_definition = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "cornu._cornu",
+    .m_size = sizeof(module_state),
+    .m_methods = module_methods,
+    .m_slots = module_slots,
+    .m_traverse = module_traverse,
+    .m_clear = module_clear,
+};
+
+PyMODINIT_FUNC PyInit__cornu(void)
+{
+    return PyModuleDef_Init(&module_definition);
+}

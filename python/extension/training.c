@@ -1,0 +1,197 @@
+/* What models do: explain, fit, evaluate, predict. */
+#include "extension.h"
+
+/* explain(device, batch, run) */
+PyObject *model_explain(PyObject *object, PyObject *arguments)
+{
+    model_object *self = (model_object *)object;
+    cornu_explain_options options = {0};
+    long long batch = 0;
+    int run = 0;
+    char *text = NULL;
+    call c = {0};
+    if (!PyArg_ParseTuple(arguments, "zLp", &options.device, &batch, &run) || !begin_work(self))
+        return NULL;
+    options.batch = batch;
+    options.run = run;
+    options.should_stop = should_stop;
+    options.user = &c;
+    cornu_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = cornu_explain(self->model, &options, &text);
+    Py_END_ALLOW_THREADS;
+    end_work(self);
+    if (!call_succeeded(&c, status)) {
+        cornu_free(text);
+        return NULL;
+    }
+    return take_text(CORNU_OK, text);
+}
+
+/* `object` is a model. */
+static bool is_data(PyObject *object, PyObject *data)
+{
+    if (PyObject_TypeCheck(data, state_of(PyType_GetModule(Py_TYPE(object)))->data_type))
+        return true;
+    PyErr_SetString(PyExc_TypeError, "found something else; expected data");
+    return false;
+}
+
+static PyObject *history_lists(const cornu_history *h)
+{
+    PyObject *out = PyDict_New();
+    for (int c = 0; out && c < cornu_history_columns(h); c++) {
+        PyObject *list = PyList_New(cornu_history_epochs(h));
+        for (int e = 0; list && e < cornu_history_epochs(h); e++)
+            if (PyList_SetItem(list, e, PyFloat_FromDouble(cornu_history_value(h, e, c))) != 0)
+                Py_CLEAR(list);
+        if (!list || PyDict_SetItemString(out, cornu_history_name(h, c), list) != 0)
+            Py_CLEAR(out);
+        Py_XDECREF(list);
+    }
+    return out;
+}
+
+/* fit(data, section, device, threads, each_step, on_step, on_epoch_begin, on_epoch, on_notice) */
+PyObject *model_fit(PyObject *object, PyObject *arguments)
+{
+    model_object *self = (model_object *)object;
+    PyObject *data;
+    cornu_fit_options o = {0};
+    PyObject *step, *begin, *epoch, *notice;
+    int each;
+    call c = {0};
+    cornu_history *history = NULL;
+    if (!PyArg_ParseTuple(arguments, "OszipOOOO", &data, &o.section, &o.device, &o.threads, &each,
+                          &step, &begin, &epoch, &notice))
+        return NULL;
+    if (!is_data(object, data) || !begin_work(self))
+        return NULL;
+    c.on_step = given(step);
+    c.on_epoch_begin = given(begin);
+    c.on_epoch = given(epoch);
+    c.on_notice = given(notice);
+    o.each_step = each;
+    o.on_step = c.on_step ? on_step : NULL;
+    o.on_epoch_begin = c.on_epoch_begin ? on_epoch_begin : NULL;
+    o.on_epoch = c.on_epoch ? on_epoch : NULL;
+    o.on_notice = c.on_notice ? on_notice : NULL;
+    o.should_stop = should_stop;
+    o.user = &c;
+    cornu_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = cornu_fit(self->model, ((data_object *)data)->data, &o, &history);
+    Py_END_ALLOW_THREADS;
+    end_work(self);
+    PyObject *out = NULL;
+    if (call_succeeded(&c, status))
+        out = history ? history_lists(history) : PyDict_New();
+    cornu_history_close(history);
+    return out;
+}
+
+static PyObject *scores_dict(const cornu_scores *s)
+{
+    PyObject *out = PyDict_New();
+    for (int i = 0; out && i < s->count; i++) {
+        PyObject *value = PyFloat_FromDouble(s->value[i]);
+        if (!value || PyDict_SetItemString(out, s->name[i], value) != 0)
+            Py_CLEAR(out);
+        Py_XDECREF(value);
+    }
+    return out;
+}
+
+/* evaluate(data, test, device, threads, batch, on_step) */
+PyObject *model_evaluate(PyObject *object, PyObject *arguments)
+{
+    model_object *self = (model_object *)object;
+    PyObject *data;
+    cornu_run_options o = {0};
+    cornu_scores scores;
+    PyObject *step;
+    int test;
+    long long batch;
+    call c = {0};
+    if (!PyArg_ParseTuple(arguments, "OpziLO", &data, &test, &o.device, &o.threads, &batch, &step))
+        return NULL;
+    if (!is_data(object, data) || !begin_work(self))
+        return NULL;
+    c.on_step = given(step);
+    o.batch = batch;
+    o.split = test ? CORNU_TEST : CORNU_TRAIN;
+    o.on_step = c.on_step ? on_step : NULL;
+    o.should_stop = should_stop;
+    o.user = &c;
+    cornu_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = cornu_evaluate(self->model, ((data_object *)data)->data, &o, &scores);
+    Py_END_ALLOW_THREADS;
+    end_work(self);
+    return call_succeeded(&c, status) ? scores_dict(&scores) : NULL;
+}
+
+static int64_t elements(const int64_t *shape, int rank)
+{
+    int64_t count = 1;
+    for (int i = 0; i < rank; i++)
+        count *= shape[i];
+    return count;
+}
+
+/* Both buffers must hold the same number of samples. */
+static bool count_samples(const cornu_model *m, const Py_buffer *in, const Py_buffer *out,
+                          int64_t *count)
+{
+    int64_t shape[8], inputs, outputs;
+    int rank;
+    cornu_status status = cornu_model_input_shape(m, shape, &rank);
+    inputs = status == CORNU_OK ? elements(shape, rank) : 1;
+    if (status == CORNU_OK)
+        status = cornu_model_output_shape(m, shape, &rank);
+    if (status != CORNU_OK)
+        return fail(status) != NULL;
+    outputs = elements(shape, rank);
+    *count = in->len / 4 / inputs;
+    if (*count * inputs * 4 == in->len && *count * outputs * 4 == out->len)
+        return true;
+    PyErr_Format(PyExc_ValueError,
+                 "found %zd and %zd bytes; expected samples of %lld and %lld floats", in->len,
+                 out->len, (long long)inputs, (long long)outputs);
+    return false;
+}
+
+/* predict(inputs, outputs, device, threads, batch): as many samples as both have room for. */
+PyObject *model_predict(PyObject *object, PyObject *arguments)
+{
+    model_object *self = (model_object *)object;
+    PyObject *inputs, *outputs;
+    cornu_run_options o = {0};
+    Py_buffer in, out;
+    long long batch;
+    int64_t count;
+    call c = {0};
+    if (!PyArg_ParseTuple(arguments, "OOziL", &inputs, &outputs, &o.device, &o.threads, &batch) ||
+        !get_floats(inputs, &in, false))
+        return NULL;
+    if (!get_floats(outputs, &out, true)) {
+        PyBuffer_Release(&in);
+        return NULL;
+    }
+    o.batch = batch;
+    o.should_stop = should_stop;
+    o.user = &c;
+    cornu_status status = CORNU_OK;
+    bool free_to_work = count_samples(self->model, &in, &out, &count) && begin_work(self);
+    if (free_to_work) {
+        Py_BEGIN_ALLOW_THREADS;
+        status = cornu_predict(self->model, in.buf, count, &o, out.buf);
+        Py_END_ALLOW_THREADS;
+        end_work(self);
+    }
+    PyBuffer_Release(&in);
+    PyBuffer_Release(&out);
+    if (!free_to_work || !call_succeeded(&c, status))
+        return NULL;
+    return Py_NewRef(Py_None);
+}
