@@ -102,6 +102,9 @@ CORNU_API cornu_status cornu_model_config(const cornu_model *model, char **json)
 /* Its compile section as JSON, in the form that cornu_model_compile takes; "null" where it has
  * none. */
 CORNU_API cornu_status cornu_model_compile_config(const cornu_model *model, char **json);
+/* Replace the data section of the model's recipe: how samples are scaled, changed at random and
+   standardized (docs/recipes.md), as YAML or JSON; NULL: none. */
+CORNU_API cornu_status cornu_model_set_data(cornu_model *model, const char *section);
 CORNU_API int64_t cornu_model_parameter_count(const cornu_model *model);
 /* Shape without the batch dimension; `shape` has room for 8 numbers. */
 CORNU_API cornu_status cornu_model_input_shape(const cornu_model *model, int64_t *shape, int *rank);
@@ -218,6 +221,8 @@ typedef struct cornu_arrays {
     const int32_t *labels; /* [count] class numbers; or NULL */
     const float *targets;  /* [count][target_size]; or NULL */
     int64_t target_size;   /* of targets */
+    const float *weights;  /* [count] of each sample's loss; or NULL: 1 each */
+    double scale;          /* of pixels: a network sees them times this; 0: as below */
 } cornu_arrays;
 
 /* Copy arrays of the caller into a data set; `test` may be NULL.
@@ -228,6 +233,28 @@ typedef struct cornu_arrays {
    notice, cornu_model_summary shows it, and a model file keeps it. */
 CORNU_API cornu_status cornu_data_from_arrays(const cornu_arrays *train, const cornu_arrays *test,
                                               cornu_data **data);
+/* The same without a copy: the arrays must stay as they are until the data is closed. */
+CORNU_API cornu_status cornu_data_in_place(const cornu_arrays *train, const cornu_arrays *test,
+                                           cornu_data **data);
+
+/* Batches that come one by one, from a generator, a queue or a socket, say. */
+typedef struct cornu_stream {
+    /* What a batch looks like, such as the first one: its shape, the most samples of one (`count`),
+       and by pointers that are not NULL what it has. What these point at is not read. */
+    cornu_arrays like;
+    int64_t
+        batches; /* of a pass over the data, where that is known; else 0: it ends when it ends */
+    /* Fill in the next batch, which looks like `like`, with 1 to like.count samples; it is read
+       until the next call. count 0: the pass is over; the next call begins another. CORNU_STOPPED
+       stops the work between two steps; any other status but CORNU_OK is an error. */
+    cornu_status (*next)(void *user, cornu_arrays *batch);
+    void *user;
+} cornu_stream;
+
+/* A data set of batches, in its training split, for cornu_fit and cornu_evaluate: it is neither
+   shuffled nor divided, and has no count. cornu_fit takes steps_per_epoch batches an epoch, else a
+   pass; where a pass that was just begun has none left, training ends. */
+CORNU_API cornu_status cornu_data_stream(const cornu_stream *source, cornu_data **data);
 /* Random pixels and labels of the given shape, for timing. */
 CORNU_API cornu_status cornu_data_generate(const int64_t *shape, int rank, int classes,
                                            int64_t count, uint64_t seed, cornu_data **data);
@@ -336,7 +363,7 @@ typedef struct cornu_scores {
 
 typedef struct cornu_progress {
     int64_t epoch, epochs;          /* epoch counts from 0 */
-    int64_t step, steps;            /* steps done in this epoch, steps of an epoch */
+    int64_t step, steps;            /* steps done in this epoch, steps of an epoch (0: not known) */
     double seconds;                 /* spent in this epoch */
     double step_loss;               /* of the last step alone; NaN if not asked for */
     const cornu_scores *scores;     /* running means of this epoch */
@@ -404,6 +431,9 @@ typedef struct cornu_fit_options {
     bool each_step; /* on_step after every step, and not some ten times a second */
     /* Before an epoch's first step; `scores` are those of none. May be NULL. */
     void (*on_epoch_begin)(void *user, const cornu_progress *progress);
+    /* Its training split validates at the end of each epoch, whatever the fit section says; NULL:
+       as that says. */
+    const cornu_data *validation_data;
 } cornu_fit_options;
 
 /* Train; `history` may be NULL. Returns CORNU_STOPPED when should_stop asked for it, or that of the
@@ -419,6 +449,7 @@ typedef struct cornu_run_options {
     int threads;
     int64_t batch;     /* 0: as the recipe says, else 32 */
     cornu_split split; /* evaluate, predict on data: which samples; CORNU_TRAIN is 0 */
+    int64_t steps;     /* evaluate: batches at most; 0: all */
     void (*on_step)(void *user, const cornu_progress *progress); /* may be NULL */
     bool (*should_stop)(void *user);                             /* may be NULL */
     void *user;
@@ -430,6 +461,29 @@ CORNU_API cornu_status cornu_evaluate(cornu_model *model, const cornu_data *data
 /* Outputs [count][output shape] of `count` inputs [count][input shape]. */
 CORNU_API cornu_status cornu_predict(cornu_model *model, const float *inputs, int64_t count,
                                      const cornu_run_options *options, float *outputs);
+
+/* A model that is trained, tested and asked batch by batch, by a loop of the caller's own. While it
+   is open its weights are on the device: the model shows them as they were at the last
+   cornu_trainer_pull, and no other function may change, train or run it. */
+typedef struct cornu_trainer cornu_trainer;
+/* Of the options only those of the device count. */
+CORNU_API cornu_status cornu_trainer_open(cornu_model *model, const cornu_run_options *options,
+                                          cornu_trainer **trainer);
+/* One optimizer step on a batch, or its loss alone; `scores` (may be NULL) are the means over all
+   batches since the opening or the last reset, before each step's update. Pixels are scaled as in
+   cornu_data_from_arrays. */
+CORNU_API cornu_status cornu_trainer_train(cornu_trainer *trainer, const cornu_arrays *batch,
+                                           cornu_scores *scores);
+CORNU_API cornu_status cornu_trainer_test(cornu_trainer *trainer, const cornu_arrays *batch,
+                                          cornu_scores *scores);
+/* As cornu_predict, in one batch. */
+CORNU_API cornu_status cornu_trainer_predict(cornu_trainer *trainer, const float *inputs,
+                                             int64_t count, float *outputs);
+CORNU_API cornu_status cornu_trainer_reset(cornu_trainer *trainer);
+/* Copy weights and optimizer state into the model. */
+CORNU_API cornu_status cornu_trainer_pull(cornu_trainer *trainer);
+/* Without a pull. */
+CORNU_API void cornu_trainer_close(cornu_trainer *trainer);
 
 /* Would cornu_predict fit into memory with `count` samples at a time, together with the caller's
    inputs and outputs? CORNU_OUT_OF_MEMORY, with what it needs and what is free, where it would not.

@@ -184,6 +184,8 @@ static bool is_due(checkpoint *c, const fit_state *f)
 {
     if (!c->save_best_only)
         return true;
+    if (!monitor_known(&c->monitor, f))
+        return false;
     double value = monitor_value(&c->monitor, f);
     bool better = !c->has_best || monitor_improves(&c->monitor, value, c->best);
     if (c->verbose && better && c->has_best)
