@@ -52,6 +52,36 @@ static void tables_name_rows_options_and_defaults(void **state)
     json_decref(all);
 }
 
+static const json_t *option_named(const json_t *row, const char *name)
+{
+    size_t i;
+    const json_t *option;
+    json_array_foreach(json_object_get(row, "options"), i,
+                       option) if (strcmp(json_string_value(json_object_get(option, "name")),
+                                          name) == 0) return option;
+    fail_msg("no option %s", name);
+    return NULL;
+}
+
+static void an_alias_tells_which_option_it_stands_for(void **state)
+{
+    (void)state;
+    json_t *all = tables();
+    const json_t *leaky = row_named(all, "layers", "LeakyReLU");
+    const json_t *alpha = option_named(leaky, "alpha");
+    assert_true(json_is_true(json_object_get(alpha, "alias")));
+    assert_string_equal(json_string_value(json_object_get(alpha, "stands_for")), "negative_slope");
+    assert_true(json_is_null(json_object_get(option_named(leaky, "negative_slope"), "stands_for")));
+    const json_t *input = row_named(all, "layers", "InputLayer");
+    assert_string_equal(
+        json_string_value(json_object_get(option_named(input, "shape"), "stands_for")),
+        "batch_shape");
+    const json_t *rms = option_named(row_named(all, "layers", "LayerNormalization"), "rms_scaling");
+    assert_true(json_is_true(json_object_get(rms, "alias")));
+    assert_true(json_is_null(json_object_get(rms, "stands_for")));
+    json_decref(all);
+}
+
 /* Every layer takes its own defaults. */
 static void a_layer_takes_the_defaults_that_its_table_tells(void **state)
 {
@@ -183,6 +213,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_name_rows_options_and_defaults),
+        cmocka_unit_test(an_alias_tells_which_option_it_stands_for),
         cmocka_unit_test(a_layer_takes_the_defaults_that_its_table_tells),
         cmocka_unit_test(a_view_is_the_samples_themselves),
         cmocka_unit_test(a_compile_section_can_be_read_back),
