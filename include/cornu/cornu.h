@@ -402,7 +402,8 @@ typedef struct cornu_fit_options {
     bool (*should_stop)(void *user); /* asked after each step and each epoch; may be NULL */
     void *user;
     /* The fit section of a recipe (validation_split, validation_steps, shuffle, callbacks, ...) as
-       YAML or JSON, in place of the model's own; NULL: that. */
+       YAML or JSON, in place of the model's own; NULL: that. Its files may lie anywhere, whatever
+       `output` is, and replace what is there. */
     const char *section;
     bool each_step; /* on_step after every step, and not some ten times a second */
     /* Before an epoch's first step; `scores` are those of none. May be NULL. */

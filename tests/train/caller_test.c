@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "support/runs.h"
+#include "support/scratch.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -155,6 +156,27 @@ static void a_compile_section_can_be_read_back(void **state)
     cornu_model_close(m);
 }
 
+/* A recipe of somebody else may not: confined_test. */
+static void a_section_of_ones_own_writes_its_files_anywhere(void **state)
+{
+    (void)state;
+    char section[1200], checkpoint[400], table[400];
+    snprintf(checkpoint, sizeof checkpoint, "%s", scratch_path("new/folder/e{epoch}.safetensors"));
+    snprintf(table, sizeof table, "%s", scratch_path("table.csv"));
+    snprintf(section, sizeof section,
+             "{epochs: 2, callbacks: [{checkpoint: {filepath: '%s'}}, {csv_logger: {path: '%s'}}]}",
+             checkpoint, table);
+    cornu_model *m = runs_usual(NULL);
+    cornu_data *data = runs_data(40, 0);
+    cornu_fit_options o = {.section = section};
+    expect_ok(cornu_fit(m, data, &o, NULL));
+    expect_ok(cornu_fit(m, data, &o, NULL)); /* in place of the first run's */
+    cornu_model_close(m);
+    expect_ok(cornu_model_open(scratch_path("new/folder/e2.safetensors"), &m));
+    cornu_model_close(m);
+    cornu_data_close(data);
+}
+
 typedef struct seen {
     int begun, steps, ended;
     int64_t epochs;
@@ -217,7 +239,8 @@ int main(void)
         cmocka_unit_test(a_layer_takes_the_defaults_that_its_table_tells),
         cmocka_unit_test(a_view_is_the_samples_themselves),
         cmocka_unit_test(a_compile_section_can_be_read_back),
+        cmocka_unit_test(a_section_of_ones_own_writes_its_files_anywhere),
         cmocka_unit_test(each_epoch_is_announced_and_each_step_reported),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }
