@@ -211,7 +211,7 @@ def describe(row: dict, options: list[Option], base: type) -> str:
         given = ", ".join(f"{o.name}={o.default!r}" for o in options if o.type == kind)
         if given:
             lines.append(textwrap.fill(f"{begin}: {given}.", 100))
-    lines += [f"\n{said}" for said in (base.__doc__ or "").split("\n\n")[1:]]
+    lines += [f"\n{said}" for said in inspect.cleandoc(base.__doc__ or "").split("\n\n")[1:]]
     return "\n".join(lines).rstrip()
 
 

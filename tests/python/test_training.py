@@ -69,7 +69,7 @@ def test_lines_are_keras_lines(model, samples, capsys):
     for name in ("/step - accuracy: ", " - loss: ", " - val_accuracy: ", " - val_loss: "):
         assert name in line
     model.fit(x, y, epochs=1, batch_size=20, verbose=2)
-    assert capsys.readouterr().out.splitlines()[1].startswith("3/3 - ")
+    assert capsys.readouterr().out.startswith("3/3 - ")  # a single epoch has no heading
     model.fit(x, y, verbose=0)
     assert capsys.readouterr().out == ""
 
