@@ -4,16 +4,22 @@ from typing import Any
 import numpy as np
 
 from .._missing import missing
+from .._modules import submodule
 from .._tables import KWARGS, TABLES, Configured, Option, check_dtype, get, make_classes, plain
 from . import _keras_names, activations, initializers
 
 _counts: dict[str, int] = {}
 
 
+def count_name(base: str) -> int:
+    """How often it was asked for before."""
+    _counts[base] = _counts.get(base, -1) + 1
+    return _counts[base]
+
+
 def automatic_name(base: str) -> str:
     """dense, dense_1, ... over the whole process, as Keras counts."""
-    number = _counts.get(base, 0)
-    _counts[base] = number + 1
+    number = count_name(base)
     return f"{base}_{number}" if number else base
 
 
@@ -246,7 +252,7 @@ def Input(shape=None, batch_size=None, dtype=None, sparse=None, ragged=None, bat
 
 _made = make_classes("layers", Layer, __name__, globals(), extra=(KWARGS,))
 _classes = {name: globals()[name] for name in (*_made, "InputLayer")}
-__all__ = ["Input", "InputLayer", "Layer", *_made, "deserialize", "serialize"]
+__all__ = ["Input", "InputLayer", "Layer", *_made, "deserialize", "experimental", "serialize"]
 
 
 def deserialize(config: dict, custom_objects=None) -> Layer:
@@ -263,5 +269,12 @@ def serialize(layer: Layer) -> dict:
     """{class_name, config} of a layer."""
     return plain(layer)
 
+
+_preprocessing = {name: cls for name, cls in _classes.items() if name == "Rescaling"}
+experimental = submodule(
+    f"{__name__}.experimental", "keras.layers.experimental, as older scripts call it.",
+    preprocessing=submodule(f"{__name__}.experimental.preprocessing", "keras.layers.experimental.preprocessing.",
+                            __getattr__=missing(f"{__name__}.experimental.preprocessing", _preprocessing,
+                                                _keras_names.layers), **_preprocessing))
 
 __getattr__ = missing("cornu.keras.layers", __all__, _keras_names.layers)
