@@ -145,9 +145,12 @@ CORNU_API cornu_status cornu_model_save(const cornu_model *model, const char *pa
 
 /* All that a recipe may name, with options, as JSON: {"layers": [{"class_name": "Dense", "name":
    "dense", "aliases": [], "options": [{"name": "units", "type": "int", "required": true, "alias":
-   false, "default": null, "choices": []}, ...]}, ...], "activations", "initializers", "losses",
-   "metrics", "optimizers", "schedules", "callbacks"}. Names and order are Keras's. An option's type
-   "neutral" is Keras's own and is taken only at one of `choices`; "ignored" has no effect. */
+   false, "stands_for": null, "default": null, "choices": []}, ...]}, ...], "activations",
+   "initializers", "losses", "metrics", "optimizers", "schedules", "callbacks"}. Names and order are
+   Keras's. An option's type "neutral" is Keras's own and is taken only at one of `choices`;
+   "ignored" has no effect. "alias": read, and not among what Keras's class takes today;
+   "stands_for" is the option that it spells otherwise ("alpha" of LeakyReLU: "negative_slope"),
+   null where it is one of its own. */
 CORNU_API cornu_status cornu_tables(char **json);
 
 /* The built-in workloads: their ids, in order; NULL past the end. */
@@ -426,7 +429,8 @@ typedef struct cornu_fit_options {
     bool (*should_stop)(void *user); /* asked after each step and each epoch; may be NULL */
     void *user;
     /* The fit section of a recipe (validation_split, validation_steps, shuffle, callbacks, ...) as
-       YAML or JSON, in place of the model's own; NULL: that. */
+       YAML or JSON, in place of the model's own; NULL: that. Its files may lie anywhere, whatever
+       `output` is, and replace what is there. */
     const char *section;
     bool each_step; /* on_step after every step, and not some ten times a second */
     /* Before an epoch's first step; `scores` are those of none. May be NULL. */

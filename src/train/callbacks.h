@@ -22,6 +22,7 @@ typedef struct fit_state {
     bool resumed;       /* goes on from a model file */
     bool more_epochs;   /* resumed with more epochs than the run was to have */
     const char *output; /* folder for the files that the recipe names; NULL: the current one */
+    bool confined;      /* they stay there, as the recipe may be somebody else's */
     int64_t epoch;      /* at hand, from 0 */
     double step_loss;   /* on_step_end */
     fit_logs logs;      /* on_fit_begin: names only */

@@ -426,6 +426,7 @@ cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_f
     run.state = (fit_state){.model = model,
                             .resumed = o->resume,
                             .output = o->output,
+                            .confined = !o->section,
                             .saving = {.on_write = o->on_save, .user = o->user},
                             .on_notice = o->on_notice,
                             .user = o->user};
