@@ -10,6 +10,7 @@ set_target_properties(cornu_python PROPERTIES OUTPUT_NAME _cornu PREFIX "" SUFFI
 target_compile_options(cornu_python PRIVATE -Wall -Wextra -Wshadow)
 target_include_directories(cornu_python PRIVATE include ${Python3_INCLUDE_DIRS})
 target_link_libraries(cornu_python PRIVATE cornu_static)
+target_link_options(cornu_python PRIVATE -Wl,--exclude-libs,ALL) # it exports its PyInit alone
 # Beside it the package's other files, so that build/NAME/python can be imported from.
 add_custom_target(cornu_python_package ALL DEPENDS cornu_python
     COMMAND ${CMAKE_COMMAND} -E copy_directory ${CMAKE_SOURCE_DIR}/python/cornu ${CMAKE_BINARY_DIR}/python/cornu VERBATIM)
