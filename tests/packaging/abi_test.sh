@@ -27,7 +27,7 @@ if [ "${3:-}" = --update ]; then
 fi
 abidiff --no-added-syms "$kept" "$work/new.abi" || {
     echo "The interface differs from tests/packaging/libcornu.abi, as above. If callers compiled before go on working:"
-    echo "    $0 $*  --update"
+    echo "    $0 $source $library --update"
     exit 1
 }
 
