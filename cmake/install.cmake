@@ -4,6 +4,21 @@
 include(CMakePackageConfigHelpers)
 
 install(TARGETS cornu_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# Man pages and completion are printed by the program itself, so only where it can run.
+if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
+    message(STATUS "cross-compiling without an emulator: man pages and completion files are left out")
+else()
+    set(manual ${CMAKE_BINARY_DIR}/manual)
+    add_custom_command(OUTPUT ${manual}/man/cornu.1
+        COMMAND ${CMAKE_COMMAND} "-DPROGRAM=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:cornu_program>"
+            -DOUTPUT=${manual} -P ${CMAKE_SOURCE_DIR}/cmake/manual.cmake
+        DEPENDS cornu_program cmake/manual.cmake VERBATIM COMMENT "Man pages and completion")
+    add_custom_target(cornu_manual ALL DEPENDS ${manual}/man/cornu.1)
+    install(DIRECTORY ${manual}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+    install(FILES ${manual}/bash/cornu DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+    install(FILES ${manual}/zsh/_cornu DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+    install(FILES ${manual}/fish/cornu.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()
 install(TARGETS cornu_shared EXPORT cornuTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET cornu_cuda)
     install(TARGETS cornu_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/cornu)
