@@ -16,7 +16,8 @@ expect "$library" "$(readlink -f "$library" | sed 's/.*\.so\.//')"
 expect CHANGELOG.md "$(sed -n 's/^## \[\([0-9].*\)\] - [0-9-]*$/\1/p' "$source/CHANGELOG.md" | head -n 1)"
 
 # Nothing that is built from writes it a second time.
-found=$(cd "$source" && grep -nF "$version" CMakeLists.txt CMakePresets.json pyproject.toml cmake/* scripts/*.sh || true)
+cd "$source"
+found=$(grep -nF "$version" CMakeLists.txt CMakePresets.json pyproject.toml cmake/*.* scripts/*.sh || true)
 [ -z "$found" ] || {
     echo "the version stands a second time: $found"
     exit 1
