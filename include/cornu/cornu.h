@@ -23,6 +23,10 @@
    - Handles are opaque. Every *_close accepts NULL. Strings returned through `char **` belong to
      the caller, who gives them back with cornu_free.
    - Options structs are zero-initialised by the caller; a zero field means the stated default.
+   - Structs grow without breaking programs compiled before: a new field takes its place in
+     `reserved`, where 0 means what was before it. In options a library refuses what it finds there
+     and does not know (CORNU_INVALID); in what it fills in it leaves 0. Structs without a reserve
+     are made by the library alone and grow at their end.
    - Images are NHWC: [samples][height][width][channels], 32-bit floats unless said otherwise.
    - A handle may be used by one thread at a time; different handles by different threads. */
 #ifndef CORNU_H
@@ -126,6 +130,7 @@ typedef struct cornu_weight_info {
     int64_t shape[8];
     int64_t count; /* number of floats */
     bool trainable;
+    uint64_t reserved[8]; /* 0 */
 } cornu_weight_info;
 
 CORNU_API int cornu_model_weight_count(const cornu_model *model);
@@ -198,6 +203,7 @@ typedef struct cornu_data_options {
        also from later calls that use the data, until it is closed. */
     void (*on_notice)(void *user, const char *line);
     void *user;
+    uint64_t reserved[8]; /* 0 */
 } cornu_data_options;
 
 typedef enum cornu_split { CORNU_TRAIN = 0, CORNU_TEST = 1 } cornu_split;
@@ -226,6 +232,7 @@ typedef struct cornu_arrays {
     int64_t target_size;   /* of targets */
     const float *weights;  /* [count] of each sample's loss; or NULL: 1 each */
     double scale;          /* of pixels: a network sees them times this; 0: as below */
+    uint64_t reserved[8];  /* 0 */
 } cornu_arrays;
 
 /* Copy arrays of the caller into a data set; `test` may be NULL.
@@ -252,6 +259,7 @@ typedef struct cornu_stream {
        stops the work between two steps; any other status but CORNU_OK is an error. */
     cornu_status (*next)(void *user, cornu_arrays *batch);
     void *user;
+    uint64_t reserved[8]; /* 0 */
 } cornu_stream;
 
 /* A data set of batches, in its training split, for cornu_fit and cornu_evaluate: it is neither
@@ -271,6 +279,7 @@ typedef struct cornu_data_info {
     int64_t shape[8]; /* of one sample */
     int class_count;  /* 0 where targets are not classes */
     bool generated;
+    uint64_t reserved[8]; /* 0 */
 } cornu_data_info;
 
 CORNU_API cornu_status cornu_data_info_get(const cornu_data *data, cornu_data_info *info);
@@ -284,6 +293,7 @@ typedef struct cornu_data_loading {
     int workers;                           /* threads that decode */
     double decode_seconds, resize_seconds; /* computed, by all workers together */
     double wait_seconds;                   /* that training and evaluation waited for samples */
+    uint64_t reserved[8];                  /* 0 */
 } cornu_data_loading;
 CORNU_API cornu_status cornu_data_loading_get(const cornu_data *data, cornu_data_loading *loading);
 /* Are the samples pictures, as in cornu_model_picture_shape? */
@@ -298,7 +308,8 @@ CORNU_API cornu_status cornu_data_class_counts(const cornu_data *data, cornu_spl
 typedef struct cornu_data_values {
     bool bytes; /* uint8; else floats */
     double low, high;
-    double scale; /* a sample's floats are the numbers times this (cornu_data_sample) */
+    double scale;         /* a sample's floats are the numbers times this (cornu_data_sample) */
+    uint64_t reserved[8]; /* 0 */
 } cornu_data_values;
 CORNU_API cornu_status cornu_data_values_get(const cornu_data *data, cornu_split split,
                                              cornu_data_values *values);
@@ -331,6 +342,7 @@ typedef struct cornu_image_reading {
     int64_t shape[3];          /* height, width, channels */
     const char *interpolation; /* "nearest", ...; lives as long as the model */
     double scale;              /* the floats are pixels (0 to 255) times this */
+    uint64_t reserved[8];      /* 0 */
 } cornu_image_reading;
 /* CORNU_INVALID where the model takes no pictures. */
 CORNU_API cornu_status cornu_model_image_reading(const cornu_model *model,
@@ -346,9 +358,10 @@ CORNU_API cornu_status cornu_image_write_png(const char *path, int64_t height, i
 typedef struct cornu_dataset_info {
     const char *name;
     const char *title;
-    const char *url;   /* of the first file, or NULL */
-    int64_t bytes;     /* to download */
-    char folder[1024]; /* where it is on this machine; "" where it is not */
+    const char *url;      /* of the first file, or NULL */
+    int64_t bytes;        /* to download */
+    char folder[1024];    /* where it is on this machine; "" where it is not */
+    uint64_t reserved[8]; /* 0 */
 } cornu_dataset_info;
 CORNU_API bool cornu_dataset_info_get(int index, cornu_dataset_info *info);
 
@@ -362,6 +375,7 @@ typedef struct cornu_scores {
     const char
         *name[CORNU_METRICS_MAX + 1]; /* "loss", "accuracy", ...; live as long as the model */
     double value[CORNU_METRICS_MAX + 1];
+    uint64_t reserved[8]; /* 0 */
 } cornu_scores;
 
 typedef struct cornu_progress {
@@ -390,10 +404,11 @@ typedef struct cornu_saving {
 
 /* Where training stands. */
 typedef struct cornu_position {
-    int64_t iterations; /* optimizer steps taken */
-    int64_t epoch;      /* the epoch at hand, from 0; as many as `epochs` at the end */
-    int64_t step;       /* steps done in it */
-    int64_t epochs;     /* that the run was to have; 0: never trained */
+    int64_t iterations;   /* optimizer steps taken */
+    int64_t epoch;        /* the epoch at hand, from 0; as many as `epochs` at the end */
+    int64_t step;         /* steps done in it */
+    int64_t epochs;       /* that the run was to have; 0: never trained */
+    uint64_t reserved[8]; /* 0 */
 } cornu_position;
 /* Of the model as it is now; may be asked from within should_stop. */
 CORNU_API cornu_status cornu_model_position(const cornu_model *model, cornu_position *position);
@@ -438,6 +453,7 @@ typedef struct cornu_fit_options {
     /* Its training split validates at the end of each epoch, whatever the fit section says; NULL:
        as that says. */
     const cornu_data *validation_data;
+    uint64_t reserved[8]; /* 0 */
 } cornu_fit_options;
 
 /* Train; `history` may be NULL. Returns CORNU_STOPPED when should_stop asked for it, or that of the
@@ -457,6 +473,7 @@ typedef struct cornu_run_options {
     void (*on_step)(void *user, const cornu_progress *progress); /* may be NULL */
     bool (*should_stop)(void *user);                             /* may be NULL */
     void *user;
+    uint64_t reserved[8]; /* 0 */
 } cornu_run_options;
 
 /* Mean loss and metrics over a split. */
@@ -514,6 +531,7 @@ typedef struct cornu_output_info {
     cornu_output_kind kind;
     /* Outputs of a sample; 2 where its one output is the probability of class 1. */
     int64_t classes;
+    uint64_t reserved[8]; /* 0 */
 } cornu_output_info;
 
 CORNU_API cornu_status cornu_model_output_info(const cornu_model *model, cornu_output_info *info);
@@ -527,6 +545,7 @@ typedef struct cornu_class_value {
     int64_t index;    /* of the class */
     const char *name; /* NULL where it is not known; lives as long as the model */
     float value;
+    uint64_t reserved[2]; /* 0 */
 } cornu_class_value;
 
 /* The `most` classes of the largest values of one sample, values[classes], largest first and of
@@ -555,6 +574,7 @@ typedef struct cornu_device_info {
     char driver[64];     /* GPUs: the driver's version; else "" */
     int64_t memory_bytes, memory_free_bytes;
     int threads;
+    uint64_t reserved[8]; /* 0 */
 } cornu_device_info;
 
 /* Devices that this build knows, in order; false past the end. */
@@ -569,6 +589,7 @@ typedef struct cornu_explain_options {
     bool run;                        /* time each operation and relate it to the measured limits */
     bool (*should_stop)(void *user); /* may be NULL */
     void *user;
+    uint64_t reserved[8]; /* 0 */
 } cornu_explain_options;
 
 /* The plan of one training step as a table: operation, shape, kernel, why others refused, FLOPs,

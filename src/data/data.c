@@ -163,6 +163,7 @@ cornu_status cornu_data_sample(const cornu_data *data, cornu_split split, int64_
 
 static cornu_status check_arrays(const cornu_arrays *a, const char *split)
 {
+    TRY(CHECK_RESERVE(split, a));
     if (a->count < 1)
         return status_fail(CORNU_INVALID, "%s.count: found %lld; expected at least 1", split,
                            (long long)a->count);

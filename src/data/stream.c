@@ -10,6 +10,7 @@ cornu_status cornu_data_stream(const cornu_stream *source, cornu_data **out)
         return status_fail(CORNU_INVALID,
                            "cornu_data_stream: found NULL; expected a stream with next");
     *out = NULL;
+    TRY(CHECK_RESERVE("cornu_stream", source));
     if (source->batches < 0)
         return status_fail(CORNU_INVALID, "batches: found %jd; expected at least 0",
                            (intmax_t)source->batches);

@@ -121,6 +121,7 @@ cornu_status cornu_evaluate(cornu_model *model, const cornu_data *data,
     if (!model || !data || !scores)
         return status_fail(CORNU_INVALID, "cornu_evaluate: found NULL; expected model, data and "
                                           "a place for the scores");
+    TRY(CHECK_RESERVE("cornu_run_options", o));
     if (o->batch < 0 || o->batch > INT32_MAX)
         return status_fail(CORNU_INVALID, "batch: found %jd; expected at least 1",
                            (intmax_t)o->batch);

@@ -316,6 +316,7 @@ cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *opti
                                           "place for the text");
     *out = NULL;
     explained e = {.options = options ? options : &defaults, .model = model};
+    TRY(CHECK_RESERVE("cornu_explain_options", e.options));
     if (!model->compiled)
         return status_fail(CORNU_INVALID, "%s: found no compile section; a training step needs one",
                            model->name ? model->name : "model");

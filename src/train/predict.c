@@ -71,6 +71,7 @@ cornu_status cornu_predict(cornu_model *model, const float *inputs, int64_t coun
     if (count <= 0)
         return status_fail(CORNU_INVALID, "count: found %jd samples; expected at least one",
                            (intmax_t)count);
+    TRY(CHECK_RESERVE("cornu_run_options", o));
     if (o->batch < 0 || o->batch > INT32_MAX)
         return status_fail(CORNU_INVALID, "batch: found %jd; expected at least 1",
                            (intmax_t)o->batch);
