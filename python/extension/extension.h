@@ -20,6 +20,7 @@ typedef struct model_object {
 
 typedef struct data_object {
     PyObject_HEAD cornu_data *data;
+    bool busy; /* a call without the GIL is under way */
 } data_object;
 
 typedef struct module_state {
@@ -66,13 +67,20 @@ bool call_succeeded(call *c, cornu_status status);
 bool begin_work(model_object *self);
 void end_work(model_object *self);
 
-/* ---- model.c, data.c, training.c: types and functions ---- */
+/* A new Data, which owns `data`. */
+PyObject *wrap_data(PyObject *module, cornu_data *data);
+
+/* ---- model.c, data.c, pictures.c, training.c: types and functions ---- */
 
 extern PyType_Spec model_spec, data_spec;
 PyObject *module_open(PyObject *module, PyObject *arguments);
 PyObject *module_parse(PyObject *module, PyObject *arguments);
 PyObject *module_data_from_arrays(PyObject *module, PyObject *arguments);
 PyObject *module_data_open(PyObject *module, PyObject *arguments);
+PyObject *module_data_from_files(PyObject *module, PyObject *arguments);
+PyObject *module_read_image(PyObject *module, PyObject *arguments);
+PyObject *module_write_png(PyObject *module, PyObject *arguments);
+PyObject *data_batch(PyObject *object, PyObject *arguments);
 PyObject *model_explain(PyObject *object, PyObject *arguments);
 PyObject *model_fit(PyObject *object, PyObject *arguments);
 PyObject *model_evaluate(PyObject *object, PyObject *arguments);
