@@ -5,8 +5,11 @@ import numpy as np
 
 from .._missing import missing
 from . import _keras_names
+from ._image_dataset import image_dataset_from_directory
+from ._images import array_to_img, img_to_array, load_img, save_img
 
-__all__ = ["set_random_seed", "to_categorical"]
+__all__ = ["array_to_img", "image_dataset_from_directory", "img_to_array", "load_img", "save_img", "set_random_seed",
+           "to_categorical"]
 
 
 def to_categorical(x, num_classes=None) -> np.ndarray:
