@@ -44,6 +44,8 @@ class _Files:
     def batch(self, index: np.ndarray):
         x = np.empty((len(index), *self.shape), np.float32)
         self.opened.get("iteration", self.open).batch(np.ascontiguousarray(index, np.int64), '{"scale": 1}', 0, 0, x)
+        if self.interpolation == "nearest":
+            x = x.astype(np.uint8)  # as tf.image.resize leaves them
         if self.labels is None:
             return _tensor(x)
         y = self.labels[index]
