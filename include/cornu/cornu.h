@@ -174,7 +174,8 @@ typedef struct cornu_data_options {
     int64_t image_width;
     int64_t image_channels; /* image folders: 1 or 3; 0 is 3 */
     /* Image folders: how to resize: "nearest", "bilinear", "bicubic", "box", "hamming" or
-       "lanczos"; NULL is what the recipe says, else nearest. */
+       "lanczos", as Pillow does it; "bilinear_tf", "bicubic_tf" or "lanczos3_tf", as
+       tf.image.resize does, rounded; NULL is what the recipe says, else nearest. */
     const char *interpolation;
     /* Image folders: this share becomes the test split, told by each file's name, so that others
        may come and go; 0 is what the recipe says, else none. */
@@ -186,9 +187,9 @@ typedef struct cornu_data_options {
     bool background;
     /* Image folders: where decoded pixels stay: NULL: in memory up to half of what is free, else in
        a file; "4GB": the same up to so much; "file": there, and in memory too up to half of what is
-       free; "off": nowhere, each file is decoded whenever it is needed. No choice changes a sample.
-       Where there is no room for the file, "file" fails (CORNU_IO), and the others go on as "off",
-       with a notice. */
+       free; "memory": in memory up to half of what is free, else as "off"; "off": nowhere, each
+       file is decoded whenever it is needed. No choice changes a sample. Where there is no room for
+       the file, "file" fails (CORNU_IO), and the others go on as "off", with a notice. */
     const char *cache;
     const char *cache_folder; /* of that file, NAME.pixels; NULL: the current folder */
     int workers; /* image folders: threads that decode; 0: as the recipe says, else as many as train
@@ -203,6 +204,9 @@ typedef struct cornu_data_options {
        also from later calls that use the data, until it is closed. */
     void (*on_notice)(void *user, const char *line);
     void *user;
+    /* Image folders: of each picture take the largest part in the middle that has the proportions
+       of the new size, so that resizing distorts nothing. */
+    bool keep_aspect_ratio;
     uint64_t reserved[8]; /* 0 */
 } cornu_data_options;
 
@@ -266,6 +270,20 @@ typedef struct cornu_stream {
    shuffled nor divided, and has no count. cornu_fit takes steps_per_epoch batches an epoch, else a
    pass; where a pass that was just begun has none left, training ends. */
 CORNU_API cornu_status cornu_data_stream(const cornu_stream *source, cornu_data **data);
+/* Image files of the caller's choice as a data set: all in the training split, in this order. */
+typedef struct cornu_image_files {
+    int64_t count;
+    const char *const *paths;       /* [count] */
+    const int32_t *labels;          /* [count] class numbers; NULL: none, as for predictions */
+    const char *const *class_names; /* [class_count]; NULL: unknown */
+    int class_count;
+} cornu_image_files;
+/* The options are those of image folders; the split and where to look mean nothing. With `strict`,
+   and with `background` where its sample is needed, a file that cannot be read is an error
+   (CORNU_BAD_FILE); without it is left out and told, as in folders. */
+CORNU_API cornu_status cornu_data_from_files(const cornu_image_files *files,
+                                             const cornu_data_options *options, cornu_data **data);
+
 /* Random pixels and labels of the given shape, for timing. */
 CORNU_API cornu_status cornu_data_generate(const int64_t *shape, int rank, int classes,
                                            int64_t count, uint64_t seed, cornu_data **data);
@@ -329,6 +347,33 @@ CORNU_API cornu_status cornu_data_changed_sample(const cornu_data *data, cornu_s
                                                  int64_t index, const cornu_model *model,
                                                  uint64_t seed, int64_t epoch, float *values,
                                                  int64_t count);
+typedef struct cornu_batch_options {
+    /* What happens to the samples: a recipe's data section, YAML or JSON, of which scale and
+       augment count; NULL: scaled as cornu_data_sample has it. */
+    const char *section;
+    uint64_t seed; /* of what is random */
+    int64_t epoch;
+} cornu_batch_options;
+/* Many images as a step of a training run with this seed sees them in this epoch: changed at random
+   as data.augment says, scaled, and standardized by themselves (not by a model's statistics, which
+   are CORNU_UNSUPPORTED). values: floats [count][shape], `size` in all. `index` counts every file
+   of a split, readable or not; one that is not is CORNU_BAD_FILE. Threads share the work. */
+CORNU_API cornu_status cornu_data_batch(const cornu_data *data, cornu_split split,
+                                        const int64_t *index, int64_t count,
+                                        const cornu_batch_options *options, float *values,
+                                        int64_t size);
+typedef struct cornu_image_options {
+    int64_t height, width;     /* 0, 0: the picture's own */
+    int64_t channels;          /* 1 or 3; 0: the picture's own */
+    const char *interpolation; /* as in cornu_data_options; NULL: nearest */
+    bool keep_aspect_ratio;    /* as in cornu_data_options */
+} cornu_image_options;
+/* Decode a picture to bytes [height][width][channels], to be given back with cornu_free; `shape`
+   gets its sizes. It is the file `path`, or, where `file` is given, these `size` bytes of one,
+   which messages then call `path`. */
+CORNU_API cornu_status cornu_image_load(const char *path, const void *file, size_t size,
+                                        const cornu_image_options *options, uint8_t **pixels,
+                                        int64_t shape[3]);
 /* Read an image file (JPEG, PNG, GIF, BMP, WebP, TIFF, PBM, PGM, PPM) as floats
    [height][width][channels] in 0..1, resized to the nearest pixels. */
 CORNU_API cornu_status cornu_image_read(const char *path, int64_t height, int64_t width,

@@ -1,7 +1,7 @@
 /* A cornu_data. */
 #include "extension.h"
 
-static PyObject *wrap_data(PyObject *module, cornu_data *data)
+PyObject *wrap_data(PyObject *module, cornu_data *data)
 {
     PyTypeObject *type = state_of(module)->data_type;
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
@@ -175,6 +175,7 @@ static PyObject *data_info(PyObject *object, PyObject *unused)
 static PyMethodDef data_methods[] = {
     {"info", data_info, METH_NOARGS, NULL},
     {"view", data_view, METH_VARARGS, NULL},
+    {"batch", data_batch, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -28,6 +28,7 @@ typedef struct array_buffers {
 
 typedef struct data_object {
     PyObject_HEAD cornu_data *data;
+    bool busy; /* a call without the GIL is under way */
     array_buffers buffers; /* of the samples, or of a stream's batch at hand */
     PyObject *next;        /* a stream: gives (x, y, weights), or None at the end of a pass */
     struct call *at_work;  /* the call that reads it */
@@ -87,7 +88,10 @@ bool begin_work(model_object *self);
 bool begin_reading(model_object *self);
 void end_work(model_object *self);
 
-/* ---- model.c, data.c, training.c: types and functions ---- */
+/* A new Data, which owns `data`. */
+PyObject *wrap_data(PyObject *module, cornu_data *data);
+
+/* ---- model.c, data.c, pictures.c, training.c: types and functions ---- */
 
 extern PyType_Spec model_spec, data_spec;
 PyObject *module_open(PyObject *module, PyObject *arguments);
@@ -95,6 +99,10 @@ PyObject *module_parse(PyObject *module, PyObject *arguments);
 PyObject *module_data_from_arrays(PyObject *module, PyObject *arguments);
 PyObject *module_data_stream(PyObject *module, PyObject *arguments);
 PyObject *module_data_open(PyObject *module, PyObject *arguments);
+PyObject *module_data_from_files(PyObject *module, PyObject *arguments);
+PyObject *module_read_image(PyObject *module, PyObject *arguments);
+PyObject *module_write_png(PyObject *module, PyObject *arguments);
+PyObject *data_batch(PyObject *object, PyObject *arguments);
 PyObject *model_explain(PyObject *object, PyObject *arguments);
 PyObject *model_fit(PyObject *object, PyObject *arguments);
 PyObject *model_evaluate(PyObject *object, PyObject *arguments);

@@ -84,7 +84,7 @@ typedef struct data_choice {
     {"workers", "N", "image folders: threads that decode", OPTION_INT, &(c).workers, 1, 256}, \
         {"cache",                                                                             \
          "C",                                                                                 \
-         "pixels: in memory up to a size (4GB), else a file; file; off",                      \
+         "pixels: in memory up to a size (4GB), else a file; file; memory; off",              \
          OPTION_TEXT,                                                                         \
          &(c).cache,                                                                          \
          0,                                                                                   \

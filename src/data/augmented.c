@@ -1,7 +1,9 @@
-/* A sample augmented as a recipe says, for looking at. */
+/* Samples as a step sees them, for looking at and for callers with steps of their own. */
+#include "base/threads.h"
 #include "data/data.h"
 #include "device/gather_sample.h"
 #include "model/model.h"
+#include <string.h>
 
 /* The block as images: a last dimension of 1 channel may be missing. */
 static cornu_status as_images(const cornu_data *data, cornu_split split, sample_block *images)
@@ -44,4 +46,102 @@ cornu_status cornu_data_changed_sample(const cornu_data *data, cornu_split split
     for (int64_t i = 0; i < count; i++)
         values[i] *= images.x_scale;
     return CORNU_OK;
+}
+
+/* ---- a batch ------------------------------------------------------------------------------ */
+
+typedef struct batch {
+    data_spec spec;
+    sample_block images;
+    step_input input;
+    const int64_t *index;
+    int64_t elements; /* of an image */
+    float *values;    /* [count][elements] */
+} batch;
+
+static cornu_status read_section(const char *section, data_spec *spec)
+{
+    doc *d = NULL;
+    if (section)
+        TRY(doc_parse(section, strlen(section), "section", &d));
+    cornu_status status = data_spec_read(d, spec);
+    doc_free(d);
+    TRY(status);
+    if (spec->standardize.featurewise_center)
+        return status_fail(CORNU_UNSUPPORTED, "featurewise_center: found true; expected false, as "
+                                              "the statistics are a model's");
+    return CORNU_OK;
+}
+
+static cornu_status open_batch(const cornu_data *data, cornu_split split, const int64_t *index,
+                               int64_t count, const cornu_batch_options *options, batch *b)
+{
+    TRY(read_section(options ? options->section : NULL, &b->spec));
+    TRY(as_images(data, split, &b->images));
+    if (b->spec.scale > 0)
+        b->images.x_scale = (float)b->spec.scale;
+    b->input = (step_input){.samples = &b->images,
+                            .seed = options ? options->seed : 0,
+                            .epoch = options ? options->epoch : 0};
+    b->index = index;
+    b->elements = shape_elements(&b->images.x_shape);
+    for (int64_t i = 0; i < count; i++)
+        if (index[i] < 0 || index[i] >= b->images.count)
+            return status_fail(CORNU_INVALID, "%s: sample %lld; expected 0 to %lld", data->name,
+                               (long long)index[i], (long long)b->images.count - 1);
+    return CORNU_OK;
+}
+
+/* Wait until all are decoded. */
+static cornu_status await_batch(const cornu_data *data, const int64_t *index, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        bool usable;
+        TRY(data_next(data, &usable));
+        if (!usable)
+            return status_fail(CORNU_BAD_FILE, "%s: sample %lld: its file cannot be read",
+                               data->name, (long long)index[i]);
+    }
+    return CORNU_OK;
+}
+
+static void change(void *context, int64_t task, int worker)
+{
+    (void)worker;
+    batch *b = context;
+    float *x = b->values + task * b->elements;
+    random_transform transform = gather_draw(&b->spec.augment, &b->input, b->index[task]);
+    gather_augmented(&b->images, b->index[task], &transform, x);
+    gather_standardize(&b->spec.standardize, b->images.x_scale, b->images.x_shape.dim[2],
+                       b->elements, x);
+}
+
+static cornu_status change_all(batch *b, int64_t count)
+{
+    threads *pool;
+    TRY(threads_open(count > 1 ? 0 : 1, &pool));
+    threads_run(pool, count, change, b);
+    threads_close(pool);
+    return CORNU_OK;
+}
+
+cornu_status cornu_data_batch(const cornu_data *data, cornu_split split, const int64_t *index,
+                              int64_t count, const cornu_batch_options *options, float *values,
+                              int64_t size)
+{
+    batch b = {.values = values};
+    if (!data || !index || !values || count < 1 || (split != CORNU_TRAIN && split != CORNU_TEST))
+        return status_fail(CORNU_INVALID, "cornu_data_batch: found a NULL argument, no samples or "
+                                          "an unknown split");
+    TRY(open_batch(data, split, index, count, options, &b));
+    if (size / count != b.elements || size % count != 0)
+        return status_fail(CORNU_INVALID, "%s: room for %lld values; %lld samples have %lld each",
+                           data->name, (long long)size, (long long)count, (long long)b.elements);
+    data_want(data, &b, split, index, count);
+    cornu_status status = await_batch(data, index, count);
+    if (status == CORNU_OK)
+        status = change_all(&b, count);
+    data_release(data, split, index, count);
+    data_want(data, NULL, split, NULL, 0);
+    return status;
 }

@@ -94,8 +94,12 @@ typedef struct data_request {
     int64_t height, width, channels;
     const struct image_filter *filter;
     double validation_split;
-    int64_t cache_limit; /* what cache_option_read makes of options.cache */
+    int64_t cache_limit;    /* what cache_option_read makes of options.cache */
+    bool each_must_be_read; /* a sample that is needed and cannot be read is an error */
 } data_request;
+
+/* Check the caller's options, which may be NULL. */
+cornu_status data_request_read(const cornu_data_options *options, data_request *request);
 
 /* Zeroed, aligned memory for the inputs of a split, in block[split].x and *x. Refuses, before
    anything is allocated, what does not fit into the memory that is free. */

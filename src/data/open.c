@@ -156,7 +156,7 @@ static cornu_status read_location(data_location *location, const data_request *r
                                            : read_file(location->folder, request, data);
 }
 
-static cornu_status read_request(const cornu_data_options *options, data_request *request)
+cornu_status data_request_read(const cornu_data_options *options, data_request *request)
 {
     *request = (data_request){.scale = -1};
     if (options)
@@ -197,7 +197,7 @@ cornu_status cornu_data_open(const char *what, const cornu_data_options *options
     if (!what || !*what || !out)
         return status_fail(CORNU_INVALID, "cornu_data_open: found nothing; expected a data set");
     *out = NULL;
-    TRY(read_request(options, &request));
+    TRY(data_request_read(options, &request));
     TRY_GOTO(find_what(what, NULL, own_folder(&request.options), &request.options, &location));
     TRY_GOTO(memory_new(1, sizeof *data, "data", &data));
     TRY_GOTO(read_location(&location, &request, data));
@@ -380,7 +380,7 @@ cornu_status cornu_data_open_for_model(const cornu_model *model, const cornu_dat
                            "cornu_data_open_for_model: found NULL; expected a model");
     *out = NULL;
     TRY(data_spec_read(model->data, &spec));
-    TRY(read_request(options, &request));
+    TRY(data_request_read(options, &request));
     request.scale = spec.scale;
     size_images(&spec, &model->input, &request);
     TRY_GOTO(find_for_model(&spec, model, &request.options, &location));

@@ -243,7 +243,8 @@ static void decoded_pictures_stay_beside_the_model(void **state)
     }
     program p = program_run(ARGUMENTS("train", "pets.yaml", "--cache", "4"));
     assert_int_equal(p.status, 1);
-    assert_non_null(strstr(p.err, "cache: found \"4\"; expected off, file, or a size such as 4GB"));
+    assert_non_null(
+        strstr(p.err, "cache: found \"4\"; expected off, file, memory, or a size such as 4GB"));
     program_free(&p);
 }
 

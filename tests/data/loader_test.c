@@ -83,9 +83,9 @@ static void expect_samples(const cornu_data *data)
 static void no_cache_and_no_worker_changes_a_sample(void **state)
 {
     (void)state;
-    static const char *const caches[] = {NULL, "1GB", "1B", "file", "off"};
+    static const char *const caches[] = {NULL, "1GB", "1B", "file", "memory", "off"};
     make_folder();
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         for (int workers = 0; workers <= 12; workers += 4)
             for (int background = 0; background < 2; background++) {
                 cornu_data_options o = {
@@ -108,7 +108,7 @@ static void a_wrong_cache_is_told(void **state)
     make_folder();
     for (int i = 0; i < 8; i++) {
         expect_status(open_with((cornu_data_options){.cache = wrong[i]}, &data), CORNU_INVALID);
-        expect_message("expected off, file, or a size such as 4GB");
+        expect_message("expected off, file, memory, or a size such as 4GB");
     }
     expect_status(open_with((cornu_data_options){.workers = -1}, &data), CORNU_INVALID);
     expect_message("workers: found -1; expected 1 to 256");

@@ -3,8 +3,8 @@ from .. import _cornu
 from .._missing import missing
 from ..devices import device
 from . import _keras_names
-from . import (activations, backend, callbacks, config, datasets, initializers, layers, losses, metrics, models, optimizers,
-               saving, utils)
+from . import (activations, backend, callbacks, config, datasets, initializers, layers, legacy, losses, metrics,
+               models, optimizers, preprocessing, saving, utils)
 from .initializers import Initializer
 from .layers import Input, Layer
 from .losses import Loss
@@ -21,6 +21,6 @@ def version() -> str:
 
 
 __all__ = ["Initializer", "Input", "Layer", "Loss", "Metric", "Model", "Optimizer", "Sequential", "activations", "backend",
-           "callbacks", "config", "datasets", "device", "initializers", "layers", "losses", "metrics", "models", "optimizers",
-           "saving", "utils", "version"]
+           "callbacks", "config", "datasets", "device", "initializers", "layers", "legacy", "losses", "metrics", "models",
+           "optimizers", "preprocessing", "saving", "utils", "version"]
 __getattr__ = missing("cornu.keras", __all__, _keras_names.keras)

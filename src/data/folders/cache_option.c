@@ -27,14 +27,21 @@ cornu_status cache_option_read(const char *cache, int64_t *limit)
     *limit = CACHE_AUTO;
     if (!cache)
         return CORNU_OK;
-    *limit = !strcmp(cache, "file") ? CACHE_FILE : CACHE_OFF;
-    if (*limit == CACHE_FILE || !strcmp(cache, "off"))
-        return CORNU_OK;
+    static const struct {
+        const char *name;
+        int64_t limit;
+    } names[] = {{"file", CACHE_FILE}, {"memory", CACHE_MEMORY}, {"off", CACHE_OFF}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(cache, names[i].name)) {
+            *limit = names[i].limit;
+            return CORNU_OK;
+        }
     double number = strtod(cache, &end);
     bool size = end > cache && unit_of(end, &unit) && number > 0 && number * unit < 1e18;
     if (!size)
         return status_fail(CORNU_INVALID,
-                           "cache: found \"%s\"; expected off, file, or a size such as 4GB", cache);
+                           "cache: found \"%s\"; expected off, file, memory, or a size such as 4GB",
+                           cache);
     *limit = (int64_t)(number * unit);
     return CORNU_OK;
 }

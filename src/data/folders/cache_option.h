@@ -5,11 +5,11 @@
 #include "base/status.h"
 
 /* Limits that are no number of bytes. */
-enum { CACHE_AUTO = -2, CACHE_FILE = -1, CACHE_OFF = 0 };
+enum { CACHE_MEMORY = -3, CACHE_AUTO = -2, CACHE_FILE = -1, CACHE_OFF = 0 };
 
-/* Read an option: "off", "file", a size ("4GB": in memory up to this, else in a file), or NULL (in
-   memory up to half of what is free, else in a file: CACHE_AUTO). *limit is in bytes, or one of the
-   above. */
+/* Read an option: "off", "file", "memory" (up to half of what is free, else as "off"), a size
+   ("4GB": in memory up to this, else in a file), or NULL (in memory up to half of what is free,
+   else in a file: CACHE_AUTO). *limit is in bytes, or one of the above. */
 cornu_status cache_option_read(const char *cache, int64_t *limit);
 
 #endif

@@ -71,27 +71,28 @@ static cornu_status reserve_split(const image_file *files, int64_t count, cornu_
                             .x_shape = {3, {r->height, r->width, r->channels}},
                             .x_type = SAMPLE_U8,
                             .x_scale = 1.0f / 255.0f};
+    if (count > 0 && files->label == LABEL_NONE)
+        return CORNU_OK;
     TRY(data_reserve_targets(data, split, &none, SAMPLE_I32, &labels));
     for (int64_t i = 0; i < count; i++)
         labels[i] = files[i].label;
     return CORNU_OK;
 }
 
-/* Hand the files over to the loader, whose pixels the blocks then show. */
-static cornu_status load(listing *l, cornu_data *data)
+cornu_status images_load(image_files *files, const data_request *r, skips *skipped,
+                         cornu_data *data)
 {
-    const data_request *r = l->request;
-    int64_t train = 0, all = (int64_t)l->files.count;
-    TRY(order_splits(&l->files, &train));
-    TRY(reserve_split(l->files.items, train, CORNU_TRAIN, r, data));
-    TRY(reserve_split(l->files.items + train, all - train, CORNU_TEST, r, data));
+    int64_t train = 0, all = (int64_t)files->count;
+    TRY(order_splits(files, &train));
+    TRY(reserve_split(files->items, train, CORNU_TRAIN, r, data));
+    TRY(reserve_split(files->items + train, all - train, CORNU_TEST, r, data));
     if (all == 0)
-        return CORNU_OK; /* conclude says what is missing */
-    TRY(loader_open(&l->files, r, &l->skipped, data->name, &data->loader));
+        return CORNU_OK; /* the caller says what is missing */
+    TRY(loader_open(files, r, skipped, data->name, &data->loader));
     const uint8_t *pixels = loader_pixels(data->loader);
     data->block[CORNU_TRAIN].x = pixels;
     data->block[CORNU_TEST].x = pixels + train * shape_elements(&data->block[CORNU_TRAIN].x_shape);
-    if (!r->options.background || r->options.strict)
+    if (!r->options.background || (r->options.strict && !r->each_must_be_read))
         TRY(data_finish(data));
     return CORNU_OK;
 }
@@ -224,7 +225,7 @@ cornu_status images_read(const char *folder, const data_request *request, cornu_
         goto done;
     }
     TRY_GOTO(list(train, test, data, &l));
-    TRY_GOTO(load(&l, data));
+    TRY_GOTO(images_load(&l.files, request, &l.skipped, data));
     status = conclude(train, test, &l, data);
 done:
     free(l.skipped.first);

@@ -19,12 +19,14 @@ cornu_status skips_add(skips *s, const char *line);
 /* Tell how many were not named; with the strict option, one is an error. */
 cornu_status skips_finish(skips *s, const char *folder);
 
+#define LABEL_NONE (-1)
+
 /* One image file. */
 typedef struct image_file {
     char *path;    /* FOLDER/CLASS/..., owned */
     char *problem; /* why it could not be read, or NULL; owned */
-    int label;
-    bool test; /* of the split that validation_split takes */
+    int label;     /* LABEL_NONE: of all files or of none */
+    bool test;     /* of the split that validation_split takes */
 } image_file;
 
 typedef struct image_files {
@@ -46,5 +48,10 @@ cornu_status images_list_classes(const char *folder, const cornu_data_options *o
    told by their paths inside the data set, get `test`. */
 cornu_status images_scan_class(const char *folder, const char *class_name, int label,
                                double test_fraction, skips *skipped, image_files *files);
+
+/* Hand the files over to the loader of `data`, the training samples first; its blocks then show
+   their pixels and labels. */
+cornu_status images_load(image_files *files, const data_request *request, skips *skipped,
+                         cornu_data *data);
 
 #endif

@@ -77,7 +77,8 @@ static bool fill(loader *l, int64_t at, times *t)
     cornu_status status = image_open_within(file->path, &l->budget, &from);
     double middle = clock_thread_seconds();
     if (status == CORNU_OK)
-        status = image_resize(&from, r->height, r->width, r->channels, r->filter, to);
+        status = image_resize_as(&from, r->options.keep_aspect_ratio, r->height, r->width,
+                                 r->channels, r->filter, to);
     image_close(&from);
     if (status == CORNU_OK)
         pixels_file_keep(&l->pixels.file, at, to);
@@ -296,6 +297,8 @@ static cornu_status tell(loader *l, int64_t at, const sample *found)
     if (found->read)
         return status_fail(CORNU_BAD_FILE, "%s (it could be read before: changed meanwhile?)",
                            problem);
+    if (l->request.each_must_be_read)
+        return status_fail(CORNU_BAD_FILE, "%s", problem);
     return found->told ? CORNU_OK : skips_add(&l->skipped, problem);
 }
 
@@ -394,7 +397,7 @@ int64_t loader_usable(loader *l, int64_t begin, int64_t end)
     int64_t usable = 0;
     pthread_mutex_lock(&l->lock);
     for (int64_t i = begin; i < end; i++)
-        usable += l->samples[i].state != SAMPLE_UNUSABLE;
+        usable += l->samples[i].state != SAMPLE_UNUSABLE || l->request.each_must_be_read;
     pthread_mutex_unlock(&l->lock);
     return usable;
 }

@@ -49,13 +49,17 @@ static int64_t automatic_limit(void)
 cornu_status pixels_open(const pixels_wanted *w, pixels *p)
 {
     const data_request *r = w->request;
-    int64_t limit = r->cache_limit == CACHE_AUTO ? automatic_limit() : r->cache_limit;
+    bool only_memory = r->cache_limit == CACHE_MEMORY;
+    bool automatic = only_memory || r->cache_limit == CACHE_AUTO;
+    int64_t limit = automatic ? automatic_limit() : r->cache_limit;
     int64_t count = (int64_t)w->files->count;
     *p = (pixels){.file.fd = -1, .sample = r->height * r->width * r->channels};
     if (count > INT64_MAX / 2 / p->sample)
         return status_fail(CORNU_OUT_OF_MEMORY, "%s: %lld samples of %lld bytes are more than fit",
                            w->name, (long long)count, (long long)p->sample);
     int64_t bytes = count * p->sample;
+    if (only_memory && bytes > limit)
+        limit = CACHE_OFF;
     bool in_file = limit != CACHE_OFF && bytes > limit;
     /* With "file" both, where memory has room: what is read once need not be read again. */
     bool in_memory =

@@ -41,7 +41,8 @@ static header header_of(const pixels_wanted *w)
                 .width = r->width,
                 .channels = r->channels};
     memcpy(h.magic, magic, sizeof magic);
-    snprintf(h.filter, sizeof h.filter, "%s", image_filter_title(r->filter));
+    snprintf(h.filter, sizeof h.filter, "%s%s", r->options.keep_aspect_ratio ? "+" : "",
+             image_filter_title(r->filter));
     return h;
 }
 

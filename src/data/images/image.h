@@ -46,7 +46,9 @@ void image_close(image *i);
 
 /* How pictures are resized: a row of filters.def. */
 typedef struct image_filter image_filter;
-#define IMAGE_FILTERS "nearest, bilinear, bicubic, box, hamming or lanczos"
+#define IMAGE_FILTERS                                                                \
+    "nearest, bilinear, bicubic, box, hamming, lanczos, bilinear_tf, bicubic_tf or " \
+    "lanczos3_tf"
 /* Of that name; nearest (Keras's default) where it is NULL; NULL where it is unknown. */
 const image_filter *image_filter_named(const char *name);
 const char *image_filter_title(const image_filter *filter);
@@ -55,6 +57,11 @@ const char *image_filter_title(const image_filter *filter);
    ITU-R 601-2 luma, grey to RGB by repeating. A NULL filter is nearest, which cannot fail. */
 cornu_status image_resize(const image *from, int64_t height, int64_t width, int64_t channels,
                           const image_filter *filter, uint8_t *to);
+/* The same; with `keep_aspect_ratio` of the largest part in the middle that has the proportions of
+   the new size. */
+cornu_status image_resize_as(const image *from, bool keep_aspect_ratio, int64_t height,
+                             int64_t width, int64_t channels, const image_filter *filter,
+                             uint8_t *to);
 
 /* ---- for the decoders ---- */
 

@@ -39,6 +39,62 @@ cornu_status cornu_data_picture_shape(const cornu_data *data, int64_t out[3])
     return give_picture(&data->block[data->block[0].count > 0 ? 0 : 1].x_shape, data->name, out);
 }
 
+static bool is_size(int64_t height, int64_t width, int64_t channels, int64_t most)
+{
+    return height >= 1 && width >= 1 && height <= most / width && (channels == 1 || channels == 3);
+}
+
+static cornu_status check_options(const cornu_image_options *o, const image_filter *filter)
+{
+    bool own = o->height == 0 && o->width == 0;
+    if (!filter)
+        return status_fail(CORNU_INVALID, "interpolation: found \"%s\"; expected " IMAGE_FILTERS,
+                           o->interpolation);
+    if ((own || is_size(o->height, o->width, 1, IMAGE_PIXELS_MAX)) &&
+        (o->channels == 0 || o->channels == 1 || o->channels == 3))
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID,
+                       "image size: found %lldx%lldx%lld; expected 1 or more, and 1 or 3 channels",
+                       (long long)o->height, (long long)o->width, (long long)o->channels);
+}
+
+static cornu_status open_given(const char *path, const void *file, size_t size, image *out)
+{
+    if (!file)
+        return image_open(path, out);
+    cornu_status status = image_decode(file, size, out);
+    return status == CORNU_OK ? CORNU_OK : status_prefix(status, "%s", path);
+}
+
+cornu_status cornu_image_load(const char *path, const void *file, size_t size,
+                              const cornu_image_options *options, uint8_t **pixels,
+                              int64_t sizes[3])
+{
+    cornu_status status;
+    image from = {0};
+    uint8_t *made = NULL;
+    const cornu_image_options o = options ? *options : (cornu_image_options){0};
+    const image_filter *filter = image_filter_named(o.interpolation);
+    if (!path || !pixels || !sizes)
+        return status_fail(CORNU_INVALID, "cornu_image_load: found NULL; expected a path and "
+                                          "places for pixels and shape");
+    *pixels = NULL;
+    TRY(check_options(&o, filter));
+    TRY_GOTO(open_given(path, file, size, &from));
+    sizes[0] = o.height ? o.height : from.height;
+    sizes[1] = o.width ? o.width : from.width;
+    sizes[2] = o.channels ? o.channels : from.channels;
+    TRY_GOTO(memory_new((size_t)(sizes[0] * sizes[1] * sizes[2]), 1, "image", &made));
+    TRY_GOTO(
+        image_resize_as(&from, o.keep_aspect_ratio, sizes[0], sizes[1], sizes[2], filter, made));
+    *pixels = made;
+    made = NULL;
+done:
+    free(made);
+    image_close(&from);
+    return status;
+}
+
 static cornu_status read_scaled(const char *path, const shape *s, const image_filter *filter,
                                 double scale, float *values)
 {
@@ -55,11 +111,6 @@ done:
     free(pixels);
     image_close(&from);
     return status;
-}
-
-static bool is_size(int64_t height, int64_t width, int64_t channels, int64_t most)
-{
-    return height >= 1 && width >= 1 && height <= most / width && (channels == 1 || channels == 3);
 }
 
 cornu_status cornu_image_read(const char *path, int64_t height, int64_t width, int64_t channels,

@@ -22,6 +22,11 @@ static void copy_pixel(const uint8_t *from, int64_t from_channels, uint8_t *to, 
         memset(to, *from, (size_t)to_channels);
 }
 
+/* A part of a picture. */
+typedef struct image_box {
+    int64_t top, left, height, width;
+} image_box;
+
 /* ---- nearest ---- */
 
 /* Columns whose sources are found once for all rows. */
@@ -49,21 +54,21 @@ static int64_t source(double position, int64_t size)
     return at < size ? at : size - 1;
 }
 
-static void resize_nearest(const image *from, int64_t height, int64_t width, int64_t channels,
-                           uint8_t *to)
+static void resize_nearest(const image *from, const image_box *box, int64_t height, int64_t width,
+                           int64_t channels, uint8_t *to)
 {
     /* The source of pixel i is floor((i + 1/2) * scale). Pillow adds the scale up instead of
        multiplying; where a position falls on a whole number, only the same sum gives the same
        pixel. */
-    double y_scale = (double)from->height / (double)height;
-    double x_scale = (double)from->width / (double)width;
-    double x = x_scale * 0.5;
+    double y_scale = (double)box->height / (double)height;
+    double x_scale = (double)box->width / (double)width;
+    double x = (double)box->left + x_scale * 0.5;
     int64_t offset[STRIP];
     for (int64_t first = 0; first < width; first += STRIP) {
         int64_t count = width - first < STRIP ? width - first : STRIP;
         for (int64_t i = 0; i < count; i++, x += x_scale)
             offset[i] = source(x, from->width) * from->channels;
-        double y = y_scale * 0.5;
+        double y = (double)box->top + y_scale * 0.5;
         for (int64_t row = 0; row < height; row++, y += y_scale) {
             const uint8_t *line =
                 from->pixels + source(y, from->height) * from->width * from->channels;
@@ -116,10 +121,11 @@ struct image_filter {
     const char *name;
     double support;
     double (*weight)(double x);
+    bool stretches;
 };
 
 static const image_filter filters[] = {
-#define FILTER(name, support, weight) {name, support, weight},
+#define FILTER(name, support, weight, stretches) {name, support, weight, stretches},
 #include "data/images/filters.def"
 #undef FILTER
 };
@@ -155,7 +161,9 @@ typedef struct taps {
    the sizes before and after, but for a filter that looks at every pixel. */
 typedef struct axis {
     const image_filter *filter;
-    int64_t from, to; /* sizes before and after */
+    int64_t from, to;   /* sizes before and after */
+    int64_t begin, end; /* what of the size before is resized, */
+    int64_t low, high;  /* and what a filter may look at */
     double scale, stretch, support;
     taps *taps; /* [to] */
     int32_t *weights;
@@ -165,11 +173,11 @@ typedef struct axis {
    those of Pillow, so that the bytes are. */
 static taps bounds_of(const axis *a, int64_t i)
 {
-    double center = ((double)i + 0.5) * a->scale;
+    double center = (double)a->begin + ((double)i + 0.5) * a->scale;
     int64_t begin = (int64_t)(center - a->support + 0.5);
     int64_t end = (int64_t)(center + a->support + 0.5);
-    begin = begin > 0 ? begin : 0;
-    end = end < a->from ? end : a->from;
+    begin = begin > a->low ? begin : a->low;
+    end = end < a->high ? end : a->high;
     return (taps){.first = begin, .count = end > begin ? end - begin : 0};
 }
 
@@ -177,7 +185,8 @@ static taps bounds_of(const axis *a, int64_t i)
 static void find_weights(const axis *a, int64_t i, double *scratch, int32_t *weight)
 {
     const taps *t = &a->taps[i];
-    double center = ((double)i + 0.5) * a->scale, sum = 0, narrow = 1 / a->stretch;
+    double center = (double)a->begin + ((double)i + 0.5) * a->scale;
+    double sum = 0, narrow = 1 / a->stretch;
     for (int64_t k = 0; k < t->count; k++) {
         scratch[k] = a->filter->weight(((double)(k + t->first) - center + 0.5) * narrow);
         sum += scratch[k];
@@ -188,13 +197,18 @@ static void find_weights(const axis *a, int64_t i, double *scratch, int32_t *wei
     }
 }
 
-static cornu_status axis_open(axis *a, const image_filter *filter, int64_t from, int64_t to)
+/* The pixels [begin, end) of `from` to `to`. */
+static cornu_status axis_open(axis *a, const image_filter *filter, int64_t from, int64_t begin,
+                              int64_t end, int64_t to)
 {
     cornu_status status;
     double *scratch = NULL;
     int64_t all = 0, most = 0;
-    *a = (axis){.filter = filter, .from = from, .to = to, .scale = (double)from / (double)to};
-    a->stretch = a->scale > 1 ? a->scale : 1;
+    *a = (axis){.filter = filter, .from = from, .to = to, .begin = begin, .end = end};
+    a->low = filter->stretches ? 0 : begin;
+    a->high = filter->stretches ? from : end;
+    a->scale = (double)(end - begin) / (double)to;
+    a->stretch = filter->stretches && a->scale > 1 ? a->scale : 1;
     a->support = filter->support * a->stretch;
     TRY_GOTO(memory_new((size_t)to, sizeof *a->taps, "resizing", &a->taps));
     for (int64_t i = 0; i < to; i++) {
@@ -212,6 +226,12 @@ static cornu_status axis_open(axis *a, const image_filter *filter, int64_t from,
 done:
     free(scratch);
     return status;
+}
+
+/* Is there nothing to do? */
+static bool axis_copies(const axis *a)
+{
+    return a->from == a->to && a->end - a->begin == a->from;
 }
 
 static void axis_close(axis *a)
@@ -272,7 +292,7 @@ static void add_rows(const strip *s, const taps *t, uint8_t *to)
 
 static void narrow_rows(strip *s, const image *from)
 {
-    bool same = s->x.from == s->x.to;
+    bool same = axis_copies(&s->x);
     const taps *last = &s->x.taps[s->end - 1];
     int64_t first = same ? s->begin : s->x.taps[s->begin].first;
     int64_t count = (same ? s->end : last->first + last->count) - first;
@@ -297,7 +317,7 @@ static void fit_strip(strip *s, const image *from, uint8_t *to)
     narrow_rows(s, from);
     for (int64_t y = 0; y < s->y.to; y++) {
         uint8_t *line = to + (y * s->x.to + s->begin) * s->channels;
-        if (s->y.from == s->y.to)
+        if (axis_copies(&s->y))
             memcpy(line, s->between + y * size, (size_t)size);
         else
             add_rows(s, &s->y.taps[y], line);
@@ -305,15 +325,16 @@ static void fit_strip(strip *s, const image *from, uint8_t *to)
 }
 
 /* `channels` is the picture's, or 1. */
-static cornu_status fit_filtered(const image *from, int64_t height, int64_t width, int64_t channels,
-                                 const image_filter *filter, uint8_t *to)
+static cornu_status fit_filtered(const image *from, const image_box *box, int64_t height,
+                                 int64_t width, int64_t channels, const image_filter *filter,
+                                 uint8_t *to)
 {
     cornu_status status;
     strip s = {.channels = channels};
     int64_t columns = BYTES_MOST / (from->height * channels);
     columns = columns < 1 ? 1 : columns < width ? columns : width;
-    TRY_GOTO(axis_open(&s.x, filter, from->width, width));
-    TRY_GOTO(axis_open(&s.y, filter, from->height, height));
+    TRY_GOTO(axis_open(&s.x, filter, from->width, box->left, box->left + box->width, width));
+    TRY_GOTO(axis_open(&s.y, filter, from->height, box->top, box->top + box->height, height));
     TRY_GOTO(memory_new((size_t)from->width, 1, "resizing", &s.row));
     TRY_GOTO(memory_new((size_t)(columns * channels), sizeof *s.sums, "resizing", &s.sums));
     TRY_GOTO(
@@ -333,22 +354,46 @@ done:
 
 /* Colours change before a filter mixes them, as Keras does it; grey becomes RGB afterwards, which
    is the same. */
-static cornu_status fit_converted(const image *from, int64_t height, int64_t width,
-                                  int64_t channels, const image_filter *filter, uint8_t *to)
+static cornu_status fit_converted(const image *from, const image_box *box, int64_t height,
+                                  int64_t width, int64_t channels, const image_filter *filter,
+                                  uint8_t *to)
 {
     bool repeat = channels > from->channels;
-    TRY(fit_filtered(from, height, width, repeat ? 1 : channels, filter, to));
+    TRY(fit_filtered(from, box, height, width, repeat ? 1 : channels, filter, to));
     for (int64_t i = height * width - 1; repeat && i >= 0; i--)
         memset(to + 3 * i, to[i], 3);
+    return CORNU_OK;
+}
+
+/* The largest window of these proportions in the middle, as Keras's load_img cuts it. */
+static image_box middle_of(const image *from, int64_t height, int64_t width)
+{
+    int64_t high = from->width * height / width, wide = from->height * width / height;
+    image_box box = {.height = high < from->height ? high : from->height,
+                     .width = wide < from->width ? wide : from->width};
+    box.height = box.height > 0 ? box.height : 1;
+    box.width = box.width > 0 ? box.width : 1;
+    box.top = (from->height - box.height) / 2;
+    box.left = (from->width - box.width) / 2;
+    return box;
+}
+
+cornu_status image_resize_as(const image *from, bool keep_aspect_ratio, int64_t height,
+                             int64_t width, int64_t channels, const image_filter *filter,
+                             uint8_t *to)
+{
+    bool same = height == from->height && width == from->width;
+    image_box box = {.height = from->height, .width = from->width};
+    if (keep_aspect_ratio)
+        box = middle_of(from, height, width);
+    if (filter && filter->weight && !same)
+        return fit_converted(from, &box, height, width, channels, filter, to);
+    resize_nearest(from, &box, height, width, channels, to);
     return CORNU_OK;
 }
 
 cornu_status image_resize(const image *from, int64_t height, int64_t width, int64_t channels,
                           const image_filter *filter, uint8_t *to)
 {
-    bool same = height == from->height && width == from->width;
-    if (filter && filter->weight && !same)
-        return fit_converted(from, height, width, channels, filter, to);
-    resize_nearest(from, height, width, channels, to);
-    return CORNU_OK;
+    return image_resize_as(from, false, height, width, channels, filter, to);
 }

@@ -1,0 +1,70 @@
+"""What data objects share that the library itself loads."""
+import json
+import sys
+import threading
+from typing import Any, Callable
+
+import numpy as np
+
+from .._tables import TABLES
+
+_SPARSE = {name for row in TABLES["losses"] if row["sparse"] for name in (row["name"], row["class_name"])}
+
+
+class Opened(threading.local):
+    """The library's data sets, once opened: one thread at a time may use one, so each thread has its own."""
+
+    def __init__(self):
+        self.data: dict[Any, Any] = {}
+
+    def get(self, key, opening: Callable[[], Any]):
+        if key not in self.data:
+            self.data[key] = opening()
+        return self.data[key]
+
+
+def write_line(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def check_inputs(handle, image_shape: tuple) -> None:
+    """Are pictures of this shape the model's inputs?"""
+    expected = handle.shapes()[0]
+    if expected != image_shape and (*expected, 1) != image_shape:
+        raise ValueError(f"found pictures of shape {image_shape}; the model's input is {expected}")
+
+
+def _loss_of(handle) -> str | None:
+    loss = (json.loads(handle.compile_config()) or {}).get("loss")
+    return loss["class_name"] if isinstance(loss, dict) else loss
+
+
+def check_labels(handle, mode: str, classes: int, name: str) -> None:
+    """Does the loss take what this class_mode (or label_mode) gives? The library makes one-hot rows by itself."""
+    outputs, loss = handle.shapes()[1][-1], _loss_of(handle)
+    if mode == "categorical" and loss in _SPARSE:
+        raise ValueError(f"{name}: found 'categorical'; {loss} takes class numbers, '{'int' if name == 'label_mode' else 'sparse'}'")
+    if mode == "categorical" and outputs != classes:
+        raise ValueError(f"{name}: found {classes} classes; the model has {outputs} outputs")
+    if mode != "categorical" and loss in _SPARSE and classes > outputs:
+        raise ValueError(f"{name}: found {classes} classes; the model has {outputs} outputs")
+    if mode != "categorical" and loss not in _SPARSE and outputs != 1:
+        raise ValueError(f"{name}: found {mode!r}; {loss} takes {outputs} values a sample, 'categorical'")
+
+
+def targets_of(handle, y: np.ndarray, what: str) -> np.ndarray:
+    """Targets as the library takes them for the model's loss: class numbers, or rows of floats."""
+    outputs, count = int(np.prod(handle.shapes()[1])), len(y)
+    if y.dtype == object or y.dtype.kind not in "buif":
+        raise TypeError(f"{what}: found an array of {y.dtype}; expected numbers")
+    if not np.all(np.isfinite(y)):
+        raise ValueError(f"{what}: found targets that are not finite numbers")
+    if _loss_of(handle) not in _SPARSE:
+        if y.size != count * outputs:
+            raise ValueError(f"{what}: found targets of shape {y.shape}; expected {(count, outputs)}")
+        return np.ascontiguousarray(y, np.float32).reshape(count, outputs)
+    if y.size != count or np.any(y != np.floor(y)) or y.min() < 0 or y.max() >= outputs:
+        raise ValueError(f"{what}: found targets of shape {y.shape} from {y.min()} to {y.max()}; expected one class number "
+                         f"a sample, 0 to {outputs - 1}")
+    return np.ascontiguousarray(y.reshape(count), np.int32)

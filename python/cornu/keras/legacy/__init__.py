@@ -1,0 +1,4 @@
+"""keras.legacy."""
+from . import preprocessing
+
+__all__ = ["preprocessing"]
