@@ -141,6 +141,9 @@ CORNU_API cornu_status cornu_model_get_weight(const cornu_model *model, int inde
                                               int64_t count);
 CORNU_API cornu_status cornu_model_set_weight(cornu_model *model, int index, const float *values,
                                               int64_t count);
+/* The learning rate from the next step on, in place of the optimizer's own, which must not be a
+   schedule; also within the callbacks of cornu_fit. */
+CORNU_API cornu_status cornu_model_set_learning_rate(cornu_model *model, double rate);
 /* Draw new initial weights from `seed`. */
 CORNU_API cornu_status cornu_model_initialize(cornu_model *model, uint64_t seed);
 /* Take weights by name from a .npz or .safetensors file; every weight must be there and fit. */
@@ -253,12 +256,12 @@ CORNU_API cornu_status cornu_data_in_place(const cornu_arrays *train, const corn
 
 /* Batches that come one by one, from a generator, a queue or a socket, say. */
 typedef struct cornu_stream {
-    /* What a batch looks like, such as the first one: its shape, the most samples of one (`count`),
-       and by pointers that are not NULL what it has. What these point at is not read. */
+    /* What a batch looks like, such as the first one: its shape, the usual number of samples, and
+       by pointers that are not NULL what it has. What these point at is not read. */
     cornu_arrays like;
     int64_t
         batches; /* of a pass over the data, where that is known; else 0: it ends when it ends */
-    /* Fill in the next batch, which looks like `like`, with 1 to like.count samples; it is read
+    /* Fill in the next batch, which looks like `like` but for the number of samples; it is read
        until the next call. count 0: the pass is over; the next call begins another. CORNU_STOPPED
        stops the work between two steps; any other status but CORNU_OK is an error. */
     cornu_status (*next)(void *user, cornu_arrays *batch);
@@ -498,12 +501,16 @@ typedef struct cornu_fit_options {
     /* Its training split validates at the end of each epoch, whatever the fit section says; NULL:
        as that says. */
     const cornu_data *validation_data;
+    /* Before the first batch of a validation (step 0), and after each (each_step) or some. May be
+       NULL. */
+    void (*on_validation_step)(void *user, const cornu_progress *progress);
     uint64_t reserved[8]; /* 0 */
 } cornu_fit_options;
 
-/* Train; `history` may be NULL. Returns CORNU_STOPPED when should_stop asked for it, or that of the
-   data; after at least one step the model file, if any, has been written then and `resume` goes on
-   from it. */
+/* Train; `history` may be NULL. Within its callbacks the model's weights can be read and written,
+   its learning rate set, the model saved, evaluated and asked for predictions. Returns
+   CORNU_STOPPED when should_stop asked for it, or that of the data; after at least one step the
+   model file, if any, has been written then and `resume` goes on from it. */
 CORNU_API cornu_status cornu_fit(cornu_model *model, const cornu_data *data,
                                  const cornu_fit_options *options, cornu_history **history);
 
@@ -515,6 +522,7 @@ typedef struct cornu_run_options {
     int64_t batch;     /* 0: as the recipe says, else 32 */
     cornu_split split; /* evaluate, predict on data: which samples; CORNU_TRAIN is 0 */
     int64_t steps;     /* evaluate: batches at most; 0: all */
+    bool each_step;    /* evaluate: on_step after every step, and not some ten times a second */
     void (*on_step)(void *user, const cornu_progress *progress); /* may be NULL */
     bool (*should_stop)(void *user);                             /* may be NULL */
     void *user;
@@ -529,8 +537,8 @@ CORNU_API cornu_status cornu_predict(cornu_model *model, const float *inputs, in
                                      const cornu_run_options *options, float *outputs);
 
 /* A model that is trained, tested and asked batch by batch, by a loop of the caller's own. While it
-   is open its weights are on the device: the model shows them as they were at the last
-   cornu_trainer_pull, and no other function may change, train or run it. */
+   is open, as within the callbacks of cornu_fit, the model's weights can be read and written, the
+   model saved, evaluated and asked for predictions; no other function may change or train it. */
 typedef struct cornu_trainer cornu_trainer;
 /* Of the options only those of the device count. */
 CORNU_API cornu_status cornu_trainer_open(cornu_model *model, const cornu_run_options *options,
@@ -546,9 +554,9 @@ CORNU_API cornu_status cornu_trainer_test(cornu_trainer *trainer, const cornu_ar
 CORNU_API cornu_status cornu_trainer_predict(cornu_trainer *trainer, const float *inputs,
                                              int64_t count, float *outputs);
 CORNU_API cornu_status cornu_trainer_reset(cornu_trainer *trainer);
-/* Copy weights and optimizer state into the model. */
+/* Copy weights and optimizer state into the model, which otherwise stays as it was at the opening.
+ */
 CORNU_API cornu_status cornu_trainer_pull(cornu_trainer *trainer);
-/* Without a pull. */
 CORNU_API void cornu_trainer_close(cornu_trainer *trainer);
 
 /* Would cornu_predict fit into memory with `count` samples at a time, together with the caller's

@@ -43,11 +43,6 @@ static cornu_status check_batch(const sample_block *like, const sample_block *ba
         !shape_equal(&like->y_shape, &batch->y_shape) || !like->weight != !batch->weight)
         return status_fail(CORNU_INVALID, "a batch of the stream: found other targets or weights; "
                                           "expected those of the first");
-    if (batch->count > like->count)
-        return status_fail(CORNU_INVALID,
-                           "a batch of the stream: found %jd samples; expected at "
-                           "most %jd",
-                           (intmax_t)batch->count, (intmax_t)like->count);
     return CORNU_OK;
 }
 

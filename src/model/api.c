@@ -3,6 +3,7 @@
 #include "model/config.h"
 #include "model/internal.h"
 #include "model/recipes.h"
+#include <math.h>
 #include <string.h>
 
 /* ---- making models ---------------------------------------------------------------------- */
@@ -68,6 +69,8 @@ cornu_status cornu_model_compile(cornu_model *model, const char *options)
     TRY(parse_options(options, "compile", &d));
     cornu_status status = model_compile(model, d);
     doc_free(d);
+    if (status == CORNU_OK)
+        model->training.position.learning_rate_factor = 1;
     return status;
 }
 
@@ -215,7 +218,28 @@ cornu_status cornu_model_get_weight(const cornu_model *model, int index, float *
                            "%s: has no values yet; cornu_model_initialize, cornu_fit or "
                            "cornu_model_load_weights give it some",
                            v->name);
+    if (model->live)
+        TRY(model->live->pull(model->live->context, index, index + 1));
     memcpy(values, v->value, (size_t)count * sizeof *values);
+    return CORNU_OK;
+}
+
+cornu_status cornu_model_set_learning_rate(cornu_model *model, double rate)
+{
+    if (!model || !model->compiled)
+        return status_fail(CORNU_INVALID,
+                           "cornu_model_set_learning_rate: found no %s; expected one",
+                           model ? "optimizer" : "model");
+    const schedule *s = &model->optimizer.learning_rate;
+    if (!(rate >= 0 && isfinite(rate)))
+        return status_fail(CORNU_INVALID,
+                           "learning_rate: found %g; expected a number of at least 0", rate);
+    if (s->id != SCHEDULE_CONSTANT || !(s->initial > 0))
+        return status_fail(CORNU_UNSUPPORTED, "learning_rate: found a schedule, or 0, as the "
+                                              "optimizer's own; expected a number above 0");
+    if (!model->initialized)
+        TRY(model_initialize(model, 1));
+    model->training.position.learning_rate_factor = rate / s->initial;
     return CORNU_OK;
 }
 
@@ -236,5 +260,5 @@ cornu_status cornu_model_set_weight(cornu_model *model, int index, const float *
     if (!model->initialized)
         TRY(model_initialize(model, 1));
     memcpy(v->value, values, (size_t)count * sizeof *values);
-    return CORNU_OK;
+    return model->live ? model->live->push(model->live->context, index) : CORNU_OK;
 }

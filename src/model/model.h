@@ -72,6 +72,14 @@ typedef struct variable {
     initializer initializer;
 } variable;
 
+/* Where the weights are while a device trains them. */
+typedef struct live_weights {
+    /* The device's variables begin..end-1 into the model; variable `index` of the model to it. */
+    cornu_status (*pull)(void *context, int begin, int end);
+    cornu_status (*push)(void *context, int index);
+    void *context; /* a session */
+} live_weights;
+
 #define MODEL_METRICS_MAX CORNU_METRICS_MAX
 
 struct cornu_model {
@@ -96,6 +104,7 @@ struct cornu_model {
     int64_t batch, epochs; /* of the fit section; 0 where it does not say */
     float pixel_scale; /* as the model file says; 0: as the layers ask for (model_pixel_scale) */
     training_state training;
+    const live_weights *live; /* or NULL: the model has them */
 };
 
 /* Read a whole recipe: data, model, compile, fit (unknown keys are errors). Takes `recipe`, also on

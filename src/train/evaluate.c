@@ -23,7 +23,8 @@ static cornu_status show_progress(evaluating *run, int64_t step)
 {
     double now = clock_seconds();
     bool last = step == run->steps;
-    if (!run->e->on_step || (!last && now - run->shown < PROGRESS_SECONDS))
+    bool due = last || run->e->each_step || now - run->shown >= PROGRESS_SECONDS;
+    if (!run->e->on_step || !due)
         return CORNU_OK;
     step_results results;
     TRY(read_scores(run, false, &results));
@@ -67,6 +68,8 @@ static cornu_status evaluate_step(evaluating *run, feed *f, int64_t step)
     int64_t batch;
     session_plan *ready;
     TRY(session_take(run->session, f, step * e->batch, e->batch, &index, &batch));
+    if (batch == 0 && step == 0 && e->data->stream) /* the end of the pass before */
+        TRY(session_take(run->session, f, 0, e->batch, &index, &batch));
     if (!e->data->stream && f->seen == f->count)
         count_steps(run, f);
     if (batch == 0 && step > 0) { /* the stream's end */
@@ -85,6 +88,9 @@ static cornu_status evaluate_steps(evaluating *run, feed *f)
     const evaluation *e = run->e;
     step_results results;
     TRY(session_results(run->session, &results, true));
+    if (e->on_step && e->announced)
+        e->on_step(e->user,
+                   &(cornu_progress){.epochs = 1, .step_loss = NAN, .scores = run->scores});
     for (int64_t step = 0; step < run->steps; step++) {
         TRY(evaluate_step(run, f, step));
         if (step + 1 < run->steps && e->should_stop && e->should_stop(e->user))
@@ -145,6 +151,7 @@ cornu_status cornu_evaluate(cornu_model *model, const cornu_data *data,
                     .count = block->count,
                     .batch = batch < block->count ? batch : block->count,
                     .steps = o->steps,
+                    .each_step = o->each_step,
                     .on_step = o->on_step,
                     .should_stop = o->should_stop,
                     .user = o->user};

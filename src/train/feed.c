@@ -42,10 +42,26 @@ void feed_begin(feed *f, uint64_t seed, int64_t pass, bool shuffle)
     f->kept = f->seen = f->batch = 0;
 }
 
+/* 0, 1, ... for a batch that is larger than any before. */
+static cornu_status number_batch(feed *f)
+{
+    int64_t *order;
+    if (f->samples.count <= f->count)
+        return CORNU_OK;
+    TRY(memory_new((size_t)f->samples.count, sizeof *order, "order of the samples", &order));
+    session_order(0, 0, false, f->samples.count, order);
+    free(f->order);
+    f->order = order;
+    f->count = f->samples.count;
+    return CORNU_OK;
+}
+
 cornu_status feed_take(feed *f, int64_t from, int64_t batch, const int64_t **index, int64_t *got)
 {
     if (f->data->stream) {
+        *got = 0;
         TRY(data_stream_next(f->data, &f->samples));
+        TRY(number_batch(f));
         *index = f->order;
         *got = f->samples.count;
         return CORNU_OK;

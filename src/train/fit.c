@@ -236,6 +236,9 @@ static cornu_status plan_epochs(fit_run *run)
     int64_t batch = run->spec.validation_batch ? run->spec.validation_batch : run->spec.batch;
     v->batch = batch < v->count && !v->data->stream ? batch : v->count;
     v->steps = run->spec.validation_steps;
+    v->on_step = run->options->on_validation_step;
+    v->each_step = run->options->each_step;
+    v->announced = true;
     v->should_stop = run->options->should_stop;
     v->user = run->options->user;
     return CORNU_OK;
@@ -307,7 +310,7 @@ static void set_position(fit_run *run)
 {
     position *p = &run->model->training.position;
     if (!run->options->resume) {
-        double factor = p->iterations > 0 ? p->learning_rate_factor : 1;
+        double factor = run->model->initialized ? p->learning_rate_factor : 1;
         *p = (position){.iterations = p->iterations,
                         .epoch = run->spec.initial_epoch,
                         .learning_rate_factor = factor};
@@ -404,6 +407,7 @@ static cornu_status fit(fit_run *run)
         return status;
     }
     discard_slots(m);
+    session_own_weights(run->session);
     status = fit_loop(run);
     /* The model shows what there is. Its slots were on the device alone: their memory is taken only
        now, in place of the plans'. */

@@ -115,7 +115,10 @@ cornu_status cornu_model_save(const cornu_model *model, const char *path)
         return status_fail(
             CORNU_INVALID,
             "%s: expected a name that ends in .safetensors, by which it is opened again", path);
-    return checkpoint_write(model, NULL, path, NULL);
+    const live_weights *live = model->live;
+    if (live)
+        TRY(live->pull(live->context, 0, model->weight_count));
+    return checkpoint_write(model, live ? live->context : NULL, path, NULL);
 }
 
 /* ---- weights ---------------------------------------------------------------------------- */

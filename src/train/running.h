@@ -30,7 +30,8 @@ typedef struct evaluation {
     cornu_split split;
     int64_t first, count; /* samples first..first+count-1, in this order */
     int64_t batch;
-    int64_t steps; /* 0: all; else at most this many batches */
+    int64_t steps;             /* 0: all; else at most this many batches */
+    bool each_step, announced; /* on_step after each; and before the first, with step 0 */
     void (*on_step)(void *user, const cornu_progress *progress); /* may be NULL */
     bool (*should_stop)(void *user);                             /* may be NULL */
     void *user;

@@ -12,6 +12,7 @@ struct session {
     session_plan **plans; /* each stays where it is: callers hold on to them */
     size_t plan_count, plan_capacity;
     int64_t pass; /* < 0: the model's epoch */
+    live_weights live;
 };
 
 static cornu_status check_variables(const cornu_model *model)
@@ -29,6 +30,8 @@ cornu_status session_open(cornu_model *model, const session_options *options, se
     TRY(check_variables(model));
     TRY(device_precision_find(options->precision, &opened.precision));
     TRY(device_find(options->device, &id));
+    if (model->live) /* within a callback of its training */
+        TRY(model->live->pull(model->live->context, 0, model->weight_count));
     session *s;
     TRY(memory_new(1, sizeof *s, "session", &s));
     s->model = model;
@@ -73,11 +76,31 @@ void session_close(session *s)
 {
     if (!s)
         return;
+    if (s->model->live == &s->live)
+        s->model->live = NULL;
     session_release_plans(s);
     free(s->plans);
     if (s->device)
         s->device->ops->close(s->device);
     free(s);
+}
+
+static cornu_status pull(void *context, int begin, int end)
+{
+    return session_pull(context, begin, end);
+}
+
+static cornu_status push(void *context, int index)
+{
+    session *s = context;
+    const variable *v = &s->model->variables[index];
+    return s->device->ops->write_variable(s->device, index, v->value, v->count);
+}
+
+void session_own_weights(session *s)
+{
+    s->live = (live_weights){.pull = pull, .push = push, .context = s};
+    s->model->live = &s->live;
 }
 
 device *session_device(const session *s)

@@ -36,6 +36,7 @@ cornu_status cornu_trainer_open(cornu_model *model, const cornu_run_options *opt
         cornu_trainer_close(t);
         return status;
     }
+    session_own_weights(t->session);
     *trainer = t;
     return CORNU_OK;
 }
