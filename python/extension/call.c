@@ -169,7 +169,11 @@ void keep_exception(call *c)
 /* Takes the reference to `arguments`. A callback that returns True ends the run. */
 static void call_python(call *c, PyObject *function, PyObject *arguments)
 {
+    if (c->model)
+        c->model->within = PyThread_get_thread_ident();
     PyObject *result = arguments ? PyObject_CallObject(function, arguments) : NULL;
+    if (c->model)
+        c->model->within = 0;
     if (!result)
         keep_exception(c);
     else if (result == Py_True)
@@ -228,6 +232,12 @@ void on_epoch(void *user, const cornu_progress *p)
     report(c, c->on_epoch, p);
 }
 
+void on_validation(void *user, const cornu_progress *p)
+{
+    call *c = user;
+    report(c, c->on_validation, p);
+}
+
 void on_notice(void *user, const char *line)
 {
     call *c = user;
@@ -269,47 +279,39 @@ bool call_succeeded(call *c, cornu_status status)
     return false;
 }
 
-static bool is_free(model_object *self)
-{
-    if (self->busy)
-        PyErr_SetString(PyExc_RuntimeError, "the model is at work in another call");
-    return !self->busy;
-}
-
-/* What the trainer did since then, to the model. */
-static bool pull(model_object *self)
-{
-    cornu_status status = CORNU_OK;
-    if (self->trainer && self->trained) {
-        self->busy = true;
-        Py_BEGIN_ALLOW_THREADS;
-        status = cornu_trainer_pull(self->trainer);
-        Py_END_ALLOW_THREADS;
-        self->busy = false;
-    }
-    if (status != CORNU_OK)
-        return fail(status) != NULL;
-    self->trained = false;
-    return true;
-}
-
 bool begin_reading(model_object *self)
 {
-    if (!is_free(self) || !pull(self))
+    if (self->busy && self->within != PyThread_get_thread_ident()) {
+        PyErr_SetString(PyExc_RuntimeError, "the model is at work in another call");
         return false;
+    }
     self->busy = true;
     return true;
 }
 
 bool begin_work(model_object *self)
 {
-    if (!begin_reading(self))
+    cornu_status status = CORNU_OK;
+    if (self->busy) {
+        PyErr_SetString(PyExc_RuntimeError, self->within ? "the model is in training"
+                                                         : "the model is at work in another call");
         return false;
-    close_trainer(self);
-    return true;
+    }
+    self->busy = true;
+    if (!self->trainer)
+        return true;
+    Py_BEGIN_ALLOW_THREADS;
+    status = cornu_trainer_pull(self->trainer);
+    Py_END_ALLOW_THREADS;
+    if (status == CORNU_OK) {
+        close_trainer(self);
+        return true;
+    }
+    self->busy = false;
+    return fail(status) != NULL;
 }
 
 void end_work(model_object *self)
 {
-    self->busy = false;
+    self->busy = self->within != 0;
 }

@@ -16,8 +16,8 @@
 typedef struct model_object {
     PyObject_HEAD cornu_model *model;
     bool busy;              /* a call without the GIL is under way */
-    cornu_trainer *trainer; /* of train_on_batch and test_on_batch: has the weights; or NULL */
-    bool trained;           /* by it, since the model had them */
+    unsigned long within;   /* the thread that is in one of its callbacks; else 0 */
+    cornu_trainer *trainer; /* of train_on_batch and the like: has the weights; or NULL */
 } model_object;
 
 /* Arrays that are read where they lie. */
@@ -28,7 +28,7 @@ typedef struct array_buffers {
 
 typedef struct data_object {
     PyObject_HEAD cornu_data *data;
-    bool busy; /* a call without the GIL is under way */
+    bool busy;             /* a call without the GIL is under way */
     array_buffers buffers; /* of the samples, or of a stream's batch at hand */
     PyObject *next;        /* a stream: gives (x, y, weights), or None at the end of a pass */
     struct call *at_work;  /* the call that reads it */
@@ -62,7 +62,8 @@ void release_arrays(array_buffers *b);
 
 /* What the library's callbacks need while it works without the GIL. */
 typedef struct call {
-    PyObject *on_step, *on_epoch_begin, *on_epoch, *on_notice; /* NULL: none */
+    model_object *model; /* that may be used within callbacks; or NULL */
+    PyObject *on_step, *on_epoch_begin, *on_epoch, *on_validation, *on_notice; /* NULL: none */
     PyObject *type, *value, *traceback; /* of the first exception within one of them */
     bool failed, stop;
     double asked; /* when signals were looked at last */
@@ -71,6 +72,7 @@ typedef struct call {
 void on_step(void *user, const cornu_progress *p);
 void on_epoch_begin(void *user, const cornu_progress *p);
 void on_epoch(void *user, const cornu_progress *p);
+void on_validation(void *user, const cornu_progress *p);
 void on_notice(void *user, const char *line);
 /* Signals are looked at twenty times a second: taking the GIL after each step would be felt. */
 bool should_stop(void *user);
@@ -84,7 +86,8 @@ bool call_succeeded(call *c, cornu_status status);
 /* One call at a time: the others would find a model in the middle of a step. The trainer's weights
    come back to the model, and it is closed. */
 bool begin_work(model_object *self);
-/* The same for what only reads the model; the trainer stays. */
+/* The same for what only reads weights or runs the model as it is: the trainer stays, and a
+   callback of the call under way may do it, too. */
 bool begin_reading(model_object *self);
 void end_work(model_object *self);
 

@@ -78,6 +78,17 @@ static PyObject *model_set_data(PyObject *object, PyObject *arguments)
     return none_or_fail(status);
 }
 
+static PyObject *model_set_learning_rate(PyObject *object, PyObject *arguments)
+{
+    model_object *self = (model_object *)object;
+    double rate;
+    if (!PyArg_ParseTuple(arguments, "d", &rate) || !begin_reading(self))
+        return NULL;
+    cornu_status status = cornu_model_set_learning_rate(self->model, rate);
+    end_work(self);
+    return none_or_fail(status);
+}
+
 static PyObject *text_of(PyObject *object, cornu_status (*tell)(const cornu_model *, char **))
 {
     char *text = NULL;
@@ -148,7 +159,7 @@ static PyObject *model_weight(model_object *self, PyObject *arguments, bool set)
     if (!PyArg_ParseTuple(arguments, "iO", &index, &array) || !get_floats(array, &view, !set))
         return NULL;
     cornu_status status = CORNU_OK;
-    bool free_to_work = set ? begin_work(self) : begin_reading(self);
+    bool free_to_work = begin_reading(self);
     int64_t count = view.len / view.itemsize;
     if (free_to_work) {
         status = set ? cornu_model_set_weight(self->model, index, view.buf, count)
@@ -172,13 +183,14 @@ static PyObject *model_set_weight(PyObject *self, PyObject *arguments)
 }
 
 static PyObject *model_path(model_object *self, PyObject *arguments,
+                            bool (*begin)(model_object *self),
                             cornu_status (*work)(cornu_model *model, const char *path))
 {
     PyObject *path;
     if (!PyArg_ParseTuple(arguments, "O&", PyUnicode_FSConverter, &path))
         return NULL;
     cornu_status status = CORNU_OK;
-    bool free_to_work = begin_work(self);
+    bool free_to_work = begin(self);
     if (free_to_work) {
         const char *name = PyBytes_AsString(path);
         Py_BEGIN_ALLOW_THREADS;
@@ -199,12 +211,12 @@ static cornu_status save(cornu_model *model, const char *path)
 
 static PyObject *model_save(PyObject *self, PyObject *arguments)
 {
-    return model_path((model_object *)self, arguments, save);
+    return model_path((model_object *)self, arguments, begin_reading, save);
 }
 
 static PyObject *model_load_weights(PyObject *self, PyObject *arguments)
 {
-    return model_path((model_object *)self, arguments, cornu_model_load_weights);
+    return model_path((model_object *)self, arguments, begin_work, cornu_model_load_weights);
 }
 
 static PyObject *model_position(PyObject *object, PyObject *unused)
@@ -233,6 +245,7 @@ static PyObject *model_classes(PyObject *object, PyObject *unused)
 
 static PyMethodDef model_methods[] = {
     {"compile", model_compile, METH_VARARGS, NULL},
+    {"set_learning_rate", model_set_learning_rate, METH_VARARGS, NULL},
     {"set_data", model_set_data, METH_VARARGS, NULL},
     {"initialize", model_initialize, METH_VARARGS, NULL},
     {"summary", model_summary, METH_NOARGS, NULL},

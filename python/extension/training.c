@@ -53,18 +53,18 @@ static PyObject *history_lists(const cornu_history *h)
 }
 
 /* fit(data, validation, section, device, threads, each_step, on_step, on_epoch_begin, on_epoch,
-   on_notice); validation: data, or None. */
+   on_validation, on_notice); validation: data, or None. */
 PyObject *model_fit(PyObject *object, PyObject *arguments)
 {
     model_object *self = (model_object *)object;
     PyObject *data, *validation;
     cornu_fit_options o = {0};
-    PyObject *step, *begin, *epoch, *notice;
+    PyObject *step, *begin, *epoch, *validating, *notice;
     int each;
     call c = {0};
     cornu_history *history = NULL;
-    if (!PyArg_ParseTuple(arguments, "OOszipOOOO", &data, &validation, &o.section, &o.device,
-                          &o.threads, &each, &step, &begin, &epoch, &notice))
+    if (!PyArg_ParseTuple(arguments, "OOszipOOOOO", &data, &validation, &o.section, &o.device,
+                          &o.threads, &each, &step, &begin, &epoch, &validating, &notice))
         return NULL;
     if (!is_data(object, data) || (validation != Py_None && !is_data(object, validation)) ||
         !begin_work(self))
@@ -77,7 +77,10 @@ PyObject *model_fit(PyObject *object, PyObject *arguments)
     c.on_step = given(step);
     c.on_epoch_begin = given(begin);
     c.on_epoch = given(epoch);
+    c.on_validation = given(validating);
     c.on_notice = given(notice);
+    c.model = self;
+    o.on_validation_step = c.on_validation ? on_validation : NULL;
     o.each_step = each;
     o.on_step = c.on_step ? on_step : NULL;
     o.on_epoch_begin = c.on_epoch_begin ? on_epoch_begin : NULL;
@@ -109,7 +112,7 @@ static PyObject *scores_dict(const cornu_scores *s)
     return out;
 }
 
-/* evaluate(data, device, threads, batch, steps, on_step) */
+/* evaluate(data, device, threads, batch, steps, each_step, on_step) */
 PyObject *model_evaluate(PyObject *object, PyObject *arguments)
 {
     model_object *self = (model_object *)object;
@@ -117,16 +120,19 @@ PyObject *model_evaluate(PyObject *object, PyObject *arguments)
     cornu_run_options o = {0};
     cornu_scores scores;
     PyObject *step;
+    int each;
     long long batch, steps;
     call c = {0};
-    if (!PyArg_ParseTuple(arguments, "OziLLO", &data, &o.device, &o.threads, &batch, &steps, &step))
+    if (!PyArg_ParseTuple(arguments, "OziLLpO", &data, &o.device, &o.threads, &batch, &steps, &each,
+                          &step))
         return NULL;
-    if (!is_data(object, data) || !begin_work(self))
+    if (!is_data(object, data) || !begin_reading(self))
         return NULL;
     ((data_object *)data)->at_work = &c;
     c.on_step = given(step);
     o.batch = batch;
     o.steps = steps;
+    o.each_step = each;
     o.on_step = c.on_step ? on_step : NULL;
     o.should_stop = should_stop;
     o.user = &c;
@@ -144,19 +150,21 @@ void close_trainer(model_object *self)
 {
     cornu_trainer *trainer = self->trainer;
     self->trainer = NULL;
-    self->trained = false;
     cornu_trainer_close(trainer);
 }
 
-/* The trainer keeps the weights that it has. */
+/* The model's trainer, opened where there is none: the GIL is not needed. */
+static cornu_status open_trainer(model_object *self, const cornu_run_options *o)
+{
+    return self->trainer ? CORNU_OK : cornu_trainer_open(self->model, o, &self->trainer);
+}
+
 static bool begin_batch(model_object *self)
 {
-    if (self->busy) {
-        PyErr_SetString(PyExc_RuntimeError, "the model is at work in another call");
-        return false;
-    }
-    self->busy = true;
-    return true;
+    if (!self->within)
+        return begin_reading(self);
+    PyErr_SetString(PyExc_RuntimeError, "the model is in training");
+    return false;
 }
 
 /* on_batch(x, y, weights, train, device, threads): the means of loss and metrics so far, as a dict.
@@ -178,12 +186,10 @@ PyObject *model_on_batch(PyObject *object, PyObject *arguments)
     }
     cornu_status status = CORNU_OK;
     Py_BEGIN_ALLOW_THREADS;
-    if (!self->trainer)
-        status = cornu_trainer_open(self->model, &o, &self->trainer);
+    status = open_trainer(self, &o);
     if (status == CORNU_OK)
         status = (train ? cornu_trainer_train : cornu_trainer_test)(self->trainer, &batch, &scores);
     Py_END_ALLOW_THREADS;
-    self->trained |= train && status == CORNU_OK;
     end_work(self);
     release_arrays(&buffers);
     return status == CORNU_OK ? scores_dict(&scores) : fail(status);
@@ -232,7 +238,8 @@ static bool count_samples(const cornu_model *m, const Py_buffer *in, const Py_bu
     return false;
 }
 
-/* predict(inputs, outputs, device, threads, batch): as many samples as both have room for. */
+/* predict(inputs, outputs, device, threads, batch, keep): as many samples as both have room for;
+   with `keep` by the trainer, which stays open for the next ones. */
 PyObject *model_predict(PyObject *object, PyObject *arguments)
 {
     model_object *self = (model_object *)object;
@@ -240,9 +247,11 @@ PyObject *model_predict(PyObject *object, PyObject *arguments)
     cornu_run_options o = {0};
     Py_buffer in, out;
     long long batch;
+    int keep;
     int64_t count = 0;
     call c = {0};
-    if (!PyArg_ParseTuple(arguments, "OOziL", &inputs, &outputs, &o.device, &o.threads, &batch) ||
+    if (!PyArg_ParseTuple(arguments, "OOziLp", &inputs, &outputs, &o.device, &o.threads, &batch,
+                          &keep) ||
         !get_floats(inputs, &in, false))
         return NULL;
     if (!get_floats(outputs, &out, true)) {
@@ -253,13 +262,15 @@ PyObject *model_predict(PyObject *object, PyObject *arguments)
     o.should_stop = should_stop;
     o.user = &c;
     cornu_status status = CORNU_OK;
-    bool free_to_work = count_samples(self->model, &in, &out, &count) &&
-                        (self->trainer && count <= batch ? begin_batch(self) : begin_work(self));
+    bool free_to_work = count_samples(self->model, &in, &out, &count) && begin_reading(self);
+    keep = keep && !self->within;
     if (free_to_work) {
         Py_BEGIN_ALLOW_THREADS;
-        if (self->trainer)
+        if (keep)
+            status = open_trainer(self, &o);
+        if (keep && status == CORNU_OK)
             status = cornu_trainer_predict(self->trainer, in.buf, count, out.buf);
-        else
+        else if (status == CORNU_OK)
             status = cornu_predict(self->model, in.buf, count, &o, out.buf);
         Py_END_ALLOW_THREADS;
         end_work(self);

@@ -8,6 +8,13 @@ from cornu import keras
 X = np.zeros((6, 8, 8, 1), np.float32)
 Y = np.zeros(6, int)
 
+def _closed():
+    """A generator that was closed."""
+    batches = ((X, Y) for _ in range(3))
+    batches.close()
+    return batches
+
+
 FIT = [
     (ValueError, "shape", lambda m: m.fit(X[:, :7], Y)),
     (ValueError, "targets", lambda m: m.fit(X, Y[:5])),
@@ -28,12 +35,46 @@ FIT = [
     (ValueError, "validation_split", lambda m: m.fit(X, Y, validation_split=1.5)),
     (ValueError, "verbose", lambda m: m.fit(X, Y, verbose=7)),
     (ValueError, "shape", lambda m: m.fit(X, Y, validation_data=(X[:, :3], Y))),
-    (NotImplementedError, "sample weights", lambda m: m.fit(X, Y, validation_data=(X, Y, Y))),
-    (NotImplementedError, "class_weight", lambda m: m.fit(X, Y, class_weight={0: 1})),
-    (NotImplementedError, "sample_weight", lambda m: m.fit(X, Y, sample_weight=Y)),
-    (NotImplementedError, "initial_epoch", lambda m: m.fit(X, Y, initial_epoch=2)),
-    (NotImplementedError, "generators", lambda m: m.fit(iter([(X, Y)]))),
-    (NotImplementedError, "generators", lambda m: m.fit((X, Y) for _ in range(2))),
+    (ValueError, "3 samples|targets", lambda m: m.fit(X, Y, validation_data=(X, Y[:3]))),
+    (ValueError, "1 things", lambda m: m.fit(X, Y, validation_data=(X,))),
+    (TypeError, "class_weight", lambda m: m.fit(X, Y, class_weight=[1, 2])),
+    (ValueError, "class_weight", lambda m: m.fit(X, Y, class_weight={"cat": 1})),
+    (ValueError, "class_weight", lambda m: m.fit(X, Y, class_weight={-1: 1})),
+    (ValueError, "class_weight", lambda m: m.fit(X, Y, class_weight={0: float("nan")})),
+    (ValueError, "weights of their own", lambda m: m.fit(X, Y, class_weight={0: 1}, sample_weight=np.ones(6))),
+    (ValueError, "sample_weight", lambda m: m.fit(X, Y, sample_weight=np.ones(5))),
+    (TypeError, "sample_weight", lambda m: m.fit(X, Y, sample_weight=list("abcdef"))),
+    (ValueError, "finite", lambda m: m.fit(X, Y, sample_weight=np.full(6, np.inf))),
+    (ValueError, "initial_epoch", lambda m: m.fit(X, Y, initial_epoch=-2)),
+    (ValueError, "validation_freq", lambda m: m.fit(X, Y, validation_split=0.5, validation_freq=0)),
+    (ValueError, "validation_batch_size", lambda m: m.fit(X, Y, validation_batch_size=0)),
+    (TypeError, "worker", lambda m: m.fit(X, Y, worker=2)),
+    (NotImplementedError, "use_multiprocessing", lambda m: m.fit(X, Y, use_multiprocessing=True)),
+    (NotImplementedError, "named", lambda m: m.fit({"a": X}, Y)),
+    (ValueError, "beside data that gives batches", lambda m: m.fit(iter([(X, Y)]), Y)),
+    (ValueError, "no batches", lambda m: m.fit(iter([]))),
+    (ValueError, "no batches", lambda m: m.fit(_closed())),
+    (ValueError, "without targets", lambda m: m.fit(iter([(X,)]))),
+    (ValueError, "without targets", lambda m: m.fit(iter([(X, Y), (X, None)]), steps_per_epoch=2)),
+    (ValueError, "4 things", lambda m: m.fit(iter([(X, Y, Y, Y)]))),
+    (ValueError, "ndarray", lambda m: m.fit(iter([X]))),
+    (ValueError, "targets for", lambda m: m.fit(iter([(X, Y[:2])]))),
+    (ValueError, "shape", lambda m: m.fit(iter([(X, Y), (X[:, :4], Y)]))),
+    (ValueError, "class numbers", lambda m: m.fit(iter([(X, Y), (X, Y + 9)]))),
+    (ValueError, "other targets or weights", lambda m: m.fit(iter([(X, Y), (X, Y, np.ones(6))]))),
+    (ZeroDivisionError, "zero", lambda m: m.fit((X / (1 // (1 - i)), Y) for i in range(3))),
+    (ZeroDivisionError, "zero", lambda m: m.fit(X, Y, validation_data=((X / (1 // (1 - i)), Y) for i in range(3)))),
+    (ZeroDivisionError, "zero", lambda m: m.evaluate((X / (1 // (1 - i)), Y) for i in range(3))),
+    (ZeroDivisionError, "zero", lambda m: m.predict(X / (1 // (1 - i)) for i in range(3))),
+    (ValueError, "validation_split", lambda m: m.fit(iter([(X, Y)]), validation_split=0.5)),
+    (ValueError, "no batches", lambda m: m.predict(iter([]))),
+    (ValueError, "steps", lambda m: m.evaluate(X, Y, steps=0)),
+    (ValueError, "shape", lambda m: m.train_on_batch(X[:, :4], Y)),
+    (ValueError, "None", lambda m: m.train_on_batch(X)),
+    (ValueError, "class_weight and sample_weight",
+     lambda m: m.train_on_batch(X, Y, sample_weight=np.ones(6), class_weight={0: 1})),
+    (ValueError, "class numbers", lambda m: m.test_on_batch(X, Y - 1)),
+    (ValueError, "shape", lambda m: m.predict_on_batch(X[..., [0, 0]])),
     (TypeError, "Callback", lambda m: m.fit(X, Y, callbacks=[print])),
     (ValueError, "monitor|val_loss", lambda m: m.fit(X, Y, callbacks=[keras.callbacks.EarlyStopping("val_loss")])),
     (ValueError, "shape", lambda m: m.predict(X[..., [0, 0]])),

@@ -58,7 +58,7 @@ def model_for(shape, outputs=3, loss="categorical_crossentropy", section="{}"):
 
 def run(handle, data, **fit) -> dict:
     section = {"batch_size": 4, "epochs": 6, "seed": 5, **fit}
-    return handle.fit(data, json.dumps(section), None, 0, False, None, None, None, None)
+    return handle.fit(data, None, json.dumps(section), None, 0, False, None, None, None, None, None)
 
 
 # ---- folders
@@ -474,7 +474,7 @@ WRONG = [
                                                                                          subset="training")),
     (NotImplementedError, "several inputs", lambda f: ImageDataGenerator().flow((X, [X]))),
     (ValueError, "no samples", lambda f: next(ImageDataGenerator().flow(X[:0]))),
-    (ValueError, "expected one class number", lambda f: ImageDataGenerator().flow(X, np.full(6, 9))._cornu_data(
+    (ValueError, "class numbers from 9", lambda f: ImageDataGenerator().flow(X, np.full(6, 9))._cornu_data(
         model_for((4, 4, 3), 3, "sparse_categorical_crossentropy"))),
     (ValueError, "label_mode", lambda f: dataset(f, label_mode="sparse")),
     (ValueError, "expected two", lambda f: dataset(f, label_mode="binary")),
