@@ -3,11 +3,15 @@
     PYTHONPATH=build/release/python .venv/bin/python peers/python_face.py
 
 Every class that both have: parameters' names, order and defaults; what differs must stand in DIFFERENT, with the
-reason. Then each function of SCRIPTS is run with both, from the same weights and without shuffling; numbers must agree
-within 1e-4 of their size."""
+reason. Progress lines must look the same but for their numbers. Then each function of SCRIPTS is run with both, from the
+same weights and without shuffling; numbers must agree within 1e-4 of their size."""
+import contextlib
 import inspect
+import io
 import os
+import re
 import sys
+import tempfile
 from operator import attrgetter
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -186,7 +190,78 @@ def batches(keras):
     return {**train(keras, model, ROWS, VALUES, drawn, callbacks=[Watch()]), "seen": seen}
 
 
-SCRIPTS = [dense, convolution, one_hot, normalized, binary, scheduled, stopped, rates, batches]
+def watched(keras, callbacks, **kwargs):
+    """A run whose loss goes up and down, watched."""
+    layers = keras.layers
+    model = keras.Sequential([layers.Dense(8, activation="relu"), layers.Dense(2)])
+    model.compile(optimizer=keras.optimizers.SGD(0.45, momentum=0.9), loss="mse")
+    return train(keras, model, ROWS, VALUES, drawn, epochs=12, callbacks=callbacks, **kwargs)
+
+
+def plateau(keras):
+    return watched(keras, [keras.callbacks.ReduceLROnPlateau("loss", 0.5, 1, min_delta=0.05, cooldown=1, min_lr=0.03)])
+
+
+def upwards(keras):
+    return watched(keras, [keras.callbacks.ReduceLROnPlateau("val_loss", patience=2, mode="max"),
+                           keras.callbacks.EarlyStopping("loss", patience=6, mode="max")], validation_split=0.25)
+
+
+def from_a_baseline(keras):
+    return watched(keras, [keras.callbacks.EarlyStopping("loss", patience=2, baseline=1e-3, start_from_epoch=3,
+                                                         restore_best_weights=True)])
+
+
+def best(keras):
+    """The epochs of which a file is kept, and the table of all."""
+    ending = "keras" if keras is real else "safetensors"
+    with tempfile.TemporaryDirectory() as folder:
+        kept = keras.callbacks.ModelCheckpoint(f"{folder}/{{epoch}}.{ending}", "loss", save_best_only=True,
+                                               initial_value_threshold=1.0)
+        numbers = watched(keras, [kept, keras.callbacks.CSVLogger(f"{folder}/table.csv")])
+        epochs = sorted(int(name.split(".")[0]) for name in os.listdir(folder) if name.endswith(ending))
+        header, *rows = (line.split(",") for line in open(f"{folder}/table.csv").read().splitlines())
+    return {**numbers, "kept epochs": epochs, **{name: [float(row[i].replace("NA", "-1")) for row in rows] for i, name in enumerate(header)}}
+
+
+SCRIPTS = [dense, convolution, one_hot, normalized, binary, scheduled, stopped, rates, batches, plateau, upwards,
+           from_a_baseline, best]
+
+
+# ---- lines -----------------------------------------------------------------------------------------
+
+
+def shown(keras, verbose, epochs, names):
+    """What a reader of standard output has before him at the end, with 9 for every number."""
+    layers = keras.layers
+    model = keras.Sequential([layers.Dense(8, activation="relu"), layers.Dense(5, activation="softmax")])
+    x, y = IMAGES.reshape(96, -1), LABELS
+    model.compile("sgd", "sparse_categorical_crossentropy", metrics=names)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        model.fit(x, y, epochs=epochs, verbose=verbose, validation_split=0.25,
+                  callbacks=[keras.callbacks.ReduceLROnPlateau("loss")])
+        model.evaluate(x, y, verbose=verbose)
+        model.predict(x, verbose=verbose)
+    lines = []
+    for line in re.sub(r"\x1b\[\d+m|\x08", "", out.getvalue()).split("\n"):
+        cells = []
+        for part in line.split("\r"):
+            cells = list(part) + cells[len(part):]
+        text = re.sub(r"\d+[mu]?s/step", "9s/step", "".join(cells).rstrip())
+        text = re.sub(r"(\d)\.(\d{4})(e-\d+)?", "9.9999", text)
+        lines.append(re.sub(r"\d+s ", "9s ", text))
+    return lines
+
+
+def compare_lines():
+    bad = []
+    for verbose in (0, 1, 2):
+        for epochs, names in ((1, ["accuracy"]), (3, ["acc"]), (2, [])):
+            mine, theirs = (shown(keras, verbose, epochs, names) for keras in (ours, real))
+            if mine != theirs:
+                bad.append(f"lines of verbose={verbose}, {epochs} epochs:\n  cornu  {mine}\n  Keras  {theirs}")
+    return bad
 
 
 def differences(name, mine, theirs):
@@ -206,7 +281,7 @@ def differences(name, mine, theirs):
 
 
 def main():
-    bad = compare_signatures()
+    bad = compare_signatures() + compare_lines()
     for script in SCRIPTS:
         bad += differences(script.__name__, script(ours), script(real))
     print("\n".join(bad))

@@ -132,3 +132,20 @@ def test_a_loop_of_ones_own_calls_callbacks_through_a_list(model, capsys):
 def test_fit_prints_once_with_a_progress_callback(model, samples, capsys):
     model.fit(*samples, epochs=2, verbose=2, callbacks=[callbacks.ProgbarLogger()])
     assert len(capsys.readouterr().out.splitlines()) == 4
+
+
+def test_a_table_of_epochs(model, samples, tmp_path):
+    path = tmp_path / "table.csv"
+
+    def rows():
+        return [line.split(";") for line in path.read_text().splitlines()]
+
+    history = model.fit(*samples, epochs=2, verbose=0, callbacks=[callbacks.CSVLogger(path, ";")]).history
+    assert rows()[0] == ["epoch", "accuracy", "loss", "val_accuracy", "val_loss"]
+    assert rows()[2] == ["1", str(history["accuracy"][1]), str(history["loss"][1]), "NA", "NA"]
+    for _ in range(2):
+        logger = callbacks.CSVLogger(path, ";", append=True)
+        model.fit(*samples, epochs=1, verbose=0, validation_data=samples, callbacks=[logger])
+    assert [row[0] for row in rows()] == ["epoch", "0", "1", "0", "0"] and "NA" not in rows()[3]
+    model.fit(*samples, epochs=1, verbose=0, callbacks=[callbacks.CSVLogger(path)])
+    assert len(path.read_text().splitlines()) == 2

@@ -103,6 +103,44 @@ class TerminateOnNaN(Callback):
         self.model.stop_training = True
 
 
+class CSVLogger(Callback):
+    """A row an epoch in a table: what is logged, and "NA" for the val_ columns of a run without validation."""
+
+    def __init__(self, filename, separator=",", append=False):
+        super().__init__()
+        self.filename, self.separator, self.append = os.fspath(filename), separator, append
+        self._file = self._writer = None
+
+    def on_train_begin(self, logs=None):
+        self._close()
+        self._old = self.append and os.path.exists(self.filename) and os.path.getsize(self.filename) > 0
+        self._file = open(self.filename, "a" if self.append else "w", newline="")
+
+    def _begin_table(self, names: list[str]) -> None:
+        import csv
+
+        if not any(name.startswith("val_") for name in names):
+            names = names + [f"val_{name}" for name in names]
+        self._writer = csv.DictWriter(self._file, ["epoch", *names], restval="NA", extrasaction="ignore",
+                                      delimiter=self.separator)
+        if not self._old:
+            self._writer.writeheader()
+
+    def on_epoch_end(self, epoch, logs=None):
+        if self._writer is None:
+            self._begin_table(sorted(logs or {}))
+        self._writer.writerow({"epoch": epoch, **(logs or {})})
+        self._file.flush()
+
+    def on_train_end(self, logs=None):
+        self._close()
+
+    def _close(self) -> None:
+        if self._file:
+            self._file.close()
+        self._file = self._writer = None
+
+
 class ProgbarLogger(Callback):
     """Progress lines. fit, evaluate and predict print theirs without it; a CallbackList prints by it."""
 
@@ -249,17 +287,6 @@ class ModelCheckpoint(_Native):
                          mode=_direction("ModelCheckpoint", mode), save_best_only=save_best_only,
                          save_weights_only=save_weights_only, save_freq=save_freq,
                          initial_value_threshold=initial_value_threshold)
-
-
-class CSVLogger(_Native):
-    """A row an epoch in a CSV file."""
-
-    _name = "csv_logger"
-
-    def __init__(self, filename, separator=",", append=False):
-        if separator != ",":
-            raise NotImplementedError(f"CSVLogger: separator={separator!r} is not in cornu; it takes ','")
-        super().__init__(0, filename=os.fspath(filename), append=append)
 
 
 class LearningRateScheduler(_Native):
