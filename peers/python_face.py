@@ -224,7 +224,36 @@ def best(keras):
     return {**numbers, "kept epochs": epochs, **{name: [float(row[i].replace("NA", "-1")) for row in rows] for i, name in enumerate(header)}}
 
 
-SCRIPTS = [dense, convolution, one_hot, normalized, binary, scheduled, stopped, rates, batches, plateau, upwards,
+def functions(keras):
+    """Losses and metrics as functions of arrays."""
+    rng = np.random.default_rng(5)
+    classes, logits = rng.integers(0, 7, 50), rng.normal(0, 3, (50, 7)).astype(np.float32)
+    shares = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    rows = np.eye(7, dtype=np.float32)[classes]
+    values, metrics, losses = {}, keras.metrics, keras.losses
+    for name, y, sure in (("categorical_crossentropy", rows, shares), ("sparse_categorical_crossentropy", classes, shares),
+                          ("binary_crossentropy", rows, 1 / (1 + np.exp(-logits)))):
+        values[name] = getattr(losses, name)(y, sure)
+        values[name + " of logits"] = getattr(losses, name)(y, logits, from_logits=True)
+    for name in ("mean_squared_error", "mean_absolute_error"):
+        values[name] = getattr(losses, name)(rows, shares)
+    for name, y in (("binary_accuracy", rows), ("categorical_accuracy", rows), ("sparse_categorical_accuracy", classes)):
+        values[name] = getattr(metrics, name)(y, shares)
+    for k in (1, 3, 5):
+        values[f"top {k}"] = metrics.top_k_categorical_accuracy(rows, shares, k=k)
+        values[f"sparse top {k}"] = metrics.sparse_top_k_categorical_accuracy(classes, shares, k=k)
+    return values
+
+
+def named_by_functions(keras):
+    layers = keras.layers
+    model = keras.Sequential([layers.Flatten(), layers.Dense(5, activation=keras.activations.softmax)])
+    model.compile(loss=keras.losses.categorical_crossentropy, optimizer=keras.optimizers.Adagrad(),
+                  metrics=[keras.metrics.categorical_accuracy])
+    return train(keras, model, IMAGES, keras.utils.to_categorical(LABELS, 5), drawn)
+
+
+SCRIPTS = [functions, named_by_functions, dense, convolution, one_hot, normalized, binary, scheduled, stopped, rates, batches, plateau, upwards,
            from_a_baseline, best]
 
 

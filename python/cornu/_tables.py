@@ -229,6 +229,8 @@ def get(kind: str, identifier: Any, base: type, names: dict[str, Any]) -> Any:
         return identifier()
     elif isinstance(identifier, base):
         return identifier
+    elif callable(identifier):
+        raise NotImplementedError(f"{kind} {identifier!r}: one of one's own is not in cornu; it trains with those of its tables")
     else:
         raise ValueError(f"{kind}: found {identifier!r}; expected a name, a configuration or an object of keras.{kind}s")
     cls = names.get(name) or names.get(str(name).lower())

@@ -165,6 +165,8 @@ def test_settings_that_are_already_so_are_taken():
     tf.config.experimental.enable_op_determinism()
     assert not tf.config.get_soft_device_placement() and not tf.config.functions_run_eagerly()
     assert tf.version.VERSION == tf.__version__ == tf.keras.__version__ == tf.keras.version()
+    tf.get_logger().setLevel("ERROR")
+    assert tf.executing_eagerly() and tf.python.client.device_lib is device_lib
     assert tf.nn.relu is tf.keras.activations.relu and tf.keras.device is tf.device
     with pytest.raises(TypeError, match="a name"):
         tf.device(0)
