@@ -143,7 +143,7 @@ def test_the_seed_is_followed_and_numpys_is_left_alone():
 
 
 @pytest.mark.parametrize("name, use", [
-    ("cornu.data", lambda: tf.data), ("cornu.Session", lambda: tf.Session), ("cornu.function", lambda: tf.function),
+    ("cornu.Variable", lambda: tf.Variable), ("cornu.Session", lambda: tf.Session), ("cornu.function", lambda: tf.function),
     ("cornu.config.set_logical_device_configuration", lambda: tf.config.set_logical_device_configuration),
     ("cornu.config.experimental.get_memory_info", lambda: tf.config.experimental.get_memory_info),
     ("cornu.random.normal", lambda: tf.random.normal), ("cornu.nn.conv2d", lambda: tf.nn.conv2d),
