@@ -3,8 +3,8 @@
     PYTHONPATH=build/release/python .venv/bin/python peers/python_face.py
 
 Every class that both have: parameters' names, order and defaults; what differs must stand in DIFFERENT, with the
-reason. Progress lines must look the same but for their numbers. Then each function of SCRIPTS is run with both, from the
-same weights and without shuffling; numbers must agree within 1e-4 of their size."""
+reason. Progress lines must look the same but for their numbers. Then each function of SCRIPTS is run with both, from
+the same weights and without shuffling; numbers must agree within 1e-4 of their size."""
 import contextlib
 import inspect
 import io
@@ -221,7 +221,8 @@ def best(keras):
         numbers = watched(keras, [kept, keras.callbacks.CSVLogger(f"{folder}/table.csv")])
         epochs = sorted(int(name.split(".")[0]) for name in os.listdir(folder) if name.endswith(ending))
         header, *rows = (line.split(",") for line in open(f"{folder}/table.csv").read().splitlines())
-    return {**numbers, "kept epochs": epochs, **{name: [float(row[i].replace("NA", "-1")) for row in rows] for i, name in enumerate(header)}}
+    table = {name: [float(row[i].replace("NA", "-1")) for row in rows] for i, name in enumerate(header)}
+    return {**numbers, "kept epochs": epochs, **table}
 
 
 def functions(keras):
@@ -231,13 +232,15 @@ def functions(keras):
     shares = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     rows = np.eye(7, dtype=np.float32)[classes]
     values, metrics, losses = {}, keras.metrics, keras.losses
-    for name, y, sure in (("categorical_crossentropy", rows, shares), ("sparse_categorical_crossentropy", classes, shares),
+    for name, y, sure in (("categorical_crossentropy", rows, shares),
+                          ("sparse_categorical_crossentropy", classes, shares),
                           ("binary_crossentropy", rows, 1 / (1 + np.exp(-logits)))):
         values[name] = getattr(losses, name)(y, sure)
         values[name + " of logits"] = getattr(losses, name)(y, logits, from_logits=True)
     for name in ("mean_squared_error", "mean_absolute_error"):
         values[name] = getattr(losses, name)(rows, shares)
-    for name, y in (("binary_accuracy", rows), ("categorical_accuracy", rows), ("sparse_categorical_accuracy", classes)):
+    for name, y in (("binary_accuracy", rows), ("categorical_accuracy", rows),
+                    ("sparse_categorical_accuracy", classes)):
         values[name] = getattr(metrics, name)(y, shares)
     for k in (1, 3, 5):
         values[f"top {k}"] = metrics.top_k_categorical_accuracy(rows, shares, k=k)
@@ -253,8 +256,8 @@ def named_by_functions(keras):
     return train(keras, model, IMAGES, keras.utils.to_categorical(LABELS, 5), drawn)
 
 
-SCRIPTS = [functions, named_by_functions, dense, convolution, one_hot, normalized, binary, scheduled, stopped, rates, batches, plateau, upwards,
-           from_a_baseline, best]
+SCRIPTS = [functions, named_by_functions, dense, convolution, one_hot, normalized, binary, scheduled, stopped, rates,
+           batches, plateau, upwards, from_a_baseline, best]
 
 
 # ---- lines -----------------------------------------------------------------------------------------

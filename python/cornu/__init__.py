@@ -18,7 +18,7 @@ def executing_eagerly() -> bool:
     return True
 
 
-def get_logger() -> "logging.Logger":  # noqa: F821
+def get_logger():
     """The logger "cornu", which scripts set quieter; nothing writes to it yet."""
     import logging
 

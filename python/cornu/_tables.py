@@ -230,12 +230,14 @@ def get(kind: str, identifier: Any, base: type, names: dict[str, Any]) -> Any:
     elif isinstance(identifier, base):
         return identifier
     elif callable(identifier):
-        raise NotImplementedError(f"{kind} {identifier!r}: one of one's own is not in cornu; it trains with those of its tables")
+        raise NotImplementedError(f"{kind} {identifier!r}: one of one's own is not in cornu; "
+                                  f"it trains with those of its tables")
     else:
-        raise ValueError(f"{kind}: found {identifier!r}; expected a name, a configuration or an object of keras.{kind}s")
+        raise ValueError(f"{kind}: found {identifier!r}; expected a name, a configuration or an object of one")
     cls = names.get(name) or names.get(str(name).lower())
     if cls is None:
-        raise ValueError(f"{kind} {name!r}: unknown; cornu has {', '.join(sorted({c.__name__ for c in names.values()}))}")
+        known = sorted({c.__name__ for c in names.values()})
+        raise ValueError(f"{kind} {name!r}: unknown; cornu has {', '.join(known)}")
     return cls() if config is None else cls.from_config(config)
 
 

@@ -113,7 +113,8 @@ def test_a_loop_of_ones_own_calls_callbacks_through_a_list(model, capsys):
     seen = []
     hooks = callbacks.LambdaCallback(on_train_begin=lambda logs=None: seen.append("begin"),
                                      on_epoch_end=lambda epoch, logs: seen.append(logs["loss"]))
-    both = callbacks.CallbackList([hooks], add_history=True, add_progbar=True, model=model, epochs=2, steps=2, verbose=2)
+    both = callbacks.CallbackList([hooks], add_history=True, add_progbar=True, model=model,
+                                  epochs=2, steps=2, verbose=2)
     both.on_train_begin()
     for epoch in range(2):
         both.on_epoch_begin(epoch)

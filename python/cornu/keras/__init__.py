@@ -3,8 +3,8 @@ from .. import _cornu
 from .._missing import missing
 from ..devices import device
 from . import _keras_names
-from . import (activations, backend, callbacks, config, datasets, initializers, layers, losses, metrics, models, optimizers,
-               saving, utils)
+from . import activations, backend, callbacks, config, datasets, initializers, layers, losses, metrics, models
+from . import optimizers, saving, utils
 from .initializers import Initializer
 from .layers import Input, Layer
 from .losses import Loss
@@ -20,7 +20,7 @@ def version() -> str:
     return __version__
 
 
-__all__ = ["Initializer", "Input", "Layer", "Loss", "Metric", "Model", "Optimizer", "Sequential", "activations", "backend",
-           "callbacks", "config", "datasets", "device", "initializers", "layers", "losses", "metrics", "models", "optimizers",
-           "saving", "utils", "version"]
+__all__ = ["Initializer", "Input", "Layer", "Loss", "Metric", "Model", "Optimizer", "Sequential", "activations",
+           "backend", "callbacks", "config", "datasets", "device", "initializers", "layers", "losses", "metrics",
+           "models", "optimizers", "saving", "utils", "version"]
 __getattr__ = missing("cornu.keras", __all__, _keras_names.keras)

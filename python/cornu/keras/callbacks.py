@@ -28,22 +28,54 @@ class Callback:
         """epochs, steps and verbose of the run."""
         self.params = params
 
-    def on_train_begin(self, logs=None): ...
-    def on_train_end(self, logs=None): ...
-    def on_epoch_begin(self, epoch, logs=None): ...
-    def on_epoch_end(self, epoch, logs=None): ...
-    def on_train_batch_begin(self, batch, logs=None): ...
-    def on_train_batch_end(self, batch, logs=None): ...
-    def on_batch_begin(self, batch, logs=None): ...
-    def on_batch_end(self, batch, logs=None): ...
-    def on_test_begin(self, logs=None): ...
-    def on_test_end(self, logs=None): ...
-    def on_test_batch_begin(self, batch, logs=None): ...
-    def on_test_batch_end(self, batch, logs=None): ...
-    def on_predict_begin(self, logs=None): ...
-    def on_predict_end(self, logs=None): ...
-    def on_predict_batch_begin(self, batch, logs=None): ...
-    def on_predict_batch_end(self, batch, logs=None): ...
+    def on_train_begin(self, logs=None):
+        """Before the first epoch."""
+
+    def on_train_end(self, logs=None):
+        """After the last epoch."""
+
+    def on_epoch_begin(self, epoch, logs=None):
+        """Before an epoch's first step."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        """After an epoch and its validation; logs: what both gave."""
+
+    def on_train_batch_begin(self, batch, logs=None):
+        """Before each step."""
+
+    def on_train_batch_end(self, batch, logs=None):
+        """After each step; logs: the epoch's means so far."""
+
+    def on_batch_begin(self, batch, logs=None):
+        """The same as on_train_batch_begin."""
+
+    def on_batch_end(self, batch, logs=None):
+        """The same as on_train_batch_end."""
+
+    def on_test_begin(self, logs=None):
+        """Before an evaluation."""
+
+    def on_test_end(self, logs=None):
+        """After an evaluation."""
+
+    def on_test_batch_begin(self, batch, logs=None):
+        """Before each of its batches."""
+
+    def on_test_batch_end(self, batch, logs=None):
+        """After each of its batches."""
+
+    def on_predict_begin(self, logs=None):
+        """Before a prediction."""
+
+    def on_predict_end(self, logs=None):
+        """After a prediction."""
+
+    def on_predict_batch_begin(self, batch, logs=None):
+        """Before each of its batches."""
+
+    def on_predict_batch_end(self, batch, logs=None):
+        """After each of its batches."""
+
 
     def _wants_batches(self) -> bool:
         return any(getattr(getattr(self, name), "__func__", None) is not getattr(Callback, name) for name in
@@ -60,7 +92,8 @@ class LambdaCallback(Callback):
                  on_train_batch_begin=None, on_train_batch_end=None, **kwargs):
         super().__init__()
         for name in kwargs.keys() - _HOOKS:
-            raise TypeError(f"LambdaCallback: got an unexpected keyword argument {name!r}; it takes {', '.join(sorted(_HOOKS))}")
+            raise TypeError(f"LambdaCallback: got an unexpected keyword argument {name!r}; "
+                            f"it takes {', '.join(sorted(_HOOKS))}")
         given = dict(on_epoch_begin=on_epoch_begin, on_epoch_end=on_epoch_end, on_train_begin=on_train_begin,
                      on_train_end=on_train_end, on_train_batch_begin=on_train_batch_begin,
                      on_train_batch_end=on_train_batch_end, **kwargs)
@@ -209,7 +242,7 @@ def _to_all(hook: str):
         for callback in self.callbacks:
             getattr(callback, hook)(*args, **kwargs)
 
-    call.__name__ = hook
+    call.__name__, call.__doc__ = hook, getattr(Callback, hook).__doc__
     return call
 
 
@@ -267,7 +300,8 @@ class ReduceLROnPlateau(_Native):
         if not 0 < factor < 1:
             raise ValueError(f"ReduceLROnPlateau: factor: found {factor!r}; expected a number between 0 and 1")
         super().__init__(verbose, monitor=monitor, factor=factor, patience=patience,
-                         mode=_direction("ReduceLROnPlateau", mode), min_delta=min_delta, cooldown=cooldown, min_lr=min_lr)
+                         mode=_direction("ReduceLROnPlateau", mode), min_delta=min_delta, cooldown=cooldown,
+                         min_lr=min_lr)
 
 
 class ModelCheckpoint(_Native):
@@ -282,7 +316,8 @@ class ModelCheckpoint(_Native):
             raise NotImplementedError(f"ModelCheckpoint: {path}: this format is not in cornu; it writes .safetensors, "
                                       f"which load_model and load_weights read")
         if save_freq != "epoch" and (isinstance(save_freq, bool) or not isinstance(save_freq, int) or save_freq < 1):
-            raise ValueError(f"ModelCheckpoint: save_freq: found {save_freq!r}; expected 'epoch' or a number of batches")
+            raise ValueError(f"ModelCheckpoint: save_freq: found {save_freq!r}; "
+                             f"expected 'epoch' or a number of batches")
         super().__init__(verbose, filepath=path, monitor=monitor, verbose=int(bool(verbose)),
                          mode=_direction("ModelCheckpoint", mode), save_best_only=save_best_only,
                          save_weights_only=save_weights_only, save_freq=save_freq,
@@ -296,7 +331,8 @@ class LearningRateScheduler(_Native):
 
     def __init__(self, schedule: Callable, verbose=0):
         if not callable(schedule):
-            raise TypeError(f"LearningRateScheduler: schedule: found {schedule!r}; expected a function of an epoch and a rate")
+            raise TypeError(f"LearningRateScheduler: schedule: found {schedule!r}; "
+                            f"expected a function of an epoch and a rate")
         super().__init__(verbose, schedule=schedule)
 
     def _rate(self, epoch: int, rate: float) -> float:
@@ -327,8 +363,8 @@ class LearningRateScheduler(_Native):
     _at = _section
 
 
-__all__ = ["CSVLogger", "Callback", "CallbackList", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler",
-           "ModelCheckpoint", "ProgbarLogger", "ReduceLROnPlateau", "TerminateOnNaN"]
+__all__ = ["CSVLogger", "Callback", "CallbackList", "EarlyStopping", "History", "LambdaCallback",
+           "LearningRateScheduler", "ModelCheckpoint", "ProgbarLogger", "ReduceLROnPlateau", "TerminateOnNaN"]
 
 __getattr__ = missing("cornu.keras.callbacks", __all__, _keras_names.callbacks, instead={
     "BackupAndRestore": "ModelCheckpoint writes a model that load_model continues",

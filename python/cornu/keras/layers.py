@@ -144,7 +144,7 @@ class Layer(Configured):
 
     def get_config(self) -> dict:
         """The arguments that make such a layer, as JSON can hold them."""
-        return {"name": self.name, "trainable": True, "dtype": "float32", **{k: plain(v) for k, v in self._config.items()}}
+        return {"name": self.name, "trainable": True, "dtype": "float32", **plain(self._config)}
 
     @classmethod
     def from_config(cls, config: dict):
@@ -227,7 +227,8 @@ class InputLayer(Layer):
         if shape is None and batch_shape is None:
             raise ValueError("InputLayer: found no shape; expected that of a sample, such as (28, 28, 1)")
         self._config: dict[str, Any] = {}
-        sample = _sample_shape(owner, {"input_shape": shape, "batch_input_shape": batch_shape if shape is None else None})
+        batch_shape = batch_shape if shape is None else None
+        sample = _sample_shape(owner, {"input_shape": shape, "batch_input_shape": batch_shape})
         if any(not isinstance(n, (int, np.integer)) or n < 1 for n in sample):
             raise ValueError(f"InputLayer: found shape {sample}; expected whole numbers of at least 1")
         self._begin(owner, name, tuple(map(int, sample)))

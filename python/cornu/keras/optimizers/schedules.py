@@ -13,7 +13,7 @@ __all__ = make_classes("schedules", LearningRateSchedule, __name__, globals())
 _names = names_of("schedules", globals())
 # Keras has no class for it: a number says the same.
 __all__.remove("Constant")
-del Constant  # noqa: F821
+del globals()["Constant"]
 __all__ += ["LearningRateSchedule", "deserialize", "serialize"]
 
 
