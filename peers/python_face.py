@@ -2,7 +2,7 @@
 
     PYTHONPATH=build/release/python .venv/bin/python peers/python_face.py
 
-Every class that both have: parameters' names, order and defaults; what differs must stand in DIFFERENT, with the
+Every class and function that both have: parameters' names, order and defaults; what differs must stand in DIFFERENT, with the
 reason. Progress lines must look the same but for their numbers. Then each function of SCRIPTS is run with both, from
 the same weights and without shuffling; numbers must agree within 1e-4 of their size."""
 import contextlib
@@ -29,6 +29,8 @@ DIFFERENT = {
     "layers.AvgPool2D.pool_size": "the same",
     **{f"layers.{pool}.name": "among **kwargs, as of every layer"
        for pool in ("AveragePooling2D", "AvgPool2D", "MaxPooling2D", "MaxPool2D")},
+    "losses.deserialize.name": "cornu's is called config, as those of the other modules",
+    "losses.deserialize.config": "the same",
     "losses.Loss": "the base class, of which no object is made",
     "metrics.Metric": "the same",
     **{f"optimizers.{o}.ema_momentum": "without effect, as use_ema is not there"
@@ -50,11 +52,12 @@ def plain(value):
 
 def compare_signatures():
     bad = []
-    for module in ("layers", "losses", "metrics", "optimizers", "optimizers.schedules", "initializers", "callbacks"):
+    for module in ("activations", "backend", "callbacks", "config", "initializers", "layers", "losses", "metrics",
+                   "optimizers", "optimizers.schedules", "saving", "utils"):
         mine_of, theirs_of = attrgetter(module)(ours), attrgetter(module)(real)
         for name in mine_of.__all__:
             mine, theirs = getattr(mine_of, name), getattr(theirs_of, name, None)
-            if not inspect.isclass(mine) or not inspect.isclass(theirs) or f"{module}.{name}" in DIFFERENT:
+            if not callable(mine) or theirs is None or f"{module}.{name}" in DIFFERENT:
                 continue
             a, b = parameters(mine), parameters(theirs)
             a = {k: v for k, v in a.items() if f"{module}.{name}.{k}" not in DIFFERENT}
@@ -237,6 +240,13 @@ def functions(keras):
                           ("binary_crossentropy", rows, 1 / (1 + np.exp(-logits)))):
         values[name] = getattr(losses, name)(y, sure)
         values[name + " of logits"] = getattr(losses, name)(y, logits, from_logits=True)
+    for name, y, sure in (("categorical_crossentropy", rows, shares), ("binary_crossentropy", rows, shares)):
+        values[name + ", smoothed"] = getattr(losses, name)(y, sure, label_smoothing=0.2, axis=0)
+    for name in ("linear", "relu", "leaky_relu", "elu", "gelu", "sigmoid", "tanh", "silu", "swish", "softmax"):
+        values[name] = getattr(keras.activations, name)(logits)
+    for name, given in (("relu", {"negative_slope": 0.1, "max_value": 2.0, "threshold": 0.5}), ("elu", {"alpha": 0.5}),
+                        ("gelu", {"approximate": True}), ("softmax", {"axis": 0})):
+        values[f"{name} {given}"] = getattr(keras.activations, name)(logits, **given)
     for name in ("mean_squared_error", "mean_absolute_error"):
         values[name] = getattr(losses, name)(rows, shares)
     for name, y in (("binary_accuracy", rows), ("categorical_accuracy", rows),

@@ -150,3 +150,12 @@ def test_a_table_of_epochs(model, samples, tmp_path):
     assert [row[0] for row in rows()] == ["epoch", "0", "1", "0", "0"] and "NA" not in rows()[3]
     model.fit(*samples, epochs=1, verbose=0, callbacks=[callbacks.CSVLogger(path)])
     assert len(path.read_text().splitlines()) == 2
+
+
+def test_a_verbose_schedule_says_each_epochs_rate(capsys):
+    scheduler = callbacks.LearningRateScheduler(lambda epoch, rate: rate / 2, verbose=1)
+    scheduler._section(2, 0.5)
+    for epoch in range(2):
+        scheduler.on_epoch_begin(epoch)
+    assert capsys.readouterr().out == ("\nEpoch 1: LearningRateScheduler setting learning rate to 0.25.\n"
+                                       "\nEpoch 2: LearningRateScheduler setting learning rate to 0.125.\n")

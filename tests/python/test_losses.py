@@ -42,3 +42,23 @@ def test_a_perfect_prediction_costs_next_to_nothing():
     assert np.all(keras.losses.categorical_crossentropy(rows, rows) < 1e-6)
     assert np.all(keras.losses.binary_crossentropy(rows, rows) < 1e-6)
     assert np.all(keras.losses.mae(rows, rows) == 0) and np.all(keras.metrics.binary_accuracy(rows, rows) == 1)
+
+
+@pytest.mark.parametrize("refused, use", [
+    ("ignore_class", lambda r: keras.losses.sparse_categorical_crossentropy([0, 1, 2], r, ignore_class=0)),
+    ("axis", lambda r: keras.losses.sparse_categorical_crossentropy([0, 1, 2], r, axis=0)),
+    ("from_sorted_ids", lambda r: keras.metrics.sparse_top_k_categorical_accuracy([0, 1, 2], r, from_sorted_ids=True)),
+    ("custom_objects", lambda r: keras.losses.deserialize("mse", {"Mine": 1})),
+])
+def test_arguments_that_are_not_there_are_refused(refused, use):
+    with pytest.raises(NotImplementedError, match=refused):
+        use(np.eye(3, dtype=np.float32))
+
+
+def test_activations_take_keras_arguments():
+    x = np.array([-2.0, 0.25, 1.0, 5.0])
+    relu = keras.activations.relu
+    assert np.allclose(relu(x), [0, 0.25, 1, 5]) and np.allclose(keras.activations.leaky_relu(x), [-0.4, 0.25, 1, 5])
+    assert np.allclose(relu(x, negative_slope=0.1, max_value=2, threshold=0.5), [-0.25, -0.025, 1, 2])
+    assert np.allclose(keras.activations.softmax(np.eye(2), axis=0).sum(0), 1)
+    assert keras.activations.sigmoid(np.array([-1000.0, 1000.0])).tolist() == [0, 1]  # without an overflow

@@ -347,9 +347,10 @@ class LearningRateScheduler(_Native):
         return float(found)
 
     def _section(self, epochs: int = 1, rate: float = 0.0) -> dict:
-        boundaries, values = [], []
+        boundaries, values, self._rates = [], [], []
         for epoch in range(epochs):
             rate = self._rate(epoch, rate)
+            self._rates.append(rate)
             if not values or rate != values[-1]:
                 boundaries += [epoch - 1] if values else []
                 values.append(rate)
@@ -359,6 +360,11 @@ class LearningRateScheduler(_Native):
         if not boundaries:
             return {self._name: {"constant": {"learning_rate": values[0] if values else rate}}}
         return {self._name: {"step": {"boundaries": boundaries, "values": values}}}
+
+    def on_epoch_begin(self, epoch, logs=None):
+        if self.verbose:
+            rate = self._rates[min(epoch, len(self._rates) - 1)]
+            sys.stdout.write(f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to {rate}.\n")
 
     _at = _section
 

@@ -3,7 +3,7 @@ import numpy as np
 
 from .. import _tables
 from .._missing import missing
-from .._tables import TABLES, Configured, make_classes, names_of, options_of, plain
+from .._tables import TABLES, Configured, make_classes, names_of, only, options_of, plain
 from . import _keras_names, activations
 
 _EPSILON = 1e-7
@@ -18,29 +18,33 @@ def _probabilities(y_pred, from_logits: bool, activation) -> np.ndarray:
     return np.clip(activation(y_pred) if from_logits else y_pred, _EPSILON, 1 - _EPSILON)
 
 
-def _of_shares(y_pred, from_logits: bool) -> np.ndarray:
-    p = _probabilities(y_pred, from_logits, activations.softmax)
-    return p if from_logits else np.clip(p / p.sum(-1, keepdims=True), _EPSILON, 1 - _EPSILON)
+def _of_shares(y_pred, from_logits: bool, axis: int = -1) -> np.ndarray:
+    p = _probabilities(y_pred, from_logits, lambda x: activations.softmax(x, axis))
+    return p if from_logits else np.clip(p / p.sum(axis, keepdims=True), _EPSILON, 1 - _EPSILON)
 
 
-def categorical_crossentropy(y_true, y_pred, from_logits=False):
+def categorical_crossentropy(y_true, y_pred, from_logits=False, label_smoothing=0.0, axis=-1):
     """Of rows of one-hot targets: a number each."""
-    return -np.sum(np.asarray(y_true, np.float32) * np.log(_of_shares(y_pred, from_logits)), -1)
+    p = _of_shares(y_pred, from_logits, axis)
+    y_true = np.asarray(y_true, np.float32) * (1 - label_smoothing) + label_smoothing / p.shape[-1]
+    return -np.sum(y_true * np.log(p), axis)
 
 
-def sparse_categorical_crossentropy(y_true, y_pred, from_logits=False):
-    """Of class numbers: a number each."""
+def sparse_categorical_crossentropy(y_true, y_pred, from_logits=False, ignore_class=None, axis=-1):
+    """Of class numbers: a number each. ignore_class: only None; axis: only -1."""
+    only("ignore_class", None).check("sparse_categorical_crossentropy", ignore_class)
+    only("axis", -1).check("sparse_categorical_crossentropy", axis)
     p = _of_shares(y_pred, from_logits)
     y_true = np.asarray(y_true)
     numbers = (y_true if y_true.ndim < p.ndim else y_true[..., 0]).astype(np.int64)
     return -np.log(np.take_along_axis(p, numbers[..., None], -1)[..., 0])
 
 
-def binary_crossentropy(y_true, y_pred, from_logits=False):
+def binary_crossentropy(y_true, y_pred, from_logits=False, label_smoothing=0.0, axis=-1):
     """Of rows of zeros and ones: a number each."""
     p = _probabilities(y_pred, from_logits, activations.sigmoid)
-    y_true = np.asarray(y_true, np.float32)
-    return -np.mean(y_true * np.log(p) + (1 - y_true) * np.log(1 - p), -1)
+    y_true = np.asarray(y_true, np.float32) * (1 - label_smoothing) + label_smoothing / 2
+    return -np.mean(y_true * np.log(p) + (1 - y_true) * np.log(1 - p), axis)
 
 
 def mean_squared_error(y_true, y_pred):
@@ -68,7 +72,7 @@ def get(identifier):
     return _tables.get("loss", identifier, Loss, _names)
 
 
-deserialize = get
+deserialize = _tables.deserializer("loss", get)
 
 
 def serialize(loss: Loss) -> dict:

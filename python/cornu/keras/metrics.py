@@ -3,7 +3,7 @@ import numpy as np
 
 from .. import _tables
 from .._missing import missing
-from .._tables import TABLES, Configured, make_classes, names_of, plain
+from .._tables import TABLES, Configured, make_classes, names_of, only, plain
 from . import _keras_names
 
 
@@ -42,8 +42,9 @@ def top_k_categorical_accuracy(y_true, y_pred, k=5):
     return _among_best(np.argmax(y_true, -1), y_pred, k)
 
 
-def sparse_top_k_categorical_accuracy(y_true, y_pred, k=5):
-    """1 where the class number is among the k largest outputs, else 0."""
+def sparse_top_k_categorical_accuracy(y_true, y_pred, k=5, from_sorted_ids=False):
+    """1 where the class number is among the k largest outputs, else 0. from_sorted_ids: only False."""
+    only("from_sorted_ids", False).check("sparse_top_k_categorical_accuracy", from_sorted_ids)
     return _among_best(_numbers(y_true, y_pred), y_pred, k)
 
 
@@ -61,7 +62,7 @@ def get(identifier):
     return _tables.get("metric", identifier, Metric, _names)
 
 
-deserialize = get
+deserialize = _tables.deserializer("metric", get)
 
 
 def serialize(metric: Metric) -> dict:

@@ -1,5 +1,6 @@
 """keras.saving: models in files."""
 from .._missing import missing
+from .._tables import only
 from . import _keras_names
 from .models import load_model
 
@@ -9,13 +10,15 @@ def save_model(model, filepath, overwrite=True, zipped=None) -> None:
     model.save(filepath, overwrite, zipped)
 
 
-def load_weights(model, filepath) -> None:
-    """A file's weights into a model."""
+def load_weights(model, filepath, skip_mismatch=False) -> None:
+    """A file's weights into a model. skip_mismatch: only False."""
+    only("skip_mismatch", False).check("load_weights", skip_mismatch)
     model.load_weights(filepath)
 
 
-def save_weights(model, filepath, overwrite=True) -> None:
-    """A model's weights into a file."""
+def save_weights(model, filepath, overwrite=True, max_shard_size=None) -> None:
+    """A model's weights into a file. max_shard_size: only None."""
+    only("max_shard_size", None).check("save_weights", max_shard_size)
     model.save_weights(filepath, overwrite)
 
 

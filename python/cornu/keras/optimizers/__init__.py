@@ -60,7 +60,7 @@ def get(identifier):
     return _tables.get("optimizer", identifier, Optimizer, _names)
 
 
-deserialize = get
+deserialize = _tables.deserializer("optimizer", get)
 
 
 def serialize(optimizer: Optimizer) -> dict:

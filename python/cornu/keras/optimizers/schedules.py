@@ -17,11 +17,8 @@ del globals()["Constant"]
 __all__ += ["LearningRateSchedule", "deserialize", "serialize"]
 
 
-def deserialize(config: dict, custom_objects=None):
-    """The schedule of {class_name, config}."""
-    if custom_objects:
-        raise NotImplementedError("schedules.deserialize: custom_objects are not in cornu; it takes None")
-    return _tables.get("schedule", config, LearningRateSchedule, _names)
+deserialize = _tables.deserializer(
+    "schedule", lambda config: _tables.get("schedule", config, LearningRateSchedule, _names))
 
 
 def serialize(learning_rate_schedule: LearningRateSchedule) -> dict:
