@@ -2,12 +2,16 @@
 
     PYTHONPATH=build/release/python .venv/bin/python peers/python_face.py
 
-Every class that both have: parameters' names, order and defaults; what differs must stand in DIFFERENT, with the
-reason. Then each function of SCRIPTS is run with both, from the same weights and without shuffling; numbers must agree
-within 1e-4 of their size."""
+Every class and function that both have: parameters' names, order and defaults; what differs must stand in DIFFERENT, with the
+reason. Progress lines must look the same but for their numbers. Then each function of SCRIPTS is run with both, from
+the same weights and without shuffling; numbers must agree within 1e-4 of their size."""
+import contextlib
 import inspect
+import io
 import os
+import re
 import sys
+import tempfile
 from operator import attrgetter
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -25,6 +29,8 @@ DIFFERENT = {
     "layers.AvgPool2D.pool_size": "the same",
     **{f"layers.{pool}.name": "among **kwargs, as of every layer"
        for pool in ("AveragePooling2D", "AvgPool2D", "MaxPooling2D", "MaxPool2D")},
+    "losses.deserialize.name": "cornu's is called config, as those of the other modules",
+    "losses.deserialize.config": "the same",
     "losses.Loss": "the base class, of which no object is made",
     "metrics.Metric": "the same",
     **{f"optimizers.{o}.ema_momentum": "without effect, as use_ema is not there"
@@ -46,11 +52,12 @@ def plain(value):
 
 def compare_signatures():
     bad = []
-    for module in ("layers", "losses", "metrics", "optimizers", "optimizers.schedules", "initializers", "callbacks"):
+    for module in ("activations", "backend", "callbacks", "config", "initializers", "layers", "losses", "metrics",
+                   "optimizers", "optimizers.schedules", "saving", "utils"):
         mine_of, theirs_of = attrgetter(module)(ours), attrgetter(module)(real)
         for name in mine_of.__all__:
             mine, theirs = getattr(mine_of, name), getattr(theirs_of, name, None)
-            if not inspect.isclass(mine) or not inspect.isclass(theirs) or f"{module}.{name}" in DIFFERENT:
+            if not callable(mine) or theirs is None or f"{module}.{name}" in DIFFERENT:
                 continue
             a, b = parameters(mine), parameters(theirs)
             a = {k: v for k, v in a.items() if f"{module}.{name}.{k}" not in DIFFERENT}
@@ -186,7 +193,117 @@ def batches(keras):
     return {**train(keras, model, ROWS, VALUES, drawn, callbacks=[Watch()]), "seen": seen}
 
 
-SCRIPTS = [dense, convolution, one_hot, normalized, binary, scheduled, stopped, rates, batches]
+def watched(keras, callbacks, **kwargs):
+    """A run whose loss goes up and down, watched."""
+    layers = keras.layers
+    model = keras.Sequential([layers.Dense(8, activation="relu"), layers.Dense(2)])
+    model.compile(optimizer=keras.optimizers.SGD(0.45, momentum=0.9), loss="mse")
+    return train(keras, model, ROWS, VALUES, drawn, epochs=12, callbacks=callbacks, **kwargs)
+
+
+def plateau(keras):
+    return watched(keras, [keras.callbacks.ReduceLROnPlateau("loss", 0.5, 1, min_delta=0.05, cooldown=1, min_lr=0.03)])
+
+
+def upwards(keras):
+    return watched(keras, [keras.callbacks.ReduceLROnPlateau("val_loss", patience=2, mode="max"),
+                           keras.callbacks.EarlyStopping("loss", patience=6, mode="max")], validation_split=0.25)
+
+
+def from_a_baseline(keras):
+    return watched(keras, [keras.callbacks.EarlyStopping("loss", patience=2, baseline=1e-3, start_from_epoch=3,
+                                                         restore_best_weights=True)])
+
+
+def best(keras):
+    """The epochs of which a file is kept, and the table of all."""
+    ending = "keras" if keras is real else "safetensors"
+    with tempfile.TemporaryDirectory() as folder:
+        kept = keras.callbacks.ModelCheckpoint(f"{folder}/{{epoch}}.{ending}", "loss", save_best_only=True,
+                                               initial_value_threshold=1.0)
+        numbers = watched(keras, [kept, keras.callbacks.CSVLogger(f"{folder}/table.csv")])
+        epochs = sorted(int(name.split(".")[0]) for name in os.listdir(folder) if name.endswith(ending))
+        header, *rows = (line.split(",") for line in open(f"{folder}/table.csv").read().splitlines())
+    table = {name: [float(row[i].replace("NA", "-1")) for row in rows] for i, name in enumerate(header)}
+    return {**numbers, "kept epochs": epochs, **table}
+
+
+def functions(keras):
+    """Losses and metrics as functions of arrays."""
+    rng = np.random.default_rng(5)
+    classes, logits = rng.integers(0, 7, 50), rng.normal(0, 3, (50, 7)).astype(np.float32)
+    shares = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    rows = np.eye(7, dtype=np.float32)[classes]
+    values, metrics, losses = {}, keras.metrics, keras.losses
+    for name, y, sure in (("categorical_crossentropy", rows, shares),
+                          ("sparse_categorical_crossentropy", classes, shares),
+                          ("binary_crossentropy", rows, 1 / (1 + np.exp(-logits)))):
+        values[name] = getattr(losses, name)(y, sure)
+        values[name + " of logits"] = getattr(losses, name)(y, logits, from_logits=True)
+    for name, y, sure in (("categorical_crossentropy", rows, shares), ("binary_crossentropy", rows, shares)):
+        values[name + ", smoothed"] = getattr(losses, name)(y, sure, label_smoothing=0.2, axis=0)
+    for name in ("linear", "relu", "leaky_relu", "elu", "gelu", "sigmoid", "tanh", "silu", "swish", "softmax"):
+        values[name] = getattr(keras.activations, name)(logits)
+    for name, given in (("relu", {"negative_slope": 0.1, "max_value": 2.0, "threshold": 0.5}), ("elu", {"alpha": 0.5}),
+                        ("gelu", {"approximate": True}), ("softmax", {"axis": 0})):
+        values[f"{name} {given}"] = getattr(keras.activations, name)(logits, **given)
+    for name in ("mean_squared_error", "mean_absolute_error"):
+        values[name] = getattr(losses, name)(rows, shares)
+    for name, y in (("binary_accuracy", rows), ("categorical_accuracy", rows),
+                    ("sparse_categorical_accuracy", classes)):
+        values[name] = getattr(metrics, name)(y, shares)
+    for k in (1, 3, 5):
+        values[f"top {k}"] = metrics.top_k_categorical_accuracy(rows, shares, k=k)
+        values[f"sparse top {k}"] = metrics.sparse_top_k_categorical_accuracy(classes, shares, k=k)
+    return values
+
+
+def named_by_functions(keras):
+    layers = keras.layers
+    model = keras.Sequential([layers.Flatten(), layers.Dense(5, activation=keras.activations.softmax)])
+    model.compile(loss=keras.losses.categorical_crossentropy, optimizer=keras.optimizers.Adagrad(),
+                  metrics=[keras.metrics.categorical_accuracy])
+    return train(keras, model, IMAGES, keras.utils.to_categorical(LABELS, 5), drawn)
+
+
+SCRIPTS = [functions, named_by_functions, dense, convolution, one_hot, normalized, binary, scheduled, stopped, rates,
+           batches, plateau, upwards, from_a_baseline, best]
+
+
+# ---- lines -----------------------------------------------------------------------------------------
+
+
+def shown(keras, verbose, epochs, names):
+    """What a reader of standard output has before him at the end, with 9 for every number."""
+    layers = keras.layers
+    model = keras.Sequential([layers.Dense(8, activation="relu"), layers.Dense(5, activation="softmax")])
+    x, y = IMAGES.reshape(96, -1), LABELS
+    model.compile("sgd", "sparse_categorical_crossentropy", metrics=names)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        model.fit(x, y, epochs=epochs, verbose=verbose, validation_split=0.25,
+                  callbacks=[keras.callbacks.ReduceLROnPlateau("loss")])
+        model.evaluate(x, y, verbose=verbose)
+        model.predict(x, verbose=verbose)
+    lines = []
+    for line in re.sub(r"\x1b\[\d+m|\x08", "", out.getvalue()).split("\n"):
+        cells = []
+        for part in line.split("\r"):
+            cells = list(part) + cells[len(part):]
+        text = re.sub(r"\d+[mu]?s/step", "9s/step", "".join(cells).rstrip())
+        text = re.sub(r"(\d)\.(\d{4})(e-\d+)?", "9.9999", text)
+        lines.append(re.sub(r"\d+s ", "9s ", text))
+    return lines
+
+
+def compare_lines():
+    bad = []
+    for verbose in (0, 1, 2):
+        for epochs, names in ((1, ["accuracy"]), (3, ["acc"]), (2, [])):
+            mine, theirs = (shown(keras, verbose, epochs, names) for keras in (ours, real))
+            if mine != theirs:
+                bad.append(f"lines of verbose={verbose}, {epochs} epochs:\n  cornu  {mine}\n  Keras  {theirs}")
+    return bad
 
 
 def differences(name, mine, theirs):
@@ -206,7 +323,7 @@ def differences(name, mine, theirs):
 
 
 def main():
-    bad = compare_signatures()
+    bad = compare_signatures() + compare_lines()
     for script in SCRIPTS:
         bad += differences(script.__name__, script(ours), script(real))
     print("\n".join(bad))

@@ -6,11 +6,25 @@
 `cornu.keras` has the shape of Keras 3 and of tf.keras, and beside it stands what scripts ask TensorFlow for: devices,
 threads, seeds. What is not there says so when it is used.
 """
-from . import _tensorflow_names, config, debugging, devices, keras, nn, python, random, sysconfig, test, version
+from . import _tensorflow_names, config, debugging, devices, keras, nn, random, sysconfig, test, version
 from ._cornu import version as __version__
 from ._missing import missing
 from .devices import device, versions
+from .python.client import device_lib as _device_lib  # tf.python.client.device_lib, without an import of its own
 
-__all__ = ["__version__", "config", "debugging", "device", "devices", "keras", "nn", "python", "random", "sysconfig", "test",
-           "version", "versions"]
+
+def executing_eagerly() -> bool:
+    """True: what models give are arrays."""
+    return True
+
+
+def get_logger():
+    """The logger "cornu", which scripts set quieter; nothing writes to it yet."""
+    import logging
+
+    return logging.getLogger("cornu")
+
+
+__all__ = ["__version__", "config", "debugging", "device", "devices", "executing_eagerly", "get_logger", "keras", "nn",
+           "python", "random", "sysconfig", "test", "version", "versions"]
 __getattr__ = missing("cornu", __all__, _tensorflow_names.tensorflow)

@@ -2,7 +2,7 @@
 import inspect
 import json
 import textwrap
-from typing import Any, Iterable
+from typing import Any, Callable, Iterable, Sequence
 
 from . import _cornu
 
@@ -19,7 +19,7 @@ class Option:
         self.name: str = row["name"]
         self.type: str = row["type"]
         self.required: bool = row.get("required", False)
-        self.choices: list = row.get("choices", [])
+        self.choices: Sequence = row.get("choices", [])
         self.default: Any = row.get("default")
         if self.type in ("pair", "padding") and isinstance(self.default, int):
             self.default = (self.default, self.default)
@@ -47,6 +47,11 @@ class Option:
             parts = [" or ".join(map(repr, self.choices))]
         parts.append("required" if self.required else f"default {self.default!r}")
         return f"{self.name}: {'; '.join(parts)}."
+
+
+def only(name: str, *choices: Any) -> Option:
+    """An argument of Keras's that may say nothing else."""
+    return Option({"name": name, "type": "neutral", "choices": choices})
 
 
 _KINDS = {
@@ -229,11 +234,15 @@ def get(kind: str, identifier: Any, base: type, names: dict[str, Any]) -> Any:
         return identifier()
     elif isinstance(identifier, base):
         return identifier
+    elif callable(identifier):
+        raise NotImplementedError(f"{kind} {identifier!r}: one of one's own is not in cornu; "
+                                  f"it trains with those of its tables")
     else:
-        raise ValueError(f"{kind}: found {identifier!r}; expected a name, a configuration or an object of keras.{kind}s")
+        raise ValueError(f"{kind}: found {identifier!r}; expected a name, a configuration or an object of one")
     cls = names.get(name) or names.get(str(name).lower())
     if cls is None:
-        raise ValueError(f"{kind} {name!r}: unknown; cornu has {', '.join(sorted({c.__name__ for c in names.values()}))}")
+        known = sorted({c.__name__ for c in names.values()})
+        raise ValueError(f"{kind} {name!r}: unknown; cornu has {', '.join(known)}")
     return cls() if config is None else cls.from_config(config)
 
 
@@ -245,3 +254,15 @@ def names_of(table: str, classes: dict[str, type]) -> dict[str, type]:
             if name and row["class_name"] in classes:
                 found[name] = classes[row["class_name"]]
     return found
+
+
+def deserializer(kind: str, take: Callable[[Any], Any]) -> Callable:
+    """Keras's deserialize of a module, by its get()."""
+
+    def deserialize(config, custom_objects=None):
+        """The object of what serialize gave."""
+        if custom_objects:
+            raise NotImplementedError(f"{kind}: custom_objects are not in cornu; it takes None")
+        return take(config)
+
+    return deserialize

@@ -35,7 +35,8 @@ def set_visible_devices(devices, device_type=None) -> None:
             raise ValueError(f"set_visible_devices: found {device!r}; expected devices of type {device_type}")
     hidden = {d.name for d in list_physical_devices(device_type) if d not in shown}
     if device_type != "GPU" and any(d.name in hidden for d in list_physical_devices("CPU")):
-        raise NotImplementedError("set_visible_devices: hiding the CPU is not in cornu; device('/GPU:0') says where to work")
+        raise NotImplementedError("set_visible_devices: hiding the CPU is not in cornu; "
+                                  "device('/GPU:0') says where to work")
     kept = {n for n in settings.hidden if device_type is not None and f":{device_type}:" not in n}
     settings.hidden = frozenset(hidden | kept)
 
@@ -70,7 +71,8 @@ def get_device_details(device) -> dict:
 def set_soft_device_placement(enabled) -> None:
     """A device that is not there is an error: only False."""
     if enabled:
-        raise NotImplementedError("set_soft_device_placement: True is not in cornu; a device that is not there is an error")
+        raise NotImplementedError("set_soft_device_placement: True is not in cornu; "
+                                  "a device that is not there is an error")
 
 
 def get_soft_device_placement() -> bool:
@@ -126,7 +128,8 @@ threading = submodule(
 
 _EXPERIMENTAL = ("enable_op_determinism", "get_device_details", "get_memory_growth", "get_visible_devices",
                  "list_logical_devices", "list_physical_devices", "set_memory_growth", "set_visible_devices")
-experimental = submodule(f"{__name__}.experimental", "tf.config.experimental.", **{n: globals()[n] for n in _EXPERIMENTAL})
+experimental = submodule(f"{__name__}.experimental", "tf.config.experimental.",
+                         **{name: globals()[name] for name in _EXPERIMENTAL})
 experimental.__getattr__ = missing("cornu.config.experimental", _EXPERIMENTAL, _tensorflow_names.config_experimental)
 
 __all__ = ["LogicalDevice", "PhysicalDevice", "experimental", "functions_run_eagerly", "get_soft_device_placement",

@@ -32,6 +32,6 @@ def gpu_device_name() -> str:
     return gpus[0].name if gpus else ""
 
 
-__all__ = ["gpu_device_name", "is_built_with_cuda", "is_built_with_gpu_support", "is_built_with_rocm", "is_built_with_xla",
-           "is_gpu_available"]
+__all__ = ["gpu_device_name", "is_built_with_cuda", "is_built_with_gpu_support", "is_built_with_rocm",
+           "is_built_with_xla", "is_gpu_available"]
 __getattr__ = missing("cornu.test", __all__, _tensorflow_names.test)

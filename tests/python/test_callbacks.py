@@ -113,7 +113,8 @@ def test_a_loop_of_ones_own_calls_callbacks_through_a_list(model, capsys):
     seen = []
     hooks = callbacks.LambdaCallback(on_train_begin=lambda logs=None: seen.append("begin"),
                                      on_epoch_end=lambda epoch, logs: seen.append(logs["loss"]))
-    both = callbacks.CallbackList([hooks], add_history=True, add_progbar=True, model=model, epochs=2, steps=2, verbose=2)
+    both = callbacks.CallbackList([hooks], add_history=True, add_progbar=True, model=model,
+                                  epochs=2, steps=2, verbose=2)
     both.on_train_begin()
     for epoch in range(2):
         both.on_epoch_begin(epoch)
@@ -132,3 +133,29 @@ def test_a_loop_of_ones_own_calls_callbacks_through_a_list(model, capsys):
 def test_fit_prints_once_with_a_progress_callback(model, samples, capsys):
     model.fit(*samples, epochs=2, verbose=2, callbacks=[callbacks.ProgbarLogger()])
     assert len(capsys.readouterr().out.splitlines()) == 4
+
+
+def test_a_table_of_epochs(model, samples, tmp_path):
+    path = tmp_path / "table.csv"
+
+    def rows():
+        return [line.split(";") for line in path.read_text().splitlines()]
+
+    history = model.fit(*samples, epochs=2, verbose=0, callbacks=[callbacks.CSVLogger(path, ";")]).history
+    assert rows()[0] == ["epoch", "accuracy", "loss", "val_accuracy", "val_loss"]
+    assert rows()[2] == ["1", str(history["accuracy"][1]), str(history["loss"][1]), "NA", "NA"]
+    for _ in range(2):
+        logger = callbacks.CSVLogger(path, ";", append=True)
+        model.fit(*samples, epochs=1, verbose=0, validation_data=samples, callbacks=[logger])
+    assert [row[0] for row in rows()] == ["epoch", "0", "1", "0", "0"] and "NA" not in rows()[3]
+    model.fit(*samples, epochs=1, verbose=0, callbacks=[callbacks.CSVLogger(path)])
+    assert len(path.read_text().splitlines()) == 2
+
+
+def test_a_verbose_schedule_says_each_epochs_rate(capsys):
+    scheduler = callbacks.LearningRateScheduler(lambda epoch, rate: rate / 2, verbose=1)
+    scheduler._section(2, 0.5)
+    for epoch in range(2):
+        scheduler.on_epoch_begin(epoch)
+    assert capsys.readouterr().out == ("\nEpoch 1: LearningRateScheduler setting learning rate to 0.25.\n"
+                                       "\nEpoch 2: LearningRateScheduler setting learning rate to 0.125.\n")

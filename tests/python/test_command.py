@@ -1,9 +1,12 @@
 """python -m cornu is the command line."""
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 import cornu
 
@@ -36,3 +39,24 @@ def test_a_reader_that_has_gone_ends_the_program_as_it_ends_others():
         program = [os.path.join(os.path.dirname(cornu.__file__), "bin", "cornu"), "--help"]
         direct = subprocess.run(program, stdout=broken, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (direct.returncode, direct.stderr)
+
+
+@pytest.mark.parametrize("place", ["own", "system", "script", "none"])
+def test_the_program_is_found_in_a_wheel_and_in_the_systems_folders(tmp_path, place):
+    package = Path(cornu.__file__).parent
+    copy = tmp_path / "lib" / "python3" / "dist-packages" / "cornu"
+    copy.mkdir(parents=True)
+    (tmp_path / "bin").mkdir()
+    shutil.copy(package / "__main__.py", copy)
+    if place == "own":
+        (copy / "bin").mkdir()
+        os.symlink(package / "bin" / "cornu", copy / "bin" / "cornu")
+    elif place == "system":
+        os.symlink(package / "bin" / "cornu", tmp_path / "bin" / "cornu")
+    elif place == "script":  # pip's, which would start this again
+        (tmp_path / "bin" / "cornu").write_text("#!/bin/false\n")
+    done = subprocess.run([sys.executable, copy / "__main__.py", "--version"], capture_output=True, text=True)
+    if place in ("own", "system"):
+        assert done.returncode == 0 and done.stdout.startswith("cornu ")
+    else:
+        assert done.returncode == 1 and "cannot start the command line: No such file" in done.stderr

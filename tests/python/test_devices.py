@@ -53,7 +53,8 @@ def test_this_machines_devices():
 
 
 def test_gpus_are_told(with_gpus):
-    assert [d.name for d in tf.config.list_physical_devices("GPU")] == ["/physical_device:GPU:0", "/physical_device:GPU:1"]
+    assert [d.name for d in tf.config.list_physical_devices("GPU")] == ["/physical_device:GPU:0",
+                                                                        "/physical_device:GPU:1"]
     assert [d.name for d in tf.config.list_logical_devices()] == ["/device:CPU:0", "/device:GPU:0", "/device:GPU:1"]
     assert tf.test.is_gpu_available() and tf.test.is_gpu_available(True, (9, 0))
     assert not tf.test.is_gpu_available(min_cuda_compute_capability=(10, 0))
@@ -143,7 +144,8 @@ def test_the_seed_is_followed_and_numpys_is_left_alone():
 
 
 @pytest.mark.parametrize("name, use", [
-    ("cornu.data", lambda: tf.data), ("cornu.Session", lambda: tf.Session), ("cornu.function", lambda: tf.function),
+    ("cornu.Variable", lambda: tf.Variable), ("cornu.Session", lambda: tf.Session),
+    ("cornu.function", lambda: tf.function),
     ("cornu.config.set_logical_device_configuration", lambda: tf.config.set_logical_device_configuration),
     ("cornu.config.experimental.get_memory_info", lambda: tf.config.experimental.get_memory_info),
     ("cornu.random.normal", lambda: tf.random.normal), ("cornu.nn.conv2d", lambda: tf.nn.conv2d),
@@ -165,6 +167,8 @@ def test_settings_that_are_already_so_are_taken():
     tf.config.experimental.enable_op_determinism()
     assert not tf.config.get_soft_device_placement() and not tf.config.functions_run_eagerly()
     assert tf.version.VERSION == tf.__version__ == tf.keras.__version__ == tf.keras.version()
+    tf.get_logger().setLevel("ERROR")
+    assert tf.executing_eagerly() and tf.python.client.device_lib is device_lib
     assert tf.nn.relu is tf.keras.activations.relu and tf.keras.device is tf.device
     with pytest.raises(TypeError, match="a name"):
         tf.device(0)

@@ -132,7 +132,6 @@ MAKE = [
     (ValueError, "whole number", lambda: keras.utils.set_random_seed("a")),
     (RuntimeError, "GPU", lambda: cornu.device("/GPU:7")),
     (ValueError, "unknown", lambda: cornu.device("/TPU:0")),
-    (NotImplementedError, "separator", lambda: keras.callbacks.CSVLogger("a.csv", separator=";")),
 ]
 
 

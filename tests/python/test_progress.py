@@ -123,7 +123,8 @@ def test_steps_that_are_not_counted_beforehand(monkeypatch, capsys):
 def test_one_epoch_has_no_heading_and_logs_come_in_keras_order(capsys):
     progress = Progress(2)
     progress.epoch(0, 1)
-    progress.step(1, 1, 2.0, {"val_loss": 0.0001, "loss": 0.5, "learning_rate": 0.1, "zeal": 1.0, "accuracy": -2.0}, True)
+    logs = {"val_loss": 0.0001, "loss": 0.5, "learning_rate": 0.1, "zeal": 1.0, "accuracy": -2.0}
+    progress.step(1, 1, 2.0, logs, True)
     assert capsys.readouterr().out == ("1/1 - 2s - 2s/step - accuracy: -2.0000 - loss: 0.5000 - zeal: 1.0000"
                                        " - val_loss: 1.0000e-04 - learning_rate: 0.1000\n")
 

@@ -220,7 +220,8 @@ def test_models_made_trained_and_dropped_leave_no_memory(samples):
 
 
 @pytest.mark.parametrize("metrics, names", [
-    (["acc"], ["acc"]), (["accuracy"], ["accuracy"]), ("accuracy", ["accuracy"]), (["acc", "accuracy"], ["acc", "accuracy"]),
+    (["acc"], ["acc"]), (["accuracy"], ["accuracy"]), ("accuracy", ["accuracy"]),
+    (["acc", "accuracy"], ["acc", "accuracy"]),
     (["sparse_categorical_accuracy"], ["sparse_categorical_accuracy"]),
     ([keras.metrics.SparseCategoricalAccuracy], ["sparse_categorical_accuracy"]),
     ([keras.metrics.SparseCategoricalAccuracy(name="hits"), "acc"], ["acc", "hits"]),

@@ -96,8 +96,8 @@ def model_to_dot(model, show_shapes=False, show_dtype=False, show_layer_names=Tr
              f"graph [rankdir={rankdir}, concentrate=true, dpi={int(dpi)}, splines={json.dumps(str(splines))}];",
              'node [shape=plain, fontname="Helvetica"];']
     for i, layer in enumerate(model.layers):
-        label = _label(layer, shapes and (shapes[i], shapes[i + 1]), show_dtype, show_layer_names, show_layer_activations,
-                       show_trainable)
+        label = _label(layer, shapes and (shapes[i], shapes[i + 1]), show_dtype, show_layer_names,
+                       show_layer_activations, show_trainable)
         lines.append(f"layer_{i} [label={label}];")
     lines += [f"layer_{i} -> layer_{i + 1};" for i in range(len(model.layers) - 1)]
     return Dot("\n".join(lines) + "\n}\n")

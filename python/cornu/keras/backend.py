@@ -96,6 +96,6 @@ def int_shape(x) -> tuple:
 
 
 __all__ = ["backend", "batch_get_value", "batch_set_value", "clear_session", "count_params", "epsilon", "floatx",
-           "get_uid", "get_value", "image_data_format", "int_shape", "set_epsilon", "set_floatx", "set_image_data_format",
-           "set_value"]
+           "get_uid", "get_value", "image_data_format", "int_shape", "set_epsilon", "set_floatx",
+           "set_image_data_format", "set_value"]
 __getattr__ = missing("cornu.keras.backend", __all__, _keras_names.backend)

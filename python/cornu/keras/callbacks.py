@@ -28,22 +28,54 @@ class Callback:
         """epochs, steps and verbose of the run."""
         self.params = params
 
-    def on_train_begin(self, logs=None): ...
-    def on_train_end(self, logs=None): ...
-    def on_epoch_begin(self, epoch, logs=None): ...
-    def on_epoch_end(self, epoch, logs=None): ...
-    def on_train_batch_begin(self, batch, logs=None): ...
-    def on_train_batch_end(self, batch, logs=None): ...
-    def on_batch_begin(self, batch, logs=None): ...
-    def on_batch_end(self, batch, logs=None): ...
-    def on_test_begin(self, logs=None): ...
-    def on_test_end(self, logs=None): ...
-    def on_test_batch_begin(self, batch, logs=None): ...
-    def on_test_batch_end(self, batch, logs=None): ...
-    def on_predict_begin(self, logs=None): ...
-    def on_predict_end(self, logs=None): ...
-    def on_predict_batch_begin(self, batch, logs=None): ...
-    def on_predict_batch_end(self, batch, logs=None): ...
+    def on_train_begin(self, logs=None):
+        """Before the first epoch."""
+
+    def on_train_end(self, logs=None):
+        """After the last epoch."""
+
+    def on_epoch_begin(self, epoch, logs=None):
+        """Before an epoch's first step."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        """After an epoch and its validation; logs: what both gave."""
+
+    def on_train_batch_begin(self, batch, logs=None):
+        """Before each step."""
+
+    def on_train_batch_end(self, batch, logs=None):
+        """After each step; logs: the epoch's means so far."""
+
+    def on_batch_begin(self, batch, logs=None):
+        """The same as on_train_batch_begin."""
+
+    def on_batch_end(self, batch, logs=None):
+        """The same as on_train_batch_end."""
+
+    def on_test_begin(self, logs=None):
+        """Before an evaluation."""
+
+    def on_test_end(self, logs=None):
+        """After an evaluation."""
+
+    def on_test_batch_begin(self, batch, logs=None):
+        """Before each of its batches."""
+
+    def on_test_batch_end(self, batch, logs=None):
+        """After each of its batches."""
+
+    def on_predict_begin(self, logs=None):
+        """Before a prediction."""
+
+    def on_predict_end(self, logs=None):
+        """After a prediction."""
+
+    def on_predict_batch_begin(self, batch, logs=None):
+        """Before each of its batches."""
+
+    def on_predict_batch_end(self, batch, logs=None):
+        """After each of its batches."""
+
 
     def _wants_batches(self) -> bool:
         return any(getattr(getattr(self, name), "__func__", None) is not getattr(Callback, name) for name in
@@ -60,7 +92,8 @@ class LambdaCallback(Callback):
                  on_train_batch_begin=None, on_train_batch_end=None, **kwargs):
         super().__init__()
         for name in kwargs.keys() - _HOOKS:
-            raise TypeError(f"LambdaCallback: got an unexpected keyword argument {name!r}; it takes {', '.join(sorted(_HOOKS))}")
+            raise TypeError(f"LambdaCallback: got an unexpected keyword argument {name!r}; "
+                            f"it takes {', '.join(sorted(_HOOKS))}")
         given = dict(on_epoch_begin=on_epoch_begin, on_epoch_end=on_epoch_end, on_train_begin=on_train_begin,
                      on_train_end=on_train_end, on_train_batch_begin=on_train_batch_begin,
                      on_train_batch_end=on_train_batch_end, **kwargs)
@@ -101,6 +134,44 @@ class TerminateOnNaN(Callback):
             raise RuntimeError(f"batch {batch}: found loss {loss}; expected a finite number")
         sys.stdout.write(f"Batch {batch}: Invalid loss, terminating training\n")
         self.model.stop_training = True
+
+
+class CSVLogger(Callback):
+    """A row an epoch in a table: what is logged, and "NA" for the val_ columns of a run without validation."""
+
+    def __init__(self, filename, separator=",", append=False):
+        super().__init__()
+        self.filename, self.separator, self.append = os.fspath(filename), separator, append
+        self._file = self._writer = None
+
+    def on_train_begin(self, logs=None):
+        self._close()
+        self._old = self.append and os.path.exists(self.filename) and os.path.getsize(self.filename) > 0
+        self._file = open(self.filename, "a" if self.append else "w", newline="")
+
+    def _begin_table(self, names: list[str]) -> None:
+        import csv
+
+        if not any(name.startswith("val_") for name in names):
+            names = names + [f"val_{name}" for name in names]
+        self._writer = csv.DictWriter(self._file, ["epoch", *names], restval="NA", extrasaction="ignore",
+                                      delimiter=self.separator)
+        if not self._old:
+            self._writer.writeheader()
+
+    def on_epoch_end(self, epoch, logs=None):
+        if self._writer is None:
+            self._begin_table(sorted(logs or {}))
+        self._writer.writerow({"epoch": epoch, **(logs or {})})
+        self._file.flush()
+
+    def on_train_end(self, logs=None):
+        self._close()
+
+    def _close(self) -> None:
+        if self._file:
+            self._file.close()
+        self._file = self._writer = None
 
 
 class ProgbarLogger(Callback):
@@ -171,7 +242,7 @@ def _to_all(hook: str):
         for callback in self.callbacks:
             getattr(callback, hook)(*args, **kwargs)
 
-    call.__name__ = hook
+    call.__name__, call.__doc__ = hook, getattr(Callback, hook).__doc__
     return call
 
 
@@ -229,7 +300,8 @@ class ReduceLROnPlateau(_Native):
         if not 0 < factor < 1:
             raise ValueError(f"ReduceLROnPlateau: factor: found {factor!r}; expected a number between 0 and 1")
         super().__init__(verbose, monitor=monitor, factor=factor, patience=patience,
-                         mode=_direction("ReduceLROnPlateau", mode), min_delta=min_delta, cooldown=cooldown, min_lr=min_lr)
+                         mode=_direction("ReduceLROnPlateau", mode), min_delta=min_delta, cooldown=cooldown,
+                         min_lr=min_lr)
 
 
 class ModelCheckpoint(_Native):
@@ -244,22 +316,12 @@ class ModelCheckpoint(_Native):
             raise NotImplementedError(f"ModelCheckpoint: {path}: this format is not in cornu; it writes .safetensors, "
                                       f"which load_model and load_weights read")
         if save_freq != "epoch" and (isinstance(save_freq, bool) or not isinstance(save_freq, int) or save_freq < 1):
-            raise ValueError(f"ModelCheckpoint: save_freq: found {save_freq!r}; expected 'epoch' or a number of batches")
+            raise ValueError(f"ModelCheckpoint: save_freq: found {save_freq!r}; "
+                             f"expected 'epoch' or a number of batches")
         super().__init__(verbose, filepath=path, monitor=monitor, verbose=int(bool(verbose)),
                          mode=_direction("ModelCheckpoint", mode), save_best_only=save_best_only,
                          save_weights_only=save_weights_only, save_freq=save_freq,
                          initial_value_threshold=initial_value_threshold)
-
-
-class CSVLogger(_Native):
-    """A row an epoch in a CSV file."""
-
-    _name = "csv_logger"
-
-    def __init__(self, filename, separator=",", append=False):
-        if separator != ",":
-            raise NotImplementedError(f"CSVLogger: separator={separator!r} is not in cornu; it takes ','")
-        super().__init__(0, filename=os.fspath(filename), append=append)
 
 
 class LearningRateScheduler(_Native):
@@ -269,7 +331,8 @@ class LearningRateScheduler(_Native):
 
     def __init__(self, schedule: Callable, verbose=0):
         if not callable(schedule):
-            raise TypeError(f"LearningRateScheduler: schedule: found {schedule!r}; expected a function of an epoch and a rate")
+            raise TypeError(f"LearningRateScheduler: schedule: found {schedule!r}; "
+                            f"expected a function of an epoch and a rate")
         super().__init__(verbose, schedule=schedule)
 
     def _rate(self, epoch: int, rate: float) -> float:
@@ -284,9 +347,10 @@ class LearningRateScheduler(_Native):
         return float(found)
 
     def _section(self, epochs: int = 1, rate: float = 0.0) -> dict:
-        boundaries, values = [], []
+        boundaries, values, self._rates = [], [], []
         for epoch in range(epochs):
             rate = self._rate(epoch, rate)
+            self._rates.append(rate)
             if not values or rate != values[-1]:
                 boundaries += [epoch - 1] if values else []
                 values.append(rate)
@@ -297,11 +361,16 @@ class LearningRateScheduler(_Native):
             return {self._name: {"constant": {"learning_rate": values[0] if values else rate}}}
         return {self._name: {"step": {"boundaries": boundaries, "values": values}}}
 
+    def on_epoch_begin(self, epoch, logs=None):
+        if self.verbose:
+            rate = self._rates[min(epoch, len(self._rates) - 1)]
+            sys.stdout.write(f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to {rate}.\n")
+
     _at = _section
 
 
-__all__ = ["CSVLogger", "Callback", "CallbackList", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler",
-           "ModelCheckpoint", "ProgbarLogger", "ReduceLROnPlateau", "TerminateOnNaN"]
+__all__ = ["CSVLogger", "Callback", "CallbackList", "EarlyStopping", "History", "LambdaCallback",
+           "LearningRateScheduler", "ModelCheckpoint", "ProgbarLogger", "ReduceLROnPlateau", "TerminateOnNaN"]
 
 __getattr__ = missing("cornu.keras.callbacks", __all__, _keras_names.callbacks, instead={
     "BackupAndRestore": "ModelCheckpoint writes a model that load_model continues",

@@ -22,7 +22,7 @@ def get(identifier):
     return _tables.get("initializer", identifier, Initializer, _names)
 
 
-deserialize = get
+deserialize = _tables.deserializer("initializer", get)
 
 
 def serialize(initializer: Initializer) -> dict:

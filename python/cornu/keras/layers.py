@@ -5,7 +5,7 @@ import numpy as np
 
 from .._missing import missing
 from .._modules import submodule
-from .._tables import KWARGS, TABLES, Configured, Option, check_dtype, get, make_classes, plain
+from .._tables import KWARGS, TABLES, Configured, Option, check_dtype, deserializer, get, make_classes, only, plain
 from . import _keras_names, activations, initializers
 
 _counts: dict[str, int] = {}
@@ -58,7 +58,7 @@ class Variable:
 
 
 # What every layer of Keras takes besides its own options, and where it may say nothing else.
-_NEUTRAL = [Option({"name": name, "type": "neutral", "choices": choices}) for name, choices in (
+_NEUTRAL = [only(name, *choices) for name, choices in (
     ("trainable", [True]), ("autocast", [True, False, None]), ("activity_regularizer", [None]), ("weights", [None]),
     ("dynamic", [False]), ("batch_size", [None]))]
 _SHAPES = ("input_shape", "batch_input_shape", "input_dim")
@@ -144,7 +144,7 @@ class Layer(Configured):
 
     def get_config(self) -> dict:
         """The arguments that make such a layer, as JSON can hold them."""
-        return {"name": self.name, "trainable": True, "dtype": "float32", **{k: plain(v) for k, v in self._config.items()}}
+        return {"name": self.name, "trainable": True, "dtype": "float32", **plain(self._config)}
 
     @classmethod
     def from_config(cls, config: dict):
@@ -220,14 +220,15 @@ class InputLayer(Layer):
             if row["name"] in said:
                 Option(row).check(owner, said[row["name"]])
         for name_, value in (("batch_size", batch_size), ("input_tensor", input_tensor)):
-            Option({"name": name_, "type": "neutral", "choices": [None]}).check(owner, value)
+            only(name_, None).check(owner, value)
         check_dtype(owner, dtype)
         batch_shape = batch_shape if batch_shape is not None else batch_input_shape
         shape = shape if shape is not None else input_shape
         if shape is None and batch_shape is None:
             raise ValueError("InputLayer: found no shape; expected that of a sample, such as (28, 28, 1)")
         self._config: dict[str, Any] = {}
-        sample = _sample_shape(owner, {"input_shape": shape, "batch_input_shape": batch_shape if shape is None else None})
+        batch_shape = batch_shape if shape is None else None
+        sample = _sample_shape(owner, {"input_shape": shape, "batch_input_shape": batch_shape})
         if any(not isinstance(n, (int, np.integer)) or n < 1 for n in sample):
             raise ValueError(f"InputLayer: found shape {sample}; expected whole numbers of at least 1")
         self._begin(owner, name, tuple(map(int, sample)))
@@ -255,14 +256,14 @@ _classes = {name: globals()[name] for name in (*_made, "InputLayer")}
 __all__ = ["Input", "InputLayer", "Layer", *_made, "deserialize", "experimental", "serialize"]
 
 
-def deserialize(config: dict, custom_objects=None) -> Layer:
-    """The layer of {class_name, config}."""
-    if custom_objects:
-        raise NotImplementedError("layers.deserialize: custom_objects are not in cornu; it takes None")
+def _of_config(config: dict) -> Layer:
     name = config.get("class_name")
     if name in _keras_names.layers and name not in _classes:
         __getattr__(name)
     return get("layer", config, Layer, _classes)
+
+
+deserialize = deserializer("layer", _of_config)
 
 
 def serialize(layer: Layer) -> dict:

@@ -1,12 +1,26 @@
-"""keras.saving."""
+"""keras.saving: models in files."""
 from .._missing import missing
-from .models import load_model
+from .._tables import only
 from . import _keras_names
+from .models import load_model
 
-__all__ = ["load_model", "save_model"]
+
+def save_model(model, filepath, overwrite=True, zipped=None) -> None:
+    """Weights, optimizer state and configuration in one .safetensors file."""
+    model.save(filepath, overwrite, zipped)
 
 
-def save_model(model, filepath, overwrite=True, **kwargs) -> None:
-    model.save(filepath, overwrite)
+def load_weights(model, filepath, skip_mismatch=False) -> None:
+    """A file's weights into a model. skip_mismatch: only False."""
+    only("skip_mismatch", False).check("load_weights", skip_mismatch)
+    model.load_weights(filepath)
 
+
+def save_weights(model, filepath, overwrite=True, max_shard_size=None) -> None:
+    """A model's weights into a file. max_shard_size: only None."""
+    only("max_shard_size", None).check("save_weights", max_shard_size)
+    model.save_weights(filepath, overwrite)
+
+
+__all__ = ["load_model", "load_weights", "save_model", "save_weights"]
 __getattr__ = missing("cornu.keras.saving", __all__, _keras_names.saving)

@@ -27,7 +27,8 @@ class Optimizer(Configured):
         for row in self._row["options"] if self._row else ():
             if row["name"] in _OLD and row["name"] in kwargs:
                 Option(row).check(owner, kwargs.pop(row["name"]))
-                warnings.warn(f"{owner}: {row['name']} is of Keras 2 and without effect", DeprecationWarning, stacklevel=2)
+                warnings.warn(f"{owner}: {row['name']} is of Keras 2 and without effect", DeprecationWarning,
+                              stacklevel=2)
         super().__init__(*args, **kwargs)
         rate = self._config["learning_rate"]
         if isinstance(rate, dict):
@@ -59,7 +60,7 @@ def get(identifier):
     return _tables.get("optimizer", identifier, Optimizer, _names)
 
 
-deserialize = get
+deserialize = _tables.deserializer("optimizer", get)
 
 
 def serialize(optimizer: Optimizer) -> dict:

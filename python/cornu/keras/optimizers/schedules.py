@@ -13,15 +13,12 @@ __all__ = make_classes("schedules", LearningRateSchedule, __name__, globals())
 _names = names_of("schedules", globals())
 # Keras has no class for it: a number says the same.
 __all__.remove("Constant")
-del Constant  # noqa: F821
+del globals()["Constant"]
 __all__ += ["LearningRateSchedule", "deserialize", "serialize"]
 
 
-def deserialize(config: dict, custom_objects=None):
-    """The schedule of {class_name, config}."""
-    if custom_objects:
-        raise NotImplementedError("schedules.deserialize: custom_objects are not in cornu; it takes None")
-    return _tables.get("schedule", config, LearningRateSchedule, _names)
+deserialize = _tables.deserializer(
+    "schedule", lambda config: _tables.get("schedule", config, LearningRateSchedule, _names))
 
 
 def serialize(learning_rate_schedule: LearningRateSchedule) -> dict:

@@ -1,18 +1,11 @@
 """tensorflow.python.client.device_lib."""
-from dataclasses import dataclass
+from types import SimpleNamespace
 
 from ... import devices
 
 
-@dataclass
-class DeviceAttributes:
-    """What TensorFlow says of a device."""
-
-    name: str
-    device_type: str
-    memory_limit: int
-    incarnation: int
-    physical_device_desc: str
+class DeviceAttributes(SimpleNamespace):
+    """What TensorFlow says of a device: name, device_type, memory_limit, incarnation, physical_device_desc."""
 
     def __repr__(self) -> str:
         lines = [f'name: "{self.name}"', f'device_type: "{self.device_type}"', f"memory_limit: {self.memory_limit}",
@@ -33,6 +26,7 @@ def list_local_devices(session_config=None) -> list[DeviceAttributes]:
     """The devices that can train. memory_limit: all the device's memory, in bytes."""
     if session_config is not None:
         raise NotImplementedError("list_local_devices: session_config is not in cornu; it takes None")
-    return [DeviceAttributes(devices.logical_name(device), device.device_type, row["memory"],
-                             devices.incarnation(device.name), _description(device.name.rsplit(":", 1)[-1], row))
+    return [DeviceAttributes(name=devices.logical_name(device), device_type=device.device_type,
+                             memory_limit=row["memory"], incarnation=devices.incarnation(device.name),
+                             physical_device_desc=_description(device.name.rsplit(":", 1)[-1], row))
             for device, row in devices.usable()]

@@ -1,0 +1,64 @@
+"""Losses and metrics as functions; peers/python_face.py holds their numbers against Keras's."""
+import numpy as np
+import pytest
+
+from cornu import keras
+
+
+def test_a_function_names_its_loss_or_metric(model, samples):
+    x, y = samples
+    scores = []
+    for loss, metric in ((keras.losses.sparse_categorical_crossentropy, keras.metrics.sparse_categorical_accuracy),
+                         ("sparse_categorical_crossentropy", "sparse_categorical_accuracy")):
+        model.compile("adam", loss, metrics=[metric])
+        scores.append(model.evaluate(x, y, verbose=0, return_dict=True))
+    assert scores[0] == scores[1] and list(scores[0]) == ["loss", "sparse_categorical_accuracy"]
+    assert isinstance(keras.losses.get(keras.losses.mse), keras.losses.MeanSquaredError)
+    assert isinstance(keras.metrics.get(keras.metrics.binary_accuracy), keras.metrics.BinaryAccuracy)
+    assert keras.losses.MSE is keras.losses.mse is keras.losses.mean_squared_error
+
+
+def test_a_loss_of_ones_own_is_refused(model):
+    with pytest.raises(NotImplementedError, match="of one's own"):
+        model.compile("adam", lambda y, p: 0)
+    with pytest.raises(NotImplementedError, match="of one's own"):
+        keras.optimizers.get(lambda: 0)
+
+
+def test_functions_agree_with_what_evaluate_says(model, samples):
+    x, y = samples
+    outputs, loss = model.predict(x, verbose=0), keras.losses.sparse_categorical_crossentropy
+    expected = model.evaluate(x, y, verbose=0, return_dict=True)
+    assert loss(y, outputs).mean() == pytest.approx(expected["loss"], rel=1e-4)
+    assert keras.metrics.sparse_categorical_accuracy(y, outputs).mean() == pytest.approx(expected["accuracy"])
+    rows = keras.utils.to_categorical(y, 3)
+    assert np.allclose(keras.losses.categorical_crossentropy(rows, outputs), loss(y, outputs))
+    assert np.allclose(loss(y[:, None], np.log(outputs), from_logits=True), loss(y, outputs), atol=1e-5)
+    assert keras.metrics.top_k_categorical_accuracy(rows, outputs, k=3).mean() == 1
+
+
+def test_a_perfect_prediction_costs_next_to_nothing():
+    rows = np.eye(3, dtype=np.float32)
+    assert np.all(keras.losses.categorical_crossentropy(rows, rows) < 1e-6)
+    assert np.all(keras.losses.binary_crossentropy(rows, rows) < 1e-6)
+    assert np.all(keras.losses.mae(rows, rows) == 0) and np.all(keras.metrics.binary_accuracy(rows, rows) == 1)
+
+
+@pytest.mark.parametrize("refused, use", [
+    ("ignore_class", lambda r: keras.losses.sparse_categorical_crossentropy([0, 1, 2], r, ignore_class=0)),
+    ("axis", lambda r: keras.losses.sparse_categorical_crossentropy([0, 1, 2], r, axis=0)),
+    ("from_sorted_ids", lambda r: keras.metrics.sparse_top_k_categorical_accuracy([0, 1, 2], r, from_sorted_ids=True)),
+    ("custom_objects", lambda r: keras.losses.deserialize("mse", {"Mine": 1})),
+])
+def test_arguments_that_are_not_there_are_refused(refused, use):
+    with pytest.raises(NotImplementedError, match=refused):
+        use(np.eye(3, dtype=np.float32))
+
+
+def test_activations_take_keras_arguments():
+    x = np.array([-2.0, 0.25, 1.0, 5.0])
+    relu = keras.activations.relu
+    assert np.allclose(relu(x), [0, 0.25, 1, 5]) and np.allclose(keras.activations.leaky_relu(x), [-0.4, 0.25, 1, 5])
+    assert np.allclose(relu(x, negative_slope=0.1, max_value=2, threshold=0.5), [-0.25, -0.025, 1, 2])
+    assert np.allclose(keras.activations.softmax(np.eye(2), axis=0).sum(0), 1)
+    assert keras.activations.sigmoid(np.array([-1000.0, 1000.0])).tolist() == [0, 1]  # without an overflow
