@@ -16,7 +16,8 @@ if(CORNU_PYTHON_SHARED)
 else()
     target_link_libraries(cornu_python PRIVATE cornu_static)
 endif()
-target_link_options(cornu_python PRIVATE -Wl,--exclude-libs,ALL) # it exports its PyInit alone
+# It exports its PyInit alone, and keeps of static libraries what it calls.
+target_link_options(cornu_python PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections)
 # Beside it the package's other files, so that build/NAME/python can be imported from, and the program, which
 # `python -m cornu` becomes.
 add_custom_target(cornu_python_package ALL DEPENDS cornu_python cornu_program
