@@ -3,6 +3,7 @@ import io
 import json
 import os
 import pickle
+import shutil
 import struct
 import threading
 
@@ -29,16 +30,22 @@ def write(path, pixels: np.ndarray) -> None:
     save_img(path, pixels, scale=False)
 
 
-@pytest.fixture
-def folder(tmp_path):
+@pytest.fixture(scope="module")
+def pets(tmp_path_factory):
     """Three classes of six pictures; two in a folder inside, and files that are none beside them."""
-    root = tmp_path / "pets"
+    root = tmp_path_factory.mktemp("made") / "pets"
     for label, name in enumerate(NAMES):
         for number in range(EACH):
             write(root / name / ("b" if number > 3 else "") / f"{number}.png", colour_of(label, number))
     (root / "cat" / "notes.txt").write_text("no picture")
     (root / "readme.png").write_bytes(b"beside the classes")
     return root
+
+
+@pytest.fixture
+def folder(pets, tmp_path):
+    """A copy that a test may change."""
+    return shutil.copytree(pets, tmp_path / "pets")
 
 
 def cut_off(path) -> None:
