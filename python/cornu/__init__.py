@@ -5,8 +5,8 @@
 
 `cornu.keras` has the shape of Keras 3; what it lacks says so when it is used.
 """
-from . import keras
+from . import data, keras
 from ._cornu import version as __version__
 from .devices import config, device, sysconfig, test, versions
 
-__all__ = ["__version__", "config", "device", "keras", "sysconfig", "test", "versions"]
+__all__ = ["__version__", "config", "data", "device", "keras", "sysconfig", "test", "versions"]

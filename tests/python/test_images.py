@@ -10,6 +10,7 @@ import threading
 import numpy as np
 import pytest
 
+import cornu
 from cornu import _cornu, keras
 from cornu.keras.preprocessing.image import ImageDataGenerator, array_to_img, img_to_array, load_img, save_img
 
@@ -334,6 +335,7 @@ def test_no_labels_and_labels_of_ones_own(folder, capsys):
 
 def test_methods_of_tf_data(folder):
     data = keras.utils.image_dataset_from_directory(folder, batch_size=4, image_size=(4, 4), shuffle=False)
+    assert hasattr(data.cache().prefetch(buffer_size=cornu.data.AUTOTUNE), "_cornu_data")
     scaled = data.map(lambda x, y: (x / 255, y), num_parallel_calls=-1).cache().prefetch(buffer_size=-1)
     assert max(x.max() for x, _ in scaled) <= 1 and len(scaled) == 5
     assert len(data.take(2)) == 2 and sum(len(x) for x, _ in data.take(2)) == 8
@@ -377,6 +379,18 @@ def test_pictures_shrink_as_tensorflow_shrinks_them(tmp_path):
         assert x[0, 0, :, 0].tolist() == expected and x.dtype == (np.uint8 if name == "nearest" else np.float32)
 
 
+def test_a_fork_reads_for_itself(folder):
+    flow = ImageDataGenerator().flow_from_directory(folder, (8, 10), batch_size=5, seed=1)
+    next(flow)
+    child = os.fork()
+    if child == 0:
+        right = len(flow[0][0]) == 5
+        flow._opened = None  # closes what both have
+        os._exit(0 if right else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert len(next(flow)[0]) == 5
+
+
 # ---- single pictures
 
 
@@ -408,10 +422,9 @@ def test_arrays_become_pictures():
 
 
 def test_old_spellings_are_the_same():
-    import cornu as tf
     from cornu.keras.legacy.preprocessing.image import ImageDataGenerator as old
     from cornu.keras.preprocessing import image
-    assert old is ImageDataGenerator is image.ImageDataGenerator is tf.keras.preprocessing.image.ImageDataGenerator
+    assert old is ImageDataGenerator is image.ImageDataGenerator is cornu.keras.preprocessing.image.ImageDataGenerator
     assert keras.utils.load_img is load_img is image.load_img
 
 
@@ -499,6 +512,7 @@ WRONG = [
     (NotImplementedError, "grain", lambda f: dataset(f, format="grain")),
     (ValueError, "image_size", lambda f: dataset(f, image_size=(0, 3))),
     (ValueError, "batch_size", lambda f: dataset(f, batch_size=-1)),
+    (NotImplementedError, "Dataset", lambda f: cornu.data.Dataset),
     (NotImplementedError, "cache", lambda f: dataset(f).cache("file")),
     (FileNotFoundError, "nowhere.png", lambda f: load_img(f / "nowhere.png")),
     (OSError, "notes.txt: found no image", lambda f: load_img(f / "cat" / "notes.txt")),

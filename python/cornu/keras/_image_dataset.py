@@ -43,7 +43,7 @@ class _Files:
 
     def batch(self, index: np.ndarray):
         x = np.empty((len(index), *self.shape), np.float32)
-        self.opened.get("iteration", self.open).batch(np.ascontiguousarray(index, np.int64), '{"scale": 1}', 0, 0, x)
+        self.opened.get("samples", self.open).batch(np.ascontiguousarray(index, np.int64), '{"scale": 1}', 0, 0, x)
         if self.interpolation == "nearest":
             x = x.astype(np.uint8)  # as tf.image.resize leaves them
         if self.labels is None:
@@ -133,7 +133,7 @@ class Dataset:
         check_inputs(handle, files.shape)
         count = len(files.class_names) if files.label_mode == "categorical" else int(files.labels.max()) + 1
         check_labels(handle, files.label_mode, count, "label_mode")
-        return files.opened.get("fit", files.open), f'{{"scale": 1, "interpolation": "{files.interpolation}"}}'
+        return files.opened.get("samples", files.open), f'{{"scale": 1, "interpolation": "{files.interpolation}"}}'
 
     # ---- iteration
 

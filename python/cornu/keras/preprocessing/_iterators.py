@@ -125,7 +125,7 @@ class _Pictures(Iterator):
         raise NotImplementedError
 
     def _changed(self, index_array) -> np.ndarray:
-        data = self._opened.get("iteration", self._data)
+        data = self._opened.get("samples", self._data)
         out = self.image_data_generator._batch(data, index_array, self._draws, self.total_batches_seen, self.image_shape)
         for picture, number in zip(out if self.save_to_dir else (), index_array):
             name = f"{self.save_prefix}_{number}_{np.random.randint(int(1e7))}.{self.save_format}"
@@ -215,7 +215,7 @@ class DirectoryIterator(_Pictures):
     def _open_for(self, handle):
         check_inputs(handle, self.image_shape)
         check_labels(handle, self.class_mode, self.num_classes, "class_mode")
-        return (self._opened.get("fit", self._data),
+        return (self._opened.get("samples", self._data),
                 self.image_data_generator._section(interpolation=self.interpolation))
 
     def _get_batches_of_transformed_samples(self, index_array):
@@ -293,7 +293,7 @@ class NumpyArrayIterator(_Pictures):
         self._want_samples()
         check_inputs(handle, self.image_shape)
         y = targets_of(handle, self.y, "flow: y")
-        data = self._opened.get(("fit", y.dtype.kind), lambda: _cornu.data_from_arrays(self._pixels, y, None, None))
+        data = self._opened.get(("samples and targets", y.dtype.kind), lambda: _cornu.data_from_arrays(self._pixels, y, None, None))
         return data, self.image_data_generator._section()
 
     def _get_batches_of_transformed_samples(self, index_array):
