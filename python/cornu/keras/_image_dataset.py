@@ -81,7 +81,7 @@ def _batched(elements: Iterator, size: int, drop: bool):
         yield _whole(map(np.stack, zip(*map(_parts, waiting))), waiting[0])
 
 
-def _shuffled(elements: Iterator, size: int, rng: np.random.RandomState):
+def _shuffled(elements: Iterator, size: int, rng: "np.random.RandomState"):
     """By a buffer that elements leave at random."""
     buffer: list = []
     for element in elements:
