@@ -346,6 +346,7 @@ typedef struct cornu_image_reading {
     int64_t shape[3];          /* height, width, channels */
     const char *interpolation; /* "nearest", ...; lives as long as the model */
     double scale;              /* the floats are pixels (0 to 255) times this */
+    bool keep_aspect_ratio;    /* of the middle of each picture, as in cornu_data_options */
 } cornu_image_reading;
 /* CORNU_INVALID where the model takes no pictures. */
 CORNU_API cornu_status cornu_model_image_reading(const cornu_model *model,

@@ -249,7 +249,8 @@ def test_fit_finds_all_in_the_library(folder):
     flow = generator.flow_from_directory(folder, (8, 10), batch_size=4)
     handle = model_for((8, 10, 3), section=generator._section())
     data, section = flow._cornu_data(handle)
-    assert json.loads(section) == {"scale": 1 / 255, "augment": {"horizontal_flip": True}, "interpolation": "nearest"}
+    assert json.loads(section) == {"scale": 1 / 255, "augment": {"horizontal_flip": True}, "interpolation": "nearest",
+                                   "keep_aspect_ratio": False}
     assert data.info()["count"] == (18, 0) and data.info()["shape"] == (8, 10, 3)
     history = run(handle, data)
     assert history["accuracy"][-1] > 0.9 and handle.classes() == list(NAMES)
@@ -365,7 +366,7 @@ def test_a_data_set_trains_in_the_library(folder):
     data = keras.utils.image_dataset_from_directory(folder, batch_size=4, image_size=(8, 10), label_mode="categorical")
     handle = model_for((8, 10, 3), section='{"scale": 0.004}')
     opened, section = data._cornu_data(handle)
-    assert json.loads(section) == {"scale": 1, "interpolation": "bilinear_tf"}
+    assert json.loads(section) == {"scale": 1, "interpolation": "bilinear_tf", "keep_aspect_ratio": False}
     assert run(handle, opened)["accuracy"][-1] > 0.9
 
 

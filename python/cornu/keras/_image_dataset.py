@@ -1,4 +1,5 @@
 """keras.utils.image_dataset_from_directory: a folder of pictures as a data set."""
+import json
 import os
 from typing import Any, Callable, Iterator
 
@@ -133,7 +134,8 @@ class Dataset:
         check_inputs(handle, files.shape)
         count = len(files.class_names) if files.label_mode == "categorical" else int(files.labels.max()) + 1
         check_labels(handle, files.label_mode, count, "label_mode")
-        return files.opened.get("samples", files.open), f'{{"scale": 1, "interpolation": "{files.interpolation}"}}'
+        section = {"scale": 1, "interpolation": files.interpolation, "keep_aspect_ratio": files.crop}
+        return files.opened.get("samples", files.open), json.dumps(section)
 
     # ---- iteration
 

@@ -215,8 +215,9 @@ class DirectoryIterator(_Pictures):
     def _open_for(self, handle):
         check_inputs(handle, self.image_shape)
         check_labels(handle, self.class_mode, self.num_classes, "class_mode")
-        return (self._opened.get("samples", self._data),
-                self.image_data_generator._section(interpolation=self.interpolation))
+        section = self.image_data_generator._section(interpolation=self.interpolation,
+                                                     keep_aspect_ratio=self.keep_aspect_ratio)
+        return self._opened.get("samples", self._data), section
 
     def _get_batches_of_transformed_samples(self, index_array):
         x = self._changed(index_array)
