@@ -53,6 +53,7 @@ def compare_signatures() -> None:
     pairs += [(getattr(ours.utils, n), getattr(real.utils, n)) for n in
               ("image_dataset_from_directory", "load_img", "img_to_array", "array_to_img", "save_img")]
     pairs += [(getattr(our_image, n), getattr(real_image, n)) for n in ("DirectoryIterator", "NumpyArrayIterator")]
+    pairs.append((our_image.DataFrameIterator, real_image.DataFrameIterator))
     for mine, theirs in pairs:
         a, b = ([(p.name, p.default) for p in inspect.signature(f).parameters.values()] for f in (mine, theirs))
         check(a == b, f"{mine.__qualname__}: cornu takes {a}, Keras {b}")
@@ -90,6 +91,28 @@ def compare_flow() -> None:
         for number in range(9):
             for a, b in zip(*map(next, flows)):
                 check(a.dtype == b.dtype and np.allclose(a, b, atol=1e-5), f"flow {case}: batch {number}")
+
+
+def compare_tables(folder: str) -> None:
+    try:
+        import pandas
+    except ImportError:
+        return
+    names = [os.path.relpath(os.path.join(root, file), folder) for root, _, files in sorted(os.walk(folder))
+             for file in sorted(files)][:60]
+    table = pandas.DataFrame({"filename": names, "class": [name[0] for name in names], "age": range(len(names))})
+    for case in (dict(seed=3), dict(class_mode="raw", y_col="age", weight_col="age", seed=1, subset="training"),
+                 dict(classes=[names[-1][0], names[0][0]], class_mode="binary", shuffle=False), dict(class_mode=None)):
+        np.random.seed(5)
+        a = real_image.ImageDataGenerator(validation_split=0.3).flow_from_dataframe(table, folder, **case)
+        np.random.seed(5)
+        b = our_image.ImageDataGenerator(validation_split=0.3).flow_from_dataframe(table, folder, **case)
+        check(a.filenames == b.filenames and list(getattr(a, "classes", [])) == list(getattr(b, "classes", []))
+              and a.n == b.n, f"table {case}: files")
+        if case.get("seed") or "shuffle" in case:
+            for number in range(3):
+                for x, y in zip(*map(next, (a, b))):
+                    check(x.dtype == y.dtype and np.allclose(x, y), f"table {case}: batch {number}")
 
 
 def compare_data_sets(folder: str) -> None:
@@ -150,6 +173,7 @@ def main() -> int:
         compare_signatures()
         compare_generators(folder)
         compare_flow()
+        compare_tables(folder)
         compare_data_sets(folder)
         compare_pictures(folder)
     print("\n".join(bad[:30]) or "pictures: as Keras has them")

@@ -179,6 +179,44 @@ def test_threads_share_an_iterator(folder):
     assert not errors and got == [3] * 48
 
 
+# ---- tables
+
+
+def table_of(folder) -> dict:
+    files = [f"{name}/{number}.png" for number in range(3) for name in NAMES]
+    return {"filename": files, "class": [file[:3] for file in files], "weight": np.arange(9) / 2, "age": np.arange(9)}
+
+
+def test_flow_from_dataframe(folder, capsys):
+    table = table_of(folder)
+    flow = ImageDataGenerator().flow_from_dataframe(table, folder, target_size=(8, 10), batch_size=5, shuffle=False)
+    assert capsys.readouterr().out == "Found 9 validated image filenames belonging to 3 classes.\n"
+    assert flow.class_indices == {"cat": 0, "dog": 1, "eel": 2} and flow.filenames == table["filename"] and flow.n == 9
+    x, y = next(flow)
+    assert np.array_equal(x[4], colour_of(1, 1)) and list(y.argmax(1)) == [0, 1, 2, 0, 1] == flow.classes[:5]
+    handle = model_for((8, 10, 3))
+    assert run(handle, flow._cornu_data(handle)[0])["accuracy"][-1] > 0.5 and handle.classes() == list(NAMES)
+
+
+def test_numbers_weights_and_parts_of_a_table(folder):
+    def flow(**options):
+        return ImageDataGenerator(validation_split=0.34).flow_from_dataframe(
+            table_of(folder), folder, **{"target_size": (4, 4), "shuffle": False, **options})
+
+    x, y, weights = next(flow(class_mode="raw", y_col="age", weight_col="weight"))
+    assert list(y) == list(range(9)) and list(weights) == [i / 2 for i in range(9)]
+    assert next(flow(class_mode="raw", y_col=["age", "weight"]))[1].shape == (9, 2)
+    assert flow(subset="validation").n == 3 and flow(subset="training").filenames[0] == "cat/1.png"
+    chosen = flow(classes=["eel", "cat"], class_mode="sparse")
+    assert list(next(chosen)[1]) == [1, 0] * 3 and next(flow(class_mode=None)).shape == (9, 4, 4, 3)
+
+
+def test_names_of_no_files_are_ignored_and_told(folder):
+    table = {"filename": ["cat/0.png", "cat/nowhere.png", "cat/notes.txt"], "class": ["a", "b", "b"]}
+    with pytest.warns(UserWarning, match="Found 2 invalid image filename"):
+        assert ImageDataGenerator().flow_from_dataframe(table, folder).class_indices == {"a": 0}
+
+
 # ---- changes
 
 
@@ -470,7 +508,15 @@ WRONG = [
     (ValueError, "3 classes; the model has 5", lambda f: fit(f, outputs=5)),
     (ValueError, "takes class numbers, 'sparse'", lambda f: fit(f, loss="sparse_categorical_crossentropy")),
     (ValueError, "'categorical'", lambda f: fit(f, class_mode="sparse")),
-    (NotImplementedError, "flow_from_dataframe", lambda f: ImageDataGenerator().flow_from_dataframe({})),
+    (KeyError, "no column 'filename'", lambda f: ImageDataGenerator().flow_from_dataframe({})),
+    (KeyError, "no column 'kind'", lambda f: ImageDataGenerator().flow_from_dataframe(table_of(f), f, y_col="kind")),
+    (TypeError, "strings", lambda f: ImageDataGenerator().flow_from_dataframe(table_of(f), f, x_col="age")),
+    (TypeError, "strings", lambda f: ImageDataGenerator().flow_from_dataframe(table_of(f), f, y_col="age")),
+    (ValueError, "two", lambda f: ImageDataGenerator().flow_from_dataframe(table_of(f), f, class_mode="binary")),
+    (TypeError, "numbers", lambda f: ImageDataGenerator().flow_from_dataframe(table_of(f), f, weight_col="class")),
+    (NotImplementedError, "multi_output", lambda f: ImageDataGenerator().flow_from_dataframe(
+        table_of(f), f, y_col=["age", "weight"], class_mode="multi_output")),
+    (NotImplementedError, "has_ext", lambda f: ImageDataGenerator().flow_from_dataframe(table_of(f), f, has_ext=True)),
     (NotImplementedError, "zca_whitening", lambda f: ImageDataGenerator(zca_whitening=True)),
     (NotImplementedError, "channels_first", lambda f: ImageDataGenerator(data_format="channels_first")),
     (ValueError, "data_format", lambda f: ImageDataGenerator(data_format="last")),
