@@ -23,6 +23,10 @@
    - Handles are opaque. Every *_close accepts NULL. Strings returned through `char **` belong to
      the caller, who gives them back with cornu_free.
    - Options structs are zero-initialised by the caller; a zero field means the stated default.
+   - Structs grow without breaking programs compiled before: a new field takes its place in
+     `reserved`, where 0 means what was before it. In options a library refuses what it finds there
+     and does not know (CORNU_INVALID); in what it fills in it leaves 0. Structs without a reserve
+     are made by the library alone and grow at their end.
    - Images are NHWC: [samples][height][width][channels], 32-bit floats unless said otherwise.
    - A handle may be used by one thread at a time; different handles by different threads. */
 #ifndef CORNU_H
@@ -102,6 +106,9 @@ CORNU_API cornu_status cornu_model_config(const cornu_model *model, char **json)
 /* Its compile section as JSON, in the form that cornu_model_compile takes; "null" where it has
  * none. */
 CORNU_API cornu_status cornu_model_compile_config(const cornu_model *model, char **json);
+/* Replace the data section of the model's recipe: how samples are scaled, changed at random and
+   standardized (docs/recipes.md), as YAML or JSON; NULL: none. */
+CORNU_API cornu_status cornu_model_set_data(cornu_model *model, const char *section);
 CORNU_API int64_t cornu_model_parameter_count(const cornu_model *model);
 /* Shape without the batch dimension; `shape` has room for 8 numbers. */
 CORNU_API cornu_status cornu_model_input_shape(const cornu_model *model, int64_t *shape, int *rank);
@@ -123,6 +130,7 @@ typedef struct cornu_weight_info {
     int64_t shape[8];
     int64_t count; /* number of floats */
     bool trainable;
+    uint64_t reserved[8]; /* 0 */
 } cornu_weight_info;
 
 CORNU_API int cornu_model_weight_count(const cornu_model *model);
@@ -142,9 +150,12 @@ CORNU_API cornu_status cornu_model_save(const cornu_model *model, const char *pa
 
 /* All that a recipe may name, with options, as JSON: {"layers": [{"class_name": "Dense", "name":
    "dense", "aliases": [], "options": [{"name": "units", "type": "int", "required": true, "alias":
-   false, "default": null, "choices": []}, ...]}, ...], "activations", "initializers", "losses",
-   "metrics", "optimizers", "schedules", "callbacks"}. Names and order are Keras's. An option's type
-   "neutral" is Keras's own and is taken only at one of `choices`; "ignored" has no effect. */
+   false, "stands_for": null, "default": null, "choices": []}, ...]}, ...], "activations",
+   "initializers", "losses", "metrics", "optimizers", "schedules", "callbacks"}. Names and order are
+   Keras's. An option's type "neutral" is Keras's own and is taken only at one of `choices`;
+   "ignored" has no effect. "alias": read, and not among what Keras's class takes today;
+   "stands_for" is the option that it spells otherwise ("alpha" of LeakyReLU: "negative_slope"),
+   null where it is one of its own. */
 CORNU_API cornu_status cornu_tables(char **json);
 
 /* The built-in workloads: their ids, in order; NULL past the end. */
@@ -196,6 +207,7 @@ typedef struct cornu_data_options {
     /* Image folders: of each picture take the largest part in the middle that has the proportions
        of the new size, so that resizing distorts nothing. */
     bool keep_aspect_ratio;
+    uint64_t reserved[8]; /* 0 */
 } cornu_data_options;
 
 typedef enum cornu_split { CORNU_TRAIN = 0, CORNU_TEST = 1 } cornu_split;
@@ -222,6 +234,9 @@ typedef struct cornu_arrays {
     const int32_t *labels; /* [count] class numbers; or NULL */
     const float *targets;  /* [count][target_size]; or NULL */
     int64_t target_size;   /* of targets */
+    const float *weights;  /* [count] of each sample's loss; or NULL: 1 each */
+    double scale;          /* of pixels: a network sees them times this; 0: as below */
+    uint64_t reserved[8];  /* 0 */
 } cornu_arrays;
 
 /* Copy arrays of the caller into a data set; `test` may be NULL.
@@ -232,7 +247,29 @@ typedef struct cornu_arrays {
    notice, cornu_model_summary shows it, and a model file keeps it. */
 CORNU_API cornu_status cornu_data_from_arrays(const cornu_arrays *train, const cornu_arrays *test,
                                               cornu_data **data);
+/* The same without a copy: the arrays must stay as they are until the data is closed. */
+CORNU_API cornu_status cornu_data_in_place(const cornu_arrays *train, const cornu_arrays *test,
+                                           cornu_data **data);
 
+/* Batches that come one by one, from a generator, a queue or a socket, say. */
+typedef struct cornu_stream {
+    /* What a batch looks like, such as the first one: its shape, the most samples of one (`count`),
+       and by pointers that are not NULL what it has. What these point at is not read. */
+    cornu_arrays like;
+    int64_t
+        batches; /* of a pass over the data, where that is known; else 0: it ends when it ends */
+    /* Fill in the next batch, which looks like `like`, with 1 to like.count samples; it is read
+       until the next call. count 0: the pass is over; the next call begins another. CORNU_STOPPED
+       stops the work between two steps; any other status but CORNU_OK is an error. */
+    cornu_status (*next)(void *user, cornu_arrays *batch);
+    void *user;
+    uint64_t reserved[8]; /* 0 */
+} cornu_stream;
+
+/* A data set of batches, in its training split, for cornu_fit and cornu_evaluate: it is neither
+   shuffled nor divided, and has no count. cornu_fit takes steps_per_epoch batches an epoch, else a
+   pass; where a pass that was just begun has none left, training ends. */
+CORNU_API cornu_status cornu_data_stream(const cornu_stream *source, cornu_data **data);
 /* Image files of the caller's choice as a data set: all in the training split, in this order. */
 typedef struct cornu_image_files {
     int64_t count;
@@ -240,12 +277,14 @@ typedef struct cornu_image_files {
     const int32_t *labels;          /* [count] class numbers; NULL: none, as for predictions */
     const char *const *class_names; /* [class_count]; NULL: unknown */
     int class_count;
+    uint64_t reserved[8]; /* 0 */
 } cornu_image_files;
 /* The options are those of image folders; the split and where to look mean nothing. With `strict`,
    and with `background` where its sample is needed, a file that cannot be read is an error
    (CORNU_BAD_FILE); without it is left out and told, as in folders. */
 CORNU_API cornu_status cornu_data_from_files(const cornu_image_files *files,
                                              const cornu_data_options *options, cornu_data **data);
+
 /* Random pixels and labels of the given shape, for timing. */
 CORNU_API cornu_status cornu_data_generate(const int64_t *shape, int rank, int classes,
                                            int64_t count, uint64_t seed, cornu_data **data);
@@ -259,6 +298,7 @@ typedef struct cornu_data_info {
     int64_t shape[8]; /* of one sample */
     int class_count;  /* 0 where targets are not classes */
     bool generated;
+    uint64_t reserved[8]; /* 0 */
 } cornu_data_info;
 
 CORNU_API cornu_status cornu_data_info_get(const cornu_data *data, cornu_data_info *info);
@@ -272,6 +312,7 @@ typedef struct cornu_data_loading {
     int workers;                           /* threads that decode */
     double decode_seconds, resize_seconds; /* computed, by all workers together */
     double wait_seconds;                   /* that training and evaluation waited for samples */
+    uint64_t reserved[8];                  /* 0 */
 } cornu_data_loading;
 CORNU_API cornu_status cornu_data_loading_get(const cornu_data *data, cornu_data_loading *loading);
 /* Are the samples pictures, as in cornu_model_picture_shape? */
@@ -286,7 +327,8 @@ CORNU_API cornu_status cornu_data_class_counts(const cornu_data *data, cornu_spl
 typedef struct cornu_data_values {
     bool bytes; /* uint8; else floats */
     double low, high;
-    double scale; /* a sample's floats are the numbers times this (cornu_data_sample) */
+    double scale;         /* a sample's floats are the numbers times this (cornu_data_sample) */
+    uint64_t reserved[8]; /* 0 */
 } cornu_data_values;
 CORNU_API cornu_status cornu_data_values_get(const cornu_data *data, cornu_split split,
                                              cornu_data_values *values);
@@ -312,6 +354,7 @@ typedef struct cornu_batch_options {
     const char *section;
     uint64_t seed; /* of what is random */
     int64_t epoch;
+    uint64_t reserved[8]; /* 0 */
 } cornu_batch_options;
 /* Many images as a step of a training run with this seed sees them in this epoch: changed at random
    as data.augment says, scaled, and standardized by themselves (not by a model's statistics, which
@@ -326,6 +369,7 @@ typedef struct cornu_image_options {
     int64_t channels;          /* 1 or 3; 0: the picture's own */
     const char *interpolation; /* as in cornu_data_options; NULL: nearest */
     bool keep_aspect_ratio;    /* as in cornu_data_options */
+    uint64_t reserved[8];      /* 0 */
 } cornu_image_options;
 /* Decode a picture to bytes [height][width][channels], to be given back with cornu_free; `shape`
    gets its sizes. It is the file `path`, or, where `file` is given, these `size` bytes of one,
@@ -347,6 +391,7 @@ typedef struct cornu_image_reading {
     const char *interpolation; /* "nearest", ...; lives as long as the model */
     double scale;              /* the floats are pixels (0 to 255) times this */
     bool keep_aspect_ratio;    /* of the middle of each picture, as in cornu_data_options */
+    uint64_t reserved[7];      /* 0 */
 } cornu_image_reading;
 /* CORNU_INVALID where the model takes no pictures. */
 CORNU_API cornu_status cornu_model_image_reading(const cornu_model *model,
@@ -362,9 +407,10 @@ CORNU_API cornu_status cornu_image_write_png(const char *path, int64_t height, i
 typedef struct cornu_dataset_info {
     const char *name;
     const char *title;
-    const char *url;   /* of the first file, or NULL */
-    int64_t bytes;     /* to download */
-    char folder[1024]; /* where it is on this machine; "" where it is not */
+    const char *url;      /* of the first file, or NULL */
+    int64_t bytes;        /* to download */
+    char folder[1024];    /* where it is on this machine; "" where it is not */
+    uint64_t reserved[8]; /* 0 */
 } cornu_dataset_info;
 CORNU_API bool cornu_dataset_info_get(int index, cornu_dataset_info *info);
 
@@ -378,11 +424,12 @@ typedef struct cornu_scores {
     const char
         *name[CORNU_METRICS_MAX + 1]; /* "loss", "accuracy", ...; live as long as the model */
     double value[CORNU_METRICS_MAX + 1];
+    uint64_t reserved[8]; /* 0 */
 } cornu_scores;
 
 typedef struct cornu_progress {
     int64_t epoch, epochs;          /* epoch counts from 0 */
-    int64_t step, steps;            /* steps done in this epoch, steps of an epoch */
+    int64_t step, steps;            /* steps done in this epoch, steps of an epoch (0: not known) */
     double seconds;                 /* spent in this epoch */
     double step_loss;               /* of the last step alone; NaN if not asked for */
     const cornu_scores *scores;     /* running means of this epoch */
@@ -406,10 +453,11 @@ typedef struct cornu_saving {
 
 /* Where training stands. */
 typedef struct cornu_position {
-    int64_t iterations; /* optimizer steps taken */
-    int64_t epoch;      /* the epoch at hand, from 0; as many as `epochs` at the end */
-    int64_t step;       /* steps done in it */
-    int64_t epochs;     /* that the run was to have; 0: never trained */
+    int64_t iterations;   /* optimizer steps taken */
+    int64_t epoch;        /* the epoch at hand, from 0; as many as `epochs` at the end */
+    int64_t step;         /* steps done in it */
+    int64_t epochs;       /* that the run was to have; 0: never trained */
+    uint64_t reserved[8]; /* 0 */
 } cornu_position;
 /* Of the model as it is now; may be asked from within should_stop. */
 CORNU_API cornu_status cornu_model_position(const cornu_model *model, cornu_position *position);
@@ -445,11 +493,16 @@ typedef struct cornu_fit_options {
     bool (*should_stop)(void *user); /* asked after each step and each epoch; may be NULL */
     void *user;
     /* The fit section of a recipe (validation_split, validation_steps, shuffle, callbacks, ...) as
-       YAML or JSON, in place of the model's own; NULL: that. */
+       YAML or JSON, in place of the model's own; NULL: that. Its files may lie anywhere, whatever
+       `output` is, and replace what is there. */
     const char *section;
     bool each_step; /* on_step after every step, and not some ten times a second */
     /* Before an epoch's first step; `scores` are those of none. May be NULL. */
     void (*on_epoch_begin)(void *user, const cornu_progress *progress);
+    /* Its training split validates at the end of each epoch, whatever the fit section says; NULL:
+       as that says. */
+    const cornu_data *validation_data;
+    uint64_t reserved[8]; /* 0 */
 } cornu_fit_options;
 
 /* Train; `history` may be NULL. Returns CORNU_STOPPED when should_stop asked for it, or that of the
@@ -465,9 +518,11 @@ typedef struct cornu_run_options {
     int threads;
     int64_t batch;     /* 0: as the recipe says, else 32 */
     cornu_split split; /* evaluate, predict on data: which samples; CORNU_TRAIN is 0 */
+    int64_t steps;     /* evaluate: batches at most; 0: all */
     void (*on_step)(void *user, const cornu_progress *progress); /* may be NULL */
     bool (*should_stop)(void *user);                             /* may be NULL */
     void *user;
+    uint64_t reserved[8]; /* 0 */
 } cornu_run_options;
 
 /* Mean loss and metrics over a split. */
@@ -476,6 +531,29 @@ CORNU_API cornu_status cornu_evaluate(cornu_model *model, const cornu_data *data
 /* Outputs [count][output shape] of `count` inputs [count][input shape]. */
 CORNU_API cornu_status cornu_predict(cornu_model *model, const float *inputs, int64_t count,
                                      const cornu_run_options *options, float *outputs);
+
+/* A model that is trained, tested and asked batch by batch, by a loop of the caller's own. While it
+   is open its weights are on the device: the model shows them as they were at the last
+   cornu_trainer_pull, and no other function may change, train or run it. */
+typedef struct cornu_trainer cornu_trainer;
+/* Of the options only those of the device count. */
+CORNU_API cornu_status cornu_trainer_open(cornu_model *model, const cornu_run_options *options,
+                                          cornu_trainer **trainer);
+/* One optimizer step on a batch, or its loss alone; `scores` (may be NULL) are the means over all
+   batches since the opening or the last reset, before each step's update. Pixels are scaled as in
+   cornu_data_from_arrays. */
+CORNU_API cornu_status cornu_trainer_train(cornu_trainer *trainer, const cornu_arrays *batch,
+                                           cornu_scores *scores);
+CORNU_API cornu_status cornu_trainer_test(cornu_trainer *trainer, const cornu_arrays *batch,
+                                          cornu_scores *scores);
+/* As cornu_predict, in one batch. */
+CORNU_API cornu_status cornu_trainer_predict(cornu_trainer *trainer, const float *inputs,
+                                             int64_t count, float *outputs);
+CORNU_API cornu_status cornu_trainer_reset(cornu_trainer *trainer);
+/* Copy weights and optimizer state into the model. */
+CORNU_API cornu_status cornu_trainer_pull(cornu_trainer *trainer);
+/* Without a pull. */
+CORNU_API void cornu_trainer_close(cornu_trainer *trainer);
 
 /* Would cornu_predict fit into memory with `count` samples at a time, together with the caller's
    inputs and outputs? CORNU_OUT_OF_MEMORY, with what it needs and what is free, where it would not.
@@ -502,6 +580,7 @@ typedef struct cornu_output_info {
     cornu_output_kind kind;
     /* Outputs of a sample; 2 where its one output is the probability of class 1. */
     int64_t classes;
+    uint64_t reserved[8]; /* 0 */
 } cornu_output_info;
 
 CORNU_API cornu_status cornu_model_output_info(const cornu_model *model, cornu_output_info *info);
@@ -515,6 +594,7 @@ typedef struct cornu_class_value {
     int64_t index;    /* of the class */
     const char *name; /* NULL where it is not known; lives as long as the model */
     float value;
+    uint64_t reserved[2]; /* 0 */
 } cornu_class_value;
 
 /* The `most` classes of the largest values of one sample, values[classes], largest first and of
@@ -543,6 +623,7 @@ typedef struct cornu_device_info {
     char driver[64];     /* GPUs: the driver's version; else "" */
     int64_t memory_bytes, memory_free_bytes;
     int threads;
+    uint64_t reserved[8]; /* 0 */
 } cornu_device_info;
 
 /* Devices that this build knows, in order; false past the end. */
@@ -557,6 +638,7 @@ typedef struct cornu_explain_options {
     bool run;                        /* time each operation and relate it to the measured limits */
     bool (*should_stop)(void *user); /* may be NULL */
     void *user;
+    uint64_t reserved[8]; /* 0 */
 } cornu_explain_options;
 
 /* The plan of one training step as a table: operation, shape, kernel, why others refused, FLOPs,

@@ -3,10 +3,14 @@
     import cornu as tf
     model = tf.keras.Sequential([tf.keras.layers.Dense(10, activation="softmax")])
 
-`cornu.keras` has the shape of Keras 3; what it lacks says so when it is used.
+`cornu.keras` has the shape of Keras 3 and of tf.keras, and beside it stands what scripts ask TensorFlow for: devices,
+threads, seeds. What is not there says so when it is used.
 """
-from . import data, keras
+from . import _tensorflow_names, config, data, debugging, devices, keras, nn, python, random, sysconfig, test, version
 from ._cornu import version as __version__
-from .devices import config, device, sysconfig, test, versions
+from ._missing import missing
+from .devices import device, versions
 
-__all__ = ["__version__", "config", "data", "device", "keras", "sysconfig", "test", "versions"]
+__all__ = ["__version__", "config", "data", "debugging", "device", "devices", "keras", "nn", "python", "random",
+           "sysconfig", "test", "version", "versions"]
+__getattr__ = missing("cornu", __all__, _tensorflow_names.tensorflow)

@@ -1,36 +1,64 @@
-"""Where models train: tf.device, tf.config and their kin."""
+"""Where models train: what tf.device, tf.config and their kin rest on."""
+import os
+import sys
 import threading
 from collections import namedtuple
-from types import SimpleNamespace
+from functools import cache
 
 from . import _cornu
 
 PhysicalDevice = namedtuple("PhysicalDevice", ["name", "device_type"])
+LogicalDevice = namedtuple("LogicalDevice", ["name", "device_type"])
 
 _here = threading.local()
-_threads = 0
+
+
+class _Settings:
+    """Of the process."""
+
+    threads = 0
+    inter_op_threads = 0
+    hidden: frozenset[str] = frozenset()  # physical devices that set_visible_devices took away
+    log_placement = False
+
+
+settings = _Settings()
 
 
 def _kind(name: str) -> str:
     return "GPU" if name.startswith("cuda") else "CPU"
 
 
-def _usable() -> list[dict]:
-    return [d for d in _cornu.devices() if d["available"] and d["name"] != "reference"]
+def usable() -> list[tuple[PhysicalDevice, dict]]:
+    """The devices that can train, in TensorFlow's names, each with what the library says of it."""
+    count: dict[str, int] = {}
+    found = []
+    for row in _cornu.devices():
+        if not row["available"] or row["name"] == "reference":
+            continue
+        kind = _kind(row["name"])
+        number = count[kind] = count.get(kind, -1) + 1
+        found.append((PhysicalDevice(f"/physical_device:{kind}:{number}", kind), row))
+    return found
 
 
 def resolve(name: str) -> str:
     """cornu's name of a device that TensorFlow calls "/GPU:0", "/device:CPU:0" or "gpu"."""
-    short = name.rsplit("/", 1)[-1].removeprefix("device:").lower()
+    if not isinstance(name, str):
+        raise TypeError(f"device: found {name!r}; expected a name, such as '/CPU:0' or '/GPU:0'")
+    short = name.rsplit("/", 1)[-1].lower().removeprefix("device:")
     kind, _, number = short.partition(":")
     if kind in ("cpu", "reference") and number in ("", "0"):
         return kind
     if kind not in ("gpu", "cuda") or not (number or "0").isdigit():
         raise ValueError(f"device {name!r}: unknown; expected '/CPU:0', '/GPU:0', 'cuda:0' or 'reference'")
     wanted = f"cuda:{int(number or 0)}"
+    for device_, row in usable():
+        if row["name"] == wanted and device_.name in settings.hidden:
+            raise RuntimeError(f"device {name!r}: hidden by set_visible_devices")
+        if row["name"] == wanted:
+            return wanted
     reasons = [d["reason"] for d in _cornu.devices() if d["name"].startswith("cuda") and not d["available"]]
-    if any(d["name"] == wanted for d in _usable()):
-        return wanted
     raise RuntimeError(f"device {name!r}: not there{': ' + reasons[0] if reasons else ''}")
 
 
@@ -50,58 +78,35 @@ class device:
 
 
 def current_device() -> str:
+    """Where work that begins now is done."""
     stack = getattr(_here, "stack", None)
-    return stack[-1] if stack else "cpu"
+    name = stack[-1] if stack else "cpu"
+    if settings.log_placement:
+        print(f"cornu: work goes to {name}", file=sys.stderr)
+    return name
 
 
 def current_threads() -> int:
-    return _threads
+    """What config.threading asked for; 0: the library chooses."""
+    return settings.threads
 
 
-def list_physical_devices(device_type=None) -> list[PhysicalDevice]:
-    count: dict[str, int] = {}
-    found = []
-    for d in _usable():
-        kind = _kind(d["name"])
-        found.append(PhysicalDevice(f"/physical_device:{kind}:{count.setdefault(kind, 0)}", kind))
-        count[kind] += 1
-    return [d for d in found if device_type in (None, d.device_type)]
+def logical_name(device_: PhysicalDevice) -> str:
+    """"/device:CPU:0"."""
+    return "/device:" + device_.name.removeprefix("/physical_device:")
 
 
-def set_memory_growth(device, enable) -> None:
-    """Nothing to do: memory is taken as plans need it."""
+def is_built_with_cuda() -> bool:
+    """Is the CUDA plug-in there, whether or not a GPU is?"""
+    return not any("no CUDA plug-in" in d["reason"] for d in _cornu.devices())
 
 
-def _set_threads(count: int) -> None:
-    global _threads
-    _threads = int(count)
-
-
-config = SimpleNamespace(
-    list_physical_devices=list_physical_devices,
-    experimental=SimpleNamespace(list_physical_devices=list_physical_devices, set_memory_growth=set_memory_growth),
-    threading=SimpleNamespace(
-        set_intra_op_parallelism_threads=_set_threads,
-        get_intra_op_parallelism_threads=current_threads,
-        set_inter_op_parallelism_threads=lambda count: None,
-        get_inter_op_parallelism_threads=lambda: 0,
-    ),
-)
-
-
-def _gpus() -> list[dict]:
-    return [d for d in _usable() if _kind(d["name"]) == "GPU"]
-
-
-test = SimpleNamespace(
-    is_built_with_cuda=lambda: any(d["name"].startswith("cuda") for d in _cornu.devices()),
-    is_gpu_available=lambda *_, **__: bool(_gpus()),
-    gpu_device_name=lambda: "/device:GPU:0" if _gpus() else "",
-)
-
-sysconfig = SimpleNamespace(get_build_info=lambda: {"is_cuda_build": test.is_built_with_cuda()})
+@cache
+def incarnation(name: str) -> int:
+    """A number of this process for a device."""
+    return int.from_bytes(os.urandom(7), "little")
 
 
 def versions() -> str:
-    """What bug reports want to know."""
+    """What bug reports want to know: of cornu, its libraries, the system and the devices."""
     return _cornu.versions()

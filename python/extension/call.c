@@ -72,6 +72,84 @@ bool get_floats(PyObject *object, Py_buffer *view, bool writable)
     return false;
 }
 
+/* ---- arrays ---- */
+
+static bool get_samples(const Py_buffer *view, cornu_arrays *out)
+{
+    *out = (cornu_arrays){.rank = view->ndim - 1, .scale = 1};
+    if (view->ndim < 2 || view->ndim > 5) {
+        PyErr_Format(PyExc_ValueError,
+                     "found an array of %d dimensions; expected 2 to 5, samples "
+                     "first",
+                     view->ndim);
+        return false;
+    }
+    out->count = view->shape[0];
+    for (int i = 1; i < view->ndim; i++)
+        out->shape[i - 1] = view->shape[i];
+    if (is_format(view, 'f'))
+        out->values = view->buf;
+    else if (is_format(view, 'B'))
+        out->pixels = view->buf;
+    else
+        PyErr_Format(PyExc_TypeError, "found samples of format \"%s\"; expected float32 or uint8",
+                     view->format);
+    return out->values || out->pixels;
+}
+
+static bool get_targets(const Py_buffer *view, cornu_arrays *out)
+{
+    if (view->ndim < 1 || view->shape[0] != out->count) {
+        PyErr_SetString(PyExc_ValueError, "found targets of another length; expected one a sample");
+        return false;
+    }
+    if (is_format(view, 'i'))
+        out->labels = view->buf;
+    else if (is_format(view, 'f'))
+        out->targets = view->buf;
+    else
+        PyErr_Format(PyExc_TypeError, "found targets of format \"%s\"; expected int32 or float32",
+                     view->format);
+    out->target_size = out->targets && out->count ? view->len / 4 / out->count : 0;
+    return out->labels || out->targets;
+}
+
+bool get_arrays(PyObject *x, PyObject *y, PyObject *weights, array_buffers *b, cornu_arrays *out)
+{
+    int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT;
+    b->has_x = PyObject_GetBuffer(x, &b->x, flags) == 0;
+    if (!b->has_x || !get_samples(&b->x, out))
+        return false;
+    if (y != Py_None) {
+        b->has_y = PyObject_GetBuffer(y, &b->y, flags) == 0;
+        if (!b->has_y || !get_targets(&b->y, out))
+            return false;
+    }
+    if (weights == Py_None)
+        return true;
+    b->has_weights = get_floats(weights, &b->weights, false);
+    if (!b->has_weights)
+        return false;
+    out->weights = b->weights.buf;
+    if (b->weights.len == out->count * (int64_t)sizeof(float))
+        return true;
+    PyErr_SetString(PyExc_ValueError, "found weights of another length; expected one a sample");
+    return false;
+}
+
+void release_arrays(array_buffers *b)
+{
+    if (b->has_x)
+        PyBuffer_Release(&b->x);
+    if (b->has_y)
+        PyBuffer_Release(&b->y);
+    if (b->has_weights)
+        PyBuffer_Release(&b->weights);
+    *b = (array_buffers){0};
+}
+
+/* ---- callbacks ---- */
+
 static double now(void)
 {
     struct timespec t;
@@ -79,7 +157,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void keep_exception(call *c)
+void keep_exception(call *c)
 {
     if (!c->failed)
         PyErr_Fetch(&c->type, &c->value, &c->traceback);
@@ -191,17 +269,43 @@ bool call_succeeded(call *c, cornu_status status)
     return false;
 }
 
+static bool is_free(model_object *self)
+{
+    if (self->busy)
+        PyErr_SetString(PyExc_RuntimeError, "the model is at work in another call");
+    return !self->busy;
+}
+
+/* What the trainer did since then, to the model. */
+static bool pull(model_object *self)
+{
+    cornu_status status = CORNU_OK;
+    if (self->trainer && self->trained) {
+        self->busy = true;
+        Py_BEGIN_ALLOW_THREADS;
+        status = cornu_trainer_pull(self->trainer);
+        Py_END_ALLOW_THREADS;
+        self->busy = false;
+    }
+    if (status != CORNU_OK)
+        return fail(status) != NULL;
+    self->trained = false;
+    return true;
+}
+
+bool begin_reading(model_object *self)
+{
+    if (!is_free(self) || !pull(self))
+        return false;
+    self->busy = true;
+    return true;
+}
+
 bool begin_work(model_object *self)
 {
-    if (!self->model) {
-        PyErr_SetString(PyExc_RuntimeError, "the model is closed");
+    if (!begin_reading(self))
         return false;
-    }
-    if (self->busy) {
-        PyErr_SetString(PyExc_RuntimeError, "the model is at work in another call");
-        return false;
-    }
-    self->busy = true;
+    close_trainer(self);
     return true;
 }
 

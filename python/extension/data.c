@@ -17,83 +17,90 @@ PyObject *wrap_data(PyObject *module, cornu_data *data)
 static void data_dealloc(PyObject *object)
 {
     PyTypeObject *type = Py_TYPE(object);
-    cornu_data_close(((data_object *)object)->data);
+    data_object *self = (data_object *)object;
+    cornu_data_close(self->data);
+    release_arrays(&self->buffers);
+    Py_XDECREF(self->next);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(object);
     Py_DECREF(type);
 }
 
-/* One split's (x, y), each a buffer: x of float32 or uint8, y of int32 (classes) or float32. */
-typedef struct split_buffers {
-    Py_buffer x, y;
-    bool has_x, has_y;
-} split_buffers;
-
-static void release_split(split_buffers *b)
-{
-    if (b->has_x)
-        PyBuffer_Release(&b->x);
-    if (b->has_y)
-        PyBuffer_Release(&b->y);
-}
-
-static bool read_split(PyObject *x, PyObject *y, split_buffers *b, cornu_arrays *out)
-{
-    int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT;
-    b->has_x = PyObject_GetBuffer(x, &b->x, flags) == 0;
-    b->has_y = b->has_x && PyObject_GetBuffer(y, &b->y, flags) == 0;
-    if (!b->has_y)
-        return false;
-    *out = (cornu_arrays){.rank = b->x.ndim - 1};
-    if (b->x.ndim < 2 || b->x.ndim > 5 || b->y.ndim < 1 || b->y.shape[0] != b->x.shape[0]) {
-        PyErr_SetString(PyExc_ValueError, "found arrays whose first dimensions differ, or too few "
-                                          "or many dimensions; expected samples first");
-        return false;
-    }
-    out->count = b->x.shape[0];
-    for (int i = 1; i < b->x.ndim; i++)
-        out->shape[i - 1] = b->x.shape[i];
-    if (is_format(&b->x, 'f'))
-        out->values = b->x.buf;
-    else if (is_format(&b->x, 'B'))
-        out->pixels = b->x.buf;
-    if (is_format(&b->y, 'i'))
-        out->labels = b->y.buf;
-    else if (is_format(&b->y, 'f'))
-        out->targets = b->y.buf;
-    out->target_size = out->targets && out->count ? b->y.len / 4 / out->count : 0;
-    if ((out->values || out->pixels) && (out->labels || out->targets))
-        return true;
-    PyErr_Format(PyExc_TypeError,
-                 "found buffers of formats \"%s\" and \"%s\"; expected float32 or uint8, and int32 "
-                 "or float32",
-                 b->x.format, b->y.format);
-    return false;
-}
-
-/* data_from_arrays(x, y, test_x, test_y), the latter two None where there are none. */
+/* data_from_arrays(x, y, weights): the arrays are read where they lie, for as long as it lives. */
 PyObject *module_data_from_arrays(PyObject *module, PyObject *arguments)
 {
-    PyObject *x, *y, *test_x, *test_y;
-    split_buffers train = {0}, test = {0};
-    cornu_arrays train_arrays, test_arrays;
+    PyObject *x, *y, *weights;
+    array_buffers buffers = {0};
+    cornu_arrays arrays;
     cornu_data *data = NULL;
     cornu_status status = CORNU_OK;
-    if (!PyArg_ParseTuple(arguments, "OOOO", &x, &y, &test_x, &test_y))
+    if (!PyArg_ParseTuple(arguments, "OOO", &x, &y, &weights))
         return NULL;
-    bool has_test = test_x != Py_None;
-    bool right = read_split(x, y, &train, &train_arrays) &&
-                 (!has_test || read_split(test_x, test_y, &test, &test_arrays));
+    bool right = get_arrays(x, y, weights, &buffers, &arrays);
     if (right) {
         Py_BEGIN_ALLOW_THREADS;
-        status = cornu_data_from_arrays(&train_arrays, has_test ? &test_arrays : NULL, &data);
+        status = cornu_data_in_place(&arrays, NULL, &data);
         Py_END_ALLOW_THREADS;
     }
-    release_split(&train);
-    release_split(&test);
-    if (!right)
+    PyObject *out = NULL;
+    if (right)
+        out = status == CORNU_OK ? wrap_data(module, data) : fail(status);
+    if (out)
+        ((data_object *)out)->buffers = buffers;
+    else
+        release_arrays(&buffers);
+    return out;
+}
+
+/* The next batch of Python's function; called without the GIL. */
+static cornu_status stream_next(void *user, cornu_arrays *batch)
+{
+    data_object *self = user;
+    PyObject *x, *y, *weights;
+    cornu_status status = CORNU_STOPPED;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    release_arrays(&self->buffers);
+    PyObject *got = PyObject_CallNoArgs(self->next);
+    if (got == Py_None)
+        status = CORNU_OK;
+    else if (got && PyArg_ParseTuple(got, "OOO", &x, &y, &weights) &&
+             get_arrays(x, y, weights, &self->buffers, batch))
+        status = CORNU_OK;
+    if (status != CORNU_OK)
+        keep_exception(self->at_work);
+    Py_XDECREF(got);
+    PyGILState_Release(gil);
+    return status;
+}
+
+/* data_stream(next, x, y, weights, batches): `next` gives (x, y, weights) or, at the end of a pass,
+   None; x, y and weights are such a batch with as many samples as one has at most. */
+PyObject *module_data_stream(PyObject *module, PyObject *arguments)
+{
+    PyObject *next, *x, *y, *weights, *out = NULL;
+    long long batches;
+    array_buffers like = {0};
+    cornu_stream stream = {.next = stream_next};
+    cornu_data *data = NULL;
+    if (!PyArg_ParseTuple(arguments, "OOOOL", &next, &x, &y, &weights, &batches))
         return NULL;
-    return status == CORNU_OK ? wrap_data(module, data) : fail(status);
+    out = wrap_data(module, NULL);
+    stream.batches = batches;
+    stream.user = out;
+    if (!out || !get_arrays(x, y, weights, &like, &stream.like)) {
+        release_arrays(&like);
+        Py_XDECREF(out);
+        return NULL;
+    }
+    cornu_status status = cornu_data_stream(&stream, &data);
+    release_arrays(&like);
+    if (status != CORNU_OK) {
+        Py_DECREF(out);
+        return fail(status);
+    }
+    ((data_object *)out)->data = data;
+    ((data_object *)out)->next = Py_NewRef(next);
+    return out;
 }
 
 /* data_open(what, folder, allow_download, on_notice) */

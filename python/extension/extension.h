@@ -15,12 +15,23 @@
 
 typedef struct model_object {
     PyObject_HEAD cornu_model *model;
-    bool busy; /* a call without the GIL is under way */
+    bool busy;              /* a call without the GIL is under way */
+    cornu_trainer *trainer; /* of train_on_batch and test_on_batch: has the weights; or NULL */
+    bool trained;           /* by it, since the model had them */
 } model_object;
+
+/* Arrays that are read where they lie. */
+typedef struct array_buffers {
+    Py_buffer x, y, weights;
+    bool has_x, has_y, has_weights;
+} array_buffers;
 
 typedef struct data_object {
     PyObject_HEAD cornu_data *data;
-    bool busy; /* a call without the GIL is under way */
+    bool busy;             /* a call without the GIL is under way */
+    array_buffers buffers; /* of the samples, or of a stream's batch at hand */
+    PyObject *next;        /* a stream: gives (x, y, weights), or None at the end of a pass */
+    struct call *at_work;  /* the call that reads it */
 } data_object;
 
 typedef struct module_state {
@@ -44,6 +55,11 @@ bool is_format(const Py_buffer *view, char format);
 /* A C-contiguous buffer of floats. */
 bool get_floats(PyObject *object, Py_buffer *view, bool writable);
 
+/* x [samples, ...] of float32 or uint8; y of int32 (classes) or float32, weights of float32, or
+   None. False with an exception; release in both cases. */
+bool get_arrays(PyObject *x, PyObject *y, PyObject *weights, array_buffers *b, cornu_arrays *out);
+void release_arrays(array_buffers *b);
+
 /* What the library's callbacks need while it works without the GIL. */
 typedef struct call {
     PyObject *on_step, *on_epoch_begin, *on_epoch, *on_notice; /* NULL: none */
@@ -58,13 +74,18 @@ void on_epoch(void *user, const cornu_progress *p);
 void on_notice(void *user, const char *line);
 /* Signals are looked at twenty times a second: taking the GIL after each step would be felt. */
 bool should_stop(void *user);
+/* The present exception ends the work. */
+void keep_exception(call *c);
 /* NULL for None. */
 PyObject *given(PyObject *object);
 /* False with the exception of a callback or signal, else of the status. A run that a callback ended
    is no failure. */
 bool call_succeeded(call *c, cornu_status status);
-/* One call at a time: the others would find a model in the middle of a step. */
+/* One call at a time: the others would find a model in the middle of a step. The trainer's weights
+   come back to the model, and it is closed. */
 bool begin_work(model_object *self);
+/* The same for what only reads the model; the trainer stays. */
+bool begin_reading(model_object *self);
 void end_work(model_object *self);
 
 /* A new Data, which owns `data`. */
@@ -76,6 +97,7 @@ extern PyType_Spec model_spec, data_spec;
 PyObject *module_open(PyObject *module, PyObject *arguments);
 PyObject *module_parse(PyObject *module, PyObject *arguments);
 PyObject *module_data_from_arrays(PyObject *module, PyObject *arguments);
+PyObject *module_data_stream(PyObject *module, PyObject *arguments);
 PyObject *module_data_open(PyObject *module, PyObject *arguments);
 PyObject *module_data_from_files(PyObject *module, PyObject *arguments);
 PyObject *module_read_image(PyObject *module, PyObject *arguments);
@@ -85,5 +107,8 @@ PyObject *model_explain(PyObject *object, PyObject *arguments);
 PyObject *model_fit(PyObject *object, PyObject *arguments);
 PyObject *model_evaluate(PyObject *object, PyObject *arguments);
 PyObject *model_predict(PyObject *object, PyObject *arguments);
+PyObject *model_on_batch(PyObject *object, PyObject *arguments);
+PyObject *model_reset_metrics(PyObject *object, PyObject *unused);
+void close_trainer(model_object *self);
 
 #endif

@@ -17,6 +17,7 @@ static PyObject *wrap_model(PyObject *module, cornu_model *model)
 static void model_dealloc(PyObject *object)
 {
     PyTypeObject *type = Py_TYPE(object);
+    close_trainer((model_object *)object);
     cornu_model_close(((model_object *)object)->model);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(object);
@@ -61,6 +62,18 @@ static PyObject *model_initialize(PyObject *object, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "K", &seed) || !begin_work(self))
         return NULL;
     cornu_status status = cornu_model_initialize(self->model, seed);
+    end_work(self);
+    return none_or_fail(status);
+}
+
+/* set_data(section): the data section of a recipe. */
+static PyObject *model_set_data(PyObject *object, PyObject *arguments)
+{
+    model_object *self = (model_object *)object;
+    const char *section;
+    if (!PyArg_ParseTuple(arguments, "s", &section) || !begin_work(self))
+        return NULL;
+    cornu_status status = cornu_model_set_data(self->model, section);
     end_work(self);
     return none_or_fail(status);
 }
@@ -135,7 +148,7 @@ static PyObject *model_weight(model_object *self, PyObject *arguments, bool set)
     if (!PyArg_ParseTuple(arguments, "iO", &index, &array) || !get_floats(array, &view, !set))
         return NULL;
     cornu_status status = CORNU_OK;
-    bool free_to_work = begin_work(self);
+    bool free_to_work = set ? begin_work(self) : begin_reading(self);
     int64_t count = view.len / view.itemsize;
     if (free_to_work) {
         status = set ? cornu_model_set_weight(self->model, index, view.buf, count)
@@ -220,6 +233,7 @@ static PyObject *model_classes(PyObject *object, PyObject *unused)
 
 static PyMethodDef model_methods[] = {
     {"compile", model_compile, METH_VARARGS, NULL},
+    {"set_data", model_set_data, METH_VARARGS, NULL},
     {"initialize", model_initialize, METH_VARARGS, NULL},
     {"summary", model_summary, METH_NOARGS, NULL},
     {"config", model_config, METH_NOARGS, NULL},
@@ -236,6 +250,8 @@ static PyMethodDef model_methods[] = {
     {"fit", model_fit, METH_VARARGS, NULL},
     {"evaluate", model_evaluate, METH_VARARGS, NULL},
     {"predict", model_predict, METH_VARARGS, NULL},
+    {"on_batch", model_on_batch, METH_VARARGS, NULL},
+    {"reset_metrics", model_reset_metrics, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -66,6 +66,7 @@ static PyMethodDef module_methods[] = {
     {"open", module_open, METH_VARARGS, NULL},
     {"parse", module_parse, METH_VARARGS, NULL},
     {"data_from_arrays", module_data_from_arrays, METH_VARARGS, NULL},
+    {"data_stream", module_data_stream, METH_VARARGS, NULL},
     {"data_open", module_data_open, METH_VARARGS, NULL},
     {"data_from_files", module_data_from_files, METH_VARARGS, NULL},
     {"read_image", module_read_image, METH_VARARGS, NULL},

@@ -52,21 +52,28 @@ static PyObject *history_lists(const cornu_history *h)
     return out;
 }
 
-/* fit(data, section, device, threads, each_step, on_step, on_epoch_begin, on_epoch, on_notice) */
+/* fit(data, validation, section, device, threads, each_step, on_step, on_epoch_begin, on_epoch,
+   on_notice); validation: data, or None. */
 PyObject *model_fit(PyObject *object, PyObject *arguments)
 {
     model_object *self = (model_object *)object;
-    PyObject *data;
+    PyObject *data, *validation;
     cornu_fit_options o = {0};
     PyObject *step, *begin, *epoch, *notice;
     int each;
     call c = {0};
     cornu_history *history = NULL;
-    if (!PyArg_ParseTuple(arguments, "OszipOOOO", &data, &o.section, &o.device, &o.threads, &each,
-                          &step, &begin, &epoch, &notice))
+    if (!PyArg_ParseTuple(arguments, "OOszipOOOO", &data, &validation, &o.section, &o.device,
+                          &o.threads, &each, &step, &begin, &epoch, &notice))
         return NULL;
-    if (!is_data(object, data) || !begin_work(self))
+    if (!is_data(object, data) || (validation != Py_None && !is_data(object, validation)) ||
+        !begin_work(self))
         return NULL;
+    if (validation != Py_None) {
+        o.validation_data = ((data_object *)validation)->data;
+        ((data_object *)validation)->at_work = &c;
+    }
+    ((data_object *)data)->at_work = &c;
     c.on_step = given(step);
     c.on_epoch_begin = given(begin);
     c.on_epoch = given(epoch);
@@ -102,7 +109,7 @@ static PyObject *scores_dict(const cornu_scores *s)
     return out;
 }
 
-/* evaluate(data, test, device, threads, batch, on_step) */
+/* evaluate(data, device, threads, batch, steps, on_step) */
 PyObject *model_evaluate(PyObject *object, PyObject *arguments)
 {
     model_object *self = (model_object *)object;
@@ -110,16 +117,16 @@ PyObject *model_evaluate(PyObject *object, PyObject *arguments)
     cornu_run_options o = {0};
     cornu_scores scores;
     PyObject *step;
-    int test;
-    long long batch;
+    long long batch, steps;
     call c = {0};
-    if (!PyArg_ParseTuple(arguments, "OpziLO", &data, &test, &o.device, &o.threads, &batch, &step))
+    if (!PyArg_ParseTuple(arguments, "OziLLO", &data, &o.device, &o.threads, &batch, &steps, &step))
         return NULL;
     if (!is_data(object, data) || !begin_work(self))
         return NULL;
+    ((data_object *)data)->at_work = &c;
     c.on_step = given(step);
     o.batch = batch;
-    o.split = test ? CORNU_TEST : CORNU_TRAIN;
+    o.steps = steps;
     o.on_step = c.on_step ? on_step : NULL;
     o.should_stop = should_stop;
     o.user = &c;
@@ -130,6 +137,70 @@ PyObject *model_evaluate(PyObject *object, PyObject *arguments)
     end_work(self);
     return call_succeeded(&c, status) ? scores_dict(&scores) : NULL;
 }
+
+/* ---- batch by batch ---- */
+
+void close_trainer(model_object *self)
+{
+    cornu_trainer *trainer = self->trainer;
+    self->trainer = NULL;
+    self->trained = false;
+    cornu_trainer_close(trainer);
+}
+
+/* The trainer keeps the weights that it has. */
+static bool begin_batch(model_object *self)
+{
+    if (self->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "the model is at work in another call");
+        return false;
+    }
+    self->busy = true;
+    return true;
+}
+
+/* on_batch(x, y, weights, train, device, threads): the means of loss and metrics so far, as a dict.
+   The device is that of the first such call. */
+PyObject *model_on_batch(PyObject *object, PyObject *arguments)
+{
+    model_object *self = (model_object *)object;
+    PyObject *x, *y, *weights;
+    cornu_run_options o = {0};
+    array_buffers buffers = {0};
+    cornu_arrays batch;
+    cornu_scores scores;
+    int train;
+    if (!PyArg_ParseTuple(arguments, "OOOpzi", &x, &y, &weights, &train, &o.device, &o.threads))
+        return NULL;
+    if (!get_arrays(x, y, weights, &buffers, &batch) || !begin_batch(self)) {
+        release_arrays(&buffers);
+        return NULL;
+    }
+    cornu_status status = CORNU_OK;
+    Py_BEGIN_ALLOW_THREADS;
+    if (!self->trainer)
+        status = cornu_trainer_open(self->model, &o, &self->trainer);
+    if (status == CORNU_OK)
+        status = (train ? cornu_trainer_train : cornu_trainer_test)(self->trainer, &batch, &scores);
+    Py_END_ALLOW_THREADS;
+    self->trained |= train && status == CORNU_OK;
+    end_work(self);
+    release_arrays(&buffers);
+    return status == CORNU_OK ? scores_dict(&scores) : fail(status);
+}
+
+PyObject *model_reset_metrics(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    model_object *self = (model_object *)object;
+    if (!begin_batch(self))
+        return NULL;
+    cornu_status status = self->trainer ? cornu_trainer_reset(self->trainer) : CORNU_OK;
+    end_work(self);
+    return none_or_fail(status);
+}
+
+/* ---- outputs ---- */
 
 static int64_t elements(const int64_t *shape, int rank)
 {
@@ -169,7 +240,7 @@ PyObject *model_predict(PyObject *object, PyObject *arguments)
     cornu_run_options o = {0};
     Py_buffer in, out;
     long long batch;
-    int64_t count;
+    int64_t count = 0;
     call c = {0};
     if (!PyArg_ParseTuple(arguments, "OOziL", &inputs, &outputs, &o.device, &o.threads, &batch) ||
         !get_floats(inputs, &in, false))
@@ -182,10 +253,14 @@ PyObject *model_predict(PyObject *object, PyObject *arguments)
     o.should_stop = should_stop;
     o.user = &c;
     cornu_status status = CORNU_OK;
-    bool free_to_work = count_samples(self->model, &in, &out, &count) && begin_work(self);
+    bool free_to_work = count_samples(self->model, &in, &out, &count) &&
+                        (self->trainer && count <= batch ? begin_batch(self) : begin_work(self));
     if (free_to_work) {
         Py_BEGIN_ALLOW_THREADS;
-        status = cornu_predict(self->model, in.buf, count, &o, out.buf);
+        if (self->trainer)
+            status = cornu_trainer_predict(self->trainer, in.buf, count, out.buf);
+        else
+            status = cornu_predict(self->model, in.buf, count, &o, out.buf);
         Py_END_ALLOW_THREADS;
         end_work(self);
     }

@@ -34,6 +34,17 @@ cornu_status status_prefix(cornu_status code, const char *format, ...)
     return code;
 }
 
+cornu_status status_reserve(const char *name, const uint64_t *reserved, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (reserved[i] != 0)
+            return status_fail(CORNU_INVALID,
+                               "%s.reserved: found %#jx; expected 0 (made for a later cornu than "
+                               "this " CORNU_VERSION ", or not set to zero)",
+                               name, (uintmax_t)reserved[i]);
+    return CORNU_OK;
+}
+
 const char *cornu_version(void)
 {
     return CORNU_VERSION;

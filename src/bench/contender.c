@@ -84,7 +84,7 @@ static cornu_status open_session(contender *c, const bench_options *options)
     device *d = session_device(c->session);
     if (d->ops->upload)
         TRY(d->ops->upload(d, &c->samples));
-    TRY(session_plan_for(c->session, PLAN_TRAIN, c->batch, &c->plan));
+    TRY(session_plan_for(c->session, PLAN_TRAIN, c->batch, false, &c->plan));
     c->cold_seconds = clock_seconds() - begin;
     return CORNU_OK;
 }
@@ -109,7 +109,7 @@ cornu_status contender_open(contender *c, const bench_workload *w, const char *o
     }
     const cornu_data *data = c->data->data;
     TRY_GOTO(data_samples_for(data, CORNU_TRAIN, c->model, &c->samples));
-    TRY_GOTO(feed_open(data, CORNU_TRAIN, 0, c->samples.count, &c->feed));
+    TRY_GOTO(feed_open(data, CORNU_TRAIN, &c->samples, 0, c->samples.count, &c->feed));
     c->samples_read = feed_samples(&c->feed);
     if (c->batch > c->samples_read) {
         status = status_fail(CORNU_INVALID, "batch: found %lld; expected at most the %lld samples",

@@ -21,7 +21,9 @@ typedef struct command {
 } command;
 
 extern const command command_bench, command_train, command_evaluate, command_predict,
-    command_summary, command_explain, command_devices, command_data, command_env, command_version;
+    command_summary, command_explain, command_devices, command_data, command_env, command_version,
+    command_completion;
+extern const command *const commands[]; /* all, NULL-ended */
 
 /* ---- options.c -------------------------------------------------------------------------- */
 
@@ -105,6 +107,17 @@ bool options_parse(const command *c, const option *options, int argc, char **arg
                    int most, const char *what, operands *out, int *status);
 /* The nearest of NULL-ended `names` to a mistyped word, or NULL. */
 const char *nearest_name(const char *word, const char *const *names);
+
+/* ---- help.c ----------------------------------------------------------------------------- */
+
+/* Where `argument` asks for help, print it and return true: -h, --help; and in the forms of which
+   other files are made: --help=man, a man page; --help=bash, zsh, fish, what completion.c puts
+   together. */
+bool help_print(const command *c, const option *options, const char *argument);
+/* The beginning of a man page: of command `of`, or of cornu where that is empty. */
+void man_begin(const char *of, const char *summary);
+/* A line's text, as roff has it. */
+void man_text(const char *text);
 
 /* ---- print.c ---------------------------------------------------------------------------- */
 

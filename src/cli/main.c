@@ -6,16 +6,19 @@
 #include <string.h>
 #include <unistd.h>
 
-static const command *const commands[] = {
-    &command_bench,   &command_train,   &command_evaluate, &command_predict, &command_summary,
-    &command_explain, &command_devices, &command_data,     &command_env,     &command_version};
-enum { COMMANDS = sizeof commands / sizeof *commands };
+const command *const commands[] = {&command_bench,   &command_train,      &command_evaluate,
+                                   &command_predict, &command_summary,    &command_explain,
+                                   &command_devices, &command_data,       &command_env,
+                                   &command_version, &command_completion, NULL};
+enum { COMMANDS = sizeof commands / sizeof *commands - 1 };
+
+static const char about[] =
+    "train small neural networks natively, and see how long it takes and why";
+static const char usage[] = "cornu COMMAND [ARGUMENT...] [--OPTION...]";
 
 static void print_usage(void)
 {
-    print("cornu %s: train small neural networks natively, and see how long it takes and why\n\n"
-          "usage: cornu COMMAND [ARGUMENT...] [--OPTION...]\n\n",
-          cornu_version());
+    print("cornu %s: %s\n\nusage: %s\n\n", cornu_version(), about, usage);
     for (int i = 0; i < COMMANDS; i++)
         print("  %-10s %s\n", commands[i]->name, commands[i]->summary);
     print("\ncornu COMMAND --help says more. Start with: cornu bench --quick\nworkloads:");
@@ -25,6 +28,30 @@ static void print_usage(void)
         print(" %s", cornu_workload_name(i));
     }
     print("\n");
+}
+
+/* The man page cornu(1). */
+static void print_man(void)
+{
+    man_begin("", about);
+    print(".SH SYNOPSIS\n");
+    man_text(usage);
+    print("\n.SH COMMANDS\n");
+    for (int i = 0; i < COMMANDS; i++) {
+        print(".TP\n.BR cornu\\-%s (1)\n", commands[i]->name);
+        man_text(commands[i]->summary);
+        print("\n");
+    }
+    print(".SH WORKLOADS\n");
+    for (int i = 0; cornu_workload_name(i); i++) {
+        man_text(cornu_workload_name(i));
+        print("\n");
+    }
+    print(".SH ENVIRONMENT\n.B cornu env\nlists the variables that cornu reads.\n"
+          ".SH EXIT STATUS\n.TP\n%d\nall went well\n.TP\n%d\nsomething failed\n"
+          ".TP\n%d\na wrong command line, or a device that is not there\n"
+          ".TP\n%d\nstopped by Ctrl\\-C\n",
+          STATUS_OK, STATUS_FAILURE, STATUS_USAGE, STATUS_INTERRUPTED);
 }
 
 static const command *find_command(const char *name)
@@ -60,6 +87,10 @@ static int dispatch(int argc, char **argv)
         const command *c = find_command(argv[2]);
         char option_help[] = "--help", *arguments[] = {argv[2], option_help, NULL};
         return c ? c->run(2, arguments) : fail_unknown(argv[2]);
+    }
+    if (strcmp(word, "--help=man") == 0 && argc == 2) {
+        print_man();
+        return STATUS_OK;
     }
     if (help) {
         print_usage();

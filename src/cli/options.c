@@ -64,31 +64,6 @@ const char *nearest_name(const char *word, const char *const *names)
     return best;
 }
 
-/* ---- help ------------------------------------------------------------------------------- */
-
-static void print_help(const command *c, const option *options)
-{
-    print("cornu %s: %s\n\n", c->name, c->summary);
-    for (const char *line = c->synopsis; line;) {
-        size_t length = strcspn(line, "\n");
-        print("%s cornu %s%s%.*s\n", line == c->synopsis ? "usage:" : "      ", c->name,
-              length ? " " : "", (int)length, line);
-        line = line[length] ? line + length + 1 : NULL;
-    }
-    if (options->name)
-        print("\n");
-    for (const option *o = options; o->name; o++) {
-        char left[64];
-        snprintf(left, sizeof left, "--%s%s%s", o->name, o->value ? " " : "",
-                 o->value ? o->value : "");
-        print("  %-20s %s\n", left, o->help);
-    }
-    if (c->details) {
-        print("\n");
-        print_lines(c->details);
-    }
-}
-
 /* ---- parsing ---------------------------------------------------------------------------- */
 
 static const option *find_option(const option *options, const char *name, size_t length)
@@ -200,8 +175,7 @@ bool options_parse(const command *c, const option *options, int argc, char **arg
             argv[out->count++] = argument; /* never overtakes i: argv[0] made room */
         } else if (strcmp(argument, "--") == 0) {
             only_operands = true;
-        } else if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
-            print_help(c, options);
+        } else if (help_print(c, options, argument)) {
             *status = STATUS_OK;
             return false;
         } else if (!read_option(c, options, argc, argv, &i, status)) {

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "data/folders/loader.h"
+#include "data/stream.h"
 #include "format/tensor_file.h"
 #include <math.h>
 #include <stdlib.h>
@@ -13,8 +14,9 @@ void cornu_data_close(cornu_data *data)
     if (!data)
         return;
     loader_close(data->loader);
-    for (int i = 0; i < 4; i++)
+    for (size_t i = 0; i < sizeof data->storage / sizeof *data->storage; i++)
         memory_free_aligned(data->storage[i]);
+    free(data->stream);
     if (data->arrays)
         tensor_file_close(data->arrays);
     if (data->class_names)
@@ -51,7 +53,7 @@ cornu_status data_reserve_inputs(cornu_data *data, cornu_split split, int64_t co
 {
     void *memory = NULL;
     TRY(reserve(data, count, x_shape, type, "samples", &memory));
-    data->storage[2 * split] = memory;
+    data->storage[3 * split] = memory;
     sample_block *block = &data->block[split];
     block->count = count;
     block->x_shape = *x_shape;
@@ -68,7 +70,7 @@ cornu_status data_reserve_targets(cornu_data *data, cornu_split split, const sha
     void *memory = NULL;
     sample_block *block = &data->block[split];
     TRY(reserve(data, block->count, y_shape, type, "targets", &memory));
-    data->storage[2 * split + 1] = memory;
+    data->storage[3 * split + 1] = memory;
     block->y_shape = *y_shape;
     block->y_type = type;
     block->y = memory;
@@ -94,7 +96,8 @@ cornu_status cornu_data_info_get(const cornu_data *data, cornu_data_info *info)
     info->name = data->name ? data->name : "";
     info->folder = data->folder ? data->folder : "";
     for (int i = 0; i < 2; i++)
-        info->count[i] = data_usable(data, (cornu_split)i, 0, data->block[i].count);
+        info->count[i] =
+            data->stream ? 0 : data_usable(data, (cornu_split)i, 0, data->block[i].count);
     const shape *s = &data->block[data->block[0].count > 0 ? 0 : 1].x_shape;
     info->rank = s->rank;
     memcpy(info->shape, s->dim, (size_t)s->rank * sizeof *s->dim);
@@ -110,7 +113,7 @@ cornu_status cornu_data_view(const cornu_data *data, cornu_split split, cornu_ar
                            "cornu_data_view: found no data, arrays or split; expected all three");
     const sample_block *b = &data->block[split];
     *arrays = (cornu_arrays){.count = b->count, .rank = b->x_shape.rank};
-    if (data->loader || b->x_shape.rank > 4)
+    if (data->loader || data->stream || b->x_shape.rank > 4)
         return status_fail(CORNU_UNSUPPORTED, "%s: its samples do not lie in memory as arrays",
                            data->name ? data->name : "data");
     memcpy(arrays->shape, b->x_shape.dim, (size_t)b->x_shape.rank * sizeof *arrays->shape);
@@ -123,6 +126,7 @@ cornu_status cornu_data_view(const cornu_data *data, cornu_split split, cornu_ar
     else
         arrays->targets = b->y;
     arrays->target_size = arrays->targets ? shape_elements(&b->y_shape) : 0;
+    arrays->weights = b->weight;
     return CORNU_OK;
 }
 
@@ -159,6 +163,7 @@ cornu_status cornu_data_sample(const cornu_data *data, cornu_split split, int64_
 
 static cornu_status check_arrays(const cornu_arrays *a, const char *split)
 {
+    TRY(CHECK_RESERVE(split, a));
     if (a->count < 1)
         return status_fail(CORNU_INVALID, "%s.count: found %lld; expected at least 1", split,
                            (long long)a->count);
@@ -174,6 +179,9 @@ static cornu_status check_arrays(const cornu_arrays *a, const char *split)
     if (a->labels && a->targets)
         return status_fail(CORNU_INVALID, "%s: found labels and targets; expected one of them",
                            split);
+    if (!(a->scale >= 0 && isfinite(a->scale)))
+        return status_fail(CORNU_INVALID, "%s.scale: found %g; expected a number above 0, or 0",
+                           split, a->scale);
     if (a->targets && a->target_size < 1)
         return status_fail(CORNU_INVALID, "%s.target_size: found %lld; expected at least 1", split,
                            (long long)a->target_size);
@@ -190,47 +198,77 @@ static cornu_status check_finite(const float *values, int64_t count, const char 
     return CORNU_OK;
 }
 
-static cornu_status copy_targets(cornu_data *data, cornu_split split, const cornu_arrays *a,
-                                 const char *name)
+cornu_status data_block_of(const cornu_arrays *a, const char *what, sample_block *out)
 {
-    void *y;
-    if (a->labels) {
-        shape none = {0};
-        TRY(data_reserve_targets(data, split, &none, SAMPLE_I32, &y));
-        memcpy(y, a->labels, (size_t)a->count * sizeof *a->labels);
-        for (int64_t i = 0; i < a->count; i++) {
-            if (a->labels[i] < 0 || a->labels[i] == INT32_MAX)
-                return status_fail(CORNU_INVALID,
-                                   "%s.labels[%lld]: found %d; expected a class number from 0",
-                                   name, (long long)i, a->labels[i]);
-            if (a->labels[i] >= data->class_count)
-                data->class_count = a->labels[i] + 1;
-        }
-    } else if (a->targets) {
-        shape size = {1, {a->target_size}};
-        TRY(data_reserve_targets(data, split, &size, SAMPLE_F32, &y));
-        memcpy(y, a->targets, (size_t)(a->count * a->target_size) * sizeof(float));
+    TRY(check_arrays(a, what));
+    *out = (sample_block){.count = a->count,
+                          .x_shape.rank = a->rank,
+                          .x_type = a->pixels ? SAMPLE_U8 : SAMPLE_F32,
+                          .x = a->pixels ? (const void *)a->pixels : a->values,
+                          .x_scale = !a->pixels     ? 1.0f
+                                     : a->scale > 0 ? (float)a->scale
+                                                    : 1.0f / 255.0f,
+                          .y_type = a->targets ? SAMPLE_F32 : SAMPLE_I32,
+                          .y = a->targets ? (const void *)a->targets : a->labels,
+                          .weight = a->weights};
+    memcpy(out->x_shape.dim, a->shape, (size_t)a->rank * sizeof *a->shape);
+    if (a->targets)
+        out->y_shape = (shape){1, {a->target_size}};
+    return CORNU_OK;
+}
+
+/* Numbers that no training could use, and how many classes there are. */
+static cornu_status check_numbers(cornu_data *data, const cornu_arrays *a, const char *name)
+{
+    int64_t elements = a->count;
+    for (int i = 0; i < a->rank; i++)
+        elements *= a->shape[i];
+    if (a->values)
+        TRY(check_finite(a->values, elements, name, "values"));
+    if (a->targets)
         TRY(check_finite(a->targets, a->count * a->target_size, name, "targets"));
+    if (a->weights)
+        TRY(check_finite(a->weights, a->count, name, "weights"));
+    for (int64_t i = 0; a->labels && i < a->count; i++) {
+        if (a->labels[i] < 0 || a->labels[i] == INT32_MAX)
+            return status_fail(CORNU_INVALID,
+                               "%s.labels[%lld]: found %d; expected a class number from 0", name,
+                               (long long)i, a->labels[i]);
+        if (a->labels[i] >= data->class_count)
+            data->class_count = a->labels[i] + 1;
     }
     return CORNU_OK;
 }
 
 static cornu_status copy_arrays(cornu_data *data, cornu_split split, const cornu_arrays *a)
 {
-    const char *name = split == CORNU_TRAIN ? "train" : "test";
-    TRY(check_arrays(a, name));
-    shape s = {.rank = a->rank};
-    memcpy(s.dim, a->shape, (size_t)a->rank * sizeof *s.dim);
-    void *x;
-    TRY(data_reserve_inputs(data, split, a->count, &s, a->pixels ? SAMPLE_U8 : SAMPLE_F32, &x));
-    int64_t elements = a->count * shape_elements(&s);
-    if (a->pixels) {
-        memcpy(x, a->pixels, (size_t)elements);
-    } else {
-        TRY(check_finite(a->values, elements, name, "values"));
-        memcpy(x, a->values, (size_t)elements * sizeof(float));
+    sample_block *block = &data->block[split];
+    const sample_block of = *block;
+    const int64_t x_numbers = of.count * shape_elements(&of.x_shape);
+    void *x, *y;
+    TRY(data_reserve_inputs(data, split, of.count, &of.x_shape, of.x_type, &x));
+    memcpy(x, of.x, (size_t)x_numbers * (of.x_type == SAMPLE_U8 ? 1 : sizeof(float)));
+    if (of.y) {
+        TRY(data_reserve_targets(data, split, &of.y_shape, of.y_type, &y));
+        memcpy(y, of.y, (size_t)(of.count * shape_elements(&of.y_shape)) * sizeof(float));
     }
-    return copy_targets(data, split, a, name);
+    if (!a->weights)
+        return CORNU_OK;
+    size_t bytes = (size_t)of.count * sizeof(float);
+    TRY(memory_new_aligned(bytes, "weights of the samples", &data->storage[3 * split + 2]));
+    memcpy(data->storage[3 * split + 2], a->weights, bytes);
+    block->weight = data->storage[3 * split + 2];
+    return CORNU_OK;
+}
+
+static cornu_status take_arrays(cornu_data *data, cornu_split split, const cornu_arrays *a,
+                                bool copies)
+{
+    const char *name = split == CORNU_TRAIN ? "train" : "test";
+    TRY(data_block_of(a, name, &data->block[split]));
+    data->scaled |= a->scale > 0;
+    TRY(check_numbers(data, a, name));
+    return copies ? copy_arrays(data, split, a) : CORNU_OK;
 }
 
 /* Both splits must look alike, as one network reads them. */
@@ -250,20 +288,22 @@ static cornu_status check_alike(const cornu_data *data)
     return CORNU_OK;
 }
 
-cornu_status cornu_data_from_arrays(const cornu_arrays *train, const cornu_arrays *test,
-                                    cornu_data **out)
+static cornu_status from_arrays(const cornu_arrays *train, const cornu_arrays *test, bool copies,
+                                cornu_data **out)
 {
     cornu_status status;
     cornu_data *data = NULL;
     if (!train || !out)
-        return status_fail(CORNU_INVALID, "cornu_data_from_arrays: found NULL; expected arrays");
+        return status_fail(
+            CORNU_INVALID,
+            "arrays: found NULL; expected those of the training split, and a place for the data");
     *out = NULL;
     TRY_GOTO(memory_new(1, sizeof *data, "data", &data));
     TRY_GOTO(memory_copy_string("arrays", &data->name));
     TRY_GOTO(memory_copy_string("", &data->folder));
-    TRY_GOTO(copy_arrays(data, CORNU_TRAIN, train));
+    TRY_GOTO(take_arrays(data, CORNU_TRAIN, train, copies));
     if (test) {
-        TRY_GOTO(copy_arrays(data, CORNU_TEST, test));
+        TRY_GOTO(take_arrays(data, CORNU_TEST, test, copies));
         TRY_GOTO(check_alike(data));
     }
     *out = data;
@@ -271,4 +311,16 @@ cornu_status cornu_data_from_arrays(const cornu_arrays *train, const cornu_array
 done:
     cornu_data_close(data);
     return status;
+}
+
+cornu_status cornu_data_from_arrays(const cornu_arrays *train, const cornu_arrays *test,
+                                    cornu_data **data)
+{
+    return from_arrays(train, test, true, data);
+}
+
+cornu_status cornu_data_in_place(const cornu_arrays *train, const cornu_arrays *test,
+                                 cornu_data **data)
+{
+    return from_arrays(train, test, false, data);
 }

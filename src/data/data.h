@@ -7,6 +7,7 @@
 
 struct tensor_file;
 struct loader;
+struct stream;
 
 struct cornu_data {
     char *name;                /* "mnist" */
@@ -19,11 +20,12 @@ struct cornu_data {
     char **class_names;        /* [class_count], or NULL where unknown */
     bool generated;
     bool scaled; /* the recipe that it was opened for says what the network sees (x_scale) */
-    /* memory behind the blocks, owned: x and y of the training split, then of the test split (NULL
-       where a block points elsewhere: see data.c) */
-    void *storage[4];
+    /* memory behind the blocks, owned: x, y and weights of the training split, then of the test
+       split (NULL where a block points elsewhere: see data.c) */
+    void *storage[6];
     struct tensor_file *arrays; /* an open .npz that blocks point into, or NULL */
     struct loader *loader;      /* image folders: samples that may still be decoded, or NULL */
+    struct stream *stream;      /* batches that come one by one (data/stream.h), or NULL */
 };
 
 /* ---- samples that are decoded as they are needed (loading.c) ----

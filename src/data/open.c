@@ -162,6 +162,7 @@ cornu_status data_request_read(const cornu_data_options *options, data_request *
     if (options)
         request->options = *options;
     const cornu_data_options *o = &request->options;
+    TRY(CHECK_RESERVE("cornu_data_options", o));
     request->height = o->image_height ? o->image_height : 150;
     request->width = o->image_width ? o->image_width : 150;
     request->channels = o->image_channels ? o->image_channels : 3;

@@ -125,3 +125,21 @@ cornu_status data_samples_for(const cornu_data *data, cornu_split split, const c
         out->x_scale = model_pixel_scale(model);
     return CORNU_OK;
 }
+
+cornu_status cornu_model_set_data(cornu_model *model, const char *section)
+{
+    doc *d = NULL;
+    data_spec spec;
+    if (!model)
+        return status_fail(CORNU_INVALID, "cornu_model_set_data: found no model; expected one");
+    if (section)
+        TRY(doc_parse(section, strlen(section), "data", &d));
+    cornu_status status = data_spec_read(d, &spec);
+    if (status != CORNU_OK) {
+        doc_free(d);
+        return status;
+    }
+    doc_free(model->own_data);
+    model->data = model->own_data = d;
+    return CORNU_OK;
+}

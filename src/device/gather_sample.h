@@ -20,6 +20,12 @@ void gather_sample(const plan *p, const op *o, const step_input *input, int64_t 
 /* The same for the target of sample `index` alone. */
 void gather_target(const plan *p, const sample_block *s, int64_t index, float *t);
 
+/* The weight of sample `index` in the loss. */
+static inline float gather_weight(const sample_block *s, int64_t index)
+{
+    return s->weight ? s->weight[index] : 1;
+}
+
 /* The random transform of sample `index`. */
 random_transform gather_draw(const augmentation *a, const step_input *input, int64_t index);
 

@@ -98,9 +98,10 @@ cornu_status config_read(const char *owner, const doc *at, const doc *map,
 /* Add the options to `object` as Keras writes them. */
 cornu_status config_write(const config_field *fields, const void *config, json_t *object);
 
-/* The options as a table, in order: [{"name", "type", "required", "default", "choices"}]. `type` is
-   the row's in small letters ("int", "pair", ...); of "neutral" ones, `choices` are the values that
-   alone are taken. A new reference; NULL where memory is short. */
+/* The options as a table, in order: [{"name", "type", "required", "alias", "stands_for", "default",
+   "choices"}]. `type` is the row's in small letters ("int", "pair", ...); of "neutral" ones,
+   `choices` are the values that alone are taken; an alias stands for the option of the same value.
+   A new reference; NULL where memory is short. */
 json_t *config_describe(const config_field *fields);
 /* A row of cornu_tables: {"class_name", "name", "options"}. Takes `options`. */
 json_t *config_row(const char *class_name, const char *name, json_t *options);

@@ -214,22 +214,34 @@ static json_t *choices_of(const char *choices)
     return list;
 }
 
-static json_t *describe_field(const config_field *f)
+/* The option that an alias spells otherwise: its value is the same. NULL: `f` is none, or has no
+ * value. */
+static const char *stands_for(const config_field *fields, const config_field *f)
+{
+    bool is_alias = f->flags & CONFIG_ALIAS && f->type < CONFIG_ELSEWHERE;
+    for (const config_field *other = fields; is_alias && other->key; other++)
+        if (other->offset == f->offset && other->type < CONFIG_ELSEWHERE &&
+            !(other->flags & CONFIG_ALIAS))
+            return other->key;
+    return NULL;
+}
+
+static json_t *describe_field(const config_field *fields, const config_field *f)
 {
     json_t *usual = f->fallback                 ? value_of(f->fallback, strlen(f->fallback))
                     : f->type == CONFIG_NEUTRAL ? value_of(f->choices, strcspn(f->choices, "|"))
                                                 : json_null();
-    return json_pack("{s:s, s:s, s:b, s:b, s:o, s:o}", "name", f->key, "type", type_names[f->type],
-                     "required", (f->flags & CONFIG_REQUIRED) != 0, "alias",
-                     (f->flags & CONFIG_ALIAS) != 0, "default", usual, "choices",
-                     choices_of(f->choices));
+    return json_pack("{s:s, s:s, s:b, s:b, s:s?, s:o, s:o}", "name", f->key, "type",
+                     type_names[f->type], "required", (f->flags & CONFIG_REQUIRED) != 0, "alias",
+                     (f->flags & CONFIG_ALIAS) != 0, "stands_for", stands_for(fields, f), "default",
+                     usual, "choices", choices_of(f->choices));
 }
 
 json_t *config_describe(const config_field *fields)
 {
     json_t *list = json_array();
     for (const config_field *f = fields; list && f->key; f++)
-        if (json_array_append_new(list, describe_field(f)) != 0) {
+        if (json_array_append_new(list, describe_field(fields, f)) != 0) {
             json_decref(list);
             return NULL;
         }

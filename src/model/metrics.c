@@ -125,6 +125,8 @@ cornu_status metric_read(const doc *d, int64_t outputs, bool sparse_loss, metric
     if (strcmp(name, "accuracy") == 0 || strcmp(name, "acc") == 0) {
         out->id = accuracy_id(outputs, sparse_loss);
         out->is_accuracy = true;
+        if (strcmp(name, "acc") == 0)
+            strcpy(out->name, name); /* Keras shows it as it was said */
     } else if (!find(name, &out->id)) {
         const char *names[METRIC_COUNT + 1] = {"accuracy"};
         for (int i = 0; i < METRIC_COUNT; i++)
@@ -140,8 +142,8 @@ cornu_status metric_read(const doc *d, int64_t outputs, bool sparse_loss, metric
 
 json_t *metric_to_json(const metric *m)
 {
-    if (m->is_accuracy && !*m->name)
-        return json_string("accuracy");
+    if (m->is_accuracy && (!*m->name || strcmp(m->name, "acc") == 0))
+        return json_string(metric_name(m));
     json_t *config = *m->name ? json_pack("{s:s}", "name", m->name) : json_object();
     if (!config || config_write(fields_of(m->id), m, config) != CORNU_OK) {
         json_decref(config);

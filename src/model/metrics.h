@@ -18,7 +18,7 @@ enum { METRIC_NAME_SIZE = 64 };
 typedef struct metric {
     metric_id id;
     int64_t k;                   /* top-k */
-    bool is_accuracy;            /* the user wrote "accuracy": shown under that name */
+    bool is_accuracy;            /* the user wrote "accuracy" or "acc", and sees it */
     char name[METRIC_NAME_SIZE]; /* the user's own for it; "": none */
 } metric;
 

@@ -60,6 +60,7 @@ void model_free(cornu_model *m)
     free(m->variables);
     classes_free(m->class_names, m->class_count);
     doc_free(m->recipe);
+    doc_free(m->own_data);
     training_state_free(&m->training);
     free(m->name);
     free(m->source);

@@ -92,6 +92,7 @@ struct cornu_model {
     int class_count;
     doc *recipe;           /* whole document, or NULL; data and fit sections live in it */
     const doc *data, *fit; /* sections; may be NULL */
+    doc *own_data;         /* cornu_model_set_data's section, which `data` is then; or NULL */
     int64_t batch, epochs; /* of the fit section; 0 where it does not say */
     float pixel_scale; /* as the model file says; 0: as the layers ask for (model_pixel_scale) */
     training_state training;

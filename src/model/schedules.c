@@ -76,11 +76,11 @@ static const config_field cosine_fields[] = {
     RATE("initial_learning_rate", s.initial),
     STEPS("decay_steps", s.decay_steps),
     OPTION_AS("alpha", REAL, schedule_config, s.alpha, .fallback = "0.0"),
+    OPTION_IGNORED("name"),
     OPTION_AS("warmup_target", REAL, schedule_config, s.warmup_target, .fallback = "null",
               .none = -1, .flags = CONFIG_NULLABLE, .maximum = INFINITY),
     OPTION_AS("warmup_steps", REAL, schedule_config, s.warmup_steps, .fallback = "0",
               .maximum = INFINITY),
-    OPTION_IGNORED("name"),
     OPTIONS_END,
 };
 

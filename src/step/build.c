@@ -155,6 +155,8 @@ static cornu_status add_gather(step_builder *b)
         TRY(builder_buffer(b, &full, &p->target, "target"));
         o.out[1] = p->target;
     }
+    if (p->weighted)
+        TRY(builder_buffer(b, &(shape){1, {p->batch}}, &o.out[2], "sample_weight"));
     if (p->mode == PLAN_TRAIN)
         o.a.gather.augment = b->options->augment;
     o.a.gather.standardize = b->options->standardize;
@@ -216,6 +218,7 @@ static cornu_status add_loss(step_builder *b)
     o.a.loss.id = p->model->loss.id;
     o.in[0] = loss_input(p, &o.a.loss.logits);
     o.in[1] = p->target;
+    o.in[2] = p->ops[0].out[2]; /* of GATHER */
     if (p->mode == PLAN_TRAIN && b->notes[o.in[0]].needs_gradient)
         TRY(builder_gradient(b, o.in[0], &o.out[0]));
     return builder_add(b, &o, loss_kind_of(o.a.loss.id)->name);
@@ -324,6 +327,7 @@ cornu_status plan_build(const cornu_model *model, const plan_options *options, p
     b.plan->model = model;
     b.plan->mode = options->mode;
     b.plan->batch = options->batch;
+    b.plan->weighted = options->weighted && options->mode != PLAN_PREDICT;
     b.plan->exact_convolution = options->exact_convolution;
     b.plan->input = b.plan->target = b.plan->output = b.plan->input_gradient = NO_TENSOR;
     cornu_status status = build(&b);

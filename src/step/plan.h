@@ -121,6 +121,7 @@ typedef struct plan_options {
     int64_t batch;
     augmentation augment; /* PLAN_TRAIN */
     standardization standardize;
+    bool weighted;            /* the samples have weights, which count in the loss */
     bool exact_convolution;   /* kernels may not use other sums than the definition's (Winograd) */
     bool keep_input_gradient; /* tests: also compute the gradient of the input */
     bool keep_gradients;      /* tests: no updates; the gradients stay readable after the step */
@@ -130,6 +131,7 @@ typedef struct plan_options {
 typedef struct plan {
     plan_mode mode;
     int64_t batch;
+    bool weighted;
     bool exact_convolution;
     tensor *tensors;
     int tensor_count;

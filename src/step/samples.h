@@ -9,13 +9,14 @@ typedef enum sample_type { SAMPLE_U8, SAMPLE_F32, SAMPLE_I32 } sample_type;
 
 typedef struct sample_block {
     int64_t count;
-    shape x_shape;      /* of one sample, NHWC without N */
-    sample_type x_type; /* SAMPLE_U8 or SAMPLE_F32 */
-    const void *x;      /* [count][x_shape] */
-    float x_scale;      /* the network sees x * x_scale */
-    shape y_shape;      /* of one target; rank 0 for class numbers */
-    sample_type y_type; /* SAMPLE_I32: class numbers 0..classes-1; SAMPLE_F32: values */
-    const void *y;      /* [count][y_shape]; NULL where there are no targets (predict) */
+    shape x_shape;       /* of one sample, NHWC without N */
+    sample_type x_type;  /* SAMPLE_U8 or SAMPLE_F32 */
+    const void *x;       /* [count][x_shape] */
+    float x_scale;       /* the network sees x * x_scale */
+    shape y_shape;       /* of one target; rank 0 for class numbers */
+    sample_type y_type;  /* SAMPLE_I32: class numbers 0..classes-1; SAMPLE_F32: values */
+    const void *y;       /* [count][y_shape]; NULL where there are no targets (predict) */
+    const float *weight; /* [count]: of each sample's loss; NULL: 1 */
 } sample_block;
 
 #endif

@@ -22,9 +22,11 @@ typedef struct fit_state {
     bool resumed;       /* goes on from a model file */
     bool more_epochs;   /* resumed with more epochs than the run was to have */
     const char *output; /* folder for the files that the recipe names; NULL: the current one */
+    bool confined;      /* they stay there, as the recipe may be somebody else's */
     int64_t epoch;      /* at hand, from 0 */
     double step_loss;   /* on_step_end */
     fit_logs logs;      /* on_fit_begin: names only */
+    bool not_validated; /* in on_epoch_end: this epoch has no val_ values */
     int step_logs;      /* so many of them, the first, are known in on_step_end: those of the epoch
                            so far */
     bool stop;          /* set it, and training ends after this epoch */
@@ -114,6 +116,8 @@ cornu_status monitor_read(monitor *m, const doc *options);
 /* Find it among the logs; auto becomes a direction. */
 cornu_status monitor_find(monitor *m, const char *callback, const fit_state *f);
 double monitor_value(const monitor *m, const fit_state *f);
+/* False for a val_ value of an epoch without validation. */
+bool monitor_known(const monitor *m, const fit_state *f);
 /* Is `value` better than `reference` by more than min_delta? */
 bool monitor_improves(const monitor *m, double value, double reference);
 

@@ -62,6 +62,16 @@ static cornu_status check_values(const sample_block *block, const char *what)
     return CORNU_OK;
 }
 
+static cornu_status check_weights(const sample_block *block, const char *what)
+{
+    for (int64_t i = 0; block->weight && i < block->count; i++)
+        if (!isfinite(block->weight[i]))
+            return status_fail(CORNU_INVALID,
+                               "%s: found weight %g of sample %jd; expected a finite number", what,
+                               (double)block->weight[i], (intmax_t)i);
+    return CORNU_OK;
+}
+
 static cornu_status check_metrics(const cornu_model *model)
 {
     const loss_kind *taken = loss_kind_of(model->loss.id);
@@ -125,5 +135,6 @@ cornu_status session_check_data(const cornu_model *model, const sample_block *bl
         return status_fail(CORNU_INVALID, "%s: found no samples; expected at least one", what);
     TRY(check_inputs(model, block, what));
     TRY(check_metrics(model));
+    TRY(check_weights(block, what));
     return check_targets(model, block, what);
 }

@@ -1,10 +1,10 @@
+#include "data/stream.h"
 #include "train/running.h"
 #include <math.h>
 
 typedef struct evaluating {
     session *session;
     const evaluation *e;
-    sample_block samples; /* of the split, as the model sees them */
     cornu_scores *scores;
     int64_t steps;
     double began, shown;
@@ -30,7 +30,7 @@ static cornu_status show_progress(evaluating *run, int64_t step)
     run->shown = now;
     cornu_progress progress = {.epochs = 1,
                                .step = step,
-                               .steps = run->steps,
+                               .steps = run->steps == STEPS_UNKNOWN ? 0 : run->steps,
                                .seconds = now - run->began,
                                .step_loss = results.last_loss,
                                .scores = run->scores};
@@ -42,9 +42,22 @@ static cornu_status show_progress(evaluating *run, int64_t step)
 static void count_steps(evaluating *run, const feed *f)
 {
     const evaluation *e = run->e;
-    run->steps = (feed_samples(f) + e->batch - 1) / e->batch;
+    const struct stream *stream = e->data->stream;
+    if (stream)
+        run->steps = stream->source.batches ? stream->source.batches : STEPS_UNKNOWN;
+    else
+        run->steps = (feed_samples(f) + e->batch - 1) / e->batch;
     if (e->steps > 0 && e->steps < run->steps)
         run->steps = e->steps;
+}
+
+static cornu_status fail_empty(const evaluation *e)
+{
+    if (e->data->stream)
+        return status_fail(CORNU_INVALID, "evaluate: found a stream without batches; expected at "
+                                          "least one");
+    return status_fail(CORNU_BAD_FILE, "%s: found no readable images in %jd files", e->data->folder,
+                       (intmax_t)e->count);
 }
 
 static cornu_status evaluate_step(evaluating *run, feed *f, int64_t step)
@@ -53,14 +66,17 @@ static cornu_status evaluate_step(evaluating *run, feed *f, int64_t step)
     const int64_t *index;
     int64_t batch;
     session_plan *ready;
-    TRY(feed_take(f, step * e->batch, e->batch, &index, &batch));
-    if (f->seen == f->count)
+    TRY(session_take(run->session, f, step * e->batch, e->batch, &index, &batch));
+    if (!e->data->stream && f->seen == f->count)
         count_steps(run, f);
+    if (batch == 0 && step > 0) { /* the stream's end */
+        run->steps = step;
+        return CORNU_OK;
+    }
     if (batch == 0)
-        return status_fail(CORNU_BAD_FILE, "%s: found no readable images in %jd files",
-                           e->data->folder, (intmax_t)e->count);
-    TRY(session_plan_for(run->session, PLAN_EVALUATE, batch, &ready));
-    TRY(session_step(run->session, ready, &run->samples, index));
+        return fail_empty(e);
+    TRY(session_plan_for(run->session, PLAN_EVALUATE, batch, f->samples.weight != NULL, &ready));
+    TRY(session_step(run->session, ready, &f->samples, index));
     return show_progress(run, step + 1);
 }
 
@@ -82,10 +98,12 @@ cornu_status session_evaluate(session *s, const evaluation *e, cornu_scores *sco
 {
     evaluating run = {.session = s, .e = e, .scores = scores, .began = clock_seconds()};
     feed f;
+    sample_block samples;
     session_plan *ready; /* before any sample is decoded: what does not fit is refused */
-    TRY(session_plan_for(s, PLAN_EVALUATE, e->batch < e->count ? e->batch : e->count, &ready));
-    TRY(data_samples_for(e->data, e->split, session_model(s), &run.samples));
-    TRY(feed_open(e->data, e->split, e->first, e->count, &f));
+    TRY(data_samples_for(e->data, e->split, session_model(s), &samples));
+    TRY(session_plan_for(s, PLAN_EVALUATE, e->batch < e->count ? e->batch : e->count,
+                         samples.weight != NULL, &ready));
+    TRY(feed_open(e->data, e->split, &samples, e->first, e->count, &f));
     count_steps(&run, &f);
     cornu_status status = evaluate_steps(&run, &f);
     step_results rest;
@@ -103,22 +121,30 @@ cornu_status cornu_evaluate(cornu_model *model, const cornu_data *data,
     if (!model || !data || !scores)
         return status_fail(CORNU_INVALID, "cornu_evaluate: found NULL; expected model, data and "
                                           "a place for the scores");
+    TRY(CHECK_RESERVE("cornu_run_options", o));
     if (o->batch < 0 || o->batch > INT32_MAX)
         return status_fail(CORNU_INVALID, "batch: found %jd; expected at least 1",
                            (intmax_t)o->batch);
+    if (o->steps < 0)
+        return status_fail(CORNU_INVALID, "steps: found %jd; expected at least 0",
+                           (intmax_t)o->steps);
     if (o->split != CORNU_TRAIN && o->split != CORNU_TEST)
         return status_fail(CORNU_INVALID, "split: found %d; expected CORNU_TRAIN or CORNU_TEST",
                            (int)o->split);
     const sample_block *block = &data->block[o->split];
     const char *what = o->split == CORNU_TEST ? "test samples" : "training samples";
-    TRY(session_check_data(model, block, what));
+    if (!data->stream)
+        TRY(session_check_data(model, block, what));
     if (!model->initialized && model->training.position.seed == 0)
         TRY(model_default_seed(model, &model->training.position.seed));
     int64_t batch = o->batch ? o->batch : model->batch ? model->batch : 32;
+    if (data->stream)
+        batch = block->count;
     evaluation e = {.data = data,
                     .split = o->split,
                     .count = block->count,
                     .batch = batch < block->count ? batch : block->count,
+                    .steps = o->steps,
                     .on_step = o->on_step,
                     .should_stop = o->should_stop,
                     .user = o->user};

@@ -316,6 +316,7 @@ cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *opti
                                           "place for the text");
     *out = NULL;
     explained e = {.options = options ? options : &defaults, .model = model};
+    TRY(CHECK_RESERVE("cornu_explain_options", e.options));
     if (!model->compiled)
         return status_fail(CORNU_INVALID, "%s: found no compile section; a training step needs one",
                            model->name ? model->name : "model");
@@ -331,7 +332,7 @@ cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *opti
                             .threads = e.options->threads,
                             .augment = spec.augment};
     TRY_GOTO(open_session(&e, &open));
-    TRY_GOTO(session_plan_for(e.session, PLAN_TRAIN, e.batch, &e.plan));
+    TRY_GOTO(session_plan_for(e.session, PLAN_TRAIN, e.batch, false, &e.plan));
     device *d = session_device(e.session);
     TRY_GOTO(
         memory_new((size_t)e.plan->plan->op_count + 1, sizeof *e.choices, "kernels", &e.choices));

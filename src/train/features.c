@@ -67,6 +67,9 @@ cornu_status features_learn(cornu_model *model, feed *f)
     TRY(data_spec_read(model->data, &spec));
     if (!spec.standardize.featurewise_center)
         return CORNU_OK;
+    if (f->data->stream)
+        return status_fail(CORNU_UNSUPPORTED, "featurewise_center: found a stream of batches; "
+                                              "expected data that can be read beforehand");
     shape picture;
     TRY(data_samples_for(f->data, f->split, model, &train));
     shape_picture(&train.x_shape, &picture);

@@ -1,13 +1,14 @@
 #include "train/feed.h"
 
 #include "base/memory.h"
+#include "data/stream.h"
 #include "train/session.h"
 #include <stdlib.h>
 
-cornu_status feed_open(const cornu_data *data, cornu_split split, int64_t first, int64_t count,
-                       feed *f)
+cornu_status feed_open(const cornu_data *data, cornu_split split, const sample_block *samples,
+                       int64_t first, int64_t count, feed *f)
 {
-    *f = (feed){.data = data, .split = split, .first = first, .count = count};
+    *f = (feed){.data = data, .split = split, .samples = *samples, .first = first, .count = count};
     TRY(memory_new((size_t)count, sizeof *f->order, "order of the samples", &f->order));
     feed_begin(f, 0, 0, false);
     return CORNU_OK;
@@ -43,6 +44,12 @@ void feed_begin(feed *f, uint64_t seed, int64_t pass, bool shuffle)
 
 cornu_status feed_take(feed *f, int64_t from, int64_t batch, const int64_t **index, int64_t *got)
 {
+    if (f->data->stream) {
+        TRY(data_stream_next(f->data, &f->samples));
+        *index = f->order;
+        *got = f->samples.count;
+        return CORNU_OK;
+    }
     release_batch(f);
     if (!data_is_wanted_by(f->data, f)) /* first, or somebody else was in between */
         data_want(f->data, f, f->split, f->order + f->seen, f->count - f->seen);

@@ -1,5 +1,5 @@
 /* The samples of a pass over the data, batch by batch: in their order, without those whose files
-   turn out to be unreadable. */
+   turn out to be unreadable; or the batches of a stream as they come. */
 #ifndef TRAIN_FEED_H
 #define TRAIN_FEED_H
 
@@ -8,20 +8,24 @@
 typedef struct feed {
     const cornu_data *data;
     cornu_split split;
+    sample_block samples; /* what is read: the split, or the stream's batch at hand */
     int64_t first, count; /* the range of the split that is passed over */
     int64_t *order;       /* [count]: the usable ones among the first `seen`, then all others */
     int64_t kept, seen;
     int64_t batch, batch_count; /* the batch that is in use: its first of `order`, its samples */
 } feed;
 
-cornu_status feed_open(const cornu_data *data, cornu_split split, int64_t first, int64_t count,
-                       feed *f);
+/* `samples`: the split as the model sees it. */
+cornu_status feed_open(const cornu_data *data, cornu_split split, const sample_block *samples,
+                       int64_t first, int64_t count, feed *f);
 void feed_close(feed *f);
 /* Begin pass `pass`: shuffled by (seed, pass), or in the block's order. Steps that read batches of
    the pass before must be done. */
 void feed_begin(feed *f, uint64_t seed, int64_t pass, bool shuffle);
-/* Samples from..from+batch-1 of the pass; *got is smaller at its end. Waits until they are decoded,
-   and until it is known whether there are any behind them. The batch before is released. */
+/* Samples from..from+batch-1 of the pass, by their numbers in `samples`; *got is smaller at its
+   end. Waits until they are decoded, and until it is known whether there are any behind them. The
+   batch before is released. Of a stream: all of its next batch, which takes the place of the one
+   before; 0 at the pass's end. */
 cornu_status feed_take(feed *f, int64_t from, int64_t batch, const int64_t **index, int64_t *got);
 /* Samples of a pass, as far as is known: the very number once a pass has come to its end. */
 int64_t feed_samples(const feed *f);

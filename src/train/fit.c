@@ -1,6 +1,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "data/sets/datasets.h"
+#include "data/stream.h"
 #include "train/checkpoint.h"
 #include "train/features.h"
 #include "train/fit_run.h"
@@ -91,6 +92,9 @@ static cornu_status check_classes(const cornu_model *model, const cornu_data *da
 static cornu_status split_training(fit_run *run)
 {
     int64_t all = run->train.count;
+    if (run->data->stream)
+        return status_fail(CORNU_UNSUPPORTED, "validation_split: found a stream of batches; "
+                                              "expected data that can be divided");
     int64_t kept = (int64_t)floor((double)all * (1.0 - run->spec.validation_split));
     if (kept <= 0 || kept >= all)
         return status_fail(
@@ -121,6 +125,34 @@ static cornu_status use_test_split(fit_run *run)
     return CORNU_OK;
 }
 
+/* Another data set, all of it. */
+static cornu_status use_validation_data(fit_run *run)
+{
+    const cornu_data *data = run->options->validation_data;
+    const sample_block *block = &data->block[CORNU_TRAIN];
+    if (!data->stream)
+        TRY(session_check_data(run->model, block, "validation samples"));
+    run->validation.data = data;
+    run->validation.split = CORNU_TRAIN;
+    run->validation.count = block->count;
+    run->validates = true;
+    return CORNU_OK;
+}
+
+/* What validates: the caller's data, a part of the training samples, or the test split. */
+static cornu_status choose_validation(fit_run *run)
+{
+    if (run->options->validation_data && !run->options->no_validation)
+        return use_validation_data(run);
+    if (run->spec.validation_split > 0)
+        TRY(split_training(run));
+    else if (run->spec.validate && !run->options->no_validation)
+        TRY(use_test_split(run));
+    if (run->options->no_validation)
+        run->validates = false; /* a split stays apart: the training samples are the same */
+    return CORNU_OK;
+}
+
 /* Where a layer scales the pixels and the recipe does not say what goes into it. */
 static cornu_status notice_pixels(fit_run *run)
 {
@@ -147,25 +179,36 @@ static cornu_status open_data(fit_run *run)
     run->validation.data = run->data;
     if (run->options->resume)
         TRY(data_finish(run->data)); /* where a pass ends must be known */
-    TRY(session_check_data(run->model, &run->train, "training samples"));
+    if (run->data->stream && run->options->resume)
+        return status_fail(CORNU_UNSUPPORTED, "resume: found a stream of batches, which cannot go "
+                                              "on where it was; expected other data");
+    if (!run->data->stream)
+        TRY(session_check_data(run->model, &run->train, "training samples"));
     TRY(check_classes(run->model, run->data));
     TRY(notice_pixels(run));
     shape_picture(&run->data->block[CORNU_TRAIN].x_shape,
                   &run->train.x_shape); /* to be augmented */
-    if (run->spec.validation_split > 0)
-        TRY(split_training(run));
-    else if (run->spec.validate && !run->options->no_validation)
-        TRY(use_test_split(run));
-    if (run->options->no_validation)
-        run->validates = false; /* a split stays apart: the training samples are the same */
+    TRY(choose_validation(run));
+    TRY(class_weights_read(run->spec.class_weight, &run->class_weights));
+    if (!run->data->stream)
+        TRY(class_weights_weigh(&run->class_weights, &run->train));
     const position *p = &run->model->training.position;
     if (run->options->resume && p->train_samples != run->train.count)
         return fail_resume("training samples:", (uint64_t)p->train_samples,
                            (uint64_t)run->train.count);
-    return feed_open(run->data, CORNU_TRAIN, 0, run->train.count, &run->feed);
+    return feed_open(run->data, CORNU_TRAIN, &run->train, 0, run->train.count, &run->feed);
 }
 
-static cornu_status plan_epochs(fit_run *run)
+/* The batches are as the stream has them. */
+static void plan_streamed(fit_run *run)
+{
+    int64_t batches = run->data->stream->source.batches;
+    run->batch = run->train.count;
+    run->per_pass = batches ? batches : STEPS_UNKNOWN;
+    run->steps = run->spec.steps_per_epoch ? run->spec.steps_per_epoch : run->per_pass;
+}
+
+static cornu_status plan_batches(fit_run *run)
 {
     int64_t n = feed_samples(&run->feed);
     TRY(fit_check_samples(run, n)); /* the workers may know already */
@@ -179,9 +222,19 @@ static cornu_status plan_epochs(fit_run *run)
     }
     run->per_pass = (n + run->batch - 1) / run->batch;
     run->steps = run->spec.steps_per_epoch ? run->spec.steps_per_epoch : run->per_pass;
+    return CORNU_OK;
+}
+
+static cornu_status plan_epochs(fit_run *run)
+{
+    if (run->data->stream)
+        plan_streamed(run);
+    else
+        TRY(plan_batches(run));
     run->epochs = run->spec.epochs;
     evaluation *v = &run->validation;
-    v->batch = run->spec.batch < v->count ? run->spec.batch : v->count;
+    int64_t batch = run->spec.validation_batch ? run->spec.validation_batch : run->spec.batch;
+    v->batch = batch < v->count && !v->data->stream ? batch : v->count;
     v->steps = run->spec.validation_steps;
     v->should_stop = run->options->should_stop;
     v->user = run->options->user;
@@ -255,7 +308,9 @@ static void set_position(fit_run *run)
     position *p = &run->model->training.position;
     if (!run->options->resume) {
         double factor = p->iterations > 0 ? p->learning_rate_factor : 1;
-        *p = (position){.iterations = p->iterations, .learning_rate_factor = factor};
+        *p = (position){.iterations = p->iterations,
+                        .epoch = run->spec.initial_epoch,
+                        .learning_rate_factor = factor};
     }
     p->seed = run->spec.seed;
     p->batch = run->spec.batch;
@@ -269,14 +324,17 @@ static cornu_status prepare_plans(fit_run *run)
 {
     session_plan *ready;
     const evaluation *v = &run->validation;
-    TRY(session_plan_for(run->session, PLAN_TRAIN, run->batch, &ready));
-    int64_t rest = feed_samples(&run->feed) % run->batch;
+    const bool weighted = run->train.weight || run->class_weights.of;
+    TRY(session_plan_for(run->session, PLAN_TRAIN, run->batch, weighted, &ready));
+    int64_t rest = run->data->stream ? 0 : feed_samples(&run->feed) % run->batch;
     if (rest)
-        TRY(session_plan_for(run->session, PLAN_TRAIN, rest, &ready));
-    if (run->validates)
-        TRY(session_plan_for(run->session, PLAN_EVALUATE, v->batch, &ready));
-    if (run->validates && v->count % v->batch)
-        TRY(session_plan_for(run->session, PLAN_EVALUATE, v->count % v->batch, &ready));
+        TRY(session_plan_for(run->session, PLAN_TRAIN, rest, weighted, &ready));
+    if (!run->validates)
+        return CORNU_OK;
+    const bool weighs = v->data->block[v->split].weight != NULL;
+    TRY(session_plan_for(run->session, PLAN_EVALUATE, v->batch, weighs, &ready));
+    if (v->count % v->batch)
+        TRY(session_plan_for(run->session, PLAN_EVALUATE, v->count % v->batch, weighs, &ready));
     return CORNU_OK;
 }
 
@@ -318,6 +376,7 @@ static void close_run(fit_run *run)
     session_close(run->session);
     callbacks_close(run->callbacks);
     doc_free(run->section);
+    class_weights_free(&run->class_weights);
     feed_close(&run->feed);
     (void)csv_close(run->log); /* each row was flushed when it was written */
 }
@@ -363,10 +422,12 @@ cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_f
     if (!model || !data)
         return status_fail(CORNU_INVALID, "cornu_fit: found NULL; expected a model and data");
     const cornu_fit_options *o = options ? options : &defaults;
+    TRY(CHECK_RESERVE("cornu_fit_options", o));
     fit_run run = {.options = o, .model = model, .data = data, .pass = -1};
     run.state = (fit_state){.model = model,
                             .resumed = o->resume,
                             .output = o->output,
+                            .confined = !o->section,
                             .saving = {.on_write = o->on_save, .user = o->user},
                             .on_notice = o->on_notice,
                             .user = o->user};

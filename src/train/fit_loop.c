@@ -1,6 +1,8 @@
+#include "data/stream.h"
 #include "train/checkpoint.h"
 #include "train/fit_run.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- results ---------------------------------------------------------------------------- */
@@ -42,7 +44,7 @@ static cornu_progress progress_now(const fit_run *run, int64_t epoch, int64_t st
     return (cornu_progress){.epoch = epoch,
                             .epochs = run->epochs,
                             .step = step,
-                            .steps = run->steps,
+                            .steps = run->steps == STEPS_UNKNOWN ? run->steps_shown : run->steps,
                             .seconds = epoch_seconds(run),
                             .step_loss = NAN,
                             .scores = &run->scores,
@@ -83,12 +85,13 @@ static cornu_status report_step(fit_run *run)
 cornu_status fit_upload(fit_run *run)
 {
     device *d = session_device(run->session);
-    if (!d->ops->upload || run->uploaded || !data_is_whole(run->data))
+    const cornu_data *validation = run->validation.data;
+    if (!d->ops->upload || run->uploaded || run->data->stream || !data_is_whole(run->data))
         return CORNU_OK;
     run->uploaded = true;
     TRY(d->ops->upload(d, &run->train));
-    if (run->validates)
-        TRY(d->ops->upload(d, &run->data->block[run->validation.split]));
+    if (run->validates && !validation->stream && data_is_whole(validation))
+        TRY(d->ops->upload(d, &validation->block[run->validation.split]));
     return CORNU_OK;
 }
 
@@ -124,20 +127,55 @@ static cornu_status end_pass(fit_run *run)
     return CORNU_OK;
 }
 
-static cornu_status run_step(fit_run *run)
+/* Of data that is there: the next of its pass. */
+static cornu_status take_batch(fit_run *run, const int64_t **index, int64_t *batch)
+{
+    const position *p = &run->model->training.position;
+    int64_t number = p->epoch * run->steps + p->step; /* of the batch, over all epochs */
+    TRY(set_pass(run, number / run->per_pass));
+    TRY(feed_take(&run->feed, number % run->per_pass * run->batch, run->batch, index, batch));
+    return run->feed.seen == run->feed.count ? end_pass(run) : CORNU_OK;
+}
+
+/* Of a stream: *batch 0 where the epoch ends with its pass, or with the data. */
+static cornu_status take_streamed(fit_run *run, const int64_t **index, int64_t *batch)
+{
+    const position *p = &run->model->training.position;
+    session_set_pass(run->session, p->epoch);
+    TRY(session_take(run->session, &run->feed, 0, run->batch, index, batch));
+    if (*batch == 0 && (run->steps != STEPS_UNKNOWN || p->step == 0))
+        TRY(session_take(run->session, &run->feed, 0, run->batch, index, batch));
+    else if (*batch == 0)
+        return CORNU_OK;
+    if (*batch > 0)
+        return class_weights_weigh(&run->class_weights, &run->feed.samples);
+    run->state.stop = true;
+    if (run->steps == STEPS_UNKNOWN)
+        fit_notice(&run->state, "the stream of batches has ended: training ends after %jd epochs",
+                   (intmax_t)p->epoch);
+    else
+        fit_notice(&run->state,
+                   "the stream of batches has ended: training ends after step %jd of %jd in epoch "
+                   "%jd; steps_per_epoch times epochs is more than it has",
+                   (intmax_t)p->step, (intmax_t)run->steps, (intmax_t)(p->epoch + 1));
+    return CORNU_OK;
+}
+
+/* *taken: false where there is no batch left for the epoch. */
+static cornu_status run_step(fit_run *run, bool *taken)
 {
     position *p = &run->model->training.position;
-    int64_t number = p->epoch * run->steps + p->step; /* of the batch, over all epochs */
     const int64_t *index;
     int64_t batch;
-    TRY(set_pass(run, number / run->per_pass));
-    TRY(feed_take(&run->feed, number % run->per_pass * run->batch, run->batch, &index, &batch));
-    if (run->feed.seen == run->feed.count)
-        TRY(end_pass(run));
+    TRY(run->data->stream ? take_streamed(run, &index, &batch) : take_batch(run, &index, &batch));
+    *taken = batch > 0;
+    if (batch == 0)
+        return CORNU_OK;
     session_plan *ready;
-    TRY(session_plan_for(run->session, PLAN_TRAIN, batch, &ready));
+    const sample_block *samples = &run->feed.samples;
+    TRY(session_plan_for(run->session, PLAN_TRAIN, batch, samples->weight != NULL, &ready));
     run->learning_rate = learning_rate_at(run->model, p->iterations);
-    TRY(session_step(run->session, ready, &run->train, index));
+    TRY(session_step(run->session, ready, samples, index));
     p->step++;
     run->stepped = true;
     run->state.pulled = false;
@@ -171,8 +209,11 @@ static cornu_status fail_stopped(const fit_run *run, const char *saved)
     if (!run->stepped)
         return status_fail(CORNU_STOPPED, "stopped before the first step");
     bool between = p->step == 0 && p->epoch > 0;
-    return status_fail(CORNU_STOPPED, "stopped after step %jd of %jd in epoch %jd of %jd%s%s",
-                       (intmax_t)(between ? run->steps : p->step), (intmax_t)run->steps,
+    char of[32] = "";
+    if (run->steps != STEPS_UNKNOWN)
+        snprintf(of, sizeof of, " of %jd", (intmax_t)run->steps);
+    return status_fail(CORNU_STOPPED, "stopped after step %jd%s in epoch %jd of %jd%s%s",
+                       (intmax_t)(between ? run->steps_shown : p->step), of,
                        (intmax_t)(p->epoch + !between), (intmax_t)run->epochs,
                        saved ? "; saved " : "", saved ? saved : "");
 }
@@ -194,8 +235,9 @@ static cornu_status run_steps(fit_run *run)
     run->carry = p->step > 0;
     scores_from_sums(p->totals, p->samples, &run->scores);
     TRY(session_results(run->session, &results, true));
-    while (p->step < run->steps) {
-        cornu_status status = run_step(run);
+    bool taken = true;
+    while (taken && p->step < run->steps) {
+        cornu_status status = run_step(run, &taken);
         if (status != CORNU_STOPPED) /* while it waited for samples: the step was not begun */
             TRY(status);
         if (status == CORNU_STOPPED || (o->should_stop && o->should_stop(o->user))) {
@@ -204,6 +246,9 @@ static cornu_status run_steps(fit_run *run)
             return stop(run);
         }
     }
+    if (!taken && p->step > 0) /* the last step did not know that it was */
+        TRY(read_results(run, &results));
+    run->steps_shown = p->step;
     return CORNU_OK;
 }
 
@@ -214,8 +259,8 @@ static void fill_logs(fit_run *run)
     fit_logs *logs = &run->state.logs;
     int n = run->scores.count;
     memcpy(logs->value, run->scores.value, (size_t)n * sizeof *logs->value);
-    if (run->validates)
-        memcpy(logs->value + n, run->validation_scores.value, (size_t)n * sizeof *logs->value);
+    for (int i = 0; run->validates && i < n; i++)
+        logs->value[n + i] = run->validates_now ? run->validation_scores.value[i] : NAN;
     logs->value[logs->count - 1] = run->learning_rate;
 }
 
@@ -248,9 +293,9 @@ static cornu_status finish_epoch(fit_run *run)
     if (o->save)
         TRY(save(run, o->save));
     if (o->on_epoch) {
-        cornu_progress progress = progress_now(run, state->epoch, run->steps);
+        cornu_progress progress = progress_now(run, state->epoch, run->steps_shown);
         progress.seconds = seconds;
-        progress.validation = run->validates ? &run->validation_scores : NULL;
+        progress.validation = run->validates_now ? &run->validation_scores : NULL;
         o->on_epoch(o->user, &progress);
     }
     return CORNU_OK;
@@ -280,7 +325,11 @@ static cornu_status run_epoch(fit_run *run)
         run->learning_rate =
             learning_rate_at(run->model, run->model->training.position.iterations - 1);
     TRY(run_steps(run));
-    if (run->validates) {
+    if (run->state.stop && run->model->training.position.step == 0)
+        return CORNU_OK; /* the data had ended with the epoch before */
+    run->validates_now = run->validates && fit_spec_validates(&run->spec, run->state.epoch);
+    run->state.not_validated = !run->validates_now;
+    if (run->validates_now) {
         cornu_status status =
             session_evaluate(run->session, &run->validation, &run->validation_scores);
         if (status == CORNU_STOPPED)

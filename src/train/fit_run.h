@@ -5,6 +5,7 @@
 #include "train/callbacks.h"
 #include "train/csv.h"
 #include "train/running.h"
+#include "train/weights.h"
 
 typedef struct fit_run {
     const cornu_fit_options *options;
@@ -17,14 +18,16 @@ typedef struct fit_run {
     fit_state state;
 
     sample_block train; /* without the validation split */
-    feed feed;          /* of it */
-    bool uploaded;      /* the device has a copy */
-    bool validates;
+    class_weights class_weights;
+    feed feed;                     /* of it */
+    bool uploaded;                 /* the device has a copy */
+    bool validates, validates_now; /* at all; behind the epoch at hand */
     evaluation validation;
     /* Training goes through the data in passes of `per_pass` batches, each in an order of its own;
        an epoch is the next `steps` batches. Without steps_per_epoch an epoch is a pass. While it is
-       not known which files can be read, which ends with the first pass, per_pass is the most. */
-    int64_t batch, per_pass, steps, epochs;
+       not known which files can be read, which ends with the first pass, per_pass is the most. Of a
+       stream an epoch may be STEPS_UNKNOWN: then steps_shown, that of the one before, is told. */
+    int64_t batch, per_pass, steps, steps_shown, epochs;
     int64_t pass; /* that the feed is in; -1: none yet */
 
     /* Within an epoch. A resumed epoch reads each step's sums and adds them to the saved ones in

@@ -33,19 +33,64 @@ static cornu_status read_validation(const doc *v, fit_spec *spec)
     return doc_read_int(v, "test", 1, INT64_MAX, &spec->validation_samples);
 }
 
+static cornu_status check_validation_freq(const doc *freq)
+{
+    bool list = freq && freq->type == DOC_LIST;
+    for (int i = 0; freq && i < (list ? freq->count : 1); i++) {
+        const doc *d = list ? freq->items[i] : freq;
+        if (d->type != DOC_INT || d->integer < 1)
+            return doc_fail(d, "found %s; expected a number of epochs, or a list of epochs from 1",
+                            d->type == DOC_INT ? "a number below 1" : doc_type_name(d->type));
+    }
+    return CORNU_OK;
+}
+
+bool fit_spec_validates(const fit_spec *spec, int64_t epoch)
+{
+    const doc *freq = spec->validation_freq;
+    if (!freq)
+        return true;
+    if (freq->type == DOC_INT)
+        return (epoch + 1) % freq->integer == 0;
+    for (int i = 0; i < freq->count; i++)
+        if (freq->items[i]->integer == epoch + 1)
+            return true;
+    return false;
+}
+
+static const doc *section_of(const doc *section, const char *key)
+{
+    const doc *d = doc_get(section, key);
+    return d && d->type != DOC_NULL ? d : NULL;
+}
+
 cornu_status fit_spec_read(const doc *section, fit_spec *spec)
 {
-    static const char *const keys[] = {"batch_size",      "epochs",
-                                       "steps_per_epoch", "validation_steps",
-                                       "validation",      "validation_split",
-                                       "shuffle",         "seed",
-                                       "callbacks",       NULL};
+    static const char *const keys[] = {"batch_size",
+                                       "epochs",
+                                       "initial_epoch",
+                                       "steps_per_epoch",
+                                       "validation_steps",
+                                       "validation_freq",
+                                       "validation_batch_size",
+                                       "validation",
+                                       "validation_split",
+                                       "shuffle",
+                                       "seed",
+                                       "class_weight",
+                                       "callbacks",
+                                       NULL};
     *spec = (fit_spec){.shuffle = true};
     if (!section || section->type == DOC_NULL)
         return CORNU_OK;
     TRY(doc_only_keys(section, keys));
     TRY(doc_read_int(section, "batch_size", 1, INT32_MAX, &spec->batch));
     TRY(doc_read_int(section, "epochs", 1, INT32_MAX, &spec->epochs));
+    TRY(doc_read_int(section, "initial_epoch", 0, INT32_MAX, &spec->initial_epoch));
+    TRY(doc_read_int(section, "validation_batch_size", 1, INT32_MAX, &spec->validation_batch));
+    spec->validation_freq = section_of(section, "validation_freq");
+    TRY(check_validation_freq(spec->validation_freq));
+    spec->class_weight = section_of(section, "class_weight");
     TRY(doc_read_int(section, "steps_per_epoch", 1, INT32_MAX, &spec->steps_per_epoch));
     TRY(doc_read_int(section, "validation_steps", 1, INT32_MAX, &spec->validation_steps));
     TRY(doc_read_bool(section, "shuffle", &spec->shuffle));

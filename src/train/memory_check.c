@@ -37,6 +37,8 @@ static cornu_status check_run(const cornu_model *model, plan_mode mode, int64_t 
     session_options options = {.device = o ? o->device : NULL,
                                .precision = o ? o->precision : NULL,
                                .exact_convolution = o && o->exact_convolution};
+    if (o)
+        TRY(CHECK_RESERVE("cornu_run_options", o));
     TRY(has_own_memory(options.device, &own));
     if (!own)
         TRY(session_memory(model, &options, mode, batch, &need));

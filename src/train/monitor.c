@@ -49,6 +49,11 @@ double monitor_value(const monitor *m, const fit_state *f)
     return f->logs.value[m->column];
 }
 
+bool monitor_known(const monitor *m, const fit_state *f)
+{
+    return !f->not_validated || strncmp(m->name, "val_", 4) != 0;
+}
+
 bool monitor_improves(const monitor *m, double value, double reference)
 {
     return m->direction < 0 ? value + m->min_delta < reference : value - m->min_delta > reference;

@@ -95,8 +95,10 @@ int64_t cornu_model_top_classes(const cornu_model *model, const float *values, i
         if (best < 0)
             break; /* only NaN is left */
         bool named = model->class_count == info.classes;
-        top[found] = (cornu_class_value){
-            best, named ? cornu_model_class_name(model, (int)best) : NULL, values[best]};
+        top[found] =
+            (cornu_class_value){.index = best,
+                                .name = named ? cornu_model_class_name(model, (int)best) : NULL,
+                                .value = values[best]};
         before = best;
     }
     return found;

@@ -8,7 +8,7 @@ static cornu_status predict_batch(session *s, const float *inputs, int64_t batch
                                   const int64_t *index, float *outputs, int64_t output_size)
 {
     session_plan *ready;
-    TRY(session_plan_for(s, PLAN_PREDICT, batch, &ready));
+    TRY(session_plan_for(s, PLAN_PREDICT, batch, false, &ready));
     const cornu_model *model = ready->plan->model;
     sample_block block = {
         .count = batch, .x_shape = model->input, .x_type = SAMPLE_F32, .x = inputs, .x_scale = 1};
@@ -19,8 +19,9 @@ static cornu_status predict_batch(session *s, const float *inputs, int64_t batch
 
 static cornu_status predict_steps(session *s, const cornu_run_options *o, const float *inputs,
                                   int64_t count, int64_t batch, const int64_t *index,
-                                  const cornu_model *model, float *outputs)
+                                  float *outputs)
 {
+    const cornu_model *model = session_model(s);
     int64_t input_size = shape_elements(&model->input),
             output_size = shape_elements(&model->output);
     int64_t steps = (count + batch - 1) / batch;
@@ -46,6 +47,19 @@ static cornu_status predict_steps(session *s, const cornu_run_options *o, const 
     return CORNU_OK;
 }
 
+cornu_status session_predict(session *s, const cornu_run_options *o, const float *inputs,
+                             int64_t count, int64_t batch, float *outputs)
+{
+    int64_t *index;
+    TRY(memory_new((size_t)batch, sizeof *index, "order of the samples", &index));
+    session_order(0, 0, false, batch, index);
+    cornu_status status = predict_steps(s, o, inputs, count, batch, index, outputs);
+    device *d = session_device(s);
+    cornu_status done = d->ops->synchronize(d); /* it may still read the index */
+    free(index);
+    return status == CORNU_OK ? done : status;
+}
+
 cornu_status cornu_predict(cornu_model *model, const float *inputs, int64_t count,
                            const cornu_run_options *options, float *outputs)
 {
@@ -57,6 +71,7 @@ cornu_status cornu_predict(cornu_model *model, const float *inputs, int64_t coun
     if (count <= 0)
         return status_fail(CORNU_INVALID, "count: found %jd samples; expected at least one",
                            (intmax_t)count);
+    TRY(CHECK_RESERVE("cornu_run_options", o));
     if (o->batch < 0 || o->batch > INT32_MAX)
         return status_fail(CORNU_INVALID, "batch: found %jd; expected at least 1",
                            (intmax_t)o->batch);
@@ -71,13 +86,7 @@ cornu_status cornu_predict(cornu_model *model, const float *inputs, int64_t coun
                                         .exact_convolution = o->exact_convolution,
                                         .threads = o->threads},
                      &s));
-    int64_t *index;
-    cornu_status status = memory_new((size_t)batch, sizeof *index, "order of the samples", &index);
-    if (status == CORNU_OK) {
-        session_order(0, 0, false, batch, index);
-        status = predict_steps(s, o, inputs, count, batch, index, model, outputs);
-    }
-    session_close(s); /* before index: a device may still read it */
-    free(index);
+    cornu_status status = session_predict(s, o, inputs, count, batch, outputs);
+    session_close(s);
     return status;
 }

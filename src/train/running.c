@@ -30,3 +30,15 @@ cornu_status model_default_seed(const cornu_model *model, uint64_t *seed)
     *seed = spec.seed ? spec.seed : 1;
     return CORNU_OK;
 }
+
+cornu_status session_take(session *s, feed *f, int64_t from, int64_t batch, const int64_t **index,
+                          int64_t *got)
+{
+    device *d = session_device(s);
+    if (!f->data->stream)
+        return feed_take(f, from, batch, index, got);
+    TRY(d->ops->synchronize(d)); /* it may still read the batch that the next one replaces */
+    TRY(feed_take(f, from, batch, index, got));
+    return *got > 0 ? session_check_data(session_model(s), &f->samples, "a batch of the stream")
+                    : CORNU_OK;
+}

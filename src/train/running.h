@@ -16,6 +16,14 @@ void results_sums(const step_results *results, int metric_count, double *sums);
 /* Progress lines cost a wait for the device: they are read this often at most. */
 #define PROGRESS_SECONDS 0.1
 
+/* Of a pass over a stream that ends when it ends. */
+#define STEPS_UNKNOWN INT64_MAX
+
+/* feed_take; a stream's batch is checked against the model, as other data is before the first step.
+ */
+cornu_status session_take(session *s, feed *f, int64_t from, int64_t batch, const int64_t **index,
+                          int64_t *got);
+
 /* The samples of a data set to evaluate. */
 typedef struct evaluation {
     const cornu_data *data;
@@ -29,6 +37,10 @@ typedef struct evaluation {
 } evaluation;
 /* Mean loss and metrics; CORNU_STOPPED when should_stop asked for it. Resets the device's sums. */
 cornu_status session_evaluate(session *s, const evaluation *e, cornu_scores *scores);
+
+/* Outputs of inputs, `batch` at a time; on_step and should_stop of the options are asked. */
+cornu_status session_predict(session *s, const cornu_run_options *o, const float *inputs,
+                             int64_t count, int64_t batch, float *outputs);
 
 /* The seed of a model that has none yet: its recipe's, else 1. */
 cornu_status model_default_seed(const cornu_model *model, uint64_t *seed);

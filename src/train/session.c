@@ -97,19 +97,23 @@ void session_set_pass(session *s, int64_t pass)
 
 /* ---- plans ------------------------------------------------------------------------------ */
 
-cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, session_plan **out)
+cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, bool weighted,
+                              session_plan **out)
 {
     *out = NULL;
-    for (size_t i = 0; i < s->plan_count; i++)
-        if (s->plans[i]->plan->mode == mode && s->plans[i]->plan->batch == batch) {
+    for (size_t i = 0; i < s->plan_count; i++) {
+        const plan *p = s->plans[i]->plan;
+        if (p->mode == mode && p->batch == batch && p->weighted == weighted) {
             *out = s->plans[i];
             return CORNU_OK;
         }
+    }
     TRY(memory_grow(&s->plans, &s->plan_capacity, s->plan_count + 1, sizeof *s->plans));
     session_plan *made;
     TRY(memory_new(1, sizeof *made, "plan", &made));
     plan_options options = {.mode = mode,
                             .batch = batch,
+                            .weighted = weighted,
                             .augment = s->augment,
                             .standardize = s->standardize,
                             .exact_convolution = s->exact_convolution};

@@ -28,8 +28,10 @@ cornu_status session_open(cornu_model *model, const session_options *options, se
 void session_close(session *s);
 device *session_device(const session *s);
 const cornu_model *session_model(const session *s);
-/* The plan for a mode and batch size: built and prepared at the first call, then the same. */
-cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, session_plan **out);
+/* The plan for a mode and batch size, of samples with weights or without: built and prepared at the
+   first call, then the same. */
+cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, bool weighted,
+                              session_plan **out);
 /* One step of `plan` on samples[index[0..plan batch-1]]; in PLAN_TRAIN advances
    model->training.position.iterations and uses its learning rate (schedule times
    learning_rate_factor). */
@@ -65,7 +67,10 @@ cornu_status session_memory(const cornu_model *model, const session_options *opt
 
 /* What a recipe's fit section says; zero or defaults where it does not. */
 typedef struct fit_spec {
-    int64_t batch, epochs, steps_per_epoch, validation_steps;
+    int64_t batch, epochs, initial_epoch, steps_per_epoch;
+    int64_t validation_steps, validation_batch; /* 0: as `batch` */
+    const doc *validation_freq; /* every so many epochs, or a list of epochs from 1; NULL: each */
+    const doc *class_weight;    /* {CLASS: WEIGHT}, or NULL */
     bool validate;              /* validation at the end of each epoch */
     double validation_split;    /* > 0: the last fraction of the training samples */
     int64_t validation_samples; /* > 0: only the first N test samples */
@@ -73,9 +78,12 @@ typedef struct fit_spec {
     uint64_t seed;
     const doc *callbacks; /* a list, or NULL */
 } fit_spec;
-/* Keys: batch_size, epochs, steps_per_epoch, validation_steps, validation (test, none, a fraction
-   of the training samples, or {test: SAMPLES}), validation_split, shuffle, seed, callbacks. NULL:
+/* Keys: batch_size, epochs, initial_epoch, steps_per_epoch, validation_steps,
+   validation_batch_size, validation_freq, validation (test, none, a fraction of the training
+   samples, or {test: SAMPLES}), validation_split, shuffle, seed, class_weight, callbacks. NULL:
    defaults. */
 cornu_status fit_spec_read(const doc *section, fit_spec *spec);
+/* Does validation follow epoch `epoch`, from 0? */
+bool fit_spec_validates(const fit_spec *spec, int64_t epoch);
 
 #endif

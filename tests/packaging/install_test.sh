@@ -17,7 +17,9 @@ fail() {
     exit 1
 }
 
-for file in bin/cornu include/cornu/cornu.h; do
+for file in bin/cornu include/cornu/cornu.h share/man/man1/cornu.1 share/man/man1/cornu-train.1 \
+    share/bash-completion/completions/cornu share/zsh/site-functions/_cornu \
+    share/fish/vendor_completions.d/cornu.fish; do
     [ -f "$prefix/$file" ] || fail "not installed: $file"
 done
 if grep -rlIF "$work" "$prefix"; then
@@ -31,10 +33,6 @@ bytes=$(find "$prefix" -type f -exec stat -c %s {} + | awk '{sum += $1} END {pri
 # The program needs nothing of the build folder.
 (cd / && env -i PATH=/usr/bin:/bin "$prefix/bin/cornu" --version) | grep -q '^cornu ' ||
     fail "the installed program does not show its version"
-
-# What the library exports is the public interface and no more.
-others=$(nm -D --defined-only "$library" | awk '$3 !~ /^cornu_/ {print $3}')
-[ -z "$others" ] || fail "libcornu.so exports names outside its interface: $others"
 
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name cornu.pc)")
 export PKG_CONFIG_PATH LD_LIBRARY_PATH

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "support/runs.h"
+#include "support/scratch.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,6 +50,36 @@ static void tables_name_rows_options_and_defaults(void **state)
     assert_true(json_is_null(json_object_get(activation, "default")));
     const json_t *adam = row_named(all, "optimizers", "Adam");
     assert_true(json_real_value(json_object_get(adam, "learning_rate")) == 0.001);
+    json_decref(all);
+}
+
+static const json_t *option_named(const json_t *row, const char *name)
+{
+    size_t i;
+    const json_t *option;
+    json_array_foreach(json_object_get(row, "options"), i,
+                       option) if (strcmp(json_string_value(json_object_get(option, "name")),
+                                          name) == 0) return option;
+    fail_msg("no option %s", name);
+    return NULL;
+}
+
+static void an_alias_tells_which_option_it_stands_for(void **state)
+{
+    (void)state;
+    json_t *all = tables();
+    const json_t *leaky = row_named(all, "layers", "LeakyReLU");
+    const json_t *alpha = option_named(leaky, "alpha");
+    assert_true(json_is_true(json_object_get(alpha, "alias")));
+    assert_string_equal(json_string_value(json_object_get(alpha, "stands_for")), "negative_slope");
+    assert_true(json_is_null(json_object_get(option_named(leaky, "negative_slope"), "stands_for")));
+    const json_t *input = row_named(all, "layers", "InputLayer");
+    assert_string_equal(
+        json_string_value(json_object_get(option_named(input, "shape"), "stands_for")),
+        "batch_shape");
+    const json_t *rms = option_named(row_named(all, "layers", "LayerNormalization"), "rms_scaling");
+    assert_true(json_is_true(json_object_get(rms, "alias")));
+    assert_true(json_is_null(json_object_get(rms, "stands_for")));
     json_decref(all);
 }
 
@@ -125,6 +156,27 @@ static void a_compile_section_can_be_read_back(void **state)
     cornu_model_close(m);
 }
 
+/* A recipe of somebody else may not: confined_test. */
+static void a_section_of_ones_own_writes_its_files_anywhere(void **state)
+{
+    (void)state;
+    char section[1200], checkpoint[400], table[400];
+    snprintf(checkpoint, sizeof checkpoint, "%s", scratch_path("new/folder/e{epoch}.safetensors"));
+    snprintf(table, sizeof table, "%s", scratch_path("table.csv"));
+    snprintf(section, sizeof section,
+             "{epochs: 2, callbacks: [{checkpoint: {filepath: '%s'}}, {csv_logger: {path: '%s'}}]}",
+             checkpoint, table);
+    cornu_model *m = runs_usual(NULL);
+    cornu_data *data = runs_data(40, 0);
+    cornu_fit_options o = {.section = section};
+    expect_ok(cornu_fit(m, data, &o, NULL));
+    expect_ok(cornu_fit(m, data, &o, NULL)); /* in place of the first run's */
+    cornu_model_close(m);
+    expect_ok(cornu_model_open(scratch_path("new/folder/e2.safetensors"), &m));
+    cornu_model_close(m);
+    cornu_data_close(data);
+}
+
 typedef struct seen {
     int begun, steps, ended;
     int64_t epochs;
@@ -183,10 +235,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_name_rows_options_and_defaults),
+        cmocka_unit_test(an_alias_tells_which_option_it_stands_for),
         cmocka_unit_test(a_layer_takes_the_defaults_that_its_table_tells),
         cmocka_unit_test(a_view_is_the_samples_themselves),
         cmocka_unit_test(a_compile_section_can_be_read_back),
+        cmocka_unit_test(a_section_of_ones_own_writes_its_files_anywhere),
         cmocka_unit_test(each_epoch_is_announced_and_each_step_reported),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }

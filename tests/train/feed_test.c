@@ -143,7 +143,7 @@ static void a_feed_gives_each_usable_sample_once_a_pass(void **state)
         feed f;
         int64_t count = data->block[CORNU_TRAIN].count, seen = 0, got;
         const int64_t *index;
-        expect_ok(feed_open(data, CORNU_TRAIN, 0, count, &f));
+        expect_ok(feed_open(data, CORNU_TRAIN, &data->block[CORNU_TRAIN], 0, count, &f));
         for (int pass = 0; pass < 3; pass++) {
             int times[PICTURES] = {0};
             feed_begin(&f, 1, pass, true);

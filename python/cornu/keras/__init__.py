@@ -1,13 +1,26 @@
-"""Keras's face."""
+"""Keras's face: cornu.keras has the shape of Keras 3 and, besides, older spellings of tf.keras."""
 from .. import _cornu
 from .._missing import missing
+from ..devices import device
 from . import _keras_names
-from . import activations, callbacks, datasets, initializers, layers, losses, metrics, models, optimizers, saving, utils
-from . import legacy, preprocessing
-from .layers import Input
+from . import (activations, backend, callbacks, config, datasets, initializers, layers, legacy, losses, metrics,
+               models, optimizers, preprocessing, saving, utils)
+from .initializers import Initializer
+from .layers import Input, Layer
+from .losses import Loss
+from .metrics import Metric
 from .models import Model, Sequential
+from .optimizers import Optimizer
 
 __version__ = _cornu.version
-__all__ = ["Input", "Model", "Sequential", "activations", "callbacks", "datasets", "initializers", "layers", "legacy",
-           "losses", "metrics", "models", "optimizers", "preprocessing", "saving", "utils"]
+
+
+def version() -> str:
+    """cornu's version."""
+    return __version__
+
+
+__all__ = ["Initializer", "Input", "Layer", "Loss", "Metric", "Model", "Optimizer", "Sequential", "activations", "backend",
+           "callbacks", "config", "datasets", "device", "initializers", "layers", "legacy", "losses", "metrics", "models",
+           "optimizers", "preprocessing", "saving", "utils", "version"]
 __getattr__ = missing("cornu.keras", __all__, _keras_names.keras)

@@ -30,33 +30,41 @@ _functions = {
 
 def _named(name):
     def activation(x, *args, **kwargs):
+        """As Keras's, of an array."""
         return _functions[name](np.asarray(x, np.float32), *args, **kwargs)
 
     activation.__name__ = activation.__qualname__ = name
     return activation
 
 
-__all__ = []
+_names = {}
 for _row in TABLES["activations"]:
-    globals()[_row["name"]] = _named(_row["name"])
-    __all__.append(_row["name"])
-    if _row["other_name"]:
-        globals()[_row["other_name"]] = globals()[_row["name"]]
-        __all__.append(_row["other_name"])
+    for _name in (_row["name"], _row["other_name"]):
+        if _name:
+            _names[_name] = globals()[_name] = globals().get(_row["name"]) or _named(_row["name"])
+__all__ = [*_names, "deserialize", "get", "serialize"]
 
 
 def get(identifier):
     """The function of a name; None is linear."""
     if identifier is None:
-        return globals()["linear"]
-    if callable(identifier):
+        return _names["linear"]
+    if identifier in _names.values():
         return identifier
-    if identifier in __all__:
-        return globals()[identifier]
-    raise ValueError(f"activation {identifier!r}: unknown; cornu has {', '.join(__all__)}")
+    if callable(identifier):
+        raise NotImplementedError(f"activation {identifier!r}: a function of one's own is not in cornu; "
+                                  f"there is {', '.join(_names)}")
+    if identifier in _names:
+        return _names[identifier]
+    raise ValueError(f"activation {identifier!r}: unknown; cornu has {', '.join(_names)}")
 
 
-def serialize(activation):
-    return activation.__name__
+deserialize = get
+
+
+def serialize(activation) -> str:
+    """The name of a function of this module."""
+    return get(activation).__name__
+
 
 __getattr__ = missing("cornu.keras.activations", __all__, _keras_names.activations)

@@ -1,13 +1,19 @@
 """keras.callbacks: Python's own, and those that the library runs itself."""
 import math
+import os
+import sys
+import warnings
 from typing import Any, Callable
 
 from .._missing import missing
 from . import _keras_names
+from ._progress import Progress, verbosity
 
 
 class Callback:
-    """Keras's hooks. `self.model.stop_training = True` ends the run."""
+    """Base of all callbacks: Keras's hooks, which do nothing. `self.model.stop_training = True` ends the run.
+
+    Hooks of batches cost a call of Python each; where no callback has one, none is made."""
 
     def __init__(self):
         self.model: Any = None
@@ -15,9 +21,11 @@ class Callback:
         self.validation_data = None
 
     def set_model(self, model):
+        """The model that is at work."""
         self.model = model
 
     def set_params(self, params):
+        """epochs, steps and verbose of the run."""
         self.params = params
 
     def on_train_begin(self, logs=None): ...
@@ -38,35 +46,39 @@ class Callback:
     def on_predict_batch_end(self, batch, logs=None): ...
 
     def _wants_batches(self) -> bool:
-        return any(getattr(type(self), name) is not getattr(Callback, name) for name in
+        return any(getattr(getattr(self, name), "__func__", None) is not getattr(Callback, name) for name in
                    ("on_train_batch_begin", "on_train_batch_end", "on_batch_begin", "on_batch_end"))
 
 
+_HOOKS = frozenset(name for name in vars(Callback) if name.startswith("on_"))
+
+
 class LambdaCallback(Callback):
-    """A callback made of functions."""
+    """A callback made of functions, one for each hook that is named."""
 
     def __init__(self, on_epoch_begin=None, on_epoch_end=None, on_train_begin=None, on_train_end=None,
                  on_train_batch_begin=None, on_train_batch_end=None, **kwargs):
         super().__init__()
+        for name in kwargs.keys() - _HOOKS:
+            raise TypeError(f"LambdaCallback: got an unexpected keyword argument {name!r}; it takes {', '.join(sorted(_HOOKS))}")
         given = dict(on_epoch_begin=on_epoch_begin, on_epoch_end=on_epoch_end, on_train_begin=on_train_begin,
                      on_train_end=on_train_end, on_train_batch_begin=on_train_batch_begin,
                      on_train_batch_end=on_train_batch_end, **kwargs)
-        self._batches = on_train_batch_begin is not None or on_train_batch_end is not None
         for name, function in given.items():
             if function is not None:
                 setattr(self, name, function)
 
-    def _wants_batches(self) -> bool:
-        return self._batches
-
 
 class History(Callback):
-    """What fit returns: `history`, a list an epoch for each value."""
+    """What fit returns: `history`, a list an epoch for each value, and `epoch`, their numbers."""
 
     def __init__(self):
         super().__init__()
         self.history: dict[str, list[float]] = {}
         self.epoch: list[int] = []
+
+    def on_train_begin(self, logs=None):
+        self.epoch = []
 
     def on_epoch_end(self, epoch, logs=None):
         self.epoch.append(epoch)
@@ -74,14 +86,125 @@ class History(Callback):
             self.history.setdefault(key, []).append(value)
 
 
+class TerminateOnNaN(Callback):
+    """End the run at the step at which the loss is no finite number any more; with raise_error, by a RuntimeError."""
+
+    def __init__(self, raise_error: bool = False):
+        super().__init__()
+        self.raise_error = raise_error
+
+    def on_train_batch_end(self, batch, logs=None):
+        loss = (logs or {}).get("loss")
+        if loss is None or math.isfinite(loss):
+            return
+        if self.raise_error:
+            raise RuntimeError(f"batch {batch}: found loss {loss}; expected a finite number")
+        sys.stdout.write(f"Batch {batch}: Invalid loss, terminating training\n")
+        self.model.stop_training = True
+
+
+class ProgbarLogger(Callback):
+    """Progress lines. fit, evaluate and predict print theirs without it; a CallbackList prints by it."""
+
+    def __init__(self):
+        super().__init__()
+        self._progress: Progress | None = None  # where fit prints
+
+    def _print_by(self, params: dict) -> None:
+        self._progress = Progress(verbosity(params.get("verbose", 1)))
+
+    def on_epoch_begin(self, epoch, logs=None):
+        if self._progress:
+            self._progress.epoch(epoch, self.params.get("epochs", 1))
+
+    def _step(self, batch: int, logs, last: bool) -> None:
+        if self._progress:
+            self._progress.step(batch + 1, self.params.get("steps") or 0, None, logs or {}, last)
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._seen = batch
+        self._step(batch, logs, False)
+
+    def on_epoch_end(self, epoch, logs=None):
+        self._step((self.params.get("steps") or self._seen + 1) - 1, logs, True)
+
+
+class CallbackList(Callback):
+    """Callbacks as one, for a loop of one's own over train_on_batch."""
+
+    def __init__(self, callbacks=None, add_history=False, add_progbar=False, model=None, **params):
+        super().__init__()
+        self.callbacks = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks] if callbacks else []
+        for callback in self.callbacks:
+            if isinstance(callback, _Native):
+                raise NotImplementedError(f"CallbackList: {type(callback).__name__} is not in cornu outside of fit, "
+                                          f"which runs it in C")
+            if not isinstance(callback, Callback):
+                raise TypeError(f"CallbackList: found {callback!r}; expected a keras.callbacks.Callback")
+        for kind, wanted in ((History, add_history), (ProgbarLogger, add_progbar)):
+            if wanted and not any(isinstance(c, kind) for c in self.callbacks):
+                self.callbacks.append(kind())
+        if model is not None:
+            self.set_model(model)
+        self.set_params(params)
+
+    def set_model(self, model):
+        super().set_model(model)
+        for callback in self.callbacks:
+            callback.set_model(model)
+            if isinstance(callback, History):
+                model.history = callback
+
+    def set_params(self, params):
+        super().set_params(params)
+        for callback in self.callbacks:
+            callback.set_params(params)
+            if isinstance(callback, ProgbarLogger):
+                callback._print_by(params)
+
+    def _wants_batches(self) -> bool:
+        return any(c._wants_batches() for c in self.callbacks)
+
+
+def _to_all(hook: str):
+    def call(self, *args, **kwargs):
+        for callback in self.callbacks:
+            getattr(callback, hook)(*args, **kwargs)
+
+    call.__name__ = hook
+    return call
+
+
+for _hook in _HOOKS:
+    setattr(CallbackList, _hook, _to_all(_hook))
+
+
 class _Native(Callback):
-    """A callback that the library runs, in C."""
+    """A callback that the library runs, in C. Its options are its attributes."""
 
     _name = ""
-    verbose = 0
 
-    def _section(self) -> dict:
+    def __init__(self, verbose: int, /, **options):
+        super().__init__()
+        self.verbose = verbose
+        self._options = options
+
+    def _section(self, epochs: int = 1, rate: float = 0.0) -> dict:
+        """The entry of a fit section for so many epochs, which begin with this learning rate."""
         return {self._name: {k: v for k, v in self._options.items() if v is not None}}
+
+    def __getattr__(self, name: str):
+        options = self.__dict__.get("_options", {})
+        if name in options:
+            return options[name]
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+
+def _direction(owner: str, mode: str) -> str:
+    if mode in ("auto", "min", "max"):
+        return mode
+    warnings.warn(f"{owner}: mode: found {mode!r}; expected 'auto', 'min' or 'max'; it goes by 'auto'", stacklevel=3)
+    return "auto"
 
 
 class EarlyStopping(_Native):
@@ -91,10 +214,9 @@ class EarlyStopping(_Native):
 
     def __init__(self, monitor="val_loss", min_delta=0, patience=0, verbose=0, mode="auto", baseline=None,
                  restore_best_weights=False, start_from_epoch=0):
-        super().__init__()
-        self.verbose = verbose
-        self._options = dict(monitor=monitor, min_delta=min_delta, patience=patience, mode=mode, baseline=baseline,
-                             restore_best_weights=restore_best_weights, start_from_epoch=start_from_epoch)
+        super().__init__(verbose, monitor=monitor, min_delta=min_delta, patience=patience,
+                         mode=_direction("EarlyStopping", mode), baseline=baseline,
+                         restore_best_weights=restore_best_weights, start_from_epoch=start_from_epoch)
 
 
 class ReduceLROnPlateau(_Native):
@@ -104,25 +226,29 @@ class ReduceLROnPlateau(_Native):
 
     def __init__(self, monitor="val_loss", factor=0.1, patience=10, verbose=0, mode="auto", min_delta=1e-4,
                  cooldown=0, min_lr=0.0):
-        super().__init__()
-        self.verbose = verbose
-        self._options = dict(monitor=monitor, factor=factor, patience=patience, mode=mode, min_delta=min_delta,
-                             cooldown=cooldown, min_lr=min_lr)
+        if not 0 < factor < 1:
+            raise ValueError(f"ReduceLROnPlateau: factor: found {factor!r}; expected a number between 0 and 1")
+        super().__init__(verbose, monitor=monitor, factor=factor, patience=patience,
+                         mode=_direction("ReduceLROnPlateau", mode), min_delta=min_delta, cooldown=cooldown, min_lr=min_lr)
 
 
 class ModelCheckpoint(_Native):
-    """Save the model (a .safetensors file) while it trains."""
+    """Save the model (a .safetensors file) while it trains. The name may hold {epoch}, {batch} and what is logged."""
 
     _name = "checkpoint"
 
     def __init__(self, filepath, monitor="val_loss", verbose=0, save_best_only=False, save_weights_only=False,
                  mode="auto", save_freq="epoch", initial_value_threshold=None):
-        super().__init__()
-        self.verbose = verbose
-        if initial_value_threshold is not None:
-            raise NotImplementedError("ModelCheckpoint: initial_value_threshold is not in cornu; it takes None")
-        self._options = dict(filepath=str(filepath), monitor=monitor, mode=mode, save_best_only=save_best_only,
-                             save_weights_only=save_weights_only, save_freq=save_freq)
+        path = os.fspath(filepath)
+        if not path.endswith(".safetensors"):
+            raise NotImplementedError(f"ModelCheckpoint: {path}: this format is not in cornu; it writes .safetensors, "
+                                      f"which load_model and load_weights read")
+        if save_freq != "epoch" and (isinstance(save_freq, bool) or not isinstance(save_freq, int) or save_freq < 1):
+            raise ValueError(f"ModelCheckpoint: save_freq: found {save_freq!r}; expected 'epoch' or a number of batches")
+        super().__init__(verbose, filepath=path, monitor=monitor, verbose=int(bool(verbose)),
+                         mode=_direction("ModelCheckpoint", mode), save_best_only=save_best_only,
+                         save_weights_only=save_weights_only, save_freq=save_freq,
+                         initial_value_threshold=initial_value_threshold)
 
 
 class CSVLogger(_Native):
@@ -131,22 +257,9 @@ class CSVLogger(_Native):
     _name = "csv_logger"
 
     def __init__(self, filename, separator=",", append=False):
-        super().__init__()
         if separator != ",":
             raise NotImplementedError(f"CSVLogger: separator={separator!r} is not in cornu; it takes ','")
-        self._options = dict(filename=str(filename), append=append)
-
-
-class TerminateOnNaN(_Native):
-    """End the run when the loss is no longer a finite number."""
-
-    _name = "terminate_on_nan"
-
-    def __init__(self, raise_error=False):
-        super().__init__()
-        if raise_error:
-            raise NotImplementedError("TerminateOnNaN: raise_error=True is not in cornu yet; it takes False")
-        self._options: dict = {}
+        super().__init__(0, filename=os.fspath(filename), append=append)
 
 
 class LearningRateScheduler(_Native):
@@ -155,19 +268,25 @@ class LearningRateScheduler(_Native):
     _name = "learning_rate_schedule"
 
     def __init__(self, schedule: Callable, verbose=0):
-        super().__init__()
-        self.verbose = verbose
-        self.schedule = schedule
+        if not callable(schedule):
+            raise TypeError(f"LearningRateScheduler: schedule: found {schedule!r}; expected a function of an epoch and a rate")
+        super().__init__(verbose, schedule=schedule)
 
-    def _at(self, epochs: int, rate: float) -> dict:
+    def _rate(self, epoch: int, rate: float) -> float:
+        try:
+            found = self.schedule(epoch, rate)
+        except TypeError:  # of an epoch alone, as once
+            found = self.schedule(epoch)
+        if isinstance(found, (bool, str)) or not hasattr(found, "__float__"):
+            raise ValueError(f"LearningRateScheduler: found {found!r} for epoch {epoch}; expected a number")
+        if not math.isfinite(found) or found < 0:
+            raise ValueError(f"LearningRateScheduler: found {found} for epoch {epoch}; expected a number of at least 0")
+        return float(found)
+
+    def _section(self, epochs: int = 1, rate: float = 0.0) -> dict:
         boundaries, values = [], []
         for epoch in range(epochs):
-            try:
-                rate = float(self.schedule(epoch, rate))
-            except TypeError:
-                rate = float(self.schedule(epoch))
-            if not math.isfinite(rate) or rate < 0:
-                raise ValueError(f"LearningRateScheduler: found {rate} for epoch {epoch}; expected a number of at least 0")
+            rate = self._rate(epoch, rate)
             if not values or rate != values[-1]:
                 boundaries += [epoch - 1] if values else []
                 values.append(rate)
@@ -178,8 +297,16 @@ class LearningRateScheduler(_Native):
             return {self._name: {"constant": {"learning_rate": values[0] if values else rate}}}
         return {self._name: {"step": {"boundaries": boundaries, "values": values}}}
 
+    _at = _section
 
-__all__ = ["CSVLogger", "Callback", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler",
-           "ModelCheckpoint", "ReduceLROnPlateau", "TerminateOnNaN"]
 
-__getattr__ = missing("cornu.keras.callbacks", __all__, _keras_names.callbacks)
+__all__ = ["CSVLogger", "Callback", "CallbackList", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler",
+           "ModelCheckpoint", "ProgbarLogger", "ReduceLROnPlateau", "TerminateOnNaN"]
+
+__getattr__ = missing("cornu.keras.callbacks", __all__, _keras_names.callbacks, instead={
+    "BackupAndRestore": "ModelCheckpoint writes a model that load_model continues",
+    "OrbaxCheckpoint": "ModelCheckpoint writes .safetensors files",
+    "RemoteMonitor": "a Callback's on_epoch_end has the numbers to send",
+    "SwapEMAWeights": "no optimizer here averages weights",
+    "TensorBoard": "CSVLogger writes a row an epoch",
+})

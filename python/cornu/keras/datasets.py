@@ -1,11 +1,10 @@
 """keras.datasets: each set's load_data(), by cornu's own finder: where it is on this machine, else downloaded and
 checked."""
-import sys
-from types import ModuleType
-
 import numpy as np
 
 from .. import _cornu
+from .._missing import missing
+from .._modules import submodule
 
 
 def _split(data, test: bool):
@@ -24,11 +23,8 @@ def _load(name: str, column: bool):
     return tuple(pairs)
 
 
-def _module(name: str, load) -> ModuleType:
-    module = ModuleType(f"{__name__}.{name}", f"keras.datasets.{name}.")
-    module.load_data = load
-    sys.modules[module.__name__] = module
-    return module
+def _module(name: str, load):
+    return submodule(f"{__name__}.{name}", f"keras.datasets.{name}.", load_data=load)
 
 
 def _grey(name: str):
@@ -56,3 +52,4 @@ fashion_mnist = _module("fashion_mnist", _grey("fashion_mnist"))
 cifar10 = _module("cifar10", _cifar10)
 cifar100 = _module("cifar100", _cifar100)
 __all__ = ["cifar10", "cifar100", "fashion_mnist", "mnist"]
+__getattr__ = missing("cornu.keras.datasets", __all__, ["boston_housing", "california_housing", "imdb", "reuters"])

@@ -1,21 +1,31 @@
 """keras.layers: a class for each row of the library's table."""
-import inspect
 from typing import Any
 
 import numpy as np
 
 from .._missing import missing
-from .._tables import TABLES, Option, options_of, plain, signature_of
-from . import _keras_names
+from .._modules import submodule
+from .._tables import KWARGS, TABLES, Configured, Option, check_dtype, get, make_classes, plain
+from . import _keras_names, activations, initializers
 
 _counts: dict[str, int] = {}
 
 
+def count_name(base: str) -> int:
+    """How often it was asked for before."""
+    _counts[base] = _counts.get(base, -1) + 1
+    return _counts[base]
+
+
 def automatic_name(base: str) -> str:
     """dense, dense_1, ... over the whole process, as Keras counts."""
-    number = _counts.get(base, 0)
-    _counts[base] = number + 1
+    number = count_name(base)
     return f"{base}_{number}" if number else base
+
+
+def forget_names() -> None:
+    """Automatic names begin again."""
+    _counts.clear()
 
 
 class Variable:
@@ -27,11 +37,13 @@ class Variable:
         self.dtype = "float32"
 
     def numpy(self) -> np.ndarray:
+        """A copy of the weight's numbers."""
         out = np.empty(self.shape, np.float32)
         self._model.get_weight(self._index, out)
         return out
 
     def assign(self, value) -> "Variable":
+        """Set the weight to numbers of its shape."""
         array = np.ascontiguousarray(value, np.float32)
         if array.shape != self.shape:
             raise ValueError(f"{self.path}: found shape {array.shape}; expected {self.shape}")
@@ -45,88 +57,107 @@ class Variable:
         return f"<Variable path={self.path}, shape={self.shape}, dtype=float32>"
 
 
-class Layer:
-    """Base of all layers: options by Keras's names, weights once its model is built."""
+# What every layer of Keras takes besides its own options, and where it may say nothing else.
+_NEUTRAL = [Option({"name": name, "type": "neutral", "choices": choices}) for name, choices in (
+    ("trainable", [True]), ("autocast", [True, False, None]), ("activity_regularizer", [None]), ("weights", [None]),
+    ("dynamic", [False]), ("batch_size", [None]))]
+_SHAPES = ("input_shape", "batch_input_shape", "input_dim")
 
-    _row: dict
-    _options: list[Option]
-    _keys = ("name", "dtype", "trainable", "input_shape", "batch_input_shape", "input_dim", "batch_size")
+
+def _refuse_trainable(owner: str, value: Any) -> None:
+    if value is not True:
+        raise NotImplementedError(f"{owner}: trainable=False is not in cornu; all weights of a layer train")
+
+
+class Layer(Configured):
+    """Base of all layers: options by Keras's names, weights once its model is built.
+
+    Each layer takes besides its own options name, and, where it begins a model, input_shape (of a sample), input_dim or
+    batch_input_shape; dtype="float32" and trainable=True change nothing and are all that there is."""
 
     def __init__(self, *args, **kwargs):
-        cls = type(self)
-        keys = {k: kwargs.pop(k) for k in self._keys if k in kwargs}
-        if keys.get("dtype") not in (None, "float32"):
-            raise NotImplementedError(f"{cls.__name__}: dtype={keys['dtype']!r} is not in cornu; it computes in float32")
-        if keys.get("trainable", True) is not True:
-            raise NotImplementedError(f"{cls.__name__}: trainable=False is not in cornu; all weights of a layer train")
-        for option in self._row["options"]:
-            if option.get("alias") and option["name"] in kwargs and "negative_slope" in self._names():
-                kwargs["negative_slope"] = kwargs.pop(option["name"])
-        try:
-            bound = cls.__signature__.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{cls.__name__}: {error}; it takes {cls.__signature__}") from None
-        bound.apply_defaults()
-        self._config: dict[str, Any] = {k: v for k, v in bound.arguments.items() if k != "kwargs"}
+        owner = type(self).__name__
+        own = getattr(type(self), "__signature__", None)
+        own = own.parameters if own else {}
+        shapes = {key: kwargs.pop(key, None) for key in _SHAPES if key not in own}
+        name, dtype = kwargs.pop("name", None), kwargs.pop("dtype", None)
+        check_dtype(owner, dtype)
+        _refuse_trainable(owner, kwargs.get("trainable", True))
+        for option in _NEUTRAL:
+            if option.name in kwargs and option.name not in own:
+                option.check(owner, kwargs.pop(option.name))
+        super().__init__(*args, **kwargs)
         for option in self._options:
-            option.check(cls.__name__, self._config[option.name])
-        self.name = keys.get("name") or automatic_name(self._row["name"])
-        self.trainable = True
-        self._input_shape = self._given_shape(keys)
+            if option.type in _RESOLVE:
+                self._config[option.name] = _RESOLVE[option.type](self._config[option.name])
+        self._begin(owner, name, _sample_shape(owner, shapes))
+
+    def _begin(self, owner: str, name: str | None, input_shape: tuple | None) -> None:
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"{owner}: name: found {name!r}; expected a string")
+        self.name = name or automatic_name(self._row["name"])
+        self._input_shape = input_shape
         self._variables: list[Variable] = []
 
-    @classmethod
-    def _names(cls) -> list[str]:
-        return [o.name for o in cls._options]
+    @property
+    def trainable(self) -> bool:
+        """True: all weights of a layer train."""
+        return True
 
-    @staticmethod
-    def _given_shape(keys: dict):
-        if keys.get("input_shape") is not None:
-            return tuple(keys["input_shape"])
-        if keys.get("batch_input_shape") is not None:
-            return tuple(keys["batch_input_shape"])[1:]
-        return (keys["input_dim"],) if keys.get("input_dim") else None
+    @trainable.setter
+    def trainable(self, value) -> None:
+        _refuse_trainable(self.name, bool(value))
 
     @property
     def weights(self) -> list[Variable]:
+        """All weights, in Keras's order; none before the model is built."""
         return list(self._variables)
 
     @property
     def trainable_weights(self) -> list[Variable]:
+        """The weights that training changes."""
         return [v for v in self._variables if v.trainable]
 
     variables, trainable_variables = weights, trainable_weights
 
     @property
     def non_trainable_weights(self) -> list[Variable]:
+        """Moving averages and the like."""
         return [v for v in self._variables if not v.trainable]
 
+    non_trainable_variables = non_trainable_weights
+
     def get_weights(self) -> list[np.ndarray]:
+        """Copies of the weights."""
         return [v.numpy() for v in self._variables]
 
     def set_weights(self, weights) -> None:
+        """Set all weights, in the order of get_weights."""
         if len(weights) != len(self._variables):
             raise ValueError(f"layer {self.name}: found {len(weights)} weights; expected {len(self._variables)}")
         for variable, value in zip(self._variables, weights):
             variable.assign(value)
 
     def count_params(self) -> int:
+        """How many numbers the weights are."""
         return sum(int(np.prod(v.shape)) for v in self._variables)
 
     def get_config(self) -> dict:
-        return {"name": self.name, "trainable": True, "dtype": "float32", **self._config}
+        """The arguments that make such a layer, as JSON can hold them."""
+        return {"name": self.name, "trainable": True, "dtype": "float32", **{k: plain(v) for k, v in self._config.items()}}
 
     @classmethod
     def from_config(cls, config: dict):
-        return cls(**config)
+        """A layer of get_config's dictionary."""
+        config = {k: tuple(v) if k in _SHAPES and isinstance(v, list) else v for k, v in config.items()}
+        return super().from_config(config)
 
     def _describe(self) -> dict:
         """As to_json has it."""
         config = {"name": self.name}
         for option in self._options:
-            value = plain(self._config[option.name])
-            if not (option.type in ("ignored", "neutral")):
-                config[option.name] = value
+            if option.type not in ("ignored", "neutral"):
+                config[option.name] = plain(self._config[option.name])
         return {"class_name": self._row["class_name"], "config": config}
 
     def __call__(self, *_, **__):
@@ -149,48 +180,57 @@ class Layer:
         return f"<{type(self).__name__} name={self.name}>"
 
 
-_kwargs = inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)
-__all__ = ["Input", "InputLayer", "Layer"]
-for _row in TABLES["layers"]:
-    if _row["class_name"] == "InputLayer":
-        continue
-    _options = options_of(_row)
-    _cls = type(_row["class_name"], (Layer,), {
-        "__doc__": f"Keras's {_row['class_name']}.",
-        "__module__": __name__,
-        "__signature__": signature_of(_options, _kwargs),
-        "_row": _row,
-        "_options": _options,
-    })
-    for _name in [_row["class_name"], *_row["aliases"]]:
-        globals()[_name] = _cls
-        __all__.append(_name)
+def _activation(value: Any):
+    """Its function; a layer or its configuration stays."""
+    return value if isinstance(value, (Layer, dict)) else activations.get(value)
+
+
+_RESOLVE = {"activation": _activation, "initializer": initializers.get}
+
+
+def _sample_shape(owner: str, given: dict) -> tuple | None:
+    """The shape of a sample that input_shape, batch_input_shape or input_dim tells."""
+    shape = given.get("input_shape")
+    if given.get("batch_input_shape") is not None:
+        shape = _without_batch(owner, given["batch_input_shape"])
+    if given.get("input_dim") is not None:
+        shape = (given["input_dim"],)
+    return shape if shape is None else tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+
+
+def _without_batch(owner: str, shape) -> tuple:
+    batch, *sample = shape
+    if batch is not None:
+        raise NotImplementedError(f"{owner}: a batch of {batch!r} in {tuple(shape)} is not in cornu; it takes None: "
+                                  f"fit and predict say the size")
+    return tuple(sample)
 
 
 class InputLayer(Layer):
     """The shape of a sample, without the batch."""
 
-    _row = {"class_name": "InputLayer", "name": "input_layer", "options": []}
-    _options: list[Option] = []
+    _row = next(r for r in TABLES["layers"] if r["class_name"] == "InputLayer")
+    _options = []
 
     def __init__(self, shape=None, batch_size=None, dtype=None, sparse=None, ragged=None, batch_shape=None,
                  input_tensor=None, optional=False, name=None, input_shape=None, batch_input_shape=None):
-        for key, value in (("sparse", sparse), ("ragged", ragged), ("optional", optional)):
-            if value:
-                raise NotImplementedError(f"InputLayer: {key}={value!r} is not in cornu; it takes False")
-        if input_tensor is not None:
-            raise NotImplementedError("InputLayer: input_tensor is not in cornu; it takes a shape")
-        batch_shape = batch_shape or batch_input_shape
+        owner = type(self).__name__
+        said = {"sparse": sparse or False, "ragged": ragged or False, "optional": optional}
+        for row in self._row["options"]:
+            if row["name"] in said:
+                Option(row).check(owner, said[row["name"]])
+        for name_, value in (("batch_size", batch_size), ("input_tensor", input_tensor)):
+            Option({"name": name_, "type": "neutral", "choices": [None]}).check(owner, value)
+        check_dtype(owner, dtype)
+        batch_shape = batch_shape if batch_shape is not None else batch_input_shape
         shape = shape if shape is not None else input_shape
         if shape is None and batch_shape is None:
             raise ValueError("InputLayer: found no shape; expected that of a sample, such as (28, 28, 1)")
-        self._config = {}
-        self.name = name or automatic_name("input_layer")
-        self.trainable = True
-        self._variables = []
-        self._input_shape = tuple(shape) if shape is not None else tuple(batch_shape)[1:]
-        if any(not isinstance(n, (int, np.integer)) or n < 1 for n in self._input_shape):
-            raise ValueError(f"InputLayer: found shape {self._input_shape}; expected whole numbers of at least 1")
+        self._config: dict[str, Any] = {}
+        sample = _sample_shape(owner, {"input_shape": shape, "batch_input_shape": batch_shape if shape is None else None})
+        if any(not isinstance(n, (int, np.integer)) or n < 1 for n in sample):
+            raise ValueError(f"InputLayer: found shape {sample}; expected whole numbers of at least 1")
+        self._begin(owner, name, tuple(map(int, sample)))
 
     def get_config(self) -> dict:
         return {"batch_shape": (None, *self._input_shape), "dtype": "float32", "sparse": False, "ragged": False,
@@ -198,27 +238,43 @@ class InputLayer(Layer):
 
     @classmethod
     def from_config(cls, config: dict):
-        return cls(**config)
+        return cls(**{k: v for k, v in config.items() if k != "trainable"})
 
     def _describe(self) -> dict:
-        return {"class_name": "InputLayer",
-                "config": {"batch_shape": [None, *map(int, self._input_shape)], "name": self.name}}
+        return {"class_name": "InputLayer", "config": {"batch_shape": [None, *self._input_shape], "name": self.name}}
 
 
-def Input(shape=None, batch_size=None, dtype=None, sparse=None, batch_shape=None, name=None, tensor=None,
+def Input(shape=None, batch_size=None, dtype=None, sparse=None, ragged=None, batch_shape=None, name=None, tensor=None,
           optional=False) -> InputLayer:
     """The first entry of a Sequential: the shape of a sample."""
-    return InputLayer(shape, batch_size, dtype, sparse, None, batch_shape, tensor, optional, name)
+    return InputLayer(shape, batch_size, dtype, sparse, ragged, batch_shape, tensor, optional, name)
 
 
-def deserialize(config: dict) -> Layer:
+_made = make_classes("layers", Layer, __name__, globals(), extra=(KWARGS,))
+_classes = {name: globals()[name] for name in (*_made, "InputLayer")}
+__all__ = ["Input", "InputLayer", "Layer", *_made, "deserialize", "experimental", "serialize"]
+
+
+def deserialize(config: dict, custom_objects=None) -> Layer:
     """The layer of {class_name, config}."""
-    name = config["class_name"]
-    if name not in __all__:
-        raise NotImplementedError(f"keras.layers.{name} is not in cornu; there is {', '.join(sorted(__all__))}")
-    cls = globals()[name]
-    known = {"dtype": None, "trainable": True}
-    options = {k: v for k, v in config["config"].items() if k not in known}
-    return cls.from_config(options)
+    if custom_objects:
+        raise NotImplementedError("layers.deserialize: custom_objects are not in cornu; it takes None")
+    name = config.get("class_name")
+    if name in _keras_names.layers and name not in _classes:
+        __getattr__(name)
+    return get("layer", config, Layer, _classes)
+
+
+def serialize(layer: Layer) -> dict:
+    """{class_name, config} of a layer."""
+    return plain(layer)
+
+
+_preprocessing = {name: cls for name, cls in _classes.items() if name == "Rescaling"}
+experimental = submodule(
+    f"{__name__}.experimental", "keras.layers.experimental, as older scripts call it.",
+    preprocessing=submodule(f"{__name__}.experimental.preprocessing", "keras.layers.experimental.preprocessing.",
+                            __getattr__=missing(f"{__name__}.experimental.preprocessing", _preprocessing,
+                                                _keras_names.layers), **_preprocessing))
 
 __getattr__ = missing("cornu.keras.layers", __all__, _keras_names.layers)

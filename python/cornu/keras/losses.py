@@ -1,8 +1,7 @@
 """keras.losses."""
-import inspect
-
+from .. import _tables
 from .._missing import missing
-from .._tables import TABLES, Configured, make_classes, options_of
+from .._tables import Configured, make_classes, names_of, options_of, plain
 from . import _keras_names
 
 
@@ -10,21 +9,22 @@ class Loss(Configured):
     """Base of all losses."""
 
 
-def _options(row):
-    return [o for o in options_of(row) if o.name not in ("name", "fn", "dtype")]
-
-
-_name = inspect.Parameter("name", inspect.Parameter.KEYWORD_ONLY, default=None)
-_dtype = inspect.Parameter("dtype", inspect.Parameter.KEYWORD_ONLY, default=None)
-__all__ = make_classes("losses", Loss, __name__, globals(), options=_options, extra=(_name, _dtype))
-_names = {name: row for row in TABLES["losses"] for name in (row["name"], row["class_name"], row.get("other_name")) if name}
+__all__ = make_classes("losses", Loss, __name__, globals(), options=lambda row: options_of(row, without=("fn",)))
+_names = names_of("losses", globals())
+__all__ += ["Loss", "deserialize", "get", "serialize"]
 
 
 def get(identifier):
-    if isinstance(identifier, str):
-        if identifier not in _names:
-            raise ValueError(f"loss {identifier!r}: unknown; cornu has {', '.join(r['name'] for r in TABLES['losses'])}")
-        return globals()[_names[identifier]["class_name"]]()
-    return identifier() if isinstance(identifier, type) else identifier
+    """The object of a name, a configuration, a class or an object; None is None."""
+    return _tables.get("loss", identifier, Loss, _names)
+
+
+deserialize = get
+
+
+def serialize(loss: Loss) -> dict:
+    """{class_name, config} of a loss."""
+    return plain(loss)
+
 
 __getattr__ = missing("cornu.keras.losses", __all__, _keras_names.losses)

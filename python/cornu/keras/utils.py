@@ -4,12 +4,12 @@ import random
 import numpy as np
 
 from .._missing import missing
+from .._modules import submodule
 from . import _keras_names
 from ._image_dataset import image_dataset_from_directory
 from ._images import array_to_img, img_to_array, load_img, save_img
-
-__all__ = ["array_to_img", "image_dataset_from_directory", "img_to_array", "load_img", "save_img", "set_random_seed",
-           "to_categorical"]
+from ._plot import model_to_dot, plot_model
+from .backend import clear_session
 
 
 def to_categorical(x, num_classes=None) -> np.ndarray:
@@ -25,6 +25,13 @@ def to_categorical(x, num_classes=None) -> np.ndarray:
     return out.reshape(*shape, count)
 
 
+def normalize(x, axis=-1, order=2) -> np.ndarray:
+    """An array over its norm along an axis; what is 0 stays."""
+    norms = np.atleast_1d(np.linalg.norm(x, order, axis))
+    norms[norms == 0] = 1
+    return x / np.expand_dims(norms, axis)
+
+
 def set_random_seed(seed) -> None:
     """Seed Python's and NumPy's generators, which weights, dropout and shuffling follow."""
     if not isinstance(seed, (int, np.integer)):
@@ -32,4 +39,9 @@ def set_random_seed(seed) -> None:
     random.seed(int(seed))
     np.random.seed(int(seed) % 2**32)
 
+
+np_utils = submodule(f"{__name__}.np_utils", "keras.utils.np_utils, as older scripts call it.",
+                     normalize=normalize, to_categorical=to_categorical)
+__all__ = ["array_to_img", "clear_session", "image_dataset_from_directory", "img_to_array", "load_img", "model_to_dot",
+           "normalize", "np_utils", "plot_model", "save_img", "set_random_seed", "to_categorical"]
 __getattr__ = missing("cornu.keras.utils", __all__, _keras_names.utils)

@@ -47,6 +47,7 @@ static bool is_size(int64_t height, int64_t width, int64_t channels, int64_t mos
 static cornu_status check_options(const cornu_image_options *o, const image_filter *filter)
 {
     bool own = o->height == 0 && o->width == 0;
+    TRY(CHECK_RESERVE("cornu_image_options", o));
     if (!filter)
         return status_fail(CORNU_INVALID, "interpolation: found \"%s\"; expected " IMAGE_FILTERS,
                            o->interpolation);
@@ -133,6 +134,7 @@ cornu_status cornu_model_image_reading(const cornu_model *model, cornu_image_rea
     if (!model || !reading)
         return status_fail(CORNU_INVALID, "cornu_model_image_reading: found NULL; expected a model "
                                           "and a place for what its recipe says");
+    *reading = (cornu_image_reading){.scale = 0};
     TRY(give_picture(&model->input, "the model's input", reading->shape));
     TRY(data_spec_read(model->data, &spec));
     reading->interpolation = image_filter_title(image_filter_named(spec.interpolation));
@@ -148,6 +150,7 @@ cornu_status cornu_image_read_as(const cornu_image_reading *reading, const char 
         return status_fail(CORNU_INVALID,
                            "cornu_image_read_as: found NULL; expected how to read, a "
                            "path and room for values");
+    TRY(CHECK_RESERVE("cornu_image_reading", reading));
     const int64_t *s = reading->shape;
     const image_filter *filter = image_filter_named(reading->interpolation);
     if (!is_size(s[0], s[1], s[2], INT64_MAX / 4) || !filter || !(reading->scale > 0))

@@ -227,8 +227,10 @@ static int64_t largest_batch(host_device *h, const plan *p, double bytes)
     int64_t fits = 0, too_large = p->batch;
     while (too_large - fits > 1) {
         int64_t batch = fits + (too_large - fits) / 2, needed = 0;
-        plan_options options = {
-            .mode = p->mode, .batch = batch, .exact_convolution = p->exact_convolution};
+        plan_options options = {.mode = p->mode,
+                                .batch = batch,
+                                .weighted = p->weighted,
+                                .exact_convolution = p->exact_convolution};
         plan *smaller = NULL;
         if (plan_build(p->model, &options, &smaller) != CORNU_OK)
             return 0;

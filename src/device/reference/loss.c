@@ -11,9 +11,10 @@ cornu_status reference_loss(const op_run *r)
     double sum = 0;
     for (int64_t i = 0; i < rows; i++) {
         float *grad = r->out[0] ? r->out[0] + i * n : NULL;
-        sum += row(r->in[0] + i * n, r->in[1] + i * targets, n, grad);
+        double weight = r->in[2] ? (double)r->in[2][i * r->plan->batch / rows] : 1;
+        sum += weight * row(r->in[0] + i * n, r->in[1] + i * targets, n, grad);
         for (int64_t k = 0; grad && k < n; k++)
-            grad[k] = (float)((double)grad[k] / (double)rows);
+            grad[k] = (float)((double)grad[k] * weight / (double)rows);
     }
     r->results->last_loss = sum / (double)rows;
     r->results->loss += r->results->last_loss * (double)r->plan->batch;

@@ -114,10 +114,25 @@ static cornu_status check_old_file(const char *path)
                        path);
 }
 
+/* Where the file of a caller's own section goes: anywhere, and in place of anything. */
+static cornu_status prepare_own_path(const char *name, char **path)
+{
+    char *folder;
+    TRY(memory_copy_string(name, &folder));
+    folder[path_base(name) - name] = 0;
+    cornu_status status = *folder ? folder_make(folder) : CORNU_OK;
+    free(folder);
+    TRY(status);
+    TRY(file_write_check(name));
+    return memory_copy_string(name, path);
+}
+
 /* Make the folder, look at what is there, and say where the file goes (*path). */
 static cornu_status prepare_path(const checkpoint *c, const fit_state *f, const char *name,
                                  char **path)
 {
+    if (!f->confined)
+        return prepare_own_path(name, path);
     int folder, file;
     TRY(beneath_open_folder(f->output, name, true, &folder));
     bool writable = faccessat(folder, ".", W_OK, 0) == 0;
@@ -184,6 +199,8 @@ static bool is_due(checkpoint *c, const fit_state *f)
 {
     if (!c->save_best_only)
         return true;
+    if (!monitor_known(&c->monitor, f))
+        return false;
     double value = monitor_value(&c->monitor, f);
     bool better = !c->has_best || monitor_improves(&c->monitor, value, c->best);
     if (c->verbose && better && c->has_best)

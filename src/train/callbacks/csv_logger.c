@@ -41,7 +41,7 @@ static cornu_status on_fit_begin(void *self, fit_state *f)
             c->order[j] = c->order[j - 1];
         c->order[j] = i;
     }
-    cornu_status status = csv_check(&(csv_location){c->path, f->output, true});
+    cornu_status status = csv_check(&(csv_location){c->path, f->output, f->confined});
     return status == CORNU_INVALID ? doc_fail(c->options, "%s", cornu_last_error()) : status;
 }
 
@@ -55,7 +55,7 @@ static cornu_status open_table(csv_logger *c, const fit_state *f)
     TRY(text_take(&header, &line));
     /* `append` keeps the rows of earlier runs; a resumed run drops those that it writes again. */
     double last = f->resumed ? (double)f->epoch - 1 : 1e300;
-    cornu_status status = csv_open(&(csv_location){c->path, f->output, true}, line,
+    cornu_status status = csv_open(&(csv_location){c->path, f->output, f->confined}, line,
                                    c->append || f->resumed, last, &c->csv);
     free(line);
     return status;

@@ -67,7 +67,7 @@ static cornu_status on_epoch_end(void *self, fit_state *f)
 {
     early_stopping *e = self;
     double value = monitor_value(&e->monitor, f);
-    if (f->epoch < e->start_from_epoch)
+    if (f->epoch < e->start_from_epoch || !monitor_known(&e->monitor, f))
         return CORNU_OK;
     if (e->restore_best_weights && !e->has_weights)
         TRY(keep_weights(e, f));

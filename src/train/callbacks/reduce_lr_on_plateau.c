@@ -60,6 +60,8 @@ static cornu_status on_epoch_end(void *self, fit_state *f)
 {
     plateau *p = self;
     double value = monitor_value(&p->monitor, f);
+    if (!monitor_known(&p->monitor, f))
+        return CORNU_OK;
     if (p->cooling > 0) {
         p->cooling--;
         p->wait = 0;

@@ -99,7 +99,7 @@ class ImageDataGenerator:
 
     def _check(self) -> None:
         """What the library says of the options, before there is a picture."""
-        grey = _cornu.data_from_arrays(np.zeros((1, 1, 1, 1), np.uint8), np.zeros(1, np.int32), None, None)
+        grey = _cornu.data_from_arrays(np.zeros((1, 1, 1, 1), np.uint8), np.zeros(1, np.int32), None)
         try:
             grey.batch(np.zeros(1, np.int64), self._section(), 0, 0, np.empty(1, np.float32))
         except ValueError as error:
@@ -192,7 +192,7 @@ class ImageDataGenerator:
         picture = np.ascontiguousarray(x, np.float32)
         if picture.ndim != 3:
             raise ValueError(f"random_transform: found shape {picture.shape}; expected (height, width, channels)")
-        data = _cornu.data_from_arrays(picture[None], np.zeros(1, np.int32), None, None)
+        data = _cornu.data_from_arrays(picture[None], np.zeros(1, np.int32), None)
         out = np.empty_like(picture)
         seed = np.random.randint(2**31) if seed is None else seed
         data.batch(np.zeros(1, np.int64), json.dumps({"scale": 1, "augment": self._augment()}), seed, 0, out)

@@ -307,13 +307,14 @@ class NumpyArrayIterator(_Pictures):
 
     def _data(self):
         self._want_samples()
-        return _cornu.data_from_arrays(self._pixels, np.zeros(self.n, np.int32), None, None)
+        return _cornu.data_from_arrays(self._pixels, np.zeros(self.n, np.int32), None)
 
     def _open_for(self, handle):
         self._want_samples()
         check_inputs(handle, self.image_shape)
         y = targets_of(handle, self.y, "flow: y")
-        data = self._opened.get(("samples and targets", y.dtype.kind), lambda: _cornu.data_from_arrays(self._pixels, y, None, None))
+        data = self._opened.get(("samples and targets", y.dtype.kind),
+                                lambda: _cornu.data_from_arrays(self._pixels, y, None))
         return data, self.image_data_generator._section()
 
     def _get_batches_of_transformed_samples(self, index_array):

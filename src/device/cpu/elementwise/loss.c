@@ -7,7 +7,9 @@ enum { ELEMENT_COST = 16 }; /* of one output, against an addition: it takes a lo
 
 typedef struct rows_run {
     const float *output, *target;
-    float *gradient; /* NULL: not wanted */
+    const float *weight; /* [rows / rows_per_sample], or NULL */
+    float *gradient;     /* NULL: not wanted */
+    int64_t rows_per_sample;
     int64_t rows, n, targets, rows_per_task, k;
     loss_row *loss;     /* or */
     metric_row *metric; /* one of them */
@@ -29,10 +31,11 @@ static void rows_task(void *context, int64_t task, int worker)
     for (int64_t i = begin; i < end; i++) {
         const float *output = s->output + i * s->n, *target = s->target + i * s->targets;
         float *gradient = s->gradient ? s->gradient + i * s->n : NULL;
-        sum += s->loss ? s->loss(output, target, s->n, gradient)
-                       : s->metric(output, target, s->n, s->k);
+        double weight = s->weight ? (double)s->weight[i / s->rows_per_sample] : 1;
+        sum += weight * (s->loss ? s->loss(output, target, s->n, gradient)
+                                 : s->metric(output, target, s->n, s->k));
         for (int64_t j = 0; gradient && j < s->n; j++)
-            gradient[j] = (float)((double)gradient[j] / (double)s->rows);
+            gradient[j] = (float)((double)gradient[j] * weight / (double)s->rows);
     }
     s->partials[task] = sum;
 }
@@ -43,6 +46,7 @@ static double sum_rows(const op_run *r, rows_run *s)
     s->targets = OP_IN(r->plan, r->op, 1)->count / s->rows;
     s->output = r->in[0];
     s->target = r->in[1];
+    s->rows_per_sample = s->rows / r->plan->batch;
     s->partials = r->scratch;
     s->rows_per_task = rows_per_task(s->n);
     int64_t tasks = cpu_divide_up(s->rows, s->rows_per_task);
@@ -66,6 +70,7 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
 static cornu_status run_loss(const op_run *r)
 {
     rows_run s = {.loss = loss_row_of(r->op->a.loss.id, r->op->a.loss.logits),
+                  .weight = r->in[2],
                   .gradient = r->out[0]};
     double sum = sum_rows(r, &s);
     r->results->last_loss = sum / (double)s.rows;

@@ -81,6 +81,26 @@ typedef struct head_run {
     double (*partials)[GROUP_OPS_MAX]; /* [tasks]: sums of the loss and of the metrics */
 } head_run;
 
+/* Row by row, each with its sample's weight. */
+static double weighted_loss(const head_run *h, const cross_entropy_rows *rows, int64_t begin,
+                            const float *weight)
+{
+    const int64_t rows_per_sample = h->rows / h->r->plan->batch;
+    cross_entropy_rows row = *rows;
+    double sum = 0;
+    row.rows = 1;
+    for (int64_t i = 0; i < rows->rows; i++) {
+        float w = weight[(begin + i) / rows_per_sample];
+        row.x = rows->x + i * h->n;
+        row.target = rows->target ? rows->target + i * h->n : NULL;
+        row.classes = rows->classes ? rows->classes + i : NULL;
+        row.gradient = rows->gradient ? rows->gradient + i * h->n : NULL;
+        row.scale = rows->scale * w;
+        sum += (double)w * h->kernels->cross_entropy(&row);
+    }
+    return sum;
+}
+
 static double loss_of(const head_run *h, int64_t begin, int64_t end)
 {
     const op *o = h->ops.loss;
@@ -94,7 +114,9 @@ static double loss_of(const head_run *h, int64_t begin, int64_t end)
                                .rows = end - begin,
                                .n = h->n,
                                .scale = 1.0f / (float)h->rows};
-    return h->kernels->cross_entropy(&rows);
+    if (o->in[2] == NO_TENSOR)
+        return h->kernels->cross_entropy(&rows);
+    return weighted_loss(h, &rows, begin, at[o->in[2]]);
 }
 
 static double metric_of(const head_run *h, const op *o, int64_t begin, int64_t end)

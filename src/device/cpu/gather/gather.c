@@ -142,6 +142,8 @@ static cornu_status run(const op_run *r)
                           g.scales.factor, g.scales.shift);
     if (r->out[1])
         g.t_count = OP_OUT(r->plan, r->op, 1)->count / g.rows;
+    for (int64_t i = 0; r->out[2] && i < g.rows; i++)
+        r->out[2][i] = gather_weight(r->input->samples, r->input->index[i]);
     g.unread = cpu_samples_suffice(r);
     g.rows_per_task = g.unread ? g.rows : cpu_rows_per_task(g.x_count);
     threads_run(r->pool, cpu_divide_up(g.rows, g.rows_per_task), gather_task, &g);

@@ -59,10 +59,10 @@ cornu_status gpu_write_values(gpu *g, CUdeviceptr to, const shape *s, tensor_for
 
 /* A block of samples that stays on the device. */
 typedef struct gpu_resident {
-    const void *x, *y; /* the host's, by which it is known */
+    const void *x, *y, *weight; /* the host's, by which it is known */
     int64_t count;
-    gpu_memory memory; /* x, then y at a multiple of GPU_ALIGNMENT */
-    CUdeviceptr y_at;
+    gpu_memory memory; /* x, then y and the weights at multiples of GPU_ALIGNMENT */
+    CUdeviceptr y_at, weight_at;
 } gpu_resident;
 enum { GPU_RESIDENT_MOST = 4, GPU_STAGES_MOST = 4 };
 
@@ -71,7 +71,7 @@ enum { GPU_RESIDENT_MOST = 4, GPU_STAGES_MOST = 4 };
 typedef struct gpu_stages {
     unsigned char *pinned; /* [count][bytes] */
     gpu_memory memory;     /* the same on the device */
-    size_t bytes;          /* of one batch: x, then y at a multiple of GPU_ALIGNMENT */
+    size_t bytes;          /* of one batch: as gpu_resident.memory */
     int count;
 } gpu_stages;
 

@@ -33,7 +33,7 @@ static int64_t largest_batch(const gpu *g, const plan *p, double scratch, double
     int64_t fits = 0, too_large = p->batch;
     while (p->model && too_large - fits > 1) {
         int64_t batch = fits + (too_large - fits) / 2;
-        plan_options options = {.mode = p->mode, .batch = batch};
+        plan_options options = {.mode = p->mode, .batch = batch, .weighted = p->weighted};
         plan *smaller = NULL;
         size_t arena = 0;
         if (plan_build(p->model, &options, &smaller) != CORNU_OK)

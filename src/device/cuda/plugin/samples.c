@@ -16,6 +16,11 @@ static size_t y_bytes(const sample_block *s)
     return s->y ? (size_t)shape_elements(&s->y_shape) * sizeof(float) : 0;
 }
 
+static size_t weight_bytes(const sample_block *s)
+{
+    return s->weight ? sizeof(float) : 0;
+}
+
 /* ---- blocks that stay --------------------------------------------------------------------- */
 
 double gpu_samples_bytes(const gpu *g)
@@ -63,7 +68,8 @@ static const gpu_resident *resident_of(const gpu *g, const sample_block *s)
 {
     for (int i = 0; i < GPU_RESIDENT_MOST; i++) {
         const gpu_resident *r = &g->state->residents[i];
-        if (r->memory.bytes && r->x == s->x && r->y == s->y && r->count >= s->count)
+        if (r->memory.bytes && r->x == s->x && r->y == s->y && r->weight == s->weight &&
+            r->count >= s->count)
             return r;
     }
     return NULL;
@@ -86,12 +92,13 @@ cornu_status gpu_upload_samples(gpu *g, const sample_block *samples)
     double left;
     size_t x = x_bytes(samples) * (size_t)samples->count;
     size_t y = y_bytes(samples) * (size_t)samples->count;
+    size_t weight = weight_bytes(samples) * (size_t)samples->count;
     gpu_resident *resident = resident_for(g, samples);
     TRY(gpu_drain(g));
     forget(g, resident);
     TRY(gpu_memory_left(g, &left));
     left -= gpu_samples_bytes(g);
-    double needed = (double)gpu_aligned(x) + (double)y;
+    double needed = (double)gpu_aligned(x) + (double)gpu_aligned(y) + (double)weight;
     if (!samples->x || samples->count == 0)
         return CORNU_OK;
     if (needed > left / 2) { /* the other half is for plans */
@@ -99,17 +106,21 @@ cornu_status gpu_upload_samples(gpu *g, const sample_block *samples)
                  (long long)samples->count);
         return CORNU_OK;
     }
-    TRY(gpu_memory_new(g, gpu_aligned(x) + y, "samples", &resident->memory));
+    TRY(gpu_memory_new(g, gpu_aligned(x) + gpu_aligned(y) + weight, "samples", &resident->memory));
     resident->y_at = resident->memory.at + gpu_aligned(x);
+    resident->weight_at = resident->y_at + gpu_aligned(y);
     cornu_status status = gpu_upload(g, resident->memory.at, samples->x, x);
     if (status == CORNU_OK)
         status = gpu_upload(g, resident->y_at, samples->y, y);
+    if (status == CORNU_OK)
+        status = gpu_upload(g, resident->weight_at, samples->weight, weight);
     if (status != CORNU_OK) {
         forget(g, resident);
         return status;
     }
     resident->x = samples->x;
     resident->y = samples->y;
+    resident->weight = samples->weight;
     resident->count = samples->count;
     return CORNU_OK;
 }
@@ -148,20 +159,26 @@ static cornu_status ensure_stages(gpu *g, size_t bytes)
     return status;
 }
 
-/* Bytes of a staged batch up to its targets, and in all. */
-static size_t batch_bytes(const plan *p, const sample_block *s, size_t *to_y)
+/* Bytes of a staged batch up to its targets, up to its weights, and in all. */
+typedef struct batch_bytes {
+    size_t to_y, to_weight, all;
+} batch_bytes;
+
+static batch_bytes batch_bytes_of(const plan *p, const sample_block *s)
 {
-    *to_y = gpu_aligned(x_bytes(s) * (size_t)p->batch);
-    return *to_y + gpu_aligned(p->target == NO_TENSOR ? 0 : y_bytes(s) * (size_t)p->batch);
+    const size_t batch = (size_t)p->batch;
+    batch_bytes b = {.to_y = gpu_aligned(x_bytes(s) * batch)};
+    b.to_weight = b.to_y + gpu_aligned(p->target == NO_TENSOR ? 0 : y_bytes(s) * batch);
+    b.all = b.to_weight + gpu_aligned(p->weighted ? weight_bytes(s) * batch : 0);
+    return b;
 }
 
 cornu_status gpu_samples_depth(gpu *g, const plan *p, const sample_block *samples, int *depth)
 {
-    size_t to_y;
     *depth = GPU_QUEUE;
     if (resident_of(g, samples))
         return CORNU_OK;
-    TRY(ensure_stages(g, batch_bytes(p, samples, &to_y)));
+    TRY(ensure_stages(g, batch_bytes_of(p, samples).all));
     *depth = g->state->stages.count;
     return CORNU_OK;
 }
@@ -178,16 +195,19 @@ static cornu_status stage(gpu *g, const plan *p, const step_input *input, int64_
 {
     const gpu_stages *stages = &g->state->stages;
     const sample_block *s = input->samples;
-    size_t to_y, bytes = batch_bytes(p, s, &to_y);
+    const batch_bytes b = batch_bytes_of(p, s);
     size_t offset = (size_t)(step % stages->count) * stages->bytes;
     unsigned char *pinned = stages->pinned + offset;
     gather_rows(pinned, s->x, x_bytes(s), input->index, p->batch);
-    if (bytes > to_y)
-        gather_rows(pinned + to_y, s->y, y_bytes(s), input->index, p->batch);
+    if (b.to_weight > b.to_y)
+        gather_rows(pinned + b.to_y, s->y, y_bytes(s), input->index, p->batch);
+    if (b.all > b.to_weight)
+        gather_rows(pinned + b.to_weight, s->weight, weight_bytes(s), input->index, p->batch);
     CUdeviceptr at = stages->memory.at + offset;
-    TRY(CU(g, cuMemcpyHtoDAsync(at, pinned, bytes, g->state->queue.copies)));
+    TRY(CU(g, cuMemcpyHtoDAsync(at, pinned, b.all, g->state->queue.copies)));
     out->x = (const void *)at;
-    out->y = bytes > to_y ? (const void *)(at + to_y) : NULL;
+    out->y = b.to_weight > b.to_y ? (const void *)(at + b.to_y) : NULL;
+    out->weight = b.all > b.to_weight ? (const float *)(at + b.to_weight) : NULL;
     return CORNU_OK;
 }
 
@@ -212,6 +232,7 @@ cornu_status gpu_samples_fill(gpu *g, const plan *p, const step_input *input, in
     }
     out->x = (const void *)r->memory.at;
     out->y = s->y ? (const void *)r->y_at : NULL;
+    out->weight = s->weight ? (const float *)r->weight_at : NULL;
     out->index = out->sample;
     return CORNU_OK;
 }

@@ -73,7 +73,7 @@ static __device__ inline row_view softmax_view(const float *x, int64_t row, int6
     r.n = row < rows ? n : 0;
     r.lanes = lanes;
     r.lane = (int)threadIdx.x & (lanes - 1);
-    r.rows = 1;
+    r.rows = r.weight = 1;
     return r;
 }
 

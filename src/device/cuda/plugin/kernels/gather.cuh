@@ -12,11 +12,13 @@ typedef int64_t rule_index;
 #include "device/rules/transforms.h"
 #include "device/rules/whole_samples.h"
 
-/* Class numbers become one-hot where the target has columns for them. */
+/* And the sample's weight. Class numbers become one-hot where the target has columns for them. */
 static __device__ void write_target(const gather_params &p, const gpu_step &s, int64_t row)
 {
     float *t = p.t + row * p.target_count;
     int64_t index = s.index[row], classes = p.target_count / p.columns;
+    if (p.weight && threadIdx.x == 0)
+        p.weight[row] = s.weight ? s.weight[index] : 1;
     for (int64_t i = threadIdx.x; i < p.target_count; i += blockDim.x) {
         if (!s.y_labels) {
             t[i] = ((const float *)s.y)[index * p.target_count + i];

@@ -17,6 +17,7 @@ typedef struct gather_params {
     gpu_clock clock;
     float *x;                           /* [batch][count] */
     float *t;                           /* [batch][target_count], or NULL */
+    float *weight;                      /* [batch], or NULL; with t */
     int64_t batch, count, target_count; /* of one sample */
     int64_t columns;                    /* of the target: classes, or 1 */
 } gather_params;

@@ -19,6 +19,7 @@ extern "C" {
 #define GPU_QUEUE 64
 typedef struct gpu_step {
     const void *x, *y;     /* of the samples: the resident data set, or the staged batch */
+    const float *weight;   /* of them; NULL: 1 each */
     const int64_t *index;  /* [batch] rows of x and y */
     const int64_t *sample; /* [batch] the samples' own numbers: key of augmentation */
     uint64_t seed;

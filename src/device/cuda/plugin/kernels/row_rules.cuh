@@ -15,11 +15,12 @@ typedef struct row_view {
     int64_t n;
     int lane, lanes;
     float rows; /* gradients are divided by it: the loss is the mean */
+    float weight; /* and times this: the sample's */
 } row_view;
 
 static __device__ inline void put_gradient(const row_view *r, int64_t i, double value)
 {
-    r->gradient[i] = (float)value / r->rows;
+    r->gradient[i] = (float)value * r->weight / r->rows;
 }
 
 /* Of a softmax the loss knows the value. */

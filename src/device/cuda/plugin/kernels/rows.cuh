@@ -47,6 +47,7 @@ static __device__ inline row_view view_of(const rows_params &p, int64_t row, con
     r.lanes = p.lanes;
     r.lane = (int)threadIdx.x & (p.lanes - 1);
     r.rows = (float)p.rows;
+    r.weight = p.weight && there ? p.weight[row * p.batch / p.rows] : 1.0f;
     return r;
 }
 
@@ -57,7 +58,8 @@ static __device__ double sum_rows(const rows_params &p, int metric, double *shar
     double sum = 0;
     for (int64_t first = blockIdx.x * groups; first < p.rows; first += gridDim.x * groups) {
         row_view r = view_of(p, first + group, metric < 0 ? p.output : p.judged);
-        sum += metric < 0 ? loss_of(&r, p.loss, p.logits) : metric_of(&r, p.metrics[metric]);
+        sum += metric < 0 ? (double)r.weight * loss_of(&r, p.loss, p.logits)
+                          : metric_of(&r, p.metrics[metric]);
     }
     return block_sum(sum, shared);
 }

@@ -18,6 +18,7 @@ typedef struct rows_metric {
 typedef struct rows_params {
     const float *output; /* what the loss reads: [rows][n] */
     const float *target; /* [rows][targets] */
+    const float *weight; /* [batch]: of each sample's loss; NULL: 1 */
     float *gradient;     /* [rows][n], or NULL */
     float *activated;    /* activation(output) is written here; NULL: there is no activation */
     const float *judged; /* what the metrics read: [rows][n] */

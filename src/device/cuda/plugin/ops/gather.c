@@ -9,6 +9,7 @@ static gather_params params_of(const gpu_op *r)
     gather_params p = {.clock = gpu_clock_of(r),
                        .x = (float *)r->out[0],
                        .t = (float *)r->out[1],
+                       .weight = (float *)r->out[2],
                        .batch = r->plan->batch,
                        .count = x->count / r->plan->batch};
     if (r->out[1]) {

@@ -124,6 +124,8 @@ static void add_loss(const gpu_op *r, rows_params *p, const op *o)
     p->loss = (int32_t)o->a.loss.id;
     p->logits = o->a.loss.logits;
     p->output = address_of(r, o->in[0]);
+    if (o->in[2] != NO_TENSOR)
+        p->weight = address_of(r, o->in[2]);
     if (o->out[0] != NO_TENSOR)
         p->gradient = (float *)r->tensors[o->out[0]];
     if (gpu_loss_counts_step(r->plan))

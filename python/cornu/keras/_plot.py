@@ -1,0 +1,119 @@
+"""keras.utils.plot_model: a model as Graphviz draws it."""
+import html
+import json
+import os
+import shutil
+import sys
+
+from .. import _cornu
+
+_CELL = '<td bgcolor="white"><font point-size="14">{}: <b>{}</b></font></td>'
+_HEAD = '<tr><td colspan="{}" bgcolor="black"><font point-size="16" color="white">{}</font></td></tr>'
+
+
+class Dot:
+    """A drawing in Graphviz's language; Graphviz itself is needed only for pictures of it."""
+
+    def __init__(self, text: str):
+        self._text = text
+
+    def to_string(self) -> str:
+        """The text, as a .dot file has it."""
+        return self._text
+
+    def create(self, prog: str = "dot", format: str = "png") -> bytes:
+        """The picture, drawn by Graphviz."""
+        import subprocess
+
+        program = shutil.which(prog)
+        if program is None:
+            raise ImportError(f"found no program {prog}; expected Graphviz (Debian: apt-get install graphviz), "
+                              f"or a file that ends in .dot, which needs none")
+        done = subprocess.run([program, f"-T{format}"], input=self._text.encode(), capture_output=True)
+        if done.returncode != 0:
+            raise RuntimeError(f"{prog}: {done.stderr.decode(errors='replace').strip()}")
+        return done.stdout
+
+    def create_svg(self) -> bytes:
+        """An SVG picture."""
+        return self.create(format="svg")
+
+    def create_png(self) -> bytes:
+        """A PNG picture."""
+        return self.create(format="png")
+
+    def write(self, path, prog: str = "dot", format: str = "raw") -> None:
+        """The text into a file, or a picture."""
+        content = self._text.encode() if format in ("raw", "dot") else self.create(prog, format)
+        with open(path, "wb") as file:
+            file.write(content)
+
+
+def _shapes(model) -> list[tuple]:
+    """What each layer gives, and before them what the first takes: of the models of the first one, two, ... layers."""
+    config = json.loads(model.to_json())["config"]
+    own = [entry for entry in config["layers"] if entry["class_name"] != "InputLayer"]
+    shapes = [model.input_shape]
+    for count in range(1, len(own) + 1):
+        part = {"class_name": "Sequential",
+                "config": {**config, "layers": config["layers"][: len(config["layers"]) - len(own) + count]}}
+        handle = _cornu.parse(json.dumps({"data": {"scale": 1}, "model": part}), model.name)
+        shapes.append((None, *handle.shapes()[1]))
+    return shapes
+
+
+def _label(layer, shapes: tuple | None, show_dtype: bool, show_name: bool, show_activation: bool,
+           show_trainable: bool) -> str:
+    kind = html.escape(type(layer).__name__)
+    cells = [_CELL.format(*pair) for pair in zip(("Input shape", "Output shape"), shapes or ())]
+    if show_dtype:
+        cells.append(_CELL.format("Output dtype", "float32"))
+    if show_trainable and layer.weights:
+        cells.append('<td bgcolor="forestgreen"><font point-size="14" color="white"><b>Trainable</b></font></td>')
+    width = max(len(cells), 1)
+    rows = [_HEAD.format(width, f"<b>{html.escape(layer.name)}</b> ({kind})" if show_name else f"<b>{kind}</b>")]
+    activation = layer.__dict__["_config"].get("activation")
+    if show_activation and activation is not None:
+        name = getattr(activation, "__name__", None) or type(activation).__name__
+        rows.append(_CELL.format("Activation", html.escape(name)).replace("<td", f'<td colspan="{width}"', 1).join(
+            ("<tr>", "</tr>")))
+    if cells:
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    return f'<<table border="0" cellborder="1" bgcolor="black" cellpadding="10">{"".join(rows)}</table>>'
+
+
+def model_to_dot(model, show_shapes=False, show_dtype=False, show_layer_names=True, rankdir="TB", expand_nested=False,
+                 dpi=200, subgraph=False, show_layer_activations=False, show_trainable=False, splines="ortho") -> Dot:
+    """The drawing of a built model."""
+    if subgraph:
+        raise NotImplementedError("model_to_dot: subgraph=True is not in cornu; a model is no part of another")
+    if rankdir not in ("TB", "LR", "BT", "RL"):
+        raise ValueError(f"model_to_dot: rankdir: found {rankdir!r}; expected 'TB', 'LR', 'BT' or 'RL'")
+    if not model.built:
+        raise ValueError(f"{model.name}: found a model that is not built; expected build() or fit before")
+    shapes = _shapes(model) if show_shapes else None
+    lines = [f"digraph {json.dumps(model.name)} {{",
+             f"graph [rankdir={rankdir}, concentrate=true, dpi={int(dpi)}, splines={json.dumps(str(splines))}];",
+             'node [shape=plain, fontname="Helvetica"];']
+    for i, layer in enumerate(model.layers):
+        label = _label(layer, shapes and (shapes[i], shapes[i + 1]), show_dtype, show_layer_names, show_layer_activations,
+                       show_trainable)
+        lines.append(f"layer_{i} [label={label}];")
+    lines += [f"layer_{i} -> layer_{i + 1};" for i in range(len(model.layers) - 1)]
+    return Dot("\n".join(lines) + "\n}\n")
+
+
+def plot_model(model, to_file="model.png", show_shapes=False, show_dtype=False, show_layer_names=False, rankdir="TB",
+               expand_nested=False, dpi=200, show_layer_activations=False, show_trainable=False, splines="ortho"):
+    """Draw a built model into a file: .dot as text, else as Graphviz draws it (.png, .svg, .pdf). In Jupyter, the
+    picture."""
+    path = os.fspath(to_file)
+    format = os.path.splitext(path)[1].removeprefix(".") or "png"
+    dot = model_to_dot(model, show_shapes, show_dtype, show_layer_names, rankdir, expand_nested, dpi, False,
+                       show_layer_activations, show_trainable, splines)
+    dot.write(path, format=format)
+    if "ipykernel" in sys.modules and format in ("png", "jpg", "jpeg"):
+        from IPython.display import Image
+
+        return Image(filename=path)
+    return None

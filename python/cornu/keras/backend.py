@@ -1,0 +1,101 @@
+"""keras.backend: what scripts ask of it besides mathematics. keras.config has the same settings."""
+import gc
+
+import numpy as np
+
+from .._missing import missing
+from . import _keras_names, layers
+
+_FLOATX, _EPSILON, _FORMAT = "float32", 1e-7, "channels_last"
+
+
+def backend() -> str:
+    """"cornu"."""
+    return "cornu"
+
+
+def floatx() -> str:
+    """"float32": what all is computed in."""
+    return _FLOATX
+
+
+def _only(function: str, value, expected) -> None:
+    if value != expected:
+        raise NotImplementedError(f"{function}: {value!r} is not in cornu; it takes {expected!r}")
+
+
+def set_floatx(value) -> None:
+    """Only "float32"."""
+    _only("set_floatx", value, _FLOATX)
+
+
+def epsilon() -> float:
+    """1e-7: what keeps logarithms and divisions from 0."""
+    return _EPSILON
+
+
+def set_epsilon(value) -> None:
+    """Only 1e-7."""
+    _only("set_epsilon", value, _EPSILON)
+
+
+def image_data_format() -> str:
+    """"channels_last": images are (height, width, channels)."""
+    return _FORMAT
+
+
+def set_image_data_format(data_format) -> None:
+    """Only "channels_last"."""
+    _only("set_image_data_format", data_format, _FORMAT)
+
+
+def clear_session(free_memory=True) -> None:
+    """Automatic names begin again. Models live as long as something refers to them."""
+    layers.forget_names()
+    if free_memory:
+        gc.collect()
+
+
+def get_uid(prefix="") -> int:
+    """1, 2, ... for each prefix."""
+    return layers.count_name(prefix) + 1
+
+
+def get_value(x):
+    """The numbers of a weight; a number or an array as it is."""
+    return x.numpy() if isinstance(x, layers.Variable) else x
+
+
+def set_value(x, value) -> None:
+    """Set a weight's numbers."""
+    if not isinstance(x, layers.Variable):
+        raise NotImplementedError(f"set_value: setting {x!r} is not in cornu; it sets weights, "
+                                  f"and a callback or schedule the learning rate")
+    x.assign(value)
+
+
+def batch_get_value(tensors) -> list:
+    """The numbers of several weights."""
+    return [get_value(t) for t in tensors]
+
+
+def batch_set_value(tuples) -> None:
+    """Set several weights, in pairs of a weight and its numbers."""
+    for variable, value in tuples:
+        set_value(variable, value)
+
+
+def count_params(x) -> int:
+    """How many numbers a weight is."""
+    return int(np.prod(x.shape))
+
+
+def int_shape(x) -> tuple:
+    """The shape of a weight or an array."""
+    return tuple(x.shape)
+
+
+__all__ = ["backend", "batch_get_value", "batch_set_value", "clear_session", "count_params", "epsilon", "floatx",
+           "get_uid", "get_value", "image_data_format", "int_shape", "set_epsilon", "set_floatx", "set_image_data_format",
+           "set_value"]
+__getattr__ = missing("cornu.keras.backend", __all__, _keras_names.backend)

@@ -1,0 +1,7 @@
+"""keras.config: the settings, of which there is one value each."""
+from .._missing import missing
+from . import _keras_names
+from .backend import (backend, epsilon, floatx, image_data_format, set_epsilon, set_floatx, set_image_data_format)
+
+__all__ = ["backend", "epsilon", "floatx", "image_data_format", "set_epsilon", "set_floatx", "set_image_data_format"]
+__getattr__ = missing("cornu.keras.config", __all__, _keras_names.config)

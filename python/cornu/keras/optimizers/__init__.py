@@ -1,0 +1,72 @@
+"""keras.optimizers."""
+import warnings
+
+from ... import _tables
+from ..._missing import missing
+from ..._tables import KWARGS, Configured, Option, make_classes, names_of, options_of, plain
+from .. import _keras_names
+from . import schedules
+from .schedules import LearningRateSchedule
+
+_OLD = ("decay", "jit_compile", "is_legacy_optimizer")
+
+
+class Optimizer(Configured):
+    """Base of all optimizers. learning_rate: a number or a schedule.
+
+    lr, as Keras 2 calls the learning rate, is taken with a DeprecationWarning, and so is what only old Keras has and
+    changes nothing (decay=0, jit_compile)."""
+
+    def __init__(self, *args, **kwargs):
+        owner = type(self).__name__
+        if "lr" in kwargs:
+            if "learning_rate" in kwargs or args:
+                raise TypeError(f"{owner}: found lr and learning_rate, which are the same; expected one")
+            warnings.warn(f"{owner}: lr is called learning_rate", DeprecationWarning, stacklevel=2)
+            kwargs["learning_rate"] = kwargs.pop("lr")
+        for row in self._row["options"] if self._row else ():
+            if row["name"] in _OLD and row["name"] in kwargs:
+                Option(row).check(owner, kwargs.pop(row["name"]))
+                warnings.warn(f"{owner}: {row['name']} is of Keras 2 and without effect", DeprecationWarning, stacklevel=2)
+        super().__init__(*args, **kwargs)
+        rate = self._config["learning_rate"]
+        if isinstance(rate, dict):
+            self._config["learning_rate"] = schedules.deserialize(rate)
+        elif isinstance(rate, bool) or not isinstance(rate, LearningRateSchedule) and not hasattr(rate, "__float__"):
+            raise TypeError(f"{owner}: learning_rate: found {rate!r}; expected a number or a schedule of "
+                            f"keras.optimizers.schedules")
+
+    @property
+    def lr(self):
+        """Keras 2's name of learning_rate."""
+        return self.learning_rate
+
+
+def _options(row):
+    rate = Option({"name": "learning_rate", "type": "rate", "default": row["learning_rate"]})
+    return [rate, *options_of(row, without=_OLD)]
+
+
+__all__ = make_classes("optimizers", Optimizer, __name__, globals(), options=_options, extra=(KWARGS,))
+_names = names_of("optimizers", globals())
+__all__ += ["Optimizer", "deserialize", "get", "legacy", "schedules", "serialize"]
+
+
+def get(identifier):
+    """The object of a name, a configuration, a class or an object."""
+    if identifier is None:
+        raise ValueError("optimizer: found None; expected a name or an object of keras.optimizers")
+    return _tables.get("optimizer", identifier, Optimizer, _names)
+
+
+deserialize = get
+
+
+def serialize(optimizer: Optimizer) -> dict:
+    """{class_name, config} of an optimizer."""
+    return plain(optimizer)
+
+
+from . import legacy  # noqa: E402  the same classes, which are made above
+
+__getattr__ = missing("cornu.keras.optimizers", __all__, _keras_names.optimizers)

@@ -1,0 +1,32 @@
+"""keras.optimizers.schedules: learning rates that follow the steps."""
+from ... import _tables
+from ..._missing import missing
+from ..._tables import Configured, make_classes, names_of, plain
+from .. import _keras_names
+
+
+class LearningRateSchedule(Configured):
+    """Base of all schedules."""
+
+
+__all__ = make_classes("schedules", LearningRateSchedule, __name__, globals())
+_names = names_of("schedules", globals())
+# Keras has no class for it: a number says the same.
+__all__.remove("Constant")
+del Constant  # noqa: F821
+__all__ += ["LearningRateSchedule", "deserialize", "serialize"]
+
+
+def deserialize(config: dict, custom_objects=None):
+    """The schedule of {class_name, config}."""
+    if custom_objects:
+        raise NotImplementedError("schedules.deserialize: custom_objects are not in cornu; it takes None")
+    return _tables.get("schedule", config, LearningRateSchedule, _names)
+
+
+def serialize(learning_rate_schedule: LearningRateSchedule) -> dict:
+    """{class_name, config} of a schedule."""
+    return plain(learning_rate_schedule)
+
+
+__getattr__ = missing("cornu.keras.optimizers.schedules", __all__, _keras_names.schedules)

@@ -1,0 +1,1 @@
+"""Where older scripts find TensorFlow's device_lib."""

@@ -1,0 +1,1 @@
+"""cornu.python.client.device_lib lists devices as TensorFlow's does."""

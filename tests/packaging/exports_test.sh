@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Libraries export their interface and no more: exports_test.sh HEADER LIBCORNU [MODULE…]
+# libcornu.so what cornu.h declares, versioned; a module that others open (the CUDA plug-in, Python's extension) the one
+# name by which they begin.
+set -euo pipefail
+header=$1 library=$2
+failures=0
+
+# complain WHAT NAME…
+complain() {
+    [ $# -gt 1 ] || return 0
+    echo "$1: ${*:2}"
+    failures=$((failures + 1))
+}
+
+# Functions and objects; the names of versions are absolute (A).
+exported() {
+    nm -D --defined-only "$1" | awk '$2 != "A" {print $3}' | sort
+}
+
+# Of the preprocessed header each function, marked by what CORNU_API is then.
+declared=$(${CC:-cc} -E -P "$header" | tr '\n' ' ' | grep -o 'visibility("default"))) [^;(]*' |
+    sed 's/.*[ *]//' | sort -u)
+[ "$(wc -w <<<"$declared")" -gt 50 ] || complain "found too few declarations in $header" "$declared"
+
+read -ra missing <<<"$(comm -23 <(echo "$declared") <(exported "$library" | sed 's/@.*//') | tr '\n' ' ')"
+complain "declared in cornu.h and not exported" "${missing[@]}"
+read -ra others <<<"$(comm -13 <(echo "$declared") <(exported "$library" | sed 's/@.*//') | tr '\n' ' ')"
+complain "exported and not declared in cornu.h" "${others[@]}"
+
+soname=$(readelf -d "$library" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
+[[ $soname =~ ^libcornu\.so\.[0-9]+$ ]] || complain "SONAME" "found \"$soname\"; expected libcornu.so.NUMBER"
+read -ra unversioned <<<"$(exported "$library" | grep -v "@@CORNU_${soname##*.}\$" | tr '\n' ' ')"
+complain "exported without the version CORNU_${soname##*.}" "${unversioned[@]}"
+
+for module in "${@:3}"; do
+    found=$(exported "$module" | tr '\n' ' ')
+    [[ $found =~ ^(cornu_cuda_plugin|PyInit__cornu)\ $ ]] || complain "$module exports more or less than its one name" "$found"
+done
+[ "$failures" = 0 ]

@@ -1,0 +1,134 @@
+"""Callbacks: what they take, what they do, what they say."""
+import warnings
+
+import numpy as np
+import pytest
+
+from cornu import keras
+from cornu.keras import callbacks
+
+
+class Wide(keras.callbacks.Callback):
+    """A hook on batches makes each step a call."""
+
+    def on_batch_end(self, batch, logs=None):
+        self.batch = batch
+
+
+def test_only_hooks_of_batches_ask_for_batches():
+    assert Wide()._wants_batches() and callbacks.TerminateOnNaN()._wants_batches()
+    assert callbacks.LambdaCallback(on_train_batch_end=print)._wants_batches()
+    assert callbacks.CallbackList([callbacks.History(), Wide()])._wants_batches()
+    for quiet in (callbacks.Callback(), callbacks.History(), callbacks.LambdaCallback(on_epoch_end=print),
+                  callbacks.EarlyStopping(), callbacks.CallbackList([callbacks.History()])):
+        assert not quiet._wants_batches()
+
+
+def test_lambda_callbacks_take_every_hook_and_nothing_else(model, samples):
+    seen = []
+    model.fit(*samples, epochs=2, verbose=0, callbacks=[callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: seen.append(epoch), on_train_end=lambda logs: seen.append("end"))])
+    assert seen == [0, 1, "end"]
+    with pytest.raises(TypeError, match="on_epoch_ends"):
+        callbacks.LambdaCallback(on_epoch_ends=print)
+
+
+def test_a_loss_that_is_no_number_ends_the_run(model, samples, capsys):
+    x, y = samples
+    model.set_weights([np.full_like(w, np.inf) for w in model.get_weights()])
+    model.fit(x, y, batch_size=20, epochs=5, verbose=0, callbacks=[callbacks.TerminateOnNaN()])
+    assert capsys.readouterr().out == "Batch 0: Invalid loss, terminating training\n"
+    with pytest.raises(RuntimeError, match="batch 0: found loss"):
+        model.fit(x, y, verbose=0, callbacks=[callbacks.TerminateOnNaN(raise_error=True)])
+
+
+def test_options_of_the_librarys_callbacks_are_attributes_and_its_section():
+    stop = callbacks.EarlyStopping("val_accuracy", 0.1, 3, 1, "max", 0.5, True, 2)
+    assert stop.patience == 3 and stop.verbose == 1 and stop.baseline == 0.5
+    assert stop._section() == {"early_stopping": {
+        "monitor": "val_accuracy", "min_delta": 0.1, "patience": 3, "mode": "max", "baseline": 0.5,
+        "restore_best_weights": True, "start_from_epoch": 2}}
+    with pytest.raises(AttributeError, match="patient"):
+        stop.patient
+
+
+@pytest.mark.parametrize("kind", ["EarlyStopping", "ReduceLROnPlateau", "ModelCheckpoint"])
+def test_a_mode_that_there_is_not_warns_and_is_auto(kind):
+    path = ["a.safetensors"] if kind == "ModelCheckpoint" else []
+    with pytest.warns(UserWarning, match=f"{kind}: mode: found 'biggest'"):
+        assert getattr(callbacks, kind)(*path, mode="biggest").mode == "auto"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        getattr(callbacks, kind)(*path, mode="max")
+
+
+@pytest.mark.parametrize("path", ["a.keras", "a.h5", "weights.{epoch:02d}.hdf5", "cp.ckpt", "a.weights.h5"])
+def test_checkpoints_in_other_formats_are_refused_when_made(path):
+    with pytest.raises(NotImplementedError, match="writes .safetensors"):
+        callbacks.ModelCheckpoint(path)
+
+
+@pytest.mark.parametrize("error, text, make", [
+    (ValueError, "save_freq", lambda: callbacks.ModelCheckpoint("a.safetensors", save_freq="batch")),
+    (ValueError, "save_freq", lambda: callbacks.ModelCheckpoint("a.safetensors", save_freq=0)),
+    (ValueError, "factor", lambda: callbacks.ReduceLROnPlateau(factor=1.0)),
+    (TypeError, "schedule", lambda: callbacks.LearningRateScheduler(0.1)),
+    (NotImplementedError, "CSVLogger writes", lambda: callbacks.TensorBoard),
+    (NotImplementedError, "load_model continues", lambda: callbacks.BackupAndRestore),
+    (NotImplementedError, "on_epoch_end", lambda: callbacks.RemoteMonitor),
+    (NotImplementedError, "averages", lambda: callbacks.SwapEMAWeights),
+    (NotImplementedError, "outside of fit", lambda: callbacks.CallbackList([callbacks.EarlyStopping()])),
+    (TypeError, "Callback", lambda: callbacks.CallbackList([print])),
+])
+def test_what_cannot_be_made_says_why(error, text, make):
+    with pytest.raises(error, match=text):
+        make()
+
+
+def test_the_best_model_is_kept_from_a_value_on(model, samples, tmp_path, capsys):
+    x, y = samples
+    never = callbacks.ModelCheckpoint(tmp_path / "never.safetensors", "loss", 1, True, initial_value_threshold=1e-9)
+    best = callbacks.ModelCheckpoint(tmp_path / "e{epoch:02d}.safetensors", "loss", save_best_only=True,
+                                     initial_value_threshold=1e9)
+    model.fit(x, y, epochs=2, verbose=0, callbacks=[never, best])
+    assert [p.name for p in sorted(tmp_path.iterdir())] == ["e01.safetensors", "e02.safetensors"]
+    assert "loss did not improve from 0.00000" in capsys.readouterr().out
+    weights = callbacks.ModelCheckpoint(tmp_path / "b{batch}.safetensors", save_weights_only=True, save_freq=2)
+    model.fit(x, y, batch_size=15, verbose=0, callbacks=[weights])
+    model.load_weights(tmp_path / "b4.safetensors")
+
+
+def test_rates_of_a_schedule_are_checked():
+    scheduler = callbacks.LearningRateScheduler(lambda epoch: 0.1 * epoch)
+    section = scheduler._section(3, 0.5)["learning_rate_schedule"]["step"]
+    assert section["boundaries"] == [0, 1] and section["values"] == pytest.approx([0, 0.1, 0.2])
+    assert callbacks.LearningRateScheduler(lambda e, rate: rate)._section(3, 0.5) == {
+        "learning_rate_schedule": {"constant": {"learning_rate": 0.5}}}
+    for wrong in (lambda e: "fast", lambda e: -1.0, lambda e: float("nan"), lambda e: None):
+        with pytest.raises(ValueError, match="LearningRateScheduler: found"):
+            callbacks.LearningRateScheduler(wrong)._section(3, 0.5)
+
+
+def test_a_loop_of_ones_own_calls_callbacks_through_a_list(model, capsys):
+    seen = []
+    hooks = callbacks.LambdaCallback(on_train_begin=lambda logs=None: seen.append("begin"),
+                                     on_epoch_end=lambda epoch, logs: seen.append(logs["loss"]))
+    both = callbacks.CallbackList([hooks], add_history=True, add_progbar=True, model=model, epochs=2, steps=2, verbose=2)
+    both.on_train_begin()
+    for epoch in range(2):
+        both.on_epoch_begin(epoch)
+        for batch in range(2):
+            both.on_train_batch_begin(batch)
+            both.on_train_batch_end(batch, {"loss": 0.5})
+        both.on_epoch_end(epoch, {"loss": 0.25})
+    both.on_train_end()
+    assert seen == ["begin", 0.25, 0.25]
+    assert hooks.model is model and hooks.params["steps"] == 2
+    assert model.history.history == {"loss": [0.25, 0.25]} and model.history.epoch == [0, 1]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Epoch 1/2" and lines[1].startswith("2/2 - 0s - ") and lines[1].endswith(" - loss: 0.2500")
+
+
+def test_fit_prints_once_with_a_progress_callback(model, samples, capsys):
+    model.fit(*samples, epochs=2, verbose=2, callbacks=[callbacks.ProgbarLogger()])
+    assert len(capsys.readouterr().out.splitlines()) == 4

@@ -1,0 +1,186 @@
+"""The classes that are made from the library's tables: what they take, and what they say of themselves."""
+import inspect
+import json
+
+import numpy as np
+import pytest
+
+from cornu import keras
+from cornu._tables import TABLES
+
+ALL = [(module, name) for module in ("layers", "losses", "metrics", "optimizers", "initializers", "optimizers.schedules")
+       for name in getattr(keras, module.split(".")[0]).__all__]
+
+
+@pytest.mark.parametrize("make", [
+    lambda: keras.layers.Dense(3, foo=1),
+    lambda: keras.layers.Dense(3, kwargs=1),
+    lambda: keras.layers.Flatten(units=3),
+    lambda: keras.layers.ReLU(alpha=0.1),
+    lambda: keras.losses.MeanSquaredError(foo=1),
+    lambda: keras.metrics.CategoricalAccuracy(k=3),
+    lambda: keras.optimizers.SGD(foo=1),
+    lambda: keras.initializers.Zeros(seed=1),
+    lambda: keras.optimizers.schedules.CosineDecay(0.1, 10, foo=1),
+    lambda: keras.layers.InputLayer((3,), foo=1),
+])
+def test_an_unknown_argument_is_an_error(make):
+    with pytest.raises(TypeError, match="unexpected keyword|multiple values"):
+        make()
+
+
+@pytest.mark.parametrize("argument, value", [
+    ("trainable", False), ("dtype", "float16"), ("dtype", np.float64), ("batch_size", 32), ("weights", [1]),
+    ("dynamic", True), ("activity_regularizer", "l2"), ("batch_input_shape", (32, 4)),
+])
+def test_what_every_layer_of_keras_takes_and_cornu_lacks_is_refused(argument, value):
+    with pytest.raises(NotImplementedError, match="not in cornu"):
+        keras.layers.Flatten(**{argument: value})
+
+
+def test_what_every_layer_takes():
+    layer = keras.layers.Dense(2, name="head", dtype="float32", trainable=True, autocast=False, input_shape=(3,))
+    assert layer.name == "head" and layer.trainable is True and layer.units == 2
+    for begin in ({"input_shape": (3,)}, {"input_dim": 3}, {"batch_input_shape": (None, 3)}):
+        model = keras.Sequential([keras.layers.Dense(2, **begin)])
+        assert model.input_shape == (None, 3)
+    with pytest.raises(NotImplementedError, match="trainable"):
+        layer.trainable = False
+    with pytest.raises(TypeError, match="name"):
+        keras.layers.Dense(2, name=3)
+
+
+def test_input_takes_a_shape_and_refuses_what_is_not_there():
+    assert keras.Input((4, 4, 1))._input_shape == keras.Input(batch_shape=(None, 4, 4, 1))._input_shape == (4, 4, 1)
+    for said in ({"batch_size": 3}, {"dtype": "uint8"}, {"sparse": True}, {"ragged": True}, {"tensor": 1},
+                 {"optional": True}):
+        with pytest.raises(NotImplementedError, match=next(iter(said)).replace("tensor", "input_tensor")):
+            keras.Input((4,), **said)
+
+
+def test_other_spellings_stand_for_their_option():
+    assert keras.layers.LeakyReLU(alpha=0.1).negative_slope == 0.1
+    assert keras.layers.LeakyReLU(0.2).get_config()["negative_slope"] == 0.2
+    with pytest.raises(TypeError, match="alpha and negative_slope"):
+        keras.layers.LeakyReLU(alpha=0.1, negative_slope=0.1)
+
+
+def test_arguments_go_by_keras_places():
+    assert keras.metrics.BinaryAccuracy("hits").name == "hits"
+    assert keras.metrics.TopKCategoricalAccuracy(3, "best").name == "best"
+    assert keras.losses.BinaryCrossentropy(True, 0.0, -1, "sum_over_batch_size", "mine").name == "mine"
+    assert keras.optimizers.schedules.CosineDecay(0.1, 10, 0.5, "mine", 0.2, 3).warmup_target == 0.2
+    assert keras.layers.Conv2D(4, 3, (2, 2), "same").padding == "same"
+
+
+def test_a_type_of_numbers_is_float32_everywhere():
+    for make in (lambda d: keras.losses.MeanSquaredError(dtype=d), lambda d: keras.metrics.CategoricalAccuracy(dtype=d)):
+        make("float32"), make(np.float32), make(None)
+        with pytest.raises(NotImplementedError, match="float32"):
+            make("float64")
+
+
+@pytest.mark.parametrize("module, kinds", [
+    ("optimizers", {"adam": "Adam", "SGD": "SGD", "RMSprop": "RMSprop", "adamw": "AdamW"}),
+    ("losses", {"mse": "MeanSquaredError", "categorical_crossentropy": "CategoricalCrossentropy"}),
+    ("metrics", {"binary_accuracy": "BinaryAccuracy", "SparseCategoricalAccuracy": "SparseCategoricalAccuracy"}),
+    ("initializers", {"he_normal": "HeNormal", "Zeros": "Zeros", "zeros": "Zeros"}),
+])
+def test_get_takes_names_classes_configurations_and_objects(module, kinds):
+    module = getattr(keras, module)
+    for name, kind in kinds.items():
+        found = module.get(name)
+        assert type(found).__name__ == kind
+        assert module.get(found) is found
+        assert type(module.get(type(found))) is type(found)
+        assert module.get(module.serialize(found)).get_config() == found.get_config()
+    with pytest.raises(ValueError, match="unknown; cornu has .*" + type(found).__name__):
+        module.get("nothing of the kind")
+    with pytest.raises(ValueError, match="expected a name"):
+        module.get(3)
+
+
+def test_activations_are_functions_and_initializers_objects():
+    layer = keras.layers.Dense(2, "swish", kernel_initializer="he_normal", bias_initializer=keras.initializers.Constant(2))
+    assert layer.activation is keras.activations.silu and keras.layers.Dense(2).activation is keras.activations.linear
+    assert isinstance(layer.kernel_initializer, keras.initializers.HeNormal)
+    config = json.loads(json.dumps(layer.get_config()))
+    assert config["activation"] == "silu" and config["bias_initializer"]["config"]["value"] == 2
+    again = type(layer).from_config(config)
+    assert again.get_config() == layer.get_config()
+    for wrong in ({"activation": "reluu"}, {"kernel_initializer": "he"}):
+        with pytest.raises(ValueError, match="unknown"):
+            keras.layers.Dense(2, **wrong)
+    with pytest.raises(NotImplementedError, match="of one's own"):
+        keras.layers.Dense(2, activation=lambda x: x)
+
+
+@pytest.mark.parametrize("row", TABLES["layers"], ids=lambda row: row["class_name"])
+def test_every_layer_survives_its_configuration(row):
+    given = {"units": 2, "filters": 2, "kernel_size": 3, "activation": "relu", "rate": 0.5, "scale": 2.0,
+             "target_shape": (4, 1), "shape": (3,)}
+    cls = getattr(keras.layers, row["class_name"])
+    own = inspect.signature(cls).parameters
+    layer = cls(**{k: v for k, v in given.items() if k in own})
+    config = json.loads(json.dumps(keras.layers.serialize(layer)))
+    again = keras.layers.deserialize(config)
+    assert type(again) is cls and again.get_config() == layer.get_config() and again.name == layer.name
+
+
+def test_configurations_of_other_versions_of_keras_are_read():
+    dtype = {"module": "keras", "class_name": "DTypePolicy", "config": {"name": "float32"}, "registered_name": None}
+    config = {"name": "n", "trainable": True, "dtype": dtype, "axis": -1, "rms_scaling": False}
+    assert keras.layers.LayerNormalization.from_config(config).name == "n"
+    with pytest.raises(NotImplementedError, match="rms_scaling"):
+        keras.layers.LayerNormalization.from_config({**config, "rms_scaling": True})
+    with pytest.raises(NotImplementedError, match="LSTM"):
+        keras.layers.deserialize({"class_name": "LSTM", "config": {}})
+    with pytest.raises(ValueError, match="unknown"):
+        keras.layers.deserialize({"class_name": "MyLayer", "config": {}})
+
+
+@pytest.mark.parametrize("base", [keras.layers.Layer, keras.losses.Loss, keras.metrics.Metric, keras.optimizers.Optimizer,
+                                  keras.initializers.Initializer, keras.layers.Dense,
+                                  keras.optimizers.schedules.LearningRateSchedule])
+def test_a_class_of_ones_own_is_refused_at_once(base):
+    with pytest.raises(NotImplementedError, match="of one's own"):
+        type("Mine", (base,), {})
+
+
+def test_keras_2_spellings_of_optimizers():
+    with pytest.warns(DeprecationWarning, match="learning_rate"):
+        optimizer = keras.optimizers.SGD(lr=0.1, momentum=0.9)
+    assert optimizer.learning_rate == optimizer.lr == 0.1
+    with pytest.warns(DeprecationWarning, match="decay"):
+        keras.optimizers.Adam(0.1, decay=0.0)
+    with pytest.raises(NotImplementedError, match="decay"):
+        keras.optimizers.Adam(0.1, decay=1e-6)
+    with pytest.raises(TypeError, match="lr and learning_rate"):
+        keras.optimizers.Adam(0.1, lr=0.1)
+    with pytest.raises(TypeError, match="learning_rate"):
+        keras.optimizers.Adam("fast")
+    from cornu.keras.optimizers.legacy import SGD
+    assert SGD is keras.optimizers.SGD is keras.optimizers.legacy.SGD
+    with pytest.raises(NotImplementedError, match="Ftrl"):
+        keras.optimizers.legacy.Ftrl
+
+
+def test_schedules_come_back_from_configurations():
+    schedule = keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.5)
+    optimizer = keras.optimizers.get(json.loads(json.dumps(keras.optimizers.serialize(keras.optimizers.SGD(schedule)))))
+    assert optimizer.learning_rate.get_config() == schedule.get_config()
+    with pytest.raises(NotImplementedError, match="PolynomialDecay"):
+        keras.optimizers.schedules.PolynomialDecay
+    with pytest.raises(AttributeError, match="PolinomialDecay"):
+        keras.optimizers.schedules.PolinomialDecay
+
+
+def test_help_tells_the_options_with_their_defaults():
+    text = keras.layers.Conv2D.__doc__
+    assert text.startswith("Keras's Conv2D")
+    assert "filters: a whole number; required." in text
+    assert "padding: 'valid' or 'same'; default 'valid'." in text
+    assert "Only as Keras has it by default: data_format=None, kernel_regularizer=None," in text
+    assert "Without effect: seed=None." in keras.layers.Dropout.__doc__
+    assert "input_shape" in text and "lr" in keras.optimizers.SGD.__doc__  # what all of a kind take
+    assert str(inspect.signature(keras.layers.Dropout)) == "(rate, noise_shape=None, seed=None, **kwargs)"
