@@ -56,18 +56,31 @@ def check_labels(handle, mode: str, classes: int, name: str) -> None:
         raise ValueError(f"{name}: found {mode!r}; {loss} takes {outputs} values a sample, 'categorical'")
 
 
-def targets_of(handle, y: np.ndarray, what: str) -> np.ndarray:
+def is_sparse(handle) -> bool:
+    """Does the model's loss take class numbers?"""
+    return _loss_of(handle) in _SPARSE
+
+
+def targets_of(handle, y, count: int, what: str) -> np.ndarray:
     """Targets as the library takes them for the model's loss: class numbers, or rows of floats."""
-    outputs, count = int(np.prod(handle.shapes()[1])), len(y)
-    if y.dtype == object or y.dtype.kind not in "buif":
-        raise TypeError(f"{what}: found an array of {y.dtype}; expected numbers")
-    if not np.all(np.isfinite(y)):
-        raise ValueError(f"{what}: found targets that are not finite numbers")
-    if _loss_of(handle) not in _SPARSE:
-        if y.size != count * outputs:
-            raise ValueError(f"{what}: found targets of shape {y.shape}; expected {(count, outputs)}")
-        return np.ascontiguousarray(y, np.float32).reshape(count, outputs)
-    if y.size != count or np.any(y != np.floor(y)) or y.min() < 0 or y.max() >= outputs:
-        raise ValueError(f"{what}: found targets of shape {y.shape} from {y.min()} to {y.max()}; expected one class number "
-                         f"a sample, 0 to {outputs - 1}")
-    return np.ascontiguousarray(y.reshape(count), np.int32)
+    array = np.asarray(y.detach() if hasattr(y, "detach") else y)
+    if array.dtype == object or array.dtype.kind not in "buif":
+        raise TypeError(f"{what}: found an array of {array.dtype}; expected numbers")
+    if array.ndim == 0 or len(array) != count:
+        raise ValueError(f"{what}: found {array.shape[0] if array.ndim else 'a single'} targets for {count} samples")
+    outputs = int(np.prod(handle.shapes()[1]))
+    if not is_sparse(handle):
+        if array.size != count * outputs:
+            raise ValueError(f"{what}: found targets of shape {array.shape}; expected {(count, outputs)}")
+        out = np.ascontiguousarray(array, np.float32).reshape(count, outputs)
+        if not np.all(np.isfinite(out)):
+            raise ValueError(f"{what}: found targets that are not finite numbers")
+        return out
+    if array.size != count:
+        raise ValueError(f"{what}: found targets of shape {array.shape}; expected one class number a sample")
+    flat = array.reshape(count)
+    if not np.all(np.isfinite(flat)) or np.any(flat != np.floor(flat)):
+        raise ValueError(f"{what}: found targets that are no whole numbers; expected class numbers")
+    if count and (flat.min() < 0 or flat.max() >= outputs):
+        raise ValueError(f"{what}: found class numbers from {flat.min()} to {flat.max()}; expected 0 to {outputs - 1}")
+    return np.ascontiguousarray(flat, np.int32)

@@ -312,7 +312,7 @@ class NumpyArrayIterator(_Pictures):
     def _open_for(self, handle):
         self._want_samples()
         check_inputs(handle, self.image_shape)
-        y = targets_of(handle, self.y, "flow: y")
+        y = targets_of(handle, self.y, self.n, "flow: y")
         data = self._opened.get(("samples and targets", y.dtype.kind),
                                 lambda: _cornu.data_from_arrays(self._pixels, y, None))
         return data, self.image_data_generator._section()
