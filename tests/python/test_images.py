@@ -541,7 +541,7 @@ WRONG = [
                                                                                          subset="training")),
     (NotImplementedError, "several inputs", lambda f: ImageDataGenerator().flow((X, [X]))),
     (ValueError, "no samples", lambda f: next(ImageDataGenerator().flow(X[:0]))),
-    (ValueError, "expected 0 to 2", lambda f: ImageDataGenerator().flow(X, np.full(6, 9))._cornu_data(
+    (ValueError, "class numbers from 9", lambda f: ImageDataGenerator().flow(X, np.full(6, 9))._cornu_data(
         model_for((4, 4, 3), 3, "sparse_categorical_crossentropy"))),
     (ValueError, "label_mode", lambda f: dataset(f, label_mode="sparse")),
     (ValueError, "expected two", lambda f: dataset(f, label_mode="binary")),
