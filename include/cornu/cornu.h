@@ -280,6 +280,7 @@ typedef struct cornu_image_files {
     const int32_t *labels;          /* [count] class numbers; NULL: none, as for predictions */
     const char *const *class_names; /* [class_count]; NULL: unknown */
     int class_count;
+    uint64_t reserved[8]; /* 0 */
 } cornu_image_files;
 /* The options are those of image folders; the split and where to look mean nothing. With `strict`,
    and with `background` where its sample is needed, a file that cannot be read is an error
@@ -356,6 +357,7 @@ typedef struct cornu_batch_options {
     const char *section;
     uint64_t seed; /* of what is random */
     int64_t epoch;
+    uint64_t reserved[8]; /* 0 */
 } cornu_batch_options;
 /* Many images as a step of a training run with this seed sees them in this epoch: changed at random
    as data.augment says, scaled, and standardized by themselves (not by a model's statistics, which
@@ -370,6 +372,7 @@ typedef struct cornu_image_options {
     int64_t channels;          /* 1 or 3; 0: the picture's own */
     const char *interpolation; /* as in cornu_data_options; NULL: nearest */
     bool keep_aspect_ratio;    /* as in cornu_data_options */
+    uint64_t reserved[8];      /* 0 */
 } cornu_image_options;
 /* Decode a picture to bytes [height][width][channels], to be given back with cornu_free; `shape`
    gets its sizes. It is the file `path`, or, where `file` is given, these `size` bytes of one,
@@ -390,7 +393,8 @@ typedef struct cornu_image_reading {
     int64_t shape[3];          /* height, width, channels */
     const char *interpolation; /* "nearest", ...; lives as long as the model */
     double scale;              /* the floats are pixels (0 to 255) times this */
-    uint64_t reserved[8];      /* 0 */
+    bool keep_aspect_ratio;    /* of the middle of each picture, as in cornu_data_options */
+    uint64_t reserved[7];      /* 0 */
 } cornu_image_reading;
 /* CORNU_INVALID where the model takes no pictures. */
 CORNU_API cornu_status cornu_model_image_reading(const cornu_model *model,

@@ -6,7 +6,7 @@
 `cornu.keras` has the shape of Keras 3 and of tf.keras, and beside it stands what scripts ask TensorFlow for: devices,
 threads, seeds. What is not there says so when it is used.
 """
-from . import _tensorflow_names, config, debugging, devices, keras, nn, random, sysconfig, test, version
+from . import _tensorflow_names, config, data, debugging, devices, keras, nn, random, sysconfig, test, version
 from ._cornu import version as __version__
 from ._missing import missing
 from .devices import device, versions
@@ -25,6 +25,6 @@ def get_logger():
     return logging.getLogger("cornu")
 
 
-__all__ = ["__version__", "config", "debugging", "device", "devices", "executing_eagerly", "get_logger", "keras", "nn",
+__all__ = ["__version__", "config", "data", "debugging", "device", "devices", "executing_eagerly", "get_logger", "keras", "nn",
            "python", "random", "sysconfig", "test", "version", "versions"]
 __getattr__ = missing("cornu", __all__, _tensorflow_names.tensorflow)

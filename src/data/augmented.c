@@ -76,6 +76,8 @@ static cornu_status read_section(const char *section, data_spec *spec)
 static cornu_status open_batch(const cornu_data *data, cornu_split split, const int64_t *index,
                                int64_t count, const cornu_batch_options *options, batch *b)
 {
+    if (options)
+        TRY(CHECK_RESERVE("cornu_batch_options", options));
     TRY(read_section(options ? options->section : NULL, &b->spec));
     TRY(as_images(data, split, &b->images));
     if (b->spec.scale > 0)

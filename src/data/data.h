@@ -63,6 +63,7 @@ typedef struct data_spec {
     int64_t image_size[2]; /* folders: height, width; 0: the model's input */
     int64_t channels;      /* folders: 1 or 3; 0: the model's input */
     const char *interpolation;   /* folders: a row of filters.def; NULL: nearest */
+    bool keep_aspect_ratio;      /* folders: the middle of each picture */
     double validation_split;     /* folders: the fraction that becomes the test split */
     int64_t workers;             /* folders: threads that decode; 0: as many as train */
     bool strict;                 /* folders: a file that cannot be used is an error */

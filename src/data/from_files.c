@@ -5,6 +5,7 @@
 
 static cornu_status check_files(const cornu_image_files *f)
 {
+    TRY(CHECK_RESERVE("cornu_image_files", f));
     if (f->count < 1 || !f->paths)
         return status_fail(CORNU_INVALID, "files: found %lld; expected at least 1 path",
                            (long long)f->count);

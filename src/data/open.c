@@ -226,6 +226,7 @@ static void size_images(const data_spec *spec, const shape *input, data_request 
         request->channels = spec->channels ? spec->channels : picture.dim[2];
     if (!o->interpolation)
         request->filter = image_filter_named(spec->interpolation);
+    request->options.keep_aspect_ratio = o->keep_aspect_ratio || spec->keep_aspect_ratio;
     if (!(o->validation_split > 0))
         request->validation_split = spec->validation_split;
     request->options.strict = o->strict || spec->strict;

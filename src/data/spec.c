@@ -38,6 +38,7 @@ static cornu_status read_folder_options(const doc *section, data_spec *spec)
     if (spec->channels == 2)
         return doc_fail(doc_get(section, "channels"), "found 2; expected 1 or 3");
     TRY(read_interpolation(section, spec));
+    TRY(doc_read_bool(section, "keep_aspect_ratio", &spec->keep_aspect_ratio));
     TRY(doc_read_real(section, "validation_split", &spec->validation_split));
     if (!(spec->validation_split >= 0 && spec->validation_split < 1))
         return doc_fail(doc_get(section, "validation_split"),
@@ -47,9 +48,10 @@ static cornu_status read_folder_options(const doc *section, data_spec *spec)
     TRY(doc_read_int(section, "workers", 1, 256, &spec->workers));
     if (!spec->name && !spec->file)
         return CORNU_OK;
-    if (spec->image_size[0] || spec->channels || spec->interpolation || spec->validation_split > 0)
-        return doc_fail(section, "image_size, channels, interpolation and validation_split are for "
-                                 "folders of images only");
+    if (spec->image_size[0] || spec->channels || spec->interpolation || spec->keep_aspect_ratio ||
+        spec->validation_split > 0)
+        return doc_fail(section, "image_size, channels, interpolation, keep_aspect_ratio and "
+                                 "validation_split are for folders of images only");
     return CORNU_OK;
 }
 
@@ -73,10 +75,19 @@ static cornu_status read_source(const doc *section, data_spec *spec)
 
 cornu_status data_spec_read(const doc *section, data_spec *spec)
 {
-    static const char *const known[] = {
-        "name",       "file",     "folder",        "scale",
-        "image_size", "channels", "interpolation", "validation_split",
-        "strict",     "workers",  "augment",       NULL};
+    static const char *const known[] = {"name",
+                                        "file",
+                                        "folder",
+                                        "scale",
+                                        "image_size",
+                                        "channels",
+                                        "interpolation",
+                                        "keep_aspect_ratio",
+                                        "validation_split",
+                                        "strict",
+                                        "workers",
+                                        "augment",
+                                        NULL};
     *spec = (data_spec){.scale = -1};
     if (!section || section->type == DOC_NULL)
         return CORNU_OK;

@@ -267,6 +267,26 @@ static void a_picture_is_read_in_its_own_size_or_another(void **state)
     expect_message("memory: ");
 }
 
+static void a_recipe_reads_the_middle_of_pictures_as_training_did(void **state)
+{
+    (void)state;
+    made_file("f/a/1.pgm", "P5 4 2 255\n\x01\x02\x03\x04\x05\x06\x07\x08", 19);
+    float folder[4], alone[4];
+    cornu_model *model;
+    cornu_data *data;
+    const char *recipe = "{data: {scale: 1, keep_aspect_ratio: true}, model: {input: [2, 2, 1], "
+                         "layers: [Flatten]}}";
+    expect_ok(cornu_model_parse(recipe, "r", &model));
+    cornu_data_options o = {.folder = scratch_path("f")};
+    expect_ok(cornu_data_open_for_model(model, &o, &data));
+    expect_ok(cornu_data_sample(data, CORNU_TRAIN, 0, folder, 4, NULL));
+    expect_ok(cornu_model_read_image(model, scratch_path("f/a/1.pgm"), alone));
+    assert_memory_equal(folder, ((const float[]){2, 3, 6, 7}), sizeof folder);
+    assert_memory_equal(alone, folder, sizeof folder);
+    cornu_data_close(data);
+    cornu_model_close(model);
+}
+
 static void check_row(const char *filter, int to, const uint8_t *expected)
 {
     uint8_t row[7] = {3, 90, 200, 14, 77, 250, 33}, out[16];
@@ -304,6 +324,7 @@ int main(void)
         TEST(a_wrong_batch_is_refused),
         TEST(a_wrong_list_is_refused),
         TEST(a_picture_is_read_in_its_own_size_or_another),
+        TEST(a_recipe_reads_the_middle_of_pictures_as_training_did),
         TEST(pictures_shrink_without_smoothing_as_tensorflow_has_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

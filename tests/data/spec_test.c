@@ -134,7 +134,7 @@ static void bad_sections_are_refused_with_their_line(void **state)
         {"name: mnist\nscale: 0\n", "r.yaml:2: scale: found 0; expected more than 0"},
         {"name: mnist\nscale: big\n", "scale"},
         {"name: mnist\nimage_size: 20\n",
-         "image_size, channels, interpolation and validation_split are for"},
+         "image_size, channels, interpolation, keep_aspect_ratio and validation_split are for"},
         {"folder: p\nimage_size: 0\n", "expected one size or [height, width], each 1 to 10000"},
         {"folder: p\nimage_size: [1, 2, 3]\n", "expected one size or [height, width]"},
         {"folder: p\nchannels: 2\n", "found 2; expected 1 or 3"},

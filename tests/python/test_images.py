@@ -3,12 +3,14 @@ import io
 import json
 import os
 import pickle
+import shutil
 import struct
 import threading
 
 import numpy as np
 import pytest
 
+import cornu
 from cornu import _cornu, keras
 from cornu.keras.preprocessing.image import ImageDataGenerator, array_to_img, img_to_array, load_img, save_img
 
@@ -29,16 +31,22 @@ def write(path, pixels: np.ndarray) -> None:
     save_img(path, pixels, scale=False)
 
 
-@pytest.fixture
-def folder(tmp_path):
+@pytest.fixture(scope="module")
+def pets(tmp_path_factory):
     """Three classes of six pictures; two in a folder inside, and files that are none beside them."""
-    root = tmp_path / "pets"
+    root = tmp_path_factory.mktemp("made") / "pets"
     for label, name in enumerate(NAMES):
         for number in range(EACH):
             write(root / name / ("b" if number > 3 else "") / f"{number}.png", colour_of(label, number))
     (root / "cat" / "notes.txt").write_text("no picture")
     (root / "readme.png").write_bytes(b"beside the classes")
     return root
+
+
+@pytest.fixture
+def folder(pets, tmp_path):
+    """A copy that a test may change."""
+    return shutil.copytree(pets, tmp_path / "pets")
 
 
 def cut_off(path) -> None:
@@ -171,6 +179,44 @@ def test_threads_share_an_iterator(folder):
     assert not errors and got == [3] * 48
 
 
+# ---- tables
+
+
+def table_of(folder) -> dict:
+    files = [f"{name}/{number}.png" for number in range(3) for name in NAMES]
+    return {"filename": files, "class": [file[:3] for file in files], "weight": np.arange(9) / 2, "age": np.arange(9)}
+
+
+def test_flow_from_dataframe(folder, capsys):
+    table = table_of(folder)
+    flow = ImageDataGenerator().flow_from_dataframe(table, folder, target_size=(8, 10), batch_size=5, shuffle=False)
+    assert capsys.readouterr().out == "Found 9 validated image filenames belonging to 3 classes.\n"
+    assert flow.class_indices == {"cat": 0, "dog": 1, "eel": 2} and flow.filenames == table["filename"] and flow.n == 9
+    x, y = next(flow)
+    assert np.array_equal(x[4], colour_of(1, 1)) and list(y.argmax(1)) == [0, 1, 2, 0, 1] == flow.classes[:5]
+    handle = model_for((8, 10, 3))
+    assert run(handle, flow._cornu_data(handle)[0])["accuracy"][-1] > 0.5 and handle.classes() == list(NAMES)
+
+
+def test_numbers_weights_and_parts_of_a_table(folder):
+    def flow(**options):
+        return ImageDataGenerator(validation_split=0.34).flow_from_dataframe(
+            table_of(folder), folder, **{"target_size": (4, 4), "shuffle": False, **options})
+
+    x, y, weights = next(flow(class_mode="raw", y_col="age", weight_col="weight"))
+    assert list(y) == list(range(9)) and list(weights) == [i / 2 for i in range(9)]
+    assert next(flow(class_mode="raw", y_col=["age", "weight"]))[1].shape == (9, 2)
+    assert flow(subset="validation").n == 3 and flow(subset="training").filenames[0] == "cat/1.png"
+    chosen = flow(classes=["eel", "cat"], class_mode="sparse")
+    assert list(next(chosen)[1]) == [1, 0] * 3 and next(flow(class_mode=None)).shape == (9, 4, 4, 3)
+
+
+def test_names_of_no_files_are_ignored_and_told(folder):
+    table = {"filename": ["cat/0.png", "cat/nowhere.png", "cat/notes.txt"], "class": ["a", "b", "b"]}
+    with pytest.warns(UserWarning, match="Found 2 invalid image filename"):
+        assert ImageDataGenerator().flow_from_dataframe(table, folder).class_indices == {"a": 0}
+
+
 # ---- changes
 
 
@@ -241,7 +287,8 @@ def test_fit_finds_all_in_the_library(folder):
     flow = generator.flow_from_directory(folder, (8, 10), batch_size=4)
     handle = model_for((8, 10, 3), section=generator._section())
     data, section = flow._cornu_data(handle)
-    assert json.loads(section) == {"scale": 1 / 255, "augment": {"horizontal_flip": True}, "interpolation": "nearest"}
+    assert json.loads(section) == {"scale": 1 / 255, "augment": {"horizontal_flip": True}, "interpolation": "nearest",
+                                   "keep_aspect_ratio": False}
     assert data.info()["count"] == (18, 0) and data.info()["shape"] == (8, 10, 3)
     history = run(handle, data)
     assert history["accuracy"][-1] > 0.9 and handle.classes() == list(NAMES)
@@ -327,6 +374,7 @@ def test_no_labels_and_labels_of_ones_own(folder, capsys):
 
 def test_methods_of_tf_data(folder):
     data = keras.utils.image_dataset_from_directory(folder, batch_size=4, image_size=(4, 4), shuffle=False)
+    assert hasattr(data.cache().prefetch(buffer_size=cornu.data.AUTOTUNE), "_cornu_data")
     scaled = data.map(lambda x, y: (x / 255, y), num_parallel_calls=-1).cache().prefetch(buffer_size=-1)
     assert max(x.max() for x, _ in scaled) <= 1 and len(scaled) == 5
     assert len(data.take(2)) == 2 and sum(len(x) for x, _ in data.take(2)) == 8
@@ -356,7 +404,7 @@ def test_a_data_set_trains_in_the_library(folder):
     data = keras.utils.image_dataset_from_directory(folder, batch_size=4, image_size=(8, 10), label_mode="categorical")
     handle = model_for((8, 10, 3), section='{"scale": 0.004}')
     opened, section = data._cornu_data(handle)
-    assert json.loads(section) == {"scale": 1, "interpolation": "bilinear_tf"}
+    assert json.loads(section) == {"scale": 1, "interpolation": "bilinear_tf", "keep_aspect_ratio": False}
     assert run(handle, opened)["accuracy"][-1] > 0.9
 
 
@@ -368,6 +416,18 @@ def test_pictures_shrink_as_tensorflow_shrinks_them(tmp_path):
                                                         color_mode="grayscale", verbose=False)
         x, _ = next(iter(data))
         assert x[0, 0, :, 0].tolist() == expected and x.dtype == (np.uint8 if name == "nearest" else np.float32)
+
+
+def test_a_fork_reads_for_itself(folder):
+    flow = ImageDataGenerator().flow_from_directory(folder, (8, 10), batch_size=5, seed=1)
+    next(flow)
+    child = os.fork()
+    if child == 0:
+        right = len(flow[0][0]) == 5
+        flow._opened = None  # closes what both have
+        os._exit(0 if right else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert len(next(flow)[0]) == 5
 
 
 # ---- single pictures
@@ -401,10 +461,9 @@ def test_arrays_become_pictures():
 
 
 def test_old_spellings_are_the_same():
-    import cornu as tf
     from cornu.keras.legacy.preprocessing.image import ImageDataGenerator as old
     from cornu.keras.preprocessing import image
-    assert old is ImageDataGenerator is image.ImageDataGenerator is tf.keras.preprocessing.image.ImageDataGenerator
+    assert old is ImageDataGenerator is image.ImageDataGenerator is cornu.keras.preprocessing.image.ImageDataGenerator
     assert keras.utils.load_img is load_img is image.load_img
 
 
@@ -449,7 +508,15 @@ WRONG = [
     (ValueError, "3 classes; the model has 5", lambda f: fit(f, outputs=5)),
     (ValueError, "takes class numbers, 'sparse'", lambda f: fit(f, loss="sparse_categorical_crossentropy")),
     (ValueError, "'categorical'", lambda f: fit(f, class_mode="sparse")),
-    (NotImplementedError, "flow_from_dataframe", lambda f: ImageDataGenerator().flow_from_dataframe({})),
+    (KeyError, "no column 'filename'", lambda f: ImageDataGenerator().flow_from_dataframe({})),
+    (KeyError, "no column 'kind'", lambda f: ImageDataGenerator().flow_from_dataframe(table_of(f), f, y_col="kind")),
+    (TypeError, "strings", lambda f: ImageDataGenerator().flow_from_dataframe(table_of(f), f, x_col="age")),
+    (TypeError, "strings", lambda f: ImageDataGenerator().flow_from_dataframe(table_of(f), f, y_col="age")),
+    (ValueError, "two", lambda f: ImageDataGenerator().flow_from_dataframe(table_of(f), f, class_mode="binary")),
+    (TypeError, "numbers", lambda f: ImageDataGenerator().flow_from_dataframe(table_of(f), f, weight_col="class")),
+    (NotImplementedError, "multi_output", lambda f: ImageDataGenerator().flow_from_dataframe(
+        table_of(f), f, y_col=["age", "weight"], class_mode="multi_output")),
+    (NotImplementedError, "has_ext", lambda f: ImageDataGenerator().flow_from_dataframe(table_of(f), f, has_ext=True)),
     (NotImplementedError, "zca_whitening", lambda f: ImageDataGenerator(zca_whitening=True)),
     (NotImplementedError, "channels_first", lambda f: ImageDataGenerator(data_format="channels_first")),
     (ValueError, "data_format", lambda f: ImageDataGenerator(data_format="last")),
@@ -492,6 +559,7 @@ WRONG = [
     (NotImplementedError, "grain", lambda f: dataset(f, format="grain")),
     (ValueError, "image_size", lambda f: dataset(f, image_size=(0, 3))),
     (ValueError, "batch_size", lambda f: dataset(f, batch_size=-1)),
+    (NotImplementedError, "Dataset", lambda f: cornu.data.Dataset),
     (NotImplementedError, "cache", lambda f: dataset(f).cache("file")),
     (FileNotFoundError, "nowhere.png", lambda f: load_img(f / "nowhere.png")),
     (OSError, "notes.txt: found no image", lambda f: load_img(f / "cat" / "notes.txt")),

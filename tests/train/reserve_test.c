@@ -53,13 +53,25 @@ static void options_of_data_with_an_unknown_field_are_refused(void **state)
     cornu_model *model = runs_usual("{}");
     cornu_data *data = NULL;
     float value;
+    const char *path = "x.png";
+    cornu_image_files files = {.count = 1, .paths = &path};
+    cornu_image_options image = {.channels = 3};
+    cornu_batch_options batch = {.seed = 1};
+    const int64_t first = 0;
+    uint8_t *pixels;
+    int64_t shape[3];
     EXPECT_REFUSED(options, cornu_data_open("mnist", &options, &data), "cornu_data_options");
     EXPECT_REFUSED(options, cornu_data_open_for_model(model, &options, &data),
                    "cornu_data_options");
     EXPECT_REFUSED(arrays, cornu_data_from_arrays(&arrays, NULL, &data), "train");
     EXPECT_REFUSED(arrays, cornu_data_from_arrays(&good, &arrays, &data), "test");
     EXPECT_REFUSED(reading, cornu_image_read_as(&reading, "x.png", &value), "cornu_image_reading");
+    EXPECT_REFUSED(files, cornu_data_from_files(&files, NULL, &data), "cornu_image_files");
+    EXPECT_REFUSED(image, cornu_image_load("x.png", NULL, 0, &image, &pixels, shape),
+                   "cornu_image_options");
     expect_ok(cornu_data_from_arrays(&good, &arrays, &data));
+    EXPECT_REFUSED(batch, cornu_data_batch(data, CORNU_TRAIN, &first, 1, &batch, &value, 1),
+                   "cornu_batch_options");
     cornu_data_close(data);
     cornu_model_close(model);
 }

@@ -1,4 +1,5 @@
 """keras.utils.image_dataset_from_directory: a folder of pictures as a data set."""
+import json
 import os
 from typing import Any, Callable, Iterator
 
@@ -43,7 +44,7 @@ class _Files:
 
     def batch(self, index: np.ndarray):
         x = np.empty((len(index), *self.shape), np.float32)
-        self.opened.get("iteration", self.open).batch(np.ascontiguousarray(index, np.int64), '{"scale": 1}', 0, 0, x)
+        self.opened.get("samples", self.open).batch(np.ascontiguousarray(index, np.int64), '{"scale": 1}', 0, 0, x)
         if self.interpolation == "nearest":
             x = x.astype(np.uint8)  # as tf.image.resize leaves them
         if self.labels is None:
@@ -81,7 +82,7 @@ def _batched(elements: Iterator, size: int, drop: bool):
         yield _whole(map(np.stack, zip(*map(_parts, waiting))), waiting[0])
 
 
-def _shuffled(elements: Iterator, size: int, rng: np.random.RandomState):
+def _shuffled(elements: Iterator, size: int, rng: "np.random.RandomState"):
     """By a buffer that elements leave at random."""
     buffer: list = []
     for element in elements:
@@ -133,7 +134,8 @@ class Dataset:
         check_inputs(handle, files.shape)
         count = len(files.class_names) if files.label_mode == "categorical" else int(files.labels.max()) + 1
         check_labels(handle, files.label_mode, count, "label_mode")
-        return files.opened.get("fit", files.open), f'{{"scale": 1, "interpolation": "{files.interpolation}"}}'
+        section = {"scale": 1, "interpolation": files.interpolation, "keep_aspect_ratio": files.crop}
+        return files.opened.get("samples", files.open), json.dumps(section)
 
     # ---- iteration
 

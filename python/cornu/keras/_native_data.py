@@ -1,5 +1,6 @@
 """What data objects share that the library itself loads."""
 import json
+import os
 import sys
 import threading
 from typing import Any, Callable
@@ -12,15 +13,17 @@ _SPARSE = {name for row in TABLES["losses"] if row["sparse"] for name in (row["n
 
 
 class Opened(threading.local):
-    """The library's data sets, once opened: one thread at a time may use one, so each thread has its own."""
+    """The library's data sets, once opened: one thread at a time may use one, so each thread has its own; and so has a
+    process that fork made, where those before it have no workers."""
 
     def __init__(self):
         self.data: dict[Any, Any] = {}
 
     def get(self, key, opening: Callable[[], Any]):
-        if key not in self.data:
-            self.data[key] = opening()
-        return self.data[key]
+        own = os.getpid(), key
+        if own not in self.data:
+            self.data[own] = opening()
+        return self.data[own]
 
 
 def write_line(line: str) -> None:

@@ -37,6 +37,7 @@ struct loader {
     skips skipped;
     pthread_t workers[WORKERS_MOST];
     int worker_count;
+    pid_t process; /* whose the workers are: a fork has none */
 
     bool finished; /* every file has been read */
 
@@ -214,6 +215,7 @@ cornu_status loader_open(image_files *files, const data_request *request, skips 
     TRY_GOTO(memory_new((size_t)l->count, sizeof *l->samples, "list of images", &l->samples));
     TRY_GOTO(pixels_open(&(pixels_wanted){.files = &l->files, .request = &l->request, .name = name},
                          &l->pixels));
+    l->process = getpid();
     start_workers(l);
     *out = l;
     return CORNU_OK;
@@ -224,8 +226,8 @@ done:
 
 void loader_close(loader *l)
 {
-    if (!l)
-        return;
+    if (!l || (l->worker_count > 0 && l->process != getpid()))
+        return; /* of a fork's copy nobody knows what the workers held */
     pthread_mutex_lock(&l->lock);
     l->closing = true;
     pthread_cond_broadcast(&l->work);

@@ -12,7 +12,8 @@ typedef struct loader loader;
    start the workers (request->options.workers of them, at low priority). */
 cornu_status loader_open(image_files *files, const data_request *request, skips *skipped,
                          const char *name, loader **out);
-/* Waits for the files that are being decoded, and no others. */
+/* Waits for the files that are being decoded, and no others. In a process that fork made the copy
+   is left as it is. */
 void loader_close(loader *l);
 /* [count][height][width][channels], of both splits. */
 const uint8_t *loader_pixels(const loader *l);

@@ -47,6 +47,7 @@ static bool is_size(int64_t height, int64_t width, int64_t channels, int64_t mos
 static cornu_status check_options(const cornu_image_options *o, const image_filter *filter)
 {
     bool own = o->height == 0 && o->width == 0;
+    TRY(CHECK_RESERVE("cornu_image_options", o));
     if (!filter)
         return status_fail(CORNU_INVALID, "interpolation: found \"%s\"; expected " IMAGE_FILTERS,
                            o->interpolation);
@@ -95,18 +96,20 @@ done:
     return status;
 }
 
-static cornu_status read_scaled(const char *path, const shape *s, const image_filter *filter,
-                                double scale, float *values)
+static cornu_status read_scaled(const char *path, const cornu_image_reading *reading,
+                                const image_filter *filter, float *values)
 {
     image from = {0};
     uint8_t *pixels = NULL;
-    int64_t count = shape_elements(s);
+    const int64_t *s = reading->shape;
+    int64_t count = s[0] * s[1] * s[2];
     cornu_status status;
     TRY_GOTO(image_open(path, &from));
     TRY_GOTO(memory_new((size_t)count, 1, "image", &pixels));
-    TRY_GOTO(image_resize(&from, s->dim[0], s->dim[1], s->dim[2], filter, pixels));
+    TRY_GOTO(image_resize_as(&from, reading->keep_aspect_ratio, s[0], s[1], s[2], filter, pixels));
     for (int64_t i = 0; i < count; i++)
-        values[i] = scale < 0 ? (float)pixels[i] / 255.0f : (float)pixels[i] * (float)scale;
+        values[i] = reading->scale < 0 ? (float)pixels[i] / 255.0f
+                                       : (float)pixels[i] * (float)reading->scale;
 done:
     free(pixels);
     image_close(&from);
@@ -121,7 +124,8 @@ cornu_status cornu_image_read(const char *path, int64_t height, int64_t width, i
                            "cornu_image_read: found size %lldx%lldx%lld; expected 1 or more, and 1 "
                            "or 3 channels",
                            (long long)height, (long long)width, (long long)channels);
-    return read_scaled(path, &(shape){3, {height, width, channels}}, NULL, -1, values);
+    const cornu_image_reading plain = {.shape = {height, width, channels}, .scale = -1};
+    return read_scaled(path, &plain, NULL, values);
 }
 
 cornu_status cornu_model_image_reading(const cornu_model *model, cornu_image_reading *reading)
@@ -134,6 +138,7 @@ cornu_status cornu_model_image_reading(const cornu_model *model, cornu_image_rea
     TRY(give_picture(&model->input, "the model's input", reading->shape));
     TRY(data_spec_read(model->data, &spec));
     reading->interpolation = image_filter_title(image_filter_named(spec.interpolation));
+    reading->keep_aspect_ratio = spec.keep_aspect_ratio;
     reading->scale = spec.scale > 0 ? spec.scale : (double)model_pixel_scale(model);
     return CORNU_OK;
 }
@@ -154,7 +159,7 @@ cornu_status cornu_image_read_as(const cornu_image_reading *reading, const char 
                            "scale %g; expected what cornu_model_image_reading says",
                            (long long)s[0], (long long)s[1], (long long)s[2],
                            reading->interpolation ? reading->interpolation : "", reading->scale);
-    return read_scaled(path, &(shape){3, {s[0], s[1], s[2]}}, filter, reading->scale, values);
+    return read_scaled(path, reading, filter, values);
 }
 
 cornu_status cornu_model_read_image(const cornu_model *model, const char *path, float *values)

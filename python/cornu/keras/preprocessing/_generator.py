@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import _cornu
 from .._images import is_channels_last
+from ._dataframe import DataFrameIterator
 from ._iterators import DirectoryIterator, NumpyArrayIterator
 
 # Keras's options that are the library's, by the same names, and the value that changes nothing.
@@ -146,9 +147,16 @@ class ImageDataGenerator:
     def flow_from_dataframe(self, dataframe, directory=None, x_col="filename", y_col="class", weight_col=None,
                             target_size=(256, 256), color_mode="rgb", classes=None, class_mode="categorical",
                             batch_size=32, shuffle=True, seed=None, save_to_dir=None, save_prefix="", save_format="png",
-                            subset=None, interpolation="nearest", validate_filenames=True, **kwargs):
-        raise NotImplementedError("flow_from_dataframe is not in cornu; there is flow_from_directory, flow, and "
-                                  "utils.image_dataset_from_directory with labels=")
+                            subset=None, interpolation="nearest", validate_filenames=True, **kwargs) -> DataFrameIterator:
+        """Batches of the pictures that a table names, with their classes: a pandas DataFrame, or columns by name."""
+        if kwargs:
+            raise NotImplementedError(f"flow_from_dataframe: {', '.join(kwargs)} is not in cornu")
+        return DataFrameIterator(dataframe, directory, self, x_col=x_col, y_col=y_col, weight_col=weight_col,
+                                 target_size=target_size, color_mode=color_mode, classes=classes,
+                                 class_mode="raw" if class_mode == "other" else class_mode, batch_size=batch_size,
+                                 shuffle=shuffle, seed=seed, data_format=self.data_format, save_to_dir=save_to_dir,
+                                 save_prefix=save_prefix, save_format=save_format, subset=subset,
+                                 interpolation=interpolation, validate_filenames=validate_filenames, dtype=self.dtype)
 
     def standardize(self, x: np.ndarray) -> np.ndarray:
         """preprocessing_function, rescale and the centers and deviations, in place where they are numbers."""

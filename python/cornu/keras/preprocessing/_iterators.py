@@ -12,8 +12,6 @@ from ... import _cornu
 from .._images import array_to_img, channels_of, check_filter, is_channels_last, size_of
 from .._native_data import Opened, check_inputs, check_labels, targets_of, write_line
 
-_MODES = ("categorical", "binary", "sparse", "input", None)
-
 
 class Iterator:
     """Batches by number: their order, and the lock of those who ask for them."""
@@ -125,7 +123,7 @@ class _Pictures(Iterator):
         raise NotImplementedError
 
     def _changed(self, index_array) -> np.ndarray:
-        data = self._opened.get("iteration", self._data)
+        data = self._opened.get("samples", self._data)
         out = self.image_data_generator._batch(data, index_array, self._draws, self.total_batches_seen, self.image_shape)
         for picture, number in zip(out if self.save_to_dir else (), index_array):
             name = f"{self.save_prefix}_{number}_{np.random.randint(int(1e7))}.{self.save_format}"
@@ -152,25 +150,79 @@ def _split_of(subset, generator):
     return None if subset is None else (0, share) if subset == "validation" else (share, 1)
 
 
-class DirectoryIterator(_Pictures):
-    """Batches of the pictures of a folder that has a folder a class."""
+class FileIterator(_Pictures):
+    """Pictures of files: how they are read, and what a batch of them is."""
 
-    allowed_class_modes = set(_MODES)
+    allowed_class_modes: set
 
-    def __init__(self, directory, image_data_generator, target_size=(256, 256), color_mode="rgb", classes=None,
-                 class_mode="categorical", batch_size=32, shuffle=True, seed=None, data_format=None, save_to_dir=None,
-                 save_prefix="", save_format="png", follow_links=False, subset=None, interpolation="nearest",
-                 keep_aspect_ratio=False, dtype=None):
-        what = "flow_from_directory"
+    def _set_reading(self, what, generator, target_size, color_mode, class_mode, data_format, subset, interpolation,
+                     keep_aspect_ratio) -> None:
         if class_mode not in self.allowed_class_modes:
-            raise ValueError(f"{what}: class_mode: found {class_mode!r}; expected one of {', '.join(map(repr, _MODES))}")
+            modes = ", ".join(sorted(map(repr, self.allowed_class_modes)))
+            raise ValueError(f"{what}: class_mode: found {class_mode!r}; expected one of {modes}")
         if not is_channels_last(data_format, what):
             raise NotImplementedError(f"{what}: data_format='channels_first' is not in cornu; it takes 'channels_last'")
         self.target_size = size_of(target_size, f"{what}: target_size")
         self.image_shape = (*self.target_size, channels_of(color_mode, what))
         self.color_mode, self.class_mode, self.data_format = color_mode, class_mode, "channels_last"
         self.interpolation, self.keep_aspect_ratio = check_filter(interpolation, what), bool(keep_aspect_ratio)
-        self.subset, self.split, self.dtype = subset, _split_of(subset, image_data_generator), "float32"
+        self.subset, self.split, self.dtype = subset, _split_of(subset, generator), "float32"
+
+    filepaths = property(lambda self: self._filepaths)
+    labels = property(lambda self: self.classes)
+
+    def _needs_python(self) -> bool:
+        return super()._needs_python() or self.class_mode not in ("categorical", "binary", "sparse")
+
+    def _data(self):
+        self._want_samples()
+        classes = self._numbers() if hasattr(self, "class_indices") else None
+        return _cornu.data_from_files(self._filepaths, classes, None if classes is None else list(self.class_indices),
+                                      *self.image_shape, self.interpolation, self.keep_aspect_ratio)
+
+    def _numbers(self) -> np.ndarray:
+        return np.ascontiguousarray(self.classes, np.int32)
+
+    def _open_for(self, handle):
+        check_inputs(handle, self.image_shape)
+        check_labels(handle, self.class_mode, len(self.class_indices), "class_mode")
+        section = self.image_data_generator._section(interpolation=self.interpolation,
+                                                     keep_aspect_ratio=self.keep_aspect_ratio)
+        return self._opened.get("samples", self._data), section
+
+    def _targets(self, x, index_array):
+        if self.class_mode == "input":
+            return x.copy()
+        if self.class_mode == "raw":
+            return self.labels[index_array]
+        numbers = self._numbers()[index_array]
+        if self.class_mode == "categorical":
+            return np.eye(len(self.class_indices), dtype=np.float32)[numbers]
+        return numbers.astype(np.float32)
+
+    def _get_batches_of_transformed_samples(self, index_array):
+        x = self._changed(index_array)
+        if self.class_mode is None:
+            return x
+        weights = () if self.sample_weight is None else (self.sample_weight[index_array],)
+        return x, self._targets(x, index_array), *weights
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.n} images, {self.image_shape}, batches of {self.batch_size}>"
+
+
+class DirectoryIterator(FileIterator):
+    """Batches of the pictures of a folder that has a folder a class."""
+
+    allowed_class_modes = {"categorical", "binary", "sparse", "input", None}
+
+    def __init__(self, directory, image_data_generator, target_size=(256, 256), color_mode="rgb", classes=None,
+                 class_mode="categorical", batch_size=32, shuffle=True, seed=None, data_format=None, save_to_dir=None,
+                 save_prefix="", save_format="png", follow_links=False, subset=None, interpolation="nearest",
+                 keep_aspect_ratio=False, dtype=None):
+        what = "flow_from_directory"
+        self._set_reading(what, image_data_generator, target_size, color_mode, class_mode, data_format, subset,
+                          interpolation, keep_aspect_ratio)
         self._set_saving(image_data_generator, save_to_dir, save_prefix, save_format)
         self.directory = directory = os.fspath(directory)
         if not os.path.isdir(directory):
@@ -200,38 +252,6 @@ class DirectoryIterator(_Pictures):
         self.samples = len(self.filenames)
         self._filepaths = [os.path.join(self.directory, name) for name in self.filenames]
         write_line(f"Found {self.samples} images belonging to {self.num_classes} classes.")
-
-    filepaths = property(lambda self: self._filepaths)
-    labels = property(lambda self: self.classes)
-
-    def _needs_python(self) -> bool:
-        return super()._needs_python() or self.class_mode in ("input", None)
-
-    def _data(self):
-        self._want_samples()
-        return _cornu.data_from_files(self._filepaths, self.classes, list(self.class_indices), *self.image_shape,
-                                      self.interpolation, self.keep_aspect_ratio)
-
-    def _open_for(self, handle):
-        check_inputs(handle, self.image_shape)
-        check_labels(handle, self.class_mode, self.num_classes, "class_mode")
-        return (self._opened.get("fit", self._data),
-                self.image_data_generator._section(interpolation=self.interpolation))
-
-    def _get_batches_of_transformed_samples(self, index_array):
-        x = self._changed(index_array)
-        if self.class_mode is None:
-            return x
-        if self.class_mode == "input":
-            return x, x.copy()
-        numbers = self.classes[index_array]
-        if self.class_mode == "categorical":
-            return x, np.eye(self.num_classes, dtype=np.float32)[numbers]
-        return x, numbers.astype(np.float32)
-
-    def __repr__(self) -> str:
-        return (f"<DirectoryIterator {self.directory}: {self.samples} images in {self.num_classes} classes, "
-                f"{self.image_shape}, batches of {self.batch_size}>")
 
 
 def _check_pictures(x) -> np.ndarray:
@@ -293,7 +313,8 @@ class NumpyArrayIterator(_Pictures):
         self._want_samples()
         check_inputs(handle, self.image_shape)
         y = targets_of(handle, self.y, self.n, "flow: y")
-        data = self._opened.get(("fit", y.dtype.kind), lambda: _cornu.data_from_arrays(self._pixels, y, None))
+        data = self._opened.get(("samples and targets", y.dtype.kind),
+                                lambda: _cornu.data_from_arrays(self._pixels, y, None))
         return data, self.image_data_generator._section()
 
     def _get_batches_of_transformed_samples(self, index_array):
