@@ -174,6 +174,41 @@ class CSVLogger(Callback):
         self._file = self._writer = None
 
 
+class LearningRateScheduler(Callback):
+    """`schedule(epoch, learning_rate)` gives each epoch's learning rate when it begins."""
+
+    def __init__(self, schedule: Callable, verbose=0):
+        if not callable(schedule):
+            raise TypeError(f"LearningRateScheduler: schedule: found {schedule!r}; "
+                            f"expected a function of an epoch and a rate")
+        super().__init__()
+        self.schedule, self.verbose = schedule, verbose
+
+    def _rate(self, epoch: int, rate: float) -> float:
+        try:
+            found = self.schedule(epoch, rate)
+        except TypeError:  # of an epoch alone, as once
+            found = self.schedule(epoch)
+        if isinstance(found, (bool, str)) or not hasattr(found, "__float__"):
+            raise ValueError(f"LearningRateScheduler: found {found!r} for epoch {epoch}; expected a number")
+        if not math.isfinite(found) or found < 0:
+            raise ValueError(f"LearningRateScheduler: found {found} for epoch {epoch}; expected a number of at least 0")
+        return float(found)
+
+    def on_epoch_begin(self, epoch, logs=None):
+        before = self.model.optimizer.learning_rate
+        if not hasattr(before, "__float__"):
+            raise ValueError("LearningRateScheduler: found an optimizer with a schedule of its own; "
+                             "expected one with a number as its learning rate")
+        rate = self.model.optimizer.learning_rate = self._rate(epoch, float(before))
+        if self.verbose:
+            sys.stdout.write(f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to {rate}.\n")
+
+    def on_epoch_end(self, epoch, logs=None):
+        if logs is not None:
+            logs["learning_rate"] = self.model.optimizer.learning_rate
+
+
 class ProgbarLogger(Callback):
     """Progress lines. fit, evaluate and predict print theirs without it; a CallbackList prints by it."""
 
@@ -322,51 +357,6 @@ class ModelCheckpoint(_Native):
                          mode=_direction("ModelCheckpoint", mode), save_best_only=save_best_only,
                          save_weights_only=save_weights_only, save_freq=save_freq,
                          initial_value_threshold=initial_value_threshold)
-
-
-class LearningRateScheduler(_Native):
-    """`schedule(epoch, learning_rate)` gives each epoch's learning rate; it is asked for all epochs at the start."""
-
-    _name = "learning_rate_schedule"
-
-    def __init__(self, schedule: Callable, verbose=0):
-        if not callable(schedule):
-            raise TypeError(f"LearningRateScheduler: schedule: found {schedule!r}; "
-                            f"expected a function of an epoch and a rate")
-        super().__init__(verbose, schedule=schedule)
-
-    def _rate(self, epoch: int, rate: float) -> float:
-        try:
-            found = self.schedule(epoch, rate)
-        except TypeError:  # of an epoch alone, as once
-            found = self.schedule(epoch)
-        if isinstance(found, (bool, str)) or not hasattr(found, "__float__"):
-            raise ValueError(f"LearningRateScheduler: found {found!r} for epoch {epoch}; expected a number")
-        if not math.isfinite(found) or found < 0:
-            raise ValueError(f"LearningRateScheduler: found {found} for epoch {epoch}; expected a number of at least 0")
-        return float(found)
-
-    def _section(self, epochs: int = 1, rate: float = 0.0) -> dict:
-        boundaries, values, self._rates = [], [], []
-        for epoch in range(epochs):
-            rate = self._rate(epoch, rate)
-            self._rates.append(rate)
-            if not values or rate != values[-1]:
-                boundaries += [epoch - 1] if values else []
-                values.append(rate)
-        if len(boundaries) > 32:
-            raise NotImplementedError(f"LearningRateScheduler: {len(boundaries)} changes of the rate are not in cornu; "
-                                      f"it takes 32; an optimizer takes keras.optimizers.schedules")
-        if not boundaries:
-            return {self._name: {"constant": {"learning_rate": values[0] if values else rate}}}
-        return {self._name: {"step": {"boundaries": boundaries, "values": values}}}
-
-    def on_epoch_begin(self, epoch, logs=None):
-        if self.verbose:
-            rate = self._rates[min(epoch, len(self._rates) - 1)]
-            sys.stdout.write(f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to {rate}.\n")
-
-    _at = _section
 
 
 __all__ = ["CSVLogger", "Callback", "CallbackList", "EarlyStopping", "History", "LambdaCallback",
