@@ -2,9 +2,9 @@
 
     PYTHONPATH=build/release/python .venv/bin/python peers/python_face.py
 
-Every class and function that both have: parameters' names, order and defaults; what differs must stand in DIFFERENT, with the
-reason. Progress lines must look the same but for their numbers. Then each function of SCRIPTS is run with both, from
-the same weights and without shuffling; numbers must agree within 1e-4 of their size."""
+Every class and function that both have: parameters' names, order and defaults; what differs must stand in DIFFERENT,
+with the reason. Progress lines must look the same but for their numbers. Then each function of SCRIPTS is run with
+both, from the same weights and without shuffling; numbers must agree within 1e-4 of their size."""
 import contextlib
 import inspect
 import io

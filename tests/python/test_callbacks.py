@@ -48,6 +48,7 @@ def test_options_of_the_librarys_callbacks_are_attributes_and_its_section():
     assert stop._section() == {"early_stopping": {
         "monitor": "val_accuracy", "min_delta": 0.1, "patience": 3, "mode": "max", "baseline": 0.5,
         "restore_best_weights": True, "start_from_epoch": 2}}
+    assert repr(stop).startswith("EarlyStopping(monitor='val_accuracy', min_delta=0.1, patience=3,")
     with pytest.raises(AttributeError, match="patient"):
         stop.patient
 

@@ -305,6 +305,9 @@ class _Native(Callback):
             return options[name]
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self._options.items())})"
+
 
 def _direction(owner: str, mode: str) -> str:
     if mode in ("auto", "min", "max"):
