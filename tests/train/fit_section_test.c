@@ -211,6 +211,12 @@ static void a_data_section_can_be_replaced(void **state)
     expect_ok(cornu_data_in_place(&a, NULL, &data));
     expect_ok(data_samples_for(data, CORNU_TRAIN, m, &block));
     assert_true(block.x_scale == 3 && block.x == pixels);
+    expect_ok(cornu_data_set_scale(data, 0.25));
+    expect_ok(cornu_model_set_data(m, "{scale: 2}"));
+    expect_ok(data_samples_for(data, CORNU_TRAIN, m, &block));
+    assert_true(block.x_scale == 0.25f);
+    expect_status(cornu_data_set_scale(data, 0), CORNU_INVALID);
+    expect_message("scale: found 0");
     cornu_data_close(data);
     a.scale = -1;
     expect_status(cornu_data_in_place(&a, NULL, &data), CORNU_INVALID);

@@ -82,6 +82,8 @@ class Sequential:
         self.optimizer = self.loss = None
         self.stop_training = False
         self._rate: float | None = None  # that the library has
+        # Data sections: the one in force, and that of the last fit, which a file keeps.
+        self._section = self._trained_section = _data.Source.section
         self.history: callbacks_module.History | None = None
         for layer in layers or []:
             self.add(layer)
@@ -154,6 +156,7 @@ class Sequential:
             self._handle = None
             return
         recipe = {"data": {"scale": 1}, "model": self._describe()}
+        self._section = self._trained_section = _data.Source.section
         self._take(_cornu.parse(json.dumps(recipe), self.name), _seed())
         for layer in self._layers:
             if layer.name in kept:
@@ -282,7 +285,9 @@ class Sequential:
             if value is not None:
                 raise ValueError(f"{what}: {name}: found one beside data that gives batches; expected it within them")
         if hasattr(x, "_cornu_data"):
-            return _data.from_loaded(self, x, what)
+            source = _data.from_loaded(self, x, what)
+            if what == "fit" or not _data.changes_of(source.section, False):
+                return source  # the library changes nothing at random where it only tests
         return Stream(self, x, what, shuffle, most, **(fetch or {}))
 
     def _validation(self, data, batch_size, steps, epochs: int, freq, fetch: dict) -> _data.Source:
@@ -327,6 +332,9 @@ class Sequential:
             if validation_data is not None:
                 validation = self._validation(validation_data, validation_batch_size or source.batch, validation_steps,
                                               epochs, validation_freq, fetch)
+                if _data.changes_of(source.section, True) != _data.changes_of(validation.section, True):
+                    raise NotImplementedError("fit: validation_data: found samples that are standardized otherwise than those "
+                                              "of the training is not in cornu; standardize both, or none")
             return self._fit(source, validation, section, callbacks, Progress(verbosity(verbose)))
         finally:
             for opened in (source, validation):
@@ -337,14 +345,18 @@ class Sequential:
         run = _Fit(self, section["epochs"], progress, callbacks, section["steps_per_epoch"] or source.steps)
         section["callbacks"] = run.sections()
         self._handle.set_data(source.section)
+        self._section = self._trained_section = source.section
         self._set_rate()
-        try:
-            return run.start(lambda: self._handle.fit(
-                source.data, validation and validation.data, _data.section_text(source, section), current_device(),
-                current_threads(), run.batches, run.on_step, run.on_epoch_begin, run.on_epoch,
-                run.on_validation if run.tests else None, run.on_notice))
-        finally:
-            self._handle.set_data('{"scale": 1}' if "augment" not in source.section else source.section)
+        return run.start(lambda: self._handle.fit(
+            source.data, validation and validation.data, _data.section_text(source, section), current_device(),
+            current_threads(), run.batches, run.on_step, run.on_epoch_begin, run.on_epoch,
+            run.on_validation if run.tests else None, run.on_notice))
+
+    def _use(self, section: str) -> None:
+        """Samples are standardized as this data section says, where that is another way than now."""
+        if _data.changes_of(section, True) != _data.changes_of(self._section, True):
+            self._handle.set_data(section)
+            self._section = section
 
     def fit_generator(self, generator, **kwargs):
         """As tf.keras 2 called it: fit."""
@@ -359,6 +371,7 @@ class Sequential:
         source = self._source(x, y, sample_weight, _whole("evaluate", "batch_size", batch_size), "evaluate", most=steps,
                               fetch=fetch)
         try:
+            self._use(source.section)
             run = _Test(self, Progress(verbosity(verbose)), _callback_list(callbacks, "evaluate"), "test")
             scores = run.start(lambda: self._handle.evaluate(source.data, current_device(), current_threads(), source.batch,
                                                              steps or 0, bool(run.callbacks), run.on_step))
@@ -399,6 +412,7 @@ class Sequential:
 
     def _outputs(self, inputs: np.ndarray, batch: int | None, keep: bool) -> np.ndarray:
         """keep: the weights stay on the device for the next batch."""
+        self._use(_data.Source.section)
         outputs = np.empty((len(inputs), *self._handle.shapes()[1]), np.float32)
         inputs = np.ascontiguousarray(inputs, np.float32)
         self._handle.predict(inputs, outputs, current_device(), current_threads(), batch or len(inputs), keep)
@@ -435,6 +449,7 @@ class Sequential:
             raise ValueError(f"{what}: y: found None; expected targets")
         y = _data.targets_of(self._handle, y, len(x), f"{what}: y")
         weights = _data.weights_of(sample_weight, len(x), f"{what}: sample_weight")
+        self._use(_data.Source.section)
         self._set_rate()
         scores = self._handle.on_batch(x, y, weights, train, current_device(), current_threads())
         if return_dict:
@@ -464,6 +479,9 @@ class Sequential:
             raise NotImplementedError(f"save: {path}: this format is not in cornu yet; it writes .safetensors")
         if not overwrite and os.path.exists(path):
             raise FileExistsError(f"{path}: exists")
+        if self._section != self._trained_section:
+            self._handle.set_data(self._trained_section)
+            self._section = self._trained_section
         self._handle.save(path)
 
     def save_weights(self, filepath, overwrite=True) -> None:
