@@ -289,14 +289,19 @@ class _Native(Callback):
     """A callback that the library runs, in C. Its options are its attributes."""
 
     _name = ""
+    _says: tuple = ()  # in the library's lines about it
 
     def __init__(self, verbose: int, /, **options):
         super().__init__()
         self.verbose = verbose
         self._options = options
 
-    def _section(self, epochs: int = 1, rate: float = 0.0) -> dict:
-        """The entry of a fit section for so many epochs, which begin with this learning rate."""
+    def _told(self, epoch: int, line: str) -> str:
+        """What Keras prints in place of the library's line, of an epoch from 0."""
+        return f"{line}\n"
+
+    def _section(self) -> dict:
+        """The entry of a fit section."""
         return {self._name: {k: v for k, v in self._options.items() if v is not None}}
 
     def __getattr__(self, name: str):
@@ -320,6 +325,8 @@ class EarlyStopping(_Native):
     """End the run when the monitored value has not improved for `patience` epochs."""
 
     _name = "early_stopping"
+    _says = ("early stopping",)
+    stopped_epoch = 0
 
     def __init__(self, monitor="val_loss", min_delta=0, patience=0, verbose=0, mode="auto", baseline=None,
                  restore_best_weights=False, start_from_epoch=0):
@@ -327,11 +334,16 @@ class EarlyStopping(_Native):
                          mode=_direction("EarlyStopping", mode), baseline=baseline,
                          restore_best_weights=restore_best_weights, start_from_epoch=start_from_epoch)
 
+    def _told(self, epoch: int, line: str) -> str:
+        self.stopped_epoch = epoch
+        return f"Epoch {epoch + 1}: early stopping\n"
+
 
 class ReduceLROnPlateau(_Native):
     """Lower the learning rate when the monitored value has not improved for `patience` epochs."""
 
     _name = "reduce_lr_on_plateau"
+    _says = ("reducing the learning rate",)
 
     def __init__(self, monitor="val_loss", factor=0.1, patience=10, verbose=0, mode="auto", min_delta=1e-4,
                  cooldown=0, min_lr=0.0):
@@ -341,11 +353,15 @@ class ReduceLROnPlateau(_Native):
                          mode=_direction("ReduceLROnPlateau", mode), min_delta=min_delta, cooldown=cooldown,
                          min_lr=min_lr)
 
+    def _told(self, epoch: int, line: str) -> str:
+        return f"\nEpoch {epoch + 1}: ReduceLROnPlateau reducing learning rate to {line.rsplit(' ', 1)[1]}.\n"
+
 
 class ModelCheckpoint(_Native):
     """Save the model (a .safetensors file) while it trains. The name may hold {epoch}, {batch} and what is logged."""
 
     _name = "checkpoint"
+    _says = ("improve", "saved")
 
     def __init__(self, filepath, monitor="val_loss", verbose=0, save_best_only=False, save_weights_only=False,
                  mode="auto", save_freq="epoch", initial_value_threshold=None):

@@ -593,14 +593,11 @@ class _Fit:
         self.tests = any(_wants(c, ("on_test_begin", "on_test_end", "on_test_batch_begin", "on_test_batch_end"))
                          for c in self.python)
         self.testing = False
-        self.rates = any(isinstance(c, (callbacks_module.ReduceLROnPlateau, callbacks_module.LearningRateScheduler))
-                         for c in self.native)
+        self.rates = any(isinstance(c, callbacks_module.ReduceLROnPlateau) for c in self.native)
         self.params = {"epochs": epochs, "steps": steps, "verbose": progress.verbose}
 
     def sections(self) -> list:
-        rate = getattr(self.model.optimizer, "learning_rate", 0)
-        rate = rate if isinstance(rate, (int, float)) else 0.0
-        return [c._section(self.epochs, rate) for c in self.native]
+        return [c._section() for c in self.native]
 
     def start(self, work):
         self.model.stop_training = False
@@ -619,8 +616,10 @@ class _Fit:
         self.model._set_rate()
 
     def on_epoch_begin(self, epoch, epochs, step, steps, seconds, rate, logs):
-        self.progress.epoch(epoch, epochs)
+        if self.rates and epoch > 0:  # it may have been reduced
+            self.model.optimizer.learning_rate = self.model._rate = rate
         self._all("on_epoch_begin", epoch, {})
+        self.progress.epoch(epoch, epochs)
         self._begin_batch(0)
 
     def _begin_batch(self, batch: int) -> None:
@@ -655,15 +654,22 @@ class _Fit:
             self._all("on_test_end", {k[4:]: v for k, v in logs.items() if k.startswith("val_")})
         if self.rates:
             logs["learning_rate"] = rate
+        self._all("on_epoch_end", epoch, logs)  # which may add to them
         self.progress.step(step, steps or step, seconds, logs, True)
-        self._all("on_epoch_end", epoch, logs)
         return self.model.stop_training
 
     def on_notice(self, line):
-        """The library's callbacks begin with the epoch; Keras's are silent unless they are to be verbose."""
-        of_callback = line.startswith("Epoch ")
-        if any(c.verbose for c in self.native) if of_callback else self.progress.verbose:
-            self.progress._write(f"cornu: {line}\n")
+        """The lines of the library's callbacks begin with the epoch; Keras's are silent unless they are to be verbose."""
+        head, _, rest = line.partition(": ")
+        if not head.startswith("Epoch "):
+            if self.progress.verbose:
+                self.progress._write(f"cornu: {line}\n")
+            return
+        for callback in self.native:
+            if any(word in rest for word in callback._says):
+                told = callback._told(int(head[6:]) - 1, line)
+                if callback.verbose:
+                    self.progress._write(told)
 
 
 def _sequential_of(handle) -> Sequential:
