@@ -15,6 +15,7 @@ from . import callbacks as callbacks_module
 from . import _data
 from ._data import Stream
 from . import losses as losses_module
+from . import metrics as metrics_module
 from . import optimizers as optimizers_module
 from ._progress import Progress, in_order, verbosity
 from .layers import InputLayer, Layer, Variable, automatic_name, deserialize
@@ -91,6 +92,7 @@ class Sequential:
     # ---- layers
 
     def add(self, layer, rebuild=True) -> None:
+        """Append a layer."""
         if isinstance(layer, InputLayer):
             if self._layers or self._input:
                 raise ValueError(f"{self.name}: found an Input behind other layers; expected it first")
@@ -107,6 +109,7 @@ class Sequential:
         self._rebuild(kept)
 
     def pop(self, rebuild=True) -> Layer:
+        """Take the last layer away; returns it."""
         if not self._layers:
             raise TypeError(f"{self.name}: found no layers to pop")
         kept = self._keep_weights()
@@ -117,9 +120,11 @@ class Sequential:
 
     @property
     def layers(self) -> list[Layer]:
+        """In their order, without the Input."""
         return list(self._layers)
 
     def get_layer(self, name=None, index=None) -> Layer:
+        """A layer by its name, or by its number from 0."""
         if index is not None:
             return self._layers[index]
         for layer in self._layers:
@@ -131,6 +136,7 @@ class Sequential:
 
     @property
     def built(self) -> bool:
+        """Does it have weights?"""
         return self._handle is not None
 
     def build(self, input_shape=None) -> None:
@@ -176,11 +182,13 @@ class Sequential:
 
     @property
     def input_shape(self) -> tuple:
+        """With None for the batch."""
         self.build()
         return (None, *self._handle.shapes()[0])
 
     @property
     def output_shape(self) -> tuple:
+        """With None for the batch."""
         self.build()
         return (None, *self._handle.shapes()[1])
 
@@ -188,24 +196,29 @@ class Sequential:
 
     @property
     def weights(self) -> list[Variable]:
+        """Of all layers, in their order."""
         return [v for l in self._layers for v in l._variables]
 
     variables = weights
 
     @property
     def trainable_weights(self) -> list[Variable]:
+        """Those that training changes by gradients."""
         return [v for v in self.weights if v.trainable]
 
     trainable_variables = trainable_weights
 
     @property
     def non_trainable_weights(self) -> list[Variable]:
+        """The others, such as moving means."""
         return [v for v in self.weights if not v.trainable]
 
     def get_weights(self) -> list[np.ndarray]:
+        """Copies of all weights, in their order."""
         return [v.numpy() for v in self.weights]
 
     def set_weights(self, weights) -> None:
+        """Replace all weights, in get_weights' order."""
         own = self.weights
         if len(weights) != len(own):
             raise ValueError(f"{self.name}: found {len(weights)} weights; expected {len(own)}")
@@ -216,6 +229,7 @@ class Sequential:
             variable.assign(value)
 
     def count_params(self) -> int:
+        """Numbers in all weights."""
         self.build()
         return sum(int(np.prod(v.shape)) for v in self.weights)
 
@@ -223,23 +237,27 @@ class Sequential:
 
     def summary(self, line_length=None, positions=None, print_fn=None, expand_nested=False, show_trainable=False,
                 layer_range=None) -> None:
+        """Print the table of layers, by print_fn if given."""
         self.build()
         text = self._handle.summary()
         (print_fn or print)(text.rstrip("\n"))
 
     def get_config(self) -> dict:
+        """Name and layers, as from_config takes them."""
         layers = ([self._input] if self._input else []) + self._layers
         return {"name": self.name,
                 "layers": [{"class_name": type(l).__name__, "config": l.get_config()} for l in layers]}
 
     @classmethod
     def from_config(cls, config: dict) -> "Sequential":
+        """A new model of get_config's dict."""
         model = cls(name=config.get("name"))
         for layer in config["layers"]:
             model.add(deserialize(layer))
         return model
 
     def to_json(self, **kwargs) -> str:
+        """Keras's JSON of the network, as model_from_json takes it."""
         self.build()
         return self._handle.config()
 
@@ -250,6 +268,7 @@ class Sequential:
 
     def compile(self, optimizer="rmsprop", loss=None, loss_weights=None, metrics=None, weighted_metrics=None,
                 run_eagerly=False, steps_per_execution=1, jit_compile="auto", auto_scale_loss=True) -> None:
+        """Choose optimizer, loss and metrics: names, objects or configurations."""
         _not_here("compile: loss_weights", loss_weights, "there is one loss")
         _not_here("compile: weighted_metrics", weighted_metrics, "metrics= takes them")
         if loss is None:
@@ -260,10 +279,9 @@ class Sequential:
         self.optimizer = optimizers_module.get(optimizer)
         self.loss = loss
         compiled = {"optimizer": plain(self.optimizer), "loss": plain(losses_module.get(loss)),
-                    "metrics": [plain(m() if isinstance(m, type) else m) for m in metrics]}
+                    "metrics": [m if isinstance(m, str) else plain(metrics_module.get(m)) for m in metrics]}
         before, self._compiled = self._compiled, compiled
-        rate = getattr(self.optimizer, "learning_rate", None)
-        self._rate = float(rate) if isinstance(rate, (int, float)) else None
+        self._rate = self._given_rate()
         if self._handle is None:
             return
         try:
@@ -464,15 +482,25 @@ class Sequential:
 
     def _set_rate(self) -> None:
         """The learning rate that the optimizer was given since."""
+        rate = self._given_rate()
+        if rate is not None and rate != self._rate:
+            self._handle.set_learning_rate(rate)
+            self._rate = rate
+
+    def _given_rate(self) -> float | None:
+        """None: a schedule."""
         rate = getattr(self.optimizer, "learning_rate", None)
-        if isinstance(rate, (int, float, np.floating, np.integer)) and float(rate) != self._rate:
-            self._handle.set_learning_rate(float(rate))
-            self._rate = float(rate)
+        return float(rate) if hasattr(rate, "__float__") else None
 
     # ---- files
 
     def save(self, filepath, overwrite=True, zipped=None, **kwargs) -> None:
         """Weights, optimizer state and configuration in one .safetensors file."""
+        _not_here("save: zipped", zipped, "it writes one file")
+        if not kwargs.pop("include_optimizer", True):
+            raise NotImplementedError("save: include_optimizer=False is not in cornu; a file holds the optimizer's state")
+        for name in kwargs:
+            raise TypeError(f"save: got an unexpected keyword argument {name!r}")
         self.build()
         path = os.fspath(filepath)
         if not path.endswith(".safetensors"):
@@ -485,6 +513,7 @@ class Sequential:
         self._handle.save(path)
 
     def save_weights(self, filepath, overwrite=True) -> None:
+        """As save: a .safetensors file, of which load_weights takes the weights."""
         self.save(filepath, overwrite)
 
     def load_weights(self, filepath, skip_mismatch=False, **kwargs) -> None:
@@ -673,12 +702,10 @@ class _Fit:
 
 
 def _sequential_of(handle) -> Sequential:
-    config = json.loads(handle.config())
-    inner = config["config"]
+    inner = json.loads(handle.config())["config"]
     model = Sequential(name=inner["name"])
     for layer in inner["layers"]:
-        cleaned = {k: v for k, v in layer["config"].items() if k not in ("trainable", "dtype")}
-        made = deserialize({"class_name": layer["class_name"], "config": cleaned})
+        made = deserialize(layer)
         if isinstance(made, InputLayer):
             model._input = made
         else:
@@ -689,19 +716,25 @@ def _sequential_of(handle) -> Sequential:
         model._compiled = compiled
         model.optimizer = optimizers_module.get(compiled["optimizer"])
         model.loss = compiled["loss"]["class_name"] if isinstance(compiled["loss"], dict) else compiled["loss"]
+        model._rate = model._given_rate()
     return model
 
 
 def load_model(filepath, custom_objects=None, compile=True, safe_mode=True) -> Sequential:
     """The model of a .safetensors file, a recipe, or the name of a workload."""
+    _not_here("load_model: custom_objects", custom_objects or None, "it has the layers of its tables")
     path = os.fspath(filepath)
     if path.endswith((".keras", ".h5", ".hdf5")):
         raise NotImplementedError(f"load_model: {path}: this format is not in cornu yet; it reads .safetensors")
-    return _sequential_of(_cornu.open(path))
+    model = _sequential_of(_cornu.open(path))
+    if not compile:
+        model._compiled = model.optimizer = model.loss = None
+    return model
 
 
 def model_from_json(json_string, custom_objects=None) -> Sequential:
     """A new model of to_json's text."""
+    _not_here("model_from_json: custom_objects", custom_objects or None, "it has the layers of its tables")
     config = json.loads(json_string)
     recipe = {"data": {"scale": 1}, "model": config}
     handle = _cornu.parse(json.dumps(recipe), "model_from_json")
