@@ -190,8 +190,7 @@ class _Ahead:
     def __init__(self, items: Iterator, ahead: int):
         self._queue: queue.Queue = queue.Queue(max(int(ahead), 1))
         self._closed = False
-        self._items = items
-        self._thread = threading.Thread(target=self._run, name="cornu-batches", daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(items,), name="cornu-batches", daemon=True)
         self._thread.start()
 
     def _put(self, entry) -> bool:
@@ -203,9 +202,9 @@ class _Ahead:
                 continue
         return False
 
-    def _run(self) -> None:
+    def _run(self, items: Iterator) -> None:
         try:
-            for item in self._items:
+            for item in items:
                 if not self._put((item, None)):
                     return
             self._put((None, StopIteration()))
@@ -214,18 +213,18 @@ class _Ahead:
 
     def next(self):
         item, error = self._queue.get()
+        if error is None:
+            return item
+        self._queue.put((None, error))  # for whoever asks again
         if isinstance(error, StopIteration):
-            self._queue.put((None, error))
             return None
-        if error is not None:
-            raise error
-        return item
+        raise error
 
     def close(self) -> None:
         self._closed = True
         while not self._queue.empty():
             self._queue.get_nowait()
-        self._thread.join(timeout=1)
+        self._thread.join(timeout=0.3)  # one that waits for the caller's generator ends with its next batch
 
 
 class Stream(Source):
