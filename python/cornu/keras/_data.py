@@ -10,20 +10,14 @@ from typing import Iterator
 import numpy as np
 
 from .. import _cornu
-from ._native_data import targets_of
+from ._native_data import numbers_of, targets_of
 
 AHEAD = 10  # batches that wait for the training, as Keras's max_queue_size
 
 
 def array_of(value, what: str) -> np.ndarray:
     """C-contiguous, of this machine's byte order; uint8 and float32 stay where they are."""
-    if hasattr(value, "detach"):
-        value = value.detach()
-    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
-        value = np.from_dlpack(value)
-    array = np.asarray(value)
-    if array.dtype == object or array.dtype.kind not in "buif":
-        raise TypeError(f"{what}: found an array of {array.dtype}; expected numbers")
+    array = numbers_of(value, what)
     if array.ndim == 0:
         raise ValueError(f"{what}: found a single number; expected an array with samples first")
     if array.dtype != np.uint8:
@@ -49,9 +43,7 @@ def inputs_of(model, x, what: str) -> np.ndarray:
 def weights_of(weights, count: int, what: str) -> np.ndarray | None:
     if weights is None:
         return None
-    array = np.asarray(weights.detach() if hasattr(weights, "detach") else weights)
-    if array.dtype == object or array.dtype.kind not in "buif":
-        raise TypeError(f"{what}: found an array of {array.dtype}; expected numbers")
+    array = numbers_of(weights, what)
     if array.size != count:
         raise ValueError(f"{what}: found weights of shape {array.shape}; expected {(count,)}")
     if not np.all(np.isfinite(array)):
