@@ -202,15 +202,15 @@ PyObject *module_write_png(PyObject *module, PyObject *arguments)
 {
     (void)module;
     PyObject *path, *array;
-    long long height, width, channels;
+    long long height, width, channels, count;
     Py_buffer values;
     if (!PyArg_ParseTuple(arguments, "O&LLLO", PyUnicode_FSConverter, &path, &height, &width,
                           &channels, &array))
         return NULL;
     cornu_status status = CORNU_OK;
     bool right = get_floats(array, &values, false);
-    if (right && (values.ndim != 3 || values.shape[0] != height || values.shape[1] != width ||
-                  values.shape[2] != channels)) {
+    if (right && (__builtin_mul_overflow(height, width, &count) ||
+                  __builtin_mul_overflow(count, channels, &count) || values.len / 4 != count)) {
         PyErr_SetString(PyExc_ValueError, "values: expected height x width x channels");
         PyBuffer_Release(&values);
         right = false;
