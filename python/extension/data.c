@@ -18,12 +18,22 @@ static void data_dealloc(PyObject *object)
 {
     PyTypeObject *type = Py_TYPE(object);
     data_object *self = (data_object *)object;
+    PyObject_GC_UnTrack(object);
     cornu_data_close(self->data);
     release_arrays(&self->buffers);
     Py_XDECREF(self->next);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(object);
     Py_DECREF(type);
+}
+
+/* A stream's function may lead back to it. What it leads through can be cleared, so there is no
+   need to clear this. */
+static int data_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(((data_object *)object)->next);
+    return 0;
 }
 
 /* data_from_arrays(x, y, weights): the arrays are read where they lie, for as long as it lives. */
@@ -63,6 +73,8 @@ static cornu_status stream_next(void *user, cornu_arrays *batch)
     PyObject *got = PyObject_CallNoArgs(self->next);
     if (got == Py_None)
         status = CORNU_OK;
+    else if (got && !PyTuple_Check(got))
+        PyErr_SetString(PyExc_TypeError, "found no tuple; expected (x, y, weights)");
     else if (got && PyArg_ParseTuple(got, "OOO", &x, &y, &weights) &&
              get_arrays(x, y, weights, &self->buffers, batch))
         status = CORNU_OK;
@@ -167,9 +179,10 @@ static PyObject *data_info(PyObject *object, PyObject *unused)
     cornu_status status = cornu_data_info_get(d, &i);
     if (status != CORNU_OK)
         return fail(status);
-    return Py_BuildValue("{szszs(LL)sNsi}", "name", i.name, "folder", i.folder, "count",
-                         (long long)i.count[0], (long long)i.count[1], "shape",
-                         shape_tuple(i.shape, i.rank), "classes", i.class_count);
+    return Py_BuildValue("{sNsNs(LL)sNsi}", "name", PyUnicode_DecodeFSDefault(i.name), "folder",
+                         PyUnicode_DecodeFSDefault(i.folder), "count", (long long)i.count[0],
+                         (long long)i.count[1], "shape", shape_tuple(i.shape, i.rank), "classes",
+                         i.class_count);
 }
 
 static PyObject *data_set_scale(PyObject *object, PyObject *arguments)
@@ -191,6 +204,7 @@ static PyMethodDef data_methods[] = {
 static PyType_Slot data_slots[] = {
     {Py_tp_methods, data_methods},
     {Py_tp_dealloc, data_dealloc},
+    {Py_tp_traverse, data_traverse},
     {Py_tp_doc, (void *)"A cornu_data."},
     {0, NULL},
 };
@@ -198,6 +212,6 @@ static PyType_Slot data_slots[] = {
 PyType_Spec data_spec = {
     .name = "cornu._cornu.Data",
     .basicsize = sizeof(data_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_HAVE_GC,
     .slots = data_slots,
 };

@@ -130,6 +130,16 @@ cornu_status cornu_data_view(const cornu_data *data, cornu_split split, cornu_ar
     return CORNU_OK;
 }
 
+cornu_status data_check_there(const cornu_data *data)
+{
+    if (!data->stream)
+        return CORNU_OK;
+    return status_fail(CORNU_UNSUPPORTED,
+                       "%s: its samples come batch by batch, and cannot be "
+                       "looked at one by one",
+                       data->name);
+}
+
 const char *cornu_data_class_name(const cornu_data *data, int index)
 {
     if (!data || !data->class_names || index < 0 || index >= data->class_count)
