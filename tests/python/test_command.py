@@ -20,10 +20,10 @@ def test_it_prints_and_ends_as_the_program_does():
     assert wrong.returncode == 2 and wrong.stderr.startswith("cornu: ")
 
 
-def test_ctrl_c_reaches_the_program():
+def test_ctrl_c_reaches_the_program(tmp_path):
     recipe = Path(__file__).parents[1] / "fixtures" / "tiny.yaml"
     process = subprocess.Popen([*COMMAND, "train", recipe, "--epochs", "1000000"], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)
+                               stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     seen = next(line for line in process.stdout if line.startswith("Epoch 3/"))
     process.send_signal(signal.SIGINT)
     output, error = process.communicate()
