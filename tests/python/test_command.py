@@ -22,8 +22,8 @@ def test_it_prints_and_ends_as_the_program_does():
 
 def test_ctrl_c_reaches_the_program(tmp_path):
     recipe = Path(__file__).parents[1] / "fixtures" / "tiny.yaml"
-    process = subprocess.Popen([*COMMAND, "train", recipe, "--epochs", "1000000"], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    process = subprocess.Popen([*COMMAND, "train", recipe, "--epochs", "1000000", "--save", tmp_path / "m.safetensors"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     seen = next(line for line in process.stdout if line.startswith("Epoch 3/"))
     process.send_signal(signal.SIGINT)
     output, error = process.communicate()
