@@ -26,21 +26,17 @@ static void data_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-/* data_from_arrays(x, y, weights, by_section=False): the arrays are read where they lie, for as
-   long as it lives; by_section: scaled as the model's data section says, else as they are. */
+/* data_from_arrays(x, y, weights): the arrays are read where they lie, for as long as it lives. */
 PyObject *module_data_from_arrays(PyObject *module, PyObject *arguments)
 {
     PyObject *x, *y, *weights;
-    int by_section = false;
     array_buffers buffers = {0};
     cornu_arrays arrays;
     cornu_data *data = NULL;
     cornu_status status = CORNU_OK;
-    if (!PyArg_ParseTuple(arguments, "OOO|p", &x, &y, &weights, &by_section))
+    if (!PyArg_ParseTuple(arguments, "OOO", &x, &y, &weights))
         return NULL;
     bool right = get_arrays(x, y, weights, &buffers, &arrays);
-    if (by_section)
-        arrays.scale = 0;
     if (right) {
         Py_BEGIN_ALLOW_THREADS;
         status = cornu_data_in_place(&arrays, NULL, &data);

@@ -139,13 +139,6 @@ def from_loaded(model, x, what: str) -> Source:
     return source
 
 
-def reads_alike(section: str, other: str) -> bool:
-    """Do samples that nothing changes at random come out of both data sections alike?"""
-    first, second = json.loads(section), json.loads(other)
-    changes = {name: value for name, value in second.get("augment", {}).items() if name.startswith("samplewise")}
-    return first["scale"] == second["scale"] and first.get("augment", {}) == changes
-
-
 def parts_of(item, what: str) -> tuple:
     """(x, y, weights) of what an iterable gave."""
     if isinstance(item, dict) or not isinstance(item, (tuple, list)) or not 1 <= len(item) <= 3:

@@ -82,7 +82,6 @@ class Sequential:
         self.optimizer = self.loss = None
         self.stop_training = False
         self._rate: float | None = None  # that the library has
-        self._section: str | None = '{"scale": 1}'  # of the model's recipe: what is done to samples; None: a file's
         self.history: callbacks_module.History | None = None
         for layer in layers or []:
             self.add(layer)
@@ -275,25 +274,22 @@ class Sequential:
             raise ValueError(f"{what}: found a model that is not compiled; expected compile() before")
 
     def _source(self, x, y, sample_weight, batch_size, what: str, shuffle: bool = False, most: int | None = None,
-                fetch: dict | None = None, like: str | None = None) -> _data.Source:
-        """What the library trains on; arrays in batches of batch_size. like: the data section that a test goes by; ""
-        is the data's own."""
+                fetch: dict | None = None) -> _data.Source:
+        """What the library trains on; arrays in batches of batch_size."""
         if _data.is_arrays(x):
             return _data.from_arrays(self, x, y, sample_weight, batch_size or 32, what)
         for name, value in (("y", y), ("sample_weight", sample_weight)):
             if value is not None:
                 raise ValueError(f"{what}: {name}: found one beside data that gives batches; expected it within them")
         if hasattr(x, "_cornu_data"):
-            source = _data.from_loaded(self, x, what)
-            if like is None or _data.reads_alike(source.section, like or source.section):
-                return source
+            return _data.from_loaded(self, x, what)
         return Stream(self, x, what, shuffle, most, **(fetch or {}))
 
-    def _validation(self, data, batch_size, steps, epochs: int, freq, fetch: dict, like: str) -> _data.Source:
+    def _validation(self, data, batch_size, steps, epochs: int, freq, fetch: dict) -> _data.Source:
         what = "fit: validation_data"
         if not isinstance(data, (tuple, list)):
             most = steps * epochs if steps and freq == 1 else None
-            return self._source(data, None, None, batch_size, what, most=most, fetch=fetch, like=like)
+            return self._source(data, None, None, batch_size, what, most=most, fetch=fetch)
         if not 2 <= len(data) <= 3:
             raise ValueError(f"{what}: found {len(data)} things; expected (x, y) or (x, y, sample_weight)")
         return self._source(*(*data, None)[:3], batch_size, what)
@@ -330,7 +326,7 @@ class Sequential:
             source = self._source(x, y, sample_weight, batch_size, "fit", bool(shuffle), most, fetch)
             if validation_data is not None:
                 validation = self._validation(validation_data, validation_batch_size or source.batch, validation_steps,
-                                              epochs, validation_freq, fetch, source.section)
+                                              epochs, validation_freq, fetch)
             return self._fit(source, validation, section, callbacks, Progress(verbosity(verbose)))
         finally:
             for opened in (source, validation):
@@ -348,8 +344,7 @@ class Sequential:
                 current_threads(), run.batches, run.on_step, run.on_epoch_begin, run.on_epoch,
                 run.on_validation if run.tests else None, run.on_notice))
         finally:
-            self._section = '{"scale": 1}' if "augment" not in source.section else source.section
-            self._handle.set_data(self._section)
+            self._handle.set_data('{"scale": 1}' if "augment" not in source.section else source.section)
 
     def fit_generator(self, generator, **kwargs):
         """As tf.keras 2 called it: fit."""
@@ -362,17 +357,12 @@ class Sequential:
         fetch = _older("evaluate", kwargs)
         steps = _whole("evaluate", "steps", steps)
         source = self._source(x, y, sample_weight, _whole("evaluate", "batch_size", batch_size), "evaluate", most=steps,
-                              fetch=fetch, like="")
-        loaded = source.section is not _data.Source.section
-        if loaded:
-            self._handle.set_data(source.section)
+                              fetch=fetch)
         try:
             run = _Test(self, Progress(verbosity(verbose)), _callback_list(callbacks, "evaluate"), "test")
             scores = run.start(lambda: self._handle.evaluate(source.data, current_device(), current_threads(), source.batch,
                                                              steps or 0, bool(run.callbacks), run.on_step))
         finally:
-            if loaded and self._section:
-                self._handle.set_data(self._section)
             source.close()
         if return_dict:
             return dict(sorted(scores.items()))
@@ -425,7 +415,7 @@ class Sequential:
         return self.predict_on_batch(x)
 
     def train_on_batch(self, x, y=None, sample_weight=None, class_weight=None, return_dict=False):
-        """One optimizer step; returns the batch's loss and metrics before it."""
+        """One optimizer step; returns loss and metrics over the batches since reset_metrics."""
         if class_weight is not None:
             if sample_weight is not None:
                 raise ValueError("train_on_batch: found class_weight and sample_weight; expected one of the two")
@@ -435,12 +425,11 @@ class Sequential:
         return self._on_batch(x, y, sample_weight, True, return_dict, "train_on_batch")
 
     def test_on_batch(self, x, y=None, sample_weight=None, return_dict=False):
-        """Loss and metrics of one batch."""
+        """Loss and metrics over the batches since reset_metrics."""
         return self._on_batch(x, y, sample_weight, False, return_dict, "test_on_batch")
 
     def _on_batch(self, x, y, sample_weight, train: bool, return_dict: bool, what: str):
         self._want_compiled(what)
-        self.reset_metrics()
         x = _data.inputs_of(self, x, f"{what}: x")
         if y is None:
             raise ValueError(f"{what}: y: found None; expected targets")
@@ -454,7 +443,7 @@ class Sequential:
         return values[0] if len(values) == 1 else values
 
     def reset_metrics(self) -> None:
-        """Means begin anew; train_on_batch and test_on_batch do that themselves."""
+        """Means of train_on_batch and test_on_batch begin anew."""
         if self._handle is not None:
             self._handle.reset_metrics()
 
@@ -588,7 +577,6 @@ class _Fit:
         self.testing = False
         self.rates = any(isinstance(c, (callbacks_module.ReduceLROnPlateau, callbacks_module.LearningRateScheduler))
                          for c in self.native)
-        self.scheduled = any(isinstance(c, callbacks_module.LearningRateScheduler) for c in self.native)
         self.params = {"epochs": epochs, "steps": steps, "verbose": progress.verbose}
 
     def sections(self) -> list:
@@ -604,15 +592,8 @@ class _Fit:
             callback.set_params(self.params)
         self._all("on_train_begin", {})
         work()
-        if self.scheduled:
-            self.model._rate = None  # the library's own is the first again
         self._all("on_train_end", {})
         return self.history
-
-    def _know_rate(self, rate: float) -> None:
-        """A scheduler's rate stays the optimizer's, as in Keras."""
-        if self.scheduled:
-            self.model.optimizer.learning_rate = self.model._rate = rate
 
     def _all(self, hook: str, *arguments) -> None:
         for callback in self.python:
@@ -656,7 +637,6 @@ class _Fit:
             self._all("on_test_end", {k[4:]: v for k, v in logs.items() if k.startswith("val_")})
         if self.rates:
             logs["learning_rate"] = rate
-            self._know_rate(rate)
         self.progress.step(step, steps or step, seconds, logs, True)
         self._all("on_epoch_end", epoch, logs)
         return self.model.stop_training
@@ -680,7 +660,6 @@ def _sequential_of(handle) -> Sequential:
         else:
             model._layers.append(made)
     model._take(handle)
-    model._section = None
     compiled = json.loads(handle.compile_config())
     if compiled:
         model._compiled = compiled

@@ -314,7 +314,7 @@ class NumpyArrayIterator(_Pictures):
         check_inputs(handle, self.image_shape)
         y = targets_of(handle, self.y, self.n, "flow: y")
         data = self._opened.get(("samples and targets", y.dtype.kind),
-                                lambda: _cornu.data_from_arrays(self._pixels, y, None, True))
+                                lambda: _cornu.data_from_arrays(self._pixels, y, None))
         return data, self.image_data_generator._section()
 
     def _get_batches_of_transformed_samples(self, index_array):
