@@ -90,6 +90,8 @@ class Layer(Configured):
         for option in self._options:
             if option.type in _RESOLVE:
                 self._config[option.name] = _RESOLVE[option.type](self._config[option.name])
+        if "pool_size" in self._config and self._config["strides"] is None:
+            self._config["strides"] = self._config["pool_size"]
         self._begin(owner, name, _sample_shape(owner, shapes))
 
     def _begin(self, owner: str, name: str | None, input_shape: tuple | None) -> None:
@@ -185,7 +187,20 @@ def _activation(value: Any):
     return value if isinstance(value, (Layer, dict)) else activations.get(value)
 
 
-_RESOLVE = {"activation": _activation, "initializer": initializers.get}
+def _pair(value: Any):
+    """As Keras keeps it: two numbers. What is neither stays for the library to refuse."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return (value, value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _padding(value: Any):
+    """((top, bottom), (left, right)) of a number or two."""
+    pair = _pair(value)
+    return tuple(map(_pair, pair)) if isinstance(pair, tuple) else pair
+
+
+_RESOLVE = {"activation": _activation, "initializer": initializers.get, "pair": _pair, "padding": _padding}
 
 
 def _sample_shape(owner: str, given: dict) -> tuple | None:

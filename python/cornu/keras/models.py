@@ -447,7 +447,7 @@ class Sequential:
         return self.predict_on_batch(x)
 
     def train_on_batch(self, x, y=None, sample_weight=None, class_weight=None, return_dict=False):
-        """One optimizer step; returns loss and metrics over the batches since reset_metrics."""
+        """One optimizer step; returns the batch's loss and metrics before it."""
         if class_weight is not None:
             if sample_weight is not None:
                 raise ValueError("train_on_batch: found class_weight and sample_weight; expected one of the two")
@@ -457,7 +457,7 @@ class Sequential:
         return self._on_batch(x, y, sample_weight, True, return_dict, "train_on_batch")
 
     def test_on_batch(self, x, y=None, sample_weight=None, return_dict=False):
-        """Loss and metrics over the batches since reset_metrics."""
+        """Loss and metrics of one batch."""
         return self._on_batch(x, y, sample_weight, False, return_dict, "test_on_batch")
 
     def _on_batch(self, x, y, sample_weight, train: bool, return_dict: bool, what: str):
@@ -469,6 +469,7 @@ class Sequential:
         weights = _data.weights_of(sample_weight, len(x), f"{what}: sample_weight")
         self._use(_data.Source.section)
         self._set_rate()
+        self.reset_metrics()
         scores = self._handle.on_batch(x, y, weights, train, current_device(), current_threads())
         if return_dict:
             return dict(sorted(scores.items()))
@@ -476,7 +477,7 @@ class Sequential:
         return values[0] if len(values) == 1 else values
 
     def reset_metrics(self) -> None:
-        """Means of train_on_batch and test_on_batch begin anew."""
+        """Means begin anew; train_on_batch and test_on_batch do that themselves."""
         if self._handle is not None:
             self._handle.reset_metrics()
 

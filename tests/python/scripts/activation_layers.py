@@ -1,0 +1,26 @@
+"""Activations as layers, as strings and as functions."""
+import numpy as np
+from keras import Input, Sequential, activations, layers
+
+rng = np.random.default_rng(5)
+x, y = rng.normal(0, 1, (48, 10)).astype("float32"), rng.random((48, 6)).astype("float32")
+kinds = {
+    "relu": layers.ReLU(), "leaky": layers.LeakyReLU(negative_slope=0.2), "elu": layers.ELU(alpha=0.7),
+    "softmax": layers.Softmax(), "named": layers.Activation("tanh"), "function": layers.Activation(activations.gelu),
+}
+for name in ("linear", "relu", "leaky_relu", "elu", "gelu", "sigmoid", "tanh", "silu", "swish", "softmax"):
+    kinds[f"dense of {name}"] = layers.Dense(6, activation=name)
+
+results = {}
+for name, layer in kinds.items():
+    model = Sequential([Input((10,)), layers.Dense(8), layer, layers.Dense(6)])
+    model.set_weights([rng.normal(0, 0.4, w.shape) for w in model.get_weights()])
+    model.compile("sgd", "mse")
+    history = model.fit(x, y, batch_size=16, epochs=2, shuffle=False, verbose=0)
+    results[name] = {"loss": history.history["loss"], "outputs": np.asarray(model(x))}
+for name in ("linear", "relu", "leaky_relu", "elu", "gelu", "sigmoid", "tanh", "silu", "softmax"):
+    results[f"{name} of an array"] = np.asarray(getattr(activations, name)(x))
+for name, options in (("relu", {"negative_slope": 0.1, "max_value": 2.0, "threshold": 0.5}), ("elu", {"alpha": 0.5}),
+                      ("gelu", {"approximate": True}), ("softmax", {"axis": 0})):
+    results[f"{name} with options"] = np.asarray(getattr(activations, name)(x, **options))
+results["names"] = [activations.serialize(activations.get(name)) for name in ("relu", "softmax", "linear")]

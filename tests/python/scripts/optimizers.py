@@ -1,0 +1,30 @@
+"""Every optimizer, as a string and with its options."""
+import numpy as np
+import keras
+from keras import layers, optimizers
+
+rng = np.random.default_rng(10)
+x = rng.normal(0, 1, (64, 8)).astype("float32")
+y = (x @ rng.normal(0, 1, (8, 2)) + 0.5).astype("float32")
+chosen = [
+    "sgd", "adam", "adamw", "rmsprop", "adagrad",
+    optimizers.SGD(learning_rate=0.02, momentum=0.9), optimizers.SGD(0.02, 0.9, nesterov=True),
+    optimizers.Adam(0.01, beta_1=0.8, beta_2=0.99, epsilon=1e-5, amsgrad=True),
+    optimizers.AdamW(learning_rate=0.01, weight_decay=0.1),
+    optimizers.RMSprop(0.01, rho=0.8, momentum=0.5, centered=True),
+    optimizers.Adagrad(0.1, initial_accumulator_value=0.2, epsilon=1e-5),
+    optimizers.Adam(0.01, clipnorm=0.3), optimizers.RMSprop(0.01, global_clipnorm=0.5),
+    optimizers.Adagrad(0.05, weight_decay=0.02, clipvalue=0.4),
+]
+first = [rng.normal(0, 0.4, shape) for shape in ((8, 2), (2,))]
+
+results = {}
+for number, optimizer in enumerate(chosen):
+    model = keras.Sequential([keras.Input((8,)), layers.Dense(2)])
+    model.set_weights(first)
+    model.compile(optimizer=optimizer, loss="mse")
+    history = model.fit(x, y, batch_size=16, epochs=3, shuffle=False, verbose=0)
+    results[f"case {number}"] = {"loss": history.history["loss"], "weights": model.get_weights()}
+    config = model.optimizer.get_config()
+    for key in ("learning_rate", "weight_decay", "clipnorm", "clipvalue", "global_clipnorm"):
+        results[f"case {number}"][key] = config[key]
