@@ -2,9 +2,9 @@
 
     PYTHONPATH=build/release/python .venv/bin/python peers/python_face.py
 
-Every class and function that both have: parameters' names, order and defaults; what differs must stand in DIFFERENT, with the
-reason. Progress lines must look the same but for their numbers. Then each function of SCRIPTS is run with both, from
-the same weights and without shuffling; numbers must agree within 1e-4 of their size."""
+Every class and function that both have: parameters' names, order and defaults; what differs must stand in DIFFERENT,
+with the reason. Progress lines must look the same but for their numbers. Then each function of SCRIPTS is run with
+both, from the same weights and without shuffling; numbers must agree within 1e-4 of their size."""
 import contextlib
 import inspect
 import io
@@ -291,7 +291,7 @@ def shown(keras, verbose, epochs, names):
         for part in line.split("\r"):
             cells = list(part) + cells[len(part):]
         text = re.sub(r"\d+[mu]?s/step", "9s/step", "".join(cells).rstrip())
-        text = re.sub(r"(\d)\.(\d{4})(e-\d+)?", "9.9999", text)
+        text = re.sub(r"\d+\.\d{4}(e[+-]\d+)?", "9.9999", text)
         lines.append(re.sub(r"\d+s ", "9s ", text))
     return lines
 

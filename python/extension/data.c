@@ -185,7 +185,16 @@ static PyObject *data_info(PyObject *object, PyObject *unused)
                          i.class_count);
 }
 
+static PyObject *data_set_scale(PyObject *object, PyObject *arguments)
+{
+    double scale;
+    if (!PyArg_ParseTuple(arguments, "d", &scale))
+        return NULL;
+    return none_or_fail(cornu_data_set_scale(((data_object *)object)->data, scale));
+}
+
 static PyMethodDef data_methods[] = {
+    {"set_scale", data_set_scale, METH_VARARGS, NULL},
     {"info", data_info, METH_NOARGS, NULL},
     {"view", data_view, METH_VARARGS, NULL},
     {"batch", data_batch, METH_VARARGS, NULL},

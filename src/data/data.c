@@ -334,3 +334,15 @@ cornu_status cornu_data_in_place(const cornu_arrays *train, const cornu_arrays *
 {
     return from_arrays(train, test, false, data);
 }
+
+cornu_status cornu_data_set_scale(cornu_data *data, double scale)
+{
+    if (!data)
+        return status_fail(CORNU_INVALID, "cornu_data_set_scale: found no data; expected some");
+    if (!(scale > 0 && isfinite(scale)))
+        return status_fail(CORNU_INVALID, "scale: found %g; expected a number above 0", scale);
+    for (int split = 0; split < 2; split++)
+        data->block[split].x_scale = (float)scale;
+    data->scaled = true;
+    return CORNU_OK;
+}

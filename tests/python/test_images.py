@@ -621,3 +621,50 @@ def test_an_empty_folder_has_no_images(tmp_path):
     with pytest.raises(ValueError, match="found no images"):
         keras.utils.image_dataset_from_directory(tmp_path)
     assert ImageDataGenerator().flow_from_directory(tmp_path).samples == 0
+
+
+def network_for(shape=(8, 8, 3)):
+    keras.utils.set_random_seed(4)
+    model = keras.Sequential([keras.Input(shape), keras.layers.Flatten(), keras.layers.Dense(3, activation="softmax")])
+    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return model
+
+
+def test_each_data_set_has_its_own_scale():
+    pictures = np.random.default_rng(1).integers(0, 256, (12, 8, 8, 3), np.uint8)
+    classes = np.arange(12) % 3
+    scaled = ImageDataGenerator(rescale=1 / 255)
+    model, other = network_for(), network_for()
+    seen = model.fit(scaled.flow(pictures, classes, shuffle=False), epochs=2, verbose=0, shuffle=False,
+                     validation_data=(pictures.astype(np.float32) / 255, classes)).history
+    expected = other.fit(pictures.astype(np.float32) / 255, classes, epochs=2, verbose=0, shuffle=False,
+                         validation_data=ImageDataGenerator(rescale=1 / 255).flow(pictures, classes)).history
+    assert np.allclose(seen["loss"], expected["loss"], rtol=1e-5) and np.allclose(seen["val_loss"], expected["val_loss"], rtol=1e-5)
+    assert np.isclose(model.evaluate(scaled.flow(pictures, classes), verbose=0)[0],
+                      model.evaluate(pictures.astype(np.float32) / 255, classes, verbose=0)[0], rtol=1e-5)
+    assert not np.isclose(model.evaluate(pictures, classes, verbose=0)[0], model.evaluate(pictures / 255, classes, verbose=0)[0])
+
+
+def test_arrays_are_not_standardized_for_having_trained_on_what_was(tmp_path):
+    pictures = np.random.default_rng(1).random((12, 8, 8, 3), np.float32)
+    classes = np.arange(12) % 3
+    centered = ImageDataGenerator(samplewise_center=True)
+    by_hand = pictures - pictures.mean((1, 2, 3), keepdims=True)
+    model, other = network_for(), network_for()
+    model.fit(centered.flow(pictures, classes, shuffle=False), epochs=2, verbose=0)
+    other.fit(by_hand, classes, epochs=2, shuffle=False, verbose=0)
+    assert np.allclose(model.predict(pictures, verbose=0), other.predict(pictures, verbose=0), atol=1e-5)
+    assert np.isclose(model.evaluate(centered.flow(pictures, classes), verbose=0)[0],
+                      other.evaluate(by_hand, classes, verbose=0)[0], rtol=1e-4)
+    model.save(tmp_path / "m.safetensors")
+    assert b"samplewise_center" in (tmp_path / "m.safetensors").read_bytes()
+    with pytest.raises(NotImplementedError, match="standardized otherwise"):
+        model.fit(centered.flow(pictures, classes), validation_data=(pictures, classes), verbose=0)
+
+
+def test_what_is_changed_at_random_is_so_in_evaluation_too():
+    pictures = np.random.default_rng(1).random((12, 8, 8, 3), np.float32)
+    classes = np.arange(12) % 3
+    model = network_for()
+    turned = ImageDataGenerator(rotation_range=180).flow(pictures, classes, shuffle=False)
+    assert model.evaluate(turned, verbose=0)[0] != model.evaluate(pictures, classes, verbose=0)[0]

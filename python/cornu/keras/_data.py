@@ -126,6 +126,7 @@ def from_loaded(model, x, what: str) -> Source:
     if model._handle is None:
         model.build((None, *x.image_shape))
     data, section = x._cornu_data(model._handle)
+    data.set_scale(json.loads(section).get("scale", 1))
     source = Source(data, x.batch_size, x.samples, -(-x.samples // x.batch_size))
     source.section, source.shuffle, source.seed = section, bool(x.shuffle), x.seed
     return source
@@ -217,6 +218,12 @@ class _Ahead:
         while not self._queue.empty():
             self._queue.get_nowait()
         self._thread.join(timeout=0.3)  # one that waits for the caller's generator ends with its next batch
+
+
+def changes_of(section: str, of_itself: bool) -> set[str]:
+    """What a data section does besides scaling: to a sample by its own numbers, or at random."""
+    augment = json.loads(section).get("augment") or {}
+    return {name for name, value in augment.items() if value and name.startswith("samplewise_") == of_itself}
 
 
 class Stream(Source):
