@@ -153,7 +153,7 @@ def shown(keras, verbose, epochs, names):
         for part in line.split("\r"):
             cells = list(part) + cells[len(part):]
         text = re.sub(r"\d+[mu]?s/step", "9s/step", "".join(cells).rstrip())
-        text = re.sub(r"(\d)\.(\d{4})(e-\d+)?", "9.9999", text)
+        text = re.sub(r"\d+\.\d{4}(e[+-]\d+)?", "9.9999", text)
         lines.append(re.sub(r"\d+s ", "9s ", text))
     return lines
 

@@ -291,6 +291,8 @@ CORNU_API cornu_status cornu_data_from_files(const cornu_image_files *files,
 /* Random pixels and labels of the given shape, for timing. */
 CORNU_API cornu_status cornu_data_generate(const int64_t *shape, int rank, int classes,
                                            int64_t count, uint64_t seed, cornu_data **data);
+/* What a network sees of this data is each of its numbers times `scale`, whatever a recipe says. */
+CORNU_API cornu_status cornu_data_set_scale(cornu_data *data, double scale);
 CORNU_API void cornu_data_close(cornu_data *data);
 
 typedef struct cornu_data_info {

@@ -25,6 +25,6 @@ def get_logger():
     return logging.getLogger("cornu")
 
 
-__all__ = ["__version__", "config", "data", "debugging", "device", "devices", "executing_eagerly", "get_logger", "keras", "nn",
-           "python", "random", "sysconfig", "test", "version", "versions"]
+__all__ = ["__version__", "config", "data", "debugging", "device", "devices", "executing_eagerly", "get_logger", "keras",
+           "nn", "python", "random", "sysconfig", "test", "version", "versions"]
 __getattr__ = missing("cornu", __all__, _tensorflow_names.tensorflow)

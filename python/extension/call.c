@@ -169,11 +169,12 @@ void keep_exception(call *c)
 /* Takes the reference to `arguments`. A callback that returns True ends the run. */
 static void call_python(call *c, PyObject *function, PyObject *arguments)
 {
+    unsigned long before = c->model ? c->model->within : 0;
     if (c->model)
         c->model->within = PyThread_get_thread_ident();
     PyObject *result = arguments ? PyObject_CallObject(function, arguments) : NULL;
     if (c->model)
-        c->model->within = 0;
+        c->model->within = before;
     if (!result)
         keep_exception(c);
     else if (result == Py_True)
@@ -314,4 +315,23 @@ bool begin_work(model_object *self)
 void end_work(model_object *self)
 {
     self->busy = self->within != 0;
+}
+
+bool begin_data(data_object *self, call *c)
+{
+    unsigned long thread = PyThread_get_thread_ident();
+    if (self->users > 0 && (self->next || self->thread != thread)) {
+        PyErr_SetString(PyExc_RuntimeError, "the data is at work in another call");
+        return false;
+    }
+    if (self->users++ == 0)
+        self->at_work = c;
+    self->thread = thread;
+    return true;
+}
+
+void end_data(data_object *self)
+{
+    if (--self->users == 0)
+        self->at_work = NULL;
 }

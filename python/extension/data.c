@@ -18,6 +18,7 @@ static void data_dealloc(PyObject *object)
 {
     PyTypeObject *type = Py_TYPE(object);
     data_object *self = (data_object *)object;
+    PyObject_GC_UnTrack(object);
     cornu_data_close(self->data);
     release_arrays(&self->buffers);
     Py_XDECREF(self->next);
@@ -26,21 +27,26 @@ static void data_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-/* data_from_arrays(x, y, weights, by_section=False): the arrays are read where they lie, for as
-   long as it lives; by_section: scaled as the model's data section says, else as they are. */
+/* A stream's function may lead back to it. What it leads through can be cleared, so there is no
+   need to clear this. */
+static int data_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(((data_object *)object)->next);
+    return 0;
+}
+
+/* data_from_arrays(x, y, weights): the arrays are read where they lie, for as long as it lives. */
 PyObject *module_data_from_arrays(PyObject *module, PyObject *arguments)
 {
     PyObject *x, *y, *weights;
-    int by_section = false;
     array_buffers buffers = {0};
     cornu_arrays arrays;
     cornu_data *data = NULL;
     cornu_status status = CORNU_OK;
-    if (!PyArg_ParseTuple(arguments, "OOO|p", &x, &y, &weights, &by_section))
+    if (!PyArg_ParseTuple(arguments, "OOO", &x, &y, &weights))
         return NULL;
     bool right = get_arrays(x, y, weights, &buffers, &arrays);
-    if (by_section)
-        arrays.scale = 0;
     if (right) {
         Py_BEGIN_ALLOW_THREADS;
         status = cornu_data_in_place(&arrays, NULL, &data);
@@ -67,6 +73,8 @@ static cornu_status stream_next(void *user, cornu_arrays *batch)
     PyObject *got = PyObject_CallNoArgs(self->next);
     if (got == Py_None)
         status = CORNU_OK;
+    else if (got && !PyTuple_Check(got))
+        PyErr_SetString(PyExc_TypeError, "found no tuple; expected (x, y, weights)");
     else if (got && PyArg_ParseTuple(got, "OOO", &x, &y, &weights) &&
              get_arrays(x, y, weights, &self->buffers, batch))
         status = CORNU_OK;
@@ -171,12 +179,22 @@ static PyObject *data_info(PyObject *object, PyObject *unused)
     cornu_status status = cornu_data_info_get(d, &i);
     if (status != CORNU_OK)
         return fail(status);
-    return Py_BuildValue("{szszs(LL)sNsi}", "name", i.name, "folder", i.folder, "count",
-                         (long long)i.count[0], (long long)i.count[1], "shape",
-                         shape_tuple(i.shape, i.rank), "classes", i.class_count);
+    return Py_BuildValue("{sNsNs(LL)sNsi}", "name", PyUnicode_DecodeFSDefault(i.name), "folder",
+                         PyUnicode_DecodeFSDefault(i.folder), "count", (long long)i.count[0],
+                         (long long)i.count[1], "shape", shape_tuple(i.shape, i.rank), "classes",
+                         i.class_count);
+}
+
+static PyObject *data_set_scale(PyObject *object, PyObject *arguments)
+{
+    double scale;
+    if (!PyArg_ParseTuple(arguments, "d", &scale))
+        return NULL;
+    return none_or_fail(cornu_data_set_scale(((data_object *)object)->data, scale));
 }
 
 static PyMethodDef data_methods[] = {
+    {"set_scale", data_set_scale, METH_VARARGS, NULL},
     {"info", data_info, METH_NOARGS, NULL},
     {"view", data_view, METH_VARARGS, NULL},
     {"batch", data_batch, METH_VARARGS, NULL},
@@ -186,6 +204,7 @@ static PyMethodDef data_methods[] = {
 static PyType_Slot data_slots[] = {
     {Py_tp_methods, data_methods},
     {Py_tp_dealloc, data_dealloc},
+    {Py_tp_traverse, data_traverse},
     {Py_tp_doc, (void *)"A cornu_data."},
     {0, NULL},
 };
@@ -193,6 +212,6 @@ static PyType_Slot data_slots[] = {
 PyType_Spec data_spec = {
     .name = "cornu._cornu.Data",
     .basicsize = sizeof(data_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_HAVE_GC,
     .slots = data_slots,
 };

@@ -12,12 +12,14 @@
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
 #include <cornu/cornu.h>
+#include <sys/types.h>
 
 typedef struct model_object {
     PyObject_HEAD cornu_model *model;
     bool busy;              /* a call without the GIL is under way */
     unsigned long within;   /* the thread that is in one of its callbacks; else 0 */
     cornu_trainer *trainer; /* of train_on_batch and the like: has the weights; or NULL */
+    pid_t process;          /* whose threads the trainer has */
 } model_object;
 
 /* Arrays that are read where they lie. */
@@ -28,10 +30,11 @@ typedef struct array_buffers {
 
 typedef struct data_object {
     PyObject_HEAD cornu_data *data;
-    bool busy;             /* a call without the GIL is under way */
+    int users;             /* calls under way that use it, one within a callback of the other */
+    unsigned long thread;  /* theirs */
     array_buffers buffers; /* of the samples, or of a stream's batch at hand */
     PyObject *next;        /* a stream: gives (x, y, weights), or None at the end of a pass */
-    struct call *at_work;  /* the call that reads it */
+    struct call *at_work;  /* the call that reads it, while there is one */
 } data_object;
 
 typedef struct module_state {
@@ -90,6 +93,10 @@ bool begin_work(model_object *self);
    callback of the call under way may do it, too. */
 bool begin_reading(model_object *self);
 void end_work(model_object *self);
+/* Is it a Data that this call may use? One thread at a time, and of a stream, whose batches come
+   once, one call. */
+bool begin_data(data_object *self, call *c);
+void end_data(data_object *self);
 
 /* A new Data, which owns `data`. */
 PyObject *wrap_data(PyObject *module, cornu_data *data);

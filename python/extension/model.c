@@ -26,11 +26,16 @@ static void model_dealloc(PyObject *object)
 
 PyObject *module_open(PyObject *module, PyObject *arguments)
 {
-    const char *what;
+    PyObject *what;
     cornu_model *model;
-    if (!PyArg_ParseTuple(arguments, "s", &what))
+    if (!PyArg_ParseTuple(arguments, "O&", PyUnicode_FSConverter, &what))
         return NULL;
-    cornu_status status = cornu_model_open(what, &model);
+    const char *name = PyBytes_AsString(what);
+    cornu_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = cornu_model_open(name, &model);
+    Py_END_ALLOW_THREADS;
+    Py_DECREF(what);
     return status == CORNU_OK ? wrap_model(module, model) : fail(status);
 }
 
@@ -234,12 +239,17 @@ static PyObject *model_position(PyObject *object, PyObject *unused)
 static PyObject *model_classes(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    const cornu_model *m = ((model_object *)object)->model;
-    int count = cornu_model_class_count(m);
+    model_object *self = (model_object *)object;
+    if (!begin_reading(self))
+        return NULL;
+    int count = cornu_model_class_count(self->model);
     PyObject *list = PyList_New(count);
-    for (int i = 0; list && i < count; i++)
-        if (PyList_SetItem(list, i, PyUnicode_FromString(cornu_model_class_name(m, i))) != 0)
+    for (int i = 0; list && i < count; i++) {
+        PyObject *name = PyUnicode_DecodeFSDefault(cornu_model_class_name(self->model, i));
+        if (!name || PyList_SetItem(list, i, name) != 0)
             Py_CLEAR(list);
+    }
+    end_work(self);
     return list;
 }
 

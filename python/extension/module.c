@@ -48,20 +48,6 @@ static PyObject *module_devices(PyObject *module, PyObject *unused)
     return list;
 }
 
-static PyObject *module_workloads(PyObject *module, PyObject *unused)
-{
-    (void)module;
-    (void)unused;
-    PyObject *list = PyList_New(0);
-    for (int i = 0; list && cornu_workload_name(i); i++) {
-        PyObject *name = PyUnicode_FromString(cornu_workload_name(i));
-        if (!name || PyList_Append(list, name) != 0)
-            Py_CLEAR(list);
-        Py_XDECREF(name);
-    }
-    return list;
-}
-
 static PyMethodDef module_methods[] = {
     {"open", module_open, METH_VARARGS, NULL},
     {"parse", module_parse, METH_VARARGS, NULL},
@@ -74,7 +60,6 @@ static PyMethodDef module_methods[] = {
     {"tables", module_tables, METH_NOARGS, NULL},
     {"versions", module_versions, METH_NOARGS, NULL},
     {"devices", module_devices, METH_NOARGS, NULL},
-    {"workloads", module_workloads, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -132,10 +132,6 @@ PyObject *data_batch(PyObject *object, PyObject *arguments)
         return NULL;
     options.seed = seed;
     options.epoch = epoch;
-    if (self->busy) {
-        PyErr_SetString(PyExc_RuntimeError, "the data is at work in another call");
-        return NULL;
-    }
     if (PyObject_GetBuffer(index_array, &index, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0)
         return NULL;
     if ((!is_format(&index, 'l') && !is_format(&index, 'q')) ||
@@ -145,15 +141,19 @@ PyObject *data_batch(PyObject *object, PyObject *arguments)
         PyBuffer_Release(&index);
         return NULL;
     }
-    cornu_status status;
-    self->busy = true;
-    Py_BEGIN_ALLOW_THREADS;
-    status = cornu_data_batch(self->data, CORNU_TRAIN, index.buf, index.len / 8, &options,
-                              values.buf, values.len / 4);
-    Py_END_ALLOW_THREADS;
-    self->busy = false;
+    cornu_status status = CORNU_OK;
+    bool free_to_work = begin_data(self, NULL);
+    if (free_to_work) {
+        Py_BEGIN_ALLOW_THREADS;
+        status = cornu_data_batch(self->data, CORNU_TRAIN, index.buf, index.len / 8, &options,
+                                  values.buf, values.len / 4);
+        Py_END_ALLOW_THREADS;
+        end_data(self);
+    }
     PyBuffer_Release(&index);
     PyBuffer_Release(&values);
+    if (!free_to_work)
+        return NULL;
     return status == CORNU_OK ? Py_NewRef(Py_None) : fail_picture(status);
 }
 
@@ -202,14 +202,15 @@ PyObject *module_write_png(PyObject *module, PyObject *arguments)
 {
     (void)module;
     PyObject *path, *array;
-    long long height, width, channels;
+    long long height, width, channels, count;
     Py_buffer values;
     if (!PyArg_ParseTuple(arguments, "O&LLLO", PyUnicode_FSConverter, &path, &height, &width,
                           &channels, &array))
         return NULL;
     cornu_status status = CORNU_OK;
     bool right = get_floats(array, &values, false);
-    if (right && values.len / 4 != height * width * channels) {
+    if (right && (__builtin_mul_overflow(height, width, &count) ||
+                  __builtin_mul_overflow(count, channels, &count) || values.len / 4 != count)) {
         PyErr_SetString(PyExc_ValueError, "values: expected height x width x channels");
         PyBuffer_Release(&values);
         right = false;

@@ -1,5 +1,6 @@
 /* What models do: explain, fit, evaluate, predict. */
 #include "extension.h"
+#include <unistd.h>
 
 /* explain(device, batch, run) */
 PyObject *model_explain(PyObject *object, PyObject *arguments)
@@ -28,12 +29,27 @@ PyObject *model_explain(PyObject *object, PyObject *arguments)
     return take_text(CORNU_OK, text);
 }
 
-/* `object` is a model. */
-static bool is_data(PyObject *object, PyObject *data)
+/* begin_data, where it is one; `object` is a model. */
+static bool begin_with(PyObject *object, PyObject *data, call *c)
 {
     if (PyObject_TypeCheck(data, state_of(PyType_GetModule(Py_TYPE(object)))->data_type))
-        return true;
+        return begin_data((data_object *)data, c);
     PyErr_SetString(PyExc_TypeError, "found something else; expected data");
+    return false;
+}
+
+/* The model and both data sets, or none of them; `validation` may be None. */
+static bool begin_fit(PyObject *object, PyObject *data, PyObject *validation, call *c)
+{
+    if (!begin_with(object, data, c))
+        return false;
+    if (validation == Py_None || begin_with(object, validation, c)) {
+        if (begin_work((model_object *)object))
+            return true;
+        if (validation != Py_None)
+            end_data((data_object *)validation);
+    }
+    end_data((data_object *)data);
     return false;
 }
 
@@ -66,14 +82,10 @@ PyObject *model_fit(PyObject *object, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "OOszipOOOOO", &data, &validation, &o.section, &o.device,
                           &o.threads, &each, &step, &begin, &epoch, &validating, &notice))
         return NULL;
-    if (!is_data(object, data) || (validation != Py_None && !is_data(object, validation)) ||
-        !begin_work(self))
+    if (!begin_fit(object, data, validation, &c))
         return NULL;
-    if (validation != Py_None) {
+    if (validation != Py_None)
         o.validation_data = ((data_object *)validation)->data;
-        ((data_object *)validation)->at_work = &c;
-    }
-    ((data_object *)data)->at_work = &c;
     c.on_step = given(step);
     c.on_epoch_begin = given(begin);
     c.on_epoch = given(epoch);
@@ -93,6 +105,9 @@ PyObject *model_fit(PyObject *object, PyObject *arguments)
     status = cornu_fit(self->model, ((data_object *)data)->data, &o, &history);
     Py_END_ALLOW_THREADS;
     end_work(self);
+    if (validation != Py_None)
+        end_data((data_object *)validation);
+    end_data((data_object *)data);
     PyObject *out = NULL;
     if (call_succeeded(&c, status))
         out = history ? history_lists(history) : PyDict_New();
@@ -126,10 +141,14 @@ PyObject *model_evaluate(PyObject *object, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "OziLLpO", &data, &o.device, &o.threads, &batch, &steps, &each,
                           &step))
         return NULL;
-    if (!is_data(object, data) || !begin_reading(self))
+    if (!begin_with(object, data, &c))
         return NULL;
-    ((data_object *)data)->at_work = &c;
+    if (!begin_reading(self)) {
+        end_data((data_object *)data);
+        return NULL;
+    }
     c.on_step = given(step);
+    c.model = self;
     o.batch = batch;
     o.steps = steps;
     o.each_step = each;
@@ -141,6 +160,7 @@ PyObject *model_evaluate(PyObject *object, PyObject *arguments)
     status = cornu_evaluate(self->model, ((data_object *)data)->data, &o, &scores);
     Py_END_ALLOW_THREADS;
     end_work(self);
+    end_data((data_object *)data);
     return call_succeeded(&c, status) ? scores_dict(&scores) : NULL;
 }
 
@@ -153,9 +173,17 @@ void close_trainer(model_object *self)
     cornu_trainer_close(trainer);
 }
 
-/* The model's trainer, opened where there is none: the GIL is not needed. */
+/* The model's trainer, opened where there is none: the GIL is not needed. The copy of one that a
+   fork made has no threads; another takes over from it. */
 static cornu_status open_trainer(model_object *self, const cornu_run_options *o)
 {
+    if (self->trainer && self->process != getpid()) {
+        cornu_status status = cornu_trainer_pull(self->trainer);
+        if (status != CORNU_OK)
+            return status;
+        close_trainer(self);
+    }
+    self->process = getpid();
     return self->trainer ? CORNU_OK : cornu_trainer_open(self->model, o, &self->trainer);
 }
 

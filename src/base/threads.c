@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { THREADS_MAX = 1024, SPIN_NANOSECONDS = 40000, CACHE_LINE = 64 };
 
@@ -45,8 +46,9 @@ typedef struct worker {
 } worker;
 
 struct threads {
-    int count;   /* with the caller */
-    int started; /* workers that run */
+    int count;     /* with the caller */
+    int started;   /* workers that run */
+    pid_t process; /* whose they are: a fork has none */
     bool spin;
     worker *workers;    /* [count - 1] */
     task_range *ranges; /* [count] */
@@ -378,6 +380,7 @@ cornu_status threads_open(int count, threads **out)
     threads *pool;
     TRY(memory_new_aligned(sizeof *pool, "threads", &pool));
     pool->count = count;
+    pool->process = getpid();
     pool->spin = count <= usable_cpus();
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->work_there, NULL);
@@ -397,8 +400,8 @@ cornu_status threads_open(int count, threads **out)
 
 void threads_close(threads *pool)
 {
-    if (!pool)
-        return;
+    if (!pool || pool->process != getpid())
+        return; /* of a fork's copy nobody knows what the workers held */
     pthread_mutex_lock(&pool->lock);
     atomic_store(&pool->closing, true);
     pthread_cond_broadcast(&pool->work_there);

@@ -9,6 +9,7 @@
 static cornu_status as_images(const cornu_data *data, cornu_split split, sample_block *images)
 {
     char shown[128];
+    TRY(data_check_there(data));
     *images = data->block[split];
     shape *s = &images->x_shape;
     if (s->rank == 2)

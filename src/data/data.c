@@ -130,6 +130,16 @@ cornu_status cornu_data_view(const cornu_data *data, cornu_split split, cornu_ar
     return CORNU_OK;
 }
 
+cornu_status data_check_there(const cornu_data *data)
+{
+    if (!data->stream)
+        return CORNU_OK;
+    return status_fail(CORNU_UNSUPPORTED,
+                       "%s: its samples come batch by batch, and cannot be "
+                       "looked at one by one",
+                       data->name);
+}
+
 const char *cornu_data_class_name(const cornu_data *data, int index)
 {
     if (!data || !data->class_names || index < 0 || index >= data->class_count)
@@ -323,4 +333,16 @@ cornu_status cornu_data_in_place(const cornu_arrays *train, const cornu_arrays *
                                  cornu_data **data)
 {
     return from_arrays(train, test, false, data);
+}
+
+cornu_status cornu_data_set_scale(cornu_data *data, double scale)
+{
+    if (!data)
+        return status_fail(CORNU_INVALID, "cornu_data_set_scale: found no data; expected some");
+    if (!(scale > 0 && isfinite(scale)))
+        return status_fail(CORNU_INVALID, "scale: found %g; expected a number above 0", scale);
+    for (int split = 0; split < 2; split++)
+        data->block[split].x_scale = (float)scale;
+    data->scaled = true;
+    return CORNU_OK;
 }

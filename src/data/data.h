@@ -45,6 +45,8 @@ cornu_status data_next(const cornu_data *data, bool *usable);
 void data_release(const cornu_data *data, cornu_split split, const int64_t *index, int64_t count);
 /* Read every file, so that all that is unusable is known. */
 cornu_status data_finish(const cornu_data *data);
+/* CORNU_UNSUPPORTED for a stream, whose samples are not there to be read. */
+cornu_status data_check_there(const cornu_data *data);
 /* Do all samples lie in memory (unless unusable), to stay? */
 bool data_is_whole(const cornu_data *data);
 /* How many of `count` samples from `first` on are usable, as far as is known. */

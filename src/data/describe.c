@@ -111,6 +111,7 @@ cornu_status cornu_data_values_get(const cornu_data *data, cornu_split split,
                                    cornu_data_values *values)
 {
     TRY(check(data, split, values, "cornu_data_values_get"));
+    TRY(data_check_there(data));
     const sample_block *block = &data->block[split];
     int64_t count = block->count * shape_elements(&block->x_shape);
     *values =

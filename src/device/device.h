@@ -31,7 +31,7 @@ typedef struct device_options {
 } device_options;
 
 /* What one step reads from the host. Everything pointed to stays unchanged until the next call of
-   results or synchronize. */
+   results or synchronize; a device without `upload` has read it when `run` returns. */
 typedef struct step_input {
     const sample_block *samples;
     const int64_t *index; /* [plan batch] numbers of the samples */

@@ -37,7 +37,8 @@ cornu_status session_take(session *s, feed *f, int64_t from, int64_t batch, cons
     device *d = session_device(s);
     if (!f->data->stream)
         return feed_take(f, from, batch, index, got);
-    TRY(d->ops->synchronize(d)); /* it may still read the batch that the next one replaces */
+    if (d->ops->upload) /* it may still read the batch that the next one replaces */
+        TRY(d->ops->synchronize(d));
     TRY(feed_take(f, from, batch, index, got));
     return *got > 0 ? session_check_data(session_model(s), &f->samples, "a batch of the stream")
                     : CORNU_OK;

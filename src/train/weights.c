@@ -13,7 +13,7 @@ static cornu_status read_class(const doc *entry, int64_t *class_number)
     *class_number = strtoll(entry->key, &end, 10);
     if (errno || end == entry->key || *end || *class_number < 0 || *class_number >= CLASSES_MOST)
         return doc_fail(entry, "found class \"%s\"; expected a class number from 0", entry->key);
-    if ((entry->type != DOC_INT && entry->type != DOC_REAL) || !isfinite(entry->real))
+    if ((entry->type != DOC_INT && entry->type != DOC_REAL) || !isfinite((float)entry->real))
         return doc_fail(entry, "found %s; expected the weight of a class, a finite number",
                         doc_type_name(entry->type));
     return CORNU_OK;

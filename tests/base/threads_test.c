@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { TASKS = 100, NUMBERS = 10007 };
@@ -210,6 +211,23 @@ static void count_comes_from_the_environment_and_a_bad_one_is_named(void **state
     assert_int_equal(threads_open(-1, &pool), CORNU_INVALID);
 }
 
+static void a_fork_closes_its_copy_without_waiting_for_threads_that_it_lacks(void **state)
+{
+    (void)state;
+    threads *pool;
+    int found = -1;
+    assert_int_equal(threads_open(3, &pool), CORNU_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        threads_close(pool);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &found, 0), child);
+    assert_true(WIFEXITED(found) && WEXITSTATUS(found) == 0);
+    threads_close(pool);
+}
+
 static void default_stays_within_the_affinity(void **state)
 {
     (void)state;
@@ -238,6 +256,7 @@ int main(void)
 #endif
         cmocka_unit_test(ranges_hold_everything_once_at_multiples_of_the_grain),
         cmocka_unit_test(count_comes_from_the_environment_and_a_bad_one_is_named),
+        cmocka_unit_test(a_fork_closes_its_copy_without_waiting_for_threads_that_it_lacks),
         cmocka_unit_test(default_stays_within_the_affinity),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

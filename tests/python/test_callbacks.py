@@ -48,6 +48,7 @@ def test_options_of_the_librarys_callbacks_are_attributes_and_its_section():
     assert stop._section() == {"early_stopping": {
         "monitor": "val_accuracy", "min_delta": 0.1, "patience": 3, "mode": "max", "baseline": 0.5,
         "restore_best_weights": True, "start_from_epoch": 2}}
+    assert repr(stop).startswith("EarlyStopping(monitor='val_accuracy', min_delta=0.1, patience=3,")
     with pytest.raises(AttributeError, match="patient"):
         stop.patient
 
@@ -98,15 +99,42 @@ def test_the_best_model_is_kept_from_a_value_on(model, samples, tmp_path, capsys
     model.load_weights(tmp_path / "b4.safetensors")
 
 
-def test_rates_of_a_schedule_are_checked():
-    scheduler = callbacks.LearningRateScheduler(lambda epoch: 0.1 * epoch)
-    section = scheduler._section(3, 0.5)["learning_rate_schedule"]["step"]
-    assert section["boundaries"] == [0, 1] and section["values"] == pytest.approx([0, 0.1, 0.2])
-    assert callbacks.LearningRateScheduler(lambda e, rate: rate)._section(3, 0.5) == {
-        "learning_rate_schedule": {"constant": {"learning_rate": 0.5}}}
-    for wrong in (lambda e: "fast", lambda e: -1.0, lambda e: float("nan"), lambda e: None):
-        with pytest.raises(ValueError, match="LearningRateScheduler: found"):
-            callbacks.LearningRateScheduler(wrong)._section(3, 0.5)
+def test_a_schedule_is_asked_when_each_epoch_begins(model, samples, capsys):
+    asked = []
+
+    def halve(epoch, rate):
+        asked.append((epoch, rate))
+        return rate / 2
+
+    model.compile(keras.optimizers.SGD(0.5), "sparse_categorical_crossentropy")
+    history = model.fit(*samples, epochs=40, verbose=0, callbacks=[callbacks.LearningRateScheduler(halve, verbose=1)])
+    assert asked == [(epoch, 0.5 ** (epoch + 1)) for epoch in range(40)]
+    assert history.history["learning_rate"] == [0.5 ** (epoch + 2) for epoch in range(40)]
+    assert capsys.readouterr().out.startswith("\nEpoch 1: LearningRateScheduler setting learning rate to 0.25.\n\nEpoch 2: ")
+    assert model.optimizer.learning_rate == model.optimizer.get_config()["learning_rate"] == 0.5**41
+
+
+def test_a_schedule_of_the_epoch_alone_sets_the_rate(model, samples):
+    model.compile(keras.optimizers.SGD(0.5), "sparse_categorical_crossentropy")
+    model.fit(*samples, verbose=0)
+    before = model.get_weights()
+    still = callbacks.LearningRateScheduler(lambda epoch: 0.0)
+    assert model.fit(*samples, epochs=2, verbose=0, callbacks=[still]).history["learning_rate"] == [0, 0]
+    assert all(np.array_equal(a, b) for a, b in zip(before, model.get_weights()))
+
+
+@pytest.mark.parametrize("wrong", [lambda e: "fast", lambda e: -1.0, lambda e: float("nan"), lambda e: None])
+def test_rates_of_a_schedule_are_checked(model, samples, wrong):
+    with pytest.raises(ValueError, match="LearningRateScheduler: found"):
+        model.fit(*samples, verbose=0, callbacks=[callbacks.LearningRateScheduler(wrong)])
+    model.fit(*samples, verbose=0)
+
+
+def test_a_schedule_meets_no_schedule_of_the_optimizers(model, samples):
+    rate = keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.5)
+    model.compile(keras.optimizers.SGD(rate), "sparse_categorical_crossentropy")
+    with pytest.raises(ValueError, match="schedule of its own"):
+        model.fit(*samples, verbose=0, callbacks=[callbacks.LearningRateScheduler(lambda e, r: r)])
 
 
 def test_a_loop_of_ones_own_calls_callbacks_through_a_list(model, capsys):
@@ -150,12 +178,3 @@ def test_a_table_of_epochs(model, samples, tmp_path):
     assert [row[0] for row in rows()] == ["epoch", "0", "1", "0", "0"] and "NA" not in rows()[3]
     model.fit(*samples, epochs=1, verbose=0, callbacks=[callbacks.CSVLogger(path)])
     assert len(path.read_text().splitlines()) == 2
-
-
-def test_a_verbose_schedule_says_each_epochs_rate(capsys):
-    scheduler = callbacks.LearningRateScheduler(lambda epoch, rate: rate / 2, verbose=1)
-    scheduler._section(2, 0.5)
-    for epoch in range(2):
-        scheduler.on_epoch_begin(epoch)
-    assert capsys.readouterr().out == ("\nEpoch 1: LearningRateScheduler setting learning rate to 0.25.\n"
-                                       "\nEpoch 2: LearningRateScheduler setting learning rate to 0.125.\n")

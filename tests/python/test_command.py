@@ -21,14 +21,15 @@ def test_it_prints_and_ends_as_the_program_does():
 
 
 def test_ctrl_c_reaches_the_program(tmp_path):
-    recipe = Path(__file__).parents[1] / "fixtures" / "tiny.yaml"
-    process = subprocess.Popen([*COMMAND, "train", recipe, "--epochs", "1000000", "--save", tmp_path / "m.safetensors"],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    recipe = Path(__file__).resolve().parents[1] / "fixtures" / "tiny.yaml"
+    process = subprocess.Popen([*COMMAND, "train", recipe, "--epochs", "1000000"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, cwd=tmp_path,  # where it leaves a model file
+                               env={**os.environ, "PYTHONPATH": str(Path(cornu.__file__).resolve().parents[1])})
     seen = next(line for line in process.stdout if line.startswith("Epoch 3/"))
     process.send_signal(signal.SIGINT)
     output, error = process.communicate()
     assert seen and process.returncode == 130, output[-300:] + error
-    assert "Traceback" not in error
+    assert "Traceback" not in error and [p.name for p in tmp_path.iterdir()] == ["tiny.safetensors"]
 
 
 def test_a_reader_that_has_gone_ends_the_program_as_it_ends_others():

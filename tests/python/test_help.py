@@ -17,7 +17,7 @@ def described(name, thing):
     if isinstance(thing, ModuleType) or callable(thing):
         if not inspect.getdoc(thing):
             yield name
-    if inspect.isclass(thing) and thing.__module__ != "cornu.keras.models":
+    if inspect.isclass(thing):
         for key, value in vars(thing).items():
             if not key.startswith("_") and (callable(value) or isinstance(value, (classmethod, property))):
                 if not inspect.getdoc(value if isinstance(value, property) else getattr(thing, key)):

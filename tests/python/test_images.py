@@ -327,8 +327,7 @@ def test_what_needs_python_says_so(folder):
 
 def test_a_model_trains_by_batches_of_ones_own_loop(folder, tmp_path):
     keras.utils.set_random_seed(4)
-    model = keras.Sequential([keras.Input((8, 10, 3)), keras.layers.Flatten(),
-                              keras.layers.Dense(3, activation="softmax")])
+    model = keras.Sequential([keras.Input((8, 10, 3)), keras.layers.Flatten(), keras.layers.Dense(3, activation="softmax")])
     model.compile(keras.optimizers.Adam(0.01), "categorical_crossentropy", metrics=["accuracy"])
     flow = ImageDataGenerator(rescale=1 / 255).flow_from_directory(folder, (8, 10), batch_size=6)
     for _ in range(20):
@@ -624,41 +623,48 @@ def test_an_empty_folder_has_no_images(tmp_path):
     assert ImageDataGenerator().flow_from_directory(tmp_path).samples == 0
 
 
-# ---- scales
+def network_for(shape=(8, 8, 3)):
+    keras.utils.set_random_seed(4)
+    model = keras.Sequential([keras.Input(shape), keras.layers.Flatten(), keras.layers.Dense(3, activation="softmax")])
+    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return model
 
 
-def test_each_generator_scales_its_own_pictures(folder):
-    """In fit, its validation and evaluate, whatever the model was trained with; arrays stay as they are."""
-    def flow(scale, **options):
-        return ImageDataGenerator(rescale=scale, **options).flow_from_directory(folder, (8, 10), shuffle=False)
-
-    small, large = flow(1 / 255), flow(None)
-    (x, y), (whole, _) = small[0], large[0]
-    model = keras.Sequential([keras.Input((8, 10, 3)), keras.layers.Flatten(),
-                              keras.layers.Dense(3, activation="softmax")])
-    model.compile(keras.optimizers.SGD(0.0), "categorical_crossentropy")
-    of_small, of_large = model.evaluate(x, y, verbose=0), model.evaluate(whole, y, verbose=0)
-    assert of_large > 2 * of_small
-
-    def arrays(scale):
-        return ImageDataGenerator(rescale=scale).flow(whole.astype(np.uint8), y, shuffle=False)
-
-    for data, other in ((small, large), (large, small), (arrays(1 / 255), arrays(None)), (arrays(None), small)):
-        own, others = (of_small, of_large) if next(data)[0].max() <= 1 else (of_large, of_small)
-        assert model.evaluate(data, verbose=0) == pytest.approx(own, rel=1e-5)
-        history = model.fit(data, validation_data=other, verbose=0).history
-        assert history["loss"][0] == pytest.approx(own, rel=1e-5)
-        assert history["val_loss"][0] == pytest.approx(others, rel=1e-5)
-        assert model.evaluate(other, verbose=0) == pytest.approx(others, rel=1e-5)
-        assert model.evaluate(whole, y, verbose=0) == pytest.approx(of_large, rel=1e-5)
+def test_each_data_set_has_its_own_scale():
+    pictures = np.random.default_rng(1).integers(0, 256, (12, 8, 8, 3), np.uint8)
+    classes = np.arange(12) % 3
+    scaled = ImageDataGenerator(rescale=1 / 255)
+    model, other = network_for(), network_for()
+    seen = model.fit(scaled.flow(pictures, classes, shuffle=False), epochs=2, verbose=0, shuffle=False,
+                     validation_data=(pictures.astype(np.float32) / 255, classes)).history
+    expected = other.fit(pictures.astype(np.float32) / 255, classes, epochs=2, verbose=0, shuffle=False,
+                         validation_data=ImageDataGenerator(rescale=1 / 255).flow(pictures, classes)).history
+    assert np.allclose(seen["loss"], expected["loss"], rtol=1e-5) and np.allclose(seen["val_loss"], expected["val_loss"], rtol=1e-5)
+    assert np.isclose(model.evaluate(scaled.flow(pictures, classes), verbose=0)[0],
+                      model.evaluate(pictures.astype(np.float32) / 255, classes, verbose=0)[0], rtol=1e-5)
+    assert not np.isclose(model.evaluate(pictures, classes, verbose=0)[0], model.evaluate(pictures / 255, classes, verbose=0)[0])
 
 
-def test_a_generator_changes_at_random_what_is_evaluated_too(folder):
-    black = ImageDataGenerator(brightness_range=(0.0, 1e-6)).flow_from_directory(folder, (8, 10), shuffle=False)
-    model = keras.Sequential([keras.Input((8, 10, 3)), keras.layers.Flatten(),
-                              keras.layers.Dense(3, activation="softmax")])
-    model.compile(keras.optimizers.SGD(0.0), "categorical_crossentropy")
-    even = pytest.approx(np.log(3), rel=1e-3)
-    assert model.evaluate(black, verbose=0) == even
-    assert model.fit(np.zeros((6, 8, 10, 3)), np.eye(3)[[0, 1, 2] * 2], validation_data=black, verbose=0).history[
-        "val_loss"] == [even]
+def test_arrays_are_not_standardized_for_having_trained_on_what_was(tmp_path):
+    pictures = np.random.default_rng(1).random((12, 8, 8, 3), np.float32)
+    classes = np.arange(12) % 3
+    centered = ImageDataGenerator(samplewise_center=True)
+    by_hand = pictures - pictures.mean((1, 2, 3), keepdims=True)
+    model, other = network_for(), network_for()
+    model.fit(centered.flow(pictures, classes, shuffle=False), epochs=2, verbose=0)
+    other.fit(by_hand, classes, epochs=2, shuffle=False, verbose=0)
+    assert np.allclose(model.predict(pictures, verbose=0), other.predict(pictures, verbose=0), atol=1e-5)
+    assert np.isclose(model.evaluate(centered.flow(pictures, classes), verbose=0)[0],
+                      other.evaluate(by_hand, classes, verbose=0)[0], rtol=1e-4)
+    model.save(tmp_path / "m.safetensors")
+    assert b"samplewise_center" in (tmp_path / "m.safetensors").read_bytes()
+    with pytest.raises(NotImplementedError, match="standardized otherwise"):
+        model.fit(centered.flow(pictures, classes), validation_data=(pictures, classes), verbose=0)
+
+
+def test_what_is_changed_at_random_is_so_in_evaluation_too():
+    pictures = np.random.default_rng(1).random((12, 8, 8, 3), np.float32)
+    classes = np.arange(12) % 3
+    model = network_for()
+    turned = ImageDataGenerator(rotation_range=180).flow(pictures, classes, shuffle=False)
+    assert model.evaluate(turned, verbose=0)[0] != model.evaluate(pictures, classes, verbose=0)[0]

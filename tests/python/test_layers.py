@@ -150,6 +150,10 @@ def test_keras_2_spellings_of_optimizers():
     with pytest.warns(DeprecationWarning, match="learning_rate"):
         optimizer = keras.optimizers.SGD(lr=0.1, momentum=0.9)
     assert optimizer.learning_rate == optimizer.lr == 0.1
+    optimizer.lr = np.float32(0.5)
+    assert optimizer.learning_rate == optimizer.get_config()["learning_rate"] == 0.5
+    with pytest.raises(TypeError, match="learning_rate"):
+        optimizer.learning_rate = "slow"
     with pytest.warns(DeprecationWarning, match="decay"):
         keras.optimizers.Adam(0.1, decay=0.0)
     with pytest.raises(NotImplementedError, match="decay"):

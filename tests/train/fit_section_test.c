@@ -41,26 +41,34 @@ static cornu_data *weighted(const cornu_data *of, const float *by_class, bool on
     return data;
 }
 
+/* What is not named weighs 1, between the classes that are and behind them. */
 static void class_weight_is_the_weight_of_each_sample_of_the_class(void **state)
 {
     (void)state;
-    static const float by_class[] = {0.5f, 1, 4};
-    cornu_data *plain = runs_data(SAMPLES, 0), *weights = weighted(plain, by_class, false);
-    cornu_model *a = trained(plain, "{epochs: 2, batch_size: 7, class_weight: {0: 0.5, 2: 4}}");
-    cornu_model *b = trained(weights, "{epochs: 2, batch_size: 7}");
-    cornu_model *c = trained(plain, "{epochs: 2, batch_size: 7}");
-    assert_true(same_bits(a, b));
-    assert_false(same_bits(a, c));
-    cornu_scores scores, with_weights;
-    expect_ok(cornu_evaluate(a, plain, NULL, &scores));
-    expect_ok(cornu_evaluate(a, weights, NULL, &with_weights));
-    assert_true(scores.value[0] != with_weights.value[0]);
-    assert_true(scores.value[1] == with_weights.value[1]);
-    cornu_model_close(a);
-    cornu_model_close(b);
-    cornu_model_close(c);
-    cornu_data_close(weights);
-    cornu_data_close(plain);
+    static const struct {
+        float by_class[3];
+        const char *section;
+    } cases[] = {{{0.5f, 1, 4}, "{epochs: 2, batch_size: 7, class_weight: {0: 0.5, 2: 4}}"},
+                 {{0.5f, 4, 1}, "{epochs: 2, batch_size: 7, class_weight: {0: 0.5, 1: 4}}"}};
+    for (int i = 0; i < 2; i++) {
+        cornu_data *plain = runs_data(SAMPLES, 0);
+        cornu_data *weights = weighted(plain, cases[i].by_class, false);
+        cornu_model *a = trained(plain, cases[i].section);
+        cornu_model *b = trained(weights, "{epochs: 2, batch_size: 7}");
+        cornu_model *c = trained(plain, "{epochs: 2, batch_size: 7}");
+        assert_true(same_bits(a, b));
+        assert_false(same_bits(a, c));
+        cornu_scores scores, with_weights;
+        expect_ok(cornu_evaluate(a, plain, NULL, &scores));
+        expect_ok(cornu_evaluate(a, weights, NULL, &with_weights));
+        assert_true(scores.value[0] != with_weights.value[0]);
+        assert_true(scores.value[1] == with_weights.value[1]);
+        cornu_model_close(a);
+        cornu_model_close(b);
+        cornu_model_close(c);
+        cornu_data_close(weights);
+        cornu_data_close(plain);
+    }
 }
 
 static void class_weight_knows_the_class_of_one_hot_targets(void **state)
@@ -211,6 +219,12 @@ static void a_data_section_can_be_replaced(void **state)
     expect_ok(cornu_data_in_place(&a, NULL, &data));
     expect_ok(data_samples_for(data, CORNU_TRAIN, m, &block));
     assert_true(block.x_scale == 3 && block.x == pixels);
+    expect_ok(cornu_data_set_scale(data, 0.25));
+    expect_ok(cornu_model_set_data(m, "{scale: 2}"));
+    expect_ok(data_samples_for(data, CORNU_TRAIN, m, &block));
+    assert_true(block.x_scale == 0.25f);
+    expect_status(cornu_data_set_scale(data, 0), CORNU_INVALID);
+    expect_message("scale: found 0");
     cornu_data_close(data);
     a.scale = -1;
     expect_status(cornu_data_in_place(&a, NULL, &data), CORNU_INVALID);

@@ -212,11 +212,17 @@ static void what_a_stream_cannot_do_is_refused(void **state)
     cornu_model *m = runs_usual(NULL);
     cornu_data_info info;
     cornu_arrays view;
+    cornu_data_values numbers;
+    float sample[8];
+    char *text;
     expect_status(
         cornu_fit(m, stream, &(cornu_fit_options){.section = "{validation_split: 0.5}"}, NULL),
         CORNU_UNSUPPORTED);
     expect_message("validation_split");
     expect_status(cornu_data_view(stream, CORNU_TRAIN, &view), CORNU_UNSUPPORTED);
+    expect_status(cornu_data_sample(stream, CORNU_TRAIN, 0, sample, 8, NULL), CORNU_UNSUPPORTED);
+    expect_status(cornu_data_values_get(stream, CORNU_TRAIN, &numbers), CORNU_UNSUPPORTED);
+    expect_status(cornu_data_summary(stream, &text), CORNU_UNSUPPORTED);
     expect_ok(cornu_data_info_get(stream, &info));
     assert_int_equal(info.count[0], 0);
     expect_status(cornu_data_stream(NULL, &data), CORNU_INVALID);

@@ -10,20 +10,14 @@ from typing import Iterator
 import numpy as np
 
 from .. import _cornu
-from ._native_data import targets_of
+from ._native_data import numbers_of, targets_of
 
 AHEAD = 10  # batches that wait for the training, as Keras's max_queue_size
 
 
 def array_of(value, what: str) -> np.ndarray:
     """C-contiguous, of this machine's byte order; uint8 and float32 stay where they are."""
-    if hasattr(value, "detach"):
-        value = value.detach()
-    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
-        value = np.from_dlpack(value)
-    array = np.asarray(value)
-    if array.dtype == object or array.dtype.kind not in "buif":
-        raise TypeError(f"{what}: found an array of {array.dtype}; expected numbers")
+    array = numbers_of(value, what)
     if array.ndim == 0:
         raise ValueError(f"{what}: found a single number; expected an array with samples first")
     if array.dtype != np.uint8:
@@ -49,9 +43,7 @@ def inputs_of(model, x, what: str) -> np.ndarray:
 def weights_of(weights, count: int, what: str) -> np.ndarray | None:
     if weights is None:
         return None
-    array = np.asarray(weights.detach() if hasattr(weights, "detach") else weights)
-    if array.dtype == object or array.dtype.kind not in "buif":
-        raise TypeError(f"{what}: found an array of {array.dtype}; expected numbers")
+    array = numbers_of(weights, what)
     if array.size != count:
         raise ValueError(f"{what}: found weights of shape {array.shape}; expected {(count,)}")
     if not np.all(np.isfinite(array)):
@@ -134,16 +126,10 @@ def from_loaded(model, x, what: str) -> Source:
     if model._handle is None:
         model.build((None, *x.image_shape))
     data, section = x._cornu_data(model._handle)
+    data.set_scale(json.loads(section).get("scale", 1))
     source = Source(data, x.batch_size, x.samples, -(-x.samples // x.batch_size))
     source.section, source.shuffle, source.seed = section, bool(x.shuffle), x.seed
     return source
-
-
-def reads_alike(section: str, other: str) -> bool:
-    """Do samples that nothing changes at random come out of both data sections alike?"""
-    first, second = json.loads(section), json.loads(other)
-    changes = {name: value for name, value in second.get("augment", {}).items() if name.startswith("samplewise")}
-    return first["scale"] == second["scale"] and first.get("augment", {}) == changes
 
 
 def parts_of(item, what: str) -> tuple:
@@ -197,8 +183,7 @@ class _Ahead:
     def __init__(self, items: Iterator, ahead: int):
         self._queue: queue.Queue = queue.Queue(max(int(ahead), 1))
         self._closed = False
-        self._items = items
-        self._thread = threading.Thread(target=self._run, name="cornu-batches", daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(items,), name="cornu-batches", daemon=True)
         self._thread.start()
 
     def _put(self, entry) -> bool:
@@ -210,9 +195,9 @@ class _Ahead:
                 continue
         return False
 
-    def _run(self) -> None:
+    def _run(self, items: Iterator) -> None:
         try:
-            for item in self._items:
+            for item in items:
                 if not self._put((item, None)):
                     return
             self._put((None, StopIteration()))
@@ -221,18 +206,24 @@ class _Ahead:
 
     def next(self):
         item, error = self._queue.get()
+        if error is None:
+            return item
+        self._queue.put((None, error))  # for whoever asks again
         if isinstance(error, StopIteration):
-            self._queue.put((None, error))
             return None
-        if error is not None:
-            raise error
-        return item
+        raise error
 
     def close(self) -> None:
         self._closed = True
         while not self._queue.empty():
             self._queue.get_nowait()
-        self._thread.join(timeout=1)
+        self._thread.join(timeout=0.3)  # one that waits for the caller's generator ends with its next batch
+
+
+def changes_of(section: str, of_itself: bool) -> set[str]:
+    """What a data section does besides scaling: to a sample by its own numbers, or at random."""
+    augment = json.loads(section).get("augment") or {}
+    return {name for name, value in augment.items() if value and name.startswith("samplewise_") == of_itself}
 
 
 class Stream(Source):

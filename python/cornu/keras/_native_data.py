@@ -61,11 +61,21 @@ def is_sparse(handle) -> bool:
     return _loss_of(handle) in _SPARSE
 
 
-def targets_of(handle, y, count: int, what: str) -> np.ndarray:
-    """Targets as the library takes them for the model's loss: class numbers, or rows of floats."""
-    array = np.asarray(y.detach() if hasattr(y, "detach") else y)
+def numbers_of(value, what: str) -> np.ndarray:
+    """An array of numbers, of what is one or speaks one's protocols."""
+    if hasattr(value, "detach"):
+        value = value.detach()
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        value = np.from_dlpack(value)
+    array = np.asarray(value)
     if array.dtype == object or array.dtype.kind not in "buif":
         raise TypeError(f"{what}: found an array of {array.dtype}; expected numbers")
+    return array
+
+
+def targets_of(handle, y, count: int, what: str) -> np.ndarray:
+    """Targets as the library takes them for the model's loss: class numbers, or rows of floats."""
+    array = numbers_of(y, what)
     if array.ndim == 0 or len(array) != count:
         raise ValueError(f"{what}: found {array.shape[0] if array.ndim else 'a single'} targets for {count} samples")
     outputs = int(np.prod(handle.shapes()[1]))

@@ -174,6 +174,41 @@ class CSVLogger(Callback):
         self._file = self._writer = None
 
 
+class LearningRateScheduler(Callback):
+    """`schedule(epoch, learning_rate)` gives each epoch's learning rate when it begins."""
+
+    def __init__(self, schedule: Callable, verbose=0):
+        if not callable(schedule):
+            raise TypeError(f"LearningRateScheduler: schedule: found {schedule!r}; "
+                            f"expected a function of an epoch and a rate")
+        super().__init__()
+        self.schedule, self.verbose = schedule, verbose
+
+    def _rate(self, epoch: int, rate: float) -> float:
+        try:
+            found = self.schedule(epoch, rate)
+        except TypeError:  # of an epoch alone, as once
+            found = self.schedule(epoch)
+        if isinstance(found, (bool, str)) or not hasattr(found, "__float__"):
+            raise ValueError(f"LearningRateScheduler: found {found!r} for epoch {epoch}; expected a number")
+        if not math.isfinite(found) or found < 0:
+            raise ValueError(f"LearningRateScheduler: found {found} for epoch {epoch}; expected a number of at least 0")
+        return float(found)
+
+    def on_epoch_begin(self, epoch, logs=None):
+        before = self.model.optimizer.learning_rate
+        if not hasattr(before, "__float__"):
+            raise ValueError("LearningRateScheduler: found an optimizer with a schedule of its own; "
+                             "expected one with a number as its learning rate")
+        rate = self.model.optimizer.learning_rate = self._rate(epoch, float(before))
+        if self.verbose:
+            sys.stdout.write(f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to {rate}.\n")
+
+    def on_epoch_end(self, epoch, logs=None):
+        if logs is not None:
+            logs["learning_rate"] = self.model.optimizer.learning_rate
+
+
 class ProgbarLogger(Callback):
     """Progress lines. fit, evaluate and predict print theirs without it; a CallbackList prints by it."""
 
@@ -254,14 +289,19 @@ class _Native(Callback):
     """A callback that the library runs, in C. Its options are its attributes."""
 
     _name = ""
+    _says: tuple = ()  # in the library's lines about it
 
     def __init__(self, verbose: int, /, **options):
         super().__init__()
         self.verbose = verbose
         self._options = options
 
-    def _section(self, epochs: int = 1, rate: float = 0.0) -> dict:
-        """The entry of a fit section for so many epochs, which begin with this learning rate."""
+    def _told(self, epoch: int, line: str) -> str:
+        """What Keras prints in place of the library's line, of an epoch from 0."""
+        return f"{line}\n"
+
+    def _section(self) -> dict:
+        """The entry of a fit section."""
         return {self._name: {k: v for k, v in self._options.items() if v is not None}}
 
     def __getattr__(self, name: str):
@@ -269,6 +309,9 @@ class _Native(Callback):
         if name in options:
             return options[name]
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self._options.items())})"
 
 
 def _direction(owner: str, mode: str) -> str:
@@ -282,6 +325,8 @@ class EarlyStopping(_Native):
     """End the run when the monitored value has not improved for `patience` epochs."""
 
     _name = "early_stopping"
+    _says = ("early stopping",)
+    stopped_epoch = 0
 
     def __init__(self, monitor="val_loss", min_delta=0, patience=0, verbose=0, mode="auto", baseline=None,
                  restore_best_weights=False, start_from_epoch=0):
@@ -289,11 +334,16 @@ class EarlyStopping(_Native):
                          mode=_direction("EarlyStopping", mode), baseline=baseline,
                          restore_best_weights=restore_best_weights, start_from_epoch=start_from_epoch)
 
+    def _told(self, epoch: int, line: str) -> str:
+        self.stopped_epoch = epoch
+        return f"Epoch {epoch + 1}: early stopping\n"
+
 
 class ReduceLROnPlateau(_Native):
     """Lower the learning rate when the monitored value has not improved for `patience` epochs."""
 
     _name = "reduce_lr_on_plateau"
+    _says = ("reducing the learning rate",)
 
     def __init__(self, monitor="val_loss", factor=0.1, patience=10, verbose=0, mode="auto", min_delta=1e-4,
                  cooldown=0, min_lr=0.0):
@@ -303,11 +353,15 @@ class ReduceLROnPlateau(_Native):
                          mode=_direction("ReduceLROnPlateau", mode), min_delta=min_delta, cooldown=cooldown,
                          min_lr=min_lr)
 
+    def _told(self, epoch: int, line: str) -> str:
+        return f"\nEpoch {epoch + 1}: ReduceLROnPlateau reducing learning rate to {line.rsplit(' ', 1)[1]}.\n"
+
 
 class ModelCheckpoint(_Native):
     """Save the model (a .safetensors file) while it trains. The name may hold {epoch}, {batch} and what is logged."""
 
     _name = "checkpoint"
+    _says = ("improve", "saved")
 
     def __init__(self, filepath, monitor="val_loss", verbose=0, save_best_only=False, save_weights_only=False,
                  mode="auto", save_freq="epoch", initial_value_threshold=None):
@@ -322,51 +376,6 @@ class ModelCheckpoint(_Native):
                          mode=_direction("ModelCheckpoint", mode), save_best_only=save_best_only,
                          save_weights_only=save_weights_only, save_freq=save_freq,
                          initial_value_threshold=initial_value_threshold)
-
-
-class LearningRateScheduler(_Native):
-    """`schedule(epoch, learning_rate)` gives each epoch's learning rate; it is asked for all epochs at the start."""
-
-    _name = "learning_rate_schedule"
-
-    def __init__(self, schedule: Callable, verbose=0):
-        if not callable(schedule):
-            raise TypeError(f"LearningRateScheduler: schedule: found {schedule!r}; "
-                            f"expected a function of an epoch and a rate")
-        super().__init__(verbose, schedule=schedule)
-
-    def _rate(self, epoch: int, rate: float) -> float:
-        try:
-            found = self.schedule(epoch, rate)
-        except TypeError:  # of an epoch alone, as once
-            found = self.schedule(epoch)
-        if isinstance(found, (bool, str)) or not hasattr(found, "__float__"):
-            raise ValueError(f"LearningRateScheduler: found {found!r} for epoch {epoch}; expected a number")
-        if not math.isfinite(found) or found < 0:
-            raise ValueError(f"LearningRateScheduler: found {found} for epoch {epoch}; expected a number of at least 0")
-        return float(found)
-
-    def _section(self, epochs: int = 1, rate: float = 0.0) -> dict:
-        boundaries, values, self._rates = [], [], []
-        for epoch in range(epochs):
-            rate = self._rate(epoch, rate)
-            self._rates.append(rate)
-            if not values or rate != values[-1]:
-                boundaries += [epoch - 1] if values else []
-                values.append(rate)
-        if len(boundaries) > 32:
-            raise NotImplementedError(f"LearningRateScheduler: {len(boundaries)} changes of the rate are not in cornu; "
-                                      f"it takes 32; an optimizer takes keras.optimizers.schedules")
-        if not boundaries:
-            return {self._name: {"constant": {"learning_rate": values[0] if values else rate}}}
-        return {self._name: {"step": {"boundaries": boundaries, "values": values}}}
-
-    def on_epoch_begin(self, epoch, logs=None):
-        if self.verbose:
-            rate = self._rates[min(epoch, len(self._rates) - 1)]
-            sys.stdout.write(f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to {rate}.\n")
-
-    _at = _section
 
 
 __all__ = ["CSVLogger", "Callback", "CallbackList", "EarlyStopping", "History", "LambdaCallback",

@@ -15,6 +15,7 @@ from . import callbacks as callbacks_module
 from . import _data
 from ._data import Stream
 from . import losses as losses_module
+from . import metrics as metrics_module
 from . import optimizers as optimizers_module
 from ._progress import Progress, in_order, verbosity
 from .layers import InputLayer, Layer, Variable, automatic_name, deserialize
@@ -82,7 +83,8 @@ class Sequential:
         self.optimizer = self.loss = None
         self.stop_training = False
         self._rate: float | None = None  # that the library has
-        self._section: str | None = '{"scale": 1}'  # of the model's recipe: what is done to samples; None: a file's
+        # Data sections: the one in force, and that of the last fit, which a file keeps.
+        self._section = self._trained_section = _data.Source.section
         self.history: callbacks_module.History | None = None
         for layer in layers or []:
             self.add(layer)
@@ -90,6 +92,7 @@ class Sequential:
     # ---- layers
 
     def add(self, layer, rebuild=True) -> None:
+        """Append a layer."""
         if isinstance(layer, InputLayer):
             if self._layers or self._input:
                 raise ValueError(f"{self.name}: found an Input behind other layers; expected it first")
@@ -106,6 +109,7 @@ class Sequential:
         self._rebuild(kept)
 
     def pop(self, rebuild=True) -> Layer:
+        """Take the last layer away; returns it."""
         if not self._layers:
             raise TypeError(f"{self.name}: found no layers to pop")
         kept = self._keep_weights()
@@ -116,9 +120,11 @@ class Sequential:
 
     @property
     def layers(self) -> list[Layer]:
+        """In their order, without the Input."""
         return list(self._layers)
 
     def get_layer(self, name=None, index=None) -> Layer:
+        """A layer by its name, or by its number from 0."""
         if index is not None:
             return self._layers[index]
         for layer in self._layers:
@@ -130,6 +136,7 @@ class Sequential:
 
     @property
     def built(self) -> bool:
+        """Does it have weights?"""
         return self._handle is not None
 
     def build(self, input_shape=None) -> None:
@@ -155,6 +162,7 @@ class Sequential:
             self._handle = None
             return
         recipe = {"data": {"scale": 1}, "model": self._describe()}
+        self._section = self._trained_section = _data.Source.section
         self._take(_cornu.parse(json.dumps(recipe), self.name), _seed())
         for layer in self._layers:
             if layer.name in kept:
@@ -174,11 +182,13 @@ class Sequential:
 
     @property
     def input_shape(self) -> tuple:
+        """With None for the batch."""
         self.build()
         return (None, *self._handle.shapes()[0])
 
     @property
     def output_shape(self) -> tuple:
+        """With None for the batch."""
         self.build()
         return (None, *self._handle.shapes()[1])
 
@@ -186,24 +196,29 @@ class Sequential:
 
     @property
     def weights(self) -> list[Variable]:
+        """Of all layers, in their order."""
         return [v for l in self._layers for v in l._variables]
 
     variables = weights
 
     @property
     def trainable_weights(self) -> list[Variable]:
+        """Those that training changes by gradients."""
         return [v for v in self.weights if v.trainable]
 
     trainable_variables = trainable_weights
 
     @property
     def non_trainable_weights(self) -> list[Variable]:
+        """The others, such as moving means."""
         return [v for v in self.weights if not v.trainable]
 
     def get_weights(self) -> list[np.ndarray]:
+        """Copies of all weights, in their order."""
         return [v.numpy() for v in self.weights]
 
     def set_weights(self, weights) -> None:
+        """Replace all weights, in get_weights' order."""
         own = self.weights
         if len(weights) != len(own):
             raise ValueError(f"{self.name}: found {len(weights)} weights; expected {len(own)}")
@@ -214,6 +229,7 @@ class Sequential:
             variable.assign(value)
 
     def count_params(self) -> int:
+        """Numbers in all weights."""
         self.build()
         return sum(int(np.prod(v.shape)) for v in self.weights)
 
@@ -221,23 +237,27 @@ class Sequential:
 
     def summary(self, line_length=None, positions=None, print_fn=None, expand_nested=False, show_trainable=False,
                 layer_range=None) -> None:
+        """Print the table of layers, by print_fn if given."""
         self.build()
         text = self._handle.summary()
         (print_fn or print)(text.rstrip("\n"))
 
     def get_config(self) -> dict:
+        """Name and layers, as from_config takes them."""
         layers = ([self._input] if self._input else []) + self._layers
         return {"name": self.name,
                 "layers": [{"class_name": type(l).__name__, "config": l.get_config()} for l in layers]}
 
     @classmethod
     def from_config(cls, config: dict) -> "Sequential":
+        """A new model of get_config's dict."""
         model = cls(name=config.get("name"))
         for layer in config["layers"]:
             model.add(deserialize(layer))
         return model
 
     def to_json(self, **kwargs) -> str:
+        """Keras's JSON of the network, as model_from_json takes it."""
         self.build()
         return self._handle.config()
 
@@ -248,6 +268,7 @@ class Sequential:
 
     def compile(self, optimizer="rmsprop", loss=None, loss_weights=None, metrics=None, weighted_metrics=None,
                 run_eagerly=False, steps_per_execution=1, jit_compile="auto", auto_scale_loss=True) -> None:
+        """Choose optimizer, loss and metrics: names, objects or configurations."""
         _not_here("compile: loss_weights", loss_weights, "there is one loss")
         _not_here("compile: weighted_metrics", weighted_metrics, "metrics= takes them")
         if loss is None:
@@ -258,10 +279,9 @@ class Sequential:
         self.optimizer = optimizers_module.get(optimizer)
         self.loss = loss
         compiled = {"optimizer": plain(self.optimizer), "loss": plain(losses_module.get(loss)),
-                    "metrics": [plain(m() if isinstance(m, type) else m) for m in metrics]}
+                    "metrics": [m if isinstance(m, str) else plain(metrics_module.get(m)) for m in metrics]}
         before, self._compiled = self._compiled, compiled
-        rate = getattr(self.optimizer, "learning_rate", None)
-        self._rate = float(rate) if isinstance(rate, (int, float)) else None
+        self._rate = self._given_rate()
         if self._handle is None:
             return
         try:
@@ -275,9 +295,8 @@ class Sequential:
             raise ValueError(f"{what}: found a model that is not compiled; expected compile() before")
 
     def _source(self, x, y, sample_weight, batch_size, what: str, shuffle: bool = False, most: int | None = None,
-                fetch: dict | None = None, like: str | None = None) -> _data.Source:
-        """What the library trains on; arrays in batches of batch_size. like: the data section that a test goes by; ""
-        is the data's own."""
+                fetch: dict | None = None) -> _data.Source:
+        """What the library trains on; arrays in batches of batch_size."""
         if _data.is_arrays(x):
             return _data.from_arrays(self, x, y, sample_weight, batch_size or 32, what)
         for name, value in (("y", y), ("sample_weight", sample_weight)):
@@ -285,15 +304,15 @@ class Sequential:
                 raise ValueError(f"{what}: {name}: found one beside data that gives batches; expected it within them")
         if hasattr(x, "_cornu_data"):
             source = _data.from_loaded(self, x, what)
-            if like is None or _data.reads_alike(source.section, like or source.section):
-                return source
+            if what == "fit" or not _data.changes_of(source.section, False):
+                return source  # the library changes nothing at random where it only tests
         return Stream(self, x, what, shuffle, most, **(fetch or {}))
 
-    def _validation(self, data, batch_size, steps, epochs: int, freq, fetch: dict, like: str) -> _data.Source:
+    def _validation(self, data, batch_size, steps, epochs: int, freq, fetch: dict) -> _data.Source:
         what = "fit: validation_data"
         if not isinstance(data, (tuple, list)):
             most = steps * epochs if steps and freq == 1 else None
-            return self._source(data, None, None, batch_size, what, most=most, fetch=fetch, like=like)
+            return self._source(data, None, None, batch_size, what, most=most, fetch=fetch)
         if not 2 <= len(data) <= 3:
             raise ValueError(f"{what}: found {len(data)} things; expected (x, y) or (x, y, sample_weight)")
         return self._source(*(*data, None)[:3], batch_size, what)
@@ -330,7 +349,10 @@ class Sequential:
             source = self._source(x, y, sample_weight, batch_size, "fit", bool(shuffle), most, fetch)
             if validation_data is not None:
                 validation = self._validation(validation_data, validation_batch_size or source.batch, validation_steps,
-                                              epochs, validation_freq, fetch, source.section)
+                                              epochs, validation_freq, fetch)
+                if _data.changes_of(source.section, True) != _data.changes_of(validation.section, True):
+                    raise NotImplementedError("fit: validation_data: found samples that are standardized otherwise than those "
+                                              "of the training is not in cornu; standardize both, or none")
             return self._fit(source, validation, section, callbacks, Progress(verbosity(verbose)))
         finally:
             for opened in (source, validation):
@@ -341,15 +363,18 @@ class Sequential:
         run = _Fit(self, section["epochs"], progress, callbacks, section["steps_per_epoch"] or source.steps)
         section["callbacks"] = run.sections()
         self._handle.set_data(source.section)
+        self._section = self._trained_section = source.section
         self._set_rate()
-        try:
-            return run.start(lambda: self._handle.fit(
-                source.data, validation and validation.data, _data.section_text(source, section), current_device(),
-                current_threads(), run.batches, run.on_step, run.on_epoch_begin, run.on_epoch,
-                run.on_validation if run.tests else None, run.on_notice))
-        finally:
-            self._section = '{"scale": 1}' if "augment" not in source.section else source.section
-            self._handle.set_data(self._section)
+        return run.start(lambda: self._handle.fit(
+            source.data, validation and validation.data, _data.section_text(source, section), current_device(),
+            current_threads(), run.batches, run.on_step, run.on_epoch_begin, run.on_epoch,
+            run.on_validation if run.tests else None, run.on_notice))
+
+    def _use(self, section: str) -> None:
+        """Samples are standardized as this data section says, where that is another way than now."""
+        if _data.changes_of(section, True) != _data.changes_of(self._section, True):
+            self._handle.set_data(section)
+            self._section = section
 
     def fit_generator(self, generator, **kwargs):
         """As tf.keras 2 called it: fit."""
@@ -362,17 +387,13 @@ class Sequential:
         fetch = _older("evaluate", kwargs)
         steps = _whole("evaluate", "steps", steps)
         source = self._source(x, y, sample_weight, _whole("evaluate", "batch_size", batch_size), "evaluate", most=steps,
-                              fetch=fetch, like="")
-        loaded = source.section is not _data.Source.section
-        if loaded:
-            self._handle.set_data(source.section)
+                              fetch=fetch)
         try:
+            self._use(source.section)
             run = _Test(self, Progress(verbosity(verbose)), _callback_list(callbacks, "evaluate"), "test")
             scores = run.start(lambda: self._handle.evaluate(source.data, current_device(), current_threads(), source.batch,
                                                              steps or 0, bool(run.callbacks), run.on_step))
         finally:
-            if loaded and self._section:
-                self._handle.set_data(self._section)
             source.close()
         if return_dict:
             return dict(sorted(scores.items()))
@@ -409,6 +430,7 @@ class Sequential:
 
     def _outputs(self, inputs: np.ndarray, batch: int | None, keep: bool) -> np.ndarray:
         """keep: the weights stay on the device for the next batch."""
+        self._use(_data.Source.section)
         outputs = np.empty((len(inputs), *self._handle.shapes()[1]), np.float32)
         inputs = np.ascontiguousarray(inputs, np.float32)
         self._handle.predict(inputs, outputs, current_device(), current_threads(), batch or len(inputs), keep)
@@ -425,7 +447,7 @@ class Sequential:
         return self.predict_on_batch(x)
 
     def train_on_batch(self, x, y=None, sample_weight=None, class_weight=None, return_dict=False):
-        """One optimizer step; returns the batch's loss and metrics before it."""
+        """One optimizer step; returns loss and metrics of the batch, before it."""
         if class_weight is not None:
             if sample_weight is not None:
                 raise ValueError("train_on_batch: found class_weight and sample_weight; expected one of the two")
@@ -440,12 +462,13 @@ class Sequential:
 
     def _on_batch(self, x, y, sample_weight, train: bool, return_dict: bool, what: str):
         self._want_compiled(what)
-        self.reset_metrics()
         x = _data.inputs_of(self, x, f"{what}: x")
         if y is None:
             raise ValueError(f"{what}: y: found None; expected targets")
         y = _data.targets_of(self._handle, y, len(x), f"{what}: y")
         weights = _data.weights_of(sample_weight, len(x), f"{what}: sample_weight")
+        self._use(_data.Source.section)
+        self.reset_metrics()
         self._set_rate()
         scores = self._handle.on_batch(x, y, weights, train, current_device(), current_threads())
         if return_dict:
@@ -460,24 +483,38 @@ class Sequential:
 
     def _set_rate(self) -> None:
         """The learning rate that the optimizer was given since."""
+        rate = self._given_rate()
+        if rate is not None and rate != self._rate:
+            self._handle.set_learning_rate(rate)
+            self._rate = rate
+
+    def _given_rate(self) -> float | None:
+        """None: a schedule."""
         rate = getattr(self.optimizer, "learning_rate", None)
-        if isinstance(rate, (int, float, np.floating, np.integer)) and float(rate) != self._rate:
-            self._handle.set_learning_rate(float(rate))
-            self._rate = float(rate)
+        return float(rate) if hasattr(rate, "__float__") else None
 
     # ---- files
 
     def save(self, filepath, overwrite=True, zipped=None, **kwargs) -> None:
         """Weights, optimizer state and configuration in one .safetensors file."""
+        _not_here("save: zipped", zipped, "it writes one file")
+        if not kwargs.pop("include_optimizer", True):
+            raise NotImplementedError("save: include_optimizer=False is not in cornu; a file holds the optimizer's state")
+        for name in kwargs:
+            raise TypeError(f"save: got an unexpected keyword argument {name!r}")
         self.build()
         path = os.fspath(filepath)
         if not path.endswith(".safetensors"):
             raise NotImplementedError(f"save: {path}: this format is not in cornu yet; it writes .safetensors")
         if not overwrite and os.path.exists(path):
             raise FileExistsError(f"{path}: exists")
+        if self._section != self._trained_section:
+            self._handle.set_data(self._trained_section)
+            self._section = self._trained_section
         self._handle.save(path)
 
     def save_weights(self, filepath, overwrite=True) -> None:
+        """As save: a .safetensors file, of which load_weights takes the weights."""
         self.save(filepath, overwrite)
 
     def load_weights(self, filepath, skip_mismatch=False, **kwargs) -> None:
@@ -586,15 +623,11 @@ class _Fit:
         self.tests = any(_wants(c, ("on_test_begin", "on_test_end", "on_test_batch_begin", "on_test_batch_end"))
                          for c in self.python)
         self.testing = False
-        self.rates = any(isinstance(c, (callbacks_module.ReduceLROnPlateau, callbacks_module.LearningRateScheduler))
-                         for c in self.native)
-        self.scheduled = any(isinstance(c, callbacks_module.LearningRateScheduler) for c in self.native)
+        self.rates = any(isinstance(c, callbacks_module.ReduceLROnPlateau) for c in self.native)
         self.params = {"epochs": epochs, "steps": steps, "verbose": progress.verbose}
 
     def sections(self) -> list:
-        rate = getattr(self.model.optimizer, "learning_rate", 0)
-        rate = rate if isinstance(rate, (int, float)) else 0.0
-        return [c._section(self.epochs, rate) for c in self.native]
+        return [c._section() for c in self.native]
 
     def start(self, work):
         self.model.stop_training = False
@@ -604,15 +637,8 @@ class _Fit:
             callback.set_params(self.params)
         self._all("on_train_begin", {})
         work()
-        if self.scheduled:
-            self.model._rate = None  # the library's own is the first again
         self._all("on_train_end", {})
         return self.history
-
-    def _know_rate(self, rate: float) -> None:
-        """A scheduler's rate stays the optimizer's, as in Keras."""
-        if self.scheduled:
-            self.model.optimizer.learning_rate = self.model._rate = rate
 
     def _all(self, hook: str, *arguments) -> None:
         for callback in self.python:
@@ -620,8 +646,10 @@ class _Fit:
         self.model._set_rate()
 
     def on_epoch_begin(self, epoch, epochs, step, steps, seconds, rate, logs):
-        self.progress.epoch(epoch, epochs)
+        if self.rates and epoch > 0:  # it may have been reduced
+            self.model.optimizer.learning_rate = self.model._rate = rate
         self._all("on_epoch_begin", epoch, {})
+        self.progress.epoch(epoch, epochs)
         self._begin_batch(0)
 
     def _begin_batch(self, batch: int) -> None:
@@ -656,49 +684,58 @@ class _Fit:
             self._all("on_test_end", {k[4:]: v for k, v in logs.items() if k.startswith("val_")})
         if self.rates:
             logs["learning_rate"] = rate
-            self._know_rate(rate)
+        self._all("on_epoch_end", epoch, logs)  # which may add to them
         self.progress.step(step, steps or step, seconds, logs, True)
-        self._all("on_epoch_end", epoch, logs)
         return self.model.stop_training
 
     def on_notice(self, line):
-        """The library's callbacks begin with the epoch; Keras's are silent unless they are to be verbose."""
-        of_callback = line.startswith("Epoch ")
-        if any(c.verbose for c in self.native) if of_callback else self.progress.verbose:
-            self.progress._write(f"cornu: {line}\n")
+        """The lines of the library's callbacks begin with the epoch; Keras's are silent unless they are to be verbose."""
+        head, _, rest = line.partition(": ")
+        if not head.startswith("Epoch "):
+            if self.progress.verbose:
+                self.progress._write(f"cornu: {line}\n")
+            return
+        for callback in self.native:
+            if any(word in rest for word in callback._says):
+                told = callback._told(int(head[6:]) - 1, line)
+                if callback.verbose:
+                    self.progress._write(told)
 
 
 def _sequential_of(handle) -> Sequential:
-    config = json.loads(handle.config())
-    inner = config["config"]
+    inner = json.loads(handle.config())["config"]
     model = Sequential(name=inner["name"])
     for layer in inner["layers"]:
-        cleaned = {k: v for k, v in layer["config"].items() if k not in ("trainable", "dtype")}
-        made = deserialize({"class_name": layer["class_name"], "config": cleaned})
+        made = deserialize(layer)
         if isinstance(made, InputLayer):
             model._input = made
         else:
             model._layers.append(made)
     model._take(handle)
-    model._section = None
     compiled = json.loads(handle.compile_config())
     if compiled:
         model._compiled = compiled
         model.optimizer = optimizers_module.get(compiled["optimizer"])
         model.loss = compiled["loss"]["class_name"] if isinstance(compiled["loss"], dict) else compiled["loss"]
+        model._rate = model._given_rate()
     return model
 
 
 def load_model(filepath, custom_objects=None, compile=True, safe_mode=True) -> Sequential:
     """The model of a .safetensors file, a recipe, or the name of a workload."""
+    _not_here("load_model: custom_objects", custom_objects or None, "it has the layers of its tables")
     path = os.fspath(filepath)
     if path.endswith((".keras", ".h5", ".hdf5")):
         raise NotImplementedError(f"load_model: {path}: this format is not in cornu yet; it reads .safetensors")
-    return _sequential_of(_cornu.open(path))
+    model = _sequential_of(_cornu.open(path))
+    if not compile:
+        model._compiled = model.optimizer = model.loss = None
+    return model
 
 
 def model_from_json(json_string, custom_objects=None) -> Sequential:
     """A new model of to_json's text."""
+    _not_here("model_from_json: custom_objects", custom_objects or None, "it has the layers of its tables")
     config = json.loads(json_string)
     recipe = {"data": {"scale": 1}, "model": config}
     handle = _cornu.parse(json.dumps(recipe), "model_from_json")

@@ -51,6 +51,7 @@ cornu_status data_ready(const cornu_data *data, cornu_split split, int64_t index
 {
     bool usable;
     int64_t count = data->block[split].count, begin = first_number(data, split);
+    TRY(data_check_there(data));
     TRY(data_finish(data));
     int64_t found = index;
     if (data->loader && index >= 0)

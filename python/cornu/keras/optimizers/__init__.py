@@ -30,17 +30,23 @@ class Optimizer(Configured):
                 warnings.warn(f"{owner}: {row['name']} is of Keras 2 and without effect", DeprecationWarning,
                               stacklevel=2)
         super().__init__(*args, **kwargs)
-        rate = self._config["learning_rate"]
-        if isinstance(rate, dict):
-            self._config["learning_rate"] = schedules.deserialize(rate)
-        elif isinstance(rate, bool) or not isinstance(rate, LearningRateSchedule) and not hasattr(rate, "__float__"):
-            raise TypeError(f"{owner}: learning_rate: found {rate!r}; expected a number or a schedule of "
-                            f"keras.optimizers.schedules")
+        self.learning_rate = self._config["learning_rate"]
 
     @property
-    def lr(self):
-        """Keras 2's name of learning_rate."""
-        return self.learning_rate
+    def learning_rate(self):
+        """A number, or a schedule. A number that is set while a model trains holds from the next step on."""
+        return self._config["learning_rate"]
+
+    @learning_rate.setter
+    def learning_rate(self, rate) -> None:
+        if isinstance(rate, dict):
+            rate = schedules.deserialize(rate)
+        if isinstance(rate, bool) or not isinstance(rate, LearningRateSchedule) and not hasattr(rate, "__float__"):
+            raise TypeError(f"{type(self).__name__}: learning_rate: found {rate!r}; expected a number or a schedule of "
+                            f"keras.optimizers.schedules")
+        self._config["learning_rate"] = rate
+
+    lr = learning_rate  # as Keras 2 calls it
 
 
 def _options(row):

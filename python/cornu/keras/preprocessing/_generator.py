@@ -182,9 +182,11 @@ class ImageDataGenerator:
         return statistic is not None
 
     def get_random_transform(self, img_shape, seed=None) -> dict:
+        """Not in cornu."""
         raise NotImplementedError("get_random_transform is not in cornu; there is random_transform, which draws and applies")
 
     def apply_transform(self, x, transform_parameters):
+        """Not in cornu."""
         raise NotImplementedError("apply_transform is not in cornu; there is random_transform, which draws and applies")
 
     def random_transform(self, x, seed=None) -> np.ndarray:

@@ -42,7 +42,7 @@ class Iterator:
     def __len__(self) -> int:
         return -(-self.n // self.batch_size)
 
-    num_batches = property(__len__)
+    num_batches = property(__len__, doc="Batches of a pass.")
 
     def _want_samples(self) -> None:
         if self.n == 0:
@@ -74,12 +74,15 @@ class Iterator:
             return self._get_batches_of_transformed_samples(self.index_array[first: first + self.batch_size])
 
     def next(self):
+        """The next batch."""
         return self.__next__()
 
     def reset(self) -> None:
+        """Begin a new pass with the next batch."""
         self.batch_index = 0
 
     def on_epoch_end(self) -> None:
+        """Behind a pass: draw the order of the next."""
         self._set_index_array()
 
     def _get_batches_of_transformed_samples(self, index_array):
@@ -169,7 +172,7 @@ class FileIterator(_Pictures):
         self.subset, self.split, self.dtype = subset, _split_of(subset, generator), "float32"
 
     filepaths = property(lambda self: self._filepaths)
-    labels = property(lambda self: self.classes)
+    labels = property(lambda self: self.classes, doc="The pictures' class numbers.")
 
     def _needs_python(self) -> bool:
         return super()._needs_python() or self.class_mode not in ("categorical", "binary", "sparse")
@@ -299,8 +302,8 @@ class NumpyArrayIterator(_Pictures):
         self._set_saving(image_data_generator, save_to_dir, save_prefix, save_format)
         super().__init__(len(x), batch_size, shuffle, seed)
 
-    x = property(lambda self: self._pixels.astype(np.float32, copy=False))
-    samples = property(lambda self: self.n)
+    x = property(lambda self: self._pixels.astype(np.float32, copy=False), doc="The pictures as floats.")
+    samples = property(lambda self: self.n, doc="How many pictures there are.")
 
     def _needs_python(self) -> bool:
         return super()._needs_python() or self.y is None
@@ -314,7 +317,7 @@ class NumpyArrayIterator(_Pictures):
         check_inputs(handle, self.image_shape)
         y = targets_of(handle, self.y, self.n, "flow: y")
         data = self._opened.get(("samples and targets", y.dtype.kind),
-                                lambda: _cornu.data_from_arrays(self._pixels, y, None, True))
+                                lambda: _cornu.data_from_arrays(self._pixels, y, None))
         return data, self.image_data_generator._section()
 
     def _get_batches_of_transformed_samples(self, index_array):
