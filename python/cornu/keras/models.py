@@ -623,6 +623,7 @@ class _Fit:
         self.tests = any(_wants(c, ("on_test_begin", "on_test_end", "on_test_batch_begin", "on_test_batch_end"))
                          for c in self.python)
         self.testing = False
+        self.ended: tuple | None = None  # an epoch that a callback has ended
         self.rates = any(isinstance(c, callbacks_module.ReduceLROnPlateau) for c in self.native)
         self.params = {"epochs": epochs, "steps": steps, "verbose": progress.verbose}
 
@@ -637,6 +638,8 @@ class _Fit:
             callback.set_params(self.params)
         self._all("on_train_begin", {})
         work()
+        if self.ended:
+            self.on_epoch(*self.ended)
         self._all("on_train_end", {})
         return self.history
 
@@ -662,9 +665,11 @@ class _Fit:
         if self.batches:
             self._all("on_train_batch_end", step - 1, logs)
             self._all("on_batch_end", step - 1, logs)
-            if step < steps or not steps:
-                self._begin_batch(step)
-        return self.model.stop_training and step != steps
+        if self.model.stop_training and step != steps:
+            self.ended = epoch, epochs, steps or step, steps, seconds, rate, logs
+        elif step < steps or not steps:
+            self._begin_batch(step)
+        return self.ended is not None
 
     def on_validation(self, epoch, epochs, step, steps, seconds, rate, logs):
         if step == 0:
