@@ -42,6 +42,27 @@ def test_a_loss_that_is_no_number_ends_the_run(model, samples, capsys):
         model.fit(x, y, verbose=0, callbacks=[callbacks.TerminateOnNaN(raise_error=True)])
 
 
+@pytest.mark.parametrize("stop_at, steps", [(0, 1), (1, 2), (2, 3)])
+def test_a_run_that_a_step_ends_has_that_epoch(model, samples, stop_at, steps):
+    seen = []
+
+    class Stop(keras.callbacks.Callback):
+        def on_train_batch_begin(self, batch, logs=None):
+            seen.append(batch)
+
+        def on_train_batch_end(self, batch, logs=None):
+            self.model.stop_training = batch == stop_at
+            self.loss = logs["loss"]
+
+        def on_epoch_end(self, epoch, logs=None):
+            seen.append("epoch")
+
+    stop = Stop()
+    history = model.fit(*samples, batch_size=20, epochs=4, verbose=0, callbacks=[stop])
+    assert seen == [*range(steps), "epoch"] and history.epoch == [0]
+    assert history.history["loss"] == [stop.loss] and "accuracy" in history.history
+
+
 def test_options_of_the_librarys_callbacks_are_attributes_and_its_section():
     stop = callbacks.EarlyStopping("val_accuracy", 0.1, 3, 1, "max", 0.5, True, 2)
     assert stop.patience == 3 and stop.verbose == 1 and stop.baseline == 0.5

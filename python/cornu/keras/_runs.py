@@ -76,6 +76,7 @@ class FitRun:
         self.testing = False
         self.rates = any(isinstance(c, callbacks_module.ReduceLROnPlateau) for c in self.native)
         self.params = {"epochs": epochs, "steps": steps, "verbose": progress.verbose}
+        self.ended: tuple | None = None  # an epoch that a callback has ended
 
     def sections(self) -> list:
         return [c._section() for c in self.native]
@@ -88,6 +89,8 @@ class FitRun:
             callback.set_params(self.params)
         self._all("on_train_begin", {})
         work()
+        if self.ended:
+            self.on_epoch(*self.ended)
         self._all("on_train_end", {})
         return self.history
 
@@ -113,9 +116,11 @@ class FitRun:
         if self.batches:
             self._all("on_train_batch_end", step - 1, logs)
             self._all("on_batch_end", step - 1, logs)
-            if step < steps or not steps:
-                self._begin_batch(step)
-        return self.model.stop_training and step != steps
+        if self.model.stop_training and step != steps:
+            self.ended = epoch, epochs, steps or step, steps, seconds, rate, logs
+        elif step < steps or not steps:
+            self._begin_batch(step)
+        return self.ended is not None
 
     def on_validation(self, epoch, epochs, step, steps, seconds, rate, logs):
         if step == 0:

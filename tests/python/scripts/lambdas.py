@@ -32,5 +32,9 @@ batches = []
 counting = LambdaCallback(on_train_batch_end=lambda batch, logs: batches.append(batch))
 endless.fit(x, y, batch_size=4, epochs=3, callbacks=[TerminateOnNaN(), counting], shuffle=False, verbose=0)
 
-results = {"stopped": stopped.history, "same": history.history, "epochs": stopped.epoch, "told": told,
+few = LambdaCallback(on_train_batch_end=lambda batch, logs: setattr(cut, "stop_training", batch == 2))
+cut = make()
+early = cut.fit(x, y, batch_size=8, epochs=4, callbacks=[few], shuffle=False, verbose=0)
+
+results = {"early": early.history, "early epochs": early.epoch, "stopped": stopped.history, "same": history.history, "epochs": stopped.epoch, "told": told,
            "batches until NaN": batches}
