@@ -187,10 +187,13 @@ static PyObject *data_info(PyObject *object, PyObject *unused)
 
 static PyObject *data_set_scale(PyObject *object, PyObject *arguments)
 {
+    data_object *self = (data_object *)object;
     double scale;
-    if (!PyArg_ParseTuple(arguments, "d", &scale))
+    if (!PyArg_ParseTuple(arguments, "d", &scale) || !begin_data(self, NULL))
         return NULL;
-    return none_or_fail(cornu_data_set_scale(((data_object *)object)->data, scale));
+    cornu_status status = cornu_data_set_scale(self->data, scale);
+    end_data(self);
+    return none_or_fail(status);
 }
 
 static PyMethodDef data_methods[] = {

@@ -143,6 +143,7 @@ def test_data_in_use_is_refused_to_other_threads(model, samples):
             except RuntimeError as error:
                 refused.append(str(error))
         for what in (lambda: _fit(other._handle, data), lambda: other._handle.evaluate(data, None, 0, 20, 0, False, None),
+                     lambda: data.set_scale(2.0),
                      lambda: data.batch(np.zeros(1, np.int64), None, 0, 0, np.zeros((1, 8, 8, 1), np.float32))):
             thread = threading.Thread(target=use, args=(what,))
             thread.start()
@@ -150,7 +151,7 @@ def test_data_in_use_is_refused_to_other_threads(model, samples):
         other._handle.evaluate(data, None, 0, 20, 0, False, None)  # by the thread whose it is
 
     _fit(model._handle, data, data, work)
-    assert refused == ["the data is at work in another call"] * 3
+    assert refused == ["the data is at work in another call"] * 4
     _fit(other._handle, data)
 
 

@@ -108,9 +108,10 @@ def _save_and_load(m, x, y, folder):
     keras.models.load_model(folder / "m.safetensors").load_weights(folder / "m.safetensors")
 
 
+# (np.ones is not among them: NumPy itself loses a reference to its dtype by each.)
 USES = {
     "fit": lambda m, x, y, folder: m.fit(x, y, verbose=0, validation_split=0.2),
-    "weighted": lambda m, x, y, folder: m.fit(x, y, verbose=0, sample_weight=np.ones(len(x)), validation_data=(x, y)),
+    "weighted": lambda m, x, y, folder: m.fit(x, y, verbose=0, sample_weight=[1.0] * len(x), validation_data=(x, y)),
     "generator": lambda m, x, y, folder: m.fit(_batches(x, y), verbose=0, validation_data=_batches(x, y)),
     "endless": lambda m, x, y, folder: m.fit(_endless(x, y), verbose=0, steps_per_epoch=2, epochs=2),
     "stopped": lambda m, x, y, folder: m.fit(_endless(x, y), verbose=0, steps_per_epoch=9, callbacks=[_Stops()]),
