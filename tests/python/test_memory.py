@@ -41,6 +41,18 @@ def _state() -> np.ndarray:
     return np.array([len(gc.get_objects()), sys.getallocatedblocks(), _allocated(), _resident()])
 
 
+def _known():
+    """All objects but whole numbers, some more than once: None, types and names, too, of which a leak makes no more."""
+    gc.collect()
+    for known in gc.get_objects():
+        yield known
+        yield from (o for o in gc.get_referents(known) if type(o) is not int)
+
+
+def _references() -> dict[int, int]:
+    return {id(o): sys.getrefcount(o) for o in _known()}
+
+
 def _network():
     m = keras.Sequential([keras.layers.Flatten(), keras.layers.Dense(2048, "relu"), keras.layers.Dense(3, "softmax")])
     m.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
@@ -128,6 +140,7 @@ def test_models_made_used_and_dropped_leave_no_memory(samples, tmp_path, use):
 
     for _ in range(15):
         once()
+    references = _references()
     before = _state()
     for _ in range(TIMES):
         once()
@@ -136,6 +149,8 @@ def test_models_made_used_and_dropped_leave_no_memory(samples, tmp_path, use):
     assert blocks < TIMES / 2 or use == "pickle"  # which keeps strings of any array's
     assert allocated < 1500 * TIMES  # a model has 500 KB and more
     assert resident < 64 << 20
+    grown = {o for o, count in _references().items() if count - references.get(o, count) > TIMES / 2}
+    assert not [repr(o)[:99] for o in _known() if id(o) in grown]
 
 
 def test_batches_of_many_sizes_take_no_more_memory_than_those_of_the_largest(samples):

@@ -1,6 +1,5 @@
 """keras.models: Sequential."""
 import json
-import math
 import os
 import random
 from typing import Any
@@ -11,64 +10,22 @@ from .._missing import missing
 from .. import _cornu
 from .._tables import TABLES, plain
 from ..devices import current_device, current_threads
-from . import callbacks as callbacks_module
 from . import _data
+from ._arguments import class_weights, not_here, older, whole
 from ._data import Stream
+from ._runs import FitRun, TestRun, callback_list
 from . import losses as losses_module
 from . import metrics as metrics_module
 from . import optimizers as optimizers_module
-from ._progress import Progress, in_order, verbosity
+from ._progress import Progress, verbosity
+from .callbacks import History
 from .layers import InputLayer, Layer, Variable, automatic_name, deserialize
 from . import _keras_names
+
 
 def _seed() -> int:
     """As Keras draws one: from Python's generator, which utils.set_random_seed seeds."""
     return random.randint(1, int(1e9))
-
-
-def _not_here(what: str, value: Any, instead: str) -> None:
-    if value is not None:
-        raise NotImplementedError(f"{what} is not in cornu yet; {instead}")
-
-
-def _whole(what: str, name: str, value, least: int = 1) -> int | None:
-    """A whole number, or None."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer)) or value != int(value) or value < least:
-        raise ValueError(f"{what}: {name}: found {value!r}; expected a whole number of at least {least}")
-    return int(value)
-
-
-def _older(what: str, given: dict) -> dict:
-    """How batches are fetched, as fit, evaluate and predict of tf.keras 2 take it."""
-    if given.pop("use_multiprocessing", False):
-        raise NotImplementedError(f"{what}: use_multiprocessing is not in cornu; workers= are threads")
-    fetch = {"workers": _whole(what, "workers", given.pop("workers", None), 0),
-             "ahead": _whole(what, "max_queue_size", given.pop("max_queue_size", None))}
-    if given:
-        raise TypeError(f"{what}: got an unexpected keyword argument {next(iter(given))!r}")
-    return fetch
-
-
-def _class_weights(weights) -> dict:
-    """As a fit section has them."""
-    if not isinstance(weights, dict):
-        raise TypeError(f"fit: class_weight: found {type(weights).__name__}; expected a dict of weights by class number")
-    try:
-        return {str(int(number)): float(weight) for number, weight in weights.items()}
-    except (TypeError, ValueError):
-        raise ValueError(f"fit: class_weight: found {weights!r}; expected numbers by class number") from None
-
-
-def _callback_list(callbacks, what: str) -> list:
-    if isinstance(callbacks, callbacks_module.CallbackList):
-        callbacks = callbacks.callbacks
-    callbacks = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks] if callbacks else []
-    for callback in callbacks:
-        if not isinstance(callback, callbacks_module.Callback):
-            raise TypeError(f"{what}: callbacks: found {callback!r}; expected a keras.callbacks.Callback")
-    return callbacks
 
 
 class Sequential:
@@ -85,7 +42,7 @@ class Sequential:
         self._rate: float | None = None  # that the library has
         # Data sections: the one in force, and that of the last fit, which a file keeps.
         self._section = self._trained_section = _data.Source.section
-        self.history: callbacks_module.History | None = None
+        self.history: History | None = None
         for layer in layers or []:
             self.add(layer)
 
@@ -269,8 +226,8 @@ class Sequential:
     def compile(self, optimizer="rmsprop", loss=None, loss_weights=None, metrics=None, weighted_metrics=None,
                 run_eagerly=False, steps_per_execution=1, jit_compile="auto", auto_scale_loss=True) -> None:
         """Choose optimizer, loss and metrics: names, objects or configurations."""
-        _not_here("compile: loss_weights", loss_weights, "there is one loss")
-        _not_here("compile: weighted_metrics", weighted_metrics, "metrics= takes them")
+        not_here("compile: loss_weights", loss_weights, "there is one loss")
+        not_here("compile: weighted_metrics", weighted_metrics, "metrics= takes them")
         if loss is None:
             raise ValueError(f"compile: found no loss; cornu has {', '.join(r['name'] for r in TABLES['losses'])}")
         if isinstance(metrics, dict):
@@ -326,17 +283,17 @@ class Sequential:
         any iterable; or a data set of pictures, which the library loads itself. Of tf.keras 2, workers and
         max_queue_size say how batches are fetched ahead."""
         self._want_compiled("fit")
-        fetch = _older("fit", kwargs)
-        epochs, batch_size = _whole("fit", "epochs", epochs), _whole("fit", "batch_size", batch_size)
-        steps = _whole("fit", "steps_per_epoch", steps_per_epoch)
-        validation_steps = _whole("fit", "validation_steps", validation_steps)
+        fetch = older("fit", kwargs)
+        epochs, batch_size = whole("fit", "epochs", epochs), whole("fit", "batch_size", batch_size)
+        steps = whole("fit", "steps_per_epoch", steps_per_epoch)
+        validation_steps = whole("fit", "validation_steps", validation_steps)
         section: dict[str, Any] = {"epochs": epochs, "shuffle": bool(shuffle), "seed": _seed(),
-                                   "initial_epoch": _whole("fit", "initial_epoch", initial_epoch, 0),
+                                   "initial_epoch": whole("fit", "initial_epoch", initial_epoch, 0),
                                    "steps_per_epoch": steps, "validation_steps": validation_steps,
-                                   "validation_batch_size": _whole("fit", "validation_batch_size", validation_batch_size),
+                                   "validation_batch_size": whole("fit", "validation_batch_size", validation_batch_size),
                                    "validation_freq": plain(validation_freq) if validation_freq != 1 else None}
         if class_weight is not None:
-            section["class_weight"] = _class_weights(class_weight)
+            section["class_weight"] = class_weights(class_weight)
         if validation_split and validation_data is None:
             if not _data.is_arrays(x):
                 raise ValueError("fit: validation_split: found data that gives batches; expected arrays, or "
@@ -360,7 +317,7 @@ class Sequential:
                     opened.close()
 
     def _fit(self, source, validation, section: dict, callbacks, progress: Progress):
-        run = _Fit(self, section["epochs"], progress, callbacks, section["steps_per_epoch"] or source.steps)
+        run = FitRun(self, section["epochs"], progress, callbacks, section["steps_per_epoch"] or source.steps)
         section["callbacks"] = run.sections()
         self._handle.set_data(source.section)
         self._section = self._trained_section = source.section
@@ -384,13 +341,13 @@ class Sequential:
                  return_dict=False, **kwargs):
         """Loss and metrics of what fit takes: a number, a list, or a dict."""
         self._want_compiled("evaluate")
-        fetch = _older("evaluate", kwargs)
-        steps = _whole("evaluate", "steps", steps)
-        source = self._source(x, y, sample_weight, _whole("evaluate", "batch_size", batch_size), "evaluate", most=steps,
+        fetch = older("evaluate", kwargs)
+        steps = whole("evaluate", "steps", steps)
+        source = self._source(x, y, sample_weight, whole("evaluate", "batch_size", batch_size), "evaluate", most=steps,
                               fetch=fetch)
         try:
             self._use(source.section)
-            run = _Test(self, Progress(verbosity(verbose)), _callback_list(callbacks, "evaluate"), "test")
+            run = TestRun(self, Progress(verbosity(verbose)), callback_list(callbacks, "evaluate"), "test")
             scores = run.start(lambda: self._handle.evaluate(source.data, current_device(), current_threads(), source.batch,
                                                              steps or 0, bool(run.callbacks), run.on_step))
         finally:
@@ -406,10 +363,10 @@ class Sequential:
 
     def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None, **kwargs) -> np.ndarray:
         """Outputs of an array, or of what gives batches."""
-        _older("predict", kwargs)
-        batch = _whole("predict", "batch_size", batch_size) or 32
-        steps = _whole("predict", "steps", steps)
-        run = _Test(self, Progress(verbosity(verbose)), _callback_list(callbacks, "predict"), "predict")
+        older("predict", kwargs)
+        batch = whole("predict", "batch_size", batch_size) or 32
+        steps = whole("predict", "steps", steps)
+        run = TestRun(self, Progress(verbosity(verbose)), callback_list(callbacks, "predict"), "predict")
         if _data.is_arrays(x):
             inputs = _data.inputs_of(self, x, "predict: x")
             inputs = inputs[: steps * batch] if steps else inputs
@@ -447,7 +404,7 @@ class Sequential:
         return self.predict_on_batch(x)
 
     def train_on_batch(self, x, y=None, sample_weight=None, class_weight=None, return_dict=False):
-        """One optimizer step; returns loss and metrics of the batch, before it."""
+        """One optimizer step; returns the batch's loss and metrics before it."""
         if class_weight is not None:
             if sample_weight is not None:
                 raise ValueError("train_on_batch: found class_weight and sample_weight; expected one of the two")
@@ -468,8 +425,8 @@ class Sequential:
         y = _data.targets_of(self._handle, y, len(x), f"{what}: y")
         weights = _data.weights_of(sample_weight, len(x), f"{what}: sample_weight")
         self._use(_data.Source.section)
-        self.reset_metrics()
         self._set_rate()
+        self.reset_metrics()
         scores = self._handle.on_batch(x, y, weights, train, current_device(), current_threads())
         if return_dict:
             return dict(sorted(scores.items()))
@@ -497,7 +454,7 @@ class Sequential:
 
     def save(self, filepath, overwrite=True, zipped=None, **kwargs) -> None:
         """Weights, optimizer state and configuration in one .safetensors file."""
-        _not_here("save: zipped", zipped, "it writes one file")
+        not_here("save: zipped", zipped, "it writes one file")
         if not kwargs.pop("include_optimizer", True):
             raise NotImplementedError("save: include_optimizer=False is not in cornu; a file holds the optimizer's state")
         for name in kwargs:
@@ -519,7 +476,7 @@ class Sequential:
 
     def load_weights(self, filepath, skip_mismatch=False, **kwargs) -> None:
         """Weights of a .safetensors file, layer by layer in their order whatever the layers' names; of a .npz by names."""
-        _not_here("load_weights: skip_mismatch", skip_mismatch or None, "every weight must fit")
+        not_here("load_weights: skip_mismatch", skip_mismatch or None, "every weight must fit")
         for name in kwargs:
             raise TypeError(f"load_weights: got an unexpected keyword argument {name!r}")
         self.build()
@@ -562,151 +519,6 @@ class Sequential:
 Model = Sequential
 
 
-def _wants(callback, hooks: tuple) -> bool:
-    """Does it do anything there?"""
-    return any(getattr(type(callback), hook) is not getattr(callbacks_module.Callback, hook) or hook in vars(callback)
-               for hook in hooks)
-
-
-class _Test:
-    """One call of evaluate or predict: its lines and its callbacks. kind: "test" or "predict"."""
-
-    def __init__(self, model, progress: Progress, callbacks: list, kind: str):
-        self.progress, self.kind, self.done = progress, kind, 0
-        self.callbacks = [c for c in callbacks if not isinstance(c, callbacks_module._Native)]
-        for callback in self.callbacks:
-            callback.set_model(model)
-
-    def _all(self, hook: str, *arguments) -> None:
-        for callback in self.callbacks:
-            getattr(callback, f"on_{self.kind}_{hook}")(*arguments)
-
-    def start(self, work):
-        self._all("begin", {})
-        self._all("batch_begin", 0, {})
-        result = work()
-        self._all("end", {})
-        return result
-
-    def on_step(self, epoch, epochs, step, steps, seconds, rate, logs):
-        self.done = step
-        self.progress.step(step, steps, seconds, logs, step == steps)
-        self._all("batch_end", step - 1, logs)
-        if step < steps:
-            self._all("batch_begin", step, {})
-
-    def after(self, outputs, count: int):
-        """A batch of predict."""
-        self.done += 1
-        self.progress.step(self.done, count, None, {}, self.done == count)
-        self._all("batch_end", self.done - 1, {"outputs": outputs})
-        if self.done < count:
-            self._all("batch_begin", self.done, {})
-        return outputs
-
-    def whole(self, outputs, count: int):
-        """All batches of predict, in one."""
-        self.progress.step(count, count, None, {}, True)
-        return outputs
-
-
-class _Fit:
-    """One call of fit: the library's callbacks to Keras's."""
-
-    def __init__(self, model, epochs, progress, callbacks, steps):
-        self.model, self.epochs, self.progress = model, epochs, progress
-        self.history = callbacks_module.History()
-        callbacks = _callback_list(callbacks, "fit")
-        self.native = [c for c in callbacks if isinstance(c, callbacks_module._Native)]
-        self.python = [c for c in callbacks if not isinstance(c, callbacks_module._Native)] + [self.history]
-        self.batches = any(c._wants_batches() for c in self.python)
-        self.tests = any(_wants(c, ("on_test_begin", "on_test_end", "on_test_batch_begin", "on_test_batch_end"))
-                         for c in self.python)
-        self.testing = False
-        self.ended: tuple | None = None  # an epoch that a callback has ended
-        self.rates = any(isinstance(c, callbacks_module.ReduceLROnPlateau) for c in self.native)
-        self.params = {"epochs": epochs, "steps": steps, "verbose": progress.verbose}
-
-    def sections(self) -> list:
-        return [c._section() for c in self.native]
-
-    def start(self, work):
-        self.model.stop_training = False
-        self.model.history = self.history
-        for callback in [*self.python, *self.native]:
-            callback.set_model(self.model)
-            callback.set_params(self.params)
-        self._all("on_train_begin", {})
-        work()
-        if self.ended:
-            self.on_epoch(*self.ended)
-        self._all("on_train_end", {})
-        return self.history
-
-    def _all(self, hook: str, *arguments) -> None:
-        for callback in self.python:
-            getattr(callback, hook)(*arguments)
-        self.model._set_rate()
-
-    def on_epoch_begin(self, epoch, epochs, step, steps, seconds, rate, logs):
-        if self.rates and epoch > 0:  # it may have been reduced
-            self.model.optimizer.learning_rate = self.model._rate = rate
-        self._all("on_epoch_begin", epoch, {})
-        self.progress.epoch(epoch, epochs)
-        self._begin_batch(0)
-
-    def _begin_batch(self, batch: int) -> None:
-        if self.batches:
-            self._all("on_train_batch_begin", batch, {})
-            self._all("on_batch_begin", batch, {})
-
-    def on_step(self, epoch, epochs, step, steps, seconds, rate, logs):
-        self.progress.step(step, steps, seconds, logs, False)
-        if self.batches:
-            self._all("on_train_batch_end", step - 1, logs)
-            self._all("on_batch_end", step - 1, logs)
-        if self.model.stop_training and step != steps:
-            self.ended = epoch, epochs, steps or step, steps, seconds, rate, logs
-        elif step < steps or not steps:
-            self._begin_batch(step)
-        return self.ended is not None
-
-    def on_validation(self, epoch, epochs, step, steps, seconds, rate, logs):
-        if step == 0:
-            self.testing = True
-            self._all("on_test_begin", {})
-            self._all("on_test_batch_begin", 0, {})
-            return
-        if self.batches:
-            self._all("on_test_batch_end", step - 1, logs)
-            if step < steps or not steps:
-                self._all("on_test_batch_begin", step, {})
-
-    def on_epoch(self, epoch, epochs, step, steps, seconds, rate, logs):
-        logs = in_order(logs)
-        if self.testing:
-            self.testing = False
-            self._all("on_test_end", {k[4:]: v for k, v in logs.items() if k.startswith("val_")})
-        if self.rates:
-            logs["learning_rate"] = rate
-        self._all("on_epoch_end", epoch, logs)  # which may add to them
-        self.progress.step(step, steps or step, seconds, logs, True)
-        return self.model.stop_training
-
-    def on_notice(self, line):
-        """The lines of the library's callbacks begin with the epoch; Keras's are silent unless they are to be verbose."""
-        head, _, rest = line.partition(": ")
-        if not head.startswith("Epoch "):
-            if self.progress.verbose:
-                self.progress._write(f"cornu: {line}\n")
-            return
-        for callback in self.native:
-            if any(word in rest for word in callback._says):
-                told = callback._told(int(head[6:]) - 1, line)
-                if callback.verbose:
-                    self.progress._write(told)
-
-
 def _sequential_of(handle) -> Sequential:
     inner = json.loads(handle.config())["config"]
     model = Sequential(name=inner["name"])
@@ -728,7 +540,7 @@ def _sequential_of(handle) -> Sequential:
 
 def load_model(filepath, custom_objects=None, compile=True, safe_mode=True) -> Sequential:
     """The model of a .safetensors file, a recipe, or the name of a workload."""
-    _not_here("load_model: custom_objects", custom_objects or None, "it has the layers of its tables")
+    not_here("load_model: custom_objects", custom_objects or None, "it has the layers of its tables")
     path = os.fspath(filepath)
     if path.endswith((".keras", ".h5", ".hdf5")):
         raise NotImplementedError(f"load_model: {path}: this format is not in cornu yet; it reads .safetensors")
@@ -740,7 +552,7 @@ def load_model(filepath, custom_objects=None, compile=True, safe_mode=True) -> S
 
 def model_from_json(json_string, custom_objects=None) -> Sequential:
     """A new model of to_json's text."""
-    _not_here("model_from_json: custom_objects", custom_objects or None, "it has the layers of its tables")
+    not_here("model_from_json: custom_objects", custom_objects or None, "it has the layers of its tables")
     config = json.loads(json_string)
     recipe = {"data": {"scale": 1}, "model": config}
     handle = _cornu.parse(json.dumps(recipe), "model_from_json")
@@ -750,8 +562,8 @@ def model_from_json(json_string, custom_objects=None) -> Sequential:
 
 def clone_model(model, input_tensors=None, clone_function=None, **kwargs) -> Sequential:
     """The same layers with new weights."""
-    _not_here("clone_model: input_tensors", input_tensors, "it takes a model")
-    _not_here("clone_model: clone_function", clone_function, "it takes a model")
+    not_here("clone_model: input_tensors", input_tensors, "it takes a model")
+    not_here("clone_model: clone_function", clone_function, "it takes a model")
     return Sequential.from_config(model.get_config())
 
 
