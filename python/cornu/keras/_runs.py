@@ -74,6 +74,7 @@ class FitRun:
         self.tests = any(_wants(c, ("on_test_begin", "on_test_end", "on_test_batch_begin", "on_test_batch_end"))
                          for c in self.python)
         self.testing = False
+        self.ended: tuple | None = None  # an epoch that a callback has ended
         self.rates = any(isinstance(c, callbacks_module.ReduceLROnPlateau) for c in self.native)
         self.params = {"epochs": epochs, "steps": steps, "verbose": progress.verbose}
         self.ended: tuple | None = None  # an epoch that a callback has ended
