@@ -41,6 +41,7 @@ FIT = [
     (ValueError, "class_weight", lambda m: m.fit(X, Y, class_weight={"cat": 1})),
     (ValueError, "class_weight", lambda m: m.fit(X, Y, class_weight={-1: 1})),
     (ValueError, "class_weight", lambda m: m.fit(X, Y, class_weight={0: float("nan")})),
+    (ValueError, "finite", lambda m: m.fit(X, Y, class_weight={0: 1e300})),
     (ValueError, "weights of their own", lambda m: m.fit(X, Y, class_weight={0: 1}, sample_weight=np.ones(6))),
     (ValueError, "sample_weight", lambda m: m.fit(X, Y, sample_weight=np.ones(5))),
     (TypeError, "sample_weight", lambda m: m.fit(X, Y, sample_weight=list("abcdef"))),
