@@ -427,6 +427,7 @@ cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_f
         return status_fail(CORNU_INVALID, "cornu_fit: found NULL; expected a model and data");
     const cornu_fit_options *o = options ? options : &defaults;
     TRY(CHECK_RESERVE("cornu_fit_options", o));
+    TRY(session_check_free(model));
     fit_run run = {.options = o, .model = model, .data = data, .pass = -1};
     run.state = (fit_state){.model = model,
                             .resumed = o->resume,

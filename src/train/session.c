@@ -97,6 +97,15 @@ static cornu_status push(void *context, int index)
     return s->device->ops->write_variable(s->device, index, v->value, v->count);
 }
 
+cornu_status session_check_free(const cornu_model *model)
+{
+    if (!model->live)
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID,
+                       "model: found it in training (by cornu_fit or an open trainer); "
+                       "expected one that is not");
+}
+
 void session_own_weights(session *s)
 {
     s->live = (live_weights){.pull = pull, .push = push, .context = s};

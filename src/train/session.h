@@ -29,6 +29,8 @@ void session_close(session *s);
 /* From here on the model's weights are the session's: the public functions that read and write them
    go to it (live_weights). session_close ends it. */
 void session_own_weights(session *s);
+/* CORNU_INVALID where another session has the model's weights. */
+cornu_status session_check_free(const cornu_model *model);
 device *session_device(const session *s);
 const cornu_model *session_model(const session *s);
 /* The plan for a mode and batch size, of samples with weights or without: built and prepared at the

@@ -20,6 +20,7 @@ cornu_status cornu_trainer_open(cornu_model *model, const cornu_run_options *opt
         return status_fail(CORNU_INVALID, "cornu_trainer_open: found NULL; expected a model and a "
                                           "place for the trainer");
     *trainer = NULL;
+    TRY(session_check_free(model));
     cornu_trainer *t;
     TRY(memory_new(1, sizeof *t, "trainer", &t));
     t->model = model;

@@ -254,6 +254,10 @@ static void a_trainer_takes_the_steps_of_a_fit(void **state)
         expect_ok(cornu_trainer_train(t, &batch, &scores));
     }
     expect_ok(cornu_trainer_reset(t));
+    cornu_trainer *second;
+    expect_status(cornu_trainer_open(m, NULL, &second), CORNU_INVALID);
+    expect_status(cornu_fit(m, arrays, NULL, NULL), CORNU_INVALID);
+    expect_message("in training");
     expect_ok(cornu_trainer_test(t, &all, &scores));
     expect_ok(cornu_trainer_predict(t, all.values, SAMPLES, from_trainer));
     expect_ok(cornu_trainer_pull(t));
