@@ -181,9 +181,9 @@ static void draw(progress *p, const cornu_progress *now, bool loss_last)
     if (now->step < now->steps && p->line_open && now->seconds - p->last_draw < REDRAW_SECONDS)
         return;
     fit_line(&l, now, terminal_width(stdout) - 1, loss_last);
+    p->line_open = true; /* before it is: an answer waits for this thread only so long */
     print("\r%s\033[K", l.text);
     fflush(stdout);
-    p->line_open = true;
     p->last_draw = now->seconds;
 }
 
@@ -248,8 +248,8 @@ static void draw_download(progress *p, const char *file, int64_t done, int64_t t
     add(&l, " %s", show_bytes((double)done, have));
     if (total > 0)
         add(&l, " of %s", show_bytes((double)total, all));
-    print("\r%s\033[K", l.text);
     p->line_open = true;
+    print("\r%s\033[K", l.text);
     if (total > 0 && done >= total)
         break_line(p);
     fflush(stdout);

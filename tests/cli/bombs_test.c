@@ -6,6 +6,7 @@
 #include "support/net.h"
 #include "support/program.h"
 #include "support/scratch.h"
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,12 @@ static void run_within(const char *name, const char *const *arguments, int expec
         .cpu_seconds = CPU_SECONDS, .address_space = MEASURES_MEMORY ? 3000000000u : 0, .cpus = 2};
     program p = program_start_within(arguments, -1, &limits);
     program_finish(&p);
+    /* Neighbours on the memory make the same work take more of a core's time. */
+    for (int again = 0; again < 2 && p.status == 128 + SIGXCPU; again++) {
+        program_free(&p);
+        p = program_start_within(arguments, -1, &limits);
+        program_finish(&p);
+    }
     if (getenv("BOMBS_SHOWN"))
         print_message("%-34s %-8s status %d, %4ld MB, %ld.%02ld s: %.120s\n", name, arguments[0],
                       p.status, p.usage.ru_maxrss * 1024 / 1000000, p.usage.ru_utime.tv_sec,
