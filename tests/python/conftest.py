@@ -1,7 +1,12 @@
+import signal
+
 import numpy as np
 import pytest
 
 from cornu import keras
+
+# Whoever starts the tests in the background has Ctrl-C ignored, which their processes would inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
