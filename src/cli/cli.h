@@ -25,6 +25,9 @@ extern const command command_bench, command_train, command_evaluate, command_pre
     command_completion;
 extern const command *const commands[]; /* all, NULL-ended */
 
+/* The command line as a whole; returns the exit status (main.c). */
+CORNU_API int cornu_main(int argc, char **argv);
+
 /* ---- options.c -------------------------------------------------------------------------- */
 
 typedef enum option_type {

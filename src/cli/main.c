@@ -1,4 +1,4 @@
-/* cornu: the command line. */
+/* cornu: the command line, which program.c makes a program of. */
 #include "cli/cli.h"
 #include <locale.h>
 #include <poll.h>
@@ -118,7 +118,7 @@ static int finish_output(int status)
     return status == STATUS_OK ? own : status;
 }
 
-int main(int argc, char **argv)
+int cornu_main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, ""); /* only to learn whether the terminal speaks UTF-8 */
     signal(SIGPIPE, SIG_IGN);
