@@ -3,8 +3,6 @@
 option(CORNU_CUDA "build the CUDA plug-in where the toolkit is found" ON)
 set(CORNU_CUDA_ARCHITECTURES "" CACHE STRING
     "compute capabilities of the kernels, \"80;90\"; empty: all that the toolkit knows")
-set_source_files_properties(src/device/cuda/loader.c PROPERTIES
-    COMPILE_DEFINITIONS "CUDA_PLUGIN_LIBRARY_FOLDER=\"${CMAKE_INSTALL_LIBDIR}\"")
 if(NOT CORNU_CUDA)
     message(STATUS "CORNU_CUDA is off: the CUDA plug-in and the tests on cuda:0 are left out")
     return()
@@ -65,28 +63,15 @@ add_custom_command(OUTPUT ${cuda_fatbin}
         -o ${cuda_fatbin} ${CMAKE_SOURCE_DIR}/src/device/cuda/plugin/kernels/kernels.cu
     DEPENDS ${cuda_kernels} VERBATIM COMMENT "CUDA kernels")
 
-# Of the program's sources only what needs no other library; the rest it asks the program for (main.c).
 file(GLOB cuda_sources CONFIGURE_DEPENDS src/device/cuda/plugin/*.c src/device/cuda/plugin/ops/*.c)
-add_library(cornu_cuda MODULE ${cuda_sources} src/base/memory.c src/base/cgroup.c src/base/philox.c
-    src/base/env.c src/base/printable.c src/base/log.c src/step/plan.c src/step/cost.c)
-set_target_properties(cornu_cuda PROPERTIES OUTPUT_NAME cornu-cuda C_VISIBILITY_PRESET hidden
-    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
-file(WRITE ${CMAKE_BINARY_DIR}/cuda/plugin.map "{ global: cornu_cuda_plugin; local: *; };\n")
-target_link_options(cornu_cuda PRIVATE -Wl,--version-script=${CMAKE_BINARY_DIR}/cuda/plugin.map)
+cornu_plugin(cuda ${cuda_sources})
 set_source_files_properties(src/device/cuda/plugin/fatbin.c PROPERTIES OBJECT_DEPENDS ${cuda_fatbin}
-    COMPILE_DEFINITIONS "GPU_FATBIN=\"${cuda_fatbin}\"")
+    COMPILE_DEFINITIONS "CUDA_FATBIN=\"${cuda_fatbin}\"")
 set(cuda_libraries ${cuda_root}/lib64)
 if(NOT EXISTS ${cuda_libraries})
     set(cuda_libraries ${cuda_root}/lib)
 endif()
 set_source_files_properties(src/device/cuda/plugin/libraries.c PROPERTIES
     COMPILE_DEFINITIONS "CUDA_LIBRARY_FOLDER=\"${cuda_libraries}\"")
-target_include_directories(cornu_cuda PRIVATE include src)
 target_include_directories(cornu_cuda SYSTEM PRIVATE ${CUDA_INCLUDE_DIR} ${CUBLASLT_INCLUDE_DIR}
     ${CUDNN_INCLUDE_DIR})
-target_compile_definitions(cornu_cuda PRIVATE _GNU_SOURCE)
-target_compile_options(cornu_cuda PRIVATE -Wall -Wextra -Wshadow -Wconversion)
-target_link_libraries(cornu_cuda PRIVATE PkgConfig::JANSSON Threads::Threads ${CMAKE_DL_LIBS} m)
-if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
-    target_link_options(cornu_cuda PRIVATE -Wl,-z,defs) # a sanitizer's library comes with the program
-endif()

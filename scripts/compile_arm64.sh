@@ -3,7 +3,7 @@
 # warning, the vector kernels too. Usage: scripts/compile_arm64.sh BUILD-FOLDER (one that CMake has configured)
 set -euo pipefail
 commands=$(sed -nE 's/^ *"command": "(.*)",?$/\1/p' "$1/compile_commands.json" | sed -E 's/\\(["\\])/\1/g' |
-    grep -E -- ' -c [^ ]*/src/[^ ]*\.c$' | grep -vE 'CPU_ISA=a(vx|mx)|/cuda/plugin/' | sort -u)
+    grep -E -- ' -c [^ ]*/src/[^ ]*\.c$' | grep -vE 'CPU_ISA=a(vx|mx)|/(cuda|opencl)/plugin/' | sort -u)
 # This machine's headers come last: the libraries' are the same for all processors.
 compiler="aarch64-linux-gnu-gcc -Werror -idirafter /usr/include -idirafter /usr/include/$(uname -m)-linux-gnu"
 count=$(wc -l <<<"$commands")

@@ -2,7 +2,7 @@
 # Library code has no global that changes but these: globals_test.sh LIBRARY
 set -eu
 
-# What cornu_last_error tells belongs to each thread; which CUDA plug-in there is belongs to the list of devices.
+# What cornu_last_error tells belongs to each thread; which plug-ins there are belongs to the list of devices.
 allowed='status.c.o:last_message
 loader.c.o:plugin_of_process
 loader.c.o:plugin_once'

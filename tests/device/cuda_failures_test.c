@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "device/cuda/plugin.h"
+#include "device/accelerator/plugin.h"
 #include "support/net.h"
 #include "support/program.h"
 #include "support/runs.h"
@@ -101,14 +101,14 @@ static void a_plugin_of_another_version_is_one_clear_line(void **state)
     rewind(f);
     assert_int_equal(fread(bytes, 1, size, f), size);
     fclose(f);
-    cuda_plugin_version own = CUDA_PLUGIN_VERSION;
+    gpu_plugin_version own = GPU_PLUGIN_VERSION;
     char *found = memmem(bytes, size, &own, sizeof own);
     assert_non_null(found);
     strcpy(found, "0.0.9");
     devices_say_with("CORNU_CUDA_PLUGIN", scratch_write("other.so", bytes, size),
                      "found version 0.0.9; expected " CORNU_VERSION);
     strcpy(found, CORNU_VERSION);
-    found[offsetof(cuda_plugin_version, plan)]++;
+    found[offsetof(gpu_plugin_version, plan)]++;
     devices_say_with("CORNU_CUDA_PLUGIN", scratch_write("others.so", bytes, size),
                      "found a plug-in of other sources");
     free(bytes);

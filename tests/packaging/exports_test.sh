@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Libraries export their interface and no more: exports_test.sh HEADER LIBCORNU [MODULE…]
-# libcornu.so what cornu.h declares, versioned; a module that others open (the CUDA plug-in, Python's extension) the one
+# libcornu.so what cornu.h declares, versioned; a module that others open (a plug-in of GPUs, Python's extension) the one
 # name by which they begin.
 set -euo pipefail
 header=$1 library=$2
@@ -35,6 +35,6 @@ complain "exported without the version CORNU_${soname##*.}" "${unversioned[@]}"
 
 for module in "${@:3}"; do
     found=$(exported "$module" | tr '\n' ' ')
-    [[ $found =~ ^(cornu_cuda_plugin|PyInit__cornu)\ $ ]] || complain "$module exports more or less than its one name" "$found"
+    [[ $found =~ ^(cornu_(cuda|opencl)_plugin|PyInit__cornu)\ $ ]] || complain "$module exports more or less than its one name" "$found"
 done
 [ "$failures" = 0 ]

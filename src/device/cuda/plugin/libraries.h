@@ -42,13 +42,13 @@ cornu_status dnn_check(const cuda_libraries *lib, int device, cudnnStatus_t resu
 bool cuda_is_lost(CUresult result);
 
 /* In functions that return a cornu_status and have a `gpu *g`: TRY(CU(g, cuMemAlloc(&p, n))). */
-#define CU(g, call) gpu_check((g), (g)->lib->call, #call)
-#define BLASLT(g, call) blas_check((g)->lib, (g)->number, (g)->lib->call, #call)
-#define CUDNN(g, call) dnn_check((g)->lib, (g)->number, (g)->lib->call, #call)
+#define CU(g, call) cuda_check_on((g), cuda_of(g)->lib->call, #call)
+#define BLASLT(g, call) blas_check(cuda_of(g)->lib, (g)->number, cuda_of(g)->lib->call, #call)
+#define CUDNN(g, call) dnn_check(cuda_of(g)->lib, (g)->number, cuda_of(g)->lib->call, #call)
 /* Where something is given up after all work: a failure is a line of the log, and harms nobody. */
 #define GIVE_UP(g, call)                                                 \
     do {                                                                 \
-        if ((g)->lib->call != 0)                                         \
+        if (cuda_of(g)->lib->call != 0)                                  \
             log_line("device %s: cannot give up: %s", (g)->name, #call); \
     } while (0)
 

@@ -17,6 +17,7 @@ static const double LONG_ENOUGH = 2e-3; /* seconds; shorter probes are made larg
 
 typedef struct probe {
     gpu *g;
+    const cuda_gpu *c; /* the same */
     CUevent begin, end;
     gpu_memory memory;
     /* matrices */
@@ -38,10 +39,10 @@ static cornu_status seconds_of(probe *b, probe_work *work, int times, double *se
     *seconds = INFINITY;
     for (int r = 0; r < REPEATS; r++) {
         float milliseconds = 0;
-        TRY(CU(g, cuEventRecord(b->begin, g->stream)));
+        TRY(CU(g, cuEventRecord(b->begin, b->c->stream)));
         for (int i = 0; i < times; i++)
             TRY(work(b));
-        TRY(CU(g, cuEventRecord(b->end, g->stream)));
+        TRY(CU(g, cuEventRecord(b->end, b->c->stream)));
         TRY(CU(g, cuEventSynchronize(b->end)));
         TRY(CU(g, cuEventElapsedTime(&milliseconds, b->begin, b->end)));
         *seconds = fmin(*seconds, (double)milliseconds * 1e-3);
@@ -51,22 +52,22 @@ static cornu_status seconds_of(probe *b, probe_work *work, int times, double *se
 
 /* ---- multiply-adds, memory, launches ------------------------------------------------------ */
 
-static gpu_grid whole_device(const gpu *g)
+static cuda_grid whole_device(const cuda_gpu *c)
 {
-    return (gpu_grid){.x = (unsigned)(g->multiprocessors * BLOCKS_PER_MULTIPROCESSOR),
-                      .threads = PROBE_THREADS};
+    return (cuda_grid){.x = (unsigned)(c->multiprocessors * BLOCKS_PER_MULTIPROCESSOR),
+                       .threads = PROBE_THREADS};
 }
 
 static cornu_status run_fma(probe *b)
 {
     probe_fma_params p = {.rounds = b->rounds, .scale = 0.5f, .offset = 1, .never = NAN};
-    return gpu_launch(b->g, GPU_probe_fma, whole_device(b->g), &p);
+    return cuda_launch(b->g, CUDA_probe_fma, whole_device(b->c), &p);
 }
 
 static cornu_status measure_fma(probe *b, double *rate)
 {
     double seconds = 0;
-    gpu_grid grid = whole_device(b->g);
+    cuda_grid grid = whole_device(b->c);
     for (b->rounds = 1; b->rounds < INT32_MAX; b->rounds *= 4) {
         TRY(seconds_of(b, run_fma, 1, &seconds));
         if (seconds >= LONG_ENOUGH)
@@ -79,7 +80,7 @@ static cornu_status measure_fma(probe *b, double *rate)
 static cornu_status run_copy(probe *b)
 {
     probe_copy_params p = {.x = (float *)b->memory.at, .count = b->count, .scale = 1};
-    return gpu_launch(b->g, GPU_probe_copy, whole_device(b->g), &p);
+    return cuda_launch(b->g, CUDA_probe_copy, whole_device(b->c), &p);
 }
 
 /* Bytes/s, read and written, in place over `bytes`. */
@@ -103,12 +104,12 @@ static cornu_status measure_memory(probe *b, device_limits *out)
     gpu *g = b->g;
     int cache = 0;
     double left;
-    TRY(CU(g, cuDeviceGetAttribute(&cache, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, g->id)));
+    TRY(CU(g, cuDeviceGetAttribute(&cache, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, b->c->id)));
     TRY(gpu_memory_left(g, &left));
     double large = fmin(fmax(8.0 * cache, 64e6), left / 2);
     TRY(gpu_memory_make_room(g, large));
     TRY(gpu_memory_new(g, (size_t)large, "memory to measure", &b->memory));
-    TRY(CU(g, cuMemsetD8Async(b->memory.at, 0, b->memory.bytes, g->stream)));
+    TRY(CU(g, cuMemsetD8Async(b->memory.at, 0, b->memory.bytes, b->c->stream)));
     TRY(measure_copy(b, large, &out->update));
     out->read = out->update;
     out->cache_bytes = cache;
@@ -121,7 +122,7 @@ static cornu_status measure_memory(probe *b, device_limits *out)
 
 static cornu_status run_empties(probe *b)
 {
-    return CU(b->g, cuGraphLaunch(b->empties, b->g->stream));
+    return CU(b->g, cuGraphLaunch(b->empties, b->c->stream));
 }
 
 static cornu_status measure_launch(probe *b, double *each)
@@ -130,13 +131,13 @@ static cornu_status measure_launch(probe *b, double *each)
     CUgraph graph = NULL;
     double seconds = 0;
     empty_params p = {0};
-    TRY(CU(g, cuStreamBeginCapture(g->stream, CU_STREAM_CAPTURE_MODE_RELAXED)));
+    TRY(CU(g, cuStreamBeginCapture(b->c->stream, CU_STREAM_CAPTURE_MODE_RELAXED)));
     cornu_status status = CORNU_OK;
     for (int i = 0; i < EMPTY_KERNELS && status == CORNU_OK; i++)
-        status = gpu_launch(g, GPU_empty, (gpu_grid){.x = 1, .threads = 32}, &p);
-    CUresult ended = g->lib->cuStreamEndCapture(g->stream, &graph);
+        status = cuda_launch(g, CUDA_empty, (cuda_grid){.x = 1, .threads = 32}, &p);
+    CUresult ended = b->c->lib->cuStreamEndCapture(b->c->stream, &graph);
     if (status == CORNU_OK)
-        status = gpu_check(g, ended, "cuStreamEndCapture");
+        status = cuda_check_on(g, ended, "cuStreamEndCapture");
     if (status == CORNU_OK)
         status = CU(g, cuGraphInstantiate(&b->empties, graph, 0));
     if (graph)
@@ -153,12 +154,12 @@ static cornu_status run_product(probe *b)
 {
     gpu *g = b->g;
     const float one = 1, zero = 0;
-    CUdeviceptr x = b->memory.at, y = x + b->operand_bytes, z = y + b->operand_bytes;
-    CUdeviceptr workspace = z + (size_t)(b->n * b->n) * sizeof(float);
-    return BLASLT(g, cublasLtMatmul(g->blas, b->product, &one, (const void *)x, b->operand,
+    gpu_address x = b->memory.at, y = x + b->operand_bytes, z = y + b->operand_bytes;
+    gpu_address workspace = z + (size_t)(b->n * b->n) * sizeof(float);
+    return BLASLT(g, cublasLtMatmul(b->c->blas, b->product, &one, (const void *)x, b->operand,
                                     (const void *)y, b->operand, &zero, (const void *)z, b->result,
                                     (void *)z, b->result, &b->algorithm.algo, (void *)workspace,
-                                    WORKSPACE, g->stream));
+                                    WORKSPACE, b->c->stream));
 }
 
 static void free_product(probe *b)
@@ -186,7 +187,7 @@ static cornu_status find_algorithm(probe *b)
         BLASLT(g, cublasLtMatmulPreferenceSetAttribute(
                       preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most));
     if (status == CORNU_OK)
-        status = BLASLT(g, cublasLtMatmulAlgoGetHeuristic(g->blas, b->product, b->operand,
+        status = BLASLT(g, cublasLtMatmulAlgoGetHeuristic(b->c->blas, b->product, b->operand,
                                                           b->operand, b->result, b->result,
                                                           preference, 1, &b->algorithm, &found));
     (void)BLASLT(g, cublasLtMatmulPreferenceDestroy(preference));
@@ -209,7 +210,7 @@ static cornu_status make_product(probe *b, int64_t n, device_precision precision
     size_t bytes = 2 * b->operand_bytes + (size_t)(n * n) * sizeof(float) + WORKSPACE;
     TRY(gpu_memory_make_room(g, (double)bytes));
     TRY(gpu_memory_new(g, bytes, "matrices to measure", &b->memory));
-    TRY(CU(g, cuMemsetD8Async(b->memory.at, 0x3c, 2 * b->operand_bytes, g->stream)));
+    TRY(CU(g, cuMemsetD8Async(b->memory.at, 0x3c, 2 * b->operand_bytes, b->c->stream)));
     TRY(BLASLT(g, cublasLtMatmulDescCreate(&b->product, compute, CUDA_R_32F)));
     TRY(BLASLT(g, cublasLtMatmulDescSetAttribute(b->product, CUBLASLT_MATMUL_DESC_TRANSA,
                                                  &transposed, sizeof transposed)));
@@ -242,18 +243,16 @@ static cornu_status measure_product(probe *b, device_precision precision, double
 
 /* ---- all --------------------------------------------------------------------------------- */
 
-cornu_status gpu_limits(gpu *g, device_limits *out)
+cornu_status cuda_limits(gpu *g, device_limits *out)
 {
-    probe b = {.g = g};
+    probe b = {.g = g, .c = cuda_of(g)};
     cornu_status status;
-    *out = (device_limits){0};
-    TRY_GOTO(gpu_drain(g));
     TRY_GOTO(CU(g, cuEventCreate(&b.begin, CU_EVENT_DEFAULT)));
     TRY_GOTO(CU(g, cuEventCreate(&b.end, CU_EVENT_DEFAULT)));
     TRY_GOTO(measure_fma(&b, &out->fma));
     TRY_GOTO(measure_memory(&b, out));
     TRY_GOTO(measure_launch(&b, &out->launch_seconds));
-    if (g->capability >= GPU_MATRIX_UNITS) {
+    if (b.c->capability >= CUDA_MATRIX_UNITS) {
         TRY_GOTO(measure_product(&b, PRECISION_TF32, &out->tf32));
         TRY_GOTO(measure_product(&b, PRECISION_BF16, &out->bf16));
     }

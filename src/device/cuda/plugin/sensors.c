@@ -1,16 +1,14 @@
 /* What the device says of itself, through NVML. */
 #include "device/cuda/plugin/core.h"
-#include <math.h>
 
 enum { SUCCESS = 0 };
 
-cornu_status gpu_sensors(gpu *g, device_sensors *out)
+cornu_status cuda_sensors(gpu *g, device_sensors *out)
 {
-    const cuda_libraries *lib = g->lib;
-    nvmlDevice_t sensor = g->state->nvml;
+    const cuda_libraries *lib = cuda_of(g)->lib;
+    nvmlDevice_t sensor = cuda_of(g)->nvml;
     unsigned value;
     unsigned long long large;
-    *out = (device_sensors){NAN, NAN, NAN, NAN, NAN, false};
     if (!sensor)
         return CORNU_OK;
     if (lib->nvmlDeviceGetPowerUsage(sensor, &value) == SUCCESS)

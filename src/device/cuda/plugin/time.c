@@ -3,7 +3,6 @@
 #include "device/cuda/plugin/kernels/step.h"
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* About half a millisecond of one warp, while the host puts the operations behind it: they then run
    back to back, as in a graph, and not at the pace of the host's calls. */
@@ -18,32 +17,31 @@ static cornu_status elapsed(gpu *g, CUevent from, CUevent to, double *seconds)
     return CORNU_OK;
 }
 
-cornu_status gpu_timer(gpu *g, double *seconds)
+cornu_status cuda_timer(gpu *g, double *seconds)
 {
-    CUevent *clock = g->state->clock;
-    TRY(gpu_flush(g));
-    TRY(CU(g, cuEventRecord(clock[seconds ? 1 : 0], g->stream)));
-    return seconds ? elapsed(g, clock[0], clock[1], seconds) : CORNU_OK;
+    cuda_gpu *c = cuda_of(g);
+    TRY(CU(g, cuEventRecord(c->timer[seconds ? 1 : 0], c->stream)));
+    return seconds ? elapsed(g, c->timer[0], c->timer[1], seconds) : CORNU_OK;
 }
 
 static cornu_status delay(gpu *g)
 {
     probe_fma_params p = {.rounds = DELAY_ROUNDS, .scale = 1, .never = NAN};
-    return gpu_launch(g, GPU_probe_fma, (gpu_grid){.x = 1, .threads = 32}, &p);
+    return cuda_launch(g, CUDA_probe_fma, (cuda_grid){.x = 1, .threads = 32}, &p);
 }
 
 /* Event 0 stands before the first operation, i + 1 behind operation i. */
 static cornu_status enqueue_timed(gpu *g, const prepared *p, const CUevent *events)
 {
-    const gpu_queue *q = &g->state->queue;
+    CUstream stream = cuda_of(g)->stream;
     int count = p->plan->op_count;
     TRY(delay(g));
-    TRY(CU(g, cuEventRecord(events[0], g->stream)));
+    TRY(CU(g, cuEventRecord(events[0], stream)));
     for (int i = gpu_next_op(p, -1); i < count; i = gpu_next_op(p, i)) {
-        TRY(gpu_enqueue_op(g, p, i));
-        TRY(CU(g, cuEventRecord(events[i + 1], g->stream)));
+        TRY(cuda_enqueue_op(g, p, i));
+        TRY(CU(g, cuEventRecord(events[i + 1], stream)));
     }
-    return gpu_end_step_enqueue(g, p->plan, q->position, q->results);
+    return cuda_end_step_enqueue(g, p->plan);
 }
 
 static cornu_status read_times(gpu *g, const prepared *p, const CUevent *events, double *seconds)
@@ -56,24 +54,17 @@ static cornu_status read_times(gpu *g, const prepared *p, const CUevent *events,
     return CORNU_OK;
 }
 
-cornu_status gpu_time_operations(gpu *g, prepared *p, const step_input *input, double *seconds)
+cornu_status cuda_time_step(gpu *g, prepared *p, int64_t step, double *seconds)
 {
     int count = p->plan->op_count;
     CUevent *events;
-    memset(seconds, 0, (size_t)count * sizeof *seconds);
     TRY(memory_new((size_t)count + 1, sizeof *events, "events", &events));
     cornu_status status = CORNU_OK;
     for (int i = 0; i <= count; i++)
         TRY_GOTO(CU(g, cuEventCreate(&events[i], CU_EVENT_DEFAULT)));
-    TRY_GOTO(gpu_queue_alone(g, p, input));
-    status = enqueue_timed(g, p, events);
-    if (status == CORNU_OK)
-        status = gpu_queue_launched(g);
-    if (status != CORNU_OK) {
-        gpu_lose(g, status);
-        goto done;
-    }
-    TRY_GOTO(gpu_drain(g));
+    TRY_GOTO(cuda_steps_copy(g, step, 1));
+    TRY_GOTO(enqueue_timed(g, p, events));
+    TRY_GOTO(cuda_driver.synchronize(g));
     status = read_times(g, p, events, seconds);
 done:
     for (int i = 0; i <= count; i++)

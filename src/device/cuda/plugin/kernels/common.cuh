@@ -21,9 +21,9 @@ static __device__ inline int64_t thread_number(void)
     return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 }
 
-static __device__ inline const gpu_step *this_step(const gpu_clock *clock)
+static __device__ inline const cuda_step *this_step(const cuda_clock *clock)
 {
-    return &clock->steps[(*clock->position - clock->back) % GPU_QUEUE];
+    return &clock->steps[(*clock->position - clock->back) % CUDA_QUEUE];
 }
 
 /* at / by and the rest; 64-bit division is some 70 instructions, and rarely needed. */

@@ -132,7 +132,7 @@ static __device__ inline float drop(const dropout_params &p, float x, uint32_t b
 
 extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS) cornu_dropout(dropout_params p)
 {
-    const gpu_step *s = this_step(&p.clock);
+    const cuda_step *s = this_step(&p.clock);
     uint64_t iteration = (uint64_t)s->iteration;
     uint64_t key = device_random_key(s->seed, RANDOM_DROPOUT, p.stream);
     float scale = 1 / (1 - p.rate);

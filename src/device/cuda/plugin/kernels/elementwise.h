@@ -58,7 +58,7 @@ typedef struct scale_params {
 /* Four elements of one Philox block at a time. Backward, behind an activation, y also goes back
    through that. */
 typedef struct dropout_params {
-    gpu_clock clock;
+    cuda_clock clock;
     const float *x;
     float *y;
     int64_t count;

@@ -13,7 +13,7 @@ typedef int64_t rule_index;
 #include "device/rules/whole_samples.h"
 
 /* And the sample's weight. Class numbers become one-hot where the target has columns for them. */
-static __device__ void write_target(const gather_params &p, const gpu_step &s, int64_t row)
+static __device__ void write_target(const gather_params &p, const cuda_step &s, int64_t row)
 {
     float *t = p.t + row * p.target_count;
     int64_t index = s.index[row], classes = p.target_count / p.columns;
@@ -42,7 +42,7 @@ static __device__ inline float4 bytes_to_floats(const uint8_t *from)
 }
 
 /* Elements begin..end-1 of one sample; four at a time where they lie so. */
-static __device__ void write_plain(const gather_params &p, const gpu_step &s, int64_t row,
+static __device__ void write_plain(const gather_params &p, const cuda_step &s, int64_t row,
                                    int64_t begin, int64_t end)
 {
     int64_t base = s.index[row] * p.count;
@@ -69,7 +69,7 @@ static __device__ void write_plain(const gather_params &p, const gpu_step &s, in
 
 extern "C" __global__ void __launch_bounds__(GATHER_THREADS) cornu_gather(gather_params p)
 {
-    const gpu_step s = *this_step(&p.clock);
+    const cuda_step s = *this_step(&p.clock);
     bool target = p.t && blockIdx.x == gridDim.x - 1;
     int64_t begin = (int64_t)blockIdx.x * GATHER_PIECE;
     for (int64_t row = blockIdx.y; row < p.batch; row += gridDim.y) {
@@ -88,7 +88,7 @@ typedef struct drawn_transform {
     affine_map map;
 } drawn_transform;
 
-static __device__ void draw_transform(const gather_augmented_params &p, const gpu_step &s,
+static __device__ void draw_transform(const gather_augmented_params &p, const cuda_step &s,
                                       int64_t sample, drawn_transform *d)
 {
     uint64_t key = device_random_key(s.seed, RANDOM_AUGMENT, transform_item(s.epoch, sample));
@@ -102,7 +102,7 @@ static __device__ void draw_transform(const gather_augmented_params &p, const gp
     d->map = affine_map_of(&d->transform, s.height, s.width);
 }
 
-static __device__ inline float element(const gpu_step &s, int64_t at)
+static __device__ inline float element(const cuda_step &s, int64_t at)
 {
     return s.x_bytes ? (float)((const uint8_t *)s.x)[at] : ((const float *)s.x)[at];
 }
@@ -112,7 +112,7 @@ typedef struct pixel_neighbours {
     neighbours row, column;
 } pixel_neighbours;
 
-static __device__ pixel_neighbours find_neighbours(const gpu_step &s, const drawn_transform &d,
+static __device__ pixel_neighbours find_neighbours(const cuda_step &s, const drawn_transform &d,
                                                    int64_t pixel)
 {
     const random_transform &t = d.transform;
@@ -130,7 +130,7 @@ static __device__ pixel_neighbours find_neighbours(const gpu_step &s, const draw
     return n;
 }
 
-static __device__ float interpolate(const gpu_step &s, int64_t base, const drawn_transform &d,
+static __device__ float interpolate(const cuda_step &s, int64_t base, const drawn_transform &d,
                                     const pixel_neighbours &n, int64_t channel)
 {
     if (n.row.outside || n.column.outside)
@@ -161,7 +161,7 @@ extern "C" __global__ void __launch_bounds__(GATHER_THREADS)
     cornu_gather_augmented(gather_augmented_params p)
 {
     __shared__ drawn_transform d;
-    const gpu_step s = *this_step(&p.gather.clock);
+    const cuda_step s = *this_step(&p.gather.clock);
     bool target = p.gather.t && blockIdx.x == gridDim.x - 1;
     int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     int64_t step = (int64_t)(gridDim.x - (p.gather.t ? 1 : 0)) * blockDim.x;
@@ -240,8 +240,8 @@ static __device__ void standardize_by_itself(const standardization &st, float sc
 }
 
 /* The resampled image, or the sample as it is, in its own numbers. */
-static __device__ void write_resampled(const gather_augmented_params &p, const gpu_step &s, int64_t base,
-                                   const drawn_transform &d, float *to)
+static __device__ void write_resampled(const gather_augmented_params &p, const cuda_step &s,
+                                   int64_t base, const drawn_transform &d, float *to)
 {
     for (int64_t i = threadIdx.x; p.augments && i < s.height * s.width; i += blockDim.x) {
         pixel_neighbours n = find_neighbours(s, d, i);
@@ -258,7 +258,7 @@ extern "C" __global__ void __launch_bounds__(GATHER_THREADS)
     __shared__ drawn_transform d;
     __shared__ double sums[WARP];
     __shared__ float largests[WARP];
-    const gpu_step s = *this_step(&p.gather.clock);
+    const cuda_step s = *this_step(&p.gather.clock);
     int64_t count = p.gather.count;
     for (int64_t row = blockIdx.y; row < p.gather.batch; row += gridDim.y) {
         float *to = p.gather.x + row * count, scale = s.x_scale;

@@ -14,7 +14,7 @@
     1024 /* pixels that a block takes, about, where each is transformed by itself */
 
 typedef struct gather_params {
-    gpu_clock clock;
+    cuda_clock clock;
     float *x;                           /* [batch][count] */
     float *t;                           /* [batch][target_count], or NULL */
     float *weight;                      /* [batch], or NULL; with t */

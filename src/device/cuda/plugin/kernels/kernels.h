@@ -13,11 +13,11 @@
 extern "C" {
 #endif
 
-/* What changes from one step to the next. Steps are queued: entry [*position % GPU_QUEUE] belongs
+/* What changes from one step to the next. Steps are queued: entry [*position % CUDA_QUEUE] belongs
    to the step that is running; the loss's launch, or else the step's last kernel, adds 1 to
    *position. */
-#define GPU_QUEUE 64
-typedef struct gpu_step {
+#define CUDA_QUEUE 64
+typedef struct cuda_step {
     const void *x, *y;     /* of the samples: the resident data set, or the staged batch */
     const float *weight;   /* of them; NULL: 1 each */
     const int64_t *index;  /* [batch] rows of x and y */
@@ -33,23 +33,23 @@ typedef struct gpu_step {
     int32_t padding;
     int64_t height, width,
         channels; /* of its images (x_shape); read only where they are augmented */
-} gpu_step;
+} cuda_step;
 
 /* Sums since the last reset: step_results as the device keeps it. */
-typedef struct gpu_results {
+typedef struct cuda_results {
     int64_t samples;
     double loss;
     double metrics[16];
     double last_loss;
     int32_t not_finite, padding;
-} gpu_results;
+} cuda_results;
 
 /* First member of the params of kernels that need to know which step runs. */
-typedef struct gpu_clock {
-    const gpu_step *steps; /* [GPU_QUEUE] */
+typedef struct cuda_clock {
+    const cuda_step *steps; /* [CUDA_QUEUE] */
     const int64_t *position;
     int64_t back; /* 1 for what runs behind the kernel that has counted the step already; else 0 */
-} gpu_clock;
+} cuda_clock;
 
 #ifdef __cplusplus
 }

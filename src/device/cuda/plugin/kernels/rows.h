@@ -1,5 +1,5 @@
 /* Loss and metrics over rows: the last activation where the loss reads behind it, the loss with its
-   gradient, the metrics, and the sums of gpu_results, in one launch. */
+   gradient, the metrics, and the sums of cuda_results, in one launch. */
 #ifndef DEVICE_CUDA_KERNELS_ROWS_H
 #define DEVICE_CUDA_KERNELS_ROWS_H
 
@@ -11,7 +11,7 @@
 
 typedef struct rows_metric {
     int32_t id;   /* metric_id */
-    int32_t slot; /* of gpu_results.metrics */
+    int32_t slot; /* of cuda_results.metrics */
     int64_t k;
 } rows_metric;
 
@@ -29,7 +29,7 @@ typedef struct rows_params {
     int32_t lanes; /* threads a row: a power of two up to 32 */
     int32_t metric_count;
     rows_metric metrics[ROWS_METRICS];
-    gpu_results *results;
+    cuda_results *results;
     /* One block adds to `results` itself. Several write their sums of the loss and of each metric
        to partials[block][1 + metric_count], which rows_reduce adds. */
     double *partials;

@@ -4,8 +4,8 @@
 #include "device/cuda/plugin/kernels/common.cuh"
 #include "device/cuda/plugin/kernels/step.h"
 
-/* By one thread, behind everything that reads *position as this step's (gpu_clock.back). */
-static __device__ inline void count_step(int64_t *position, gpu_results *results, int64_t batch,
+/* By one thread, behind everything that reads *position as this step's (cuda_clock.back). */
+static __device__ inline void count_step(int64_t *position, cuda_results *results, int64_t batch,
                                          bool has_loss)
 {
     results->samples += batch;

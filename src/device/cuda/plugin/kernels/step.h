@@ -7,7 +7,7 @@
 /* One thread: *position + 1, and what the results count besides loss and metrics. */
 typedef struct end_step_params {
     int64_t *position;
-    gpu_results *results;
+    cuda_results *results;
     int64_t batch;
     int32_t has_loss; /* last_loss is this step's: see whether it is finite */
 } end_step_params;

@@ -25,7 +25,7 @@ static __device__ inline float clip_scale(const update_params &p, int square)
 
 static __device__ inline optimizer_constants constants_of(const update_params &p, int square)
 {
-    const gpu_step *s = this_step(&p.clock);
+    const cuda_step *s = this_step(&p.clock);
     optimizer_constants c = p.constants;
     c.learning_rate = s->learning_rate;
     c.alpha = s->adam_alpha;

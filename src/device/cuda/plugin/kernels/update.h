@@ -18,7 +18,7 @@ typedef struct update_piece {
 } update_piece;
 
 typedef struct update_params {
-    gpu_clock clock;
+    cuda_clock clock;
     const update_piece *pieces;    /* [gridDim.x] */
     const float *squares;          /* square sums, or NULL: gradients are not clipped by norm */
     int32_t square_count;          /* global_clipnorm: all of them count; 0: the variable's own */

@@ -11,18 +11,18 @@ static bool accepts_softmax(const gpu *g, const plan *p, const op *o, const char
     return o->a.act.kind == ACTIVATION_SOFTMAX;
 }
 
-static gpu_grid softmax_grid(int64_t rows, int lanes)
+static cuda_grid softmax_grid(int64_t rows, int lanes)
 {
-    return (gpu_grid){.x = gpu_blocks(rows, ELEMENT_THREADS / lanes, 0),
-                      .threads = ELEMENT_THREADS};
+    return (cuda_grid){.x = cuda_blocks(rows, ELEMENT_THREADS / lanes, 0),
+                       .threads = ELEMENT_THREADS};
 }
 
 static cornu_status enqueue_softmax_forward(const gpu_op *r)
 {
     softmax_forward_params p = {.x = (const float *)r->in[0], .y = (float *)r->out[0]};
     tensor_matrix(GPU_OUT(r, 0), &p.rows, &p.n);
-    p.lanes = gpu_lanes(p.n);
-    return gpu_launch(r->g, GPU_softmax_forward, softmax_grid(p.rows, p.lanes), &p);
+    p.lanes = cuda_lanes(p.n);
+    return cuda_launch(r->g, CUDA_softmax_forward, softmax_grid(p.rows, p.lanes), &p);
 }
 
 static cornu_status enqueue_softmax_backward(const gpu_op *r)
@@ -30,8 +30,8 @@ static cornu_status enqueue_softmax_backward(const gpu_op *r)
     softmax_backward_params p = {
         .y = (const float *)r->in[0], .dy = (const float *)r->in[1], .dx = (float *)r->out[0]};
     tensor_matrix(GPU_OUT(r, 0), &p.rows, &p.n);
-    p.lanes = gpu_lanes(p.n);
-    return gpu_launch(r->g, GPU_softmax_backward, softmax_grid(p.rows, p.lanes), &p);
+    p.lanes = cuda_lanes(p.n);
+    return cuda_launch(r->g, CUDA_softmax_backward, softmax_grid(p.rows, p.lanes), &p);
 }
 
 /* ---- element by element ------------------------------------------------------------------- */
@@ -51,7 +51,7 @@ static cornu_status enqueue_forward(const gpu_op *r)
                                    .count = GPU_OUT(r, 0)->count,
                                    .kind = (int32_t)act.kind,
                                    .alpha = act.alpha};
-    return gpu_launch(r->g, GPU_activation_forward, gpu_element_grid(p.count), &p);
+    return cuda_launch(r->g, CUDA_activation_forward, cuda_element_grid(p.count), &p);
 }
 
 static cornu_status enqueue_backward(const gpu_op *r)
@@ -63,11 +63,11 @@ static cornu_status enqueue_backward(const gpu_op *r)
                                     .count = GPU_OUT(r, 0)->count,
                                     .kind = (int32_t)act.kind,
                                     .alpha = act.alpha};
-    return gpu_launch(r->g, GPU_activation_backward, gpu_element_grid(p.count), &p);
+    return cuda_launch(r->g, CUDA_activation_backward, cuda_element_grid(p.count), &p);
 }
 
-cornu_status gpu_bias_activation(gpu *g, CUdeviceptr x, CUdeviceptr bias, CUdeviceptr y,
-                                 int64_t rows, int64_t columns, activation act)
+cornu_status cuda_bias_activation(gpu *g, gpu_address x, gpu_address bias, gpu_address y,
+                                  int64_t rows, int64_t columns, activation act)
 {
     int64_t count = rows * columns;
     if (!bias) {
@@ -76,7 +76,7 @@ cornu_status gpu_bias_activation(gpu *g, CUdeviceptr x, CUdeviceptr bias, CUdevi
                                        .count = count,
                                        .kind = (int32_t)act.kind,
                                        .alpha = act.alpha};
-        return gpu_launch(g, GPU_activation_forward, gpu_element_grid(count), &p);
+        return cuda_launch(g, CUDA_activation_forward, cuda_element_grid(count), &p);
     }
     bias_activation_params p = {.x = (const float *)x,
                                 .bias = (const float *)bias,
@@ -85,13 +85,13 @@ cornu_status gpu_bias_activation(gpu *g, CUdeviceptr x, CUdeviceptr bias, CUdevi
                                 .columns = columns,
                                 .kind = (int32_t)act.kind,
                                 .alpha = act.alpha};
-    return gpu_launch(g, GPU_bias_activation, gpu_element_grid(count), &p);
+    return cuda_launch(g, CUDA_bias_activation, cuda_element_grid(count), &p);
 }
 
-cornu_status gpu_cast_bf16(gpu *g, CUdeviceptr x, CUdeviceptr y, int64_t count)
+cornu_status cuda_cast_bf16(gpu *g, gpu_address x, gpu_address y, int64_t count)
 {
     cast_bf16_params p = {.x = (const float *)x, .y = (uint16_t *)y, .count = count};
-    return gpu_launch(g, GPU_cast_bf16, gpu_element_grid(count), &p);
+    return cuda_launch(g, CUDA_cast_bf16, cuda_element_grid(count), &p);
 }
 
 static const gpu_kernel softmax_forward = {
@@ -102,5 +102,5 @@ static const gpu_kernel forward = {
     .name = "elementwise", .accepts = accepts_elements, .enqueue = enqueue_forward};
 static const gpu_kernel backward = {
     .name = "elementwise", .accepts = accepts_elements, .enqueue = enqueue_backward};
-const gpu_kernel *const gpu_activation_forward[] = {&gpu_head, &forward, &softmax_forward, NULL};
-const gpu_kernel *const gpu_activation_backward[] = {&backward, &softmax_backward, NULL};
+const gpu_kernel *const cuda_activation_forward[] = {&cuda_head, &forward, &softmax_forward, NULL};
+const gpu_kernel *const cuda_activation_backward[] = {&backward, &softmax_backward, NULL};

@@ -21,7 +21,7 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
     int64_t rows, columns;
     unsigned partials;
     matrix_of(p, o, &rows, &columns);
-    (void)gpu_strips(rows, columns, GPU_SUM_BLOCKS, &partials);
+    (void)cuda_strips(rows, columns, CUDA_SUM_BLOCKS, &partials);
     *scratch_bytes += (partials + 1) * 2 * (size_t)columns * sizeof(double);
     return CORNU_OK;
 }
@@ -36,12 +36,12 @@ static cornu_status reduce_partials(const gpu_op *r, int64_t columns, unsigned p
     if (partials <= PARTIALS_MOST)
         return CORNU_OK;
     unsigned one;
-    column_sums_reduce_params p = {.t = gpu_strips(partials, 2 * columns, 1, &one),
+    column_sums_reduce_params p = {.t = cuda_strips(partials, 2 * columns, 1, &one),
                                    .partials = all,
                                    .totals = all + (int64_t)partials * 2 * columns};
     *from = p.totals;
     *count = 1;
-    return gpu_launch(r->g, GPU_column_sums_reduce, gpu_strips_grid(&p.t, one), &p);
+    return cuda_launch(r->g, CUDA_column_sums_reduce, cuda_strips_grid(&p.t, one), &p);
 }
 
 static cornu_status enqueue_forward(const gpu_op *r)
@@ -49,10 +49,10 @@ static cornu_status enqueue_forward(const gpu_op *r)
     int64_t rows, columns;
     unsigned partials;
     matrix_of(r->plan, r->op, &rows, &columns);
-    batch_norm_sums_params s = {.t = gpu_strips(rows, columns, GPU_SUM_BLOCKS, &partials),
+    batch_norm_sums_params s = {.t = cuda_strips(rows, columns, CUDA_SUM_BLOCKS, &partials),
                                 .x = (const float *)r->in[0],
                                 .partials = (double *)r->scratch};
-    TRY(gpu_launch(r->g, GPU_batch_norm_sums, gpu_strips_grid(&s.t, partials), &s));
+    TRY(cuda_launch(r->g, CUDA_batch_norm_sums, cuda_strips_grid(&s.t, partials), &s));
     batch_norm_forward_params p = {.x = s.x,
                                    .gamma = (const float *)r->in[1],
                                    .beta = (const float *)r->in[2],
@@ -64,8 +64,8 @@ static cornu_status enqueue_forward(const gpu_op *r)
                                    .momentum = r->op->a.batch_norm.momentum,
                                    .epsilon = r->op->a.batch_norm.epsilon};
     TRY(reduce_partials(r, columns, partials, &p.partials, &p.partial_count));
-    p.t = gpu_strips(rows, columns, APPLY_BLOCKS, &partials);
-    return gpu_launch(r->g, GPU_batch_norm_forward, gpu_strips_grid(&p.t, partials), &p);
+    p.t = cuda_strips(rows, columns, APPLY_BLOCKS, &partials);
+    return cuda_launch(r->g, CUDA_batch_norm_forward, cuda_strips_grid(&p.t, partials), &p);
 }
 
 static cornu_status enqueue_inference(const gpu_op *r)
@@ -73,7 +73,7 @@ static cornu_status enqueue_inference(const gpu_op *r)
     int64_t rows, columns;
     unsigned partials;
     matrix_of(r->plan, r->op, &rows, &columns);
-    batch_norm_inference_params p = {.t = gpu_strips(rows, columns, APPLY_BLOCKS, &partials),
+    batch_norm_inference_params p = {.t = cuda_strips(rows, columns, APPLY_BLOCKS, &partials),
                                      .x = (const float *)r->in[0],
                                      .gamma = (const float *)r->in[1],
                                      .beta = (const float *)r->in[2],
@@ -81,7 +81,7 @@ static cornu_status enqueue_inference(const gpu_op *r)
                                      .moving_variance = (const float *)r->in[4],
                                      .y = (float *)r->out[0],
                                      .epsilon = r->op->a.batch_norm.epsilon};
-    return gpu_launch(r->g, GPU_batch_norm_inference, gpu_strips_grid(&p.t, partials), &p);
+    return cuda_launch(r->g, CUDA_batch_norm_inference, cuda_strips_grid(&p.t, partials), &p);
 }
 
 static cornu_status enqueue_backward(const gpu_op *r)
@@ -89,13 +89,14 @@ static cornu_status enqueue_backward(const gpu_op *r)
     int64_t rows, columns;
     unsigned partials;
     matrix_of(r->plan, r->op, &rows, &columns);
-    batch_norm_backward_sums_params s = {.t = gpu_strips(rows, columns, GPU_SUM_BLOCKS, &partials),
+    batch_norm_backward_sums_params s = {.t =
+                                             cuda_strips(rows, columns, CUDA_SUM_BLOCKS, &partials),
                                          .x = (const float *)r->in[0],
                                          .dy = (const float *)r->in[1],
                                          .mean = (const float *)r->in[3],
                                          .inverse = (const float *)r->in[4],
                                          .partials = (double *)r->scratch};
-    TRY(gpu_launch(r->g, GPU_batch_norm_backward_sums, gpu_strips_grid(&s.t, partials), &s));
+    TRY(cuda_launch(r->g, CUDA_batch_norm_backward_sums, cuda_strips_grid(&s.t, partials), &s));
     batch_norm_backward_params p = {.x = s.x,
                                     .dy = s.dy,
                                     .gamma = (const float *)r->in[2],
@@ -105,8 +106,8 @@ static cornu_status enqueue_backward(const gpu_op *r)
                                     .dgamma = (float *)r->out[1],
                                     .dbeta = (float *)r->out[2]};
     TRY(reduce_partials(r, columns, partials, &p.partials, &p.partial_count));
-    p.t = gpu_strips(rows, columns, APPLY_BLOCKS, &partials);
-    return gpu_launch(r->g, GPU_batch_norm_backward, gpu_strips_grid(&p.t, partials), &p);
+    p.t = cuda_strips(rows, columns, APPLY_BLOCKS, &partials);
+    return cuda_launch(r->g, CUDA_batch_norm_backward, cuda_strips_grid(&p.t, partials), &p);
 }
 
 static const gpu_kernel forward = {
@@ -114,6 +115,6 @@ static const gpu_kernel forward = {
 static const gpu_kernel inference = {.name = "columns", .enqueue = enqueue_inference};
 static const gpu_kernel backward = {
     .name = "columns", .prepare = prepare, .enqueue = enqueue_backward};
-const gpu_kernel *const gpu_batch_norm_forward[] = {&forward, NULL};
-const gpu_kernel *const gpu_batch_norm_inference[] = {&inference, NULL};
-const gpu_kernel *const gpu_batch_norm_backward[] = {&backward, NULL};
+const gpu_kernel *const cuda_batch_norm_forward[] = {&forward, NULL};
+const gpu_kernel *const cuda_batch_norm_inference[] = {&inference, NULL};
+const gpu_kernel *const cuda_batch_norm_backward[] = {&backward, NULL};

@@ -98,7 +98,7 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
     }
     size_t sums = 0;
     if (o->kind == OP_CONV2D_BACKWARD_WEIGHTS && roles.b)
-        sums = gpu_column_sums_scratch(s->positions, s->params.filters);
+        sums = cuda_column_sums_scratch(s->positions, s->params.filters);
     *scratch_bytes = s->product.scratch_bytes > sums ? s->product.scratch_bytes : sums;
     *state = s;
     return CORNU_OK;
@@ -110,8 +110,8 @@ static void release(gpu *g, void *state)
     free(state);
 }
 
-static cornu_status enqueue(const gpu_op *r, gpu_function kernel, CUdeviceptr a, CUdeviceptr b,
-                            CUdeviceptr bias, activation act)
+static cornu_status enqueue(const gpu_op *r, cuda_function kernel, gpu_address a, gpu_address b,
+                            gpu_address bias, activation act)
 {
     const conv_state *s = r->state;
     conv_params p = s->params;
@@ -123,25 +123,25 @@ static cornu_status enqueue(const gpu_op *r, gpu_function kernel, CUdeviceptr a,
 
 static cornu_status forward(const gpu_op *r)
 {
-    return enqueue(r, GPU_conv_forward, r->in[0], r->in[1], r->in[2], r->op->a.conv.act);
+    return enqueue(r, CUDA_conv_forward, r->in[0], r->in[1], r->in[2], r->op->a.conv.act);
 }
 
 static cornu_status backward_data(const gpu_op *r)
 {
     const window2d *w = &r->op->a.window;
     bool strides = w->stride[0] != 1 || w->stride[1] != 1;
-    return enqueue(r, strides ? GPU_conv_backward_data_strided : GPU_conv_backward_data, r->in[0],
+    return enqueue(r, strides ? CUDA_conv_backward_data_strided : CUDA_conv_backward_data, r->in[0],
                    r->in[1], 0, (activation){ACTIVATION_LINEAR, 0});
 }
 
 static cornu_status backward_weights(const gpu_op *r)
 {
     const conv_state *s = r->state;
-    TRY(enqueue(r, GPU_conv_backward_weights, r->in[1], r->in[0], 0,
+    TRY(enqueue(r, CUDA_conv_backward_weights, r->in[1], r->in[0], 0,
                 (activation){ACTIVATION_LINEAR, 0}));
     return r->out[1] == 0 ? CORNU_OK
-                          : gpu_column_sums(r->g, r->in[1], s->positions, s->params.filters,
-                                            r->scratch, r->out[1]);
+                          : cuda_column_sums(r->g, r->in[1], s->positions, s->params.filters,
+                                             r->scratch, r->out[1]);
 }
 
 static const gpu_kernel direct_forward = {
@@ -151,8 +151,8 @@ static const gpu_kernel direct_backward_data = {
 static const gpu_kernel direct_backward_weights = {
     .name = "direct", .prepare = prepare, .release = release, .enqueue = backward_weights};
 
-const gpu_kernel *const gpu_conv2d_forward[] = {&gpu_cudnn_forward, &direct_forward, NULL};
-const gpu_kernel *const gpu_conv2d_backward_data[] = {&gpu_cudnn_backward_data,
-                                                      &direct_backward_data, NULL};
-const gpu_kernel *const gpu_conv2d_backward_weights[] = {&gpu_cudnn_backward_weights,
-                                                         &direct_backward_weights, NULL};
+const gpu_kernel *const cuda_conv2d_forward[] = {&cuda_cudnn_forward, &direct_forward, NULL};
+const gpu_kernel *const cuda_conv2d_backward_data[] = {&cuda_cudnn_backward_data,
+                                                       &direct_backward_data, NULL};
+const gpu_kernel *const cuda_conv2d_backward_weights[] = {&cuda_cudnn_backward_weights,
+                                                          &direct_backward_weights, NULL};

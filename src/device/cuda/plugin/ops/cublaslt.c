@@ -114,8 +114,9 @@ static cornu_status find_algorithm(gpu *g, blas_state *s, cublasLtMatmulPreferen
     int count = 0;
     TRY(set(g, s, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
     TRY(set(g, s, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias));
-    cublasStatus_t status = g->lib->cublasLtMatmulAlgoGetHeuristic(
-        g->blas, s->description, s->a, s->b, s->c, s->c, preference, RESULTS, results, &count);
+    cublasStatus_t status = cuda_of(g)->lib->cublasLtMatmulAlgoGetHeuristic(
+        cuda_of(g)->blas, s->description, s->a, s->b, s->c, s->c, preference, RESULTS, results,
+        &count);
     for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < count; i++) {
         if (results[i].state != CUBLAS_STATUS_SUCCESS || results[i].workspaceSize > WORKSPACE_MOST)
             continue;
@@ -125,7 +126,7 @@ static cornu_status find_algorithm(gpu *g, blas_state *s, cublasLtMatmulPreferen
         return CORNU_OK;
     }
     return status_fail(CORNU_UNSUPPORTED, "no algorithm (%s)",
-                       g->lib->cublasLtGetStatusString(status));
+                       cuda_of(g)->lib->cublasLtGetStatusString(status));
 }
 
 /* What cuBLASLt may do with the bias or its gradient. The sums of the gradient are not products:
@@ -166,7 +167,7 @@ static void assign_scratch(const gpu *g, const op *o, blas_state *s)
         s->bytes = s->b_at + (size_t)s->b_count * sizeof(uint16_t);
     }
     if (o->kind == OP_DENSE_BACKWARD_WEIGHTS && o->out[1] != NO_TENSOR && !s->in_epilogue) {
-        size_t sums = gpu_column_sums_scratch(s->size.rows, s->size.units);
+        size_t sums = cuda_column_sums_scratch(s->size.rows, s->size.units);
         s->bytes = s->bytes > sums ? s->bytes : sums;
     }
 }
@@ -192,15 +193,15 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
 /* ---- run --------------------------------------------------------------------------------- */
 
 /* `bias`: what the epilogue reads or writes. */
-static cornu_status run_matmul(const gpu_op *r, CUdeviceptr bias)
+static cornu_status run_matmul(const gpu_op *r, gpu_address bias)
 {
     static const float one = 1, zero = 0;
     gpu *g = r->g;
     blas_state *s = r->state;
-    CUdeviceptr a = r->in[1], b = r->in[0];
+    gpu_address a = r->in[1], b = r->in[0];
     if (g->precision == PRECISION_BF16) {
-        TRY(gpu_cast_bf16(g, a, r->scratch + s->a_at, s->a_count));
-        TRY(gpu_cast_bf16(g, b, r->scratch + s->b_at, s->b_count));
+        TRY(cuda_cast_bf16(g, a, r->scratch + s->a_at, s->a_count));
+        TRY(cuda_cast_bf16(g, b, r->scratch + s->b_at, s->b_count));
         a = r->scratch + s->a_at;
         b = r->scratch + s->b_at;
     }
@@ -209,10 +210,10 @@ static cornu_status run_matmul(const gpu_op *r, CUdeviceptr bias)
         TRY(set(g, s, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &address, sizeof address));
     }
     void *c = (void *)(uintptr_t)r->out[0], *workspace = (void *)(uintptr_t)r->scratch;
-    TRY(BLASLT(g, cublasLtMatmul(g->blas, s->description, &one, (const void *)(uintptr_t)a, s->a,
-                                 (const void *)(uintptr_t)b, s->b, &zero, c, s->c, c, s->c,
-                                 &s->algorithm, workspace, s->workspace, g->stream)));
-    gpu_count_launch(g);
+    TRY(BLASLT(g, cublasLtMatmul(cuda_of(g)->blas, s->description, &one, (const void *)(uintptr_t)a,
+                                 s->a, (const void *)(uintptr_t)b, s->b, &zero, c, s->c, c, s->c,
+                                 &s->algorithm, workspace, s->workspace, cuda_of(g)->stream)));
+    cuda_count_launch(g);
     return CORNU_OK;
 }
 
@@ -220,11 +221,11 @@ static cornu_status forward(const gpu_op *r)
 {
     const blas_state *s = r->state;
     activation act = r->op->a.dense.act;
-    CUdeviceptr left = s->in_epilogue ? 0 : r->in[2]; /* bias that is still to be added */
+    gpu_address left = s->in_epilogue ? 0 : r->in[2]; /* bias that is still to be added */
     TRY(run_matmul(r, r->in[2]));
     if (!left && act.kind == ACTIVATION_LINEAR)
         return CORNU_OK;
-    return gpu_bias_activation(r->g, r->out[0], left, r->out[0], s->size.rows, s->size.units, act);
+    return cuda_bias_activation(r->g, r->out[0], left, r->out[0], s->size.rows, s->size.units, act);
 }
 
 static cornu_status backward_data(const gpu_op *r)
@@ -238,21 +239,21 @@ static cornu_status backward_weights(const gpu_op *r)
     TRY(run_matmul(r, r->out[1]));
     if (!r->out[1] || s->in_epilogue)
         return CORNU_OK;
-    return gpu_column_sums(r->g, r->in[1], s->size.rows, s->size.units, r->scratch, r->out[1]);
+    return cuda_column_sums(r->g, r->in[1], s->size.rows, s->size.units, r->scratch, r->out[1]);
 }
 
-const gpu_kernel gpu_cublaslt_forward = {.name = "cublaslt",
-                                         .accepts = accepts,
-                                         .prepare = prepare,
-                                         .release = release,
-                                         .enqueue = forward};
-const gpu_kernel gpu_cublaslt_backward_data = {.name = "cublaslt",
-                                               .accepts = accepts,
-                                               .prepare = prepare,
-                                               .release = release,
-                                               .enqueue = backward_data};
-const gpu_kernel gpu_cublaslt_backward_weights = {.name = "cublaslt",
-                                                  .accepts = accepts,
-                                                  .prepare = prepare,
-                                                  .release = release,
-                                                  .enqueue = backward_weights};
+const gpu_kernel cuda_cublaslt_forward = {.name = "cublaslt",
+                                          .accepts = accepts,
+                                          .prepare = prepare,
+                                          .release = release,
+                                          .enqueue = forward};
+const gpu_kernel cuda_cublaslt_backward_data = {.name = "cublaslt",
+                                                .accepts = accepts,
+                                                .prepare = prepare,
+                                                .release = release,
+                                                .enqueue = backward_data};
+const gpu_kernel cuda_cublaslt_backward_weights = {.name = "cublaslt",
+                                                   .accepts = accepts,
+                                                   .prepare = prepare,
+                                                   .release = release,
+                                                   .enqueue = backward_weights};

@@ -94,10 +94,10 @@ static bool is_refusal(cudnnStatus_t status)
 static cornu_status ask(gpu *g, cudnnStatus_t status, const char *call)
 {
     if (is_refusal(status))
-        return status_fail(CORNU_UNSUPPORTED, "%s", g->lib->cudnnGetErrorString(status));
-    return dnn_check(g->lib, g->number, status, call);
+        return status_fail(CORNU_UNSUPPORTED, "%s", cuda_of(g)->lib->cudnnGetErrorString(status));
+    return dnn_check(cuda_of(g)->lib, g->number, status, call);
 }
-#define ASK(g, call) ask(g, (g)->lib->call, #call)
+#define ASK(g, call) ask(g, cuda_of(g)->lib->call, #call)
 
 static cornu_status describe_images(gpu *g, const shape *s, cudnnDataType_t type,
                                     cudnnTensorDescriptor_t *out)
@@ -167,18 +167,18 @@ static cornu_status ask_heuristic(gpu *g, const dnn_state *s, algorithm found[RE
 {
     if (s->kind == OP_CONV2D_FORWARD)
         COLLECT(cudnnConvolutionFwdAlgoPerf,
-                cudnnGetConvolutionForwardAlgorithm_v7(g->dnn, s->x, s->w, s->conv, s->y, RESULTS,
-                                                       &returned, results),
+                cudnnGetConvolutionForwardAlgorithm_v7(cuda_of(g)->dnn, s->x, s->w, s->conv, s->y,
+                                                       RESULTS, &returned, results),
                 PLAIN_FORWARD);
     else if (s->kind == OP_CONV2D_BACKWARD_DATA)
         COLLECT(cudnnConvolutionBwdDataAlgoPerf,
-                cudnnGetConvolutionBackwardDataAlgorithm_v7(g->dnn, s->w, s->y, s->conv, s->x,
-                                                            RESULTS, &returned, results),
+                cudnnGetConvolutionBackwardDataAlgorithm_v7(cuda_of(g)->dnn, s->w, s->y, s->conv,
+                                                            s->x, RESULTS, &returned, results),
                 PLAIN_DATA);
     else
         COLLECT(cudnnConvolutionBwdFilterAlgoPerf,
-                cudnnGetConvolutionBackwardFilterAlgorithm_v7(g->dnn, s->x, s->y, s->conv, s->w,
-                                                              RESULTS, &returned, results),
+                cudnnGetConvolutionBackwardFilterAlgorithm_v7(cuda_of(g)->dnn, s->x, s->y, s->conv,
+                                                              s->w, RESULTS, &returned, results),
                 PLAIN_WEIGHTS);
     return CORNU_OK;
 }
@@ -190,16 +190,16 @@ static cornu_status try_algorithm(gpu *g, const algorithm *a, size_t most, dnn_s
     size_t bytes = 0;
     TRY(ASK(g, cudnnSetConvolutionMathType(s->conv, math)));
     if (s->kind == OP_CONV2D_FORWARD)
-        TRY(ASK(g, cudnnGetConvolutionForwardWorkspaceSize(g->dnn, s->x, s->w, s->conv, s->y,
-                                                           (cudnnConvolutionFwdAlgo_t)a->number,
-                                                           &bytes)));
+        TRY(ASK(g, cudnnGetConvolutionForwardWorkspaceSize(
+                       cuda_of(g)->dnn, s->x, s->w, s->conv, s->y,
+                       (cudnnConvolutionFwdAlgo_t)a->number, &bytes)));
     else if (s->kind == OP_CONV2D_BACKWARD_DATA)
         TRY(ASK(g, cudnnGetConvolutionBackwardDataWorkspaceSize(
-                       g->dnn, s->w, s->y, s->conv, s->x, (cudnnConvolutionBwdDataAlgo_t)a->number,
-                       &bytes)));
+                       cuda_of(g)->dnn, s->w, s->y, s->conv, s->x,
+                       (cudnnConvolutionBwdDataAlgo_t)a->number, &bytes)));
     else
         TRY(ASK(g, cudnnGetConvolutionBackwardFilterWorkspaceSize(
-                       g->dnn, s->x, s->y, s->conv, s->w,
+                       cuda_of(g)->dnn, s->x, s->y, s->conv, s->w,
                        (cudnnConvolutionBwdFilterAlgo_t)a->number, &bytes)));
     if (bytes > most)
         return status_fail(CORNU_UNSUPPORTED,
@@ -232,7 +232,7 @@ static cornu_status choose(gpu *g, dnn_state *s)
     algorithm found[RESULTS + 1];
     int count = 0;
     size_t most = 0;
-    TRY(CU(g, cuDeviceTotalMem(&most, g->id)));
+    TRY(CU(g, cuDeviceTotalMem(&most, cuda_of(g)->id)));
     most = most / WORKSPACE_SHARE < WORKSPACE_MOST ? most / WORKSPACE_SHARE : WORKSPACE_MOST;
     TRY(ASK(g, cudnnSetConvolutionMathType(s->conv, math[g->precision])));
     TRY(ask_heuristic(g, s, found, &count));
@@ -257,7 +257,7 @@ static void assign_scratch(const gpu *g, const op *o, dnn_state *s)
         s->bytes = s->at[i] + (size_t)s->count[i] * sizeof(uint16_t);
     }
     if (o->kind == OP_CONV2D_BACKWARD_WEIGHTS && o->out[1] != NO_TENSOR) {
-        size_t sums = gpu_column_sums_scratch(s->count[2] / s->filters, s->filters);
+        size_t sums = cuda_column_sums_scratch(s->count[2] / s->filters, s->filters);
         s->bytes = s->bytes > sums ? s->bytes : sums;
     }
 }
@@ -283,34 +283,34 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
 
 static const float one = 1, zero = 0;
 
-static const void *address(CUdeviceptr p)
+static const void *address(gpu_address p)
 {
     return (const void *)(uintptr_t)p;
 }
 
-static void *room(CUdeviceptr p)
+static void *room(gpu_address p)
 {
     return (void *)(uintptr_t)p;
 }
 
 /* x, w or y (index) as cuDNN gets it: as it is, or its bfloat16 in scratch, cast if it is read. */
-static cornu_status operand(const gpu_op *r, int index, CUdeviceptr at, bool reads,
-                            CUdeviceptr *out)
+static cornu_status operand(const gpu_op *r, int index, gpu_address at, bool reads,
+                            gpu_address *out)
 {
     const dnn_state *s = r->state;
     *out = at;
     if (r->g->precision != PRECISION_BF16)
         return CORNU_OK;
     *out = r->scratch + s->at[index];
-    return reads ? gpu_cast_bf16(r->g, at, *out, s->count[index]) : CORNU_OK;
+    return reads ? cuda_cast_bf16(r->g, at, *out, s->count[index]) : CORNU_OK;
 }
 
 /* The result out of `from`, where that is bfloat16, then bias and activation. */
-static cornu_status run_epilogue(const gpu_op *r, int index, CUdeviceptr from, CUdeviceptr bias,
+static cornu_status run_epilogue(const gpu_op *r, int index, gpu_address from, gpu_address bias,
                                  activation act)
 {
     const dnn_state *s = r->state;
-    CUdeviceptr to = r->out[0];
+    gpu_address to = r->out[0];
     int64_t count = s->count[index], columns = s->filters;
     if (from != to) {
         widen_bf16_params p = {.x = address(from),
@@ -319,16 +319,16 @@ static cornu_status run_epilogue(const gpu_op *r, int index, CUdeviceptr from, C
                                .count = count,
                                .columns = columns};
         bool in_epilogue = product_slope(act, &p.slope);
-        const gpu_grid grid = {.x = gpu_blocks(count, 2 * PRODUCT_THREADS, 0),
-                               .threads = PRODUCT_THREADS};
-        TRY(gpu_launch(r->g, GPU_widen_bf16, grid, &p));
+        const cuda_grid grid = {.x = cuda_blocks(count, 2 * PRODUCT_THREADS, 0),
+                                .threads = PRODUCT_THREADS};
+        TRY(cuda_launch(r->g, CUDA_widen_bf16, grid, &p));
         if (in_epilogue)
             return CORNU_OK;
         bias = 0;
     }
     if (!bias && act.kind == ACTIVATION_LINEAR)
         return CORNU_OK;
-    return gpu_bias_activation(r->g, to, bias, to, count / columns, columns, act);
+    return cuda_bias_activation(r->g, to, bias, to, count / columns, columns, act);
 }
 
 /* Convolution and bias in one call. A refusal that the heuristic did not foresee comes before
@@ -337,14 +337,15 @@ static cornu_status forward_with_bias(const gpu_op *r, bool *done)
 {
     gpu *g = r->g;
     dnn_state *s = r->state;
-    cudnnStatus_t status = g->lib->cudnnConvolutionBiasActivationForward(
-        g->dnn, &one, s->x, address(r->in[0]), s->w, address(r->in[1]), s->conv,
+    cudnnStatus_t status = cuda_of(g)->lib->cudnnConvolutionBiasActivationForward(
+        cuda_of(g)->dnn, &one, s->x, address(r->in[0]), s->w, address(r->in[1]), s->conv,
         (cudnnConvolutionFwdAlgo_t)s->algorithm, room(r->scratch), s->workspace, &zero, s->y,
         address(r->out[0]), s->b, address(r->in[2]), s->identity, s->y, room(r->out[0]));
     *done = s->adds_bias = !is_refusal(status);
     if (*done)
-        gpu_count_launch(g);
-    return *done ? dnn_check(g->lib, g->number, status, "cudnnConvolutionBiasActivationForward")
+        cuda_count_launch(g);
+    return *done ? dnn_check(cuda_of(g)->lib, g->number, status,
+                             "cudnnConvolutionBiasActivationForward")
                  : CORNU_OK;
 }
 
@@ -352,7 +353,7 @@ static cornu_status forward(const gpu_op *r)
 {
     gpu *g = r->g;
     const dnn_state *s = r->state;
-    CUdeviceptr x, w, y;
+    gpu_address x, w, y;
     if (s->adds_bias) {
         bool done;
         TRY(forward_with_bias(r, &done));
@@ -362,10 +363,10 @@ static cornu_status forward(const gpu_op *r)
     TRY(operand(r, 0, r->in[0], true, &x));
     TRY(operand(r, 1, r->in[1], true, &w));
     TRY(operand(r, 2, r->out[0], false, &y));
-    TRY(CUDNN(g, cudnnConvolutionForward(g->dnn, &one, s->x, address(x), s->w, address(w), s->conv,
-                                         (cudnnConvolutionFwdAlgo_t)s->algorithm, room(r->scratch),
-                                         s->workspace, &zero, s->y, room(y))));
-    gpu_count_launch(g);
+    TRY(CUDNN(g, cudnnConvolutionForward(cuda_of(g)->dnn, &one, s->x, address(x), s->w, address(w),
+                                         s->conv, (cudnnConvolutionFwdAlgo_t)s->algorithm,
+                                         room(r->scratch), s->workspace, &zero, s->y, room(y))));
+    cuda_count_launch(g);
     return run_epilogue(r, 2, y, r->in[2], r->op->a.conv.act);
 }
 
@@ -375,15 +376,15 @@ static cornu_status backward_data(const gpu_op *r)
 {
     gpu *g = r->g;
     const dnn_state *s = r->state;
-    CUdeviceptr dx, w, dy;
+    gpu_address dx, w, dy;
     TRY(operand(r, 2, r->in[0], true, &dy));
     TRY(operand(r, 1, r->in[1], true, &w));
     TRY(operand(r, 0, r->out[0], false, &dx));
-    TRY(CUDNN(g,
-              cudnnConvolutionBackwardData(g->dnn, &one, s->w, address(w), s->y, address(dy),
-                                           s->conv, (cudnnConvolutionBwdDataAlgo_t)s->algorithm,
-                                           room(r->scratch), s->workspace, &zero, s->x, room(dx))));
-    gpu_count_launch(g);
+    TRY(CUDNN(
+        g, cudnnConvolutionBackwardData(cuda_of(g)->dnn, &one, s->w, address(w), s->y, address(dy),
+                                        s->conv, (cudnnConvolutionBwdDataAlgo_t)s->algorithm,
+                                        room(r->scratch), s->workspace, &zero, s->x, room(dx))));
+    cuda_count_launch(g);
     return run_epilogue(r, 0, dx, 0, linear);
 }
 
@@ -391,34 +392,34 @@ static cornu_status backward_weights(const gpu_op *r)
 {
     gpu *g = r->g;
     const dnn_state *s = r->state;
-    CUdeviceptr x, dw, dy;
+    gpu_address x, dw, dy;
     TRY(operand(r, 0, r->in[0], true, &x));
     TRY(operand(r, 2, r->in[1], true, &dy));
     TRY(operand(r, 1, r->out[0], false, &dw));
-    TRY(CUDNN(
-        g, cudnnConvolutionBackwardFilter(g->dnn, &one, s->x, address(x), s->y, address(dy),
-                                          s->conv, (cudnnConvolutionBwdFilterAlgo_t)s->algorithm,
-                                          room(r->scratch), s->workspace, &zero, s->w, room(dw))));
-    gpu_count_launch(g);
+    TRY(CUDNN(g, cudnnConvolutionBackwardFilter(
+                     cuda_of(g)->dnn, &one, s->x, address(x), s->y, address(dy), s->conv,
+                     (cudnnConvolutionBwdFilterAlgo_t)s->algorithm, room(r->scratch), s->workspace,
+                     &zero, s->w, room(dw))));
+    cuda_count_launch(g);
     TRY(run_epilogue(r, 1, dw, 0, linear));
     if (!r->out[1])
         return CORNU_OK;
-    return gpu_column_sums(g, r->in[1], s->count[2] / s->filters, s->filters, r->scratch,
-                           r->out[1]);
+    return cuda_column_sums(g, r->in[1], s->count[2] / s->filters, s->filters, r->scratch,
+                            r->out[1]);
 }
 
-const gpu_kernel gpu_cudnn_forward = {.name = "cudnn",
-                                      .accepts = accepts,
-                                      .prepare = prepare,
-                                      .release = release,
-                                      .enqueue = forward};
-const gpu_kernel gpu_cudnn_backward_data = {.name = "cudnn",
-                                            .accepts = accepts,
-                                            .prepare = prepare,
-                                            .release = release,
-                                            .enqueue = backward_data};
-const gpu_kernel gpu_cudnn_backward_weights = {.name = "cudnn",
-                                               .accepts = accepts,
-                                               .prepare = prepare,
-                                               .release = release,
-                                               .enqueue = backward_weights};
+const gpu_kernel cuda_cudnn_forward = {.name = "cudnn",
+                                       .accepts = accepts,
+                                       .prepare = prepare,
+                                       .release = release,
+                                       .enqueue = forward};
+const gpu_kernel cuda_cudnn_backward_data = {.name = "cudnn",
+                                             .accepts = accepts,
+                                             .prepare = prepare,
+                                             .release = release,
+                                             .enqueue = backward_data};
+const gpu_kernel cuda_cudnn_backward_weights = {.name = "cudnn",
+                                                .accepts = accepts,
+                                                .prepare = prepare,
+                                                .release = release,
+                                                .enqueue = backward_weights};

@@ -43,7 +43,7 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
     }
     size_t sums = 0;
     if (o->kind == OP_DENSE_BACKWARD_WEIGHTS && o->out[1] != NO_TENSOR)
-        sums = gpu_column_sums_scratch(s->size.rows, s->size.units);
+        sums = cuda_column_sums_scratch(s->size.rows, s->size.units);
     *scratch_bytes = s->product.scratch_bytes > sums ? s->product.scratch_bytes : sums;
     *state = s;
     return CORNU_OK;
@@ -62,7 +62,7 @@ static cornu_status forward(const gpu_op *r)
                         .b = device_floats(r->in[1]),
                         .a_stride = s->size.in,
                         .b_stride = s->size.units};
-    return product_enqueue(r->g, GPU_product_nn, &s->product, &p.blocking, r->scratch, r->in[2],
+    return product_enqueue(r->g, CUDA_product_nn, &s->product, &p.blocking, r->scratch, r->in[2],
                            r->out[0], r->op->a.dense.act);
 }
 
@@ -73,8 +73,8 @@ static cornu_status backward_data(const gpu_op *r)
                         .b = device_floats(r->in[1]),
                         .a_stride = s->size.units,
                         .b_stride = s->size.units};
-    return product_enqueue(r->g, GPU_product_nt, &s->product, &p.blocking, r->scratch, 0, r->out[0],
-                           (activation){ACTIVATION_LINEAR, 0});
+    return product_enqueue(r->g, CUDA_product_nt, &s->product, &p.blocking, r->scratch, 0,
+                           r->out[0], (activation){ACTIVATION_LINEAR, 0});
 }
 
 static cornu_status backward_weights(const gpu_op *r)
@@ -84,11 +84,11 @@ static cornu_status backward_weights(const gpu_op *r)
                         .b = device_floats(r->in[1]),
                         .a_stride = s->size.in,
                         .b_stride = s->size.units};
-    TRY(product_enqueue(r->g, GPU_product_tn, &s->product, &p.blocking, r->scratch, 0, r->out[0],
+    TRY(product_enqueue(r->g, CUDA_product_tn, &s->product, &p.blocking, r->scratch, 0, r->out[0],
                         (activation){ACTIVATION_LINEAR, 0}));
     return r->out[1] == 0 ? CORNU_OK
-                          : gpu_column_sums(r->g, r->in[1], s->size.rows, s->size.units, r->scratch,
-                                            r->out[1]);
+                          : cuda_column_sums(r->g, r->in[1], s->size.rows, s->size.units,
+                                             r->scratch, r->out[1]);
 }
 
 static const gpu_kernel tiled_forward = {
@@ -98,8 +98,8 @@ static const gpu_kernel tiled_backward_data = {
 static const gpu_kernel tiled_backward_weights = {
     .name = "tiled", .prepare = prepare, .release = release, .enqueue = backward_weights};
 
-const gpu_kernel *const gpu_dense_forward[] = {&gpu_cublaslt_forward, &tiled_forward, NULL};
-const gpu_kernel *const gpu_dense_backward_data[] = {&gpu_cublaslt_backward_data,
-                                                     &tiled_backward_data, NULL};
-const gpu_kernel *const gpu_dense_backward_weights[] = {
-    &gpu_dense_with_updates, &gpu_cublaslt_backward_weights, &tiled_backward_weights, NULL};
+const gpu_kernel *const cuda_dense_forward[] = {&cuda_cublaslt_forward, &tiled_forward, NULL};
+const gpu_kernel *const cuda_dense_backward_data[] = {&cuda_cublaslt_backward_data,
+                                                      &tiled_backward_data, NULL};
+const gpu_kernel *const cuda_dense_backward_weights[] = {
+    &cuda_dense_with_updates, &cuda_cublaslt_backward_weights, &tiled_backward_weights, NULL};

@@ -4,7 +4,7 @@
    gradient of the activation before it is fused. */
 static cornu_status enqueue(const gpu_op *r)
 {
-    dropout_params p = {.clock = gpu_clock_of(r),
+    dropout_params p = {.clock = cuda_clock_of(r),
                         .x = (const float *)r->in[0],
                         .y = (float *)r->out[0],
                         .count = GPU_OUT(r, 0)->count,
@@ -17,10 +17,10 @@ static cornu_status enqueue(const gpu_op *r)
         p.activation = (int32_t)slope->a.act.kind;
         p.alpha = slope->a.act.alpha;
     }
-    return gpu_launch(r->g, GPU_dropout, gpu_element_grid(p.count), &p);
+    return cuda_launch(r->g, CUDA_dropout, cuda_element_grid(p.count), &p);
 }
 
 static const gpu_kernel fused = {
     .name = "philox", .group = GROUP_ACTIVATION_BACKWARD, .enqueue = enqueue};
 static const gpu_kernel alone = {.name = "philox", .enqueue = enqueue};
-const gpu_kernel *const gpu_dropout[] = {&fused, &alone, NULL};
+const gpu_kernel *const cuda_dropout[] = {&fused, &alone, NULL};

@@ -6,7 +6,7 @@ enum { GRID_Y_MOST = 65535 };
 static gather_params params_of(const gpu_op *r)
 {
     const tensor *x = GPU_OUT(r, 0);
-    gather_params p = {.clock = gpu_clock_of(r),
+    gather_params p = {.clock = cuda_clock_of(r),
                        .x = (float *)r->out[0],
                        .t = (float *)r->out[1],
                        .weight = (float *)r->out[2],
@@ -21,11 +21,11 @@ static gather_params params_of(const gpu_op *r)
 }
 
 /* `pieces` of each sample, and its target. */
-static gpu_grid grid_of(const gather_params *p, unsigned pieces)
+static cuda_grid grid_of(const gather_params *p, unsigned pieces)
 {
-    return (gpu_grid){.x = pieces + (p->t ? 1 : 0),
-                      .y = gpu_blocks(p->batch, 1, GRID_Y_MOST),
-                      .threads = GATHER_THREADS};
+    return (cuda_grid){.x = pieces + (p->t ? 1 : 0),
+                       .y = cuda_blocks(p->batch, 1, GRID_Y_MOST),
+                       .threads = GATHER_THREADS};
 }
 
 /* Does what a pixel becomes depend on the others? */
@@ -43,11 +43,11 @@ static cornu_status enqueue_augmented(const gpu_op *r)
                                  .standardize = r->op->a.gather.standardize,
                                  .augments = augmentation_any(a)};
     if (needs_whole(a, &p.standardize))
-        return gpu_launch(r->g, GPU_gather_whole, grid_of(&p.gather, 1), &p);
+        return cuda_launch(r->g, CUDA_gather_whole, grid_of(&p.gather, 1), &p);
     /* The samples' own shape is not known yet; the kernel goes on in strides of the grid. */
     int64_t pixels = s->rank == 4 ? s->dim[1] * s->dim[2] : p.gather.count;
-    gpu_grid grid = grid_of(&p.gather, gpu_blocks(pixels, GATHER_PIXELS, 0));
-    return gpu_launch(r->g, GPU_gather_augmented, grid, &p);
+    cuda_grid grid = grid_of(&p.gather, cuda_blocks(pixels, GATHER_PIXELS, 0));
+    return cuda_launch(r->g, CUDA_gather_augmented, grid, &p);
 }
 
 static cornu_status enqueue(const gpu_op *r)
@@ -56,8 +56,8 @@ static cornu_status enqueue(const gpu_op *r)
         standardization_any(&r->op->a.gather.standardize))
         return enqueue_augmented(r);
     gather_params p = params_of(r);
-    return gpu_launch(r->g, GPU_gather, grid_of(&p, gpu_blocks(p.count, GATHER_PIECE, 0)), &p);
+    return cuda_launch(r->g, CUDA_gather, grid_of(&p, cuda_blocks(p.count, GATHER_PIECE, 0)), &p);
 }
 
 static const gpu_kernel gather = {.name = "gather", .enqueue = enqueue};
-const gpu_kernel *const gpu_gather[] = {&gather, NULL};
+const gpu_kernel *const cuda_gather[] = {&gather, NULL};

@@ -25,14 +25,14 @@ static rows_blocking blocking_of(const plan *p, const op *o)
 {
     int64_t rows, n;
     tensor_matrix(&p->tensors[o->in[0]], &rows, &n);
-    rows_blocking c = {.lanes = gpu_lanes(n), .threads = ROWS_THREADS, .blocks = 1};
+    rows_blocking c = {.lanes = cuda_lanes(n), .threads = ROWS_THREADS, .blocks = 1};
     while (c.lanes > 1 && rows > ROWS_THREADS / c.lanes && n <= COLUMNS_MOST * (c.lanes / 2))
         c.lanes /= 2;
     if (rows <= ROWS_THREADS / c.lanes) {
         c.threads = (unsigned)(rows * c.lanes + 31) / 32 * 32;
     } else if (rows > PASSES_MOST * (ROWS_THREADS / c.lanes)) {
         c.threads = SHARED_THREADS;
-        c.blocks = gpu_blocks(rows, SHARED_THREADS / c.lanes, BLOCKS_MOST);
+        c.blocks = cuda_blocks(rows, SHARED_THREADS / c.lanes, BLOCKS_MOST);
     }
     return c;
 }
@@ -45,17 +45,17 @@ static const op *find_loss(const plan *p)
     return NULL;
 }
 
-bool gpu_loss_counts_step(const plan *p)
+bool cuda_loss_counts_step(const plan *p)
 {
     const op *o = find_loss(p);
     return o && blocking_of(p, o).blocks == 1;
 }
 
-gpu_clock gpu_clock_of(const gpu_op *r)
+cuda_clock cuda_clock_of(const gpu_op *r)
 {
-    gpu_clock clock = r->clock;
+    cuda_clock clock = cuda_of(r->g)->clock;
     const op *counts = find_loss(r->plan);
-    clock.back = counts && r->op > counts && gpu_loss_counts_step(r->plan);
+    clock.back = counts && r->op > counts && cuda_loss_counts_step(r->plan);
     return clock;
 }
 
@@ -103,7 +103,7 @@ static rows_params params_of(const gpu_op *r, const op *o)
                      .batch = r->plan->batch,
                      .loss = -1,
                      .lanes = blocking_of(r->plan, o).lanes,
-                     .results = r->results};
+                     .results = cuda_of(r->g)->results};
     tensor_matrix(&r->plan->tensors[o->in[0]], &p.rows, &p.n);
     p.targets = r->plan->tensors[o->in[1]].count / p.rows;
     return p;
@@ -128,20 +128,20 @@ static void add_loss(const gpu_op *r, rows_params *p, const op *o)
         p->weight = address_of(r, o->in[2]);
     if (o->out[0] != NO_TENSOR)
         p->gradient = (float *)r->tensors[o->out[0]];
-    if (gpu_loss_counts_step(r->plan))
-        p->position = (int64_t *)(uintptr_t)r->clock.position;
+    if (cuda_loss_counts_step(r->plan))
+        p->position = cuda_of(r->g)->position;
 }
 
 static cornu_status launch(const gpu_op *r, rows_params *p, const op *o)
 {
     rows_blocking c = blocking_of(r->plan, o);
-    gpu_grid grid = {.x = c.blocks, .threads = c.threads};
+    cuda_grid grid = {.x = c.blocks, .threads = c.threads};
     if (c.blocks == 1)
-        return gpu_launch(r->g, GPU_rows, grid, p);
+        return cuda_launch(r->g, CUDA_rows, grid, p);
     p->partials = (double *)r->scratch;
-    TRY(gpu_launch(r->g, GPU_rows, grid, p));
+    TRY(cuda_launch(r->g, CUDA_rows, grid, p));
     rows_reduce_params f = {.r = *p, .partial_count = c.blocks};
-    return gpu_launch(r->g, GPU_rows_reduce, (gpu_grid){.x = 1, .threads = SHARED_THREADS}, &f);
+    return cuda_launch(r->g, CUDA_rows_reduce, (cuda_grid){.x = 1, .threads = SHARED_THREADS}, &f);
 }
 
 static cornu_status enqueue_head(const gpu_op *r)
@@ -168,24 +168,25 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
     return CORNU_OK;
 }
 
-const gpu_kernel gpu_head = {.name = "rows",
-                             .group = GROUP_HEAD,
-                             .accepts = head_accepts,
-                             .prepare = prepare,
-                             .enqueue = enqueue_head};
+const gpu_kernel cuda_head = {.name = "rows",
+                              .group = GROUP_HEAD,
+                              .accepts = head_accepts,
+                              .prepare = prepare,
+                              .enqueue = enqueue_head};
 static const gpu_kernel rows = {.name = "rows", .prepare = prepare, .enqueue = enqueue_head};
-const gpu_kernel *const gpu_loss[] = {&gpu_head, &rows, NULL};
-const gpu_kernel *const gpu_metric[] = {&gpu_head, &rows, NULL};
+const gpu_kernel *const cuda_loss[] = {&cuda_head, &rows, NULL};
+const gpu_kernel *const cuda_metric[] = {&cuda_head, &rows, NULL};
 
 /* ---- the end of the step -------------------------------------------------------------------- */
 
-cornu_status gpu_end_step_enqueue(gpu *g, const plan *p, int64_t *counter, gpu_results *results)
+cornu_status cuda_end_step_enqueue(gpu *g, const plan *p)
 {
-    if (gpu_loss_counts_step(p))
+    const cuda_gpu *c = cuda_of(g);
+    if (cuda_loss_counts_step(p))
         return CORNU_OK;
-    end_step_params f = {.position = counter,
-                         .results = results,
+    end_step_params f = {.position = c->position,
+                         .results = c->results,
                          .batch = p->batch,
                          .has_loss = find_loss(p) != NULL};
-    return gpu_launch(g, GPU_end_step, (gpu_grid){.x = 1, .threads = 32}, &f);
+    return cuda_launch(g, CUDA_end_step, (cuda_grid){.x = 1, .threads = 32}, &f);
 }

@@ -11,7 +11,7 @@ static pool_shape shape_of(const gpu_op *r, const shape *in, const shape *out)
                     .in_w = (int32_t)in->dim[2],
                     .out_h = (int32_t)out->dim[1],
                     .out_w = (int32_t)out->dim[2],
-                    .packs = (int32_t)(in->dim[3] / gpu_pack(in->dim[3]))};
+                    .packs = (int32_t)(in->dim[3] / cuda_pack(in->dim[3]))};
     for (int i = 0; i < 2; i++) {
         s.kernel[i] = (int32_t)w->kernel[i];
         s.stride[i] = (int32_t)w->stride[i];
@@ -37,29 +37,29 @@ static bool accepts(const gpu *g, const plan *p, const op *o, const char **why)
     return p->tensors[o->in[0]].shape.dim[3] <= POOL_SIDE_MOST;
 }
 
-static gpu_grid grid_of(int64_t packs)
+static cuda_grid grid_of(int64_t packs)
 {
-    return (gpu_grid){.x = gpu_blocks(packs, POOL_THREADS, 0), .threads = POOL_THREADS};
+    return (cuda_grid){.x = cuda_blocks(packs, POOL_THREADS, 0), .threads = POOL_THREADS};
 }
 
-static cornu_status enqueue_forward(const gpu_op *r, gpu_function function)
+static cornu_status enqueue_forward(const gpu_op *r, cuda_function function)
 {
     const tensor *x = GPU_IN(r, 0), *y = GPU_OUT(r, 0);
     max_pool_forward_params p = {.s = shape_of(r, &x->shape, &y->shape),
                                  .x = (const float *)r->in[0],
                                  .y = (float *)r->out[0],
-                                 .pack = gpu_pack(x->shape.dim[3])};
-    return gpu_launch(r->g, function, grid_of(y->count / p.pack), &p);
+                                 .pack = cuda_pack(x->shape.dim[3])};
+    return cuda_launch(r->g, function, grid_of(y->count / p.pack), &p);
 }
 
 static cornu_status enqueue_max_forward(const gpu_op *r)
 {
-    return enqueue_forward(r, GPU_max_pool_forward);
+    return enqueue_forward(r, CUDA_max_pool_forward);
 }
 
 static cornu_status enqueue_average_forward(const gpu_op *r)
 {
-    return enqueue_forward(r, GPU_average_pool_forward);
+    return enqueue_forward(r, CUDA_average_pool_forward);
 }
 
 /* ---- backward ------------------------------------------------------------------------------ */
@@ -74,7 +74,7 @@ static max_pool_backward_params max_backward_of(const gpu_op *r)
                                   .y = (const float *)r->in[1],
                                   .dy = (const float *)r->in[2],
                                   .dx = (float *)r->out[0],
-                                  .pack = gpu_pack(x->shape.dim[3]),
+                                  .pack = cuda_pack(x->shape.dim[3]),
                                   .activation = ACTIVATION_LINEAR};
     if (slope) {
         p.dx = (float *)r->tensors[slope->out[0]];
@@ -102,14 +102,14 @@ static cornu_status enqueue_max_backward_apart(const gpu_op *r)
     const pool_shape *s = &p.s;
     int64_t high = (s->in_h + s->before[0] + s->stride[0] - 1) / s->stride[0];
     int64_t wide = (s->in_w + s->before[1] + s->stride[1] - 1) / s->stride[1];
-    gpu_grid grid = grid_of(s->batch * high * wide * s->packs);
-    return gpu_launch(r->g, GPU_max_pool_backward_apart, grid, &p);
+    cuda_grid grid = grid_of(s->batch * high * wide * s->packs);
+    return cuda_launch(r->g, CUDA_max_pool_backward_apart, grid, &p);
 }
 
 static cornu_status enqueue_max_backward(const gpu_op *r)
 {
     max_pool_backward_params p = max_backward_of(r);
-    return gpu_launch(r->g, GPU_max_pool_backward, grid_of(GPU_OUT(r, 0)->count / p.pack), &p);
+    return cuda_launch(r->g, CUDA_max_pool_backward, grid_of(GPU_OUT(r, 0)->count / p.pack), &p);
 }
 
 static cornu_status enqueue_average_backward(const gpu_op *r)
@@ -118,8 +118,8 @@ static cornu_status enqueue_average_backward(const gpu_op *r)
     average_pool_backward_params p = {.s = shape_of(r, &dx->shape, &GPU_IN(r, 0)->shape),
                                       .dy = (const float *)r->in[0],
                                       .dx = (float *)r->out[0],
-                                      .pack = gpu_pack(dx->shape.dim[3])};
-    return gpu_launch(r->g, GPU_average_pool_backward, grid_of(dx->count / p.pack), &p);
+                                      .pack = cuda_pack(dx->shape.dim[3])};
+    return cuda_launch(r->g, CUDA_average_pool_backward, grid_of(dx->count / p.pack), &p);
 }
 
 static const gpu_kernel max_forward = {
@@ -140,8 +140,8 @@ static const gpu_kernel average_forward = {
     .name = "window", .accepts = accepts, .enqueue = enqueue_average_forward};
 static const gpu_kernel average_backward = {
     .name = "gathered", .accepts = accepts, .enqueue = enqueue_average_backward};
-const gpu_kernel *const gpu_max_pool_forward[] = {&max_forward, NULL};
-const gpu_kernel *const gpu_max_pool_backward[] = {&max_backward_apart_fused, &max_backward_apart,
-                                                   &max_backward_fused, &max_backward, NULL};
-const gpu_kernel *const gpu_average_pool_forward[] = {&average_forward, NULL};
-const gpu_kernel *const gpu_average_pool_backward[] = {&average_backward, NULL};
+const gpu_kernel *const cuda_max_pool_forward[] = {&max_forward, NULL};
+const gpu_kernel *const cuda_max_pool_backward[] = {&max_backward_apart_fused, &max_backward_apart,
+                                                    &max_backward_fused, &max_backward, NULL};
+const gpu_kernel *const cuda_average_pool_forward[] = {&average_forward, NULL};
+const gpu_kernel *const cuda_average_pool_backward[] = {&average_backward, NULL};

@@ -81,8 +81,8 @@ cornu_status product_choose(const gpu *g, int64_t m, int64_t n, int64_t k, int64
     return CORNU_OK;
 }
 
-static cornu_status reduce_slices(gpu *g, const product *q, CUdeviceptr partials, CUdeviceptr bias,
-                                  CUdeviceptr c, float slope)
+static cornu_status reduce_slices(gpu *g, const product *q, gpu_address partials, gpu_address bias,
+                                  gpu_address c, float slope)
 {
     const reduce_slices_params p = {.partials = device_floats(partials),
                                     .bias = device_floats(bias),
@@ -91,19 +91,19 @@ static cornu_status reduce_slices(gpu *g, const product *q, CUdeviceptr partials
                                     .columns = q->columns,
                                     .partial_count = (int32_t)q->slices,
                                     .slope = slope};
-    const gpu_grid grid = {.x = gpu_blocks(q->count, PRODUCT_THREADS * SUM_PER_THREAD, 0),
-                           .threads = PRODUCT_THREADS};
-    return gpu_launch(g, GPU_reduce_slices, grid, &p);
+    const cuda_grid grid = {.x = cuda_blocks(q->count, PRODUCT_THREADS * SUM_PER_THREAD, 0),
+                            .threads = PRODUCT_THREADS};
+    return cuda_launch(g, CUDA_reduce_slices, grid, &p);
 }
 
-cornu_status product_enqueue(gpu *g, gpu_function kernel, const product *q,
-                             product_blocking *params, CUdeviceptr scratch, CUdeviceptr bias,
-                             CUdeviceptr c, activation act)
+cornu_status product_enqueue(gpu *g, cuda_function kernel, const product *q,
+                             product_blocking *params, gpu_address scratch, gpu_address bias,
+                             gpu_address c, activation act)
 {
-    const gpu_grid grid = {.x = (unsigned)(q->blocking.tiles_m * q->groups),
-                           .y = (unsigned)q->tiles_n,
-                           .z = (unsigned)q->slices,
-                           .threads = PRODUCT_THREADS};
+    const cuda_grid grid = {.x = (unsigned)(q->blocking.tiles_m * q->groups),
+                            .y = (unsigned)q->tiles_n,
+                            .z = (unsigned)q->slices,
+                            .threads = PRODUCT_THREADS};
     float slope;
     bool in_epilogue = product_slope(act, &slope), sliced = q->slices > 1;
     *params = q->blocking;
@@ -111,9 +111,9 @@ cornu_status product_enqueue(gpu *g, gpu_function kernel, const product *q,
     params->slice_step = sliced ? q->count : 0;
     params->bias = sliced ? NULL : device_floats(bias);
     params->slope = sliced ? 1 : slope;
-    TRY(gpu_launch(g, kernel, grid, params));
+    TRY(cuda_launch(g, kernel, grid, params));
     if (sliced)
         TRY(reduce_slices(g, q, scratch, bias, c, slope));
     return in_epilogue ? CORNU_OK
-                       : gpu_bias_activation(g, c, 0, c, q->count / q->columns, q->columns, act);
+                       : cuda_bias_activation(g, c, 0, c, q->count / q->columns, q->columns, act);
 }

@@ -25,13 +25,13 @@ cornu_status product_choose(const gpu *g, int64_t m, int64_t n, int64_t k, int64
    none. One launch; one more where there are slices; one more where the activation does not go into
    the epilogue.
  */
-cornu_status product_enqueue(gpu *g, gpu_function kernel, const product *q,
-                             product_blocking *params, CUdeviceptr scratch, CUdeviceptr bias,
-                             CUdeviceptr c, activation act);
+cornu_status product_enqueue(gpu *g, cuda_function kernel, const product *q,
+                             product_blocking *params, gpu_address scratch, gpu_address bias,
+                             gpu_address c, activation act);
 /* Of activations that bend at 0: linear, relu, leaky_relu. The others: false. */
 bool product_slope(activation act, float *slope);
 
-static inline const float *device_floats(CUdeviceptr p)
+static inline const float *device_floats(gpu_address p)
 {
     return (const float *)(uintptr_t)p;
 }
@@ -44,9 +44,9 @@ static inline size_t scratch_round(size_t bytes)
 }
 
 /* Libraries' kernels; dense.c and conv.c list them first. */
-extern const gpu_kernel gpu_cublaslt_forward, gpu_cublaslt_backward_data,
-    gpu_cublaslt_backward_weights; /* cublaslt.c */
-extern const gpu_kernel gpu_cudnn_forward, gpu_cudnn_backward_data,
-    gpu_cudnn_backward_weights; /* cudnn.c */
+extern const gpu_kernel cuda_cublaslt_forward, cuda_cublaslt_backward_data,
+    cuda_cublaslt_backward_weights; /* cublaslt.c */
+extern const gpu_kernel cuda_cudnn_forward, cuda_cudnn_backward_data,
+    cuda_cudnn_backward_weights; /* cudnn.c */
 
 #endif

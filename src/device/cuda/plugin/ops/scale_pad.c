@@ -8,13 +8,13 @@ static cornu_status enqueue_scale(const gpu_op *r)
                       .count = GPU_OUT(r, 0)->count,
                       .scale = r->op->a.scale.scale,
                       .offset = r->op->a.scale.offset};
-    return gpu_launch(r->g, GPU_scale, gpu_element_grid(p.count), &p);
+    return cuda_launch(r->g, CUDA_scale, cuda_element_grid(p.count), &p);
 }
 
 static pad_params pad_of(const gpu_op *r, const shape *outer, const shape *inner)
 {
     const int64_t *before = r->op->a.pad.before;
-    int pack = gpu_pack(outer->dim[3]);
+    int pack = cuda_pack(outer->dim[3]);
     return (pad_params){.from = (const float *)r->in[0],
                         .to = (float *)r->out[0],
                         .batch = outer->dim[0],
@@ -28,29 +28,29 @@ static pad_params pad_of(const gpu_op *r, const shape *outer, const shape *inner
                         .pack = pack};
 }
 
-static gpu_grid copy_grid(int64_t count, int pack)
+static cuda_grid copy_grid(int64_t count, int pack)
 {
-    return (gpu_grid){.x = gpu_blocks(count / pack, ELEMENT_THREADS, 0),
-                      .threads = ELEMENT_THREADS};
+    return (cuda_grid){.x = cuda_blocks(count / pack, ELEMENT_THREADS, 0),
+                       .threads = ELEMENT_THREADS};
 }
 
 static cornu_status enqueue_pad(const gpu_op *r)
 {
     const tensor *y = GPU_OUT(r, 0);
     pad_params p = pad_of(r, &y->shape, &GPU_IN(r, 0)->shape);
-    return gpu_launch(r->g, GPU_pad, copy_grid(y->count, p.pack), &p);
+    return cuda_launch(r->g, CUDA_pad, copy_grid(y->count, p.pack), &p);
 }
 
 static cornu_status enqueue_crop(const gpu_op *r)
 {
     const tensor *dx = GPU_OUT(r, 0);
     crop_params p = pad_of(r, &GPU_IN(r, 0)->shape, &dx->shape);
-    return gpu_launch(r->g, GPU_crop, copy_grid(dx->count, p.pack), &p);
+    return cuda_launch(r->g, CUDA_crop, copy_grid(dx->count, p.pack), &p);
 }
 
 static const gpu_kernel scale = {.name = "elementwise", .enqueue = enqueue_scale};
 static const gpu_kernel pad = {.name = "copy", .enqueue = enqueue_pad};
 static const gpu_kernel crop = {.name = "copy", .enqueue = enqueue_crop};
-const gpu_kernel *const gpu_scale[] = {&scale, NULL};
-const gpu_kernel *const gpu_pad[] = {&pad, NULL};
-const gpu_kernel *const gpu_crop[] = {&crop, NULL};
+const gpu_kernel *const cuda_scale[] = {&scale, NULL};
+const gpu_kernel *const cuda_pad[] = {&pad, NULL};
+const gpu_kernel *const cuda_crop[] = {&crop, NULL};

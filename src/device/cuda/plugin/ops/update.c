@@ -10,8 +10,8 @@
 
 _Static_assert(OPTIMIZER_SLOTS_MAX == 3, "update_piece has room for these");
 
-struct gpu_updates {
-    gpu_function function;
+struct cuda_updates {
+    cuda_function function;
     dense_update_params params; /* .update alone where no tiles are there */
     bool sums_squares;          /* SQUARE_SUM operations are done here */
     update_squares_params squares;
@@ -46,13 +46,13 @@ static bool steps_at_once(const plan *p, tensor_ref gradient)
 static bool other_is_forced(const gpu *g)
 {
     const char *forced = g->state->forced;
-    for (gpu_kernel_list k = gpu_dense_backward_weights; forced && *k; k++)
-        if (*k != &gpu_dense_with_updates && strcmp((*k)->name, forced) == 0)
+    for (gpu_kernel_list k = cuda_dense_backward_weights; forced && *k; k++)
+        if (*k != &cuda_dense_with_updates && strcmp((*k)->name, forced) == 0)
             return true;
     return false;
 }
 
-bool gpu_updates_absorb(const gpu *g, const plan *p, const op *o)
+bool cuda_updates_absorb(const gpu *g, const plan *p, const op *o)
 {
     if (o->kind != OP_DENSE_BACKWARD_WEIGHTS || other_is_forced(g))
         return false;
@@ -67,7 +67,7 @@ static bool is_absorbed(const gpu *g, const plan *p, tensor_ref t)
 {
     for (int i = 0; i < p->op_count; i++)
         if ((p->ops[i].out[0] == t || p->ops[i].out[1] == t) &&
-            gpu_updates_absorb(g, p, &p->ops[i]))
+            cuda_updates_absorb(g, p, &p->ops[i]))
             return true;
     return false;
 }
@@ -75,10 +75,10 @@ static bool is_absorbed(const gpu *g, const plan *p, tensor_ref t)
 static bool accepts_absorbed(const gpu *g, const plan *p, const op *o, const char **why)
 {
     *why = "many rows, or the gradient itself is wanted";
-    return gpu_updates_absorb(g, p, o);
+    return cuda_updates_absorb(g, p, o);
 }
 
-const gpu_kernel gpu_dense_with_updates = {
+const gpu_kernel cuda_dense_with_updates = {
     .name = "updates", .accepts = accepts_absorbed, .with_updates = true};
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -109,7 +109,7 @@ static void tables_free(tables *t)
         free(t->of[i].items);
 }
 
-static void slots_of(const op *update, const CUdeviceptr *tensors, int64_t first, float **slots)
+static void slots_of(const op *update, const gpu_address *tensors, int64_t first, float **slots)
 {
     for (int k = 0; k < OPTIMIZER_SLOTS_MAX; k++)
         if (update->out[1 + k] != NO_TENSOR)
@@ -127,7 +127,7 @@ static int square_of(const plan *p, const op *update, bool *summed)
     return update->a.update.norm_slot;
 }
 
-static cornu_status add_pieces(tables *t, const plan *p, const op *o, const CUdeviceptr *tensors,
+static cornu_status add_pieces(tables *t, const plan *p, const op *o, const gpu_address *tensors,
                                bool *sums_squares)
 {
     int64_t count = p->tensors[o->in[0]].count;
@@ -147,7 +147,7 @@ static cornu_status add_pieces(tables *t, const plan *p, const op *o, const CUde
     return CORNU_OK;
 }
 
-static cornu_status add_layer(tables *t, const plan *p, const op *o, const CUdeviceptr *tensors)
+static cornu_status add_layer(tables *t, const plan *p, const op *o, const gpu_address *tensors)
 {
     const shape *s = &p->tensors[o->out[0]].shape;
     const op *weights = update_of(p, o->out[0]);
@@ -170,7 +170,7 @@ static cornu_status add_layer(tables *t, const plan *p, const op *o, const CUdev
     return CORNU_OK;
 }
 
-static cornu_status fill_tables(const gpu *g, tables *t, const plan *p, const CUdeviceptr *tensors,
+static cornu_status fill_tables(const gpu *g, tables *t, const plan *p, const gpu_address *tensors,
                                 bool *sums_squares)
 {
     *t = (tables){.of = {[PIECES] = {.size = sizeof(update_piece)},
@@ -179,7 +179,7 @@ static cornu_status fill_tables(const gpu *g, tables *t, const plan *p, const CU
                          [TILES] = {.size = sizeof(dense_update_tile)}}};
     for (int i = 0; i < p->op_count; i++) {
         const op *o = &p->ops[i];
-        if (gpu_updates_absorb(g, p, o))
+        if (cuda_updates_absorb(g, p, o))
             TRY(add_layer(t, p, o, tensors));
         else if (o->kind == OP_UPDATE && !is_absorbed(g, p, o->in[1]))
             TRY(add_pieces(t, p, o, tensors, sums_squares));
@@ -189,16 +189,16 @@ static cornu_status fill_tables(const gpu *g, tables *t, const plan *p, const CU
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-static gpu_function function_of(optimizer_id id, bool dense)
+static cuda_function function_of(optimizer_id id, bool dense)
 {
-    static const gpu_function functions[OPTIMIZER_COUNT][2] = {
-#define OPTIMIZER(id, ...) [OPTIMIZER_##id] = {GPU_update_##id, GPU_dense_update_##id},
+    static const cuda_function functions[OPTIMIZER_COUNT][2] = {
+#define OPTIMIZER(id, ...) [OPTIMIZER_##id] = {CUDA_update_##id, CUDA_dense_update_##id},
 #include "model/optimizers.def"
     };
     return functions[id][dense];
 }
 
-static update_params params_of(const op *o, const CUdeviceptr *tensors)
+static update_params params_of(const op *o, const gpu_address *tensors)
 {
     const optimizer *r = &o->a.update.optimizer;
     return (update_params){.squares =
@@ -209,7 +209,7 @@ static update_params params_of(const op *o, const CUdeviceptr *tensors)
 }
 
 /* The tables, and room for the partial square sums, in one allocation of device memory. */
-static cornu_status upload(gpu *g, gpu_updates *u, const tables *t, CUdeviceptr at[TABLES + 1])
+static cornu_status upload(gpu *g, cuda_updates *u, const tables *t, gpu_address at[TABLES + 1])
 {
     size_t bytes = 0, partials = u->sums_squares ? t->of[PIECES].count * sizeof(double) : 0;
     for (int i = 0; i < TABLES; i++) {
@@ -225,7 +225,7 @@ static cornu_status upload(gpu *g, gpu_updates *u, const tables *t, CUdeviceptr 
     return CORNU_OK;
 }
 
-static void set_params(const gpu *g, gpu_updates *u, const tables *t, const CUdeviceptr *at)
+static void set_params(const gpu *g, cuda_updates *u, const tables *t, const gpu_address *at)
 {
     static const product_rounding rounding[] = {[PRECISION_FP32] = ROUND_NOTHING,
                                                 [PRECISION_TF32] = ROUND_TF32,
@@ -246,10 +246,10 @@ static void set_params(const gpu *g, gpu_updates *u, const tables *t, const CUde
                                        .squares = (float *)(uintptr_t)u->params.update.squares};
 }
 
-static cornu_status make(gpu *g, const plan *p, const CUdeviceptr *tensors, gpu_updates *u)
+static cornu_status make(gpu *g, const plan *p, const gpu_address *tensors, cuda_updates *u)
 {
     tables t;
-    CUdeviceptr at[TABLES + 1];
+    gpu_address at[TABLES + 1];
     const op *first = p->ops;
     while (first->kind != OP_UPDATE)
         first++;
@@ -258,7 +258,7 @@ static cornu_status make(gpu *g, const plan *p, const CUdeviceptr *tensors, gpu_
         status = upload(g, u, &t, at);
     if (status == CORNU_OK) {
         u->params.update = params_of(first, tensors);
-        u->params.update.clock.back = gpu_loss_counts_step(p);
+        u->params.update.clock.back = cuda_loss_counts_step(p);
         u->function = function_of(first->a.update.optimizer.id, t.of[TILES].count > 0);
         set_params(g, u, &t, at);
     }
@@ -266,39 +266,39 @@ static cornu_status make(gpu *g, const plan *p, const CUdeviceptr *tensors, gpu_
     return status;
 }
 
-/* ---- gpu.h ----------------------------------------------------------------------------------- */
+/* ---- cuda.h ---------------------------------------------------------------------------------- */
 
-cornu_status gpu_updates_prepare(gpu *g, const plan *p, const CUdeviceptr *tensors,
-                                 gpu_updates **out)
+cornu_status cuda_updates_prepare(gpu *g, const plan *p, const gpu_address *tensors,
+                                  cuda_updates **out)
 {
     *out = NULL;
-    gpu_updates *u = NULL;
+    cuda_updates *u = NULL;
     TRY(memory_new(1, sizeof *u, "updates", &u));
     cornu_status status = make(g, p, tensors, u);
     if (status == CORNU_OK)
         *out = u;
     else
-        gpu_updates_release(g, u);
+        cuda_updates_release(g, u);
     return status;
 }
 
-cornu_status gpu_updates_enqueue(gpu *g, const gpu_updates *u, const gpu_clock *clock)
+cornu_status cuda_updates_enqueue(gpu *g, const cuda_updates *u)
 {
     if (u->sums_squares) {
-        gpu_grid pieces = {.x = u->piece_count, .threads = UPDATE_THREADS};
-        gpu_grid variables = {.x = u->variable_count, .threads = UPDATE_THREADS};
-        TRY(gpu_launch(g, GPU_update_squares, pieces, &u->squares));
-        TRY(gpu_launch(g, GPU_update_squares_reduce, variables, &u->squares_reduce));
+        cuda_grid pieces = {.x = u->piece_count, .threads = UPDATE_THREADS};
+        cuda_grid variables = {.x = u->variable_count, .threads = UPDATE_THREADS};
+        TRY(cuda_launch(g, CUDA_update_squares, pieces, &u->squares));
+        TRY(cuda_launch(g, CUDA_update_squares_reduce, variables, &u->squares_reduce));
     }
     dense_update_params p = u->params;
-    p.update.clock = *clock;
+    p.update.clock = cuda_of(g)->clock;
     p.update.clock.back = u->params.update.clock.back;
-    gpu_grid grid = {.x = (unsigned)p.tile_count + u->piece_count, .threads = UPDATE_THREADS};
-    return gpu_launch(g, u->function, grid,
-                      p.tile_count > 0 ? (const void *)&p : (const void *)&p.update);
+    cuda_grid grid = {.x = (unsigned)p.tile_count + u->piece_count, .threads = UPDATE_THREADS};
+    return cuda_launch(g, u->function, grid,
+                       p.tile_count > 0 ? (const void *)&p : (const void *)&p.update);
 }
 
-void gpu_updates_release(gpu *g, gpu_updates *u)
+void cuda_updates_release(gpu *g, cuda_updates *u)
 {
     if (!u)
         return;

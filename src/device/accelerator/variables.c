@@ -1,9 +1,9 @@
-/* Weights and optimizer slots on the device: one allocation. The kernel of a convolution, which the
-   host has as [kh][kw][in / groups][out], lies as [out][kh][kw][in / groups] there, and so do its
-   slots and gradient. */
-#include "device/cuda/plugin/core.h"
+/* Weights and optimizer slots on the device, each an allocation of its own. The kernel of a
+   convolution, which the host has as [kh][kw][in / groups][out], may lie as
+   [out][kh][kw][in / groups] there (gpu_driver.conv_kernels_by_output), and so do its slots and
+   gradient. */
+#include "device/accelerator/core.h"
 #include <stdlib.h>
-#include <string.h>
 
 /* to[column][row] = from[row][column], in squares that stay in the first cache. */
 static void transpose(const float *from, float *to, int64_t rows, int64_t columns)
@@ -22,11 +22,16 @@ static int64_t columns_of(const shape *s)
     return s->rank > 0 && s->dim[s->rank - 1] > 0 ? s->dim[s->rank - 1] : 1;
 }
 
-cornu_status gpu_read_values(gpu *g, CUdeviceptr from, const shape *s, tensor_form form,
+static bool is_transposed(const gpu *g, tensor_form form)
+{
+    return form == FORM_CONV_KERNEL && g->driver->conv_kernels_by_output;
+}
+
+cornu_status gpu_read_values(gpu *g, gpu_address from, const shape *s, tensor_form form,
                              float *values, int64_t count)
 {
     size_t bytes = (size_t)count * sizeof *values;
-    if (form != FORM_CONV_KERNEL)
+    if (!is_transposed(g, form))
         return gpu_download(g, values, from, bytes);
     float *other;
     int64_t columns = columns_of(s);
@@ -38,11 +43,11 @@ cornu_status gpu_read_values(gpu *g, CUdeviceptr from, const shape *s, tensor_fo
     return status;
 }
 
-cornu_status gpu_write_values(gpu *g, CUdeviceptr to, const shape *s, tensor_form form,
+cornu_status gpu_write_values(gpu *g, gpu_address to, const shape *s, tensor_form form,
                               const float *values, int64_t count)
 {
     size_t bytes = (size_t)count * sizeof *values;
-    if (form != FORM_CONV_KERNEL)
+    if (!is_transposed(g, form))
         return gpu_upload(g, to, values, bytes);
     float *other;
     int64_t columns = columns_of(s);
@@ -58,19 +63,41 @@ cornu_status gpu_write_values(gpu *g, CUdeviceptr to, const shape *s, tensor_for
 void gpu_variables_free(gpu *g)
 {
     gpu_state *s = g->state;
-    gpu_memory_free(g, &s->variable_memory);
-    free(s->variables);
+    for (int i = 0; i < s->variable_count; i++)
+        gpu_memory_free(g, &s->variable_memory[i]);
+    free(s->variable_memory);
     free(s->variable_forms);
-    s->variables = NULL;
+    s->variable_memory = NULL;
     s->variable_forms = NULL;
     s->variable_count = 0;
     s->model = NULL;
 }
 
-static cornu_status check_fits(gpu *g, double needed)
+static size_t bytes_of(const variable *v)
 {
-    double left;
+    return (size_t)v->count * sizeof(float);
+}
+
+static cornu_status check_largest(const gpu *g, const variable *v, double largest)
+{
+    double bytes = (double)bytes_of(v);
     char need[32], have[32];
+    if (bytes <= largest)
+        return CORNU_OK;
+    return status_fail(CORNU_OUT_OF_MEMORY,
+                       "device %s: %s needs %s of memory in one piece; expected at most %s",
+                       g->name, v->name, memory_human(bytes, need), memory_human(largest, have));
+}
+
+static cornu_status check_fits(gpu *g, const cornu_model *model)
+{
+    double left, largest, needed = 0;
+    char need[32], have[32];
+    TRY(g->driver->memory_info(g, &left, &largest));
+    for (int i = 0; i < model->variable_count; i++) {
+        TRY(check_largest(g, &model->variables[i], largest));
+        needed += (double)gpu_aligned(bytes_of(&model->variables[i]));
+    }
     TRY(gpu_memory_left(g, &left));
     if (needed <= left)
         return gpu_memory_make_room(g, needed);
@@ -80,39 +107,35 @@ static cornu_status check_fits(gpu *g, double needed)
                        g->name, memory_human(needed, need), memory_human(left, have));
 }
 
-static cornu_status write_initial(gpu *g, int number)
+static cornu_status new_variable(gpu *g, int number)
 {
-    const variable *v = &g->state->model->variables[number];
-    CUdeviceptr to = g->state->variables[number];
+    gpu_state *s = g->state;
+    const variable *v = &s->model->variables[number];
+    gpu_memory *m = &s->variable_memory[number];
+    TRY(gpu_memory_new(g, bytes_of(v), "weights and optimizer slots", m));
     if (v->value)
-        return gpu_write_values(g, to, &v->shape, g->state->variable_forms[number], v->value,
-                                v->count);
-    return v->count ? CU(g, cuMemsetD8Async(to, 0, (size_t)v->count * sizeof(float), g->stream))
-                    : CORNU_OK;
+        return gpu_write_values(g, m->at, &v->shape, s->variable_forms[number], v->value, v->count);
+    return m->bytes ? g->driver->clear(g, m->at, m->bytes) : CORNU_OK;
 }
 
 cornu_status gpu_bind(gpu *g, const cornu_model *model)
 {
     gpu_state *s = g->state;
-    size_t count = (size_t)model->variable_count, bytes = 0;
     TRY(gpu_drain(g));
     gpu_variables_free(g);
-    for (size_t i = 0; i < count; i++)
-        bytes += gpu_aligned((size_t)model->variables[i].count * sizeof(float));
-    TRY(check_fits(g, (double)bytes));
-    TRY(memory_new(count, sizeof *s->variables, "variables", &s->variables));
-    TRY(plan_variable_forms(model, &s->variable_forms));
-    TRY(gpu_memory_new(g, bytes, "weights and optimizer slots", &s->variable_memory));
-    s->model = model;
+    TRY(check_fits(g, model));
+    TRY(memory_new((size_t)model->variable_count, sizeof *s->variable_memory, "variables",
+                   &s->variable_memory));
     s->variable_count = model->variable_count;
+    TRY(plan_variable_forms(model, &s->variable_forms));
+    s->model = model;
     s->moves++;
-    bytes = 0;
-    for (int i = 0; i < s->variable_count; i++) {
-        s->variables[i] = s->variable_memory.at + bytes;
-        bytes += gpu_aligned((size_t)model->variables[i].count * sizeof(float));
-        TRY(write_initial(g, i));
-    }
-    return CORNU_OK;
+    cornu_status status = CORNU_OK;
+    for (int i = 0; i < s->variable_count && status == CORNU_OK; i++)
+        status = new_variable(g, i);
+    if (status != CORNU_OK)
+        gpu_variables_free(g);
+    return status;
 }
 
 static cornu_status check_variable(const gpu *g, int number, int64_t count)
@@ -133,7 +156,7 @@ cornu_status gpu_read_variable(gpu *g, int number, float *values, int64_t count)
     const gpu_state *s = g->state;
     TRY(check_variable(g, number, count));
     TRY(gpu_drain(g));
-    return gpu_read_values(g, s->variables[number], &s->model->variables[number].shape,
+    return gpu_read_values(g, s->variable_memory[number].at, &s->model->variables[number].shape,
                            s->variable_forms[number], values, count);
 }
 
@@ -142,6 +165,6 @@ cornu_status gpu_write_variable(gpu *g, int number, const float *values, int64_t
     const gpu_state *s = g->state;
     TRY(check_variable(g, number, count));
     TRY(gpu_drain(g));
-    return gpu_write_values(g, s->variables[number], &s->model->variables[number].shape,
+    return gpu_write_values(g, s->variable_memory[number].at, &s->model->variables[number].shape,
                             s->variable_forms[number], values, count);
 }

@@ -1,5 +1,5 @@
 /* Where a plan's tensors are in the arena. */
-#include "device/cuda/plugin/core.h"
+#include "device/accelerator/core.h"
 #include <stdlib.h>
 
 static void mark(const plan *p, tensor_ref t, bool value, bool *marks)
@@ -8,17 +8,19 @@ static void mark(const plan *p, tensor_ref t, bool value, bool *marks)
         marks[plan_root(p, t)] = value;
 }
 
-/* The updates run at the step's end, all together: what they read must not give its memory away
-   before, as the plan would have it. Such tensors lie behind the plan's arena. */
+/* Where the updates run at the step's end, all together, what they read must not give its memory
+   away before, as the plan would have it. Such tensors lie behind the plan's arena. */
 static void mark_outliving(const gpu *g, const plan *p, bool *outlives)
 {
+    if (!g->driver->updates_together)
+        return;
     for (int i = 0; i < p->op_count; i++)
         if (p->ops[i].kind == OP_UPDATE) {
             mark(p, p->ops[i].in[1], true, outlives);
             mark(p, p->ops[i].in[5], true, outlives);
         }
     for (int i = 0; i < p->op_count; i++)
-        if (gpu_updates_absorb(g, p, &p->ops[i]))
+        if (gpu_absorbs(g, p, &p->ops[i]))
             for (int k = 0; k < 2; k++) {
                 mark(p, p->ops[i].out[k], false, outlives); /* never written */
                 mark(p, p->ops[i].in[k], true, outlives);

@@ -1,5 +1,5 @@
 /* A plan made ready: its kernels, its memory, its addresses. */
-#include "device/cuda/plugin/core.h"
+#include "device/accelerator/core.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +27,10 @@ static double to_allocate(const gpu_state *s, const need *n, double *back)
     return sum;
 }
 
-/* The largest batch below p's whose plan fits beside `scratch`; 0 where even batch 1 does not. */
-static int64_t largest_batch(const gpu *g, const plan *p, double scratch, double bytes)
+/* The largest batch below p's whose plan fits into `bytes` beside `scratch`, and its buffers into
+   one piece of `largest`; 0 where even batch 1 does not. */
+static int64_t largest_batch(const gpu *g, const plan *p, double scratch, double bytes,
+                             double largest)
 {
     int64_t fits = 0, too_large = p->batch;
     while (p->model && too_large - fits > 1) {
@@ -40,7 +42,8 @@ static int64_t largest_batch(const gpu *g, const plan *p, double scratch, double
             return 0;
         bool known = gpu_buffer_offsets(g, smaller, NULL, &arena) == CORNU_OK;
         plan_free(smaller);
-        if (known && (double)arena + scratch + (double)gpu_queue_bytes(batch) <= bytes)
+        if (known && (double)arena <= largest &&
+            (double)arena + scratch + (double)gpu_queue_bytes(batch) <= bytes)
             fits = batch;
         else
             too_large = batch;
@@ -48,26 +51,42 @@ static int64_t largest_batch(const gpu *g, const plan *p, double scratch, double
     return fits;
 }
 
-static cornu_status check_plan_fits(gpu *g, const plan *p, const need *n)
+static const char *const modes[] = {
+    [PLAN_TRAIN] = "training", [PLAN_EVALUATE] = "evaluating", [PLAN_PREDICT] = "predicting"};
+
+/* `left`: bytes that are free, with what the shared buffers have. */
+static cornu_status fail_to_fit(const gpu *g, const plan *p, const need *n, double left,
+                                double largest)
 {
-    static const char *const modes[] = {
-        [PLAN_TRAIN] = "training", [PLAN_EVALUATE] = "evaluating", [PLAN_PREDICT] = "predicting"};
-    double back, left, wanted = to_allocate(g->state, n, &back);
-    if (wanted == 0)
-        return CORNU_OK;
-    TRY(gpu_memory_left(g, &left));
-    if (wanted <= left + back)
-        return gpu_memory_make_room(g, wanted - back);
-    left += (double)g->state->arena.bytes + (double)g->state->scratch.bytes +
-            (double)g->state->queue.numbers.bytes;
     char needed[32], have[32], advice[96] = "not even batch 1 fits";
-    int64_t batch = largest_batch(g, p, n->scratch, left);
+    int64_t batch = largest_batch(g, p, n->scratch, left, largest);
     if (batch > 0)
         snprintf(advice, sizeof advice, "the largest batch that fits is %lld", (long long)batch);
+    if (n->arena > largest)
+        return status_fail(
+            CORNU_OUT_OF_MEMORY,
+            "device %s: %s with batch %lld needs %s of memory in one piece; expected at most %s; "
+            "%s",
+            g->name, modes[p->mode], (long long)p->batch, memory_human(n->arena, needed),
+            memory_human(largest, have), advice);
     return status_fail(
         CORNU_OUT_OF_MEMORY, "device %s: %s with batch %lld needs %s of memory; %s is free; %s",
         g->name, modes[p->mode], (long long)p->batch,
         memory_human(n->arena + n->scratch + n->queue, needed), memory_human(left, have), advice);
+}
+
+static cornu_status check_plan_fits(gpu *g, const plan *p, const need *n)
+{
+    const gpu_state *s = g->state;
+    double back, left, largest, wanted = to_allocate(s, n, &back);
+    if (wanted == 0)
+        return CORNU_OK;
+    TRY(g->driver->memory_info(g, &left, &largest));
+    TRY(gpu_memory_left(g, &left));
+    if (wanted <= left + back && n->arena <= largest)
+        return gpu_memory_make_room(g, wanted - back);
+    left += (double)(s->arena.bytes + s->scratch.bytes + s->queue.numbers.bytes);
+    return fail_to_fit(g, p, n, left, largest);
 }
 
 /* Grow one of the device's shared buffers. The old one goes first: its content is of steps that are
@@ -135,7 +154,7 @@ static cornu_status choose(gpu *g, prepared *r, int i)
 {
     const char *forced = g->state->forced;
     const op *o = &r->plan->ops[i];
-    gpu_kernel_list list = gpu_kernels[o->kind];
+    gpu_kernel_list list = g->driver->kernels[o->kind];
     for (int pass = forced ? 0 : 1; pass < 2; pass++)
         for (int k = 0; list && list[k] && !r->kernels[i]; k++) {
             bool is_forced = forced && strcmp(list[k]->name, forced) == 0;
@@ -161,7 +180,7 @@ static cornu_status fuse(prepared *r, int first, int i)
 static double spared_bytes(const gpu *g, const plan *p, const op *o)
 {
     double bytes = 0;
-    for (int k = 0; k < OP_OUTPUTS_MAX && gpu_updates_absorb(g, p, o); k++)
+    for (int k = 0; k < OP_OUTPUTS_MAX && gpu_absorbs(g, p, o); k++)
         if (o->out[k] != NO_TENSOR)
             bytes += 2.0 * sizeof(float) * (double)p->tensors[o->out[k]].count;
     return bytes;
@@ -176,8 +195,7 @@ static cornu_status prepare_update(const gpu *g, prepared *r, int i)
     first->bytes += o->bytes - spared_bytes(g, r->plan, o);
     if (i != r->first_update)
         return fuse(r, r->first_update, i);
-    r->optimizer = &o->a.update.optimizer;
-    TRY(memory_format(&r->names[i], "cuda/update"));
+    TRY(memory_format(&r->names[i], "%s/update", g->driver->name));
     first->kernel = r->names[i];
     return CORNU_OK;
 }
@@ -190,7 +208,7 @@ static cornu_status prepare_op(gpu *g, prepared *r, int i)
         r->kernels[i] = NULL;
         return prepare_update(g, r, i);
     }
-    TRY(memory_format(&r->names[i], "cuda/%s", r->kernels[i]->name));
+    TRY(memory_format(&r->names[i], "%s/%s", g->driver->name, r->kernels[i]->name));
     c->kernel = r->names[i];
     plan_group_cost(r->plan, &r->plan->ops[i], r->groups[i], &c->flops, &c->bytes);
     for (int k = i + 1; k < gpu_behind(r, i); k++)
@@ -198,20 +216,33 @@ static cornu_status prepare_op(gpu *g, prepared *r, int i)
     return CORNU_OK;
 }
 
+/* Is `o` done with all updates of the plan? */
+static bool is_together(const gpu *g, const op *o)
+{
+    return o->kind == OP_UPDATE && g->driver->updates_together;
+}
+
 static cornu_status prepare_ops(gpu *g, prepared *r)
 {
     const plan *p = r->plan;
     for (int i = p->op_count - 1; i >= 0; i--)
-        if (p->ops[i].kind == OP_UPDATE)
+        if (is_together(g, &p->ops[i]))
             r->first_update = i;
     for (int i = 0; i < p->op_count; i = gpu_behind(r, i))
-        TRY(p->ops[i].kind == OP_UPDATE ? prepare_update(g, r, i) : prepare_op(g, r, i));
+        TRY(is_together(g, &p->ops[i]) ? prepare_update(g, r, i) : prepare_op(g, r, i));
     return CORNU_OK;
 }
 
 /* ---- the whole --------------------------------------------------------------------------- */
 
-static cornu_status new_prepared(const plan *p, prepared **out)
+/* Does `o` change samples, but for scaling them? */
+static bool transforms(const op *o)
+{
+    return o->kind == OP_GATHER && (augmentation_any(&o->a.gather.augment) ||
+                                    standardization_any(&o->a.gather.standardize));
+}
+
+static cornu_status new_prepared(const gpu *g, const plan *p, prepared **out)
 {
     size_t count = (size_t)p->op_count, tensors = (size_t)p->tensor_count;
     const char *what = "prepared plan";
@@ -228,24 +259,30 @@ static cornu_status new_prepared(const plan *p, prepared **out)
     TRY(memory_new(count, sizeof *r->names, what, &r->names));
     TRY(memory_new(tensors, sizeof *r->offsets, what, &r->offsets));
     TRY(memory_new(tensors, sizeof *r->tensors, what, &r->tensors));
-    for (int i = 0; i < p->op_count; i++)
-        r->gathers |= p->ops[i].kind == OP_GATHER;
+    for (int i = 0; i < p->op_count; i++) {
+        const op *o = &p->ops[i];
+        r->gathers |= o->kind == OP_GATHER;
+        if (g->driver->host_transforms && transforms(o))
+            r->host_gather = o;
+        if (o->kind == OP_UPDATE && !r->optimizer)
+            r->optimizer = &o->a.update.optimizer;
+    }
     for (int i = 0; i < p->tensor_count; i++)
         r->needs_model |= p->tensors[i].role == TENSOR_VARIABLE;
     return CORNU_OK;
 }
 
-const op *gpu_lacks(const plan *p)
+const op *gpu_lacks(const gpu *g, const plan *p)
 {
     for (int i = 0; i < p->op_count; i++)
-        if (p->ops[i].kind != OP_UPDATE && !gpu_kernels[p->ops[i].kind])
+        if (!is_together(g, &p->ops[i]) && !g->driver->kernels[p->ops[i].kind])
             return &p->ops[i];
     return NULL;
 }
 
 static cornu_status check_kernels(const gpu *g, const plan *p)
 {
-    const op *o = gpu_lacks(p);
+    const op *o = gpu_lacks(g, p);
     if (!o)
         return CORNU_OK;
     return status_fail(CORNU_UNSUPPORTED,
@@ -261,7 +298,7 @@ cornu_status gpu_prepare(gpu *g, const plan *p, prepared **out)
     prepared *r = NULL;
     cornu_status status;
     need n = {.queue = (double)gpu_queue_bytes(p->batch)};
-    TRY_GOTO(new_prepared(p, &r));
+    TRY_GOTO(new_prepared(g, p, &r));
     TRY_GOTO(gpu_buffer_offsets(g, p, r->offsets, &r->arena_bytes));
     n.arena = (double)r->arena_bytes;
     TRY_GOTO(check_plan_fits(g, p, &n));
@@ -279,13 +316,11 @@ done:
     return status;
 }
 
-static void free_graphs(gpu *g, prepared *r)
+static void forget(gpu *g, prepared *r)
 {
-    if (r->one)
-        (void)CU(g, cuGraphExecDestroy(r->one));
-    if (r->burst)
-        (void)CU(g, cuGraphExecDestroy(r->burst));
-    r->one = r->burst = NULL;
+    if (r->resolved)
+        g->driver->forget(g, r);
+    r->resolved = NULL;
 }
 
 void gpu_release(gpu *g, prepared *r)
@@ -295,9 +330,7 @@ void gpu_release(gpu *g, prepared *r)
     (void)gpu_drain(g); /* steps that wait still belong to the results */
     if (g->state->queue.plan == r)
         g->state->queue.plan = NULL;
-    free_graphs(g, r);
-    if (r->updates)
-        gpu_updates_release(g, r->updates);
+    forget(g, r);
     for (int i = 0; i < r->plan->op_count; i++) {
         if (r->states && r->states[i] && r->kernels[i] && r->kernels[i]->release)
             r->kernels[i]->release(g, r->states[i]);
@@ -324,15 +357,13 @@ cornu_status gpu_resolve(gpu *g, prepared *r)
         return status_fail(CORNU_INTERNAL, "device %s: the plan's model is not bound", g->name);
     TRY(gpu_drain(g));
     TRY(ensure_memory(g, r));
-    free_graphs(g, r);
-    if (r->updates)
-        gpu_updates_release(g, r->updates);
-    r->updates = NULL;
-    for (int i = 0; i < p->tensor_count; i++)
-        r->tensors[i] = p->tensors[i].role == TENSOR_VARIABLE ? s->variables[p->tensors[i].variable]
-                                                              : s->arena.at + r->offsets[i];
-    if (r->first_update >= 0)
-        TRY(gpu_updates_prepare(g, p, r->tensors, &r->updates));
+    forget(g, r);
+    for (int i = 0; i < p->tensor_count; i++) {
+        const tensor *t = &p->tensors[i];
+        r->tensors[i] = t->role == TENSOR_VARIABLE ? s->variable_memory[t->variable].at
+                                                   : s->arena.at + r->offsets[i];
+    }
+    TRY(g->driver->resolve(g, r));
     r->moves = s->moves;
     return CORNU_OK;
 }

@@ -1,8 +1,12 @@
 /* Samples on the device: whole blocks that stay there where they fit, else the rows of each batch,
    gathered by the host into pinned memory and copied beside the work of earlier steps. */
 #include "base/log.h"
-#include "device/cuda/plugin/core.h"
+#include "device/accelerator/core.h"
+#include "device/gather_sample.h"
 #include <string.h>
+
+/* A batch of this many bytes is gathered by several threads: below, waking them takes longer. */
+enum { THREADS_FROM = 1 << 20, TASKS_PER_THREAD = 4 };
 
 /* Bytes of one sample and of one target. */
 static size_t x_bytes(const sample_block *s)
@@ -62,10 +66,15 @@ void gpu_samples_free(gpu *g)
     gpu_pinned_free(g, g->state->stages.pinned);
     gpu_memory_free(g, &g->state->stages.memory);
     g->state->stages = (gpu_stages){0};
+    threads_close(g->state->pool);
+    g->state->pool = NULL;
 }
 
-static const gpu_resident *resident_of(const gpu *g, const sample_block *s)
+/* NULL: the plan's batches are streamed. */
+static const gpu_resident *resident_of(const gpu *g, const prepared *p, const sample_block *s)
 {
+    if (p->host_gather)
+        return NULL;
     for (int i = 0; i < GPU_RESIDENT_MOST; i++) {
         const gpu_resident *r = &g->state->residents[i];
         if (r->memory.bytes && r->x == s->x && r->y == s->y && r->weight == s->weight &&
@@ -89,19 +98,20 @@ static gpu_resident *resident_for(gpu *g, const sample_block *samples)
 
 cornu_status gpu_upload_samples(gpu *g, const sample_block *samples)
 {
-    double left;
+    double left, largest;
     size_t x = x_bytes(samples) * (size_t)samples->count;
     size_t y = y_bytes(samples) * (size_t)samples->count;
     size_t weight = weight_bytes(samples) * (size_t)samples->count;
     gpu_resident *resident = resident_for(g, samples);
     TRY(gpu_drain(g));
     forget(g, resident);
+    TRY(g->driver->memory_info(g, &left, &largest));
     TRY(gpu_memory_left(g, &left));
     left -= gpu_samples_bytes(g);
     double needed = (double)gpu_aligned(x) + (double)gpu_aligned(y) + (double)weight;
     if (!samples->x || samples->count == 0)
         return CORNU_OK;
-    if (needed > left / 2) { /* the other half is for plans */
+    if (needed > left / 2 || needed > largest) { /* the other half is for plans */
         log_line("device %s: %lld samples do not fit and are streamed", g->name,
                  (long long)samples->count);
         return CORNU_OK;
@@ -159,66 +169,122 @@ static cornu_status ensure_stages(gpu *g, size_t bytes)
     return status;
 }
 
+/* A sample as a staged batch holds it: its own numbers or, where the host makes them, those that
+   the network sees. */
+static size_t staged_x_bytes(const prepared *p, const sample_block *s)
+{
+    if (!p->host_gather)
+        return x_bytes(s);
+    return (size_t)(p->plan->tensors[p->plan->input].count / p->plan->batch) * sizeof(float);
+}
+
 /* Bytes of a staged batch up to its targets, up to its weights, and in all. */
 typedef struct batch_bytes {
     size_t to_y, to_weight, all;
 } batch_bytes;
 
-static batch_bytes batch_bytes_of(const plan *p, const sample_block *s)
+static batch_bytes batch_bytes_of(const prepared *r, const sample_block *s)
 {
+    const plan *p = r->plan;
     const size_t batch = (size_t)p->batch;
-    batch_bytes b = {.to_y = gpu_aligned(x_bytes(s) * batch)};
+    batch_bytes b = {.to_y = gpu_aligned(staged_x_bytes(r, s) * batch)};
     b.to_weight = b.to_y + gpu_aligned(p->target == NO_TENSOR ? 0 : y_bytes(s) * batch);
     b.all = b.to_weight + gpu_aligned(p->weighted ? weight_bytes(s) * batch : 0);
     return b;
 }
 
-cornu_status gpu_samples_depth(gpu *g, const plan *p, const sample_block *samples, int *depth)
+cornu_status gpu_samples_depth(gpu *g, const prepared *p, const sample_block *samples, int *depth)
 {
     *depth = GPU_QUEUE;
-    if (resident_of(g, samples))
+    if (resident_of(g, p, samples))
         return CORNU_OK;
     TRY(ensure_stages(g, batch_bytes_of(p, samples).all));
     *depth = g->state->stages.count;
     return CORNU_OK;
 }
 
-static void gather_rows(unsigned char *to, const void *from, size_t row, const int64_t *index,
-                        int64_t count)
+/* A batch on its way into pinned memory. */
+typedef struct gathering {
+    const prepared *p;
+    const step_input *input;
+    unsigned char *to;
+    batch_bytes bytes;
+    int64_t tasks;
+} gathering;
+
+static void copy_row(unsigned char *to, const void *from, size_t bytes, int64_t i, int64_t index)
 {
-    for (int64_t i = 0; i < count; i++)
-        memcpy(to + (size_t)i * row, (const unsigned char *)from + (size_t)index[i] * row, row);
+    memcpy(to + (size_t)i * bytes, (const unsigned char *)from + (size_t)index * bytes, bytes);
 }
 
-static cornu_status stage(gpu *g, const plan *p, const step_input *input, int64_t step,
-                          gpu_step *out)
+static void gather_row(const gathering *w, int64_t i)
 {
-    const gpu_stages *stages = &g->state->stages;
-    const sample_block *s = input->samples;
-    const batch_bytes b = batch_bytes_of(p, s);
-    size_t offset = (size_t)(step % stages->count) * stages->bytes;
-    unsigned char *pinned = stages->pinned + offset;
-    gather_rows(pinned, s->x, x_bytes(s), input->index, p->batch);
-    if (b.to_weight > b.to_y)
-        gather_rows(pinned + b.to_y, s->y, y_bytes(s), input->index, p->batch);
-    if (b.all > b.to_weight)
-        gather_rows(pinned + b.to_weight, s->weight, weight_bytes(s), input->index, p->batch);
-    CUdeviceptr at = stages->memory.at + offset;
-    TRY(CU(g, cuMemcpyHtoDAsync(at, pinned, b.all, g->state->queue.copies)));
-    out->x = (const void *)at;
-    out->y = b.to_weight > b.to_y ? (const void *)(at + b.to_y) : NULL;
-    out->weight = b.all > b.to_weight ? (const float *)(at + b.to_weight) : NULL;
+    const sample_block *s = w->input->samples;
+    const batch_bytes *b = &w->bytes;
+    int64_t index = w->input->index[i];
+    unsigned char *x = w->to + (size_t)i * staged_x_bytes(w->p, s);
+    if (w->p->host_gather)
+        gather_sample(w->p->plan, w->p->host_gather, w->input, i, (float *)(void *)x, NULL);
+    else
+        copy_row(w->to, s->x, x_bytes(s), i, index);
+    if (b->to_weight > b->to_y)
+        copy_row(w->to + b->to_y, s->y, y_bytes(s), i, index);
+    if (b->all > b->to_weight)
+        copy_row(w->to + b->to_weight, s->weight, weight_bytes(s), i, index);
+}
+
+static void gather_rows(void *context, int64_t task, int worker)
+{
+    const gathering *w = context;
+    int64_t begin, end;
+    (void)worker;
+    threads_range(w->p->plan->batch, w->tasks, task, 1, &begin, &end);
+    for (int64_t i = begin; i < end; i++)
+        gather_row(w, i);
+}
+
+static cornu_status gather(gpu *g, gathering *w)
+{
+    gpu_state *s = g->state;
+    w->tasks = 1;
+    if (!w->p->host_gather && w->bytes.all < THREADS_FROM) {
+        gather_rows(w, 0, 0);
+        return CORNU_OK;
+    }
+    if (!s->pool)
+        TRY(threads_open(s->threads, &s->pool));
+    w->tasks = (int64_t)threads_count(s->pool) * TASKS_PER_THREAD;
+    threads_run(s->pool, w->tasks, gather_rows, w);
     return CORNU_OK;
 }
 
-cornu_status gpu_samples_fill(gpu *g, const plan *p, const step_input *input, int64_t step,
+static cornu_status stage(gpu *g, const prepared *p, const step_input *input, int64_t step,
+                          gpu_step *out)
+{
+    const gpu_stages *stages = &g->state->stages;
+    size_t offset = (size_t)(step % stages->count) * stages->bytes;
+    gathering w = {.p = p,
+                   .input = input,
+                   .to = stages->pinned + offset,
+                   .bytes = batch_bytes_of(p, input->samples)};
+    const batch_bytes *b = &w.bytes;
+    TRY(gather(g, &w));
+    gpu_address at = stages->memory.at + offset;
+    TRY(g->driver->copy_in(g, at, w.to, b->all, true));
+    out->x = at;
+    out->y = b->to_weight > b->to_y ? at + b->to_y : 0;
+    out->weight = b->all > b->to_weight ? at + b->to_weight : 0;
+    return CORNU_OK;
+}
+
+cornu_status gpu_samples_fill(gpu *g, const prepared *p, const step_input *input, int64_t step,
                               gpu_step *out)
 {
     const sample_block *s = input->samples;
-    const gpu_resident *r = resident_of(g, s);
+    const gpu_resident *r = resident_of(g, p, s);
     const gpu_queue *q = &g->state->queue;
-    out->x_scale = s->x_scale;
-    out->x_bytes = s->x_type == SAMPLE_U8;
+    out->x_scale = p->host_gather ? 1 : s->x_scale;
+    out->x_bytes = s->x_type == SAMPLE_U8 && !p->host_gather;
     out->y_labels = s->y_type == SAMPLE_I32;
     if (s->x_shape.rank == 3) {
         out->height = s->x_shape.dim[0];
@@ -226,13 +292,13 @@ cornu_status gpu_samples_fill(gpu *g, const plan *p, const step_input *input, in
         out->channels = s->x_shape.dim[2];
     }
     if (!r) {
-        const int64_t *rows = (const int64_t *)q->numbers.at;
-        out->index = rows + q->depth * q->capacity; /* 0, 1, ... */
+        size_t ring = (size_t)(q->depth * q->capacity) * sizeof(int64_t);
+        out->index = q->numbers.at + ring; /* 0, 1, ... */
         return stage(g, p, input, step, out);
     }
-    out->x = (const void *)r->memory.at;
-    out->y = s->y ? (const void *)r->y_at : NULL;
-    out->weight = s->weight ? (const float *)r->weight_at : NULL;
+    out->x = r->memory.at;
+    out->y = s->y ? r->y_at : 0;
+    out->weight = s->weight ? r->weight_at : 0;
     out->index = out->sample;
     return CORNU_OK;
 }

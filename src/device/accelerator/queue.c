@@ -1,20 +1,15 @@
-/* The queue of steps. run() puts a step's inputs into a ring of pinned memory and returns. Steps
-   are launched as soon as the device has nothing else to do, else by the burst: the host stays
-   ahead and never waits, but for a full ring. What steps read travels on a stream of its own. */
-#include "device/cuda/plugin/core.h"
+/* The queue of steps. run() puts a step's inputs into a ring and returns. Steps are launched as
+   soon as the device has nothing else to do, else by the burst: the host stays ahead and never
+   waits, but for a full ring. What steps read travels beside the device's other work. */
+#include "device/accelerator/core.h"
 #include "device/gather_sample.h"
 #include "device/optimizer_step.h"
 #include <string.h>
 
 enum {
-    POSITION_AT = 256, /* in .fixed, behind the results */
-    STEPS_AT = 512,
     NUMBERS_BYTES = 8 << 20, /* the ring of sample numbers is shortened to this */
     DEPTH_LEAST = 4
 };
-_Static_assert(sizeof(gpu_results) <= POSITION_AT, "the results end before the position");
-_Static_assert(sizeof(((gpu_results *)0)->metrics) >= sizeof(((step_results *)0)->metrics),
-               "the device has room for all metrics");
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
@@ -29,26 +24,6 @@ size_t gpu_queue_bytes(int64_t batch)
     return (size_t)(depth_for(batch) + 1) * (size_t)batch * sizeof(int64_t);
 }
 
-cornu_status gpu_queue_open(gpu *g)
-{
-    gpu_queue *q = &g->state->queue;
-    size_t steps = GPU_QUEUE * sizeof(gpu_step);
-    TRY(CU(g, cuStreamCreate(&q->copies, CU_STREAM_NON_BLOCKING)));
-    TRY(CU(g, cuEventCreate(&q->copied, CU_EVENT_DISABLE_TIMING)));
-    for (int i = 0; i < GPU_QUEUE; i++)
-        TRY(CU(g, cuEventCreate(&q->done[i], CU_EVENT_DISABLE_TIMING)));
-    TRY(gpu_memory_new(g, STEPS_AT + steps, "queue of steps", &q->fixed));
-    TRY(CU(g, cuMemsetD8Async(q->fixed.at, 0, q->fixed.bytes, g->stream)));
-    TRY(CU(g, cuStreamSynchronize(g->stream)));
-    TRY(gpu_pinned_new(g, steps, "queue of steps", (void *)&q->steps));
-    TRY(gpu_pinned_new(g, sizeof *q->host_results, "queue of steps", (void *)&q->host_results));
-    q->results = (gpu_results *)q->fixed.at;
-    q->position = (int64_t *)(q->fixed.at + POSITION_AT);
-    q->clock.steps = (const gpu_step *)(q->fixed.at + STEPS_AT);
-    q->clock.position = q->position;
-    return CORNU_OK;
-}
-
 static void free_numbers(gpu *g)
 {
     gpu_queue *q = &g->state->queue;
@@ -60,19 +35,8 @@ static void free_numbers(gpu *g)
 
 void gpu_queue_close(gpu *g)
 {
-    gpu_queue *q = &g->state->queue;
     free_numbers(g);
-    gpu_pinned_free(g, q->steps);
-    gpu_pinned_free(g, q->host_results);
-    gpu_memory_free(g, &q->fixed);
-    for (int i = 0; i < GPU_QUEUE; i++)
-        if (q->done[i])
-            (void)CU(g, cuEventDestroy(q->done[i]));
-    if (q->copied)
-        (void)CU(g, cuEventDestroy(q->copied));
-    if (q->copies)
-        (void)CU(g, cuStreamDestroy(q->copies));
-    *q = (gpu_queue){0};
+    g->state->queue = (gpu_queue){0};
 }
 
 /* The rows of a staged batch are its samples in order: 0, 1, ... behind the ring. */
@@ -110,7 +74,7 @@ static cornu_status wait_for(gpu *g, int64_t step)
     if (step <= q->finished)
         return CORNU_OK;
     int64_t end = q->end[(step - 1) % GPU_QUEUE];
-    TRY(CU(g, cuEventSynchronize(q->done[(end - 1) % GPU_QUEUE])));
+    TRY(g->driver->wait(g, (int)((end - 1) % GPU_QUEUE)));
     q->finished = end;
     return CORNU_OK;
 }
@@ -122,11 +86,10 @@ static cornu_status look_whether_idle(gpu *g, bool *idle)
     *idle = true;
     if (q->finished == q->launched)
         return CORNU_OK;
-    CUresult result = g->lib->cuEventQuery(q->done[(q->launched - 1) % GPU_QUEUE]);
-    *idle = result != CUDA_ERROR_NOT_READY;
-    if (*idle && result == CUDA_SUCCESS)
+    TRY(g->driver->reached(g, (int)((q->launched - 1) % GPU_QUEUE), idle));
+    if (*idle)
         q->finished = q->launched;
-    return *idle ? gpu_check(g, result, "cuEventQuery") : CORNU_OK;
+    return CORNU_OK;
 }
 
 cornu_status gpu_drain(gpu *g)
@@ -135,23 +98,22 @@ cornu_status gpu_drain(gpu *g)
     if (g->state->lost[0])
         return status_fail(CORNU_DEVICE, "%s", g->state->lost);
     TRY(gpu_flush(g));
-    TRY(CU(g, cuStreamSynchronize(g->stream)));
+    TRY(g->driver->synchronize(g));
     q->finished = q->launched;
     return CORNU_OK;
 }
 
 /* ---- launching --------------------------------------------------------------------------- */
 
-/* Entries [from, to) of a ring of `length` entries of `bytes`: in one copy or two. */
-static cornu_status copy_ring(gpu *g, CUdeviceptr ring, const void *host, size_t bytes, int length,
-                              int64_t from, int64_t to)
+cornu_status gpu_copy_ring(gpu *g, gpu_address ring, const void *host, size_t bytes, int length,
+                           int64_t from, int64_t to)
 {
     while (from < to) {
         int64_t at = from % length;
         int64_t count = to - from < length - at ? to - from : length - at;
         size_t offset = (size_t)at * bytes;
-        TRY(CU(g, cuMemcpyHtoDAsync(ring + offset, (const unsigned char *)host + offset,
-                                    (size_t)count * bytes, g->state->queue.copies)));
+        TRY(g->driver->copy_in(g, ring + offset, (const unsigned char *)host + offset,
+                               (size_t)count * bytes, true));
         from += count;
     }
     return CORNU_OK;
@@ -161,18 +123,16 @@ static cornu_status copy_inputs(gpu *g)
 {
     gpu_queue *q = &g->state->queue;
     size_t row = (size_t)q->capacity * sizeof(int64_t);
-    TRY(copy_ring(g, q->fixed.at + STEPS_AT, q->steps, sizeof *q->steps, GPU_QUEUE, q->launched,
-                  q->queued));
-    if (q->plan->gathers)
-        TRY(copy_ring(g, q->numbers.at, q->host_numbers, row, q->depth, q->launched, q->queued));
-    TRY(CU(g, cuEventRecord(q->copied, q->copies)));
-    return CU(g, cuStreamWaitEvent(g->stream, q->copied, 0));
+    if (!q->plan->gathers)
+        return CORNU_OK;
+    TRY(gpu_copy_ring(g, q->numbers.at, q->host_numbers, row, q->depth, q->launched, q->queued));
+    return g->driver->join(g);
 }
 
-cornu_status gpu_queue_launched(gpu *g)
+static cornu_status mark_launched(gpu *g)
 {
     gpu_queue *q = &g->state->queue;
-    TRY(CU(g, cuEventRecord(q->done[(q->queued - 1) % GPU_QUEUE], g->stream)));
+    TRY(g->driver->mark(g, (int)((q->queued - 1) % GPU_QUEUE)));
     for (int64_t i = q->launched; i < q->queued; i++)
         q->end[i % GPU_QUEUE] = q->queued;
     q->launched = q->queued;
@@ -188,9 +148,9 @@ cornu_status gpu_flush(gpu *g)
         return CORNU_OK;
     cornu_status status = copy_inputs(g);
     if (status == CORNU_OK)
-        status = gpu_launch_steps(g, q->plan, q->queued - q->launched);
+        status = g->driver->launch_steps(g, q->plan, q->launched, q->queued - q->launched);
     if (status == CORNU_OK)
-        status = gpu_queue_launched(g);
+        status = mark_launched(g);
     return status == CORNU_OK ? CORNU_OK : gpu_lose(g, status);
 }
 
@@ -218,7 +178,7 @@ static cornu_status queue_step(gpu *g, prepared *p, const step_input *input, int
     gpu_queue *q = &g->state->queue;
     *depth = GPU_QUEUE;
     if (p->gathers) {
-        TRY(gpu_samples_depth(g, p->plan, input->samples, depth));
+        TRY(gpu_samples_depth(g, p, input->samples, depth));
         *depth = *depth < q->depth ? *depth : q->depth;
     }
     TRY(make_room(g, *depth));
@@ -231,9 +191,9 @@ static cornu_status queue_step(gpu *g, prepared *p, const step_input *input, int
     if (p->optimizer)
         step->adam_alpha = optimizer_alpha(p->optimizer, input->learning_rate, input->iteration);
     if (p->gathers) {
-        step->sample = (const int64_t *)q->numbers.at + first;
+        step->sample = q->numbers.at + (size_t)first * sizeof(int64_t);
         memcpy(q->host_numbers + first, input->index, (size_t)p->plan->batch * sizeof(int64_t));
-        TRY(gpu_samples_fill(g, p->plan, input, n, step));
+        TRY(gpu_samples_fill(g, p, input, n, step));
     }
     q->queued++;
     return CORNU_OK;
@@ -268,13 +228,22 @@ cornu_status gpu_run(gpu *g, prepared *p, const step_input *inputs, int steps)
     return CORNU_OK;
 }
 
-cornu_status gpu_queue_alone(gpu *g, prepared *p, const step_input *input)
+/* ---- a step by itself --------------------------------------------------------------------- */
+
+cornu_status gpu_time_operations(gpu *g, prepared *p, const step_input *input, double *seconds)
 {
+    gpu_queue *q = &g->state->queue;
     int depth;
+    memset(seconds, 0, (size_t)p->plan->op_count * sizeof *seconds);
     TRY(gpu_drain(g));
     TRY(begin(g, p, input, &depth));
     cornu_status status = copy_inputs(g);
-    return status == CORNU_OK ? CORNU_OK : gpu_lose(g, status);
+    if (status == CORNU_OK)
+        status = g->driver->time_step(g, p, q->launched, seconds);
+    if (status != CORNU_OK)
+        return gpu_lose(g, status);
+    q->finished = q->launched = q->queued;
+    return CORNU_OK;
 }
 
 /* ---- results ----------------------------------------------------------------------------- */
@@ -282,15 +251,8 @@ cornu_status gpu_queue_alone(gpu *g, prepared *p, const step_input *input)
 cornu_status gpu_get_results(gpu *g, step_results *out, bool reset)
 {
     gpu_queue *q = &g->state->queue;
-    CUdeviceptr at = q->fixed.at;
     TRY(gpu_flush(g));
-    TRY(gpu_download(g, q->host_results, at, sizeof *q->host_results));
+    TRY(g->driver->results(g, out, reset));
     q->finished = q->launched;
-    const gpu_results *r = q->host_results;
-    *out = (step_results){.samples = r->samples,
-                          .loss = r->loss,
-                          .last_loss = r->last_loss,
-                          .not_finite = r->not_finite != 0};
-    memcpy(out->metrics, r->metrics, sizeof out->metrics);
-    return reset ? CU(g, cuMemsetD8Async(at, 0, sizeof *q->host_results, g->stream)) : CORNU_OK;
+    return CORNU_OK;
 }

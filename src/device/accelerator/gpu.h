@@ -1,0 +1,173 @@
+/* What devices with a memory of their own share, whatever drives them: a plug-in fills in
+   gpu_driver and its lists of kernels, and this folder does the rest: variables, the buffers'
+   places, samples that stay on the device or are streamed, the queue of steps, the choice of
+   kernels. Each plug-in is linked with these files. */
+#ifndef DEVICE_ACCELERATOR_GPU_H
+#define DEVICE_ACCELERATOR_GPU_H
+
+#include "base/memory.h"
+#include "device/device.h"
+
+/* A place in the device's memory; 0: none. One plus a number of bytes is one, within what
+   gpu_driver.memory_new gave. What it is the driver's: CUDA's pointers, OpenCL's buffers (by
+   number) and an offset. */
+typedef uint64_t gpu_address;
+
+typedef struct gpu gpu;
+
+/* One operation while it is enqueued. */
+typedef struct gpu_op {
+    gpu *g;
+    const plan *plan;
+    const op *op;
+    const op_group *group;                              /* gpu_kernel.group; NULL: `op` alone */
+    const gpu_address *tensors;                         /* [plan->tensor_count] */
+    gpu_address in[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX]; /* 0 where absent */
+    void *state;                                        /* what prepare made */
+    gpu_address scratch; /* at least what prepare asked for; shared by all operations in turn */
+} gpu_op;
+
+/* One way to run an operation; lists as on the cpu: the first that accepts is used. */
+typedef struct gpu_kernel {
+    const char *name;
+    /* NULL: always. *why: a few words (a constant). */
+    bool (*accepts)(const gpu *g, const plan *p, const op *o, const char **why);
+    /* optional: descriptors, algorithms. A library's refusal of this shape is CORNU_UNSUPPORTED:
+       the next kernel of the list is then asked, and the message is kept as the reason. A failure
+       leaves *state alone. */
+    cornu_status (*prepare)(gpu *g, const plan *p, const op *o, void **state,
+                            size_t *scratch_bytes);
+    void (*release)(gpu *g, void *state);
+    cornu_status (*enqueue)(const gpu_op *r);
+    /* The kind of group that it runs, which is there where `accepts` and all others are asked; they
+       see its first operation and find the others by plan_group. GROUP_NONE: an operation alone. */
+    group_kind group;
+    bool with_updates; /* its work is done by the updates' launches: enqueue is never called */
+} gpu_kernel;
+
+/* For each kind of operation a NULL-ended list, whose last kernel accepts everything; NULL: the
+   device lacks it. */
+typedef const gpu_kernel *const *gpu_kernel_list;
+
+/* Tensors of an operation. */
+#define GPU_IN(r, i) (&(r)->plan->tensors[(r)->op->in[i]])
+#define GPU_OUT(r, i) (&(r)->plan->tensors[(r)->op->out[i]])
+
+/* ---- what a step reads that changes from step to step -----------------------------------------
+ */
+
+/* Steps that may be under way. */
+enum { GPU_QUEUE = 64 };
+
+typedef struct gpu_step {
+    gpu_address x, y;   /* of the samples: the resident data set, or the staged batch */
+    gpu_address weight; /* of them; 0: 1 each */
+    gpu_address index;  /* [batch] int64_t: rows of x and y */
+    gpu_address sample; /* [batch] int64_t: the samples' own numbers, key of augmentation */
+    uint64_t seed;
+    int64_t iteration, epoch;
+    float learning_rate;
+    float adam_alpha;                /* learning_rate sqrt(1 - beta_2^t) / (1 - beta_1^t) */
+    float x_scale;                   /* the network sees x * x_scale */
+    bool x_bytes;                    /* x holds bytes (uint8_t); else floats */
+    bool y_labels;                   /* y holds class numbers (int32_t); else floats */
+    int64_t height, width, channels; /* of its images (x_shape), where they have three dimensions */
+} gpu_step;
+
+/* ---- what a plug-in fills in ------------------------------------------------------------------
+ */
+
+/* All work is done in order, but for copies beside it. Functions fail with CORNU_OUT_OF_MEMORY or
+   CORNU_DEVICE; one whose device can no longer be used calls gpu_lose first. */
+typedef struct gpu_driver {
+    const char *name;               /* "cuda": of devices and, before the '/', of kernels */
+    const gpu_kernel_list *kernels; /* [OP_COUNT] */
+
+    /* optional: around every call of the device's table */
+    cornu_status (*enter)(gpu *g);
+    cornu_status (*leave)(gpu *g, cornu_status status);
+    /* Free the plug-in's own struct, of which `gpu` is the first member; all that is shared has
+       been freed. */
+    void (*close)(gpu *g);
+
+    /* `bytes` > 0 */
+    cornu_status (*memory_new)(gpu *g, size_t bytes, gpu_address *out);
+    void (*memory_free)(gpu *g, gpu_address at);
+    /* Bytes that are free, less what the driver needs for itself later; `largest`: of one piece of
+       memory (INFINITY: no limit). */
+    cornu_status (*memory_info)(gpu *g, double *left, double *largest);
+    /* Host memory from which copies are fast. */
+    cornu_status (*pinned_new)(gpu *g, size_t bytes, void **out);
+    void (*pinned_free)(gpu *g, void *memory);
+
+    /* `from` stays unchanged until the copy is done. `beside`: beside the other work; what is
+       enqueued behind `join` runs after it. */
+    cornu_status (*copy_in)(gpu *g, gpu_address to, const void *from, size_t bytes, bool beside);
+    cornu_status (*join)(gpu *g);
+    /* Waits. */
+    cornu_status (*copy_out)(gpu *g, void *to, gpu_address from, size_t bytes);
+    cornu_status (*clear)(gpu *g, gpu_address at, size_t bytes);
+    cornu_status (*synchronize)(gpu *g);
+    /* Mark number 0 to GPU_QUEUE - 1 stands behind all that has been enqueued. */
+    cornu_status (*mark)(gpu *g, int number);
+    cornu_status (*wait)(gpu *g, int number);
+    cornu_status (*reached)(gpu *g, int number, bool *yes);
+
+    /* What a plan needs besides, once its tensors' addresses are known: p->resolved. Undone by
+       `forget` before they change, and at the end, also after `resolve` failed; not called where
+       p->resolved is NULL. */
+    cornu_status (*resolve)(gpu *g, prepared *p);
+    void (*forget)(gpu *g, prepared *p);
+    /* Enqueue steps number `first` to `first` + count - 1, whose gpu_steps are entries
+       number % GPU_QUEUE of the queue's ring. */
+    cornu_status (*launch_steps)(gpu *g, prepared *p, int64_t first, int64_t count);
+    /* Kernels that operation `i` launches. */
+    cornu_status (*count_launches)(gpu *g, prepared *p, int i, int *launches);
+    /* Enqueue step number `step`, with a clock around each operation, and wait:
+       seconds[op_count], 0 at the start. */
+    cornu_status (*time_step)(gpu *g, prepared *p, int64_t step, double *seconds);
+    /* The sums since the last reset; waits. */
+    cornu_status (*results)(gpu *g, step_results *out, bool reset);
+
+    /* optional: all UPDATEs are done together behind the step's other operations. `absorbs`: does
+       that also make the outputs of `o`, a DENSE_BACKWARD_WEIGHTS, which then are never written? */
+    bool updates_together;
+    bool (*absorbs)(const gpu *g, const plan *p, const op *o);
+
+    /* Samples that are transformed or standardized are made by the host, as the network sees them.
+     */
+    bool host_transforms;
+    /* FORM_CONV_KERNEL lies as [out][kernel height][kernel width][in / groups] on the device; else
+       as on the host. */
+    bool conv_kernels_by_output;
+
+    /* as in device_ops */
+    cornu_status (*limits)(gpu *g, device_limits *out);
+    cornu_status (*timer)(gpu *g, double *seconds);
+    cornu_status (*sensors)(gpu *g, device_sensors *out); /* optional */
+} gpu_driver;
+
+struct gpu {
+    device device; /* .ops: gpu_ops */
+    const gpu_driver *driver;
+    int number;
+    char name[16]; /* "cuda:0" */
+    device_precision precision;
+    int launches;            /* counted by the plug-in's launches */
+    struct gpu_state *state; /* core.h */
+};
+
+/* The table of every device of this kind, behind `open`, which is the plug-in's. */
+extern const device_ops gpu_ops;
+/* Fill in what is shared of a new device, whose memory is zeroed: its name is in messages from then
+   on. None of the driver's calls is needed yet. A failure leaves it for gpu_close_all. */
+cornu_status gpu_open_shared(gpu *g, const gpu_driver *driver, int number,
+                             const device_options *options);
+/* Give everything back that is shared, then driver->close: also after a failure, whose message
+   stays, and what gpu_ops has as `close`. Where the driver's `enter` fails, so be it. */
+void gpu_close_all(gpu *g);
+
+/* The device's use ends here: every later call fails with the present message. Returns `status`. */
+cornu_status gpu_lose(const gpu *g, cornu_status status);
+
+#endif
