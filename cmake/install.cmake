@@ -24,9 +24,11 @@ else()
 endif()
 install(TARGETS cornu_shared EXPORT cornuTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
     COMPONENT library NAMELINK_COMPONENT development)
-if(TARGET cornu_cuda)
-    install(TARGETS cornu_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/cornu COMPONENT cuda)
-endif()
+foreach(plugin cuda opencl)
+    if(TARGET cornu_${plugin})
+        install(TARGETS cornu_${plugin} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/cornu COMPONENT library)
+    endif()
+endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/include/cornu/cornu.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cornu
     COMPONENT development)
 install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE

@@ -470,7 +470,7 @@ CORNU_API cornu_status cornu_model_position(const cornu_model *model, cornu_posi
 typedef struct cornu_history cornu_history;
 
 typedef struct cornu_fit_options {
-    const char *device;      /* "cpu" (default), "reference", "cuda:0", "gpu" */
+    const char *device;      /* "cpu" (default), "reference", "cuda:0", "opencl:0", "gpu" */
     const char *precision;   /* of products: "fp32" (default); on GPUs also "tf32", "bf16" */
     bool exact_convolution;  /* no Winograd kernels: sums as a convolution is defined */
     int threads;             /* 0: one per physical core that the process may use */
@@ -623,7 +623,7 @@ CORNU_API void cornu_history_close(cornu_history *history);
 /* ---- devices ---------------------------------------------------------------------------- */
 
 typedef struct cornu_device_info {
-    char name[64];         /* what --device takes: "cpu", "cuda:0" */
+    char name[64];         /* what --device takes: "cpu", "cuda:0", "opencl:0" */
     char description[256]; /* "Intel Xeon ... 2 cores, AVX-512" */
     char libraries[128];   /* "oneDNN 2.6.3" */
     bool available;
@@ -633,6 +633,7 @@ typedef struct cornu_device_info {
     char driver[64];     /* GPUs: the driver's version; else "" */
     int64_t memory_bytes, memory_free_bytes;
     int threads;
+    bool gpu;             /* it is a GPU; OpenCL also drives CPUs */
     uint64_t reserved[8]; /* 0 */
 } cornu_device_info;
 

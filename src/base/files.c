@@ -182,3 +182,18 @@ cornu_status file_read(const char *path, size_t limit, char **data, size_t *size
     }
     return status;
 }
+
+cornu_status path_in_home(const char *rest, char **out)
+{
+    const char *home = getenv("HOME");
+    *out = NULL;
+    return home && *home == '/' ? path_join(home, rest, out) : CORNU_OK;
+}
+
+cornu_status cache_folder(char **out)
+{
+    const char *cache = getenv("XDG_CACHE_HOME");
+    if (cache && *cache == '/')
+        return path_join(cache, "cornu", out);
+    return path_in_home(".cache/cornu", out);
+}

@@ -18,6 +18,11 @@ cornu_status path_beside(const char *path, const char *source, char **out);
 /* Does `path` end with `ending` (".npz"), letter case ignored? */
 bool path_has_ending(const char *path, const char *ending);
 cornu_status folder_make(const char *path); /* with parents */
+/* `rest` in the user's home; NULL where there is none. */
+cornu_status path_in_home(const char *rest, char **out);
+/* cornu's folder in the user's cache ($XDG_CACHE_HOME, ~/.cache), not made; NULL where there is
+   none. */
+cornu_status cache_folder(char **out);
 
 /* Open for reading (*fd, to be closed) what must be a regular file: a pipe, a device, a socket or a
    folder is refused at once, without waiting for anybody. *size is that of now. Files are read and

@@ -9,11 +9,11 @@ static int print_json(void)
     for (int i = 0; cornu_device_info_get(i, &d); i++)
         json_array_append_new(
             list,
-            json_pack("{ss ss ss ss ss ss sb ss sI sI si}", "name", d.name, "description",
+            json_pack("{ss ss ss ss ss ss sb ss sI sI si sb}", "name", d.name, "description",
                       d.description, "bus_id", d.bus_id, "capability", d.capability, "driver",
                       d.driver, "libraries", d.libraries, "available", (int)d.available, "reason",
                       d.reason, "memory_bytes", (json_int_t)d.memory_bytes, "memory_free_bytes",
-                      (json_int_t)d.memory_free_bytes, "threads", d.threads));
+                      (json_int_t)d.memory_free_bytes, "threads", d.threads, "gpu", (int)d.gpu));
     json_t *all = json_pack("{ss so}", "cornu", cornu_version(), "devices", list);
     char *text = all ? json_dumps(all, JSON_INDENT(2) | JSON_ENSURE_ASCII) : NULL;
     if (text)
@@ -25,11 +25,13 @@ static int print_json(void)
     return status;
 }
 
-/* What the second line says before the memory: threads of a CPU, driver and place of a GPU. */
+/* What the second line says before the memory: driver and place of a GPU, threads of a CPU. */
 static void print_details(const cornu_device_info *d)
 {
     if (*d->bus_id)
         print("compute capability %s, bus %s, driver %s, ", d->capability, d->bus_id, d->driver);
+    else if (*d->driver)
+        print("driver %s, ", d->driver);
     else
         print("%d %s, ", d->threads, d->threads == 1 ? "thread" : "threads");
 }

@@ -158,8 +158,8 @@ typedef struct device_id {
     const device_ops *ops;
     int number;
 } device_id;
-/* "cpu", "reference", "cuda:1", "cuda" (cuda:0), "gpu" (the first GPU); NULL: "cpu". Unknown names
-   and absent devices fail with CORNU_NOT_FOUND and say what there is. */
+/* "cpu", "reference", "cuda:1", "cuda" (cuda:0), "opencl:0", "gpu" (the first GPU); NULL: "cpu".
+   Unknown names and absent devices fail with CORNU_NOT_FOUND and say what there is. */
 cornu_status device_find(const char *name, device_id *out);
 /* All devices in order, for `cornu devices`: false past the end. `info` says whether it can be
  * used. */

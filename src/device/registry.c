@@ -1,5 +1,6 @@
 #include "base/memory.h"
 #include "device/device.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +56,7 @@ static bool is_row(const device_ops *ops, const char *name, int *number)
 {
     size_t length = strlen(ops->name);
     *number = 0;
-    if (strcmp(name, ops->name) == 0 || (ops->count && strcmp(name, "gpu") == 0))
+    if (strcmp(name, ops->name) == 0)
         return true;
     if (!ops->count || strncmp(name, ops->name, length) != 0 || name[length] != ':')
         return false;
@@ -66,9 +67,25 @@ static bool is_row(const device_ops *ops, const char *name, int *number)
     return true;
 }
 
+/* The first GPU of the first kind that has one, as they are listed. */
+static cornu_status find_gpu(device_id *out)
+{
+    cornu_device_info info;
+    char why[sizeof info.reason] = "";
+    for (int i = 0; device_at(i, out, &info); i++) {
+        if (info.gpu && info.available)
+            return CORNU_OK;
+        if (*why == '\0')
+            snprintf(why, sizeof why, "%s", info.reason);
+    }
+    return status_fail(CORNU_NOT_FOUND, "device gpu: not available: %s", why);
+}
+
 cornu_status device_find(const char *name, device_id *out)
 {
     name = name ? name : "cpu";
+    if (strcmp(name, "gpu") == 0)
+        return find_gpu(out);
     for (int i = 0; device_table[i]; i++) {
         *out = (device_id){.ops = device_table[i]};
         if (!is_row(device_table[i], name, &out->number))

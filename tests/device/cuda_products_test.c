@@ -136,20 +136,7 @@ static void named_precision_is_the_one_used(void **state)
 static int check_twice(device *d, const op_case *c, device_precision precision)
 {
     (void)precision;
-    op_outputs found[2];
-    char kernel[64];
-    int failures = 0;
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(op_case_run_on(c, d, false, kernel, &found[i]), CORNU_OK);
-    for (int i = 0; i < OP_OUTPUTS_MAX; i++)
-        if (found[0].values[i] && memcmp(found[0].values[i], found[1].values[i],
-                                         (size_t)found[0].count[i] * sizeof(float)) != 0) {
-            printf("%s: %s: output %d has other bits the second time\n", c->label, kernel, i);
-            failures++;
-        }
-    op_outputs_free(&found[0]);
-    op_outputs_free(&found[1]);
-    return failures;
+    return op_case_check_twice(c, d);
 }
 
 static void every_product_gives_the_same_bits_twice(void **state)

@@ -1,5 +1,6 @@
 /* Every operation as a plan of its own, through the device's table alone: on every device that lets
    a test fill its buffers, against the reference kernel. */
+#include "device/cpu/winograd/winograd.h"
 #include "support/net.h"
 #include "support/op_cases.h"
 #include <math.h>
@@ -43,6 +44,11 @@ static int check_case(device *d, const op_case *c, const char *forced, double to
     } else if (!forced || strcmp(name, forced) == 0) {
         const kernel *reference = &reference_kernels[c->kind];
         assert_int_equal(op_case_run(c, reference, NULL, nan, &expected), CORNU_OK);
+        if (strcmp(name, "winograd") == 0) {
+            tolerance = WINOGRAD_TOLERANCE; /* other sums than the definition's */
+            if (nan)
+                op_outputs_forgive_nan(&found, &expected);
+        }
         failures += op_outputs_compare(c, name, tolerance, &found, &expected);
         (*ran)++;
     }

@@ -42,10 +42,15 @@ cornu_status op_scratch_new(size_t bytes, void **out);
    that it chose. */
 cornu_status op_case_run_on(const op_case *c, device *d, bool nan, char kernel_name[64],
                             op_outputs *out);
+/* Complain of outputs that have other bits when the case runs a second time; how many there are. */
+int op_case_check_twice(const op_case *c, device *d);
 /* Complain of every output that is further from what is expected than `tolerance` allows; how many
    there are. */
 int op_outputs_compare(const op_case *c, const char *kernel, double tolerance,
                        const op_outputs *found, const op_outputs *expected);
+/* Where a kernel may spread NaN (kernel.tolerance), only NaN that is missing counts: put what is
+   expected in the others' places. */
+void op_outputs_forgive_nan(op_outputs *found, const op_outputs *expected);
 /* All kernels of the device's list but the reference on one case, against what is expected. `note`
    goes into the complaints. Returns failures; *tried counts the kernels that ran. */
 int op_case_check(const op_case *c, host_device *h, const char *note, bool nan,

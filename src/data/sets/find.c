@@ -19,35 +19,19 @@ static int64_t unpack_limit(const dataset *set)
     return set->files[0].bytes * 4 + (16 << 20);
 }
 
-static cornu_status home_folder(const char *rest, char **out)
-{
-    const char *home = getenv("HOME");
-    *out = NULL;
-    return home && *home == '/' ? path_join(home, rest, out) : CORNU_OK;
-}
-
-/* cornu's folder in the user's cache; NULL where there is no home. */
-static cornu_status user_cache(char **out)
-{
-    const char *cache = getenv("XDG_CACHE_HOME");
-    if (cache && *cache == '/')
-        return path_join(cache, "cornu", out);
-    return home_folder(".cache/cornu", out);
-}
-
 static cornu_status keras_cache(char **out)
 {
     const char *keras = getenv("KERAS_HOME");
     if (keras && *keras)
         return path_join(keras, "datasets", out);
-    return home_folder(".keras/datasets", out);
+    return path_in_home(".keras/datasets", out);
 }
 
 cornu_status dataset_cache_folder(char **folder)
 {
     if (env_get(ENV_DATA))
         return memory_copy_string(env_get(ENV_DATA), folder);
-    TRY(user_cache(folder));
+    TRY(cache_folder(folder));
     if (!*folder)
         return status_fail(CORNU_IO, "no folder to download to: HOME is not set; set CORNU_DATA");
     return CORNU_OK;
@@ -105,7 +89,7 @@ static cornu_status list_roots(const dataset *set, const char *folder, char *roo
         return memory_copy_string(folder, &roots[0]);
     if (env_get(ENV_DATA))
         TRY(memory_copy_string(env_get(ENV_DATA), &roots[0]));
-    TRY(user_cache(&roots[1]));
+    TRY(cache_folder(&roots[1]));
     TRY(keras_cache(&roots[2]));
     return set->system_folder ? memory_copy_string(set->system_folder, &roots[3]) : CORNU_OK;
 }

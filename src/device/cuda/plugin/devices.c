@@ -71,6 +71,7 @@ void cuda_describe(int number, cornu_device_info *info)
     cornu_status status = cuda_libraries_get(&lib);
     if (status == CORNU_OK)
         status = describe(lib, number, info);
+    info->gpu = true;
     info->available = status == CORNU_OK;
     if (!info->available)
         snprintf(info->reason, sizeof info->reason, "%s", cornu_last_error());

@@ -27,12 +27,13 @@ typedef enum opencl_function {
 
 /* How products and convolutions are divided among work-groups: tuning.c. Names of the fields in
    capitals are macros in every unit: OPENCL_BLOCKING. */
-#define OPENCL_BLOCKING(X)                                                             \
-    X(gemm_m, GEMM_M) /* rows of the output that a work-group computes */              \
-    X(gemm_n, GEMM_N) /* columns */                                                    \
-    X(gemm_k, GEMM_K) /* depth that lies in local memory at once */                    \
-    X(item_m, ITEM_M) /* rows of one work-item: GEMM_M / ITEM_M work-items, times: */  \
-    X(item_n, ITEM_N) /* columns of one work-item */
+#define OPENCL_BLOCKING(X)                                                                        \
+    X(gemm_m, GEMM_M)             /* rows of the output that a work-group computes */             \
+    X(gemm_n, GEMM_N)             /* columns */                                                   \
+    X(gemm_k, GEMM_K)             /* depth that lies in local memory at once */                   \
+    X(item_m, ITEM_M)             /* rows of one work-item: GEMM_M / ITEM_M work-items, times: */ \
+    X(item_n, ITEM_N)             /* columns of one work-item: a vector's width, 4 to 16 */       \
+    X(split_groups, SPLIT_GROUPS) /* where work-groups are fewer, k is divided, too */
 typedef struct opencl_blocking {
 #define FIELD(field, macro) int field;
     OPENCL_BLOCKING(FIELD)
@@ -48,10 +49,10 @@ typedef struct opencl {
     cl_command_queue queue, copies; /* all work, in order; copies beside it */
     cl_program units[OPENCL_UNIT_COUNT];
     opencl_blocking blocking;
-    bool has_double;                      /* cl_khr_fp64 */
+    bool has_double; /* cl_khr_fp64 */
     bool is_cpu;
-    size_t group_most;                    /* work-items of a work-group */
-    size_t local_bytes;                   /* local memory of a work-group */
+    size_t group_most;  /* work-items of a work-group */
+    size_t local_bytes; /* local memory of a work-group */
     int compute_units;
     struct opencl_core *core; /* core.h: allocations, marks, what is being recorded */
 } opencl;
@@ -61,7 +62,8 @@ static inline opencl *opencl_of(const gpu *g)
     return (opencl *)(uintptr_t)g;
 }
 
-/* ---- launches --------------------------------------------------------------------------------- */
+/* ---- launches ---------------------------------------------------------------------------------
+ */
 
 typedef enum opencl_argument_kind {
     OPENCL_ADDRESS, /* two arguments of the kernel: `global T *name`, `ulong name_at`: see IN, OUT
@@ -73,10 +75,21 @@ typedef enum opencl_argument_kind {
 } opencl_argument_kind;
 
 typedef enum opencl_step_field {
-    STEP_X, STEP_Y, STEP_WEIGHT, STEP_INDEX, STEP_SAMPLE, /* addresses: two arguments each */
-    STEP_SEED, STEP_ITERATION, STEP_EPOCH,                /* long (ulong) */
-    STEP_LEARNING_RATE, STEP_ADAM_ALPHA, STEP_X_SCALE,    /* float */
-    STEP_X_BYTES, STEP_Y_LABELS                           /* int */
+    STEP_X,
+    STEP_Y,
+    STEP_WEIGHT,
+    STEP_INDEX,
+    STEP_SAMPLE,
+    STEP_RESULTS, /* up to here addresses: two arguments each; of float [RESULT_FLOATS]
+                     (kernels/results.h) */
+    STEP_SEED,
+    STEP_ITERATION,
+    STEP_EPOCH, /* long (ulong) */
+    STEP_LEARNING_RATE,
+    STEP_ADAM_ALPHA,
+    STEP_X_SCALE, /* float */
+    STEP_X_BYTES,
+    STEP_Y_LABELS /* int */
 } opencl_step_field;
 
 typedef struct opencl_argument {
@@ -103,11 +116,8 @@ typedef struct opencl_grid {
 /* Enqueue kernel `function` with its arguments in the order of its parameters. */
 cornu_status opencl_launch(gpu *g, opencl_function function, opencl_grid grid,
                            const opencl_argument *arguments, int count);
-#define OPENCL_LAUNCH(g, function, grid, ...)                                       \
-    opencl_launch(g, function, grid, (const opencl_argument[]){__VA_ARGS__},        \
+#define OPENCL_LAUNCH(g, function, grid, ...)                                \
+    opencl_launch(g, function, grid, (const opencl_argument[]){__VA_ARGS__}, \
                   (int)(sizeof((opencl_argument[]){__VA_ARGS__}) / sizeof(opencl_argument)))
-
-/* Where the step's sums are: kernels/results.h. */
-gpu_address opencl_results_at(const gpu *g);
 
 #endif

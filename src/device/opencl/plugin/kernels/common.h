@@ -28,10 +28,14 @@ typedef ulong uint64_t;
 /* KERNEL(scale, 256)(IN(float, x), ...): the kernel cornu_scale, whose work-groups have this many
    work-items, all in dimension 0; KERNEL3 says how many in each. */
 #define KERNEL(name, items) KERNEL3(name, items, 1, 1)
-#define KERNEL3(name, x, y, z) kernel __attribute__((reqd_work_group_size(x, y, z))) void cornu_##name
+#define KERNEL3(name, x, y, z) \
+    kernel __attribute__((reqd_work_group_size(x, y, z))) void cornu_##name
 
 /* All work-items walk over `count` items: for (EACH(i, count)) ... */
-#define EACH(i, count) long i = get_global_id(0); i < (count); i += get_global_size(0)
+#define EACH(i, count)         \
+    long i = get_global_id(0); \
+    i < (count);               \
+    i += get_global_size(0)
 
 #define FENCE barrier(CLK_LOCAL_MEM_FENCE)
 

@@ -1,0 +1,135 @@
+/* What the plug-in's own files share and the operations (ops/) need not know: memory, programs,
+   what has been recorded. */
+#ifndef DEVICE_OPENCL_PLUGIN_CORE_H
+#define DEVICE_OPENCL_PLUGIN_CORE_H
+
+#include "device/accelerator/core.h"
+#include "device/opencl/plugin/opencl.h"
+
+/* CL(d, clFinish(d->queue)): the call's status, with its name in the message. */
+#define CL(d, call) opencl_check((d)->g.name, (d)->lib->call, #call)
+
+/* ---- devices.c --------------------------------------------------------------------------------
+ */
+
+int opencl_count(char *reason, size_t size);
+void opencl_describe(int number, cornu_device_info *info);
+
+/* ---- device.c ---------------------------------------------------------------------------------
+ */
+
+cornu_status opencl_open(int number, const device_options *options, device **out);
+
+/* Made of the plan's operations, in order, at `resolve`. */
+typedef struct opencl_step_argument {
+    cl_uint index;
+    opencl_step_field field;
+} opencl_step_argument;
+enum { OPENCL_STEP_ARGUMENTS_MOST = 8 };
+
+typedef struct opencl_command {
+    cl_kernel kernel;
+    opencl_function function;
+    int op; /* of the plan */
+    cl_uint dimensions;
+    size_t global[3], local[3];
+    opencl_step_argument steps[OPENCL_STEP_ARGUMENTS_MOST];
+    int step_count;
+} opencl_command;
+
+typedef struct opencl_recording {
+    opencl_command *commands;
+    size_t count, capacity;
+    int op; /* that is being recorded */
+} opencl_recording;
+
+/* Entries of the ring of results: no step is under way that is GPU_QUEUE before the newest, so that
+   half of them can be read while others are written. */
+enum { OPENCL_RESULTS = 2 * GPU_QUEUE };
+
+typedef struct opencl_pinned {
+    cl_mem buffer;
+    void *memory;
+} opencl_pinned;
+
+typedef struct opencl_core {
+    cl_mem *buffers; /* by number; NULL: free */
+    size_t *buffer_bytes;
+    size_t buffer_count, buffers_capacity, bytes_capacity;
+    double taken; /* bytes */
+    opencl_pinned *pinned;
+    size_t pinned_count, pinned_capacity;
+    cl_event marks[GPU_QUEUE];
+    opencl_recording *recording; /* NULL: launches are enqueued at once */
+    gpu_memory results;          /* float [OPENCL_RESULTS][RESULT_FLOATS]: of step number n entry
+                                    n % OPENCL_RESULTS; 0 where nothing has been written */
+    int64_t summed;              /* steps before this number are in `sums` */
+    step_results sums;           /* since the last reset */
+    double timer;                /* seconds of the host's clock at its start */
+} opencl_core;
+
+/* ---- memory.c ---------------------------------------------------------------------------------
+ */
+
+/* The buffer and the offset of an address; NULL, 0 of 0. */
+cl_mem opencl_buffer_of(const opencl *d, gpu_address at, size_t *offset);
+cornu_status opencl_memory_new(gpu *g, size_t bytes, gpu_address *out);
+void opencl_memory_free(gpu *g, gpu_address at);
+cornu_status opencl_memory_info(gpu *g, double *left, double *largest);
+cornu_status opencl_pinned_new(gpu *g, size_t bytes, void **out);
+void opencl_pinned_free(gpu *g, void *memory);
+cornu_status opencl_copy_in(gpu *g, gpu_address to, const void *from, size_t bytes, bool beside);
+cornu_status opencl_copy_out(gpu *g, void *to, gpu_address from, size_t bytes);
+cornu_status opencl_clear(gpu *g, gpu_address at, size_t bytes);
+cornu_status opencl_join(gpu *g);
+cornu_status opencl_mark(gpu *g, int number);
+cornu_status opencl_wait(gpu *g, int number);
+cornu_status opencl_reached(gpu *g, int number, bool *yes);
+void opencl_memory_close(opencl *d);
+
+/* ---- program.c --------------------------------------------------------------------------------
+ */
+
+/* The unit's program, compiled or from the cache at its first use. */
+cornu_status opencl_program_of(opencl *d, opencl_unit unit, cl_program *out);
+/* kernel->function: a new cl_kernel. */
+cornu_status opencl_kernel_new(opencl *d, opencl_function function, cl_kernel *out);
+void opencl_programs_close(opencl *d);
+const char *opencl_function_name(opencl_function function);
+
+/* ---- cache.c ----------------------------------------------------------------------------------
+ */
+
+/* What a compiled program depends on: the text of this. */
+typedef struct opencl_cache_key {
+    const char *unit, *source, *options, *device; /* device: its name, driver and platform */
+} opencl_cache_key;
+/* The program's binary as it was kept; *binary NULL where there is none (or none that is whole).
+   The caller frees it. */
+void opencl_cache_read(const opencl_cache_key *key, unsigned char **binary, size_t *bytes);
+/* A failure costs a compilation next time and is a line of the log. */
+void opencl_cache_write(const opencl_cache_key *key, const unsigned char *binary, size_t bytes);
+
+/* ---- tuning.c ---------------------------------------------------------------------------------
+ */
+
+cornu_status opencl_blocking_for(const opencl *d, opencl_blocking *out);
+
+/* ---- launch.c, time.c, limits.c ---------------------------------------------------------------
+ */
+
+cornu_status opencl_resolve(gpu *g, prepared *p);
+void opencl_forget(gpu *g, prepared *p);
+cornu_status opencl_launch_steps(gpu *g, prepared *p, int64_t first, int64_t count);
+cornu_status opencl_count_launches(gpu *g, prepared *p, int i, int *launches);
+cornu_status opencl_results(gpu *g, step_results *out, bool reset);
+cornu_status opencl_time_step(gpu *g, prepared *p, int64_t step, double *seconds);
+cornu_status opencl_timer(gpu *g, double *seconds);
+cornu_status opencl_limits(gpu *g, device_limits *out);
+void opencl_recording_free(opencl *d, opencl_recording *r);
+/* Enqueue a command with the arguments of step number `step` of the queue's; `event` may be NULL.
+ */
+cornu_status opencl_enqueue(opencl *d, cl_command_queue queue, const opencl_command *c,
+                            int64_t step, cl_event *event);
+
+#endif

@@ -1,0 +1,168 @@
+#include "device/opencl/plugin/kernels/common.h"
+
+/* Convolutions as products: kernels/conv.h. The weights are a matrix as they lie, of (kernel row,
+   kernel column, channel) rows and filters columns. */
+#include "device/opencl/plugin/kernels/conv.h"
+#include "device/opencl/plugin/kernels/gemm.h"
+
+/* a / the number that these stand for, 0 <= a < 2^31: Granlund and Montgomery, "Division by
+   invariant integers using multiplication", 1994. */
+static inline int window_divide(int a, int multiplier, int shift)
+{
+    return (int)((mul_hi((uint)a, (uint)multiplier) + (uint)a) >> shift);
+}
+
+/* Where a position's window begins: row, column, the sample's first element of the image. */
+static inline int4 origin_of(int position, bool exists, const conv_window *w)
+{
+    int line = window_divide(position, w->columns_multiplier, w->columns_shift);
+    int sample = window_divide(line, w->rows_multiplier, w->rows_shift);
+    int row = (line - sample * w->rows) * w->stride_rows + w->offset_rows;
+    int column = (position - line * w->columns) * w->stride_columns + w->offset_columns;
+    int image = sample * w->height * w->width * w->channels;
+    return (int4)(exists ? row : -(1 << 29), column, image, 0); /* far outside of every image */
+}
+
+/* Kernel row, kernel column, channel. */
+static inline int4 tap_of(int number, const conv_window *w)
+{
+    int tap = window_divide(number, w->tap_channels_multiplier, w->tap_channels_shift);
+    int row = window_divide(tap, w->taps_multiplier, w->taps_shift);
+    return (int4)(row, tap - row * w->taps, number - tap * w->tap_channels, 0);
+}
+
+static inline int4 next_tap(int4 tap, const conv_window *w)
+{
+    tap.z++;
+    if (tap.z == w->tap_channels) {
+        tap.z = 0;
+        tap.y++;
+    }
+    if (tap.y == w->taps) {
+        tap.y = 0;
+        tap.x++;
+    }
+    return tap;
+}
+
+/* The element of the image under a tap; -1: outside. No branches, so that loads overlap; shrinks, a
+   constant: divide by the window's shrink. */
+static inline int pixel_of(int4 origin, int4 tap, const conv_window *w, bool shrinks)
+{
+    int row = origin.x + tap.x * w->step_rows, column = origin.y + tap.y * w->step_columns;
+    bool meets = true;
+    if (shrinks) {
+        int y = window_divide(max(row, 0), w->shrink_rows_multiplier, w->shrink_rows_shift);
+        int x = window_divide(max(column, 0), w->shrink_columns_multiplier,
+                              w->shrink_columns_shift);
+        meets = (y * w->shrink_rows == row) & (x * w->shrink_columns == column);
+        row = y;
+        column = x;
+    }
+    meets = meets & ((uint)row < (uint)w->height) & ((uint)column < (uint)w->width);
+    return meets ? origin.z + (row * w->width + column) * w->channels + tap.z : -1;
+}
+
+/* ITEM_N taps from `number` on, of `count`; whole: all or none, and neighbours in the image. */
+static inline void copy_taps(local float *to, global const float *x, int4 origin, int number,
+                             int count, const conv_window *w, bool shrinks, bool whole)
+{
+    int4 tap = tap_of(number, w);
+    if (whole) {
+        int at = number < count ? pixel_of(origin, tap, w, shrinks) : -1;
+        columns values = *(global const columns *)(x + max(at, 0));
+        *(local columns *)to = at < 0 ? (columns)0.0f : values;
+        return;
+    }
+    for (int j = 0; j < ITEM_N; j++) {
+        int at = number + j < count ? pixel_of(origin, tap, w, shrinks) : -1;
+        to[j] = at < 0 ? 0.0f : x[at];
+        tap = next_tap(tap, w);
+    }
+}
+
+/* Of the gradient of x: four filters of the weights of a channel, from `number` on, which counts
+   (kernel row, kernel column, filter of the group). */
+static inline float4 read_filters(global const float *weights, int channel, int number, int channels,
+                                  int count, int stride, const conv_window *w, bool whole)
+{
+    float all[4];
+    int tap = window_divide(number, w->tap_channels_multiplier, w->tap_channels_shift);
+    int filter = number - tap * w->tap_channels;
+    if (whole) {
+        bool there = channel < channels && number < count;
+        long at = ((long)tap * channels + channel) * stride + filter;
+        float4 values = read4(weights + (there ? at : 0), 4, true);
+        return there ? values : (float4)0.0f;
+    }
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        all[j] = 0;
+        if (channel < channels && number + j < count)
+            all[j] = weights[((long)tap * channels + channel) * stride + filter];
+        if (++filter == w->tap_channels) {
+            filter = 0;
+            tap++;
+        }
+    }
+    return vload4(0, all);
+}
+
+#define WINDOW_PARAMETER(field) , const int window_##field
+#define WINDOW_VALUE(field) window_##field,
+#define PRODUCT_PARAMETERS , const int b_stride WINDOW_FIELDS(WINDOW_PARAMETER)
+#define WINDOW_BEGIN const conv_window window = {WINDOW_FIELDS(WINDOW_VALUE)};
+
+/* Origins of the tile's rows. */
+#define ORIGINS_BEGIN                                                               \
+    WINDOW_BEGIN                                                                    \
+    local int4 origins[TILE_M];                                                     \
+    for (int i = (int)item; i < TILE_M; i += ITEMS)                                     \
+        origins[i] = origin_of(row + i, row + i < m, &window);
+#define COPY_ROW_OF_A(to, i, q, whole)                                                       \
+    copy_taps(to, a, origins[i], from + (q), end, &window, SHRINKS, whole)
+#define COPY_ROW_OF_B(to, q, j, whole)                                                       \
+    copy_columns(to, b + (long)(from + (q)) * b_stride + column + (j),                       \
+                 from + (q) < end ? n - column - (j) : 0, whole)
+#define B_ALIGNED (b_stride % ITEM_N == 0 && b_step % ITEM_N == 0)
+#define NEIGHBOURS (window_channels % ITEM_N == 0 && window_tap_channels % ITEM_N == 0)
+#define FULL_ROWS_OF_B (B_ALIGNED && column + TILE_N <= n && from + GEMM_K <= end)
+
+#define SHRINKS false
+#define PRODUCT conv_forward
+#define PRODUCT_ACTIVATES 1
+#define PRODUCT_BEGIN ORIGINS_BEGIN
+#define A_BY_DEPTH 0
+#define COPY_A COPY_ROW_OF_A
+#define A_WHOLE NEIGHBOURS
+#define B_BY_COLUMN 0
+#define COPY_B COPY_ROW_OF_B
+#define B_WHOLE FULL_ROWS_OF_B
+#include "device/opencl/plugin/kernels/gemm_shapes.h"
+
+#undef SHRINKS
+#define SHRINKS true
+#define PRODUCT conv_backward_data
+#define PRODUCT_ACTIVATES 0
+#define A_BY_DEPTH 0
+#define COPY_A COPY_ROW_OF_A
+#define A_WHOLE NEIGHBOURS
+#define B_BY_COLUMN 1
+#define COPY_B(j, q, whole)                                                                  \
+    read_filters(b, column + (j), from + (q), n, end, b_stride, &window, whole)
+#define B_WHOLE (B_ALIGNED && window_tap_channels % ITEM_N == 0)
+#include "device/opencl/plugin/kernels/gemm_shapes.h"
+#undef PRODUCT_BEGIN
+
+#define PRODUCT conv_backward_weights
+#define PRODUCT_ACTIVATES 0
+#define PRODUCT_BEGIN WINDOW_BEGIN
+#define A_BY_DEPTH 1
+#define COPY_A(to, i, q, whole)                                                              \
+    copy_taps(to, a, origin_of(from + (q), from + (q) < end, &window), row + (i), m, &window,  \
+              false, whole)
+#define A_WHOLE NEIGHBOURS
+#define B_BY_COLUMN 0
+#define COPY_B COPY_ROW_OF_B
+#define B_WHOLE FULL_ROWS_OF_B
+#include "device/opencl/plugin/kernels/gemm_shapes.h"

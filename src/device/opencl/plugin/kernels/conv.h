@@ -1,0 +1,31 @@
+/* A convolution as a product whose A is gathered from an image while it is read. C and OpenCL C.
+
+   A has a row for each position, a column for each tap of its window: (kernel row, kernel column,
+   channel of the group). Of the forward pass, positions are y's, the image is x. Of the gradient of
+   x, positions are x's, the image is dy, and a tap goes the other way: it meets an output where
+   what remains is a multiple of the stride. The weights' gradient has A', of the forward pass. */
+#ifndef DEVICE_OPENCL_CONV_H
+#define DEVICE_OPENCL_CONV_H
+
+/* X(field); *_multiplier and *_shift divide by a number: window_divide */
+#define WINDOW_FIELDS(X)                                                                       \
+    X(height)                                                                                  \
+    X(width) X(channels)   /* of the image; all groups' */                                     \
+        X(rows) X(columns) /* of positions of a sample */                                      \
+        X(rows_multiplier) X(rows_shift) X(columns_multiplier) X(columns_shift) X(stride_rows) \
+            X(stride_columns)            /* from one position's window to the next */          \
+        X(offset_rows) X(offset_columns) /* where the first position's begins */               \
+        X(step_rows) X(step_columns)     /* from tap to tap */                                 \
+        X(shrink_rows) X(shrink_columns) /* what becomes of a place is divided by this */      \
+        X(shrink_rows_multiplier) X(shrink_rows_shift) X(shrink_columns_multiplier)            \
+            X(shrink_columns_shift) X(taps)              /* of a row of the kernel */          \
+        X(taps_multiplier) X(taps_shift) X(tap_channels) /* of a tap, in the group */          \
+        X(tap_channels_multiplier) X(tap_channels_shift)
+
+typedef struct conv_window {
+#define FIELD(name) int name;
+    WINDOW_FIELDS(FIELD)
+#undef FIELD
+} conv_window;
+
+#endif

@@ -1,0 +1,124 @@
+#include "device/opencl/plugin/kernels/common.h"
+
+/* Operations that take each element by itself: activations, SCALE, DROPOUT, PAD, CROP. */
+#include "base/philox.h"
+#include "device/opencl/plugin/kernels/activation.h"
+#include "device/opencl/plugin/kernels/fours.h"
+#include "device/opencl/plugin/kernels/items.h"
+#include "device/opencl/plugin/kernels/positions.h"
+
+/* y may be x */
+KERNEL(activation_forward, WORK_ITEMS)
+(IN(float, x), OUT(float, y), const long count, const int kind, const float alpha)
+{
+    AT(x);
+    AT(y);
+    for (EACH(i, FOURS(count)))
+        store4(y, i, count, activate4(kind, alpha, load4(x, i, count)));
+}
+
+/* dx may be dy */
+KERNEL(activation_backward, WORK_ITEMS)
+(IN(float, x_or_y), IN(float, dy), OUT(float, dx), const long count, const int kind,
+ const float alpha)
+{
+    AT(x_or_y);
+    AT(dy);
+    AT(dx);
+    for (EACH(i, FOURS(count)))
+        store4(dx, i, count,
+               activate_back4(kind, alpha, load4(x_or_y, i, count), load4(dy, i, count)));
+}
+
+/* y = x factor + offset */
+KERNEL(scale, WORK_ITEMS)
+(IN(float, x), OUT(float, y), const long count, const float factor, const float offset)
+{
+    AT(x);
+    AT(y);
+    for (EACH(i, FOURS(count)))
+        store4(y, i, count, load4(x, i, count) * factor + offset);
+}
+
+/* ---- dropout ------------------------------------------------------------------------------ */
+
+/* base/philox.c: random_key */
+static inline ulong device_random_key(ulong seed, random_purpose purpose, ulong item)
+{
+    uint out[4];
+    philox(seed, (uint)item, (uint)(item >> 32), (uint)purpose, 0, out);
+    return (ulong)out[1] << 32 | out[0];
+}
+
+/* Element i is kept where its word of Philox(seed, layer; i / 4, iteration) is at least the rate:
+   four share a block of random numbers. factor: 1 / (1 - rate), by the host. Backward, behind an
+   activation, y also goes back through that: x_or_y is what its derivative reads, NULL: there is
+   none. */
+KERNEL(dropout, WORK_ITEMS)
+(IN(float, x), OUT(float, y), IN(float, x_or_y), const long count, const float rate,
+ const float factor, const int stream, const int activation, const float alpha, const ulong seed,
+ const ulong iteration)
+{
+    AT(x);
+    AT(y);
+    AT(x_or_y);
+    ulong key = device_random_key(seed, RANDOM_DROPOUT, (ulong)(uint)stream);
+    for (EACH(i, FOURS(count))) {
+        uint bits[4];
+        philox(key, (uint)i, (uint)(i >> 32), (uint)iteration, (uint)(iteration >> 32), bits);
+        float4 v = load4(x, i, count) * factor;
+        v.x = random_to_float(bits[0]) >= rate ? v.x : 0;
+        v.y = random_to_float(bits[1]) >= rate ? v.y : 0;
+        v.z = random_to_float(bits[2]) >= rate ? v.z : 0;
+        v.w = random_to_float(bits[3]) >= rate ? v.w : 0;
+        if (x_or_y)
+            v = activate_back4(activation, alpha, load4(x_or_y, i, count), v);
+        store4(y, i, count, v);
+    }
+}
+
+/* ---- PAD and CROP ------------------------------------------------------------------------- */
+
+/* Images of outer_h x outer_w, and of inner_h x inner_w that lie in them from (top, left) on.
+   Channels are taken in `packs` of `pack` floats, 4 or 1. */
+#define FRAME                                                                     \
+    const long batch, const long outer_h, const long outer_w, const long inner_h, \
+        const long inner_w, const long packs, const long top, const long left, const int pack
+
+static inline void copy_pack(global const float *from, long i, global float *to, long k, int pack)
+{
+    if (pack == 4)
+        ((global float4 *)to)[k] = ((global const float4 *)from)[i];
+    else
+        to[k] = from[i];
+}
+
+/* Inner images into outer ones, and zeros around them. */
+KERNEL(pad, WORK_ITEMS)(IN(float, from), OUT(float, to), FRAME)
+{
+    AT(from);
+    AT(to);
+    for (EACH(i, batch * outer_h * outer_w * packs)) {
+        image_position at = position_of(i, outer_h, outer_w, packs);
+        long row = at.row - top, column = at.column - left;
+        if (row >= 0 && row < inner_h && column >= 0 && column < inner_w)
+            copy_pack(from, ((at.n * inner_h + row) * inner_w + column) * packs + at.pack, to, i,
+                      pack);
+        else if (pack == 4)
+            ((global float4 *)to)[i] = (float4)(0);
+        else
+            to[i] = 0;
+    }
+}
+
+/* Inner images out of outer ones. */
+KERNEL(crop, WORK_ITEMS)(IN(float, from), OUT(float, to), FRAME)
+{
+    AT(from);
+    AT(to);
+    for (EACH(i, batch * inner_h * inner_w * packs)) {
+        image_position at = position_of(i, inner_h, inner_w, packs);
+        long row = at.row + top, column = at.column + left;
+        copy_pack(from, ((at.n * outer_h + row) * outer_w + column) * packs + at.pack, to, i, pack);
+    }
+}

@@ -1,0 +1,187 @@
+/* One kernel of products: gemm.h says what it does. Who includes it gives
+
+     SHAPE, TILE_M, TILE_N   undefined again here
+     PRODUCT                 the kernel's name
+     PRODUCT_PARAMETERS      what it takes besides
+     PRODUCT_BEGIN           statements before the loop; what they write into local memory may be
+                             read by COPY_A and COPY_B
+     A_BY_DEPTH              0: A lies in local memory as [row][k], copied along k; 1: as [k][row],
+                             copied along rows
+     COPY_A(to, i, q, whole) bring ITEM_N elements of A to `to`: of row i of the tile, from q of the
+                             GEMM_K on; A_BY_DEPTH: of q, from row i on
+     B_BY_COLUMN             0: COPY_B(to, q, j, whole) brings columns j to j + ITEM_N - 1 of q;
+                             1: COPY_B(j, q, whole) is a float4, of q to q + 3 of column j
+     PRODUCT_ACTIVATES       0: bends(act), always
+     A_WHOLE, B_WHOLE        may the tile from `from` on be copied with `whole`, a constant? Then
+                             there should be no branch, so that loads overlap.
+
+   COPY_A and COPY_B put 0 where `row` + i >= m, `column` + j >= n or `from` + q >= end. */
+
+#define ITEMS_N (TILE_N / ITEM_N)
+#define ITEMS (ITEMS_N * (TILE_M / ITEM_M))
+#if A_BY_DEPTH
+#define A_STRIDE (TILE_M + ITEM_N)
+#define A_FLOATS (GEMM_K * A_STRIDE)
+#define A_PIECES (TILE_M / ITEM_N) /* of one q */
+#define A_COUNT (GEMM_K * A_PIECES)
+#define A_PIECE_ROW (int)(i % A_PIECES * ITEM_N)
+#define A_PIECE_Q (int)(i / A_PIECES)
+#define A_ROW(i) ((int)get_local_id(1) * ITEM_M + (i))
+#define A_AT(i, q) ((q)*A_STRIDE + A_ROW(i))
+#else
+#define A_STRIDE (GEMM_K + ITEM_N)
+#define A_FLOATS (TILE_M * A_STRIDE)
+#define A_PIECES (GEMM_K / ITEM_N) /* of one row */
+#define A_COUNT (TILE_M * A_PIECES)
+#define A_PIECE_ROW (int)(i / A_PIECES)
+#define A_PIECE_Q (int)(i % A_PIECES * ITEM_N)
+/* rows of neighbouring work-items are neighbours: they lie in different banks */
+#define A_ROW(i) ((int)get_local_id(1) + (i) * (TILE_M / ITEM_M))
+#define A_AT(i, q) (A_ROW(i) * A_STRIDE + (q))
+#endif
+#define B_STRIDE (TILE_N + ITEM_N)
+#define B_BLOCKS (GEMM_K / 4)
+
+/* for each number i of this work-item's of `count` pieces; without a sign, so that a compiler sees
+   that i % A_PIECES is always the same */
+#define EACH_PIECE(count)                                                             \
+    for (uint first = 0, i = item; first < (uint)(count); first += ITEMS, i += ITEMS) \
+        if ((count) % ITEMS == 0 || i < (uint)(count))
+#if B_BY_COLUMN
+#define COPY_TILE_OF_B(whole)                                                    \
+    EACH_PIECE(B_BLOCKS *(TILE_N / 4))                                           \
+    {                                                                            \
+        const int q = (int)(i % B_BLOCKS) * 4, j = (int)(i / B_BLOCKS) * 4;      \
+        local float *to = b_tile + q * B_STRIDE + j;                             \
+        float4 b0 = COPY_B(j, q, whole), b1 = COPY_B(j + 1, q, whole);           \
+        float4 b2 = COPY_B(j + 2, q, whole), b3 = COPY_B(j + 3, q, whole);       \
+        *(local float4 *)to = (float4)(b0.x, b1.x, b2.x, b3.x);                  \
+        *(local float4 *)(to + B_STRIDE) = (float4)(b0.y, b1.y, b2.y, b3.y);     \
+        *(local float4 *)(to + 2 * B_STRIDE) = (float4)(b0.z, b1.z, b2.z, b3.z); \
+        *(local float4 *)(to + 3 * B_STRIDE) = (float4)(b0.w, b1.w, b2.w, b3.w); \
+    }
+#else
+#define COPY_TILE_OF_B(whole)                                                          \
+    EACH_PIECE(GEMM_K *ITEMS_N)                                                        \
+    COPY_B(b_tile + i / ITEMS_N * B_STRIDE + i % ITEMS_N * ITEM_N, (int)(i / ITEMS_N), \
+           (int)(i % ITEMS_N * ITEM_N), whole);
+#endif
+#define COPY_TILE_OF_A(whole) \
+    EACH_PIECE(A_COUNT)       \
+    COPY_A(a_tile + i / A_PIECES * A_STRIDE + i % A_PIECES * ITEM_N, A_PIECE_ROW, A_PIECE_Q, whole);
+
+#define SUM(i) columns sum##i = 0;
+#if GEMM_K >= 32 /* sums of sums: rounding errors stay those of short ones */
+#define RUN(i) columns run##i = 0;
+#define MULTIPLY(i) run##i += a_tile[A_AT(i, q)] * b_row;
+#define RUN_END(i) sum##i += run##i;
+#else /* a GPU has no registers for both; there SLICE_MOST alone bounds a sum's length */
+#define RUN(i)
+#define MULTIPLY(i) sum##i += a_tile[A_AT(i, q)] * b_row;
+#define RUN_END(i)
+#endif
+#define STEP                                                                   \
+    {                                                                          \
+        columns b_row = *(local columns *)(b_tile + q * B_STRIDE + my_column); \
+        ROWS(MULTIPLY)                                                         \
+        q++;                                                                   \
+    }
+#define PUT(i)                                                         \
+    if (row + A_ROW(i) < m)                                            \
+        put_columns(c + (long)(row + A_ROW(i)) * c_stride + my_column, \
+                    bend(sum##i + b_bias, slope), n - column - my_column, c_aligned);
+
+/* Work-groups: dimension 0 tiles, along n first; 1 batch of products; 2 slices of k. */
+#define PRODUCT_KERNEL(name) KERNEL3(name, ITEMS_N, TILE_M / ITEM_M, 1)
+PRODUCT_KERNEL(SHAPE(PRODUCT))
+(IN(float, a), IN(float, b), IN(float, bias), OUT(float, c), const int m, const int n, const int k,
+ const int tiles_n, const int slice_depth, const int c_stride, const long a_step, const long b_step,
+ const long c_step, const long slice_step, const int act, const float alpha PRODUCT_PARAMETERS)
+{
+    local float a_tile[A_FLOATS] TILE_ALIGNED;
+    local float b_tile[GEMM_K * B_STRIDE] TILE_ALIGNED;
+    const uint item = (uint)get_local_id(1) * ITEMS_N + (uint)get_local_id(0);
+    const int my_column = (int)get_local_id(0) * ITEM_N;
+    const int tile = (int)get_group_id(0), line = tile / tiles_n;
+    const int row = line * TILE_M, column = (tile - line * tiles_n) * TILE_N;
+    const int begin = (int)get_group_id(2) * slice_depth, end = min(begin + slice_depth, k);
+    AT(a);
+    AT(b);
+    AT(c);
+    a += (long)get_group_id(1) * a_step;
+    b += (long)get_group_id(1) * b_step;
+    ROWS(SUM)
+    PRODUCT_BEGIN
+    for (int from = begin; from < end; from += GEMM_K) {
+        FENCE; /* the tiles may still be read */
+        if (A_WHOLE) {
+            COPY_TILE_OF_A(true)
+        } else {
+            COPY_TILE_OF_A(false)
+        }
+        if (B_WHOLE) {
+            COPY_TILE_OF_B(true)
+        } else {
+            COPY_TILE_OF_B(false)
+        }
+        FENCE;
+        const int depth = min(GEMM_K, end - from);
+        ROWS(RUN)
+        for (int q = 0; q < depth;) { /* what is behind `end` is 0 */
+            STEP STEP STEP STEP
+        }
+        ROWS(RUN_END)
+    }
+
+    c += (long)get_group_id(1) * c_step + (long)get_group_id(2) * slice_step + column;
+    const float slope = slope_of(act, alpha);
+    const bool c_aligned =
+        c_stride % ITEM_N == 0 && c_step % ITEM_N == 0 && slice_step % ITEM_N == 0;
+    columns b_bias = 0;
+    if (bias) {
+        float all[ITEM_N];
+        AT(bias);
+        EACH_COLUMN
+        for (int j = 0; j < ITEM_N; j++)
+            all[j] = column + my_column + j < n ? bias[get_group_id(1) * n + column + my_column + j]
+                                                : 0.0f;
+        b_bias = JOIN(vload, ITEM_N)(0, all);
+    }
+    ROWS(PUT)
+#if PRODUCT_ACTIVATES
+    if (bends(act))
+        return;
+    for (int i = 0; i < ITEM_M; i++) /* seldom, and long code: from memory, once */
+        for (int j = 0; j < ITEM_N; j++)
+            if (row + A_ROW(i) < m && column + my_column + j < n) {
+                global float *y = c + (long)(row + A_ROW(i)) * c_stride + my_column + j;
+                *y = activate(act, alpha, *y);
+            }
+#endif
+}
+
+#undef ITEMS_N
+#undef ITEMS
+#undef A_STRIDE
+#undef A_FLOATS
+#undef A_PIECES
+#undef A_COUNT
+#undef A_PIECE_ROW
+#undef A_PIECE_Q
+#undef A_ROW
+#undef A_AT
+#undef B_STRIDE
+#undef B_BLOCKS
+#undef EACH_PIECE
+#undef COPY_TILE_OF_B
+#undef COPY_TILE_OF_A
+#undef SUM
+#undef RUN
+#undef MULTIPLY
+#undef RUN_END
+#undef STEP
+#undef PUT
+#undef PRODUCT_KERNEL
+#undef SHAPE
+#undef TILE_M
+#undef TILE_N

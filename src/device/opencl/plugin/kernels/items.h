@@ -1,0 +1,11 @@
+/* What kernels and the host's side of their launches share. C and OpenCL C. */
+#ifndef DEVICE_OPENCL_ITEMS_H
+#define DEVICE_OPENCL_ITEMS_H
+
+/* Work-items of a work-group of every kernel that is no product. */
+#define WORK_ITEMS 256
+
+/* gather.cl: elements of a sample that a group takes; a multiple of 4 */
+#define GATHER_PIECE (4 * WORK_ITEMS)
+
+#endif

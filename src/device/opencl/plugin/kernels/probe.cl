@@ -1,0 +1,37 @@
+/* What a device can do at most: its roofline, and what a launch costs. */
+#include "device/opencl/plugin/kernels/common.h"
+#include "device/opencl/plugin/kernels/probe.h"
+
+KERNEL(probe_empty, PROBE_ITEMS)(const int unused)
+{
+    (void)unused;
+}
+
+/* Multiply-adds in registers: PROBE_FLOPS rounds FLOPs a work-item. out [1] is written only if the
+   sum is `never`. */
+KERNEL(probe_fma, PROBE_ITEMS)(OUT(float, out), const long rounds, const float scale,
+                               const float offset, const float never)
+{
+    float4 chain[PROBE_CHAINS], sum = 0;
+    AT(out);
+    for (int k = 0; k < PROBE_CHAINS; k++)
+        chain[k] = (float4)(get_local_id(0) + k);
+    for (long i = 0; i < rounds; i++)
+#pragma unroll
+        for (int j = 0; j < PROBE_UNROLL; j++)
+#pragma unroll
+            for (int k = 0; k < PROBE_CHAINS; k++)
+                chain[k] = mad(chain[k], (float4)scale, (float4)offset);
+    for (int k = 0; k < PROBE_CHAINS; k++)
+        sum += chain[k];
+    if (sum.x + sum.y + sum.z + sum.w == never)
+        *out = sum.x;
+}
+
+/* x[i] = x[i] scale in place: 8 bytes moved an element; packs: elements / 4. */
+KERNEL(probe_copy, PROBE_ITEMS)(OUT(float4, x), const long packs, const float scale)
+{
+    AT(x);
+    for (EACH(i, packs))
+        x[i] *= scale;
+}

@@ -1,0 +1,131 @@
+/* What the rules of device/rules that go by rows are made of here: a row is done by `lanes`
+   work-items side by side (a power of two), which meet in local memory. All work-items of a group
+   have to come by whenever one row's lanes do. */
+#ifndef DEVICE_OPENCL_ROW_RULES_H
+#define DEVICE_OPENCL_ROW_RULES_H
+
+#include "device/opencl/plugin/kernels/activation.h"
+#include "device/opencl/plugin/kernels/items.h"
+
+#if HAS_DOUBLE
+typedef double row_number;
+#else
+typedef float row_number;
+#endif
+typedef long row_index;
+
+/* What lanes hand to each other: one entry a work-item. */
+typedef struct row_exchange {
+    local row_number *numbers;
+    local int *columns;
+} row_exchange;
+
+/* One row for one of its lanes. Lanes without a row have n = 0. */
+typedef struct row_view {
+    global const float *output, *target;
+    global float *gradient;  /* NULL: not wanted */
+    global float *activated; /* the activation of the logits `output`; NULL: not wanted */
+    int activation;
+    long n;
+    int lane, lanes;
+    float share; /* gradients times this: the sample's weight / rows, as the loss is a mean */
+    row_exchange exchange;
+} row_view;
+
+static inline void put_gradient(const row_view *r, long i, row_number value)
+{
+    r->gradient[i] = (float)value * r->share;
+}
+
+/* Of a softmax the loss knows the value. */
+static inline void put_activated(const row_view *r, long i, row_number probability)
+{
+    r->activated[i] = r->activation == ACTIVATION_SOFTMAX
+                          ? (float)probability
+                          : activate(r->activation, 0, r->output[i]);
+}
+
+/* ---- lanes ---------------------------------------------------------------------------------- */
+
+static inline row_number lanes_sum(const row_view *r, row_number value)
+{
+    local row_number *own = r->exchange.numbers + get_local_id(0);
+    FENCE; /* they may still be read from the call before */
+    *own = value;
+    for (int half_ = r->lanes / 2; half_ > 0; half_ /= 2) {
+        FENCE;
+        if (r->lane < half_)
+            *own += own[half_];
+    }
+    FENCE;
+    return own[-r->lane];
+}
+
+static inline row_number lanes_largest(const row_view *r, row_number value)
+{
+    local row_number *own = r->exchange.numbers + get_local_id(0);
+    FENCE;
+    *own = value;
+    for (int half_ = r->lanes / 2; half_ > 0; half_ /= 2) {
+        FENCE;
+        if (r->lane < half_)
+            *own = own[half_] > *own ? own[half_] : *own;
+    }
+    FENCE;
+    return own[-r->lane];
+}
+
+/* The first of the largest. A NaN at the start stays the largest, as nothing compares greater;
+   elsewhere it never is. */
+static inline long first_largest(const row_view *r, global const float *x)
+{
+    local row_number *own = r->exchange.numbers + get_local_id(0);
+    local int *column = r->exchange.columns + get_local_id(0);
+    int best = 0;
+    float most = r->n > 0 ? x[0] : 0;
+    for (long i = r->lane; i < r->n; i += r->lanes)
+        if (x[i] > most) {
+            most = x[i];
+            best = (int)i;
+        }
+    FENCE;
+    *own = most;
+    *column = best;
+    for (int half_ = r->lanes / 2; half_ > 0; half_ /= 2) {
+        FENCE;
+        if (r->lane < half_ &&
+            (own[half_] > *own || (own[half_] == *own && column[half_] < *column))) {
+            *own = own[half_];
+            *column = column[half_];
+        }
+    }
+    FENCE;
+    return column[-r->lane];
+}
+
+/* ---- the rules' words -------------------------------------------------------------------------
+ */
+
+#define ROW_EACH(i, r)  \
+    long i = (r)->lane; \
+    i < (r)->n;         \
+    i += (r)->lanes
+#define row_count(r) ((r)->n)
+#define row_lane(r) ((r)->lane)
+#define row_output(r, i) ((row_number)(r)->output[i])
+#define row_target(r, i) ((row_number)(r)->target[i])
+#define row_sum(r, a) lanes_sum(r, a)
+#define row_largest(r, a) lanes_largest(r, a)
+#define row_put_gradient(r, i, g) ((r)->gradient ? put_gradient(r, i, g) : (void)0)
+#define row_put_activated(r, i, p) ((r)->activated ? put_activated(r, i, p) : (void)0)
+#define row_abs(a) fabs(a)
+#define row_exp(a) exp(a)
+#define row_exp_negative(a) ((row_number)exp((float)(a))) /* that of 0 is exactly 1 */
+#define row_log(a) log(a)
+#define row_log1p(a) log1p(a)
+#define row_first_output(r) first_largest(r, (r)->output)
+#define row_first_target(r) first_largest(r, (r)->target)
+#define row_is_finite(a) isfinite(a)
+#include "device/rules/softmax.h"
+
+#endif

@@ -1,0 +1,192 @@
+#include "device/opencl/plugin/kernels/common.h"
+
+/* Softmax, and losses and metrics over rows by the rules of device/rules. Each lane of a row has a
+   partial sum of its value; the group adds all. */
+#include "device/opencl/plugin/kernels/results.h"
+#include "device/opencl/plugin/kernels/row_rules.h"
+#include "device/opencl/plugin/kernels/sum2.h"
+
+#include "device/rules/losses.h"
+#include "device/rules/metrics.h"
+
+/* A group's rows: first, first + 1, ..., of which this work-item is a lane of one. All work-items
+   make the same number of rounds, as they wait for each other. */
+#define ROUNDS(first, rows, lanes)                             \
+    long first = (long)get_group_id(0) * (WORK_ITEMS / lanes); \
+    first < rows;                                              \
+    first += (long)get_num_groups(0) * (WORK_ITEMS / lanes)
+
+/* What all rows of a matrix of n columns have in common; `row` may lie past the last. */
+static inline row_view view_of(row_exchange exchange, long row, long rows, long n, int lanes)
+{
+    row_view r;
+    r.output = r.target = (global const float *)0;
+    r.gradient = r.activated = (global float *)0;
+    r.activation = ACTIVATION_LINEAR;
+    r.n = row < rows ? n : 0;
+    r.lane = get_local_id(0) & (lanes - 1);
+    r.lanes = lanes;
+    r.share = 1;
+    r.exchange = exchange;
+    return r;
+}
+
+#define EXCHANGE(name)                           \
+    local row_number name##_numbers[WORK_ITEMS]; \
+    local int name##_columns[WORK_ITEMS];        \
+    row_exchange name = {name##_numbers, name##_columns}
+
+/* ---- softmax ------------------------------------------------------------------------------ */
+
+KERNEL(softmax_forward, WORK_ITEMS)
+(IN(float, x), OUT(float, y), const long rows, const long n, const int lanes)
+{
+    EXCHANGE(exchange);
+    AT(x);
+    AT(y);
+    for (ROUNDS(first, rows, lanes)) {
+        long row = first + get_local_id(0) / lanes;
+        row_view r = view_of(exchange, row, rows, n, lanes);
+        r.output = x + row * n;
+        row_exponentials e = row_exponentials_of(&r);
+        for (ROW_EACH(i, &r))
+            y[row * n + i] = (float)row_softmax(&e, row_output(&r, i));
+    }
+}
+
+KERNEL(softmax_backward, WORK_ITEMS)
+(IN(float, y), IN(float, dy), OUT(float, dx), const long rows, const long n, const int lanes)
+{
+    EXCHANGE(exchange);
+    AT(y);
+    AT(dy);
+    AT(dx);
+    for (ROUNDS(first, rows, lanes)) {
+        long row = first + get_local_id(0) / lanes;
+        row_view r = view_of(exchange, row, rows, n, lanes);
+        r.output = y + row * n;
+        r.target = dy + row * n;
+        r.gradient = dx + row * n;
+        row_softmax_back(&r);
+    }
+}
+
+/* ---- the step's sums ------------------------------------------------------------------------ */
+
+/* How rows become a sum of the step: RESULT_LOSS or a metric's (results.h). share_high + share_low is
+   1 / rows, and of scale_high + scale_low batch / rows. One group writes to `results` itself; of
+   several each writes its sum to partials[group], and rows_reduce adds those. */
+#define SUMS                                                                              \
+    const int slot, OUT(sum2, partials), OUT(float, results), const float share_high,     \
+        const float share_low, const float scale_high, const float scale_low
+#define ADD_SUM(sum)                                                         \
+    add_sum(sum, slot, partials, results, (sum2)(share_high, share_low),     \
+            (sum2)(scale_high, scale_low))
+
+static inline void write_result(sum2 sum, int slot, global float *results, sum2 share, sum2 scale)
+{
+    global sum2 *sums = (global sum2 *)results;
+    sums[slot] = sum2_times(sum, scale);
+    if (slot == RESULT_LOSS)
+        sums[RESULT_MEAN] = sum2_times(sum, share);
+}
+
+static inline void add_sum(sum2 sum, int slot, global sum2 *partials, global float *results,
+                           sum2 share, sum2 scale)
+{
+    if (get_local_id(0) != 0)
+        return;
+    if (partials)
+        partials[get_group_id(0)] = sum;
+    else
+        write_result(sum, slot, results, share, scale);
+}
+
+static inline sum2 sum2_of_number(row_number a)
+{
+    float high = (float)a;
+    return (sum2)(high, (float)(a - (row_number)high));
+}
+
+/* By one group. */
+KERNEL(rows_reduce, WORK_ITEMS)(const long partial_count, SUMS)
+{
+    local sum2 shared[WORK_ITEMS];
+    AT(partials);
+    AT(results);
+    sum2 sum = sum2_of(0.0f);
+    for (long k = get_local_id(0); k < partial_count; k += WORK_ITEMS)
+        sum = sum2_add(sum, partials[k]);
+    sum = group_sum2(sum, shared);
+    if (get_local_id(0) == 0)
+        write_result(sum, slot, results, (sum2)(share_high, share_low),
+                   (sum2)(scale_high, scale_low));
+}
+
+/* ---- losses and metrics ---------------------------------------------------------------------
+   A kernel for each: no barrier stands in a branch, which compilers for CPUs take minutes for.
+
+   output [rows][n], target [rows][targets]. A loss takes the weight of each sample (NULL: 1), which
+   has sample_rows rows, and writes the gradient [rows][n] (NULL: not wanted) and `activated`,
+   activation(output) (NULL: there is none). */
+#define MATRICES                                                                           \
+    IN(float, output), IN(float, target), const long rows, const long n, const long targets, \
+        const int lanes
+
+#define LOSS_KERNEL(name, rule)                                                                 \
+    KERNEL(name, WORK_ITEMS)                                                                    \
+    (MATRICES, IN(float, weight), OUT(float, gradient), OUT(float, activated),                  \
+     const long sample_rows, const int activation, SUMS)                                        \
+    {                                                                                           \
+        EXCHANGE(exchange);                                                                     \
+        local sum2 shared[WORK_ITEMS];                                                          \
+        AT(output);                                                                             \
+        AT(target);                                                                             \
+        AT(weight);                                                                             \
+        AT(gradient);                                                                           \
+        AT(activated);                                                                          \
+        AT(partials);                                                                           \
+        AT(results);                                                                            \
+        sum2 sum = sum2_of(0.0f);                                                               \
+        for (ROUNDS(first, rows, lanes)) {                                                      \
+            long row = first + get_local_id(0) / lanes;                                         \
+            row_view r = view_of(exchange, row, rows, n, lanes);                                \
+            float counts = weight && row < rows ? weight[row / sample_rows] : 1.0f;             \
+            r.output = output + row * n;                                                        \
+            r.target = target + row * targets;                                                  \
+            r.gradient = gradient ? gradient + row * n : gradient;                              \
+            r.activated = activated ? activated + row * n : activated;                          \
+            r.activation = activation;                                                          \
+            r.share = counts * share_high;                                                      \
+            sum = sum2_add(sum, sum2_of_number((row_number)counts * rule(&r)));                 \
+        }                                                                                       \
+        sum = group_sum2(sum, shared);                                                          \
+        ADD_SUM(sum);                                                                           \
+    }
+#define LOSS(id, name, class_name, other_name, targets, rule) LOSS_KERNEL(loss_##id, loss_##rule)
+#define LOSS_WITH_LOGITS(id, name, class_name, other_name, targets, rule) \
+    LOSS_KERNEL(loss_##id, loss_##rule)                                   \
+    LOSS_KERNEL(loss_##id##_logits, loss_##rule##_logits)
+#include "model/losses.def"
+
+#define METRIC(id, name, class_name, sparse, has_k, rule)                      \
+    KERNEL(metric_##id, WORK_ITEMS)(MATRICES, const long k, SUMS)              \
+    {                                                                          \
+        EXCHANGE(exchange);                                                    \
+        local sum2 shared[WORK_ITEMS];                                         \
+        AT(output);                                                            \
+        AT(target);                                                            \
+        AT(partials);                                                          \
+        AT(results);                                                           \
+        sum2 sum = sum2_of(0.0f);                                              \
+        for (ROUNDS(first, rows, lanes)) {                                     \
+            long row = first + get_local_id(0) / lanes;                        \
+            row_view r = view_of(exchange, row, rows, n, lanes);               \
+            r.output = output + row * n;                                       \
+            r.target = target + row * targets;                                 \
+            sum = sum2_add(sum, sum2_of_number(metric_##rule(&r, k)));         \
+        }                                                                      \
+        sum = group_sum2(sum, shared);                                         \
+        ADD_SUM(sum);                                                          \
+    }
+#include "model/metrics.def"

@@ -1,0 +1,157 @@
+#include "device/opencl/plugin/libraries.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- errors -----------------------------------------------------------------------------------
+ */
+
+const char *opencl_error_name(cl_int error)
+{
+    switch (error) {
+#define NAME(name) \
+    case name:     \
+        return #name;
+        NAME(CL_DEVICE_NOT_FOUND)
+        NAME(CL_DEVICE_NOT_AVAILABLE)
+        NAME(CL_COMPILER_NOT_AVAILABLE)
+        NAME(CL_MEM_OBJECT_ALLOCATION_FAILURE)
+        NAME(CL_OUT_OF_RESOURCES)
+        NAME(CL_OUT_OF_HOST_MEMORY)
+        NAME(CL_PROFILING_INFO_NOT_AVAILABLE)
+        NAME(CL_MEM_COPY_OVERLAP)
+        NAME(CL_BUILD_PROGRAM_FAILURE)
+        NAME(CL_MAP_FAILURE)
+        NAME(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
+        NAME(CL_COMPILE_PROGRAM_FAILURE)
+        NAME(CL_LINKER_NOT_AVAILABLE)
+        NAME(CL_LINK_PROGRAM_FAILURE)
+        NAME(CL_INVALID_VALUE)
+        NAME(CL_INVALID_PLATFORM)
+        NAME(CL_INVALID_DEVICE)
+        NAME(CL_INVALID_CONTEXT)
+        NAME(CL_INVALID_QUEUE_PROPERTIES)
+        NAME(CL_INVALID_COMMAND_QUEUE)
+        NAME(CL_INVALID_MEM_OBJECT)
+        NAME(CL_INVALID_BINARY)
+        NAME(CL_INVALID_BUILD_OPTIONS)
+        NAME(CL_INVALID_PROGRAM)
+        NAME(CL_INVALID_PROGRAM_EXECUTABLE)
+        NAME(CL_INVALID_KERNEL_NAME)
+        NAME(CL_INVALID_KERNEL_DEFINITION)
+        NAME(CL_INVALID_KERNEL)
+        NAME(CL_INVALID_ARG_INDEX)
+        NAME(CL_INVALID_ARG_VALUE)
+        NAME(CL_INVALID_ARG_SIZE)
+        NAME(CL_INVALID_KERNEL_ARGS)
+        NAME(CL_INVALID_WORK_DIMENSION)
+        NAME(CL_INVALID_WORK_GROUP_SIZE)
+        NAME(CL_INVALID_WORK_ITEM_SIZE)
+        NAME(CL_INVALID_GLOBAL_OFFSET)
+        NAME(CL_INVALID_EVENT_WAIT_LIST)
+        NAME(CL_INVALID_EVENT)
+        NAME(CL_INVALID_OPERATION)
+        NAME(CL_INVALID_BUFFER_SIZE)
+        NAME(CL_INVALID_GLOBAL_WORK_SIZE)
+#undef NAME
+    default:
+        return "unknown error";
+    }
+}
+
+static bool is_memory(cl_int error)
+{
+    return error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_OUT_OF_HOST_MEMORY ||
+           error == CL_INVALID_BUFFER_SIZE;
+}
+
+cornu_status opencl_check(const char *name, cl_int error, const char *call)
+{
+    if (error == CL_SUCCESS)
+        return CORNU_OK;
+    return status_fail(is_memory(error) ? CORNU_OUT_OF_MEMORY : CORNU_DEVICE,
+                       "device %s: %.*s: %s (%d)", name, (int)strcspn(call, "("), call,
+                       opencl_error_name(error), error);
+}
+
+/* ---- opening ----------------------------------------------------------------------------------
+ */
+
+static const char no_platform[] =
+    "no OpenCL platform: install the driver's ICD (NVIDIA's and AMD's come with their drivers; "
+    "Debian: intel-opencl-icd, mesa-opencl-icd, or for the CPU pocl-opencl-icd)";
+
+static cornu_status load(opencl_library *lib)
+{
+    void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return status_fail(CORNU_NOT_FOUND,
+                           "no OpenCL (%.100s); install the driver's, on Debian "
+                           "ocl-icd-libopencl1 and an ICD such as pocl-opencl-icd",
+                           dlerror());
+#define OPENCL(name)                                                                               \
+    lib->name = (__typeof__(name) *)dlsym(library, #name);                                         \
+    if (!lib->name)                                                                                \
+        return status_fail(CORNU_NOT_FOUND, "libOpenCL.so.1: found no " #name "; expected OpenCL " \
+                                            "1.2 or later");
+#include "device/opencl/plugin/libraries.def"
+    return CORNU_OK;
+}
+
+/* A platform whose driver fails is as one without devices. */
+static void add_devices(opencl_library *lib, cl_platform_id platform)
+{
+    cl_device_id found[OPENCL_DEVICES_MOST];
+    cl_uint count = 0;
+    if (lib->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, OPENCL_DEVICES_MOST, found, &count) !=
+        CL_SUCCESS)
+        return;
+    for (cl_uint i = 0; i < count && lib->device_count < OPENCL_DEVICES_MOST; i++) {
+        lib->platforms[lib->device_count] = platform;
+        lib->devices[lib->device_count++] = found[i];
+    }
+}
+
+static cornu_status find_devices(opencl_library *lib)
+{
+    cl_platform_id platforms[OPENCL_DEVICES_MOST];
+    cl_uint count = 0;
+    cl_int error = lib->clGetPlatformIDs(OPENCL_DEVICES_MOST, platforms, &count);
+    if (error != CL_SUCCESS || count == 0)
+        return status_fail(CORNU_NOT_FOUND, "%s", no_platform);
+    if (count > OPENCL_DEVICES_MOST)
+        count = OPENCL_DEVICES_MOST;
+    for (cl_uint i = 0; i < count; i++)
+        add_devices(lib, platforms[i]);
+    return lib->device_count > 0
+               ? CORNU_OK
+               : status_fail(CORNU_NOT_FOUND, "found %u OpenCL platforms without a device; %s",
+                             count, strchr(no_platform, ':') + 2);
+}
+
+typedef struct opened {
+    opencl_library lib;
+    cornu_status status;
+    char why[512];
+} opened;
+
+static opened of_process;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void open_library(void)
+{
+    of_process.status = load(&of_process.lib);
+    if (of_process.status == CORNU_OK)
+        of_process.status = find_devices(&of_process.lib);
+    if (of_process.status != CORNU_OK)
+        snprintf(of_process.why, sizeof of_process.why, "%s", cornu_last_error());
+}
+
+cornu_status opencl_library_get(const opencl_library **out)
+{
+    pthread_once(&once, open_library);
+    *out = &of_process.lib;
+    return of_process.status == CORNU_OK ? CORNU_OK
+                                         : status_fail(of_process.status, "%s", of_process.why);
+}

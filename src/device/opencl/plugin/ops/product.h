@@ -1,0 +1,78 @@
+/* Matrix products (kernels/gemm.h), as dense layers and convolutions use them. */
+#ifndef DEVICE_OPENCL_PLUGIN_PRODUCT_H
+#define DEVICE_OPENCL_PLUGIN_PRODUCT_H
+
+#include "device/opencl/plugin/ops/ops.h"
+
+/* Shapes of tiles, in the order in which kernels.def has the kernels of a product. */
+typedef enum product_shape { PRODUCT_SQUARE, PRODUCT_WIDE, PRODUCT_TALL } product_shape;
+
+/* What is multiplied: `batch` times [m][k] by [k][n]. */
+typedef struct product_size {
+    int64_t m, n, k, batch;
+    int64_t c_stride;               /* from one row of C to the next */
+    int64_t a_step, b_step, c_step; /* from one product's matrices to the next's, in elements */
+    int64_t count;                  /* elements of all C together, which lie without gaps */
+} product_size;
+
+/* How it runs. */
+typedef struct product {
+    product_size size;
+    product_shape shape;
+    int64_t tiles_m, tiles_n, slices, slice_depth;
+    size_t scratch_bytes; /* for the slices' partial sums */
+} product;
+
+/* CORNU_UNSUPPORTED where sizes are beyond what kernels count in. */
+cornu_status product_choose(const gpu *g, const product_size *size, product *out);
+
+#define PRODUCT_LINEAR ((activation){ACTIVATION_LINEAR, 0})
+
+/* Where a product's numbers go: c = act(A B + bias), bias 0: none; counts through the batch. */
+typedef struct product_result {
+    gpu_address c, bias;
+    activation act;
+} product_result;
+
+/* What the product's own launch writes: the result, or partial sums. */
+product_result product_target(const product *q, const product_result *result, gpu_address scratch);
+/* The function of the product's shape, and its grid. */
+static inline opencl_function product_function(const product *q, opencl_function square)
+{
+    return (opencl_function)((int)square + (int)q->shape);
+}
+opencl_grid product_grid(const gpu *g, const product *q);
+/* The parameters that all products have; t: product_target(). */
+#define A_PRODUCT(q, a, b, t)                                                                 \
+    A_ADDRESS(a), A_ADDRESS(b), A_ADDRESS((t)->bias), A_ADDRESS((t)->c), A_INT((q)->size.m),  \
+        A_INT((q)->size.n), A_INT((q)->size.k), A_INT((q)->tiles_n), A_INT((q)->slice_depth), \
+        A_INT((q)->size.c_stride), A_LONG((q)->size.a_step), A_LONG((q)->size.b_step),        \
+        A_LONG((q)->size.c_step), A_LONG((q)->slices > 1 ? (q)->size.count : 0),              \
+        A_INT((t)->act.kind), A_FLOAT((t)->act.alpha)
+/* Add the slices up where there are any. */
+cornu_status product_reduce(gpu *g, const product *q, const product_result *result,
+                            gpu_address scratch);
+
+/* Row-major as they lie in memory; strides in elements. */
+typedef struct product_matrices {
+    gpu_address a, b;
+    int64_t a_stride, b_stride;
+} product_matrices;
+/* By OPENCL_product_nn_square (A B), _nt (A B') or _tn (A' B). */
+cornu_status product_plain(gpu *g, opencl_function square, const product *q,
+                           const product_matrices *from, const product_result *result,
+                           gpu_address scratch);
+
+static inline int64_t product_divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* conv.c and winograd.c */
+typedef struct conv_roles {
+    const tensor *x, *w, *b, *y; /* gradients stand for their tensors; b: NULL where absent */
+} conv_roles;
+conv_roles conv_roles_of(const plan *p, const op *o);
+extern const gpu_kernel opencl_winograd_forward, opencl_winograd_backward_data;
+
+#endif

@@ -1,0 +1,196 @@
+/* Units of kernels: OpenCL C that is part of this library, compiled by the device's driver. */
+#include "base/log.h"
+#include "device/opencl/plugin/core.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Made by cmake/opencl.cmake: the units' text, quoted includes replaced by the files. */
+extern const char *const opencl_sources[OPENCL_UNIT_COUNT];
+
+static const char *const unit_names[] = {
+#define UNIT(name) #name,
+#define KERNEL(unit, name)
+#include "device/opencl/plugin/kernels/kernels.def"
+};
+
+static const struct {
+    opencl_unit unit;
+    const char *name;
+} functions[] = {
+#define UNIT(name)
+#define KERNEL(unit, name) {OPENCL_UNIT_##unit, "cornu_" #name},
+#include "device/opencl/plugin/kernels/kernels.def"
+};
+
+const char *opencl_function_name(opencl_function function)
+{
+    return functions[function].name;
+}
+
+/* ---- options and the key ----------------------------------------------------------------------
+ */
+
+/* Sums keep their order and denormal numbers may count as 0; nothing else is relaxed. */
+static cornu_status options_of(const opencl *d, char **out)
+{
+    text t = {0};
+    text_add(&t, "-cl-std=CL1.2 -cl-denorms-are-zero");
+#define FIELD(field, macro) text_add(&t, " -D " #macro "=%d", d->blocking.field);
+    OPENCL_BLOCKING(FIELD)
+#undef FIELD
+    return text_take(&t, out);
+}
+
+static void add_info(const opencl *d, text *t, bool platform, cl_uint what)
+{
+    char value[256] = "";
+    cl_int error = platform
+                       ? d->lib->clGetPlatformInfo(d->platform, what, sizeof value, value, NULL)
+                       : d->lib->clGetDeviceInfo(d->id, what, sizeof value, value, NULL);
+    text_add(t, "%s\n", error == CL_SUCCESS ? value : "?");
+}
+
+static cornu_status device_text(const opencl *d, char **out)
+{
+    text t = {0};
+    add_info(d, &t, true, CL_PLATFORM_NAME);
+    add_info(d, &t, true, CL_PLATFORM_VERSION);
+    add_info(d, &t, false, CL_DEVICE_NAME);
+    add_info(d, &t, false, CL_DEVICE_VERSION);
+    add_info(d, &t, false, CL_DRIVER_VERSION);
+    return text_take(&t, out);
+}
+
+/* ---- compiling --------------------------------------------------------------------------------
+ */
+
+/* The compiler's first lines behind the status. */
+static cornu_status build_failed(const opencl *d, cl_program program, const char *unit,
+                                 cl_int error)
+{
+    enum { LINES = 6 };
+    size_t bytes = 0;
+    char *log = NULL;
+    if (d->lib->clGetProgramBuildInfo(program, d->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes) !=
+            CL_SUCCESS ||
+        memory_new(bytes + 1, 1, "build log", &log) != CORNU_OK ||
+        d->lib->clGetProgramBuildInfo(program, d->id, CL_PROGRAM_BUILD_LOG, bytes, log, NULL) !=
+            CL_SUCCESS)
+        bytes = 0;
+    char *end = log;
+    for (int i = 0; i < LINES && end && bytes; i++) {
+        end = strchr(end, '\n');
+        if (end)
+            end += 1;
+    }
+    if (end && bytes)
+        *end = '\0';
+    cornu_status status =
+        status_fail(CORNU_DEVICE, "device %s: kernels \"%s\": the driver's compiler: %s: %.700s",
+                    d->g.name, unit, opencl_error_name(error), bytes ? log : "no log");
+    free(log);
+    return status;
+}
+
+static cornu_status build(const opencl *d, cl_program program, const char *unit,
+                          const char *options)
+{
+    cl_int error = d->lib->clBuildProgram(program, 1, &d->id, options, NULL, NULL);
+    return error == CL_SUCCESS ? CORNU_OK : build_failed(d, program, unit, error);
+}
+
+static void keep(const opencl *d, cl_program program, const opencl_cache_key *key)
+{
+    size_t bytes = 0;
+    unsigned char *binary = NULL;
+    if (d->lib->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) !=
+            CL_SUCCESS ||
+        bytes == 0 || memory_new(bytes, 1, "compiled kernels", &binary) != CORNU_OK)
+        return;
+    if (d->lib->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) ==
+        CL_SUCCESS)
+        opencl_cache_write(key, binary, bytes);
+    free(binary);
+}
+
+/* NULL where it is not in the cache, or the driver will not have it. */
+static cl_program from_cache(const opencl *d, const opencl_cache_key *key)
+{
+    unsigned char *binary = NULL;
+    size_t bytes = 0;
+    cl_int error, of_binary;
+    opencl_cache_read(key, &binary, &bytes);
+    if (!binary)
+        return NULL;
+    const unsigned char *binaries[] = {binary};
+    cl_program program = d->lib->clCreateProgramWithBinary(d->context, 1, &d->id, &bytes, binaries,
+                                                           &of_binary, &error);
+    free(binary);
+    if (error == CL_SUCCESS && of_binary == CL_SUCCESS &&
+        d->lib->clBuildProgram(program, 1, &d->id, key->options, NULL, NULL) == CL_SUCCESS)
+        return program;
+    if (error == CL_SUCCESS)
+        (void)d->lib->clReleaseProgram(program);
+    return NULL;
+}
+
+static cornu_status compile(const opencl *d, const opencl_cache_key *key, cl_program *out)
+{
+    cl_int error;
+    const char *source = key->source;
+    cl_program program = d->lib->clCreateProgramWithSource(d->context, 1, &source, NULL, &error);
+    TRY(opencl_check(d->g.name, error, "clCreateProgramWithSource"));
+    cornu_status status = build(d, program, key->unit, key->options);
+    if (status != CORNU_OK) {
+        (void)d->lib->clReleaseProgram(program);
+        return status;
+    }
+    keep(d, program, key);
+    *out = program;
+    return CORNU_OK;
+}
+
+/* ---- core.h -----------------------------------------------------------------------------------
+ */
+
+cornu_status opencl_program_of(opencl *d, opencl_unit unit, cl_program *out)
+{
+    char *options = NULL, *driver = NULL;
+    cornu_status status = CORNU_OK;
+    *out = d->units[unit];
+    if (*out)
+        return CORNU_OK;
+    TRY_GOTO(options_of(d, &options));
+    TRY_GOTO(device_text(d, &driver));
+    const opencl_cache_key key = {unit_names[unit], opencl_sources[unit], options, driver};
+    d->units[unit] = from_cache(d, &key);
+    if (!d->units[unit])
+        status = compile(d, &key, &d->units[unit]);
+    *out = d->units[unit];
+done:
+    free(options);
+    free(driver);
+    return status;
+}
+
+cornu_status opencl_kernel_new(opencl *d, opencl_function function, cl_kernel *out)
+{
+    cl_program program;
+    cl_int error;
+    *out = NULL;
+    TRY(opencl_program_of(d, functions[function].unit, &program));
+    cl_kernel kernel = d->lib->clCreateKernel(program, functions[function].name, &error);
+    cornu_status status = opencl_check(d->g.name, error, "clCreateKernel");
+    if (status != CORNU_OK)
+        return status_prefix(status, "%s", functions[function].name);
+    *out = kernel;
+    return CORNU_OK;
+}
+
+void opencl_programs_close(opencl *d)
+{
+    for (int i = 0; i < OPENCL_UNIT_COUNT; i++)
+        if (d->units[i])
+            (void)d->lib->clReleaseProgram(d->units[i]);
+}

@@ -1,0 +1,111 @@
+/* Products and convolutions of the OpenCL device: the same bits twice, and sizes that the table of
+   operations, which the reference has to compute, too, does not reach. Skipped where there is no
+   such device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "device/cpu/winograd/winograd.h"
+#include "support/net.h"
+#include "support/op_cases.h"
+#include <string.h>
+
+static device *open_with(const char *kernel)
+{
+    const device_options options = {.kernel = kernel};
+    for (int i = 0; net_device(i); i++)
+        if (strncmp(net_device(i), "opencl", 6) == 0)
+            return net_device_open(net_device(i), &options);
+    return NULL;
+}
+
+static bool is_product(op_kind kind)
+{
+    return kind >= OP_DENSE_FORWARD && kind <= OP_CONV2D_BACKWARD_WEIGHTS;
+}
+
+static void every_product_gives_the_same_bits_twice(void **state)
+{
+    static const char *const kernels[] = {NULL, "direct"};
+    int count, failures = 0;
+    const op_case *table = op_cases(&count);
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        device *d = open_with(kernels[k]);
+        if (!d)
+            skip();
+        for (int i = 0; i < count; i++)
+            if (is_product(table[i].kind))
+                failures += op_case_check_twice(&table[i], d);
+        d->ops->close(d);
+    }
+    assert_int_equal(failures, 0);
+}
+
+/* ---- large ones ---------------------------------------------------------------------------- */
+
+/* 3x3, stride 1, "same", of images of 18 x 18: 25 tiles of Winograd's, at the edges less. */
+static op_case convolution_of(op_kind kind, int64_t batch, int64_t channels, int64_t filters)
+{
+    const shape x = {4, {batch, 18, 18, channels}}, y = {4, {batch, 18, 18, filters}};
+    const shape w = {4, {3, 3, channels, filters}}, b = {1, {filters}};
+    op_case c = {.kind = kind, .label = "large"};
+    c.a.conv.w = (window2d){.kernel = {3, 3},
+                            .stride = {1, 1},
+                            .dilation = {1, 1},
+                            .before = {1, 1},
+                            .after = {1, 1},
+                            .groups = 1};
+    c.in[0] = kind == OP_CONV2D_FORWARD ? x : y;
+    c.in[1] = w;
+    c.out[0] = kind == OP_CONV2D_FORWARD ? y : x;
+    if (kind == OP_CONV2D_FORWARD) {
+        c.in[2] = b;
+        c.a.conv.act = (activation){ACTIVATION_ELU, 1};
+    }
+    return c;
+}
+
+static void run_with(const char *wanted, const op_case *c, op_outputs *out)
+{
+    char kernel[64] = "";
+    device *d = open_with(wanted);
+    if (op_case_run_on(c, d, false, kernel, out) != CORNU_OK)
+        fail_msg("%s: %s", wanted, cornu_last_error());
+    assert_string_equal(kernel, wanted);
+    d->ops->close(d);
+}
+
+/* Winograd's transforms lie in memory for a block of tiles; here there are several, and the last is
+   smaller. */
+static void blocks_of_tiles_make_one_convolution(void **state)
+{
+    static const op_kind kinds[] = {OP_CONV2D_FORWARD, OP_CONV2D_BACKWARD_DATA};
+    (void)state;
+    device *d = open_with(NULL);
+    if (!d)
+        skip();
+    d->ops->close(d);
+    for (int i = 0; i < 2; i++) {
+        const op_case c = convolution_of(kinds[i], 67, 72, 66);
+        op_outputs expected, found;
+        run_with("direct", &c, &expected);
+        run_with("winograd", &c, &found);
+        assert_int_equal(op_outputs_compare(&c, "winograd", WINOGRAD_TOLERANCE, &found, &expected),
+                         0);
+        op_outputs_free(&expected);
+        op_outputs_free(&found);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_product_gives_the_same_bits_twice),
+        cmocka_unit_test(blocks_of_tiles_make_one_convolution),
+    };
+    return cmocka_run_group_tests_name("products of the OpenCL device", tests, NULL, op_cases_free);
+}
