@@ -83,8 +83,9 @@ static inline void copy_taps(local float *to, global const float *x, int4 origin
 
 /* Of the gradient of x: four filters of the weights of a channel, from `number` on, which counts
    (kernel row, kernel column, filter of the group). */
-static inline float4 read_filters(global const float *weights, int channel, int number, int channels,
-                                  int count, int stride, const conv_window *w, bool whole)
+static inline float4 read_filters(global const float *weights, int channel, int number,
+                                  int channels, int count, int stride, const conv_window *w,
+                                  bool whole)
 {
     float all[4];
     int tap = window_divide(number, w->tap_channels_multiplier, w->tap_channels_shift);

@@ -1,6 +1,7 @@
 #include "device/opencl/plugin/kernels/common.h"
 
-/* Products of plain matrices, each row-major as it lies in memory, and what adds up their slices. */
+/* Products of plain matrices, each row-major as it lies in memory, and what adds their slices up.
+ */
 #include "device/opencl/plugin/kernels/gemm.h"
 #include "device/opencl/plugin/kernels/items.h"
 

@@ -1,5 +1,6 @@
 /* The kernels PRODUCT_square, PRODUCT_wide and PRODUCT_tall of what gemm_body.h expects; what makes
-   one product another is undefined again. */
+   one product another is undefined again. (No kernel's name begins with another's: Oclgrind would
+   count the local memory of both.) */
 #define TILE_M GEMM_M
 #define TILE_N GEMM_N
 #define SHAPE(name) JOIN(name, _square)

@@ -37,8 +37,8 @@ KERNEL(NAME(average_pool_forward), WORK_ITEMS)(SHAPE, IN(float, x), OUT(float, y
             for (int c = 0; c < columns.count; c++) {
                 PACK v = IMAGES(x)[in_index(&s, &p, rows.first + r * dilation_h,
                                             columns.first + c * dilation_w)];
-                PACK next = sum + v, taken = next - sum;
-                lost += (sum - (next - taken)) + (v - taken);
+                PACK next = sum + v, moved = next - sum;
+                lost += (sum - (next - moved)) + (v - moved);
                 sum = next;
             }
         sum = select(sum, sum + lost, isfinite(sum));

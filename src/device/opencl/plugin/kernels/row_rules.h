@@ -103,8 +103,7 @@ static inline long first_largest(const row_view *r, global const float *x)
     return column[-r->lane];
 }
 
-/* ---- the rules' words -------------------------------------------------------------------------
- */
+/* ---- the rules' words ---------------------------------------------------------------------- */
 
 #define ROW_EACH(i, r)  \
     long i = (r)->lane; \

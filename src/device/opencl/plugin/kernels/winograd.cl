@@ -216,7 +216,8 @@ KERNEL3(winograd_output, WINOGRAD_ITEMS(ITEM_N), WINOGRAD_TILES, 1)
             if (at.x + i < height && at.y + j < width)
                 write_lanes(y + ((long)i * width + j) * channels, value, channels - channel);
         }
-    for (int i = 0; i < WINOGRAD_STEP && !bends(act); i++) /* seldom, and long code: from memory, once */
+    /* seldom, and long code: from memory, once */
+    for (int i = 0; i < WINOGRAD_STEP && !bends(act); i++)
         for (int j = 0; j < WINOGRAD_STEP; j++)
             if (at.x + i < height && at.y + j < width)
                 for (int lane = 0; lane < VECTOR && channel + lane < channels; lane++) {
