@@ -32,18 +32,36 @@ static inline float activate_back(int kind, float alpha, float x_or_y, float dy)
     return NAN;
 }
 
-static inline float4 activate4(int kind, float alpha, float4 x)
+/* The same of four: one branch for all. As calls these would cost their kernels a stack, and
+   with AMD's compiler 130 registers. */
+#define INLINED static inline __attribute__((always_inline))
+
+INLINED float4 activate4(int kind, float alpha, float4 x)
 {
-    return (float4)(activate(kind, alpha, x.x), activate(kind, alpha, x.y),
-                    activate(kind, alpha, x.z), activate(kind, alpha, x.w));
+    switch (kind) {
+#define ACTIVATION(id, name, other_name, rule, ...)                               \
+    case ACTIVATION_##id:                                                         \
+        return (float4)(activate_##rule(x.x, alpha), activate_##rule(x.y, alpha), \
+                        activate_##rule(x.z, alpha), activate_##rule(x.w, alpha));
+#include "model/activations.def"
+    }
+    return (float4)(NAN);
 }
 
-static inline float4 activate_back4(int kind, float alpha, float4 x_or_y, float4 dy)
+INLINED float4 activate_back4(int kind, float alpha, float4 x_or_y, float4 dy)
 {
-    return (float4)(activate_back(kind, alpha, x_or_y.x, dy.x),
-                    activate_back(kind, alpha, x_or_y.y, dy.y),
-                    activate_back(kind, alpha, x_or_y.z, dy.z),
-                    activate_back(kind, alpha, x_or_y.w, dy.w));
+    switch (kind) {
+#define ACTIVATION(id, name, other_name, rule, ...)                    \
+    case ACTIVATION_##id:                                              \
+        return (float4)(activate_##rule##_back(x_or_y.x, dy.x, alpha), \
+                        activate_##rule##_back(x_or_y.y, dy.y, alpha), \
+                        activate_##rule##_back(x_or_y.z, dy.z, alpha), \
+                        activate_##rule##_back(x_or_y.w, dy.w, alpha));
+#include "model/activations.def"
+    }
+    return (float4)(NAN);
 }
+
+#undef INLINED
 
 #endif

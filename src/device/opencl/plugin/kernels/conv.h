@@ -11,8 +11,9 @@
 #define WINDOW_FIELDS(X)                                                                       \
     X(height)                                                                                  \
     X(width)                                                                                   \
-    X(channels)            /* of the image; all groups' */                                     \
-        X(rows) X(columns) /* of positions of a sample */                                      \
+    X(channels) /* of the image; all groups' */                                                \
+    X(rows)                                                                                    \
+    X(columns) /* of positions of a sample */                                                  \
         X(rows_multiplier) X(rows_shift) X(columns_multiplier) X(columns_shift) X(stride_rows) \
             X(stride_columns)            /* from one position's window to the next */          \
         X(offset_rows) X(offset_columns) /* where the first position's begins */               \

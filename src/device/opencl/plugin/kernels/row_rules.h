@@ -37,12 +37,11 @@ static inline void put_gradient(const row_view *r, long i, row_number value)
     r->gradient[i] = (float)value * r->share;
 }
 
-/* Of a softmax the loss knows the value. */
+/* A softmax, whose value the loss knows, or else a sigmoid: ops/loss.c takes no other. */
 static inline void put_activated(const row_view *r, long i, row_number probability)
 {
-    r->activated[i] = r->activation == ACTIVATION_SOFTMAX
-                          ? (float)probability
-                          : activate(r->activation, 0, r->output[i]);
+    r->activated[i] = r->activation == ACTIVATION_SOFTMAX ? (float)probability
+                                                          : activate_sigmoid(r->output[i], 0);
 }
 
 /* ---- lanes ---------------------------------------------------------------------------------- */
