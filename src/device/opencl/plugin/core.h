@@ -41,6 +41,7 @@ typedef struct opencl_recording {
     opencl_command *commands;
     size_t count, capacity;
     int op; /* that is being recorded */
+    bool has_run;
 } opencl_recording;
 
 /* Entries of the ring of results: no step is under way that is GPU_QUEUE before the newest, so that

@@ -2,6 +2,7 @@
 #include "device/opencl/plugin/core.h"
 #include "device/opencl/plugin/kernels/results.h"
 #include "device/opencl/plugin/ops/ops.h"
+#include "device/opencl/plugin/signals.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,7 +120,11 @@ static cornu_status open_device(opencl *d, int number, const device_options *opt
     TRY(check_options(d, options));
     TRY(read_attributes(d));
     TRY(opencl_blocking_for(d, &d->blocking));
-    return open_resources(d);
+    opencl_signals signals;
+    opencl_signals_keep(&signals);
+    cornu_status status = open_resources(d);
+    opencl_signals_restore(&signals);
+    return status;
 }
 
 cornu_status opencl_open(int number, const device_options *options, device **out)

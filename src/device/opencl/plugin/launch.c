@@ -1,6 +1,7 @@
 /* Launches: recorded once as kernels whose arguments are set, enqueued for every step. */
 #include "device/opencl/plugin/core.h"
 #include "device/opencl/plugin/kernels/results.h"
+#include "device/opencl/plugin/signals.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -249,15 +250,34 @@ void opencl_forget(gpu *g, prepared *p)
     p->resolved = NULL;
 }
 
+static cornu_status enqueue_commands(opencl *d, const opencl_recording *r, int64_t n)
+{
+    for (size_t i = 0; i < r->count; i++)
+        TRY(opencl_enqueue(d, d->queue, &r->commands[i], n, NULL));
+    return CORNU_OK;
+}
+
+/* At the first step some drivers compile once more. */
+static cornu_status enqueue_step(opencl *d, opencl_recording *r, int64_t n)
+{
+    opencl_signals signals;
+    if (r->has_run)
+        return enqueue_commands(d, r, n);
+    opencl_signals_keep(&signals);
+    cornu_status status = enqueue_commands(d, r, n);
+    opencl_signals_restore(&signals);
+    r->has_run = true;
+    return status;
+}
+
 cornu_status opencl_launch_steps(gpu *g, prepared *p, int64_t first, int64_t count)
 {
     opencl *d = opencl_of(g);
-    const opencl_recording *r = p->resolved;
+    opencl_recording *r = p->resolved;
     for (int64_t n = first; n < first + count; n++) {
         if (n - d->core->summed >= OPENCL_RESULTS)
             TRY(sum_results(d, d->copies, n - GPU_QUEUE));
-        for (size_t i = 0; i < r->count; i++)
-            TRY(opencl_enqueue(d, d->queue, &r->commands[i], n, NULL));
+        TRY(enqueue_step(d, r, n));
         d->core->sums.samples += p->plan->batch;
         TRY(CL(d, clFlush(d->queue)));
     }

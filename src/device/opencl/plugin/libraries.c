@@ -1,4 +1,5 @@
 #include "device/opencl/plugin/libraries.h"
+#include "device/opencl/plugin/signals.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -141,9 +142,12 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void open_library(void)
 {
+    opencl_signals signals;
+    opencl_signals_keep(&signals);
     of_process.status = load(&of_process.lib);
     if (of_process.status == CORNU_OK)
         of_process.status = find_devices(&of_process.lib);
+    opencl_signals_restore(&signals);
     if (of_process.status != CORNU_OK)
         snprintf(of_process.why, sizeof of_process.why, "%s", cornu_last_error());
 }

@@ -1,6 +1,7 @@
 /* Units of kernels: OpenCL C that is part of this library, compiled by the device's driver. */
 #include "base/log.h"
 #include "device/opencl/plugin/core.h"
+#include "device/opencl/plugin/signals.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,16 +158,19 @@ static cornu_status compile(const opencl *d, const opencl_cache_key *key, cl_pro
 cornu_status opencl_program_of(opencl *d, opencl_unit unit, cl_program *out)
 {
     char *options = NULL, *driver = NULL;
+    opencl_signals signals;
     cornu_status status = CORNU_OK;
     *out = d->units[unit];
     if (*out)
         return CORNU_OK;
     TRY_GOTO(options_of(d, &options));
     TRY_GOTO(device_text(d, &driver));
+    opencl_signals_keep(&signals);
     const opencl_cache_key key = {unit_names[unit], opencl_sources[unit], options, driver};
     d->units[unit] = from_cache(d, &key);
     if (!d->units[unit])
         status = compile(d, &key, &d->units[unit]);
+    opencl_signals_restore(&signals);
     *out = d->units[unit];
 done:
     free(options);

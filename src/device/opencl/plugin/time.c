@@ -1,6 +1,7 @@
 /* How long operations take: by the device's profiling events, of a queue made for it. */
 #include "base/clock.h"
 #include "device/opencl/plugin/core.h"
+#include "device/opencl/plugin/signals.h"
 #include <stdlib.h>
 
 static cornu_status seconds_of(const opencl *d, cl_event event, double *seconds)
@@ -39,7 +40,10 @@ cornu_status opencl_time_step(gpu *g, prepared *p, int64_t number, double *secon
         d->lib->clCreateCommandQueue(d->context, d->id, CL_QUEUE_PROFILING_ENABLE, &error);
     cornu_status status = opencl_check(g->name, error, "clCreateCommandQueue");
     if (status == CORNU_OK) {
+        opencl_signals signals;
+        opencl_signals_keep(&signals);
         status = run_timed(d, queue, r, number, events, seconds);
+        opencl_signals_restore(&signals);
         (void)d->lib->clReleaseCommandQueue(queue);
         d->core->sums.samples += p->plan->batch;
     }

@@ -7,22 +7,22 @@
 #ifndef DEVICE_OPENCL_CONV_H
 #define DEVICE_OPENCL_CONV_H
 
-/* X(field); *_multiplier and *_shift divide by a number: window_divide */
-#define WINDOW_FIELDS(X)                                                                       \
-    X(height)                                                                                  \
-    X(width)                                                                                   \
-    X(channels) /* of the image; all groups' */                                                \
-    X(rows)                                                                                    \
-    X(columns) /* of positions of a sample */                                                  \
-        X(rows_multiplier) X(rows_shift) X(columns_multiplier) X(columns_shift) X(stride_rows) \
-            X(stride_columns)            /* from one position's window to the next */          \
-        X(offset_rows) X(offset_columns) /* where the first position's begins */               \
-        X(step_rows) X(step_columns)     /* from tap to tap */                                 \
-        X(shrink_rows) X(shrink_columns) /* what becomes of a place is divided by this */      \
-        X(shrink_rows_multiplier) X(shrink_rows_shift) X(shrink_columns_multiplier)            \
-            X(shrink_columns_shift) X(taps)              /* of a row of the kernel */          \
-        X(taps_multiplier) X(taps_shift) X(tap_channels) /* of a tap, in the group */          \
-        X(tap_channels_multiplier) X(tap_channels_shift)
+/* Of the image: height, width, and channels of all groups; of a sample's positions: rows, columns;
+   stride: from one position's window to the next; offset: where the first one's begins; step: from
+   tap to tap; what becomes of a place is divided by shrink; taps: of a row of the kernel;
+   tap_channels: of a tap, in the group. *_multiplier and *_shift divide by a number: window_divide.
+ */
+/* clang-format off */
+#define WINDOW_FIELDS(X)                                                             \
+    X(height) X(width) X(channels) X(rows) X(columns)                                \
+    X(rows_multiplier) X(rows_shift) X(columns_multiplier) X(columns_shift)          \
+    X(stride_rows) X(stride_columns) X(offset_rows) X(offset_columns)                \
+    X(step_rows) X(step_columns) X(shrink_rows) X(shrink_columns)                    \
+    X(shrink_rows_multiplier) X(shrink_rows_shift)                                   \
+    X(shrink_columns_multiplier) X(shrink_columns_shift)                             \
+    X(taps) X(taps_multiplier) X(taps_shift)                                         \
+    X(tap_channels) X(tap_channels_multiplier) X(tap_channels_shift)
+/* clang-format on */
 
 typedef struct conv_window {
 #define FIELD(name) int name;
