@@ -29,7 +29,7 @@ def make_data(path, workload):
     import numpy as np
     *shape, classes = WORKLOADS[workload]
     bits = np.random.default_rng(1)
-    count = 320 if "photos" in workload else 2000
+    count = 320 if "photos" in workload else 16000
     np.savez(path, x_train=bits.random((count, *shape), np.float32), y_train=bits.integers(0, classes, count, np.int32))
 
 
@@ -70,7 +70,7 @@ def train(workload, data, steps):
     else:
         with np.load(data) as arrays:
             x, y = arrays["x_train"], arrays["y_train"]
-        if "sparse" not in str(model.loss):
+        if "sparse" not in str(model.loss).lower():
             y = keras.utils.to_categorical(y, model.output_shape[-1])
         model.fit(x, y, batch_size=BATCHES.get(workload, 32), **common)
     print(json.dumps(seconds))

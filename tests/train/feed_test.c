@@ -222,6 +222,7 @@ static cornu_model *train_in_parts(int calls, int *parts)
     cornu_model *model = open_recipe();
     char save[1100];
     snprintf(save, sizeof save, "%s", scratch_path("parts.safetensors"));
+    (void)unlink(save); /* of another try */
     for (*parts = 1;; ++*parts) {
         int left = calls;
         cornu_data_options d = {.background = true,
@@ -254,8 +255,12 @@ static void nor_with_stops_while_samples_are_awaited(void **state)
     make_folder();
     cornu_model *expected =
         train((cornu_data_options){.workers = 1}, (cornu_fit_options){.seed = 5}, 0);
-    expect_same(expected, train_in_parts(3, &parts));
-    assert_true(parts > 3);
+    /* A run asks only while it waits: where the loader was given all processor time first, there is
+       less to wait for, and another try. */
+    for (int tries = 0, most = 0; most <= 3; most = parts > most ? parts : most) {
+        assert_true(tries++ < 20);
+        expect_same(expected, train_in_parts(3, &parts));
+    }
     cornu_model_close(expected);
 }
 
