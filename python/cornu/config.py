@@ -95,6 +95,19 @@ def enable_op_determinism() -> None:
     """Nothing to do: the same seeds give the same bits."""
 
 
+def set_exact_convolution(enabled) -> None:
+    """True: no Winograd kernels, as the command line's --exact-conv: sums as a convolution is defined. Slower, and
+    rounded as Keras does. A model's *_on_batch stay as they began."""
+    if not isinstance(enabled, bool):
+        raise ValueError(f"set_exact_convolution: found {enabled!r}; expected True or False")
+    settings.exact_convolution = enabled
+
+
+def get_exact_convolution() -> bool:
+    """What set_exact_convolution said last; at first False."""
+    return settings.exact_convolution
+
+
 def _threads(what: str, count) -> int:
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
         raise ValueError(f"{what}: found {count!r}; expected a whole number of at least 0")
@@ -132,7 +145,8 @@ experimental = submodule(f"{__name__}.experimental", "tf.config.experimental.",
                          **{name: globals()[name] for name in _EXPERIMENTAL})
 experimental.__getattr__ = missing("cornu.config.experimental", _EXPERIMENTAL, _tensorflow_names.config_experimental)
 
-__all__ = ["LogicalDevice", "PhysicalDevice", "experimental", "functions_run_eagerly", "get_soft_device_placement",
-           "get_visible_devices", "list_logical_devices", "list_physical_devices", "run_functions_eagerly",
-           "set_soft_device_placement", "set_visible_devices", "threading"]
+__all__ = ["LogicalDevice", "PhysicalDevice", "experimental", "functions_run_eagerly", "get_exact_convolution",
+           "get_soft_device_placement", "get_visible_devices", "list_logical_devices", "list_physical_devices",
+           "run_functions_eagerly", "set_exact_convolution", "set_soft_device_placement", "set_visible_devices",
+           "threading"]
 __getattr__ = missing("cornu.config", __all__, _tensorflow_names.config)

@@ -18,6 +18,7 @@ class _Settings:
 
     threads = 0
     inter_op_threads = 0
+    exact_convolution = False
     hidden: frozenset[str] = frozenset()  # physical devices that set_visible_devices took away
     log_placement = False
 
@@ -86,9 +87,10 @@ def current_device() -> str:
     return name
 
 
-def current_threads() -> int:
-    """What config.threading asked for; 0: the library chooses."""
-    return settings.threads
+def current_placement() -> tuple[str, int, bool]:
+    """current_device(), what config.threading asked for (0: the library chooses), and whether convolutions are summed up
+    as they are defined."""
+    return current_device(), settings.threads, settings.exact_convolution
 
 
 def logical_name(device_: PhysicalDevice) -> str:

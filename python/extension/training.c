@@ -68,20 +68,21 @@ static PyObject *history_lists(const cornu_history *h)
     return out;
 }
 
-/* fit(data, validation, section, device, threads, each_step, on_step, on_epoch_begin, on_epoch,
-   on_validation, on_notice); validation: data, or None. */
+/* fit(data, validation, section, device, threads, exact, each_step, on_step, on_epoch_begin,
+   on_epoch, on_validation, on_notice); validation: data, or None. */
 PyObject *model_fit(PyObject *object, PyObject *arguments)
 {
     model_object *self = (model_object *)object;
     PyObject *data, *validation;
     cornu_fit_options o = {0};
     PyObject *step, *begin, *epoch, *validating, *notice;
-    int each;
+    int exact, each;
     call c = {0};
     cornu_history *history = NULL;
-    if (!PyArg_ParseTuple(arguments, "OOszipOOOOO", &data, &validation, &o.section, &o.device,
-                          &o.threads, &each, &step, &begin, &epoch, &validating, &notice))
+    if (!PyArg_ParseTuple(arguments, "OOszippOOOOO", &data, &validation, &o.section, &o.device,
+                          &o.threads, &exact, &each, &step, &begin, &epoch, &validating, &notice))
         return NULL;
+    o.exact_convolution = exact;
     if (!begin_fit(object, data, validation, &c))
         return NULL;
     if (validation != Py_None)
@@ -127,7 +128,7 @@ static PyObject *scores_dict(const cornu_scores *s)
     return out;
 }
 
-/* evaluate(data, device, threads, batch, steps, each_step, on_step) */
+/* evaluate(data, device, threads, exact, batch, steps, each_step, on_step) */
 PyObject *model_evaluate(PyObject *object, PyObject *arguments)
 {
     model_object *self = (model_object *)object;
@@ -135,12 +136,13 @@ PyObject *model_evaluate(PyObject *object, PyObject *arguments)
     cornu_run_options o = {0};
     cornu_scores scores;
     PyObject *step;
-    int each;
+    int exact, each;
     long long batch, steps;
     call c = {0};
-    if (!PyArg_ParseTuple(arguments, "OziLLpO", &data, &o.device, &o.threads, &batch, &steps, &each,
-                          &step))
+    if (!PyArg_ParseTuple(arguments, "OzipLLpO", &data, &o.device, &o.threads, &exact, &batch,
+                          &steps, &each, &step))
         return NULL;
+    o.exact_convolution = exact;
     if (!begin_with(object, data, &c))
         return NULL;
     if (!begin_reading(self)) {
@@ -195,8 +197,8 @@ static bool begin_batch(model_object *self)
     return false;
 }
 
-/* on_batch(x, y, weights, train, device, threads): the means of loss and metrics so far, as a dict.
-   The device is that of the first such call. */
+/* on_batch(x, y, weights, train, device, threads, exact): the means of loss and metrics so far, as
+   a dict. Device, threads and convolutions are as at the first such call. */
 PyObject *model_on_batch(PyObject *object, PyObject *arguments)
 {
     model_object *self = (model_object *)object;
@@ -205,9 +207,11 @@ PyObject *model_on_batch(PyObject *object, PyObject *arguments)
     array_buffers buffers = {0};
     cornu_arrays batch;
     cornu_scores scores;
-    int train;
-    if (!PyArg_ParseTuple(arguments, "OOOpzi", &x, &y, &weights, &train, &o.device, &o.threads))
+    int train, exact;
+    if (!PyArg_ParseTuple(arguments, "OOOpzip", &x, &y, &weights, &train, &o.device, &o.threads,
+                          &exact))
         return NULL;
+    o.exact_convolution = exact;
     if (!get_arrays(x, y, weights, &buffers, &batch) || !begin_batch(self)) {
         release_arrays(&buffers);
         return NULL;
@@ -266,8 +270,8 @@ static bool count_samples(const cornu_model *m, const Py_buffer *in, const Py_bu
     return false;
 }
 
-/* predict(inputs, outputs, device, threads, batch, keep): as many samples as both have room for;
-   with `keep` by the trainer, which stays open for the next ones. */
+/* predict(inputs, outputs, device, threads, exact, batch, keep): as many samples as both have room
+   for; with `keep` by the trainer, which stays open for the next ones. */
 PyObject *model_predict(PyObject *object, PyObject *arguments)
 {
     model_object *self = (model_object *)object;
@@ -275,13 +279,14 @@ PyObject *model_predict(PyObject *object, PyObject *arguments)
     cornu_run_options o = {0};
     Py_buffer in, out;
     long long batch;
-    int keep;
+    int exact, keep;
     int64_t count = 0;
     call c = {0};
-    if (!PyArg_ParseTuple(arguments, "OOziLp", &inputs, &outputs, &o.device, &o.threads, &batch,
-                          &keep) ||
+    if (!PyArg_ParseTuple(arguments, "OOzipLp", &inputs, &outputs, &o.device, &o.threads, &exact,
+                          &batch, &keep) ||
         !get_floats(inputs, &in, false))
         return NULL;
+    o.exact_convolution = exact;
     if (!get_floats(outputs, &out, true)) {
         PyBuffer_Release(&in);
         return NULL;

@@ -108,11 +108,30 @@ def test_memory_grows_and_nothing_else(with_gpus):
 def test_threads():
     tf.config.threading.set_intra_op_parallelism_threads(2)
     tf.config.threading.set_inter_op_parallelism_threads(3)
-    assert tf.config.threading.get_intra_op_parallelism_threads() == tf.devices.current_threads() == 2
+    assert tf.config.threading.get_intra_op_parallelism_threads() == tf.devices.current_placement()[1] == 2
     assert tf.config.threading.get_inter_op_parallelism_threads() == 3
     for wrong in (-1, 1.5, True, "2"):
         with pytest.raises(ValueError, match="whole number"):
             tf.config.threading.set_intra_op_parallelism_threads(wrong)
+
+
+def test_convolutions_as_they_are_defined():
+    """Winograd rounds otherwise than a sum as it is defined."""
+    assert tf.config.get_exact_convolution() is False
+    net = tf.keras.Sequential([tf.keras.Input((16, 16, 32)), tf.keras.layers.Conv2D(64, 3)])
+    net.set_weights([np.random.default_rng(1).normal(size=w.shape).astype("float32") for w in net.get_weights()])
+    x = np.random.default_rng(2).random((8, 16, 16, 32), np.float32)
+    by_winograd = net.predict(x, verbose=0)
+    try:
+        tf.config.set_exact_convolution(True)
+        assert tf.devices.current_placement()[2] is tf.config.get_exact_convolution() is True
+        exact = net.predict(x, verbose=0)
+    finally:
+        tf.config.set_exact_convolution(False)
+    assert not np.array_equal(exact, by_winograd)
+    assert np.allclose(exact, by_winograd, rtol=1e-4, atol=1e-4)
+    with pytest.raises(ValueError, match="True or False"):
+        tf.config.set_exact_convolution(1)
 
 
 def test_placement_is_logged(model, samples, capsys):

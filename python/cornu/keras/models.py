@@ -9,7 +9,7 @@ import numpy as np
 from .._missing import missing
 from .. import _cornu
 from .._tables import TABLES, plain
-from ..devices import current_device, current_threads
+from ..devices import current_placement
 from . import _data
 from ._arguments import class_weights, not_here, older, whole
 from ._data import Stream
@@ -323,9 +323,9 @@ class Sequential:
         self._section = self._trained_section = source.section
         self._set_rate()
         return run.start(lambda: self._handle.fit(
-            source.data, validation and validation.data, _data.section_text(source, section), current_device(),
-            current_threads(), run.batches, run.on_step, run.on_epoch_begin, run.on_epoch,
-            run.on_validation if run.tests else None, run.on_notice))
+            source.data, validation and validation.data, _data.section_text(source, section), *current_placement(),
+            run.batches, run.on_step, run.on_epoch_begin, run.on_epoch, run.on_validation if run.tests else None,
+            run.on_notice))
 
     def _use(self, section: str) -> None:
         """Samples are standardized as this data section says, where that is another way than now."""
@@ -348,7 +348,7 @@ class Sequential:
         try:
             self._use(source.section)
             run = TestRun(self, Progress(verbosity(verbose)), callback_list(callbacks, "evaluate"), "test")
-            scores = run.start(lambda: self._handle.evaluate(source.data, current_device(), current_threads(), source.batch,
+            scores = run.start(lambda: self._handle.evaluate(source.data, *current_placement(), source.batch,
                                                              steps or 0, bool(run.callbacks), run.on_step))
         finally:
             source.close()
@@ -390,7 +390,7 @@ class Sequential:
         self._use(_data.Source.section)
         outputs = np.empty((len(inputs), *self._handle.shapes()[1]), np.float32)
         inputs = np.ascontiguousarray(inputs, np.float32)
-        self._handle.predict(inputs, outputs, current_device(), current_threads(), batch or len(inputs), keep)
+        self._handle.predict(inputs, outputs, *current_placement(), batch or len(inputs), keep)
         return outputs
 
     def predict_on_batch(self, x) -> np.ndarray:
@@ -427,7 +427,7 @@ class Sequential:
         self._use(_data.Source.section)
         self._set_rate()
         self.reset_metrics()
-        scores = self._handle.on_batch(x, y, weights, train, current_device(), current_threads())
+        scores = self._handle.on_batch(x, y, weights, train, *current_placement())
         if return_dict:
             return dict(sorted(scores.items()))
         values = list(scores.values())
