@@ -85,8 +85,8 @@ EOF
 # sums, bf16x3 terms, split-K, blocking, tasks, rotated, random transform.
 homemade='bring_near|brings? near|put_off|puts? off|takes? along|catch(es)? up|caught up|spans?|fold(s|ed|ing)?|laid|lays?(_| )out'
 homemade_here="$homemade|([a-z_]+_)?parts?|part_[a-z_]+|chunks?|chunk_[a-z_]*|[a-z]+_chunks?|cuts?|cut_[a-z]+|choose_cut|turned|image_change"
-found=$(grep -rniwE "$homemade" src --include='*.[ch]' --include='*.cu*' --include='*.def' || true
-    grep -rniwE "$homemade_here" src/device src/step --include='*.[ch]' --include='*.cu*' --include='*.def' |
+found=$(grep -rniwE "$homemade" src --include='*.[ch]' --include='*.cu*' --include='*.cl' --include='*.def' || true
+    grep -rniwE "$homemade_here" src/device src/step --include='*.[ch]' --include='*.cu*' --include='*.cl' --include='*.def' |
         grep -vE 'part of|take part' || true)
 [ -z "$found" ] || complain_all "another word for what the field has a word for" <<EOF
 $found

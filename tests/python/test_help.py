@@ -2,6 +2,8 @@
 import importlib
 import inspect
 import pkgutil
+import subprocess
+import sys
 from types import ModuleType
 
 import pytest
@@ -37,3 +39,13 @@ def test_what_a_module_lists_is_there(name):
     module = importlib.import_module(name)
     assert len(set(getattr(module, "__all__", []))) == len(getattr(module, "__all__", []))
     assert all(hasattr(module, public) for public in getattr(module, "__all__", []))
+
+
+def test_an_import_loads_neither_numpy_nor_keras_before_they_are_used():
+    text = ("import sys, cornu as tf\n"
+            "print([m for m in ('numpy', 'cornu.keras') if m in sys.modules], 'keras' in dir(tf))\n"
+            "print(tf.keras.Sequential.__name__, tf.nn.relu.__name__)\n"
+            "try: tf.kera\n"
+            "except AttributeError as error: print(error)\n")
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[] True", "Sequential relu", "module 'cornu' has no attribute 'kera'"]

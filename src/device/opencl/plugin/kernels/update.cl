@@ -47,16 +47,16 @@ static inline float clip_scale(global const float *squares, int first, int count
     }
 
 /* One element, by the rule that is a kernel's. */
-#define STEP(rule, part)                                          \
+#define STEP(rule, lane)                                          \
     {                                                             \
-        float weight = v.part, gradient = d.part;                 \
-        float slot[3] = {a.part, b.part, e.part};                 \
+        float weight = v.lane, gradient = d.lane;                 \
+        float slot[3] = {a.lane, b.lane, e.lane};                 \
         rule_clip_and_decay(&c, &weight, &gradient);              \
         rule_##rule(&c, form, &weight, gradient, slot);           \
-        v.part = weight;                                          \
-        a.part = slot[0];                                         \
-        b.part = slot[1];                                         \
-        e.part = slot[2];                                         \
+        v.lane = weight;                                          \
+        a.lane = slot[0];                                         \
+        b.lane = slot[1];                                         \
+        e.lane = slot[2];                                         \
     }
 
 #define OPTIMIZER(id, class_name, name, rule, ...)                                   \
