@@ -183,6 +183,11 @@ static void ratios_are_to_the_first_device_that_was_measured(void **state)
         assert_true((memmem(row, (size_t)(end - row), " 99x ", 5) != NULL) == (i == 0));
     }
     free(text);
+    snprintf(report.results[0].failed, sizeof report.results[0].failed, "why");
+    text = print(&report);
+    assert_non_null(strstr(text, " /referen"));
+    assert_null(strstr(text, "/cpu"));
+    free(text);
     bench_report_free(&report);
 }
 
