@@ -9,15 +9,22 @@
 /* More contenders than this are never open at once. */
 enum { GROUP_MOST = 64 };
 
+typedef struct compared {
+    char name[64];
+    cornu_status failed; /* it could not be opened, or its limits not be measured, and why */
+    char why[BENCH_REASON];
+} compared;
+
 typedef struct bench {
     const bench_options *options;
     bench_report *report;
     bench_effort effort;
-    device *host;                         /* "cpu": the machine's limits and probes */
-    char devices[BENCH_DEVICES_MOST][64]; /* their names */
+    device *host; /* "cpu": the machine's limits and probes */
+    compared devices[BENCH_DEVICES_MOST];
     int device_count;
     contender group[GROUP_MOST];
     int group_count;
+    cornu_status first_failure; /* of a contender */
 } bench;
 
 static void notice(const bench *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -36,21 +43,44 @@ static void notice(const bench *b, const char *format, ...)
 
 /* ---- what to measure -------------------------------------------------------------------- */
 
-/* An accelerator is held against limits of its own. */
-static cornu_status add_device(bench *b, const device_id *id, const cornu_device_info *info)
+/* An accelerator is held against limits of its own: those of a device that has no probe of the
+   host's cores. */
+static cornu_status measure_device(bench *b, const device_id *id, const cornu_device_info *info)
 {
     bench_report *r = b->report;
     device *d;
-    strcpy(b->devices[b->device_count++], info->name);
     TRY(id->ops->open(id->number, &(device_options){.threads = b->options->threads}, &d));
     cornu_status status = CORNU_OK;
-    if (strcmp(bench_device_kind(info->name), "gpu") == 0 && d->ops->limits) {
+    if (d->ops->limits && !d->ops->probe) {
+        bench_device *to = &r->devices[r->device_count];
         notice(b, "%s: measuring its limits", info->name);
-        r->devices[r->device_count].info = *info;
-        status = d->ops->limits(d, &r->devices[r->device_count++].limits);
+        to->info = *info;
+        status = d->ops->limits(d, &to->limits);
+        r->device_count += status == CORNU_OK;
     }
     d->ops->close(d);
     return status;
+}
+
+static cornu_status add_device(bench *b, const device_id *id, const cornu_device_info *info)
+{
+    compared *to = &b->devices[b->device_count++];
+    snprintf(to->name, sizeof to->name, "%s", info->name);
+    return measure_device(b, id, info);
+}
+
+/* One of all: what fails becomes its rows, and what is not there a note. */
+static cornu_status add_any_device(bench *b, const device_id *id, const cornu_device_info *info)
+{
+    if (!info->available)
+        return bench_note(b->report, "%s: not available: %s", info->name, info->reason);
+    cornu_status status = add_device(b, id, info);
+    compared *added = &b->devices[b->device_count - 1];
+    if (status == CORNU_OK || status == CORNU_STOPPED)
+        return status;
+    added->failed = status;
+    snprintf(added->why, sizeof added->why, "%s", cornu_last_error());
+    return CORNU_OK;
 }
 
 static cornu_status open_host(bench *b)
@@ -71,8 +101,7 @@ static cornu_status choose_devices(bench *b)
         return add_device(b, &id, &info);
     }
     for (int i = 0; b->device_count < BENCH_DEVICES_MOST && device_at(i, &id, &info); i++)
-        if (info.available)
-            TRY(add_device(b, &id, &info));
+        TRY(add_any_device(b, &id, &info));
     return CORNU_OK;
 }
 
@@ -143,25 +172,48 @@ static bool group_is_finished(const bench *b)
     return all_done || all_stable;
 }
 
+/* A failure of its device ends one contender, and the others go on. */
+static cornu_status settle(contender *c, cornu_status status)
+{
+    char why[BENCH_REASON];
+    if (status == CORNU_OK || status == CORNU_STOPPED)
+        return status;
+    snprintf(why, sizeof why, "%s", cornu_last_error());
+    contender_fail(c, status, why);
+    return CORNU_OK;
+}
+
+static cornu_status warm_up(bench *b, contender *c)
+{
+    if (c->failed)
+        return CORNU_OK;
+    notice(b, "%s on %s: warming up", c->workload->name, c->device);
+    return settle(c, contender_warm_up(c, b->options, &b->effort));
+}
+
+/* On the host's cores a probe stands before each round. */
+static cornu_status run_round(bench *b, contender *c, int round)
+{
+    double probe = NAN;
+    if (c->done)
+        return CORNU_OK;
+    notice(b, "%s on %s: round %d", c->workload->name, c->device, round);
+    if (!bench_device_of(b->report, c->device))
+        probe = b->host->ops->probe(b->host);
+    if (probe > b->report->limits.fma)
+        b->report->limits.fma = probe; /* the machine was not quiet when it was measured */
+    return settle(c, contender_round(c, probe, &b->effort));
+}
+
 static cornu_status measure_group(bench *b)
 {
-    for (int i = 0; i < b->group_count; i++) {
-        notice(b, "%s on %s: warming up", b->group[i].workload->name, b->group[i].device);
-        TRY(contender_warm_up(&b->group[i], b->options, &b->effort));
-    }
+    for (int i = 0; i < b->group_count; i++)
+        TRY(warm_up(b, &b->group[i]));
     for (int round = 1; !group_is_finished(b); round++)
         for (int i = 0; i < b->group_count; i++) {
-            contender *c = &b->group[i];
             if (stopped(b))
                 return status_fail(CORNU_STOPPED, "bench: stopped");
-            if (c->done)
-                continue;
-            notice(b, "%s on %s: round %d", c->workload->name, c->device, round);
-            bool host = strcmp(bench_device_kind(c->device), "cpu") == 0;
-            double probe = host ? b->host->ops->probe(b->host) : NAN;
-            if (host && probe > b->report->limits.fma)
-                b->report->limits.fma = probe; /* the machine was not quiet when it was measured */
-            TRY(contender_round(c, probe, &b->effort));
+            TRY(run_round(b, &b->group[i], round));
         }
     return CORNU_OK;
 }
@@ -170,11 +222,15 @@ static cornu_status keep_results(bench *b)
 {
     bench_report *r = b->report;
     for (int i = 0; i < b->group_count; i++) {
-        const contender *c = &b->group[i];
+        contender *c = &b->group[i];
         TRY(memory_grow(&r->results, &r->capacity, (size_t)r->count + 1, sizeof *r->results));
-        TRY(contender_result(c, &r->results[r->count]));
+        TRY(settle(c, contender_result(c, &r->results[r->count])));
+        if (c->failed) {
+            b->first_failure = b->first_failure ? b->first_failure : c->failed;
+            TRY(contender_result(c, &r->results[r->count]));
+        }
         r->count++;
-        if (c->rounds < 3)
+        if (c->rounds > 0 && c->rounds < 3)
             TRY(bench_note(r, "%s on %s: %lld step%s only, as each takes %.1f s", c->workload->name,
                            c->device, (long long)c->steps, c->steps == 1 ? "" : "s",
                            c->ms[0] / 1e3));
@@ -199,32 +255,48 @@ static cornu_status finish_group(bench *b)
 }
 
 /* Will it fit beside those that are open? */
-static bool fits(const bench *b, const bench_workload *w, const char *on)
+static bool fits(const bench *b, const bench_workload *w, const compared *on)
 {
     double bytes;
     if (b->group_count >= GROUP_MOST)
         return false;
-    if (contender_memory(w, on, b->options, &bytes) != CORNU_OK)
+    if (b->group_count == 0 || on->failed)
+        return true;
+    if (contender_memory(w, on->name, b->options, &bytes) != CORNU_OK)
         return true; /* opening it says what is wrong */
     return bytes < 0.9 * (double)memory_available();
 }
 
-/* Open one more; measure and close the ones before where memory is short. */
-static cornu_status add_contender(bench *b, const bench_workload *w, const char *on)
+/* What an open contender reads already, or NULL. */
+static bench_data *data_of(const bench *b, const bench_workload *w)
 {
-    if (b->group_count > 0 && !fits(b, w, on))
+    for (int i = 0; i < b->group_count; i++)
+        if (b->group[i].workload == w && b->group[i].data)
+            return b->group[i].data;
+    return NULL;
+}
+
+/* Open one more; measure and close the ones before where memory is short. Where its data cannot be
+   had, no other device can be measured on them, and that ends the comparison; all else is the
+   device's failure. */
+static cornu_status add_contender(bench *b, const bench_workload *w, const compared *on)
+{
+    if (!fits(b, w, on))
         TRY(finish_group(b));
-    notice(b, "%s on %s: opening", w->name, on);
-    contender *c = &b->group[b->group_count];
-    contender *before = b->group_count > 0 ? c - 1 : NULL;
-    bench_data *share = before && before->workload == w ? before->data : NULL;
-    cornu_status status = contender_open(c, w, on, share, b->options, &b->effort, b->report);
-    if (status == CORNU_OUT_OF_MEMORY)
-        return bench_note(b->report, "%s on %s: not run: %s", w->name, on, cornu_last_error());
-    if (status != CORNU_OK)
-        return status_prefix(status, "%s on %s", w->name, on);
-    b->group_count++;
-    return CORNU_OK;
+    contender *c = &b->group[b->group_count++];
+    if (on->failed) {
+        *c = (contender){.workload = w, .device = on->name};
+        contender_fail(c, on->failed, on->why);
+        return CORNU_OK;
+    }
+    notice(b, "%s on %s: opening", w->name, on->name);
+    cornu_status status =
+        contender_open(c, w, on->name, data_of(b, w), b->options, &b->effort, b->report);
+    if (status != CORNU_OK && status != CORNU_OUT_OF_MEMORY)
+        return status_prefix(status, "%s on %s", w->name, on->name);
+    if (status == CORNU_OK)
+        status = contender_start(c, b->options);
+    return settle(c, status);
 }
 
 /* ---- the whole -------------------------------------------------------------------------- */
@@ -237,15 +309,27 @@ static cornu_status measure_all(bench *b)
                 continue;
             if (stopped(b))
                 return status_fail(CORNU_STOPPED, "bench: stopped");
-            TRY(add_contender(b, w, b->devices[d]));
+            TRY(add_contender(b, w, &b->devices[d]));
         }
     return finish_group(b);
+}
+
+/* Something has to be measured; else the first failure is the comparison's. */
+static cornu_status check_measured(const bench *b)
+{
+    const bench_result *r = b->report->results;
+    for (int i = 0; i < b->report->count; i++)
+        if (!*r[i].failed)
+            return CORNU_OK;
+    return status_fail(b->first_failure, "%s on %s: %s", r->workload, r->device, r->failed);
 }
 
 static cornu_status run_full_schedules(bench *b)
 {
     for (int i = 0; b->options->full && i < b->report->count; i++) {
         bench_result *r = &b->report->results[i];
+        if (*r->failed)
+            continue;
         TRY(bench_full_schedule(workload_named(r->workload), r->device, b->options, b->report, r));
     }
     return CORNU_OK;
@@ -264,13 +348,8 @@ static cornu_status measure_limits_again(bench *b)
 /* The yardstick of one result: the host's, or its accelerator's at its precision. */
 static device_limits limits_of(const bench_report *r, const bench_result *x)
 {
-    for (int i = 0; i < r->device_count; i++) {
-        const device_limits *d = &r->devices[i].limits;
-        if (strcmp(r->devices[i].info.name, x->device) != 0)
-            continue;
-        return roofline_at(d, x->precision);
-    }
-    return r->limits;
+    const bench_device *d = bench_device_of(r, x->device);
+    return d ? roofline_at(&d->limits, x->precision) : r->limits;
 }
 
 /* Shares of the limits, now that the highest FMA rate is known; and what the probes saw. */
@@ -280,6 +359,8 @@ static cornu_status judge(bench *b)
     double low = 1, median = 1;
     for (int i = 0; i < r->count; i++) {
         bench_result *x = &r->results[i];
+        if (*x->failed)
+            continue;
         x->limits = limits_of(r, x);
         double least = roofline_seconds(&x->limits, x->flops_run, x->bytes_run, x->working_set);
         x->share_of_limit = x->step_ms.median > 0 ? least / (x->step_ms.median / 1e3) : 0;
@@ -315,13 +396,11 @@ cornu_status bench_run(const bench_options *options, bench_report *report)
     notice(b, "measuring the machine's limits");
     TRY_GOTO(b->host->ops->limits(b->host, &report->limits));
     TRY_GOTO(measure_all(b));
+    TRY_GOTO(check_measured(b));
     TRY_GOTO(run_full_schedules(b));
     TRY_GOTO(measure_limits_again(b));
     TRY_GOTO(judge(b));
     TRY_GOTO(bench_make_json(report));
-    if (report->count == 0) /* the notes say why of each; the last message is the clearest line */
-        status = status_fail(CORNU_OUT_OF_MEMORY, "bench: nothing could run: %s",
-                             report->note_count ? report->notes[report->note_count - 1] : "");
 done:
     close_group(b);
     if (b->host)

@@ -40,11 +40,11 @@ static cornu_status open_model(const bench_workload *w, int64_t batch, cornu_mod
     return CORNU_OK;
 }
 
-/* GPUs alone have others than fp32. */
+/* CUDA's devices alone have others than fp32. */
 static const char *precision_on(const char *on, const bench_options *options)
 {
-    bool gpu = strcmp(bench_device_kind(on), "gpu") == 0;
-    return gpu && options->precision ? options->precision : "fp32";
+    bool cuda = strncmp(on, "cuda", 4) == 0;
+    return cuda && options->precision ? options->precision : "fp32";
 }
 
 cornu_status contender_memory(const bench_workload *w, const char *on, const bench_options *options,
@@ -66,7 +66,7 @@ cornu_status contender_memory(const bench_workload *w, const char *on, const ben
     return status;
 }
 
-static cornu_status open_session(contender *c, const bench_options *options)
+cornu_status contender_start(contender *c, const bench_options *options)
 {
     data_spec spec = {0};
     if (c->model->data)
@@ -77,9 +77,6 @@ static cornu_status open_session(contender *c, const bench_options *options)
                             .threads = options->threads,
                             .augment = spec.augment};
     double begin = clock_seconds();
-    TRY(features_learn(c->model, &c->feed));
-    if (c->model->training.position.seed == 0)
-        c->model->training.position.seed = 1;
     TRY(session_open(c->model, &open, &c->session));
     device *d = session_device(c->session);
     if (d->ops->upload)
@@ -93,41 +90,37 @@ cornu_status contender_open(contender *c, const bench_workload *w, const char *o
                             bench_data *share, const bench_options *options,
                             const bench_effort *effort, bench_report *report)
 {
-    cornu_status status;
     *c = (contender){.workload = w,
                      .device = on,
                      .precision = precision_on(on, options),
                      .watts = NAN,
                      .joules = NAN,
                      .clock_mhz = NAN};
-    TRY_GOTO(open_model(w, options->batch, &c->model, &c->batch));
+    TRY(open_model(w, options->batch, &c->model, &c->batch));
     if (share) {
         share->users++;
         c->data = share;
     } else {
-        TRY_GOTO(bench_data_open(w, c->model, c->batch, options, report, &c->data));
+        TRY(bench_data_open(w, c->model, c->batch, options, report, &c->data));
     }
     const cornu_data *data = c->data->data;
-    TRY_GOTO(data_samples_for(data, CORNU_TRAIN, c->model, &c->samples));
-    TRY_GOTO(feed_open(data, CORNU_TRAIN, &c->samples, 0, c->samples.count, &c->feed));
+    TRY(data_samples_for(data, CORNU_TRAIN, c->model, &c->samples));
+    TRY(feed_open(data, CORNU_TRAIN, &c->samples, 0, c->samples.count, &c->feed));
     c->samples_read = feed_samples(&c->feed);
-    if (c->batch > c->samples_read) {
-        status = status_fail(CORNU_INVALID, "batch: found %lld; expected at most the %lld samples",
-                             (long long)c->batch, (long long)c->samples_read);
-        goto done;
-    }
+    if (c->batch > c->samples_read)
+        return status_fail(CORNU_INVALID, "batch: found %lld; expected at most the %lld samples",
+                           (long long)c->batch, (long long)c->samples_read);
     c->losses_most = effort->rounds_most + WARM_UPS_MOST;
     size_t most = (size_t)c->losses_most;
-    TRY_GOTO(memory_new(most, sizeof *c->ms, "times", &c->ms));
-    TRY_GOTO(memory_new(most, sizeof *c->probe, "probes", &c->probe));
-    TRY_GOTO(memory_new(most, sizeof *c->loss, "losses", &c->loss));
-    TRY_GOTO(memory_new(most, sizeof *c->loss_steps, "losses", &c->loss_steps));
-    TRY_GOTO(open_session(c, options));
+    TRY(memory_new(most, sizeof *c->ms, "times", &c->ms));
+    TRY(memory_new(most, sizeof *c->probe, "probes", &c->probe));
+    TRY(memory_new(most, sizeof *c->loss, "losses", &c->loss));
+    TRY(memory_new(most, sizeof *c->loss_steps, "losses", &c->loss_steps));
+    TRY(features_learn(c->model, &c->feed));
+    if (c->model->training.position.seed == 0)
+        c->model->training.position.seed = 1;
     feed_begin(&c->feed, c->model->training.position.seed, 0, true);
-done:
-    if (status != CORNU_OK)
-        contender_close(c);
-    return status;
+    return CORNU_OK;
 }
 
 void contender_close(contender *c)
@@ -141,6 +134,22 @@ void contender_close(contender *c)
     free(c->loss);
     free(c->loss_steps);
     *c = (contender){0};
+}
+
+/* Its data stay: others may want to share them. */
+void contender_fail(contender *c, cornu_status status, const char *why)
+{
+    contender failed = {.workload = c->workload,
+                        .device = c->device,
+                        .precision = c->precision,
+                        .batch = c->batch,
+                        .data = c->data,
+                        .failed = status,
+                        .done = true};
+    snprintf(failed.why, sizeof failed.why, "%s", why);
+    c->data = NULL;
+    contender_close(c);
+    *c = failed;
 }
 
 /* See FEW_STEPS. */
@@ -306,8 +315,38 @@ static cornu_status add_choices(const contender *c, bench_result *out)
     return status;
 }
 
+static void failed_result(const contender *c, bench_result *out)
+{
+    *out = (bench_result){.workload = c->workload->name,
+                          .precision = c->precision,
+                          .batch = c->batch,
+                          .step_ms = {0, NAN, NAN, NAN, NAN},
+                          .samples_per_second = NAN,
+                          .epoch_seconds = NAN,
+                          .loss_first = NAN,
+                          .loss_last = NAN,
+                          .cold_seconds = NAN,
+                          .watts = NAN,
+                          .joules_per_epoch = NAN,
+                          .clock_mhz = NAN,
+                          .flops_per_step = NAN,
+                          .bytes_per_step = NAN,
+                          .flops_run = NAN,
+                          .bytes_run = NAN,
+                          .share_of_limit = NAN,
+                          .working_set = NAN,
+                          .probe_low = NAN,
+                          .probe_median = NAN};
+    snprintf(out->device, sizeof out->device, "%s", c->device);
+    cornu_printable(c->why, out->failed, sizeof out->failed);
+}
+
 cornu_status contender_result(const contender *c, bench_result *out)
 {
+    if (c->failed) {
+        failed_result(c, out);
+        return CORNU_OK;
+    }
     const plan *p = c->plan->plan;
     statistics probes;
     double *sorted;

@@ -55,6 +55,8 @@ typedef struct contender {
     double watts, joules, clock_mhz; /* joules: over all rounds */
     bool throttled;
     bool done;
+    cornu_status failed; /* what ended it: its row says why, and the others go on */
+    char why[BENCH_REASON];
 } contender;
 
 /* Open the workload's data: found on this machine (--full may download it), its substitute, or
@@ -70,11 +72,16 @@ void bench_data_close(bench_data *data);
 /* Bytes that opening the contender will take, from its model alone. */
 cornu_status contender_memory(const bench_workload *w, const char *on, const bench_options *options,
                               double *bytes);
-/* `on`: the device. `share`: data opened for the same workload, or NULL. */
+/* The model and its data. `on`: the device. `share`: data opened for the same workload, or NULL.
+   contender_close also after a failure. */
 cornu_status contender_open(contender *c, const bench_workload *w, const char *on,
                             bench_data *share, const bench_options *options,
                             const bench_effort *effort, bench_report *report);
+/* The device: weights and plan. */
+cornu_status contender_start(contender *c, const bench_options *options);
 void contender_close(contender *c);
+/* It takes no further part, and has given back what it had on its device. `why` may be its own. */
+void contender_fail(contender *c, cornu_status status, const char *why);
 /* Warm up and choose the number of steps of a round. A step that takes longer than two seconds is
    counted as a round at once. */
 cornu_status contender_warm_up(contender *c, const bench_options *options,
@@ -83,7 +90,7 @@ cornu_status contender_warm_up(contender *c, const bench_options *options,
 cornu_status contender_round(contender *c, double probe, const bench_effort *effort);
 bool contender_is_stable(const contender *c, const bench_effort *effort);
 /* All but the shares of the limits, which bench_run adds when the highest FMA rate is known; probes
-   in FLOP/s until then. */
+   in FLOP/s until then. Of one that failed: no figures (NAN), and why. */
 cornu_status contender_result(const contender *c, bench_result *out);
 
 /* The recipe's schedule from the start; fills in result->full_*. */

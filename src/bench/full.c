@@ -87,8 +87,10 @@ cornu_status bench_full_schedule(const bench_workload *w, const char *on,
         status = bench_note(report, "%s on %s: --full left out: %s", w->name, on, refused);
         goto done;
     }
-    TRY_GOTO(train(&run, model, data->data, result));
-    result->has_full = true;
+    status = train(&run, model, data->data, result);
+    result->has_full = status == CORNU_OK;
+    if (status != CORNU_OK && status != CORNU_STOPPED) /* the other devices go on */
+        status = bench_note(report, "%s on %s: --full failed: %s", w->name, on, cornu_last_error());
 done:
     bench_data_close(data);
     cornu_model_close(model);

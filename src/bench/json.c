@@ -46,9 +46,10 @@ static json_t *result_json(const bench_result *r)
                   "p95", number(s->p95), "noise", number(s->noise), "median_over_min",
                   number(s->median / s->minimum), "rounds", s->rounds);
     return json_pack(
-        "{ss ss ss sI sI so so so so si so so so so so so so so so so so ss ss ss so so so so}",
+        "{ss ss ss so sI sI so so so so si so so so so so so so so so so so ss ss ss so so so so}",
         "workload", r->workload, "device", r->device, "precision",
-        r->precision ? r->precision : "fp32", "batch", (json_int_t)r->batch, "steps",
+        r->precision ? r->precision : "fp32", "error",
+        *r->failed ? json_string(r->failed) : json_null(), "batch", (json_int_t)r->batch, "steps",
         (json_int_t)r->steps, "ms_per_step", times, "samples_per_second",
         number(r->samples_per_second), "epoch_seconds", number(r->epoch_seconds), "cold_seconds",
         number(r->cold_seconds), "launches", r->launches, "watts", number(r->watts),

@@ -6,11 +6,6 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-const char *bench_device_kind(const char *name)
-{
-    return strncmp(name, "cuda", 4) == 0 ? "gpu" : "cpu";
-}
-
 /* Take every `what` out of `line`. */
 static void strip(char *line, const char *what)
 {

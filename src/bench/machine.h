@@ -11,7 +11,4 @@ typedef struct bench_machine {
 } bench_machine;
 
 void bench_machine_read(bench_machine *machine);
-/* "gpu" for a cuda device, else "cpu". */
-const char *bench_device_kind(const char *name);
-
 #endif

@@ -6,6 +6,20 @@
 /* A median this many times the minimum is far from it. */
 static const double NOISY = 1.2;
 
+const bench_device *bench_device_of(const bench_report *report, const char *name)
+{
+    for (int i = 0; i < report->device_count; i++)
+        if (strcmp(report->devices[i].info.name, name) == 0)
+            return &report->devices[i];
+    return NULL;
+}
+
+const char *bench_device_kind(const bench_report *report, const char *name)
+{
+    const bench_device *d = bench_device_of(report, name);
+    return d && d->info.gpu ? "gpu" : "cpu";
+}
+
 cornu_status bench_note(bench_report *report, const char *format, ...)
 {
     char line[512];
@@ -39,7 +53,7 @@ cornu_status bench_note_noise(bench_report *report)
     for (int i = 0; i < report->count; i++) {
         const bench_result *r = &report->results[i];
         const statistics *s = &r->step_ms;
-        if (s->median <= NOISY * s->minimum)
+        if (*r->failed || s->median <= NOISY * s->minimum)
             continue;
         size_t length = strlen(line);
         snprintf(line + length, sizeof line - length, "%s%s on %s %.2f times", *line ? ", " : "",

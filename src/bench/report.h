@@ -8,13 +8,16 @@
 #include <jansson.h>
 #include <stdio.h>
 
+enum { BENCH_REASON = 512 };
+
 /* One workload on one device. */
 typedef struct bench_result {
     const char *workload;
     char device[64];
-    const char *precision; /* of products: "fp32", ... */
-    int64_t batch, steps;  /* steps timed */
-    statistics step_ms;    /* over rounds: each round's mean step */
+    char failed[BENCH_REASON]; /* why it could not be measured, and there are no figures; "" */
+    const char *precision;     /* of products: "fp32", ... */
+    int64_t batch, steps;      /* steps timed */
+    statistics step_ms;        /* over rounds: each round's mean step */
     double samples_per_second, epoch_seconds;
     double loss_first, loss_last; /* means of the first and the last steps, warm-up included */
     double cold_seconds;          /* opening the device, weights and plan, and the first step */
@@ -58,6 +61,10 @@ typedef struct bench_report {
     json_t *json; /* the whole report as --json writes it */
 } bench_report;
 
+/* NULL: the device has no limits of its own; the host's cores are meant. */
+const bench_device *bench_device_of(const bench_report *report, const char *name);
+/* "gpu" or "cpu": as which its published figures are listed. */
+const char *bench_device_kind(const bench_report *report, const char *name);
 /* Append a note, unless it is there already. */
 cornu_status bench_note(bench_report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -50,6 +50,41 @@ static void show_seconds(double seconds, char *out)
         snprintf(out, CELL, "%.1f h", seconds / 3600);
 }
 
+/* Print words behind the `at` columns that are taken, broken before column 80; lines after the
+   first begin with `indent` spaces. */
+static void print_wrapped_from(const char *text, int at, int indent, FILE *out)
+{
+    char line[NOTE];
+    const char *words = line;
+    bool first = true;
+    cornu_printable(text, line, sizeof line); /* names of processors, devices and data sets */
+    for (; *words; first = false) {
+        char word[NOTE];
+        size_t length = strcspn(words, " ");
+        length = length < sizeof word - 1 ? length : sizeof word - 1;
+        memcpy(word, words, length);
+        word[length] = 0;
+        int width = text_width(word);
+        if (!first && at > indent && at + 1 + width > WIDTH) {
+            fprintf(out, "\n%*s", indent, "");
+            at = indent;
+        } else if (!first) {
+            fputc(' ', out);
+            at++;
+        }
+        fputs(word, out);
+        at += width;
+        words += length;
+        words += strspn(words, " ");
+    }
+    fputc('\n', out);
+}
+
+static void print_wrapped(const char *text, int indent, FILE *out)
+{
+    print_wrapped_from(text, 0, indent, out);
+}
+
 /* ---- rows ------------------------------------------------------------------------------- */
 
 /* The fastest published epoch on this kind of device; 0 where there is none. */
@@ -63,19 +98,31 @@ static double published_epoch(const char *workload, const char *kind)
     return best;
 }
 
-/* Median on the first device of the same workload. */
-static double first_median(const bench_report *report, const bench_result *r)
+/* The first row with figures, or NULL. */
+static const bench_result *first_measured(const bench_report *report)
 {
     for (int i = 0; i < report->count; i++)
-        if (strcmp(report->results[i].workload, r->workload) == 0)
+        if (!*report->results[i].failed)
+            return &report->results[i];
+    return NULL;
+}
+
+/* Median of the same workload on that row's device; 0: it has none. */
+static double first_median(const bench_report *report, const bench_result *r)
+{
+    const bench_result *first = first_measured(report);
+    for (int i = 0; i < report->count; i++)
+        if (strcmp(report->results[i].workload, r->workload) == 0 && !*report->results[i].failed &&
+            strcmp(report->results[i].device, first->device) == 0)
             return report->results[i].step_ms.median;
     return 0;
 }
 
 static bool has_several_devices(const bench_report *report)
 {
-    for (int i = 1; i < report->count; i++)
-        if (strcmp(report->results[i].device, report->results[0].device) != 0)
+    const bench_result *first = first_measured(report);
+    for (int i = 0; i < report->count; i++)
+        if (!*report->results[i].failed && strcmp(report->results[i].device, first->device) != 0)
             return true;
     return false;
 }
@@ -119,20 +166,33 @@ static void show_losses(const bench_result *r, char *out)
     add(out, CELL, "→%s", last);
 }
 
+/* As often as the first device would take it. */
+static void show_ratio(double median, double first, char *out)
+{
+    double ratio = first > 0 ? median / first : 0;
+    if (ratio > 0)
+        snprintf(out, CELL, "%.*fx", ratio < 9.95 ? 2 : 0, ratio);
+    else
+        snprintf(out, CELL, "-");
+}
+
+/* Of one that failed: what it is alone. */
 static row make_row(const bench_report *report, const bench_result *r)
 {
     row x = {0};
     const statistics *s = &r->step_ms;
     snprintf(x.cell[NAME], CELL, "%s", r->workload);
     snprintf(x.cell[DEVICE], CELL, "%.12s", r->device);
+    if (*r->failed)
+        return x;
     show_step(s->minimum, x.cell[LEAST]);
     show_median(s, has_several_devices(report), x.cell[STEP]);
     snprintf(x.cell[LIMIT], CELL, "%.0f %%", 100 * r->share_of_limit);
     show_seconds(r->epoch_seconds, x.cell[EPOCH]);
-    double first = first_median(report, r), ratio = first > 0 ? s->median / first : 0;
-    snprintf(x.cell[RATIO], CELL, "%.*fx", ratio < 9.95 ? 2 : 0, ratio);
+    show_ratio(s->median, first_median(report, r), x.cell[RATIO]);
     show_losses(r, x.cell[LOSS]);
-    show_seconds(published_epoch(r->workload, bench_device_kind(r->device)), x.cell[PUBLISHED]);
+    show_seconds(published_epoch(r->workload, bench_device_kind(report, r->device)),
+                 x.cell[PUBLISHED]);
     return x;
 }
 
@@ -145,7 +205,8 @@ static row heading(const bench_report *report)
         snprintf(x.cell[LEAST], CELL, "min");
         snprintf(x.cell[STEP], CELL, "median");
     }
-    snprintf(x.cell[RATIO], CELL, "/%.8s", report->count ? report->results[0].device : "");
+    const bench_result *first = first_measured(report);
+    snprintf(x.cell[RATIO], CELL, "/%.8s", first ? first->device : "");
     return x;
 }
 
@@ -170,6 +231,17 @@ static void print_row(const row *x, const int *width, bool several, int gap, FIL
     fputc('\n', out);
 }
 
+/* What it is, and why there are no figures. */
+static void print_failed(const row *x, const bench_result *r, const int *width, int gap, FILE *out)
+{
+    char line[NOTE];
+    int column = width[NAME] + width[DEVICE] + 2 * gap;
+    fprintf(out, "%-*s%*s%-*s%*s", width[NAME], x->cell[NAME], gap, "", width[DEVICE],
+            x->cell[DEVICE], gap, "");
+    snprintf(line, sizeof line, "failed: %s", r->failed);
+    print_wrapped_from(line, column, column, out);
+}
+
 static void print_rows(const bench_report *report, FILE *out)
 {
     int width[COLUMNS] = {0}, total = 0;
@@ -185,41 +257,16 @@ static void print_rows(const bench_report *report, FILE *out)
     int gap = total + 2 * (COLUMNS - 1) <= WIDTH ? 2 : 1;
     print_row(&head, width, several, gap, out);
     for (int i = 0; i < report->count; i++) {
-        row x = make_row(report, &report->results[i]);
-        print_row(&x, width, several, gap, out);
+        const bench_result *r = &report->results[i];
+        row x = make_row(report, r);
+        if (*r->failed)
+            print_failed(&x, r, width, gap, out);
+        else
+            print_row(&x, width, several, gap, out);
     }
 }
 
 /* ---- lines ------------------------------------------------------------------------------ */
-
-/* Print words, broken before column 80; lines after the first begin with `indent` spaces. */
-static void print_wrapped(const char *text, int indent, FILE *out)
-{
-    int at = 0; /* columns taken on this line */
-    char line[NOTE];
-    const char *words = line;
-    cornu_printable(text, line, sizeof line); /* names of processors, devices and data sets */
-    while (*words) {
-        char word[NOTE];
-        size_t length = strcspn(words, " ");
-        length = length < sizeof word - 1 ? length : sizeof word - 1;
-        memcpy(word, words, length);
-        word[length] = 0;
-        int width = text_width(word);
-        if (at > indent && at + 1 + width > WIDTH) {
-            fprintf(out, "\n%*s", indent, "");
-            at = indent;
-        } else if (at > 0) {
-            fputc(' ', out);
-            at++;
-        }
-        fputs(word, out);
-        at += width;
-        words += length;
-        words += strspn(words, " ");
-    }
-    fputc('\n', out);
-}
 
 static void print_device(const bench_device *d, FILE *out)
 {
@@ -228,11 +275,12 @@ static void print_device(const bench_device *d, FILE *out)
     snprintf(line, sizeof line, "%s: %s · driver %s, %s", d->info.name, d->info.description,
              d->info.driver, d->info.libraries);
     print_wrapped(line, 2, out);
-    snprintf(line, sizeof line,
-             "limits: %.1f TFLOP/s fp32, %.0f tf32, %.0f bf16, %.0f GB/s (%.0f in cache), %.1f us "
-             "a kernel",
-             l->fma / 1e12, l->tf32 / 1e12, l->bf16 / 1e12, l->update / 1e9, l->cache_update / 1e9,
-             l->launch_seconds * 1e6);
+    snprintf(line, sizeof line, "limits: %.*f TFLOP/s fp32", decimals(l->fma / 1e12),
+             l->fma / 1e12);
+    if (l->tf32 > 0)
+        add(line, NOTE, ", %.0f tf32, %.0f bf16", l->tf32 / 1e12, l->bf16 / 1e12);
+    add(line, NOTE, ", %.0f GB/s (%.0f in cache), %.1f us a kernel", l->update / 1e9,
+        l->cache_update / 1e9, l->launch_seconds * 1e6);
     print_wrapped(line, 2, out);
 }
 
@@ -254,13 +302,14 @@ static void print_machine(const bench_report *report, FILE *out)
     fputc('\n', out);
 }
 
-/* Is this the workload's first row? */
+/* Is this the workload's first row with figures? */
 static bool is_first(const bench_report *report, int index)
 {
     for (int i = 0; i < index; i++)
-        if (strcmp(report->results[i].workload, report->results[index].workload) == 0)
+        if (!*report->results[i].failed &&
+            strcmp(report->results[i].workload, report->results[index].workload) == 0)
             return false;
-    return true;
+    return !*report->results[index].failed;
 }
 
 static void print_published(const bench_report *report, FILE *out)
@@ -352,7 +401,7 @@ static void print_accelerators(const bench_report *report, FILE *out)
     for (int i = 0; i < report->count; i++) {
         const bench_result *r = &report->results[i];
         char line[NOTE];
-        if (strcmp(bench_device_kind(r->device), "gpu") != 0)
+        if (!bench_device_of(report, r->device) || *r->failed)
             continue;
         snprintf(line, sizeof line, "%s on %s (%s): %d kernels a step, first step after %.2f s",
                  r->workload, r->device, r->precision, r->launches, r->cold_seconds);
@@ -380,6 +429,7 @@ void bench_print(const bench_report *report, FILE *out)
         snprintf(line, sizeof line, "Note: %s.", report->notes[i]);
         print_wrapped(line, 2, out);
     }
-    if (report->count)
-        fprintf(out, "Why: cornu explain %s --run\n", report->results[0].workload);
+    const bench_result *first = first_measured(report);
+    if (first)
+        fprintf(out, "Why: cornu explain %s --run\n", first->workload);
 }

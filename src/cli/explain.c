@@ -38,5 +38,6 @@ const command command_explain = {
     "the bytes of what it reads and writes, as it is defined (1 MB is 1,000,000 bytes).\n"
     "\"with 12\": it is fused into operation 12's kernel. With --run also its time, and the\n"
     "share of that which this machine's measured FMA rate or memory bandwidth would need\n"
-    "for what the kernel does.\n",
+    "for what the kernel does. What empty kernels would take in the place of a GPU's is\n"
+    "not in it: the launches have a line of their own.\n",
     run};

@@ -131,6 +131,9 @@ typedef struct device_ops {
        within another's kernel. */
     cornu_status (*time_operations)(device *d, prepared *p, const step_input *input,
                                     double *seconds);
+    /* optional: how much of each operation's time there is its launches', which empty kernels would
+       take as well: seconds[op_count]; 0 where the clock is within the kernels. */
+    cornu_status (*launch_gaps)(device *d, prepared *p, double *seconds);
     /* Bytes that are free for variables, buffers and scratch memory. */
     int64_t (*memory_free)(const device *d);
     /* optional: about a second of probes. NULL: those of the device "cpu" are its own. */

@@ -26,7 +26,7 @@ static int64_t first_largest(const float *x, int64_t n)
 
 /* One lane has the whole row. */
 #define RULE static inline
-typedef double row_number;
+typedef double row_number, row_metric;
 typedef int64_t row_index;
 #define ROW_EACH(i, r) \
     int64_t i = 0;     \

@@ -19,7 +19,8 @@ typedef struct explained {
     session_plan *plan;
     kernel_choice *choices; /* [op_count] */
     int64_t buffers;        /* bytes */
-    double *seconds;        /* [op_count] medians; with options->run */
+    double *seconds;        /* [op_count] medians, without launch gaps; with options->run */
+    double gaps;            /* seconds of the step that are launch gaps */
     device_limits limits;
 } explained;
 
@@ -82,6 +83,26 @@ static cornu_status repeat(explained *e, const step_input *first, double *row, i
     return CORNU_OK;
 }
 
+/* What an accelerator's clock sees of an operation holds its launches, which empty kernels would
+   have as well. */
+static cornu_status subtract_gaps(explained *e)
+{
+    device *d = session_device(e->session);
+    int count = e->plan->plan->op_count;
+    double *gaps = NULL;
+    if (!d->ops->launch_gaps)
+        return CORNU_OK;
+    TRY(memory_new((size_t)count + 1, sizeof *gaps, "times", &gaps));
+    cornu_status status = d->ops->launch_gaps(d, e->plan->prepared, gaps);
+    for (int i = 0; status == CORNU_OK && i < count; i++) {
+        double gap = fmin(gaps[i], e->seconds[i]);
+        e->seconds[i] -= gap;
+        e->gaps += gap;
+    }
+    free(gaps);
+    return status;
+}
+
 static cornu_status time_plan(explained *e)
 {
     cornu_status status;
@@ -103,6 +124,7 @@ static cornu_status time_plan(explained *e)
             column[r] = row[(size_t)r * (size_t)count + (size_t)i];
         e->seconds[i] = statistics_of(column, rows).median;
     }
+    status = subtract_gaps(e);
 done:
     free(row);
     free(index);
@@ -270,8 +292,10 @@ static void add_total(const explained *e, text *t)
     const plan *p = e->plan->plan;
     char moved[16], run[16];
     double working_set = (double)p->variable_bytes + (double)e->buffers;
-    double seconds = 0, flops = 0, bytes = 0;
+    double seconds = e->gaps, flops = 0, bytes = 0;
+    int launches = 0;
     for (int i = 0; i < p->op_count; i++) {
+        launches += e->choices[i].launches;
         seconds += e->seconds ? e->seconds[i] : 0;
         flops += e->choices[i].flops;
         bytes += e->choices[i].bytes;
@@ -284,6 +308,11 @@ static void add_total(const explained *e, text *t)
     text_add(t, "step: %.3g ms · bound by %s: %.3g ms is this machine's limit (%.0f %%)\n",
              seconds * 1e3, roofline_bound(&e->limits, flops, bytes, working_set), least * 1e3,
              seconds > 0 ? 100 * least / seconds : 0);
+    if (e->gaps > 0)
+        text_add(t,
+                 "launches: %.3g ms of the step, in no operation's time: what %d empty kernels "
+                 "would take\n",
+                 e->gaps * 1e3, launches);
     text_add(t, "machine: %.0f GFLOP/s FMA (%s), %.1f GB/s read, %.1f GB/s update, %d threads\n",
              e->limits.fma / 1e9, e->limits.isa, e->limits.read / 1e9, e->limits.update / 1e9,
              e->limits.threads);

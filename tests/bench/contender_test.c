@@ -75,6 +75,7 @@ static void what_a_contender_takes_is_what_is_measured(void **state)
     data->users++;
     double before = resident();
     expect_ok(contender_open(&c, w, "cpu", data, &options, &effort, &report));
+    expect_ok(contender_start(&c, &options));
     expect_ok(contender_warm_up(&c, &options, &effort));
     expect_ok(contender_round(&c, 1, &effort));
     expect_ok(contender_result(&c, &result));

@@ -130,6 +130,67 @@ static void a_note_says_how_far_medians_are_from_minima(void **state)
     bench_report_free(&report);
 }
 
+/* A device that failed has its row, with the reason in place of figures; what stands below the
+   table is of the others. */
+static void a_row_that_failed_says_why(void **state)
+{
+    (void)state;
+    static const char why[] = "device cuda:0: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (out of memory) "
+                              "which is more than one line has room for";
+    bench_report report;
+    make_report(&report, 8.4);
+    for (int i = 0; i < report.count; i += 2) { /* the first device of each workload */
+        bench_result *r = &report.results[i];
+        snprintf(r->device, sizeof r->device, "cuda:0");
+        snprintf(r->failed, sizeof r->failed, "%s", why);
+        r->step_ms = (statistics){0, NAN, NAN, NAN, NAN};
+        r->share_of_limit = r->loss_first = r->epoch_seconds = NAN;
+    }
+    char *text = print(&report);
+    char *row = strstr(text, "\ncifar10-mlp"), *end = strchr(row + 1, '\n');
+    assert_non_null(memmem(row, (size_t)(end - row), " cuda:0  ", 9));
+    assert_non_null(memmem(row, (size_t)(end - row), "  failed: device cuda:0: cuMem", 30));
+    assert_true(end[1] == ' '); /* it goes on below the reason */
+    row = strstr(end, "\ncifar10-mlp");
+    assert_non_null(memmem(row, 40, " reference ", 11));
+    assert_null(strstr(text, "nan"));
+    assert_int_equal(bench_note_noise(&report), CORNU_OK);
+    assert_int_equal(report.note_count, 0);
+    assert_null(strstr(text, "/cuda:0")); /* ratios would be to what has no figures */
+    assert_non_null(strstr(text, "Why: cornu explain "));
+    assert_int_equal(bench_make_json(&report), CORNU_OK);
+    const json_t *results = json_object_get(report.json, "results");
+    const json_t *first = json_array_get(results, 0), *second = json_array_get(results, 1);
+    assert_string_equal(json_string_value(json_object_get(first, "error")), why);
+    assert_true(json_is_null(json_object_get(first, "share_of_limit")));
+    assert_true(json_is_null(json_object_get(second, "error")));
+    free(text);
+    bench_report_free(&report);
+}
+
+/* Ratios are to the first device with figures, where that has some of the workload. */
+static void ratios_are_to_the_first_device_that_was_measured(void **state)
+{
+    (void)state;
+    bench_report report;
+    make_report(&report, 8.4);
+    snprintf(report.results[2].failed, sizeof report.results[2].failed, "why");
+    char *text = print(&report), *row = text;
+    assert_non_null(strstr(text, "/cpu"));
+    for (int i = 0; i < 2; i++) { /* the second device's row of the first two workloads */
+        row = strstr(row + 1, " reference ");
+        char *end = strchr(row, '\n');
+        assert_true((memmem(row, (size_t)(end - row), " 99x ", 5) != NULL) == (i == 0));
+    }
+    free(text);
+    snprintf(report.results[0].failed, sizeof report.results[0].failed, "why");
+    text = print(&report);
+    assert_non_null(strstr(text, " /referen"));
+    assert_null(strstr(text, "/cpu"));
+    free(text);
+    bench_report_free(&report);
+}
+
 static void published_times_stand_beside_their_hardware(void **state)
 {
     (void)state;
@@ -170,6 +231,8 @@ int main(void)
         cmocka_unit_test(table_fits_80_columns_for_any_times),
         cmocka_unit_test(a_row_has_minimum_median_and_deviation_of_its_rounds),
         cmocka_unit_test(a_note_says_how_far_medians_are_from_minima),
+        cmocka_unit_test(a_row_that_failed_says_why),
+        cmocka_unit_test(ratios_are_to_the_first_device_that_was_measured),
         cmocka_unit_test(published_times_stand_beside_their_hardware),
         cmocka_unit_test(json_has_the_contracts_keys_and_no_nan),
     };

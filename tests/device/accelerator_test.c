@@ -156,8 +156,8 @@ static cornu_status launch_steps(gpu *g, prepared *p, int64_t first, int64_t cou
 
 static cornu_status count_launches(gpu *g, prepared *p, int i, int *launches)
 {
-    (void)g, (void)p, (void)i;
-    *launches = 1;
+    (void)g;
+    *launches = p->plan->ops[i].kind == OP_GATHER ? 1 : 4;
     return CORNU_OK;
 }
 
@@ -165,6 +165,14 @@ static cornu_status time_step(gpu *g, prepared *p, int64_t step, double *seconds
 {
     seconds[0] = 1;
     return run_step(g, p, step);
+}
+
+static cornu_status launch_gap(gpu *g, double *first, double *further)
+{
+    (void)g;
+    *first = 3;
+    *further = 2;
+    return CORNU_OK;
 }
 
 static cornu_status results(gpu *g, step_results *out, bool reset)
@@ -442,6 +450,42 @@ static void large_batches_are_the_samples_themselves(void **state)
     cornu_model_close(model);
 }
 
+/* ---- time ---------------------------------------------------------------------------------- */
+
+/* One gap for an operation's first kernel and one for each further one; none for what launches
+   nothing itself, and none at all where the driver's clock is within the kernels. */
+static void launch_gaps_are_those_of_each_operations_kernels(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(net_text);
+    plan_options options = {.mode = PLAN_TRAIN, .batch = BATCH};
+    for (int within = 0; within < 2; within++) {
+        gpu_driver driver = fake_driver();
+        driver.updates_together = true;
+        driver.launch_gap = within ? NULL : launch_gap;
+        fake f;
+        plan *p;
+        prepared *ready = NULL;
+        double gaps[64];
+        open_fake(&f, &driver);
+        const device_ops *ops = f.g.device.ops;
+        expect_ok(plan_build(model, &options, &p));
+        expect_ok(ops->bind(&f.g.device, model));
+        expect_ok(ops->prepare(&f.g.device, p, &ready));
+        assert_true(p->op_count <= 64);
+        expect_ok(ops->launch_gaps(&f.g.device, ready, gaps));
+        for (int i = 0; i < p->op_count; i++) {
+            bool gathers = p->ops[i].kind == OP_GATHER;
+            bool fused = p->ops[i].kind == OP_UPDATE && i != ready->first_update;
+            assert_true(gaps[i] == (within || fused ? 0 : gathers ? 3 : 9));
+        }
+        ops->release(&f.g.device, ready);
+        plan_free(p);
+        f.g.device.ops->close(&f.g.device);
+    }
+    cornu_model_close(model);
+}
+
 /* ---- memory -------------------------------------------------------------------------------- */
 
 static cornu_status prepare_batch(fake *f, const cornu_model *model, int64_t batch)
@@ -548,6 +592,7 @@ int main(void)
         cmocka_unit_test(transformed_batches_are_what_the_network_sees),
         cmocka_unit_test(other_batches_are_the_samples_themselves),
         cmocka_unit_test(large_batches_are_the_samples_themselves),
+        cmocka_unit_test(launch_gaps_are_those_of_each_operations_kernels),
         cmocka_unit_test(buffers_larger_than_the_largest_piece_are_refused),
         cmocka_unit_test(a_variable_larger_than_the_largest_piece_is_refused_by_name),
         cmocka_unit_test(samples_larger_than_the_largest_piece_are_streamed),

@@ -197,6 +197,8 @@ static cornu_status live(device *d, const cornu_model *model, const plan *p, boo
     if (status == CORNU_OK)
         status = d->ops->time_operations(d, ready, inputs, seconds);
     if (status == CORNU_OK)
+        status = d->ops->launch_gaps(d, ready, seconds);
+    if (status == CORNU_OK)
         status = d->ops->synchronize(d);
     if (status == CORNU_OK)
         status = d->ops->read_variable(d, 0, read, model->variables[0].count);

@@ -355,6 +355,33 @@ static void timing_operations_runs_the_same_step(void **state)
     free(found.variables);
 }
 
+/* What explain subtracts: of what launches something alone, and more where it launches more. */
+static void launch_gaps_grow_with_the_launches(void **state)
+{
+    (void)state;
+    const char *gpu = gpu_or_skip();
+    cornu_model *model = net_model(text_with_all);
+    plan_options options = {.mode = PLAN_TRAIN, .batch = BATCH};
+    net *n = net_open(model, gpu, &options);
+    double gaps[64], lone = 0;
+    assert_true(n->plan->op_count <= 64);
+    must(n->device->ops->launch_gaps(n->device, n->prepared, gaps));
+    kernel_choice *choices = net_choices(n);
+    for (int i = 0; i < n->plan->op_count; i++)
+        if (choices[i].launches == 1)
+            lone = gaps[i];
+    assert_true(lone > 0 && lone < 1e-2);
+    for (int i = 0; i < n->plan->op_count; i++) {
+        int launches = choices[i].launches;
+        assert_true(launches == 0   ? gaps[i] == 0
+                    : launches == 1 ? gaps[i] == lone
+                                    : gaps[i] > lone && gaps[i] < 10 * launches * lone);
+    }
+    free(choices);
+    net_close(n);
+    cornu_model_close(model);
+}
+
 static void choices_name_each_kernel_and_count_its_launches(void **state)
 {
     (void)state;
@@ -469,6 +496,7 @@ int main(void)
         cmocka_unit_test(waiting_steps_run_before_another_plan_and_before_release),
         cmocka_unit_test(kernels_and_their_gradients_are_read_in_the_hosts_order),
         cmocka_unit_test(timing_operations_runs_the_same_step),
+        cmocka_unit_test(launch_gaps_grow_with_the_launches),
         cmocka_unit_test(choices_name_each_kernel_and_count_its_launches),
         cmocka_unit_test(threads_may_use_a_device_in_turn),
         cmocka_unit_test(clock_sensors_and_limits_give_numbers_that_can_be),

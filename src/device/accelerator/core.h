@@ -107,6 +107,7 @@ cornu_status gpu_flush(gpu *g);
 cornu_status gpu_drain(gpu *g);
 cornu_status gpu_get_results(gpu *g, step_results *out, bool reset);
 cornu_status gpu_time_operations(gpu *g, prepared *p, const step_input *input, double *seconds);
+cornu_status gpu_launch_gaps(gpu *g, prepared *p, double *seconds);
 
 /* ---- buffers.c --------------------------------------------------------------------------- */
 
@@ -146,6 +147,8 @@ void gpu_release(gpu *g, prepared *p);
 /* Addresses, and what the driver makes of them, again, where memory has moved since. */
 cornu_status gpu_resolve(gpu *g, prepared *p);
 cornu_status gpu_choices(gpu *g, prepared *p, kernel_choice *out);
+/* Fill in how many kernels each operation launches. */
+cornu_status gpu_count_launches(gpu *g, prepared *p);
 cornu_status gpu_read(gpu *g, prepared *p, tensor_ref t, float *values, int64_t count);
 cornu_status gpu_write(gpu *g, prepared *p, tensor_ref t, const float *values, int64_t count);
 

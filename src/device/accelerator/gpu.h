@@ -126,6 +126,9 @@ typedef struct gpu_driver {
     /* Enqueue step number `step`, with a clock around each operation, and wait:
        seconds[op_count], 0 at the start. */
     cornu_status (*time_step)(gpu *g, prepared *p, int64_t step, double *seconds);
+    /* optional: seconds that an operation of one empty kernel takes by that clock, and each further
+       empty kernel of the same operation. NULL: the clock is within the kernels. */
+    cornu_status (*launch_gap)(gpu *g, double *first, double *further);
     /* The sums since the last reset; waits. */
     cornu_status (*results)(gpu *g, step_results *out, bool reset);
 

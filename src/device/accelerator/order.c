@@ -32,7 +32,7 @@ cornu_status gpu_enqueue_op(gpu *g, const prepared *p, int i)
                               : status_prefix(status, "%s of %s", op_infos[o->kind].name, o->name);
 }
 
-cornu_status gpu_choices(gpu *g, prepared *p, kernel_choice *out)
+cornu_status gpu_count_launches(gpu *g, prepared *p)
 {
     int count = p->plan->op_count;
     TRY(gpu_flush(g));
@@ -40,6 +40,12 @@ cornu_status gpu_choices(gpu *g, prepared *p, kernel_choice *out)
     for (int i = gpu_next_op(p, -1); i < count; i = gpu_next_op(p, i))
         if (p->choices[i].launches == 0)
             TRY(g->driver->count_launches(g, p, i, &p->choices[i].launches));
-    memcpy(out, p->choices, (size_t)count * sizeof *out);
+    return CORNU_OK;
+}
+
+cornu_status gpu_choices(gpu *g, prepared *p, kernel_choice *out)
+{
+    TRY(gpu_count_launches(g, p));
+    memcpy(out, p->choices, (size_t)p->plan->op_count * sizeof *out);
     return CORNU_OK;
 }

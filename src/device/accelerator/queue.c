@@ -246,6 +246,20 @@ cornu_status gpu_time_operations(gpu *g, prepared *p, const step_input *input, d
     return CORNU_OK;
 }
 
+cornu_status gpu_launch_gaps(gpu *g, prepared *p, double *seconds)
+{
+    double first = 0, further = 0;
+    TRY(gpu_drain(g));
+    TRY(gpu_count_launches(g, p));
+    if (g->driver->launch_gap)
+        TRY(g->driver->launch_gap(g, &first, &further));
+    for (int i = 0; i < p->plan->op_count; i++) {
+        int launches = p->choices[i].launches;
+        seconds[i] = launches > 0 ? first + (launches - 1) * further : 0;
+    }
+    return CORNU_OK;
+}
+
 /* ---- results ----------------------------------------------------------------------------- */
 
 cornu_status gpu_get_results(gpu *g, step_results *out, bool reset)

@@ -168,6 +168,11 @@ static cornu_status time_operations(device *d, prepared *p, const step_input *in
     WITHIN(d, gpu_time_operations(g, p, input, seconds));
 }
 
+static cornu_status launch_gaps(device *d, prepared *p, double *seconds)
+{
+    WITHIN(d, gpu_launch_gaps(g, p, seconds));
+}
+
 static cornu_status left(gpu *g, double *bytes)
 {
     TRY(enter(g));
@@ -239,6 +244,7 @@ const device_ops gpu_ops = {
     .write_variable = write_variable,
     .choices = choices,
     .time_operations = time_operations,
+    .launch_gaps = launch_gaps,
     .memory_free = memory_free,
     .limits = limits,
     .timer = timer,

@@ -1,6 +1,7 @@
 /* The metrics' arithmetic, written once: each device includes this file, behind what
    device/rules/losses.h asks for, and besides gives
 
+     row_metric                  a metric's value: a double, as shares have to be exact
      row_first_output(r)         the number of the first of the largest outputs, as TensorFlow's
                                  argmax; a NaN is the largest in column 0 and never elsewhere. Every
                                  lane has to come by; a row without columns gives any number
@@ -11,7 +12,7 @@
    return is added. */
 
 /* A row's whole value, of which one lane returns all. */
-RULE row_number metric_whole(const row_view *r, row_number value)
+RULE row_metric metric_whole(const row_view *r, row_metric value)
 {
     return row_count(r) > 0 && row_lane(r) == 0 ? value : 0;
 }
@@ -23,7 +24,7 @@ RULE row_index metric_class(const row_view *r)
 }
 
 /* Share of the outputs that lie on their target's side of 0.5. */
-RULE row_number metric_binary_accuracy(const row_view *r, row_index k)
+RULE row_metric metric_binary_accuracy(const row_view *r, row_index k)
 {
     row_number hits = 0;
     (void)k;
@@ -32,17 +33,17 @@ RULE row_number metric_binary_accuracy(const row_view *r, row_index k)
         hits += !(predicted < row_target(r, i)) && !(predicted > row_target(r, i));
     }
     hits = row_sum(r, hits); /* whole numbers: one division */
-    return metric_whole(r, hits / (row_number)row_count(r));
+    return metric_whole(r, (row_metric)hits / (row_metric)row_count(r));
 }
 
-RULE row_number metric_categorical_accuracy(const row_view *r, row_index k)
+RULE row_metric metric_categorical_accuracy(const row_view *r, row_index k)
 {
     row_index expected = row_first_target(r), found = row_first_output(r);
     (void)k;
     return metric_whole(r, found == expected ? 1 : 0);
 }
 
-RULE row_number metric_sparse_categorical_accuracy(const row_view *r, row_index k)
+RULE row_metric metric_sparse_categorical_accuracy(const row_view *r, row_index k)
 {
     row_index found = row_first_output(r);
     (void)k;
@@ -51,7 +52,7 @@ RULE row_number metric_sparse_categorical_accuracy(const row_view *r, row_index 
 
 /* tf.math.in_top_k: fewer than k outputs are greater than the target's, so that ties count as hits;
    nothing is known where an output is not finite. */
-RULE row_number metric_in_top_k(const row_view *r, row_index expected, row_index k)
+RULE row_metric metric_in_top_k(const row_view *r, row_index expected, row_index k)
 {
     row_number greater = 0, unknown = 0;
     int valid = expected >= 0 && expected < row_count(r);
@@ -65,12 +66,12 @@ RULE row_number metric_in_top_k(const row_view *r, row_index expected, row_index
     return metric_whole(r, valid && unknown < 1 && greater < (row_number)k ? 1 : 0);
 }
 
-RULE row_number metric_top_k_categorical_accuracy(const row_view *r, row_index k)
+RULE row_metric metric_top_k_categorical_accuracy(const row_view *r, row_index k)
 {
     return metric_in_top_k(r, row_first_target(r), k);
 }
 
-RULE row_number metric_sparse_top_k_categorical_accuracy(const row_view *r, row_index k)
+RULE row_metric metric_sparse_top_k_categorical_accuracy(const row_view *r, row_index k)
 {
     return metric_in_top_k(r, metric_class(r), k);
 }

@@ -43,6 +43,7 @@ cornu_status cuda_get_results(gpu *g, step_results *out, bool reset);
 /* ---- time.c, limits.c, sensors.c: gpu_driver ---------------------------------------------- */
 
 cornu_status cuda_time_step(gpu *g, prepared *p, int64_t step, double *seconds);
+cornu_status cuda_launch_gap(gpu *g, double *first, double *further);
 cornu_status cuda_timer(gpu *g, double *seconds);
 cornu_status cuda_limits(gpu *g, device_limits *out);
 cornu_status cuda_sensors(gpu *g, device_sensors *out);

@@ -137,6 +137,7 @@ const gpu_driver cuda_driver = {
     .launch_steps = cuda_launch_steps,
     .count_launches = cuda_count_launches,
     .time_step = cuda_time_step,
+    .launch_gap = cuda_launch_gap,
     .results = cuda_get_results,
     .updates_together = true,
     .absorbs = cuda_updates_absorb,

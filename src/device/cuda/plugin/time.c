@@ -30,6 +30,8 @@ static cornu_status delay(gpu *g)
     return cuda_launch(g, CUDA_probe_fma, (cuda_grid){.x = 1, .threads = 32}, &p);
 }
 
+/* ---- operations ------------------------------------------------------------------------------ */
+
 /* Event 0 stands before the first operation, i + 1 behind operation i. */
 static cornu_status enqueue_timed(gpu *g, const prepared *p, const CUevent *events)
 {
@@ -71,5 +73,54 @@ done:
         if (events[i])
             (void)CU(g, cuEventDestroy(events[i]));
     free(events);
+    return status;
+}
+
+/* ---- empty kernels in their place --------------------------------------------------------------
+ */
+
+enum { EMPTY_KERNELS = 32, GAP_REPEATS = 5 };
+
+/* Behind `from`: empty kernels, each with an event behind it, or none but the last: `to`. */
+static cornu_status enqueue_empties(gpu *g, CUevent from, CUevent to, bool each)
+{
+    CUstream stream = cuda_of(g)->stream;
+    const empty_params p = {0};
+    TRY(delay(g));
+    TRY(CU(g, cuEventRecord(from, stream)));
+    for (int i = 0; i < EMPTY_KERNELS; i++) {
+        TRY(cuda_launch(g, CUDA_empty, (cuda_grid){.x = 1, .threads = 32}, &p));
+        if (each || i == EMPTY_KERNELS - 1)
+            TRY(CU(g, cuEventRecord(to, stream)));
+    }
+    return CORNU_OK;
+}
+
+/* Of one of them; the least, as the first time is cold. */
+static cornu_status time_empties(gpu *g, const CUevent events[2], bool each, double *seconds)
+{
+    *seconds = INFINITY;
+    for (int r = 0; r < GAP_REPEATS; r++) {
+        double all;
+        TRY(enqueue_empties(g, events[0], events[1], each));
+        TRY(elapsed(g, events[0], events[1], &all));
+        *seconds = fmin(*seconds, all / EMPTY_KERNELS);
+    }
+    return CORNU_OK;
+}
+
+/* An event's own time is in the first, as it is in an operation's. */
+cornu_status cuda_launch_gap(gpu *g, double *first, double *further)
+{
+    CUevent events[2] = {NULL, NULL};
+    cornu_status status;
+    for (int i = 0; i < 2; i++)
+        TRY_GOTO(CU(g, cuEventCreate(&events[i], CU_EVENT_DEFAULT)));
+    TRY_GOTO(time_empties(g, events, true, first));
+    status = time_empties(g, events, false, further);
+done:
+    for (int i = 0; i < 2; i++)
+        if (events[i])
+            (void)CU(g, cuEventDestroy(events[i]));
     return status;
 }

@@ -1,31 +1,31 @@
-/* In doubles, as device/reference/batch_norm.c: bound by memory all the same. */
 #include "device/cuda/plugin/kernels/batch_norm.h"
 #include "device/cuda/plugin/kernels/common.cuh"
 #include "device/cuda/plugin/kernels/strips.cuh"
 
-static __device__ inline double or_else(const float *values, int64_t i, double missing)
+static __device__ inline float or_else(const float *values, int64_t i, float missing)
 {
-    return values ? (double)values[i] : missing;
+    return values ? values[i] : missing;
 }
 
 /* Both sums of the partial sums of this thread's column. */
-static __device__ inline void total_of(const sum_strips &t, const strip_walk &w, const double *partials,
-                                       int64_t count, double *shared, double *first, double *second)
+static __device__ inline void total_of(const sum_strips &t, const strip_walk &w, const sum2 *partials,
+                                       int64_t count, sum2 *shared, sum2 *first, sum2 *second)
 {
-    double a = 0, b = 0;
+    sum2 a = sum2_of(0), b = sum2_of(0);
     for (int64_t i = (int)threadIdx.x / t.width; w.active && i < count; i += w.step) {
-        a += partials[2 * i * t.columns + w.column];
-        b += partials[(2 * i + 1) * t.columns + w.column];
+        a = sum2_add(a, partials[2 * i * t.columns + w.column]);
+        b = sum2_add(b, partials[(2 * i + 1) * t.columns + w.column]);
     }
     *first = strip_sum(t, a, shared);
     *second = strip_sum(t, b, shared);
 }
 
-static __device__ inline void store_partials(const sum_strips &t, const strip_walk &w, double a,
-                                          double b, double *shared, double *partials)
+/* a, b: not settled */
+static __device__ inline void store_partials(const sum_strips &t, const strip_walk &w, sum2 a,
+                                             sum2 b, sum2 *shared, sum2 *partials)
 {
-    a = strip_sum(t, a, shared);
-    b = strip_sum(t, b, shared);
+    a = strip_sum(t, sum2_settled(a), shared);
+    b = strip_sum(t, sum2_settled(b), shared);
     if (!w.active || (int)threadIdx.x >= t.width)
         return;
     partials[2 * blockIdx.y * t.columns + w.column] = a;
@@ -35,46 +35,49 @@ static __device__ inline void store_partials(const sum_strips &t, const strip_wa
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     cornu_batch_norm_sums(batch_norm_sums_params p)
 {
-    __shared__ double shared[SUM_THREADS];
+    __shared__ sum2 shared[SUM_THREADS];
     strip_walk w = walk_of(p.t);
-    double sum = 0, squares = 0, start = w.active ? (double)p.x[w.column] : 0;
+    sum2 sum = sum2_of(0), squares = sum2_of(0);
+    float start = w.active ? p.x[w.column] : 0;
     for (int64_t row = w.begin; row < w.end; row += w.step) {
-        double x = (double)p.x[row * p.t.columns + w.column] - start;
-        sum += x;
-        squares += x * x;
+        float d = p.x[row * p.t.columns + w.column] - start;
+        sum2 square = sum2_product(d, d);
+        sum = sum2_plus(sum, d);
+        squares = sum2_plus(squares, square.x);
+        squares.y += square.y;
     }
     store_partials(p.t, w, sum, squares, shared, p.partials);
 }
 
 static __device__ inline void normalize(const sum_strips &t, const strip_walk &w, const float *x,
-                                        double mean, double scale, double beta, float *y)
+                                        sum2 mean, float scale, float beta, float *y)
 {
     for (int64_t row = w.begin; row < w.end; row += w.step) {
         int64_t at = row * t.columns + w.column;
-        y[at] = (float)(((double)x[at] - mean) * scale + beta);
+        y[at] = ((x[at] - mean.x) - mean.y) * scale + beta;
     }
 }
 
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     cornu_batch_norm_forward(batch_norm_forward_params p)
 {
-    __shared__ double shared[SUM_THREADS];
+    __shared__ sum2 shared[SUM_THREADS];
     strip_walk w = walk_of(p.t);
-    double sum, squares, rows = (double)p.t.rows, momentum = (double)p.momentum;
+    sum2 sum, squares;
     total_of(p.t, w, p.partials, p.partial_count, shared, &sum, &squares);
     if (!w.active)
         return;
     int64_t c = w.column;
-    double shift = sum / rows, mean = (double)p.x[c] + shift;
-    double variance = squares / rows - shift * shift;
+    sum2 shift = sum2_times(sum, p.share), mean = sum2_add(sum2_of(p.x[c]), shift);
+    sum2 spread = sum2_add(sum2_times(squares, p.share), sum2_negative(sum2_times(shift, shift)));
+    float variance = sum2_value(spread);
     variance = variance < 0 ? 0 : variance;
-    double inverse = 1 / sqrt(variance + (double)p.epsilon);
+    float inverse = 1 / sqrtf(variance + p.epsilon);
     if (blockIdx.y == 0 && (int)threadIdx.x < p.t.width) {
-        p.mean[c] = (float)mean;
-        p.inverse[c] = (float)inverse;
-        p.moving_mean[c] = (float)((double)p.moving_mean[c] * momentum + mean * (1 - momentum));
-        p.moving_variance[c] =
-            (float)((double)p.moving_variance[c] * momentum + variance * (1 - momentum));
+        p.mean[c] = mean.x;
+        p.inverse[c] = inverse;
+        p.moving_mean[c] = p.moving_mean[c] * p.momentum + mean.x * (1 - p.momentum);
+        p.moving_variance[c] = p.moving_variance[c] * p.momentum + variance * (1 - p.momentum);
     }
     normalize(p.t, w, p.x, mean, inverse * or_else(p.gamma, c, 1), or_else(p.beta, c, 0), p.y);
 }
@@ -86,26 +89,23 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     if (!w.active)
         return;
     int64_t c = w.column;
-    double inverse = 1 / sqrt((double)p.moving_variance[c] + (double)p.epsilon);
-    normalize(p.t, w, p.x, (double)p.moving_mean[c], inverse * or_else(p.gamma, c, 1),
+    float inverse = 1 / sqrtf(p.moving_variance[c] + p.epsilon);
+    normalize(p.t, w, p.x, sum2_of(p.moving_mean[c]), inverse * or_else(p.gamma, c, 1),
               or_else(p.beta, c, 0), p.y);
 }
 
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     cornu_batch_norm_backward_sums(batch_norm_backward_sums_params p)
 {
-    __shared__ double shared[SUM_THREADS];
+    __shared__ sum2 shared[SUM_THREADS];
     strip_walk w = walk_of(p.t);
-    double dbeta = 0, dgamma = 0, mean = 0, inverse = 0;
-    if (w.active) {
-        mean = (double)p.mean[w.column];
-        inverse = (double)p.inverse[w.column];
-    }
+    sum2 dbeta = sum2_of(0), dgamma = sum2_of(0);
+    float mean = w.active ? p.mean[w.column] : 0, inverse = w.active ? p.inverse[w.column] : 0;
     for (int64_t row = w.begin; row < w.end; row += w.step) {
         int64_t at = row * p.t.columns + w.column;
-        double dy = (double)p.dy[at];
-        dbeta += dy;
-        dgamma += dy * ((double)p.x[at] - mean) * inverse;
+        float dy = p.dy[at];
+        dbeta = sum2_plus(dbeta, dy);
+        dgamma = sum2_plus(dgamma, dy * ((p.x[at] - mean) * inverse));
     }
     store_partials(p.t, w, dbeta, dgamma, shared, p.partials);
 }
@@ -114,25 +114,25 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     cornu_batch_norm_backward(batch_norm_backward_params p)
 {
-    __shared__ double shared[SUM_THREADS];
+    __shared__ sum2 shared[SUM_THREADS];
     strip_walk w = walk_of(p.t);
-    double dbeta, dgamma, rows = (double)p.t.rows;
+    sum2 dbeta, dgamma;
     total_of(p.t, w, p.partials, p.partial_count, shared, &dbeta, &dgamma);
     if (!w.active)
         return;
     int64_t c = w.column;
     if (blockIdx.y == 0 && (int)threadIdx.x < p.t.width) {
         if (p.dgamma)
-            p.dgamma[c] = (float)dgamma;
+            p.dgamma[c] = sum2_value(dgamma);
         if (p.dbeta)
-            p.dbeta[c] = (float)dbeta;
+            p.dbeta[c] = sum2_value(dbeta);
     }
-    double mean = (double)p.mean[c], inverse = (double)p.inverse[c];
-    double scale = or_else(p.gamma, c, 1) * inverse;
-    double from_beta = dbeta / rows, from_gamma = dgamma / rows * inverse;
+    float mean = p.mean[c], inverse = p.inverse[c];
+    float scale = or_else(p.gamma, c, 1) * inverse;
+    float from_beta = sum2_value(sum2_times(dbeta, p.share));
+    float from_gamma = sum2_value(sum2_times(dgamma, p.share)) * inverse;
     for (int64_t row = w.begin; row < w.end; row += w.step) {
         int64_t at = row * p.t.columns + w.column;
-        double centered = (double)p.x[at] - mean;
-        p.dx[at] = (float)(scale * ((double)p.dy[at] - from_beta - centered * from_gamma));
+        p.dx[at] = scale * ((p.dy[at] - from_beta) - (p.x[at] - mean) * from_gamma);
     }
 }

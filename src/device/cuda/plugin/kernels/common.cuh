@@ -6,6 +6,18 @@
 #include "device/cuda/plugin/kernels/kernels.h"
 #include <math.h>
 
+#define RULE static __device__ inline
+
+RULE sum2 sum2_make(float x, float y)
+{
+    sum2 a;
+    a.x = x;
+    a.y = y;
+    return a;
+}
+#define rule_fma(a, b, c) fmaf(a, b, c)
+#include "device/rules/sum2.h"
+
 #define WARP 32
 #define ALL_LANES 0xffffffffu
 
@@ -59,6 +71,21 @@ static __device__ inline double lanes_sum(double value, int lanes)
     return value;
 }
 
+static __device__ inline sum2 lanes_sum(sum2 value, int lanes)
+{
+    for (int offset = lanes / 2; offset > 0; offset /= 2)
+        value = sum2_add(value, sum2_make(__shfl_xor_sync(ALL_LANES, value.x, offset),
+                                          __shfl_xor_sync(ALL_LANES, value.y, offset)));
+    return value;
+}
+
+static __device__ inline float lanes_sum(float value, int lanes)
+{
+    for (int offset = lanes / 2; offset > 0; offset /= 2)
+        value += __shfl_xor_sync(ALL_LANES, value, offset);
+    return value;
+}
+
 static __device__ inline float lanes_largest(float value, int lanes)
 {
     for (int offset = lanes / 2; offset > 0; offset /= 2)
@@ -66,8 +93,9 @@ static __device__ inline float lanes_largest(float value, int lanes)
     return value;
 }
 
-/* Sum over the block for every thread; `partials`: 32 in shared memory. */
-static __device__ inline double block_sum(double value, double *partials)
+/* Sum over the block for every thread, of doubles or sum2; `partials`: 32 in shared memory. */
+template <typename number>
+static __device__ inline number block_sum(number value, number *partials)
 {
     unsigned lane = threadIdx.x % WARP, warps = blockDim.x / WARP;
     value = lanes_sum(value, WARP);
@@ -75,7 +103,7 @@ static __device__ inline double block_sum(double value, double *partials)
     if (lane == 0)
         partials[threadIdx.x / WARP] = value;
     __syncthreads();
-    return lanes_sum(lane < warps ? partials[lane] : 0.0, WARP);
+    return lanes_sum(lane < warps ? partials[lane] : number(), WARP);
 }
 
 /* Four neighbours at once. Tensors begin at multiples of 16 bytes. */

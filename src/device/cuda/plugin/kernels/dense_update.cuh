@@ -60,22 +60,23 @@ static __device__ inline void sum_tile(const dense_update_layer &l, const dense_
 /* The bias' gradient is the columns' sums of dy, each by four threads; then its own step. */
 template <typename rule>
 static __device__ inline void update_bias(const dense_update_layer &l, const dense_update_tile &t,
-                                          const optimizer_constants &f, double *shared)
+                                          const optimizer_constants &f, sum2 *shared)
 {
     int column = (int)threadIdx.x % DENSE_UPDATE_TILE, lane = (int)threadIdx.x / DENSE_UPDATE_TILE;
     const int lanes = DENSE_UPDATE_THREADS / DENSE_UPDATE_TILE;
     int64_t unit = t.unit + column;
-    double sum = 0;
+    sum2 sum = sum2_of(0);
     for (int64_t row = lane; unit < l.units && row < l.rows; row += lanes)
-        sum += (double)l.dy[row * l.units + unit];
+        sum = sum2_plus(sum, l.dy[row * l.units + unit]);
+    sum = sum2_settled(sum);
     __syncthreads(); /* shared was the tile's */
     shared[threadIdx.x] = sum;
     __syncthreads();
     if (lane > 0 || unit >= l.units)
         return;
     for (int k = 1; k < lanes; k++)
-        sum += shared[k * DENSE_UPDATE_TILE + column];
-    step1<rule>(f, l.bias, l.bias_slot, unit, (float)sum);
+        sum = sum2_add(sum, shared[k * DENSE_UPDATE_TILE + column]);
+    step1<rule>(f, l.bias, l.bias_slot, unit, sum2_value(sum));
 }
 
 template <typename rule>
@@ -98,7 +99,7 @@ static __device__ inline void update_tile(const dense_update_params &p, float *s
                 step1<rule>(f, l.w, l.slot, at + j, shared[i * 4 + j]);
     }
     if (l.bias && t.in == 0)
-        update_bias<rule>(l, t, f, (double *)(void *)shared);
+        update_bias<rule>(l, t, f, (sum2 *)(void *)shared);
 }
 
 template <typename rule> static __device__ inline void dense_update(const dense_update_params &p)

@@ -44,6 +44,12 @@ typedef struct cuda_results {
     int32_t not_finite, padding;
 } cuda_results;
 
+/* A number of twice a float's digits: x + y (device/rules/sum2.h). A GeForce has one unit for
+   doubles for 32 for floats; hot kernels use these. */
+typedef struct __attribute__((aligned(8))) sum2 {
+    float x, y;
+} sum2;
+
 /* First member of the params of kernels that need to know which step runs. */
 typedef struct cuda_clock {
     const cuda_step *steps; /* [CUDA_QUEUE] */

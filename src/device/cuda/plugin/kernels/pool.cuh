@@ -89,35 +89,35 @@ static __device__ inline float4 over(float4 x, float count)
     return x;
 }
 
-typedef struct doubles4 {
-    double x, y, z, w;
-} doubles4;
+typedef struct sums4 {
+    sum2 x, y, z, w;
+} sums4;
 
-static __device__ inline void add_double(double *sum, float x)
+static __device__ inline void add_exactly(sum2 *sum, float x)
 {
-    *sum += (double)x;
+    *sum = sum2_plus(*sum, x);
 }
 
-static __device__ inline void add_double(doubles4 *sum, float4 x)
+static __device__ inline void add_exactly(sums4 *sum, float4 x)
 {
-    sum->x += (double)x.x;
-    sum->y += (double)x.y;
-    sum->z += (double)x.z;
-    sum->w += (double)x.w;
+    add_exactly(&sum->x, x.x);
+    add_exactly(&sum->y, x.y);
+    add_exactly(&sum->z, x.z);
+    add_exactly(&sum->w, x.w);
 }
 
-static __device__ inline float mean_of(double sum, double count)
+static __device__ inline float mean_of(sum2 sum, float count)
 {
-    return (float)(sum / count);
+    return sum2_value(sum2_settled(sum)) / count;
 }
 
-static __device__ inline float4 mean_of(const doubles4 &sum, double count)
+static __device__ inline float4 mean_of(const sums4 &sum, float count)
 {
     float4 v;
-    v.x = (float)(sum.x / count);
-    v.y = (float)(sum.y / count);
-    v.z = (float)(sum.z / count);
-    v.w = (float)(sum.w / count);
+    v.x = mean_of(sum.x, count);
+    v.y = mean_of(sum.y, count);
+    v.z = mean_of(sum.z, count);
+    v.w = mean_of(sum.w, count);
     return v;
 }
 
@@ -227,19 +227,20 @@ static __device__ inline void average_forward(const pool_shape &s, const pack *x
     sums sum = zero;
     for (int r = 0; r < rows.count; r++)
         for (int c = 0; c < columns.count; c++)
-            add_double(&sum, x[in_index(s, p, rows.first + r * s.dilation[0],
-                                        columns.first + c * s.dilation[1])]);
-    y[i] = mean_of(sum, (double)rows.count * (double)columns.count);
+            add_exactly(&sum, x[in_index(s, p, rows.first + r * s.dilation[0],
+                                         columns.first + c * s.dilation[1])]);
+    y[i] = mean_of(sum, (float)rows.count * (float)columns.count);
 }
 
 extern "C" __global__ void __launch_bounds__(POOL_THREADS, 3)
     cornu_average_pool_forward(average_pool_forward_params p)
 {
-    const doubles4 zeros = {0, 0, 0, 0};
+    const sum2 zero = sum2_of(0);
+    const sums4 zeros = {zero, zero, zero, zero};
     if (p.pack == 4)
         average_forward(p.s, (const float4 *)(const void *)p.x, (float4 *)(void *)p.y, zeros);
     else
-        average_forward(p.s, p.x, p.y, 0.0);
+        average_forward(p.s, p.x, p.y, zero);
 }
 
 /* ---- backward: windows side by side -------------------------------------------------------- */

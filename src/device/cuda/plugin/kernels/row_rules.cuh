@@ -1,5 +1,6 @@
 /* What the rules of device/rules that go by rows are made of here: a row is done by `lanes` threads
-   side by side. */
+   side by side, in floats as Keras does it on a GPU; metrics, and what rows add up to, have more
+   digits (rows.cuh). */
 #ifndef DEVICE_CUDA_ROW_RULES_CUH
 #define DEVICE_CUDA_ROW_RULES_CUH
 
@@ -18,16 +19,20 @@ typedef struct row_view {
     float weight; /* and times this: the sample's */
 } row_view;
 
-static __device__ inline void put_gradient(const row_view *r, int64_t i, double value)
+typedef float row_number;
+typedef double row_metric;
+typedef int64_t row_index;
+
+static __device__ inline void put_gradient(const row_view *r, int64_t i, row_number value)
 {
-    r->gradient[i] = (float)value * r->weight / r->rows;
+    r->gradient[i] = value * r->weight / r->rows;
 }
 
 /* Of a softmax the loss knows the value. */
-static __device__ inline void put_activated(const row_view *r, int64_t i, double probability)
+static __device__ inline void put_activated(const row_view *r, int64_t i, row_number probability)
 {
     r->activated[i] = r->activation == ACTIVATION_SOFTMAX
-                          ? (float)probability
+                          ? probability
                           : activate(r->activation, 0, r->output[i]);
 }
 
@@ -53,25 +58,23 @@ static __device__ int64_t first_largest(const float *x, const row_view *r)
     return best;
 }
 
-typedef double row_number;
-typedef int64_t row_index;
 #define ROW_EACH(i, r) \
     int64_t i = (r)->lane; \
     i < (r)->n;            \
     i += (r)->lanes
 #define row_count(r) ((r)->n)
 #define row_lane(r) ((r)->lane)
-#define row_output(r, i) ((double)(r)->output[i])
-#define row_target(r, i) ((double)(r)->target[i])
+#define row_output(r, i) ((r)->output[i])
+#define row_target(r, i) ((r)->target[i])
 #define row_sum(r, a) lanes_sum(a, (r)->lanes)
-#define row_largest(r, a) ((double)lanes_largest((float)(a), (r)->lanes))
+#define row_largest(r, a) lanes_largest(a, (r)->lanes)
 #define row_put_gradient(r, i, g) ((r)->gradient ? put_gradient(r, i, g) : (void)0)
 #define row_put_activated(r, i, p) ((r)->activated ? put_activated(r, i, p) : (void)0)
-#define row_abs(a) fabs(a)
-#define row_exp(a) exp(a)
-#define row_exp_negative(a) ((double)expf((float)(a))) /* that of 0 is exactly 1 */
-#define row_log(a) log(a)
-#define row_log1p(a) log1p(a)
+#define row_abs(a) fabsf(a)
+#define row_exp(a) expf(a)
+#define row_exp_negative(a) expf(a) /* that of 0 is exactly 1 */
+#define row_log(a) logf(a)
+#define row_log1p(a) log1pf(a)
 #define row_first_output(r) first_largest((r)->output, r)
 #define row_first_target(r) first_largest((r)->target, r)
 #define row_is_finite(a) isfinite(a)

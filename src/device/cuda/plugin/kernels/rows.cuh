@@ -7,7 +7,7 @@
 #include "device/rules/losses.h"
 #include "device/rules/metrics.h"
 
-static __device__ double loss_of(const row_view *r, int loss, bool logits)
+static __device__ row_number loss_of(const row_view *r, int loss, bool logits)
 {
     switch (loss) {
 #define LOSS(id, name, class_name, other_name, targets, rule) \
@@ -21,7 +21,7 @@ static __device__ double loss_of(const row_view *r, int loss, bool logits)
     return NAN;
 }
 
-static __device__ double metric_of(const row_view *r, const rows_metric &m)
+static __device__ row_metric metric_of(const row_view *r, const rows_metric &m)
 {
     switch (m.id) {
 #define METRIC(id, name, class_name, sparse, has_k, rule) \
@@ -51,22 +51,31 @@ static __device__ inline row_view view_of(const rows_params &p, int64_t row, con
     return r;
 }
 
+static __device__ inline sum2 sum2_of_double(double a)
+{
+    float high = (float)a;
+    return sum2_make(high, (float)(a - (double)high));
+}
+
 /* This block's sum of the loss (metric -1) or of a metric, for every thread. */
-static __device__ double sum_rows(const rows_params &p, int metric, double *shared)
+static __device__ sum2 sum_rows(const rows_params &p, int metric, sum2 *shared)
 {
     int64_t groups = blockDim.x / (unsigned)p.lanes, group = threadIdx.x / (unsigned)p.lanes;
-    double sum = 0;
+    sum2 sum = sum2_of(0);
     for (int64_t first = blockIdx.x * groups; first < p.rows; first += gridDim.x * groups) {
         row_view r = view_of(p, first + group, metric < 0 ? p.output : p.judged);
-        sum += metric < 0 ? (double)r.weight * loss_of(&r, p.loss, p.logits)
-                          : metric_of(&r, p.metrics[metric]);
+        if (metric < 0)
+            sum = sum2_plus(sum, r.weight * loss_of(&r, p.loss, p.logits));
+        else
+            sum = sum2_add(sum, sum2_of_double(metric_of(&r, p.metrics[metric])));
     }
-    return block_sum(sum, shared);
+    return block_sum(sum2_settled(sum), shared);
 }
 
 /* By one thread: `sum` over all rows into the results. */
-static __device__ inline void add_result(const rows_params &p, int metric, double sum)
+static __device__ inline void add_result(const rows_params &p, int metric, sum2 of_rows)
 {
+    double sum = (double)of_rows.x + (double)of_rows.y;
     double rows = (double)p.rows, batch = (double)p.batch;
     if (metric < 0) {
         p.results->last_loss = sum / rows;
@@ -78,9 +87,9 @@ static __device__ inline void add_result(const rows_params &p, int metric, doubl
 
 extern "C" __global__ void __launch_bounds__(ROWS_THREADS) cornu_rows(rows_params p)
 {
-    __shared__ double shared[WARP];
+    __shared__ sum2 shared[WARP];
     for (int metric = p.loss < 0 ? 0 : -1; metric < p.metric_count; metric++) {
-        double sum = sum_rows(p, metric, shared);
+        sum2 sum = sum_rows(p, metric, shared);
         if (threadIdx.x != 0)
             continue;
         if (p.partials)
@@ -94,11 +103,11 @@ extern "C" __global__ void __launch_bounds__(ROWS_THREADS) cornu_rows(rows_param
 
 extern "C" __global__ void __launch_bounds__(ROWS_THREADS) cornu_rows_reduce(rows_reduce_params p)
 {
-    __shared__ double shared[WARP];
+    __shared__ sum2 shared[WARP];
     for (int metric = p.r.loss < 0 ? 0 : -1; metric < p.r.metric_count; metric++) {
-        double sum = 0;
+        sum2 sum = sum2_of(0);
         for (int64_t i = threadIdx.x; i < p.partial_count; i += blockDim.x)
-            sum += p.r.partials[i * (1 + p.r.metric_count) + 1 + metric];
+            sum = sum2_add(sum, p.r.partials[i * (1 + p.r.metric_count) + 1 + metric]);
         sum = block_sum(sum, shared);
         if (threadIdx.x == 0)
             add_result(p.r, metric, sum);

@@ -32,7 +32,7 @@ typedef struct rows_params {
     cuda_results *results;
     /* One block adds to `results` itself. Several write their sums of the loss and of each metric
        to partials[block][1 + metric_count], which rows_reduce adds. */
-    double *partials;
+    sum2 *partials;
     int64_t *position; /* not NULL: this launch also counts the step (step.h) */
 } rows_params;
 

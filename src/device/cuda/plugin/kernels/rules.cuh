@@ -4,7 +4,6 @@
 
 #include "device/cuda/plugin/kernels/common.cuh"
 
-#define RULE static __device__ inline
 typedef float rule_real;
 #define rule_all(a) ((float)(a))
 #define rule_product(a, b) times(a, b)

@@ -25,14 +25,14 @@ static __device__ inline strip_walk walk_of(const sum_strips &t)
 }
 
 /* Sum over the threads of a column, for all of them; `shared`: SUM_THREADS. */
-static __device__ inline double strip_sum(const sum_strips &t, double value, double *shared)
+static __device__ inline sum2 strip_sum(const sum_strips &t, sum2 value, sum2 *shared)
 {
     __syncthreads(); /* shared may still be read from the call before */
     shared[threadIdx.x] = value;
     for (int half = SUM_THREADS / 2; half >= t.width; half /= 2) {
         __syncthreads();
         if ((int)threadIdx.x < half)
-            shared[threadIdx.x] += shared[threadIdx.x + half];
+            shared[threadIdx.x] = sum2_add(shared[threadIdx.x], shared[threadIdx.x + half]);
     }
     __syncthreads();
     return shared[(int)threadIdx.x % t.width];

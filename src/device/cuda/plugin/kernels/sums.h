@@ -18,17 +18,17 @@ typedef struct sum_strips {
 /* partials[blockIdx.y][column], or, where there is one partial sum only, `sums` themselves */
 typedef struct column_sums_params {
     sum_strips t;
-    const float *x;   /* [rows][columns] */
-    double *partials; /* [gridDim.y][columns] */
-    float *sums;      /* [columns]; NULL: partials are written */
+    const float *x; /* [rows][columns] */
+    sum2 *partials; /* [gridDim.y][columns] */
+    float *sums;    /* [columns]; NULL: partials are written */
 } column_sums_params;
 
-/* t.rows partial sums become one: as floats (sums), or, where sums is NULL, as doubles. */
+/* t.rows partial sums become one: as floats (sums), or, where sums is NULL, as they are. */
 typedef struct column_sums_reduce_params {
     sum_strips t;
-    const double *partials;
+    const sum2 *partials;
     float *sums;
-    double *totals;
+    sum2 *totals;
 } column_sums_reduce_params;
 
 /* *sum: of squares of x, by one block: for a lone SQUARE_SUM; those before updates are in update.h.

@@ -9,18 +9,18 @@
 
 #include "device/rules/optimizers.h"
 
-/* Gradients are multiplied by this. A norm that is not finite makes it NaN, so that it is seen. */
+/* Gradients are multiplied by this. A norm that is not finite makes it NaN, so that it is seen.
+   Each square is finite, but their sum may not be: a power of two makes room for 65536 of them. */
 static __device__ inline float clip_scale(const update_params &p, int square)
 {
+    const float room = 1.0f / 65536;
     if (!p.squares)
         return 1;
-    double squares = 0;
-    if (p.square_count == 0)
-        squares = (double)p.squares[square];
+    sum2 squares = sum2_of(p.square_count == 0 ? p.squares[square] * room : 0);
     for (int i = 0; i < p.square_count; i++)
-        squares += (double)p.squares[i];
-    double norm = sqrt(squares);
-    return isfinite(norm) ? (float)(norm > p.norm_most ? p.norm_most / norm : 1) : NAN;
+        squares = sum2_plus(squares, p.squares[i] * room);
+    float norm = 256 * sqrtf(sum2_value(sum2_settled(squares)));
+    return isfinite(norm) ? norm > p.norm_most ? p.norm_most / norm : 1 : NAN;
 }
 
 static __device__ inline optimizer_constants constants_of(const update_params &p, int square)
@@ -117,9 +117,9 @@ static __device__ inline void update_one(const update_params &p, unsigned number
 extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
     cornu_update_squares(update_squares_params p)
 {
-    __shared__ double shared[WARP];
+    __shared__ sum2 shared[WARP];
     const update_piece v = p.pieces[blockIdx.x];
-    double sum = block_sum(square_range(v.g, v.count), shared);
+    sum2 sum = block_sum(square_range(v.g, v.count), shared);
     if (threadIdx.x == 0)
         p.partials[blockIdx.x] = sum;
 }
@@ -127,14 +127,14 @@ extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
 extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
     cornu_update_squares_reduce(update_squares_reduce_params p)
 {
-    __shared__ double shared[WARP];
+    __shared__ sum2 shared[WARP];
     const update_range range = p.ranges[blockIdx.x];
-    double sum = 0;
+    sum2 sum = sum2_of(0);
     for (int i = (int)threadIdx.x; i < range.count; i += (int)blockDim.x)
-        sum += p.partials[range.first + i];
+        sum = sum2_add(sum, p.partials[range.first + i]);
     sum = block_sum(sum, shared);
     if (threadIdx.x == 0)
-        p.squares[p.pieces[range.first].square] = (float)sum;
+        p.squares[p.pieces[range.first].square] = sum2_value(sum);
 }
 
 #endif

@@ -22,7 +22,7 @@ typedef struct update_params {
     const update_piece *pieces;    /* [gridDim.x] */
     const float *squares;          /* square sums, or NULL: gradients are not clipped by norm */
     int32_t square_count;          /* global_clipnorm: all of them count; 0: the variable's own */
-    double norm_most;              /* clipping by norm: the largest that stays */
+    float norm_most;               /* clipping by norm: the largest that stays */
     optimizer_constants constants; /* but for what the step itself gives: learning_rate, alpha and
                                       gradient_scale */
 } update_params;
@@ -32,7 +32,7 @@ typedef struct update_params {
 /* Square sums of all variables, in two launches: one block a piece, one block a variable. */
 typedef struct update_squares_params {
     const update_piece *pieces;
-    double *partials; /* [pieces] */
+    sum2 *partials; /* [pieces] */
 } update_squares_params;
 
 typedef struct update_range {
@@ -41,7 +41,7 @@ typedef struct update_range {
 typedef struct update_squares_reduce_params {
     const update_piece *pieces;
     const update_range *ranges; /* [gridDim.x] */
-    const double *partials;
+    const sum2 *partials;
     float *squares;
 } update_squares_reduce_params;
 

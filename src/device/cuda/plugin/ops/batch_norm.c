@@ -22,15 +22,15 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
     unsigned partials;
     matrix_of(p, o, &rows, &columns);
     (void)cuda_strips(rows, columns, CUDA_SUM_BLOCKS, &partials);
-    *scratch_bytes += (partials + 1) * 2 * (size_t)columns * sizeof(double);
+    *scratch_bytes += (partials + 1) * 2 * (size_t)columns * sizeof(sum2);
     return CORNU_OK;
 }
 
 /* What the second kernel reads: the partial sums themselves, or one that they were reduced to. */
 static cornu_status reduce_partials(const gpu_op *r, int64_t columns, unsigned partials,
-                                    const double **from, int64_t *count)
+                                    const sum2 **from, int64_t *count)
 {
-    double *all = (double *)r->scratch;
+    sum2 *all = (sum2 *)r->scratch;
     *from = all;
     *count = partials;
     if (partials <= PARTIALS_MOST)
@@ -44,6 +44,14 @@ static cornu_status reduce_partials(const gpu_op *r, int64_t columns, unsigned p
     return cuda_launch(r->g, CUDA_column_sums_reduce, cuda_strips_grid(&p.t, one), &p);
 }
 
+/* 1 / rows */
+static sum2 share_of(int64_t rows)
+{
+    double share = 1 / (double)rows;
+    float high = (float)share;
+    return (sum2){high, (float)(share - (double)high)};
+}
+
 static cornu_status enqueue_forward(const gpu_op *r)
 {
     int64_t rows, columns;
@@ -51,7 +59,7 @@ static cornu_status enqueue_forward(const gpu_op *r)
     matrix_of(r->plan, r->op, &rows, &columns);
     batch_norm_sums_params s = {.t = cuda_strips(rows, columns, CUDA_SUM_BLOCKS, &partials),
                                 .x = (const float *)r->in[0],
-                                .partials = (double *)r->scratch};
+                                .partials = (sum2 *)r->scratch};
     TRY(cuda_launch(r->g, CUDA_batch_norm_sums, cuda_strips_grid(&s.t, partials), &s));
     batch_norm_forward_params p = {.x = s.x,
                                    .gamma = (const float *)r->in[1],
@@ -61,6 +69,7 @@ static cornu_status enqueue_forward(const gpu_op *r)
                                    .inverse = (float *)r->out[2],
                                    .moving_mean = (float *)r->out[3],
                                    .moving_variance = (float *)r->out[4],
+                                   .share = share_of(rows),
                                    .momentum = r->op->a.batch_norm.momentum,
                                    .epsilon = r->op->a.batch_norm.epsilon};
     TRY(reduce_partials(r, columns, partials, &p.partials, &p.partial_count));
@@ -95,7 +104,7 @@ static cornu_status enqueue_backward(const gpu_op *r)
                                          .dy = (const float *)r->in[1],
                                          .mean = (const float *)r->in[3],
                                          .inverse = (const float *)r->in[4],
-                                         .partials = (double *)r->scratch};
+                                         .partials = (sum2 *)r->scratch};
     TRY(cuda_launch(r->g, CUDA_batch_norm_backward_sums, cuda_strips_grid(&s.t, partials), &s));
     batch_norm_backward_params p = {.x = s.x,
                                     .dy = s.dy,
@@ -104,7 +113,8 @@ static cornu_status enqueue_backward(const gpu_op *r)
                                     .inverse = s.inverse,
                                     .dx = (float *)r->out[0],
                                     .dgamma = (float *)r->out[1],
-                                    .dbeta = (float *)r->out[2]};
+                                    .dbeta = (float *)r->out[2],
+                                    .share = share_of(rows)};
     TRY(reduce_partials(r, columns, partials, &p.partials, &p.partial_count));
     p.t = cuda_strips(rows, columns, APPLY_BLOCKS, &partials);
     return cuda_launch(r->g, CUDA_batch_norm_backward, cuda_strips_grid(&p.t, partials), &p);

@@ -138,7 +138,7 @@ static cornu_status launch(const gpu_op *r, rows_params *p, const op *o)
     cuda_grid grid = {.x = c.blocks, .threads = c.threads};
     if (c.blocks == 1)
         return cuda_launch(r->g, CUDA_rows, grid, p);
-    p->partials = (double *)r->scratch;
+    p->partials = (sum2 *)r->scratch;
     TRY(cuda_launch(r->g, CUDA_rows, grid, p));
     rows_reduce_params f = {.r = *p, .partial_count = c.blocks};
     return cuda_launch(r->g, CUDA_rows_reduce, (cuda_grid){.x = 1, .threads = SHARED_THREADS}, &f);
@@ -164,7 +164,7 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
     (void)g, (void)state;
     unsigned blocks = blocking_of(p, o->kind == OP_ACTIVATION_FORWARD ? o + 1 : o).blocks;
     if (blocks > 1)
-        *scratch_bytes += blocks * (1 + (size_t)GROUP_OPS_MAX) * sizeof(double);
+        *scratch_bytes += blocks * (1 + (size_t)GROUP_OPS_MAX) * sizeof(sum2);
     return CORNU_OK;
 }
 

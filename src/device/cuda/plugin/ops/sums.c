@@ -24,7 +24,7 @@ size_t cuda_column_sums_scratch(int64_t rows, int64_t columns)
 {
     unsigned partials;
     (void)cuda_strips(rows, columns, CUDA_SUM_BLOCKS, &partials);
-    return partials > 1 ? partials * (size_t)columns * sizeof(double) : 0;
+    return partials > 1 ? partials * (size_t)columns * sizeof(sum2) : 0;
 }
 
 cornu_status cuda_column_sums(gpu *g, gpu_address x, int64_t rows, int64_t columns,
@@ -33,7 +33,7 @@ cornu_status cuda_column_sums(gpu *g, gpu_address x, int64_t rows, int64_t colum
     unsigned partials;
     column_sums_params p = {.t = cuda_strips(rows, columns, CUDA_SUM_BLOCKS, &partials),
                             .x = (const float *)x,
-                            .partials = (double *)scratch};
+                            .partials = (sum2 *)scratch};
     if (partials == 1)
         p.sums = (float *)out;
     TRY(cuda_launch(g, CUDA_column_sums, cuda_strips_grid(&p.t, partials), &p));

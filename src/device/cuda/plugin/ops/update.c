@@ -204,14 +204,14 @@ static update_params params_of(const op *o, const gpu_address *tensors)
     return (update_params){.squares =
                                o->in[5] == NO_TENSOR ? NULL : (const float *)tensors[o->in[5]],
                            .square_count = o->a.update.norm_slot < 0 ? o->a.update.norm_count : 0,
-                           .norm_most = r->clipnorm > 0 ? r->clipnorm : r->global_clipnorm,
+                           .norm_most = (float)(r->clipnorm > 0 ? r->clipnorm : r->global_clipnorm),
                            .constants = optimizer_step(o, 0, 0, 0)};
 }
 
 /* The tables, and room for the partial square sums, in one allocation of device memory. */
 static cornu_status upload(gpu *g, cuda_updates *u, const tables *t, gpu_address at[TABLES + 1])
 {
-    size_t bytes = 0, partials = u->sums_squares ? t->of[PIECES].count * sizeof(double) : 0;
+    size_t bytes = 0, partials = u->sums_squares ? t->of[PIECES].count * sizeof(sum2) : 0;
     for (int i = 0; i < TABLES; i++) {
         at[i] = bytes;
         bytes += gpu_aligned(t->of[i].count * t->of[i].size);
@@ -237,8 +237,8 @@ static void set_params(const gpu *g, cuda_updates *u, const tables *t, const gpu
     u->params.tiles = (const dense_update_tile *)at[TILES];
     u->params.tile_count = (int32_t)t->of[TILES].count;
     u->params.rounding = (int32_t)rounding[g->precision];
-    u->squares = (update_squares_params){.pieces = u->params.update.pieces,
-                                         .partials = (double *)at[TABLES]};
+    u->squares =
+        (update_squares_params){.pieces = u->params.update.pieces, .partials = (sum2 *)at[TABLES]};
     u->squares_reduce =
         (update_squares_reduce_params){.pieces = u->params.update.pieces,
                                        .ranges = (const update_range *)at[RANGES],

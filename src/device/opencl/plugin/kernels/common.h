@@ -39,35 +39,14 @@ typedef ulong uint64_t;
 
 #define FENCE barrier(CLK_LOCAL_MEM_FENCE)
 
-/* ---- sums of more digits than a float has -------------------------------------------------------
-   high + low, |low| <= half a unit of high. Knuth's TwoSum: exact, whatever the order of a and b
-   (The Art of Computer Programming 2, 4.2.2). Nothing here may be compiled with fast-math. */
+#define RULE static inline
+
+/* ---- sums of more digits than a float has ------------------------------------------------------- */
+
 typedef float2 sum2;
-
-static inline sum2 sum2_of(float a)
-{
-    return (sum2)(a, 0.0f);
-}
-
-static inline sum2 sum2_add(sum2 a, sum2 b)
-{
-    float s = a.x + b.x, v = s - a.x;
-    float e = (a.x - (s - v)) + (b.x - v) + (a.y + b.y);
-    float high = s + e;
-    return isfinite(s) ? (sum2)(high, e - (high - s)) : (sum2)(s, 0.0f);
-}
-
-/* The exact product of a and b. */
-static inline sum2 sum2_product(float a, float b)
-{
-    float p = a * b;
-    return isfinite(p) ? (sum2)(p, fma(a, b, -p)) : (sum2)(p, 0.0f);
-}
-
-static inline float sum2_value(sum2 a)
-{
-    return a.x + a.y;
-}
+#define sum2_make(x, y) ((sum2)((x), (y)))
+#define rule_fma(a, b, c) fma(a, b, c)
+#include "device/rules/sum2.h"
 
 /* Sum over the work-group's first dimension (a power of two of work-items), in a fixed order, for
    every work-item; `partials`: as many as it has work-items. */

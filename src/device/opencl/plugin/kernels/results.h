@@ -1,7 +1,7 @@
 /* What the kernels tell of a step; the host adds it up. C and OpenCL C.
 
    A float has too few digits, and not every device has doubles: each number is two floats, high +
-   low, whose sum it is (sum2.h). */
+   low, whose sum it is (device/rules/sum2.h). */
 #ifndef DEVICE_OPENCL_RESULTS_H
 #define DEVICE_OPENCL_RESULTS_H
 

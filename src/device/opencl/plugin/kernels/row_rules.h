@@ -12,6 +12,7 @@ typedef double row_number;
 #else
 typedef float row_number;
 #endif
+typedef row_number row_metric;
 typedef long row_index;
 
 /* What lanes hand to each other: one entry a work-item. */

@@ -4,7 +4,6 @@
    partial sum of its value; the group adds all. */
 #include "device/opencl/plugin/kernels/results.h"
 #include "device/opencl/plugin/kernels/row_rules.h"
-#include "device/opencl/plugin/kernels/sum2.h"
 
 #include "device/rules/losses.h"
 #include "device/rules/metrics.h"

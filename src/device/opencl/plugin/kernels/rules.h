@@ -2,7 +2,6 @@
 #ifndef DEVICE_OPENCL_RULES_H
 #define DEVICE_OPENCL_RULES_H
 
-#define RULE static inline
 typedef float rule_real;
 #define rule_all(a) ((float)(a))
 #define rule_product(a, b) ((a) * (b))
