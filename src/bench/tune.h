@@ -1,5 +1,5 @@
 /* How should a device's kernels divide their work? Candidates (device_ops.tuning_candidate) against
-   what is used, on the products and convolutions of the published workloads. */
+   what is used, on steps of the published workloads. */
 #ifndef BENCH_TUNE_H
 #define BENCH_TUNE_H
 

@@ -1,7 +1,11 @@
 #include "bench/tune_pair.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/statistics.h"
 #include <stdlib.h>
+
+enum { STEPS_MOST = 50 }; /* of a side in a round */
+static const double ROUND_SECONDS = 0.1;
 
 cornu_status tune_side_open(tune_side *s, const char *workload, const char *on, const char *tuning)
 {
@@ -12,8 +16,8 @@ cornu_status tune_side_open(tune_side *s, const char *workload, const char *on, 
     TRY(session_open(s->model, &open, &s->session));
     TRY(session_plan_for(s->session, PLAN_TRAIN, batch, false, &s->plan));
     TRY(generated_batch_open(s->model, batch, &s->batch));
-    return memory_new((size_t)s->plan->plan->op_count * TUNE_ROUNDS_MOST, sizeof *s->seconds,
-                      "times", &s->seconds);
+    size_t count = (size_t)s->plan->plan->op_count;
+    return memory_new(count * TUNE_ROUNDS_MOST, sizeof *s->seconds, "times", &s->seconds);
 }
 
 void tune_side_close(tune_side *s)
@@ -25,19 +29,44 @@ void tune_side_close(tune_side *s)
     *s = (tune_side){0};
 }
 
-/* One step; *sum: of what counts. */
-static cornu_status run_round(tune_side *s, int round, double *sum)
+/* Nothing is learned: one batch again and again would be known by heart, and its gradients denormal
+   numbers, with which some CPUs are slow. */
+static step_input input_of(const tune_side *s, int round)
+{
+    step_input input = generated_batch_input(s->model, &s->batch);
+    input.iteration = round;
+    input.learning_rate = 0;
+    return input;
+}
+
+/* Steps as in training, by the wall's clock: what is compared. Seconds a step; the first, which
+   finds the other side's data in the caches, does not count. */
+static cornu_status run_steps(tune_side *s, int round, double *seconds)
 {
     device *d = session_device(s->session);
-    const plan *p = s->plan->plan;
-    step_input input = generated_batch_input(s->model, &s->batch);
-    double *seconds = s->seconds + (size_t)round * (size_t)p->op_count;
-    input.iteration = round;
-    TRY(d->ops->time_operations(d, s->plan->prepared, &input, seconds));
-    *sum = 0;
-    for (int i = 0; i < p->op_count; i++)
-        *sum += tune_counts(p->ops[i].kind) ? seconds[i] : 0;
+    const step_input input = input_of(s, round);
+    int steps = 0;
+    TRY(d->ops->run(d, s->plan->prepared, &input, 1));
+    TRY(d->ops->synchronize(d));
+    double begin = clock_seconds();
+    while (steps < 1 || (steps < STEPS_MOST && clock_seconds() - begin < ROUND_SECONDS)) {
+        TRY(d->ops->run(d, s->plan->prepared, &input, 1));
+        TRY(d->ops->synchronize(d));
+        steps++;
+    }
+    *seconds = (clock_seconds() - begin) / steps;
     return CORNU_OK;
+}
+
+/* And each operation by itself, for the table. */
+static cornu_status run_round(tune_side *s, int round, double *seconds)
+{
+    device *d = session_device(s->session);
+    const step_input input = input_of(s, round);
+    const size_t count = (size_t)s->plan->plan->op_count;
+    TRY(run_steps(s, round, seconds));
+    return d->ops->time_operations(d, s->plan->prepared, &input,
+                                   s->seconds + (size_t)round * count);
 }
 
 /* The side that begins changes with every round; the first round, which finds cold caches, is

@@ -18,7 +18,7 @@ typedef struct tune_side {
 typedef struct tune_pair {
     tune_side side[2];
     int rounds;
-    double ratio; /* of the second's products and convolutions: the median of the rounds' */
+    double ratio; /* of the second's step: the median of the rounds' */
 } tune_pair;
 
 static inline bool tune_counts(op_kind kind)
