@@ -190,10 +190,20 @@ cornu_status path_in_home(const char *rest, char **out)
     return home && *home == '/' ? path_join(home, rest, out) : CORNU_OK;
 }
 
+static cornu_status user_folder(const char *variable, const char *rest, char **out)
+{
+    const char *folder = getenv(variable);
+    if (folder && *folder == '/')
+        return path_join(folder, "cornu", out);
+    return path_in_home(rest, out);
+}
+
 cornu_status cache_folder(char **out)
 {
-    const char *cache = getenv("XDG_CACHE_HOME");
-    if (cache && *cache == '/')
-        return path_join(cache, "cornu", out);
-    return path_in_home(".cache/cornu", out);
+    return user_folder("XDG_CACHE_HOME", ".cache/cornu", out);
+}
+
+cornu_status config_folder(char **out)
+{
+    return user_folder("XDG_CONFIG_HOME", ".config/cornu", out);
 }

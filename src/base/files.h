@@ -23,6 +23,8 @@ cornu_status path_in_home(const char *rest, char **out);
 /* cornu's folder in the user's cache ($XDG_CACHE_HOME, ~/.cache), not made; NULL where there is
    none. */
 cornu_status cache_folder(char **out);
+/* The same of what the user has decided ($XDG_CONFIG_HOME, ~/.config). */
+cornu_status config_folder(char **out);
 
 /* Open for reading (*fd, to be closed) what must be a regular file: a pipe, a device, a socket or a
    folder is refused at once, without waiting for anybody. *size is that of now. Files are read and

@@ -28,7 +28,16 @@ typedef struct device_options {
     device_precision precision; /* what a device does not have fails with CORNU_UNSUPPORTED */
     const char *
         kernel; /* tests: use only kernels of this name where they accept; NULL: the list's order */
+    const char *tuning; /* device_tuning.text of such a device; NULL: the user's, else built in */
 } device_options;
+
+/* How the kernels of a device that can be tuned divide their work: the order of sums, and with it
+   their bits, follows from it. */
+enum { TUNING_TEXT = 256 };
+typedef struct device_tuning {
+    char text[TUNING_TEXT]; /* "gemm_m=64 gemm_n=64 ..."; "": there is nothing to tune */
+    char source[512];       /* "built in", or the file that it is from */
+} device_tuning;
 
 /* What one step reads from the host. Everything pointed to stays unchanged until the next call of
    results or synchronize; a device without `upload` has read it when `run` returns. */
@@ -143,6 +152,18 @@ typedef struct device_ops {
     /* optional: the device's own clock, in the order of its work: `seconds` NULL starts it, else
        waits for all work and gives the seconds since the start. */
     cornu_status (*timer)(device *d, double *seconds);
+    /* optional: the share of time in which it has nothing to do between the first and the last of
+       its commands: `share` NULL begins to note it, else waits for all work and gives that since
+       then; NAN: it does not say. */
+    cornu_status (*idle)(device *d, double *share);
+    /* optional, all three or none. What is used: */
+    cornu_status (*tuning)(device *d, device_tuning *out);
+    /* What is worth trying in place of `from`: number `index` of stage `stage`, which are about one
+       thing each. False past a stage's last; of the stage behind the last number 0 is none. */
+    bool (*tuning_candidate)(device *d, const char *from, int stage, int index,
+                             char text[TUNING_TEXT]);
+    /* Use it whenever this device is opened with this driver: in the user's file. *kept: where. */
+    cornu_status (*tuning_keep)(device *d, const char *text, device_tuning *kept);
     /* optional */
     cornu_status (*sensors)(device *d, device_sensors *out);
 } device_ops;

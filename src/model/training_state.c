@@ -20,6 +20,7 @@ void training_state_free(training_state *t)
     training_state_forget_callbacks(t);
     free(t->data_name);
     free(t->data_path);
+    free(t->tuning);
     *t = (training_state){0};
 }
 

@@ -32,6 +32,9 @@ typedef struct training_state {
     /* Where the samples of the last training came from, as a hint: a named set or NULL, and the
        absolute path of its folder, of a folder of images or of an .npz file, or NULL. */
     char *data_name, *data_path;
+    /* How the kernels that trained it divide their work, of a device that can be tuned
+       (device_tuning.text); else NULL. */
+    char *tuning;
     json_t *callback_state; /* what callbacks remember across resume, or NULL */
     /* [weights] those that early_stopping would go back to, or NULL. One allocation: the values of
        all weights lie behind the pointers, so that free(best_weights) releases everything. */

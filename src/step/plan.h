@@ -152,6 +152,10 @@ typedef struct plan {
 
 cornu_status plan_build(const cornu_model *model, const plan_options *options, plan **out);
 void plan_free(plan *p);
+/* "32x3072 -> 32x3000" into text[OP_SHAPE_TEXT]: the first tensor that `o` reads and the first that
+   it writes, once where both have one shape. */
+enum { OP_SHAPE_TEXT = 96 };
+char *op_shape_show(const plan *p, const op *o, char *text);
 /* The form of each of the model's variables, slots included; the caller frees it. */
 cornu_status plan_variable_forms(const cornu_model *model, tensor_form **out);
 /* The group of this kind that begins with `o`, which lies in p->ops; NULL: there is none. */

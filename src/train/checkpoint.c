@@ -30,7 +30,7 @@ static json_t *recipe_now(const cornu_model *m)
 }
 
 typedef struct entries {
-    metadata_entry entry[10];
+    metadata_entry entry[11];
     int count;
 } entries;
 
@@ -117,6 +117,8 @@ static cornu_status make_metadata(const cornu_model *m, entries *e)
         TRY(add_entry(e, "data_hint", data_hint(m), ENTRY_BYTES_MAX));
     TRY(add_entry(e, "position", position_to_json(&m->training.position, m->metric_count),
                   ENTRY_BYTES_MAX));
+    if (m->training.tuning)
+        TRY(add_entry(e, "tuning", json_string(m->training.tuning), ENTRY_BYTES_MAX));
     if (m->training.features.channels > 0)
         TRY(add_entry(e, "features", features_to_json(&m->training.features), ENTRY_BYTES_MAX));
     if (m->training.callback_state)
@@ -382,6 +384,19 @@ static cornu_status read_data_hint(const tensor_file *f, cornu_model *m)
     return status;
 }
 
+/* It is only compared with a device's. */
+static cornu_status read_tuning(const tensor_file *f, cornu_model *m)
+{
+    json_t *value;
+    TRY(entry_json(f, "tuning", &value));
+    cornu_status status =
+        value && !json_is_string(value)
+            ? status_fail(CORNU_BAD_FILE, "%s: tuning: found no string; expected one", f->path)
+            : memory_replace_string(json_string_value(value), &m->training.tuning);
+    json_decref(value);
+    return status;
+}
+
 static cornu_status read_features(const tensor_file *f, cornu_model *m)
 {
     json_t *object;
@@ -438,6 +453,7 @@ static cornu_status read_file(const tensor_file *f, cornu_model **out)
     TRY(read_classes(f, *out));
     TRY(read_pixel_scale(f, *out));
     TRY(read_data_hint(f, *out));
+    TRY(read_tuning(f, *out));
     TRY(read_features(f, *out));
     return read_position(f, *out);
 }

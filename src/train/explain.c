@@ -3,13 +3,16 @@
 #include "base/statistics.h"
 #include "data/data.h"
 #include "device/roofline.h"
+#include "train/generated.h"
 #include "train/running.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { REPEATS_LEAST = 5, REPEATS_MOST = 30, CELL = 96 };
+enum { REPEATS_LEAST = 5, REPEATS_MOST = 30, CELL = OP_SHAPE_TEXT };
 static const double REPEAT_SECONDS = 1.0;
+enum { IDLE_LEAST = 8, IDLE_MOST = 256 }; /* steps */
+static const double IDLE_SECONDS = 1.0;
 
 typedef struct explained {
     const cornu_explain_options *options;
@@ -21,6 +24,8 @@ typedef struct explained {
     int64_t buffers;        /* bytes */
     double *seconds;        /* [op_count] medians, without launch gaps; with options->run */
     double gaps;            /* seconds of the step that are launch gaps */
+    double idle;            /* share of time in which the device has nothing to do; NAN: unknown */
+    int64_t idle_steps;     /* over which it was measured */
     device_limits limits;
 } explained;
 
@@ -29,23 +34,6 @@ typedef struct explained {
 static bool stopped(const explained *e)
 {
     return e->options->should_stop && e->options->should_stop(e->options->user);
-}
-
-/* One batch of generated samples; the caller closes *data and frees *index. */
-static cornu_status make_input(const explained *e, cornu_data **data, sample_block *samples,
-                               int64_t **index)
-{
-    shape x;
-    const shape *y = &e->model->output;
-    int64_t outputs = y->rank > 0 ? y->dim[y->rank - 1] : 1;
-    shape_picture(&e->model->input, &x);
-    TRY(cornu_data_generate(x.dim, x.rank, (int)(outputs > 1 ? outputs : 2), e->batch, 1, data));
-    TRY(session_check_data(e->model, &(*data)->block[CORNU_TRAIN], "generated data"));
-    TRY(data_samples_for(*data, CORNU_TRAIN, e->model, samples));
-    TRY(memory_new((size_t)e->batch, sizeof **index, "order of samples", index));
-    for (int64_t i = 0; i < e->batch; i++)
-        (*index)[i] = i;
-    return CORNU_OK;
 }
 
 /* A machine that was busy when it was measured may do more now. */
@@ -103,32 +91,49 @@ static cornu_status subtract_gaps(explained *e)
     return status;
 }
 
+/* Steps that follow each other as in training: how long does the device wait for the next? */
+static cornu_status measure_idle(explained *e, const step_input *first)
+{
+    device *d = session_device(e->session);
+    step_input input = *first;
+    step_results unused;
+    double seconds = 1e-6;
+    e->idle = NAN;
+    if (!d->ops->idle)
+        return CORNU_OK;
+    for (int i = 0; i < e->plan->plan->op_count; i++)
+        seconds += e->seconds[i];
+    e->idle_steps = (int64_t)fmin(fmax(IDLE_SECONDS / seconds, IDLE_LEAST), IDLE_MOST);
+    if (d->ops->upload)
+        TRY(d->ops->upload(d, first->samples));
+    TRY(d->ops->idle(d, NULL));
+    for (int64_t i = 0; i < e->idle_steps; i++, input.iteration++)
+        TRY(d->ops->run(d, e->plan->prepared, &input, 1));
+    TRY(d->ops->idle(d, &e->idle));
+    return d->ops->results(d, &unused, true);
+}
+
 static cornu_status time_plan(explained *e)
 {
     cornu_status status;
-    cornu_data *data = NULL;
-    sample_block samples;
-    int64_t *index = NULL;
+    generated_batch batch;
     double *row = NULL, column[REPEATS_MOST];
     int count = e->plan->plan->op_count, rows = 0;
-    TRY_GOTO(make_input(e, &data, &samples, &index));
+    TRY_GOTO(generated_batch_open(e->model, e->batch, &batch));
     TRY_GOTO(memory_new((size_t)count * REPEATS_MOST + 1, sizeof *row, "times", &row));
     TRY_GOTO(memory_new((size_t)count + 1, sizeof *e->seconds, "times", &e->seconds));
-    step_input input = {.samples = &samples,
-                        .index = index,
-                        .seed = e->model->training.position.seed,
-                        .learning_rate = (float)session_learning_rate(e->model)};
+    const step_input input = generated_batch_input(e->model, &batch);
     TRY_GOTO(repeat(e, &input, row, &rows));
     for (int i = 0; i < count; i++) {
         for (int r = 0; r < rows; r++)
             column[r] = row[(size_t)r * (size_t)count + (size_t)i];
         e->seconds[i] = statistics_of(column, rows).median;
     }
+    TRY_GOTO(measure_idle(e, &input));
     status = subtract_gaps(e);
 done:
     free(row);
-    free(index);
-    cornu_data_close(data);
+    generated_batch_close(&batch);
     return status;
 }
 
@@ -148,40 +153,6 @@ static cornu_status measure(explained *e)
 }
 
 /* ---- the table -------------------------------------------------------------------------- */
-
-static void add(char *cell, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void add(char *cell, const char *format, ...)
-{
-    va_list arguments;
-    size_t length = strlen(cell);
-    va_start(arguments, format);
-    vsnprintf(cell + length, CELL - length, format, arguments);
-    va_end(arguments);
-}
-
-static void add_dimensions(char *cell, const tensor *t)
-{
-    for (int i = 0; i < t->shape.rank; i++)
-        add(cell, "%s%lld", i ? "x" : "", (long long)t->shape.dim[i]);
-    if (t->shape.rank == 0)
-        add(cell, "1");
-}
-
-/* "32x3072 -> 32x3000": the first tensor read and the first written. */
-static void show_shape(const plan *p, const op *o, char *cell)
-{
-    cell[0] = 0;
-    if (o->in[0] != NO_TENSOR)
-        add_dimensions(cell, &p->tensors[o->in[0]]);
-    if (o->out[0] == NO_TENSOR)
-        return;
-    const tensor *out = &p->tensors[o->out[0]];
-    if (o->in[0] != NO_TENSOR && shape_equal(&p->tensors[o->in[0]].shape, &out->shape))
-        return;
-    add(cell, "%s", *cell ? " -> " : "");
-    add_dimensions(cell, out);
-}
 
 /* "74 % fma" */
 static void show_share(const device_limits *l, const kernel_choice *c, double seconds, char *cell)
@@ -248,7 +219,7 @@ static void add_table(const explained *e, text *t)
     for (int i = 0; i < p->op_count; i++) {
         operation = longer(operation, op_infos[p->ops[i].kind].name);
         name = longer(name, p->ops[i].name ? p->ops[i].name : "");
-        show_shape(p, &p->ops[i], cell);
+        op_shape_show(p, &p->ops[i], cell);
         dimensions = longer(dimensions, cell);
         kernel = longer(kernel, e->choices[i].kernel);
     }
@@ -259,7 +230,7 @@ static void add_table(const explained *e, text *t)
     text_add(t, "\n");
     for (int i = 0; i < p->op_count; i++) {
         const op *o = &p->ops[i];
-        show_shape(p, o, cell);
+        op_shape_show(p, o, cell);
         text_add(t, "%3d  %-*s  %-*s  %-*s  %-*s %9.3f %8.3f", i + 1, operation,
                  op_infos[o->kind].name, name, o->name ? o->name : "", dimensions, cell, kernel,
                  e->choices[i].kernel, o->flops / 1e6, o->bytes / 1e6);
@@ -284,6 +255,18 @@ static void add_memory(const explained *e, text *t)
              memory_human((double)p->variable_bytes, variables),
              memory_human((double)e->buffers, buffers), memory_human(scratch, shown));
     text_add(t, " · batch %lld\n", (long long)e->batch);
+}
+
+/* How its kernels divide their work, and who says so. */
+static cornu_status add_tuning(const explained *e, text *t)
+{
+    device_tuning tuning;
+    char source[sizeof tuning.source];
+    TRY(session_tuning(e->session, &tuning));
+    cornu_printable(tuning.source, source, sizeof source);
+    if (*tuning.text)
+        text_add(t, "tuning: %s (%s)\n", tuning.text, source);
+    return CORNU_OK;
 }
 
 /* What the step's operations are as defined and, in brackets, what the kernels make of them. */
@@ -313,6 +296,9 @@ static void add_total(const explained *e, text *t)
                  "launches: %.3g ms of the step, in no operation's time: what %d empty kernels "
                  "would take\n",
                  e->gaps * 1e3, launches);
+    if (!isnan(e->idle))
+        text_add(t, "queue: empty %.1f %% of the time, over %lld steps in a row\n", 100 * e->idle,
+                 (long long)e->idle_steps);
     text_add(t, "machine: %.0f GFLOP/s FMA (%s), %.1f GB/s read, %.1f GB/s update, %d threads\n",
              e->limits.fma / 1e9, e->limits.isa, e->limits.read / 1e9, e->limits.update / 1e9,
              e->limits.threads);
@@ -371,6 +357,7 @@ cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *opti
         TRY_GOTO(measure(&e));
     add_table(&e, &t);
     add_memory(&e, &t);
+    TRY_GOTO(add_tuning(&e, &t));
     add_total(&e, &t);
     status = text_take(&t, out);
 done:

@@ -360,6 +360,21 @@ static cornu_status open_session(fit_run *run)
     return fit_log_open(run);
 }
 
+/* The model remembers by which tuning it is trained. A resumed run that goes on by another gets
+   other roundings than it would have had, which is allowed, and told. */
+static cornu_status note_tuning(fit_run *run)
+{
+    training_state *t = &run->model->training;
+    device_tuning now;
+    TRY(session_tuning(run->session, &now));
+    if (run->options->resume && t->tuning && *now.text && strcmp(t->tuning, now.text) != 0)
+        fit_notice(&run->state,
+                   "resume: found the tuning \"%s\" in the model file; the device's is \"%s\" "
+                   "(%s): the run goes on, but not with the bits that it would have had",
+                   t->tuning, now.text, now.source);
+    return memory_replace_string(*now.text ? now.text : NULL, &t->tuning);
+}
+
 /* A new run forgets what callbacks of an earlier one remember; names of classes come with the data,
    and where it lies is kept as a hint. */
 static cornu_status begin(fit_run *run)
@@ -370,6 +385,7 @@ static cornu_status begin(fit_run *run)
     bool forgets = !run->options->resume || !m->class_names;
     if (forgets && run->data->class_names && model_tells_classes(m, run->data->class_count))
         TRY(model_set_classes(m, run->data->class_names, run->data->class_count));
+    TRY(note_tuning(run));
     return training_state_set_data(&m->training, run->data->set ? run->data->set->name : NULL,
                                    run->data->origin);
 }

@@ -26,7 +26,7 @@ cornu_status session_open(cornu_model *model, const session_options *options, se
 {
     *out = NULL;
     device_id id;
-    device_options opened = {.threads = options->threads};
+    device_options opened = {.threads = options->threads, .tuning = options->tuning};
     TRY(check_variables(model));
     TRY(device_precision_find(options->precision, &opened.precision));
     TRY(device_find(options->device, &id));
@@ -115,6 +115,12 @@ void session_own_weights(session *s)
 device *session_device(const session *s)
 {
     return s->device;
+}
+
+cornu_status session_tuning(const session *s, device_tuning *out)
+{
+    *out = (device_tuning){.text = ""};
+    return s->device->ops->tuning ? s->device->ops->tuning(s->device, out) : CORNU_OK;
 }
 
 const cornu_model *session_model(const session *s)

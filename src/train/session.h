@@ -14,6 +14,7 @@ typedef struct session_options {
     bool exact_convolution;
     int threads; /* 0: default */
     augmentation augment;
+    const char *tuning; /* device_options.tuning */
 } session_options;
 
 /* A plan with its device's side. Belongs to the session. */
@@ -32,6 +33,8 @@ void session_own_weights(session *s);
 /* CORNU_INVALID where another session has the model's weights. */
 cornu_status session_check_free(const cornu_model *model);
 device *session_device(const session *s);
+/* The device's tuning; .text is "" where it has none. */
+cornu_status session_tuning(const session *s, device_tuning *out);
 const cornu_model *session_model(const session *s);
 /* The plan for a mode and batch size, of samples with weights or without: built and prepared at the
    first call, then the same. */

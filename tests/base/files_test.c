@@ -35,6 +35,28 @@ static void write_text(const char *path, const char *content)
     file_write_abandon(&w); /* harmless */
 }
 
+/* ~/.config/cornu, or where XDG_CONFIG_HOME says; a relative one counts as none. */
+static void the_users_decisions_have_a_folder(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *config, *expected;
+    } cases[] = {{NULL, "/home/me/.config/cornu"},
+                 {"/here", "/here/cornu"},
+                 {"here", "/home/me/.config/cornu"}};
+    setenv("HOME", "/home/me", 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *found;
+        unsetenv("XDG_CONFIG_HOME");
+        if (cases[i].config)
+            setenv("XDG_CONFIG_HOME", cases[i].config, 1);
+        assert_int_equal(config_folder(&found), CORNU_OK);
+        assert_string_equal(found, cases[i].expected);
+        free(found);
+    }
+    unsetenv("XDG_CONFIG_HOME");
+}
+
 static void target_is_untouched_until_commit(void **state)
 {
     (void)state;
@@ -249,6 +271,7 @@ static void paths_are_taken_apart_and_joined(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_users_decisions_have_a_folder),
         IN_SCRATCH(target_is_untouched_until_commit),
         IN_SCRATCH(full_disk_is_reported_and_leaves_the_old_file),
         IN_SCRATCH(full_device_is_reported),

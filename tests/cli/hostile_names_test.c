@@ -131,6 +131,7 @@ static void no_error_prints_one_either(void **state)
         run_tame(ARGUMENTS(commands[i], "--" EVIL), 2, true);
     }
     run_tame(ARGUMENTS(EVIL), 2, true);
+    run_tame(ARGUMENTS("tune", "--device", EVIL), 2, true);
     run_tame(ARGUMENTS("data", "get", EVIL), 1, true);
     run_tame(ARGUMENTS("bench", "--data", EVIL), 1, true);
     run_tame(ARGUMENTS("train", "mnist-cnn-2", "--save", EVIL "/m.safetensors"), 1, true);

@@ -21,6 +21,7 @@ int made_open(void **state)
         return -1;
     setenv("HOME", scratch_path("home"), 1);
     unsetenv("XDG_CACHE_HOME");
+    unsetenv("XDG_CONFIG_HOME");
     unsetenv("KERAS_HOME");
     unsetenv("CORNU_DATA");
     return 0;

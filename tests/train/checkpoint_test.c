@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/files.h"
+#include "base/memory.h"
 #include "format/tensor_file.h"
 #include "support/runs.h"
 #include "support/scratch.h"
@@ -132,6 +133,22 @@ static void a_model_file_is_plain_safetensors(void **state)
     assert_non_null(tensor_file_find(f, "optimizer/velocity/dense_1/kernel"));
     tensor_file_close(f);
     cornu_model_close(model);
+}
+
+/* Only a device that can be tuned gives it one; what it is is the device's. */
+static void a_model_file_remembers_the_tuning(void **state)
+{
+    (void)state;
+    cornu_model *a = trained(), *b;
+    tensor_file *f;
+    expect_ok(tensor_file_open(saved(a), &f));
+    assert_null(tensor_file_metadata(f, "tuning"));
+    tensor_file_close(f);
+    expect_ok(memory_copy_string("gemm_m=64 \"x\"", &a->training.tuning));
+    expect_ok(cornu_model_open(saved(a), &b));
+    assert_string_equal(b->training.tuning, a->training.tuning);
+    cornu_model_close(b);
+    cornu_model_close(a);
 }
 
 static void a_model_without_a_recipe_comes_back(void **state)
@@ -375,6 +392,8 @@ static void metadata_that_is_missing_or_wrong_is_refused(void **state)
     entry_refused(m, "data_hint", "{\"path\": 3}", "data_hint: found another kind of value");
     entry_refused(m, "data_hint", "{", "data_hint: found damaged JSON");
     entry_refused(m, "class_names", "[1]", "class_names: found an item that is no string");
+    expect_ok(memory_copy_string("gemm_m=64", &m->training.tuning));
+    entry_refused(m, "tuning", "64", "tuning: found no string");
     entry_refused(m, "callbacks", "{}", "callbacks: found no list");
     entry_refused(m, "recipe", "%TAG ! tag:x,2000:\n",
                   "recipe):1:1: found a line that begins with %");
@@ -643,6 +662,7 @@ int main(void)
         TEST(everything_comes_back),
         TEST(saving_what_was_opened_gives_the_same_file),
         TEST(a_model_file_is_plain_safetensors),
+        TEST(a_model_file_remembers_the_tuning),
         TEST(a_model_without_a_recipe_comes_back),
         TEST(a_full_disk_leaves_the_old_file),
         TEST(a_full_disk_while_training_is_an_error_and_keeps_the_model),

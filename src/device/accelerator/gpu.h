@@ -148,6 +148,12 @@ typedef struct gpu_driver {
     cornu_status (*limits)(gpu *g, device_limits *out);
     cornu_status (*timer)(gpu *g, double *seconds);
     cornu_status (*sensors)(gpu *g, device_sensors *out); /* optional */
+    cornu_status (*idle)(gpu *g, double *share);          /* optional */
+    /* optional, all three or none */
+    cornu_status (*tuning)(gpu *g, device_tuning *out);
+    bool (*tuning_candidate)(gpu *g, const char *from, int stage, int index,
+                             char text[TUNING_TEXT]);
+    cornu_status (*tuning_keep)(gpu *g, const char *text, device_tuning *kept);
 } gpu_driver;
 
 struct gpu {

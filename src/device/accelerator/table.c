@@ -214,6 +214,47 @@ static cornu_status sensors(device *d, device_sensors *out)
     WITHIN(d, g->driver->sensors ? g->driver->sensors(g, out) : CORNU_OK);
 }
 
+static cornu_status drained_idle(gpu *g, double *share)
+{
+    TRY(gpu_drain(g));
+    if (g->driver->idle)
+        return g->driver->idle(g, share);
+    if (share)
+        *share = NAN;
+    return CORNU_OK;
+}
+
+static cornu_status idle(device *d, double *share)
+{
+    WITHIN(d, drained_idle(g, share));
+}
+
+/* ---- tuning ------------------------------------------------------------------------------ */
+
+static cornu_status tuning(device *d, device_tuning *out)
+{
+    gpu *g = gpu_of(d);
+    *out = (device_tuning){.text = ""};
+    return g->driver->tuning ? g->driver->tuning(g, out) : CORNU_OK;
+}
+
+static bool tuning_candidate(device *d, const char *from, int stage, int index,
+                             char found[TUNING_TEXT])
+{
+    gpu *g = gpu_of(d);
+    return g->driver->tuning_candidate && g->driver->tuning_candidate(g, from, stage, index, found);
+}
+
+static cornu_status tuning_keep(device *d, const char *fields, device_tuning *kept)
+{
+    gpu *g = gpu_of(d);
+    if (g->driver->tuning_keep)
+        return g->driver->tuning_keep(g, fields, kept);
+    return status_fail(CORNU_UNSUPPORTED, "device %s: has nothing to tune", g->name);
+}
+
+/* ---- what is asked of a plan ------------------------------------------------------------- */
+
 static const op *lacks(const device *d, const plan *p)
 {
     return gpu_lacks(gpu_of(d), p);
@@ -249,4 +290,8 @@ const device_ops gpu_ops = {
     .limits = limits,
     .timer = timer,
     .sensors = sensors,
+    .idle = idle,
+    .tuning = tuning,
+    .tuning_candidate = tuning_candidate,
+    .tuning_keep = tuning_keep,
 };

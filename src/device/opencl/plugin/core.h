@@ -53,6 +53,13 @@ typedef struct opencl_pinned {
     void *memory;
 } opencl_pinned;
 
+/* While the queue is watched: what it was before, and the events of all its kernels. */
+typedef struct opencl_watch {
+    cl_command_queue before; /* NULL: it is not watched */
+    cl_event *events;
+    size_t count, capacity;
+} opencl_watch;
+
 typedef struct opencl_core {
     cl_mem *buffers; /* by number; NULL: free */
     size_t *buffer_bytes;
@@ -67,6 +74,7 @@ typedef struct opencl_core {
     int64_t summed;              /* steps before this number are in `sums` */
     step_results sums;           /* since the last reset */
     double timer;                /* seconds of the host's clock at its start */
+    opencl_watch watch;
 } opencl_core;
 
 /* ---- memory.c ---------------------------------------------------------------------------------
@@ -114,7 +122,26 @@ void opencl_cache_write(const opencl_cache_key *key, const unsigned char *binary
 /* ---- tuning.c ---------------------------------------------------------------------------------
  */
 
+/* The built-in blocking of the kind of device. */
 cornu_status opencl_blocking_for(const opencl *d, opencl_blocking *out);
+/* Choose d->blocking: as `asked` (device_options.tuning); NULL: the user's file's, else built in.
+ */
+cornu_status opencl_tuning_choose(opencl *d, const char *asked);
+/* gpu_driver */
+cornu_status opencl_tuning(gpu *g, device_tuning *out);
+bool opencl_tuning_candidate(gpu *g, const char *from, int stage, int index,
+                             char fields[TUNING_TEXT]);
+cornu_status opencl_tuning_keep(gpu *g, const char *fields, device_tuning *kept);
+
+/* ---- tuning_file.c ----------------------------------------------------------------------------
+ */
+
+/* The file's path, and what it says of this device with this driver: NULL where there is no file,
+   or none of its lines is of this device. CORNU_BAD_FILE: it is damaged, or of something else. The
+   caller frees both. */
+cornu_status opencl_tuning_file_read(const opencl *d, char **path, char **fields);
+/* Write or replace this device's line. */
+cornu_status opencl_tuning_file_write(const opencl *d, const char *fields, char **path);
 
 /* ---- launch.c, time.c, limits.c ---------------------------------------------------------------
  */
@@ -126,6 +153,10 @@ cornu_status opencl_count_launches(gpu *g, prepared *p, int i, int *launches);
 cornu_status opencl_results(gpu *g, step_results *out, bool reset);
 cornu_status opencl_time_step(gpu *g, prepared *p, int64_t step, double *seconds);
 cornu_status opencl_timer(gpu *g, double *seconds);
+cornu_status opencl_idle(gpu *g, double *share);
+/* Where the next kernel's event goes while the queue is watched; else *out is NULL. */
+cornu_status opencl_watch_next(opencl *d, cl_event **out);
+void opencl_watch_end(opencl *d);
 cornu_status opencl_limits(gpu *g, device_limits *out);
 void opencl_recording_free(opencl *d, opencl_recording *r);
 /* Enqueue a command with the arguments of step number `step` of the queue's; `event` may be NULL.

@@ -10,6 +10,7 @@ static void close_device(gpu *g)
 {
     opencl *d = opencl_of(g);
     if (d->core) {
+        opencl_watch_end(d);
         opencl_programs_close(d);
         opencl_memory_close(d);
     }
@@ -19,6 +20,7 @@ static void close_device(gpu *g)
         (void)d->lib->clReleaseCommandQueue(d->queue);
     if (d->context)
         (void)d->lib->clReleaseContext(d->context);
+    free(d->tuning_source);
     free(d->core);
     free(d);
 }
@@ -56,6 +58,10 @@ static const gpu_driver driver = {
     .host_transforms = true,
     .limits = opencl_limits,
     .timer = opencl_timer,
+    .idle = opencl_idle,
+    .tuning = opencl_tuning,
+    .tuning_candidate = opencl_tuning_candidate,
+    .tuning_keep = opencl_tuning_keep,
 };
 
 /* ---- opening ----------------------------------------------------------------------------------
@@ -119,7 +125,7 @@ static cornu_status open_device(opencl *d, int number, const device_options *opt
     d->id = d->lib->devices[number];
     TRY(check_options(d, options));
     TRY(read_attributes(d));
-    TRY(opencl_blocking_for(d, &d->blocking));
+    TRY(opencl_tuning_choose(d, options ? options->tuning : NULL));
     opencl_signals signals;
     opencl_signals_keep(&signals);
     cornu_status status = open_resources(d);

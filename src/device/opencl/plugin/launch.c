@@ -252,8 +252,11 @@ void opencl_forget(gpu *g, prepared *p)
 
 static cornu_status enqueue_commands(opencl *d, const opencl_recording *r, int64_t n)
 {
-    for (size_t i = 0; i < r->count; i++)
-        TRY(opencl_enqueue(d, d->queue, &r->commands[i], n, NULL));
+    for (size_t i = 0; i < r->count; i++) {
+        cl_event *event;
+        TRY(opencl_watch_next(d, &event));
+        TRY(opencl_enqueue(d, d->queue, &r->commands[i], n, event));
+    }
     return CORNU_OK;
 }
 

@@ -26,14 +26,16 @@ typedef enum opencl_function {
 } opencl_function;
 
 /* How products and convolutions are divided among work-groups: tuning.c. Names of the fields in
-   capitals are macros in every unit: OPENCL_BLOCKING. */
+   capitals are macros in the units that name them: OPENCL_BLOCKING. */
 #define OPENCL_BLOCKING(X)                                                                        \
     X(gemm_m, GEMM_M)             /* rows of the output that a work-group computes */             \
     X(gemm_n, GEMM_N)             /* columns */                                                   \
     X(gemm_k, GEMM_K)             /* depth that lies in local memory at once */                   \
     X(item_m, ITEM_M)             /* rows of one work-item: GEMM_M / ITEM_M work-items, times: */ \
     X(item_n, ITEM_N)             /* columns of one work-item: a vector's width, 4 to 16 */       \
-    X(split_groups, SPLIT_GROUPS) /* where work-groups are fewer, k is divided, too */
+    X(split_groups, SPLIT_GROUPS) /* where work-groups are fewer, k is divided, too */            \
+    X(winograd_channels,                                                                          \
+      WINOGRAD_CHANNELS) /* Winograd's algorithm from these in * out / (in + out) channels on */
 typedef struct opencl_blocking {
 #define FIELD(field, macro) int field;
     OPENCL_BLOCKING(FIELD)
@@ -49,7 +51,8 @@ typedef struct opencl {
     cl_command_queue queue, copies; /* all work, in order; copies beside it */
     cl_program units[OPENCL_UNIT_COUNT];
     opencl_blocking blocking;
-    bool has_double; /* cl_khr_fp64 */
+    char *tuning_source; /* where the blocking is from: a file; NULL: built in */
+    bool has_double;     /* cl_khr_fp64 */
     bool is_cpu;
     size_t group_most;  /* work-items of a work-group */
     size_t local_bytes; /* local memory of a work-group */

@@ -32,12 +32,15 @@ const char *opencl_function_name(opencl_function function)
 /* ---- options and the key ----------------------------------------------------------------------
  */
 
-/* Sums keep their order and denormal numbers may count as 0; nothing else is relaxed. */
-static cornu_status options_of(const opencl *d, char **out)
+/* Sums keep their order and denormal numbers may count as 0; nothing else is relaxed. A unit whose
+   text does not name the blocking is compiled once for all of them. */
+static cornu_status options_of(const opencl *d, const char *source, char **out)
 {
     text t = {0};
     text_add(&t, "-cl-std=CL1.2 -cl-denorms-are-zero");
-#define FIELD(field, macro) text_add(&t, " -D " #macro "=%d", d->blocking.field);
+#define FIELD(field, macro)     \
+    if (strstr(source, #macro)) \
+        text_add(&t, " -D " #macro "=%d", d->blocking.field);
     OPENCL_BLOCKING(FIELD)
 #undef FIELD
     return text_take(&t, out);
@@ -163,7 +166,7 @@ cornu_status opencl_program_of(opencl *d, opencl_unit unit, cl_program *out)
     *out = d->units[unit];
     if (*out)
         return CORNU_OK;
-    TRY_GOTO(options_of(d, &options));
+    TRY_GOTO(options_of(d, opencl_sources[unit], &options));
     TRY_GOTO(device_text(d, &driver));
     opencl_signals_keep(&signals);
     const opencl_cache_key key = {unit_names[unit], opencl_sources[unit], options, driver};

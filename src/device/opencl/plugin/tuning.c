@@ -1,6 +1,9 @@
-/* How products and convolutions are divided among work-groups, by the kind of device. The sums'
-   order follows from it, so that it depends on nothing that may differ from run to run. */
+/* How products and convolutions are divided among work-groups: by the kind of device, or as the
+   user's tuning file says. The sums' order follows from it, so that it depends on nothing else that
+   may differ from run to run. */
 #include "device/opencl/plugin/core.h"
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct tuning_row {
@@ -11,13 +14,14 @@ typedef struct tuning_row {
 
 /* GPUs of NVIDIA, AMD and Intel: 128 work-items of 8 x 4 sums, which is about 100 registers, and 9
    to 15 KB of local memory, so that four or more work-groups are on a compute unit at once; ARM's
-   have 64 registers. CPUs: one work-item after the other has vectors of 16, and tiles stay in the
-   first-level cache. The first row that fits the device is taken. */
+   have 64 registers. CPUs: one work-item after the other has vectors of 16, tiles stay in the
+   first-level cache, and transforms in the last, so that Winograd's pays earlier. The first row
+   that fits the device is taken. */
 static const tuning_row rows[] = {
-    {true, NULL, {32, 64, 64, 8, 16, 16}},  {true, NULL, {32, 64, 32, 8, 16, 16}},
-    {false, "ARM", {32, 32, 16, 4, 4, 64}}, {false, NULL, {64, 64, 16, 8, 4, 256}},
-    {false, NULL, {32, 32, 16, 4, 4, 128}}, {false, NULL, {16, 16, 16, 4, 4, 128}},
-    {true, NULL, {16, 16, 16, 4, 4, 16}},
+    {true, NULL, {32, 64, 64, 8, 16, 16, 16}},  {true, NULL, {32, 64, 32, 8, 16, 16, 16}},
+    {false, "ARM", {32, 32, 16, 4, 4, 64, 32}}, {false, NULL, {64, 64, 16, 8, 4, 256, 32}},
+    {false, NULL, {32, 32, 16, 4, 4, 128, 32}}, {false, NULL, {16, 16, 16, 4, 4, 128, 32}},
+    {true, NULL, {16, 16, 16, 4, 4, 16, 16}},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -59,4 +63,171 @@ cornu_status opencl_blocking_for(const opencl *d, opencl_blocking *out)
                        "%d and %zu",
                        d->group_most, d->local_bytes, 16,
                        local_floats(&rows[ROWS - 1].blocking) * sizeof(float));
+}
+
+/* ---- as text ------------------------------------------------------------------------------ */
+
+static void show(const opencl_blocking *b, char fields[TUNING_TEXT])
+{
+    int used = 0;
+#define FIELD(field, macro)                                                          \
+    used += snprintf(fields + used, (size_t)(TUNING_TEXT - used), "%s" #field "=%d", \
+                     used ? " " : "", b->field);
+    OPENCL_BLOCKING(FIELD)
+#undef FIELD
+}
+
+static bool is_power(int value, int least, int most)
+{
+    return value >= least && value <= most && (value & (value - 1)) == 0;
+}
+
+/* Can kernels/gemm_body.h be made of it, for tiles of half and of double the size, too? */
+static bool is_possible(const opencl_blocking *b)
+{
+    int item = b->item_m > b->item_n ? b->item_m : b->item_n;
+    return is_power(b->item_m, 2, 16) && is_power(b->item_n, 4, 16) &&
+           is_power(b->gemm_m, 2 * item, 256) && is_power(b->gemm_n, 2 * b->item_n, 256) &&
+           is_power(b->gemm_k, b->item_n, 256) && b->split_groups >= 1 && b->winograd_channels >= 1;
+}
+
+/* "NAME=123" of the text's words, each of which must be a field; -1 where it is not there. */
+static int field_of(const char *fields, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *word = fields; word; word = strchr(word, ' ')) {
+        word += *word == ' ';
+        if (strncmp(word, name, length) != 0 || word[length] != '=')
+            continue;
+        char *end;
+        long value = strtol(word + length + 1, &end, 10);
+        return end != word + length + 1 && (*end == ' ' || !*end) && value >= 0 && value < 1 << 30
+                   ? (int)value
+                   : -1;
+    }
+    return -1;
+}
+
+/* `file`: that it is from; or NULL. */
+static cornu_status parse(const opencl *d, const char *file, const char *fields,
+                          opencl_blocking *out)
+{
+    char again[TUNING_TEXT];
+    const char *where = file ? file : "tuning";
+    cornu_status failure = file ? CORNU_BAD_FILE : CORNU_INVALID;
+#define FIELD(field, macro) out->field = field_of(fields, #field);
+    OPENCL_BLOCKING(FIELD)
+#undef FIELD
+    show(out, again);
+    if (strcmp(fields, again) != 0 || !is_possible(out))
+        return status_fail(
+            failure,
+            "%s: found \"%.200s\" for device %s; expected what cornu tune writes: each "
+            "field once, sizes powers of two",
+            where, fields, d->g.name);
+    if (!fits(d, out))
+        return status_fail(
+            failure,
+            "%s: found \"%.200s\", which does not fit device %s; expected work-groups of "
+            "at most %zu and %zu bytes of local memory",
+            where, fields, d->g.name, d->group_most, d->local_bytes);
+    return CORNU_OK;
+}
+
+cornu_status opencl_tuning_choose(opencl *d, const char *asked)
+{
+    char *fields = NULL;
+    if (asked)
+        return parse(d, NULL, asked, &d->blocking);
+    TRY(opencl_tuning_file_read(d, &d->tuning_source, &fields));
+    cornu_status status = fields ? parse(d, d->tuning_source, fields, &d->blocking)
+                                 : opencl_blocking_for(d, &d->blocking);
+    if (!fields) {
+        free(d->tuning_source);
+        d->tuning_source = NULL;
+    }
+    free(fields);
+    return status;
+}
+
+/* ---- what can be tuned -------------------------------------------------------------------- */
+
+cornu_status opencl_tuning(gpu *g, device_tuning *out)
+{
+    const opencl *d = opencl_of(g);
+    show(&d->blocking, out->text);
+    snprintf(out->source, sizeof out->source, "%s",
+             d->tuning_source ? d->tuning_source : "built in");
+    return CORNU_OK;
+}
+
+/* Sizes of tiles, those that are likely to win first. */
+typedef struct tile_row {
+    bool cpu;
+    int gemm_m, gemm_n, gemm_k, item_m, item_n;
+} tile_row;
+
+static const tile_row tiles[] = {
+    {true, 32, 64, 64, 8, 16},  {true, 32, 64, 128, 8, 16},  {true, 64, 64, 64, 8, 16},
+    {true, 32, 128, 64, 8, 16}, {true, 32, 32, 64, 8, 8},    {true, 32, 64, 64, 4, 16},
+    {true, 64, 128, 64, 8, 16}, {true, 32, 64, 64, 16, 16},  {true, 64, 64, 128, 8, 16},
+    {true, 32, 32, 64, 4, 8},   {true, 32, 32, 32, 8, 4},    {false, 64, 64, 16, 8, 4},
+    {false, 64, 64, 16, 4, 4},  {false, 64, 128, 16, 8, 8},  {false, 128, 64, 16, 8, 8},
+    {false, 32, 64, 16, 4, 4},  {false, 128, 128, 16, 8, 8}, {false, 64, 64, 8, 8, 4},
+    {false, 64, 64, 32, 8, 4},  {false, 64, 128, 8, 8, 8},   {false, 32, 32, 16, 4, 4},
+    {false, 128, 128, 8, 8, 8}, {false, 32, 32, 32, 4, 4},
+};
+enum { TILES = sizeof tiles / sizeof *tiles };
+
+static const int splits_percent[] = {50, 200, 25, 400, 1000};
+static const int winograd_least[] = {16, 32, 64, 8, 1 << 20}; /* the last: never */
+
+static bool tile_candidate(const opencl *d, int index, opencl_blocking *b)
+{
+    for (int i = 0; i < TILES; i++) {
+        const tile_row *t = &tiles[i];
+        b->gemm_m = t->gemm_m;
+        b->gemm_n = t->gemm_n;
+        b->gemm_k = t->gemm_k;
+        b->item_m = t->item_m;
+        b->item_n = t->item_n;
+        if (t->cpu == d->is_cpu && fits(d, b) && index-- == 0)
+            return true;
+    }
+    return false;
+}
+
+bool opencl_tuning_candidate(gpu *g, const char *from, int stage, int index,
+                             char fields[TUNING_TEXT])
+{
+    opencl *d = opencl_of(g);
+    opencl_blocking b;
+    bool there = false;
+    if (parse(d, NULL, from, &b) != CORNU_OK)
+        return false;
+    if (stage == 0) {
+        there = tile_candidate(d, index, &b);
+    } else if (stage == 1 && index < (int)(sizeof splits_percent / sizeof *splits_percent)) {
+        b.split_groups = (int)((int64_t)b.split_groups * splits_percent[index] / 100);
+        b.split_groups += b.split_groups == 0;
+        there = true;
+    } else if (stage == 2 && index < (int)(sizeof winograd_least / sizeof *winograd_least)) {
+        b.winograd_channels = winograd_least[index];
+        there = true;
+    }
+    show(&b, fields);
+    return there;
+}
+
+cornu_status opencl_tuning_keep(gpu *g, const char *fields, device_tuning *kept)
+{
+    opencl *d = opencl_of(g);
+    opencl_blocking b;
+    char *path = NULL;
+    TRY(parse(d, NULL, fields, &b));
+    TRY(opencl_tuning_file_write(d, fields, &path));
+    show(&b, kept->text);
+    snprintf(kept->source, sizeof kept->source, "%s", path);
+    free(path);
+    return CORNU_OK;
 }

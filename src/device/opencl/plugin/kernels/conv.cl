@@ -59,9 +59,38 @@ static inline int pixel_of(int4 origin, int4 tap, const conv_window *w, bool shr
         row = y;
         column = x;
     }
-    meets = meets & ((uint)row < (uint)w->height) & ((uint)column < (uint)w->width);
-    return meets ? origin.z + (row * w->width + column) * w->channels + tap.z : -1;
+    /* a tap's numbers may go on into its right neighbours' */
+    int place = column * w->channels + tap.z;
+    meets = meets & ((uint)row < (uint)w->height) & ((uint)place < (uint)(w->width * w->channels));
+    return meets ? origin.z + row * w->width * w->channels + place : -1;
 }
+
+#if ITEM_N > 8
+/* Numbers of one tap, and of a row of the image, lie side by side: a CPU copies them in one go. */
+static inline void copy_runs(local float *to, global const float *x, int4 origin, int4 tap,
+                             int count, const conv_window *w)
+{
+    const int line = w->width * w->channels;
+    for (int j = 0; j < ITEM_N;) {
+        const int run = min(w->tap_channels - tap.z, ITEM_N - j), there = clamp(count - j, 0, run);
+        const int row = origin.x + tap.x * w->step_rows;
+        const int place = (origin.y + tap.y * w->step_columns) * w->channels + tap.z;
+        const bool in_row = (uint)row < (uint)w->height;
+        const int begin = in_row ? clamp(-place, 0, there) : there;
+        const int end = max(min(there, line - place), begin);
+        global const float *from = x + origin.z + (in_row ? row : 0) * line + place;
+        for (int i = 0; i < begin; i++)
+            to[j + i] = 0.0f;
+        for (int i = begin; i < end; i++)
+            to[j + i] = from[i];
+        for (int i = end; i < run; i++)
+            to[j + i] = 0.0f;
+        j += run;
+        tap.z += run - 1;
+        tap = next_tap(tap, w);
+    }
+}
+#endif
 
 /* ITEM_N taps from `number` on, of `count`; whole: all or none, and neighbours in the image. */
 static inline void copy_taps(local float *to, global const float *x, int4 origin, int number,
@@ -74,6 +103,12 @@ static inline void copy_taps(local float *to, global const float *x, int4 origin
         *(local columns *)to = at < 0 ? (columns)0.0f : values;
         return;
     }
+#if ITEM_N > 8
+    if (!shrinks) {
+        copy_runs(to, x, origin, tap, count - number, w);
+        return;
+    }
+#endif
     for (int j = 0; j < ITEM_N; j++) {
         int at = number + j < count ? pixel_of(origin, tap, w, shrinks) : -1;
         to[j] = at < 0 ? 0.0f : x[at];

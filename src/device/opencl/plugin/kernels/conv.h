@@ -10,8 +10,8 @@
 /* Of the image: height, width, and channels of all groups; of a sample's positions: rows, columns;
    stride: from one position's window to the next; offset: where the first one's begins; step: from
    tap to tap; what becomes of a place is divided by shrink; taps: of a row of the kernel;
-   tap_channels: of a tap, in the group. *_multiplier and *_shift divide by a number: window_divide.
- */
+   tap_channels: of a tap, in the group; a row of the kernel whose numbers lie side by side in the
+   image is one tap. *_multiplier and *_shift divide by a number: window_divide. */
 /* clang-format off */
 #define WINDOW_FIELDS(X)                                                             \
     X(height) X(width) X(channels) X(rows) X(columns)                                \

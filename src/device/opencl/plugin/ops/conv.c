@@ -38,6 +38,14 @@ static cornu_status check_sizes(const conv_roles *r, const window2d *w)
                                "found images of %lld rows or columns; expected at most %d",
                                (long long)size, COORDINATE_MOST);
     }
+    int64_t channels = r->x->shape.dim[3], filters = r->y->shape.dim[3];
+    int64_t line = (r->x->shape.dim[2] + w->before[1] + w->after[1]) *
+                   (channels > filters ? channels : filters);
+    if (line > INT32_MAX)
+        return status_fail(CORNU_UNSUPPORTED,
+                           "found %lld numbers in a row of an image with its padding; expected at "
+                           "most %d",
+                           (long long)line, INT32_MAX);
     int64_t most = r->x->count > r->y->count ? r->x->count : r->y->count;
     if (most > INT32_MAX)
         return status_fail(CORNU_UNSUPPORTED, "found images of %lld numbers; expected at most %d",
@@ -66,9 +74,13 @@ static conv_window window_of(const tensor *image, const tensor *positions, const
                      .tap_channels = (int)(image->shape.dim[3] / w->groups)};
     divide_by(v.rows, &v.rows_multiplier, &v.rows_shift);
     divide_by(v.columns, &v.columns_multiplier, &v.columns_shift);
-    divide_by(v.taps, &v.taps_multiplier, &v.taps_shift);
-    divide_by(v.tap_channels, &v.tap_channels_multiplier, &v.tap_channels_shift);
     return v;
+}
+
+static void divide_by_taps(conv_window *v)
+{
+    divide_by(v->taps, &v->taps_multiplier, &v->taps_shift);
+    divide_by(v->tap_channels, &v->tap_channels_multiplier, &v->tap_channels_shift);
 }
 
 static conv_window window_forward(const conv_roles *r, const window2d *w)
@@ -80,6 +92,11 @@ static conv_window window_forward(const conv_roles *r, const window2d *w)
     v.offset_columns = -(int)w->before[1];
     v.step_rows = (int)w->dilation[0];
     v.step_columns = (int)w->dilation[1];
+    if (w->groups == 1 && w->dilation[1] == 1) { /* a row of the kernel lies side by side */
+        v.tap_channels *= v.taps;
+        v.taps = 1;
+    }
+    divide_by_taps(&v);
     return v; /* nothing shrinks */
 }
 
@@ -95,6 +112,7 @@ static conv_window window_backward(const conv_roles *r, const window2d *w)
     v.shrink_columns = (int)w->stride[1];
     divide_by(v.shrink_rows, &v.shrink_rows_multiplier, &v.shrink_rows_shift);
     divide_by(v.shrink_columns, &v.shrink_columns_multiplier, &v.shrink_columns_shift);
+    divide_by_taps(&v);
     return v;
 }
 

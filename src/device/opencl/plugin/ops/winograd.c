@@ -35,17 +35,16 @@ static int64_t tiles_of(const tensor *to)
 
 /* Is it faster than a direct convolution? A tile has 36 products where 16 pixels have 144, and
    moves 36 numbers of each channel twice, which counts as much as 32 products of each on a device
-   of 25 FLOPs a byte. */
-static bool pays(const tensor *from, const tensor *to)
+   of 25 FLOPs a byte: winograd_channels. */
+static bool pays(const gpu *g, const tensor *from, const tensor *to)
 {
-    const int64_t *dim = to->shape.dim;
+    const int64_t *dim = to->shape.dim, least = opencl_of(g)->blocking.winograd_channels;
     int64_t in = from->shape.dim[3], out = dim[3];
-    return in * out >= 32 * (in + out) && 10 * dim[0] * dim[1] * dim[2] >= 64 * tiles_of(to);
+    return in * out >= least * (in + out) && 10 * dim[0] * dim[1] * dim[2] >= 64 * tiles_of(to);
 }
 
 static bool accepts(const gpu *g, const plan *p, const op *o, const char **why)
 {
-    (void)g;
     const window2d *w = &o->a.conv.w;
     const tensor *from, *to;
     images_of(p, o, &from, &to);
@@ -59,7 +58,7 @@ static bool accepts(const gpu *g, const plan *p, const op *o, const char **why)
         *why = "in groups";
     else if (w->before[0] > 2 || w->before[1] > 2)
         *why = "padded by more than the kernel reaches";
-    else if (!pays(from, to))
+    else if (!pays(g, from, to))
         *why = "too few channels or pixels";
     else
         return true;

@@ -1,0 +1,291 @@
+#include "bench/tune.h"
+#include "base/memory.h"
+#include "bench/published.h"
+#include "bench/tune_pair.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A candidate that is this much slower over the workloads so far is tried on no more of them. */
+static const double HOPELESS = 1.15;
+enum { WORKLOADS_MOST = 32, QUICK_CANDIDATES = 3 };
+
+typedef struct tune {
+    const tune_options *options;
+    tune_report *report;
+    const char *workloads[WORKLOADS_MOST];
+    int workload_count;
+    device *device; /* open as long as candidates are asked for */
+} tune;
+
+static void notice(const tune *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void notice(const tune *t, const char *format, ...)
+{
+    char line[512];
+    va_list arguments;
+    if (!t->options->on_notice)
+        return;
+    va_start(arguments, format);
+    printable_v(line, sizeof line, format, arguments);
+    va_end(arguments);
+    t->options->on_notice(t->options->user, line);
+}
+
+static int rounds_of(const tune *t, bool last)
+{
+    if (t->options->rounds > 0)
+        return t->options->rounds;
+    return (t->options->quick ? 3 : 5) + (last ? 4 : 0);
+}
+
+/* ---- workloads -------------------------------------------------------------------------- */
+
+/* The row of this operation and sizes; NULL: there is none. */
+static tune_row *find_row(const tune_report *r, const char *operation, const char *sizes)
+{
+    for (size_t i = 0; i < r->row_count; i++)
+        if (strcmp(r->rows[i].operation, operation) == 0 && strcmp(r->rows[i].shape, sizes) == 0)
+            return &r->rows[i];
+    return NULL;
+}
+
+/* Add rows for what is not among them; *fresh, *all: how many. */
+static cornu_status add_shapes(tune_report *r, const plan *p, int *fresh, int *all)
+{
+    char sizes[OP_SHAPE_TEXT];
+    *fresh = *all = 0;
+    for (int i = 0; i < p->op_count; i++) {
+        const char *name = op_infos[p->ops[i].kind].name;
+        if (!tune_counts(p->ops[i].kind))
+            continue;
+        ++*all;
+        if (find_row(r, name, op_shape_show(p, &p->ops[i], sizes)))
+            continue;
+        ++*fresh;
+        TRY(memory_grow(&r->rows, &r->row_capacity, r->row_count + 1, sizeof *r->rows));
+        tune_row *row = &r->rows[r->row_count++];
+        *row = (tune_row){.before = 0};
+        snprintf(row->operation, sizeof row->operation, "%s", name);
+        snprintf(row->shape, sizeof row->shape, "%s", sizes);
+    }
+    return CORNU_OK;
+}
+
+/* Most of its products are not among those of the workloads before. */
+static cornu_status is_new(tune_report *r, const char *workload, bool *yes)
+{
+    cornu_model *model = NULL;
+    plan *p = NULL;
+    int fresh = 0, all = 0;
+    cornu_status status = cornu_model_open(workload, &model);
+    if (status == CORNU_OK)
+        status = plan_build(
+            model,
+            &(plan_options){.mode = PLAN_TRAIN, .batch = model->batch > 0 ? model->batch : 32}, &p);
+    if (status == CORNU_OK)
+        status = add_shapes(r, p, &fresh, &all);
+    plan_free(p);
+    cornu_model_close(model);
+    *yes = 2 * fresh > all;
+    return status;
+}
+
+static cornu_status choose_workloads(tune *t)
+{
+    const char *const *asked = t->options->workloads;
+    for (int i = 0; asked && asked[i] && t->workload_count < WORKLOADS_MOST; i++)
+        t->workloads[t->workload_count++] = asked[i];
+    if (t->workload_count > 0)
+        return CORNU_OK;
+    for (const bench_workload *w = bench_workloads; w->name; w++) {
+        bool yes;
+        TRY(is_new(t->report, w->name, &yes));
+        if (yes)
+            t->workloads[t->workload_count++] = w->name;
+    }
+    t->report->row_count = 0; /* filled again with the times */
+    return CORNU_OK;
+}
+
+/* ---- one candidate ----------------------------------------------------------------------- */
+
+/* Medians of a pair's operations into the rows; of one shape that is there twice, the last. */
+static cornu_status add_rows(tune_report *r, const tune_pair *pair)
+{
+    const plan *p = pair->side[0].plan->plan;
+    char sizes[OP_SHAPE_TEXT];
+    int fresh, all;
+    TRY(add_shapes(r, p, &fresh, &all));
+    for (int i = 0; i < p->op_count; i++) {
+        if (!tune_counts(p->ops[i].kind))
+            continue;
+        op_shape_show(p, &p->ops[i], sizes);
+        tune_row *row = find_row(r, op_infos[p->ops[i].kind].name, sizes);
+        row->before = tune_pair_median(pair, 0, i);
+        row->after = tune_pair_median(pair, 1, i);
+    }
+    return CORNU_OK;
+}
+
+/* `to` against `from`, opened in this order or the other one. *failed: the side that did not work.
+ */
+static cornu_status compare_once(tune *t, const char *workload, const char *const tunings[2],
+                                 int first, bool rows, double *ratio, int *failed)
+{
+    tune_pair pair = {0};
+    cornu_status status = CORNU_OK;
+    for (int i = 0; i < 2 && status == CORNU_OK; i++) {
+        *failed = i ^ first;
+        status =
+            tune_side_open(&pair.side[*failed], workload, t->options->device, tunings[*failed]);
+    }
+    if (status == CORNU_OK)
+        status = tune_pair_run(&pair, t->options, rounds_of(t, rows), failed);
+    if (status == CORNU_OK && rows)
+        status = add_rows(t->report, &pair);
+    *ratio = pair.ratio;
+    tune_side_close(&pair.side[0]);
+    tune_side_close(&pair.side[1]);
+    return status;
+}
+
+/* The worse of both orders: on PoCL a session may be several times slower than another of the same
+   tuning, for as long as it is open, by where its memory happens to lie. */
+static cornu_status compare_on(tune *t, const char *workload, const char *from, const char *to,
+                               bool last, double *ratio, int *failed)
+{
+    const char *const tunings[2] = {from, to};
+    double other;
+    TRY(compare_once(t, workload, tunings, 0, last, ratio, failed));
+    TRY(compare_once(t, workload, tunings, 1, false, &other, failed));
+    *ratio = fmax(*ratio, other);
+    return CORNU_OK;
+}
+
+/* The geometric mean over the workloads, but for those that do not fit into memory. */
+static cornu_status compare(tune *t, const char *from, const char *to, bool last, double *ratio,
+                            int *failed)
+{
+    double sum = 0;
+    int measured = 0;
+    cornu_status status = CORNU_OK;
+    *ratio = 1;
+    for (int i = 0; i < t->workload_count && (last || *ratio <= HOPELESS); i++) {
+        double own;
+        notice(t, "%s on %s", to, t->workloads[i]);
+        status = compare_on(t, t->workloads[i], from, to, last, &own, failed);
+        if (status == CORNU_OUT_OF_MEMORY && *failed == 0)
+            continue;
+        TRY(status);
+        sum += log(own);
+        *ratio = exp(sum / ++measured);
+    }
+    return measured > 0 ? CORNU_OK : status;
+}
+
+/* A candidate that the device cannot run is one that loses; anything else that fails ends it all.
+ */
+static cornu_status try_candidate(tune *t, int stage, const char *from, const char *to,
+                                  double *ratio)
+{
+    tune_report *r = t->report;
+    int failed = 0;
+    TRY(memory_grow(&r->trials, &r->trial_capacity, r->trial_count + 1, sizeof *r->trials));
+    cornu_status status = compare(t, from, to, false, ratio, &failed);
+    if (status != CORNU_OK && (status == CORNU_STOPPED || failed == 0))
+        return status;
+    tune_trial *trial = &r->trials[r->trial_count++];
+    *trial = (tune_trial){.stage = stage, .ratio = *ratio};
+    snprintf(trial->from, sizeof trial->from, "%s", from);
+    snprintf(trial->text, sizeof trial->text, "%s", to);
+    if (status != CORNU_OK) {
+        *ratio = trial->ratio = INFINITY;
+        snprintf(trial->failure, sizeof trial->failure, "%s", cornu_last_error());
+    }
+    return CORNU_OK;
+}
+
+/* ---- the search -------------------------------------------------------------------------- */
+
+/* The best of a stage in place of `best`; *more: there is such a stage. */
+static cornu_status run_stage(tune *t, int stage, char best[TUNING_TEXT], bool *more)
+{
+    char from[TUNING_TEXT], other[TUNING_TEXT];
+    double least = TUNE_GAIN;
+    int tried = 0;
+    snprintf(from, sizeof from, "%s", best);
+    for (int i = 0; t->device->ops->tuning_candidate(t->device, from, stage, i, other); i++) {
+        double ratio;
+        *more = true;
+        if (strcmp(other, from) == 0 || (t->options->quick && tried == QUICK_CANDIDATES))
+            continue;
+        tried++;
+        TRY(try_candidate(t, stage, from, other, &ratio));
+        if (ratio >= least)
+            continue;
+        least = ratio;
+        snprintf(best, TUNING_TEXT, "%s", other);
+    }
+    return CORNU_OK;
+}
+
+/* The winner against what was used, once more: who won by chance does not win twice. */
+static cornu_status keep_winner(tune *t, const char *best)
+{
+    tune_report *r = t->report;
+    int failed;
+    if (strcmp(best, r->before.text) == 0)
+        return CORNU_OK;
+    TRY(compare(t, r->before.text, best, true, &r->ratio, &failed));
+    if (r->ratio >= TUNE_GAIN)
+        return CORNU_OK;
+    return t->device->ops->tuning_keep(t->device, best, &r->after);
+}
+
+static cornu_status search(tune *t)
+{
+    char best[TUNING_TEXT];
+    bool more = true;
+    snprintf(best, sizeof best, "%s", t->report->before.text);
+    TRY(choose_workloads(t));
+    for (int stage = 0; more; stage++) {
+        more = false;
+        TRY(run_stage(t, stage, best, &more));
+    }
+    return keep_winner(t, best);
+}
+
+/* What is used now. */
+static cornu_status look_up(const tune *t, device_tuning *now)
+{
+    const device_ops *ops = t->device->ops;
+    TRY(ops->tuning ? ops->tuning(t->device, now) : CORNU_OK);
+    if (*now->text)
+        return CORNU_OK;
+    return status_fail(CORNU_UNSUPPORTED,
+                       "device %s: has nothing to tune; expected one whose kernels can be tuned, "
+                       "such as opencl:0",
+                       t->options->device ? t->options->device : "cpu");
+}
+
+cornu_status tune_run(const tune_options *options, tune_report *report)
+{
+    tune t = {.options = options, .report = report};
+    device_id id;
+    *report = (tune_report){.ratio = 1};
+    TRY(device_find(options->device, &id));
+    TRY(id.ops->open(id.number, NULL, &t.device));
+    cornu_status status = look_up(&t, &report->before);
+    if (status == CORNU_OK)
+        status = search(&t);
+    t.device->ops->close(t.device);
+    return status;
+}
+
+void tune_report_free(tune_report *report)
+{
+    free(report->trials);
+    free(report->rows);
+    *report = (tune_report){0};
+}
