@@ -312,7 +312,7 @@ def main():
                 run([ptxas, "--version"]).stdout.strip().splitlines()[-1]]
     of_gpu = {gpu.name: launches(arguments.launches, gpu.vendor, gpu.units)[1] for gpu in paper.GPUS}
     with open(arguments.output, "w", encoding="utf-8") as file:
-        file.write(paper.document(found, blockings, of_gpu, versions, names))
+        file.write(paper.document(found, blockings, of_gpu, versions, names, bad))
     return 1 if bad else 0
 
 
