@@ -101,11 +101,59 @@ static void blocks_of_tiles_make_one_convolution(void **state)
     }
 }
 
+/* ---- long sums ----------------------------------------------------------------------------- */
+
+/* Of few numbers, so that they are divided among many work-groups. */
+static op_case dense_weights(int64_t rows)
+{
+    const shape x = {2, {rows, 20}}, dy = {2, {rows, 22}}, dw = {2, {20, 22}}, db = {1, {22}};
+    return (op_case){.kind = OP_DENSE_BACKWARD_WEIGHTS,
+                     .label = "dense weights of many rows",
+                     .in = {x, dy},
+                     .out = {dw, db}};
+}
+
+/* A first layer's, of three channels. */
+static op_case convolution_weights(int64_t batch)
+{
+    const shape x = {4, {batch, 30, 30, 3}}, dy = {4, {batch, 30, 30, 32}};
+    op_case c = convolution_of(OP_CONV2D_BACKWARD_WEIGHTS, batch, 3, 32);
+    strcpy(c.label, "convolution weights of many pixels");
+    c.out[0] = c.in[1];
+    c.out[1] = (shape){1, {32}};
+    c.in[0] = x;
+    c.in[1] = dy;
+    return c;
+}
+
+static void a_sum_of_many_slices_is_the_reference(void **state)
+{
+    const op_case cases[] = {dense_weights(40000), convolution_weights(40)};
+    (void)state;
+    device *d = open_with(NULL);
+    if (!d)
+        skip();
+    for (int i = 0; i < 2; i++) {
+        char name[64] = "";
+        op_outputs expected, found;
+        const op_info *info = &op_infos[cases[i].kind];
+        const kernel *reference = &reference_kernels[cases[i].kind];
+        assert_int_equal(op_case_run(&cases[i], reference, NULL, false, &expected), CORNU_OK);
+        assert_int_equal(op_case_run_on(&cases[i], d, false, name, &found), CORNU_OK);
+        assert_int_equal(op_outputs_compare(&cases[i], name, info->tolerance, &found, &expected),
+                         0);
+        op_outputs_free(&expected);
+        op_outputs_free(&found);
+    }
+    d->ops->close(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_product_gives_the_same_bits_twice),
         cmocka_unit_test(blocks_of_tiles_make_one_convolution),
+        cmocka_unit_test(a_sum_of_many_slices_is_the_reference),
     };
     return cmocka_run_group_tests_name("products of the OpenCL device", tests, NULL, op_cases_free);
 }

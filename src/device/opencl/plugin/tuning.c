@@ -12,14 +12,15 @@ typedef struct tuning_row {
     opencl_blocking blocking;
 } tuning_row;
 
-/* GPUs of NVIDIA, AMD and Intel: 128 work-items of 8 x 4 sums, which is about 100 registers, and 9
-   to 15 KB of local memory, so that four or more work-groups are on a compute unit at once; ARM's
-   have 64 registers. CPUs: one work-item after the other has vectors of 16, tiles stay in the
-   first-level cache, and transforms in the last, so that Winograd's pays earlier. The first row
-   that fits the device is taken. */
+/* GPUs of NVIDIA, AMD and Intel: 64 work-items of 8 x 8 sums, which is 130 to 170 registers, and 9
+   to 15 KB of local memory, so that four or more work-groups are on a compute unit at once; with
+   fewer sums local memory's bandwidth is the limit (docs/opencl-gpus.md). ARM's have 64 registers.
+   CPUs: one work-item after the other has vectors of 16, tiles stay in the first-level cache, and
+   transforms in the last, so that Winograd's pays earlier. The first row that fits the device is
+   taken. */
 static const tuning_row rows[] = {
     {true, NULL, {32, 64, 64, 8, 16, 16, 16}},  {true, NULL, {32, 64, 32, 8, 16, 16, 16}},
-    {false, "ARM", {32, 32, 16, 4, 4, 64, 32}}, {false, NULL, {64, 64, 16, 8, 4, 256, 32}},
+    {false, "ARM", {32, 32, 16, 4, 4, 64, 32}}, {false, NULL, {64, 64, 16, 8, 8, 256, 32}},
     {false, NULL, {32, 32, 16, 4, 4, 128, 32}}, {false, NULL, {16, 16, 16, 4, 4, 128, 32}},
     {true, NULL, {16, 16, 16, 4, 4, 16, 16}},
 };
@@ -29,7 +30,7 @@ enum { ROWS = sizeof rows / sizeof *rows };
 static size_t local_floats(const opencl_blocking *b)
 {
     size_t m = (size_t)b->gemm_m, n = (size_t)b->gemm_n, k = (size_t)b->gemm_k;
-    size_t pad = (size_t)b->item_n, most = 0;
+    size_t pad = b->item_n == 8 ? 4 : (size_t)b->item_n, most = 0; /* PIECE of kernels/gemm.h */
     for (int kind = 0; kind < 3; kind++) {
         size_t tile_m = kind == 0 ? m : kind == 1 ? m / 2 : m * 2;
         size_t tile_n = kind == 0 ? n : kind == 1 ? n * 2 : n / 2;
@@ -168,14 +169,14 @@ typedef struct tile_row {
 } tile_row;
 
 static const tile_row tiles[] = {
-    {true, 32, 64, 64, 8, 16},  {true, 32, 64, 128, 8, 16},  {true, 64, 64, 64, 8, 16},
-    {true, 32, 128, 64, 8, 16}, {true, 32, 32, 64, 8, 8},    {true, 32, 64, 64, 4, 16},
-    {true, 64, 128, 64, 8, 16}, {true, 32, 64, 64, 16, 16},  {true, 64, 64, 128, 8, 16},
-    {true, 32, 32, 64, 4, 8},   {true, 32, 32, 32, 8, 4},    {false, 64, 64, 16, 8, 4},
-    {false, 64, 64, 16, 4, 4},  {false, 64, 128, 16, 8, 8},  {false, 128, 64, 16, 8, 8},
-    {false, 32, 64, 16, 4, 4},  {false, 128, 128, 16, 8, 8}, {false, 64, 64, 8, 8, 4},
-    {false, 64, 64, 32, 8, 4},  {false, 64, 128, 8, 8, 8},   {false, 32, 32, 16, 4, 4},
-    {false, 128, 128, 8, 8, 8}, {false, 32, 32, 32, 4, 4},
+    {true, 32, 64, 64, 8, 16},  {true, 32, 64, 128, 8, 16}, {true, 64, 64, 64, 8, 16},
+    {true, 32, 128, 64, 8, 16}, {true, 32, 32, 64, 8, 8},   {true, 32, 64, 64, 4, 16},
+    {true, 64, 128, 64, 8, 16}, {true, 32, 64, 64, 16, 16}, {true, 64, 64, 128, 8, 16},
+    {true, 32, 32, 64, 4, 8},   {true, 32, 32, 32, 8, 4},   {false, 64, 64, 16, 8, 8},
+    {false, 64, 64, 16, 8, 4},  {false, 64, 64, 16, 4, 4},  {false, 64, 128, 16, 8, 8},
+    {false, 128, 64, 16, 8, 8}, {false, 32, 64, 16, 4, 4},  {false, 128, 128, 16, 8, 8},
+    {false, 64, 64, 8, 8, 4},   {false, 64, 64, 32, 8, 4},  {false, 64, 128, 8, 8, 8},
+    {false, 32, 32, 16, 4, 4},  {false, 128, 128, 8, 8, 8}, {false, 32, 32, 32, 4, 4},
 };
 enum { TILES = sizeof tiles / sizeof *tiles };
 

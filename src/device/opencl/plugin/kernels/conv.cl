@@ -12,7 +12,7 @@ static inline int window_divide(int a, int multiplier, int shift)
     return (int)((mul_hi((uint)a, (uint)multiplier) + (uint)a) >> shift);
 }
 
-/* Where a position's window begins: row, column, the sample's first element of the image. */
+/* Where a position's window begins: row, column, that element of the image; the sample's first. */
 static inline int4 origin_of(int position, bool exists, const conv_window *w)
 {
     int line = window_divide(position, w->columns_multiplier, w->columns_shift);
@@ -20,7 +20,8 @@ static inline int4 origin_of(int position, bool exists, const conv_window *w)
     int row = (line - sample * w->rows) * w->stride_rows + w->offset_rows;
     int column = (position - line * w->columns) * w->stride_columns + w->offset_columns;
     int image = sample * w->height * w->width * w->channels;
-    return (int4)(exists ? row : -(1 << 29), column, image, 0); /* far outside of every image */
+    int first = image + (row * w->width + column) * w->channels;
+    return (int4)(exists ? row : -(1 << 29), column, first, image); /* far outside of every image */
 }
 
 /* Kernel row, kernel column, channel. */
@@ -45,11 +46,14 @@ static inline int4 next_tap(int4 tap, const conv_window *w)
     return tap;
 }
 
-/* The element of the image under a tap; -1: outside. No branches, so that loads overlap; shrinks, a
+/* The element of the image under a tap; -1: outside. What depends on the tap alone is the same for
+   all pieces of a work-item, and is computed once. No branches, so that loads overlap; shrinks, a
    constant: divide by the window's shrink. */
 static inline int pixel_of(int4 origin, int4 tap, const conv_window *w, bool shrinks)
 {
-    int row = origin.x + tap.x * w->step_rows, column = origin.y + tap.y * w->step_columns;
+    int down = tap.x * w->step_rows, right = tap.y * w->step_columns;
+    int row = origin.x + down, column = origin.y + right;
+    int at = origin.z + ((down * w->width + right) * w->channels + tap.z);
     bool meets = true;
     if (shrinks) {
         int y = window_divide(max(row, 0), w->shrink_rows_multiplier, w->shrink_rows_shift);
@@ -58,11 +62,15 @@ static inline int pixel_of(int4 origin, int4 tap, const conv_window *w, bool shr
         meets = (y * w->shrink_rows == row) & (x * w->shrink_columns == column);
         row = y;
         column = x;
+        at = origin.w + (row * w->width + column) * w->channels + tap.z;
     }
-    /* a tap's numbers may go on into its right neighbours' */
-    int place = column * w->channels + tap.z;
-    meets = meets & ((uint)row < (uint)w->height) & ((uint)place < (uint)(w->width * w->channels));
-    return meets ? origin.z + row * w->width * w->channels + place : -1;
+#if ITEM_N > 8 /* a tap is a row of the kernel, and goes on into its right neighbours */
+    const uint place = (uint)(column * w->channels + tap.z);
+    meets = meets & ((uint)row < (uint)w->height) & (place < (uint)(w->width * w->channels));
+#else
+    meets = meets & ((uint)row < (uint)w->height) & ((uint)column < (uint)w->width);
+#endif
+    return meets ? at : -1;
 }
 
 #if ITEM_N > 8
@@ -71,14 +79,14 @@ static inline void copy_runs(local float *to, global const float *x, int4 origin
                              int count, const conv_window *w)
 {
     const int line = w->width * w->channels;
-    for (int j = 0; j < ITEM_N;) {
-        const int run = min(w->tap_channels - tap.z, ITEM_N - j), there = clamp(count - j, 0, run);
+    for (int j = 0; j < PIECE;) {
+        const int run = min(w->tap_channels - tap.z, PIECE - j), there = clamp(count - j, 0, run);
         const int row = origin.x + tap.x * w->step_rows;
         const int place = (origin.y + tap.y * w->step_columns) * w->channels + tap.z;
         const bool in_row = (uint)row < (uint)w->height;
         const int begin = in_row ? clamp(-place, 0, there) : there;
         const int end = max(min(there, line - place), begin);
-        global const float *from = x + origin.z + (in_row ? row : 0) * line + place;
+        global const float *from = x + origin.w + (in_row ? row : 0) * line + place;
         for (int i = 0; i < begin; i++)
             to[j + i] = 0.0f;
         for (int i = begin; i < end; i++)
@@ -92,41 +100,46 @@ static inline void copy_runs(local float *to, global const float *x, int4 origin
 }
 #endif
 
-/* ITEM_N taps from `number` on, of `count`; whole: all or none, and neighbours in the image. */
+/* PIECE taps from `number` on, of `count`; whole: all or none, and neighbours in the image;
+   2: and nothing shrinks. ones: the number of what is 1; -1, a constant: nothing. */
 static inline void copy_taps(local float *to, global const float *x, int4 origin, int number,
-                             int count, const conv_window *w, bool shrinks, bool whole)
+                             int count, const conv_window *w, bool shrinks, int ones, int whole)
 {
     int4 tap = tap_of(number, w);
     if (whole) {
-        int at = number < count ? pixel_of(origin, tap, w, shrinks) : -1;
-        columns values = *(global const columns *)(x + max(at, 0));
-        *(local columns *)to = at < 0 ? (columns)0.0f : values;
+        int at = pixel_of(origin, tap, w, shrinks && whole < 2);
+        at = (number < count) & (at >= 0) ? at : -1; /* as one, or compilers branch around it all */
+        piece values = *(global const piece *)(x + max(at, 0));
+        values = at < 0 ? (piece)0.0f : values;
+        if (ones >= 0)
+            values.s0 = number == ones ? 1.0f : values.s0;
+        *(local piece *)to = values;
         return;
     }
 #if ITEM_N > 8
-    if (!shrinks) {
+    if (!shrinks && ones < 0) {
         copy_runs(to, x, origin, tap, count - number, w);
         return;
     }
 #endif
-    for (int j = 0; j < ITEM_N; j++) {
+    for (int j = 0; j < PIECE; j++) {
         int at = number + j < count ? pixel_of(origin, tap, w, shrinks) : -1;
-        to[j] = at < 0 ? 0.0f : x[at];
+        to[j] = ones >= 0 && number + j == ones ? 1.0f : at < 0 ? 0.0f : x[at];
         tap = next_tap(tap, w);
     }
 }
 
 /* Of the gradient of x: four filters of the weights of a channel, from `number` on, which counts
-   (kernel row, kernel column, filter of the group). */
+   (kernel row, kernel column, filter of the group); whole: as copy_taps, 2: all are there. */
 static inline float4 read_filters(global const float *weights, int channel, int number,
                                   int channels, int count, int stride, const conv_window *w,
-                                  bool whole)
+                                  int whole)
 {
     float all[4];
     int tap = window_divide(number, w->tap_channels_multiplier, w->tap_channels_shift);
     int filter = number - tap * w->tap_channels;
     if (whole) {
-        bool there = channel < channels && number < count;
+        bool there = whole == 2 || (channel < channels && number < count);
         long at = ((long)tap * channels + channel) * stride + filter;
         float4 values = read4(weights + (there ? at : 0), 4, true);
         return there ? values : (float4)0.0f;
@@ -156,12 +169,12 @@ static inline float4 read_filters(global const float *weights, int channel, int 
     for (int i = (int)item; i < TILE_M; i += ITEMS)                                     \
         origins[i] = origin_of(row + i, row + i < m, &window);
 #define COPY_ROW_OF_A(to, i, q, whole)                                                       \
-    copy_taps(to, a, origins[i], from + (q), end, &window, SHRINKS, whole)
+    copy_taps(to, a, origins[i], from + (q), end, &window, SHRINKS, -1, whole)
 #define COPY_ROW_OF_B(to, q, j, whole)                                                       \
     copy_columns(to, b + (long)(from + (q)) * b_stride + column + (j),                       \
                  from + (q) < end ? n - column - (j) : 0, whole)
-#define B_ALIGNED (b_stride % ITEM_N == 0 && b_step % ITEM_N == 0)
-#define NEIGHBOURS (window_channels % ITEM_N == 0 && window_tap_channels % ITEM_N == 0)
+#define B_ALIGNED (b_stride % PIECE == 0 && b_step % PIECE == 0)
+#define NEIGHBOURS (window_channels % PIECE == 0 && window_tap_channels % PIECE == 0)
 #define FULL_ROWS_OF_B (B_ALIGNED && column + TILE_N <= n && from + GEMM_K <= end)
 
 #define SHRINKS false
@@ -182,21 +195,31 @@ static inline float4 read_filters(global const float *weights, int channel, int 
 #define PRODUCT_ACTIVATES 0
 #define A_BY_DEPTH 0
 #define COPY_A COPY_ROW_OF_A
-#define A_WHOLE NEIGHBOURS
+#define UNSTRIDED (window_shrink_rows * window_shrink_columns == 1)
+#define A_WHOLE (NEIGHBOURS ? UNSTRIDED ? 2 : 1 : 0)
 #define B_BY_COLUMN 1
 #define COPY_B(j, q, whole)                                                                  \
     read_filters(b, column + (j), from + (q), n, end, b_stride, &window, whole)
-#define B_WHOLE (B_ALIGNED && window_tap_channels % ITEM_N == 0)
+#define B_IN_FOURS (B_ALIGNED && window_tap_channels % PIECE == 0)
+#define B_WHOLE (B_IN_FOURS ? column + TILE_N <= n && from + GEMM_K <= end ? 2 : 1 : 0)
 #include "device/opencl/plugin/kernels/gemm_shapes.h"
 #undef PRODUCT_BEGIN
 
+/* Origins of the next GEMM_K positions. */
+#define ORIGINS_FROM(begin)                                 \
+    for (int i = (int)item; i < GEMM_K; i += ITEMS)         \
+        origins[i] = origin_of((begin) + i, (begin) + i < end, &window);
 #define PRODUCT conv_backward_weights
 #define PRODUCT_ACTIVATES 0
-#define PRODUCT_BEGIN WINDOW_BEGIN
+#define PRODUCT_BEGIN                                       \
+    WINDOW_BEGIN                                            \
+    local int4 origins[GEMM_K];                             \
+    ORIGINS_FROM(begin)
+#define PRODUCT_NEXT ORIGINS_FROM(from + GEMM_K)
 #define A_BY_DEPTH 1
 #define COPY_A(to, i, q, whole)                                                              \
-    copy_taps(to, a, origin_of(from + (q), from + (q) < end, &window), row + (i), m, &window,  \
-              false, whole)
+    copy_taps(to, a, origins[q], row + (i),                                                    \
+              window_ones < 0 ? m : window_ones, &window, false, window_ones, whole)
 #define A_WHOLE NEIGHBOURS
 #define B_BY_COLUMN 0
 #define COPY_B COPY_ROW_OF_B

@@ -10,8 +10,10 @@
 /* Of the image: height, width, and channels of all groups; of a sample's positions: rows, columns;
    stride: from one position's window to the next; offset: where the first one's begins; step: from
    tap to tap; what becomes of a place is divided by shrink; taps: of a row of the kernel;
-   tap_channels: of a tap, in the group; a row of the kernel whose numbers lie side by side in the
-   image is one tap. *_multiplier and *_shift divide by a number: window_divide. */
+   tap_channels: of a tap, in the group; where work-items have more than 8 columns, a row of the
+   kernel whose numbers lie side by side in the image is one tap; ones: the row of A' that is all 1,
+   whose sums are the bias's gradient; -1: none. *_multiplier and *_shift divide by a number:
+   window_divide. */
 /* clang-format off */
 #define WINDOW_FIELDS(X)                                                             \
     X(height) X(width) X(channels) X(rows) X(columns)                                \
@@ -21,7 +23,8 @@
     X(shrink_rows_multiplier) X(shrink_rows_shift)                                   \
     X(shrink_columns_multiplier) X(shrink_columns_shift)                             \
     X(taps) X(taps_multiplier) X(taps_shift)                                         \
-    X(tap_channels) X(tap_channels_multiplier) X(tap_channels_shift)
+    X(tap_channels) X(tap_channels_multiplier) X(tap_channels_shift)                 \
+    X(ones)
 /* clang-format on */
 
 typedef struct conv_window {

@@ -7,8 +7,8 @@
 
 #define PRODUCT_PARAMETERS , const int a_stride, const int b_stride
 #define PRODUCT_BEGIN
-#define A_ALIGNED (a_stride % ITEM_N == 0 && a_step % ITEM_N == 0)
-#define B_ALIGNED (b_stride % ITEM_N == 0 && b_step % ITEM_N == 0)
+#define A_ALIGNED (a_stride % PIECE == 0 && a_step % PIECE == 0)
+#define B_ALIGNED (b_stride % PIECE == 0 && b_step % PIECE == 0)
 #define FULL_ROWS_OF_A (A_ALIGNED && row + TILE_M <= m && from + GEMM_K <= end)
 #define FULL_ROWS_OF_B (B_ALIGNED && column + TILE_N <= n && from + GEMM_K <= end)
 #define COPY_ROW_OF_A(to, i, q, whole)                                                       \
@@ -55,19 +55,49 @@
 #define B_WHOLE FULL_ROWS_OF_B
 #include "device/opencl/plugin/kernels/gemm_shapes.h"
 
-/* y[i] = act(sum of partials[slice][i] over the slices + bias[i % columns]) */
+/* y[i] = act(sum of partials[slice][i] over the slices + bias[i % width]); from number `first` on they
+   go to `rest` */
 KERNEL(reduce_slices, WORK_ITEMS)
 (IN(float, partials), IN(float, bias), OUT(float, y), const int count, const int width,
- const int slices, const int act, const float alpha)
+ const int slices, const int act, const float alpha, const int first, OUT(float, rest))
 {
     AT(partials);
     AT(y);
+    AT(rest);
     for (EACH(i, count)) {
         float sum = partials[i];
         for (int slice = 1; slice < slices; slice++)
             sum += partials[(long)slice * count + i];
         if (bias)
             sum += bias[bias_at / sizeof(float) + (int)i % width];
-        y[i] = activate(act, alpha, sum);
+        *(i < first ? y + i : rest + (i - first)) = activate(act, alpha, sum);
     }
+}
+
+/* The same of few numbers and many slices: each work-item adds some of a number's slices up. */
+KERNEL(reduce_many_slices, WORK_ITEMS)
+(IN(float, partials), IN(float, bias), OUT(float, y), const int count, const int width,
+ const int slices, const int act, const float alpha, const int first, OUT(float, rest))
+{
+    local float sums[WORK_ITEMS];
+    const int item = get_local_id(0), i = (int)get_group_id(0) * REDUCE_NUMBERS + item % REDUCE_NUMBERS;
+    float sum = 0;
+    AT(partials);
+    AT(y);
+    AT(rest);
+    for (int slice = item / REDUCE_NUMBERS; i < count && slice < slices;
+         slice += WORK_ITEMS / REDUCE_NUMBERS)
+        sum += partials[(long)slice * count + i];
+    sums[item] = sum;
+    for (int half_ = WORK_ITEMS / 2; half_ >= REDUCE_NUMBERS; half_ /= 2) {
+        FENCE;
+        if (item < half_)
+            sums[item] += sums[item + half_];
+    }
+    if (item >= REDUCE_NUMBERS || i >= count)
+        return;
+    sum = sums[item];
+    if (bias)
+        sum += bias[bias_at / sizeof(float) + i % width];
+    *(i < first ? y + i : rest + (i - first)) = activate(act, alpha, sum);
 }

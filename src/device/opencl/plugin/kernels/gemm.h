@@ -1,14 +1,16 @@
 /* What matrix products are made of, also those that convolutions are: C[m][n] = sum over k of
    A[m][k] B[k][n], in tiles of C, one a work-group, which brings GEMM_K of k at a time into local
-   memory. A work-item computes ITEM_M rows of ITEM_N neighbouring columns, in registers. Where
-   tiles are few, k is divided into slices (split-K), whose partial sums reduce_slices adds in their
-   order. The blocking follows from the sizes alone.
+   memory. A work-item computes ITEM_M rows of ITEM_N columns, in registers. Where tiles are few, k
+   is divided into slices (split-K), whose partial sums reduce_slices adds in their order. The
+   blocking follows from the sizes and the device alone.
 
-   The body is gemm_body.h; gemm_shapes.h makes kernels of three shapes of tiles of it:
+   The body is gemm_body.h; gemm_shapes.h makes kernels of these shapes of tiles of it:
 
-     square  GEMM_M x GEMM_N          all of as many work-items
-     wide    GEMM_M / 2 x 2 GEMM_N    for batches of 32
-     tall    2 GEMM_M x GEMM_N / 2    for 32 filters */
+     square  GEMM_M x GEMM_N            these three of as many work-items
+     wide    GEMM_M / 2 x 2 GEMM_N      for batches of 32
+     tall    2 GEMM_M x GEMM_N / 2      for 32 filters
+     narrow  GEMM_M x GEMM_N / 2        half as many; not on CPUs
+     small   GEMM_M / 2 x GEMM_N / 2    half as many, of ITEM_M / 2 rows; not on CPUs */
 #ifndef DEVICE_OPENCL_GEMM_H
 #define DEVICE_OPENCL_GEMM_H
 
@@ -18,16 +20,32 @@
 #define JOIN_NOW(a, b) a##b
 #define JOIN(a, b) JOIN_NOW(a, b)
 
-/* ITEM_N columns of a row: what is computed, and copied, at once. Casts to it are of places that
-   are a multiple of its size from a tensor's or tile's begin. */
+/* A work-item's columns of a row: what is computed at once. Of 8 it has two pieces of 4, half a
+   tile apart: neighbours then read neighbouring numbers, which lie in different banks of local
+   memory. */
 typedef JOIN(float, ITEM_N) columns;
+#if ITEM_N == 8
+#define PIECE 4
+#else
+#define PIECE ITEM_N
+#endif
+/* Neighbouring numbers that are copied at once. Casts to it are of places that are a multiple of
+   its size from a tensor's or tile's begin. */
+typedef JOIN(float, PIECE) piece;
 
 /* X(i) for the rows of a work-item. Named variables, as arrays may end up in memory. */
 #define ROWS_2(X) X(0) X(1)
 #define ROWS_4(X) ROWS_2(X) X(2) X(3)
 #define ROWS_8(X) ROWS_4(X) X(4) X(5) X(6) X(7)
 #define ROWS_16(X) ROWS_8(X) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
-#define ROWS(X) JOIN(ROWS_, ITEM_M)(X)
+#define ROWS(X) JOIN(ROWS_, ITEM_ROWS)(X)
+#if ITEM_M == 16
+#define HALF_ITEM_M 8
+#elif ITEM_M == 8
+#define HALF_ITEM_M 4
+#else
+#define HALF_ITEM_M 2
+#endif
 
 /* Loops over one work-item's columns: short ones are unrolled, so that arrays stay in registers. */
 #if ITEM_N > 8
@@ -38,16 +56,16 @@ typedef JOIN(float, ITEM_N) columns;
 
 #define TILE_ALIGNED __attribute__((aligned(64)))
 
-/* The first `count` of ITEM_N numbers, 0 for those behind. `count` may be negative, or more; with
+/* The first `count` of PIECE numbers, 0 for those behind. `count` may be negative, or more; with
    `whole` it is not looked at, and `from` is aligned. */
 static inline void copy_columns(local float *to, global const float *from, int count, bool whole)
 {
     if (whole)
-        *(local columns *)to = *(global const columns *)from;
-    else if (count >= ITEM_N)
-        *(local columns *)to = JOIN(vload, ITEM_N)(0, from);
+        *(local piece *)to = *(global const piece *)from;
+    else if (count >= PIECE)
+        *(local piece *)to = JOIN(vload, PIECE)(0, from);
     else
-        for (int j = 0; j < ITEM_N; j++)
+        for (int j = 0; j < PIECE; j++)
             to[j] = j < count ? from[j] : 0.0f;
 }
 
@@ -82,15 +100,15 @@ static inline bool bends(int act)
     return act == ACTIVATION_LINEAR || act == ACTIVATION_RELU || act == ACTIVATION_LEAKY_RELU;
 }
 
-static inline void put_columns(global float *to, columns value, int count, bool aligned)
+static inline void put_piece(global float *to, piece value, int count, bool aligned)
 {
-    if (count >= ITEM_N && aligned) {
-        *(global columns *)to = value;
+    if (count >= PIECE && aligned) {
+        *(global piece *)to = value;
     } else {
-        float all[ITEM_N];
-        JOIN(vstore, ITEM_N)(value, 0, all);
+        float all[PIECE];
+        JOIN(vstore, PIECE)(value, 0, all);
         EACH_COLUMN
-        for (int j = 0; j < ITEM_N; j++)
+        for (int j = 0; j < PIECE; j++)
             if (j < count)
                 to[j] = all[j];
     }

@@ -1,45 +1,55 @@
 /* One kernel of products: gemm.h says what it does. Who includes it gives
 
-     SHAPE, TILE_M, TILE_N   undefined again here
+     SHAPE, TILE_M, TILE_N,
+     ITEM_ROWS               rows of a work-item; undefined again here
      PRODUCT                 the kernel's name
      PRODUCT_PARAMETERS      what it takes besides
      PRODUCT_BEGIN           statements before the loop; what they write into local memory may be
                              read by COPY_A and COPY_B
+     PRODUCT_NEXT            optional: statements before the tile is multiplied, for the next one
      A_BY_DEPTH              0: A lies in local memory as [row][k], copied along k; 1: as [k][row],
                              copied along rows
-     COPY_A(to, i, q, whole) bring ITEM_N elements of A to `to`: of row i of the tile, from q of the
+     COPY_A(to, i, q, whole) bring PIECE elements of A to `to`: of row i of the tile, from q of the
                              GEMM_K on; A_BY_DEPTH: of q, from row i on
-     B_BY_COLUMN             0: COPY_B(to, q, j, whole) brings columns j to j + ITEM_N - 1 of q;
+     B_BY_COLUMN             0: COPY_B(to, q, j, whole) brings columns j to j + PIECE - 1 of q;
                              1: COPY_B(j, q, whole) is a float4, of q to q + 3 of column j
      PRODUCT_ACTIVATES       0: bends(act), always
      A_WHOLE, B_WHOLE        may the tile from `from` on be copied with `whole`, a constant? Then
-                             there should be no branch, so that loads overlap.
+                             there should be no branch, so that loads overlap. Each may be 2,
+                             which COPY_A or COPY_B then is given.
 
    COPY_A and COPY_B put 0 where `row` + i >= m, `column` + j >= n or `from` + q >= end. */
 
 #define ITEMS_N (TILE_N / ITEM_N)
-#define ITEMS (ITEMS_N * (TILE_M / ITEM_M))
+#define ITEMS (ITEMS_N * (TILE_M / ITEM_ROWS))
 #if A_BY_DEPTH
-#define A_STRIDE (TILE_M + ITEM_N)
+#define A_STRIDE (TILE_M + PIECE)
 #define A_FLOATS (GEMM_K * A_STRIDE)
-#define A_PIECES (TILE_M / ITEM_N) /* of one q */
+#define A_PIECES (TILE_M / PIECE) /* of one q */
 #define A_COUNT (GEMM_K * A_PIECES)
-#define A_PIECE_ROW (int)(i % A_PIECES * ITEM_N)
+#define A_PIECE_ROW A_ALONG
 #define A_PIECE_Q (int)(i / A_PIECES)
-#define A_ROW(i) ((int)get_local_id(1) * ITEM_M + (i))
+#define A_ROW(i) ((int)get_local_id(1) * ITEM_ROWS + (i))
 #define A_AT(i, q) ((q)*A_STRIDE + A_ROW(i))
 #else
-#define A_STRIDE (GEMM_K + ITEM_N)
+#define A_STRIDE (GEMM_K + PIECE)
 #define A_FLOATS (TILE_M * A_STRIDE)
-#define A_PIECES (GEMM_K / ITEM_N) /* of one row */
+#define A_PIECES (GEMM_K / PIECE) /* of one row */
 #define A_COUNT (TILE_M * A_PIECES)
 #define A_PIECE_ROW (int)(i / A_PIECES)
-#define A_PIECE_Q (int)(i % A_PIECES * ITEM_N)
+#define A_PIECE_Q A_ALONG
 /* rows of neighbouring work-items are neighbours: they lie in different banks */
-#define A_ROW(i) ((int)get_local_id(1) + (i) * (TILE_M / ITEM_M))
+#define A_ROW(i) ((int)get_local_id(1) + (i) * (TILE_M / ITEM_ROWS))
 #define A_AT(i, q) (A_ROW(i) * A_STRIDE + (q))
 #endif
-#define B_STRIDE (TILE_N + ITEM_N)
+#if ITEMS % A_PIECES == \
+    0 /* the same for all pieces of a work-item, which not every compiler sees */
+#define A_ALONG ((int)(item % A_PIECES) * PIECE)
+#else
+#define A_ALONG ((int)(i % A_PIECES) * PIECE)
+#endif
+#define B_STRIDE (TILE_N + PIECE)
+#define B_PIECES (TILE_N / PIECE) /* of one q */
 #define B_BLOCKS (GEMM_K / 4)
 
 /* for each number i of this work-item's of `count` pieces; without a sign, so that a compiler sees
@@ -61,38 +71,69 @@
         *(local float4 *)(to + 3 * B_STRIDE) = (float4)(b0.w, b1.w, b2.w, b3.w); \
     }
 #else
-#define COPY_TILE_OF_B(whole)                                                          \
-    EACH_PIECE(GEMM_K *ITEMS_N)                                                        \
-    COPY_B(b_tile + i / ITEMS_N * B_STRIDE + i % ITEMS_N * ITEM_N, (int)(i / ITEMS_N), \
-           (int)(i % ITEMS_N * ITEM_N), whole);
+#define COPY_TILE_OF_B(whole)                                                            \
+    EACH_PIECE(GEMM_K *B_PIECES)                                                         \
+    COPY_B(b_tile + i / B_PIECES * B_STRIDE + i % B_PIECES * PIECE, (int)(i / B_PIECES), \
+           (int)(i % B_PIECES * PIECE), whole);
 #endif
 #define COPY_TILE_OF_A(whole) \
     EACH_PIECE(A_COUNT)       \
-    COPY_A(a_tile + i / A_PIECES * A_STRIDE + i % A_PIECES * ITEM_N, A_PIECE_ROW, A_PIECE_Q, whole);
+    COPY_A(a_tile + i / A_PIECES * A_STRIDE + i % A_PIECES * PIECE, A_PIECE_ROW, A_PIECE_Q, whole);
 
 #define SUM(i) columns sum##i = 0;
 #if GEMM_K >= 32 /* sums of sums: rounding errors stay those of short ones */
 #define RUN(i) columns run##i = 0;
-#define MULTIPLY(i) run##i += a_tile[A_AT(i, q)] * b_row;
+#define ADD_TO(i) run##i
 #define RUN_END(i) sum##i += run##i;
 #else /* a GPU has no registers for both; there SLICE_MOST alone bounds a sum's length */
 #define RUN(i)
-#define MULTIPLY(i) sum##i += a_tile[A_AT(i, q)] * b_row;
+#define ADD_TO(i) sum##i
 #define RUN_END(i)
 #endif
-#define STEP                                                                   \
-    {                                                                          \
-        columns b_row = *(local columns *)(b_tile + q * B_STRIDE + my_column); \
-        ROWS(MULTIPLY)                                                         \
-        q++;                                                                   \
+#if A_BY_DEPTH || PIECE != 4
+#define READ_A(i)
+#define A_OF(i, j) a_tile[A_AT(i, q + j)]
+#else /* four of a row at once: an eighth of the loads */
+#define READ_A(i) const float4 a##i = *(local const float4 *)(a_tile + A_AT(i, q));
+#define A_OF(i, j) a##i.s##j
+#endif
+/* Column number j of a work-item's, within the tile; all of row q of B's tile. */
+#if ITEM_N == 8
+#define COLUMN(j) (my_column + (j) % 4 + (j) / 4 * (TILE_N / 2))
+#define B_COLUMNS(q)                                                      \
+    (columns)(*(local const float4 *)(b_tile + (q)*B_STRIDE + my_column), \
+              *(local const float4 *)(b_tile + (q)*B_STRIDE + my_column + TILE_N / 2))
+#else
+#define COLUMN(j) (my_column + (j))
+#define B_COLUMNS(q) (*(local const columns *)(b_tile + (q)*B_STRIDE + my_column))
+#endif
+#define MULTIPLY_0(i) ADD_TO(i) += A_OF(i, 0) * b_row;
+#define MULTIPLY_1(i) ADD_TO(i) += A_OF(i, 1) * b_row;
+#define MULTIPLY_2(i) ADD_TO(i) += A_OF(i, 2) * b_row;
+#define MULTIPLY_3(i) ADD_TO(i) += A_OF(i, 3) * b_row;
+#define STEP(j)                                 \
+    {                                           \
+        const columns b_row = B_COLUMNS(q + j); \
+        ROWS(MULTIPLY_##j)                      \
     }
-#define PUT(i)                                                         \
-    if (row + A_ROW(i) < m)                                            \
-        put_columns(c + (long)(row + A_ROW(i)) * c_stride + my_column, \
-                    bend(sum##i + b_bias, slope), n - column - my_column, c_aligned);
+#if ITEM_N == 8
+#define PUT_COLUMNS(to, value)                                                                \
+    put_piece((to) + my_column, (value).lo, n - column - my_column, c_aligned);               \
+    put_piece((to) + my_column + TILE_N / 2, (value).hi, n - column - my_column - TILE_N / 2, \
+              c_aligned);
+#else
+#define PUT_COLUMNS(to, value) \
+    put_piece((to) + my_column, value, n - column - my_column, c_aligned);
+#endif
+#define PUT(i)                                                    \
+    if (row + A_ROW(i) < m) {                                     \
+        global float *to = c + (long)(row + A_ROW(i)) * c_stride; \
+        const columns all = bend(sum##i + b_bias, slope);         \
+        PUT_COLUMNS(to, all)                                      \
+    }
 
 /* Work-groups: dimension 0 tiles, along n first; 1 batch of products; 2 slices of k. */
-#define PRODUCT_KERNEL(name) KERNEL3(name, ITEMS_N, TILE_M / ITEM_M, 1)
+#define PRODUCT_KERNEL(name) KERNEL3(name, ITEMS_N, TILE_M / ITEM_ROWS, 1)
 PRODUCT_KERNEL(SHAPE(PRODUCT))
 (IN(float, a), IN(float, b), IN(float, bias), OUT(float, c), const int m, const int n, const int k,
  const int tiles_n, const int slice_depth, const int c_stride, const long a_step, const long b_step,
@@ -101,7 +142,7 @@ PRODUCT_KERNEL(SHAPE(PRODUCT))
     local float a_tile[A_FLOATS] TILE_ALIGNED;
     local float b_tile[GEMM_K * B_STRIDE] TILE_ALIGNED;
     const uint item = (uint)get_local_id(1) * ITEMS_N + (uint)get_local_id(0);
-    const int my_column = (int)get_local_id(0) * ITEM_N;
+    const int my_column = (int)get_local_id(0) * PIECE;
     const int tile = (int)get_group_id(0), line = tile / tiles_n;
     const int row = line * TILE_M, column = (tile - line * tiles_n) * TILE_N;
     const int begin = (int)get_group_id(2) * slice_depth, end = min(begin + slice_depth, k);
@@ -114,47 +155,53 @@ PRODUCT_KERNEL(SHAPE(PRODUCT))
     PRODUCT_BEGIN
     for (int from = begin; from < end; from += GEMM_K) {
         FENCE; /* the tiles may still be read */
-        if (A_WHOLE) {
-            COPY_TILE_OF_A(true)
+        if (A_WHOLE == 2) {
+            COPY_TILE_OF_A(2)
+        } else if (A_WHOLE) {
+            COPY_TILE_OF_A(1)
         } else {
-            COPY_TILE_OF_A(false)
+            COPY_TILE_OF_A(0)
         }
-        if (B_WHOLE) {
-            COPY_TILE_OF_B(true)
+        if (B_WHOLE == 2) {
+            COPY_TILE_OF_B(2)
+        } else if (B_WHOLE) {
+            COPY_TILE_OF_B(1)
         } else {
-            COPY_TILE_OF_B(false)
+            COPY_TILE_OF_B(0)
         }
         FENCE;
+#ifdef PRODUCT_NEXT
+        PRODUCT_NEXT
+#endif
         const int depth = min(GEMM_K, end - from);
         ROWS(RUN)
-        for (int q = 0; q < depth;) { /* what is behind `end` is 0 */
-            STEP STEP STEP STEP
+        for (int q = 0; q < depth; q += 4) { /* what is behind `end` is 0 */
+            ROWS(READ_A)
+            STEP(0) STEP(1) STEP(2) STEP(3)
         }
         ROWS(RUN_END)
     }
 
     c += (long)get_group_id(1) * c_step + (long)get_group_id(2) * slice_step + column;
     const float slope = slope_of(act, alpha);
-    const bool c_aligned =
-        c_stride % ITEM_N == 0 && c_step % ITEM_N == 0 && slice_step % ITEM_N == 0;
+    const bool c_aligned = c_stride % PIECE == 0 && c_step % PIECE == 0 && slice_step % PIECE == 0;
     columns b_bias = 0;
     if (bias) {
         float all[ITEM_N];
         AT(bias);
         EACH_COLUMN
         for (int j = 0; j < ITEM_N; j++)
-            all[j] = column + my_column + j < n ? bias[get_group_id(1) * n + column + my_column + j]
-                                                : 0.0f;
+            all[j] = column + COLUMN(j) < n ? bias[get_group_id(1) * n + column + COLUMN(j)] : 0.0f;
         b_bias = JOIN(vload, ITEM_N)(0, all);
     }
     ROWS(PUT)
 #if PRODUCT_ACTIVATES
     if (bends(act))
         return;
-    for (int i = 0; i < ITEM_M; i++) /* seldom, and long code: from memory, once */
+    for (int i = 0; i < ITEM_ROWS; i++) /* seldom, and long code: from memory, once */
         for (int j = 0; j < ITEM_N; j++)
-            if (row + A_ROW(i) < m && column + my_column + j < n) {
-                global float *y = c + (long)(row + A_ROW(i)) * c_stride + my_column + j;
+            if (row + A_ROW(i) < m && column + COLUMN(j) < n) {
+                global float *y = c + (long)(row + A_ROW(i)) * c_stride + COLUMN(j);
                 *y = activate(act, alpha, *y);
             }
 #endif
@@ -168,20 +215,32 @@ PRODUCT_KERNEL(SHAPE(PRODUCT))
 #undef A_COUNT
 #undef A_PIECE_ROW
 #undef A_PIECE_Q
+#undef A_ALONG
 #undef A_ROW
 #undef A_AT
 #undef B_STRIDE
+#undef B_PIECES
 #undef B_BLOCKS
 #undef EACH_PIECE
 #undef COPY_TILE_OF_B
 #undef COPY_TILE_OF_A
 #undef SUM
 #undef RUN
-#undef MULTIPLY
+#undef ADD_TO
 #undef RUN_END
+#undef READ_A
+#undef A_OF
+#undef COLUMN
+#undef B_COLUMNS
+#undef MULTIPLY_0
+#undef MULTIPLY_1
+#undef MULTIPLY_2
+#undef MULTIPLY_3
 #undef STEP
+#undef PUT_COLUMNS
 #undef PUT
 #undef PRODUCT_KERNEL
 #undef SHAPE
 #undef TILE_M
 #undef TILE_N
+#undef ITEM_ROWS

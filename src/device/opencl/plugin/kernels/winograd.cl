@@ -43,7 +43,7 @@ static inline void write_lanes(global float *to, lanes value, int count)
     if (count >= VECTOR)
         JOIN(vstore, ITEM_N)(value, 0, to);
     else
-        put_columns(to, value, count, false);
+        put_piece(to, value, count, false);
 #else
     *to = value;
 #endif

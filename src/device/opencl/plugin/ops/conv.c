@@ -25,6 +25,7 @@ typedef struct conv_state {
     conv_window window;
     product product;
     int64_t filters, positions; /* of y */
+    bool with_bias;             /* the bias's gradient is one more row of the weights' */
 } conv_state;
 
 /* ---- windows ------------------------------------------------------------------------------ */
@@ -71,7 +72,8 @@ static conv_window window_of(const tensor *image, const tensor *positions, const
                      .rows = (int)positions->shape.dim[1],
                      .columns = (int)positions->shape.dim[2],
                      .taps = (int)w->kernel[1],
-                     .tap_channels = (int)(image->shape.dim[3] / w->groups)};
+                     .tap_channels = (int)(image->shape.dim[3] / w->groups),
+                     .ones = -1};
     divide_by(v.rows, &v.rows_multiplier, &v.rows_shift);
     divide_by(v.columns, &v.columns_multiplier, &v.columns_shift);
     return v;
@@ -83,7 +85,8 @@ static void divide_by_taps(conv_window *v)
     divide_by(v->tap_channels, &v->tap_channels_multiplier, &v->tap_channels_shift);
 }
 
-static conv_window window_forward(const conv_roles *r, const window2d *w)
+/* row_taps: kernels/conv.h. */
+static conv_window window_forward(const conv_roles *r, const window2d *w, bool row_taps)
 {
     conv_window v = window_of(r->x, r->y, w);
     v.stride_rows = (int)w->stride[0];
@@ -92,7 +95,7 @@ static conv_window window_forward(const conv_roles *r, const window2d *w)
     v.offset_columns = -(int)w->before[1];
     v.step_rows = (int)w->dilation[0];
     v.step_columns = (int)w->dilation[1];
-    if (w->groups == 1 && w->dilation[1] == 1) { /* a row of the kernel lies side by side */
+    if (row_taps && w->groups == 1 && w->dilation[1] == 1) {
         v.tap_channels *= v.taps;
         v.taps = 1;
     }
@@ -150,16 +153,38 @@ static product_size product_of(op_kind kind, const conv_roles *r, const window2d
     return p;
 }
 
+/* On a GPU, which would read all of dy from memory once more for column sums, the bias's gradient
+   may be one more row of the product, unless that costs more. */
+static cornu_status choose_bias(gpu *g, const conv_roles *roles, product_size size, conv_state *s)
+{
+    product with;
+    size.m++;
+    size.rest = size.c_stride;
+    size.count += size.rest;
+    TRY(product_choose(g, &size, &with));
+    const double sums = product_launch_cost(g, (double)roles->y->count * sizeof(float));
+    s->with_bias = with.cost < s->product.cost + sums;
+    if (!s->with_bias)
+        return CORNU_OK;
+    s->product = with;
+    s->window.ones = (int)size.m - 1;
+    return CORNU_OK;
+}
+
 static cornu_status choose(gpu *g, const op *o, const conv_roles *roles, conv_state *s)
 {
     const window2d *w = &o->a.window;
     const product_size size = product_of(o->kind, roles, w);
     TRY(check_sizes(roles, w));
-    s->window =
-        o->kind == OP_CONV2D_BACKWARD_DATA ? window_backward(roles, w) : window_forward(roles, w);
+    s->window = o->kind == OP_CONV2D_BACKWARD_DATA
+                    ? window_backward(roles, w)
+                    : window_forward(roles, w, opencl_of(g)->blocking.item_n > 8);
     s->filters = roles->y->shape.dim[3];
     s->positions = roles->y->count / s->filters;
-    return product_choose(g, &size, &s->product);
+    TRY(product_choose(g, &size, &s->product));
+    if (o->kind != OP_CONV2D_BACKWARD_WEIGHTS || !roles->b || opencl_of(g)->is_cpu)
+        return CORNU_OK;
+    return choose_bias(g, roles, size, s);
 }
 
 static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, size_t *scratch_bytes)
@@ -173,7 +198,7 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
         return status;
     }
     size_t sums = 0;
-    if (o->kind == OP_CONV2D_BACKWARD_WEIGHTS && roles.b)
+    if (o->kind == OP_CONV2D_BACKWARD_WEIGHTS && roles.b && !s->with_bias)
         sums = opencl_column_sums_scratch(s->positions, s->filters);
     *scratch_bytes = s->product.scratch_bytes > sums ? s->product.scratch_bytes : sums;
     *state = s;
@@ -193,7 +218,8 @@ static cornu_status enqueue(const gpu_op *r, opencl_function square, gpu_address
 #define A_FIELD(name) , A_INT(s->window.name)
     const conv_state *s = r->state;
     const product *q = &s->product;
-    const product_result result = {.c = r->out[0], .bias = bias, .act = act};
+    const product_result result = {
+        .c = r->out[0], .bias = bias, .act = act, .rest = s->with_bias ? r->out[1] : 0};
     product_result t = product_target(q, &result, r->scratch);
     TRY(OPENCL_LAUNCH(r->g, product_function(q, square), product_grid(r->g, q),
                       A_PRODUCT(q, r->in[0], r->in[1], &t),
@@ -216,7 +242,7 @@ static cornu_status backward_weights(const gpu_op *r)
 {
     const conv_state *s = r->state;
     TRY(enqueue(r, OPENCL_conv_backward_weights_square, 0, PRODUCT_LINEAR));
-    if (!r->out[1])
+    if (!r->out[1] || s->with_bias)
         return CORNU_OK;
     return opencl_column_sums(r->g, r->in[1], s->positions, s->filters, r->scratch, r->out[1]);
 }

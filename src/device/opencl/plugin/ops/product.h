@@ -5,7 +5,13 @@
 #include "device/opencl/plugin/ops/ops.h"
 
 /* Shapes of tiles, in the order in which kernels.def has the kernels of a product. */
-typedef enum product_shape { PRODUCT_SQUARE, PRODUCT_WIDE, PRODUCT_TALL } product_shape;
+typedef enum product_shape {
+    PRODUCT_SQUARE,
+    PRODUCT_WIDE,
+    PRODUCT_TALL,
+    PRODUCT_NARROW,
+    PRODUCT_SMALL
+} product_shape;
 
 /* What is multiplied: `batch` times [m][k] by [k][n]. */
 typedef struct product_size {
@@ -13,6 +19,7 @@ typedef struct product_size {
     int64_t c_stride;               /* from one row of C to the next */
     int64_t a_step, b_step, c_step; /* from one product's matrices to the next's, in elements */
     int64_t count;                  /* elements of all C together, which lie without gaps */
+    int64_t rest;                   /* of them, the last: product_result.rest */
 } product_size;
 
 /* How it runs. */
@@ -20,11 +27,16 @@ typedef struct product {
     product_size size;
     product_shape shape;
     int64_t tiles_m, tiles_n, slices, slice_depth;
-    size_t scratch_bytes; /* for the slices' partial sums */
+    bool apart;           /* the product writes partial sums, which product_reduce makes C of */
+    size_t scratch_bytes; /* for them */
+    double cost;          /* on a GPU: time on paper, in multiply-adds of one compute unit */
 } product;
 
 /* CORNU_UNSUPPORTED where sizes are beyond what kernels count in. */
 cornu_status product_choose(const gpu *g, const product_size *size, product *out);
+
+/* In the unit of product.cost: a launch that moves so many bytes. docs/opencl-gpus.md. */
+double product_launch_cost(const gpu *g, double bytes);
 
 #define PRODUCT_LINEAR ((activation){ACTIVATION_LINEAR, 0})
 
@@ -32,6 +44,7 @@ cornu_status product_choose(const gpu *g, const product_size *size, product *out
 typedef struct product_result {
     gpu_address c, bias;
     activation act;
+    gpu_address rest; /* of the last product_size.rest elements, in place of c */
 } product_result;
 
 /* What the product's own launch writes: the result, or partial sums. */
@@ -43,13 +56,13 @@ static inline opencl_function product_function(const product *q, opencl_function
 }
 opencl_grid product_grid(const gpu *g, const product *q);
 /* The parameters that all products have; t: product_target(). */
-#define A_PRODUCT(q, a, b, t)                                                                 \
-    A_ADDRESS(a), A_ADDRESS(b), A_ADDRESS((t)->bias), A_ADDRESS((t)->c), A_INT((q)->size.m),  \
-        A_INT((q)->size.n), A_INT((q)->size.k), A_INT((q)->tiles_n), A_INT((q)->slice_depth), \
-        A_INT((q)->size.c_stride), A_LONG((q)->size.a_step), A_LONG((q)->size.b_step),        \
-        A_LONG((q)->size.c_step), A_LONG((q)->slices > 1 ? (q)->size.count : 0),              \
-        A_INT((t)->act.kind), A_FLOAT((t)->act.alpha)
-/* Add the slices up where there are any. */
+#define A_PRODUCT(q, a, b, t)                                                                     \
+    A_ADDRESS(a), A_ADDRESS(b), A_ADDRESS((t)->bias), A_ADDRESS((t)->c), A_INT((q)->size.m),      \
+        A_INT((q)->size.n), A_INT((q)->size.k), A_INT((q)->tiles_n), A_INT((q)->slice_depth),     \
+        A_INT((q)->size.c_stride), A_LONG((q)->size.a_step), A_LONG((q)->size.b_step),            \
+        A_LONG((q)->size.c_step), A_LONG((q)->apart ? (q)->size.count : 0), A_INT((t)->act.kind), \
+        A_FLOAT((t)->act.alpha)
+/* Make C of the partial sums where there are any. */
 cornu_status product_reduce(gpu *g, const product *q, const product_result *result,
                             gpu_address scratch);
 

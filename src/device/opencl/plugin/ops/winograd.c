@@ -187,12 +187,12 @@ static cornu_status run(const gpu_op *r, const product_result *y)
 
 static cornu_status forward(const gpu_op *r)
 {
-    return run(r, &(product_result){r->out[0], r->in[2], r->op->a.conv.act});
+    return run(r, &(product_result){.c = r->out[0], .bias = r->in[2], .act = r->op->a.conv.act});
 }
 
 static cornu_status backward_data(const gpu_op *r)
 {
-    return run(r, &(product_result){r->out[0], 0, PRODUCT_LINEAR});
+    return run(r, &(product_result){.c = r->out[0], .act = PRODUCT_LINEAR});
 }
 
 const gpu_kernel opencl_winograd_forward = {.name = "winograd",
