@@ -627,8 +627,8 @@ typedef struct cornu_device_info {
     char description[256]; /* "Intel Xeon ... 2 cores, AVX-512" */
     char libraries[128];   /* "oneDNN 2.6.3" */
     bool available;
-    char reason[256];    /* why it is not available, and what to install */
-    char bus_id[32];     /* GPUs: "0000:01:00.0"; else "" */
+    char reason[256]; /* why it is not available, or what it has to do without; what to install */
+    char bus_id[32];  /* GPUs: "0000:01:00.0"; else "" */
     char capability[16]; /* GPUs: compute capability, "9.0"; else "" */
     char driver[64];     /* GPUs: the driver's version; else "" */
     int64_t memory_bytes, memory_free_bytes;

@@ -4,13 +4,15 @@ from ._missing import missing
 
 
 def get_build_info() -> dict:
-    """{"is_cuda_build", ...}, and where a GPU can be used "cuda_version", "cudnn_version" and
+    """{"is_cuda_build", ...}, and where a GPU can be used "cuda_version", "cudnn_version" (where cuDNN is there) and
     "cuda_compute_capabilities"."""
     info = {"is_cuda_build": devices.is_built_with_cuda(), "is_rocm_build": False, "is_tensorrt_build": False}
     gpus = [row for device, row in devices.usable() if device.device_type == "GPU"]
     if gpus:
         versions = dict(part.split() for part in gpus[0]["libraries"].split(", "))
-        info["cuda_version"], info["cudnn_version"] = versions["CUDA"], versions["cuDNN"]
+        info["cuda_version"] = versions["CUDA"]
+        if "cuDNN" in versions:
+            info["cudnn_version"] = versions["cuDNN"]
         info["cuda_compute_capabilities"] = sorted({"sm_" + row["capability"].replace(".", "") for row in gpus})
     return info
 

@@ -53,6 +53,8 @@ static void print_table(void)
         print_details(&d);
         print("%s of %s memory free%s%s\n", show_bytes((double)d.memory_free_bytes, memory),
               show_bytes((double)d.memory_bytes, all), *d.libraries ? ", " : "", d.libraries);
+        if (*d.reason)
+            print("%-10s %s\n", "", d.reason);
     }
 }
 

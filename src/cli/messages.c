@@ -44,11 +44,13 @@ int report(cornu_status status)
                 cornu_last_error());
 }
 
-/* "gpu" and "cuda" mean the first GPU. */
-static bool means(const char *name, const char *device)
+/* "cuda" is the first of its kind; "gpu" the first GPU of any kind that can be used. */
+static bool means(const char *name, const cornu_device_info *info)
 {
-    bool any_gpu = strcmp(name, "gpu") == 0 || strcmp(name, "cuda") == 0;
-    return strcmp(name, device) == 0 || (any_gpu && strncmp(device, "cuda", 4) == 0);
+    bool is_cuda = strncmp(info->name, "cuda", 4) == 0;
+    if (strcmp(name, "gpu") == 0)
+        return info->gpu || is_cuda;
+    return strcmp(name, info->name) == 0 || (strcmp(name, "cuda") == 0 && is_cuda);
 }
 
 static bool is_precision(const char *name)
@@ -59,7 +61,7 @@ static bool is_precision(const char *name)
 
 bool device_is_there(const device_choice *choice, int *status)
 {
-    char there[256] = "";
+    char there[256] = "", missing[sizeof(((cornu_device_info *)0)->reason)] = "";
     cornu_device_info info;
     const char *name = choice->device;
     if (!is_precision(choice->precision)) {
@@ -68,20 +70,21 @@ bool device_is_there(const device_choice *choice, int *status)
         return false;
     }
     for (int i = 0; name && cornu_device_info_get(i, &info); i++) {
-        if (means(name, info.name)) {
-            if (info.available)
-                return true;
-            *status = fail(STATUS_USAGE, "--device %s: not available: %s", name, info.reason);
-            return false;
-        }
+        if (means(name, &info) && info.available)
+            return true;
+        if (means(name, &info) && !*missing)
+            snprintf(missing, sizeof missing, "%s", info.reason);
         size_t length = strlen(there);
         if (info.available)
             snprintf(there + length, sizeof there - length, "%s%s", *there ? ", " : "", info.name);
     }
     if (!name)
         return true;
-    *status = fail(STATUS_USAGE, "--device %s: no such device on this machine; there are: %s", name,
-                   there);
+    if (*missing)
+        *status = fail(STATUS_USAGE, "--device %s: not available: %s", name, missing);
+    else
+        *status = fail(STATUS_USAGE, "--device %s: no such device on this machine; there are: %s",
+                       name, there);
     return false;
 }
 

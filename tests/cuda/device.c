@@ -123,10 +123,21 @@ CUresult CUDAAPI cuDeviceTotalMem(size_t *bytes, CUdevice device)
     return leave(r);
 }
 
-/* As an H100's, but few multiprocessors, so that loops over a grid do loop. */
-static CUresult attribute_of(CUdevice_attribute attribute, int *value)
+/* The list's number for this device; its last is that of all behind. */
+unsigned device_capability(CUdevice device)
 {
-    long capability = simulated_number("SIMULATED_CUDA_CAPABILITY", 90);
+    const char *list = getenv("SIMULATED_CUDA_CAPABILITY");
+    if (!list || !*list)
+        return 90;
+    for (; device > 0 && strchr(list, ','); device--)
+        list = strchr(list, ',') + 1;
+    return (unsigned)strtol(list, NULL, 10);
+}
+
+/* As an H100's, but few multiprocessors, so that loops over a grid do loop. */
+static CUresult attribute_of(CUdevice device, CUdevice_attribute attribute, int *value)
+{
+    unsigned capability = device_capability(device);
     static const int values[][2] = {
         {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
         {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
@@ -174,7 +185,7 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, 
 {
     CUresult r = enter_device(__func__, device);
     if (r == CUDA_SUCCESS)
-        r = attribute_of(attribute, value);
+        r = attribute_of(device, attribute, value);
     return leave(r);
 }
 

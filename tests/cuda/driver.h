@@ -36,6 +36,15 @@ bool device_initialized(void);
 int device_current(void);
 CUcontext context_current(void);
 
+/* 10 major + minor */
+unsigned device_capability(CUdevice device);
+
+/* ---- fatbin.c: kernels as nvcc compiles them ----------------------------------------------- */
+
+bool fatbin_is(const void *image);
+/* Is there something in it that a device of this capability can run? */
+bool fatbin_suits(const void *image, unsigned capability);
+
 /* ---- memory.c ----------------------------------------------------------------------------- */
 
 /* Device memory can be touched only between these; they nest. */

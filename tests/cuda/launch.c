@@ -199,9 +199,12 @@ static void run_grid(const void *data)
 
 static bool is_image(const void *image)
 {
-    unsigned magic;
-    memcpy(&magic, image, sizeof magic);
-    return magic == 0xba55ed50u /* fatbin */ || memcmp(image, "\177ELF", 4) == 0;
+    return fatbin_is(image) || memcmp(image, "\177ELF", 4) == 0;
+}
+
+static bool has_code(const void *image)
+{
+    return !fatbin_is(image) || fatbin_suits(image, device_capability(device_current()));
 }
 
 CUresult CUDAAPI cuModuleLoadData(CUmodule *module, const void *image)
@@ -209,6 +212,8 @@ CUresult CUDAAPI cuModuleLoadData(CUmodule *module, const void *image)
     CUresult r = enter(__func__, NEEDS_CONTEXT);
     if (r == CUDA_SUCCESS && (!image || !is_image(image)))
         r = CUDA_ERROR_INVALID_IMAGE;
+    if (r == CUDA_SUCCESS && !has_code(image))
+        r = CUDA_ERROR_NO_BINARY_FOR_GPU;
     CUmodule made = r == CUDA_SUCCESS ? calloc(1, sizeof *made) : NULL;
     if (made) {
         simulated_track(made, is_module);

@@ -307,6 +307,12 @@ CUresult CUDAAPI cuEventSynchronize(CUevent event)
     return leave(r);
 }
 
+#ifdef OLDER_DRIVER
+#undef cuEventElapsedTime
+__attribute__((visibility("default"))) CUresult CUDAAPI cuEventElapsedTime(float *milliseconds,
+                                                                           CUevent from,
+                                                                           CUevent to);
+#endif
 CUresult CUDAAPI cuEventElapsedTime(float *milliseconds, CUevent from, CUevent to)
 {
     CUresult r = enter_event(__func__, NEEDS_CONTEXT, from);

@@ -32,7 +32,10 @@ typedef struct fake {
     void (*look)(struct fake *f, const gpu_op *r);
     const step_input *inputs; /* of the steps, from 0 */
     gpu_address x[4 * GPU_QUEUE];
-    int updates; /* UPDATE operations that were run */
+    int updates;          /* UPDATE operations that were run */
+    int fragile, failing; /* calls of the kernel of that name; the one that fails, from 1 */
+    cornu_status failure; /* with this */
+    bool broken;          /* then the device does not work any more */
 } fake;
 
 static fake *fake_of(const gpu *g)
@@ -202,6 +205,44 @@ static cornu_status enqueue_other(const gpu_op *r)
     return CORNU_OK;
 }
 
+static cornu_status enqueue_fragile(const gpu_op *r)
+{
+    fake *f = fake_of(r->g);
+    if (++f->fragile != f->failing)
+        return CORNU_OK;
+    return status_fail(f->failure, "device %s: it fell", r->g->name);
+}
+
+static cornu_status synchronize(gpu *g)
+{
+    fake *f = fake_of(g);
+    return f->broken && f->fragile ? status_fail(CORNU_DEVICE, "device %s: is lost", g->name)
+                                   : CORNU_OK;
+}
+
+/* It needs more scratch memory than the one whose place it takes. */
+enum { STURDY_BYTES = 5000 };
+static cornu_status prepare_sturdy(gpu *g, const plan *p, const op *o, void **state,
+                                   size_t *scratch_bytes)
+{
+    (void)g, (void)p, (void)o, (void)state;
+    *scratch_bytes = STURDY_BYTES;
+    return CORNU_OK;
+}
+
+static cornu_status enqueue_sturdy(const gpu_op *r)
+{
+    assert_true(r->g->state->scratch.bytes >= STURDY_BYTES);
+    memset((void *)r->scratch, 0, STURDY_BYTES);
+    return CORNU_OK;
+}
+
+static const gpu_kernel fragile_kernel = {
+    .name = "fragile", .enqueue = enqueue_fragile, .try_first = true};
+static const gpu_kernel sturdy_kernel = {
+    .name = "sturdy", .prepare = prepare_sturdy, .enqueue = enqueue_sturdy};
+static const gpu_kernel *const dense_kernels[] = {&fragile_kernel, &sturdy_kernel, NULL};
+
 static const gpu_kernel gather_kernel = {.name = "look", .enqueue = enqueue_gather};
 static const gpu_kernel other_kernel = {.name = "nothing", .enqueue = enqueue_other};
 static const gpu_kernel *const gather_kernels[] = {&gather_kernel, NULL};
@@ -211,7 +252,9 @@ static gpu_kernel_list lists[OP_COUNT];
 static gpu_driver fake_driver(void)
 {
     for (int i = 0; i < OP_COUNT; i++)
-        lists[i] = i == OP_GATHER ? gather_kernels : other_kernels;
+        lists[i] = i == OP_GATHER          ? gather_kernels
+                   : i == OP_DENSE_FORWARD ? dense_kernels
+                                           : other_kernels;
     return (gpu_driver){.name = "fake",
                         .kernels = lists,
                         .close = close_fake,
@@ -224,7 +267,7 @@ static gpu_driver fake_driver(void)
                         .join = nothing,
                         .copy_out = copy_out,
                         .clear = clear,
-                        .synchronize = nothing,
+                        .synchronize = synchronize,
                         .mark = mark,
                         .wait = wait_for,
                         .reached = reached,
@@ -586,6 +629,85 @@ static void memory_that_runs_out_leaves_nothing_behind(void **state)
     cornu_model_close(model);
 }
 
+/* ---- kernels that are tried ---------------------------------------------------------------- */
+
+static const char two_layers[] =
+    "model: {input: [6], layers: [{Dense: {units: 4}}, {Dense: {units: 3}}]}\n"
+    "compile: {optimizer: sgd, loss: mean_squared_error}";
+
+/* Prepare and run one step where call `failing` fails (0: none does). choices[2]: of the layers. */
+static cornu_status try_network(fake *f, const cornu_model *model, int failing,
+                                cornu_status failure, kernel_choice choices[2])
+{
+    const device_ops *ops = f->g.device.ops;
+    kernel_choice all[32];
+    prepared *ready = NULL;
+    plan *p;
+    int found = 0;
+    f->failing = failing;
+    f->failure = failure;
+    expect_ok(ops->bind(&f->g.device, model));
+    expect_ok(plan_build(model, &(plan_options){.mode = PLAN_TRAIN, .batch = BATCH}, &p));
+    assert_true(p->op_count <= 32);
+    cornu_status status = ops->prepare(&f->g.device, p, &ready);
+    if (status == CORNU_OK) {
+        expect_ok(ops->choices(&f->g.device, ready, all));
+        expect_ok(gpu_enqueue_op(&f->g, ready, 1));
+        for (int i = 0; i < p->op_count; i++)
+            if (p->ops[i].kind == OP_DENSE_FORWARD)
+                choices[found++] = all[i];
+        for (int i = 0; i < 2; i++) /* names go with the plan */
+            choices[i].kernel =
+                strcmp(choices[i].kernel, "fake/sturdy") == 0 ? "sturdy" : "fragile";
+    }
+    ops->release(&f->g.device, ready);
+    plan_free(p);
+    return status;
+}
+
+static void a_kernel_that_does_not_work_is_replaced_before_the_first_step(void **state)
+{
+    (void)state;
+    const gpu_driver driver = fake_driver();
+    cornu_model *model = net_model(two_layers);
+    for (int failing = 0; failing <= 2; failing++) {
+        fake f;
+        kernel_choice choices[2];
+        open_fake(&f, &driver);
+        expect_ok(try_network(&f, model, failing, CORNU_DEVICE, choices));
+        for (int i = 0; i < 2; i++) {
+            bool replaced = i + 1 == failing;
+            assert_string_equal(choices[i].kernel, replaced ? "sturdy" : "fragile");
+            assert_int_equal(strstr(choices[i].refused, "fragile: ") != NULL, replaced);
+            assert_int_equal(strstr(choices[i].refused, "it fell") != NULL, replaced);
+        }
+        assert_int_equal(f.fragile,
+                         failing == 1 ? 2 : 3); /* each tried once, then a step's first */
+        f.g.device.ops->close(&f.g.device);
+    }
+    cornu_model_close(model);
+}
+
+static void want_of_memory_and_a_lost_device_are_no_refusals(void **state)
+{
+    (void)state;
+    const gpu_driver driver = fake_driver();
+    cornu_model *model = net_model(two_layers);
+    for (int broken = 0; broken < 2; broken++) {
+        fake f;
+        kernel_choice choices[2];
+        open_fake(&f, &driver);
+        f.broken = broken;
+        expect_status(
+            try_network(&f, model, 1, broken ? CORNU_DEVICE : CORNU_OUT_OF_MEMORY, choices),
+            broken ? CORNU_DEVICE : CORNU_OUT_OF_MEMORY);
+        expect_message(broken ? "is lost" : "it fell");
+        f.broken = false;
+        f.g.device.ops->close(&f.g.device);
+    }
+    cornu_model_close(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -597,6 +719,8 @@ int main(void)
         cmocka_unit_test(a_variable_larger_than_the_largest_piece_is_refused_by_name),
         cmocka_unit_test(samples_larger_than_the_largest_piece_are_streamed),
         cmocka_unit_test(memory_that_runs_out_leaves_nothing_behind),
+        cmocka_unit_test(a_kernel_that_does_not_work_is_replaced_before_the_first_step),
+        cmocka_unit_test(want_of_memory_and_a_lost_device_are_no_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,6 +68,12 @@ def test_gpus_are_told(with_gpus):
     assert tf.device("/device:GPU:1").name == "cuda:1" and tf.device("GPU").name == "cuda:0"
 
 
+def test_a_gpu_may_be_without_cudnn(monkeypatch):
+    monkeypatch.setattr(_cornu, "devices", lambda: [CPU, {**GPU, "libraries": "CUDA 12.4, cuBLASLt 12.4"}])
+    info = tf.sysconfig.get_build_info()
+    assert info["cuda_version"] == "12.4" and "cudnn_version" not in info
+
+
 def test_no_gpu_is_told(without_gpu):
     assert tf.config.list_physical_devices("GPU") == [] and tf.test.gpu_device_name() == ""
     assert not tf.test.is_gpu_available() and not tf.test.is_built_with_cuda()

@@ -129,6 +129,7 @@ struct prepared {
     const op_group **groups;    /* [op_count]: that the kernel runs; NULL: the operation alone */
     kernel_choice *choices;     /* [op_count] */
     char **names;               /* [op_count]: the choices' "cuda/KERNEL" */
+    bool *tried;                /* [op_count]: gpu_kernel.try_first, and it has worked */
     size_t *offsets;            /* [tensor_count]: buffers' bytes from the arena's start */
     gpu_address *tensors;       /* [tensor_count], as long as .moves is the device's */
     int64_t moves;

@@ -43,6 +43,10 @@ typedef struct gpu_kernel {
        see its first operation and find the others by plan_group. GROUP_NONE: an operation alone. */
     group_kind group;
     bool with_updates; /* its work is done by the updates' launches: enqueue is never called */
+    /* Of an operation alone. Whether it works on this device shows when it first runs: it is
+       enqueued once while the plan is prepared, on whatever lies in its buffers, and a failure is a
+       refusal, as if `prepare` had failed. */
+    bool try_first;
 } gpu_kernel;
 
 /* For each kind of operation a NULL-ended list, whose last kernel accepts everything; NULL: the

@@ -1,4 +1,5 @@
 /* A plan made ready: its kernels, its memory, its addresses. */
+#include "base/log.h"
 #include "device/accelerator/core.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,18 +150,25 @@ static cornu_status try_kernel(gpu *g, prepared *r, int i, const gpu_kernel *k,
     return CORNU_OK;
 }
 
-/* The kernel that the caller forced, then the list's order. */
-static cornu_status choose(gpu *g, prepared *r, int i)
+static bool is_forced(const gpu *g, const gpu_kernel *k)
 {
-    const char *forced = g->state->forced;
+    return g->state->forced && strcmp(k->name, g->state->forced) == 0;
+}
+
+/* The kernel that the caller forced, then the list's order; behind `failed` (NULL: from the start),
+   which was taken and does not work. */
+static cornu_status choose(gpu *g, prepared *r, int i, const gpu_kernel *failed)
+{
     const op *o = &r->plan->ops[i];
     gpu_kernel_list list = g->driver->kernels[o->kind];
-    for (int pass = forced ? 0 : 1; pass < 2; pass++)
-        for (int k = 0; list && list[k] && !r->kernels[i]; k++) {
-            bool is_forced = forced && strcmp(list[k]->name, forced) == 0;
-            if (is_forced == (pass == 0))
+    int first = 0;
+    if (failed && !is_forced(g, failed))
+        while (list[first++] != failed)
+            continue;
+    for (int pass = g->state->forced && !failed ? 0 : 1; pass < 2; pass++)
+        for (int k = first; list && list[k] && !r->kernels[i]; k++)
+            if (is_forced(g, list[k]) == (pass == 0))
                 TRY(try_kernel(g, r, i, list[k], list[k + 1]));
-        }
     if (r->kernels[i])
         return CORNU_OK;
     return status_fail(CORNU_UNSUPPORTED, "device %s: %s of %s: %s", g->name,
@@ -200,10 +208,10 @@ static cornu_status prepare_update(const gpu *g, prepared *r, int i)
     return CORNU_OK;
 }
 
-static cornu_status prepare_op(gpu *g, prepared *r, int i)
+static cornu_status prepare_op(gpu *g, prepared *r, int i, const gpu_kernel *failed)
 {
     kernel_choice *c = &r->choices[i];
-    TRY(choose(g, r, i));
+    TRY(choose(g, r, i, failed));
     if (r->kernels[i]->with_updates) {
         r->kernels[i] = NULL;
         return prepare_update(g, r, i);
@@ -229,7 +237,51 @@ static cornu_status prepare_ops(gpu *g, prepared *r)
         if (is_together(g, &p->ops[i]))
             r->first_update = i;
     for (int i = 0; i < p->op_count; i = gpu_behind(r, i))
-        TRY(is_together(g, &p->ops[i]) ? prepare_update(g, r, i) : prepare_op(g, r, i));
+        TRY(is_together(g, &p->ops[i]) ? prepare_update(g, r, i) : prepare_op(g, r, i, NULL));
+    return CORNU_OK;
+}
+
+/* ---- kernels that are tried first ---------------------------------------------------------- */
+
+/* Another kernel takes the place of operation `i`'s, which has failed with the present message. */
+static cornu_status replace(gpu *g, prepared *r, int i)
+{
+    const gpu_kernel *failed = r->kernels[i];
+    add_refusal(&r->choices[i], failed, cornu_last_error());
+    log_line("device %s: another kernel takes the place of %s: %s", g->name, failed->name,
+             cornu_last_error());
+    if (failed->release)
+        failed->release(g, r->states[i]);
+    r->states[i] = NULL;
+    r->kernels[i] = NULL;
+    free(r->names[i]);
+    r->names[i] = NULL;
+    return prepare_op(g, r, i, failed);
+}
+
+/* What is not the kernel's own failure is returned: the device's, or want of memory. */
+static cornu_status try_first(gpu *g, prepared *r, int i, bool *works)
+{
+    cornu_status status = gpu_enqueue_op(g, r, i);
+    *works = status == CORNU_OK;
+    TRY(g->driver->synchronize(g));
+    return status == CORNU_OUT_OF_MEMORY || g->state->lost[0] ? status : CORNU_OK;
+}
+
+/* *again: other kernels are used than before, which may need more scratch memory. */
+static cornu_status try_kernels(gpu *g, prepared *r, bool *again)
+{
+    *again = false;
+    for (int i = 0; i < r->plan->op_count; i++) {
+        bool works;
+        if (!r->kernels[i] || !r->kernels[i]->try_first || r->tried[i])
+            continue;
+        TRY(try_first(g, r, i, &works));
+        r->tried[i] = works;
+        *again |= !works;
+        if (!works)
+            TRY(replace(g, r, i));
+    }
     return CORNU_OK;
 }
 
@@ -257,6 +309,7 @@ static cornu_status new_prepared(const gpu *g, const plan *p, prepared **out)
     TRY(memory_new(count, sizeof *r->groups, what, &r->groups));
     TRY(memory_new(count, sizeof *r->choices, what, &r->choices));
     TRY(memory_new(count, sizeof *r->names, what, &r->names));
+    TRY(memory_new(count, sizeof *r->tried, what, &r->tried));
     TRY(memory_new(tensors, sizeof *r->offsets, what, &r->offsets));
     TRY(memory_new(tensors, sizeof *r->tensors, what, &r->tensors));
     for (int i = 0; i < p->op_count; i++) {
@@ -291,11 +344,23 @@ static cornu_status check_kernels(const gpu *g, const plan *p)
                        g->name, o->name, op_infos[o->kind].name);
 }
 
+/* Memory and addresses for the kernels that have been chosen. */
+static cornu_status make_ready(gpu *g, prepared *r, need *n)
+{
+    n->scratch = (double)r->scratch_bytes;
+    TRY(check_plan_fits(g, r->plan, n));
+    TRY(gpu_queue_reserve(g, r->plan->batch));
+    TRY(ensure_memory(g, r));
+    r->moves = -1;
+    return gpu_resolve(g, r);
+}
+
 cornu_status gpu_prepare(gpu *g, const plan *p, prepared **out)
 {
     *out = NULL;
     TRY(check_kernels(g, p));
     prepared *r = NULL;
+    bool again;
     cornu_status status;
     need n = {.queue = (double)gpu_queue_bytes(p->batch)};
     TRY_GOTO(new_prepared(g, p, &r));
@@ -303,11 +368,10 @@ cornu_status gpu_prepare(gpu *g, const plan *p, prepared **out)
     n.arena = (double)r->arena_bytes;
     TRY_GOTO(check_plan_fits(g, p, &n));
     TRY_GOTO(prepare_ops(g, r));
-    n.scratch = (double)r->scratch_bytes;
-    TRY_GOTO(check_plan_fits(g, p, &n));
-    TRY_GOTO(gpu_queue_reserve(g, p->batch));
-    TRY_GOTO(ensure_memory(g, r));
-    TRY_GOTO(gpu_resolve(g, r));
+    do {
+        TRY_GOTO(make_ready(g, r, &n));
+        TRY_GOTO(try_kernels(g, r, &again));
+    } while (again);
 done:
     if (status != CORNU_OK)
         gpu_release(g, r);
@@ -342,6 +406,7 @@ void gpu_release(gpu *g, prepared *r)
     free(r->groups);
     free(r->choices);
     free(r->names);
+    free(r->tried);
     free(r->offsets);
     free(r->tensors);
     free(r);

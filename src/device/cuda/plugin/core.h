@@ -11,8 +11,18 @@
 int cuda_count(char *reason, size_t size);
 void cuda_describe(int number, cornu_device_info *info);
 cornu_status cuda_open(int number, const device_options *options, device **out);
+/* Have the own kernels been compiled for this compute capability (90: 9.0)? CORNU_UNSUPPORTED says
+   what build has. */
+cornu_status cuda_code_check(int capability);
 /* The least compute capability (80: 8.0) with units for tf32 and bf16. */
 #define CUDA_MATRIX_UNITS 80
+
+/* ---- dnn.c --------------------------------------------------------------------------------- */
+
+/* cuDNN, if it has kernels for this compute capability (90: 9.0). */
+cornu_status cuda_dnn_find(int capability, const cudnn_library **out);
+/* Nothing where it is not open. */
+void cuda_dnn_close(gpu *g);
 
 /* ---- driver.c ------------------------------------------------------------------------------ */
 

@@ -35,12 +35,14 @@ static cornu_status read_attributes(gpu *g)
     TRY(CU(g, cuDeviceGetAttribute(&c->threads_per_block_most,
                                    CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, id)));
     c->capability = 10 * major + minor;
-    if (g->precision == PRECISION_FP32 || c->capability >= CUDA_MATRIX_UNITS)
-        return CORNU_OK;
-    return status_fail(CORNU_UNSUPPORTED,
-                       "device %s: found precision %s; its compute capability %d.%d computes in "
-                       "fp32 (tf32 and bf16 need 8.0)",
-                       g->name, g->precision == PRECISION_TF32 ? "tf32" : "bf16", major, minor);
+    if (g->precision != PRECISION_FP32 && c->capability < CUDA_MATRIX_UNITS)
+        return status_fail(
+            CORNU_UNSUPPORTED,
+            "device %s: found precision %s; its compute capability %d.%d computes in "
+            "fp32 (tf32 and bf16 need 8.0)",
+            g->name, g->precision == PRECISION_TF32 ? "tf32" : "bf16", major, minor);
+    cornu_status status = cuda_code_check(c->capability);
+    return status == CORNU_OK ? CORNU_OK : status_prefix(status, "device %s", g->name);
 }
 
 static cornu_status load_kernels(gpu *g)
@@ -90,8 +92,6 @@ static cornu_status open_resources(gpu *g)
     TRY(CU(g, cuStreamCreate(&c->stream, CU_STREAM_NON_BLOCKING)));
     TRY(load_kernels(g));
     TRY(BLASLT(g, cublasLtCreate(&c->blas)));
-    TRY(CUDNN(g, cudnnCreate(&c->dnn)));
-    TRY(CUDNN(g, cudnnSetStream(c->dnn, c->stream)));
     find_sensors(c);
     return open_queues(g);
 }
@@ -113,8 +113,7 @@ static void close_resources(gpu *g)
     destroy_event(g, c->copied);
     if (c->copies)
         (void)CU(g, cuStreamDestroy(c->copies));
-    if (c->dnn)
-        (void)CUDNN(g, cudnnDestroy(c->dnn));
+    cuda_dnn_close(g);
     if (c->blas)
         (void)BLASLT(g, cublasLtDestroy(c->blas));
     if (c->module)

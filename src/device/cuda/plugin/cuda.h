@@ -19,6 +19,13 @@ typedef enum cuda_function {
     CUDA_FUNCTION_COUNT
 } cuda_function;
 
+/* cuDNN on a device; all 0 until a convolution asks for it. */
+typedef struct cuda_dnn {
+    const cudnn_library *lib; /* not NULL where there is a handle */
+    cudnnHandle_t handle;     /* its stream is the device's */
+    char why[256];            /* it cannot be used; "": it can, or was not asked for */
+} cuda_dnn;
+
 typedef struct cuda_gpu {
     gpu g; /* first: gpu_driver.close */
     const cuda_libraries *lib;
@@ -30,7 +37,7 @@ typedef struct cuda_gpu {
     CUmodule module;
     CUfunction functions[CUDA_FUNCTION_COUNT];
     cublasLtHandle_t blas;
-    cudnnHandle_t dnn; /* its stream is `stream` */
+    cuda_dnn dnn;
     nvmlDevice_t nvml;
 
     /* The queue of steps as the kernels see it: step.c. */
@@ -50,6 +57,10 @@ static inline cuda_gpu *cuda_of(const gpu *g)
 /* cuda_check, and remembers that the device is lost: then every later call fails with the first
    message. */
 cornu_status cuda_check_on(const gpu *g, CUresult result, const char *call);
+
+/* dnn.c: make cuDNN ready at the first call. CORNU_UNSUPPORTED, with the reason, where it is absent
+   or does not take this GPU, at every call; CORNU_OUT_OF_MEMORY is not kept. */
+cornu_status cuda_dnn_open(gpu *g);
 
 /* Made of ops/ *.c: for each kind of operation its kernels. UPDATE has none: cuda_updates_enqueue
    does all of a plan's at once. */

@@ -39,6 +39,18 @@ static int64_t memory_free_of(const cuda_libraries *lib, CUdevice id, const char
     return (int64_t)left;
 }
 
+/* cuDNN is looked at, but not asked for anything. */
+static void describe_libraries(const cuda_libraries *lib, int capability, cornu_device_info *info)
+{
+    const cudnn_library *dnn = NULL;
+    bool has_dnn = cuda_dnn_find(capability, &dnn) == CORNU_OK;
+    snprintf(info->libraries, sizeof info->libraries, "%s%s%s", lib->versions, has_dnn ? ", " : "",
+             has_dnn ? dnn->name : "");
+    if (!has_dnn)
+        snprintf(info->reason, sizeof info->reason, "convolutions by own kernels: %s",
+                 cornu_last_error());
+}
+
 static cornu_status describe(const cuda_libraries *lib, int number, cornu_device_info *info)
 {
     CUdevice id;
@@ -58,10 +70,10 @@ static cornu_status describe(const cuda_libraries *lib, int number, cornu_device
              multiprocessors);
     snprintf(info->capability, sizeof info->capability, "%d.%d", major, minor);
     snprintf(info->driver, sizeof info->driver, "%s", lib->driver);
-    snprintf(info->libraries, sizeof info->libraries, "%s", lib->versions);
+    describe_libraries(lib, 10 * major + minor, info);
     info->memory_bytes = (int64_t)bytes;
     info->memory_free_bytes = memory_free_of(lib, id, info->bus_id);
-    return CORNU_OK;
+    return cuda_code_check(10 * major + minor);
 }
 
 void cuda_describe(int number, cornu_device_info *info)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TEXT_OF(macro) #macro
 #define TEXT(macro) TEXT_OF(macro) /* with the header's versions: cuMemAlloc_v2 */
@@ -18,49 +19,65 @@ enum { TOOLKIT_MAJOR = CUDA_VERSION / 1000, TOOLKIT_MINOR = CUDA_VERSION / 10 % 
 /* ---- one library ------------------------------------------------------------------------- */
 
 typedef struct symbol {
-    const char *name;
-    size_t offset; /* in cuda_libraries */
+    const char *name, *older; /* older: NULL, or under which the same function may be found */
+    size_t offset;            /* in cuda_libraries or cudnn_library */
 } symbol;
 
-#define ROW(name) {TEXT(name), offsetof(cuda_libraries, name)},
+#define ROW(library, name, older) {TEXT(name), older, offsetof(library, name)},
 static const symbol driver_symbols[] = {
-#define CUDA(name) ROW(name)
+#define CUDA(name) ROW(cuda_libraries, name, NULL)
+#define CUDA_RENAMED(name, older) ROW(cuda_libraries, name, older)
 #include "device/cuda/plugin/libraries.def"
-    {NULL, 0}};
+    {NULL, NULL, 0}};
 static const symbol blas_symbols[] = {
-#define BLAS(name) ROW(name)
+#define BLAS(name) ROW(cuda_libraries, name, NULL)
 #include "device/cuda/plugin/libraries.def"
-    {NULL, 0}};
+    {NULL, NULL, 0}};
 static const symbol dnn_symbols[] = {
-#define DNN(name) ROW(name)
+#define DNN(name) ROW(cudnn_library, name, NULL)
 #include "device/cuda/plugin/libraries.def"
-    {NULL, 0}};
+    {NULL, NULL, 0}};
 static const symbol nvml_symbols[] = {
-#define NVML(name) ROW(name)
+#define NVML(name) ROW(cuda_libraries, name, NULL)
 #include "device/cuda/plugin/libraries.def"
-    {NULL, 0}};
+    {NULL, NULL, 0}};
 
 /* NULL, or the first function that the library lacks. */
-static const char *take_symbols(void *library, const symbol *symbols, cuda_libraries *lib)
+static const char *take_symbols(void *library, const symbol *symbols, void *to)
 {
     for (const symbol *s = symbols; s->name; s++) {
         void *found = dlsym(library, s->name);
+        if (!found && s->older)
+            found = dlsym(library, s->older);
         if (!found)
             return s->name;
-        memcpy((char *)lib + s->offset, &found, sizeof found);
+        memcpy((char *)to + s->offset, &found, sizeof found);
     }
     return NULL;
 }
 
-/* By its name, then in the toolkit's folder. The libraries stay open for the process's life. */
-static void *open_library(const char *name)
+/* By its name, then in the toolkit's folder; NULL with *why, where a library that is there but
+   cannot be opened is not passed over. The libraries stay open for the process's life. */
+static void *open_library(const char *name, char *why, size_t size)
 {
     char path[512];
     void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
     if (library)
         return library;
+    const char *error = dlerror();
+    bool absent =
+        !error || (strncmp(error, name, strlen(name)) == 0 && strstr(error, "No such file"));
     snprintf(path, sizeof path, CUDA_LIBRARY_FOLDER "/%s", name);
-    return dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    if (absent && access(path, F_OK) == 0) {
+        library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+        error = library ? NULL : dlerror();
+        absent = !error;
+    }
+    if (absent)
+        snprintf(why, size, "%s not found", name);
+    else
+        snprintf(why, size, "%s", error);
+    return library;
 }
 
 /* ---- all of them ------------------------------------------------------------------------- */
@@ -81,7 +98,8 @@ static cornu_status check_driver_version(const cuda_libraries *lib)
 
 static void open_nvml(cuda_libraries *lib)
 {
-    void *library = open_library(NVML_FILE);
+    char why[256];
+    void *library = open_library(NVML_FILE, why, sizeof why);
     int version = 0;
     lib->has_nvml = library && !take_symbols(library, nvml_symbols, lib) && lib->nvmlInit_v2() == 0;
     if (lib->has_nvml && lib->nvmlSystemGetDriverVersion(lib->driver, sizeof lib->driver) == 0)
@@ -133,58 +151,95 @@ static cornu_status start_driver(const cuda_libraries *lib)
     return status_fail(CORNU_NOT_FOUND, "no CUDA device (driver %s finds none)", lib->driver);
 }
 
-static cornu_status open_needed(cuda_libraries *lib, const char *name, const char *package,
-                                const symbol *symbols)
+/* `found`: what has been found before, for the message ("driver 580.65 found, "). */
+static cornu_status open_with(const char *found, const char *name, const char *package,
+                              const symbol *symbols, void *to)
 {
-    void *library = open_library(name);
+    char why[256];
+    void *library = open_library(name, why, sizeof why);
     if (!library)
         return status_fail(CORNU_NOT_FOUND,
-                           "driver %s found, %s not found; install %s, or put its folder into "
-                           "LD_LIBRARY_PATH",
-                           lib->driver, name, package);
-    const char *missing = take_symbols(library, symbols, lib);
+                           "%s%s; install %s, or put its folder into LD_LIBRARY_PATH", found, why,
+                           package);
+    const char *missing = take_symbols(library, symbols, to);
     if (missing)
-        return status_fail(CORNU_NOT_FOUND, "driver %s found, %s has no %s; install a newer %s",
-                           lib->driver, name, missing, package);
+        return status_fail(CORNU_NOT_FOUND, "%s%s has no %s; install a newer %s", found, name,
+                           missing, package);
     return CORNU_OK;
 }
 
 static cornu_status open_all(cuda_libraries *lib)
 {
-    char package[64];
+    char package[64], found[96];
     TRY(open_driver(lib));
     TRY(start_driver(lib));
+    snprintf(found, sizeof found, "driver %s found, ", lib->driver);
     snprintf(package, sizeof package, "libcublas-%d-%d", TOOLKIT_MAJOR, TOOLKIT_MINOR);
-    TRY(open_needed(lib, BLAS_FILE, package, blas_symbols));
+    TRY(open_with(found, BLAS_FILE, package, blas_symbols, lib));
+    size_t blas = lib->cublasLtGetVersion();
+    snprintf(lib->versions, sizeof lib->versions, "CUDA %d.%d, cuBLASLt %zu.%zu", TOOLKIT_MAJOR,
+             TOOLKIT_MINOR, blas / 10000, blas / 100 % 100);
+    return CORNU_OK;
+}
+
+static cornu_status open_cudnn(cudnn_library *lib)
+{
+    char package[64];
     snprintf(package, sizeof package, "libcudnn%d-cuda-%d", CUDNN_MAJOR, TOOLKIT_MAJOR);
-    TRY(open_needed(lib, DNN_FILE, package, dnn_symbols));
-    size_t blas = lib->cublasLtGetVersion(), dnn = lib->cudnnGetVersion();
-    snprintf(lib->versions, sizeof lib->versions, "CUDA %d.%d, cuBLASLt %zu.%zu, cuDNN %zu.%zu.%zu",
-             TOOLKIT_MAJOR, TOOLKIT_MINOR, blas / 10000, blas / 100 % 100, dnn / 10000,
-             dnn / 100 % 100, dnn % 100);
+    TRY(open_with("", DNN_FILE, package, dnn_symbols, lib));
+    lib->version = (int)lib->cudnnGetVersion();
+    snprintf(lib->name, sizeof lib->name, "cuDNN %d.%d.%d", lib->version / 10000,
+             lib->version / 100 % 100, lib->version % 100);
     return CORNU_OK;
 }
 
 /* Of the process: libraries cannot be opened twice, and what failed once is not tried again. */
-static struct opened {
-    cuda_libraries lib;
+typedef struct outcome {
     cornu_status status;
     char why[512];
+} outcome;
+
+static struct opened {
+    cuda_libraries lib;
+    cudnn_library dnn;
+    outcome of_lib, of_dnn;
 } opened;
-static pthread_once_t open_once = PTHREAD_ONCE_INIT;
+static pthread_once_t open_once = PTHREAD_ONCE_INIT, open_dnn_once = PTHREAD_ONCE_INIT;
+
+static void keep(outcome *o, cornu_status status)
+{
+    o->status = status;
+    if (status != CORNU_OK)
+        snprintf(o->why, sizeof o->why, "%s", cornu_last_error());
+}
 
 static void open_process(void)
 {
-    opened.status = open_all(&opened.lib);
-    if (opened.status != CORNU_OK)
-        snprintf(opened.why, sizeof opened.why, "%s", cornu_last_error());
+    keep(&opened.of_lib, open_all(&opened.lib));
+}
+
+static void open_process_dnn(void)
+{
+    keep(&opened.of_dnn, open_cudnn(&opened.dnn));
+}
+
+static cornu_status kept(const outcome *o)
+{
+    return o->status == CORNU_OK ? CORNU_OK : status_fail(o->status, "%s", o->why);
 }
 
 cornu_status cuda_libraries_get(const cuda_libraries **out)
 {
     pthread_once(&open_once, open_process);
-    *out = opened.status == CORNU_OK ? &opened.lib : NULL;
-    return opened.status == CORNU_OK ? CORNU_OK : status_fail(opened.status, "%s", opened.why);
+    *out = opened.of_lib.status == CORNU_OK ? &opened.lib : NULL;
+    return kept(&opened.of_lib);
+}
+
+cornu_status cudnn_library_get(const cudnn_library **out)
+{
+    pthread_once(&open_dnn_once, open_process_dnn);
+    *out = opened.of_dnn.status == CORNU_OK ? &opened.dnn : NULL;
+    return kept(&opened.of_dnn);
 }
 
 /* ---- errors ------------------------------------------------------------------------------ */
@@ -222,15 +277,18 @@ cornu_status blas_check(const cuda_libraries *lib, int device, cublasStatus_t re
                      device, call, lib->cublasLtGetStatusString(result));
 }
 
-cornu_status dnn_check(const cuda_libraries *lib, int device, cudnnStatus_t result,
-                       const char *call)
+cornu_status dnn_check(const cudnn_library *lib, int device, cudnnStatus_t result, const char *call)
 {
     if (result == CUDNN_STATUS_SUCCESS)
         return CORNU_OK;
-    /* cuDNN 9 numbers its refusals by what is missing, all of one thousand. */
+    /* cuDNN 9 numbers its errors by their kinds, in thousands. */
     bool refused = result / 1000 == CUDNN_STATUS_NOT_SUPPORTED / 1000;
-    return fail_call(refused ? CORNU_UNSUPPORTED : CORNU_DEVICE, device, call,
-                     lib->cudnnGetErrorString(result));
+    bool memory = result == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+                  result == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+    return fail_call(refused  ? CORNU_UNSUPPORTED
+                     : memory ? CORNU_OUT_OF_MEMORY
+                              : CORNU_DEVICE,
+                     device, call, lib->cudnnGetErrorString(result));
 }
 
 bool cuda_is_lost(CUresult result)

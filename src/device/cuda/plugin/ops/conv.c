@@ -151,8 +151,10 @@ static const gpu_kernel direct_backward_data = {
 static const gpu_kernel direct_backward_weights = {
     .name = "direct", .prepare = prepare, .release = release, .enqueue = backward_weights};
 
-const gpu_kernel *const cuda_conv2d_forward[] = {&cuda_cudnn_forward, &direct_forward, NULL};
-const gpu_kernel *const cuda_conv2d_backward_data[] = {&cuda_cudnn_backward_data,
-                                                       &direct_backward_data, NULL};
-const gpu_kernel *const cuda_conv2d_backward_weights[] = {&cuda_cudnn_backward_weights,
+const gpu_kernel *const cuda_conv2d_forward[] = {&cuda_cudnn_winograd_forward, &cuda_cudnn_forward,
+                                                 &direct_forward, NULL};
+const gpu_kernel *const cuda_conv2d_backward_data[] = {
+    &cuda_cudnn_winograd_backward_data, &cuda_cudnn_backward_data, &direct_backward_data, NULL};
+const gpu_kernel *const cuda_conv2d_backward_weights[] = {&cuda_cudnn_winograd_backward_weights,
+                                                          &cuda_cudnn_backward_weights,
                                                           &direct_backward_weights, NULL};

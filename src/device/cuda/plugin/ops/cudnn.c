@@ -1,58 +1,22 @@
 /* Convolutions by cuDNN, on images and weights as they lie: NHWC, and [out][kh][kw][in / groups],
-   which is what cuDNN calls NHWC of a filter.
+   which is what cuDNN calls NHWC of a filter. Its engines of 32-bit multiply-adds are written for
+   NCHW and may transpose what they get; whether images that are kept as NCHW would save more than
+   transposing for all other kernels costs can be measured on a GPU alone, and no GPU has run this
+   yet.
 
-   Of its algorithms only those are taken that add up the definition's own products (no Winograd, no
-   Fourier transform) and that cuDNN calls deterministic; which of them, its heuristic says from the
-   sizes and the GPU. Its relu drops NaN (cudnnConvolutionBiasActivationForward refuses
-   CUDNN_PROPAGATE_NAN), so that at most the bias is left to it. bf16: images, weights and the
-   result are bfloat16, sums 32 bits. */
+   Of its algorithms only those are taken that cuDNN calls deterministic; which of them, its
+   heuristic says from the sizes and the GPU. "cudnn_winograd" has those by Winograd's algorithm,
+   where the heuristic prefers one of them, unless exact convolution is asked for; "cudnn" those
+   that add up the definition's own products. Fourier transforms would need NCHW. Its relu drops NaN
+   (cudnnConvolutionBiasActivationForward refuses CUDNN_PROPAGATE_NAN), so that at most the bias is
+   left to it. bf16: images, weights and the result are bfloat16, sums 32 bits.
+
+   cuDNN is a library that may be absent, or not work on this GPU: whatever fails before a
+   convolution has run once makes the own kernels of conv.c take its place. */
+#include "device/cuda/plugin/ops/cudnn.h"
 #include "device/cuda/plugin/ops/conv.h"
 #include "device/cuda/plugin/ops/product.h"
 #include <stdlib.h>
-
-enum { RESULTS = 16 };
-#define WORKSPACE_MOST ((size_t)1 << 30)
-#define WORKSPACE_SHARE                                                              \
-    32 /* at most this fraction of the device's memory: of all, not of what is free, \
-          so that the algorithm does not depend on what else runs there */
-#define BIT(i) (1u << (i))
-#define PLAIN_FORWARD                                        \
-    (BIT(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM) |         \
-     BIT(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM) | \
-     BIT(CUDNN_CONVOLUTION_FWD_ALGO_GEMM) | BIT(CUDNN_CONVOLUTION_FWD_ALGO_DIRECT))
-#define PLAIN_DATA (BIT(CUDNN_CONVOLUTION_BWD_DATA_ALGO_0) | BIT(CUDNN_CONVOLUTION_BWD_DATA_ALGO_1))
-#define PLAIN_WEIGHTS                                                                      \
-    (BIT(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0) | BIT(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1) | \
-     BIT(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3))
-
-/* Deterministic and there for every type and layout: asked for where the heuristic names nothing.
- */
-static const int last_resort[OP_COUNT] = {
-    [OP_CONV2D_FORWARD] = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
-    [OP_CONV2D_BACKWARD_DATA] = CUDNN_CONVOLUTION_BWD_DATA_ALGO_1,
-    [OP_CONV2D_BACKWARD_WEIGHTS] = CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1};
-
-/* One row of the heuristics' three kinds of answers. */
-typedef struct algorithm {
-    int number;
-    cudnnStatus_t status;
-    cudnnDeterminism_t determinism;
-    cudnnMathType_t math;
-} algorithm;
-
-typedef struct dnn_state {
-    op_kind kind;
-    cudnnTensorDescriptor_t x, y, b;
-    cudnnFilterDescriptor_t w;
-    cudnnConvolutionDescriptor_t conv;
-    cudnnActivationDescriptor_t identity;
-    int algorithm;
-    size_t workspace;
-    bool adds_bias;   /* in the convolution's call */
-    int64_t count[3]; /* elements of x, w, y */
-    int64_t filters;
-    size_t at[3], bytes; /* in scratch: x, w, y in bfloat16; all of it */
-} dnn_state;
 
 static bool accepts(const gpu *g, const plan *p, const op *o, const char **why)
 {
@@ -66,6 +30,21 @@ static bool accepts(const gpu *g, const plan *p, const op *o, const char **why)
     return r.x->count <= INT32_MAX && r.y->count <= INT32_MAX && r.w->count <= INT32_MAX;
 }
 
+/* Of a lower precision: it is that of the definition's factors. */
+static bool accepts_winograd(const gpu *g, const plan *p, const op *o, const char **why)
+{
+    const window2d *w = &o->a.window;
+    if (p->exact_convolution)
+        *why = "exact convolution is asked for";
+    else if (g->precision != PRECISION_FP32)
+        *why = "factors are rounded";
+    else if (w->kernel[0] == 1 && w->kernel[1] == 1)
+        *why = "1x1";
+    else
+        return accepts(g, p, o, why);
+    return false;
+}
+
 /* ---- prepare ----------------------------------------------------------------------------- */
 
 static void release(gpu *g, void *state)
@@ -74,30 +53,15 @@ static void release(gpu *g, void *state)
     cudnnTensorDescriptor_t tensors[] = {s->x, s->y, s->b};
     for (int i = 0; i < 3; i++)
         if (tensors[i])
-            GIVE_UP(g, cudnnDestroyTensorDescriptor(tensors[i]));
+            GIVE_UP_CUDNN(g, cudnnDestroyTensorDescriptor(tensors[i]));
     if (s->w)
-        GIVE_UP(g, cudnnDestroyFilterDescriptor(s->w));
+        GIVE_UP_CUDNN(g, cudnnDestroyFilterDescriptor(s->w));
     if (s->conv)
-        GIVE_UP(g, cudnnDestroyConvolutionDescriptor(s->conv));
+        GIVE_UP_CUDNN(g, cudnnDestroyConvolutionDescriptor(s->conv));
     if (s->identity)
-        GIVE_UP(g, cudnnDestroyActivationDescriptor(s->identity));
+        GIVE_UP_CUDNN(g, cudnnDestroyActivationDescriptor(s->identity));
     free(s);
 }
-
-static bool is_refusal(cudnnStatus_t status)
-{
-    return CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED ||
-           CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_BAD_PARAM;
-}
-
-/* As dnn_check, but what cuDNN does not have is CORNU_UNSUPPORTED. */
-static cornu_status ask(gpu *g, cudnnStatus_t status, const char *call)
-{
-    if (is_refusal(status))
-        return status_fail(CORNU_UNSUPPORTED, "%s", cuda_of(g)->lib->cudnnGetErrorString(status));
-    return dnn_check(cuda_of(g)->lib, g->number, status, call);
-}
-#define ASK(g, call) ask(g, cuda_of(g)->lib->call, #call)
 
 static cornu_status describe_images(gpu *g, const shape *s, cudnnDataType_t type,
                                     cudnnTensorDescriptor_t *out)
@@ -150,104 +114,6 @@ static cornu_status describe(gpu *g, const plan *p, const op *o, dnn_state *s)
     return s->adds_bias ? describe_bias(g, s) : CORNU_OK;
 }
 
-/* The heuristics' answers come in three types that differ in name only. `plain`: those that add up
-   the definition's own products. */
-#define COLLECT(type, call, plain)                                                            \
-    do {                                                                                      \
-        type##_t results[RESULTS];                                                            \
-        int returned = 0;                                                                     \
-        TRY(ASK(g, call));                                                                    \
-        for (int i = 0; i < returned; i++)                                                    \
-            if ((plain)&BIT(results[i].algo))                                                 \
-                found[(*count)++] = (algorithm){(int)results[i].algo, results[i].status,      \
-                                                results[i].determinism, results[i].mathType}; \
-    } while (0)
-
-static cornu_status ask_heuristic(gpu *g, const dnn_state *s, algorithm found[RESULTS], int *count)
-{
-    if (s->kind == OP_CONV2D_FORWARD)
-        COLLECT(cudnnConvolutionFwdAlgoPerf,
-                cudnnGetConvolutionForwardAlgorithm_v7(cuda_of(g)->dnn, s->x, s->w, s->conv, s->y,
-                                                       RESULTS, &returned, results),
-                PLAIN_FORWARD);
-    else if (s->kind == OP_CONV2D_BACKWARD_DATA)
-        COLLECT(cudnnConvolutionBwdDataAlgoPerf,
-                cudnnGetConvolutionBackwardDataAlgorithm_v7(cuda_of(g)->dnn, s->w, s->y, s->conv,
-                                                            s->x, RESULTS, &returned, results),
-                PLAIN_DATA);
-    else
-        COLLECT(cudnnConvolutionBwdFilterAlgoPerf,
-                cudnnGetConvolutionBackwardFilterAlgorithm_v7(cuda_of(g)->dnn, s->x, s->y, s->conv,
-                                                              s->w, RESULTS, &returned, results),
-                PLAIN_WEIGHTS);
-    return CORNU_OK;
-}
-
-/* Make it the state's algorithm if its workspace is not too large. */
-static cornu_status try_algorithm(gpu *g, const algorithm *a, size_t most, dnn_state *s)
-{
-    cudnnMathType_t math = g->precision == PRECISION_FP32 ? CUDNN_FMA_MATH : a->math;
-    size_t bytes = 0;
-    TRY(ASK(g, cudnnSetConvolutionMathType(s->conv, math)));
-    if (s->kind == OP_CONV2D_FORWARD)
-        TRY(ASK(g, cudnnGetConvolutionForwardWorkspaceSize(
-                       cuda_of(g)->dnn, s->x, s->w, s->conv, s->y,
-                       (cudnnConvolutionFwdAlgo_t)a->number, &bytes)));
-    else if (s->kind == OP_CONV2D_BACKWARD_DATA)
-        TRY(ASK(g, cudnnGetConvolutionBackwardDataWorkspaceSize(
-                       cuda_of(g)->dnn, s->w, s->y, s->conv, s->x,
-                       (cudnnConvolutionBwdDataAlgo_t)a->number, &bytes)));
-    else
-        TRY(ASK(g, cudnnGetConvolutionBackwardFilterWorkspaceSize(
-                       cuda_of(g)->dnn, s->x, s->y, s->conv, s->w,
-                       (cudnnConvolutionBwdFilterAlgo_t)a->number, &bytes)));
-    if (bytes > most)
-        return status_fail(CORNU_UNSUPPORTED,
-                           "found a workspace of %zu bytes; expected at most %zu", bytes, most);
-    s->algorithm = a->number;
-    s->workspace = bytes;
-    return CORNU_OK;
-}
-
-/* The first of `found` that will do; `most`: bytes of workspace. */
-static cornu_status take_first(gpu *g, const algorithm *found, int count, bool only_with_bias,
-                               size_t most, dnn_state *s)
-{
-    cornu_status status = status_fail(CORNU_UNSUPPORTED, "no deterministic algorithm");
-    for (int i = 0; i < count && status == CORNU_UNSUPPORTED; i++) {
-        const algorithm *a = &found[i];
-        bool adds_bias = a->number == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
-        if (a->status == CUDNN_STATUS_SUCCESS && a->determinism == CUDNN_DETERMINISTIC &&
-            (adds_bias || !only_with_bias))
-            status = try_algorithm(g, a, most, s);
-    }
-    return status;
-}
-
-static cornu_status choose(gpu *g, dnn_state *s)
-{
-    static const cudnnMathType_t math[] = {[PRECISION_FP32] = CUDNN_FMA_MATH,
-                                           [PRECISION_TF32] = CUDNN_DEFAULT_MATH,
-                                           [PRECISION_BF16] = CUDNN_TENSOR_OP_MATH};
-    algorithm found[RESULTS + 1];
-    int count = 0;
-    size_t most = 0;
-    TRY(CU(g, cuDeviceTotalMem(&most, cuda_of(g)->id)));
-    most = most / WORKSPACE_SHARE < WORKSPACE_MOST ? most / WORKSPACE_SHARE : WORKSPACE_MOST;
-    TRY(ASK(g, cudnnSetConvolutionMathType(s->conv, math[g->precision])));
-    TRY(ask_heuristic(g, s, found, &count));
-    found[count++] = (algorithm){last_resort[s->kind], CUDNN_STATUS_SUCCESS, CUDNN_DETERMINISTIC,
-                                 math[g->precision]};
-    /* Only one algorithm adds a bias without an activation. */
-    cornu_status status = CORNU_UNSUPPORTED;
-    if (s->adds_bias)
-        status = take_first(g, found, count, true, most, s);
-    if (status != CORNU_UNSUPPORTED)
-        return status;
-    s->adds_bias = false;
-    return take_first(g, found, count, false, most, s);
-}
-
 /* Workspace, and behind it x, w and y in bfloat16; the column sums come after all are used. */
 static void assign_scratch(const gpu *g, const op *o, dnn_state *s)
 {
@@ -262,13 +128,14 @@ static void assign_scratch(const gpu *g, const op *o, dnn_state *s)
     }
 }
 
-static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, size_t *scratch_bytes)
+static cornu_status prepare_by(gpu *g, const plan *p, const op *o, bool winograd, void **state,
+                               size_t *scratch_bytes)
 {
     dnn_state *s = NULL;
     TRY(memory_new(1, sizeof *s, "convolution", &s));
     cornu_status status = describe(g, p, o, s);
     if (status == CORNU_OK)
-        status = choose(g, s);
+        status = cudnn_choose(g, winograd, s);
     if (status != CORNU_OK) {
         release(g, s);
         return status;
@@ -277,6 +144,22 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
     *scratch_bytes = s->bytes;
     *state = s;
     return CORNU_OK;
+}
+
+static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, size_t *scratch_bytes)
+{
+    TRY(cuda_dnn_open(g));
+    return prepare_by(g, p, o, false, state, scratch_bytes);
+}
+
+static cornu_status prepare_winograd(gpu *g, const plan *p, const op *o, void **state,
+                                     size_t *scratch_bytes)
+{
+    cornu_status status = cuda_dnn_open(g);
+    if (status == CORNU_UNSUPPORTED) /* "cudnn" says why */
+        return status_fail(status, "cuDNN cannot be used");
+    TRY(status);
+    return prepare_by(g, p, o, true, state, scratch_bytes);
 }
 
 /* ---- run --------------------------------------------------------------------------------- */
@@ -337,14 +220,14 @@ static cornu_status forward_with_bias(const gpu_op *r, bool *done)
 {
     gpu *g = r->g;
     dnn_state *s = r->state;
-    cudnnStatus_t status = cuda_of(g)->lib->cudnnConvolutionBiasActivationForward(
-        cuda_of(g)->dnn, &one, s->x, address(r->in[0]), s->w, address(r->in[1]), s->conv,
+    cudnnStatus_t status = cuda_of(g)->dnn.lib->cudnnConvolutionBiasActivationForward(
+        cuda_of(g)->dnn.handle, &one, s->x, address(r->in[0]), s->w, address(r->in[1]), s->conv,
         (cudnnConvolutionFwdAlgo_t)s->algorithm, room(r->scratch), s->workspace, &zero, s->y,
         address(r->out[0]), s->b, address(r->in[2]), s->identity, s->y, room(r->out[0]));
-    *done = s->adds_bias = !is_refusal(status);
+    *done = s->adds_bias = !cudnn_is_refusal(status);
     if (*done)
         cuda_count_launch(g);
-    return *done ? dnn_check(cuda_of(g)->lib, g->number, status,
+    return *done ? dnn_check(cuda_of(g)->dnn.lib, g->number, status,
                              "cudnnConvolutionBiasActivationForward")
                  : CORNU_OK;
 }
@@ -363,9 +246,10 @@ static cornu_status forward(const gpu_op *r)
     TRY(operand(r, 0, r->in[0], true, &x));
     TRY(operand(r, 1, r->in[1], true, &w));
     TRY(operand(r, 2, r->out[0], false, &y));
-    TRY(CUDNN(g, cudnnConvolutionForward(cuda_of(g)->dnn, &one, s->x, address(x), s->w, address(w),
-                                         s->conv, (cudnnConvolutionFwdAlgo_t)s->algorithm,
-                                         room(r->scratch), s->workspace, &zero, s->y, room(y))));
+    TRY(CUDNN(g,
+              cudnnConvolutionForward(cuda_of(g)->dnn.handle, &one, s->x, address(x), s->w,
+                                      address(w), s->conv, (cudnnConvolutionFwdAlgo_t)s->algorithm,
+                                      room(r->scratch), s->workspace, &zero, s->y, room(y))));
     cuda_count_launch(g);
     return run_epilogue(r, 2, y, r->in[2], r->op->a.conv.act);
 }
@@ -380,10 +264,10 @@ static cornu_status backward_data(const gpu_op *r)
     TRY(operand(r, 2, r->in[0], true, &dy));
     TRY(operand(r, 1, r->in[1], true, &w));
     TRY(operand(r, 0, r->out[0], false, &dx));
-    TRY(CUDNN(
-        g, cudnnConvolutionBackwardData(cuda_of(g)->dnn, &one, s->w, address(w), s->y, address(dy),
-                                        s->conv, (cudnnConvolutionBwdDataAlgo_t)s->algorithm,
-                                        room(r->scratch), s->workspace, &zero, s->x, room(dx))));
+    TRY(CUDNN(g, cudnnConvolutionBackwardData(
+                     cuda_of(g)->dnn.handle, &one, s->w, address(w), s->y, address(dy), s->conv,
+                     (cudnnConvolutionBwdDataAlgo_t)s->algorithm, room(r->scratch), s->workspace,
+                     &zero, s->x, room(dx))));
     cuda_count_launch(g);
     return run_epilogue(r, 0, dx, 0, linear);
 }
@@ -397,7 +281,7 @@ static cornu_status backward_weights(const gpu_op *r)
     TRY(operand(r, 2, r->in[1], true, &dy));
     TRY(operand(r, 1, r->out[0], false, &dw));
     TRY(CUDNN(g, cudnnConvolutionBackwardFilter(
-                     cuda_of(g)->dnn, &one, s->x, address(x), s->y, address(dy), s->conv,
+                     cuda_of(g)->dnn.handle, &one, s->x, address(x), s->y, address(dy), s->conv,
                      (cudnnConvolutionBwdFilterAlgo_t)s->algorithm, room(r->scratch), s->workspace,
                      &zero, s->w, room(dw))));
     cuda_count_launch(g);
@@ -412,14 +296,35 @@ const gpu_kernel cuda_cudnn_forward = {.name = "cudnn",
                                        .accepts = accepts,
                                        .prepare = prepare,
                                        .release = release,
-                                       .enqueue = forward};
+                                       .enqueue = forward,
+                                       .try_first = true};
+const gpu_kernel cuda_cudnn_winograd_forward = {.name = "cudnn_winograd",
+                                                .accepts = accepts_winograd,
+                                                .prepare = prepare_winograd,
+                                                .release = release,
+                                                .enqueue = forward,
+                                                .try_first = true};
 const gpu_kernel cuda_cudnn_backward_data = {.name = "cudnn",
                                              .accepts = accepts,
                                              .prepare = prepare,
                                              .release = release,
-                                             .enqueue = backward_data};
+                                             .enqueue = backward_data,
+                                             .try_first = true};
+const gpu_kernel cuda_cudnn_winograd_backward_data = {.name = "cudnn_winograd",
+                                                      .accepts = accepts_winograd,
+                                                      .prepare = prepare_winograd,
+                                                      .release = release,
+                                                      .enqueue = backward_data,
+                                                      .try_first = true};
 const gpu_kernel cuda_cudnn_backward_weights = {.name = "cudnn",
                                                 .accepts = accepts,
                                                 .prepare = prepare,
                                                 .release = release,
-                                                .enqueue = backward_weights};
+                                                .enqueue = backward_weights,
+                                                .try_first = true};
+const gpu_kernel cuda_cudnn_winograd_backward_weights = {.name = "cudnn_winograd",
+                                                         .accepts = accepts_winograd,
+                                                         .prepare = prepare_winograd,
+                                                         .release = release,
+                                                         .enqueue = backward_weights,
+                                                         .try_first = true};

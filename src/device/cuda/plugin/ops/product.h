@@ -48,5 +48,7 @@ extern const gpu_kernel cuda_cublaslt_forward, cuda_cublaslt_backward_data,
     cuda_cublaslt_backward_weights; /* cublaslt.c */
 extern const gpu_kernel cuda_cudnn_forward, cuda_cudnn_backward_data,
     cuda_cudnn_backward_weights; /* cudnn.c */
+extern const gpu_kernel cuda_cudnn_winograd_forward, cuda_cudnn_winograd_backward_data,
+    cuda_cudnn_winograd_backward_weights;
 
 #endif
