@@ -41,7 +41,8 @@ typedef ulong uint64_t;
 
 #define RULE static inline
 
-/* ---- sums of more digits than a float has ------------------------------------------------------- */
+/* ---- sums of more digits than a float has -------------------------------------------------------
+ */
 
 typedef float2 sum2;
 #define sum2_make(x, y) ((sum2)((x), (y)))
