@@ -5,7 +5,7 @@
    usage: workloads_on_device_test [STEPS [BATCH [WORKLOAD...]]]
 
    With STEPS, so many without comparison: what a checker of races and memory, which is slow, runs
-   (./check --gpu, scripts/opencl_drivers.sh). CORNU_TEST_FULL: with the published batches, where
+   (./check --gpu). CORNU_TEST_FULL: with the published batches, where
    the device is a CPU, too. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,8 +26,8 @@
 enum { STEPS = 30, CPU_BATCH = 2, SIMULATED_STEPS = 3, SIMULATED_BATCH = 2, STEPS_TWICE = 3 };
 
 typedef struct scale {
-    int steps;
-    int64_t batch; /* 0: as published */
+    int steps, twice; /* of the first test, of each run of the second */
+    int64_t batch;    /* 0: as published */
     bool compares;
 } scale;
 
@@ -47,8 +47,8 @@ static scale scale_of(const char *name)
     for (int i = 0; device_at(i, &id, &info) && strcmp(info.name, name) != 0; i++) {
     }
     if (strstr(info.description, "Simulated GPU"))
-        return (scale){SIMULATED_STEPS, SIMULATED_BATCH, true};
-    return (scale){STEPS, info.gpu || getenv("CORNU_TEST_FULL") ? 0 : CPU_BATCH, true};
+        return (scale){SIMULATED_STEPS, 1, SIMULATED_BATCH, true};
+    return (scale){STEPS, STEPS_TWICE, info.gpu || getenv("CORNU_TEST_FULL") ? 0 : CPU_BATCH, true};
 }
 
 static void read_variables(net *n, outcome *out)
@@ -144,7 +144,7 @@ static void the_same_bits_twice(void **state)
     const char *workload = *state;
     if (!gpu)
         skip();
-    outcome a = train(gpu, workload, STEPS_TWICE), b = train(gpu, workload, STEPS_TWICE);
+    outcome a = train(gpu, workload, chosen.twice), b = train(gpu, workload, chosen.twice);
     assert_memory_equal(a.losses, b.losses, sizeof a.losses);
     assert_memory_equal(a.variables, b.variables, a.count * sizeof *a.variables);
     free(a.variables);
@@ -173,7 +173,7 @@ int main(int argc, char **argv)
     if (gpu)
         chosen = scale_of(gpu);
     if (argc > 1)
-        chosen = (scale){atoi(argv[1]), argc > 2 ? atoll(argv[2]) : 0, false};
+        chosen = (scale){atoi(argv[1]), 0, argc > 2 ? atoll(argv[2]) : 0, false};
     if (gpu && (chosen.steps < 1 || chosen.steps > STEPS || chosen.batch < 0)) {
         print_error("found %s steps; expected 1 to %d\n", argv[1], STEPS);
         return 2;
