@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS = 30, CPU_BATCH = 2, SIMULATED_STEPS = 3, SIMULATED_BATCH = 2, STEPS_TWICE = 3 };
+enum { STEPS = 30, CPU_BATCH = 2, SIMULATED_STEPS = 2, SIMULATED_BATCH = 2, STEPS_TWICE = 3 };
 
 typedef struct scale {
     int steps, twice; /* of the first test, of each run of the second */
