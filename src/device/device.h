@@ -142,6 +142,9 @@ typedef struct device_ops {
     cornu_status (*timer)(device *d, double *seconds);
     /* optional */
     cornu_status (*sensors)(device *d, device_sensors *out);
+    /* optional: a line on what does not run as it should on this device, and what does instead;
+       "": nothing. */
+    const char *(*notice)(const device *d);
 } device_ops;
 
 struct device {

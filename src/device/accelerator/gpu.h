@@ -145,6 +145,7 @@ typedef struct gpu_driver {
     cornu_status (*limits)(gpu *g, device_limits *out);
     cornu_status (*timer)(gpu *g, double *seconds);
     cornu_status (*sensors)(gpu *g, device_sensors *out); /* optional */
+    const char *(*notice)(const gpu *g);                  /* optional */
 } gpu_driver;
 
 struct gpu {

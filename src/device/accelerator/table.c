@@ -209,6 +209,12 @@ static cornu_status sensors(device *d, device_sensors *out)
     WITHIN(d, g->driver->sensors ? g->driver->sensors(g, out) : CORNU_OK);
 }
 
+static const char *notice(const device *d)
+{
+    const gpu *g = gpu_of(d);
+    return g->driver->notice ? g->driver->notice(g) : "";
+}
+
 static const op *lacks(const device *d, const plan *p)
 {
     return gpu_lacks(gpu_of(d), p);
@@ -243,4 +249,5 @@ const device_ops gpu_ops = {
     .limits = limits,
     .timer = timer,
     .sensors = sensors,
+    .notice = notice,
 };
