@@ -6,9 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+cornu_status opencl_check_on(const opencl *d, cl_int error, const char *call)
+{
+    cornu_status status = opencl_check(d->g.name, error, call);
+    return opencl_is_lost(error, call) ? gpu_lose(&d->g, status) : status;
+}
+
 static void close_device(gpu *g)
 {
     opencl *d = opencl_of(g);
+    opencl_finish_all(d);
     if (d->core) {
         opencl_programs_close(d);
         opencl_memory_close(d);
@@ -28,6 +35,11 @@ static cornu_status synchronize(gpu *g)
     opencl *d = opencl_of(g);
     TRY(CL(d, clFinish(d->copies)));
     return CL(d, clFinish(d->queue));
+}
+
+static const char *notice(const gpu *g)
+{
+    return opencl_of(g)->notice;
 }
 
 static const gpu_driver driver = {
@@ -56,6 +68,7 @@ static const gpu_driver driver = {
     .host_transforms = true,
     .limits = opencl_limits,
     .timer = opencl_timer,
+    .notice = notice,
 };
 
 /* ---- opening ----------------------------------------------------------------------------------
@@ -124,7 +137,8 @@ static cornu_status open_device(opencl *d, int number, const device_options *opt
     opencl_signals_keep(&signals);
     cornu_status status = open_resources(d);
     opencl_signals_restore(&signals);
-    return status;
+    TRY(status);
+    return opencl_variant_choose(d);
 }
 
 cornu_status opencl_open(int number, const device_options *options, device **out)

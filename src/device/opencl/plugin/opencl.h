@@ -26,7 +26,7 @@ typedef enum opencl_function {
 } opencl_function;
 
 /* How products and convolutions are divided among work-groups: tuning.c. Names of the fields in
-   capitals are macros in every unit: OPENCL_BLOCKING. */
+   capitals are macros in units with tiles: OPENCL_BLOCKING. */
 #define OPENCL_BLOCKING(X)                                                                        \
     X(gemm_m, GEMM_M)             /* rows of the output that a work-group computes */             \
     X(gemm_n, GEMM_N)             /* columns */                                                   \
@@ -49,7 +49,10 @@ typedef struct opencl {
     cl_command_queue queue, copies; /* all work, in order; copies beside it */
     cl_program units[OPENCL_UNIT_COUNT];
     opencl_blocking blocking;
-    bool has_double; /* cl_khr_fp64 */
+    bool no_winograd; /* the driver's compiler refuses those kernels */
+    bool tried;       /* this variant has passed the self-test */
+    char notice[512]; /* what is not as it should be: variant.c; or "" */
+    bool has_double;  /* cl_khr_fp64 */
     bool is_cpu;
     size_t group_most;  /* work-items of a work-group */
     size_t local_bytes; /* local memory of a work-group */

@@ -38,7 +38,7 @@ cornu_status opencl_time_step(gpu *g, prepared *p, int64_t number, double *secon
     TRY(CL(d, clFinish(d->queue))); /* what was copied for the step */
     cl_command_queue queue =
         d->lib->clCreateCommandQueue(d->context, d->id, CL_QUEUE_PROFILING_ENABLE, &error);
-    cornu_status status = opencl_check(g->name, error, "clCreateCommandQueue");
+    cornu_status status = opencl_check_on(d, error, "clCreateCommandQueue");
     if (status == CORNU_OK) {
         opencl_signals signals;
         opencl_signals_keep(&signals);

@@ -60,3 +60,17 @@ cornu_status opencl_blocking_for(const opencl *d, opencl_blocking *out)
                        d->group_most, d->local_bytes, 16,
                        local_floats(&rows[ROWS - 1].blocking) * sizeof(float));
 }
+
+bool opencl_blocking_simpler(const opencl *d, opencl_blocking *b)
+{
+    const opencl_blocking *next = NULL;
+    for (int i = 0; i < ROWS; i++) {
+        const opencl_blocking *row = &rows[i].blocking;
+        if (rows[i].cpu == d->is_cpu && fits(d, row) && local_floats(row) < local_floats(b) &&
+            (!next || local_floats(row) > local_floats(next)))
+            next = row;
+    }
+    if (next)
+        *b = *next;
+    return next != NULL;
+}
