@@ -51,6 +51,14 @@ static bool means(const char *name, const char *device)
     return strcmp(name, device) == 0 || (any_gpu && strncmp(device, "cuda", 4) == 0);
 }
 
+/* Where none of a kind can be used, its row has no number: "opencl", which says why there is no
+   "opencl:0". */
+static bool is_of_missing_kind(const char *name, const cornu_device_info *info)
+{
+    size_t length = strlen(info->name);
+    return !info->available && strncmp(name, info->name, length) == 0 && name[length] == ':';
+}
+
 static bool is_precision(const char *name)
 {
     return !name || strcmp(name, "fp32") == 0 || strcmp(name, "tf32") == 0 ||
@@ -68,7 +76,7 @@ bool device_is_there(const device_choice *choice, int *status)
         return false;
     }
     for (int i = 0; name && cornu_device_info_get(i, &info); i++) {
-        if (means(name, info.name)) {
+        if (means(name, info.name) || is_of_missing_kind(name, &info)) {
             if (info.available)
                 return true;
             *status = fail(STATUS_USAGE, "--device %s: not available: %s", name, info.reason);
