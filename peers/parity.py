@@ -2,7 +2,7 @@
 """Train the six published networks in real Keras and in cornu from the same weights on the same batches,
 and compare every step's loss and the final weights; then open cornu's model file in Keras.
 
-usage: parity.py [--cornu PROGRAM] [--steps N] [--seed N] [NETWORK...]
+usage: parity.py [--cornu PROGRAM] [--device DEVICE] [--steps N] [--seed N] [NETWORK...]
 
 Exit status 0: everything agrees. Dropout has rate 0 on both sides (random masks cannot agree),
 photos-cnn is scaled down to 38x38 pixels, and Adam's epsilon is 1e-4; the networks are those of
@@ -187,7 +187,7 @@ def train_in_cornu(options, folder, recipe, batch):
         json.dump(recipe, f)
     run(options.cornu, "train", path["recipe.json"], "--init", path["weights.npz"], "--steps", str(options.steps),
         "--epochs", "1", "--batch", str(batch), "--log", path["steps.csv"], "--log-steps", "--save",
-        path["out.safetensors"], "--quiet")
+        path["out.safetensors"], "--quiet", "--device", options.device)
     with open(path["steps.csv"], newline="") as f:
         rows = list(csv.DictReader(f, skipinitialspace=True))
     return np.array([float(row["loss"]) for row in rows]), path["out.safetensors"]
@@ -225,7 +225,7 @@ def compare(network, options, folder):
         raise RuntimeError(f"found {len(own_losses)} steps in the log; expected {options.steps}")
     read_back, weights = open_model_file(saved)
     own_loss = float(re.findall(r"\bloss: ([-+.\deE]+)",
-                                run(options.cornu, "evaluate", saved, "--data", data))[-1])
+                                run(options.cornu, "evaluate", saved, "--data", data, "--device", options.device))[-1])
     read_back.compile(optimizer=optimizer, loss=loss)
     seen = source.seen(x_test)
     keras_loss = read_back.evaluate(seen, y_test, verbose=0, return_dict=True)["loss"]
@@ -252,6 +252,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--cornu", help="the program",
                         default=os.path.join(os.path.dirname(here), "build", "release", "cornu"))
+    parser.add_argument("--device", default="cpu", help="of cornu, as in cornu devices")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1, help="of weights and samples")
     parser.add_argument("networks", nargs="*", default=list(NETWORKS), metavar="NETWORK")
@@ -259,7 +260,7 @@ def main():
     for name in options.networks:
         if name not in NETWORKS:
             parser.error(f"found {name}; expected some of: {', '.join(NETWORKS)}")
-    print(f"cornu beside Keras {keras.__version__}: largest differences over {options.steps} steps")
+    print(f"cornu on {options.device} beside Keras {keras.__version__}: largest differences over {options.steps} steps")
     print(f"{'network':13}" + "".join(f"{column:>9} " for column in ("loss", "weights", "predict", "evaluate")) +
           f"{'looked at':>9}")
     agreed = 0

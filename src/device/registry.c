@@ -91,7 +91,7 @@ cornu_status device_find(const char *name, device_id *out)
         if (!is_row(device_table[i], name, &out->number))
             continue;
         cornu_device_info info;
-        describe(&(device_id){device_table[i], 0}, &info);
+        describe(&(device_id){device_table[i], out->number > 0 ? out->number : 0}, &info);
         if (!info.available)
             return status_fail(CORNU_NOT_FOUND, "device %s: not available: %s", name, info.reason);
         if (out->number >= 0)

@@ -95,6 +95,12 @@ static void every_kernel_has_its_turn_in_the_tests(void **state)
     host_close(&h->device);
 }
 
+/* An accelerator's, and OpenCL's need not give more than a quarter of it in one piece. */
+static bool has_own_memory(const char *name)
+{
+    return strchr(name, ':') != NULL;
+}
+
 static void a_plan_that_does_not_fit_names_the_largest_batch_that_does(void **state)
 {
     (void)state;
@@ -117,7 +123,8 @@ static void a_plan_that_does_not_fit_names_the_largest_batch_that_does(void **st
         int64_t available = device->ops->memory_free(device);
         assert_true(batch > 0 && batch < 1000000000);
         assert_true((double)batch * 4000 < 1.5 * (double)available);
-        assert_true((double)batch * 4000 > 0.5 * (double)available);
+        double least = has_own_memory(net_device(d)) ? 0.12 : 0.5;
+        assert_true((double)batch * 4000 > least * (double)available);
         plan_free(p);
         device->ops->close(device);
     }
@@ -151,8 +158,8 @@ static void variables_that_do_not_fit_together_are_refused(void **state)
     } cases[] = {{0.7, "sgd"}, {0.25, "adam"}};
     for (int d = 0; net_device(d); d++)
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-            if (strncmp(net_device(d), "cuda", 4) == 0)
-                continue; /* a memory of its own */
+            if (has_own_memory(net_device(d)))
+                continue;
             cornu_model *model = large_model(cases[i].share, cases[i].optimizer);
             device_options one = {.threads = 1};
             device *device = net_device_open(net_device(d), &one);

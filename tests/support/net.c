@@ -43,6 +43,17 @@ const char *net_device(int index)
     return NULL;
 }
 
+const char *net_accelerator(void)
+{
+    static char name[64];
+    for (int i = 0; net_device(i); i++)
+        if (strchr(net_device(i), ':')) {
+            snprintf(name, sizeof name, "%s", net_device(i));
+            return name;
+        }
+    return NULL;
+}
+
 device *net_device_open(const char *name, const device_options *options)
 {
     device_id id;

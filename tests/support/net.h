@@ -51,6 +51,9 @@ kernel_choice *net_choices(const net *n);
 /* The names of the devices that can be used here, "cpu" first; NULL past the end. Where
    CORNU_TEST_DEVICES names some ("cuda:0"), those alone. */
 const char *net_device(int index);
+/* The first of them that has a memory of its own ("cuda:0", "opencl:0"), whose name is kept; NULL
+   where there is none. */
+const char *net_accelerator(void);
 /* Open a device by its name; with the kernel that CORNU_TEST_KERNEL names, if any, where `options`
    force none. */
 device *net_device_open(const char *name, const device_options *options);

@@ -19,6 +19,9 @@ const op_case *op_cases(int *count);
 /* A group's teardown. */
 int op_cases_free(void **state);
 
+/* Floating-point operations of the case, by ops.def. */
+double op_case_flops(const op_case *c);
+
 /* Where the reference kernel makes NaN of a NaN, every kernel must, so that training notices it. */
 enum { NAN_KINDS = 11 };
 extern const op_kind nan_kinds[NAN_KINDS];

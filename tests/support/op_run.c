@@ -83,6 +83,14 @@ static void lay_out(bench *b, const op_case *c)
     }
 }
 
+double op_case_flops(const op_case *c)
+{
+    bench b = {0};
+    lay_out(&b, c);
+    plan_cost(&b.plan);
+    return b.plan.flops;
+}
+
 static void fill_uniform(float *x, int64_t count, random_stream *r, float low, float high,
                          float step)
 {

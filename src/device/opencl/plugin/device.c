@@ -73,7 +73,8 @@ static cornu_status read_attributes(opencl *d)
     TRY(CL(d, clGetDeviceInfo(d->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof d->group_most,
                               &d->group_most, NULL)));
     TRY(CL(d, clGetDeviceInfo(d->id, CL_DEVICE_EXTENSIONS, sizeof extensions, extensions, NULL)));
-    d->is_cpu = type & CL_DEVICE_TYPE_CPU;
+    /* Oclgrind says that it is all of them: it simulates the kernels as a GPU gets them. */
+    d->is_cpu = (type & CL_DEVICE_TYPE_CPU) && !(type & CL_DEVICE_TYPE_GPU);
     d->local_bytes = (size_t)local;
     d->compute_units = (int)units;
     d->has_double = strstr(extensions, "cl_khr_fp64") != NULL;

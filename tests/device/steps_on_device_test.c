@@ -1,6 +1,6 @@
-/* The cuda device beside the reference: the same numbers from every way in which steps are queued,
-   captured, streamed and timed. Runs on a real device where there is one, or on the simulated
-   libraries of tests/cuda; skipped without both. */
+/* An accelerator beside the reference: the same numbers from every way in which steps are queued,
+   captured, streamed and timed. Runs on the first there is, which may be the simulated libraries of
+   tests/cuda or PoCL; skipped without any. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,20 +40,9 @@ static const char text_with_all[] =
     "compile: {optimizer: {sgd: {learning_rate: 0.02, momentum: 0.9, clipnorm: 1.0}}, "
     "loss: sparse_categorical_crossentropy, metrics: [accuracy]}";
 
-/* The first cuda device that can be used, or NULL. */
-static const char *gpu_name(void)
-{
-    static cornu_device_info info;
-    device_id id;
-    for (int i = 0; device_at(i, &id, &info); i++)
-        if (info.available && strncmp(info.name, "cuda:", 5) == 0)
-            return info.name;
-    return NULL;
-}
-
 static const char *gpu_or_skip(void)
 {
-    const char *name = gpu_name();
+    const char *name = net_accelerator();
     if (!name)
         skip();
     return name;
@@ -365,8 +354,9 @@ static void choices_name_each_kernel_and_count_its_launches(void **state)
     kernel_choice *choices = net_choices(n);
     double before = net_run(n);
     assert_true(isfinite(before));
+    size_t kind = strcspn(gpu, ":");
     for (int i = 0; i < n->plan->op_count; i++) {
-        bool own = strncmp(choices[i].kernel, "cuda/", 5) == 0;
+        bool own = strncmp(choices[i].kernel, gpu, kind) == 0 && choices[i].kernel[kind] == '/';
         assert_true(own || strncmp(choices[i].kernel, "with ", 5) == 0);
         assert_true(own ? choices[i].launches > 0 : choices[i].launches == 0);
         assert_true(!own || choices[i].bytes > 0);
@@ -450,13 +440,31 @@ static void clock_sensors_and_limits_give_numbers_that_can_be(void **state)
 static void a_number_beyond_the_last_device_is_one_clear_line(void **state)
 {
     (void)state;
-    gpu_or_skip();
+    const char *gpu = gpu_or_skip();
+    char beyond[64], quoted[80];
     device_id id;
-    assert_int_equal(device_find("cuda:99", &id), CORNU_NOT_FOUND);
-    assert_non_null(strstr(cornu_last_error(), "\"cuda:99\""));
-    assert_non_null(strstr(cornu_last_error(), "cuda:0"));
-    assert_int_equal(device_find("gpu", &id), CORNU_OK);
-    assert_string_equal(id.ops->name, "cuda");
+    snprintf(beyond, sizeof beyond, "%.*s:99", (int)strcspn(gpu, ":"), gpu);
+    snprintf(quoted, sizeof quoted, "\"%s\"", beyond);
+    assert_int_equal(device_find(beyond, &id), CORNU_NOT_FOUND);
+    assert_non_null(strstr(cornu_last_error(), quoted));
+    assert_non_null(strstr(cornu_last_error(), gpu));
+}
+
+/* An OpenCL device may be the CPU, which is no GPU. */
+static void gpu_is_the_first_device_that_is_one(void **state)
+{
+    (void)state;
+    cornu_device_info info;
+    device_id first, found;
+    bool any = false;
+    gpu_or_skip();
+    for (int i = 0; !any && device_at(i, &first, &info); i++)
+        any = info.available && info.gpu;
+    assert_int_equal(device_find("gpu", &found), any ? CORNU_OK : CORNU_NOT_FOUND);
+    if (!any)
+        return;
+    assert_ptr_equal(found.ops, first.ops);
+    assert_int_equal(found.number, first.number);
 }
 
 int main(void)
@@ -473,8 +481,9 @@ int main(void)
         cmocka_unit_test(threads_may_use_a_device_in_turn),
         cmocka_unit_test(clock_sensors_and_limits_give_numbers_that_can_be),
         cmocka_unit_test(a_number_beyond_the_last_device_is_one_clear_line),
+        cmocka_unit_test(gpu_is_the_first_device_that_is_one),
     };
-    if (!gpu_name())
-        print_message("no CUDA device: %zu tests skipped\n", sizeof tests / sizeof *tests);
+    if (!net_accelerator())
+        print_message("no accelerator: %zu tests skipped\n", sizeof tests / sizeof *tests);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
