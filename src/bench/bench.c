@@ -41,16 +41,34 @@ static cornu_status add_device(bench *b, const device_id *id, const cornu_device
 {
     bench_report *r = b->report;
     device *d;
-    strcpy(b->devices[b->device_count++], info->name);
     TRY(id->ops->open(id->number, &(device_options){.threads = b->options->threads}, &d));
     cornu_status status = CORNU_OK;
-    if (strcmp(bench_device_kind(info->name), "gpu") == 0 && d->ops->limits) {
+    bool measured = bench_is_accelerator(info->name) && d->ops->limits;
+    if (measured) {
         notice(b, "%s: measuring its limits", info->name);
         r->devices[r->device_count].info = *info;
-        status = d->ops->limits(d, &r->devices[r->device_count++].limits);
+        status = d->ops->limits(d, &r->devices[r->device_count].limits);
     }
     d->ops->close(d);
-    return status;
+    TRY(status);
+    r->device_count += measured;
+    strcpy(b->devices[b->device_count++], info->name);
+    return CORNU_OK;
+}
+
+static bool compares_all(const bench *b)
+{
+    return b->options->device && strcmp(b->options->device, "all") == 0;
+}
+
+/* One of all: what it lacks is said, and the others go on. */
+static cornu_status add_or_note(bench *b, const device_id *id, const cornu_device_info *info)
+{
+    if (!info->available)
+        return bench_note(b->report, "%s: not available: %s", info->name, info->reason);
+    if (add_device(b, id, info) == CORNU_OK)
+        return CORNU_OK;
+    return bench_note(b->report, "%s: not run: %s", info->name, cornu_last_error());
 }
 
 static cornu_status open_host(bench *b)
@@ -65,14 +83,13 @@ static cornu_status choose_devices(bench *b)
     const char *wanted = b->options->device;
     device_id id;
     cornu_device_info info = {0};
-    if (!wanted || strcmp(wanted, "all") != 0) {
+    if (!compares_all(b)) {
         TRY(device_find(wanted, &id));
         id.ops->describe(id.number, &info);
         return add_device(b, &id, &info);
     }
     for (int i = 0; b->device_count < BENCH_DEVICES_MOST && device_at(i, &id, &info); i++)
-        if (info.available)
-            TRY(add_device(b, &id, &info));
+        TRY(add_or_note(b, &id, &info));
     return CORNU_OK;
 }
 
@@ -143,11 +160,33 @@ static bool group_is_finished(const bench *b)
     return all_done || all_stable;
 }
 
+/* An accelerator that fails is no reason to lose the figures of the others: it leaves, and a note
+   says why. */
+static cornu_status leave_out(bench *b, const char *workload, const char *on, cornu_status status)
+{
+    if (status == CORNU_OK || status == CORNU_STOPPED || !compares_all(b) ||
+        !bench_is_accelerator(on))
+        return status;
+    return bench_note(b->report, "%s on %s: not run: %s", workload, on, cornu_last_error());
+}
+
+/* The same of one that is open. */
+static cornu_status drop_failed(bench *b, contender *c, cornu_status status)
+{
+    cornu_status left_out = leave_out(b, c->workload->name, c->device, status);
+    if (status == CORNU_OK || left_out != CORNU_OK)
+        return left_out;
+    contender_close(c);
+    c->done = true;
+    return CORNU_OK;
+}
+
 static cornu_status measure_group(bench *b)
 {
     for (int i = 0; i < b->group_count; i++) {
-        notice(b, "%s on %s: warming up", b->group[i].workload->name, b->group[i].device);
-        TRY(contender_warm_up(&b->group[i], b->options, &b->effort));
+        contender *c = &b->group[i];
+        notice(b, "%s on %s: warming up", c->workload->name, c->device);
+        TRY(drop_failed(b, c, contender_warm_up(c, b->options, &b->effort)));
     }
     for (int round = 1; !group_is_finished(b); round++)
         for (int i = 0; i < b->group_count; i++) {
@@ -157,11 +196,11 @@ static cornu_status measure_group(bench *b)
             if (c->done)
                 continue;
             notice(b, "%s on %s: round %d", c->workload->name, c->device, round);
-            bool host = strcmp(bench_device_kind(c->device), "cpu") == 0;
+            bool host = !bench_is_accelerator(c->device);
             double probe = host ? b->host->ops->probe(b->host) : NAN;
             if (host && probe > b->report->limits.fma)
                 b->report->limits.fma = probe; /* the machine was not quiet when it was measured */
-            TRY(contender_round(c, probe, &b->effort));
+            TRY(drop_failed(b, c, contender_round(c, probe, &b->effort)));
         }
     return CORNU_OK;
 }
@@ -171,6 +210,8 @@ static cornu_status keep_results(bench *b)
     bench_report *r = b->report;
     for (int i = 0; i < b->group_count; i++) {
         const contender *c = &b->group[i];
+        if (!c->workload)
+            continue; /* it failed */
         TRY(memory_grow(&r->results, &r->capacity, (size_t)r->count + 1, sizeof *r->results));
         TRY(contender_result(c, &r->results[r->count]));
         r->count++;
@@ -221,8 +262,10 @@ static cornu_status add_contender(bench *b, const bench_workload *w, const char 
     cornu_status status = contender_open(c, w, on, share, b->options, &b->effort, b->report);
     if (status == CORNU_OUT_OF_MEMORY)
         return bench_note(b->report, "%s on %s: not run: %s", w->name, on, cornu_last_error());
-    if (status != CORNU_OK)
-        return status_prefix(status, "%s on %s", w->name, on);
+    if (status != CORNU_OK) {
+        status = leave_out(b, w->name, on, status);
+        return status == CORNU_OK ? CORNU_OK : status_prefix(status, "%s on %s", w->name, on);
+    }
     b->group_count++;
     return CORNU_OK;
 }

@@ -40,11 +40,11 @@ static cornu_status open_model(const bench_workload *w, int64_t batch, cornu_mod
     return CORNU_OK;
 }
 
-/* GPUs alone have others than fp32. */
+/* CUDA devices alone have others than fp32. */
 static const char *precision_on(const char *on, const bench_options *options)
 {
-    bool gpu = strcmp(bench_device_kind(on), "gpu") == 0;
-    return gpu && options->precision ? options->precision : "fp32";
+    bool cuda = strncmp(on, "cuda:", 5) == 0;
+    return cuda && options->precision ? options->precision : "fp32";
 }
 
 cornu_status contender_memory(const bench_workload *w, const char *on, const bench_options *options,

@@ -2,13 +2,24 @@
 #include "bench/machine.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "device/device.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 
+/* Plug-ins' devices alone are numbered. */
+bool bench_is_accelerator(const char *name)
+{
+    return strchr(name, ':') != NULL;
+}
+
 const char *bench_device_kind(const char *name)
 {
-    return strncmp(name, "cuda", 4) == 0 ? "gpu" : "cpu";
+    device_id id;
+    cornu_device_info info = {.gpu = false};
+    if (bench_is_accelerator(name) && device_find(name, &id) == CORNU_OK)
+        id.ops->describe(id.number, &info);
+    return info.gpu ? "gpu" : "cpu";
 }
 
 /* Take every `what` out of `line`. */

@@ -2,6 +2,7 @@
 #ifndef BENCH_MACHINE_H
 #define BENCH_MACHINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct bench_machine {
@@ -11,7 +12,9 @@ typedef struct bench_machine {
 } bench_machine;
 
 void bench_machine_read(bench_machine *machine);
-/* "gpu" for a cuda device, else "cpu". */
+/* Has the device of this name ("cuda:0") a memory of its own, and so limits of its own? */
+bool bench_is_accelerator(const char *name);
+/* "gpu" or "cpu": an OpenCL device may be either. */
 const char *bench_device_kind(const char *name);
 
 #endif

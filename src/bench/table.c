@@ -228,11 +228,17 @@ static void print_device(const bench_device *d, FILE *out)
     snprintf(line, sizeof line, "%s: %s · driver %s, %s", d->info.name, d->info.description,
              d->info.driver, d->info.libraries);
     print_wrapped(line, 2, out);
-    snprintf(line, sizeof line,
-             "limits: %.1f TFLOP/s fp32, %.0f tf32, %.0f bf16, %.0f GB/s (%.0f in cache), %.1f us "
-             "a kernel",
-             l->fma / 1e12, l->tf32 / 1e12, l->bf16 / 1e12, l->update / 1e9, l->cache_update / 1e9,
-             l->launch_seconds * 1e6);
+    *line = '\0';
+    if (l->fma < 1e12)
+        add(line, sizeof line, "limits: %.0f GFLOP/s fp32", l->fma / 1e9);
+    else
+        add(line, sizeof line, "limits: %.1f TFLOP/s fp32", l->fma / 1e12);
+    if (l->tf32 > 0)
+        add(line, sizeof line, ", %.0f tf32", l->tf32 / 1e12);
+    if (l->bf16 > 0)
+        add(line, sizeof line, ", %.0f bf16", l->bf16 / 1e12);
+    add(line, sizeof line, ", %.0f GB/s (%.0f in cache), %.1f us a kernel", l->update / 1e9,
+        l->cache_update / 1e9, l->launch_seconds * 1e6);
     print_wrapped(line, 2, out);
 }
 
@@ -352,7 +358,7 @@ static void print_accelerators(const bench_report *report, FILE *out)
     for (int i = 0; i < report->count; i++) {
         const bench_result *r = &report->results[i];
         char line[NOTE];
-        if (strcmp(bench_device_kind(r->device), "gpu") != 0)
+        if (!bench_is_accelerator(r->device))
             continue;
         snprintf(line, sizeof line, "%s on %s (%s): %d kernels a step, first step after %.2f s",
                  r->workload, r->device, r->precision, r->launches, r->cold_seconds);

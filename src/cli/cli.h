@@ -60,7 +60,8 @@ typedef struct device_choice {
 } device_choice;
 
 #define DEVICE_OPTIONS(c)                                                                            \
-    {"device", "D", "cpu (default), gpu, cuda:0, reference", OPTION_TEXT, &(c).device, 0, 0},        \
+    {"device", "D", "cpu (default), gpu, cuda:0, opencl:0, reference", OPTION_TEXT, &(c).device,     \
+     0,        0},                                                                                   \
         {"precision",                                                                                \
          "P",                                                                                        \
          "of products: fp32 (default); on GPUs tf32, bf16",                                          \
