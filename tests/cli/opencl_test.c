@@ -45,9 +45,11 @@ static void join_lines(char *text)
 {
     char *to = text;
     for (const char *from = text; *from; from++) {
-        if (*from == '\n' && from[1] == ' ')
+        bool broken = *from == '\n' && from[1] == ' ';
+        if (broken)
             from += strspn(from + 1, " ");
-        *to++ = *from == '\n' && to > text && from[0] != from[1] ? ' ' : *from;
+        *to = broken ? ' ' : *from;
+        to++;
     }
     *to = '\0';
 }
