@@ -151,7 +151,7 @@ static cornu_status compare_once(tune *t, const char *workload, const char *cons
 }
 
 /* The worse of both orders: on PoCL a session may be several times slower than another of the same
-   tuning, for as long as it is open, by where its memory happens to lie. */
+   tuning, for as long as it is open, for a reason not found yet. */
 static cornu_status compare_on(tune *t, const char *workload, const char *from, const char *to,
                                bool last, double *ratio, int *failed)
 {
