@@ -98,6 +98,8 @@ void gpu_queue_close(gpu *g);
 /* Device memory of rings for batches of this size, and rings of at least that size. */
 size_t gpu_queue_bytes(int64_t batch);
 cornu_status gpu_queue_reserve(gpu *g, int64_t batch);
+/* Give the rings' memory back until they are reserved again; nothing is under way. */
+void gpu_queue_give_back(gpu *g);
 /* Copy entries [from, to) of a ring of `length` entries of `bytes`, beside the other work. */
 cornu_status gpu_copy_ring(gpu *g, gpu_address ring, const void *host, size_t bytes, int length,
                            int64_t from, int64_t to);

@@ -1,6 +1,7 @@
 /* A plan made ready: its kernels, its memory, its addresses. */
 #include "base/log.h"
 #include "device/accelerator/core.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,10 +29,37 @@ static double to_allocate(const gpu_state *s, const need *n, double *back)
     return sum;
 }
 
-/* The largest batch below p's whose plan fits into `bytes` beside `scratch`, and its buffers into
-   one piece of `largest`; 0 where even batch 1 does not. */
-static int64_t largest_batch(const gpu *g, const plan *p, double scratch, double bytes,
-                             double largest)
+/* What buffers must fit into. */
+typedef struct room {
+    double scratch;        /* beside them */
+    double bytes, largest; /* in all, and in one piece; 0: nobody knows, it must be tried */
+} room;
+
+/* Does the driver give so much? The numbers of samples are on the host, too. */
+static bool can_allocate(gpu *g, size_t arena, size_t scratch, size_t queue)
+{
+    const size_t bytes[] = {arena, scratch, queue};
+    gpu_memory m[3] = {{0}};
+    void *pinned = NULL;
+    bool given = gpu_pinned_new(g, queue, "buffers", &pinned) == CORNU_OK;
+    for (int i = 0; i < 3 && given; i++)
+        given = gpu_memory_new(g, bytes[i], "buffers", &m[i]) == CORNU_OK;
+    for (int i = 0; i < 3; i++)
+        gpu_memory_free(g, &m[i]);
+    gpu_pinned_free(g, pinned);
+    return given;
+}
+
+static bool has_room(gpu *g, const room *r, size_t arena, int64_t batch)
+{
+    double queue = (double)gpu_queue_bytes(batch);
+    if (r->bytes == 0)
+        return can_allocate(g, arena, (size_t)r->scratch, (size_t)queue);
+    return (double)arena <= r->largest && (double)arena + r->scratch + queue <= r->bytes;
+}
+
+/* The largest batch below p's whose plan fits; 0 where even batch 1 does not. */
+static int64_t largest_batch(gpu *g, const plan *p, const room *r)
 {
     int64_t fits = 0, too_large = p->batch;
     while (p->model && too_large - fits > 1) {
@@ -43,8 +71,7 @@ static int64_t largest_batch(const gpu *g, const plan *p, double scratch, double
             return 0;
         bool known = gpu_buffer_offsets(g, smaller, NULL, &arena) == CORNU_OK;
         plan_free(smaller);
-        if (known && (double)arena <= largest &&
-            (double)arena + scratch + (double)gpu_queue_bytes(batch) <= bytes)
+        if (known && has_room(g, r, arena, batch))
             fits = batch;
         else
             too_large = batch;
@@ -52,17 +79,25 @@ static int64_t largest_batch(const gpu *g, const plan *p, double scratch, double
     return fits;
 }
 
+enum { ADVICE = 96 };
+static const char *advice_for(gpu *g, const plan *p, const room *r, char advice[ADVICE])
+{
+    int64_t batch = largest_batch(g, p, r);
+    if (batch > 0)
+        snprintf(advice, ADVICE, "the largest batch that fits is %lld", (long long)batch);
+    else
+        snprintf(advice, ADVICE, "not even batch 1 fits");
+    return advice;
+}
+
 static const char *const modes[] = {
     [PLAN_TRAIN] = "training", [PLAN_EVALUATE] = "evaluating", [PLAN_PREDICT] = "predicting"};
 
 /* `left`: bytes that are free, with what the shared buffers have. */
-static cornu_status fail_to_fit(const gpu *g, const plan *p, const need *n, double left,
-                                double largest)
+static cornu_status fail_to_fit(gpu *g, const plan *p, const need *n, double left, double largest)
 {
-    char needed[32], have[32], advice[96] = "not even batch 1 fits";
-    int64_t batch = largest_batch(g, p, n->scratch, left, largest);
-    if (batch > 0)
-        snprintf(advice, sizeof advice, "the largest batch that fits is %lld", (long long)batch);
+    char needed[32], have[32], advice[ADVICE];
+    advice_for(g, p, &(room){n->scratch, fmax(left, 1), largest}, advice);
     if (n->arena > largest)
         return status_fail(
             CORNU_OUT_OF_MEMORY,
@@ -74,6 +109,23 @@ static cornu_status fail_to_fit(const gpu *g, const plan *p, const need *n, doub
         CORNU_OUT_OF_MEMORY, "device %s: %s with batch %lld needs %s of memory; %s is free; %s",
         g->name, modes[p->mode], (long long)p->batch,
         memory_human(n->arena + n->scratch + n->queue, needed), memory_human(left, have), advice);
+}
+
+/* The driver has refused what should have fitted: others use the device, too, or it is not as large
+   as it says. What plans share is given back for it, and made again where it is used. */
+static cornu_status fail_refused(gpu *g, const plan *p, const need *n)
+{
+    gpu_state *s = g->state;
+    char why[512], needed[32], advice[ADVICE];
+    snprintf(why, sizeof why, "%s", cornu_last_error());
+    gpu_memory_free(g, &s->arena);
+    gpu_memory_free(g, &s->scratch);
+    gpu_queue_give_back(g);
+    s->moves++;
+    advice_for(g, p, &(room){.scratch = n->scratch}, advice);
+    return status_fail(CORNU_OUT_OF_MEMORY, "%s; %s with batch %lld needs %s of memory; %s", why,
+                       modes[p->mode], (long long)p->batch,
+                       memory_human(n->arena + n->scratch + n->queue, needed), advice);
 }
 
 static cornu_status check_plan_fits(gpu *g, const plan *p, const need *n)
@@ -349,8 +401,12 @@ static cornu_status make_ready(gpu *g, prepared *r, need *n)
 {
     n->scratch = (double)r->scratch_bytes;
     TRY(check_plan_fits(g, r->plan, n));
-    TRY(gpu_queue_reserve(g, r->plan->batch));
-    TRY(ensure_memory(g, r));
+    cornu_status status = gpu_queue_reserve(g, r->plan->batch);
+    if (status == CORNU_OK)
+        status = ensure_memory(g, r);
+    if (status == CORNU_OUT_OF_MEMORY)
+        status = fail_refused(g, r->plan, n);
+    TRY(status);
     r->moves = -1;
     return gpu_resolve(g, r);
 }

@@ -4,6 +4,7 @@
 #include "device/accelerator/core.h"
 #include "device/gather_sample.h"
 #include "device/optimizer_step.h"
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -24,7 +25,7 @@ size_t gpu_queue_bytes(int64_t batch)
     return (size_t)(depth_for(batch) + 1) * (size_t)batch * sizeof(int64_t);
 }
 
-static void free_numbers(gpu *g)
+void gpu_queue_give_back(gpu *g)
 {
     gpu_queue *q = &g->state->queue;
     gpu_pinned_free(g, q->host_numbers);
@@ -35,7 +36,7 @@ static void free_numbers(gpu *g)
 
 void gpu_queue_close(gpu *g)
 {
-    free_numbers(g);
+    gpu_queue_give_back(g);
     g->state->queue = (gpu_queue){0};
 }
 
@@ -55,7 +56,7 @@ cornu_status gpu_queue_reserve(gpu *g, int64_t batch)
     if (batch <= q->capacity)
         return CORNU_OK;
     TRY(gpu_drain(g));
-    free_numbers(g);
+    gpu_queue_give_back(g);
     int depth = depth_for(batch);
     size_t ring = (size_t)depth * (size_t)batch * sizeof(int64_t);
     TRY(gpu_memory_new(g, gpu_queue_bytes(batch), "numbers of samples", &q->numbers));
@@ -139,6 +140,17 @@ static cornu_status mark_launched(gpu *g)
     return CORNU_OK;
 }
 
+/* What a kernel needs besides is known to the driver alone. */
+static cornu_status advise(const gpu *g, cornu_status status)
+{
+    if (status != CORNU_OUT_OF_MEMORY)
+        return status;
+    char why[512];
+    snprintf(why, sizeof why, "%s", cornu_last_error());
+    return status_fail(status, "%s; a smaller batch than %lld may fit", why,
+                       (long long)g->state->queue.plan->plan->batch);
+}
+
 /* Host and device count steps alike; where one could not be launched they no longer do, and the
    device's use ends. */
 cornu_status gpu_flush(gpu *g)
@@ -151,7 +163,7 @@ cornu_status gpu_flush(gpu *g)
         status = g->driver->launch_steps(g, q->plan, q->launched, q->queued - q->launched);
     if (status == CORNU_OK)
         status = mark_launched(g);
-    return status == CORNU_OK ? CORNU_OK : gpu_lose(g, status);
+    return status == CORNU_OK ? CORNU_OK : gpu_lose(g, advise(g, status));
 }
 
 /* ---- one step ---------------------------------------------------------------------------- */
@@ -207,6 +219,7 @@ static cornu_status begin(gpu *g, prepared *p, const step_input *input, int *dep
     if (q->plan != p)
         TRY(gpu_flush(g));
     q->plan = p;
+    TRY(gpu_queue_reserve(g, p->plan->batch)); /* also where a later plan did not fit */
     TRY(gpu_resolve(g, p));
     return queue_step(g, p, input, depth);
 }

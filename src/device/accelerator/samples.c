@@ -116,10 +116,16 @@ cornu_status gpu_upload_samples(gpu *g, const sample_block *samples)
                  (long long)samples->count);
         return CORNU_OK;
     }
-    TRY(gpu_memory_new(g, gpu_aligned(x) + gpu_aligned(y) + weight, "samples", &resident->memory));
+    cornu_status status =
+        gpu_memory_new(g, gpu_aligned(x) + gpu_aligned(y) + weight, "samples", &resident->memory);
+    if (status == CORNU_OUT_OF_MEMORY) { /* others use the device, too */
+        log_line("%s; they are streamed", cornu_last_error());
+        return CORNU_OK;
+    }
+    TRY(status);
     resident->y_at = resident->memory.at + gpu_aligned(x);
     resident->weight_at = resident->y_at + gpu_aligned(y);
-    cornu_status status = gpu_upload(g, resident->memory.at, samples->x, x);
+    status = gpu_upload(g, resident->memory.at, samples->x, x);
     if (status == CORNU_OK)
         status = gpu_upload(g, resident->y_at, samples->y, y);
     if (status == CORNU_OK)
