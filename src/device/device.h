@@ -166,6 +166,9 @@ typedef struct device_ops {
     cornu_status (*tuning_keep)(device *d, const char *text, device_tuning *kept);
     /* optional */
     cornu_status (*sensors)(device *d, device_sensors *out);
+    /* optional: a line on what does not run as it should on this device, and what does instead;
+       "": nothing. */
+    const char *(*notice)(const device *d);
 } device_ops;
 
 struct device {

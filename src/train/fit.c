@@ -354,6 +354,9 @@ static cornu_status open_session(fit_run *run)
         TRY(features_learn(run->model, &run->feed));
     TRY(session_open(run->model, &options, &run->session));
     run->state.session = run->session;
+    const device *d = session_device(run->session);
+    if (d->ops->notice && *d->ops->notice(d))
+        fit_notice(&run->state, "%s", d->ops->notice(d));
     TRY(fit_upload(run));
     TRY(prepare_plans(run));
     TRY(open_history(run));
@@ -407,6 +410,27 @@ static void discard_slots(cornu_model *m)
         memory_discard(m->variables[i].value, (size_t)m->variables[i].count * sizeof(float));
 }
 
+/* The model shows what there is. Its slots were on the device alone: their memory is taken only
+   now, in place of the plans'. The message stays that of what failed first; behind a device's
+   failure it says where training can go on. */
+static cornu_status finish(fit_run *run, cornu_status status)
+{
+    const cornu_model *m = run->model;
+    char why[PRINTABLE_MOST];
+    snprintf(why, sizeof why, "%s", cornu_last_error());
+    session_release_plans(run->session);
+    cornu_status pulled =
+        session_pull(run->session, run->state.pulled ? m->weight_count : 0, m->variable_count);
+    if (status == CORNU_OK && pulled != CORNU_OK)
+        snprintf(why, sizeof why, "%s", cornu_last_error());
+    status = status == CORNU_OK ? pulled : status;
+    bool of_device = status == CORNU_DEVICE || status == CORNU_OUT_OF_MEMORY;
+    if (of_device && run->saved && run->options->save)
+        return status_fail(status, "%s; %s, saved before, holds epoch %jd of %jd", why,
+                           run->options->save, (intmax_t)run->saved_epoch, (intmax_t)run->epochs);
+    return status == CORNU_OK ? CORNU_OK : status_fail(status, "%s", why);
+}
+
 static cornu_status fit(fit_run *run)
 {
     cornu_model *m = run->model;
@@ -424,13 +448,7 @@ static cornu_status fit(fit_run *run)
     }
     discard_slots(m);
     session_own_weights(run->session);
-    status = fit_loop(run);
-    /* The model shows what there is. Its slots were on the device alone: their memory is taken only
-       now, in place of the plans'. */
-    session_release_plans(run->session);
-    cornu_status pulled =
-        session_pull(run->session, run->state.pulled ? m->weight_count : 0, m->variable_count);
-    return status == CORNU_OK ? pulled : status;
+    return finish(run, fit_loop(run));
 }
 
 cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_fit_options *options,

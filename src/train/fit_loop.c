@@ -192,6 +192,7 @@ static cornu_status save(fit_run *run, const char *path)
         return CORNU_OK;
     TRY(checkpoint_write(run->model, run->session, path, &run->state.saving));
     run->saved = true;
+    run->saved_epoch = run->model->training.position.epoch;
     return CORNU_OK;
 }
 

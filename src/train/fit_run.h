@@ -42,7 +42,8 @@ typedef struct fit_run {
     csv *log;
     char val_names[MODEL_METRICS_MAX + 1][96];
     bool nan_noticed, saved;
-    bool stepped; /* at least once */
+    int64_t saved_epoch; /* whole epochs in the file that was saved last */
+    bool stepped;        /* at least once */
 } fit_run;
 
 /* Train from the model's position to the last epoch. CORNU_STOPPED with the state complete. */

@@ -229,6 +229,12 @@ static cornu_status idle(device *d, double *share)
     WITHIN(d, drained_idle(g, share));
 }
 
+static const char *notice(const device *d)
+{
+    const gpu *g = gpu_of(d);
+    return g->driver->notice ? g->driver->notice(g) : "";
+}
+
 /* ---- tuning ------------------------------------------------------------------------------ */
 
 static cornu_status tuning(device *d, device_tuning *out)
@@ -294,4 +300,5 @@ const device_ops gpu_ops = {
     .tuning = tuning,
     .tuning_candidate = tuning_candidate,
     .tuning_keep = tuning_keep,
+    .notice = notice,
 };
