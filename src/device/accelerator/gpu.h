@@ -158,7 +158,7 @@ typedef struct gpu_driver {
     bool (*tuning_candidate)(gpu *g, const char *from, int stage, int index,
                              char text[TUNING_TEXT]);
     cornu_status (*tuning_keep)(gpu *g, const char *text, device_tuning *kept);
-    const char *(*notice)(const gpu *g);                  /* optional */
+    const char *(*notice)(const gpu *g); /* optional */
 } gpu_driver;
 
 struct gpu {

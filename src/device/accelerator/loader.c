@@ -3,6 +3,7 @@
 #include "base/env.h"
 #include "device/accelerator/plugin.h"
 #include "device/gather_sample.h"
+#include "device/reference/self_test.h"
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
@@ -197,6 +198,20 @@ static void describe(plugin_id id, int number, cornu_device_info *info)
         snprintf(info->name, sizeof info->name, "%s", rows[id].name);
 }
 
+/* What was never used with this driver and these kernels must show first that it computes. A test
+   that forces a kernel is no such use. */
+static cornu_status try_device(plugin_id id, int number, const device_options *options, device *d)
+{
+    const gpu_plugin *plugin = plugin_get(id)->plugin;
+    char name[32];
+    if (!plugin->is_tried || (options && options->kernel) || plugin->is_tried(d))
+        return CORNU_OK;
+    snprintf(name, sizeof name, "%s:%d", rows[id].name, number);
+    TRY(self_test(d, name));
+    plugin->keep_tried(d);
+    return CORNU_OK;
+}
+
 static cornu_status open_device(plugin_id id, int number, const device_options *options,
                                 device **out)
 {
@@ -209,7 +224,13 @@ static cornu_status open_device(plugin_id id, int number, const device_options *
     if (number < 0 || number >= found)
         return status_fail(CORNU_NOT_FOUND, "device %s:%d: found %d devices; expected 0 to %d",
                            name, number, found, found - 1);
-    return plugin_get(id)->plugin->open(number, options, out);
+    TRY(plugin_get(id)->plugin->open(number, options, out));
+    cornu_status status = try_device(id, number, options, *out);
+    if (status == CORNU_OK)
+        return CORNU_OK;
+    (*out)->ops->close(*out);
+    *out = NULL;
+    return status;
 }
 
 /* Each kind's functions and its table. What is opened brings its own table along. */

@@ -46,6 +46,10 @@ typedef struct gpu_plugin {
     int (*count)(char *reason, size_t size);
     void (*describe)(int number, cornu_device_info *info);
     cornu_status (*open)(int number, const device_options *options, device **out);
+    /* optional: has a device passed the self-test (reference/self_test.h) with this driver and
+       these kernels before? And: it has, which the plug-in keeps. NULL: it goes without. */
+    bool (*is_tried)(const device *d);
+    void (*keep_tried)(device *d);
 } gpu_plugin;
 
 /* The one symbol that a plug-in exports: cornu_NAME_plugin, with its row's name. `host` stays valid

@@ -6,8 +6,10 @@
 #include "device/accelerator/core.h"
 #include "device/opencl/plugin/opencl.h"
 
-/* CL(d, clFinish(d->queue)): the call's status, with its name in the message. */
-#define CL(d, call) opencl_check((d)->g.name, (d)->lib->call, #call)
+/* CL(d, clFinish(d->queue)): the call's status, with its name in the message; a lost device is
+   used no more (gpu_lose). */
+#define CL(d, call) opencl_check_on(d, (d)->lib->call, #call)
+cornu_status opencl_check_on(const opencl *d, cl_int error, const char *call);
 
 /* ---- devices.c --------------------------------------------------------------------------------
  */
@@ -69,6 +71,7 @@ typedef struct opencl_core {
     size_t pinned_count, pinned_capacity;
     cl_event marks[GPU_QUEUE];
     opencl_recording *recording; /* NULL: launches are enqueued at once */
+    opencl_blocking wanted;      /* before the driver's compiler was asked */
     gpu_memory results;          /* float [OPENCL_RESULTS][RESULT_FLOATS]: of step number n entry
                                     n % OPENCL_RESULTS; 0 where nothing has been written */
     int64_t summed;              /* steps before this number are in `sums` */
@@ -94,17 +97,29 @@ cornu_status opencl_join(gpu *g);
 cornu_status opencl_mark(gpu *g, int number);
 cornu_status opencl_wait(gpu *g, int number);
 cornu_status opencl_reached(gpu *g, int number, bool *yes);
+/* Wait for all that is under way, as far as the device still works: then nobody reads or writes the
+   host's memory any more. */
+void opencl_finish_all(const opencl *d);
 void opencl_memory_close(opencl *d);
 
 /* ---- program.c --------------------------------------------------------------------------------
  */
 
-/* The unit's program, compiled or from the cache at its first use. */
+/* Made by cmake/opencl.cmake: the units' text, quoted includes replaced by the files. */
+extern const char *const opencl_sources[OPENCL_UNIT_COUNT];
+
+/* Do its kernels depend on the blocking (kernels/gemm.h)? */
+bool opencl_has_tiles(opencl_unit unit);
+/* The device with its driver, on which compiled programs depend. The caller frees it. */
+cornu_status opencl_device_text(const opencl *d, char **out);
+/* The unit's program, compiled or from the cache at its first use. CORNU_UNSUPPORTED where the
+   driver's compiler refuses it. */
 cornu_status opencl_program_of(opencl *d, opencl_unit unit, cl_program *out);
 /* kernel->function: a new cl_kernel. */
 cornu_status opencl_kernel_new(opencl *d, opencl_function function, cl_kernel *out);
 void opencl_programs_close(opencl *d);
 const char *opencl_function_name(opencl_function function);
+opencl_unit opencl_unit_of(opencl_function function);
 
 /* ---- cache.c ----------------------------------------------------------------------------------
  */
@@ -133,6 +148,11 @@ bool opencl_tuning_candidate(gpu *g, const char *from, int stage, int index,
                              char fields[TUNING_TEXT]);
 cornu_status opencl_tuning_keep(gpu *g, const char *fields, device_tuning *kept);
 
+/* The next one down the table that needs less local memory; false: there is none. */
+bool opencl_blocking_simpler(const opencl *d, opencl_blocking *b);
+/* As text: each field once, "gemm_m=32 gemm_n=64 ...". */
+void opencl_blocking_text(const opencl_blocking *b, char fields[TUNING_TEXT]);
+
 /* ---- tuning_file.c ----------------------------------------------------------------------------
  */
 
@@ -142,6 +162,16 @@ cornu_status opencl_tuning_keep(gpu *g, const char *fields, device_tuning *kept)
 cornu_status opencl_tuning_file_read(const opencl *d, char **path, char **fields);
 /* Write or replace this device's line. */
 cornu_status opencl_tuning_file_write(const opencl *d, const char *fields, char **path);
+/* ---- variant.c --------------------------------------------------------------------------------
+ */
+
+/* At the first use of a device by these kernels and this driver: compile them all; what the
+   driver's compiler refuses is replaced by what it takes (smaller tiles, no Winograd), and
+   opencl.notice says so. Later: what was found then. */
+cornu_status opencl_variant_choose(opencl *d);
+/* Has this variant been tried (reference/self_test.h)? And: it has. */
+bool opencl_is_tried(const device *d);
+void opencl_keep_tried(device *d);
 
 /* ---- launch.c, time.c, limits.c ---------------------------------------------------------------
  */

@@ -6,9 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+cornu_status opencl_check_on(const opencl *d, cl_int error, const char *call)
+{
+    cornu_status status = opencl_check(d->g.name, error, call);
+    return opencl_is_lost(error, call) ? gpu_lose(&d->g, status) : status;
+}
+
 static void close_device(gpu *g)
 {
     opencl *d = opencl_of(g);
+    opencl_finish_all(d);
     if (d->core) {
         opencl_watch_end(d);
         opencl_programs_close(d);
@@ -30,6 +37,11 @@ static cornu_status synchronize(gpu *g)
     opencl *d = opencl_of(g);
     TRY(CL(d, clFinish(d->copies)));
     return CL(d, clFinish(d->queue));
+}
+
+static const char *notice(const gpu *g)
+{
+    return opencl_of(g)->notice;
 }
 
 static const gpu_driver driver = {
@@ -62,6 +74,7 @@ static const gpu_driver driver = {
     .tuning = opencl_tuning,
     .tuning_candidate = opencl_tuning_candidate,
     .tuning_keep = opencl_tuning_keep,
+    .notice = notice,
 };
 
 /* ---- opening ----------------------------------------------------------------------------------
@@ -131,7 +144,11 @@ static cornu_status open_device(opencl *d, int number, const device_options *opt
     opencl_signals_keep(&signals);
     cornu_status status = open_resources(d);
     opencl_signals_restore(&signals);
-    return status;
+    TRY(status);
+    if (!options || !options->tuning)
+        return opencl_variant_choose(d);
+    d->tried = true; /* a candidate of tuning: if it is kept, it is tried when it is next used */
+    return CORNU_OK;
 }
 
 cornu_status opencl_open(int number, const device_options *options, device **out)

@@ -28,40 +28,49 @@ static void version_of(const char *version, char *out, size_t size)
     snprintf(out, size, "%.*s", (int)strcspn(number, " "), number);
 }
 
+/* false, with the call in *reason, where the driver does not say. */
+static bool ask(const opencl_library *lib, int number, cl_device_info what, void *value,
+                size_t bytes, char *reason, size_t size)
+{
+    cl_int error = lib->clGetDeviceInfo(lib->devices[number], what, bytes, value, NULL);
+    if (error != CL_SUCCESS)
+        snprintf(reason, size, "clGetDeviceInfo: %s (%d)", opencl_error_name(error), error);
+    return error == CL_SUCCESS;
+}
+
+static bool has_version(const opencl_library *lib, int number, char *reason, size_t size)
+{
+    char version[128], number_of[16];
+    if (!ask(lib, number, CL_DEVICE_VERSION, version, sizeof version, reason, size))
+        return false;
+    version_of(version, number_of, sizeof number_of);
+    if (strcmp(number_of, "1.2") >= 0)
+        return true;
+    snprintf(reason, size, "found OpenCL %s; expected 1.2 or later", number_of);
+    return false;
+}
+
 /* What a device must have besides what every version 1.2 has. */
 static bool can_run(const opencl_library *lib, int number, char *reason, size_t size)
 {
     enum { ITEMS_LEAST = 256 };
     cl_bool available = CL_FALSE, compiler = CL_FALSE;
     size_t items = 0;
-    cl_device_id id = lib->devices[number];
-    char version[128], short_version[16];
-    if (lib->clGetDeviceInfo(id, CL_DEVICE_AVAILABLE, sizeof available, &available, NULL) !=
-            CL_SUCCESS ||
-        !available) {
+    if (!ask(lib, number, CL_DEVICE_AVAILABLE, &available, sizeof available, reason, size) ||
+        !has_version(lib, number, reason, size) ||
+        !ask(lib, number, CL_DEVICE_COMPILER_AVAILABLE, &compiler, sizeof compiler, reason, size) ||
+        !ask(lib, number, CL_DEVICE_MAX_WORK_GROUP_SIZE, &items, sizeof items, reason, size))
+        return false;
+    if (!available)
         snprintf(reason, size, "its driver says that it is not available");
-        return false;
-    }
-    version_of(text_of(lib, number, CL_DEVICE_VERSION, version, sizeof version), short_version,
-               sizeof short_version);
-    if (strcmp(short_version, "1.2") < 0) {
-        snprintf(reason, size, "found OpenCL %s; expected 1.2 or later", short_version);
-        return false;
-    }
-    if (lib->clGetDeviceInfo(id, CL_DEVICE_COMPILER_AVAILABLE, sizeof compiler, &compiler, NULL) !=
-            CL_SUCCESS ||
-        !compiler) {
+    else if (!compiler)
         snprintf(reason, size, "its driver has no compiler of OpenCL C");
-        return false;
-    }
-    if (lib->clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof items, &items, NULL) !=
-            CL_SUCCESS ||
-        items < ITEMS_LEAST) {
+    else if (items < ITEMS_LEAST)
         snprintf(reason, size, "found work-groups of at most %zu work-items; expected %d", items,
                  ITEMS_LEAST);
-        return false;
-    }
-    return true;
+    else
+        return true;
+    return false;
 }
 
 void opencl_describe(int number, cornu_device_info *info)

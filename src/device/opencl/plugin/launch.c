@@ -117,7 +117,7 @@ cornu_status opencl_enqueue(opencl *d, cl_command_queue queue, const opencl_comm
                                                   c->local, 0, NULL, event);
     if (error == CL_SUCCESS)
         return CORNU_OK;
-    cornu_status status = opencl_check(d->g.name, error, "clEnqueueNDRangeKernel");
+    cornu_status status = opencl_check_on(d, error, "clEnqueueNDRangeKernel");
     return status_prefix(status, "%s", opencl_function_name(c->function));
 }
 

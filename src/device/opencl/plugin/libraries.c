@@ -67,18 +67,47 @@ static bool is_memory(cl_int error)
            error == CL_INVALID_BUFFER_SIZE;
 }
 
+/* Whoever waits for work hears of its failure. */
+static bool waits(const char *call)
+{
+    static const char *const names[] = {"clFinish", "clWaitForEvents", "clEnqueueReadBuffer",
+                                        OPENCL_COMMAND};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(call, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+bool opencl_is_lost(cl_int error, const char *call)
+{
+    switch (error) {
+    case CL_DEVICE_NOT_AVAILABLE:
+    case CL_INVALID_CONTEXT: /* after a fault some drivers know their own objects no longer */
+    case CL_INVALID_COMMAND_QUEUE:
+    case -9999: /* NVIDIA's: a kernel read or wrote where it must not */
+        return true;
+    case CL_OUT_OF_RESOURCES:
+    case CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST:
+        return waits(call);
+    default:
+        return false;
+    }
+}
+
 cornu_status opencl_check(const char *name, cl_int error, const char *call)
 {
     if (error == CL_SUCCESS)
         return CORNU_OK;
     return status_fail(is_memory(error) ? CORNU_OUT_OF_MEMORY : CORNU_DEVICE,
-                       "device %s: %.*s: %s (%d)", name, (int)strcspn(call, "("), call,
+                       "device %s: %.*s: %s%s (%d)", name, (int)strcspn(call, "("), call,
+                       opencl_is_lost(error, call) ? "the device is lost: " : "",
                        opencl_error_name(error), error);
 }
 
 /* ---- opening ----------------------------------------------------------------------------------
  */
 
+enum { NO_PLATFORM = -1001 }; /* CL_PLATFORM_NOT_FOUND_KHR */
 static const char no_platform[] =
     "no OpenCL platform: install the driver's ICD (NVIDIA's and AMD's come with their drivers; "
     "Debian: intel-opencl-icd, mesa-opencl-icd, or for the CPU pocl-opencl-icd)";
@@ -101,34 +130,44 @@ static cornu_status load(opencl_library *lib)
 }
 
 /* A platform whose driver fails is as one without devices. */
-static void add_devices(opencl_library *lib, cl_platform_id platform)
+static cl_int add_devices(opencl_library *lib, cl_platform_id platform)
 {
     cl_device_id found[OPENCL_DEVICES_MOST];
     cl_uint count = 0;
-    if (lib->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, OPENCL_DEVICES_MOST, found, &count) !=
-        CL_SUCCESS)
-        return;
+    cl_int error =
+        lib->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, OPENCL_DEVICES_MOST, found, &count);
+    if (error != CL_SUCCESS)
+        return error;
     for (cl_uint i = 0; i < count && lib->device_count < OPENCL_DEVICES_MOST; i++) {
         lib->platforms[lib->device_count] = platform;
         lib->devices[lib->device_count++] = found[i];
     }
+    return CL_SUCCESS;
 }
 
 static cornu_status find_devices(opencl_library *lib)
 {
     cl_platform_id platforms[OPENCL_DEVICES_MOST];
     cl_uint count = 0;
-    cl_int error = lib->clGetPlatformIDs(OPENCL_DEVICES_MOST, platforms, &count);
-    if (error != CL_SUCCESS || count == 0)
+    cl_int error = lib->clGetPlatformIDs(OPENCL_DEVICES_MOST, platforms, &count), failed;
+    if (count == 0 && (error == CL_SUCCESS || error == NO_PLATFORM))
         return status_fail(CORNU_NOT_FOUND, "%s", no_platform);
+    if (error != CL_SUCCESS)
+        return status_fail(CORNU_NOT_FOUND, "OpenCL: clGetPlatformIDs: %s (%d)",
+                           opencl_error_name(error), error);
     if (count > OPENCL_DEVICES_MOST)
         count = OPENCL_DEVICES_MOST;
     for (cl_uint i = 0; i < count; i++)
-        add_devices(lib, platforms[i]);
-    return lib->device_count > 0
-               ? CORNU_OK
-               : status_fail(CORNU_NOT_FOUND, "found %u OpenCL platforms without a device; %s",
-                             count, strchr(no_platform, ':') + 2);
+        if ((failed = add_devices(lib, platforms[i])) != CL_SUCCESS)
+            error = failed;
+    if (lib->device_count > 0)
+        return CORNU_OK;
+    if (error != CL_SUCCESS && error != CL_DEVICE_NOT_FOUND)
+        return status_fail(CORNU_NOT_FOUND,
+                           "found %u OpenCL platforms without a device: clGetDeviceIDs: %s (%d)",
+                           count, opencl_error_name(error), error);
+    return status_fail(CORNU_NOT_FOUND, "found %u OpenCL platforms without a device; %s", count,
+                       strchr(no_platform, ':') + 2);
 }
 
 typedef struct opened {

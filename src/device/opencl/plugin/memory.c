@@ -34,6 +34,16 @@ static cornu_status free_number(opencl *d, size_t *number)
     return CORNU_OK;
 }
 
+/* Many drivers allocate at the first use: so that they refuse here what does not fit, and not in
+   the middle of a run. */
+static cornu_status touch(const opencl *d, cl_mem buffer)
+{
+    const cl_uchar zero = 0;
+    TRY(CL(d, clEnqueueFillBuffer(d->queue, buffer, &zero, sizeof zero, 0, sizeof zero, 0, NULL,
+                                  NULL)));
+    return CL(d, clFinish(d->queue));
+}
+
 cornu_status opencl_memory_new(gpu *g, size_t bytes, gpu_address *out)
 {
     opencl *d = opencl_of(g);
@@ -47,7 +57,12 @@ cornu_status opencl_memory_new(gpu *g, size_t bytes, gpu_address *out)
                            g->name, bytes);
     TRY(free_number(d, &number));
     cl_mem buffer = d->lib->clCreateBuffer(d->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
-    TRY(opencl_check(g->name, error, "clCreateBuffer"));
+    TRY(opencl_check_on(d, error, "clCreateBuffer"));
+    cornu_status status = touch(d, buffer);
+    if (status != CORNU_OK) {
+        (void)d->lib->clReleaseMemObject(buffer);
+        return status;
+    }
     d->core->buffers[number] = buffer;
     d->core->buffer_bytes[number] = bytes;
     d->core->taken += (double)bytes;
@@ -92,10 +107,10 @@ cornu_status opencl_pinned_new(gpu *g, size_t bytes, void **out)
     TRY(memory_grow(&c->pinned, &c->pinned_capacity, c->pinned_count + 1, sizeof *c->pinned));
     cl_mem buffer = d->lib->clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
                                            bytes, NULL, &error);
-    TRY(opencl_check(g->name, error, "clCreateBuffer"));
+    TRY(opencl_check_on(d, error, "clCreateBuffer"));
     void *memory = d->lib->clEnqueueMapBuffer(d->queue, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
                                               0, bytes, 0, NULL, NULL, &error);
-    cornu_status status = opencl_check(g->name, error, "clEnqueueMapBuffer");
+    cornu_status status = opencl_check_on(d, error, "clEnqueueMapBuffer");
     if (status != CORNU_OK) {
         (void)d->lib->clReleaseMemObject(buffer);
         return status;
@@ -112,6 +127,7 @@ void opencl_pinned_free(gpu *g, void *memory)
     for (size_t i = 0; i < c->pinned_count; i++) {
         if (c->pinned[i].memory != memory)
             continue;
+        opencl_finish_all(d); /* copies may still read it */
         (void)d->lib->clEnqueueUnmapMemObject(d->queue, c->pinned[i].buffer, memory, 0, NULL, NULL);
         (void)d->lib->clFinish(d->queue);
         (void)d->lib->clReleaseMemObject(c->pinned[i].buffer);
@@ -194,11 +210,19 @@ cornu_status opencl_reached(gpu *g, int number, bool *yes)
     TRY(CL(d, clGetEventInfo(d->core->marks[number], CL_EVENT_COMMAND_EXECUTION_STATUS,
                              sizeof state, &state, NULL)));
     *yes = state == CL_COMPLETE;
-    return state >= 0 ? CORNU_OK : opencl_check(g->name, state, "a command");
+    return state >= 0 ? CORNU_OK : opencl_check_on(d, state, OPENCL_COMMAND);
 }
 
 /* ---- the end ----------------------------------------------------------------------------------
  */
+
+void opencl_finish_all(const opencl *d)
+{
+    if (d->copies)
+        (void)d->lib->clFinish(d->copies);
+    if (d->queue)
+        (void)d->lib->clFinish(d->queue);
+}
 
 void opencl_memory_close(opencl *d)
 {

@@ -52,6 +52,9 @@ typedef struct opencl {
     cl_program units[OPENCL_UNIT_COUNT];
     opencl_blocking blocking;
     char *tuning_source; /* where the blocking is from: a file; NULL: built in */
+    bool no_winograd;    /* the driver's compiler refuses those kernels */
+    bool tried;          /* this variant has passed the self-test */
+    char notice[512];    /* what is not as it should be: variant.c; or "" */
     bool has_double;     /* cl_khr_fp64 */
     bool is_cpu;
     size_t group_most;  /* work-items of a work-group */

@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Made by cmake/opencl.cmake: the units' text, quoted includes replaced by the files. */
-extern const char *const opencl_sources[OPENCL_UNIT_COUNT];
-
 static const char *const unit_names[] = {
 #define UNIT(name) #name,
 #define KERNEL(unit, name)
@@ -24,9 +21,19 @@ static const struct {
 #include "device/opencl/plugin/kernels/kernels.def"
 };
 
+opencl_unit opencl_unit_of(opencl_function function)
+{
+    return functions[function].unit;
+}
+
 const char *opencl_function_name(opencl_function function)
 {
     return functions[function].name;
+}
+
+bool opencl_has_tiles(opencl_unit unit)
+{
+    return unit == OPENCL_UNIT_conv || unit == OPENCL_UNIT_dense || unit == OPENCL_UNIT_winograd;
 }
 
 /* ---- options and the key ----------------------------------------------------------------------
@@ -46,28 +53,42 @@ static cornu_status options_of(const opencl *d, const char *source, char **out)
     return text_take(&t, out);
 }
 
-static void add_info(const opencl *d, text *t, bool platform, cl_uint what)
+static cornu_status add_info(const opencl *d, text *t, bool platform, cl_uint what)
 {
-    char value[256] = "";
-    cl_int error = platform
-                       ? d->lib->clGetPlatformInfo(d->platform, what, sizeof value, value, NULL)
-                       : d->lib->clGetDeviceInfo(d->id, what, sizeof value, value, NULL);
-    text_add(t, "%s\n", error == CL_SUCCESS ? value : "?");
+    char value[1024] = "";
+    if (platform)
+        TRY(CL(d, clGetPlatformInfo(d->platform, what, sizeof value, value, NULL)));
+    else
+        TRY(CL(d, clGetDeviceInfo(d->id, what, sizeof value, value, NULL)));
+    text_add(t, "%s\n", value);
+    return CORNU_OK;
 }
 
-static cornu_status device_text(const opencl *d, char **out)
+cornu_status opencl_device_text(const opencl *d, char **out)
 {
     text t = {0};
-    add_info(d, &t, true, CL_PLATFORM_NAME);
-    add_info(d, &t, true, CL_PLATFORM_VERSION);
-    add_info(d, &t, false, CL_DEVICE_NAME);
-    add_info(d, &t, false, CL_DEVICE_VERSION);
-    add_info(d, &t, false, CL_DRIVER_VERSION);
+    cornu_status status = CORNU_OK;
+    *out = NULL;
+    TRY_GOTO(add_info(d, &t, true, CL_PLATFORM_NAME));
+    TRY_GOTO(add_info(d, &t, true, CL_PLATFORM_VERSION));
+    TRY_GOTO(add_info(d, &t, false, CL_DEVICE_NAME));
+    TRY_GOTO(add_info(d, &t, false, CL_DEVICE_VERSION));
+    TRY_GOTO(add_info(d, &t, false, CL_DRIVER_VERSION));
     return text_take(&t, out);
+done:
+    text_free(&t);
+    return status;
 }
 
 /* ---- compiling --------------------------------------------------------------------------------
  */
+
+/* Has the compiler refused the kernels, which it would do again? */
+static bool is_refusal(cl_int error)
+{
+    return error == CL_BUILD_PROGRAM_FAILURE || error == CL_COMPILE_PROGRAM_FAILURE ||
+           error == CL_LINK_PROGRAM_FAILURE;
+}
 
 /* The compiler's first lines behind the status. */
 static cornu_status build_failed(const opencl *d, cl_program program, const char *unit,
@@ -90,9 +111,13 @@ static cornu_status build_failed(const opencl *d, cl_program program, const char
     }
     if (end && bytes)
         *end = '\0';
+    for (size_t used = bytes ? strlen(log) : 0; used > 0 && log[used - 1] == '\n'; used--)
+        log[used - 1] = '\0';
     cornu_status status =
-        status_fail(CORNU_DEVICE, "device %s: kernels \"%s\": the driver's compiler: %s: %.700s",
-                    d->g.name, unit, opencl_error_name(error), bytes ? log : "no log");
+        status_fail(is_refusal(error) ? CORNU_UNSUPPORTED : CORNU_DEVICE,
+                    "device %s: kernels \"%s\": the driver's compiler: clBuildProgram: %s (%d): "
+                    "%.700s",
+                    d->g.name, unit, opencl_error_name(error), error, bytes ? log : "no log");
     free(log);
     return status;
 }
@@ -144,7 +169,7 @@ static cornu_status compile(const opencl *d, const opencl_cache_key *key, cl_pro
     cl_int error;
     const char *source = key->source;
     cl_program program = d->lib->clCreateProgramWithSource(d->context, 1, &source, NULL, &error);
-    TRY(opencl_check(d->g.name, error, "clCreateProgramWithSource"));
+    TRY(opencl_check_on(d, error, "clCreateProgramWithSource"));
     cornu_status status = build(d, program, key->unit, key->options);
     if (status != CORNU_OK) {
         (void)d->lib->clReleaseProgram(program);
@@ -167,7 +192,7 @@ cornu_status opencl_program_of(opencl *d, opencl_unit unit, cl_program *out)
     if (*out)
         return CORNU_OK;
     TRY_GOTO(options_of(d, opencl_sources[unit], &options));
-    TRY_GOTO(device_text(d, &driver));
+    TRY_GOTO(opencl_device_text(d, &driver));
     opencl_signals_keep(&signals);
     const opencl_cache_key key = {unit_names[unit], opencl_sources[unit], options, driver};
     d->units[unit] = from_cache(d, &key);
@@ -188,7 +213,7 @@ cornu_status opencl_kernel_new(opencl *d, opencl_function function, cl_kernel *o
     *out = NULL;
     TRY(opencl_program_of(d, functions[function].unit, &program));
     cl_kernel kernel = d->lib->clCreateKernel(program, functions[function].name, &error);
-    cornu_status status = opencl_check(d->g.name, error, "clCreateKernel");
+    cornu_status status = opencl_check_on(d, error, "clCreateKernel");
     if (status != CORNU_OK)
         return status_prefix(status, "%s", functions[function].name);
     *out = kernel;
@@ -197,7 +222,9 @@ cornu_status opencl_kernel_new(opencl *d, opencl_function function, cl_kernel *o
 
 void opencl_programs_close(opencl *d)
 {
-    for (int i = 0; i < OPENCL_UNIT_COUNT; i++)
+    for (int i = 0; i < OPENCL_UNIT_COUNT; i++) {
         if (d->units[i])
             (void)d->lib->clReleaseProgram(d->units[i]);
+        d->units[i] = NULL;
+    }
 }

@@ -24,7 +24,7 @@ static cornu_status profiling_queue(const opencl *d, cl_command_queue *out)
 {
     cl_int error;
     *out = d->lib->clCreateCommandQueue(d->context, d->id, CL_QUEUE_PROFILING_ENABLE, &error);
-    return opencl_check(d->g.name, error, "clCreateCommandQueue");
+    return opencl_check_on(d, error, "clCreateCommandQueue");
 }
 
 static cornu_status run_timed(opencl *d, cl_command_queue queue, const opencl_recording *r,

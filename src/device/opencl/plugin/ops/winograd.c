@@ -48,7 +48,9 @@ static bool accepts(const gpu *g, const plan *p, const op *o, const char **why)
     const window2d *w = &o->a.conv.w;
     const tensor *from, *to;
     images_of(p, o, &from, &to);
-    if (p->exact_convolution)
+    if (opencl_of(g)->no_winograd)
+        *why = "the driver's compiler refuses it";
+    else if (p->exact_convolution)
         *why = "exact convolution is asked for";
     else if (w->kernel[0] != 3 || w->kernel[1] != 3)
         *why = "not 3x3";
