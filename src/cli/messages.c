@@ -53,6 +53,14 @@ static bool means(const char *name, const cornu_device_info *info)
     return strcmp(name, info->name) == 0 || (strcmp(name, "cuda") == 0 && is_cuda);
 }
 
+/* Where none of a kind can be used, its row has no number: "opencl", which says why there is no
+   "opencl:0". */
+static bool is_of_missing_kind(const char *name, const cornu_device_info *info)
+{
+    size_t length = strlen(info->name);
+    return !info->available && strncmp(name, info->name, length) == 0 && name[length] == ':';
+}
+
 static bool is_precision(const char *name)
 {
     return !name || strcmp(name, "fp32") == 0 || strcmp(name, "tf32") == 0 ||
@@ -70,9 +78,10 @@ bool device_is_there(const device_choice *choice, int *status)
         return false;
     }
     for (int i = 0; name && cornu_device_info_get(i, &info); i++) {
-        if (means(name, &info) && info.available)
+        bool meant = means(name, &info) || is_of_missing_kind(name, &info);
+        if (meant && info.available)
             return true;
-        if (means(name, &info) && !*missing)
+        if (meant && !*missing)
             snprintf(missing, sizeof missing, "%s", info.reason);
         size_t length = strlen(there);
         if (info.available)
