@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-cornu_status opencl_check_on(const opencl *d, cl_int error, const char *call)
-{
-    cornu_status status = opencl_check(d->g.name, error, call);
-    return opencl_is_lost(error, call) ? gpu_lose(&d->g, status) : status;
-}
-
 static void close_device(gpu *g)
 {
     opencl *d = opencl_of(g);

@@ -1,4 +1,4 @@
-#include "device/opencl/plugin/libraries.h"
+#include "device/opencl/plugin/core.h"
 #include "device/opencl/plugin/signals.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -197,4 +197,10 @@ cornu_status opencl_library_get(const opencl_library **out)
     *out = &of_process.lib;
     return of_process.status == CORNU_OK ? CORNU_OK
                                          : status_fail(of_process.status, "%s", of_process.why);
+}
+
+cornu_status opencl_check_on(const opencl *d, cl_int error, const char *call)
+{
+    cornu_status status = opencl_check(d->g.name, error, call);
+    return opencl_is_lost(error, call) ? gpu_lose(&d->g, status) : status;
 }
