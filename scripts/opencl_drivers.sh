@@ -1,0 +1,154 @@
+#!/usr/bin/env bash
+# The tests of the OpenCL device on every driver that is installed here, one line a driver: PoCL, Mesa's
+# rusticl on llvmpipe, Intel's CPU runtime, and Oclgrind, which looks for races between work-items,
+# accesses beyond a buffer and values that nobody has written.
+#   scripts/opencl_drivers.sh [--build FOLDER] [DRIVER...]     build/release; pocl rusticl intel oclgrind
+# Intel's runtime is that of a Python environment, "pip install intel-opencl-rt": CORNU_INTEL_OPENCL names
+# its folder, else .venv. Oclgrind is slow, about an hour in all: it runs the operations of up to
+# CORNU_TEST_MFLOP (8) MFLOP and a step of each small workload; 100000 for the whole table.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+
+say() { printf '%s\n' "$*"; }
+
+build=build/release
+if [ "${1:-}" = --build ]; then
+    build=${2:?--build wants a folder}
+    shift 2
+fi
+[ -e "$build/libcornu-opencl.so" ] || {
+    say "opencl_drivers.sh: $build has no libcornu-opencl.so; build cornu there, with OpenCL's headers" >&2
+    exit 1
+}
+build=$(cd "$build" && pwd)
+logs=$build/opencl-drivers
+vendors=/etc/OpenCL/vendors
+mkdir -p "$logs"
+
+# The tests NAME.opencl, but for those of train, of which two stand for all: the same steps by other ways.
+tests_of_device() {
+    local source name
+    for source in tests/device/*_on_device_test.c tests/device/opencl_*_test.c tests/device/host_test.c \
+        tests/device/gather_test.c tests/step/gradient_test.c tests/step/update_test.c \
+        tests/parity/fixtures_test.c tests/train/resume_test.c tests/train/other_device_test.c; do
+        name=${source#tests/}
+        name=${name%.c}
+        say "${name//\//.}"
+    done
+}
+
+# in_driver DRIVER ICD COMMAND...: with that driver alone, and a cache of compiled kernels of its own.
+in_driver() {
+    local driver=$1 icd=$2
+    shift 2
+    env OCL_ICD_VENDORS="$icd" XDG_CACHE_HOME="$logs/$driver-cache" CORNU_TEST_DEVICES=opencl:0 \
+        CORNU_OPENCL_PLUGIN="$build/libcornu-opencl.so" "$@"
+}
+
+# The device and its driver, as `cornu devices` has them.
+version_of() {
+    in_driver "$1" "$2" "$build/cornu" devices |
+        sed -n '/^opencl:0 /{N;s/^opencl:0 *//;s/\n */, /;s/, [^,]* memory free//;p}'
+}
+
+# run_tests DRIVER ICD: one line.
+run_tests() {
+    local driver=$1 icd=$2 name failed=() passed=0 begin=$SECONDS
+    while read -r name; do
+        if in_driver "$driver" "$icd" "$build/tests/$name" >"$logs/$driver.$name.log" 2>&1 </dev/null; then
+            passed=$((passed + 1))
+        else
+            failed+=("$name")
+        fi
+    done < <(tests_of_device)
+    report "$driver" "$icd" "$passed" $((SECONDS - begin)) "${failed[@]}"
+}
+
+# report DRIVER ICD PASSED SECONDS FAILED...
+all_passed=true
+report() {
+    local driver=$1 icd=$2 passed=$3 seconds=$4
+    shift 4
+    if [ $# = 0 ]; then
+        say "passed         $driver: $passed tests in $seconds s ($(version_of "$driver" "$icd"))"
+    else
+        all_passed=false
+        say "FAILED         $driver: $* ($passed passed; $(version_of "$driver" "$icd")); logs: $logs/$driver.*"
+    fi
+}
+
+not_installed() {
+    say "not installed  $1: $2"
+}
+
+# new_icd NAME LIBRARY: the path of a file that names it.
+new_icd() {
+    say "$2" >"$logs/$1.icd"
+    say "$logs/$1.icd"
+}
+
+# ---- the drivers ---------------------------------------------------------------------------------
+
+run_pocl() {
+    [ -e "$vendors/pocl.icd" ] || { not_installed pocl "apt-get install pocl-opencl-icd"; return; }
+    run_tests pocl "$vendors/pocl.icd"
+}
+
+run_rusticl() {
+    [ -e "$vendors/rusticl.icd" ] || { not_installed rusticl "apt-get install mesa-opencl-icd"; return; }
+    export RUSTICL_ENABLE=llvmpipe
+    run_tests rusticl "$vendors/rusticl.icd"
+}
+
+run_intel() {
+    local library
+    library=$(find "${CORNU_INTEL_OPENCL:-.venv}/" -name libintelocl.so 2>/dev/null | head -n 1)
+    [ -n "$library" ] || { not_installed intel "pip install intel-opencl-rt, and CORNU_INTEL_OPENCL"; return; }
+    run_tests intel "$(new_icd intel "$library")"
+}
+
+# oclgrind_step NAME COMMAND...: it fails, and so does what Oclgrind writes a line of.
+oclgrind_step() {
+    local name=$1 found=$logs/oclgrind.$1.found
+    shift
+    rm -f "$found"
+    in_driver oclgrind "$(new_icd oclgrind "$oclgrind_library")" OCLGRIND_DATA_RACES=1 \
+        OCLGRIND_UNINITIALIZED=1 OCLGRIND_CHECK_API=1 OCLGRIND_LOG="$found" "$@" \
+        >"$logs/oclgrind.$name.log" 2>&1 </dev/null && ! [ -s "$found" ]
+}
+
+# Does it find a race, an access beyond the end and an unwritten value, planted?
+oclgrind_finds() {
+    local fault
+    for fault in race beyond uninitialized; do
+        (cd tests/opencl/drivers && oclgrind-kernel --data-races --uninitialized "$fault.sim") 2>&1 |
+            grep -qiE 'race|Invalid write|Uninitialized' || return 1
+    done
+}
+
+oclgrind_library=/usr/lib/oclgrind/liboclgrind-rt-icd.so
+run_oclgrind() {
+    local name failed=() passed=0 begin=$SECONDS batch
+    [ -e "$oclgrind_library" ] || { not_installed oclgrind "apt-get install oclgrind"; return; }
+    oclgrind_finds || failed+=("planted faults were not found")
+    CORNU_TEST_MFLOP=${CORNU_TEST_MFLOP:-8} oclgrind_step operations \
+        "$build/tests/device.operations_on_device_test" && passed=$((passed + 1)) || failed+=(operations)
+    for name in cifar100-mlp mnist-cnn-2; do
+        batch=2
+        oclgrind_step "$name" "$build/tests/device.workloads_on_device_test" 1 "$batch" "$name" &&
+            passed=$((passed + 1)) || failed+=("$name")
+    done
+    report oclgrind "$logs/oclgrind.icd" "$passed" $((SECONDS - begin)) "${failed[@]}"
+}
+
+[ $# -gt 0 ] || set -- pocl rusticl intel oclgrind
+for driver in "$@"; do
+    case $driver in
+    pocl | rusticl | intel | oclgrind) "run_$driver" ;;
+    *)
+        say "opencl_drivers.sh: found $driver; expected pocl, rusticl, intel or oclgrind" >&2
+        exit 1
+        ;;
+    esac
+done
+$all_passed
