@@ -39,12 +39,13 @@ bool opencl_has_tiles(opencl_unit unit)
 /* ---- options and the key ----------------------------------------------------------------------
  */
 
-/* Sums keep their order and denormal numbers may count as 0; nothing else is relaxed. A unit whose
-   text does not name the blocking is compiled once for all of them. */
+/* Sums keep their order and denormal numbers may count as 0; nothing else is relaxed. -w: some
+   drivers' compilers warn on the terminal. A unit whose text does not name the blocking is compiled
+   once for all of them. */
 static cornu_status options_of(const opencl *d, const char *source, char **out)
 {
     text t = {0};
-    text_add(&t, "-cl-std=CL1.2 -cl-denorms-are-zero");
+    text_add(&t, "-cl-std=CL1.2 -cl-denorms-are-zero -w");
 #define FIELD(field, macro)     \
     if (strstr(source, #macro)) \
         text_add(&t, " -D " #macro "=%d", d->blocking.field);
