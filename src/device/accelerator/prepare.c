@@ -1,146 +1,11 @@
 /* A plan made ready: its kernels, its memory, its addresses. */
 #include "base/log.h"
 #include "device/accelerator/core.h"
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- does it fit? ------------------------------------------------------------------------- */
-
-/* Memory that a plan needs, by what it is for; each is shared with the plans before it. */
-typedef struct need {
-    double arena, scratch, queue;
-} need;
-
-/* What has to be allocated anew, since it is larger than what is there; *back: what that gives. */
-static double to_allocate(const gpu_state *s, const need *n, double *back)
-{
-    double sum = 0;
-    const gpu_memory *have[] = {&s->arena, &s->scratch, &s->queue.numbers};
-    const double wanted[] = {n->arena, n->scratch, n->queue};
-    *back = 0;
-    for (int i = 0; i < 3; i++) {
-        if (wanted[i] <= (double)have[i]->bytes)
-            continue;
-        sum += wanted[i];
-        *back += (double)have[i]->bytes;
-    }
-    return sum;
-}
-
-/* What buffers must fit into. */
-typedef struct room {
-    double scratch;        /* beside them */
-    double bytes, largest; /* in all, and in one piece; 0: nobody knows, it must be tried */
-} room;
-
-/* Does the driver give so much? The numbers of samples are on the host, too. */
-static bool can_allocate(gpu *g, size_t arena, size_t scratch, size_t queue)
-{
-    const size_t bytes[] = {arena, scratch, queue};
-    gpu_memory m[3] = {{0}};
-    void *pinned = NULL;
-    bool given = gpu_pinned_new(g, queue, "buffers", &pinned) == CORNU_OK;
-    for (int i = 0; i < 3 && given; i++)
-        given = gpu_memory_new(g, bytes[i], "buffers", &m[i]) == CORNU_OK;
-    for (int i = 0; i < 3; i++)
-        gpu_memory_free(g, &m[i]);
-    gpu_pinned_free(g, pinned);
-    return given;
-}
-
-static bool has_room(gpu *g, const room *r, size_t arena, int64_t batch)
-{
-    double queue = (double)gpu_queue_bytes(batch);
-    if (r->bytes == 0)
-        return can_allocate(g, arena, (size_t)r->scratch, (size_t)queue);
-    return (double)arena <= r->largest && (double)arena + r->scratch + queue <= r->bytes;
-}
-
-/* The largest batch below p's whose plan fits; 0 where even batch 1 does not. */
-static int64_t largest_batch(gpu *g, const plan *p, const room *r)
-{
-    int64_t fits = 0, too_large = p->batch;
-    while (p->model && too_large - fits > 1) {
-        int64_t batch = fits + (too_large - fits) / 2;
-        plan_options options = {.mode = p->mode, .batch = batch, .weighted = p->weighted};
-        plan *smaller = NULL;
-        size_t arena = 0;
-        if (plan_build(p->model, &options, &smaller) != CORNU_OK)
-            return 0;
-        bool known = gpu_buffer_offsets(g, smaller, NULL, &arena) == CORNU_OK;
-        plan_free(smaller);
-        if (known && has_room(g, r, arena, batch))
-            fits = batch;
-        else
-            too_large = batch;
-    }
-    return fits;
-}
-
-enum { ADVICE = 96 };
-static const char *advice_for(gpu *g, const plan *p, const room *r, char advice[ADVICE])
-{
-    int64_t batch = largest_batch(g, p, r);
-    if (batch > 0)
-        snprintf(advice, ADVICE, "the largest batch that fits is %lld", (long long)batch);
-    else
-        snprintf(advice, ADVICE, "not even batch 1 fits");
-    return advice;
-}
-
-static const char *const modes[] = {
-    [PLAN_TRAIN] = "training", [PLAN_EVALUATE] = "evaluating", [PLAN_PREDICT] = "predicting"};
-
-/* `left`: bytes that are free, with what the shared buffers have. */
-static cornu_status fail_to_fit(gpu *g, const plan *p, const need *n, double left, double largest)
-{
-    char needed[32], have[32], advice[ADVICE];
-    advice_for(g, p, &(room){n->scratch, fmax(left, 1), largest}, advice);
-    if (n->arena > largest)
-        return status_fail(
-            CORNU_OUT_OF_MEMORY,
-            "device %s: %s with batch %lld needs %s of memory in one piece; expected at most %s; "
-            "%s",
-            g->name, modes[p->mode], (long long)p->batch, memory_human(n->arena, needed),
-            memory_human(largest, have), advice);
-    return status_fail(
-        CORNU_OUT_OF_MEMORY, "device %s: %s with batch %lld needs %s of memory; %s is free; %s",
-        g->name, modes[p->mode], (long long)p->batch,
-        memory_human(n->arena + n->scratch + n->queue, needed), memory_human(left, have), advice);
-}
-
-/* The driver has refused what should have fitted: others use the device, too, or it is not as large
-   as it says. What plans share is given back for it, and made again where it is used. */
-static cornu_status fail_refused(gpu *g, const plan *p, const need *n)
-{
-    gpu_state *s = g->state;
-    char why[512], needed[32], advice[ADVICE];
-    snprintf(why, sizeof why, "%s", cornu_last_error());
-    gpu_memory_free(g, &s->arena);
-    gpu_memory_free(g, &s->scratch);
-    gpu_queue_give_back(g);
-    s->moves++;
-    advice_for(g, p, &(room){.scratch = n->scratch}, advice);
-    return status_fail(CORNU_OUT_OF_MEMORY, "%s; %s with batch %lld needs %s of memory; %s", why,
-                       modes[p->mode], (long long)p->batch,
-                       memory_human(n->arena + n->scratch + n->queue, needed), advice);
-}
-
-static cornu_status check_plan_fits(gpu *g, const plan *p, const need *n)
-{
-    const gpu_state *s = g->state;
-    double back, left, largest, wanted = to_allocate(s, n, &back);
-    if (wanted == 0)
-        return CORNU_OK;
-    TRY(g->driver->memory_info(g, &left, &largest));
-    TRY(gpu_memory_left(g, &left));
-    if (wanted <= left + back && n->arena <= largest)
-        return gpu_memory_make_room(g, wanted - back);
-    left += (double)(s->arena.bytes + s->scratch.bytes + s->queue.numbers.bytes);
-    return fail_to_fit(g, p, n, left, largest);
-}
+/* ---- memory that plans share ----------------------------------------------------------------- */
 
 /* Grow one of the device's shared buffers. The old one goes first: its content is of steps that are
    over, and both together might not fit. */
@@ -397,15 +262,15 @@ static cornu_status check_kernels(const gpu *g, const plan *p)
 }
 
 /* Memory and addresses for the kernels that have been chosen. */
-static cornu_status make_ready(gpu *g, prepared *r, need *n)
+static cornu_status make_ready(gpu *g, prepared *r, gpu_need *n)
 {
     n->scratch = (double)r->scratch_bytes;
-    TRY(check_plan_fits(g, r->plan, n));
+    TRY(gpu_check_fits(g, r->plan, n));
     cornu_status status = gpu_queue_reserve(g, r->plan->batch);
     if (status == CORNU_OK)
         status = ensure_memory(g, r);
     if (status == CORNU_OUT_OF_MEMORY)
-        status = fail_refused(g, r->plan, n);
+        status = gpu_fail_refused(g, r->plan, n);
     TRY(status);
     r->moves = -1;
     return gpu_resolve(g, r);
@@ -418,11 +283,11 @@ cornu_status gpu_prepare(gpu *g, const plan *p, prepared **out)
     prepared *r = NULL;
     bool again;
     cornu_status status;
-    need n = {.queue = (double)gpu_queue_bytes(p->batch)};
+    gpu_need n = {.queue = (double)gpu_queue_bytes(p->batch)};
     TRY_GOTO(new_prepared(g, p, &r));
     TRY_GOTO(gpu_buffer_offsets(g, p, r->offsets, &r->arena_bytes));
     n.arena = (double)r->arena_bytes;
-    TRY_GOTO(check_plan_fits(g, p, &n));
+    TRY_GOTO(gpu_check_fits(g, p, &n));
     TRY_GOTO(prepare_ops(g, r));
     do {
         TRY_GOTO(make_ready(g, r, &n));
