@@ -60,12 +60,14 @@ def get_memory_growth(device) -> bool:
 
 
 def get_device_details(device) -> dict:
-    """{"device_name", "compute_capability"} of a GPU; of the CPU {}."""
+    """{"device_name", "compute_capability"} of a GPU, the latter where it is CUDA's; of the CPU {}."""
     row = _known("get_device_details", device)
     if device.device_type != "GPU":
         return {}
-    return {"device_name": row["description"].rsplit(",", 1)[0],
-            "compute_capability": tuple(int(n) for n in row["capability"].split("."))}
+    details = {"device_name": row["description"].rsplit(",", 1)[0]}
+    if row["capability"]:
+        details["compute_capability"] = tuple(int(n) for n in row["capability"].split("."))
+    return details
 
 
 def set_soft_device_placement(enabled) -> None:

@@ -26,21 +26,30 @@ class _Settings:
 settings = _Settings()
 
 
-def _kind(name: str) -> str:
-    return "GPU" if name.startswith("cuda") else "CPU"
+def _is_cuda(row: dict) -> bool:
+    return row["name"].startswith("cuda")
 
 
 def usable() -> list[tuple[PhysicalDevice, dict]]:
-    """The devices that can train, in TensorFlow's names, each with what the library says of it."""
-    count: dict[str, int] = {}
-    found = []
-    for row in _cornu.devices():
-        if not row["available"] or row["name"] == "reference":
-            continue
-        kind = _kind(row["name"])
-        number = count[kind] = count.get(kind, -1) + 1
-        found.append((PhysicalDevice(f"/physical_device:{kind}:{number}", kind), row))
-    return found
+    """The devices that can train, in TensorFlow's names, each with what the library says of it. GPUs are CUDA's; where
+    there are none, OpenCL's, which would name the same ones again."""
+    rows = [row for row in _cornu.devices() if row["available"]]
+    gpus = [row for row in rows if row["gpu"]]
+    gpus = [row for row in gpus if _is_cuda(row)] or gpus
+    cpus = [row for row in rows if row["name"] == "cpu"]
+    return [(PhysicalDevice(f"/physical_device:{kind}:{number}", kind), row)
+            for kind, of_kind in (("CPU", cpus), ("GPU", gpus)) for number, row in enumerate(of_kind)]
+
+
+def _wanted(kind: str, number: int) -> tuple[str | None, list[dict]]:
+    """cornu's name, None where there is no such device; the rows that may say why."""
+    rows = _cornu.devices()
+    if kind != "gpu":
+        of_kind = [row for row in rows if row["name"].partition(":")[0] == kind]
+        there = [row["name"] for row in of_kind if row["available"]]
+        return (f"{kind}:{number}" if f"{kind}:{number}" in there else None), of_kind
+    gpus = [row for device_, row in usable() if device_.device_type == "GPU"]
+    return (gpus[number]["name"] if number < len(gpus) else None), [row for row in rows if _is_cuda(row)]
 
 
 def resolve(name: str) -> str:
@@ -51,15 +60,14 @@ def resolve(name: str) -> str:
     kind, _, number = short.partition(":")
     if kind in ("cpu", "reference") and number in ("", "0"):
         return kind
-    if kind not in ("gpu", "cuda") or not (number or "0").isdigit():
-        raise ValueError(f"device {name!r}: unknown; expected '/CPU:0', '/GPU:0', 'cuda:0' or 'reference'")
-    wanted = f"cuda:{int(number or 0)}"
-    for device_, row in usable():
-        if row["name"] == wanted and device_.name in settings.hidden:
-            raise RuntimeError(f"device {name!r}: hidden by set_visible_devices")
-        if row["name"] == wanted:
-            return wanted
-    reasons = [d["reason"] for d in _cornu.devices() if d["name"].startswith("cuda") and not d["available"]]
+    if kind not in ("gpu", "cuda", "opencl") or not (number or "0").isdigit():
+        raise ValueError(f"device {name!r}: unknown; expected '/CPU:0', '/GPU:0', 'cuda:0', 'opencl:0' or 'reference'")
+    wanted, rows = _wanted(kind, int(number or 0))
+    if any(row["name"] == wanted and device_.name in settings.hidden for device_, row in usable()):
+        raise RuntimeError(f"device {name!r}: hidden by set_visible_devices")
+    if wanted:
+        return wanted
+    reasons = [row["reason"] for row in rows if not row["available"]]
     raise RuntimeError(f"device {name!r}: not there{': ' + reasons[0] if reasons else ''}")
 
 

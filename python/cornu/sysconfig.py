@@ -4,10 +4,10 @@ from ._missing import missing
 
 
 def get_build_info() -> dict:
-    """{"is_cuda_build", ...}, and where a GPU can be used "cuda_version", "cudnn_version" (where cuDNN is there) and
+    """{"is_cuda_build", ...}, and where a GPU can be used by CUDA "cuda_version", "cudnn_version" (where cuDNN is there) and
     "cuda_compute_capabilities"."""
     info = {"is_cuda_build": devices.is_built_with_cuda(), "is_rocm_build": False, "is_tensorrt_build": False}
-    gpus = [row for device, row in devices.usable() if device.device_type == "GPU"]
+    gpus = [row for _, row in devices.usable() if row["capability"]]
     if gpus:
         versions = dict(part.split() for part in gpus[0]["libraries"].split(", "))
         info["cuda_version"] = versions["CUDA"]

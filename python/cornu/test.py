@@ -21,9 +21,11 @@ def is_built_with_xla() -> bool:
 
 
 def is_gpu_available(cuda_only=False, min_cuda_compute_capability=None) -> bool:
-    """Is there a GPU that can train, of at least that compute capability, (major, minor)?"""
+    """Is there a GPU that can train, if it is CUDA's of at least that compute capability, (major, minor)?"""
     least = tuple(min_cuda_compute_capability or (0, 0))
-    return any(get_device_details(d)["compute_capability"] >= least for d in list_physical_devices("GPU"))
+    other = None if cuda_only else least  # what one of OpenCL counts as
+    found = [get_device_details(d).get("compute_capability", other) for d in list_physical_devices("GPU")]
+    return any(capability and capability >= least for capability in found)
 
 
 def gpu_device_name() -> str:

@@ -35,12 +35,12 @@ static PyObject *module_devices(PyObject *module, PyObject *unused)
     PyObject *list = PyList_New(0);
     cornu_device_info d;
     for (int i = 0; list && cornu_device_info_get(i, &d); i++) {
-        PyObject *row =
-            Py_BuildValue("{ss ss ss ss ss ss ss sO sL sL si}", "name", d.name, "description",
-                          d.description, "libraries", d.libraries, "reason", d.reason, "bus_id",
-                          d.bus_id, "capability", d.capability, "driver", d.driver, "available",
-                          d.available ? Py_True : Py_False, "memory", (long long)d.memory_bytes,
-                          "memory_free", (long long)d.memory_free_bytes, "threads", d.threads);
+        PyObject *row = Py_BuildValue(
+            "{ss ss ss ss ss ss ss sO sO sL sL si}", "name", d.name, "description", d.description,
+            "libraries", d.libraries, "reason", d.reason, "bus_id", d.bus_id, "capability",
+            d.capability, "driver", d.driver, "available", d.available ? Py_True : Py_False, "gpu",
+            d.gpu ? Py_True : Py_False, "memory", (long long)d.memory_bytes, "memory_free",
+            (long long)d.memory_free_bytes, "threads", d.threads);
         if (!row || PyList_Append(list, row) != 0)
             Py_CLEAR(list);
         Py_XDECREF(row);

@@ -10,9 +10,9 @@ from cornu import _cornu
 from cornu.python.client import device_lib
 
 GPU = {"name": "cuda:0", "description": "NVIDIA H100 80GB HBM3, 132 multiprocessors", "reason": "", "available": True,
-       "libraries": "CUDA 12.4, cuBLASLt 12.4, cuDNN 9.1.0", "bus_id": "0000:01:00.0", "capability": "9.0",
+       "libraries": "CUDA 12.4, cuBLASLt 12.4, cuDNN 9.1.0", "bus_id": "0000:01:00.0", "capability": "9.0", "gpu": True,
        "driver": "550.54", "memory": 80 << 30, "memory_free": 70 << 30, "threads": 0}
-CPU = {**GPU, "name": "cpu", "description": "a processor, 2 cores", "libraries": "", "bus_id": "", "capability": "",
+CPU = {**GPU, "gpu": False, "name": "cpu", "description": "a processor, 2 cores", "libraries": "", "bus_id": "", "capability": "",
        "driver": "", "memory": 8 << 30}
 NONE = {**CPU, "name": "cuda", "available": False, "reason": "this build has no CUDA plug-in (libcornu-cuda.so); build"}
 
@@ -66,6 +66,30 @@ def test_gpus_are_told(with_gpus):
     assert tf.config.experimental.get_device_details(gpu) == {"device_name": "NVIDIA H100 80GB HBM3",
                                                               "compute_capability": (9, 0)}
     assert tf.device("/device:GPU:1").name == "cuda:1" and tf.device("GPU").name == "cuda:0"
+
+
+OPENCL = {**GPU, "name": "opencl:0", "description": "gfx1030, 32 compute units", "libraries": "OpenCL 2.0, AMD",
+          "bus_id": "", "capability": ""}
+
+
+def test_gpus_may_be_opencls(monkeypatch):
+    monkeypatch.setattr(_cornu, "devices", lambda: [CPU, NONE, {**OPENCL, "name": "opencl:0", "gpu": False},
+                                                    {**OPENCL, "name": "opencl:1"}])
+    (gpu,) = tf.config.list_physical_devices("GPU")
+    assert gpu.name == "/physical_device:GPU:0" and len(tf.config.list_physical_devices("CPU")) == 1
+    assert tf.device("/GPU:0").name == "opencl:1" and tf.device("opencl:0").name == "opencl:0"
+    assert tf.config.experimental.get_device_details(gpu) == {"device_name": "gfx1030"}
+    assert tf.test.is_gpu_available() and not tf.test.is_gpu_available(cuda_only=True)
+    assert "cuda_version" not in tf.sysconfig.get_build_info()
+    with pytest.raises(RuntimeError, match="'/GPU:1': not there: this build has no CUDA plug-in"):
+        tf.device("/GPU:1")
+    with pytest.raises(RuntimeError, match="'opencl:2': not there"):
+        tf.device("opencl:2")
+
+
+def test_a_gpu_that_both_drive_is_named_once(monkeypatch):
+    monkeypatch.setattr(_cornu, "devices", lambda: [CPU, GPU, OPENCL])
+    assert len(tf.config.list_physical_devices("GPU")) == 1 and tf.device("/GPU:0").name == "cuda:0"
 
 
 def test_a_gpu_may_be_without_cudnn(monkeypatch):
