@@ -141,15 +141,23 @@ oclgrind_misses() {
 }
 
 oclgrind_library=/usr/lib/oclgrind/liboclgrind-rt-icd.so
+
+# try_under_oclgrind NAME COMMAND...: into passed and failed of run_oclgrind.
+try_under_oclgrind() {
+    if oclgrind_step "$@"; then
+        passed=$((passed + 1))
+    else
+        failed+=("$1")
+    fi
+}
+
 run_oclgrind() {
     local name failed passed=0 begin=$SECONDS
     [ -e "$oclgrind_library" ] || { not_installed oclgrind "apt-get install oclgrind"; return; }
     mapfile -t failed < <(oclgrind_misses)
-    CORNU_TEST_MFLOP=${CORNU_TEST_MFLOP:-1} oclgrind_step operations \
-        "$build/tests/device.operations_on_device_test" && passed=$((passed + 1)) || failed+=(operations)
+    CORNU_TEST_MFLOP=${CORNU_TEST_MFLOP:-1} try_under_oclgrind operations "$build/tests/device.operations_on_device_test"
     for name in cifar100-mlp mnist-cnn-2; do
-        oclgrind_step "$name" "$build/tests/device.workloads_on_device_test" 1 2 "$name" && # 1 step, batch 2
-            passed=$((passed + 1)) || failed+=("$name")
+        try_under_oclgrind "$name" "$build/tests/device.workloads_on_device_test" 1 2 "$name" # 1 step, batch 2
     done
     report oclgrind "$logs/oclgrind.icd" "$passed" $((SECONDS - begin)) "${failed[@]}"
 }
