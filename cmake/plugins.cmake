@@ -18,6 +18,7 @@ function(cornu_plugin name)
     target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion)
     target_link_libraries(${target} PRIVATE PkgConfig::JANSSON Threads::Threads ${CMAKE_DL_LIBS} m)
+    add_dependencies(cornu_program ${target}) # who builds the program has its devices, too
     if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
         target_link_options(${target} PRIVATE -Wl,-z,defs) # a sanitizer's library comes with the program
     endif()
