@@ -1,3 +1,7 @@
+#if defined(__aarch64__) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-tree-vectorize") /* GCC 12 ends with an internal error in its vectorizer \
+                                           */
+#endif
 #include "device/reference/self_test.h"
 #include "base/memory.h"
 #include "base/philox.h"
