@@ -108,9 +108,9 @@ void opencl_memory_close(opencl *d);
 /* Made by cmake/opencl.cmake: the units' text, quoted includes replaced by the files. */
 extern const char *const opencl_sources[OPENCL_UNIT_COUNT];
 
-/* Do its kernels depend on the blocking (kernels/gemm.h)? */
-bool opencl_has_tiles(opencl_unit unit);
-/* The device with its driver, on which compiled programs depend. The caller frees it. */
+/* What a compiled program depends on besides its text: options, and the device with its driver. The
+   caller frees them. */
+cornu_status opencl_options(const opencl_blocking *b, const char *source, char **out);
 cornu_status opencl_device_text(const opencl *d, char **out);
 /* The unit's program, compiled or from the cache at its first use. CORNU_UNSUPPORTED where the
    driver's compiler refuses it. */
@@ -150,8 +150,6 @@ cornu_status opencl_tuning_keep(gpu *g, const char *fields, device_tuning *kept)
 
 /* The next one down the table that needs less local memory; false: there is none. */
 bool opencl_blocking_simpler(const opencl *d, opencl_blocking *b);
-/* As text: each field once, "gemm_m=32 gemm_n=64 ...". */
-void opencl_blocking_text(const opencl_blocking *b, char fields[TUNING_TEXT]);
 
 /* ---- tuning_file.c ----------------------------------------------------------------------------
  */
@@ -162,6 +160,7 @@ void opencl_blocking_text(const opencl_blocking *b, char fields[TUNING_TEXT]);
 cornu_status opencl_tuning_file_read(const opencl *d, char **path, char **fields);
 /* Write or replace this device's line. */
 cornu_status opencl_tuning_file_write(const opencl *d, const char *fields, char **path);
+
 /* ---- variant.c --------------------------------------------------------------------------------
  */
 

@@ -31,24 +31,19 @@ const char *opencl_function_name(opencl_function function)
     return functions[function].name;
 }
 
-bool opencl_has_tiles(opencl_unit unit)
-{
-    return unit == OPENCL_UNIT_conv || unit == OPENCL_UNIT_dense || unit == OPENCL_UNIT_winograd;
-}
-
 /* ---- options and the key ----------------------------------------------------------------------
  */
 
 /* Sums keep their order and denormal numbers may count as 0; nothing else is relaxed. -w: some
    drivers' compilers warn on the terminal. A unit whose text does not name the blocking is compiled
    once for all of them. */
-static cornu_status options_of(const opencl *d, const char *source, char **out)
+cornu_status opencl_options(const opencl_blocking *b, const char *source, char **out)
 {
     text t = {0};
     text_add(&t, "-cl-std=CL1.2 -cl-denorms-are-zero -w");
 #define FIELD(field, macro)     \
     if (strstr(source, #macro)) \
-        text_add(&t, " -D " #macro "=%d", d->blocking.field);
+        text_add(&t, " -D " #macro "=%d", b->field);
     OPENCL_BLOCKING(FIELD)
 #undef FIELD
     return text_take(&t, out);
@@ -192,7 +187,7 @@ cornu_status opencl_program_of(opencl *d, opencl_unit unit, cl_program *out)
     *out = d->units[unit];
     if (*out)
         return CORNU_OK;
-    TRY_GOTO(options_of(d, opencl_sources[unit], &options));
+    TRY_GOTO(opencl_options(&d->blocking, opencl_sources[unit], &options));
     TRY_GOTO(opencl_device_text(d, &driver));
     opencl_signals_keep(&signals);
     const opencl_cache_key key = {unit_names[unit], opencl_sources[unit], options, driver};

@@ -35,20 +35,12 @@ static cornu_status all_sources(char **out)
     return text_take(&t, out);
 }
 
-/* What was wanted, by a driver's compiler that may refuse it. */
-static cornu_status wanted_text(const opencl *d, char **out)
-{
-    char fields[TUNING_TEXT];
-    opencl_blocking_text(&d->core->wanted, fields);
-    return memory_format(out, "%s", fields);
-}
-
 static cornu_status key_new(const opencl *d, variant_key *k)
 {
     *k = (variant_key){0};
     cornu_status status = all_sources(&k->source);
     if (status == CORNU_OK)
-        status = wanted_text(d, &k->options);
+        status = opencl_options(&d->core->wanted, k->source, &k->options);
     if (status == CORNU_OK)
         status = opencl_device_text(d, &k->device);
     if (status != CORNU_OK)
@@ -134,14 +126,20 @@ static bool is_there(const opencl *d, opencl_function function)
     return d->blocking.item_n <= 8 || (!ends_with(name, "_narrow") && !ends_with(name, "_small"));
 }
 
-/* Kernels whose tiles follow from the blocking run in work-groups that do, too. */
+/* Kernels whose tiles follow from the blocking run in work-groups that do, too. (Where Winograd's
+   fail, convolutions go without.) */
+static bool has_tiles(opencl_unit unit)
+{
+    return unit == OPENCL_UNIT_conv || unit == OPENCL_UNIT_dense;
+}
+
 static cornu_status check_unit(opencl *d, opencl_unit unit)
 {
     const opencl_blocking *b = &d->blocking;
     size_t items = (size_t)(b->gemm_m / b->item_m) * (size_t)(b->gemm_n / b->item_n);
     cl_program program;
     TRY(opencl_program_of(d, unit, &program));
-    if (unit != OPENCL_UNIT_conv && unit != OPENCL_UNIT_dense)
+    if (!has_tiles(unit))
         return CORNU_OK;
     for (int f = 0; f < OPENCL_FUNCTION_COUNT; f++)
         if (opencl_unit_of((opencl_function)f) == unit && is_there(d, (opencl_function)f))
@@ -176,7 +174,7 @@ static cornu_status check_units(opencl *d)
             note(d, "convolutions go without Winograd");
             continue;
         }
-        if (status == CORNU_UNSUPPORTED && !opencl_has_tiles((opencl_unit)u))
+        if (status == CORNU_UNSUPPORTED && !has_tiles((opencl_unit)u))
             return fail_device(); /* no simpler ones are known */
         TRY(status);
     }
