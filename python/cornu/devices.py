@@ -26,30 +26,15 @@ class _Settings:
 settings = _Settings()
 
 
-def _is_cuda(row: dict) -> bool:
-    return row["name"].startswith("cuda")
-
-
-def usable() -> list[tuple[PhysicalDevice, dict]]:
+def usable(rows: list[dict] | None = None) -> list[tuple[PhysicalDevice, dict]]:
     """The devices that can train, in TensorFlow's names, each with what the library says of it. GPUs are CUDA's; where
     there are none, OpenCL's, which would name the same ones again."""
-    rows = [row for row in _cornu.devices() if row["available"]]
+    rows = [row for row in (_cornu.devices() if rows is None else rows) if row["available"]]
     gpus = [row for row in rows if row["gpu"]]
-    gpus = [row for row in gpus if _is_cuda(row)] or gpus
+    gpus = [row for row in gpus if row["name"].startswith("cuda")] or gpus
     cpus = [row for row in rows if row["name"] == "cpu"]
     return [(PhysicalDevice(f"/physical_device:{kind}:{number}", kind), row)
             for kind, of_kind in (("CPU", cpus), ("GPU", gpus)) for number, row in enumerate(of_kind)]
-
-
-def _wanted(kind: str, number: int) -> tuple[str | None, list[dict]]:
-    """cornu's name, None where there is no such device; the rows that may say why."""
-    rows = _cornu.devices()
-    if kind != "gpu":
-        of_kind = [row for row in rows if row["name"].partition(":")[0] == kind]
-        there = [row["name"] for row in of_kind if row["available"]]
-        return (f"{kind}:{number}" if f"{kind}:{number}" in there else None), of_kind
-    gpus = [row for device_, row in usable() if device_.device_type == "GPU"]
-    return (gpus[number]["name"] if number < len(gpus) else None), [row for row in rows if _is_cuda(row)]
 
 
 def resolve(name: str) -> str:
@@ -62,12 +47,18 @@ def resolve(name: str) -> str:
         return kind
     if kind not in ("gpu", "cuda", "opencl") or not (number or "0").isdigit():
         raise ValueError(f"device {name!r}: unknown; expected '/CPU:0', '/GPU:0', 'cuda:0', 'opencl:0' or 'reference'")
-    wanted, rows = _wanted(kind, int(number or 0))
-    if any(row["name"] == wanted and device_.name in settings.hidden for device_, row in usable()):
+    number, rows = int(number or 0), _cornu.devices()
+    there = usable(rows)
+    if kind == "gpu":
+        kind, names = "cuda", [row["name"] for device_, row in there if device_.device_type == "GPU"]
+        wanted = names[number] if number < len(names) else None
+    else:
+        wanted = next((row["name"] for row in rows if row["available"] and row["name"] == f"{kind}:{number}"), None)
+    if any(row["name"] == wanted and device_.name in settings.hidden for device_, row in there):
         raise RuntimeError(f"device {name!r}: hidden by set_visible_devices")
     if wanted:
         return wanted
-    reasons = [row["reason"] for row in rows if not row["available"]]
+    reasons = [row["reason"] for row in rows if row["name"].partition(":")[0] == kind and not row["available"]]
     raise RuntimeError(f"device {name!r}: not there{': ' + reasons[0] if reasons else ''}")
 
 

@@ -4,8 +4,8 @@ from ._missing import missing
 
 
 def get_build_info() -> dict:
-    """{"is_cuda_build", ...}, and where a GPU can be used by CUDA "cuda_version", "cudnn_version" (where cuDNN is there) and
-    "cuda_compute_capabilities"."""
+    """{"is_cuda_build", ...}, and where CUDA can use a GPU "cuda_version", "cudnn_version" (where cuDNN is there)
+    and "cuda_compute_capabilities"."""
     info = {"is_cuda_build": devices.is_built_with_cuda(), "is_rocm_build": False, "is_tensorrt_build": False}
     gpus = [row for _, row in devices.usable() if row["capability"]]
     if gpus:
