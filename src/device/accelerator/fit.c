@@ -2,8 +2,6 @@
 #include "device/accelerator/core.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* What has to be allocated anew, since it is larger than what is there; *back: what that gives. */
 static double to_allocate(const gpu_state *s, const gpu_need *n, double *back)

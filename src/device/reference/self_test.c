@@ -1,6 +1,6 @@
+/* GCC 12's vectorizer ends with an internal error here. */
 #if defined(__aarch64__) && defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("no-tree-vectorize") /* GCC 12 ends with an internal error in its vectorizer \
-                                           */
+#pragma GCC optimize("no-tree-vectorize")
 #endif
 #include "device/reference/self_test.h"
 #include "base/memory.h"
