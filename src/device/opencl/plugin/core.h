@@ -150,6 +150,8 @@ cornu_status opencl_tuning_keep(gpu *g, const char *fields, device_tuning *kept)
 
 /* The next one down the table that needs less local memory; false: there is none. */
 bool opencl_blocking_simpler(const opencl *d, opencl_blocking *b);
+/* As text: each field once, "gemm_m=32 gemm_n=64 ...". */
+void opencl_blocking_text(const opencl_blocking *b, char fields[TUNING_TEXT]);
 
 /* ---- tuning_file.c ----------------------------------------------------------------------------
  */

@@ -68,7 +68,7 @@ cornu_status opencl_blocking_for(const opencl *d, opencl_blocking *out)
 
 /* ---- as text ------------------------------------------------------------------------------ */
 
-static void show(const opencl_blocking *b, char fields[TUNING_TEXT])
+void opencl_blocking_text(const opencl_blocking *b, char fields[TUNING_TEXT])
 {
     int used = 0;
 #define FIELD(field, macro)                                                          \
@@ -119,7 +119,7 @@ static cornu_status parse(const opencl *d, const char *file, const char *fields,
 #define FIELD(field, macro) out->field = field_of(fields, #field);
     OPENCL_BLOCKING(FIELD)
 #undef FIELD
-    show(out, again);
+    opencl_blocking_text(out, again);
     if (strcmp(fields, again) != 0 || !is_possible(out))
         return status_fail(
             failure,
@@ -156,7 +156,7 @@ cornu_status opencl_tuning_choose(opencl *d, const char *asked)
 cornu_status opencl_tuning(gpu *g, device_tuning *out)
 {
     const opencl *d = opencl_of(g);
-    show(&d->blocking, out->text);
+    opencl_blocking_text(&d->blocking, out->text);
     snprintf(out->source, sizeof out->source, "%s",
              d->tuning_source ? d->tuning_source : "built in");
     return CORNU_OK;
@@ -216,7 +216,7 @@ bool opencl_tuning_candidate(gpu *g, const char *from, int stage, int index,
         b.winograd_channels = winograd_least[index];
         there = true;
     }
-    show(&b, fields);
+    opencl_blocking_text(&b, fields);
     return there;
 }
 
@@ -227,7 +227,7 @@ cornu_status opencl_tuning_keep(gpu *g, const char *fields, device_tuning *kept)
     char *path = NULL;
     TRY(parse(d, NULL, fields, &b));
     TRY(opencl_tuning_file_write(d, fields, &path));
-    show(&b, kept->text);
+    opencl_blocking_text(&b, kept->text);
     snprintf(kept->source, sizeof kept->source, "%s", path);
     free(path);
     return CORNU_OK;

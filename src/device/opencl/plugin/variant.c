@@ -35,12 +35,24 @@ static cornu_status all_sources(char **out)
     return text_take(&t, out);
 }
 
+/* The compiler's options, and the blocking that was wanted: the compiler does not hear of all of
+ * it. */
+static cornu_status wanted_text(const opencl *d, const char *source, char **out)
+{
+    char *options = NULL, fields[TUNING_TEXT];
+    TRY(opencl_options(&d->core->wanted, source, &options));
+    opencl_blocking_text(&d->core->wanted, fields);
+    cornu_status status = memory_format(out, "%s; %s", options, fields);
+    free(options);
+    return status;
+}
+
 static cornu_status key_new(const opencl *d, variant_key *k)
 {
     *k = (variant_key){0};
     cornu_status status = all_sources(&k->source);
     if (status == CORNU_OK)
-        status = opencl_options(&d->core->wanted, k->source, &k->options);
+        status = wanted_text(d, k->source, &k->options);
     if (status == CORNU_OK)
         status = opencl_device_text(d, &k->device);
     if (status != CORNU_OK)
