@@ -5,8 +5,8 @@ usage: scripts/opencl_speed.py [WORKLOAD…] [--cornu PROGRAM] [--device opencl:
                                [--empty PERCENT] [--bench-only|--queue-only]
 
 Each round times every workload on both devices by `cornu bench`, one after the other, the order changing; what counts
-is the median of the rounds' ratios. Then `cornu explain --run` says which share of the time the device's queue is
-empty. Fails where a step takes more than TIMES (8) times the cpu device's, or the queue is empty for PERCENT (3) of the
+is the median of the rounds' ratios. Then `cornu explain --run` says for which share of the time the device's queue is
+empty, which is the host's fault, and no kernel runs although one is queued, which is the driver's ("between"). Fails where a step takes more than TIMES (8) times the cpu device's, or the queue is empty for PERCENT (3) of the
 time or more: the median of three readings. On a machine that others use, too, only the ratios say something.
 """
 import argparse
@@ -50,12 +50,14 @@ def compare(options, folder):
     return found
 
 
-def empty_percent(options, workload):
-    shares = []
+def idle_percents(options, workload):
+    empty, between = [], []
     for _ in range(READINGS):
         text = run([options.cornu, "explain", workload, "--run", "--device", options.device])
-        shares.append(float(re.search(r"^queue: empty ([0-9.]+) %", text, re.M).group(1)))
-    return statistics.median(shares)
+        found = re.search(r"^queue: empty ([0-9.]+) % .* queued one ([0-9.]+) %", text, re.M)
+        empty.append(float(found.group(1)))
+        between.append(float(found.group(2)))
+    return statistics.median(empty), statistics.median(between)
 
 
 def main():
@@ -76,7 +78,7 @@ def main():
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
         found = {} if options.queue_only else compare(options, folder)
-    print(f"{'workload':<17}{'cpu ms':>9}{options.device + ' ms':>14}{'times':>7}{'queue empty':>13}")
+    print(f"{'workload':<17}{'cpu ms':>9}{options.device + ' ms':>14}{'times':>7}{'queue empty':>13}{'between':>10}")
     for workload in options.workloads:
         row, failed = f"{workload:<17}", False
         if workload in found:
@@ -87,9 +89,9 @@ def main():
         else:
             row += f"{'-':>9}{'-':>14}{'-':>7}"
         if not options.bench_only:
-            empty = empty_percent(options, workload)
+            empty, between = idle_percents(options, workload)
             failed |= empty >= options.empty
-            row += f"{empty:>11.1f} %"
+            row += f"{empty:>11.1f} %{between:>8.1f} %"
         failures += failed
         print(row + ("  too slow" if failed else ""), flush=True)
     print(f"{len(options.workloads)} workloads, {failures} beyond {options.most:g} times or {options.empty:g} %")

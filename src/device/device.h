@@ -97,6 +97,14 @@ typedef struct device_sensors {
     bool throttled;
 } device_sensors;
 
+/* Shares of the time from the start of the first to the end of the last command; NAN: it does not
+ * say. */
+typedef struct device_idle {
+    double empty; /* nothing is queued: it waits for the host */
+    double
+        between; /* from the end of a command to the start of the next, which is queued already */
+} device_idle;
+
 typedef struct device_ops {
     const char *name; /* what --device takes: "cpu", or with a number "cuda:0" */
     /* optional: how many devices of this kind there are, at least 1 (the first may not be
@@ -152,10 +160,9 @@ typedef struct device_ops {
     /* optional: the device's own clock, in the order of its work: `seconds` NULL starts it, else
        waits for all work and gives the seconds since the start. */
     cornu_status (*timer)(device *d, double *seconds);
-    /* optional: the share of time in which it has nothing to do between the first and the last of
-       its commands: `share` NULL begins to note it, else waits for all work and gives that since
-       then; NAN: it does not say. */
-    cornu_status (*idle)(device *d, double *share);
+    /* optional: when it does no work: `out` NULL begins to note it, else waits for all work and
+       gives that since then. */
+    cornu_status (*idle)(device *d, device_idle *out);
     /* optional, all three or none. What is used: */
     cornu_status (*tuning)(device *d, device_tuning *out);
     /* What is worth trying in place of `from`: number `index` of stage `stage`, which are about one

@@ -38,6 +38,8 @@ static void raise_to(double *rate, double other)
 void roofline_raise(device_limits *l, const device_limits *again)
 {
     raise_to(&l->fma, again->fma);
+    raise_to(&l->tf32, again->tf32);
+    raise_to(&l->bf16, again->bf16);
     raise_to(&l->read, again->read);
     raise_to(&l->update, again->update);
     raise_to(&l->cache_update, again->cache_update);

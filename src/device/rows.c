@@ -48,6 +48,7 @@ typedef int64_t row_index;
 #define row_first_output(r) first_largest((r)->output, (r)->n)
 #define row_first_target(r) first_largest((r)->target, (r)->n)
 #define row_is_finite(a) isfinite(a)
+#define row_share(a, b) ((double)(a) / (double)(b))
 #include "device/rules/losses.h"
 #include "device/rules/metrics.h"
 

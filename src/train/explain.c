@@ -24,7 +24,7 @@ typedef struct explained {
     int64_t buffers;        /* bytes */
     double *seconds;        /* [op_count] medians, without launch gaps; with options->run */
     double gaps;            /* seconds of the step that are launch gaps */
-    double idle;            /* share of time in which the device has nothing to do; NAN: unknown */
+    device_idle idle;       /* NAN: unknown */
     int64_t idle_steps;     /* over which it was measured */
     device_limits limits;
 } explained;
@@ -98,7 +98,7 @@ static cornu_status measure_idle(explained *e, const step_input *first)
     step_input input = *first;
     step_results unused;
     double seconds = 1e-6;
-    e->idle = NAN;
+    e->idle = (device_idle){NAN, NAN};
     if (!d->ops->idle)
         return CORNU_OK;
     for (int i = 0; i < e->plan->plan->op_count; i++)
@@ -296,9 +296,12 @@ static void add_total(const explained *e, text *t)
                  "launches: %.3g ms of the step, in no operation's time: what %d empty kernels "
                  "would take\n",
                  e->gaps * 1e3, launches);
-    if (!isnan(e->idle))
-        text_add(t, "queue: empty %.1f %% of the time, over %lld steps in a row\n", 100 * e->idle,
-                 (long long)e->idle_steps);
+    if (!isnan(e->idle.empty))
+        text_add(
+            t,
+            "queue: empty %.1f %% of the time, from one kernel to the next queued one %.1f %%, "
+            "over %lld steps in a row\n",
+            100 * e->idle.empty, 100 * e->idle.between, (long long)e->idle_steps);
     text_add(t, "machine: %.0f GFLOP/s FMA (%s), %.1f GB/s read, %.1f GB/s update, %d threads\n",
              e->limits.fma / 1e9, e->limits.isa, e->limits.read / 1e9, e->limits.update / 1e9,
              e->limits.threads);

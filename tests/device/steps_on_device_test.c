@@ -457,8 +457,9 @@ static void clock_sensors_and_limits_give_numbers_that_can_be(void **state)
     assert_true(isnan(sensors.watts) || sensors.watts > 0);
     assert_true(isnan(sensors.clock_mhz) || sensors.clock_mhz > 0);
     must(ops->limits(n->device, &limits));
-    assert_true(limits.fma > 0 && limits.read > 0 && limits.update > 0 && limits.cache_update > 0 &&
-                limits.cache_bytes > 0);
+    assert_true(limits.fma > 0 && limits.read > 0 && limits.update > 0);
+    /* a driver need not know the cache: Mesa's rusticl does not */
+    assert_true(limits.cache_bytes >= 0 && (limits.cache_update > 0) == (limits.cache_bytes > 0));
     assert_true(limits.launch_seconds > 0);
     assert_true(limits.tf32 >= 0 && limits.bf16 >= 0);
     assert_true(ops->memory_free(n->device) > 0);

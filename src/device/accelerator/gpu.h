@@ -152,7 +152,7 @@ typedef struct gpu_driver {
     cornu_status (*limits)(gpu *g, device_limits *out);
     cornu_status (*timer)(gpu *g, double *seconds);
     cornu_status (*sensors)(gpu *g, device_sensors *out); /* optional */
-    cornu_status (*idle)(gpu *g, double *share);          /* optional */
+    cornu_status (*idle)(gpu *g, device_idle *out);       /* optional */
     /* optional, all three or none */
     cornu_status (*tuning)(gpu *g, device_tuning *out);
     bool (*tuning_candidate)(gpu *g, const char *from, int stage, int index,

@@ -214,19 +214,19 @@ static cornu_status sensors(device *d, device_sensors *out)
     WITHIN(d, g->driver->sensors ? g->driver->sensors(g, out) : CORNU_OK);
 }
 
-static cornu_status drained_idle(gpu *g, double *share)
+static cornu_status drained_idle(gpu *g, device_idle *out)
 {
     TRY(gpu_drain(g));
     if (g->driver->idle)
-        return g->driver->idle(g, share);
-    if (share)
-        *share = NAN;
+        return g->driver->idle(g, out);
+    if (out)
+        *out = (device_idle){NAN, NAN};
     return CORNU_OK;
 }
 
-static cornu_status idle(device *d, double *share)
+static cornu_status idle(device *d, device_idle *out)
 {
-    WITHIN(d, drained_idle(g, share));
+    WITHIN(d, drained_idle(g, out));
 }
 
 static const char *notice(const device *d)

@@ -1,20 +1,21 @@
 /* The metrics' arithmetic, written once: each device includes this file, behind what
    device/rules/losses.h asks for, and besides gives
 
-     row_metric                  a metric's value: a double, as shares have to be exact
-     row_first_output(r)         the number of the first of the largest outputs, as TensorFlow's
-                                 argmax; a NaN is the largest in column 0 and never elsewhere. Every
-                                 lane has to come by; a row without columns gives any number
+     row_metric                  a metric's value: a double, or two floats, as shares have to be
+   exact row_share(a, b)             a / b as a row_metric, of whole numbers row_first_output(r) the
+   number of the first of the largest outputs, as TensorFlow's argmax; a NaN is the largest in
+   column 0 and never elsewhere. Every lane has to come by; a row without columns gives any number
      row_first_target(r)         the same of the targets
      row_is_finite(a)
 
    metric_NAME(r, k) is this lane's partial sum of what the row adds, usually 0 or 1: what the lanes
    return is added. */
 
-/* A row's whole value, of which one lane returns all. */
-RULE row_metric metric_whole(const row_view *r, row_metric value)
+/* A row's whole value, hits / of, which one lane returns. */
+RULE row_metric metric_whole(const row_view *r, row_number hits, row_index of)
 {
-    return row_count(r) > 0 && row_lane(r) == 0 ? value : 0;
+    int tells = row_count(r) > 0 && row_lane(r) == 0;
+    return row_share(tells ? hits : 0, tells ? of : 1);
 }
 
 /* The class of a sparse target, -1 for none. */
@@ -33,21 +34,21 @@ RULE row_metric metric_binary_accuracy(const row_view *r, row_index k)
         hits += !(predicted < row_target(r, i)) && !(predicted > row_target(r, i));
     }
     hits = row_sum(r, hits); /* whole numbers: one division */
-    return metric_whole(r, (row_metric)hits / (row_metric)row_count(r));
+    return metric_whole(r, hits, row_count(r));
 }
 
 RULE row_metric metric_categorical_accuracy(const row_view *r, row_index k)
 {
     row_index expected = row_first_target(r), found = row_first_output(r);
     (void)k;
-    return metric_whole(r, found == expected ? 1 : 0);
+    return metric_whole(r, found == expected, 1);
 }
 
 RULE row_metric metric_sparse_categorical_accuracy(const row_view *r, row_index k)
 {
     row_index found = row_first_output(r);
     (void)k;
-    return metric_whole(r, found == metric_class(r) ? 1 : 0);
+    return metric_whole(r, found == metric_class(r), 1);
 }
 
 /* tf.math.in_top_k: fewer than k outputs are greater than the target's, so that ties count as hits;
@@ -63,7 +64,7 @@ RULE row_metric metric_in_top_k(const row_view *r, row_index expected, row_index
     }
     greater = row_sum(r, greater);
     unknown = row_sum(r, unknown);
-    return metric_whole(r, valid && unknown < 1 && greater < (row_number)k ? 1 : 0);
+    return metric_whole(r, valid && unknown < 1 && greater < (row_number)k, 1);
 }
 
 RULE row_metric metric_top_k_categorical_accuracy(const row_view *r, row_index k)

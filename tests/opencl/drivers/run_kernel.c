@@ -1,5 +1,6 @@
-/* Runs one kernel on the first OpenCL device and prints what it wrote: for faults of drivers, which
-   a kernel of a few lines shows better than cornu (README.md).
+/* Runs one kernel on the first OpenCL device and prints what it wrote, and whether clFinish
+   returned before its end: for faults of drivers, which a kernel of a few lines shows better than
+   cornu (README.md).
 
    usage: opencl_run_kernel FILE KERNEL ITEMS GROUP NUMBERS
 
@@ -69,7 +70,8 @@ static void build(run *r, const char *path, const char *kernel)
 static void print_run(run *r, size_t items, size_t group, size_t numbers)
 {
     const cl_int zero = 0;
-    cl_int error, *found = calloc(numbers, sizeof *found);
+    cl_int error, status, *found = calloc(numbers, sizeof *found);
+    cl_event end;
     if (!found)
         exit(1);
     r->out = clCreateBuffer(r->context, CL_MEM_READ_WRITE, numbers * sizeof zero, NULL, &error);
@@ -78,8 +80,15 @@ static void print_run(run *r, size_t items, size_t group, size_t numbers)
                              NULL, NULL),
          "clEnqueueFillBuffer");
     must(clSetKernelArg(r->kernel, 0, sizeof(cl_mem), &r->out), "clSetKernelArg");
-    must(clEnqueueNDRangeKernel(r->queue, r->kernel, 1, NULL, &items, &group, 0, NULL, NULL),
+    must(clEnqueueNDRangeKernel(r->queue, r->kernel, 1, NULL, &items, &group, 0, NULL, &end),
          "clEnqueueNDRangeKernel");
+    must(clFlush(r->queue), "clFlush");
+    must(clFinish(r->queue), "clFinish");
+    must(clGetEventInfo(end, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL),
+         "clGetEventInfo");
+    if (status != CL_COMPLETE)
+        printf("clFinish returned before the kernel's end\n");
+    must(clReleaseEvent(end), "clReleaseEvent");
     must(clEnqueueReadBuffer(r->queue, r->out, CL_TRUE, 0, numbers * sizeof zero, found, 0, NULL,
                              NULL),
          "clEnqueueReadBuffer");

@@ -99,6 +99,8 @@ cornu_status opencl_wait(gpu *g, int number);
 cornu_status opencl_reached(gpu *g, int number, bool *yes);
 /* Wait for all that is under way, as far as the device still works: then nobody reads or writes the
    host's memory any more. */
+/* Wait for all of the queue's commands, whatever clFlush has been called for. */
+cornu_status opencl_finish(const opencl *d, cl_command_queue queue);
 void opencl_finish_all(const opencl *d);
 void opencl_memory_close(opencl *d);
 
@@ -184,7 +186,7 @@ cornu_status opencl_count_launches(gpu *g, prepared *p, int i, int *launches);
 cornu_status opencl_results(gpu *g, step_results *out, bool reset);
 cornu_status opencl_time_step(gpu *g, prepared *p, int64_t step, double *seconds);
 cornu_status opencl_timer(gpu *g, double *seconds);
-cornu_status opencl_idle(gpu *g, double *share);
+cornu_status opencl_idle(gpu *g, device_idle *out);
 /* Where the next kernel's event goes while the queue is watched; else *out is NULL. */
 cornu_status opencl_watch_next(opencl *d, cl_event **out);
 void opencl_watch_end(opencl *d);

@@ -29,8 +29,8 @@ static void close_device(gpu *g)
 static cornu_status synchronize(gpu *g)
 {
     opencl *d = opencl_of(g);
-    TRY(CL(d, clFinish(d->copies)));
-    return CL(d, clFinish(d->queue));
+    TRY(opencl_finish(d, d->copies));
+    return opencl_finish(d, d->queue);
 }
 
 static const char *notice(const gpu *g)

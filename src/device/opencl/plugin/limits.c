@@ -27,7 +27,7 @@ static cornu_status seconds_of(const probe *p, double *seconds)
         double start = clock_seconds();
         for (int i = 0; i < p->times; i++)
             TRY(opencl_enqueue(d, d->queue, &p->command, 0, NULL));
-        TRY(CL(d, clFinish(d->queue)));
+        TRY(opencl_finish(d, d->queue));
         if (r > 0)
             *seconds = fmin(*seconds, clock_seconds() - start);
     }

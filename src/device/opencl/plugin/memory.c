@@ -41,7 +41,7 @@ static cornu_status touch(const opencl *d, cl_mem buffer)
     const cl_uchar zero = 0;
     TRY(CL(d, clEnqueueFillBuffer(d->queue, buffer, &zero, sizeof zero, 0, sizeof zero, 0, NULL,
                                   NULL)));
-    return CL(d, clFinish(d->queue));
+    return opencl_finish(d, d->queue);
 }
 
 cornu_status opencl_memory_new(gpu *g, size_t bytes, gpu_address *out)
@@ -129,7 +129,7 @@ void opencl_pinned_free(gpu *g, void *memory)
             continue;
         opencl_finish_all(d); /* copies may still read it */
         (void)d->lib->clEnqueueUnmapMemObject(d->queue, c->pinned[i].buffer, memory, 0, NULL, NULL);
-        (void)d->lib->clFinish(d->queue);
+        (void)opencl_finish(d, d->queue);
         (void)d->lib->clReleaseMemObject(c->pinned[i].buffer);
         c->pinned[i] = c->pinned[--c->pinned_count];
         return;
@@ -216,12 +216,20 @@ cornu_status opencl_reached(gpu *g, int number, bool *yes)
 /* ---- the end ----------------------------------------------------------------------------------
  */
 
+/* Mesa's rusticl (22.3) does not wait for commands that clFlush sent to the device, only for later
+   ones: the marker is one (tests/opencl/drivers/README.md). */
+cornu_status opencl_finish(const opencl *d, cl_command_queue queue)
+{
+    TRY(CL(d, clEnqueueMarkerWithWaitList(queue, 0, NULL, NULL)));
+    return CL(d, clFinish(queue));
+}
+
 void opencl_finish_all(const opencl *d)
 {
     if (d->copies)
-        (void)d->lib->clFinish(d->copies);
+        (void)opencl_finish(d, d->copies);
     if (d->queue)
-        (void)d->lib->clFinish(d->queue);
+        (void)opencl_finish(d, d->queue);
 }
 
 void opencl_memory_close(opencl *d)

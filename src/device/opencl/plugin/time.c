@@ -1,8 +1,9 @@
 /* How long operations take, and how long the device waits for them: by its profiling events, of a
-   queue made for it. */
+   queue made for it. Of a device that has none (Mesa's llvmpipe) by the host's clock. */
 #include "base/clock.h"
 #include "device/opencl/plugin/core.h"
 #include "device/opencl/plugin/signals.h"
+#include <math.h>
 #include <stdlib.h>
 
 static cornu_status times_of(const opencl *d, cl_event event, cl_ulong *start, cl_ulong *end)
@@ -27,12 +28,33 @@ static cornu_status profiling_queue(const opencl *d, cl_command_queue *out)
     return opencl_check_on(d, error, "clCreateCommandQueue");
 }
 
-static cornu_status run_timed(opencl *d, cl_command_queue queue, const opencl_recording *r,
-                              int64_t step, cl_event *events, double *seconds)
+static bool has_clock(const opencl *d)
+{
+    size_t nanoseconds = 0;
+    return d->lib->clGetDeviceInfo(d->id, CL_DEVICE_PROFILING_TIMER_RESOLUTION, sizeof nanoseconds,
+                                   &nanoseconds, NULL) == CL_SUCCESS &&
+           nanoseconds > 0;
+}
+
+/* Each command alone. */
+static cornu_status run_by_host_clock(opencl *d, const opencl_recording *r, int64_t step,
+                                      double *seconds)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        double start = clock_seconds();
+        TRY(opencl_enqueue(d, d->queue, &r->commands[i], step, NULL));
+        TRY(opencl_finish(d, d->queue));
+        seconds[r->commands[i].op] += clock_seconds() - start;
+    }
+    return CORNU_OK;
+}
+
+static cornu_status run_on(opencl *d, cl_command_queue queue, const opencl_recording *r,
+                           int64_t step, cl_event *events, double *seconds)
 {
     for (size_t i = 0; i < r->count; i++)
         TRY(opencl_enqueue(d, queue, &r->commands[i], step, &events[i]));
-    TRY(CL(d, clFinish(queue)));
+    TRY(opencl_finish(d, queue));
     for (size_t i = 0; i < r->count; i++) {
         double time;
         TRY(seconds_of(d, events[i], &time));
@@ -41,22 +63,16 @@ static cornu_status run_timed(opencl *d, cl_command_queue queue, const opencl_re
     return CORNU_OK;
 }
 
-cornu_status opencl_time_step(gpu *g, prepared *p, int64_t number, double *seconds)
+static cornu_status run_by_events(opencl *d, const opencl_recording *r, int64_t step,
+                                  double *seconds)
 {
-    opencl *d = opencl_of(g);
-    const opencl_recording *r = p->resolved;
     cl_event *events = NULL;
     cl_command_queue queue;
-    TRY(CL(d, clFinish(d->queue))); /* what was copied for the step */
     TRY(memory_new(r->count + 1, sizeof *events, "events", &events));
     cornu_status status = profiling_queue(d, &queue);
     if (status == CORNU_OK) {
-        opencl_signals signals;
-        opencl_signals_keep(&signals);
-        status = run_timed(d, queue, r, number, events, seconds);
-        opencl_signals_restore(&signals);
+        status = run_on(d, queue, r, step, events, seconds);
         (void)d->lib->clReleaseCommandQueue(queue);
-        d->core->sums.samples += p->plan->batch;
     }
     for (size_t i = 0; i < r->count; i++)
         if (events[i])
@@ -65,11 +81,26 @@ cornu_status opencl_time_step(gpu *g, prepared *p, int64_t number, double *secon
     return status;
 }
 
+cornu_status opencl_time_step(gpu *g, prepared *p, int64_t number, double *seconds)
+{
+    opencl *d = opencl_of(g);
+    const opencl_recording *r = p->resolved;
+    opencl_signals signals;
+    TRY(opencl_finish(d, d->queue)); /* what was copied for the step */
+    opencl_signals_keep(&signals);
+    cornu_status status = has_clock(d) ? run_by_events(d, r, number, seconds)
+                                       : run_by_host_clock(d, r, number, seconds);
+    opencl_signals_restore(&signals);
+    if (status == CORNU_OK)
+        d->core->sums.samples += p->plan->batch;
+    return status;
+}
+
 /* By the host's clock, around all of the device's work. */
 cornu_status opencl_timer(gpu *g, double *seconds)
 {
     opencl *d = opencl_of(g);
-    TRY(CL(d, clFinish(d->queue)));
+    TRY(opencl_finish(d, d->queue));
     if (seconds)
         *seconds = clock_seconds() - d->core->timer;
     else
@@ -106,29 +137,51 @@ void opencl_watch_end(opencl *d)
     *w = (opencl_watch){0};
 }
 
-/* From the end of what was running to the next kernel's start, of the time from the first's start
-   to the last's end. */
-static cornu_status idle_share(const opencl *d, double *share)
+/* Nanoseconds in which no kernel runs, of a timeline of kernels. */
+typedef struct gaps {
+    cl_ulong first, last; /* start of the first, end of the last so far */
+    cl_ulong empty, between;
+} gaps;
+
+static void add_gap(gaps *g, cl_ulong queued, cl_ulong start)
+{
+    if (start <= g->last)
+        return;
+    cl_ulong late = queued > g->last ? queued - g->last : 0;
+    late = late < start - g->last ? late : start - g->last;
+    g->empty += late;
+    g->between += start - g->last - late;
+}
+
+static cornu_status idle_shares(const opencl *d, device_idle *out)
 {
     const opencl_watch *w = &d->core->watch;
-    cl_ulong first = 0, last = 0, gaps = 0, start, end;
-    for (size_t i = 0; i < w->count; i++) {
+    gaps g = {0};
+    *out = (device_idle){NAN, NAN};
+    for (size_t i = 0; has_clock(d) && i < w->count; i++) {
+        cl_ulong queued = 0, start = 0, end = 0;
         TRY(times_of(d, w->events[i], &start, &end));
-        first = i ? first : start;
-        gaps += i && start > last ? start - last : 0;
-        last = end > last ? end : last;
+        TRY(CL(d, clGetEventProfilingInfo(w->events[i], CL_PROFILING_COMMAND_QUEUED, sizeof queued,
+                                          &queued, NULL)));
+        if (i)
+            add_gap(&g, queued, start);
+        else
+            g.first = start;
+        g.last = end > g.last ? end : g.last;
     }
-    *share = last > first ? (double)gaps / (double)(last - first) : 0;
+    double all = (double)(g.last - g.first);
+    if (all > 0)
+        *out = (device_idle){(double)g.empty / all, (double)g.between / all};
     return CORNU_OK;
 }
 
-cornu_status opencl_idle(gpu *g, double *share)
+cornu_status opencl_idle(gpu *g, device_idle *out)
 {
     opencl *d = opencl_of(g);
     opencl_watch *w = &d->core->watch;
     cornu_status status = CORNU_OK;
-    if (share) {
-        status = idle_share(d, share);
+    if (out) {
+        status = idle_shares(d, out);
         opencl_watch_end(d);
         return status;
     }

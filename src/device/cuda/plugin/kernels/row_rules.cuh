@@ -78,6 +78,7 @@ static __device__ int64_t first_largest(const float *x, const row_view *r)
 #define row_first_output(r) first_largest((r)->output, r)
 #define row_first_target(r) first_largest((r)->target, r)
 #define row_is_finite(a) isfinite(a)
+#define row_share(a, b) ((double)(a) / (double)(b))
 #include "device/rules/softmax.h"
 
 #endif

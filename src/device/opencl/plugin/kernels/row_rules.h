@@ -12,7 +12,7 @@ typedef double row_number;
 #else
 typedef float row_number;
 #endif
-typedef row_number row_metric;
+typedef sum2 row_metric;
 typedef long row_index;
 
 /* What lanes hand to each other: one entry a work-item. */
@@ -103,6 +103,23 @@ static inline long first_largest(const row_view *r, global const float *x)
     return column[-r->lane];
 }
 
+static inline sum2 sum2_of_number(row_number a)
+{
+    float high = (float)a;
+    return (sum2)(high, (float)(a - (row_number)high));
+}
+
+/* hits / of: without doubles a quotient and that of what it leaves. */
+static inline sum2 share_of(row_number hits, row_number of)
+{
+#if HAS_DOUBLE
+    return sum2_of_number(hits / of);
+#else
+    sum2 back = sum2_product(hits / of, of);
+    return sum2_settled(sum2_make(hits / of, ((hits - back.x) - back.y) / of));
+#endif
+}
+
 /* ---- the rules' words ---------------------------------------------------------------------- */
 
 #define ROW_EACH(i, r)  \
@@ -125,6 +142,7 @@ static inline long first_largest(const row_view *r, global const float *x)
 #define row_first_output(r) first_largest(r, (r)->output)
 #define row_first_target(r) first_largest(r, (r)->target)
 #define row_is_finite(a) isfinite(a)
+#define row_share(a, b) share_of(a, b)
 #include "device/rules/softmax.h"
 
 #endif

@@ -101,12 +101,6 @@ static inline void add_sum(sum2 sum, int slot, global sum2 *partials, global flo
         write_result(sum, slot, results, share, scale);
 }
 
-static inline sum2 sum2_of_number(row_number a)
-{
-    float high = (float)a;
-    return (sum2)(high, (float)(a - (row_number)high));
-}
-
 /* By one group. */
 KERNEL(rows_reduce, WORK_ITEMS)(const long partial_count, SUMS)
 {
@@ -183,7 +177,7 @@ KERNEL(rows_reduce, WORK_ITEMS)(const long partial_count, SUMS)
             row_view r = view_of(exchange, row, rows, n, lanes);               \
             r.output = output + row * n;                                       \
             r.target = target + row * targets;                                 \
-            sum = sum2_add(sum, sum2_of_number(metric_##rule(&r, k)));         \
+            sum = sum2_add(sum, metric_##rule(&r, k));                         \
         }                                                                      \
         sum = group_sum2(sum, shared);                                         \
         ADD_SUM(sum);                                                          \
