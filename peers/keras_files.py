@@ -88,7 +88,7 @@ def workload(name):
     optimizer = real.optimizers.get(compiled["optimizer"])
     if hasattr(optimizer, "epsilon"):
         optimizer.epsilon = 1e-4  # a step of the sign of a rounding otherwise (peers/parity.py)
-    return model, model.output_shape[-1], optimizer, compiled["loss"]
+    return model, model.output_shape[-1], optimizer, real.losses.get(compiled["loss"])
 
 
 def functional(model):
