@@ -83,11 +83,11 @@ def hostile_hdf5(at):
     with h5py.File(at("soft-link.weights.h5"), "w") as f:
         f["layers/dense/vars/0"] = np.zeros((5, 3), "float32")
         f["layers/dense/vars/1"] = h5py.SoftLink("/layers/dense/vars/0")
-    with h5py.File(at("virtual.weights.h5"), "w", libver="latest") as f:
+    with h5py.File(at("virtual.weights.h5"), "w", libver=("earliest", "v110")) as f:
         layout = h5py.VirtualLayout((5, 3), "float32")
         layout[:] = h5py.VirtualSource("/etc/passwd", "data", (5, 3))
         f.create_virtual_dataset("layers/dense/vars/0", layout)
-    with h5py.File(at("unlimited-virtual.weights.h5"), "w", libver="latest") as f:
+    with h5py.File(at("unlimited-virtual.weights.h5"), "w", libver=("earliest", "v110")) as f:
         layout = h5py.VirtualLayout((5, 3), "float32", maxshape=(None, 3))
         source = h5py.VirtualSource("/etc/passwd", "data", (5, 3), maxshape=(None, 3))
         layout[:h5py.h5s.UNLIMITED, :] = source[:h5py.h5s.UNLIMITED, :]
