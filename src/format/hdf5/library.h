@@ -14,6 +14,10 @@ typedef struct hdf5_quiet {
 cornu_status hdf5_begin(const char *path, hdf5_quiet *quiet);
 void hdf5_end(const hdf5_quiet *quiet);
 
+/* libhdf5 looks whether there is a file of the name that it is given with bytes in memory: beneath
+   what is no folder there is none. */
+#define HDF5_NO_FILE "/dev/null/hdf5"
+
 /* The innermost reason of libhdf5's last error, into `text`; returns it. */
 enum { HDF5_WHY = 200 };
 const char *hdf5_why(char text[HDF5_WHY]);

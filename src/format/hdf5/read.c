@@ -2,7 +2,6 @@
 #include "base/memory.h"
 #include "format/hdf5/hdf5.h"
 #include "format/hdf5/library.h"
-#include <hdf5_hl.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -397,6 +396,60 @@ static cornu_status read_root(walk *w, hid_t opened)
     return status;
 }
 
+/* libhdf5 would copy the bytes thrice; it is given the caller's each time, which it only reads. */
+static void *lend(size_t size, H5FD_file_image_op_t operation, void *image)
+{
+    (void)size, (void)operation;
+    return image;
+}
+
+static void *copy_nothing(void *to, const void *from, size_t size, H5FD_file_image_op_t operation,
+                          void *image)
+{
+    (void)size, (void)operation, (void)image;
+    return to == from ? to : NULL;
+}
+
+static void *grow_nothing(void *bytes, size_t size, H5FD_file_image_op_t operation, void *image)
+{
+    (void)bytes, (void)size, (void)operation, (void)image;
+    return NULL;
+}
+
+static herr_t free_nothing(void *bytes, H5FD_file_image_op_t operation, void *image)
+{
+    (void)bytes, (void)operation, (void)image;
+    return 0;
+}
+
+static void *same_image(void *image)
+{
+    return image;
+}
+
+static herr_t keep_image(void *image)
+{
+    (void)image;
+    return 0;
+}
+
+static hid_t open_image(void *image, size_t size)
+{
+    H5FD_file_image_callbacks_t c = {.image_malloc = lend,
+                                     .image_memcpy = copy_nothing,
+                                     .image_realloc = grow_nothing,
+                                     .image_free = free_nothing,
+                                     .udata_copy = same_image,
+                                     .udata_free = keep_image,
+                                     .udata = image};
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = H5I_INVALID_HID;
+    if (H5Pset_fapl_core(access, 1 << 16, 0) >= 0 && H5Pset_file_image_callbacks(access, &c) >= 0 &&
+        H5Pset_file_image(access, image, size) >= 0)
+        file = H5Fopen(HDF5_NO_FILE, H5F_ACC_RDONLY, access);
+    H5Pclose(access);
+    return file;
+}
+
 static void release_image(void *image)
 {
     free(image);
@@ -417,8 +470,7 @@ cornu_status hdf5_read_image(tensor_file *file, void *image, size_t size)
     hdf5_quiet quiet;
     TRY(check_header(&w));
     TRY(hdf5_begin(file->path, &quiet));
-    hid_t opened =
-        H5LTopen_file_image(image, size, H5LT_FILE_IMAGE_DONT_COPY | H5LT_FILE_IMAGE_DONT_RELEASE);
+    hid_t opened = open_image(image, size);
     cornu_status status = read_root(&w, opened);
     H5Fclose(opened);
     hdf5_end(&quiet);

@@ -201,7 +201,7 @@ static cornu_status open_memory(writing *w, size_t room)
     w->links = H5Pcreate(H5P_LINK_CREATE);
     H5Pset_create_intermediate_group(w->links, 1);
     H5Pset_fapl_core(access, room, 0);
-    w->file = H5Fcreate(path_base(w->path), H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    w->file = H5Fcreate(HDF5_NO_FILE, H5F_ACC_TRUNC, H5P_DEFAULT, access);
     H5Pclose(access);
     return w->file < 0 ? fail_library(w, "/", "make the file") : CORNU_OK;
 }
