@@ -1,6 +1,7 @@
 /* cornu_model_open, _save, _load_weights: models by name and path. */
 #include "base/files.h"
 #include "base/memory.h"
+#include "format/hdf5/hdf5.h"
 #include "format/tensor_file.h"
 #include "model/names.h"
 #include "model/recipes.h"
@@ -110,6 +111,8 @@ cornu_status checkpoint_check(const char *path, const char *option)
         return status_fail(CORNU_INVALID,
                            "%s: found %s; expected a name that ends in " CHECKPOINT_ENDINGS, option,
                            path);
+    if (keras_path_is(path))
+        TRY(hdf5_check(path));
     return file_write_check(path);
 }
 

@@ -412,10 +412,29 @@ static void truncated_files_are_refused(void **state)
     }
 }
 
+/* ---- a build without HDF5 --------------------------------------------------------------- */
+
+static void a_build_without_hdf5_says_so(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"conv.keras", "conv.h5", "conv.weights.h5"};
+    cornu_model *m = trained(), *other;
+    for (int i = 0; i < 3; i++) {
+        expect_status(cornu_model_open(unpacked(files[i]), &other), CORNU_UNSUPPORTED);
+        expect_message("built without HDF5 (CORNU_HDF5=OFF)");
+        expect_status(cornu_model_load_weights(m, scratch_path(files[i])), CORNU_UNSUPPORTED);
+        expect_status(cornu_model_save(m, scratch_path(files[i])), CORNU_UNSUPPORTED);
+        expect_message("built without HDF5 (CORNU_HDF5=OFF)");
+        expect_status(checkpoint_check(scratch_path(files[i]), "save"), CORNU_UNSUPPORTED);
+    }
+    cornu_model_close(m);
+}
+
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
 
 int main(void)
 {
+    const struct CMUnitTest absent[] = {IN_SCRATCH(a_build_without_hdf5_says_so)};
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(what_keras_saved_computes_and_trains_as_in_keras),
         IN_SCRATCH(keras_counts_of_steps_and_its_rate_are_kept),
@@ -431,5 +450,7 @@ int main(void)
         IN_SCRATCH(hostile_files_take_little_memory),
         IN_SCRATCH(truncated_files_are_refused),
     };
+    if (!CORNU_HAS_HDF5)
+        return cmocka_run_group_tests(absent, open_fixtures, close_fixtures);
     return cmocka_run_group_tests(tests, open_fixtures, close_fixtures);
 }

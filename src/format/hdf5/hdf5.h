@@ -15,6 +15,9 @@
 
 enum { HDF5_DEPTH_MAX = 12, HDF5_OBJECTS_MAX = 20000 };
 
+/* Is HDF5 there at all? To be asked before work that would be lost. */
+cornu_status hdf5_check(const char *path);
+
 /* Fill `file`, whose path is set, from the file (hdf5_read), or from an image of one that was
    allocated by malloc, which is taken also on failure. Tensors stay where they are in the image;
    those of other types are converted to float32, float64 or int64, at most 8 times its size in

@@ -1,4 +1,5 @@
 #include "format/hdf5/library.h"
+#include "format/hdf5/hdf5.h"
 #include <stdio.h>
 
 cornu_status hdf5_begin(const char *path, hdf5_quiet *quiet)
@@ -17,6 +18,14 @@ cornu_status hdf5_begin(const char *path, hdf5_quiet *quiet)
 void hdf5_end(const hdf5_quiet *quiet)
 {
     H5Eset_auto2(H5E_DEFAULT, quiet->report, quiet->user);
+}
+
+cornu_status hdf5_check(const char *path)
+{
+    hdf5_quiet quiet;
+    TRY(hdf5_begin(path, &quiet));
+    hdf5_end(&quiet);
+    return CORNU_OK;
 }
 
 static herr_t take_reason(unsigned n, const H5E_error2_t *error, void *text)

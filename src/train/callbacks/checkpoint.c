@@ -5,8 +5,10 @@
 #include "base/beneath.h"
 #include "base/files.h"
 #include "base/memory.h"
+#include "format/hdf5/hdf5.h"
 #include "format/tensor_file.h"
 #include "train/callbacks.h"
+#include "train/keras/keras.h"
 #include "train/name_format.h"
 #include "train/position.h"
 #include <fcntl.h>
@@ -163,6 +165,8 @@ static cornu_status check_name(const checkpoint *c, const fit_state *f)
     if (!checkpoint_path_is(name))
         status =
             doc_fail(c->at, "found %s; expected a name that ends in " CHECKPOINT_ENDINGS, name);
+    if (status == CORNU_OK && keras_path_is(name))
+        status = hdf5_check(name);
     if (status == CORNU_OK)
         status = prepare_path(c, f, name, &path);
     if (status == CORNU_INVALID)
