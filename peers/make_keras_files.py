@@ -14,6 +14,7 @@ import argparse
 import io
 import json
 import os
+import struct
 import tempfile
 import zipfile
 
@@ -114,7 +115,15 @@ def hostile_hdf5(at):
     with h5py.File(at("list-bomb.h5"), "w") as f:
         f.attrs["model_config"] = "x" * 60000
         f.create_group("model_weights").attrs["layer_names"] = ["y"] * 4000
-        f["model_weights"].attrs["long"] = "z" * 1000000
+        f["model_weights"].attrs["long"] = "z" * 300000
+    with open(at("list-bomb.h5"), "rb") as f:  # each of the 4000 is the long one then
+        data = f.read()
+    long = data.index(struct.pack("<I", 300000))
+    one = struct.pack("<I", 1)
+    first = next(i for i in range(data.index(b"layer_names"), len(data)) if data[i:i + 64:16] == data[i + 64:i + 128:16]
+                 and all(data[j:j + 4] == one for j in range(i, i + 128, 16)))
+    with open(at("list-bomb.h5"), "wb") as f:
+        f.write(data[:first] + data[long:long + 16] * 4000 + data[first + 64000:])
 
 
 def hostile_files(folder, members):

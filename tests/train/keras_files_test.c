@@ -354,7 +354,7 @@ static const struct {
     {"cycle.weights.h5", "found too many or too deep groups, or a cycle"},
     {"texts.weights.h5", "layers/dense/words: found elements that are no numbers"},
     {"pickled.weights.h5", "layers/dense/vars/0: found elements that are no numbers"},
-    {"list-bomb.h5", "model_weights: found a list of too many or too long texts"},
+    {"list-bomb.h5", "model_weights: found attributes of more bytes than the file"},
     {"lambda.keras", "(double, Lambda): found a Lambda layer, which holds code"},
     {"lambda.h5", "(double, Lambda): found a Lambda layer, which holds code"},
     {"custom.keras", "found the custom object Theirs>Dense"},
@@ -414,17 +414,17 @@ static void truncated_files_are_refused(void **state)
 
 /* ---- a build without HDF5 --------------------------------------------------------------- */
 
-static void a_build_without_hdf5_says_so(void **state)
+static void a_build_without_hdf5_reads_and_says_that_it_cannot_write(void **state)
 {
     (void)state;
     static const char *const files[] = {"conv.keras", "conv.h5", "conv.weights.h5"};
-    cornu_model *m = trained(), *other;
+    cornu_model *m;
+    expect_ok(cornu_model_open(unpacked(files[0]), &m));
+    assert_predicts(m, "conv");
     for (int i = 0; i < 3; i++) {
-        expect_status(cornu_model_open(unpacked(files[i]), &other), CORNU_UNSUPPORTED);
-        expect_message("built without HDF5 (CORNU_HDF5=OFF)");
-        expect_status(cornu_model_load_weights(m, scratch_path(files[i])), CORNU_UNSUPPORTED);
+        expect_ok(cornu_model_load_weights(m, unpacked(files[i])));
         expect_status(cornu_model_save(m, scratch_path(files[i])), CORNU_UNSUPPORTED);
-        expect_message("built without HDF5 (CORNU_HDF5=OFF)");
+        expect_message("built without libhdf5 (CORNU_HDF5=OFF)");
         expect_status(checkpoint_check(scratch_path(files[i]), "save"), CORNU_UNSUPPORTED);
     }
     cornu_model_close(m);
@@ -434,7 +434,8 @@ static void a_build_without_hdf5_says_so(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest absent[] = {IN_SCRATCH(a_build_without_hdf5_says_so)};
+    const struct CMUnitTest absent[] = {
+        IN_SCRATCH(a_build_without_hdf5_reads_and_says_that_it_cannot_write)};
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(what_keras_saved_computes_and_trains_as_in_keras),
         IN_SCRATCH(keras_counts_of_steps_and_its_rate_are_kept),

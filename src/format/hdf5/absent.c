@@ -1,30 +1,12 @@
-/* In the place of read.c and write.c in a build without HDF5 (CORNU_HDF5=OFF). */
+/* In the place of write.c and library.c in a build without libhdf5 (CORNU_HDF5=OFF). */
 #include "format/hdf5/hdf5.h"
-#include <stdlib.h>
-
-static cornu_status fail_absent(const char *path)
-{
-    return status_fail(CORNU_UNSUPPORTED,
-                       "%s: this cornu was built without HDF5 (CORNU_HDF5=OFF); expected "
-                       ".safetensors or .npz",
-                       path);
-}
 
 cornu_status hdf5_check(const char *path)
 {
-    return fail_absent(path);
-}
-
-cornu_status hdf5_read(tensor_file *file)
-{
-    return fail_absent(file->path);
-}
-
-cornu_status hdf5_read_image(tensor_file *file, void *image, size_t size)
-{
-    (void)size;
-    free(image);
-    return fail_absent(file->path);
+    return status_fail(CORNU_UNSUPPORTED,
+                       "%s: this cornu was built without libhdf5 (CORNU_HDF5=OFF), which writes "
+                       "such files; expected .safetensors",
+                       path);
 }
 
 cornu_status hdf5_image(const char *path, const file_tensor *tensors, int count,
@@ -33,5 +15,5 @@ cornu_status hdf5_image(const char *path, const file_tensor *tensors, int count,
 {
     (void)tensors, (void)count, (void)attributes, (void)attribute_count, (void)size;
     *image = NULL;
-    return fail_absent(path);
+    return hdf5_check(path);
 }

@@ -4,10 +4,9 @@
    texts are metadata under "PATH@NAME" ("@keras_version" of the root); a list of texts is a JSON
    list. Other attributes are passed over.
 
-   libhdf5 sees only bytes in memory, so that reading opens no other file. Links that are not hard,
-   data in other files, virtual and chunked data are refused; so are paths deeper than
-   HDF5_DEPTH_MAX and more than HDF5_OBJECTS_MAX groups and tensors, of which a cycle would make any
-   number. */
+   Links that are not hard, data in other files, virtual and chunked data are refused; so are paths
+   deeper than HDF5_DEPTH_MAX and more than HDF5_OBJECTS_MAX groups and tensors, of which a cycle
+   would make any number. */
 #ifndef FORMAT_HDF5_H
 #define FORMAT_HDF5_H
 
@@ -15,15 +14,15 @@
 
 enum { HDF5_DEPTH_MAX = 12, HDF5_OBJECTS_MAX = 20000 };
 
-/* Is HDF5 there at all? To be asked before work that would be lost. */
-cornu_status hdf5_check(const char *path);
-
 /* Fill `file`, whose path is set, from the file (hdf5_read), or from an image of one that was
    allocated by malloc, which is taken also on failure. Tensors stay where they are in the image;
-   those of other types are converted to float32, float64 or int64, at most 8 times its size in
-   all. */
+   those of other types are converted to float32 or int64, at most 8 times its size in all. */
 cornu_status hdf5_read(tensor_file *file);
 cornu_status hdf5_read_image(tensor_file *file, void *image, size_t size);
+
+/* Can such files be written (by libhdf5, CORNU_HDF5)? To be asked before work that would be lost.
+ */
+cornu_status hdf5_check(const char *path);
 
 /* A text (`value`), or a list of texts (`list`, may be empty), beside the group `group`; the group
    is made where there is none, also where `name` is NULL. */

@@ -1,4 +1,4 @@
-/* What reading and writing share of libhdf5. */
+/* What writing asks of libhdf5. */
 #ifndef FORMAT_HDF5_LIBRARY_H
 #define FORMAT_HDF5_LIBRARY_H
 
