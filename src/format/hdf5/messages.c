@@ -181,6 +181,14 @@ typedef struct attribute {
     hdf5_bytes data;
 } attribute;
 
+static cornu_status spend_text(hdf5_walk *w, uint64_t bytes)
+{
+    if (bytes > w->text)
+        return hdf5_fail(w, "attributes of more bytes than the file", "less");
+    w->text -= bytes;
+    return CORNU_OK;
+}
+
 /* One text of the attribute, which is filled up with zeros. */
 static cornu_status read_text(hdf5_walk *w, const attribute *a, uint64_t number, hdf5_bytes *out)
 {
@@ -188,9 +196,7 @@ static cornu_status read_text(hdf5_walk *w, const attribute *a, uint64_t number,
     *out = (hdf5_bytes){element, a->type.size};
     if (a->type.class == HDF5_LONG_STRING)
         TRY(find_text(w, element, out));
-    if (out->left > w->text)
-        return hdf5_fail(w, "attributes of more bytes than the file", "less");
-    w->text -= out->left;
+    TRY(spend_text(w, out->left));
     out->left = strnlen((const char *)out->at, out->left);
     return CORNU_OK;
 }
@@ -199,7 +205,9 @@ static cornu_status keep(hdf5_walk *w, const attribute *a, const char *value)
 {
     char *key;
     TRY(memory_format(&key, "%s@%s", w->path, a->name));
-    cornu_status status = tensor_file_add_metadata(w->file, key, value);
+    cornu_status status = spend_text(w, strlen(key));
+    if (status == CORNU_OK)
+        status = tensor_file_add_metadata(w->file, key, value);
     free(key);
     return status;
 }

@@ -12,7 +12,7 @@
 enum {
     TEXT_TIMES = 4,
     CONVERTED_TIMES = 8,
-    WORK_TIMES = 64,
+    WORK_TIMES = 16,
     SLACK = 1 << 16,
     WORK_SLACK = 1 << 24
 };
@@ -51,6 +51,8 @@ static cornu_status read_member(hdf5_walk *w, const char *name, size_t length, u
                          "at most 20000 objects in 12 levels");
     if (length == 0 || memchr(name, '/', length))
         return hdf5_fail(w, "a member without a name, or with a '/' in it", "a name");
+    if (strlen(outer) + 1 + length > HDF5_PATH_MAX)
+        return hdf5_fail(w, "a member with a long name", "paths of at most 1000 bytes");
     TRY(memory_format(&path, "%s%s%.*s", outer, *outer ? "/" : "", (int)length, name));
     w->path = path;
     w->depth++;
