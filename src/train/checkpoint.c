@@ -10,7 +10,7 @@
 
 /* What a file of weights alone says of itself. */
 static const metadata_entry weights_format = {(char *)(uintptr_t) "format",
-                                              (char *)(uintptr_t) "cornu weights 1"};
+                                              (char *)(uintptr_t)CHECKPOINT_WEIGHTS_FORMAT};
 
 /* The recipe as the model is now: layers may have been added since one was read. New reference. */
 static json_t *recipe_now(const cornu_model *m)

@@ -291,7 +291,7 @@ static cornu_status read_file(tensor_file *f, bool keras, cornu_model **out)
 {
     keras_state state = {.has_slots = true};
     const char *format = tensor_file_metadata(f, "format");
-    if (keras && !format)
+    if (keras && (!format || strcmp(format, CHECKPOINT_WEIGHTS_FORMAT) == 0))
         return read_foreign(f, out);
     if (!format || strcmp(format, CHECKPOINT_FORMAT) != 0)
         return fail_format(f, format);

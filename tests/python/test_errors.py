@@ -131,7 +131,7 @@ MAKE = [
     (NotImplementedError, "Nadam", lambda: keras.optimizers.Nadam),
     (NotImplementedError, "Huber", lambda: keras.losses.Huber),
     (AttributeError, "Dens", lambda: keras.layers.Dens),
-    (NotImplementedError, "h5", lambda: keras.models.load_model("model.h5")),
+    (FileNotFoundError, "model.h5", lambda: keras.models.load_model("model.h5")),
     (NotImplementedError, "custom_objects", lambda: keras.models.load_model("m.safetensors", {"A": 1})),
     (FileNotFoundError, "nothing", lambda: keras.models.load_model("nothing.safetensors")),
     (ValueError, "class numbers", lambda: keras.utils.to_categorical([0, 5], 3)),
