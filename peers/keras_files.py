@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Keras's files both ways, with real Keras: .keras, .h5 and .weights.h5.
 
-    PYTHONPATH=build/release/python .venv/bin/python peers/keras_files.py [NAME...]
+    PYTHONPATH=build/release/python .venv/bin/python peers/keras_files.py [NAME|layers...]
 
 Of each network: Keras trains and saves, cornu opens the file, evaluates, predicts and goes on training as Keras does;
 cornu saves, Keras loads that file, predicts the same and goes on training as cornu does. Networks are the published
-workloads (of smaller pictures where those are large) and networks of all layers and optimizers. Dropout has rate 0,
-because random masks cannot agree, and samples stand in their order. Exit status 0: all agrees."""
+workloads (of smaller pictures where those are large) and networks of all layers and optimizers; besides, each layer of
+tests/fixtures by itself is saved and loaded both ways. Dropout has rate 0, because random masks cannot agree, and samples
+stand in their order. Exit status 0: all agrees."""
 import copy
 import json
 import logging
@@ -14,6 +15,7 @@ import os
 import sys
 import tempfile
 import warnings
+from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
@@ -204,6 +206,33 @@ def weights_only(name, folder):
                            PREDICTION_LIMIT))
 
 
+def layer_cases():
+    """Networks of one layer each: those of tests/fixtures/layers.npz."""
+    fixtures = np.load(Path(__file__).parents[1] / "tests" / "fixtures" / "layers.npz")
+    for name in fixtures.files:
+        if name.endswith("/model"):
+            case = name.removesuffix("/model")
+            yield case, fixtures[name].tobytes().decode(), fixtures[f"{case}/x"]
+
+
+def one_layer(config, x, folder):
+    """Untrained, with an optimizer that was not asked for anything yet."""
+    worst = 0
+    for ending in (".keras", ".h5"):
+        real.backend.clear_session()
+        model = real.models.model_from_json(config)
+        model.compile("adam", "mse")
+        first, second = (os.path.join(folder, f"{part}{ending}") for part in ("keras", "cornu"))
+        model.save(first)
+        mine = ours.models.load_model(first)
+        expected = model.predict(x, verbose=0)
+        worst = max(worst, same("predict", mine.predict(x, verbose=0), expected, PREDICTION_LIMIT))
+        mine.save(second)
+        worst = max(worst, same("Keras predicts", real.models.load_model(second).predict(x, verbose=0), expected,
+                                PREDICTION_LIMIT))
+    return worst
+
+
 def attempt(label, run):
     try:
         print(f"{label:32} agrees, {run():.1e} apart", flush=True)
@@ -217,7 +246,7 @@ def attempt(label, run):
 
 def main():
     failed = 0
-    names = sys.argv[1:] or [*NETWORKS, "adam-all-layers-functional", *WORKLOADS]
+    names = [n for n in sys.argv[1:] if n != "layers"] if sys.argv[1:] else [*NETWORKS, "adam-all-layers-functional", *WORKLOADS]
     for name in names:
         for ending in (".keras", ".h5"):
             real.utils.set_random_seed(7)
@@ -226,6 +255,9 @@ def main():
                 failed += attempt(name + ending, lambda: round_trip(name, ending, folder))
         with tempfile.TemporaryDirectory() as folder:
             failed += attempt(name + ".weights.h5", lambda: weights_only(name, folder))
+    for case, config, x in layer_cases() if not sys.argv[1:] or "layers" in sys.argv[1:] else ():
+        with tempfile.TemporaryDirectory() as folder:
+            failed += attempt(f"layer {case}", lambda: one_layer(config, x, folder))
     print("all agree" if not failed else f"{failed} differ or fail")
     return failed > 0
 
