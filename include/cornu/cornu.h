@@ -84,7 +84,8 @@ CORNU_API void cornu_free(void *memory);
 typedef struct cornu_model cornu_model;
 
 /* Open `what`: the id of a built-in workload ("mnist-cnn-2"; see cornu_workload_name), the path of
-   a recipe (.yaml, .yml, .json), or the path of a model file (.safetensors). */
+   a recipe (.yaml, .yml, .json), or the path of a model file (.safetensors, or Keras's .keras, .h5,
+   .hdf5). */
 CORNU_API cornu_status cornu_model_open(const char *what, cornu_model **model);
 /* The same from the text of a recipe; `name` stands in for the file name in messages. */
 CORNU_API cornu_status cornu_model_parse(const char *text, const char *name, cornu_model **model);
@@ -146,9 +147,11 @@ CORNU_API cornu_status cornu_model_set_weight(cornu_model *model, int index, con
 CORNU_API cornu_status cornu_model_set_learning_rate(cornu_model *model, double rate);
 /* Draw new initial weights from `seed`. */
 CORNU_API cornu_status cornu_model_initialize(cornu_model *model, uint64_t seed);
-/* Take weights by name from a .npz or .safetensors file; every weight must be there and fit. */
+/* Take weights by name from a .npz or .safetensors file, or in order from one of Keras's (.keras,
+   .h5, .hdf5, .weights.h5); every weight must be there and fit. */
 CORNU_API cornu_status cornu_model_load_weights(cornu_model *model, const char *path);
-/* Write weights, optimizer state, recipe and position to one .safetensors file, atomically. */
+/* Write weights, optimizer state, recipe and position to one .safetensors, .keras, .h5 or .hdf5
+   file, atomically; to .weights.h5 weights and optimizer state alone. */
 CORNU_API cornu_status cornu_model_save(const cornu_model *model, const char *path);
 
 /* All that a recipe may name, with options, as JSON: {"layers": [{"class_name": "Dense", "name":

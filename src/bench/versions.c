@@ -6,6 +6,9 @@
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <gif_lib.h>
+#ifdef CORNU_HDF5
+#include <hdf5.h>
+#endif
 #include <jansson.h>
 #include <limits.h>
 #include <oneapi/dnnl/dnnl.h>
@@ -86,6 +89,16 @@ static void say_libzip(char *out)
 {
     snprintf(out, VERSION_ROOM, "%s", zip_libzip_version());
 }
+
+#ifdef CORNU_HDF5
+#define HDF5_BUILT TEXT(H5_VERS_MAJOR) "." TEXT(H5_VERS_MINOR) "." TEXT(H5_VERS_RELEASE)
+static void say_hdf5(char *out)
+{
+    unsigned major = 0, minor = 0, release = 0;
+    H5get_libversion(&major, &minor, &release);
+    snprintf(out, VERSION_ROOM, "%u.%u.%u", major, minor, release);
+}
+#endif
 
 static void say_jansson(char *out)
 {

@@ -83,7 +83,8 @@ static int run(int argc, char **argv)
 
 const command command_evaluate = {
     "evaluate", "loss and metrics of a trained model on test data",
-    "MODEL.safetensors [--data DIR|FILE|NAME] [--OPTION...]",
+    "MODEL [--data DIR|FILE|NAME] [--OPTION...]",
+    "MODEL is a model file: .safetensors, .keras, .h5 or .hdf5.\n"
     "The metrics as training showed them, then how long it took.\n"
     "Without --data: on what it was trained with, else its recipe's.\n",
     run};

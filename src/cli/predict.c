@@ -253,7 +253,7 @@ static int run(int argc, char **argv)
 
 const command command_predict = {
     "predict", "classes of images or of a data set's test samples",
-    "MODEL.safetensors IMAGE... [--top K]\nMODEL.safetensors [--data DIR|FILE|NAME] [--count N] "
+    "MODEL IMAGE... [--top K]\nMODEL [--data DIR|FILE|NAME] [--count N] "
     "[--top K]",
     "A line an image: its file, then the likeliest classes and their probabilities. A line a\n"
     "sample of a data set (its test samples, if it has some): its number, (its true class), then\n"

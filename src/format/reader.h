@@ -14,6 +14,8 @@ typedef struct tensor_storage {
     size_t offset_capacity;
     void **blocks; /* from memory_new_aligned */
     size_t block_count, block_capacity, tensor_capacity, metadata_capacity;
+    void *held; /* what else lives as long as the file, or NULL */
+    void (*release)(void *held);
 } tensor_storage;
 
 enum { TENSOR_RANK_MAX = 8 };
@@ -23,11 +25,8 @@ enum { TENSOR_RANK_MAX = 8 };
 cornu_status tensor_measure(const char *path, const char *name, file_tensor *t, size_t *bytes);
 /* Append a tensor; its name is copied. */
 cornu_status tensor_file_add(tensor_file *file, const char *name, const file_tensor *t);
-cornu_status tensor_file_add_metadata(tensor_file *file, const char *key, const char *value);
 /* Memory for the data of tensor `name`, released with the file; more than is free is refused. */
 cornu_status tensor_file_reserve(tensor_file *file, const char *name, size_t bytes, void *out);
-/* Two tensors of one name are CORNU_BAD_FILE. */
-cornu_status tensor_file_check_names(const tensor_file *file);
 /* Check that a caller's tensors can be written: ranks, sizes, data, names. */
 cornu_status tensors_check(const char *path, const file_tensor *tensors, int count, bool fetches);
 
@@ -35,6 +34,7 @@ cornu_status tensors_check(const char *path, const file_tensor *tensors, int cou
 cornu_status safetensors_read(tensor_file *file);
 cornu_status npz_read(tensor_file *file);
 cornu_status npy_read(tensor_file *file);
+cornu_status keras_archive_read(tensor_file *file);
 
 /* Bytes of an .npy file before its dictionary (versions 2 and 3 need all of them). */
 enum { NPY_PREFIX = 12, NPY_HEADER_MAX = 65536 };

@@ -1,5 +1,6 @@
 #include "format/tensor_file.h"
 #include "base/memory.h"
+#include "format/hdf5/hdf5.h"
 #include "format/reader.h"
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +12,8 @@ typedef struct format {
 } format;
 
 static const format formats[] = {
-    {".safetensors", safetensors_read},
-    {".npz", npz_read},
-    {".npy", npy_read},
+    {".safetensors", safetensors_read}, {".npz", npz_read}, {".npy", npy_read},
+    {".keras", keras_archive_read},     {".h5", hdf5_read}, {".hdf5", hdf5_read},
 };
 
 static const format *find_format(const char *path)
@@ -29,8 +29,11 @@ cornu_status tensor_file_open(const char *path, tensor_file **out)
     *out = NULL;
     const format *f = find_format(path);
     if (!f)
-        return status_fail(CORNU_UNSUPPORTED,
-                           "%s: found another ending; expected .safetensors, .npz or .npy", path);
+        return status_fail(
+            CORNU_UNSUPPORTED,
+            "%s: found another ending; expected .safetensors, .npz, .npy, .keras, .h5 "
+            "or .hdf5",
+            path);
     tensor_file *file;
     TRY(memory_new(1, sizeof *file, path, &file));
     cornu_status status = memory_copy_string(path, &file->path);
@@ -66,6 +69,8 @@ void tensor_file_close(tensor_file *file)
         free(s->offsets);
         if (s->fd >= 0)
             close(s->fd);
+        if (s->held)
+            s->release(s->held);
     }
     free(s);
     free(file->tensors);

@@ -105,8 +105,8 @@ static cornu_status add_slots(cornu_model *m)
     return CORNU_OK;
 }
 
-/* Their start values; of zeros, which new memory is, no page is touched. */
-static cornu_status start_slots(cornu_model *m)
+/* Of zeros, which new memory is, no page is touched. */
+cornu_status model_start_slots(cornu_model *m)
 {
     TRY(model_allocate(m));
     for (int i = m->weight_count; i < m->variable_count; i++) {
@@ -133,7 +133,7 @@ cornu_status model_compile(cornu_model *m, const doc *section)
     m->metric_count = c.metric_count;
     TRY_GOTO(add_slots(m));
     if (m->initialized)
-        TRY_GOTO(start_slots(m));
+        TRY_GOTO(model_start_slots(m));
     m->training.position = position_start(m->training.position.seed);
     m->compiled = true;
 done:

@@ -27,6 +27,11 @@ typedef struct keras_layer {
     const char *from; /* Functional: the layer whose output it takes; NULL: none */
 } keras_layer;
 
+static const char *as_string(const doc *d)
+{
+    return d && d->type == DOC_STRING ? d->string : NULL;
+}
+
 static cornu_status read_layer(const doc *at, keras_layer *out)
 {
     static const char *const keys[] = {"module",       "class_name",       "config",
@@ -37,6 +42,7 @@ static cornu_status read_layer(const doc *at, keras_layer *out)
     const doc *class_name = doc_get(at, "class_name");
     if (!class_name || class_name->type != DOC_STRING)
         return doc_fail(at, "class_name is missing; a layer needs it");
+    TRY(name_refuse_custom(at));
     TRY(model_refuse_nested(at, class_name->string));
     TRY(doc_only_keys(at, keys));
     *out =
@@ -49,11 +55,6 @@ static cornu_status read_layer(const doc *at, keras_layer *out)
 static const doc *first_item(const doc *d)
 {
     return d && d->type == DOC_LIST && d->count > 0 ? d->items[0] : NULL;
-}
-
-static const char *as_string(const doc *d)
-{
-    return d && d->type == DOC_STRING ? d->string : NULL;
 }
 
 /* The layer's name in ["dense", 0, 0] or [["dense", 0, 0]]; NULL where there are several. */

@@ -134,6 +134,8 @@ cornu_status model_compile(cornu_model *m, const doc *section);
 cornu_status model_initialize(cornu_model *m, uint64_t seed);
 /* Allocate the variables' values (zeroed) where they are not yet. */
 cornu_status model_allocate(cornu_model *m);
+/* Allocate, and give the optimizer's new slots their start values. */
+cornu_status model_start_slots(cornu_model *m);
 variable *model_variable(const cornu_model *m, const char *name); /* NULL where there is none */
 /* Keras's to_json() as a value (new reference), and the compile section: model_from_recipe reads
    both back. */

@@ -110,6 +110,45 @@ static cornu_status fail_form(const doc *d, const char *what)
                     d ? doc_show(d, found, sizeof found) : "nothing", what);
 }
 
+static const char *string_of(const doc *map, const char *key)
+{
+    const doc *d = doc_get(map, key);
+    return d && d->type == DOC_STRING ? d->string : NULL;
+}
+
+static bool is_of_keras(const char *module)
+{
+    static const char *const packages[] = {"keras", "tf_keras"};
+    for (size_t i = 0; i < sizeof packages / sizeof *packages; i++) {
+        size_t length = strlen(packages[i]);
+        if (strncmp(module, packages[i], length) == 0 && (!module[length] || module[length] == '.'))
+            return true;
+    }
+    return false;
+}
+
+cornu_status name_refuse_custom(const doc *at)
+{
+    const char *module = string_of(at, "module"), *name = string_of(at, "registered_name");
+    const char *class_name = string_of(at, "class_name");
+    bool own = name && class_name && strcmp(name, class_name) != 0;
+    /* {module: builtins, class_name: function, config: relu} is no more than a name. */
+    if (module && class_name && strcmp(module, "builtins") == 0 &&
+        strcmp(class_name, "function") == 0)
+        return CORNU_OK;
+    if (class_name && strcmp(class_name, "Lambda") == 0)
+        return doc_fail(at, "found a Lambda layer, which holds code; cornu runs none from a file");
+    if (own || (module && !is_of_keras(module)))
+        return doc_fail(at,
+                        "found the custom object %s of %s; expected Keras's own, as cornu runs no "
+                        "code from a file",
+                        name         ? name
+                        : class_name ? class_name
+                                     : "without a name",
+                        module ? module : "no module");
+    return CORNU_OK;
+}
+
 cornu_status name_split(const doc *d, const char *what, const char **name, const doc **options)
 {
     *options = NULL;
@@ -125,6 +164,7 @@ cornu_status name_split(const doc *d, const char *what, const char **name, const
             "module",       "class_name",       "config", "registered_name",
             "build_config", "shared_object_id", NULL};
         TRY(doc_only_keys(d, keys));
+        TRY(name_refuse_custom(d));
         if (class_name->type != DOC_STRING)
             return fail_form(class_name, what);
         *name = class_name->string;

@@ -13,6 +13,11 @@ int name_nearest(const char *name, const char *const *names, int count);
 cornu_status name_fail(const doc *at, const char *what, const char *name, const char *const *names,
                        int count);
 
+/* Refuse what stands for code of somebody else, as Keras's JSON marks it: a Lambda layer, a
+   registered name ("Package>Name"), a module other than Keras's. Its class may be called like one of
+   Keras's. */
+cornu_status name_refuse_custom(const doc *at);
+
 /* A choice of one named thing with options, in each form that a recipe may use:
      adam
      {class_name: Adam, config: {learning_rate: 0.01}}     Keras's, with module and registered_name

@@ -54,9 +54,9 @@ int optimizer_slots(const optimizer *o, optimizer_slot slots[OPTIMIZER_SLOTS_MAX
     {               \
         __VA_ARGS__ \
     }
-#define SLOT(name, needed, initial) \
-    {                               \
-        name, needed, initial       \
+#define SLOT(name, needed, initial, turn) \
+    {                                     \
+        name, needed, initial, turn       \
     }
 #define OPTIMIZER(id, class_name, name, rule, rate, slots_, ...)              \
     case OPTIMIZER_##id: {                                                    \
@@ -120,6 +120,11 @@ cornu_status optimizer_read(const doc *d, optimizer *out)
     }
     *out = o;
     return CORNU_OK;
+}
+
+const char *optimizer_name(const optimizer *o)
+{
+    return kinds[o->id].name;
 }
 
 json_t *optimizer_to_json(const optimizer *o)

@@ -44,10 +44,12 @@ typedef struct optimizer_slot {
     const char *name; /* Keras's: "momentum", "velocity" */
     bool needed;      /* by this configuration; SGD without momentum needs none */
     double initial;   /* of all elements */
+    int turn;         /* Keras's files hold those of turn 0 of all weights, then those of turn 1 */
 } optimizer_slot;
 
 /* The slots of the optimizer's row, in its order; returns how many. */
 int optimizer_slots(const optimizer *o, optimizer_slot slots[OPTIMIZER_SLOTS_MAX]);
+const char *optimizer_name(const optimizer *o); /* Keras's: "adam" */
 /* The learning rate of the optimizer step `iteration` (from 0). */
 double schedule_at(const schedule *s, int64_t iteration);
 /* "adam", {class_name: Adam, config: {...}} as Keras writes it, or {adam: {learning_rate: 0.01}}.

@@ -1,5 +1,6 @@
 /* Model files: one safetensors file with weights and slots under the variables' names and, in its
-   metadata, everything needed to go on with the same bits (docs/model-file.md). */
+   metadata, everything needed to go on with the same bits (docs/model-file.md); or the same in one
+   of Keras's files (keras/keras.h). */
 #ifndef TRAIN_CHECKPOINT_H
 #define TRAIN_CHECKPOINT_H
 
@@ -15,6 +16,9 @@ cornu_status checkpoint_write_weights(const cornu_model *m, const char *path,
                                       const file_watch *watch);
 /* CORNU_BAD_FILE names the entry or tensor, what was found and what was expected. */
 cornu_status checkpoint_read(const char *path, cornu_model **out);
+/* Of which endings model files are, for messages; and is `path` one? */
+#define CHECKPOINT_ENDINGS ".safetensors, .keras, .h5 or .hdf5"
+bool checkpoint_path_is(const char *path);
 /* Before training: is `path` a name for a model file, and can it be written? Leaves nothing behind.
  */
 cornu_status checkpoint_check(const char *path, const char *option);

@@ -1,11 +1,13 @@
 /* cornu_model_open, _save, _load_weights: models by name and path. */
 #include "base/files.h"
 #include "base/memory.h"
+#include "format/hdf5/hdf5.h"
 #include "format/tensor_file.h"
 #include "model/names.h"
 #include "model/recipes.h"
 #include "train/callbacks.h"
 #include "train/checkpoint.h"
+#include "train/keras/keras.h"
 #include "train/session.h"
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +31,7 @@ static cornu_status fail_unknown(const char *what)
         status_fail(CORNU_NOT_FOUND,
                     "%.200s: found neither a workload nor a file of this name%s%s%s; expected one "
                     "of %s, or the "
-                    "path of a recipe (.yaml, .yml, .json) or model file (.safetensors)",
+                    "path of a recipe (.yaml, .yml, .json) or model file (" CHECKPOINT_ENDINGS ")",
                     what, named ? " (did you mean " : "", named ? names[nearest] : "",
                     named ? "?)" : "", t.data ? t.data : "");
     text_free(&t);
@@ -57,7 +59,7 @@ static cornu_status open_any(const char *what, cornu_model **model)
     const char *recipe = recipe_text(what);
     if (recipe)
         return cornu_model_parse(recipe, what, model);
-    if (path_has_ending(what, ".safetensors"))
+    if (checkpoint_path_is(what))
         return checkpoint_read(what, model);
     if (path_has_ending(what, ".yaml") || path_has_ending(what, ".yml") ||
         path_has_ending(what, ".json"))
@@ -65,17 +67,17 @@ static cornu_status open_any(const char *what, cornu_model **model)
     if (folder_exists(what))
         return status_fail(CORNU_INVALID,
                            "%s: found a folder; expected a workload, a recipe (.yaml, "
-                           ".yml, .json) or a model file (.safetensors)",
+                           ".yml, .json) or a model file (" CHECKPOINT_ENDINGS ")",
                            what);
     if (!file_exists(what) && access(what, F_OK) == 0)
         return status_fail(CORNU_INVALID,
                            "%s: found a pipe or device; expected a recipe (.yaml, .yml, .json) or "
-                           "a model file (.safetensors) as a regular file",
+                           "a model file (" CHECKPOINT_ENDINGS ") as a regular file",
                            what);
     if (file_exists(what))
         return status_fail(CORNU_INVALID,
                            "%s: found a file of another kind; expected a recipe "
-                           "(.yaml, .yml, .json) or a model file (.safetensors)",
+                           "(.yaml, .yml, .json) or a model file (" CHECKPOINT_ENDINGS ")",
                            what);
     return fail_unknown(what);
 }
@@ -98,11 +100,19 @@ cornu_status cornu_model_open(const char *what, cornu_model **model)
 
 /* ---- saving ----------------------------------------------------------------------------- */
 
+bool checkpoint_path_is(const char *path)
+{
+    return path_has_ending(path, ".safetensors") || keras_path_is(path);
+}
+
 cornu_status checkpoint_check(const char *path, const char *option)
 {
-    if (!path_has_ending(path, ".safetensors"))
-        return status_fail(CORNU_INVALID, "%s: found %s; expected a name that ends in .safetensors",
-                           option, path);
+    if (!checkpoint_path_is(path))
+        return status_fail(CORNU_INVALID,
+                           "%s: found %s; expected a name that ends in " CHECKPOINT_ENDINGS, option,
+                           path);
+    if (keras_path_is(path))
+        TRY(hdf5_check(path));
     return file_write_check(path);
 }
 
@@ -111,10 +121,11 @@ cornu_status cornu_model_save(const cornu_model *model, const char *path)
     if (!model || !path)
         return status_fail(CORNU_INVALID,
                            "cornu_model_save: found NULL; expected a model and a path");
-    if (!path_has_ending(path, ".safetensors"))
-        return status_fail(
-            CORNU_INVALID,
-            "%s: expected a name that ends in .safetensors, by which it is opened again", path);
+    if (!checkpoint_path_is(path))
+        return status_fail(CORNU_INVALID,
+                           "%s: expected a name that ends in " CHECKPOINT_ENDINGS
+                           ", by which it is opened again",
+                           path);
     const live_weights *live = model->live;
     if (live)
         TRY(live->pull(live->context, 0, model->weight_count));
@@ -175,6 +186,13 @@ static cornu_status copy_weight(variable *v, const file_tensor *t)
     return status;
 }
 
+/* The optimizer's state stays where it is, as that of other files. */
+static cornu_status name_as_keras(tensor_file *f, const cornu_model *model)
+{
+    TRY(keras_read_metadata(f));
+    return keras_read_weight_names(f, model);
+}
+
 cornu_status cornu_model_load_weights(cornu_model *model, const char *path)
 {
     if (!model || !path)
@@ -182,7 +200,9 @@ cornu_status cornu_model_load_weights(cornu_model *model, const char *path)
                            "cornu_model_load_weights: found NULL; expected a model and a path");
     tensor_file *f;
     TRY(tensor_file_open(path, &f));
-    cornu_status status = check_weights(f, model);
+    cornu_status status = keras_path_is(path) ? name_as_keras(f, model) : CORNU_OK;
+    if (status == CORNU_OK)
+        status = check_weights(f, model);
     if (status == CORNU_OK && !model->initialized)
         status = model_initialize(
             model, model->training.position.seed ? model->training.position.seed : 1);

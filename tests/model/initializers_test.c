@@ -74,7 +74,7 @@ static void constants_are_constant(void **state)
         {"Ones", 1},
         {"{constant: 0.25}", 0.25},
         {"{Constant: {value: -3}}", -3},
-        {"{class_name: Constant, config: {value: 7.5}, module: m, registered_name: null}", 7.5},
+        {"{class_name: Constant, config: {value: 7.5}, module: keras, registered_name: null}", 7.5},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         statistics found = draw(cases[i].form, &(shape){1, {11}});

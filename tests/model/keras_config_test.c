@@ -274,6 +274,20 @@ static void what_is_refused_is_named_with_its_layer(void **state)
          "expected null"},
         {"{\"class_name\": \"LSTM\", \"config\": {\"name\": \"lstm\"}}",
          "config.layers[1] (lstm, LSTM): unknown layer \"LSTM\""},
+        {"{\"module\": \"keras.layers\", \"class_name\": \"Lambda\", \"config\": {\"name\": "
+         "\"double\", \"function\": {\"class_name\": \"__lambda__\", \"config\": {\"code\": "
+         "\"4wEAAAA=\"}}}, \"registered_name\": null}",
+         "(double, Lambda): found a Lambda layer, which holds code; cornu runs none from a file"},
+        {"{\"module\": \"theirs\", \"class_name\": \"Dense\", \"config\": {\"name\": \"d\", "
+         "\"units\": 2}, \"registered_name\": \"Theirs>Dense\"}",
+         "(d, Dense): found the custom object Theirs>Dense of theirs; expected Keras's own"},
+        {"{\"module\": \"keras.layers\", \"class_name\": \"Dense\", \"config\": {\"name\": \"d\", "
+         "\"units\": 2}, \"registered_name\": \"Theirs>Dense\"}",
+         "found the custom object Theirs>Dense of keras.layers"},
+        {"{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 2, \"activation\": "
+         "{\"module\": \"builtins\", \"class_name\": \"function\", \"config\": \"wave\", "
+         "\"registered_name\": \"function\"}}}",
+         "unknown activation \"wave\""},
         {"{\"class_name\": \"RandomFlip\", \"config\": {\"name\": \"flip\"}}",
          "config.layers[1] (flip, RandomFlip): cornu has no layer RandomFlip"},
     };

@@ -18,11 +18,10 @@ KEPT = 16     # elements of a long array in expected.json
 
 
 def for_cornu(text: str) -> str:
-    """The script with cornu's import, and with cornu's endings of model files."""
+    """The script with cornu's import."""
     text = re.sub(r"^(import|from) tensorflow\b", r"\1 cornu", text, flags=re.M)
     text = re.sub(r"^import keras$", "from cornu import keras", text, flags=re.M)
-    text = re.sub(r"^from keras\b", "from cornu.keras", text, flags=re.M)
-    return re.sub(r"\.(weights\.h5|keras)([\"'])", r".safetensors\2", text)
+    return re.sub(r"^from keras\b", "from cornu.keras", text, flags=re.M)
 
 
 def run(script: Path, cornu: bool) -> dict:

@@ -212,6 +212,76 @@ static void npz_of_members(bytes *out)
     close_archive(&a);
 }
 
+/* ---- HDF5 ---- */
+
+static void put_message(bytes *header, int type, const bytes *message)
+{
+    size_t size = (message->size + 7) / 8 * 8;
+    put_little(header, (uint64_t)type, 2);
+    put_little(header, size, 2);
+    put_little(header, 0, 4);
+    put(header, message->data, message->size);
+    for (size_t i = message->size; i < size; i++)
+        put(header, "", 1);
+}
+
+/* A member of the group that is the group itself. */
+static void put_cycle(bytes *header, char name, uint64_t address)
+{
+    bytes link = {0};
+    put(&link, "\1\0\1", 3);
+    put(&link, &name, 1);
+    put_little(&link, address, 8);
+    put_message(header, 6, &link);
+    free(link.data);
+}
+
+/* A list of `count` texts of no length. */
+static void put_texts(bytes *header, unsigned count)
+{
+    bytes a = {0};
+    put(&a, "\3\0\2\0\x14\0\x0c\0\0a\0", 11); /* version 3, sizes of what follows */
+    put(&a, "\x19\1\0\0\x10\0\0\0\x13\0\0\0\1\0\0\0\0\0\0\0", 20); /* texts of any length */
+    put(&a, "\2\1\0\1", 4);
+    put_little(&a, count, 8);
+    for (unsigned i = 0; i < count; i++)
+        put(&a, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
+    put_message(header, 12, &a);
+    free(a.data);
+}
+
+static void hdf5_of_cycles(bytes *out)
+{
+    enum { ROOT = 96 };
+    bytes header = {0};
+    while (header.size + 4000 * 16 + 200 < ROOM)
+        put_texts(&header, 4000);
+    for (char name = 'A'; name <= 'Z'; name++)
+        put_cycle(&header, name, ROOT);
+    put(out, "\x89HDF\r\n\x1a\n\0\0\0\0\0\x08\x08\0\4\0\x10\0\0\0\0\0", 24);
+    put_little(out, 0, 8);
+    put_little(out, UINT64_MAX, 8);
+    put_little(out, ROOT + 16 + header.size, 8);
+    put_little(out, UINT64_MAX, 8);
+    put_little(out, 0, 8);
+    put_little(out, ROOT, 8);
+    for (int i = 0; i < 3; i++)
+        put_little(out, 0, 8);
+    out->size = ROOT;
+    put(out, "\1\0\0\0\1\0\0\0", 8);
+    put_little(out, header.size, 4);
+    put_little(out, 0, 4);
+    put(out, header.data, header.size);
+    free(header.data);
+}
+
+static void keras_of_zeros(bytes *out)
+{
+    archive a = {.out = out};
+    add_array(&a, "model.weights.h5", "|u1", "20000000,", 19);
+    close_archive(&a);
+}
+
 /* ---- IDX and CIFAR ---- */
 
 static void idx(bytes *out)
@@ -237,6 +307,8 @@ const bomb bombs_files[] = {{"directives.yaml", put_directives},
                             {"tensors.safetensors", header_of_tensors},
                             {"metadata.safetensors", header_of_metadata},
                             {"directives.safetensors", recipe_of_directives},
+                            {"cycles.h5", hdf5_of_cycles},
+                            {"zeros.keras", keras_of_zeros},
                             {"large.npy", npy},
                             {"zeros.npz", npz_of_zeros},
                             {"within.npz", npz_within},

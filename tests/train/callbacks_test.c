@@ -347,7 +347,7 @@ static void checkpoint_options_that_make_no_sense_are_named(void **state)
         {"{filepath: '{val_loss}.safetensors', save_freq: 2}",
          "found {val_loss}; expected one of epoch, batch, loss, accuracy in braces"},
         {"{filepath: '{epoch:.2d}.safetensors'}", "expected a format of Python's int"},
-        {"{filepath: a.keras}", "found a.keras; expected a name that ends in .safetensors"},
+        {"{filepath: a.onnx}", "found a.onnx; expected a name that ends in .safetensors"},
         {"{filepath: a.safetensors, save_best_only: true, save_freq: 2, monitor: learning_rate}",
          "found learning_rate with a save_freq of steps"},
     };

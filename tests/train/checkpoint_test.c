@@ -628,7 +628,7 @@ static void unknown_names_list_the_workloads(void **state)
     expect_status(cornu_model_open(scratch_path("no.safetensors"), &m), CORNU_NOT_FOUND);
     expect_status(cornu_model_open(scratch_path("."), &m), CORNU_INVALID);
     expect_message("found a folder");
-    expect_status(cornu_model_open(scratch_write("m.keras", "PK", 2), &m), CORNU_INVALID);
+    expect_status(cornu_model_open(scratch_write("m.zip", "PK", 2), &m), CORNU_INVALID);
     expect_message("found a file of another kind");
     assert_null(m);
 }

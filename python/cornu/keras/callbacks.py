@@ -358,7 +358,8 @@ class ReduceLROnPlateau(_Native):
 
 
 class ModelCheckpoint(_Native):
-    """Save the model (a .safetensors file) while it trains. The name may hold {epoch}, {batch} and what is logged."""
+    """Save the model (.keras, .safetensors, .h5; weights alone: .weights.h5, .safetensors) while it trains.
+    The name may hold {epoch}, {batch} and what is logged."""
 
     _name = "checkpoint"
     _says = ("improve", "saved")
@@ -366,9 +367,9 @@ class ModelCheckpoint(_Native):
     def __init__(self, filepath, monitor="val_loss", verbose=0, save_best_only=False, save_weights_only=False,
                  mode="auto", save_freq="epoch", initial_value_threshold=None):
         path = os.fspath(filepath)
-        if not path.endswith(".safetensors"):
-            raise NotImplementedError(f"ModelCheckpoint: {path}: this format is not in cornu; it writes .safetensors, "
-                                      f"which load_model and load_weights read")
+        endings = (".weights.h5", ".safetensors") if save_weights_only else (".keras", ".safetensors", ".h5", ".hdf5")
+        if not path.endswith(endings) or (not save_weights_only and path.endswith(".weights.h5")):
+            raise ValueError(f"ModelCheckpoint: {path}: found another ending; expected {', '.join(endings)}")
         if save_freq != "epoch" and (isinstance(save_freq, bool) or not isinstance(save_freq, int) or save_freq < 1):
             raise ValueError(f"ModelCheckpoint: save_freq: found {save_freq!r}; "
                              f"expected 'epoch' or a number of batches")
@@ -383,7 +384,7 @@ __all__ = ["CSVLogger", "Callback", "CallbackList", "EarlyStopping", "History", 
 
 __getattr__ = missing("cornu.keras.callbacks", __all__, _keras_names.callbacks, instead={
     "BackupAndRestore": "ModelCheckpoint writes a model that load_model continues",
-    "OrbaxCheckpoint": "ModelCheckpoint writes .safetensors files",
+    "OrbaxCheckpoint": "ModelCheckpoint writes .keras and .safetensors files",
     "RemoteMonitor": "a Callback's on_epoch_end has the numbers to send",
     "SwapEMAWeights": "no optimizer here averages weights",
     "TensorBoard": "CSVLogger writes a row an epoch",

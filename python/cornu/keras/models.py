@@ -453,16 +453,20 @@ class Sequential:
     # ---- files
 
     def save(self, filepath, overwrite=True, zipped=None, **kwargs) -> None:
-        """Weights, optimizer state and configuration in one .safetensors file."""
+        """Weights, optimizer state and configuration in one file: .keras, .safetensors, or .h5 as older Keras has it."""
         not_here("save: zipped", zipped, "it writes one file")
         if not kwargs.pop("include_optimizer", True):
             raise NotImplementedError("save: include_optimizer=False is not in cornu; a file holds the optimizer's state")
         for name in kwargs:
             raise TypeError(f"save: got an unexpected keyword argument {name!r}")
-        self.build()
         path = os.fspath(filepath)
-        if not path.endswith(".safetensors"):
-            raise NotImplementedError(f"save: {path}: this format is not in cornu yet; it writes .safetensors")
+        _check_ending("save", path, WHOLE)
+        if path.endswith(".weights.h5"):
+            raise ValueError(f"save: {path}: holds weights alone; save_weights writes it")
+        self._save(path, overwrite)
+
+    def _save(self, path: str, overwrite: bool) -> None:
+        self.build()
         if not overwrite and os.path.exists(path):
             raise FileExistsError(f"{path}: exists")
         if self._section != self._trained_section:
@@ -471,18 +475,19 @@ class Sequential:
         self._handle.save(path)
 
     def save_weights(self, filepath, overwrite=True) -> None:
-        """As save: a .safetensors file, of which load_weights takes the weights."""
-        self.save(filepath, overwrite)
+        """Weights and the optimizer's state in a .weights.h5 file; or as save, of which load_weights takes the weights."""
+        path = os.fspath(filepath)
+        _check_ending("save_weights", path, (".weights.h5", ".safetensors"))
+        self._save(path, overwrite)
 
     def load_weights(self, filepath, skip_mismatch=False, **kwargs) -> None:
-        """Weights of a .safetensors file, layer by layer in their order whatever the layers' names; of a .npz by names."""
+        """Weights of a .weights.h5, .keras, .h5 or .safetensors file, layer by layer in their order whatever the layers'
+        names; of a .npz by names. The optimizer's state stays as it is."""
         not_here("load_weights: skip_mismatch", skip_mismatch or None, "every weight must fit")
         for name in kwargs:
             raise TypeError(f"load_weights: got an unexpected keyword argument {name!r}")
         self.build()
         path = os.fspath(filepath)
-        if path.endswith((".h5", ".hdf5", ".keras")):
-            raise NotImplementedError(f"load_weights: {path}: this format is not in cornu yet; it reads .safetensors")
         try:
             self._handle.load_weights(path)
         except ValueError:
@@ -519,6 +524,14 @@ class Sequential:
 Model = Sequential
 
 
+WHOLE = (".keras", ".safetensors", ".h5", ".hdf5")
+
+
+def _check_ending(method: str, path: str, endings: tuple) -> None:
+    if not path.endswith(endings):
+        raise ValueError(f"{method}: {path}: found another ending; expected {', '.join(endings)}")
+
+
 def _sequential_of(handle) -> Sequential:
     inner = json.loads(handle.config())["config"]
     model = Sequential(name=inner["name"])
@@ -539,11 +552,9 @@ def _sequential_of(handle) -> Sequential:
 
 
 def load_model(filepath, custom_objects=None, compile=True, safe_mode=True) -> Sequential:
-    """The model of a .safetensors file, a recipe, or the name of a workload."""
+    """The model of a .keras, .h5 or .safetensors file, a recipe, or the name of a workload."""
     not_here("load_model: custom_objects", custom_objects or None, "it has the layers of its tables")
     path = os.fspath(filepath)
-    if path.endswith((".keras", ".h5", ".hdf5")):
-        raise NotImplementedError(f"load_model: {path}: this format is not in cornu yet; it reads .safetensors")
     model = _sequential_of(_cornu.open(path))
     if not compile:
         model._compiled = model.optimizer = model.loss = None

@@ -6,7 +6,7 @@ from .models import load_model
 
 
 def save_model(model, filepath, overwrite=True, zipped=None) -> None:
-    """Weights, optimizer state and configuration in one .safetensors file."""
+    """Weights, optimizer state and configuration in one .keras, .safetensors or .h5 file."""
     model.save(filepath, overwrite, zipped)
 
 

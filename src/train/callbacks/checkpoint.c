@@ -5,8 +5,10 @@
 #include "base/beneath.h"
 #include "base/files.h"
 #include "base/memory.h"
+#include "format/hdf5/hdf5.h"
 #include "format/tensor_file.h"
 #include "train/callbacks.h"
+#include "train/keras/keras.h"
 #include "train/name_format.h"
 #include "train/position.h"
 #include <fcntl.h>
@@ -103,6 +105,8 @@ static cornu_status check_old_file(const char *path)
     const char *format = NULL;
     if (tensor_file_open(path, &file) == CORNU_OK) {
         format = tensor_file_metadata(file, "format");
+        if (!format) /* of Keras's files */
+            format = tensor_file_metadata(file, "@cornu_format");
         bool ours = format && strncmp(format, "cornu ", 6) == 0;
         tensor_file_close(file);
         if (ours)
@@ -158,8 +162,11 @@ static cornu_status check_name(const checkpoint *c, const fit_state *f)
     char *name, *path = NULL;
     TRY(make_name(c, f, &name));
     cornu_status status = CORNU_OK;
-    if (!path_has_ending(name, ".safetensors"))
-        status = doc_fail(c->at, "found %s; expected a name that ends in .safetensors", name);
+    if (!checkpoint_path_is(name))
+        status =
+            doc_fail(c->at, "found %s; expected a name that ends in " CHECKPOINT_ENDINGS, name);
+    if (status == CORNU_OK && keras_path_is(name))
+        status = hdf5_check(name);
     if (status == CORNU_OK)
         status = prepare_path(c, f, name, &path);
     if (status == CORNU_INVALID)

@@ -1,0 +1,111 @@
+#include "format/archive.h"
+#include "base/files.h"
+#include "base/memory.h"
+#include <unistd.h>
+
+/* Deflate's best: 258 bytes for 2 bits, a little over 1032 to 1 (zlib's technical notes). */
+enum { DEFLATE_MAX_RATIO = 1032, DEFLATE_SLACK = 64 };
+
+cornu_status archive_fail(cornu_status code, const char *path, const char *name, zip_error_t *e)
+{
+    if (zip_error_code_zip(e) == ZIP_ER_MEMORY)
+        code = CORNU_OUT_OF_MEMORY;
+    return status_fail(code, "%s: %s%s%s", path, name ? name : "", name ? ": " : "",
+                       zip_error_strerror(e));
+}
+
+cornu_status archive_open(const char *path, int flags, cornu_status code, zip_t **archive)
+{
+    int error = 0;
+    *archive = zip_open(path, flags, &error);
+    if (*archive)
+        return CORNU_OK;
+    zip_error_t e;
+    zip_error_init_with_code(&e, error);
+    cornu_status status = archive_fail(code, path, NULL, &e);
+    zip_error_fini(&e);
+    return status;
+}
+
+static cornu_status check_unpacked(const char *path, const zip_stat_t *s, archive_allowance *left)
+{
+    char found[32], most[32];
+    if (s->size > left->unpacked)
+        return status_fail(CORNU_BAD_FILE,
+                           "%s: %s: found %s more to unpack; expected at most %s in all (%d times "
+                           "the file's size, or that of 1 MB)",
+                           path, s->name, memory_human((double)s->size, found),
+                           memory_human((double)left->most, most), left->times);
+    left->unpacked -= s->size;
+    return CORNU_OK;
+}
+
+cornu_status archive_check(const char *path, const zip_stat_t *s, archive_allowance *left)
+{
+    const zip_uint64_t needed = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
+                                ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
+    if ((s->valid & needed) != needed)
+        return status_fail(CORNU_BAD_FILE, "%s: %s: found an incomplete archive entry", path,
+                           s->name);
+    if (s->encryption_method != ZIP_EM_NONE ||
+        (s->comp_method != ZIP_CM_STORE && s->comp_method != ZIP_CM_DEFLATE))
+        return status_fail(CORNU_UNSUPPORTED,
+                           "%s: %s: found an encrypted or unusually packed member; expected "
+                           "stored or deflated",
+                           path, s->name);
+    if (s->comp_size > left->packed)
+        return status_fail(CORNU_BAD_FILE,
+                           "%s: %s: found more packed bytes than the file holds (%ju); expected "
+                           "at most %ju",
+                           path, s->name, (uintmax_t)s->comp_size, (uintmax_t)left->packed);
+    left->packed -= s->comp_size;
+    uint64_t most = s->comp_method == ZIP_CM_STORE
+                        ? s->comp_size
+                        : (s->comp_size + DEFLATE_SLACK) * DEFLATE_MAX_RATIO;
+    if (s->size > most)
+        return status_fail(
+            CORNU_BAD_FILE, "%s: %s: found %ju bytes from %ju packed ones; expected at most %ju",
+            path, s->name, (uintmax_t)s->size, (uintmax_t)s->comp_size, (uintmax_t)most);
+    return check_unpacked(path, s, left);
+}
+
+cornu_status archive_read(const char *path, const char *name, zip_file_t *member, void *out,
+                          size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        zip_int64_t n = zip_fread(member, (char *)out + done, size - done);
+        if (n < 0)
+            return archive_fail(CORNU_BAD_FILE, path, name, zip_file_get_error(member));
+        if (n == 0)
+            return status_fail(CORNU_BAD_FILE, "%s: %s: found %zu bytes; expected %zu more", path,
+                               name, done, size - done);
+        done += (size_t)n;
+    }
+    return CORNU_OK;
+}
+
+cornu_status archive_end(const char *path, const char *name, zip_file_t *member)
+{
+    char extra;
+    zip_int64_t n = zip_fread(member, &extra, 1);
+    if (n < 0)
+        return archive_fail(CORNU_BAD_FILE, path, name, zip_file_get_error(member));
+    if (n > 0)
+        return status_fail(CORNU_BAD_FILE, "%s: %s: found more data than its entry says", path,
+                           name);
+    return CORNU_OK;
+}
+
+cornu_status archive_open_regular(const char *path, int times, archive_allowance *left,
+                                  zip_t **archive)
+{
+    /* Opened here for the usual messages for what is no readable file. */
+    uint64_t size;
+    int fd;
+    TRY(file_open_regular(path, &fd, &size));
+    close(fd);
+    uint64_t most = (uint64_t)memory_unpacked_most(size, times);
+    *left = (archive_allowance){.packed = size, .unpacked = most, .most = most, .times = times};
+    return archive_open(path, ZIP_RDONLY, CORNU_BAD_FILE, archive);
+}

@@ -1,0 +1,66 @@
+"""Keras's files: what models are saved in and loaded from."""
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cornu import keras
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "keras_files.npz"
+
+
+def small():
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(5, activation="relu"), keras.layers.Dense(3)])
+    model.compile("adam", "mse")
+    x = np.random.default_rng(1).random((32, 4), "float32")
+    model.fit(x, x[:, :3], epochs=2, verbose=0)
+    return model, x
+
+
+def test_what_real_keras_saved_is_loaded(tmp_path):
+    fixtures = np.load(FIXTURES)
+    for ending in (".keras", ".h5"):
+        path = tmp_path / f"conv{ending}"
+        path.write_bytes(fixtures[f"file/conv{ending}"].tobytes())
+        model = keras.models.load_model(path)
+        found = model.predict(fixtures["conv/x"], verbose=0)
+        np.testing.assert_allclose(found, fixtures["conv/predicted"], atol=1e-5)
+        assert model.layers[0].name == "first" and model.optimizer is not None
+
+
+@pytest.mark.parametrize("name", ["m.keras", "m.h5", "m.hdf5", "m.safetensors"])
+def test_a_saved_model_goes_on_training_alike(tmp_path, name):
+    model, x = small()
+    model.save(tmp_path / name)
+    other = keras.models.load_model(tmp_path / name)
+    losses = [m.fit(x, x[:, :3], epochs=2, shuffle=False, verbose=0).history["loss"] for m in (model, other)]
+    assert losses[0] == losses[1]
+
+
+def test_weights_alone_go_into_layers_of_other_names(tmp_path):
+    model, x = small()
+    model.save_weights(tmp_path / "m.weights.h5")
+    other, _ = small()
+    other.load_weights(tmp_path / "m.weights.h5")
+    assert (other.predict(x, verbose=0) == model.predict(x, verbose=0)).all()
+    with pytest.raises(ValueError, match="weights alone"):
+        keras.models.load_model(tmp_path / "m.weights.h5")
+
+
+def test_checkpoints_are_keras_files(tmp_path):
+    model, x = small()
+    model.fit(x, x[:, :3], epochs=2, verbose=0, callbacks=[
+        keras.callbacks.ModelCheckpoint(tmp_path / "{epoch}.keras"),
+        keras.callbacks.ModelCheckpoint(tmp_path / "{epoch}.weights.h5", save_weights_only=True)])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["1.keras", "1.weights.h5", "2.keras", "2.weights.h5"]
+    assert zipfile.ZipFile(tmp_path / "2.keras").namelist() == ["metadata.json", "config.json", "model.weights.h5"]
+    assert (keras.models.load_model(tmp_path / "2.keras").predict(x, verbose=0) == model.predict(x, verbose=0)).all()
+
+
+def test_code_in_a_file_is_refused(tmp_path):
+    fixtures = np.load(FIXTURES)
+    for name, says in (("lambda.keras", "Lambda"), ("custom.keras", "Theirs>Dense"), ("pickled.keras", "pickled")):
+        (tmp_path / name).write_bytes(fixtures[f"file/{name}"].tobytes())
+        with pytest.raises((ValueError, NotImplementedError), match=says):
+            keras.models.load_model(tmp_path / name)

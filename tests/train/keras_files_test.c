@@ -1,0 +1,483 @@
+/* Keras's files: what real Keras wrote (tests/fixtures/keras_files.npz, of
+   peers/make_keras_files.py) is opened, computes and trains as Keras does; what cornu writes comes
+   back; what is hostile is refused by name. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/philox.h"
+#include "format/tensor_file.h"
+#include "support/runs.h"
+#include "support/scratch.h"
+#include "train/checkpoint.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define TOLERANCE 1e-5
+
+static tensor_file *fixtures;
+
+static int open_fixtures(void **state)
+{
+    (void)state;
+    return tensor_file_open(TESTS_FOLDER "/fixtures/keras_files.npz", &fixtures) != CORNU_OK;
+}
+
+static int close_fixtures(void **state)
+{
+    (void)state;
+    tensor_file_close(fixtures);
+    return 0;
+}
+
+static const file_tensor *member(const char *a, const char *b)
+{
+    char name[128];
+    snprintf(name, sizeof name, "%s/%s", a, b);
+    const file_tensor *t = tensor_file_find(fixtures, name);
+    if (!t)
+        fail_msg("the fixtures lack %s", name);
+    return t;
+}
+
+/* The file in the scratch folder. */
+static const char *unpacked(const char *name)
+{
+    const file_tensor *t = member("file", name);
+    return scratch_write(name, t->data, (size_t)t->count);
+}
+
+static const char *with_ending(const char *name, const char *ending)
+{
+    static char full[4][128];
+    static int next;
+    char *out = full[next++ % 4];
+    snprintf(out, sizeof full[0], "%s%s", name, ending);
+    return out;
+}
+
+static const char *const cases[] = {"conv", "chain", "schedule", "new"};
+static const char *const endings[] = {".keras", ".h5"};
+enum { CASES = sizeof cases / sizeof *cases, ENDINGS = sizeof endings / sizeof *endings };
+
+/* ---- what Keras wrote ------------------------------------------------------------------- */
+
+static void assert_near(const char *what, const float *found, const float *expected, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (!(fabsf(found[i] - expected[i]) <= TOLERANCE))
+            fail_msg("%s[%jd]: found %.9g; Keras gives %.9g", what, (intmax_t)i, (double)found[i],
+                     (double)expected[i]);
+}
+
+static void assert_predicts(cornu_model *m, const char *name)
+{
+    const file_tensor *x = member(name, "x"), *y = member(name, "predicted");
+    float *out = calloc((size_t)y->count, sizeof *out);
+    expect_ok(cornu_predict(m, x->data, x->shape[0], NULL, out));
+    assert_near(name, out, y->data, y->count);
+    free(out);
+}
+
+static cornu_data *samples_of(const char *name)
+{
+    const file_tensor *x = member(name, "x"), *y = member(name, "y");
+    int32_t labels[64];
+    cornu_data *data;
+    cornu_arrays a = {.count = x->shape[0], .rank = x->rank - 1, .values = x->data};
+    memcpy(a.shape, x->shape + 1, (size_t)a.rank * sizeof *a.shape);
+    for (int64_t i = 0; i < a.count; i++)
+        labels[i] = (int32_t)((const int64_t *)y->data)[i];
+    a.labels = labels;
+    expect_ok(cornu_data_from_arrays(&a, NULL, &data));
+    return data;
+}
+
+static void train(cornu_model *m, const cornu_data *data, const char *save, float losses[2])
+{
+    cornu_history *h;
+    cornu_fit_options options = {
+        .epochs = 2, .batch = 8, .section = "{shuffle: false}", .save = save};
+    expect_ok(cornu_fit(m, data, &options, &h));
+    for (int i = 0; losses && i < 2; i++)
+        losses[i] = (float)cornu_history_value(h, i, 0);
+    assert_string_equal(cornu_history_name(h, 0), "loss");
+    cornu_history_close(h);
+}
+
+static void what_keras_saved_computes_and_trains_as_in_keras(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CASES * ENDINGS; i++) {
+        const char *name = cases[i / ENDINGS];
+        cornu_model *m;
+        float losses[2];
+        cornu_data *data = samples_of(name);
+        expect_ok(cornu_model_open(unpacked(with_ending(name, endings[i % ENDINGS])), &m));
+        assert_predicts(m, name);
+        train(m, data, NULL, losses);
+        assert_near(name, losses, member(name, "losses")->data, 2);
+        cornu_data_close(data);
+        cornu_model_close(m);
+    }
+}
+
+static void keras_counts_of_steps_and_its_rate_are_kept(void **state)
+{
+    (void)state;
+    cornu_model *m;
+    expect_ok(cornu_model_open(unpacked("conv.keras"), &m));
+    assert_int_equal(m->training.position.iterations, 4); /* two epochs of two steps */
+    assert_float_equal(m->training.position.learning_rate_factor, 1, 0);
+    expect_ok(cornu_model_set_learning_rate(m, 0.003));
+    expect_ok(cornu_model_save(m, scratch_path("slower.weights.h5")));
+    expect_ok(cornu_model_save(m, scratch_path("slower.h5")));
+    cornu_model_close(m);
+    expect_ok(cornu_model_open(scratch_path("slower.h5"), &m));
+    assert_float_equal(m->training.position.learning_rate_factor, 0.3, 1e-6);
+    cornu_model_close(m);
+    tensor_file *f;
+    float rate;
+    expect_ok(tensor_file_open(scratch_path("slower.weights.h5"), &f));
+    expect_ok(tensor_read(tensor_file_find(f, "optimizer/vars/1"), &rate));
+    assert_float_equal(rate, 0.003, 1e-9);
+    tensor_file_close(f);
+}
+
+/* Layers count by their order and class, as in Keras, whatever they are called. */
+static void weights_are_taken_in_order(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"chain.weights.h5", "chain.keras", "chain.h5"};
+    for (int i = 0; i < 3; i++) {
+        cornu_model *m;
+        expect_ok(
+            cornu_model_parse("model: {input: [5], layers: [Dense: {units: 4, activation: relu, "
+                              "name: other}, Dense: {units: 3, activation: softmax, name: last}]}",
+                              "recipe.yaml", &m));
+        expect_ok(cornu_model_load_weights(m, unpacked(files[i])));
+        assert_predicts(m, "chain");
+        cornu_model_close(m);
+    }
+}
+
+static void weights_of_another_network_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *layers, *file, *says;
+    } wrong[] = {
+        {"[Dense: {units: 4}]", "chain.weights.h5", "found layers/dense_1/vars/0; expected only"},
+        {"[Dense: {units: 4}]", "chain.h5", "expected no more layers that have some"},
+        {"[Dense: {units: 4}, Dense: {units: 2}]", "chain.weights.h5",
+         "dense_1/kernel: found shape (4, 3); expected (4, 2)"},
+        {"[Dense: {units: 4}, Dense: {units: 3}, Dense: {units: 3}]", "chain.weights.h5",
+         "found no layers/dense_2/vars/0 (dense_2/kernel); expected one of shape (3, 3)"},
+        {"[Dense: {units: 4}, Dense: {units: 3}, Dense: {units: 3}]", "chain.h5",
+         "found no weights of dense_2"},
+        {"[Dense: {units: 4, use_bias: false}, Dense: {units: 3}]", "chain.h5",
+         "model_weights/dense: found 2 weights; expected the 1 of dense"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char recipe[256];
+        cornu_model *m;
+        snprintf(recipe, sizeof recipe, "model: {input: [5], layers: %s}", wrong[i].layers);
+        expect_ok(cornu_model_parse(recipe, "recipe.yaml", &m));
+        expect_status(cornu_model_load_weights(m, unpacked(wrong[i].file)), CORNU_BAD_FILE);
+        expect_message(wrong[i].says);
+        cornu_model_close(m);
+    }
+}
+
+static void weights_alone_are_no_model(void **state)
+{
+    (void)state;
+    cornu_model *m;
+    expect_status(cornu_model_open(unpacked("chain.weights.h5"), &m), CORNU_BAD_FILE);
+    expect_message("found weights alone; expected a network with them (--init takes the weights)");
+}
+
+/* ---- what cornu writes ------------------------------------------------------------------ */
+
+static cornu_model *trained(void)
+{
+    static char *const names[] = {"cat", "dog", "größer \"bird\""};
+    cornu_model *m = runs_usual("{epochs: 2, validation: test, seed: 77, callbacks: "
+                                "[{early_stopping: {patience: 9, restore_best_weights: true}}, "
+                                "{reduce_lr_on_plateau: {patience: 1}}]}");
+    cornu_data *data = runs_data(50, 20);
+    expect_ok(model_set_classes(m, names, 3));
+    expect_ok(cornu_fit(m, data, NULL, NULL));
+    cornu_data_close(data);
+    return m;
+}
+
+static void everything_comes_back(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"m.keras", "m.h5", "m.HDF5"};
+    cornu_model *a = trained(), *b;
+    for (int i = 0; i < 3; i++) {
+        expect_ok(cornu_model_save(a, scratch_path(files[i])));
+        expect_ok(cornu_model_open(scratch_path(files[i]), &b));
+        assert_true(same_bits(a, b));
+        assert_memory_equal(&a->training.position, &b->training.position,
+                            sizeof a->training.position);
+        assert_true(json_equal(a->training.callback_state, b->training.callback_state));
+        assert_string_equal(cornu_model_class_name(b, 2), "größer \"bird\"");
+        for (int w = 0; w < a->weight_count; w++)
+            assert_memory_equal(a->training.best_weights[w], b->training.best_weights[w],
+                                (size_t)a->variables[w].count * sizeof(float));
+        cornu_model_close(b);
+    }
+    cornu_model_close(a);
+}
+
+static void assert_same_file(const char *a, const char *b)
+{
+    char *first, *second;
+    size_t first_size, second_size;
+    expect_ok(file_read(a, 1 << 20, &first, &first_size));
+    expect_ok(file_read(b, 1 << 20, &second, &second_size));
+    assert_int_equal(first_size, second_size);
+    assert_memory_equal(first, second, first_size);
+    free(first);
+    free(second);
+}
+
+static void the_same_model_gives_the_same_bytes(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"a.keras", "a.h5", "a.weights.h5"};
+    cornu_model *m = trained();
+    for (int i = 0; i < 3; i++) {
+        char twice[64];
+        snprintf(twice, sizeof twice, "twice-%s", files[i]);
+        expect_ok(cornu_model_save(m, scratch_path(files[i])));
+        expect_ok(cornu_model_save(m, scratch_path(twice)));
+        assert_same_file(scratch_path(files[i]), scratch_path(twice));
+    }
+    assert_int_equal(scratch_count(), 6); /* and nothing else is left */
+    cornu_model_close(m);
+}
+
+/* Through Keras's formats and back a model file keeps its bytes. */
+static void a_conversion_loses_nothing(void **state)
+{
+    (void)state;
+    cornu_model *m = trained();
+    char before[256], after[256];
+    snprintf(before, sizeof before, "%s", scratch_path("before.safetensors"));
+    snprintf(after, sizeof after, "%s", scratch_path("after.safetensors"));
+    expect_ok(cornu_model_save(m, before));
+    for (int i = 0; i < ENDINGS; i++) {
+        cornu_model *other;
+        const char *path = scratch_path(with_ending("m", endings[i]));
+        expect_ok(cornu_model_save(m, path));
+        expect_ok(cornu_model_open(path, &other));
+        expect_ok(cornu_model_save(other, after));
+        assert_same_file(before, after);
+        cornu_model_close(other);
+    }
+    cornu_model_close(m);
+}
+
+/* cornu_fit's own saving, of slots that are on the device. */
+static void a_file_saved_while_training_goes_on_with_the_same_bits(void **state)
+{
+    (void)state;
+    for (int i = 0; i < ENDINGS; i++) {
+        cornu_model *a, *b;
+        cornu_data *data = samples_of("conv");
+        const char *file = unpacked("conv.keras");
+        const char *path = scratch_path(with_ending("saved", endings[i]));
+        expect_ok(cornu_model_open(file, &a));
+        train(a, data, path, NULL);
+        expect_ok(cornu_model_open(path, &b));
+        assert_true(same_bits(a, b));
+        train(a, data, NULL, NULL);
+        train(b, data, NULL, NULL);
+        assert_true(same_bits(a, b));
+        cornu_model_close(a);
+        cornu_model_close(b);
+        cornu_data_close(data);
+    }
+}
+
+static void names_are_as_keras_gives_them(void **state)
+{
+    (void)state;
+    cornu_model *m;
+    tensor_file *ours, *theirs;
+    expect_ok(cornu_model_open(unpacked("conv.keras"), &m));
+    expect_ok(cornu_model_save(m, scratch_path("ours.weights.h5")));
+    expect_ok(tensor_file_open(scratch_path("ours.weights.h5"), &ours));
+    expect_ok(tensor_file_open(unpacked("conv.weights.h5"), &theirs));
+    assert_int_equal(ours->count, theirs->count);
+    for (int i = 0; i < theirs->count; i++) {
+        const file_tensor *t = &theirs->tensors[i];
+        const file_tensor *o = tensor_file_find(ours, t->name);
+        assert_non_null(o);
+        assert_int_equal(o->type, t->type);
+        assert_int_equal(o->rank, t->rank);
+        assert_memory_equal(o->data, t->data, (size_t)t->count * element_size(t->type));
+    }
+    for (int i = 0; i < theirs->metadata_count; i++) {
+        const char *value = tensor_file_metadata(ours, theirs->metadata[i].key);
+        assert_non_null(value);
+        assert_string_equal(value, theirs->metadata[i].value);
+    }
+    tensor_file_close(ours);
+    tensor_file_close(theirs);
+    cornu_model_close(m);
+}
+
+/* ---- what nobody should open ------------------------------------------------------------ */
+
+static const struct {
+    const char *file, *says;
+} hostile[] = {
+    {"external-link.weights.h5", "layers: found a link to another file"},
+    {"soft-link.weights.h5", "layers/dense/vars/1: found a soft link"},
+    {"virtual.weights.h5", "layers/dense/vars/0: found a virtual dataset"},
+    {"unlimited-virtual.weights.h5", "layers/dense/vars/0: found a virtual dataset"},
+    {"external-data.weights.h5", "layers/dense/vars/0: found an external dataset"},
+    {"chunked.weights.h5", "layers/dense/vars/0: found chunked or packed data"},
+    {"huge.weights.h5", "layers/dense/vars/0: found data that are not in the file"},
+    {"cycle.weights.h5", "found too many or too deep groups, or a cycle"},
+    {"texts.weights.h5", "layers/dense/words: found elements that are no numbers"},
+    {"pickled.weights.h5", "layers/dense/vars/0: found elements that are no numbers"},
+    {"list-bomb.h5", "model_weights: found attributes of more bytes than the file"},
+    {"lambda.keras", "(double, Lambda): found a Lambda layer, which holds code"},
+    {"lambda.h5", "(double, Lambda): found a Lambda layer, which holds code"},
+    {"custom.keras", "found the custom object Theirs>Dense"},
+    {"pickled.keras", "found model.weights.npz, which is pickled and could run code"},
+    {"absolute.keras", "found the member /etc/passwd"},
+    {"upwards.keras", "found the member ../outside"},
+    {"assets.keras", "found the member assets/layers/x/vocabulary.txt"},
+    {"twice.keras", "found config.json twice"},
+    {"no-weights.keras", "found no model.weights.h5"},
+    {"no-hdf5.keras", "found another beginning; expected HDF5"},
+    {"bomb.keras", "more to unpack; expected at most 20 MB in all"},
+};
+
+static void hostile_files_are_refused_by_name(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++) {
+        cornu_model *m;
+        cornu_status status = cornu_model_open(unpacked(hostile[i].file), &m);
+        if (status != CORNU_BAD_FILE && status != CORNU_UNSUPPORTED)
+            fail_msg("%s: found %s (%s); expected bad file", hostile[i].file,
+                     cornu_status_name(status), cornu_last_error());
+        assert_null(m);
+        expect_message(hostile[i].says);
+        expect_message(hostile[i].file);
+    }
+}
+
+/* Whatever a file says, what is read of it takes at most some times its size. */
+static void hostile_files_take_little_memory(void **state)
+{
+    (void)state;
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    hostile_files_are_refused_by_name(state);
+    getrusage(RUSAGE_SELF, &after);
+    assert_in_range(after.ru_maxrss - before.ru_maxrss, 0, 200000); /* KiB */
+}
+
+/* Each piece of a good file missing or changed: an error or a model, never a fault. */
+static void truncated_files_are_refused(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"new.keras", "new.h5"};
+    for (int i = 0; i < 2; i++) {
+        const file_tensor *t = member("file", files[i]);
+        for (int64_t size = 0; size < t->count; size += 97) {
+            cornu_model *m;
+            const char *path = scratch_write(files[i], t->data, (size_t)size);
+            if (cornu_model_open(path, &m) == CORNU_OK)
+                fail_msg("%s: %jd of %jd bytes were opened", files[i], (intmax_t)size,
+                         (intmax_t)t->count);
+            expect_message(files[i]);
+        }
+    }
+}
+
+/* Any byte may be another: an error or a model, and never a fault (which sanitizers see). */
+static void damaged_files_do_no_harm(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"new.keras", "new.h5", "chain.h5"};
+    enum { TRIES = 1000 };
+    random_stream r = random_open(4, RANDOM_GENERATE, 0);
+    for (int i = 0; i < 3 * TRIES; i++) {
+        cornu_model *m;
+        const char *name = files[i / TRIES];
+        const file_tensor *t = member("file", name);
+        uint8_t *bytes = malloc((size_t)t->count);
+        memcpy(bytes, t->data, (size_t)t->count);
+        for (int j = 0; j < 1 + i % 3; j++)
+            bytes[random_below(&r, (uint32_t)t->count)] = (uint8_t)random_below(&r, 256);
+        cornu_status status = cornu_model_open(scratch_write(name, bytes, (size_t)t->count), &m);
+        if (status != CORNU_OK && status != CORNU_BAD_FILE && status != CORNU_UNSUPPORTED)
+            fail_msg("%s, try %d: found %s (%s)", name, i, cornu_status_name(status),
+                     cornu_last_error());
+        cornu_model_close(m);
+        free(bytes);
+    }
+}
+
+/* ---- a build without HDF5 --------------------------------------------------------------- */
+
+static void a_build_without_hdf5_reads_and_says_that_it_cannot_write(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"conv.keras", "conv.h5", "conv.weights.h5"};
+    cornu_model *m;
+    expect_ok(cornu_model_open(unpacked(files[0]), &m));
+    assert_predicts(m, "conv");
+    for (int i = 0; i < 3; i++) {
+        expect_ok(cornu_model_load_weights(m, unpacked(files[i])));
+        expect_status(cornu_model_save(m, scratch_path(files[i])), CORNU_UNSUPPORTED);
+        expect_message("built without libhdf5 (CORNU_HDF5=OFF)");
+        expect_status(checkpoint_check(scratch_path(files[i]), "save"), CORNU_UNSUPPORTED);
+    }
+    cornu_model_close(m);
+}
+
+#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
+
+int main(void)
+{
+    const struct CMUnitTest absent[] = {
+        IN_SCRATCH(a_build_without_hdf5_reads_and_says_that_it_cannot_write)};
+    const struct CMUnitTest tests[] = {
+        IN_SCRATCH(what_keras_saved_computes_and_trains_as_in_keras),
+        IN_SCRATCH(keras_counts_of_steps_and_its_rate_are_kept),
+        IN_SCRATCH(weights_are_taken_in_order),
+        IN_SCRATCH(weights_of_another_network_are_refused),
+        IN_SCRATCH(weights_alone_are_no_model),
+        IN_SCRATCH(everything_comes_back),
+        IN_SCRATCH(the_same_model_gives_the_same_bytes),
+        IN_SCRATCH(a_conversion_loses_nothing),
+        IN_SCRATCH(a_file_saved_while_training_goes_on_with_the_same_bits),
+        IN_SCRATCH(names_are_as_keras_gives_them),
+        IN_SCRATCH(hostile_files_are_refused_by_name),
+        IN_SCRATCH(hostile_files_take_little_memory),
+        IN_SCRATCH(truncated_files_are_refused),
+        IN_SCRATCH(damaged_files_do_no_harm),
+    };
+    if (!CORNU_HAS_HDF5)
+        return cmocka_run_group_tests(absent, open_fixtures, close_fixtures);
+    return cmocka_run_group_tests(tests, open_fixtures, close_fixtures);
+}
