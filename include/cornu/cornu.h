@@ -151,6 +151,21 @@ CORNU_API cornu_status cornu_model_load_weights(cornu_model *model, const char *
 /* Write weights, optimizer state, recipe and position to one .safetensors file, atomically. */
 CORNU_API cornu_status cornu_model_save(const cornu_model *model, const char *path);
 
+typedef struct cornu_export_options {
+    /* The input is uint8 pixels, and what cornu does to those first (its scale, standardization) is
+       in the file; else the input is what the network itself sees: pixels scaled, and standardized
+       where the recipe says so. */
+    bool preprocess;
+    uint64_t reserved[8]; /* 0 */
+} cornu_export_options;
+
+/* Write the network for prediction as ONNX (opset 17), atomically: "input" [batch][input shape],
+   images NHWC, to "output", the batch of any size, the weights inside. Metadata: class_names, a
+   list as JSON, where they are known; of networks of pictures, without `preprocess`, pixel_scale,
+   which pixels are to be multiplied by. CORNU_UNSUPPORTED in a build without ONNX. */
+CORNU_API cornu_status cornu_model_export_onnx(const cornu_model *model, const char *path,
+                                               const cornu_export_options *options);
+
 /* All that a recipe may name, with options, as JSON: {"layers": [{"class_name": "Dense", "name":
    "dense", "aliases": [], "options": [{"name": "units", "type": "int", "required": true, "alias":
    false, "stands_for": null, "default": null, "choices": []}, ...]}, ...], "activations",

@@ -85,6 +85,7 @@ static const row rows[] = {
     {"predict", "top", EVALUATE, "--top 4", SCORES, NULL},
     {"predict", "exact-conv", SCALED, "--exact-conv", SCORES, NULL},
     {"predict", "batch", "large.safetensors --data large.npz", "--batch 300000", SAYS, "with batch 300000: needs"},
+    {"export", "preprocess", "start.safetensors m.onnx", "--preprocess", CONTENT, "m.onnx"},
     OF_ALL("explain", "small.yaml"),
     {"explain", "exact-conv", "scaled.yaml", "--exact-conv", SAYS, "exact convolution is asked for"},
     {"explain", "batch", "small.yaml", "--batch 7", SAYS, "7x28x28x1"},

@@ -397,7 +397,7 @@ static void every_command_explains_itself(void **state)
     (void)state;
     static const char *const names[] = {"bench",   "train",   "evaluate", "predict",
                                         "summary", "explain", "tune",     "devices",
-                                        "data",    "env",     "version"};
+                                        "data",    "env",     "version",  "export"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char usage[64];
         snprintf(usage, sizeof usage, "usage: cornu %s", names[i]);
