@@ -525,7 +525,10 @@ typedef struct cornu_fit_options {
     /* Before the first batch of a validation (step 0), and after each (each_step) or some. May be
        NULL. */
     void (*on_validation_step)(void *user, const cornu_progress *progress);
-    uint64_t reserved[8]; /* 0 */
+    /* Folder for event files that TensorBoard shows, as the callback `tensorboard` writes them:
+       train/ and validation/; NULL: none. */
+    const char *tensorboard;
+    uint64_t reserved[7]; /* 0 */
 } cornu_fit_options;
 
 /* Train; `history` may be NULL. Within its callbacks the model's weights can be read and written,

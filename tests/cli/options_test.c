@@ -71,6 +71,7 @@ static const row rows[] = {
     {"train", "output", "logged.yaml --data mnist", "--output there", MAKES, "there/l.csv"},
     {"train", "log", TRAIN, "--log l.csv", MAKES, "l.csv"},
     {"train", "log-steps", TRAIN " --steps 2 --log l.csv", "--log-steps", HEADING, "l.csv"},
+    {"train", "tensorboard", TRAIN, "--tensorboard tb", MAKES, "tb/train"},
     {"train", "workers", "pets.yaml --epochs 100000000 --threads 1", "--workers 11", ALIVE, "Epoch 1/"},
     {"train", "cache", "pets.yaml", "--cache file", MAKES, "pets.pixels"},
     {"train", "strict", "pets.yaml", "--strict", SAYS, "strict: found 1 such files"},
