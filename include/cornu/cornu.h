@@ -84,7 +84,8 @@ CORNU_API void cornu_free(void *memory);
 typedef struct cornu_model cornu_model;
 
 /* Open `what`: the id of a built-in workload ("mnist-cnn-2"; see cornu_workload_name), the path of
-   a recipe (.yaml, .yml, .json), or the path of a model file (.safetensors). */
+   a recipe (.yaml, .yml, .json), or the path of a model file (.safetensors, or .onnx: a chain of
+   operators that cornu has, without a compile section). */
 CORNU_API cornu_status cornu_model_open(const char *what, cornu_model **model);
 /* The same from the text of a recipe; `name` stands in for the file name in messages. */
 CORNU_API cornu_status cornu_model_parse(const char *text, const char *name, cornu_model **model);

@@ -79,10 +79,10 @@ void print_loading(const cornu_data *data, const cornu_progress *epoch)
 
 int open_model_file(const command *c, const char *path, cornu_model **model)
 {
-    if (!ends_with(path, ".safetensors"))
+    if (!ends_with(path, ".safetensors") && !ends_with(path, ".onnx"))
         return fail_usage(c,
-                          "%s: found another name; expected a model file (.safetensors), as cornu "
-                          "train --save writes it",
+                          "%s: found another name; expected a model file (.safetensors, as cornu "
+                          "train --save writes it, or .onnx)",
                           path);
     return report(cornu_model_open(path, model));
 }

@@ -10,14 +10,25 @@ static cornu_status write(const cornu_model *model, const char *path,
     return export_onnx(model, path, options);
 }
 #else
-static cornu_status write(const cornu_model *model, const char *path,
-                          const cornu_export_options *options)
+static cornu_status fail_absent(const char *path)
 {
-    (void)model, (void)options;
     return status_fail(CORNU_UNSUPPORTED,
                        "%s: found a cornu that was built without ONNX (CORNU_ONNX=OFF); expected "
                        "one with it, which needs protobuf-c",
                        path);
+}
+
+static cornu_status write(const cornu_model *model, const char *path,
+                          const cornu_export_options *options)
+{
+    (void)model, (void)options;
+    return fail_absent(path);
+}
+
+cornu_status import_onnx(const char *path, cornu_model **out)
+{
+    *out = NULL;
+    return fail_absent(path);
 }
 #endif
 
