@@ -73,7 +73,7 @@ def compare_signatures():
                 bad.append(f"{module}.{name}: cornu takes {list(a)}, Keras {list(b)}")
             bad += [f"{module}.{name}.{k}: cornu's default is {plain(a[k])}, Keras's {plain(b[k])}"
                     for k in a if k in b and plain(a[k]) != plain(b[k]) and a[k] != b[k]]
-    for method in ("fit", "evaluate", "predict", "compile", "add", "save"):
+    for method in ("fit", "evaluate", "predict", "compile", "add", "save", "export"):
         a, b = (list(inspect.signature(getattr(k.Sequential, method)).parameters) for k in (ours, real))
         if [p for p in a if p != "kwargs"] != [p for p in b if p != "kwargs"]:
             bad.append(f"Sequential.{method}: cornu takes {a}, Keras {b}")

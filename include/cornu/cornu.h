@@ -84,8 +84,8 @@ CORNU_API void cornu_free(void *memory);
 typedef struct cornu_model cornu_model;
 
 /* Open `what`: the id of a built-in workload ("mnist-cnn-2"; see cornu_workload_name), the path of
-   a recipe (.yaml, .yml, .json), or the path of a model file (.safetensors, or Keras's .keras, .h5,
-   .hdf5). */
+   a recipe (.yaml, .yml, .json), or the path of a model file (.safetensors, Keras's .keras, .h5,
+   .hdf5, or .onnx: a chain of operators that cornu has, without a compile section). */
 CORNU_API cornu_status cornu_model_open(const char *what, cornu_model **model);
 /* The same from the text of a recipe; `name` stands in for the file name in messages. */
 CORNU_API cornu_status cornu_model_parse(const char *text, const char *name, cornu_model **model);
@@ -153,6 +153,21 @@ CORNU_API cornu_status cornu_model_load_weights(cornu_model *model, const char *
 /* Write weights, optimizer state, recipe and position to one .safetensors, .keras, .h5 or .hdf5
    file, atomically; to .weights.h5 weights and optimizer state alone. */
 CORNU_API cornu_status cornu_model_save(const cornu_model *model, const char *path);
+
+typedef struct cornu_export_options {
+    /* The input is uint8 pixels, and what cornu does to those first (its scale, standardization) is
+       in the file; else the input is what the network itself sees: pixels scaled, and standardized
+       where the recipe says so. */
+    bool preprocess;
+    uint64_t reserved[8]; /* 0 */
+} cornu_export_options;
+
+/* Write the network for prediction as ONNX (opset 17), atomically: "input" [batch][input shape],
+   images NHWC, to "output", the batch of any size, the weights inside. Metadata: class_names, a
+   list as JSON, where they are known; of networks of pictures, without `preprocess`, pixel_scale,
+   which pixels are to be multiplied by. CORNU_UNSUPPORTED in a build without ONNX. */
+CORNU_API cornu_status cornu_model_export_onnx(const cornu_model *model, const char *path,
+                                               const cornu_export_options *options);
 
 /* All that a recipe may name, with options, as JSON: {"layers": [{"class_name": "Dense", "name":
    "dense", "aliases": [], "options": [{"name": "units", "type": "int", "required": true, "alias":
@@ -513,7 +528,10 @@ typedef struct cornu_fit_options {
     /* Before the first batch of a validation (step 0), and after each (each_step) or some. May be
        NULL. */
     void (*on_validation_step)(void *user, const cornu_progress *progress);
-    uint64_t reserved[8]; /* 0 */
+    /* Folder for event files that TensorBoard shows, as the callback `tensorboard` writes them:
+       train/ and validation/; NULL: none. */
+    const char *tensorboard;
+    uint64_t reserved[7]; /* 0 */
 } cornu_fit_options;
 
 /* Train; `history` may be NULL. Within its callbacks the model's weights can be read and written,

@@ -219,6 +219,30 @@ static PyObject *model_save(PyObject *self, PyObject *arguments)
     return model_path((model_object *)self, arguments, begin_reading, save);
 }
 
+/* export(path, preprocess): an ONNX file. */
+static PyObject *model_export(PyObject *object, PyObject *arguments)
+{
+    model_object *self = (model_object *)object;
+    PyObject *path;
+    int preprocess;
+    if (!PyArg_ParseTuple(arguments, "O&p", PyUnicode_FSConverter, &path, &preprocess))
+        return NULL;
+    cornu_status status = CORNU_OK;
+    bool free_to_work = begin_reading(self);
+    if (free_to_work) {
+        const char *name = PyBytes_AsString(path);
+        cornu_export_options options = {.preprocess = preprocess != 0};
+        Py_BEGIN_ALLOW_THREADS;
+        status = cornu_model_export_onnx(self->model, name, &options);
+        Py_END_ALLOW_THREADS;
+        end_work(self);
+    }
+    Py_DECREF(path);
+    if (!free_to_work)
+        return NULL;
+    return none_or_fail(status);
+}
+
 static PyObject *model_load_weights(PyObject *self, PyObject *arguments)
 {
     return model_path((model_object *)self, arguments, begin_work, cornu_model_load_weights);
@@ -266,6 +290,7 @@ static PyMethodDef model_methods[] = {
     {"get_weight", model_get_weight, METH_VARARGS, NULL},
     {"set_weight", model_set_weight, METH_VARARGS, NULL},
     {"save", model_save, METH_VARARGS, NULL},
+    {"export", model_export, METH_VARARGS, NULL},
     {"load_weights", model_load_weights, METH_VARARGS, NULL},
     {"position", model_position, METH_NOARGS, NULL},
     {"classes", model_classes, METH_NOARGS, NULL},

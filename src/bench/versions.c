@@ -13,6 +13,9 @@
 #include <limits.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <png.h>
+#if CORNU_ONNX || CORNU_TENSORBOARD
+#include <protobuf-c/protobuf-c.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +112,13 @@ static void say_yaml(char *out)
 {
     snprintf(out, VERSION_ROOM, "%s", yaml_get_version_string());
 }
+
+#if CORNU_ONNX || CORNU_TENSORBOARD
+static void say_protobuf(char *out)
+{
+    snprintf(out, VERSION_ROOM, "%s", protobuf_c_version());
+}
+#endif
 
 /* ---- the table -------------------------------------------------------------------------- */
 

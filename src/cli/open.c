@@ -80,7 +80,7 @@ void print_loading(const cornu_data *data, const cornu_progress *epoch)
 static bool is_model_file(const char *path)
 {
     return ends_with(path, ".safetensors") || ends_with(path, ".keras") || ends_with(path, ".h5") ||
-           ends_with(path, ".hdf5");
+           ends_with(path, ".hdf5") || ends_with(path, ".onnx");
 }
 
 int open_model_file(const command *c, const char *path, cornu_model **model)
@@ -88,7 +88,7 @@ int open_model_file(const command *c, const char *path, cornu_model **model)
     if (!is_model_file(path))
         return fail_usage(c,
                           "%s: found another name; expected a model file (.safetensors, .keras, "
-                          ".h5), as cornu train --save or Keras writes it",
+                          ".h5, .onnx), as cornu train --save, Keras or others write it",
                           path);
     return report(cornu_model_open(path, model));
 }

@@ -5,7 +5,7 @@
 
 typedef struct train_options {
     const char *what; /* recipe, workload; NULL with resume alone */
-    const char *data, *init, *save, *resume, *log, *output;
+    const char *data, *init, *save, *resume, *log, *tensorboard, *output;
     int64_t epochs, batch, steps, seed;
     device_choice on;
     data_choice files;
@@ -28,6 +28,8 @@ static bool parse(int argc, char **argv, train_options *o, int *status)
         {"resume", "FILE", "go on where this model file stopped", OPTION_TEXT, &o->resume, 0, 0},
         {"log", "FILE", "write a CSV row an epoch", OPTION_TEXT, &o->log, 0, 0},
         {"log-steps", NULL, "write a row a step instead", OPTION_FLAG, &o->log_steps, 0, 0},
+        {"tensorboard", "DIR", "write event files for TensorBoard here", OPTION_TEXT,
+         &o->tensorboard, 0, 0},
         {"output", "DIR", "folder for the files that the recipe itself names", OPTION_TEXT,
          &o->output, 0, 0},
         FOLDER_OPTIONS(o->files),
@@ -185,6 +187,7 @@ static void print_how_to_go_on(FILE *f, const training *t)
     print_number(f, "workers", o->files.workers);
     print_option(f, "cache", o->files.cache);
     print_option(f, "log", o->log);
+    print_option(f, "tensorboard", o->tensorboard);
     print_option(f, "output", o->output);
     print_to(f, "%s%s%s%s", o->on.exact_convolution ? " --exact-conv" : "",
              o->log_steps ? " --log-steps" : "", o->files.strict ? " --strict" : "",
@@ -250,6 +253,7 @@ static int train(training *t, const cornu_data *data)
                              .save_stopped = t->path,
                              .log = o->log,
                              .log_steps = o->log_steps,
+                             .tensorboard = o->tensorboard,
                              .output = o->output,
                              .resume = o->resume != NULL,
                              .on_step = on_step,

@@ -125,7 +125,7 @@ typedef struct plan_options {
     bool exact_convolution;   /* kernels may not use other sums than the definition's (Winograd) */
     bool keep_input_gradient; /* tests: also compute the gradient of the input */
     bool keep_gradients;      /* tests: no updates; the gradients stay readable after the step */
-    bool no_fusion;           /* tests: fuse no activations */
+    bool no_fusion;           /* fuse no activations */
 } plan_options;
 
 typedef struct plan {

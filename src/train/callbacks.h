@@ -77,14 +77,17 @@ typedef struct callback_entry {
 } callback_entry;
 
 typedef struct callbacks {
-    callback_entry *entries;
+    callback_entry *entries; /* with room for one more than the list's */
     int count;
+    int unsaved; /* the last so many are no list's: no model file keeps their state */
 } callbacks;
 
 /* Are names and options right? `list` may be NULL. */
 cornu_status callbacks_check(const doc *list);
 cornu_status callbacks_open(const doc *list, callbacks **out);
 void callbacks_close(callbacks *c);
+/* One more, with Keras's defaults, whose files may lie anywhere. At most once. */
+cornu_status callbacks_add_tensorboard(callbacks *c, const char *log_dir);
 bool callbacks_every_step(const callbacks *c);
 /* The rows with the names of their options: a list for cornu_tables. */
 json_t *callback_table(void);

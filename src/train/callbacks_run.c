@@ -49,6 +49,8 @@ cornu_status callbacks_save(const callbacks *c, cornu_model *model)
     for (int i = 0; i < c->count; i++) {
         const callback_entry *e = &c->entries[i];
         cornu_status status = e->kind->sync ? e->kind->sync(e->self) : CORNU_OK;
+        if (status == CORNU_OK && i >= c->count - c->unsaved)
+            continue;
         if (status != CORNU_OK) {
             json_decref(list);
             return status;
@@ -68,12 +70,13 @@ cornu_status callbacks_save(const callbacks *c, cornu_model *model)
 cornu_status callbacks_restore(callbacks *c, const cornu_model *model)
 {
     const json_t *list = model->training.callback_state;
-    if (json_array_size(list) != (size_t)c->count)
+    int count = c->count - c->unsaved;
+    if (json_array_size(list) != (size_t)count)
         return status_fail(CORNU_BAD_FILE,
                            "callbacks: found the state of %zu in the model file; expected %d as in "
                            "its recipe",
-                           json_array_size(list), c->count);
-    for (int i = 0; i < c->count; i++) {
+                           json_array_size(list), count);
+    for (int i = 0; i < count; i++) {
         const callback_entry *e = &c->entries[i];
         const json_t *item = json_array_get(list, (size_t)i);
         const char *name = json_string_value(json_object_get(item, "name"));

@@ -72,7 +72,7 @@ static cornu_status add_entry(entries *e, const char *key, json_t *value, size_t
     return CORNU_OK;
 }
 
-static json_t *class_names(const cornu_model *m)
+json_t *checkpoint_class_names(const cornu_model *m)
 {
     char shown[1024];
     json_t *names = json_array();
@@ -109,7 +109,7 @@ static cornu_status make_metadata(const cornu_model *m, entries *e)
     if (m->compiled)
         TRY(add_entry(e, "compile", model_compile_to_json(m), DOC_BYTES_MAX));
     if (m->class_names)
-        TRY(add_entry(e, "class_names", class_names(m), ENTRY_BYTES_MAX));
+        TRY(add_entry(e, "class_names", checkpoint_class_names(m), ENTRY_BYTES_MAX));
     if (m->training.data_name || m->training.data_path)
         TRY(add_entry(e, "data_hint", data_hint(m), ENTRY_BYTES_MAX));
     TRY(add_entry(e, "position", position_to_json(&m->training.position, m->metric_count),

@@ -25,6 +25,9 @@ cornu_status checkpoint_check(const char *path, const char *option);
 /* And can what the file says of the model be read again? Only names beyond all measure cannot. */
 cornu_status checkpoint_check_model(const cornu_model *model);
 
+/* The names of the model's classes as a new list, whatever they are made of. */
+json_t *checkpoint_class_names(const cornu_model *m);
+
 /* Room for model->training.best_weights, where there is none yet. */
 cornu_status best_weights_new(cornu_model *model);
 

@@ -292,6 +292,8 @@ static cornu_status check_all(fit_run *run)
                            (intmax_t)run->model->training.position.step, (intmax_t)run->steps);
     name_logs(run);
     TRY(callbacks_open(run->spec.callbacks, &run->callbacks));
+    if (o->tensorboard)
+        TRY(callbacks_add_tensorboard(run->callbacks, o->tensorboard));
     run->state.callbacks = run->callbacks;
     if (o->resume && run->model->training.callback_state)
         TRY(callbacks_restore(run->callbacks, run->model));

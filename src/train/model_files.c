@@ -7,6 +7,7 @@
 #include "model/recipes.h"
 #include "train/callbacks.h"
 #include "train/checkpoint.h"
+#include "train/export.h"
 #include "train/keras/keras.h"
 #include "train/session.h"
 #include <stdlib.h>
@@ -61,6 +62,8 @@ static cornu_status open_any(const char *what, cornu_model **model)
         return cornu_model_parse(recipe, what, model);
     if (checkpoint_path_is(what))
         return checkpoint_read(what, model);
+    if (path_has_ending(what, ".onnx"))
+        return import_onnx(what, model);
     if (path_has_ending(what, ".yaml") || path_has_ending(what, ".yml") ||
         path_has_ending(what, ".json"))
         return open_recipe(what, model);

@@ -290,6 +290,7 @@ static void version_tells_program_libraries_and_devices(void **state)
         if (i < 15 && strcspn(line, "0123456789") > strcspn(line, "\n"))
             fail_msg("found no version in: %.80s", line);
     }
+    assert_int_equal(strstr(p.out, "\n  protobuf-c ") != NULL, CORNU_ONNX || CORNU_TENSORBOARD);
     program help = must_run(ARGUMENTS("--help"));
     assert_null(strstr(help.out, "\\n")); /* lines end in ends of lines */
     assert_non_null(strstr(help.out, "  version "));

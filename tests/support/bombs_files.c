@@ -299,6 +299,34 @@ static void cifar(bytes *out)
         put(out, (char[3073]){9}, 3073);
 }
 
+/* ---- ONNX ---- */
+
+static void onnx_of(bytes *out, char field, const char *piece)
+{
+    bytes graph = {0};
+    while (graph.size < ROOM) {
+        put(&graph, &field, 1);
+        put_little(&graph, strlen(piece), 1);
+        put_text(&graph, piece);
+    }
+    put(out, "\x3a", 1); /* field 7: the graph, its length as a varint of 3 bytes */
+    put_little(out, (graph.size & 127) | 128, 1);
+    put_little(out, (graph.size >> 7 & 127) | 128, 1);
+    put_little(out, graph.size >> 14, 1);
+    put(out, graph.data, graph.size);
+    free(graph.data);
+}
+
+static void onnx_of_nodes(bytes *out)
+{
+    onnx_of(out, 0x0a, ""); /* field 1, each empty */
+}
+
+static void onnx_of_inputs(bytes *out)
+{
+    onnx_of(out, 0x0a, "\n\1x\n\1x\n\1x\n\1x\n\1x\n\1x\n\1x\n\1x");
+}
+
 const bomb bombs_files[] = {{"directives.yaml", put_directives},
                             {"layers.yaml", recipe_yaml},
                             {"word.yaml", recipe_of_one_word},
@@ -309,6 +337,8 @@ const bomb bombs_files[] = {{"directives.yaml", put_directives},
                             {"directives.safetensors", recipe_of_directives},
                             {"cycles.h5", hdf5_of_cycles},
                             {"zeros.keras", keras_of_zeros},
+                            {"nodes.onnx", onnx_of_nodes},
+                            {"inputs.onnx", onnx_of_inputs},
                             {"large.npy", npy},
                             {"zeros.npz", npz_of_zeros},
                             {"within.npz", npz_within},

@@ -26,6 +26,7 @@ static void options_of_running_with_an_unknown_field_are_refused(void **state)
     cornu_fit_options fit = {.threads = 1};
     cornu_run_options run = {.threads = 1};
     cornu_explain_options explain = {.threads = 1};
+    cornu_export_options export = {.preprocess = true};
     cornu_scores scores;
     float in[8] = {0}, out[3];
     char *text;
@@ -35,6 +36,8 @@ static void options_of_running_with_an_unknown_field_are_refused(void **state)
     EXPECT_REFUSED(run, cornu_predict(model, in, 1, &run, out), "cornu_run_options");
     EXPECT_REFUSED(run, cornu_predict_check(model, 1, &run), "cornu_run_options");
     EXPECT_REFUSED(explain, cornu_explain(model, &explain, &text), "cornu_explain_options");
+    EXPECT_REFUSED(export, cornu_model_export_onnx(model, "m.onnx", &export),
+                   "cornu_export_options");
     expect_ok(cornu_fit(model, data, &fit, NULL));
     expect_ok(cornu_predict(model, in, 1, &run, out));
     cornu_data_close(data);

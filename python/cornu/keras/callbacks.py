@@ -7,6 +7,7 @@ from typing import Any, Callable
 
 from .._missing import missing
 from . import _keras_names
+from ._arguments import not_here
 from ._progress import Progress, verbosity
 
 
@@ -379,13 +380,34 @@ class ModelCheckpoint(_Native):
                          initial_value_threshold=initial_value_threshold)
 
 
+class TensorBoard(_Native):
+    """Event files for TensorBoard in log_dir/train and log_dir/validation: what is logged, after each epoch and with
+    update_freq each so many batches, the network, and with histogram_freq how its weights are distributed."""
+
+    _name = "tensorboard"
+
+    def __init__(self, log_dir="logs", histogram_freq=0, write_graph=True, write_images=False,
+                 write_steps_per_second=False, update_freq="epoch", profile_batch=0, embeddings_freq=0,
+                 embeddings_metadata=None):
+        for name, value, instead in (("write_images", write_images, "histogram_freq= shows weights"),
+                                     ("profile_batch", profile_batch, "cornu explain --run times operations"),
+                                     ("embeddings_freq", embeddings_freq, "it has no embeddings"),
+                                     ("embeddings_metadata", embeddings_metadata, "it has no embeddings")):
+            not_here(f"TensorBoard: {name}", value or None, instead)
+        if update_freq not in ("epoch", "batch") and (isinstance(update_freq, bool) or not isinstance(update_freq, int)
+                                                      or update_freq < 1):
+            raise ValueError(f"TensorBoard: update_freq: found {update_freq!r}; expected 'epoch', 'batch' or a number of batches")
+        super().__init__(0, log_dir=os.fspath(log_dir), histogram_freq=histogram_freq, write_graph=bool(write_graph),
+                         write_steps_per_second=bool(write_steps_per_second), update_freq=update_freq)
+
+
 __all__ = ["CSVLogger", "Callback", "CallbackList", "EarlyStopping", "History", "LambdaCallback",
-           "LearningRateScheduler", "ModelCheckpoint", "ProgbarLogger", "ReduceLROnPlateau", "TerminateOnNaN"]
+           "LearningRateScheduler", "ModelCheckpoint", "ProgbarLogger", "ReduceLROnPlateau", "TensorBoard",
+           "TerminateOnNaN"]
 
 __getattr__ = missing("cornu.keras.callbacks", __all__, _keras_names.callbacks, instead={
     "BackupAndRestore": "ModelCheckpoint writes a model that load_model continues",
     "OrbaxCheckpoint": "ModelCheckpoint writes .keras and .safetensors files",
     "RemoteMonitor": "a Callback's on_epoch_end has the numbers to send",
     "SwapEMAWeights": "no optimizer here averages weights",
-    "TensorBoard": "CSVLogger writes a row an epoch",
 })

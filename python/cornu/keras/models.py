@@ -474,6 +474,23 @@ class Sequential:
             self._section = self._trained_section
         self._handle.save(path)
 
+    def export(self, filepath, format="tf_saved_model", verbose=None, input_signature=None, **kwargs) -> None:
+        """The network for prediction as an ONNX file, where the name ends in .onnx or format="onnx".
+
+        preprocess=True, which Keras has not: the input is uint8 pixels, scaled and standardized in the file."""
+        not_here("export: input_signature", input_signature, "the file takes any number of samples of the model's shape")
+        preprocess = bool(kwargs.pop("preprocess", False))
+        for name in kwargs:
+            raise NotImplementedError(f"export: {name}= is not in cornu; an ONNX file is of opset 17")
+        path = os.fspath(filepath)
+        if format != "onnx" and not (format == "tf_saved_model" and path.endswith(".onnx")):
+            raise NotImplementedError(f"export: {path}: found format={format!r}, which is not in cornu; it writes 'onnx'")
+        self.build()
+        if self._section != self._trained_section:
+            self._handle.set_data(self._trained_section)
+            self._section = self._trained_section
+        self._handle.export(path, preprocess)
+
     def save_weights(self, filepath, overwrite=True) -> None:
         """Weights and the optimizer's state in a .weights.h5 file; or as save, of which load_weights takes the weights."""
         path = os.fspath(filepath)

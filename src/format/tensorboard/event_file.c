@@ -1,0 +1,243 @@
+#include "format/tensorboard/event_file.h"
+#include "base/memory.h"
+#include "format/tensorboard/event.pb-c.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct event_file {
+    char *path; /* for messages */
+    int fd;
+};
+
+/* TensorFlow's numbers of types of elements, and of what a tag's values are. */
+enum { TYPE_FLOAT = 1, TYPE_DOUBLE = 2, TYPE_STRING = 7 };
+enum { CLASS_UNKNOWN, CLASS_SCALAR, CLASS_TENSOR };
+
+/* ---- records: TFRecord's framing ---------------------------------------------------------- */
+
+/* CRC-32C (RFC 3720), which zlib has not, bit by bit: events are small. Masked as TFRecord wants
+   it, so that the sum of data that hold sums is one, too. */
+static uint32_t masked_crc(const uint8_t *data, size_t size)
+{
+    uint32_t crc = UINT32_MAX;
+    for (size_t i = 0; i < size; i++) {
+        crc ^= data[i];
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78 : 0);
+    }
+    crc = ~crc;
+    return (crc >> 15 | crc << 17) + 0xa282ead8;
+}
+
+static void put(uint8_t *to, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        to[i] = (uint8_t)(value >> 8 * i);
+}
+
+static cornu_status write_all(const event_file *f, const uint8_t *data, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t n = write(f->fd, data + done, size - done);
+        if (n < 0 && errno != EINTR)
+            return status_fail(CORNU_IO, "%s: cannot write: %s", f->path, strerror(errno));
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return CORNU_OK;
+}
+
+/* length (8 bytes), its sum (4), the event, its sum (4) */
+static cornu_status write_event(const event_file *f, Tensorboard__Event *e)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    e->has_wall_time = e->has_step = true;
+    e->wall_time = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    size_t size = tensorboard__event__get_packed_size(e);
+    uint8_t *record;
+    TRY(memory_new(size + 16, 1, "event", &record));
+    put(record, size, 8);
+    put(record + 8, masked_crc(record, 8), 4);
+    tensorboard__event__pack(e, record + 12);
+    put(record + 12 + size, masked_crc(record + 12, size), 4);
+    cornu_status status = write_all(f, record, size + 16);
+    free(record);
+    return status;
+}
+
+/* ---- the file ----------------------------------------------------------------------------- */
+
+/* TensorBoard goes by "tfevents" in the name, and by the order of names. */
+static cornu_status make_file(int folder, const char *shown, event_file *f)
+{
+    char host[256], name[512];
+    if (gethostname(host, sizeof host) != 0)
+        snprintf(host, sizeof host, "localhost");
+    host[sizeof host - 1] = 0;
+    for (int number = 0; f->fd < 0; number++) {
+        snprintf(name, sizeof name, "events.out.tfevents.%lld.%s.%d.%d.v2", (long long)time(NULL),
+                 host, (int)getpid(), number);
+        f->fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+        if (f->fd < 0 && errno != EEXIST)
+            return status_fail(CORNU_IO, "%s/%s: cannot write: %s", shown, name, strerror(errno));
+    }
+    return memory_format(&f->path, "%s/%s", shown, name);
+}
+
+cornu_status event_file_open(int folder, const char *shown, event_file **out)
+{
+    *out = NULL;
+    event_file *f;
+    TRY(memory_new(1, sizeof *f, "event file", &f));
+    f->fd = -1;
+    cornu_status status = make_file(folder, shown, f);
+    Tensorboard__Event e = TENSORBOARD__EVENT__INIT;
+    e.file_version = (char *)(uintptr_t) "brain.Event:2";
+    if (status == CORNU_OK)
+        status = write_event(f, &e);
+    if (status != CORNU_OK) {
+        event_file_close(f);
+        return status;
+    }
+    *out = f;
+    return CORNU_OK;
+}
+
+cornu_status event_file_sync(event_file *f)
+{
+    if (!f || fsync(f->fd) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP)
+        return CORNU_OK; /* file systems that do not know it */
+    return status_fail(CORNU_IO, "%s: cannot write: %s", f->path, strerror(errno));
+}
+
+void event_file_close(event_file *f)
+{
+    if (!f)
+        return;
+    if (f->fd >= 0)
+        close(f->fd); /* each event has been written */
+    free(f->path);
+    free(f);
+}
+
+/* ---- events ------------------------------------------------------------------------------- */
+
+typedef struct tag_kind {
+    const char *plugin, *content;
+    int data_class;
+} tag_kind;
+
+static const tag_kind scalars = {"scalars", "", CLASS_SCALAR};
+static const tag_kind histograms = {"histograms", "", CLASS_TENSOR};
+static const tag_kind networks = {"graph_keras_model", "1", CLASS_UNKNOWN};
+
+/* One value under a tag. */
+static cornu_status write_value(const event_file *f, const tag_kind *kind, const char *tag,
+                                int64_t step, Tensorboard__Tensor *tensor)
+{
+    Tensorboard__Event e = TENSORBOARD__EVENT__INIT;
+    Tensorboard__Summary summary = TENSORBOARD__SUMMARY__INIT;
+    Tensorboard__Summary__Value value = TENSORBOARD__SUMMARY__VALUE__INIT, *values = &value;
+    Tensorboard__Metadata metadata = TENSORBOARD__METADATA__INIT;
+    Tensorboard__Metadata__PluginData plugin = TENSORBOARD__METADATA__PLUGIN_DATA__INIT;
+    plugin.plugin_name = (char *)(uintptr_t)kind->plugin;
+    plugin.has_content = *kind->content != 0;
+    plugin.content.data = (uint8_t *)(uintptr_t)kind->content;
+    plugin.content.len = strlen(kind->content);
+    metadata.plugin_data = &plugin;
+    metadata.has_data_class = kind->data_class != CLASS_UNKNOWN;
+    metadata.data_class = kind->data_class;
+    value.tag = (char *)(uintptr_t)tag;
+    value.tensor = tensor;
+    value.metadata = &metadata;
+    summary.n_value = 1;
+    summary.value = &values;
+    e.summary = &summary;
+    e.step = step;
+    return write_event(f, &e);
+}
+
+static void describe(Tensorboard__Tensor *tensor, Tensorboard__Tensor__Shape *shape, int type,
+                     void *content, size_t bytes)
+{
+    tensor->has_dtype = true;
+    tensor->dtype = type;
+    tensor->tensor_shape = shape;
+    tensor->has_tensor_content = content != NULL;
+    tensor->tensor_content.data = content;
+    tensor->tensor_content.len = bytes;
+}
+
+cornu_status event_file_scalar(event_file *f, const char *tag, int64_t step, double value)
+{
+    Tensorboard__Tensor tensor = TENSORBOARD__TENSOR__INIT;
+    Tensorboard__Tensor__Shape shape = TENSORBOARD__TENSOR__SHAPE__INIT;
+    float content = (float)value;
+    describe(&tensor, &shape, TYPE_FLOAT, &content, sizeof content);
+    return write_value(f, &scalars, tag, step, &tensor);
+}
+
+cornu_status event_file_network(event_file *f, const char *json)
+{
+    Tensorboard__Tensor tensor = TENSORBOARD__TENSOR__INIT;
+    Tensorboard__Tensor__Shape shape = TENSORBOARD__TENSOR__SHAPE__INIT;
+    ProtobufCBinaryData content = {strlen(json), (uint8_t *)(uintptr_t)json};
+    describe(&tensor, &shape, TYPE_STRING, NULL, 0);
+    tensor.n_string_val = 1;
+    tensor.string_val = &content;
+    return write_value(f, &networks, "keras", 0, &tensor);
+}
+
+/* ---- histograms --------------------------------------------------------------------------- */
+
+enum { INTERVALS = 30 };
+
+/* rows [left, right, count], as tensorboard's own summaries have them: where all values are one,
+   the last interval holds them. */
+static void count_values(const float *values, int64_t count, double rows[INTERVALS][3])
+{
+    double least = INFINITY, most = -INFINITY;
+    for (int64_t i = 0; i < count; i++)
+        if (isfinite(values[i])) {
+            least = fmin(least, (double)values[i]);
+            most = fmax(most, (double)values[i]);
+        }
+    double width = most > least ? (most - least) / INTERVALS : 0;
+    for (int k = 0; k < INTERVALS; k++) {
+        rows[k][0] = width > 0 ? least + k * width : most;
+        rows[k][1] = width > 0 && k + 1 < INTERVALS ? least + (k + 1) * width : most;
+        rows[k][2] = 0;
+    }
+    for (int64_t i = 0; i < count; i++)
+        if (isfinite(values[i])) {
+            double at = width > 0 ? floor(((double)values[i] - least) / width) : INTERVALS;
+            rows[at < INTERVALS ? (int)at : INTERVALS - 1][2]++;
+        }
+}
+
+cornu_status event_file_histogram(event_file *f, const char *tag, int64_t step, const float *values,
+                                  int64_t count)
+{
+    Tensorboard__Tensor tensor = TENSORBOARD__TENSOR__INIT;
+    Tensorboard__Tensor__Shape shape = TENSORBOARD__TENSOR__SHAPE__INIT;
+    Tensorboard__Tensor__Shape__Dim dims[2] = {TENSORBOARD__TENSOR__SHAPE__DIM__INIT,
+                                               TENSORBOARD__TENSOR__SHAPE__DIM__INIT};
+    Tensorboard__Tensor__Shape__Dim *list[2] = {&dims[0], &dims[1]};
+    double rows[INTERVALS][3];
+    count_values(values, count, rows);
+    if (!isfinite(rows[0][0])) /* no finite value at all */
+        memset(rows, 0, sizeof rows);
+    dims[0].has_size = dims[1].has_size = true;
+    dims[0].size = INTERVALS;
+    dims[1].size = 3;
+    shape.n_dim = 2;
+    shape.dim = list;
+    describe(&tensor, &shape, TYPE_DOUBLE, rows, sizeof rows);
+    return write_value(f, &histograms, tag, step, &tensor);
+}

@@ -1,0 +1,23 @@
+/* Files of events, which TensorBoard reads: scalars, histograms and the network of a run, in the
+   form in which TensorFlow 2's summaries are written. Each event is handed to the system whole and
+   at once, so that a run that is killed leaves a readable file. */
+#ifndef FORMAT_TENSORBOARD_EVENT_FILE_H
+#define FORMAT_TENSORBOARD_EVENT_FILE_H
+
+#include "base/status.h"
+
+typedef struct event_file event_file;
+
+/* A new file in the open folder `folder`, which is called `shown` in messages. */
+cornu_status event_file_open(int folder, const char *shown, event_file **out);
+cornu_status event_file_scalar(event_file *f, const char *tag, int64_t step, double value);
+/* How the finite ones of the values are distributed, in 30 intervals of one width. */
+cornu_status event_file_histogram(event_file *f, const char *tag, int64_t step, const float *values,
+                                  int64_t count);
+/* The network, as Keras's to_json(): the conceptual graph. */
+cornu_status event_file_network(event_file *f, const char *json);
+/* NULL: nothing. */
+cornu_status event_file_sync(event_file *f);
+void event_file_close(event_file *f);
+
+#endif

@@ -1,0 +1,295 @@
+/* Reading ONNX files: what cornu wrote comes back, what others wrote is read or refused by the
+   name of its node. Against onnxruntime: peers/onnx_files.py. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/files.h"
+#include "support/net.h"
+#include "support/runs.h"
+#include "support/scratch.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if CORNU_ONNX
+#include "format/onnx/onnx_graph.h"
+
+/* Outputs of three samples, in fresh memory. */
+static float *predict(cornu_model *m, int64_t *count)
+{
+    int64_t inputs = shape_elements(&m->input);
+    *count = 3 * shape_elements(&m->output);
+    float *x = calloc((size_t)(3 * inputs), sizeof *x), *y = calloc((size_t)*count, sizeof *y);
+    assert_non_null(x);
+    assert_non_null(y);
+    net_fill(x, 3 * inputs, 4);
+    expect_ok(cornu_predict(m, x, 3, &(cornu_run_options){.device = "reference"}, y));
+    free(x);
+    return y;
+}
+
+static void expect_same_outputs(cornu_model *a, cornu_model *b)
+{
+    int64_t count, other;
+    float *x = predict(a, &count), *y = predict(b, &other);
+    assert_int_equal(count, other);
+    assert_true(net_difference(x, y, count) < 1e-5);
+    free(x);
+    free(y);
+}
+
+static cornu_model *round_trip(const cornu_model *m)
+{
+    const char *path = scratch_path("m.onnx");
+    cornu_model *again;
+    expect_ok(cornu_model_export_onnx(m, path, NULL));
+    expect_ok(cornu_model_open(path, &again));
+    return again;
+}
+
+static void every_layer_comes_back(void **state)
+{
+    (void)state;
+    for (const layer_kind *const *kind = layer_kinds; *kind; kind++)
+        for (const char *const *sample = (*kind)->samples; *sample; sample++) {
+            cornu_model *m = net_layer(*kind, *sample), *again = round_trip(m);
+            expect_same_outputs(m, again);
+            cornu_model_close(again);
+            cornu_model_close(m);
+        }
+}
+
+static void a_network_of_pictures_keeps_classes_and_the_scale_of_pixels(void **state)
+{
+    (void)state;
+    cornu_model *m = net_model(
+        "data: {name: mnist, scale: 0.25}\n"
+        "model: {input: [8, 8, 3], layers: [{Conv2D: {filters: 4, kernel_size: 3, activation: "
+        "relu}}, BatchNormalization, MaxPooling2D, Flatten, {Dropout: {rate: 0.5}}, {Dense: "
+        "{units: 2, activation: softmax}}]}");
+    char *const names[] = {(char *)(uintptr_t) "cat", (char *)(uintptr_t) "dog"};
+    cornu_image_reading reading;
+    expect_ok(model_set_classes(m, names, 2));
+    cornu_model *again = round_trip(m);
+    expect_same_outputs(m, again);
+    assert_string_equal(cornu_model_class_name(again, 1), "dog");
+    expect_ok(cornu_model_image_reading(again, &reading));
+    assert_true(reading.scale == 0.25);
+    /* And it goes on as any other model. */
+    expect_ok(cornu_model_compile(again, "{optimizer: sgd, loss: categorical_crossentropy}"));
+    expect_ok(cornu_model_save(again, scratch_path("m.safetensors")));
+    cornu_model_close(again);
+    cornu_model_close(m);
+}
+
+/* ---- graphs made by hand ------------------------------------------------------------------ */
+
+static void must_refuse(onnx_graph *g, const char *why)
+{
+    const char *path = scratch_path("g.onnx");
+    cornu_model *m;
+    onnx_graph_output(g, "y", ONNX_FLOAT, (int64_t[]){2}, 1);
+    expect_ok(onnx_graph_write(g, path));
+    onnx_graph_free(g);
+    cornu_status status = cornu_model_open(path, &m);
+    if (status != CORNU_UNSUPPORTED && status != CORNU_BAD_FILE)
+        fail_msg("expected \"%s\"; found %s", why, cornu_status_name(status));
+    assert_null(m);
+    expect_message(why);
+}
+
+static onnx_graph *graph_of(const int64_t *dim, int rank)
+{
+    onnx_graph *g;
+    expect_ok(onnx_graph_new("g", &g));
+    onnx_graph_input(g, "x", ONNX_FLOAT, dim, rank);
+    return g;
+}
+
+static onnx_node *add(onnx_graph *g, const char *kind, const char *a, const char *b, const char *y)
+{
+    return onnx_graph_node(g, kind, (const char *const[]){a, b}, 2, y);
+}
+
+static void what_is_no_chain_of_known_operators_is_refused_by_its_node(void **state)
+{
+    (void)state;
+    const int64_t row[] = {4}, image[] = {6, 6, 3};
+    onnx_graph *g = graph_of(row, 1);
+    add(g, "Relu", "x", NULL, "a");
+    add(g, "NonMaxSuppression", "a", NULL, "y");
+    must_refuse(g, "y (NonMaxSuppression): found an operator that is not in cornu");
+    g = graph_of(row, 1);
+    add(g, "Relu", "x", NULL, "a");
+    add(g, "Tanh", "x", NULL, "y");
+    must_refuse(g, "y (Tanh): reads x; expected a");
+    g = graph_of(row, 1);
+    add(g, "Relu", "x", NULL, "a");
+    add(g, "Mul", "a", "a", "y");
+    must_refuse(g, "y (Mul): found two inputs that are computed");
+    g = graph_of(row, 1);
+    add(g, "Relu", "x", NULL, "z");
+    must_refuse(g, "found the output y and the last result z");
+    g = graph_of(row, 1);
+    onnx_graph_input(g, "second", ONNX_FLOAT, row, 1);
+    add(g, "Relu", "x", NULL, "y");
+    must_refuse(g, "found 2 inputs and 1 outputs; expected one");
+    g = graph_of(image, 3);
+    onnx_node_int(g, add(g, "Softmax", "x", NULL, "y"), "axis", 1);
+    must_refuse(g, "axis: found 1; expected that of the channels");
+}
+
+static void constants_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    const int64_t row[] = {4};
+    onnx_graph *g = graph_of(row, 1);
+    onnx_graph_new_tensor(g, "w", ONNX_FLOAT, (int64_t[]){5, 2}, 2);
+    add(g, "MatMul", "x", "w", "y");
+    must_refuse(g, "y (MatMul): found a constant of 10 floats; expected 8");
+    g = graph_of(row, 1);
+    onnx_graph_new_tensor(g, "w", ONNX_INT64, (int64_t[]){4, 2}, 2);
+    add(g, "MatMul", "x", "w", "y");
+    must_refuse(g, "found no matrix of floats");
+    g = graph_of(row, 1);
+    add(g, "MatMul", "x", "missing", "y");
+    must_refuse(g, "found no matrix of floats");
+}
+
+/* 100 layers that read one matrix of 1 MB would be 100 MB of weights. */
+static void weights_are_at_most_four_times_the_file(void **state)
+{
+    (void)state;
+    const int64_t row[] = {500};
+    char from[16] = "x", to[16];
+    onnx_graph *g = graph_of(row, 1);
+    onnx_graph_new_tensor(g, "w", ONNX_FLOAT, (int64_t[]){500, 500}, 2);
+    for (int i = 0; i < 100; i++) {
+        snprintf(to, sizeof to, i == 99 ? "y" : "h%d", i);
+        add(g, "MatMul", from, "w", to);
+        memcpy(from, to, sizeof from);
+    }
+    must_refuse(g, "h4 (MatMul): found constants that are read so often");
+}
+
+/* Images that come channels first, as other programs have them. */
+static void the_order_of_a_flattened_image_is_changed_in_the_weights(void **state)
+{
+    (void)state;
+    enum { C = 2, H = 2, W = 3 };
+    const int64_t image[] = {C, H, W};
+    cornu_model *m;
+    float x[H][W][C], y[1];
+    onnx_graph *g = graph_of(image, 3);
+    float *w = onnx_graph_new_tensor(g, "w", ONNX_FLOAT, (int64_t[]){C * H * W, 1}, 2);
+    float *one = onnx_graph_new_tensor(g, "k", ONNX_FLOAT, (int64_t[]){C, 1, 1, 1}, 4);
+    one[0] = one[1] = 1;
+    for (int i = 0; i < C * H * W; i++)
+        w[i] = (float)(1 << i);
+    onnx_node_int(g, add(g, "Conv", "x", "k", "a"), "group", C);
+    add(g, "Flatten", "a", NULL, "b");
+    add(g, "MatMul", "b", "w", "y");
+    onnx_graph_output(g, "y", ONNX_FLOAT, (int64_t[]){1}, 1);
+    expect_ok(onnx_graph_write(g, scratch_path("g.onnx")));
+    onnx_graph_free(g);
+    expect_ok(cornu_model_open(scratch_path("g.onnx"), &m));
+    for (int at = 0; at < C * H * W; at++) {
+        memset(x, 0, sizeof x);
+        x[at / W % H][at % W][at / (H * W)] = 1; /* number `at`, channels first */
+        expect_ok(cornu_predict(m, &x[0][0][0], 1, NULL, y));
+        assert_true(y[0] == (float)(1 << at));
+    }
+    cornu_model_close(m);
+}
+
+/* ---- files with something wrong in them --------------------------------------------------- */
+
+static void open_bytes(const char *content, size_t size)
+{
+    cornu_model *m;
+    cornu_status status = cornu_model_open(scratch_write("d.onnx", content, size), &m);
+    if (status == CORNU_OK) {
+        cornu_model_close(m);
+        return;
+    }
+    assert_null(m);
+    expect_message("d.onnx: ");
+}
+
+static void truncated_and_damaged_files_are_read_or_refused(void **state)
+{
+    (void)state;
+    cornu_model *m = net_model("model: {input: [4, 4, 1], layers: [{Conv2D: {filters: 2, "
+                               "kernel_size: 3}}, MaxPooling2D, {Activation: {activation: gelu}}, "
+                               "Flatten, {Dense: {units: 2}}]}");
+    char *content;
+    size_t size;
+    expect_ok(cornu_model_export_onnx(m, scratch_path("m.onnx"), NULL));
+    cornu_model_close(m);
+    expect_ok(file_read(scratch_path("m.onnx"), 1 << 20, &content, &size));
+    for (size_t i = 0; i < size; i++)
+        open_bytes(content, i);
+    for (size_t i = 0; i < size; i++)
+        for (int bit = 0; bit < 8; bit += 3) {
+            content[i] ^= (char)(1 << bit);
+            open_bytes(content, size);
+            content[i] ^= (char)(1 << bit);
+        }
+    free(content);
+}
+
+static void other_files_are_refused(void **state)
+{
+    (void)state;
+    cornu_model *m;
+    scratch_write("t.onnx", "name: x\n", 8);
+    expect_status(cornu_model_open(scratch_path("t.onnx"), &m), CORNU_BAD_FILE);
+    expect_message("t.onnx: found no message of ONNX");
+    scratch_write("e.onnx", "", 0);
+    expect_status(cornu_model_open(scratch_path("e.onnx"), &m), CORNU_UNSUPPORTED);
+    expect_message("e.onnx: found no graph");
+    expect_status(cornu_model_open(scratch_path("none.onnx"), &m), CORNU_NOT_FOUND);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_open, scratch_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_layer_comes_back),
+        TEST(a_network_of_pictures_keeps_classes_and_the_scale_of_pixels),
+        TEST(what_is_no_chain_of_known_operators_is_refused_by_its_node),
+        TEST(constants_that_do_not_fit_are_refused),
+        TEST(weights_are_at_most_four_times_the_file),
+        TEST(the_order_of_a_flattened_image_is_changed_in_the_weights),
+        TEST(truncated_and_damaged_files_are_read_or_refused),
+        TEST(other_files_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+static void a_build_without_onnx_reads_none(void **state)
+{
+    (void)state;
+    cornu_model *m;
+    scratch_write("m.onnx", "", 0);
+    expect_status(cornu_model_open(scratch_path("m.onnx"), &m), CORNU_UNSUPPORTED);
+    expect_message("built without ONNX (CORNU_ONNX=OFF)");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_build_without_onnx_reads_none, scratch_open,
+                                        scratch_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#endif

@@ -1,0 +1,437 @@
+/* Event files, read back record by record; peers/tensorboard_files.py shows them to TensorBoard. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/files.h"
+#include "support/runs.h"
+#include "support/scratch.h"
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#if CORNU_TENSORBOARD
+#include "format/tensorboard/event.pb-c.h"
+#include "format/tensorboard/event_file.h"
+
+enum { EVENTS_MOST = 400 };
+
+typedef struct events {
+    Tensorboard__Event *event[EVENTS_MOST];
+    int count;
+} events;
+
+/* By the table that RFC 3720 and others use, and not bit by bit. */
+static uint32_t crc_of(const uint8_t *data, size_t size)
+{
+    uint32_t table[256], crc = UINT32_MAX;
+    for (uint32_t i = 0; i < 256; i++) {
+        table[i] = i;
+        for (int bit = 0; bit < 8; bit++)
+            table[i] = table[i] & 1 ? table[i] >> 1 ^ 0x82f63b78 : table[i] >> 1;
+    }
+    for (size_t i = 0; i < size; i++)
+        crc = table[(crc ^ data[i]) & 255] ^ crc >> 8;
+    return ~crc;
+}
+
+static void expect_crc(const uint8_t *data, size_t size, const uint8_t *stored)
+{
+    uint32_t crc = crc_of(data, size), found;
+    memcpy(&found, stored, sizeof found);
+    assert_int_equal(found, (crc >> 15 | crc << 17) + 0xa282ead8);
+}
+
+static void read_events(const char *path, events *all)
+{
+    char *content;
+    size_t size, at = 0;
+    expect_ok(file_read(path, 1 << 24, &content, &size));
+    const uint8_t *data = (const uint8_t *)content;
+    while (at < size) {
+        uint64_t length;
+        assert_true(size - at >= 16);
+        memcpy(&length, data + at, sizeof length);
+        assert_true(length <= size - at - 16);
+        expect_crc(data + at, 8, data + at + 8);
+        expect_crc(data + at + 12, length, data + at + 12 + length);
+        Tensorboard__Event *e = tensorboard__event__unpack(NULL, length, data + at + 12);
+        assert_non_null(e);
+        assert_true(all->count < EVENTS_MOST);
+        all->event[all->count++] = e;
+        at += length + 16;
+    }
+    free(content);
+}
+
+/* All event files of a folder; their number. */
+static int read_folder(const char *folder, events *all)
+{
+    char path[1024], name[512];
+    int files = 0;
+    *all = (events){.count = 0};
+    snprintf(path, sizeof path, "%s", scratch_path(folder));
+    DIR *d = opendir(path);
+    for (struct dirent *entry; d && (entry = readdir(d));)
+        if (strncmp(entry->d_name, "events.out.tfevents.", 20) == 0) {
+            snprintf(name, sizeof name, "%.200s/%.300s", folder, entry->d_name);
+            read_events(scratch_path(name), all);
+            files++;
+        }
+    if (d)
+        closedir(d);
+    return files;
+}
+
+static void free_events(events *all)
+{
+    for (int i = 0; i < all->count; i++)
+        tensorboard__event__free_unpacked(all->event[i], NULL);
+    all->count = 0;
+}
+
+static const Tensorboard__Summary__Value *value_of(const Tensorboard__Event *e)
+{
+    return e->summary && e->summary->n_value == 1 ? e->summary->value[0] : NULL;
+}
+
+/* The event under this tag of this step; NULL where there is none. */
+static const Tensorboard__Tensor *find(const events *all, const char *tag, int64_t step)
+{
+    for (int i = 0; i < all->count; i++) {
+        const Tensorboard__Summary__Value *v = value_of(all->event[i]);
+        if (v && strcmp(v->tag, tag) == 0 && all->event[i]->step == step)
+            return v->tensor;
+    }
+    return NULL;
+}
+
+static int count_tag(const events *all, const char *tag)
+{
+    int count = 0;
+    for (int i = 0; i < all->count; i++) {
+        const Tensorboard__Summary__Value *v = value_of(all->event[i]);
+        count += v && strcmp(v->tag, tag) == 0;
+    }
+    return count;
+}
+
+static float scalar_of(const events *all, const char *tag, int64_t step)
+{
+    float value;
+    const Tensorboard__Tensor *t = find(all, tag, step);
+    if (!t)
+        fail_msg("found no %s of step %lld", tag, (long long)step);
+    assert_int_equal(t->dtype, 1);
+    assert_int_equal(t->tensor_content.len, sizeof value);
+    memcpy(&value, t->tensor_content.data, sizeof value);
+    return value;
+}
+
+/* A run of 5 steps an epoch, validated; `callback` are a recipe's options, or NULL: --tensorboard.
+ */
+static cornu_history *train(const char *callback, int64_t epochs)
+{
+    char fit[512] = "{batch_size: 8, validation: test}";
+    cornu_history *history = NULL;
+    if (callback)
+        snprintf(fit, sizeof fit,
+                 "{batch_size: 8, validation: test, callbacks: [{tensorboard: %s}]}", callback);
+    cornu_model *model = runs_usual(fit);
+    cornu_data *data = runs_data(40, 16);
+    char output[1024], logs[1024];
+    snprintf(output, sizeof output, "%s", scratch_path("out"));
+    snprintf(logs, sizeof logs, "%s", scratch_path("logs"));
+    const cornu_fit_options o = {
+        .epochs = epochs, .output = output, .tensorboard = callback ? NULL : logs};
+    expect_ok(cornu_fit(model, data, &o, &history));
+    cornu_data_close(data);
+    cornu_model_close(model);
+    return history;
+}
+
+static double history_value(const cornu_history *h, const char *name, int epoch)
+{
+    for (int i = 0; i < cornu_history_columns(h); i++)
+        if (strcmp(cornu_history_name(h, i), name) == 0)
+            return cornu_history_value(h, epoch, i);
+    fail_msg("found no %s", name);
+    return 0;
+}
+
+static void epochs_are_written_under_the_tags_of_keras(void **state)
+{
+    (void)state;
+    events training, validation;
+    cornu_history *h = train(NULL, 3);
+    assert_int_equal(read_folder("logs/train", &training), 1);
+    assert_int_equal(read_folder("logs/validation", &validation), 1);
+    assert_string_equal(training.event[0]->file_version, "brain.Event:2");
+    assert_true(training.event[0]->wall_time > 1.7e9);
+    for (int epoch = 0; epoch < 3; epoch++) {
+        assert_true(scalar_of(&training, "epoch_loss", epoch) ==
+                    (float)history_value(h, "loss", epoch));
+        assert_true(scalar_of(&training, "epoch_accuracy", epoch) ==
+                    (float)history_value(h, "accuracy", epoch));
+        assert_true(scalar_of(&training, "epoch_learning_rate", epoch) ==
+                    (float)history_value(h, "learning_rate", epoch));
+        assert_true(scalar_of(&validation, "epoch_loss", epoch) ==
+                    (float)history_value(h, "val_loss", epoch));
+        assert_true(scalar_of(&validation, "evaluation_accuracy_vs_iterations", 5 * (epoch + 1)) ==
+                    (float)history_value(h, "val_accuracy", epoch));
+    }
+    assert_int_equal(training.count, 2 + 3 * 3); /* version and network, and nothing else */
+    assert_int_equal(validation.count, 1 + 3 * 4);
+    free_events(&training);
+    free_events(&validation);
+    cornu_history_close(h);
+}
+
+static void the_network_is_there_unless_it_is_not_wanted(void **state)
+{
+    (void)state;
+    events all;
+    cornu_history_close(train("{log_dir: with}", 1));
+    cornu_history_close(train("{log_dir: without, write_graph: false}", 1));
+    assert_int_equal(read_folder("out/with/train", &all), 1);
+    const Tensorboard__Summary__Value *v = value_of(all.event[1]);
+    assert_string_equal(v->tag, "keras");
+    assert_string_equal(v->metadata->plugin_data->plugin_name, "graph_keras_model");
+    json_t *json = json_loadb((const char *)v->tensor->string_val[0].data,
+                              v->tensor->string_val[0].len, 0, NULL);
+    assert_string_equal(json_string_value(json_object_get(json, "class_name")), "Sequential");
+    json_decref(json);
+    free_events(&all);
+    read_folder("out/without/train", &all);
+    assert_int_equal(count_tag(&all, "keras"), 0);
+    free_events(&all);
+}
+
+static void each_so_many_steps_are_written_if_asked_for(void **state)
+{
+    (void)state;
+    events all;
+    cornu_history *h = train("{log_dir: l, update_freq: 2, write_steps_per_second: true}", 2);
+    read_folder("out/l/train", &all);
+    assert_int_equal(count_tag(&all, "batch_loss"), 5); /* 2, 4, 6, 8, 10 */
+    assert_true(scalar_of(&all, "batch_loss", 10) == (float)history_value(h, "loss", 1));
+    assert_true(scalar_of(&all, "batch_accuracy", 2) >= 0);
+    assert_true(scalar_of(&all, "batch_steps_per_second", 4) > 0);
+    assert_true(scalar_of(&all, "epoch_steps_per_second", 1) > 0);
+    free_events(&all);
+    cornu_history_close(h);
+    h = train("{log_dir: b, update_freq: batch}", 1);
+    read_folder("out/b/train", &all);
+    assert_int_equal(count_tag(&all, "batch_loss"), 5);
+    assert_int_equal(count_tag(&all, "epoch_steps_per_second"), 0);
+    free_events(&all);
+    cornu_history_close(h);
+}
+
+static void expect_counts(const events *all, const char *tag, int64_t step, double least,
+                          double most, double count)
+{
+    double rows[30][3], sum = 0;
+    const Tensorboard__Tensor *t = find(all, tag, step);
+    assert_non_null(t);
+    assert_int_equal(t->dtype, 2);
+    assert_int_equal(t->tensor_shape->dim[0]->size, 30);
+    assert_int_equal(t->tensor_shape->dim[1]->size, 3);
+    assert_int_equal(t->tensor_content.len, sizeof rows);
+    memcpy(rows, t->tensor_content.data, sizeof rows);
+    for (int i = 0; i < 30; i++)
+        sum += rows[i][2];
+    assert_true(rows[0][0] == least && rows[29][1] == most && sum == count);
+}
+
+static void histograms_hold_every_finite_weight_once(void **state)
+{
+    (void)state;
+    events all;
+    event_file *f;
+    const float values[] = {-1, 2, 0.5f, NAN, INFINITY, 2, -1, -0.999f}, one[] = {3, 3}, none = NAN;
+    char folder[1024];
+    snprintf(folder, sizeof folder, "%s", scratch_path("h"));
+    expect_ok(folder_make(folder));
+    DIR *d = opendir(folder);
+    expect_ok(event_file_open(dirfd(d), folder, &f));
+    expect_ok(event_file_histogram(f, "several", 7, values, 8));
+    expect_ok(event_file_histogram(f, "one", 7, one, 2));
+    expect_ok(event_file_histogram(f, "none", 7, &none, 1));
+    event_file_close(f);
+    closedir(d);
+    read_folder("h", &all);
+    expect_counts(&all, "several", 7, -1, 2, 6);
+    double row[3];
+    memcpy(row, find(&all, "several", 7)->tensor_content.data, sizeof row);
+    assert_true(row[2] == 3); /* -1, -1 and -0.999 */
+    expect_counts(&all, "one", 7, 3, 3, 2);
+    expect_counts(&all, "none", 7, 0, 0, 0);
+    free_events(&all);
+}
+
+static void weights_are_shown_each_so_many_epochs(void **state)
+{
+    (void)state;
+    events all;
+    cornu_history_close(train("{log_dir: l, histogram_freq: 2}", 3));
+    read_folder("out/l/train", &all);
+    int found = 0;
+    for (int i = 0; i < all.count; i++) {
+        const Tensorboard__Summary__Value *v = value_of(all.event[i]);
+        if (!v || strcmp(v->metadata->plugin_data->plugin_name, "histograms") != 0)
+            continue;
+        found++;
+        assert_true(all.event[i]->step == 0 || all.event[i]->step == 2);
+        assert_non_null(strstr(v->tag, "/histogram"));
+    }
+    assert_int_equal(found, 2 * 8); /* two dense layers of 2, a normalization of 4 */
+    free_events(&all);
+}
+
+/* What a killed process leaves: whole events up to one that may be truncated. */
+static void each_event_is_on_its_way_before_training_goes_on(void **state)
+{
+    (void)state;
+    events all;
+    event_file *f;
+    char folder[1024];
+    snprintf(folder, sizeof folder, "%s", scratch_path("k"));
+    expect_ok(folder_make(folder));
+    DIR *d = opendir(folder);
+    expect_ok(event_file_open(dirfd(d), folder, &f));
+    for (int i = 1; i <= 3; i++) {
+        expect_ok(event_file_scalar(f, "a", i, i));
+        read_folder("k", &all);
+        assert_int_equal(all.count, 1 + i);
+        free_events(&all);
+    }
+    event_file *second; /* in the same second: a file of its own */
+    expect_ok(event_file_open(dirfd(d), folder, &second));
+    event_file_close(f);
+    event_file_close(second);
+    closedir(d);
+    assert_int_equal(read_folder("k", &all), 2);
+    free_events(&all);
+}
+
+/* --tensorboard is no part of the recipe: a model file knows nothing of it. */
+static void a_run_goes_on_with_the_option_or_without(void **state)
+{
+    (void)state;
+    cornu_data *data = runs_data(40, 16);
+    char path[1024], logs[1024];
+    snprintf(path, sizeof path, "%s", scratch_path("m.safetensors"));
+    snprintf(logs, sizeof logs, "%s", scratch_path("logs"));
+    for (int first = 0; first < 2; first++) {
+        cornu_model *model =
+            runs_usual("{batch_size: 8, callbacks: [{early_stopping: {monitor: loss}}]}");
+        cornu_fit_options o = {.epochs = 1, .save = path, .tensorboard = first ? logs : NULL};
+        expect_ok(cornu_fit(model, data, &o, NULL));
+        cornu_model_close(model);
+        expect_ok(cornu_model_open(path, &model));
+        o = (cornu_fit_options){.epochs = 2, .resume = true, .tensorboard = first ? NULL : logs};
+        expect_ok(cornu_fit(model, data, &o, NULL));
+        cornu_model_close(model);
+    }
+    events all;
+    assert_int_equal(read_folder("logs/train", &all), 2);
+    assert_int_equal(count_tag(&all, "epoch_loss"), 2);
+    assert_non_null(find(&all, "epoch_loss", 0)); /* of the first run, and of a resumed one */
+    assert_non_null(find(&all, "epoch_loss", 1));
+    free_events(&all);
+    cornu_data_close(data);
+}
+
+static void expect_refused(const char *options, const char *why)
+{
+    char fit[512];
+    snprintf(fit, sizeof fit, "{epochs: 1, callbacks: [{tensorboard: %s}]}", options);
+    cornu_model *model = runs_usual(fit);
+    cornu_data *data = runs_data(20, 0);
+    char output[1024];
+    snprintf(output, sizeof output, "%s", scratch_path("out"));
+    cornu_status status = cornu_fit(model, data, &(cornu_fit_options){.output = output}, NULL);
+    if (status != CORNU_INVALID && status != CORNU_IO)
+        fail_msg("%s: found %s", options, cornu_status_name(status));
+    expect_message(why);
+    cornu_data_close(data);
+    cornu_model_close(model);
+}
+
+static void what_keras_has_and_cornu_not_is_refused_by_name(void **state)
+{
+    (void)state;
+    expect_refused("{write_images: true}", "write_images: found true");
+    expect_refused("{profile_batch: 2}", "profile_batch");
+    expect_refused("{embeddings_freq: 1}", "embeddings_freq");
+    expect_refused("{update_freq: often}", "update_freq: found a string");
+    expect_refused("{update_freq: 0}", "update_freq: found 0");
+    expect_refused("{histogram_freq: -1}", "histogram_freq");
+}
+
+static void a_strangers_recipe_writes_beneath_its_folder_alone(void **state)
+{
+    (void)state;
+    expect_refused("{log_dir: /tmp/elsewhere}", "expected a path beneath");
+    expect_refused("{log_dir: ../elsewhere}", "expected a path beneath");
+    char elsewhere[1024];
+    snprintf(elsewhere, sizeof elsewhere, "%s", scratch_path("elsewhere"));
+    expect_ok(folder_make(elsewhere));
+    expect_ok(folder_make(scratch_path("out")));
+    assert_int_equal(symlink(elsewhere, scratch_path("out/l")), 0);
+    expect_refused("{log_dir: l}", "expected a folder");
+    assert_int_equal(rmdir(elsewhere), 0); /* nothing is in there */
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_open, scratch_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(epochs_are_written_under_the_tags_of_keras),
+        TEST(the_network_is_there_unless_it_is_not_wanted),
+        TEST(each_so_many_steps_are_written_if_asked_for),
+        TEST(histograms_hold_every_finite_weight_once),
+        TEST(weights_are_shown_each_so_many_epochs),
+        TEST(each_event_is_on_its_way_before_training_goes_on),
+        TEST(a_run_goes_on_with_the_option_or_without),
+        TEST(what_keras_has_and_cornu_not_is_refused_by_name),
+        TEST(a_strangers_recipe_writes_beneath_its_folder_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+static void a_build_without_tensorboard_says_so(void **state)
+{
+    (void)state;
+    cornu_model *model = runs_usual("{epochs: 1}");
+    cornu_data *data = runs_data(20, 0);
+    const cornu_fit_options o = {.tensorboard = scratch_path("logs")};
+    expect_status(cornu_fit(model, data, &o, NULL), CORNU_UNSUPPORTED);
+    expect_message("built without it (CORNU_TENSORBOARD=OFF)");
+    const cornu_fit_options section = {.section = "{callbacks: [tensorboard]}"};
+    expect_status(cornu_fit(model, data, &section, NULL), CORNU_UNSUPPORTED);
+    assert_int_equal(scratch_count(), 0);
+    cornu_data_close(data);
+    cornu_model_close(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_build_without_tensorboard_says_so, scratch_open,
+                                        scratch_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#endif
