@@ -42,7 +42,7 @@ static bool is_convolution(op_kind kind)
     return kind >= OP_CONV2D_FORWARD && kind <= OP_CONV2D_BACKWARD_WEIGHTS;
 }
 
-enum { ELEMENTS_MOST = 15000 }; /* of a case's first input: a simulated GPU is slow */
+enum { ELEMENTS_MOST = 8000 }; /* of a case's first input: a simulated GPU is slow */
 
 /* Calls `check` for the table's smaller products, on a device opened for each precision from
    `first` on: once as it chooses, once with the own kernels. Returns the sum of what it returns. */
