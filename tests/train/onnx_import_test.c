@@ -234,7 +234,7 @@ static void truncated_and_damaged_files_are_read_or_refused(void **state)
     for (size_t i = 0; i < size; i++)
         open_bytes(content, i);
     for (size_t i = 0; i < size; i++)
-        for (int bit = 0; bit < 8; bit += 3) {
+        for (int bit = 0; bit < 8; bit += 7) {
             content[i] ^= (char)(1 << bit);
             open_bytes(content, size);
             content[i] ^= (char)(1 << bit);
