@@ -66,19 +66,22 @@ static cornu_status measure_fma(opencl *d, double *rate)
         if (seconds >= LONG_ENOUGH)
             break;
     }
-    *rate = (double)PROBE_FLOPS * (double)rounds * (double)whole_device(d) * PROBE_ITEMS / seconds;
+    double flops = PROBE_FLOPS(d->blocking.item_n) * (double)rounds;
+    *rate = flops * (double)whole_device(d) * PROBE_ITEMS / seconds;
     return CORNU_OK;
 }
 
-/* Bytes/s, read and written, in place over `bytes`. */
+/* Bytes/s, read and written, in place over `bytes`: four floats a work-item, as CPUs run one
+   work-item after the other, and are slow where each walks over all of the memory. */
 static cornu_status measure_copy(opencl *d, gpu_address at, double bytes, double *rate)
 {
     double seconds = 0;
     int64_t packs = (int64_t)(bytes / (4 * sizeof(float)));
     int times = 1;
+    size_t groups = (size_t)(packs + PROBE_ITEMS - 1) / PROBE_ITEMS;
     const opencl_argument arguments[] = {A_ADDRESS(at), A_LONG(packs), A_FLOAT(1)};
     for (; times < 1 << 16; times *= 4) {
-        TRY(measure(d, OPENCL_probe_copy, whole_device(d), arguments, 3, times, &seconds));
+        TRY(measure(d, OPENCL_probe_copy, groups, arguments, 3, times, &seconds));
         if (seconds >= LONG_ENOUGH)
             break;
     }
