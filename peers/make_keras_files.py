@@ -3,7 +3,8 @@
 
 usage: make_keras_files.py [--output FILE]
 
-tests/train/keras_files_test.c reads it. Members:
+tests/train/keras_files_test.c reads it. Besides requirements.txt it needs tf.keras 2: pip install --no-deps
+tf_keras==2.21.0. Members:
 
     file/NAME                      a file's bytes
     CASE/x, CASE/y                 samples, of a case whose files are CASE.keras, CASE.h5 and CASE.weights.h5
@@ -23,6 +24,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 import h5py  # noqa: E402
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
+import tf_keras  # noqa: E402
 from keras import layers as L  # noqa: E402
 
 BATCH, SAMPLES = 8, 16
@@ -64,6 +66,24 @@ def real_files(folder, members):
         for ending in (".keras", ".h5"):
             model.save(os.path.join(folder, name + ending))
         model.save_weights(os.path.join(folder, name + ".weights.h5"))
+        members.update({f"{name}/x": x, f"{name}/y": y, f"{name}/predicted": model.predict(x, verbose=0),
+                        f"{name}/losses": np.array(fit(model, x, y), "float32")})
+
+
+def files_of_tf_keras_2(folder, members):
+    """Of the package tf_keras: its optimizer, and that from before 2.11."""
+    for name, optimizer in (("tf2", tf_keras.optimizers.Adam), ("tf2-old", tf_keras.optimizers.legacy.Adam)):
+        tf_keras.backend.clear_session()
+        tf_keras.utils.set_random_seed(5)
+        model = tf_keras.Sequential([tf_keras.layers.Conv2D(2, 3, activation="relu", input_shape=(6, 6, 1)),
+                                     tf_keras.layers.BatchNormalization(), tf_keras.layers.Flatten(),
+                                     tf_keras.layers.Dense(3, activation="softmax")])
+        # a step of the sign of a rounding otherwise
+        model.compile(optimizer(0.01, epsilon=1e-4), "sparse_categorical_crossentropy", metrics=["accuracy"])
+        x, y = members["conv/x"], members["conv/y"]
+        fit(model, x, y)
+        for ending in (".h5",) if name == "tf2-old" else (".h5", ".keras"):
+            model.save(os.path.join(folder, name + ending))
         members.update({f"{name}/x": x, f"{name}/y": y, f"{name}/predicted": model.predict(x, verbose=0),
                         f"{name}/losses": np.array(fit(model, x, y), "float32")})
 
@@ -162,6 +182,7 @@ def main():
     output, members = parser.parse_args().output, {}
     with tempfile.TemporaryDirectory() as folder:
         real_files(folder, members)
+        files_of_tf_keras_2(folder, members)
         hostile_files(folder, members)
         for name in sorted(os.listdir(folder)):
             with open(os.path.join(folder, name), "rb") as f:
