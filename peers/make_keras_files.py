@@ -122,6 +122,13 @@ def hostile_hdf5(at):
         plist.set_alloc_time(h5py.h5d.ALLOC_TIME_LATE)
         h5py.h5d.create(f.create_group("layers/dense/vars").id, b"0", h5py.h5t.IEEE_F32LE,
                         h5py.h5s.create_simple((1 << 40, 1 << 10)), plist)
+    with h5py.File(at("outside.weights.h5"), "w") as f:
+        f["layers/dense/vars/0"] = np.zeros((5, 3), "float32")
+        offset = f["layers/dense/vars/0"].id.get_offset()
+    with open(at("outside.weights.h5"), "rb") as f:
+        data = f.read()
+    with open(at("outside.weights.h5"), "wb") as f:  # the data begin in the file and end behind it
+        f.write(data.replace(struct.pack("<QQ", offset, 60), struct.pack("<QQ", len(data) - 8, 60)))
     with h5py.File(at("cycle.weights.h5"), "w") as f:
         group = f.create_group("layers")
         group["again"], group["once more"] = group, group

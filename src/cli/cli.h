@@ -21,8 +21,8 @@ typedef struct command {
 } command;
 
 extern const command command_bench, command_train, command_evaluate, command_predict,
-    command_convert, command_summary, command_explain, command_tune, command_devices, command_data, command_env,
-    command_version, command_completion;
+    command_convert, command_summary, command_explain, command_tune, command_devices, command_data,
+    command_env, command_version, command_completion;
 extern const command *const commands[]; /* all, NULL-ended */
 
 /* The command line as a whole; returns the exit status (main.c). */

@@ -364,6 +364,7 @@ static const struct {
     {"external-data.weights.h5", "layers/dense/vars/0: found an external dataset"},
     {"chunked.weights.h5", "layers/dense/vars/0: found chunked or packed data"},
     {"huge.weights.h5", "layers/dense/vars/0: found data that are not in the file"},
+    {"outside.weights.h5", "layers/dense/vars/0: found data that are not in the file"},
     {"cycle.weights.h5", "found too many or too deep groups, or a cycle"},
     {"texts.weights.h5", "layers/dense/words: found elements that are no numbers"},
     {"pickled.weights.h5", "layers/dense/vars/0: found elements that are no numbers"},
