@@ -3,7 +3,8 @@
 
 usage: make_keras_files.py [--output FILE]
 
-tests/train/keras_files_test.c reads it. Members:
+tests/train/keras_files_test.c reads it. Besides requirements.txt it needs tf.keras 2: pip install --no-deps
+tf_keras==2.21.0. Members:
 
     file/NAME                      a file's bytes
     CASE/x, CASE/y                 samples, of a case whose files are CASE.keras, CASE.h5 and CASE.weights.h5
@@ -23,6 +24,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 import h5py  # noqa: E402
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
+import tf_keras  # noqa: E402
 from keras import layers as L  # noqa: E402
 
 BATCH, SAMPLES = 8, 16
@@ -68,6 +70,24 @@ def real_files(folder, members):
                         f"{name}/losses": np.array(fit(model, x, y), "float32")})
 
 
+def files_of_tf_keras_2(folder, members):
+    """Of the package tf_keras: its optimizer, and that from before 2.11."""
+    for name, optimizer in (("tf2", tf_keras.optimizers.Adam), ("tf2-old", tf_keras.optimizers.legacy.Adam)):
+        tf_keras.backend.clear_session()
+        tf_keras.utils.set_random_seed(5)
+        model = tf_keras.Sequential([tf_keras.layers.Conv2D(2, 3, activation="relu", input_shape=(6, 6, 1)),
+                                     tf_keras.layers.BatchNormalization(), tf_keras.layers.Flatten(),
+                                     tf_keras.layers.Dense(3, activation="softmax")])
+        # a step of the sign of a rounding otherwise
+        model.compile(optimizer(0.01, epsilon=1e-4), "sparse_categorical_crossentropy", metrics=["accuracy"])
+        x, y = members["conv/x"], members["conv/y"]
+        fit(model, x, y)
+        for ending in (".h5",) if name == "tf2-old" else (".h5", ".keras"):
+            model.save(os.path.join(folder, name + ending))
+        members.update({f"{name}/x": x, f"{name}/y": y, f"{name}/predicted": model.predict(x, verbose=0),
+                        f"{name}/losses": np.array(fit(model, x, y), "float32")})
+
+
 def archive(path, config, weights, extra=()):
     with zipfile.ZipFile(path, "w") as z:
         z.writestr("metadata.json", "{}")
@@ -102,6 +122,13 @@ def hostile_hdf5(at):
         plist.set_alloc_time(h5py.h5d.ALLOC_TIME_LATE)
         h5py.h5d.create(f.create_group("layers/dense/vars").id, b"0", h5py.h5t.IEEE_F32LE,
                         h5py.h5s.create_simple((1 << 40, 1 << 10)), plist)
+    with h5py.File(at("outside.weights.h5"), "w") as f:
+        f["layers/dense/vars/0"] = np.zeros((5, 3), "float32")
+        offset = f["layers/dense/vars/0"].id.get_offset()
+    with open(at("outside.weights.h5"), "rb") as f:
+        data = f.read()
+    with open(at("outside.weights.h5"), "wb") as f:  # the data begin in the file and end behind it
+        f.write(data.replace(struct.pack("<QQ", offset, 60), struct.pack("<QQ", len(data) - 8, 60)))
     with h5py.File(at("cycle.weights.h5"), "w") as f:
         group = f.create_group("layers")
         group["again"], group["once more"] = group, group
@@ -162,6 +189,7 @@ def main():
     output, members = parser.parse_args().output, {}
     with tempfile.TemporaryDirectory() as folder:
         real_files(folder, members)
+        files_of_tf_keras_2(folder, members)
         hostile_files(folder, members)
         for name in sorted(os.listdir(folder)):
             with open(os.path.join(folder, name), "rb") as f:

@@ -14,8 +14,8 @@ cornu_status name_fail(const doc *at, const char *what, const char *name, const 
                        int count);
 
 /* Refuse what stands for code of somebody else, as Keras's JSON marks it: a Lambda layer, a
-   registered name ("Package>Name"), a module other than Keras's. Its class may be called like one of
-   Keras's. */
+   registered name ("Package>Name"), a module other than Keras's. Its class may be called like one
+   of Keras's. */
 cornu_status name_refuse_custom(const doc *at);
 
 /* A choice of one named thing with options, in each form that a recipe may use:

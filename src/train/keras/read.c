@@ -42,22 +42,45 @@ static cornu_status parse(const tensor_file *f, const char *key, const char *jso
     return CORNU_OK;
 }
 
-/* [["accuracy"]], as older Keras has it for one output. */
-static json_t *one_list(json_t *metrics)
+/* tf.keras 2 has [["accuracy"]] for one output, or in place of the name {class_name:
+   MeanMetricWrapper, config: {name: accuracy, fn: sparse_categorical_accuracy}}. */
+static json_t *plain_metrics(json_t *metrics)
 {
     json_t *inner = json_array_size(metrics) == 1 ? json_array_get(metrics, 0) : NULL;
-    return json_is_array(inner) ? inner : metrics;
+    json_t *list = json_is_array(inner) ? inner : metrics, *item;
+    size_t i;
+    json_array_foreach(list, i, item)
+    {
+        const char *class_name = json_string_value(json_object_get(item, "class_name"));
+        json_t *config = json_object_get(item, "config");
+        const char *name = json_string_value(json_object_get(config, "name"));
+        json_t *named =
+            json_object_get(config, name && strcmp(name, "accuracy") == 0 ? "name" : "fn");
+        if (class_name && strcmp(class_name, "MeanMetricWrapper") == 0 && json_is_string(named))
+            json_array_set(list, i, named);
+    }
+    return list;
+}
+
+/* tf.keras 2 registers its own optimizers as "Custom>Adam": that is cornu's Adam or none. */
+static void plain_optimizer(json_t *method)
+{
+    static const char package[] = "Custom>";
+    const char *name = json_string_value(json_object_get(method, "class_name"));
+    if (name && begins(name, package))
+        json_object_set_new(method, "class_name", json_string(name + sizeof package - 1));
 }
 
 /* The compile section of Keras 3 from an older file's training_config. */
 static json_t *compile_section(const json_t *training)
 {
     json_t *compile = json_object();
+    plain_optimizer(json_object_get(training, "optimizer_config"));
     json_object_set(compile, "optimizer", json_object_get(training, "optimizer_config"));
     json_object_set(compile, "loss", json_object_get(training, "loss"));
     json_t *metrics = json_object_get(training, "metrics");
     if (metrics)
-        json_object_set(compile, "metrics", one_list(metrics));
+        json_object_set(compile, "metrics", plain_metrics(metrics));
     for (int i = 0; i < 2; i++) {
         const char *key = i ? "weighted_metrics" : "loss_weights";
         if (json_object_get(training, key))
@@ -211,18 +234,48 @@ static cornu_status list_optimizer(const tensor_file *f, keras_layout layout, js
     }
 }
 
-static cornu_status copy_name(const json_t *list, int number, keras_layout layout, char **out)
+static const char *variable_name(const json_t *list, int number)
 {
     const char *name = json_string_value(json_array_get(list, (size_t)number));
+    return name ? name : "";
+}
+
+static cornu_status copy_name(const json_t *list, int number, keras_layout layout, char **out)
+{
     return memory_format(out, "%s/%s", layout == KERAS_LEGACY ? "optimizer_weights" : "optimizer",
-                         name ? name : "");
+                         variable_name(list, number));
+}
+
+/* Is the second variable the learning rate? tf.keras 2 keeps none. */
+static bool has_rate(const tensor_file *f, const json_t *list, keras_layout layout)
+{
+    char *name;
+    if (copy_name(list, 1, layout, &name) != CORNU_OK)
+        return false;
+    const file_tensor *t = json_array_size(list) > 1 ? tensor_file_find(f, name) : NULL;
+    free(name);
+    return t && t->rank == 0;
+}
+
+/* tf.keras before 2.11 called its count "Adam/iter:0", and had all weights' first moments, then all
+   second ones: the order of the slots' rows. */
+static void order_as_before_2_11(const cornu_model *m, const json_t *list, int *order)
+{
+    int count = 0;
+    if (!path_has_ending(variable_name(list, 0), "iter:0"))
+        return;
+    for (int slot = 0; slot < OPTIMIZER_SLOTS_MAX; slot++)
+        for (int i = m->weight_count; i < m->variable_count; i++)
+            if (m->variables[i].slot == slot)
+                order[count++] = i;
 }
 
 /* All slots, or none where Keras had not trained yet. */
 static cornu_status name_slots(const tensor_file *f, const cornu_model *m, const json_t *list,
-                               const int *order, int slots, keras_names *n, bool *complete)
+                               int *order, int slots, keras_names *n, bool *complete)
 {
-    int first = keras_keeps_rate(m) ? 2 : 1, found = (int)json_array_size(list);
+    int first = has_rate(f, list, n->layout) ? 2 : 1, found = (int)json_array_size(list);
+    order_as_before_2_11(m, list, order);
     *complete = found == first + slots;
     if (!*complete && found != first && found != 0)
         return status_fail(CORNU_BAD_FILE,
