@@ -255,7 +255,8 @@ static void other_files_are_named(void **state)
     (void)state;
     tensor_file *file;
     assert_int_equal(tensor_file_open(scratch_path("a.onnx"), &file), CORNU_UNSUPPORTED);
-    assert_non_null(strstr(cornu_last_error(), "expected .safetensors, .npz, .npy, .keras, .h5 or .hdf5"));
+    assert_non_null(
+        strstr(cornu_last_error(), "expected .safetensors, .npz, .npy, .keras, .h5 or .hdf5"));
     static const char *const names[] = {"none.npz", "none.npy", "none.safetensors"};
     for (int i = 0; i < 3; i++) {
         assert_int_equal(tensor_file_open(scratch_path(names[i]), &file), CORNU_NOT_FOUND);
