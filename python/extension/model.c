@@ -187,19 +187,18 @@ static PyObject *model_set_weight(PyObject *self, PyObject *arguments)
     return model_weight((model_object *)self, arguments, true);
 }
 
-static PyObject *model_path(model_object *self, PyObject *arguments,
-                            bool (*begin)(model_object *self),
-                            cornu_status (*work)(cornu_model *model, const char *path))
+typedef cornu_status path_work(cornu_model *model, const char *path, const void *how);
+
+/* Takes `path`. */
+static PyObject *model_path(model_object *self, PyObject *path, bool (*begin)(model_object *self),
+                            path_work *work, const void *how)
 {
-    PyObject *path;
-    if (!PyArg_ParseTuple(arguments, "O&", PyUnicode_FSConverter, &path))
-        return NULL;
     cornu_status status = CORNU_OK;
     bool free_to_work = begin(self);
     if (free_to_work) {
         const char *name = PyBytes_AsString(path);
         Py_BEGIN_ALLOW_THREADS;
-        status = work(self->model, name);
+        status = work(self->model, name, how);
         Py_END_ALLOW_THREADS;
         end_work(self);
     }
@@ -209,43 +208,48 @@ static PyObject *model_path(model_object *self, PyObject *arguments,
     return none_or_fail(status);
 }
 
-static cornu_status save(cornu_model *model, const char *path)
+static cornu_status save(cornu_model *model, const char *path, const void *how)
 {
+    (void)how;
     return cornu_model_save(model, path);
 }
 
 static PyObject *model_save(PyObject *self, PyObject *arguments)
 {
-    return model_path((model_object *)self, arguments, begin_reading, save);
+    PyObject *path;
+    if (!PyArg_ParseTuple(arguments, "O&", PyUnicode_FSConverter, &path))
+        return NULL;
+    return model_path((model_object *)self, path, begin_reading, save, NULL);
+}
+
+static cornu_status export(cornu_model *model, const char *path, const void *how)
+{
+    return cornu_model_export_onnx(model, path, how);
 }
 
 /* export(path, preprocess): an ONNX file. */
-static PyObject *model_export(PyObject *object, PyObject *arguments)
+static PyObject *model_export(PyObject *self, PyObject *arguments)
 {
-    model_object *self = (model_object *)object;
     PyObject *path;
     int preprocess;
     if (!PyArg_ParseTuple(arguments, "O&p", PyUnicode_FSConverter, &path, &preprocess))
         return NULL;
-    cornu_status status = CORNU_OK;
-    bool free_to_work = begin_reading(self);
-    if (free_to_work) {
-        const char *name = PyBytes_AsString(path);
-        cornu_export_options options = {.preprocess = preprocess != 0};
-        Py_BEGIN_ALLOW_THREADS;
-        status = cornu_model_export_onnx(self->model, name, &options);
-        Py_END_ALLOW_THREADS;
-        end_work(self);
-    }
-    Py_DECREF(path);
-    if (!free_to_work)
-        return NULL;
-    return none_or_fail(status);
+    const cornu_export_options options = {.preprocess = preprocess != 0};
+    return model_path((model_object *)self, path, begin_reading, export, &options);
+}
+
+static cornu_status load_weights(cornu_model *model, const char *path, const void *how)
+{
+    (void)how;
+    return cornu_model_load_weights(model, path);
 }
 
 static PyObject *model_load_weights(PyObject *self, PyObject *arguments)
 {
-    return model_path((model_object *)self, arguments, begin_work, cornu_model_load_weights);
+    PyObject *path;
+    if (!PyArg_ParseTuple(arguments, "O&", PyUnicode_FSConverter, &path))
+        return NULL;
+    return model_path((model_object *)self, path, begin_work, load_weights, NULL);
 }
 
 static PyObject *model_position(PyObject *object, PyObject *unused)
