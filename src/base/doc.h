@@ -42,6 +42,8 @@ void doc_free(doc *d); /* the root only */
 
 /* The value of `key` in a map; NULL where it is missing or `map` is NULL or no map. */
 const doc *doc_get(const doc *map, const char *key);
+/* The string that `d` is; NULL where it is none, or NULL. */
+const char *doc_string(const doc *d);
 const char *doc_type_name(doc_type type); /* "a list" */
 /* Fail with "SOURCE:LINE: path.to[2].key: message" (parts that are unknown are left out). */
 cornu_status doc_fail(const doc *at, const char *format, ...) __attribute__((format(printf, 2, 3)));

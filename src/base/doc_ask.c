@@ -14,6 +14,11 @@ const doc *doc_get(const doc *map, const char *key)
     return NULL;
 }
 
+const char *doc_string(const doc *d)
+{
+    return d && d->type == DOC_STRING ? d->string : NULL;
+}
+
 const char *doc_type_name(doc_type type)
 {
     static const char *const names[] = {"nothing",  "true or false", "a whole number", "a number",

@@ -335,30 +335,19 @@ static cornu_status run_full_schedules(bench *b)
     return CORNU_OK;
 }
 
-/* What fails now keeps what was measured before. */
-static void measure_device_again(const bench *b, bench_device *of)
-{
-    const device_options options = {.threads = b->options->threads};
-    device_id id;
-    device *d;
-    device_limits again;
-    if (device_find(of->info.name, &id) != CORNU_OK ||
-        id.ops->open(id.number, &options, &d) != CORNU_OK)
-        return;
-    if (d->ops->limits(d, &again) == CORNU_OK)
-        roofline_raise(&of->limits, &again);
-    d->ops->close(d);
-}
-
-/* Once more: the machine may have been busy the first time. */
+/* Once more: the machine may have been busy the first time. A device that fails now keeps what was
+   measured before. */
 static cornu_status measure_limits_again(bench *b)
 {
     device_limits again;
     notice(b, "measuring the machine's limits again");
     TRY(b->host->ops->limits(b->host, &again));
     roofline_raise(&b->report->limits, &again);
-    for (int i = 0; i < b->report->device_count; i++)
-        measure_device_again(b, &b->report->devices[i]);
+    for (int i = 0; i < b->report->device_count; i++) {
+        bench_device *of = &b->report->devices[i];
+        if (roofline_of(of->info.name, b->options->threads, &again) == CORNU_OK)
+            roofline_raise(&of->limits, &again);
+    }
     return CORNU_OK;
 }
 

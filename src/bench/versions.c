@@ -6,7 +6,7 @@
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <gif_lib.h>
-#ifdef CORNU_HDF5
+#if CORNU_HDF5
 #include <hdf5.h>
 #endif
 #include <jansson.h>
@@ -93,7 +93,7 @@ static void say_libzip(char *out)
     snprintf(out, VERSION_ROOM, "%s", zip_libzip_version());
 }
 
-#ifdef CORNU_HDF5
+#if CORNU_HDF5
 #define HDF5_BUILT TEXT(H5_VERS_MAJOR) "." TEXT(H5_VERS_MINOR) "." TEXT(H5_VERS_RELEASE)
 static void say_hdf5(char *out)
 {

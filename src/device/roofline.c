@@ -12,11 +12,11 @@ device_limits roofline_at(const device_limits *l, const char *precision)
     return at;
 }
 
-static cornu_status measure_cpu(int threads, device_limits *out)
+cornu_status roofline_of(const char *name, int threads, device_limits *out)
 {
     device_id id;
     device *d;
-    TRY(device_find("cpu", &id));
+    TRY(device_find(name, &id));
     TRY(id.ops->open(id.number, &(device_options){.threads = threads}, &d));
     cornu_status status = d->ops->limits(d, out);
     d->ops->close(d);
@@ -25,7 +25,7 @@ static cornu_status measure_cpu(int threads, device_limits *out)
 
 cornu_status roofline_measure(device *d, const char *precision, int threads, device_limits *out)
 {
-    TRY(d->ops->limits ? d->ops->limits(d, out) : measure_cpu(threads, out));
+    TRY(d->ops->limits ? d->ops->limits(d, out) : roofline_of("cpu", threads, out));
     *out = roofline_at(out, precision);
     return CORNU_OK;
 }

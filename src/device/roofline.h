@@ -8,6 +8,8 @@
 /* The device's limits with `fma` of the products' precision ("tf32"; NULL: fp32). A device without
    limits of its own is held against those of the device "cpu" with so many threads. */
 cornu_status roofline_measure(device *d, const char *precision, int threads, device_limits *out);
+/* Open the device of this name, and close it again: its own limits, as device_ops.limits. */
+cornu_status roofline_of(const char *name, int threads, device_limits *out);
 /* The same of limits that are known. */
 device_limits roofline_at(const device_limits *l, const char *precision);
 /* Take over what was measured higher: a machine that was busy the first time. */

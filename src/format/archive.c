@@ -109,3 +109,37 @@ cornu_status archive_open_regular(const char *path, int times, archive_allowance
     *left = (archive_allowance){.packed = size, .unpacked = most, .most = most, .times = times};
     return archive_open(path, ZIP_RDONLY, CORNU_BAD_FILE, archive);
 }
+
+/* ---- writing ---------------------------------------------------------------------------- */
+
+cornu_status archive_create(const file_write *w, zip_t **archive)
+{
+    if (!w->temporary)
+        return status_fail(CORNU_UNSUPPORTED, "%s: found a device or pipe; expected a regular file",
+                           w->path);
+    return archive_open(w->temporary, ZIP_CREATE | ZIP_TRUNCATE, CORNU_IO, archive);
+}
+
+cornu_status archive_add(const char *path, const char *shown, zip_t *archive, const char *name,
+                         zip_source_t *source)
+{
+    zip_int64_t index = source ? zip_file_add(archive, name, source, ZIP_FL_ENC_UTF_8) : -1;
+    if (index < 0) {
+        zip_source_free(source);
+        return archive_fail(CORNU_INVALID, path, shown, zip_get_error(archive));
+    }
+    if (zip_set_file_compression(archive, (zip_uint64_t)index, ZIP_CM_STORE, 0) != 0 ||
+        zip_file_set_dostime(archive, (zip_uint64_t)index, 0, 0x21, 0) != 0)
+        return archive_fail(CORNU_INTERNAL, path, shown, zip_get_error(archive));
+    return CORNU_OK;
+}
+
+cornu_status archive_finish(file_write *w, zip_t *archive, cornu_status status)
+{
+    if (status == CORNU_OK && zip_close(archive) == 0)
+        return file_write_reopen(w); /* libzip has put a new file in its place */
+    if (status == CORNU_OK)
+        status = archive_fail(CORNU_IO, w->path, NULL, zip_get_error(archive));
+    zip_discard(archive);
+    return status;
+}

@@ -2,7 +2,7 @@
 #ifndef FORMAT_ARCHIVE_H
 #define FORMAT_ARCHIVE_H
 
-#include "base/status.h"
+#include "base/files.h"
 #include <zip.h>
 
 /* What the members that are still to come may be: packed bytes of the file, and what all of them
@@ -26,5 +26,17 @@ cornu_status archive_read(const char *path, const char *name, zip_file_t *member
                           size_t size);
 /* Is it all read? The checksum is compared then. */
 cornu_status archive_end(const char *path, const char *name, zip_file_t *member);
+
+/* ---- writing ---- */
+
+/* An empty archive in the file's place until it is committed; a device or pipe is refused. */
+cornu_status archive_create(const file_write *w, zip_t **archive);
+/* Add a member, stored, whose bytes stay until archive_finish; takes `source`, which may be NULL.
+   The date is fixed (1980-01-01), so that the same content gives the same file. Messages call it
+   `shown`. */
+cornu_status archive_add(const char *path, const char *shown, zip_t *archive, const char *name,
+                         zip_source_t *source);
+/* Write it where `status` is CORNU_OK, else leave it; `archive` is gone in either case. */
+cornu_status archive_finish(file_write *w, zip_t *archive, cornu_status status);
 
 #endif

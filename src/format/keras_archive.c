@@ -123,36 +123,19 @@ cornu_status keras_archive_read(tensor_file *file)
 static cornu_status add_member(const char *path, zip_t *archive, const char *name, const void *data,
                                size_t size)
 {
-    zip_source_t *source = zip_source_buffer(archive, data, size, 0);
-    zip_int64_t index = source ? zip_file_add(archive, name, source, ZIP_FL_ENC_UTF_8) : -1;
-    if (index < 0) {
-        zip_source_free(source);
-        return archive_fail(CORNU_INVALID, path, name, zip_get_error(archive));
-    }
-    /* A fixed date (1980-01-01), so that the same model gives the same file. */
-    if (zip_set_file_compression(archive, (zip_uint64_t)index, ZIP_CM_STORE, 0) != 0 ||
-        zip_file_set_dostime(archive, (zip_uint64_t)index, 0, 0x21, 0) != 0)
-        return archive_fail(CORNU_INTERNAL, path, name, zip_get_error(archive));
-    return CORNU_OK;
+    return archive_add(path, name, archive, name, zip_source_buffer(archive, data, size, 0));
 }
 
 static cornu_status write_archive(file_write *w, const keras_members *m)
 {
     zip_t *archive;
     cornu_status status;
-    if (!w->temporary)
-        return status_fail(CORNU_UNSUPPORTED, "%s: found a device or pipe; expected a regular file",
-                           w->path);
-    TRY(archive_open(w->temporary, ZIP_CREATE | ZIP_TRUNCATE, CORNU_IO, &archive));
+    TRY(archive_create(w, &archive));
     TRY_GOTO(add_member(w->path, archive, names[METADATA], m->metadata, strlen(m->metadata)));
     TRY_GOTO(add_member(w->path, archive, names[CONFIG], m->config, strlen(m->config)));
     TRY_GOTO(add_member(w->path, archive, names[WEIGHTS], m->weights, m->weights_size));
-    if (zip_close(archive) == 0)
-        return file_write_reopen(w); /* libzip has put a new file in its place */
-    status = archive_fail(CORNU_IO, w->path, NULL, zip_get_error(archive));
 done:
-    zip_discard(archive);
-    return status;
+    return archive_finish(w, archive, status);
 }
 
 cornu_status keras_archive_write(const char *path, const keras_members *members,

@@ -102,27 +102,16 @@ static cornu_status add_member(const char *path, zip_t *archive, const file_tens
     char *name;
     TRY(memory_format(&name, "%s.npy", t->name));
     zip_source_t *source = zip_source_buffer_fragment(archive, fragments, t->count > 0 ? 2 : 1, 0);
-    zip_int64_t index = source ? zip_file_add(archive, name, source, ZIP_FL_ENC_UTF_8) : -1;
+    cornu_status status = archive_add(path, t->name, archive, name, source);
     free(name);
-    if (index < 0) {
-        zip_source_free(source);
-        return archive_fail(CORNU_INVALID, path, t->name, zip_get_error(archive));
-    }
-    /* A fixed date (1980-01-01), so that the same tensors give the same file. */
-    if (zip_set_file_compression(archive, (zip_uint64_t)index, ZIP_CM_STORE, 0) != 0 ||
-        zip_file_set_dostime(archive, (zip_uint64_t)index, 0, 0x21, 0) != 0)
-        return archive_fail(CORNU_INTERNAL, path, t->name, zip_get_error(archive));
-    return CORNU_OK;
+    return status;
 }
 
 static cornu_status write_archive(file_write *w, const file_tensor *tensors, int count,
                                   char **headers)
 {
     zip_t *archive;
-    if (!w->temporary)
-        return status_fail(CORNU_UNSUPPORTED, "%s: found a device or pipe; expected a regular file",
-                           w->path);
-    TRY(archive_open(w->temporary, ZIP_CREATE | ZIP_TRUNCATE, CORNU_IO, &archive));
+    TRY(archive_create(w, &archive));
     cornu_status status = CORNU_OK;
     for (int i = 0; i < count && status == CORNU_OK; i++) {
         size_t size;
@@ -130,12 +119,7 @@ static cornu_status write_archive(file_write *w, const file_tensor *tensors, int
         if (status == CORNU_OK)
             status = add_member(w->path, archive, &tensors[i], headers[i], size);
     }
-    if (status == CORNU_OK && zip_close(archive) != 0)
-        status = archive_fail(CORNU_IO, w->path, NULL, zip_get_error(archive));
-    else if (status == CORNU_OK)
-        return file_write_reopen(w); /* libzip has put a new file in its place */
-    zip_discard(archive);
-    return status;
+    return archive_finish(w, archive, status);
 }
 
 cornu_status npz_write(const char *path, const file_tensor *tensors, int count)

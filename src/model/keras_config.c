@@ -27,11 +27,6 @@ typedef struct keras_layer {
     const char *from; /* Functional: the layer whose output it takes; NULL: none */
 } keras_layer;
 
-static const char *as_string(const doc *d)
-{
-    return d && d->type == DOC_STRING ? d->string : NULL;
-}
-
 static cornu_status read_layer(const doc *at, keras_layer *out)
 {
     static const char *const keys[] = {"module",       "class_name",       "config",
@@ -62,8 +57,8 @@ static const char *one_tensor(const doc *d)
 {
     const doc *item = first_item(d);
     if (item && item->type == DOC_LIST)
-        return d->count == 1 ? as_string(first_item(item)) : NULL;
-    return as_string(item);
+        return d->count == 1 ? doc_string(first_item(item)) : NULL;
+    return doc_string(item);
 }
 
 /* Arguments of a call besides its input: only ones that change nothing. */
@@ -107,9 +102,9 @@ static cornu_status read_functional_layer(const doc *at, keras_layer *out)
 {
     TRY(read_layer(at, out));
     const doc *nodes = doc_get(at, "inbound_nodes");
-    out->name = as_string(doc_get(at, "name"));
+    out->name = doc_string(doc_get(at, "name"));
     if (!out->name)
-        out->name = as_string(doc_get(out->options, "name"));
+        out->name = doc_string(doc_get(out->options, "name"));
     if (!out->name || !nodes || nodes->type != DOC_LIST)
         return doc_fail(at, "name or inbound_nodes is missing; a layer of a Functional model needs "
                             "both");
@@ -218,7 +213,7 @@ cornu_status model_from_keras(const doc *section, cornu_model **out)
     cornu_status status;
     cornu_model *m = NULL;
     const doc *config = doc_get(section, "config");
-    const char *class_name = as_string(doc_get(section, "class_name")), *name;
+    const char *class_name = doc_string(doc_get(section, "class_name")), *name;
     TRY(check_keys(section, config));
     /* Old Keras wrote a Sequential's layers as the config itself. */
     const doc *list = config->type == DOC_LIST ? config : doc_get(config, "layers");
@@ -230,7 +225,7 @@ cornu_status model_from_keras(const doc *section, cornu_model **out)
                         class_name ? class_name : "");
     if (!list || list->type != DOC_LIST || list->count == 0)
         return doc_fail(list ? list : section, "found no layers; expected a list of at least one");
-    name = as_string(doc_get(config, "name"));
+    name = doc_string(doc_get(config, "name"));
     TRY_GOTO(model_new(name ? name : "sequential", section->source, &m));
     m->functional = functional;
     TRY_GOTO(functional ? append_functional(m, config, list) : append_sequential(m, list));

@@ -110,12 +110,6 @@ static cornu_status fail_form(const doc *d, const char *what)
                     d ? doc_show(d, found, sizeof found) : "nothing", what);
 }
 
-static const char *string_of(const doc *map, const char *key)
-{
-    const doc *d = doc_get(map, key);
-    return d && d->type == DOC_STRING ? d->string : NULL;
-}
-
 static bool is_of_keras(const char *module)
 {
     static const char *const packages[] = {"keras", "tf_keras"};
@@ -129,8 +123,9 @@ static bool is_of_keras(const char *module)
 
 cornu_status name_refuse_custom(const doc *at)
 {
-    const char *module = string_of(at, "module"), *name = string_of(at, "registered_name");
-    const char *class_name = string_of(at, "class_name");
+    const char *module = doc_string(doc_get(at, "module"));
+    const char *name = doc_string(doc_get(at, "registered_name"));
+    const char *class_name = doc_string(doc_get(at, "class_name"));
     bool own = name && class_name && strcmp(name, class_name) != 0;
     /* {module: builtins, class_name: function, config: relu} is no more than a name. */
     if (module && class_name && strcmp(module, "builtins") == 0 &&

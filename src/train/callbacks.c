@@ -39,7 +39,7 @@ static cornu_status fail_name(const doc *at, const char *found)
 static cornu_status read_entry(const doc *item, callback_entry *e)
 {
     char found[80];
-    const char *name = item->type == DOC_STRING ? item->string : NULL;
+    const char *name = doc_string(item);
     const doc *options = NULL;
     if (item->type == DOC_MAP && item->count == 1) {
         options = item->items[0];

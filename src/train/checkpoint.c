@@ -175,6 +175,16 @@ static cornu_status make_tensors(const cornu_model *m, session *from, file_tenso
     return CORNU_OK;
 }
 
+/* In the format of the path's ending. */
+static cornu_status write_tensors(const cornu_model *m, const file_tensor *tensors, int count,
+                                  const metadata_entry *entry, int entry_count, const char *path,
+                                  const file_watch *watch)
+{
+    return keras_path_is(path)
+               ? keras_write(m, tensors, count, entry, entry_count, path, watch)
+               : safetensors_write_watched(path, tensors, count, entry, entry_count, watch);
+}
+
 cornu_status checkpoint_write(const cornu_model *m, session *from, const char *path,
                               const file_watch *watch)
 {
@@ -193,13 +203,11 @@ cornu_status checkpoint_write(const cornu_model *m, session *from, const char *p
     TRY_GOTO(memory_new(most, sizeof *names, "model file", &names));
     TRY_GOTO(make_tensors(m, from, tensors, names, &count));
     if (keras_path_holds_weights(path)) {
-        status = keras_write(m, tensors, m->variable_count, &weights_format, 1, path, watch);
+        status = write_tensors(m, tensors, m->variable_count, &weights_format, 1, path, watch);
         goto done;
     }
     TRY_GOTO(make_metadata(m, &e));
-    status = keras_path_is(path)
-                 ? keras_write(m, tensors, count, e.entry, e.count, path, watch)
-                 : safetensors_write_watched(path, tensors, count, e.entry, e.count, watch);
+    status = write_tensors(m, tensors, count, e.entry, e.count, path, watch);
 done:
     free_entries(&e);
     for (int i = 0; names && i < m->weight_count; i++)
@@ -217,9 +225,7 @@ cornu_status checkpoint_write_weights(const cornu_model *m, const char *path,
     for (int i = 0; i < m->weight_count; i++)
         tensors[i] = tensor_of(&m->variables[i], m->variables[i].name, m->variables[i].value);
     cornu_status status =
-        keras_path_is(path)
-            ? keras_write(m, tensors, m->weight_count, &weights_format, 1, path, watch)
-            : safetensors_write_watched(path, tensors, m->weight_count, &weights_format, 1, watch);
+        write_tensors(m, tensors, m->weight_count, &weights_format, 1, path, watch);
     free(tensors);
     return status;
 }

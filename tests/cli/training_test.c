@@ -16,41 +16,16 @@
 
 #include <cmocka.h>
 
-static const char recipe[] = "data: mnist\n"
-                             "model:\n"
-                             "  input: [28, 28, 1]\n"
-                             "  layers: [Flatten, {Dense: {units: 10, activation: softmax}}]\n"
-                             "compile: {optimizer: sgd, loss: categorical_crossentropy, "
-                             "metrics: [accuracy]}\n"
-                             "fit: {batch_size: 10, epochs: 3}\n";
-
-static int open_folder(void **state)
-{
-    if (made_open(state))
-        return -1;
-    scratch_write("small.yaml", recipe, sizeof recipe - 1);
-    made_mnist("mnist", 60, 20, 0);
-    return 0;
-}
-
 static bool exists(const char *name)
 {
     return access(scratch_path(name), F_OK) == 0;
-}
-
-static void must_succeed(program *p)
-{
-    if (p->status != 0 || *p->err)
-        print_error("status %d, \"%s\"\n", p->status, p->err);
-    assert_int_equal(p->status, 0);
-    assert_string_equal(p->err, "");
 }
 
 static void progress_into_a_pipe_has_one_line_an_epoch(void **state)
 {
     (void)state;
     program p = program_run(ARGUMENTS("train", "small.yaml", "--data", "mnist"));
-    must_succeed(&p);
+    program_must_succeed(&p);
     assert_int_equal(count_lines(p.out), 4);
     assert_non_null(strstr(p.out, "\ntrained 3 epochs in "));
     assert_int_equal(strncmp(p.out, "Epoch 1/3 - 6/6 ", 16), 0);
@@ -65,7 +40,7 @@ static void quiet_prints_nothing(void **state)
     (void)state;
     program p = program_run(ARGUMENTS("train", "small.yaml", "--data", "mnist", "--quiet", "--save",
                                       "m.safetensors", "--log=l.csv"));
-    must_succeed(&p);
+    program_must_succeed(&p);
     assert_string_equal(p.out, "");
     assert_true(exists("m.safetensors"));
     assert_true(exists("l.csv"));
@@ -76,7 +51,7 @@ static void train_model(void)
 {
     program p = program_run(
         ARGUMENTS("train", "small.yaml", "--data", "mnist", "--quiet", "--save", "m.safetensors"));
-    must_succeed(&p);
+    program_must_succeed(&p);
     program_free(&p);
 }
 
@@ -85,7 +60,7 @@ static void evaluate_prints_keras_line_and_the_samples_a_second(void **state)
     (void)state;
     train_model();
     program p = program_run(ARGUMENTS("evaluate", "m.safetensors", "--data", "mnist"));
-    must_succeed(&p);
+    program_must_succeed(&p);
     assert_int_equal(count_lines(p.out), 2);
     assert_int_equal(strncmp(p.out, "2/2 ", 4), 0);
     assert_non_null(strstr(p.out, "\n20 samples in "));
@@ -101,7 +76,7 @@ static void predict_prints_a_line_a_sample_with_its_top_classes(void **state)
     (void)state;
     train_model();
     program p = program_run(ARGUMENTS("predict", "m.safetensors", "--data", "mnist", "--top", "2"));
-    must_succeed(&p);
+    program_must_succeed(&p);
     assert_int_equal(count_lines(p.out), 21);
     assert_non_null(strstr(p.out, "\n20 samples in "));
     int sample, truth, first, second;
@@ -118,7 +93,8 @@ static void predict_prints_a_line_a_sample_with_its_top_classes(void **state)
 static void a_model_is_evaluated_on_what_it_was_trained_on(void **state)
 {
     (void)state;
-    scratch_write("plain.yaml", strchr(recipe, '\n') + 1, strlen(strchr(recipe, '\n') + 1));
+    scratch_write("plain.yaml", strchr(made_small_recipe, '\n') + 1,
+                  strlen(strchr(made_small_recipe, '\n') + 1));
     program p[4] = {
         program_run(ARGUMENTS("train", "plain.yaml", "--data", "mnist", "--quiet", "--save",
                               "m.safetensors")),
@@ -128,7 +104,7 @@ static void a_model_is_evaluated_on_what_it_was_trained_on(void **state)
     assert_int_equal(rename(scratch_path("mnist"), scratch_path("gone")), 0);
     p[3] = program_run(ARGUMENTS("predict", "m.safetensors"));
     for (int i = 0; i < 3; i++)
-        must_succeed(&p[i]);
+        program_must_succeed(&p[i]);
     assert_non_null(strstr(p[1].out, "m.safetensors: taking the data that it was trained on, /"));
     assert_non_null(strstr(p[1].out, "2/2 "));
     assert_int_equal(count_lines(p[2].out), 21); /* and the total */
@@ -143,7 +119,7 @@ static void a_bad_image_does_not_keep_the_others_back(void **state)
     (void)state;
     train_model();
     program shown = program_run(ARGUMENTS("data", "show", "./mnist", "3", "--png", "three.png"));
-    must_succeed(&shown);
+    program_must_succeed(&shown);
     assert_true(exists("three.png"));
     program p =
         program_run(ARGUMENTS("predict", "m.safetensors", "small.yaml", "three.png", "--top=1"));
@@ -164,7 +140,7 @@ static void an_image_file_is_scaled_as_the_data_were(void **state)
     int sample, truth, first, first_of_file;
     float high, high_of_file;
     int length = snprintf(text, sizeof text, "data: {name: mnist, augment: {rescale: 0.02}}%s",
-                          strchr(recipe, '\n'));
+                          strchr(made_small_recipe, '\n'));
     scratch_write("scaled.yaml", text, (size_t)length);
     program p[4] = {
         program_run(ARGUMENTS("train", "scaled.yaml", "--data", "mnist", "--quiet", "--save",
@@ -198,12 +174,12 @@ static void a_folder_of_pictures_is_learned_and_its_names_predicted(void **state
     made_file("pets/dog/1.pgm", "P5 1 1 255\n\xff", 12);
     made_file("pets/cat/1.pgm", "P5 1 1 255\n\x20", 12);
     program p = program_run(ARGUMENTS("train", "pets.yaml", "--save", "pets.safetensors"));
-    must_succeed(&p);
+    program_must_succeed(&p);
     assert_non_null(
         strstr(p.out, "pets: 2 images in 2 classes (0 files skipped): cat (1), dog (1)\n"));
     program_free(&p);
     p = program_run(ARGUMENTS("predict", "pets.safetensors", "pets/dog/1.pgm"));
-    must_succeed(&p);
+    program_must_succeed(&p);
     assert_non_null(strstr(p.out, "  cat 0."));
     assert_non_null(strstr(p.out, "  dog 0."));
     program_free(&p);
@@ -213,7 +189,7 @@ static void a_folder_of_pictures_is_learned_and_its_names_predicted(void **state
     assert_non_null(strstr(p.err, "pets/cat/notes.jpg: no image (strict: found 1 such files"));
     program_free(&p);
     p = program_run(ARGUMENTS("train", "pets.yaml"));
-    must_succeed(&p);
+    program_must_succeed(&p);
     assert_non_null(strstr(p.out, "pets/cat/notes.jpg: no image; skipped"));
     program_free(&p);
 }
@@ -235,7 +211,7 @@ static void decoded_pictures_stay_beside_the_model(void **state)
     for (int i = 0; i < 2; i++) {
         program p = program_run(ARGUMENTS("train", "pets.yaml", "--cache", "file", "--workers", "2",
                                           "--save", "out/m.safetensors"));
-        must_succeed(&p);
+        program_must_succeed(&p);
         assert_non_null(strstr(p.out, said[i]));
         assert_non_null(strstr(p.out, "; steps waited "));
         assert_true(exists("out/pets.pixels"));
@@ -269,7 +245,7 @@ static void a_full_disk_ends_only_a_run_that_asked_for_the_cache(void **state)
     program_free(&p);
     p = program_start_within(ARGUMENTS("train", "pets.yaml", "--cache", "1B"), -1, &full);
     program_finish(&p);
-    must_succeed(&p);
+    program_must_succeed(&p);
     assert_non_null(strstr(p.out, "; this run goes on without it"));
     assert_non_null(strstr(p.out, "images: 2 decoded ("));
     program_free(&p);
@@ -280,7 +256,7 @@ static void data_show_draws_letters_into_a_pipe(void **state)
 {
     (void)state;
     program p = program_run(ARGUMENTS("data", "show", "./mnist", "4"));
-    must_succeed(&p);
+    program_must_succeed(&p);
     assert_int_equal(count_lines(p.out), 20); /* 28 rows, two a line, and what it is */
     assert_non_null(strstr(p.out, "sample 4, 28x28, class 4\n"));
     assert_non_null(strstr(p.out,
@@ -296,7 +272,7 @@ static char *sheet_of(const char *seed, size_t *size)
     char *bytes;
     program p = program_run(ARGUMENTS("data", "show", "./mnist", "--augment", "turned.yaml",
                                       "--seed", seed, "--png", "sheet.png"));
-    must_succeed(&p);
+    program_must_succeed(&p);
     assert_non_null(strstr(p.out, "wrote sheet.png: 8 samples of ./mnist, each as it is and"));
     program_free(&p);
     if (file_read(scratch_path("sheet.png"), 1 << 20, &bytes, size) != CORNU_OK)
@@ -310,7 +286,7 @@ static void a_sheet_shows_samples_before_and_after_changes(void **state)
     char text[1024];
     size_t size, size_again, size_other;
     int length = snprintf(text, sizeof text, "data: {name: mnist, augment: {rotation_range: 90}}%s",
-                          strchr(recipe, '\n'));
+                          strchr(made_small_recipe, '\n'));
     scratch_write("turned.yaml", text, (size_t)length);
     char *one = sheet_of("1", &size), *again = sheet_of("1", &size_again);
     char *other = sheet_of("2", &size_other);
@@ -325,7 +301,7 @@ static void a_sheet_shows_samples_before_and_after_changes(void **state)
     free(other);
     program p = program_run(ARGUMENTS("data", "show", "./mnist", "3", "--augment", "turned.yaml",
                                       "--png", "sheet.png"));
-    must_succeed(&p);
+    program_must_succeed(&p);
     assert_non_null(strstr(p.out, "1 sample of"));
     program_free(&p);
     p = program_run(ARGUMENTS("data", "show", "./mnist", "--augment", "small.yaml", "--png", "s"));
@@ -402,7 +378,7 @@ static void every_command_explains_itself(void **state)
         char usage[64];
         snprintf(usage, sizeof usage, "usage: cornu %s", names[i]);
         program p = program_run(ARGUMENTS(names[i], "--help"));
-        must_succeed(&p);
+        program_must_succeed(&p);
         assert_non_null(strstr(p.out, usage));
         program same = program_run(ARGUMENTS("help", names[i]));
         assert_string_equal(same.out, p.out);
@@ -431,7 +407,7 @@ static void readings_of_model_and_machine_succeed(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         program p = program_run(cases[i].arguments);
-        must_succeed(&p);
+        program_must_succeed(&p);
         assert_non_null(strstr(p.out, cases[i].says));
         program_free(&p);
     }
@@ -446,7 +422,7 @@ static void a_reader_that_has_gone_is_no_error(void **state)
     program p = program_start_into(ARGUMENTS("summary", "mnist-cnn-2"), ends[1]);
     close(ends[1]);
     program_finish(&p);
-    must_succeed(&p);
+    program_must_succeed(&p);
     program_free(&p);
 }
 
@@ -464,7 +440,7 @@ static void output_that_cannot_be_written_is_an_error(void **state)
     program_free(&p);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_folder, scratch_close)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, made_open_small, scratch_close)
 
 int main(void)
 {

@@ -21,22 +21,16 @@ static program train(void)
         ARGUMENTS("train", "net.yaml", "--data", "mnist", "--device", "opencl:0", "--epochs", "1"));
 }
 
-static void must_succeed(const program *p)
-{
-    if (p->status != 0 || *p->err)
-        fail_msg("status %d: %s", p->status, p->err);
-}
-
 static void expect_says(const program *p, const char *text)
 {
-    must_succeed(p);
+    program_must_succeed(p);
     if (!strstr(p->out, text))
         fail_msg("found \"%s\"; expected \"%s\" in it", p->out, text);
 }
 
 static void expect_silent(const program *p, const char *text)
 {
-    must_succeed(p);
+    program_must_succeed(p);
     if (strstr(p->out, text))
         fail_msg("found \"%s\"; expected no \"%s\" in it", p->out, text);
 }
@@ -74,7 +68,7 @@ static void wrong_results_are_refused_with_the_operation(void **state)
     }
     faulty_set("OPENCL_SHIM_SKIP", NULL); /* the refusal is not kept */
     program p = train();
-    must_succeed(&p);
+    program_must_succeed(&p);
     program_free(&p);
 }
 
@@ -85,11 +79,11 @@ static void what_passed_is_not_tried_again(void **state)
     faulty_empty_cache();
     faulty_set("OPENCL_SHIM_COUNTS", scratch_path("counts"));
     program p = train();
-    must_succeed(&p);
+    program_must_succeed(&p);
     program_free(&p);
     first = kernels_run();
     p = train();
-    must_succeed(&p);
+    program_must_succeed(&p);
     program_free(&p);
     assert_true(kernels_run() + 15 <= first); /* the self-test's */
 }
@@ -172,7 +166,7 @@ static void calls_that_fail_while_kernels_are_compiled_are_a_line(void **state)
         faulty_expect_nothing_hidden();
         faulty_set("OPENCL_SHIM_FAIL", NULL);
         p = train();
-        must_succeed(&p);
+        program_must_succeed(&p);
         program_free(&p);
     }
 }
@@ -185,7 +179,7 @@ static void binaries_that_the_driver_keeps_to_itself_cost_a_compilation(void **s
     faulty_set("OPENCL_SHIM_FAIL", "clGetProgramInfo:1+:CL_INVALID_PROGRAM");
     for (int i = 0; i < 2; i++) {
         program p = train();
-        must_succeed(&p);
+        program_must_succeed(&p);
         program_free(&p);
     }
 }
@@ -207,7 +201,7 @@ static void a_run_that_is_killed_while_it_compiles_leaves_a_cache_that_serves(vo
         program_free(&p);
     }
     program p = train();
-    must_succeed(&p);
+    program_must_succeed(&p);
     program_free(&p);
     faulty_expect_nothing_hidden();
 }
@@ -221,7 +215,7 @@ static void two_that_compile_at_once_both_train(void **state)
     program p[2] = {program_start(arguments), program_start(arguments)};
     for (int i = 0; i < 2; i++) {
         program_finish(&p[i]);
-        must_succeed(&p[i]);
+        program_must_succeed(&p[i]);
         program_free(&p[i]);
     }
     faulty_expect_nothing_hidden();
@@ -236,13 +230,13 @@ static void without_a_cache_training_goes_on(void **state)
     for (size_t i = 0; i < sizeof homes / sizeof *homes; i++) {
         faulty_set("XDG_CACHE_HOME", homes[i]);
         program p = train();
-        must_succeed(&p);
+        program_must_succeed(&p);
         program_free(&p);
     }
     faulty_empty_cache();
     scratch_write(strrchr(getenv("XDG_CACHE_HOME"), '/') + 1, "", 0); /* a file in its place */
     program p = train();
-    must_succeed(&p);
+    program_must_succeed(&p);
     program_free(&p);
 }
 

@@ -27,6 +27,23 @@ int made_open(void **state)
     return 0;
 }
 
+const char made_small_recipe[] = "data: mnist\n"
+                                 "model:\n"
+                                 "  input: [28, 28, 1]\n"
+                                 "  layers: [Flatten, {Dense: {units: 10, activation: softmax}}]\n"
+                                 "compile: {optimizer: sgd, loss: categorical_crossentropy, "
+                                 "metrics: [accuracy]}\n"
+                                 "fit: {batch_size: 10, epochs: 3}\n";
+
+int made_open_small(void **state)
+{
+    if (made_open(state))
+        return -1;
+    scratch_write("small.yaml", made_small_recipe, strlen(made_small_recipe));
+    made_mnist("mnist", 60, 20, 0);
+    return 0;
+}
+
 static const char *with_parents(const char *name)
 {
     const char *path = scratch_path(name);

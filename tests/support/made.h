@@ -7,6 +7,10 @@
 
 /* cmocka setup: a scratch folder, and an environment in which nothing of the user's is found. */
 int made_open(void **state);
+/* The same, with small.yaml, a recipe for 28 x 28 pixels, and the folder mnist of 60 + 20 samples.
+ */
+extern const char made_small_recipe[];
+int made_open_small(void **state);
 
 /* Write a file into the scratch folder, with its parents; returns its path. */
 const char *made_file(const char *name, const void *data, size_t size);

@@ -1,3 +1,10 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include "support/program.h"
 #include "support/scratch.h"
 #include <sched.h>
@@ -82,6 +89,12 @@ program program_run(const char *const *arguments)
     program p = program_start(arguments);
     program_finish(&p);
     return p;
+}
+
+void program_must_succeed(const program *p)
+{
+    if (p->status != 0 || *p->err)
+        fail_msg("status %d, \"%s\"; expected 0, \"\"", p->status, p->err);
 }
 
 void program_free(program *p)

@@ -32,6 +32,8 @@ program program_start_within(const char *const *arguments, int out, const progra
 /* Wait, and read what it wrote. */
 void program_finish(program *p);
 program program_run(const char *const *arguments);
+/* Fail the running cmocka test where it did not end with status 0 and nothing on standard error. */
+void program_must_succeed(const program *p);
 void program_free(program *p);
 /* Has it written `text` on standard output by now? Waits up to a minute. */
 bool program_says(program *p, const char *text);

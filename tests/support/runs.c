@@ -82,6 +82,19 @@ cornu_model *runs_usual(const char *fit)
                       fit);
 }
 
+cornu_model *runs_trained(void)
+{
+    static char *const names[] = {"cat", "dog", "größer \"bird\""};
+    cornu_model *model = runs_usual(
+        "{epochs: 2, validation: test, seed: 77, callbacks: [{early_stopping: {patience: 9, "
+        "restore_best_weights: true}}, {reduce_lr_on_plateau: {patience: 1}}, terminate_on_nan]}");
+    cornu_data *data = runs_data(50, 20);
+    expect_ok(model_set_classes(model, names, 3));
+    expect_ok(cornu_fit(model, data, NULL, NULL));
+    cornu_data_close(data);
+    return model;
+}
+
 bool same_bits(const cornu_model *a, const cornu_model *b)
 {
     if (a->variable_count != b->variable_count)

@@ -21,6 +21,8 @@ cornu_data *runs_data(int train, int test);
 cornu_model *runs_model(const char *layers, const char *compile, const char *fit);
 /* The usual one: Dense 16 relu, Dropout, BatchNormalization, Dense 3 softmax; Adam. */
 cornu_model *runs_usual(const char *fit);
+/* It, trained, with class names, callbacks that remember and best weights. */
+cornu_model *runs_trained(void);
 
 /* Same weights and slots, bit by bit? */
 bool same_bits(const cornu_model *a, const cornu_model *b);

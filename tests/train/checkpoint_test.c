@@ -18,20 +18,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A trained model with class names, callbacks that remember and best weights. */
-static cornu_model *trained(void)
-{
-    static char *const names[] = {"cat", "dog", "größer \"bird\""};
-    cornu_model *model = runs_usual(
-        "{epochs: 2, validation: test, seed: 77, callbacks: [{early_stopping: {patience: 9, "
-        "restore_best_weights: true}}, {reduce_lr_on_plateau: {patience: 1}}, terminate_on_nan]}");
-    cornu_data *data = runs_data(50, 20);
-    expect_ok(model_set_classes(model, names, 3));
-    expect_ok(cornu_fit(model, data, NULL, NULL));
-    cornu_data_close(data);
-    return model;
-}
-
 static const char *saved(const cornu_model *model)
 {
     const char *path = scratch_path("model.safetensors");
@@ -71,7 +57,7 @@ static void names_beyond_all_measure_are_refused_before_training(void **state)
 static void everything_comes_back(void **state)
 {
     (void)state;
-    cornu_model *a = trained(), *b;
+    cornu_model *a = runs_trained(), *b;
     a->training.position.totals[0] = 0.1; /* not a short decimal */
     a->training.position.step = 3;
     a->training.position.seed = UINT64_MAX;
@@ -98,7 +84,7 @@ static void everything_comes_back(void **state)
 static void saving_what_was_opened_gives_the_same_file(void **state)
 {
     (void)state;
-    cornu_model *a = trained(), *b;
+    cornu_model *a = runs_trained(), *b;
     char *first, *second;
     size_t first_size, second_size;
     const char *path = saved(a);
@@ -117,7 +103,7 @@ static void saving_what_was_opened_gives_the_same_file(void **state)
 static void a_model_file_is_plain_safetensors(void **state)
 {
     (void)state;
-    cornu_model *model = trained();
+    cornu_model *model = runs_trained();
     tensor_file *f;
     expect_ok(tensor_file_open(saved(model), &f));
     static const char *const keys[] = {"keras_config", "recipe", "compile", "class_names",
@@ -139,7 +125,7 @@ static void a_model_file_is_plain_safetensors(void **state)
 static void a_model_file_remembers_the_tuning(void **state)
 {
     (void)state;
-    cornu_model *a = trained(), *b;
+    cornu_model *a = runs_trained(), *b;
     tensor_file *f;
     const char *device = getenv("CORNU_TEST_DEVICES");
     const bool is_tuned = device && strncmp(device, "opencl", 6) == 0;
@@ -183,7 +169,7 @@ static void a_model_without_a_recipe_comes_back(void **state)
 static void a_full_disk_leaves_the_old_file(void **state)
 {
     (void)state;
-    cornu_model *model = trained(), *other;
+    cornu_model *model = runs_trained(), *other;
     const char *path = saved(model);
     struct rlimit before, small;
     void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
@@ -231,7 +217,7 @@ static void a_full_disk_while_training_is_an_error_and_keeps_the_model(void **st
 static void killed_while_saving_leaves_a_whole_file(void **state)
 {
     (void)state;
-    cornu_model *model = trained(), *other;
+    cornu_model *model = runs_trained(), *other;
     char path[1100];
     snprintf(path, sizeof path, "%s", saved(model));
     for (int i = 0; i < 25; i++) {
@@ -270,7 +256,7 @@ static void refused(const char *path)
 static void files_cut_anywhere_are_refused(void **state)
 {
     (void)state;
-    cornu_model *model = trained();
+    cornu_model *model = runs_trained();
     char *data;
     size_t size;
     expect_ok(file_read(saved(model), 1 << 20, &data, &size));
@@ -286,7 +272,7 @@ static void files_cut_anywhere_are_refused(void **state)
 static void flipped_bits_give_a_line_or_a_model(void **state)
 {
     (void)state;
-    cornu_model *model = trained(), *other;
+    cornu_model *model = runs_trained(), *other;
     char *data;
     size_t size, opened = 0, tried = 0;
     expect_ok(file_read(saved(model), 1 << 20, &data, &size));
@@ -344,7 +330,7 @@ static const char position_text[] =
 static void an_older_position_is_read(void **state)
 {
     (void)state;
-    cornu_model *m = trained(), *opened;
+    cornu_model *m = runs_trained(), *opened;
     char text[512];
     snprintf(text, sizeof text, position_text, "\"1\"", "1", "32", "[\"0x0p+0\", \"0x0p+0\"]",
              "\"0x1p-1\"");
@@ -373,7 +359,7 @@ static void metadata_that_is_missing_or_wrong_is_refused(void **state)
         {"\"1\"", "2", "32", "[\"0x0p+0\", \"0x0p+0\"]", "\"1\", \"seconds\": 1", "seconds"},
         {"\"1\"", "2", "32", "[\"0x0p+0\", \"0x0p+0\"]", "\"1\", \"seconds\": \"-1\"", "seconds"},
     };
-    cornu_model *m = trained();
+    cornu_model *m = runs_trained();
     entry_refused(m, "format", NULL, "found no format in its metadata; expected format 'cornu 1'");
     entry_refused(m, "format", "cornu 2", "found format cornu 2");
     entry_refused(m, "recipe", NULL, "no metadata entry 'recipe'");
@@ -413,7 +399,7 @@ static void metadata_that_is_missing_or_wrong_is_refused(void **state)
 static void damaged_states_of_callbacks_are_refused_on_resume(void **state)
 {
     (void)state;
-    cornu_model *m = trained();
+    cornu_model *m = runs_trained();
     cornu_data *data = runs_data(50, 20);
     static const char *const states[] = {
         "[]",
@@ -483,7 +469,7 @@ static void tensors_that_do_not_fit_are_refused(void **state)
                                              make_integers};
     static const char *const names[] = {"dense/kernel", "optimizer/momentum/dense/kernel",
                                         "callbacks/best/dense/kernel"};
-    cornu_model *model = trained();
+    cornu_model *model = runs_trained();
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
         for (size_t j = 0; j < sizeof names / sizeof *names; j++) {
             tensor_file *f;
@@ -504,7 +490,7 @@ static void tensors_that_do_not_fit_are_refused(void **state)
 static void every_tensor_must_be_there_and_no_other(void **state)
 {
     (void)state;
-    cornu_model *model = trained();
+    cornu_model *model = runs_trained();
     tensor_file *f;
     expect_ok(tensor_file_open(saved(model), &f));
     const char *path = scratch_path("changed.safetensors");

@@ -26,6 +26,8 @@ typedef struct keras_names {
 } keras_names;
 /* As Keras gives them in the first layout, and cornu in the second. */
 cornu_status keras_names_make(const cornu_model *m, keras_layout layout, keras_names *out);
+/* Of weights alone, or of an optimizer that is listed otherwise. */
+void keras_names_forget_optimizer(keras_names *n);
 void keras_names_free(keras_names *n);
 /* "layers/dense_1": the group of layer number `index`, from its class and those before it. */
 cornu_status keras_group(const cornu_model *m, int index, char **out);

@@ -126,12 +126,18 @@ done:
     return status;
 }
 
+void keras_names_forget_optimizer(keras_names *n)
+{
+    free(n->iteration);
+    free(n->rate);
+    n->iteration = n->rate = NULL;
+}
+
 void keras_names_free(keras_names *n)
 {
     for (int i = 0; n->variable && i < n->count; i++)
         free(n->variable[i]);
     free(n->variable);
-    free(n->iteration);
-    free(n->rate);
+    keras_names_forget_optimizer(n);
     *n = (keras_names){0};
 }

@@ -393,9 +393,7 @@ static cornu_status list_names(const tensor_file *f, const cornu_model *m, keras
             free(n->variable[i]);
             n->variable[i] = NULL;
         }
-        free(n->iteration);
-        free(n->rate);
-        n->iteration = n->rate = NULL;
+        keras_names_forget_optimizer(n);
     } else {
         *n = (keras_names){.layout = KERAS_LEGACY, .count = m->variable_count};
         TRY(memory_new((size_t)n->count + 1, sizeof *n->variable, "names", &n->variable));

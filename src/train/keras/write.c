@@ -77,14 +77,6 @@ static void add_scalar(content *c, char *name, element_type type, const void *va
     c->tensors[c->count++] = (file_tensor){.name = name, .type = type, .count = 1, .data = value};
 }
 
-/* Of weights alone. */
-static void forget_optimizer(keras_names *n)
-{
-    free(n->iteration);
-    free(n->rate);
-    n->iteration = n->rate = NULL;
-}
-
 static void add_tensors(const cornu_model *m, const keras_names *n, const file_tensor *tensors,
                         int count, content *c)
 {
@@ -289,7 +281,7 @@ cornu_status keras_write(const cornu_model *m, const file_tensor *tensors, int c
     TRY_GOTO(keras_names_make(m, native ? KERAS_NATIVE : KERAS_LEGACY, &n));
     bool trained = m->compiled && count >= m->variable_count;
     if (!trained)
-        forget_optimizer(&n);
+        keras_names_forget_optimizer(&n);
     add_tensors(m, &n, tensors, count, &c);
     TRY_GOTO(add_entries(entries, entry_count, &c));
     TRY_GOTO(native ? add_native(m, &n, &c) : add_legacy(m, &n, path, &c));
