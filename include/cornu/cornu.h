@@ -531,7 +531,11 @@ typedef struct cornu_fit_options {
     /* Folder for event files that TensorBoard shows, as the callback `tensorboard` writes them:
        train/ and validation/; NULL: none. */
     const char *tensorboard;
-    uint64_t reserved[7]; /* 0 */
+    /* Divide each batch into so many shards, a power of two: their gradients are computed one after
+       the other and added in a fixed tree, with the memory of one shard's activations at a time.
+       Bits depend on this number. 0: as the recipe says, else 1. */
+    int64_t shards;
+    uint64_t reserved[6]; /* 0 */
 } cornu_fit_options;
 
 /* Train; `history` may be NULL. Within its callbacks the model's weights can be read and written,

@@ -6,7 +6,7 @@
 typedef struct train_options {
     const char *what; /* recipe, workload; NULL with resume alone */
     const char *data, *init, *save, *resume, *log, *tensorboard, *output;
-    int64_t epochs, batch, steps, seed;
+    int64_t epochs, batch, steps, shards, seed;
     device_choice on;
     data_choice files;
     bool log_steps, quiet;
@@ -20,6 +20,8 @@ static bool parse(int argc, char **argv, train_options *o, int *status)
         {"epochs", "N", "epochs in all", OPTION_INT, &o->epochs, 1, INT32_MAX},
         {"batch", "N", "samples of a step", OPTION_INT, &o->batch, 1, INT32_MAX},
         {"steps", "N", "steps of an epoch", OPTION_INT, &o->steps, 1, INT32_MAX},
+        {"shards", "N", "divide each batch into N, a power of two, and add their gradients",
+         OPTION_INT, &o->shards, 1, 1024},
         {"seed", "N", "same seed, same bits", OPTION_INT, &o->seed, 1, INT64_MAX},
         {"init", "FILE", "start from these weights (.safetensors, .npz, .keras, .h5)", OPTION_TEXT,
          &o->init, 0, 0},
@@ -248,6 +250,7 @@ static int train(training *t, const cornu_data *data)
                              .epochs = o->epochs,
                              .batch = o->batch,
                              .steps_per_epoch = o->steps,
+                             .shards = o->shards,
                              .seed = (uint64_t)o->seed,
                              .save = save,
                              .save_stopped = t->path,

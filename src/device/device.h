@@ -46,6 +46,8 @@ typedef struct step_input {
     const int64_t *index; /* [plan batch] numbers of the samples */
     uint64_t seed;
     int64_t iteration; /* optimizer steps taken before this one; keys dropout */
+    int64_t first;     /* the first sample's place in the step's whole batch, of which this may be a
+                          shard; keys dropout */
     int64_t epoch;     /* keys augmentation */
     float learning_rate;
 } step_input;
@@ -135,11 +137,14 @@ typedef struct device_ops {
     cornu_status (*results)(device *d, step_results *out, bool reset);
     cornu_status (*synchronize)(device *d);
     /* A tensor of a prepared plan after a run, or a variable, in plain layout; `count` floats. A
-       buffer is readable if the plan keeps it to the end (output, gradients with keep_gradients).
+       buffer is readable if the plan keeps it to the end (output, gradients with PART_GRADIENTS).
      */
     cornu_status (*read)(device *d, prepared *p, tensor_ref t, float *values, int64_t count);
-    /* optional, for tests: fill a buffer before a run. */
+    /* optional where there is `buffer`: fill a buffer before a run. */
     cornu_status (*write)(device *d, prepared *p, tensor_ref t, const float *values, int64_t count);
+    /* optional, where memory is the host's: where a buffer lies that `read` would take, in as many
+       floats, in the order in which the device keeps it; until the next call for another plan. */
+    cornu_status (*buffer)(device *d, prepared *p, tensor_ref t, float **values);
     cornu_status (*read_variable)(device *d, int variable, float *values, int64_t count);
     cornu_status (*write_variable)(device *d, int variable, const float *values, int64_t count);
     /* The kernel chosen for each operation. */

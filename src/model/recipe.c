@@ -121,6 +121,7 @@ static const config_field fit_fields[] = {
     OPTION_ELSEWHERE("validation"),
     OPTION_ELSEWHERE("validation_split"),
     OPTION_ELSEWHERE("shuffle"),
+    OPTION_ELSEWHERE("shards"),
     OPTION_ELSEWHERE("seed"),
     OPTION_ELSEWHERE("callbacks"),
     OPTIONS_END,

@@ -17,6 +17,7 @@ typedef struct position {
     double learning_rate_factor;          /* by reduce_lr_on_plateau; starts at 1 */
     /* What the numbers above count; a run that goes on must have the same. 0: never trained. */
     int64_t batch, steps_per_epoch, train_samples;
+    int64_t shards; /* that each batch is divided into, which decides bits; 0 as 1 */
     int64_t epochs; /* that the run was to have */
 } position;
 

@@ -116,20 +116,26 @@ typedef struct op {
 
 typedef enum plan_mode { PLAN_TRAIN, PLAN_EVALUATE, PLAN_PREDICT } plan_mode;
 
+/* What of a training step a plan holds. Where gradients of several parts of a batch are added
+   before the update, one plan makes them, which stay readable behind its step, and another applies
+   them: it has no samples (its batch is 0), and they are written before its step. */
+typedef enum plan_part { PART_WHOLE, PART_GRADIENTS, PART_UPDATES } plan_part;
+
 typedef struct plan_options {
     plan_mode mode;
+    plan_part part; /* PLAN_TRAIN */
     int64_t batch;
     augmentation augment; /* PLAN_TRAIN */
     standardization standardize;
     bool weighted;            /* the samples have weights, which count in the loss */
     bool exact_convolution;   /* kernels may not use other sums than the definition's (Winograd) */
     bool keep_input_gradient; /* tests: also compute the gradient of the input */
-    bool keep_gradients;      /* tests: no updates; the gradients stay readable after the step */
     bool no_fusion;           /* fuse no activations */
 } plan_options;
 
 typedef struct plan {
     plan_mode mode;
+    plan_part part;
     int64_t batch;
     bool weighted;
     bool exact_convolution;

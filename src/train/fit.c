@@ -25,6 +25,7 @@ static cornu_status check_options(const cornu_fit_options *o)
     TRY(check_number("batch", o->batch));
     TRY(check_number("steps_per_epoch", o->steps_per_epoch));
     TRY(check_number("threads", o->threads));
+    TRY(check_number("shards", o->shards));
     if (o->log_steps && !o->log)
         return status_fail(CORNU_INVALID,
                            "log_steps: found no log; expected the path of a CSV file");
@@ -40,6 +41,7 @@ static void resolve_new(fit_run *run)
     s->batch = o->batch ? o->batch : s->batch ? s->batch : 32;
     s->epochs = o->epochs ? o->epochs : s->epochs ? s->epochs : 1;
     s->steps_per_epoch = o->steps_per_epoch ? o->steps_per_epoch : s->steps_per_epoch;
+    s->shards = o->shards ? o->shards : s->shards ? s->shards : 1;
 }
 
 static cornu_status fail_resume(const char *what, uint64_t saved, uint64_t asked)
@@ -67,6 +69,9 @@ static cornu_status resolve_resumed(fit_run *run)
     if (o->steps_per_epoch && o->steps_per_epoch != p->steps_per_epoch)
         return fail_resume("steps per epoch", (uint64_t)p->steps_per_epoch,
                            (uint64_t)o->steps_per_epoch);
+    s->shards = p->shards ? p->shards : 1;
+    if (o->shards && o->shards != s->shards)
+        return fail_resume("shards:", (uint64_t)s->shards, (uint64_t)o->shards);
     s->seed = p->seed;
     s->batch = p->batch;
     s->steps_per_epoch = p->steps_per_epoch;
@@ -231,6 +236,11 @@ static cornu_status plan_epochs(fit_run *run)
         plan_streamed(run);
     else
         TRY(plan_batches(run));
+    if (run->spec.shards > run->batch)
+        return status_fail(CORNU_INVALID,
+                           "shards: found %jd, and batches of %jd; expected at least a sample for "
+                           "each",
+                           (intmax_t)run->spec.shards, (intmax_t)run->batch);
     run->epochs = run->spec.epochs;
     evaluation *v = &run->validation;
     int64_t batch = run->spec.validation_batch ? run->spec.validation_batch : run->spec.batch;
@@ -282,6 +292,7 @@ static cornu_status check_all(fit_run *run)
         TRY(resolve_resumed(run));
     else
         resolve_new(run);
+    TRY(shards_check(run->spec.shards));
     run->state.more_epochs = o->resume && run->spec.epochs > run->model->training.position.epochs;
     TRY(open_data(run));
     TRY(plan_epochs(run));
@@ -320,8 +331,17 @@ static void set_position(fit_run *run)
     p->seed = run->spec.seed;
     p->batch = run->spec.batch;
     p->steps_per_epoch = run->spec.steps_per_epoch;
+    p->shards = run->spec.shards;
     p->train_samples = run->train.count;
     p->epochs = run->epochs;
+}
+
+static cornu_status prepare_step(fit_run *run, int64_t batch)
+{
+    session_plan *ready;
+    const bool weighted = run->train.weight || run->class_weights.of;
+    return run->shards ? shards_prepare(run->shards, batch, weighted)
+                       : session_plan_for(run->session, PLAN_TRAIN, batch, weighted, &ready);
 }
 
 /* All plans of the run, so that one that does not fit is known now. */
@@ -329,11 +349,10 @@ static cornu_status prepare_plans(fit_run *run)
 {
     session_plan *ready;
     const evaluation *v = &run->validation;
-    const bool weighted = run->train.weight || run->class_weights.of;
-    TRY(session_plan_for(run->session, PLAN_TRAIN, run->batch, weighted, &ready));
+    TRY(prepare_step(run, run->batch));
     int64_t rest = run->data->stream ? 0 : feed_samples(&run->feed) % run->batch;
     if (rest)
-        TRY(session_plan_for(run->session, PLAN_TRAIN, rest, weighted, &ready));
+        TRY(prepare_step(run, rest));
     if (!run->validates)
         return CORNU_OK;
     const bool weighs = v->data->block[v->split].weight != NULL;
@@ -360,6 +379,8 @@ static cornu_status open_session(fit_run *run)
     if (d->ops->notice && *d->ops->notice(d))
         fit_notice(&run->state, "%s", d->ops->notice(d));
     TRY(fit_upload(run));
+    if (run->spec.shards > 1)
+        TRY(shards_open(run->session, run->spec.shards, run->options->threads, &run->shards));
     TRY(prepare_plans(run));
     TRY(open_history(run));
     return fit_log_open(run);
@@ -397,6 +418,7 @@ static cornu_status begin(fit_run *run)
 
 static void close_run(fit_run *run)
 {
+    shards_close(run->shards);
     session_close(run->session);
     callbacks_close(run->callbacks);
     doc_free(run->section);

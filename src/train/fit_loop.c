@@ -7,11 +7,17 @@
 
 /* ---- results ---------------------------------------------------------------------------- */
 
+static cornu_status take_results(fit_run *run, step_results *results, bool reset)
+{
+    return run->shards ? shards_results(run->shards, results, reset)
+                       : session_results(run->session, results, reset);
+}
+
 static cornu_status read_results(fit_run *run, step_results *results)
 {
     position *p = &run->model->training.position;
     double sums[MODEL_METRICS_MAX + 1] = {0};
-    TRY(session_results(run->session, results, run->carry));
+    TRY(take_results(run, results, run->carry));
     run->gathered = results->gather_seconds + (run->carry ? run->gathered : 0);
     results_sums(results, run->model->metric_count, sums);
     if (run->carry) {
@@ -161,6 +167,16 @@ static cornu_status take_streamed(fit_run *run, const int64_t **index, int64_t *
     return CORNU_OK;
 }
 
+static cornu_status train_batch(fit_run *run, const int64_t *index, int64_t batch)
+{
+    const sample_block *samples = &run->feed.samples;
+    session_plan *ready;
+    if (run->shards)
+        return shards_step(run->shards, samples, index, batch);
+    TRY(session_plan_for(run->session, PLAN_TRAIN, batch, samples->weight != NULL, &ready));
+    return session_step(run->session, ready, samples, index);
+}
+
 /* *taken: false where there is no batch left for the epoch. */
 static cornu_status run_step(fit_run *run, bool *taken)
 {
@@ -171,11 +187,8 @@ static cornu_status run_step(fit_run *run, bool *taken)
     *taken = batch > 0;
     if (batch == 0)
         return CORNU_OK;
-    session_plan *ready;
-    const sample_block *samples = &run->feed.samples;
-    TRY(session_plan_for(run->session, PLAN_TRAIN, batch, samples->weight != NULL, &ready));
     run->learning_rate = learning_rate_at(run->model, p->iterations);
-    TRY(session_step(run->session, ready, samples, index));
+    TRY(train_batch(run, index, batch));
     p->step++;
     run->stepped = true;
     run->state.pulled = false;
@@ -235,7 +248,7 @@ static cornu_status run_steps(fit_run *run)
     step_results results;
     run->carry = p->step > 0;
     scores_from_sums(p->totals, p->samples, &run->scores);
-    TRY(session_results(run->session, &results, true));
+    TRY(take_results(run, &results, true));
     bool taken = true;
     while (taken && p->step < run->steps) {
         cornu_status status = run_step(run, &taken);

@@ -5,6 +5,7 @@
 #include "train/callbacks.h"
 #include "train/csv.h"
 #include "train/running.h"
+#include "train/shards.h"
 #include "train/weights.h"
 
 typedef struct fit_run {
@@ -14,6 +15,7 @@ typedef struct fit_run {
     doc *section;  /* options->section, or NULL */
     fit_spec spec; /* options over recipe over defaults */
     session *session;
+    shards *shards; /* NULL: a batch is one */
     callbacks *callbacks;
     fit_state state;
 

@@ -1,4 +1,4 @@
-#include "train/session.h"
+#include "train/shards.h"
 #include <limits.h>
 #include <string.h>
 
@@ -76,6 +76,7 @@ cornu_status fit_spec_read(const doc *section, fit_spec *spec)
                                        "validation",
                                        "validation_split",
                                        "shuffle",
+                                       "shards",
                                        "seed",
                                        "class_weight",
                                        "callbacks",
@@ -94,6 +95,7 @@ cornu_status fit_spec_read(const doc *section, fit_spec *spec)
     TRY(doc_read_int(section, "steps_per_epoch", 1, INT32_MAX, &spec->steps_per_epoch));
     TRY(doc_read_int(section, "validation_steps", 1, INT32_MAX, &spec->validation_steps));
     TRY(doc_read_bool(section, "shuffle", &spec->shuffle));
+    TRY(doc_read_int(section, "shards", 1, SHARDS_MOST, &spec->shards));
     int64_t seed = 0;
     TRY(doc_read_int(section, "seed", 1, INT64_MAX, &seed));
     spec->seed = (uint64_t)seed;

@@ -1,5 +1,6 @@
 #include "train/position.h"
 #include "train/number.h"
+#include "train/shards.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -59,6 +60,8 @@ json_t *position_to_json(const position *p, int metric_count)
     json_object_set_new(object, "totals", totals);
     json_object_set_new(object, "learning_rate_factor", exact_to_json(p->learning_rate_factor));
     json_object_set_new(object, "seconds", exact_to_json(p->seconds));
+    if (p->shards > 1)
+        json_object_set_new(object, "shards", json_integer(p->shards));
     return object;
 }
 
@@ -110,6 +113,10 @@ cornu_status position_from_json(const json_t *object, int metric_count, const ch
     if (seconds &&
         (!exact_from_json(seconds, &p.seconds) || !(p.seconds >= 0) || !(p.seconds < 1e15)))
         return fail_key(path, "seconds", "a number of at least 0 as a string");
+    const json_t *divided = json_object_get(object, "shards"); /* older files have none */
+    p.shards = 1;
+    if (divided && (!count_from_json(divided, &p.shards) || shards_check(p.shards) != CORNU_OK))
+        return fail_key(path, "shards", "a power of two, 1 to 1024");
     *out = p;
     return CORNU_OK;
 }

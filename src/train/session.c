@@ -135,26 +135,29 @@ void session_set_pass(session *s, int64_t pass)
 
 /* ---- plans ------------------------------------------------------------------------------ */
 
-cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, bool weighted,
-                              session_plan **out)
+static session_plan *find_plan(const session *s, const plan_options *o)
 {
-    *out = NULL;
     for (size_t i = 0; i < s->plan_count; i++) {
         const plan *p = s->plans[i]->plan;
-        if (p->mode == mode && p->batch == batch && p->weighted == weighted) {
-            *out = s->plans[i];
-            return CORNU_OK;
-        }
+        if (p->mode == o->mode && p->part == o->part && p->batch == o->batch &&
+            p->weighted == o->weighted)
+            return s->plans[i];
     }
+    return NULL;
+}
+
+/* The plan of these options, which are the session's but for mode, part, batch and weights. */
+static cornu_status plan_of(session *s, plan_options options, session_plan **out)
+{
+    *out = find_plan(s, &options);
+    if (*out)
+        return CORNU_OK;
     TRY(memory_grow(&s->plans, &s->plan_capacity, s->plan_count + 1, sizeof *s->plans));
     session_plan *made;
     TRY(memory_new(1, sizeof *made, "plan", &made));
-    plan_options options = {.mode = mode,
-                            .batch = batch,
-                            .weighted = weighted,
-                            .augment = s->augment,
-                            .standardize = s->standardize,
-                            .exact_convolution = s->exact_convolution};
+    options.augment = s->augment;
+    options.standardize = s->standardize;
+    options.exact_convolution = s->exact_convolution;
     cornu_status status = plan_build(s->model, &options, &made->plan);
     if (status == CORNU_OK)
         status = s->device->ops->prepare(s->device, made->plan, &made->prepared);
@@ -166,6 +169,20 @@ cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, bool we
     s->plans[s->plan_count++] = made;
     *out = made;
     return CORNU_OK;
+}
+
+cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, bool weighted,
+                              session_plan **out)
+{
+    return plan_of(s, (plan_options){.mode = mode, .batch = batch, .weighted = weighted}, out);
+}
+
+cornu_status session_plan_part(session *s, plan_part part, int64_t batch, bool weighted,
+                               session_plan **out)
+{
+    return plan_of(
+        s, (plan_options){.mode = PLAN_TRAIN, .part = part, .batch = batch, .weighted = weighted},
+        out);
 }
 
 /* ---- steps ------------------------------------------------------------------------------ */
@@ -181,20 +198,32 @@ double session_learning_rate(const cornu_model *model)
     return learning_rate_at(model, model->training.position.iterations);
 }
 
-cornu_status session_step(session *s, session_plan *ready, const sample_block *samples,
-                          const int64_t *index)
+cornu_status session_run(session *s, session_plan *ready, const sample_block *samples,
+                         const int64_t *index, int64_t first)
 {
-    position *p = &s->model->training.position;
+    const position *p = &s->model->training.position;
     bool train = ready->plan->mode == PLAN_TRAIN;
     step_input input = {.samples = samples,
                         .index = index,
                         .seed = p->seed,
                         .iteration = p->iterations,
+                        .first = first,
                         .epoch = s->pass < 0 ? p->epoch : s->pass,
                         .learning_rate = train ? (float)session_learning_rate(s->model) : 0};
-    TRY(s->device->ops->run(s->device, ready->prepared, &input, 1));
-    if (train)
-        p->iterations++;
+    return s->device->ops->run(s->device, ready->prepared, &input, 1);
+}
+
+void session_advance(session *s)
+{
+    s->model->training.position.iterations++;
+}
+
+cornu_status session_step(session *s, session_plan *ready, const sample_block *samples,
+                          const int64_t *index)
+{
+    TRY(session_run(s, ready, samples, index, 0));
+    if (ready->plan->mode == PLAN_TRAIN)
+        session_advance(s);
     return CORNU_OK;
 }
 

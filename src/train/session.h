@@ -40,11 +40,20 @@ const cornu_model *session_model(const session *s);
    first call, then the same. */
 cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, bool weighted,
                               session_plan **out);
+/* The same for a part of a training step; `batch` 0 of PART_UPDATES. */
+cornu_status session_plan_part(session *s, plan_part part, int64_t batch, bool weighted,
+                               session_plan **out);
 /* One step of `plan` on samples[index[0..plan batch-1]]; in PLAN_TRAIN advances
    model->training.position.iterations and uses its learning rate (schedule times
    learning_rate_factor). */
 cornu_status session_step(session *s, session_plan *plan, const sample_block *samples,
                           const int64_t *index);
+/* The same for a part of a step, which advances nothing; `first`: the place of its first sample in
+   the step's batch. Without samples (NULL) for PART_UPDATES. */
+cornu_status session_run(session *s, session_plan *plan, const sample_block *samples,
+                         const int64_t *index, int64_t first);
+/* A training step is done: the next optimizer step is another one. */
+void session_advance(session *s);
 /* The learning rate of an optimizer step (from 0): its schedule times learning_rate_factor. */
 double learning_rate_at(const cornu_model *model, int64_t iteration);
 /* That of the next step. */
@@ -82,14 +91,15 @@ typedef struct fit_spec {
     bool validate;              /* validation at the end of each epoch */
     double validation_split;    /* > 0: the last fraction of the training samples */
     int64_t validation_samples; /* > 0: only the first N test samples */
+    int64_t shards;             /* a batch's, train/shards.h */
     bool shuffle;
     uint64_t seed;
     const doc *callbacks; /* a list, or NULL */
 } fit_spec;
 /* Keys: batch_size, epochs, initial_epoch, steps_per_epoch, validation_steps,
    validation_batch_size, validation_freq, validation (test, none, a fraction of the training
-   samples, or {test: SAMPLES}), validation_split, shuffle, seed, class_weight, callbacks. NULL:
-   defaults. */
+   samples, or {test: SAMPLES}), validation_split, shuffle, shards, seed, class_weight, callbacks.
+   NULL: defaults. */
 cornu_status fit_spec_read(const doc *section, fit_spec *spec);
 /* Does validation follow epoch `epoch`, from 0? */
 bool fit_spec_validates(const fit_spec *spec, int64_t epoch);

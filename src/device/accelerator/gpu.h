@@ -70,6 +70,7 @@ typedef struct gpu_step {
     gpu_address sample; /* [batch] int64_t: the samples' own numbers, key of augmentation */
     uint64_t seed;
     int64_t iteration, epoch;
+    int64_t first; /* step_input.first */
     float learning_rate;
     float adam_alpha;                /* learning_rate sqrt(1 - beta_2^t) / (1 - beta_1^t) */
     float x_scale;                   /* the network sees x * x_scale */

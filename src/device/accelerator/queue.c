@@ -199,6 +199,7 @@ static cornu_status queue_step(gpu *g, prepared *p, const step_input *input, int
     *step = (gpu_step){.seed = input->seed,
                        .iteration = input->iteration,
                        .epoch = input->epoch,
+                       .first = input->first,
                        .learning_rate = input->learning_rate};
     if (p->optimizer)
         step->adam_alpha = optimizer_alpha(p->optimizer, input->learning_rate, input->iteration);

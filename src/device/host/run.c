@@ -55,6 +55,20 @@ static cornu_status run_op(host_device *h, prepared *p, const step_input *input,
     return CORNU_OK;
 }
 
+/* Where the plan's tensors lie, now that the arena does not move until another plan needs a larger
+ * one.
+ */
+static cornu_status find_tensors(host_device *h, prepared *r)
+{
+    const plan *p = r->plan;
+    TRY(host_ensure_memory(h, r));
+    if (r->arena != h->arena || !h->arena)
+        for (int i = 0; i < p->tensor_count; i++)
+            r->tensors[i] = tensor_memory(h, r, i);
+    r->arena = h->arena;
+    return CORNU_OK;
+}
+
 /* Everything that a step needs is there. */
 static cornu_status begin_step(host_device *h, prepared *r, const step_input *input)
 {
@@ -63,12 +77,8 @@ static cornu_status begin_step(host_device *h, prepared *r, const step_input *in
         return status_fail(CORNU_INTERNAL, "device %s: no model is bound", h->device.ops->name);
     if (h->pending != r)
         host_flush(h);
-    TRY(host_ensure_memory(h, r));
-    if (r->arena != h->arena || !h->arena)
-        for (int i = 0; i < p->tensor_count; i++)
-            r->tensors[i] = tensor_memory(h, r, i);
-    r->arena = h->arena;
-    return gather_check(p, input);
+    TRY(find_tensors(h, r));
+    return p->input == NO_TENSOR ? CORNU_OK : gather_check(p, input);
 }
 
 static void end_step(host_device *h, const plan *p)
@@ -125,9 +135,9 @@ cornu_status host_synchronize(device *d)
     return CORNU_OK;
 }
 
-cornu_status host_read(device *d, prepared *p, tensor_ref t, float *values, int64_t count)
+/* May a tensor of a prepared plan be read behind its step? */
+static cornu_status check_read(const prepared *p, tensor_ref t, int64_t count)
 {
-    host_device *h = host_of(d);
     if (t < 0 || t >= p->plan->tensor_count)
         return status_fail(CORNU_INTERNAL, "tensor: found number %d; expected 0 to %d", t,
                            p->plan->tensor_count - 1);
@@ -142,7 +152,24 @@ cornu_status host_read(device *d, prepared *p, tensor_ref t, float *values, int6
         p->bytes[plan_root(p->plan, t)] < (size_t)count * sizeof(float))
         return status_fail(CORNU_INVALID, "%s: no kernel writes it: its group runs as one",
                            from->name);
+    return CORNU_OK;
+}
+
+cornu_status host_read(device *d, prepared *p, tensor_ref t, float *values, int64_t count)
+{
+    host_device *h = host_of(d);
+    TRY(check_read(p, t, count));
+    const tensor *from = &p->plan->tensors[t];
     host_flush(h);
     host_give_values(tensor_memory(h, p, t), values, &from->shape, host_in_panels(h, from));
+    return CORNU_OK;
+}
+
+cornu_status host_buffer(device *d, prepared *p, tensor_ref t, float **values)
+{
+    host_device *h = host_of(d);
+    host_flush(h);
+    TRY(find_tensors(h, p));
+    *values = p->tensors[t];
     return CORNU_OK;
 }

@@ -1,5 +1,6 @@
 /* Which tensors are kernels of products: devices may keep those in a layout of their own. */
 #include "step/build.h"
+#include <stdlib.h>
 
 static void mark(plan *p, tensor_ref t, tensor_form form)
 {
@@ -30,11 +31,29 @@ static void mark_product(plan *p, const op *o)
     }
 }
 
+static void mark_slots(plan *p)
+{
+    for (int i = 0; i < p->op_count; i++)
+        for (int k = 0; k < OPTIMIZER_SLOTS_MAX && p->ops[i].kind == OP_UPDATE; k++)
+            mark(p, p->ops[i].out[1 + k], p->tensors[p->ops[i].out[0]].form);
+}
+
 void pass_forms(plan *p)
 {
     for (int i = 0; i < p->op_count; i++)
         mark_product(p, &p->ops[i]);
-    for (int i = 0; i < p->op_count; i++)
-        for (int k = 0; k < OPTIMIZER_SLOTS_MAX && p->ops[i].kind == OP_UPDATE; k++)
-            mark(p, p->ops[i].out[1 + k], p->tensors[p->ops[i].out[0]].form);
+    mark_slots(p);
+}
+
+cornu_status forms_of_updates(plan *p)
+{
+    tensor_form *forms;
+    TRY(plan_variable_forms(p->model, &forms));
+    for (int i = 0; i < p->model->weight_count; i++) {
+        mark(p, i, forms[i]);
+        mark(p, p->gradients[i], forms[i]);
+    }
+    free(forms);
+    mark_slots(p);
+    return CORNU_OK;
 }

@@ -22,7 +22,7 @@ static void dropout_task(void *context, int64_t task, int worker)
     range.x += begin;
     range.y += begin;
     range.count = end - begin;
-    range.first = (uint64_t)begin / 4;
+    range.first += (uint64_t)begin / 4;
     r->kernels->drop(&range);
 }
 
@@ -37,10 +37,15 @@ static uint32_t least_kept(float rate)
 static cornu_status run(const op_run *r)
 {
     float rate = r->op->a.dropout.rate;
+    int64_t count = OP_OUT(r->plan, r->op, 0)->count;
+    int64_t first = r->input->first * (count / r->plan->batch);
+    if (first % 4 != 0) /* a shard that begins within four elements that share random numbers */
+        return reference_kernels[OP_DROPOUT].run(r);
     dropout_run d = {r->state,
                      {.x = r->in[0],
                       .y = r->out[0],
-                      .count = OP_OUT(r->plan, r->op, 0)->count,
+                      .count = count,
+                      .first = (uint64_t)first / 4,
                       .key = random_key(r->input->seed, RANDOM_DROPOUT, r->op->a.dropout.stream),
                       .iteration = (uint64_t)r->input->iteration,
                       .least = least_kept(rate),

@@ -50,6 +50,7 @@ static cuda_step step_of(const gpu_step *s)
                        .seed = s->seed,
                        .iteration = s->iteration,
                        .epoch = s->epoch,
+                       .first = s->first,
                        .learning_rate = s->learning_rate,
                        .adam_alpha = s->adam_alpha,
                        .x_scale = s->x_scale,

@@ -58,6 +58,8 @@ static cornu_status set_step(argument_setter *s, opencl_step_field field, int64_
         return set(s, &step->iteration, sizeof step->iteration);
     case STEP_EPOCH:
         return set(s, &step->epoch, sizeof step->epoch);
+    case STEP_FIRST:
+        return set(s, &step->first, sizeof step->first);
     case STEP_LEARNING_RATE:
         return set(s, &step->learning_rate, sizeof step->learning_rate);
     case STEP_ADAM_ALPHA:

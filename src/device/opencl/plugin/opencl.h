@@ -90,7 +90,8 @@ typedef enum opencl_step_field {
                      (kernels/results.h) */
     STEP_SEED,
     STEP_ITERATION,
-    STEP_EPOCH, /* long (ulong) */
+    STEP_EPOCH,
+    STEP_FIRST, /* long (ulong) */
     STEP_LEARNING_RATE,
     STEP_ADAM_ALPHA,
     STEP_X_SCALE, /* float */

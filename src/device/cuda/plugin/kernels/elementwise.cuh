@@ -122,12 +122,35 @@ extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS) cornu_scale(scale_
         p.y[packs * 4 + i] = p.x[packs * 4 + i] * p.scale + p.offset;
 }
 
-/* Element i, kept where its word of Philox(seed, layer; i / 4, iteration) is at least the rate. */
+/* Element i, kept where its random number is at least the rate. */
 static __device__ inline float drop(const dropout_params &p, float x, uint32_t bits, float scale,
                                     int64_t i)
 {
     float y = random_to_float(bits) >= p.rate ? x * scale : 0;
     return p.x_or_y ? activate_back(p.activation, p.alpha, p.x_or_y[i], y) : y;
+}
+
+/* The random numbers of the elements e to e + 3 of the whole batch: word e % 4 of Philox(seed, layer;
+   e / 4, iteration), and those behind it. Four elements share a block of numbers; a shard may begin
+   within one. */
+static __device__ inline void drop_bits(uint64_t key, uint64_t iteration, uint64_t e, uint32_t bits[4])
+{
+    const uint64_t block = e / 4, next = block + 1;
+    uint32_t more[4];
+    philox(key, (uint32_t)block, (uint32_t)(block >> 32), (uint32_t)iteration,
+           (uint32_t)(iteration >> 32), bits);
+    if (e % 4 == 0)
+        return;
+    philox(key, (uint32_t)next, (uint32_t)(next >> 32), (uint32_t)iteration,
+           (uint32_t)(iteration >> 32), more);
+    for (int k = 0; k < (int)(e % 4); k++) {
+        bits[0] = bits[1];
+        bits[1] = bits[2];
+        bits[2] = bits[3];
+        bits[3] = more[0];
+        more[0] = more[1];
+        more[1] = more[2];
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS) cornu_dropout(dropout_params p)
@@ -138,8 +161,7 @@ extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS) cornu_dropout(drop
     float scale = 1 / (1 - p.rate);
     uint32_t bits[4];
     for (EACH(i, (p.count + 3) / 4)) {
-        philox(key, (uint32_t)i, (uint32_t)(i >> 32), (uint32_t)iteration,
-               (uint32_t)(iteration >> 32), bits);
+        drop_bits(key, iteration, (uint64_t)(s->first * p.per_sample + i * 4), bits);
         if (i * 4 + 4 <= p.count) {
             float4 v = load4(p.x, i * 4);
             v.x = drop(p, v.x, bits[0], scale, i * 4);

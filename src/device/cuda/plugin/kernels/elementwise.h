@@ -61,7 +61,7 @@ typedef struct dropout_params {
     cuda_clock clock;
     const float *x;
     float *y;
-    int64_t count;
+    int64_t count, per_sample;
     float rate;
     uint32_t stream;
     const float *x_or_y; /* what the activation's derivative reads; NULL: there is none */

@@ -24,6 +24,7 @@ typedef struct cuda_step {
     const int64_t *sample; /* [batch] the samples' own numbers: key of augmentation */
     uint64_t seed;
     int64_t iteration, epoch;
+    int64_t first; /* the first sample's place in the whole batch, of which this may be a shard */
     float learning_rate;
     float adam_alpha; /* learning_rate sqrt(1 - beta_2^t) / (1 - beta_1^t), computed by the host */
     /* Of the samples: what their numbers are may change from step to step, the graph does not. */

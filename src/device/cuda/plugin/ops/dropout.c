@@ -8,6 +8,7 @@ static cornu_status enqueue(const gpu_op *r)
                         .x = (const float *)r->in[0],
                         .y = (float *)r->out[0],
                         .count = GPU_OUT(r, 0)->count,
+                        .per_sample = GPU_OUT(r, 0)->count / r->plan->batch,
                         .rate = r->op->a.dropout.rate,
                         .stream = r->op->a.dropout.stream};
     const op *slope = group_op(r->plan, r->group, ROLE_ACTIVATION);

@@ -50,14 +50,34 @@ static inline ulong device_random_key(ulong seed, random_purpose purpose, ulong 
     return (ulong)out[1] << 32 | out[0];
 }
 
-/* Element i is kept where its word of Philox(seed, layer; i / 4, iteration) is at least the rate:
-   four share a block of random numbers. factor: 1 / (1 - rate), by the host. Backward, behind an
-   activation, y also goes back through that: x_or_y is what its derivative reads, NULL: there is
-   none. */
+/* The random numbers of the elements e to e + 3 of the whole batch: word e % 4 of Philox(seed, layer;
+   e / 4, iteration), and those behind it. Four elements share a block of numbers; a shard may begin
+   within one. */
+static inline void drop_bits(ulong key, ulong iteration, ulong e, uint bits[4])
+{
+    const ulong block = e / 4, next = block + 1;
+    uint more[4];
+    philox(key, (uint)block, (uint)(block >> 32), (uint)iteration, (uint)(iteration >> 32), bits);
+    if (e % 4 == 0)
+        return;
+    philox(key, (uint)next, (uint)(next >> 32), (uint)iteration, (uint)(iteration >> 32), more);
+    for (int k = 0; k < (int)(e % 4); k++) {
+        bits[0] = bits[1];
+        bits[1] = bits[2];
+        bits[2] = bits[3];
+        bits[3] = more[0];
+        more[0] = more[1];
+        more[1] = more[2];
+    }
+}
+
+/* An element is kept where its random number is at least the rate. factor: 1 / (1 - rate), by the
+   host. Backward, behind an activation, y also goes back through that: x_or_y is what its derivative
+   reads, NULL: there is none. first: the first sample's place in the whole batch. */
 KERNEL(dropout, WORK_ITEMS)
 (IN(float, x), OUT(float, y), IN(float, x_or_y), const long count, const float rate,
- const float factor, const int stream, const int activation, const float alpha, const ulong seed,
- const ulong iteration)
+ const float factor, const int stream, const int activation, const float alpha,
+ const long per_sample, const ulong seed, const ulong iteration, const long first)
 {
     AT(x);
     AT(y);
@@ -65,7 +85,7 @@ KERNEL(dropout, WORK_ITEMS)
     ulong key = device_random_key(seed, RANDOM_DROPOUT, (ulong)(uint)stream);
     for (EACH(i, FOURS(count))) {
         uint bits[4];
-        philox(key, (uint)i, (uint)(i >> 32), (uint)iteration, (uint)(iteration >> 32), bits);
+        drop_bits(key, iteration, (ulong)(first * per_sample + i * 4), bits);
         float4 v = load4(x, i, count) * factor;
         v.x = random_to_float(bits[0]) >= rate ? v.x : 0;
         v.y = random_to_float(bits[1]) >= rate ? v.y : 0;

@@ -12,7 +12,8 @@ static cornu_status enqueue(const gpu_op *r)
     return OPENCL_LAUNCH(r->g, OPENCL_dropout, opencl_element_grid(count), A_ADDRESS(r->in[0]),
                          A_ADDRESS(y), A_ADDRESS(x_or_y), A_LONG(count), A_FLOAT(rate),
                          A_FLOAT(1 / (1 - rate)), A_INT(r->op->a.dropout.stream), A_INT(act.kind),
-                         A_FLOAT(act.alpha), A_STEP(STEP_SEED), A_STEP(STEP_ITERATION));
+                         A_FLOAT(act.alpha), A_LONG(count / r->plan->batch), A_STEP(STEP_SEED),
+                         A_STEP(STEP_ITERATION), A_STEP(STEP_FIRST));
 }
 
 static const gpu_kernel fused = {

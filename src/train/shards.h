@@ -1,0 +1,35 @@
+/* Training steps whose batch is divided into shards. Each shard's gradients are computed by
+   themselves, as if it were a batch of its own, and added in a fixed binary tree,
+
+       ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)),
+
+   each times its share of the batch's samples; the sum is the gradient of the whole batch. The bits
+   of a result depend on the number of shards, and not on who computes which of them. What the
+   forward pass changes (batch normalization's moving statistics) starts from the same values for
+   each shard, and is added likewise; so are the sums of losses and metrics. Shard i of S has the
+   samples n i / S to n (i + 1) / S - 1 of a batch of n. */
+#ifndef TRAIN_SHARDS_H
+#define TRAIN_SHARDS_H
+
+#include "train/session.h"
+
+typedef struct shards shards;
+
+enum { SHARDS_MOST = 1024 };
+
+/* CORNU_INVALID unless `count` is a power of two, 1 to SHARDS_MOST. */
+cornu_status shards_check(int64_t count);
+/* `count` shards, 2 or more; `thread_count` as cornu_fit_options has them. The session outlives it.
+ */
+cornu_status shards_open(session *s, int64_t count, int thread_count, shards **out);
+void shards_close(shards *h);
+/* Plans and memory for batches of this size, of samples with weights or without, so that what does
+   not fit is known before the first step. */
+cornu_status shards_prepare(shards *h, int64_t batch, bool weighted);
+/* A training step on samples[index[0..batch-1]]; as session_step. */
+cornu_status shards_step(shards *h, const sample_block *samples, const int64_t *index,
+                         int64_t batch);
+/* As session_results. */
+cornu_status shards_results(shards *h, step_results *out, bool reset);
+
+#endif
