@@ -137,7 +137,7 @@ typedef struct device_ops {
     cornu_status (*results)(device *d, step_results *out, bool reset);
     cornu_status (*synchronize)(device *d);
     /* A tensor of a prepared plan after a run, or a variable, in plain layout; `count` floats. A
-       buffer is readable if the plan keeps it to the end (output, gradients with PART_GRADIENTS).
+       buffer is readable if the plan keeps it to the end (output, gradients with SCOPE_GRADIENTS).
      */
     cornu_status (*read)(device *d, prepared *p, tensor_ref t, float *values, int64_t count);
     /* optional where there is `buffer`: fill a buffer before a run. */

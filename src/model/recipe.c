@@ -116,8 +116,12 @@ static const config_field recipe_fields[] = {
 static const config_field fit_fields[] = {
     OPTION_AS("batch_size", INT, cornu_model, batch, .minimum = 1, .maximum = INT32_MAX),
     OPTION(INT, cornu_model, epochs, .minimum = 1, .maximum = INT32_MAX),
+    OPTION_ELSEWHERE("initial_epoch"),
     OPTION_ELSEWHERE("steps_per_epoch"),
     OPTION_ELSEWHERE("validation_steps"),
+    OPTION_ELSEWHERE("validation_batch_size"),
+    OPTION_ELSEWHERE("validation_freq"),
+    OPTION_ELSEWHERE("class_weight"),
     OPTION_ELSEWHERE("validation"),
     OPTION_ELSEWHERE("validation_split"),
     OPTION_ELSEWHERE("shuffle"),

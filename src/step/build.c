@@ -263,7 +263,7 @@ static void touch(plan *p, tensor_ref t, int operation)
 /* Lives of buffers: an alias has its root's; what is read after the step outlives it. */
 static void set_lives(plan *p, const plan_options *options)
 {
-    for (int i = 0; options->part == PART_UPDATES && i < p->model->weight_count; i++)
+    for (int i = 0; options->scope == SCOPE_UPDATES && i < p->model->weight_count; i++)
         touch(p, p->gradients[i], 0); /* written before the step */
     for (int i = 0; i < p->op_count; i++) {
         for (int k = 0; k < OP_INPUTS_MAX; k++)
@@ -273,7 +273,7 @@ static void set_lives(plan *p, const plan_options *options)
     }
     touch(p, p->output, p->op_count);
     touch(p, p->input_gradient, p->op_count);
-    for (int i = 0; options->part == PART_GRADIENTS && i < p->model->weight_count; i++)
+    for (int i = 0; options->scope == SCOPE_GRADIENTS && i < p->model->weight_count; i++)
         touch(p, p->gradients[i], p->op_count);
     for (int i = 0; i < p->tensor_count; i++) {
         const tensor *r = &p->tensors[plan_root(p, i)];
@@ -284,7 +284,7 @@ static void set_lives(plan *p, const plan_options *options)
 
 static cornu_status check_options(const cornu_model *m, const plan_options *options)
 {
-    if (options->part == PART_UPDATES ? options->batch != 0 : options->batch < 1)
+    if (options->scope == SCOPE_UPDATES ? options->batch != 0 : options->batch < 1)
         return status_fail(CORNU_INVALID, "batch: found %lld; expected 1 or more",
                            (long long)options->batch);
     if (options->mode != PLAN_PREDICT && !m->compiled)
@@ -316,7 +316,7 @@ static cornu_status build(step_builder *b)
     for (int i = 0; i < p->model->weight_count; i++)
         p->gradients[i] = NO_TENSOR;
     TRY(add_variables(b));
-    if (p->part == PART_UPDATES) {
+    if (p->scope == SCOPE_UPDATES) {
         TRY(build_only_updates(b));
         TRY(forms_of_updates(p));
     } else {
@@ -338,7 +338,7 @@ cornu_status plan_build(const cornu_model *model, const plan_options *options, p
     TRY(memory_new(1, sizeof *b.plan, "plan", &b.plan));
     b.plan->model = model;
     b.plan->mode = options->mode;
-    b.plan->part = options->part;
+    b.plan->scope = options->scope;
     b.plan->batch = options->batch;
     b.plan->weighted = options->weighted && options->mode != PLAN_PREDICT;
     b.plan->exact_convolution = options->exact_convolution;

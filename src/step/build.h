@@ -9,7 +9,7 @@
 cornu_status pass_fuse_activation(plan *p);
 /* Set every tensor's form. */
 void pass_forms(plan *p);
-/* The same for PART_UPDATES, which has no products. */
+/* The same for SCOPE_UPDATES, which has no products. */
 cornu_status forms_of_updates(plan *p);
 /* Find the groups of operations that may run as one. What a group touches lives from its first
    operation on (tensor.first stays what it is; pass_memory sees to it). */

@@ -37,14 +37,14 @@ cornu_status builder_batched(const step_builder *b, const shape *s, shape *out);
 /* Create the gradient of `t`: a buffer of its shape called "d NAME". */
 cornu_status builder_gradient(step_builder *b, tensor_ref t, tensor_ref *out);
 
-/* Append the backward pass and, but for PART_GRADIENTS, the updates. The gradient of the output (or
-   of the logits) has been created. */
+/* Append the backward pass and, but for SCOPE_GRADIENTS, the updates. The gradient of the output
+   (or of the logits) has been created. */
 cornu_status build_backward(step_builder *b, int forward_count);
 /* Append the updates of the variables of operation `f` (or, with clipping by norm, nothing: then
    build_clipped_updates does it at the end). */
 cornu_status build_updates(step_builder *b, const op *f);
 cornu_status build_clipped_updates(step_builder *b);
-/* PART_UPDATES: gradients of all trained variables, which others write, and their updates. */
+/* SCOPE_UPDATES: gradients of all trained variables, which others write, and their updates. */
 cornu_status build_only_updates(step_builder *b);
 
 #endif

@@ -116,14 +116,14 @@ typedef struct op {
 
 typedef enum plan_mode { PLAN_TRAIN, PLAN_EVALUATE, PLAN_PREDICT } plan_mode;
 
-/* What of a training step a plan holds. Where gradients of several parts of a batch are added
+/* What of a training step a plan holds. Where gradients of several shards of a batch are added
    before the update, one plan makes them, which stay readable behind its step, and another applies
    them: it has no samples (its batch is 0), and they are written before its step. */
-typedef enum plan_part { PART_WHOLE, PART_GRADIENTS, PART_UPDATES } plan_part;
+typedef enum plan_scope { SCOPE_STEP, SCOPE_GRADIENTS, SCOPE_UPDATES } plan_scope;
 
 typedef struct plan_options {
     plan_mode mode;
-    plan_part part; /* PLAN_TRAIN */
+    plan_scope scope; /* PLAN_TRAIN */
     int64_t batch;
     augmentation augment; /* PLAN_TRAIN */
     standardization standardize;
@@ -135,7 +135,7 @@ typedef struct plan_options {
 
 typedef struct plan {
     plan_mode mode;
-    plan_part part;
+    plan_scope scope;
     int64_t batch;
     bool weighted;
     bool exact_convolution;

@@ -34,7 +34,7 @@ static cornu_status add_update(step_builder *b, int number, tensor_ref sums, int
 cornu_status build_updates(step_builder *b, const op *f)
 {
     const cornu_model *m = b->plan->model;
-    if (b->plan->part == PART_GRADIENTS || clips_by_norm(&m->optimizer))
+    if (b->plan->scope == SCOPE_GRADIENTS || clips_by_norm(&m->optimizer))
         return CORNU_OK;
     for (int i = 1; i < OP_INPUTS_MAX; i++) {
         tensor_ref w = f->in[i];
@@ -47,7 +47,7 @@ cornu_status build_updates(step_builder *b, const op *f)
 cornu_status build_clipped_updates(step_builder *b)
 {
     const cornu_model *m = b->plan->model;
-    if (b->plan->part == PART_GRADIENTS || !clips_by_norm(&m->optimizer))
+    if (b->plan->scope == SCOPE_GRADIENTS || !clips_by_norm(&m->optimizer))
         return CORNU_OK;
     shape s = {.rank = 1};
     for (int i = 0; i < m->weight_count; i++)

@@ -236,11 +236,7 @@ static cornu_status plan_epochs(fit_run *run)
         plan_streamed(run);
     else
         TRY(plan_batches(run));
-    if (run->spec.shards > run->batch)
-        return status_fail(CORNU_INVALID,
-                           "shards: found %jd, and batches of %jd; expected at least a sample for "
-                           "each",
-                           (intmax_t)run->spec.shards, (intmax_t)run->batch);
+    TRY(shards_check(run->spec.shards, run->batch));
     run->epochs = run->spec.epochs;
     evaluation *v = &run->validation;
     int64_t batch = run->spec.validation_batch ? run->spec.validation_batch : run->spec.batch;
@@ -292,7 +288,6 @@ static cornu_status check_all(fit_run *run)
         TRY(resolve_resumed(run));
     else
         resolve_new(run);
-    TRY(shards_check(run->spec.shards));
     run->state.more_epochs = o->resume && run->spec.epochs > run->model->training.position.epochs;
     TRY(open_data(run));
     TRY(plan_epochs(run));
@@ -340,8 +335,9 @@ static cornu_status prepare_step(fit_run *run, int64_t batch)
 {
     session_plan *ready;
     const bool weighted = run->train.weight || run->class_weights.of;
-    return run->shards ? shards_prepare(run->shards, batch, weighted)
-                       : session_plan_for(run->session, PLAN_TRAIN, batch, weighted, &ready);
+    if (run->shards)
+        return shards_prepare(run->shards, batch, weighted);
+    return session_plan_for(run->session, PLAN_TRAIN, batch, weighted, &ready);
 }
 
 /* All plans of the run, so that one that does not fit is known now. */
@@ -379,8 +375,7 @@ static cornu_status open_session(fit_run *run)
     if (d->ops->notice && *d->ops->notice(d))
         fit_notice(&run->state, "%s", d->ops->notice(d));
     TRY(fit_upload(run));
-    if (run->spec.shards > 1)
-        TRY(shards_open(run->session, run->spec.shards, run->options->threads, &run->shards));
+    TRY(shards_open(run->session, run->spec.shards, run->options->threads, &run->shards));
     TRY(prepare_plans(run));
     TRY(open_history(run));
     return fit_log_open(run);

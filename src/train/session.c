@@ -139,7 +139,7 @@ static session_plan *find_plan(const session *s, const plan_options *o)
 {
     for (size_t i = 0; i < s->plan_count; i++) {
         const plan *p = s->plans[i]->plan;
-        if (p->mode == o->mode && p->part == o->part && p->batch == o->batch &&
+        if (p->mode == o->mode && p->scope == o->scope && p->batch == o->batch &&
             p->weighted == o->weighted)
             return s->plans[i];
     }
@@ -177,11 +177,11 @@ cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, bool we
     return plan_of(s, (plan_options){.mode = mode, .batch = batch, .weighted = weighted}, out);
 }
 
-cornu_status session_plan_part(session *s, plan_part part, int64_t batch, bool weighted,
-                               session_plan **out)
+cornu_status session_plan_scope(session *s, plan_scope scope, int64_t batch, bool weighted,
+                                session_plan **out)
 {
     return plan_of(
-        s, (plan_options){.mode = PLAN_TRAIN, .part = part, .batch = batch, .weighted = weighted},
+        s, (plan_options){.mode = PLAN_TRAIN, .scope = scope, .batch = batch, .weighted = weighted},
         out);
 }
 

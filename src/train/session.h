@@ -40,16 +40,16 @@ const cornu_model *session_model(const session *s);
    first call, then the same. */
 cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, bool weighted,
                               session_plan **out);
-/* The same for a part of a training step; `batch` 0 of PART_UPDATES. */
-cornu_status session_plan_part(session *s, plan_part part, int64_t batch, bool weighted,
-                               session_plan **out);
+/* The same for a part of a training step; `batch` 0 of SCOPE_UPDATES. */
+cornu_status session_plan_scope(session *s, plan_scope scope, int64_t batch, bool weighted,
+                                session_plan **out);
 /* One step of `plan` on samples[index[0..plan batch-1]]; in PLAN_TRAIN advances
    model->training.position.iterations and uses its learning rate (schedule times
    learning_rate_factor). */
 cornu_status session_step(session *s, session_plan *plan, const sample_block *samples,
                           const int64_t *index);
 /* The same for a part of a step, which advances nothing; `first`: the place of its first sample in
-   the step's batch. Without samples (NULL) for PART_UPDATES. */
+   the step's batch. Without samples (NULL) for SCOPE_UPDATES. */
 cornu_status session_run(session *s, session_plan *plan, const sample_block *samples,
                          const int64_t *index, int64_t first);
 /* A training step is done: the next optimizer step is another one. */

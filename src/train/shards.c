@@ -40,12 +40,16 @@ struct shards {
     step_results results;
 };
 
-cornu_status shards_check(int64_t count)
+cornu_status shards_check(int64_t count, int64_t batch)
 {
-    if (count >= 1 && count <= SHARDS_MOST && (count & (count - 1)) == 0)
+    if (count < 1 || count > SHARDS_MOST || (count & (count - 1)) != 0)
+        return status_fail(CORNU_INVALID, "shards: found %jd; expected a power of two, 1 to %d",
+                           (intmax_t)count, SHARDS_MOST);
+    if (count <= batch)
         return CORNU_OK;
-    return status_fail(CORNU_INVALID, "shards: found %jd; expected a power of two, 1 to %d",
-                       (intmax_t)count, SHARDS_MOST);
+    return status_fail(CORNU_INVALID,
+                       "shards: found %jd, and batches of %jd; expected at least a sample for each",
+                       (intmax_t)count, (intmax_t)batch);
 }
 
 /* ---- what is added ------------------------------------------------------------------------ */
@@ -111,7 +115,9 @@ static cornu_status make_nodes(shards *h)
 cornu_status shards_open(session *s, int64_t count, int thread_count, shards **out)
 {
     *out = NULL;
-    TRY(shards_check(count));
+    if (count <= 1)
+        return CORNU_OK;
+    TRY(shards_check(count, count));
     shards *h;
     TRY(memory_new(1, sizeof *h, "shards", &h));
     h->session = s;
@@ -150,10 +156,10 @@ cornu_status shards_prepare(shards *h, int64_t batch, bool weighted)
         session_plan *ready;
         if (samples == 0)
             continue;
-        TRY(session_plan_part(h->session, PART_GRADIENTS, samples, weighted, &ready));
+        TRY(session_plan_scope(h->session, SCOPE_GRADIENTS, samples, weighted, &ready));
         TRY(find_parts(h, ready->plan));
     }
-    TRY(session_plan_part(h->session, PART_UPDATES, 0, false, &h->update));
+    TRY(session_plan_scope(h->session, SCOPE_UPDATES, 0, false, &h->update));
     return make_nodes(h);
 }
 
@@ -246,7 +252,7 @@ static cornu_status run_shard(shards *h, const sample_block *samples, const int6
         memset(h->shard->values, 0, (size_t)h->values * sizeof(float));
         return CORNU_OK;
     }
-    TRY(session_plan_part(h->session, PART_GRADIENTS, count, samples->weight != NULL, &ready));
+    TRY(session_plan_scope(h->session, SCOPE_GRADIENTS, count, samples->weight != NULL, &ready));
     TRY(session_run(h->session, ready, samples, index + begin, begin));
     for (int i = 0; i < h->part_count; i++)
         TRY(take_part(h, ready, &h->parts[i], (float)((double)count / (double)batch)));

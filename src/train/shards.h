@@ -17,9 +17,11 @@ typedef struct shards shards;
 
 enum { SHARDS_MOST = 1024 };
 
-/* CORNU_INVALID unless `count` is a power of two, 1 to SHARDS_MOST. */
-cornu_status shards_check(int64_t count);
-/* `count` shards, 2 or more; `thread_count` as cornu_fit_options has them. The session outlives it.
+/* CORNU_INVALID unless `count` is a power of two, 1 to SHARDS_MOST, and a batch has a sample for
+ * each. */
+cornu_status shards_check(int64_t count, int64_t batch);
+/* `count` shards; *out is NULL for one, which needs none of this; `thread_count` as
+ * cornu_fit_options has them. The session outlives it.
  */
 cornu_status shards_open(session *s, int64_t count, int thread_count, shards **out);
 void shards_close(shards *h);

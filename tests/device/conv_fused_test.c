@@ -192,7 +192,7 @@ static void simplify_weights(net *n)
 static gradients run_case(const fused_case *c, cornu_model *model, const char *device_name,
                           const device_options *options, int pattern, bool check_names)
 {
-    plan_options train = {.mode = PLAN_TRAIN, .batch = BATCH, .part = PART_GRADIENTS};
+    plan_options train = {.mode = PLAN_TRAIN, .batch = BATCH, .scope = SCOPE_GRADIENTS};
     net *n = net_open_with(model, device_name, &train, options);
     if (check_names) {
         assert_string_equal(kernel_of(n, OP_CONV2D_FORWARD, OP_CONV2D_FORWARD), c->forward);

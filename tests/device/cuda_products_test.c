@@ -313,7 +313,7 @@ static float *gradients(const plan_options *also, const device_options *options,
     plan_options plan_options_ = *also;
     plan_options_.mode = PLAN_TRAIN;
     plan_options_.batch = 3;
-    plan_options_.part = PART_GRADIENTS;
+    plan_options_.scope = SCOPE_GRADIENTS;
     net *n = net_open_with(model, gpu_name(), &plan_options_, options);
     float *all = NULL;
     *count = 0;

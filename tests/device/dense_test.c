@@ -203,11 +203,10 @@ static void bytes_that_nothing_scales_train_like_the_reference(void **state)
 }
 
 /* How many operations of the plan run within another's kernel. */
-static int count_folded(const net_case *c, const char *optimizer, plan_part part)
+static int count_folded(const net_case *c, const char *optimizer, plan_scope scope)
 {
     cornu_model *model = model_of(c, optimizer);
-    plan_options options = {
-        .mode = PLAN_TRAIN, .batch = c->batch, .part = part};
+    plan_options options = {.mode = PLAN_TRAIN, .batch = c->batch, .scope = scope};
     net *n = net_open(model, "cpu", &options);
     kernel_choice *choices = net_choices(n);
     int folded = 0;
@@ -225,12 +224,12 @@ static void updates_are_folded_where_nothing_else_needs_the_gradients(void **sta
     const net_case two = {"{Dense: {units: 8}}, {Dense: {units: 3}}", 4, 6};
     const net_case no_bias = {"{Dense: {units: 8, use_bias: false}}, {Dense: {units: 3}}", 4, 6};
     /* kernel and bias of both layers, dx of the second */
-    assert_int_equal(count_folded(&two, "adam", PART_WHOLE), 5);
-    assert_int_equal(count_folded(&no_bias, "sgd", PART_WHOLE), 4);
-    assert_int_equal(count_folded(&two, "{sgd: {clipvalue: 0.1}}", PART_WHOLE), 5);
-    assert_int_equal(count_folded(&two, "{sgd: {clipnorm: 0.1}}", PART_WHOLE), 0);
-    assert_int_equal(count_folded(&two, "{adam: {global_clipnorm: 0.1}}", PART_WHOLE), 0);
-    assert_int_equal(count_folded(&two, "adam", PART_GRADIENTS), 0);
+    assert_int_equal(count_folded(&two, "adam", SCOPE_STEP), 5);
+    assert_int_equal(count_folded(&no_bias, "sgd", SCOPE_STEP), 4);
+    assert_int_equal(count_folded(&two, "{sgd: {clipvalue: 0.1}}", SCOPE_STEP), 5);
+    assert_int_equal(count_folded(&two, "{sgd: {clipnorm: 0.1}}", SCOPE_STEP), 0);
+    assert_int_equal(count_folded(&two, "{adam: {global_clipnorm: 0.1}}", SCOPE_STEP), 0);
+    assert_int_equal(count_folded(&two, "adam", SCOPE_GRADIENTS), 0);
     /* the activation that x came from, unless it works from its input or there is more between */
     const struct {
         const char *between;
@@ -245,8 +244,8 @@ static void updates_are_folded_where_nothing_else_needs_the_gradients(void **sta
         snprintf(layers, sizeof layers, "{Dense: {units: 8}}, %s, {Dense: {units: 3}}",
                  cases[i].between);
         const net_case net = {layers, 4, 6};
-        assert_int_equal(count_folded(&net, "adam", PART_WHOLE), cases[i].folded);
-        assert_int_equal(count_folded(&net, "{adam: {clipnorm: 0.1}}", PART_WHOLE), 0);
+        assert_int_equal(count_folded(&net, "adam", SCOPE_STEP), cases[i].folded);
+        assert_int_equal(count_folded(&net, "{adam: {clipnorm: 0.1}}", SCOPE_STEP), 0);
     }
 }
 
@@ -450,7 +449,7 @@ static void an_update_put_off_is_counted_where_it_runs(void **state)
 static void kept_gradients_are_the_reference_s(void **state)
 {
     (void)state;
-    plan_options options = {.mode = PLAN_TRAIN, .batch = 33, .part = PART_GRADIENTS};
+    plan_options options = {.mode = PLAN_TRAIN, .batch = 33, .scope = SCOPE_GRADIENTS};
     cornu_model *model = model_of(&nets[2], "sgd");
     net *found = net_open(model, "cpu", &options);
     net *expected = net_open(model, "reference", &options);

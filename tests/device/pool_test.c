@@ -38,7 +38,7 @@ static bool runs_as_one(net *n)
 
 static void compare_gradients(cornu_model *model, bool as_one)
 {
-    plan_options options = {.mode = PLAN_TRAIN, .batch = 3, .part = PART_GRADIENTS};
+    plan_options options = {.mode = PLAN_TRAIN, .batch = 3, .scope = SCOPE_GRADIENTS};
     net *found = net_open(model, "cpu", &options),
         *expected = net_open(model, "reference", &options);
     assert_int_equal(runs_as_one(found), as_one);

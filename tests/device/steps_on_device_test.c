@@ -291,7 +291,7 @@ static void kernels_and_their_gradients_are_read_in_the_hosts_order(void **state
     (void)state;
     const char *gpu = gpu_or_skip();
     cornu_model *model = net_model(text_without_dropout);
-    plan_options options = {.mode = PLAN_TRAIN, .batch = BATCH, .part = PART_GRADIENTS};
+    plan_options options = {.mode = PLAN_TRAIN, .batch = BATCH, .scope = SCOPE_GRADIENTS};
     net *reference = net_open(model, "reference", &options), *n = net_open(model, gpu, &options);
     net_run(reference);
     net_run(n);

@@ -44,7 +44,7 @@ static float *gradient(net *n)
 /* Of sample `i` of `all` alone, without a weight. */
 static double alone(cornu_model *m, const char *device, const net *all, int i, float **dw)
 {
-    const plan_options options = {.mode = PLAN_TRAIN, .batch = 1, .part = PART_GRADIENTS};
+    const plan_options options = {.mode = PLAN_TRAIN, .batch = 1, .scope = SCOPE_GRADIENTS};
     net *n = net_open(m, device, &options);
     memcpy(n->x, all->x + i * (all->x_count / BATCH), (size_t)n->x_count * sizeof *n->x);
     memcpy(n->y, all->y + i * (all->y_count / BATCH), (size_t)n->y_count * sizeof *n->y);
@@ -58,7 +58,7 @@ static void check_model(const char *device, const char *recipe)
 {
     cornu_model *m = net_model(recipe);
     const plan_options options = {
-        .mode = PLAN_TRAIN, .batch = BATCH, .weighted = true, .part = PART_GRADIENTS};
+        .mode = PLAN_TRAIN, .batch = BATCH, .weighted = true, .scope = SCOPE_GRADIENTS};
     net *n = net_open(m, device, &options);
     n->samples.weight = weights;
     double loss = net_run(n), expected_loss = 0;

@@ -203,7 +203,7 @@ static bool job_open(fixture *f, plan_mode mode, int lead, job *j)
     if (!samples_from(f, lead, &j->samples, &options.batch))
         return false;
     options.keep_input_gradient = mode == PLAN_TRAIN && lead == 1;
-    options.part = options.keep_input_gradient ? PART_GRADIENTS : PART_WHOLE;
+    options.scope = options.keep_input_gradient ? SCOPE_GRADIENTS : SCOPE_STEP;
     j->index = malloc((size_t)j->samples.count * sizeof *j->index);
     assert_non_null(j->index);
     for (int64_t i = 0; i < j->samples.count; i++)

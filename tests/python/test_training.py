@@ -208,3 +208,15 @@ def test_metrics_are_called_as_they_were_said(model, samples, metrics, names):
     history = model.fit(*samples, verbose=0, validation_data=samples).history
     assert list(history) == [*sorted([*names, "loss"]), *(f"val_{n}" for n in sorted([*names, "loss"]))]
     model.fit(*samples, verbose=0, callbacks=[keras.callbacks.EarlyStopping(names[0])])
+
+
+def test_shards_divide_each_batch(model, samples):
+    x, y = samples
+    start = model.get_weights()
+    model.compile("sgd", "sparse_categorical_crossentropy")
+    whole = model.fit(x, y, batch_size=20, shuffle=False, verbose=0).history["loss"]
+    model.set_weights(start)
+    divided = model.fit(x, y, batch_size=20, shuffle=False, verbose=0, shards=4).history["loss"]
+    assert np.allclose(whole, divided, rtol=1e-5)
+    with pytest.raises(ValueError, match="shards: found 3; expected a power of two, 1 to 1024"):
+        model.fit(x, y, verbose=0, shards=3)

@@ -148,7 +148,7 @@ static void draw_weights(net *n)
 static int check_model(cornu_model *model, const char *device_name, const char *what)
 {
     plan_options options = {
-        .mode = PLAN_TRAIN, .batch = BATCH, .keep_input_gradient = true, .part = PART_GRADIENTS};
+        .mode = PLAN_TRAIN, .batch = BATCH, .keep_input_gradient = true, .scope = SCOPE_GRADIENTS};
     net *n = net_open(model, device_name, &options);
     int failures = 0;
     draw_weights(n);
@@ -225,7 +225,7 @@ static int check_loss(const char *loss, bool sparse, const char *head, const cha
     snprintf(label, sizeof label, "%s after %s on %s", loss, head, device_name);
     cornu_model *model = net_model(yaml);
     plan_options options = {
-        .mode = PLAN_TRAIN, .batch = BATCH, .keep_input_gradient = true, .part = PART_GRADIENTS};
+        .mode = PLAN_TRAIN, .batch = BATCH, .keep_input_gradient = true, .scope = SCOPE_GRADIENTS};
     net *n = net_open(model, device_name, &options);
     draw_weights(n);
     if (!sparse)
@@ -265,7 +265,7 @@ static void a_wrong_factor_or_sign_is_seen(void **state)
     cornu_model *model =
         net_model("model: {input: [4], layers: [{Dense: {units: 3, activation: tanh}}]}\n"
                   "compile: {optimizer: sgd, loss: mean_squared_error}");
-    plan_options options = {.mode = PLAN_TRAIN, .batch = BATCH, .part = PART_GRADIENTS};
+    plan_options options = {.mode = PLAN_TRAIN, .batch = BATCH, .scope = SCOPE_GRADIENTS};
     net *n = net_open(model, "reference", &options);
     net_run(n);
     float *gradient = net_read(n, n->plan->gradients[0]);

@@ -101,7 +101,7 @@ static void gradients_that_are_kept_are_not_fused_away(void **state)
     (void)state;
     const op_group *g;
     plan *p = build(IMAGE CONV("") CONV(", activation: relu") POOL FLAT DENSE LAST COMPILE,
-                    (plan_options){.mode = PLAN_TRAIN, .part = PART_GRADIENTS});
+                    (plan_options){.mode = PLAN_TRAIN, .scope = SCOPE_GRADIENTS});
     assert_string_equal(group_of(p, GROUP_DENSE_BACKWARD, &g), "");
     plan_free(p);
     p = build("model: {input: [6], layers: [" DENSE LAST COMPILE,

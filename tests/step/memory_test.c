@@ -64,7 +64,7 @@ static life *lives_of(const plan *p, const plan_options *options)
     }
     touch(p, lives, p->output, p->op_count);
     touch(p, lives, p->input_gradient, p->op_count);
-    for (int i = 0; options->part == PART_GRADIENTS && i < p->model->weight_count; i++)
+    for (int i = 0; options->scope == SCOPE_GRADIENTS && i < p->model->weight_count; i++)
         touch(p, lives, p->gradients[i], p->op_count);
     return lives;
 }
@@ -164,7 +164,7 @@ static void check_device(const plan *p, const plan_options *options)
 static const plan_options every_options[] = {
     {.mode = PLAN_TRAIN, .batch = 5},
     {.mode = PLAN_TRAIN, .batch = 32},
-    {.mode = PLAN_TRAIN, .batch = 3, .part = PART_GRADIENTS, .keep_input_gradient = true},
+    {.mode = PLAN_TRAIN, .batch = 3, .scope = SCOPE_GRADIENTS, .keep_input_gradient = true},
     {.mode = PLAN_TRAIN, .batch = 4, .no_fusion = true},
     {.mode = PLAN_EVALUATE, .batch = 7},
     {.mode = PLAN_PREDICT, .batch = 1},

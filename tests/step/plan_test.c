@@ -205,7 +205,7 @@ static void folding_changes_no_result(void **state)
         float *gradients[2];
         for (int i = 0; i < 2; i++) {
             plan_options options = {
-                .mode = PLAN_TRAIN, .batch = 3, .part = PART_GRADIENTS, .no_fusion = i == 0};
+                .mode = PLAN_TRAIN, .batch = 3, .scope = SCOPE_GRADIENTS, .no_fusion = i == 0};
             net *n = net_open(model, net_device(d), &options);
             loss[i] = net_run(n);
             gradients[i] = net_read(n, n->plan->gradients[0]);

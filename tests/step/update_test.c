@@ -44,7 +44,7 @@ static void train(const char *optimizer, const char *device_name, record *r)
 {
     cornu_model *model = model_with(optimizer);
     plan_options train = {.mode = PLAN_TRAIN, .batch = 5}, keep = train;
-    keep.part = PART_GRADIENTS;
+    keep.scope = SCOPE_GRADIENTS;
     net *trained = net_open(model, device_name, &train),
         *kept = net_open(model, "reference", &keep);
     for (int w = 0; w < WEIGHTS; w++) {

@@ -22,6 +22,7 @@ static int depth_for(int64_t batch)
 
 size_t gpu_queue_bytes(int64_t batch)
 {
+    batch = batch > 0 ? batch : 1;
     return (size_t)(depth_for(batch) + 1) * (size_t)batch * sizeof(int64_t);
 }
 
@@ -53,6 +54,7 @@ static cornu_status write_rows(gpu *g)
 cornu_status gpu_queue_reserve(gpu *g, int64_t batch)
 {
     gpu_queue *q = &g->state->queue;
+    batch = batch > 0 ? batch : 1; /* updates alone read no samples, but wait in the same ring */
     if (batch <= q->capacity)
         return CORNU_OK;
     TRY(gpu_drain(g));

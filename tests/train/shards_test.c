@@ -1,0 +1,202 @@
+/* Batches divided into shards: the step is that of the whole batch, its bits those of the number of
+   shards alone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/net.h"
+#include "support/runs.h"
+#include "support/scratch.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Dropout of rows that are no multiple of four numbers; 70 samples are four batches of 16 and one
+   of 6, which 8 shards divide unevenly, and of which one gets none. */
+#define LAYERS                                                                          \
+    "[{Dense: {units: 10, activation: relu}}, {Dropout: {rate: 0.4}}, {Dense: {units: " \
+    "7, activation: tanh}}, {Dropout: {rate: 0.2}}, {Dense: {units: 3, activation: softmax}}]"
+#define COMPILE(optimizer) \
+    "{optimizer: " optimizer ", loss: sparse_categorical_crossentropy, metrics: [accuracy]}"
+#define FIT "{epochs: 3, batch_size: 16, class_weight: {0: 1.0, 1: 2.0, 2: 0.5}}"
+#define NORMALIZED                                                                          \
+    "[{Dense: {units: 10, activation: relu}}, BatchNormalization, {Dropout: {rate: 0.3}}, " \
+    "{Dense: {units: 3, activation: softmax}}]"
+
+enum { TRAIN = 70 };
+
+static cornu_model *trained(const char *layers, const char *compile, const char *fit,
+                            cornu_fit_options o)
+{
+    cornu_data *data = runs_data(TRAIN, 0);
+    cornu_model *model = runs_model(layers, compile, fit);
+    expect_ok(cornu_fit(model, data, &o, NULL));
+    cornu_data_close(data);
+    return model;
+}
+
+static void expect_close(const cornu_model *a, const cornu_model *b, double tolerance)
+{
+    for (int i = 0; i < a->variable_count; i++) {
+        const variable *v = &a->variables[i];
+        double found = net_difference(v->value, b->variables[i].value, v->count);
+        if (!(found <= tolerance))
+            fail_msg("%s differs by %.3g of its largest; may by %.3g", v->name, found, tolerance);
+    }
+}
+
+static void shards_train_as_the_whole_batch_does(void **state)
+{
+    (void)state;
+    static const char *const compiles[] = {
+        COMPILE("{sgd: {learning_rate: 0.1, momentum: 0.9}}"),
+        COMPILE("{sgd: {learning_rate: 0.1, clipnorm: 0.05}}"),
+        COMPILE("{adam: {learning_rate: 0.01, global_clipnorm: 0.1}}"),
+    };
+    for (int d = 0; net_device(d); d++)
+        for (size_t c = 0; c < sizeof compiles / sizeof *compiles; c++) {
+            cornu_fit_options o = {.device = net_device(d)};
+            cornu_model *whole = trained(LAYERS, compiles[c], FIT, o);
+            for (o.shards = 2; o.shards <= 8; o.shards *= 2) {
+                cornu_model *divided = trained(LAYERS, compiles[c], FIT, o);
+                expect_close(whole, divided, 2e-5);
+                cornu_model_close(divided);
+            }
+            cornu_model_close(whole);
+        }
+}
+
+/* What is left of a network's outputs when a dropout keeps half of a constant: the mask itself. */
+static void dropout_is_drawn_by_the_place_in_the_whole_batch(void **state)
+{
+    (void)state;
+    enum { BATCH = 10, UNITS = 7, FIRST = 3, SHARD = 5 };
+    cornu_model *model = net_model("model: {input: [7], layers: [{Dropout: {rate: 0.5}}]}\n"
+                                   "compile: {optimizer: sgd, loss: mean_squared_error}");
+    for (int d = 0; net_device(d); d++) {
+        plan_options options = {.mode = PLAN_TRAIN, .batch = BATCH};
+        net *whole = net_open(model, net_device(d), &options);
+        options.batch = SHARD;
+        net *shard = net_open(model, net_device(d), &options);
+        expect_ok(whole->device->ops->run(whole->device, whole->prepared, &whole->input, 1));
+        step_input input = shard->input;
+        input.first = FIRST;
+        expect_ok(shard->device->ops->run(shard->device, shard->prepared, &input, 1));
+        float *a = net_read(whole, whole->plan->output), *b = net_read(shard, shard->plan->output);
+        for (int i = 0; i < SHARD * UNITS; i++)
+            if ((a[FIRST * UNITS + i] == 0) != (b[i] == 0))
+                fail_msg("%s: element %d of the shard is %g; that of the whole batch is %g",
+                         net_device(d), i, (double)b[i], (double)a[FIRST * UNITS + i]);
+        free(a);
+        free(b);
+        net_close(whole);
+        net_close(shard);
+    }
+    cornu_model_close(model);
+}
+
+/* Means of 4 equal shards have the mean of the whole batch as their mean. */
+static void moving_statistics_are_the_mean_of_the_shards(void **state)
+{
+    (void)state;
+    static const char fit[] = "{epochs: 1, batch_size: 64, steps_per_epoch: 1}";
+    static const char compile[] = COMPILE("{sgd: {learning_rate: 0.1}}");
+    cornu_model *whole = trained(NORMALIZED, compile, fit, (cornu_fit_options){0});
+    cornu_model *divided = trained(NORMALIZED, compile, fit, (cornu_fit_options){.shards = 4});
+    int found = 0;
+    for (int i = 0; i < whole->weight_count; i++) {
+        const variable *v = &whole->variables[i];
+        if (!strstr(v->name, "moving_mean"))
+            continue;
+        found++;
+        assert_true(net_difference(v->value, divided->variables[i].value, v->count) < 1e-5);
+    }
+    assert_int_equal(found, 1);
+    cornu_model_close(whole);
+    cornu_model_close(divided);
+}
+
+static void bits_depend_on_the_number_of_shards_and_not_of_threads(void **state)
+{
+    (void)state;
+    static const char compile[] = COMPILE("{adam: {learning_rate: 0.01}}");
+    cornu_model *one =
+        trained(NORMALIZED, compile, FIT, (cornu_fit_options){.shards = 4, .threads = 1});
+    cornu_model *two =
+        trained(NORMALIZED, compile, FIT, (cornu_fit_options){.shards = 4, .threads = 2});
+    cornu_model *other =
+        trained(NORMALIZED, compile, FIT, (cornu_fit_options){.shards = 2, .threads = 1});
+    assert_true(same_bits(one, two));
+    assert_false(same_bits(one, other));
+    cornu_model_close(one);
+    cornu_model_close(two);
+    cornu_model_close(other);
+}
+
+static void a_resumed_run_has_the_bits_of_a_whole_one(void **state)
+{
+    (void)state;
+    static const char fit[] = "{epochs: 3, batch_size: 16, shards: 8}";
+    static const char compile[] = COMPILE("{adam: {learning_rate: 0.01}}");
+    cornu_data *data = runs_data(TRAIN, 0);
+    cornu_model *whole = trained(NORMALIZED, compile, fit, (cornu_fit_options){0});
+    for (int stop = 1; stop < 12; stop += 3) {
+        char path[1100];
+        int left = stop;
+        snprintf(path, sizeof path, "%s", scratch_path("part.safetensors"));
+        cornu_model *part = runs_model(NORMALIZED, compile, fit);
+        cornu_fit_options o = {.save = path, .should_stop = stop_after, .user = &left};
+        expect_status(cornu_fit(part, data, &o, NULL), CORNU_STOPPED);
+        cornu_model_close(part);
+        expect_ok(cornu_model_open(path, &part));
+        expect_ok(cornu_fit(part, data, &(cornu_fit_options){.resume = true}, NULL));
+        assert_true(same_bits(whole, part));
+        assert_memory_equal(whole->training.position.totals, part->training.position.totals,
+                            sizeof part->training.position.totals);
+        cornu_model_close(part);
+    }
+    cornu_model_close(whole);
+    cornu_data_close(data);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    cornu_data *data = runs_data(TRAIN, 0);
+    cornu_model *model = runs_usual("{epochs: 2, batch_size: 16}");
+    cornu_fit_options o = {.shards = 3};
+    expect_status(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
+    expect_message("shards: found 3; expected a power of two, 1 to 1024");
+    o.shards = 2048;
+    expect_status(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
+    expect_message("shards: found 2048; expected a power of two, 1 to 1024");
+    o.shards = 32;
+    expect_status(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
+    expect_message("shards: found 32, and batches of 16; expected at least a sample for each");
+    o.shards = 4;
+    expect_ok(cornu_fit(model, data, &o, NULL));
+    o = (cornu_fit_options){.resume = true, .epochs = 3, .shards = 2};
+    expect_status(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
+    expect_message("found shards: 4 in the model file and 2 asked for");
+    o.shards = 0;
+    expect_ok(cornu_fit(model, data, &o, NULL));
+    cornu_model_close(model);
+    cornu_data_close(data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shards_train_as_the_whole_batch_does),
+        cmocka_unit_test(dropout_is_drawn_by_the_place_in_the_whole_batch),
+        cmocka_unit_test(moving_statistics_are_the_mean_of_the_shards),
+        cmocka_unit_test(bits_depend_on_the_number_of_shards_and_not_of_threads),
+        cmocka_unit_test_setup_teardown(a_resumed_run_has_the_bits_of_a_whole_one, scratch_open,
+                                        scratch_close),
+        cmocka_unit_test(what_cannot_be_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
