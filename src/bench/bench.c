@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* More contenders than this are never open at once. */
 enum { GROUP_MOST = 64 };
@@ -414,6 +415,8 @@ cornu_status bench_run(const bench_options *options, bench_report *report)
     TRY_GOTO(choose_devices(b));
     TRY_GOTO(open_host(b));
     bench_machine_read(&report->machine);
+    strftime(report->started, sizeof report->started, "%Y-%m-%d %H:%M UTC",
+             gmtime_r(&(time_t){time(NULL)}, &(struct tm){0}));
     report->settings = (bench_settings){.quick = options->quick,
                                         .exact_convolution = options->exact_convolution,
                                         .steps = options->steps};

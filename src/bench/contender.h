@@ -43,8 +43,9 @@ typedef struct contender {
     int64_t samples_read; /* samples of a pass that are read */
     int64_t next;         /* place in it */
     int64_t round_steps, steps;
-    /* One entry a round, in the order measured: mean step, FMA probe before it. */
-    double *ms, *probe; /* [rounds_most] */
+    /* One entry a round, in the order measured: mean step, fastest step (NAN where steps overlap,
+       as on accelerators), FMA probe before it. */
+    double *ms, *fastest, *probe; /* [rounds_most] */
     int rounds;
     /* One entry a warm-up run or round: for loss_first and loss_last. */
     double *loss;        /* mean of the steps */

@@ -21,6 +21,7 @@ static cornu_status keep_rounds(const contender *c, bench_result *out)
 {
     int64_t steps = 0;
     TRY(copy(c->ms, (size_t)c->rounds, sizeof *c->ms, &out->ms));
+    TRY(copy(c->fastest, (size_t)c->rounds, sizeof *c->fastest, &out->fastest));
     TRY(copy(c->probe, (size_t)c->rounds, sizeof *c->probe, &out->probe));
     TRY(copy(c->loss, (size_t)c->losses, sizeof *c->loss, &out->loss));
     TRY(copy(c->loss_steps, (size_t)c->losses, sizeof *c->loss_steps, &out->loss_step));

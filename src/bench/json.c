@@ -50,11 +50,11 @@ static json_t *list_json(const double *values, int count)
 static json_t *times_json(const bench_result *r)
 {
     const statistics *s = &r->step_ms;
-    return json_pack("{so so so so so si so so}", "min", number(s->minimum), "median",
+    return json_pack("{so so so so so si so so so}", "min", number(s->minimum), "median",
                      number(s->median), "p95", number(s->p95), "noise", number(s->noise),
                      "median_over_min", number(s->median / s->minimum), "rounds", s->rounds,
-                     "samples", list_json(r->ms, s->rounds), "probes",
-                     list_json(r->probe, s->rounds));
+                     "samples", list_json(r->ms, s->rounds), "fastest",
+                     list_json(r->fastest, s->rounds), "probes", list_json(r->probe, s->rounds));
 }
 
 static json_t *losses_json(const bench_result *r)
@@ -135,9 +135,9 @@ cornu_status bench_make_json(bench_report *report)
         json_pack("{sb sb sI}", "quick", report->settings.quick, "exact_convolution",
                   report->settings.exact_convolution, "steps", (json_int_t)report->settings.steps);
     json_decref(report->json);
-    report->json = json_pack("{ss so so so so so so}", "cornu", cornu_version(), "machine", machine,
-                             "settings", settings, "limits", limits, "devices", devices, "results",
-                             results, "notes", notes);
+    report->json = json_pack("{ss ss so so so so so so}", "cornu", cornu_version(), "started",
+                             report->started, "machine", machine, "settings", settings, "limits",
+                             limits, "devices", devices, "results", results, "notes", notes);
     if (!report->json)
         return status_fail(CORNU_OUT_OF_MEMORY, "report: cannot allocate");
     return CORNU_OK;

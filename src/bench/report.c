@@ -40,6 +40,7 @@ cornu_status bench_note(bench_report *report, const char *format, ...)
 void bench_result_forget(bench_result *r)
 {
     free(r->ms);
+    free(r->fastest);
     free(r->probe);
     free(r->loss);
     free(r->loss_step);

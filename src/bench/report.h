@@ -28,9 +28,9 @@ typedef struct bench_result {
     const char *precision;     /* of products: "fp32", ... */
     int64_t batch, steps;      /* steps timed */
     statistics step_ms;        /* over rounds: each round's mean step */
-    /* The rounds in the order measured: mean step, FMA rate of the probe before it (FLOP/s; NAN:
-       none). */
-    double *ms, *probe; /* [step_ms.rounds], or NULL */
+    /* The rounds in the order measured: mean step, fastest step (NAN where steps overlap), FMA rate
+       of the probe before it (FLOP/s; NAN: none). */
+    double *ms, *fastest, *probe; /* [step_ms.rounds], or NULL */
     /* Mean losses of the steps up to number loss_step. */
     double *loss; /* [losses] */
     int64_t *loss_step;
@@ -74,6 +74,7 @@ typedef struct bench_settings {
 
 typedef struct bench_report {
     bench_settings settings;
+    char started[32]; /* "2026-11-25 01:40 UTC" */
     bench_machine machine;
     device_limits limits; /* of the host's cores */
     bench_device devices[BENCH_DEVICES_MOST];

@@ -1,5 +1,6 @@
 /* The report on a terminal: at most 80 columns. */
 #include "base/status.h"
+#include "bench/columns.h"
 #include "bench/published.h"
 #include "bench/report.h"
 #include <math.h>
@@ -52,12 +53,12 @@ static void show_seconds(double seconds, char *out)
 
 /* Print words behind the `at` columns that are taken, broken before column 80; lines after the
    first begin with `indent` spaces. */
-static void print_wrapped_from(const char *text, int at, int indent, FILE *out)
+static void print_wrapped_from(const char *all, int at, int indent, FILE *out)
 {
     char line[NOTE];
     const char *words = line;
     bool first = true;
-    cornu_printable(text, line, sizeof line); /* names of processors, devices and data sets */
+    cornu_printable(all, line, sizeof line); /* names of processors, devices and data sets */
     for (; *words; first = false) {
         char word[NOTE];
         size_t length = strcspn(words, " ");
@@ -80,23 +81,12 @@ static void print_wrapped_from(const char *text, int at, int indent, FILE *out)
     fputc('\n', out);
 }
 
-static void print_wrapped(const char *text, int indent, FILE *out)
+static void print_wrapped(const char *words, int indent, FILE *out)
 {
-    print_wrapped_from(text, 0, indent, out);
+    print_wrapped_from(words, 0, indent, out);
 }
 
 /* ---- rows ------------------------------------------------------------------------------- */
-
-/* The fastest published epoch on this kind of device; 0 where there is none. */
-static double published_epoch(const char *workload, const char *kind)
-{
-    double best = 0;
-    for (const published_figure *f = published_figures; f->workload; f++)
-        if (strcmp(f->workload, workload) == 0 && strcmp(f->device_kind, kind) == 0 &&
-            f->epoch_seconds > 0 && (best == 0 || f->epoch_seconds < best))
-            best = f->epoch_seconds;
-    return best;
-}
 
 /* The first row with figures, or NULL. */
 static const bench_result *first_measured(const bench_report *report)
@@ -191,7 +181,7 @@ static row make_row(const bench_report *report, const bench_result *r)
     show_seconds(r->epoch_seconds, x.cell[EPOCH]);
     show_ratio(s->median, first_median(report, r), x.cell[RATIO]);
     show_losses(r, x.cell[LOSS]);
-    show_seconds(published_epoch(r->workload, bench_device_kind(report, r->device)),
+    show_seconds(bench_published_epoch(r->workload, bench_device_kind(report, r->device)),
                  x.cell[PUBLISHED]);
     return x;
 }
@@ -342,26 +332,15 @@ static void print_published(const bench_report *report, FILE *out)
     }
 }
 
-static const char *substitute_of(const char *workload)
-{
-    for (const bench_workload *w = bench_workloads; w->name; w++)
-        if (strcmp(w->name, workload) == 0)
-            return w->substitute;
-    return NULL;
-}
-
 /* Which workloads ran on other data than their own. */
 static void print_data(const bench_report *report, FILE *out)
 {
     char real[NOTE] = "", generated[NOTE] = "", other[NOTE] = "";
     for (int i = 0; i < report->count; i++) {
         const bench_result *r = &report->results[i];
-        const char *substitute = substitute_of(r->workload);
         if (!is_first(report, i))
             continue;
-        char *line = !r->real_data                                         ? generated
-                     : substitute && strcmp(r->data_name, substitute) == 0 ? other
-                                                                           : real;
+        char *line = !r->real_data ? generated : bench_is_substitute(r) ? other : real;
         add(line, NOTE, "%s%s", *line ? ", " : "", r->workload);
     }
     char whole[NOTE + CELL];

@@ -16,7 +16,7 @@ static const char hostile[] = "<script>alert('\"x\"')</script> & \x1b[31m \xff \
 
 static char *take(text *t)
 {
-    char *out;
+    static char *out; /* static: GCC 12 sees a dangling pointer in what text_take() fills */
     assert_int_equal(text_take(t, &out), CORNU_OK);
     return out;
 }
@@ -218,7 +218,7 @@ static void a_cell_holds_the_whole_number(void **state)
     page_number_cell(&t, 9.88765432, 3);
     page_number_cell(&t, NAN, 3);
     char *cells = take(&t);
-    assert_string_equal(cells, "<td class=\"n\"><data value=\"9.88765432\">9.89</data></td>"
+    assert_string_equal(cells, "<td class=\"n\" data-value=\"9.88765432\">9.89</td>"
                                "<td class=\"n\">-</td>");
     free(cells);
 }
@@ -234,9 +234,9 @@ static void a_chart_alone_is_a_file_of_its_own(void **state)
     chart_svg_alone(&t, &c);
     char *svg = take(&t);
     assert_non_null(strstr(svg, "xmlns=\"http://www.w3.org/2000/svg\""));
-    assert_non_null(strstr(svg, "role=\"img\" aria-labelledby=\"a-t a-d\""));
+    assert_non_null(strstr(svg, "role=\"img\" aria-label=\"ms\" aria-describedby=\"a\""));
     assert_non_null(strstr(svg, "prefers-color-scheme:dark"));
-    assert_non_null(strstr(svg, "<desc id=\"a-d\">one bar</desc>"));
+    assert_non_null(strstr(svg, "<desc id=\"a\">one bar</desc>"));
     free(svg);
 }
 

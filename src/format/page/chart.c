@@ -155,7 +155,19 @@ void chart_axis_fit(chart_axis *a, int most, bool to_zero, double at_least)
         a->high = step * ceil(a->high / step - 1e-9);
     }
     for (double k = first; k * step <= a->high + 1e-9 * step && a->ticks <= most + 1; k++)
-        add_tick(a, k * step);
+        add_tick(a, k * step + 0.0); /* -0 becomes 0 */
+}
+
+const char *chart_tick(double value, char *out)
+{
+    markup_number(value, 3, out);
+    if (!strchr(out, '.') || strchr(out, 'e'))
+        return out;
+    size_t length = strlen(out);
+    while (out[length - 1] == '0')
+        length--;
+    out[out[length - 1] == '.' ? length - 1 : length] = 0;
+    return out;
 }
 
 double chart_axis_place(const chart_axis *a, double value)
@@ -199,13 +211,15 @@ static void draw(text *t, const chart *c, bool alone)
     if (alone)
         text_add(t, " xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\"",
                  2 * CHART_WIDTH, 2 * ceil(height));
-    text_add(t, " role=\"img\" aria-labelledby=\"%s-t%s%s%s\">\n", c->id, c->description ? " " : "",
-             c->description ? c->id : "", c->description ? "-d" : "");
-    text_add(t, "<title id=\"%s-t\">", c->id);
+    text_add(t, " role=\"img\" aria-label=\"");
+    markup_text(t, c->title);
+    if (c->description)
+        text_add(t, "\" aria-describedby=\"%s", c->id);
+    text_add(t, "\">\n<title>");
     markup_text(t, c->title);
     text_add(t, "</title>\n");
     if (c->description) {
-        text_add(t, "<desc id=\"%s-d\">", c->id);
+        text_add(t, "<desc id=\"%s\">", c->id);
         markup_text(t, c->description);
         text_add(t, "</desc>\n");
     }

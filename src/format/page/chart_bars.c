@@ -2,10 +2,12 @@
 #include "format/page/chart_draw.h"
 #include <math.h>
 
-/* Where names end and numbers begin. */
+/* Where names end and numbers begin. Long names stand above their bars. */
 typedef struct bars_layout {
     chart_axis axis;
     double name_room, number_room;
+    bool above;
+    double row; /* height */
 } bars_layout;
 
 static const char *number_of(const chart_bar *b, char *room)
@@ -44,10 +46,11 @@ static bars_layout layout(const chart *c)
     for (int g = 0; g < c->group_count; g++)
         for (int i = 0; i < c->group[g].count; i++)
             see(c, &c->group[g].bar[i], &l);
-    l.name_room = fmin(l.name_room, 0.42 * CHART_WIDTH);
-    l.number_room = fmin(l.number_room, 0.3 * CHART_WIDTH);
+    l.above = l.name_room > 0.36 * CHART_WIDTH;
+    l.row = l.above ? 1.7 * CHART_ROW : CHART_ROW;
+    l.number_room = fmin(l.number_room, 0.36 * CHART_WIDTH);
     chart_axis_fit(&l.axis, 5, true, c->most);
-    l.axis.from = CHART_MARGIN + l.name_room + 6;
+    l.axis.from = CHART_MARGIN + (l.above ? 0 : l.name_room + 6);
     l.axis.to = CHART_WIDTH - CHART_MARGIN - l.number_room - 6;
     return l;
 }
@@ -84,12 +87,24 @@ static double draw_range(text *t, const bars_layout *l, const chart_bar *b, doub
     return high;
 }
 
+/* Lines of the grid under what is drawn later. */
+static void draw_grid(text *t, const bars_layout *l, double top, double bottom)
+{
+    for (int i = 0; i < l->axis.ticks; i++) {
+        double x = chart_axis_place(&l->axis, l->axis.tick[i]);
+        chart_segment(t, i ? "grid" : "base", x, top, x, bottom);
+    }
+}
+
 /* Its row begins at `y`. */
 static void draw_bar(text *t, const chart *c, const bars_layout *l, const chart_bar *b, double y)
 {
     char room[MARKUP_NUMBER];
-    double middle = y + CHART_ROW / 2.0, end = l->axis.from;
-    chart_text(t, CHART_MARGIN, middle + 4, CHART_START, "", b->name, l->name_room + 1);
+    double middle = y + l->row - CHART_ROW / 2.0, end = l->axis.from;
+    chart_text(t, CHART_MARGIN, l->above ? middle - 11 : middle + 4, CHART_START, "", b->name,
+               l->above ? CHART_WIDTH - 2 * CHART_MARGIN : l->name_room + 1);
+    if (l->above)
+        draw_grid(t, l, middle - 8, middle + 8);
     if (!has_value(c, b)) {
         chart_text(t, end + 4, middle + 4, CHART_START, "soft", b->text ? b->text : "-",
                    CHART_WIDTH - CHART_MARGIN - end - 4);
@@ -108,20 +123,18 @@ static void draw_bar(text *t, const chart *c, const bars_layout *l, const chart_
     chart_text(t, end + 5, middle + 4, CHART_START, "", number_of(b, room), l->number_room + 1);
 }
 
-/* Lines of the grid under what is drawn later, and their numbers. Labels that would touch the one
-   before are left out. */
-static void draw_axis(text *t, const bars_layout *l, double top, double bottom)
+/* Numbers that would touch the one before are left out. */
+static void draw_ticks(text *t, const bars_layout *l, double y)
 {
     double free_from = 0;
     for (int i = 0; i < l->axis.ticks; i++) {
         char room[MARKUP_NUMBER];
         double x = chart_axis_place(&l->axis, l->axis.tick[i]);
-        const char *number = markup_number(l->axis.tick[i], 3, room);
+        const char *number = chart_tick(l->axis.tick[i], room);
         double half = chart_text_width(number) / 2;
-        chart_segment(t, i ? "grid" : "base", x, top, x, bottom);
         if (x - half < free_from)
             continue;
-        chart_text(t, x, bottom + 14, CHART_MIDDLE, "soft", number, CHART_WIDTH);
+        chart_text(t, x, y, CHART_MIDDLE, "soft", number, CHART_WIDTH);
         free_from = x + half + 4;
     }
 }
@@ -129,10 +142,7 @@ static void draw_axis(text *t, const bars_layout *l, double top, double bottom)
 double chart_draw_bars(text *t, const chart *c, double top)
 {
     bars_layout l = layout(c);
-    double y = top, height = 0;
-    for (int g = 0; g < c->group_count; g++)
-        height += CHART_ROW * (c->group[g].count + (c->group[g].name ? 1.2 : 0));
-    draw_axis(t, &l, top, top + height);
+    double y = top;
     for (int g = 0; g < c->group_count; g++) {
         const chart_group *of = &c->group[g];
         if (of->name) {
@@ -140,9 +150,12 @@ double chart_draw_bars(text *t, const chart *c, double top)
                        CHART_WIDTH - 2 * CHART_MARGIN);
             y += 1.2 * CHART_ROW;
         }
-        for (int i = 0; i < of->count; i++, y += CHART_ROW)
+        if (!l.above)
+            draw_grid(t, &l, y, y + of->count * l.row);
+        for (int i = 0; i < of->count; i++, y += l.row)
             draw_bar(t, c, &l, &of->bar[i], y);
     }
+    draw_ticks(t, &l, y + 14);
     if (!c->x_title)
         return y + 22;
     chart_text(t, CHART_WIDTH - CHART_MARGIN, y + 30, CHART_END, "soft", c->x_title,

@@ -30,6 +30,8 @@ void chart_axis_see(chart_axis *a, double value);
 /* Choose ends and round ticks (at most `most`) once all values are seen. `to_zero`: a linear axis
    begins at 0 at the latest. */
 void chart_axis_fit(chart_axis *a, int most, bool to_zero, double at_least);
+/* A tick's number without zeros at its end; `out` [MARKUP_NUMBER]. */
+const char *chart_tick(double value, char *out);
 double chart_axis_place(const chart_axis *a, double value);
 
 /* Draw the body below `top` and return the height with it. */

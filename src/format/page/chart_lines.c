@@ -46,7 +46,7 @@ static plot layout(const chart *c, double top)
     double room = 0;
     for (int i = 0; i < p.y.ticks; i++) {
         char number[MARKUP_NUMBER];
-        room = fmax(room, chart_text_width(markup_number(p.y.tick[i], 3, number)));
+        room = fmax(room, chart_text_width(chart_tick(p.y.tick[i], number)));
     }
     p.x.from = CHART_MARGIN + room + 6;
     p.x.to = CHART_WIDTH - 2 * CHART_MARGIN;
@@ -62,13 +62,13 @@ static void draw_axes(text *t, const plot *p)
         char number[MARKUP_NUMBER];
         double y = chart_axis_place(&p->y, p->y.tick[i]);
         chart_segment(t, i ? "grid" : "base", p->x.from, y, p->x.to, y);
-        chart_text(t, p->x.from - 5, y + 4, CHART_END, "soft",
-                   markup_number(p->y.tick[i], 3, number), CHART_WIDTH);
+        chart_text(t, p->x.from - 5, y + 4, CHART_END, "soft", chart_tick(p->y.tick[i], number),
+                   CHART_WIDTH);
     }
     for (int i = 0; i < p->x.ticks; i++) {
         char number[MARKUP_NUMBER];
         double x = chart_axis_place(&p->x, p->x.tick[i]);
-        const char *shown = markup_number(p->x.tick[i], 3, number);
+        const char *shown = chart_tick(p->x.tick[i], number);
         double half = chart_text_width(shown) / 2;
         chart_segment(t, "base", x, p->y.from, x, p->y.from + 4);
         if (x - half < free_from)

@@ -25,7 +25,8 @@ static const char style[] =
     "caption{text-align:left;padding:.2rem 0}"
     "th,td{padding:.2rem .7rem .2rem 0;text-align:left;vertical-align:top;"
     "border-top:1px solid var(--rule);max-width:32rem}"
-    "thead th{border-top:0;vertical-align:bottom}tbody th{font-weight:500}"
+    "thead th{border-top:0;vertical-align:bottom}tbody th{font-weight:500;white-space:nowrap}"
+    "pre{font-size:.8rem;line-height:1.35;margin:0}"
     ".n{text-align:right;white-space:nowrap}"
     "@media print{body{max-width:none;padding:0;font-size:11pt}.wide{overflow:visible}"
     "h2,h3,caption{break-after:avoid}tr{break-inside:avoid}"
@@ -62,6 +63,23 @@ void page_paragraph(text *t, const char *line)
 {
     markup_element(t, "p", "", line);
     text_add(t, "\n");
+}
+
+void page_lines(text *t, const char *label, const char *lines)
+{
+    text_add(t, "<div class=\"wide\" role=\"group\" tabindex=\"0\" aria-label=\"");
+    markup_text(t, label);
+    text_add(t, "\">\n<pre>");
+    while (*lines) {
+        size_t length = strcspn(lines, "\n");
+        text line = {0};
+        text_add(&line, "%.*s", (int)length, lines);
+        markup_text(t, line.data ? line.data : "");
+        text_free(&line);
+        text_add(t, "\n");
+        lines += length + (lines[length] == '\n');
+    }
+    text_add(t, "</pre>\n</div>\n");
 }
 
 void page_list_begin(text *t)
@@ -116,8 +134,8 @@ void page_number_cell(text *t, double value, int significant)
         text_add(t, "<td class=\"n\">-</td>");
         return;
     }
-    text_add(t, "<td class=\"n\"><data value=\"%s\">%s</data></td>",
-             number_print(exact, "%.9g", value), markup_number(value, significant, shown));
+    text_add(t, "<td class=\"n\" data-value=\"%s\">%s</td>", number_print(exact, "%.9g", value),
+             markup_number(value, significant, shown));
 }
 
 void page_row_end(text *t)
@@ -128,6 +146,18 @@ void page_row_end(text *t)
 void page_table_end(text *t)
 {
     text_add(t, "</tbody>\n</table>\n</div>\n");
+}
+
+void page_details_begin(text *t, const char *summary)
+{
+    text_add(t, "<details>\n");
+    markup_element(t, "summary", "", summary);
+    text_add(t, "\n");
+}
+
+void page_details_end(text *t)
+{
+    text_add(t, "</details>\n");
 }
 
 /* ---- figures ---------------------------------------------------------------------------- */

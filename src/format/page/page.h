@@ -12,6 +12,8 @@ void page_end(text *t);
 /* h2, h3. Sections end with the next heading. */
 void page_heading(text *t, int level, const char *line);
 void page_paragraph(text *t, const char *line);
+/* Lines as they stand, in letters of one width. */
+void page_lines(text *t, const char *label, const char *lines);
 /* A list of lines. */
 void page_list_begin(text *t);
 void page_list_item(text *t, const char *line);
@@ -28,6 +30,10 @@ void page_cell(text *t, const char *line);                     /* words */
 void page_number_cell(text *t, double value, int significant); /* three digits: 3; none: "-" */
 void page_row_end(text *t);
 void page_table_end(text *t);
+
+/* Shown when it is asked for. */
+void page_details_begin(text *t, const char *summary);
+void page_details_end(text *t);
 
 /* Charts side by side where there is room. */
 void page_figures_begin(text *t);
