@@ -1,5 +1,6 @@
 #include "bench/bench.h"
 #include "base/memory.h"
+#include "bench/baseline.h"
 #include "bench/contender.h"
 #include "device/roofline.h"
 #include <math.h>
@@ -23,6 +24,7 @@ typedef struct bench {
     device *host; /* "cpu": the machine's limits and probes */
     compared devices[BENCH_DEVICES_MOST];
     int device_count;
+    bench_baseline baseline;
     contender group[GROUP_MOST];
     int group_count;
     cornu_status first_failure; /* of a contender */
@@ -412,6 +414,8 @@ cornu_status bench_run(const bench_options *options, bench_report *report)
     b->options = options;
     b->report = report;
     b->effort = bench_effort_of(options);
+    if (options->baseline)
+        TRY_GOTO(baseline_open(options->baseline, &b->baseline));
     TRY_GOTO(choose_devices(b));
     TRY_GOTO(open_host(b));
     bench_machine_read(&report->machine);
@@ -427,8 +431,11 @@ cornu_status bench_run(const bench_options *options, bench_report *report)
     TRY_GOTO(run_full_schedules(b));
     TRY_GOTO(measure_limits_again(b));
     TRY_GOTO(judge(b));
+    if (options->baseline)
+        TRY_GOTO(baseline_apply(&b->baseline, report));
     TRY_GOTO(bench_make_json(report));
 done:
+    baseline_close(&b->baseline);
     close_group(b);
     if (b->host)
         b->host->ops->close(b->host);

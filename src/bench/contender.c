@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 /* loss_first and loss_last are means over about this many steps. */
 enum { LOSS_STEPS = 8, WARM_UPS_MOST = 64 };
@@ -15,16 +16,21 @@ enum { FEW_STEPS = 128, FEW_BATCHES = 4 };
 /* A step longer than this is a round of its own, without a warm-up before it. */
 static const double SLOW_STEP_SECONDS = 2.0;
 
+/* Undisturbed ones, where runs are to be compared. */
+enum { COMPARABLE_ROUNDS = 60 };
+
 bench_effort bench_effort_of(const bench_options *options)
 {
     if (options->quick)
         return (bench_effort){.warm_up_seconds = 0.2,
+                              .comparable = options->comparable,
                               .round_seconds = 0.05,
                               .budget_seconds = 6,
                               .patience_seconds = 20,
                               .rounds_least = 20,
                               .rounds_most = 100};
     return (bench_effort){.warm_up_seconds = 0.5,
+                          .comparable = options->comparable,
                           .round_seconds = 0.15,
                           .budget_seconds = 25,
                           .patience_seconds = 60,
@@ -181,7 +187,15 @@ cornu_status contender_batch(contender *c, const int64_t **index)
     return CORNU_OK;
 }
 
-/* Run and wait; *seconds for all of them, *fastest for the fastest (or NAN). */
+/* How often the kernel took a core from one of this process's threads. */
+static long preemptions(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+/* Run and wait; *seconds for all of them, *fastest for the fastest that was not preempted (or NAN).
+ */
 static cornu_status run_steps(contender *c, int64_t steps, double *seconds, double *fastest)
 {
     step_results results;
@@ -189,14 +203,18 @@ static cornu_status run_steps(contender *c, int64_t steps, double *seconds, doub
     if (d->ops->timer)
         TRY(d->ops->timer(d, NULL));
     double begin = clock_seconds(), last = begin;
+    long preempted = preemptions();
     *fastest = NAN;
     for (int64_t i = 0; i < steps; i++) {
         const int64_t *index;
         TRY(contender_batch(c, &index));
         TRY(session_step(c->session, c->plan, &c->samples, index));
         double now = clock_seconds();
-        *fastest = d->ops->timer ? NAN : fmin(*fastest, now - last); /* of NAN and x: x */
+        long again = preemptions();
+        if (!d->ops->timer && again == preempted)
+            *fastest = fmin(*fastest, now - last); /* of NAN and x: x */
         last = now;
+        preempted = again;
     }
     if (d->ops->timer)
         TRY(d->ops->timer(d, seconds));
@@ -268,9 +286,24 @@ cornu_status contender_round(contender *c, double probe, const bench_effort *eff
     return CORNU_OK;
 }
 
+/* Has the fastest step been found? Then the second half of the rounds has no faster one. */
+static bool has_floor(const contender *c)
+{
+    double first = NAN, second = NAN; /* fmin of NAN and x: x */
+    int undisturbed = 0;
+    for (int i = 0; i < c->rounds; i++) {
+        double *half = i < c->rounds / 2 ? &first : &second;
+        double step = isnan(c->probe[i]) ? c->ms[i] : c->fastest[i];
+        undisturbed += isfinite(step);
+        *half = fmin(*half, step);
+    }
+    return undisturbed >= COMPARABLE_ROUNDS && second > 0.995 * first;
+}
+
 bool contender_is_stable(const contender *c, const bench_effort *effort)
 {
-    return c->rounds >= effort->rounds_least && statistics_stable(c->ms, c->rounds, 5, 0.02);
+    return c->rounds >= effort->rounds_least && statistics_stable(c->ms, c->rounds, 5, 0.02) &&
+           (!effort->comparable || has_floor(c));
 }
 
 /* ---- the result ------------------------------------------------------------------------- */

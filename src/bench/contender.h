@@ -15,6 +15,7 @@ typedef struct bench_effort {
     double budget_seconds;   /* for one contender's rounds */
     double patience_seconds; /* the same where so few steps fit that they would prove nothing */
     int rounds_least, rounds_most;
+    bool comparable; /* not before the fastest steps are found */
 } bench_effort;
 bench_effort bench_effort_of(const bench_options *options);
 
@@ -43,8 +44,9 @@ typedef struct contender {
     int64_t samples_read; /* samples of a pass that are read */
     int64_t next;         /* place in it */
     int64_t round_steps, steps;
-    /* One entry a round, in the order measured: mean step, fastest step (NAN where steps overlap,
-       as on accelerators), FMA probe before it. */
+    /* One entry a round, in the order measured: mean step, fastest step that
+       was not preempted (NAN where none was, and where steps overlap, as on accelerators), FMA
+       probe before it. */
     double *ms, *fastest, *probe; /* [rounds_most] */
     int rounds;
     /* One entry a warm-up run or round: for loss_first and loss_last. */

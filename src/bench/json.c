@@ -114,6 +114,28 @@ static json_t *device_json(const bench_device *d)
                      l->cache_bytes, "launch_seconds", given(l->launch_seconds));
 }
 
+/* null where nothing was compared. */
+static json_t *baseline_json(const bench_comparison *b)
+{
+    static const char *const verdicts[] = {"not compared", "no change seen", "faster", "slower"};
+    if (!*b->file)
+        return json_null();
+    json_t *differences = json_array(), *results = json_array();
+    for (int i = 0; i < b->difference_count; i++)
+        json_array_append_new(differences, json_string(b->differences[i]));
+    for (int i = 0; i < b->count; i++) {
+        const bench_change *c = &b->changes[i];
+        json_array_append_new(
+            results,
+            json_pack("{ss ss ss so so so so so ss}", "workload", c->workload, "device", c->device,
+                      "verdict", verdicts[c->verdict], "then_ms", number(c->before_ms), "now_ms",
+                      number(c->after_ms), "ratio", number(c->ratio), "ratio_low", number(c->low),
+                      "ratio_high", number(c->high), "why", c->why));
+    }
+    return json_pack("{ss ss ss so so}", "file", b->file, "cornu", b->version, "started",
+                     b->started, "differences", differences, "results", results);
+}
+
 cornu_status bench_make_json(bench_report *report)
 {
     const bench_machine *m = &report->machine;
@@ -135,9 +157,10 @@ cornu_status bench_make_json(bench_report *report)
         json_pack("{sb sb sI}", "quick", report->settings.quick, "exact_convolution",
                   report->settings.exact_convolution, "steps", (json_int_t)report->settings.steps);
     json_decref(report->json);
-    report->json = json_pack("{ss ss so so so so so so}", "cornu", cornu_version(), "started",
+    report->json = json_pack("{ss ss so so so so so so so}", "cornu", cornu_version(), "started",
                              report->started, "machine", machine, "settings", settings, "limits",
-                             limits, "devices", devices, "results", results, "notes", notes);
+                             limits, "devices", devices, "results", results, "notes", notes,
+                             "baseline", baseline_json(&report->baseline));
     if (!report->json)
         return status_fail(CORNU_OUT_OF_MEMORY, "report: cannot allocate");
     return CORNU_OK;

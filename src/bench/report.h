@@ -28,8 +28,8 @@ typedef struct bench_result {
     const char *precision;     /* of products: "fp32", ... */
     int64_t batch, steps;      /* steps timed */
     statistics step_ms;        /* over rounds: each round's mean step */
-    /* The rounds in the order measured: mean step, fastest step (NAN where steps overlap), FMA rate
-       of the probe before it (FLOP/s; NAN: none). */
+    /* The rounds in the order measured: mean step, fastest step that was not preempted (NAN: none,
+       or steps overlap), FMA rate of the probe before it (FLOP/s; NAN: none). */
     double *ms, *fastest, *probe; /* [step_ms.rounds], or NULL */
     /* Mean losses of the steps up to number loss_step. */
     double *loss; /* [losses] */
@@ -66,6 +66,34 @@ typedef struct bench_device {
 
 enum { BENCH_DEVICES_MOST = 16 };
 
+typedef enum bench_verdict {
+    BENCH_NOT_COMPARED,
+    BENCH_SAME, /* no change seen; the interval says how small a one would have been */
+    BENCH_FASTER,
+    BENCH_SLOWER
+} bench_verdict;
+
+/* One workload on one device, then and now: bench/baseline.h. */
+typedef struct bench_change {
+    char workload[64], device[64];
+    bench_verdict verdict;
+    double before_ms, after_ms; /* a step at its fastest */
+    double ratio, low, high;    /* of now to then, and its interval */
+    char why[256];              /* of one that was not compared */
+} bench_change;
+
+/* What a comparison with a saved run found. */
+typedef struct bench_comparison {
+    char file[256]; /* as it may be shown; "": there is none */
+    char version[32], started[32];
+    bench_change *changes;
+    int count;
+    size_t capacity;
+    char **differences; /* "threads: 2 then, 1 now" */
+    int difference_count;
+    size_t difference_capacity;
+} bench_comparison;
+
 /* How it was measured, as far as it changes figures. */
 typedef struct bench_settings {
     bool quick, exact_convolution;
@@ -82,6 +110,7 @@ typedef struct bench_report {
     bench_result *results;
     int count;
     size_t capacity;
+    bench_comparison baseline;
     char **notes; /* substituted data, throttling, what was not run and why */
     int note_count;
     size_t note_capacity;

@@ -1,4 +1,5 @@
 #include "bench/bench.h"
+#include "bench/baseline.h"
 #include "bench/columns.h"
 #include "bench/html.h"
 #include "cli/cli.h"
@@ -96,6 +97,7 @@ static int bench(const bench_options *o, const outputs *to)
         say_written(to, "SVG", to->svg);
         say_written(to, "Markdown", to->markdown);
         say_written(to, "CSV", to->csv);
+        status = baseline_is_slower(&report_) ? STATUS_SLOWER : STATUS_OK;
     }
     bench_report_free(&report_);
     return status;
@@ -120,6 +122,8 @@ static int run(int argc, char **argv)
         {"data", "DIR", "folder of a data set, or one that holds several", OPTION_TEXT, &o.data, 0,
          0},
         {"json", "FILE", "write everything here, too", OPTION_TEXT, &to.json, 0, 0},
+        {"baseline", "FILE", "compare with this JSON of an earlier run; slower: exit status 3",
+         OPTION_TEXT, &o.baseline, 0, 0},
         {"html", "FILE", "write a page with charts", OPTION_TEXT, &to.html, 0, 0},
         {"svg", "FILE", "write the chart of steps alone", OPTION_TEXT, &to.svg, 0, 0},
         {"markdown", "FILE", "write the table as Markdown; -: print it", OPTION_TEXT, &to.markdown,
@@ -150,6 +154,7 @@ static int run(int argc, char **argv)
     o.threads = (int)on.threads;
     o.workloads = found.item;
     o.operations = to.json || to.html;
+    o.comparable = to.json || o.baseline;
     return bench(&o, &to);
 }
 
