@@ -1,5 +1,6 @@
 /* The report as one self-contained page. */
 #include "bench/html.h"
+#include "bench/baseline.h"
 #include "bench/columns.h"
 #include "bench/published.h"
 #include <math.h>
@@ -193,6 +194,52 @@ static void add_epochs(const bench_report *report, text *t)
     add_published_table(report, t);
 }
 
+/* ---- the baseline ----------------------------------------------------------------------- */
+
+static void add_changes(const bench_comparison *b, text *t)
+{
+    static const page_column columns[] = {
+        {"workload", false}, {"device", false},     {"then, ms", true},   {"now, ms", true},
+        {"change, %", true}, {"at least, %", true}, {"at most, %", true}, {"verdict", false}};
+    page_table_begin(t,
+                     "A step at its fastest, then and now, with an interval that is 95 % sure "
+                     "for all rows together",
+                     columns, 8);
+    for (int i = 0; i < b->count; i++) {
+        const bench_change *c = &b->changes[i];
+        char verdict[320];
+        page_row_begin(t, c->workload);
+        page_cell(t, c->device);
+        page_number_cell(t, c->before_ms, 4);
+        page_number_cell(t, c->after_ms, 4);
+        page_number_cell(t, 100 * (c->ratio - 1), 2);
+        page_number_cell(t, 100 * (c->low - 1), 2);
+        page_number_cell(t, 100 * (c->high - 1), 2);
+        page_cell(t, baseline_show(c, verdict, sizeof verdict));
+        page_row_end(t);
+    }
+    page_table_end(t);
+}
+
+static void add_baseline(const bench_report *report, text *t)
+{
+    const bench_comparison *b = &report->baseline;
+    char line[LINE];
+    if (!*b->file)
+        return;
+    page_heading(t, 2, "Against an earlier run");
+    snprintf(line, sizeof line, "%s, written by cornu %s%s%s.", b->file, b->version,
+             *b->started ? ", " : "", b->started);
+    page_paragraph(t, line);
+    if (b->difference_count > 0) {
+        page_list_begin(t);
+        for (int i = 0; i < b->difference_count; i++)
+            page_list_item(t, b->differences[i]);
+        page_list_end(t);
+    }
+    add_changes(b, t);
+}
+
 /* ---- the whole -------------------------------------------------------------------------- */
 
 static void add_notes(const bench_report *report, text *t)
@@ -276,6 +323,7 @@ static cornu_status add_page(const bench_report *report, text *t)
     page_begin(t, "How fast cornu trains here", line);
     add_notes(report, t);
     TRY(add_steps(report, t));
+    add_baseline(report, t);
     add_epochs(report, t);
     bench_html_operations(report, t);
     TRY(bench_html_losses(report, t));
