@@ -643,6 +643,11 @@ CORNU_API int cornu_history_epochs(const cornu_history *history);
 CORNU_API int cornu_history_columns(const cornu_history *history);
 CORNU_API const char *cornu_history_name(const cornu_history *history, int column);
 CORNU_API double cornu_history_value(const cornu_history *history, int epoch, int column);
+/* Curves, table, network, data (may be NULL) and versions as one self-contained page, written
+   atomically. */
+CORNU_API cornu_status cornu_history_write_html(const cornu_history *history,
+                                                const cornu_model *model, const cornu_data *data,
+                                                const char *path);
 CORNU_API void cornu_history_close(cornu_history *history);
 
 /* ---- devices ---------------------------------------------------------------------------- */

@@ -1,10 +1,12 @@
 #include "bench/bench.h"
 #include "base/memory.h"
+#include "bench/baseline.h"
 #include "bench/contender.h"
 #include "device/roofline.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* More contenders than this are never open at once. */
 enum { GROUP_MOST = 64 };
@@ -22,6 +24,7 @@ typedef struct bench {
     device *host; /* "cpu": the machine's limits and probes */
     compared devices[BENCH_DEVICES_MOST];
     int device_count;
+    bench_baseline baseline;
     contender group[GROUP_MOST];
     int group_count;
     cornu_status first_failure; /* of a contender */
@@ -224,12 +227,16 @@ static cornu_status keep_results(bench *b)
     for (int i = 0; i < b->group_count; i++) {
         contender *c = &b->group[i];
         TRY(memory_grow(&r->results, &r->capacity, (size_t)r->count + 1, sizeof *r->results));
-        TRY(settle(c, contender_result(c, &r->results[r->count])));
+        bench_result *result = &r->results[r->count];
+        *result = (bench_result){0};
+        TRY(settle(c, contender_result(c, result)));
+        r->count++; /* what it holds is freed with the report */
+        TRY(settle(c, contender_details(c, b->options, result)));
         if (c->failed) {
+            bench_result_forget(result);
             b->first_failure = b->first_failure ? b->first_failure : c->failed;
-            TRY(contender_result(c, &r->results[r->count]));
+            TRY(contender_result(c, result));
         }
-        r->count++;
         if (c->rounds > 0 && c->rounds < 3)
             TRY(bench_note(r, "%s on %s: %lld step%s only, as each takes %.1f s", c->workload->name,
                            c->device, (long long)c->steps, c->steps == 1 ? "" : "s",
@@ -358,6 +365,16 @@ static device_limits limits_of(const bench_report *r, const bench_result *x)
     return d ? roofline_at(&d->limits, x->precision) : r->limits;
 }
 
+static void judge_operations(bench_result *x)
+{
+    for (int i = 0; i < x->operation_count; i++) {
+        bench_operation *o = &x->operations[i];
+        double least = roofline_seconds(&x->limits, o->flops, o->bytes, o->bytes);
+        o->share_of_limit = least / (o->ms / 1e3);
+        o->bound = roofline_bound(&x->limits, o->flops, o->bytes, o->bytes);
+    }
+}
+
 /* Shares of the limits, now that the highest FMA rate is known; and what the probes saw. */
 static cornu_status judge(bench *b)
 {
@@ -371,6 +388,7 @@ static cornu_status judge(bench *b)
         double least = roofline_seconds(&x->limits, x->flops_run, x->bytes_run, x->working_set);
         x->share_of_limit = x->step_ms.median > 0 ? least / (x->step_ms.median / 1e3) : 0;
         x->bound = roofline_bound(&x->limits, x->flops_run, x->bytes_run, x->working_set);
+        judge_operations(x);
         x->probe_low = x->probe_low > 0 ? x->probe_low / r->limits.fma : 1;
         x->probe_median = x->probe_median > 0 ? x->probe_median / r->limits.fma : 1;
         low = x->probe_low < low ? x->probe_low : low;
@@ -396,9 +414,16 @@ cornu_status bench_run(const bench_options *options, bench_report *report)
     b->options = options;
     b->report = report;
     b->effort = bench_effort_of(options);
+    if (options->baseline)
+        TRY_GOTO(baseline_open(options->baseline, &b->baseline));
     TRY_GOTO(choose_devices(b));
     TRY_GOTO(open_host(b));
     bench_machine_read(&report->machine);
+    strftime(report->started, sizeof report->started, "%Y-%m-%d %H:%M UTC",
+             gmtime_r(&(time_t){time(NULL)}, &(struct tm){0}));
+    report->settings = (bench_settings){.quick = options->quick,
+                                        .exact_convolution = options->exact_convolution,
+                                        .steps = options->steps};
     notice(b, "measuring the machine's limits");
     TRY_GOTO(b->host->ops->limits(b->host, &report->limits));
     TRY_GOTO(measure_all(b));
@@ -406,8 +431,11 @@ cornu_status bench_run(const bench_options *options, bench_report *report)
     TRY_GOTO(run_full_schedules(b));
     TRY_GOTO(measure_limits_again(b));
     TRY_GOTO(judge(b));
+    if (options->baseline)
+        TRY_GOTO(baseline_apply(&b->baseline, report));
     TRY_GOTO(bench_make_json(report));
 done:
+    baseline_close(&b->baseline);
     close_group(b);
     if (b->host)
         b->host->ops->close(b->host);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 /* loss_first and loss_last are means over about this many steps. */
 enum { LOSS_STEPS = 8, WARM_UPS_MOST = 64 };
@@ -15,16 +16,21 @@ enum { FEW_STEPS = 128, FEW_BATCHES = 4 };
 /* A step longer than this is a round of its own, without a warm-up before it. */
 static const double SLOW_STEP_SECONDS = 2.0;
 
+/* Undisturbed ones, where runs are to be compared. */
+enum { COMPARABLE_ROUNDS = 60 };
+
 bench_effort bench_effort_of(const bench_options *options)
 {
     if (options->quick)
         return (bench_effort){.warm_up_seconds = 0.2,
-                              .round_seconds = 0.08,
+                              .comparable = options->comparable,
+                              .round_seconds = 0.05,
                               .budget_seconds = 6,
                               .patience_seconds = 20,
-                              .rounds_least = 10,
-                              .rounds_most = 60};
+                              .rounds_least = 20,
+                              .rounds_most = 100};
     return (bench_effort){.warm_up_seconds = 0.5,
+                          .comparable = options->comparable,
                           .round_seconds = 0.15,
                           .budget_seconds = 25,
                           .patience_seconds = 60,
@@ -113,6 +119,7 @@ cornu_status contender_open(contender *c, const bench_workload *w, const char *o
     c->losses_most = effort->rounds_most + WARM_UPS_MOST;
     size_t most = (size_t)c->losses_most;
     TRY(memory_new(most, sizeof *c->ms, "times", &c->ms));
+    TRY(memory_new(most, sizeof *c->fastest, "times", &c->fastest));
     TRY(memory_new(most, sizeof *c->probe, "probes", &c->probe));
     TRY(memory_new(most, sizeof *c->loss, "losses", &c->loss));
     TRY(memory_new(most, sizeof *c->loss_steps, "losses", &c->loss_steps));
@@ -130,6 +137,7 @@ void contender_close(contender *c)
     bench_data_close(c->data);
     cornu_model_close(c->model);
     free(c->ms);
+    free(c->fastest);
     free(c->probe);
     free(c->loss);
     free(c->loss_steps);
@@ -162,7 +170,7 @@ static void choose_samples_read(contender *c, double step_seconds, const bench_e
 
 /* The next whole batch; a new epoch gets a new order. The device may still read the old one, so
    wait for it first. */
-static cornu_status next_batch(contender *c, const int64_t **index)
+cornu_status contender_batch(contender *c, const int64_t **index)
 {
     int64_t got;
     if (c->next + c->batch > c->samples_read) {
@@ -179,18 +187,34 @@ static cornu_status next_batch(contender *c, const int64_t **index)
     return CORNU_OK;
 }
 
-/* Run and wait; *seconds for all of them. */
-static cornu_status run_steps(contender *c, int64_t steps, double *seconds)
+/* How often the kernel took a core from one of this process's threads. */
+static long preemptions(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+/* Run and wait; *seconds for all of them, *fastest for the fastest that was not preempted (or NAN).
+ */
+static cornu_status run_steps(contender *c, int64_t steps, double *seconds, double *fastest)
 {
     step_results results;
     device *d = session_device(c->session);
     if (d->ops->timer)
         TRY(d->ops->timer(d, NULL));
-    double begin = clock_seconds();
+    double begin = clock_seconds(), last = begin;
+    long preempted = preemptions();
+    *fastest = NAN;
     for (int64_t i = 0; i < steps; i++) {
         const int64_t *index;
-        TRY(next_batch(c, &index));
+        TRY(contender_batch(c, &index));
         TRY(session_step(c->session, c->plan, &c->samples, index));
+        double now = clock_seconds();
+        long again = preemptions();
+        if (!d->ops->timer && again == preempted)
+            *fastest = fmin(*fastest, now - last); /* of NAN and x: x */
+        last = now;
+        preempted = again;
     }
     if (d->ops->timer)
         TRY(d->ops->timer(d, seconds));
@@ -204,9 +228,10 @@ static cornu_status run_steps(contender *c, int64_t steps, double *seconds)
     return CORNU_OK;
 }
 
-static void add_round(contender *c, int64_t steps, double seconds, double probe,
+static void add_round(contender *c, int64_t steps, double seconds, double fastest, double probe,
                       const bench_effort *effort)
 {
+    c->fastest[c->rounds] = fastest * 1e3;
     c->ms[c->rounds] = seconds / (double)steps * 1e3;
     c->probe[c->rounds++] = probe;
     c->steps += steps;
@@ -218,20 +243,20 @@ static void add_round(contender *c, int64_t steps, double seconds, double probe,
 cornu_status contender_warm_up(contender *c, const bench_options *options,
                                const bench_effort *effort)
 {
-    double spent = 0, seconds = 0;
+    double spent = 0, seconds = 0, fastest;
     double begin = clock_seconds();
-    TRY(run_steps(c, 1, &seconds));
+    TRY(run_steps(c, 1, &seconds, &fastest));
     c->cold_seconds += clock_seconds() - begin;
     choose_samples_read(c, seconds, effort);
     if (seconds > SLOW_STEP_SECONDS) {
         c->round_steps = options->steps > 0 ? options->steps : 1;
-        add_round(c, 1, seconds, NAN, effort);
+        add_round(c, 1, seconds, fastest, NAN, effort);
         return CORNU_OK;
     }
     for (int i = 0; i < WARM_UPS_MOST - 1 && (i < 2 || spent < effort->warm_up_seconds); i++) {
         int64_t steps = (int64_t)(effort->warm_up_seconds / 4 / fmax(seconds, 1e-6));
         steps = steps < 1 ? 1 : steps > 1000 ? 1000 : steps;
-        TRY(run_steps(c, steps, &seconds));
+        TRY(run_steps(c, steps, &seconds, &fastest));
         spent += seconds;
         seconds /= (double)steps;
     }
@@ -243,12 +268,12 @@ cornu_status contender_warm_up(contender *c, const bench_options *options,
 
 cornu_status contender_round(contender *c, double probe, const bench_effort *effort)
 {
-    double seconds;
+    double seconds, fastest;
     device *d = session_device(c->session);
     device_sensors before = {.joules = NAN}, after = {.joules = NAN};
     if (d->ops->sensors)
         TRY(d->ops->sensors(d, &before));
-    TRY(run_steps(c, c->round_steps, &seconds));
+    TRY(run_steps(c, c->round_steps, &seconds, &fastest));
     if (d->ops->sensors) {
         TRY(d->ops->sensors(d, &after));
         c->watts = after.watts;
@@ -257,13 +282,28 @@ cornu_status contender_round(contender *c, double probe, const bench_effort *eff
         c->joules = c->rounds > 0 && !isnan(c->joules) ? c->joules + joules : joules;
         c->throttled |= after.throttled;
     }
-    add_round(c, c->round_steps, seconds, probe, effort);
+    add_round(c, c->round_steps, seconds, fastest, probe, effort);
     return CORNU_OK;
+}
+
+/* Has the fastest step been found? Then the second half of the rounds has no faster one. */
+static bool has_floor(const contender *c)
+{
+    double first = NAN, second = NAN; /* fmin of NAN and x: x */
+    int undisturbed = 0;
+    for (int i = 0; i < c->rounds; i++) {
+        double *half = i < c->rounds / 2 ? &first : &second;
+        double step = isnan(c->probe[i]) ? c->ms[i] : c->fastest[i];
+        undisturbed += isfinite(step);
+        *half = fmin(*half, step);
+    }
+    return undisturbed >= COMPARABLE_ROUNDS && second > 0.995 * first;
 }
 
 bool contender_is_stable(const contender *c, const bench_effort *effort)
 {
-    return c->rounds >= effort->rounds_least && statistics_stable(c->ms, c->rounds, 5, 0.02);
+    return c->rounds >= effort->rounds_least && statistics_stable(c->ms, c->rounds, 5, 0.02) &&
+           (!effort->comparable || has_floor(c));
 }
 
 /* ---- the result ------------------------------------------------------------------------- */

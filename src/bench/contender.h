@@ -15,6 +15,7 @@ typedef struct bench_effort {
     double budget_seconds;   /* for one contender's rounds */
     double patience_seconds; /* the same where so few steps fit that they would prove nothing */
     int rounds_least, rounds_most;
+    bool comparable; /* not before the fastest steps are found */
 } bench_effort;
 bench_effort bench_effort_of(const bench_options *options);
 
@@ -43,8 +44,10 @@ typedef struct contender {
     int64_t samples_read; /* samples of a pass that are read */
     int64_t next;         /* place in it */
     int64_t round_steps, steps;
-    /* One entry a round, in the order measured: mean step, FMA probe before it. */
-    double *ms, *probe; /* [rounds_most] */
+    /* One entry a round, in the order measured: mean step, fastest step that
+       was not preempted (NAN where none was, and where steps overlap, as on accelerators), FMA
+       probe before it. */
+    double *ms, *fastest, *probe; /* [rounds_most] */
     int rounds;
     /* One entry a warm-up run or round: for loss_first and loss_last. */
     double *loss;        /* mean of the steps */
@@ -88,10 +91,14 @@ cornu_status contender_warm_up(contender *c, const bench_options *options,
                                const bench_effort *effort);
 /* One round; sets `done` when its time is used up. */
 cornu_status contender_round(contender *c, double probe, const bench_effort *effort);
+/* Numbers of the samples of the next batch. */
+cornu_status contender_batch(contender *c, const int64_t **index);
 bool contender_is_stable(const contender *c, const bench_effort *effort);
 /* All but the shares of the limits, which bench_run adds when the highest FMA rate is known; probes
    in FLOP/s until then. Of one that failed: no figures (NAN), and why. */
 cornu_status contender_result(const contender *c, bench_result *out);
+/* Beside it: every round, the losses and, with options->operations, the operations. */
+cornu_status contender_details(contender *c, const bench_options *options, bench_result *out);
 
 /* The recipe's schedule from the start; fills in result->full_*. */
 cornu_status bench_full_schedule(const bench_workload *w, const char *on,

@@ -37,11 +37,31 @@ cornu_status bench_note(bench_report *report, const char *format, ...)
     return CORNU_OK;
 }
 
+void bench_result_forget(bench_result *r)
+{
+    free(r->ms);
+    free(r->fastest);
+    free(r->probe);
+    free(r->loss);
+    free(r->loss_step);
+    free(r->operations);
+    *r = (bench_result){0};
+}
+
+static void free_lines(char **lines, int count)
+{
+    for (int i = 0; i < count; i++)
+        free(lines[i]);
+    free(lines);
+}
+
 void bench_report_free(bench_report *report)
 {
-    for (int i = 0; i < report->note_count; i++)
-        free(report->notes[i]);
-    free(report->notes);
+    for (int i = 0; i < report->count; i++)
+        bench_result_forget(&report->results[i]);
+    free_lines(report->notes, report->note_count);
+    free_lines(report->baseline.differences, report->baseline.difference_count);
+    free(report->baseline.changes);
     free(report->results);
     json_decref(report->json);
     *report = (bench_report){0};

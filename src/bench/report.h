@@ -5,10 +5,20 @@
 #include "base/statistics.h"
 #include "bench/machine.h"
 #include "device/device.h"
+#include "step/plan.h"
 #include <jansson.h>
 #include <stdio.h>
 
 enum { BENCH_REASON = 512 };
+
+/* One operation of a step; what runs within its kernel is in its figures. */
+typedef struct bench_operation {
+    const char *name; /* of its row in ops.def */
+    char layer[64], shape[OP_SHAPE_TEXT], kernel[64];
+    double ms; /* median */
+    double flops, bytes, share_of_limit;
+    const char *bound;
+} bench_operation;
 
 /* One workload on one device. */
 typedef struct bench_result {
@@ -18,6 +28,15 @@ typedef struct bench_result {
     const char *precision;     /* of products: "fp32", ... */
     int64_t batch, steps;      /* steps timed */
     statistics step_ms;        /* over rounds: each round's mean step */
+    /* The rounds in the order measured: mean step, fastest step that was not preempted (NAN: none,
+       or steps overlap), FMA rate of the probe before it (FLOP/s; NAN: none). */
+    double *ms, *fastest, *probe; /* [step_ms.rounds], or NULL */
+    /* Mean losses of the steps up to number loss_step. */
+    double *loss; /* [losses] */
+    int64_t *loss_step;
+    int losses;
+    bench_operation *operations; /* of options.operations; else none */
+    int operation_count;
     double samples_per_second, epoch_seconds;
     double loss_first, loss_last; /* means of the first and the last steps, warm-up included */
     double cold_seconds;          /* opening the device, weights and plan, and the first step */
@@ -47,7 +66,43 @@ typedef struct bench_device {
 
 enum { BENCH_DEVICES_MOST = 16 };
 
+typedef enum bench_verdict {
+    BENCH_NOT_COMPARED,
+    BENCH_SAME, /* no change seen; the interval says how small a one would have been */
+    BENCH_FASTER,
+    BENCH_SLOWER
+} bench_verdict;
+
+/* One workload on one device, then and now: bench/baseline.h. */
+typedef struct bench_change {
+    char workload[64], device[64];
+    bench_verdict verdict;
+    double before_ms, after_ms; /* a step at its fastest */
+    double ratio, low, high;    /* of now to then, and its interval */
+    char why[256];              /* of one that was not compared */
+} bench_change;
+
+/* What a comparison with a saved run found. */
+typedef struct bench_comparison {
+    char file[256]; /* as it may be shown; "": there is none */
+    char version[32], started[32];
+    bench_change *changes;
+    int count;
+    size_t capacity;
+    char **differences; /* "threads: 2 then, 1 now" */
+    int difference_count;
+    size_t difference_capacity;
+} bench_comparison;
+
+/* How it was measured, as far as it changes figures. */
+typedef struct bench_settings {
+    bool quick, exact_convolution;
+    int64_t steps; /* of a round; 0: as many as fit */
+} bench_settings;
+
 typedef struct bench_report {
+    bench_settings settings;
+    char started[32]; /* "2026-11-25 01:40 UTC" */
     bench_machine machine;
     device_limits limits; /* of the host's cores */
     bench_device devices[BENCH_DEVICES_MOST];
@@ -55,6 +110,7 @@ typedef struct bench_report {
     bench_result *results;
     int count;
     size_t capacity;
+    bench_comparison baseline;
     char **notes; /* substituted data, throttling, what was not run and why */
     int note_count;
     size_t note_capacity;
@@ -71,6 +127,7 @@ cornu_status bench_note(bench_report *report, const char *format, ...)
 /* A note of the results whose median is far above their minimum, where there are any. */
 cornu_status bench_note_noise(bench_report *report);
 void bench_report_free(bench_report *report);
+void bench_result_forget(bench_result *r); /* free what it points to, and empty it */
 /* The table, at most 80 columns. */
 void bench_print(const bench_report *report, FILE *out);
 /* report->json from the rest of the report. */

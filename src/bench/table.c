@@ -1,26 +1,20 @@
 /* The report on a terminal: at most 80 columns. */
 #include "base/status.h"
+#include "bench/baseline.h"
+#include "bench/columns.h"
 #include "bench/published.h"
 #include "bench/report.h"
+#include "bench/wrap.h"
 #include <math.h>
 #include <string.h>
 
-enum { WIDTH = 80, CELL = 64, NOTE = 1024 };
+enum { CELL = 64, NOTE = 1024 };
 
 enum { NAME, DEVICE, LEAST, STEP, LIMIT, EPOCH, RATIO, LOSS, PUBLISHED, COLUMNS };
 
 typedef struct row {
     char cell[COLUMNS][CELL];
 } row;
-
-/* Columns that a UTF-8 text takes (no wide characters here). */
-static int text_width(const char *line)
-{
-    int width = 0;
-    for (; *line; line++)
-        width += ((unsigned char)*line & 0xC0) != 0x80;
-    return width;
-}
 
 static void add(char *line, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -50,53 +44,12 @@ static void show_seconds(double seconds, char *out)
         snprintf(out, CELL, "%.1f h", seconds / 3600);
 }
 
-/* Print words behind the `at` columns that are taken, broken before column 80; lines after the
-   first begin with `indent` spaces. */
-static void print_wrapped_from(const char *text, int at, int indent, FILE *out)
+static void print_wrapped(const char *words, int indent, FILE *out)
 {
-    char line[NOTE];
-    const char *words = line;
-    bool first = true;
-    cornu_printable(text, line, sizeof line); /* names of processors, devices and data sets */
-    for (; *words; first = false) {
-        char word[NOTE];
-        size_t length = strcspn(words, " ");
-        length = length < sizeof word - 1 ? length : sizeof word - 1;
-        memcpy(word, words, length);
-        word[length] = 0;
-        int width = text_width(word);
-        if (!first && at > indent && at + 1 + width > WIDTH) {
-            fprintf(out, "\n%*s", indent, "");
-            at = indent;
-        } else if (!first) {
-            fputc(' ', out);
-            at++;
-        }
-        fputs(word, out);
-        at += width;
-        words += length;
-        words += strspn(words, " ");
-    }
-    fputc('\n', out);
-}
-
-static void print_wrapped(const char *text, int indent, FILE *out)
-{
-    print_wrapped_from(text, 0, indent, out);
+    wrap_print_from(words, 0, indent, out);
 }
 
 /* ---- rows ------------------------------------------------------------------------------- */
-
-/* The fastest published epoch on this kind of device; 0 where there is none. */
-static double published_epoch(const char *workload, const char *kind)
-{
-    double best = 0;
-    for (const published_figure *f = published_figures; f->workload; f++)
-        if (strcmp(f->workload, workload) == 0 && strcmp(f->device_kind, kind) == 0 &&
-            f->epoch_seconds > 0 && (best == 0 || f->epoch_seconds < best))
-            best = f->epoch_seconds;
-    return best;
-}
 
 /* The first row with figures, or NULL. */
 static const bench_result *first_measured(const bench_report *report)
@@ -191,7 +144,7 @@ static row make_row(const bench_report *report, const bench_result *r)
     show_seconds(r->epoch_seconds, x.cell[EPOCH]);
     show_ratio(s->median, first_median(report, r), x.cell[RATIO]);
     show_losses(r, x.cell[LOSS]);
-    show_seconds(published_epoch(r->workload, bench_device_kind(report, r->device)),
+    show_seconds(bench_published_epoch(r->workload, bench_device_kind(report, r->device)),
                  x.cell[PUBLISHED]);
     return x;
 }
@@ -213,7 +166,7 @@ static row heading(const bench_report *report)
 static void widen(int *width, const row *x)
 {
     for (int c = 0; c < COLUMNS; c++) {
-        int needed = text_width(x->cell[c]);
+        int needed = wrap_text_width(x->cell[c]);
         width[c] = needed > width[c] ? needed : width[c];
     }
 }
@@ -223,7 +176,7 @@ static void print_row(const row *x, const int *width, bool several, int gap, FIL
     for (int c = 0; c < COLUMNS; c++) {
         if (c == RATIO && !several)
             continue;
-        int fill = width[c] - text_width(x->cell[c]);
+        int fill = width[c] - wrap_text_width(x->cell[c]);
         bool left = c == NAME || c == DEVICE;
         fprintf(out, "%*s%*s%s%*s", c ? gap : 0, "", left ? 0 : fill, "", x->cell[c],
                 left ? fill : 0, "");
@@ -239,7 +192,7 @@ static void print_failed(const row *x, const bench_result *r, const int *width, 
     fprintf(out, "%-*s%*s%-*s%*s", width[NAME], x->cell[NAME], gap, "", width[DEVICE],
             x->cell[DEVICE], gap, "");
     snprintf(line, sizeof line, "failed: %s", r->failed);
-    print_wrapped_from(line, column, column, out);
+    wrap_print_from(line, column, column, out);
 }
 
 static void print_rows(const bench_report *report, FILE *out)
@@ -254,7 +207,7 @@ static void print_rows(const bench_report *report, FILE *out)
     }
     for (int c = 0; c < COLUMNS; c++)
         total += c == RATIO && !several ? 0 : width[c];
-    int gap = total + 2 * (COLUMNS - 1) <= WIDTH ? 2 : 1;
+    int gap = total + 2 * (COLUMNS - 1) <= WRAP_WIDTH ? 2 : 1;
     print_row(&head, width, several, gap, out);
     for (int i = 0; i < report->count; i++) {
         const bench_result *r = &report->results[i];
@@ -342,26 +295,15 @@ static void print_published(const bench_report *report, FILE *out)
     }
 }
 
-static const char *substitute_of(const char *workload)
-{
-    for (const bench_workload *w = bench_workloads; w->name; w++)
-        if (strcmp(w->name, workload) == 0)
-            return w->substitute;
-    return NULL;
-}
-
 /* Which workloads ran on other data than their own. */
 static void print_data(const bench_report *report, FILE *out)
 {
     char real[NOTE] = "", generated[NOTE] = "", other[NOTE] = "";
     for (int i = 0; i < report->count; i++) {
         const bench_result *r = &report->results[i];
-        const char *substitute = substitute_of(r->workload);
         if (!is_first(report, i))
             continue;
-        char *line = !r->real_data                                         ? generated
-                     : substitute && strcmp(r->data_name, substitute) == 0 ? other
-                                                                           : real;
+        char *line = !r->real_data ? generated : bench_is_substitute(r) ? other : real;
         add(line, NOTE, "%s%s", *line ? ", " : "", r->workload);
     }
     char whole[NOTE + CELL];
@@ -420,6 +362,7 @@ void bench_print(const bench_report *report, FILE *out)
 {
     print_machine(report, out);
     print_rows(report, out);
+    baseline_print(report, out);
     print_published(report, out);
     print_data(report, out);
     print_full(report, out);

@@ -1,4 +1,7 @@
 #include "bench/bench.h"
+#include "bench/baseline.h"
+#include "bench/columns.h"
+#include "bench/html.h"
 #include "cli/cli.h"
 #include <string.h>
 
@@ -33,17 +36,68 @@ static bool check_workloads(const operands *found, int *status)
     return true;
 }
 
-static int bench(const bench_options *o, const char *json)
+/* Files that a report becomes; NULL: not. "-": standard output, in place of the table. */
+typedef struct outputs {
+    const char *json, *html, *svg, *markdown, *csv;
+} outputs;
+
+static bool is_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+/* Asked before anything is measured. */
+static bool can_write_all(const outputs *to, int *status)
+{
+    if (is_stdout(to->markdown) && is_stdout(to->csv)) {
+        *status =
+            fail_usage(&command_bench, "found --markdown - and --csv -; expected one of them");
+        return false;
+    }
+    return can_write(to->json, status) && can_write(to->html, status) &&
+           can_write(to->svg, status) &&
+           (is_stdout(to->markdown) || can_write(to->markdown, status)) &&
+           (is_stdout(to->csv) || can_write(to->csv, status));
+}
+
+static void say_written(const outputs *to, const char *what, const char *path)
+{
+    if (path && !is_stdout(to->markdown) && !is_stdout(to->csv))
+        print("%s: %s\n", what, path);
+}
+
+static cornu_status write_all(const bench_report *r, const outputs *to)
+{
+    cornu_status status = CORNU_OK;
+    if (to->json)
+        status = bench_write_json(r, to->json);
+    if (status == CORNU_OK && to->html)
+        status = bench_write_html(r, to->html);
+    if (status == CORNU_OK && to->svg)
+        status = bench_write_svg(r, to->svg);
+    if (status == CORNU_OK && to->markdown)
+        status = bench_write_table(r, bench_markdown, to->markdown, stdout);
+    if (status == CORNU_OK && to->csv)
+        status = bench_write_table(r, bench_csv, to->csv, stdout);
+    return status;
+}
+
+static int bench(const bench_options *o, const outputs *to)
 {
     bench_report report_ = {.count = 0};
     int status = report(bench_run(o, &report_));
     progress_status(NULL);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && !is_stdout(to->markdown) && !is_stdout(to->csv))
         bench_print(&report_, stdout);
-    if (status == STATUS_OK && json) {
-        status = report(bench_write_json(&report_, json));
-        if (status == STATUS_OK)
-            print("JSON: %s\n", json);
+    if (status == STATUS_OK)
+        status = report(write_all(&report_, to));
+    if (status == STATUS_OK) {
+        say_written(to, "JSON", to->json);
+        say_written(to, "HTML", to->html);
+        say_written(to, "SVG", to->svg);
+        say_written(to, "Markdown", to->markdown);
+        say_written(to, "CSV", to->csv);
+        status = baseline_is_slower(&report_) ? STATUS_SLOWER : STATUS_OK;
     }
     bench_report_free(&report_);
     return status;
@@ -56,7 +110,7 @@ static int run(int argc, char **argv)
                        .on_progress = progress_download,
                        .should_stop = interrupt_asked,
                        .user = &p};
-    const char *json = NULL;
+    outputs to = {.json = NULL};
     device_choice on = {.device = NULL};
     const option options[] = {
         DEVICE_OPTIONS(on),
@@ -67,7 +121,14 @@ static int run(int argc, char **argv)
         {"batch", "N", "samples of a step; the recipe's without", OPTION_INT, &o.batch, 1, 1000000},
         {"data", "DIR", "folder of a data set, or one that holds several", OPTION_TEXT, &o.data, 0,
          0},
-        {"json", "FILE", "write everything here, too", OPTION_TEXT, &json, 0, 0},
+        {"json", "FILE", "write everything here, too", OPTION_TEXT, &to.json, 0, 0},
+        {"baseline", "FILE", "compare with this JSON of an earlier run; slower: exit status 3",
+         OPTION_TEXT, &o.baseline, 0, 0},
+        {"html", "FILE", "write a page with charts", OPTION_TEXT, &to.html, 0, 0},
+        {"svg", "FILE", "write the chart of steps alone", OPTION_TEXT, &to.svg, 0, 0},
+        {"markdown", "FILE", "write the table as Markdown; -: print it", OPTION_TEXT, &to.markdown,
+         0, 0},
+        {"csv", "FILE", "write the table as CSV; -: print it", OPTION_TEXT, &to.csv, 0, 0},
         {.name = NULL}};
     operands found;
     int status;
@@ -83,7 +144,7 @@ static int run(int argc, char **argv)
     asked.device = all ? NULL : on.device;
     if (!device_is_there(&asked, &status))
         return status;
-    if (!folder_is_there(o.data, &status) || !can_write(json, &status))
+    if (!folder_is_there(o.data, &status) || !can_write_all(&to, &status))
         return status;
     progress_open(&p, false);
     interrupt_watch(&p);
@@ -92,7 +153,9 @@ static int run(int argc, char **argv)
     o.exact_convolution = on.exact_convolution;
     o.threads = (int)on.threads;
     o.workloads = found.item;
-    return bench(&o, json);
+    o.operations = to.json || to.html;
+    o.comparable = to.json || o.baseline;
+    return bench(&o, &to);
 }
 
 static const char details[] = "workloads:\n"

@@ -50,8 +50,9 @@ static void print_man(void)
     print(".SH ENVIRONMENT\n.B cornu env\nlists the variables that cornu reads.\n"
           ".SH EXIT STATUS\n.TP\n%d\nall went well\n.TP\n%d\nsomething failed\n"
           ".TP\n%d\na wrong command line, or a device that is not there\n"
+          ".TP\n%d\nsomething is slower than in the run that bench \\-\\-baseline names\n"
           ".TP\n%d\nstopped by Ctrl\\-C\n",
-          STATUS_OK, STATUS_FAILURE, STATUS_USAGE, STATUS_INTERRUPTED);
+          STATUS_OK, STATUS_FAILURE, STATUS_USAGE, STATUS_SLOWER, STATUS_INTERRUPTED);
 }
 
 static const command *find_command(const char *name)

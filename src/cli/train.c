@@ -5,7 +5,7 @@
 
 typedef struct train_options {
     const char *what; /* recipe, workload; NULL with resume alone */
-    const char *data, *init, *save, *resume, *log, *tensorboard, *output;
+    const char *data, *init, *save, *resume, *log, *tensorboard, *html, *output;
     int64_t epochs, batch, steps, shards, seed;
     device_choice on;
     data_choice files;
@@ -32,6 +32,7 @@ static bool parse(int argc, char **argv, train_options *o, int *status)
         {"log-steps", NULL, "write a row a step instead", OPTION_FLAG, &o->log_steps, 0, 0},
         {"tensorboard", "DIR", "write event files for TensorBoard here", OPTION_TEXT,
          &o->tensorboard, 0, 0},
+        {"html", "FILE", "write a page with curves at the end", OPTION_TEXT, &o->html, 0, 0},
         {"output", "DIR", "folder for the files that the recipe itself names", OPTION_TEXT,
          &o->output, 0, 0},
         FOLDER_OPTIONS(o->files),
@@ -53,7 +54,7 @@ static bool parse(int argc, char **argv, train_options *o, int *status)
         *status = fail_usage(&command_train, "found --log-steps alone; expected --log FILE, too");
     else
         return device_is_there(&o->on, status) && can_write(o->save, status) &&
-               can_write(o->log, status);
+               can_write(o->log, status) && can_write(o->html, status);
     return false;
 }
 
@@ -190,6 +191,7 @@ static void print_how_to_go_on(FILE *f, const training *t)
     print_option(f, "cache", o->files.cache);
     print_option(f, "log", o->log);
     print_option(f, "tensorboard", o->tensorboard);
+    print_option(f, "html", o->html);
     print_option(f, "output", o->output);
     print_to(f, "%s%s%s%s", o->on.exact_convolution ? " --exact-conv" : "",
              o->log_steps ? " --log-steps" : "", o->files.strict ? " --strict" : "",
@@ -237,6 +239,34 @@ static void on_step(void *user, const cornu_progress *now)
     progress_step(&t->progress, now);
 }
 
+/* Say how it ended. */
+static int finish(const training *t, const cornu_data *data, cornu_status status, double seconds)
+{
+    const train_options *o = t->options;
+    const char *save = o->save ? o->save : o->resume;
+    if (!o->quiet)
+        print_loading(data, &t->last);
+    if (status == CORNU_STOPPED)
+        return finish_interrupted(t);
+    if (status == CORNU_OK && save && !o->quiet)
+        print("saved %s\n", save);
+    if (status == CORNU_OK && !o->quiet)
+        print_total(t->epochs, seconds);
+    return report(status);
+}
+
+/* Of what was trained, also where it was stopped or failed. */
+static int write_page(const training *t, const cornu_data *data, const cornu_history *history)
+{
+    const char *path = t->options->html;
+    if (!path || !history)
+        return STATUS_OK;
+    int status = report(cornu_history_write_html(history, t->model, data, path));
+    if (status == STATUS_OK && !t->options->quiet)
+        print("HTML: %s\n", path);
+    return status;
+}
+
 static int train(training *t, const cornu_data *data)
 {
     /* Without --save a resumed run goes back into its own file. */
@@ -268,18 +298,14 @@ static int train(training *t, const cornu_data *data)
     double began = seconds_now();
     (void)should_stop(t); /* where a resumed run begins */
     interrupt_set_plan(&(interrupt_plan){.say = say_what_follows, .user = t});
-    cornu_status status = cornu_fit(t->model, data, &fit, NULL);
+    cornu_history *history = NULL;
+    cornu_status status = cornu_fit(t->model, data, &fit, &history);
     interrupt_set_plan(NULL);
     progress_break(&t->progress);
-    if (!o->quiet)
-        print_loading(data, &t->last);
-    if (status == CORNU_STOPPED)
-        return finish_interrupted(t);
-    if (status == CORNU_OK && save && !o->quiet)
-        print("saved %s\n", save);
-    if (status == CORNU_OK && !o->quiet)
-        print_total(t->epochs, seconds_now() - began);
-    return report(status);
+    int ended = finish(t, data, status, seconds_now() - began);
+    int written = write_page(t, data, history);
+    cornu_history_close(history);
+    return ended != STATUS_OK ? ended : written;
 }
 
 static int run(int argc, char **argv)
