@@ -180,13 +180,15 @@ bool terminal_has_utf8(void);
 
 /* ---- progress.c ------------------------------------------------------------------------- */
 
-/* Keras's progress line: redrawn in place on a terminal, one line an epoch elsewhere. */
+/* Keras's progress line: redrawn in place on a terminal, one line an epoch elsewhere. Of runs of a
+   minute and more it says, too, how long they will still take. */
 typedef struct progress {
     bool quiet, terminal;
     int64_t epoch;    /* whose heading has been printed; -1: none */
     bool line_open;   /* the cursor stands behind a line that will be redrawn */
     bool answered;    /* somebody else has printed a line: no more redrawing */
     double last_draw; /* seconds into the epoch */
+    double began;     /* of the clock: when it was opened */
 } progress;
 
 void progress_open(progress *p, bool quiet);

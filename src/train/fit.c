@@ -361,6 +361,7 @@ static cornu_status open_session(fit_run *run)
         fit_notice(&run->state, "%s", d->ops->notice(d));
     TRY(fit_upload(run));
     TRY(prepare_plans(run));
+    fit_forecast_open(run);
     TRY(open_history(run));
     return fit_log_open(run);
 }
