@@ -1,6 +1,6 @@
 #include "base/memory.h"
+#include "base/number.h"
 #include "train/fit_run.h"
-#include "train/number.h"
 #include <stdlib.h>
 #include <string.h>
 

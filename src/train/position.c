@@ -1,5 +1,5 @@
 #include "train/position.h"
-#include "train/number.h"
+#include "base/number.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

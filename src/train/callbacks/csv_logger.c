@@ -1,9 +1,9 @@
 /* Keras's CSVLogger: a row an epoch, the epoch counted from 0, then the values in alphabetical
  * order. */
 #include "base/memory.h"
+#include "base/number.h"
 #include "train/callbacks.h"
 #include "train/csv.h"
-#include "train/number.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "train/number.h"
+#include "base/number.h"
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Numbers in files: with a point, whatever the program's locale says. */
-#ifndef TRAIN_NUMBER_H
-#define TRAIN_NUMBER_H
+#ifndef BASE_NUMBER_H
+#define BASE_NUMBER_H
 
 #include <stdbool.h>
 #include <stddef.h>

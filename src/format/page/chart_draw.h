@@ -1,0 +1,39 @@
+/* What bars and lines share: a frame, text that fits, an axis. Not for other rooms. */
+#ifndef FORMAT_PAGE_CHART_DRAW_H
+#define FORMAT_PAGE_CHART_DRAW_H
+
+#include "format/page/chart.h"
+#include "format/page/markup.h"
+
+/* In units of the drawing; text has a size of 12 of them, a line of the title 14. */
+enum { CHART_WIDTH = 400, CHART_MARGIN = 8, CHART_ROW = 20, CHART_TEXT = 12 };
+
+/* About as wide as a line of text is drawn, in any usual font. */
+double chart_text_width(const char *line);
+typedef enum chart_anchor { CHART_START, CHART_MIDDLE, CHART_END } chart_anchor;
+/* <text> in `room`: what does not fit ends in an ellipsis, and the whole is its title. */
+void chart_text(text *t, double x, double y, chart_anchor anchor, const char *style,
+                const char *line, double room);
+/* x1,y1 to x2,y2. */
+void chart_segment(text *t, const char *style, double x1, double y1, double x2, double y2);
+
+/* Values to places. */
+typedef struct chart_axis {
+    double low, high; /* values at both ends */
+    double from, to;  /* their places */
+    bool logarithmic;
+    double tick[16];
+    int ticks;
+} chart_axis;
+/* Which values there are; begin with an axis of zeros and low > high. */
+void chart_axis_see(chart_axis *a, double value);
+/* Choose ends and round ticks (at most `most`) once all values are seen. `to_zero`: a linear axis
+   begins at 0 at the latest. */
+void chart_axis_fit(chart_axis *a, int most, bool to_zero, double at_least);
+double chart_axis_place(const chart_axis *a, double value);
+
+/* Draw the body below `top` and return the height with it. */
+double chart_draw_bars(text *t, const chart *c, double top);
+double chart_draw_lines(text *t, const chart *c, double top);
+
+#endif

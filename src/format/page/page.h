@@ -1,0 +1,40 @@
+/* A self-contained HTML page: no network, no script, dark and light, to be printed and to be read
+   aloud. Everything that a caller passes as a text is escaped. */
+#ifndef FORMAT_PAGE_PAGE_H
+#define FORMAT_PAGE_PAGE_H
+
+#include "format/page/chart.h"
+#include "format/page/markup.h"
+
+/* Up to the title as h1 and the line below it. */
+void page_begin(text *t, const char *title, const char *line);
+void page_end(text *t);
+/* h2, h3. Sections end with the next heading. */
+void page_heading(text *t, int level, const char *line);
+void page_paragraph(text *t, const char *line);
+/* A list of lines. */
+void page_list_begin(text *t);
+void page_list_item(text *t, const char *line);
+void page_list_end(text *t);
+
+/* A table: first its columns, then row by row its cells. */
+typedef struct page_column {
+    const char *name;
+    bool is_number; /* to the right */
+} page_column;
+void page_table_begin(text *t, const char *caption, const page_column *columns, int count);
+void page_row_begin(text *t, const char *head);                /* the first column's */
+void page_cell(text *t, const char *line);                     /* words */
+void page_number_cell(text *t, double value, int significant); /* three digits: 3; none: "-" */
+void page_row_end(text *t);
+void page_table_end(text *t);
+
+/* Charts side by side where there is room. */
+void page_figures_begin(text *t);
+void page_figure(text *t, const chart *c);
+void page_figures_end(text *t);
+
+/* Write what was appended, atomically, and free it. */
+cornu_status page_write(text *t, const char *path);
+
+#endif

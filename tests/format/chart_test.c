@@ -1,0 +1,256 @@
+/* Charts and pages: what is drawn is what was given, within the drawing, and no name breaks out. */
+#include "base/files.h"
+#include "format/page/page.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static const char hostile[] = "<script>alert('\"x\"')</script> & \x1b[31m \xff \u00e4\u4e16\u202e";
+
+static char *take(text *t)
+{
+    char *out;
+    assert_int_equal(text_take(t, &out), CORNU_OK);
+    return out;
+}
+
+static chart bars_of(const chart_group *groups, int count)
+{
+    return (chart){.id = "a", .title = "ms", .group = groups, .group_count = count};
+}
+
+static int count_of(const char *text, const char *what)
+{
+    int found = 0;
+    for (const char *at = strstr(text, what); at; at = strstr(at + 1, what))
+        found++;
+    return found;
+}
+
+/* The attribute of the nth element that begins with `element`. */
+static double attribute(const char *svg, const char *element, int nth, const char *name)
+{
+    const char *at = strstr(svg, element);
+    for (; at && nth > 0; nth--)
+        at = strstr(at + 1, element);
+    assert_non_null(at);
+    at = strstr(at, name);
+    assert_non_null(at);
+    return atof(at + strlen(name));
+}
+
+static void bars_are_as_long_as_their_values(void **state)
+{
+    (void)state;
+    static const chart_bar bars[] = {{.name = "a", .value = 10},
+                                     {.name = "b", .value = 5},
+                                     {.name = "none", .value = NAN, .text = "failed"}};
+    static const chart_group group = {.name = "group", .bar = bars, .count = 3};
+    text t = {0};
+    chart c = bars_of(&group, 1);
+    chart_svg(&t, &c);
+    char *svg = take(&t);
+    assert_int_equal(count_of(svg, "<rect"), 2);
+    double a = attribute(svg, "<rect", 0, " width=\""), b = attribute(svg, "<rect", 1, " width=\"");
+    assert_true(a > 100 && fabs(a - 2 * b) < 0.2);
+    assert_non_null(strstr(svg, ">10.0</text>"));
+    assert_non_null(strstr(svg, ">5.00</text>"));
+    assert_non_null(strstr(svg, ">failed</text>"));
+    free(svg);
+}
+
+static void a_logarithmic_axis_has_dots_at_equal_steps_for_equal_ratios(void **state)
+{
+    (void)state;
+    static const chart_bar bars[] = {{.name = "a", .value = 1},
+                                     {.name = "b", .value = 10},
+                                     {.name = "c", .value = 100, .low = 90, .high = 1000}};
+    static const chart_group group = {.bar = bars, .count = 3};
+    text t = {0};
+    chart c = bars_of(&group, 1);
+    c.log_x = true;
+    chart_svg(&t, &c);
+    char *svg = take(&t);
+    double x[3];
+    for (int i = 0; i < 3; i++)
+        x[i] = attribute(svg, "<circle", i, " cx=\"");
+    assert_true(x[1] - x[0] > 20 && fabs((x[2] - x[1]) - (x[1] - x[0])) < 0.2);
+    assert_int_equal(count_of(svg, "class=\"range\""), 3);
+    free(svg);
+}
+
+static void lines_leave_gaps_and_are_thinned(void **state)
+{
+    (void)state;
+    static double x[10000], y[10000];
+    for (int i = 0; i < 10000; i++) {
+        x[i] = i;
+        y[i] = 1.0 / (1 + i);
+    }
+    chart_line line = {.name = "loss", .x = x, .y = y, .count = 10000};
+    chart c = {.id = "a", .title = "loss", .line = &line, .line_count = 1, .log_y = true};
+    text t = {0};
+    chart_svg(&t, &c);
+    char *svg = take(&t);
+    assert_true(strlen(svg) < 12000);
+    free(svg);
+    y[2] = NAN;
+    line.count = 5;
+    chart_svg(&t, &c);
+    svg = take(&t);
+    const char *path = strstr(svg, "class=\"line s0\" d=\"");
+    int moves = 0;
+    for (const char *p = strstr(path, " d=") + 4; *p != '"'; p++)
+        moves += *p == 'M';
+    assert_int_equal(moves, 2);
+    free(svg);
+}
+
+/* Places of text and marks, whatever the values are. */
+static void nothing_is_drawn_outside(void **state)
+{
+    (void)state;
+    static const double values[][3] = {{0, 0, 0},       {1e-30, 1e30, 5}, {-1, -2, -3},
+                                       {NAN, NAN, NAN}, {7, 7, 7},        {1e300, INFINITY, 1}};
+    static const double x[] = {1, 2, 3};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        for (int logs = 0; logs < 4; logs++) {
+            chart_bar bars[3];
+            for (int k = 0; k < 3; k++)
+                bars[k] = (chart_bar){.name = hostile, .value = values[i][k], .high = 1e9};
+            chart_group group = {.name = hostile, .bar = bars, .count = 3};
+            chart_line line = {.name = hostile, .x = x, .y = values[i], .count = 3};
+            chart c = bars_of(&group, 1);
+            c.log_x = logs & 1;
+            c.log_y = logs & 2;
+            if (logs & 2) {
+                c.line = &line;
+                c.line_count = 1;
+            }
+            text t = {0};
+            chart_svg(&t, &c);
+            char *svg = take(&t);
+            assert_null(strstr(svg, "nan"));
+            assert_null(strstr(svg, "inf"));
+            for (const char *p = strstr(svg, " x=\""); p; p = strstr(p + 1, " x=\"")) {
+                double at = atof(p + 4);
+                if (!(at >= 0 && at <= 400))
+                    fail_msg("values %zu, logs %d: x %g\n%s", i, logs, at, svg);
+            }
+            free(svg);
+        }
+}
+
+static void names_are_escaped_and_shortened(void **state)
+{
+    (void)state;
+    static const chart_bar bar = {.name = hostile, .value = 1, .text = hostile};
+    static const chart_group group = {.name = hostile, .bar = &bar, .count = 1};
+    chart c = {.id = "a",
+               .title = hostile,
+               .description = hostile,
+               .group = &group,
+               .group_count = 1,
+               .x_title = hostile};
+    static const page_column columns[] = {{hostile, false}, {hostile, true}};
+    text t = {0};
+    page_begin(&t, hostile, hostile);
+    page_heading(&t, 2, hostile);
+    page_paragraph(&t, hostile);
+    page_figures_begin(&t);
+    page_figure(&t, &c);
+    page_figures_end(&t);
+    page_table_begin(&t, hostile, columns, 2);
+    page_row_begin(&t, hostile);
+    page_cell(&t, hostile);
+    page_row_end(&t);
+    page_table_end(&t);
+    page_list_begin(&t);
+    page_list_item(&t, hostile);
+    page_list_end(&t);
+    page_end(&t);
+    char *html = take(&t);
+    assert_null(strstr(html, "<script"));
+    assert_null(strchr(html, '\x1b'));
+    assert_null(strchr(html, '\xff'));
+    assert_null(strstr(html, "\u202e"));
+    assert_non_null(strstr(html, "&lt;script&gt;alert(&#39;&quot;x&quot;&#39;)&lt;/script&gt; "
+                                 "&amp; \\x1b[31m \\xff \u00e4\u4e16\\u202e"));
+    assert_non_null(strstr(html, "\u2026</text>"));
+    free(html);
+}
+
+static void numbers_keep_their_digits(void **state)
+{
+    (void)state;
+    static const struct {
+        double value;
+        int digits;
+        const char *shown;
+    } cases[] = {{0, 3, "0"},
+                 {9.999, 3, "10.0"},
+                 {9.994, 3, "9.99"},
+                 {-0.01234, 3, "-0.0123"},
+                 {1234567, 3, "1234567"},
+                 {4.5e-7, 2, "4.5e-07"},
+                 {99.96, 3, "100"},
+                 {1e300, 3, "1.00e+300"},
+                 {INFINITY, 3, "-"},
+                 {0.5, 1, "0.5"},
+                 {3, 1, "3"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char out[MARKUP_NUMBER];
+        assert_string_equal(markup_number(cases[i].value, cases[i].digits, out), cases[i].shown);
+    }
+}
+
+static void a_cell_holds_the_whole_number(void **state)
+{
+    (void)state;
+    text t = {0};
+    page_number_cell(&t, 9.88765432, 3);
+    page_number_cell(&t, NAN, 3);
+    char *cells = take(&t);
+    assert_string_equal(cells, "<td class=\"n\"><data value=\"9.88765432\">9.89</data></td>"
+                               "<td class=\"n\">-</td>");
+    free(cells);
+}
+
+static void a_chart_alone_is_a_file_of_its_own(void **state)
+{
+    (void)state;
+    static const chart_bar bar = {.name = "a", .value = 1};
+    static const chart_group group = {.bar = &bar, .count = 1};
+    chart c = bars_of(&group, 1);
+    c.description = "one bar";
+    text t = {0};
+    chart_svg_alone(&t, &c);
+    char *svg = take(&t);
+    assert_non_null(strstr(svg, "xmlns=\"http://www.w3.org/2000/svg\""));
+    assert_non_null(strstr(svg, "role=\"img\" aria-labelledby=\"a-t a-d\""));
+    assert_non_null(strstr(svg, "prefers-color-scheme:dark"));
+    assert_non_null(strstr(svg, "<desc id=\"a-d\">one bar</desc>"));
+    free(svg);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bars_are_as_long_as_their_values),
+        cmocka_unit_test(a_logarithmic_axis_has_dots_at_equal_steps_for_equal_ratios),
+        cmocka_unit_test(lines_leave_gaps_and_are_thinned),
+        cmocka_unit_test(nothing_is_drawn_outside),
+        cmocka_unit_test(names_are_escaped_and_shortened),
+        cmocka_unit_test(numbers_keep_their_digits),
+        cmocka_unit_test(a_cell_holds_the_whole_number),
+        cmocka_unit_test(a_chart_alone_is_a_file_of_its_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
