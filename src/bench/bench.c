@@ -224,12 +224,16 @@ static cornu_status keep_results(bench *b)
     for (int i = 0; i < b->group_count; i++) {
         contender *c = &b->group[i];
         TRY(memory_grow(&r->results, &r->capacity, (size_t)r->count + 1, sizeof *r->results));
-        TRY(settle(c, contender_result(c, &r->results[r->count])));
+        bench_result *result = &r->results[r->count];
+        *result = (bench_result){0};
+        TRY(settle(c, contender_result(c, result)));
+        r->count++; /* what it holds is freed with the report */
+        TRY(settle(c, contender_details(c, b->options, result)));
         if (c->failed) {
+            bench_result_forget(result);
             b->first_failure = b->first_failure ? b->first_failure : c->failed;
-            TRY(contender_result(c, &r->results[r->count]));
+            TRY(contender_result(c, result));
         }
-        r->count++;
         if (c->rounds > 0 && c->rounds < 3)
             TRY(bench_note(r, "%s on %s: %lld step%s only, as each takes %.1f s", c->workload->name,
                            c->device, (long long)c->steps, c->steps == 1 ? "" : "s",
@@ -358,6 +362,16 @@ static device_limits limits_of(const bench_report *r, const bench_result *x)
     return d ? roofline_at(&d->limits, x->precision) : r->limits;
 }
 
+static void judge_operations(bench_result *x)
+{
+    for (int i = 0; i < x->operation_count; i++) {
+        bench_operation *o = &x->operations[i];
+        double least = roofline_seconds(&x->limits, o->flops, o->bytes, o->bytes);
+        o->share_of_limit = least / (o->ms / 1e3);
+        o->bound = roofline_bound(&x->limits, o->flops, o->bytes, o->bytes);
+    }
+}
+
 /* Shares of the limits, now that the highest FMA rate is known; and what the probes saw. */
 static cornu_status judge(bench *b)
 {
@@ -371,6 +385,7 @@ static cornu_status judge(bench *b)
         double least = roofline_seconds(&x->limits, x->flops_run, x->bytes_run, x->working_set);
         x->share_of_limit = x->step_ms.median > 0 ? least / (x->step_ms.median / 1e3) : 0;
         x->bound = roofline_bound(&x->limits, x->flops_run, x->bytes_run, x->working_set);
+        judge_operations(x);
         x->probe_low = x->probe_low > 0 ? x->probe_low / r->limits.fma : 1;
         x->probe_median = x->probe_median > 0 ? x->probe_median / r->limits.fma : 1;
         low = x->probe_low < low ? x->probe_low : low;
@@ -399,6 +414,9 @@ cornu_status bench_run(const bench_options *options, bench_report *report)
     TRY_GOTO(choose_devices(b));
     TRY_GOTO(open_host(b));
     bench_machine_read(&report->machine);
+    report->settings = (bench_settings){.quick = options->quick,
+                                        .exact_convolution = options->exact_convolution,
+                                        .steps = options->steps};
     notice(b, "measuring the machine's limits");
     TRY_GOTO(b->host->ops->limits(b->host, &report->limits));
     TRY_GOTO(measure_all(b));

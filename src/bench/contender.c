@@ -162,7 +162,7 @@ static void choose_samples_read(contender *c, double step_seconds, const bench_e
 
 /* The next whole batch; a new epoch gets a new order. The device may still read the old one, so
    wait for it first. */
-static cornu_status next_batch(contender *c, const int64_t **index)
+cornu_status contender_batch(contender *c, const int64_t **index)
 {
     int64_t got;
     if (c->next + c->batch > c->samples_read) {
@@ -189,7 +189,7 @@ static cornu_status run_steps(contender *c, int64_t steps, double *seconds)
     double begin = clock_seconds();
     for (int64_t i = 0; i < steps; i++) {
         const int64_t *index;
-        TRY(next_batch(c, &index));
+        TRY(contender_batch(c, &index));
         TRY(session_step(c->session, c->plan, &c->samples, index));
     }
     if (d->ops->timer)

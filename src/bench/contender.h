@@ -88,10 +88,14 @@ cornu_status contender_warm_up(contender *c, const bench_options *options,
                                const bench_effort *effort);
 /* One round; sets `done` when its time is used up. */
 cornu_status contender_round(contender *c, double probe, const bench_effort *effort);
+/* Numbers of the samples of the next batch. */
+cornu_status contender_batch(contender *c, const int64_t **index);
 bool contender_is_stable(const contender *c, const bench_effort *effort);
 /* All but the shares of the limits, which bench_run adds when the highest FMA rate is known; probes
    in FLOP/s until then. Of one that failed: no figures (NAN), and why. */
 cornu_status contender_result(const contender *c, bench_result *out);
+/* Beside it: every round, the losses and, with options->operations, the operations. */
+cornu_status contender_details(contender *c, const bench_options *options, bench_result *out);
 
 /* The recipe's schedule from the start; fills in result->full_*. */
 cornu_status bench_full_schedule(const bench_workload *w, const char *on,

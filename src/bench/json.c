@@ -38,19 +38,57 @@ static json_t *full_json(const bench_result *r)
                      number(r->full_loss), "test_accuracy", number(r->full_accuracy));
 }
 
-static json_t *result_json(const bench_result *r)
+static json_t *list_json(const double *values, int count)
+{
+    json_t *list = json_array();
+    for (int i = 0; values && i < count; i++)
+        json_array_append_new(list, number(values[i]));
+    return list;
+}
+
+/* What a later run with --baseline needs. */
+static json_t *times_json(const bench_result *r)
 {
     const statistics *s = &r->step_ms;
-    json_t *times =
-        json_pack("{so so so so so si}", "min", number(s->minimum), "median", number(s->median),
-                  "p95", number(s->p95), "noise", number(s->noise), "median_over_min",
-                  number(s->median / s->minimum), "rounds", s->rounds);
+    return json_pack("{so so so so so si so so}", "min", number(s->minimum), "median",
+                     number(s->median), "p95", number(s->p95), "noise", number(s->noise),
+                     "median_over_min", number(s->median / s->minimum), "rounds", s->rounds,
+                     "samples", list_json(r->ms, s->rounds), "probes",
+                     list_json(r->probe, s->rounds));
+}
+
+static json_t *losses_json(const bench_result *r)
+{
+    json_t *steps = json_array();
+    for (int i = 0; i < r->losses; i++)
+        json_array_append_new(steps, json_integer((json_int_t)r->loss_step[i]));
+    return json_pack("{so so}", "step", steps, "loss", list_json(r->loss, r->losses));
+}
+
+static json_t *operations_json(const bench_result *r)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < r->operation_count; i++) {
+        const bench_operation *o = &r->operations[i];
+        json_array_append_new(list, json_pack("{ss ss ss ss so so so so ss}", "operation", o->name,
+                                              "layer", o->layer, "shape", o->shape, "kernel",
+                                              o->kernel, "ms", number(o->ms), "flops_run",
+                                              number(o->flops), "bytes_run", number(o->bytes),
+                                              "share_of_limit", number(o->share_of_limit),
+                                              "bound_by", o->bound ? o->bound : ""));
+    }
+    return list;
+}
+
+static json_t *result_json(const bench_result *r)
+{
     return json_pack(
-        "{ss ss ss so sI sI so so so so si so so so so so so so so so so so ss ss ss so so so so}",
+        "{ss ss ss so sI sI so so so so si so so so so so so so so so so so ss ss ss so so so so "
+        "so so}",
         "workload", r->workload, "device", r->device, "precision",
         r->precision ? r->precision : "fp32", "error",
         *r->failed ? json_string(r->failed) : json_null(), "batch", (json_int_t)r->batch, "steps",
-        (json_int_t)r->steps, "ms_per_step", times, "samples_per_second",
+        (json_int_t)r->steps, "ms_per_step", times_json(r), "samples_per_second",
         number(r->samples_per_second), "epoch_seconds", number(r->epoch_seconds), "cold_seconds",
         number(r->cold_seconds), "launches", r->launches, "watts", number(r->watts),
         "joules_per_epoch", number(r->joules_per_epoch), "clock_mhz", number(r->clock_mhz),
@@ -60,7 +98,8 @@ static json_t *result_json(const bench_result *r)
         number(r->working_set), "share_of_limit", number(r->share_of_limit), "bound_by",
         r->bound ? r->bound : "", "data", r->real_data ? "real" : "generated", "data_set",
         r->data_name, "probe_low", number(r->probe_low), "probe_median", number(r->probe_median),
-        "full", full_json(r), "published", published_json(r->workload));
+        "full", full_json(r), "published", published_json(r->workload), "losses", losses_json(r),
+        "operations", operations_json(r));
 }
 
 static json_t *device_json(const bench_device *d)
@@ -92,10 +131,13 @@ cornu_status bench_make_json(bench_report *report)
     json_t *limits =
         json_pack("{so so so so}", "fma_flops", number(l->fma), "read_bytes", number(l->read),
                   "update_bytes", number(l->update), "cache_update_bytes", number(l->cache_update));
+    json_t *settings =
+        json_pack("{sb sb sI}", "quick", report->settings.quick, "exact_convolution",
+                  report->settings.exact_convolution, "steps", (json_int_t)report->settings.steps);
     json_decref(report->json);
-    report->json =
-        json_pack("{ss so so so so so}", "cornu", cornu_version(), "machine", machine, "limits",
-                  limits, "devices", devices, "results", results, "notes", notes);
+    report->json = json_pack("{ss so so so so so so}", "cornu", cornu_version(), "machine", machine,
+                             "settings", settings, "limits", limits, "devices", devices, "results",
+                             results, "notes", notes);
     if (!report->json)
         return status_fail(CORNU_OUT_OF_MEMORY, "report: cannot allocate");
     return CORNU_OK;

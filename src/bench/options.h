@@ -11,7 +11,8 @@ typedef struct bench_options {
     const char *precision;        /* "fp32" (NULL), "tf32", "bf16": of devices that have it */
     bool exact_convolution;
     bool quick, full;
-    int64_t steps; /* > 0: a round is that many steps */
+    bool operations; /* time the operations of a step, too, where one takes less than 0.5 s */
+    int64_t steps;   /* > 0: a round is that many steps */
     int64_t batch;
     int threads;
     const char *data;                                /* folder */

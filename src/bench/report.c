@@ -37,8 +37,20 @@ cornu_status bench_note(bench_report *report, const char *format, ...)
     return CORNU_OK;
 }
 
+void bench_result_forget(bench_result *r)
+{
+    free(r->ms);
+    free(r->probe);
+    free(r->loss);
+    free(r->loss_step);
+    free(r->operations);
+    *r = (bench_result){0};
+}
+
 void bench_report_free(bench_report *report)
 {
+    for (int i = 0; i < report->count; i++)
+        bench_result_forget(&report->results[i]);
     for (int i = 0; i < report->note_count; i++)
         free(report->notes[i]);
     free(report->notes);

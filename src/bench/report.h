@@ -5,10 +5,20 @@
 #include "base/statistics.h"
 #include "bench/machine.h"
 #include "device/device.h"
+#include "step/plan.h"
 #include <jansson.h>
 #include <stdio.h>
 
 enum { BENCH_REASON = 512 };
+
+/* One operation of a step; what runs within its kernel is in its figures. */
+typedef struct bench_operation {
+    const char *name; /* of its row in ops.def */
+    char layer[64], shape[OP_SHAPE_TEXT], kernel[64];
+    double ms; /* median */
+    double flops, bytes, share_of_limit;
+    const char *bound;
+} bench_operation;
 
 /* One workload on one device. */
 typedef struct bench_result {
@@ -18,6 +28,15 @@ typedef struct bench_result {
     const char *precision;     /* of products: "fp32", ... */
     int64_t batch, steps;      /* steps timed */
     statistics step_ms;        /* over rounds: each round's mean step */
+    /* The rounds in the order measured: mean step, FMA rate of the probe before it (FLOP/s; NAN:
+       none). */
+    double *ms, *probe; /* [step_ms.rounds], or NULL */
+    /* Mean losses of the steps up to number loss_step. */
+    double *loss; /* [losses] */
+    int64_t *loss_step;
+    int losses;
+    bench_operation *operations; /* of options.operations; else none */
+    int operation_count;
     double samples_per_second, epoch_seconds;
     double loss_first, loss_last; /* means of the first and the last steps, warm-up included */
     double cold_seconds;          /* opening the device, weights and plan, and the first step */
@@ -47,7 +66,14 @@ typedef struct bench_device {
 
 enum { BENCH_DEVICES_MOST = 16 };
 
+/* How it was measured, as far as it changes figures. */
+typedef struct bench_settings {
+    bool quick, exact_convolution;
+    int64_t steps; /* of a round; 0: as many as fit */
+} bench_settings;
+
 typedef struct bench_report {
+    bench_settings settings;
     bench_machine machine;
     device_limits limits; /* of the host's cores */
     bench_device devices[BENCH_DEVICES_MOST];
@@ -71,6 +97,7 @@ cornu_status bench_note(bench_report *report, const char *format, ...)
 /* A note of the results whose median is far above their minimum, where there are any. */
 cornu_status bench_note_noise(bench_report *report);
 void bench_report_free(bench_report *report);
+void bench_result_forget(bench_result *r); /* free what it points to, and empty it */
 /* The table, at most 80 columns. */
 void bench_print(const bench_report *report, FILE *out);
 /* report->json from the rest of the report. */

@@ -92,6 +92,7 @@ static int run(int argc, char **argv)
     o.exact_convolution = on.exact_convolution;
     o.threads = (int)on.threads;
     o.workloads = found.item;
+    o.operations = json != NULL;
     return bench(&o, json);
 }
 

@@ -1,15 +1,15 @@
 /* cornu_explain: the plan of one training step as a table. */
 #include "base/memory.h"
-#include "base/statistics.h"
 #include "data/data.h"
 #include "device/roofline.h"
 #include "train/generated.h"
+#include "train/op_times.h"
 #include "train/running.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { REPEATS_LEAST = 5, REPEATS_MOST = 30, CELL = OP_SHAPE_TEXT };
+enum { REPEATS_LEAST = 5, CELL = OP_SHAPE_TEXT };
 static const double REPEAT_SECONDS = 1.0;
 enum { IDLE_LEAST = 8, IDLE_MOST = 256 }; /* steps */
 static const double IDLE_SECONDS = 1.0;
@@ -31,64 +31,19 @@ typedef struct explained {
 
 /* ---- measuring -------------------------------------------------------------------------- */
 
-static bool stopped(const explained *e)
+static bool stopped(void *user)
 {
+    const explained *e = user;
     return e->options->should_stop && e->options->should_stop(e->options->user);
 }
 
 /* A machine that was busy when it was measured may do more now. */
-static void probe(explained *e)
+static void probe(void *user)
 {
+    explained *e = user;
     device *d = session_device(e->session);
     if (d->ops->probe)
         roofline_raise(&e->limits, &(device_limits){.fma = d->ops->probe(d)});
-}
-
-/* Times of all operations, `rows` runs: row[run][operation]. */
-static cornu_status repeat(explained *e, const step_input *first, double *row, int *rows)
-{
-    device *d = session_device(e->session);
-    int count = e->plan->plan->op_count;
-    step_input input = *first;
-    double begin = clock_seconds();
-    /* The first run finds cold caches and is left out, unless there is time for no other. */
-    TRY(d->ops->time_operations(d, e->plan->prepared, &input, row));
-    *rows = clock_seconds() - begin > 2 * REPEAT_SECONDS;
-    begin = clock_seconds();
-    while (*rows < REPEATS_MOST) {
-        double spent = clock_seconds() - begin;
-        if (*rows > 0 &&
-            (spent > 5 * REPEAT_SECONDS || (*rows >= REPEATS_LEAST && spent > REPEAT_SECONDS)))
-            break;
-        if (stopped(e))
-            return status_fail(CORNU_STOPPED, "explain: stopped");
-        probe(e);
-        input.iteration++;
-        TRY(d->ops->time_operations(d, e->plan->prepared, &input,
-                                    row + (size_t)*rows * (size_t)count));
-        (*rows)++;
-    }
-    return CORNU_OK;
-}
-
-/* What an accelerator's clock sees of an operation holds its launches, which empty kernels would
-   have as well. */
-static cornu_status subtract_gaps(explained *e)
-{
-    device *d = session_device(e->session);
-    int count = e->plan->plan->op_count;
-    double *gaps = NULL;
-    if (!d->ops->launch_gaps)
-        return CORNU_OK;
-    TRY(memory_new((size_t)count + 1, sizeof *gaps, "times", &gaps));
-    cornu_status status = d->ops->launch_gaps(d, e->plan->prepared, gaps);
-    for (int i = 0; status == CORNU_OK && i < count; i++) {
-        double gap = fmin(gaps[i], e->seconds[i]);
-        e->seconds[i] -= gap;
-        e->gaps += gap;
-    }
-    free(gaps);
-    return status;
 }
 
 /* Steps that follow each other as in training: how long does the device wait for the next? */
@@ -97,7 +52,7 @@ static cornu_status measure_idle(explained *e, const step_input *first)
     device *d = session_device(e->session);
     step_input input = *first;
     step_results unused;
-    double seconds = 1e-6;
+    double seconds = 1e-6 + e->gaps;
     e->idle = (device_idle){NAN, NAN};
     if (!d->ops->idle)
         return CORNU_OK;
@@ -117,22 +72,18 @@ static cornu_status time_plan(explained *e)
 {
     cornu_status status;
     generated_batch batch;
-    double *row = NULL, column[REPEATS_MOST];
-    int count = e->plan->plan->op_count, rows = 0;
+    const op_times_options how = {.seconds = REPEAT_SECONDS,
+                                  .repeats_least = REPEATS_LEAST,
+                                  .between = probe,
+                                  .should_stop = stopped,
+                                  .user = e};
+    size_t count = (size_t)e->plan->plan->op_count;
     TRY_GOTO(generated_batch_open(e->model, e->batch, &batch));
-    TRY_GOTO(memory_new((size_t)count * REPEATS_MOST + 1, sizeof *row, "times", &row));
-    TRY_GOTO(memory_new((size_t)count + 1, sizeof *e->seconds, "times", &e->seconds));
+    TRY_GOTO(memory_new(count + 1, sizeof *e->seconds, "times", &e->seconds));
     const step_input input = generated_batch_input(e->model, &batch);
-    TRY_GOTO(repeat(e, &input, row, &rows));
-    for (int i = 0; i < count; i++) {
-        for (int r = 0; r < rows; r++)
-            column[r] = row[(size_t)r * (size_t)count + (size_t)i];
-        e->seconds[i] = statistics_of(column, rows).median;
-    }
-    TRY_GOTO(measure_idle(e, &input));
-    status = subtract_gaps(e);
+    TRY_GOTO(op_times_measure(e->session, e->plan, &input, &how, e->seconds, &e->gaps));
+    status = measure_idle(e, &input);
 done:
-    free(row);
     generated_batch_close(&batch);
     return status;
 }
@@ -171,12 +122,6 @@ static int longer(int width, const char *cell)
     return length > width ? length : width;
 }
 
-/* Does it run within another operation's kernel ("with 12")? */
-static bool is_fused(const kernel_choice *c)
-{
-    return strncmp(c->kernel, "with ", 5) == 0;
-}
-
 /* FLOPs of the operations that run in the kernel of operation i, as they are defined. */
 static double group_flops(const explained *e, int i)
 {
@@ -202,7 +147,7 @@ static void add_times(const explained *e, int i, text *t)
     const kernel_choice *c = &e->choices[i];
     double s = e->seconds[i];
     char share[CELL];
-    if (is_fused(c)) {
+    if (op_is_fused(c)) {
         text_add(t, " %9s", c->kernel);
         return;
     }

@@ -1,0 +1,79 @@
+#include "train/op_times.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/statistics.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool op_is_fused(const kernel_choice *c)
+{
+    return strncmp(c->kernel, "with ", 5) == 0;
+}
+
+static bool is_enough(const op_times_options *o, double spent, int rows)
+{
+    return rows > 0 && (spent > 5 * o->seconds || (rows >= o->repeats_least && spent > o->seconds));
+}
+
+/* Times of all operations, `rows` runs: row[run][operation]. */
+static cornu_status repeat(session *s, const session_plan *ready, const step_input *first,
+                           const op_times_options *o, double *row, int *rows)
+{
+    device *d = session_device(s);
+    size_t count = (size_t)ready->plan->op_count;
+    step_input input = *first;
+    double begin = clock_seconds();
+    /* The first run finds cold caches and is left out, unless there is time for no other. */
+    TRY(d->ops->time_operations(d, ready->prepared, &input, row));
+    *rows = clock_seconds() - begin > 2 * o->seconds;
+    begin = clock_seconds();
+    while (*rows < OP_TIMES_REPEATS && !is_enough(o, clock_seconds() - begin, *rows)) {
+        if (o->should_stop && o->should_stop(o->user))
+            return status_fail(CORNU_STOPPED, "explain: stopped");
+        if (o->between)
+            o->between(o->user);
+        input.iteration++;
+        TRY(d->ops->time_operations(d, ready->prepared, &input, row + (size_t)*rows * count));
+        (*rows)++;
+    }
+    return CORNU_OK;
+}
+
+/* What an accelerator's clock sees of an operation holds its launches, which empty kernels would
+   have as well. */
+static cornu_status subtract_gaps(session *s, const session_plan *ready, double *seconds,
+                                  double *sum)
+{
+    device *d = session_device(s);
+    int count = ready->plan->op_count;
+    double *gaps = NULL;
+    *sum = 0;
+    if (!d->ops->launch_gaps)
+        return CORNU_OK;
+    TRY(memory_new((size_t)count + 1, sizeof *gaps, "times", &gaps));
+    cornu_status status = d->ops->launch_gaps(d, ready->prepared, gaps);
+    for (int i = 0; status == CORNU_OK && i < count; i++) {
+        double gap = fmin(gaps[i], seconds[i]);
+        seconds[i] -= gap;
+        *sum += gap;
+    }
+    free(gaps);
+    return status;
+}
+
+cornu_status op_times_measure(session *s, const session_plan *ready, const step_input *input,
+                              const op_times_options *options, double *seconds, double *gaps)
+{
+    double *row, column[OP_TIMES_REPEATS];
+    int count = ready->plan->op_count, rows = 0;
+    TRY(memory_new((size_t)count * OP_TIMES_REPEATS + 1, sizeof *row, "times", &row));
+    cornu_status status = repeat(s, ready, input, options, row, &rows);
+    for (int i = 0; status == CORNU_OK && i < count; i++) {
+        for (int r = 0; r < rows; r++)
+            column[r] = row[(size_t)r * (size_t)count + (size_t)i];
+        seconds[i] = statistics_of(column, rows).median;
+    }
+    free(row);
+    return status == CORNU_OK ? subtract_gaps(s, ready, seconds, gaps) : status;
+}
