@@ -13,6 +13,15 @@ static const char *show_two(long long large, const char *of, long long small, co
     return text;
 }
 
+/* Of less than 10 s; into half of a text. */
+static void show_short(double seconds, char *text)
+{
+    if (seconds < 0.0995)
+        snprintf(text, DURATION_TEXT / 2, "%.*f ms", seconds < 0.00995 ? 1 : 0, seconds * 1e3);
+    else
+        snprintf(text, DURATION_TEXT / 2, "%.*f s", seconds < 0.995 ? 2 : 1, seconds);
+}
+
 const char *duration_show(double seconds, char text[DURATION_TEXT])
 {
     if (!(seconds >= 0) || seconds > 1e15) {
@@ -20,7 +29,7 @@ const char *duration_show(double seconds, char text[DURATION_TEXT])
         return text;
     }
     if (seconds < 9.95) {
-        snprintf(text, DURATION_TEXT, seconds < 0.995 ? "%.2f s" : "%.1f s", seconds);
+        show_short(seconds, text);
         return text;
     }
     long long whole = llround(seconds), minutes = llround(seconds / 60);
@@ -40,7 +49,7 @@ const char *duration_show(double seconds, char text[DURATION_TEXT])
 static void show_error(double seconds, char *text)
 {
     if (seconds < 9.95)
-        snprintf(text, DURATION_TEXT / 2, seconds < 0.995 ? "%.2f s" : "%.1f s", seconds);
+        show_short(seconds, text);
     else if (seconds < 99.5)
         snprintf(text, DURATION_TEXT / 2, "%.0f s", seconds);
     else if (seconds < 99.5 * 60)

@@ -21,7 +21,7 @@ typedef struct command {
 } command;
 
 extern const command command_bench, command_train, command_evaluate, command_predict,
-    command_convert, command_export, command_summary, command_explain, command_tune,
+    command_convert, command_export, command_summary, command_explain, command_tune, command_advise,
     command_devices, command_data, command_env, command_version, command_completion;
 extern const command *const commands[]; /* all, NULL-ended */
 
@@ -146,6 +146,8 @@ int report(cornu_status status);
 /* Fail (and print) unless --device names a device that is there (NULL is fine) and --precision a
    precision. */
 bool device_is_there(const device_choice *choice, int *status);
+/* The same where --device may be "all", or several with commas between. */
+bool devices_are_there(const device_choice *choice, int *status);
 /* Fail (and print) unless a file can be written at `path`; NULL is fine. Nothing is written. */
 bool can_write(const char *path, int *status);
 /* Fail (and print) unless `path` is a folder; NULL is fine. */

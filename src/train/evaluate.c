@@ -91,12 +91,11 @@ static cornu_status evaluate_steps(evaluating *run, feed *f)
     step_results results;
     TRY(session_results(run->session, &results, true));
     if (e->on_step && e->announced)
-        e->on_step(e->user,
-                   &(cornu_progress){.epochs = 1,
-                                     .step_loss = NAN,
-                                     .scores = run->scores,
-                                     .left_seconds = NAN,
-                                     .left_error = NAN});
+        e->on_step(e->user, &(cornu_progress){.epochs = 1,
+                                              .step_loss = NAN,
+                                              .scores = run->scores,
+                                              .left_seconds = NAN,
+                                              .left_error = NAN});
     for (int64_t step = 0; step < run->steps; step++) {
         TRY(evaluate_step(run, f, step));
         if (step + 1 < run->steps && e->should_stop && e->should_stop(e->user))

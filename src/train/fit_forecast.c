@@ -10,14 +10,6 @@ static const double FILE_SECONDS = 0.02, FILE_BYTES_PER_SECOND = 300e6;
 
 /* ---- guesses ---------------------------------------------------------------------------- */
 
-static bool has_callback(const fit_run *run, const char *name)
-{
-    for (int i = 0; i < run->callbacks->count; i++)
-        if (strcmp(run->callbacks->entries[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 /* A validation in steps of training: by their FLOPs and by their bytes, and midway between. */
 static double guess_validation(const fit_run *run)
 {
@@ -40,7 +32,7 @@ static double guess_validation(const fit_run *run)
 /* Seconds behind each epoch: model files. */
 static double guess_between(const fit_run *run)
 {
-    int files = (run->options->save != NULL) + has_callback(run, "checkpoint");
+    int files = (run->options->save != NULL) + callbacks_have(run->callbacks, "checkpoint");
     double bytes = 0;
     for (int i = 0; i < run->model->variable_count; i++)
         bytes += (double)run->model->variables[i].count * sizeof(float);
@@ -150,5 +142,6 @@ void fit_forecast_tell(const fit_run *run, bool ended, cornu_progress *progress)
     if (steps <= 0 || run->epochs < epoch ||
         !forecast_left(&run->forecast, &work, &progress->left_seconds, &progress->left_error))
         progress->left_seconds = progress->left_error = NAN;
-    progress->left_at_most = !isnan(progress->left_seconds) && has_callback(run, "early_stopping");
+    progress->left_at_most =
+        !isnan(progress->left_seconds) && callbacks_have(run->callbacks, "early_stopping");
 }
