@@ -1,9 +1,13 @@
 /* What a run tells its forecast, and asks it. */
 #include "train/fit_run.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+/* Of a machine on which more wants to run than there are cores. */
+static const double SHARED_SPREAD = 0.25;
 /* Until a file has been written: what it takes to have it on the disk, and how fast it gets there.
  */
 static const double FILE_SECONDS = 0.02, FILE_BYTES_PER_SECOND = 300e6;
@@ -99,6 +103,16 @@ static double alone(const fit_run *run, const fit_marks *before, double seconds)
     return cpu > 0 ? seconds * fmax(1 - decoding / cpu, 0) : seconds;
 }
 
+/* Where other programs want the cores, too, nobody knows how long they will: what was measured so
+   far says little of that. */
+static double spread_of_machine(void)
+{
+    double load;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    bool shared = getloadavg(&load, 1) == 1 && cores > 0 && load > (double)cores + 1;
+    return shared ? SHARED_SPREAD : 0;
+}
+
 void fit_forecast_steps(fit_run *run)
 {
     const fit_marks before = run->marks;
@@ -107,6 +121,10 @@ void fit_forecast_steps(fit_run *run)
         return;
     mark(run);
     double seconds = run->marks.at - before.at;
+    if (run->marks.at - run->marks.looked >= 1) {
+        run->marks.looked = run->marks.at;
+        run->forecast.spread_least = spread_of_machine();
+    }
     forecast_steps(&run->forecast, (double)steps, seconds, before.decodes,
                    before.decodes ? alone(run, &before, seconds) : seconds);
 }

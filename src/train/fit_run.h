@@ -10,7 +10,8 @@
 
 /* Up to where a run has been measured. */
 typedef struct fit_marks {
-    double at; /* of the clock; 0: nothing yet */
+    double at;     /* of the clock; 0: nothing yet */
+    double looked; /* the same, when it was last looked who else is at work */
     int64_t step;
     double validated;     /* seconds of `at` up to now that were a validation's */
     bool decodes;         /* at the last mark pictures were being decoded that will be kept */

@@ -141,6 +141,7 @@ static double steps_left(const forecast *f, const forecast_work *work, double *e
     double beside = slow > 0 ? fmin(work->steps, work->decoding / slow) : 0;
     double first = beside * slow, rest = (work->steps - beside) * alone;
     double noise = forecast_spread(f->steps.count > 1 ? &f->steps : &f->decoding, first + rest);
+    noise = fmax(noise, f->spread_least);
     *error = hypot(noise * (first + rest), spread * rest);
     return first + rest;
 }

@@ -37,6 +37,7 @@ typedef struct forecast {
     double first_units, first_seconds; /* the first interval: buffers are touched, caches filled */
     double validation_guess; /* as many steps as a validation takes, until one is measured */
     double between_guess;    /* seconds */
+    double spread_least;     /* of steps, as a share: what the caller knows of the machine */
 } forecast;
 
 /* What is left of it. */
