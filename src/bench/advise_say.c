@@ -77,16 +77,19 @@ static void say_cost(const sentence *s, const advise_report *r, const advise_row
 static void say_same(const sentence *s, const advise_report *r, const advise_row *best,
                      const advise_row *rival)
 {
-    char mine[DURATION_TEXT], theirs[DURATION_TEXT], cost[48], other[48];
-    const advise_row *cheap = rival->cost < best->cost ? rival : best;
-    const advise_row *dear = cheap == best ? rival : best;
-    bool priced = isfinite(best->cost) && isfinite(rival->cost);
-    say(s, "Train on %s%s%s: %s and %s cannot be told apart",
-        priced ? cheap->device : rival->device, priced ? "" : " or ", priced ? "" : best->device,
-        duration_show(rival->seconds, theirs), duration_show(best->seconds, mine));
+    char times[2][DURATION_TEXT], costs[2][48];
+    const advise_row *first = rival < best ? rival : best, *second = rival < best ? best : rival;
+    bool priced = isfinite(first->cost) && isfinite(second->cost);
+    const advise_row *cheap = second->cost < first->cost ? second : first;
+    const advise_row *dear = cheap == first ? second : first;
+    say(s, "Train on %s", priced ? cheap->device : first->device);
+    if (!priced)
+        say(s, " or %s", second->device);
+    say(s, ": %s and %s cannot be told apart", duration_show(first->seconds, times[0]),
+        duration_show(second->seconds, times[1]));
     if (priced)
-        say(s, ", and it costs %s in place of %s", price_show(&r->prices, cheap->cost, cost),
-            price_show(&r->prices, dear->cost, other));
+        say(s, ", and it costs %s in place of %s", price_show(&r->prices, cheap->cost, costs[0]),
+            price_show(&r->prices, dear->cost, costs[1]));
 }
 
 /* The first device is the fastest: how far are the others, and does another batch change that? */

@@ -64,7 +64,7 @@ const char *duration_show_about(double seconds, double error, bool utf8, char te
 {
     char center[DURATION_TEXT], around[DURATION_TEXT / 2];
     duration_show(seconds, center);
-    if (!(error >= 0) || error > 1e15)
+    if (!(error >= 0) || error > 1e15 || !(seconds >= 0))
         return duration_show(seconds, text);
     show_error(error, around);
     snprintf(text, DURATION_TEXT, "%.24s %s%.30s", center, utf8 ? "±" : "+-", around);
