@@ -463,6 +463,12 @@ typedef struct cornu_progress {
     /* Of `step` and `seconds`: what an earlier run did of this epoch, where this one resumed it. */
     int64_t resumed_step;
     double resumed_seconds;
+    /* cornu_fit: seconds until the run will have ended, with its validations and what it writes, by
+       what it has taken so far; and by how much that may be wrong in 19 cases of 20, if the machine
+       stays as busy as it was. NaN until a second has been measured, and where it is not known how
+       much there is to do. */
+    double left_seconds, left_error;
+    bool left_at_most; /* it may end earlier: the callback early_stopping */
 } cornu_progress;
 
 /* How far the writing of a model file has come. */

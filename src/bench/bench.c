@@ -1,48 +1,10 @@
-#include "bench/bench.h"
 #include "base/memory.h"
-#include "bench/baseline.h"
-#include "bench/contender.h"
+#include "bench/room.h"
 #include "device/roofline.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-/* More contenders than this are never open at once. */
-enum { GROUP_MOST = 64 };
-
-typedef struct compared {
-    char name[64];
-    cornu_status failed; /* it could not be opened, or its limits not be measured, and why */
-    char why[BENCH_REASON];
-} compared;
-
-typedef struct bench {
-    const bench_options *options;
-    bench_report *report;
-    bench_effort effort;
-    device *host; /* "cpu": the machine's limits and probes */
-    compared devices[BENCH_DEVICES_MOST];
-    int device_count;
-    bench_baseline baseline;
-    contender group[GROUP_MOST];
-    int group_count;
-    cornu_status first_failure; /* of a contender */
-} bench;
-
-static void notice(const bench *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void notice(const bench *b, const char *format, ...)
-{
-    char line[256];
-    va_list arguments;
-    if (!b->options->on_notice)
-        return;
-    va_start(arguments, format);
-    printable_v(line, sizeof line, format, arguments);
-    va_end(arguments);
-    b->options->on_notice(b->options->user, line);
-}
 
 /* ---- what to measure -------------------------------------------------------------------- */
 
@@ -56,7 +18,7 @@ static cornu_status measure_device(bench *b, const device_id *id, const cornu_de
     cornu_status status = CORNU_OK;
     if (d->ops->limits && !d->ops->probe) {
         bench_device *to = &r->devices[r->device_count];
-        notice(b, "%s: measuring its limits", info->name);
+        bench_notice(b, "%s: measuring its limits", info->name);
         to->info = *info;
         status = d->ops->limits(d, &to->limits);
         r->device_count += status == CORNU_OK;
@@ -86,6 +48,24 @@ static cornu_status add_any_device(bench *b, const device_id *id, const cornu_de
     return CORNU_OK;
 }
 
+/* "cpu,opencl:0": each has to be there; what fails then becomes its rows. */
+static cornu_status add_listed(bench *b, const char *names)
+{
+    for (const char *at = names; *at; at += *at == ',') {
+        char name[64];
+        device_id id;
+        cornu_device_info info = {0};
+        size_t length = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), at);
+        at += length;
+        TRY(device_find(name, &id));
+        id.ops->describe(id.number, &info);
+        if (b->device_count < BENCH_DEVICES_MOST)
+            TRY(add_any_device(b, &id, &info));
+    }
+    return CORNU_OK;
+}
+
 static cornu_status open_host(bench *b)
 {
     device_id id;
@@ -98,6 +78,8 @@ static cornu_status choose_devices(bench *b)
     const char *wanted = b->options->device;
     device_id id;
     cornu_device_info info = {0};
+    if (wanted && strchr(wanted, ','))
+        return add_listed(b, wanted);
     if (!wanted || strcmp(wanted, "all") != 0) {
         TRY(device_find(wanted, &id));
         id.ops->describe(id.number, &info);
@@ -116,7 +98,7 @@ static const bench_workload *workload_named(const char *name)
     return NULL;
 }
 
-static bool is_wanted(const bench_options *options, const char *name)
+bool bench_wants(const bench_options *options, const char *name)
 {
     if (!options->workloads || !options->workloads[0])
         return true;
@@ -124,6 +106,11 @@ static bool is_wanted(const bench_options *options, const char *name)
         if (strcmp(*w, name) == 0 || strcmp(*w, "all") == 0)
             return true;
     return false;
+}
+
+const bench_workload *bench_workloads_of(const bench *b)
+{
+    return b->options->subject ? b->options->subject : bench_workloads;
 }
 
 static cornu_status check_options(const bench_options *options)
@@ -146,7 +133,7 @@ static cornu_status check_data(const bench_options *options)
 {
     char first[1024] = "";
     for (const bench_workload *w = bench_workloads; options->data && w->name; w++) {
-        if (!is_wanted(options, w->name))
+        if (!bench_wants(options, w->name))
             continue;
         if (bench_data_check(w, options) == CORNU_OK)
             return CORNU_OK;
@@ -156,169 +143,19 @@ static cornu_status check_data(const bench_options *options)
     return *first ? status_fail(CORNU_NOT_FOUND, "%s", first) : CORNU_OK;
 }
 
-/* ---- measuring a group ------------------------------------------------------------------ */
-
-static bool stopped(const bench *b)
-{
-    return b->options->should_stop && b->options->should_stop(b->options->user);
-}
-
-/* Everyone goes on until all are stable, so that a change of the machine hits all alike. */
-static bool group_is_finished(const bench *b)
-{
-    bool all_stable = true, all_done = true;
-    for (int i = 0; i < b->group_count; i++) {
-        const contender *c = &b->group[i];
-        all_done &= c->done;
-        all_stable &= c->done || contender_is_stable(c, &b->effort);
-    }
-    return all_done || all_stable;
-}
-
-/* A failure of its device ends one contender, and the others go on. */
-static cornu_status settle(contender *c, cornu_status status)
-{
-    char why[BENCH_REASON];
-    if (status == CORNU_OK || status == CORNU_STOPPED)
-        return status;
-    snprintf(why, sizeof why, "%s", cornu_last_error());
-    contender_fail(c, status, why);
-    return CORNU_OK;
-}
-
-static cornu_status warm_up(bench *b, contender *c)
-{
-    if (c->failed)
-        return CORNU_OK;
-    notice(b, "%s on %s: warming up", c->workload->name, c->device);
-    return settle(c, contender_warm_up(c, b->options, &b->effort));
-}
-
-/* On the host's cores a probe stands before each round. */
-static cornu_status run_round(bench *b, contender *c, int round)
-{
-    double probe = NAN;
-    if (c->done)
-        return CORNU_OK;
-    notice(b, "%s on %s: round %d", c->workload->name, c->device, round);
-    if (!bench_device_of(b->report, c->device))
-        probe = b->host->ops->probe(b->host);
-    if (probe > b->report->limits.fma)
-        b->report->limits.fma = probe; /* the machine was not quiet when it was measured */
-    return settle(c, contender_round(c, probe, &b->effort));
-}
-
-static cornu_status measure_group(bench *b)
-{
-    for (int i = 0; i < b->group_count; i++)
-        TRY(warm_up(b, &b->group[i]));
-    for (int round = 1; !group_is_finished(b); round++)
-        for (int i = 0; i < b->group_count; i++) {
-            if (stopped(b))
-                return status_fail(CORNU_STOPPED, "bench: stopped");
-            TRY(run_round(b, &b->group[i], round));
-        }
-    return CORNU_OK;
-}
-
-static cornu_status keep_results(bench *b)
-{
-    bench_report *r = b->report;
-    for (int i = 0; i < b->group_count; i++) {
-        contender *c = &b->group[i];
-        TRY(memory_grow(&r->results, &r->capacity, (size_t)r->count + 1, sizeof *r->results));
-        bench_result *result = &r->results[r->count];
-        *result = (bench_result){0};
-        TRY(settle(c, contender_result(c, result)));
-        r->count++; /* what it holds is freed with the report */
-        TRY(settle(c, contender_details(c, b->options, result)));
-        if (c->failed) {
-            bench_result_forget(result);
-            b->first_failure = b->first_failure ? b->first_failure : c->failed;
-            TRY(contender_result(c, result));
-        }
-        if (c->rounds > 0 && c->rounds < 3)
-            TRY(bench_note(r, "%s on %s: %lld step%s only, as each takes %.1f s", c->workload->name,
-                           c->device, (long long)c->steps, c->steps == 1 ? "" : "s",
-                           c->ms[0] / 1e3));
-    }
-    return CORNU_OK;
-}
-
-static void close_group(bench *b)
-{
-    for (int i = 0; i < b->group_count; i++)
-        contender_close(&b->group[i]);
-    b->group_count = 0;
-}
-
-static cornu_status finish_group(bench *b)
-{
-    cornu_status status = measure_group(b);
-    if (status == CORNU_OK)
-        status = keep_results(b);
-    close_group(b);
-    return status;
-}
-
-/* Will it fit beside those that are open? */
-static bool fits(const bench *b, const bench_workload *w, const compared *on)
-{
-    double bytes;
-    if (b->group_count >= GROUP_MOST)
-        return false;
-    if (b->group_count == 0 || on->failed)
-        return true;
-    if (contender_memory(w, on->name, b->options, &bytes) != CORNU_OK)
-        return true; /* opening it says what is wrong */
-    return bytes < 0.9 * (double)memory_available();
-}
-
-/* What an open contender reads already, or NULL. */
-static bench_data *data_of(const bench *b, const bench_workload *w)
-{
-    for (int i = 0; i < b->group_count; i++)
-        if (b->group[i].workload == w && b->group[i].data)
-            return b->group[i].data;
-    return NULL;
-}
-
-/* Open one more; measure and close the ones before where memory is short. Where its data cannot be
-   had, no other device can be measured on them, and that ends the comparison; all else is the
-   device's failure. */
-static cornu_status add_contender(bench *b, const bench_workload *w, const compared *on)
-{
-    if (!fits(b, w, on))
-        TRY(finish_group(b));
-    contender *c = &b->group[b->group_count++];
-    if (on->failed) {
-        *c = (contender){.workload = w, .device = on->name};
-        contender_fail(c, on->failed, on->why);
-        return CORNU_OK;
-    }
-    notice(b, "%s on %s: opening", w->name, on->name);
-    cornu_status status =
-        contender_open(c, w, on->name, data_of(b, w), b->options, &b->effort, b->report);
-    if (status != CORNU_OK && status != CORNU_OUT_OF_MEMORY)
-        return status_prefix(status, "%s on %s", w->name, on->name);
-    if (status == CORNU_OK)
-        status = contender_start(c, b->options);
-    return settle(c, status);
-}
-
 /* ---- the whole -------------------------------------------------------------------------- */
 
 static cornu_status measure_all(bench *b)
 {
-    for (const bench_workload *w = bench_workloads; w->name; w++)
+    for (const bench_workload *w = bench_workloads_of(b); w->name; w++)
         for (int d = 0; d < b->device_count; d++) {
-            if (!is_wanted(b->options, w->name))
+            if (!bench_wants(b->options, w->name))
                 continue;
-            if (stopped(b))
+            if (bench_stopped(b))
                 return status_fail(CORNU_STOPPED, "bench: stopped");
-            TRY(add_contender(b, w, &b->devices[d]));
+            TRY(group_add(b, w, &b->devices[d], b->options));
         }
-    return finish_group(b);
+    return group_finish(b);
 }
 
 /* Something has to be measured; else the first failure is the comparison's. */
@@ -347,7 +184,7 @@ static cornu_status run_full_schedules(bench *b)
 static cornu_status measure_limits_again(bench *b)
 {
     device_limits again;
-    notice(b, "measuring the machine's limits again");
+    bench_notice(b, "measuring the machine's limits again");
     TRY(b->host->ops->limits(b->host, &again));
     roofline_raise(&b->report->limits, &again);
     for (int i = 0; i < b->report->device_count; i++) {
@@ -416,6 +253,8 @@ cornu_status bench_run(const bench_options *options, bench_report *report)
     b->effort = bench_effort_of(options);
     if (options->baseline)
         TRY_GOTO(baseline_open(options->baseline, &b->baseline));
+    b->began = clock_seconds();
+    energy_open(&b->energy, NULL);
     TRY_GOTO(choose_devices(b));
     TRY_GOTO(open_host(b));
     bench_machine_read(&report->machine);
@@ -424,19 +263,21 @@ cornu_status bench_run(const bench_options *options, bench_report *report)
     report->settings = (bench_settings){.quick = options->quick,
                                         .exact_convolution = options->exact_convolution,
                                         .steps = options->steps};
-    notice(b, "measuring the machine's limits");
+    bench_notice(b, "measuring the machine's limits");
     TRY_GOTO(b->host->ops->limits(b->host, &report->limits));
-    TRY_GOTO(measure_all(b));
+    TRY_GOTO(options->batches ? sweep_all(b) : measure_all(b));
     TRY_GOTO(check_measured(b));
     TRY_GOTO(run_full_schedules(b));
-    TRY_GOTO(measure_limits_again(b));
+    if (options->seconds == 0)
+        TRY_GOTO(measure_limits_again(b));
     TRY_GOTO(judge(b));
     if (options->baseline)
         TRY_GOTO(baseline_apply(&b->baseline, report));
     TRY_GOTO(bench_make_json(report));
 done:
     baseline_close(&b->baseline);
-    close_group(b);
+    group_close(b);
+    bench_data_close(b->kept);
     if (b->host)
         b->host->ops->close(b->host);
     free(b);

@@ -56,6 +56,8 @@ typedef struct contender {
     double seconds; /* spent in rounds */
     double cold_seconds;
     double watts, joules, clock_mhz; /* joules: over all rounds */
+    double host_joules;              /* the same of the host's processors */
+    double validation_ms;
     bool throttled;
     bool done;
     cornu_status failed; /* what ended it: its row says why, and the others go on */
@@ -97,6 +99,8 @@ bool contender_is_stable(const contender *c, const bench_effort *effort);
 /* All but the shares of the limits, which bench_run adds when the highest FMA rate is known; probes
    in FLOP/s until then. Of one that failed: no figures (NAN), and why. */
 cornu_status contender_result(const contender *c, bench_result *out);
+/* Time a step of evaluation, for `seconds`. */
+cornu_status contender_validate(contender *c, double seconds);
 /* Beside it: every round, the losses and, with options->operations, the operations. */
 cornu_status contender_details(contender *c, const bench_options *options, bench_result *out);
 

@@ -83,7 +83,8 @@ static json_t *operations_json(const bench_result *r)
 static json_t *result_json(const bench_result *r)
 {
     return json_pack(
-        "{ss ss ss so sI sI so so so so si so so so so so so so so so so so ss ss ss so so so so "
+        "{ss ss ss so sI sI so so so so si so so so so so so so so so so so so so ss ss ss so so "
+        "so so "
         "so so}",
         "workload", r->workload, "device", r->device, "precision",
         r->precision ? r->precision : "fp32", "error",
@@ -91,8 +92,9 @@ static json_t *result_json(const bench_result *r)
         (json_int_t)r->steps, "ms_per_step", times_json(r), "samples_per_second",
         number(r->samples_per_second), "epoch_seconds", number(r->epoch_seconds), "cold_seconds",
         number(r->cold_seconds), "launches", r->launches, "watts", number(r->watts),
-        "joules_per_epoch", number(r->joules_per_epoch), "clock_mhz", number(r->clock_mhz),
-        "loss_first", number(r->loss_first), "loss_last", number(r->loss_last), "flops_per_step",
+        "joules_per_epoch", number(r->joules_per_epoch), "host_watts", number(r->host_watts),
+        "validation_ms", number(r->validation_ms), "clock_mhz", number(r->clock_mhz), "loss_first",
+        number(r->loss_first), "loss_last", number(r->loss_last), "flops_per_step",
         number(r->flops_per_step), "bytes_per_step", number(r->bytes_per_step), "flops_run",
         number(r->flops_run), "bytes_run", number(r->bytes_run), "working_set_bytes",
         number(r->working_set), "share_of_limit", number(r->share_of_limit), "bound_by",

@@ -7,7 +7,7 @@
 
 typedef struct bench_options {
     const char *const *workloads; /* names, NULL-ended; NULL: all */
-    const char *device;           /* a device, "all", or NULL: "cpu" */
+    const char *device;           /* a device, several ("cpu,cuda:0"), "all", or NULL: "cpu" */
     const char *precision;        /* "fp32" (NULL), "tf32", "bf16": of devices that have it */
     bool exact_convolution;
     bool quick, full;
@@ -18,6 +18,16 @@ typedef struct bench_options {
        one. */
     bool comparable;
     int64_t batch;
+    /* Batches to measure, ascending, 0 at the end, each shortly and in the order of sweep_next;
+       NULL: `batch` alone. */
+    const int64_t *batches;
+    int64_t main_batch; /* of these: measured longest, and in any case; 0: none */
+    double seconds;     /* > 0: begin none of them that would not be measured by then */
+    /* What is measured in place of the workloads of published.def; name NULL at the end. `read`:
+       its data, which stay the caller's. */
+    const struct bench_workload *subject;
+    struct bench_data *read;
+    bool validation; /* time a step of evaluation, too */
     int threads;
     const char *data;                                /* folder */
     void (*on_notice)(void *user, const char *line); /* what is going on; may be NULL */

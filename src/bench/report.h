@@ -43,6 +43,8 @@ typedef struct bench_result {
     int launches;                 /* of kernels on an accelerator, a step; 0 on the host */
     /* What the device says of itself while it works; NAN where it does not. */
     double watts, joules_per_epoch, clock_mhz;
+    double host_watts;    /* of the host's processors, with all that ran there (energy.h); or NAN */
+    double validation_ms; /* a step of evaluation; NAN: not asked for */
     double flops_per_step, bytes_per_step; /* the plan's: as the operations are defined */
     double flops_run, bytes_run;           /* as the kernels do them; the limit is of these */
     double share_of_limit;

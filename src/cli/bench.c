@@ -2,6 +2,7 @@
 #include "bench/baseline.h"
 #include "bench/columns.h"
 #include "bench/html.h"
+#include "bench/sweep.h"
 #include "cli/cli.h"
 #include <string.h>
 
@@ -87,7 +88,9 @@ static int bench(const bench_options *o, const outputs *to)
     bench_report report_ = {.count = 0};
     int status = report(bench_run(o, &report_));
     progress_status(NULL);
-    if (status == STATUS_OK && !is_stdout(to->markdown) && !is_stdout(to->csv))
+    if (status == STATUS_OK && o->batches)
+        sweep_print(&report_, terminal_has_utf8(), stdout);
+    else if (status == STATUS_OK && !is_stdout(to->markdown) && !is_stdout(to->csv))
         bench_print(&report_, stdout);
     if (status == STATUS_OK)
         status = report(write_all(&report_, to));
@@ -111,6 +114,8 @@ static int run(int argc, char **argv)
                        .should_stop = interrupt_asked,
                        .user = &p};
     outputs to = {.json = NULL};
+    const char *sweep = NULL;
+    int64_t batches[SWEEP_BATCHES_MOST + 1];
     device_choice on = {.device = NULL};
     const option options[] = {
         DEVICE_OPTIONS(on),
@@ -119,6 +124,8 @@ static int run(int argc, char **argv)
          0},
         {"steps", "N", "steps of a round", OPTION_INT, &o.steps, 1, 1000000},
         {"batch", "N", "samples of a step; the recipe's without", OPTION_INT, &o.batch, 1, 1000000},
+        {"sweep", "batch[=N,N,...]", "one batch after another (1 to 512): where which device wins",
+         OPTION_TEXT, &sweep, 0, 0},
         {"data", "DIR", "folder of a data set, or one that holds several", OPTION_TEXT, &o.data, 0,
          0},
         {"json", "FILE", "write everything here, too", OPTION_TEXT, &to.json, 0, 0},
@@ -139,10 +146,12 @@ static int run(int argc, char **argv)
         return fail_usage(&command_bench, "found --quick and --full; expected one of them");
     if (o.steps && o.full)
         return fail_usage(&command_bench, "found --steps and --full; expected one of them");
-    bool all = on.device && strcmp(on.device, "all") == 0;
-    device_choice asked = on;
-    asked.device = all ? NULL : on.device;
-    if (!device_is_there(&asked, &status))
+    if (sweep && (o.batch || o.full))
+        return fail_usage(&command_bench, "found --sweep and --%s; expected one of them",
+                          o.batch ? "batch" : "full");
+    if (sweep && sweep_parse(sweep, batches) != CORNU_OK)
+        return fail_usage(&command_bench, "--%s", cornu_last_error());
+    if (!devices_are_there(&on, &status))
         return status;
     if (!folder_is_there(o.data, &status) || !can_write_all(&to, &status))
         return status;
@@ -153,6 +162,7 @@ static int run(int argc, char **argv)
     o.exact_convolution = on.exact_convolution;
     o.threads = (int)on.threads;
     o.workloads = found.item;
+    o.batches = sweep ? batches : NULL;
     o.operations = to.json || to.html;
     o.comparable = to.json || o.baseline;
     return bench(&o, &to);
@@ -167,4 +177,5 @@ static const char details[] = "workloads:\n"
 
 const command command_bench = {
     "bench", "time the published workloads beside the limit and the published times",
-    "[WORKLOAD...|all] [--device D|all] [--quick|--full|--steps N] [--OPTION...]", details, run};
+    "[WORKLOAD...|all] [--device D,...|all] [--quick|--full|--steps N|--sweep batch] [--OPTION...]",
+    details, run};

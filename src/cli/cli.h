@@ -22,7 +22,7 @@ typedef struct command {
 } command;
 
 extern const command command_bench, command_train, command_evaluate, command_predict,
-    command_convert, command_export, command_summary, command_explain, command_tune,
+    command_convert, command_export, command_summary, command_explain, command_tune, command_advise,
     command_devices, command_data, command_env, command_version, command_completion;
 extern const command *const commands[]; /* all, NULL-ended */
 
@@ -147,6 +147,8 @@ int report(cornu_status status);
 /* Fail (and print) unless --device names a device that is there (NULL is fine) and --precision a
    precision. */
 bool device_is_there(const device_choice *choice, int *status);
+/* The same where --device may be "all", or several with commas between. */
+bool devices_are_there(const device_choice *choice, int *status);
 /* Fail (and print) unless a file can be written at `path`; NULL is fine. Nothing is written. */
 bool can_write(const char *path, int *status);
 /* Fail (and print) unless `path` is a folder; NULL is fine. */
@@ -181,13 +183,15 @@ bool terminal_has_utf8(void);
 
 /* ---- progress.c ------------------------------------------------------------------------- */
 
-/* Keras's progress line: redrawn in place on a terminal, one line an epoch elsewhere. */
+/* Keras's progress line: redrawn in place on a terminal, one line an epoch elsewhere. Of runs of a
+   minute and more it says, too, how long they will still take. */
 typedef struct progress {
     bool quiet, terminal;
     int64_t epoch;    /* whose heading has been printed; -1: none */
     bool line_open;   /* the cursor stands behind a line that will be redrawn */
     bool answered;    /* somebody else has printed a line: no more redrawing */
     double last_draw; /* seconds into the epoch */
+    double began;     /* of the clock: when it was opened */
 } progress;
 
 void progress_open(progress *p, bool quiet);

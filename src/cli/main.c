@@ -7,9 +7,10 @@
 #include <unistd.h>
 
 const command *const commands[] = {
-    &command_bench,  &command_train,   &command_evaluate, &command_predict,    &command_convert,
-    &command_export, &command_summary, &command_explain,  &command_tune,       &command_devices,
-    &command_data,   &command_env,     &command_version,  &command_completion, NULL};
+    &command_bench,   &command_train,   &command_evaluate,   &command_predict,
+    &command_convert, &command_export,  &command_summary,    &command_explain,
+    &command_advise,  &command_tune,    &command_devices,    &command_data,
+    &command_env,     &command_version, &command_completion, NULL};
 enum { COMMANDS = sizeof commands / sizeof *commands - 1 };
 
 static const char about[] =

@@ -97,6 +97,25 @@ bool device_is_there(const device_choice *choice, int *status)
     return false;
 }
 
+bool devices_are_there(const device_choice *choice, int *status)
+{
+    device_choice each = *choice;
+    const char *names = choice->device;
+    each.device = NULL;
+    if (!names || strcmp(names, "all") == 0)
+        return device_is_there(&each, status);
+    for (bool last = false; !last; names += strcspn(names, ",") + 1) {
+        char name[64];
+        size_t length = strcspn(names, ",");
+        snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), names);
+        last = names[length] == 0;
+        each.device = name;
+        if (!device_is_there(&each, status))
+            return false;
+    }
+    return true;
+}
+
 bool can_write(const char *path, int *status)
 {
     struct stat s;

@@ -1,4 +1,5 @@
 /* Progress lines in Keras's form. */
+#include "bench/duration.h"
 #include "cli/cli.h"
 #include <math.h>
 #include <poll.h>
@@ -10,6 +11,8 @@
 
 enum { LINE = 1024, BAR = 20, BAR_LEAST = 5 };
 static const double REDRAW_SECONDS = 0.1;
+/* A run of less than this says nothing of its end, and none does so at its end. */
+static const double LONG_SECONDS = 60, LEFT_LEAST_SECONDS = 10;
 
 /* ---- pieces of a line ------------------------------------------------------------------- */
 
@@ -98,9 +101,26 @@ static double step_seconds(const cornu_progress *now)
     return now->step > 0 ? now->seconds / (double)now->step : 0;
 }
 
+/* How much room there is for what is left of the whole run. */
+typedef enum left_form { LEFT_NOTHING, LEFT_SHORT, LEFT_ABOUT, LEFT_WITH_ERROR } left_form;
+
+/* " - about 3 h 20 min ±10 min left" */
+static void add_left(line *l, const cornu_progress *now, left_form form)
+{
+    char text[DURATION_TEXT];
+    bool utf8 = terminal_has_utf8() && form == LEFT_WITH_ERROR;
+    if (form == LEFT_WITH_ERROR)
+        duration_show_about(now->left_seconds, now->left_error, utf8, text);
+    else
+        duration_show(now->left_seconds, text);
+    const char *how = now->left_at_most ? "at most " : form == LEFT_SHORT ? "" : "about ";
+    add(l, " - %s%s left", how, text);
+    l->columns -= utf8; /* the sign has two bytes */
+}
+
 /* "412/1000 ━━━━━━━━──── 1:23 141ms/step - loss: 1.0006 ..."; before the end the time is what is
- * left. */
-static void make_line(line *l, const cornu_progress *now, int bar, bool loss_last)
+ * left of the epoch. */
+static void make_line(line *l, const cornu_progress *now, int bar, left_form left, bool loss_last)
 {
     double done = now->steps > 0 ? (double)now->step / (double)now->steps : 0;
     double each = step_seconds(now);
@@ -118,6 +138,8 @@ static void make_line(line *l, const cornu_progress *now, int bar, bool loss_las
         add(l, " ");
     }
     add_step_time(l, each);
+    if (left != LEFT_NOTHING)
+        add_left(l, now, left);
     add_scores(l, now->scores, "", loss_last);
     add_scores(l, now->validation, "val_", loss_last);
 }
@@ -131,17 +153,21 @@ static char *last_figure(char *text)
     return last;
 }
 
-/* The line for a terminal of `width` columns: a shorter bar, then fewer figures. */
-static void fit_line(line *l, const cornu_progress *now, int width, bool loss_last)
+/* The line for a terminal of `width` columns: a shorter bar, then less of what is left of the run,
+   then fewer figures. */
+static void fit_line(line *l, const cornu_progress *now, int width, bool left, bool loss_last)
 {
-    make_line(l, now, BAR, loss_last);
+    int form = left ? LEFT_WITH_ERROR : LEFT_NOTHING;
+    make_line(l, now, BAR, form, loss_last);
     if (l->columns <= width)
         return;
     int bar = BAR - (l->columns - width);
-    make_line(l, now, bar >= BAR_LEAST ? bar : 0, loss_last);
+    make_line(l, now, bar >= BAR_LEAST ? bar : 0, form, loss_last);
+    for (; l->columns > width && form > LEFT_NOTHING; form--)
+        make_line(l, now, 0, form - 1, loss_last);
     if (l->columns <= width)
         return;
-    make_line(l, now, 0, loss_last); /* one byte a column now */
+    make_line(l, now, 0, LEFT_NOTHING, loss_last); /* one byte a column now */
     for (char *figure; (int)strlen(l->text) > width && (figure = last_figure(l->text));)
         *figure = 0;
     if ((int)strlen(l->text) > width)
@@ -152,7 +178,15 @@ static void fit_line(line *l, const cornu_progress *now, int width, bool loss_la
 
 void progress_open(progress *p, bool quiet)
 {
-    *p = (progress){.quiet = quiet, .terminal = terminal_is(stdout), .epoch = -1};
+    *p = (progress){
+        .quiet = quiet, .terminal = terminal_is(stdout), .epoch = -1, .began = seconds_now()};
+}
+
+/* Is it worth saying how long the run will still take? */
+static bool tells_left(const progress *p, const cornu_progress *now)
+{
+    return now->left_seconds >= LEFT_LEAST_SECONDS &&
+           seconds_now() - p->began + now->left_seconds >= LONG_SECONDS;
 }
 
 /* Held by whoever draws; progress_answer comes from another thread. */
@@ -180,7 +214,7 @@ static void draw(progress *p, const cornu_progress *now, bool loss_last)
         return;
     if (now->step < now->steps && p->line_open && now->seconds - p->last_draw < REDRAW_SECONDS)
         return;
-    fit_line(&l, now, terminal_width(stdout) - 1, loss_last);
+    fit_line(&l, now, terminal_width(stdout) - 1, tells_left(p, now), loss_last);
     p->line_open = true; /* before it is: an answer waits for this thread only so long */
     print("\r%s\033[K", l.text);
     fflush(stdout);
@@ -208,10 +242,12 @@ void progress_epoch(progress *p, const cornu_progress *now)
         return;
     pthread_mutex_lock(&drawing);
     if (p->terminal) { /* whole, even where the terminal has to wrap it */
-        make_line(&l, now, BAR, false);
+        make_line(&l, now, BAR, LEFT_NOTHING, false);
         print("\r%s\033[K\n", l.text);
     } else {
-        make_line(&l, now, 0, false);
+        make_line(&l, now, 0, LEFT_NOTHING, false);
+        if (tells_left(p, now))
+            add_left(&l, now, LEFT_WITH_ERROR);
         print("Epoch %lld/%lld - %s\n", (long long)now->epoch + 1, (long long)now->epochs, l.text);
     }
     fflush(stdout);
@@ -226,7 +262,7 @@ void progress_evaluate(progress *p, const cornu_progress *now, bool final)
         return;
     pthread_mutex_lock(&drawing);
     if (final) {
-        make_line(&l, now, BAR, true);
+        make_line(&l, now, BAR, LEFT_NOTHING, true);
         print(p->terminal ? "\r%s\033[K\n" : "%s\n", l.text);
         fflush(stdout);
         p->line_open = false;

@@ -49,6 +49,8 @@ cornu_status data_finish(const cornu_data *data);
 cornu_status data_check_there(const cornu_data *data);
 /* Do all samples lie in memory (unless unusable), to stay? */
 bool data_is_whole(const cornu_data *data);
+/* How many files are still to be decoded that need not be in later passes. */
+int64_t data_files_left(const cornu_data *data);
 /* How many of `count` samples from `first` on are usable, as far as is known. */
 int64_t data_usable(const cornu_data *data, cornu_split split, int64_t first, int64_t count);
 /* Sample number `index` of the usable ones, made ready: *at is its number in the block, to be

@@ -80,6 +80,14 @@ cornu_status callbacks_open(const doc *list, callbacks **out)
     return CORNU_OK;
 }
 
+bool callbacks_have(const callbacks *c, const char *name)
+{
+    for (int i = 0; i < c->count; i++)
+        if (strcmp(c->entries[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 void callbacks_close(callbacks *c)
 {
     if (!c)

@@ -88,6 +88,8 @@ cornu_status callbacks_open(const doc *list, callbacks **out);
 void callbacks_close(callbacks *c);
 /* One more, with Keras's defaults, whose files may lie anywhere. At most once. */
 cornu_status callbacks_add_tensorboard(callbacks *c, const char *log_dir);
+/* Is there one of the row of this name? */
+bool callbacks_have(const callbacks *c, const char *name);
 bool callbacks_every_step(const callbacks *c);
 /* The rows with the names of their options: a list for cornu_tables. */
 json_t *callback_table(void);

@@ -34,7 +34,9 @@ static cornu_status show_progress(evaluating *run, int64_t step)
                                .steps = run->steps == STEPS_UNKNOWN ? 0 : run->steps,
                                .seconds = now - run->began,
                                .step_loss = results.last_loss,
-                               .scores = run->scores};
+                               .scores = run->scores,
+                               .left_seconds = NAN,
+                               .left_error = NAN};
     run->e->on_step(run->e->user, &progress);
     return CORNU_OK;
 }
@@ -89,8 +91,11 @@ static cornu_status evaluate_steps(evaluating *run, feed *f)
     step_results results;
     TRY(session_results(run->session, &results, true));
     if (e->on_step && e->announced)
-        e->on_step(e->user,
-                   &(cornu_progress){.epochs = 1, .step_loss = NAN, .scores = run->scores});
+        e->on_step(e->user, &(cornu_progress){.epochs = 1,
+                                              .step_loss = NAN,
+                                              .scores = run->scores,
+                                              .left_seconds = NAN,
+                                              .left_error = NAN});
     for (int64_t step = 0; step < run->steps; step++) {
         TRY(evaluate_step(run, f, step));
         if (step + 1 < run->steps && e->should_stop && e->should_stop(e->user))

@@ -377,6 +377,7 @@ static cornu_status open_session(fit_run *run)
     TRY(fit_upload(run));
     TRY(shards_open(run->session, run->spec.shards, run->options->threads, &run->shards));
     TRY(prepare_plans(run));
+    fit_forecast_open(run);
     TRY(open_history(run));
     return fit_log_open(run);
 }

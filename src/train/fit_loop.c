@@ -29,6 +29,7 @@ static cornu_status read_results(fit_run *run, step_results *results)
         p->samples = results->samples;
     }
     scores_from_sums(p->totals, p->samples, &run->scores);
+    fit_forecast_steps(run);
     if (results->not_finite && !run->nan_noticed) {
         run->nan_noticed = true;
         fit_notice(&run->state,
@@ -45,19 +46,22 @@ static double epoch_seconds(const fit_run *run)
     return run->resumed_seconds + (clock_seconds() - run->began);
 }
 
-static cornu_progress progress_now(const fit_run *run, int64_t epoch, int64_t step)
+/* `ended`: the epoch has. */
+static cornu_progress progress_now(const fit_run *run, int64_t epoch, int64_t step, bool ended)
 {
-    return (cornu_progress){.epoch = epoch,
-                            .epochs = run->epochs,
-                            .step = step,
-                            .steps = run->steps == STEPS_UNKNOWN ? run->steps_shown : run->steps,
-                            .seconds = epoch_seconds(run),
-                            .step_loss = NAN,
-                            .scores = &run->scores,
-                            .learning_rate = run->learning_rate,
-                            .gather_seconds = run->gathered,
-                            .resumed_step = run->resumed_step,
-                            .resumed_seconds = run->resumed_seconds};
+    cornu_progress now = {.epoch = epoch,
+                          .epochs = run->epochs,
+                          .step = step,
+                          .steps = run->steps == STEPS_UNKNOWN ? run->steps_shown : run->steps,
+                          .seconds = epoch_seconds(run),
+                          .step_loss = NAN,
+                          .scores = &run->scores,
+                          .learning_rate = run->learning_rate,
+                          .gather_seconds = run->gathered,
+                          .resumed_step = run->resumed_step,
+                          .resumed_seconds = run->resumed_seconds};
+    fit_forecast_tell(run, ended, &now);
+    return now;
 }
 
 /* What follows a step: ask for results when somebody waits for them, and hand them on. */
@@ -74,7 +78,7 @@ static cornu_status report_step(fit_run *run)
     TRY(read_results(run, &results));
     TRY(fit_log_step(run, results.last_loss));
     if (show) {
-        cornu_progress progress = progress_now(run, p->epoch, p->step);
+        cornu_progress progress = progress_now(run, p->epoch, p->step, false);
         progress.step_loss = results.last_loss;
         run->shown = clock_seconds();
         o->on_step(o->user, &progress);
@@ -249,6 +253,7 @@ static cornu_status run_steps(fit_run *run)
     run->carry = p->step > 0;
     scores_from_sums(p->totals, p->samples, &run->scores);
     TRY(take_results(run, &results, true));
+    fit_forecast_begin(run);
     bool taken = true;
     while (taken && p->step < run->steps) {
         cornu_status status = run_step(run, &taken);
@@ -307,7 +312,7 @@ static cornu_status finish_epoch(fit_run *run)
     if (o->save)
         TRY(save(run, o->save));
     if (o->on_epoch) {
-        cornu_progress progress = progress_now(run, state->epoch, run->steps_shown);
+        cornu_progress progress = progress_now(run, state->epoch, run->steps_shown, true);
         progress.seconds = seconds;
         progress.validation = run->validates_now ? &run->validation_scores : NULL;
         o->on_epoch(o->user, &progress);
@@ -321,7 +326,7 @@ static void begin_progress(fit_run *run)
     const position *p = &run->model->training.position;
     if (!o->on_epoch_begin || p->step > 0)
         return;
-    cornu_progress progress = progress_now(run, p->epoch, 0);
+    cornu_progress progress = progress_now(run, p->epoch, 0, false);
     progress.learning_rate = learning_rate_at(run->model, p->iterations);
     o->on_epoch_begin(o->user, &progress);
 }
@@ -344,11 +349,13 @@ static cornu_status run_epoch(fit_run *run)
     run->validates_now = run->validates && fit_spec_validates(&run->spec, run->state.epoch);
     run->state.not_validated = !run->validates_now;
     if (run->validates_now) {
+        double begin = clock_seconds();
         cornu_status status =
             session_evaluate(run->session, &run->validation, &run->validation_scores);
         if (status == CORNU_STOPPED)
             return stop(run);
         TRY(status);
+        fit_forecast_validated(run, clock_seconds() - begin);
     }
     return finish_epoch(run);
 }

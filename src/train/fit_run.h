@@ -4,9 +4,24 @@
 
 #include "train/callbacks.h"
 #include "train/csv.h"
+#include "train/forecast.h"
 #include "train/running.h"
 #include "train/shards.h"
 #include "train/weights.h"
+
+/* Up to where a run has been measured. */
+typedef struct fit_marks {
+    double at;     /* of the clock; 0: nothing yet */
+    double looked; /* the same, when it was last looked who else is at work */
+    int64_t step;
+    double validated;     /* seconds of `at` up to now that were a validation's */
+    bool decodes;         /* at the last mark pictures were being decoded that will be kept */
+    double cpu, decoding; /* seconds: of the process; of its workers that decode */
+    double waited;        /* seconds for pictures */
+    int64_t files;        /* that are decoded by now */
+    double first_at;      /* of the clock, at the first mark, */
+    int64_t first_files;  /* and what was decoded then */
+} fit_marks;
 
 typedef struct fit_run {
     const cornu_fit_options *options;
@@ -40,6 +55,9 @@ typedef struct fit_run {
     double resumed_seconds; /* in that time */
     cornu_scores scores, validation_scores;
 
+    forecast forecast;
+    fit_marks marks; /* what it has been told up to */
+
     cornu_history *history;
     csv *log;
     char val_names[MODEL_METRICS_MAX + 1][96];
@@ -54,6 +72,14 @@ cornu_status fit_loop(fit_run *run);
 cornu_status fit_upload(fit_run *run);
 /* CORNU_BAD_FILE where no sample is left of those that can be read. */
 cornu_status fit_check_samples(const fit_run *run, int64_t samples);
+/* What the forecast learns: the plans are ready; the first step of an epoch is next; so many of its
+   steps have been done (the device has been waited for); a validation took so long. */
+void fit_forecast_open(fit_run *run);
+void fit_forecast_begin(fit_run *run);
+void fit_forecast_steps(fit_run *run);
+void fit_forecast_validated(fit_run *run, double seconds);
+/* What is left, into `progress`: of the epoch at hand some steps, or (ended) nothing. */
+void fit_forecast_tell(const fit_run *run, bool ended, cornu_progress *progress);
 /* Header and rows of the --log file. */
 cornu_status fit_log_open(fit_run *run);
 cornu_status fit_log_step(fit_run *run, double value);

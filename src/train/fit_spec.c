@@ -58,6 +58,21 @@ bool fit_spec_validates(const fit_spec *spec, int64_t epoch)
     return false;
 }
 
+int64_t fit_spec_validations(const fit_spec *spec, int64_t begin, int64_t end)
+{
+    const doc *freq = spec->validation_freq;
+    int64_t count = 0;
+    if (end <= begin)
+        return 0;
+    if (!freq)
+        return end - begin;
+    if (freq->type == DOC_INT)
+        return end / freq->integer - begin / freq->integer;
+    for (int i = 0; i < freq->count; i++) /* a list that names one twice counts it twice */
+        count += freq->items[i]->integer > begin && freq->items[i]->integer <= end;
+    return count;
+}
+
 static const doc *section_of(const doc *section, const char *key)
 {
     const doc *d = doc_get(section, key);

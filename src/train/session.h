@@ -103,5 +103,7 @@ typedef struct fit_spec {
 cornu_status fit_spec_read(const doc *section, fit_spec *spec);
 /* Does validation follow epoch `epoch`, from 0? */
 bool fit_spec_validates(const fit_spec *spec, int64_t epoch);
+/* How many of the epochs begin..end-1 does it follow? */
+int64_t fit_spec_validations(const fit_spec *spec, int64_t begin, int64_t end);
 
 #endif

@@ -8,9 +8,12 @@
 
 #include <cmocka.h>
 
+#include <locale.h>
+#include <math.h>
 #include <pty.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* ---- a terminal -------------------------------------------------------------------------- */
@@ -122,9 +125,55 @@ static void an_answer_has_a_line_of_its_own_and_ends_the_drawing(void **state)
     assert_string_equal(answer, "\033[K\n\r\033[Kfinishing step 6\n");
 }
 
+/* On a terminal of 160 columns, and of 80; short runs, ends of runs and unknown ones say nothing.
+ */
+static void long_runs_say_what_is_left_of_them(void **state)
+{
+    static const double unknown = NAN;
+    static const cornu_scores scores = {
+        .count = 2, .name = {"loss", "accuracy"}, .value = {1.0006, 0.5012}};
+    static const struct {
+        double left, error;
+        bool at_most;
+        int columns;
+        const char *expected; /* NULL: nothing */
+    } cases[] = {
+        {12000, 600, false, 160, "100ms/step - about 3 h 20 min ±10 min left - loss: 1.0006"},
+        {12000, 600, true, 160, "100ms/step - at most 3 h 20 min ±10 min left - loss: 1.0006"},
+        {290, 12.4, false, 160, " - about 4 min 50 s ±12 s left - "},
+        {12000, 600, false, 80, "9:00 100ms/step - 3 h 20 min left - loss: 1.0006 - accuracy: 0.5"},
+        {40, 2, false, 160, NULL},
+        {0, 0, false, 160, NULL},
+        {unknown, unknown, false, 160, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        progress p;
+        assert_int_equal(open_terminal(state), 0);
+        struct winsize size = {.ws_row = 24, .ws_col = (unsigned short)cases[i].columns};
+        ioctl(STDOUT_FILENO, TIOCSWINSZ, &size);
+        progress_open(&p, false);
+        cornu_progress now = {.epochs = 3,
+                              .step = 600,
+                              .steps = 6000,
+                              .seconds = 60,
+                              .scores = &scores,
+                              .left_seconds = cases[i].left,
+                              .left_error = cases[i].error,
+                              .left_at_most = cases[i].at_most};
+        progress_step(&p, &now);
+        const char *found = close_terminal();
+        bool right = cases[i].expected ? strstr(found, cases[i].expected) != NULL
+                                       : strstr(found, " left") == NULL;
+        if (!right)
+            fail_msg("found %s; expected %s", found, cases[i].expected);
+    }
+}
+
 int main(void)
 {
+    setlocale(LC_CTYPE, "C.UTF-8");
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(long_runs_say_what_is_left_of_them),
         cmocka_unit_test(steps_say_what_time_is_left),
         cmocka_unit_test(an_answer_has_a_line_of_its_own_and_ends_the_drawing),
     };

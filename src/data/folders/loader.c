@@ -394,6 +394,18 @@ bool loader_is_whole(loader *l)
     return keeps(l) && known == l->count;
 }
 
+int64_t loader_left(loader *l)
+{
+    if (l->finished || (!keeps(l) && !pixels_file_takes(&l->pixels.file)))
+        return 0;
+    pthread_mutex_lock(&l->lock);
+    int64_t left = l->count - l->report.decoded - l->report.cached;
+    for (int64_t i = 0; i < l->count; i++)
+        left -= l->samples[i].state == SAMPLE_UNUSABLE;
+    pthread_mutex_unlock(&l->lock);
+    return left > 0 ? left : 0;
+}
+
 int64_t loader_usable(loader *l, int64_t begin, int64_t end)
 {
     int64_t usable = 0;

@@ -27,6 +27,9 @@ void loader_release(loader *l, int64_t begin, const int64_t *index, int64_t coun
 cornu_status loader_finish(loader *l, const char *folder);
 /* Do all samples lie in memory? */
 bool loader_is_whole(loader *l);
+/* How many files are still to be read that later passes will not read again: 0 where nothing is
+   kept, as each pass is then like the first. */
+int64_t loader_left(loader *l);
 /* How many are not known to be unusable; the `number`-th (from 0) of these, or -1. */
 int64_t loader_usable(loader *l, int64_t begin, int64_t end);
 int64_t loader_number_of(loader *l, int64_t begin, int64_t end, int64_t number);

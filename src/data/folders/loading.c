@@ -41,6 +41,11 @@ bool data_is_whole(const cornu_data *data)
     return !data->loader || loader_is_whole(data->loader);
 }
 
+int64_t data_files_left(const cornu_data *data)
+{
+    return data->loader ? loader_left(data->loader) : 0;
+}
+
 int64_t data_usable(const cornu_data *data, cornu_split split, int64_t first, int64_t count)
 {
     int64_t begin = first_number(data, split) + first;

@@ -1,0 +1,154 @@
+/* A sweep as a table with bars, and as a chart of a page. */
+#include "base/memory.h"
+#include "bench/sweep.h"
+#include "format/page/page.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BAR = 30, DEVICES_MOST = BENCH_DEVICES_MOST };
+
+static double rate_of(const bench_result *r)
+{
+    return *r->failed ? NAN : (double)r->batch / (r->step_ms.median / 1e3);
+}
+
+static double most_of(const bench_report *report, const char *workload)
+{
+    double most = 0;
+    for (int i = 0; i < report->count; i++)
+        if (strcmp(report->results[i].workload, workload) == 0)
+            most = fmax(most, rate_of(&report->results[i]));
+    return most;
+}
+
+static void print_bar(double share, bool utf8, FILE *out)
+{
+    int length = (int)lround(share * BAR);
+    for (int i = 0; i < length; i++)
+        fputs(utf8 ? "━" : "#", out);
+}
+
+static void print_row(const bench_result *r, bool first, double most, bool utf8, FILE *out)
+{
+    char batch[24] = "", why[48], shown[64];
+    if (first)
+        snprintf(batch, sizeof batch, "%lld", (long long)r->batch);
+    cornu_printable(r->device, shown, sizeof shown);
+    fprintf(out, "%7s  %-11.11s", batch, shown);
+    if (*r->failed) {
+        snprintf(why, sizeof why, "%.47s", r->failed);
+        fprintf(out, "  %s\n", why);
+        return;
+    }
+    double ms = r->step_ms.median, rate = rate_of(r);
+    fprintf(out, " %9.*f %10.*f  ",
+            ms < 9.95   ? 3
+            : ms < 99.5 ? 1
+                        : 0,
+            ms, rate < 99.5 ? 1 : 0, rate);
+    print_bar(most > 0 ? rate / most : 0, utf8, out);
+    fputc('\n', out);
+}
+
+/* "opencl:0 takes less time than cpu from batch 64 on." */
+static void print_winners(const bench_report *report, const char *workload, FILE *out)
+{
+    const bench_result *first = NULL;
+    for (int i = 0; i < report->count; i++) {
+        const bench_result *r = &report->results[i];
+        int64_t most;
+        if (strcmp(r->workload, workload) != 0)
+            continue;
+        first = first ? first : r;
+        if (r->batch != first->batch || strcmp(r->device, first->device) == 0)
+            continue;
+        int64_t from = sweep_wins_from(report, workload, r->device, first->device, &most);
+        if (from > 0)
+            fprintf(out, "%s takes less time than %s from batch %lld on.\n", r->device,
+                    first->device, (long long)from);
+        else if (most > 0)
+            fprintf(out, "%s takes less time than %s at no batch up to %lld.\n", r->device,
+                    first->device, (long long)most);
+    }
+}
+
+/* What bench_print says below its table. */
+static void print_notes(const bench_report *report, FILE *out)
+{
+    for (int i = 0; i < report->note_count; i++)
+        if (strstr(report->notes[i], "the time was used up"))
+            fprintf(out, "Note: %s.\n", report->notes[i]);
+}
+
+void sweep_print(const bench_report *report, bool utf8, FILE *out)
+{
+    const char *workload = "";
+    for (int i = 0; i < report->count; i++) {
+        const bench_result *r = &report->results[i];
+        bool opens = strcmp(workload, r->workload) != 0;
+        if (opens) {
+            char shown[64];
+            workload = r->workload;
+            cornu_printable(workload, shown, sizeof shown);
+            fprintf(out, "%s%s\n%7s  %-11s %9s %10s\n", i > 0 ? "\n" : "", shown, "batch", "device",
+                    "ms a step", "samples/s");
+        }
+        bool first = opens || r->batch != r[-1].batch;
+        print_row(r, first, most_of(report, workload), utf8, out);
+        if (i + 1 == report->count || strcmp(r[1].workload, workload) != 0)
+            print_winners(report, workload, out);
+    }
+    print_notes(report, out);
+}
+
+/* ---- the chart -------------------------------------------------------------------------- */
+
+/* The devices of a workload in order. */
+static int devices_of(const bench_report *report, const char *workload, const char **names)
+{
+    int count = 0;
+    for (int i = 0; i < report->count && count < DEVICES_MOST; i++) {
+        const bench_result *r = &report->results[i];
+        bool known = strcmp(r->workload, workload) != 0;
+        for (int k = 0; k < count; k++)
+            known |= strcmp(names[k], r->device) == 0;
+        if (!known)
+            names[count++] = r->device;
+    }
+    return count;
+}
+
+cornu_status sweep_figure(const bench_report *report, const char *workload, text *page)
+{
+    const char *names[DEVICES_MOST];
+    chart_line lines[DEVICES_MOST];
+    double *points;
+    int count = devices_of(report, workload, names), used = 0;
+    TRY(memory_new((size_t)report->count * 2 + 1, sizeof *points, "points", &points));
+    for (int d = 0; d < count; d++) {
+        double *x = points + used, *y = x + report->count;
+        int n = 0;
+        for (int i = 0; i < report->count; i++) {
+            const bench_result *r = &report->results[i];
+            if (strcmp(r->workload, workload) != 0 || strcmp(r->device, names[d]) != 0)
+                continue;
+            x[n] = (double)r->batch;
+            y[n++] = rate_of(r);
+        }
+        lines[d] = (chart_line){.name = names[d], .x = x, .y = y, .count = n, .series = d};
+        lines[d].series %= CHART_SERIES;
+        used += n;
+    }
+    page_figure(page, &(chart){.id = "sweep",
+                               .title = "Samples a second by the batch",
+                               .description = "Both axes are logarithmic; higher is faster.",
+                               .x_title = "batch",
+                               .y_title = "samples/s",
+                               .log_x = true,
+                               .log_y = true,
+                               .line = lines,
+                               .line_count = count});
+    free(points);
+    return CORNU_OK;
+}
