@@ -256,6 +256,8 @@ void compare_classes(const cornu_model *model, const cornu_data *data, progress 
 /* Print how the files of an image folder became samples; `epoch` is the last one, and may be empty.
  */
 void print_loading(const cornu_data *data, const cornu_progress *epoch);
+/* Does the path end as a model file that cornu writes? */
+bool is_model_name(const char *path);
 /* A trained model: only model files will do. Prints what is wrong and returns the exit status. */
 int open_model_file(const command *c, const char *path, cornu_model **model);
 
