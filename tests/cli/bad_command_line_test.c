@@ -69,6 +69,8 @@ static const bad_case cases[] = {
     {{"evaluate", "missing.safetensors", "--device", "tpu"}, 2, "--device tpu"},
     {{"predict", "missing.safetensors"}, 1, "missing.safetensors"},
     {{"predict", "missing.safetensors", "a.png", "--data", "mnist"}, 2, "--data and \"a.png\""},
+    {{"predict", "missing.safetensors", "a.png", "--csv", "-", "--json", "-"}, 2, "found --csv and --json"},
+    {{"predict", "missing.safetensors", "a.png", "--csv", "no/such/b.csv"}, 1, "no/such/b.csv: cannot write"},
     {{"predict", "missing.safetensors", "a.png", "--top", "0"}, 2, "--top"},
     {{"predict", "missing.safetensors", "a.png", "--count", "2"}, 2, "--count: found images"},
     {{"predict", "missing.safetensors", "--data", "mnist", "--count", "0"}, 2, "--count: found \"0\""},
