@@ -148,8 +148,23 @@ CORNU_API cornu_status cornu_model_set_learning_rate(cornu_model *model, double 
 /* Draw new initial weights from `seed`. */
 CORNU_API cornu_status cornu_model_initialize(cornu_model *model, uint64_t seed);
 /* Take weights by name from a .npz or .safetensors file, or in order from one of Keras's (.keras,
-   .h5, .hdf5, .weights.h5); every weight must be there and fit. */
+   .h5, .hdf5, .weights.h5) or an .onnx file that is a chain; every weight must be there and fit. */
 CORNU_API cornu_status cornu_model_load_weights(cornu_model *model, const char *path);
+
+/* How a file of weights calls and keeps them. */
+typedef struct cornu_weights_options {
+    /* NULL: as cornu and Keras do; "torch": as PyTorch does in a state_dict that is saved as
+       .safetensors (docs/torch.md). */
+    const char *names;
+    uint64_t reserved[8]; /* 0 */
+} cornu_weights_options;
+
+CORNU_API cornu_status cornu_model_load_weights_as(cornu_model *model, const char *path,
+                                                   const cornu_weights_options *options);
+/* Write weights alone, for cornu_model_load_weights_as, to a .safetensors file, atomically; without
+   `names` also to one of Keras's. */
+CORNU_API cornu_status cornu_model_save_weights(const cornu_model *model, const char *path,
+                                                const cornu_weights_options *options);
 /* Write weights, optimizer state, recipe and position to one .safetensors, .keras, .h5 or .hdf5
    file, atomically; to .weights.h5 weights and optimizer state alone. */
 CORNU_API cornu_status cornu_model_save(const cornu_model *model, const char *path);

@@ -240,16 +240,32 @@ static PyObject *model_export(PyObject *self, PyObject *arguments)
 
 static cornu_status load_weights(cornu_model *model, const char *path, const void *how)
 {
-    (void)how;
-    return cornu_model_load_weights(model, path);
+    return cornu_model_load_weights_as(model, path, how);
 }
 
+/* load_weights(path, names): names None or "torch". */
 static PyObject *model_load_weights(PyObject *self, PyObject *arguments)
 {
     PyObject *path;
-    if (!PyArg_ParseTuple(arguments, "O&", PyUnicode_FSConverter, &path))
+    cornu_weights_options options = {.names = NULL};
+    if (!PyArg_ParseTuple(arguments, "O&z", PyUnicode_FSConverter, &path, &options.names))
         return NULL;
-    return model_path((model_object *)self, path, begin_work, load_weights, NULL);
+    return model_path((model_object *)self, path, begin_work, load_weights, &options);
+}
+
+static cornu_status save_weights(cornu_model *model, const char *path, const void *how)
+{
+    return cornu_model_save_weights(model, path, how);
+}
+
+/* save_weights(path, names): weights alone. */
+static PyObject *model_save_weights(PyObject *self, PyObject *arguments)
+{
+    PyObject *path;
+    cornu_weights_options options = {.names = NULL};
+    if (!PyArg_ParseTuple(arguments, "O&z", PyUnicode_FSConverter, &path, &options.names))
+        return NULL;
+    return model_path((model_object *)self, path, begin_reading, save_weights, &options);
 }
 
 static PyObject *model_position(PyObject *object, PyObject *unused)
@@ -296,6 +312,7 @@ static PyMethodDef model_methods[] = {
     {"save", model_save, METH_VARARGS, NULL},
     {"export", model_export, METH_VARARGS, NULL},
     {"load_weights", model_load_weights, METH_VARARGS, NULL},
+    {"save_weights", model_save_weights, METH_VARARGS, NULL},
     {"position", model_position, METH_NOARGS, NULL},
     {"classes", model_classes, METH_NOARGS, NULL},
     {"explain", model_explain, METH_VARARGS, NULL},

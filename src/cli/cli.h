@@ -131,6 +131,10 @@ void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void print_to(FILE *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Lines on stdout, such as a table of the library's: their ends pass as well. */
 void print_lines(const char *text);
+/* Data for another program, byte by byte; on a terminal as cornu_printable shows them. A row has
+   its end of line. */
+void print_raw(FILE *f, const char *text);
+void print_row(FILE *f, const char *text);
 /* Print " WORD", quoted where a shell would take it apart or a terminal be commanded. */
 void print_word(FILE *f, const char *word);
 /* "12.3 MB" into text[16]. */
@@ -261,6 +265,8 @@ void compare_classes(const cornu_model *model, const cornu_data *data, progress 
 /* Print how the files of an image folder became samples; `epoch` is the last one, and may be empty.
  */
 void print_loading(const cornu_data *data, const cornu_progress *epoch);
+/* Does the path end as a model file that cornu writes? */
+bool is_model_name(const char *path);
 /* A trained model: only model files will do. Prints what is wrong and returns the exit status. */
 int open_model_file(const command *c, const char *path, cornu_model **model);
 

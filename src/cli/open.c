@@ -77,15 +77,15 @@ void print_loading(const cornu_data *data, const cornu_progress *epoch)
     print("\n");
 }
 
-static bool is_model_file(const char *path)
+bool is_model_name(const char *path)
 {
     return ends_with(path, ".safetensors") || ends_with(path, ".keras") || ends_with(path, ".h5") ||
-           ends_with(path, ".hdf5") || ends_with(path, ".onnx");
+           ends_with(path, ".hdf5");
 }
 
 int open_model_file(const command *c, const char *path, cornu_model **model)
 {
-    if (!is_model_file(path))
+    if (!is_model_name(path) && !ends_with(path, ".onnx"))
         return fail_usage(c,
                           "%s: found another name; expected a model file (.safetensors, .keras, "
                           ".h5, .onnx), as cornu train --save, Keras or others write it",

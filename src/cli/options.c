@@ -153,7 +153,9 @@ static bool read_option(const command *c, const option *options, int argc, char 
 static bool check_operands(const command *c, const operands *found, int least, int most,
                            const char *what, int *status)
 {
-    if (found->count < least)
+    if (found->count < least && found->count > 0)
+        *status = fail_usage(c, "found \"%s\" alone; expected %s", found->item[0], what);
+    else if (found->count < least)
         *status = fail_usage(c, "found nothing; expected %s", what);
     else if (most >= 0 && found->count > most && most == 0)
         *status = fail_usage(c, "found \"%s\"; expected only options", found->item[0]);

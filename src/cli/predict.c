@@ -1,22 +1,25 @@
-#include "cli/cli.h"
+#include "cli/predict.h"
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct prediction {
     cornu_model *model;
     cornu_run_options options;
-    cornu_output_info info;
-    int64_t top, limit;      /* classes printed; samples of a data set, 0: all */
+    rows rows;
+    int64_t limit;           /* samples of a data set; 0: all */
     int64_t inputs, outputs; /* elements of one sample */
     int64_t most;            /* samples at a time */
     float *x, *y, *values;   /* [most][inputs], [most][outputs], [most][classes] */
-    cornu_class_value *best; /* [top] */
+    cornu_class_value *best; /* [rows.top] */
     int64_t done;            /* samples */
     double seconds;          /* that reading and predicting them took */
 } prediction;
 
-/* Floats read and predicted at a time: 64 MB. */
+/* Floats read and predicted at a time: 64 MB; and pictures, whose rows come after them. */
 static const int64_t BATCH_FLOATS = 16 << 20;
+enum { PICTURES = 1024 };
+/* Beside exit statuses: no more rows are wanted, and that is no failure. */
+enum { STATUS_OVER = -1 };
 
 static int64_t elements(const int64_t *shape, int rank)
 {
@@ -39,7 +42,7 @@ static int measure(prediction *p)
     p->outputs = elements(shape, rank);
     int64_t larger = p->inputs > p->outputs ? p->inputs : p->outputs;
     p->most = BATCH_FLOATS / larger < 1 ? 1 : BATCH_FLOATS / larger;
-    return report(cornu_model_output_info(p->model, &p->info));
+    return report(cornu_model_output_info(p->model, &p->rows.info));
 }
 
 /* At most `samples` will be predicted (-1: not known yet). */
@@ -47,18 +50,18 @@ static int make_room(prediction *p, int64_t samples)
 {
     if (samples >= 0 && samples < p->most)
         p->most = samples > 0 ? samples : 1;
-    if (p->top > p->info.classes)
-        p->top = p->info.classes;
+    if (p->rows.top > p->rows.info.classes)
+        p->rows.top = p->rows.info.classes;
     int status = report(cornu_predict_check(p->model, p->most, &p->options));
     if (status != STATUS_OK)
         return status;
     p->x = malloc((size_t)(p->most * p->inputs) * sizeof *p->x);
     p->y = malloc((size_t)(p->most * p->outputs) * sizeof *p->y);
-    p->values = malloc((size_t)(p->most * p->info.classes) * sizeof *p->values);
-    p->best = malloc((size_t)p->top * sizeof *p->best);
+    p->values = malloc((size_t)(p->most * p->rows.info.classes) * sizeof *p->values);
+    p->best = malloc((size_t)p->rows.top * sizeof *p->best);
     if (!p->x || !p->y || !p->values || !p->best)
         return fail(STATUS_FAILURE, "predict: not enough memory");
-    return STATUS_OK;
+    return rows_open(&p->rows);
 }
 
 static void close_prediction(prediction *p)
@@ -80,75 +83,117 @@ static int predict_batch(prediction *p, int64_t count)
     return status;
 }
 
-/* ---- lines ------------------------------------------------------------------------------ */
-
-/* "  cat 0.9312  bird 0.0412", the largest first; numbers that are no probabilities say so. */
-static void print_top(const prediction *p, int64_t sample)
+/* The row of sample `number` of those that were predicted last. */
+static void write_row(prediction *p, row one, int64_t number)
 {
-    static const char *const kinds[] = {[CORNU_OUTPUT_PROBABILITY] = "",
-                                        [CORNU_OUTPUT_LOGIT] = "logit ",
-                                        [CORNU_OUTPUT_VALUE] = "value "};
-    int64_t count =
-        cornu_model_top_classes(p->model, p->values + sample * p->info.classes, p->top, p->best);
-    for (int64_t k = 0; k < count; k++) {
-        const cornu_class_value *b = &p->best[k];
-        if (p->info.classes == 1)
-            print("  ");
-        else if (b->name)
-            print("  %s ", b->name);
-        else
-            print("  %lld ", (long long)b->index);
-        print("%s%.4f", kinds[p->info.kind], (double)b->value);
-    }
-    print("%s\n", count > 0 ? "" : "  no number (NaN)");
+    const rows *r = &p->rows;
+    one.best = p->best;
+    if (!one.error)
+        one.count = cornu_model_top_classes(p->model, p->values + number * r->info.classes, r->top,
+                                            p->best);
+    rows_write(&p->rows, &one);
 }
 
 /* ---- images ----------------------------------------------------------------------------- */
 
-static int predict_images(prediction *p, const operands *found)
-{
+/* Files that were read, up to p->most, and wait for their rows. */
+typedef struct waiting {
+    prediction *p;
     cornu_image_reading reading;
-    int result = STATUS_OK, status = report(cornu_model_image_reading(p->model, &reading));
-    if (status == STATUS_OK)
-        status = make_room(p, found->count - 1);
-    for (int next = 1; next < found->count && status == STATUS_OK;) {
-        if (interrupt_asked(NULL))
-            return fail(STATUS_INTERRUPTED, "predict: stopped before %s", found->item[next]);
-        const char **names = &found->item[next];
-        int64_t count = 0, kept = 0;
-        double began = seconds_now();
-        for (; count < p->most && next < found->count; count++, next++) {
-            cornu_status one = cornu_image_read_as(&reading, names[count], p->x + kept * p->inputs);
-            if (one == CORNU_OK)
-                names[kept++] = names[count];
-            else
-                result = report(one); /* a line for each bad file; the others go on */
-        }
-        if (kept > 0)
-            status = predict_batch(p, kept);
-        p->seconds += seconds_now() - began;
-        for (int64_t i = 0; i < kept && status == STATUS_OK; i++) {
-            print("%s", names[i]);
-            print_top(p, i);
-        }
+    char **names, **errors;      /* [count]; an error is NULL where a picture could be read */
+    int64_t count, kept, failed; /* kept: pictures; failed: since the beginning */
+} waiting;
+
+static void forget_files(waiting *w)
+{
+    for (int64_t i = 0; i < w->count; i++) {
+        free(w->names[i]);
+        free(w->errors[i]);
     }
-    return status == STATUS_OK ? result : status;
+    w->count = w->kept = 0;
+}
+
+/* Predict what waits, and write its rows. */
+static int finish_batch(waiting *w)
+{
+    prediction *p = w->p;
+    double began = seconds_now();
+    int status = w->kept > 0 ? predict_batch(p, w->kept) : STATUS_OK;
+    p->seconds += seconds_now() - began;
+    for (int64_t i = 0, picture = 0; i < w->count && status == STATUS_OK; i++) {
+        write_row(p, (row){.file = w->names[i], .error = w->errors[i]}, picture);
+        picture += w->errors[i] == NULL;
+    }
+    forget_files(w);
+    if (status == STATUS_OK)
+        status = rows_flush(&p->rows);
+    return status == STATUS_OK && p->rows.over ? STATUS_OVER : status;
+}
+
+/* A visit_file. What cannot be read gets a row that says so, and the others go on. */
+static int read_file(void *user, const char *path, const char *problem)
+{
+    waiting *w = user;
+    prediction *p = w->p;
+    char *name = NULL, *error = NULL;
+    if (w->count == 0 && interrupt_asked(NULL))
+        return fail(STATUS_INTERRUPTED, "predict: stopped before %s", path);
+    double began = seconds_now();
+    bool bad = problem || cornu_image_read_as(&w->reading, path, p->x + w->kept * p->inputs);
+    p->seconds += seconds_now() - began;
+    if (problem && asprintf(&error, "%s: cannot read: %s", path, problem) < 0)
+        error = NULL;
+    else if (bad && !problem)
+        error = strdup(cornu_last_error());
+    name = strdup(path);
+    if (!name || (bad && !error)) {
+        free(name);
+        free(error);
+        return fail(STATUS_FAILURE, "predict: not enough memory");
+    }
+    w->names[w->count] = name;
+    w->errors[w->count++] = error;
+    w->kept += !bad;
+    w->failed += bad;
+    return w->count < p->most ? STATUS_OK : finish_batch(w);
+}
+
+static int predict_files(waiting *w, const operands *found, bool ended_by_nul)
+{
+    prediction *p = w->p;
+    if (p->most > PICTURES)
+        p->most = PICTURES;
+    int status = make_room(p, count_files(found->item + 1, found->count - 1));
+    if (status != STATUS_OK)
+        return status;
+    w->names = calloc((size_t)p->most, sizeof *w->names);
+    w->errors = calloc((size_t)p->most, sizeof *w->errors);
+    if (!w->names || !w->errors)
+        return fail(STATUS_FAILURE, "predict: not enough memory");
+    status = walk_files(found->item + 1, found->count - 1, ended_by_nul, read_file, w);
+    if (status == STATUS_OK)
+        status = finish_batch(w);
+    forget_files(w);
+    return status == STATUS_OVER ? STATUS_OK : status;
+}
+
+static int predict_images(prediction *p, const operands *found, bool ended_by_nul)
+{
+    waiting w = {.p = p};
+    int status = report(cornu_model_image_reading(p->model, &w.reading));
+    if (status == STATUS_OK)
+        status = predict_files(&w, found, ended_by_nul);
+    free(w.names);
+    free(w.errors);
+    if (status != STATUS_OK || w.failed == 0)
+        return status;
+    return p->rows.format == ROWS_TEXT
+               ? STATUS_FAILURE /* each had its line */
+               : fail(STATUS_FAILURE, "predict: %lld of %lld files could not be read",
+                      (long long)w.failed, (long long)p->rows.count);
 }
 
 /* ---- data sets -------------------------------------------------------------------------- */
-
-/* "12  (cat)": the sample's number and the class that it is. */
-static void print_truth(const prediction *p, const cornu_data *data, int64_t number, int label)
-{
-    const char *name = label >= 0 ? cornu_data_class_name(data, label) : NULL;
-    if (!name && label >= 0)
-        name = cornu_model_class_name(p->model, label);
-    print("%lld", (long long)number);
-    if (name)
-        print("  (%s)", name);
-    else if (label >= 0)
-        print("  (%d)", label);
-}
 
 static int read_samples(prediction *p, const cornu_data *data, cornu_split split, int64_t begin,
                         int64_t count, int *labels)
@@ -160,23 +205,33 @@ static int read_samples(prediction *p, const cornu_data *data, cornu_split split
     return status;
 }
 
+/* The row of a sample: its number and the class that it is. */
+static row truth_of(const prediction *p, const cornu_data *data, int64_t number, int label)
+{
+    const char *name = label >= 0 ? cornu_data_class_name(data, label) : NULL;
+    if (!name && label >= 0)
+        name = cornu_model_class_name(p->model, label);
+    return (row){.number = number, .label = label, .truth = name};
+}
+
 static int predict_samples(prediction *p, const cornu_data *data, cornu_split split, int64_t all)
 {
+    p->rows.labelled = true;
     int status = make_room(p, all);
     int *labels = status == STATUS_OK ? malloc((size_t)p->most * sizeof *labels) : NULL;
     if (!labels && status == STATUS_OK)
         status = fail(STATUS_FAILURE, "predict: not enough memory");
-    for (int64_t begin = 0; status == STATUS_OK && begin < all; begin += p->most) {
+    for (int64_t begin = 0; status == STATUS_OK && begin < all && !p->rows.over; begin += p->most) {
         int64_t left = all - begin, count = left < p->most ? left : p->most;
         double began = seconds_now();
         status = read_samples(p, data, split, begin, count, labels);
         if (status == STATUS_OK)
             status = predict_batch(p, count);
         p->seconds += seconds_now() - began;
-        for (int64_t i = 0; i < count && status == STATUS_OK; i++) {
-            print_truth(p, data, begin + i, labels[i]);
-            print_top(p, i);
-        }
+        for (int64_t i = 0; i < count && status == STATUS_OK; i++)
+            write_row(p, truth_of(p, data, begin + i, labels[i]), i);
+        if (status == STATUS_OK)
+            status = rows_flush(&p->rows);
     }
     free(labels);
     return status;
@@ -203,61 +258,103 @@ static int predict_data(prediction *p, const char *where)
 
 /* ---- the command ------------------------------------------------------------------------ */
 
-static int predict(prediction *p, const char *where, const operands *found)
+typedef struct predict_options {
+    const char *data, *csv, *json;
+    device_choice on;
+    int64_t batch, top, count;
+    bool ended_by_nul;
+} predict_options;
+
+static int predict(prediction *p, const predict_options *o, const operands *found)
 {
     int status = open_model_file(&command_predict, found->item[0], &p->model);
     if (status == STATUS_OK)
         status = measure(p);
     if (status == STATUS_OK)
-        status = found->count > 1 ? predict_images(p, found) : predict_data(p, where);
-    if (p->done > 0)
+        status =
+            found->count > 1 ? predict_images(p, found, o->ended_by_nul) : predict_data(p, o->data);
+    bool alone = p->rows.format != ROWS_TEXT && p->rows.to == stdout;
+    status = rows_close(&p->rows, status);
+    if (p->done > 0 && !alone && !p->rows.over)
         print_rate(p->done, p->seconds);
     close_prediction(p);
     return status;
 }
 
+static bool reads_names(const operands *found)
+{
+    for (int i = 1; i < found->count; i++)
+        if (strcmp(found->item[i], "-") == 0)
+            return true;
+    return false;
+}
+
+static bool check(const predict_options *o, const operands *found, int *status)
+{
+    const char *to = o->csv ? o->csv : o->json;
+    if (o->data && found->count > 1)
+        *status = fail_usage(&command_predict, "found --data and \"%s\"; expected one of them",
+                             found->item[1]);
+    else if (o->count && found->count > 1)
+        *status = fail_usage(&command_predict, "--count: found images; expected a data set");
+    else if (o->ended_by_nul && !reads_names(found))
+        *status = fail_usage(&command_predict, "found --null alone; expected - for file names");
+    else if (o->csv && o->json)
+        *status = fail_usage(&command_predict, "found --csv and --json; expected one of them");
+    else
+        return device_is_there(&o->on, status) &&
+               (!to || strcmp(to, "-") == 0 || can_write(to, status));
+    return false;
+}
+
 static int run(int argc, char **argv)
 {
-    const char *where = NULL;
-    device_choice on = {.device = NULL};
-    int64_t batch = 0, top = 3, count = 0;
+    predict_options o = {.top = 3};
     const option options[] = {
-        DATA_OPTION(where),
-        {"count", "N", "of --data, only the first N samples", OPTION_INT, &count, 1, INT64_MAX},
-        {"top", "K", "print the K likeliest classes (3)", OPTION_INT, &top, 1, 1000000},
-        DEVICE_OPTIONS(on),
-        {"batch", "N", "samples of a step", OPTION_INT, &batch, 1, INT32_MAX},
+        DATA_OPTION(o.data),
+        {"count", "N", "of --data, only the first N samples", OPTION_INT, &o.count, 1, INT64_MAX},
+        {"top", "K", "tell the K likeliest classes (3)", OPTION_INT, &o.top, 1, 1000000},
+        {"csv", "FILE", "rows as CSV, here in place of lines; -: on standard output", OPTION_TEXT,
+         &o.csv, 0, 0},
+        {"json", "FILE", "the same as a JSON array", OPTION_TEXT, &o.json, 0, 0},
+        {"null", NULL, "file names on standard input end in NUL, not in newline", OPTION_FLAG,
+         &o.ended_by_nul, 0, 0},
+        DEVICE_OPTIONS(o.on),
+        {"batch", "N", "samples of a step", OPTION_INT, &o.batch, 1, INT32_MAX},
         {.name = NULL}};
     operands found;
     int status;
-    if (!options_parse(&command_predict, options, argc, argv, 1, -1, "a MODEL", &found, &status))
+    if (!options_parse(&command_predict, options, argc, argv, 1, -1, "a MODEL", &found, &status) ||
+        !check(&o, &found, &status))
         return status;
-    if (where && found.count > 1)
-        return fail_usage(&command_predict, "found --data and \"%s\"; expected one of them",
-                          found.item[1]);
-    if (count && found.count > 1)
-        return fail_usage(&command_predict, "--count: found images; expected a data set");
-    if (!device_is_there(&on, &status))
-        return status;
-    prediction p = {.top = top,
-                    .limit = count,
-                    .options = {.device = on.device,
-                                .precision = on.precision,
-                                .exact_convolution = on.exact_convolution,
-                                .threads = (int)on.threads,
-                                .batch = batch,
+    prediction p = {.rows = {.format = o.csv    ? ROWS_CSV
+                                       : o.json ? ROWS_JSON
+                                                : ROWS_TEXT,
+                             .path = o.csv ? o.csv : o.json,
+                             .top = o.top},
+                    .limit = o.count,
+                    .options = {.device = o.on.device,
+                                .precision = o.on.precision,
+                                .exact_convolution = o.on.exact_convolution,
+                                .threads = (int)o.on.threads,
+                                .batch = o.batch,
                                 .should_stop = interrupt_asked}};
     interrupt_watch(NULL);
-    return predict(&p, where, &found);
+    return predict(&p, &o, &found);
 }
 
 const command command_predict = {
     "predict", "classes of images or of a data set's test samples",
-    "MODEL IMAGE... [--top K]\nMODEL [--data DIR|FILE|NAME] [--count N] "
-    "[--top K]",
+    "MODEL IMAGE|FOLDER|PATTERN|-... [--top K] [--csv FILE|--json FILE]\n"
+    "MODEL [--data DIR|FILE|NAME] [--count N] [--top K] [--csv FILE|--json FILE]",
     "A line an image: its file, then the likeliest classes and their probabilities. A line a\n"
     "sample of a data set (its test samples, if it has some): its number, (its true class), then\n"
     "the same. One sigmoid output is the probability of the second class. Outputs that are no\n"
     "probabilities are called logit, or value. Without --data and images: of what the model was\n"
-    "trained on, else of its recipe's set. The last line says how long it took.\n",
+    "trained on, else of its recipe's set. The last line says how long it took.\n"
+    "\n"
+    "A folder stands for all files in it and below, sorted; a quoted pattern ('photos/*.jpg') for\n"
+    "what it matches; - for the names on standard input (find photos -print0 | cornu predict\n"
+    "MODEL - --null). A file that cannot be read gets a line on standard error, or a row with its\n"
+    "error, and the others go on; the exit status is 1 then. Rows are written as they come.\n",
     run};

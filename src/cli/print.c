@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* `length` bytes of text from outside. */
 static void put_shown(FILE *f, const char *text, size_t length)
@@ -87,6 +88,20 @@ void print_lines(const char *text)
             fputc('\n', stdout);
         text += length + (text[length] != 0);
     }
+}
+
+void print_raw(FILE *f, const char *text)
+{
+    if (isatty(fileno(f)))
+        put_shown(f, text, strlen(text));
+    else
+        fputs(text, f);
+}
+
+void print_row(FILE *f, const char *text)
+{
+    print_raw(f, text);
+    fputc('\n', f);
 }
 
 /* In $'...' every byte but plain ASCII has its number. */

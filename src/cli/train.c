@@ -5,7 +5,7 @@
 
 typedef struct train_options {
     const char *what; /* recipe, workload; NULL with resume alone */
-    const char *data, *init, *save, *resume, *log, *tensorboard, *html, *output;
+    const char *data, *init, *names, *save, *resume, *log, *tensorboard, *html, *output;
     int64_t epochs, batch, steps, shards, seed;
     device_choice on;
     data_choice files;
@@ -23,8 +23,9 @@ static bool parse(int argc, char **argv, train_options *o, int *status)
         {"shards", "N", "divide each batch into N, a power of two, and add their gradients",
          OPTION_INT, &o->shards, 1, 1024},
         {"seed", "N", "same seed, same bits", OPTION_INT, &o->seed, 1, INT64_MAX},
-        {"init", "FILE", "start from these weights (.safetensors, .npz, .keras, .h5)", OPTION_TEXT,
-         &o->init, 0, 0},
+        {"init", "FILE", "start from these weights (.safetensors, .npz, .keras, .h5, .onnx)",
+         OPTION_TEXT, &o->init, 0, 0},
+        {"names", "torch", "they are a state_dict of PyTorch's", OPTION_TEXT, &o->names, 0, 0},
         {"save", "FILE", "write the model here: at the end, each epoch, on Ctrl-C", OPTION_TEXT,
          &o->save, 0, 0},
         {"resume", "FILE", "go on where this model file stopped", OPTION_TEXT, &o->resume, 0, 0},
@@ -50,6 +51,8 @@ static bool parse(int argc, char **argv, train_options *o, int *status)
     else if (o->seed && o->resume)
         *status = fail_usage(&command_train, "found --seed and --resume; expected one of them, as "
                                              "the model file holds its seed");
+    else if (o->names && !o->init)
+        *status = fail_usage(&command_train, "found --names alone; expected --init FILE, too");
     else if (o->log_steps && !o->log)
         *status = fail_usage(&command_train, "found --log-steps alone; expected --log FILE, too");
     else
@@ -81,11 +84,12 @@ static int check_same_network(const cornu_model *model, const train_options *o)
 
 static int open_model(const train_options *o, cornu_model **model)
 {
+    const cornu_weights_options weights = {.names = o->names};
     int status = report(cornu_model_open(o->resume ? o->resume : o->what, model));
     if (status == STATUS_OK && o->resume && o->what)
         status = check_same_network(*model, o);
     if (status == STATUS_OK && o->init)
-        status = report(cornu_model_load_weights(*model, o->init));
+        status = report(cornu_model_load_weights_as(*model, o->init, &weights));
     return status;
 }
 

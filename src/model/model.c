@@ -200,6 +200,12 @@ cornu_status model_initialize(cornu_model *m, uint64_t seed)
     return CORNU_OK;
 }
 
+cornu_status model_start_weights(cornu_model *m)
+{
+    uint64_t seed = m->training.position.seed;
+    return m->initialized ? CORNU_OK : model_initialize(m, seed ? seed : 1);
+}
+
 /* ---- layers ----------------------------------------------------------------------------- */
 
 /* What every layer may say besides its own options. */

@@ -132,6 +132,8 @@ cornu_status model_compile(cornu_model *m, const doc *section);
 /* Allocate and draw all weights from `seed` (each variable by its own key); slots become their
    start value, and training begins anew. Weights that were there are replaced. */
 cornu_status model_initialize(cornu_model *m, uint64_t seed);
+/* Draw them where there are none yet, from the seed of the model's position, else 1. */
+cornu_status model_start_weights(cornu_model *m);
 /* Allocate the variables' values (zeroed) where they are not yet. */
 cornu_status model_allocate(cornu_model *m);
 /* Allocate, and give the optimizer's new slots their start values. */

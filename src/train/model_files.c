@@ -1,8 +1,7 @@
-/* cornu_model_open, _save, _load_weights: models by name and path. */
+/* cornu_model_open, _save: models by name and path. */
 #include "base/files.h"
 #include "base/memory.h"
 #include "format/hdf5/hdf5.h"
-#include "format/tensor_file.h"
 #include "model/names.h"
 #include "model/recipes.h"
 #include "train/callbacks.h"
@@ -10,7 +9,6 @@
 #include "train/export.h"
 #include "train/keras/keras.h"
 #include "train/session.h"
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -133,84 +131,4 @@ cornu_status cornu_model_save(const cornu_model *model, const char *path)
     if (live)
         TRY(live->pull(live->context, 0, model->weight_count));
     return checkpoint_write(model, live ? live->context : NULL, path, NULL);
-}
-
-/* ---- weights ---------------------------------------------------------------------------- */
-
-static cornu_status check_weight(const tensor_file *f, const variable *v, const file_tensor *t)
-{
-    char expected[128], found[128];
-    if (!t)
-        return status_fail(CORNU_BAD_FILE, "%s: found no %s; expected one of shape %s", f->path,
-                           v->name, shape_show(&v->shape, false, expected));
-    shape s = {.rank = t->rank <= SHAPE_MAX ? t->rank : 0};
-    memcpy(s.dim, t->shape, (size_t)s.rank * sizeof *s.dim);
-    if (t->rank > SHAPE_MAX || !shape_equal(&s, &v->shape))
-        return status_fail(CORNU_BAD_FILE, "%s: %s: found shape %s%s; expected %s", f->path,
-                           v->name, shape_show(&s, false, found),
-                           t->rank > SHAPE_MAX ? " and more" : "",
-                           shape_show(&v->shape, false, expected));
-    if (t->type != ELEMENT_F32 && t->type != ELEMENT_F64)
-        return status_fail(CORNU_BAD_FILE, "%s: %s: found %s; expected float32 or float64", f->path,
-                           v->name, element_name(t->type));
-    return CORNU_OK;
-}
-
-static bool is_state(const char *name)
-{
-    return strncmp(name, "optimizer/", 10) == 0 || strncmp(name, "callbacks/", 10) == 0;
-}
-
-/* All is checked before the first weight changes. */
-static cornu_status check_weights(const tensor_file *f, const cornu_model *m)
-{
-    for (int i = 0; i < m->weight_count; i++)
-        TRY(check_weight(f, &m->variables[i], tensor_file_find(f, m->variables[i].name)));
-    for (int i = 0; i < f->count; i++)
-        if (!is_state(f->tensors[i].name) && !model_variable(m, f->tensors[i].name))
-            return status_fail(CORNU_BAD_FILE,
-                               "%s: found %s; expected only weights of the model, "
-                               "such as %s",
-                               f->path, f->tensors[i].name,
-                               m->weight_count ? m->variables[0].name : "none");
-    return CORNU_OK;
-}
-
-static cornu_status copy_weight(variable *v, const file_tensor *t)
-{
-    double *values;
-    if (t->type == ELEMENT_F32)
-        return tensor_read(t, v->value);
-    TRY(memory_new((size_t)v->count, sizeof *values, t->name, &values));
-    cornu_status status = tensor_read(t, values);
-    for (int64_t i = 0; status == CORNU_OK && i < v->count; i++)
-        v->value[i] = (float)values[i];
-    free(values);
-    return status;
-}
-
-/* The optimizer's state stays where it is, as that of other files. */
-static cornu_status name_as_keras(tensor_file *f, const cornu_model *model)
-{
-    TRY(keras_read_metadata(f));
-    return keras_read_weight_names(f, model);
-}
-
-cornu_status cornu_model_load_weights(cornu_model *model, const char *path)
-{
-    if (!model || !path)
-        return status_fail(CORNU_INVALID,
-                           "cornu_model_load_weights: found NULL; expected a model and a path");
-    tensor_file *f;
-    TRY(tensor_file_open(path, &f));
-    cornu_status status = keras_path_is(path) ? name_as_keras(f, model) : CORNU_OK;
-    if (status == CORNU_OK)
-        status = check_weights(f, model);
-    if (status == CORNU_OK && !model->initialized)
-        status = model_initialize(
-            model, model->training.position.seed ? model->training.position.seed : 1);
-    for (int i = 0; status == CORNU_OK && i < model->weight_count; i++)
-        status = copy_weight(&model->variables[i], tensor_file_find(f, model->variables[i].name));
-    tensor_file_close(f);
-    return status;
 }

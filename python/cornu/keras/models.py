@@ -469,8 +469,7 @@ class Sequential:
 
     def _save(self, path: str, overwrite: bool) -> None:
         self.build()
-        if not overwrite and os.path.exists(path):
-            raise FileExistsError(f"{path}: exists")
+        _check_new(path, overwrite)
         if self._section != self._trained_section:
             self._handle.set_data(self._trained_section)
             self._section = self._trained_section
@@ -493,24 +492,33 @@ class Sequential:
             self._section = self._trained_section
         self._handle.export(path, preprocess)
 
-    def save_weights(self, filepath, overwrite=True) -> None:
-        """Weights and the optimizer's state in a .weights.h5 file; or as save, of which load_weights takes the weights."""
-        path = os.fspath(filepath)
-        _check_ending("save_weights", path, (".weights.h5", ".safetensors"))
-        self._save(path, overwrite)
+    def save_weights(self, filepath, overwrite=True, names=None) -> None:
+        """Weights and the optimizer's state in a .weights.h5 file; or as save, of which load_weights takes the weights.
 
-    def load_weights(self, filepath, skip_mismatch=False, **kwargs) -> None:
-        """Weights of a .weights.h5, .keras, .h5 or .safetensors file, layer by layer in their order whatever the layers'
-        names; of a .npz by names. The optimizer's state stays as it is."""
+        names="torch", which Keras has not: weights alone in a .safetensors file that PyTorch's load_state_dict takes."""
+        path = os.fspath(filepath)
+        _check_ending("save_weights", path, (".safetensors",) if names else (".weights.h5", ".safetensors"))
+        if names is None:
+            self._save(path, overwrite)
+            return
+        self.build()
+        _check_new(path, overwrite)
+        self._handle.save_weights(path, names)
+
+    def load_weights(self, filepath, skip_mismatch=False, names=None, **kwargs) -> None:
+        """Weights of a .weights.h5, .keras, .h5, .onnx or .safetensors file, layer by layer in their order whatever the
+        layers' names; of a .npz by names. The optimizer's state stays as it is.
+
+        names="torch", which Keras has not: of a PyTorch state_dict that is saved as .safetensors."""
         not_here("load_weights: skip_mismatch", skip_mismatch or None, "every weight must fit")
         for name in kwargs:
             raise TypeError(f"load_weights: got an unexpected keyword argument {name!r}")
         self.build()
         path = os.fspath(filepath)
         try:
-            self._handle.load_weights(path)
+            self._handle.load_weights(path, names)
         except ValueError:
-            if not self._load_in_order(path):
+            if names is not None or not self._load_in_order(path):
                 raise
 
     def _load_in_order(self, path: str) -> bool:
@@ -549,6 +557,11 @@ WHOLE = (".keras", ".safetensors", ".h5", ".hdf5")
 def _check_ending(method: str, path: str, endings: tuple) -> None:
     if not path.endswith(endings):
         raise ValueError(f"{method}: {path}: found another ending; expected {', '.join(endings)}")
+
+
+def _check_new(path: str, overwrite: bool) -> None:
+    if not overwrite and os.path.exists(path):
+        raise FileExistsError(f"{path}: exists")
 
 
 def _sequential_of(handle) -> Sequential:

@@ -121,45 +121,14 @@ static cornu_status make_model(onnx_import *im, const Onnx__ValueInfoProto *inpu
 
 /* ---- weights ------------------------------------------------------------------------------ */
 
-/* Where element i of the flattened image (height, width, channels) stands, channels first. */
-static int64_t flat_index(const int64_t flat[3], int64_t i)
-{
-    int64_t c = i % flat[2], pixel = i / flat[2];
-    return c * flat[0] * flat[1] + pixel;
-}
-
-static void fill_matrix(const weight_source *s, const variable *v)
-{
-    int64_t columns = v->shape.rank == 2 ? v->shape.dim[1] : 1, rows = v->count / columns;
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t row = s->flat[2] > 0 ? flat_index(s->flat, r) : r;
-        for (int64_t c = 0; c < columns; c++) {
-            bool transposed = s->form == WEIGHT_TRANSPOSED;
-            v->value[r * columns + c] =
-                onnx_float_at(s->tensor, transposed ? c * rows + row : row * columns + c);
-        }
-    }
-}
-
-static void fill_kernel(const weight_source *s, const variable *v)
-{
-    const int64_t *d = v->shape.dim, pixels = d[0] * d[1];
-    for (int64_t i = 0; i < pixels; i++)
-        for (int64_t in = 0; in < d[2]; in++)
-            for (int64_t out = 0; out < d[3]; out++)
-                v->value[(i * d[2] + in) * d[3] + out] =
-                    onnx_float_at(s->tensor, (out * d[2] + in) * pixels + i);
-}
-
 static cornu_status fill_weights(const onnx_import *im)
 {
     TRY(model_initialize(im->model, 1));
     for (size_t i = 0; i < im->source_count; i++) {
         const weight_source *s = &im->sources[i];
-        if (s->form == WEIGHT_KERNEL)
-            fill_kernel(s, &im->model->variables[s->variable]);
-        else
-            fill_matrix(s, &im->model->variables[s->variable]);
+        const variable *v = &im->model->variables[s->variable];
+        for (int64_t j = 0; j < v->count; j++)
+            v->value[j] = onnx_float_at(s->tensor, weight_order_index(&s->order, &v->shape, j));
     }
     return CORNU_OK;
 }

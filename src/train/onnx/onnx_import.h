@@ -8,6 +8,7 @@
 
 #include "format/onnx/onnx.pb-c.h"
 #include "model/model.h"
+#include "train/weight_order.h"
 
 /* How the value at hand lies, compared with cornu's. */
 typedef enum value_order {
@@ -16,18 +17,11 @@ typedef enum value_order {
     ORDER_FLAT   /* such an image in one dimension: the weights behind it are rearranged */
 } value_order;
 
-typedef enum weight_form {
-    WEIGHT_SAME,       /* as cornu has it */
-    WEIGHT_TRANSPOSED, /* [units][inputs] */
-    WEIGHT_KERNEL      /* [out][in][height][width] */
-} weight_form;
-
 /* Where the values of one of the model's variables come from. */
 typedef struct weight_source {
     int variable;
     const Onnx__TensorProto *tensor;
-    weight_form form;
-    int64_t flat[3]; /* ORDER_FLAT: height, width, channels of what its first dimension was */
+    weight_order order;
 } weight_source;
 
 typedef struct onnx_import {

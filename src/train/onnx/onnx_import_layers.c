@@ -47,9 +47,9 @@ cornu_status onnx_add_source(onnx_import *im, int number, const Onnx__TensorProt
                                     "be more than four times the file; expected fewer");
     TRY(memory_grow(&im->sources, &im->source_capacity, im->source_count + 1, sizeof *im->sources));
     weight_source *s = &im->sources[im->source_count++];
-    *s = (weight_source){.variable = index, .tensor = t, .form = form};
+    *s = (weight_source){.variable = index, .tensor = t, .order.form = form};
     if (im->order == ORDER_FLAT)
-        memcpy(s->flat, im->flat, sizeof s->flat);
+        memcpy(s->order.flat, im->flat, sizeof s->order.flat);
     return CORNU_OK;
 }
 

@@ -1,0 +1,173 @@
+/* cornu_model_load_weights, _save_weights: weights alone, of files of several kinds. */
+#include "base/memory.h"
+#include "format/tensor_file.h"
+#include "train/checkpoint.h"
+#include "train/export.h"
+#include "train/keras/keras.h"
+#include "train/torch/torch.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- cornu's and Keras's ------------------------------------------------------------------ */
+
+static cornu_status check_weight(const tensor_file *f, const variable *v, const file_tensor *t)
+{
+    char expected[128], found[128];
+    if (!t)
+        return status_fail(CORNU_BAD_FILE, "%s: found no %s; expected one of shape %s", f->path,
+                           v->name, shape_show(&v->shape, false, expected));
+    shape s = {.rank = t->rank <= SHAPE_MAX ? t->rank : 0};
+    memcpy(s.dim, t->shape, (size_t)s.rank * sizeof *s.dim);
+    if (t->rank > SHAPE_MAX || !shape_equal(&s, &v->shape))
+        return status_fail(CORNU_BAD_FILE, "%s: %s: found shape %s%s; expected %s", f->path,
+                           v->name, shape_show(&s, false, found),
+                           t->rank > SHAPE_MAX ? " and more" : "",
+                           shape_show(&v->shape, false, expected));
+    if (t->type != ELEMENT_F32 && t->type != ELEMENT_F64)
+        return status_fail(CORNU_BAD_FILE, "%s: %s: found %s; expected float32 or float64", f->path,
+                           v->name, element_name(t->type));
+    return CORNU_OK;
+}
+
+static bool is_state(const char *name)
+{
+    return strncmp(name, "optimizer/", 10) == 0 || strncmp(name, "callbacks/", 10) == 0;
+}
+
+/* All is checked before the first weight changes. */
+static cornu_status check_weights(const tensor_file *f, const cornu_model *m)
+{
+    for (int i = 0; i < m->weight_count; i++)
+        TRY(check_weight(f, &m->variables[i], tensor_file_find(f, m->variables[i].name)));
+    for (int i = 0; i < f->count; i++)
+        if (!is_state(f->tensors[i].name) && !model_variable(m, f->tensors[i].name))
+            return status_fail(CORNU_BAD_FILE,
+                               "%s: found %s; expected only weights of the model, "
+                               "such as %s",
+                               f->path, f->tensors[i].name,
+                               m->weight_count ? m->variables[0].name : "none");
+    return CORNU_OK;
+}
+
+static cornu_status copy_weight(variable *v, const file_tensor *t)
+{
+    double *values;
+    if (t->type == ELEMENT_F32)
+        return tensor_read(t, v->value);
+    TRY(memory_new((size_t)v->count, sizeof *values, t->name, &values));
+    cornu_status status = tensor_read(t, values);
+    for (int64_t i = 0; status == CORNU_OK && i < v->count; i++)
+        v->value[i] = (float)values[i];
+    free(values);
+    return status;
+}
+
+static cornu_status take_weights(tensor_file *f, cornu_model *model)
+{
+    if (keras_path_is(f->path)) { /* the optimizer's state stays where it is, as of other files */
+        TRY(keras_read_metadata(f));
+        TRY(keras_read_weight_names(f, model));
+    }
+    TRY(check_weights(f, model));
+    TRY(model_start_weights(model));
+    for (int i = 0; i < model->weight_count; i++)
+        TRY(copy_weight(&model->variables[i], tensor_file_find(f, model->variables[i].name)));
+    return CORNU_OK;
+}
+
+/* ---- ONNX's ------------------------------------------------------------------------------- */
+
+/* The weights of a chain, which has no names that last, in its order. */
+static cornu_status take_in_order(const cornu_model *from, const char *path, cornu_model *to)
+{
+    char found[128], expected[128];
+    if (from->weight_count != to->weight_count)
+        return status_fail(CORNU_BAD_FILE, "%s: found %d weights; expected the model's %d", path,
+                           from->weight_count, to->weight_count);
+    for (int i = 0; i < to->weight_count; i++) {
+        const variable *a = &from->variables[i], *b = &to->variables[i];
+        if (!shape_equal(&a->shape, &b->shape))
+            return status_fail(CORNU_BAD_FILE,
+                               "%s: weight %d, %s: found shape %s; expected %s, of %s", path, i + 1,
+                               a->name, shape_show(&a->shape, false, found),
+                               shape_show(&b->shape, false, expected), b->name);
+    }
+    TRY(model_start_weights(to));
+    for (int i = 0; i < to->weight_count; i++)
+        memcpy(to->variables[i].value, from->variables[i].value,
+               (size_t)to->variables[i].count * sizeof(float));
+    return CORNU_OK;
+}
+
+static cornu_status load_onnx(const char *path, cornu_model *model)
+{
+    cornu_model *chain;
+    TRY(import_onnx(path, &chain));
+    cornu_status status = take_in_order(chain, path, model);
+    cornu_model_close(chain);
+    return status;
+}
+
+/* ---- all ---------------------------------------------------------------------------------- */
+
+static cornu_status check_names(const char *names, const char *path, bool *torch)
+{
+    *torch = names != NULL;
+    if (names && strcmp(names, "torch") != 0)
+        return status_fail(CORNU_INVALID, "names: found %.40s; expected torch", names);
+    if (names && !path_has_ending(path, ".safetensors"))
+        return status_fail(
+            CORNU_INVALID,
+            "%s: found another name; expected one in .safetensors for names as torch "
+            "has them",
+            path);
+    return CORNU_OK;
+}
+
+cornu_status cornu_model_load_weights(cornu_model *model, const char *path)
+{
+    return cornu_model_load_weights_as(model, path, NULL);
+}
+
+cornu_status cornu_model_load_weights_as(cornu_model *model, const char *path,
+                                         const cornu_weights_options *options)
+{
+    static const cornu_weights_options defaults;
+    const cornu_weights_options *o = options ? options : &defaults;
+    tensor_file *f;
+    bool torch;
+    if (!model || !path)
+        return status_fail(CORNU_INVALID,
+                           "cornu_model_load_weights: found NULL; expected a model and a path");
+    TRY(CHECK_RESERVE("cornu_weights_options", o));
+    TRY(check_names(o->names, path, &torch));
+    if (path_has_ending(path, ".onnx"))
+        return load_onnx(path, model);
+    TRY(tensor_file_open(path, &f));
+    cornu_status status = torch ? torch_read(f, model) : take_weights(f, model);
+    tensor_file_close(f);
+    return status;
+}
+
+cornu_status cornu_model_save_weights(const cornu_model *model, const char *path,
+                                      const cornu_weights_options *options)
+{
+    static const cornu_weights_options defaults;
+    const cornu_weights_options *o = options ? options : &defaults;
+    bool torch;
+    if (!model || !path)
+        return status_fail(CORNU_INVALID,
+                           "cornu_model_save_weights: found NULL; expected a model and a path");
+    TRY(CHECK_RESERVE("cornu_weights_options", o));
+    TRY(check_names(o->names, path, &torch));
+    TRY(checkpoint_check(path, "cornu_model_save_weights"));
+    if (!model->initialized)
+        return status_fail(CORNU_INVALID,
+                           "%s: found a model without weights; expected one that was initialized, "
+                           "loaded or trained",
+                           path);
+    const live_weights *live = model->live;
+    if (live)
+        TRY(live->pull(live->context, 0, model->weight_count));
+    return torch ? torch_write(model, path) : checkpoint_write_weights(model, path, NULL);
+}
