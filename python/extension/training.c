@@ -128,20 +128,48 @@ static PyObject *scores_dict(const cornu_scores *s)
     return out;
 }
 
-/* evaluate(data, device, threads, exact, batch, steps, each_step, on_step) */
+/* The report as JSON, after writing it into each of the files; steals `report`. */
+static PyObject *take_report(cornu_report *report, PyObject *files)
+{
+    PyObject *out = NULL;
+    char *json = NULL;
+    cornu_status status = CORNU_OK;
+    for (Py_ssize_t i = 0; status == CORNU_OK && i < PyTuple_Size(files); i++) {
+        PyObject *path;
+        if (!PyUnicode_FSConverter(PyTuple_GetItem(files, i), &path))
+            goto done;
+        status = cornu_report_write(report, PyBytes_AsString(path));
+        Py_DECREF(path);
+    }
+    if (status == CORNU_OK)
+        status = cornu_report_json(report, &json);
+    out = status == CORNU_OK ? PyUnicode_FromString(json) : fail(status);
+done:
+    cornu_free(json);
+    cornu_report_close(report);
+    return out;
+}
+
+/* evaluate(data, device, threads, exact, batch, steps, each_step, on_step, files, top_k): the
+   scores; with a tuple of files, and not None, the report as JSON */
 PyObject *model_evaluate(PyObject *object, PyObject *arguments)
 {
     model_object *self = (model_object *)object;
-    PyObject *data;
+    PyObject *data, *files = Py_None;
     cornu_run_options o = {0};
     cornu_scores scores;
+    cornu_report *report = NULL;
     PyObject *step;
     int exact, each;
-    long long batch, steps;
+    long long batch, steps, top = 0;
     call c = {0};
-    if (!PyArg_ParseTuple(arguments, "OzipLLpO", &data, &o.device, &o.threads, &exact, &batch,
-                          &steps, &each, &step))
+    if (!PyArg_ParseTuple(arguments, "OzipLLpO|OL", &data, &o.device, &o.threads, &exact, &batch,
+                          &steps, &each, &step, &files, &top))
         return NULL;
+    if (files != Py_None && !PyTuple_Check(files)) {
+        PyErr_SetString(PyExc_TypeError, "files: expected a tuple");
+        return NULL;
+    }
     o.exact_convolution = exact;
     if (!begin_with(object, data, &c))
         return NULL;
@@ -154,16 +182,22 @@ PyObject *model_evaluate(PyObject *object, PyObject *arguments)
     o.batch = batch;
     o.steps = steps;
     o.each_step = each;
+    o.top_k = top;
     o.on_step = c.on_step ? on_step : NULL;
     o.should_stop = should_stop;
     o.user = &c;
+    const bool reports = files != Py_None;
+    const cornu_data *of = ((data_object *)data)->data;
     cornu_status status;
     Py_BEGIN_ALLOW_THREADS;
-    status = cornu_evaluate(self->model, ((data_object *)data)->data, &o, &scores);
+    status = reports ? cornu_evaluate_report(self->model, of, &o, &scores, &report)
+                     : cornu_evaluate(self->model, of, &o, &scores);
     Py_END_ALLOW_THREADS;
     end_work(self);
     end_data((data_object *)data);
-    return call_succeeded(&c, status) ? scores_dict(&scores) : NULL;
+    if (!call_succeeded(&c, status))
+        return NULL;
+    return reports ? take_report(report, files) : scores_dict(&scores);
 }
 
 /* ---- batch by batch ---- */

@@ -34,8 +34,17 @@ CORNU_API int cornu_main(int argc, char **argv);
 typedef enum option_type {
     OPTION_FLAG, /* bool */
     OPTION_INT,  /* int64_t, minimum..maximum */
-    OPTION_TEXT  /* const char * */
+    OPTION_TEXT, /* const char * */
+    OPTION_FILES /* output_files */
 } option_type;
+
+/* An option that works without a value, too, and may be given several times: the next word is its
+   value if it ends in .json or .png. */
+typedef struct output_files {
+    bool asked;
+    const char *file[4];
+    int count;
+} output_files;
 
 typedef struct option {
     const char *name;  /* "epochs", given as --epochs N or --epochs=N */
@@ -179,6 +188,12 @@ int draw_sheet(const cornu_model *model, const cornu_data *data, const char *nam
    large, or would not fit into memory. */
 int sheet_check(const char *name, int64_t rows, const int64_t shape[3]);
 
+/* ---- report.c ---------------------------------------------------------------------------- */
+
+/* Tables on stdout: scores of each class, then the confusion matrix, or the most frequent
+   confusions where that would be too wide. */
+void report_print(const cornu_report *report);
+
 /* ---- terminal.c ------------------------------------------------------------------------- */
 
 bool terminal_is(FILE *f);   /* a terminal that can redraw a line */
@@ -222,7 +237,7 @@ typedef struct picture_range {
     double black, white;
 } picture_range;
 
-/* Bytes run from 0 to 255, floats from 0 to 1 or as far as they do. Returns the exit status. */
+/* As cornu_data_values has it. Returns the exit status. */
 int find_range(const cornu_data *data, cornu_split split, picture_range *range);
 /* Scale the numbers to 0..1. */
 void make_picture(const picture_range *range, float *values, int64_t count);

@@ -12,11 +12,46 @@ static void on_step(void *user, const cornu_progress *now)
     progress_evaluate(&e->progress, now, false);
 }
 
+/* What is told besides the metrics. */
+typedef struct told {
+    output_files report;
+    const char *misclassified;
+    int64_t top;
+} told;
+
+static bool is_wanted(const told *t)
+{
+    return t->report.asked || t->misclassified;
+}
+
+static int write_report(const cornu_report *r, const cornu_data *data, const told *t)
+{
+    int status = STATUS_OK;
+    if (t->report.asked)
+        report_print(r);
+    for (int i = 0; i < t->report.count && status == STATUS_OK; i++) {
+        status = report(cornu_report_write(r, t->report.file[i]));
+        if (status == STATUS_OK)
+            print("wrote %s\n", t->report.file[i]);
+    }
+    if (!t->misclassified || status != STATUS_OK)
+        return status;
+    cornu_report_info info;
+    status = report(cornu_report_write_misclassified(r, data, 0, t->misclassified));
+    if (status == STATUS_OK)
+        status = report(cornu_report_info_get(r, &info));
+    if (status == STATUS_OK)
+        print("wrote %s: of %lld misclassified samples those of the most certain predictions\n",
+              t->misclassified, (long long)(info.samples - info.correct));
+    return status;
+}
+
 static int evaluate(cornu_model *model, const cornu_data *data, const device_choice *on,
-                    int64_t batch, evaluation *e)
+                    int64_t batch, const told *t, evaluation *e)
 {
     cornu_data_info info;
     cornu_scores scores = {0};
+    cornu_report *r = NULL;
     cornu_status status = cornu_data_info_get(data, &info);
     if (status != CORNU_OK)
         return report(status);
@@ -28,21 +63,42 @@ static int evaluate(cornu_model *model, const cornu_data *data, const device_cho
                                  .split = info.count[CORNU_TEST] > 0 ? CORNU_TEST : CORNU_TRAIN,
                                  .on_step = on_step,
                                  .should_stop = interrupt_asked,
-                                 .user = e};
+                                 .user = e,
+                                 .top_k = t->top};
     if (options.split == CORNU_TRAIN)
         progress_notice(&e->progress, "no test samples: evaluating on the training samples");
-    status = cornu_evaluate(model, data, &options, &scores);
+    status = is_wanted(t) ? cornu_evaluate_report(model, data, &options, &scores, &r)
+                          : cornu_evaluate(model, data, &options, &scores);
     if (status == CORNU_OK) {
         e->last.scores = &scores;
         e->last.validation = NULL;
         progress_evaluate(&e->progress, &e->last, true);
     }
     progress_break(&e->progress);
-    if (status == CORNU_OK) /* less what turned out unreadable */
-        status = cornu_data_info_get(data, &info);
-    if (status == CORNU_OK)
+    int result = report(status);
+    if (result == STATUS_OK && is_wanted(t))
+        result = write_report(r, data, t);
+    cornu_report_close(r);
+    if (result == STATUS_OK) /* less what turned out unreadable */
+        result = report(cornu_data_info_get(data, &info));
+    if (result == STATUS_OK)
         print_rate(info.count[options.split], e->last.seconds);
-    return report(status);
+    return result;
+}
+
+/* Before samples are read: what could not be written in the end. */
+static bool can_tell(const told *t, int *status)
+{
+    for (int i = 0; i < t->report.count; i++)
+        if (!can_write(t->report.file[i], status))
+            return false;
+    return can_write(t->misclassified, status);
+}
+
+static int check_pictures(const cornu_data *data, const told *t)
+{
+    int64_t shape[3];
+    return t->misclassified ? report(cornu_data_picture_shape(data, shape)) : STATUS_OK;
 }
 
 static int run(int argc, char **argv)
@@ -50,15 +106,24 @@ static int run(int argc, char **argv)
     const char *where = NULL;
     device_choice on = {.device = NULL};
     int64_t batch = 0;
-    const option options[] = {DATA_OPTION(where),
-                              DEVICE_OPTIONS(on),
-                              {"batch", "N", "samples of a step", OPTION_INT, &batch, 1, INT32_MAX},
-                              {.name = NULL}};
+    told t = {.misclassified = NULL};
+    const option options[] = {
+        DATA_OPTION(where),
+        {"report", "[FILE]", "precision, recall, F1 of each class, confusions; also into FILE",
+         OPTION_FILES, &t.report, 0, 0},
+        {"misclassified", "FILE",
+         "pictures of wrongly predicted samples, the most certain first, as PNG", OPTION_TEXT,
+         &t.misclassified, 0, 0},
+        {"top", "K", "report: how many are among the K likeliest classes (5)", OPTION_INT, &t.top,
+         1, 1000000},
+        DEVICE_OPTIONS(on),
+        {"batch", "N", "samples of a step", OPTION_INT, &batch, 1, INT32_MAX},
+        {.name = NULL}};
     operands found;
     int status;
     if (!options_parse(&command_evaluate, options, argc, argv, 1, 1, "one MODEL", &found,
                        &status) ||
-        !device_is_there(&on, &status))
+        !device_is_there(&on, &status) || !can_tell(&t, &status))
         return status;
     /* Each picture is needed once: decoded when its turn comes, and kept nowhere. */
     const data_choice files = {.background = true, .cache = "off"};
@@ -73,9 +138,11 @@ static int run(int argc, char **argv)
     if (status == STATUS_OK)
         status = open_data(model, where, false, &files, &e.progress, &data);
     if (status == STATUS_OK)
+        status = check_pictures(data, &t);
+    if (status == STATUS_OK)
         compare_classes(model, data, &e.progress);
     if (status == STATUS_OK)
-        status = evaluate(model, data, &on, batch, &e);
+        status = evaluate(model, data, &on, batch, &t, &e);
     cornu_data_close(data);
     cornu_model_close(model);
     return status;
@@ -83,8 +150,11 @@ static int run(int argc, char **argv)
 
 const command command_evaluate = {
     "evaluate", "loss and metrics of a trained model on test data",
-    "MODEL [--data DIR|FILE|NAME] [--OPTION...]",
+    "MODEL [--data DIR|FILE|NAME] [--report [FILE]] [--OPTION...]",
     "MODEL is a model file: .safetensors, .keras, .h5 or .hdf5.\n"
     "The metrics as training showed them, then how long it took.\n"
-    "Without --data: on what it was trained with, else its recipe's.\n",
+    "Without --data: on what it was trained with, else its recipe's.\n"
+    "--report may be given with FILE.json, all of it for programs, and FILE.png, the confusion\n"
+    "matrix as a picture. A class that is never predicted has precision 0, one without samples\n"
+    "recall 0, as scikit-learn's classification_report has them.\n",
     run};

@@ -157,7 +157,7 @@ static choice choice_of(const option *o)
     for (size_t i = 0; o->value && i < sizeof known / sizeof *known; i++)
         if (strcmp(o->value, known[i].value) == 0)
             add_word(&c, known[i].words);
-    if (o->type == OPTION_TEXT && !*c.words)
+    if ((o->type == OPTION_TEXT || o->type == OPTION_FILES) && !*c.words)
         add_tokens(&c, o->value);
     return c;
 }
@@ -220,7 +220,7 @@ static void print_zsh(const command *c, const option *options)
             print(*text == '\'' ? "'\\''" : strchr("[]:\\", *text) ? "\\%c" : "%c", *text);
         print("]");
         if (o->type != OPTION_FLAG) {
-            print(":%s:", o->value);
+            print(o->type == OPTION_FILES ? "::%s:" : ":%s:", o->value);
             print_zsh_choice(&value);
         }
         print("' \\\n");
@@ -248,7 +248,8 @@ static void print_fish(const command *c, const option *options)
         choice value = choice_of(o);
         print("complete -c cornu -n '%s %s' -l %s -d '", seen, c->name, o->name);
         print_marked(o->help, "'\\", "\\");
-        print("'%s%s", o->type == OPTION_FLAG ? "" : " -r", value.files ? " -F" : " -f");
+        const bool needs = o->type == OPTION_INT || o->type == OPTION_TEXT;
+        print("'%s%s", needs ? " -r" : "", value.files ? " -F" : " -f");
         print(*value.words ? " -a '%s'\n" : "\n", value.words);
     }
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- suggestions ------------------------------------------------------------------------ */
 
@@ -122,6 +123,32 @@ static bool set_value(const command *c, const option *o, const char *value, int 
     return true;
 }
 
+static bool is_output(const char *word)
+{
+    const char *ending = strrchr(word, '.');
+    return ending && (strcasecmp(ending, ".json") == 0 || strcasecmp(ending, ".png") == 0);
+}
+
+static bool add_file(const command *c, const option *o, const char *value, int *status)
+{
+    output_files *files = o->target;
+    const int most = sizeof files->file / sizeof *files->file;
+    files->asked = true;
+    if (!value)
+        return true;
+    if (is_output(value) && files->count < most) {
+        files->file[files->count++] = value;
+        return true;
+    }
+    if (files->count == most)
+        *status =
+            fail_usage(c, "--%s: found \"%s\"; expected at most %d files", o->name, value, most);
+    else
+        *status =
+            fail_usage(c, "--%s: found \"%s\"; expected FILE.json or FILE.png", o->name, value);
+    return false;
+}
+
 /* The option at argv[*at]; advances *at past its value. */
 static bool read_option(const command *c, const option *options, int argc, char **argv, int *at,
                         int *status)
@@ -141,8 +168,11 @@ static bool read_option(const command *c, const option *options, int argc, char 
             *(bool *)o->target = true;
         return !value;
     }
-    if (!value && *at + 1 < argc && strncmp(argv[*at + 1], "--", 2) != 0)
+    bool follows = *at + 1 < argc && strncmp(argv[*at + 1], "--", 2) != 0;
+    if (!value && follows && (o->type != OPTION_FILES || is_output(argv[*at + 1])))
         value = argv[++*at];
+    if (o->type == OPTION_FILES)
+        return add_file(c, o, value, status);
     if (!value) {
         *status = fail_usage(c, "--%s: found nothing; expected %s", o->name, o->value);
         return false;

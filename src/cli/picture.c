@@ -72,8 +72,8 @@ int find_range(const cornu_data *data, cornu_split split, picture_range *range)
     int status = report(cornu_data_values_get(data, split, &v));
     if (status != STATUS_OK)
         return status;
-    range->black = v.bytes || v.low >= 0 ? 0 : v.low * v.scale;
-    range->white = (v.bytes ? 255 : v.low >= 0 && v.high <= 1 ? 1 : v.high) * v.scale;
+    range->black = v.black;
+    range->white = v.white;
     return STATUS_OK;
 }
 

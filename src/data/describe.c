@@ -107,6 +107,12 @@ static void range_of_floats(const float *x, int64_t count, cornu_data_values *v)
     v->high = (double)high;
 }
 
+static void shown_range(cornu_data_values *v)
+{
+    v->black = v->bytes || v->low >= 0 ? 0 : v->low * v->scale;
+    v->white = (v->bytes ? UINT8_MAX : v->low >= 0 && v->high <= 1 ? 1 : v->high) * v->scale;
+}
+
 cornu_status cornu_data_values_get(const cornu_data *data, cornu_split split,
                                    cornu_data_values *values)
 {
@@ -124,6 +130,7 @@ cornu_status cornu_data_values_get(const cornu_data *data, cornu_split split,
         range_of_bytes(block->x, count, values);
     else
         range_of_floats(block->x, count, values);
+    shown_range(values);
     return CORNU_OK;
 }
 

@@ -1,4 +1,5 @@
 #include "data/stream.h"
+#include "train/report/report.h"
 #include "train/running.h"
 #include <math.h>
 
@@ -82,6 +83,8 @@ static cornu_status evaluate_step(evaluating *run, feed *f, int64_t step)
         return fail_empty(e);
     TRY(session_plan_for(run->session, PLAN_EVALUATE, batch, f->samples.weight != NULL, &ready));
     TRY(session_step(run->session, ready, &f->samples, index));
+    if (e->report)
+        TRY(report_add_step(e->report, run->session, ready, &f->samples, index));
     return show_progress(run, step + 1);
 }
 
@@ -102,7 +105,8 @@ static cornu_status evaluate_steps(evaluating *run, feed *f)
             return status_fail(CORNU_STOPPED, "evaluate: stopped after step %jd of %jd",
                                (intmax_t)(step + 1), (intmax_t)run->steps);
     }
-    return read_scores(run, true, &results);
+    TRY(read_scores(run, true, &results));
+    return e->report ? report_finish(e->report, e->data, run->scores) : CORNU_OK;
 }
 
 cornu_status session_evaluate(session *s, const evaluation *e, cornu_scores *scores)
@@ -124,14 +128,10 @@ cornu_status session_evaluate(session *s, const evaluation *e, cornu_scores *sco
     return status;
 }
 
-cornu_status cornu_evaluate(cornu_model *model, const cornu_data *data,
-                            const cornu_run_options *options, cornu_scores *scores)
+/* ---- for callers ------------------------------------------------------------------------ */
+
+static cornu_status check_options(const cornu_run_options *o)
 {
-    static const cornu_run_options defaults;
-    const cornu_run_options *o = options ? options : &defaults;
-    if (!model || !data || !scores)
-        return status_fail(CORNU_INVALID, "cornu_evaluate: found NULL; expected model, data and "
-                                          "a place for the scores");
     TRY(CHECK_RESERVE("cornu_run_options", o));
     if (o->batch < 0 || o->batch > INT32_MAX)
         return status_fail(CORNU_INVALID, "batch: found %jd; expected at least 1",
@@ -139,13 +139,44 @@ cornu_status cornu_evaluate(cornu_model *model, const cornu_data *data,
     if (o->steps < 0)
         return status_fail(CORNU_INVALID, "steps: found %jd; expected at least 0",
                            (intmax_t)o->steps);
+    if (o->top_k < 0)
+        return status_fail(CORNU_INVALID, "top_k: found %jd; expected at least 1",
+                           (intmax_t)o->top_k);
     if (o->split != CORNU_TRAIN && o->split != CORNU_TEST)
         return status_fail(CORNU_INVALID, "split: found %d; expected CORNU_TRAIN or CORNU_TEST",
                            (int)o->split);
+    return CORNU_OK;
+}
+
+/* In a session of its own. */
+static cornu_status evaluate(cornu_model *model, const cornu_run_options *o, const evaluation *e,
+                             cornu_scores *scores)
+{
+    session *s;
+    TRY(session_open(model,
+                     &(session_options){.device = o->device,
+                                        .precision = o->precision,
+                                        .exact_convolution = o->exact_convolution,
+                                        .threads = o->threads},
+                     &s));
+    scores_open(model, scores);
+    cornu_status status = session_evaluate(s, e, scores);
+    session_close(s);
+    return status;
+}
+
+/* `report` may be NULL. */
+static cornu_status evaluate_data(cornu_model *model, const cornu_data *data,
+                                  const cornu_run_options *o, cornu_scores *scores,
+                                  cornu_report **report)
+{
+    TRY(check_options(o));
     const sample_block *block = &data->block[o->split];
     const char *what = o->split == CORNU_TEST ? "test samples" : "training samples";
     if (!data->stream)
         TRY(session_check_data(model, block, what));
+    if (report)
+        TRY(report_open(model, data, o->split, o->top_k, report));
     if (!model->initialized && model->training.position.seed == 0)
         TRY(model_default_seed(model, &model->training.position.seed));
     int64_t batch = o->batch ? o->batch : model->batch ? model->batch : 32;
@@ -159,16 +190,36 @@ cornu_status cornu_evaluate(cornu_model *model, const cornu_data *data,
                     .each_step = o->each_step,
                     .on_step = o->on_step,
                     .should_stop = o->should_stop,
-                    .user = o->user};
-    session *s;
-    TRY(session_open(model,
-                     &(session_options){.device = o->device,
-                                        .precision = o->precision,
-                                        .exact_convolution = o->exact_convolution,
-                                        .threads = o->threads},
-                     &s));
-    scores_open(model, scores);
-    cornu_status status = session_evaluate(s, &e, scores);
-    session_close(s);
+                    .user = o->user,
+                    .report = report ? *report : NULL};
+    return evaluate(model, o, &e, scores);
+}
+
+cornu_status cornu_evaluate(cornu_model *model, const cornu_data *data,
+                            const cornu_run_options *options, cornu_scores *scores)
+{
+    static const cornu_run_options defaults;
+    if (!model || !data || !scores)
+        return status_fail(CORNU_INVALID, "cornu_evaluate: found NULL; expected model, data and "
+                                          "a place for the scores");
+    return evaluate_data(model, data, options ? options : &defaults, scores, NULL);
+}
+
+cornu_status cornu_evaluate_report(cornu_model *model, const cornu_data *data,
+                                   const cornu_run_options *options, cornu_scores *scores,
+                                   cornu_report **report)
+{
+    static const cornu_run_options defaults;
+    cornu_scores own;
+    if (!model || !data || !report)
+        return status_fail(CORNU_INVALID, "cornu_evaluate_report: found NULL; expected model, data "
+                                          "and a place for the report");
+    *report = NULL;
+    cornu_status status =
+        evaluate_data(model, data, options ? options : &defaults, scores ? scores : &own, report);
+    if (status != CORNU_OK) {
+        cornu_report_close(*report);
+        *report = NULL;
+    }
     return status;
 }

@@ -35,6 +35,7 @@ typedef struct evaluation {
     void (*on_step)(void *user, const cornu_progress *progress); /* may be NULL */
     bool (*should_stop)(void *user);                             /* may be NULL */
     void *user;
+    cornu_report *report; /* gets each sample, and is finished; NULL: none */
 } evaluation;
 /* Mean loss and metrics; CORNU_STOPPED when should_stop asked for it. Resets the device's sums. */
 cornu_status session_evaluate(session *s, const evaluation *e, cornu_scores *scores);

@@ -102,6 +102,9 @@ static void no_command_prints_a_control_character_of_a_name(void **state)
     run_tame(ARGUMENTS("explain", model), 0, false);
     run_tame(ARGUMENTS("train", "--resume", model, "--data", folder), 0, true);
     run_tame(ARGUMENTS("evaluate", model, "--data", folder), 0, true);
+    run_tame(ARGUMENTS("evaluate", model, "--data", folder, "--report", EVIL ".json", "--report",
+                       EVIL ".png", "--misclassified", EVIL "-wrong.png"),
+             0, true);
     run_tame(ARGUMENTS("predict", model, picture), 0, true);
     run_tame(ARGUMENTS("predict", model, broken, "no/" EVIL ".png"), 1, true);
     run_tame(ARGUMENTS("predict", model, "--data", folder), 0, true);

@@ -339,21 +339,35 @@ class Sequential:
         """As tf.keras 2 called it: fit."""
         return self.fit(generator, **kwargs)
 
+    def _evaluate(self, what, x, y, batch_size, verbose, sample_weight, steps, callbacks, kwargs, *more):
+        """One pass over what fit takes; `more`: what the library's evaluate takes besides."""
+        self._want_compiled(what)
+        fetch = older(what, kwargs)
+        steps = whole(what, "steps", steps)
+        source = self._source(x, y, sample_weight, whole(what, "batch_size", batch_size), what, most=steps, fetch=fetch)
+        try:
+            self._use(source.section)
+            run = TestRun(self, Progress(verbosity(verbose)), callback_list(callbacks, what), "test")
+            return run.start(lambda: self._handle.evaluate(source.data, *current_placement(), source.batch, steps or 0,
+                                                           bool(run.callbacks), run.on_step, *more))
+        finally:
+            source.close()
+
+    def classification_report(self, x=None, y=None, batch_size=None, verbose=0, steps=None, top_k=5, files=()) -> dict:
+        """Precision, recall and F1 of each class, the confusion matrix and misclassified samples of what evaluate takes, as
+        docs/evaluation.md has them; written to each of `files` as well (FILE.json, FILE.png: the matrix)."""
+        paths = tuple(os.fspath(f) for f in ([files] if isinstance(files, (str, os.PathLike)) else files))
+        top = whole("classification_report", "top_k", top_k)
+        return json.loads(self._evaluate("classification_report", x, y, batch_size, verbose, None, steps, None, {}, paths, top))
+
+    def confusion_matrix(self, x=None, y=None, batch_size=None, verbose=0, steps=None) -> np.ndarray:
+        """Samples by true class (rows) and predicted class (columns)."""
+        return np.array(self.classification_report(x, y, batch_size, verbose, steps)["confusion_matrix"], np.int64)
+
     def evaluate(self, x=None, y=None, batch_size=None, verbose="auto", sample_weight=None, steps=None, callbacks=None,
                  return_dict=False, **kwargs):
         """Loss and metrics of what fit takes: a number, a list, or a dict."""
-        self._want_compiled("evaluate")
-        fetch = older("evaluate", kwargs)
-        steps = whole("evaluate", "steps", steps)
-        source = self._source(x, y, sample_weight, whole("evaluate", "batch_size", batch_size), "evaluate", most=steps,
-                              fetch=fetch)
-        try:
-            self._use(source.section)
-            run = TestRun(self, Progress(verbosity(verbose)), callback_list(callbacks, "evaluate"), "test")
-            scores = run.start(lambda: self._handle.evaluate(source.data, *current_placement(), source.batch,
-                                                             steps or 0, bool(run.callbacks), run.on_step))
-        finally:
-            source.close()
+        scores = self._evaluate("evaluate", x, y, batch_size, verbose, sample_weight, steps, callbacks, kwargs)
         if return_dict:
             return dict(sorted(scores.items()))
         values = list(scores.values())

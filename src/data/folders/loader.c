@@ -426,6 +426,11 @@ int64_t loader_number_of(loader *l, int64_t begin, int64_t end, int64_t number)
     return at < end ? at : -1;
 }
 
+const char *loader_file(const loader *l, int64_t number)
+{
+    return l->files.items[number].path;
+}
+
 void loader_report(loader *l, cornu_data_loading *out)
 {
     pthread_mutex_lock(&l->lock);

@@ -33,6 +33,8 @@ int64_t loader_left(loader *l);
 /* How many are not known to be unusable; the `number`-th (from 0) of these, or -1. */
 int64_t loader_usable(loader *l, int64_t begin, int64_t end);
 int64_t loader_number_of(loader *l, int64_t begin, int64_t end, int64_t number);
+/* The path of a sample's file; lives as long as the loader. */
+const char *loader_file(const loader *l, int64_t number);
 void loader_report(loader *l, cornu_data_loading *out);
 
 #endif

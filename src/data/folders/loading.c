@@ -81,3 +81,11 @@ cornu_status cornu_data_loading_get(const cornu_data *data, cornu_data_loading *
         loader_report(data->loader, loading);
     return CORNU_OK;
 }
+
+const char *cornu_data_sample_file(const cornu_data *data, cornu_split split, int64_t index)
+{
+    if (!data || !data->loader || (split != CORNU_TRAIN && split != CORNU_TEST) || index < 0 ||
+        index >= data->block[split].count)
+        return NULL;
+    return loader_file(data->loader, first_number(data, split) + index);
+}

@@ -63,6 +63,19 @@ cornu_status image_resize_as(const image *from, bool keep_aspect_ratio, int64_t 
                              int64_t width, int64_t channels, const image_filter *filter,
                              uint8_t *to);
 
+/* A byte of a PNG from 0..1; what lies beyond, or is NaN, becomes its nearest end, or 0. */
+static inline uint8_t image_byte(float value)
+{
+    float v = value > 0 ? value : 0;
+    return (uint8_t)((v < 1 ? v : 1) * 255.0f + 0.5f);
+}
+/* Bytes [height][width][channels], 1 or 3 of these, as a PNG: written atomically, or as the bytes
+   of a file (free). */
+cornu_status png_write(const char *path, int64_t height, int64_t width, int64_t channels,
+                       const uint8_t *pixels);
+cornu_status png_encode(int64_t height, int64_t width, int64_t channels, const uint8_t *pixels,
+                        uint8_t **png, size_t *size);
+
 /* ---- for the decoders ---- */
 
 /* `data` is the whole file. On failure the pixels, if any, are left to the caller. */

@@ -154,12 +154,42 @@ static cornu_status write_pixels(const char *path, FILE *stream, int64_t height,
     return status;
 }
 
+cornu_status png_write(const char *path, int64_t height, int64_t width, int64_t channels,
+                       const uint8_t *pixels)
+{
+    cornu_status status;
+    file_write file = {0};
+    TRY_GOTO(file_write_open(path, &file));
+    TRY_GOTO(write_pixels(path, file.stream, height, width, channels, pixels));
+    TRY_GOTO(file_write_commit(&file));
+done:
+    if (status != CORNU_OK)
+        file_write_abandon(&file);
+    return status;
+}
+
+cornu_status png_encode(int64_t height, int64_t width, int64_t channels, const uint8_t *pixels,
+                        uint8_t **png, size_t *size)
+{
+    char *bytes = NULL;
+    FILE *stream = open_memstream(&bytes, size);
+    *png = NULL;
+    if (!stream)
+        return status_fail(CORNU_OUT_OF_MEMORY, "no memory for a PNG");
+    cornu_status status = write_pixels("picture", stream, height, width, channels, pixels);
+    if (fclose(stream) != 0 && status == CORNU_OK)
+        status = status_fail(CORNU_OUT_OF_MEMORY, "no memory for a PNG");
+    if (status != CORNU_OK)
+        free(bytes);
+    else
+        *png = (uint8_t *)bytes;
+    return status;
+}
+
 cornu_status cornu_image_write_png(const char *path, int64_t height, int64_t width,
                                    int64_t channels, const float *values)
 {
-    cornu_status status;
     uint8_t *pixels = NULL;
-    file_write file = {0};
     if (!path || !values || height < 1 || width < 1 || height > IMAGE_PIXELS_MAX / width ||
         (channels != 1 && channels != 3))
         return status_fail(CORNU_INVALID,
@@ -168,16 +198,9 @@ cornu_status cornu_image_write_png(const char *path, int64_t height, int64_t wid
                            (long long)height, (long long)width, (long long)channels);
     int64_t count = height * width * channels;
     TRY(memory_new((size_t)count, 1, "image", &pixels));
-    for (int64_t i = 0; i < count; i++) {
-        float v = values[i] > 0 ? values[i] : 0; /* also where it is NaN */
-        pixels[i] = (uint8_t)((v < 1 ? v : 1) * 255.0f + 0.5f);
-    }
-    TRY_GOTO(file_write_open(path, &file));
-    TRY_GOTO(write_pixels(path, file.stream, height, width, channels, pixels));
-    TRY_GOTO(file_write_commit(&file));
-done:
-    if (status != CORNU_OK)
-        file_write_abandon(&file);
+    for (int64_t i = 0; i < count; i++)
+        pixels[i] = image_byte(values[i]);
+    cornu_status status = png_write(path, height, width, channels, pixels);
     free(pixels);
     return status;
 }

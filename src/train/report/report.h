@@ -1,0 +1,53 @@
+/* Which classes a model takes for which: counted sample by sample, then told as numbers, JSON and
+   pictures. */
+#ifndef TRAIN_REPORT_REPORT_H
+#define TRAIN_REPORT_REPORT_H
+
+#include "data/images/canvas.h"
+#include "train/session.h"
+
+/* Of the matrix: 128 MB. */
+enum { REPORT_CLASSES_MOST = 4096, REPORT_ERRORS_MOST = 1000 };
+
+typedef struct report_error {
+    int64_t sample, truth, predicted;
+    float value;
+    char *file; /* or NULL */
+} report_error;
+
+struct cornu_report {
+    int64_t classes, top_k;
+    char **names;    /* [classes], or NULL */
+    int64_t *matrix; /* [classes][classes + 1] by true and predicted class; the last: none */
+    int64_t samples, top_correct;
+    report_error *errors; /* the most certain ones, in order once report_finish has been called */
+    size_t error_count, error_capacity;
+    cornu_split split;
+    bool streamed;  /* samples are not there to be looked at */
+    json_t *scores; /* {"loss": ...}, or NULL */
+    float *outputs; /* [batch][outputs] and [batch][classes] of a step */
+    float *values;
+    size_t output_capacity, value_capacity;
+};
+
+/* Can outputs of the model, and targets of the data, be told as classes? */
+cornu_status report_check(const cornu_model *model, const cornu_data *data);
+/* An empty one. */
+cornu_status report_new(int64_t classes, int64_t top_k, cornu_report **out);
+/* The same for an evaluation, after report_check; `top_k` 0: 5. */
+cornu_status report_open(const cornu_model *model, const cornu_data *data, cornu_split split,
+                         int64_t top_k, cornu_report **out);
+/* Empty it again. */
+void report_reset(cornu_report *r);
+/* One sample: its class and what the model says of each, values[classes]. */
+cornu_status report_add(cornu_report *r, int64_t sample, int64_t truth, const float *values);
+/* The samples of the evaluation step that `s` has just run. */
+cornu_status report_add_step(cornu_report *r, session *s, const session_plan *ready,
+                             const sample_block *samples, const int64_t *index);
+/* Behind the last step. */
+cornu_status report_finish(cornu_report *r, const cornu_data *data, const cornu_scores *scores);
+
+/* The matrix as a picture, to be closed. */
+cornu_status report_draw(const cornu_report *r, canvas *out);
+
+#endif
