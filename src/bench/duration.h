@@ -6,7 +6,8 @@
 
 enum { DURATION_TEXT = 64 };
 
-/* "42 ms", "0.42 s", "58 s", "4 min 30 s", "47 min", "3 h 20 min", "2 d 5 h"; "-" where it is none. */
+/* "42 ms", "0.42 s", "58 s", "4 min 30 s", "47 min", "3 h 20 min", "2 d 5 h"; "-" where it is none.
+ */
 const char *duration_show(double seconds, char text[DURATION_TEXT]);
 /* "3 h 20 min ±10 min"; "+-" without utf8. */
 const char *duration_show_about(double seconds, double error, bool utf8, char text[DURATION_TEXT]);

@@ -9,7 +9,7 @@
 enum {
     STATUS_OK = 0,
     STATUS_FAILURE = 1,
-    STATUS_USAGE = 2, /* a wrong command line, or a device that is not there */
+    STATUS_USAGE = 2,  /* a wrong command line, or a device that is not there */
     STATUS_SLOWER = 3, /* bench --baseline: something is slower than it was */
     STATUS_INTERRUPTED = 130
 };

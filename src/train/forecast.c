@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* A block lasts at least so long: about what lies between two progress lines. */
-static const double SPAN_SECONDS = 0.1;
+static const double EXTENT_SECONDS = 0.1;
 /* The weight of what was measured falls to 1/e over this share of the time, but no faster. */
 static const double MEMORY_SHARE = 1.0 / 3, MEMORY_LEAST_SECONDS = 10;
 /* Before so much was measured there is no forecast. */
@@ -22,15 +22,15 @@ static void merge_neighbours(forecast_series *s)
         s->seconds[i] = s->seconds[2 * i] + s->seconds[2 * i + 1];
     }
     s->count /= 2;
-    s->span *= 2;
+    s->extent *= 2;
 }
 
 void forecast_add(forecast_series *s, double units, double seconds)
 {
     if (!(units > 0) || !(seconds >= 0) || !isfinite(seconds))
         return;
-    s->span = s->span > 0 ? s->span : SPAN_SECONDS;
-    bool opens = s->count == 0 || s->seconds[s->count - 1] >= s->span;
+    s->extent = s->extent > 0 ? s->extent : EXTENT_SECONDS;
+    bool opens = s->count == 0 || s->seconds[s->count - 1] >= s->extent;
     if (opens && s->count == FORECAST_BLOCKS)
         merge_neighbours(s);
     if (opens)
