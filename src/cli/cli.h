@@ -178,8 +178,9 @@ int sheet_check(const char *name, int64_t rows, const int64_t shape[3]);
 
 /* ---- terminal.c ------------------------------------------------------------------------- */
 
-bool terminal_is(FILE *f);   /* a terminal that can redraw a line */
-int terminal_width(FILE *f); /* columns; 80 where unknown */
+bool terminal_is(FILE *f);    /* a terminal that can redraw a line */
+int terminal_width(FILE *f);  /* columns; 80 where unknown */
+int terminal_height(FILE *f); /* rows; 24 where unknown */
 bool terminal_has_utf8(void);
 
 /* ---- progress.c ------------------------------------------------------------------------- */
@@ -191,6 +192,12 @@ typedef struct progress {
     bool line_open;   /* the cursor stands behind a line that will be redrawn */
     bool answered;    /* somebody else has printed a line: no more redrawing */
     double last_draw; /* seconds into the epoch */
+    /* Curves below the lines of all epochs, drawn anew at each one's end; NULL: none. */
+    struct plot *plot;
+    int plot_rows;  /* that stand there and can be taken away; 0: none, or others have printed since
+                     */
+    int plot_width; /* the terminal's then */
+    int heading;    /* rows between the curves and the cursor's */
 } progress;
 
 void progress_open(progress *p, bool quiet);

@@ -76,6 +76,7 @@ static const row rows[] = {
     {"train", "workers", "pets.yaml --epochs 100000000 --threads 1", "--workers 11", ALIVE, "Epoch 1/"},
     {"train", "cache", "pets.yaml", "--cache file", MAKES, "pets.pixels"},
     {"train", "strict", "pets.yaml", "--strict", SAYS, "strict: found 1 such files"},
+    {"train", "plot", TRAIN, "--plot", SAYS, "standard output is no terminal"},
     {"train", "quiet", TRAIN, "--quiet", SAYS, "Epoch 1/1"},
     OF_ALL("evaluate", EVALUATE),
     {"evaluate", "data", "start.safetensors", "--data other", SAYS, "3/3 "},
