@@ -25,7 +25,6 @@ static cornu_status check_options(const cornu_fit_options *o)
     TRY(check_number("batch", o->batch));
     TRY(check_number("steps_per_epoch", o->steps_per_epoch));
     TRY(check_number("threads", o->threads));
-    TRY(check_number("shards", o->shards));
     if (o->log_steps && !o->log)
         return status_fail(CORNU_INVALID,
                            "log_steps: found no log; expected the path of a CSV file");
