@@ -196,9 +196,8 @@ void report_print(const cornu_report *report);
 
 /* ---- terminal.c ------------------------------------------------------------------------- */
 
-bool terminal_is(FILE *f);    /* a terminal that can redraw a line */
-int terminal_width(FILE *f);  /* columns; 80 where unknown */
-int terminal_height(FILE *f); /* rows; 24 where unknown */
+bool terminal_is(FILE *f);   /* a terminal that can redraw a line */
+int terminal_width(FILE *f); /* columns; 80 where unknown */
 bool terminal_has_utf8(void);
 
 /* ---- progress.c ------------------------------------------------------------------------- */
@@ -212,12 +211,6 @@ typedef struct progress {
     bool answered;    /* somebody else has printed a line: no more redrawing */
     double last_draw; /* seconds into the epoch */
     double began;     /* of the clock: when it was opened */
-    /* Curves below the lines of all epochs, drawn anew at each one's end; NULL: none. */
-    struct plot *plot;
-    int plot_rows;  /* that stand there and can be taken away; 0: none, or others have printed since
-                     */
-    int plot_width; /* the terminal's then */
-    int heading;    /* rows between the curves and the cursor's */
 } progress;
 
 void progress_open(progress *p, bool quiet);

@@ -1,11 +1,10 @@
 /* Progress lines in Keras's form. */
 #include "bench/duration.h"
-#include "cli/plot.h"
+#include "cli/cli.h"
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -195,10 +194,8 @@ static pthread_mutex_t drawing = PTHREAD_MUTEX_INITIALIZER;
 
 static void break_line(progress *p)
 {
-    if (p->line_open) {
+    if (p->line_open)
         print("\n");
-        p->plot_rows = 0;
-    }
     p->line_open = false;
     fflush(stdout);
 }
@@ -207,7 +204,6 @@ void progress_break(progress *p)
 {
     pthread_mutex_lock(&drawing);
     break_line(p);
-    p->plot_rows = 0;
     pthread_mutex_unlock(&drawing);
 }
 
@@ -225,36 +221,6 @@ static void draw(progress *p, const cornu_progress *now, bool loss_last)
     p->last_draw = now->seconds;
 }
 
-static void print_heading(progress *p, const cornu_progress *now)
-{
-    print("Epoch %lld/%lld\n", (long long)now->epoch + 1, (long long)now->epochs);
-    p->heading = 1;
-}
-
-/* Take the curves away, and the epoch's heading and line below them, which follow again in their
-   place. After a change of the terminal's width nobody knows how many rows they take. */
-static void erase_plot(progress *p, const cornu_progress *now)
-{
-    if (p->plot_rows > 0 && p->plot_width == terminal_width(stdout)) {
-        print("\r\033[%dA\033[J", p->plot_rows + p->heading);
-        print_heading(p, now);
-    }
-    p->plot_rows = 0;
-}
-
-/* Four rows stay for the lines of the epoch to come. */
-static void draw_plot(progress *p, const cornu_progress *now)
-{
-    plot_add(p->plot, now);
-    p->plot_width = terminal_width(stdout);
-    char *text = plot_draw(p->plot, p->plot_width - 1, terminal_height(stdout) - 4,
-                           terminal_has_utf8(), &p->plot_rows);
-    if (text)
-        print_lines(text);
-    free(text);
-    p->heading = 0;
-}
-
 void progress_step(progress *p, const cornu_progress *now)
 {
     if (p->quiet || !p->terminal || p->answered)
@@ -262,7 +228,7 @@ void progress_step(progress *p, const cornu_progress *now)
     pthread_mutex_lock(&drawing);
     if (p->epoch != now->epoch) {
         break_line(p);
-        print_heading(p, now);
+        print("Epoch %lld/%lld\n", (long long)now->epoch + 1, (long long)now->epochs);
         p->epoch = now->epoch;
     }
     draw(p, now, false);
@@ -277,10 +243,7 @@ void progress_epoch(progress *p, const cornu_progress *now)
     pthread_mutex_lock(&drawing);
     if (p->terminal) { /* whole, even where the terminal has to wrap it */
         make_line(&l, now, BAR, LEFT_NOTHING, false);
-        erase_plot(p, now);
         print("\r%s\033[K\n", l.text);
-        if (p->plot)
-            draw_plot(p, now);
     } else {
         make_line(&l, now, 0, LEFT_NOTHING, false);
         if (tells_left(p, now))
@@ -373,7 +336,6 @@ void progress_answer(progress *p, const char *text)
     if (p) {
         p->line_open = false;
         p->answered = true;
-        p->plot_rows = 0;
     }
     /* The terminal has shown "^C" where the cursor stood. */
     cornu_printable(text, shown, sizeof shown);

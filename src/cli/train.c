@@ -1,4 +1,4 @@
-#include "cli/plot.h"
+#include "cli/cli.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@ typedef struct train_options {
     int64_t epochs, batch, steps, shards, seed;
     device_choice on;
     data_choice files;
-    bool log_steps, quiet, plot;
+    bool log_steps, quiet;
 } train_options;
 
 static bool parse(int argc, char **argv, train_options *o, int *status)
@@ -37,8 +37,6 @@ static bool parse(int argc, char **argv, train_options *o, int *status)
         {"output", "DIR", "folder for the files that the recipe itself names", OPTION_TEXT,
          &o->output, 0, 0},
         FOLDER_OPTIONS(o->files),
-        {"plot", NULL, "draw loss and metrics as curves (on a terminal)", OPTION_FLAG, &o->plot, 0,
-         0},
         {"quiet", NULL, "print nothing but errors", OPTION_FLAG, &o->quiet, 0, 0},
         {.name = NULL}};
     operands found;
@@ -202,7 +200,6 @@ static void print_how_to_go_on(FILE *f, const training *t)
     print_to(f, "%s%s%s%s", o->on.exact_convolution ? " --exact-conv" : "",
              o->log_steps ? " --log-steps" : "", o->files.strict ? " --strict" : "",
              o->quiet ? " --quiet" : "");
-    print_to(f, "%s", o->plot ? " --plot" : "");
     print_option(f, "resume", t->path);
 }
 
@@ -323,12 +320,7 @@ static int run(int argc, char **argv)
     if (!parse(argc, argv, &o, &status))
         return status;
     cornu_data *data = NULL;
-    plot curves = {.values = NULL};
     progress_open(&t.progress, o.quiet);
-    if (o.plot && !t.progress.terminal)
-        progress_notice(&t.progress, "--plot: standard output is no terminal: no curves");
-    else if (o.plot && plot_open(&curves))
-        t.progress.plot = &curves;
     interrupt_watch(&t.progress);
     o.files.background = true;
     o.files.beside = o.save ? o.save : o.resume;
@@ -339,7 +331,6 @@ static int run(int argc, char **argv)
         status = train(&t, data);
     cornu_data_close(data);
     cornu_model_close(t.model);
-    plot_close(&curves);
     return status;
 }
 

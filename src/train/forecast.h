@@ -12,7 +12,7 @@ enum { FORECAST_BLOCKS = 64 };
 typedef struct forecast_series {
     double units[FORECAST_BLOCKS], seconds[FORECAST_BLOCKS];
     int count;
-    double extent;      /* a block takes more until it has lasted so long; seconds */
+    double extent;    /* a block takes more until it has lasted so long; seconds */
     double all_units; /* of all blocks */
     double all_seconds;
 } forecast_series;

@@ -86,7 +86,7 @@ in_zsh() {
     zsh -f -c 'zmodload zsh/zpty
         zpty -b shell "TERM=dumb zsh -f"
         zpty -w shell "autoload -Uz compinit; compinit -u -D; source ./completion.zsh"
-        zpty -w shell "PS1=; bindkey \"^I\" list-choices; LISTMAX=-1000; echo rea\"\"dy"
+        zpty -w shell "PS1=; bindkey \"^I\" list-choices; LISTMAX=0; LINES=200; echo rea\"\"dy"
         zpty -r -m shell before "*ready*"
         zpty -n -w shell "$1"$'"'\t\t\x15'"'"echo fin\"\"ished"$'"'\n'"'
         zpty -r -m shell after "*finished*"
