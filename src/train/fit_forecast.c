@@ -14,22 +14,31 @@ static const double FILE_SECONDS = 0.02, FILE_BYTES_PER_SECOND = 300e6;
 
 /* ---- guesses ---------------------------------------------------------------------------- */
 
+/* Plans that the run has by now. */
+static cornu_status train_plan(const fit_run *run, session_plan **out)
+{
+    bool weighted = run->train.weight || run->class_weights.of;
+    if (!run->shards)
+        return session_plan_for(run->session, PLAN_TRAIN, run->batch, weighted, out);
+    int64_t largest = (run->batch + run->spec.shards - 1) / run->spec.shards;
+    return session_plan_scope(run->session, SCOPE_GRADIENTS, largest, weighted, out);
+}
+
 /* A validation in steps of training: by their FLOPs and by their bytes, and midway between. */
 static double guess_validation(const fit_run *run)
 {
     session_plan *train, *evaluate;
     const evaluation *v = &run->validation;
-    bool weighted = run->train.weight || run->class_weights.of;
-    if (!run->validates || v->data->stream ||
-        session_plan_for(run->session, PLAN_TRAIN, run->batch, weighted, &train) != CORNU_OK ||
+    if (!run->validates || v->data->stream || train_plan(run, &train) != CORNU_OK ||
         session_plan_for(run->session, PLAN_EVALUATE, v->batch,
                          v->data->block[v->split].weight != NULL, &evaluate) != CORNU_OK)
         return 0;
     double steps = ceil((double)v->count / (double)v->batch);
     if (v->steps > 0 && (double)v->steps < steps)
         steps = (double)v->steps;
-    double flops = evaluate->plan->flops / fmax(train->plan->flops, 1);
-    double bytes = evaluate->plan->bytes / fmax(train->plan->bytes, 1);
+    double runs = run->shards ? (double)run->spec.shards : 1; /* of its plan, in a step */
+    double flops = evaluate->plan->flops / fmax(runs * train->plan->flops, 1);
+    double bytes = evaluate->plan->bytes / fmax(runs * train->plan->bytes, 1);
     return steps * (flops + bytes) / 2;
 }
 
