@@ -3,9 +3,10 @@
     PYTHONPATH=build/release/python .venv/bin/python peers/tensorboard_files.py [--cornu PROGRAM]
 
 Both train the same network with the same callback: TensorBoard's reader must find the same tags at the same steps, of the same
-plugins, and tensors of the same types and shapes; TensorBoard itself, asked over HTTP as its pages do, shows scalars, histograms
-and the network of cornu's run. A run that is killed leaves a file whose values are those of a whole run."""
+plugins, and tensors of the same types and shapes; TensorBoard itself, asked over HTTP as its pages do, shows scalars, histograms,
+the network, pictures and hyperparameters of cornu's run. A run that is killed leaves a file whose values are those of a whole run."""
 import argparse
+import io
 import json
 import os
 import signal
@@ -19,6 +20,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 import keras as real  # noqa: E402
 import numpy as np  # noqa: E402
+from PIL import Image  # noqa: E402
 from tensorboard import program  # noqa: E402
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator  # noqa: E402
 from tensorboard.util import tensor_util  # noqa: E402
@@ -81,18 +83,24 @@ def get(url: str) -> bytes:
         return answer.read()
 
 
-def ask_server(folder: str) -> None:
-    """What TensorBoard's pages ask of it."""
+def serve(folder: str, names: list[str]) -> str:
+    """The address of a TensorBoard that has read these runs."""
     board = program.TensorBoard()
     board.configure(argv=[None, "--logdir", folder, "--port", "0", "--load_fast", "false"])
     url = board.launch()
     runs = []
     for _ in range(100):
         runs = json.loads(get(f"{url}data/runs"))
-        if len(runs) == 2:
+        if len(runs) == len(names):
             break
         time.sleep(0.2)
-    check(sorted(runs) == ["train", "validation"], f"runs: {runs}")
+    check(sorted(runs) == names, f"runs: {runs}")
+    return url
+
+
+def ask_server(folder: str) -> None:
+    """What TensorBoard's pages ask of it."""
+    url = serve(folder, ["train", "validation"])
     scalars = json.loads(get(f"{url}data/plugin/scalars/tags"))
     check({"epoch_loss", "epoch_accuracy", "epoch_learning_rate"} <= scalars["train"].keys(), f"scalars: {scalars}")
     losses = json.loads(get(f"{url}data/plugin/scalars/scalars?run=train&tag=epoch_loss"))
@@ -103,6 +111,35 @@ def ask_server(folder: str) -> None:
     check(len(shown) == 3 and sum(row[2] for row in shown[0][2]) == 12, f"histogram: {shown}")
     graph = get(f"{url}data/plugin/graphs/graph?run=train&tag=keras&conceptual=true").decode()
     check('name: "net/a"' in graph and "Dense" in graph, f"graph: {graph[:200]}")
+
+
+def show_pictures(folder: str) -> None:
+    """Samples, confusion matrix and hyperparameters, which Keras's callback has not."""
+    x = np.random.default_rng(1).integers(0, 256, (40, 6, 5, 3)).astype(np.uint8)
+    y = np.arange(40) % 4
+    model = ours.Sequential([ours.Input((6, 5, 3)), ours.layers.Flatten(), ours.layers.Dense(4, activation="softmax")])
+    model.compile(ours.optimizers.SGD(ours.optimizers.schedules.ExponentialDecay(0.1, 5, 0.9)), "sparse_categorical_crossentropy")
+    model.fit(x, y, epochs=2, batch_size=8, validation_split=0.2, verbose=0, callbacks=[
+        ours.callbacks.TensorBoard(folder, samples=4, confusion_matrix=True, hyperparameters=True)])
+    url = serve(folder, [".", "train", "validation"])
+    tags = json.loads(get(f"{url}data/plugin/images/tags"))
+    check((tags["train"]["samples"]["samples"], tags["validation"]["confusion_matrix"]["samples"]) == (4, 1), f"images: {tags}")
+    for sample in range(4):
+        shown = json.loads(get(f"{url}data/plugin/images/images?run=train&tag=samples&sample={sample}"))
+        check([s["step"] for s in shown] == [0], f"sample: {shown}")
+        pixels = np.asarray(Image.open(io.BytesIO(get(f"{url}data/plugin/images/individualImage?{shown[0]['query']}"))))
+        check(np.array_equal(pixels, x[32 * sample // 4]), f"sample {sample}: other pixels")
+    matrices = json.loads(get(f"{url}data/plugin/images/images?run=validation&tag=confusion_matrix&sample=0"))
+    check([m["step"] for m in matrices] == [0, 1], f"confusion_matrix: {matrices}")
+    query = {"experimentName": "", "allowedStatuses": ["STATUS_SUCCESS"], "sliceSize": 10, "startIndex": 0,
+             "colParams": [{"hparam": name} for name in ("optimizer", "batch_size", "learning_rate.decay_rate")]}
+    ask = urllib.request.Request(f"{url}data/plugin/hparams/session_groups", json.dumps(query).encode(),
+                                 {"Content-Type": "application/json"})
+    with urllib.request.urlopen(ask, timeout=60) as answer:
+        groups = json.loads(answer.read())["sessionGroups"]
+    values = groups[0]["hparams"] if groups else {}
+    check((values.get("optimizer"), values.get("batch_size"), values.get("learning_rate.decay_rate")) == ("SGD", 8, 0.9),
+          f"session groups: {groups}")
 
 
 def kill(cornu: str, folder: str) -> None:
@@ -130,6 +167,7 @@ def main() -> None:
         compare(f"{folder}/b", "every third step", update_freq=3, write_steps_per_second=True, write_graph=False)
         compare(f"{folder}/c", "every step", update_freq="batch")
         ask_server(f"{folder}/a/ours")
+        show_pictures(f"{folder}/d")
         kill(cornu, folder)
     for line in bad:
         print(line)

@@ -18,19 +18,21 @@ typedef struct fit_logs {
 typedef struct fit_state {
     cornu_model *model;
     session *session;
-    bool pulled;        /* the model's weights on the host are those of the device */
-    bool resumed;       /* goes on from a model file */
-    bool more_epochs;   /* resumed with more epochs than the run was to have */
-    const char *output; /* folder for the files that the recipe names; NULL: the current one */
-    bool confined;      /* they stay there, as the recipe may be somebody else's */
-    int64_t epoch;      /* at hand, from 0 */
-    double step_loss;   /* on_step_end */
-    fit_logs logs;      /* on_fit_begin: names only */
-    bool not_validated; /* in on_epoch_end: this epoch has no val_ values */
-    int step_logs;      /* so many of them, the first, are known in on_step_end: those of the epoch
-                           so far */
-    bool stop;          /* set it, and training ends after this epoch */
-    bool changed;       /* set it in on_fit_end where weights were changed */
+    bool pulled;            /* the model's weights on the host are those of the device */
+    bool resumed;           /* goes on from a model file */
+    bool more_epochs;       /* resumed with more epochs than the run was to have */
+    const char *output;     /* folder for the files that the recipe names; NULL: the current one */
+    bool confined;          /* they stay there, as the recipe may be somebody else's */
+    const cornu_data *data; /* of the training */
+    struct evaluation *validation; /* running.h; NULL: none. on_fit_begin may give it a report */
+    int64_t epoch;                 /* at hand, from 0 */
+    double step_loss;              /* on_step_end */
+    fit_logs logs;                 /* on_fit_begin: names only */
+    bool not_validated;            /* in on_epoch_end: this epoch has no val_ values */
+    int step_logs; /* so many of them, the first, are known in on_step_end: those of the epoch
+                      so far */
+    bool stop;     /* set it, and training ends after this epoch */
+    bool changed;  /* set it in on_fit_end where weights were changed */
     struct callbacks *callbacks;
     file_watch saving;                               /* for checkpoint_write */
     void (*on_notice)(void *user, const char *line); /* may be NULL */

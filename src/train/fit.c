@@ -300,6 +300,7 @@ static cornu_status check_all(fit_run *run)
     if (o->tensorboard)
         TRY(callbacks_add_tensorboard(run->callbacks, o->tensorboard));
     run->state.callbacks = run->callbacks;
+    run->state.validation = run->validates ? &run->validation : NULL;
     if (o->resume && run->model->training.callback_state)
         TRY(callbacks_restore(run->callbacks, run->model));
     if (o->output && *o->output)
@@ -330,33 +331,6 @@ static void set_position(fit_run *run)
     p->epochs = run->epochs;
 }
 
-static cornu_status prepare_step(fit_run *run, int64_t batch)
-{
-    session_plan *ready;
-    const bool weighted = run->train.weight || run->class_weights.of;
-    if (run->shards)
-        return shards_prepare(run->shards, batch, weighted);
-    return session_plan_for(run->session, PLAN_TRAIN, batch, weighted, &ready);
-}
-
-/* All plans of the run, so that one that does not fit is known now. */
-static cornu_status prepare_plans(fit_run *run)
-{
-    session_plan *ready;
-    const evaluation *v = &run->validation;
-    TRY(prepare_step(run, run->batch));
-    int64_t rest = run->data->stream ? 0 : feed_samples(&run->feed) % run->batch;
-    if (rest)
-        TRY(prepare_step(run, rest));
-    if (!run->validates)
-        return CORNU_OK;
-    const bool weighs = v->data->block[v->split].weight != NULL;
-    TRY(session_plan_for(run->session, PLAN_EVALUATE, v->batch, weighs, &ready));
-    if (v->count % v->batch)
-        TRY(session_plan_for(run->session, PLAN_EVALUATE, v->count % v->batch, weighs, &ready));
-    return CORNU_OK;
-}
-
 static cornu_status open_session(fit_run *run)
 {
     data_spec data;
@@ -375,7 +349,7 @@ static cornu_status open_session(fit_run *run)
         fit_notice(&run->state, "%s", d->ops->notice(d));
     TRY(fit_upload(run));
     TRY(shards_open(run->session, run->spec.shards, run->options->threads, &run->shards));
-    TRY(prepare_plans(run));
+    TRY(fit_prepare_plans(run));
     fit_forecast_open(run);
     TRY(open_history(run));
     return fit_log_open(run);
@@ -483,6 +457,7 @@ cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_f
     TRY(session_check_free(model));
     fit_run run = {.options = o, .model = model, .data = data, .pass = -1};
     run.state = (fit_state){.model = model,
+                            .data = data,
                             .resumed = o->resume,
                             .output = o->output,
                             .confined = !o->section,

@@ -14,22 +14,12 @@ static const double FILE_SECONDS = 0.02, FILE_BYTES_PER_SECOND = 300e6;
 
 /* ---- guesses ---------------------------------------------------------------------------- */
 
-/* Plans that the run has by now. */
-static cornu_status train_plan(const fit_run *run, session_plan **out)
-{
-    bool weighted = run->train.weight || run->class_weights.of;
-    if (!run->shards)
-        return session_plan_for(run->session, PLAN_TRAIN, run->batch, weighted, out);
-    int64_t largest = (run->batch + run->spec.shards - 1) / run->spec.shards;
-    return session_plan_scope(run->session, SCOPE_GRADIENTS, largest, weighted, out);
-}
-
 /* A validation in steps of training: by their FLOPs and by their bytes, and midway between. */
 static double guess_validation(const fit_run *run)
 {
     session_plan *train, *evaluate;
     const evaluation *v = &run->validation;
-    if (!run->validates || v->data->stream || train_plan(run, &train) != CORNU_OK ||
+    if (!run->validates || v->data->stream || fit_train_plan(run, &train) != CORNU_OK ||
         session_plan_for(run->session, PLAN_EVALUATE, v->batch,
                          v->data->block[v->split].weight != NULL, &evaluate) != CORNU_OK)
         return 0;

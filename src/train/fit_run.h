@@ -72,6 +72,10 @@ cornu_status fit_loop(fit_run *run);
 cornu_status fit_upload(fit_run *run);
 /* CORNU_BAD_FILE where no sample is left of those that can be read. */
 cornu_status fit_check_samples(const fit_run *run, int64_t samples);
+/* All plans of the run, so that one that does not fit is known now. */
+cornu_status fit_prepare_plans(fit_run *run);
+/* That of a training step, or of its largest shard, which is there by then. */
+cornu_status fit_train_plan(const fit_run *run, session_plan **out);
 /* What the forecast learns: the plans are ready; the first step of an epoch is next; so many of its
    steps have been done (the device has been waited for); a validation took so long. */
 void fit_forecast_open(fit_run *run);

@@ -11,6 +11,7 @@
 #include "support/scratch.h"
 #include <dirent.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -186,8 +187,8 @@ static void epochs_are_written_under_the_tags_of_keras(void **state)
         assert_true(scalar_of(&validation, "evaluation_accuracy_vs_iterations", 5 * (epoch + 1)) ==
                     (float)history_value(h, "val_accuracy", epoch));
     }
-    assert_int_equal(training.count, 2 + 3 * 3); /* version and network, and nothing else */
-    assert_int_equal(validation.count, 1 + 3 * 4);
+    assert_int_equal(training.count, 2 + 3 * 3);       /* version and network, and nothing else */
+    assert_int_equal(validation.count, 1 + 3 * 4 + 3); /* and a confusion matrix each */
     free_events(&training);
     free_events(&validation);
     cornu_history_close(h);
@@ -349,6 +350,222 @@ static void a_run_goes_on_with_the_option_or_without(void **state)
     cornu_data_close(data);
 }
 
+/* ---- pictures ----------------------------------------------------------------------------- */
+
+enum { PICTURES = 20, HEIGHT = 5, WIDTH = 7, PIXELS = HEIGHT * WIDTH * 3 };
+
+/* Bytes that are told apart: pictures of three classes. */
+static uint8_t byte_of(int sample, int i)
+{
+    return (uint8_t)(sample * 11 + i * 2);
+}
+
+static cornu_data *picture_data(void)
+{
+    static uint8_t x[PICTURES * PIXELS];
+    static int32_t y[PICTURES];
+    for (int i = 0; i < PICTURES; i++) {
+        for (int k = 0; k < PIXELS; k++)
+            x[i * PIXELS + k] = byte_of(i, k);
+        y[i] = i % 3;
+    }
+    const cornu_arrays a = {
+        .count = PICTURES, .rank = 3, .shape = {HEIGHT, WIDTH, 3}, .pixels = x, .labels = y};
+    cornu_data *data;
+    expect_ok(cornu_data_from_arrays(&a, &a, &data));
+    return data;
+}
+
+static cornu_model *picture_model(const char *callback)
+{
+    char recipe[1024];
+    cornu_model *model;
+    snprintf(recipe, sizeof recipe,
+             "model: {input: [%d, %d, 3], layers: [Flatten, {Dense: {units: 3, activation: "
+             "softmax}}]}\ncompile: {optimizer: {sgd: {learning_rate: {ExponentialDecay: "
+             "{initial_learning_rate: 0.125, decay_steps: 10, decay_rate: 0.5}}, nesterov: true, "
+             "momentum: 0.5}}, loss: sparse_categorical_crossentropy}\nfit: {batch_size: 8, "
+             "epochs: 2, seed: 5, validation: test, callbacks: [%s]}",
+             HEIGHT, WIDTH, callback);
+    expect_ok(cornu_model_parse(recipe, "r.yaml", &model));
+    return model;
+}
+
+static cornu_status fit_pictures(const char *callback, bool validates, bool flag)
+{
+    cornu_model *model = picture_model(callback);
+    cornu_data *data = picture_data();
+    char output[1024], logs[1024];
+    snprintf(output, sizeof output, "%s", scratch_path("out"));
+    snprintf(logs, sizeof logs, "%s", scratch_path("logs"));
+    const cornu_fit_options o = {
+        .output = output, .no_validation = !validates, .tensorboard = flag ? logs : NULL};
+    cornu_status status = cornu_fit(model, data, &o, NULL);
+    cornu_data_close(data);
+    cornu_model_close(model);
+    return status;
+}
+
+static int64_t number_at(const Tensorboard__Tensor *t, size_t i)
+{
+    char text[32] = "";
+    assert_true(i < t->n_string_val && t->string_val[i].len < sizeof text);
+    memcpy(text, t->string_val[i].data, t->string_val[i].len);
+    return atoll(text);
+}
+
+/* The picture in 0..1, by the picture reader. */
+static float *pixels_at(const Tensorboard__Tensor *t, size_t i)
+{
+    const int64_t width = number_at(t, 0), height = number_at(t, 1);
+    float *pixels = malloc((size_t)(width * height * 3) * sizeof *pixels);
+    assert_non_null(pixels);
+    assert_true(i < t->n_string_val);
+    FILE *f = fopen(scratch_path("p.png"), "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(t->string_val[i].data, 1, t->string_val[i].len, f),
+                     t->string_val[i].len);
+    fclose(f);
+    expect_ok(cornu_image_read(scratch_path("p.png"), height, width, 3, pixels));
+    return pixels;
+}
+
+static const Tensorboard__Tensor *find_pictures(const events *all, const char *tag, int64_t step)
+{
+    const Tensorboard__Tensor *t = find(all, tag, step);
+    assert_non_null(t);
+    assert_int_equal(t->dtype, 7);
+    assert_int_equal(t->tensor_shape->n_dim, 1);
+    assert_int_equal(t->tensor_shape->dim[0]->size, (int64_t)t->n_string_val);
+    return t;
+}
+
+static void samples_are_shown_as_they_are(void **state)
+{
+    (void)state;
+    events all;
+    expect_ok(fit_pictures("{tensorboard: {samples: 5}}", false, false));
+    assert_int_equal(read_folder("out/logs/train", &all), 1);
+    assert_int_equal(count_tag(&all, "samples"), 1);
+    const Tensorboard__Tensor *t = find_pictures(&all, "samples", 0);
+    assert_int_equal(t->n_string_val, 2 + 5);
+    assert_int_equal(number_at(t, 0), WIDTH);
+    assert_int_equal(number_at(t, 1), HEIGHT);
+    for (int i = 0; i < 5; i++) { /* one of each four */
+        float *pixels = pixels_at(t, (size_t)i + 2);
+        for (int k = 0; k < PIXELS; k++)
+            assert_int_equal(lrintf(pixels[k] * 255), byte_of(4 * i, k));
+        free(pixels);
+    }
+    free_events(&all);
+}
+
+static void the_confusion_matrix_of_each_validation_is_shown(void **state)
+{
+    (void)state;
+    events all;
+    expect_ok(fit_pictures("{tensorboard: {confusion_matrix: true}}", true, false));
+    assert_int_equal(read_folder("out/logs/validation", &all), 1);
+    assert_int_equal(count_tag(&all, "confusion_matrix"), 2);
+    for (int epoch = 0; epoch < 2; epoch++) {
+        float *pixels = pixels_at(find_pictures(&all, "confusion_matrix", epoch), 2);
+        free(pixels);
+    }
+    free_events(&all);
+}
+
+static const Tensorboard__Hyperparameters__Setting *
+setting_of(const Tensorboard__Hyperparameters *h, const char *key)
+{
+    const Tensorboard__Hyperparameters__Start *start = h->session_start_info;
+    for (size_t i = 0; i < start->n_hparams; i++)
+        if (strcmp(start->hparams[i]->key, key) == 0)
+            return start->hparams[i]->value;
+    fail_msg("found no %s", key);
+    return NULL;
+}
+
+static Tensorboard__Hyperparameters *hyperparameters_of(const events *all, const char *tag)
+{
+    for (int i = 0; i < all->count; i++) {
+        const Tensorboard__Summary__Value *v = value_of(all->event[i]);
+        if (!v || strcmp(v->tag, tag) != 0)
+            continue;
+        const Tensorboard__Metadata__PluginData *plugin = v->metadata->plugin_data;
+        assert_string_equal(plugin->plugin_name, "hparams");
+        Tensorboard__Hyperparameters *h =
+            tensorboard__hyperparameters__unpack(NULL, plugin->content.len, plugin->content.data);
+        assert_non_null(h);
+        return h;
+    }
+    fail_msg("found no %s", tag);
+    return NULL;
+}
+
+static void settings_are_told_in_a_run_of_their_own(void **state)
+{
+    (void)state;
+    events all;
+    expect_ok(fit_pictures("{tensorboard: {hyperparameters: true}}", false, false));
+    assert_int_equal(read_folder("out/logs", &all), 1);
+    assert_int_equal(all.count, 3); /* version, start, end */
+    Tensorboard__Hyperparameters *h = hyperparameters_of(&all, "_hparams_/session_start_info");
+    assert_string_equal(setting_of(h, "optimizer")->string_value, "SGD");
+    assert_string_equal(setting_of(h, "loss")->string_value, "SparseCategoricalCrossentropy");
+    assert_string_equal(setting_of(h, "learning_rate")->string_value, "ExponentialDecay");
+    assert_true(setting_of(h, "learning_rate.initial_learning_rate")->number_value == 0.125);
+    assert_true(setting_of(h, "momentum")->number_value == 0.5);
+    assert_true(setting_of(h, "nesterov")->has_bool_value);
+    assert_true(setting_of(h, "nesterov")->bool_value);
+    assert_true(setting_of(h, "batch_size")->number_value == 8);
+    assert_true(setting_of(h, "epochs")->number_value == 2);
+    assert_true(setting_of(h, "seed")->number_value == 5);
+    tensorboard__hyperparameters__free_unpacked(h, NULL);
+    h = hyperparameters_of(&all, "_hparams_/session_end_info");
+    assert_int_equal(h->session_end_info->status, 1);
+    tensorboard__hyperparameters__free_unpacked(h, NULL);
+    free_events(&all);
+}
+
+/* --tensorboard shows what there is of a run; what a recipe asks for must be there. */
+static void the_option_shows_all_that_there_is(void **state)
+{
+    (void)state;
+    events all;
+    expect_ok(fit_pictures("", true, true));
+    assert_int_equal(read_folder("logs", &all), 1);
+    free_events(&all);
+    read_folder("logs/train", &all);
+    assert_int_equal(find_pictures(&all, "samples", 0)->n_string_val, 2 + 8);
+    free_events(&all);
+    read_folder("logs/validation", &all);
+    assert_int_equal(count_tag(&all, "confusion_matrix"), 2);
+    free_events(&all);
+    expect_status(fit_pictures("{tensorboard: {confusion_matrix: true}}", false, false),
+                  CORNU_INVALID);
+    expect_message("confusion_matrix: found a run without validation");
+}
+
+/* Looking at a run does not change it. */
+static void training_is_the_same_with_all_of_it(void **state)
+{
+    (void)state;
+    cornu_model *models[2];
+    for (int i = 0; i < 2; i++) {
+        models[i] = picture_model(i ? "{tensorboard: {samples: 3, confusion_matrix: true, "
+                                      "hyperparameters: true, histogram_freq: 1}}"
+                                    : "");
+        cornu_data *data = picture_data();
+        char output[1024];
+        snprintf(output, sizeof output, "%s", scratch_path("out"));
+        expect_ok(cornu_fit(models[i], data, &(cornu_fit_options){.output = output}, NULL));
+        cornu_data_close(data);
+    }
+    assert_true(same_bits(models[0], models[1]));
+    cornu_model_close(models[0]);
+    cornu_model_close(models[1]);
+}
+
 static void expect_refused(const char *options, const char *why)
 {
     char fit[512];
@@ -374,6 +591,9 @@ static void what_keras_has_and_cornu_not_is_refused_by_name(void **state)
     expect_refused("{update_freq: often}", "update_freq: found a string");
     expect_refused("{update_freq: 0}", "update_freq: found 0");
     expect_refused("{histogram_freq: -1}", "histogram_freq");
+    expect_refused("{samples: 1}", "samples: found data that are no pictures");
+    expect_refused("{samples: 101}", "samples: found 101");
+    expect_refused("{confusion_matrix: 1}", "confusion_matrix");
 }
 
 static void a_strangers_recipe_writes_beneath_its_folder_alone(void **state)
@@ -402,6 +622,11 @@ int main(void)
         TEST(weights_are_shown_each_so_many_epochs),
         TEST(each_event_is_on_its_way_before_training_goes_on),
         TEST(a_run_goes_on_with_the_option_or_without),
+        TEST(samples_are_shown_as_they_are),
+        TEST(the_confusion_matrix_of_each_validation_is_shown),
+        TEST(settings_are_told_in_a_run_of_their_own),
+        TEST(the_option_shows_all_that_there_is),
+        TEST(training_is_the_same_with_all_of_it),
         TEST(what_keras_has_and_cornu_not_is_refused_by_name),
         TEST(a_strangers_recipe_writes_beneath_its_folder_alone),
     };

@@ -382,13 +382,14 @@ class ModelCheckpoint(_Native):
 
 class TensorBoard(_Native):
     """Event files for TensorBoard in log_dir/train and log_dir/validation: what is logged, after each epoch and with
-    update_freq each so many batches, the network, and with histogram_freq how its weights are distributed."""
+    update_freq each so many batches, the network, and with histogram_freq how its weights are distributed. Of cornu's own:
+    so many samples as pictures, the confusion matrix of each validation, and the run's hyperparameters."""
 
     _name = "tensorboard"
 
     def __init__(self, log_dir="logs", histogram_freq=0, write_graph=True, write_images=False,
                  write_steps_per_second=False, update_freq="epoch", profile_batch=0, embeddings_freq=0,
-                 embeddings_metadata=None):
+                 embeddings_metadata=None, *, samples=0, confusion_matrix=False, hyperparameters=False):
         for name, value, instead in (("write_images", write_images, "histogram_freq= shows weights"),
                                      ("profile_batch", profile_batch, "cornu explain --run times operations"),
                                      ("embeddings_freq", embeddings_freq, "it has no embeddings"),
@@ -398,7 +399,8 @@ class TensorBoard(_Native):
                                                       or update_freq < 1):
             raise ValueError(f"TensorBoard: update_freq: found {update_freq!r}; expected 'epoch', 'batch' or a number of batches")
         super().__init__(0, log_dir=os.fspath(log_dir), histogram_freq=histogram_freq, write_graph=bool(write_graph),
-                         write_steps_per_second=bool(write_steps_per_second), update_freq=update_freq)
+                         write_steps_per_second=bool(write_steps_per_second), update_freq=update_freq, samples=samples,
+                         confusion_matrix=bool(confusion_matrix), hyperparameters=bool(hyperparameters))
 
 
 __all__ = ["CSVLogger", "Callback", "CallbackList", "EarlyStopping", "History", "LambdaCallback",

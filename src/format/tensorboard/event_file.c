@@ -17,7 +17,8 @@ struct event_file {
 
 /* TensorFlow's numbers of types of elements, and of what a tag's values are. */
 enum { TYPE_FLOAT = 1, TYPE_DOUBLE = 2, TYPE_STRING = 7 };
-enum { CLASS_UNKNOWN, CLASS_SCALAR, CLASS_TENSOR };
+enum { CLASS_UNKNOWN, CLASS_SCALAR, CLASS_TENSOR, CLASS_BLOBS };
+enum { STATUS_SUCCESS = 1 }; /* of hparams/api.proto */
 
 /* ---- records: TFRecord's framing ---------------------------------------------------------- */
 
@@ -129,13 +130,16 @@ void event_file_close(event_file *f)
 /* ---- events ------------------------------------------------------------------------------- */
 
 typedef struct tag_kind {
-    const char *plugin, *content;
+    const char *plugin;
     int data_class;
+    const void *content; /* bytes, for the plugin */
+    size_t size;
 } tag_kind;
 
-static const tag_kind scalars = {"scalars", "", CLASS_SCALAR};
-static const tag_kind histograms = {"histograms", "", CLASS_TENSOR};
-static const tag_kind networks = {"graph_keras_model", "1", CLASS_UNKNOWN};
+static const tag_kind scalars = {"scalars", CLASS_SCALAR, NULL, 0};
+static const tag_kind histograms = {"histograms", CLASS_TENSOR, NULL, 0};
+static const tag_kind pictures_kind = {"images", CLASS_BLOBS, NULL, 0};
+static const tag_kind networks = {"graph_keras_model", CLASS_UNKNOWN, "1", 1};
 
 /* One value under a tag. */
 static cornu_status write_value(const event_file *f, const tag_kind *kind, const char *tag,
@@ -147,9 +151,9 @@ static cornu_status write_value(const event_file *f, const tag_kind *kind, const
     Tensorboard__Metadata metadata = TENSORBOARD__METADATA__INIT;
     Tensorboard__Metadata__PluginData plugin = TENSORBOARD__METADATA__PLUGIN_DATA__INIT;
     plugin.plugin_name = (char *)(uintptr_t)kind->plugin;
-    plugin.has_content = *kind->content != 0;
+    plugin.has_content = kind->size > 0;
     plugin.content.data = (uint8_t *)(uintptr_t)kind->content;
-    plugin.content.len = strlen(kind->content);
+    plugin.content.len = kind->size;
     metadata.plugin_data = &plugin;
     metadata.has_data_class = kind->data_class != CLASS_UNKNOWN;
     metadata.data_class = kind->data_class;
@@ -183,15 +187,132 @@ cornu_status event_file_scalar(event_file *f, const char *tag, int64_t step, dou
     return write_value(f, &scalars, tag, step, &tensor);
 }
 
-cornu_status event_file_network(event_file *f, const char *json)
+/* A scalar of one string, or a row of several. */
+static cornu_status write_strings(const event_file *f, const tag_kind *kind, const char *tag,
+                                  int64_t step, ProtobufCBinaryData *strings, size_t count)
 {
     Tensorboard__Tensor tensor = TENSORBOARD__TENSOR__INIT;
     Tensorboard__Tensor__Shape shape = TENSORBOARD__TENSOR__SHAPE__INIT;
-    ProtobufCBinaryData content = {strlen(json), (uint8_t *)(uintptr_t)json};
+    Tensorboard__Tensor__Shape__Dim dim = TENSORBOARD__TENSOR__SHAPE__DIM__INIT, *dims = &dim;
+    dim.has_size = true;
+    dim.size = (int64_t)count;
+    shape.n_dim = count > 1;
+    shape.dim = &dims;
     describe(&tensor, &shape, TYPE_STRING, NULL, 0);
-    tensor.n_string_val = 1;
-    tensor.string_val = &content;
-    return write_value(f, &networks, "keras", 0, &tensor);
+    tensor.n_string_val = count;
+    tensor.string_val = strings;
+    return write_value(f, kind, tag, step, &tensor);
+}
+
+cornu_status event_file_network(event_file *f, const char *json)
+{
+    ProtobufCBinaryData content = {strlen(json), (uint8_t *)(uintptr_t)json};
+    return write_strings(f, &networks, "keras", 0, &content, 1);
+}
+
+/* The plugin's row: width, height, and each picture. */
+cornu_status event_file_pictures(event_file *f, const char *tag, int64_t step, int64_t height,
+                                 int64_t width, const event_picture *pictures, int count)
+{
+    char sizes[2][24];
+    ProtobufCBinaryData *row;
+    TRY(memory_new((size_t)count + 2, sizeof *row, "pictures", &row));
+    snprintf(sizes[0], sizeof sizes[0], "%jd", (intmax_t)width);
+    snprintf(sizes[1], sizeof sizes[1], "%jd", (intmax_t)height);
+    for (int i = 0; i < 2; i++)
+        row[i] = (ProtobufCBinaryData){strlen(sizes[i]), (uint8_t *)sizes[i]};
+    for (int i = 0; i < count; i++)
+        row[i + 2] = (ProtobufCBinaryData){pictures[i].size, pictures[i].png};
+    cornu_status status = write_strings(f, &pictures_kind, tag, step, row, (size_t)count + 2);
+    free(row);
+    return status;
+}
+
+/* ---- hyperparameters ---------------------------------------------------------------------- */
+
+/* All that the plugin reads of them stands beside the value, which is a row of no floats. */
+static cornu_status write_hyperparameters(const event_file *f, const char *tag,
+                                          Tensorboard__Hyperparameters *h)
+{
+    Tensorboard__Tensor tensor = TENSORBOARD__TENSOR__INIT;
+    Tensorboard__Tensor__Shape shape = TENSORBOARD__TENSOR__SHAPE__INIT;
+    Tensorboard__Tensor__Shape__Dim dim = TENSORBOARD__TENSOR__SHAPE__DIM__INIT, *dims = &dim;
+    uint8_t *content;
+    size_t size = tensorboard__hyperparameters__get_packed_size(h);
+    TRY(memory_new(size + 1, 1, "hyperparameters", &content));
+    tensorboard__hyperparameters__pack(h, content);
+    dim.has_size = true;
+    shape.n_dim = 1;
+    shape.dim = &dims;
+    describe(&tensor, &shape, TYPE_FLOAT, NULL, 0);
+    cornu_status status =
+        write_value(f, &(tag_kind){"hparams", CLASS_TENSOR, content, size}, tag, 0, &tensor);
+    free(content);
+    return status;
+}
+
+typedef struct setting {
+    Tensorboard__Hyperparameters__Entry entry;
+    Tensorboard__Hyperparameters__Setting value;
+} setting;
+
+static void set(setting *s, const char *key, const json_t *value)
+{
+    tensorboard__hyperparameters__entry__init(&s->entry);
+    tensorboard__hyperparameters__setting__init(&s->value);
+    s->entry.key = (char *)(uintptr_t)key;
+    s->entry.value = &s->value;
+    s->value.has_number_value = json_is_number(value);
+    s->value.number_value = json_number_value(value);
+    s->value.has_bool_value = json_is_boolean(value);
+    s->value.bool_value = json_is_true(value);
+    s->value.string_value = (char *)(uintptr_t)json_string_value(value);
+}
+
+static cornu_status write_start(const event_file *f, const json_t *settings, setting *all,
+                                Tensorboard__Hyperparameters__Entry **list)
+{
+    Tensorboard__Hyperparameters h = TENSORBOARD__HYPERPARAMETERS__INIT;
+    Tensorboard__Hyperparameters__Start start = TENSORBOARD__HYPERPARAMETERS__START__INIT;
+    const char *key;
+    const json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)settings, key, value)
+    {
+        set(&all[start.n_hparams], key, value);
+        list[start.n_hparams] = &all[start.n_hparams].entry;
+        start.n_hparams++;
+    }
+    start.hparams = list;
+    start.has_start_time_secs = true;
+    start.start_time_secs = (double)time(NULL);
+    h.session_start_info = &start;
+    return write_hyperparameters(f, "_hparams_/session_start_info", &h);
+}
+
+cornu_status event_file_settings(event_file *f, const json_t *settings)
+{
+    const size_t count = json_object_size(settings) + 1;
+    setting *all;
+    Tensorboard__Hyperparameters__Entry **list;
+    TRY(memory_new(count, sizeof *all, "hyperparameters", &all));
+    cornu_status status = memory_new(count, sizeof(void *), "hyperparameters", &list);
+    if (status == CORNU_OK) {
+        status = write_start(f, settings, all, list);
+        free(list);
+    }
+    free(all);
+    return status;
+}
+
+cornu_status event_file_end(event_file *f)
+{
+    Tensorboard__Hyperparameters h = TENSORBOARD__HYPERPARAMETERS__INIT;
+    Tensorboard__Hyperparameters__End end = TENSORBOARD__HYPERPARAMETERS__END__INIT;
+    end.has_status = end.has_end_time_secs = true;
+    end.status = STATUS_SUCCESS;
+    end.end_time_secs = (double)time(NULL);
+    h.session_end_info = &end;
+    return write_hyperparameters(f, "_hparams_/session_end_info", &h);
 }
 
 /* ---- histograms --------------------------------------------------------------------------- */

@@ -1,12 +1,20 @@
-/* Files of events, which TensorBoard reads: scalars, histograms and the network of a run, in the
-   form in which TensorFlow 2's summaries are written. Each event is handed to the system whole and
-   at once, so that a run that is killed leaves a readable file. */
+/* Files of events, which TensorBoard reads: scalars, histograms, pictures, the network and the
+   hyperparameters of a run, in the form in which TensorFlow 2's summaries are written. Each event
+   is handed to the system whole and at once, so that a run that is killed leaves a readable file.
+ */
 #ifndef FORMAT_TENSORBOARD_EVENT_FILE_H
 #define FORMAT_TENSORBOARD_EVENT_FILE_H
 
 #include "base/status.h"
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
 
 typedef struct event_file event_file;
+typedef struct event_picture {
+    uint8_t *png; /* the bytes of a file */
+    size_t size;
+} event_picture;
 
 /* A new file in the open folder `folder`, which is called `shown` in messages. */
 cornu_status event_file_open(int folder, const char *shown, event_file **out);
@@ -16,6 +24,13 @@ cornu_status event_file_histogram(event_file *f, const char *tag, int64_t step, 
                                   int64_t count);
 /* The network, as Keras's to_json(): the conceptual graph. */
 cornu_status event_file_network(event_file *f, const char *json);
+/* Pictures of one size under one tag. */
+cornu_status event_file_pictures(event_file *f, const char *tag, int64_t step, int64_t height,
+                                 int64_t width, const event_picture *pictures, int count);
+/* With what settings the run begins: an object of numbers, strings and booleans. */
+cornu_status event_file_settings(event_file *f, const json_t *settings);
+/* The run has come to its end. */
+cornu_status event_file_end(event_file *f);
 /* NULL: nothing. */
 cornu_status event_file_sync(event_file *f);
 void event_file_close(event_file *f);

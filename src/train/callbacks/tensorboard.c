@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #if CORNU_TENSORBOARD
-#include "format/tensorboard/event_file.h"
+#include "train/tensorboard/values.h"
 #endif
 
 typedef struct tensorboard {
@@ -21,24 +21,25 @@ typedef struct tensorboard {
     int64_t histogram_freq;
     int64_t update_freq; /* steps; 0: epochs alone */
     bool skip_graph, steps_per_second;
-    struct event_file *train, *validation; /* NULL: not there yet */
-    int64_t before;                        /* steps taken before this run */
-    int64_t first_step;                    /* of the epoch in this run */
-    double epoch_began, step_began;        /* seconds */
+    int64_t samples; /* pictures of them */
+    bool matrix, settings;
+    struct cornu_report *report;                 /* of each validation; NULL: none is wanted */
+    struct event_file *run, *train, *validation; /* NULL: not there yet */
+    int64_t before;                              /* steps taken before this run */
+    int64_t first_step;                          /* of the epoch in this run */
+    double epoch_began, step_began;              /* seconds */
 } tensorboard;
 
-static const char *const keys[] = {"log_dir",
-                                   "histogram_freq",
-                                   "write_graph",
-                                   "write_images",
-                                   "write_steps_per_second",
-                                   "update_freq",
-                                   "profile_batch",
-                                   "embeddings_freq",
-                                   "embeddings_metadata",
-                                   NULL};
+static const char *const keys[] = {
+    "log_dir",          "histogram_freq",         "write_graph",
+    "write_images",     "write_steps_per_second", "update_freq",
+    "profile_batch",    "embeddings_freq",        "embeddings_metadata",
+    "samples", /* cornu's own, from here on */
+    "confusion_matrix", "hyperparameters",        NULL};
 
 #if CORNU_TENSORBOARD
+
+enum { SAMPLES = 8, SAMPLES_MOST = 100 };
 
 /* ---- options ------------------------------------------------------------------------------ */
 
@@ -84,6 +85,9 @@ static cornu_status read_options(void *self, const doc *options)
     TRY(doc_read_int(options, "histogram_freq", 0, INT32_MAX, &t->histogram_freq));
     TRY(doc_read_bool(options, "write_graph", &graph));
     TRY(doc_read_bool(options, "write_steps_per_second", &t->steps_per_second));
+    TRY(doc_read_int(options, "samples", 0, SAMPLES_MOST, &t->samples));
+    TRY(doc_read_bool(options, "confusion_matrix", &t->matrix));
+    TRY(doc_read_bool(options, "hyperparameters", &t->settings));
     t->skip_graph = !graph;
     TRY(read_update_freq(t, options));
     return read_missing(options);
@@ -91,7 +95,7 @@ static cornu_status read_options(void *self, const doc *options)
 
 /* ---- files -------------------------------------------------------------------------------- */
 
-/* Make the folder log_dir/NAME and open it. */
+/* Make the folder log_dir/NAME (log_dir itself: "") and open it. */
 static cornu_status open_folder(const tensorboard *t, const fit_state *f, const char *shown,
                                 int *folder)
 {
@@ -114,7 +118,7 @@ static cornu_status open_file(const tensorboard *t, const fit_state *f, const ch
     int folder;
     if (*out)
         return CORNU_OK;
-    TRY(path_join(t->log_dir, name, &shown));
+    TRY(*name ? path_join(t->log_dir, name, &shown) : memory_copy_string(t->log_dir, &shown));
     cornu_status status = open_folder(t, f, shown, &folder);
     if (status == CORNU_OK) {
         status = event_file_open(folder, shown, out);
@@ -124,13 +128,45 @@ static cornu_status open_file(const tensorboard *t, const fit_state *f, const ch
     return status;
 }
 
+/* Of --tensorboard: what there is of this run. */
+static void choose(tensorboard *t, const fit_state *f)
+{
+    const evaluation *v = f->validation;
+    t->samples = tensorboard_has_pictures(f->data) ? SAMPLES : 0;
+    t->matrix = v && v->data->block[v->split].y_type == SAMPLE_I32 &&
+                report_check(f->model, v->data) == CORNU_OK;
+    t->settings = true;
+}
+
+/* Of a recipe or a program, which asked for them. */
+static cornu_status check(const tensorboard *t, const fit_state *f)
+{
+    if (t->samples > 0 && !tensorboard_has_pictures(f->data))
+        return doc_fail(t->options, "samples: found data that are no pictures; expected 0");
+    if (t->matrix && !f->validation)
+        return doc_fail(t->options, "confusion_matrix: found a run without validation; expected "
+                                    "false, or validation data");
+    if (t->matrix && report_check(f->model, f->validation->data) != CORNU_OK)
+        return doc_fail(t->options, "confusion_matrix: %s", cornu_last_error());
+    return CORNU_OK;
+}
+
 static cornu_status on_fit_begin(void *self, fit_state *f)
 {
     tensorboard *t = self;
     t->before = f->resumed ? 0 : f->model->training.position.iterations;
-    cornu_status status = f->confined && !t->anywhere ? beneath_check(t->log_dir) : CORNU_OK;
-    return status == CORNU_INVALID ? doc_fail(t->options, "log_dir: %s", cornu_last_error())
-                                   : status;
+    if (f->confined && !t->anywhere && beneath_check(t->log_dir) != CORNU_OK)
+        return doc_fail(t->options, "log_dir: %s", cornu_last_error());
+    if (t->anywhere)
+        choose(t, f);
+    else
+        TRY(check(t, f));
+    if (t->matrix) {
+        evaluation *v = f->validation;
+        TRY(report_open(f->model, v->data, v->split, 0, &t->report));
+        v->report = t->report;
+    }
+    return CORNU_OK;
 }
 
 static cornu_status write_network(const tensorboard *t, const fit_state *f)
@@ -144,15 +180,29 @@ static cornu_status write_network(const tensorboard *t, const fit_state *f)
     return status;
 }
 
+/* Of hyperparameters TensorBoard wants a run of their own, above those whose values they explain.
+ */
+static cornu_status begin_files(tensorboard *t, const fit_state *f)
+{
+    TRY(open_file(t, f, "train", &t->train));
+    TRY(write_network(t, f));
+    if (t->samples > 0)
+        TRY(tensorboard_add_samples(t->train, f->data, f->model->training.position.train_samples,
+                                    t->samples));
+    if (!t->settings)
+        return CORNU_OK;
+    TRY(open_file(t, f, "", &t->run));
+    return tensorboard_add_settings(t->run, f->model);
+}
+
 static cornu_status on_epoch_begin(void *self, fit_state *f)
 {
     tensorboard *t = self;
     t->epoch_began = t->step_began = clock_seconds();
     t->first_step = f->model->training.position.step;
-    if (t->train)
-        return CORNU_OK;
-    TRY(open_file(t, f, "train", &t->train));
-    return write_network(t, f);
+    if (t->report)
+        report_reset(t->report);
+    return t->train ? CORNU_OK : begin_files(t, f);
 }
 
 /* ---- values ------------------------------------------------------------------------------- */
@@ -232,12 +282,22 @@ static cornu_status on_epoch_end(void *self, fit_state *f)
                               steps / (clock_seconds() - t->epoch_began)));
     if (t->histogram_freq > 0 && f->epoch % t->histogram_freq == 0)
         TRY(add_histograms(t, f));
+    if (t->report && t->report->samples > 0)
+        TRY(tensorboard_add_matrix(t->validation, t->report, f->epoch));
     return CORNU_OK;
+}
+
+static cornu_status on_fit_end(void *self, fit_state *f)
+{
+    const tensorboard *t = self;
+    (void)f;
+    return t->run ? event_file_end(t->run) : CORNU_OK;
 }
 
 static cornu_status sync_files(void *self)
 {
     const tensorboard *t = self;
+    TRY(event_file_sync(t->run));
     TRY(event_file_sync(t->train));
     return event_file_sync(t->validation);
 }
@@ -245,6 +305,8 @@ static cornu_status sync_files(void *self)
 static void close_files(void *self)
 {
     tensorboard *t = self;
+    cornu_report_close(t->report);
+    event_file_close(t->run);
     event_file_close(t->train);
     event_file_close(t->validation);
 }
@@ -257,6 +319,7 @@ const callback_kind callback_tensorboard = {.size = sizeof(tensorboard),
                                             .on_epoch_begin = on_epoch_begin,
                                             .on_step_end = on_step_end,
                                             .on_epoch_end = on_epoch_end,
+                                            .on_fit_end = on_fit_end,
                                             .sync = sync_files,
                                             .close = close_files};
 

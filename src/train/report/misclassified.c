@@ -64,14 +64,21 @@ static void label_text(const sheet *s, const char *lead, int64_t index, double v
     snprintf(line, 160, "%s%s%s", lead, name, number);
 }
 
+cornu_status sample_picture(const cornu_data *data, cornu_split split, int64_t index,
+                            const cornu_data_values *range, float *values, int64_t count)
+{
+    const double width = range->white - range->black;
+    TRY(cornu_data_batch(data, split, &index, 1, NULL, values, count));
+    for (int64_t i = 0; i < count; i++)
+        values[i] = width > 0 ? (float)(((double)values[i] - range->black) / width) : 0;
+    return CORNU_OK;
+}
+
 static cornu_status draw_tile(sheet *s, canvas *c, int64_t number)
 {
     const report_error *e = &s->report->errors[number];
     const int64_t count = s->shape[0] * s->shape[1] * s->shape[2];
-    const double from = s->range.black, width = s->range.white - s->range.black;
-    TRY(cornu_data_batch(s->data, s->report->split, &e->sample, 1, NULL, s->values, count));
-    for (int64_t i = 0; i < count; i++)
-        s->values[i] = width > 0 ? (float)(((double)s->values[i] - from) / width) : 0;
+    TRY(sample_picture(s->data, s->report->split, e->sample, &s->range, s->values, count));
     int64_t y = GAP + number / s->columns * (s->tile.height + GAP);
     int64_t x = GAP + number % s->columns * (s->tile.width + GAP);
     canvas_picture(c, (box){y, x, s->height, s->width}, s->shape[0], s->shape[1], s->shape[2],

@@ -47,6 +47,11 @@ cornu_status report_add_step(cornu_report *r, session *s, const session_plan *re
 /* Behind the last step. */
 cornu_status report_finish(cornu_report *r, const cornu_data *data, const cornu_scores *scores);
 
+/* One sample for canvas_picture: floats [height][width][channels] of cornu_data_picture_shape,
+   which are 0 at range->black and 1 at range->white. */
+cornu_status sample_picture(const cornu_data *data, cornu_split split, int64_t index,
+                            const cornu_data_values *range, float *values, int64_t count);
+
 /* The matrix as a picture, to be closed. */
 cornu_status report_draw(const cornu_report *r, canvas *out);
 
