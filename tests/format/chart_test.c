@@ -113,6 +113,24 @@ static void lines_leave_gaps_and_are_thinned(void **state)
     free(svg);
 }
 
+/* Between two epochs there is none. */
+static void whole_numbers_have_whole_ticks(void **state)
+{
+    (void)state;
+    double x[] = {1, 2}, y[] = {3, 5};
+    chart_line line = {.name = "loss", .x = x, .y = y, .count = 2};
+    chart c = {.id = "a", .title = "loss", .line = &line, .line_count = 1};
+    for (int halves = 0; halves < 2; halves++) {
+        text t = {0};
+        x[1] = halves ? 1.5 : 2;
+        chart_svg(&t, &c);
+        char *svg = take(&t);
+        assert_int_equal(count_of(svg, ">1.2<") + count_of(svg, ">1.1<") > 0, halves);
+        assert_int_equal(count_of(svg, ">1<"), 1);
+        free(svg);
+    }
+}
+
 /* Places of text and marks, whatever the values are. */
 static void nothing_is_drawn_outside(void **state)
 {
@@ -246,6 +264,7 @@ int main(void)
         cmocka_unit_test(bars_are_as_long_as_their_values),
         cmocka_unit_test(a_logarithmic_axis_has_dots_at_equal_steps_for_equal_ratios),
         cmocka_unit_test(lines_leave_gaps_and_are_thinned),
+        cmocka_unit_test(whole_numbers_have_whole_ticks),
         cmocka_unit_test(nothing_is_drawn_outside),
         cmocka_unit_test(names_are_escaped_and_shortened),
         cmocka_unit_test(numbers_keep_their_digits),

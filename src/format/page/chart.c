@@ -149,6 +149,8 @@ void chart_axis_fit(chart_axis *a, int most, bool to_zero, double at_least)
     if (a->high - a->low < 1e-9 * fmax(fabs(a->high), 1e-300))
         a->high = a->low + (fabs(a->low) > 0 ? fabs(a->low) : 1);
     double step = round_step(a->high - a->low, most);
+    if (a->whole)
+        step = fmax(step, 1);
     double first = to_zero ? ceil(a->low / step - 1e-9) : floor(a->low / step + 1e-9);
     if (!to_zero) {
         a->low = first * step;

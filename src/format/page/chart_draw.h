@@ -24,6 +24,7 @@ typedef struct chart_axis {
     bool logarithmic;
     double tick[16];
     int ticks;
+    bool whole; /* values are whole numbers, and so are the ticks */
 } chart_axis;
 /* Which values there are; begin with an axis of zeros and low > high. */
 void chart_axis_see(chart_axis *a, double value);

@@ -33,12 +33,13 @@ static int next_point(const chart_line *l, int i)
 
 static plot layout(const chart *c, double top)
 {
-    plot p = {.x = {.low = 1, .high = 0, .logarithmic = c->log_x},
+    plot p = {.x = {.low = 1, .high = 0, .logarithmic = c->log_x, .whole = true},
               .y = {.low = 1, .high = 0, .logarithmic = c->log_y}};
     for (int s = 0; s < c->line_count; s++)
         for (int i = 0; i < c->line[s].count; i++)
             if (is_shown(&p, c->line[s].x[i], c->line[s].y[i])) {
                 chart_axis_see(&p.x, c->line[s].x[i]);
+                p.x.whole = p.x.whole && fabs(remainder(c->line[s].x[i], 1)) <= 0;
                 chart_axis_see(&p.y, c->line[s].y[i]);
             }
     chart_axis_fit(&p.x, 6, false, 0);
