@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { BARS_MOST = 64 /* of one chart */, LINE = 512 };
+typedef char bar_name[96];
 
 /* Devices in the order of the results: their colour. */
 static int series_of(const bench_report *report, const char *on)
@@ -24,12 +25,28 @@ static int series_of(const bench_report *report, const char *on)
     return 0;
 }
 
+/* The device, with the batch where it was measured with several. */
+static const char *name_bar(const bench_report *report, const bench_result *r, bar_name out)
+{
+    bool several = false;
+    for (int i = 0; i < report->count; i++) {
+        const bench_result *other = &report->results[i];
+        several |= strcmp(other->workload, r->workload) == 0 &&
+                   strcmp(other->device, r->device) == 0 && other->batch != r->batch;
+    }
+    if (several)
+        snprintf(out, sizeof(bar_name), "%.60s, batch %jd", r->device, (intmax_t)r->batch);
+    else
+        snprintf(out, sizeof(bar_name), "%.90s", r->device);
+    return out;
+}
+
 /* ---- time per step ---------------------------------------------------------------------- */
 
-static chart_bar step_bar(const bench_report *report, const bench_result *r)
+static chart_bar step_bar(const bench_report *report, const bench_result *r, bar_name name)
 {
     const statistics *s = &r->step_ms;
-    return (chart_bar){.name = r->device,
+    return (chart_bar){.name = name_bar(report, r, name),
                        .value = s->median,
                        .low = s->minimum,
                        .high = s->p95,
@@ -52,18 +69,22 @@ cornu_status bench_step_chart(const bench_report *report, text *t,
                               void (*draw)(text *t, const chart *c))
 {
     chart_group *groups;
-    chart_bar *bars;
+    chart_bar *bars = NULL;
+    bar_name *names = NULL;
     int count = 0;
     TRY(memory_new((size_t)report->count + 1, sizeof *groups, "chart", &groups));
     cornu_status status = memory_new((size_t)report->count + 1, sizeof *bars, "chart", &bars);
+    if (status == CORNU_OK)
+        status = memory_new((size_t)report->count + 1, sizeof *names, "chart", &names);
     if (status != CORNU_OK) {
         free(groups);
+        free(bars);
         return status;
     }
     for (int i = 0; i < report->count; i++) {
         if (count == 0 || strcmp(groups[count - 1].name, report->results[i].workload) != 0)
             groups[count++] = (chart_group){.name = report->results[i].workload, .bar = &bars[i]};
-        bars[i] = step_bar(report, &report->results[i]);
+        bars[i] = step_bar(report, &report->results[i], names[i]);
         groups[count - 1].count++;
     }
     draw(t, &(chart){.id = "steps",
@@ -76,6 +97,7 @@ cornu_status bench_step_chart(const bench_report *report, text *t,
                      .group_count = count});
     free(groups);
     free(bars);
+    free(names);
     return CORNU_OK;
 }
 
@@ -115,16 +137,19 @@ static cornu_status add_steps(const bench_report *report, text *t)
 
 /* ---- time per epoch --------------------------------------------------------------------- */
 
-static int add_own_epochs(const bench_report *report, const char *workload, chart_bar *bars)
+static int add_own_epochs(const bench_report *report, const char *workload, chart_bar *bars,
+                          bar_name *names)
 {
     int count = 0;
     for (int i = 0; i < report->count && count < BARS_MOST / 2; i++) {
         const bench_result *r = &report->results[i];
-        if (strcmp(r->workload, workload) == 0)
-            bars[count++] = (chart_bar){.name = r->device,
-                                        .value = *r->failed ? NAN : r->epoch_seconds,
-                                        .text = *r->failed ? "failed" : NULL,
-                                        .series = series_of(report, r->device)};
+        if (strcmp(r->workload, workload) != 0)
+            continue;
+        bars[count] = (chart_bar){.name = name_bar(report, r, names[count]),
+                                  .value = *r->failed ? NAN : r->epoch_seconds,
+                                  .text = *r->failed ? "failed" : NULL,
+                                  .series = series_of(report, r->device)};
+        count++;
     }
     return count;
 }
@@ -142,9 +167,10 @@ static int add_published_epochs(const char *workload, chart_bar *bars)
 static void add_epoch_figure(const bench_report *report, int index, text *t)
 {
     chart_bar bars[BARS_MOST];
+    bar_name names[BARS_MOST / 2];
     char id[32];
     const char *workload = report->results[index].workload;
-    int own = add_own_epochs(report, workload, bars);
+    int own = add_own_epochs(report, workload, bars, names);
     int published = add_published_epochs(workload, bars + own);
     chart_group groups[] = {{"measured here", bars, own}, {"published", bars + own, published}};
     char title[LINE];

@@ -28,12 +28,15 @@ const char chart_style[] =
 
 /* ---- text ------------------------------------------------------------------------------- */
 
-/* Scripts of East Asia and pictures are about twice as wide as letters. */
+/* As wide as in the widest of the usual fonts: capitals and m are wider than other letters, scripts
+   of East Asia and pictures about twice as wide. */
 static double width_of(const unsigned char *c)
 {
     if ((*c & 0xC0) == 0x80)
         return 0;
-    return *c >= 0xE2 ? CHART_TEXT : 0.58 * CHART_TEXT;
+    if (*c >= 0xE2 || *c == 'm' || *c == 'M' || *c == 'W' || *c == '%')
+        return CHART_TEXT;
+    return (*c >= 'A' && *c <= 'Z' ? 0.72 : 0.62) * CHART_TEXT;
 }
 
 double chart_text_width(const char *line)
