@@ -196,9 +196,28 @@ void report_print(const cornu_report *report);
 
 /* ---- terminal.c ------------------------------------------------------------------------- */
 
-bool terminal_is(FILE *f);   /* a terminal that can redraw a line */
-int terminal_width(FILE *f); /* columns; 80 where unknown */
+bool terminal_is(FILE *f);    /* a terminal that can redraw a line */
+int terminal_width(FILE *f);  /* columns; 80 where unknown */
+int terminal_height(FILE *f); /* lines; 24 where unknown */
 bool terminal_has_utf8(void);
+
+/* ---- plot.c ----------------------------------------------------------------------------- */
+
+/* Loss and first metric of the epochs so far. */
+enum { PLOT_CURVES = 2, PLOT_POINTS = 1024 };
+typedef struct plot {
+    int curves, count;
+    bool validates;
+    char name[PLOT_CURVES][24];
+    double epoch[PLOT_POINTS];
+    double training[PLOT_CURVES][PLOT_POINTS], validation[PLOT_CURVES][PLOT_POINTS]; /* or NaN */
+} plot;
+
+/* The end of an epoch. */
+void plot_add(plot *p, const cornu_progress *now);
+/* Draw for a terminal of so many columns and lines. Returns how many lines it took: none where
+   there is no room. */
+int plot_print(const plot *p, int width, int height, bool utf8, FILE *f);
 
 /* ---- progress.c ------------------------------------------------------------------------- */
 
@@ -211,6 +230,9 @@ typedef struct progress {
     bool answered;    /* somebody else has printed a line: no more redrawing */
     double last_draw; /* seconds into the epoch */
     double began;     /* of the clock: when it was opened */
+    plot *plot;       /* drawn below the last epoch, on a terminal; NULL: none */
+    int plotted;      /* lines from where it begins to the cursor's; 0: it will stay there */
+    bool heading;     /* one of them is the next epoch's */
 } progress;
 
 void progress_open(progress *p, bool quiet);

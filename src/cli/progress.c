@@ -204,6 +204,7 @@ void progress_break(progress *p)
 {
     pthread_mutex_lock(&drawing);
     break_line(p);
+    p->plotted = 0; /* something else will be printed below it */
     pthread_mutex_unlock(&drawing);
 }
 
@@ -221,6 +222,38 @@ static void draw(progress *p, const cornu_progress *now, bool loss_last)
     p->last_draw = now->seconds;
 }
 
+static void print_epoch_heading(progress *p, const cornu_progress *now)
+{
+    print("Epoch %lld/%lld\n", (long long)now->epoch + 1, (long long)now->epochs);
+    if (p->plotted) {
+        p->plotted++;
+        p->heading = true;
+    }
+}
+
+/* The plot moves down: away with it and what stands below, and the epoch's heading again. */
+static void erase_plot(progress *p, const cornu_progress *now)
+{
+    bool heading = p->heading;
+    if (p->plotted == 0)
+        return;
+    print("\r\033[%dA\033[J", p->plotted);
+    p->plotted = 0;
+    p->heading = false;
+    if (heading)
+        print_epoch_heading(p, now);
+}
+
+static void draw_plot(progress *p, const cornu_progress *now)
+{
+    if (!p->plot)
+        return;
+    plot_add(p->plot, now);
+    p->heading = false;
+    p->plotted = plot_print(p->plot, terminal_width(stdout) - 1, terminal_height(stdout),
+                            terminal_has_utf8(), stdout);
+}
+
 void progress_step(progress *p, const cornu_progress *now)
 {
     if (p->quiet || !p->terminal || p->answered)
@@ -228,7 +261,7 @@ void progress_step(progress *p, const cornu_progress *now)
     pthread_mutex_lock(&drawing);
     if (p->epoch != now->epoch) {
         break_line(p);
-        print("Epoch %lld/%lld\n", (long long)now->epoch + 1, (long long)now->epochs);
+        print_epoch_heading(p, now);
         p->epoch = now->epoch;
     }
     draw(p, now, false);
@@ -243,7 +276,9 @@ void progress_epoch(progress *p, const cornu_progress *now)
     pthread_mutex_lock(&drawing);
     if (p->terminal) { /* whole, even where the terminal has to wrap it */
         make_line(&l, now, BAR, LEFT_NOTHING, false);
+        erase_plot(p, now);
         print("\r%s\033[K\n", l.text);
+        draw_plot(p, now);
     } else {
         make_line(&l, now, 0, LEFT_NOTHING, false);
         if (tells_left(p, now))
@@ -336,6 +371,7 @@ void progress_answer(progress *p, const char *text)
     if (p) {
         p->line_open = false;
         p->answered = true;
+        p->plotted = 0;
     }
     /* The terminal has shown "^C" where the cursor stood. */
     cornu_printable(text, shown, sizeof shown);

@@ -19,6 +19,14 @@ int terminal_width(FILE *f)
     return 80;
 }
 
+int terminal_height(FILE *f)
+{
+    struct winsize size;
+    if (ioctl(fileno(f), TIOCGWINSZ, &size) == 0 && size.ws_row > 0)
+        return size.ws_row;
+    return 24;
+}
+
 bool terminal_has_utf8(void)
 {
     return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;

@@ -9,7 +9,7 @@ typedef struct train_options {
     int64_t epochs, batch, steps, shards, seed;
     device_choice on;
     data_choice files;
-    bool log_steps, quiet;
+    bool log_steps, plot, quiet;
 } train_options;
 
 static bool parse(int argc, char **argv, train_options *o, int *status)
@@ -34,6 +34,8 @@ static bool parse(int argc, char **argv, train_options *o, int *status)
         {"tensorboard", "DIR", "write event files for TensorBoard here", OPTION_TEXT,
          &o->tensorboard, 0, 0},
         {"html", "FILE", "write a page with curves at the end", OPTION_TEXT, &o->html, 0, 0},
+        {"plot", NULL, "draw curves in the terminal, below the last epoch", OPTION_FLAG, &o->plot,
+         0, 0},
         {"output", "DIR", "folder for the files that the recipe itself names", OPTION_TEXT,
          &o->output, 0, 0},
         FOLDER_OPTIONS(o->files),
@@ -197,9 +199,9 @@ static void print_how_to_go_on(FILE *f, const training *t)
     print_option(f, "tensorboard", o->tensorboard);
     print_option(f, "html", o->html);
     print_option(f, "output", o->output);
-    print_to(f, "%s%s%s%s", o->on.exact_convolution ? " --exact-conv" : "",
+    print_to(f, "%s%s%s%s%s", o->on.exact_convolution ? " --exact-conv" : "",
              o->log_steps ? " --log-steps" : "", o->files.strict ? " --strict" : "",
-             o->quiet ? " --quiet" : "");
+             o->plot ? " --plot" : "", o->quiet ? " --quiet" : "");
     print_option(f, "resume", t->path);
 }
 
@@ -316,11 +318,13 @@ static int run(int argc, char **argv)
 {
     train_options o = {0};
     training t = {.options = &o};
+    plot curves = {.count = 0};
     int status;
     if (!parse(argc, argv, &o, &status))
         return status;
     cornu_data *data = NULL;
     progress_open(&t.progress, o.quiet);
+    t.progress.plot = o.plot ? &curves : NULL;
     interrupt_watch(&t.progress);
     o.files.background = true;
     o.files.beside = o.save ? o.save : o.resume;

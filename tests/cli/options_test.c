@@ -5,10 +5,13 @@
 #include "support/made.h"
 #include "support/program.h"
 #include "support/scratch.h"
+#include <pty.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,6 +29,7 @@ typedef enum aspect {
     LINE,    /* the line of out.json that holds `what` */
     SCORES,  /* what follows the time in the first line that it prints */
     THREADS, /* the same as SAYS, where no second thread can be started */
+    DRAWS,   /* the same as SAYS, with a terminal as its output */
     ALIVE    /* the number of its threads while it trains */
 } aspect;
 
@@ -72,6 +76,7 @@ static const row rows[] = {
     {"train", "save", TRAIN, "--save m.safetensors", MAKES, "m.safetensors"},
     {"train", "resume", "small.yaml --data mnist", "--resume start.safetensors", SAYS, "saved start.safetensors"},
     {"train", "html", TRAIN, "--html t.html", MAKES, "t.html"},
+    {"train", "plot", TRAIN, "--plot", DRAWS, "\n          loss"},
     {"train", "output", "logged.yaml --data mnist", "--output there", MAKES, "there/l.csv"},
     {"train", "log", TRAIN, "--log l.csv", MAKES, "l.csv"},
     {"train", "log-steps", TRAIN " --steps 2 --log l.csv", "--log-steps", HEADING, "l.csv"},
@@ -237,6 +242,25 @@ static char *threads_alive(const char *const *arguments, const char *what)
     return found ? found : copy("none", 4);
 }
 
+static char *drawn_on_terminal(const char *const *arguments, const char *what)
+{
+    static char text[1 << 16];
+    int master, slave;
+    size_t size = 0;
+    const struct winsize window = {.ws_row = 30, .ws_col = 100};
+    assert_int_equal(openpty(&master, &slave, NULL, NULL, &window), 0);
+    setenv("TERM", "xterm", 1);
+    program p = program_start_into(arguments, slave);
+    close(slave);
+    for (ssize_t n = 1; n > 0 && size<sizeof text - 1; size += n> 0 ? (size_t)n : 0)
+        n = read(master, text + size, sizeof text - 1 - size);
+    text[size] = 0;
+    close(master);
+    program_finish(&p);
+    program_free(&p);
+    return strstr(text, what) ? copy("says so", 7) : copy("does not", 8);
+}
+
 /* ---- looking ---------------------------------------------------------------------------- */
 
 static char *look(const row *r, const program *p)
@@ -269,6 +293,8 @@ static char *observe(const row *r, bool with)
     split(r, with, text, sizeof text, arguments);
     if (r->aspect == ALIVE)
         return threads_alive(arguments, r->what);
+    if (r->aspect == DRAWS)
+        return drawn_on_terminal(arguments, r->what);
     if (r->aspect == MAKES || r->aspect == CONTENT || r->aspect == HEADING)
         remove(scratch_path(r->what));
     remove(scratch_path("out.json"));

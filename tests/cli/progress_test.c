@@ -169,6 +169,57 @@ static void long_runs_say_what_is_left_of_them(void **state)
     }
 }
 
+/* Below the last epoch; when it moves, the next epoch's heading is written again. */
+static void a_plot_moves_down_with_the_epochs(void **state)
+{
+    progress p;
+    static plot curves;
+    cornu_scores s = {.count = 1, .name = {"loss"}, .value = {2}};
+    cornu_progress now = {.epochs = 2, .step = 5, .steps = 5, .seconds = 1, .scores = &s};
+    assert_int_equal(open_terminal(state), 0);
+    progress_open(&p, false);
+    p.plot = &curves;
+    progress_epoch(&p, &now);
+    int lines = p.plotted;
+    now.epoch = 1;
+    now.step = 1;
+    progress_step(&p, &now);
+    now.step = 5;
+    progress_epoch(&p, &now);
+    progress_break(&p);
+    int left = p.plotted;
+    const char *found = close_terminal();
+    assert_int_equal(lines, 10);
+    assert_int_equal(left, 0); /* it stays */
+    char up[64];
+    snprintf(up, sizeof up, "\r\033[%dA\033[JEpoch 2/2\n\r", lines + 1);
+    const char *erased = strstr(found, up);
+    assert_non_null(erased);
+    assert_null(strstr(erased + strlen(up), "\033[J"));
+}
+
+/* What somebody else printed below it must not be erased. */
+static void a_plot_stays_above_what_others_print(void **state)
+{
+    progress p;
+    static plot curves;
+    cornu_scores s = {.count = 1, .name = {"loss"}, .value = {2}};
+    cornu_progress now = {.epochs = 3, .step = 5, .steps = 5, .seconds = 1, .scores = &s};
+    assert_int_equal(open_terminal(state), 0);
+    progress_open(&p, false);
+    p.plot = &curves;
+    progress_epoch(&p, &now);
+    progress_notice(&p, "look");
+    now.epoch = 1;
+    progress_epoch(&p, &now);
+    progress_answer(&p, "stopping");
+    now.epoch = 2;
+    progress_epoch(&p, &now);
+    const char *found = close_terminal();
+    assert_non_null(strstr(found, "look\n"));
+    assert_null(strstr(found, "\033[J"));
+}
+
 int main(void)
 {
     setlocale(LC_CTYPE, "C.UTF-8");
@@ -176,6 +227,8 @@ int main(void)
         cmocka_unit_test(long_runs_say_what_is_left_of_them),
         cmocka_unit_test(steps_say_what_time_is_left),
         cmocka_unit_test(an_answer_has_a_line_of_its_own_and_ends_the_drawing),
+        cmocka_unit_test(a_plot_moves_down_with_the_epochs),
+        cmocka_unit_test(a_plot_stays_above_what_others_print),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
