@@ -31,6 +31,8 @@ import exchange  # noqa: E402  runs the scripts
 # "module.Class.parameter" or "module.Class": why it differs.
 DIFFERENT = {
     "layers.BatchNormalization.renorm_momentum": "tf.keras 2's, without effect",
+    **{f"callbacks.TensorBoard.{extra}": "cornu's own, by name alone"
+       for extra in ("samples", "confusion_matrix", "hyperparameters")},
     "layers.InputLayer": "Keras's takes **kwargs",
     "layers.AveragePooling2D.pool_size": "Keras wants it said; cornu's is 2, as MaxPooling2D's",
     "layers.AvgPool2D.pool_size": "the same",
