@@ -50,7 +50,8 @@ NETWORKS = {
             lambda: O.SGD(0.05), "sparse_categorical_crossentropy"),
     "momentum": (lambda: [L.Dense(7, activation="gelu"), L.Dense(3)], (5,), 3,
                  lambda: O.SGD(0.01, momentum=0.9, nesterov=True), "mse"),
-    "adam-all-layers": (many_layers, (8, 8, 2), 4, lambda: O.Adam(0.002), "sparse_categorical_crossentropy"),
+    # With Keras's own epsilon a gradient of rounding alone is a step of its sign; TensorFlow's threads round as they come.
+    "adam-all-layers": (many_layers, (8, 8, 2), 4, lambda: O.Adam(0.002, epsilon=1e-4), "sparse_categorical_crossentropy"),
     "amsgrad": (lambda: [L.Conv2D(3, 3, strides=2), L.GlobalAveragePooling2D(), L.Dense(3, activation="softmax")],
                 (9, 9, 1), 3, lambda: O.Adam(amsgrad=True), "sparse_categorical_crossentropy"),
     "adamw": (lambda: [L.Rescaling(0.5), L.Flatten(), L.Dense(6, activation="elu"), L.Dense(3, activation="softmax")],
