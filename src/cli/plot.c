@@ -1,5 +1,4 @@
-/* Curves of a run in the terminal, a point an epoch: training as a line, validation as
-   o. */
+/* Curves of a run in the terminal, a point an epoch: training as a line, validation as o. */
 #include "cli/cli.h"
 #include <math.h>
 #include <stdlib.h>

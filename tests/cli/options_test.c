@@ -252,8 +252,11 @@ static char *drawn_on_terminal(const char *const *arguments, const char *what)
     setenv("TERM", "xterm", 1);
     program p = program_start_into(arguments, slave);
     close(slave);
-    for (ssize_t n = 1; n > 0 && size<sizeof text - 1; size += n> 0 ? (size_t)n : 0)
+    ssize_t n = 1;
+    while (n > 0 && size + 1 < sizeof text) {
         n = read(master, text + size, sizeof text - 1 - size);
+        size += n > 0 ? (size_t)n : 0;
+    }
     text[size] = 0;
     close(master);
     program_finish(&p);

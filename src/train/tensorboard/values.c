@@ -92,8 +92,8 @@ static cornu_status fail_memory(void)
     return status_fail(CORNU_OUT_OF_MEMORY, "not enough memory for hyperparameters");
 }
 
-/* {"class_name": C, "config": {K: V}} as KEY: C and K: V, within it as KEY.K; what is null is left
-   out, as it has no value. */
+/* {"class_name": C, "config": {K: V}} as KEY: C and PREFIX K: V, an object within it with KEY and a
+   dot for a prefix; what is null is left out, as it has no value. */
 static cornu_status flatten(json_t *out, const char *key, const char *prefix, const json_t *object)
 {
     const char *name;
@@ -103,13 +103,17 @@ static cornu_status flatten(json_t *out, const char *key, const char *prefix, co
         return fail_memory();
     json_object_foreach(json_object_get(object, "config"), name, value)
     {
-        char *full;
+        char *full, *within;
         cornu_status status = CORNU_OK;
         TRY(memory_format(&full, "%s%s", prefix, name));
-        if (json_is_object(value))
-            status = flatten(out, full, "learning_rate.", value);
-        else if ((json_is_number(value) || json_is_boolean(value) || json_is_string(value)) &&
-                 json_object_set(out, full, (json_t *)(uintptr_t)value) != 0)
+        if (json_is_object(value)) {
+            status = memory_format(&within, "%s.", full);
+            if (status == CORNU_OK) {
+                status = flatten(out, full, within, value);
+                free(within);
+            }
+        } else if ((json_is_number(value) || json_is_boolean(value) || json_is_string(value)) &&
+                   json_object_set(out, full, (json_t *)(uintptr_t)value) != 0)
             status = fail_memory();
         free(full);
         TRY(status);
