@@ -1,6 +1,6 @@
 # cornu_plugin(NAME SOURCE…): target cornu_NAME, libcornu-NAME.so, a plug-in of src/device/accelerator/plugins.def. Of the
 # program's sources it has only what needs no other library; the rest it asks the program for (plugin_side.c).
-set_source_files_properties(src/device/accelerator/loader.c PROPERTIES
+set_source_files_properties(src/base/plugin.c PROPERTIES
     COMPILE_DEFINITIONS "PLUGIN_LIBRARY_FOLDER=\"${CMAKE_INSTALL_LIBDIR}\"")
 file(GLOB accelerator_sources CONFIGURE_DEPENDS src/device/accelerator/*.c)
 list(FILTER accelerator_sources EXCLUDE REGEX "/loader\\.c$")

@@ -1,17 +1,12 @@
 /* The devices of plug-ins as the program sees them: everything is in libcornu-NAME.so, which is
    opened when somebody first asks for a GPU. */
-#include "base/env.h"
+#include "base/plugin.h"
 #include "device/accelerator/plugin.h"
 #include "device/gather_sample.h"
 #include "device/reference/self_test.h"
-#include <dlfcn.h>
-#include <limits.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef enum plugin_id {
 #define PLUGIN(name, ...) PLUGIN_##name,
@@ -70,39 +65,6 @@ static pthread_once_t plugin_once[PLUGIN_COUNT] = {
 #undef PLUGIN
 };
 
-/* The folder of the program or library that this file is part of; false where it is unknown. */
-static bool own_folder(char *folder, size_t size)
-{
-    Dl_info info;
-    struct link_map *map = NULL;
-    char path[PATH_MAX], *real = NULL;
-    if (!dladdr1((const void *)rows, &info, (void **)&map, RTLD_DL_LINKMAP))
-        return false;
-    bool is_program = !map || !map->l_name || !*map->l_name;
-    real = realpath(is_program ? "/proc/self/exe" : map->l_name, path);
-    char *slash = real ? strrchr(real, '/') : NULL;
-    if (!slash)
-        return false;
-    *slash = '\0';
-    return snprintf(folder, size, "%s", path) < (int)size;
-}
-
-/* Beside the program (a build folder), in its prefix's library folder, beside the library. */
-static bool find_plugin(const plugin_row *row, char *path, size_t size)
-{
-    static const char *const folders[] = {"", "/../" PLUGIN_LIBRARY_FOLDER "/cornu",
-                                          "/../lib/cornu", "/cornu"};
-    char folder[PATH_MAX];
-    if (!own_folder(folder, sizeof folder))
-        return false;
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        int length = snprintf(path, size, "%s%s/%s", folder, folders[i], row->file);
-        if (length > 0 && (size_t)length < size && access(path, R_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool versions_agree(const gpu_plugin *plugin, const char *path, char *why, size_t size)
 {
     const gpu_plugin_version own = GPU_PLUGIN_VERSION;
@@ -124,32 +86,21 @@ static void open_plugin(plugin_id id)
 {
     const plugin_row *row = &rows[id];
     loaded *l = &plugin_of_process[id];
-    char found[PATH_MAX];
-    const char *path = env_get(row->environment);
-    if (!path && !find_plugin(row, found, sizeof found)) {
-        snprintf(l->why, sizeof l->why, "this build has no %s plug-in (%s); build cornu where %s",
-                 row->title, row->file, row->needs);
-        return;
-    }
-    path = path ? path : found;
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        const char *error = dlerror();
-        snprintf(l->why, sizeof l->why, "%.250s", error ? error : path);
-        return;
-    }
+    char missing[sizeof l->why];
+    snprintf(missing, sizeof missing, "this build has no %s plug-in (%s); build cornu where %s",
+             row->title, row->file, row->needs);
+    plugin_file file = {.file = row->file,
+                        .entry = row->entry,
+                        .title = row->title,
+                        .missing = missing,
+                        .environment = row->environment};
     union {
-        void *symbol;
+        plugin_function *function;
         gpu_plugin_entry *entry;
-    } symbol = {.symbol = dlsym(library, row->entry)};
-    const gpu_plugin *plugin = symbol.symbol ? symbol.entry(&host) : NULL;
-    if (!plugin)
-        snprintf(l->why, sizeof l->why, "%.150s: found no %s; expected cornu's %s plug-in", path,
-                 row->entry, row->title);
-    if (plugin && versions_agree(plugin, path, l->why, sizeof l->why))
+    } opened = {.function = plugin_open(&file, l->why, sizeof l->why)};
+    const gpu_plugin *plugin = opened.function ? opened.entry(&host) : NULL;
+    if (plugin && versions_agree(plugin, file.path, l->why, sizeof l->why))
         l->plugin = plugin;
-    else
-        dlclose(library);
 }
 
 #define PLUGIN(name, ...)           \

@@ -1,0 +1,20 @@
+/* Plug-ins: libraries that are opened when they are needed. */
+#ifndef BASE_PLUGIN_H
+#define BASE_PLUGIN_H
+
+#include "base/env.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Open the file that this variable names, or `file` beside the program (a build folder), in its
+   prefix's library folder or beside the library. Its function `entry`, or NULL with *why filled in;
+   `missing` is why where there is no such file. `title`: "OpenCL". */
+typedef struct plugin_file {
+    const char *file, *entry, *title, *missing;
+    env_name environment;
+    char path[4096]; /* of the file that was found */
+} plugin_file;
+typedef void plugin_function(void);
+plugin_function *plugin_open(plugin_file *plugin, char *why, size_t size);
+
+#endif
