@@ -29,6 +29,9 @@ foreach(plugin cuda opencl)
         install(TARGETS cornu_${plugin} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/cornu COMPONENT library)
     endif()
 endforeach()
+foreach(mpi IN LISTS CORNU_MPI_NAMES) # each needs its MPI's library: a component of its own
+    install(TARGETS cornu_mpi_${mpi} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/cornu COMPONENT ${mpi})
+endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/include/cornu/cornu.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cornu
     COMPONENT development)
 install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE

@@ -7,7 +7,7 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "trainer of small neural networks for imag
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
-set(CPACK_COMPONENTS_ALL program library development python_debian)
+set(CPACK_COMPONENTS_ALL program library development python_debian ${CORNU_MPI_NAMES})
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
     WORLD_READ WORLD_EXECUTE)
 set(CPACK_CORNU_SOURCE ${CMAKE_SOURCE_DIR})
@@ -53,4 +53,12 @@ set(CPACK_DEBIAN_PYTHON_DEBIAN_PACKAGE_CONTROL_EXTRA
     "${CMAKE_SOURCE_DIR}/cmake/package/postinst;${CMAKE_SOURCE_DIR}/cmake/package/prerm")
 set(CPACK_DEBIAN_PYTHON_DEBIAN_DESCRIPTION "${about}\
 This package has the Python package, shaped as Keras.")
+foreach(mpi IN LISTS CORNU_MPI_NAMES)
+    string(TOUPPER ${mpi} component)
+    set(CPACK_DEBIAN_${component}_PACKAGE_NAME libcornu${CORNU_SOVERSION}-${mpi})
+    set(CPACK_DEBIAN_${component}_PACKAGE_SECTION libs)
+    set(CPACK_DEBIAN_${component}_PACKAGE_DEPENDS "libcornu${CORNU_SOVERSION} ${same_version}")
+    set(CPACK_DEBIAN_${component}_DESCRIPTION "${about}\
+This package has the plug-in by which several processes train together (MPI).")
+endforeach()
 include(CPack)

@@ -45,7 +45,7 @@ if(TARGET cornu_package)
     add_dependencies(cornu_python_package cornu_package_program)
     install(TARGETS cornu_package LIBRARY DESTINATION cornu/lib COMPONENT python EXCLUDE_FROM_ALL)
     install(TARGETS cornu_package_program RUNTIME DESTINATION cornu/bin COMPONENT python EXCLUDE_FROM_ALL)
-    foreach(plugin IN ITEMS cornu_cuda cornu_opencl) # the package's library looks for them beside itself
+    foreach(plugin IN ITEMS cornu_cuda cornu_opencl cornu_mpi_openmpi cornu_mpi_mpich) # the package's library looks for them beside itself
         if(TARGET ${plugin})
             add_dependencies(cornu_package ${plugin})
             install(TARGETS ${plugin} LIBRARY DESTINATION cornu/lib COMPONENT python EXCLUDE_FROM_ALL)

@@ -60,8 +60,9 @@ typedef enum cornu_status {
     CORNU_DEVICE = 7,        /* the device failed */
     CORNU_STOPPED = 8,       /* the caller's should_stop asked for it; state is complete */
     CORNU_NOT_A_NUMBER = 9,  /* terminate_on_nan: the loss became NaN or infinite */
-    CORNU_NETWORK = 10,      /* a download failed */
-    CORNU_INTERNAL = 11      /* a bug in cornu */
+    CORNU_NETWORK = 10,      /* a download failed, or another rank does not answer */
+    CORNU_INTERNAL = 11,     /* a bug in cornu */
+    CORNU_RANK = 12 /* another rank failed; the message is that rank's, which says it, too */
 } cornu_status;
 
 CORNU_API const char *cornu_version(void);
@@ -512,6 +513,30 @@ typedef struct cornu_position {
 /* Of the model as it is now; may be asked from within should_stop. */
 CORNU_API cornu_status cornu_model_position(const cornu_model *model, cornu_position *position);
 
+/* ---- several processes ------------------------------------------------------------------ */
+
+/* Processes that an MPI launcher has started (mpirun, srun), on one machine or several: the ranks 0
+   to count-1, a power of two. cornu_fit trains one model with all of them. */
+typedef struct cornu_ranks cornu_ranks;
+
+/* Join the others; all of them do. *ranks is NULL where there are none, which is as good. At most
+   once in a process, which leaves MPI to cornu from then on; the plug-in for the launcher's MPI,
+   libcornu-mpi-openmpi.so or libcornu-mpi-mpich.so, is opened for it. */
+CORNU_API cornu_status cornu_ranks_open(cornu_ranks **ranks);
+/* How many there are, and which one this is; 1 and 0 for NULL. */
+CORNU_API int cornu_ranks_count(const cornu_ranks *ranks);
+CORNU_API int cornu_ranks_number(const cornu_ranks *ranks);
+/* "rank 1 (hostname)"; "" for NULL. Valid until they are closed. */
+CORNU_API const char *cornu_ranks_name(const cornu_ranks *ranks);
+/* The same before they are joined, as the launcher tells it: the count, and *rank. */
+CORNU_API int cornu_ranks_launched(int *rank);
+/* Tell the others that this process ends with `status`, for which there is a message, so that they
+   do not wait for it; returns it, with the rank's name before the message. cornu_fit does so
+   itself. */
+CORNU_API cornu_status cornu_ranks_end(cornu_ranks *ranks, cornu_status status);
+/* All of them do; unless something failed it waits for the others. */
+CORNU_API void cornu_ranks_close(cornu_ranks *ranks);
+
 typedef struct cornu_history cornu_history;
 
 typedef struct cornu_fit_options {
@@ -560,9 +585,13 @@ typedef struct cornu_fit_options {
     const char *tensorboard;
     /* Divide each batch into so many shards, a power of two: their gradients are computed one after
        the other and added in a fixed tree, with the memory of one shard's activations at a time.
-       Bits depend on this number. 0: as the recipe says, else 1. */
+       Bits depend on this number. 0: as the recipe says, else 1; with ranks, how many these are. */
     int64_t shards;
-    uint64_t reserved[6]; /* 0 */
+    /* Train together with these, which all do the same; NULL: alone. Each has as many of a batch's
+       shards as the others; bits do not depend on how many ranks there are. Rank 0 alone writes
+       files; all return the same model. Where one of them fails, the others do (CORNU_RANK). */
+    cornu_ranks *ranks;
+    uint64_t reserved[5]; /* 0 */
 } cornu_fit_options;
 
 /* Train; `history` may be NULL. Within its callbacks the model's weights can be read and written,

@@ -39,6 +39,7 @@ typedef struct data_object {
 
 typedef struct module_state {
     PyTypeObject *model_type, *data_type;
+    cornu_ranks *ranks; /* NULL: alone */
 } module_state;
 
 module_state *state_of(PyObject *module);
@@ -101,10 +102,12 @@ void end_data(data_object *self);
 /* A new Data, which owns `data`. */
 PyObject *wrap_data(PyObject *module, cornu_data *data);
 
-/* ---- model.c, data.c, pictures.c, training.c: types and functions ---- */
+/* ---- model.c, data.c, pictures.c, ranks.c, training.c: types and functions ---- */
 
 extern PyType_Spec model_spec, data_spec;
 PyObject *module_open(PyObject *module, PyObject *arguments);
+PyObject *module_ranks_open(PyObject *module, PyObject *unused);
+PyObject *module_ranks_close(PyObject *module, PyObject *unused);
 PyObject *module_parse(PyObject *module, PyObject *arguments);
 PyObject *module_data_from_arrays(PyObject *module, PyObject *arguments);
 PyObject *module_data_stream(PyObject *module, PyObject *arguments);

@@ -60,6 +60,8 @@ static PyMethodDef module_methods[] = {
     {"tables", module_tables, METH_NOARGS, NULL},
     {"versions", module_versions, METH_NOARGS, NULL},
     {"devices", module_devices, METH_NOARGS, NULL},
+    {"ranks_open", module_ranks_open, METH_NOARGS, NULL},
+    {"ranks_close", module_ranks_close, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -83,6 +83,7 @@ PyObject *model_fit(PyObject *object, PyObject *arguments)
                           &o.threads, &exact, &each, &step, &begin, &epoch, &validating, &notice))
         return NULL;
     o.exact_convolution = exact;
+    o.ranks = state_of(PyType_GetModule(Py_TYPE(object)))->ranks;
     if (!begin_fit(object, data, validation, &c))
         return NULL;
     if (validation != Py_None)

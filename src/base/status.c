@@ -75,6 +75,8 @@ const char *cornu_status_name(cornu_status status)
         return "not a number";
     case CORNU_NETWORK:
         return "network error";
+    case CORNU_RANK:
+        return "another rank failed";
     case CORNU_INTERNAL:
         return "internal error";
     }

@@ -154,6 +154,10 @@ const char *show_bytes(double bytes, char *text);
 /* Print "cornu: MESSAGE" as one line. Returns `status`. */
 int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same for a wrong command line of a command, pointing to its help; returns STATUS_USAGE. */
+/* Report for a process of these, from here on; of errors of the command line, and of what needs no
+   saying twice, the first rank alone speaks. */
+void speak_for(cornu_ranks *ranks);
+bool is_speaker(void);
 int fail_usage(const command *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Print cornu_last_error() where `status` is a failure; returns the exit status. */
 int report(cornu_status status);
@@ -225,6 +229,7 @@ int plot_print(const plot *p, int width, int height, bool utf8, FILE *f);
    minute and more it says, too, how long they will still take. */
 typedef struct progress {
     bool quiet, terminal;
+    bool silent;      /* answers nothing, either: another process does */
     int64_t epoch;    /* whose heading has been printed; -1: none */
     bool line_open;   /* the cursor stands behind a line that will be redrawn */
     bool answered;    /* somebody else has printed a line: no more redrawing */

@@ -26,9 +26,28 @@ int fail(int status, const char *format, ...)
     return status;
 }
 
+/* ---- several processes ------------------------------------------------------------------- */
+
+static cornu_ranks *ranks;
+
+void speak_for(cornu_ranks *all)
+{
+    ranks = all;
+}
+
+bool is_speaker(void)
+{
+    int rank;
+    (void)cornu_ranks_launched(&rank);
+    return rank == 0;
+}
+
+/* All ranks have the same command line. */
 int fail_usage(const command *c, const char *format, ...)
 {
     char line[LINE];
+    if (!is_speaker())
+        return STATUS_USAGE;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
@@ -38,8 +57,11 @@ int fail_usage(const command *c, const char *format, ...)
 
 int report(cornu_status status)
 {
+    status = cornu_ranks_end(ranks, status);
     if (status == CORNU_OK)
         return STATUS_OK;
+    if (status == CORNU_RANK) /* which says it itself */
+        return STATUS_FAILURE;
     return fail(status == CORNU_STOPPED ? STATUS_INTERRUPTED : STATUS_FAILURE, "%s",
                 cornu_last_error());
 }

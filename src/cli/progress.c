@@ -362,6 +362,8 @@ void progress_answer(progress *p, const char *text)
 {
     char shown[LINE + 4096], out[sizeof shown + 16];
     struct timespec until;
+    if (p && p->silent)
+        return;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += (until.tv_nsec + 50000000) / 1000000000;
     until.tv_nsec = (until.tv_nsec + 50000000) % 1000000000;

@@ -5,10 +5,19 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* A launcher of ranks may give its processes a pseudo-terminal of which nobody knows the size. */
+static bool is_launchers(FILE *f)
+{
+    int rank;
+    struct winsize size;
+    return cornu_ranks_launched(&rank) > 1 &&
+           (ioctl(fileno(f), TIOCGWINSZ, &size) != 0 || size.ws_col == 0);
+}
+
 bool terminal_is(FILE *f)
 {
     const char *term = getenv("TERM");
-    return isatty(fileno(f)) && term && *term && strcmp(term, "dumb") != 0;
+    return isatty(fileno(f)) && term && *term && strcmp(term, "dumb") != 0 && !is_launchers(f);
 }
 
 int terminal_width(FILE *f)

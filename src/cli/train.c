@@ -12,6 +12,19 @@ typedef struct train_options {
     bool log_steps, plot, quiet;
 } train_options;
 
+/* Of several processes the first alone prints and writes; the pixels of pictures that do not fit
+   into the others' memory are decoded again. */
+static bool leave_to_speaker(train_options *o)
+{
+    if (is_speaker())
+        return true;
+    o->save = o->log = o->tensorboard = o->html = NULL;
+    o->log_steps = o->plot = false;
+    o->quiet = true;
+    o->files.cache = "memory";
+    return true;
+}
+
 static bool parse(int argc, char **argv, train_options *o, int *status)
 {
     const option options[] = {
@@ -58,8 +71,9 @@ static bool parse(int argc, char **argv, train_options *o, int *status)
     else if (o->log_steps && !o->log)
         *status = fail_usage(&command_train, "found --log-steps alone; expected --log FILE, too");
     else
-        return device_is_there(&o->on, status) && can_write(o->save, status) &&
-               can_write(o->log, status) && can_write(o->html, status);
+        return device_is_there(&o->on, status) && leave_to_speaker(o) &&
+               can_write(o->save, status) && can_write(o->log, status) &&
+               can_write(o->html, status);
     return false;
 }
 
@@ -105,6 +119,7 @@ typedef struct training {
     int64_t step, steps; /* done in the epoch at hand, of these; see interrupt_hold */
     char path[4096];     /* of the model file; "": none yet */
     bool saved;          /* it holds this run's work */
+    cornu_ranks *ranks;  /* NULL: one process */
 } training;
 
 /* ---- Ctrl-C ----------------------------------------------------------------------------- */
@@ -155,6 +170,8 @@ static bool should_stop(void *user)
     (void)cornu_model_position(t->model, &now);
     interrupt_hold();
     t->step = now.step;
+    if (t->ranks && now.step < t->steps) /* they vote within a step: the next one is the last */
+        t->step++;
     bool asked = interrupt_asked(NULL);
     interrupt_release();
     return asked;
@@ -253,7 +270,7 @@ static int finish(const training *t, const cornu_data *data, cornu_status status
     if (!o->quiet)
         print_loading(data, &t->last);
     if (status == CORNU_STOPPED)
-        return finish_interrupted(t);
+        return is_speaker() ? finish_interrupted(t) : STATUS_INTERRUPTED;
     if (status == CORNU_OK && save && !o->quiet)
         print("saved %s\n", save);
     if (status == CORNU_OK && !o->quiet)
@@ -293,6 +310,7 @@ static int train(training *t, const cornu_data *data)
                              .log = o->log,
                              .log_steps = o->log_steps,
                              .tensorboard = o->tensorboard,
+                             .ranks = t->ranks,
                              .output = o->output,
                              .resume = o->resume != NULL,
                              .on_step = on_step,
@@ -323,7 +341,12 @@ static int run(int argc, char **argv)
     if (!parse(argc, argv, &o, &status))
         return status;
     cornu_data *data = NULL;
+    status = report(cornu_ranks_open(&t.ranks));
+    if (status != STATUS_OK)
+        return status;
+    speak_for(t.ranks);
     progress_open(&t.progress, o.quiet);
+    t.progress.silent = !is_speaker();
     t.progress.plot = o.plot ? &curves : NULL;
     interrupt_watch(&t.progress);
     o.files.background = true;
@@ -335,6 +358,10 @@ static int run(int argc, char **argv)
         status = train(&t, data);
     cornu_data_close(data);
     cornu_model_close(t.model);
+    speak_for(NULL);
+    if (status != STATUS_OK && status != STATUS_INTERRUPTED) /* unless they know */
+        (void)cornu_ranks_end(t.ranks, CORNU_INVALID);
+    cornu_ranks_close(t.ranks);
     return status;
 }
 

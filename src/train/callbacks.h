@@ -50,6 +50,7 @@ typedef struct callback_kind {
     cornu_status (*read)(void *self, const doc *options); /* options: a map, or NULL */
     bool every_step; /* on_step_end wants each step's loss: the device is asked after each */
     bool (*wants_steps)(const void *self); /* the same, where it hangs on the options */
+    bool writes;                           /* files: with ranks it is rank 0's matter */
     bool after_the_epoch; /* on_epoch_end runs when the others have, and the position has moved on:
                              for what writes the model */
     /* Before training; must not change the model. `monitor` names are checked here. */
@@ -81,6 +82,7 @@ typedef struct callback_entry {
 typedef struct callbacks {
     callback_entry *entries; /* with room for one more than the list's */
     int count;
+    bool mute;   /* those that write files do nothing */
     int unsaved; /* the last so many are no list's: no model file keeps their state */
 } callbacks;
 

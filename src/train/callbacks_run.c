@@ -2,10 +2,17 @@
 #include "train/callbacks.h"
 #include <string.h>
 
+static bool is_mute(const callbacks *c, const callback_kind *kind)
+{
+    return c->mute && kind->writes;
+}
+
 bool callbacks_every_step(const callbacks *c)
 {
     for (int i = 0; i < c->count; i++) {
         const callback_kind *kind = c->entries[i].kind;
+        if (is_mute(c, kind))
+            continue;
         if (kind->every_step || (kind->wants_steps && kind->wants_steps(c->entries[i].self)))
             return true;
     }
@@ -37,7 +44,7 @@ cornu_status callbacks_run(callbacks *c, callback_event event, fit_state *f)
 {
     for (int i = 0; i < c->count; i++) {
         callback_function *function = function_of(c->entries[i].kind, event);
-        if (function)
+        if (function && !is_mute(c, c->entries[i].kind))
             TRY(function(c->entries[i].self, f));
     }
     return CORNU_OK;
@@ -48,7 +55,8 @@ cornu_status callbacks_save(const callbacks *c, cornu_model *model)
     json_t *list = json_array();
     for (int i = 0; i < c->count; i++) {
         const callback_entry *e = &c->entries[i];
-        cornu_status status = e->kind->sync ? e->kind->sync(e->self) : CORNU_OK;
+        cornu_status status =
+            e->kind->sync && !is_mute(c, e->kind) ? e->kind->sync(e->self) : CORNU_OK;
         if (status == CORNU_OK && i >= c->count - c->unsaved)
             continue;
         if (status != CORNU_OK) {

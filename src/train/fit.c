@@ -40,7 +40,7 @@ static void resolve_new(fit_run *run)
     s->batch = o->batch ? o->batch : s->batch ? s->batch : 32;
     s->epochs = o->epochs ? o->epochs : s->epochs ? s->epochs : 1;
     s->steps_per_epoch = o->steps_per_epoch ? o->steps_per_epoch : s->steps_per_epoch;
-    s->shards = o->shards ? o->shards : s->shards ? s->shards : 1;
+    s->shards = o->shards ? o->shards : s->shards ? s->shards : cornu_ranks_count(o->ranks);
 }
 
 static cornu_status fail_resume(const char *what, uint64_t saved, uint64_t asked)
@@ -183,6 +183,9 @@ static cornu_status open_data(fit_run *run)
     run->validation.data = run->data;
     if (run->options->resume)
         TRY(data_finish(run->data)); /* where a pass ends must be known */
+    if (run->data->stream && run->options->ranks)
+        return status_fail(CORNU_UNSUPPORTED, "ranks: found a stream of batches, which may be "
+                                              "another one on each; expected other data");
     if (run->data->stream && run->options->resume)
         return status_fail(CORNU_UNSUPPORTED, "resume: found a stream of batches, which cannot go "
                                               "on where it was; expected other data");
@@ -235,7 +238,7 @@ static cornu_status plan_epochs(fit_run *run)
         plan_streamed(run);
     else
         TRY(plan_batches(run));
-    TRY(shards_check(run->spec.shards, run->batch));
+    TRY(shards_check(run->spec.shards, run->batch, run->options->ranks));
     run->epochs = run->spec.epochs;
     evaluation *v = &run->validation;
     int64_t batch = run->spec.validation_batch ? run->spec.validation_batch : run->spec.batch;
@@ -244,7 +247,7 @@ static cornu_status plan_epochs(fit_run *run)
     v->on_step = run->options->on_validation_step;
     v->each_step = run->options->each_step;
     v->announced = true;
-    v->should_stop = run->options->should_stop;
+    v->should_stop = run->options->ranks ? NULL : run->options->should_stop; /* all, or none */
     v->user = run->options->user;
     return CORNU_OK;
 }
@@ -297,6 +300,7 @@ static cornu_status check_all(fit_run *run)
                            (intmax_t)run->model->training.position.step, (intmax_t)run->steps);
     name_logs(run);
     TRY(callbacks_open(run->spec.callbacks, &run->callbacks));
+    run->callbacks->mute = cornu_ranks_number(o->ranks) > 0;
     if (o->tensorboard)
         TRY(callbacks_add_tensorboard(run->callbacks, o->tensorboard));
     run->state.callbacks = run->callbacks;
@@ -348,8 +352,10 @@ static cornu_status open_session(fit_run *run)
     if (d->ops->notice && *d->ops->notice(d))
         fit_notice(&run->state, "%s", d->ops->notice(d));
     TRY(fit_upload(run));
-    TRY(shards_open(run->session, run->spec.shards, run->options->threads, &run->shards));
+    TRY(shards_open(run->session, run->spec.shards, run->options->ranks, run->options->threads,
+                    &run->shards));
     TRY(fit_prepare_plans(run));
+    TRY(fit_check_ranks(run));
     fit_forecast_open(run);
     TRY(open_history(run));
     return fit_log_open(run);
@@ -444,6 +450,17 @@ static cornu_status fit(fit_run *run)
     return finish(run, fit_loop(run));
 }
 
+/* Rank 0 alone writes files. */
+static const cornu_fit_options *options_of_rank(const cornu_fit_options *o, cornu_fit_options *own)
+{
+    if (cornu_ranks_number(o->ranks) == 0)
+        return o;
+    *own = *o;
+    own->save = own->save_stopped = own->log = own->output = own->tensorboard = NULL;
+    own->log_steps = false;
+    return own;
+}
+
 cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_fit_options *options,
                        cornu_history **history)
 {
@@ -452,9 +469,10 @@ cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_f
         *history = NULL;
     if (!model || !data)
         return status_fail(CORNU_INVALID, "cornu_fit: found NULL; expected a model and data");
-    const cornu_fit_options *o = options ? options : &defaults;
-    TRY(CHECK_RESERVE("cornu_fit_options", o));
-    TRY(session_check_free(model));
+    cornu_fit_options own;
+    const cornu_fit_options *o = options_of_rank(options ? options : &defaults, &own);
+    TRY(ranks_end(o->ranks, CHECK_RESERVE("cornu_fit_options", o)));
+    TRY(ranks_end(o->ranks, session_check_free(model)));
     fit_run run = {.options = o, .model = model, .data = data, .pass = -1};
     run.state = (fit_state){.model = model,
                             .data = data,
@@ -465,6 +483,9 @@ cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_f
                             .on_notice = o->on_notice,
                             .user = o->user};
     cornu_status status = fit(&run);
+    bool together = status == CORNU_STOPPED && run.agreed != VOTE_GO; /* the others stop, too */
+    if (!together)
+        status = ranks_end(o->ranks, status);
     close_run(&run);
     bool trained = status == CORNU_OK || status == CORNU_STOPPED || status == CORNU_NOT_A_NUMBER;
     if (history && trained)

@@ -171,12 +171,26 @@ static cornu_status take_streamed(fit_run *run, const int64_t **index, int64_t *
     return CORNU_OK;
 }
 
+/* With ranks: does this one wish to stop, and what do all of them do? `before`: it has to, before
+   the step at hand. */
+static cornu_status vote(fit_run *run, bool before)
+{
+    const cornu_fit_options *o = run->options;
+    shards_vote own = before ? VOTE_NOT : VOTE_GO;
+    if (!before && o->ranks && o->should_stop && o->should_stop(o->user))
+        own = VOTE_LAST;
+    return shards_agree(run->shards, own, &run->agreed);
+}
+
 static cornu_status train_batch(fit_run *run, const int64_t *index, int64_t batch)
 {
     const sample_block *samples = &run->feed.samples;
     session_plan *ready;
-    if (run->shards)
-        return shards_step(run->shards, samples, index, batch);
+    if (run->shards) {
+        TRY(shards_begin(run->shards, samples, index, batch));
+        TRY(vote(run, false));
+        return run->agreed == VOTE_NOT ? CORNU_STOPPED : shards_end(run->shards, batch);
+    }
     TRY(session_plan_for(run->session, PLAN_TRAIN, batch, samples->weight != NULL, &ready));
     return session_step(run->session, ready, samples, index);
 }
@@ -187,7 +201,13 @@ static cornu_status run_step(fit_run *run, bool *taken)
     position *p = &run->model->training.position;
     const int64_t *index;
     int64_t batch;
-    TRY(run->data->stream ? take_streamed(run, &index, &batch) : take_batch(run, &index, &batch));
+    cornu_status status =
+        run->data->stream ? take_streamed(run, &index, &batch) : take_batch(run, &index, &batch);
+    if (status == CORNU_STOPPED && run->options->ranks) {
+        TRY(vote(run, true));
+        return CORNU_STOPPED;
+    }
+    TRY(status);
     *taken = batch > 0;
     if (batch == 0)
         return CORNU_OK;
@@ -245,10 +265,23 @@ static cornu_status stop(fit_run *run)
     return fail_stopped(run, path);
 }
 
+/* `votes`: ranks do so now; else they have, within the step. */
+static cornu_status ask_to_stop(fit_run *run, bool votes, bool *stops)
+{
+    const cornu_fit_options *o = run->options;
+    if (!o->ranks) {
+        *stops = o->should_stop && o->should_stop(o->user);
+        return CORNU_OK;
+    }
+    if (run->agreed == VOTE_GO && votes)
+        TRY(vote(run, false));
+    *stops = run->agreed != VOTE_GO;
+    return CORNU_OK;
+}
+
 static cornu_status run_steps(fit_run *run)
 {
     const position *p = &run->model->training.position;
-    const cornu_fit_options *o = run->options;
     step_results results;
     run->carry = p->step > 0;
     scores_from_sums(p->totals, p->samples, &run->scores);
@@ -259,7 +292,10 @@ static cornu_status run_steps(fit_run *run)
         cornu_status status = run_step(run, &taken);
         if (status != CORNU_STOPPED) /* while it waited for samples: the step was not begun */
             TRY(status);
-        if (status == CORNU_STOPPED || (o->should_stop && o->should_stop(o->user))) {
+        bool stops = status == CORNU_STOPPED;
+        if (!stops)
+            TRY(ask_to_stop(run, p->step == run->steps, &stops));
+        if (stops) {
             if (p->step < run->steps && !run->each_step && !run->carry)
                 TRY(read_results(run, &results));
             return stop(run);
@@ -355,6 +391,11 @@ static cornu_status run_epoch(fit_run *run)
         if (status == CORNU_STOPPED)
             return stop(run);
         TRY(status);
+        bool stops = false;
+        if (run->options->ranks)
+            TRY(ask_to_stop(run, true, &stops));
+        if (stops)
+            return stop(run);
         fit_forecast_validated(run, clock_seconds() - begin);
     }
     return finish_epoch(run);
@@ -376,9 +417,11 @@ cornu_status fit_loop(fit_run *run)
     if (p->epoch >= run->epochs)
         fit_notice(&run->state, "nothing left to do: %jd of %jd epochs are done",
                    (intmax_t)p->epoch, (intmax_t)run->epochs);
-    bool went_on = false;
+    bool went_on = false, stops = false;
     while (p->epoch < run->epochs && !run->state.stop) {
-        if (went_on && o->should_stop && o->should_stop(o->user))
+        if (went_on)
+            TRY(ask_to_stop(run, true, &stops));
+        if (stops)
             return stop_between(run);
         TRY(run_epoch(run));
         went_on = true;

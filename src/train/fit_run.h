@@ -64,6 +64,7 @@ typedef struct fit_run {
     bool nan_noticed, saved;
     int64_t saved_epoch; /* whole epochs in the file that was saved last */
     bool stepped;        /* at least once */
+    shards_vote agreed;  /* of the ranks, on the step at hand */
 } fit_run;
 
 /* Train from the model's position to the last epoch. CORNU_STOPPED with the state complete. */
@@ -74,6 +75,8 @@ cornu_status fit_upload(fit_run *run);
 cornu_status fit_check_samples(const fit_run *run, int64_t samples);
 /* All plans of the run, so that one that does not fit is known now. */
 cornu_status fit_prepare_plans(fit_run *run);
+/* With ranks: do all of them the same? */
+cornu_status fit_check_ranks(fit_run *run);
 /* That of a training step, or of its largest shard, which is there by then. */
 cornu_status fit_train_plan(const fit_run *run, session_plan **out);
 /* What the forecast learns: the plans are ready; the first step of an epoch is next; so many of its

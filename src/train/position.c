@@ -115,8 +115,8 @@ cornu_status position_from_json(const json_t *object, int metric_count, const ch
         return fail_key(path, "seconds", "a number of at least 0 as a string");
     const json_t *divided = json_object_get(object, "shards"); /* older files have none */
     p.shards = 1;
-    if (divided &&
-        (!count_from_json(divided, &p.shards) || shards_check(p.shards, SHARDS_MOST) != CORNU_OK))
+    if (divided && (!count_from_json(divided, &p.shards) ||
+                    shards_check(p.shards, SHARDS_MOST, NULL) != CORNU_OK))
         return fail_key(path, "shards", "a power of two, 1 to 1024");
     *out = p;
     return CORNU_OK;

@@ -26,8 +26,10 @@ typedef struct node {
 
 struct shards {
     session *session;
-    int64_t count;
-    int levels; /* count is 1 << levels */
+    cornu_ranks *ranks; /* or NULL */
+    int64_t count;      /* of all ranks */
+    int64_t first, own; /* this rank's */
+    int levels;         /* own is 1 << levels */
     threads *pool;
     session_plan *update;
     part *parts; /* gradients, then states */
@@ -37,14 +39,20 @@ struct shards {
     node nodes[LEVELS_MOST + 1];
     node *waiting[LEVELS_MOST]; /* [levels] sums that wait for what comes at their right */
     node *shard;                /* the leaf at hand */
+    node *root;                 /* behind the last leaf: the sum of this rank's */
     step_results results;
 };
 
-cornu_status shards_check(int64_t count, int64_t batch)
+cornu_status shards_check(int64_t count, int64_t batch, const cornu_ranks *ranks)
 {
+    int all = cornu_ranks_count(ranks);
     if (count < 1 || count > SHARDS_MOST || (count & (count - 1)) != 0)
         return status_fail(CORNU_INVALID, "shards: found %jd; expected a power of two, 1 to %d",
                            (intmax_t)count, SHARDS_MOST);
+    if (count < all)
+        return status_fail(CORNU_INVALID,
+                           "shards: found %jd, and %d ranks; expected at least one for each",
+                           (intmax_t)count, all);
     if (count <= batch)
         return CORNU_OK;
     return status_fail(CORNU_INVALID,
@@ -112,17 +120,21 @@ static cornu_status make_nodes(shards *h)
 
 /* ---- opening ------------------------------------------------------------------------------ */
 
-cornu_status shards_open(session *s, int64_t count, int thread_count, shards **out)
+cornu_status shards_open(session *s, int64_t count, cornu_ranks *ranks, int thread_count,
+                         shards **out)
 {
     *out = NULL;
     if (count <= 1)
         return CORNU_OK;
-    TRY(shards_check(count, count));
+    TRY(shards_check(count, count, ranks));
     shards *h;
     TRY(memory_new(1, sizeof *h, "shards", &h));
     h->session = s;
+    h->ranks = ranks;
     h->count = count;
-    while (INT64_C(1) << h->levels < count)
+    h->own = count / cornu_ranks_count(ranks);
+    h->first = h->own * cornu_ranks_number(ranks);
+    while (INT64_C(1) << h->levels < h->own)
         h->levels++;
     cornu_status status = threads_open(thread_count, &h->pool);
     if (status == CORNU_OK)
@@ -151,7 +163,7 @@ static int64_t shard_begin(const shards *h, int64_t batch, int64_t shard)
 
 cornu_status shards_prepare(shards *h, int64_t batch, bool weighted)
 {
-    for (int64_t i = 0; i < h->count; i++) {
+    for (int64_t i = h->first; i < h->first + h->own; i++) {
         int64_t samples = shard_begin(h, batch, i + 1) - shard_begin(h, batch, i);
         session_plan *ready;
         if (samples == 0)
@@ -268,8 +280,8 @@ static node *add_nodes(const shards *h, node *left, const node *right)
     return left;
 }
 
-/* Leaf `number` is in h->shard: add it to what stands at its left, as far as that is complete. The
-   root, behind the last leaf; else NULL. */
+/* This rank's leaf `number` is in h->shard: add it to what stands at its left, as far as that is
+   complete. The root, behind the last leaf; else NULL. */
 static node *add_leaf(shards *h, int64_t number)
 {
     node *sum = h->shard;
@@ -303,16 +315,64 @@ static cornu_status give_part(shards *h, const part *p, const float *values)
     return CORNU_OK;
 }
 
-cornu_status shards_step(shards *h, const sample_block *samples, const int64_t *index,
-                         int64_t batch)
+cornu_status shards_begin(shards *h, const sample_block *samples, const int64_t *index,
+                          int64_t batch)
 {
-    node *root = NULL;
     TRY(shards_prepare(h, batch, samples->weight != NULL));
-    for (int64_t i = 0; i < h->count; i++) {
+    for (int64_t i = 0; i < h->own; i++) {
         TRY(keep_states(h, i == 0));
-        TRY(run_shard(h, samples, index, batch, i));
-        root = add_leaf(h, i);
+        TRY(run_shard(h, samples, index, batch, h->first + i));
+        h->root = add_leaf(h, i);
     }
+    return CORNU_OK;
+}
+
+/* What ranks tell each other of a step. */
+typedef struct ballot {
+    int32_t vote;
+    step_results results;
+} ballot;
+
+/* In the order of the tree: neighbours first. */
+static void add_ballots(ballot *all, int count)
+{
+    for (int distance = 1; distance < count; distance *= 2)
+        for (int i = 0; i + distance < count; i += 2 * distance) {
+            add_results(&all[i].results, &all[i + distance].results);
+            if (all[i + distance].vote > all[i].vote)
+                all[i].vote = all[i + distance].vote;
+        }
+}
+
+cornu_status shards_agree(shards *h, shards_vote vote, shards_vote *agreed)
+{
+    ballot own = {.vote = vote}, *all;
+    int count = cornu_ranks_count(h->ranks);
+    *agreed = vote;
+    if (!h->ranks)
+        return CORNU_OK;
+    if (h->root)
+        own.results = h->root->results;
+    TRY(memory_new((size_t)count, sizeof *all, "results of ranks", &all));
+    cornu_status status = ranks_share(h->ranks, &own, all, sizeof own);
+    add_ballots(all, count);
+    *agreed = (shards_vote)all->vote;
+    if (h->root && *agreed != VOTE_NOT)
+        h->root->results = all->results;
+    else if (h->root) {
+        h->root = NULL;
+        status = status == CORNU_OK ? keep_states(h, false) : status;
+    }
+    free(all);
+    return status;
+}
+
+cornu_status shards_end(shards *h, int64_t batch)
+{
+    node *root = h->root;
+    h->root = NULL;
+    if (h->ranks)
+        TRY(ranks_sum(h->ranks, root->values, h->values));
     for (int i = 0; i < h->part_count; i++)
         TRY(give_part(h, &h->parts[i], root->values + h->parts[i].at));
     TRY(session_run(h->session, h->update, NULL, NULL, 0));

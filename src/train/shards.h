@@ -11,26 +11,42 @@
 #ifndef TRAIN_SHARDS_H
 #define TRAIN_SHARDS_H
 
+#include "ranks/ranks.h"
 #include "train/session.h"
 
 typedef struct shards shards;
 
 enum { SHARDS_MOST = 1024 };
 
-/* CORNU_INVALID unless `count` is a power of two, 1 to SHARDS_MOST, and a batch has a sample for
- * each. */
-cornu_status shards_check(int64_t count, int64_t batch);
-/* `count` shards; *out is NULL for one, which needs none of this; `thread_count` as
- * cornu_fit_options has them. The session outlives it.
- */
-cornu_status shards_open(session *s, int64_t count, int thread_count, shards **out);
+/* CORNU_INVALID unless `count` is a power of two, 1 to SHARDS_MOST, which the ranks (may be NULL)
+   divide, and a batch has a sample for each. */
+cornu_status shards_check(int64_t count, int64_t batch, const cornu_ranks *ranks);
+/* `count` shards, of which each rank has as many neighbours; *out is NULL for one of a single
+   process, which needs none of this; `thread_count` as cornu_fit_options has them. The session
+   outlives it. */
+cornu_status shards_open(session *s, int64_t count, cornu_ranks *ranks, int thread_count,
+                         shards **out);
 void shards_close(shards *h);
 /* Plans and memory for batches of this size, of samples with weights or without, so that what does
    not fit is known before the first step. */
 cornu_status shards_prepare(shards *h, int64_t batch, bool weighted);
-/* A training step on samples[index[0..batch-1]]; as session_step. */
-cornu_status shards_step(shards *h, const sample_block *samples, const int64_t *index,
-                         int64_t batch);
+
+/* ---- a training step, in this order ---- */
+
+/* The gradients of samples[index[0..batch-1]], as far as they are this rank's. */
+cornu_status shards_begin(shards *h, const sample_block *samples, const int64_t *index,
+                          int64_t batch);
+/* What a rank wants; the largest vote is what all do. */
+typedef enum shards_vote {
+    VOTE_GO,
+    VOTE_LAST, /* training stops behind this step */
+    VOTE_NOT   /* this rank cannot do it, so nobody does: all is as before. It need not begin */
+} shards_vote;
+/* Without ranks *agreed is the vote. */
+cornu_status shards_agree(shards *h, shards_vote vote, shards_vote *agreed);
+/* Add the gradients of all shards, and apply them. */
+cornu_status shards_end(shards *h, int64_t batch);
+
 /* As session_results. */
 cornu_status shards_results(shards *h, step_results *out, bool reset);
 

@@ -35,6 +35,6 @@ complain "exported without the version CORNU_${soname##*.}" "${unversioned[@]}"
 
 for module in "${@:3}"; do
     found=$(exported "$module" | tr '\n' ' ')
-    [[ $found =~ ^(cornu_(cuda|opencl)_plugin|PyInit__cornu)\ $ ]] || complain "$module exports more or less than its one name" "$found"
+    [[ $found =~ ^(cornu_(cuda|opencl|mpi)_plugin|PyInit__cornu)\ $ ]] || complain "$module exports more or less than its one name" "$found"
 done
 [ "$failures" = 0 ]

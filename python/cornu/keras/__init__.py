@@ -3,7 +3,7 @@ from .. import _cornu
 from .._missing import missing
 from ..devices import device
 from . import _keras_names
-from . import (activations, backend, callbacks, config, datasets, initializers, layers, legacy, losses, metrics,
+from . import (activations, backend, callbacks, config, datasets, distribution, initializers, layers, legacy, losses, metrics,
                models, optimizers, preprocessing, saving, utils)
 from .initializers import Initializer
 from .layers import Input, Layer
@@ -21,6 +21,6 @@ def version() -> str:
 
 
 __all__ = ["Initializer", "Input", "Layer", "Loss", "Metric", "Model", "Optimizer", "Sequential", "activations", "backend",
-           "callbacks", "config", "datasets", "device", "initializers", "layers", "legacy", "losses", "metrics", "models",
+           "callbacks", "config", "datasets", "device", "distribution", "initializers", "layers", "legacy", "losses", "metrics", "models",
            "optimizers", "preprocessing", "saving", "utils", "version"]
 __getattr__ = missing("cornu.keras", __all__, _keras_names.keras)

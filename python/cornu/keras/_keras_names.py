@@ -130,3 +130,7 @@ config = frozenset(
     " max_steps_per_epoch set_backend set_dtype_policy set_epsilon set_floatx set_image_data_format "
     " set_max_epochs set_max_steps_per_epoch".split()
 )
+distribution = frozenset(
+    "DataParallel DeviceMesh LayoutMap ModelParallel TensorLayout distribute_tensor distribution "
+    " get_device_count initialize list_devices set_distribution".split()
+)

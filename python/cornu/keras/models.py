@@ -19,6 +19,7 @@ from . import metrics as metrics_module
 from . import optimizers as optimizers_module
 from ._progress import Progress, verbosity
 from .callbacks import History
+from .distribution import process_index
 from .layers import InputLayer, Layer, Variable, automatic_name, deserialize
 from . import _keras_names
 
@@ -282,7 +283,7 @@ class Sequential:
         x: an array with y; or what gives batches (x, y) or (x, y, sample_weight): a generator, a keras.utils.PyDataset,
         any iterable; or a data set of pictures, which the library loads itself. Of tf.keras 2, workers and
         max_queue_size say how batches are fetched ahead. Of cornu alone: shards=N divides each batch into N, a power of
-        two, and adds their gradients."""
+        two, and adds their gradients (keras.distribution: by several processes)."""
         self._want_compiled("fit")
         shards = whole("fit", "shards", kwargs.pop("shards", None))
         fetch = older("fit", kwargs)
@@ -312,7 +313,7 @@ class Sequential:
                 if _data.changes_of(source.section, True) != _data.changes_of(validation.section, True):
                     raise NotImplementedError("fit: validation_data: found samples that are standardized otherwise than those "
                                               "of the training is not in cornu; standardize both, or none")
-            return self._fit(source, validation, section, callbacks, Progress(verbosity(verbose)))
+            return self._fit(source, validation, section, callbacks, Progress(verbosity(verbose) if process_index() == 0 else 0))
         finally:
             for opened in (source, validation):
                 if opened:

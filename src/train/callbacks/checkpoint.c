@@ -286,6 +286,7 @@ static void close_checkpoint(void *self)
 
 const callback_kind callback_checkpoint = {.size = sizeof(checkpoint),
                                            .keys = keys,
+                                           .writes = true,
                                            .read = read_options,
                                            .wants_steps = wants_steps,
                                            .after_the_epoch = true,

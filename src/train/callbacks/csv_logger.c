@@ -95,6 +95,7 @@ static void close(void *self)
 
 const callback_kind callback_csv_logger = {.size = sizeof(csv_logger),
                                            .keys = keys,
+                                           .writes = true,
                                            .read = read,
                                            .on_fit_begin = on_fit_begin,
                                            .on_epoch_begin = on_epoch_begin,

@@ -313,6 +313,7 @@ static void close_files(void *self)
 
 const callback_kind callback_tensorboard = {.size = sizeof(tensorboard),
                                             .keys = keys,
+                                            .writes = true,
                                             .read = read_options,
                                             .wants_steps = wants_steps,
                                             .on_fit_begin = on_fit_begin,

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Do the published workloads get the same model file from any number of ranks, by either MPI, also after an interruption?
+
+  scripts/ranks_check.py build/release/cornu --data DIR [--mpi openmpi,mpich] [--pictures DIR] [--ranks 1,2,4,8]
+      [--steps 4] [WORKLOAD...]
+
+DIR holds the data sets. Each workload is trained for a few steps with 8 shards: by one process, and by each number of ranks of
+each launcher (mpirun.openmpi, mpirun.mpich). Then a run is stopped by SIGTERM to one of its ranks at a random step, and goes
+on with another number of ranks. Ends with 1 where a file differs.
+"""
+import argparse
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+WORKLOADS = {"cifar10-mlp": [], "cifar100-mlp": [], "mnist-cnn-2": [], "mnist-cnn-4": [], "cifar10-cnn": [],
+             "photos-cnn-ready": ["--batch", "16"], "photos-cnn": ["--batch", "8"], "photos-cnn-256": ["--batch", "8"]}
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def launcher(mpi, ranks):
+    if ranks == 1:
+        return []
+    return [f"mpirun.{mpi}", *(["--oversubscribe"] if mpi == "openmpi" else []), "-n", str(ranks)]
+
+
+def run(command, folder):
+    done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: status {done.returncode}\n{done.stdout[-800:]}{done.stderr[-800:]}")
+
+
+def rank_processes(program, marker):
+    """Those that train, with `marker` among their arguments."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if entry.name.isdigit() and words[0] == os.fsencode(program) and os.fsencode(marker) in words:
+            found.append(int(entry.name))
+    return found
+
+
+def interrupted(program, train, mpi, first, then, folder, draw):
+    """Stop a run of `first` ranks at some step; `then` ranks go on. True where there was something to stop."""
+    marker = "part.safetensors"
+    process = subprocess.Popen([*launcher(mpi, first), *train, "--save", marker], cwd=folder, env=ENVIRONMENT,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    for line in process.stdout:
+        if line.startswith("Epoch"):
+            break
+    time.sleep(draw.random())
+    for pid in draw.sample(rank_processes(program, marker), 1):
+        os.kill(pid, signal.SIGTERM)
+    rest = process.stdout.read()
+    process.wait()
+    if "stopped after step" not in rest:
+        return False
+    run([*launcher(mpi, then), program, "train", "--resume", marker, "--threads", "1"], folder)
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", type=pathlib.Path)
+    parser.add_argument("workloads", nargs="*", default=None)
+    parser.add_argument("--data", type=pathlib.Path, required=True)
+    parser.add_argument("--pictures", type=pathlib.Path, help="a folder of pictures; without, photos-* are left out")
+    parser.add_argument("--mpi", default="openmpi,mpich")
+    parser.add_argument("--ranks", default="1,2,4,8")
+    parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=1)
+    o = parser.parse_args()
+    draw = random.Random(o.seed)
+    ENVIRONMENT["CORNU_DATA"] = str(o.data.resolve())
+    program, ranks = str(o.program.resolve()), [int(n) for n in o.ranks.split(",")]
+    differ = 0
+    for name in o.workloads or WORKLOADS:
+        of_pictures = name.startswith("photos")
+        if of_pictures and not o.pictures:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            pictures = ["--data", str(o.pictures.resolve())] if of_pictures else []
+            train = [program, "train", name, *pictures, *WORKLOADS.get(name, []), "--epochs", "1", "--steps", str(o.steps),
+                     "--shards", "8", "--threads", "1"]
+            run([*train, "--save", "alone.safetensors"], folder)
+            alone = (folder / "alone.safetensors").read_bytes()
+            for mpi in o.mpi.split(","):
+                for n in ranks[1:]:
+                    began = time.monotonic()
+                    run([*launcher(mpi, n), *train, "--save", "all.safetensors"], folder)
+                    same = (folder / "all.safetensors").read_bytes() == alone
+                    differ += not same
+                    print(f"{name:18} {mpi:8} {n} ranks: {'same' if same else 'OTHER'} bytes, "
+                          f"{time.monotonic() - began:.1f} s", flush=True)
+            mpi, (first, then) = draw.choice(o.mpi.split(",")), draw.sample(ranks, 2)
+            stopped = interrupted(program, train, mpi, first, then, folder, draw)
+            same = stopped and (folder / "part.safetensors").read_bytes() == alone
+            differ += stopped and not same
+            print(f"{name:18} {mpi:8} {first} ranks, stopped, then {then}: "
+                  f"{'same bytes' if same else 'OTHER bytes' if stopped else 'was done before'}", flush=True)
+    return 1 if differ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

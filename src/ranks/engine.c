@@ -1,0 +1,491 @@
+#include "ranks/engine.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include <math.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct job {
+    engine_work *work;
+    void *context;
+    bool done;
+    job *next;
+};
+
+/* Who has not been heard of for so long is gone. Between two signs of life; between two looks. */
+static const double GONE_SECONDS = 5, BEAT_SECONDS = 0.5, LOOK_SECONDS = 0.001, IDLE_SECONDS = 0.1;
+/* Longer than this the thread was not running at all, and nobody else is to blame. */
+static const double ASLEEP_SECONDS = 2;
+/* Messages of who has left come in for so long. */
+static const double LEFT_SECONDS = 2;
+/* How long the others are told of a failure. */
+static const double TELL_SECONDS = 1;
+/* Who fails first waits so long for ranks before it, which may fail just so: one of them speaks. */
+static const double GRACE_SECONDS = 2, GRACE_OF_RANK = 0.1;
+/* For so long a message is awaited without giving the core away. */
+static const double SPIN_SECONDS = 200e-6;
+
+enum { REQUEST_OUT, REQUEST_IN, REQUEST_BEATS }; /* two for each neighbour */
+enum { TAG_BEAT = 1, TAG_DATA };
+
+/* ---- failures --------------------------------------------------------------------------- */
+
+/* The first one counts. */
+static cornu_status fail(cornu_ranks *r, cornu_status status, const char *line)
+{
+    pthread_mutex_lock(&r->lock);
+    if (r->failed == CORNU_OK) {
+        r->failed = status;
+        snprintf(r->failure, sizeof r->failure, "%s", line);
+    }
+    status = r->failed;
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+    return status;
+}
+
+static cornu_status failure_of(cornu_ranks *r)
+{
+    pthread_mutex_lock(&r->lock);
+    cornu_status status = r->failed;
+    pthread_mutex_unlock(&r->lock);
+    return status;
+}
+
+static cornu_status fail_message(cornu_ranks *r, int with, const char *why)
+{
+    char line[RANKS_LINE];
+    snprintf(line, sizeof line, "%s: a message to or from %s failed: %.600s",
+             ranks_name(r, r->rank), ranks_name(r, with), why);
+    return fail(r, CORNU_NETWORK, line);
+}
+
+/* ---- signs of life ---------------------------------------------------------------------- */
+
+static int request_of(const cornu_ranks *r, const neighbour *n, bool in)
+{
+    return REQUEST_BEATS + 2 * (int)(n - r->neighbours) + in;
+}
+
+static cornu_status listen_to(cornu_ranks *r, neighbour *n)
+{
+    ranks_transport *t = r->transport;
+    const char *why =
+        t->receive(t, request_of(r, n, true), &n->in, sizeof n->in, n->rank, TAG_BEAT);
+    n->listens = !why;
+    return why ? fail_message(r, n->rank, why) : CORNU_OK;
+}
+
+static cornu_status send_beat(cornu_ranks *r, neighbour *n, beat_kind kind, const char *line)
+{
+    ranks_transport *t = r->transport;
+    n->out = (beat){.kind = kind};
+    snprintf(n->out.line, sizeof n->out.line, "%s", line);
+    n->sent = clock_seconds();
+    const char *why =
+        t->send(t, request_of(r, n, false), &n->out, sizeof n->out, n->rank, TAG_BEAT);
+    n->sends = !why;
+    return why ? fail_message(r, n->rank, why) : CORNU_OK;
+}
+
+static cornu_status take_beat(cornu_ranks *r, neighbour *n)
+{
+    n->listens = false;
+    n->seen = clock_seconds();
+    n->in.line[RANKS_LINE - 1] = '\0';
+    switch ((beat_kind)n->in.kind) {
+    case BEAT_FAILED:
+        return fail(r, CORNU_RANK, n->in.line);
+    case BEAT_LEAVES:
+        n->left = true;
+        return CORNU_OK;
+    case BEAT_ALIVE:
+        break;
+    }
+    return listen_to(r, n);
+}
+
+/* Is the message still under way? */
+static cornu_status test_beat(cornu_ranks *r, neighbour *n, bool in)
+{
+    bool done;
+    const char *why = r->transport->test(r->transport, request_of(r, n, in), &done);
+    if (why)
+        return fail_message(r, n->rank, why);
+    if (done && in)
+        return take_beat(r, n);
+    n->sends = in ? n->sends : !done;
+    return CORNU_OK;
+}
+
+static cornu_status look_at(cornu_ranks *r, neighbour *n, double now)
+{
+    char line[RANKS_LINE];
+    if (n->sends)
+        TRY(test_beat(r, n, false));
+    if (n->listens)
+        TRY(test_beat(r, n, true));
+    if (!n->sends && now - n->sent >= BEAT_SECONDS)
+        TRY(send_beat(r, n, BEAT_ALIVE, ""));
+    if (n->left || now - n->seen < GONE_SECONDS)
+        return CORNU_OK;
+    snprintf(line, sizeof line,
+             "%s has not answered %s for %.0f s: its process has ended or hangs, or the network "
+             "between them is cut",
+             ranks_name(r, n->rank), ranks_name(r, r->rank), GONE_SECONDS);
+    n->left = true;
+    return fail(r, CORNU_NETWORK, line);
+}
+
+static cornu_status look(cornu_ranks *r)
+{
+    double now = clock_seconds(), gap = now - r->looked;
+    r->looked = now;
+    for (int i = 0; i < r->neighbour_count; i++) {
+        if (gap > ASLEEP_SECONDS)
+            r->neighbours[i].seen += gap;
+        TRY(look_at(r, &r->neighbours[i], now));
+    }
+    return failure_of(r);
+}
+
+/* ---- messages --------------------------------------------------------------------------- */
+
+static cornu_status begin_messages(cornu_ranks *r, int with, const void *out, size_t out_size,
+                                   void *in, size_t in_size)
+{
+    ranks_transport *t = r->transport;
+    const char *why = NULL;
+    if (in_size)
+        why = t->receive(t, REQUEST_IN, in, in_size, with, TAG_DATA);
+    if (!why && out_size)
+        why = t->send(t, REQUEST_OUT, out, out_size, with, TAG_DATA);
+    return why ? fail_message(r, with, why) : CORNU_OK;
+}
+
+static void pause_briefly(double waited)
+{
+    if (waited < SPIN_SECONDS)
+        sched_yield();
+    else
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+}
+
+/* What it had sent before has come in by now, if there was anything. */
+static cornu_status check_left(cornu_ranks *r, int with, double now)
+{
+    char line[RANKS_LINE];
+    for (int i = 0; i < r->neighbour_count; i++) {
+        const neighbour *n = &r->neighbours[i];
+        if (n->rank != with || !n->left || now - n->seen < LEFT_SECONDS)
+            continue;
+        snprintf(line, sizeof line, "%s has ended, but %s still waits for it", ranks_name(r, with),
+                 ranks_name(r, r->rank));
+        return fail(r, CORNU_NETWORK, line);
+    }
+    return CORNU_OK;
+}
+
+/* While a message is awaited, whoever is not there any more is noticed. */
+static cornu_status await(cornu_ranks *r, int with, int request)
+{
+    double began = clock_seconds();
+    for (;;) {
+        bool done;
+        const char *why = r->transport->test(r->transport, request, &done);
+        if (why)
+            return fail_message(r, with, why);
+        if (done)
+            return CORNU_OK;
+        double now = clock_seconds();
+        if (now - r->looked >= LOOK_SECONDS) {
+            TRY(look(r));
+            TRY(check_left(r, with, now));
+        }
+        pause_briefly(now - began);
+    }
+}
+
+cornu_status engine_exchange(cornu_ranks *r, int with, const void *out, size_t out_size, void *in,
+                             size_t in_size)
+{
+    while (out_size || in_size) {
+        size_t outs = out_size < TRANSPORT_MOST ? out_size : TRANSPORT_MOST;
+        size_t ins = in_size < TRANSPORT_MOST ? in_size : TRANSPORT_MOST;
+        TRY(begin_messages(r, with, out, outs, in, ins));
+        if (ins)
+            TRY(await(r, with, REQUEST_IN));
+        if (outs)
+            TRY(await(r, with, REQUEST_OUT));
+        out = (const char *)out + outs;
+        in = (char *)in + ins;
+        out_size -= outs;
+        in_size -= ins;
+    }
+    return CORNU_OK;
+}
+
+/* ---- the thread ------------------------------------------------------------------------- */
+
+static cornu_status open_transport(cornu_ranks *r)
+{
+    const char *why = r->open(&r->transport);
+    if (why)
+        return fail(r, CORNU_NETWORK, why);
+    r->rank = r->transport->rank;
+    r->count = r->transport->count;
+    if (r->count < 1 || r->count > RANKS_MOST || (r->count & (r->count - 1)) != 0)
+        return CORNU_OK; /* refused by ranks_join, on all of them */
+    TRY(memory_new((size_t)r->count, sizeof *r->names, "names of ranks", &r->names));
+    for (int i = 0; i < r->count; i++)
+        snprintf(r->names[i], sizeof *r->names, "rank %d", i);
+    TRY(threads_open(1, &r->adder));
+    TRY(memory_new_aligned(BUCKET / 2 * sizeof *r->scratch, "sums of ranks", &r->scratch));
+    r->looked = clock_seconds();
+    for (int distance = 1; distance < r->count; distance *= 2) {
+        neighbour *n = &r->neighbours[r->neighbour_count++];
+        *n = (neighbour){.rank = r->rank ^ distance, .seen = r->looked};
+        TRY(listen_to(r, n));
+    }
+    return CORNU_OK;
+}
+
+/* What happened here, or what was told, to all that exchange messages with this rank, for as long
+   as that may take. */
+static void tell_failure(cornu_ranks *r)
+{
+    double began = clock_seconds();
+    bool told[NEIGHBOURS_MOST] = {false}, under_way = r->transport != NULL;
+    while (under_way && clock_seconds() - began < TELL_SECONDS) {
+        under_way = false;
+        for (int i = 0; i < r->neighbour_count; i++) {
+            neighbour *n = &r->neighbours[i];
+            if (n->sends && test_beat(r, n, false) != CORNU_OK)
+                continue;
+            if (!n->sends && !told[i] && !n->left)
+                told[i] = send_beat(r, n, BEAT_FAILED, r->failure) == CORNU_OK;
+            under_way |= n->sends;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+}
+
+/* Nothing is under way when this returns: each has sent its last, and has everybody's. */
+static cornu_status leave(cornu_ranks *r)
+{
+    bool told[NEIGHBOURS_MOST] = {false}, under_way = true;
+    while (under_way) {
+        under_way = false;
+        for (int i = 0; i < r->neighbour_count; i++) {
+            neighbour *n = &r->neighbours[i];
+            if (!told[i] && !n->sends) {
+                TRY(send_beat(r, n, BEAT_LEAVES, ""));
+                n->sent = INFINITY;
+                told[i] = true;
+            }
+            under_way |= n->sends || !n->left;
+        }
+        TRY(look(r));
+        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+    }
+    return CORNU_OK;
+}
+
+/* Under the lock: until something has changed, at most so long. */
+static void wait_for_change(cornu_ranks *r, double seconds)
+{
+    int64_t end = clock_nanoseconds() + (int64_t)(seconds * 1e9);
+    const struct timespec until = {.tv_sec = end / 1000000000, .tv_nsec = end % 1000000000};
+    pthread_cond_timedwait(&r->changed, &r->lock, &until);
+}
+
+/* The next job, after a while or at once; NULL where there is none. */
+static job *take_job(cornu_ranks *r, bool *ends)
+{
+    pthread_mutex_lock(&r->lock);
+    if (!r->jobs && !r->closing && r->failed == CORNU_OK)
+        wait_for_change(r, IDLE_SECONDS);
+    job *taken = r->jobs;
+    *ends = r->failed != CORNU_OK || (!taken && r->closing);
+    pthread_mutex_unlock(&r->lock);
+    return taken;
+}
+
+static void end_job(cornu_ranks *r, job *j)
+{
+    pthread_mutex_lock(&r->lock);
+    r->jobs = j->next;
+    j->done = true;
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void run_jobs(cornu_ranks *r)
+{
+    bool ends;
+    for (;;) {
+        job *j = take_job(r, &ends);
+        if (ends)
+            return;
+        cornu_status status = look(r);
+        if (j && status == CORNU_OK) {
+            status = j->work(r, j->context);
+            if (status != CORNU_OK)
+                (void)fail(r, status, cornu_last_error());
+            end_job(r, j);
+        }
+    }
+}
+
+static void *run_thread(void *context)
+{
+    cornu_ranks *r = context;
+    cornu_status status = open_transport(r);
+    if (status == CORNU_OK)
+        run_jobs(r);
+    else
+        (void)fail(r, status, cornu_last_error());
+    bool together = failure_of(r) == CORNU_OK && leave(r) == CORNU_OK;
+    if (!together)
+        tell_failure(r);
+    if (r->transport)
+        r->transport->close(r->transport, together);
+    pthread_mutex_lock(&r->lock);
+    r->ended = true;
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+    return NULL;
+}
+
+/* ---- for the caller --------------------------------------------------------------------- */
+
+/* Where it fails, messages that were under way may still come in until the thread has ended. */
+cornu_status engine_run(cornu_ranks *r, engine_work *work, void *context)
+{
+    job own = {.work = work, .context = context};
+    job **last = &r->jobs;
+    pthread_mutex_lock(&r->lock);
+    while (*last)
+        last = &(*last)->next;
+    *last = &own;
+    pthread_cond_broadcast(&r->changed);
+    while (!r->ended && !(own.done && r->failed == CORNU_OK))
+        pthread_cond_wait(&r->changed, &r->lock);
+    cornu_status status = r->failed;
+    pthread_mutex_unlock(&r->lock);
+    return status == CORNU_OK ? CORNU_OK : status_fail(status, "%s", r->failure);
+}
+
+static cornu_status start(cornu_ranks *r)
+{
+    sigset_t all, before;
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    sigfillset(&all); /* signals are for the program's own threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&r->thread, NULL, run_thread, r);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error == 0)
+        return CORNU_OK;
+    pthread_cond_destroy(&r->changed);
+    pthread_mutex_destroy(&r->lock);
+    return status_fail(CORNU_OUT_OF_MEMORY, "ranks: cannot start a thread: %s", strerror(error));
+}
+
+static cornu_status learn_names(cornu_ranks *r, void *context)
+{
+    char own[RANKS_NAME], host[64] = "";
+    (void)context;
+    if (!r->names)
+        return CORNU_OK;
+    (void)gethostname(host, sizeof host - 1);
+    snprintf(own, sizeof own, "rank %d (%s)", r->rank, host);
+    TRY(engine_share(r, own, r->names, sizeof own));
+    for (int i = 0; i < r->count; i++)
+        r->names[i][RANKS_NAME - 1] = '\0';
+    return CORNU_OK;
+}
+
+static cornu_status check_count(cornu_ranks *r)
+{
+    if (r->names)
+        return CORNU_OK;
+    r->agreed = true;
+    return status_fail(r->rank == 0 ? CORNU_INVALID : CORNU_RANK,
+                       "ranks: found %d processes; expected a power of two, 1 to %d", r->count,
+                       RANKS_MOST);
+}
+
+cornu_status ranks_join(const char *(*open)(ranks_transport **out), cornu_ranks **out)
+{
+    cornu_ranks *r;
+    *out = NULL;
+    TRY(memory_new(1, sizeof *r, "ranks", &r));
+    r->open = open;
+    cornu_status status = start(r);
+    if (status != CORNU_OK) {
+        free(r);
+        return status;
+    }
+    status = engine_run(r, learn_names, NULL);
+    if (status == CORNU_OK)
+        status = check_count(r);
+    if (status == CORNU_OK)
+        *out = r;
+    else
+        cornu_ranks_close(r);
+    return status;
+}
+
+void cornu_ranks_close(cornu_ranks *r)
+{
+    if (!r)
+        return;
+    pthread_mutex_lock(&r->lock);
+    r->closing = true;
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+    pthread_join(r->thread, NULL);
+    pthread_cond_destroy(&r->changed);
+    pthread_mutex_destroy(&r->lock);
+    threads_close(r->adder);
+    memory_free_aligned(r->scratch);
+    free(r->names);
+    free(r);
+}
+
+/* Unless another rank fails meanwhile. */
+static cornu_status fail_after(cornu_ranks *r, double seconds, cornu_status status,
+                               const char *line)
+{
+    double end = clock_seconds() + seconds;
+    pthread_mutex_lock(&r->lock);
+    while (r->failed == CORNU_OK && clock_seconds() < end)
+        wait_for_change(r, end - clock_seconds());
+    pthread_mutex_unlock(&r->lock);
+    return fail(r, status, line);
+}
+
+cornu_status ranks_end(cornu_ranks *r, cornu_status status)
+{
+    bool known = status == CORNU_OK || status == CORNU_NOT_A_NUMBER || status == CORNU_RANK;
+    if (!r || known || r->agreed || failure_of(r) != CORNU_OK)
+        return status;
+    (void)status_prefix(status, "%s", ranks_name(r, r->rank));
+    status = fail_after(r, r->rank == 0 ? 0 : GRACE_SECONDS + GRACE_OF_RANK * fmin(r->rank, 10),
+                        status, cornu_last_error());
+    return status == CORNU_RANK ? status_fail(status, "%s", r->failure) : status;
+}
+
+const char *ranks_name(const cornu_ranks *r, int rank)
+{
+    return r->names[rank];
+}

@@ -1,0 +1,37 @@
+/* Several processes that train together: ranks 0 to count-1, a power of two. Each has a thread of
+   its own for messages (engine.c), which also notices when another rank is gone.
+
+   A failure is everybody's: the rank on which it happened tells the others, whose calls return
+   CORNU_RANK from then on, with its message; a rank that does not answer is CORNU_NETWORK on the
+   ranks that notice. All messages name rank and host. */
+#ifndef RANKS_RANKS_H
+#define RANKS_RANKS_H
+
+#include "base/status.h"
+#include "ranks/transport.h"
+
+/* By messages of a transport that `open` makes, on the new thread. */
+cornu_status ranks_join(const char *(*open)(ranks_transport **out), cornu_ranks **out);
+/* "rank 1 (hostname)" */
+const char *ranks_name(const cornu_ranks *r, int rank);
+/* Everybody's `size` bytes, in the order of ranks, to everybody: all[count * size]. */
+cornu_status ranks_share(cornu_ranks *r, const void *own, void *all, size_t size);
+/* Everybody's numbers added, in the fixed tree whose leaves are the ranks: ((0 + 1) + (2 + 3)) ...
+   By recursive halving, then doubling (Thakur, Rabenseifner, Gropp 2005), beginning with
+   neighbours, so that each addition is one of the tree's; the sum of two floats does not depend on
+   their order. */
+cornu_status ranks_sum(cornu_ranks *r, float *values, int64_t count);
+/* Fail unless everybody says the same under each name; `values` of at most RANKS_VALUE - 1 bytes.
+   Rank 0 gets CORNU_INVALID, naming the first rank that differs, the others CORNU_RANK. */
+enum { RANKS_VALUE = 96 };
+typedef struct ranks_claim {
+    const char *name;
+    char value[RANKS_VALUE];
+} ranks_claim;
+cornu_status ranks_agree(cornu_ranks *r, const ranks_claim *claims, int count);
+/* Tell the others that this rank ends with `status`, for which the calling thread has a message;
+   returns it, with the rank's name before the message. Nothing is told of what the others know:
+   CORNU_OK, CORNU_NOT_A_NUMBER, CORNU_RANK, or what ranks_agree found. `r` may be NULL. */
+cornu_status ranks_end(cornu_ranks *r, cornu_status status);
+
+#endif

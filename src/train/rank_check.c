@@ -1,0 +1,123 @@
+/* Do all ranks of a run do the same? Asked before its first step. */
+#include "data/data.h"
+#include "device/cpu/isa.h"
+#include "model/config.h"
+#include "train/fit_run.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum { CLAIMS_MOST = 20 };
+
+typedef struct claims {
+    ranks_claim all[CLAIMS_MOST];
+    int count;
+} claims;
+
+static char *claim(claims *c, const char *name)
+{
+    c->all[c->count].name = name;
+    return c->all[c->count++].value;
+}
+
+static void claim_number(claims *c, const char *name, int64_t number)
+{
+    snprintf(claim(c, name), RANKS_VALUE, "%jd", (intmax_t)number);
+}
+
+static uLong add_text(uLong digest, const char *more)
+{
+    return more ? crc32_z(digest, (const Bytef *)more, strlen(more) + 1) : digest;
+}
+
+static size_t size_of(sample_type type)
+{
+    return type == SAMPLE_U8 ? 1 : 4;
+}
+
+/* Samples as far as they lie in memory: of pictures that are decoded later, their targets. */
+static void claim_samples(claims *c, const char *name, const cornu_data *data,
+                          const sample_block *b)
+{
+    uLong digest = crc32_z(0, NULL, 0);
+    size_t count = (size_t)b->count;
+    if (b->x && !data->loader)
+        digest =
+            crc32_z(digest, b->x, count * (size_t)shape_elements(&b->x_shape) * size_of(b->x_type));
+    if (b->y)
+        digest =
+            crc32_z(digest, b->y, count * (size_t)shape_elements(&b->y_shape) * size_of(b->y_type));
+    if (b->weight)
+        digest = crc32_z(digest, (const Bytef *)b->weight, count * sizeof *b->weight);
+    for (int i = 0; data->class_names && i < data->class_count; i++)
+        digest = add_text(digest, data->class_names[i]);
+    snprintf(claim(c, name), RANKS_VALUE, "%jd (digest %08lx)", (intmax_t)b->count, digest);
+}
+
+static cornu_status claim_network(claims *c, const cornu_model *model)
+{
+    char *config = NULL, *compile = NULL;
+    TRY(cornu_model_config(model, &config));
+    cornu_status status = cornu_model_compile_config(model, &compile);
+    snprintf(claim(c, "network"), RANKS_VALUE, "%s (digest %08lx)", model->name,
+             add_text(add_text(crc32_z(0, NULL, 0), config), compile));
+    cornu_free(config);
+    cornu_free(compile);
+    return status;
+}
+
+static cornu_status claim_weights(claims *c, fit_run *run)
+{
+    const cornu_model *m = run->model;
+    const position *p = &m->training.position;
+    uLong digest = crc32_z(0, NULL, 0);
+    for (int i = 0; i < m->variable_count; i++)
+        digest = crc32_z(digest, (const Bytef *)m->variables[i].value,
+                         (size_t)m->variables[i].count * sizeof(float));
+    snprintf(claim(c, "weights"), RANKS_VALUE, "those of step %jd (digest %08lx)",
+             (intmax_t)p->iterations, digest);
+    claim_number(c, "epochs done", p->epoch);
+    claim_number(c, "steps done of the epoch", p->step);
+    return CORNU_OK;
+}
+
+static cornu_status claim_device(claims *c, fit_run *run)
+{
+    cpu_isa isa;
+    device_tuning tuning;
+    const cornu_fit_options *o = run->options;
+    TRY(cpu_isa_choose(&isa));
+    TRY(session_tuning(run->session, &tuning));
+    snprintf(claim(c, "device"), RANKS_VALUE, "%s", session_device(run->session)->ops->name);
+    snprintf(claim(c, "precision"), RANKS_VALUE, "%s", o->precision ? o->precision : "fp32");
+    snprintf(claim(c, "convolutions"), RANKS_VALUE, "%s", o->exact_convolution ? "exact" : "any");
+    snprintf(claim(c, "instruction set (CORNU_ISA)"), RANKS_VALUE, "%s", cpu_isa_name(isa));
+    snprintf(claim(c, "tuning"), RANKS_VALUE, "\"%.60s\" (digest %08lx)", tuning.text,
+             add_text(crc32_z(0, NULL, 0), tuning.text));
+    return CORNU_OK;
+}
+
+cornu_status fit_check_ranks(fit_run *run)
+{
+    const cornu_fit_options *o = run->options;
+    const evaluation *v = &run->validation;
+    claims c = {.count = 0};
+    if (!o->ranks)
+        return CORNU_OK;
+    snprintf(claim(&c, "cornu"), RANKS_VALUE, "%s", CORNU_VERSION);
+    TRY(claim_network(&c, run->model));
+    claim_number(&c, "seed", (int64_t)run->spec.seed);
+    claim_number(&c, "batch", run->batch);
+    claim_number(&c, "shards", run->spec.shards);
+    claim_number(&c, "steps an epoch", run->steps);
+    claim_number(&c, "epochs", run->epochs);
+    claim_samples(&c, "training samples", run->data, &run->train);
+    if (run->validates)
+        claim_samples(&c, "validation samples", v->data, &v->data->block[v->split]);
+    else
+        snprintf(claim(&c, "validation samples"), RANKS_VALUE, "none");
+    TRY(claim_device(&c, run));
+    TRY(claim_weights(&c, run));
+    return ranks_agree(o->ranks, c.all, c.count);
+}

@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Several processes by a real launcher: mpi_test.sh NAME MPIRUN PROGRAM. Same bits for any number of them, one that speaks,
+# and an end with one line where one of them fails or hangs.
+set -euo pipefail
+mpi=$1 mpirun=$2 program=$3
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+folder=$(mktemp -d)
+cd "$folder"
+trap 'rm -rf "$folder"' EXIT
+launch=("$mpirun")
+[ "$mpi" != openmpi ] || launch+=(--oversubscribe)
+
+failed() {
+    printf '%s: %s\n' "$mpi" "$1"
+    [ ! -f "${2-}" ] || sed 's/^/    /' "$2"
+    exit 1
+}
+
+# The launcher itself must be able to start processes here.
+"${launch[@]}" -n 2 true >launcher.log 2>&1 || {
+    cat launcher.log
+    exit 77
+}
+
+cat >net.yaml <<'Y'
+model:
+  input: [32, 32, 3]
+  layers:
+    - Conv2D: {filters: 8, kernel_size: 3, activation: relu}
+    - BatchNormalization
+    - MaxPooling2D
+    - Flatten
+    - Dropout: {rate: 0.5}
+    - Dense: {units: 10, activation: softmax}
+compile: {optimizer: adam, loss: categorical_crossentropy, metrics: [accuracy]}
+fit: {batch_size: 32, epochs: 2, shards: 8, validation: none}
+Y
+# 330 pictures of noise, whose classes are the pixels' brightness.
+mkdir cifar-10-batches-bin
+for i in 1 2 3 4 5; do
+    for n in $(seq 66); do
+        label=$(((n + i) % 10))
+        # shellcheck disable=SC2059
+        printf "\\x0$label"
+        head -c 3072 /dev/zero | tr '\0' "\\$((100 + 10 * label))"
+    done >cifar-10-batches-bin/data_batch_$i.bin
+done
+cp cifar-10-batches-bin/data_batch_1.bin cifar-10-batches-bin/test_batch.bin
+seq 10 >cifar-10-batches-bin/batches.meta.txt
+train=("$program" train net.yaml --data cifar-10-batches-bin --threads 1)
+
+# ---- same bits ----
+"${train[@]}" --save 1.safetensors >1.log || failed "alone" 1.log
+for ranks in 2 4 8; do
+    timeout 120 "${launch[@]}" -n "$ranks" "${train[@]}" --save "$ranks.safetensors" >log 2>&1 || failed "$ranks ranks" log
+    cmp 1.safetensors "$ranks.safetensors" || failed "$ranks ranks have other bits" log
+    [ "$(grep -c '^saved ' log)" = 1 ] || failed "$ranks ranks: expected one that speaks" log
+    if grep -q ' 1/11 ' log; then failed "$ranks ranks draw a progress line where no terminal is" log; fi
+done
+timeout 120 "${launch[@]}" -n 4 "${train[@]}" --epochs 1 --save part.safetensors >log 2>&1 || failed "4 ranks, one epoch" log
+timeout 120 "${launch[@]}" -n 2 "$program" train --resume part.safetensors --epochs 2 --data cifar-10-batches-bin >log 2>&1 ||
+    failed "2 ranks go on" log
+cmp part.safetensors 1.safetensors || failed "4 ranks and then 2 have another file" log
+
+# ---- failures: the line, and how long it takes ----
+# expect_line SECONDS LINE COMMAND…
+expect_line() {
+    local limit=$1 line=$2 began=$SECONDS
+    shift 2
+    if timeout 60 "$@" >log 2>&1; then failed "expected a failure: $line" log; fi
+    grep -q "^cornu: .*$line" log || failed "expected: $line" log
+    [ "$(grep -c '^cornu: ' log)" = 1 ] || failed "expected one line" log
+    [ $((SECONDS - began)) -le "$limit" ] || failed "expected an end within $limit s, took $((SECONDS - began))" log
+}
+expect_line 10 'ranks: found 3 processes; expected a power of two' "${launch[@]}" -n 3 "${train[@]}"
+expect_line 10 'seed: found 4 on rank 1 (.*); expected 3, as on rank 0 (' \
+    "${launch[@]}" -n 1 "${train[@]}" --seed 3 : -n 1 "${train[@]}" --seed 4
+expect_line 10 'rank 1 (.*): .*nowhere' "${launch[@]}" -n 1 "${train[@]}" : -n 1 "${train[@]}" --data nowhere
+expect_line 10 'shards: found 2, and 4 ranks' "${launch[@]}" -n 4 "${train[@]}" --shards 2
+
+# One that hangs: rank 1 is stopped in the middle of a long run.
+forever=("${train[@]}" --epochs 1000000 --save k.safetensors)
+timeout 60 "${launch[@]}" -n 2 "${forever[@]}" >log 2>&1 &
+launcher=$!
+hung=
+for _ in $(seq 200); do
+    sleep 0.1
+    [ -s k.safetensors ] || continue
+    for pid in $(pgrep -f "$program train net.yaml.*1000000" || true); do
+        if tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ" | grep -qE '^(OMPI_COMM_WORLD_RANK|PMI_RANK)=1$' &&
+            [ "$(cat "/proc/$pid/comm")" = cornu ] && grep -q "^PWD=$folder$" <(tr '\0' '\n' <"/proc/$pid/environ"); then
+            hung=$pid
+        fi
+    done
+    [ -z "$hung" ] || break
+done
+[ -n "$hung" ] || failed "did not find rank 1" log
+kill -STOP "$hung"
+began=$SECONDS
+wait "$launcher" && failed "a rank that hangs: expected a failure" log
+kill -KILL "$hung" 2>/dev/null || true
+[ $((SECONDS - began)) -le 12 ] || failed "a rank that hangs: expected an end within 10 s" log
+grep -q '^cornu: rank 1 (.*) has not answered rank 0 (.*) for 5 s' log || failed "a rank that hangs is named" log
+"$program" summary k.safetensors >/dev/null || failed "the model file is whole" log

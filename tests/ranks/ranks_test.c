@@ -1,0 +1,264 @@
+/* What ranks do together, by threads in the place of processes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/rank_threads.h"
+#include "support/runs.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void expect_all(const rank_result *results, int count, cornu_status expected)
+{
+    for (int i = 0; i < count; i++)
+        if (results[i].status != expected)
+            fail_msg("rank %d of %d: %s: %s", i, count, cornu_status_name(results[i].status),
+                     results[i].message);
+}
+
+/* ---- bytes ------------------------------------------------------------------------------ */
+
+static cornu_status share(cornu_ranks *r, void *context)
+{
+    (void)context;
+    int own[3] = {cornu_ranks_number(r), 7, -cornu_ranks_number(r)}, all[3 * RANK_THREADS_MOST];
+    for (int turn = 0; turn < 50; turn++) {
+        own[1] = turn;
+        memset(all, 1, sizeof all);
+        cornu_status status = ranks_share(r, own, all, sizeof own);
+        if (status != CORNU_OK)
+            return status;
+        for (int i = 0; i < cornu_ranks_count(r); i++)
+            if (all[3 * i] != i || all[3 * i + 1] != turn || all[3 * i + 2] != -i)
+                return status_fail(CORNU_INTERNAL, "turn %d: rank %d's bytes are wrong", turn, i);
+    }
+    return CORNU_OK;
+}
+
+static void everybody_gets_everybodys_bytes(void **state)
+{
+    (void)state;
+    rank_result results[RANK_THREADS_MOST];
+    for (int count = 1; count <= RANK_THREADS_MOST; count *= 2) {
+        rank_threads_run(count, share, NULL, results);
+        expect_all(results, count, CORNU_OK);
+    }
+}
+
+/* ---- sums ------------------------------------------------------------------------------- */
+
+/* Numbers whose sum hangs on the order. */
+static float value_of(int rank, int64_t i)
+{
+    static const float sizes[] = {1e-3f, 1.0f, 3e4f, 1e7f};
+    return sizes[(i + rank) % 4] * (float)((i * 7919 + rank * 104729) % 1000 - 500) / 997.0f;
+}
+
+static float tree_sum(int begin, int count, int64_t i)
+{
+    if (count == 1)
+        return value_of(begin, i);
+    float left = tree_sum(begin, count / 2, i);
+    return left + tree_sum(begin + count / 2, count / 2, i);
+}
+
+static cornu_status sum(cornu_ranks *r, void *context)
+{
+    int64_t count = *(const int64_t *)context;
+    float *values = malloc((size_t)count * sizeof *values + 1);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = value_of(cornu_ranks_number(r), i);
+    cornu_status status = ranks_sum(r, values, count);
+    for (int64_t i = 0; status == CORNU_OK && i < count; i++) {
+        float expected = tree_sum(0, cornu_ranks_count(r), i);
+        if (memcmp(&values[i], &expected, sizeof expected) != 0)
+            status = status_fail(CORNU_INTERNAL, "number %jd of %jd: found %.9g; expected %.9g",
+                                 (intmax_t)i, (intmax_t)count, (double)values[i], (double)expected);
+    }
+    free(values);
+    return status;
+}
+
+static void sums_are_those_of_the_fixed_tree(void **state)
+{
+    (void)state;
+    rank_result results[RANK_THREADS_MOST];
+    static int64_t sizes[] = {0, 1, 2, 3, 7, 8, 1000, (1 << 20) - 1, (1 << 20) + 5, 5 << 19};
+    for (int count = 1; count <= RANK_THREADS_MOST; count *= 2)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            rank_threads_run(count, sum, &sizes[i], results);
+            expect_all(results, count, CORNU_OK);
+        }
+}
+
+/* ---- what must be the same --------------------------------------------------------------- */
+
+static cornu_status agree(cornu_ranks *r, void *context)
+{
+    const int *odd = context;
+    ranks_claim claims[] = {{"cornu", "0.1"}, {"batch", "32"}, {"seed", "1"}};
+    if (cornu_ranks_number(r) == odd[0])
+        strcpy(claims[odd[1]].value, "64");
+    return ranks_end(r, ranks_agree(r, claims, 3));
+}
+
+static void who_differs_is_named_by_the_first_rank_alone(void **state)
+{
+    (void)state;
+    rank_result results[RANK_THREADS_MOST];
+    rank_threads_run(4, agree, (int[]){-1, 0}, results);
+    expect_all(results, 4, CORNU_OK);
+    rank_threads_run(4, agree, (int[]){2, 1}, results);
+    expect_all(results + 1, 3, CORNU_RANK);
+    assert_int_equal(results[0].status, CORNU_INVALID);
+    for (int i = 0; i < 4; i++) {
+        assert_non_null(strstr(results[i].message, "batch: found 64 on rank 2 ("));
+        assert_non_null(strstr(results[i].message, "); expected 32, as on rank 0 ("));
+        assert_true(results[i].seconds < 5);
+    }
+}
+
+/* ---- failures --------------------------------------------------------------------------- */
+
+/* One rank fails; the others wait for it. */
+static cornu_status fail_one(cornu_ranks *r, void *context)
+{
+    int one = 0, all[RANK_THREADS_MOST];
+    if (cornu_ranks_number(r) == *(const int *)context)
+        return ranks_end(r, status_fail(CORNU_IO, "m.safetensors: no space left on device"));
+    return ranks_end(r, ranks_share(r, &one, all, sizeof one));
+}
+
+static void a_failure_is_told_to_all(void **state)
+{
+    (void)state;
+    rank_result results[RANK_THREADS_MOST];
+    for (int failing = 0; failing < 8; failing += 7) {
+        char expected[64];
+        snprintf(expected, sizeof expected, "rank %d (", failing);
+        rank_threads_run(8, fail_one, &failing, results);
+        for (int i = 0; i < 8; i++) {
+            assert_int_equal(results[i].status, i == failing ? CORNU_IO : CORNU_RANK);
+            assert_int_equal(strncmp(results[i].message, expected, strlen(expected)), 0);
+            assert_non_null(strstr(results[i].message, "): m.safetensors: no space left"));
+            assert_true(results[i].seconds < 8);
+        }
+    }
+}
+
+/* What all do wrong is said once. */
+static cornu_status fail_all(cornu_ranks *r, void *context)
+{
+    (void)context;
+    return ranks_end(r, status_fail(CORNU_INVALID, "batch: found -1"));
+}
+
+static void the_same_failure_of_all_is_the_first_ranks(void **state)
+{
+    (void)state;
+    rank_result results[RANK_THREADS_MOST];
+    int speakers = 0;
+    rank_threads_run(4, fail_all, NULL, results);
+    for (int i = 0; i < 4; i++) {
+        assert_true(results[i].status == CORNU_INVALID || results[i].status == CORNU_RANK);
+        speakers += results[i].status == CORNU_INVALID;
+    }
+    assert_in_range(speakers, 1, 2); /* the first, unless the machine keeps it for seconds */
+}
+
+/* Between 1 and 3, which are neighbours, nothing gets through any more. */
+static cornu_status be_cut(cornu_ranks *r, void *context)
+{
+    int one = 0, all[RANK_THREADS_MOST];
+    (void)context;
+    cornu_status status = ranks_share(r, &one, all, sizeof one);
+    if (status == CORNU_OK && cornu_ranks_number(r) == 1)
+        rank_threads_cut(1, 3);
+    for (int turn = 0; status == CORNU_OK && turn < 1000; turn++) {
+        status = ranks_share(r, &one, all, sizeof one);
+        usleep(10000);
+    }
+    return ranks_end(r, status);
+}
+
+static void who_does_not_answer_is_named(void **state)
+{
+    (void)state;
+    int noticed = 0;
+    rank_result results[RANK_THREADS_MOST];
+    rank_threads_run(4, be_cut, NULL, results);
+    for (int i = 0; i < 4; i++) {
+        bool names =
+            strstr(results[i].message, "rank 1 (") && strstr(results[i].message, "rank 3 (");
+        assert_true(names);
+        assert_non_null(strstr(results[i].message, ") for 5 s: its process has ended or hangs"));
+        assert_true(results[i].seconds < 10);
+        assert_true(results[i].status == CORNU_NETWORK || results[i].status == CORNU_RANK);
+        noticed += results[i].status == CORNU_NETWORK;
+        if (i == 0 || i == 2)
+            assert_int_equal(results[i].status, CORNU_RANK);
+    }
+    assert_true(noticed >= 1);
+}
+
+/* Whoever computes for longer than that is not taken for gone. */
+static cornu_status be_slow(cornu_ranks *r, void *context)
+{
+    int one = 0, all[RANK_THREADS_MOST];
+    (void)context;
+    if (cornu_ranks_number(r) == 1)
+        sleep(7);
+    return ranks_share(r, &one, all, sizeof one);
+}
+
+static void slow_ranks_are_waited_for(void **state)
+{
+    (void)state;
+    rank_result results[RANK_THREADS_MOST];
+    rank_threads_run(2, be_slow, NULL, results);
+    expect_all(results, 2, CORNU_OK);
+    assert_true(results[0].seconds > 6);
+}
+
+/* Rank 1 goes home, and 0 thinks that there is more to do. */
+static cornu_status leave_early(cornu_ranks *r, void *context)
+{
+    int one = 0, all[RANK_THREADS_MOST];
+    (void)context;
+    cornu_status status = ranks_share(r, &one, all, sizeof one);
+    if (status != CORNU_OK || cornu_ranks_number(r) == 1)
+        return status;
+    return ranks_end(r, ranks_share(r, &one, all, sizeof one));
+}
+
+static void who_waits_for_one_that_has_left_is_told(void **state)
+{
+    (void)state;
+    rank_result results[RANK_THREADS_MOST];
+    rank_threads_run(2, leave_early, NULL, results);
+    assert_int_equal(results[1].status, CORNU_OK);
+    assert_int_equal(results[0].status, CORNU_NETWORK);
+    assert_non_null(strstr(results[0].message, "rank 1 ("));
+    assert_non_null(strstr(results[0].message, ") has ended, but rank 0 ("));
+    assert_true(results[0].seconds < 6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everybody_gets_everybodys_bytes),
+        cmocka_unit_test(sums_are_those_of_the_fixed_tree),
+        cmocka_unit_test(who_differs_is_named_by_the_first_rank_alone),
+        cmocka_unit_test(a_failure_is_told_to_all),
+        cmocka_unit_test(the_same_failure_of_all_is_the_first_ranks),
+        cmocka_unit_test(who_does_not_answer_is_named),
+        cmocka_unit_test(slow_ranks_are_waited_for),
+        cmocka_unit_test(who_waits_for_one_that_has_left_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,23 @@
+/* Ranks without MPI: threads of the test's process, whose messages are copied from one to another.
+   Assertions belong behind rank_threads_run, as cmocka's are for the main thread. */
+#ifndef SUPPORT_RANK_THREADS_H
+#define SUPPORT_RANK_THREADS_H
+
+#include "ranks/ranks.h"
+
+enum { RANK_THREADS_MOST = 8 };
+
+typedef struct rank_result {
+    cornu_status status;
+    char message[1024];
+    double seconds; /* that `work` took */
+} rank_result;
+
+/* What a rank does; the message is kept. */
+typedef cornu_status rank_work(cornu_ranks *ranks, void *context);
+/* Join `count` ranks, let each do `work`, and close them. */
+void rank_threads_run(int count, rank_work *work, void *context, rank_result *results);
+/* From here on, until the run's end, no message between these arrives any more. */
+void rank_threads_cut(int a, int b);
+
+#endif

@@ -1,0 +1,296 @@
+/* Training by several ranks, which are threads here: the bits are those of the shards, whoever
+   computes them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/rank_threads.h"
+#include "support/runs.h"
+#include "support/scratch.h"
+#include "train/session.h"
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* All that has a state: dropout, moving statistics, Adam's moments, a schedule over epochs,
+   callbacks that remember. 70 samples are four batches of 16 and one of 6, of which some of 8
+   shards get none. */
+#define LAYERS                                                                              \
+    "[{Dense: {units: 12, activation: relu}}, {Dropout: {rate: 0.4}}, BatchNormalization, " \
+    "{Dense: {units: 3, activation: softmax}}]"
+#define COMPILE                                                                                   \
+    "{optimizer: {adam: {learning_rate: 0.02}}, loss: sparse_categorical_crossentropy, metrics: " \
+    "[accuracy]}"
+#define FIT                                                                              \
+    "{epochs: 5, batch_size: 16, validation: test, class_weight: {0: 1.0, 1: 2.0}, "     \
+    "shards: 8, callbacks: [{early_stopping: {patience: 2, min_delta: 0.02, "            \
+    "restore_best_weights: true}}, {csv_logger: {path: l.csv}}, {reduce_lr_on_plateau: " \
+    "{monitor: loss, patience: 1, min_delta: 0.05, factor: 0.5}}]}"
+
+enum { TRAIN = 70, TESTED = 30 };
+
+/* ---- a run of ranks ----------------------------------------------------------------------- */
+
+typedef struct training {
+    const char *resume; /* NULL: a new run */
+    const char *save;   /* in the scratch folder, by rank 0 */
+    int stop_after;     /* calls of should_stop on `stopper`; 0: never */
+    int stopper;
+    int64_t shards;
+    char output[1100]; /* folder of the callbacks' files */
+    int odd;           /* the rank that does otherwise; -1: none */
+    void (*otherwise)(cornu_fit_options *o, int *samples);
+    cornu_model *models[RANK_THREADS_MOST]; /* as they are at the end */
+} training;
+
+static cornu_status open_model(const training *t, cornu_model **model)
+{
+    if (t->resume)
+        return cornu_model_open(t->resume, model);
+    static const char text[] =
+        "model: {input: [8], layers: " LAYERS "}\ncompile: " COMPILE "\nfit: " FIT "\n";
+    return cornu_model_parse(text, "test", model);
+}
+
+static cornu_status train(cornu_ranks *ranks, void *context)
+{
+    training *t = context;
+    int rank = cornu_ranks_number(ranks), left = t->stop_after, samples = TRAIN;
+    cornu_fit_options o = {.ranks = ranks,
+                           .threads = 1,
+                           .save = t->save,
+                           .output = t->output,
+                           .shards = t->shards,
+                           .resume = t->resume != NULL,
+                           .user = &left};
+    if (t->stop_after && rank == t->stopper)
+        o.should_stop = stop_after;
+    if (rank == t->odd)
+        t->otherwise(&o, &samples);
+    cornu_data *data = runs_data(samples, TESTED);
+    cornu_status status = open_model(t, &t->models[rank]);
+    if (status == CORNU_OK)
+        status = cornu_fit(t->models[rank], data, &o, NULL);
+    cornu_data_close(data);
+    return status;
+}
+
+static void run_all(int count, training *t, rank_result *results)
+{
+    snprintf(t->output, sizeof t->output, "%s", scratch_path("logs"));
+    rank_threads_run(count, train, t, results);
+}
+
+static void close_all(training *t)
+{
+    for (int i = 0; i < RANK_THREADS_MOST; i++)
+        cornu_model_close(t->models[i]);
+}
+
+static void expect_all(const rank_result *results, int count, cornu_status expected)
+{
+    for (int i = 0; i < count; i++)
+        if (results[i].status != expected)
+            fail_msg("rank %d of %d: %s: %s", i, count, cornu_status_name(results[i].status),
+                     results[i].message);
+}
+
+static cornu_model *trained_alone(int64_t shards)
+{
+    cornu_model *model;
+    training t = {.odd = -1};
+    cornu_data *data = runs_data(TRAIN, TESTED);
+    expect_ok(open_model(&t, &model));
+    expect_ok(cornu_fit(
+        model, data, &(cornu_fit_options){.shards = shards, .output = scratch_path("logs")}, NULL));
+    cornu_data_close(data);
+    return model;
+}
+
+/* ---- bits ------------------------------------------------------------------------------- */
+
+static void bits_do_not_depend_on_the_number_of_ranks(void **state)
+{
+    (void)state;
+    rank_result results[RANK_THREADS_MOST];
+    cornu_model *alone = trained_alone(0);
+    for (int count = 2; count <= 8; count *= 2) {
+        training t = {.odd = -1};
+        run_all(count, &t, results);
+        expect_all(results, count, CORNU_OK);
+        for (int i = 0; i < count; i++) {
+            assert_true(same_bits(alone, t.models[i]));
+            assert_int_equal(t.models[i]->training.position.epoch, alone->training.position.epoch);
+            assert_memory_equal(t.models[i]->training.position.totals,
+                                alone->training.position.totals,
+                                sizeof alone->training.position.totals);
+        }
+        close_all(&t);
+    }
+    cornu_model_close(alone);
+}
+
+static void there_are_as_many_shards_as_ranks_unless_said_otherwise(void **state)
+{
+    (void)state;
+    rank_result results[RANK_THREADS_MOST];
+    cornu_model *alone = trained_alone(4);
+    training t = {.odd = -1, .shards = 4};
+    run_all(4, &t, results);
+    expect_all(results, 4, CORNU_OK);
+    assert_true(same_bits(alone, t.models[3]));
+    close_all(&t);
+    cornu_model_close(alone);
+}
+
+/* Whoever is asked to stop, all do, after the same step; another number of ranks goes on. */
+static void a_stopped_run_goes_on_with_other_ranks(void **state)
+{
+    (void)state;
+    rank_result results[RANK_THREADS_MOST];
+    cornu_model *alone = trained_alone(0);
+    static const int counts[][2] = {{4, 2}, {2, 8}, {8, 1}, {2, 4}};
+    for (int i = 0; i < 4; i++) {
+        char path[1100];
+        snprintf(path, sizeof path, "%s", scratch_path("part.safetensors"));
+        training first = {
+            .odd = -1, .save = path, .stop_after = 1 + 4 * i, .stopper = counts[i][0] - 1};
+        run_all(counts[i][0], &first, results);
+        expect_all(results, counts[i][0], CORNU_STOPPED);
+        for (int k = 1; k < counts[i][0]; k++)
+            assert_true(same_bits(first.models[0], first.models[k]));
+        close_all(&first);
+        training rest = {.odd = -1, .resume = path};
+        run_all(counts[i][1], &rest, results);
+        expect_all(results, counts[i][1], CORNU_OK);
+        assert_true(same_bits(alone, rest.models[0]));
+        close_all(&rest);
+    }
+    cornu_model_close(alone);
+}
+
+/* ---- what differs ------------------------------------------------------------------------ */
+
+static void with_another_seed(cornu_fit_options *o, int *samples)
+{
+    (void)samples;
+    o->seed = 99;
+}
+
+static void with_fewer_samples(cornu_fit_options *o, int *samples)
+{
+    (void)o;
+    *samples = TRAIN - 1;
+}
+
+static void with_another_batch(cornu_fit_options *o, int *samples)
+{
+    (void)samples;
+    o->batch = 32;
+}
+
+static void with_another_device(cornu_fit_options *o, int *samples)
+{
+    (void)samples;
+    o->device = "reference";
+}
+
+static void what_differs_between_ranks_is_refused_before_the_first_step(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*otherwise)(cornu_fit_options *o, int *samples);
+        const char *found;
+    } cases[] = {{with_another_seed, "seed: found 99 on rank 3 ("},
+                 {with_fewer_samples, "training samples: found 69 (digest "},
+                 {with_another_batch, "batch: found 32 on rank 3 ("},
+                 {with_another_device, "device: found reference on rank 3 ("}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rank_result results[RANK_THREADS_MOST];
+        training t = {.odd = 3, .otherwise = cases[i].otherwise};
+        run_all(4, &t, results);
+        assert_int_equal(results[0].status, CORNU_INVALID);
+        expect_all(results + 1, 3, CORNU_RANK);
+        for (int k = 0; k < 4; k++) {
+            if (!strstr(results[k].message, cases[i].found))
+                fail_msg("rank %d: %s", k, results[k].message);
+            assert_int_equal(t.models[k]->training.position.iterations, 0);
+        }
+        close_all(&t);
+    }
+}
+
+/* ---- failures --------------------------------------------------------------------------- */
+
+static void ask_for_a_missing_device(cornu_fit_options *o, int *samples)
+{
+    (void)samples;
+    o->device = "none";
+}
+
+static void what_fails_on_one_rank_ends_all(void **state)
+{
+    (void)state;
+    rank_result results[RANK_THREADS_MOST];
+    training t = {.odd = 1, .otherwise = ask_for_a_missing_device};
+    run_all(2, &t, results);
+    assert_int_equal(results[0].status, CORNU_RANK);
+    assert_int_equal(results[1].status, CORNU_NOT_FOUND);
+    assert_non_null(strstr(results[0].message, "rank 1 ("));
+    assert_non_null(strstr(results[0].message, "device: found \"none\""));
+    assert_true(results[0].seconds < 8);
+    close_all(&t);
+}
+
+/* Its folder is gone when rank 0 saves behind the first epoch. */
+static void save_nowhere(cornu_fit_options *o, int *samples)
+{
+    (void)samples;
+    o->save = "/proc/none/m.safetensors";
+}
+
+static void a_file_that_cannot_be_written_ends_all(void **state)
+{
+    (void)state;
+    rank_result results[RANK_THREADS_MOST];
+    training t = {.odd = 0, .otherwise = save_nowhere};
+    run_all(4, &t, results);
+    expect_all(results + 1, 3, CORNU_RANK);
+    assert_non_null(strstr(results[3].message, "rank 0 ("));
+    assert_non_null(strstr(results[3].message, "/proc/none"));
+    close_all(&t);
+}
+
+static void what_cannot_be_divided_is_refused_once(void **state)
+{
+    (void)state;
+    rank_result results[RANK_THREADS_MOST];
+    training t = {.odd = -1, .shards = 2};
+    run_all(4, &t, results);
+    for (int i = 0; i < 4; i++)
+        assert_true(results[i].status == CORNU_INVALID || results[i].status == CORNU_RANK);
+    assert_non_null(
+        strstr(results[0].message, "shards: found 2, and 4 ranks; expected at least one for each"));
+    close_all(&t);
+}
+
+int main(void)
+{
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(bits_do_not_depend_on_the_number_of_ranks),
+        IN_FOLDER(there_are_as_many_shards_as_ranks_unless_said_otherwise),
+        IN_FOLDER(a_stopped_run_goes_on_with_other_ranks),
+        IN_FOLDER(what_differs_between_ranks_is_refused_before_the_first_step),
+        IN_FOLDER(what_fails_on_one_rank_ends_all),
+        IN_FOLDER(a_file_that_cannot_be_written_ends_all),
+        IN_FOLDER(what_cannot_be_divided_is_refused_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
