@@ -4,7 +4,8 @@
 
 Both train the same network with the same callback: TensorBoard's reader must find the same tags at the same steps, of the same
 plugins, and tensors of the same types and shapes; TensorBoard itself, asked over HTTP as its pages do, shows scalars, histograms,
-the network, pictures and hyperparameters of cornu's run. A run that is killed leaves a file whose values are those of a whole run."""
+the network, pictures, hyperparameters and the profile of operations of cornu's run, and what `cornu bench` has found of two devices.
+A run that is killed leaves a file whose values are those of a whole run."""
 import argparse
 import io
 import json
@@ -113,6 +114,62 @@ def ask_server(folder: str) -> None:
     check('name: "net/a"' in graph and "Dense" in graph, f"graph: {graph[:200]}")
 
 
+def session_groups(url: str, names: list[str], metrics: tuple = ()) -> list:
+    """The rows of the page of hyperparameters."""
+    query = {"experimentName": "", "allowedStatuses": ["STATUS_SUCCESS"], "sliceSize": 10, "startIndex": 0,
+             "colParams": [{"hparam": name} for name in names] + [{"metric": {"tag": tag, "group": ""}} for tag in metrics]}
+    ask = urllib.request.Request(f"{url}data/plugin/hparams/session_groups", json.dumps(query).encode(),
+                                 {"Content-Type": "application/json"})
+    with urllib.request.urlopen(ask, timeout=60) as answer:
+        return json.loads(answer.read())["sessionGroups"]
+
+
+def check_profile(url: str, run: str, layer: str) -> None:
+    """The graph page's profile: each time belongs to a node of the graph, in microseconds one behind the other."""
+    from google.protobuf import text_format
+    from tensorboard.compat.proto import config_pb2, graph_pb2
+
+    info = json.loads(get(f"{url}data/plugin/graphs/info"))[run]["tags"]["operations"]
+    check(info["op_graph"] and info["profile"] and not info["conceptual_graph"], f"operations: {info}")
+    where = f"run={run}&tag=operations"
+    graph = text_format.Parse(get(f"{url}data/plugin/graphs/graph?{where}&conceptual=false").decode(), graph_pb2.GraphDef())
+    profile = text_format.Parse(get(f"{url}data/plugin/graphs/run_metadata?{where}").decode(), config_pb2.RunMetadata())
+    names = {node.name for node in graph.node}
+    stats = profile.step_stats.dev_stats[0]
+    check(stats.device == graph.node[0].device, f"{run}: device {stats.device}; nodes have {graph.node[0].device}")
+    check(f"{layer}/dense_forward" in names and f"{layer}/kernel_update" in names, f"{run}: operations {sorted(names)}")
+    check({s.node_name for s in stats.node_stats} <= names, f"{run}: times of what is no node")
+    check(all(i.split(":")[0] in names for node in graph.node for i in node.input), f"{run}: inputs that are no nodes")
+    at = 1
+    for s in stats.node_stats:
+        check(s.all_start_micros == at and s.all_end_rel_micros > 0, f"{run}: {s.node_name} from {s.all_start_micros}; expected {at}")
+        at += s.all_end_rel_micros
+
+
+def show_profile(folder: str) -> None:
+    train(ours, folder, profile_batch=(2, 5))
+    check_profile(serve(folder, ["train", "validation"]), "train", "a")
+
+
+def show_bench(cornu: str, folder: str) -> None:
+    subprocess.run([cornu, "bench", "mnist-mlp", "--quick", "--device", "cpu,reference", "--sweep", "batch=4,8",
+                    "--tensorboard", folder], check=True, stdout=subprocess.DEVNULL)
+    runs = [f"mnist-mlp/{device}{batch}" for device in ("cpu", "reference") for batch in ("", "/batch-4", "/batch-8")]
+    url = serve(folder, sorted([".", *runs]))
+    for run in runs:
+        points = json.loads(get(f"{url}data/plugin/scalars/scalars?run={run}&tag=result/ms_per_step"))
+        check([step for _, step, _ in points] == ([int(run[-1])] if "batch" in run else [4, 8]), f"{run}: {points}")
+    rounds = json.loads(get(f"{url}data/plugin/scalars/scalars?run={runs[1]}&tag=rounds/ms_per_step"))
+    check([step for _, step, _ in rounds] == list(range(1, len(rounds) + 1)) and len(rounds) >= 5, f"rounds: {rounds}")
+    groups = session_groups(url, ["device", "batch"], ("result/ms_per_step",))
+    found = sorted((g["hparams"]["device"], g["hparams"]["batch"]) for g in groups)
+    check(found == [(d, b) for d in ("cpu", "reference") for b in (4, 8)], f"bench: session groups {found}")
+    check(all(g["metricValues"][0]["value"] > 0 for g in groups), f"bench: metrics {groups}")
+    check_profile(url, "mnist-mlp/cpu/batch-8", "dense")
+    shown = get(f"{url}data/plugin/text/text?run=.&tag=comparison").decode()
+    check("<table>" in shown and "reference" in shown, f"text: {shown[:200]}")
+
+
 def show_pictures(folder: str) -> None:
     """Samples, confusion matrix and hyperparameters, which Keras's callback has not."""
     x = np.random.default_rng(1).integers(0, 256, (40, 6, 5, 3)).astype(np.uint8)
@@ -131,12 +188,7 @@ def show_pictures(folder: str) -> None:
         check(np.array_equal(pixels, x[32 * sample // 4]), f"sample {sample}: other pixels")
     matrices = json.loads(get(f"{url}data/plugin/images/images?run=validation&tag=confusion_matrix&sample=0"))
     check([m["step"] for m in matrices] == [0, 1], f"confusion_matrix: {matrices}")
-    query = {"experimentName": "", "allowedStatuses": ["STATUS_SUCCESS"], "sliceSize": 10, "startIndex": 0,
-             "colParams": [{"hparam": name} for name in ("optimizer", "batch_size", "learning_rate.decay_rate")]}
-    ask = urllib.request.Request(f"{url}data/plugin/hparams/session_groups", json.dumps(query).encode(),
-                                 {"Content-Type": "application/json"})
-    with urllib.request.urlopen(ask, timeout=60) as answer:
-        groups = json.loads(answer.read())["sessionGroups"]
+    groups = session_groups(url, ["optimizer", "batch_size", "learning_rate.decay_rate"])
     values = groups[0]["hparams"] if groups else {}
     check((values.get("optimizer"), values.get("batch_size"), values.get("learning_rate.decay_rate")) == ("SGD", 8, 0.9),
           f"session groups: {groups}")
@@ -168,6 +220,8 @@ def main() -> None:
         compare(f"{folder}/c", "every step", update_freq="batch")
         ask_server(f"{folder}/a/ours")
         show_pictures(f"{folder}/d")
+        show_profile(f"{folder}/e")
+        show_bench(cornu, f"{folder}/f")
         kill(cornu, folder)
     for line in bad:
         print(line)

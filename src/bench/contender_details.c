@@ -4,6 +4,9 @@
 #include "train/op_times.h"
 #include <stdlib.h>
 #include <string.h>
+#if CORNU_TENSORBOARD
+#include "train/tensorboard/values.h"
+#endif
 
 static const double OPERATIONS_STEP_MS = 500; /* a slower step's operations are not timed */
 static const double OPERATIONS_SECONDS = 0.3;
@@ -71,6 +74,16 @@ static cornu_status time_operations(contender *c, const bench_options *options,
     return op_times_measure(c->session, c->plan, &input, &how, seconds, &gaps);
 }
 
+static cornu_status keep_graph(const contender *c, const double *seconds, bench_result *out)
+{
+#if CORNU_TENSORBOARD
+    return tensorboard_pack_operations(c->session, c->plan, seconds, &out->graph, &out->graph_size);
+#else
+    (void)c, (void)seconds, (void)out;
+    return CORNU_OK;
+#endif
+}
+
 static cornu_status keep_operations(contender *c, const bench_options *options, bench_result *out)
 {
     const plan *p = c->plan->plan;
@@ -85,6 +98,8 @@ static cornu_status keep_operations(contender *c, const bench_options *options, 
     for (size_t i = 0; i < count; i++)
         if (!op_is_fused(&choices[i]) && seconds[i] > 0)
             add_operation(p, &p->ops[i], &choices[i], seconds[i], out);
+    if (options->graph)
+        status = keep_graph(c, seconds, out);
 done:
     free(choices);
     free(seconds);

@@ -11,8 +11,9 @@ typedef struct bench_options {
     const char *precision;        /* "fp32" (NULL), "tf32", "bf16": of devices that have it */
     bool exact_convolution;
     bool quick, full;
-    bool operations;      /* time the operations of a step, too, where one takes less than 0.5 s */
-    int64_t steps;        /* > 0: a round is that many steps */
+    bool operations; /* time the operations of a step, too, where one takes less than 0.5 s */
+    bool graph;    /* and keep them as a graph for bench_write_events, where this build has that */
+    int64_t steps; /* > 0: a round is that many steps */
     const char *baseline; /* a report's JSON to compare with; NULL: none */
     /* Measure until the fastest steps are found, so that the report can be compared with another
        one. */

@@ -37,6 +37,8 @@ typedef struct bench_result {
     int losses;
     bench_operation *operations; /* of options.operations; else none */
     int operation_count;
+    void *graph; /* the same, of options.graph, for event_file_operations; or NULL */
+    size_t graph_size;
     double samples_per_second, epoch_seconds;
     double loss_first, loss_last; /* means of the first and the last steps, warm-up included */
     double cold_seconds;          /* opening the device, weights and plan, and the first step */

@@ -1,6 +1,7 @@
 #include "bench/bench.h"
 #include "bench/baseline.h"
 #include "bench/columns.h"
+#include "bench/events.h"
 #include "bench/html.h"
 #include "bench/sweep.h"
 #include "cli/cli.h"
@@ -39,12 +40,18 @@ static bool check_workloads(const operands *found, int *status)
 
 /* Files that a report becomes; NULL: not. "-": standard output, in place of the table. */
 typedef struct outputs {
-    const char *json, *html, *svg, *markdown, *csv;
+    const char *json, *html, *svg, *markdown, *csv, *tensorboard;
 } outputs;
 
 static bool is_stdout(const char *path)
 {
     return path && strcmp(path, "-") == 0;
+}
+
+static bool can_write_events(const outputs *to, int *status)
+{
+    *status = to->tensorboard ? report(bench_events_check(to->tensorboard)) : STATUS_OK;
+    return *status == STATUS_OK;
 }
 
 /* Asked before anything is measured. */
@@ -58,7 +65,7 @@ static bool can_write_all(const outputs *to, int *status)
     return can_write(to->json, status) && can_write(to->html, status) &&
            can_write(to->svg, status) &&
            (is_stdout(to->markdown) || can_write(to->markdown, status)) &&
-           (is_stdout(to->csv) || can_write(to->csv, status));
+           (is_stdout(to->csv) || can_write(to->csv, status)) && can_write_events(to, status);
 }
 
 static void say_written(const outputs *to, const char *what, const char *path)
@@ -80,6 +87,8 @@ static cornu_status write_all(const bench_report *r, const outputs *to)
         status = bench_write_table(r, bench_markdown, to->markdown, stdout);
     if (status == CORNU_OK && to->csv)
         status = bench_write_table(r, bench_csv, to->csv, stdout);
+    if (status == CORNU_OK && to->tensorboard)
+        status = bench_write_events(r, to->tensorboard);
     return status;
 }
 
@@ -100,6 +109,7 @@ static int bench(const bench_options *o, const outputs *to)
         say_written(to, "SVG", to->svg);
         say_written(to, "Markdown", to->markdown);
         say_written(to, "CSV", to->csv);
+        say_written(to, "TensorBoard", to->tensorboard);
         status = baseline_is_slower(&report_) ? STATUS_SLOWER : STATUS_OK;
     }
     bench_report_free(&report_);
@@ -136,6 +146,8 @@ static int run(int argc, char **argv)
         {"markdown", "FILE", "write the table as Markdown; -: print it", OPTION_TEXT, &to.markdown,
          0, 0},
         {"csv", "FILE", "write the table as CSV; -: print it", OPTION_TEXT, &to.csv, 0, 0},
+        {"tensorboard", "DIR", "write event files for TensorBoard here", OPTION_TEXT,
+         &to.tensorboard, 0, 0},
         {.name = NULL}};
     operands found;
     int status;
@@ -163,7 +175,8 @@ static int run(int argc, char **argv)
     o.threads = (int)on.threads;
     o.workloads = found.item;
     o.batches = sweep ? batches : NULL;
-    o.operations = to.json || to.html;
+    o.graph = to.tensorboard != NULL;
+    o.operations = to.json || to.html || o.graph;
     o.comparable = to.json || o.baseline;
     return bench(&o, &to);
 }

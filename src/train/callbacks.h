@@ -25,6 +25,8 @@ typedef struct fit_state {
     bool confined;          /* they stay there, as the recipe may be somebody else's */
     const cornu_data *data; /* of the training */
     struct evaluation *validation; /* running.h; NULL: none. on_fit_begin may give it a report */
+    struct op_profile *profile;    /* op_times.h; NULL: none. on_fit_begin may give it one */
+    bool sharded;                  /* a step is several plans, and has no profile */
     int64_t epoch;                 /* at hand, from 0 */
     double step_loss;              /* on_step_end */
     fit_logs logs;                 /* on_fit_begin: names only */

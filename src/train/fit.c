@@ -305,6 +305,7 @@ static cornu_status check_all(fit_run *run)
         TRY(callbacks_add_tensorboard(run->callbacks, o->tensorboard));
     run->state.callbacks = run->callbacks;
     run->state.validation = run->validates ? &run->validation : NULL;
+    run->state.sharded = run->spec.shards > 1;
     if (o->resume && run->model->training.callback_state)
         TRY(callbacks_restore(run->callbacks, run->model));
     if (o->output && *o->output)

@@ -1,6 +1,7 @@
 #include "data/stream.h"
 #include "train/checkpoint.h"
 #include "train/fit_run.h"
+#include "train/op_times.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -192,6 +193,8 @@ static cornu_status train_batch(fit_run *run, const int64_t *index, int64_t batc
         return run->agreed == VOTE_NOT ? CORNU_STOPPED : shards_end(run->shards, batch);
     }
     TRY(session_plan_for(run->session, PLAN_TRAIN, batch, samples->weight != NULL, &ready));
+    if (op_profile_wants(run->state.profile, run->session, ready))
+        return op_profile_step(run->state.profile, run->session, ready, samples, index);
     return session_step(run->session, ready, samples, index);
 }
 

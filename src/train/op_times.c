@@ -40,6 +40,17 @@ static cornu_status repeat(session *s, const session_plan *ready, const step_inp
     return CORNU_OK;
 }
 
+/* Of row[run][operation]. */
+static void take_medians(const double *row, int rows, int count, double *seconds)
+{
+    double column[OP_TIMES_REPEATS];
+    for (int i = 0; i < count; i++) {
+        for (int r = 0; r < rows; r++)
+            column[r] = row[(size_t)r * (size_t)count + (size_t)i];
+        seconds[i] = statistics_of(column, rows).median;
+    }
+}
+
 /* What an accelerator's clock sees of an operation holds its launches, which empty kernels would
    have as well. */
 static cornu_status subtract_gaps(session *s, const session_plan *ready, double *seconds,
@@ -65,15 +76,48 @@ static cornu_status subtract_gaps(session *s, const session_plan *ready, double 
 cornu_status op_times_measure(session *s, const session_plan *ready, const step_input *input,
                               const op_times_options *options, double *seconds, double *gaps)
 {
-    double *row, column[OP_TIMES_REPEATS];
+    double *row;
     int count = ready->plan->op_count, rows = 0;
     TRY(memory_new((size_t)count * OP_TIMES_REPEATS + 1, sizeof *row, "times", &row));
     cornu_status status = repeat(s, ready, input, options, row, &rows);
-    for (int i = 0; status == CORNU_OK && i < count; i++) {
-        for (int r = 0; r < rows; r++)
-            column[r] = row[(size_t)r * (size_t)count + (size_t)i];
-        seconds[i] = statistics_of(column, rows).median;
-    }
+    if (status == CORNU_OK)
+        take_medians(row, rows, count, seconds);
     free(row);
     return status == CORNU_OK ? subtract_gaps(s, ready, seconds, gaps) : status;
+}
+
+/* ---- of a run ----------------------------------------------------------------------------- */
+
+bool op_profile_wants(const op_profile *p, const session *s, const session_plan *ready)
+{
+    if (!p || p->steps == OP_TIMES_REPEATS || (p->ready && p->ready != ready))
+        return false;
+    int64_t step = session_model(s)->training.position.iterations;
+    return p->first <= step && step <= p->last;
+}
+
+cornu_status op_profile_step(op_profile *p, session *s, session_plan *ready,
+                             const sample_block *samples, const int64_t *index)
+{
+    size_t count = (size_t)ready->plan->op_count;
+    if (!p->seconds)
+        TRY(memory_new(count * OP_TIMES_REPEATS + 1, sizeof *p->seconds, "times", &p->seconds));
+    p->ready = ready;
+    p->at = session_model(s)->training.position.iterations;
+    TRY(session_time_step(s, ready, samples, index, p->seconds + (size_t)p->steps * count));
+    p->steps++;
+    return CORNU_OK;
+}
+
+cornu_status op_profile_times(const op_profile *p, session *s, double *seconds)
+{
+    double gaps;
+    take_medians(p->seconds, p->steps, p->ready->plan->op_count, seconds);
+    return subtract_gaps(s, p->ready, seconds, &gaps);
+}
+
+void op_profile_free(op_profile *p)
+{
+    free(p->seconds);
+    *p = (op_profile){0};
 }

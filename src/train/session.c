@@ -6,6 +6,7 @@
 struct session {
     cornu_model *model;
     device *device;
+    device_id id;
     augmentation augment;
     standardization standardize;
     bool exact_convolution;
@@ -35,6 +36,7 @@ cornu_status session_open(cornu_model *model, const session_options *options, se
     session *s;
     TRY(memory_new(1, sizeof *s, "session", &s));
     s->model = model;
+    s->id = id;
     s->augment = options->augment;
     s->exact_convolution = options->exact_convolution;
     s->pass = -1;
@@ -115,6 +117,11 @@ void session_own_weights(session *s)
 device *session_device(const session *s)
 {
     return s->device;
+}
+
+device_id session_device_id(const session *s)
+{
+    return s->id;
 }
 
 cornu_status session_tuning(const session *s, device_tuning *out)
@@ -198,18 +205,24 @@ double session_learning_rate(const cornu_model *model)
     return learning_rate_at(model, model->training.position.iterations);
 }
 
-cornu_status session_run(session *s, session_plan *ready, const sample_block *samples,
-                         const int64_t *index, int64_t first)
+static step_input input_of(const session *s, const session_plan *ready, const sample_block *samples,
+                           const int64_t *index, int64_t first)
 {
     const position *p = &s->model->training.position;
     bool train = ready->plan->mode == PLAN_TRAIN;
-    step_input input = {.samples = samples,
+    return (step_input){.samples = samples,
                         .index = index,
                         .seed = p->seed,
                         .iteration = p->iterations,
                         .first = first,
                         .epoch = s->pass < 0 ? p->epoch : s->pass,
                         .learning_rate = train ? (float)session_learning_rate(s->model) : 0};
+}
+
+cornu_status session_run(session *s, session_plan *ready, const sample_block *samples,
+                         const int64_t *index, int64_t first)
+{
+    const step_input input = input_of(s, ready, samples, index, first);
     return s->device->ops->run(s->device, ready->prepared, &input, 1);
 }
 
@@ -218,12 +231,26 @@ void session_advance(session *s)
     s->model->training.position.iterations++;
 }
 
+static void end_step(session *s, const session_plan *ready)
+{
+    if (ready->plan->mode == PLAN_TRAIN)
+        session_advance(s);
+}
+
 cornu_status session_step(session *s, session_plan *ready, const sample_block *samples,
                           const int64_t *index)
 {
     TRY(session_run(s, ready, samples, index, 0));
-    if (ready->plan->mode == PLAN_TRAIN)
-        session_advance(s);
+    end_step(s, ready);
+    return CORNU_OK;
+}
+
+cornu_status session_time_step(session *s, session_plan *ready, const sample_block *samples,
+                               const int64_t *index, double *seconds)
+{
+    const step_input input = input_of(s, ready, samples, index, 0);
+    TRY(s->device->ops->time_operations(s->device, ready->prepared, &input, seconds));
+    end_step(s, ready);
     return CORNU_OK;
 }
 

@@ -33,6 +33,7 @@ void session_own_weights(session *s);
 /* CORNU_INVALID where another session has the model's weights. */
 cornu_status session_check_free(const cornu_model *model);
 device *session_device(const session *s);
+device_id session_device_id(const session *s);
 /* The device's tuning; .text is "" where it has none. */
 cornu_status session_tuning(const session *s, device_tuning *out);
 const cornu_model *session_model(const session *s);
@@ -48,6 +49,10 @@ cornu_status session_plan_scope(session *s, plan_scope scope, int64_t batch, boo
    learning_rate_factor). */
 cornu_status session_step(session *s, session_plan *plan, const sample_block *samples,
                           const int64_t *index);
+/* The same with a clock around each operation: seconds[op_count], 0 for what runs within another's
+   kernel. */
+cornu_status session_time_step(session *s, session_plan *plan, const sample_block *samples,
+                               const int64_t *index, double *seconds);
 /* The same for a part of a step, which advances nothing; `first`: the place of its first sample in
    the step's batch. Without samples (NULL) for SCOPE_UPDATES. */
 cornu_status session_run(session *s, session_plan *plan, const sample_block *samples,

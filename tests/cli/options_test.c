@@ -127,6 +127,7 @@ static const row rows[] = {
     {"bench", "svg", BENCH " --batch 1", "--svg b.svg", MAKES, "b.svg"},
     {"bench", "markdown", BENCH " --batch 1", "--markdown b.md", MAKES, "b.md"},
     {"bench", "csv", BENCH " --batch 1", "--csv b.csv", MAKES, "b.csv"},
+    {"bench", "tensorboard", BENCH " --batch 1", "--tensorboard tb", MAKES, "tb/cifar100-mlp/cpu"},
     {"advise", "device", ADVISE, "--device nothing", SAYS, "nothing"},
     {"advise", "precision", ADVISE, "--precision fp64", SAYS, "--precision fp64"},
     {"advise", "exact-conv", "scaled.yaml --data mnist --device cpu --seconds 1 --sweep batch=2 --json out.json", "--exact-conv", LINE, "\"exact_convolution\""},

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/files.h"
+#include "support/events.h"
 #include "support/runs.h"
 #include "support/scratch.h"
 #include <dirent.h>
@@ -18,122 +19,7 @@
 #include <unistd.h>
 
 #if CORNU_TENSORBOARD
-#include "format/tensorboard/event.pb-c.h"
 #include "format/tensorboard/event_file.h"
-
-enum { EVENTS_MOST = 400 };
-
-typedef struct events {
-    Tensorboard__Event *event[EVENTS_MOST];
-    int count;
-} events;
-
-/* By the table that RFC 3720 and others use, and not bit by bit. */
-static uint32_t crc_of(const uint8_t *data, size_t size)
-{
-    uint32_t table[256], crc = UINT32_MAX;
-    for (uint32_t i = 0; i < 256; i++) {
-        table[i] = i;
-        for (int bit = 0; bit < 8; bit++)
-            table[i] = table[i] & 1 ? table[i] >> 1 ^ 0x82f63b78 : table[i] >> 1;
-    }
-    for (size_t i = 0; i < size; i++)
-        crc = table[(crc ^ data[i]) & 255] ^ crc >> 8;
-    return ~crc;
-}
-
-static void expect_crc(const uint8_t *data, size_t size, const uint8_t *stored)
-{
-    uint32_t crc = crc_of(data, size), found;
-    memcpy(&found, stored, sizeof found);
-    assert_int_equal(found, (crc >> 15 | crc << 17) + 0xa282ead8);
-}
-
-static void read_events(const char *path, events *all)
-{
-    char *content;
-    size_t size, at = 0;
-    expect_ok(file_read(path, 1 << 24, &content, &size));
-    const uint8_t *data = (const uint8_t *)content;
-    while (at < size) {
-        uint64_t length;
-        assert_true(size - at >= 16);
-        memcpy(&length, data + at, sizeof length);
-        assert_true(length <= size - at - 16);
-        expect_crc(data + at, 8, data + at + 8);
-        expect_crc(data + at + 12, length, data + at + 12 + length);
-        Tensorboard__Event *e = tensorboard__event__unpack(NULL, length, data + at + 12);
-        assert_non_null(e);
-        assert_true(all->count < EVENTS_MOST);
-        all->event[all->count++] = e;
-        at += length + 16;
-    }
-    free(content);
-}
-
-/* All event files of a folder; their number. */
-static int read_folder(const char *folder, events *all)
-{
-    char path[1024], name[512];
-    int files = 0;
-    *all = (events){.count = 0};
-    snprintf(path, sizeof path, "%s", scratch_path(folder));
-    DIR *d = opendir(path);
-    for (struct dirent *entry; d && (entry = readdir(d));)
-        if (strncmp(entry->d_name, "events.out.tfevents.", 20) == 0) {
-            snprintf(name, sizeof name, "%.200s/%.300s", folder, entry->d_name);
-            read_events(scratch_path(name), all);
-            files++;
-        }
-    if (d)
-        closedir(d);
-    return files;
-}
-
-static void free_events(events *all)
-{
-    for (int i = 0; i < all->count; i++)
-        tensorboard__event__free_unpacked(all->event[i], NULL);
-    all->count = 0;
-}
-
-static const Tensorboard__Summary__Value *value_of(const Tensorboard__Event *e)
-{
-    return e->summary && e->summary->n_value == 1 ? e->summary->value[0] : NULL;
-}
-
-/* The event under this tag of this step; NULL where there is none. */
-static const Tensorboard__Tensor *find(const events *all, const char *tag, int64_t step)
-{
-    for (int i = 0; i < all->count; i++) {
-        const Tensorboard__Summary__Value *v = value_of(all->event[i]);
-        if (v && strcmp(v->tag, tag) == 0 && all->event[i]->step == step)
-            return v->tensor;
-    }
-    return NULL;
-}
-
-static int count_tag(const events *all, const char *tag)
-{
-    int count = 0;
-    for (int i = 0; i < all->count; i++) {
-        const Tensorboard__Summary__Value *v = value_of(all->event[i]);
-        count += v && strcmp(v->tag, tag) == 0;
-    }
-    return count;
-}
-
-static float scalar_of(const events *all, const char *tag, int64_t step)
-{
-    float value;
-    const Tensorboard__Tensor *t = find(all, tag, step);
-    if (!t)
-        fail_msg("found no %s of step %lld", tag, (long long)step);
-    assert_int_equal(t->dtype, 1);
-    assert_int_equal(t->tensor_content.len, sizeof value);
-    memcpy(&value, t->tensor_content.data, sizeof value);
-    return value;
-}
 
 /* A run of 5 steps an epoch, validated; `callback` are a recipe's options, or NULL: --tensorboard.
  */
@@ -171,26 +57,27 @@ static void epochs_are_written_under_the_tags_of_keras(void **state)
     (void)state;
     events training, validation;
     cornu_history *h = train(NULL, 3);
-    assert_int_equal(read_folder("logs/train", &training), 1);
-    assert_int_equal(read_folder("logs/validation", &validation), 1);
+    assert_int_equal(events_read("logs/train", &training), 1);
+    assert_int_equal(events_read("logs/validation", &validation), 1);
     assert_string_equal(training.event[0]->file_version, "brain.Event:2");
     assert_true(training.event[0]->wall_time > 1.7e9);
     for (int epoch = 0; epoch < 3; epoch++) {
-        assert_true(scalar_of(&training, "epoch_loss", epoch) ==
+        assert_true(events_scalar(&training, "epoch_loss", epoch) ==
                     (float)history_value(h, "loss", epoch));
-        assert_true(scalar_of(&training, "epoch_accuracy", epoch) ==
+        assert_true(events_scalar(&training, "epoch_accuracy", epoch) ==
                     (float)history_value(h, "accuracy", epoch));
-        assert_true(scalar_of(&training, "epoch_learning_rate", epoch) ==
+        assert_true(events_scalar(&training, "epoch_learning_rate", epoch) ==
                     (float)history_value(h, "learning_rate", epoch));
-        assert_true(scalar_of(&validation, "epoch_loss", epoch) ==
+        assert_true(events_scalar(&validation, "epoch_loss", epoch) ==
                     (float)history_value(h, "val_loss", epoch));
-        assert_true(scalar_of(&validation, "evaluation_accuracy_vs_iterations", 5 * (epoch + 1)) ==
-                    (float)history_value(h, "val_accuracy", epoch));
+        assert_true(
+            events_scalar(&validation, "evaluation_accuracy_vs_iterations", 5 * (epoch + 1)) ==
+            (float)history_value(h, "val_accuracy", epoch));
     }
-    assert_int_equal(training.count, 2 + 3 * 3);       /* version and network, and nothing else */
+    assert_int_equal(training.count, 3 + 3 * 3); /* version, network, operations: nothing else */
     assert_int_equal(validation.count, 1 + 3 * 4 + 3); /* and a confusion matrix each */
-    free_events(&training);
-    free_events(&validation);
+    events_free(&training);
+    events_free(&validation);
     cornu_history_close(h);
 }
 
@@ -200,18 +87,18 @@ static void the_network_is_there_unless_it_is_not_wanted(void **state)
     events all;
     cornu_history_close(train("{log_dir: with}", 1));
     cornu_history_close(train("{log_dir: without, write_graph: false}", 1));
-    assert_int_equal(read_folder("out/with/train", &all), 1);
-    const Tensorboard__Summary__Value *v = value_of(all.event[1]);
+    assert_int_equal(events_read("out/with/train", &all), 1);
+    const Tensorboard__Summary__Value *v = events_value(all.event[1]);
     assert_string_equal(v->tag, "keras");
     assert_string_equal(v->metadata->plugin_data->plugin_name, "graph_keras_model");
     json_t *json = json_loadb((const char *)v->tensor->string_val[0].data,
                               v->tensor->string_val[0].len, 0, NULL);
     assert_string_equal(json_string_value(json_object_get(json, "class_name")), "Sequential");
     json_decref(json);
-    free_events(&all);
-    read_folder("out/without/train", &all);
-    assert_int_equal(count_tag(&all, "keras"), 0);
-    free_events(&all);
+    events_free(&all);
+    events_read("out/without/train", &all);
+    assert_int_equal(events_count(&all, "keras"), 0);
+    events_free(&all);
 }
 
 static void each_so_many_steps_are_written_if_asked_for(void **state)
@@ -219,19 +106,19 @@ static void each_so_many_steps_are_written_if_asked_for(void **state)
     (void)state;
     events all;
     cornu_history *h = train("{log_dir: l, update_freq: 2, write_steps_per_second: true}", 2);
-    read_folder("out/l/train", &all);
-    assert_int_equal(count_tag(&all, "batch_loss"), 5); /* 2, 4, 6, 8, 10 */
-    assert_true(scalar_of(&all, "batch_loss", 10) == (float)history_value(h, "loss", 1));
-    assert_true(scalar_of(&all, "batch_accuracy", 2) >= 0);
-    assert_true(scalar_of(&all, "batch_steps_per_second", 4) > 0);
-    assert_true(scalar_of(&all, "epoch_steps_per_second", 1) > 0);
-    free_events(&all);
+    events_read("out/l/train", &all);
+    assert_int_equal(events_count(&all, "batch_loss"), 5); /* 2, 4, 6, 8, 10 */
+    assert_true(events_scalar(&all, "batch_loss", 10) == (float)history_value(h, "loss", 1));
+    assert_true(events_scalar(&all, "batch_accuracy", 2) >= 0);
+    assert_true(events_scalar(&all, "batch_steps_per_second", 4) > 0);
+    assert_true(events_scalar(&all, "epoch_steps_per_second", 1) > 0);
+    events_free(&all);
     cornu_history_close(h);
     h = train("{log_dir: b, update_freq: batch}", 1);
-    read_folder("out/b/train", &all);
-    assert_int_equal(count_tag(&all, "batch_loss"), 5);
-    assert_int_equal(count_tag(&all, "epoch_steps_per_second"), 0);
-    free_events(&all);
+    events_read("out/b/train", &all);
+    assert_int_equal(events_count(&all, "batch_loss"), 5);
+    assert_int_equal(events_count(&all, "epoch_steps_per_second"), 0);
+    events_free(&all);
     cornu_history_close(h);
 }
 
@@ -239,7 +126,7 @@ static void expect_counts(const events *all, const char *tag, int64_t step, doub
                           double most, double count)
 {
     double rows[30][3], sum = 0;
-    const Tensorboard__Tensor *t = find(all, tag, step);
+    const Tensorboard__Tensor *t = events_find(all, tag, step);
     assert_non_null(t);
     assert_int_equal(t->dtype, 2);
     assert_int_equal(t->tensor_shape->dim[0]->size, 30);
@@ -267,14 +154,14 @@ static void histograms_hold_every_finite_weight_once(void **state)
     expect_ok(event_file_histogram(f, "none", 7, &none, 1));
     event_file_close(f);
     closedir(d);
-    read_folder("h", &all);
+    events_read("h", &all);
     expect_counts(&all, "several", 7, -1, 2, 6);
     double row[3];
-    memcpy(row, find(&all, "several", 7)->tensor_content.data, sizeof row);
+    memcpy(row, events_find(&all, "several", 7)->tensor_content.data, sizeof row);
     assert_true(row[2] == 3); /* -1, -1 and -0.999 */
     expect_counts(&all, "one", 7, 3, 3, 2);
     expect_counts(&all, "none", 7, 0, 0, 0);
-    free_events(&all);
+    events_free(&all);
 }
 
 static void weights_are_shown_each_so_many_epochs(void **state)
@@ -282,10 +169,10 @@ static void weights_are_shown_each_so_many_epochs(void **state)
     (void)state;
     events all;
     cornu_history_close(train("{log_dir: l, histogram_freq: 2}", 3));
-    read_folder("out/l/train", &all);
+    events_read("out/l/train", &all);
     int found = 0;
     for (int i = 0; i < all.count; i++) {
-        const Tensorboard__Summary__Value *v = value_of(all.event[i]);
+        const Tensorboard__Summary__Value *v = events_value(all.event[i]);
         if (!v || strcmp(v->metadata->plugin_data->plugin_name, "histograms") != 0)
             continue;
         found++;
@@ -293,7 +180,7 @@ static void weights_are_shown_each_so_many_epochs(void **state)
         assert_non_null(strstr(v->tag, "/histogram"));
     }
     assert_int_equal(found, 2 * 8); /* two dense layers of 2, a normalization of 4 */
-    free_events(&all);
+    events_free(&all);
 }
 
 /* What a killed process leaves: whole events up to one that may be truncated. */
@@ -309,17 +196,17 @@ static void each_event_is_on_its_way_before_training_goes_on(void **state)
     expect_ok(event_file_open(dirfd(d), folder, &f));
     for (int i = 1; i <= 3; i++) {
         expect_ok(event_file_scalar(f, "a", i, i));
-        read_folder("k", &all);
+        events_read("k", &all);
         assert_int_equal(all.count, 1 + i);
-        free_events(&all);
+        events_free(&all);
     }
     event_file *second; /* in the same second: a file of its own */
     expect_ok(event_file_open(dirfd(d), folder, &second));
     event_file_close(f);
     event_file_close(second);
     closedir(d);
-    assert_int_equal(read_folder("k", &all), 2);
-    free_events(&all);
+    assert_int_equal(events_read("k", &all), 2);
+    events_free(&all);
 }
 
 /* --tensorboard is no part of the recipe: a model file knows nothing of it. */
@@ -342,11 +229,12 @@ static void a_run_goes_on_with_the_option_or_without(void **state)
         cornu_model_close(model);
     }
     events all;
-    assert_int_equal(read_folder("logs/train", &all), 2);
-    assert_int_equal(count_tag(&all, "epoch_loss"), 2);
-    assert_non_null(find(&all, "epoch_loss", 0)); /* of the first run, and of a resumed one */
-    assert_non_null(find(&all, "epoch_loss", 1));
-    free_events(&all);
+    assert_int_equal(events_read("logs/train", &all), 2);
+    assert_int_equal(events_count(&all, "epoch_loss"), 2);
+    assert_non_null(
+        events_find(&all, "epoch_loss", 0)); /* of the first run, and of a resumed one */
+    assert_non_null(events_find(&all, "epoch_loss", 1));
+    events_free(&all);
     cornu_data_close(data);
 }
 
@@ -432,7 +320,7 @@ static float *pixels_at(const Tensorboard__Tensor *t, size_t i)
 
 static const Tensorboard__Tensor *find_pictures(const events *all, const char *tag, int64_t step)
 {
-    const Tensorboard__Tensor *t = find(all, tag, step);
+    const Tensorboard__Tensor *t = events_find(all, tag, step);
     assert_non_null(t);
     assert_int_equal(t->dtype, 7);
     assert_int_equal(t->tensor_shape->n_dim, 1);
@@ -445,8 +333,8 @@ static void samples_are_shown_as_they_are(void **state)
     (void)state;
     events all;
     expect_ok(fit_pictures("{tensorboard: {samples: 5}}", false, false));
-    assert_int_equal(read_folder("out/logs/train", &all), 1);
-    assert_int_equal(count_tag(&all, "samples"), 1);
+    assert_int_equal(events_read("out/logs/train", &all), 1);
+    assert_int_equal(events_count(&all, "samples"), 1);
     const Tensorboard__Tensor *t = find_pictures(&all, "samples", 0);
     assert_int_equal(t->n_string_val, 2 + 5);
     assert_int_equal(number_at(t, 0), WIDTH);
@@ -457,7 +345,7 @@ static void samples_are_shown_as_they_are(void **state)
             assert_int_equal(lrintf(pixels[k] * 255), byte_of(4 * i, k));
         free(pixels);
     }
-    free_events(&all);
+    events_free(&all);
 }
 
 static void the_confusion_matrix_of_each_validation_is_shown(void **state)
@@ -465,41 +353,13 @@ static void the_confusion_matrix_of_each_validation_is_shown(void **state)
     (void)state;
     events all;
     expect_ok(fit_pictures("{tensorboard: {confusion_matrix: true}}", true, false));
-    assert_int_equal(read_folder("out/logs/validation", &all), 1);
-    assert_int_equal(count_tag(&all, "confusion_matrix"), 2);
+    assert_int_equal(events_read("out/logs/validation", &all), 1);
+    assert_int_equal(events_count(&all, "confusion_matrix"), 2);
     for (int epoch = 0; epoch < 2; epoch++) {
         float *pixels = pixels_at(find_pictures(&all, "confusion_matrix", epoch), 2);
         free(pixels);
     }
-    free_events(&all);
-}
-
-static const Tensorboard__Hyperparameters__Setting *
-setting_of(const Tensorboard__Hyperparameters *h, const char *key)
-{
-    const Tensorboard__Hyperparameters__Start *start = h->session_start_info;
-    for (size_t i = 0; i < start->n_hparams; i++)
-        if (strcmp(start->hparams[i]->key, key) == 0)
-            return start->hparams[i]->value;
-    fail_msg("found no %s", key);
-    return NULL;
-}
-
-static Tensorboard__Hyperparameters *hyperparameters_of(const events *all, const char *tag)
-{
-    for (int i = 0; i < all->count; i++) {
-        const Tensorboard__Summary__Value *v = value_of(all->event[i]);
-        if (!v || strcmp(v->tag, tag) != 0)
-            continue;
-        const Tensorboard__Metadata__PluginData *plugin = v->metadata->plugin_data;
-        assert_string_equal(plugin->plugin_name, "hparams");
-        Tensorboard__Hyperparameters *h =
-            tensorboard__hyperparameters__unpack(NULL, plugin->content.len, plugin->content.data);
-        assert_non_null(h);
-        return h;
-    }
-    fail_msg("found no %s", tag);
-    return NULL;
+    events_free(&all);
 }
 
 static void settings_are_told_in_a_run_of_their_own(void **state)
@@ -507,24 +367,24 @@ static void settings_are_told_in_a_run_of_their_own(void **state)
     (void)state;
     events all;
     expect_ok(fit_pictures("{tensorboard: {hyperparameters: true}}", false, false));
-    assert_int_equal(read_folder("out/logs", &all), 1);
+    assert_int_equal(events_read("out/logs", &all), 1);
     assert_int_equal(all.count, 3); /* version, start, end */
-    Tensorboard__Hyperparameters *h = hyperparameters_of(&all, "_hparams_/session_start_info");
-    assert_string_equal(setting_of(h, "optimizer")->string_value, "SGD");
-    assert_string_equal(setting_of(h, "loss")->string_value, "SparseCategoricalCrossentropy");
-    assert_string_equal(setting_of(h, "learning_rate")->string_value, "ExponentialDecay");
-    assert_true(setting_of(h, "learning_rate.initial_learning_rate")->number_value == 0.125);
-    assert_true(setting_of(h, "momentum")->number_value == 0.5);
-    assert_true(setting_of(h, "nesterov")->has_bool_value);
-    assert_true(setting_of(h, "nesterov")->bool_value);
-    assert_true(setting_of(h, "batch_size")->number_value == 8);
-    assert_true(setting_of(h, "epochs")->number_value == 2);
-    assert_true(setting_of(h, "seed")->number_value == 5);
+    Tensorboard__Hyperparameters *h = events_hyperparameters(&all, "_hparams_/session_start_info");
+    assert_string_equal(events_setting(h, "optimizer")->string_value, "SGD");
+    assert_string_equal(events_setting(h, "loss")->string_value, "SparseCategoricalCrossentropy");
+    assert_string_equal(events_setting(h, "learning_rate")->string_value, "ExponentialDecay");
+    assert_true(events_setting(h, "learning_rate.initial_learning_rate")->number_value == 0.125);
+    assert_true(events_setting(h, "momentum")->number_value == 0.5);
+    assert_true(events_setting(h, "nesterov")->has_bool_value);
+    assert_true(events_setting(h, "nesterov")->bool_value);
+    assert_true(events_setting(h, "batch_size")->number_value == 8);
+    assert_true(events_setting(h, "epochs")->number_value == 2);
+    assert_true(events_setting(h, "seed")->number_value == 5);
     tensorboard__hyperparameters__free_unpacked(h, NULL);
-    h = hyperparameters_of(&all, "_hparams_/session_end_info");
+    h = events_hyperparameters(&all, "_hparams_/session_end_info");
     assert_int_equal(h->session_end_info->status, 1);
     tensorboard__hyperparameters__free_unpacked(h, NULL);
-    free_events(&all);
+    events_free(&all);
 }
 
 /* --tensorboard shows what there is of a run; what a recipe asks for must be there. */
@@ -533,14 +393,15 @@ static void the_option_shows_all_that_there_is(void **state)
     (void)state;
     events all;
     expect_ok(fit_pictures("", true, true));
-    assert_int_equal(read_folder("logs", &all), 1);
-    free_events(&all);
-    read_folder("logs/train", &all);
+    assert_int_equal(events_read("logs", &all), 1);
+    events_free(&all);
+    events_read("logs/train", &all);
     assert_int_equal(find_pictures(&all, "samples", 0)->n_string_val, 2 + 8);
-    free_events(&all);
-    read_folder("logs/validation", &all);
-    assert_int_equal(count_tag(&all, "confusion_matrix"), 2);
-    free_events(&all);
+    assert_int_equal(events_count(&all, "operations"), 1);
+    events_free(&all);
+    events_read("logs/validation", &all);
+    assert_int_equal(events_count(&all, "confusion_matrix"), 2);
+    events_free(&all);
     expect_status(fit_pictures("{tensorboard: {confusion_matrix: true}}", false, false),
                   CORNU_INVALID);
     expect_message("confusion_matrix: found a run without validation");
@@ -582,11 +443,189 @@ static void expect_refused(const char *options, const char *why)
     cornu_model_close(model);
 }
 
+/* ---- operations --------------------------------------------------------------------------- */
+
+typedef Tensorboard__StepStats__Device device_times;
+typedef Tensorboard__Graph graph;
+
+static const device_times *times_of(const Tensorboard__RunMetadata *m)
+{
+    assert_int_equal(m->step_stats->n_dev_stats, 1);
+    return m->step_stats->dev_stats[0];
+}
+
+static const graph *graph_of(const Tensorboard__RunMetadata *m)
+{
+    assert_int_equal(m->n_function_graphs, 1);
+    return m->function_graphs[0]->pre_optimization_graph;
+}
+
+/* Number of the node of this name, without the ":1" of its second result; -1: there is none. */
+static int node_of(const graph *g, const char *name)
+{
+    size_t length = strcspn(name, ":");
+    for (size_t i = 0; i < g->n_node; i++)
+        if (strlen(g->node[i]->name) == length && strncmp(g->node[i]->name, name, length) == 0)
+            return (int)i;
+    return -1;
+}
+
+static void expect_graph(const graph *g)
+{
+    for (size_t i = 0; i < g->n_node; i++) {
+        const Tensorboard__Graph__Node *node = g->node[i];
+        assert_int_equal(node_of(g, node->name), i); /* no two of one name */
+        assert_int_equal(node->n_input > 0, i > 0 && strcmp(node->op, "gather_samples") != 0);
+        for (size_t k = 0; k < node->n_input; k++) {
+            int from = node_of(g, node->input[k]);
+            const char *result = strchr(node->input[k], ':');
+            assert_true(from >= 0 && from < (int)i);
+            assert_string_equal(g->node[from]->attr[3]->key, "_output_shapes");
+            assert_true((int)g->node[from]->attr[3]->value->list->n_shape >
+                        (result ? atoi(result + 1) : 0));
+        }
+        assert_int_equal(node->n_attr, 4);
+    }
+    assert_true(node_of(g, "dense/dense_forward") > 0);
+    assert_true(node_of(g, "dense/kernel_update") > node_of(g, "dense/dense_backward_weights"));
+}
+
+/* One behind the other, by name: so a layer's from the first start to the last end are the sum. */
+static void expect_times(const device_times *d, const graph *g)
+{
+    int64_t at = 1;
+    assert_non_null(strstr(d->device, "/device:"));
+    assert_non_null(strchr(d->device + strlen("/device:"), ':'));
+    assert_true(d->n_node_stats > 3 && d->n_node_stats <= g->n_node);
+    for (size_t i = 0; i < d->n_node_stats; i++) {
+        const Tensorboard__StepStats__Node *t = d->node_stats[i];
+        assert_true(node_of(g, t->node_name) >= 0);
+        assert_true(i == 0 || strcmp(d->node_stats[i - 1]->node_name, t->node_name) < 0);
+        assert_int_equal(t->all_start_micros, at);
+        assert_true(t->all_end_rel_micros >= 1);
+        assert_int_equal(t->n_memory, 1);
+        at += t->all_end_rel_micros;
+    }
+}
+
+static void operations_are_a_graph_with_times(void **state)
+{
+    (void)state;
+    events all;
+    cornu_history_close(train("{log_dir: l, profile_batch: 2}", 1));
+    events_read("out/l/train", &all);
+    assert_int_equal(events_count(&all, "operations"), 1);
+    assert_non_null(events_find(&all, "operations", 2));
+    Tensorboard__RunMetadata *m = events_operations(&all, "operations");
+    expect_graph(graph_of(m));
+    expect_times(times_of(m), graph_of(m));
+    tensorboard__run_metadata__free_unpacked(m, NULL);
+    events_free(&all);
+}
+
+/* The number of the last step that was timed; -1: none was. Of runs of five steps an epoch. */
+static int64_t profiled(const char *batches, int64_t epochs)
+{
+    events all;
+    char options[128], folder[128];
+    int64_t step = -1;
+    static int runs;
+    snprintf(options, sizeof options, "{log_dir: p%d, profile_batch: %s}", ++runs, batches);
+    snprintf(folder, sizeof folder, "out/p%d/train", runs);
+    cornu_history_close(train(options, epochs));
+    events_read(folder, &all);
+    assert_true(events_count(&all, "operations") <= 1);
+    for (int i = 0; i < all.count; i++) {
+        const Tensorboard__Summary__Value *v = events_value(all.event[i]);
+        if (v && strcmp(v->tag, "operations") == 0)
+            step = all.event[i]->step;
+    }
+    events_free(&all);
+    return step;
+}
+
+static void the_steps_asked_for_are_timed(void **state)
+{
+    (void)state;
+    assert_int_equal(profiled("0", 1), -1);
+    assert_int_equal(profiled("1", 2), 1);
+    assert_int_equal(profiled("[2, 4]", 1), 4);
+    assert_int_equal(profiled("[4, 9]", 3), 9);
+    assert_int_equal(profiled("[4, 90]", 2), 10); /* the run ends before */
+    assert_int_equal(profiled("90", 2), -1);
+}
+
+/* A convolution with its pooling, dropout, dense layers: groups, deferred updates, random numbers.
+ */
+static cornu_model *deep_model(const char *callback)
+{
+    char recipe[1024];
+    cornu_model *model;
+    snprintf(recipe, sizeof recipe,
+             "model: {input: [%d, %d, 3], layers: [{Conv2D: {filters: 4, kernel_size: 3, padding: "
+             "same, activation: relu}}, MaxPooling2D, Flatten, {Dense: {units: 49, activation: "
+             "relu}}, {Dropout: {rate: 0.5}}, {Dense: {units: 3, activation: softmax}}]}\n"
+             "compile: {optimizer: adam, loss: sparse_categorical_crossentropy, metrics: "
+             "[accuracy]}\nfit: {batch_size: 8, epochs: 3, seed: 5, callbacks: [%s]}",
+             HEIGHT, WIDTH, callback);
+    expect_ok(cornu_model_parse(recipe, "r.yaml", &model));
+    return model;
+}
+
+static void timing_operations_changes_no_bit(void **state)
+{
+    (void)state;
+    cornu_model *models[2];
+    cornu_history *histories[2];
+    for (int i = 0; i < 2; i++) { /* of 3 steps an epoch, the last of 4 samples */
+        models[i] = deep_model(i ? "{tensorboard: {profile_batch: [2, 8]}}" : "");
+        cornu_data *data = picture_data();
+        char output[1024];
+        snprintf(output, sizeof output, "%s", scratch_path("out"));
+        expect_ok(
+            cornu_fit(models[i], data, &(cornu_fit_options){.output = output}, &histories[i]));
+        cornu_data_close(data);
+    }
+    assert_true(same_bits(models[0], models[1]));
+    for (int epoch = 0; epoch < 3; epoch++)
+        assert_true(history_value(histories[0], "loss", epoch) ==
+                    history_value(histories[1], "loss", epoch));
+    for (int i = 0; i < 2; i++) {
+        cornu_model_close(models[i]);
+        cornu_history_close(histories[i]);
+    }
+}
+
+static void steps_of_shards_are_not_timed(void **state)
+{
+    (void)state;
+    events all;
+    cornu_data *data = picture_data();
+    char logs[1024];
+    snprintf(logs, sizeof logs, "%s", scratch_path("logs"));
+    cornu_model *model = picture_model("");
+    const cornu_fit_options flag = {.shards = 2, .no_validation = true, .tensorboard = logs};
+    expect_ok(cornu_fit(model, data, &flag, NULL));
+    cornu_model_close(model);
+    events_read("logs/train", &all);
+    assert_int_equal(events_count(&all, "operations"), 0);
+    events_free(&all);
+    model = picture_model("{tensorboard: {profile_batch: 2}}");
+    const cornu_fit_options asked = {.shards = 2, .no_validation = true, .output = logs};
+    expect_status(cornu_fit(model, data, &asked, NULL), CORNU_INVALID);
+    expect_message("profile_batch: found a run of shards");
+    cornu_model_close(model);
+    cornu_data_close(data);
+}
+
 static void what_keras_has_and_cornu_not_is_refused_by_name(void **state)
 {
     (void)state;
     expect_refused("{write_images: true}", "write_images: found true");
-    expect_refused("{profile_batch: 2}", "profile_batch");
+    expect_refused("{profile_batch: -1}", "profile_batch: found -1");
+    expect_refused("{profile_batch: [3, 2]}", "profile_batch: found [3, 2]");
+    expect_refused("{profile_batch: [0, 2]}", "profile_batch: found [0, 2]");
+    expect_refused("{profile_batch: often}", "profile_batch");
     expect_refused("{embeddings_freq: 1}", "embeddings_freq");
     expect_refused("{update_freq: often}", "update_freq: found a string");
     expect_refused("{update_freq: 0}", "update_freq: found 0");
@@ -627,6 +666,10 @@ int main(void)
         TEST(settings_are_told_in_a_run_of_their_own),
         TEST(the_option_shows_all_that_there_is),
         TEST(training_is_the_same_with_all_of_it),
+        TEST(operations_are_a_graph_with_times),
+        TEST(the_steps_asked_for_are_timed),
+        TEST(timing_operations_changes_no_bit),
+        TEST(steps_of_shards_are_not_timed),
         TEST(what_keras_has_and_cornu_not_is_refused_by_name),
         TEST(a_strangers_recipe_writes_beneath_its_folder_alone),
     };

@@ -380,10 +380,21 @@ class ModelCheckpoint(_Native):
                          initial_value_threshold=initial_value_threshold)
 
 
+def _batches(profile_batch):
+    """Keras takes "10,20" for (10, 20), and "10" for 10."""
+    if isinstance(profile_batch, str):
+        profile_batch = [int(number) for number in profile_batch.split(",")]
+    if isinstance(profile_batch, (list, tuple)):
+        return list(profile_batch) if len(profile_batch) > 1 else profile_batch[0]
+    return profile_batch
+
+
 class TensorBoard(_Native):
     """Event files for TensorBoard in log_dir/train and log_dir/validation: what is logged, after each epoch and with
-    update_freq each so many batches, the network, and with histogram_freq how its weights are distributed. Of cornu's own:
-    so many samples as pictures, the confusion matrix of each validation, and the run's hyperparameters."""
+    update_freq each so many batches, the network, and with histogram_freq how its weights are distributed. profile_batch
+    (a batch from 1, or a pair: from which to which) shows how long each operation of a step takes, as the graph page's
+    profile. Of cornu's own: so many samples as pictures, the confusion matrix of each validation, and the run's
+    hyperparameters."""
 
     _name = "tensorboard"
 
@@ -391,7 +402,6 @@ class TensorBoard(_Native):
                  write_steps_per_second=False, update_freq="epoch", profile_batch=0, embeddings_freq=0,
                  embeddings_metadata=None, *, samples=0, confusion_matrix=False, hyperparameters=False):
         for name, value, instead in (("write_images", write_images, "histogram_freq= shows weights"),
-                                     ("profile_batch", profile_batch, "cornu explain --run times operations"),
                                      ("embeddings_freq", embeddings_freq, "it has no embeddings"),
                                      ("embeddings_metadata", embeddings_metadata, "it has no embeddings")):
             not_here(f"TensorBoard: {name}", value or None, instead)
@@ -399,7 +409,8 @@ class TensorBoard(_Native):
                                                       or update_freq < 1):
             raise ValueError(f"TensorBoard: update_freq: found {update_freq!r}; expected 'epoch', 'batch' or a number of batches")
         super().__init__(0, log_dir=os.fspath(log_dir), histogram_freq=histogram_freq, write_graph=bool(write_graph),
-                         write_steps_per_second=bool(write_steps_per_second), update_freq=update_freq, samples=samples,
+                         write_steps_per_second=bool(write_steps_per_second), update_freq=update_freq,
+                         profile_batch=_batches(profile_batch), samples=samples,
                          confusion_matrix=bool(confusion_matrix), hyperparameters=bool(hyperparameters))
 
 

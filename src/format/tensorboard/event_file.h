@@ -1,7 +1,7 @@
-/* Files of events, which TensorBoard reads: scalars, histograms, pictures, the network and the
-   hyperparameters of a run, in the form in which TensorFlow 2's summaries are written. Each event
-   is handed to the system whole and at once, so that a run that is killed leaves a readable file.
- */
+/* Files of events, which TensorBoard reads: scalars, histograms, pictures, texts, the network, the
+   operations of a step and the hyperparameters of a run, in the form in which TensorFlow 2's
+   summaries are written. Each event is handed to the system whole and at once, so that a run that
+   is killed leaves a readable file. */
 #ifndef FORMAT_TENSORBOARD_EVENT_FILE_H
 #define FORMAT_TENSORBOARD_EVENT_FILE_H
 
@@ -24,6 +24,11 @@ cornu_status event_file_histogram(event_file *f, const char *tag, int64_t step, 
                                   int64_t count);
 /* The network, as Keras's to_json(): the conceptual graph. */
 cornu_status event_file_network(event_file *f, const char *json);
+/* The operations of a step, as event_operations_pack makes them: a graph with times. */
+cornu_status event_file_operations(event_file *f, const char *tag, int64_t step, const void *packed,
+                                   size_t size);
+/* A text in Markdown. */
+cornu_status event_file_text(event_file *f, const char *tag, int64_t step, const char *markdown);
 /* Pictures of one size under one tag. */
 cornu_status event_file_pictures(event_file *f, const char *tag, int64_t step, int64_t height,
                                  int64_t width, const event_picture *pictures, int count);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "train/callbacks.h"
+#include "train/op_times.h"
 #include "train/running.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +24,9 @@ typedef struct tensorboard {
     bool skip_graph, steps_per_second;
     int64_t samples; /* pictures of them */
     bool matrix, settings;
+    int64_t profile_first, profile_last;         /* steps of the run, from 1; 0: none */
+    op_profile own, *profile;                    /* NULL: none */
+    bool profiled;                               /* and it has been written */
     struct cornu_report *report;                 /* of each validation; NULL: none is wanted */
     struct event_file *run, *train, *validation; /* NULL: not there yet */
     int64_t before;                              /* steps taken before this run */
@@ -40,6 +44,8 @@ static const char *const keys[] = {
 #if CORNU_TENSORBOARD
 
 enum { SAMPLES = 8, SAMPLES_MOST = 100 };
+/* Of --tensorboard: not the first step, in which memory is touched for the first time. */
+enum { PROFILE_FIRST = 2, PROFILE_LAST = 11 };
 
 /* ---- options ------------------------------------------------------------------------------ */
 
@@ -57,17 +63,37 @@ static cornu_status read_update_freq(tensorboard *t, const doc *options)
     return doc_read_int(options, "update_freq", 1, INT32_MAX, &t->update_freq);
 }
 
+/* A step, or the first and the last of several. */
+static cornu_status read_profile_batch(tensorboard *t, const doc *options)
+{
+    char found[80];
+    const doc *d = doc_get(options, "profile_batch");
+    if (!d || d->type != DOC_LIST) {
+        TRY(doc_read_int(options, "profile_batch", 0, INT32_MAX, &t->profile_first));
+        t->profile_last = t->profile_first;
+        return CORNU_OK;
+    }
+    if (d->count == 2 && d->items[0]->type == DOC_INT && d->items[1]->type == DOC_INT) {
+        t->profile_first = d->items[0]->integer;
+        t->profile_last = d->items[1]->integer;
+        if (t->profile_first > 0 && t->profile_first <= t->profile_last &&
+            t->profile_last <= INT32_MAX)
+            return CORNU_OK;
+    }
+    return doc_fail(d, "found %s; expected a step, or the first and the last of several, from 1",
+                    doc_show(d, found, sizeof found));
+}
+
 /* Keras's options that cornu has only at the value that changes nothing. */
 static cornu_status read_missing(const doc *options)
 {
     bool images = false;
-    int64_t embeddings = 0, profile = 0;
+    int64_t embeddings = 0;
     const doc *metadata = doc_get(options, "embeddings_metadata");
     TRY(doc_read_bool(options, "write_images", &images));
     if (images)
         return doc_fail(doc_get(options, "write_images"), "found true; expected false (weights are "
                                                           "shown as histograms)");
-    TRY(doc_read_int(options, "profile_batch", 0, 0, &profile));
     TRY(doc_read_int(options, "embeddings_freq", 0, 0, &embeddings));
     if (metadata && metadata->type != DOC_NULL)
         return doc_fail(metadata, "found %s; expected null (there are no embeddings)",
@@ -90,6 +116,7 @@ static cornu_status read_options(void *self, const doc *options)
     TRY(doc_read_bool(options, "hyperparameters", &t->settings));
     t->skip_graph = !graph;
     TRY(read_update_freq(t, options));
+    TRY(read_profile_batch(t, options));
     return read_missing(options);
 }
 
@@ -136,6 +163,11 @@ static void choose(tensorboard *t, const fit_state *f)
     t->matrix = v && v->data->block[v->split].y_type == SAMPLE_I32 &&
                 report_check(f->model, v->data) == CORNU_OK;
     t->settings = true;
+    if (!f->sharded) {
+        int64_t done = f->model->training.position.iterations - t->before;
+        t->profile_first = done + PROFILE_FIRST;
+        t->profile_last = done + PROFILE_LAST;
+    }
 }
 
 /* Of a recipe or a program, which asked for them. */
@@ -143,12 +175,27 @@ static cornu_status check(const tensorboard *t, const fit_state *f)
 {
     if (t->samples > 0 && !tensorboard_has_pictures(f->data))
         return doc_fail(t->options, "samples: found data that are no pictures; expected 0");
+    if (t->profile_first > 0 && f->sharded)
+        return doc_fail(t->options, "profile_batch: found a run of shards; expected 0");
     if (t->matrix && !f->validation)
         return doc_fail(t->options, "confusion_matrix: found a run without validation; expected "
                                     "false, or validation data");
     if (t->matrix && report_check(f->model, f->validation->data) != CORNU_OK)
         return doc_fail(t->options, "confusion_matrix: %s", cornu_last_error());
     return CORNU_OK;
+}
+
+/* One step has one profile: a second callback shows that of the first. */
+static void begin_profile(tensorboard *t, fit_state *f)
+{
+    if (t->profile_first == 0)
+        return;
+    if (!f->profile) {
+        t->own = (op_profile){.first = t->before + t->profile_first - 1,
+                              .last = t->before + t->profile_last - 1};
+        f->profile = &t->own;
+    }
+    t->profile = f->profile;
 }
 
 static cornu_status on_fit_begin(void *self, fit_state *f)
@@ -161,6 +208,7 @@ static cornu_status on_fit_begin(void *self, fit_state *f)
         choose(t, f);
     else
         TRY(check(t, f));
+    begin_profile(t, f);
     if (t->matrix) {
         evaluation *v = f->validation;
         TRY(report_open(f->model, v->data, v->split, 0, &t->report));
@@ -269,6 +317,17 @@ static cornu_status add_log(tensorboard *t, fit_state *f, const char *name, doub
     return add_scalar(t->validation, "epoch", name + 4, "", f->epoch, value);
 }
 
+/* When its steps are done; or (`ended`) there are no more. */
+static cornu_status add_profile(tensorboard *t, const fit_state *f, bool ended)
+{
+    const op_profile *p = t->profile;
+    if (!p || t->profiled || p->steps == 0 ||
+        (!ended && f->model->training.position.iterations <= p->last))
+        return CORNU_OK;
+    t->profiled = true;
+    return tensorboard_add_operations(t->train, f->session, p, p->at + 1 - t->before);
+}
+
 static cornu_status on_epoch_end(void *self, fit_state *f)
 {
     tensorboard *t = self;
@@ -284,13 +343,13 @@ static cornu_status on_epoch_end(void *self, fit_state *f)
         TRY(add_histograms(t, f));
     if (t->report && t->report->samples > 0)
         TRY(tensorboard_add_matrix(t->validation, t->report, f->epoch));
-    return CORNU_OK;
+    return add_profile(t, f, false);
 }
 
 static cornu_status on_fit_end(void *self, fit_state *f)
 {
-    const tensorboard *t = self;
-    (void)f;
+    tensorboard *t = self;
+    TRY(add_profile(t, f, true));
     return t->run ? event_file_end(t->run) : CORNU_OK;
 }
 
@@ -306,6 +365,7 @@ static void close_files(void *self)
 {
     tensorboard *t = self;
     cornu_report_close(t->report);
+    op_profile_free(&t->own);
     event_file_close(t->run);
     event_file_close(t->train);
     event_file_close(t->validation);
