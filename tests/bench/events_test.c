@@ -21,7 +21,7 @@ static void add_result(bench_report *report, const char *on, int64_t batch)
 {
     bench_result *r = &report->results[report->count++];
     double ms = (double)batch * (strcmp(on, "reference") == 0 ? 10 : 1);
-    *r = (bench_result){.workload = "mnist-mlp",
+    *r = (bench_result){.workload = "cifar100-mlp",
                         .precision = "fp32",
                         .batch = batch,
                         .step_ms = {3, ms, ms, ms, 0},
@@ -66,7 +66,7 @@ static void each_device_is_a_run_with_rounds_figures_and_settings(void **state)
     add_result(&report, "cpu", 32);
     add_result(&report, "reference", 32);
     expect_ok(bench_write_events(&report, scratch_path("tb")));
-    assert_int_equal(events_read("tb/mnist-mlp/reference", &all), 1);
+    assert_int_equal(events_read("tb/cifar100-mlp/reference", &all), 1);
     for (int i = 0; i < 3; i++)
         assert_true(events_scalar(&all, "rounds/ms_per_step", i + 1) == 320.0f + (float)i - 1);
     assert_true(events_scalar(&all, "training/loss", 20) == 0.5f);
@@ -75,14 +75,14 @@ static void each_device_is_a_run_with_rounds_figures_and_settings(void **state)
     assert_true(events_scalar(&all, "result/share_of_limit", 32) == 0.5f);
     assert_int_equal(events_count(&all, "result/epoch_seconds"), 0); /* not measured */
     Tensorboard__Hyperparameters *h = events_hyperparameters(&all, "_hparams_/session_start_info");
-    assert_string_equal(events_setting(h, "workload")->string_value, "mnist-mlp");
+    assert_string_equal(events_setting(h, "workload")->string_value, "cifar100-mlp");
     assert_string_equal(events_setting(h, "device")->string_value, "reference");
     assert_string_equal(events_setting(h, "hardware")->string_value, "Some processor");
     assert_string_equal(events_setting(h, "precision")->string_value, "fp32");
     assert_true(events_setting(h, "batch")->number_value == 32);
     tensorboard__hyperparameters__free_unpacked(h, NULL);
     events_free(&all);
-    assert_int_equal(events_read("tb/mnist-mlp/cpu", &all), 1);
+    assert_int_equal(events_read("tb/cifar100-mlp/cpu", &all), 1);
     assert_true(events_scalar(&all, "result/ms_per_step", 32) == 32);
     events_free(&all);
     bench_report_free(&report);
@@ -100,20 +100,20 @@ static void a_sweep_has_a_run_for_each_batch_and_curves_over_all(void **state)
     add_result(&report, "reference", 8);
     snprintf(report.results[3].failed, sizeof report.results[3].failed, "why");
     expect_ok(bench_write_events(&report, scratch_path("tb")));
-    assert_int_equal(events_read("tb/mnist-mlp/cpu", &all), 1);
+    assert_int_equal(events_read("tb/cifar100-mlp/cpu", &all), 1);
     assert_true(events_scalar(&all, "result/ms_per_step", 1) == 1);
     assert_true(events_scalar(&all, "result/ms_per_step", 8) == 8);
     assert_int_equal(events_count(&all, "_hparams_/session_start_info"), 0);
     events_free(&all);
-    assert_int_equal(events_read("tb/mnist-mlp/cpu/batch-8", &all), 1);
+    assert_int_equal(events_read("tb/cifar100-mlp/cpu/batch-8", &all), 1);
     assert_int_equal(events_count(&all, "_hparams_/session_start_info"), 1);
     assert_int_equal(events_count(&all, "_hparams_/session_end_info"), 1);
     assert_int_equal(events_count(&all, "rounds/ms_per_step"), 3);
     events_free(&all);
-    assert_int_equal(events_read("tb/mnist-mlp/reference", &all), 1);
+    assert_int_equal(events_read("tb/cifar100-mlp/reference", &all), 1);
     assert_int_equal(events_count(&all, "_hparams_/session_start_info"), 1);
     events_free(&all);
-    assert_false(is_there("tb/mnist-mlp/reference/batch-1"));
+    assert_false(is_there("tb/cifar100-mlp/reference/batch-1"));
     bench_report_free(&report);
 }
 
@@ -132,9 +132,9 @@ static void the_table_is_a_text_that_tells_what_failed(void **state)
     assert_string_equal(v->tag, "comparison");
     assert_string_equal(v->metadata->plugin_data->plugin_name, "text");
     const ProtobufCBinaryData *text = &v->tensor->string_val[0];
-    assert_non_null(memmem(text->data, text->len, "| mnist-mlp | cpu |", 19));
+    assert_non_null(memmem(text->data, text->len, "| cifar100-mlp | cpu |", 22));
     assert_non_null(memmem(text->data, text->len, "no memory", 9));
-    assert_false(is_there("tb/mnist-mlp/reference"));
+    assert_false(is_there("tb/cifar100-mlp/reference"));
     events_free(&all);
     bench_report_free(&report);
 }

@@ -494,18 +494,23 @@ static void expect_graph(const graph *g)
 static void expect_times(const device_times *d, const graph *g)
 {
     int64_t at = 1;
+    int timed = 0;
     assert_non_null(strstr(d->device, "/device:"));
     assert_non_null(strchr(d->device + strlen("/device:"), ':'));
-    assert_true(d->n_node_stats > 3 && d->n_node_stats <= g->n_node);
+    assert_int_equal(d->n_node_stats, g->n_node);
     for (size_t i = 0; i < d->n_node_stats; i++) {
         const Tensorboard__StepStats__Node *t = d->node_stats[i];
         assert_true(node_of(g, t->node_name) >= 0);
         assert_true(i == 0 || strcmp(d->node_stats[i - 1]->node_name, t->node_name) < 0);
+        assert_true(t->n_memory == 1 && t->memory[0]->total_bytes > 0);
+        if (!t->has_all_end_rel_micros) /* it runs within another's kernel */
+            continue;
+        timed++;
         assert_int_equal(t->all_start_micros, at);
         assert_true(t->all_end_rel_micros >= 1);
-        assert_int_equal(t->n_memory, 1);
         at += t->all_end_rel_micros;
     }
+    assert_true(timed > 3);
 }
 
 static void operations_are_a_graph_with_times(void **state)

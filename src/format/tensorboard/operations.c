@@ -101,7 +101,7 @@ static int64_t make_times(packing *p, const event_operation *o, int64_t begin)
     tensorboard__step_stats__node__init(t);
     tensorboard__step_stats__memory__init(&p->memory);
     t->node_name = p->node.name;
-    t->has_all_start_micros = t->has_op_end_rel_micros = t->has_all_end_rel_micros = true;
+    t->has_all_start_micros = t->has_op_end_rel_micros = t->has_all_end_rel_micros = length > 0;
     t->all_start_micros = begin;
     t->op_end_rel_micros = t->all_end_rel_micros = length;
     p->memory.allocator_name = p->node.device;
@@ -122,28 +122,23 @@ static int by_name(const void *a, const void *b)
 /* TensorBoard takes for the time of a layer that from its first operation's start to its last one's
    end. So those of a layer, which are neighbours by name, are given times one behind the other:
    that of a layer is their sum. The first start is not 0, which would not be written. */
-static size_t make_all_times(const event_operation *all, packing *packings, int count,
-                             packing **sorted, node_times **times)
+static void make_all_times(const event_operation *all, packing *packings, int count,
+                           packing **sorted, node_times **times)
 {
-    size_t timed = 0;
     int64_t at = 1;
     for (int i = 0; i < count; i++)
         sorted[i] = &packings[i];
     qsort(sorted, (size_t)count, sizeof(void *), by_name);
     for (int i = 0; i < count; i++) {
-        const event_operation *o = &all[sorted[i] - packings];
-        if (o->seconds > 0) {
-            at = make_times(sorted[i], o, at);
-            times[timed++] = &sorted[i]->times;
-        }
+        at = make_times(sorted[i], &all[sorted[i] - packings], at);
+        times[i] = &sorted[i]->times;
     }
-    return timed;
 }
 
 /* ---- the whole ---------------------------------------------------------------------------- */
 
-static cornu_status pack(graph_node **nodes, size_t count, char *on, node_times **times,
-                         size_t timed, void **packed, size_t *size)
+static cornu_status pack(char *on, graph_node **nodes, node_times **times, size_t count,
+                         void **packed, size_t *size)
 {
     Tensorboard__RunMetadata whole = TENSORBOARD__RUN_METADATA__INIT;
     Tensorboard__RunMetadata__Function function = TENSORBOARD__RUN_METADATA__FUNCTION__INIT;
@@ -158,7 +153,7 @@ static cornu_status pack(graph_node **nodes, size_t count, char *on, node_times 
     whole.n_function_graphs = 1;
     whole.function_graphs = &functions;
     device.device = on;
-    device.n_node_stats = timed;
+    device.n_node_stats = count;
     device.node_stats = times;
     stats.n_dev_stats = 1;
     stats.dev_stats = &devices;
@@ -188,8 +183,8 @@ cornu_status event_operations_pack(const char *on, const event_operation *all, i
         make_node(&packings[i], all, &all[i], name);
         nodes[i] = &packings[i].node;
     }
-    size_t timed = make_all_times(all, packings, count, sorted, times);
-    status = pack(nodes, (size_t)count, name, times, timed, packed, size);
+    make_all_times(all, packings, count, sorted, times);
+    status = pack(name, nodes, times, (size_t)count, packed, size);
 done:
     free(packings);
     free(sorted);

@@ -25,7 +25,7 @@ typedef struct event_operation {
     const char *shape;  /* of its work, for people */
     double flops;
     double seconds; /* 0: it takes no time of its own */
-    int64_t bytes;  /* of its results */
+    int64_t bytes;  /* of its results; what has neither bytes nor seconds is shown as not used */
     event_input inputs[EVENT_INPUTS];
     event_shape results[EVENT_RESULTS];
     int input_count, result_count;

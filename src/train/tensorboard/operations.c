@@ -101,9 +101,10 @@ static void add_tensors(const plan *p, int i, event_operation *to)
         event_shape *s = &to->results[to->result_count++];
         s->rank = t->shape.rank;
         memcpy(s->dim, t->shape.dim, (size_t)s->rank * sizeof *s->dim);
-        if (t->role == TENSOR_BUFFER)
-            to->bytes += t->count * (int64_t)sizeof(float);
+        to->bytes += t->count * (int64_t)sizeof(float);
     }
+    if (to->bytes == 0) /* a metric, which adds to its sum */
+        to->bytes = sizeof(float);
 }
 
 static cornu_status fill_graph(graph *g, const double *seconds)
