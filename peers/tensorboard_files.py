@@ -4,8 +4,8 @@
 
 Both train the same network with the same callback: TensorBoard's reader must find the same tags at the same steps, of the same
 plugins, and tensors of the same types and shapes; TensorBoard itself, asked over HTTP as its pages do, shows scalars, histograms,
-the network, pictures, hyperparameters and the profile of operations of cornu's run, and what `cornu bench` has found of two devices.
-A run that is killed leaves a file whose values are those of a whole run."""
+the network, pictures, hyperparameters and the profile of operations of cornu's run, and what `cornu bench` has found of two
+devices. A run that is killed leaves a file whose values are those of a whole run."""
 import argparse
 import io
 import json

@@ -199,3 +199,13 @@ def test_a_table_of_epochs(model, samples, tmp_path):
     assert [row[0] for row in rows()] == ["epoch", "0", "1", "0", "0"] and "NA" not in rows()[3]
     model.fit(*samples, epochs=1, verbose=0, callbacks=[callbacks.CSVLogger(path)])
     assert len(path.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(("given", "told", "is_there"), [
+    ((2, 3), [2, 3], True), ("2,3", [2, 3], True), ("1", 1, True), (0, 0, False)])
+def test_batches_to_profile_are_given_as_keras_takes_them(model, samples, tmp_path, given, told, is_there):
+    board = callbacks.TensorBoard(tmp_path, profile_batch=given)
+    assert board.profile_batch == told
+    model.fit(*samples, batch_size=20, epochs=1, verbose=0, callbacks=[board])
+    events = b"".join(path.read_bytes() for path in (tmp_path / "train").iterdir())
+    assert (b"graph_run_metadata" in events) == is_there
