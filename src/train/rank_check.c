@@ -105,7 +105,7 @@ cornu_status fit_check_ranks(fit_run *run)
     claims c = {.count = 0};
     if (!o->ranks)
         return CORNU_OK;
-    snprintf(claim(&c, "cornu"), RANKS_VALUE, "%s", cornu_version());
+    snprintf(claim(&c, "version of cornu"), RANKS_VALUE, "%s", cornu_version());
     TRY(claim_network(&c, run->model));
     claim_number(&c, "seed", (int64_t)run->spec.seed);
     claim_number(&c, "batch", run->batch);
