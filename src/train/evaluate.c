@@ -1,7 +1,9 @@
+#include "base/memory.h"
 #include "data/stream.h"
 #include "train/report/report.h"
 #include "train/running.h"
 #include <math.h>
+#include <stdlib.h>
 
 typedef struct evaluating {
     session *session;
@@ -9,6 +11,8 @@ typedef struct evaluating {
     cornu_scores *scores;
     int64_t steps;
     double began, shown;
+    step_results *each; /* ranks that divide the work: [steps], 0 for the others' */
+    int64_t capacity;
 } evaluating;
 
 static cornu_status read_scores(evaluating *run, bool reset, step_results *results)
@@ -41,6 +45,58 @@ static cornu_status show_progress(evaluating *run, int64_t step)
     run->e->on_step(run->e->user, &progress);
     return CORNU_OK;
 }
+
+/* ---- by several ranks ------------------------------------------------------------------- */
+
+/* Whoever wants to see every batch must run every batch. */
+static cornu_status open_division(evaluating *run)
+{
+    cornu_ranks *ranks = run->e->ranks;
+    int count = cornu_ranks_count(ranks);
+    bool whole = run->e->report || run->e->each_step || run->e->data->stream, *all;
+    if (!ranks)
+        return CORNU_OK;
+    TRY(memory_new((size_t)count, sizeof *all, "ranks", &all));
+    cornu_status status = ranks_share(ranks, &whole, all, sizeof whole);
+    for (int i = 0; i < count; i++)
+        whole |= all[i];
+    free(all);
+    if (status != CORNU_OK || whole)
+        return status;
+    run->capacity = run->steps;
+    return memory_new((size_t)run->steps, sizeof *run->each, "results of steps", &run->each);
+}
+
+static bool is_own(const evaluating *run, int64_t step)
+{
+    return !run->each ||
+           step % cornu_ranks_count(run->e->ranks) == cornu_ranks_number(run->e->ranks);
+}
+
+/* Each step's sums, in the order in which one device would have added them. */
+static cornu_status add_all(evaluating *run)
+{
+    cornu_ranks *ranks = run->e->ranks;
+    int count = cornu_ranks_count(ranks), scores = run->scores->count;
+    size_t size = (size_t)run->capacity * sizeof *run->each;
+    double sums[MODEL_METRICS_MAX + 1] = {0}, of_step[MODEL_METRICS_MAX + 1];
+    int64_t samples = 0;
+    step_results *all;
+    TRY(memory_new((size_t)count, size, "results of ranks", &all));
+    cornu_status status = ranks_share(ranks, run->each, all, size);
+    for (int64_t step = 0; status == CORNU_OK && step < run->steps; step++) {
+        const step_results *r = &all[step % count * run->capacity + step];
+        results_sums(r, scores - 1, of_step);
+        for (int i = 0; i < scores; i++)
+            sums[i] += of_step[i];
+        samples += r->samples;
+    }
+    scores_from_sums(sums, samples, run->scores);
+    free(all);
+    return status;
+}
+
+/* ---- steps ------------------------------------------------------------------------------ */
 
 /* All batches, or as many as were asked for. */
 static void count_steps(evaluating *run, const feed *f)
@@ -81,8 +137,12 @@ static cornu_status evaluate_step(evaluating *run, feed *f, int64_t step)
     }
     if (batch == 0)
         return fail_empty(e);
+    if (!is_own(run, step))
+        return CORNU_OK;
     TRY(session_plan_for(run->session, PLAN_EVALUATE, batch, f->samples.weight != NULL, &ready));
     TRY(session_step(run->session, ready, &f->samples, index));
+    if (run->each)
+        return session_results(run->session, &run->each[step], true);
     if (e->report)
         TRY(report_add_step(e->report, run->session, ready, &f->samples, index));
     return show_progress(run, step + 1);
@@ -93,6 +153,7 @@ static cornu_status evaluate_steps(evaluating *run, feed *f)
     const evaluation *e = run->e;
     step_results results;
     TRY(session_results(run->session, &results, true));
+    TRY(open_division(run));
     if (e->on_step && e->announced)
         e->on_step(e->user, &(cornu_progress){.epochs = 1,
                                               .step_loss = NAN,
@@ -105,6 +166,8 @@ static cornu_status evaluate_steps(evaluating *run, feed *f)
             return status_fail(CORNU_STOPPED, "evaluate: stopped after step %jd of %jd",
                                (intmax_t)(step + 1), (intmax_t)run->steps);
     }
+    if (run->each)
+        return add_all(run);
     TRY(read_scores(run, true, &results));
     return e->report ? report_finish(e->report, e->data, run->scores) : CORNU_OK;
 }
@@ -121,6 +184,7 @@ cornu_status session_evaluate(session *s, const evaluation *e, cornu_scores *sco
     TRY(feed_open(e->data, e->split, &samples, e->first, e->count, &f));
     count_steps(&run, &f);
     cornu_status status = evaluate_steps(&run, &f);
+    free(run.each);
     step_results rest;
     if (status != CORNU_OK) /* leave nothing to the next reader, and wait before closing the feed */
         (void)session_results(s, &rest, true);

@@ -247,6 +247,7 @@ static cornu_status plan_epochs(fit_run *run)
     v->on_step = run->options->on_validation_step;
     v->each_step = run->options->each_step;
     v->announced = true;
+    v->ranks = run->options->ranks;
     v->should_stop = run->options->ranks ? NULL : run->options->should_stop; /* all, or none */
     v->user = run->options->user;
     return CORNU_OK;

@@ -3,6 +3,7 @@
 #define TRAIN_RUNNING_H
 
 #include "base/clock.h"
+#include "ranks/ranks.h"
 #include "train/feed.h"
 #include "train/session.h"
 
@@ -36,6 +37,9 @@ typedef struct evaluation {
     bool (*should_stop)(void *user);                             /* may be NULL */
     void *user;
     cornu_report *report; /* gets each sample, and is finished; NULL: none */
+    /* They do so together, with the bits of one; NULL: alone. Each runs every so many batches,
+       unless somebody wants to see all. */
+    cornu_ranks *ranks;
 } evaluation;
 /* Mean loss and metrics; CORNU_STOPPED when should_stop asked for it. Resets the device's sums. */
 cornu_status session_evaluate(session *s, const evaluation *e, cornu_scores *scores);

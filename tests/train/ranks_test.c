@@ -27,10 +27,11 @@
 #define COMPILE                                                                                   \
     "{optimizer: {adam: {learning_rate: 0.02}}, loss: sparse_categorical_crossentropy, metrics: " \
     "[accuracy]}"
-#define FIT                                                                              \
-    "{epochs: 5, batch_size: 16, validation: test, class_weight: {0: 1.0, 1: 2.0}, "     \
-    "shards: 8, callbacks: [{early_stopping: {patience: 2, min_delta: 0.02, "            \
-    "restore_best_weights: true}}, {csv_logger: {path: l.csv}}, {reduce_lr_on_plateau: " \
+#define FIT                                                                                      \
+    "{epochs: 5, batch_size: 16, validation: test, validation_batch_size: 4, class_weight: {0: " \
+    "1.0, 1: 2.0}, "                                                                             \
+    "shards: 8, callbacks: [{early_stopping: {patience: 2, min_delta: 0.02, "                    \
+    "restore_best_weights: true}}, {csv_logger: {path: l.csv}}, {reduce_lr_on_plateau: "         \
     "{monitor: loss, patience: 1, min_delta: 0.05, factor: 0.5}}]}"
 
 enum { TRAIN = 70, TESTED = 30 };
@@ -47,6 +48,7 @@ typedef struct training {
     int odd;           /* the rank that does otherwise; -1: none */
     void (*otherwise)(cornu_fit_options *o, int *samples);
     cornu_model *models[RANK_THREADS_MOST]; /* as they are at the end */
+    cornu_history *histories[RANK_THREADS_MOST];
 } training;
 
 static cornu_status open_model(const training *t, cornu_model **model)
@@ -76,7 +78,7 @@ static cornu_status train(cornu_ranks *ranks, void *context)
     cornu_data *data = runs_data(samples, TESTED);
     cornu_status status = open_model(t, &t->models[rank]);
     if (status == CORNU_OK)
-        status = cornu_fit(t->models[rank], data, &o, NULL);
+        status = cornu_fit(t->models[rank], data, &o, &t->histories[rank]);
     cornu_data_close(data);
     return status;
 }
@@ -89,8 +91,10 @@ static void run_all(int count, training *t, rank_result *results)
 
 static void close_all(training *t)
 {
-    for (int i = 0; i < RANK_THREADS_MOST; i++)
+    for (int i = 0; i < RANK_THREADS_MOST; i++) {
         cornu_model_close(t->models[i]);
+        cornu_history_close(t->histories[i]);
+    }
 }
 
 static void expect_all(const rank_result *results, int count, cornu_status expected)
@@ -101,16 +105,32 @@ static void expect_all(const rank_result *results, int count, cornu_status expec
                      results[i].message);
 }
 
-static cornu_model *trained_alone(int64_t shards)
+/* `history` may be NULL. */
+static cornu_model *trained_alone(int64_t shards, cornu_history **history)
 {
     cornu_model *model;
     training t = {.odd = -1};
     cornu_data *data = runs_data(TRAIN, TESTED);
     expect_ok(open_model(&t, &model));
-    expect_ok(cornu_fit(
-        model, data, &(cornu_fit_options){.shards = shards, .output = scratch_path("logs")}, NULL));
+    expect_ok(cornu_fit(model, data,
+                        &(cornu_fit_options){.shards = shards, .output = scratch_path("logs")},
+                        history));
     cornu_data_close(data);
     return model;
+}
+
+/* All columns but that of seconds, which is the last. */
+static void expect_same_history(const cornu_history *a, const cornu_history *b)
+{
+    assert_int_equal(cornu_history_epochs(a), cornu_history_epochs(b));
+    assert_int_equal(cornu_history_columns(a), cornu_history_columns(b));
+    for (int e = 0; e < cornu_history_epochs(a); e++)
+        for (int c = 0; c + 1 < cornu_history_columns(a); c++) {
+            double x = cornu_history_value(a, e, c), y = cornu_history_value(b, e, c);
+            if (memcmp(&x, &y, sizeof x) != 0)
+                fail_msg("epoch %d, %s: found %.17g; expected %.17g", e, cornu_history_name(a, c),
+                         y, x);
+        }
 }
 
 /* ---- bits ------------------------------------------------------------------------------- */
@@ -119,13 +139,15 @@ static void bits_do_not_depend_on_the_number_of_ranks(void **state)
 {
     (void)state;
     rank_result results[RANK_THREADS_MOST];
-    cornu_model *alone = trained_alone(0);
+    cornu_history *history;
+    cornu_model *alone = trained_alone(0, &history);
     for (int count = 2; count <= 8; count *= 2) {
         training t = {.odd = -1};
         run_all(count, &t, results);
         expect_all(results, count, CORNU_OK);
         for (int i = 0; i < count; i++) {
             assert_true(same_bits(alone, t.models[i]));
+            expect_same_history(history, t.histories[i]);
             assert_int_equal(t.models[i]->training.position.epoch, alone->training.position.epoch);
             assert_memory_equal(t.models[i]->training.position.totals,
                                 alone->training.position.totals,
@@ -134,13 +156,14 @@ static void bits_do_not_depend_on_the_number_of_ranks(void **state)
         close_all(&t);
     }
     cornu_model_close(alone);
+    cornu_history_close(history);
 }
 
 static void there_are_as_many_shards_as_ranks_unless_said_otherwise(void **state)
 {
     (void)state;
     rank_result results[RANK_THREADS_MOST];
-    cornu_model *alone = trained_alone(4);
+    cornu_model *alone = trained_alone(4, NULL);
     training t = {.odd = -1, .shards = 4};
     run_all(4, &t, results);
     expect_all(results, 4, CORNU_OK);
@@ -154,7 +177,7 @@ static void a_stopped_run_goes_on_with_other_ranks(void **state)
 {
     (void)state;
     rank_result results[RANK_THREADS_MOST];
-    cornu_model *alone = trained_alone(0);
+    cornu_model *alone = trained_alone(0, NULL);
     static const int counts[][2] = {{4, 2}, {2, 8}, {8, 1}, {2, 4}};
     for (int i = 0; i < 4; i++) {
         char path[1100];
