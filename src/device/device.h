@@ -140,11 +140,11 @@ typedef struct device_ops {
        buffer is readable if the plan keeps it to the end (output, gradients with SCOPE_GRADIENTS).
      */
     cornu_status (*read)(device *d, prepared *p, tensor_ref t, float *values, int64_t count);
-    /* optional where there is `buffer`: fill a buffer before a run. */
+    /* optional where there is `place`: fill a buffer before a run. */
     cornu_status (*write)(device *d, prepared *p, tensor_ref t, const float *values, int64_t count);
-    /* optional, where memory is the host's: where a buffer lies that `read` would take, in as many
-       floats, in the order in which the device keeps it; until the next call for another plan. */
-    cornu_status (*buffer)(device *d, prepared *p, tensor_ref t, float **values);
+    /* optional, where memory is the host's: from the next run on a buffer that `read` would take
+       lies at `values`, in as many floats, in the order in which the device keeps it. */
+    cornu_status (*place)(device *d, prepared *p, tensor_ref t, float *values);
     cornu_status (*read_variable)(device *d, int variable, float *values, int64_t count);
     cornu_status (*write_variable)(device *d, int variable, const float *values, int64_t count);
     /* The kernel chosen for each operation. */

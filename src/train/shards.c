@@ -236,19 +236,28 @@ static cornu_status keep_states(shards *h, bool first)
     return CORNU_OK;
 }
 
+/* Where memory is the host's, gradients are made among the shard's numbers. */
+static cornu_status place_gradients(const shards *h, session_plan *in, float *values)
+{
+    device *d = session_device(h->session);
+    for (int i = 0; d->ops->place && i < h->part_count; i++) {
+        const part *p = &h->parts[i];
+        if (p->gradient)
+            TRY(d->ops->place(d, in->prepared, in->plan->gradients[p->variable], values + p->at));
+    }
+    return CORNU_OK;
+}
+
 /* A part of what the shard's plan has left on the device, times the shard's share. */
 static cornu_status take_part(shards *h, session_plan *ready, const part *p, float share)
 {
     device *d = session_device(h->session);
-    float *to = h->shard->values + p->at, *from = to;
-    tensor_ref gradient = ready->plan->gradients[p->variable];
+    float *to = h->shard->values + p->at;
     if (!p->gradient)
         TRY(d->ops->read_variable(d, p->variable, to, p->count));
-    else if (d->ops->buffer)
-        TRY(d->ops->buffer(d, ready->prepared, gradient, &from));
-    else
-        TRY(d->ops->read(d, ready->prepared, gradient, to, p->count));
-    run_range(h, scale_task, (range_work){from, to, p->count, share});
+    else if (!d->ops->place)
+        TRY(d->ops->read(d, ready->prepared, ready->plan->gradients[p->variable], to, p->count));
+    run_range(h, scale_task, (range_work){to, to, p->count, share});
     return CORNU_OK;
 }
 
@@ -265,6 +274,7 @@ static cornu_status run_shard(shards *h, const sample_block *samples, const int6
         return CORNU_OK;
     }
     TRY(session_plan_scope(h->session, SCOPE_GRADIENTS, count, samples->weight != NULL, &ready));
+    TRY(place_gradients(h, ready, h->shard->values));
     TRY(session_run(h->session, ready, samples, index + begin, begin));
     for (int i = 0; i < h->part_count; i++)
         TRY(take_part(h, ready, &h->parts[i], (float)((double)count / (double)batch)));
@@ -304,15 +314,12 @@ static node *add_leaf(shards *h, int64_t number)
 static cornu_status give_part(shards *h, const part *p, const float *values)
 {
     device *d = session_device(h->session);
-    tensor_ref gradient = h->update->plan->gradients[p->variable];
-    float *to;
     if (!p->gradient)
         return d->ops->write_variable(d, p->variable, values, p->count);
-    if (!d->ops->buffer)
-        return d->ops->write(d, h->update->prepared, gradient, values, p->count);
-    TRY(d->ops->buffer(d, h->update->prepared, gradient, &to));
-    run_range(h, scale_task, (range_work){values, to, p->count, 1});
-    return CORNU_OK;
+    if (d->ops->place)
+        return CORNU_OK;
+    return d->ops->write(d, h->update->prepared, h->update->plan->gradients[p->variable], values,
+                         p->count);
 }
 
 cornu_status shards_begin(shards *h, const sample_block *samples, const int64_t *index,
@@ -373,6 +380,7 @@ cornu_status shards_end(shards *h, int64_t batch)
     h->root = NULL;
     if (h->ranks)
         TRY(ranks_sum(h->ranks, root->values, h->values));
+    TRY(place_gradients(h, h->update, root->values));
     for (int i = 0; i < h->part_count; i++)
         TRY(give_part(h, &h->parts[i], root->values + h->parts[i].at));
     TRY(session_run(h->session, h->update, NULL, NULL, 0));

@@ -109,7 +109,7 @@ cornu_status host_run(device *d, prepared *p, const step_input *inputs, int step
 cornu_status host_results(device *d, step_results *out, bool reset);
 cornu_status host_synchronize(device *d);
 cornu_status host_read(device *d, prepared *p, tensor_ref t, float *values, int64_t count);
-cornu_status host_buffer(device *d, prepared *p, tensor_ref t, float **values);
+cornu_status host_place(device *d, prepared *p, tensor_ref t, float *values);
 cornu_status host_read_variable(device *d, int variable, float *values, int64_t count);
 cornu_status host_write_variable(device *d, int variable, const float *values, int64_t count);
 cornu_status host_choices(device *d, const prepared *p, kernel_choice *out);
@@ -120,7 +120,7 @@ int64_t host_memory_free(const device *d);
 #define HOST_DEVICE_SLOTS                                                                       \
     .close = host_close, .bind = host_bind, .buffer_bytes = host_buffer_bytes,                  \
     .prepare = host_prepare, .release = host_release, .run = host_run, .results = host_results, \
-    .synchronize = host_synchronize, .read = host_read, .buffer = host_buffer,                  \
+    .synchronize = host_synchronize, .read = host_read, .place = host_place,                    \
     .read_variable = host_read_variable, .write_variable = host_write_variable,                 \
     .choices = host_choices, .time_operations = host_time_operations,                           \
     .memory_free = host_memory_free

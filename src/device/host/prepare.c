@@ -173,6 +173,7 @@ static void free_prepared(prepared *r)
     free(r->bytes);
     free(r->offsets);
     free(r->tensors);
+    free(r->placed);
     free(r->choices);
     free(r->names);
     free(r);

@@ -15,6 +15,7 @@ struct prepared {
     size_t arena_bytes;
     float **tensors; /* [tensor_count]: where each lies while the arena stays where it is */
     const unsigned char *arena;
+    float **placed;         /* [tensor_count]: those that lie elsewhere; NULL: none */
     size_t scratch_bytes;   /* the most that a kernel needs */
     int deferred, absorber; /* an operation whose work waits for `absorber` of the next step; -1 */
     kernel_choice *choices; /* [op_count] */

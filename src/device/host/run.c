@@ -1,5 +1,6 @@
 /* Steps of a prepared plan on the host. */
 #include "base/clock.h"
+#include "base/memory.h"
 #include "device/gather_sample.h"
 #include "device/host/prepared.h"
 #include <math.h>
@@ -22,8 +23,11 @@ static float *tensor_memory(const host_device *h, const prepared *p, tensor_ref 
     const tensor *t = &p->plan->tensors[ref];
     if (t->role == TENSOR_VARIABLE)
         return h->variables[t->variable];
-    if (p->bytes[plan_root(p->plan, ref)] == 0)
+    tensor_ref root = plan_root(p->plan, ref);
+    if (p->bytes[root] == 0)
         return NULL;
+    if (p->placed && p->placed[root])
+        return p->placed[root];
     return (float *)(void *)(h->arena + p->offsets[ref]);
 }
 
@@ -135,22 +139,29 @@ cornu_status host_synchronize(device *d)
     return CORNU_OK;
 }
 
-/* May a tensor of a prepared plan be read behind its step? */
-static cornu_status check_read(const prepared *p, tensor_ref t, int64_t count)
+static cornu_status check_written(const prepared *p, tensor_ref t)
 {
     if (t < 0 || t >= p->plan->tensor_count)
         return status_fail(CORNU_INTERNAL, "tensor: found number %d; expected 0 to %d", t,
                            p->plan->tensor_count - 1);
+    const tensor *of = &p->plan->tensors[t];
+    if (of->role == TENSOR_BUFFER &&
+        p->bytes[plan_root(p->plan, t)] < (size_t)of->count * sizeof(float))
+        return status_fail(CORNU_INVALID, "%s: no kernel writes it: its group runs as one",
+                           of->name);
+    return CORNU_OK;
+}
+
+/* May a tensor of a prepared plan be read behind its step? */
+static cornu_status check_read(const prepared *p, tensor_ref t, int64_t count)
+{
+    TRY(check_written(p, t));
     const tensor *from = &p->plan->tensors[t];
     if (count != from->count)
         return status_fail(CORNU_INVALID, "%s: found room for %lld values; expected %lld",
                            from->name, (long long)count, (long long)from->count);
     if (from->role == TENSOR_BUFFER && from->last < p->plan->op_count - 1)
         return status_fail(CORNU_INVALID, "%s: its memory is used again before the step's end",
-                           from->name);
-    if (from->role == TENSOR_BUFFER &&
-        p->bytes[plan_root(p->plan, t)] < (size_t)count * sizeof(float))
-        return status_fail(CORNU_INVALID, "%s: no kernel writes it: its group runs as one",
                            from->name);
     return CORNU_OK;
 }
@@ -165,11 +176,13 @@ cornu_status host_read(device *d, prepared *p, tensor_ref t, float *values, int6
     return CORNU_OK;
 }
 
-cornu_status host_buffer(device *d, prepared *p, tensor_ref t, float **values)
+cornu_status host_place(device *d, prepared *p, tensor_ref t, float *values)
 {
-    host_device *h = host_of(d);
-    host_flush(h);
-    TRY(find_tensors(h, p));
-    *values = p->tensors[t];
+    TRY(check_written(p, t));
+    host_flush(host_of(d));
+    if (!p->placed)
+        TRY(memory_new((size_t)p->plan->tensor_count, sizeof *p->placed, "buffers", &p->placed));
+    p->placed[plan_root(p->plan, t)] = values;
+    p->arena = NULL; /* they are found anew */
     return CORNU_OK;
 }
