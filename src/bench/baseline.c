@@ -98,7 +98,7 @@ static cornu_status add_difference(bench_report *report, const char *what, const
                                    const char *now)
 {
     bench_comparison *c = &report->baseline;
-    char line[LINE], shown[LINE];
+    char line[3 * LINE], shown[3 * LINE];
     snprintf(line, sizeof line, "%s: %s then, %s now", what, *then ? then : "not said", now);
     cornu_printable(line, shown, sizeof shown);
     TRY(memory_grow(&c->differences, &c->difference_capacity, (size_t)c->difference_count + 1,
