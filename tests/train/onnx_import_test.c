@@ -126,18 +126,32 @@ static void what_is_no_chain_of_known_operators_is_refused_by_its_node(void **st
     g = graph_of(row, 1);
     add(g, "Relu", "x", NULL, "a");
     add(g, "Tanh", "x", NULL, "y");
-    must_refuse(g, "y (Tanh): reads x; expected a");
+    must_refuse(g, "y (Tanh): found the input x, which the node before does not make; expected a: "
+                   "cornu's networks are chains of layers, without branches");
     g = graph_of(row, 1);
     add(g, "Relu", "x", NULL, "a");
     add(g, "Mul", "a", "a", "y");
-    must_refuse(g, "y (Mul): found two inputs that are computed");
+    must_refuse(g, "y (Mul): found two inputs that are computed, a and a: a branch; expected one, "
+                   "and a number: cornu's networks are chains of layers");
+    g = graph_of(row, 1); /* as a residual network has it */
+    add(g, "Relu", "x", NULL, "a");
+    add(g, "Add", "x", "a", "y");
+    must_refuse(g, "y (Add): found two inputs that are computed, a and x: a branch");
+    g = graph_of(row, 1);
+    onnx_graph_new_tensor(g, "k", ONNX_FLOAT, (int64_t[]){4}, 1);
+    add(g, "Add", "x", "k", "y");
+    must_refuse(g, "y (Add): found a constant of several numbers");
+    g = graph_of(row, 1);
+    onnx_graph_new_tensor(g, "k", ONNX_FLOAT, (int64_t[]){1}, 1);
+    add(g, "Sub", "k", "x", "y");
+    must_refuse(g, "y (Sub): found a number minus, or by, what is computed");
     g = graph_of(row, 1);
     add(g, "Relu", "x", NULL, "z");
     must_refuse(g, "found the output y and the last result z");
     g = graph_of(row, 1);
     onnx_graph_input(g, "second", ONNX_FLOAT, row, 1);
     add(g, "Relu", "x", NULL, "y");
-    must_refuse(g, "found 2 inputs and 1 outputs; expected one");
+    must_refuse(g, "found 2 inputs and 1 outputs; expected one of each");
     g = graph_of(image, 3);
     onnx_node_int(g, add(g, "Softmax", "x", NULL, "y"), "axis", 1);
     must_refuse(g, "axis: found 1; expected that of the channels");
@@ -242,6 +256,26 @@ static void truncated_and_damaged_files_are_read_or_refused(void **state)
     free(content);
 }
 
+/* A second piece of a message is merged into the first: here a constant with data_location 1. */
+static void data_in_other_files_are_refused(void **state)
+{
+    (void)state;
+    static const char constant[] = "\x3a\x07\x2a\x05\x42\x01"
+                                   "e\x70\x01";
+    char *content;
+    size_t size;
+    cornu_model *m = net_model("model: {input: [4], layers: [{Dense: {units: 2}}]}");
+    expect_ok(cornu_model_export_onnx(m, scratch_path("m.onnx"), NULL));
+    cornu_model_close(m);
+    expect_ok(file_read(scratch_path("m.onnx"), 1 << 20, &content, &size));
+    content = realloc(content, size + sizeof constant);
+    memcpy(content + size, constant, sizeof constant - 1);
+    scratch_write("e.onnx", content, size + sizeof constant - 1);
+    free(content);
+    expect_status(cornu_model_open(scratch_path("e.onnx"), &m), CORNU_UNSUPPORTED);
+    expect_message("e.onnx: e: found a constant whose data are in another file");
+}
+
 static void other_files_are_refused(void **state)
 {
     (void)state;
@@ -267,6 +301,7 @@ int main(void)
         TEST(weights_are_at_most_four_times_the_file),
         TEST(the_order_of_a_flattened_image_is_changed_in_the_weights),
         TEST(truncated_and_damaged_files_are_read_or_refused),
+        TEST(data_in_other_files_are_refused),
         TEST(other_files_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,6 +29,19 @@ cornu_status onnx_import_fail(const onnx_import *im, const char *format, ...)
 
 /* ---- what the graph is -------------------------------------------------------------------- */
 
+static cornu_status check_constants(const Onnx__GraphProto *g, const char *path)
+{
+    for (size_t i = 0; i < g->n_initializer; i++) {
+        const Onnx__TensorProto *t = g->initializer[i];
+        if (t->data_location != 0 || t->n_external_data > 0)
+            return status_fail(CORNU_UNSUPPORTED,
+                               "%s: %.200s: found a constant whose data are in another file; "
+                               "expected them in this one",
+                               path, t->name ? t->name : "");
+    }
+    return CORNU_OK;
+}
+
 static cornu_status check_model(const Onnx__ModelProto *m, const char *path)
 {
     if (!m->graph || m->n_functions > 0 || m->graph->n_sparse_initializer > 0)
@@ -46,7 +59,7 @@ static cornu_status check_model(const Onnx__ModelProto *m, const char *path)
         return status_fail(
             CORNU_UNSUPPORTED, "%s: found %zu nodes and %zu constants; expected at most %d and %d",
             path, m->graph->n_node, m->graph->n_initializer, NODES_MOST, CONSTANTS_MOST);
-    return CORNU_OK;
+    return check_constants(m->graph, path);
 }
 
 static cornu_status list_nodes(onnx_import *im)
@@ -71,8 +84,11 @@ static cornu_status find_input(const onnx_import *im, const Onnx__ValueInfoProto
             count++;
         }
     if (count != 1 || g->n_output != 1 || !g->output[0]->name)
-        return status_fail(CORNU_UNSUPPORTED, "%s: found %zu inputs and %zu outputs; expected one",
-                           im->path, count, g->n_output);
+        return status_fail(
+            CORNU_UNSUPPORTED,
+            "%s: found %zu inputs and %zu outputs; expected one of each: cornu's networks "
+            "are chains of layers",
+            im->path, count, g->n_output);
     return CORNU_OK;
 }
 

@@ -84,6 +84,19 @@ static bool begins_gelu(const onnx_import *im, const char *factor)
     return early ? strcmp(other, x) == 0 : onnx_is_near(im, other, 0.5);
 }
 
+static cornu_status fail_arithmetic(const onnx_import *im, const char *other, bool turned)
+{
+    if (!onnx_constant_of(im, other))
+        return onnx_import_fail(im,
+                                "found two inputs that are computed, %.200s and %.200s: a branch; "
+                                "expected one, and a number: cornu's networks are chains of layers",
+                                im->value, other);
+    return onnx_import_fail(im, turned ? "found a number minus, or by, what is computed; expected "
+                                         "the number behind it"
+                                       : "found a constant of several numbers, or a division by 0; "
+                                         "expected one number");
+}
+
 /* With a constant number: a Rescaling. */
 static cornu_status import_arithmetic(onnx_import *im)
 {
@@ -96,8 +109,7 @@ static cornu_status import_arithmetic(onnx_import *im)
     if (second && (*kind == 'M' || *kind == 'D') && begins_gelu(im, other))
         return add_activation(im, "gelu", 4);
     if (!onnx_is_number(im, other, &value) || turned || (*kind == 'D' && value == 0))
-        return onnx_import_fail(im, "found two inputs that are computed, or a constant of several "
-                                    "numbers; expected one number");
+        return fail_arithmetic(im, other, turned);
     if (*kind == 'M' || *kind == 'D')
         scale = *kind == 'M' ? value : 1 / value;
     else
@@ -183,7 +195,10 @@ cornu_status onnx_import_node(onnx_import *im)
         return fail_operator(im);
     bool either = row->import == import_arithmetic && strcmp(onnx_input_name(n, 1), im->value) == 0;
     if (n->n_output < 1 || (!either && strcmp(onnx_input_name(n, 0), im->value) != 0))
-        return onnx_import_fail(im, "reads %s; expected %s, which the node before makes: a chain",
-                                onnx_input_name(n, 0), im->value);
+        return onnx_import_fail(
+            im,
+            "found the input %.200s, which the node before does not make; expected "
+            "%.200s: cornu's networks are chains of layers, without branches",
+            onnx_input_name(n, 0), im->value);
     return row->import(im);
 }
