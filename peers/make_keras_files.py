@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Write files of real Keras, and files that nobody should open, into tests/fixtures/keras_files.npz.
 
-usage: make_keras_files.py [--output FILE]
+usage: make_keras_files.py [--output FILE] [--latest]
 
 tests/train/keras_files_test.c reads it. Besides requirements.txt it needs tf.keras 2: pip install --no-deps
-tf_keras==2.21.0. Members:
+tf_keras==2.21.0. With --latest only latest... is made anew, from the other files that FILE has. Members:
 
     file/NAME                      a file's bytes
     CASE/x, CASE/y                 samples, of a case whose files are CASE.keras, CASE.h5 and CASE.weights.h5
@@ -24,7 +24,6 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 import h5py  # noqa: E402
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
-import tf_keras  # noqa: E402
 from keras import layers as L  # noqa: E402
 
 BATCH, SAMPLES = 8, 16
@@ -72,6 +71,7 @@ def real_files(folder, members):
 
 def files_of_tf_keras_2(folder, members):
     """Of the package tf_keras: its optimizer, and that from before 2.11."""
+    import tf_keras
     for name, optimizer in (("tf2", tf_keras.optimizers.Adam), ("tf2-old", tf_keras.optimizers.legacy.Adam)):
         tf_keras.backend.clear_session()
         tf_keras.utils.set_random_seed(5)
@@ -183,14 +183,77 @@ def hostile_files(folder, members):
         z.writestr("metadata.json", "{}")
 
 
+def copy_group(source, target):
+    """Groups, tensors and attributes of an HDF5 file."""
+    for name, value in source.attrs.items():
+        target.attrs[name] = value
+    for name, member in source.items():
+        if isinstance(member, h5py.Group):
+            copy_group(member, target.create_group(name))
+        else:
+            target[name] = member[()]
+            for key, value in member.attrs.items():
+                target[name].attrs[key] = value
+
+
+def copy_file(source, target):
+    with h5py.File(source) as a, h5py.File(target, "w", libver="latest") as b:
+        copy_group(a, b)
+
+
+def latest_files(folder):
+    """What h5py writes for libver="latest": Keras's files once more, and groups of many links and attributes."""
+    def at(name):
+        return os.path.join(folder, name)
+    copy_file(at("chain.h5"), at("latest.h5"))
+    with zipfile.ZipFile(at("conv.keras")) as z:
+        config, weights = json.loads(z.read("config.json")), z.read("model.weights.h5")
+    new = io.BytesIO()
+    copy_file(io.BytesIO(weights), new)
+    archive(at("latest.keras"), config, new.getvalue())
+    # an index of three levels, objects in blocks of an indirect block
+    with h5py.File(at("latest-links.weights.h5"), "w", libver="latest") as f:
+        for i in range(3):
+            f[f"value/{i}"] = np.full(2, i, "float32")
+        many = f.create_group("many")
+        for i in range(1300):
+            many[f"{i:04}"] = f[f"value/{i % 3}"]
+        for i in range(12):
+            many.attrs[f"text {i}"] = f"{i} " * 40
+        for name, count in (("few", 3), ("ordered", 12)):  # headers, links and indexes with an order of creation
+            group = f.create_group(name, track_order=True)
+            for i in range(count):
+                group[f"{i}"] = f["value/1"]
+                group.attrs[f"text {i}"] = f"{i} " * 40
+    with h5py.File(at("latest-large-attribute.weights.h5"), "w", libver="latest") as f:
+        f["x"] = np.zeros(2, "float32")
+        for i in range(12):
+            f.attrs[f"text {i}"] = np.bytes_(str(i) * 5000)
+
+
+def unpack(output, folder):
+    members = dict(np.load(output))
+    for name, value in members.items():
+        if name.startswith("file/"):
+            with open(os.path.join(folder, os.path.basename(name)), "wb") as f:
+                f.write(value.tobytes())
+    return members
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--output", default=os.path.join(os.path.dirname(__file__), "../tests/fixtures/keras_files.npz"))
-    output, members = parser.parse_args().output, {}
+    parser.add_argument("--latest", action="store_true", help="make only the files of libver=\"latest\" anew")
+    options, members = parser.parse_args(), {}
+    output = options.output
     with tempfile.TemporaryDirectory() as folder:
-        real_files(folder, members)
-        files_of_tf_keras_2(folder, members)
-        hostile_files(folder, members)
+        if options.latest:
+            members = unpack(output, folder)
+        else:
+            real_files(folder, members)
+            files_of_tf_keras_2(folder, members)
+            hostile_files(folder, members)
+        latest_files(folder)
         for name in sorted(os.listdir(folder)):
             with open(os.path.join(folder, name), "rb") as f:
                 members[f"file/{name}"] = np.frombuffer(f.read(), np.uint8)

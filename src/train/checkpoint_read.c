@@ -21,7 +21,7 @@ static cornu_status entry_doc(const tensor_file *f, const char *key, doc **out)
     TRY(memory_format(&source, "%s (%s)", f->path, key));
     cornu_status status = doc_parse(json, strlen(json), source, out);
     free(source);
-    return status;
+    return status == CORNU_INVALID ? CORNU_BAD_FILE : status; /* it is a matter of the file */
 }
 
 static cornu_status read_model(const tensor_file *f, cornu_model **out)

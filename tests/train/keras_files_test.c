@@ -339,6 +339,89 @@ static void names_are_as_keras_gives_them(void **state)
     cornu_model_close(m);
 }
 
+/* ---- HDF5 of libver="latest" -------------------------------------------------------------- */
+
+static void what_h5py_writes_for_libver_latest_is_the_same_model(void **state)
+{
+    (void)state;
+    static const char *const files[][2] = {{"latest.keras", "conv.keras"},
+                                           {"latest.h5", "chain.h5"}};
+    for (int i = 0; i < 2; i++) {
+        cornu_model *latest, *other;
+        cornu_data *data = samples_of(i ? "chain" : "conv");
+        expect_ok(cornu_model_open(unpacked(files[i][0]), &latest));
+        expect_ok(cornu_model_open(unpacked(files[i][1]), &other));
+        assert_true(same_bits(latest, other));
+        train(latest, data, NULL, NULL);
+        train(other, data, NULL, NULL);
+        assert_true(same_bits(latest, other));
+        cornu_model_close(latest);
+        cornu_model_close(other);
+        cornu_data_close(data);
+    }
+}
+
+static void assert_links(const tensor_file *f, const char *const format, int count, int values)
+{
+    for (int i = 0; i < count; i++) {
+        char name[64];
+        snprintf(name, sizeof name, format, i);
+        const file_tensor *t = tensor_file_find(f, name);
+        if (!t)
+            fail_msg("%s: found none; expected it", name);
+        assert_int_equal(t->count, 2);
+        assert_true(((const float *)t->data)[1] == (float)(values > 1 ? i % values : 1));
+    }
+}
+
+static void assert_texts(const tensor_file *f, const char *format, int count)
+{
+    for (int i = 0; i < count; i++) {
+        char name[64], value[16];
+        snprintf(name, sizeof name, format, i);
+        int length = snprintf(value, sizeof value, "%d ", i);
+        const char *found = tensor_file_metadata(f, name);
+        if (!found)
+            fail_msg("%s: found none; expected it", name);
+        assert_int_equal(strlen(found), 40 * length);
+        assert_memory_equal(found, value, (size_t)length);
+    }
+}
+
+/* An index of several levels, a heap of several blocks; with and without an order of creation. */
+static void many_links_and_attributes_of_a_group_are_read(void **state)
+{
+    (void)state;
+    tensor_file *f;
+    expect_ok(tensor_file_open(unpacked("latest-links.weights.h5"), &f));
+    assert_int_equal(f->count, 3 + 1300 + 3 + 12);
+    assert_links(f, "value/%d", 3, 3);
+    assert_links(f, "many/%04d", 1300, 3);
+    assert_links(f, "few/%d", 3, 1);
+    assert_links(f, "ordered/%d", 12, 1);
+    assert_int_equal(f->metadata_count, 12 + 3 + 12);
+    assert_texts(f, "many@text %d", 12);
+    assert_texts(f, "few@text %d", 3);
+    assert_texts(f, "ordered@text %d", 12);
+    tensor_file_close(f);
+}
+
+static void a_file_whose_writer_did_not_close_it_is_refused(void **state)
+{
+    (void)state;
+    enum { FLAGS = 11 };
+    const file_tensor *t = member("file", "latest-links.weights.h5");
+    tensor_file *f;
+    uint8_t *bytes = malloc((size_t)t->count);
+    memcpy(bytes, t->data, (size_t)t->count);
+    assert_int_equal(bytes[FLAGS], 0);
+    bytes[FLAGS] = 1;
+    expect_status(tensor_file_open(scratch_write("open.h5", bytes, (size_t)t->count), &f),
+                  CORNU_BAD_FILE);
+    expect_message("open.h5: found HDF5 that is being written");
+    free(bytes);
+}
+
 /* ---- what nobody should open ------------------------------------------------------------ */
 
 static const struct {
@@ -355,6 +438,7 @@ static const struct {
     {"cycle.weights.h5", "found too many or too deep groups, or a cycle"},
     {"texts.weights.h5", "layers/dense/words: found elements that are no numbers"},
     {"pickled.weights.h5", "layers/dense/vars/0: found elements that are no numbers"},
+    {"latest-large-attribute.weights.h5", "/: found an attribute of more than 4096 bytes"},
     {"list-bomb.h5", "model_weights: found attributes of more bytes than the file"},
     {"lambda.keras", "(double, Lambda): found a Lambda layer, which holds code"},
     {"lambda.h5", "(double, Lambda): found a Lambda layer, which holds code"},
@@ -417,10 +501,10 @@ static void truncated_files_are_refused(void **state)
 static void damaged_files_do_no_harm(void **state)
 {
     (void)state;
-    static const char *const files[] = {"new.keras", "new.h5", "chain.h5"};
-    enum { TRIES = 1000 };
+    static const char *const files[] = {"new.keras", "new.h5", "chain.h5", "latest.h5"};
+    enum { FILES = sizeof files / sizeof *files, TRIES = 1000 };
     random_stream r = random_open(4, RANDOM_GENERATE, 0);
-    for (int i = 0; i < 3 * TRIES; i++) {
+    for (int i = 0; i < FILES * TRIES; i++) {
         cornu_model *m;
         const char *name = files[i / TRIES];
         const file_tensor *t = member("file", name);
@@ -435,6 +519,27 @@ static void damaged_files_do_no_harm(void **state)
         cornu_model_close(m);
         free(bytes);
     }
+}
+
+/* What only tensor_file_open reads to its end. */
+static void damaged_indexes_do_no_harm(void **state)
+{
+    (void)state;
+    const file_tensor *t = member("file", "latest-links.weights.h5");
+    uint8_t *bytes = malloc((size_t)t->count);
+    random_stream r = random_open(5, RANDOM_GENERATE, 0);
+    for (int i = 0; i < 1000; i++) {
+        tensor_file *f;
+        size_t size = i % 4 ? (size_t)t->count : random_below(&r, (uint32_t)t->count);
+        memcpy(bytes, t->data, (size_t)t->count);
+        for (int j = 0; i % 4 && j < 20; j++)
+            bytes[random_below(&r, (uint32_t)t->count)] = (uint8_t)random_below(&r, 256);
+        if (tensor_file_open(scratch_write("damaged.h5", bytes, size), &f) == CORNU_OK)
+            tensor_file_close(f);
+        else
+            expect_message("damaged.h5");
+    }
+    free(bytes);
 }
 
 /* ---- a build without HDF5 --------------------------------------------------------------- */
@@ -473,10 +578,14 @@ int main(void)
         IN_SCRATCH(a_conversion_loses_nothing),
         IN_SCRATCH(a_file_saved_while_training_goes_on_with_the_same_bits),
         IN_SCRATCH(names_are_as_keras_gives_them),
+        IN_SCRATCH(what_h5py_writes_for_libver_latest_is_the_same_model),
+        IN_SCRATCH(many_links_and_attributes_of_a_group_are_read),
+        IN_SCRATCH(a_file_whose_writer_did_not_close_it_is_refused),
         IN_SCRATCH(hostile_files_are_refused_by_name),
         IN_SCRATCH(hostile_files_take_little_memory),
         IN_SCRATCH(truncated_files_are_refused),
         IN_SCRATCH(damaged_files_do_no_harm),
+        IN_SCRATCH(damaged_indexes_do_no_harm),
     };
     if (!CORNU_HDF5)
         return cmocka_run_group_tests(absent, open_fixtures, close_fixtures);

@@ -1,7 +1,7 @@
 /* Reading HDF5: see hdf5.h. By cornu's own code, because libhdf5 (1.10.8) is no match for hostile
    bytes: the fuzzer (tests/fuzz) had it in an endless loop within seconds. What Keras and h5py
-   write is read: version 0 and 1 of the first header, version 1 of object headers, groups as symbol
-   tables or of a few links, data in one piece. */
+   write is read, by default (version 0 of the first header, 1 of object headers, groups as symbol
+   tables) and for libver="latest" (3 and 2, groups of links); of data those in one piece. */
 #include "base/memory.h"
 #include "format/hdf5/walk.h"
 #include <stdlib.h>
@@ -36,6 +36,7 @@ enum {
 typedef struct object {
     hdf5_bytes space, type, layout, symbols;
     bool group, external, filters;
+    int version, message_head; /* of the header; bytes before each message */
 } object;
 
 static cornu_status read_object(hdf5_walk *w, uint64_t address);
@@ -178,7 +179,8 @@ static cornu_status find_data(hdf5_walk *w, const object *o, uint64_t bytes, con
     if (!missing && version == 4 && class == 3)
         return hdf5_fail(w, "a virtual dataset (data of other files)", "data in this file");
     if (o->filters || (!missing && class == 2))
-        return hdf5_fail(w, "chunked or packed data", "them in one piece, as Keras writes them");
+        return hdf5_fail(w, "chunked or packed data",
+                         "them in one piece, as Keras and h5repack -l CONTI -f NONE write them");
     if (missing || (version != 3 && version != 4) || class > 1)
         return hdf5_fail(w, "an unknown layout of data", "one that Keras writes");
     if (bytes == 0)
@@ -282,8 +284,8 @@ static cornu_status read_tensor(hdf5_walk *w, const object *o)
 
 static cornu_status take_message(hdf5_walk *w, uint64_t type, hdf5_bytes message, object *o)
 {
-    bool missing = false;
-    hdf5_bytes m = message;
+    static const hdf5_dense links = {5, 11, 4, 7, 0, 8, read_link};
+    static const hdf5_dense attributes = {8, 17, 0, 8, 8, 2, hdf5_read_attribute};
     switch (type) {
     case MESSAGE_SPACE:
         o->space = message;
@@ -298,21 +300,16 @@ static cornu_status take_message(hdf5_walk *w, uint64_t type, hdf5_bytes message
         o->symbols = message;
         o->group = true;
         return CORNU_OK;
-    case MESSAGE_LINK_INFO: /* version, flags, perhaps an order, the address of a heap of links */
-        hdf5_number(&m, 1, &missing);
-        if (hdf5_number(&m, 1, &missing) & 1)
-            hdf5_number(&m, 8, &missing);
+    case MESSAGE_LINK_INFO:
         o->group = true;
-        return hdf5_number(&m, 8, &missing) == HDF5_UNDEFINED && !missing
-                   ? CORNU_OK
-                   : hdf5_fail(w, "a group of another version", "one as Keras writes it");
+        return hdf5_read_dense(w, message, &links);
     case MESSAGE_LINK:
         o->group = true;
         return read_link(w, message);
     case MESSAGE_ATTRIBUTE:
         return hdf5_read_attribute(w, message);
     case MESSAGE_ATTRIBUTE_INFO:
-        return hdf5_fail(w, "attributes of another version", "them as Keras writes them");
+        return hdf5_read_dense(w, message, &attributes);
     default:
         o->external = o->external || type == MESSAGE_EXTERNAL;
         o->filters = o->filters || type == MESSAGE_FILTERS;
@@ -320,37 +317,74 @@ static cornu_status take_message(hdf5_walk *w, uint64_t type, hdf5_bytes message
     }
 }
 
-/* A block of messages: type, size, flags, 3 bytes, the message itself. */
+/* Where a header goes on; of version 2 with a signature and a checksum around the messages. */
+static cornu_status find_more(hdf5_walk *w, hdf5_bytes message, const object *o, hdf5_bytes *out)
+{
+    bool missing = false;
+    uint64_t at = hdf5_number(&message, 8, &missing), size = hdf5_number(&message, 8, &missing);
+    if (missing)
+        return hdf5_fail(w, "a header that is cut off", "it whole");
+    TRY(hdf5_bytes_at(w, at, size, "a header", out));
+    if (o->version == 1)
+        return CORNU_OK;
+    if (size < 8 || memcmp(out->at, "OCHK", 4) != 0)
+        return hdf5_fail(w, "no header where one should go on", "it whole");
+    *out = (hdf5_bytes){out->at + 4, size - 8};
+    return CORNU_OK;
+}
+
+/* A block of messages. Version 1: type, size, flags, 3 bytes, the message itself; version 2 has a
+   byte for the type and none behind the flags but, perhaps, an order. */
 static cornu_status take_block(hdf5_walk *w, hdf5_bytes block, int depth, object *o)
 {
     const uint8_t *head, *data;
-    while (hdf5_take(&block, 8, &head)) {
-        uint64_t type = hdf5_little(head, 2), size = hdf5_little(head + 2, 2);
+    int type_bytes = o->version == 1 ? 2 : 1;
+    while (hdf5_take(&block, (uint64_t)o->message_head, &head)) {
+        uint64_t type = hdf5_little(head, type_bytes), size = hdf5_little(head + type_bytes, 2);
         if (!hdf5_take(&block, size, &data))
             return hdf5_fail(w, "a header that is cut off", "it whole");
-        if ((head[4] & 2) && type != 0)
+        if ((head[type_bytes + 2] & 2) && type != 0)
             return hdf5_fail(w, "a message that is shared", "it in the object's own header");
         if (type != MESSAGE_CONTINUATION) {
             TRY(take_message(w, type, (hdf5_bytes){data, size}, o));
             continue;
         }
-        hdf5_bytes more;
-        if (size < 16 || depth >= 100)
+        hdf5_bytes more = {0};
+        if (depth >= 100)
             return hdf5_fail(w, "a header in too many pieces", "at most 100");
-        TRY(hdf5_bytes_at(w, hdf5_little(data, 8), hdf5_little(data + 8, 8), "a header", &more));
+        TRY(find_more(w, (hdf5_bytes){data, size}, o, &more));
         TRY(take_block(w, more, depth + 1, o));
     }
     return CORNU_OK;
 }
 
+/* Version 2: signature, version, flags, as these say 4 times and 2 limits, the messages' size. */
+static cornu_status find_messages(hdf5_walk *w, uint64_t address, object *o, hdf5_bytes *out)
+{
+    hdf5_bytes head, size;
+    TRY(hdf5_bytes_at(w, address, 6, "an object's header", &head));
+    int flags = head.at[5], bytes = 1 << (flags & 3);
+    if (head.at[4] != 2)
+        return hdf5_fail(w, "an object of another version", "version 1 or 2");
+    address += (flags & 32 ? 22u : 6u) + (flags & 16 ? 4u : 0u);
+    *o = (object){.version = 2, .message_head = flags & 4 ? 6 : 4};
+    TRY(hdf5_bytes_at(w, address, (uint64_t)bytes, "an object's header", &size));
+    return hdf5_bytes_at(w, address + (uint64_t)bytes, hdf5_little(size.at, bytes),
+                         "an object's header", out);
+}
+
 static cornu_status read_object(hdf5_walk *w, uint64_t address)
 {
     hdf5_bytes head, block;
-    object o = {0};
+    object o = {.version = 1, .message_head = 8};
     TRY(hdf5_bytes_at(w, address, 16, "an object's header", &head));
-    if (head.at[0] != 1)
-        return hdf5_fail(w, "an object of another version", "version 1, as Keras writes it");
-    TRY(hdf5_bytes_at(w, address + 16, hdf5_little(head.at + 8, 4), "an object's header", &block));
+    if (memcmp(head.at, "OHDR", 4) == 0)
+        TRY(find_messages(w, address, &o, &block));
+    else if (head.at[0] == 1)
+        TRY(hdf5_bytes_at(w, address + 16, hdf5_little(head.at + 8, 4), "an object's header",
+                          &block));
+    else
+        return hdf5_fail(w, "an object of another version", "version 1 or 2");
     TRY(take_block(w, block, 0, &o));
     if (o.symbols.at)
         return read_symbol_group(w, o.symbols);
@@ -359,22 +393,32 @@ static cornu_status read_object(hdf5_walk *w, uint64_t address)
 
 /* ---- files ------------------------------------------------------------------------------ */
 
-/* The first header: signature, version, sizes of offsets and lengths, then 4 addresses (of the file
-   itself first) and the root's entry in a symbol table. */
+/* The first header: signature, version, sizes of offsets and lengths, then addresses: of the file
+   itself first, and, until version 1, of the root by its entry in a symbol table. */
 static cornu_status read_root(hdf5_walk *w)
 {
     static const uint8_t signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1A, '\n'};
+    static const struct {
+        uint8_t sizes, addresses, root;
+    } places[] = {{13, 24, 64}, {13, 28, 68}, {9, 12, 36}, {9, 12, 36}};
     const uint8_t *h = w->image;
     if (w->size < 100 || memcmp(h, signature, sizeof signature) != 0)
         return status_fail(CORNU_BAD_FILE, "%s: found another beginning; expected HDF5",
                            w->file->path);
-    size_t addresses = h[8] == 0 ? 24 : 28;
-    if (h[8] > 1 || h[13] != 8 || h[14] != 8 || hdf5_little(h + addresses, 8) != 0)
+    int version = h[8], at = version < 4 ? version : 0;
+    if (version > 3 || h[places[at].sizes] != 8 || h[places[at].sizes + 1] != 8 ||
+        hdf5_little(h + places[at].addresses, 8) != 0)
         return status_fail(CORNU_UNSUPPORTED,
-                           "%s: found HDF5 of version %d of its first header; expected version 0, "
-                           "with offsets of 8 bytes, as Keras writes it",
-                           w->file->path, h[8]);
-    return read_object(w, hdf5_little(h + addresses + 40, 8));
+                           "%s: found HDF5 of version %d of its first header; expected version 0 "
+                           "to 3, with offsets of 8 bytes, as Keras writes it",
+                           w->file->path, version);
+    if (version == 3 && (h[11] & 1))
+        return status_fail(
+            CORNU_BAD_FILE,
+            "%s: found HDF5 that is being written, or whose writer did not end well; "
+            "expected a file that was closed",
+            w->file->path);
+    return read_object(w, hdf5_little(h + places[at].root, 8));
 }
 
 cornu_status hdf5_read_image(tensor_file *file, void *image, size_t size)

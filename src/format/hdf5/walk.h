@@ -64,6 +64,17 @@ typedef struct hdf5_shape {
 cornu_status hdf5_read_type(const hdf5_walk *w, hdf5_bytes message, hdf5_type *out);
 cornu_status hdf5_read_shape(const hdf5_walk *w, hdf5_bytes message, hdf5_shape *out);
 
+/* Many links or attributes of an object, kept beside its header: how their index's records look,
+   and what takes each. */
+typedef struct hdf5_dense {
+    int type, record_bytes, id_at, id_bytes, flags_at; /* flags_at 0: there are none */
+    int order_bytes;                                   /* of the header's message */
+    cornu_status (*take)(hdf5_walk *w, hdf5_bytes message);
+} hdf5_dense;
+
+/* `info` is the header's message that says where they are; nothing where there are none. */
+cornu_status hdf5_read_dense(hdf5_walk *w, hdf5_bytes info, const hdf5_dense *kind);
+
 /* An attribute: texts are added to the file's metadata, others passed over. */
 cornu_status hdf5_read_attribute(hdf5_walk *w, hdf5_bytes message);
 
