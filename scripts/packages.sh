@@ -11,7 +11,7 @@ BUILD_PACKAGES=(build-essential cmake pkg-config libdnnl-dev libjansson-dev liby
 DATA_PACKAGES=(dataset-fashion-mnist)
 # shellcheck disable=SC2034
 CHECK_PACKAGES=(libcmocka-dev valgrind python3 python3-dev python3-numpy python3-pytest abigail-tools
-    groff-base zsh fish dpkg-dev lintian pocl-opencl-icd tidy
+    groff-base zsh fish dpkg-dev lintian pocl-opencl-icd tidy strace
     openmpi-bin libopenmpi-dev mpich libmpich-dev)
 [ "$(uname -m)" != x86_64 ] || CHECK_PACKAGES+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
 # shellcheck disable=SC2034
