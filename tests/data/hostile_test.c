@@ -121,6 +121,10 @@ static const change changes[] = {
     {"jpeg", 4, BYTES("\xff\xff"), "damaged or truncated JPEG"},
     {"png-RGB", 24, BYTES("\x03"), "damaged or truncated PNG"},
     {"png-RGB", 29, BYTES("\0\0\0\0"), "damaged or truncated PNG: IHDR: CRC error"},
+    {"png-RGB", 33,
+     BYTES("\x7e\0\0\x1a"
+           "eXIf"),
+     "damaged or truncated PNG: eXIf: more bytes than"},
     {"png-P", 37, BYTES("XXXX"), "damaged or truncated PNG"},
     {"gif", 3, BYTES("88"), "found no image's first bytes; expected JPEG, PNG, GIF"},
     {"gif", 13, BYTES(","), ""},

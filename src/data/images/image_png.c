@@ -56,6 +56,20 @@ static void skip_chunks(png_structp png)
     png_set_chunk_malloc_max(png, 1 << 24);
 }
 
+/* libpng takes memory for what an eXIf chunk claims before it reads it; 1.6.39 only warns where
+   that is more than png_set_chunk_malloc_max. */
+static void check_exif(const coder *c)
+{
+    for (size_t at = 8, length; at + 12 <= c->size; at += 12 + length) {
+        const uint8_t *name = c->data + at + 4;
+        length = png_get_uint_32(c->data + at);
+        if (memcmp(name, "IEND", 4) == 0)
+            return;
+        if (length > c->size - at - 12 && memcmp(name, "eXIf", 4) == 0)
+            png_error(c->png, "eXIf: more bytes than the file has");
+    }
+}
+
 /* What the samples take as the file has them, beyond the bytes that they become. */
 static int64_t bytes_besides(const coder *c, int64_t height, int64_t width, bool color)
 {
@@ -76,6 +90,7 @@ static cornu_status decode(coder *c, image *out)
     png_structp png = c->png;
     png_set_read_fn(png, c, on_read);
     skip_chunks(png);
+    check_exif(c);
     /* Sizes are checked below with a better message; libpng's own limit is 1 million a side. */
     png_set_user_limits(png, 0x7fffffff, 0x7fffffff);
     png_read_info(png, c->info);
