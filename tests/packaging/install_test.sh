@@ -8,7 +8,7 @@ outside=$(cd "$(dirname "$0")/outside" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-"$cmake" --install "$build" --prefix "$work/first" >/dev/null
+"$cmake" --install "$build" --prefix "$work/first" --strip >/dev/null # as packages are
 mv "$work/first" "$work/prefix" # nothing in it may name the place it was installed to
 prefix=$work/prefix
 
