@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Do the published workloads get the same model file from any number of ranks, by either MPI, also after an interruption?
 
-  scripts/ranks_check.py build/release/cornu --data DIR [--mpi openmpi,mpich] [--pictures DIR] [--ranks 1,2,4,8]
-      [--steps 4] [WORKLOAD...]
+  scripts/ranks_check.py build/release/cornu [WORKLOAD...] --data DIR [--mpi openmpi,mpich] [--pictures DIR]
+      [--ranks 1,2,4,8] [--steps 4]
 
 DIR holds the data sets. Each workload is trained for a few steps with 8 shards: by one process, and by each number of ranks of
 each launcher (mpirun.openmpi, mpirun.mpich). Then a run is stopped by SIGTERM to one of its ranks at a random step, and goes
@@ -53,11 +53,10 @@ def interrupted(program, train, mpi, first, then, folder, draw):
     marker = "part.safetensors"
     process = subprocess.Popen([*launcher(mpi, first), *train, "--save", marker], cwd=folder, env=ENVIRONMENT,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    for line in process.stdout:
-        if line.startswith("Epoch"):
-            break
-    time.sleep(draw.random())
-    for pid in draw.sample(rank_processes(program, marker), 1):
+    while process.poll() is None and len(rank_processes(program, marker)) < first:
+        time.sleep(0.01)
+    time.sleep(0.8 + draw.random())
+    for pid in rank_processes(program, marker)[:1]:
         os.kill(pid, signal.SIGTERM)
     rest = process.stdout.read()
     process.wait()
