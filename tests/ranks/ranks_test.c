@@ -13,14 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static void expect_all(const rank_result *results, int count, cornu_status expected)
-{
-    for (int i = 0; i < count; i++)
-        if (results[i].status != expected)
-            fail_msg("rank %d of %d: %s: %s", i, count, cornu_status_name(results[i].status),
-                     results[i].message);
-}
-
 /* ---- bytes ------------------------------------------------------------------------------ */
 
 static cornu_status share(cornu_ranks *r, void *context)
@@ -46,7 +38,7 @@ static void everybody_gets_everybodys_bytes(void **state)
     rank_result results[RANK_THREADS_MOST];
     for (int count = 1; count <= RANK_THREADS_MOST; count *= 2) {
         rank_threads_run(count, share, NULL, results);
-        expect_all(results, count, CORNU_OK);
+        rank_threads_expect(results, count, CORNU_OK);
     }
 }
 
@@ -92,7 +84,7 @@ static void sums_are_those_of_the_fixed_tree(void **state)
     for (int count = 1; count <= RANK_THREADS_MOST; count *= 2)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             rank_threads_run(count, sum, &sizes[i], results);
-            expect_all(results, count, CORNU_OK);
+            rank_threads_expect(results, count, CORNU_OK);
         }
 }
 
@@ -112,9 +104,9 @@ static void who_differs_is_named_by_the_first_rank_alone(void **state)
     (void)state;
     rank_result results[RANK_THREADS_MOST];
     rank_threads_run(4, agree, (int[]){-1, 0}, results);
-    expect_all(results, 4, CORNU_OK);
+    rank_threads_expect(results, 4, CORNU_OK);
     rank_threads_run(4, agree, (int[]){2, 1}, results);
-    expect_all(results + 1, 3, CORNU_RANK);
+    rank_threads_expect(results + 1, 3, CORNU_RANK);
     assert_int_equal(results[0].status, CORNU_INVALID);
     for (int i = 0; i < 4; i++) {
         assert_non_null(strstr(results[i].message, "batch: found 64 on rank 2 ("));
@@ -221,7 +213,7 @@ static void slow_ranks_are_waited_for(void **state)
     (void)state;
     rank_result results[RANK_THREADS_MOST];
     rank_threads_run(2, be_slow, NULL, results);
-    expect_all(results, 2, CORNU_OK);
+    rank_threads_expect(results, 2, CORNU_OK);
     assert_true(results[0].seconds > 6);
 }
 

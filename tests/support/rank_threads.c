@@ -1,5 +1,12 @@
-#include "support/rank_threads.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include "base/clock.h"
+#include "support/rank_threads.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,6 +161,14 @@ void rank_threads_run(int count, rank_work *work, void *context, rank_result *re
         net.parcels = p->next;
         free(p);
     }
+}
+
+void rank_threads_expect(const rank_result *results, int count, cornu_status expected)
+{
+    for (int i = 0; i < count; i++)
+        if (results[i].status != expected)
+            fail_msg("rank %d of %d: %s: %s", i, count, cornu_status_name(results[i].status),
+                     results[i].message);
 }
 
 void rank_threads_cut(int a, int b)

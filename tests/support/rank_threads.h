@@ -17,6 +17,8 @@ typedef struct rank_result {
 typedef cornu_status rank_work(cornu_ranks *ranks, void *context);
 /* Join `count` ranks, let each do `work`, and close them. */
 void rank_threads_run(int count, rank_work *work, void *context, rank_result *results);
+/* Fail the running test unless all of them ended so. */
+void rank_threads_expect(const rank_result *results, int count, cornu_status expected);
 /* From here on, until the run's end, no message between these arrives any more. */
 void rank_threads_cut(int a, int b);
 

@@ -97,14 +97,6 @@ static void close_all(training *t)
     }
 }
 
-static void expect_all(const rank_result *results, int count, cornu_status expected)
-{
-    for (int i = 0; i < count; i++)
-        if (results[i].status != expected)
-            fail_msg("rank %d of %d: %s: %s", i, count, cornu_status_name(results[i].status),
-                     results[i].message);
-}
-
 /* `history` may be NULL. */
 static cornu_model *trained_alone(int64_t shards, cornu_history **history)
 {
@@ -144,7 +136,7 @@ static void bits_do_not_depend_on_the_number_of_ranks(void **state)
     for (int count = 2; count <= 8; count *= 2) {
         training t = {.odd = -1};
         run_all(count, &t, results);
-        expect_all(results, count, CORNU_OK);
+        rank_threads_expect(results, count, CORNU_OK);
         for (int i = 0; i < count; i++) {
             assert_true(same_bits(alone, t.models[i]));
             expect_same_history(history, t.histories[i]);
@@ -166,7 +158,7 @@ static void there_are_as_many_shards_as_ranks_unless_said_otherwise(void **state
     cornu_model *alone = trained_alone(4, NULL);
     training t = {.odd = -1, .shards = 4};
     run_all(4, &t, results);
-    expect_all(results, 4, CORNU_OK);
+    rank_threads_expect(results, 4, CORNU_OK);
     assert_true(same_bits(alone, t.models[3]));
     close_all(&t);
     cornu_model_close(alone);
@@ -185,13 +177,13 @@ static void a_stopped_run_goes_on_with_other_ranks(void **state)
         training first = {
             .odd = -1, .save = path, .stop_after = 1 + 4 * i, .stopper = counts[i][0] - 1};
         run_all(counts[i][0], &first, results);
-        expect_all(results, counts[i][0], CORNU_STOPPED);
+        rank_threads_expect(results, counts[i][0], CORNU_STOPPED);
         for (int k = 1; k < counts[i][0]; k++)
             assert_true(same_bits(first.models[0], first.models[k]));
         close_all(&first);
         training rest = {.odd = -1, .resume = path};
         run_all(counts[i][1], &rest, results);
-        expect_all(results, counts[i][1], CORNU_OK);
+        rank_threads_expect(results, counts[i][1], CORNU_OK);
         assert_true(same_bits(alone, rest.models[0]));
         close_all(&rest);
     }
@@ -239,7 +231,7 @@ static void what_differs_between_ranks_is_refused_before_the_first_step(void **s
         training t = {.odd = 3, .otherwise = cases[i].otherwise};
         run_all(4, &t, results);
         assert_int_equal(results[0].status, CORNU_INVALID);
-        expect_all(results + 1, 3, CORNU_RANK);
+        rank_threads_expect(results + 1, 3, CORNU_RANK);
         for (int k = 0; k < 4; k++) {
             if (!strstr(results[k].message, cases[i].found))
                 fail_msg("rank %d: %s", k, results[k].message);
@@ -284,7 +276,7 @@ static void a_file_that_cannot_be_written_ends_all(void **state)
     rank_result results[RANK_THREADS_MOST];
     training t = {.odd = 0, .otherwise = save_nowhere};
     run_all(4, &t, results);
-    expect_all(results + 1, 3, CORNU_RANK);
+    rank_threads_expect(results + 1, 3, CORNU_RANK);
     assert_non_null(strstr(results[3].message, "rank 0 ("));
     assert_non_null(strstr(results[3].message, "/proc/none"));
     close_all(&t);
