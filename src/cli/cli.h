@@ -153,11 +153,11 @@ const char *show_bytes(double bytes, char *text);
 
 /* Print "cornu: MESSAGE" as one line. Returns `status`. */
 int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same for a wrong command line of a command, pointing to its help; returns STATUS_USAGE. */
 /* Report for a process of these, from here on; of errors of the command line, and of what needs no
    saying twice, the first rank alone speaks. */
 void speak_for(cornu_ranks *ranks);
 bool is_speaker(void);
+/* As fail, for a wrong command line of a command, pointing to its help; returns STATUS_USAGE. */
 int fail_usage(const command *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Print cornu_last_error() where `status` is a failure; returns the exit status. */
 int report(cornu_status status);
