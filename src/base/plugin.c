@@ -49,8 +49,8 @@ plugin_function *plugin_open(plugin_file *plugin, char *why, size_t size)
         snprintf(why, size, "%s", plugin->missing);
         return NULL;
     }
-    void *library = dlopen(plugin->path, RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
+    plugin->library = dlopen(plugin->path, RTLD_NOW | RTLD_LOCAL);
+    if (!plugin->library) {
         const char *error = dlerror();
         snprintf(why, size, "%.250s", error ? error : plugin->path);
         return NULL;
@@ -58,11 +58,17 @@ plugin_function *plugin_open(plugin_file *plugin, char *why, size_t size)
     union {
         void *symbol;
         plugin_function *function;
-    } entry = {.symbol = dlsym(library, plugin->entry)};
+    } entry = {.symbol = dlsym(plugin->library, plugin->entry)};
     if (entry.function)
         return entry.function;
     snprintf(why, size, "%.150s: found no %s; expected cornu's %s plug-in", plugin->path,
              plugin->entry, plugin->title);
-    dlclose(library);
+    plugin_close(plugin);
     return NULL;
+}
+
+void plugin_close(plugin_file *plugin)
+{
+    dlclose(plugin->library);
+    plugin->library = NULL;
 }

@@ -13,8 +13,11 @@ typedef struct plugin_file {
     const char *file, *entry, *title, *missing;
     env_name environment;
     char path[4096]; /* of the file that was found */
+    void *library;   /* for plugin_close */
 } plugin_file;
 typedef void plugin_function(void);
 plugin_function *plugin_open(plugin_file *plugin, char *why, size_t size);
+/* One that was opened and does not fit. */
+void plugin_close(plugin_file *plugin);
 
 #endif

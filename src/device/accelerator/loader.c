@@ -101,6 +101,8 @@ static void open_plugin(plugin_id id)
     const gpu_plugin *plugin = opened.function ? opened.entry(&host) : NULL;
     if (plugin && versions_agree(plugin, file.path, l->why, sizeof l->why))
         l->plugin = plugin;
+    else if (plugin)
+        plugin_close(&file);
 }
 
 #define PLUGIN(name, ...)           \
