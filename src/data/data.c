@@ -34,7 +34,7 @@ static cornu_status reserve(const cornu_data *data, int64_t count, const shape *
                             const char *what, void **out)
 {
     char show[128], need[16], free_text[16];
-    int64_t elements = shape_elements(s), size = type == SAMPLE_U8 ? 1 : 4;
+    int64_t elements = shape_elements(s), size = (int64_t)sample_size(type);
     const char *name = data->name ? data->name : "data";
     if (elements < 0 || (elements > 0 && count > SHAPE_ELEMENTS_MAX / elements))
         return status_fail(CORNU_OUT_OF_MEMORY, "%s: %lld samples of %s are more than fit", name,
@@ -257,7 +257,7 @@ static cornu_status copy_arrays(cornu_data *data, cornu_split split, const cornu
     const int64_t x_numbers = of.count * shape_elements(&of.x_shape);
     void *x, *y;
     TRY(data_reserve_inputs(data, split, of.count, &of.x_shape, of.x_type, &x));
-    memcpy(x, of.x, (size_t)x_numbers * (of.x_type == SAMPLE_U8 ? 1 : sizeof(float)));
+    memcpy(x, of.x, (size_t)x_numbers * sample_size(of.x_type));
     if (of.y) {
         TRY(data_reserve_targets(data, split, &of.y_shape, of.y_type, &y));
         memcpy(y, of.y, (size_t)(of.count * shape_elements(&of.y_shape)) * sizeof(float));

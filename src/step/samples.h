@@ -7,6 +7,12 @@
 
 typedef enum sample_type { SAMPLE_U8, SAMPLE_F32, SAMPLE_I32 } sample_type;
 
+/* Bytes of a number. */
+static inline size_t sample_size(sample_type type)
+{
+    return type == SAMPLE_U8 ? sizeof(uint8_t) : sizeof(float);
+}
+
 typedef struct sample_block {
     int64_t count;
     shape x_shape;       /* of one sample, NHWC without N */
