@@ -531,8 +531,9 @@ CORNU_API const char *cornu_ranks_name(const cornu_ranks *ranks);
 /* The same before they are joined, as the launcher tells it: the count, and *rank. */
 CORNU_API int cornu_ranks_launched(int *rank);
 /* Tell the others that this process ends with `status`, for which there is a message, so that they
-   do not wait for it; returns it, with the rank's name before the message. cornu_fit does so
-   itself. */
+   do not wait for it; returns it, with the rank's name before the message. Nothing is told of what
+   they know: CORNU_OK, CORNU_NOT_A_NUMBER, CORNU_RANK, or what differs between them. `ranks` may be
+   NULL. cornu_fit does so itself. */
 CORNU_API cornu_status cornu_ranks_end(cornu_ranks *ranks, cornu_status status);
 /* All of them do; unless something failed it waits for the others. */
 CORNU_API void cornu_ranks_close(cornu_ranks *ranks);

@@ -43,14 +43,19 @@ typedef struct sum_context {
     int64_t count;
 } sum_context;
 
+typedef struct addition {
+    float *to;
+    const float *from;
+    int64_t count;
+} addition;
+
 static void add_task(void *context, int64_t task, int worker)
 {
-    const sum_context *add = context; /* its values, and behind them what is added */
+    const addition *a = context;
     (void)task;
     (void)worker;
-    const float *more = add[1].values;
-    for (int64_t i = 0; i < add->count; i++)
-        add->values[i] += more[i];
+    for (int64_t i = 0; i < a->count; i++)
+        a->to[i] += a->from[i];
 }
 
 static cornu_status exchange_floats(cornu_ranks *r, int with, const float *out, int64_t outs,
@@ -77,8 +82,8 @@ static cornu_status halve(cornu_ranks *r, float *values, int distance, const hal
     int64_t kept = up ? above : below;
     TRY(exchange_floats(r, r->rank ^ distance, up ? lower : upper, up ? below : above, r->scratch,
                         kept));
-    sum_context add[2] = {{.values = up ? upper : lower, .count = kept}, {.values = r->scratch}};
-    threads_run(r->adder, 1, add_task, add);
+    addition a = {.to = up ? upper : lower, .from = r->scratch, .count = kept};
+    threads_run(r->adder, 1, add_task, &a);
     return CORNU_OK;
 }
 
@@ -121,6 +126,7 @@ cornu_status ranks_sum(cornu_ranks *r, float *values, int64_t count)
 
 /* ---- what must be the same -------------------------------------------------------------- */
 
+/* One after the other, as another version, which is the first of them, may have other claims. */
 cornu_status ranks_agree(cornu_ranks *r, const ranks_claim *claims, int count)
 {
     char all[RANKS_MOST * RANKS_VALUE];

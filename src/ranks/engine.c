@@ -474,7 +474,7 @@ static cornu_status fail_after(cornu_ranks *r, double seconds, cornu_status stat
     return fail(r, status, line);
 }
 
-cornu_status ranks_end(cornu_ranks *r, cornu_status status)
+cornu_status cornu_ranks_end(cornu_ranks *r, cornu_status status)
 {
     bool known = status == CORNU_OK || status == CORNU_NOT_A_NUMBER || status == CORNU_RANK;
     if (!r || known || r->agreed || failure_of(r) != CORNU_OK)

@@ -72,11 +72,13 @@ static cornu_status open_plugin(const launcher *l, const ranks_plugin **plugin, 
     if (!opened.function)
         return status_fail(CORNU_NOT_FOUND, "ranks: %s", why);
     *plugin = opened.entry();
-    if (strncmp((*plugin)->version, CORNU_VERSION, sizeof(*plugin)->version) != 0)
-        return status_fail(CORNU_NOT_FOUND,
-                           "ranks: %s: found version %.*s; expected %s, the program's", file->path,
-                           (int)sizeof(*plugin)->version, (*plugin)->version, CORNU_VERSION);
-    return CORNU_OK;
+    if (strncmp((*plugin)->version, CORNU_VERSION, sizeof(*plugin)->version) == 0)
+        return CORNU_OK;
+    cornu_status status =
+        status_fail(CORNU_NOT_FOUND, "ranks: %s: found version %.*s; expected %s, the program's",
+                    file->path, (int)sizeof(*plugin)->version, (*plugin)->version, CORNU_VERSION);
+    plugin_close(file);
+    return status;
 }
 
 cornu_status cornu_ranks_open(cornu_ranks **out)
@@ -112,9 +114,4 @@ int cornu_ranks_number(const cornu_ranks *r)
 const char *cornu_ranks_name(const cornu_ranks *r)
 {
     return r ? ranks_name(r, r->rank) : "";
-}
-
-cornu_status cornu_ranks_end(cornu_ranks *r, cornu_status status)
-{
-    return ranks_end(r, status);
 }

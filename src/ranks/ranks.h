@@ -29,9 +29,5 @@ typedef struct ranks_claim {
     char value[RANKS_VALUE];
 } ranks_claim;
 cornu_status ranks_agree(cornu_ranks *r, const ranks_claim *claims, int count);
-/* Tell the others that this rank ends with `status`, for which the calling thread has a message;
-   returns it, with the rank's name before the message. Nothing is told of what the others know:
-   CORNU_OK, CORNU_NOT_A_NUMBER, CORNU_RANK, or what ranks_agree found. `r` may be NULL. */
-cornu_status ranks_end(cornu_ranks *r, cornu_status status);
 
 #endif

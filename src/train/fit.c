@@ -473,8 +473,8 @@ cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_f
         return status_fail(CORNU_INVALID, "cornu_fit: found NULL; expected a model and data");
     cornu_fit_options own;
     const cornu_fit_options *o = options_of_rank(options ? options : &defaults, &own);
-    TRY(ranks_end(o->ranks, CHECK_RESERVE("cornu_fit_options", o)));
-    TRY(ranks_end(o->ranks, session_check_free(model)));
+    TRY(cornu_ranks_end(o->ranks, CHECK_RESERVE("cornu_fit_options", o)));
+    TRY(cornu_ranks_end(o->ranks, session_check_free(model)));
     fit_run run = {.options = o, .model = model, .data = data, .pass = -1};
     run.state = (fit_state){.model = model,
                             .data = data,
@@ -487,7 +487,7 @@ cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_f
     cornu_status status = fit(&run);
     bool together = status == CORNU_STOPPED && run.agreed != VOTE_GO; /* the others stop, too */
     if (!together)
-        status = ranks_end(o->ranks, status);
+        status = cornu_ranks_end(o->ranks, status);
     close_run(&run);
     bool trained = status == CORNU_OK || status == CORNU_STOPPED || status == CORNU_NOT_A_NUMBER;
     if (history && trained)

@@ -96,7 +96,7 @@ static cornu_status agree(cornu_ranks *r, void *context)
     ranks_claim claims[] = {{"cornu", "0.1"}, {"batch", "32"}, {"seed", "1"}};
     if (cornu_ranks_number(r) == odd[0])
         strcpy(claims[odd[1]].value, "64");
-    return ranks_end(r, ranks_agree(r, claims, 3));
+    return cornu_ranks_end(r, ranks_agree(r, claims, 3));
 }
 
 static void who_differs_is_named_by_the_first_rank_alone(void **state)
@@ -122,8 +122,8 @@ static cornu_status fail_one(cornu_ranks *r, void *context)
 {
     int one = 0, all[RANK_THREADS_MOST];
     if (cornu_ranks_number(r) == *(const int *)context)
-        return ranks_end(r, status_fail(CORNU_IO, "m.safetensors: no space left on device"));
-    return ranks_end(r, ranks_share(r, &one, all, sizeof one));
+        return cornu_ranks_end(r, status_fail(CORNU_IO, "m.safetensors: no space left on device"));
+    return cornu_ranks_end(r, ranks_share(r, &one, all, sizeof one));
 }
 
 static void a_failure_is_told_to_all(void **state)
@@ -147,7 +147,7 @@ static void a_failure_is_told_to_all(void **state)
 static cornu_status fail_all(cornu_ranks *r, void *context)
 {
     (void)context;
-    return ranks_end(r, status_fail(CORNU_INVALID, "batch: found -1"));
+    return cornu_ranks_end(r, status_fail(CORNU_INVALID, "batch: found -1"));
 }
 
 static void the_same_failure_of_all_is_the_first_ranks(void **state)
@@ -175,7 +175,7 @@ static cornu_status be_cut(cornu_ranks *r, void *context)
         status = ranks_share(r, &one, all, sizeof one);
         usleep(10000);
     }
-    return ranks_end(r, status);
+    return cornu_ranks_end(r, status);
 }
 
 static void who_does_not_answer_is_named(void **state)
@@ -225,7 +225,7 @@ static cornu_status leave_early(cornu_ranks *r, void *context)
     cornu_status status = ranks_share(r, &one, all, sizeof one);
     if (status != CORNU_OK || cornu_ranks_number(r) == 1)
         return status;
-    return ranks_end(r, ranks_share(r, &one, all, sizeof one));
+    return cornu_ranks_end(r, ranks_share(r, &one, all, sizeof one));
 }
 
 static void who_waits_for_one_that_has_left_is_told(void **state)
