@@ -145,6 +145,9 @@ typedef struct device_ops {
     /* optional, where memory is the host's: from the next run on a buffer that `read` would take
        lies at `values`, in as many floats, in the order in which the device keeps it. */
     cornu_status (*place)(device *d, prepared *p, tensor_ref t, float *values);
+    /* optional: during the plan's next runs tell on the running thread, behind each operation or
+       group, that the plan's first `ops` operations are done; `done` NULL: no more. */
+    void (*watch)(device *d, prepared *p, void (*done)(void *context, int ops), void *context);
     cornu_status (*read_variable)(device *d, int variable, float *values, int64_t count);
     cornu_status (*write_variable)(device *d, int variable, const float *values, int64_t count);
     /* The kernel chosen for each operation. */

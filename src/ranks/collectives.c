@@ -2,6 +2,8 @@
 #include "ranks/engine.h"
 #include <string.h>
 
+enum { BUCKETS_WANTED = 16, BUCKET_LEAST = 1 << 16 };
+
 /* ---- everybody's bytes ------------------------------------------------------------------ */
 
 /* By doubling: after distance d each has what 2 d neighbours have. */
@@ -38,20 +40,15 @@ cornu_status ranks_share(cornu_ranks *r, const void *own, void *all, size_t size
 
 /* ---- sums ------------------------------------------------------------------------------- */
 
-typedef struct sum_context {
-    float *values;
-    int64_t count;
-} sum_context;
-
-typedef struct addition {
+typedef struct adding_work {
     float *to;
     const float *from;
     int64_t count;
-} addition;
+} adding_work;
 
 static void add_task(void *context, int64_t task, int worker)
 {
-    const addition *a = context;
+    const adding_work *a = context;
     (void)task;
     (void)worker;
     for (int64_t i = 0; i < a->count; i++)
@@ -82,7 +79,7 @@ static cornu_status halve(cornu_ranks *r, float *values, int distance, const hal
     int64_t kept = up ? above : below;
     TRY(exchange_floats(r, r->rank ^ distance, up ? lower : upper, up ? below : above, r->scratch,
                         kept));
-    addition a = {.to = up ? upper : lower, .from = r->scratch, .count = kept};
+    adding_work a = {.to = up ? upper : lower, .from = r->scratch, .count = kept};
     threads_run(r->adder, 1, add_task, &a);
     return CORNU_OK;
 }
@@ -111,17 +108,58 @@ static cornu_status sum_bucket(cornu_ranks *r, float *values, int64_t count)
     return CORNU_OK;
 }
 
-static cornu_status run_sum(cornu_ranks *r, void *context)
+/* Small enough that most buckets are on their way while later numbers are made. */
+static int64_t bucket_of(int64_t count)
 {
-    const sum_context *c = context;
-    for (int64_t i = 0; i < c->count; i += BUCKET)
-        TRY(sum_bucket(r, c->values + i, c->count - i < BUCKET ? c->count - i : BUCKET));
+    int64_t share = count / BUCKETS_WANTED;
+    return share < BUCKET_LEAST ? BUCKET_LEAST : share < BUCKET ? share : BUCKET;
+}
+
+static cornu_status all_join(cornu_ranks *r, bool joins, bool *all)
+{
+    char each[RANKS_MOST], own = joins;
+    TRY(engine_share(r, &own, each, 1));
+    *all = memchr(each, 0, (size_t)r->count) == NULL;
     return CORNU_OK;
 }
 
-cornu_status ranks_sum(cornu_ranks *r, float *values, int64_t count)
+static cornu_status run_sum(cornu_ranks *r, void *context)
 {
-    return engine_run(r, run_sum, &(sum_context){values, count});
+    addition *a = context;
+    int64_t bucket = bucket_of(a->count);
+    TRY(all_join(r, a->joins, &a->all));
+    for (int64_t i = 0; a->all && i < a->count; i += bucket) {
+        int64_t end = i + bucket < a->count ? i + bucket : a->count;
+        TRY(engine_await(r, &a->ready, end));
+        TRY(sum_bucket(r, a->values + i, end - i));
+    }
+    return CORNU_OK;
+}
+
+void ranks_sum_begin(cornu_ranks *r, float *values, int64_t count, bool joins)
+{
+    r->adding = (addition){.values = values, .count = count, .joins = joins};
+    r->adding.job = (job){.work = run_sum, .context = &r->adding};
+    engine_begin(r, &r->adding.job);
+}
+
+void ranks_sum_ready(cornu_ranks *r, int64_t count)
+{
+    pthread_mutex_lock(&r->lock);
+    r->adding.ready = count;
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+}
+
+cornu_status ranks_sum_end(cornu_ranks *r, cornu_status status, bool *all)
+{
+    if (status != CORNU_OK) {
+        status = cornu_ranks_end(r, status);
+        (void)engine_fail(r, status, cornu_last_error()); /* unless it was */
+    }
+    cornu_status ended = engine_end(r, &r->adding.job);
+    *all = r->adding.all;
+    return status == CORNU_OK ? ended : status;
 }
 
 /* ---- what must be the same -------------------------------------------------------------- */

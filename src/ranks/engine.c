@@ -9,13 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-struct job {
-    engine_work *work;
-    void *context;
-    bool done;
-    job *next;
-};
-
 /* Who has not been heard of for so long is gone. Between two signs of life; between two looks. */
 static const double GONE_SECONDS = 5, BEAT_SECONDS = 0.5, LOOK_SECONDS = 0.001, IDLE_SECONDS = 0.1;
 /* Longer than this the thread was not running at all, and nobody else is to blame. */
@@ -24,8 +17,6 @@ static const double ASLEEP_SECONDS = 2;
 static const double LEFT_SECONDS = 2;
 /* How long the others are told of a failure. */
 static const double TELL_SECONDS = 1;
-/* Who fails first waits so long for ranks before it, which may fail just so: one of them speaks. */
-static const double GRACE_SECONDS = 2, GRACE_OF_RANK = 0.1;
 /* For so long a message is awaited without giving the core away. */
 static const double SPIN_SECONDS = 200e-6;
 
@@ -35,7 +26,7 @@ enum { TAG_BEAT = 1, TAG_DATA };
 /* ---- failures --------------------------------------------------------------------------- */
 
 /* The first one counts. */
-static cornu_status fail(cornu_ranks *r, cornu_status status, const char *line)
+cornu_status engine_fail(cornu_ranks *r, cornu_status status, const char *line)
 {
     pthread_mutex_lock(&r->lock);
     if (r->failed == CORNU_OK) {
@@ -48,7 +39,7 @@ static cornu_status fail(cornu_ranks *r, cornu_status status, const char *line)
     return status;
 }
 
-static cornu_status failure_of(cornu_ranks *r)
+cornu_status engine_failure(cornu_ranks *r)
 {
     pthread_mutex_lock(&r->lock);
     cornu_status status = r->failed;
@@ -61,7 +52,15 @@ static cornu_status fail_message(cornu_ranks *r, int with, const char *why)
     char line[RANKS_LINE];
     snprintf(line, sizeof line, "%s: a message to or from %s failed: %.600s",
              ranks_name(r, r->rank), ranks_name(r, with), why);
-    return fail(r, CORNU_NETWORK, line);
+    return engine_fail(r, CORNU_NETWORK, line);
+}
+
+/* Under the lock. */
+void engine_wait(cornu_ranks *r, double seconds)
+{
+    int64_t end = clock_nanoseconds() + (int64_t)(seconds * 1e9);
+    const struct timespec until = {.tv_sec = end / 1000000000, .tv_nsec = end % 1000000000};
+    pthread_cond_timedwait(&r->changed, &r->lock, &until);
 }
 
 /* ---- signs of life ---------------------------------------------------------------------- */
@@ -99,7 +98,7 @@ static cornu_status take_beat(cornu_ranks *r, neighbour *n)
     n->in.line[RANKS_LINE - 1] = '\0';
     switch ((beat_kind)n->in.kind) {
     case BEAT_FAILED:
-        return fail(r, CORNU_RANK, n->in.line);
+        return engine_fail(r, CORNU_RANK, n->in.line);
     case BEAT_LEAVES:
         n->left = true;
         return CORNU_OK;
@@ -138,7 +137,7 @@ static cornu_status look_at(cornu_ranks *r, neighbour *n, double now)
              "between them is cut",
              ranks_name(r, n->rank), ranks_name(r, r->rank), GONE_SECONDS);
     n->left = true;
-    return fail(r, CORNU_NETWORK, line);
+    return engine_fail(r, CORNU_NETWORK, line);
 }
 
 static cornu_status look(cornu_ranks *r)
@@ -150,7 +149,7 @@ static cornu_status look(cornu_ranks *r)
             r->neighbours[i].seen += gap;
         TRY(look_at(r, &r->neighbours[i], now));
     }
-    return failure_of(r);
+    return engine_failure(r);
 }
 
 /* ---- messages --------------------------------------------------------------------------- */
@@ -185,7 +184,7 @@ static cornu_status check_left(cornu_ranks *r, int with, double now)
             continue;
         snprintf(line, sizeof line, "%s has ended, but %s still waits for it", ranks_name(r, with),
                  ranks_name(r, r->rank));
-        return fail(r, CORNU_NETWORK, line);
+        return engine_fail(r, CORNU_NETWORK, line);
     }
     return CORNU_OK;
 }
@@ -229,13 +228,27 @@ cornu_status engine_exchange(cornu_ranks *r, int with, const void *out, size_t o
     return CORNU_OK;
 }
 
+/* While it is awaited, signs of life go on. */
+cornu_status engine_await(cornu_ranks *r, const int64_t *value, int64_t least)
+{
+    for (bool reached = false; !reached;) {
+        TRY(look(r));
+        pthread_mutex_lock(&r->lock);
+        if (*value < least)
+            engine_wait(r, IDLE_SECONDS);
+        reached = *value >= least;
+        pthread_mutex_unlock(&r->lock);
+    }
+    return CORNU_OK;
+}
+
 /* ---- the thread ------------------------------------------------------------------------- */
 
 static cornu_status open_transport(cornu_ranks *r)
 {
     const char *why = r->open(&r->transport);
     if (why)
-        return fail(r, CORNU_NETWORK, why);
+        return engine_fail(r, CORNU_NETWORK, why);
     r->rank = r->transport->rank;
     r->count = r->transport->count;
     if (r->count < 1 || r->count > RANKS_MOST || (r->count & (r->count - 1)) != 0)
@@ -295,20 +308,12 @@ static cornu_status leave(cornu_ranks *r)
     return CORNU_OK;
 }
 
-/* Under the lock: until something has changed, at most so long. */
-static void wait_for_change(cornu_ranks *r, double seconds)
-{
-    int64_t end = clock_nanoseconds() + (int64_t)(seconds * 1e9);
-    const struct timespec until = {.tv_sec = end / 1000000000, .tv_nsec = end % 1000000000};
-    pthread_cond_timedwait(&r->changed, &r->lock, &until);
-}
-
 /* The next job, after a while or at once; NULL where there is none. */
 static job *take_job(cornu_ranks *r, bool *ends)
 {
     pthread_mutex_lock(&r->lock);
     if (!r->jobs && !r->closing && r->failed == CORNU_OK)
-        wait_for_change(r, IDLE_SECONDS);
+        engine_wait(r, IDLE_SECONDS);
     job *taken = r->jobs;
     *ends = r->failed != CORNU_OK || (!taken && r->closing);
     pthread_mutex_unlock(&r->lock);
@@ -335,21 +340,21 @@ static void run_jobs(cornu_ranks *r)
         if (j && status == CORNU_OK) {
             status = j->work(r, j->context);
             if (status != CORNU_OK)
-                (void)fail(r, status, cornu_last_error());
+                (void)engine_fail(r, status, cornu_last_error());
             end_job(r, j);
         }
     }
 }
 
-static void *run_thread(void *context)
+void *engine_thread(void *context)
 {
     cornu_ranks *r = context;
     cornu_status status = open_transport(r);
     if (status == CORNU_OK)
         run_jobs(r);
     else
-        (void)fail(r, status, cornu_last_error());
-    bool together = failure_of(r) == CORNU_OK && leave(r) == CORNU_OK;
+        (void)engine_fail(r, status, cornu_last_error());
+    bool together = engine_failure(r) == CORNU_OK && leave(r) == CORNU_OK;
     if (!together)
         tell_failure(r);
     if (r->transport)
@@ -361,128 +366,37 @@ static void *run_thread(void *context)
     return NULL;
 }
 
-/* ---- for the caller --------------------------------------------------------------------- */
+/* ---- for the other threads ---------------------------------------------------------------- */
 
-/* Where it fails, messages that were under way may still come in until the thread has ended. */
-cornu_status engine_run(cornu_ranks *r, engine_work *work, void *context)
+void engine_begin(cornu_ranks *r, job *j)
 {
-    job own = {.work = work, .context = context};
     job **last = &r->jobs;
+    j->done = false;
+    j->next = NULL;
     pthread_mutex_lock(&r->lock);
     while (*last)
         last = &(*last)->next;
-    *last = &own;
+    *last = j;
     pthread_cond_broadcast(&r->changed);
-    while (!r->ended && !(own.done && r->failed == CORNU_OK))
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* Where it fails, messages that were under way may still come in until the thread has ended. */
+cornu_status engine_end(cornu_ranks *r, const job *j)
+{
+    pthread_mutex_lock(&r->lock);
+    while (!r->ended && !(j->done && r->failed == CORNU_OK))
         pthread_cond_wait(&r->changed, &r->lock);
     cornu_status status = r->failed;
     pthread_mutex_unlock(&r->lock);
     return status == CORNU_OK ? CORNU_OK : status_fail(status, "%s", r->failure);
 }
 
-static cornu_status start(cornu_ranks *r)
+cornu_status engine_run(cornu_ranks *r, engine_work *work, void *context)
 {
-    sigset_t all, before;
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_mutex_init(&r->lock, NULL);
-    pthread_cond_init(&r->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    sigfillset(&all); /* signals are for the program's own threads */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&r->thread, NULL, run_thread, r);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error == 0)
-        return CORNU_OK;
-    pthread_cond_destroy(&r->changed);
-    pthread_mutex_destroy(&r->lock);
-    return status_fail(CORNU_OUT_OF_MEMORY, "ranks: cannot start a thread: %s", strerror(error));
-}
-
-static cornu_status learn_names(cornu_ranks *r, void *context)
-{
-    char own[RANKS_NAME], host[64] = "";
-    (void)context;
-    if (!r->names)
-        return CORNU_OK;
-    (void)gethostname(host, sizeof host - 1);
-    snprintf(own, sizeof own, "rank %d (%s)", r->rank, host);
-    TRY(engine_share(r, own, r->names, sizeof own));
-    for (int i = 0; i < r->count; i++)
-        r->names[i][RANKS_NAME - 1] = '\0';
-    return CORNU_OK;
-}
-
-static cornu_status check_count(cornu_ranks *r)
-{
-    if (r->names)
-        return CORNU_OK;
-    r->agreed = true;
-    return status_fail(r->rank == 0 ? CORNU_INVALID : CORNU_RANK,
-                       "ranks: found %d processes; expected a power of two, 1 to %d", r->count,
-                       RANKS_MOST);
-}
-
-cornu_status ranks_join(const char *(*open)(ranks_transport **out), cornu_ranks **out)
-{
-    cornu_ranks *r;
-    *out = NULL;
-    TRY(memory_new(1, sizeof *r, "ranks", &r));
-    r->open = open;
-    cornu_status status = start(r);
-    if (status != CORNU_OK) {
-        free(r);
-        return status;
-    }
-    status = engine_run(r, learn_names, NULL);
-    if (status == CORNU_OK)
-        status = check_count(r);
-    if (status == CORNU_OK)
-        *out = r;
-    else
-        cornu_ranks_close(r);
-    return status;
-}
-
-void cornu_ranks_close(cornu_ranks *r)
-{
-    if (!r)
-        return;
-    pthread_mutex_lock(&r->lock);
-    r->closing = true;
-    pthread_cond_broadcast(&r->changed);
-    pthread_mutex_unlock(&r->lock);
-    pthread_join(r->thread, NULL);
-    pthread_cond_destroy(&r->changed);
-    pthread_mutex_destroy(&r->lock);
-    threads_close(r->adder);
-    memory_free_aligned(r->scratch);
-    free(r->names);
-    free(r);
-}
-
-/* Unless another rank fails meanwhile. */
-static cornu_status fail_after(cornu_ranks *r, double seconds, cornu_status status,
-                               const char *line)
-{
-    double end = clock_seconds() + seconds;
-    pthread_mutex_lock(&r->lock);
-    while (r->failed == CORNU_OK && clock_seconds() < end)
-        wait_for_change(r, end - clock_seconds());
-    pthread_mutex_unlock(&r->lock);
-    return fail(r, status, line);
-}
-
-cornu_status cornu_ranks_end(cornu_ranks *r, cornu_status status)
-{
-    bool known = status == CORNU_OK || status == CORNU_NOT_A_NUMBER || status == CORNU_RANK;
-    if (!r || known || r->agreed || failure_of(r) != CORNU_OK)
-        return status;
-    (void)status_prefix(status, "%s", ranks_name(r, r->rank));
-    status = fail_after(r, r->rank == 0 ? 0 : GRACE_SECONDS + GRACE_OF_RANK * fmin(r->rank, 10),
-                        status, cornu_last_error());
-    return status == CORNU_RANK ? status_fail(status, "%s", r->failure) : status;
+    job own = {.work = work, .context = context};
+    engine_begin(r, &own);
+    return engine_end(r, &own);
 }
 
 const char *ranks_name(const cornu_ranks *r, int rank)

@@ -12,7 +12,7 @@ enum {
     NEIGHBOURS_MOST = 10, /* 1 << NEIGHBOURS_MOST is RANKS_MOST */
     RANKS_LINE = 1024,
     RANKS_NAME = 96,
-    BUCKET = 1 << 20 /* floats that are added at a time */
+    BUCKET = 1 << 20 /* floats that are added at a time, at most */
 };
 
 /* A sign of life, or the last one. */
@@ -31,7 +31,24 @@ typedef struct neighbour {
     double seen, sent;   /* of the clock; seen: its last, too */
 } neighbour;
 
-typedef struct job job;
+/* What is to be done by the thread. */
+typedef cornu_status engine_work(cornu_ranks *r, void *context);
+typedef struct job {
+    engine_work *work;
+    void *context;
+    bool done;
+    struct job *next;
+} job;
+
+/* A sum whose numbers are still being made. */
+typedef struct addition {
+    job job;
+    float *values;
+    int64_t count;
+    int64_t ready; /* under the lock: of the values, from the first */
+    bool joins;    /* this rank does */
+    bool all;      /* all do */
+} addition;
 
 struct cornu_ranks {
     const char *(*open)(ranks_transport **out);
@@ -49,6 +66,8 @@ struct cornu_ranks {
     cornu_status failed; /* with the line, and for good */
     char failure[RANKS_LINE];
 
+    addition adding;
+
     /* the thread's own */
     neighbour neighbours[NEIGHBOURS_MOST];
     double looked;
@@ -57,11 +76,28 @@ struct cornu_ranks {
 };
 
 /* Run `work` on the thread and wait for it. Where it fails, so has the whole. */
-typedef cornu_status engine_work(cornu_ranks *r, void *context);
 cornu_status engine_run(cornu_ranks *r, engine_work *work, void *context);
-/* Within `work`. Send and receive at once; ranks_share. */
+/* The two halves of it; the job stays where it is until the second. */
+void engine_begin(cornu_ranks *r, job *j);
+cornu_status engine_end(cornu_ranks *r, const job *j);
+
+/* ---- within `work` ---- */
+
+/* Send and receive at once. */
 cornu_status engine_exchange(cornu_ranks *r, int with, const void *out, size_t out_size, void *in,
                              size_t in_size);
-cornu_status engine_share(cornu_ranks *r, const void *own, void *all, size_t size);
+cornu_status engine_share(cornu_ranks *r, const void *own, void *all,
+                          size_t size); /* ranks_share */
+/* Until *value, which others change under the lock, is at least so much. */
+cornu_status engine_await(cornu_ranks *r, const int64_t *value, int64_t least);
+
+/* ---- for ranks.c ---- */
+
+void *engine_thread(void *ranks);
+/* The first failure counts, and is what both return. */
+cornu_status engine_fail(cornu_ranks *r, cornu_status status, const char *line);
+cornu_status engine_failure(cornu_ranks *r);
+/* Under the lock: until something has changed, at most so long. */
+void engine_wait(cornu_ranks *r, double seconds);
 
 #endif

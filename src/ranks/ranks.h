@@ -19,8 +19,17 @@ cornu_status ranks_share(cornu_ranks *r, const void *own, void *all, size_t size
 /* Everybody's numbers added, in the fixed tree whose leaves are the ranks: ((0 + 1) + (2 + 3)) ...
    By recursive halving, then doubling (Thakur, Rabenseifner, Gropp 2005), beginning with
    neighbours, so that each addition is one of the tree's; the sum of two floats does not depend on
-   their order. */
-cornu_status ranks_sum(cornu_ranks *r, float *values, int64_t count);
+   their order.
+
+   The numbers may still be made while those before them are added: `begin` returns at once, `ready`
+   says that the first `count` values will not change any more (at last all of them), and `end`
+   waits. Unless all ranks join, nothing is added, *all is false, and the values may be in any state
+   that their maker left. In between the ranks do nothing else. */
+void ranks_sum_begin(cornu_ranks *r, float *values, int64_t count, bool joins);
+void ranks_sum_ready(cornu_ranks *r, int64_t count);
+/* `status`: of who made the numbers. Where that is a failure, all ranks have failed, and the
+   values are in nobody's use when this returns. */
+cornu_status ranks_sum_end(cornu_ranks *r, cornu_status status, bool *all);
 /* Fail unless everybody says the same under each name; `values` of at most RANKS_VALUE - 1 bytes.
    Rank 0 gets CORNU_INVALID, naming the first rank that differs, the others CORNU_RANK. */
 enum { RANKS_VALUE = 96 };

@@ -1,26 +1,18 @@
 #include "train/shards.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "train/shard_layout.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     TASK = 1 << 15, /* floats that one task copies or adds */
-    ALIGNMENT = 16, /* floats: each part begins with a cache line */
     LEVELS_MOST = 10
 };
 
-/* What is added of a gradient, or of a variable that the forward pass changes: where it stands
-   among the numbers of a shard. */
-typedef struct part {
-    int variable;
-    bool gradient;
-    int64_t count, at;
-} part;
-
 /* A node of the tree: numbers that were added, and sums of the losses and metrics. */
 typedef struct node {
-    float *values; /* [values] */
+    float *values; /* as shards.layout has them */
     step_results results;
 } node;
 
@@ -32,14 +24,15 @@ struct shards {
     int levels;         /* own is 1 << levels */
     threads *pool;
     session_plan *update;
-    part *parts; /* gradients, then states */
-    int part_count;
-    int64_t values;
-    float *states; /* what the changed variables were before the step, as the parts lie */
+    shard_layout layout; /* of each node's values */
+    float *states;       /* what the changed variables were before the step, in that layout */
     node nodes[LEVELS_MOST + 1];
     node *waiting[LEVELS_MOST]; /* [levels] sums that wait for what comes at their right */
     node *shard;                /* the leaf at hand */
     node *root;                 /* behind the last leaf: the sum of this rank's */
+    bool joined;                /* so did all other ranks */
+    int taken;                  /* of the leaf's parts */
+    float share;                /* the leaf's, of the batch */
     step_results results;
 };
 
@@ -60,47 +53,13 @@ cornu_status shards_check(int64_t count, int64_t batch, const cornu_ranks *ranks
                        (intmax_t)count, (intmax_t)batch);
 }
 
-/* ---- what is added ------------------------------------------------------------------------ */
-
-static bool writes(const plan *p, int number)
-{
-    for (int i = 0; i < p->op_count; i++)
-        for (int k = 0; k < OP_OUTPUTS_MAX; k++)
-            if (p->ops[i].out[k] == number)
-                return true;
-    return false;
-}
-
-static void add_part(shards *h, int number, bool gradient)
-{
-    const cornu_model *m = session_model(h->session);
-    int64_t count = m->variables[number].count;
-    h->parts[h->part_count++] =
-        (part){.variable = number, .gradient = gradient, .count = count, .at = h->values};
-    h->values += (count + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
-/* A plan's first tensors are the model's variables. */
-static cornu_status find_parts(shards *h, const plan *gradients)
-{
-    const cornu_model *m = session_model(h->session);
-    if (h->parts)
-        return CORNU_OK;
-    TRY(memory_new((size_t)m->weight_count, sizeof *h->parts, "shards", &h->parts));
-    for (int i = 0; i < m->weight_count; i++)
-        if (gradients->gradients[i] != NO_TENSOR)
-            add_part(h, i, true);
-    for (int i = 0; i < m->weight_count; i++)
-        if (writes(gradients, i))
-            add_part(h, i, false);
-    return CORNU_OK;
-}
+/* ---- memory ------------------------------------------------------------------------------- */
 
 /* Each node has its numbers; none is touched before it is used. */
 static cornu_status make_nodes(shards *h)
 {
     char need[16], left[16];
-    double bytes = (double)h->values * sizeof(float), needed = bytes * (h->levels + 2);
+    double bytes = (double)h->layout.values * sizeof(float), needed = bytes * (h->levels + 2);
     int64_t available = memory_available();
     if (h->shard)
         return CORNU_OK;
@@ -151,7 +110,7 @@ void shards_close(shards *h)
     for (size_t i = 0; i < sizeof h->nodes / sizeof *h->nodes; i++)
         memory_free_aligned(h->nodes[i].values);
     memory_free_aligned(h->states);
-    free(h->parts);
+    free(h->layout.parts);
     threads_close(h->pool);
     free(h);
 }
@@ -169,7 +128,7 @@ cornu_status shards_prepare(shards *h, int64_t batch, bool weighted)
         if (samples == 0)
             continue;
         TRY(session_plan_scope(h->session, SCOPE_GRADIENTS, samples, weighted, &ready));
-        TRY(find_parts(h, ready->plan));
+        TRY(shard_layout_find(&h->layout, session_model(h->session), ready->plan));
     }
     TRY(session_plan_scope(h->session, SCOPE_UPDATES, 0, false, &h->update));
     return make_nodes(h);
@@ -217,15 +176,15 @@ static void add_results(step_results *to, const step_results *from)
     to->not_finite = to->not_finite || from->not_finite;
 }
 
-/* ---- one shard ---------------------------------------------------------------------------- */
+/* ---- between tree and device -------------------------------------------------------------- */
 
 /* What the forward pass changes: remembered before the first shard, and put back before the others.
  */
 static cornu_status keep_states(shards *h, bool first)
 {
     device *d = session_device(h->session);
-    for (int i = 0; i < h->part_count; i++) {
-        const part *p = &h->parts[i];
+    for (int i = 0; i < h->layout.count; i++) {
+        const shard_part *p = &h->layout.parts[i];
         if (p->gradient)
             continue;
         if (first)
@@ -240,78 +199,148 @@ static cornu_status keep_states(shards *h, bool first)
 static cornu_status place_gradients(const shards *h, session_plan *in, float *values)
 {
     device *d = session_device(h->session);
-    for (int i = 0; d->ops->place && i < h->part_count; i++) {
-        const part *p = &h->parts[i];
+    for (int i = 0; d->ops->place && i < h->layout.count; i++) {
+        const shard_part *p = &h->layout.parts[i];
         if (p->gradient)
             TRY(d->ops->place(d, in->prepared, in->plan->gradients[p->variable], values + p->at));
     }
     return CORNU_OK;
 }
 
-/* A part of what the shard's plan has left on the device, times the shard's share. */
-static cornu_status take_part(shards *h, session_plan *ready, const part *p, float share)
-{
-    device *d = session_device(h->session);
-    float *to = h->shard->values + p->at;
-    if (!p->gradient)
-        TRY(d->ops->read_variable(d, p->variable, to, p->count));
-    else if (!d->ops->place)
-        TRY(d->ops->read(d, ready->prepared, ready->plan->gradients[p->variable], to, p->count));
-    run_range(h, scale_task, (range_work){to, to, p->count, share});
-    return CORNU_OK;
-}
-
-/* Leaf `number` of the tree into h->shard. */
-static cornu_status run_shard(shards *h, const sample_block *samples, const int64_t *index,
-                              int64_t batch, int64_t number)
-{
-    int64_t begin = shard_begin(h, batch, number),
-            count = shard_begin(h, batch, number + 1) - begin;
-    session_plan *ready;
-    h->shard->results = (step_results){.samples = 0};
-    if (count == 0) {
-        memset(h->shard->values, 0, (size_t)h->values * sizeof(float));
-        return CORNU_OK;
-    }
-    TRY(session_plan_scope(h->session, SCOPE_GRADIENTS, count, samples->weight != NULL, &ready));
-    TRY(place_gradients(h, ready, h->shard->values));
-    TRY(session_run(h->session, ready, samples, index + begin, begin));
-    for (int i = 0; i < h->part_count; i++)
-        TRY(take_part(h, ready, &h->parts[i], (float)((double)count / (double)batch)));
-    return session_results(h->session, &h->shard->results, true);
-}
-
 /* ---- the tree ----------------------------------------------------------------------------- */
 
-static node *add_nodes(const shards *h, node *left, const node *right)
+static bool is_last(const shards *h, int64_t number)
 {
-    run_range(h, add_task, (range_work){right->values, left->values, h->values, 0});
-    add_results(&left->results, &right->results);
-    return left;
+    return number == h->own - 1;
 }
 
-/* This rank's leaf `number` is in h->shard: add it to what stands at its left, as far as that is
-   complete. The root, behind the last leaf; else NULL. */
-static node *add_leaf(shards *h, int64_t number)
+/* What the last leaf's numbers become when all that waits at its left is added. */
+static node *root_of(const shards *h)
+{
+    return h->levels > 0 ? h->waiting[h->levels - 1] : h->shard;
+}
+
+/* Leaf `number` is complete in h->shard: what of the tree is complete with it, for the values
+   begin to end-1. */
+static void add_values(const shards *h, int64_t number, int64_t begin, int64_t end)
+{
+    const float *sum = h->shard->values;
+    for (int level = 0; number >> level & 1; level++) {
+        float *left = h->waiting[level]->values;
+        run_range(h, add_task, (range_work){sum + begin, left + begin, end - begin, 0});
+        sum = left;
+    }
+}
+
+/* The same for the sums of losses; then the node that holds the leaf's sum waits for what comes at
+   its right. The leaf's numbers are added. */
+static void add_leaf(shards *h, int64_t number)
 {
     node *sum = h->shard;
     int level = 0;
-    for (; number >> level & 1; level++)
-        sum = add_nodes(h, h->waiting[level], sum);
-    if (level == h->levels)
-        return sum;
+    for (; number >> level & 1; level++) {
+        add_results(&h->waiting[level]->results, &sum->results);
+        sum = h->waiting[level];
+    }
+    if (level == h->levels) {
+        h->root = sum;
+        return;
+    }
     node *free_now = h->waiting[level];
     h->waiting[level] = sum;
     if (sum == h->shard)
         h->shard = free_now;
     else
         h->waiting[level - 1] = free_now;
-    return NULL;
+}
+
+/* ---- one shard ---------------------------------------------------------------------------- */
+
+/* A part of what leaf `number`'s plan has left on the device, times its share of the batch. */
+static cornu_status take_part(shards *h, session_plan *ready, int64_t number)
+{
+    device *d = session_device(h->session);
+    const shard_part *p = &h->layout.parts[h->taken++];
+    float *to = h->shard->values + p->at;
+    int64_t end = h->taken < h->layout.count ? h->layout.parts[h->taken].at : h->layout.values;
+    if (!p->gradient)
+        TRY(d->ops->read_variable(d, p->variable, to, p->count));
+    else if (!d->ops->place)
+        TRY(d->ops->read(d, ready->prepared, ready->plan->gradients[p->variable], to, p->count));
+    run_range(h, scale_task, (range_work){to, to, p->count, h->share});
+    add_values(h, number, p->at, end);
+    if (h->ranks && is_last(h, number))
+        ranks_sum_ready(h->ranks, end);
+    return CORNU_OK;
+}
+
+/* What is told of the last leaf while it is run. */
+typedef struct progress {
+    shards *shards;
+    session_plan *plan;
+    cornu_status status;
+} progress;
+
+static void take_made(void *context, int operations)
+{
+    progress *p = context;
+    shards *h = p->shards;
+    while (p->status == CORNU_OK && h->taken < h->layout.gradients &&
+           h->layout.parts[h->taken].made <= operations)
+        p->status = take_part(h, p->plan, h->own - 1);
+}
+
+/* Gradients of the last leaf are taken as soon as each is made. */
+static cornu_status run_watched(shards *h, session_plan *ready, const sample_block *samples,
+                                const int64_t *index, int64_t first)
+{
+    device *d = session_device(h->session);
+    progress p = {.shards = h, .plan = ready};
+    shard_layout_follow(&h->layout, ready->plan);
+    d->ops->watch(d, ready->prepared, take_made, &p);
+    cornu_status status = session_run(h->session, ready, samples, index, first);
+    d->ops->watch(d, ready->prepared, NULL, NULL);
+    return status == CORNU_OK ? p.status : status;
+}
+
+/* A shard without samples. */
+static void take_nothing(shards *h, int64_t number)
+{
+    memset(h->shard->values, 0, (size_t)h->layout.values * sizeof(float));
+    add_values(h, number, 0, h->layout.values);
+    if (h->ranks && is_last(h, number))
+        ranks_sum_ready(h->ranks, h->layout.values);
+}
+
+/* Leaf `number` of this rank's tree into h->shard, and what it completes. */
+static cornu_status run_shard(shards *h, const sample_block *samples, const int64_t *index,
+                              int64_t batch, int64_t number)
+{
+    const device *d = session_device(h->session);
+    int64_t begin = shard_begin(h, batch, h->first + number),
+            count = shard_begin(h, batch, h->first + number + 1) - begin;
+    session_plan *ready;
+    h->shard->results = (step_results){.samples = 0};
+    h->taken = 0;
+    h->share = (float)((double)count / (double)batch);
+    if (count == 0) {
+        take_nothing(h, number);
+        return CORNU_OK;
+    }
+    TRY(session_plan_scope(h->session, SCOPE_GRADIENTS, count, samples->weight != NULL, &ready));
+    TRY(place_gradients(h, ready, h->shard->values));
+    if (d->ops->watch && is_last(h, number))
+        TRY(run_watched(h, ready, samples, index + begin, begin));
+    else
+        TRY(session_run(h->session, ready, samples, index + begin, begin));
+    while (h->taken < h->layout.count)
+        TRY(take_part(h, ready, number));
+    return session_results(h->session, &h->shard->results, true);
 }
 
 /* ---- the step ----------------------------------------------------------------------------- */
 
-static cornu_status give_part(shards *h, const part *p, const float *values)
+static cornu_status give_part(shards *h, const shard_part *p, const float *values)
 {
     device *d = session_device(h->session);
     if (!p->gradient)
@@ -325,13 +354,18 @@ static cornu_status give_part(shards *h, const part *p, const float *values)
 cornu_status shards_begin(shards *h, const sample_block *samples, const int64_t *index,
                           int64_t batch)
 {
-    TRY(shards_prepare(h, batch, samples->weight != NULL));
-    for (int64_t i = 0; i < h->own; i++) {
+    cornu_status status = shards_prepare(h, batch, samples->weight != NULL);
+    for (int64_t i = 0; i < h->own && status == CORNU_OK; i++) {
+        bool sums = h->ranks && is_last(h, i);
         TRY(keep_states(h, i == 0));
-        TRY(run_shard(h, samples, index, batch, h->first + i));
-        h->root = add_leaf(h, i);
+        if (sums)
+            ranks_sum_begin(h->ranks, root_of(h)->values, h->layout.values, true);
+        status = run_shard(h, samples, index, batch, i);
+        if (sums)
+            status = ranks_sum_end(h->ranks, status, &h->joined);
+        add_leaf(h, i);
     }
-    return CORNU_OK;
+    return status;
 }
 
 /* What ranks tell each other of a step. */
@@ -351,6 +385,21 @@ static void add_ballots(ballot *all, int count)
         }
 }
 
+/* The others have begun a sum, or will. */
+static cornu_status decline(shards *h)
+{
+    bool all;
+    ranks_sum_begin(h->ranks, NULL, 0, false);
+    return ranks_sum_end(h->ranks, CORNU_OK, &all);
+}
+
+static cornu_status undo(shards *h, shards_vote *agreed)
+{
+    h->root = NULL;
+    *agreed = VOTE_NOT;
+    return keep_states(h, false);
+}
+
 cornu_status shards_agree(shards *h, shards_vote vote, shards_vote *agreed)
 {
     ballot own = {.vote = vote}, *all;
@@ -358,18 +407,18 @@ cornu_status shards_agree(shards *h, shards_vote vote, shards_vote *agreed)
     *agreed = vote;
     if (!h->ranks)
         return CORNU_OK;
+    if (vote == VOTE_NOT)
+        return decline(h);
+    if (h->root && !h->joined)
+        return undo(h, agreed);
     if (h->root)
         own.results = h->root->results;
     TRY(memory_new((size_t)count, sizeof *all, "results of ranks", &all));
     cornu_status status = ranks_share(h->ranks, &own, all, sizeof own);
     add_ballots(all, count);
     *agreed = (shards_vote)all->vote;
-    if (h->root && *agreed != VOTE_NOT)
+    if (h->root)
         h->root->results = all->results;
-    else if (h->root) {
-        h->root = NULL;
-        status = status == CORNU_OK ? keep_states(h, false) : status;
-    }
     free(all);
     return status;
 }
@@ -378,11 +427,9 @@ cornu_status shards_end(shards *h, int64_t batch)
 {
     node *root = h->root;
     h->root = NULL;
-    if (h->ranks)
-        TRY(ranks_sum(h->ranks, root->values, h->values));
     TRY(place_gradients(h, h->update, root->values));
-    for (int i = 0; i < h->part_count; i++)
-        TRY(give_part(h, &h->parts[i], root->values + h->parts[i].at));
+    for (int i = 0; i < h->layout.count; i++)
+        TRY(give_part(h, &h->layout.parts[i], root->values + h->layout.parts[i].at));
     TRY(session_run(h->session, h->update, NULL, NULL, 0));
     session_advance(h->session);
     add_results(&h->results, &root->results);

@@ -33,18 +33,20 @@ cornu_status shards_prepare(shards *h, int64_t batch, bool weighted);
 
 /* ---- a training step, in this order ---- */
 
-/* The gradients of samples[index[0..batch-1]], as far as they are this rank's. */
+/* The gradients of all shards of samples[index[0..batch-1]], added: those of other ranks meanwhile,
+   from the last layer to the first. */
 cornu_status shards_begin(shards *h, const sample_block *samples, const int64_t *index,
                           int64_t batch);
 /* What a rank wants; the largest vote is what all do. */
 typedef enum shards_vote {
     VOTE_GO,
     VOTE_LAST, /* training stops behind this step */
-    VOTE_NOT   /* this rank cannot do it, so nobody does: all is as before. It need not begin */
+    VOTE_NOT   /* said in place of shards_begin: this rank cannot begin, so nothing is added and all
+                  is as before */
 } shards_vote;
 /* Without ranks *agreed is the vote. */
 cornu_status shards_agree(shards *h, shards_vote vote, shards_vote *agreed);
-/* Add the gradients of all shards, and apply them. */
+/* Apply the sum. */
 cornu_status shards_end(shards *h, int64_t batch);
 
 /* As session_results. */

@@ -63,9 +63,17 @@ static cornu_status sum(cornu_ranks *r, void *context)
 {
     int64_t count = *(const int64_t *)context;
     float *values = malloc((size_t)count * sizeof *values + 1);
-    for (int64_t i = 0; i < count; i++)
+    bool all = false;
+    ranks_sum_begin(r, values, count, true);
+    for (int64_t i = 0; i < count; i++) {
         values[i] = value_of(cornu_ranks_number(r), i);
-    cornu_status status = ranks_sum(r, values, count);
+        if (i % 100003 == 100002) /* the sum of what is there begins meanwhile */
+            ranks_sum_ready(r, i + 1);
+    }
+    ranks_sum_ready(r, count);
+    cornu_status status = ranks_sum_end(r, CORNU_OK, &all);
+    if (status == CORNU_OK && !all)
+        status = status_fail(CORNU_INTERNAL, "not all joined");
     for (int64_t i = 0; status == CORNU_OK && i < count; i++) {
         float expected = tree_sum(0, cornu_ranks_count(r), i);
         if (memcmp(&values[i], &expected, sizeof expected) != 0)
@@ -86,6 +94,30 @@ static void sums_are_those_of_the_fixed_tree(void **state)
             rank_threads_run(count, sum, &sizes[i], results);
             rank_threads_expect(results, count, CORNU_OK);
         }
+}
+
+static cornu_status join_but_one(cornu_ranks *r, void *context)
+{
+    float values[3] = {1, 2, 3};
+    bool joins = cornu_ranks_number(r) != *(const int *)context, all = true;
+    ranks_sum_begin(r, values, 3, joins);
+    if (joins)
+        ranks_sum_ready(r, 3);
+    cornu_status status = ranks_sum_end(r, CORNU_OK, &all);
+    if (status == CORNU_OK && (all || values[0] != 1 || values[1] != 2 || values[2] != 3))
+        status = status_fail(CORNU_INTERNAL, "something was added");
+    return status;
+}
+
+static void nothing_is_added_unless_all_join(void **state)
+{
+    (void)state;
+    rank_result results[RANK_THREADS_MOST];
+    for (int count = 1; count <= RANK_THREADS_MOST; count *= 2) {
+        int last = count - 1;
+        rank_threads_run(count, join_but_one, &last, results);
+        rank_threads_expect(results, count, CORNU_OK);
+    }
 }
 
 /* ---- what must be the same --------------------------------------------------------------- */
@@ -138,6 +170,34 @@ static void a_failure_is_told_to_all(void **state)
             assert_int_equal(results[i].status, i == failing ? CORNU_IO : CORNU_RANK);
             assert_int_equal(strncmp(results[i].message, expected, strlen(expected)), 0);
             assert_non_null(strstr(results[i].message, "): m.safetensors: no space left"));
+            assert_true(results[i].seconds < 8);
+        }
+    }
+}
+
+/* One rank cannot make the second half of its numbers, of which the first are being added. */
+static cornu_status fail_halfway(cornu_ranks *r, void *context)
+{
+    enum { COUNT = 1 << 20 };
+    float *values = calloc(COUNT, sizeof *values);
+    bool all, fails = cornu_ranks_number(r) == *(const int *)context;
+    ranks_sum_begin(r, values, COUNT, true);
+    ranks_sum_ready(r, fails ? COUNT / 2 : COUNT);
+    cornu_status status = fails ? status_fail(CORNU_DEVICE, "dense: the device is lost") : CORNU_OK;
+    status = ranks_sum_end(r, status, &all);
+    free(values);
+    return cornu_ranks_end(r, status);
+}
+
+static void a_failure_halfway_ends_a_sum(void **state)
+{
+    (void)state;
+    rank_result results[RANK_THREADS_MOST];
+    for (int failing = 0; failing < 4; failing += 3) {
+        rank_threads_run(4, fail_halfway, &failing, results);
+        for (int i = 0; i < 4; i++) {
+            assert_int_equal(results[i].status, i == failing ? CORNU_DEVICE : CORNU_RANK);
+            assert_non_null(strstr(results[i].message, "): dense: the device is lost"));
             assert_true(results[i].seconds < 8);
         }
     }
@@ -245,8 +305,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everybody_gets_everybodys_bytes),
         cmocka_unit_test(sums_are_those_of_the_fixed_tree),
+        cmocka_unit_test(nothing_is_added_unless_all_join),
         cmocka_unit_test(who_differs_is_named_by_the_first_rank_alone),
         cmocka_unit_test(a_failure_is_told_to_all),
+        cmocka_unit_test(a_failure_halfway_ends_a_sum),
         cmocka_unit_test(the_same_failure_of_all_is_the_first_ranks),
         cmocka_unit_test(who_does_not_answer_is_named),
         cmocka_unit_test(slow_ranks_are_waited_for),

@@ -110,6 +110,7 @@ cornu_status host_results(device *d, step_results *out, bool reset);
 cornu_status host_synchronize(device *d);
 cornu_status host_read(device *d, prepared *p, tensor_ref t, float *values, int64_t count);
 cornu_status host_place(device *d, prepared *p, tensor_ref t, float *values);
+void host_watch(device *d, prepared *p, void (*done)(void *context, int ops), void *context);
 cornu_status host_read_variable(device *d, int variable, float *values, int64_t count);
 cornu_status host_write_variable(device *d, int variable, const float *values, int64_t count);
 cornu_status host_choices(device *d, const prepared *p, kernel_choice *out);
@@ -117,12 +118,12 @@ cornu_status host_time_operations(device *d, prepared *p, const step_input *inpu
 int64_t host_memory_free(const device *d);
 
 /* What every such device's table says, beside name, describe and open. */
-#define HOST_DEVICE_SLOTS                                                                       \
-    .close = host_close, .bind = host_bind, .buffer_bytes = host_buffer_bytes,                  \
-    .prepare = host_prepare, .release = host_release, .run = host_run, .results = host_results, \
-    .synchronize = host_synchronize, .read = host_read, .place = host_place,                    \
-    .read_variable = host_read_variable, .write_variable = host_write_variable,                 \
-    .choices = host_choices, .time_operations = host_time_operations,                           \
+#define HOST_DEVICE_SLOTS                                                                         \
+    .close = host_close, .bind = host_bind, .buffer_bytes = host_buffer_bytes,                    \
+    .prepare = host_prepare, .release = host_release, .run = host_run, .results = host_results,   \
+    .synchronize = host_synchronize, .read = host_read, .place = host_place, .watch = host_watch, \
+    .read_variable = host_read_variable, .write_variable = host_write_variable,                   \
+    .choices = host_choices, .time_operations = host_time_operations,                             \
     .memory_free = host_memory_free
 
 /* One reference kernel per operation, indexed by op_kind: complete, plain C, single thread. */

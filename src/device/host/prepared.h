@@ -15,7 +15,10 @@ struct prepared {
     size_t arena_bytes;
     float **tensors; /* [tensor_count]: where each lies while the arena stays where it is */
     const unsigned char *arena;
-    float **placed;         /* [tensor_count]: those that lie elsewhere; NULL: none */
+    float **placed; /* [tensor_count]: those that lie elsewhere; NULL: none */
+    void (*done)(void *context,
+                 int ops); /* who is told of operations that are done; NULL: nobody */
+    void *watcher;
     size_t scratch_bytes;   /* the most that a kernel needs */
     int deferred, absorber; /* an operation whose work waits for `absorber` of the next step; -1 */
     kernel_choice *choices; /* [op_count] */

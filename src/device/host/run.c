@@ -102,6 +102,8 @@ cornu_status host_run(device *d, prepared *p, const step_input *inputs, int step
             TRY(run_op(h, p, &inputs[s], i));
             if (p->plan->ops[i].kind == OP_GATHER)
                 h->results.gather_seconds += clock_seconds() - begin;
+            if (p->done)
+                p->done(p->watcher, prepared_next(p, i));
         }
         end_step(h, p->plan);
     }
@@ -122,6 +124,13 @@ cornu_status host_time_operations(device *d, prepared *p, const step_input *inpu
     }
     end_step(h, p->plan);
     return CORNU_OK;
+}
+
+void host_watch(device *d, prepared *p, void (*done)(void *context, int ops), void *context)
+{
+    (void)d;
+    p->done = done;
+    p->watcher = context;
 }
 
 cornu_status host_results(device *d, step_results *out, bool reset)

@@ -1,0 +1,117 @@
+/* From the beginning of a process's ranks to their end. */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "ranks/engine.h"
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Who fails first waits so long for ranks before it, which may fail just so: one of them speaks. */
+static const double GRACE_SECONDS = 2, GRACE_OF_RANK = 0.1;
+
+static cornu_status start(cornu_ranks *r)
+{
+    sigset_t all, before;
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    sigfillset(&all); /* signals are for the program's own threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&r->thread, NULL, engine_thread, r);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error == 0)
+        return CORNU_OK;
+    pthread_cond_destroy(&r->changed);
+    pthread_mutex_destroy(&r->lock);
+    return status_fail(CORNU_OUT_OF_MEMORY, "ranks: cannot start a thread: %s", strerror(error));
+}
+
+static cornu_status learn_names(cornu_ranks *r, void *context)
+{
+    char own[RANKS_NAME], host[64] = "";
+    (void)context;
+    if (!r->names)
+        return CORNU_OK;
+    (void)gethostname(host, sizeof host - 1);
+    snprintf(own, sizeof own, "rank %d (%s)", r->rank, host);
+    TRY(engine_share(r, own, r->names, sizeof own));
+    for (int i = 0; i < r->count; i++)
+        r->names[i][RANKS_NAME - 1] = '\0';
+    return CORNU_OK;
+}
+
+static cornu_status check_count(cornu_ranks *r)
+{
+    if (r->names)
+        return CORNU_OK;
+    r->agreed = true;
+    return status_fail(r->rank == 0 ? CORNU_INVALID : CORNU_RANK,
+                       "ranks: found %d processes; expected a power of two, 1 to %d", r->count,
+                       RANKS_MOST);
+}
+
+cornu_status ranks_join(const char *(*open)(ranks_transport **out), cornu_ranks **out)
+{
+    cornu_ranks *r;
+    *out = NULL;
+    TRY(memory_new(1, sizeof *r, "ranks", &r));
+    r->open = open;
+    cornu_status status = start(r);
+    if (status != CORNU_OK) {
+        free(r);
+        return status;
+    }
+    status = engine_run(r, learn_names, NULL);
+    if (status == CORNU_OK)
+        status = check_count(r);
+    if (status == CORNU_OK)
+        *out = r;
+    else
+        cornu_ranks_close(r);
+    return status;
+}
+
+void cornu_ranks_close(cornu_ranks *r)
+{
+    if (!r)
+        return;
+    pthread_mutex_lock(&r->lock);
+    r->closing = true;
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+    pthread_join(r->thread, NULL);
+    pthread_cond_destroy(&r->changed);
+    pthread_mutex_destroy(&r->lock);
+    threads_close(r->adder);
+    memory_free_aligned(r->scratch);
+    free(r->names);
+    free(r);
+}
+
+/* Unless another rank fails meanwhile. */
+static cornu_status fail_after(cornu_ranks *r, double seconds, cornu_status status,
+                               const char *line)
+{
+    double end = clock_seconds() + seconds;
+    pthread_mutex_lock(&r->lock);
+    while (r->failed == CORNU_OK && clock_seconds() < end)
+        engine_wait(r, end - clock_seconds());
+    pthread_mutex_unlock(&r->lock);
+    return engine_fail(r, status, line);
+}
+
+cornu_status cornu_ranks_end(cornu_ranks *r, cornu_status status)
+{
+    bool known = status == CORNU_OK || status == CORNU_NOT_A_NUMBER || status == CORNU_RANK;
+    if (!r || known || r->agreed || engine_failure(r) != CORNU_OK)
+        return status;
+    (void)status_prefix(status, "%s", ranks_name(r, r->rank));
+    status = fail_after(r, r->rank == 0 ? 0 : GRACE_SECONDS + GRACE_OF_RANK * fmin(r->rank, 10),
+                        status, cornu_last_error());
+    return status == CORNU_RANK ? status_fail(status, "%s", r->failure) : status;
+}

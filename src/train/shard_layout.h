@@ -1,0 +1,28 @@
+/* What of a training step is added over shards, and in which order it lies among a shard's numbers:
+   gradients, that which is made first being first, so that the others can be made while it is on
+   its way to other ranks; then the variables that the forward pass changes. */
+#ifndef TRAIN_SHARD_LAYOUT_H
+#define TRAIN_SHARD_LAYOUT_H
+
+#include "step/plan.h"
+
+typedef struct shard_part {
+    int variable;
+    bool gradient;     /* its; else the variable itself */
+    int64_t count, at; /* floats */
+    int made; /* a gradient: by so many of the first operations of the plan that is followed */
+} shard_part;
+
+typedef struct shard_layout {
+    shard_part *parts;
+    int count, gradients; /* parts; those that are gradients */
+    int64_t values;       /* floats of all */
+} shard_layout;
+
+/* Of a plan of SCOPE_GRADIENTS; the order is the same for each of the model's. Does nothing where
+   it has been found. */
+cornu_status shard_layout_find(shard_layout *l, const cornu_model *m, const plan *gradients);
+/* Parts are made by this plan from now on. */
+void shard_layout_follow(shard_layout *l, const plan *gradients);
+
+#endif
