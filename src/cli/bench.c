@@ -3,6 +3,7 @@
 #include "bench/columns.h"
 #include "bench/events.h"
 #include "bench/html.h"
+#include "bench/ranks.h"
 #include "bench/sweep.h"
 #include "cli/cli.h"
 #include <string.h>
@@ -116,6 +117,46 @@ static int bench(const bench_options *o, const outputs *to)
     return status;
 }
 
+/* Those that train together say what they measured once. */
+static int bench_ranks(const bench_options *o, const char *json, const char *forecast)
+{
+    wire wires[WIRES_MOST];
+    ranks_options of_ranks = {.bench = o, .forecast = wires};
+    ranks_report found = {.count = 0};
+    if (forecast && wires_parse(forecast, wires, &of_ranks.forecasts) != CORNU_OK)
+        return fail_usage(&command_bench, "--%s", cornu_last_error());
+    int status = report(cornu_ranks_open(&of_ranks.ranks));
+    if (status != STATUS_OK)
+        return status;
+    speak_for(of_ranks.ranks);
+    status = report(ranks_bench(&of_ranks, &found));
+    progress_status(NULL);
+    if (status == STATUS_OK && is_speaker()) {
+        ranks_print(&found, stdout);
+        status = json ? report(ranks_write_json(&found, json)) : STATUS_OK;
+    }
+    ranks_report_free(&found);
+    speak_for(NULL);
+    cornu_ranks_close(of_ranks.ranks);
+    return status;
+}
+
+/* What a comparison of devices alone has. */
+static const char *of_devices(const bench_options *o, const outputs *to, const char *sweep)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } all[] = {{"full", o->full},         {"sweep", sweep},
+               {"baseline", o->baseline}, {"html", to->html},
+               {"svg", to->svg},          {"markdown", to->markdown},
+               {"csv", to->csv},          {"tensorboard", to->tensorboard}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].given)
+            return all[i].name;
+    return NULL;
+}
+
 static int run(int argc, char **argv)
 {
     progress p;
@@ -124,7 +165,8 @@ static int run(int argc, char **argv)
                        .should_stop = interrupt_asked,
                        .user = &p};
     outputs to = {.json = NULL};
-    const char *sweep = NULL;
+    const char *sweep = NULL, *forecast = NULL;
+    bool ranks = false;
     int64_t batches[SWEEP_BATCHES_MOST + 1];
     device_choice on = {.device = NULL};
     const option options[] = {
@@ -148,6 +190,10 @@ static int run(int argc, char **argv)
         {"csv", "FILE", "write the table as CSV; -: print it", OPTION_TEXT, &to.csv, 0, 0},
         {"tensorboard", "DIR", "write event files for TensorBoard here", OPTION_TEXT,
          &to.tensorboard, 0, 0},
+        {"ranks", NULL, "measure how these ranks train together; under mpirun", OPTION_FLAG, &ranks,
+         0, 0},
+        {"forecast", "NET,...", "of --ranks: up to 1024 machines with 10GbE, IB, 1Gbit@200us",
+         OPTION_TEXT, &forecast, 0, 0},
         {.name = NULL}};
     operands found;
     int status;
@@ -163,6 +209,11 @@ static int run(int argc, char **argv)
                           o.batch ? "batch" : "full");
     if (sweep && sweep_parse(sweep, batches) != CORNU_OK)
         return fail_usage(&command_bench, "--%s", cornu_last_error());
+    if (ranks && of_devices(&o, &to, sweep))
+        return fail_usage(&command_bench, "found --ranks and --%s; expected one of them",
+                          of_devices(&o, &to, sweep));
+    if (forecast && !ranks)
+        return fail_usage(&command_bench, "found --forecast without --ranks");
     if (!devices_are_there(&on, &status))
         return status;
     if (!folder_is_there(o.data, &status) || !can_write_all(&to, &status))
@@ -178,6 +229,8 @@ static int run(int argc, char **argv)
     o.graph = to.tensorboard != NULL;
     o.operations = to.json || to.html || o.graph;
     o.comparable = to.json || o.baseline;
+    if (ranks)
+        return bench_ranks(&o, to.json, forecast);
     return bench(&o, &to);
 }
 

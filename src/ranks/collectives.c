@@ -1,4 +1,5 @@
 /* What all ranks do together. */
+#include "base/clock.h"
 #include "ranks/engine.h"
 #include <string.h>
 
@@ -55,61 +56,81 @@ static void add_task(void *context, int64_t task, int worker)
         a->to[i] += a->from[i];
 }
 
-static cornu_status exchange_floats(cornu_ranks *r, int with, const float *out, int64_t outs,
-                                    float *in, int64_t ins)
-{
-    return engine_exchange(r, with, out, (size_t)outs * sizeof *out, in, (size_t)ins * sizeof *in);
-}
-
-/* The lower half of a range is kept by the lower rank of two. */
-typedef struct halving {
+/* A bucket on its way: log2(ranks) times its half is given away and the other half added, and then
+   they come back. What is kept of a range is its lower half on the lower rank of two. */
+typedef struct range {
     int64_t begin, middle, end;
-} halving;
+} range;
+typedef struct flight {
+    float *values;
+    int step; /* of 2 log2(ranks) */
+    range ranges[NEIGHBOURS_MOST];
+} flight;
 
 static bool keeps_upper(const cornu_ranks *r, int distance)
 {
     return (r->rank & distance) != 0;
 }
 
-static cornu_status halve(cornu_ranks *r, float *values, int distance, const halving *h)
+/* The neighbour of a step, by the logarithm of its distance. */
+static int neighbour_of(const cornu_ranks *r, int step)
 {
-    float *lower = values + h->begin, *upper = values + h->middle;
-    int64_t below = h->middle - h->begin, above = h->end - h->middle;
-    bool up = keeps_upper(r, distance);
-    int64_t kept = up ? above : below;
-    TRY(exchange_floats(r, r->rank ^ distance, up ? lower : upper, up ? below : above, r->scratch,
-                        kept));
-    adding_work a = {.to = up ? upper : lower, .from = r->scratch, .count = kept};
+    return step < r->neighbour_count ? step : 2 * r->neighbour_count - 1 - step;
+}
+
+static cornu_status begin_step(cornu_ranks *r, int slot, const flight *f)
+{
+    int k = neighbour_of(r, f->step);
+    const range *g = &f->ranges[k];
+    float *lower = f->values + g->begin, *upper = f->values + g->middle;
+    size_t below = (size_t)(g->middle - g->begin) * sizeof(float),
+           above = (size_t)(g->end - g->middle) * sizeof(float);
+    bool up = keeps_upper(r, 1 << k);
+    int with = r->rank ^ 1 << k;
+    float *own = up ? upper : lower, *other = up ? lower : upper;
+    size_t own_size = up ? above : below, other_size = up ? below : above;
+    if (f->step >= r->neighbour_count)
+        return engine_begin_exchange(r, slot, with, own, own_size, other, other_size);
+    float *scratch = r->scratch + (size_t)slot * (BUCKET / 2);
+    return engine_begin_exchange(r, slot, with, other, other_size, scratch, own_size);
+}
+
+/* What has come in is added to what is kept, which is the next range. */
+static void end_step(cornu_ranks *r, int slot, flight *f)
+{
+    int k = neighbour_of(r, f->step);
+    const range *g = &f->ranges[k];
+    bool up = keeps_upper(r, 1 << k), halves = f->step++ < r->neighbour_count;
+    int64_t begin = up ? g->middle : g->begin, end = up ? g->end : g->middle;
+    if (!halves)
+        return;
+    adding_work a = {f->values + begin, r->scratch + (size_t)slot * (BUCKET / 2), end - begin};
     threads_run(r->adder, 1, add_task, &a);
-    return CORNU_OK;
+    if (k + 1 < r->neighbour_count)
+        f->ranges[k + 1] = (range){begin, begin + (end - begin) / 2, end};
 }
 
-static cornu_status gather(cornu_ranks *r, float *values, int distance, const halving *h)
+/* *moved: a step of it has ended. False in *flies behind its last. */
+static cornu_status advance(cornu_ranks *r, int slot, flight *f, bool *flies, bool *moved)
 {
-    float *lower = values + h->begin, *upper = values + h->middle;
-    int64_t below = h->middle - h->begin, above = h->end - h->middle;
-    if (keeps_upper(r, distance))
-        return exchange_floats(r, r->rank ^ distance, upper, above, lower, below);
-    return exchange_floats(r, r->rank ^ distance, lower, below, upper, above);
+    bool done;
+    TRY(engine_test_exchange(r, slot, &done));
+    if (!done)
+        return CORNU_OK;
+    *moved = true;
+    end_step(r, slot, f);
+    *flies = f->step < 2 * r->neighbour_count;
+    return *flies ? begin_step(r, slot, f) : CORNU_OK;
 }
 
-static cornu_status sum_bucket(cornu_ranks *r, float *values, int64_t count)
+static cornu_status take_off(cornu_ranks *r, int slot, flight *f, float *values, int64_t count)
 {
-    halving halvings[NEIGHBOURS_MOST];
-    int64_t begin = 0, end = count;
-    for (int k = 0; 1 << k < r->count; k++) {
-        halvings[k] = (halving){.begin = begin, .middle = begin + (end - begin) / 2, .end = end};
-        TRY(halve(r, values, 1 << k, &halvings[k]));
-        begin = keeps_upper(r, 1 << k) ? halvings[k].middle : begin;
-        end = keeps_upper(r, 1 << k) ? end : halvings[k].middle;
-    }
-    for (int k = r->neighbour_count - 1; k >= 0; k--)
-        TRY(gather(r, values, 1 << k, &halvings[k]));
-    return CORNU_OK;
+    *f = (flight){.values = values, .ranges[0] = {0, count / 2, count}};
+    return begin_step(r, slot, f);
 }
 
 /* Small enough that most buckets are on their way while later numbers are made. */
-static int64_t bucket_of(int64_t count)
+int64_t ranks_bucket(int64_t count)
 {
     int64_t share = count / BUCKETS_WANTED;
     return share < BUCKET_LEAST ? BUCKET_LEAST : share < BUCKET ? share : BUCKET;
@@ -123,17 +144,43 @@ static cornu_status all_join(cornu_ranks *r, bool joins, bool *all)
     return CORNU_OK;
 }
 
+/* Bucket i is always the one behind i - EXCHANGES in its slot, so that both ranks of a message mean
+   the same one. */
+static cornu_status sum_buckets(cornu_ranks *r, addition *a)
+{
+    flight flights[EXCHANGES];
+    bool flies[EXCHANGES] = {false};
+    int64_t bucket = ranks_bucket(a->count), begun = 0;
+    double moved_at = clock_seconds();
+    for (int slot = 0, flying = 0; begun < a->count || flying > 0;) {
+        bool moved = false;
+        int64_t end = begun + bucket < a->count ? begun + bucket : a->count;
+        if (flying == 0)
+            TRY(engine_await(r, &a->ready, end));
+        if (begun < a->count && !flies[slot] && engine_reached(r, &a->ready, end)) {
+            TRY(take_off(r, slot, &flights[slot], a->values + begun, end - begun));
+            flies[slot] = moved = true;
+            begun = end;
+            slot = (slot + 1) % EXCHANGES;
+        }
+        flying = 0;
+        for (int i = 0; i < EXCHANGES; i++) {
+            if (flies[i])
+                TRY(advance(r, i, &flights[i], &flies[i], &moved));
+            flying += flies[i];
+        }
+        moved_at = moved ? clock_seconds() : moved_at;
+        if (!moved && flying > 0)
+            TRY(engine_pause(r, moved_at));
+    }
+    return CORNU_OK;
+}
+
 static cornu_status run_sum(cornu_ranks *r, void *context)
 {
     addition *a = context;
-    int64_t bucket = bucket_of(a->count);
     TRY(all_join(r, a->joins, &a->all));
-    for (int64_t i = 0; a->all && i < a->count; i += bucket) {
-        int64_t end = i + bucket < a->count ? i + bucket : a->count;
-        TRY(engine_await(r, &a->ready, end));
-        TRY(sum_bucket(r, a->values + i, end - i));
-    }
-    return CORNU_OK;
+    return a->all && r->count > 1 ? sum_buckets(r, a) : CORNU_OK;
 }
 
 void ranks_sum_begin(cornu_ranks *r, float *values, int64_t count, bool joins)

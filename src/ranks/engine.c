@@ -17,11 +17,14 @@ static const double ASLEEP_SECONDS = 2;
 static const double LEFT_SECONDS = 2;
 /* How long the others are told of a failure. */
 static const double TELL_SECONDS = 1;
-/* For so long a message is awaited without giving the core away. */
+/* For so long messages are awaited without giving the core away, and then looked for so often. */
 static const double SPIN_SECONDS = 200e-6;
+enum { NAP_NANOSECONDS = 50000 };
 
-enum { REQUEST_OUT, REQUEST_IN, REQUEST_BEATS }; /* two for each neighbour */
-enum { TAG_BEAT = 1, TAG_DATA };
+enum { REQUEST_BEATS = 2 * EXCHANGES }; /* two for each exchange, two for each neighbour */
+#define REQUEST_OUT(slot) (2 * (slot))
+#define REQUEST_IN(slot) (2 * (slot) + 1)
+enum { TAG_BEAT = 1, TAG_DATA }; /* one for each exchange */
 
 /* ---- failures --------------------------------------------------------------------------- */
 
@@ -154,24 +157,45 @@ static cornu_status look(cornu_ranks *r)
 
 /* ---- messages --------------------------------------------------------------------------- */
 
-static cornu_status begin_messages(cornu_ranks *r, int with, const void *out, size_t out_size,
-                                   void *in, size_t in_size)
+static cornu_status send_receive(cornu_ranks *r, int slot, const void *out, size_t out_size,
+                                 void *in, size_t in_size)
 {
     ranks_transport *t = r->transport;
+    exchange *x = &r->exchanges[slot];
     const char *why = NULL;
     if (in_size)
-        why = t->receive(t, REQUEST_IN, in, in_size, with, TAG_DATA);
+        why = t->receive(t, REQUEST_IN(slot), in, in_size, x->with, TAG_DATA + slot);
+    x->receives = in_size && !why;
     if (!why && out_size)
-        why = t->send(t, REQUEST_OUT, out, out_size, with, TAG_DATA);
+        why = t->send(t, REQUEST_OUT(slot), out, out_size, x->with, TAG_DATA + slot);
+    x->sends = out_size && !why;
+    return why ? fail_message(r, x->with, why) : CORNU_OK;
+}
+
+cornu_status engine_begin_exchange(cornu_ranks *r, int slot, int with, const void *out,
+                                   size_t out_size, void *in, size_t in_size)
+{
+    r->exchanges[slot].with = with;
+    return send_receive(r, slot, out, out_size, in, in_size);
+}
+
+static cornu_status test_message(cornu_ranks *r, int with, int request, bool *under_way)
+{
+    bool done = false;
+    if (!*under_way)
+        return CORNU_OK;
+    const char *why = r->transport->test(r->transport, request, &done);
+    *under_way = !done;
     return why ? fail_message(r, with, why) : CORNU_OK;
 }
 
-static void pause_briefly(double waited)
+cornu_status engine_test_exchange(cornu_ranks *r, int slot, bool *done)
 {
-    if (waited < SPIN_SECONDS)
-        sched_yield();
-    else
-        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    exchange *x = &r->exchanges[slot];
+    TRY(test_message(r, x->with, REQUEST_IN(slot), &x->receives));
+    TRY(test_message(r, x->with, REQUEST_OUT(slot), &x->sends));
+    *done = !x->receives && !x->sends;
+    return CORNU_OK;
 }
 
 /* What it had sent before has come in by now, if there was anything. */
@@ -189,23 +213,31 @@ static cornu_status check_left(cornu_ranks *r, int with, double now)
     return CORNU_OK;
 }
 
-/* While a message is awaited, whoever is not there any more is noticed. */
-static cornu_status await(cornu_ranks *r, int with, int request)
+cornu_status engine_pause(cornu_ranks *r, double since)
+{
+    double now = clock_seconds();
+    if (now - r->looked >= LOOK_SECONDS) {
+        TRY(look(r));
+        for (int slot = 0; slot < EXCHANGES; slot++)
+            if (r->exchanges[slot].receives || r->exchanges[slot].sends)
+                TRY(check_left(r, r->exchanges[slot].with, now));
+    }
+    if (now - since < SPIN_SECONDS)
+        sched_yield();
+    else
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NANOSECONDS}, NULL);
+    return CORNU_OK;
+}
+
+static cornu_status end_exchange(cornu_ranks *r, int slot)
 {
     double began = clock_seconds();
     for (;;) {
         bool done;
-        const char *why = r->transport->test(r->transport, request, &done);
-        if (why)
-            return fail_message(r, with, why);
+        TRY(engine_test_exchange(r, slot, &done));
         if (done)
             return CORNU_OK;
-        double now = clock_seconds();
-        if (now - r->looked >= LOOK_SECONDS) {
-            TRY(look(r));
-            TRY(check_left(r, with, now));
-        }
-        pause_briefly(now - began);
+        TRY(engine_pause(r, began));
     }
 }
 
@@ -215,17 +247,22 @@ cornu_status engine_exchange(cornu_ranks *r, int with, const void *out, size_t o
     while (out_size || in_size) {
         size_t outs = out_size < TRANSPORT_MOST ? out_size : TRANSPORT_MOST;
         size_t ins = in_size < TRANSPORT_MOST ? in_size : TRANSPORT_MOST;
-        TRY(begin_messages(r, with, out, outs, in, ins));
-        if (ins)
-            TRY(await(r, with, REQUEST_IN));
-        if (outs)
-            TRY(await(r, with, REQUEST_OUT));
+        TRY(engine_begin_exchange(r, 0, with, out, outs, in, ins));
+        TRY(end_exchange(r, 0));
         out = (const char *)out + outs;
         in = (char *)in + ins;
         out_size -= outs;
         in_size -= ins;
     }
     return CORNU_OK;
+}
+
+bool engine_reached(cornu_ranks *r, const int64_t *value, int64_t least)
+{
+    pthread_mutex_lock(&r->lock);
+    bool reached = *value >= least;
+    pthread_mutex_unlock(&r->lock);
+    return reached;
 }
 
 /* While it is awaited, signs of life go on. */
@@ -257,7 +294,8 @@ static cornu_status open_transport(cornu_ranks *r)
     for (int i = 0; i < r->count; i++)
         snprintf(r->names[i], sizeof *r->names, "rank %d", i);
     TRY(threads_open(1, &r->adder));
-    TRY(memory_new_aligned(BUCKET / 2 * sizeof *r->scratch, "sums of ranks", &r->scratch));
+    TRY(memory_new_aligned((size_t)EXCHANGES * BUCKET / 2 * sizeof *r->scratch, "sums of ranks",
+                           &r->scratch));
     r->looked = clock_seconds();
     for (int distance = 1; distance < r->count; distance *= 2) {
         neighbour *n = &r->neighbours[r->neighbour_count++];

@@ -12,7 +12,8 @@ enum {
     NEIGHBOURS_MOST = 10, /* 1 << NEIGHBOURS_MOST is RANKS_MOST */
     RANKS_LINE = 1024,
     RANKS_NAME = 96,
-    BUCKET = 1 << 20 /* floats that are added at a time, at most */
+    BUCKET = 1 << 20, /* floats of a bucket, at most */
+    EXCHANGES = RANKS_BUCKETS
 };
 
 /* A sign of life, or the last one. */
@@ -50,6 +51,12 @@ typedef struct addition {
     bool all;      /* all do */
 } addition;
 
+/* Messages to and from a rank. */
+typedef struct exchange {
+    int with;
+    bool sends, receives; /* a message is under way */
+} exchange;
+
 struct cornu_ranks {
     const char *(*open)(ranks_transport **out);
     ranks_transport *transport;
@@ -72,7 +79,8 @@ struct cornu_ranks {
     neighbour neighbours[NEIGHBOURS_MOST];
     double looked;
     threads *adder; /* of one thread: numbers are added as in the other pools */
-    float *scratch; /* [BUCKET / 2] */
+    exchange exchanges[EXCHANGES];
+    float *scratch; /* [EXCHANGES][BUCKET / 2] */
 };
 
 /* Run `work` on the thread and wait for it. Where it fails, so has the whole. */
@@ -88,7 +96,16 @@ cornu_status engine_exchange(cornu_ranks *r, int with, const void *out, size_t o
                              size_t in_size);
 cornu_status engine_share(cornu_ranks *r, const void *own, void *all,
                           size_t size); /* ranks_share */
-/* Until *value, which others change under the lock, is at least so much. */
+/* The two halves of it, of number `slot` (below EXCHANGES), which both ranks use for the same
+   messages; at most TRANSPORT_MOST bytes. engine_pause where there is nothing else to do and
+   nothing has come in since then. */
+cornu_status engine_begin_exchange(cornu_ranks *r, int slot, int with, const void *out,
+                                   size_t out_size, void *in, size_t in_size);
+cornu_status engine_test_exchange(cornu_ranks *r, int slot, bool *done);
+cornu_status engine_pause(cornu_ranks *r, double since);
+/* Is *value, which others change under the lock, at least so much? */
+bool engine_reached(cornu_ranks *r, const int64_t *value, int64_t least);
+/* Wait until it is. */
 cornu_status engine_await(cornu_ranks *r, const int64_t *value, int64_t least);
 
 /* ---- for ranks.c ---- */

@@ -4,6 +4,7 @@
 #include "ranks/engine.h"
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

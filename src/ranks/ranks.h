@@ -27,6 +27,10 @@ cornu_status ranks_share(cornu_ranks *r, const void *own, void *all, size_t size
    that their maker left. In between the ranks do nothing else. */
 void ranks_sum_begin(cornu_ranks *r, float *values, int64_t count, bool joins);
 void ranks_sum_ready(cornu_ranks *r, int64_t count);
+/* They go in buckets of so many numbers, RANKS_BUCKETS of them at once: one's latency is another's
+   time to be sent. */
+enum { RANKS_BUCKETS = 4 };
+int64_t ranks_bucket(int64_t count);
 /* `status`: of who made the numbers. Where that is a failure, all ranks have failed, and the
    values are in nobody's use when this returns. */
 cornu_status ranks_sum_end(cornu_ranks *r, cornu_status status, bool *all);

@@ -11,6 +11,7 @@ typedef struct shard_part {
     bool gradient;     /* its; else the variable itself */
     int64_t count, at; /* floats */
     int made; /* a gradient: by so many of the first operations of the plan that is followed */
+    double seconds; /* into the last step, when this rank had it */
 } shard_part;
 
 typedef struct shard_layout {

@@ -1,7 +1,7 @@
 #include "train/shards.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "train/shard_layout.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +34,8 @@ struct shards {
     int taken;                  /* of the leaf's parts */
     float share;                /* the leaf's, of the batch */
     step_results results;
+    double began;
+    shards_times times;
 };
 
 cornu_status shards_check(int64_t count, int64_t batch, const cornu_ranks *ranks)
@@ -260,7 +262,7 @@ static void add_leaf(shards *h, int64_t number)
 static cornu_status take_part(shards *h, session_plan *ready, int64_t number)
 {
     device *d = session_device(h->session);
-    const shard_part *p = &h->layout.parts[h->taken++];
+    shard_part *p = &h->layout.parts[h->taken++];
     float *to = h->shard->values + p->at;
     int64_t end = h->taken < h->layout.count ? h->layout.parts[h->taken].at : h->layout.values;
     if (!p->gradient)
@@ -269,6 +271,7 @@ static cornu_status take_part(shards *h, session_plan *ready, int64_t number)
         TRY(d->ops->read(d, ready->prepared, ready->plan->gradients[p->variable], to, p->count));
     run_range(h, scale_task, (range_work){to, to, p->count, h->share});
     add_values(h, number, p->at, end);
+    p->seconds = clock_seconds() - h->began;
     if (h->ranks && is_last(h, number))
         ranks_sum_ready(h->ranks, end);
     return CORNU_OK;
@@ -355,16 +358,19 @@ cornu_status shards_begin(shards *h, const sample_block *samples, const int64_t 
                           int64_t batch)
 {
     cornu_status status = shards_prepare(h, batch, samples->weight != NULL);
+    h->began = clock_seconds();
     for (int64_t i = 0; i < h->own && status == CORNU_OK; i++) {
         bool sums = h->ranks && is_last(h, i);
         TRY(keep_states(h, i == 0));
         if (sums)
             ranks_sum_begin(h->ranks, root_of(h)->values, h->layout.values, true);
         status = run_shard(h, samples, index, batch, i);
+        h->times.made = clock_seconds() - h->began;
         if (sums)
             status = ranks_sum_end(h->ranks, status, &h->joined);
         add_leaf(h, i);
     }
+    h->times.waited = clock_seconds() - h->began - h->times.made;
     return status;
 }
 
@@ -414,7 +420,9 @@ cornu_status shards_agree(shards *h, shards_vote vote, shards_vote *agreed)
     if (h->root)
         own.results = h->root->results;
     TRY(memory_new((size_t)count, sizeof *all, "results of ranks", &all));
+    double begin = clock_seconds();
     cornu_status status = ranks_share(h->ranks, &own, all, sizeof own);
+    h->times.waited += clock_seconds() - begin;
     add_ballots(all, count);
     *agreed = (shards_vote)all->vote;
     if (h->root)
@@ -426,6 +434,7 @@ cornu_status shards_agree(shards *h, shards_vote vote, shards_vote *agreed)
 cornu_status shards_end(shards *h, int64_t batch)
 {
     node *root = h->root;
+    double begin = clock_seconds();
     h->root = NULL;
     TRY(place_gradients(h, h->update, root->values));
     for (int i = 0; i < h->layout.count; i++)
@@ -434,7 +443,18 @@ cornu_status shards_end(shards *h, int64_t batch)
     session_advance(h->session);
     add_results(&h->results, &root->results);
     h->results.last_loss = root->results.loss / (double)batch;
+    h->times.applied = clock_seconds() - begin;
     return CORNU_OK;
+}
+
+shards_times shards_last_times(const shards *h)
+{
+    return h->times;
+}
+
+const shard_layout *shards_layout(const shards *h)
+{
+    return &h->layout;
 }
 
 cornu_status shards_results(shards *h, step_results *out, bool reset)

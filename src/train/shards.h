@@ -13,6 +13,7 @@
 
 #include "ranks/ranks.h"
 #include "train/session.h"
+#include "train/shard_layout.h"
 
 typedef struct shards shards;
 
@@ -48,6 +49,16 @@ typedef enum shards_vote {
 cornu_status shards_agree(shards *h, shards_vote vote, shards_vote *agreed);
 /* Apply the sum. */
 cornu_status shards_end(shards *h, int64_t batch);
+
+/* Seconds of the last step. */
+typedef struct shards_times {
+    double made;    /* this rank's gradients */
+    double waited;  /* behind that, for the others' */
+    double applied; /* the sum */
+} shards_times;
+shards_times shards_last_times(const shards *h);
+/* What is added of a step, in the order in which it is made. */
+const shard_layout *shards_layout(const shards *h);
 
 /* As session_results. */
 cornu_status shards_results(shards *h, step_results *out, bool reset);

@@ -1,0 +1,383 @@
+#include "bench/ranks.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "bench/contender.h"
+#include "bench/published.h"
+#include "bench/room.h"
+#include "ranks/ranks.h"
+#include "train/shards.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Floats of a large sum: many buckets. */
+enum { LARGE = 1 << 22, ADDED = 1 << 20, TIMES_MOST = 1000, ROUNDS_LEAST = 5 };
+static const double MESSAGE_SECONDS = 0.5, ROUND_SECONDS = 0.3;
+
+/* ---- what all ranks say ------------------------------------------------------------------- */
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_of(double *values, int count)
+{
+    qsort(values, (size_t)count, sizeof *values, compare_doubles);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+typedef enum merging { LARGEST, MEAN } merging;
+
+/* `count` numbers of each rank. */
+static cornu_status merge(cornu_ranks *r, double *values, int count, merging how)
+{
+    int ranks = cornu_ranks_count(r);
+    double *all;
+    TRY(memory_new((size_t)(ranks * count), sizeof *all, "times of ranks", &all));
+    cornu_status status = ranks_share(r, values, all, (size_t)count * sizeof *all);
+    for (int k = 0; k < count && status == CORNU_OK; k++) {
+        double most = -INFINITY, sum = 0;
+        for (int i = 0; i < ranks; i++) {
+            most = fmax(most, all[i * count + k]);
+            sum += all[i * count + k];
+        }
+        values[k] = how == LARGEST ? most : sum / ranks;
+    }
+    free(all);
+    return status;
+}
+
+/* How often what takes so long is done in that time, by all alike. */
+static cornu_status repeats(cornu_ranks *r, double each, double seconds, int *out)
+{
+    TRY(merge(r, &each, 1, LARGEST));
+    double fit = seconds / fmax(each, 1e-7);
+    *out = fit < 3 ? 3 : fit < TIMES_MOST ? (int)fit : TIMES_MOST;
+    return CORNU_OK;
+}
+
+/* ---- messages --------------------------------------------------------------------------- */
+
+static cornu_status time_sum(cornu_ranks *r, float *values, int64_t count, double *seconds)
+{
+    double begin = clock_seconds();
+    bool all;
+    ranks_sum_begin(r, values, count, true);
+    ranks_sum_ready(r, count);
+    TRY(ranks_sum_end(r, CORNU_OK, &all));
+    *seconds = clock_seconds() - begin;
+    return CORNU_OK;
+}
+
+/* Median of the sum of so many numbers, the same on all ranks. */
+static cornu_status time_sums(cornu_ranks *r, float *values, int64_t count, double *seconds)
+{
+    double each[TIMES_MOST];
+    int times = 0;
+    for (int i = 0; i < 3; i++)
+        TRY(time_sum(r, values, count, &each[0]));
+    TRY(repeats(r, each[0], MESSAGE_SECONDS, &times));
+    for (int i = 0; i < times; i++)
+        TRY(time_sum(r, values, count, &each[i]));
+    *seconds = median_of(each, times);
+    return merge(r, seconds, 1, MEAN);
+}
+
+static double time_addition(float *values)
+{
+    double least = INFINITY;
+    for (int k = 0; k < 5; k++) {
+        double begin = clock_seconds();
+        for (int64_t i = 0; i < ADDED; i++)
+            values[i] += values[ADDED + i];
+        least = fmin(least, clock_seconds() - begin);
+    }
+    return least / (ADDED * sizeof *values);
+}
+
+/* A sum of a number is as many messages as the model counts, and that of many their bytes. */
+static cornu_status measure_messages(cornu_ranks *r, ranks_report *report)
+{
+    float *values;
+    double small, large;
+    int ranks = cornu_ranks_count(r);
+    TRY(memory_new(LARGE, sizeof *values, "messages", &values));
+    cornu_status status = time_sums(r, values, 1, &small);
+    if (status == CORNU_OK)
+        status = time_sums(r, values, LARGE, &large);
+    report->add_seconds = time_addition(values);
+    free(values);
+    TRY(status);
+    const wire without = {.latency = 1};
+    double messages = wire_sum_seconds(&without, ranks, 1, 0);
+    snprintf(report->here.name, sizeof report->here.name, "here");
+    report->here.latency = small / messages;
+    const wire bytes = {.byte_seconds = 1};
+    report->here.byte_seconds =
+        fmax(large - small, 1e-9) / wire_sum_seconds(&bytes, ranks, LARGE, 0);
+    return CORNU_OK;
+}
+
+/* ---- one workload ----------------------------------------------------------------------- */
+
+typedef struct racer {
+    cornu_ranks *ranks;
+    contender own; /* a step of this rank's samples */
+    shards *shards;
+    int64_t batch; /* of all ranks */
+    int64_t *index;
+    int64_t next;
+} racer;
+
+enum { STEP, MADE, SLOWEST, WAITED, APPLIED, ALONE, TIMES };
+
+/* The same samples on all ranks, in no particular order. */
+static const int64_t *next_batch(racer *c)
+{
+    for (int64_t i = 0; i < c->batch; i++)
+        c->index[i] = (c->next + i) % c->own.samples.count;
+    c->next += c->batch;
+    return c->index;
+}
+
+static cornu_status step_together(racer *c, double *sums, double *made)
+{
+    shards_vote agreed;
+    double begin = clock_seconds();
+    TRY(shards_begin(c->shards, &c->own.samples, next_batch(c), c->batch));
+    TRY(shards_agree(c->shards, VOTE_GO, &agreed));
+    TRY(shards_end(c->shards, c->batch));
+    TRY(session_device(c->own.session)->ops->synchronize(session_device(c->own.session)));
+    shards_times t = shards_last_times(c->shards);
+    *made = t.made;
+    sums[STEP] += clock_seconds() - begin;
+    sums[MADE] += t.made;
+    sums[WAITED] += t.waited;
+    sums[APPLIED] += t.applied;
+    return CORNU_OK;
+}
+
+static cornu_status step_alone(racer *c, double *seconds)
+{
+    device *d = session_device(c->own.session);
+    double begin = clock_seconds();
+    TRY(session_step(c->own.session, c->own.plan, &c->own.samples, next_batch(c)));
+    TRY(d->ops->synchronize(d));
+    *seconds += clock_seconds() - begin;
+    return CORNU_OK;
+}
+
+/* `steps` together and as many alone: means, over the ranks, too. */
+static cornu_status run_round(racer *c, int steps, double means[TIMES])
+{
+    double made[TIMES_MOST];
+    for (int i = 0; i < TIMES; i++)
+        means[i] = 0;
+    for (int i = 0; i < steps; i++)
+        TRY(step_together(c, means, &made[i]));
+    TRY(merge(c->ranks, made, steps, LARGEST));
+    for (int i = 0; i < steps; i++)
+        means[SLOWEST] += made[i];
+    for (int i = 0; i < steps; i++)
+        TRY(step_alone(c, &means[ALONE]));
+    for (int i = 0; i < TIMES; i++)
+        means[i] /= steps;
+    return merge(c->ranks, means, TIMES, MEAN);
+}
+
+/* What somebody wants to stop, all stop. */
+static cornu_status check_stopped(const ranks_options *o)
+{
+    double stops = o->bench->should_stop && o->bench->should_stop(o->bench->user);
+    TRY(merge(o->ranks, &stops, 1, LARGEST));
+    return stops > 0 ? status_fail(CORNU_STOPPED, "bench: stopped") : CORNU_OK;
+}
+
+static cornu_status run_rounds(racer *c, const ranks_options *o, ranks_result *out)
+{
+    double rounds[TIMES][TIMES_MOST];
+    const bench_effort effort = bench_effort_of(o->bench);
+    double means[TIMES], spent = 0;
+    int steps = 1, count = 0;
+    for (int i = 0; i < 3; i++)
+        TRY(run_round(c, 1, means)); /* the first are slower */
+    if (o->bench->steps > 0)
+        steps = o->bench->steps < TIMES_MOST ? (int)o->bench->steps : TIMES_MOST;
+    else
+        TRY(repeats(c->ranks, means[STEP], ROUND_SECONDS, &steps));
+    while (count < TIMES_MOST && (count < ROUNDS_LEAST || spent < effort.budget_seconds)) {
+        TRY(check_stopped(o));
+        TRY(run_round(c, steps, means));
+        for (int i = 0; i < TIMES; i++)
+            rounds[i][count] = means[i];
+        count++;
+        spent += steps * (means[STEP] + means[ALONE]);
+    }
+    out->step = median_of(rounds[STEP], count);
+    out->step_least = rounds[STEP][0];
+    out->made = median_of(rounds[MADE], count);
+    out->slowest = median_of(rounds[SLOWEST], count);
+    out->waited = median_of(rounds[WAITED], count);
+    out->applied = median_of(rounds[APPLIED], count);
+    out->alone = median_of(rounds[ALONE], count);
+    return CORNU_OK;
+}
+
+static cornu_status keep_layout(const racer *c, ranks_result *out)
+{
+    const shard_layout *l = shards_layout(c->shards);
+    out->layout = *l;
+    out->layout.parts = NULL;
+    out->values = l->values;
+    TRY(memory_new((size_t)l->count, sizeof *l->parts, "layout", &out->layout.parts));
+    for (int i = 0; i < l->count; i++) {
+        out->layout.parts[i] = l->parts[i];
+        out->layout.parts[i].seconds *= out->slowest / shards_last_times(c->shards).made;
+    }
+    return CORNU_OK;
+}
+
+/* The gradients' sum while nothing else is done. */
+static cornu_status measure_sum(const racer *c, ranks_result *out)
+{
+    float *values;
+    TRY(memory_new_aligned((size_t)out->values * sizeof *values + 1, "gradients", &values));
+    memset(values, 0, (size_t)out->values * sizeof *values);
+    cornu_status status = time_sums(c->ranks, values, out->values, &out->sum);
+    memory_free_aligned(values);
+    return status;
+}
+
+static cornu_status open_racer(racer *c, const bench_workload *w, const ranks_options *o,
+                               bench_options *own, bench_report *notes)
+{
+    int ranks = cornu_ranks_count(o->ranks);
+    bench_effort effort = bench_effort_of(o->bench);
+    cornu_model *model;
+    TRY(cornu_model_open(w->name, &model));
+    c->batch = o->bench->batch > 0 ? o->bench->batch : model->batch > 0 ? model->batch : 32;
+    cornu_model_close(model);
+    if (c->batch % ranks != 0)
+        return status_fail(CORNU_INVALID, "batch: found %jd, and %d ranks; expected a multiple",
+                           (intmax_t)c->batch, ranks);
+    *own = *o->bench;
+    own->batch = c->batch / ranks;
+    c->ranks = o->ranks;
+    const char *on = o->bench->device ? o->bench->device : "cpu";
+    TRY(contender_open(&c->own, w, on, NULL, own, &effort, notes));
+    if (c->batch > c->own.samples.count)
+        return status_fail(CORNU_INVALID, "batch: found %jd; expected at most the %jd samples",
+                           (intmax_t)c->batch, (intmax_t)c->own.samples.count);
+    TRY(contender_start(&c->own, own));
+    TRY(memory_new((size_t)c->batch, sizeof *c->index, "batch", &c->index));
+    TRY(shards_open(c->own.session, ranks, o->ranks, own->threads, &c->shards));
+    return shards_prepare(c->shards, c->batch, c->own.samples.weight != NULL);
+}
+
+static cornu_status measure_workload(const bench_workload *w, const ranks_options *o,
+                                     ranks_report *report)
+{
+    racer c = {.ranks = o->ranks};
+    bench_options own;
+    bench_report notes = {.count = 0};
+    ranks_result *out = &report->results[report->count];
+    *out = (ranks_result){.workload = w->name};
+    cornu_status status = open_racer(&c, w, o, &own, &notes);
+    if (status == CORNU_OK)
+        status = run_rounds(&c, o, out);
+    out->batch = c.batch;
+    if (status == CORNU_OK)
+        status = keep_layout(&c, out);
+    if (status == CORNU_OK)
+        status = measure_sum(&c, out);
+    report->count++; /* what it has is freed with the report */
+    shards_close(c.shards);
+    contender_close(&c.own);
+    free(c.index);
+    bench_report_free(&notes);
+    return status;
+}
+
+/* ---- all -------------------------------------------------------------------------------- */
+
+static int count_hosts(const cornu_ranks *r)
+{
+    int hosts = 0;
+    for (int i = 0; i < cornu_ranks_count(r); i++) {
+        bool seen = false;
+        for (int k = 0; k < i; k++)
+            seen |= strcmp(strchr(ranks_name(r, i), '('), strchr(ranks_name(r, k), '(')) == 0;
+        hosts += !seen;
+    }
+    return hosts;
+}
+
+static void notice(const ranks_options *o, const char *line)
+{
+    if (o->bench->on_notice)
+        o->bench->on_notice(o->bench->user, line);
+}
+
+cornu_status ranks_bench(const ranks_options *o, ranks_report *report)
+{
+    char line[128];
+    *report = (ranks_report){
+        .ranks = cornu_ranks_count(o->ranks), .forecast = o->forecast, .forecasts = o->forecasts};
+    if (report->ranks < 2)
+        return status_fail(CORNU_INVALID,
+                           "bench: found one process; expected several, as mpirun -n 2 starts");
+    report->hosts = count_hosts(o->ranks);
+    int count = 0;
+    for (const bench_workload *w = bench_workloads; w->name; w++)
+        count += bench_wants(o->bench, w->name);
+    TRY(memory_new((size_t)count, sizeof *report->results, "results", &report->results));
+    snprintf(report->device, sizeof report->device, "%s",
+             o->bench->device ? o->bench->device : "cpu");
+    report->threads = o->bench->threads;
+    notice(o, "messages between ranks");
+    TRY(measure_messages(o->ranks, report));
+    for (const bench_workload *w = bench_workloads; w->name; w++) {
+        if (!bench_wants(o->bench, w->name))
+            continue;
+        snprintf(line, sizeof line, "%s by %d ranks", w->name, report->ranks);
+        notice(o, line);
+        cornu_status status = measure_workload(w, o, report);
+        if (status != CORNU_OK)
+            return status_prefix(status, "%s", w->name);
+    }
+    return CORNU_OK;
+}
+
+void ranks_report_free(ranks_report *report)
+{
+    for (int i = 0; i < report->count; i++)
+        free(report->results[i].layout.parts);
+    free(report->results);
+    *report = (ranks_report){.count = 0};
+}
+
+/* ---- the model --------------------------------------------------------------------------- */
+
+double ranks_forecast(const ranks_report *report, const ranks_result *r, const wire *w, int ranks)
+{
+    const lone_step step = {.made = r->slowest,
+                            .applied = r->applied,
+                            .layout = &r->layout,
+                            .add_seconds = w ? report->add_seconds : 0};
+    return wire_step_seconds(w ? w : &report->here, ranks, &step);
+}
+
+double ranks_hideable(const ranks_report *report, const ranks_result *r)
+{
+    const lone_step step = {.made = r->slowest, .layout = &r->layout};
+    double sum = wire_sum_seconds(&report->here, report->ranks, r->values, 0);
+    return fmax(1 - wire_wait_seconds(&report->here, report->ranks, &step) / sum, 0);
+}
+
+double ranks_hidden(const ranks_result *r)
+{
+    double for_messages = r->waited - (r->slowest - r->made);
+    return fmin(fmax(1 - for_messages / r->sum, 0), 1);
+}
