@@ -127,6 +127,8 @@ static const row rows[] = {
     {"bench", "svg", BENCH " --batch 1", "--svg b.svg", MAKES, "b.svg"},
     {"bench", "markdown", BENCH " --batch 1", "--markdown b.md", MAKES, "b.md"},
     {"bench", "csv", BENCH " --batch 1", "--csv b.csv", MAKES, "b.csv"},
+    {"bench", "ranks", "mnist-cnn-2 --forecast IB", "--ranks", SAYS, "as mpirun -n 2 starts"},
+    {"bench", "forecast", "mnist-cnn-2 --ranks", "--forecast 3GbE", SAYS, "3GbE"},
     {"bench", "tensorboard", BENCH " --batch 1", "--tensorboard tb", MAKES, "tb/cifar100-mlp/cpu"},
     {"advise", "device", ADVISE, "--device nothing", SAYS, "nothing"},
     {"advise", "precision", ADVISE, "--precision fp64", SAYS, "--precision fp64"},

@@ -62,6 +62,25 @@ timeout 120 "${launch[@]}" -n 2 "$program" train --resume part.safetensors --epo
     failed "2 ranks go on" log
 cmp part.safetensors 1.safetensors || failed "4 ranks and then 2 have another file" log
 
+# ---- measured ----
+timeout 120 "${launch[@]}" -n 2 "$program" bench --ranks mnist-cnn-2 --quick --batch 8 --steps 1 --threads 1 \
+    --forecast IB,1Gbit@200us --json ranks.json >log 2>&1 || failed "bench --ranks" log
+for word in 'messages take' 'waiting' 'efficiency' 'by the model' '1Gbit@200us'; do
+    [ "$(grep -c "$word" log)" -ge 1 ] || failed "bench --ranks: expected \"$word\"" log
+done
+[ "$(grep -c 'messages take' log)" = 1 ] || failed "bench --ranks: expected one rank that speaks" log
+python3 - <<'P' || failed "bench --ranks: its JSON" ranks.json
+import json
+
+result = json.load(open("ranks.json"))["results"][0]
+times = [result[k + "_seconds"] for k in ("made", "waited", "applied", "alone", "sum", "model", "slowest")]
+assert all(t > 0 for t in times), result
+assert result["slowest_seconds"] >= 0.999 * result["made_seconds"], result
+assert 0.5 * result["step_seconds"] < sum(times[:3]) < 1.5 * result["step_seconds"], result
+assert [len(f["steps"]) for f in result["forecasts"]] == [11, 11], result
+assert all(a["seconds"] <= b["seconds"] for f in result["forecasts"] for a, b in zip(f["steps"], f["steps"][1:])), result
+P
+
 # ---- failures: the line, and how long it takes ----
 # expect_line SECONDS LINE COMMAND…
 expect_line() {
