@@ -120,6 +120,14 @@ static int finish_output(int status)
     return status == STATUS_OK ? own : status;
 }
 
+/* A launcher ends all its processes when one has failed: the one that says why comes first. */
+static void let_speaker_end(int status)
+{
+    bool failed = status == STATUS_FAILURE || status == STATUS_USAGE;
+    if (failed && !is_speaker())
+        sleep(1);
+}
+
 int cornu_main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, ""); /* only to learn whether the terminal speaks UTF-8 */
@@ -127,5 +135,7 @@ int cornu_main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow (ulimit -f) is an error with a message */
     int status = dispatch(argc, argv);
     interrupt_forget();
-    return finish_output(status);
+    status = finish_output(status);
+    let_speaker_end(status);
+    return status;
 }
