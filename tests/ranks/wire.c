@@ -84,8 +84,8 @@ static void *take(void *context)
         if (d->count < QUEUE) {
             packet *p = &d->queue[(d->first + d->count++) % QUEUE];
             double begin = now();
-            d->free_at = (d->free_at > begin ? d->free_at : begin) +
-                         (double)size * d->seconds_per_byte;
+            d->free_at =
+                (d->free_at > begin ? d->free_at : begin) + (double)size * d->seconds_per_byte;
             p->due = d->free_at + d->delay;
             p->size = size;
             memcpy(p->bytes, bytes, (size_t)size);
