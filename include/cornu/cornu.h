@@ -592,7 +592,11 @@ typedef struct cornu_fit_options {
        shards as the others; bits do not depend on how many ranks there are. Rank 0 alone writes
        files; all return the same model. Where one of them fails, the others do (CORNU_RANK). */
     cornu_ranks *ranks;
-    uint64_t reserved[5]; /* 0 */
+    /* What the gradients of shards are rounded to wherever they are added, so that they can be sent
+       so: "fp32" (exact), or "bf16", half the bytes, which changes bits, though not by how many
+       ranks there are. NULL: as the recipe says, else "fp32". */
+    const char *wire;
+    uint64_t reserved[4]; /* 0 */
 } cornu_fit_options;
 
 /* Train; `history` may be NULL. Within its callbacks the model's weights can be read and written,

@@ -64,7 +64,7 @@ static cornu_status time_sum(cornu_ranks *r, float *values, int64_t count, doubl
 {
     double begin = clock_seconds();
     bool all;
-    ranks_sum_begin(r, values, count, true);
+    ranks_sum_begin(r, values, count, 0, true);
     ranks_sum_ready(r, count);
     TRY(ranks_sum_end(r, CORNU_OK, &all));
     *seconds = clock_seconds() - begin;
@@ -272,7 +272,7 @@ static cornu_status open_racer(racer *c, const bench_workload *w, const ranks_op
                            (intmax_t)c->batch, (intmax_t)c->own.samples.count);
     TRY(contender_start(&c->own, own));
     TRY(memory_new((size_t)c->batch, sizeof *c->index, "batch", &c->index));
-    TRY(shards_open(c->own.session, ranks, o->ranks, own->threads, &c->shards));
+    TRY(shards_open(c->own.session, ranks, o->ranks, own->threads, false, &c->shards));
     return shards_prepare(c->shards, c->batch, c->own.samples.weight != NULL);
 }
 

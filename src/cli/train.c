@@ -5,7 +5,7 @@
 
 typedef struct train_options {
     const char *what; /* recipe, workload; NULL with resume alone */
-    const char *data, *init, *names, *save, *resume, *log, *tensorboard, *html, *output;
+    const char *data, *init, *names, *save, *resume, *log, *tensorboard, *html, *output, *wire;
     int64_t epochs, batch, steps, shards, seed;
     device_choice on;
     data_choice files;
@@ -35,6 +35,8 @@ static bool parse(int argc, char **argv, train_options *o, int *status)
         {"steps", "N", "steps of an epoch", OPTION_INT, &o->steps, 1, INT32_MAX},
         {"shards", "N", "divide each batch into N, a power of two, and add their gradients",
          OPTION_INT, &o->shards, 1, 1024},
+        {"wire", "W", "of the shards' gradients: fp32 (default); bf16 (half the bytes, rounded)",
+         OPTION_TEXT, &o->wire, 0, 0},
         {"seed", "N", "same seed, same bits", OPTION_INT, &o->seed, 1, INT64_MAX},
         {"init", "FILE", "start from these weights (.safetensors, .npz, .keras, .h5, .onnx)",
          OPTION_TEXT, &o->init, 0, 0},
@@ -304,6 +306,7 @@ static int train(training *t, const cornu_data *data)
                              .batch = o->batch,
                              .steps_per_epoch = o->steps,
                              .shards = o->shards,
+                             .wire = o->wire,
                              .seed = (uint64_t)o->seed,
                              .save = save,
                              .save_stopped = t->path,

@@ -126,6 +126,7 @@ static const config_field fit_fields[] = {
     OPTION_ELSEWHERE("validation_split"),
     OPTION_ELSEWHERE("shuffle"),
     OPTION_ELSEWHERE("shards"),
+    OPTION_ELSEWHERE("wire"),
     OPTION_ELSEWHERE("seed"),
     OPTION_ELSEWHERE("callbacks"),
     OPTIONS_END,

@@ -18,6 +18,7 @@ typedef struct position {
     /* What the numbers above count; a run that goes on must have the same. 0: never trained. */
     int64_t batch, steps_per_epoch, train_samples;
     int64_t shards; /* that each batch is divided into, which decides bits; 0 as 1 */
+    bool wire_bf16; /* their gradients are rounded to bfloat16 where they are added */
     int64_t epochs; /* that the run was to have */
 } position;
 

@@ -1,4 +1,5 @@
 /* What all ranks do together. */
+#include "base/bf16.h"
 #include "base/clock.h"
 #include "ranks/engine.h"
 #include <string.h>
@@ -41,19 +42,43 @@ cornu_status ranks_share(cornu_ranks *r, const void *own, void *all, size_t size
 
 /* ---- sums ------------------------------------------------------------------------------- */
 
-typedef struct adding_work {
+/* By a pool of one thread, so that numbers are added as in the other pools. */
+typedef struct range_work {
     float *to;
-    const float *from;
+    const void *from; /* of floats or bfloat16 */
     int64_t count;
-} adding_work;
+} range_work;
 
 static void add_task(void *context, int64_t task, int worker)
 {
-    const adding_work *a = context;
+    const range_work *w = context;
+    const float *from = w->from;
     (void)task;
     (void)worker;
-    for (int64_t i = 0; i < a->count; i++)
-        a->to[i] += a->from[i];
+    for (int64_t i = 0; i < w->count; i++)
+        w->to[i] += from[i];
+}
+
+static void add_rounded_task(void *context, int64_t task, int worker)
+{
+    const range_work *w = context;
+    const uint16_t *from = w->from;
+    (void)task;
+    (void)worker;
+    for (int64_t i = 0; i < w->count; i++)
+        w->to[i] = bf16_round(w->to[i]) + bf16_to(from[i]);
+}
+
+static void pack(const float *from, uint16_t *to, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        to[i] = bf16_of(from[i]);
+}
+
+static void unpack(const uint16_t *from, float *to, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        to[i] = bf16_to(from[i]);
 }
 
 /* A bucket on its way: log2(ranks) times its half is given away and the other half added, and then
@@ -63,6 +88,7 @@ typedef struct range {
 } range;
 typedef struct flight {
     float *values;
+    bool rounded;
     int step; /* of 2 log2(ranks) */
     range ranges[NEIGHBOURS_MOST];
 } flight;
@@ -78,36 +104,66 @@ static int neighbour_of(const cornu_ranks *r, int step)
     return step < r->neighbour_count ? step : 2 * r->neighbour_count - 1 - step;
 }
 
-static cornu_status begin_step(cornu_ranks *r, int slot, const flight *f)
+/* What a step is about. */
+typedef struct leg {
+    int with;
+    bool halves;        /* else what was added comes back */
+    float *own, *other; /* what this rank keeps or has, and the rest */
+    int64_t own_count, other_count;
+    float *scratch; /* of the flight's slot */
+    uint16_t *packed;
+} leg;
+
+static leg leg_of(const cornu_ranks *r, int slot, const flight *f)
 {
     int k = neighbour_of(r, f->step);
     const range *g = &f->ranges[k];
-    float *lower = f->values + g->begin, *upper = f->values + g->middle;
-    size_t below = (size_t)(g->middle - g->begin) * sizeof(float),
-           above = (size_t)(g->end - g->middle) * sizeof(float);
     bool up = keeps_upper(r, 1 << k);
-    int with = r->rank ^ 1 << k;
-    float *own = up ? upper : lower, *other = up ? lower : upper;
-    size_t own_size = up ? above : below, other_size = up ? below : above;
-    if (f->step >= r->neighbour_count)
-        return engine_begin_exchange(r, slot, with, own, own_size, other, other_size);
-    float *scratch = r->scratch + (size_t)slot * (BUCKET / 2);
-    return engine_begin_exchange(r, slot, with, other, other_size, scratch, own_size);
+    float *lower = f->values + g->begin, *upper = f->values + g->middle;
+    int64_t below = g->middle - g->begin, above = g->end - g->middle;
+    return (leg){.with = r->rank ^ 1 << k,
+                 .halves = f->step < r->neighbour_count,
+                 .own = up ? upper : lower,
+                 .other = up ? lower : upper,
+                 .own_count = up ? above : below,
+                 .other_count = up ? below : above,
+                 .scratch = r->scratch + (size_t)slot * (BUCKET / 2),
+                 .packed = r->packed + (size_t)slot * (BUCKET / 2)};
+}
+
+static cornu_status begin_step(cornu_ranks *r, int slot, const flight *f)
+{
+    const leg l = leg_of(r, slot, f);
+    const void *out = l.halves ? l.other : l.own;
+    void *in = l.halves || f->rounded ? l.scratch : l.other;
+    int64_t outs = l.halves ? l.other_count : l.own_count,
+            ins = l.halves ? l.own_count : l.other_count;
+    size_t size = f->rounded ? sizeof *l.packed : sizeof *l.own;
+    if (f->rounded) {
+        pack(out, l.packed, outs);
+        out = l.packed;
+    }
+    return engine_begin_exchange(r, slot, l.with, out, (size_t)outs * size, in, (size_t)ins * size);
 }
 
 /* What has come in is added to what is kept, which is the next range. */
 static void end_step(cornu_ranks *r, int slot, flight *f)
 {
-    int k = neighbour_of(r, f->step);
-    const range *g = &f->ranges[k];
-    bool up = keeps_upper(r, 1 << k), halves = f->step++ < r->neighbour_count;
-    int64_t begin = up ? g->middle : g->begin, end = up ? g->end : g->middle;
-    if (!halves)
+    const leg l = leg_of(r, slot, f);
+    int k = neighbour_of(r, f->step++);
+    bool last = k + 1 == r->neighbour_count;
+    if (!l.halves) {
+        if (f->rounded)
+            unpack((const uint16_t *)(const void *)l.scratch, l.other, l.other_count);
         return;
-    adding_work a = {f->values + begin, r->scratch + (size_t)slot * (BUCKET / 2), end - begin};
-    threads_run(r->adder, 1, add_task, &a);
-    if (k + 1 < r->neighbour_count)
+    }
+    range_work w = {l.own, l.scratch, l.own_count};
+    threads_run(r->adder, 1, f->rounded ? add_rounded_task : add_task, &w);
+    int64_t begin = l.own - f->values, end = begin + l.own_count;
+    if (!last)
         f->ranges[k + 1] = (range){begin, begin + (end - begin) / 2, end};
+    for (int64_t i = begin; last && f->rounded && i < end; i++)
+        f->values[i] = bf16_round(f->values[i]);
 }
 
 /* *moved: a step of it has ended. False in *flies behind its last. */
@@ -123,9 +179,10 @@ static cornu_status advance(cornu_ranks *r, int slot, flight *f, bool *flies, bo
     return *flies ? begin_step(r, slot, f) : CORNU_OK;
 }
 
-static cornu_status take_off(cornu_ranks *r, int slot, flight *f, float *values, int64_t count)
+static cornu_status take_off(cornu_ranks *r, int slot, flight *f, float *values, int64_t count,
+                             bool rounded)
 {
-    *f = (flight){.values = values, .ranges[0] = {0, count / 2, count}};
+    *f = (flight){.values = values, .rounded = rounded, .ranges[0] = {0, count / 2, count}};
     return begin_step(r, slot, f);
 }
 
@@ -154,11 +211,13 @@ static cornu_status sum_buckets(cornu_ranks *r, addition *a)
     double moved_at = clock_seconds();
     for (int slot = 0, flying = 0; begun < a->count || flying > 0;) {
         bool moved = false;
-        int64_t end = begun + bucket < a->count ? begun + bucket : a->count;
+        int64_t kind = begun < a->rounded ? a->rounded : a->count; /* a bucket is of one */
+        int64_t end = begun + bucket < kind ? begun + bucket : kind;
         if (flying == 0)
             TRY(engine_await(r, &a->ready, end));
         if (begun < a->count && !flies[slot] && engine_reached(r, &a->ready, end)) {
-            TRY(take_off(r, slot, &flights[slot], a->values + begun, end - begun));
+            TRY(take_off(r, slot, &flights[slot], a->values + begun, end - begun,
+                         begun < a->rounded));
             flies[slot] = moved = true;
             begun = end;
             slot = (slot + 1) % EXCHANGES;
@@ -183,9 +242,9 @@ static cornu_status run_sum(cornu_ranks *r, void *context)
     return a->all && r->count > 1 ? sum_buckets(r, a) : CORNU_OK;
 }
 
-void ranks_sum_begin(cornu_ranks *r, float *values, int64_t count, bool joins)
+void ranks_sum_begin(cornu_ranks *r, float *values, int64_t count, int64_t rounded, bool joins)
 {
-    r->adding = (addition){.values = values, .count = count, .joins = joins};
+    r->adding = (addition){.values = values, .count = count, .rounded = rounded, .joins = joins};
     r->adding.job = (job){.work = run_sum, .context = &r->adding};
     engine_begin(r, &r->adding.job);
 }

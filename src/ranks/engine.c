@@ -296,6 +296,8 @@ static cornu_status open_transport(cornu_ranks *r)
     TRY(threads_open(1, &r->adder));
     TRY(memory_new_aligned((size_t)EXCHANGES * BUCKET / 2 * sizeof *r->scratch, "sums of ranks",
                            &r->scratch));
+    TRY(memory_new_aligned((size_t)EXCHANGES * BUCKET / 2 * sizeof *r->packed, "sums of ranks",
+                           &r->packed));
     r->looked = clock_seconds();
     for (int distance = 1; distance < r->count; distance *= 2) {
         neighbour *n = &r->neighbours[r->neighbour_count++];

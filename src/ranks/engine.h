@@ -45,7 +45,7 @@ typedef struct job {
 typedef struct addition {
     job job;
     float *values;
-    int64_t count;
+    int64_t count, rounded;
     int64_t ready; /* under the lock: of the values, from the first */
     bool joins;    /* this rank does */
     bool all;      /* all do */
@@ -80,7 +80,8 @@ struct cornu_ranks {
     double looked;
     threads *adder; /* of one thread: numbers are added as in the other pools */
     exchange exchanges[EXCHANGES];
-    float *scratch; /* [EXCHANGES][BUCKET / 2] */
+    float *scratch;   /* [EXCHANGES][BUCKET / 2]: what comes in */
+    uint16_t *packed; /* [EXCHANGES][BUCKET / 2]: what is sent as bfloat16 */
 };
 
 /* Run `work` on the thread and wait for it. Where it fails, so has the whole. */

@@ -90,6 +90,7 @@ void cornu_ranks_close(cornu_ranks *r)
     pthread_mutex_destroy(&r->lock);
     threads_close(r->adder);
     memory_free_aligned(r->scratch);
+    memory_free_aligned(r->packed);
     free(r->names);
     free(r);
 }

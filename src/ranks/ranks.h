@@ -23,9 +23,10 @@ cornu_status ranks_share(cornu_ranks *r, const void *own, void *all, size_t size
 
    The numbers may still be made while those before them are added: `begin` returns at once, `ready`
    says that the first `count` values will not change any more (at last all of them), and `end`
-   waits. Unless all ranks join, nothing is added, *all is false, and the values may be in any state
-   that their maker left. In between the ranks do nothing else. */
-void ranks_sum_begin(cornu_ranks *r, float *values, int64_t count, bool joins);
+   waits. The first `rounded` values are sent as bfloat16, and each sum is that of two rounded
+   numbers, and rounded at last. Unless all ranks join, nothing is added, *all is false, and the
+   values may be in any state that their maker left. In between the ranks do nothing else. */
+void ranks_sum_begin(cornu_ranks *r, float *values, int64_t count, int64_t rounded, bool joins);
 void ranks_sum_ready(cornu_ranks *r, int64_t count);
 /* They go in buckets of so many numbers, RANKS_BUCKETS of them at once: one's latency is another's
    time to be sent. */

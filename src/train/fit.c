@@ -31,53 +31,6 @@ static cornu_status check_options(const cornu_fit_options *o)
     return CORNU_OK;
 }
 
-/* Options win over the recipe, the recipe over the defaults. */
-static void resolve_new(fit_run *run)
-{
-    const cornu_fit_options *o = run->options;
-    fit_spec *s = &run->spec;
-    s->seed = o->seed ? o->seed : s->seed ? s->seed : 1;
-    s->batch = o->batch ? o->batch : s->batch ? s->batch : 32;
-    s->epochs = o->epochs ? o->epochs : s->epochs ? s->epochs : 1;
-    s->steps_per_epoch = o->steps_per_epoch ? o->steps_per_epoch : s->steps_per_epoch;
-    s->shards = o->shards ? o->shards : s->shards ? s->shards : cornu_ranks_count(o->ranks);
-}
-
-static cornu_status fail_resume(const char *what, uint64_t saved, uint64_t asked)
-{
-    return status_fail(
-        CORNU_INVALID,
-        "resume: found %s %ju in the model file and %ju asked for; expected the same, "
-        "or the run would not go on as it began",
-        what, (uintmax_t)saved, (uintmax_t)asked);
-}
-
-/* A run that goes on keeps what it began with; only its end may move. */
-static cornu_status resolve_resumed(fit_run *run)
-{
-    const cornu_fit_options *o = run->options;
-    const position *p = &run->model->training.position;
-    fit_spec *s = &run->spec;
-    if (p->batch == 0)
-        return status_fail(CORNU_INVALID, "resume: found a model that was never trained; expected "
-                                          "the model file of a run that was stopped");
-    if (o->seed && o->seed != p->seed)
-        return fail_resume("seed", p->seed, o->seed);
-    if (o->batch && o->batch != p->batch)
-        return fail_resume("batch", (uint64_t)p->batch, (uint64_t)o->batch);
-    if (o->steps_per_epoch && o->steps_per_epoch != p->steps_per_epoch)
-        return fail_resume("steps per epoch", (uint64_t)p->steps_per_epoch,
-                           (uint64_t)o->steps_per_epoch);
-    s->shards = p->shards ? p->shards : 1;
-    if (o->shards && o->shards != s->shards)
-        return fail_resume("shards:", (uint64_t)s->shards, (uint64_t)o->shards);
-    s->seed = p->seed;
-    s->batch = p->batch;
-    s->steps_per_epoch = p->steps_per_epoch;
-    s->epochs = o->epochs ? o->epochs : p->epochs;
-    return CORNU_OK;
-}
-
 /* ---- data ------------------------------------------------------------------------------- */
 
 static cornu_status check_classes(const cornu_model *model, const cornu_data *data)
@@ -201,8 +154,8 @@ static cornu_status open_data(fit_run *run)
         TRY(class_weights_weigh(&run->class_weights, &run->train));
     const position *p = &run->model->training.position;
     if (run->options->resume && p->train_samples != run->train.count)
-        return fail_resume("training samples:", (uint64_t)p->train_samples,
-                           (uint64_t)run->train.count);
+        return fit_fail_resume("training samples:", (uint64_t)p->train_samples,
+                               (uint64_t)run->train.count);
     return feed_open(run->data, CORNU_TRAIN, &run->train, 0, run->train.count, &run->feed);
 }
 
@@ -287,10 +240,7 @@ static cornu_status check_all(fit_run *run)
     if (o->section)
         TRY(doc_parse(o->section, strlen(o->section), "fit", &run->section));
     TRY(fit_spec_read(o->section ? run->section : run->model->fit, &run->spec));
-    if (o->resume)
-        TRY(resolve_resumed(run));
-    else
-        resolve_new(run);
+    TRY(fit_settle(run));
     run->state.more_epochs = o->resume && run->spec.epochs > run->model->training.position.epochs;
     TRY(open_data(run));
     TRY(plan_epochs(run));
@@ -333,6 +283,7 @@ static void set_position(fit_run *run)
     p->batch = run->spec.batch;
     p->steps_per_epoch = run->spec.steps_per_epoch;
     p->shards = run->spec.shards;
+    p->wire_bf16 = run->wire_bf16;
     p->train_samples = run->train.count;
     p->epochs = run->epochs;
 }
@@ -355,7 +306,7 @@ static cornu_status open_session(fit_run *run)
         fit_notice(&run->state, "%s", d->ops->notice(d));
     TRY(fit_upload(run));
     TRY(shards_open(run->session, run->spec.shards, run->options->ranks, run->options->threads,
-                    &run->shards));
+                    run->wire_bf16, &run->shards));
     TRY(fit_prepare_plans(run));
     TRY(fit_check_ranks(run));
     fit_forecast_open(run);

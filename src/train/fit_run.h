@@ -31,6 +31,7 @@ typedef struct fit_run {
     fit_spec spec; /* options over recipe over defaults */
     session *session;
     shards *shards; /* NULL: a batch is one */
+    bool wire_bf16; /* their gradients are rounded */
     callbacks *callbacks;
     fit_state state;
 
@@ -75,6 +76,10 @@ cornu_status fit_upload(fit_run *run);
 cornu_status fit_check_samples(const fit_run *run, int64_t samples);
 /* All plans of the run, so that one that does not fit is known now. */
 cornu_status fit_prepare_plans(fit_run *run);
+/* "WHAT 4 in the model file and 8 asked for" */
+cornu_status fit_fail_resume(const char *what, uint64_t saved, uint64_t asked);
+/* Seed, batch, steps, shards, epochs. */
+cornu_status fit_settle(fit_run *run);
 /* With ranks: do all of them the same? */
 cornu_status fit_check_ranks(fit_run *run);
 /* That of a training step, or of its largest shard, which is there by then. */

@@ -92,6 +92,7 @@ cornu_status fit_spec_read(const doc *section, fit_spec *spec)
                                        "validation_split",
                                        "shuffle",
                                        "shards",
+                                       "wire",
                                        "seed",
                                        "class_weight",
                                        "callbacks",
@@ -111,6 +112,10 @@ cornu_status fit_spec_read(const doc *section, fit_spec *spec)
     TRY(doc_read_int(section, "validation_steps", 1, INT32_MAX, &spec->validation_steps));
     TRY(doc_read_bool(section, "shuffle", &spec->shuffle));
     TRY(doc_read_int(section, "shards", 1, SHARDS_MOST, &spec->shards));
+    bool rounds;
+    TRY(doc_read_string(section, "wire", &spec->wire));
+    if (spec->wire && shards_wire_find(spec->wire, &rounds) != CORNU_OK)
+        return doc_fail(doc_get(section, "wire"), "found %.40s; expected fp32 or bf16", spec->wire);
     int64_t seed = 0;
     TRY(doc_read_int(section, "seed", 1, INT64_MAX, &seed));
     spec->seed = (uint64_t)seed;

@@ -97,14 +97,15 @@ typedef struct fit_spec {
     double validation_split;    /* > 0: the last fraction of the training samples */
     int64_t validation_samples; /* > 0: only the first N test samples */
     int64_t shards;             /* a batch's, train/shards.h */
+    const char *wire;           /* of their gradients; NULL: not said */
     bool shuffle;
     uint64_t seed;
     const doc *callbacks; /* a list, or NULL */
 } fit_spec;
 /* Keys: batch_size, epochs, initial_epoch, steps_per_epoch, validation_steps,
    validation_batch_size, validation_freq, validation (test, none, a fraction of the training
-   samples, or {test: SAMPLES}), validation_split, shuffle, shards, seed, class_weight, callbacks.
-   NULL: defaults. */
+   samples, or {test: SAMPLES}), validation_split, shuffle, shards, wire, seed, class_weight,
+   callbacks. NULL: defaults. */
 cornu_status fit_spec_read(const doc *section, fit_spec *spec);
 /* Does validation follow epoch `epoch`, from 0? */
 bool fit_spec_validates(const fit_spec *spec, int64_t epoch);

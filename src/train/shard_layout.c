@@ -44,6 +44,7 @@ cornu_status shard_layout_find(shard_layout *l, const cornu_model *m, const plan
             if (gradients->gradients[i] != NO_TENSOR && operations_to(gradients, i) == made)
                 add_part(l, m, i, true);
     l->gradients = l->count;
+    l->gradient_values = l->values;
     for (int i = 0; i < m->weight_count; i++)
         if (writes(gradients, i))
             add_part(l, m, i, false);

@@ -16,8 +16,9 @@ typedef struct shard_part {
 
 typedef struct shard_layout {
     shard_part *parts;
-    int count, gradients; /* parts; those that are gradients */
-    int64_t values;       /* floats of all */
+    int count, gradients;    /* parts; those that are gradients */
+    int64_t values;          /* floats of all */
+    int64_t gradient_values; /* of gradients, which come first */
 } shard_layout;
 
 /* Of a plan of SCOPE_GRADIENTS; the order is the same for each of the model's. Does nothing where

@@ -1,14 +1,11 @@
 #include "train/shards.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/threads.h"
+#include "train/floats.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    TASK = 1 << 15, /* floats that one task copies or adds */
-    LEVELS_MOST = 10
-};
+enum { LEVELS_MOST = 10 };
 
 /* A node of the tree: numbers that were added, and sums of the losses and metrics. */
 typedef struct node {
@@ -20,6 +17,7 @@ struct shards {
     session *session;
     cornu_ranks *ranks; /* or NULL */
     int64_t count;      /* of all ranks */
+    bool bf16;          /* gradients are rounded where they are added */
     int64_t first, own; /* this rank's */
     int levels;         /* own is 1 << levels */
     threads *pool;
@@ -55,6 +53,19 @@ cornu_status shards_check(int64_t count, int64_t batch, const cornu_ranks *ranks
                        (intmax_t)count, (intmax_t)batch);
 }
 
+cornu_status shards_wire_find(const char *name, bool *bf16)
+{
+    *bf16 = name && strcmp(name, "bf16") == 0;
+    if (*bf16 || !name || strcmp(name, "fp32") == 0)
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID, "wire: found %.40s; expected fp32 or bf16", name);
+}
+
+const char *shards_wire_name(bool bf16)
+{
+    return bf16 ? "bf16" : "fp32";
+}
+
 /* ---- memory ------------------------------------------------------------------------------- */
 
 /* Each node has its numbers; none is touched before it is used. */
@@ -81,7 +92,7 @@ static cornu_status make_nodes(shards *h)
 
 /* ---- opening ------------------------------------------------------------------------------ */
 
-cornu_status shards_open(session *s, int64_t count, cornu_ranks *ranks, int thread_count,
+cornu_status shards_open(session *s, int64_t count, cornu_ranks *ranks, int thread_count, bool bf16,
                          shards **out)
 {
     *out = NULL;
@@ -93,6 +104,7 @@ cornu_status shards_open(session *s, int64_t count, cornu_ranks *ranks, int thre
     h->session = s;
     h->ranks = ranks;
     h->count = count;
+    h->bf16 = bf16;
     h->own = count / cornu_ranks_count(ranks);
     h->first = h->own * cornu_ranks_number(ranks);
     while (INT64_C(1) << h->levels < h->own)
@@ -137,36 +149,6 @@ cornu_status shards_prepare(shards *h, int64_t batch, bool weighted)
 }
 
 /* ---- numbers ------------------------------------------------------------------------------ */
-
-typedef struct range_work {
-    const float *from;
-    float *to;
-    int64_t count;
-    float factor;
-} range_work;
-
-static void scale_task(void *context, int64_t task, int worker)
-{
-    const range_work *w = context;
-    int64_t end = (task + 1) * TASK < w->count ? (task + 1) * TASK : w->count;
-    (void)worker;
-    for (int64_t i = task * TASK; i < end; i++)
-        w->to[i] = w->from[i] * w->factor;
-}
-
-static void add_task(void *context, int64_t task, int worker)
-{
-    const range_work *w = context;
-    int64_t end = (task + 1) * TASK < w->count ? (task + 1) * TASK : w->count;
-    (void)worker;
-    for (int64_t i = task * TASK; i < end; i++)
-        w->to[i] += w->from[i];
-}
-
-static void run_range(const shards *h, threads_work *work, range_work w)
-{
-    threads_run(h->pool, (w.count + TASK - 1) / TASK, work, &w);
-}
 
 static void add_results(step_results *to, const step_results *from)
 {
@@ -226,12 +208,15 @@ static node *root_of(const shards *h)
    begin to end-1. */
 static void add_values(const shards *h, int64_t number, int64_t begin, int64_t end)
 {
-    const float *sum = h->shard->values;
+    bool rounds = h->bf16 && end <= h->layout.gradient_values;
+    float *sum = h->shard->values;
     for (int level = 0; number >> level & 1; level++) {
         float *left = h->waiting[level]->values;
-        run_range(h, add_task, (range_work){sum + begin, left + begin, end - begin, 0});
+        floats_add(h->pool, left + begin, sum + begin, end - begin, rounds);
         sum = left;
     }
+    if (rounds && !h->ranks && is_last(h, number)) /* else ranks do so */
+        floats_round(h->pool, sum + begin, end - begin);
 }
 
 /* The same for the sums of losses; then the node that holds the leaf's sum waits for what comes at
@@ -269,7 +254,7 @@ static cornu_status take_part(shards *h, session_plan *ready, int64_t number)
         TRY(d->ops->read_variable(d, p->variable, to, p->count));
     else if (!d->ops->place)
         TRY(d->ops->read(d, ready->prepared, ready->plan->gradients[p->variable], to, p->count));
-    run_range(h, scale_task, (range_work){to, to, p->count, h->share});
+    floats_scale(h->pool, to, p->count, h->share);
     add_values(h, number, p->at, end);
     p->seconds = clock_seconds() - h->began;
     if (h->ranks && is_last(h, number))
@@ -310,7 +295,8 @@ static cornu_status run_watched(shards *h, session_plan *ready, const sample_blo
 static void take_nothing(shards *h, int64_t number)
 {
     memset(h->shard->values, 0, (size_t)h->layout.values * sizeof(float));
-    add_values(h, number, 0, h->layout.values);
+    add_values(h, number, 0, h->layout.gradient_values);
+    add_values(h, number, h->layout.gradient_values, h->layout.values);
     if (h->ranks && is_last(h, number))
         ranks_sum_ready(h->ranks, h->layout.values);
 }
@@ -363,7 +349,8 @@ cornu_status shards_begin(shards *h, const sample_block *samples, const int64_t 
         bool sums = h->ranks && is_last(h, i);
         TRY(keep_states(h, i == 0));
         if (sums)
-            ranks_sum_begin(h->ranks, root_of(h)->values, h->layout.values, true);
+            ranks_sum_begin(h->ranks, root_of(h)->values, h->layout.values,
+                            h->bf16 ? h->layout.gradient_values : 0, true);
         status = run_shard(h, samples, index, batch, i);
         h->times.made = clock_seconds() - h->began;
         if (sums)
@@ -395,7 +382,7 @@ static void add_ballots(ballot *all, int count)
 static cornu_status decline(shards *h)
 {
     bool all;
-    ranks_sum_begin(h->ranks, NULL, 0, false);
+    ranks_sum_begin(h->ranks, NULL, 0, 0, false);
     return ranks_sum_end(h->ranks, CORNU_OK, &all);
 }
 

@@ -22,10 +22,14 @@ enum { SHARDS_MOST = 1024 };
 /* CORNU_INVALID unless `count` is a power of two, 1 to SHARDS_MOST, which the ranks (may be NULL)
    divide, and a batch has a sample for each. */
 cornu_status shards_check(int64_t count, int64_t batch, const cornu_ranks *ranks);
+/* "fp32" (NULL too) or "bf16". */
+cornu_status shards_wire_find(const char *name, bool *bf16);
+const char *shards_wire_name(bool bf16);
 /* `count` shards, of which each rank has as many neighbours; *out is NULL for one of a single
-   process, which needs none of this; `thread_count` as cornu_fit_options has them. The session
-   outlives it. */
-cornu_status shards_open(session *s, int64_t count, cornu_ranks *ranks, int thread_count,
+   process, which needs none of this; `thread_count` as cornu_fit_options has them. `bf16`: each
+   sum of the tree is made of gradients rounded to bfloat16, and rounded itself, whether its two
+   numbers come from one rank or from two. The session outlives it. */
+cornu_status shards_open(session *s, int64_t count, cornu_ranks *ranks, int thread_count, bool bf16,
                          shards **out);
 void shards_close(shards *h);
 /* Plans and memory for batches of this size, of samples with weights or without, so that what does

@@ -69,6 +69,7 @@ static const row rows[] = {
     {"train", "epochs", "small.yaml --data mnist", "--epochs 2", SAYS, "Epoch 1/2"},
     {"train", "batch", TRAIN, "--batch 12", SAYS, " 5/5 "},
     {"train", "steps", TRAIN, "--steps 4", SAYS, " 4/4 "},
+    {"train", "wire", SAVE " --shards 2", "--wire bf16", CONTENT, "m.safetensors"},
     {"train", "shards", SAVE, "--shards 2", CONTENT, "m.safetensors"},
     {"train", "seed", SAVE, "--seed 2", CONTENT, "m.safetensors"},
     {"train", "init", SAVE, "--init start.safetensors", CONTENT, "m.safetensors"},

@@ -44,6 +44,7 @@ typedef struct training {
     int stop_after;     /* calls of should_stop on `stopper`; 0: never */
     int stopper;
     int64_t shards;
+    const char *wire;
     char output[1100]; /* folder of the callbacks' files */
     int odd;           /* the rank that does otherwise; -1: none */
     void (*otherwise)(cornu_fit_options *o, int *samples);
@@ -69,6 +70,7 @@ static cornu_status train(cornu_ranks *ranks, void *context)
                            .save = t->save,
                            .output = t->output,
                            .shards = t->shards,
+                           .wire = t->wire,
                            .resume = t->resume != NULL,
                            .user = &left};
     if (t->stop_after && rank == t->stopper)
@@ -98,15 +100,16 @@ static void close_all(training *t)
 }
 
 /* `history` may be NULL. */
-static cornu_model *trained_alone(int64_t shards, cornu_history **history)
+static cornu_model *trained_alone(int64_t shards, const char *wire, cornu_history **history)
 {
     cornu_model *model;
     training t = {.odd = -1};
     cornu_data *data = runs_data(TRAIN, TESTED);
     expect_ok(open_model(&t, &model));
-    expect_ok(cornu_fit(model, data,
-                        &(cornu_fit_options){.shards = shards, .output = scratch_path("logs")},
-                        history));
+    expect_ok(cornu_fit(
+        model, data,
+        &(cornu_fit_options){.shards = shards, .wire = wire, .output = scratch_path("logs")},
+        history));
     cornu_data_close(data);
     return model;
 }
@@ -127,14 +130,13 @@ static void expect_same_history(const cornu_history *a, const cornu_history *b)
 
 /* ---- bits ------------------------------------------------------------------------------- */
 
-static void bits_do_not_depend_on_the_number_of_ranks(void **state)
+static void expect_bits_of_one(const char *wire)
 {
-    (void)state;
     rank_result results[RANK_THREADS_MOST];
     cornu_history *history;
-    cornu_model *alone = trained_alone(0, &history);
+    cornu_model *alone = trained_alone(0, wire, &history);
     for (int count = 2; count <= 8; count *= 2) {
-        training t = {.odd = -1};
+        training t = {.odd = -1, .wire = wire};
         run_all(count, &t, results);
         rank_threads_expect(results, count, CORNU_OK);
         for (int i = 0; i < count; i++) {
@@ -151,11 +153,52 @@ static void bits_do_not_depend_on_the_number_of_ranks(void **state)
     cornu_history_close(history);
 }
 
+static void bits_do_not_depend_on_the_number_of_ranks(void **state)
+{
+    (void)state;
+    expect_bits_of_one(NULL);
+}
+
+/* Rounded gradients are others, but not by who adds them; statistics are not rounded. */
+static void nor_do_those_of_gradients_sent_as_bf16(void **state)
+{
+    (void)state;
+    expect_bits_of_one("bf16");
+    cornu_model *exact = trained_alone(0, NULL, NULL), *rounded = trained_alone(0, "bf16", NULL);
+    assert_false(same_bits(exact, rounded));
+    assert_true(rounded->training.position.wire_bf16);
+    cornu_model_close(exact);
+    cornu_model_close(rounded);
+}
+
+static void a_wire_is_kept_and_checked(void **state)
+{
+    (void)state;
+    cornu_model *model = trained_alone(0, "bf16", NULL);
+    cornu_data *data = runs_data(TRAIN, TESTED);
+    expect_ok(cornu_model_save(model, scratch_path("w.safetensors")));
+    cornu_model_close(model);
+    expect_ok(cornu_model_open(scratch_path("w.safetensors"), &model));
+    assert_true(model->training.position.wire_bf16);
+    cornu_fit_options o = {
+        .resume = true, .epochs = 9, .wire = "fp32", .output = scratch_path("l")};
+    assert_int_equal(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
+    expect_message("resume: found wire: bf16 in the model file and fp32 asked for");
+    o.wire = "int8";
+    assert_int_equal(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
+    expect_message("wire: found int8; expected fp32 or bf16");
+    o = (cornu_fit_options){.shards = 1, .wire = "bf16"};
+    assert_int_equal(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
+    expect_message("wire: found bf16 and one shard");
+    cornu_data_close(data);
+    cornu_model_close(model);
+}
+
 static void there_are_as_many_shards_as_ranks_unless_said_otherwise(void **state)
 {
     (void)state;
     rank_result results[RANK_THREADS_MOST];
-    cornu_model *alone = trained_alone(4, NULL);
+    cornu_model *alone = trained_alone(4, NULL, NULL);
     training t = {.odd = -1, .shards = 4};
     run_all(4, &t, results);
     rank_threads_expect(results, 4, CORNU_OK);
@@ -169,7 +212,7 @@ static void a_stopped_run_goes_on_with_other_ranks(void **state)
 {
     (void)state;
     rank_result results[RANK_THREADS_MOST];
-    cornu_model *alone = trained_alone(0, NULL);
+    cornu_model *alone = trained_alone(0, NULL, NULL);
     static const int counts[][2] = {{4, 2}, {2, 8}, {8, 1}, {2, 4}};
     for (int i = 0; i < 4; i++) {
         char path[1100];
@@ -300,6 +343,8 @@ int main(void)
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(bits_do_not_depend_on_the_number_of_ranks),
+        IN_FOLDER(nor_do_those_of_gradients_sent_as_bf16),
+        IN_FOLDER(a_wire_is_kept_and_checked),
         IN_FOLDER(there_are_as_many_shards_as_ranks_unless_said_otherwise),
         IN_FOLDER(a_stopped_run_goes_on_with_other_ranks),
         IN_FOLDER(what_differs_between_ranks_is_refused_before_the_first_step),

@@ -283,9 +283,10 @@ class Sequential:
         x: an array with y; or what gives batches (x, y) or (x, y, sample_weight): a generator, a keras.utils.PyDataset,
         any iterable; or a data set of pictures, which the library loads itself. Of tf.keras 2, workers and
         max_queue_size say how batches are fetched ahead. Of cornu alone: shards=N divides each batch into N, a power of
-        two, and adds their gradients (keras.distribution: by several processes)."""
+        two, and adds their gradients (keras.distribution: by several processes), as wire says: "fp32" or "bf16"."""
         self._want_compiled("fit")
         shards = whole("fit", "shards", kwargs.pop("shards", None))
+        wire = kwargs.pop("wire", None)
         fetch = older("fit", kwargs)
         epochs, batch_size = whole("fit", "epochs", epochs), whole("fit", "batch_size", batch_size)
         steps = whole("fit", "steps_per_epoch", steps_per_epoch)
@@ -293,6 +294,7 @@ class Sequential:
         section: dict[str, Any] = {"epochs": epochs, "shuffle": bool(shuffle), "seed": _seed(),
                                    "initial_epoch": whole("fit", "initial_epoch", initial_epoch, 0),
                                    "steps_per_epoch": steps, "validation_steps": validation_steps, "shards": shards,
+                                   "wire": plain(wire),
                                    "validation_batch_size": whole("fit", "validation_batch_size", validation_batch_size),
                                    "validation_freq": plain(validation_freq) if validation_freq != 1 else None}
         if class_weight is not None:

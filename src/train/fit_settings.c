@@ -1,0 +1,80 @@
+/* What a run goes by: its options, the recipe, or what it began with. */
+#include "train/fit_run.h"
+
+/* Options win over the recipe, the recipe over the defaults. */
+static void resolve_new(fit_run *run)
+{
+    const cornu_fit_options *o = run->options;
+    fit_spec *s = &run->spec;
+    s->seed = o->seed ? o->seed : s->seed ? s->seed : 1;
+    s->batch = o->batch ? o->batch : s->batch ? s->batch : 32;
+    s->epochs = o->epochs ? o->epochs : s->epochs ? s->epochs : 1;
+    s->steps_per_epoch = o->steps_per_epoch ? o->steps_per_epoch : s->steps_per_epoch;
+    s->shards = o->shards ? o->shards : s->shards ? s->shards : cornu_ranks_count(o->ranks);
+}
+
+/* A wire's name has been checked. */
+static cornu_status resolve_wire(fit_run *run)
+{
+    const cornu_fit_options *o = run->options;
+    const position *p = &run->model->training.position;
+    bool *bf16 = &run->wire_bf16;
+    const char *asked = o->wire ? o->wire : o->resume ? NULL : run->spec.wire;
+    TRY(shards_wire_find(asked, bf16));
+    if (o->resume && asked && *bf16 != p->wire_bf16)
+        return status_fail(CORNU_INVALID,
+                           "resume: found wire: %s in the model file and %s asked for; expected "
+                           "the same, or the run would not go on as it began",
+                           shards_wire_name(p->wire_bf16), asked);
+    *bf16 = o->resume ? p->wire_bf16 : *bf16;
+    if (*bf16 && run->spec.shards == 1)
+        return status_fail(CORNU_INVALID, "wire: found bf16 and one shard; expected several, whose "
+                                          "gradients are added");
+    if (*bf16)
+        fit_notice(&run->state, "gradients of shards are rounded to bf16 before they are added");
+    return CORNU_OK;
+}
+
+cornu_status fit_fail_resume(const char *what, uint64_t saved, uint64_t asked)
+{
+    return status_fail(
+        CORNU_INVALID,
+        "resume: found %s %ju in the model file and %ju asked for; expected the same, "
+        "or the run would not go on as it began",
+        what, (uintmax_t)saved, (uintmax_t)asked);
+}
+
+/* A run that goes on keeps what it began with; only its end may move. */
+static cornu_status resolve_resumed(fit_run *run)
+{
+    const cornu_fit_options *o = run->options;
+    const position *p = &run->model->training.position;
+    fit_spec *s = &run->spec;
+    if (p->batch == 0)
+        return status_fail(CORNU_INVALID, "resume: found a model that was never trained; expected "
+                                          "the model file of a run that was stopped");
+    if (o->seed && o->seed != p->seed)
+        return fit_fail_resume("seed", p->seed, o->seed);
+    if (o->batch && o->batch != p->batch)
+        return fit_fail_resume("batch", (uint64_t)p->batch, (uint64_t)o->batch);
+    if (o->steps_per_epoch && o->steps_per_epoch != p->steps_per_epoch)
+        return fit_fail_resume("steps per epoch", (uint64_t)p->steps_per_epoch,
+                               (uint64_t)o->steps_per_epoch);
+    s->shards = p->shards ? p->shards : 1;
+    if (o->shards && o->shards != s->shards)
+        return fit_fail_resume("shards:", (uint64_t)s->shards, (uint64_t)o->shards);
+    s->seed = p->seed;
+    s->batch = p->batch;
+    s->steps_per_epoch = p->steps_per_epoch;
+    s->epochs = o->epochs ? o->epochs : p->epochs;
+    return CORNU_OK;
+}
+
+cornu_status fit_settle(fit_run *run)
+{
+    if (run->options->resume)
+        TRY(resolve_resumed(run));
+    else
+        resolve_new(run);
+    return resolve_wire(run);
+}
