@@ -82,8 +82,8 @@ typedef enum bench_verdict {
 typedef struct bench_change {
     char workload[64], device[64];
     bench_verdict verdict;
-    double before_ms, after_ms; /* a step at its fastest */
-    double ratio, low, high;    /* of now to then, and its interval */
+    double before_ms, after_ms; /* medians of the rounds' fastest steps */
+    double ratio, low, high;    /* of now to then, less what memory explains, and its interval */
     char why[256];              /* of one that was not compared */
 } bench_change;
 
