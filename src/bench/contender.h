@@ -15,7 +15,7 @@ typedef struct bench_effort {
     double budget_seconds;   /* for one contender's rounds */
     double patience_seconds; /* the same where so few steps fit that they would prove nothing */
     int rounds_least, rounds_most;
-    bool comparable; /* not before the fastest steps are found */
+    bool comparable; /* not before the fastest steps are found, and with probes of memory */
 } bench_effort;
 bench_effort bench_effort_of(const bench_options *options);
 

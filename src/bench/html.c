@@ -228,9 +228,9 @@ static void add_changes(const bench_comparison *b, text *t)
         {"workload", false}, {"device", false},     {"then, ms", true},   {"now, ms", true},
         {"change, %", true}, {"at least, %", true}, {"at most, %", true}, {"verdict", false}};
     page_table_begin(t,
-                     "Medians of the rounds' fastest steps, then and now; the change without what "
-                     "memory was slower or faster, with an interval that is 99 % sure for all rows "
-                     "together",
+                     "Medians of the rounds' fastest steps, then and now; the change less what "
+                     "slower or faster memory explains, with an interval that is 99 % sure for all "
+                     "rows together",
                      columns, 8);
     for (int i = 0; i < b->count; i++) {
         const bench_change *c = &b->changes[i];
