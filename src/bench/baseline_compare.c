@@ -189,8 +189,8 @@ static bool is_enough(const run_rounds *r, const char *which, int rounds, bench_
     if (r->count >= ROUNDS_LEAST)
         return true;
     snprintf(out->why, sizeof out->why,
-             "%s: found %d rounds of %d with a step that was not preempted; expected at least %d "
-             "on a quieter machine",
+             "%s: found %d rounds of %d that were not disturbed; expected at least %d on a quieter "
+             "machine",
              which, r->count, rounds, ROUNDS_LEAST);
     return false;
 }
