@@ -180,19 +180,21 @@ static cornu_status compare_rounds(const doc *then, const bench_result *now, int
 {
     const doc *times = doc_get(then, "ms_per_step");
     int count = rounds_of(then);
-    double *ms = NULL, *fastest = NULL, *probe = NULL;
+    double *ms = NULL, *fastest = NULL, *probe = NULL, *memory = NULL;
     cornu_status status;
     TRY_GOTO(read_list(times, "samples", count, &ms));
     TRY_GOTO(read_list(times, "fastest", count, &fastest));
     TRY_GOTO(read_list(times, "probes", count, &probe));
-    const bench_rounds before = {ms, fastest, probe, count};
-    const bench_rounds after = {now->ms, now->fastest, now->probe,
+    TRY_GOTO(read_list(times, "memory_probes", count, &memory));
+    const bench_rounds before = {ms, fastest, probe, memory, count};
+    const bench_rounds after = {now->ms, now->fastest, now->probe, now->memory,
                                 now->ms ? now->step_ms.rounds : 0};
     baseline_compare(&before, &after, comparisons, c);
 done:
     free(ms);
     free(fastest);
     free(probe);
+    free(memory);
     return status;
 }
 

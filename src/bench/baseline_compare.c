@@ -9,35 +9,24 @@ enum {
     ROUNDS_LEAST = 10, /* undisturbed ones, of each run */
     RESAMPLES = 400
 };
-/* Logarithm of times: standard deviation of the floors of runs of one program on a machine that is
-   otherwise idle; found 0.6 to 1.0 % (scripts/baseline_check.py). */
-static const double RUN_BIAS = 0.010;
-static const double FALSE_ALARMS = 0.05;
+/* Times are logarithms here. Standard deviation of what a run of one program keeps of its own, when
+   reading is taken out: found 1.0 to 1.4 % (docs/experiments/measuring.md, M6). */
+static const double RUN_BIAS = 0.013;
+static const double FALSE_ALARMS = 0.01;
+/* A round is disturbed whose probe of arithmetic is lower than the run's upper decile by more. */
+static const double BUSY = 0.2;
+/* Times of reading the variables that are so far apart say something of the slope. */
+static const double READS_APART = 0.02;
 
 /* The undisturbed rounds of one run, in the order measured. */
-typedef struct floor_of_run {
-    double *values, *sorted; /* [count] */
+typedef struct run_rounds {
+    double *step, *read; /* [count]: its fastest step, reading a byte; `read` 0: not known */
+    double *left;        /* [count]: of the step, less what reading explains */
+    double *room;        /* [count] */
     int count;
-    double floor;     /* ms */
-    double disturbed; /* how far it may be above the machine's, as a logarithm */
-} floor_of_run;
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Mean of the lowest tenth; sorts. */
-static double floor_of(double *values, int count)
-{
-    double sum = 0;
-    int lowest = (count + 9) / 10;
-    qsort(values, (size_t)count, sizeof *values, compare_doubles);
-    for (int i = 0; i < lowest; i++)
-        sum += values[i];
-    return sum / lowest;
-}
+    double probe; /* the upper decile of those of arithmetic; NAN: there are none */
+    double level; /* median of `left` */
+} run_rounds;
 
 static bool has_any(const double *values, int count)
 {
@@ -47,8 +36,14 @@ static bool has_any(const double *values, int count)
     return false;
 }
 
-/* The upper decile of the probes, as the floor is of a tenth of the rounds; NAN: there are none. */
-static double probe_of(const bench_rounds *r, double *room)
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The upper decile of the probes; NAN: there are none. */
+static double upper_probe(const bench_rounds *r, double *room)
 {
     int count = 0;
     for (int i = 0; r->probe && i < r->count; i++)
@@ -60,49 +55,104 @@ static double probe_of(const bench_rounds *r, double *room)
     return room[(count - 1) * 9 / 10];
 }
 
-/* `best`: the most that any probe of either run has reached; NAN: there was none. */
-static bool open_floor(const bench_rounds *r, double best, floor_of_run *f)
+/* `with_reads`: both runs have probes of memory. */
+static void take_rounds(const bench_rounds *from, bool with_reads, run_rounds *r)
 {
-    bool overlap = !has_any(r->fastest, r->count) && !has_any(r->probe, r->count);
-    const double *from = overlap ? r->ms : r->fastest;
-    *f = (floor_of_run){.values = malloc((size_t)r->count * sizeof *f->values + 1),
-                        .sorted = malloc((size_t)r->count * sizeof *f->sorted + 1)};
-    if (!f->values || !f->sorted)
+    bool overlap = !has_any(from->fastest, from->count) && !has_any(from->probe, from->count);
+    const double *steps = overlap ? from->ms : from->fastest;
+    r->probe = upper_probe(from, r->room);
+    for (int i = 0; steps && i < from->count; i++) {
+        bool busy = from->probe && from->probe[i] < (1 - BUSY) * r->probe; /* of NAN: no */
+        bool known = isfinite(steps[i]) && steps[i] > 0;
+        if (with_reads)
+            known &= isfinite(from->memory[i]) && from->memory[i] > 0;
+        if (busy || !known)
+            continue;
+        r->step[r->count] = log(steps[i]);
+        r->read[r->count++] = with_reads ? -log(from->memory[i]) : 0;
+    }
+}
+
+static bool open_run(const bench_rounds *from, bool with_reads, run_rounds *r)
+{
+    size_t most = (size_t)from->count + 1;
+    *r = (run_rounds){.step = calloc(most, sizeof *r->step),
+                      .read = calloc(most, sizeof *r->read),
+                      .left = calloc(most, sizeof *r->left),
+                      .room = calloc(most, sizeof *r->room)};
+    if (!r->step || !r->read || !r->left || !r->room)
         return false;
-    double probe = probe_of(r, f->sorted);
-    for (int i = 0; from && i < r->count; i++)
-        if (isfinite(from[i]) && from[i] > 0)
-            f->values[f->count++] = from[i];
-    if (f->count < ROUNDS_LEAST)
-        return true;
-    memcpy(f->sorted, f->values, (size_t)f->count * sizeof *f->sorted);
-    f->floor = floor_of(f->sorted, f->count);
-    f->disturbed = log(f->sorted[(f->count - 1) / 4] / f->floor);
-    if (probe > 0 && probe < best)
-        f->disturbed += log(best / probe);
+    take_rounds(from, with_reads, r);
     return true;
 }
 
-static void close_floor(floor_of_run *f)
+static void close_run(run_rounds *r)
 {
-    free(f->values);
-    free(f->sorted);
+    free(r->step);
+    free(r->read);
+    free(r->left);
+    free(r->room);
 }
 
-/* Of the floor's logarithm, by resampling blocks of neighbours: a disturbance lasts for several
-   rounds. */
-static double bootstrap_deviation(floor_of_run *f, uint64_t item)
+static double median_of(const double *values, run_rounds *r)
+{
+    memcpy(r->room, values, (size_t)r->count * sizeof *values);
+    return statistics_median(r->room, r->count);
+}
+
+/* Less the run's median: into to[count]. */
+static void center(const double *values, run_rounds *r, double *to)
+{
+    double median = median_of(values, r);
+    for (int i = 0; i < r->count; i++)
+        to[i] = values[i] - median;
+}
+
+/* How much of a change of reading is one of the step, 0 to 1, as both runs say within themselves.
+   NAN, both: reading took as long all the time. */
+typedef struct reading_slope {
+    double value, deviation;
+} reading_slope;
+
+static bool find_slope(run_rounds *a, run_rounds *b, reading_slope *out)
+{
+    int count = a->count + b->count;
+    double *x = malloc((size_t)count * sizeof *x + 1), *y = malloc((size_t)count * sizeof *y + 1);
+    bool made = x && y;
+    if (made) {
+        center(a->read, a, x);
+        center(b->read, b, x + a->count);
+        center(a->step, a, y);
+        center(b->step, b, y + a->count);
+        out->value = statistics_slope(x, y, count, READS_APART, &out->deviation);
+        if (isfinite(out->value))
+            out->value = fmin(fmax(out->value, 0), 1);
+    }
+    free(x);
+    free(y);
+    return made;
+}
+
+static void explain_by_reading(double slope, run_rounds *r)
+{
+    for (int i = 0; i < r->count; i++)
+        r->left[i] = r->step[i] - slope * r->read[i];
+    r->level = median_of(r->left, r);
+}
+
+/* Of the level, by resampling blocks of neighbours: a disturbance lasts for several rounds. */
+static double bootstrap_deviation(run_rounds *r, uint64_t item)
 {
     random_stream random = random_open(1, RANDOM_SHUFFLE, item);
-    int block = (int)(cbrt(f->count) + 0.5);
+    int block = (int)(cbrt(r->count) + 0.5);
     double sum = 0, squares = 0;
     for (int k = 0; k < RESAMPLES; k++) {
-        for (int i = 0; i < f->count; i += block) {
-            int from = (int)random_below(&random, (uint32_t)f->count);
-            for (int j = 0; j < block && i + j < f->count; j++)
-                f->sorted[i + j] = f->values[(from + j) % f->count];
+        for (int i = 0; i < r->count; i += block) {
+            int from = (int)random_below(&random, (uint32_t)r->count);
+            for (int j = 0; j < block && i + j < r->count; j++)
+                r->room[i + j] = r->left[(from + j) % r->count];
         }
-        double x = log(floor_of(f->sorted, f->count) / f->floor);
+        double x = statistics_median(r->room, r->count) - r->level;
         sum += x;
         squares += x * x;
     }
@@ -134,43 +184,73 @@ static double best_probe(const bench_rounds *before, const bench_rounds *after)
     return best;
 }
 
-static bool is_enough(const floor_of_run *f, const char *which, int rounds, bench_change *out)
+static bool is_enough(const run_rounds *r, const char *which, int rounds, bench_change *out)
 {
-    if (f->count >= ROUNDS_LEAST)
+    if (r->count >= ROUNDS_LEAST)
         return true;
     snprintf(out->why, sizeof out->why,
-             "%s: found %d rounds of %d with a step that was not preempted; expected at least %d "
-             "on a quieter machine",
-             which, f->count, rounds, ROUNDS_LEAST);
+             "%s: found %d rounds of %d that were not disturbed; expected at least %d on a quieter "
+             "machine",
+             which, r->count, rounds, ROUNDS_LEAST);
     return false;
 }
 
-static void judge(floor_of_run *before, floor_of_run *after, int comparisons, bench_change *out)
+/* How far the machine may have held the run back all the time: what its cores' arithmetic lacked
+   of `best`, the most that any probe of either run has reached. Where there are none (NAN), how far
+   the run was above its own lowest tenth. */
+static double disturbance(const run_rounds *r, double best)
 {
-    double change = log(after->floor / before->floor);
+    if (isnan(best)) {
+        memcpy(r->room, r->left, (size_t)r->count * sizeof *r->room);
+        qsort(r->room, (size_t)r->count, sizeof *r->room, compare_doubles);
+        return r->level - r->room[(r->count - 1) / 10];
+    }
+    return r->probe < best ? log(best / r->probe) : 0; /* of NAN: 0 */
+}
+
+/* Variances of the change; `reads`: that of reading. */
+static double change_variance(run_rounds *before, run_rounds *after, double reads,
+                              const reading_slope *slope)
+{
     double a = bootstrap_deviation(before, 1), b = bootstrap_deviation(after, 2);
+    double c = isfinite(slope->deviation) ? slope->deviation * reads : 0;
+    return a * a + b * b + c * c + 2 * RUN_BIAS * RUN_BIAS;
+}
+
+static void judge(run_rounds *before, run_rounds *after, const reading_slope *slope, double best,
+                  int comparisons, bench_change *out)
+{
+    double reads = median_of(after->read, after) - median_of(before->read, before);
+    double unexplained = isfinite(slope->value) ? 0 : reads; /* all of it may be the step's */
+    explain_by_reading(isfinite(slope->value) ? slope->value : 0, before);
+    explain_by_reading(isfinite(slope->value) ? slope->value : 0, after);
+    double change = after->level - before->level;
     double half = normal_bound(FALSE_ALARMS / (comparisons > 1 ? comparisons : 1)) *
-                  sqrt(a * a + b * b + 2 * RUN_BIAS * RUN_BIAS);
-    out->before_ms = before->floor;
-    out->after_ms = after->floor;
+                  sqrt(change_variance(before, after, reads, slope));
+    out->before_ms = exp(median_of(before->step, before));
+    out->after_ms = exp(median_of(after->step, after));
     out->ratio = exp(change);
-    out->low = exp(change - half - after->disturbed);
-    out->high = exp(change + half + before->disturbed);
+    out->low = exp(change - half - disturbance(after, best) - fmax(unexplained, 0));
+    out->high = exp(change + half + disturbance(before, best) + fmax(-unexplained, 0));
     out->verdict = out->low > 1 ? BENCH_SLOWER : out->high < 1 ? BENCH_FASTER : BENCH_SAME;
 }
 
 void baseline_compare(const bench_rounds *before, const bench_rounds *after, int comparisons,
                       bench_change *out)
 {
-    floor_of_run was = {0}, now = {0};
+    run_rounds was = {0}, now = {0};
+    reading_slope slope = {NAN, NAN};
     double best = best_probe(before, after);
+    bool with_reads =
+        has_any(before->memory, before->count) && has_any(after->memory, after->count);
     out->verdict = BENCH_NOT_COMPARED;
     out->before_ms = out->after_ms = out->ratio = out->low = out->high = NAN;
-    if (!open_floor(before, best, &was) || !open_floor(after, best, &now))
+    if (!open_run(before, with_reads, &was) || !open_run(after, with_reads, &now) ||
+        !find_slope(&was, &now, &slope))
         snprintf(out->why, sizeof out->why, "found no memory to compare in");
     else if (is_enough(&was, "the baseline", before->count, out) &&
              is_enough(&now, "this run", after->count, out))
-        judge(&was, &now, comparisons, out);
-    close_floor(&was);
-    close_floor(&now);
+        judge(&was, &now, &slope, best, comparisons, out);
+    close_run(&was);
+    close_run(&now);
 }

@@ -58,7 +58,7 @@ void baseline_print(const bench_report *report, FILE *out)
         wrap_print_from(line, 0, 4, out);
     }
     fprintf(out, "%-16s %-10s %9s %9s  %s\n", "fastest steps", "device", "then, ms", "now, ms",
-            "change, 95 % sure");
+            "change, 99 % sure");
     for (int i = 0; i < b->count; i++)
         print_change(&b->changes[i], out);
 }

@@ -122,6 +122,7 @@ cornu_status contender_open(contender *c, const bench_workload *w, const char *o
     TRY(memory_new(most, sizeof *c->ms, "times", &c->ms));
     TRY(memory_new(most, sizeof *c->fastest, "times", &c->fastest));
     TRY(memory_new(most, sizeof *c->probe, "probes", &c->probe));
+    TRY(memory_new(most, sizeof *c->memory, "probes", &c->memory));
     TRY(memory_new(most, sizeof *c->loss, "losses", &c->loss));
     TRY(memory_new(most, sizeof *c->loss_steps, "losses", &c->loss_steps));
     TRY(features_learn(c->model, &c->feed));
@@ -140,6 +141,7 @@ void contender_close(contender *c)
     free(c->ms);
     free(c->fastest);
     free(c->probe);
+    free(c->memory);
     free(c->loss);
     free(c->loss_steps);
     *c = (contender){0};
@@ -234,6 +236,7 @@ static void add_round(contender *c, int64_t steps, double seconds, double fastes
 {
     c->fastest[c->rounds] = fastest * 1e3;
     c->ms[c->rounds] = seconds / (double)steps * 1e3;
+    c->memory[c->rounds] = NAN;
     c->probe[c->rounds++] = probe;
     c->steps += steps;
     c->seconds += seconds;
@@ -288,6 +291,12 @@ cornu_status contender_round(contender *c, double probe, const bench_effort *eff
     }
     add_round(c, c->round_steps, seconds, fastest, probe, effort);
     return CORNU_OK;
+}
+
+double contender_memory_probe(const contender *c, const bench_effort *effort)
+{
+    device *d = session_device(c->session);
+    return effort->comparable && d->ops->memory_probe ? d->ops->memory_probe(d) : NAN;
 }
 
 /* Has the fastest step been found? Then the second half of the rounds has no faster one. */

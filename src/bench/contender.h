@@ -15,7 +15,7 @@ typedef struct bench_effort {
     double budget_seconds;   /* for one contender's rounds */
     double patience_seconds; /* the same where so few steps fit that they would prove nothing */
     int rounds_least, rounds_most;
-    bool comparable; /* not before the fastest steps are found */
+    bool comparable; /* not before the fastest steps are found, and with probes of memory */
 } bench_effort;
 bench_effort bench_effort_of(const bench_options *options);
 
@@ -46,8 +46,8 @@ typedef struct contender {
     int64_t round_steps, steps;
     /* One entry a round, in the order measured: mean step, fastest step that
        was not preempted (NAN where none was, and where steps overlap, as on accelerators), FMA
-       probe before it. */
-    double *ms, *fastest, *probe; /* [rounds_most] */
+       probe before it, memory probe around it (NAN where there is none). */
+    double *ms, *fastest, *probe, *memory; /* [rounds_most] */
     int rounds;
     /* One entry a warm-up run or round: for loss_first and loss_last. */
     double *loss;        /* mean of the steps */
@@ -93,6 +93,9 @@ cornu_status contender_warm_up(contender *c, const bench_options *options,
                                const bench_effort *effort);
 /* One round; sets `done` when its time is used up. */
 cornu_status contender_round(contender *c, double probe, const bench_effort *effort);
+/* Bytes/s that its device reads its variables with just now (device_ops.memory_probe); NAN: not
+   asked for, since no runs are to be compared, or the device does not say. */
+double contender_memory_probe(const contender *c, const bench_effort *effort);
 /* Numbers of the samples of the next batch. */
 cornu_status contender_batch(contender *c, const int64_t **index);
 bool contender_is_stable(const contender *c, const bench_effort *effort);

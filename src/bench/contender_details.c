@@ -26,6 +26,7 @@ static cornu_status keep_rounds(const contender *c, bench_result *out)
     TRY(copy(c->ms, (size_t)c->rounds, sizeof *c->ms, &out->ms));
     TRY(copy(c->fastest, (size_t)c->rounds, sizeof *c->fastest, &out->fastest));
     TRY(copy(c->probe, (size_t)c->rounds, sizeof *c->probe, &out->probe));
+    TRY(copy(c->memory, (size_t)c->rounds, sizeof *c->memory, &out->memory));
     TRY(copy(c->loss, (size_t)c->losses, sizeof *c->loss, &out->loss));
     TRY(copy(c->loss_steps, (size_t)c->losses, sizeof *c->loss_steps, &out->loss_step));
     for (int i = 0; i < c->losses; i++)

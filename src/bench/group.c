@@ -56,7 +56,8 @@ static cornu_status warm_up(bench *b, contender *c)
     return settle(c, contender_warm_up(c, b->options, &b->effort));
 }
 
-/* On the host's cores a probe stands before each round. */
+/* On the host's cores a probe of arithmetic stands before each round, and probes of its memory
+   around it. */
 static cornu_status run_round(bench *b, contender *c, int round)
 {
     double probe = NAN;
@@ -67,11 +68,14 @@ static cornu_status run_round(bench *b, contender *c, int round)
         probe = b->host->ops->probe(b->host);
     if (probe > b->report->limits.fma)
         b->report->limits.fma = probe; /* the machine was not quiet when it was measured */
+    double memory = contender_memory_probe(c, &b->effort);
     (void)energy_since(&b->energy);
     cornu_status status = contender_round(c, probe, &b->effort);
     double joules = energy_since(&b->energy);
-    if (status == CORNU_OK)
+    if (status == CORNU_OK) {
         c->host_joules += joules;
+        c->memory[c->rounds - 1] = sqrt(memory * contender_memory_probe(c, &b->effort));
+    }
     return settle(c, status);
 }
 

@@ -228,8 +228,9 @@ static void add_changes(const bench_comparison *b, text *t)
         {"workload", false}, {"device", false},     {"then, ms", true},   {"now, ms", true},
         {"change, %", true}, {"at least, %", true}, {"at most, %", true}, {"verdict", false}};
     page_table_begin(t,
-                     "A step at its fastest, then and now, with an interval that is 95 % sure "
-                     "for all rows together",
+                     "Medians of the rounds' fastest steps, then and now; the change less what "
+                     "slower or faster memory explains, with an interval that is 99 % sure for all "
+                     "rows together",
                      columns, 8);
     for (int i = 0; i < b->count; i++) {
         const bench_change *c = &b->changes[i];

@@ -46,15 +46,18 @@ static json_t *list_json(const double *values, int count)
     return list;
 }
 
-/* What a later run with --baseline needs. */
+/* The lists are what a later run with --baseline needs of each round: its mean step and its fastest
+   (ms), FLOP/s of the probe of arithmetic before it, bytes/s of reading the model's variables
+   before and after it (report.h). null: there is none. */
 static json_t *times_json(const bench_result *r)
 {
     const statistics *s = &r->step_ms;
-    return json_pack("{so so so so so si so so so}", "min", number(s->minimum), "median",
+    return json_pack("{so so so so so si so so so so}", "min", number(s->minimum), "median",
                      number(s->median), "p95", number(s->p95), "noise", number(s->noise),
                      "median_over_min", number(s->median / s->minimum), "rounds", s->rounds,
                      "samples", list_json(r->ms, s->rounds), "fastest",
-                     list_json(r->fastest, s->rounds), "probes", list_json(r->probe, s->rounds));
+                     list_json(r->fastest, s->rounds), "probes", list_json(r->probe, s->rounds),
+                     "memory_probes", list_json(r->memory, s->rounds));
 }
 
 static json_t *losses_json(const bench_result *r)

@@ -42,6 +42,7 @@ void bench_result_forget(bench_result *r)
     free(r->ms);
     free(r->fastest);
     free(r->probe);
+    free(r->memory);
     free(r->loss);
     free(r->loss_step);
     free(r->operations);

@@ -29,8 +29,9 @@ typedef struct bench_result {
     int64_t batch, steps;      /* steps timed */
     statistics step_ms;        /* over rounds: each round's mean step */
     /* The rounds in the order measured: mean step, fastest step that was not preempted (NAN: none,
-       or steps overlap), FMA rate of the probe before it (FLOP/s; NAN: none). */
-    double *ms, *fastest, *probe; /* [step_ms.rounds], or NULL */
+       or steps overlap), FMA rate of the probe before it (FLOP/s; NAN: none), rate of reading the
+       variables just before and after it (bytes/s; NAN: none). */
+    double *ms, *fastest, *probe, *memory; /* [step_ms.rounds], or NULL */
     /* Mean losses of the steps up to number loss_step. */
     double *loss; /* [losses] */
     int64_t *loss_step;
@@ -81,8 +82,8 @@ typedef enum bench_verdict {
 typedef struct bench_change {
     char workload[64], device[64];
     bench_verdict verdict;
-    double before_ms, after_ms; /* a step at its fastest */
-    double ratio, low, high;    /* of now to then, and its interval */
+    double before_ms, after_ms; /* medians of the rounds' fastest steps */
+    double ratio, low, high;    /* of now to then, less what memory explains, and its interval */
     char why[256];              /* of one that was not compared */
 } bench_change;
 

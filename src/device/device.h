@@ -165,6 +165,10 @@ typedef struct device_ops {
     cornu_status (*limits)(device *d, device_limits *out);
     /* optional: FLOP/s of a millisecond of multiply-adds; shows a throttled or shared machine. */
     double (*probe)(device *d);
+    /* optional, where memory is the host's: bytes/s of reading the model's variables (at most 32 MB
+       of them) through once, the fastest of three times; NAN without variables. Shows caches and
+       memory that are shared. */
+    double (*memory_probe)(device *d);
     /* optional: the device's own clock, in the order of its work: `seconds` NULL starts it, else
        waits for all work and gives the seconds since the start. */
     cornu_status (*timer)(device *d, double *seconds);

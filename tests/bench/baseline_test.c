@@ -23,25 +23,31 @@ typedef struct machine {
     double busy;      /* share of the time in which others work on it, in episodes */
     double preempted; /* share of busy rounds in which every step was preempted */
     double slowdown;  /* of the steps of the other busy rounds, at most */
+    double reads;     /* deviation of the time of reading the variables: of a run's and of a round's
+                         logarithm, of which READ_SHARE is the step's */
 } machine;
 
-static const machine quiet = {0.008, 0.004, 0, 0, 0};
-static const machine shared = {0.010, 0.010, 0.6, 0.7, 0.5};
-static const machine drowned = {0.010, 0.010, 1, 0.95, 1};
+static const double READ_SHARE = 0.25;
+static const machine quiet = {0.008, 0.004, 0, 0, 0, 0};
+static const machine shared = {0.010, 0.010, 0.5, 0.7, 0.5, 0};
+static const machine drowned = {0.010, 0.010, 1, 0.95, 1, 0};
+static const machine contended = {0.008, 0.004, 0, 0, 0, 0.15};
 
 typedef struct run {
-    double ms[ROUNDS], fastest[ROUNDS], probe[ROUNDS];
+    double ms[ROUNDS], fastest[ROUNDS], probe[ROUNDS], memory[ROUNDS];
 } run;
 
 static bench_rounds rounds_of(const run *r)
 {
-    return (bench_rounds){r->ms, r->fastest, r->probe, ROUNDS};
+    return (bench_rounds){r->ms, r->fastest, r->probe, r->memory, ROUNDS};
 }
 
 static void simulate(const machine *m, double ms, uint64_t seed, run *out)
 {
     random_stream random = random_open(seed, RANDOM_GENERATE, 7);
     double own = ms * exp(m->run_bias * (double)random_normal(&random));
+    random_stream others = random_open(seed, RANDOM_GENERATE, 8);
+    double reads = m->reads * (double)random_normal(&others);
     bool busy = (double)random_uniform(&random) < m->busy;
     for (int i = 0; i < ROUNDS; i++) {
         if ((double)random_uniform(&random) < 0.15) /* an episode ends */
@@ -49,6 +55,9 @@ static void simulate(const machine *m, double ms, uint64_t seed, run *out)
         double more = -m->jitter * log(1 - (double)random_uniform(&random));
         double load = busy ? m->slowdown * (double)random_uniform(&random) : 0;
         bool lost = busy && (double)random_uniform(&random) < m->preempted;
+        double read = reads + m->reads * (double)random_normal(&others);
+        more += exp(READ_SHARE * read) - 1;
+        out->memory[i] = 4e10 * exp(-read);
         out->fastest[i] = lost ? NAN : own * (1 + more + load);
         out->ms[i] = own * (1 + more + load + (busy ? 1 : 0));
         out->probe[i] = busy ? 1.0e11 : 1.8e11;
@@ -73,7 +82,7 @@ static void count_verdicts(const machine *m, double change, int comparisons, int
 static void runs_of_one_program_do_not_differ(void **state)
 {
     (void)state;
-    static const machine *const machines[] = {&quiet, &shared, &drowned};
+    static const machine *const machines[] = {&quiet, &shared, &drowned, &contended};
     for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
         int counts[4];
         count_verdicts(machines[i], 1, 1, counts);
@@ -87,7 +96,7 @@ static void ten_percent_are_found(void **state)
 {
     (void)state;
     int counts[4];
-    static const machine *const machines[] = {&quiet, &shared};
+    static const machine *const machines[] = {&quiet, &shared, &contended};
     for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
         count_verdicts(machines[i], 1.1, 1, counts);
         if (counts[BENCH_SLOWER] < RUNS * 19 / 20 || counts[BENCH_FASTER] > 0)
@@ -147,19 +156,101 @@ static void what_the_probe_explains_is_not_the_programs(void **state)
     assert_int_equal(c.verdict, BENCH_SAME);
 }
 
+static bench_verdict verdict_of(const bench_rounds *before, const bench_rounds *after)
+{
+    bench_change c;
+    baseline_compare(before, after, 1, &c);
+    return c.verdict;
+}
+
+/* One run beside others that read memory all the time. */
+static void what_memory_explains_is_not_the_programs(void **state)
+{
+    (void)state;
+    static run then, now;
+    simulate(&contended, 1.3, 1, &then);
+    simulate(&contended, 1.3 * pow(1.8, READ_SHARE), 2, &now);
+    for (int i = 0; i < ROUNDS; i++)
+        now.memory[i] /= 1.8;
+    bench_rounds before = rounds_of(&then), after = rounds_of(&now);
+    assert_int_equal(verdict_of(&before, &after), BENCH_SAME);
+    assert_int_equal(verdict_of(&after, &before), BENCH_SAME);
+    for (int i = 0; i < ROUNDS; i++)
+        now.fastest[i] *= 1.15;
+    assert_int_equal(verdict_of(&before, &after), BENCH_SLOWER);
+    assert_int_equal(verdict_of(&after, &before), BENCH_FASTER);
+}
+
+/* Then nothing says how much of a step it is: it may be all of it. */
+static void memory_that_changes_between_runs_only_may_explain_all(void **state)
+{
+    (void)state;
+    static run then, now;
+    simulate(&quiet, 1.3, 1, &then);
+    simulate(&quiet, 1.3 * 1.2, 2, &now);
+    bench_rounds before = rounds_of(&then), after = rounds_of(&now);
+    assert_int_equal(verdict_of(&before, &after), BENCH_SLOWER);
+    for (int i = 0; i < ROUNDS; i++)
+        now.memory[i] /= 1.25;
+    assert_int_equal(verdict_of(&before, &after), BENCH_SAME);
+    assert_int_equal(verdict_of(&after, &before), BENCH_SAME);
+    for (int i = 0; i < ROUNDS; i++)
+        now.memory[i] *= 1.25 * 1.25;
+    assert_int_equal(verdict_of(&before, &after), BENCH_SLOWER);
+}
+
+/* An older cornu did not probe memory: then steps are compared as they are. */
+static void runs_without_probes_of_memory_are_compared(void **state)
+{
+    (void)state;
+    static run then, now;
+    simulate(&quiet, 1.3, 1, &then);
+    simulate(&quiet, 1.3, 2, &now);
+    for (int i = 0; i < ROUNDS; i++)
+        now.memory[i] *= i % 2 ? 2 : 4; /* would say much, were there the like in the other */
+    bench_rounds before = rounds_of(&then), after = rounds_of(&now);
+    before.memory = NULL;
+    assert_int_equal(verdict_of(&before, &after), BENCH_SAME);
+    assert_int_equal(verdict_of(&after, &before), BENCH_SAME);
+    for (int i = 0; i < ROUNDS; i++)
+        now.fastest[i] *= 1.1;
+    assert_int_equal(verdict_of(&before, &after), BENCH_SLOWER);
+    assert_int_equal(verdict_of(&after, &before), BENCH_FASTER);
+}
+
+/* Rounds in which the cores were busy do not count, though a step of theirs was not preempted. */
+static void rounds_on_busy_cores_do_not_count(void **state)
+{
+    (void)state;
+    static run then, now;
+    simulate(&quiet, 1.3, 1, &then);
+    simulate(&quiet, 1.3, 2, &now);
+    for (int i = 0; i < ROUNDS * 2 / 3; i++) {
+        now.fastest[i] *= 1.5;
+        now.probe[i] /= 1.5;
+    }
+    const bench_rounds before = rounds_of(&then), after = rounds_of(&now);
+    assert_int_equal(verdict_of(&before, &after), BENCH_SAME);
+}
+
 /* On an accelerator steps overlap: there are only the rounds. */
 static void rounds_are_compared_where_steps_overlap(void **state)
 {
     (void)state;
     static run then, now;
-    bench_change c = {.verdict = BENCH_SAME};
     simulate(&quiet, 1.3, 1, &then);
     simulate(&quiet, 1.43, 2, &now);
     for (int i = 0; i < ROUNDS; i++)
-        then.fastest[i] = then.probe[i] = now.fastest[i] = now.probe[i] = NAN;
+        then.fastest[i] = then.probe[i] = then.memory[i] = now.fastest[i] = now.probe[i] =
+            now.memory[i] = NAN;
     const bench_rounds before = rounds_of(&then), after = rounds_of(&now);
-    baseline_compare(&before, &after, 1, &c);
-    assert_int_equal(c.verdict, BENCH_SLOWER);
+    assert_int_equal(verdict_of(&before, &after), BENCH_SLOWER);
+    for (int i = ROUNDS / 4; i < ROUNDS; i++) /* no probe says that the host was busy */
+        now.ms[i] *= 1.2;
+    assert_int_equal(verdict_of(&before, &after), BENCH_SLOWER);
+    for (int i = 0; i < ROUNDS; i++)
+        now.ms[i] /= 1.1;
+    assert_int_equal(verdict_of(&before, &after), BENCH_SAME);
 }
 
 /* ---- saved reports ---------------------------------------------------------------------- */
@@ -193,7 +284,8 @@ static void make_report(double ms, uint64_t seed, bench_report *report)
                              .step_ms = {ROUNDS, ms, ms, ms, 0},
                              .ms = copy(r.ms),
                              .fastest = copy(r.fastest),
-                             .probe = copy(r.probe)};
+                             .probe = copy(r.probe),
+                             .memory = copy(r.memory)};
     }
     assert_int_equal(bench_make_json(report), CORNU_OK);
 }
@@ -273,6 +365,23 @@ static void the_same_report_has_not_changed(void **state)
     assert_false(baseline_is_slower(&now));
     assert_int_equal(change_of(&now, "mnist-cnn-2")->verdict, BENCH_SAME);
     assert_int_equal(now.baseline.difference_count, 0);
+    bench_report_free(&then);
+    bench_report_free(&now);
+}
+
+/* Steps and reading both take longer, by as much. */
+static void probes_of_memory_are_saved_and_read(void **state)
+{
+    (void)state;
+    bench_report then, now;
+    make_report(10, 1, &then);
+    save(&then, "then.json");
+    make_report(12, 1, &now);
+    for (int i = 0; i < ROUNDS; i++)
+        now.results[0].memory[i] /= 1.2;
+    apply("then.json", &now);
+    assert_int_equal(change_of(&now, "cifar100-mlp")->verdict, BENCH_SAME);
+    assert_int_equal(change_of(&now, "mnist-cnn-2")->verdict, BENCH_SLOWER);
     bench_report_free(&then);
     bench_report_free(&now);
 }
@@ -361,7 +470,12 @@ int main(void)
         cmocka_unit_test(many_comparisons_share_one_chance_of_a_false_alarm),
         cmocka_unit_test(a_machine_without_a_quiet_moment_is_no_evidence),
         cmocka_unit_test(what_the_probe_explains_is_not_the_programs),
+        cmocka_unit_test(what_memory_explains_is_not_the_programs),
+        cmocka_unit_test(memory_that_changes_between_runs_only_may_explain_all),
+        cmocka_unit_test(runs_without_probes_of_memory_are_compared),
+        cmocka_unit_test(rounds_on_busy_cores_do_not_count),
         cmocka_unit_test(rounds_are_compared_where_steps_overlap),
+        cmocka_unit_test(probes_of_memory_are_saved_and_read),
         cmocka_unit_test(a_saved_report_is_compared_in_text_and_json),
         cmocka_unit_test(the_same_report_has_not_changed),
         cmocka_unit_test(what_differs_is_said),

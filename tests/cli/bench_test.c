@@ -52,6 +52,10 @@ static const json_t *check_result(const json_t *report, const char *device)
     double middle = json_number_value(json_object_get(ms, "median"));
     double high = json_number_value(json_object_get(ms, "p95"));
     assert_true(low > 0 && low <= middle && middle <= high);
+    const json_t *reads = json_object_get(ms, "memory_probes");
+    size_t rounds = json_array_size(reads);
+    assert_int_equal(rounds, json_integer_value(json_object_get(ms, "rounds")));
+    assert_true(json_number_value(json_array_get(reads, rounds - 1)) > 1e6); /* bytes/s */
     return result;
 }
 

@@ -101,6 +101,33 @@ static bool has_own_memory(const char *name)
     return strchr(name, ':') != NULL;
 }
 
+/* Of few floats, of more than are read, and of several variables. */
+static void the_variables_are_read_on_request(void **state)
+{
+    (void)state;
+    static const int units[] = {1, 3000, 3000000};
+    for (int i = 0; i < 3; i++) {
+        char text[160];
+        snprintf(text, sizeof text,
+                 "model: {input: [3], layers: [{Dense: {units: %d}}]}\n"
+                 "compile: {optimizer: sgd, loss: mean_squared_error}",
+                 units[i]);
+        cornu_model *model = net_model(text);
+        for (int d = 0; net_device(d); d++) {
+            if (has_own_memory(net_device(d)))
+                continue;
+            device_options two = {.threads = 2};
+            device *device = net_device_open(net_device(d), &two);
+            assert_true(isnan(device->ops->memory_probe(device))); /* it has none yet */
+            assert_int_equal(device->ops->bind(device, model), CORNU_OK);
+            double rate = device->ops->memory_probe(device);
+            assert_true(isfinite(rate) && rate > 0);
+            device->ops->close(device);
+        }
+        cornu_model_close(model);
+    }
+}
+
 static void a_plan_that_does_not_fit_names_the_largest_batch_that_does(void **state)
 {
     (void)state;
@@ -338,6 +365,7 @@ int main(void)
         cmocka_unit_test(choices_name_device_and_kernel),
         cmocka_unit_test(a_forced_kernel_is_taken_where_it_accepts),
         cmocka_unit_test(every_kernel_has_its_turn_in_the_tests),
+        cmocka_unit_test(the_variables_are_read_on_request),
         cmocka_unit_test(a_plan_that_does_not_fit_names_the_largest_batch_that_does),
         cmocka_unit_test(variables_that_do_not_fit_together_are_refused),
         cmocka_unit_test(wrong_inputs_are_refused_before_anything_runs),

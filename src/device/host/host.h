@@ -116,6 +116,7 @@ cornu_status host_write_variable(device *d, int variable, const float *values, i
 cornu_status host_choices(device *d, const prepared *p, kernel_choice *out);
 cornu_status host_time_operations(device *d, prepared *p, const step_input *input, double *seconds);
 int64_t host_memory_free(const device *d);
+double host_memory_probe(device *d);
 
 /* What every such device's table says, beside name, describe and open. */
 #define HOST_DEVICE_SLOTS                                                                         \
@@ -124,7 +125,7 @@ int64_t host_memory_free(const device *d);
     .synchronize = host_synchronize, .read = host_read, .place = host_place, .watch = host_watch, \
     .read_variable = host_read_variable, .write_variable = host_write_variable,                   \
     .choices = host_choices, .time_operations = host_time_operations,                             \
-    .memory_free = host_memory_free
+    .memory_free = host_memory_free, .memory_probe = host_memory_probe
 
 /* One reference kernel per operation, indexed by op_kind: complete, plain C, single thread. */
 extern const kernel reference_kernels[OP_COUNT];
