@@ -31,7 +31,8 @@ ROOMS = ["base", "format", "model", "step", "device", "data", "train", "bench", 
 # Whose tests run after the likeliest ones, by the room of the fault.
 WIDER = {"base": ["base", "cli"], "format": ["format", "train"], "model": ["model", "parity", "step", "train"],
          "step": ["step", "device", "parity", "train"], "device": ["device", "step", "parity"],
-         "data": ["data", "parity", "train"], "train": ["train", "cli"], "bench": ["bench", "cli"], "cli": ["cli"]}
+         "data": ["data", "parity", "train"], "ranks": ["ranks", "train"], "train": ["train", "cli"],
+         "bench": ["bench", "cli"], "cli": ["cli"]}
 NOTICED, SURVIVED, NO_BUILD = "noticed", "survived", "does not build"
 
 Mutation = collections.namedtuple("Mutation", "line name file text replacement tests reason")
