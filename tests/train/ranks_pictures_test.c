@@ -62,8 +62,9 @@ typedef struct training {
     int64_t epochs;
     bool strict;
     const char *save, *resume;
-    int stop_after;    /* questions whether to go on, on the last rank; 0: never */
-    const char *other; /* folder of rank 1; NULL: as the others */
+    int stop_after;         /* questions whether to go on, on the last rank; 0: never */
+    int stop_reading_after; /* the same, asked while it waits for samples */
+    const char *other;      /* folder of rank 1; NULL: as the others */
     cornu_model *models[RANK_THREADS_MOST];
     cornu_history *histories[RANK_THREADS_MOST];
     cornu_data_loading loading[RANK_THREADS_MOST];
@@ -89,6 +90,11 @@ static cornu_status open_folder(training *t, cornu_ranks *ranks, int rank, cornu
                             .on_notice = notices_add,
                             .user = &t->said[rank],
                             .ranks = ranks};
+    if (t->stop_reading_after && rank == cornu_ranks_count(ranks) - 1) {
+        o.should_stop = stop_after;
+        o.on_notice = NULL;
+        o.user = &t->stop_reading_after;
+    }
     return cornu_data_open_for_model(t->models[rank], &o, data);
 }
 
@@ -192,6 +198,42 @@ static void a_stopped_run_goes_on_with_other_ranks(void **state)
         assert_true(same_bits(alone.models[0], rest.models[0]));
         close_all(&rest);
     }
+    close_all(&alone);
+}
+
+/* One that is stopped while it waits for its samples takes the others with it, after the same step,
+   and what was saved goes on. */
+static void nor_does_a_stop_while_one_waits_for_its_samples(void **state)
+{
+    (void)state;
+    char path[1200];
+    rank_result results[RANK_THREADS_MOST];
+    int stopped = 0;
+    make_folder("f", true);
+    snprintf(path, sizeof path, "%s", scratch_path("part.safetensors"));
+    training alone = {.cache = NULL};
+    train_alone(&alone);
+    for (int calls = 2; calls < 90; calls += 8) {
+        training first = {.save = path, .stop_reading_after = calls, .cache = "off"};
+        (void)unlink(path);
+        train_all(4, &first, results);
+        bool ended = results[0].status == CORNU_OK; /* little was to be waited for */
+        rank_threads_expect(results, 4, ended ? CORNU_OK : CORNU_STOPPED);
+        int64_t steps = first.models[0]->training.position.iterations;
+        for (int i = 1; i < 4; i++)
+            assert_int_equal(first.models[i]->training.position.iterations, steps);
+        close_all(&first);
+        if (ended || steps == 0)
+            continue;
+        stopped++;
+        training rest = {.resume = path};
+        train_all(2, &rest, results);
+        rank_threads_expect(results, 2, CORNU_OK);
+        assert_true(same_bits(alone.models[0], rest.models[0]));
+        close_all(&rest);
+    }
+    if (stopped == 0)
+        print_message("nothing was stopped: samples were always there\n");
     close_all(&alone);
 }
 
@@ -348,6 +390,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(bits_do_not_depend_on_who_reads_what),
         TEST(a_stopped_run_goes_on_with_other_ranks),
+        TEST(nor_does_a_stop_while_one_waits_for_its_samples),
         TEST(each_rank_decodes_its_share),
         TEST(what_must_be_known_before_is_divided_as_well),
         TEST(what_memory_holds_is_not_decoded_again),
