@@ -202,6 +202,8 @@ CORNU_API const char *cornu_workload_name(int index);
 
 typedef struct cornu_data cornu_data;
 
+typedef struct cornu_ranks cornu_ranks; /* several processes that train together: see below */
+
 typedef struct cornu_data_options {
     /* Where to look for a named set or a recipe's data, and nowhere else: its folder, or one that
        holds it; CORNU_NOT_FOUND says what is there instead. NULL: the usual places. */
@@ -244,7 +246,10 @@ typedef struct cornu_data_options {
     /* Image folders: of each picture take the largest part in the middle that has the proportions
        of the new size, so that resizing distorts nothing. */
     bool keep_aspect_ratio;
-    uint64_t reserved[8]; /* 0 */
+    /* Image folders: the ranks that will train with the data. With `background` each then decodes
+       what cornu_fit needs of it, and nothing else. NULL: alone. */
+    cornu_ranks *ranks;
+    uint64_t reserved[7]; /* 0 */
 } cornu_data_options;
 
 typedef enum cornu_split { CORNU_TRAIN = 0, CORNU_TEST = 1 } cornu_split;
@@ -516,8 +521,7 @@ CORNU_API cornu_status cornu_model_position(const cornu_model *model, cornu_posi
 /* ---- several processes ------------------------------------------------------------------ */
 
 /* Processes that an MPI launcher has started (mpirun, srun), on one machine or several: the ranks 0
-   to count-1, a power of two. cornu_fit trains one model with all of them. */
-typedef struct cornu_ranks cornu_ranks;
+   to count-1, a power of two. cornu_fit trains one model with all of them (cornu_ranks). */
 
 /* Join the others; all of them do. *ranks is NULL where there are none, which is as good. At most
    once in a process, which leaves MPI to cornu from then on; the plug-in for the launcher's MPI,

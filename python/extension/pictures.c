@@ -91,7 +91,9 @@ PyObject *module_data_from_files(PyObject *module, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "OOOLLLsp", &path_list, &label_array, &name_list, &height,
                           &width, &channels, &interpolation, &aspect))
         return NULL;
-    const cornu_data_options options = {.image_height = height,
+    cornu_ranks *ranks = state_of(module)->ranks;
+    const cornu_data_options options = {.ranks = cornu_ranks_count(ranks) > 1 ? ranks : NULL,
+                                        .image_height = height,
                                         .image_width = width,
                                         .image_channels = channels,
                                         .interpolation = interpolation,

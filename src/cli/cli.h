@@ -91,6 +91,7 @@ typedef struct data_choice {
     bool strict;
     const char *beside; /* the file that is saved: the cache lies beside it; or NULL */
     bool background;
+    cornu_ranks *ranks; /* that share the folder; NULL: none */
 } data_choice;
 
 #define FOLDER_OPTIONS(c)                                                                     \

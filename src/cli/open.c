@@ -23,6 +23,7 @@ int open_data(const cornu_model *model, const char *what, bool download, const d
                                   .background = c->background,
                                   .workers = (int)c->workers,
                                   .cache = c->cache,
+                                  .ranks = c->ranks,
                                   .cache_folder = beside,
                                   .on_progress = progress_download,
                                   .should_stop = interrupt_asked,

@@ -21,7 +21,8 @@ static bool leave_to_speaker(train_options *o)
     o->save = o->log = o->tensorboard = o->html = NULL;
     o->log_steps = o->plot = false;
     o->quiet = true;
-    o->files.cache = "memory";
+    if (!o->files.cache || strcmp(o->files.cache, "off") != 0)
+        o->files.cache = "memory";
     return true;
 }
 
@@ -353,6 +354,7 @@ static int run(int argc, char **argv)
     t.progress.plot = o.plot ? &curves : NULL;
     interrupt_watch(&t.progress);
     o.files.background = true;
+    o.files.ranks = cornu_ranks_count(t.ranks) > 1 ? t.ranks : NULL;
     o.files.beside = o.save ? o.save : o.resume;
     status = open_model(&o, &t.model);
     if (status == STATUS_OK)

@@ -100,7 +100,7 @@ static cornu_status await_batch(const cornu_data *data, const int64_t *index, in
 {
     for (int64_t i = 0; i < count; i++) {
         bool usable;
-        TRY(data_next(data, &usable));
+        TRY(data_next(data, true, &usable));
         if (!usable)
             return status_fail(CORNU_BAD_FILE, "%s: sample %lld: its file cannot be read",
                                data->name, (long long)index[i]);

@@ -39,8 +39,9 @@ void data_want(const cornu_data *data, const void *who, cornu_split split, const
                int64_t count);
 /* Was `who` the last to want something? */
 bool data_is_wanted_by(const cornu_data *data, const void *who);
-/* Wait for the next one on the list. An error where a file could be read once and cannot now. */
-cornu_status data_next(const cornu_data *data, bool *usable);
+/* Wait for the next one on the list. An error where a file could be read once and cannot now, and
+   CORNU_STOPPED where the caller asked for it (may_stop). */
+cornu_status data_next(const cornu_data *data, bool may_stop, bool *usable);
 /* These samples are no longer looked at. */
 void data_release(const cornu_data *data, cornu_split split, const int64_t *index, int64_t count);
 /* Read every file, so that all that is unusable is known. */
@@ -56,6 +57,30 @@ int64_t data_usable(const cornu_data *data, cornu_split split, int64_t first, in
 /* Sample number `index` of the usable ones, made ready: *at is its number in the block, to be
    released after use. */
 cornu_status data_ready(const cornu_data *data, cornu_split split, int64_t index, int64_t *at);
+
+/* ---- the same of several ranks, each of which reads a share of the files ---- */
+
+/* From here on nothing is decoded but what is wanted, and data_usable leaves out only what all
+   ranks know to be unusable. */
+cornu_status data_divide(const cornu_data *data);
+/* What this rank will want behind the pass at hand, and workers may decode before: the numbers stay
+   until the next call. */
+void data_want_later(const cornu_data *data, cornu_split split, const int64_t *index,
+                     int64_t count);
+/* Do all ranks know whether a sample is usable; and do they know that it is not? */
+bool data_is_known(const cornu_data *data, cornu_split split, int64_t index);
+bool data_is_lost(const cornu_data *data, cornu_split split, int64_t index);
+/* All ranks know: the sample is usable (NULL), or what is wrong with its file. */
+cornu_status data_know(const cornu_data *data, cornu_split split, int64_t index,
+                       const char *problem);
+/* Of an unusable sample: its file and what is wrong with it. */
+const char *data_problem(const cornu_data *data, cornu_split split, int64_t index);
+/* Must, or can, all of them be known before the first is used? */
+bool data_must_be_whole(const cornu_data *data);
+/* All are: as behind data_finish. */
+cornu_status data_end(const cornu_data *data);
+/* A number of the files' names and sizes, and of what a few of them begin with. */
+uint32_t data_files_digest(const cornu_data *data, cornu_split split);
 
 /* What a recipe's data section says. */
 typedef struct data_spec {

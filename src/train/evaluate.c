@@ -48,8 +48,21 @@ static cornu_status show_progress(evaluating *run, int64_t step)
 
 /* ---- by several ranks ------------------------------------------------------------------- */
 
+bool evaluation_is_own(const evaluation *e, int64_t step)
+{
+    return step % cornu_ranks_count(e->ranks) == cornu_ranks_number(e->ranks);
+}
+
+/* feed_share: all samples of a step, or none. */
+static void own_step(const void *context, int64_t step, int64_t samples, int64_t *begin,
+                     int64_t *end)
+{
+    *begin = 0;
+    *end = evaluation_is_own(context, step) ? samples : 0;
+}
+
 /* Whoever wants to see every batch must run every batch. */
-static cornu_status open_division(evaluating *run)
+static cornu_status open_division(evaluating *run, feed *f)
 {
     cornu_ranks *ranks = run->e->ranks;
     int count = cornu_ranks_count(ranks);
@@ -64,13 +77,14 @@ static cornu_status open_division(evaluating *run)
     if (status != CORNU_OK || whole)
         return status;
     run->capacity = run->steps;
-    return memory_new((size_t)run->steps, sizeof *run->each, "results of steps", &run->each);
+    TRY(memory_new((size_t)run->steps, sizeof *run->each, "results of steps", &run->each));
+    return feed_divide(
+        f, &(feed_share){.ranks = ranks, .own = own_step, .context = run->e, .round = count});
 }
 
 static bool is_own(const evaluating *run, int64_t step)
 {
-    return !run->each ||
-           step % cornu_ranks_count(run->e->ranks) == cornu_ranks_number(run->e->ranks);
+    return !run->each || evaluation_is_own(run->e, step);
 }
 
 /* Each step's sums, in the order in which one device would have added them. */
@@ -153,7 +167,7 @@ static cornu_status evaluate_steps(evaluating *run, feed *f)
     const evaluation *e = run->e;
     step_results results;
     TRY(session_results(run->session, &results, true));
-    TRY(open_division(run));
+    TRY(open_division(run, f));
     if (e->on_step && e->announced)
         e->on_step(e->user, &(cornu_progress){.epochs = 1,
                                               .step_loss = NAN,
@@ -182,6 +196,7 @@ cornu_status session_evaluate(session *s, const evaluation *e, cornu_scores *sco
     TRY(session_plan_for(s, PLAN_EVALUATE, e->batch < e->count ? e->batch : e->count,
                          samples.weight != NULL, &ready));
     TRY(feed_open(e->data, e->split, &samples, e->first, e->count, &f));
+    f.patient = e->ranks != NULL; /* ranks stop together, between evaluations */
     count_steps(&run, &f);
     cornu_status status = evaluate_steps(&run, &f);
     free(run.each);

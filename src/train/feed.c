@@ -28,6 +28,7 @@ void feed_close(feed *f)
     if (data_is_wanted_by(f->data, f))
         data_want(f->data, NULL, f->split, NULL, 0);
     free(f->order);
+    free(f->own);
     *f = (feed){0};
 }
 
@@ -40,6 +41,10 @@ void feed_begin(feed *f, uint64_t seed, int64_t pass, bool shuffle)
     for (int64_t i = 0; i < f->count; i++)
         f->order[i] += f->first;
     f->kept = f->seen = f->batch = 0;
+    f->left = f->count;
+    f->listed = NOT_LISTED;
+    if (f->share.ranks)
+        feed_leave_out(f);
 }
 
 /* 0, 1, ... for a batch that is larger than any before. */
@@ -56,6 +61,21 @@ static cornu_status number_batch(feed *f)
     return CORNU_OK;
 }
 
+/* The samples from `seen` on, until one behind the batch is known. */
+static cornu_status take_all(feed *f, int64_t from, int64_t batch)
+{
+    if (!data_is_wanted_by(f->data, f)) /* first, or somebody else was in between */
+        data_want(f->data, f, f->split, f->order + f->seen, f->count - f->seen);
+    while (f->seen < f->count && f->kept <= from + batch) {
+        bool usable;
+        TRY(data_next(f->data, !f->patient, &usable));
+        int64_t number = f->order[f->seen++];
+        if (usable)
+            f->order[f->kept++] = number;
+    }
+    return CORNU_OK;
+}
+
 cornu_status feed_take(feed *f, int64_t from, int64_t batch, const int64_t **index, int64_t *got)
 {
     if (f->data->stream) {
@@ -67,15 +87,7 @@ cornu_status feed_take(feed *f, int64_t from, int64_t batch, const int64_t **ind
         return CORNU_OK;
     }
     release_batch(f);
-    if (!data_is_wanted_by(f->data, f)) /* first, or somebody else was in between */
-        data_want(f->data, f, f->split, f->order + f->seen, f->count - f->seen);
-    while (f->seen < f->count && f->kept <= from + batch) {
-        bool usable;
-        TRY(data_next(f->data, &usable));
-        int64_t number = f->order[f->seen++];
-        if (usable)
-            f->order[f->kept++] = number;
-    }
+    TRY(f->share.ranks ? feed_take_own(f, from, batch) : take_all(f, from, batch));
     int64_t left = f->kept - from;
     *got = left < 0 ? 0 : left < batch ? left : batch;
     *index = f->order + from;

@@ -134,8 +134,7 @@ static cornu_status open_data(fit_run *run)
 {
     TRY(data_samples_for(run->data, CORNU_TRAIN, run->model, &run->train));
     run->validation.data = run->data;
-    if (run->options->resume)
-        TRY(data_finish(run->data)); /* where a pass ends must be known */
+    TRY(fit_open_files(run));
     if (run->data->stream && run->options->ranks)
         return status_fail(CORNU_UNSUPPORTED, "ranks: found a stream of batches, which may be "
                                               "another one on each; expected other data");
@@ -307,6 +306,7 @@ static cornu_status open_session(fit_run *run)
     TRY(fit_upload(run));
     TRY(shards_open(run->session, run->spec.shards, run->options->ranks, run->options->threads,
                     run->wire_bf16, &run->shards));
+    TRY(fit_open_share(run));
     TRY(fit_prepare_plans(run));
     TRY(fit_check_ranks(run));
     fit_forecast_open(run);
@@ -352,6 +352,7 @@ static void close_run(fit_run *run)
     doc_free(run->section);
     class_weights_free(&run->class_weights);
     feed_close(&run->feed);
+    fit_close_share(run);
     (void)csv_close(run->log); /* each row was flushed when it was written */
 }
 

@@ -46,7 +46,8 @@ typedef struct fit_run {
        not known which files can be read, which ends with the first pass, per_pass is the most. Of a
        stream an epoch may be STEPS_UNKNOWN: then steps_shown, that of the one before, is told. */
     int64_t batch, per_pass, steps, steps_shown, epochs;
-    int64_t pass; /* that the feed is in; -1: none yet */
+    int64_t pass;   /* that the feed is in; -1: none yet */
+    int64_t *later; /* of several ranks: the validation samples that are this one's, or NULL */
 
     /* Within an epoch. A resumed epoch reads each step's sums and adds them to the saved ones in
        the order in which the device would have: sums, too, get the same bits. */
@@ -80,6 +81,13 @@ cornu_status fit_prepare_plans(fit_run *run);
 cornu_status fit_fail_resume(const char *what, uint64_t saved, uint64_t asked);
 /* Seed, batch, steps, shards, epochs. */
 cornu_status fit_settle(fit_run *run);
+/* With ranks: have all of them the same files? */
+cornu_status fit_check_files(const fit_run *run);
+/* What must be known of samples that may still be decoded before a run begins. */
+cornu_status fit_open_files(fit_run *run);
+/* With ranks: wait for, and decode, what this one's shards and its share of a validation need. */
+cornu_status fit_open_share(fit_run *run);
+void fit_close_share(fit_run *run);
 /* With ranks: do all of them the same? */
 cornu_status fit_check_ranks(fit_run *run);
 /* That of a training step, or of its largest shard, which is there by then. */

@@ -50,6 +50,29 @@ static void claim_samples(claims *c, const char *name, const cornu_data *data,
     snprintf(claim(c, name), RANKS_VALUE, "%jd (digest %08lx)", (intmax_t)b->count, digest);
 }
 
+/* Of pictures no rank reads all: names and sizes are compared, and a few of them. */
+static void claim_files(claims *c, const cornu_data *data, const char *name)
+{
+    if (!data || !data->loader)
+        snprintf(claim(c, name), RANKS_VALUE, "none");
+    else
+        snprintf(claim(c, name), RANKS_VALUE, "%jd (digest %08x, %08x)",
+                 (intmax_t)(data->block[CORNU_TRAIN].count + data->block[CORNU_TEST].count),
+                 data_files_digest(data, CORNU_TRAIN), data_files_digest(data, CORNU_TEST));
+}
+
+cornu_status fit_check_files(const fit_run *run)
+{
+    claims c = {.count = 0};
+    if (!run->options->ranks)
+        return CORNU_OK;
+    snprintf(claim(&c, "version of cornu"), RANKS_VALUE, "%s", cornu_version());
+    snprintf(claim(&c, "run"), RANKS_VALUE, "%s", run->options->resume ? "resumed" : "new");
+    claim_files(&c, run->data, "files of the pictures");
+    claim_files(&c, run->options->validation_data, "files of the validation pictures");
+    return ranks_agree(run->options->ranks, c.all, c.count);
+}
+
 static cornu_status claim_network(claims *c, const cornu_model *model)
 {
     char *config = NULL, *compile = NULL;

@@ -41,6 +41,8 @@ typedef struct evaluation {
        unless somebody wants to see all. */
     cornu_ranks *ranks;
 } evaluation;
+/* Is batch `step` this rank's, where they divide it? */
+bool evaluation_is_own(const evaluation *e, int64_t step);
 /* Mean loss and metrics; CORNU_STOPPED when should_stop asked for it. Resets the device's sums. */
 cornu_status session_evaluate(session *s, const evaluation *e, cornu_scores *scores);
 

@@ -134,6 +134,12 @@ static int64_t shard_begin(const shards *h, int64_t batch, int64_t shard)
     return batch * shard / h->count;
 }
 
+void shards_own(const shards *h, int64_t batch, int64_t *begin, int64_t *end)
+{
+    *begin = shard_begin(h, batch, h->first);
+    *end = shard_begin(h, batch, h->first + h->own);
+}
+
 cornu_status shards_prepare(shards *h, int64_t batch, bool weighted)
 {
     for (int64_t i = h->first; i < h->first + h->own; i++) {

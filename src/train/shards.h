@@ -42,6 +42,8 @@ cornu_status shards_prepare(shards *h, int64_t batch, bool weighted);
    from the last layer to the first. */
 cornu_status shards_begin(shards *h, const sample_block *samples, const int64_t *index,
                           int64_t batch);
+/* Of a batch's samples those of this rank's shards: from *begin to *end - 1. */
+void shards_own(const shards *h, int64_t batch, int64_t *begin, int64_t *end);
 /* What a rank wants; the largest vote is what all do. */
 typedef enum shards_vote {
     VOTE_GO,

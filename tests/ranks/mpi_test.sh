@@ -81,6 +81,34 @@ assert [len(f["steps"]) for f in result["forecasts"]] == [11, 11], result
 assert all(a["seconds"] <= b["seconds"] for f in result["forecasts"] for a, b in zip(f["steps"], f["steps"][1:])), result
 P
 
+# ---- a folder of pictures: each rank decodes its share ----
+cat >pictures.yaml <<'Y'
+data: {image_size: 8, channels: 1, validation_split: 0.2}
+model: {input: [8, 8, 1], layers: [Flatten, {Dense: {units: 8, activation: relu}}, {Dense: {units: 2, activation: softmax}}]}
+compile: {optimizer: adam, loss: categorical_crossentropy, metrics: [accuracy]}
+fit: {batch_size: 16, epochs: 1, shards: 8, validation: test, validation_batch_size: 8}
+Y
+mkdir -p pictures/a pictures/b
+for n in $(seq 100 299); do
+    class=a
+    [ $((n % 2)) = 0 ] || class=b
+    # shellcheck disable=SC2059
+    printf 'P5 8 8 255 %064d' "$n" >pictures/$class/$n.pgm
+done
+printf 'P5 8 8 255 ' >pictures/a/150.pgm # cut off
+train_pictures=("$program" train pictures.yaml --threads 1 --workers 1)
+"${train_pictures[@]}" --data pictures --save p1.safetensors >log 2>&1 || failed "pictures, alone" log
+for ranks in 2 4; do
+    timeout 120 "${launch[@]}" -n "$ranks" "${train_pictures[@]}" --data pictures --save p.safetensors >log 2>&1 ||
+        failed "pictures, $ranks ranks" log
+    cmp p1.safetensors p.safetensors || failed "pictures: $ranks ranks have other bits" log
+    [ "$(grep -c '150.pgm: .*skipped' log)" = 1 ] || failed "the damaged picture is told once" log
+    decoded=$(sed -n 's/^images: \([0-9]*\) decoded.*/\1/p' log)
+    if [ "$decoded" -lt $((160 / ranks)) ] || [ "$decoded" -gt $((240 / ranks)) ]; then
+        failed "rank 0 of $ranks decoded $decoded of 200 pictures" log
+    fi
+done
+
 # ---- failures: the line, and how long it takes ----
 # expect_line SECONDS LINE COMMAND…
 expect_line() {
@@ -95,6 +123,10 @@ expect_line 10 'ranks: found 3 processes; expected a power of two' "${launch[@]}
 expect_line 10 'seed: found 4 on rank 1 (.*); expected 3, as on rank 0 (' \
     "${launch[@]}" -n 1 "${train[@]}" --seed 3 : -n 1 "${train[@]}" --seed 4
 expect_line 10 'rank 1 (.*): .*nowhere' "${launch[@]}" -n 1 "${train[@]}" : -n 1 "${train[@]}" --data nowhere
+cp -r pictures others
+printf 'P5 8 8 255 %065d' 1 >others/b/201.pgm
+expect_line 10 'files of the pictures: found 200 .* on rank 1 (' "${launch[@]}" -n 1 "${train_pictures[@]}" \
+    --data pictures : -n 1 "${train_pictures[@]}" --data others
 expect_line 10 'shards: found 2, and 4 ranks' "${launch[@]}" -n 4 "${train[@]}" --shards 2
 
 # One that hangs: rank 1 is stopped in the middle of a long run.

@@ -92,7 +92,8 @@ cornu_status images_load(image_files *files, const data_request *r, skips *skipp
     const uint8_t *pixels = loader_pixels(data->loader);
     data->block[CORNU_TRAIN].x = pixels;
     data->block[CORNU_TEST].x = pixels + train * shape_elements(&data->block[CORNU_TRAIN].x_shape);
-    if (!r->options.background || (r->options.strict && !r->each_must_be_read))
+    bool together = r->options.ranks && r->options.background; /* cornu_fit finishes them */
+    if (!r->options.background || (loader_is_strict(data->loader) && !together))
         TRY(data_finish(data));
     return CORNU_OK;
 }

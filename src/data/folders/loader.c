@@ -1,12 +1,8 @@
-#include "data/folders/loader.h"
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "data/folders/pixels.h"
+#include "data/folders/loader_state.h"
 #include "data/images/image.h"
-#include "data/images/image_budget.h"
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,47 +10,7 @@
 /* Where pixels are not kept, so many bytes of them are decoded ahead. */
 #define AHEAD_BYTES ((int64_t)32 << 20)
 /* Workers leave the cores to the training step where both want them. */
-enum { WORKER_NICE = 10, WORKERS_MOST = 256 };
-
-typedef enum sample_state {
-    SAMPLE_EMPTY,
-    SAMPLE_DECODING,
-    SAMPLE_READY,
-    SAMPLE_UNUSABLE
-} sample_state;
-
-typedef struct sample {
-    uint8_t state;   /* sample_state */
-    bool read, told; /* its file could be read once; its problem has been told */
-} sample;
-
-struct loader {
-    image_files files;
-    int64_t count;
-    data_request request;
-    pixels pixels;
-    image_budget budget; /* of all workers */
-    skips skipped;
-    pthread_t workers[WORKERS_MOST];
-    int worker_count;
-    pid_t process; /* whose the workers are: a fork has none */
-
-    bool finished; /* every file has been read */
-
-    pthread_mutex_t lock;
-    pthread_cond_t work, done;
-    /* All below is of the lock. */
-    bool closing;
-    sample *samples; /* [count] */
-    /* What is needed next, in this order. */
-    const void *wanted_by;
-    const int64_t *list;
-    int64_t list_begin, list_count;
-    int64_t reached; /* of the list: the next for loader_next */
-    int64_t ahead;   /* of the list: the next for a worker */
-    int64_t sweep;   /* of all samples: the next for a worker when the list is done */
-    cornu_data_loading report;
-};
+enum { WORKER_NICE = 10 };
 
 /* ---- one file ----------------------------------------------------------------------------- */
 
@@ -126,11 +82,6 @@ static void decode(loader *l, int64_t at, bool for_file)
 
 /* ---- workers ------------------------------------------------------------------------------ */
 
-static bool keeps(const loader *l)
-{
-    return l->pixels.kind != PIXELS_PASSING;
-}
-
 /* The next sample that somebody will need, or -1. */
 static int64_t next_listed(loader *l)
 {
@@ -146,12 +97,19 @@ static int64_t next_listed(loader *l)
     return -1;
 }
 
-/* Of all samples the next that memory or cache file would keep, or -1. */
+/* Of all samples, or of those that a rank will need some time, the next; or -1. */
+static int64_t next_swept(loader *l)
+{
+    if (!l->divided)
+        return l->sweep < l->count ? l->sweep++ : -1;
+    return l->sweep < l->later_count ? l->later_begin + l->later[l->sweep++] : -1;
+}
+
+/* Of these the next that memory or cache file would keep, or -1. */
 static int64_t next_kept(loader *l)
 {
     bool in_file = pixels_file_takes(&l->pixels.file);
-    while ((keeps(l) || in_file) && l->sweep < l->count) {
-        int64_t at = l->sweep++;
+    for (int64_t at; (keeps(l) || in_file) && (at = next_swept(l)) >= 0;) {
         if (l->samples[at].state == SAMPLE_EMPTY &&
             (keeps(l) || !pixels_file_has(&l->pixels.file, at)))
             return at;
@@ -207,6 +165,7 @@ cornu_status loader_open(image_files *files, const data_request *request, skips 
     *files = (image_files){0};
     l->count = (int64_t)l->files.count;
     l->report.files = l->count;
+    l->divided = request->options.ranks != NULL;
     l->pixels.file.fd = -1;
     image_budget_open(&l->budget, IMAGE_BUDGET_SPARE, memory_available() / 4);
     pthread_mutex_init(&l->lock, NULL);
@@ -242,6 +201,7 @@ void loader_close(loader *l)
     image_files_free(&l->files);
     free(l->skipped.first);
     free(l->samples);
+    free(l->found);
     free(l);
 }
 
@@ -294,11 +254,12 @@ static sample await(loader *l, int64_t at)
 /* What is said of a file that cannot be used: once. */
 static cornu_status tell(loader *l, int64_t at, const sample *found)
 {
-    const image_file *file = &l->files.items[at];
-    const char *problem = file->problem ? file->problem : file->path;
+    const char *problem = loader_problem(l, at);
     if (found->read)
         return status_fail(CORNU_BAD_FILE, "%s (it could be read before: changed meanwhile?)",
                            problem);
+    if (found_of(l, at) == FILE_READABLE)
+        return status_fail(CORNU_BAD_FILE, "%s (another rank could read it)", problem);
     if (l->request.each_must_be_read)
         return status_fail(CORNU_BAD_FILE, "%s", problem);
     return found->told ? CORNU_OK : skips_add(&l->skipped, problem);
@@ -321,9 +282,9 @@ static bool must_wait(loader *l)
     return state != SAMPLE_READY && state != SAMPLE_UNUSABLE;
 }
 
-cornu_status loader_next(loader *l, bool *usable)
+cornu_status loader_next(loader *l, bool may_stop, bool *usable)
 {
-    if (must_wait(l))
+    if (may_stop && must_wait(l))
         TRY(ask_to_go_on(l));
     pthread_mutex_lock(&l->lock);
     int64_t at = l->list_begin + l->list[l->reached];
@@ -336,8 +297,8 @@ cornu_status loader_next(loader *l, bool *usable)
     if (failure)
         data_notice(&l->request.options, "%s: cannot write: %s; this run goes on without it",
                     l->pixels.file.path, failure);
-    *usable = found.state == SAMPLE_READY;
-    return *usable ? CORNU_OK : tell(l, at, &found);
+    *usable = found.state == SAMPLE_READY && found_of(l, at) != FILE_LOST;
+    return found.state == SAMPLE_READY ? CORNU_OK : tell(l, at, &found);
 }
 
 void loader_release(loader *l, int64_t begin, const int64_t *index, int64_t count)
@@ -359,7 +320,7 @@ static cornu_status read_all(loader *l, const int64_t *all)
     for (int64_t i = 0; i < l->count; i++) {
         bool usable;
         TRY(ask_to_go_on(l));
-        TRY(loader_next(l, &usable));
+        TRY(loader_next(l, true, &usable));
         loader_release(l, 0, all + i, 1);
     }
     return CORNU_OK;
@@ -377,65 +338,11 @@ cornu_status loader_finish(loader *l, const char *folder)
     loader_want(l, NULL, 0, NULL, 0);
     free(all);
     TRY(status);
+    return loader_end(l, folder);
+}
+
+cornu_status loader_end(loader *l, const char *folder)
+{
     l->finished = true;
     return skips_finish(&l->skipped, folder);
-}
-
-/* ---- what is known ------------------------------------------------------------------------ */
-
-bool loader_is_whole(loader *l)
-{
-    pthread_mutex_lock(&l->lock);
-    int64_t known = 0;
-    while (known < l->count &&
-           (l->samples[known].state == SAMPLE_READY || l->samples[known].state == SAMPLE_UNUSABLE))
-        known++;
-    pthread_mutex_unlock(&l->lock);
-    return keeps(l) && known == l->count;
-}
-
-int64_t loader_left(loader *l)
-{
-    if (l->finished || (!keeps(l) && !pixels_file_takes(&l->pixels.file)))
-        return 0;
-    pthread_mutex_lock(&l->lock);
-    int64_t left = l->count - l->report.decoded - l->report.cached;
-    for (int64_t i = 0; i < l->count; i++)
-        left -= l->samples[i].state == SAMPLE_UNUSABLE;
-    pthread_mutex_unlock(&l->lock);
-    return left > 0 ? left : 0;
-}
-
-int64_t loader_usable(loader *l, int64_t begin, int64_t end)
-{
-    int64_t usable = 0;
-    pthread_mutex_lock(&l->lock);
-    for (int64_t i = begin; i < end; i++)
-        usable += l->samples[i].state != SAMPLE_UNUSABLE || l->request.each_must_be_read;
-    pthread_mutex_unlock(&l->lock);
-    return usable;
-}
-
-int64_t loader_number_of(loader *l, int64_t begin, int64_t end, int64_t number)
-{
-    pthread_mutex_lock(&l->lock);
-    int64_t at = begin;
-    while (at < end && (l->samples[at].state == SAMPLE_UNUSABLE || number-- > 0))
-        at++;
-    pthread_mutex_unlock(&l->lock);
-    return at < end ? at : -1;
-}
-
-const char *loader_file(const loader *l, int64_t number)
-{
-    return l->files.items[number].path;
-}
-
-void loader_report(loader *l, cornu_data_loading *out)
-{
-    pthread_mutex_lock(&l->lock);
-    *out = l->report;
-    pthread_mutex_unlock(&l->lock);
-    out->workers = l->worker_count;
-    out->skipped = l->skipped.count;
 }

@@ -21,14 +21,30 @@ const uint8_t *loader_pixels(const loader *l);
 /* For data.h. `begin` and `end` are samples' numbers: a split's, or a range of them. */
 void loader_want(loader *l, const void *who, int64_t begin, const int64_t *index, int64_t count);
 bool loader_is_wanted_by(loader *l, const void *who);
-cornu_status loader_next(loader *l, bool *usable);
+cornu_status loader_next(loader *l, bool may_stop, bool *usable);
 void loader_release(loader *l, int64_t begin, const int64_t *index, int64_t count);
 /* Read every file. With the strict option, one that cannot be read is an error. */
 cornu_status loader_finish(loader *l, const char *folder);
+/* What a rank will want behind the list; the numbers stay until the next call. */
+void loader_want_later(loader *l, int64_t begin, const int64_t *index, int64_t count);
+/* Every file has been read, by one rank or another: say what there is to say of it. */
+cornu_status loader_end(loader *l, const char *folder);
+/* From here on nothing is read but what is wanted, and of files only that counts which all ranks
+   know (loader_know). */
+cornu_status loader_divide(loader *l);
+/* Is a file that cannot be read an error before any of them is used? */
+bool loader_is_strict(const loader *l);
+bool loader_is_finished(const loader *l);
+bool loader_is_known(const loader *l, int64_t number);
+bool loader_is_lost(const loader *l, int64_t number);
+/* All ranks know that a file can be read (NULL), or why not, which is then told. */
+cornu_status loader_know(loader *l, int64_t number, const char *problem);
+/* Of a file that cannot be read: its path and why. */
+const char *loader_problem(const loader *l, int64_t number);
 /* Do all samples lie in memory? */
 bool loader_is_whole(loader *l);
 /* How many files are still to be read that later passes will not read again: 0 where nothing is
-   kept, as each pass is then like the first. */
+   kept, as each pass is then like the first; of one rank, in the pass at hand. */
 int64_t loader_left(loader *l);
 /* How many are not known to be unusable; the `number`-th (from 0) of these, or -1. */
 int64_t loader_usable(loader *l, int64_t begin, int64_t end);

@@ -1,5 +1,13 @@
 /* Samples that may still be decoded when they are asked for. */
+#include "base/files.h"
 #include "data/folders/loader.h"
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+/* Of so many files of a split the content counts in a digest, as far as their first bytes go. */
+enum { LOOKED_INTO = 16, LOOKED_INTO_BYTES = 1 << 14 };
 
 /* The number of a split's first sample: the training samples come first. */
 static int64_t first_number(const cornu_data *data, cornu_split split)
@@ -19,10 +27,10 @@ bool data_is_wanted_by(const cornu_data *data, const void *who)
     return !data->loader || loader_is_wanted_by(data->loader, who);
 }
 
-cornu_status data_next(const cornu_data *data, bool *usable)
+cornu_status data_next(const cornu_data *data, bool may_stop, bool *usable)
 {
     *usable = true;
-    return data->loader ? loader_next(data->loader, usable) : CORNU_OK;
+    return data->loader ? loader_next(data->loader, may_stop, usable) : CORNU_OK;
 }
 
 void data_release(const cornu_data *data, cornu_split split, const int64_t *index, int64_t count)
@@ -34,6 +42,89 @@ void data_release(const cornu_data *data, cornu_split split, const int64_t *inde
 cornu_status data_finish(const cornu_data *data)
 {
     return data->loader ? loader_finish(data->loader, data->folder) : CORNU_OK;
+}
+
+cornu_status data_divide(const cornu_data *data)
+{
+    return data->loader ? loader_divide(data->loader) : CORNU_OK;
+}
+
+void data_want_later(const cornu_data *data, cornu_split split, const int64_t *index, int64_t count)
+{
+    if (data->loader)
+        loader_want_later(data->loader, first_number(data, split), index, count);
+}
+
+bool data_must_be_whole(const cornu_data *data)
+{
+    return data->loader && (loader_is_strict(data->loader) || loader_is_finished(data->loader));
+}
+
+bool data_is_known(const cornu_data *data, cornu_split split, int64_t index)
+{
+    return !data->loader || loader_is_known(data->loader, first_number(data, split) + index);
+}
+
+bool data_is_lost(const cornu_data *data, cornu_split split, int64_t index)
+{
+    return data->loader && loader_is_lost(data->loader, first_number(data, split) + index);
+}
+
+const char *data_problem(const cornu_data *data, cornu_split split, int64_t index)
+{
+    return data->loader ? loader_problem(data->loader, first_number(data, split) + index) : "";
+}
+
+cornu_status data_know(const cornu_data *data, cornu_split split, int64_t index,
+                       const char *problem)
+{
+    if (!data->loader)
+        return CORNU_OK;
+    return loader_know(data->loader, first_number(data, split) + index, problem);
+}
+
+cornu_status data_end(const cornu_data *data)
+{
+    return data->loader ? loader_end(data->loader, data->folder) : CORNU_OK;
+}
+
+/* Of a folder's files the path within it, of others the last name: the folder may have another
+   name on each machine. */
+static const char *name_of(const cornu_data *data, const char *path)
+{
+    size_t length = strlen(data->folder);
+    bool inside = length > 0 && strncmp(path, data->folder, length) == 0;
+    return inside ? path + length + strspn(path + length, "/") : path_base(path);
+}
+
+/* The first bytes of a file that can be read. */
+static uLong add_start(uLong digest, const char *path)
+{
+    char bytes[LOOKED_INTO_BYTES];
+    uint64_t size = 0;
+    int fd;
+    if (file_open_regular(path, &fd, &size) != CORNU_OK)
+        return digest;
+    ssize_t got = read(fd, bytes, sizeof bytes);
+    close(fd);
+    return got > 0 ? crc32_z(digest, (const Bytef *)bytes, (size_t)got) : digest;
+}
+
+uint32_t data_files_digest(const cornu_data *data, cornu_split split)
+{
+    uLong digest = crc32_z(0, NULL, 0);
+    int64_t begin = first_number(data, split);
+    int64_t count = data->block[split].count, every = count / LOOKED_INTO + 1;
+    for (int64_t i = 0; data->loader && i < count; i++) {
+        struct stat s = {0};
+        const char *path = loader_file(data->loader, begin + i), *name = name_of(data, path);
+        int64_t size = stat(path, &s) == 0 ? (int64_t)s.st_size : -1;
+        digest = crc32_z(digest, (const Bytef *)name, strlen(name) + 1);
+        digest = crc32_z(digest, (const Bytef *)&size, sizeof size);
+        if (i % every == 0)
+            digest = add_start(digest, path);
+    }
+    return (uint32_t)digest;
 }
 
 bool data_is_whole(const cornu_data *data)
@@ -66,7 +157,7 @@ cornu_status data_ready(const cornu_data *data, cornu_split split, int64_t index
                            (long long)index, (long long)data_usable(data, split, 0, count) - 1);
     *at = found;
     data_want(data, at, split, at, 1);
-    cornu_status status = data_next(data, &usable);
+    cornu_status status = data_next(data, true, &usable);
     data_want(data, NULL, split, NULL, 0);
     return status;
 }
