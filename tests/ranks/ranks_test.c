@@ -22,7 +22,7 @@ static cornu_status share(cornu_ranks *r, void *context)
     for (int turn = 0; turn < 50; turn++) {
         own[1] = turn;
         memset(all, 1, sizeof all);
-        cornu_status status = ranks_share(r, own, all, sizeof own);
+        cornu_status status = cornu_ranks_share(r, own, all, sizeof own);
         if (status != CORNU_OK)
             return status;
         for (int i = 0; i < cornu_ranks_count(r); i++)
@@ -40,6 +40,10 @@ static void everybody_gets_everybodys_bytes(void **state)
         rank_threads_run(count, share, NULL, results);
         rank_threads_expect(results, count, CORNU_OK);
     }
+    int one = 1, all = 0;
+    assert_int_equal(cornu_ranks_share(NULL, &one, &all, sizeof one), CORNU_OK);
+    assert_int_equal(all, 1);
+    assert_int_equal(cornu_ranks_share(NULL, &one, NULL, sizeof one), CORNU_INVALID);
 }
 
 /* ---- sums ------------------------------------------------------------------------------- */
