@@ -62,6 +62,21 @@ timeout 120 "${launch[@]}" -n 2 "$program" train --resume part.safetensors --epo
     failed "2 ranks go on" log
 cmp part.safetensors 1.safetensors || failed "4 ranks and then 2 have another file" log
 
+# ---- a sweep: each rank has runs of its own, one has the table ----
+timeout 120 "${launch[@]}" -n 4 "${train[@]}" --sweep seed=1..3 --sweep epochs=1,2 --save w.safetensors >log 2>&1 ||
+    failed "a sweep" log
+for seed in 1 2 3; do
+    for epochs in 1 2; do
+        "${train[@]}" --seed "$seed" --epochs "$epochs" --quiet --save s.safetensors
+        cmp s.safetensors "w-seed=$seed-epochs=$epochs.safetensors" || failed "a run of the sweep has other bits" log
+    done
+done
+[ "$(grep -c '^run [1-6] of 6: ' log)" = 6 ] || failed "a sweep: expected a line for each run" log
+[ "$(grep -c '^ *[1-3]  *[12]  ' log)" = 6 ] || failed "a sweep: expected one table" log
+timeout 120 "${launch[@]}" -n 2 "${train[@]}" --sweep seed=1..3 --sweep epochs=1,2 --resume w.safetensors >log 2>&1 ||
+    failed "a sweep that goes on" log
+[ "$(grep -c ': done before, ' log)" = 6 ] || failed "a sweep: expected no run again" log
+
 # ---- failures: the line, and how long it takes ----
 # expect_line SECONDS LINE COMMAND…
 expect_line() {
@@ -76,6 +91,8 @@ expect_line 10 'ranks: found 3 processes; expected a power of two' "${launch[@]}
 expect_line 10 'seed: found 4 on rank 1 (.*); expected 3, as on rank 0 (' \
     "${launch[@]}" -n 1 "${train[@]}" --seed 3 : -n 1 "${train[@]}" --seed 4
 expect_line 10 'rank 1 (.*): .*nowhere' "${launch[@]}" -n 1 "${train[@]}" : -n 1 "${train[@]}" --data nowhere
+expect_line 10 'sweep: found another version, recipe or --sweep on rank 1' \
+    "${launch[@]}" -n 1 "${train[@]}" --sweep seed=1,2 : -n 1 "${train[@]}" --sweep seed=1,3
 expect_line 10 'shards: found 2, and 4 ranks' "${launch[@]}" -n 4 "${train[@]}" --shards 2
 
 # One that hangs: rank 1 is stopped in the middle of a long run.
