@@ -1,4 +1,5 @@
 /* The runs of a sweep: their command lines, and what became of each. */
+#include "bench/wrap.h"
 #include "cli/train_sweep.h"
 #include <signal.h>
 #include <stdlib.h>
@@ -151,22 +152,24 @@ static void show_trial(const sweep *s, int trial, char *text, size_t size)
 /* What became of it: a line; of a failure also where nothing else is printed. */
 static void say_end(const sweep *s, int trial)
 {
-    char text[TRIAL_NAME + 64], took[24];
+    char line[TRIAL_NAME + TRIAL_WHY + 128], took[24];
     const trial_result *r = &s->results[trial];
-    show_trial(s, trial, text, sizeof text);
+    show_trial(s, trial, line, sizeof line);
+    size_t length = strlen(line), room = sizeof line - length;
     progress_status(NULL);
     if (r->state == TRIAL_FAILED && s->options->quiet)
-        (void)fail(STATUS_FAILURE, "%s: %s", text, r->why);
+        (void)fail(STATUS_FAILURE, "%s: %s", line, r->why);
     if (s->options->quiet)
         return;
     if (r->state == TRIAL_FAILED)
-        print("%s: failed: %s\n", text, r->why);
+        snprintf(line + length, room, ": failed: %s", r->why);
     else if (r->state == TRIAL_STOPPED)
-        print("%s: stopped in epoch %lld\n", text, (long long)r->epochs + 1);
+        snprintf(line + length, room, ": stopped in epoch %lld", (long long)r->epochs + 1);
     else
-        print("%s: %s%s %.4f in epoch %lld, %s\n", text, r->earlier ? "done before, " : "",
-              trial_validates(r) ? "val_loss" : "loss", r->best, (long long)r->best_epoch,
-              show_seconds(r->seconds, took));
+        snprintf(line + length, room, ": %s%s %.4f in epoch %lld, %s",
+                 r->earlier ? "done before, " : "", trial_validates(r) ? "val_loss" : "loss",
+                 r->best, (long long)r->best_epoch, show_seconds(r->seconds, took));
+    wrap_print_from(line, 0, 4, stdout);
     fflush(stdout);
 }
 

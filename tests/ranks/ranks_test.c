@@ -244,6 +244,25 @@ static void who_waits_for_one_that_has_left_is_told(void **state)
     assert_true(results[0].seconds < 6);
 }
 
+static void a_launched_process_may_be_told_to_be_alone(void **state)
+{
+    int rank = 0;
+    cornu_ranks *ranks = NULL;
+    (void)state;
+    setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
+    setenv("OMPI_COMM_WORLD_RANK", "3", 1);
+    assert_int_equal(cornu_ranks_launched(&rank), 4);
+    assert_int_equal(rank, 3);
+    setenv("CORNU_RANKS", "off", 1);
+    assert_int_equal(cornu_ranks_launched(&rank), 1);
+    assert_int_equal(rank, 0);
+    assert_int_equal(cornu_ranks_open(&ranks), CORNU_OK);
+    assert_null(ranks);
+    unsetenv("CORNU_RANKS");
+    unsetenv("OMPI_COMM_WORLD_SIZE");
+    unsetenv("OMPI_COMM_WORLD_RANK");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +274,7 @@ int main(void)
         cmocka_unit_test(who_does_not_answer_is_named),
         cmocka_unit_test(slow_ranks_are_waited_for),
         cmocka_unit_test(who_waits_for_one_that_has_left_is_told),
+        cmocka_unit_test(a_launched_process_may_be_told_to_be_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
