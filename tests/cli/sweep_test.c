@@ -362,6 +362,7 @@ static void only_as_many_run_at_once_as_fit_into_memory(void **state)
     must_say(&p, "memory for ");
     must_say(&p, " of 8 runs at a time: each may need ");
     must_say(&p, "run 8 of 8: seed=8: ");
+    assert_null(strstr(p.out, ", 8 at a time with "));
     program_free(&p);
 }
 
