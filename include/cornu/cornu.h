@@ -539,6 +539,10 @@ CORNU_API int cornu_ranks_launched(int *rank);
    they know: CORNU_OK, CORNU_NOT_A_NUMBER, CORNU_RANK, or what differs between them. `ranks` may be
    NULL. cornu_fit does so itself. */
 CORNU_API cornu_status cornu_ranks_end(cornu_ranks *ranks, cornu_status status);
+/* Everybody's `size` bytes, in the order of ranks, to everybody: all[count * size]. All of them do,
+   with the same size; NULL: `own` alone. Where another one fails, CORNU_RANK or CORNU_NETWORK. */
+CORNU_API cornu_status cornu_ranks_share(cornu_ranks *ranks, const void *own, void *all,
+                                         size_t size);
 /* All of them do; unless something failed it waits for the others. */
 CORNU_API void cornu_ranks_close(cornu_ranks *ranks);
 
@@ -745,6 +749,11 @@ CORNU_API cornu_status cornu_evaluate_check(const cornu_model *model,
                                             const cornu_run_options *options);
 /* The same for `bytes` of the caller's own, called `what` in the message. */
 CORNU_API cornu_status cornu_memory_check(const char *what, int64_t bytes);
+/* Bytes of the host's memory that cornu_fit will take beside the data, as far as that is known
+   before: weights, slots, buffers, and for what kernels need besides as much as the buffers. Of the
+   options those of the device, and the batch, count; NULL: the defaults. */
+CORNU_API cornu_status cornu_fit_memory(const cornu_model *model, const cornu_fit_options *options,
+                                        int64_t *bytes);
 
 /* ---- what outputs say ------------------------------------------------------------------- */
 

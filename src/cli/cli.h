@@ -34,9 +34,22 @@ CORNU_API int cornu_main(int argc, char **argv);
 typedef enum option_type {
     OPTION_FLAG, /* bool */
     OPTION_INT,  /* int64_t, minimum..maximum */
+    OPTION_REAL, /* real_number, above 0 */
     OPTION_TEXT, /* const char * */
+    OPTION_LIST, /* text_list */
     OPTION_FILES /* output_files */
 } option_type;
+
+typedef struct real_number {
+    const char *text; /* as it was given; NULL: it was not */
+    double value;
+} real_number;
+
+/* An option that may be given several times. */
+typedef struct text_list {
+    const char *item[16];
+    int count;
+} text_list;
 
 /* An option that works without a value, too, and may be given several times: the next word is its
    value if it ends in .json or .png. */
@@ -119,6 +132,12 @@ typedef struct operands {
    on; else *status is the exit status, and help or one line of error has been printed. */
 bool options_parse(const command *c, const option *options, int argc, char **argv, int least,
                    int most, const char *what, operands *out, int *status);
+/* Calls `visit` for each option that was given, in the order of the table, with its value: NULL of
+   flags, several times of lists. */
+typedef void option_visit(void *user, const option *o, const char *value);
+void options_each(const option *options, option_visit *visit, void *user);
+/* A number above 0 as an option has it: decimal, and finite. */
+bool read_real(const char *text, double *value);
 /* The nearest of NULL-ended `names` to a mistyped word, or NULL. */
 const char *nearest_name(const char *word, const char *const *names);
 

@@ -248,7 +248,7 @@ static void print_fish(const command *c, const option *options)
         choice value = choice_of(o);
         print("complete -c cornu -n '%s %s' -l %s -d '", seen, c->name, o->name);
         print_marked(o->help, "'\\", "\\");
-        const bool needs = o->type == OPTION_INT || o->type == OPTION_TEXT;
+        const bool needs = o->type != OPTION_FLAG && o->type != OPTION_FILES;
         print("'%s%s", needs ? " -r" : "", value.files ? " -F" : " -f");
         print(*value.words ? " -a '%s'\n" : "\n", value.words);
     }

@@ -1,6 +1,7 @@
 /* One option parser for all subcommands: each gives a table. */
 #include "cli/cli.h"
 #include <errno.h>
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -111,14 +112,48 @@ static bool set_int(const command *c, const option *o, const char *value, int *s
     return false;
 }
 
+bool read_real(const char *text, double *value)
+{
+    char *end;
+    *value = strtod(text, &end);
+    bool decimal = *text && *end == 0 && text[strspn(text, "0123456789.eE+-")] == 0;
+    return decimal && *value > 0 && *value <= DBL_MAX;
+}
+
+static bool set_real(const command *c, const option *o, const char *value, int *status)
+{
+    real_number *number = o->target;
+    number->text = value;
+    if (read_real(value, &number->value))
+        return true;
+    *status = fail_usage(c, "--%s: found \"%s\"; expected a number above 0", o->name, value);
+    return false;
+}
+
+static bool add_to_list(const command *c, const option *o, const char *value, int *status)
+{
+    text_list *list = o->target;
+    const int most = sizeof list->item / sizeof *list->item;
+    if (list->count < most) {
+        list->item[list->count++] = value;
+        return true;
+    }
+    *status = fail_usage(c, "--%s: found more than %d of them; expected fewer", o->name, most);
+    return false;
+}
+
 static bool set_value(const command *c, const option *o, const char *value, int *status)
 {
     if (o->type == OPTION_INT)
         return set_int(c, o, value, status);
+    if (o->type == OPTION_REAL)
+        return set_real(c, o, value, status);
     if (*value == 0) {
         *status = fail_usage(c, "--%s: found an empty value; expected %s", o->name, o->value);
         return false;
     }
+    if (o->type == OPTION_LIST)
+        return add_to_list(c, o, value, status);
     *(const char **)o->target = value;
     return true;
 }
@@ -216,4 +251,56 @@ bool options_parse(const command *c, const option *options, int argc, char **arg
     }
     argv[out->count] = NULL; /* argc >= 1, so there is room */
     return check_operands(c, out, least, most, what, status);
+}
+
+/* ---- what was given ---------------------------------------------------------------------- */
+
+static void visit_int(const option *o, option_visit *visit, void *user)
+{
+    char text[32];
+    int64_t number = *(const int64_t *)o->target;
+    snprintf(text, sizeof text, "%lld", (long long)number);
+    if (number)
+        visit(user, o, text);
+}
+
+static void visit_list(const option *o, const char *const *items, int count, option_visit *visit,
+                       void *user)
+{
+    for (int i = 0; i < count; i++)
+        if (items[i])
+            visit(user, o, items[i]);
+}
+
+static void visit_option(const option *o, option_visit *visit, void *user)
+{
+    const text_list *list = o->target;
+    const output_files *files = o->target;
+    switch (o->type) {
+    case OPTION_FLAG:
+        if (*(const bool *)o->target)
+            visit(user, o, NULL);
+        break;
+    case OPTION_INT:
+        visit_int(o, visit, user);
+        break;
+    case OPTION_REAL:
+        visit_list(o, &((const real_number *)o->target)->text, 1, visit, user);
+        break;
+    case OPTION_TEXT:
+        visit_list(o, (const char *const *)o->target, 1, visit, user);
+        break;
+    case OPTION_LIST:
+        visit_list(o, list->item, list->count, visit, user);
+        break;
+    case OPTION_FILES:
+        visit_list(o, files->file, files->count, visit, user);
+        break;
+    }
+}
+
+void options_each(const option *options, option_visit *visit, void *user)
+{
+    for (const option *o = options; o->name; o++)
+        visit_option(o, visit, user);
 }

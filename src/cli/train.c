@@ -1,22 +1,14 @@
-#include "cli/cli.h"
+#include "cli/train.h"
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-typedef struct train_options {
-    const char *what; /* recipe, workload; NULL with resume alone */
-    const char *data, *init, *names, *save, *resume, *log, *tensorboard, *html, *output, *wire;
-    int64_t epochs, batch, steps, shards, seed;
-    device_choice on;
-    data_choice files;
-    bool log_steps, plot, quiet;
-} train_options;
 
 /* Of several processes the first alone prints and writes; the pixels of pictures that do not fit
    into the others' memory are decoded again. */
 static bool leave_to_speaker(train_options *o)
 {
-    if (is_speaker())
+    if (is_speaker() || o->sweep.count > 0)
         return true;
     o->save = o->log = o->tensorboard = o->html = NULL;
     o->log_steps = o->plot = false;
@@ -26,7 +18,9 @@ static bool leave_to_speaker(train_options *o)
     return true;
 }
 
-static bool parse(int argc, char **argv, train_options *o, int *status)
+enum { TABLE_MOST = 40 };
+
+static void make_table(train_options *o, option table[TABLE_MOST])
 {
     const option options[] = {
         DATA_OPTION(o->data),
@@ -39,6 +33,7 @@ static bool parse(int argc, char **argv, train_options *o, int *status)
         {"wire", "W", "of the shards' gradients: fp32 (default); bf16 (half the bytes, rounded)",
          OPTION_TEXT, &o->wire, 0, 0},
         {"seed", "N", "same seed, same bits", OPTION_INT, &o->seed, 1, INT64_MAX},
+        {"learning-rate", "R", "in place of the recipe's", OPTION_REAL, &o->learning_rate, 0, 0},
         {"init", "FILE", "start from these weights (.safetensors, .npz, .keras, .h5, .onnx)",
          OPTION_TEXT, &o->init, 0, 0},
         {"names", "torch", "they are a state_dict of PyTorch's", OPTION_TEXT, &o->names, 0, 0},
@@ -55,20 +50,36 @@ static bool parse(int argc, char **argv, train_options *o, int *status)
         {"output", "DIR", "folder for the files that the recipe itself names", OPTION_TEXT,
          &o->output, 0, 0},
         FOLDER_OPTIONS(o->files),
+        {"sweep", "KEY=LIST", "a run for each of these: seed=1..8, learning_rate=0.1,0.01, ...",
+         OPTION_LIST, &o->sweep, 0, 0},
+        {"jobs", "N", "of a sweep: runs at a time (a core each)", OPTION_INT, &o->jobs, 1, 1024},
         {"quiet", NULL, "print nothing but errors", OPTION_FLAG, &o->quiet, 0, 0},
         {.name = NULL}};
+    _Static_assert(sizeof options / sizeof *options <= TABLE_MOST, "expected room for all");
+    memcpy(table, options, sizeof options);
+}
+
+static bool parse(const option *table, int argc, char **argv, train_options *o, int *status)
+{
     operands found;
-    if (!options_parse(&command_train, options, argc, argv, 0, 1, "one RECIPE or WORKLOAD", &found,
+    bool sweeps; /* it checks what its runs take */
+    if (!options_parse(&command_train, table, argc, argv, 0, 1, "one RECIPE or WORKLOAD", &found,
                        status))
         return false;
     o->what = found.item[0];
+    sweeps = o->sweep.count > 0;
     if (!o->what && !o->resume)
         *status = fail_usage(&command_train, "found nothing; expected a RECIPE or WORKLOAD");
-    else if (o->init && o->resume)
+    else if (!sweeps && o->init && o->resume)
         *status = fail_usage(&command_train, "found --init and --resume; expected one of them");
-    else if (o->seed && o->resume)
-        *status = fail_usage(&command_train, "found --seed and --resume; expected one of them, as "
-                                             "the model file holds its seed");
+    else if (!sweeps && o->resume && (o->seed || o->learning_rate.text))
+        *status =
+            fail_usage(&command_train,
+                       "found --%s and --resume; expected one of them, as the model file "
+                       "holds its %s",
+                       o->seed ? "seed" : "learning-rate", o->seed ? "seed" : "learning rate");
+    else if (!sweeps && o->jobs)
+        *status = fail_usage(&command_train, "found --jobs alone; expected --sweep, too");
     else if (o->names && !o->init)
         *status = fail_usage(&command_train, "found --names alone; expected --init FILE, too");
     else if (o->log_steps && !o->log)
@@ -101,12 +112,42 @@ static int check_same_network(const cornu_model *model, const train_options *o)
     return status;
 }
 
+static json_t *optimizer_options(json_t *compile)
+{
+    return json_object_get(json_object_get(compile, "optimizer"), "config");
+}
+
+/* The optimizer's own rate is replaced, so that the model file holds this one. */
+int train_set_learning_rate(cornu_model *model, double rate)
+{
+    char *text = NULL;
+    int status = report(cornu_model_compile_config(model, &text));
+    json_t *compile = status == STATUS_OK ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+    json_t *options = optimizer_options(compile);
+    cornu_free(text);
+    if (status == STATUS_OK && !json_is_number(json_object_get(options, "learning_rate")))
+        status = fail(STATUS_FAILURE,
+                      "learning_rate: found %s in the recipe; expected a number "
+                      "that --learning-rate replaces",
+                      options ? "a schedule" : "no optimizer");
+    if (status == STATUS_OK && json_object_set_new(options, "learning_rate", json_real(rate)) != 0)
+        status = fail(STATUS_FAILURE, "learning_rate: not enough memory");
+    char *changed = status == STATUS_OK ? json_dumps(compile, JSON_REAL_PRECISION(17)) : NULL;
+    if (status == STATUS_OK)
+        status = report(cornu_model_compile(model, changed));
+    free(changed);
+    json_decref(compile);
+    return status;
+}
+
 static int open_model(const train_options *o, cornu_model **model)
 {
     const cornu_weights_options weights = {.names = o->names};
     int status = report(cornu_model_open(o->resume ? o->resume : o->what, model));
     if (status == STATUS_OK && o->resume && o->what)
         status = check_same_network(*model, o);
+    if (status == STATUS_OK && o->learning_rate.text)
+        status = train_set_learning_rate(*model, o->learning_rate.value);
     if (status == STATUS_OK && o->init)
         status = report(cornu_model_load_weights_as(*model, o->init, &weights));
     return status;
@@ -339,11 +380,15 @@ static int train(training *t, const cornu_data *data)
 static int run(int argc, char **argv)
 {
     train_options o = {0};
+    option table[TABLE_MOST];
     training t = {.options = &o};
     plot curves = {.count = 0};
     int status;
-    if (!parse(argc, argv, &o, &status))
+    make_table(&o, table);
+    if (!parse(table, argc, argv, &o, &status))
         return status;
+    if (o.sweep.count > 0)
+        return train_sweep(&o, table);
     cornu_data *data = NULL;
     status = report(cornu_ranks_open(&t.ranks));
     if (status != STATUS_OK)
@@ -374,7 +419,7 @@ const command command_train = {
     "train", "train a recipe or a built-in workload",
     "RECIPE|WORKLOAD [--data DIR|FILE|NAME] [--OPTION...]\n[RECIPE|WORKLOAD] --resume "
     "FILE.safetensors "
-    "[--OPTION...]",
+    "[--OPTION...]\nRECIPE|WORKLOAD --sweep KEY=LIST [--sweep KEY=LIST...] [--OPTION...]",
     "What an option does not say, the recipe does. --data names the folder of the recipe's data\n"
     "set (or of images, one folder a class) or a folder that holds it; an .npz file or the name "
     "of\n"
@@ -382,5 +427,12 @@ const command command_train = {
     "$CORNU_DATA, the usual caches and Debian's packages, then downloaded and checked.\n"
     "Ctrl-C finishes the step, saves (to --save, else to a new file in this folder) and says how\n"
     "to go on; a second one ends at once, unless the file is being written: then a third. With\n"
-    "--resume alone the file itself is updated.\n",
+    "--resume alone the file itself is updated.\n"
+    "--sweep trains a run for each value of seed, learning_rate, batch, epochs, steps or shards,\n"
+    "or for each combination where it is given several times: --sweep seed=1..8 --sweep\n"
+    "learning_rate=0.1,0.01 is 16 runs. Each is a process of its own, as many at a time as there\n"
+    "are cores (--jobs) and as fit into memory; mpirun spreads them over machines. Their values\n"
+    "are in the names of their files: --save m.safetensors writes m-seed=1-learning_rate=0.1\n"
+    ".safetensors and so on, beside each its table of epochs (.csv). At the end comes one table,\n"
+    "the best first. The same with --resume in place of --save goes on with what is not done.\n",
     run};

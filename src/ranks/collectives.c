@@ -40,6 +40,16 @@ cornu_status ranks_share(cornu_ranks *r, const void *own, void *all, size_t size
     return engine_run(r, run_share, &(share_context){own, all, size});
 }
 
+cornu_status cornu_ranks_share(cornu_ranks *r, const void *own, void *all, size_t size)
+{
+    if (!own || !all)
+        return status_fail(CORNU_INVALID, "cornu_ranks_share: found NULL; expected a place");
+    if (r)
+        return ranks_share(r, own, all, size);
+    memmove(all, own, size);
+    return CORNU_OK;
+}
+
 /* ---- sums ------------------------------------------------------------------------------- */
 
 /* By a pool of one thread, so that numbers are added as in the other pools. */

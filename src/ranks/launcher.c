@@ -1,4 +1,5 @@
 /* Was this process started by an MPI launcher, and whose? */
+#include "base/env.h"
 #include "base/plugin.h"
 #include "ranks/engine.h"
 #include <stdio.h>
@@ -28,6 +29,9 @@ static long number_of(const char *name)
 
 static const launcher *find_launcher(void)
 {
+    const char *asked = env_get(ENV_RANKS);
+    if (asked && strcmp(asked, "off") == 0)
+        return NULL;
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
         if (number_of(launchers[i].count) > 1 && number_of(launchers[i].rank) >= 0)
             return &launchers[i];

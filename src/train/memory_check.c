@@ -82,6 +82,25 @@ cornu_status cornu_evaluate_check(const cornu_model *model, const cornu_run_opti
     return check_run(model, PLAN_EVALUATE, 1, 0, options, what);
 }
 
+cornu_status cornu_fit_memory(const cornu_model *model, const cornu_fit_options *o, int64_t *bytes)
+{
+    bool own;
+    memory_need need;
+    if (!model || !bytes)
+        return status_fail(CORNU_INVALID, "cornu_fit_memory: found no %s; expected one",
+                           model ? "place for the number" : "model");
+    if (o)
+        TRY(CHECK_RESERVE("cornu_fit_options", o));
+    session_options options = {.device = o ? o->device : NULL,
+                               .precision = o ? o->precision : NULL,
+                               .exact_convolution = o && o->exact_convolution};
+    int64_t batch = o && o->batch > 0 ? o->batch : batch_of(model, NULL);
+    TRY(has_own_memory(options.device, &own));
+    TRY(session_memory(model, &options, PLAN_TRAIN, batch, &need));
+    *bytes = need.copy + (own ? 0 : need.variables + 2 * need.buffers);
+    return CORNU_OK;
+}
+
 cornu_status cornu_memory_check(const char *what, int64_t bytes)
 {
     char need[16], left[16];

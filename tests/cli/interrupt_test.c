@@ -412,6 +412,28 @@ static void the_second_ends_what_saves_nothing_at_once(void **state)
     assert_int_equal(hidden_files(), 0);
 }
 
+/* The terminal's key reaches the sweep alone, which passes it on: once. */
+static void all_runs_of_a_sweep_finish_their_step_and_save(void **state)
+{
+    (void)state;
+    START("train", "net.yaml", "--data", "mnist", "--sweep", "seed=1,2", "--jobs", "2", "--save",
+          "m.safetensors");
+    while (!file_exists(scratch_path("m-seed=1.safetensors")) ||
+           !file_exists(scratch_path("m-seed=2.safetensors")))
+        listen_for(0.01);
+    press();
+    await("stopping: each run finishes its step and is saved, press Ctrl-C again to stop without "
+          "saving\r\n");
+    finish();
+    assert_int_equal(t.status, 130);
+    assert_non_null(strstr(t.text, "run 1 of 2: seed=1: stopped in epoch "));
+    assert_non_null(strstr(t.text, "run 2 of 2: seed=2: stopped in epoch "));
+    assert_non_null(strstr(t.text, "stopped: 0 of 2 runs are done. Go on with: cornu train "));
+    assert_true(position_of("m-seed=1.safetensors").iterations > 0);
+    assert_true(position_of("m-seed=2.safetensors").iterations > 0);
+    assert_int_equal(hidden_files(), 0);
+}
+
 /* ---- at any moment ------------------------------------------------------------------------ */
 
 static double parameter(const char *name, double otherwise)
@@ -491,6 +513,7 @@ int main(void)
         TEST(the_progress_line_stays_readable),
         TEST(evaluating_and_predicting_stop_after_a_step),
         TEST(the_second_ends_what_saves_nothing_at_once),
+        TEST(all_runs_of_a_sweep_finish_their_step_and_save),
         TEST(at_random_moments_nothing_is_lost_and_nothing_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

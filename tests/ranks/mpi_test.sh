@@ -109,6 +109,21 @@ for ranks in 2 4; do
     fi
 done
 
+# ---- a sweep: each rank has runs of its own, one has the table ----
+timeout 120 "${launch[@]}" -n 4 "${train[@]}" --sweep seed=1..3 --sweep epochs=1,2 --save w.safetensors >log 2>&1 ||
+    failed "a sweep" log
+for seed in 1 2 3; do
+    for epochs in 1 2; do
+        "${train[@]}" --seed "$seed" --epochs "$epochs" --quiet --save s.safetensors
+        cmp s.safetensors "w-seed=$seed-epochs=$epochs.safetensors" || failed "a run of the sweep has other bits" log
+    done
+done
+[ "$(grep -c '^run [1-6] of 6: ' log)" = 6 ] || failed "a sweep: expected a line for each run" log
+[ "$(grep -c '^ *[1-3]  *[12]  ' log)" = 6 ] || failed "a sweep: expected one table" log
+timeout 120 "${launch[@]}" -n 2 "${train[@]}" --sweep seed=1..3 --sweep epochs=1,2 --resume w.safetensors >log 2>&1 ||
+    failed "a sweep that goes on" log
+[ "$(grep -c ': done before, ' log)" = 6 ] || failed "a sweep: expected no run again" log
+
 # ---- failures: the line, and how long it takes ----
 # expect_line SECONDS LINE COMMAND…
 expect_line() {
@@ -127,6 +142,8 @@ cp -r pictures others
 printf 'P5 8 8 255 %065d' 1 >others/b/201.pgm
 expect_line 10 'files of the pictures: found 200 .* on rank 1 (' "${launch[@]}" -n 1 "${train_pictures[@]}" \
     --data pictures : -n 1 "${train_pictures[@]}" --data others
+expect_line 10 'sweep: found another version, recipe or --sweep on rank 1' \
+    "${launch[@]}" -n 1 "${train[@]}" --sweep seed=1,2 : -n 1 "${train[@]}" --sweep seed=1,3
 expect_line 10 'shards: found 2, and 4 ranks' "${launch[@]}" -n 4 "${train[@]}" --shards 2
 
 # One that hangs: rank 1 is stopped in the middle of a long run.

@@ -23,7 +23,7 @@ static cornu_status share(cornu_ranks *r, void *context)
     for (int turn = 0; turn < 50; turn++) {
         own[1] = turn;
         memset(all, 1, sizeof all);
-        cornu_status status = ranks_share(r, own, all, sizeof own);
+        cornu_status status = cornu_ranks_share(r, own, all, sizeof own);
         if (status != CORNU_OK)
             return status;
         for (int i = 0; i < cornu_ranks_count(r); i++)
@@ -41,6 +41,10 @@ static void everybody_gets_everybodys_bytes(void **state)
         rank_threads_run(count, share, NULL, results);
         rank_threads_expect(results, count, CORNU_OK);
     }
+    int one = 1, all = 0;
+    assert_int_equal(cornu_ranks_share(NULL, &one, &all, sizeof one), CORNU_OK);
+    assert_int_equal(all, 1);
+    assert_int_equal(cornu_ranks_share(NULL, &one, NULL, sizeof one), CORNU_INVALID);
 }
 
 /* ---- sums ------------------------------------------------------------------------------- */
@@ -317,6 +321,25 @@ static void who_waits_for_one_that_has_left_is_told(void **state)
     assert_true(results[0].seconds < 6);
 }
 
+static void a_launched_process_may_be_told_to_be_alone(void **state)
+{
+    int rank = 0;
+    cornu_ranks *ranks = NULL;
+    (void)state;
+    setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
+    setenv("OMPI_COMM_WORLD_RANK", "3", 1);
+    assert_int_equal(cornu_ranks_launched(&rank), 4);
+    assert_int_equal(rank, 3);
+    setenv("CORNU_RANKS", "off", 1);
+    assert_int_equal(cornu_ranks_launched(&rank), 1);
+    assert_int_equal(rank, 0);
+    assert_int_equal(cornu_ranks_open(&ranks), CORNU_OK);
+    assert_null(ranks);
+    unsetenv("CORNU_RANKS");
+    unsetenv("OMPI_COMM_WORLD_SIZE");
+    unsetenv("OMPI_COMM_WORLD_RANK");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +353,7 @@ int main(void)
         cmocka_unit_test(who_does_not_answer_is_named),
         cmocka_unit_test(slow_ranks_are_waited_for),
         cmocka_unit_test(who_waits_for_one_that_has_left_is_told),
+        cmocka_unit_test(a_launched_process_may_be_told_to_be_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

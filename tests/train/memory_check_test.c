@@ -41,6 +41,13 @@ static void what_does_not_fit_is_refused_before_anything_is_allocated(void **sta
     expect_status(cornu_predict_check(m, 1, &(cornu_run_options){.device = "tpu"}),
                   CORNU_NOT_FOUND);
     expect_ok(cornu_evaluate(m, data, NULL, &scores));
+    int64_t few = 0, many = 0;
+    expect_ok(cornu_fit_memory(m, &(cornu_fit_options){.batch = 10}, &few));
+    expect_ok(cornu_fit_memory(m, &(cornu_fit_options){.batch = 1000}, &many));
+    assert_true(few > 0 && many - few > 990 * 2 * (8 + 16) * (int64_t)sizeof(float));
+    expect_status(cornu_fit_memory(m, NULL, NULL), CORNU_INVALID);
+    expect_status(cornu_fit_memory(m, &(cornu_fit_options){.device = "tpu"}, &few),
+                  CORNU_NOT_FOUND);
     cornu_data_close(data);
     cornu_model_close(m);
 }

@@ -1,0 +1,24 @@
+/* The command train: one run, or a sweep of them. */
+#ifndef CLI_TRAIN_H
+#define CLI_TRAIN_H
+
+#include "cli/cli.h"
+
+typedef struct train_options {
+    const char *what; /* recipe, workload; NULL with resume alone */
+    const char *data, *init, *names, *save, *resume, *log, *tensorboard, *html, *output, *wire;
+    int64_t epochs, batch, steps, shards, seed, jobs;
+    real_number learning_rate;
+    text_list sweep;
+    device_choice on;
+    data_choice files;
+    bool log_steps, plot, quiet;
+} train_options;
+
+/* Another learning rate than the recipe's, before training begins. Prints what is wrong, and
+   returns the exit status. */
+int train_set_learning_rate(cornu_model *model, double rate);
+/* All runs of options->sweep; `table` are the command's options, as they were read. */
+int train_sweep(const train_options *options, const option *table);
+
+#endif

@@ -1,0 +1,416 @@
+/* cornu train --sweep: how many runs there are at a time, and what is said of all of them. */
+#include "cli/train_sweep.h"
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- how many at a time ----------------------------------------------------------------- */
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What cannot be planned will fail by itself. */
+static int64_t bytes_with_batch(const sweep *s, const cornu_model *model, int64_t batch)
+{
+    int64_t bytes = 0;
+    const cornu_fit_options fit = {.device = s->options->on.device,
+                                   .precision = s->options->on.precision,
+                                   .exact_convolution = s->options->on.exact_convolution,
+                                   .batch = batch};
+    return cornu_fit_memory(model, &fit, &bytes) == CORNU_OK ? bytes : 0;
+}
+
+/* Of the largest batch, which has as many samples as there are at most. */
+static int64_t training_bytes(const sweep *s, const cornu_model *model, const cornu_data *data)
+{
+    cornu_data_info info = {.count = {0}};
+    (void)cornu_data_info_get(data, &info);
+    int64_t samples = most(info.count[CORNU_TRAIN], 1);
+    int64_t bytes = bytes_with_batch(s, model, least(s->options->batch, samples));
+    for (int i = 0; i < s->trials->lists; i++) {
+        const trial_list *l = &s->trials->list[i];
+        for (int k = 0; strcmp(l->key->option, "batch") == 0 && k < l->count; k++) {
+            int64_t batch = least(strtoll(l->value[k], NULL, 10), samples);
+            bytes = most(bytes, bytes_with_batch(s, model, batch));
+        }
+    }
+    return bytes;
+}
+
+static int64_t data_bytes(const cornu_data *data)
+{
+    cornu_data_info info;
+    cornu_data_values values;
+    int64_t all = 0;
+    if (cornu_data_info_get(data, &info) != CORNU_OK)
+        return 0;
+    for (int split = 0; split < 2; split++) {
+        int64_t bytes = info.count[split];
+        for (int i = 0; i < info.rank; i++)
+            bytes *= info.shape[i];
+        bool known = cornu_data_values_get(data, (cornu_split)split, &values) == CORNU_OK;
+        all += known && !values.bytes ? bytes * (int64_t)sizeof(float) : bytes;
+    }
+    return all;
+}
+
+/* The processor, whatever device trains. */
+static cornu_device_info processor(void)
+{
+    cornu_device_info info = {.threads = 1};
+    for (int i = 0; cornu_device_info_get(i, &info) && strcmp(info.name, "cpu") != 0; i++)
+        ;
+    return info;
+}
+
+/* Of the memory a tenth is left to others; a process of its own takes some, too. */
+static int64_t runs_that_fit(int64_t bytes, int64_t free_bytes)
+{
+    const int64_t process = 50000000;
+    return free_bytes > 0 ? most(free_bytes / 10 * 9 / (bytes + process), 1) : INT32_MAX;
+}
+
+static bool is_gpu(const char *device)
+{
+    return device && strcmp(device, "cpu") != 0 && strcmp(device, "reference") != 0;
+}
+
+/* `beside` ranks have the same cores and memory. A GPU is one run's at a time unless --jobs says
+   otherwise. */
+static void plan_jobs(sweep *s, int64_t bytes, int beside)
+{
+    const train_options *o = s->options;
+    char each[16], left[16];
+    cornu_device_info cpu = processor();
+    int64_t cores = most(cpu.threads / beside, 1);
+    int count = cornu_ranks_count(s->ranks), rank = cornu_ranks_number(s->ranks);
+    int64_t own = (s->trials->count - rank + count - 1) / count;
+    int64_t wanted = o->jobs                ? o->jobs
+                     : is_gpu(o->on.device) ? 1
+                                            : most(cores / most(o->on.threads, 1), 1);
+    int64_t jobs = most(least(wanted, own), 1);
+    int64_t fit = runs_that_fit(bytes, cpu.memory_free_bytes / beside);
+    s->at_once = (int)least(jobs, fit);
+    s->threads = o->on.threads ? o->on.threads : most(cores / s->at_once, 1);
+    if (fit < jobs && !o->quiet)
+        print("memory for %d of %d runs at a time: each may need %s, and %s is free\n", s->at_once,
+              (int)jobs, show_bytes((double)bytes, each),
+              show_bytes((double)cpu.memory_free_bytes / beside, left));
+}
+
+/* ---- several processes ------------------------------------------------------------------ */
+
+/* What the ranks tell each other before they begin. */
+typedef struct place {
+    char host[64];
+    cpu_set_t cores;
+    char version[16];
+    uint64_t command; /* a digest of what to do */
+} place;
+
+/* FNV-1a */
+static uint64_t add_text(uint64_t digest, const char *more)
+{
+    for (; *more; more++)
+        digest = (digest ^ (unsigned char)*more) * 1099511628211u;
+    return (digest ^ 0xff) * 1099511628211u;
+}
+
+static place own_place(const sweep *s)
+{
+    place p = {.command = 14695981039346656037u};
+    (void)gethostname(p.host, sizeof p.host - 1);
+    (void)sched_getaffinity(0, sizeof p.cores, &p.cores);
+    snprintf(p.version, sizeof p.version, "%s", cornu_version());
+    p.command = add_text(p.command, s->options->what);
+    for (int i = 0; i < s->options->sweep.count; i++)
+        p.command = add_text(p.command, s->options->sweep.item[i]);
+    return p;
+}
+
+static int fail_other(int rank)
+{
+    return is_speaker() ? fail(STATUS_FAILURE,
+                               "sweep: found another version, recipe or --sweep on rank %d; "
+                               "expected that of rank 0",
+                               rank)
+                        : STATUS_FAILURE;
+}
+
+/* How many have this rank's machine and cores, with itself. */
+static int meet_ranks(const sweep *s, int *beside)
+{
+    int count = cornu_ranks_count(s->ranks);
+    place own = own_place(s), *all = calloc((size_t)count, sizeof *all);
+    int status = all ? report(cornu_ranks_share(s->ranks, &own, all, sizeof own))
+                     : fail(STATUS_FAILURE, "sweep: not enough memory");
+    *beside = 0;
+    for (int i = 0; i < count && status == STATUS_OK; i++) {
+        *beside += strcmp(all[i].host, own.host) == 0 && CPU_EQUAL(&all[i].cores, &own.cores);
+        if (all[i].command != all[0].command || strcmp(all[i].version, all[0].version) != 0)
+            status = fail_other(i);
+    }
+    free(all);
+    return status;
+}
+
+/* Each has the results of its own runs; now all have all. */
+static int gather_results(sweep *s)
+{
+    int ranks = cornu_ranks_count(s->ranks), runs = s->trials->count;
+    trial_result *all = calloc((size_t)ranks * (size_t)runs, sizeof *all);
+    int status =
+        all ? report(cornu_ranks_share(s->ranks, s->results, all, (size_t)runs * sizeof *all))
+            : fail(STATUS_FAILURE, "sweep: not enough memory");
+    for (int i = 0; i < runs && status == STATUS_OK; i++)
+        s->results[i] = all[i % ranks * runs + i];
+    free(all);
+    return status;
+}
+
+static void say_what_follows(void *user, char *line, size_t size)
+{
+    const sweep *s = user;
+    if (s->options->save || s->options->resume)
+        snprintf(line, size,
+                 "stopping: each run finishes its step and is saved, press Ctrl-C "
+                 "again to stop without saving");
+    else
+        snprintf(line, size, "stopping: without --save nothing is kept");
+}
+
+/* ---- beginning -------------------------------------------------------------------------- */
+
+/* The option that is in a list, too; NULL: there is none. */
+typedef struct overlap {
+    const trials *trials;
+    const char *option;
+} overlap;
+
+static void check_given(void *user, const option *o, const char *value)
+{
+    overlap *both = user;
+    (void)value;
+    for (int i = 0; i < both->trials->lists; i++)
+        if (strcmp(both->trials->list[i].key->option, o->name) == 0)
+            both->option = o->name;
+}
+
+/* What a run alone can do and several at a time cannot. */
+static const char *lonely_option(const train_options *o)
+{
+    bool file = o->files.cache && strcmp(o->files.cache, "file") == 0;
+    return o->plot ? "plot" : o->log_steps ? "log-steps" : file ? "cache file" : NULL;
+}
+
+static int check_options(const sweep *s)
+{
+    const train_options *o = s->options;
+    const char *lonely = lonely_option(o);
+    overlap both = {.trials = s->trials};
+    options_each(s->table, check_given, &both);
+    if (!o->what)
+        return fail_usage(&command_train, "found --sweep alone; expected a RECIPE or WORKLOAD");
+    if (both.option)
+        return fail_usage(&command_train, "found --%s and --sweep of it; expected one of them",
+                          both.option);
+    if (o->save && o->resume)
+        return fail_usage(&command_train, "found --save and --resume; expected one of them");
+    if (lonely)
+        return fail_usage(&command_train, "found --%s and --sweep; expected one of them", lonely);
+    return STATUS_OK;
+}
+
+/* What is wrong for all runs is said once, before any begins; data is downloaded here, and what a
+   run needs of memory told. */
+static int open_once(sweep *s, int64_t *bytes)
+{
+    const train_options *o = s->options;
+    cornu_model *model = NULL;
+    cornu_data *data = NULL;
+    data_choice files = {.cache = "off", .background = true};
+    double rate = o->learning_rate.value;
+    cornu_data_loading loading = {.files = 0};
+    for (int i = 0; i < s->trials->lists; i++)
+        if (strcmp(s->trials->list[i].key->option, "learning-rate") == 0)
+            rate = strtod(s->trials->list[i].value[0], NULL);
+    int status = report(cornu_model_open(o->what, &model));
+    if (status == STATUS_OK && rate > 0)
+        status = train_set_learning_rate(model, rate);
+    if (status == STATUS_OK)
+        status = open_data(model, o->data, true, &files, &s->progress, &data);
+    if (status == STATUS_OK) {
+        (void)cornu_data_loading_get(data, &loading);
+        s->keeps_pixels = loading.files > 0;
+        *bytes = training_bytes(s, model, data) + data_bytes(data);
+    }
+    cornu_data_close(data);
+    cornu_model_close(model);
+    return status;
+}
+
+/* Where nothing else keeps the runs' tables of epochs. */
+static int make_temporary(sweep *s)
+{
+    const train_options *o = s->options;
+    const char *folder = getenv("TMPDIR");
+    if (o->save || o->resume || o->log)
+        return STATUS_OK;
+    snprintf(s->temporary, sizeof s->temporary, "%.1000s/cornu-sweep-XXXXXX",
+             folder && *folder ? folder : "/tmp");
+    if (mkdtemp(s->temporary))
+        return STATUS_OK;
+    int status = fail(STATUS_FAILURE, "%s: cannot be made: %s", s->temporary, strerror(errno));
+    *s->temporary = 0;
+    return status;
+}
+
+static void say_beginning(const sweep *s)
+{
+    int ranks = cornu_ranks_count(s->ranks);
+    char on[48] = "";
+    if (s->options->quiet || !is_speaker())
+        return;
+    if (ranks > 1)
+        snprintf(on, sizeof on, " on %d ranks, here", ranks);
+    print("%d runs of %s%s%s %d at a time with %lld %s%s\n", s->trials->count, s->options->what, on,
+          ranks > 1 ? "" : ",", s->at_once, (long long)s->threads,
+          s->threads == 1 ? "thread" : "threads", s->at_once == 1 ? "" : " each");
+    fflush(stdout);
+}
+
+/* ---- the end ---------------------------------------------------------------------------- */
+
+static int count_of(const sweep *s, trial_state state)
+{
+    int count = 0;
+    for (int i = 0; i < s->trials->count; i++)
+        count += s->results[i].state == state;
+    return count;
+}
+
+static void say_best(const sweep *s, int best)
+{
+    words w = {.count = 0};
+    bool validates = trial_validates(&s->results[best]);
+    sweep_tell_trial(s, best, false, &w);
+    print("\nsorted by the best %s of all epochs%s; the first one alone:\n",
+          validates ? "val_loss" : "loss", validates ? "" : " (there is no validation)");
+    words_print(stdout, &w);
+    print("\n");
+    words_free(&w);
+}
+
+static void tell_again(void *user, const option *o, const char *value)
+{
+    bool saves = strcmp(o->name, "save") == 0;
+    words_add_option(user, saves ? "resume" : o->name, value);
+}
+
+static int say_how_to_go_on(const sweep *s)
+{
+    words w = {.count = 0};
+    int done = count_of(s, TRIAL_DONE), all = s->trials->count;
+    if (!s->options->save && !s->options->resume)
+        return fail(STATUS_INTERRUPTED,
+                    "stopped: %d of %d runs are done; without --save nothing is "
+                    "left to go on with",
+                    done, all);
+    words_add(&w, "cornu");
+    words_add(&w, "train");
+    words_add(&w, s->options->what);
+    options_each(s->table, tell_again, &w);
+    print_to(stderr, "stopped: %d of %d runs are done. Go on with:", done, all);
+    words_print(stderr, &w);
+    print_to(stderr, "\n");
+    words_free(&w);
+    return STATUS_INTERRUPTED;
+}
+
+/* Said by one for all. */
+static int end(const sweep *s)
+{
+    int order[TRIALS_MOST];
+    int failed = count_of(s, TRIAL_FAILED);
+    bool stopped = count_of(s, TRIAL_STOPPED) + count_of(s, TRIAL_WAITING) > 0;
+    bool shows = is_speaker() && !s->options->quiet;
+    if (shows && count_of(s, TRIAL_DONE) + failed > 0)
+        trials_print(s->trials, s->results, order);
+    if (shows && count_of(s, TRIAL_DONE) > 0)
+        say_best(s, order[0]);
+    fflush(stdout);
+    if (stopped)
+        return is_speaker() ? say_how_to_go_on(s) : STATUS_INTERRUPTED;
+    return failed ? STATUS_FAILURE : STATUS_OK;
+}
+
+/* ---- the command ------------------------------------------------------------------------ */
+
+static int run_together(sweep *s)
+{
+    int64_t bytes = 0;
+    int beside = 1;
+    int status = meet_ranks(s, &beside);
+    if (status == STATUS_OK)
+        status = open_once(s, &bytes);
+    if (status == STATUS_OK)
+        status = make_temporary(s);
+    if (status != STATUS_OK)
+        return status;
+    plan_jobs(s, bytes, beside);
+    s->jobs = calloc((size_t)s->at_once, sizeof *s->jobs);
+    if (!s->jobs)
+        return fail(STATUS_FAILURE, "sweep: not enough memory");
+    s->began = true;
+    say_beginning(s);
+    interrupt_set_plan(&(interrupt_plan){.say = say_what_follows, .user = s});
+    sweep_run(s);
+    interrupt_set_plan(NULL);
+    status = gather_results(s);
+    return status == STATUS_OK ? end(s) : status;
+}
+
+static int run_sweep(sweep *s)
+{
+    int status = report(cornu_ranks_open(&s->ranks));
+    if (status != STATUS_OK)
+        return status;
+    speak_for(s->ranks);
+    progress_open(&s->progress, s->options->quiet);
+    s->progress.silent = !is_speaker();
+    interrupt_watch(&s->progress);
+    status = run_together(s);
+    interrupt_forget();
+    if (*s->temporary)
+        (void)rmdir(s->temporary);
+    speak_for(NULL);
+    if (status != STATUS_OK && status != STATUS_INTERRUPTED && !s->began) /* unless they know */
+        (void)cornu_ranks_end(s->ranks, CORNU_INVALID);
+    cornu_ranks_close(s->ranks);
+    free(s->jobs);
+    return status;
+}
+
+int train_sweep(const train_options *options, const option *table)
+{
+    sweep s = {.options = options, .table = table, .trials = malloc(sizeof *s.trials)};
+    int status = s.trials ? trials_parse(s.trials, &options->sweep)
+                          : fail(STATUS_FAILURE, "sweep: not enough memory");
+    if (status == STATUS_OK)
+        status = check_options(&s);
+    s.results = status == STATUS_OK ? calloc((size_t)s.trials->count, sizeof *s.results) : NULL;
+    if (status == STATUS_OK)
+        status = s.results ? run_sweep(&s) : fail(STATUS_FAILURE, "sweep: not enough memory");
+    free(s.results);
+    free(s.trials);
+    return status;
+}
