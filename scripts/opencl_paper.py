@@ -138,12 +138,13 @@ def loop_of(k, fma_of_step):
 # ---- tiles ----------------------------------------------------------------------------------------------------------------
 
 def tile_of(kernel, blocking):
-    """Rows and columns of a tile and of a work-item."""
+    """Rows and columns of a tile and of a work-item. Convolutions' gradients are in sliced-K: kernels/gemm_body.h."""
     m, n, rows, columns = (blocking[name] for name in ("GEMM_M", "GEMM_N", "ITEM_M", "ITEM_N"))
     shape = kernel.rsplit("_", 1)[1]
     return {"square": (m, n, rows, columns), "wide": (m // 2, 2 * n, rows, columns),
             "tall": (2 * m, n // 2, rows, columns), "narrow": (m, n // 2, rows, columns),
-            "small": (m // 2, n // 2, rows // 2, columns)}[shape]
+            "flat": (m // 2, n, rows, columns),
+            "small": (m // 2, n // 2, rows if "conv_backward" in kernel else rows // 2, columns)}[shape]
 
 
 def intensity(tile):
@@ -180,32 +181,47 @@ def moved(gpu, size):
     return (0, size) if size <= gpu.cache / 2 else (size, 0)
 
 
+def divided(launch):
+    """Tiles that go through all of k, tiles that do not, and into how many slices these are divided."""
+    whole, sliced = launch["named"]["whole"], launch["named"]["sliced"]
+    return whole, sliced, (launch["groups"][0] - whole) // sliced if sliced else 1
+
+
+def group_clocks(gpu, tile, k, loop, depth, gemm_k, together):
+    """Clocks of one group of a compute unit's, which has so many at once. In sliced-K each half of it takes half of the depth."""
+    m, n, rows, columns = tile
+    k_groups = k.items * rows * columns // (m * n)
+    tiles_k, steps = -(-depth // (gemm_k * k_groups)), round_up(depth, 4 * k_groups)
+    issue = steps / k_groups * (loop.fma + loop.inner) / 4 + tiles_k * loop.outer + loop.rest
+    busy = max(k.items * issue / gpu.lanes, local_clocks(gpu, tile, steps))
+    alone = busy * max(1, gpu.lanes / k.items) + tiles_k * gpu.latency
+    return max(busy, alone / together)
+
+
 def product_time(gpu, launch, k, form, blocking):
     a = launch["named"]
     tile = tile_of(launch["launch"], blocking)
     m, n, rows, columns = tile
-    tiles, batch, slices = launch["groups"]
+    whole, sliced, slices, batch = *divided(launch), launch["groups"][1]
+    tiles = whole + sliced
     size_m, size_n, size_k = a["m"], a["n"], a["k"]
-    depth = min(a["slice_depth"], size_k)
     loop = loop_of(form, rows * columns)
-    tiles_k, steps = -(-depth // blocking["GEMM_K"]), round_up(depth, 4)
-    issue = steps * (loop.fma + loop.inner) / 4 + tiles_k * loop.outer + loop.rest
-    items = m * n // (rows * columns)
-    busy = max(items * issue / gpu.lanes, local_clocks(gpu, tile, steps))
-    rounds = -(-tiles * batch * slices // gpu.units)
-    together = max(1, min(rounds, resident(k)[0]))
-    alone = busy * max(1, gpu.lanes / items) + tiles_k * gpu.latency
-    compute = rounds * max(busy, alone / together) / (gpu.ghz * 1e9)
-    groups = tiles * batch * slices
-    shared = groups * depth * 4 * (m + n) / (gpu.units * gpu.shared * gpu.ghz * 1e9)
+    kinds = [(groups * batch, depth) for groups, depth in
+             ((whole, size_k), (sliced * slices, min(a["slice_depth"], size_k))) if groups]
+    rounds = [-(-groups // gpu.units) for groups, _ in kinds]
+    together = max(1, min(sum(rounds), resident(k)[0]))
+    compute = sum(count * group_clocks(gpu, tile, k, loop, depth, blocking["GEMM_K"], together)
+                  for count, (_, depth) in zip(rounds, kinds)) / (gpu.ghz * 1e9)
+    shared = sum(groups * depth for groups, depth in kinds) * 4 * (m + n) / (gpu.units * gpu.shared * gpu.ghz * 1e9)
     image, b = images(launch, a), 4 * size_k * size_n * batch
     matrix = 4 * size_m * size_k * batch if image is None else image
     rows_there = max(1, together * gpu.units // max(1, a["tiles_n"]))
     again = -(-(tiles // max(1, a["tiles_n"])) // rows_there) if b / batch > gpu.cache / 2 else 1
-    c = 4 * size_m * size_n * batch * slices
+    c = 4 * size_m * size_n * batch / tiles
     scratch = launch["scratch"]
     inside = [moved(gpu, size) if is_scratch else (size, 0)
-              for size, is_scratch in ((matrix, scratch[0]), (b * again, scratch[1]), (c, scratch[2] or slices > 1))]
+              for size, is_scratch in ((matrix, scratch[0]), (b * again, scratch[1]), (c * whole, scratch[2]),
+                                       (c * sliced * slices, True))]
     memory = copy_time(gpu, sum(i[0] for i in inside), sum(i[1] for i in inside))
     seconds, bound = max((compute, "lanes"), (shared, "cache"), (memory, "memory"))
     flops = 2 * size_m * size_n * size_k * batch
@@ -312,10 +328,9 @@ FLOPs over the peak and bytes over the memory's bandwidth, both as the operation
 them), so that Winograd's algorithm may come to more than 1. In parentheses: a roofline below {launch:.0f} us, where a launch itself
 is what takes time and no kernel could come near. {summary}
 
-Why some are below: weights' gradients of 288 to 577 rows fill their last tiles badly, are few tiles for 28 compute units,
-and their slices' reduction comes on top; gradients of images with 32 channels are 4.6 or 9.1 rounds of work-groups there;
-a first layer's three channels are gathered one by one, with more instructions than multiply-adds need; of cifar10-mlp's
-first layer dy is more than half of the MX150's cache, so that it counts once for each row of tiles.
+Tiles: how many go through all of k; "+", or slices alone: how many are divided, so that the last round of work-groups
+has all compute units at work, or that there are enough of them. Gradients of convolutions are in sliced-K:
+twice as many work-items, which share a tile's k, for as many partial sums.
 
 {workloads}{model}"""
 
@@ -334,10 +349,10 @@ of gfx1030's code, its occupancy, too.
 
 A launch takes the longest of
 - **lanes**: rounds x max(busy, alone / together), with rounds = groups / compute units, rounded up (so the last wave's
-  tail counts); busy = the larger of a group's instructions (counted in the code: the loop over k with the branches that
+  tail counts), of whole tiles and of divided ones apart; busy = the larger of a group's instructions (counted in the code: the loop over k with the branches that
   these sizes take, its copies, begin and end) over the lanes, and the clocks of its local memory; alone = busy, with idle
-  lanes where a group has fewer work-items than those, + one latency a tile of k; together = groups on a unit, as there
-  are and as occupancy allows;
+  lanes where a group has fewer work-items than those, + one latency a tile of k (two tiles in sliced-K);
+  together = groups on a unit, as there are and as occupancy allows;
 - **cache**: the tiles' numbers over the shared cache's bandwidth;
 - **memory**: A, B and C once each, an image once, B once for each wave of rows of tiles where it is more than half of the
   last cache, and C for each slice of k. What a launch leaves to the next in scratch memory (slices, Winograd's
@@ -374,7 +389,7 @@ def tiles(found, blocking, names):
     archs = counted()
     rows = []
     for name in names:
-        if not name.endswith(("_square", "_wide", "_tall", "_narrow", "_small")):
+        if not name.endswith(("_square", "_wide", "_tall", "_narrow", "_flat", "_small")):
             continue
         tile = tile_of(name, blocking)
         shared, local = intensity(tile)
@@ -409,9 +424,11 @@ def how(operation):
     """The tiles that an operation's first product is made of."""
     for launch in operation["launches"]:
         if "slice_depth" in launch["named"]:
-            groups = launch["groups"]
-            slices = f" x {groups[2]} slices" if groups[2] > 1 else ""
-            return f"{launch['launch'].rsplit('_', 1)[1]}, {groups[0] * groups[1]}{slices}"
+            (whole, sliced, slices), batch = divided(launch), launch["groups"][1]
+            tiles = f"{whole * batch}" if whole else ""
+            if sliced:
+                tiles += f"{' + ' if whole else ''}{sliced * batch}" + (f" x {slices} slices" if slices > 1 else "")
+            return f"{launch['launch'].rsplit('_', 1)[1]}, {tiles}"
     return ""
 
 

@@ -126,14 +126,12 @@ static op_case convolution_weights(int64_t batch)
     return c;
 }
 
-static void a_sum_of_many_slices_is_the_reference(void **state)
+static void expect_reference(const char *wanted, const op_case *cases, int count)
 {
-    const op_case cases[] = {dense_weights(40000), convolution_weights(40)};
-    (void)state;
-    device *d = open_with(NULL);
+    device *d = open_with(wanted);
     if (!d)
         skip();
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < count; i++) {
         char name[64] = "";
         op_outputs expected, found;
         const op_info *info = &op_infos[cases[i].kind];
@@ -148,12 +146,64 @@ static void a_sum_of_many_slices_is_the_reference(void **state)
     d->ops->close(d);
 }
 
+static void a_sum_of_many_slices_is_the_reference(void **state)
+{
+    const op_case cases[] = {dense_weights(40000), convolution_weights(40)};
+    (void)state;
+    expect_reference(NULL, cases, 2);
+}
+
+/* ---- tiles of unlike work ------------------------------------------------------------------- */
+
+static op_case dense_forward(int64_t rows, int64_t in, int64_t units)
+{
+    const shape x = {2, {rows, in}}, w = {2, {in, units}}, b = {1, {units}}, y = {2, {rows, units}};
+    op_case c = {.kind = OP_DENSE_FORWARD,
+                 .label = "dense of tiles that are no full rounds",
+                 .in = {x, w, b},
+                 .out = {y}};
+    c.a.dense.act = (activation){ACTIVATION_ELU, 1};
+    return c;
+}
+
+/* On GPUs: of 5 rows of 2 tiles, say, the last is divided into slices, which few compute units
+   would have at work; bias and activation come with those, too. */
+static void the_last_tiles_in_slices_make_the_same_product(void **state)
+{
+    op_case cases[14];
+    int count = 0;
+    (void)state;
+    for (int64_t rows = 65; rows <= 449; rows += 128)
+        for (int64_t units = 64; units <= 66; units += 2)
+            cases[count++] = dense_forward(rows, 1100, units);
+    for (int64_t batch = 1; batch <= 3; batch++) {
+        cases[count++] = convolution_of(OP_CONV2D_BACKWARD_DATA, batch, 32, 68);
+        cases[count++] = convolution_of(OP_CONV2D_FORWARD, batch, 68, 32);
+    }
+    expect_reference("direct", cases + count - 6, 6);
+    expect_reference(NULL, cases, count - 6);
+}
+
+/* On GPUs: dy is more than a small cache holds, so that its columns are divided. */
+static void weights_in_strips_are_the_reference(void **state)
+{
+    op_case c = dense_weights(32);
+    (void)state;
+    c.in[0] = (shape){2, {32, 150}};
+    c.in[1] = (shape){2, {32, 1200}};
+    c.out[0] = (shape){2, {150, 1200}};
+    c.out[1] = (shape){1, {1200}};
+    expect_reference(NULL, &c, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_product_gives_the_same_bits_twice),
         cmocka_unit_test(blocks_of_tiles_make_one_convolution),
         cmocka_unit_test(a_sum_of_many_slices_is_the_reference),
+        cmocka_unit_test(the_last_tiles_in_slices_make_the_same_product),
+        cmocka_unit_test(weights_in_strips_are_the_reference),
     };
     return cmocka_run_group_tests_name("products of the OpenCL device", tests, NULL, op_cases_free);
 }

@@ -2,6 +2,7 @@
    user's tuning file says. The sums' order follows from it, so that it depends on nothing else that
    may differ from run to run. */
 #include "device/opencl/plugin/core.h"
+#include "device/opencl/plugin/kernels/conv.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,11 @@ static const tuning_row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
+static size_t k_groups_of(const opencl_blocking *b)
+{
+    return (size_t)CONV_GRADIENT_K_GROUPS(b->gemm_m, b->gemm_n, b->item_m, b->item_n);
+}
+
 /* Floats of local memory of the largest shape: kernels/gemm_body.h. */
 static size_t local_floats(const opencl_blocking *b)
 {
@@ -34,16 +40,19 @@ static size_t local_floats(const opencl_blocking *b)
     for (int kind = 0; kind < 3; kind++) {
         size_t tile_m = kind == 0 ? m : kind == 1 ? m / 2 : m * 2;
         size_t tile_n = kind == 0 ? n : kind == 1 ? n * 2 : n / 2;
-        size_t by_rows = tile_m * (k + pad), by_depth = k * (tile_m + pad);
-        size_t all = (by_rows > by_depth ? by_rows : by_depth) + k * (tile_n + pad) + 4 * tile_m;
-        most = all > most ? all : most;
+        size_t b_tile = k * (tile_n + pad);
+        size_t by_rows = k_groups_of(b) * (tile_m * (k + pad) + b_tile) + 4 * tile_m;
+        size_t by_depth = k_groups_of(b) * (k * (tile_m + pad) + b_tile + 4 * k);
+        most = by_rows > most ? by_rows : most;
+        most = by_depth > most ? by_depth : most;
     }
     return most;
 }
 
 static bool fits(const opencl *d, const opencl_blocking *b)
 {
-    size_t items = (size_t)(b->gemm_m / b->item_m) * (size_t)(b->gemm_n / b->item_n);
+    size_t items =
+        (size_t)(b->gemm_m / b->item_m) * (size_t)(b->gemm_n / b->item_n) * k_groups_of(b);
     return items <= d->group_most && local_floats(b) * sizeof(float) <= d->local_bytes;
 }
 

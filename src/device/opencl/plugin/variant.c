@@ -3,6 +3,7 @@
    Winograd. What was found, and that it computes what it should, is kept in the cache beside the
    compiled kernels, and depends on the same. */
 #include "device/opencl/plugin/core.h"
+#include "device/opencl/plugin/kernels/conv.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,7 +136,16 @@ static bool ends_with(const char *name, const char *end)
 static bool is_there(const opencl *d, opencl_function function)
 {
     const char *name = opencl_function_name(function);
-    return d->blocking.item_n <= 8 || (!ends_with(name, "_narrow") && !ends_with(name, "_small"));
+    return d->blocking.item_n <= 8 ||
+           (!ends_with(name, "_narrow") && !ends_with(name, "_flat") && !ends_with(name, "_small"));
+}
+
+static size_t k_groups_of(const opencl_blocking *b, opencl_function function)
+{
+    const bool gradient = function >= OPENCL_conv_backward_data_square &&
+                          function <= OPENCL_conv_backward_weights_small;
+    return gradient ? (size_t)CONV_GRADIENT_K_GROUPS(b->gemm_m, b->gemm_n, b->item_m, b->item_n)
+                    : 1;
 }
 
 /* Kernels whose tiles follow from the blocking run in work-groups that do, too. (Where Winograd's
@@ -155,7 +165,7 @@ static cornu_status check_unit(opencl *d, opencl_unit unit)
         return CORNU_OK;
     for (int f = 0; f < OPENCL_FUNCTION_COUNT; f++)
         if (opencl_unit_of((opencl_function)f) == unit && is_there(d, (opencl_function)f))
-            TRY(check_kernel(d, (opencl_function)f, items));
+            TRY(check_kernel(d, (opencl_function)f, items * k_groups_of(b, (opencl_function)f)));
     return CORNU_OK;
 }
 

@@ -46,15 +46,17 @@ static inline int4 next_tap(int4 tap, const conv_window *w)
     return tap;
 }
 
-/* The element of the image under a tap; -1: outside. What depends on the tap alone is the same for
+/* Elements are counted in 32 bits (ops/conv.c), which saves instructions at each address. */
+
+/* Does a tap meet an element of the image, and which? What depends on the tap alone is the same for
    all pieces of a work-item, and is computed once. No branches, so that loads overlap; shrinks, a
    constant: divide by the window's shrink. */
-static inline int pixel_of(int4 origin, int4 tap, const conv_window *w, bool shrinks)
+static inline bool meets_pixel(int4 origin, int4 tap, const conv_window *w, bool shrinks, int *pixel)
 {
     int down = tap.x * w->step_rows, right = tap.y * w->step_columns;
     int row = origin.x + down, column = origin.y + right;
-    int at = origin.z + ((down * w->width + right) * w->channels + tap.z);
     bool meets = true;
+    *pixel = origin.z + ((down * w->width + right) * w->channels + tap.z);
     if (shrinks) {
         int y = window_divide(max(row, 0), w->shrink_rows_multiplier, w->shrink_rows_shift);
         int x = window_divide(max(column, 0), w->shrink_columns_multiplier,
@@ -62,15 +64,14 @@ static inline int pixel_of(int4 origin, int4 tap, const conv_window *w, bool shr
         meets = (y * w->shrink_rows == row) & (x * w->shrink_columns == column);
         row = y;
         column = x;
-        at = origin.w + (row * w->width + column) * w->channels + tap.z;
+        *pixel = origin.w + (row * w->width + column) * w->channels + tap.z;
     }
 #if ITEM_N > 8 /* a tap is a row of the kernel, and goes on into its right neighbours */
     const uint place = (uint)(column * w->channels + tap.z);
-    meets = meets & ((uint)row < (uint)w->height) & (place < (uint)(w->width * w->channels));
+    return meets & ((uint)row < (uint)w->height) & (place < (uint)(w->width * w->channels));
 #else
-    meets = meets & ((uint)row < (uint)w->height) & ((uint)column < (uint)w->width);
+    return meets & ((uint)row < (uint)w->height) & ((uint)column < (uint)w->width);
 #endif
-    return meets ? at : -1;
 }
 
 #if ITEM_N > 8
@@ -101,32 +102,35 @@ static inline void copy_runs(local float *to, global const float *x, int4 origin
 #endif
 
 /* PIECE taps from `number` on, of `count`; whole: all or none, and neighbours in the image;
-   2: and nothing shrinks. ones: the number of what is 1; -1, a constant: nothing. */
+   2: and nothing shrinks. */
 static inline void copy_taps(local float *to, global const float *x, int4 origin, int number,
-                             int count, const conv_window *w, bool shrinks, int ones, int whole)
+                             int count, const conv_window *w, bool shrinks, int whole)
 {
     int4 tap = tap_of(number, w);
     if (whole) {
-        int at = pixel_of(origin, tap, w, shrinks && whole < 2);
-        at = (number < count) & (at >= 0) ? at : -1; /* as one, or compilers branch around it all */
-        piece values = *(global const piece *)(x + max(at, 0));
-        values = at < 0 ? (piece)0.0f : values;
-        if (ones >= 0)
-            values.s0 = number == ones ? 1.0f : values.s0;
-        *(local piece *)to = values;
+        int at;
+        /* as one, or compilers branch around it all */
+        const bool there = meets_pixel(origin, tap, w, shrinks && whole < 2, &at) & (number < count);
+        const piece values = *(global const piece *)(x + (uint)(there ? at : 0));
+        *(local piece *)to = there ? values : (piece)0.0f;
         return;
     }
 #if ITEM_N > 8
-    if (!shrinks && ones < 0) {
+    if (!shrinks) {
         copy_runs(to, x, origin, tap, count - number, w);
         return;
     }
 #endif
+    float all[PIECE];
+    EACH_COLUMN
     for (int j = 0; j < PIECE; j++) {
-        int at = number + j < count ? pixel_of(origin, tap, w, shrinks) : -1;
-        to[j] = ones >= 0 && number + j == ones ? 1.0f : at < 0 ? 0.0f : x[at];
+        int at;
+        const bool there = meets_pixel(origin, tap, w, shrinks, &at) & (number + j < count);
+        const float value = x[(uint)(there ? at : 0)];
+        all[j] = there ? value : 0.0f;
         tap = next_tap(tap, w);
     }
+    *(local piece *)to = JOIN(vload, PIECE)(0, all);
 }
 
 /* Of the gradient of x: four filters of the weights of a channel, from `number` on, which counts
@@ -140,15 +144,15 @@ static inline float4 read_filters(global const float *weights, int channel, int 
     int filter = number - tap * w->tap_channels;
     if (whole) {
         bool there = whole == 2 || (channel < channels && number < count);
-        long at = ((long)tap * channels + channel) * stride + filter;
-        float4 values = read4(weights + (there ? at : 0), 4, true);
+        int at = (tap * channels + channel) * stride + filter;
+        float4 values = read4(weights + (uint)(there ? at : 0), 4, true);
         return there ? values : (float4)0.0f;
     }
 #pragma unroll
     for (int j = 0; j < 4; j++) {
         all[j] = 0;
         if (channel < channels && number + j < count)
-            all[j] = weights[((long)tap * channels + channel) * stride + filter];
+            all[j] = weights[(tap * channels + channel) * stride + filter];
         if (++filter == w->tap_channels) {
             filter = 0;
             tap++;
@@ -166,12 +170,12 @@ static inline float4 read_filters(global const float *weights, int channel, int 
 #define ORIGINS_BEGIN                                                               \
     WINDOW_BEGIN                                                                    \
     local int4 origins[TILE_M];                                                     \
-    for (int i = (int)item; i < TILE_M; i += ITEMS)                                     \
+    for (int i = (int)item + k_group * ITEMS; i < TILE_M; i += PRODUCT_K_GROUPS * ITEMS)      \
         origins[i] = origin_of(row + i, row + i < m, &window);
 #define COPY_ROW_OF_A(to, i, q, whole)                                                       \
-    copy_taps(to, a, origins[i], from + (q), end, &window, SHRINKS, -1, whole)
+    copy_taps(to, a, origins[i], from + (q), end, &window, SHRINKS, whole)
 #define COPY_ROW_OF_B(to, q, j, whole)                                                       \
-    copy_columns(to, b + (long)(from + (q)) * b_stride + column + (j),                       \
+    copy_columns(to, b + ((uint)(from + (q)) * (uint)b_stride + (uint)(column + (j))),       \
                  from + (q) < end ? n - column - (j) : 0, whole)
 #define B_ALIGNED (b_stride % PIECE == 0 && b_step % PIECE == 0)
 #define NEIGHBOURS (window_channels % PIECE == 0 && window_tap_channels % PIECE == 0)
@@ -180,6 +184,7 @@ static inline float4 read_filters(global const float *weights, int channel, int 
 #define SHRINKS false
 #define PRODUCT conv_forward
 #define PRODUCT_ACTIVATES 1
+#define PRODUCT_K_GROUPS 1
 #define PRODUCT_BEGIN ORIGINS_BEGIN
 #define A_BY_DEPTH 0
 #define COPY_A COPY_ROW_OF_A
@@ -189,10 +194,12 @@ static inline float4 read_filters(global const float *weights, int channel, int 
 #define B_WHOLE FULL_ROWS_OF_B
 #include "device/opencl/plugin/kernels/gemm_shapes.h"
 
+#define GRADIENT_K_GROUPS CONV_GRADIENT_K_GROUPS(GEMM_M, GEMM_N, ITEM_M, ITEM_N)
 #undef SHRINKS
 #define SHRINKS true
 #define PRODUCT conv_backward_data
 #define PRODUCT_ACTIVATES 0
+#define PRODUCT_K_GROUPS GRADIENT_K_GROUPS
 #define A_BY_DEPTH 0
 #define COPY_A COPY_ROW_OF_A
 #define UNSTRIDED (window_shrink_rows * window_shrink_columns == 1)
@@ -205,21 +212,54 @@ static inline float4 read_filters(global const float *weights, int channel, int 
 #include "device/opencl/plugin/kernels/gemm_shapes.h"
 #undef PRODUCT_BEGIN
 
-/* Origins of the next GEMM_K positions. */
+#if ITEM_N > 8
+#define BIAS_BEGIN
+#define BIAS_NEXT
+#define BIAS_END
+#else
+/* The bias's gradient: sums of B's columns, by the first row of tiles, as row m of C. */
+#define BIAS_BEGIN                                          \
+    const bool sums_b = window_bias_row && row == 0;        \
+    piece b_sum = 0;
+#define BIAS_NEXT                                           \
+    if (sums_b)                                             \
+        EACH_PIECE(GEMM_K *B_PIECES)                        \
+    b_sum += *(local piece *)(b_tile + i / B_PIECES * B_STRIDE + i % B_PIECES * PIECE);
+#define BIAS_END                                                                          \
+    FENCE;                                                                                \
+    if (sums_b)                                                                           \
+        *(local piece *)(a_tile + item * PIECE) = b_sum;                                  \
+    FENCE;                                                                                \
+    for (int j = (int)item; sums_b && !k_group && j < TILE_N; j += ITEMS) {               \
+        float sum = 0;                                                                    \
+        for (int i = 0; i < GRADIENT_K_GROUPS; i++)                                       \
+            for (int q = 0; q < ITEMS / B_PIECES; q++)                                    \
+                sum += a_tile[i * A_FLOATS + (j / PIECE + q * B_PIECES) * PIECE + j % PIECE]; \
+        if (column + j < n)                                                               \
+            c[(long)m * c_stride + j] = sum;                                              \
+    }
+#endif
+
+/* Origins of the next GEMM_K positions of the k_group. */
 #define ORIGINS_FROM(begin)                                 \
     for (int i = (int)item; i < GEMM_K; i += ITEMS)         \
         origins[i] = origin_of((begin) + i, (begin) + i < end, &window);
 #define PRODUCT conv_backward_weights
 #define PRODUCT_ACTIVATES 0
+#define PRODUCT_K_GROUPS GRADIENT_K_GROUPS
 #define PRODUCT_BEGIN                                       \
     WINDOW_BEGIN                                            \
-    local int4 origins[GEMM_K];                             \
-    ORIGINS_FROM(begin)
-#define PRODUCT_NEXT ORIGINS_FROM(from + GEMM_K)
+    BIAS_BEGIN                                              \
+    local int4 all_origins[GRADIENT_K_GROUPS * GEMM_K];         \
+    local int4 *const origins = all_origins + k_group * GEMM_K; \
+    ORIGINS_FROM(begin + k_group * GEMM_K)
+#define PRODUCT_NEXT                                        \
+    ORIGINS_FROM(from + GRADIENT_K_GROUPS * GEMM_K)             \
+    BIAS_NEXT
+#define PRODUCT_END BIAS_END
 #define A_BY_DEPTH 1
 #define COPY_A(to, i, q, whole)                                                              \
-    copy_taps(to, a, origins[q], row + (i),                                                    \
-              window_ones < 0 ? m : window_ones, &window, false, window_ones, whole)
+    copy_taps(to, a, origins[q], row + (i), m, &window, false, whole)
 #define A_WHOLE NEIGHBOURS
 #define B_BY_COLUMN 0
 #define COPY_B COPY_ROW_OF_B

@@ -7,13 +7,17 @@
 #ifndef DEVICE_OPENCL_CONV_H
 #define DEVICE_OPENCL_CONV_H
 
+/* PRODUCT_K_GROUPS of both gradients, which have few tiles. */
+#define CONV_GRADIENT_K_GROUPS(gemm_m, gemm_n, item_m, item_n) \
+    ((item_n) > 8 || (gemm_m) / (item_m) * ((gemm_n) / (item_n)) > 64 ? 1 : 2)
+
 /* Of the image: height, width, and channels of all groups; of a sample's positions: rows, columns;
    stride: from one position's window to the next; offset: where the first one's begins; step: from
    tap to tap; what becomes of a place is divided by shrink; taps: of a row of the kernel;
    tap_channels: of a tap, in the group; where work-items have more than 8 columns, a row of the
-   kernel whose numbers lie side by side in the image is one tap; ones: the row of A' that is all 1,
-   whose sums are the bias's gradient; -1: none. *_multiplier and *_shift divide by a number:
-   window_divide. */
+   kernel whose numbers lie side by side in the image is one tap; bias_row: 1: the sums of B's
+   columns, which are the bias's gradient, become one more row of C; or 0. *_multiplier and *_shift
+   divide by a number: window_divide. */
 /* clang-format off */
 #define WINDOW_FIELDS(X)                                                             \
     X(height) X(width) X(channels) X(rows) X(columns)                                \
@@ -24,7 +28,7 @@
     X(shrink_columns_multiplier) X(shrink_columns_shift)                             \
     X(taps) X(taps_multiplier) X(taps_shift)                                         \
     X(tap_channels) X(tap_channels_multiplier) X(tap_channels_shift)                 \
-    X(ones)
+    X(bias_row)
 /* clang-format on */
 
 typedef struct conv_window {

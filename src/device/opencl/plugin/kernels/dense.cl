@@ -21,6 +21,7 @@
 /* C = A B */
 #define PRODUCT product_nn
 #define PRODUCT_ACTIVATES 1
+#define PRODUCT_K_GROUPS 1
 #define A_BY_DEPTH 0
 #define COPY_A COPY_ROW_OF_A
 #define A_WHOLE FULL_ROWS_OF_A
@@ -32,6 +33,7 @@
 /* C = A B' */
 #define PRODUCT product_nt
 #define PRODUCT_ACTIVATES 0
+#define PRODUCT_K_GROUPS 1
 #define A_BY_DEPTH 0
 #define COPY_A COPY_ROW_OF_A
 #define A_WHOLE FULL_ROWS_OF_A
@@ -45,6 +47,7 @@
 /* C = A' B */
 #define PRODUCT product_tn
 #define PRODUCT_ACTIVATES 0
+#define PRODUCT_K_GROUPS 1
 #define A_BY_DEPTH 1
 #define COPY_A(to, i, q, whole)                                                              \
     copy_columns(to, a + (long)(from + (q)) * a_stride + row + (i),                          \

@@ -1,8 +1,9 @@
 /* What matrix products are made of, also those that convolutions are: C[m][n] = sum over k of
    A[m][k] B[k][n], in tiles of C, one a work-group, which brings GEMM_K of k at a time into local
    memory. A work-item computes ITEM_M rows of ITEM_N columns, in registers. Where tiles are few, k
-   is divided into slices (split-K), whose partial sums reduce_slices adds in their order. The
-   blocking follows from the sizes and the device alone.
+   is divided into slices (split-K), whose partial sums reduce_slices adds in their order: of all
+   tiles, or of those that would be the last round of work-groups, with few compute units at work.
+   The blocking follows from the sizes and the device alone.
 
    The body is gemm_body.h; gemm_shapes.h makes kernels of these shapes of tiles of it:
 
@@ -10,7 +11,9 @@
      wide    GEMM_M / 2 x 2 GEMM_N      for batches of 32
      tall    2 GEMM_M x GEMM_N / 2      for 32 filters
      narrow  GEMM_M x GEMM_N / 2        half as many; not on CPUs
-     small   GEMM_M / 2 x GEMM_N / 2    half as many, of ITEM_M / 2 rows; not on CPUs */
+     flat    GEMM_M / 2 x GEMM_N        half as many; not on CPUs
+     small   GEMM_M / 2 x GEMM_N / 2    half as many, of ITEM_M / 2 rows (in sliced-K a
+                                        quarter, of ITEM_M); not on CPUs */
 #ifndef DEVICE_OPENCL_GEMM_H
 #define DEVICE_OPENCL_GEMM_H
 

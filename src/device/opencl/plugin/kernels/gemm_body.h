@@ -7,13 +7,15 @@
      PRODUCT_BEGIN           statements before the loop; what they write into local memory may be
                              read by COPY_A and COPY_B
      PRODUCT_NEXT            optional: statements before the tile is multiplied, for the next one
-     A_BY_DEPTH              0: A lies in local memory as [row][k], copied along k; 1: as [k][row],
-                             copied along rows
-     COPY_A(to, i, q, whole) bring PIECE elements of A to `to`: of row i of the tile, from q of the
-                             GEMM_K on; A_BY_DEPTH: of q, from row i on
-     B_BY_COLUMN             0: COPY_B(to, q, j, whole) brings columns j to j + PIECE - 1 of q;
-                             1: COPY_B(j, q, whole) is a float4, of q to q + 3 of column j
-     PRODUCT_ACTIVATES       0: bends(act), always
+     PRODUCT_END             optional: statements after the loop
+     PRODUCT_K_GROUPS           1, or 2: twice as many work-items, whose second half takes the other
+                             GEMM_K of every two, as there are few tiles and much k; the first half
+                             adds up. Work-item `item` of `k_group` brings what its k_group
+   multiplies A_BY_DEPTH              0: A lies in local memory as [row][k], copied along k; 1: as
+   [k][row], copied along rows COPY_A(to, i, q, whole) bring PIECE elements of A to `to`: of row i
+   of the tile, from q of the GEMM_K on; A_BY_DEPTH: of q, from row i on B_BY_COLUMN             0:
+   COPY_B(to, q, j, whole) brings columns j to j + PIECE - 1 of q; 1: COPY_B(j, q, whole) is a
+   float4, of q to q + 3 of column j PRODUCT_ACTIVATES       0: never an activation, nor a bias
      A_WHOLE, B_WHOLE        may the tile from `from` on be copied with `whole`, a constant? Then
                              there should be no branch, so that loads overlap. Each may be 2,
                              which COPY_A or COPY_B then is given.
@@ -21,7 +23,7 @@
    COPY_A and COPY_B put 0 where `row` + i >= m, `column` + j >= n or `from` + q >= end. */
 
 #define ITEMS_N (TILE_N / ITEM_N)
-#define ITEMS (ITEMS_N * (TILE_M / ITEM_ROWS))
+#define ITEMS (ITEMS_N * (TILE_M / ITEM_ROWS)) /* of a k_group */
 #if A_BY_DEPTH
 #define A_STRIDE (TILE_M + PIECE)
 #define A_FLOATS (GEMM_K * A_STRIDE)
@@ -49,12 +51,19 @@
 #define A_ALONG ((int)(i % A_PIECES) * PIECE)
 #endif
 #define B_STRIDE (TILE_N + PIECE)
+#define B_FLOATS (GEMM_K * B_STRIDE)
 #define B_PIECES (TILE_N / PIECE) /* of one q */
 #define B_BLOCKS (GEMM_K / 4)
 
 /* for each number i of this work-item's of `count` pieces; without a sign, so that a compiler sees
    that i % A_PIECES is always the same */
+#if ITEM_N > 8
+#define ALL_AT_ONCE
+#else
+#define ALL_AT_ONCE _Pragma("unroll")
+#endif
 #define EACH_PIECE(count)                                                             \
+    ALL_AT_ONCE                                                                       \
     for (uint first = 0, i = item; first < (uint)(count); first += ITEMS, i += ITEMS) \
         if ((count) % ITEMS == 0 || i < (uint)(count))
 #if B_BY_COLUMN
@@ -128,32 +137,61 @@
 #define PUT(i)                                                    \
     if (row + A_ROW(i) < m) {                                     \
         global float *to = c + (long)(row + A_ROW(i)) * c_stride; \
-        const columns all = bend(sum##i + b_bias, slope);         \
+        const columns all = FINISHED(sum##i);                     \
         PUT_COLUMNS(to, all)                                      \
     }
+#if PRODUCT_ACTIVATES
+#define FINISHED(sum) bend(sum + b_bias, slope)
+#else
+#define FINISHED(sum) sum
+#endif
 
-/* Work-groups: dimension 0 tiles, along n first; 1 batch of products; 2 slices of k. */
-#define PRODUCT_KERNEL(name) KERNEL3(name, ITEMS_N, TILE_M / ITEM_ROWS, 1)
+/* Both halves' sums become the first's; of one row at a time, as local memory is small. */
+#define ADD_K_GROUPS(i)                                       \
+    FENCE;                                                    \
+    if (k_group)                                              \
+        *(local columns *)(a_tiles + item * ITEM_N) = sum##i; \
+    FENCE;                                                    \
+    if (!k_group)                                             \
+        sum##i += *(local columns *)(a_tiles + item * ITEM_N);
+
+/* Work-groups: dimension 0 tiles, along n first: `whole` ones, which write C, then `sliced` ones
+   for each slice of k, which write partial sums; 1 batch of products. */
+#define PRODUCT_KERNEL(name) KERNEL3(name, ITEMS_N, TILE_M / ITEM_ROWS, PRODUCT_K_GROUPS)
 PRODUCT_KERNEL(SHAPE(PRODUCT))
-(IN(float, a), IN(float, b), IN(float, bias), OUT(float, c), const int m, const int n, const int k,
- const int tiles_n, const int slice_depth, const int c_stride, const long a_step, const long b_step,
- const long c_step, const long slice_step, const int act, const float alpha PRODUCT_PARAMETERS)
+(IN(float, a), IN(float, b), IN(float, bias), OUT(float, c), OUT(float, partials), const int m,
+ const int n, const int k, const int tiles_n, const int whole, const int sliced,
+ const int slice_depth, const int c_stride, const long a_step, const long b_step, const long c_step,
+ const long slice_step, const int act, const float alpha PRODUCT_PARAMETERS)
 {
+#if PRODUCT_K_GROUPS > 1
+    local float a_tiles[PRODUCT_K_GROUPS * A_FLOATS] TILE_ALIGNED;
+    local float b_tiles[PRODUCT_K_GROUPS * B_FLOATS] TILE_ALIGNED;
+    const int k_group = (int)get_local_id(2);
+    local float *const a_tile = a_tiles + k_group * A_FLOATS;
+    local float *const b_tile = b_tiles + k_group * B_FLOATS;
+#else
     local float a_tile[A_FLOATS] TILE_ALIGNED;
-    local float b_tile[GEMM_K * B_STRIDE] TILE_ALIGNED;
+    local float b_tile[B_FLOATS] TILE_ALIGNED;
+    const int k_group = 0;
+#endif
     const uint item = (uint)get_local_id(1) * ITEMS_N + (uint)get_local_id(0);
     const int my_column = (int)get_local_id(0) * PIECE;
-    const int tile = (int)get_group_id(0), line = tile / tiles_n;
+    const bool is_sliced = (int)get_group_id(0) >= whole;
+    const int slice = is_sliced ? ((int)get_group_id(0) - whole) / sliced : 0;
+    const int tile = (int)get_group_id(0) - slice * sliced, line = tile / tiles_n;
     const int row = line * TILE_M, column = (tile - line * tiles_n) * TILE_N;
-    const int begin = (int)get_group_id(2) * slice_depth, end = min(begin + slice_depth, k);
+    const int begin = slice * slice_depth, end = is_sliced ? min(begin + slice_depth, k) : k;
     AT(a);
     AT(b);
     AT(c);
+    AT(partials);
     a += (long)get_group_id(1) * a_step;
     b += (long)get_group_id(1) * b_step;
     ROWS(SUM)
     PRODUCT_BEGIN
-    for (int from = begin; from < end; from += GEMM_K) {
+    for (int both = begin; both < end; both += PRODUCT_K_GROUPS * GEMM_K) {
+        const int from = both + k_group * GEMM_K;
         FENCE; /* the tiles may still be read */
         if (A_WHOLE == 2) {
             COPY_TILE_OF_A(2)
@@ -182,11 +220,25 @@ PRODUCT_KERNEL(SHAPE(PRODUCT))
         ROWS(RUN_END)
     }
 
-    c += (long)get_group_id(1) * c_step + (long)get_group_id(2) * slice_step + column;
-    const float slope = slope_of(act, alpha);
+#if PRODUCT_K_GROUPS > 1
+    ROWS(ADD_K_GROUPS)
+#endif
+    if (is_sliced)
+        c = partials + (long)slice * slice_step - (long)(whole / tiles_n * TILE_M) * c_stride;
+    c += (long)get_group_id(1) * c_step + column;
+#ifdef PRODUCT_END
+    PRODUCT_END
+#endif
+#if PRODUCT_K_GROUPS > 1
+    if (k_group)
+        return;
+#endif
     const bool c_aligned = c_stride % PIECE == 0 && c_step % PIECE == 0 && slice_step % PIECE == 0;
+#if PRODUCT_ACTIVATES
+    const int kind = is_sliced ? ACTIVATION_LINEAR : act;
+    const float slope = slope_of(kind, alpha);
     columns b_bias = 0;
-    if (bias) {
+    if (bias && !is_sliced) {
         float all[ITEM_N];
         AT(bias);
         EACH_COLUMN
@@ -194,15 +246,16 @@ PRODUCT_KERNEL(SHAPE(PRODUCT))
             all[j] = column + COLUMN(j) < n ? bias[get_group_id(1) * n + column + COLUMN(j)] : 0.0f;
         b_bias = JOIN(vload, ITEM_N)(0, all);
     }
+#endif
     ROWS(PUT)
 #if PRODUCT_ACTIVATES
-    if (bends(act))
+    if (bends(kind))
         return;
     for (int i = 0; i < ITEM_ROWS; i++) /* seldom, and long code: from memory, once */
         for (int j = 0; j < ITEM_N; j++)
             if (row + A_ROW(i) < m && column + COLUMN(j) < n) {
                 global float *y = c + (long)(row + A_ROW(i)) * c_stride + COLUMN(j);
-                *y = activate(act, alpha, *y);
+                *y = activate(kind, alpha, *y);
             }
 #endif
 }
@@ -219,8 +272,10 @@ PRODUCT_KERNEL(SHAPE(PRODUCT))
 #undef A_ROW
 #undef A_AT
 #undef B_STRIDE
+#undef B_FLOATS
 #undef B_PIECES
 #undef B_BLOCKS
+#undef ALL_AT_ONCE
 #undef EACH_PIECE
 #undef COPY_TILE_OF_B
 #undef COPY_TILE_OF_A
@@ -239,6 +294,8 @@ PRODUCT_KERNEL(SHAPE(PRODUCT))
 #undef STEP
 #undef PUT_COLUMNS
 #undef PUT
+#undef FINISHED
+#undef ADD_K_GROUPS
 #undef PRODUCT_KERNEL
 #undef SHAPE
 #undef TILE_M

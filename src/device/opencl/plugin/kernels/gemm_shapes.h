@@ -1,4 +1,4 @@
-/* The kernels PRODUCT_square, _wide, _tall, _narrow and _small of what gemm_body.h expects; what
+/* The kernels PRODUCT_square, _wide, _tall, _narrow, _flat and _small of what gemm_body.h expects; what
    makes one product another is undefined again. (No kernel's name begins with another's: Oclgrind
    would count the local memory of both.) */
 #define TILE_M GEMM_M
@@ -27,8 +27,18 @@
 #include "device/opencl/plugin/kernels/gemm_body.h"
 
 #define TILE_M (GEMM_M / 2)
+#define TILE_N GEMM_N
+#define ITEM_ROWS ITEM_M
+#define SHAPE(name) JOIN(name, _flat)
+#include "device/opencl/plugin/kernels/gemm_body.h"
+
+#define TILE_M (GEMM_M / 2)
 #define TILE_N (GEMM_N / 2)
+#if PRODUCT_K_GROUPS > 1
+#define ITEM_ROWS ITEM_M
+#else
 #define ITEM_ROWS HALF_ITEM_M
+#endif
 #define SHAPE(name) JOIN(name, _small)
 #include "device/opencl/plugin/kernels/gemm_body.h"
 #endif
@@ -36,6 +46,8 @@
 #undef PRODUCT
 #undef PRODUCT_ACTIVATES
 #undef PRODUCT_NEXT
+#undef PRODUCT_END
+#undef PRODUCT_K_GROUPS
 #undef A_BY_DEPTH
 #undef COPY_A
 #undef A_WHOLE

@@ -25,7 +25,7 @@ typedef struct conv_state {
     conv_window window;
     product product;
     int64_t filters, positions; /* of y */
-    bool with_bias;             /* the bias's gradient is one more row of the weights' */
+    bool with_bias;             /* the weights' product makes the bias's gradient, too */
 } conv_state;
 
 /* ---- windows ------------------------------------------------------------------------------ */
@@ -48,8 +48,10 @@ static cornu_status check_sizes(const conv_roles *r, const window2d *w)
                            "most %d",
                            (long long)line, INT32_MAX);
     int64_t most = r->x->count > r->y->count ? r->x->count : r->y->count;
+    most = most > r->w->count ? most : r->w->count;
     if (most > INT32_MAX)
-        return status_fail(CORNU_UNSUPPORTED, "found images of %lld numbers; expected at most %d",
+        return status_fail(CORNU_UNSUPPORTED,
+                           "found images or weights of %lld numbers; expected at most %d",
                            (long long)most, INT32_MAX);
     return CORNU_OK;
 }
@@ -72,8 +74,7 @@ static conv_window window_of(const tensor *image, const tensor *positions, const
                      .rows = (int)positions->shape.dim[1],
                      .columns = (int)positions->shape.dim[2],
                      .taps = (int)w->kernel[1],
-                     .tap_channels = (int)(image->shape.dim[3] / w->groups),
-                     .ones = -1};
+                     .tap_channels = (int)(image->shape.dim[3] / w->groups)};
     divide_by(v.rows, &v.rows_multiplier, &v.rows_shift);
     divide_by(v.columns, &v.columns_multiplier, &v.columns_shift);
     return v;
@@ -126,7 +127,7 @@ static product_size product_of(op_kind kind, const conv_roles *r, const window2d
     int64_t channels = r->x->shape.dim[3], filters = r->y->shape.dim[3];
     int64_t group_channels = channels / w->groups, group_filters = filters / w->groups;
     int64_t taps = w->kernel[0] * w->kernel[1];
-    product_size p = {.batch = w->groups};
+    product_size p = {.batch = w->groups, .k_groups = 1};
     switch (kind) {
     case OP_CONV2D_FORWARD:
         p.m = r->y->count / filters;
@@ -153,12 +154,11 @@ static product_size product_of(op_kind kind, const conv_roles *r, const window2d
     return p;
 }
 
-/* On a GPU, which would read all of dy from memory once more for column sums, the bias's gradient
-   may be one more row of the product, unless that costs more. */
+/* On a GPU, which would read all of dy from memory once more for column sums, the product may make
+   the bias's gradient, too, as one more row of C, unless that costs more. */
 static cornu_status choose_bias(gpu *g, const conv_roles *roles, product_size size, conv_state *s)
 {
     product with;
-    size.m++;
     size.rest = size.c_stride;
     size.count += size.rest;
     TRY(product_choose(g, &size, &with));
@@ -167,18 +167,20 @@ static cornu_status choose_bias(gpu *g, const conv_roles *roles, product_size si
     if (!s->with_bias)
         return CORNU_OK;
     s->product = with;
-    s->window.ones = (int)size.m - 1;
+    s->window.bias_row = 1;
     return CORNU_OK;
 }
 
 static cornu_status choose(gpu *g, const op *o, const conv_roles *roles, conv_state *s)
 {
     const window2d *w = &o->a.window;
-    const product_size size = product_of(o->kind, roles, w);
+    const opencl_blocking *b = &opencl_of(g)->blocking;
+    product_size size = product_of(o->kind, roles, w);
+    if (o->kind != OP_CONV2D_FORWARD)
+        size.k_groups = CONV_GRADIENT_K_GROUPS(b->gemm_m, b->gemm_n, b->item_m, b->item_n);
     TRY(check_sizes(roles, w));
-    s->window = o->kind == OP_CONV2D_BACKWARD_DATA
-                    ? window_backward(roles, w)
-                    : window_forward(roles, w, opencl_of(g)->blocking.item_n > 8);
+    s->window = o->kind == OP_CONV2D_BACKWARD_DATA ? window_backward(roles, w)
+                                                   : window_forward(roles, w, b->item_n > 8);
     s->filters = roles->y->shape.dim[3];
     s->positions = roles->y->count / s->filters;
     TRY(product_choose(g, &size, &s->product));
@@ -220,9 +222,8 @@ static cornu_status enqueue(const gpu_op *r, opencl_function square, gpu_address
     const product *q = &s->product;
     const product_result result = {
         .c = r->out[0], .bias = bias, .act = act, .rest = s->with_bias ? r->out[1] : 0};
-    product_result t = product_target(q, &result, r->scratch);
     TRY(OPENCL_LAUNCH(r->g, product_function(q, square), product_grid(r->g, q),
-                      A_PRODUCT(q, r->in[0], r->in[1], &t),
+                      A_PRODUCT(q, r->in[0], r->in[1], &result, r->scratch),
                       A_INT(s->filters) WINDOW_FIELDS(A_FIELD)));
     return product_reduce(r->g, q, &result, r->scratch);
 #undef A_FIELD

@@ -24,10 +24,11 @@ static dense_size size_of(const plan *p, const op *o)
 /* The product's rows, columns and depth. */
 static product_size product_of(op_kind kind, const dense_size *s)
 {
-    product_size p = {.m = s->rows, .n = s->units, .k = s->in, .batch = 1};
+    product_size p = {
+        .m = s->rows, .n = s->units, .k = s->in, .batch = 1, .k_groups = 1, .b_column = 1};
     if (kind == OP_DENSE_BACKWARD_DATA) {
         p.n = s->in;
-        p.k = s->units;
+        p.k = p.b_column = s->units;
     } else if (kind == OP_DENSE_BACKWARD_WEIGHTS) {
         p.m = s->in;
         p.k = s->rows;

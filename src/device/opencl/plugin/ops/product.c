@@ -8,6 +8,8 @@ enum {
     GPU_SLICE_MOST = 2048,
     MANY_SLICES = 8, /* from here on by reduce_many_slices; not on CPUs */
     MANY_SLICES_MOST = 1024,
+    STRIP_BYTES = 128 << 10,
+    STRIPS_MOST = 8,
     SIZE_MOST = 1 << 30 /* rows, columns, depth: kernels count in int */
 };
 #define SLICES_BYTES ((int64_t)64 << 20)
@@ -17,19 +19,21 @@ typedef struct product_tile {
     int64_t m, n, item_m;
 } product_tile;
 
-static product_tile tile_of(const gpu *g, product_shape of)
+static product_tile tile_of(const gpu *g, const product *q)
 {
     const opencl_blocking *b = &opencl_of(g)->blocking;
     const int64_t m = b->gemm_m, n = b->gemm_n, item_m = b->item_m;
-    switch (of) {
+    switch (q->shape) {
     case PRODUCT_WIDE:
         return (product_tile){m / 2, n * 2, item_m};
     case PRODUCT_TALL:
         return (product_tile){m * 2, n / 2, item_m};
     case PRODUCT_NARROW:
         return (product_tile){m, n / 2, item_m};
+    case PRODUCT_FLAT:
+        return (product_tile){m / 2, n, item_m};
     case PRODUCT_SMALL:
-        return (product_tile){m / 2, n / 2, item_m / 2};
+        return (product_tile){m / 2, n / 2, q->size.k_groups > 1 ? item_m : item_m / 2};
     default:
         return (product_tile){m, n, item_m};
     }
@@ -37,8 +41,8 @@ static product_tile tile_of(const gpu *g, product_shape of)
 
 static void set_shape(const gpu *g, product_shape of, product *q)
 {
-    const product_tile t = tile_of(g, of);
     q->shape = of;
+    const product_tile t = tile_of(g, q);
     q->tiles_m = product_divide_up(q->size.m, t.m);
     q->tiles_n = product_divide_up(q->size.n, t.n);
 }
@@ -96,30 +100,82 @@ double product_launch_cost(const gpu *g, double bytes)
     return launch + balance * bytes / opencl_of(g)->compute_units;
 }
 
-/* Its tiles one after the other, what a tile is copied by, and what adding slices up takes. */
-static double cost_of(const gpu *g, const product *q)
+static double rounds_of(const gpu *g, const product *q, int64_t groups)
 {
+    return ceil((double)(groups * q->size.batch) / opencl_of(g)->compute_units);
+}
+
+/* Of a group that goes through `depth` of k, with so many others on its compute unit: all its
+   instructions, or the latency of memory at each tile of k. docs/opencl-gpus.md. */
+static double group_cost(const gpu *g, const product *q, double depth, double rounds)
+{
+    const double lanes = 128;     /* multiply-adds of a compute unit in a clock */
+    const double latency = 76800; /* in 600 clocks */
+    const double resident = 384;  /* work-items on a compute unit at once */
     const double copying = 7;     /* instructions that bring a number of a tile to its place */
     const double ends = 16;       /* what a tile begins and ends with, in steps of k */
-    const double hidden_by = 256; /* work-items that hide the latency of memory */
-    const opencl *d = opencl_of(g);
-    const product_tile t = tile_of(g, q->shape);
-    const double area = (double)(t.m * t.n), items = area / (double)(t.item_m * d->blocking.item_n);
-    const double groups = (double)(q->tiles_m * q->tiles_n * q->size.batch * q->slices);
-    const double rounds = ceil(groups / d->compute_units), there = rounds * items;
-    double cost = rounds * (area + copying * (double)(t.m + t.n)) * ((double)q->slice_depth + ends);
-    if (there < hidden_by)
-        cost *= hidden_by / there;
-    if (q->slices > 1 || q->size.rest > 0)
-        cost += product_launch_cost(g, 8.0 * (double)(q->slices * q->size.count));
+    const opencl_blocking *b = &opencl_of(g)->blocking;
+    const product_tile t = tile_of(g, q);
+    const double area = (double)(t.m * t.n), k_groups = (double)q->size.k_groups;
+    const double items = area / (double)(t.item_m * b->item_n) * k_groups;
+    const double around = (double)(t.m + t.n), item = (double)(t.item_m + b->item_n);
+    /* Local memory gives a number in the time of four multiply-adds. */
+    const double step = fmax(area + copying * around, 4 * (items / k_groups * item + around));
+    const double busy = step * (depth + ends);
+    const double alone = busy * fmax(1, lanes / items) + depth / (b->gemm_k * k_groups) * latency;
+    return fmax(busy, alone / fmin(rounds, fmax(1, floor(resident / items))));
+}
+
+/* Its tiles one after the other, and what adding slices up takes. */
+static double cost_of(const gpu *g, const product *q)
+{
+    const double whole = rounds_of(g, q, q->whole);
+    const double sliced = rounds_of(g, q, product_sliced(q) * q->slices), all = whole + sliced;
+    double cost = 0;
+    if (whole > 0)
+        cost += whole * group_cost(g, q, (double)q->size.k, all);
+    if (sliced > 0) {
+        cost += sliced * group_cost(g, q, (double)q->slice_depth, all);
+        cost += product_launch_cost(g, 8.0 * (double)(q->slices * product_partials(q)));
+    }
     return cost;
 }
 
-/* The shape and the slices of the least cost. */
+/* Keep the better one. */
+static void compare(const gpu *g, product *q, int64_t whole, product *best)
+{
+    q->whole = whole;
+    q->first = whole / q->tiles_n * tile_of(g, q).m;
+    q->cost = cost_of(g, q);
+    if (q->cost < best->cost)
+        *best = *q;
+}
+
+/* A wide B would be read from memory again for each few rows of tiles. Where C is much larger than
+   A, strips of B's columns follow each other, as a batch: each stays in the smallest GPU's cache.
+ */
+static void divide_columns(product_size *s)
+{
+    if (s->batch > 1 || s->b_column == 0)
+        return;
+    int64_t strips = product_divide_up(s->k * s->n * (int64_t)sizeof(float), STRIP_BYTES);
+    while (strips < STRIPS_MOST && s->n % (4 * strips) != 0)
+        strips++;
+    if (strips < 2 || strips > STRIPS_MOST || s->n % (4 * strips) != 0 || 4 * strips * s->k > s->n)
+        return;
+    s->batch = strips;
+    s->n = s->c_step = s->n / strips;
+    s->b_step = s->n * s->b_column;
+    s->a_step = 0;
+}
+
+/* The shape and the slices of the least cost: of all tiles or, with as many whole ones as all
+   compute units have alike, of the rest. */
 static void choose_least(const gpu *g, product *q)
 {
     const int64_t k = q->size.k, fit = SLICES_BYTES / 4 / q->size.count;
     const int64_t least = least_slices(q, GPU_SLICE_MOST, MANY_SLICES_MOST);
+    divide_columns(&q->size);
     product best = *q;
     best.cost = INFINITY;
     for (int s = PRODUCT_SQUARE; s <= PRODUCT_SMALL; s++)
@@ -128,9 +184,11 @@ static void choose_least(const gpu *g, product *q)
                 break;
             set_shape(g, (product_shape)s, q);
             set_slices(g, slices, q);
-            q->cost = cost_of(g, q);
-            if (q->cost < best.cost)
-                best = *q;
+            const int64_t tiles = q->tiles_m * q->tiles_n;
+            const int64_t alike = tiles / opencl_of(g)->compute_units * opencl_of(g)->compute_units;
+            compare(g, q, q->slices > 1 || q->size.rest > 0 ? 0 : tiles, &best);
+            if (q->slices > 1 && least == 1 && q->size.rest == 0 && q->size.batch == 1)
+                compare(g, q, alike / q->tiles_n * q->tiles_n, &best);
         }
     *q = best;
 }
@@ -147,52 +205,46 @@ cornu_status product_choose(const gpu *g, const product_size *size, product *out
     if (opencl_of(g)->is_cpu) {
         choose_shape(g, out);
         choose_slices(g, out);
+        out->whole = out->slices > 1 ? 0 : out->tiles_m * out->tiles_n;
     } else {
         choose_least(g, out);
     }
-    out->apart = out->slices > 1 || size->rest > 0;
-    if (out->apart)
-        out->scratch_bytes = (size_t)(out->slices * size->count) * sizeof(float);
+    out->scratch_bytes = (size_t)(out->slices * product_partials(out)) * sizeof(float);
     return CORNU_OK;
-}
-
-product_result product_target(const product *q, const product_result *result, gpu_address scratch)
-{
-    if (!q->apart)
-        return *result;
-    return (product_result){.c = scratch, .act = PRODUCT_LINEAR};
 }
 
 opencl_grid product_grid(const gpu *g, const product *q)
 {
-    const product_tile t = tile_of(g, q->shape);
+    const product_tile t = tile_of(g, q);
     return (opencl_grid){
-        .groups = {(size_t)(q->tiles_m * q->tiles_n), (size_t)q->size.batch, (size_t)q->slices},
-        .items = {(size_t)(t.n / opencl_of(g)->blocking.item_n), (size_t)(t.m / t.item_m), 1}};
+        .groups = {(size_t)(q->whole + product_sliced(q) * q->slices), (size_t)q->size.batch, 1},
+        .items = {(size_t)(t.n / opencl_of(g)->blocking.item_n), (size_t)(t.m / t.item_m),
+                  (size_t)q->size.k_groups}};
 }
 
 cornu_status product_reduce(gpu *g, const product *q, const product_result *result,
                             gpu_address scratch)
 {
-    if (!q->apart)
+    const int64_t count = product_partials(q);
+    if (count == 0)
         return CORNU_OK;
     const bool many = q->slices >= MANY_SLICES && !opencl_of(g)->is_cpu;
     const int64_t numbers = many ? REDUCE_NUMBERS : WORK_ITEMS;
-    const opencl_grid grid = opencl_line((size_t)product_divide_up(q->size.count, numbers));
+    const opencl_grid grid = opencl_line((size_t)product_divide_up(count, numbers));
+    const gpu_address c = result->c + (gpu_address)(q->first * q->size.c_stride) * sizeof(float);
     return OPENCL_LAUNCH(g, many ? OPENCL_reduce_many_slices : OPENCL_reduce_slices, grid,
-                         A_ADDRESS(scratch), A_ADDRESS(result->bias), A_ADDRESS(result->c),
-                         A_INT(q->size.count), A_INT(q->size.c_stride), A_INT(q->slices),
-                         A_INT(result->act.kind), A_FLOAT(result->act.alpha),
-                         A_INT(q->size.count - q->size.rest), A_ADDRESS(result->rest));
+                         A_ADDRESS(scratch), A_ADDRESS(result->bias), A_ADDRESS(c), A_INT(count),
+                         A_INT(q->size.c_stride), A_INT(q->slices), A_INT(result->act.kind),
+                         A_FLOAT(result->act.alpha), A_INT(count - q->size.rest),
+                         A_ADDRESS(result->rest));
 }
 
 cornu_status product_plain(gpu *g, opencl_function square, const product *q,
                            const product_matrices *from, const product_result *result,
                            gpu_address scratch)
 {
-    product_result t = product_target(q, result, scratch);
     TRY(OPENCL_LAUNCH(g, product_function(q, square), product_grid(g, q),
-                      A_PRODUCT(q, from->a, from->b, &t), A_INT(from->a_stride),
+                      A_PRODUCT(q, from->a, from->b, result, scratch), A_INT(from->a_stride),
                       A_INT(from->b_stride)));
     return product_reduce(g, q, result, scratch);
 }

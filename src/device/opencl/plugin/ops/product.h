@@ -10,6 +10,7 @@ typedef enum product_shape {
     PRODUCT_WIDE,
     PRODUCT_TALL,
     PRODUCT_NARROW,
+    PRODUCT_FLAT,
     PRODUCT_SMALL
 } product_shape;
 
@@ -20,6 +21,8 @@ typedef struct product_size {
     int64_t a_step, b_step, c_step; /* from one product's matrices to the next's, in elements */
     int64_t count;                  /* elements of all C together, which lie without gaps */
     int64_t rest;                   /* of them, the last: product_result.rest */
+    int64_t b_column; /* from one column of B to the next; 0: columns are not to be divided */
+    int64_t k_groups; /* PRODUCT_K_GROUPS of the kernels: kernels/gemm_body.h */
 } product_size;
 
 /* How it runs. */
@@ -27,7 +30,9 @@ typedef struct product {
     product_size size;
     product_shape shape;
     int64_t tiles_m, tiles_n, slices, slice_depth;
-    bool apart;           /* the product writes partial sums, which product_reduce makes C of */
+    int64_t whole;        /* tiles, the first ones, whole rows of them, that go through all of k */
+    int64_t first;        /* row of C behind them: from there on the product writes partial sums of
+                             the slices, which product_reduce makes C of */
     size_t scratch_bytes; /* for them */
     double cost;          /* on a GPU: time on paper, in multiply-adds of one compute unit */
 } product;
@@ -47,21 +52,29 @@ typedef struct product_result {
     gpu_address rest; /* of the last product_size.rest elements, in place of c */
 } product_result;
 
-/* What the product's own launch writes: the result, or partial sums. */
-product_result product_target(const product *q, const product_result *result, gpu_address scratch);
 /* The function of the product's shape, and its grid. */
 static inline opencl_function product_function(const product *q, opencl_function square)
 {
     return (opencl_function)((int)square + (int)q->shape);
 }
 opencl_grid product_grid(const gpu *g, const product *q);
-/* The parameters that all products have; t: product_target(). */
-#define A_PRODUCT(q, a, b, t)                                                                     \
-    A_ADDRESS(a), A_ADDRESS(b), A_ADDRESS((t)->bias), A_ADDRESS((t)->c), A_INT((q)->size.m),      \
-        A_INT((q)->size.n), A_INT((q)->size.k), A_INT((q)->tiles_n), A_INT((q)->slice_depth),     \
-        A_INT((q)->size.c_stride), A_LONG((q)->size.a_step), A_LONG((q)->size.b_step),            \
-        A_LONG((q)->size.c_step), A_LONG((q)->apart ? (q)->size.count : 0), A_INT((t)->act.kind), \
-        A_FLOAT((t)->act.alpha)
+static inline int64_t product_sliced(const product *q)
+{
+    return q->tiles_m * q->tiles_n - q->whole;
+}
+/* Numbers that each slice writes. */
+static inline int64_t product_partials(const product *q)
+{
+    return product_sliced(q) ? q->size.count - q->first * q->size.c_stride : 0;
+}
+/* The parameters that all products have; r: a product_result. */
+#define A_PRODUCT(q, a, b, r, scratch)                                                       \
+    A_ADDRESS(a), A_ADDRESS(b), A_ADDRESS((r)->bias), A_ADDRESS((r)->c), A_ADDRESS(scratch), \
+        A_INT((q)->size.m), A_INT((q)->size.n), A_INT((q)->size.k), A_INT((q)->tiles_n),     \
+        A_INT((q)->whole), A_INT(product_sliced(q)), A_INT((q)->slice_depth),                \
+        A_INT((q)->size.c_stride), A_LONG((q)->size.a_step), A_LONG((q)->size.b_step),       \
+        A_LONG((q)->size.c_step), A_LONG(product_partials(q)), A_INT((r)->act.kind),         \
+        A_FLOAT((r)->act.alpha)
 /* Make C of the partial sums where there are any. */
 cornu_status product_reduce(gpu *g, const product *q, const product_result *result,
                             gpu_address scratch);
