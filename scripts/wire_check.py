@@ -55,10 +55,12 @@ def measure(o, workload, folder):
     agent = folder / "agent"
     agent.write_text(AGENT)
     agent.chmod(0o755)
-    launch = ["mpirun.openmpi", "--host", "10.77.0.1:1,10.77.0.2:1", "-n", "2", "--mca", "plm_rsh_agent", str(agent), "--mca",
-              "btl", "tcp,self", "--mca", "btl_tcp_if_include", "wire0", "--mca", "oob_tcp_if_include", "wire0"]
-    bench = [f"{o.build}/cornu", "bench", "--ranks", workload, "--batch", str(o.batch), "--threads", "1", "--quick", "--forecast",
-             f"{o.rate}@{o.latency}", "--json", str(folder / "ranks.json")]
+    # Unbound: each host would bind its rank to its first core, which is the same one.
+    launch = ["mpirun.openmpi", "--host", "10.77.0.1:1,10.77.0.2:1", "-n", "2", "--bind-to", "none", "--mca", "plm_rsh_agent",
+              str(agent), "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "wire0", "--mca", "oob_tcp_if_include",
+              "wire0"]
+    bench = [f"{o.build}/cornu", "bench", "--ranks", workload, "--batch", str(o.batch), "--threads", "1", "--quick",
+             "--forecast", f"{o.rate}@{o.latency}", "--json", str(folder / "ranks.json")]
     subprocess.run(["ip", "netns", "exec", HOSTS[0], "unshare", "-u", "sh", "-c", f'hostname {HOSTS[0]}; exec "$@"', "sh",
                     *launch, *bench], check=True, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
     return json.loads((folder / "ranks.json").read_text())
@@ -84,9 +86,10 @@ def main():
                 forecast = r["forecasts"][0]["steps"][1]["seconds"]
                 off.append(forecast / r["step_seconds"] - 1)
                 hidden.append(r["hidden"] / r["hideable"])
-                print(f"{workload}: messages take {1e6 * report['latency']:.0f} us and {1e-6 * report['bytes_per_second']:.0f} MB/s; "
-                      f"a step {1e3 * r['step_seconds']:.1f} ms, of which waiting {1e3 * r['waited_seconds']:.1f}, forecast "
-                      f"{1e3 * forecast:.1f} ({100 * off[-1]:+.1f} %), from what was measured {1e3 * r['model_seconds']:.1f}; "
+                print(f"{workload}: messages take {1e6 * report['latency']:.0f} us and "
+                      f"{1e-6 * report['bytes_per_second']:.0f} MB/s; a step {1e3 * r['step_seconds']:.1f} ms, of which "
+                      f"waiting {1e3 * r['waited_seconds']:.1f}, forecast {1e3 * forecast:.1f} ({100 * off[-1]:+.1f} %), "
+                      f"from what was measured {1e3 * r['model_seconds']:.1f}; "
                       f"adding alone {1e3 * r['sum_seconds']:.1f} ms, {100 * r['hidden']:.0f} % hidden of "
                       f"{100 * r['hideable']:.0f} %", flush=True)
             wrong += abs(statistics.median(off)) > 0.15 or statistics.median(hidden) < 0.7

@@ -257,10 +257,7 @@ cornu_status advise_write_json(const advise_report *report, const char *path)
                   "data", r->real_data ? json_string(r->data_name) : json_null(), "schedule",
                   planned, "prices", prices_json(&r->prices), "devices", rows, "advice", r->advice,
                   "measured_seconds", r->measured_seconds, "bench", r->bench.json);
-    if (!all)
-        return status_fail(CORNU_OUT_OF_MEMORY, "report: cannot allocate");
-    bench_report whole = {.json = all};
-    cornu_status status = bench_write_json(&whole, path);
+    cornu_status status = bench_write_json(all, path);
     json_decref(all);
     return status;
 }

@@ -171,12 +171,11 @@ cornu_status bench_make_json(bench_report *report)
     return CORNU_OK;
 }
 
-cornu_status bench_write_json(const bench_report *report, const char *path)
+cornu_status bench_write_json(const json_t *all, const char *path)
 {
     file_write w;
-    char *text =
-        json_dumps(report->json, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
-    if (!text)
+    char *text = json_dumps(all, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
+    if (!text) /* also of NULL */
         return status_fail(CORNU_OUT_OF_MEMORY, "report: cannot allocate");
     cornu_status status = file_write_open(path, &w);
     if (status == CORNU_OK) {

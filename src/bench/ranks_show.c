@@ -118,10 +118,7 @@ cornu_status ranks_write_json(const ranks_report *report, const char *path)
         json_pack("{ss si si ss sf sf so}", "cornu", CORNU_VERSION, "ranks", report->ranks, "hosts",
                   report->hosts, "device", report->device, "latency", report->here.latency,
                   "bytes_per_second", 1 / report->here.byte_seconds, "results", results);
-    if (!all)
-        return status_fail(CORNU_OUT_OF_MEMORY, "report: cannot allocate");
-    bench_report whole = {.json = all};
-    cornu_status status = bench_write_json(&whole, path);
+    cornu_status status = bench_write_json(all, path);
     json_decref(all);
     return status;
 }

@@ -137,7 +137,8 @@ void bench_result_forget(bench_result *r); /* free what it points to, and empty 
 void bench_print(const bench_report *report, FILE *out);
 /* report->json from the rest of the report. */
 cornu_status bench_make_json(bench_report *report);
-/* report->json as a file, atomically. */
-cornu_status bench_write_json(const bench_report *report, const char *path);
+/* report->json, or that of another report, as a file, atomically. NULL: there was no memory for it.
+ */
+cornu_status bench_write_json(const json_t *all, const char *path);
 
 #endif

@@ -79,7 +79,8 @@ static int run(int argc, char **argv)
 }
 
 const command command_advise = {
-    "advise", "is a GPU worth it? time, energy and money of a training on each device",
+    "advise",
+    "is a GPU worth it? time, energy and money of a training on each device",
     "RECIPE|WORKLOAD [--device all|D,...] [--price cpu=0.08/h,gpu=0.53/h] [--OPTION...]",
     "Measures, in about a minute, what a step takes on each device and with which batch, and "
     "forecasts\n"
@@ -88,4 +89,5 @@ const command command_advise = {
     "Without --device all are measured. Energy is told where the processors (powercap, often for "
     "root alone) or the GPU (NVML) count\n"
     "it, money where --price says what an hour costs. Nothing is trained or kept.\n",
-    run};
+    run,
+    .alone = true};

@@ -79,7 +79,7 @@ static cornu_status write_all(const bench_report *r, const outputs *to)
 {
     cornu_status status = CORNU_OK;
     if (to->json)
-        status = bench_write_json(r, to->json);
+        status = bench_write_json(r->json, to->json);
     if (status == CORNU_OK && to->html)
         status = bench_write_html(r, to->html);
     if (status == CORNU_OK && to->svg)
@@ -209,6 +209,8 @@ static int run(int argc, char **argv)
                           o.batch ? "batch" : "full");
     if (sweep && sweep_parse(sweep, batches) != CORNU_OK)
         return fail_usage(&command_bench, "--%s", cornu_last_error());
+    if (!ranks && is_left_to_first("bench"))
+        return STATUS_OK;
     if (ranks && of_devices(&o, &to, sweep))
         return fail_usage(&command_bench, "found --ranks and --%s; expected one of them",
                           of_devices(&o, &to, sweep));
@@ -242,6 +244,9 @@ static const char details[] = "workloads:\n"
                               "the same shape\n(MNIST by Fashion-MNIST), and the report says so.\n";
 
 const command command_bench = {
-    "bench", "time the published workloads beside the limit and the published times",
+    "bench",
+    "time the published workloads beside the limit and the published times",
     "[WORKLOAD...|all] [--device D,...|all] [--quick|--full|--steps N|--sweep batch] [--OPTION...]",
-    details, run};
+    details,
+    run,
+    .alone = false};

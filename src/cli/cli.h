@@ -19,6 +19,7 @@ typedef struct command {
     const char *synopsis;              /* what follows "cornu NAME ", a line each */
     const char *details;               /* for --help, or NULL */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name */
+    bool alone; /* of several ranks the first one runs it, as they would write the same files */
 } command;
 
 extern const command command_bench, command_train, command_evaluate, command_predict,
@@ -177,6 +178,9 @@ int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3
    saying twice, the first rank alone speaks. */
 void speak_for(cornu_ranks *ranks);
 bool is_speaker(void);
+/* Of several ranks the first one says that it does alone what `name` is; for the others this is
+   true. */
+bool is_left_to_first(const char *name);
 /* As fail, for a wrong command line of a command, pointing to its help; returns STATUS_USAGE. */
 int fail_usage(const command *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Print cornu_last_error() where `status` is a failure; returns the exit status. */

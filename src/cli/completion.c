@@ -87,8 +87,11 @@ static int run(int argc, char **argv)
 }
 
 const command command_completion = {
-    "completion", "what a shell reads to complete cornu's words", "bash|zsh|fish",
+    "completion",
+    "what a shell reads to complete cornu's words",
+    "bash|zsh|fish",
     "For this shell alone: source <(cornu completion bash), source <(cornu completion zsh), or\n"
     "cornu completion fish | source. An installed cornu has the files where shells look for "
     "them.\n",
-    run};
+    run,
+    .alone = false};

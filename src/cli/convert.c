@@ -60,11 +60,13 @@ static int run(int argc, char **argv)
 }
 
 const command command_convert = {
-    "convert", "a model file in another format",
+    "convert",
+    "a model file in another format",
     "IN OUT [--names torch]\nWEIGHTS OUT --recipe RECIPE [--names torch]",
     "By their endings: .safetensors (cornu's own), .keras, .h5, .hdf5 (Keras's), and for OUT\n"
     ".weights.h5 (Keras's, of weights and the optimizer's state alone).\n"
     "Training goes on from OUT as from IN. With --names torch OUT holds weights alone, which\n"
     "PyTorch's load_state_dict takes: LAYER.weight, LAYER.bias. With --recipe IN holds weights\n"
     "alone (--names torch: a state_dict saved as .safetensors), and OUT is a model of both.\n",
-    run};
+    run,
+    .alone = true};

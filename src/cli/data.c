@@ -295,10 +295,12 @@ static int run(int argc, char **argv)
 }
 
 const command command_data = {
-    "data", "list, download or look at data sets",
+    "data",
+    "list, download or look at data sets",
     "[list]\nget NAME\nshow NAME [INDEX] [--split S] [--png FILE] [--augment RECIPE [--seed N]]",
     "NAME is one of the list, a folder or an .npz file. show draws a sample in the terminal and\n"
     "says, as get does, what the set holds. With --augment it writes a sheet: 8 samples (or the\n"
     "one of INDEX), each as it is and as the recipe's augment section changes it in the first 5\n"
     "epochs.\n",
-    run};
+    run,
+    .alone = true};

@@ -72,5 +72,5 @@ static int run(int argc, char **argv)
     return STATUS_OK;
 }
 
-const command command_devices = {"devices", "what --device may name on this machine", "[--json]",
-                                 NULL, run};
+const command command_devices = {
+    "devices", "what --device may name on this machine", "[--json]", NULL, run, .alone = false};

@@ -15,4 +15,5 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const command command_env = {"env", "the environment variables that cornu reads", "", NULL, run};
+const command command_env = {
+    "env", "the environment variables that cornu reads", "", NULL, run, .alone = false};

@@ -149,7 +149,8 @@ static int run(int argc, char **argv)
 }
 
 const command command_evaluate = {
-    "evaluate", "loss and metrics of a trained model on test data",
+    "evaluate",
+    "loss and metrics of a trained model on test data",
     "MODEL [--data DIR|FILE|NAME] [--report [FILE]] [--OPTION...]",
     "MODEL is a model file: .safetensors, .keras, .h5 or .hdf5.\n"
     "The metrics as training showed them, then how long it took.\n"
@@ -157,4 +158,5 @@ const command command_evaluate = {
     "--report may be given with FILE.json, all of it for programs, and FILE.png, the confusion\n"
     "matrix as a picture. A class that is never predicted has precision 0, one without samples\n"
     "recall 0, as scikit-learn's classification_report has them.\n",
-    run};
+    run,
+    .alone = true};

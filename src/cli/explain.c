@@ -32,7 +32,8 @@ static int run(int argc, char **argv)
 }
 
 const command command_explain = {
-    "explain", "the operations of a training step: kernels, costs, times",
+    "explain",
+    "the operations of a training step: kernels, costs, times",
     "RECIPE|WORKLOAD [--device D] [--run] [--OPTION...]",
     "A line an operation: the kernel that runs it, why faster ones refused, its FLOPs and\n"
     "the bytes of what it reads and writes, as it is defined (1 MB is 1,000,000 bytes).\n"
@@ -40,4 +41,5 @@ const command command_explain = {
     "share of that which this machine's measured FMA rate or memory bandwidth would need\n"
     "for what the kernel does. What empty kernels would take in the place of a GPU's is\n"
     "not in it: the launches have a line of their own.\n",
-    run};
+    run,
+    .alone = true};

@@ -36,8 +36,10 @@ static int run(int argc, char **argv)
 }
 
 const command command_export = {
-    "export", "a network with its weights as an ONNX file",
+    "export",
+    "a network with its weights as an ONNX file",
     "MODEL.safetensors FILE.onnx [--preprocess]",
     "The file has opset 17 and takes any number of samples at a time: \"input\", images as\n"
     "(height, width, channels), to \"output\". Names of classes are in its metadata.\n",
-    run};
+    run,
+    .alone = true};

@@ -106,7 +106,9 @@ static int dispatch(int argc, char **argv)
         return STATUS_OK;
     }
     const command *c = find_command(word);
-    return c ? c->run(argc - 1, argv + 1) : fail_unknown(word);
+    if (!c)
+        return fail_unknown(word);
+    return c->alone && is_left_to_first(c->name) ? STATUS_OK : c->run(argc - 1, argv + 1);
 }
 
 /* Output that nobody reads any more is no error; output that could not be written is. */

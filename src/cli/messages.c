@@ -42,6 +42,14 @@ bool is_speaker(void)
     return rank == 0;
 }
 
+bool is_left_to_first(const char *name)
+{
+    int rank, count = cornu_ranks_launched(&rank);
+    if (count > 1 && rank == 0)
+        print_to(stderr, "cornu: %s: the first of %d ranks does this alone\n", name, count);
+    return rank > 0;
+}
+
 /* All ranks have the same command line. */
 int fail_usage(const command *c, const char *format, ...)
 {

@@ -344,7 +344,8 @@ static int run(int argc, char **argv)
 }
 
 const command command_predict = {
-    "predict", "classes of images or of a data set's test samples",
+    "predict",
+    "classes of images or of a data set's test samples",
     "MODEL IMAGE|FOLDER|PATTERN|-... [--top K] [--csv FILE|--json FILE]\n"
     "MODEL [--data DIR|FILE|NAME] [--count N] [--top K] [--csv FILE|--json FILE]",
     "A line an image: its file, then the likeliest classes and their probabilities. A line a\n"
@@ -357,4 +358,5 @@ const command command_predict = {
     "what it matches; - for the names on standard input (find photos -print0 | cornu predict\n"
     "MODEL - --null). A file that cannot be read gets a line on standard error, or a row with its\n"
     "error, and the others go on; the exit status is 1 then. Rows are written as they come.\n",
-    run};
+    run,
+    .alone = true};

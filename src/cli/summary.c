@@ -20,5 +20,9 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const command command_summary = {"summary", "layers, parameters, FLOPs and memory of a network",
-                                 "RECIPE|WORKLOAD|MODEL", NULL, run};
+const command command_summary = {"summary",
+                                 "layers, parameters, FLOPs and memory of a network",
+                                 "RECIPE|WORKLOAD|MODEL",
+                                 NULL,
+                                 run,
+                                 .alone = true};

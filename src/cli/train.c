@@ -416,7 +416,8 @@ static int run(int argc, char **argv)
 }
 
 const command command_train = {
-    "train", "train a recipe or a built-in workload",
+    "train",
+    "train a recipe or a built-in workload",
     "RECIPE|WORKLOAD [--data DIR|FILE|NAME] [--OPTION...]\n[RECIPE|WORKLOAD] --resume "
     "FILE.safetensors "
     "[--OPTION...]\nRECIPE|WORKLOAD --sweep KEY=LIST [--sweep KEY=LIST...] [--OPTION...]",
@@ -435,4 +436,5 @@ const command command_train = {
     "are in the names of their files: --save m.safetensors writes m-seed=1-learning_rate=0.1\n"
     ".safetensors and so on, beside each its table of epochs (.csv). At the end comes one table,\n"
     "the best first. The same with --resume in place of --save goes on with what is not done.\n",
-    run};
+    run,
+    .alone = false};

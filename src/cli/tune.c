@@ -95,7 +95,8 @@ static int run(int argc, char **argv)
 }
 
 const command command_tune = {
-    "tune", "find the fastest kernels for a device of OpenCL, and keep them",
+    "tune",
+    "find the fastest kernels for a device of OpenCL, and keep them",
     "[RECIPE|WORKLOAD...] --device D [--quick|--rounds N]",
     "Measures, in turns, how long the products and convolutions of the workloads take when they "
     "are\n"
@@ -103,4 +104,5 @@ const command command_tune = {
     "$XDG_CONFIG_HOME/cornu/tuning or ~/.config/cornu/tuning, a text file. Nothing else is tuned,\n"
     "and never without being asked. Sums are then added in another order: models are trained with\n"
     "the same bits on one machine and tuning file.\n",
-    run};
+    run,
+    .alone = true};

@@ -15,5 +15,5 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const command command_version = {"version", "versions of everything, for bug reports", "", NULL,
-                                 run};
+const command command_version = {
+    "version", "versions of everything, for bug reports", "", NULL, run, .alone = false};

@@ -292,7 +292,7 @@ static void make_report(double ms, uint64_t seed, bench_report *report)
 
 static void save(const bench_report *report, const char *name)
 {
-    assert_int_equal(bench_write_json(report, scratch_path(name)), CORNU_OK);
+    assert_int_equal(bench_write_json(report->json, scratch_path(name)), CORNU_OK);
 }
 
 static void apply(const char *name, bench_report *report)
