@@ -1,6 +1,7 @@
 #include "bench/ranks.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/statistics.h"
 #include "bench/contender.h"
 #include "bench/published.h"
 #include "bench/room.h"
@@ -15,18 +16,6 @@ enum { LARGE = 1 << 22, ADDED = 1 << 20, TIMES_MOST = 1000, ROUNDS_LEAST = 5 };
 static const double MESSAGE_SECONDS = 0.5, ROUND_SECONDS = 0.3;
 
 /* ---- what all ranks say ------------------------------------------------------------------- */
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median_of(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof *values, compare_doubles);
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
 
 typedef enum merging { LARGEST, MEAN } merging;
 
@@ -81,7 +70,7 @@ static cornu_status time_sums(cornu_ranks *r, float *values, int64_t count, doub
     TRY(repeats(r, each[0], MESSAGE_SECONDS, &times));
     for (int i = 0; i < times; i++)
         TRY(time_sum(r, values, count, &each[i]));
-    *seconds = median_of(each, times);
+    *seconds = statistics_median(each, times);
     return merge(r, seconds, 1, MEAN);
 }
 
@@ -215,13 +204,14 @@ static cornu_status run_rounds(racer *c, const ranks_options *o, ranks_result *o
         count++;
         spent += steps * (means[STEP] + means[ALONE]);
     }
-    out->step = median_of(rounds[STEP], count);
-    out->step_least = rounds[STEP][0];
-    out->made = median_of(rounds[MADE], count);
-    out->slowest = median_of(rounds[SLOWEST], count);
-    out->waited = median_of(rounds[WAITED], count);
-    out->applied = median_of(rounds[APPLIED], count);
-    out->alone = median_of(rounds[ALONE], count);
+    const statistics step = statistics_of(rounds[STEP], count);
+    out->step = step.median;
+    out->step_least = step.minimum;
+    out->made = statistics_median(rounds[MADE], count);
+    out->slowest = statistics_median(rounds[SLOWEST], count);
+    out->waited = statistics_median(rounds[WAITED], count);
+    out->applied = statistics_median(rounds[APPLIED], count);
+    out->alone = statistics_median(rounds[ALONE], count);
     return CORNU_OK;
 }
 

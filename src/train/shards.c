@@ -210,8 +210,8 @@ static node *root_of(const shards *h)
     return h->levels > 0 ? h->waiting[h->levels - 1] : h->shard;
 }
 
-/* Leaf `number` is complete in h->shard: what of the tree is complete with it, for the values
-   begin to end-1. */
+/* Leaf `number` is complete in h->shard as far as value end-1: what of the tree is complete with
+   it, from value `begin` on. The sum of the last one goes to the other ranks. */
 static void add_values(const shards *h, int64_t number, int64_t begin, int64_t end)
 {
     bool rounds = h->bf16 && end <= h->layout.gradient_values;
@@ -223,6 +223,8 @@ static void add_values(const shards *h, int64_t number, int64_t begin, int64_t e
     }
     if (rounds && !h->ranks && is_last(h, number)) /* else ranks do so */
         floats_round(h->pool, sum + begin, end - begin);
+    if (h->ranks && is_last(h, number))
+        ranks_sum_ready(h->ranks, end);
 }
 
 /* The same for the sums of losses; then the node that holds the leaf's sum waits for what comes at
@@ -263,8 +265,6 @@ static cornu_status take_part(shards *h, session_plan *ready, int64_t number)
     floats_scale(h->pool, to, p->count, h->share);
     add_values(h, number, p->at, end);
     p->seconds = clock_seconds() - h->began;
-    if (h->ranks && is_last(h, number))
-        ranks_sum_ready(h->ranks, end);
     return CORNU_OK;
 }
 
@@ -303,8 +303,6 @@ static void take_nothing(shards *h, int64_t number)
     memset(h->shard->values, 0, (size_t)h->layout.values * sizeof(float));
     add_values(h, number, 0, h->layout.gradient_values);
     add_values(h, number, h->layout.gradient_values, h->layout.values);
-    if (h->ranks && is_last(h, number))
-        ranks_sum_ready(h->ranks, h->layout.values);
 }
 
 /* Leaf `number` of this rank's tree into h->shard, and what it completes. */
