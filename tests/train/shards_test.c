@@ -10,6 +10,7 @@
 #include "support/net.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +26,17 @@
 #define NORMALIZED                                                                          \
     "[{Dense: {units: 10, activation: relu}}, BatchNormalization, {Dropout: {rate: 0.3}}, " \
     "{Dense: {units: 3, activation: softmax}}]"
+/* Linear convolutions and a pooling of each. */
+#define PICTURES(pooling)                                                                  \
+    "[{Dense: {units: 128}}, {Reshape: {target_shape: [8, 8, 2]}}, {Conv2D: {filters: 6, " \
+    "kernel_size: 3, padding: same}}, " pooling ", {Conv2D: {filters: 8, kernel_size: 3, " \
+    "padding: same}}, " pooling ", Flatten, {Dropout: {rate: 0.3}}, {Dense: {units: 3, "   \
+    "activation: softmax}}]"
+#define ONE_STEP "steps_per_epoch: 1, batch_size: 16"
 
-enum { TRAIN = 70 };
+enum { TRAIN = 70, STEPS = 20 };
+/* Of the whole batch's: what rounding makes of sums in another order. */
+static const double ROUNDING = 1e-5;
 
 static cornu_model *trained(const char *layers, const char *compile, const char *fit,
                             cornu_fit_options o)
@@ -67,6 +77,68 @@ static void shards_train_as_the_whole_batch_does(void **state)
             }
             cornu_model_close(whole);
         }
+}
+
+static void copy_variables(cornu_model *to, const cornu_model *from)
+{
+    for (int i = 0; i < from->variable_count; i++)
+        memcpy(to->variables[i].value, from->variables[i].value,
+               (size_t)from->variables[i].count * sizeof(float));
+}
+
+/* Max-pooling makes a little difference of weights a large one of gradients wherever two numbers of
+   a window are all but equal, so that runs part; not the steps that begin with the same weights. */
+static void each_step_from_the_same_weights_is_that_of_the_whole_batch(void **state)
+{
+    (void)state;
+    static const char compile[] = COMPILE("{sgd: {learning_rate: 0.05, momentum: 0.9}}");
+    cornu_data *data = runs_data(TRAIN, 0);
+    for (int d = 0; net_device(d); d++) {
+        cornu_model *model[2];
+        cornu_fit_options o = {.device = net_device(d), .exact_convolution = true};
+        for (int i = 0; i < 2; i++)
+            model[i] = runs_model(PICTURES("MaxPooling2D"), compile, "{" ONE_STEP ", epochs: 1}");
+        for (int step = 0; step < STEPS; step++) {
+            for (int i = 0; i < 2; i++) {
+                o.shards = i == 0 ? 1 : 4;
+                expect_ok(cornu_fit(model[i], data, &o, NULL));
+            }
+            expect_close(model[0], model[1], ROUNDING);
+            copy_variables(model[1], model[0]);
+        }
+        for (int i = 0; i < 2; i++)
+            cornu_model_close(model[i]);
+    }
+    cornu_data_close(data);
+}
+
+static void losses_are_those_of_the_whole_batch(void **state)
+{
+    (void)state;
+    static const char compile[] = COMPILE("{adam: {learning_rate: 0.003}}");
+    cornu_data *data = runs_data(TRAIN, 0);
+    for (int d = 0; net_device(d); d++) {
+        cornu_history *history[2];
+        for (int i = 0; i < 2; i++) {
+            cornu_model *model =
+                runs_model(PICTURES("AveragePooling2D"), compile, "{" ONE_STEP ", epochs: 20}");
+            cornu_fit_options o = {
+                .device = net_device(d), .exact_convolution = true, .shards = i == 0 ? 1 : 4};
+            expect_ok(cornu_fit(model, data, &o, &history[i]));
+            cornu_model_close(model);
+        }
+        assert_int_equal(cornu_history_epochs(history[0]), STEPS);
+        for (int step = 0; step < STEPS; step++) {
+            double whole = cornu_history_value(history[0], step, 0),
+                   divided = cornu_history_value(history[1], step, 0);
+            if (!(fabs(whole - divided) <= ROUNDING * whole))
+                fail_msg("%s: step %d has a loss of %.9g; %.9g with shards", net_device(d), step,
+                         whole, divided);
+        }
+        for (int i = 0; i < 2; i++)
+            cornu_history_close(history[i]);
+    }
+    cornu_data_close(data);
 }
 
 /* What is left of a network's outputs when a dropout keeps half of a constant: the mask itself. */
@@ -191,6 +263,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shards_train_as_the_whole_batch_does),
+        cmocka_unit_test(each_step_from_the_same_weights_is_that_of_the_whole_batch),
+        cmocka_unit_test(losses_are_those_of_the_whole_batch),
         cmocka_unit_test(dropout_is_drawn_by_the_place_in_the_whole_batch),
         cmocka_unit_test(moving_statistics_are_the_mean_of_the_shards),
         cmocka_unit_test(bits_depend_on_the_number_of_shards_and_not_of_threads),
