@@ -2,10 +2,11 @@
 """cornu's ranks beside PyTorch's DistributedDataParallel (gloo) on this machine, in turns: ratios of a step.
 
 usage: peers/ranks.py [WORKLOAD…] [--ranks 2] [--threads 1] [--batch 128] [--rounds 5] [--seconds 5] [--mpi openmpi,mpich]
-                      [--cornu PROGRAM]
+                      [--shard-optimizer] [--no-torch] [--cornu PROGRAM]
 
 A round is a run of `cornu bench --ranks` by each launcher, a run of cornu alone with as many threads as all ranks have
-together, and a run of PyTorch (eager, fused optimizer, channels_last), each warm, for about so many seconds. The batch is that
+together, and a run of PyTorch (eager, fused optimizer, channels_last), each warm, for about so many seconds. With
+--shard-optimizer the ranks run once as they are and once so. The batch is that
 of all ranks. Pixels are generated, or what `cornu bench` finds.
 """
 import argparse
@@ -66,11 +67,11 @@ def run_torch(o, workload):
     return json.loads(line)["ms"]
 
 
-def run_ranks(o, workload, mpi):
+def run_ranks(o, workload, mpi, *how):
     launch = [f"mpirun.{mpi}", *(["--oversubscribe"] if mpi == "openmpi" else []), "-n", str(o.ranks)]
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([*launch, o.cornu, "bench", "--ranks", workload, "--batch", str(o.batch), "--threads", str(o.threads),
-                        "--quick", "--json", f"{folder}/ranks.json"], check=True, stdout=subprocess.DEVNULL,
+                        *how, "--quick", "--json", f"{folder}/ranks.json"], check=True, stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL, env={**os.environ, **ROOT})
         return 1e3 * json.loads(pathlib.Path(f"{folder}/ranks.json").read_text())["results"][0]["step_seconds"]
 
@@ -91,6 +92,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--mpi", default="openmpi,mpich")
+    parser.add_argument("--shard-optimizer", action="store_true")
+    parser.add_argument("--no-torch", action="store_true")
     parser.add_argument("--cornu", default="build/release/cornu")
     parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
@@ -98,19 +101,27 @@ def main():
     o.cornu = str(pathlib.Path(o.cornu).resolve())
     if o.rank is not None:
         return train_as_rank(o)
+    ways = {mpi: [mpi] for mpi in o.mpi.split(",")}
+    if o.shard_optimizer:
+        ways |= {f"{mpi} --shard-optimizer": [mpi, "--shard-optimizer"] for mpi in o.mpi.split(",")}
     for workload in o.workloads:
         times = {}
         for number in range(1, o.rounds + 1):
-            row = {"alone": run_alone(o, workload), **{mpi: run_ranks(o, workload, mpi) for mpi in o.mpi.split(",")},
-                   "torch": run_torch(o, workload)}
+            row = {"alone": run_alone(o, workload)}
+            for name, (mpi, *how) in ways.items():
+                row[name] = run_ranks(o, workload, mpi, *how)
+            if not o.no_torch:
+                row["torch"] = run_torch(o, workload)
             print(f"{workload} round {number}: " + ", ".join(f"{k} {v:.1f} ms" for k, v in row.items()), flush=True)
             for name, ms in row.items():
                 times.setdefault(name, []).append(ms)
-        for mpi in o.mpi.split(","):
+        for name in ways:
             for peer, title in (("alone", f"one process of {o.ranks * o.threads} threads"), ("torch", "PyTorch")):
-                ratios = [a / b for a, b in zip(times[mpi], times[peer])]
-                print(f"{workload}: {o.ranks} ranks by {mpi} against {title}: median {statistics.median(ratios):.2f}, "
-                      f"of the least {min(times[mpi]) / min(times[peer]):.2f}", flush=True)
+                if peer not in times:
+                    continue
+                ratios = [a / b for a, b in zip(times[name], times[peer])]
+                print(f"{workload}: {o.ranks} ranks by {name} against {title}: median {statistics.median(ratios):.2f}, "
+                      f"of the least {min(times[name]) / min(times[peer]):.2f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -604,7 +604,12 @@ typedef struct cornu_fit_options {
        so: "fp32" (exact), or "bf16", half the bytes, which changes bits, though not by how many
        ranks there are. NULL: as the recipe says, else "fp32". */
     const char *wire;
-    uint64_t reserved[4]; /* 0 */
+    /* Of several ranks each applies the optimizer to a part of the weights, and sends it to the
+       others: no rank goes through all of them. Same bits. Within an epoch each has the optimizer's
+       state of its part alone, so that its variables cannot be read, nor a whole model file be
+       written by a callback of one rank. Of devices whose memory is the host's. */
+    bool shard_optimizer;
+    uint64_t reserved[3]; /* 0 */
 } cornu_fit_options;
 
 /* Train; `history` may be NULL. Within its callbacks the model's weights can be read and written,

@@ -68,21 +68,22 @@ static PyObject *history_lists(const cornu_history *h)
     return out;
 }
 
-/* fit(data, validation, section, device, threads, exact, each_step, on_step, on_epoch_begin,
-   on_epoch, on_validation, on_notice); validation: data, or None. */
+/* fit(data, validation, section, shard_optimizer, device, threads, exact, each_step, on_step,
+   on_epoch_begin, on_epoch, on_validation, on_notice); validation: data, or None. */
 PyObject *model_fit(PyObject *object, PyObject *arguments)
 {
     model_object *self = (model_object *)object;
     PyObject *data, *validation;
     cornu_fit_options o = {0};
     PyObject *step, *begin, *epoch, *validating, *notice;
-    int exact, each;
+    int divides, exact, each;
     call c = {0};
     cornu_history *history = NULL;
-    if (!PyArg_ParseTuple(arguments, "OOszippOOOOO", &data, &validation, &o.section, &o.device,
+    if (!PyArg_ParseTuple(arguments, "OOspzippOOOOO", &data, &validation, &o.section, &divides, &o.device,
                           &o.threads, &exact, &each, &step, &begin, &epoch, &validating, &notice))
         return NULL;
     o.exact_convolution = exact;
+    o.shard_optimizer = divides;
     o.ranks = state_of(PyType_GetModule(Py_TYPE(object)))->ranks;
     if (!begin_fit(object, data, validation, &c))
         return NULL;

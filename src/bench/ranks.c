@@ -49,27 +49,28 @@ static cornu_status repeats(cornu_ranks *r, double each, double seconds, int *ou
 
 /* ---- messages --------------------------------------------------------------------------- */
 
-static cornu_status time_sum(cornu_ranks *r, float *values, int64_t count, double *seconds)
+static cornu_status time_sum(cornu_ranks *r, float *values, const ranks_numbers *n, double *seconds)
 {
     double begin = clock_seconds();
     bool all;
-    ranks_sum_begin(r, values, count, 0, true);
-    ranks_sum_ready(r, count);
+    ranks_sum_begin(r, values, n, true);
+    ranks_sum_ready(r, n->count);
     TRY(ranks_sum_end(r, CORNU_OK, &all));
     *seconds = clock_seconds() - begin;
     return CORNU_OK;
 }
 
 /* Median of the sum of so many numbers, the same on all ranks. */
-static cornu_status time_sums(cornu_ranks *r, float *values, int64_t count, double *seconds)
+static cornu_status time_sums(cornu_ranks *r, float *values, const ranks_numbers *n,
+                              double *seconds)
 {
     double each[TIMES_MOST];
     int times = 0;
     for (int i = 0; i < 3; i++)
-        TRY(time_sum(r, values, count, &each[0]));
+        TRY(time_sum(r, values, n, &each[0]));
     TRY(repeats(r, each[0], MESSAGE_SECONDS, &times));
     for (int i = 0; i < times; i++)
-        TRY(time_sum(r, values, count, &each[i]));
+        TRY(time_sum(r, values, n, &each[i]));
     *seconds = statistics_median(each, times);
     return merge(r, seconds, 1, MEAN);
 }
@@ -93,9 +94,9 @@ static cornu_status measure_messages(cornu_ranks *r, ranks_report *report)
     double small, large;
     int ranks = cornu_ranks_count(r);
     TRY(memory_new(LARGE, sizeof *values, "messages", &values));
-    cornu_status status = time_sums(r, values, 1, &small);
+    cornu_status status = time_sums(r, values, &(ranks_numbers){.count = 1}, &small);
     if (status == CORNU_OK)
-        status = time_sums(r, values, LARGE, &large);
+        status = time_sums(r, values, &(ranks_numbers){.count = LARGE}, &large);
     report->add_seconds = time_addition(values);
     free(values);
     TRY(status);
@@ -120,7 +121,7 @@ typedef struct racer {
     int64_t next;
 } racer;
 
-enum { STEP, MADE, SLOWEST, WAITED, APPLIED, ALONE, TIMES };
+enum { STEP, MADE, SLOWEST, WAITED, APPLIED, UPDATED, ALONE, TIMES };
 
 /* The same samples on all ranks, in no particular order. */
 static const int64_t *next_batch(racer *c)
@@ -145,6 +146,7 @@ static cornu_status step_together(racer *c, double *sums, double *made)
     sums[MADE] += t.made;
     sums[WAITED] += t.waited;
     sums[APPLIED] += t.applied;
+    sums[UPDATED] += t.updated;
     return CORNU_OK;
 }
 
@@ -211,6 +213,7 @@ static cornu_status run_rounds(racer *c, const ranks_options *o, ranks_result *o
     out->slowest = statistics_median(rounds[SLOWEST], count);
     out->waited = statistics_median(rounds[WAITED], count);
     out->applied = statistics_median(rounds[APPLIED], count);
+    out->updated = statistics_median(rounds[UPDATED], count);
     out->alone = statistics_median(rounds[ALONE], count);
     return CORNU_OK;
 }
@@ -235,13 +238,13 @@ static cornu_status measure_sum(const racer *c, ranks_result *out)
     float *values;
     TRY(memory_new_aligned((size_t)out->values * sizeof *values + 1, "gradients", &values));
     memset(values, 0, (size_t)out->values * sizeof *values);
-    cornu_status status = time_sums(c->ranks, values, out->values, &out->sum);
+    cornu_status status = time_sums(c->ranks, values, shards_numbers(c->shards), &out->sum);
     memory_free_aligned(values);
     return status;
 }
 
 static cornu_status open_racer(racer *c, const bench_workload *w, const ranks_options *o,
-                               bench_options *own, bench_report *notes)
+                               bench_options *own, const ranks_report *report, bench_report *notes)
 {
     int ranks = cornu_ranks_count(o->ranks);
     bench_effort effort = bench_effort_of(o->bench);
@@ -262,7 +265,12 @@ static cornu_status open_racer(racer *c, const bench_workload *w, const ranks_op
                            (intmax_t)c->batch, (intmax_t)c->own.samples.count);
     TRY(contender_start(&c->own, own));
     TRY(memory_new((size_t)c->batch, sizeof *c->index, "batch", &c->index));
-    TRY(shards_open(c->own.session, ranks, o->ranks, own->threads, false, &c->shards));
+    shards_options of_shards = {.count = ranks,
+                                .ranks = o->ranks,
+                                .threads = own->threads,
+                                .bf16 = report->bf16,
+                                .divides = o->divides};
+    TRY(shards_open(c->own.session, &of_shards, &c->shards));
     return shards_prepare(c->shards, c->batch, c->own.samples.weight != NULL);
 }
 
@@ -274,7 +282,7 @@ static cornu_status measure_workload(const bench_workload *w, const ranks_option
     bench_report notes = {.count = 0};
     ranks_result *out = &report->results[report->count];
     *out = (ranks_result){.workload = w->name};
-    cornu_status status = open_racer(&c, w, o, &own, &notes);
+    cornu_status status = open_racer(&c, w, o, &own, report, &notes);
     if (status == CORNU_OK)
         status = run_rounds(&c, o, out);
     out->batch = c.batch;
@@ -313,8 +321,11 @@ static void notice(const ranks_options *o, const char *line)
 cornu_status ranks_bench(const ranks_options *o, ranks_report *report)
 {
     char line[128];
-    *report = (ranks_report){
-        .ranks = cornu_ranks_count(o->ranks), .forecast = o->forecast, .forecasts = o->forecasts};
+    *report = (ranks_report){.ranks = cornu_ranks_count(o->ranks),
+                             .forecast = o->forecast,
+                             .forecasts = o->forecasts,
+                             .divided = o->divides};
+    TRY(shards_wire_find(o->wire, &report->bf16));
     if (report->ranks < 2)
         return status_fail(CORNU_INVALID,
                            "bench: found one process; expected several, as mpirun -n 2 starts");
@@ -350,19 +361,26 @@ void ranks_report_free(ranks_report *report)
 
 /* ---- the model --------------------------------------------------------------------------- */
 
+static lone_step step_of(const ranks_report *report, const ranks_result *r)
+{
+    return (lone_step){.made = r->slowest,
+                       .applied = report->divided ? r->updated * report->ranks : r->applied,
+                       .layout = &r->layout,
+                       .bf16 = report->bf16,
+                       .divided = report->divided};
+}
+
 double ranks_forecast(const ranks_report *report, const ranks_result *r, const wire *w, int ranks)
 {
-    const lone_step step = {.made = r->slowest,
-                            .applied = r->applied,
-                            .layout = &r->layout,
-                            .add_seconds = w ? report->add_seconds : 0};
+    lone_step step = step_of(report, r);
+    step.add_seconds = w ? report->add_seconds : 0;
     return wire_step_seconds(w ? w : &report->here, ranks, &step);
 }
 
 double ranks_hideable(const ranks_report *report, const ranks_result *r)
 {
-    const lone_step step = {.made = r->slowest, .layout = &r->layout};
-    double sum = wire_sum_seconds(&report->here, report->ranks, r->values, 0);
+    const lone_step step = step_of(report, r);
+    double sum = wire_add_seconds(&report->here, report->ranks, &step);
     return fmax(1 - wire_wait_seconds(&report->here, report->ranks, &step) / sum, 0);
 }
 

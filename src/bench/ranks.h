@@ -13,6 +13,8 @@ typedef struct ranks_options {
     cornu_ranks *ranks;
     const wire *forecast; /* [forecasts] */
     int forecasts;
+    const char *wire; /* as cornu_fit_options has it */
+    bool divides;     /* as shards_options has it */
 } ranks_options;
 
 /* Medians in seconds; those of steps are means over the ranks. */
@@ -22,6 +24,7 @@ typedef struct ranks_result {
     int64_t values;
     double step, step_least;
     double made, waited, applied; /* of a step */
+    double updated;               /* of `applied`: the optimizer's, where its work is divided */
     double slowest;               /* `made` of the rank that takes longest in a step */
     double alone;                 /* a step of one rank's samples without the others */
     double sum;                   /* adding the gradients, nothing else being done */
@@ -33,6 +36,7 @@ typedef struct ranks_report {
     char device[64];
     wire here;          /* between these ranks */
     double add_seconds; /* of a byte */
+    bool bf16, divided;
     ranks_result *results;
     int count;
     const wire *forecast;

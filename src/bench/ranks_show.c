@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "bench/ranks.h"
 #include "bench/report.h"
+#include "train/shards.h"
 #include <math.h>
 
 static const char *ms(double seconds, char to[16])
@@ -38,7 +39,10 @@ static void print_result(const ranks_report *report, const ranks_result *r, FILE
             ms(r->slowest, b));
     fprintf(out, "    waiting            %10s   %.0f %% of the step\n", ms(r->waited, a),
             percent(r->waited / r->step));
-    fprintf(out, "    update             %10s\n", ms(r->applied, a));
+    fprintf(out, "    update             %10s", ms(r->applied, a));
+    if (report->divided)
+        fprintf(out, "   of a part of the weights %s, then the others' come", ms(r->updated, b));
+    fputc('\n', out);
     fprintf(out, "  a rank's step alone  %10s   efficiency %.0f %%\n", ms(r->alone, a),
             percent(r->alone / r->step));
     fprintf(out, "  adding alone         %10s   %.0f %% hidden, of %.0f %% that could be\n",
@@ -100,11 +104,12 @@ static json_t *result_json(const ranks_report *report, const ranks_result *r)
     json_t *forecasts = json_array();
     for (int i = 0; i < report->forecasts; i++)
         json_array_append_new(forecasts, forecast_json(report, r, &report->forecast[i]));
-    return json_pack("{ss sI sI sf sf sf sf sf sf sf sf sf sf sf so}", "workload", r->workload,
+    return json_pack("{ss sI sI sf sf sf sf sf sf sf sf sf sf sf sf so}", "workload", r->workload,
                      "batch", (json_int_t)r->batch, "values", (json_int_t)r->values, "step_seconds",
                      r->step, "step_seconds_min", r->step_least, "made_seconds", r->made,
                      "slowest_seconds", r->slowest, "waited_seconds", r->waited, "applied_seconds",
-                     r->applied, "alone_seconds", r->alone, "sum_seconds", r->sum, "model_seconds",
+                     r->applied, "updated_seconds", r->updated, "alone_seconds", r->alone,
+                     "sum_seconds", r->sum, "model_seconds",
                      ranks_forecast(report, r, NULL, report->ranks), "hidden", ranks_hidden(r),
                      "hideable", ranks_hideable(report, r), "forecasts", forecasts);
 }
@@ -114,10 +119,11 @@ cornu_status ranks_write_json(const ranks_report *report, const char *path)
     json_t *results = json_array();
     for (int i = 0; i < report->count; i++)
         json_array_append_new(results, result_json(report, &report->results[i]));
-    json_t *all =
-        json_pack("{ss si si ss sf sf so}", "cornu", CORNU_VERSION, "ranks", report->ranks, "hosts",
-                  report->hosts, "device", report->device, "latency", report->here.latency,
-                  "bytes_per_second", 1 / report->here.byte_seconds, "results", results);
+    json_t *all = json_pack("{ss si si ss ss sb sf sf so}", "cornu", CORNU_VERSION, "ranks",
+                            report->ranks, "hosts", report->hosts, "device", report->device, "wire",
+                            shards_wire_name(report->bf16), "shard_optimizer", report->divided,
+                            "latency", report->here.latency, "bytes_per_second",
+                            1 / report->here.byte_seconds, "results", results);
     cornu_status status = bench_write_json(all, path);
     json_decref(all);
     return status;

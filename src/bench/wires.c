@@ -12,28 +12,40 @@ static double share_seconds(const wire *w, int ranks)
     return log2(ranks) * w->latency;
 }
 
-/* When the numbers before `end` are made; NULL: at once. */
-static double made_at(const shard_layout *l, int64_t end)
+/* Numbers on their way, in buckets. */
+typedef struct journey {
+    const wire *w;
+    int ranks, halves; /* halves: 2 of a sum that all get, 1 of one that stays divided, or of parts
+                          that come back */
+    int64_t values, buckets_of;
+    double value_bytes, add_seconds;
+    double begins;              /* not before */
+    const shard_layout *layout; /* when they are made; NULL: evenly, */
+    double evenly;              /* within so long */
+} journey;
+
+/* When the numbers before `end` are made. */
+static double made_at(const journey *j, int64_t end)
 {
-    double seconds = 0;
+    const shard_layout *l = j->layout;
+    double seconds = l ? 0 : j->evenly * (double)end / (double)j->values;
     for (int i = 0; l && i < l->count && l->parts[i].at < end; i++)
         seconds = fmax(seconds, l->parts[i].seconds);
     return seconds;
 }
 
-/* When the last of the buckets has been added, from the step's beginning. */
-static double added_at(const wire *w, int ranks, int64_t values, const shard_layout *layout,
-                       double add_seconds)
+/* When the last of the buckets has come. */
+static double ended_at(const journey *j)
 {
-    int64_t bucket = ranks_bucket(values);
-    double messages = 2 * log2(ranks) * w->latency, done = share_seconds(w, ranks);
+    const wire *w = j->w;
+    int64_t bucket = ranks_bucket(j->buckets_of);
+    double messages = j->halves * log2(j->ranks) * w->latency, done = j->begins;
     double freed[RANKS_BUCKETS] = {0}; /* when a bucket's place is */
-    for (int64_t i = 0, k = 0; i < values; i += bucket, k++) {
-        int64_t end = i + bucket < values ? i + bucket : values;
-        double bytes = (double)(end - i) * sizeof(float) * (ranks - 1) / ranks;
-        double sent = bytes * (2 * w->byte_seconds + add_seconds);
-        double begun =
-            fmax(fmax(made_at(layout, end), freed[k % RANKS_BUCKETS]), share_seconds(w, ranks));
+    for (int64_t i = 0, k = 0; i < j->values; i += bucket, k++) {
+        int64_t end = i + bucket < j->values ? i + bucket : j->values;
+        double bytes = (double)(end - i) * j->value_bytes * (j->ranks - 1) / j->ranks;
+        double sent = bytes * (j->halves * w->byte_seconds + j->add_seconds);
+        double begun = fmax(fmax(made_at(j, end), freed[k % RANKS_BUCKETS]), j->begins);
         done = fmax(begun + messages, done) + sent;
         freed[k % RANKS_BUCKETS] = done;
     }
@@ -42,18 +54,60 @@ static double added_at(const wire *w, int ranks, int64_t values, const shard_lay
 
 double wire_sum_seconds(const wire *w, int ranks, int64_t values, double add_seconds)
 {
-    return added_at(w, ranks, values, NULL, add_seconds);
+    return ended_at(&(journey){.w = w,
+                               .ranks = ranks,
+                               .halves = 2,
+                               .values = values,
+                               .buckets_of = values,
+                               .value_bytes = sizeof(float),
+                               .add_seconds = add_seconds,
+                               .begins = share_seconds(w, ranks)});
+}
+
+/* The gradients' of a step; all are there, unless `layout` says when. */
+static journey sum_of(const wire *w, int ranks, const lone_step *step, const shard_layout *layout)
+{
+    return (journey){.w = w,
+                     .ranks = ranks,
+                     .halves = step->divided ? 1 : 2,
+                     .values = step->layout->values,
+                     .buckets_of = step->layout->values,
+                     .value_bytes = step->bf16 ? sizeof(float) / 2.0 : sizeof(float),
+                     .add_seconds = step->add_seconds,
+                     .begins = share_seconds(w, ranks),
+                     .layout = layout};
+}
+
+double wire_add_seconds(const wire *w, int ranks, const lone_step *step)
+{
+    const journey j = sum_of(w, ranks, step, NULL);
+    return ended_at(&j);
 }
 
 double wire_wait_seconds(const wire *w, int ranks, const lone_step *step)
 {
-    const shard_layout *l = step->layout;
-    return fmax(added_at(w, ranks, l->values, l, step->add_seconds) - step->made, 0);
+    const journey j = sum_of(w, ranks, step, step->layout);
+    return fmax(ended_at(&j) - step->made, 0);
+}
+
+/* Each rank updates its part, while the first of it is sent. */
+static double apply_seconds(const wire *w, int ranks, const lone_step *step)
+{
+    if (!step->divided || ranks == 1)
+        return step->applied;
+    const journey j = {.w = w,
+                       .ranks = ranks,
+                       .halves = 1,
+                       .values = step->layout->gradient_values,
+                       .buckets_of = step->layout->values,
+                       .value_bytes = sizeof(float),
+                       .evenly = step->applied / ranks};
+    return ended_at(&j);
 }
 
 double wire_step_seconds(const wire *w, int ranks, const lone_step *step)
 {
-    double alone = step->made + step->applied;
+    double alone = step->made + apply_seconds(w, ranks, step);
     return ranks == 1 ? alone : alone + wire_wait_seconds(w, ranks, step) + share_seconds(w, ranks);
 }
 

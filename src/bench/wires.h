@@ -3,7 +3,8 @@
    A bucket of n bytes is added by log2(N) messages for the halves, and as many back (Thakur,
    Rabenseifner, Gropp 2005): 2 log2(N) latency + 2 n (N - 1) / N byte time. A bucket begins when
    its numbers are made and one of the RANKS_BUCKETS before it has come; its bytes are sent behind
-   those of the bucket before. */
+   those of the bucket before. Where ranks update a part of the weights each, the messages back are
+   those of the weights, behind the gradients of all. */
 #ifndef BENCH_WIRES_H
 #define BENCH_WIRES_H
 
@@ -24,13 +25,17 @@ cornu_status wires_parse(const char *text, wire out[WIRES_MOST], int *count);
 
 /* A step of one rank, without the others. */
 typedef struct lone_step {
-    double made, applied; /* s */
+    double made, applied; /* s; applied: to all weights */
     const shard_layout *layout;
     double add_seconds; /* of a byte, where that is not in the wire's; else 0 */
+    bool bf16;          /* gradients are sent as bfloat16 */
+    bool divided;       /* ranks update a part each (train/divided_updates.h) */
 } lone_step;
 
 /* So long a sum of `values` floats takes while nothing else is done. */
 double wire_sum_seconds(const wire *w, int ranks, int64_t values, double add_seconds);
+/* So long that of a step's gradients takes. */
+double wire_add_seconds(const wire *w, int ranks, const lone_step *step);
 /* So long a rank waits for it in a step, behind its own gradients. */
 double wire_wait_seconds(const wire *w, int ranks, const lone_step *step);
 /* The whole step, with the results' message at its end. */

@@ -117,13 +117,29 @@ static int bench(const bench_options *o, const outputs *to)
     return status;
 }
 
+/* How they do so, and what is asked about it. */
+typedef struct rank_choice {
+    bool ranks, shard_optimizer;
+    const char *forecast, *wire;
+} rank_choice;
+
+/* What is given and needs --ranks; NULL: nothing. */
+static const char *of_ranks_alone(const rank_choice *how)
+{
+    return how->forecast          ? "forecast"
+           : how->wire            ? "wire"
+           : how->shard_optimizer ? "shard-optimizer"
+                                  : NULL;
+}
+
 /* Those that train together say what they measured once. */
-static int bench_ranks(const bench_options *o, const char *json, const char *forecast)
+static int bench_ranks(const bench_options *o, const char *json, const rank_choice *how)
 {
     wire wires[WIRES_MOST];
-    ranks_options of_ranks = {.bench = o, .forecast = wires};
+    ranks_options of_ranks = {
+        .bench = o, .forecast = wires, .wire = how->wire, .divides = how->shard_optimizer};
     ranks_report found = {.count = 0};
-    if (forecast && wires_parse(forecast, wires, &of_ranks.forecasts) != CORNU_OK)
+    if (how->forecast && wires_parse(how->forecast, wires, &of_ranks.forecasts) != CORNU_OK)
         return fail_usage(&command_bench, "--%s", cornu_last_error());
     int status = report(cornu_ranks_open(&of_ranks.ranks));
     if (status != STATUS_OK)
@@ -165,8 +181,8 @@ static int run(int argc, char **argv)
                        .should_stop = interrupt_asked,
                        .user = &p};
     outputs to = {.json = NULL};
-    const char *sweep = NULL, *forecast = NULL;
-    bool ranks = false;
+    const char *sweep = NULL;
+    rank_choice how = {.ranks = false};
     int64_t batches[SWEEP_BATCHES_MOST + 1];
     device_choice on = {.device = NULL};
     const option options[] = {
@@ -190,10 +206,14 @@ static int run(int argc, char **argv)
         {"csv", "FILE", "write the table as CSV; -: print it", OPTION_TEXT, &to.csv, 0, 0},
         {"tensorboard", "DIR", "write event files for TensorBoard here", OPTION_TEXT,
          &to.tensorboard, 0, 0},
-        {"ranks", NULL, "measure how these ranks train together; under mpirun", OPTION_FLAG, &ranks,
-         0, 0},
+        {"ranks", NULL, "measure how these ranks train together; under mpirun", OPTION_FLAG,
+         &how.ranks, 0, 0},
         {"forecast", "NET,...", "of --ranks: up to 1024 machines with 10GbE, IB, 1Gbit@200us",
-         OPTION_TEXT, &forecast, 0, 0},
+         OPTION_TEXT, &how.forecast, 0, 0},
+        {"wire", "W", "of --ranks: send gradients as fp32 (default) or bf16", OPTION_TEXT,
+         &how.wire, 0, 0},
+        {"shard-optimizer", NULL, "of --ranks: each updates its part of the weights", OPTION_FLAG,
+         &how.shard_optimizer, 0, 0},
         {.name = NULL}};
     operands found;
     int status;
@@ -209,13 +229,13 @@ static int run(int argc, char **argv)
                           o.batch ? "batch" : "full");
     if (sweep && sweep_parse(sweep, batches) != CORNU_OK)
         return fail_usage(&command_bench, "--%s", cornu_last_error());
-    if (!ranks && is_left_to_first("bench"))
+    if (!how.ranks && is_left_to_first("bench"))
         return STATUS_OK;
-    if (ranks && of_devices(&o, &to, sweep))
+    if (how.ranks && of_devices(&o, &to, sweep))
         return fail_usage(&command_bench, "found --ranks and --%s; expected one of them",
                           of_devices(&o, &to, sweep));
-    if (forecast && !ranks)
-        return fail_usage(&command_bench, "found --forecast without --ranks");
+    if (of_ranks_alone(&how) && !how.ranks)
+        return fail_usage(&command_bench, "found --%s without --ranks", of_ranks_alone(&how));
     if (!devices_are_there(&on, &status))
         return status;
     if (!folder_is_there(o.data, &status) || !can_write_all(&to, &status))
@@ -231,8 +251,8 @@ static int run(int argc, char **argv)
     o.graph = to.tensorboard != NULL;
     o.operations = to.json || to.html || o.graph;
     o.comparable = to.json || o.baseline;
-    if (ranks)
-        return bench_ranks(&o, to.json, forecast);
+    if (how.ranks)
+        return bench_ranks(&o, to.json, &how);
     return bench(&o, &to);
 }
 

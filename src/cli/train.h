@@ -12,7 +12,7 @@ typedef struct train_options {
     text_list sweep;
     device_choice on;
     data_choice files;
-    bool log_steps, plot, quiet;
+    bool log_steps, shard_optimizer, plot, quiet;
 } train_options;
 
 /* Another learning rate than the recipe's, before training begins. Prints what is wrong, and

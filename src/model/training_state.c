@@ -24,6 +24,15 @@ void training_state_free(training_state *t)
     *t = (training_state){0};
 }
 
+cornu_status training_state_check_slots(const training_state *t)
+{
+    if (!t->position.slots_divided)
+        return CORNU_OK;
+    return status_fail(CORNU_UNSUPPORTED,
+                       "optimizer: found its state divided among ranks (shard-optimizer); expected "
+                       "the end of an epoch or, where a rank has failed, the file saved before");
+}
+
 cornu_status training_state_set_data(training_state *t, const char *name, const char *path)
 {
     TRY(memory_replace_string(name, &t->data_name));

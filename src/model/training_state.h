@@ -19,6 +19,7 @@ typedef struct position {
     int64_t batch, steps_per_epoch, train_samples;
     int64_t shards; /* that each batch is divided into, which decides bits; 0 as 1 */
     bool wire_bf16; /* their gradients are rounded to bfloat16 where they are added */
+    bool slots_divided; /* of the optimizer's state each rank has parts alone; in no file */
     int64_t epochs; /* that the run was to have */
 } position;
 
@@ -49,6 +50,8 @@ position position_start(uint64_t seed);
 void training_state_free(training_state *t);
 /* Forget what callbacks remember. */
 void training_state_forget_callbacks(training_state *t);
+/* CORNU_UNSUPPORTED where the optimizer's state is not here as a whole. */
+cornu_status training_state_check_slots(const training_state *t);
 /* Remember where the training samples came from (copied; NULL: not known). */
 cornu_status training_state_set_data(training_state *t, const char *name, const char *path);
 

@@ -99,13 +99,26 @@ typedef struct range {
 typedef struct flight {
     float *values;
     bool rounded;
-    int step; /* of 2 log2(ranks) */
+    int step, end; /* of 2 log2(ranks); a half of them for numbers that are, or stay, divided */
     range ranges[NEIGHBOURS_MOST];
 } flight;
 
 static bool keeps_upper(const cornu_ranks *r, int distance)
 {
     return (r->rank & distance) != 0;
+}
+
+/* What of a range is kept, as a range. */
+static range kept(const cornu_ranks *r, int k, const range *of)
+{
+    bool up = keeps_upper(r, 1 << k);
+    int64_t begin = up ? of->middle : of->begin, end = up ? of->end : of->middle;
+    return (range){begin, begin + (end - begin) / 2, end};
+}
+
+static range whole(int64_t count)
+{
+    return (range){0, count / 2, count};
 }
 
 /* The neighbour of a step, by the logarithm of its distance. */
@@ -156,7 +169,7 @@ static cornu_status begin_step(cornu_ranks *r, int slot, const flight *f)
     return engine_begin_exchange(r, slot, l.with, out, (size_t)outs * size, in, (size_t)ins * size);
 }
 
-/* What has come in is added to what is kept, which is the next range. */
+/* What has come in is added to what is kept. */
 static void end_step(cornu_ranks *r, int slot, flight *f)
 {
     const leg l = leg_of(r, slot, f);
@@ -169,11 +182,8 @@ static void end_step(cornu_ranks *r, int slot, flight *f)
     }
     range_work w = {l.own, l.scratch, l.own_count};
     threads_run(r->adder, 1, f->rounded ? add_rounded_task : add_task, &w);
-    int64_t begin = l.own - f->values, end = begin + l.own_count;
-    if (!last)
-        f->ranges[k + 1] = (range){begin, begin + (end - begin) / 2, end};
-    for (int64_t i = begin; last && f->rounded && i < end; i++)
-        f->values[i] = bf16_round(f->values[i]);
+    for (int64_t i = 0; last && f->rounded && i < l.own_count; i++)
+        l.own[i] = bf16_round(l.own[i]);
 }
 
 /* *moved: a step of it has ended. False in *flies behind its last. */
@@ -185,14 +195,21 @@ static cornu_status advance(cornu_ranks *r, int slot, flight *f, bool *flies, bo
         return CORNU_OK;
     *moved = true;
     end_step(r, slot, f);
-    *flies = f->step < 2 * r->neighbour_count;
+    *flies = f->step < f->end;
     return *flies ? begin_step(r, slot, f) : CORNU_OK;
 }
 
-static cornu_status take_off(cornu_ranks *r, int slot, flight *f, float *values, int64_t count,
-                             bool rounded)
+static cornu_status take_off(cornu_ranks *r, int slot, flight *f, const addition *a, int64_t begin,
+                             int64_t end)
 {
-    *f = (flight){.values = values, .rounded = rounded, .ranges[0] = {0, count / 2, count}};
+    bool divided = begin < a->numbers.divided;
+    *f = (flight){.values = a->values + begin,
+                  .rounded = !a->gathers && begin < a->numbers.rounded,
+                  .step = a->gathers ? r->neighbour_count : 0,
+                  .end = divided && !a->gathers ? r->neighbour_count : 2 * r->neighbour_count,
+                  .ranges[0] = whole(end - begin)};
+    for (int k = 0; k + 1 < r->neighbour_count; k++)
+        f->ranges[k + 1] = kept(r, k, &f->ranges[k]);
     return begin_step(r, slot, f);
 }
 
@@ -201,6 +218,29 @@ int64_t ranks_bucket(int64_t count)
 {
     int64_t share = count / BUCKETS_WANTED;
     return share < BUCKET_LEAST ? BUCKET_LEAST : share < BUCKET ? share : BUCKET;
+}
+
+/* Where the bucket ends that begins with number `begin`: all of it is of one kind. */
+static int64_t bucket_end(const ranks_numbers *n, int64_t begin)
+{
+    int64_t first = n->rounded > n->divided ? n->rounded : n->divided;
+    int64_t kind = begin < first ? first : n->count, end = begin + ranks_bucket(n->count);
+    return end < kind ? end : kind;
+}
+
+int ranks_parts(const cornu_ranks *r, const ranks_numbers *n, ranks_part *parts)
+{
+    int count = 0;
+    for (int64_t begin = 0, end; begin < n->divided; begin = end) {
+        end = bucket_end(n, begin);
+        range of = whole(end - begin);
+        for (int k = 0; k < r->neighbour_count; k++)
+            of = kept(r, k, &of);
+        if (parts)
+            parts[count] = (ranks_part){begin + of.begin, begin + of.end, end};
+        count++;
+    }
+    return count;
 }
 
 static cornu_status all_join(cornu_ranks *r, bool joins, bool *all)
@@ -213,21 +253,19 @@ static cornu_status all_join(cornu_ranks *r, bool joins, bool *all)
 
 /* Bucket i is always the one behind i - EXCHANGES in its slot, so that both ranks of a message mean
    the same one. */
-static cornu_status sum_buckets(cornu_ranks *r, addition *a)
+static cornu_status send_buckets(cornu_ranks *r, addition *a)
 {
     flight flights[EXCHANGES];
     bool flies[EXCHANGES] = {false};
-    int64_t bucket = ranks_bucket(a->count), begun = 0;
+    int64_t count = a->gathers ? a->numbers.divided : a->numbers.count, begun = 0;
     double moved_at = clock_seconds();
-    for (int slot = 0, flying = 0; begun < a->count || flying > 0;) {
+    for (int slot = 0, flying = 0; begun < count || flying > 0;) {
         bool moved = false;
-        int64_t kind = begun < a->rounded ? a->rounded : a->count; /* a bucket is of one */
-        int64_t end = begun + bucket < kind ? begun + bucket : kind;
+        int64_t end = bucket_end(&a->numbers, begun);
         if (flying == 0)
             TRY(engine_await(r, &a->ready, end));
-        if (begun < a->count && !flies[slot] && engine_reached(r, &a->ready, end)) {
-            TRY(take_off(r, slot, &flights[slot], a->values + begun, end - begun,
-                         begun < a->rounded));
+        if (begun < count && !flies[slot] && engine_reached(r, &a->ready, end)) {
+            TRY(take_off(r, slot, &flights[slot], a, begun, end));
             flies[slot] = moved = true;
             begun = end;
             slot = (slot + 1) % EXCHANGES;
@@ -249,14 +287,31 @@ static cornu_status run_sum(cornu_ranks *r, void *context)
 {
     addition *a = context;
     TRY(all_join(r, a->joins, &a->all));
-    return a->all && r->count > 1 ? sum_buckets(r, a) : CORNU_OK;
+    return a->all && r->count > 1 ? send_buckets(r, a) : CORNU_OK;
 }
 
-void ranks_sum_begin(cornu_ranks *r, float *values, int64_t count, int64_t rounded, bool joins)
+static cornu_status run_gather(cornu_ranks *r, void *context)
 {
-    r->adding = (addition){.values = values, .count = count, .rounded = rounded, .joins = joins};
-    r->adding.job = (job){.work = run_sum, .context = &r->adding};
+    addition *a = context;
+    a->all = true;
+    return r->count > 1 ? send_buckets(r, a) : CORNU_OK;
+}
+
+static void begin_addition(cornu_ranks *r, const addition *a, engine_work *work)
+{
+    r->adding = *a;
+    r->adding.job = (job){.work = work, .context = &r->adding};
     engine_begin(r, &r->adding.job);
+}
+
+void ranks_sum_begin(cornu_ranks *r, float *values, const ranks_numbers *n, bool joins)
+{
+    begin_addition(r, &(addition){.values = values, .numbers = *n, .joins = joins}, run_sum);
+}
+
+void ranks_gather_begin(cornu_ranks *r, float *values, const ranks_numbers *n)
+{
+    begin_addition(r, &(addition){.values = values, .numbers = *n, .gathers = true}, run_gather);
 }
 
 void ranks_sum_ready(cornu_ranks *r, int64_t count)

@@ -41,11 +41,12 @@ typedef struct job {
     struct job *next;
 } job;
 
-/* A sum whose numbers are still being made. */
+/* A sum whose numbers are still being made, or the second half of one. */
 typedef struct addition {
     job job;
     float *values;
-    int64_t count, rounded;
+    ranks_numbers numbers;
+    bool gathers;  /* parts that have been added */
     int64_t ready; /* under the lock: of the values, from the first */
     bool joins;    /* this rank does */
     bool all;      /* all do */

@@ -23,15 +23,30 @@ cornu_status ranks_share(cornu_ranks *r, const void *own, void *all, size_t size
 
    The numbers may still be made while those before them are added: `begin` returns at once, `ready`
    says that the first `count` values will not change any more (at last all of them), and `end`
-   waits. The first `rounded` values are sent as bfloat16, and each sum is that of two rounded
-   numbers, and rounded at last. Unless all ranks join, nothing is added, *all is false, and the
-   values may be in any state that their maker left. In between the ranks do nothing else. */
-void ranks_sum_begin(cornu_ranks *r, float *values, int64_t count, int64_t rounded, bool joins);
+   waits. Unless all ranks join, nothing is added, *all is false, and the values may be in any state
+   that their maker left. In between the ranks do nothing else. */
+typedef struct ranks_numbers {
+    int64_t count;
+    int64_t rounded; /* the first so many are sent as bfloat16, and each sum is that of two rounded
+                        numbers, and rounded at last */
+    int64_t divided; /* of the first so many each rank gets the sums of its parts alone, and what
+                        becomes of the others is not said. Where both are set they are equal */
+} ranks_numbers;
+void ranks_sum_begin(cornu_ranks *r, float *values, const ranks_numbers *n, bool joins);
 void ranks_sum_ready(cornu_ranks *r, int64_t count);
 /* They go in buckets of so many numbers, RANKS_BUCKETS of them at once: one's latency is another's
    time to be sent. */
 enum { RANKS_BUCKETS = 4 };
 int64_t ranks_bucket(int64_t count);
+/* A rank's parts of divided numbers: one of each of their buckets, which ends at `bucket_end`. */
+typedef struct ranks_part {
+    int64_t begin, end, bucket_end;
+} ranks_part;
+/* How many there are, and, unless `parts` is NULL, which. */
+int ranks_parts(const cornu_ranks *r, const ranks_numbers *n, ranks_part *parts);
+/* Everybody's parts to everybody, of numbers that are divided as those of the sum `n` are; `values`
+   are n->divided. They may still be made meanwhile, and the rest is as with a sum. */
+void ranks_gather_begin(cornu_ranks *r, float *values, const ranks_numbers *n);
 /* `status`: of who made the numbers. Where that is a failure, all ranks have failed, and the
    values are in nobody's use when this returns. */
 cornu_status ranks_sum_end(cornu_ranks *r, cornu_status status, bool *all);

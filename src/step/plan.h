@@ -101,8 +101,9 @@ typedef union op_attributes {
     } norm;
     struct {
         optimizer optimizer;
-        int norm_slot;  /* clipnorm: this variable's; global_clipnorm: -1, all are summed */
-        int norm_count; /* elements of s to sum for global_clipnorm */
+        int norm_slot;         /* clipnorm: this variable's; global_clipnorm: -1, all are summed */
+        int norm_count;        /* elements of s to sum for global_clipnorm */
+        int64_t before, after; /* elements of w, first and last, that are left as they are */
     } update;
 } op_attributes;
 
@@ -121,6 +122,12 @@ typedef enum plan_mode { PLAN_TRAIN, PLAN_EVALUATE, PLAN_PREDICT } plan_mode;
    them: it has no samples (its batch is 0), and they are written before its step. */
 typedef enum plan_scope { SCOPE_STEP, SCOPE_GRADIENTS, SCOPE_UPDATES } plan_scope;
 
+/* Elements of a variable. */
+typedef struct update_span {
+    int variable;
+    int64_t first, count;
+} update_span;
+
 typedef struct plan_options {
     plan_mode mode;
     plan_scope scope; /* PLAN_TRAIN */
@@ -131,6 +138,8 @@ typedef struct plan_options {
     bool exact_convolution;   /* kernels may not use other sums than the definition's (Winograd) */
     bool keep_input_gradient; /* tests: also compute the gradient of the input */
     bool no_fusion;           /* fuse no activations */
+    const update_span *updates; /* SCOPE_UPDATES: what is updated, in this order; NULL: all */
+    int update_count;
 } plan_options;
 
 typedef struct plan {

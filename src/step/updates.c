@@ -8,10 +8,18 @@ static bool clips_by_norm(const optimizer *o)
     return o->clipnorm > 0 || o->global_clipnorm > 0;
 }
 
-/* `sums`: the square sums, or NO_TENSOR; `slot`: this variable's in them. */
-static cornu_status add_update(step_builder *b, int number, tensor_ref sums, int slot, int count)
+/* What the updates of a step clip by. */
+typedef struct norms {
+    tensor_ref sums; /* of squares, one for each variable that has a gradient; or NO_TENSOR */
+    int count;
+} norms;
+
+static cornu_status add_update(step_builder *b, const update_span *of, const norms *n)
 {
     const cornu_model *m = b->plan->model;
+    int number = of->variable, slot = 0;
+    for (int i = 0; i < number; i++)
+        slot += b->notes[i].gradient != NO_TENSOR;
     op o = op_new(OP_UPDATE);
     o.in[0] = o.out[0] = number;
     o.in[1] = b->notes[number].gradient;
@@ -24,12 +32,33 @@ static cornu_status add_update(step_builder *b, int number, tensor_ref sums, int
                                v->slot, OPTIMIZER_SLOTS_MAX - 1);
         o.in[2 + v->slot] = o.out[1 + v->slot] = i;
     }
-    o.in[5] = sums;
+    o.in[5] = n->sums;
     o.a.update.optimizer = m->optimizer;
     o.a.update.norm_slot = m->optimizer.clipnorm > 0 ? slot : -1;
-    o.a.update.norm_count = count;
+    o.a.update.norm_count = n->count;
+    o.a.update.before = of->first;
+    o.a.update.after = m->variables[number].count - of->first - of->count;
     return builder_add(b, &o, m->variables[number].name);
 }
+
+static cornu_status add_whole(step_builder *b, int number, const norms *n)
+{
+    return add_update(
+        b, &(update_span){.variable = number, .count = b->plan->model->variables[number].count}, n);
+}
+
+static cornu_status add_all(step_builder *b, const norms *n)
+{
+    const plan_options *o = b->options;
+    for (int i = 0; o->updates && i < o->update_count; i++)
+        TRY(add_update(b, &o->updates[i], n));
+    for (int i = 0; !o->updates && i < b->plan->model->weight_count; i++)
+        if (b->notes[i].gradient != NO_TENSOR)
+            TRY(add_whole(b, i, n));
+    return CORNU_OK;
+}
+
+static const norms no_norms = {.sums = NO_TENSOR};
 
 cornu_status build_updates(step_builder *b, const op *f)
 {
@@ -39,7 +68,7 @@ cornu_status build_updates(step_builder *b, const op *f)
     for (int i = 1; i < OP_INPUTS_MAX; i++) {
         tensor_ref w = f->in[i];
         if (w != NO_TENSOR && w < m->weight_count && b->notes[w].gradient != NO_TENSOR)
-            TRY(add_update(b, w, NO_TENSOR, 0, 0));
+            TRY(add_whole(b, w, &no_norms));
     }
     return CORNU_OK;
 }
@@ -54,23 +83,19 @@ cornu_status build_clipped_updates(step_builder *b)
         s.dim[0] += b->notes[i].gradient != NO_TENSOR;
     if (s.dim[0] == 0)
         return CORNU_OK;
-    tensor_ref sums;
-    int slot = 0, count = (int)s.dim[0];
-    TRY(builder_buffer(b, &s, &sums, "square sums"));
+    norms n = {.count = (int)s.dim[0]};
+    int slot = 0;
+    TRY(builder_buffer(b, &s, &n.sums, "square sums"));
     for (int i = 0; i < m->weight_count; i++) {
         if (b->notes[i].gradient == NO_TENSOR)
             continue;
         op o = op_new(OP_SQUARE_SUM);
         o.in[0] = b->notes[i].gradient;
-        o.out[0] = sums;
+        o.out[0] = n.sums;
         o.a.norm.slot = slot++;
         TRY(builder_add(b, &o, m->variables[i].name));
     }
-    slot = 0;
-    for (int i = 0; i < m->weight_count; i++)
-        if (b->notes[i].gradient != NO_TENSOR)
-            TRY(add_update(b, i, sums, slot++, count));
-    return CORNU_OK;
+    return add_all(b, &n);
 }
 
 cornu_status build_only_updates(step_builder *b)
@@ -81,8 +106,5 @@ cornu_status build_only_updates(step_builder *b)
         if (b->notes[i].needs_gradient)
             TRY(builder_gradient(b, i, &gradient));
     }
-    for (int i = 0; i < m->weight_count && !clips_by_norm(&m->optimizer); i++)
-        if (b->notes[i].gradient != NO_TENSOR)
-            TRY(add_update(b, i, NO_TENSOR, 0, 0));
-    return build_clipped_updates(b);
+    return clips_by_norm(&m->optimizer) ? build_clipped_updates(b) : add_all(b, &no_norms);
 }

@@ -27,12 +27,14 @@ typedef struct fit_state {
     struct evaluation *validation; /* running.h; NULL: none. on_fit_begin may give it a report */
     struct op_profile *profile;    /* op_times.h; NULL: none. on_fit_begin may give it one */
     bool sharded;                  /* a step is several plans, and has no profile */
+    struct shards *shards;         /* shards.h: what runs them, after on_fit_begin; or NULL */
     int64_t epoch;                 /* at hand, from 0 */
     double step_loss;              /* on_step_end */
     fit_logs logs;                 /* on_fit_begin: names only */
     bool not_validated;            /* in on_epoch_end: this epoch has no val_ values */
     int step_logs; /* so many of them, the first, are known in on_step_end: those of the epoch
                       so far */
+    bool mute;     /* another rank writes the files */
     bool stop;     /* set it, and training ends after this epoch */
     bool changed;  /* set it in on_fit_end where weights were changed */
     struct callbacks *callbacks;
@@ -43,6 +45,8 @@ typedef struct fit_state {
 
 /* Copy the device's weights into the model, once a step. */
 cornu_status fit_pull(fit_state *f);
+/* All ranks: the optimizer's state is whole on each, for a model file. */
+cornu_status fit_gather(fit_state *f);
 void fit_notice(const fit_state *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* One row. `self` points to `size` zeroed bytes of its own; slots may be NULL. */

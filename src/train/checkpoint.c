@@ -198,6 +198,9 @@ cornu_status checkpoint_write(const cornu_model *m, session *from, const char *p
                            "%s: found a model without weights; expected one that was "
                            "initialized, loaded or trained",
                            path);
+    status = training_state_check_slots(&m->training);
+    if (status != CORNU_OK)
+        return status_prefix(status, "%s", path);
     size_t most = (size_t)m->variable_count + (size_t)m->weight_count + 1;
     TRY_GOTO(memory_new(most, sizeof *tensors, "model file", &tensors));
     TRY_GOTO(memory_new(most, sizeof *names, "model file", &names));

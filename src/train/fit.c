@@ -250,7 +250,7 @@ static cornu_status check_all(fit_run *run)
                            (intmax_t)run->model->training.position.step, (intmax_t)run->steps);
     name_logs(run);
     TRY(callbacks_open(run->spec.callbacks, &run->callbacks));
-    run->callbacks->mute = cornu_ranks_number(o->ranks) > 0;
+    run->state.mute = run->callbacks->mute = cornu_ranks_number(o->ranks) > 0;
     if (o->tensorboard)
         TRY(callbacks_add_tensorboard(run->callbacks, o->tensorboard));
     run->state.callbacks = run->callbacks;
@@ -304,8 +304,13 @@ static cornu_status open_session(fit_run *run)
     if (d->ops->notice && *d->ops->notice(d))
         fit_notice(&run->state, "%s", d->ops->notice(d));
     TRY(fit_upload(run));
-    TRY(shards_open(run->session, run->spec.shards, run->options->ranks, run->options->threads,
-                    run->wire_bf16, &run->shards));
+    shards_options of_shards = {.count = run->spec.shards,
+                                .ranks = run->options->ranks,
+                                .threads = run->options->threads,
+                                .bf16 = run->wire_bf16,
+                                .divides = run->options->shard_optimizer};
+    TRY(shards_open(run->session, &of_shards, &run->shards));
+    run->state.shards = run->shards;
     TRY(fit_open_share(run));
     TRY(fit_prepare_plans(run));
     TRY(fit_check_ranks(run));
@@ -371,9 +376,12 @@ static cornu_status finish(fit_run *run, cornu_status status)
     const cornu_model *m = run->model;
     char why[PRINTABLE_MOST];
     snprintf(why, sizeof why, "%s", cornu_last_error());
+    if (status == CORNU_NOT_A_NUMBER) /* of all ranks */
+        (void)fit_gather(&run->state);
     session_release_plans(run->session);
     cornu_status pulled =
-        session_pull(run->session, run->state.pulled ? m->weight_count : 0, m->variable_count);
+        session_pull(run->session, run->state.pulled ? m->weight_count : 0,
+                     m->training.position.slots_divided ? m->weight_count : m->variable_count);
     if (status == CORNU_OK && pulled != CORNU_OK)
         snprintf(why, sizeof why, "%s", cornu_last_error());
     status = status == CORNU_OK ? pulled : status;
@@ -427,6 +435,7 @@ cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_f
     const cornu_fit_options *o = options_of_rank(options ? options : &defaults, &own);
     TRY(cornu_ranks_end(o->ranks, CHECK_RESERVE("cornu_fit_options", o)));
     TRY(cornu_ranks_end(o->ranks, session_check_free(model)));
+    TRY(cornu_ranks_end(o->ranks, training_state_check_slots(&model->training)));
     fit_run run = {.options = o, .model = model, .data = data, .pass = -1};
     run.state = (fit_state){.model = model,
                             .data = data,

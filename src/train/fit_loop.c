@@ -264,6 +264,7 @@ static cornu_status stop(fit_run *run)
 {
     const char *path = path_when_stopped(run);
     run->model->training.position.seconds = epoch_seconds(run);
+    TRY(fit_gather(&run->state));
     TRY(save(run, path));
     return fail_stopped(run, path);
 }
@@ -339,6 +340,7 @@ static cornu_status finish_epoch(fit_run *run)
     const cornu_fit_options *o = run->options;
     fit_state *state = &run->state;
     double seconds = epoch_seconds(run);
+    TRY(fit_gather(state));
     fill_logs(run);
     TRY(callbacks_run(run->callbacks, CALLBACK_EPOCH_END, state));
     TRY(add_history(run, seconds));

@@ -76,5 +76,7 @@ cornu_status fit_settle(fit_run *run)
         TRY(resolve_resumed(run));
     else
         resolve_new(run);
+    if (run->options->shard_optimizer && cornu_ranks_count(run->options->ranks) == 1)
+        fit_notice(&run->state, "shard-optimizer: found one process, which updates all weights");
     return resolve_wire(run);
 }

@@ -1,5 +1,6 @@
 /* What callbacks ask of the run. */
 #include "train/callbacks.h"
+#include "train/shards.h"
 #include <stdarg.h>
 
 cornu_status fit_pull(fit_state *f)
@@ -8,6 +9,11 @@ cornu_status fit_pull(fit_state *f)
         TRY(session_pull(f->session, 0, f->model->weight_count));
     f->pulled = true;
     return CORNU_OK;
+}
+
+cornu_status fit_gather(fit_state *f)
+{
+    return f->shards ? shards_gather(f->shards) : CORNU_OK;
 }
 
 void fit_notice(const fit_state *f, const char *format, ...)

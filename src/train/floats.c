@@ -58,7 +58,8 @@ static void run(threads *pool, threads_work *work, range_work w)
 
 void floats_scale(threads *pool, float *values, int64_t count, float factor)
 {
-    run(pool, scale_task, (range_work){.to = values, .count = count, .factor = factor});
+    if (factor != 1)
+        run(pool, scale_task, (range_work){.to = values, .count = count, .factor = factor});
 }
 
 void floats_add(threads *pool, float *to, const float *from, int64_t count, bool rounds)

@@ -127,6 +127,7 @@ cornu_status fit_check_ranks(fit_run *run)
     claim_number(&c, "batch", run->batch);
     claim_number(&c, "shards", run->spec.shards);
     snprintf(claim(&c, "wire"), RANKS_VALUE, "%s", shards_wire_name(run->wire_bf16));
+    snprintf(claim(&c, "shard-optimizer"), RANKS_VALUE, "%s", o->shard_optimizer ? "yes" : "no");
     claim_number(&c, "steps an epoch", run->steps);
     claim_number(&c, "epochs", run->epochs);
     claim_samples(&c, "training samples", run->data, &run->train);

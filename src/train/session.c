@@ -13,6 +13,8 @@ struct session {
     session_plan **plans; /* each stays where it is: callers hold on to them */
     size_t plan_count, plan_capacity;
     int64_t pass; /* < 0: the model's epoch */
+    const update_span *updates;
+    int update_count;
     live_weights live;
 };
 
@@ -165,6 +167,8 @@ static cornu_status plan_of(session *s, plan_options options, session_plan **out
     options.augment = s->augment;
     options.standardize = s->standardize;
     options.exact_convolution = s->exact_convolution;
+    options.updates = s->updates;
+    options.update_count = s->update_count;
     cornu_status status = plan_build(s->model, &options, &made->plan);
     if (status == CORNU_OK)
         status = s->device->ops->prepare(s->device, made->plan, &made->prepared);
@@ -190,6 +194,17 @@ cornu_status session_plan_scope(session *s, plan_scope scope, int64_t batch, boo
     return plan_of(
         s, (plan_options){.mode = PLAN_TRAIN, .scope = scope, .batch = batch, .weighted = weighted},
         out);
+}
+
+void session_divide_updates(session *s, const update_span *parts, int count)
+{
+    s->updates = parts;
+    s->update_count = count;
+}
+
+void session_mark_slots(session *s, bool divided)
+{
+    s->model->training.position.slots_divided = divided;
 }
 
 /* ---- steps ------------------------------------------------------------------------------ */
@@ -261,6 +276,8 @@ cornu_status session_results(session *s, step_results *out, bool reset)
 
 cornu_status session_read_variable(session *s, int number, float *values, int64_t count)
 {
+    if (number >= s->model->weight_count)
+        TRY(training_state_check_slots(&s->model->training));
     return s->device->ops->read_variable(s->device, number, values, count);
 }
 

@@ -44,6 +44,12 @@ cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, bool we
 /* The same for a part of a training step; `batch` 0 of SCOPE_UPDATES. */
 cornu_status session_plan_scope(session *s, plan_scope scope, int64_t batch, bool weighted,
                                 session_plan **out);
+/* Plans of SCOPE_UPDATES that are built from now on update these parts alone, in this order. The
+   session does not copy them. */
+void session_divide_updates(session *s, const update_span *parts, int count);
+/* Of the optimizer's slots parts alone are here, so that nobody can read them
+   (training_state_check_slots); or all are. */
+void session_mark_slots(session *s, bool divided);
 /* One step of `plan` on samples[index[0..plan batch-1]]; in PLAN_TRAIN advances
    model->training.position.iterations and uses its learning rate (schedule times
    learning_rate_factor). */

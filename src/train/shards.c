@@ -1,6 +1,7 @@
 #include "train/shards.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "train/divided_updates.h"
 #include "train/floats.h"
 #include <stdlib.h>
 #include <string.h>
@@ -22,15 +23,18 @@ struct shards {
     int levels;         /* own is 1 << levels */
     threads *pool;
     session_plan *update;
-    shard_layout layout; /* of each node's values */
-    float *states;       /* what the changed variables were before the step, in that layout */
+    divided_updates *divided; /* NULL: each rank updates all */
+    ranks_numbers numbers;    /* what ranks add of a step */
+    shard_layout layout;      /* of each node's values */
+    float *states;            /* what the changed variables were before the step, in that layout */
     node nodes[LEVELS_MOST + 1];
     node *waiting[LEVELS_MOST]; /* [levels] sums that wait for what comes at their right */
     node *shard;                /* the leaf at hand */
     node *root;                 /* behind the last leaf: the sum of this rank's */
     bool joined;                /* so did all other ranks */
     int taken;                  /* of the leaf's parts */
-    float share;                /* the leaf's, of the batch */
+    float share;                /* the leaf's, of the batch, by which its numbers are multiplied */
+    float last_share;           /* the sum is, where all leaves have the same; else 1 */
     step_results results;
     double began;
     shards_times times;
@@ -92,24 +96,25 @@ static cornu_status make_nodes(shards *h)
 
 /* ---- opening ------------------------------------------------------------------------------ */
 
-cornu_status shards_open(session *s, int64_t count, cornu_ranks *ranks, int thread_count, bool bf16,
-                         shards **out)
+cornu_status shards_open(session *s, const shards_options *o, shards **out)
 {
     *out = NULL;
-    if (count <= 1)
+    if (o->count <= 1)
         return CORNU_OK;
-    TRY(shards_check(count, count, ranks));
+    TRY(shards_check(o->count, o->count, o->ranks));
     shards *h;
     TRY(memory_new(1, sizeof *h, "shards", &h));
     h->session = s;
-    h->ranks = ranks;
-    h->count = count;
-    h->bf16 = bf16;
-    h->own = count / cornu_ranks_count(ranks);
-    h->first = h->own * cornu_ranks_number(ranks);
+    h->ranks = o->ranks;
+    h->count = o->count;
+    h->bf16 = o->bf16;
+    h->own = o->count / cornu_ranks_count(o->ranks);
+    h->first = h->own * cornu_ranks_number(o->ranks);
     while (INT64_C(1) << h->levels < h->own)
         h->levels++;
-    cornu_status status = threads_open(thread_count, &h->pool);
+    cornu_status status = threads_open(o->threads, &h->pool);
+    if (status == CORNU_OK && o->divides && o->ranks)
+        status = divided_updates_open(s, o->ranks, &h->divided);
     if (status == CORNU_OK)
         *out = h;
     else
@@ -124,6 +129,7 @@ void shards_close(shards *h)
     for (size_t i = 0; i < sizeof h->nodes / sizeof *h->nodes; i++)
         memory_free_aligned(h->nodes[i].values);
     memory_free_aligned(h->states);
+    divided_updates_close(h->divided);
     free(h->layout.parts);
     threads_close(h->pool);
     free(h);
@@ -150,6 +156,10 @@ cornu_status shards_prepare(shards *h, int64_t batch, bool weighted)
         TRY(session_plan_scope(h->session, SCOPE_GRADIENTS, samples, weighted, &ready));
         TRY(shard_layout_find(&h->layout, session_model(h->session), ready->plan));
     }
+    h->numbers = (ranks_numbers){.count = h->layout.values,
+                                 .rounded = h->bf16 ? h->layout.gradient_values : 0};
+    if (h->divided)
+        TRY(divided_updates_prepare(h->divided, &h->layout, &h->numbers));
     TRY(session_plan_scope(h->session, SCOPE_UPDATES, 0, false, &h->update));
     return make_nodes(h);
 }
@@ -221,7 +231,7 @@ static void add_values(const shards *h, int64_t number, int64_t begin, int64_t e
         floats_add(h->pool, left + begin, sum + begin, end - begin, rounds);
         sum = left;
     }
-    if (rounds && !h->ranks && is_last(h, number)) /* else ranks do so */
+    if (rounds && cornu_ranks_count(h->ranks) == 1 && is_last(h, number)) /* else ranks do so */
         floats_round(h->pool, sum + begin, end - begin);
     if (h->ranks && is_last(h, number))
         ranks_sum_ready(h->ranks, end);
@@ -315,7 +325,7 @@ static cornu_status run_shard(shards *h, const sample_block *samples, const int6
     session_plan *ready;
     h->shard->results = (step_results){.samples = 0};
     h->taken = 0;
-    h->share = (float)((double)count / (double)batch);
+    h->share = h->last_share == 1 ? (float)((double)count / (double)batch) : 1;
     if (count == 0) {
         take_nothing(h, number);
         return CORNU_OK;
@@ -348,13 +358,13 @@ cornu_status shards_begin(shards *h, const sample_block *samples, const int64_t 
                           int64_t batch)
 {
     cornu_status status = shards_prepare(h, batch, samples->weight != NULL);
+    h->last_share = batch % h->count == 0 ? 1 / (float)h->count : 1;
     h->began = clock_seconds();
     for (int64_t i = 0; i < h->own && status == CORNU_OK; i++) {
         bool sums = h->ranks && is_last(h, i);
         TRY(keep_states(h, i == 0));
         if (sums)
-            ranks_sum_begin(h->ranks, root_of(h)->values, h->layout.values,
-                            h->bf16 ? h->layout.gradient_values : 0, true);
+            ranks_sum_begin(h->ranks, root_of(h)->values, &h->numbers, true);
         status = run_shard(h, samples, index, batch, i);
         h->times.made = clock_seconds() - h->began;
         if (sums)
@@ -386,7 +396,7 @@ static void add_ballots(ballot *all, int count)
 static cornu_status decline(shards *h)
 {
     bool all;
-    ranks_sum_begin(h->ranks, NULL, 0, 0, false);
+    ranks_sum_begin(h->ranks, NULL, &(ranks_numbers){.count = 0}, false);
     return ranks_sum_end(h->ranks, CORNU_OK, &all);
 }
 
@@ -422,15 +432,33 @@ cornu_status shards_agree(shards *h, shards_vote vote, shards_vote *agreed)
     return status;
 }
 
+/* What is divided is multiplied part by part, behind this. */
+static void scale_sum(const shards *h, float *values)
+{
+    int64_t later = h->numbers.divided;
+    floats_scale(h->pool, values + later, h->layout.values - later, h->last_share);
+}
+
+static cornu_status run_updates(shards *h, float *values)
+{
+    if (!h->divided)
+        return session_run(h->session, h->update, NULL, NULL, 0);
+    const summed_gradients gradients = {
+        .values = values, .factor = h->numbers.divided ? h->last_share : 1, .pool = h->pool};
+    return divided_updates_run(h->divided, h->update, &gradients, &h->times.updated);
+}
+
 cornu_status shards_end(shards *h, int64_t batch)
 {
     node *root = h->root;
     double begin = clock_seconds();
     h->root = NULL;
     TRY(place_gradients(h, h->update, root->values));
+    scale_sum(h, root->values);
     for (int i = 0; i < h->layout.count; i++)
         TRY(give_part(h, &h->layout.parts[i], root->values + h->layout.parts[i].at));
-    TRY(session_run(h->session, h->update, NULL, NULL, 0));
+    h->times.updated = 0;
+    TRY(run_updates(h, root->values));
     session_advance(h->session);
     add_results(&h->results, &root->results);
     h->results.last_loss = root->results.loss / (double)batch;
@@ -438,9 +466,19 @@ cornu_status shards_end(shards *h, int64_t batch)
     return CORNU_OK;
 }
 
+cornu_status shards_gather(shards *h)
+{
+    return h->divided ? divided_updates_gather(h->divided) : CORNU_OK;
+}
+
 shards_times shards_last_times(const shards *h)
 {
     return h->times;
+}
+
+const ranks_numbers *shards_numbers(const shards *h)
+{
+    return &h->numbers;
 }
 
 const shard_layout *shards_layout(const shards *h)

@@ -25,12 +25,17 @@ cornu_status shards_check(int64_t count, int64_t batch, const cornu_ranks *ranks
 /* "fp32" (NULL too) or "bf16". */
 cornu_status shards_wire_find(const char *name, bool *bf16);
 const char *shards_wire_name(bool bf16);
-/* `count` shards, of which each rank has as many neighbours; *out is NULL for one of a single
-   process, which needs none of this; `thread_count` as cornu_fit_options has them. `bf16`: each
-   sum of the tree is made of gradients rounded to bfloat16, and rounded itself, whether its two
-   numbers come from one rank or from two. The session outlives it. */
-cornu_status shards_open(session *s, int64_t count, cornu_ranks *ranks, int thread_count, bool bf16,
-                         shards **out);
+typedef struct shards_options {
+    int64_t count;      /* of all ranks, of which each has as many neighbours */
+    cornu_ranks *ranks; /* or NULL */
+    int threads;        /* as cornu_fit_options has them */
+    bool bf16; /* each sum of the tree is made of gradients rounded to bfloat16, and rounded itself,
+                  whether its two numbers come from one rank or from two */
+    bool divides; /* each rank updates a part of the weights alone (train/divided_updates.h) */
+} shards_options;
+/* *out is NULL for one shard of a single process, which needs none of this. The session outlives
+   it. */
+cornu_status shards_open(session *s, const shards_options *o, shards **out);
 void shards_close(shards *h);
 /* Plans and memory for batches of this size, of samples with weights or without, so that what does
    not fit is known before the first step. */
@@ -56,15 +61,20 @@ cornu_status shards_agree(shards *h, shards_vote vote, shards_vote *agreed);
 /* Apply the sum. */
 cornu_status shards_end(shards *h, int64_t batch);
 
+/* All ranks, between two steps: what each has of the optimizer's state becomes everybody's. */
+cornu_status shards_gather(shards *h);
+
 /* Seconds of the last step. */
 typedef struct shards_times {
     double made;    /* this rank's gradients */
     double waited;  /* behind that, for the others' */
-    double applied; /* the sum */
+    double applied; /* the sum, of which */
+    double updated; /* this went to the optimizer, where the work is divided */
 } shards_times;
 shards_times shards_last_times(const shards *h);
 /* What is added of a step, in the order in which it is made. */
 const shard_layout *shards_layout(const shards *h);
+const ranks_numbers *shards_numbers(const shards *h);
 
 /* As session_results. */
 cornu_status shards_results(shards *h, step_results *out, bool reset);

@@ -101,6 +101,31 @@ static void what_is_made_early_is_not_waited_for(void **state)
     expect_near(wire_wait_seconds(&unit_wire, 2, &step), 2 + 2 * sent);
 }
 
+/* Half as many messages and bytes before the update, of which each rank does a part, and the other
+   half behind it. */
+static void a_divided_update_takes_a_part_and_the_weights_way_back(void **state)
+{
+    (void)state;
+    shard_part part = {.count = 100, .seconds = 10};
+    const shard_layout layout = {.parts = &part, .count = 1, .values = 100, .gradient_values = 100};
+    const lone_step step = {.made = 10, .applied = 8, .layout = &layout, .divided = true};
+    expect_near(wire_add_seconds(&unit_wire, 2, &step), 1 + 1 + 200);
+    expect_near(wire_wait_seconds(&unit_wire, 2, &step), 1 + 200);
+    expect_near(wire_step_seconds(&unit_wire, 2, &step), 10 + 201 + (4 + 1 + 200) + 1);
+    expect_near(wire_step_seconds(&unit_wire, 4, &step), 10 + 302 + (2 + 2 + 300) + 2);
+    expect_near(wire_step_seconds(&unit_wire, 1, &step), 18);
+}
+
+static void gradients_as_bf16_are_half_the_bytes(void **state)
+{
+    (void)state;
+    shard_part part = {.count = 100, .seconds = 10};
+    const shard_layout layout = {.parts = &part, .count = 1, .values = 100, .gradient_values = 100};
+    const lone_step step = {.made = 10, .applied = 8, .layout = &layout, .bf16 = true};
+    expect_near(wire_wait_seconds(&unit_wire, 2, &step), 2 + 200);
+    expect_near(wire_add_seconds(&unit_wire, 2, &step), 1 + 2 + 200);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -109,6 +134,8 @@ int main(void)
         cmocka_unit_test(a_sum_of_one_bucket_is_its_messages_and_bytes),
         cmocka_unit_test(buckets_share_the_wire_and_hide_each_others_latency),
         cmocka_unit_test(what_is_made_early_is_not_waited_for),
+        cmocka_unit_test(a_divided_update_takes_a_part_and_the_weights_way_back),
+        cmocka_unit_test(gradients_as_bf16_are_half_the_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ x, y = generator.random((70, 6), np.float32), generator.integers(0, 3, 70)
 model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(8, activation="relu"), keras.layers.Dropout(0.3),
                           keras.layers.Dense(3, activation="softmax")])
 model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
-history = model.fit(x, y, batch_size=16, epochs=3, verbose=2, shards=4)
+history = model.fit(x, y, batch_size=16, epochs=3, verbose=2, shards=4, shard_optimizer=True)
 if keras.distribution.process_index() == 0:
     print("processes", keras.distribution.process_count())
     np.save(sys.argv[1], np.concatenate([w.ravel() for w in model.get_weights()] + [history.history["loss"]]))

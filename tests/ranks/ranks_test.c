@@ -85,7 +85,7 @@ static cornu_status sum(cornu_ranks *r, void *context)
     float *values = malloc((size_t)count * sizeof *values + 1);
     bool all = false;
     int64_t rounded = cornu_ranks_count(r) == 4 ? count / 3 : 0;
-    ranks_sum_begin(r, values, count, rounded, true);
+    ranks_sum_begin(r, values, &(ranks_numbers){.count = count, .rounded = rounded}, true);
     for (int64_t i = 0; i < count; i++) {
         values[i] = value_of(cornu_ranks_number(r), i);
         if (i % 100003 == 100002) /* the sum of what is there begins meanwhile */
@@ -117,11 +117,68 @@ static void sums_are_those_of_the_fixed_tree(void **state)
         }
 }
 
+/* A sum of which the first numbers stay divided: each rank has its parts of those, doubles them
+   while the first are sent, and then all have all. */
+static cornu_status sum_divided(cornu_ranks *r, void *context)
+{
+    int64_t count = *(const int64_t *)context, covered = 0;
+    bool all, rounds = cornu_ranks_count(r) == 4;
+    int64_t divided = count - count / 5;
+    ranks_numbers n = {.count = count, .divided = divided, .rounded = rounds ? divided : 0};
+    float *values = malloc((size_t)count * sizeof *values + 1);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = value_of(cornu_ranks_number(r), i);
+    ranks_sum_begin(r, values, &n, true);
+    ranks_sum_ready(r, count);
+    cornu_status status = ranks_sum_end(r, CORNU_OK, &all);
+    int parts = ranks_parts(r, &n, NULL);
+    ranks_part *own = malloc((size_t)parts * sizeof *own + 1);
+    assert_int_equal(ranks_parts(r, &n, own), parts);
+    ranks_gather_begin(r, values, &n);
+    for (int k = 0; k < parts; k++) {
+        assert_true(own[k].begin <= own[k].end && own[k].end <= own[k].bucket_end);
+        for (int64_t i = own[k].begin; i < own[k].end; i++)
+            values[i] *= 2;
+        covered += own[k].end - own[k].begin;
+        ranks_sum_ready(r, own[k].bucket_end);
+    }
+    if (status == CORNU_OK)
+        status = ranks_sum_end(r, CORNU_OK, &all);
+    for (int64_t i = 0; status == CORNU_OK && i < count; i++) {
+        float expected = expected_sum(cornu_ranks_count(r), i, rounds && i < divided);
+        expected *= i < divided ? 2 : 1;
+        if (memcmp(&values[i], &expected, sizeof expected) != 0)
+            status = status_fail(CORNU_INTERNAL, "number %jd of %jd: found %.9g; expected %.9g",
+                                 (intmax_t)i, (intmax_t)count, (double)values[i], (double)expected);
+    }
+    int64_t each[RANK_THREADS_MOST], sum = 0;
+    if (status == CORNU_OK)
+        status = ranks_share(r, &covered, each, sizeof covered);
+    for (int i = 0; status == CORNU_OK && i < cornu_ranks_count(r); i++)
+        sum += each[i];
+    assert_true(status != CORNU_OK || sum == divided); /* each number is one rank's */
+    free(own);
+    free(values);
+    return status;
+}
+
+static void parts_of_a_divided_sum_are_gathered(void **state)
+{
+    (void)state;
+    rank_result results[RANK_THREADS_MOST];
+    static int64_t sizes[] = {0, 1, 2, 3, 7, 8, 1000, (1 << 20) - 1, (1 << 20) + 5, 5 << 19};
+    for (int count = 1; count <= RANK_THREADS_MOST; count *= 2)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            rank_threads_run(count, sum_divided, &sizes[i], results);
+            rank_threads_expect(results, count, CORNU_OK);
+        }
+}
+
 static cornu_status join_but_one(cornu_ranks *r, void *context)
 {
     float values[3] = {1, 2, 3};
     bool joins = cornu_ranks_number(r) != *(const int *)context, all = true;
-    ranks_sum_begin(r, values, 3, 0, joins);
+    ranks_sum_begin(r, values, &(ranks_numbers){.count = 3}, joins);
     if (joins)
         ranks_sum_ready(r, 3);
     cornu_status status = ranks_sum_end(r, CORNU_OK, &all);
@@ -202,7 +259,7 @@ static cornu_status fail_halfway(cornu_ranks *r, void *context)
     enum { COUNT = 1 << 20 };
     float *values = calloc(COUNT, sizeof *values);
     bool all, fails = cornu_ranks_number(r) == *(const int *)context;
-    ranks_sum_begin(r, values, COUNT, 0, true);
+    ranks_sum_begin(r, values, &(ranks_numbers){.count = COUNT}, true);
     ranks_sum_ready(r, fails ? COUNT / 2 : COUNT);
     cornu_status status = fails ? status_fail(CORNU_DEVICE, "dense: the device is lost") : CORNU_OK;
     status = ranks_sum_end(r, status, &all);
@@ -345,6 +402,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everybody_gets_everybodys_bytes),
         cmocka_unit_test(sums_are_those_of_the_fixed_tree),
+        cmocka_unit_test(parts_of_a_divided_sum_are_gathered),
         cmocka_unit_test(nothing_is_added_unless_all_join),
         cmocka_unit_test(who_differs_is_named_by_the_first_rank_alone),
         cmocka_unit_test(a_failure_is_told_to_all),

@@ -21,7 +21,7 @@ static void must(cornu_status status, const char *what)
 /* Name `index` of a list with commas; NULL past the end. */
 static const char *listed(const char *list, int index)
 {
-    static char name[64];
+    static _Thread_local char name[64];
     for (; index > 0 && *list; index--) {
         list += strcspn(list, ",");
         list += *list == ',';
@@ -32,7 +32,7 @@ static const char *listed(const char *list, int index)
 
 const char *net_device(int index)
 {
-    static cornu_device_info info; /* the name lives to the next call */
+    static _Thread_local cornu_device_info info; /* the name lives to the thread's next call */
     device_id id;
     const char *only = getenv("CORNU_TEST_DEVICES");
     if (only)

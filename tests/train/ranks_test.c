@@ -135,7 +135,7 @@ static void expect_bits_of_one(const char *wire)
     rank_result results[RANK_THREADS_MOST];
     cornu_history *history;
     cornu_model *alone = trained_alone(0, wire, &history);
-    for (int count = 2; count <= 8; count *= 2) {
+    for (int count = 1; count <= 8; count *= 2) {
         training t = {.odd = -1, .wire = wire};
         run_all(count, &t, results);
         rank_threads_expect(results, count, CORNU_OK);
@@ -325,6 +325,28 @@ static void a_file_that_cannot_be_written_ends_all(void **state)
     close_all(&t);
 }
 
+static void divide_updates(cornu_fit_options *o, int *samples)
+{
+    (void)samples;
+    o->shard_optimizer = true;
+}
+
+/* tests/train/shard_optimizer_test.c: where memory is the host's. Else the weights are another's.
+ */
+static void updates_are_divided_where_memory_is_the_hosts(void **state)
+{
+    (void)state;
+    const char *device = getenv("CORNU_TEST_DEVICES");
+    bool host = !device || strchr(device, ':') == NULL;
+    rank_result results[RANK_THREADS_MOST];
+    training t = {.odd = 0, .otherwise = divide_updates};
+    run_all(1, &t, results);
+    assert_int_equal(results[0].status, host ? CORNU_OK : CORNU_UNSUPPORTED);
+    if (!host)
+        assert_non_null(strstr(results[0].message, "shard-optimizer: found device "));
+    close_all(&t);
+}
+
 static void what_cannot_be_divided_is_refused_once(void **state)
 {
     (void)state;
@@ -350,6 +372,7 @@ int main(void)
         IN_FOLDER(what_differs_between_ranks_is_refused_before_the_first_step),
         IN_FOLDER(what_fails_on_one_rank_ends_all),
         IN_FOLDER(a_file_that_cannot_be_written_ends_all),
+        IN_FOLDER(updates_are_divided_where_memory_is_the_hosts),
         IN_FOLDER(what_cannot_be_divided_is_refused_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

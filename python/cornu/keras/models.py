@@ -283,10 +283,12 @@ class Sequential:
         x: an array with y; or what gives batches (x, y) or (x, y, sample_weight): a generator, a keras.utils.PyDataset,
         any iterable; or a data set of pictures, which the library loads itself. Of tf.keras 2, workers and
         max_queue_size say how batches are fetched ahead. Of cornu alone: shards=N divides each batch into N, a power of
-        two, and adds their gradients (keras.distribution: by several processes), as wire says: "fp32" or "bf16"."""
+        two, and adds their gradients (keras.distribution: by several processes), as wire says: "fp32" or "bf16";
+        shard_optimizer=True: of several processes each updates a part of the weights."""
         self._want_compiled("fit")
         shards = whole("fit", "shards", kwargs.pop("shards", None))
         wire = kwargs.pop("wire", None)
+        divides = bool(kwargs.pop("shard_optimizer", False))
         fetch = older("fit", kwargs)
         epochs, batch_size = whole("fit", "epochs", epochs), whole("fit", "batch_size", batch_size)
         steps = whole("fit", "steps_per_epoch", steps_per_epoch)
@@ -315,20 +317,21 @@ class Sequential:
                 if _data.changes_of(source.section, True) != _data.changes_of(validation.section, True):
                     raise NotImplementedError("fit: validation_data: found samples that are standardized otherwise than those "
                                               "of the training is not in cornu; standardize both, or none")
-            return self._fit(source, validation, section, callbacks, Progress(verbosity(verbose) if process_index() == 0 else 0))
+            return self._fit(source, validation, section, divides, callbacks,
+                             Progress(verbosity(verbose) if process_index() == 0 else 0))
         finally:
             for opened in (source, validation):
                 if opened:
                     opened.close()
 
-    def _fit(self, source, validation, section: dict, callbacks, progress: Progress):
+    def _fit(self, source, validation, section: dict, divides: bool, callbacks, progress: Progress):
         run = FitRun(self, section["epochs"], progress, callbacks, section["steps_per_epoch"] or source.steps)
         section["callbacks"] = run.sections()
         self._handle.set_data(source.section)
         self._section = self._trained_section = source.section
         self._set_rate()
         return run.start(lambda: self._handle.fit(
-            source.data, validation and validation.data, _data.section_text(source, section), *current_placement(),
+            source.data, validation and validation.data, _data.section_text(source, section), divides, *current_placement(),
             run.batches, run.on_step, run.on_epoch_begin, run.on_epoch, run.on_validation if run.tests else None,
             run.on_notice))
 

@@ -79,6 +79,8 @@ struct kernel {
  */
 typedef const kernel *const *kernel_list;
 
+enum { HOST_BLOCKS_MOST = 1 + OPTIMIZER_SLOTS_MAX };
+
 struct host_device {
     device device;              /* .ops */
     const kernel_list *kernels; /* [OP_COUNT] */
@@ -87,7 +89,11 @@ struct host_device {
                     kernels that say so can take them */
     threads *pool;
     const cornu_model *model;
-    float **variables;  /* [variable_count], each 64-byte aligned */
+    float **variables;               /* [variable_count], each 64-byte aligned */
+    float *blocks[HOST_BLOCKS_MOST]; /* those that share one lie there */
+    int block_count;
+    bool *in_block;     /* [variable_count]; NULL: none does */
+    int moves;          /* of variables, so far */
     tensor_form *forms; /* [variable_count] */
     int variable_count;
     unsigned char *arena, *scratch;
@@ -110,6 +116,8 @@ cornu_status host_results(device *d, step_results *out, bool reset);
 cornu_status host_synchronize(device *d);
 cornu_status host_read(device *d, prepared *p, tensor_ref t, float *values, int64_t count);
 cornu_status host_place(device *d, prepared *p, tensor_ref t, float *values);
+cornu_status host_join(device *d, const int *variables, const int64_t *at, int count,
+                       int64_t values, float **block);
 void host_watch(device *d, prepared *p, void (*done)(void *context, int ops), void *context);
 cornu_status host_read_variable(device *d, int variable, float *values, int64_t count);
 cornu_status host_write_variable(device *d, int variable, const float *values, int64_t count);
@@ -119,13 +127,14 @@ int64_t host_memory_free(const device *d);
 double host_memory_probe(device *d);
 
 /* What every such device's table says, beside name, describe and open. */
-#define HOST_DEVICE_SLOTS                                                                         \
-    .close = host_close, .bind = host_bind, .buffer_bytes = host_buffer_bytes,                    \
-    .prepare = host_prepare, .release = host_release, .run = host_run, .results = host_results,   \
-    .synchronize = host_synchronize, .read = host_read, .place = host_place, .watch = host_watch, \
-    .read_variable = host_read_variable, .write_variable = host_write_variable,                   \
-    .choices = host_choices, .time_operations = host_time_operations,                             \
-    .memory_free = host_memory_free, .memory_probe = host_memory_probe
+#define HOST_DEVICE_SLOTS                                                                       \
+    .close = host_close, .bind = host_bind, .buffer_bytes = host_buffer_bytes,                  \
+    .prepare = host_prepare, .release = host_release, .run = host_run, .results = host_results, \
+    .synchronize = host_synchronize, .read = host_read, .place = host_place, .join = host_join, \
+    .watch = host_watch, .read_variable = host_read_variable,                                   \
+    .write_variable = host_write_variable, .choices = host_choices,                             \
+    .time_operations = host_time_operations, .memory_free = host_memory_free,                   \
+    .memory_probe = host_memory_probe
 
 /* One reference kernel per operation, indexed by op_kind: complete, plain C, single thread. */
 extern const kernel reference_kernels[OP_COUNT];

@@ -15,6 +15,7 @@ struct prepared {
     size_t arena_bytes;
     float **tensors; /* [tensor_count]: where each lies while the arena stays where it is */
     const unsigned char *arena;
+    int moves;      /* the device's, when they were found */
     float **placed; /* [tensor_count]: those that lie elsewhere; NULL: none */
     void (*done)(void *context,
                  int ops); /* who is told of operations that are done; NULL: nobody */

@@ -60,16 +60,16 @@ static cornu_status run_op(host_device *h, prepared *p, const step_input *input,
 }
 
 /* Where the plan's tensors lie, now that the arena does not move until another plan needs a larger
- * one.
- */
+   one, nor do variables until some are joined. */
 static cornu_status find_tensors(host_device *h, prepared *r)
 {
     const plan *p = r->plan;
     TRY(host_ensure_memory(h, r));
-    if (r->arena != h->arena || !h->arena)
+    if (r->arena != h->arena || !h->arena || r->moves != h->moves)
         for (int i = 0; i < p->tensor_count; i++)
             r->tensors[i] = tensor_memory(h, r, i);
     r->arena = h->arena;
+    r->moves = h->moves;
     return CORNU_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "device/host/panels.h"
 #include "device/host/prepared.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,13 +27,23 @@ cornu_status host_open(const device_ops *ops, const kernel_list *kernels,
     return CORNU_OK;
 }
 
+static bool lies_in_block(const host_device *h, int number)
+{
+    return h->in_block && h->in_block[number];
+}
+
 static void free_variables(host_device *h)
 {
     for (int i = 0; h->variables && i < h->variable_count; i++)
-        memory_free_aligned(h->variables[i]);
+        if (!lies_in_block(h, i))
+            memory_free_aligned(h->variables[i]);
+    while (h->block_count > 0)
+        memory_free_aligned(h->blocks[--h->block_count]);
+    free(h->in_block);
     free(h->variables);
     free(h->forms);
     h->variables = NULL;
+    h->in_block = NULL;
     h->forms = NULL;
     h->variable_count = 0;
 }
@@ -149,5 +160,40 @@ cornu_status host_write_variable(device *d, int number, const float *values, int
     host_flush(h);
     take_values(h->variables[number], values, &h->model->variables[number].shape,
                 variable_in_panels(h, number));
+    return CORNU_OK;
+}
+
+/* What a variable holds moves with it; zeros need not be written, as a block begins with them. */
+static void move(host_device *h, int number, float *to)
+{
+    int64_t count = h->model->variables[number].count;
+    float *from = h->variables[number];
+    bool zeros = true;
+    for (int64_t i = 0; i < count && zeros; i++)
+        zeros = from[i] == 0 && !signbit(from[i]);
+    if (!zeros)
+        memcpy(to, from, (size_t)count * sizeof *to);
+    memory_free_aligned(from);
+    h->variables[number] = to;
+    h->in_block[number] = true;
+}
+
+cornu_status host_join(device *d, const int *variables, const int64_t *at, int count,
+                       int64_t values, float **block)
+{
+    host_device *h = host_of(d);
+    float *made;
+    host_flush(h);
+    if (h->block_count == HOST_BLOCKS_MOST)
+        return status_fail(CORNU_INTERNAL, "device %s: found %d blocks of variables; expected less",
+                           d->ops->name, h->block_count);
+    if (!h->in_block)
+        TRY(memory_new((size_t)h->variable_count, sizeof *h->in_block, "variables", &h->in_block));
+    TRY(memory_new_aligned((size_t)values * sizeof(float), "variables in one block", &made));
+    for (int i = 0; i < count; i++)
+        if (!h->in_block[variables[i]])
+            move(h, variables[i], made + at[i]);
+    h->moves++;
+    *block = h->blocks[h->block_count++] = made;
     return CORNU_OK;
 }

@@ -31,7 +31,8 @@ cornu_status reference_update(const op_run *r)
 {
     const optimizer_constants c = host_optimizer_step(r, r->op);
     rule *apply = rules[r->op->a.update.optimizer.id];
-    for (int64_t i = 0; i < OP_IN(r->plan, r->op, 0)->count; i++) {
+    int64_t end = OP_IN(r->plan, r->op, 0)->count - r->op->a.update.after;
+    for (int64_t i = r->op->a.update.before; i < end; i++) {
         float g = r->in[1][i], slot[OPTIMIZER_SLOTS_MAX] = {0};
         for (int s = 0; s < OPTIMIZER_SLOTS_MAX; s++)
             slot[s] = r->out[1 + s] ? r->out[1 + s][i] : 0;

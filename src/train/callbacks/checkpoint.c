@@ -179,6 +179,7 @@ static cornu_status check_name(const checkpoint *c, const fit_state *f)
 static cornu_status on_fit_begin(void *self, fit_state *f)
 {
     checkpoint *c = self;
+    c->verbose = f->mute ? 0 : c->verbose;
     if (c->save_best_only)
         TRY(monitor_find(&c->monitor, "checkpoint", f));
     if (c->save_best_only && c->save_freq > 0 && c->monitor.column >= f->step_logs)
@@ -186,7 +187,7 @@ static cornu_status on_fit_begin(void *self, fit_state *f)
                            "checkpoint: monitor: found %s with a save_freq of steps; expected loss "
                            "or a metric, which are known within an epoch",
                            c->monitor.name);
-    return check_name(c, f);
+    return f->mute ? CORNU_OK : check_name(c, f);
 }
 
 /* ---- saving ----------------------------------------------------------------------------- */
@@ -227,6 +228,10 @@ static cornu_status save_now(checkpoint *c, fit_state *f)
 {
     char *name, *path;
     if (!is_due(c, f))
+        return CORNU_OK;
+    if (!c->save_weights_only)
+        TRY(fit_gather(f));
+    if (f->mute)
         return CORNU_OK;
     TRY(make_name(c, f, &name));
     cornu_status status = prepare_path(c, f, name, &path);
@@ -286,7 +291,6 @@ static void close_checkpoint(void *self)
 
 const callback_kind callback_checkpoint = {.size = sizeof(checkpoint),
                                            .keys = keys,
-                                           .writes = true,
                                            .read = read_options,
                                            .wants_steps = wants_steps,
                                            .after_the_epoch = true,

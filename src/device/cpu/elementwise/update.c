@@ -38,7 +38,7 @@ void cpu_update_range(const cpu_update_step *u, const float *g, int64_t first, i
 typedef struct update_run {
     cpu_update_step step;
     const float *g;
-    int64_t count;
+    int64_t begin, count; /* elements */
 } update_run;
 
 static void update_task(void *context, int64_t task, int worker)
@@ -47,13 +47,17 @@ static void update_task(void *context, int64_t task, int worker)
     const update_run *u = context;
     int64_t first, end;
     cpu_task_range(u->count, CPU_TASK, task, &first, &end);
-    cpu_update_range(&u->step, u->g + first, first, end - first);
+    first += u->begin;
+    cpu_update_range(&u->step, u->g + first, first, end + u->begin - first);
 }
 
 static cornu_status run(const op_run *r)
 {
-    update_run u = {
-        .step = begin(r, r->op, r->state), .g = r->in[1], .count = OP_IN(r->plan, r->op, 0)->count};
+    int64_t before = r->op->a.update.before;
+    update_run u = {.step = begin(r, r->op, r->state),
+                    .g = r->in[1],
+                    .begin = before,
+                    .count = OP_IN(r->plan, r->op, 0)->count - r->op->a.update.after - before};
     threads_run(r->pool, cpu_divide_up(u.count, CPU_TASK), update_task, &u);
     return CORNU_OK;
 }

@@ -1,0 +1,37 @@
+/* The optimizer's work divided among ranks, as the first stage of ZeRO has it (Rajbhandari, Rasley,
+   Ruwase, He 2020): of the gradients' sum a rank gets its parts alone, applies the optimizer to
+   those, with its parts of the slots, and sends the weights that it made to the others. What is
+   sent is as much as without, and bits are the same. Slots are whole on every rank again behind
+   divided_updates_gather. */
+#ifndef TRAIN_DIVIDED_UPDATES_H
+#define TRAIN_DIVIDED_UPDATES_H
+
+#include "base/threads.h"
+#include "ranks/ranks.h"
+#include "train/session.h"
+#include "train/shard_layout.h"
+
+typedef struct divided_updates divided_updates;
+
+/* CORNU_UNSUPPORTED on a device that keeps the variables in memory of its own. The session outlives
+   it. */
+cornu_status divided_updates_open(session *s, cornu_ranks *ranks, divided_updates **out);
+void divided_updates_close(divided_updates *d);
+/* Before the session's plan of SCOPE_UPDATES is built: that updates this rank's parts from then on.
+   `sum`: of the numbers of that layout; it is told what of them stays divided. Does nothing
+   further where it was called before. */
+cornu_status divided_updates_prepare(divided_updates *d, const shard_layout *layout,
+                                     ranks_numbers *sum);
+/* What a step's updates go by. */
+typedef struct summed_gradients {
+    float *values; /* in the layout that was prepared */
+    float factor;  /* they are to be multiplied by this first */
+    threads *pool;
+} summed_gradients;
+/* All ranks: run that plan, in *seconds, and exchange the weights. */
+cornu_status divided_updates_run(divided_updates *d, session_plan *update,
+                                 const summed_gradients *gradients, double *seconds);
+/* All ranks: exchange the slots, unless they are whole. */
+cornu_status divided_updates_gather(divided_updates *d);
+
+#endif
