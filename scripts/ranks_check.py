@@ -5,10 +5,11 @@
       [--ranks 1,2,4,8] [--steps 4]
 
 DIR holds the data sets; where CIFAR-100 is not among them, noise in its file layout stands in. Each workload is trained for a few steps with 8 shards: by one process, and by each number of ranks of
-each launcher (mpirun.openmpi, mpirun.mpich). Then a run is stopped by SIGTERM to one of its ranks at a random step, and goes
+each launcher (mpirun.openmpi, mpirun.mpich), every other time with --shard-optimizer. Then a run is stopped by SIGTERM to one of its ranks at a random step, and goes
 on with another number of ranks. Ends with 1 where a file differs.
 """
 import argparse
+import itertools
 import os
 import pathlib
 import random
@@ -108,15 +109,16 @@ def main():
                      "--shards", "8", "--threads", "1"]
             run([*train, "--save", "alone.safetensors"], folder)
             alone = (folder / "alone.safetensors").read_bytes()
-            for mpi in o.mpi.split(","):
-                for n in ranks[1:]:
-                    began = time.monotonic()
-                    run([*launcher(mpi, n), *train, "--save", "all.safetensors"], folder)
-                    same = (folder / "all.safetensors").read_bytes() == alone
-                    differ += not same
-                    print(f"{name:18} {mpi:8} {n} ranks: {'same' if same else 'OTHER'} bytes, "
-                          f"{time.monotonic() - began:.1f} s", flush=True)
+            for turn, (mpi, n) in enumerate(itertools.product(o.mpi.split(","), ranks[1:])):
+                divides = ["--shard-optimizer"] if turn % 2 else []
+                began = time.monotonic()
+                run([*launcher(mpi, n), *train, *divides, "--save", "all.safetensors"], folder)
+                same = (folder / "all.safetensors").read_bytes() == alone
+                differ += not same
+                print(f"{name:18} {mpi:8} {n} ranks{', divided' if divides else ''}: {'same' if same else 'OTHER'} bytes, "
+                      f"{time.monotonic() - began:.1f} s", flush=True)
             mpi, (first, then) = draw.choice(o.mpi.split(",")), draw.sample(ranks, 2)
+            train += draw.choice([[], ["--shard-optimizer"]])
             stopped = interrupted(program, train, mpi, first, then, folder, draw)
             same = stopped and (folder / "part.safetensors").read_bytes() == alone
             differ += stopped and not same

@@ -17,10 +17,10 @@ typedef struct position {
     double learning_rate_factor;          /* by reduce_lr_on_plateau; starts at 1 */
     /* What the numbers above count; a run that goes on must have the same. 0: never trained. */
     int64_t batch, steps_per_epoch, train_samples;
-    int64_t shards; /* that each batch is divided into, which decides bits; 0 as 1 */
-    bool wire_bf16; /* their gradients are rounded to bfloat16 where they are added */
+    int64_t shards;     /* that each batch is divided into, which decides bits; 0 as 1 */
+    bool wire_bf16;     /* their gradients are rounded to bfloat16 where they are added */
     bool slots_divided; /* of the optimizer's state each rank has parts alone; in no file */
-    int64_t epochs; /* that the run was to have */
+    int64_t epochs;     /* that the run was to have */
 } position;
 
 /* Of the training samples as they are scaled, by channel; for featurewise standardization. */
