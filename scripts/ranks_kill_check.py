@@ -3,9 +3,9 @@
 
   scripts/ranks_kill_check.py build/release/cornu [--kills 200] [--mpi openmpi,mpich] [--ranks 2] [--seed 1]
 
-Two or more ranks train a small network that is saved behind each short epoch; one of them, drawn by chance, gets SIGKILL at a
-random moment. Then nobody may be left, the launcher must have ended within 10 s, and what lies there as a model file must be
-whole. Ends with 1 where something was lost.
+Two or more ranks train a small network that is saved behind each short epoch, now and then with --shard-optimizer; one of
+them, drawn by chance, gets SIGKILL at a random moment. Then nobody may be left, the launcher must have ended within 10 s, and
+what lies there as a model file must be whole. Ends with 1 where something was lost.
 """
 import argparse
 import os
@@ -38,7 +38,8 @@ def kill_one(program, mpi, ranks, folder, draw):
     """(what happened, is all well?)"""
     model = folder / "kill.safetensors"
     model.unlink(missing_ok=True)
-    train = [program, "train", "net.yaml", "--data", "cifar-10-batches-bin", "--threads", "1"]
+    train = [program, "train", "net.yaml", "--data", "cifar-10-batches-bin", "--threads", "1",
+             *draw.choice([[], ["--shard-optimizer"]])]
     process = subprocess.Popen([*launcher(mpi, ranks), *train, "--epochs", "1000000", "--save", model.name], cwd=folder,
                                env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while len(rank_processes(program, model.name)) < ranks:
