@@ -4,9 +4,10 @@
 # accesses beyond a buffer, barriers that not all reach, and wrong API calls. Faults of the drivers
 # themselves are in tests/opencl/drivers/README.md.
 #   scripts/opencl_drivers.sh [--build FOLDER] [DRIVER...]     build/release; pocl rusticl intel oclgrind
-# Intel's runtime is that of a Python environment, "pip install intel-opencl-rt": CORNU_INTEL_OPENCL names
-# its folder, else .venv. Oclgrind is slow: it runs the operations of up to CORNU_TEST_MFLOP (1) MFLOP and a
-# step of each small workload; 100000 for the whole table. CORNU_TEST_SECONDS (900) limits a test on the others.
+# Intel's runtime is that of a Python environment, "pip install intel-opencl-rt intel-cmplr-lib-rt" (libraries of the
+# second are needed, but not named, by the first): CORNU_INTEL_OPENCL names its folder, else .venv. Oclgrind is
+# slow: it runs the operations of up to CORNU_TEST_MFLOP (1) MFLOP and a step of each small workload; 100000 for the
+# whole table. CORNU_TEST_SECONDS (900) limits a test on the others.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
@@ -53,9 +54,20 @@ version_of() {
         sed -n '/^opencl:0 /{N;s/^opencl:0 *//;s/\n */, /;s/, [^,]* memory free//;p}'
 }
 
+# has_device DRIVER ICD: else one line, with the libraries that the driver's does not find.
+has_device() {
+    local driver=$1 icd=$2 missing
+    [ -n "$(version_of "$driver" "$icd")" ] && return
+    missing=$(ldd "$(cat "$icd")" 2>/dev/null | sed -n 's/^\s*\(.*\) => not found$/\1/p' | sort -u | xargs)
+    all_passed=false
+    say "FAILED         $driver: no device${missing:+; its library does not find $missing}"
+    return 1
+}
+
 # run_tests DRIVER ICD: one line.
 run_tests() {
     local driver=$1 icd=$2 name failed=() passed=0 begin=$SECONDS
+    has_device "$driver" "$icd" || return
     while read -r name; do
         if in_driver "$driver" "$icd" timeout "$limit" "$build/tests/$name" >"$logs/$driver.$name.log" 2>&1 </dev/null; then
             passed=$((passed + 1))
@@ -105,7 +117,10 @@ run_rusticl() {
 run_intel() {
     local library
     library=$(find "${CORNU_INTEL_OPENCL:-.venv}/" -name libintelocl.so 2>/dev/null | head -n 1)
-    [ -n "$library" ] || { not_installed intel "pip install intel-opencl-rt, and CORNU_INTEL_OPENCL"; return; }
+    [ -n "$library" ] || {
+        not_installed intel "pip install intel-opencl-rt intel-cmplr-lib-rt, and CORNU_INTEL_OPENCL"
+        return
+    }
     run_tests intel "$(new_icd intel "$library")"
 }
 
