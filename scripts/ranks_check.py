@@ -4,12 +4,14 @@
   scripts/ranks_check.py build/release/cornu [WORKLOAD...] --data DIR [--mpi openmpi,mpich] [--pictures DIR]
       [--ranks 1,2,4,8] [--steps 4]
 
-DIR holds the data sets; where CIFAR-100 is not among them, noise in its file layout stands in. Each workload is trained for a few steps with 8 shards: by one process, and by each number of ranks of
-each launcher (mpirun.openmpi, mpirun.mpich), every other time with --shard-optimizer. Then a run is stopped by SIGTERM to one of its ranks at a random step, and goes
-on with another number of ranks. Ends with 1 where a file differs.
+DIR holds the data sets; where CIFAR-100 is not among them, noise in its file layout stands in. Each workload is trained for a
+few steps with 8 shards: by one process, and by each number of ranks of each launcher (mpirun.openmpi, mpirun.mpich), every
+other time with --shard-optimizer. Then a run is stopped by SIGTERM to one of its ranks at a random step, and goes on with
+another number of ranks. Ends with 1 where a file differs.
 """
 import argparse
 import itertools
+import math
 import os
 import pathlib
 import random
@@ -65,14 +67,14 @@ def rank_processes(program, marker):
     return found
 
 
-def interrupted(program, train, mpi, first, then, folder, draw):
-    """Stop a run of `first` ranks at some step; `then` ranks go on. True where there was something to stop."""
+def interrupted(program, train, mpi, first, then, folder, after):
+    """Stop a run of `first` ranks after so many seconds; `then` ranks go on. True where there was something to stop."""
     marker = "part.safetensors"
     process = subprocess.Popen([*launcher(mpi, first), *train, "--save", marker], cwd=folder, env=ENVIRONMENT,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     while process.poll() is None and len(rank_processes(program, marker)) < first:
         time.sleep(0.01)
-    time.sleep(0.8 + draw.random())
+    time.sleep(after)
     for pid in rank_processes(program, marker)[:1]:
         os.kill(pid, signal.SIGTERM)
     rest = process.stdout.read()
@@ -109,21 +111,26 @@ def main():
                      "--shards", "8", "--threads", "1"]
             run([*train, "--save", "alone.safetensors"], folder)
             alone = (folder / "alone.safetensors").read_bytes()
+            shortest = math.inf
             for turn, (mpi, n) in enumerate(itertools.product(o.mpi.split(","), ranks[1:])):
                 divides = ["--shard-optimizer"] if turn % 2 else []
                 began = time.monotonic()
                 run([*launcher(mpi, n), *train, *divides, "--save", "all.safetensors"], folder)
+                took = time.monotonic() - began
+                shortest = min(shortest, took)
                 same = (folder / "all.safetensors").read_bytes() == alone
                 differ += not same
                 print(f"{name:18} {mpi:8} {n} ranks{', divided' if divides else ''}: {'same' if same else 'OTHER'} bytes, "
-                      f"{time.monotonic() - began:.1f} s", flush=True)
+                      f"{took:.1f} s", flush=True)
             mpi, (first, then) = draw.choice(o.mpi.split(",")), draw.sample(ranks, 2)
             train += draw.choice([[], ["--shard-optimizer"]])
-            stopped = interrupted(program, train, mpi, first, then, folder, draw)
+            stopped = False
+            for _ in range(8):  # before its first step, and behind its last, there is nothing to stop
+                stopped = stopped or interrupted(program, train, mpi, first, then, folder, draw.uniform(0.1, 0.6) * shortest)
             same = stopped and (folder / "part.safetensors").read_bytes() == alone
             differ += stopped and not same
             print(f"{name:18} {mpi:8} {first} ranks, stopped, then {then}: "
-                  f"{'same bytes' if same else 'OTHER bytes' if stopped else 'was done before'}", flush=True)
+                  f"{'same bytes' if same else 'OTHER bytes' if stopped else 'was not within its steps'}", flush=True)
     return 1 if differ else 0
 
 

@@ -34,7 +34,7 @@ def small_disk(folder):
 
 
 def watch(command, folder, model=None, cut=None):
-    """Run it; once `model` is there, call `cut`. What cornu said, and seconds to the end from then on, or from the start."""
+    """Run it; once `model` is there, call `cut`. What cornu said, and seconds to the end from then on (or from the start)."""
     with (folder / "log").open("w+") as log:  # no pipe, which a daemon behind a cut link would hold open
         process = subprocess.Popen(command, cwd=folder, env=ENVIRONMENT, stdout=log, stderr=subprocess.STDOUT)
         while cut and process.poll() is None and not model.exists():
