@@ -53,7 +53,8 @@ def watch(command, folder, model=None, cut=None):
 
 def judge(what, lines, seconds, part, whole):
     # The two ends of a cut link know nothing of each other: each says its own.
-    good = lines and all(part in line for line in lines) and len(lines) <= (2 if "cut" in what else 1) and seconds <= 10 and whole
+    most = 2 if "cut" in what else 1
+    good = lines and all(part in line for line in lines) and len(lines) <= most and seconds <= 10 and whole
     print(f"{what}: {'held' if good else 'DOES NOT HOLD'}: {seconds:.1f} s, {lines}{'' if whole else ', no whole model file'}",
           flush=True)
     return not good
