@@ -79,8 +79,9 @@ PyObject *model_fit(PyObject *object, PyObject *arguments)
     int divides, exact, each;
     call c = {0};
     cornu_history *history = NULL;
-    if (!PyArg_ParseTuple(arguments, "OOspzippOOOOO", &data, &validation, &o.section, &divides, &o.device,
-                          &o.threads, &exact, &each, &step, &begin, &epoch, &validating, &notice))
+    if (!PyArg_ParseTuple(arguments, "OOspzippOOOOO", &data, &validation, &o.section, &divides,
+                          &o.device, &o.threads, &exact, &each, &step, &begin, &epoch, &validating,
+                          &notice))
         return NULL;
     o.exact_convolution = exact;
     o.shard_optimizer = divides;

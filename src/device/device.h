@@ -145,9 +145,9 @@ typedef struct device_ops {
     /* optional, where memory is the host's: from the next run on a buffer that `read` would take
        lies at `values`, in as many floats, in the order in which the device keeps it. */
     cornu_status (*place)(device *d, prepared *p, tensor_ref t, float *values);
-    /* optional, where memory is the host's: from now on these variables lie in one block of `values`
-       floats, each where `at` says, in the order in which the device keeps it, and zeros between
-       them. The block is the device's. */
+    /* optional, where memory is the host's: from now on these variables lie in one block of
+       `values` floats, each where `at` says, in the order in which the device keeps it, and zeros
+       between them. The block is the device's. */
     cornu_status (*join)(device *d, const int *variables, const int64_t *at, int count,
                          int64_t values, float **block);
     /* optional: during the plan's next runs tell on the running thread, behind each operation or
