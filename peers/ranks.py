@@ -6,8 +6,8 @@ usage: peers/ranks.py [WORKLOAD…] [--ranks 2] [--threads 1] [--batch 128] [--r
 
 A round is a run of `cornu bench --ranks` by each launcher, a run of cornu alone with as many threads as all ranks have
 together, and a run of PyTorch (eager, fused optimizer, channels_last), each warm, for about so many seconds. With
---shard-optimizer the ranks run once as they are and once so. The batch is that
-of all ranks. Pixels are generated, or what `cornu bench` finds.
+--shard-optimizer the ranks run once as they are and once so. The batch is that of all ranks. Pixels are generated, or what
+`cornu bench` finds.
 """
 import argparse
 import json

@@ -124,9 +124,9 @@ def main():
                       f"{took:.1f} s", flush=True)
             mpi, (first, then) = draw.choice(o.mpi.split(",")), draw.sample(ranks, 2)
             train += draw.choice([[], ["--shard-optimizer"]])
-            stopped = False
-            for _ in range(8):  # before its first step, and behind its last, there is nothing to stop
-                stopped = stopped or interrupted(program, train, mpi, first, then, folder, draw.uniform(0.1, 0.6) * shortest)
+            # Before its first step, and behind its last, there is nothing to stop.
+            stopped = any(interrupted(program, train, mpi, first, then, folder, draw.uniform(0.1, 0.6) * shortest)
+                          for _ in range(8))
             same = stopped and (folder / "part.safetensors").read_bytes() == alone
             differ += stopped and not same
             print(f"{name:18} {mpi:8} {first} ranks, stopped, then {then}: "

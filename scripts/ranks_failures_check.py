@@ -16,7 +16,7 @@ import time
 
 from ranks_check import ENVIRONMENT, launcher
 from ranks_kill_check import RECIPE, make_data
-from wire_check import AGENT, HOSTS, two_hosts
+from wire_check import HOSTS, on_two_hosts, two_hosts
 
 # Else Open MPI's launcher waits for its daemon behind a cut link (docs/cluster.md).
 KEEPALIVE = [word for name, value in (("time", 3), ("intvl", 1), ("probes", 3))
@@ -65,17 +65,11 @@ def is_whole(program, model, folder):
 
 
 def cut_link(build, program, folder):
-    agent, model = folder / "agent", folder / "cut.safetensors"
-    agent.write_text(AGENT)
-    agent.chmod(0o755)
-    launch = ["mpirun.openmpi", "--host", "10.77.0.1:1,10.77.0.2:1", "-n", "2", "--bind-to", "none", *KEEPALIVE, "--mca",
-              "plm_rsh_agent", str(agent), "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "wire0", "--mca",
-              "oob_tcp_if_include", "wire0"]
+    model = folder / "cut.safetensors"
     train = [program, "train", "net.yaml", "--data", "cifar-10-batches-bin", "--threads", "1", "--epochs", "1000000", "--quiet",
              "--save", str(model)]
     with two_hosts(build / "tests/wire", 1e10, 5e-5):
-        lines, seconds = watch(["ip", "netns", "exec", HOSTS[0], "unshare", "-u", "sh", "-c",
-                                f'hostname {HOSTS[0]}; exec "$@"', "sh", *launch, *train], folder, model,
+        lines, seconds = watch(on_two_hosts(folder, train, *KEEPALIVE), folder, model,
                                lambda: subprocess.run(["ip", "-n", HOSTS[1], "link", "set", "wire0", "down"], check=True))
         for host in HOSTS:  # a host behind a cut link keeps its daemon, as nobody tells it
             for pid in subprocess.run(["ip", "netns", "pids", host], capture_output=True, text=True).stdout.split():

@@ -51,18 +51,23 @@ def two_hosts(wire, rate, latency):
             subprocess.run(["ip", "netns", "del", host], check=False)
 
 
-def measure(o, workload, folder):
+def on_two_hosts(folder, command, *more):
+    """What has Open MPI start a rank of the command on each host, from the first; `more`: options of its launcher."""
     agent = folder / "agent"
     agent.write_text(AGENT)
     agent.chmod(0o755)
     # Unbound: each host would bind its rank to its first core, which is the same one.
     launch = ["mpirun.openmpi", "--host", "10.77.0.1:1,10.77.0.2:1", "-n", "2", "--bind-to", "none", "--mca", "plm_rsh_agent",
               str(agent), "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "wire0", "--mca", "oob_tcp_if_include",
-              "wire0"]
+              "wire0", *more]
+    return ["ip", "netns", "exec", HOSTS[0], "unshare", "-u", "sh", "-c", f'hostname {HOSTS[0]}; exec "$@"', "sh", *launch,
+            *command]
+
+
+def measure(o, workload, folder):
     bench = [f"{o.build}/cornu", "bench", "--ranks", workload, "--batch", str(o.batch), "--threads", "1", "--quick",
              "--forecast", f"{o.rate}@{o.latency}", "--json", str(folder / "ranks.json")]
-    subprocess.run(["ip", "netns", "exec", HOSTS[0], "unshare", "-u", "sh", "-c", f'hostname {HOSTS[0]}; exec "$@"', "sh",
-                    *launch, *bench], check=True, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+    subprocess.run(on_two_hosts(folder, bench), check=True, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
     return json.loads((folder / "ranks.json").read_text())
 
 

@@ -122,6 +122,11 @@ cornu_status optimizer_read(const doc *d, optimizer *out)
     return CORNU_OK;
 }
 
+bool optimizer_clips_by_norm(const optimizer *o)
+{
+    return o->clipnorm > 0 || o->global_clipnorm > 0;
+}
+
 const char *optimizer_name(const optimizer *o)
 {
     return kinds[o->id].name;

@@ -50,6 +50,8 @@ typedef struct optimizer_slot {
 /* The slots of the optimizer's row, in its order; returns how many. */
 int optimizer_slots(const optimizer *o, optimizer_slot slots[OPTIMIZER_SLOTS_MAX]);
 const char *optimizer_name(const optimizer *o); /* Keras's: "adam" */
+/* Must whole gradients be known before anything is updated? */
+bool optimizer_clips_by_norm(const optimizer *o);
 /* The learning rate of the optimizer step `iteration` (from 0). */
 double schedule_at(const schedule *s, int64_t iteration);
 /* "adam", {class_name: Adam, config: {...}} as Keras writes it, or {adam: {learning_rate: 0.01}}.

@@ -3,11 +3,6 @@
    gradient's memory early; a norm needs whole gradients first. */
 #include "step/builder.h"
 
-static bool clips_by_norm(const optimizer *o)
-{
-    return o->clipnorm > 0 || o->global_clipnorm > 0;
-}
-
 /* What the updates of a step clip by. */
 typedef struct norms {
     tensor_ref sums; /* of squares, one for each variable that has a gradient; or NO_TENSOR */
@@ -63,7 +58,7 @@ static const norms no_norms = {.sums = NO_TENSOR};
 cornu_status build_updates(step_builder *b, const op *f)
 {
     const cornu_model *m = b->plan->model;
-    if (b->plan->scope == SCOPE_GRADIENTS || clips_by_norm(&m->optimizer))
+    if (b->plan->scope == SCOPE_GRADIENTS || optimizer_clips_by_norm(&m->optimizer))
         return CORNU_OK;
     for (int i = 1; i < OP_INPUTS_MAX; i++) {
         tensor_ref w = f->in[i];
@@ -76,7 +71,7 @@ cornu_status build_updates(step_builder *b, const op *f)
 cornu_status build_clipped_updates(step_builder *b)
 {
     const cornu_model *m = b->plan->model;
-    if (b->plan->scope == SCOPE_GRADIENTS || !clips_by_norm(&m->optimizer))
+    if (b->plan->scope == SCOPE_GRADIENTS || !optimizer_clips_by_norm(&m->optimizer))
         return CORNU_OK;
     shape s = {.rank = 1};
     for (int i = 0; i < m->weight_count; i++)
@@ -106,5 +101,6 @@ cornu_status build_only_updates(step_builder *b)
         if (b->notes[i].needs_gradient)
             TRY(builder_gradient(b, i, &gradient));
     }
-    return clips_by_norm(&m->optimizer) ? build_clipped_updates(b) : add_all(b, &no_norms);
+    return optimizer_clips_by_norm(&m->optimizer) ? build_clipped_updates(b)
+                                                  : add_all(b, &no_norms);
 }

@@ -145,18 +145,12 @@ static cornu_status find_parts(divided_updates *u, const shard_layout *l)
     return status;
 }
 
-/* Clipping by norm needs whole gradients. */
-static bool needs_whole(const optimizer *o)
-{
-    return o->clipnorm > 0 || o->global_clipnorm > 0;
-}
-
 cornu_status divided_updates_prepare(divided_updates *u, const shard_layout *l, ranks_numbers *sum)
 {
     static const update_span none[1];
     const cornu_model *m = session_model(u->session);
     u->numbers = (ranks_numbers){.count = l->values, .divided = l->gradient_values};
-    sum->divided = needs_whole(&m->optimizer) ? 0 : l->gradient_values;
+    sum->divided = optimizer_clips_by_norm(&m->optimizer) ? 0 : l->gradient_values;
     if (u->weights || l->gradients == 0)
         return CORNU_OK;
     TRY(find_parts(u, l));

@@ -435,7 +435,6 @@ cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_f
     const cornu_fit_options *o = options_of_rank(options ? options : &defaults, &own);
     TRY(cornu_ranks_end(o->ranks, CHECK_RESERVE("cornu_fit_options", o)));
     TRY(cornu_ranks_end(o->ranks, session_check_free(model)));
-    TRY(cornu_ranks_end(o->ranks, training_state_check_slots(&model->training)));
     fit_run run = {.options = o, .model = model, .data = data, .pass = -1};
     run.state = (fit_state){.model = model,
                             .data = data,

@@ -104,7 +104,7 @@ static cornu_status push(void *context, int index)
 cornu_status session_check_free(const cornu_model *model)
 {
     if (!model->live)
-        return CORNU_OK;
+        return training_state_check_slots(&model->training);
     return status_fail(CORNU_INVALID,
                        "model: found it in training (by cornu_fit or an open trainer); "
                        "expected one that is not");

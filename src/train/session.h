@@ -30,7 +30,8 @@ void session_close(session *s);
 /* From here on the model's weights are the session's: the public functions that read and write them
    go to it (live_weights). session_close ends it. */
 void session_own_weights(session *s);
-/* CORNU_INVALID where another session has the model's weights. */
+/* May a model be trained? CORNU_INVALID where another session has its weights, CORNU_UNSUPPORTED
+   where its optimizer's state is not whole. */
 cornu_status session_check_free(const cornu_model *model);
 device *session_device(const session *s);
 device_id session_device_id(const session *s);

@@ -3,7 +3,8 @@
 
        ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)),
 
-   each times its share of the batch's samples; the sum is the gradient of the whole batch. The bits
+   each times its share of the batch's samples (where all have the same, their sum is, once); that
+   is the gradient of the whole batch. The bits
    of a result depend on the number of shards, and not on who computes which of them. What the
    forward pass changes (batch normalization's moving statistics) starts from the same values for
    each shard, and is added likewise; so are the sums of losses and metrics. Shard i of S has the

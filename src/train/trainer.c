@@ -21,7 +21,6 @@ cornu_status cornu_trainer_open(cornu_model *model, const cornu_run_options *opt
                                           "place for the trainer");
     *trainer = NULL;
     TRY(session_check_free(model));
-    TRY(training_state_check_slots(&model->training));
     cornu_trainer *t;
     TRY(memory_new(1, sizeof *t, "trainer", &t));
     t->model = model;

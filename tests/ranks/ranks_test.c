@@ -79,6 +79,26 @@ static float expected_sum(int count, int64_t i, bool rounds)
     return rounds && count > 1 ? nearest_bf16(root) : root;
 }
 
+static cornu_status check_number(float found, float expected, int64_t i, int64_t count)
+{
+    if (memcmp(&found, &expected, sizeof expected) == 0)
+        return CORNU_OK;
+    return status_fail(CORNU_INTERNAL, "number %jd of %jd: found %.9g; expected %.9g", (intmax_t)i,
+                       (intmax_t)count, (double)found, (double)expected);
+}
+
+/* `work` of so many numbers (its context), by any number of ranks. */
+static void run_all_sizes(rank_work *work)
+{
+    rank_result results[RANK_THREADS_MOST];
+    static int64_t sizes[] = {0, 1, 2, 3, 7, 8, 1000, (1 << 20) - 1, (1 << 20) + 5, 5 << 19};
+    for (int count = 1; count <= RANK_THREADS_MOST; count *= 2)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            rank_threads_run(count, work, &sizes[i], results);
+            rank_threads_expect(results, count, CORNU_OK);
+        }
+}
+
 static cornu_status sum(cornu_ranks *r, void *context)
 {
     int64_t count = *(const int64_t *)context;
@@ -97,9 +117,7 @@ static cornu_status sum(cornu_ranks *r, void *context)
         status = status_fail(CORNU_INTERNAL, "not all joined");
     for (int64_t i = 0; status == CORNU_OK && i < count; i++) {
         float expected = expected_sum(cornu_ranks_count(r), i, i < rounded);
-        if (memcmp(&values[i], &expected, sizeof expected) != 0)
-            status = status_fail(CORNU_INTERNAL, "number %jd of %jd: found %.9g; expected %.9g",
-                                 (intmax_t)i, (intmax_t)count, (double)values[i], (double)expected);
+        status = check_number(values[i], expected, i, count);
     }
     free(values);
     return status;
@@ -108,13 +126,7 @@ static cornu_status sum(cornu_ranks *r, void *context)
 static void sums_are_those_of_the_fixed_tree(void **state)
 {
     (void)state;
-    rank_result results[RANK_THREADS_MOST];
-    static int64_t sizes[] = {0, 1, 2, 3, 7, 8, 1000, (1 << 20) - 1, (1 << 20) + 5, 5 << 19};
-    for (int count = 1; count <= RANK_THREADS_MOST; count *= 2)
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-            rank_threads_run(count, sum, &sizes[i], results);
-            rank_threads_expect(results, count, CORNU_OK);
-        }
+    run_all_sizes(sum);
 }
 
 /* A sum of which the first numbers stay divided: each rank has its parts of those, doubles them
@@ -146,10 +158,7 @@ static cornu_status sum_divided(cornu_ranks *r, void *context)
         status = ranks_sum_end(r, CORNU_OK, &all);
     for (int64_t i = 0; status == CORNU_OK && i < count; i++) {
         float expected = expected_sum(cornu_ranks_count(r), i, rounds && i < divided);
-        expected *= i < divided ? 2 : 1;
-        if (memcmp(&values[i], &expected, sizeof expected) != 0)
-            status = status_fail(CORNU_INTERNAL, "number %jd of %jd: found %.9g; expected %.9g",
-                                 (intmax_t)i, (intmax_t)count, (double)values[i], (double)expected);
+        status = check_number(values[i], i < divided ? 2 * expected : expected, i, count);
     }
     int64_t each[RANK_THREADS_MOST], sum = 0;
     if (status == CORNU_OK)
@@ -165,13 +174,7 @@ static cornu_status sum_divided(cornu_ranks *r, void *context)
 static void parts_of_a_divided_sum_are_gathered(void **state)
 {
     (void)state;
-    rank_result results[RANK_THREADS_MOST];
-    static int64_t sizes[] = {0, 1, 2, 3, 7, 8, 1000, (1 << 20) - 1, (1 << 20) + 5, 5 << 19};
-    for (int count = 1; count <= RANK_THREADS_MOST; count *= 2)
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-            rank_threads_run(count, sum_divided, &sizes[i], results);
-            rank_threads_expect(results, count, CORNU_OK);
-        }
+    run_all_sizes(sum_divided);
 }
 
 static cornu_status join_but_one(cornu_ranks *r, void *context)
