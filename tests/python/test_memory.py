@@ -200,8 +200,8 @@ def test_arrays_belong_to_nobody_else_after_a_call(model, samples):
              lambda: handle.on_batch(x[:, :4].copy(), labels, weights, True, None, 0),
              lambda: handle.get_weight(0, outputs),
              lambda: handle.set_weight(99, weights), lambda: handle.set_weight(0, labels),
-             lambda: handle.fit(_cornu.data_from_arrays(x, labels, weights), x, None, None, 0, False, False, *[None] * 5),
-             lambda: handle.fit(_cornu.data_from_arrays(x, labels, weights), None, "{", None, 0, False, False, *[None] * 5),
+             lambda: handle.fit(_cornu.data_from_arrays(x, labels, weights), x, None, False, None, 0, False, False, *[None] * 5),
+             lambda: handle.fit(_cornu.data_from_arrays(x, labels, weights), None, "{", False, None, 0, False, False, *[None] * 5),
              lambda: _cornu.write_png(os.devnull, 8, 8, 1, x), lambda: _cornu.write_png(os.devnull, 2**40, 2**40, 1, x[0])]
     for work in works + [lambda work=work: _refused(work) for work in wrong]:
         _counted(work, x, labels, weights, outputs)

@@ -17,8 +17,10 @@ typedef struct rank_result {
 typedef cornu_status rank_work(cornu_ranks *ranks, void *context);
 /* Join `count` ranks, let each do `work`, and close them. */
 void rank_threads_run(int count, rank_work *work, void *context, rank_result *results);
-/* Fail the running test unless all of them ended so. */
+/* Fail the running test unless all of them ended so, or one of them. */
 void rank_threads_expect(const rank_result *results, int count, cornu_status expected);
+void rank_threads_expect_one(const rank_result *results, int rank, int count,
+                             cornu_status expected);
 /* From here on, until the run's end, no message between these arrives any more. */
 void rank_threads_cut(int a, int b);
 
