@@ -7,7 +7,7 @@ usage: peers/ranks.py [WORKLOAD…] [--ranks 2] [--threads 1] [--batch 128] [--r
 A round is a run of `cornu bench --ranks` by each launcher, a run of cornu alone with as many threads as all ranks have
 together, and a run of PyTorch (eager, fused optimizer, channels_last), each warm, for about so many seconds. With
 --shard-optimizer the ranks run once as they are and once so. The batch is that of all ranks. Pixels are generated, or what
-`cornu bench` finds.
+`cornu bench` finds; PyTorch reads no pictures: its photos-cnn is photos-cnn-ready.
 """
 import argparse
 import json
@@ -34,7 +34,8 @@ def train_as_rank(o):
     from torch.nn.parallel import DistributedDataParallel
 
     from peer import Torch
-    network = {**NETWORKS[o.workloads[0]], "batch": o.batch // o.ranks}
+    name = o.workloads[0]
+    network = {**NETWORKS[name if name in NETWORKS else f"{name}-ready"], "batch": o.batch // o.ranks}
     dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{o.port}", rank=o.rank, world_size=o.ranks)
     peer = Torch(network, argparse.Namespace(device="cpu", threads=o.threads, precision="fp32", framework="torch"))
     peer.model = DistributedDataParallel(peer.model, gradient_as_bucket_view=True, static_graph=True)
