@@ -99,6 +99,8 @@ def main():
     draw = random.Random(o.seed)
     ENVIRONMENT["CORNU_DATA"] = str(o.data.resolve())
     program, ranks = str(o.program.resolve()), [int(n) for n in o.ranks.split(",")]
+    if len(ranks) < 2:
+        parser.error(f"--ranks: found {o.ranks}; expected two numbers or more, the first for a run that is stopped")
     differ = 0
     for name in o.workloads or WORKLOADS:
         of_pictures = name.startswith("photos")
