@@ -99,7 +99,7 @@ def check(name, command, folder, share=0.1):
     took, found = lines_of(command, folder)
     said = next((f for f in forecasts(found) if f[0] >= share * took), None)
     if not said:
-        print(f"{name:12} {took:6.1f} s: no forecast", flush=True)
+        print(f"{name:12} {took:6.1f} s: no forecast{' of less than a minute; more --seconds' if took < 60 else ''}", flush=True)
         return False
     at, left, error = said
     real = took - at
