@@ -90,11 +90,6 @@ class Workload:
         whole = gradients(self.train(recipe, 1, 1, "--init", start)[0])
         return [gradient_difference(whole, gradients(self.train(recipe, 1, n, "--init", start)[0])) for n in shards]
 
-    def losses_differ(self, recipe, steps, shards):
-        """By how much, relatively, in the step where it is most."""
-        whole = self.train(recipe, steps, 1)[1]
-        return [relative(whole, self.train(recipe, steps, n)[1]) for n in shards]
-
 
 def relative(whole, other):
     return max(abs(a - b) / abs(a) for a, b in zip(whole, other, strict=True))
@@ -105,26 +100,27 @@ def kept(path, name):
 
 
 def compare(w, o, shards, recipe):
-    """The first weights, what to print, and how many numbers are more than MOST apart."""
+    """The first weights, the losses without shards, what to print, and how many numbers are more than MOST apart."""
     first = kept(w.train(recipe, 1, 1, "--learning-rate", "1e-60")[0], "first.safetensors")  # 0 as a float
-    later = kept(w.train(recipe, o.steps, 1)[0], "later.safetensors")
+    later, whole = w.train(recipe, o.steps, 1)
+    later = kept(later, "later.safetensors")
     lines, apart = [], 0
     for where, start in ("first", first), (f"after {o.steps} steps", later):
         found = w.gradients_differ(recipe, start, shards)
         lines.append(f"gradients, {where}: " + ", ".join(f"{n} shards {most:.1e} ({name})" for n, (most, name) in zip(shards, found)))
         apart += sum(not most <= MOST for most, _ in found)
-    found = w.losses_differ(recipe, o.steps, shards)
+    found = [relative(whole, w.train(recipe, o.steps, n)[1]) for n in shards]
     lines.append("losses: " + ", ".join(f"{n} shards {most:.1e}" for n, most in zip(shards, found)))
-    return first, lines, apart + sum(not most <= MOST for most in found)
+    return first, whole, lines, apart + sum(not most <= MOST for most in found)
 
 
 def check(w, o, shards, draw):
     """How many of the numbers that must agree do not."""
-    _, lines, wrong = compare(w, o, shards, "smooth.yaml")
-    first, own, _ = compare(w, o, shards, "own.yaml")
+    _, _, lines, wrong = compare(w, o, shards, "smooth.yaml")
+    first, whole, own, _ = compare(w, o, shards, "own.yaml")
     change_last_bits(first, w.folder / "changed.safetensors", draw)
-    losses = [w.train("own.yaml", o.steps, 1, "--init", w.folder / name)[1] for name in ("first.safetensors", "changed.safetensors")]
-    own[-1] += f"; last bits of the first weights {relative(*losses):.1e}"
+    changed = w.train("own.yaml", o.steps, 1, "--init", w.folder / "changed.safetensors")[1]
+    own[-1] += f"; last bits of the first weights {relative(whole, changed):.1e}"
     for line in [*lines, *("as published, not held to it: " + line for line in own)]:
         print(f"  {line}", flush=True)
     return wrong
