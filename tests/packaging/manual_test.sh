@@ -81,12 +81,14 @@ in_fish() {
     fish --no-config -c 'source completion.fish; complete -C $argv[1]' -- "$1" | cut -f 1
 }
 # A zsh in a terminal of its own, in which a tabulator is pressed; what it then shows, word by word.
+# Its line editor says that it is ready: before that the terminal would take ^U, and the line, for itself.
 # shellcheck disable=SC2016 # zsh's own
 in_zsh() {
     zsh -f -c 'zmodload zsh/zpty
         zpty -b shell "TERM=dumb zsh -f"
         zpty -w shell "autoload -Uz compinit; compinit -u -D; source ./completion.zsh"
-        zpty -w shell "PS1=; bindkey \"^I\" list-choices; LISTMAX=0; LINES=200; echo rea\"\"dy"
+        zpty -w shell "PS1=; bindkey \"^I\" list-choices; LISTMAX=9999"
+        zpty -w shell "zle-line-init() { print rea\"\"dy }; zle -N zle-line-init"
         zpty -r -m shell before "*ready*"
         zpty -n -w shell "$1"$'"'\t\t\x15'"'"echo fin\"\"ished"$'"'\n'"'
         zpty -r -m shell after "*finished*"
