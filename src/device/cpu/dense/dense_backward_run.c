@@ -154,8 +154,8 @@ static void wgrad_panel(const dense_backward_run *r, const sweep_block *c, int64
                      .rate = r->update_w.constants.learning_rate,
                      .update = r->simple ? NULL : r->update_w.rule,
                      .constants = &r->update_w.constants};
-    if (!r->dw && distance && !s->ops.data) /* else dgrad has prefetched it */
-        g.prefetch[streams++] = g.w + distance;
+    if (distance && (r->dw || !s->ops.data)) /* else dgrad has prefetched it */
+        g.prefetch[streams++] = (r->dw ? g.dw : g.w) + distance;
     dense_give_slots(&g, &r->update_w, at, distance, streams);
     s->kernels->wgrad(&g);
 }

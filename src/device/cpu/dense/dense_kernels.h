@@ -80,7 +80,7 @@ typedef struct dense_wgrad {
     const optimizer_constants *constants;
     float *slot[DENSE_SLOTS]; /* NULL where the optimizer has none */
     const float
-        *prefetch[DENSE_SLOTS + 1]; /* blocks of w or slots to be next; NULL behind the last */
+        *prefetch[DENSE_SLOTS + 1]; /* blocks of dw, w or slots to be next; NULL behind the last */
 } dense_wgrad;
 
 typedef struct dense_kernels {
