@@ -93,12 +93,12 @@ static cornu_status measure_messages(cornu_ranks *r, ranks_report *report)
     float *values;
     double small, large;
     int ranks = cornu_ranks_count(r);
-    TRY(memory_new(LARGE, sizeof *values, "messages", &values));
+    TRY(ranks_block_new(r, LARGE * sizeof *values, "messages", &values));
     cornu_status status = time_sums(r, values, &(ranks_numbers){.count = 1}, &small);
     if (status == CORNU_OK)
         status = time_sums(r, values, &(ranks_numbers){.count = LARGE}, &large);
     report->add_seconds = time_addition(values);
-    free(values);
+    ranks_block_free(r, values);
     TRY(status);
     const wire without = {.latency = 1};
     double messages = wire_sum_seconds(&without, ranks, 1, 0);
@@ -232,14 +232,22 @@ static cornu_status keep_layout(const racer *c, ranks_result *out)
     return CORNU_OK;
 }
 
-/* The gradients' sum while nothing else is done. */
-static cornu_status measure_sum(const racer *c, ranks_result *out)
+/* The gradients' sum while nothing else is done. The shards' own memory is given back. */
+static cornu_status measure_sum(racer *c, ranks_result *out)
 {
+    const ranks_numbers numbers = *shards_numbers(c->shards);
     float *values;
-    TRY(memory_new_aligned((size_t)out->values * sizeof *values + 1, "gradients", &values));
-    memset(values, 0, (size_t)out->values * sizeof *values);
-    cornu_status status = time_sums(c->ranks, values, shards_numbers(c->shards), &out->sum);
-    memory_free_aligned(values);
+    shards_close(c->shards);
+    c->shards = NULL;
+    TRY(ranks_block_new(c->ranks, (size_t)numbers.count * sizeof *values + 1, "gradients",
+                        &values));
+    memset(values, 0, (size_t)numbers.count * sizeof *values);
+    double rests = ranks_rest(c->ranks, &numbers, values) != NULL;
+    cornu_status status = merge(c->ranks, &rests, 1, MEAN);
+    out->rests = rests == 1;
+    if (status == CORNU_OK)
+        status = time_sums(c->ranks, values, &numbers, &out->sum);
+    ranks_block_free(c->ranks, values);
     return status;
 }
 
@@ -367,13 +375,24 @@ static lone_step step_of(const ranks_report *report, const ranks_result *r)
                        .applied = report->divided ? r->updated * report->ranks : r->applied,
                        .layout = &r->layout,
                        .bf16 = report->bf16,
-                       .divided = report->divided};
+                       .divided = report->divided,
+                       .rests = r->rests};
+}
+
+/* The same on another network, where numbers are added when they have come. */
+static lone_step step_on_network(const ranks_report *report, const ranks_result *r)
+{
+    lone_step step = step_of(report, r);
+    step.add_seconds = report->add_seconds;
+    step.rests = false;
+    if (r->rests)
+        step.applied -= (double)r->values * sizeof(float) * report->add_seconds;
+    return step;
 }
 
 double ranks_forecast(const ranks_report *report, const ranks_result *r, const wire *w, int ranks)
 {
-    lone_step step = step_of(report, r);
-    step.add_seconds = w ? report->add_seconds : 0;
+    const lone_step step = w ? step_on_network(report, r) : step_of(report, r);
     return wire_step_seconds(w ? w : &report->here, ranks, &step);
 }
 

@@ -45,8 +45,12 @@ static void print_result(const ranks_report *report, const ranks_result *r, FILE
     fputc('\n', out);
     fprintf(out, "  a rank's step alone  %10s   efficiency %.0f %%\n", ms(r->alone, a),
             percent(r->alone / r->step));
-    fprintf(out, "  adding alone         %10s   %.0f %% hidden, of %.0f %% that could be\n",
-            ms(r->sum, a), percent(ranks_hidden(r)), percent(ranks_hideable(report, r)));
+    fprintf(out, "  adding alone         %10s   ", ms(r->sum, a));
+    if (r->rests)
+        fprintf(out, "the update adds, from the others' memory\n");
+    else
+        fprintf(out, "%.0f %% hidden, of %.0f %% that could be\n", percent(ranks_hidden(r)),
+                percent(ranks_hideable(report, r)));
     fprintf(out, "  by the model         %10s   %+.1f %%\n", ms(model, a),
             percent(model / r->step - 1));
 }
@@ -104,14 +108,16 @@ static json_t *result_json(const ranks_report *report, const ranks_result *r)
     json_t *forecasts = json_array();
     for (int i = 0; i < report->forecasts; i++)
         json_array_append_new(forecasts, forecast_json(report, r, &report->forecast[i]));
-    return json_pack("{ss sI sI sf sf sf sf sf sf sf sf sf sf sf sf so}", "workload", r->workload,
+    json_t *hidden = r->rests ? json_null() : json_real(ranks_hidden(r));
+    json_t *hideable = r->rests ? json_null() : json_real(ranks_hideable(report, r));
+    return json_pack("{ss sI sI sf sf sf sf sf sf sf sf sf sf so so so}", "workload", r->workload,
                      "batch", (json_int_t)r->batch, "values", (json_int_t)r->values, "step_seconds",
                      r->step, "step_seconds_min", r->step_least, "made_seconds", r->made,
                      "slowest_seconds", r->slowest, "waited_seconds", r->waited, "applied_seconds",
                      r->applied, "updated_seconds", r->updated, "alone_seconds", r->alone,
                      "sum_seconds", r->sum, "model_seconds",
-                     ranks_forecast(report, r, NULL, report->ranks), "hidden", ranks_hidden(r),
-                     "hideable", ranks_hideable(report, r), "forecasts", forecasts);
+                     ranks_forecast(report, r, NULL, report->ranks), "hidden", hidden, "hideable",
+                     hideable, "forecasts", forecasts);
 }
 
 cornu_status ranks_write_json(const ranks_report *report, const char *path)

@@ -17,6 +17,7 @@ typedef struct journey {
     const wire *w;
     int ranks, halves; /* halves: 2 of a sum that all get, 1 of one that stays divided, or of parts
                           that come back */
+    int left;          /* so many of the halves' messages, the last ones, are not sent */
     int64_t values, buckets_of;
     double value_bytes, add_seconds;
     double begins;              /* not before */
@@ -39,11 +40,11 @@ static double ended_at(const journey *j)
 {
     const wire *w = j->w;
     int64_t bucket = ranks_bucket(j->buckets_of);
-    double messages = j->halves * log2(j->ranks) * w->latency, done = j->begins;
+    double messages = (j->halves * log2(j->ranks) - j->left) * w->latency, done = j->begins;
     double freed[RANKS_BUCKETS] = {0}; /* when a bucket's place is */
     for (int64_t i = 0, k = 0; i < j->values; i += bucket, k++) {
         int64_t end = i + bucket < j->values ? i + bucket : j->values;
-        double bytes = (double)(end - i) * j->value_bytes * (j->ranks - 1) / j->ranks;
+        double bytes = (double)(end - i) * j->value_bytes * (j->ranks - 1 - j->left) / j->ranks;
         double sent = bytes * (j->halves * w->byte_seconds + j->add_seconds);
         double begun = fmax(fmax(made_at(j, end), freed[k % RANKS_BUCKETS]), j->begins);
         done = fmax(begun + messages, done) + sent;
@@ -70,6 +71,7 @@ static journey sum_of(const wire *w, int ranks, const lone_step *step, const sha
     return (journey){.w = w,
                      .ranks = ranks,
                      .halves = step->divided ? 1 : 2,
+                     .left = step->rests,
                      .values = step->layout->values,
                      .buckets_of = step->layout->values,
                      .value_bytes = step->bf16 ? sizeof(float) / 2.0 : sizeof(float),

@@ -30,6 +30,7 @@ typedef struct lone_step {
     double add_seconds; /* of a byte, where that is not in the wire's; else 0 */
     bool bf16;          /* gradients are sent as bfloat16 */
     bool divided;       /* ranks update a part each (train/divided_updates.h) */
+    bool rests;         /* and add the last neighbour's gradients as they do, from its memory */
 } lone_step;
 
 /* So long a sum of `values` floats takes while nothing else is done. */

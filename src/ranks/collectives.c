@@ -133,7 +133,8 @@ typedef struct leg {
     bool halves;        /* else what was added comes back */
     float *own, *other; /* what this rank keeps or has, and the rest */
     int64_t own_count, other_count;
-    float *scratch; /* of the flight's slot */
+    const float *read; /* the neighbour's memory, of what would come in; NULL: it is sent */
+    float *scratch;    /* of the flight's slot */
     uint16_t *packed;
 } leg;
 
@@ -144,10 +145,13 @@ static leg leg_of(const cornu_ranks *r, int slot, const flight *f)
     bool up = keeps_upper(r, 1 << k);
     float *lower = f->values + g->begin, *upper = f->values + g->middle;
     int64_t below = g->middle - g->begin, above = g->end - g->middle;
+    bool halves = f->step < r->neighbour_count;
+    float *own = up ? upper : lower, *other = up ? lower : upper;
     return (leg){.with = r->rank ^ 1 << k,
-                 .halves = f->step < r->neighbour_count,
-                 .own = up ? upper : lower,
-                 .other = up ? lower : upper,
+                 .halves = halves,
+                 .own = own,
+                 .other = other,
+                 .read = f->rounded ? NULL : engine_other(r, k, halves ? own : other),
                  .own_count = up ? above : below,
                  .other_count = up ? below : above,
                  .scratch = r->scratch + (size_t)slot * (BUCKET / 2),
@@ -162,6 +166,8 @@ static cornu_status begin_step(cornu_ranks *r, int slot, const flight *f)
     int64_t outs = l.halves ? l.other_count : l.own_count,
             ins = l.halves ? l.own_count : l.other_count;
     size_t size = f->rounded ? sizeof *l.packed : sizeof *l.own;
+    if (l.read) /* that the numbers are there is all that is to be said */
+        return engine_begin_exchange(r, slot, l.with, l.packed, 1, l.scratch, 1);
     if (f->rounded) {
         pack(out, l.packed, outs);
         out = l.packed;
@@ -178,12 +184,21 @@ static void end_step(cornu_ranks *r, int slot, flight *f)
     if (!l.halves) {
         if (f->rounded)
             unpack((const uint16_t *)(const void *)l.scratch, l.other, l.other_count);
+        else if (l.read)
+            memcpy(l.other, l.read, (size_t)l.other_count * sizeof *l.other);
         return;
     }
-    range_work w = {l.own, l.scratch, l.own_count};
+    range_work w = {l.own, l.read ? l.read : l.scratch, l.own_count};
     threads_run(r->adder, 1, f->rounded ? add_rounded_task : add_task, &w);
     for (int64_t i = 0; last && f->rounded && i < l.own_count; i++)
         l.own[i] = bf16_round(l.own[i]);
+}
+
+/* That of the last neighbour, whose numbers are those of the other half of ranks. */
+const float *ranks_rest(const cornu_ranks *r, const ranks_numbers *n, const float *values)
+{
+    int last = r->neighbour_count - 1;
+    return n->divided > 0 && n->rounded == 0 && last >= 0 ? engine_other(r, last, values) : NULL;
 }
 
 /* *moved: a step of it has ended. False in *flies behind its last. */
@@ -199,18 +214,22 @@ static cornu_status advance(cornu_ranks *r, int slot, flight *f, bool *flies, bo
     return *flies ? begin_step(r, slot, f) : CORNU_OK;
 }
 
+/* *flies: there is anything to do. */
 static cornu_status take_off(cornu_ranks *r, int slot, flight *f, const addition *a, int64_t begin,
-                             int64_t end)
+                             int64_t end, bool *flies)
 {
-    bool divided = begin < a->numbers.divided;
+    int halves = r->neighbour_count;
+    bool divided = begin < a->numbers.divided && !a->gathers;
+    bool rests = divided && ranks_rest(r, &a->numbers, a->values);
     *f = (flight){.values = a->values + begin,
                   .rounded = !a->gathers && begin < a->numbers.rounded,
-                  .step = a->gathers ? r->neighbour_count : 0,
-                  .end = divided && !a->gathers ? r->neighbour_count : 2 * r->neighbour_count,
+                  .step = a->gathers ? halves : 0,
+                  .end = divided ? halves - rests : 2 * halves,
                   .ranges[0] = whole(end - begin)};
     for (int k = 0; k + 1 < r->neighbour_count; k++)
         f->ranges[k + 1] = kept(r, k, &f->ranges[k]);
-    return begin_step(r, slot, f);
+    *flies = f->step < f->end;
+    return *flies ? begin_step(r, slot, f) : CORNU_OK;
 }
 
 /* Small enough that most buckets are on their way while later numbers are made. */
@@ -265,8 +284,8 @@ static cornu_status send_buckets(cornu_ranks *r, addition *a)
         if (flying == 0)
             TRY(engine_await(r, &a->ready, end));
         if (begun < count && !flies[slot] && engine_reached(r, &a->ready, end)) {
-            TRY(take_off(r, slot, &flights[slot], a, begun, end));
-            flies[slot] = moved = true;
+            TRY(take_off(r, slot, &flights[slot], a, begun, end, &flies[slot]));
+            moved = true;
             begun = end;
             slot = (slot + 1) % EXCHANGES;
         }
@@ -283,18 +302,28 @@ static cornu_status send_buckets(cornu_ranks *r, addition *a)
     return CORNU_OK;
 }
 
+/* Who reads in another's memory is waited for, and who has numbers yet that will be. */
+static cornu_status exchange_buckets(cornu_ranks *r, addition *a)
+{
+    bool all;
+    if (r->count == 1)
+        return CORNU_OK;
+    TRY(send_buckets(r, a));
+    return engine_any_reads(r, a->values) ? all_join(r, true, &all) : CORNU_OK;
+}
+
 static cornu_status run_sum(cornu_ranks *r, void *context)
 {
     addition *a = context;
     TRY(all_join(r, a->joins, &a->all));
-    return a->all && r->count > 1 ? send_buckets(r, a) : CORNU_OK;
+    return a->all ? exchange_buckets(r, a) : CORNU_OK;
 }
 
 static cornu_status run_gather(cornu_ranks *r, void *context)
 {
     addition *a = context;
     a->all = true;
-    return r->count > 1 ? send_buckets(r, a) : CORNU_OK;
+    return exchange_buckets(r, a);
 }
 
 static void begin_addition(cornu_ranks *r, const addition *a, engine_work *work)

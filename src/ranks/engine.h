@@ -58,6 +58,16 @@ typedef struct exchange {
     bool sends, receives; /* a message is under way */
 } exchange;
 
+/* Of all ranks alike: memory that those of a host can read of each other. */
+typedef struct ranks_block {
+    float *own; /* NULL: there is none */
+    size_t bytes;
+    bool is_shared;                       /* a file's (else of this process alone), */
+    int file;                             /* this one's */
+    const float *others[NEIGHBOURS_MOST]; /* the neighbours'; NULL: cannot be read */
+    bool any_read;                        /* on any rank */
+} ranks_block;
+
 struct cornu_ranks {
     const char *(*open)(ranks_transport **out);
     ranks_transport *transport;
@@ -75,6 +85,7 @@ struct cornu_ranks {
     char failure[RANKS_LINE];
 
     addition adding;
+    ranks_block block; /* made and freed while no job runs */
 
     /* the thread's own */
     neighbour neighbours[NEIGHBOURS_MOST];
@@ -105,6 +116,11 @@ cornu_status engine_begin_exchange(cornu_ranks *r, int slot, int with, const voi
                                    size_t out_size, void *in, size_t in_size);
 cornu_status engine_test_exchange(cornu_ranks *r, int slot, bool *done);
 cornu_status engine_pause(cornu_ranks *r, double since);
+/* What the neighbour at distance 1 << k has in the place of `own`, where that lies in the block and
+   can be read; else NULL. */
+const float *engine_other(const cornu_ranks *r, int k, const float *own);
+/* Does any rank read these numbers in another's memory? */
+bool engine_any_reads(const cornu_ranks *r, const float *own);
 /* Is *value, which others change under the lock, at least so much? */
 bool engine_reached(cornu_ranks *r, const int64_t *value, int64_t least);
 /* Wait until it is. */

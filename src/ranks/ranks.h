@@ -16,6 +16,12 @@ cornu_status ranks_join(const char *(*open)(ranks_transport **out), cornu_ranks 
 const char *ranks_name(const cornu_ranks *r, int rank);
 /* Everybody's `size` bytes, in the order of ranks, to everybody: all[count * size]. */
 cornu_status ranks_share(cornu_ranks *r, const void *own, void *all, size_t size);
+/* Memory, as that of memory_new_aligned, for numbers that are added; all ranks make it at once, of
+   as many bytes. Those of a host read each other's, where they may, and send nothing then: sums of
+   numbers that lie in the same place of everybody's block. One at a time; it is freed before the
+   ranks are closed. `r` NULL: of this process alone. */
+cornu_status ranks_block_new(cornu_ranks *r, size_t bytes, const char *what, float **out);
+void ranks_block_free(cornu_ranks *r, float *block); /* or NULL */
 /* Everybody's numbers added, in the fixed tree whose leaves are the ranks: ((0 + 1) + (2 + 3)) ...
    By recursive halving, then doubling (Thakur, Rabenseifner, Gropp 2005), beginning with
    neighbours, so that each addition is one of the tree's; the sum of two floats does not depend on
@@ -29,8 +35,9 @@ typedef struct ranks_numbers {
     int64_t count;
     int64_t rounded; /* the first so many are sent as bfloat16, and each sum is that of two rounded
                         numbers, and rounded at last */
-    int64_t divided; /* of the first so many each rank gets the sums of its parts alone, and what
-                        becomes of the others is not said. Where both are set they are equal */
+    int64_t divided; /* of the first so many each rank gets the sums of its parts alone, but for
+                        ranks_rest, and what becomes of the others is not said. Where both are set
+                        they are equal */
 } ranks_numbers;
 void ranks_sum_begin(cornu_ranks *r, float *values, const ranks_numbers *n, bool joins);
 void ranks_sum_ready(cornu_ranks *r, int64_t count);
@@ -44,6 +51,10 @@ typedef struct ranks_part {
 } ranks_part;
 /* How many there are, and, unless `parts` is NULL, which. */
 int ranks_parts(const cornu_ranks *r, const ranks_numbers *n, ranks_part *parts);
+/* What is to be added to this rank's parts yet, each number to that in the same place, where the
+   last addition of a sum of such `values` is left to who uses them and needs to see them anyway;
+   NULL: nothing. It stays until this rank has told the others something of its parts. */
+const float *ranks_rest(const cornu_ranks *r, const ranks_numbers *n, const float *values);
 /* Everybody's parts to everybody, of numbers that are divided as those of the sum `n` are; `values`
    are n->divided. They may still be made meanwhile, and the rest is as with a sum. */
 void ranks_gather_begin(cornu_ranks *r, float *values, const ranks_numbers *n);

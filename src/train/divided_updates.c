@@ -168,12 +168,14 @@ typedef struct progress {
 } progress;
 
 /* While it is in the caches the update takes it from there. */
-static void scale(const progress *p, int update)
+static void complete(const progress *p, int update)
 {
     const summed_gradients *g = p->gradients;
-    if (update < p->updates->update_count)
-        floats_scale(g->pool, g->values + p->updates->places[update],
-                     p->updates->updates[update].count, g->factor);
+    if (update == p->updates->update_count)
+        return;
+    int64_t at = p->updates->places[update];
+    floats_add_scaled(g->pool, g->values + at, g->rest ? g->rest + at : NULL,
+                      p->updates->updates[update].count, g->factor);
 }
 
 static void go_on(void *context, int operations)
@@ -183,7 +185,7 @@ static void go_on(void *context, int operations)
     if (done < 0)
         return;
     ranks_sum_ready(p->updates->ranks, p->updates->ready[done]);
-    scale(p, done);
+    complete(p, done);
 }
 
 static cornu_status run_watched(const divided_updates *u, session_plan *update,
@@ -192,7 +194,7 @@ static cornu_status run_watched(const divided_updates *u, session_plan *update,
     device *d = session_device(u->session);
     progress p = {u, gradients, update->plan->op_count - u->update_count};
     if (p.before == 0)
-        scale(&p, 0);
+        complete(&p, 0);
     d->ops->watch(d, update->prepared, go_on, &p);
     cornu_status status = session_run(u->session, update, NULL, NULL, 0);
     d->ops->watch(d, update->prepared, NULL, NULL);

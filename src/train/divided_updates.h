@@ -25,7 +25,8 @@ cornu_status divided_updates_prepare(divided_updates *d, const shard_layout *lay
 /* What a step's updates go by. */
 typedef struct summed_gradients {
     float *values; /* in the layout that was prepared */
-    float factor;  /* they are to be multiplied by this first */
+    const float *rest; /* in the same layout: to be added first (ranks_rest); NULL: nothing */
+    float factor;      /* and then multiplied by this */
     threads *pool;
 } summed_gradients;
 /* All ranks: run that plan, in *seconds, and exchange the weights. */

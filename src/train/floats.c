@@ -24,6 +24,15 @@ static void scale_task(void *context, int64_t task, int worker)
         w->to[i] *= w->factor;
 }
 
+static void add_scaled_task(void *context, int64_t task, int worker)
+{
+    const range_work *w = context;
+    int64_t end = end_of(w, task);
+    (void)worker;
+    for (int64_t i = task * TASK; i < end; i++)
+        w->to[i] = (w->to[i] + w->from[i]) * w->factor;
+}
+
 static void add_task(void *context, int64_t task, int worker)
 {
     const range_work *w = context;
@@ -60,6 +69,15 @@ void floats_scale(threads *pool, float *values, int64_t count, float factor)
 {
     if (factor != 1)
         run(pool, scale_task, (range_work){.to = values, .count = count, .factor = factor});
+}
+
+void floats_add_scaled(threads *pool, float *to, const float *from, int64_t count, float factor)
+{
+    if (from)
+        run(pool, add_scaled_task,
+            (range_work){.to = to, .from = from, .count = count, .factor = factor});
+    else
+        floats_scale(pool, to, count, factor);
 }
 
 void floats_add(threads *pool, float *to, const float *from, int64_t count, bool rounds)

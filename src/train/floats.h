@@ -5,6 +5,8 @@
 #include "base/threads.h"
 
 void floats_scale(threads *pool, float *values, int64_t count, float factor);
+/* (to[i] + from[i]) * factor; `from` NULL: as floats_scale. */
+void floats_add_scaled(threads *pool, float *to, const float *from, int64_t count, float factor);
 /* to[i] += from[i]; `rounds`: both are rounded to bfloat16 before. */
 void floats_add(threads *pool, float *to, const float *from, int64_t count, bool rounds);
 /* To bfloat16. */

@@ -27,14 +27,14 @@ struct shards {
     ranks_numbers numbers;    /* what ranks add of a step */
     shard_layout layout;      /* of each node's values */
     float *states;            /* what the changed variables were before the step, in that layout */
-    node nodes[LEVELS_MOST + 1];
-    node *waiting[LEVELS_MOST]; /* [levels] sums that wait for what comes at their right */
-    node *shard;                /* the leaf at hand */
-    node *root;                 /* behind the last leaf: the sum of this rank's */
-    bool joined;                /* so did all other ranks */
-    int taken;                  /* of the leaf's parts */
-    float share;                /* the leaf's, of the batch, by which its numbers are multiplied */
-    float last_share;           /* the sum is, where all leaves have the same; else 1 */
+    node nodes[LEVELS_MOST + 1]; /* the first is the first leaf's, and then the sum's */
+    node *waiting[LEVELS_MOST];  /* [levels] sums that wait for what comes at their right */
+    node *shard;                 /* the leaf at hand */
+    node *root;                  /* behind the last leaf: the sum of this rank's */
+    bool joined;                 /* so did all other ranks */
+    int taken;                   /* of the leaf's parts */
+    float share;                 /* the leaf's, of the batch, by which its numbers are multiplied */
+    float last_share;            /* the sum is, where all leaves have the same; else 1 */
     step_results results;
     double began;
     shards_times times;
@@ -78,20 +78,17 @@ static cornu_status make_nodes(shards *h)
     char need[16], left[16];
     double bytes = (double)h->layout.values * sizeof(float), needed = bytes * (h->levels + 2);
     int64_t available = memory_available();
-    if (h->shard)
+    if (h->states)
         return CORNU_OK;
     if (available >= 0 && needed > (double)available)
         return status_fail(CORNU_OUT_OF_MEMORY,
                            "shards: adding the gradients of %jd needs %s of memory; %s is free",
                            (intmax_t)h->count, memory_human(needed, need),
                            memory_human((double)available, left));
-    for (int i = 0; i <= h->levels; i++)
+    TRY(ranks_block_new(h->ranks, (size_t)bytes + 1, "gradients of shards", &h->nodes->values));
+    for (int i = 1; i <= h->levels; i++)
         TRY(memory_new_aligned((size_t)bytes + 1, "gradients of shards", &h->nodes[i].values));
-    TRY(memory_new_aligned((size_t)bytes + 1, "statistics before a step", &h->states));
-    for (int i = 0; i < h->levels; i++)
-        h->waiting[i] = &h->nodes[i];
-    h->shard = &h->nodes[h->levels];
-    return CORNU_OK;
+    return memory_new_aligned((size_t)bytes + 1, "statistics before a step", &h->states);
 }
 
 /* ---- opening ------------------------------------------------------------------------------ */
@@ -126,7 +123,8 @@ void shards_close(shards *h)
 {
     if (!h)
         return;
-    for (size_t i = 0; i < sizeof h->nodes / sizeof *h->nodes; i++)
+    ranks_block_free(h->ranks, h->nodes->values);
+    for (int i = 1; i <= h->levels; i++)
         memory_free_aligned(h->nodes[i].values);
     memory_free_aligned(h->states);
     divided_updates_close(h->divided);
@@ -214,10 +212,11 @@ static bool is_last(const shards *h, int64_t number)
     return number == h->own - 1;
 }
 
-/* What the last leaf's numbers become when all that waits at its left is added. */
-static node *root_of(const shards *h)
+static void start_tree(shards *h)
 {
-    return h->levels > 0 ? h->waiting[h->levels - 1] : h->shard;
+    h->shard = h->nodes;
+    for (int i = 0; i < h->levels; i++)
+        h->waiting[i] = &h->nodes[i + 1];
 }
 
 /* Leaf `number` is complete in h->shard as far as value end-1: what of the tree is complete with
@@ -360,11 +359,12 @@ cornu_status shards_begin(shards *h, const sample_block *samples, const int64_t 
     cornu_status status = shards_prepare(h, batch, samples->weight != NULL);
     h->last_share = batch % h->count == 0 ? 1 / (float)h->count : 1;
     h->began = clock_seconds();
+    start_tree(h);
     for (int64_t i = 0; i < h->own && status == CORNU_OK; i++) {
         bool sums = h->ranks && is_last(h, i);
         TRY(keep_states(h, i == 0));
         if (sums)
-            ranks_sum_begin(h->ranks, root_of(h)->values, &h->numbers, true);
+            ranks_sum_begin(h->ranks, h->nodes->values, &h->numbers, true);
         status = run_shard(h, samples, index, batch, i);
         h->times.made = clock_seconds() - h->began;
         if (sums)
@@ -443,8 +443,10 @@ static cornu_status run_updates(shards *h, float *values)
 {
     if (!h->divided)
         return session_run(h->session, h->update, NULL, NULL, 0);
-    const summed_gradients gradients = {
-        .values = values, .factor = h->numbers.divided ? h->last_share : 1, .pool = h->pool};
+    const summed_gradients gradients = {.values = values,
+                                        .rest = ranks_rest(h->ranks, &h->numbers, values),
+                                        .factor = h->numbers.divided ? h->last_share : 1,
+                                        .pool = h->pool};
     return divided_updates_run(h->divided, h->update, &gradients, &h->times.updated);
 }
 

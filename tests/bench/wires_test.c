@@ -116,6 +116,20 @@ static void a_divided_update_takes_a_part_and_the_weights_way_back(void **state)
     expect_near(wire_step_seconds(&unit_wire, 1, &step), 18);
 }
 
+/* Of what a host's ranks read in each other's memory nothing is sent before the update. */
+static void what_the_update_adds_is_not_sent(void **state)
+{
+    (void)state;
+    shard_part part = {.count = 100, .seconds = 10};
+    const shard_layout layout = {.parts = &part, .count = 1, .values = 100, .gradient_values = 100};
+    const lone_step step = {
+        .made = 10, .applied = 8, .layout = &layout, .divided = true, .rests = true};
+    expect_near(wire_add_seconds(&unit_wire, 2, &step), 1);
+    expect_near(wire_wait_seconds(&unit_wire, 2, &step), 0);
+    expect_near(wire_step_seconds(&unit_wire, 2, &step), 10 + (4 + 1 + 200) + 1);
+    expect_near(wire_wait_seconds(&unit_wire, 4, &step), 1 + 200); /* the first neighbour's */
+}
+
 static void gradients_as_bf16_are_half_the_bytes(void **state)
 {
     (void)state;
@@ -135,6 +149,7 @@ int main(void)
         cmocka_unit_test(buckets_share_the_wire_and_hide_each_others_latency),
         cmocka_unit_test(what_is_made_early_is_not_waited_for),
         cmocka_unit_test(a_divided_update_takes_a_part_and_the_weights_way_back),
+        cmocka_unit_test(what_the_update_adds_is_not_sent),
         cmocka_unit_test(gradients_as_bf16_are_half_the_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

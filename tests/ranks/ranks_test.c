@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* ---- bytes ------------------------------------------------------------------------------ */
@@ -87,23 +88,50 @@ static cornu_status check_number(float found, float expected, int64_t i, int64_t
                        (intmax_t)count, (double)found, (double)expected);
 }
 
+/* Numbers that are sent, or read in the others' memory. */
+typedef struct numbers {
+    int64_t count;
+    bool in_block;
+} numbers;
+
+static cornu_status new_numbers(cornu_ranks *r, const numbers *n, float **values)
+{
+    size_t bytes = (size_t)n->count * sizeof **values + 1;
+    if (n->in_block)
+        return ranks_block_new(r, bytes, "numbers", values);
+    *values = malloc(bytes);
+    return CORNU_OK;
+}
+
+static void free_numbers(cornu_ranks *r, const numbers *n, float *values)
+{
+    if (n->in_block)
+        ranks_block_free(r, values);
+    else
+        free(values);
+}
+
 /* `work` of so many numbers (its context), by any number of ranks. */
 static void run_all_sizes(rank_work *work)
 {
     rank_result results[RANK_THREADS_MOST];
-    static int64_t sizes[] = {0, 1, 2, 3, 7, 8, 1000, (1 << 20) - 1, (1 << 20) + 5, 5 << 19};
+    static const int64_t sizes[] = {0, 1, 2, 3, 7, 8, 1000, (1 << 20) - 1, (1 << 20) + 5, 5 << 19};
     for (int count = 1; count <= RANK_THREADS_MOST; count *= 2)
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-            rank_threads_run(count, work, &sizes[i], results);
+        for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
+            rank_threads_run(count, work, &(numbers){sizes[i / 2], i % 2 == 1}, results);
             rank_threads_expect(results, count, CORNU_OK);
         }
 }
 
 static cornu_status sum(cornu_ranks *r, void *context)
 {
-    int64_t count = *(const int64_t *)context;
-    float *values = malloc((size_t)count * sizeof *values + 1);
+    const numbers *n = context;
+    int64_t count = n->count;
+    float *values;
     bool all = false;
+    cornu_status made = new_numbers(r, n, &values);
+    if (made != CORNU_OK)
+        return made;
     int64_t rounded = cornu_ranks_count(r) == 4 ? count / 3 : 0;
     ranks_sum_begin(r, values, &(ranks_numbers){.count = count, .rounded = rounded}, true);
     for (int64_t i = 0; i < count; i++) {
@@ -119,7 +147,7 @@ static cornu_status sum(cornu_ranks *r, void *context)
         float expected = expected_sum(cornu_ranks_count(r), i, i < rounded);
         status = check_number(values[i], expected, i, count);
     }
-    free(values);
+    free_numbers(r, n, values);
     return status;
 }
 
@@ -129,15 +157,39 @@ static void sums_are_those_of_the_fixed_tree(void **state)
     run_all_sizes(sum);
 }
 
+/* Where a block cannot be shared its numbers are sent. */
+static void a_limit_on_files_is_none_on_numbers(void **state)
+{
+    (void)state;
+    rank_result results[RANK_THREADS_MOST];
+    struct rlimit before, none;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    rank_threads_run(2, sum, &(numbers){1000, true}, results);
+    setrlimit(RLIMIT_FSIZE, &before);
+    rank_threads_expect(results, 2, CORNU_OK);
+}
+
+/* Is the last addition of the divided ones left to who uses them? */
+static bool rests(const cornu_ranks *r, const numbers *of, const ranks_numbers *n)
+{
+    return of->in_block && cornu_ranks_count(r) > 1 && n->divided > 0 && n->rounded == 0;
+}
+
 /* A sum of which the first numbers stay divided: each rank has its parts of those, doubles them
    while the first are sent, and then all have all. */
 static cornu_status sum_divided(cornu_ranks *r, void *context)
 {
-    int64_t count = *(const int64_t *)context, covered = 0;
-    bool all, rounds = cornu_ranks_count(r) == 4;
+    const numbers *of = context;
+    int64_t count = of->count, covered = 0;
+    bool all, rounds = cornu_ranks_count(r) == 4 && count % 2 == 0;
     int64_t divided = count - count / 5;
     ranks_numbers n = {.count = count, .divided = divided, .rounded = rounds ? divided : 0};
-    float *values = malloc((size_t)count * sizeof *values + 1);
+    float *values;
+    cornu_status made = new_numbers(r, of, &values);
+    if (made != CORNU_OK)
+        return made;
     for (int64_t i = 0; i < count; i++)
         values[i] = value_of(cornu_ranks_number(r), i);
     ranks_sum_begin(r, values, &n, true);
@@ -146,11 +198,14 @@ static cornu_status sum_divided(cornu_ranks *r, void *context)
     int parts = ranks_parts(r, &n, NULL);
     ranks_part *own = malloc((size_t)parts * sizeof *own + 1);
     bool whole = ranks_parts(r, &n, own) == parts;
+    const float *rest = ranks_rest(r, &n, values);
+    if (status == CORNU_OK && (rest != NULL) != rests(r, of, &n))
+        status = status_fail(CORNU_INTERNAL, "%jd numbers: who adds the last?", (intmax_t)count);
     ranks_gather_begin(r, values, &n);
     for (int k = 0; k < parts; k++) {
         whole = whole && own[k].begin <= own[k].end && own[k].end <= own[k].bucket_end;
         for (int64_t i = own[k].begin; i < own[k].end; i++)
-            values[i] *= 2;
+            values[i] = 2 * (values[i] + (rest ? rest[i] : 0));
         covered += own[k].end - own[k].begin;
         ranks_sum_ready(r, own[k].bucket_end);
     }
@@ -168,7 +223,7 @@ static cornu_status sum_divided(cornu_ranks *r, void *context)
     if (status == CORNU_OK && (!whole || sum != divided)) /* each number is one rank's */
         status = status_fail(CORNU_INTERNAL, "the parts are not those of %jd", (intmax_t)divided);
     free(own);
-    free(values);
+    free_numbers(r, of, values);
     return status;
 }
 
@@ -406,6 +461,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everybody_gets_everybodys_bytes),
         cmocka_unit_test(sums_are_those_of_the_fixed_tree),
+        cmocka_unit_test(a_limit_on_files_is_none_on_numbers),
         cmocka_unit_test(parts_of_a_divided_sum_are_gathered),
         cmocka_unit_test(nothing_is_added_unless_all_join),
         cmocka_unit_test(who_differs_is_named_by_the_first_rank_alone),
