@@ -24,7 +24,7 @@ cornu_status divided_updates_prepare(divided_updates *d, const shard_layout *lay
                                      ranks_numbers *sum);
 /* What a step's updates go by. */
 typedef struct summed_gradients {
-    float *values; /* in the layout that was prepared */
+    float *values;     /* in the layout that was prepared */
     const float *rest; /* in the same layout: to be added first (ranks_rest); NULL: nothing */
     float factor;      /* and then multiplied by this */
     threads *pool;
