@@ -221,13 +221,19 @@ static cornu_status run_rounds(racer *c, const ranks_options *o, ranks_result *o
 static cornu_status keep_layout(const racer *c, ranks_result *out)
 {
     const shard_layout *l = shards_layout(c->shards);
+    const double slower = out->slowest / shards_last_times(c->shards).made;
     out->layout = *l;
     out->layout.parts = NULL;
     out->values = l->values;
+    out->factors =
+        (wire_factors){.elements = shards_factored_elements(c->shards),
+                       .floats = shards_numbers(c->shards)->shared / cornu_ranks_count(c->ranks),
+                       .made = shards_last_times(c->shards).shared * slower};
+    out->factors.products = out->factors.elements > 0 ? out->updated : 0;
     TRY(memory_new((size_t)l->count, sizeof *l->parts, "layout", &out->layout.parts));
     for (int i = 0; i < l->count; i++) {
         out->layout.parts[i] = l->parts[i];
-        out->layout.parts[i].seconds *= out->slowest / shards_last_times(c->shards).made;
+        out->layout.parts[i].seconds *= slower;
     }
     return CORNU_OK;
 }
@@ -236,18 +242,19 @@ static cornu_status keep_layout(const racer *c, ranks_result *out)
 static cornu_status measure_sum(racer *c, ranks_result *out)
 {
     const ranks_numbers numbers = *shards_numbers(c->shards);
-    float *values;
+    const int64_t floats = numbers.shared + numbers.count;
+    float *block;
     shards_close(c->shards);
     c->shards = NULL;
-    TRY(ranks_block_new(c->ranks, (size_t)numbers.count * sizeof *values + 1, "gradients",
-                        &values));
-    memset(values, 0, (size_t)numbers.count * sizeof *values);
+    TRY(ranks_block_new(c->ranks, (size_t)floats * sizeof *block + 1, "gradients", &block));
+    memset(block, 0, (size_t)floats * sizeof *block);
+    float *values = block + numbers.shared;
     double rests = ranks_rest(c->ranks, &numbers, values) != NULL;
     cornu_status status = merge(c->ranks, &rests, 1, MEAN);
     out->rests = rests == 1;
     if (status == CORNU_OK)
         status = time_sums(c->ranks, values, &numbers, &out->sum);
-    ranks_block_free(c->ranks, values);
+    ranks_block_free(c->ranks, block);
     return status;
 }
 
@@ -369,13 +376,22 @@ void ranks_report_free(ranks_report *report)
 
 /* ---- the model --------------------------------------------------------------------------- */
 
+/* The products take nearly all of it where there are any. */
+static double applied_by_all(const ranks_report *report, const ranks_result *r)
+{
+    if (!report->divided)
+        return r->applied;
+    return r->factors.elements > 0 ? 0 : r->updated * report->ranks;
+}
+
 static lone_step step_of(const ranks_report *report, const ranks_result *r)
 {
     return (lone_step){.made = r->slowest,
-                       .applied = report->divided ? r->updated * report->ranks : r->applied,
+                       .applied = applied_by_all(report, r),
                        .layout = &r->layout,
                        .bf16 = report->bf16,
                        .divided = report->divided,
+                       .factors = r->factors,
                        .rests = r->rests};
 }
 
@@ -385,7 +401,7 @@ static lone_step step_on_network(const ranks_report *report, const ranks_result 
     lone_step step = step_of(report, r);
     step.add_seconds = report->add_seconds;
     step.rests = false;
-    if (r->rests)
+    if (r->rests && r->factors.elements == 0)
         step.applied -= (double)r->values * sizeof(float) * report->add_seconds;
     return step;
 }

@@ -28,6 +28,7 @@ typedef struct ranks_result {
     double slowest;               /* `made` of the rank that takes longest in a step */
     double alone;                 /* a step of one rank's samples without the others */
     double sum;                   /* adding the gradients, nothing else being done */
+    wire_factors factors;
     bool rests;          /* a part of that belongs to `updated`, on all ranks (ranks_rest) */
     shard_layout layout; /* with the times of a step of rank 0 that takes `slowest` */
 } ranks_result;

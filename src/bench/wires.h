@@ -4,7 +4,11 @@
    Rabenseifner, Gropp 2005): 2 log2(N) latency + 2 n (N - 1) / N byte time. A bucket begins when
    its numbers are made and one of the RANKS_BUCKETS before it has come; its bytes are sent behind
    those of the bucket before. Where ranks update a part of the weights each, the messages back are
-   those of the weights, behind the gradients of all. */
+   those of the weights, behind the gradients of all. Of kernels whose factors ranks exchange
+   (train/shard_factors.h) each rank gets, before all buckets, what N - 1 others have: log2(N)
+   latency
+   + (N - 1) times a rank's bytes. With more ranks than that is worth their gradients are added as
+   all others. */
 #ifndef BENCH_WIRES_H
 #define BENCH_WIRES_H
 
@@ -23,6 +27,13 @@ typedef struct wire {
    latency (ns, us, ms, s). Messages begin with "forecast: ". */
 cornu_status wires_parse(const char *text, wire out[WIRES_MOST], int *count);
 
+/* Kernels whose factors are exchanged, taken together. */
+typedef struct wire_factors {
+    int64_t elements, floats; /* of the kernels; of one rank's factors */
+    double made;              /* when a rank has its own */
+    double products;          /* s: to multiply them, on any number of ranks */
+} wire_factors;
+
 /* A step of one rank, without the others. */
 typedef struct lone_step {
     double made, applied; /* s; applied: to all weights */
@@ -30,7 +41,8 @@ typedef struct lone_step {
     double add_seconds; /* of a byte, where that is not in the wire's; else 0 */
     bool bf16;          /* gradients are sent as bfloat16 */
     bool divided;       /* ranks update a part each (train/divided_updates.h) */
-    bool rests;         /* and add the last neighbour's gradients as they do, from its memory */
+    wire_factors factors;
+    bool rests; /* and add the last neighbour's gradients as they do, from its memory */
 } lone_step;
 
 /* So long a sum of `values` floats takes while nothing else is done. */

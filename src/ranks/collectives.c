@@ -312,11 +312,38 @@ static cornu_status exchange_buckets(cornu_ranks *r, addition *a)
     return engine_any_reads(r, a->values) ? all_join(r, true, &all) : CORNU_OK;
 }
 
+/* By doubling, as engine_share. */
+static cornu_status share_numbers(cornu_ranks *r, addition *a)
+{
+    int64_t each = a->numbers.shared / r->count;
+    float *all = a->values - a->numbers.shared;
+    if (each == 0 || r->count == 1)
+        return CORNU_OK;
+    TRY(engine_await(r, &a->ready, 0));
+    for (int k = 0; k < r->neighbour_count; k++) {
+        const int with = r->rank ^ 1 << k, first = -(1 << k);
+        float *mine = all + (r->rank & first) * each, *theirs = all + (with & first) * each;
+        size_t bytes = (size_t)(each << k) * sizeof *all;
+        const float *read = engine_other(r, k, theirs);
+        char out = 0, in;
+        if (read) { /* that they are there is all that is to be said */
+            TRY(engine_exchange(r, with, &out, 1, &in, 1));
+            memcpy(theirs, read, bytes);
+        } else {
+            TRY(engine_exchange(r, with, mine, bytes, theirs, bytes));
+        }
+    }
+    return CORNU_OK;
+}
+
 static cornu_status run_sum(cornu_ranks *r, void *context)
 {
     addition *a = context;
     TRY(all_join(r, a->joins, &a->all));
-    return a->all ? exchange_buckets(r, a) : CORNU_OK;
+    if (!a->all)
+        return CORNU_OK;
+    TRY(share_numbers(r, a));
+    return exchange_buckets(r, a);
 }
 
 static cornu_status run_gather(cornu_ranks *r, void *context)
@@ -329,6 +356,7 @@ static cornu_status run_gather(cornu_ranks *r, void *context)
 static void begin_addition(cornu_ranks *r, const addition *a, engine_work *work)
 {
     r->adding = *a;
+    r->adding.ready = -1;
     r->adding.job = (job){.work = work, .context = &r->adding};
     engine_begin(r, &r->adding.job);
 }

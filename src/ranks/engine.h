@@ -47,7 +47,7 @@ typedef struct addition {
     float *values;
     ranks_numbers numbers;
     bool gathers;  /* parts that have been added */
-    int64_t ready; /* under the lock: of the values, from the first */
+    int64_t ready; /* under the lock: of the values, from the first; -1: not even what is shared */
     bool joins;    /* this rank does */
     bool all;      /* all do */
 } addition;

@@ -28,9 +28,10 @@ void ranks_block_free(cornu_ranks *r, float *block); /* or NULL */
    their order.
 
    The numbers may still be made while those before them are added: `begin` returns at once, `ready`
-   says that the first `count` values will not change any more (at last all of them), and `end`
-   waits. Unless all ranks join, nothing is added, *all is false, and the values may be in any state
-   that their maker left. In between the ranks do nothing else. */
+   says that the first `count` values will not change any more (at last all of them; with 0, that
+   what is shared will not), and `end` waits. Unless all ranks join, nothing is added, *all is
+   false, and the values may be in any state that their maker left. In between the ranks do nothing
+   else. */
 typedef struct ranks_numbers {
     int64_t count;
     int64_t rounded; /* the first so many are sent as bfloat16, and each sum is that of two rounded
@@ -38,6 +39,8 @@ typedef struct ranks_numbers {
     int64_t divided; /* of the first so many each rank gets the sums of its parts alone, but for
                         ranks_rest, and what becomes of the others is not said. Where both are set
                         they are equal */
+    int64_t shared;  /* so many before the first are not added: of them each rank has made one part,
+                        all as long and in the order of ranks, and gets the others' */
 } ranks_numbers;
 void ranks_sum_begin(cornu_ranks *r, float *values, const ranks_numbers *n, bool joins);
 void ranks_sum_ready(cornu_ranks *r, int64_t count);

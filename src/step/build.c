@@ -103,6 +103,15 @@ cornu_status builder_batched(const step_builder *b, const shape *s, shape *out)
     return CORNU_OK;
 }
 
+int builder_factors(const step_builder *b, tensor_ref of)
+{
+    const plan_factors *f = b->options->factors;
+    int i = f && b->plan->mode == PLAN_TRAIN ? f->count - 1 : -1;
+    while (i >= 0 && f->list[i].variable != of)
+        i--;
+    return i;
+}
+
 cornu_status builder_gradient(step_builder *b, tensor_ref t, tensor_ref *out)
 {
     shape s = b->plan->tensors[t].shape;
@@ -265,6 +274,7 @@ static void set_lives(plan *p, const plan_options *options)
 {
     for (int i = 0; options->scope == SCOPE_UPDATES && i < p->model->weight_count; i++)
         touch(p, p->gradients[i], 0); /* written before the step */
+    touch(p, p->factors, 0);
     for (int i = 0; i < p->op_count; i++) {
         for (int k = 0; k < OP_INPUTS_MAX; k++)
             touch(p, p->ops[i].in[k], i);
@@ -275,6 +285,10 @@ static void set_lives(plan *p, const plan_options *options)
     touch(p, p->input_gradient, p->op_count);
     for (int i = 0; options->scope == SCOPE_GRADIENTS && i < p->model->weight_count; i++)
         touch(p, p->gradients[i], p->op_count);
+    for (int i = 0; p->kept && i < options->factors->count; i++) {
+        touch(p, p->kept[i].x, p->op_count);
+        touch(p, p->kept[i].dy, p->op_count);
+    }
     for (int i = 0; i < p->tensor_count; i++) {
         const tensor *r = &p->tensors[plan_root(p, i)];
         p->tensors[i].first = r->first;
@@ -284,7 +298,8 @@ static void set_lives(plan *p, const plan_options *options)
 
 static cornu_status check_options(const cornu_model *m, const plan_options *options)
 {
-    if (options->scope == SCOPE_UPDATES ? options->batch != 0 : options->batch < 1)
+    bool batched = options->scope != SCOPE_UPDATES || options->factors;
+    if (batched ? options->batch < 1 : options->batch != 0)
         return status_fail(CORNU_INVALID, "batch: found %lld; expected 1 or more",
                            (long long)options->batch);
     if (options->mode != PLAN_PREDICT && !m->compiled)
@@ -316,6 +331,8 @@ static cornu_status build(step_builder *b)
     for (int i = 0; i < p->model->weight_count; i++)
         p->gradients[i] = NO_TENSOR;
     TRY(add_variables(b));
+    if (b->options->factors && p->scope == SCOPE_GRADIENTS)
+        TRY(memory_new((size_t)b->options->factors->count, sizeof *p->kept, "plan", &p->kept));
     if (p->scope == SCOPE_UPDATES) {
         TRY(build_only_updates(b));
         TRY(forms_of_updates(p));
@@ -343,6 +360,7 @@ cornu_status plan_build(const cornu_model *model, const plan_options *options, p
     b.plan->weighted = options->weighted && options->mode != PLAN_PREDICT;
     b.plan->exact_convolution = options->exact_convolution;
     b.plan->input = b.plan->target = b.plan->output = b.plan->input_gradient = NO_TENSOR;
+    b.plan->factors = NO_TENSOR;
     cornu_status status = build(&b);
     free(b.notes);
     if (status != CORNU_OK) {

@@ -38,6 +38,18 @@ const op_group *plan_group(const plan *p, const op *o, group_kind kind)
     return NULL;
 }
 
+int plan_operations_to(const plan *p, tensor_ref t)
+{
+    tensor_ref wanted = plan_root(p, t);
+    for (int i = p->op_count; i > 0; i--)
+        for (int k = 0; k < OP_OUTPUTS_MAX; k++) {
+            tensor_ref out = p->ops[i - 1].out[k];
+            if (out != NO_TENSOR && plan_root(p, out) == wanted)
+                return i;
+        }
+    return p->op_count;
+}
+
 void tensor_matrix(const tensor *t, int64_t *rows, int64_t *columns)
 {
     *columns = t->shape.rank > 0 ? t->shape.dim[t->shape.rank - 1] : 1;
@@ -73,5 +85,7 @@ void plan_free(plan *p)
     free(p->ops);
     free(p->groups);
     free(p->gradients);
+    free(p->kept);
+    free(p->ranges);
     free(p);
 }

@@ -104,6 +104,10 @@ typedef union op_attributes {
         int norm_slot;         /* clipnorm: this variable's; global_clipnorm: -1, all are summed */
         int norm_count;        /* elements of s to sum for global_clipnorm */
         int64_t before, after; /* elements of w, first and last, that are left as they are */
+        /* DENSE_UPDATE: */
+        int64_t x, dy; /* places in a shard's factors */
+        const struct update_span *ranges;
+        int range_count;
     } update;
 } op_attributes;
 
@@ -122,11 +126,37 @@ typedef enum plan_mode { PLAN_TRAIN, PLAN_EVALUATE, PLAN_PREDICT } plan_mode;
    them: it has no samples (its batch is 0), and they are written before its step. */
 typedef enum plan_scope { SCOPE_STEP, SCOPE_GRADIENTS, SCOPE_UPDATES } plan_scope;
 
-/* Elements of a variable. */
+/* Elements of a variable, in the order in which the device keeps it. */
 typedef struct update_span {
     int variable;
     int64_t first, count;
 } update_span;
+
+static inline double update_span_elements(const update_span *ranges, int count)
+{
+    double sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += (double)ranges[i].count;
+    return sum;
+}
+
+/* Shard i of S has the samples n i / S to n (i + 1) / S - 1 of a batch of n: the first of them. */
+static inline int64_t plan_shard_begin(int64_t batch, int64_t shards, int64_t i)
+{
+    return batch * i / shards;
+}
+
+/* A dense kernel whose gradient no plan makes: SCOPE_GRADIENTS keeps its factors x and dy, whose
+   product it is, SCOPE_UPDATES multiplies those of all shards (DENSE_UPDATE). */
+typedef struct dense_factors {
+    int variable;
+    int64_t x, dy; /* where a shard's begin in its floats */
+} dense_factors;
+typedef struct plan_factors {
+    const dense_factors *list;
+    int count;
+    int64_t shards, floats; /* floats: of one */
+} plan_factors;
 
 typedef struct plan_options {
     plan_mode mode;
@@ -140,7 +170,14 @@ typedef struct plan_options {
     bool no_fusion;           /* fuse no activations */
     const update_span *updates; /* SCOPE_UPDATES: what is updated, in this order; NULL: all */
     int update_count;
+    const plan_factors *factors; /* SCOPE_GRADIENTS and, with `updates`, SCOPE_UPDATES, whose
+                                    `batch` is then that of all shards; NULL: none */
 } plan_options;
+
+/* Of plan_options.factors.list[i] in SCOPE_GRADIENTS. */
+typedef struct kept_factors {
+    tensor_ref x, dy;
+} kept_factors;
 
 typedef struct plan {
     plan_mode mode;
@@ -158,6 +195,9 @@ typedef struct plan {
         output;                /* output: what predict returns; target: NO_TENSOR in predict */
     tensor_ref input_gradient; /* keep_input_gradient, else NO_TENSOR */
     tensor_ref *gradients;     /* [model->weight_count]: gradient of each weight, or NO_TENSOR */
+    kept_factors *kept;        /* [factors->count]; NULL: there are none */
+    tensor_ref factors;        /* SCOPE_UPDATES: of all shards, or NO_TENSOR */
+    update_span *ranges;       /* of its DENSE_UPDATEs */
     int metric_count;
     size_t arena_bytes;       /* buffers, after sharing memory; as `offset` */
     size_t variable_bytes;    /* weights and slots */
@@ -198,6 +238,9 @@ static inline tensor_ref plan_root(const plan *p, tensor_ref t)
         t = p->tensors[t].alias;
     return t;
 }
+
+/* How many operations, from the first, have to run until `t` is whole. */
+int plan_operations_to(const plan *p, tensor_ref t);
 
 /* Rows and columns of a tensor seen as a matrix: all but the last dimension, the last. */
 void tensor_matrix(const tensor *t, int64_t *rows, int64_t *columns);

@@ -7,16 +7,21 @@
 struct divided_updates {
     session *session;
     cornu_ranks *ranks;
-    ranks_numbers numbers; /* of weights and slots, divided as gradients are */
-    float *weights;        /* blocks of the device, in the gradients' layout */
+    /* Of weights and slots: divided as gradients are, and behind those where there are none
+       (shard_factors.h). */
+    ranks_numbers numbers, apart;
+    float *weights; /* blocks of the device: in the gradients' layout, then those without */
     float *slots[OPTIMIZER_SLOTS_MAX];
     int slot_count;
-    /* This rank's, in the order of the layout; and when the one before each is done, or (the last,
+    shard_part *parts; /* of such a block */
+    int part_count;
+    /* This rank's, in the order of the parts; and when the one before each is done, or (the last,
        which is one more) all are, so many of the weights can be sent. */
     update_span *updates;
-    int64_t *places; /* where each begins in the layout */
+    int64_t *places; /* where each begins in the block */
     int64_t *ready;
     int update_count, update_capacity;
+    int summed; /* of the updates: by gradients, which come first */
 };
 
 cornu_status divided_updates_open(session *s, cornu_ranks *ranks, divided_updates **out)
@@ -40,6 +45,7 @@ void divided_updates_close(divided_updates *d)
 {
     if (!d)
         return;
+    free(d->parts);
     free(d->updates);
     free(d->places);
     free(d->ready);
@@ -61,35 +67,36 @@ static int find_slot(const cornu_model *m, int number, int slot)
 
 /* What the optimizer keeps under this number (or the weights) into one block; *block stays NULL
    where there is nothing. */
-static cornu_status join(const divided_updates *u, const shard_layout *l, int slot, float **block)
+static cornu_status join(const divided_updates *u, int slot, float **block)
 {
     device *d = session_device(u->session);
     int *variables, count = 0;
     int64_t *at;
     cornu_status status;
-    TRY(memory_new((size_t)l->gradients + 1, sizeof *variables, "updates", &variables));
-    TRY_GOTO(memory_new((size_t)l->gradients + 1, sizeof *at, "updates", &at));
-    for (int i = 0; i < l->gradients; i++) {
-        int number = find_slot(session_model(u->session), l->parts[i].variable, slot);
+    TRY(memory_new((size_t)u->part_count + 1, sizeof *variables, "updates", &variables));
+    TRY_GOTO(memory_new((size_t)u->part_count + 1, sizeof *at, "updates", &at));
+    for (int i = 0; i < u->part_count; i++) {
+        int number = find_slot(session_model(u->session), u->parts[i].variable, slot);
         if (number < 0)
             continue;
         variables[count] = number;
-        at[count++] = l->parts[i].at;
+        at[count++] = u->parts[i].at;
     }
     if (count > 0)
-        status = d->ops->join(d, variables, at, count, l->gradient_values, block);
+        status =
+            d->ops->join(d, variables, at, count, u->numbers.divided + u->apart.divided, block);
     free(at);
 done:
     free(variables);
     return status;
 }
 
-static cornu_status join_all(divided_updates *u, const shard_layout *l)
+static cornu_status join_all(divided_updates *u)
 {
-    TRY(join(u, l, -1, &u->weights));
+    TRY(join(u, -1, &u->weights));
     for (int slot = 0; slot < OPTIMIZER_SLOTS_MAX; slot++) {
         float *block = NULL;
-        TRY(join(u, l, slot, &block));
+        TRY(join(u, slot, &block));
         if (block)
             u->slots[u->slot_count++] = block;
     }
@@ -115,46 +122,76 @@ static cornu_status add_update(divided_updates *u, const update_span *part, int6
     return CORNU_OK;
 }
 
-/* Of a rank's part of a bucket what lies in variables; `ready`: the numbers before that bucket. */
-static cornu_status add_part(divided_updates *u, const shard_layout *l, const ranks_part *part,
-                             int64_t ready)
+/* Of the numbers begin to end - 1 of a block what lies in variables; `ready`: those that can be
+   sent before. */
+static cornu_status add_range(divided_updates *u, int64_t begin, int64_t end, int64_t ready)
 {
-    for (int i = 0; i < l->gradients; i++) {
-        const shard_part *p = &l->parts[i];
-        int64_t begin = part->begin > p->at ? part->begin : p->at,
-                end = part->end < p->at + p->count ? part->end : p->at + p->count;
-        if (begin < end)
-            TRY(add_update(u, &(update_span){p->variable, begin - p->at, end - begin}, begin,
-                           ready));
+    for (int i = 0; i < u->part_count; i++) {
+        const shard_part *p = &u->parts[i];
+        int64_t from = begin > p->at ? begin : p->at,
+                to = end < p->at + p->count ? end : p->at + p->count;
+        if (from < to)
+            TRY(add_update(u, &(update_span){p->variable, from - p->at, to - from}, from, ready));
     }
     return CORNU_OK;
 }
 
-static cornu_status find_parts(divided_updates *u, const shard_layout *l)
+/* This rank's parts of numbers that begin at `base` of a block. */
+static cornu_status add_parts(divided_updates *u, const ranks_numbers *n, int64_t base)
 {
-    int count = ranks_parts(u->ranks, &u->numbers, NULL);
+    int count = ranks_parts(u->ranks, n, NULL);
     ranks_part *parts;
     TRY(memory_new((size_t)count + 1, sizeof *parts, "updates", &parts));
-    ranks_parts(u->ranks, &u->numbers, parts);
+    ranks_parts(u->ranks, n, parts);
     cornu_status status = CORNU_OK;
     for (int i = 0; i < count && status == CORNU_OK; i++)
-        status = add_part(u, l, &parts[i], i > 0 ? parts[i - 1].bucket_end : 0);
+        status = add_range(u, base + parts[i].begin, base + parts[i].end,
+                           i > 0 ? parts[i - 1].bucket_end : 0);
     free(parts);
-    if (status == CORNU_OK && u->update_count > 0)
-        u->ready[u->update_count] = l->gradient_values;
     return status;
 }
 
-cornu_status divided_updates_prepare(divided_updates *u, const shard_layout *l, ranks_numbers *sum)
+static cornu_status find_updates(divided_updates *u)
+{
+    TRY(add_parts(u, &u->numbers, 0));
+    u->summed = u->update_count;
+    TRY(add_parts(u, &u->apart, u->numbers.divided));
+    if (u->update_count > 0)
+        u->ready[u->summed] = u->numbers.divided;
+    return CORNU_OK;
+}
+
+/* Variables with gradients, then those without. */
+static cornu_status find_block(divided_updates *u, const shard_layout *l, const plan_factors *f)
+{
+    const cornu_model *m = session_model(u->session);
+    int count = l->gradients + f->count;
+    TRY(memory_new((size_t)count + 1, sizeof *u->parts, "updates", &u->parts));
+    u->numbers = (ranks_numbers){.count = l->values, .divided = l->gradient_values};
+    for (int i = 0; i < l->gradients; i++)
+        u->parts[u->part_count++] = l->parts[i];
+    for (int i = 0; i < f->count; i++) {
+        int64_t values = m->variables[f->list[i].variable].count;
+        u->parts[u->part_count++] = (shard_part){.variable = f->list[i].variable,
+                                                 .count = values,
+                                                 .at = l->gradient_values + u->apart.divided};
+        u->apart.divided += shard_layout_align(values);
+    }
+    u->apart.count = u->apart.divided;
+    return CORNU_OK;
+}
+
+cornu_status divided_updates_prepare(divided_updates *u, const shard_layout *l,
+                                     const plan_factors *f, ranks_numbers *sum)
 {
     static const update_span none[1];
     const cornu_model *m = session_model(u->session);
-    u->numbers = (ranks_numbers){.count = l->values, .divided = l->gradient_values};
     sum->divided = optimizer_clips_by_norm(&m->optimizer) ? 0 : l->gradient_values;
-    if (u->weights || l->gradients == 0)
+    if (u->weights || l->gradients + f->count == 0)
         return CORNU_OK;
-    TRY(find_parts(u, l));
-    TRY(join_all(u, l));
+    TRY(find_block(u, l, f));
+    TRY(find_updates(u));
+    TRY(join_all(u));
     session_divide_updates(u->session, u->updates ? u->updates : none, u->update_count);
     return CORNU_OK;
 }
@@ -171,7 +208,7 @@ typedef struct progress {
 static void complete(const progress *p, int update)
 {
     const summed_gradients *g = p->gradients;
-    if (update == p->updates->update_count)
+    if (update >= p->updates->summed)
         return;
     int64_t at = p->updates->places[update];
     floats_add_scaled(g->pool, g->values + at, g->rest ? g->rest + at : NULL,
@@ -182,17 +219,24 @@ static void go_on(void *context, int operations)
 {
     const progress *p = context;
     int done = operations - p->before;
-    if (done < 0)
+    if (done < 0 || done > p->updates->summed)
         return;
     ranks_sum_ready(p->updates->ranks, p->updates->ready[done]);
     complete(p, done);
+}
+
+static bool updates(const op *o)
+{
+    return o->kind == OP_UPDATE || o->kind == OP_DENSE_UPDATE;
 }
 
 static cornu_status run_watched(const divided_updates *u, session_plan *update,
                                 const summed_gradients *gradients)
 {
     device *d = session_device(u->session);
-    progress p = {u, gradients, update->plan->op_count - u->update_count};
+    progress p = {.updates = u, .gradients = gradients};
+    while (!updates(&update->plan->ops[p.before]))
+        p.before++;
     if (p.before == 0)
         complete(&p, 0);
     d->ops->watch(d, update->prepared, go_on, &p);
@@ -201,12 +245,22 @@ static cornu_status run_watched(const divided_updates *u, session_plan *update,
     return status;
 }
 
-static cornu_status end_gather(const divided_updates *u, cornu_status status)
+static cornu_status end_gather(const divided_updates *u, const ranks_numbers *n,
+                               cornu_status status)
 {
     bool all;
     if (status == CORNU_OK)
-        ranks_sum_ready(u->ranks, u->numbers.divided);
+        ranks_sum_ready(u->ranks, n->divided);
     return ranks_sum_end(u->ranks, status, &all);
+}
+
+/* Of a block what is behind the numbers that are divided as gradients are. */
+static cornu_status gather_apart(const divided_updates *u, float *block)
+{
+    if (u->apart.divided == 0)
+        return CORNU_OK;
+    ranks_gather_begin(u->ranks, block + u->numbers.divided, &u->apart);
+    return end_gather(u, &u->apart, CORNU_OK);
 }
 
 cornu_status divided_updates_run(divided_updates *u, session_plan *update,
@@ -217,7 +271,8 @@ cornu_status divided_updates_run(divided_updates *u, session_plan *update,
     ranks_gather_begin(u->ranks, u->weights, &u->numbers);
     cornu_status status = u->update_count > 0 ? run_watched(u, update, gradients) : CORNU_OK;
     *seconds = clock_seconds() - begin;
-    return end_gather(u, status);
+    TRY(end_gather(u, &u->numbers, status));
+    return gather_apart(u, u->weights);
 }
 
 cornu_status divided_updates_gather(divided_updates *u)
@@ -226,7 +281,8 @@ cornu_status divided_updates_gather(divided_updates *u)
         return CORNU_OK;
     for (int i = 0; i < u->slot_count; i++) {
         ranks_gather_begin(u->ranks, u->slots[i], &u->numbers);
-        TRY(end_gather(u, CORNU_OK));
+        TRY(end_gather(u, &u->numbers, CORNU_OK));
+        TRY(gather_apart(u, u->slots[i]));
     }
     session_mark_slots(u->session, false);
     return CORNU_OK;

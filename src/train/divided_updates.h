@@ -21,7 +21,7 @@ void divided_updates_close(divided_updates *d);
    `sum`: of the numbers of that layout; it is told what of them stays divided. Does nothing
    further where it was called before. */
 cornu_status divided_updates_prepare(divided_updates *d, const shard_layout *layout,
-                                     ranks_numbers *sum);
+                                     const plan_factors *factors, ranks_numbers *sum);
 /* What a step's updates go by. */
 typedef struct summed_gradients {
     float *values;     /* in the layout that was prepared */

@@ -42,12 +42,15 @@ const cornu_model *session_model(const session *s);
    first call, then the same. */
 cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, bool weighted,
                               session_plan **out);
-/* The same for a part of a training step; `batch` 0 of SCOPE_UPDATES. */
+/* The same for a part of a training step; `batch` 0 of SCOPE_UPDATES, unless it has factors. */
 cornu_status session_plan_scope(session *s, plan_scope scope, int64_t batch, bool weighted,
                                 session_plan **out);
 /* Plans of SCOPE_UPDATES that are built from now on update these parts alone, in this order. The
    session does not copy them. */
 void session_divide_updates(session *s, const update_span *parts, int count);
+/* Plans of parts of a step that are built from now on have these (plan_options.factors); NULL:
+   none. The session does not copy them. */
+void session_keep_factors(session *s, const plan_factors *factors);
 /* Of the optimizer's slots parts alone are here, so that nobody can read them
    (training_state_check_slots); or all are. */
 void session_mark_slots(session *s, bool divided);

@@ -3,6 +3,11 @@
 
 enum { ALIGNMENT = 16 }; /* floats: each part begins with a cache line */
 
+int64_t shard_layout_align(int64_t floats)
+{
+    return (floats + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
 static bool writes(const plan *p, int number)
 {
     for (int i = 0; i < p->op_count; i++)
@@ -17,20 +22,7 @@ static void add_part(shard_layout *l, const cornu_model *m, int number, bool gra
     int64_t count = m->variables[number].count;
     l->parts[l->count++] =
         (shard_part){.variable = number, .gradient = gradient, .count = count, .at = l->values};
-    l->values += (count + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
-/* How many of a plan's operations, from the first, make a variable's gradient. */
-static int operations_to(const plan *gradients, int number)
-{
-    tensor_ref wanted = plan_root(gradients, gradients->gradients[number]);
-    for (int i = gradients->op_count; i > 0; i--)
-        for (int k = 0; k < OP_OUTPUTS_MAX; k++) {
-            tensor_ref out = gradients->ops[i - 1].out[k];
-            if (out != NO_TENSOR && plan_root(gradients, out) == wanted)
-                return i;
-        }
-    return gradients->op_count;
+    l->values += shard_layout_align(count);
 }
 
 /* A plan's first tensors are the model's variables. */
@@ -41,7 +33,8 @@ cornu_status shard_layout_find(shard_layout *l, const cornu_model *m, const plan
     TRY(memory_new((size_t)m->weight_count, sizeof *l->parts, "shards", &l->parts));
     for (int made = 1; made <= gradients->op_count; made++)
         for (int i = 0; i < m->weight_count; i++)
-            if (gradients->gradients[i] != NO_TENSOR && operations_to(gradients, i) == made)
+            if (gradients->gradients[i] != NO_TENSOR &&
+                plan_operations_to(gradients, gradients->gradients[i]) == made)
                 add_part(l, m, i, true);
     l->gradients = l->count;
     l->gradient_values = l->values;
@@ -54,5 +47,6 @@ cornu_status shard_layout_find(shard_layout *l, const cornu_model *m, const plan
 void shard_layout_follow(shard_layout *l, const plan *gradients)
 {
     for (int i = 0; i < l->gradients; i++)
-        l->parts[i].made = operations_to(gradients, l->parts[i].variable);
+        l->parts[i].made =
+            plan_operations_to(gradients, gradients->gradients[l->parts[i].variable]);
 }

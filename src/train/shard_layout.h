@@ -21,6 +21,8 @@ typedef struct shard_layout {
     int64_t gradient_values; /* of gradients, which come first */
 } shard_layout;
 
+/* So many floats from one part to the next. */
+int64_t shard_layout_align(int64_t floats);
 /* Of a plan of SCOPE_GRADIENTS; the order is the same for each of the model's. Does nothing where
    it has been found. */
 cornu_status shard_layout_find(shard_layout *l, const cornu_model *m, const plan *gradients);

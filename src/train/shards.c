@@ -1,8 +1,10 @@
 #include "train/shards.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "train/ballot.h"
 #include "train/divided_updates.h"
 #include "train/floats.h"
+#include "train/shard_factors.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +28,9 @@ struct shards {
     divided_updates *divided; /* NULL: each rank updates all */
     ranks_numbers numbers;    /* what ranks add of a step */
     shard_layout layout;      /* of each node's values */
+    shard_factors factors;    /* what of gradients is exchanged in another way */
+    float *block;             /* of ranks: factors, then the first node's values */
+    bool shared;              /* the factors are: told of the step at hand */
     float *states;            /* what the changed variables were before the step, in that layout */
     node nodes[LEVELS_MOST + 1]; /* the first is the first leaf's, and then the sum's */
     node *waiting[LEVELS_MOST];  /* [levels] sums that wait for what comes at their right */
@@ -40,43 +45,15 @@ struct shards {
     shards_times times;
 };
 
-cornu_status shards_check(int64_t count, int64_t batch, const cornu_ranks *ranks)
-{
-    int all = cornu_ranks_count(ranks);
-    if (count < 1 || count > SHARDS_MOST || (count & (count - 1)) != 0)
-        return status_fail(CORNU_INVALID, "shards: found %jd; expected a power of two, 1 to %d",
-                           (intmax_t)count, SHARDS_MOST);
-    if (count < all)
-        return status_fail(CORNU_INVALID,
-                           "shards: found %jd, and %d ranks; expected at least one for each",
-                           (intmax_t)count, all);
-    if (count <= batch)
-        return CORNU_OK;
-    return status_fail(CORNU_INVALID,
-                       "shards: found %jd, and batches of %jd; expected at least a sample for each",
-                       (intmax_t)count, (intmax_t)batch);
-}
-
-cornu_status shards_wire_find(const char *name, bool *bf16)
-{
-    *bf16 = name && strcmp(name, "bf16") == 0;
-    if (*bf16 || !name || strcmp(name, "fp32") == 0)
-        return CORNU_OK;
-    return status_fail(CORNU_INVALID, "wire: found %.40s; expected fp32 or bf16", name);
-}
-
-const char *shards_wire_name(bool bf16)
-{
-    return bf16 ? "bf16" : "fp32";
-}
-
 /* ---- memory ------------------------------------------------------------------------------- */
 
 /* Each node has its numbers; none is touched before it is used. */
 static cornu_status make_nodes(shards *h)
 {
     char need[16], left[16];
-    double bytes = (double)h->layout.values * sizeof(float), needed = bytes * (h->levels + 2);
+    double bytes = (double)h->layout.values * sizeof(float);
+    double shared = (double)h->numbers.shared * sizeof(float);
+    double needed = bytes * (h->levels + 2) + shared;
     int64_t available = memory_available();
     if (h->states)
         return CORNU_OK;
@@ -85,7 +62,9 @@ static cornu_status make_nodes(shards *h)
                            "shards: adding the gradients of %jd needs %s of memory; %s is free",
                            (intmax_t)h->count, memory_human(needed, need),
                            memory_human((double)available, left));
-    TRY(ranks_block_new(h->ranks, (size_t)bytes + 1, "gradients of shards", &h->nodes->values));
+    TRY(ranks_block_new(h->ranks, (size_t)(shared + bytes) + 1, "gradients of shards", &h->block));
+    h->factors.values = h->block;
+    h->nodes->values = h->block + h->numbers.shared;
     for (int i = 1; i <= h->levels; i++)
         TRY(memory_new_aligned((size_t)bytes + 1, "gradients of shards", &h->nodes[i].values));
     return memory_new_aligned((size_t)bytes + 1, "statistics before a step", &h->states);
@@ -123,7 +102,8 @@ void shards_close(shards *h)
 {
     if (!h)
         return;
-    ranks_block_free(h->ranks, h->nodes->values);
+    ranks_block_free(h->ranks, h->block);
+    shard_factors_free(&h->factors);
     for (int i = 1; i <= h->levels; i++)
         memory_free_aligned(h->nodes[i].values);
     memory_free_aligned(h->states);
@@ -135,7 +115,7 @@ void shards_close(shards *h)
 
 static int64_t shard_begin(const shards *h, int64_t batch, int64_t shard)
 {
-    return batch * shard / h->count;
+    return plan_shard_begin(batch, h->count, shard);
 }
 
 void shards_own(const shards *h, int64_t batch, int64_t *begin, int64_t *end)
@@ -144,8 +124,17 @@ void shards_own(const shards *h, int64_t batch, int64_t *begin, int64_t *end)
     *end = shard_begin(h, batch, h->first + h->own);
 }
 
+/* Before any plan is built. What is sent as bfloat16 is added as such. */
+static cornu_status find_factors(shards *h, int64_t batch)
+{
+    if (!h->divided || h->bf16)
+        return CORNU_OK;
+    return shard_factors_find(&h->factors, h->session, batch, h->count);
+}
+
 cornu_status shards_prepare(shards *h, int64_t batch, bool weighted)
 {
+    TRY(find_factors(h, batch));
     for (int64_t i = h->first; i < h->first + h->own; i++) {
         int64_t samples = shard_begin(h, batch, i + 1) - shard_begin(h, batch, i);
         session_plan *ready;
@@ -155,23 +144,13 @@ cornu_status shards_prepare(shards *h, int64_t batch, bool weighted)
         TRY(shard_layout_find(&h->layout, session_model(h->session), ready->plan));
     }
     h->numbers = (ranks_numbers){.count = h->layout.values,
-                                 .rounded = h->bf16 ? h->layout.gradient_values : 0};
+                                 .rounded = h->bf16 ? h->layout.gradient_values : 0,
+                                 .shared = shard_factors_floats(&h->factors)};
     if (h->divided)
-        TRY(divided_updates_prepare(h->divided, &h->layout, &h->numbers));
-    TRY(session_plan_scope(h->session, SCOPE_UPDATES, 0, false, &h->update));
+        TRY(divided_updates_prepare(h->divided, &h->layout, &h->factors.plan, &h->numbers));
+    int64_t of = h->factors.plan.count > 0 ? batch : 0;
+    TRY(session_plan_scope(h->session, SCOPE_UPDATES, of, false, &h->update));
     return make_nodes(h);
-}
-
-/* ---- numbers ------------------------------------------------------------------------------ */
-
-static void add_results(step_results *to, const step_results *from)
-{
-    to->samples += from->samples;
-    to->loss += from->loss;
-    for (int i = 0; i < MODEL_METRICS_MAX; i++)
-        to->metrics[i] += from->metrics[i];
-    to->gather_seconds += from->gather_seconds;
-    to->not_finite = to->not_finite || from->not_finite;
 }
 
 /* ---- between tree and device -------------------------------------------------------------- */
@@ -243,7 +222,7 @@ static void add_leaf(shards *h, int64_t number)
     node *sum = h->shard;
     int level = 0;
     for (; number >> level & 1; level++) {
-        add_results(&h->waiting[level]->results, &sum->results);
+        results_add(&h->waiting[level]->results, &sum->results);
         sum = h->waiting[level];
     }
     if (level == h->levels) {
@@ -281,13 +260,27 @@ static cornu_status take_part(shards *h, session_plan *ready, int64_t number)
 typedef struct progress {
     shards *shards;
     session_plan *plan;
+    int factors_made; /* by so many operations */
     cornu_status status;
 } progress;
+
+/* Of this rank's shards all are made. */
+static void share_factors(shards *h)
+{
+    if (!h->shared && h->ranks)
+        ranks_sum_ready(h->ranks, 0);
+    if (!h->shared && h->factors.plan.count > 0)
+        h->times.shared = clock_seconds() - h->began;
+    h->shared = true;
+}
 
 static void take_made(void *context, int operations)
 {
     progress *p = context;
     shards *h = p->shards;
+    if (operations < p->factors_made)
+        return;
+    share_factors(h);
     while (p->status == CORNU_OK && h->taken < h->layout.gradients &&
            h->layout.parts[h->taken].made <= operations)
         p->status = take_part(h, p->plan, h->own - 1);
@@ -298,7 +291,8 @@ static cornu_status run_watched(shards *h, session_plan *ready, const sample_blo
                                 const int64_t *index, int64_t first)
 {
     device *d = session_device(h->session);
-    progress p = {.shards = h, .plan = ready};
+    progress p = {
+        .shards = h, .plan = ready, .factors_made = shard_factors_made(&h->factors, ready->plan)};
     shard_layout_follow(&h->layout, ready->plan);
     d->ops->watch(d, ready->prepared, take_made, &p);
     cornu_status status = session_run(h->session, ready, samples, index, first);
@@ -326,15 +320,20 @@ static cornu_status run_shard(shards *h, const sample_block *samples, const int6
     h->taken = 0;
     h->share = h->last_share == 1 ? (float)((double)count / (double)batch) : 1;
     if (count == 0) {
+        if (is_last(h, number))
+            share_factors(h);
         take_nothing(h, number);
         return CORNU_OK;
     }
     TRY(session_plan_scope(h->session, SCOPE_GRADIENTS, count, samples->weight != NULL, &ready));
     TRY(place_gradients(h, ready, h->shard->values));
+    TRY(shard_factors_place(&h->factors, ready, h->first + number));
     if (d->ops->watch && is_last(h, number))
         TRY(run_watched(h, ready, samples, index + begin, begin));
     else
         TRY(session_run(h->session, ready, samples, index + begin, begin));
+    if (is_last(h, number))
+        share_factors(h);
     while (h->taken < h->layout.count)
         TRY(take_part(h, ready, number));
     return session_results(h->session, &h->shard->results, true);
@@ -359,6 +358,7 @@ cornu_status shards_begin(shards *h, const sample_block *samples, const int64_t 
     cornu_status status = shards_prepare(h, batch, samples->weight != NULL);
     h->last_share = batch % h->count == 0 ? 1 / (float)h->count : 1;
     h->began = clock_seconds();
+    h->shared = false;
     start_tree(h);
     for (int64_t i = 0; i < h->own && status == CORNU_OK; i++) {
         bool sums = h->ranks && is_last(h, i);
@@ -373,23 +373,6 @@ cornu_status shards_begin(shards *h, const sample_block *samples, const int64_t 
     }
     h->times.waited = clock_seconds() - h->began - h->times.made;
     return status;
-}
-
-/* What ranks tell each other of a step. */
-typedef struct ballot {
-    int32_t vote;
-    step_results results;
-} ballot;
-
-/* In the order of the tree: neighbours first. */
-static void add_ballots(ballot *all, int count)
-{
-    for (int distance = 1; distance < count; distance *= 2)
-        for (int i = 0; i + distance < count; i += 2 * distance) {
-            add_results(&all[i].results, &all[i + distance].results);
-            if (all[i + distance].vote > all[i].vote)
-                all[i].vote = all[i + distance].vote;
-        }
 }
 
 /* The others have begun a sum, or will. */
@@ -409,8 +392,6 @@ static cornu_status undo(shards *h, shards_vote *agreed)
 
 cornu_status shards_agree(shards *h, shards_vote vote, shards_vote *agreed)
 {
-    ballot own = {.vote = vote}, *all;
-    int count = cornu_ranks_count(h->ranks);
     *agreed = vote;
     if (!h->ranks)
         return CORNU_OK;
@@ -418,17 +399,9 @@ cornu_status shards_agree(shards *h, shards_vote vote, shards_vote *agreed)
         return decline(h);
     if (h->root && !h->joined)
         return undo(h, agreed);
-    if (h->root)
-        own.results = h->root->results;
-    TRY(memory_new((size_t)count, sizeof *all, "results of ranks", &all));
     double begin = clock_seconds();
-    cornu_status status = ranks_share(h->ranks, &own, all, sizeof own);
+    cornu_status status = ballot_share(h->ranks, vote, h->root ? &h->root->results : NULL, agreed);
     h->times.waited += clock_seconds() - begin;
-    add_ballots(all, count);
-    *agreed = (shards_vote)all->vote;
-    if (h->root)
-        h->root->results = all->results;
-    free(all);
     return status;
 }
 
@@ -456,13 +429,14 @@ cornu_status shards_end(shards *h, int64_t batch)
     double begin = clock_seconds();
     h->root = NULL;
     TRY(place_gradients(h, h->update, root->values));
+    TRY(shard_factors_place_all(&h->factors, h->update));
     scale_sum(h, root->values);
     for (int i = 0; i < h->layout.count; i++)
         TRY(give_part(h, &h->layout.parts[i], root->values + h->layout.parts[i].at));
     h->times.updated = 0;
     TRY(run_updates(h, root->values));
     session_advance(h->session);
-    add_results(&h->results, &root->results);
+    results_add(&h->results, &root->results);
     h->results.last_loss = root->results.loss / (double)batch;
     h->times.applied = clock_seconds() - begin;
     return CORNU_OK;
@@ -481,6 +455,14 @@ shards_times shards_last_times(const shards *h)
 const ranks_numbers *shards_numbers(const shards *h)
 {
     return &h->numbers;
+}
+
+int64_t shards_factored_elements(const shards *h)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < h->factors.plan.count; i++)
+        sum += session_model(h->session)->variables[h->factors.list[i].variable].count;
+    return sum;
 }
 
 const shard_layout *shards_layout(const shards *h)

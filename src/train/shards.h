@@ -68,6 +68,7 @@ cornu_status shards_gather(shards *h);
 /* Seconds of the last step. */
 typedef struct shards_times {
     double made;    /* this rank's gradients */
+    double shared;  /* by then what others need of its factors was made; 0: there are none */
     double waited;  /* behind that, for the others' */
     double applied; /* the sum, of which */
     double updated; /* this went to the optimizer, where the work is divided */
@@ -76,6 +77,8 @@ shards_times shards_last_times(const shards *h);
 /* What is added of a step, in the order in which it is made. */
 const shard_layout *shards_layout(const shards *h);
 const ranks_numbers *shards_numbers(const shards *h);
+/* Of the kernels whose gradients are not added (train/shard_factors.h): their elements. */
+int64_t shards_factored_elements(const shards *h);
 
 /* As session_results. */
 cornu_status shards_results(shards *h, step_results *out, bool reset);

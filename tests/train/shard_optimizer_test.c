@@ -20,6 +20,11 @@
     "[{Dense: {units: 411, activation: relu}}, {Dense: {units: 300, "         \
     "activation: relu}}, BatchNormalization, {Dense: {units: 3, activation: " \
     "softmax}}]"
+/* Two kernels of which factors are fewer; one layer has no bias. */
+#define DEEP                                                                               \
+    "[{Dense: {units: 400, activation: relu}}, {Dense: {units: 400, activation: relu, "    \
+    "use_bias: false}}, {Dropout: {rate: 0.3}}, {Dense: {units: 400, activation: tanh}}, " \
+    "{Dense: {units: 3, activation: softmax}}]"
 #define NARROW "[{Dense: {units: 5, activation: relu}}, {Dense: {units: 3, activation: softmax}}]"
 
 /* 24 weights in the places of 32: of 8 ranks the last two have none. */
@@ -29,12 +34,13 @@ typedef struct training {
     const char *layers, *optimizer, *callbacks;
     const char *resume, *save;
     const char *wire;
-    int64_t epochs;
-    int stop_after; /* questions whether to go on, on the last rank; 0: never */
+    int64_t epochs, batch, shards; /* 0: 3, 16, 8 */
+    int stop_after;                /* questions whether to go on, on the last rank; 0: never */
     bool divides;
     void (*on_step)(void *user, const cornu_progress *progress);
     char output[1100];
     cornu_model *models[RANK_THREADS_MOST];
+    double losses[RANK_THREADS_MOST]; /* of the last epoch */
 } training;
 
 typedef struct rank_state {
@@ -52,14 +58,24 @@ static cornu_status open_model(const training *t, cornu_model **model)
         text, sizeof text,
         "model: {input: [8], layers: %s}\n"
         "compile: {optimizer: %s, loss: sparse_categorical_crossentropy, metrics: [accuracy]}\n"
-        "fit: {epochs: 3, batch_size: 16, shards: 8, seed: 3, callbacks: [%s]}\n",
+        "fit: {epochs: 3, batch_size: %jd, shards: %jd, seed: 3, callbacks: [%s]}\n",
         t->layers ? t->layers : NARROW, t->optimizer ? t->optimizer : "adam",
+        (intmax_t)(t->batch ? t->batch : 16), (intmax_t)(t->shards ? t->shards : 8),
         t->callbacks ? t->callbacks : "");
     return cornu_model_parse(text, "r.yaml", model);
 }
 
+static double last_loss(const cornu_history *history)
+{
+    int column = 0;
+    while (strcmp(cornu_history_name(history, column), "loss") != 0)
+        column++;
+    return cornu_history_value(history, cornu_history_epochs(history) - 1, column);
+}
+
 static cornu_status train(cornu_ranks *ranks, void *context)
 {
+    cornu_history *history = NULL;
     training *t = context;
     rank_state state = {.left = t->stop_after, .rank = cornu_ranks_number(ranks), .t = t};
     cornu_data *data = runs_data(70, 0);
@@ -78,7 +94,10 @@ static cornu_status train(cornu_ranks *ranks, void *context)
         o.should_stop = stop_after;
     cornu_status status = open_model(t, &t->models[state.rank]);
     if (status == CORNU_OK)
-        status = cornu_fit(t->models[state.rank], data, &o, NULL);
+        status = cornu_fit(t->models[state.rank], data, &o, &history);
+    if (status == CORNU_OK)
+        t->losses[state.rank] = last_loss(history);
+    cornu_history_close(history);
     cornu_data_close(data);
     return status;
 }
@@ -114,7 +133,7 @@ static void expect_bits_of_one(const char *layers, const char *optimizer, const 
         run_all(count, &t, results);
         rank_threads_expect(results, count, CORNU_OK);
         for (int i = 0; i < count; i++)
-            if (!same_bits(alone.models[0], t.models[i]))
+            if (!same_bits(alone.models[0], t.models[i]) || alone.losses[0] != t.losses[i])
                 fail_msg("%s, %d ranks: other bits on rank %d", optimizer, count, i);
         close_all(&t);
     }
@@ -151,6 +170,30 @@ static void also_of_several_buckets_and_of_gradients_sent_as_bf16(void **state)
     expect_bits_of_one(WIDE, "adam", NULL);
     expect_bits_of_one(WIDE, "{rmsprop: {momentum: 0.5}}", "bf16");
     expect_bits_of_one(WIDE, "{sgd: {global_clipnorm: 0.1}}", "bf16");
+}
+
+/* Of a kernel whose factors are fewer than its elements ranks exchange those: where shards have 32
+   samples or 3 of them (the last batch), several blocks, or where all clip, decay and average. */
+static void also_of_kernels_of_which_ranks_have_factors_alone(void **state)
+{
+    (void)state;
+    static const char *const by[] = {"{sgd: {momentum: 0.9, nesterov: true, clipvalue: 0.001}}",
+                                     "{adamw: {amsgrad: true, weight_decay: 0.01}}",
+                                     "{rmsprop: {momentum: 0.5, centered: true}}"};
+    for (size_t i = 0; i < sizeof by / sizeof *by; i++) {
+        rank_result results[RANK_THREADS_MOST];
+        training alone = {
+            .layers = DEEP, .optimizer = by[i], .divides = true, .batch = 64, .shards = 2};
+        training t = alone;
+        train_alone(&alone);
+        run_all(2, &t, results);
+        rank_threads_expect(results, 2, CORNU_OK);
+        for (int k = 0; k < 2; k++)
+            assert_true(same_bits(alone.models[0], t.models[k]));
+        close_all(&alone);
+        close_all(&t);
+        expect_bits_of_one(DEEP, by[i], NULL);
+    }
 }
 
 static void a_stopped_run_goes_on_with_other_ranks_and_with_the_work_divided_or_not(void **state)
@@ -312,6 +355,7 @@ int main(void)
         TEST(bits_are_those_of_one_process_by_every_optimizer),
         TEST(also_where_some_ranks_have_nothing_to_update),
         TEST(also_of_several_buckets_and_of_gradients_sent_as_bf16),
+        TEST(also_of_kernels_of_which_ranks_have_factors_alone),
         TEST(a_stopped_run_goes_on_with_other_ranks_and_with_the_work_divided_or_not),
         TEST(model_files_within_an_epoch_are_whole),
         TEST(what_a_rank_has_not_is_not_saved),

@@ -41,6 +41,7 @@ static const kernel_list kernels[OP_COUNT] = {
     KERNELS(METRIC, &cpu_metric),
     KERNELS(SQUARE_SUM, &cpu_square_sum),
     KERNELS(UPDATE, &cpu_update),
+    KERNELS(DENSE_UPDATE, &cpu_dense_update),
 };
 
 /* "model name : Intel(R) Xeon(R) ..." of /proc/cpuinfo; "CPU" where there is none. */

@@ -37,7 +37,7 @@ cornu_status host_ensure_memory(host_device *h, const prepared *r)
 static bool is_dense(op_kind kind)
 {
     return kind == OP_DENSE_FORWARD || kind == OP_DENSE_BACKWARD_DATA ||
-           kind == OP_DENSE_BACKWARD_WEIGHTS;
+           kind == OP_DENSE_BACKWARD_WEIGHTS || kind == OP_DENSE_UPDATE;
 }
 
 /* May `k` run the operation? If not, *why says so. */
@@ -55,7 +55,7 @@ static bool takes(const host_device *h, const kernel *k, const plan *p, const op
    element after the other. */
 static cornu_status check_panels(const host_device *h, const plan *p, const op *o)
 {
-    bool whole = o->kind == OP_UPDATE || o->kind == OP_SQUARE_SUM;
+    bool whole = o->kind == OP_UPDATE || o->kind == OP_SQUARE_SUM || o->kind == OP_DENSE_UPDATE;
     int expected = -1; /* the one input that is in panels */
     if (o->kind == OP_DENSE_FORWARD || o->kind == OP_DENSE_BACKWARD_DATA)
         expected = 1;

@@ -4,26 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct sizes {
-    int64_t rows, in, units;
-} sizes;
-
-static sizes sizes_of(const tensor *x, const tensor *w)
+static dense_sizes sizes_of(const tensor *x, const tensor *w)
 {
-    sizes s = {.units = w->shape.dim[1]};
+    dense_sizes s = {.units = w->shape.dim[1]};
     tensor_matrix(x, &s.rows, &s.in);
     return s;
 }
 
 /* One row of sums at a time, so that W and dW are walked in the order of their memory. */
-static cornu_status new_row(const sizes *s, double **sums)
+static cornu_status new_row(const dense_sizes *s, double **sums)
 {
     return memory_new((size_t)s->units, sizeof **sums, "dense", sums);
 }
 
 cornu_status reference_dense_forward(const op_run *r)
 {
-    sizes s = sizes_of(OP_IN(r->plan, r->op, 0), OP_IN(r->plan, r->op, 1));
+    dense_sizes s = sizes_of(OP_IN(r->plan, r->op, 0), OP_IN(r->plan, r->op, 1));
     const float *x = r->in[0], *w = r->in[1], *bias = r->in[2];
     double *sums;
     TRY(new_row(&s, &sums));
@@ -42,7 +38,7 @@ cornu_status reference_dense_forward(const op_run *r)
 
 cornu_status reference_dense_backward_data(const op_run *r)
 {
-    sizes s = sizes_of(OP_OUT(r->plan, r->op, 0), OP_IN(r->plan, r->op, 1));
+    dense_sizes s = sizes_of(OP_OUT(r->plan, r->op, 0), OP_IN(r->plan, r->op, 1));
     const float *dy = r->in[0], *w = r->in[1];
     for (int64_t row = 0; row < s.rows; row++) {
         for (int64_t i = 0; i < s.in; i++) {
@@ -55,17 +51,25 @@ cornu_status reference_dense_backward_data(const op_run *r)
     return CORNU_OK;
 }
 
+void reference_dense_gradient(const float *x, const float *dy, const dense_sizes *s, int64_t i,
+                              double *sums)
+{
+    memset(sums, 0, (size_t)s->units * sizeof *sums);
+    for (int64_t row = 0; row < s->rows; row++)
+        for (int64_t u = 0; u < s->units; u++)
+            sums[u] += (double)x[row * s->in + i] * (double)dy[row * s->units + u];
+}
+
 cornu_status reference_dense_backward_weights(const op_run *r)
 {
-    sizes s = sizes_of(OP_IN(r->plan, r->op, 0), OP_OUT(r->plan, r->op, 0));
+    dense_sizes s;
     const float *x = r->in[0], *dy = r->in[1];
     double *sums;
+    tensor_matrix(OP_IN(r->plan, r->op, 0), &s.rows, &s.in);
+    tensor_matrix(OP_IN(r->plan, r->op, 1), &s.rows, &s.units);
     TRY(new_row(&s, &sums));
-    for (int64_t i = 0; i < s.in; i++) {
-        memset(sums, 0, (size_t)s.units * sizeof *sums);
-        for (int64_t row = 0; row < s.rows; row++)
-            for (int64_t u = 0; u < s.units; u++)
-                sums[u] += (double)x[row * s.in + i] * (double)dy[row * s.units + u];
+    for (int64_t i = 0; r->out[0] && i < s.in; i++) {
+        reference_dense_gradient(x, dy, &s, i, sums);
         for (int64_t u = 0; u < s.units; u++)
             r->out[0][i * s.units + u] = (float)sums[u];
     }

@@ -27,20 +27,23 @@ static rule *const rules[OPTIMIZER_COUNT] = {
 #include "model/optimizers.def"
 };
 
+void reference_update_element(const op_run *r, const optimizer_constants *c, int64_t i, float g)
+{
+    float slot[OPTIMIZER_SLOTS_MAX] = {0};
+    for (int s = 0; s < OPTIMIZER_SLOTS_MAX; s++)
+        slot[s] = r->out[1 + s] ? r->out[1 + s][i] : 0;
+    rule_clip_and_decay(c, &r->out[0][i], &g);
+    rules[r->op->a.update.optimizer.id](c, c->form, &r->out[0][i], g, slot);
+    for (int s = 0; s < OPTIMIZER_SLOTS_MAX; s++)
+        if (r->out[1 + s])
+            r->out[1 + s][i] = slot[s];
+}
+
 cornu_status reference_update(const op_run *r)
 {
     const optimizer_constants c = host_optimizer_step(r, r->op);
-    rule *apply = rules[r->op->a.update.optimizer.id];
     int64_t end = OP_IN(r->plan, r->op, 0)->count - r->op->a.update.after;
-    for (int64_t i = r->op->a.update.before; i < end; i++) {
-        float g = r->in[1][i], slot[OPTIMIZER_SLOTS_MAX] = {0};
-        for (int s = 0; s < OPTIMIZER_SLOTS_MAX; s++)
-            slot[s] = r->out[1 + s] ? r->out[1 + s][i] : 0;
-        rule_clip_and_decay(&c, &r->out[0][i], &g);
-        apply(&c, c.form, &r->out[0][i], g, slot);
-        for (int s = 0; s < OPTIMIZER_SLOTS_MAX; s++)
-            if (r->out[1 + s])
-                r->out[1 + s][i] = slot[s];
-    }
+    for (int64_t i = r->op->a.update.before; i < end; i++)
+        reference_update_element(r, &c, i, r->in[1][i]);
     return CORNU_OK;
 }

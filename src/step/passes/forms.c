@@ -17,6 +17,7 @@ static void mark_product(plan *p, const op *o)
         mark(p, o->in[1], FORM_DENSE_KERNEL);
         break;
     case OP_DENSE_BACKWARD_WEIGHTS:
+    case OP_DENSE_UPDATE:
         mark(p, o->out[0], FORM_DENSE_KERNEL);
         break;
     case OP_CONV2D_FORWARD:
@@ -31,10 +32,15 @@ static void mark_product(plan *p, const op *o)
     }
 }
 
+static bool updates(const op *o)
+{
+    return o->kind == OP_UPDATE || o->kind == OP_DENSE_UPDATE;
+}
+
 static void mark_slots(plan *p)
 {
     for (int i = 0; i < p->op_count; i++)
-        for (int k = 0; k < OPTIMIZER_SLOTS_MAX && p->ops[i].kind == OP_UPDATE; k++)
+        for (int k = 0; k < OPTIMIZER_SLOTS_MAX && updates(&p->ops[i]); k++)
             mark(p, p->ops[i].out[1 + k], p->tensors[p->ops[i].out[0]].form);
 }
 

@@ -2,6 +2,7 @@
 
      dense_forward.c        y = act(x W + b)
      dense_backward.c       dW = x' dy, dx = dy W', with what is fused; dense_backward_run.c runs it
+     dense_update.c         the update of W by the products of several shards
      dense_deferred.c       updates of W that the next step's forward pass applies
      dense_kernels.[ch]     microkernels fprop, dgrad, wgrad on blocks in cache, by vectors
      dense_kernels_amx.c    the same by AMX
@@ -22,6 +23,15 @@ _Static_assert((int)DENSE_PANEL == (int)PANEL_COLUMNS, "kernels and host keep th
 /* Rows of a task of the forward pass: 256 are 2 to 5 % slower. Up to so many rows W is read once.
  */
 enum { DENSE_ROWS_MOST = 128 };
+
+/* Rows of a batch that the backward pass sums at once; more are added block by block, for the sake
+   of precision. */
+enum { DENSE_BLOCK_ROWS = 512 };
+static inline void dense_row_blocks(int64_t rows, int64_t *blocks, int64_t *block_rows)
+{
+    *blocks = cpu_divide_up(rows, DENSE_BLOCK_ROWS);
+    *block_rows = *blocks > 0 ? cpu_divide_up(rows, *blocks) : 0;
+}
 
 /* x [rows][in], W [in][units], y [rows][units] */
 typedef struct dense_size {

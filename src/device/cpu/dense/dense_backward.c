@@ -24,7 +24,6 @@
 #include <stdlib.h>
 
 enum {
-    ROWS_MOST = 512, /* summed at once; more are added block by block, for the sake of precision */
     TASKS_MOST = 64,
     DEPTH_TASKS = 16, /* deep blocks read dy less often */
     TASKS_FEW = 8     /* smaller blocks where there would be fewer */
@@ -37,8 +36,7 @@ enum {
 static void choose_blocking(dense_backward_state *s)
 {
     const dense_size *d = &s->size;
-    s->row_blocks = cpu_divide_up(d->rows, ROWS_MOST);
-    s->block_rows = cpu_divide_up(d->rows, s->row_blocks);
+    dense_row_blocks(d->rows, &s->row_blocks, &s->block_rows);
     s->lane_groups = cpu_divide_up(s->block_rows, DENSE_LANES);
     int products = (s->ops.data != NULL) + (s->ops.weights != NULL);
     int64_t wanted = dense_tasks(d, products, DEPTH_TASKS);
@@ -68,14 +66,19 @@ static void choose_blocking(dense_backward_state *s)
 
 static dense_size size_of(const plan *p, const op *o)
 {
-    return o->kind == OP_DENSE_BACKWARD_DATA ? dense_size_of(OP_OUT(p, o, 0), OP_IN(p, o, 1))
-                                             : dense_size_of(OP_IN(p, o, 0), OP_OUT(p, o, 0));
+    if (o->kind == OP_DENSE_BACKWARD_DATA)
+        return dense_size_of(OP_OUT(p, o, 0), OP_IN(p, o, 1));
+    dense_size d;
+    tensor_matrix(OP_IN(p, o, 0), &d.rows, &d.in);
+    tensor_matrix(OP_IN(p, o, 1), &d.rows, &d.units);
+    d.panels = cpu_divide_up(d.units, PANEL_COLUMNS);
+    return d;
 }
 
 static bool fused_accepts(const plan *p, const op *o, const char **why)
 {
     *why = "more than 512 rows";
-    return size_of(p, o).rows <= ROWS_MOST;
+    return size_of(p, o).rows <= DENSE_BLOCK_ROWS;
 }
 
 static bool defers(const plan *p, const op_group *g)
@@ -173,6 +176,8 @@ static cornu_status weights_run(const op_run *o)
     }
     if (s->ops.update_b)
         r.update_b = cpu_update_begin(o, s->ops.update_b, s->isa);
+    if (!r.dw && !s->ops.update_w)
+        return dense_backward_bias(o, &r);
     if (s->ops.data)
         r.dx = o->tensors[(s->ops.act ? s->ops.act : s->ops.data)->out[0]];
     if (!o->deferred)

@@ -43,6 +43,8 @@ typedef struct dense_backward_run {
 
 /* dy into panels, and the bias's gradient or update. */
 void dense_backward_pack_dy(const op_run *o, dense_backward_run *r);
+/* That alone. */
+cornu_status dense_backward_bias(const op_run *o, dense_backward_run *r);
 /* Everything: packs dy, then sweeps W. */
 cornu_status dense_backward_sweep(const op_run *o, dense_backward_run *r);
 

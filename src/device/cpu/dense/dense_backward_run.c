@@ -230,6 +230,13 @@ void dense_backward_pack_dy(const op_run *o, dense_backward_run *r)
     threads_run(o->pool, r->s->size.panels, pack_panel, r);
 }
 
+cornu_status dense_backward_bias(const op_run *o, dense_backward_run *r)
+{
+    r->panels = o->scratch;
+    dense_backward_pack_dy(o, r);
+    return CORNU_OK;
+}
+
 cornu_status dense_backward_sweep(const op_run *o, dense_backward_run *r)
 {
     const dense_backward_state *s = r->s;
