@@ -2,6 +2,7 @@
 """Do forecasts of `cornu bench --ranks` hold on a network of known rate and latency, and is the time of messages hidden?
 
   scripts/wire_check.py build/release [WORKLOAD...] [--rate 1Gbit] [--latency 200us] [--batch 128] [--rounds 3]
+                        [--shard-optimizer]
 
 As root: makes two network namespaces, which stand for two hosts, joins them by build/release/tests/wire, and has Open MPI start
 a rank of one thread on each. Ends with 1 where a measured step is more than 15 % from the forecast for such a network, or less
@@ -66,7 +67,8 @@ def on_two_hosts(folder, command, *more):
 
 def measure(o, workload, folder):
     bench = [f"{o.build}/cornu", "bench", "--ranks", workload, "--batch", str(o.batch), "--threads", "1", "--quick",
-             "--forecast", f"{o.rate}@{o.latency}", "--json", str(folder / "ranks.json")]
+             "--forecast", f"{o.rate}@{o.latency}", "--json", str(folder / "ranks.json"),
+             *(["--shard-optimizer"] if o.shard_optimizer else [])]
     subprocess.run(on_two_hosts(folder, bench), check=True, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
     return json.loads((folder / "ranks.json").read_text())
 
@@ -79,6 +81,7 @@ def main():
     parser.add_argument("--latency", default="200us")
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--shard-optimizer", action="store_true")
     o = parser.parse_args()
     subprocess.run(["cmake", "--build", o.build, "--target", "cornu_program", "wire"], check=True, stdout=subprocess.DEVNULL)
     wrong = 0

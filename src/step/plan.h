@@ -123,7 +123,8 @@ typedef enum plan_mode { PLAN_TRAIN, PLAN_EVALUATE, PLAN_PREDICT } plan_mode;
 
 /* What of a training step a plan holds. Where gradients of several shards of a batch are added
    before the update, one plan makes them, which stay readable behind its step, and another applies
-   them: it has no samples (its batch is 0), and they are written before its step. */
+   them: it has no samples (its batch is 0, unless it has factors), and they are written before its
+   step. */
 typedef enum plan_scope { SCOPE_STEP, SCOPE_GRADIENTS, SCOPE_UPDATES } plan_scope;
 
 /* Elements of a variable, in the order in which the device keeps it. */
@@ -241,6 +242,11 @@ static inline tensor_ref plan_root(const plan *p, tensor_ref t)
 
 /* How many operations, from the first, have to run until `t` is whole. */
 int plan_operations_to(const plan *p, tensor_ref t);
+
+static inline bool op_updates(const op *o)
+{
+    return o->kind == OP_UPDATE || o->kind == OP_DENSE_UPDATE;
+}
 
 /* Rows and columns of a tensor seen as a matrix: all but the last dimension, the last. */
 void tensor_matrix(const tensor *t, int64_t *rows, int64_t *columns);

@@ -225,17 +225,12 @@ static void go_on(void *context, int operations)
     complete(p, done);
 }
 
-static bool updates(const op *o)
-{
-    return o->kind == OP_UPDATE || o->kind == OP_DENSE_UPDATE;
-}
-
 static cornu_status run_watched(const divided_updates *u, session_plan *update,
                                 const summed_gradients *gradients)
 {
     device *d = session_device(u->session);
     progress p = {.updates = u, .gradients = gradients};
-    while (!updates(&update->plan->ops[p.before]))
+    while (!op_updates(&update->plan->ops[p.before]))
         p.before++;
     if (p.before == 0)
         complete(&p, 0);

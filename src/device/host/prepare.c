@@ -55,7 +55,7 @@ static bool takes(const host_device *h, const kernel *k, const plan *p, const op
    element after the other. */
 static cornu_status check_panels(const host_device *h, const plan *p, const op *o)
 {
-    bool whole = o->kind == OP_UPDATE || o->kind == OP_SQUARE_SUM || o->kind == OP_DENSE_UPDATE;
+    bool whole = op_updates(o) || o->kind == OP_SQUARE_SUM;
     int expected = -1; /* the one input that is in panels */
     if (o->kind == OP_DENSE_FORWARD || o->kind == OP_DENSE_BACKWARD_DATA)
         expected = 1;

@@ -32,15 +32,10 @@ static void mark_product(plan *p, const op *o)
     }
 }
 
-static bool updates(const op *o)
-{
-    return o->kind == OP_UPDATE || o->kind == OP_DENSE_UPDATE;
-}
-
 static void mark_slots(plan *p)
 {
     for (int i = 0; i < p->op_count; i++)
-        for (int k = 0; k < OPTIMIZER_SLOTS_MAX && updates(&p->ops[i]); k++)
+        for (int k = 0; k < OPTIMIZER_SLOTS_MAX && op_updates(&p->ops[i]); k++)
             mark(p, p->ops[i].out[1 + k], p->tensors[p->ops[i].out[0]].form);
 }
 
