@@ -47,6 +47,12 @@ struct shards {
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
+/* Whose memory the numbers are read in: nobody's where they are sent as bfloat16. */
+static cornu_ranks *readers(const shards *h)
+{
+    return h->bf16 ? NULL : h->ranks;
+}
+
 /* Each node has its numbers; none is touched before it is used. */
 static cornu_status make_nodes(shards *h)
 {
@@ -62,7 +68,8 @@ static cornu_status make_nodes(shards *h)
                            "shards: adding the gradients of %jd needs %s of memory; %s is free",
                            (intmax_t)h->count, memory_human(needed, need),
                            memory_human((double)available, left));
-    TRY(ranks_block_new(h->ranks, (size_t)(shared + bytes) + 1, "gradients of shards", &h->block));
+    TRY(ranks_block_new(readers(h), (size_t)(shared + bytes) + 1, "gradients of shards",
+                        &h->block));
     h->factors.values = h->block;
     h->nodes->values = h->block + h->numbers.shared;
     for (int i = 1; i <= h->levels; i++)
@@ -102,7 +109,7 @@ void shards_close(shards *h)
 {
     if (!h)
         return;
-    ranks_block_free(h->ranks, h->block);
+    ranks_block_free(readers(h), h->block);
     shard_factors_free(&h->factors);
     for (int i = 1; i <= h->levels; i++)
         memory_free_aligned(h->nodes[i].values);
