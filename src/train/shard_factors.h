@@ -22,6 +22,7 @@ static inline bool shard_factors_fewer(int64_t floats, int64_t elements)
 {
     return 2 * floats <= elements;
 }
+
 /* Those that are worth it, which the session's plans have from then on; before its plans of a
    step's parts are built. For batches of up to so many samples: later calls check that. */
 cornu_status shard_factors_find(shard_factors *f, session *s, int64_t batch, int64_t shards);

@@ -212,11 +212,8 @@ static void multiply(const dense_update_run *r, const shard_product *p, const up
                          .dw = to,
                          .add = block > 0};
         if (next && block == 0) {
-            int streams = 0;
-            g.prefetch[streams++] = r->update.w + next->at;
-            for (int i = 0; i < DENSE_SLOTS; i++)
-                if (r->update.slot[i])
-                    g.prefetch[streams++] = r->update.slot[i] + next->at;
+            g.prefetch[0] = r->update.w + next->at;
+            dense_give_slots(&g, &r->update, b->at, next->at - b->at, 1);
         }
         p->kernels->wgrad(&g);
     }
