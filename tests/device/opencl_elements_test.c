@@ -34,7 +34,7 @@ static void every_operation_gives_the_same_bits_twice(void **state)
     if (!d)
         skip();
     for (int i = 0; i < count; i++)
-        if (!is_product(table[i].kind))
+        if (!is_product(table[i].kind) && !net_lacks_kind(d, table[i].kind))
             failures += op_case_check_twice(&table[i], d);
     d->ops->close(d);
     assert_int_equal(failures, 0);
