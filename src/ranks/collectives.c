@@ -8,17 +8,23 @@ enum { BUCKETS_WANTED = 16, BUCKET_LEAST = 1 << 16 };
 
 /* ---- everybody's bytes ------------------------------------------------------------------ */
 
-/* By doubling: after distance d each has what 2 d neighbours have. */
+/* By doubling: after distance d each has what 2 d neighbours have. What lies in the block is read
+   in the neighbour's: that it is there is all that is sent. */
 cornu_status engine_share(cornu_ranks *r, const void *own, void *all, size_t size)
 {
     char *items = all;
     memmove(items + (size_t)r->rank * size, own, size);
-    for (int distance = 1; distance < r->count; distance *= 2) {
-        int with = r->rank ^ distance;
-        size_t mine = (size_t)(r->rank & ~(distance - 1)),
-               theirs = (size_t)(with & ~(distance - 1));
-        size_t bytes = (size_t)distance * size;
-        TRY(engine_exchange(r, with, items + mine * size, bytes, items + theirs * size, bytes));
+    for (int k = 0; k < r->neighbour_count; k++) {
+        const int with = r->rank ^ 1 << k, first = -(1 << k);
+        char *mine = items + (size_t)(r->rank & first) * size,
+             *theirs = items + (size_t)(with & first) * size, out = 0, in;
+        const void *read = engine_other(r, k, (const float *)(const void *)theirs);
+        if (!read) {
+            TRY(engine_exchange(r, with, mine, size << k, theirs, size << k));
+            continue;
+        }
+        TRY(engine_exchange(r, with, &out, 1, &in, 1));
+        memcpy(theirs, read, size << k);
     }
     return CORNU_OK;
 }
@@ -312,28 +318,14 @@ static cornu_status exchange_buckets(cornu_ranks *r, addition *a)
     return engine_any_reads(r, a->values) ? all_join(r, true, &all) : CORNU_OK;
 }
 
-/* By doubling, as engine_share. */
 static cornu_status share_numbers(cornu_ranks *r, addition *a)
 {
     int64_t each = a->numbers.shared / r->count;
     float *all = a->values - a->numbers.shared;
-    if (each == 0 || r->count == 1)
+    if (each == 0)
         return CORNU_OK;
     TRY(engine_await(r, &a->ready, 0));
-    for (int k = 0; k < r->neighbour_count; k++) {
-        const int with = r->rank ^ 1 << k, first = -(1 << k);
-        float *mine = all + (r->rank & first) * each, *theirs = all + (with & first) * each;
-        size_t bytes = (size_t)(each << k) * sizeof *all;
-        const float *read = engine_other(r, k, theirs);
-        char out = 0, in;
-        if (read) { /* that they are there is all that is to be said */
-            TRY(engine_exchange(r, with, &out, 1, &in, 1));
-            memcpy(theirs, read, bytes);
-        } else {
-            TRY(engine_exchange(r, with, mine, bytes, theirs, bytes));
-        }
-    }
-    return CORNU_OK;
+    return engine_share(r, all + r->rank * each, all, (size_t)each * sizeof *all);
 }
 
 static cornu_status run_sum(cornu_ranks *r, void *context)

@@ -147,6 +147,19 @@ static inline int64_t plan_shard_begin(int64_t batch, int64_t shards, int64_t i)
     return batch * i / shards;
 }
 
+/* What a shard's gradient is multiplied by before it is added, and what the sum is: where all have
+   as many samples that alone, which is a pass less. */
+static inline float plan_shard_scale(int64_t batch, int64_t shards, int64_t i)
+{
+    int64_t samples = plan_shard_begin(batch, shards, i + 1) - plan_shard_begin(batch, shards, i);
+    return batch % shards == 0 ? 1 : (float)((double)samples / (double)batch);
+}
+
+static inline float plan_sum_scale(int64_t batch, int64_t shards)
+{
+    return batch % shards == 0 ? 1 / (float)shards : 1;
+}
+
 /* A dense kernel whose gradient no plan makes: SCOPE_GRADIENTS keeps its factors x and dy, whose
    product it is, SCOPE_UPDATES multiplies those of all shards (DENSE_UPDATE). */
 typedef struct dense_factors {

@@ -325,7 +325,7 @@ static cornu_status run_shard(shards *h, const sample_block *samples, const int6
     session_plan *ready;
     h->shard->results = (step_results){.samples = 0};
     h->taken = 0;
-    h->share = h->last_share == 1 ? (float)((double)count / (double)batch) : 1;
+    h->share = plan_shard_scale(batch, h->count, h->first + number);
     if (count == 0) {
         if (is_last(h, number))
             share_factors(h);
@@ -363,7 +363,7 @@ cornu_status shards_begin(shards *h, const sample_block *samples, const int64_t 
                           int64_t batch)
 {
     cornu_status status = shards_prepare(h, batch, samples->weight != NULL);
-    h->last_share = batch % h->count == 0 ? 1 / (float)h->count : 1;
+    h->last_share = plan_sum_scale(batch, h->count);
     h->began = clock_seconds();
     h->shared = false;
     start_tree(h);

@@ -21,7 +21,7 @@ static void multiply(const update_run *u, int64_t shard, int64_t i, float *to)
     const float *factors = r->in[1] + shard * OP_IN(r->plan, r->op, 1)->shape.dim[1];
     dense_sizes s = u->size;
     s.rows = plan_shard_begin(batch, u->shards, shard + 1) - begin;
-    float share = batch % u->shards == 0 ? 1 : (float)((double)s.rows / (double)batch);
+    float share = plan_shard_scale(batch, u->shards, shard);
     reference_dense_gradient(factors + r->op->a.update.x, factors + r->op->a.update.dy, &s, i,
                              u->sums);
     for (int64_t k = 0; k < s.units; k++) {
@@ -47,7 +47,7 @@ static void add_up(const update_run *u, int64_t shard, int64_t count, int64_t i,
 /* Elements first to end - 1, which lie in row i. */
 static void update_row(const update_run *u, int64_t i, int64_t first, int64_t end)
 {
-    float scale = u->r->plan->batch % u->shards == 0 ? 1 / (float)u->shards : 1;
+    float scale = plan_sum_scale(u->r->plan->batch, u->shards);
     add_up(u, 0, u->shards, i, u->rows);
     for (int64_t k = first; k < end; k++)
         reference_update_element(u->r, &u->constants, k, u->rows[k - i * u->size.units] * scale);

@@ -38,13 +38,15 @@ typedef struct dense_size {
     int64_t rows, in, units, panels;
 } dense_size;
 
+static inline dense_size dense_size_from(int64_t rows, int64_t in, int64_t units)
+{
+    return (dense_size){rows, in, units, cpu_divide_up(units, PANEL_COLUMNS)};
+}
+
 /* `x` or its gradient; `w` or its gradient */
 static inline dense_size dense_size_of(const tensor *x, const tensor *w)
 {
-    dense_size d = {.in = w->shape.dim[0], .units = w->shape.dim[1]};
-    d.rows = x->count / d.in;
-    d.panels = cpu_divide_up(d.units, PANEL_COLUMNS);
-    return d;
+    return dense_size_from(x->count / w->shape.dim[0], w->shape.dim[0], w->shape.dim[1]);
 }
 
 static inline int64_t dense_width(const dense_size *d, int64_t panel)

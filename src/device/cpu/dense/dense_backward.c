@@ -68,11 +68,10 @@ static dense_size size_of(const plan *p, const op *o)
 {
     if (o->kind == OP_DENSE_BACKWARD_DATA)
         return dense_size_of(OP_OUT(p, o, 0), OP_IN(p, o, 1));
-    dense_size d;
-    tensor_matrix(OP_IN(p, o, 0), &d.rows, &d.in);
-    tensor_matrix(OP_IN(p, o, 1), &d.rows, &d.units);
-    d.panels = cpu_divide_up(d.units, PANEL_COLUMNS);
-    return d;
+    int64_t rows, in, units;
+    tensor_matrix(OP_IN(p, o, 0), &rows, &in);
+    tensor_matrix(OP_IN(p, o, 1), &rows, &units);
+    return dense_size_from(rows, in, units);
 }
 
 static bool fused_accepts(const plan *p, const op *o, const char **why)

@@ -51,7 +51,7 @@ static void plan_shard(dense_update_state *s, int64_t batch, int64_t i)
     if (!s->begins || p->kernels->begin)
         s->begins = p->kernels;
     dense_row_blocks(own.rows, &p->row_blocks, &p->block_rows);
-    p->share = s->scale == 1 ? (float)((double)own.rows / (double)batch) : 1;
+    p->share = plan_shard_scale(batch, s->shards, i);
     p->panel_floats = p->kernels->panel_floats(p->block_rows);
     p->dy = s->dy_floats;
     s->dy_floats += cpu_scratch_floats(p->row_blocks * d->panels * p->panel_floats);
@@ -87,13 +87,10 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     TRY(cpu_isa_choose(&s->isa));
     s->elements = cpu_element_kernels[s->isa];
     s->shards = OP_IN(p, o, 1)->shape.dim[0];
-    s->scale = p->batch % s->shards == 0 ? 1 / (float)s->shards : 1;
+    s->scale = plan_sum_scale(p->batch, s->shards);
     while (INT64_C(1) << s->levels < s->shards)
         s->levels++;
-    s->size = (dense_size){.rows = p->batch,
-                           .in = w->dim[0],
-                           .units = w->dim[1],
-                           .panels = cpu_divide_up(w->dim[1], PANEL_COLUMNS)};
+    s->size = dense_size_from(p->batch, w->dim[0], w->dim[1]);
     TRY(memory_new((size_t)s->shards, sizeof *s->of, "dense layer", &s->of));
     for (int64_t i = 0; i < s->shards; i++)
         plan_shard(s, p->batch, i);
