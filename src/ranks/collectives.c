@@ -12,8 +12,9 @@ enum { BUCKETS_WANTED = 16, BUCKET_LEAST = 1 << 16 };
    in the neighbour's: that it is there is all that is sent. */
 cornu_status engine_share(cornu_ranks *r, const void *own, void *all, size_t size)
 {
-    char *items = all;
-    memmove(items + (size_t)r->rank * size, own, size);
+    char *items = all, *place = items + (size_t)r->rank * size;
+    if (place != own) /* what lies there already is being read by the step's threads */
+        memmove(place, own, size);
     for (int k = 0; k < r->neighbour_count; k++) {
         const int with = r->rank ^ 1 << k, first = -(1 << k);
         char *mine = items + (size_t)(r->rank & first) * size,
