@@ -19,7 +19,7 @@ cornu_status engine_share(cornu_ranks *r, const void *own, void *all, size_t siz
         const int with = r->rank ^ 1 << k, first = -(1 << k);
         char *mine = items + (size_t)(r->rank & first) * size,
              *theirs = items + (size_t)(with & first) * size, out = 0, in;
-        const void *read = engine_other(r, k, (const float *)(const void *)theirs);
+        const void *read = engine_other(r, k, theirs);
         if (!read) {
             TRY(engine_exchange(r, with, mine, size << k, theirs, size << k));
             continue;

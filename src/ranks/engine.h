@@ -118,7 +118,7 @@ cornu_status engine_test_exchange(cornu_ranks *r, int slot, bool *done);
 cornu_status engine_pause(cornu_ranks *r, double since);
 /* What the neighbour at distance 1 << k has in the place of `own`, where that lies in the block and
    can be read; else NULL. */
-const float *engine_other(const cornu_ranks *r, int k, const float *own);
+const void *engine_other(const cornu_ranks *r, int k, const void *own);
 /* Does any rank read these numbers in another's memory? */
 bool engine_any_reads(const cornu_ranks *r, const float *own);
 /* Is *value, which others change under the lock, at least so much? */

@@ -214,16 +214,16 @@ void ranks_block_free(cornu_ranks *r, float *block)
 }
 
 /* Bytes into the block; beyond its end where they lie elsewhere. */
-static uintptr_t place_of(const ranks_block *b, const float *own)
+static uintptr_t place_of(const ranks_block *b, const void *own)
 {
     return (uintptr_t)own - (uintptr_t)b->own;
 }
 
-const float *engine_other(const cornu_ranks *r, int k, const float *own)
+const void *engine_other(const cornu_ranks *r, int k, const void *own)
 {
     const ranks_block *b = &r->block;
     uintptr_t at = place_of(b, own);
-    return b->others[k] && at < b->bytes ? b->others[k] + at / sizeof *own : NULL;
+    return b->others[k] && at < b->bytes ? (const char *)b->others[k] + at : NULL;
 }
 
 bool engine_any_reads(const cornu_ranks *r, const float *own)
