@@ -23,8 +23,8 @@ else()
         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/cornu/lib)
     target_include_directories(cornu_package INTERFACE include)
     target_compile_options(cornu_package PRIVATE -Wall -Wextra -Wshadow -Wconversion)
-    # It keeps of static libraries what it calls, and shows nothing of them.
-    target_link_options(cornu_package PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections)
+    # It shows nothing of static libraries.
+    target_link_options(cornu_package PRIVATE -Wl,--exclude-libs,ALL)
     target_link_libraries(cornu_package PRIVATE cornu_static PkgConfig::JANSSON)
     add_executable(cornu_package_program src/cli/program.c)
     set_target_properties(cornu_package_program PROPERTIES OUTPUT_NAME cornu BUILD_WITH_INSTALL_RPATH ON
