@@ -10,12 +10,12 @@ BUILD_PACKAGES=(build-essential cmake pkg-config libdnnl-dev libjansson-dev liby
 # shellcheck disable=SC2034
 DATA_PACKAGES=(dataset-fashion-mnist)
 # shellcheck disable=SC2034
-CHECK_PACKAGES=(libcmocka-dev valgrind python3 python3-dev python3-numpy python3-pytest abigail-tools
-    groff-base zsh fish dpkg-dev lintian pocl-opencl-icd tidy strace
-    openmpi-bin libopenmpi-dev mpich libmpich-dev)
-[ "$(uname -m)" != x86_64 ] || CHECK_PACKAGES+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
+CHECK_PACKAGES=(libcmocka-dev python3 python3-dev python3-numpy python3-pytest abigail-tools groff-base zsh fish tidy
+    strace ccache)
+# What ./check --all needs besides.
 # shellcheck disable=SC2034
-PEER_PACKAGES=(python3 python3-venv)
+ALL_PACKAGES=(valgrind dpkg-dev lintian pocl-opencl-icd openmpi-bin libopenmpi-dev mpich libmpich-dev python3-venv)
+[ "$(uname -m)" != x86_64 ] || ALL_PACKAGES+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
 
 say() { printf '%s\n' "$*"; }
 

@@ -145,12 +145,19 @@ static void draw_weights(net *n)
     }
 }
 
+static int checked; /* models, on all devices */
+
 static int check_model(cornu_model *model, const char *device_name, const char *what)
 {
     plan_options options = {
         .mode = PLAN_TRAIN, .batch = BATCH, .keep_input_gradient = true, .scope = SCOPE_GRADIENTS};
     net *n = net_open(model, device_name, &options);
     int failures = 0;
+    if (net_misses_kernel(n)) {
+        net_close(n);
+        return 0;
+    }
+    checked++;
     draw_weights(n);
     net_run(n);
     failures += check_input(n, what);
@@ -183,7 +190,7 @@ static int check_on_every_device(cornu_model *model, const char *what)
 static void every_layer_row_has_the_gradients_that_differences_give(void **state)
 {
     (void)state;
-    int failures = 0, checked = 0;
+    int failures = 0;
     for (int i = 0; layer_kinds[i]; i++) {
         for (int k = 0; layer_kinds[i]->samples[k]; k++) {
             char what[400];
@@ -191,10 +198,9 @@ static void every_layer_row_has_the_gradients_that_differences_give(void **state
             cornu_model *model = net_layer(layer_kinds[i], layer_kinds[i]->samples[k]);
             failures += check_on_every_device(model, what);
             cornu_model_close(model);
-            checked++;
         }
     }
-    assert_true(checked > 30);
+    assert_true(checked > (getenv("CORNU_TEST_KERNEL") ? 0 : 30));
     assert_int_equal(failures, 0);
 }
 

@@ -267,6 +267,19 @@ int net_count(const plan *p, op_kind kind, int *first)
     return count;
 }
 
+bool net_misses_kernel(const net *n)
+{
+    const char *kernel = getenv("CORNU_TEST_KERNEL");
+    kernel_choice *choices = kernel ? net_choices(n) : NULL;
+    bool misses = kernel != NULL;
+    for (int i = 0; misses && i < n->plan->op_count; i++) {
+        const char *slash = choices[i].kernel ? strrchr(choices[i].kernel, '/') : NULL;
+        misses = !slash || strcmp(slash + 1, kernel) != 0;
+    }
+    free(choices);
+    return misses;
+}
+
 kernel_choice *net_choices(const net *n)
 {
     kernel_choice *choices = calloc((size_t)n->plan->op_count, sizeof *choices);

@@ -1,0 +1,26 @@
+# The steps of ./check and what each waits for. `check` runs this file with make, as many steps at a time as there are
+# cores, and builds share make's job slots. scripts/check_step.sh knows what a step does; one that fails does not end
+# the others.
+fast := build quiet tests python format scripts
+all := build quiet asan-build peers-environment asan-tests plugins tests asan-python tsan-build tsan-tests \
+    peers-fixtures peers-training peers-training-opencl peers-python peers-tensorboard peers-onnx peers-torch \
+    peers-guides python packages valgrind arm64 newer-libraries format scripts
+slow := build slow-tests mutations interrupts drivers fuzzing all-architectures
+steps := $(sort $(fast) $(all) $(slow))
+
+.PHONY: fast-steps all-steps slow-steps $(steps)
+fast-steps: $(fast)
+all-steps: $(all)
+slow-steps: $(slow)
+
+# The tests that measure this machine have it for themselves: whatever else there is waits for them.
+quiet: build
+asan-build tests python valgrind plugins packages arm64 newer-libraries tsan-build slow-tests mutations interrupts \
+    drivers fuzzing all-architectures: quiet
+peers-fixtures peers-training peers-training-opencl peers-python peers-tensorboard peers-onnx peers-torch \
+    peers-guides: quiet peers-environment
+asan-tests asan-python: asan-build
+tsan-tests: tsan-build
+
+$(steps):
+	+@CHECK_NEEDS="$^" scripts/check_step.sh $@

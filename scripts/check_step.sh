@@ -1,0 +1,269 @@
+#!/usr/bin/env bash
+# One step of ./check, which calls it by scripts/check.mk: scripts/check_step.sh NAME
+# Its output goes to build/check/logs/NAME.log; a failure prints the log's end. One line a step goes to
+# build/check/logs/steps: its result, seconds and name.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+# shellcheck source=scripts/packages.sh
+. scripts/packages.sh
+
+# ccache, where it is, compiles once what packages and the wheel compile again.
+if command -v ccache >/dev/null; then
+    export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+fi
+
+name=$1
+logs=build/check/logs
+log=$logs/$name.log
+cores=$(nproc)
+# How many tests at a time: with --all two or more steps run side by side.
+tests_at_once=${CHECK_TESTS_AT_ONCE:-$cores}
+
+# ---- tools --------------------------------------------------------------------------------------
+
+# The reason goes to the report; the step's status becomes 77.
+skip() {
+    printf '%s\n' "$1" >"$logs/$name.reason"
+    return 77
+}
+
+need() {
+    command -v "$1" >/dev/null || skip "$1 is not installed"
+}
+
+# configure_and_build PRESET [CMAKE-OPTION...] [--target NAME...]: with make, whose job slots the steps share.
+configure_and_build() {
+    local preset=$1 options=()
+    shift
+    while [ $# -gt 0 ] && [ "$1" != --target ]; do
+        options+=("$1")
+        shift
+    done
+    cmake --preset "$preset" "${options[@]}" && cmake --build "build/$preset" "$@"
+}
+
+# run_tests BUILD-FOLDER CTEST-OPTION...: how long each test took is kept in the logs.
+run_tests() {
+    local folder=$1
+    shift
+    ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$tests_at_once" \
+        --output-junit "$PWD/$logs/$name.xml" "$@"
+}
+
+python_is_new_enough() {
+    /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'
+}
+
+# The package is built for Debian's Python, which has NumPy and pytest.
+python_options() {
+    if python_is_new_enough; then
+        echo -DCORNU_PYTHON=ON -DPython3_EXECUTABLE=/usr/bin/python3
+    fi
+}
+
+need_python() {
+    python_is_new_enough || skip "/usr/bin/python3 is older than 3.11"
+}
+
+# PRESET, and options of pytest.
+run_python_tests() {
+    PYTHONPATH=build/$1/python /usr/bin/python3 -m pytest -q -p no:cacheprovider --junitxml="$logs/$name.xml" \
+        tests/python "${@:2}"
+}
+
+# ---- every commit ---------------------------------------------------------------------------------
+
+step_build() {
+    local options
+    mapfile -t options < <(python_options | tr ' ' '\n')
+    configure_and_build check "${options[@]}"
+}
+
+step_quiet() { run_tests build/check -L quiet; }
+
+step_tests() { run_tests build/check -LE '^(all|slow|quiet)$'; }
+
+step_python() {
+    need_python || return
+    run_python_tests check
+}
+
+step_format() {
+    need clang-format || return
+    clang-format --version | grep -q ' 14\.' || skip "clang-format is not version 14, whose form the code has" || return
+    find src include tests examples \( -name '*.c' -o -name '*.h' \) -print0 |
+        xargs -0 clang-format --dry-run -Werror
+}
+
+step_scripts() {
+    need shellcheck || return
+    shellcheck -x quickstart check .ci/run scripts/*.sh tests/house_test.sh tests/packaging/*.sh
+}
+
+# ---- --all: other builds, packages, accelerators ---------------------------------------------------
+
+step_plugins() { run_tests build/check -L '^all$'; }
+
+# One training run with all that it may write. oneDNN makes code at run time; valgrind knows instructions up to AVX2.
+step_valgrind() {
+    need valgrind || return
+    local folder=$logs/valgrind
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    ONEDNN_MAX_CPU_ISA=AVX2 DNNL_MAX_CPU_ISA=AVX2 valgrind --quiet --error-exitcode=9 --leak-check=full \
+        --errors-for-leak-kinds=definite --suppressions=scripts/valgrind.supp \
+        build/check/cornu train tests/fixtures/tiny.yaml --epochs 2 --save "$folder/tiny.safetensors" \
+        --log "$folder/tiny.csv" &&
+        [ -s "$folder/tiny.safetensors" ] && [ -s "$folder/tiny.csv" ]
+}
+
+step_asan-build() {
+    local options
+    mapfile -t options < <(python_options | tr ' ' '\n')
+    configure_and_build asan "${options[@]}"
+}
+
+step_asan-tests() { run_tests build/asan -LE '^(slow|quiet)$'; }
+
+# The interpreter knows nothing of ASan and leaves memory at its end; growth is a test of the release build, and so are
+# launchers of MPI, which do not start with it.
+step_asan-python() {
+    need_python || return
+    LD_PRELOAD=$("${CC:-cc}" -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
+        run_python_tests asan -k 'not leave_no_memory and not two_processes'
+}
+
+step_tsan-build() { configure_and_build tsan --target threaded_tests; }
+
+step_tsan-tests() {
+    TSAN_OPTIONS="suppressions=$PWD/scripts/tsan.supp" run_tests build/tsan -L threads
+}
+
+# Debian's packages, of a build of their own (CONTRIBUTING.md, "Packages").
+step_packages() {
+    need_python || return
+    configure_and_build package --target package && tests/packaging/deb_test.sh build/package
+}
+
+step_arm64() {
+    need aarch64-linux-gnu-gcc || return
+    scripts/compile_arm64.sh build/check
+}
+
+# The newest oneDNN that Debian has compiles, too.
+step_newer-libraries() { scripts/newer_libraries.sh build/check; }
+
+# ---- --all: beside real Keras, in an environment that is kept between runs --------------------------
+
+peers=${XDG_CACHE_HOME:-$HOME/.cache}/cornu/peers-$(sha256sum peers/requirements.txt | cut -c1-12)
+
+step_peers-environment() {
+    [ -e "$peers/complete" ] && return
+    rm -rf "$peers"
+    python3 -m venv "$peers" &&
+        "$peers/bin/pip" install --quiet --disable-pip-version-check -r peers/requirements.txt &&
+        touch "$peers/complete"
+}
+
+# Other numbers than those of tests/fixtures, which are of seed 1.
+step_peers-fixtures() {
+    local folder=$logs/fixtures
+    rm -rf "$folder"
+    "$peers/bin/python" peers/make_fixtures.py --seed 2 --output "$folder" &&
+        "$peers/bin/python" peers/make_image_fixtures.py --seed 2 --output "$folder" &&
+        CORNU_FIXTURES=$PWD/$folder run_tests build/check -R '^(parity.fixtures_test|data.pillow_test)$'
+}
+
+step_peers-training() { "$peers/bin/python" peers/parity.py --cornu build/check/cornu; }
+
+step_peers-training-opencl() {
+    OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd "$peers/bin/python" peers/parity.py --cornu build/check/cornu --device opencl:0
+}
+
+# The package as pip makes it, beside real Keras; without CUDA's plug-in, whose compiler takes minutes.
+step_peers-python() {
+    "$peers/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall \
+        --config-settings=cmake.define.CORNU_CUDA=OFF . &&
+        ! "$peers/bin/python" -m cornu devices | grep 'no OpenCL plug-in' &&
+        (cd peers && "$peers/bin/python" python_face.py && "$peers/bin/python" python_images.py &&
+            "$peers/bin/python" keras_files.py)
+}
+
+step_peers-tensorboard() { "$peers/bin/python" -P peers/tensorboard_files.py --cornu build/check/cornu; }
+
+step_peers-onnx() { "$peers/bin/python" -P peers/onnx_files.py --cornu build/check/cornu; }
+
+# Debian's package, 100 MB with what it needs: PyPI's cannot be imported without 2 GB of CUDA's libraries.
+step_peers-torch() {
+    /usr/bin/python3 -c 'import torch' 2>/dev/null || skip "there is no python3-torch" || return
+    PYTHONPATH=build/check/python /usr/bin/python3 -P peers/torch_names.py --cornu build/check/cornu
+}
+
+step_peers-guides() { "$peers/bin/python" peers/guides.py --quick --cornu build/check/cornu; }
+
+# ---- --slow: what is worth an hour a week -----------------------------------------------------------
+
+# The tests that train/ has once more on the simulated GPU and on PoCL, where its kernels and its queue are tested already.
+step_slow-tests() { run_tests build/check -L '^slow$'; }
+
+step_mutations() { scripts/mutate.py; }
+
+# Ctrl-C at 200 random moments of a run with a large model file.
+step_interrupts() {
+    CORNU_TEST_MOMENTS=200 CORNU_TEST_MEGABYTES=510 CORNU_TEST_SEED=$RANDOM run_tests build/check -R '^cli.interrupt_test$'
+}
+
+step_drivers() { scripts/opencl_drivers.sh --build build/check; }
+
+# Ten minutes for each of the readers of other programs' files.
+step_fuzzing() {
+    need clang || return
+    local target seeds=build/fuzz/seeds
+    CC=clang cmake --preset asan -B build/fuzz -DCMAKE_C_FLAGS= -DCORNU_FUZZ=ON &&
+        cmake --build build/fuzz --target fuzz.image fuzz.keras fuzz.model &&
+        python3 tests/fuzz/seeds.py $seeds || return
+    for target in image keras model; do
+        [ "$target" = image ] || seeds=build/fuzz/seeds/keras
+        "build/fuzz/tests/fuzz/fuzz.$target" -max_total_time=600 "$seeds" || return
+    done
+}
+
+# The CUDA plug-in for all architectures that the toolkit knows, and the size of an installation with it.
+step_all-architectures() {
+    need nvcc || return
+    cmake --preset release && cmake --build build/release && run_tests build/release -R '^packaging$'
+}
+
+# ---- one step -----------------------------------------------------------------------------------
+
+# What the step builds on has failed, or was left out.
+unmet() {
+    local needed
+    for needed in $CHECK_NEEDS; do
+        grep -qE "^passed [0-9]+ $needed\$" "$logs/steps" || { printf '%s\n' "$needed"; return; }
+    done
+}
+
+begin=$SECONDS
+broken=$(unmet)
+if [ -n "$broken" ]; then
+    result=skipped
+    echo "$broken did not pass" >"$logs/$name.reason"
+else
+    "step_$name" >"$log" 2>&1 </dev/null
+    case $? in
+    0) result=passed ;;
+    77) result=skipped ;;
+    *) result=FAILED ;;
+    esac
+fi
+seconds=$((SECONDS - begin))
+echo "$result $seconds $name" >>"$logs/steps"
+case $result in
+skipped) say "skipped  $name: $(cat "$logs/$name.reason")" ;;
+FAILED)
+    say "FAILED   $name ($seconds s); the end of $log, without the tests that passed:"
+    grep -vE '^ *Start +[0-9]+: | Passed +[0-9.]+ sec$' "$log" | tail -n 60
+    ;;
+*) say "passed   $name ($seconds s)" ;;
+esac
