@@ -153,7 +153,7 @@ static int check_model(cornu_model *model, const char *device_name, const char *
         .mode = PLAN_TRAIN, .batch = BATCH, .keep_input_gradient = true, .scope = SCOPE_GRADIENTS};
     net *n = net_open(model, device_name, &options);
     int failures = 0;
-    if (net_misses_kernel(n)) {
+    if (net_misses_kernel(n->device, n->prepared, n->plan)) {
         net_close(n);
         return 0;
     }

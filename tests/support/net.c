@@ -267,12 +267,16 @@ int net_count(const plan *p, op_kind kind, int *first)
     return count;
 }
 
-bool net_misses_kernel(const net *n)
+bool net_misses_kernel(device *d, prepared *prepared_, const plan *p)
 {
     const char *kernel = getenv("CORNU_TEST_KERNEL");
-    kernel_choice *choices = kernel ? net_choices(n) : NULL;
-    bool misses = kernel != NULL;
-    for (int i = 0; misses && i < n->plan->op_count; i++) {
+    if (!kernel)
+        return false;
+    kernel_choice *choices = calloc((size_t)p->op_count, sizeof *choices);
+    assert_non_null(choices);
+    must(d->ops->choices(d, prepared_, choices), "choices");
+    bool misses = true;
+    for (int i = 0; misses && i < p->op_count; i++) {
         const char *slash = choices[i].kernel ? strrchr(choices[i].kernel, '/') : NULL;
         misses = !slash || strcmp(slash + 1, kernel) != 0;
     }

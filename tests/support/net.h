@@ -47,9 +47,9 @@ double net_difference(const float *a, const float *b, int64_t count);
 int net_count(const plan *p, op_kind kind, int *first);
 /* How each operation of the net's plan runs, in fresh memory (free). */
 kernel_choice *net_choices(const net *n);
-/* Does no operation of the net run by the kernel that CORNU_TEST_KERNEL names? False where it names
- * none. */
-bool net_misses_kernel(const net *n);
+/* Does no operation of the plan run by the kernel that CORNU_TEST_KERNEL names? False where it
+   names none. */
+bool net_misses_kernel(device *d, prepared *prepared_, const plan *p);
 
 /* The names of the devices that can be used here, "cpu" first; NULL past the end. Where
    CORNU_TEST_DEVICES names some ("cuda:0"), those alone. */
