@@ -7,10 +7,10 @@ static const char *dnnl_error(dnnl_status_t code)
                                         [dnnl_out_of_memory] = "out of memory",
                                         [dnnl_invalid_arguments] = "invalid arguments",
                                         [dnnl_unimplemented] = "unimplemented",
-                                        [dnnl_iterator_ends] = "iterator ends",
                                         [dnnl_runtime_error] = "runtime error",
                                         [dnnl_not_required] = "not required"};
-    return (size_t)code < sizeof names / sizeof *names ? names[code] : "unknown error";
+    const char *name = (size_t)code < sizeof names / sizeof *names ? names[code] : NULL;
+    return name ? name : "unknown error";
 }
 
 cornu_status onednn_fail(const char *what, dnnl_status_t code)
