@@ -193,7 +193,7 @@ static void where_nothing_could_be_measured_the_failure_is_the_comparisons(void 
     bench_report_free(&report);
 }
 
-static bool stop(void *user)
+static bool should_stop(void *user)
 {
     (void)user;
     return fault.armed;
@@ -210,7 +210,7 @@ static void a_comparison_that_is_stopped_stays_stopped(void **state)
                                    .steps = 1,
                                    .batch = 1,
                                    .on_notice = on_notice,
-                                   .should_stop = stop};
+                                   .should_stop = should_stop};
     fault.after = "on cpu: round 2";
     expect_status(bench_run(&options, &report), CORNU_STOPPED);
     bench_report_free(&report);

@@ -26,7 +26,7 @@ typedef uint32_t bits __attribute__((vector_size(VEC_BYTES)));
 VEC_INLINE void split(vec a, vec b, float *to, int64_t stride, bool round)
 {
     const bits half = (bits){0} + 0x8000u, high = (bits){0} + 0xffff0000u;
-#pragma GCC unroll 3
+    UNROLL(3)
     for (int term = 0; term < TERMS; term++, to += stride) {
         bits left = (bits)a, right = (bits)b;
         if (round && term < TERMS - 1) {

@@ -37,6 +37,17 @@ typedef int32_t vec_mask __attribute__((vector_size(VEC_BYTES)));
 
 #define VEC_INLINE static inline __attribute__((always_inline))
 
+/* Before a loop of at most `count` turns, of a number that is constant where the function is
+   inlined: its turns become straight code, so that an array of accumulators becomes registers.
+   Clang is told "full": with a count it unrolls the function before it is inlined, for any number
+   of turns, and the accumulators stay in memory (steps of 2.5 times the time). */
+#define UNROLL_PRAGMA(text) _Pragma(#text)
+#if defined(__clang__)
+#define UNROLL(count) UNROLL_PRAGMA(clang loop unroll(full))
+#else
+#define UNROLL(count) UNROLL_PRAGMA(GCC unroll count)
+#endif
+
 VEC_INLINE vec vec_load(const float *p)
 {
     return *(const vec_anywhere *)(const void *)p;

@@ -24,12 +24,12 @@
 #else
 #define VEC_SHUFFLE(a, b, lanes...) __builtin_shuffle(a, b, (vec_mask){lanes})
 #endif
-#define VEC_SWAP(v, distance)                                                          \
-    _Pragma("GCC unroll 16") for (int i = 0; i < VEC_FLOATS; i++) if (!(i & distance)) \
-    {                                                                                  \
-        vec a = v[i], b = v[i + distance];                                             \
-        v[i] = VEC_SHUFFLE(a, b, VEC_LANES(VEC_LOW, distance));                        \
-        v[i + distance] = VEC_SHUFFLE(a, b, VEC_LANES(VEC_HIGH, distance));            \
+#define VEC_SWAP(v, distance)                                               \
+    UNROLL(16) for (int i = 0; i < VEC_FLOATS; i++) if (!(i & distance))    \
+    {                                                                       \
+        vec a = v[i], b = v[i + distance];                                  \
+        v[i] = VEC_SHUFFLE(a, b, VEC_LANES(VEC_LOW, distance));             \
+        v[i + distance] = VEC_SHUFFLE(a, b, VEC_LANES(VEC_HIGH, distance)); \
     }
 
 /* v[i][k] and v[k][i] change places. */

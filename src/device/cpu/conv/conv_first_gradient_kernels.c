@@ -178,18 +178,19 @@ VEC_INLINE void add_sums(int taps, int lines, int vectors, const gradient_operan
                          gradient_sums acc, const vec bias[2])
 {
     vec copy[2 * SUMS_MOST];
-#pragma GCC unroll 10
-    for (int i = 0; i < lines * taps; i++)
-#pragma GCC unroll 2
+    UNROLL(10)
+    for (int i = 0; i < lines * taps; i++) {
+        UNROLL(2)
         for (int v = 0; v < vectors; v++)
             copy[i * vectors + v] = acc[i][v];
-#pragma GCC unroll 3
+    }
+    UNROLL(3)
     for (int i = 0; i < lines; i++)
         add_taps(copy + i * taps * vectors, taps, vectors, g->filters, g->rest,
                  g->sums + i * g->sums_row);
     if (!g->bias)
         return;
-#pragma GCC unroll 2
+    UNROLL(2)
     for (int v = 0; v < vectors; v++)
         copy[v] = bias[v];
     add_taps(copy, 1, vectors, 0, g->rest, g->bias);
@@ -197,7 +198,7 @@ VEC_INLINE void add_sums(int taps, int lines, int vectors, const gradient_operan
 
 VEC_INLINE void prefetch_l1(int vectors, const float *from)
 {
-#pragma GCC unroll 2
+    UNROLL(2)
     for (int v = 0; v < vectors; v++)
         __builtin_prefetch(from + PREFETCH_FLOATS + v * VEC_FLOATS, 0, 3);
 }
@@ -213,30 +214,32 @@ VEC_INLINE void pixel_tile(int taps, int lines, int vectors, const gradient_oper
         const float *y = g->y ? g->y + row * g->d_row : NULL;
         for (int64_t p = 0; p < g->columns; p++, x += g->pixel, dy += g->d_pixel) {
             vec d[2];
-#pragma GCC unroll 2
+            UNROLL(2)
             for (int v = 0; v < vectors; v++)
                 d[v] = vec_load(dy + v * VEC_FLOATS);
             if (y) {
                 if (g->bias)
                     prefetch_l1(vectors, y);
-#pragma GCC unroll 2
+                UNROLL(2)
                 for (int v = 0; v < vectors; v++)
                     d[v] = (vec)((vec_load(y + v * VEC_FLOATS) > 0) & (vec_mask)d[v]);
                 y += g->d_pixel;
             }
             if (g->bias) {
                 prefetch_l1(vectors, dy);
-#pragma GCC unroll 2
+                UNROLL(2)
                 for (int v = 0; v < vectors; v++)
                     bias[v] += d[v];
             }
-#pragma GCC unroll 3
-            for (int i = 0; i < lines; i++)
-#pragma GCC unroll 9
-                for (int k = 0; k < taps; k++)
-#pragma GCC unroll 2
+            UNROLL(3)
+            for (int i = 0; i < lines; i++) {
+                UNROLL(9)
+                for (int k = 0; k < taps; k++) {
+                    UNROLL(2)
                     for (int v = 0; v < vectors; v++)
                         acc[i * taps + k][v] += vec_all(x[i * g->tap_row + k]) * d[v];
+                }
+            }
         }
     }
     add_sums(taps, lines, vectors, g, acc, bias);
@@ -252,23 +255,25 @@ VEC_INLINE void window_tile(int taps, int lines, int vectors, const gradient_ope
         const uint8_t *codes = g->codes + row * g->d_row;
         for (int64_t p = 0; p < g->columns; p++) {
             window_gradient w[2];
-#pragma GCC unroll 2
+            UNROLL(2)
             for (int v = 0; v < vectors; v++)
                 w[v] = load_window(dy + v * VEC_FLOATS, codes + v * VEC_FLOATS);
             if (g->bias) {
                 prefetch_l1(vectors, dy);
-#pragma GCC unroll 2
+                UNROLL(2)
                 for (int v = 0; v < vectors; v++)
                     bias[v] += window_sum(&w[v]);
             }
-#pragma GCC unroll 3
-            for (int i = 0; i < lines; i++)
-#pragma GCC unroll 9
-                for (int k = 0; k < taps; k++)
-#pragma GCC unroll 2
+            UNROLL(3)
+            for (int i = 0; i < lines; i++) {
+                UNROLL(9)
+                for (int k = 0; k < taps; k++) {
+                    UNROLL(2)
                     for (int v = 0; v < vectors; v++)
                         acc[i * taps + k][v] =
                             add_window(acc[i * taps + k][v], x + i * g->tap_row + 4 * k, &w[v]);
+                }
+            }
             x += g->pixel;
             dy += g->d_pixel;
             codes += g->d_pixel;

@@ -162,24 +162,25 @@ VEC_INLINE void multiply(int rows, int columns, int vectors, const tile_operands
                          const float *out, accumulators acc)
 {
     const float *w = t->w, *prefetch = out + PREFETCH_PIXELS * t->pixel;
-#pragma GCC unroll 16
-    for (int p = 0; p < rows * columns; p++)
-#pragma GCC unroll 2
+    UNROLL(16)
+    for (int p = 0; p < rows * columns; p++) {
+        UNROLL(2)
         for (int v = 0; v < vectors; v++)
             acc[p][v] = vec_load(w + v * VEC_FLOATS);
+    }
     for (int64_t k = 0; k < t->taps; k++, prefetch += t->pixel) {
         w += vectors * VEC_FLOATS;
         const float *x = t->x + t->offset[k], *below = x + t->row;
         vec weight[2];
-#pragma GCC unroll 2
+        UNROLL(2)
         for (int v = 0; v < vectors; v++) {
             weight[v] = vec_load(w + v * VEC_FLOATS);
             VEC_PREFETCH_WRITE(prefetch + v * VEC_FLOATS);
         }
-#pragma GCC unroll 16
+        UNROLL(16)
         for (int p = 0; p < rows * columns; p++) {
             vec value = vec_all(p < columns ? x[p] : below[p - columns]);
-#pragma GCC unroll 2
+            UNROLL(2)
             for (int v = 0; v < vectors; v++)
                 acc[p][v] += value * weight[v];
         }
@@ -188,24 +189,26 @@ VEC_INLINE void multiply(int rows, int columns, int vectors, const tile_operands
 
 VEC_INLINE void rectify(int pixels, int vectors, accumulators acc)
 {
-#pragma GCC unroll 16
-    for (int p = 0; p < pixels; p++)
-#pragma GCC unroll 2
+    UNROLL(16)
+    for (int p = 0; p < pixels; p++) {
+        UNROLL(2)
         for (int v = 0; v < vectors; v++)
             acc[p][v] = vec_max((vec){0}, acc[p][v]); /* NaN stays */
+    }
 }
 
 VEC_INLINE void store_pixels(int rows, int columns, int vectors, const tile_operands *t,
                              accumulators acc)
 {
     float *y = t->y, *below = t->y + t->y_row;
-#pragma GCC unroll 16
-    for (int p = 0; p < rows * columns; p++)
-#pragma GCC unroll 2
+    UNROLL(16)
+    for (int p = 0; p < rows * columns; p++) {
+        UNROLL(2)
         for (int v = 0; v < vectors; v++)
             vec_store((p < columns ? y + p * t->pixel : below + (p - columns) * t->pixel) +
                           v * VEC_FLOATS,
                       acc[p][v]);
+    }
 }
 
 /* `count` tiles side by side. */
@@ -227,9 +230,9 @@ VEC_INLINE void plain_tiles(int columns, int vectors, tile_operands t, int64_t c
 VEC_INLINE void pool_windows(int pairs, int vectors, const tile_operands *t, accumulators acc)
 {
     vec low = vec_all(pool_lowest(t->relu));
-#pragma GCC unroll 4
-    for (int i = 0; i < pairs; i++)
-#pragma GCC unroll 2
+    UNROLL(4)
+    for (int i = 0; i < pairs; i++) {
+        UNROLL(2)
         for (int v = 0; v < vectors; v++) {
             vec *top = &acc[2 * i][v], *bottom = &acc[2 * pairs + 2 * i][v];
             vec_mask code;
@@ -239,6 +242,7 @@ VEC_INLINE void pool_windows(int pairs, int vectors, const tile_operands *t, acc
             if (t->codes)
                 pool_store_codes(t->codes + at, code);
         }
+    }
 }
 
 /* `count` tiles side by side, of two rows and `pairs` windows each. */

@@ -20,8 +20,9 @@ enum { BLOCKS_MOST = 16, PARTIAL_SUMS_MOST = 10 };
 /* One convolution over `samples` samples. Roles: x (or dx), w (or dw), b (or db), y (or dy). */
 typedef struct block_kind {
     int64_t samples;
+    dnnl_primitive_desc_t described; /* owns the descriptors of memory: */
+    const_onednn_desc x, w, b, y, scratch;
     dnnl_primitive_t primitive;
-    dnnl_memory_desc_t x, w, b, y, scratch;
     size_t w_bytes, scratch_bytes;
     /* Weights in oneDNN's format, where that differs from the plan's: */
     int64_t packed_at; /* in the scratch memory, in floats; -1: it does not */
@@ -45,7 +46,7 @@ typedef struct conv_state {
     int kinds;                  /* 1, or 2 with a smaller last block */
     block_kind block[2];
     dnnl_engine_t engine;
-    dnnl_memory_desc_t plain; /* weights as the plan has them */
+    onednn_desc plain; /* weights as the plan has them */
     dnnl_memory_t plain_memory;
     int workers;
     worker_arguments *worker;
@@ -99,16 +100,18 @@ static void release(void *state)
         dnnl_primitive_destroy(block->primitive);
         dnnl_primitive_destroy(block->pack);
         dnnl_memory_destroy(block->packed_memory);
+        dnnl_primitive_desc_destroy(block->described);
     }
     dnnl_primitive_destroy(s->convert);
     dnnl_memory_destroy(s->converted_memory);
     dnnl_memory_destroy(s->plain_memory);
+    onednn_desc_destroy(s->plain);
     dnnl_engine_destroy(s->engine);
     free(s);
 }
 
-static dnnl_status_t make_reorder(dnnl_engine_t engine, const dnnl_memory_desc_t *from,
-                                  const dnnl_memory_desc_t *to, dnnl_primitive_t *out)
+static dnnl_status_t make_reorder(dnnl_engine_t engine, const_onednn_desc from,
+                                  const_onednn_desc to, dnnl_primitive_t *out)
 {
     dnnl_primitive_desc_t pd = NULL;
     dnnl_status_t status = dnnl_reorder_primitive_desc_create(&pd, from, engine, to, engine, NULL);
@@ -121,31 +124,23 @@ static dnnl_status_t make_reorder(dnnl_engine_t engine, const dnnl_memory_desc_t
 static cornu_status make_block(conv_state *s, const plan *p, const op *o, int64_t samples,
                                block_kind *block)
 {
-    dnnl_primitive_desc_t pd = NULL;
-    block->samples = samples;
-    ONEDNN_TRY("describe the convolution", onednn_describe(s->engine, p, o, samples, &pd));
     bool forward = o->kind == OP_CONV2D_FORWARD, data = o->kind == OP_CONV2D_BACKWARD_DATA;
-    const dnnl_memory_desc_t *x =
+    block->samples = samples;
+    ONEDNN_TRY("describe the convolution",
+               onednn_describe(s->engine, p, o, samples, &block->described));
+    const_dnnl_primitive_desc_t pd = block->described;
+    block->x =
         dnnl_primitive_desc_query_md(pd, data ? dnnl_query_diff_src_md : dnnl_query_src_md, 0);
-    const dnnl_memory_desc_t *w = dnnl_primitive_desc_query_md(
+    block->w = dnnl_primitive_desc_query_md(
         pd, forward || data ? dnnl_query_weights_md : dnnl_query_diff_weights_md, 0);
-    const dnnl_memory_desc_t *b = dnnl_primitive_desc_query_md(
+    block->b = dnnl_primitive_desc_query_md(
         pd, forward ? dnnl_query_weights_md : dnnl_query_diff_weights_md, 1);
-    const dnnl_memory_desc_t *y =
+    block->y =
         dnnl_primitive_desc_query_md(pd, forward ? dnnl_query_dst_md : dnnl_query_diff_dst_md, 0);
-    const dnnl_memory_desc_t *scratch =
-        dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
-    block->x = *x;
-    block->w = *w;
-    block->y = *y;
-    if (s->has_bias)
-        block->b = *b;
-    block->scratch = *scratch;
-    block->w_bytes = dnnl_memory_desc_get_size(w);
-    block->scratch_bytes = dnnl_memory_desc_get_size(scratch);
-    dnnl_status_t code = dnnl_primitive_create(&block->primitive, pd);
-    dnnl_primitive_desc_destroy(pd);
-    ONEDNN_TRY("make the convolution", code);
+    block->scratch = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+    block->w_bytes = dnnl_memory_desc_get_size(block->w);
+    block->scratch_bytes = dnnl_memory_desc_get_size(block->scratch);
+    ONEDNN_TRY("make the convolution", dnnl_primitive_create(&block->primitive, pd));
     return CORNU_OK;
 }
 
@@ -160,17 +155,17 @@ static cornu_status make_packed(conv_state *s, int k)
 {
     block_kind *block = &s->block[k];
     block->packed_at = -1;
-    if (dnnl_memory_desc_equal(&block->w, &s->plain))
+    if (dnnl_memory_desc_equal(block->w, s->plain))
         return CORNU_OK;
-    if (k == 1 && s->block[0].packed_at >= 0 && dnnl_memory_desc_equal(&block->w, &s->block[0].w)) {
+    if (k == 1 && s->block[0].packed_at >= 0 && dnnl_memory_desc_equal(block->w, s->block[0].w)) {
         block->packed_at = s->block[0].packed_at;
         return CORNU_OK;
     }
     block->packed_at = s->workers_at;
     s->workers_at += padded_floats(block->w_bytes);
     ONEDNN_TRY("wrap the weights",
-               dnnl_memory_create(&block->packed_memory, &block->w, s->engine, DNNL_MEMORY_NONE));
-    ONEDNN_TRY("reorder the weights", make_reorder(s->engine, &s->plain, &block->w, &block->pack));
+               dnnl_memory_create(&block->packed_memory, block->w, s->engine, DNNL_MEMORY_NONE));
+    ONEDNN_TRY("reorder the weights", make_reorder(s->engine, s->plain, block->w, &block->pack));
     return CORNU_OK;
 }
 
@@ -184,16 +179,15 @@ static cornu_status make_sums(conv_state *s)
     s->b_stride = padded_floats((size_t)s->b_count * sizeof(float));
     s->converted_at = s->blocks * (s->w_stride + s->b_stride);
     s->workers_at = s->converted_at + padded_floats(first->w_bytes);
-    bool same = dnnl_memory_desc_equal(&first->w, &last->w);
-    if (!same || !dnnl_memory_desc_equal(&first->w, &s->plain))
-        ONEDNN_TRY("wrap the gradient", dnnl_memory_create(&s->converted_memory, &first->w,
-                                                           s->engine, DNNL_MEMORY_NONE));
+    bool same = dnnl_memory_desc_equal(first->w, last->w);
+    if (!same || !dnnl_memory_desc_equal(first->w, s->plain))
+        ONEDNN_TRY("wrap the gradient",
+                   dnnl_memory_create(&s->converted_memory, first->w, s->engine, DNNL_MEMORY_NONE));
     if (!same)
+        ONEDNN_TRY("reorder the gradient", make_reorder(s->engine, last->w, first->w, &s->convert));
+    if (!dnnl_memory_desc_equal(first->w, s->plain))
         ONEDNN_TRY("reorder the gradient",
-                   make_reorder(s->engine, &last->w, &first->w, &s->convert));
-    if (!dnnl_memory_desc_equal(&first->w, &s->plain))
-        ONEDNN_TRY("reorder the gradient",
-                   make_reorder(s->engine, &first->w, &s->plain, &first->pack));
+                   make_reorder(s->engine, first->w, s->plain, &first->pack));
     return CORNU_OK;
 }
 
@@ -204,15 +198,15 @@ static cornu_status make_worker(conv_state *s, worker_arguments *a)
     for (int k = 0; k < s->kinds; k++) {
         block_kind *block = &s->block[k];
         ONEDNN_TRY("wrap a tensor",
-                   dnnl_memory_create(&a->x[k], &block->x, s->engine, DNNL_MEMORY_NONE));
+                   dnnl_memory_create(&a->x[k], block->x, s->engine, DNNL_MEMORY_NONE));
         ONEDNN_TRY("wrap a tensor",
-                   dnnl_memory_create(&a->w[k], &block->w, s->engine, DNNL_MEMORY_NONE));
+                   dnnl_memory_create(&a->w[k], block->w, s->engine, DNNL_MEMORY_NONE));
         ONEDNN_TRY("wrap a tensor",
-                   dnnl_memory_create(&a->y[k], &block->y, s->engine, DNNL_MEMORY_NONE));
+                   dnnl_memory_create(&a->y[k], block->y, s->engine, DNNL_MEMORY_NONE));
         if (s->has_bias)
             ONEDNN_TRY("wrap a tensor",
-                       dnnl_memory_create(&a->b[k], &block->b, s->engine, DNNL_MEMORY_NONE));
-        ONEDNN_TRY("wrap scratch memory", dnnl_memory_create(&a->scratch_memory[k], &block->scratch,
+                       dnnl_memory_create(&a->b[k], block->b, s->engine, DNNL_MEMORY_NONE));
+        ONEDNN_TRY("wrap scratch memory", dnnl_memory_create(&a->scratch_memory[k], block->scratch,
                                                              s->engine, DNNL_MEMORY_NONE));
     }
     return CORNU_OK;
@@ -229,12 +223,11 @@ static int64_t most_blocks(const op *o, const tensor *w)
 static cornu_status prepare_blocks(conv_state *s, const plan *p, const op *o, size_t *scratch_bytes)
 {
     onednn_roles r = onednn_roles_of(p, o);
-    dnnl_memory_desc_t any;
     ONEDNN_TRY("make an engine", dnnl_engine_create(&s->engine, dnnl_cpu, 0));
     ONEDNN_TRY("describe the weights",
-               onednn_weights_desc(&r, o->a.conv.w.groups, &s->plain, &any));
+               onednn_weights_desc(&r, o->a.conv.w.groups, true, &s->plain));
     ONEDNN_TRY("wrap the weights",
-               dnnl_memory_create(&s->plain_memory, &s->plain, s->engine, DNNL_MEMORY_NONE));
+               dnnl_memory_create(&s->plain_memory, s->plain, s->engine, DNNL_MEMORY_NONE));
     s->batch = r.x->shape.dim[0];
     s->x_sample = r.x->count / s->batch;
     s->y_sample = r.y->count / s->batch;

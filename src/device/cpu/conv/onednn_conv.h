@@ -3,8 +3,8 @@
 #ifndef DEVICE_CPU_CONV_ONEDNN_CONV_H
 #define DEVICE_CPU_CONV_ONEDNN_CONV_H
 
+#include "device/cpu/conv/onednn_api.h"
 #include "device/host/host.h"
-#include <oneapi/dnnl/dnnl.h>
 #include <signal.h>
 
 /* CORNU_OUT_OF_MEMORY or CORNU_DEVICE, with what oneDNN failed to do. */
@@ -23,10 +23,10 @@ typedef struct onednn_roles {
 } onednn_roles;
 
 onednn_roles onednn_roles_of(const plan *p, const op *o);
-/* The plan's [kh][kw][in/groups][out], and the same dimensions in whatever format oneDNN likes.
-   With groups, out is [groups][out/groups]. */
-dnnl_status_t onednn_weights_desc(const onednn_roles *r, int64_t groups, dnnl_memory_desc_t *plain,
-                                  dnnl_memory_desc_t *any);
+/* The plan's own [kh][kw][in/groups][out], or the same dimensions in whatever format oneDNN likes.
+   With groups, out is [groups][out/groups]. The caller destroys *out. */
+dnnl_status_t onednn_weights_desc(const onednn_roles *r, int64_t groups, bool plain,
+                                  onednn_desc *out);
 /* The primitive descriptor of `o` over `samples` samples. */
 dnnl_status_t onednn_describe(dnnl_engine_t engine, const plan *p, const op *o, int64_t samples,
                               dnnl_primitive_desc_t *out);

@@ -7,10 +7,10 @@ static const char *dnnl_error(dnnl_status_t code)
                                         [dnnl_out_of_memory] = "out of memory",
                                         [dnnl_invalid_arguments] = "invalid arguments",
                                         [dnnl_unimplemented] = "unimplemented",
-                                        [dnnl_iterator_ends] = "iterator ends",
                                         [dnnl_runtime_error] = "runtime error",
                                         [dnnl_not_required] = "not required"};
-    return (size_t)code < sizeof names / sizeof *names ? names[code] : "unknown error";
+    const char *name = (size_t)code < sizeof names / sizeof *names ? names[code] : NULL;
+    return name ? name : "unknown error";
 }
 
 cornu_status onednn_fail(const char *what, dnnl_status_t code)
@@ -34,90 +34,67 @@ onednn_roles onednn_roles_of(const plan *p, const op *o)
     }
 }
 
-static dnnl_status_t activations_desc(const tensor *t, int64_t samples, dnnl_memory_desc_t *md)
+static dnnl_status_t activations_desc(const tensor *t, int64_t samples, onednn_desc *out)
 {
     const dnnl_dims_t dims = {samples, t->shape.dim[3], t->shape.dim[1], t->shape.dim[2]};
-    return dnnl_memory_desc_init_by_tag(md, 4, dims, dnnl_f32, dnnl_nhwc);
+    return onednn_desc_by_tag(out, 4, dims, dnnl_nhwc);
 }
 
-dnnl_status_t onednn_weights_desc(const onednn_roles *r, int64_t groups, dnnl_memory_desc_t *plain,
-                                  dnnl_memory_desc_t *any)
+dnnl_status_t onednn_weights_desc(const onednn_roles *r, int64_t groups, bool plain,
+                                  onednn_desc *out)
 {
     int64_t h = r->w->shape.dim[0], w = r->w->shape.dim[1], in = r->w->shape.dim[2],
-            out = r->w->shape.dim[3];
-    const dnnl_dims_t dims = {groups, out / groups, in, h, w};
-    const dnnl_dims_t strides = {out / groups, 1, out, w * in * out, in * out};
+            filters = r->w->shape.dim[3];
+    const dnnl_dims_t dims = {groups, filters / groups, in, h, w};
+    const dnnl_dims_t strides = {filters / groups, 1, filters, w * in * filters, in * filters};
     int skip = groups == 1;
-    dnnl_status_t status =
-        dnnl_memory_desc_init_by_strides(plain, 5 - skip, dims + skip, dnnl_f32, strides + skip);
-    if (status != dnnl_success)
-        return status;
-    return dnnl_memory_desc_init_by_tag(any, 5 - skip, dims + skip, dnnl_f32, dnnl_format_tag_any);
+    if (plain)
+        return onednn_desc_by_strides(out, 5 - skip, dims + skip, strides + skip);
+    return onednn_desc_by_tag(out, 5 - skip, dims + skip, dnnl_format_tag_any);
 }
 
-typedef struct geometry {
-    dnnl_dims_t strides, dilates, before, after;
-} geometry;
-
-static geometry geometry_of(const window2d *w)
+/* The tensors' descriptors are the caller's to destroy, also where it fails. */
+static dnnl_status_t describe_tensors(const plan *p, const op *o, int64_t samples,
+                                      onednn_convolution *c)
 {
-    geometry g = {{w->stride[0], w->stride[1]},
-                  {w->dilation[0] - 1, w->dilation[1] - 1},
-                  {w->before[0], w->before[1]},
-                  {w->after[0], w->after[1]}};
-    return g;
-}
-
-static dnnl_status_t describe_forward(dnnl_engine_t engine, const geometry *g,
-                                      const dnnl_memory_desc_t md[4],
-                                      const_dnnl_primitive_attr_t attributes,
-                                      dnnl_primitive_desc_t *out)
-{
-    dnnl_convolution_desc_t d;
-    dnnl_status_t status = dnnl_dilated_convolution_forward_desc_init(
-        &d, dnnl_forward_training, dnnl_convolution_direct, &md[0], &md[1],
-        md[2].ndims ? &md[2] : NULL, &md[3], g->strides, g->dilates, g->before, g->after);
-    return status ? status : dnnl_primitive_desc_create(out, &d, attributes, engine, NULL);
+    onednn_roles r = onednn_roles_of(p, o);
+    dnnl_status_t status = activations_desc(r.x, samples, &c->x);
+    if (!status)
+        status = onednn_weights_desc(&r, o->a.conv.w.groups, false, &c->w);
+    if (!status && r.b)
+        status = onednn_desc_by_tag(&c->b, 1, (dnnl_dims_t){r.b->count}, dnnl_a);
+    if (!status)
+        status = activations_desc(r.y, samples, &c->y);
+    return status;
 }
 
 dnnl_status_t onednn_describe(dnnl_engine_t engine, const plan *p, const op *o, int64_t samples,
                               dnnl_primitive_desc_t *out)
 {
-    onednn_roles r = onednn_roles_of(p, o);
-    geometry g = geometry_of(&o->a.conv.w);
-    dnnl_memory_desc_t md[4] = {0}, plain; /* x, w, b, y */
-    dnnl_primitive_attr_t attributes = NULL;
+    const window2d *w = &o->a.conv.w;
+    onednn_convolution c = {.strides = {w->stride[0], w->stride[1]},
+                            .dilates = {w->dilation[0] - 1, w->dilation[1] - 1},
+                            .before = {w->before[0], w->before[1]},
+                            .after = {w->after[0], w->after[1]}};
+    dnnl_primitive_attr_t how = NULL;
     dnnl_primitive_desc_t forward = NULL;
-    dnnl_convolution_desc_t d;
-    dnnl_status_t status = activations_desc(r.x, samples, &md[0]);
+    dnnl_status_t status = describe_tensors(p, o, samples, &c);
     if (!status)
-        status = onednn_weights_desc(&r, o->a.conv.w.groups, &plain, &md[1]);
-    if (!status && r.b)
+        status = dnnl_primitive_attr_create(&how);
+    if (!status)
+        status = dnnl_primitive_attr_set_scratchpad_mode(how, dnnl_scratchpad_mode_user);
+    if (!status)
         status =
-            dnnl_memory_desc_init_by_tag(&md[2], 1, (dnnl_dims_t){r.b->count}, dnnl_f32, dnnl_a);
-    if (!status)
-        status = activations_desc(r.y, samples, &md[3]);
-    if (!status)
-        status = dnnl_primitive_attr_create(&attributes);
-    if (!status)
-        status = dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user);
-    if (!status)
-        status = describe_forward(engine, &g, md, attributes,
-                                  o->kind == OP_CONV2D_FORWARD ? out : &forward);
-    if (status || o->kind == OP_CONV2D_FORWARD)
-        goto done;
-    if (o->kind == OP_CONV2D_BACKWARD_DATA)
-        status = dnnl_dilated_convolution_backward_data_desc_init(&d, dnnl_convolution_direct,
-                                                                  &md[0], &md[1], &md[3], g.strides,
-                                                                  g.dilates, g.before, g.after);
-    else
-        status = dnnl_dilated_convolution_backward_weights_desc_init(
-            &d, dnnl_convolution_direct, &md[0], &md[1], r.b ? &md[2] : NULL, &md[3], g.strides,
-            g.dilates, g.before, g.after);
-    if (!status)
-        status = dnnl_primitive_desc_create(out, &d, attributes, engine, forward);
-done:
+            onednn_describe_forward(o->kind == OP_CONV2D_FORWARD ? out : &forward, engine, &c, how);
+    if (!status && o->kind == OP_CONV2D_BACKWARD_DATA)
+        status = onednn_describe_data(out, engine, &c, forward, how);
+    else if (!status && o->kind == OP_CONV2D_BACKWARD_WEIGHTS)
+        status = onednn_describe_weights(out, engine, &c, forward, how);
     dnnl_primitive_desc_destroy(forward);
-    dnnl_primitive_attr_destroy(attributes);
+    dnnl_primitive_attr_destroy(how);
+    onednn_desc_destroy(c.x);
+    onednn_desc_destroy(c.w);
+    onednn_desc_destroy(c.b);
+    onednn_desc_destroy(c.y);
     return status;
 }

@@ -55,9 +55,9 @@ VEC_INLINE void tile_store(vec sum[ROWS][VECS], int rows, int vecs, bool masked,
                   last = t->last;
     const vec factor = vec_all(t->factor);
     float *c = t->c;
-#pragma GCC unroll 8
-    for (int r = 0; r < rows; r++, c += c_row)
-#pragma GCC unroll 3
+    UNROLL(8)
+    for (int r = 0; r < rows; r++, c += c_row) {
+        UNROLL(3)
         for (int v = 0; v < vecs; v++) {
             float *to = c + v * VEC_FLOATS;
             bool masks = masked && v == vecs - 1;
@@ -70,6 +70,7 @@ VEC_INLINE void tile_store(vec sum[ROWS][VECS], int rows, int vecs, bool masked,
             else
                 vec_store(to, sum[r][v]);
         }
+    }
 }
 
 VEC_INLINE void tile_run(int rows, int vecs, bool masked, int streams, bool transposed,
@@ -79,26 +80,27 @@ VEC_INLINE void tile_run(int rows, int vecs, bool masked, int streams, bool tran
     const int64_t a_row = transposed ? 1 : t->a_row, a_step = transposed ? t->a_step : 1;
     const float *a = t->a, *b = t->b;
     int64_t line = 0;
-#pragma GCC unroll 8
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 3
+    UNROLL(8)
+    for (int r = 0; r < rows; r++) {
+        UNROLL(3)
         for (int v = 0; v < vecs; v++)
             sum[r][v] = (vec){0};
+    }
     for (int64_t k = 0; k < t->depth; k++) {
         vec right[VECS];
-#pragma GCC unroll 3
+        UNROLL(3)
         for (int v = 0; v < vecs; v++)
             right[v] = masked && v == vecs - 1 ? vec_load_first(b + v * VEC_FLOATS, t->last)
                                                : vec_load(b + v * VEC_FLOATS);
-#pragma GCC unroll 3
+        UNROLL(3)
         for (int s = 0; s < streams; s++)
             VEC_PREFETCH(t->prefetch[s] + line);
         if (transposed)
             VEC_PREFETCH_WRITE_L1(t->c + line);
-#pragma GCC unroll 8
+        UNROLL(8)
         for (int r = 0; r < rows; r++) {
             vec left = vec_all(a[r * a_row]);
-#pragma GCC unroll 3
+            UNROLL(3)
             for (int v = 0; v < vecs; v++)
                 sum[r][v] += left * right[v];
         }
@@ -236,13 +238,14 @@ static void epilogue(const dense_epilogue *f)
 VEC_INLINE void dgrad_store(vec sum[DGRAD_ROWS][DGRAD_VECS], int rows, int vecs, int64_t lanes,
                             bool add, float *dx)
 {
-#pragma GCC unroll 12
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
+    UNROLL(12)
+    for (int r = 0; r < rows; r++) {
+        UNROLL(2)
         for (int v = 0; v < vecs; v++) {
             float *to = dx + r * lanes + v * VEC_FLOATS;
             vec_store(to, add ? vec_load(to) + sum[r][v] : sum[r][v]);
         }
+    }
 }
 
 /* `rows` rows of W from k on, `vecs` of the vectors of `lanes` lanes. Its steps prefetch the same
@@ -252,22 +255,23 @@ VEC_INLINE void dgrad_tile(int rows, int vecs, int64_t lanes, int64_t width, con
 {
     vec sum[DGRAD_ROWS][DGRAD_VECS];
     float *dx = d->dx + k * lanes + lane;
-#pragma GCC unroll 12
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
+    UNROLL(12)
+    for (int r = 0; r < rows; r++) {
+        UNROLL(2)
         for (int v = 0; v < vecs; v++)
             sum[r][v] = (vec){0};
+    }
     const float *w = d->w + k * width, *dy = d->dy + lane;
     for (int64_t n = 0; n < width; n++) {
         vec right[DGRAD_VECS];
-#pragma GCC unroll 2
+        UNROLL(2)
         for (int v = 0; v < vecs; v++)
             right[v] = vec_load(dy + v * VEC_FLOATS);
         VEC_PREFETCH(prefetch);
-#pragma GCC unroll 12
+        UNROLL(12)
         for (int r = 0; r < rows; r++) {
             vec left = vec_all(w[r * width]);
-#pragma GCC unroll 2
+            UNROLL(2)
             for (int v = 0; v < vecs; v++)
                 sum[r][v] += left * right[v];
         }

@@ -60,7 +60,7 @@ VEC_INLINE void split_pair(const dense_fprop *p, int64_t k, int64_t i, bool whol
     const int64_t at = (k + i) * width, left = p->depth - k - i;
     const float *w = p->w + at, *prefetch = p->prefetch + at;
     to += i * AMX_SIDE;
-#pragma GCC unroll 3
+    UNROLL(3)
     for (int n = 0; n < PANEL_AMX_TILES; n++) {
         const int64_t columns = width - n * AMX_SIDE;
         if (columns <= 0)
@@ -103,7 +103,7 @@ VEC_INLINE void multiply_step(const dense_fprop *p, int x_terms, int64_t k, int 
                               const float *a, const float *b, float *next)
 {
     int64_t row = 0;
-#pragma GCC unroll 3
+    UNROLL(3)
     for (int right = 0; right < TERMS; right++) {
         MULTIPLY_AMX_TILES(0, 0, 3)
         MULTIPLY_AMX_TILES(1, 1, 4)

@@ -60,11 +60,11 @@ __attribute__((noinline)) static void transpose_square(const float *from, int64_
                                                        float *to, int64_t to_stride)
 {
     vec v[VEC_FLOATS];
-#pragma GCC unroll 16
+    UNROLL(16)
     for (int i = 0; i < VEC_FLOATS; i++, from += from_stride)
         v[i] = vec_load(from);
     vec_transpose(v);
-#pragma GCC unroll 16
+    UNROLL(16)
     for (int i = 0; i < VEC_FLOATS; i++, to += to_stride)
         vec_store(to, v[i]);
 }

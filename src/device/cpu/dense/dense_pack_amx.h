@@ -89,7 +89,7 @@ static void pack_u8(const dense_u8 *x, int64_t rows, int64_t k, int64_t depth, f
 VEC_INLINE void load_transposed(const float *from, int64_t stride, int64_t rows, int64_t columns,
                                 vec v[AMX_SIDE])
 {
-#pragma GCC unroll 16
+    UNROLL(16)
     for (int i = 0; i < AMX_SIDE; i++) {
         v[i] = i < rows ? load_up_to(from + i * stride, columns) : (vec){0};
         VEC_PREFETCH_L1(from + i * stride + AMX_DEPTH);
@@ -126,13 +126,13 @@ static void pack_wgrad_u8(const dense_u8 *x, int64_t rows, int64_t k, int64_t de
 {
     for (int64_t n = 0; n < depth; n += AMX_SIDE, to += AMX_TILE) {
         vec v[AMX_SIDE];
-#pragma GCC unroll 16
+        UNROLL(16)
         for (int i = 0; i < AMX_SIDE; i++)
             v[i] = pair_bytes(row_of(x, i, rows, k + n), i < rows ? depth - n : 0,
                               row_of(x, i + AMX_SIDE, rows, k + n),
                               i + AMX_SIDE < rows ? depth - n : 0);
         vec_transpose(v);
-#pragma GCC unroll 16
+        UNROLL(16)
         for (int i = 0; i < AMX_SIDE; i++)
             vec_store(to + i * AMX_SIDE, v[i]);
     }

@@ -120,20 +120,20 @@ static void drop(const dropout_range *range)
     for (int64_t at = 0; at < d.count; at += BLOCKS * 2 * VEC_FLOATS) {
         philox_state s[BLOCKS];
         uint32_t k0 = (uint32_t)d.key, k1 = (uint32_t)(d.key >> 32);
-#pragma GCC unroll 4
+        UNROLL(4)
         for (int b = 0; b < BLOCKS; b++) {
             words number = counter + (d.first + (uint64_t)at / 4 + (uint64_t)(b * COUNTERS));
             s[b] = (philox_state){{number, number >> 32, all(d.iteration), all(d.iteration >> 32)}};
         }
-#pragma GCC unroll 10
+        UNROLL(10)
         for (int round = 0; round < ROUNDS; round++) {
-#pragma GCC unroll 4
+            UNROLL(4)
             for (int b = 0; b < BLOCKS; b++)
                 round_once(&s[b], all(k0), all(k1));
             k0 += 0x9E3779B9u;
             k1 += 0xBB67AE85u;
         }
-#pragma GCC unroll 4
+        UNROLL(4)
         for (int b = 0; b < BLOCKS; b++) {
             words low = halves(s[b].c[0], s[b].c[1]), high = halves(s[b].c[2], s[b].c[3]);
             int64_t here = at + b * 2 * VEC_FLOATS;

@@ -46,14 +46,14 @@ VEC_INLINE void step(rule *apply, int form, bool plain, const optimizer_constant
     bool whole = left >= VEC_FLOATS;
     element e = {.g = whole ? vec_load(g + i) : vec_load_first(g + i, left),
                  .w = whole ? vec_load(w + i) : vec_load_first(w + i, left)};
-#pragma GCC unroll 3
+    UNROLL(3)
     for (int s = 0; s < SLOTS; s++)
         if (form >> s & 1)
             e.slot[s] = whole ? vec_load(slot[s] + i) : vec_load_first(slot[s] + i, left);
     if (!plain)
         rule_clip_and_decay(c, &e.w, &e.g);
     apply(c, form, &e.w, e.g, e.slot);
-#pragma GCC unroll 3
+    UNROLL(3)
     for (int s = 0; s < SLOTS; s++)
         if (form >> s & 1) {
             if (whole)

@@ -42,11 +42,6 @@ typedef int32_t rule_index;
 typedef float pixel __attribute__((vector_size(16)));
 typedef int32_t pixel_bits __attribute__((vector_size(16)));
 
-VEC_INLINE pixel pixel_select(pixel_bits mask, pixel a, pixel b)
-{
-    return (pixel)(((pixel_bits)a & mask) | ((pixel_bits)b & ~mask));
-}
-
 #define SAMPLE_RULE(name) pixel_##name
 #define rule_real pixel
 #define rule_all(a) ((a) - (pixel){0})
@@ -54,6 +49,10 @@ VEC_INLINE pixel pixel_select(pixel_bits mask, pixel a, pixel b)
 #define rule_max(a, b) ((pixel)_mm_max_ps((__m128)(a), (__m128)(b)))
 #define rule_min(a, b) ((pixel)_mm_min_ps((__m128)(a), (__m128)(b)))
 #else
+VEC_INLINE pixel pixel_select(pixel_bits mask, pixel a, pixel b)
+{
+    return (pixel)(((pixel_bits)a & mask) | ((pixel_bits)b & ~mask));
+}
 #define rule_max(a, b) pixel_select((a) > (b), a, b)
 #define rule_min(a, b) pixel_select((a) < (b), a, b)
 #endif

@@ -49,23 +49,24 @@ VEC_INLINE void run(int rows, int vecs, bool transposed, bool add, const tile *t
     const int upper = rows > 6 && !transposed ? rows / 2 : rows;
     const float *lower = a + upper * a_row;
     __asm__("" : "+r"(lower));
-#pragma GCC unroll 12
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
+    UNROLL(12)
+    for (int r = 0; r < rows; r++) {
+        UNROLL(4)
         for (int v = 0; v < vecs; v++) {
             sum[r][v] = (vec){0};
             if (add) /* it is added to at the end, so that the products need not wait for it */
                 __builtin_prefetch(c + r * c_stride + v * VEC_FLOATS, 1, 3);
         }
+    }
     for (int64_t k = 0; k < depth; k++) {
         vec right[4];
-#pragma GCC unroll 4
+        UNROLL(4)
         for (int v = 0; v < vecs; v++)
             right[v] = vec_load(b + v * VEC_FLOATS);
-#pragma GCC unroll 12
+        UNROLL(12)
         for (int r = 0; r < rows; r++) {
             vec left = vec_all(r < upper ? a[r * a_row] : lower[(r - upper) * a_row]);
-#pragma GCC unroll 4
+            UNROLL(4)
             for (int v = 0; v < vecs; v++)
                 sum[r][v] += left * right[v];
         }
@@ -77,13 +78,14 @@ VEC_INLINE void run(int rows, int vecs, bool transposed, bool add, const tile *t
         lower += a_step;
         b += b_stride;
     }
-#pragma GCC unroll 12
-    for (int r = 0; r < rows; r++, c += c_stride)
-#pragma GCC unroll 4
+    UNROLL(12)
+    for (int r = 0; r < rows; r++, c += c_stride) {
+        UNROLL(4)
         for (int v = 0; v < vecs; v++) {
             float *to = c + v * VEC_FLOATS;
             vec_store(to, add ? vec_load(to) + sum[r][v] : sum[r][v]);
         }
+    }
 }
 
 /* A function for each shape: all in one, they have too few registers for all their addresses. */

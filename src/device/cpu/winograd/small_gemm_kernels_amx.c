@@ -141,13 +141,13 @@ VEC_INLINE void multiply_c_block(int tall, int wide, const c_block *s, interleav
         _tile_zero(2);
         _tile_zero(3);
     }
-    for (int64_t k = 0; k < s->steps; k++, a += SPLIT_TILE)
-#pragma GCC unroll 3
+    for (int64_t k = 0; k < s->steps; k++, a += SPLIT_TILE) {
+        UNROLL(3)
         for (int right = 0; right < TERMS; right++, b += wide * AMX_TILE) {
             AMX_LOAD(6, b, AMX_ROW_BYTES);
             if (wide > 1)
                 AMX_LOAD(7, b + AMX_TILE, AMX_ROW_BYTES);
-#pragma GCC unroll 3
+            UNROLL(3)
             for (int left = 0; left + right < TERMS; left++) {
                 AMX_LOAD(4, a + left * AMX_TILE, AMX_ROW_BYTES);
                 _tile_dpbf16ps(0, 4, 6);
@@ -162,6 +162,7 @@ VEC_INLINE void multiply_c_block(int tall, int wide, const c_block *s, interleav
                 run_slot(t);
             }
         }
+    }
     SUM_AMX_TILES(AMX_STORE, s->c, s->stride);
 }
 

@@ -50,7 +50,7 @@ VEC_INLINE void transform_input_pair(int pair, const vec d[SIZE], vec t[2])
     const float *c = products[pair];
     const int top = pair == 0 ? PAIRS - 1 : PAIRS - 2, even_at = pair == 0 ? 0 : 2;
     vec even = d[even_at + 2 * top], odd = d[1 + 2 * top];
-#pragma GCC unroll 4
+    UNROLL(4)
     for (int i = top - 1; i >= 0; i--) {
         even += c[i] * d[even_at + 2 * i];
         odd += c[i] * d[1 + 2 * i];
@@ -67,7 +67,7 @@ VEC_INLINE void transform_input_pair(int pair, const vec d[SIZE], vec t[2])
 /* t = B' d */
 VEC_INLINE void transform_input(const vec d[SIZE], vec t[SIZE])
 {
-#pragma GCC unroll 4
+    UNROLL(4)
     for (int pair = 0; pair < PAIRS; pair++) {
         vec two[2];
         transform_input_pair(pair, d, two);
@@ -79,16 +79,16 @@ VEC_INLINE void transform_input(const vec d[SIZE], vec t[SIZE])
 /* d = B t */
 VEC_INLINE void transform_input_back(const vec t[SIZE], vec d[SIZE])
 {
-#pragma GCC unroll 4
+    UNROLL(4)
     for (int i = 0; i < PAIRS; i++) {
         d[2 * i] = products[0][i] * t[0];
         d[2 * i + 1] = products[0][i] * t[SIZE - 1];
     }
-#pragma GCC unroll 4
+    UNROLL(4)
     for (int pair = 1; pair < PAIRS; pair++) {
         vec even = t[2 * pair - 1] + t[2 * pair];
         vec odd = powers[pair][1] * (t[2 * pair - 1] - t[2 * pair]);
-#pragma GCC unroll 4
+        UNROLL(4)
         for (int i = 0; i < PAIRS - 1; i++) {
             d[2 * i + 2] += products[pair][i] * even;
             d[2 * i + 1] += products[pair][i] * odd;
@@ -106,7 +106,7 @@ VEC_INLINE void evaluate_pair(int pair, const vec *d, int count, vec z[2])
         return;
     }
     vec even = d[0], odd = powers[pair][1] * d[1];
-#pragma GCC unroll 5
+    UNROLL(5)
     for (int i = 2; i < count; i++)
         if (i % 2 == 0)
             even += powers[pair][i] * d[i];
@@ -119,7 +119,7 @@ VEC_INLINE void evaluate_pair(int pair, const vec *d, int count, vec z[2])
 /* z = A d */
 VEC_INLINE void evaluate(const vec *d, int count, vec z[SIZE])
 {
-#pragma GCC unroll 4
+    UNROLL(4)
     for (int pair = 0; pair < PAIRS; pair++) {
         vec two[2];
         evaluate_pair(pair, d, count, two);
@@ -132,11 +132,11 @@ VEC_INLINE void evaluate(const vec *d, int count, vec z[SIZE])
 VEC_INLINE void evaluate_back(const vec m[SIZE], int count, vec *y)
 {
     y[0] = m[0];
-#pragma GCC unroll 4
+    UNROLL(4)
     for (int pair = 1; pair < PAIRS; pair++) {
         vec sum = m[2 * pair - 1] + m[2 * pair], difference = m[2 * pair - 1] - m[2 * pair];
         y[0] += sum;
-#pragma GCC unroll 5
+        UNROLL(5)
         for (int i = 1; i < count; i++) {
             vec term = powers[pair][i] * (i % 2 ? difference : sum);
             y[i] = pair == 1 ? term : y[i] + term;
@@ -148,7 +148,7 @@ VEC_INLINE void evaluate_back(const vec m[SIZE], int count, vec *y)
 VEC_INLINE void scale_all(vec u[SIZE])
 {
     u[0] *= scales[0];
-#pragma GCC unroll 4
+    UNROLL(4)
     for (int pair = 1; pair < PAIRS; pair++) {
         u[2 * pair - 1] *= scales[pair];
         u[2 * pair] *= scales[pair];
@@ -166,7 +166,7 @@ VEC_INLINE void transform_weights(const vec w[TAPS], vec u[SIZE])
 VEC_INLINE void transform_weights_gradient(const vec u[SIZE], vec w[TAPS])
 {
     vec scaled[SIZE];
-#pragma GCC unroll 8
+    UNROLL(8)
     for (int i = 0; i < SIZE; i++)
         scaled[i] = u[i];
     scale_all(scaled);

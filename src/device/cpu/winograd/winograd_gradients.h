@@ -8,21 +8,21 @@
 VEC_INLINE void gradient_pair(int pair, bool alone, vec d[STEP][STEP], float *to, int64_t stride)
 {
     vec across[2][STEP];
-#pragma GCC unroll 4
+    UNROLL(4)
     for (int j = 0; j < STEP; j++) {
         vec column[STEP], t[2];
-#pragma GCC unroll 4
+        UNROLL(4)
         for (int i = 0; i < STEP; i++)
             column[i] = d[i][j];
         evaluate_pair(pair, column, STEP, t);
         across[0][j] = t[0];
         across[1][j] = t[1];
     }
-#pragma GCC unroll 2
+    UNROLL(2)
     for (int i = 0; i < 2; i++) {
         vec t[SIZE];
         evaluate(across[i], STEP, t);
-#pragma GCC unroll 8
+        UNROLL(8)
         for (int j = 0; j < SIZE; j++)
             vec_store(to + (SIZE * rank_of(pair, i, alone) + j) * stride, t[j]);
     }
@@ -41,13 +41,14 @@ typedef struct tile_pixels {
 VEC_INLINE vec load_tile(const tile_pixels *p, vec d[STEP][STEP])
 {
     vec sum = {0};
-#pragma GCC unroll 4
-    for (int i = 0; i < STEP; i++)
-#pragma GCC unroll 4
+    UNROLL(4)
+    for (int i = 0; i < STEP; i++) {
+        UNROLL(4)
         for (int j = 0; j < STEP; j++) {
             d[i][j] = vec_load(p->dy + i * p->row + j * p->column);
             sum += d[i][j];
         }
+    }
     return sum;
 }
 
@@ -64,13 +65,14 @@ VEC_INLINE vec give_back(vec v, vec_mask code, vec *d)
 VEC_INLINE vec load_windows(const tile_pixels *p, vec d[STEP][STEP])
 {
     vec sum = {0};
-#pragma GCC unroll 2
-    for (int i = 0; i < STEP; i += 2)
-#pragma GCC unroll 2
+    UNROLL(2)
+    for (int i = 0; i < STEP; i += 2) {
+        UNROLL(2)
         for (int j = 0; j < STEP; j += 2) {
             const int64_t at = i / 2 * p->row + j / 2 * p->column;
             sum += give_back(vec_load(p->dy + at), pool_load_codes(p->codes + at), &d[i][j]);
         }
+    }
     return sum;
 }
 
@@ -109,7 +111,7 @@ VEC_INLINE vec gradient_tile(int wanted, bool pool, const tile_pixels *p, float 
         sum = load_edge(pool, p, edge);
         memcpy(d, edge, sizeof d);
     }
-#pragma GCC unroll 4
+    UNROLL(4)
     for (int pair = 0; pair < PAIRS; pair++)
         if (wanted == WINOGRAD_ALL || wanted == pair)
             gradient_pair(pair, wanted != WINOGRAD_ALL, d, to, stride);
@@ -212,7 +214,7 @@ VEC_INLINE void put_row(const strip_gradient *s, int i, int64_t column, int coun
     if (i < s->top || i >= s->bottom)
         return;
     float *to = s->to + i * s->row + column * s->column;
-#pragma GCC unroll 4
+    UNROLL(4)
     for (int j = 0; j < count; j++, to += s->column)
         if (inside || (column + j >= s->inside && column + j < s->outside))
             store_channels(to, add ? d[j] + load_channels(to, s->left, whole) : d[j], s->left,
@@ -234,22 +236,22 @@ VEC_INLINE void add_tile(const strip_gradient *s, const float *m, int64_t stride
                          bool whole, bool inside, vec over[SIZE][OVERLAP])
 {
     vec down[SIZE][SIZE];
-#pragma GCC unroll 8
+    UNROLL(8)
     for (int j = 0; j < SIZE; j++) {
         vec t[SIZE], d[SIZE];
-#pragma GCC unroll 8
+        UNROLL(8)
         for (int i = 0; i < SIZE; i++)
             t[i] = vec_load(m + (SIZE * i + j) * stride);
         transform_input_back(t, d);
-#pragma GCC unroll 8
+        UNROLL(8)
         for (int i = 0; i < SIZE; i++)
             down[i][j] = d[i];
     }
-#pragma GCC unroll 8
+    UNROLL(8)
     for (int i = 0; i < SIZE; i++) {
         vec d[SIZE];
         transform_input_back(down[i], d);
-#pragma GCC unroll 4
+        UNROLL(4)
         for (int j = 0; j < OVERLAP; j++) {
             d[j] += over[i][j];
             over[i][j] = d[STEP + j];
@@ -284,7 +286,7 @@ static void add_strip(const winograd_positions *m, const float *from, strip_grad
         else
             add_tile(&s, from, m->stride, column, true, false, over);
     }
-#pragma GCC unroll 8
+    UNROLL(8)
     for (int i = 0; i < SIZE; i++)
         put_columns(&s, i, column, OVERLAP, whole, false, over[i]);
 }

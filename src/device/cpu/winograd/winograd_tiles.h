@@ -24,7 +24,7 @@ VEC_INLINE void input_column(int pair, const strip_input *s, int64_t at, int64_t
                              vec t[2])
 {
     vec d[SIZE];
-#pragma GCC unroll 8
+    UNROLL(8)
     for (int i = 0; i < SIZE; i++)
         d[i] = load_channels(s->pixels.rows[i] + at, left, whole);
     transform_input_pair(pair, d, t);
@@ -38,7 +38,7 @@ VEC_INLINE void input_vector(int pair, bool alone, const strip_input *s, int64_t
     vec column[SIZE][2];
 #define INPUT_COLUMN(q, at) \
     input_column(pair, s, first + (q)*s->pixels.step, left, whole, column[at])
-#pragma GCC unroll 4
+    UNROLL(4)
     for (int j = STEP; j < SIZE; j++) {
         column[j][0] = column[j][1] = (vec){0};
         if (j - STEP >= s->inside && j - STEP < s->outside)
@@ -46,12 +46,12 @@ VEC_INLINE void input_vector(int pair, bool alone, const strip_input *s, int64_t
     }
     for (int64_t k = 0; k < s->tiles; k++, to += s->row) {
         const int64_t q = STEP * k;
-#pragma GCC unroll 4
+        UNROLL(4)
         for (int j = 0; j < SIZE - STEP; j++)
             for (int i = 0; i < 2; i++)
                 column[j][i] = column[STEP + j][i];
         if (q + SIZE - STEP >= s->inside && q + SIZE <= s->outside) {
-#pragma GCC unroll 4
+            UNROLL(4)
             for (int j = SIZE - STEP; j < SIZE; j++)
                 INPUT_COLUMN(q + j, j);
         } else {
@@ -61,14 +61,14 @@ VEC_INLINE void input_vector(int pair, bool alone, const strip_input *s, int64_t
                     INPUT_COLUMN(q + j, j);
             }
         }
-#pragma GCC unroll 2
+        UNROLL(2)
         for (int i = 0; i < 2; i++) {
             vec d[SIZE], t[SIZE];
-#pragma GCC unroll 8
+            UNROLL(8)
             for (int j = 0; j < SIZE; j++)
                 d[j] = column[j][i];
             transform_input(d, t);
-#pragma GCC unroll 8
+            UNROLL(8)
             for (int j = 0; j < SIZE; j++)
                 vec_store(to + (SIZE * rank_of(pair, i, alone) + j) * s->stride, t[j]);
         }
@@ -135,7 +135,7 @@ static void input(const winograd_image *g, int pair, const float *x, int64_t beg
 VEC_INLINE void output_row(const float *m, int64_t stride, vec to[STEP])
 {
     vec t[SIZE];
-#pragma GCC unroll 8
+    UNROLL(8)
     for (int j = 0; j < SIZE; j++)
         t[j] = vec_load(m + j * stride);
     evaluate_back(t, STEP, to);
@@ -145,39 +145,41 @@ VEC_INLINE void output_row(const float *m, int64_t stride, vec to[STEP])
    but the sums of d has to stay in registers. */
 VEC_INLINE void output_tile(const float *m, int64_t stride, vec bias, vec d[STEP][STEP])
 {
-#pragma GCC unroll 4
-    for (int i = 1; i < STEP; i++)
-#pragma GCC unroll 4
+    UNROLL(4)
+    for (int i = 1; i < STEP; i++) {
+        UNROLL(4)
         for (int j = 0; j < STEP; j++)
             d[i][j] = (vec){0};
+    }
     output_row(m, stride, d[0]);
     m += SIZE * stride;
-#pragma GCC unroll 1
+    UNROLL(1)
     for (int pair = 1; pair < PAIRS; pair++) {
         const float *of_pair = powers[pair];
         vec plus[STEP], minus[STEP];
         output_row(m, stride, plus);
         output_row(m + SIZE * stride, stride, minus);
         m += 2 * SIZE * stride;
-#pragma GCC unroll 4
+        UNROLL(4)
         for (int j = 0; j < STEP; j++) {
             vec even = plus[j] + minus[j], odd = plus[j] - minus[j];
             d[0][j] += even;
-#pragma GCC unroll 4
+            UNROLL(4)
             for (int i = 1; i < STEP; i++)
                 d[i][j] += of_pair[i] * (i % 2 ? odd : even);
         }
     }
     vec last[STEP];
     output_row(m, stride, last);
-#pragma GCC unroll 4
-    for (int i = 0; i < STEP; i++)
-#pragma GCC unroll 4
+    UNROLL(4)
+    for (int i = 0; i < STEP; i++) {
+        UNROLL(4)
         for (int j = 0; j < STEP; j++) {
             d[i][j] += bias;
             if (i == STEP - 1)
                 d[i][j] += last[j];
         }
+    }
 }
 
 /* Where a tile goes: its first pixel or window, and the channels of it. */
@@ -192,22 +194,23 @@ typedef struct tile_output {
 VEC_INLINE void store_tile(const tile_output *o, vec d[STEP][STEP], int64_t rows, int64_t columns,
                            bool whole)
 {
-#pragma GCC unroll 4
-    for (int i = 0; i < STEP; i++)
-#pragma GCC unroll 4
+    UNROLL(4)
+    for (int i = 0; i < STEP; i++) {
+        UNROLL(4)
         for (int j = 0; j < STEP; j++)
             if (i < rows && j < columns)
                 store_channels(o->to + i * o->row + j * o->column,
                                vec_select(d[i][j] < o->least, o->least, d[i][j]), o->left, whole);
+    }
 }
 
 /* Maxima of the windows whose pixels are all in the image. codes: as far on as `to` is, or NULL. */
 VEC_INLINE void store_windows(const tile_output *o, vec d[STEP][STEP], int64_t rows,
                               int64_t columns, bool whole, vec low, uint8_t *codes)
 {
-#pragma GCC unroll 2
-    for (int i = 0; i < STEP / 2; i++)
-#pragma GCC unroll 2
+    UNROLL(2)
+    for (int i = 0; i < STEP / 2; i++) {
+        UNROLL(2)
         for (int j = 0; j < STEP / 2; j++) {
             if (2 * i + 1 >= rows || 2 * j + 1 >= columns)
                 continue;
@@ -221,6 +224,7 @@ VEC_INLINE void store_windows(const tile_output *o, vec d[STEP][STEP], int64_t r
             else if (codes)
                 pool_store_first_codes(codes + at, code, o->left);
         }
+    }
 }
 
 /* A strip's tiles. `pool`: into o->pooled, and into o->y where that is wanted, too. */
@@ -290,22 +294,22 @@ static void output(const winograd_image *g, const winograd_positions *m, int64_t
 VEC_INLINE void store_weights(const vec w[TAPS * TAPS], float *u, int64_t stride)
 {
     vec down[SIZE][TAPS];
-#pragma GCC unroll 5
+    UNROLL(5)
     for (int j = 0; j < TAPS; j++) {
         vec t[TAPS], d[SIZE];
-#pragma GCC unroll 5
+        UNROLL(5)
         for (int i = 0; i < TAPS; i++)
             t[i] = w[TAPS * i + j];
         transform_weights(t, d);
-#pragma GCC unroll 8
+        UNROLL(8)
         for (int i = 0; i < SIZE; i++)
             down[i][j] = d[i];
     }
-#pragma GCC unroll 8
+    UNROLL(8)
     for (int i = 0; i < SIZE; i++) {
         vec d[SIZE];
         transform_weights(down[i], d);
-#pragma GCC unroll 8
+        UNROLL(8)
         for (int j = 0; j < SIZE; j++)
             vec_store(u + (SIZE * i + j) * stride, d[j]);
     }
@@ -317,7 +321,7 @@ static void weights(const float *w, int64_t in, int64_t out, int64_t begin, int6
     for (int64_t n = 0; n < out; n += VEC_FLOATS)
         for (int64_t k = begin; k < end; k++) {
             vec t[TAPS * TAPS];
-#pragma GCC unroll 25
+            UNROLL(25)
             for (int i = 0; i < TAPS * TAPS; i++)
                 t[i] = load_channels(w + (i * in + k) * out + n, out - n, out - n >= VEC_FLOATS);
             store_weights(t, u->data + k * u->row + n, u->stride);
@@ -330,11 +334,11 @@ __attribute__((noinline)) static void transpose_tap(const float *w, int64_t stri
                                                     int64_t columns, vec to[VEC_FLOATS])
 {
     vec v[VEC_FLOATS];
-#pragma GCC unroll 16
+    UNROLL(16)
     for (int i = 0; i < VEC_FLOATS; i++)
         v[i] = i < rows ? load_channels(w + i * stride, columns, columns >= VEC_FLOATS) : (vec){0};
     vec_transpose(v);
-#pragma GCC unroll 16
+    UNROLL(16)
     for (int i = 0; i < VEC_FLOATS; i++)
         to[i] = v[i];
 }
@@ -351,7 +355,7 @@ static void transposed_weights(const float *w, int64_t in, int64_t out, bool rot
                 transpose_tap(w + (i * in + k) * out + n, out, rows, end - n,
                               taps[rotated ? TAPS * TAPS - 1 - i : i]);
             vec t[TAPS * TAPS];
-#pragma GCC unroll 25
+            UNROLL(25)
             for (int i = 0; i < TAPS * TAPS; i++)
                 t[i] = taps[i][column];
             store_weights(t, u->data + n * u->row + k, u->stride);
