@@ -127,7 +127,7 @@ last_test() {
 first_failure() {
     awk '
     /^\[ RUN / { test = $4; line = error = ""; next }
-    /^\[  ERROR   \] --- / { if (error == "") error = substr($0, 19); next }
+    /^\[  ERROR   \] --- / { if (error == "") error = substr($0, 18); next }
     /^\[  FAILED  \] / { if (!failed) { failed = 1; said = test ": " better(); } next }
     /^simulated CUDA: / && found == "" { found = $0 }
     /^\[/ || /^$/ { next }
@@ -135,7 +135,8 @@ first_failure() {
     function better() { return error == "" || (error ~ /^(0x)?[0-9a-f]+ [!=]= / && line != "") ? line : error }
     END {
         if (failed && found != "" && said ~ /: $/) said = said found
-        if (!failed) said = (test == "" ? "" : test ": ") (found != "" ? found : better() != "" ? better() : last)
+        if (!failed && found != "") said = found
+        else if (!failed) said = (test == "" ? "" : test ": ") (better() != "" ? better() : last)
         print said
     }' "$1"
 }
@@ -214,14 +215,15 @@ summary_values() {
     printf '\n%-17s %-24s %-9s %10s %10s %10s\n' "workload" "what" "precision" "ms a step" "% roofline" "x of cuda:0"
     awk -F'\t' '
     { row[++n] = $0 }
-    $2 == "cornu cuda:0" { own[$1, $3] = $4 }
+    $2 ~ /^cornu cuda:0/ { own[$1, $3] = $4 }
     END {
         for (i = 1; i <= n; i++) {
             split(row[i], f, "\t")
             base = own[f[1], f[3]]
             if (base == "") base = own[f[1], "fp32"]
             printf "%-17s %-24s %-9s %10.4g %10s %10s\n", f[1], f[2], f[3], f[4],
-                f[5] == "" ? "" : sprintf("%.0f", f[5]), base > 0 && f[2] != "cornu cuda:0" ? sprintf("%.2f", f[4] / base) : ""
+                (f[5] == "" ? "" : sprintf("%.0f", f[5])),
+                (base + 0 == 0 || f[2] ~ /cuda:0/ ? "" : sprintf("%.2f", f[4] / base))
         }
     }' "$work/values"
 }

@@ -88,8 +88,8 @@ step_machine() {
     printf '%s\n' "$devices" >"$work/machine.devices.out"
     line=$(sed -n '/^cuda:0 /,/^[a-z]/{/^[a-z]/!p;/^cuda:0 /p}' <<<"$devices" | tr -s ' ' | tr '\n' ';')
     if [ -z "$line" ] || [[ $line == *"; not available: "* ]]; then
-        line=$(grep -A 1 -m 1 '^cuda' <<<"$devices" || tail -n 1 <<<"$devices")
-        record machine "cuda:0" failed $(($(now) - begin)) "no usable device: ${line//+( )/ }"
+        line=$(grep -m 1 '^cuda' <<<"$devices" || tail -n 1 <<<"$devices")
+        record machine "cuda:0" failed $(($(now) - begin)) "no usable device: $(tr -s ' ' <<<"$line")"
         return
     fi
     device_is_there=true
