@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Make one archive of all that a machine with a GPU needs to try the CUDA device: program, plug-in, tests, libraries,
 # fixtures, the peers' scripts and the runner. This machine needs the CUDA toolkit, and no GPU; that one a driver.
-#   scripts/gpu_bundle.sh [--architectures LIST] [--output FILE] [--build FOLDER]
+#   scripts/gpu_bundle.sh [--architectures LIST] [--output FILE|--folder-only] [--build FOLDER]
 # LIST: compute capabilities ("80;90"); there is PTX of the lowest. FILE: NAME.tar.gz, which becomes NAME.tar.xz where it
 # would be too large, or NAME.tar.xz.
 # The archive holds a folder "bundle"; it also stays in FOLDER (docs/gpus.md).
@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 most_bytes=$((45 << 20)) # what still travels where a copy is limited
-architectures=90 output='' build=build/bundle
+architectures=90 output='' build=build/bundle archive=true
 
 stop() {
     printf 'gpu_bundle.sh: %s\n' "$*" >&2
@@ -23,7 +23,11 @@ while [ $# -gt 0 ]; do
         declare "${1#--}=$2"
         shift 2
         ;;
-    *) stop "found $1; usage: gpu_bundle.sh [--architectures LIST] [--output FILE] [--build FOLDER]" ;;
+    --folder-only)
+        archive=false
+        shift
+        ;;
+    *) stop "found $1; usage: gpu_bundle.sh [--architectures LIST] [--output FILE|--folder-only] [--build FOLDER]" ;;
     esac
 done
 output=${output:-$build/bundle.tar.gz}
@@ -96,6 +100,12 @@ grep -aoE 'lib(cublasLt|cudnn)\.so\.[0-9]+' "$to/bin/libcornu-cuda.so" | sort -u
     echo "needs $(newest_version GLIBC "$to"/bin/* "$to"/lib/*), $(newest_version GLIBCXX "$to"/bin/* "$to"/lib/*)"
 } >"$to/about.txt"
 
+cat "$to/about.txt"
+if [ "$archive" = false ]; then
+    echo "$to/run tries it"
+    exit
+fi
+
 # pack FILE: programs that are linked with the same objects are the same over megabytes, which xz sees and gzip does not.
 pack() {
     rm -f "$1"
@@ -115,5 +125,4 @@ if [ "$bytes" -gt "$most_bytes" ] && [ "${output%.gz}" != "$output" ]; then
 fi
 [ "$bytes" -le "$most_bytes" ] ||
     stop "$output: found $bytes bytes; expected at most $most_bytes: give fewer --architectures"
-cat "$to/about.txt"
 printf '%s: %d bytes; on a machine with a GPU: tar -xf %s && bundle/run\n' "$output" "$bytes" "${output##*/}"
