@@ -40,14 +40,14 @@ tool() {
 }
 
 try "without a fault everything passes" 0 operations "part 1: passed; 2 passed, 0 failed"
-try "a wrong kernel" 1 operations "FAILED" SIMULATED_CUDA_FAULT=max_pool_forward:wrong
-try "its first difference" 1 operations "max_pool_forward .*found .*expected" SIMULATED_CUDA_FAULT=max_pool_forward:wrong
+try "a wrong kernel" 1 operations "max_pool_forward .*found .*expected" SIMULATED_CUDA_FAULT=max_pool_forward:wrong
 try "an access out of bounds" 1 operations "wrote past the end" SIMULATED_CUDA_FAULT=max_pool_forward:bounds
 try "no plug-in" 1 operations "the CUDA plug-in is missing" CORNU_CUDA_PLUGIN=/nowhere/libcornu-cuda.so
 try "no driver" 1 operations "no usable device: cuda not available: no CUDA driver" LD_LIBRARY_PATH=/nowhere
-try "no cuDNN" 1 steps "^NO cuDNN" "LD_LIBRARY_PATH=$simulated/incomplete:$simulated"
+try "no cuDNN" 1 memcheck "^NO cuDNN" "LD_LIBRARY_PATH=$simulated/incomplete:$simulated"
 
 # Tools of NVIDIA's that find nothing, that find something, of a program that used no GPU, and that take too long.
+# shellcheck disable=SC2016
 options='while [ "${1#--}" != "$1" ]; do shift 2; done'
 tool clean compute-sanitizer <<<"#!/bin/sh
 $options; \"\$@\" || exit; echo '========= ERROR SUMMARY: 0 errors'"
