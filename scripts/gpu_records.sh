@@ -102,7 +102,10 @@ task() {
         record "$step" "$name" cut 0 "the part's $minutes minutes are over"
         return
     fi
-    timeout -k 5 "$limit" "$@" >"$output" 2>&1 </dev/null || status=$?
+    # A task beside others is a subshell, which ends its command where the run ends.
+    [ "$BASHPID" = $$ ] || trap 'kill $!; exit 1' INT TERM
+    timeout -k 5 "$limit" "$@" >"$output" 2>&1 </dev/null & # a signal ends a wait at once, a command only after it
+    wait $! || status=$?
     if is_one_of "$status" 124 137 && [ $(($(now) - begin)) -ge $((limit * 1000 - 500)) ]; then
         verdict=cut message="its limit of $limit s is over$(last_test "$output")"
     else
@@ -257,6 +260,7 @@ records_close() {
     closed=true
     # shellcheck disable=SC2046
     [ -z "$(jobs -rp)" ] || kill $(jobs -rp)
+    wait
     keep_logs
     if [ "$(count_of failed)" != 0 ]; then
         word=FAILED status=1

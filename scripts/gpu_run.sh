@@ -73,7 +73,7 @@ run_part() {
 }
 
 status=0
-trap 'records_close; exit 1' INT TERM
+trap 'record run run cut 0 "a signal ended the run"; records_close; exit 2' INT TERM
 for part in "${parts[@]}"; do
     run_part "$part"
     found=$?
