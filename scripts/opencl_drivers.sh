@@ -172,7 +172,8 @@ run_oclgrind() {
     mapfile -t failed < <(oclgrind_misses)
     CORNU_TEST_MFLOP=${CORNU_TEST_MFLOP:-1} try_under_oclgrind operations "$build/tests/device.operations_on_device_test"
     for name in cifar100-mlp mnist-cnn-2; do
-        try_under_oclgrind "$name" "$build/tests/device.workloads_on_device_test" 1 2 "$name" # 1 step, batch 2
+        CORNU_TEST_STEPS=1 CORNU_TEST_BATCH=2 CORNU_TEST_WORKLOADS=$name \
+            try_under_oclgrind "$name" "$build/tests/device.workloads_on_device_test"
     done
     report oclgrind "$logs/oclgrind.icd" "$passed" $((SECONDS - begin)) "${failed[@]}"
 }

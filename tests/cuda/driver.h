@@ -50,6 +50,9 @@ bool fatbin_suits(const void *image, unsigned capability);
 /* Device memory can be touched only between these; they nest. */
 void memory_open(void);
 void memory_close(void);
+/* Damage the byte after each allocation that an address among `params` points into; nothing else
+ * reads or writes it. */
+void memory_overrun(const void *params, size_t size);
 /* Complains of writes beyond the ends of allocations since the last time. */
 void memory_check(void);
 

@@ -173,11 +173,22 @@ static void run_block(const launch *l)
     }
 }
 
+/* Is this fault, "wrong" or "bounds", planted into the kernel? SIMULATED_CUDA_FAULT=KERNEL:FAULT */
+static bool has_fault(const simulated_kernel *kernel, const char *fault)
+{
+    const char *planted = getenv("SIMULATED_CUDA_FAULT"), *name = kernel->name + strlen("cornu_");
+    size_t length = strlen(name);
+    return planted && strncmp(planted, name, length) == 0 && planted[length] == ':' &&
+           strcmp(planted + length + 1, fault) == 0;
+}
+
 static void run_grid(const void *data)
 {
     const launch *l = data;
     const char *order = getenv("SIMULATED_CUDA_ORDER");
     unsigned long long count = (unsigned long long)l->grid.x * l->grid.y * l->grid.z;
+    if (has_fault(l->kernel, "wrong"))
+        count--; /* the last block's results are missing */
     backwards = order && strcmp(order, "backwards") == 0;
     running = l;
     simulated_block_size = l->block;
@@ -191,6 +202,8 @@ static void run_grid(const void *data)
                               (unsigned)(b / l->grid.x / l->grid.y)};
         run_block(l);
     }
+    if (has_fault(l->kernel, "bounds"))
+        memory_overrun(l->params, l->kernel->params);
     free(simulated_shared_memory);
     simulated_shared_memory = NULL;
 }

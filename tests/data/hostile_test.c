@@ -10,6 +10,7 @@
 
 #include "data/images/image.h"
 #include "format/tensor_file.h"
+#include "support/fixtures.h"
 #include "support/made.h"
 #include "support/scratch.h"
 #include <stdio.h>
@@ -22,7 +23,7 @@ static tensor_file *fixtures;
 static int open_fixtures(void **state)
 {
     (void)state;
-    return tensor_file_open(TESTS_FOLDER "/fixtures/images.npz", &fixtures) == CORNU_OK ? 0 : -1;
+    return tensor_file_open(fixture_path("images.npz"), &fixtures) == CORNU_OK ? 0 : -1;
 }
 
 static int close_fixtures(void **state)

@@ -9,6 +9,7 @@
 
 #include "data/images/image.h"
 #include "format/tensor_file.h"
+#include "support/fixtures.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,7 @@ static tensor_file *fixtures;
 static int open_fixtures(void **state)
 {
     (void)state;
-    char path[4096];
-    const char *folder = getenv("CORNU_FIXTURES");
-    snprintf(path, sizeof path, "%s/images.npz", folder ? folder : TESTS_FOLDER "/fixtures");
-    return tensor_file_open(path, &fixtures) == CORNU_OK ? 0 : -1;
+    return tensor_file_open(fixture_path("images.npz"), &fixtures) == CORNU_OK ? 0 : -1;
 }
 
 static int close_fixtures(void **state)

@@ -2,11 +2,10 @@
    from the same weights and samples, and the same bits twice. Runs on the first accelerator there
    is; skipped without any.
 
-   usage: workloads_on_device_test [STEPS [BATCH [WORKLOAD...]]]
-
-   With STEPS, so many without comparison: what a checker of races and memory, which is slow, runs
-   (./check --gpu). CORNU_TEST_FULL: with the published batches, where
-   the device is a CPU, too. */
+   CORNU_TEST_STEPS: so many without comparison, which is what a slow checker of races and memory
+   runs (./check --gpu). CORNU_TEST_BATCH: of these steps. CORNU_TEST_WORKLOADS: these workloads
+   alone ("mnist-cnn-2,mnist-cnn-4"). CORNU_TEST_FULL: with the published batches also where the
+   device is a CPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -183,14 +182,16 @@ static void the_same_bits_twice(void **state)
 }
 
 /* photos-cnn-ready has the network of photos-cnn. */
-static bool is_wanted(const char *workload, int argc, char **argv)
+static bool is_wanted(const char *workload)
 {
-    if (chosen.simulated && strcmp(workload, "photos-cnn-ready") == 0)
-        return false;
-    for (int i = 3; i < argc; i++)
-        if (strcmp(argv[i], workload) == 0)
+    const char *list = getenv("CORNU_TEST_WORKLOADS");
+    if (!list)
+        return !chosen.simulated || strcmp(workload, "photos-cnn-ready") != 0;
+    size_t length = strlen(workload);
+    for (; *list; list += strcspn(list, ","), list += *list == ',')
+        if (strcspn(list, ",") == length && strncmp(list, workload, length) == 0)
             return true;
-    return argc <= 3;
+    return false;
 }
 
 static struct CMUnitTest test_of(const char *workload, CMUnitTestFunction function)
@@ -199,21 +200,36 @@ static struct CMUnitTest test_of(const char *workload, CMUnitTestFunction functi
         .name = workload, .test_func = function, .initial_state = (void *)(uintptr_t)workload};
 }
 
-int main(int argc, char **argv)
+/* The number in an environment variable, or `otherwise`. */
+static long long number_in(const char *variable, long long otherwise)
+{
+    const char *text = getenv(variable);
+    return text ? atoll(text) : otherwise;
+}
+
+int main(void)
 {
     static struct CMUnitTest agree[16], twice[16];
     size_t count = 0;
     gpu = net_accelerator();
     if (gpu)
         chosen = scale_of(gpu);
-    if (argc > 1)
-        chosen = (scale){atoi(argv[1]), 0, argc > 2 ? atoll(argv[2]) : 0, false, false, false};
+    const bool compares = !getenv("CORNU_TEST_STEPS");
+    if (!compares)
+        chosen = (scale){(int)number_in("CORNU_TEST_STEPS", 0),
+                         0,
+                         number_in("CORNU_TEST_BATCH", 0),
+                         false,
+                         false,
+                         false};
     if (gpu && (chosen.steps < 1 || chosen.steps > STEPS || chosen.batch < 0)) {
-        print_error("found %s steps; expected 1 to %d\n", argv[1], STEPS);
+        print_error("CORNU_TEST_STEPS, CORNU_TEST_BATCH: found %d steps of %lld samples; expected "
+                    "1 to %d of at least 0\n",
+                    chosen.steps, (long long)chosen.batch, STEPS);
         return 2;
     }
     for (int i = 0; cornu_workload_name(i) && count < sizeof agree / sizeof *agree; i++) {
-        if (!is_wanted(cornu_workload_name(i), argc, argv))
+        if (!is_wanted(cornu_workload_name(i)))
             continue;
         agree[count] = test_of(cornu_workload_name(i), losses_agree_with_the_cpu);
         twice[count++] = test_of(cornu_workload_name(i), the_same_bits_twice);
@@ -222,7 +238,7 @@ int main(int argc, char **argv)
         print_message("no accelerator: %zu tests skipped\n", 2 * count);
     int failed =
         _cmocka_run_group_tests("the first losses agree with the cpu's", agree, count, NULL, NULL);
-    if (argc > 1)
+    if (!compares)
         return failed;
     return failed + _cmocka_run_group_tests("the same bits twice", twice, count, NULL, NULL);
 }

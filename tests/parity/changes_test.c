@@ -9,6 +9,7 @@
 
 #include "device/gather_sample.h"
 #include "format/tensor_file.h"
+#include "support/fixtures.h"
 #include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
@@ -152,7 +153,7 @@ static void run_file(const char *path)
 static void small_images_change_as_in_keras(void **state)
 {
     (void)state;
-    run_file(TESTS_FOLDER "/fixtures/changes.npz");
+    run_file(fixture_path("changes.npz"));
 }
 
 static void photographs_change_as_in_keras(void **state)

@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "device/device.h"
 #include "format/tensor_file.h"
+#include "support/fixtures.h"
 #include "support/net.h"
 
 #include <math.h>
@@ -347,12 +348,8 @@ static void check_updates(fixture *f)
 /* Run `check` on every case of the file on every variant. */
 static void check_file(const char *file_name, void (*check)(fixture *))
 {
-    const char *folder = getenv("CORNU_FIXTURES");
-    char path[1024];
     tensor_file *file = NULL;
-    snprintf(path, sizeof path, "%s/%s", folder != NULL ? folder : TESTS_FOLDER "/fixtures",
-             file_name);
-    if (tensor_file_open(path, &file) != CORNU_OK)
+    if (tensor_file_open(fixture_path(file_name), &file) != CORNU_OK)
         fail_msg("%s", cornu_last_error());
     int cases = 0, failures = 0;
     for (int i = 0; i < file->count; i++) {

@@ -30,13 +30,35 @@ static const char *listed(const char *list, int index)
     return *name ? name : NULL;
 }
 
+/* A device that somebody names and that is not there ends the program: a checker of memory or races
+   would otherwise report no error of tests that never touched it. */
+static void must_be_there(const char *name)
+{
+    cornu_device_info info;
+    device_id id;
+    char why[sizeof info.reason] = "";
+    for (int i = 0; device_at(i, &id, &info); i++) {
+        if (info.available && strcmp(info.name, name) == 0)
+            return;
+        if (!info.available && strncmp(info.name, name, strcspn(name, ":")) == 0)
+            snprintf(why, sizeof why, ": %s", info.reason);
+    }
+    print_error("CORNU_TEST_DEVICES: found no device %s%s; expected one that can be used\n", name,
+                why);
+    exit(EXIT_FAILURE);
+}
+
 const char *net_device(int index)
 {
     static _Thread_local cornu_device_info info; /* the name lives to the thread's next call */
     device_id id;
     const char *only = getenv("CORNU_TEST_DEVICES");
-    if (only)
-        return listed(only, index);
+    if (only) {
+        const char *name = listed(only, index);
+        if (name)
+            must_be_there(name);
+        return name;
+    }
     for (int i = 0; device_at(i, &id, &info); i++)
         if (info.available && index-- == 0)
             return info.name;

@@ -52,7 +52,8 @@ kernel_choice *net_choices(const net *n);
 bool net_misses_kernel(device *d, prepared *prepared_, const plan *p);
 
 /* The names of the devices that can be used here, "cpu" first; NULL past the end. Where
-   CORNU_TEST_DEVICES names some ("cuda:0"), those alone. */
+   CORNU_TEST_DEVICES names some ("cuda:0"), those alone; the program fails where one of them is not
+   there. */
 const char *net_device(int index);
 /* The first of them that has a memory of its own ("cuda:0", "opencl:0"), whose name is kept; NULL
    where there is none. */

@@ -46,6 +46,13 @@ static void set_limits(const program_limits *l)
     sched_setaffinity(0, sizeof allowed, &allowed);
 }
 
+/* CORNU_TEST_PROGRAM: where the tests run on another machine than they were built on. */
+static const char *program_path(void)
+{
+    const char *other = getenv("CORNU_TEST_PROGRAM");
+    return other ? other : PROGRAM;
+}
+
 program program_start_within(const char *const *arguments, int out, const program_limits *limits)
 {
     program p = {.out_file = tmpfile(), .err_file = tmpfile()};
@@ -59,7 +66,7 @@ program program_start_within(const char *const *arguments, int out, const progra
         dup2(out >= 0 ? out : fileno(p.out_file), STDOUT_FILENO);
         dup2(fileno(p.err_file), STDERR_FILENO);
         set_limits(limits);
-        execv(PROGRAM, (char *const *)(void *)line);
+        execv(program_path(), (char *const *)(void *)line);
         _exit(99);
     }
     return p;

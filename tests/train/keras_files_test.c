@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "format/tensor_file.h"
+#include "support/fixtures.h"
 #include "support/runs.h"
 #include "support/scratch.h"
 #include "train/checkpoint.h"
@@ -28,7 +29,7 @@ static tensor_file *fixtures;
 static int open_fixtures(void **state)
 {
     (void)state;
-    return tensor_file_open(TESTS_FOLDER "/fixtures/keras_files.npz", &fixtures) != CORNU_OK;
+    return tensor_file_open(fixture_path("keras_files.npz"), &fixtures) != CORNU_OK;
 }
 
 static int close_fixtures(void **state)

@@ -9,6 +9,7 @@
 
 #include "data/images/image.h"
 #include "format/tensor_file.h"
+#include "support/fixtures.h"
 #include "support/made.h"
 #include "support/runs.h"
 #include "support/scratch.h"
@@ -77,7 +78,7 @@ static void scores_are_those_of_scikit_learn(void **state)
     (void)state;
     static const char *const names[] = {"usual", "empty", "one", "all_right", "two", "many"};
     tensor_file *file;
-    expect_ok(tensor_file_open(TESTS_FOLDER "/fixtures/report.npz", &file));
+    expect_ok(tensor_file_open(fixture_path("report.npz"), &file));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         compare(file, names[i]);
     tensor_file_close(file);
