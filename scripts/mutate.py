@@ -75,10 +75,12 @@ def source_of(test):
     return "/".join(["tests", *test.split(".")[:2]]) + ".c"
 
 
-# TO CHANGE with the layout of the test programs: the only place that says what to build for a test.
-def target_of(test):
-    """CMake's target of ctest's `test`: today one a file, step.gradient_test."""
-    return ".".join(test.split(".")[:2])
+def targets_of(testfile):
+    """{ctest's name of a test: CMake's target, the program that it runs} of a CTestTestfile.cmake.
+
+    ctest --show-only=json-v1 says the same, but not of programs that are still to be built."""
+    found = re.findall(r'^add_test\(\[(=*)\[(.+?)\]\1\] "([^"]+)"', testfile, re.MULTILINE)
+    return {name: pathlib.PurePath(program).name for _, name, program in found}
 
 
 def check_list(mutations):
@@ -184,10 +186,9 @@ class Copy:
         return self.run_logged(["cmake", "--build", self.build, "--parallel", str(self.jobs), "--target", *targets])
 
     def tests(self):
-        """ctest's names of the C tests."""
-        listed = subprocess.run(["ctest", "--test-dir", self.build, "--show-only=json-v1"], check=True,
-                                stdout=subprocess.PIPE).stdout
-        return [test["name"] for test in json.loads(listed)["tests"] if (self.source / source_of(test["name"])).is_file()]
+        """{ctest's name: what to build for it} of the C tests."""
+        targets = targets_of((self.build / "tests" / "CTestTestfile.cmake").read_text())
+        return {name: target for name, target in targets.items() if (self.source / source_of(name)).is_file()}
 
     def apply(self, place):
         path = self.source / place.file
@@ -201,8 +202,8 @@ class Copy:
     def run_test(self, test, limit, output):
         """None where it passes, otherwise how it failed. A test and what it started end at the limit."""
         # Where a fault takes all memory, the test goes first.
-        command = ["sh", "-c", 'echo 1000 >/proc/self/oom_score_adj; exec "$@"', "sh", "ctest", "--test-dir", self.build,
-                   "--verbose", "--no-tests=error", "-R", f"^{re.escape(test)}$"]
+        command = ["sh", "-c", 'echo 1000 >/proc/self/oom_score_adj; exec "$@"', "sh",
+                   "ctest", "--test-dir", self.build, "--verbose", "--no-tests=error", "-R", f"^{re.escape(test)}$"]
         with open(output, "wb") as log, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
             # What a killed test leaves behind goes with TMPDIR.
             process = subprocess.Popen(command, env=dict(os.environ, TMPDIR=scratch), stdin=subprocess.DEVNULL,
@@ -282,7 +283,7 @@ class Runner:
         named = [name for test in m.tests for name in self.tests if name == test]
         done = set()
         for names in [named] + ([] if self.options.likeliest else [wider]) + \
-                ([self.tests] if self.options.all else []):
+                ([list(self.tests)] if self.options.all else []):
             names = [name for name in names if name not in done]
             done.update(names)
             if names:
@@ -291,7 +292,7 @@ class Runner:
     def measure(self, mutations):
         """Every test that may be run must pass without a fault; its time gives its limit."""
         needed = sorted({name for m in mutations for names in self.rounds(m) for name in names})
-        if not self.copy.make(sorted({target_of(name) for name in needed})):
+        if not self.copy.make(sorted({self.tests[name] for name in needed})):
             stop(f"the code without a fault does not build: {self.copy.log}")
         for name in needed:
             self.seconds[name] = self.results.seconds_of(name)
@@ -317,7 +318,7 @@ class Runner:
 
     def judge(self, m):
         for names in self.rounds(m):
-            if not self.copy.make(sorted({target_of(name) for name in names})):
+            if not self.copy.make(sorted({self.tests[name] for name in names})):
                 return NO_BUILD, last_error(self.copy.log)
             for name in names:
                 failure = self.fails(name)

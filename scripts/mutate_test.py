@@ -68,7 +68,11 @@ def test_code_may_move():
 
 def test_what_is_built_for_a_test():
     assert mutate.source_of("step.gradient_test.winograd") == "tests/step/gradient_test.c"
-    assert mutate.target_of("step.gradient_test.winograd") == "step.gradient_test"
+    assert mutate.targets_of('add_test([=[base.doc_test]=] "/build/tests/base_tests" "doc_test")\n'
+                             'set_tests_properties([=[base.doc_test]=] PROPERTIES TIMEOUT "900")\n'
+                             'add_test([=[cli.plot_test]=] "/build/tests/cli.plot_test")\n'
+                             'add_test(version "bash" "version_test.sh")\n') == \
+        {"base.doc_test": "base_tests", "cli.plot_test": "cli.plot_test"}
 
 
 if __name__ == "__main__":
