@@ -5,8 +5,8 @@
    usage: workloads_on_device_test [STEPS [BATCH [WORKLOAD...]]]
 
    With STEPS, so many without comparison: what a checker of races and memory, which is slow, runs
-   (./check --gpu). CORNU_TEST_FULL: with the published batches, where
-   the device is a CPU, too. */
+   (./check --gpu). CORNU_TEST_WORKLOADS=a,b: these alone. CORNU_TEST_FULL: with the published
+   batches, where the device is a CPU, too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -182,10 +182,26 @@ static void the_same_bits_twice(void **state)
     free(b.variables);
 }
 
+/* Is it one of the names, with commas between, of CORNU_TEST_WORKLOADS (unset: all are)? */
+static bool is_asked_for(const char *workload)
+{
+    const char *at = getenv("CORNU_TEST_WORKLOADS");
+    size_t length = strlen(workload);
+    if (!at || !*at)
+        return true;
+    for (; *at; at += strcspn(at, ","), at += *at == ',')
+        if (strcspn(at, ",") == length && strncmp(at, workload, length) == 0)
+            return true;
+    return false;
+}
+
 /* photos-cnn-ready has the network of photos-cnn. */
 static bool is_wanted(const char *workload, int argc, char **argv)
 {
-    if (chosen.simulated && strcmp(workload, "photos-cnn-ready") == 0)
+    const char *asked = getenv("CORNU_TEST_WORKLOADS");
+    if (!is_asked_for(workload))
+        return false;
+    if (chosen.simulated && !(asked && *asked) && strcmp(workload, "photos-cnn-ready") == 0)
         return false;
     for (int i = 3; i < argc; i++)
         if (strcmp(argv[i], workload) == 0)
@@ -217,6 +233,10 @@ int main(int argc, char **argv)
             continue;
         agree[count] = test_of(cornu_workload_name(i), losses_agree_with_the_cpu);
         twice[count++] = test_of(cornu_workload_name(i), the_same_bits_twice);
+    }
+    if (count == 0) {
+        print_error("found no workload of these names; expected some of `cornu bench --list`\n");
+        return 2;
     }
     if (!gpu)
         print_message("no accelerator: %zu tests skipped\n", 2 * count);
