@@ -106,10 +106,14 @@ static void products_of_short_numbers_are_exact_in_every_precision(void **state)
     assert_int_equal(each_product(PRECISION_TF32, check_short), 0);
 }
 
-/* 1 where the result shows no rounding of long numbers. */
+/* Products in TF32 that a library has done in 32 bits: cuBLASLt and cuDNN may, where that is as
+   fast. */
+static int unrounded;
+
+/* 1 where the result shows no rounding of long numbers, which own kernels, all of bf16 and the
+   simulated libraries promise. */
 static int check_rounded(device *d, const op_case *c, device_precision precision)
 {
-    (void)precision;
     op_outputs found, expected;
     char kernel[64];
     run_both(d, c, kernel, &found, &expected);
@@ -118,6 +122,11 @@ static int check_rounded(device *d, const op_case *c, device_precision precision
     op_outputs_free(&expected);
     if (difference > 1e-5)
         return 0;
+    bool own = strcmp(kernel, "tiled") == 0 || strcmp(kernel, "direct") == 0;
+    if (!own && precision == PRECISION_TF32 && !is_simulated()) {
+        unrounded++;
+        return 0;
+    }
     printf("%s: %s: found results within %g of the largest; expected rounded factors\n", c->label,
            kernel, difference);
     return 1;
@@ -129,6 +138,8 @@ static void named_precision_is_the_one_used(void **state)
     if (!gpu_name())
         skip();
     assert_int_equal(each_product(PRECISION_TF32, check_rounded), 0);
+    if (unrounded > 0)
+        print_message("%d products in tf32 were done in fp32 by the libraries\n", unrounded);
 }
 
 /* ---- the same bits ------------------------------------------------------------------------ */
