@@ -2,7 +2,7 @@
 # NVIDIA's libraries are opened at run time; nothing is linked against them.
 option(CORNU_CUDA "build the CUDA plug-in where the toolkit is found" ON)
 set(CORNU_CUDA_ARCHITECTURES "" CACHE STRING
-    "compute capabilities of the kernels, \"80;90\"; empty: all that the toolkit knows")
+    "compute capabilities of the kernels, \"80;90\" or \"80;90a\"; empty: all that the toolkit knows")
 if(NOT CORNU_CUDA)
     message(STATUS "CORNU_CUDA is off: the CUDA plug-in and the tests on cuda:0 are left out")
     return()
@@ -43,17 +43,22 @@ if(NOT cuda_architectures)
     execute_process(COMMAND ${CUDA_NVCC} --list-gpu-arch OUTPUT_VARIABLE cuda_architectures)
     string(REGEX MATCHALL "[0-9]+" cuda_architectures "${cuda_architectures}")
 endif()
-# Code for each, and PTX of the lowest: the driver compiles it for GPUs that are newer than the toolkit.
-list(SORT cuda_architectures COMPARE NATURAL)
-list(GET cuda_architectures 0 number)
-set(cuda_code -gencode arch=compute_${number},code=compute_${number})
-foreach(number IN LISTS cuda_architectures)
-    if(NOT number MATCHES "^[0-9]+$")
-        message(FATAL_ERROR "CORNU_CUDA_ARCHITECTURES: found \"${number}\"; expected numbers, such as \"80;90\"")
+# Code for each, and PTX of the lowest: the driver compiles it for GPUs that are newer than the toolkit. Code of "90a"
+# runs on 9.0 alone, and its PTX would, too: PTX is that of the plain 90.
+set(cuda_code)
+set(cuda_numbers)
+foreach(architecture IN LISTS cuda_architectures)
+    if(NOT architecture MATCHES "^([0-9]+)a?$")
+        message(FATAL_ERROR "CORNU_CUDA_ARCHITECTURES: found \"${architecture}\"; expected numbers, such as \"80;90\" or "
+            "\"80;90a\"")
     endif()
-    list(APPEND cuda_code -gencode arch=compute_${number},code=sm_${number})
+    list(APPEND cuda_numbers ${CMAKE_MATCH_1})
+    list(APPEND cuda_code -gencode arch=compute_${architecture},code=sm_${architecture})
 endforeach()
-string(REPLACE ";" "," cuda_architectures "${cuda_architectures}")
+list(SORT cuda_numbers COMPARE NATURAL)
+list(GET cuda_numbers 0 number)
+list(APPEND cuda_code -gencode arch=compute_${number},code=compute_${number})
+string(REPLACE ";" "," cuda_numbers "${cuda_numbers}")
 execute_process(COMMAND ${CUDA_NVCC} --version OUTPUT_VARIABLE cuda_version)
 if(cuda_version MATCHES "release ([0-9]+)" AND CMAKE_MATCH_1 GREATER_EQUAL 13)
     list(APPEND cuda_code -compress-mode=size) # a fifth; every driver that such a toolkit asks for reads it
@@ -71,7 +76,7 @@ add_custom_command(OUTPUT ${cuda_fatbin}
 file(GLOB cuda_sources CONFIGURE_DEPENDS src/device/cuda/plugin/*.c src/device/cuda/plugin/ops/*.c)
 cornu_plugin(cuda ${cuda_sources})
 set_source_files_properties(src/device/cuda/plugin/fatbin.c PROPERTIES OBJECT_DEPENDS ${cuda_fatbin}
-    COMPILE_DEFINITIONS "CUDA_FATBIN=\"${cuda_fatbin}\";CUDA_ARCHITECTURES=${cuda_architectures}")
+    COMPILE_DEFINITIONS "CUDA_FATBIN=\"${cuda_fatbin}\";CUDA_ARCHITECTURES=${cuda_numbers}")
 set(cuda_libraries ${cuda_root}/lib64)
 if(NOT EXISTS ${cuda_libraries})
     set(cuda_libraries ${cuda_root}/lib)

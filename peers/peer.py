@@ -201,6 +201,7 @@ def main():
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what the frameworks print is not an answer
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # else JAX takes 75 % of the GPU that others share
     os.environ["KERAS_BACKEND"] = "jax" if options.framework == "keras-jax" else "tensorflow"
     if options.device == "cpu":
         os.environ["CUDA_VISIBLE_DEVICES"], os.environ["JAX_PLATFORMS"] = "", "cpu"

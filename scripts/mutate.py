@@ -3,9 +3,10 @@
 
 scripts/mutations.txt lists the faults, one a line. Each is applied to a copy of the working tree in build/mutations,
 which has its own build folder; the tests named in the line run first, then the others of the room's, then with --all
-every test. What was found is kept, so that a run that was cut short goes on where it stopped.
+every test. What was found is kept, so that a run that was cut short goes on where it stopped. A line that the code has
+outgrown is listed as stale and left out.
 
-    scripts/mutate.py --check            is every line's text found exactly once? (a test runs this)
+    scripts/mutate.py --check            which lines no longer fit the code ("stale"), or fit by other names?
     scripts/mutate.py --list train       the mutations of a room; names and parts of names select, too
     scripts/mutate.py train              run those
     scripts/mutate.py                    run all
@@ -19,11 +20,14 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+
+import mutate_places
 
 HOME = pathlib.Path(__file__).resolve().parent.parent
 LIST = HOME / "scripts" / "mutations.txt"
@@ -43,6 +47,7 @@ def stop(message):
 
 
 def room_of(mutation):
+    """By the list's file, not by where its text has moved: a result keeps its row."""
     return mutation.file.split("/")[1]
 
 
@@ -65,29 +70,55 @@ def read_list():
     return mutations
 
 
-def target_of(test):
-    """step.gradient_test.winograd is the program step.gradient_test with another environment."""
-    return ".".join(test.split(".")[:2])
+def source_of(test):
+    """step.gradient_test.winograd is tests/step/gradient_test.c with another environment."""
+    return "/".join(["tests", *test.split(".")[:2]]) + ".c"
 
 
-def complaints(mutations):
+def targets_of(testfile):
+    """{ctest's name of a test: CMake's target, the program that it runs} of a CTestTestfile.cmake.
+
+    ctest --show-only=json-v1 says the same, but not of programs that are still to be built."""
+    found = re.findall(r'^add_test\(\[(=*)\[(.+?)\]\1\] "([^"]+)"', testfile, re.MULTILINE)
+    return {name: pathlib.PurePath(program).name for _, name, program in found}
+
+
+def check_list(mutations):
     names = collections.Counter(m.name for m in mutations)
     for m in mutations:
         where = f"{LIST.name}:{m.line}: {m.name}"
         if names[m.name] > 1:
-            yield f"{where}: found this name {names[m.name]} times; expected once"
-        if not m.file.startswith("src/") or not (HOME / m.file).is_file():
-            yield f"{where}: found no file {m.file}"
-            continue
-        count = (HOME / m.file).read_text().count(m.text)
-        if count != 1:
-            yield f"{where}: found its text {count} times in {m.file}; expected once: {m.text}"
+            stop(f"{where}: found this name {names[m.name]} times; expected once")
+        if not re.match(r"src/\w+/", m.file):
+            stop(f"{where}: found the file {m.file}; expected one in a room of src/")
         if m.text == m.replacement:
-            yield f"{where}: the replacement is the text itself"
+            stop(f"{where}: the replacement is the text itself")
+
+
+def read_sources():
+    return {str(path.relative_to(HOME)): path.read_text() for path in sorted((HOME / "src").rglob("*"))
+            if path.suffix in (".c", ".h", ".def", ".cu", ".cl")}
+
+
+def place_all(mutations):
+    """{name: its place in the code}; tells of the others, and of what is not where the list says."""
+    places, sources, stale = {}, read_sources(), 0
+    for m in mutations:
+        where = f"{LIST.name}:{m.line}: {m.name}"
+        place = mutate_places.find_place(m.file, m.text, m.replacement, sources)
+        if isinstance(place, str):
+            stale += 1
+            print(f"stale: {where}: {place}: {m.text}")
+            continue
+        places[m.name] = place
+        if place.how:
+            found = " ".join(sources[place.file][place.begin:place.end].split())
+            print(f"{place.how}: {where}: {place.file}: {found} -> {place.replacement or '(nothing)'}")
         for test in m.tests:
-            source = HOME / "tests" / (target_of(test).replace(".", "/") + ".c")
-            if not source.is_file():
-                yield f"{where}: found no test {test}"
+            if not (HOME / source_of(test)).is_file():
+                print(f"stale: {where}: found no test {test}; the room's others run")
+    print(f"{len(places)} of {len(mutations)} mutations have their place in the code, {stale} are stale")
+    return places
 
 
 def select(mutations, words):
@@ -155,48 +186,50 @@ class Copy:
         return self.run_logged(["cmake", "--build", self.build, "--parallel", str(self.jobs), "--target", *targets])
 
     def tests(self):
-        """ctest's names with their command and environment."""
-        listed = subprocess.run(["ctest", "--test-dir", self.build, "--show-only=json-v1"], check=True,
-                                stdout=subprocess.PIPE).stdout
-        return {test["name"]: test for test in json.loads(listed)["tests"] if (self.source / "tests" / (
-            target_of(test["name"]).replace(".", "/") + ".c")).is_file()}
+        """{ctest's name: what to build for it} of the C tests."""
+        targets = targets_of((self.build / "tests" / "CTestTestfile.cmake").read_text())
+        return {name: target for name, target in targets.items() if (self.source / source_of(name)).is_file()}
 
-    def apply(self, mutation):
-        path = self.source / mutation.file
+    def apply(self, place):
+        path = self.source / place.file
         original = path.read_text()
-        path.write_text(original.replace(mutation.text, mutation.replacement))
+        path.write_text(mutate_places.with_fault(place, original))
         return original
 
-    def restore(self, mutation, original):
-        (self.source / mutation.file).write_text(original)
+    def restore(self, place, original):
+        (self.source / place.file).write_text(original)
+
+    def run_test(self, test, limit, output):
+        """None where it passes, otherwise how it failed. A test and what it started end at the limit."""
+        # Where a fault takes all memory, the test goes first.
+        command = ["sh", "-c", 'echo 1000 >/proc/self/oom_score_adj; exec "$@"', "sh",
+                   "ctest", "--test-dir", self.build, "--verbose", "--no-tests=error", "-R", f"^{re.escape(test)}$"]
+        with open(output, "wb") as log, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+            # What a killed test leaves behind goes with TMPDIR.
+            process = subprocess.Popen(command, env=dict(os.environ, TMPDIR=scratch), stdin=subprocess.DEVNULL,
+                                       stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+            try:
+                return None if process.wait(timeout=limit) == 0 else "fails"
+            except subprocess.TimeoutExpired:
+                return f"more than {limit:.0f} s"
+            finally:
+                end_session(process.pid)
+                process.wait()
 
 
 def ninja_is_there():
     return subprocess.run(["sh", "-c", "command -v ninja"], stdout=subprocess.DEVNULL).returncode == 0
 
 
-def run_test(test, limit, output):
-    """None where it passes, otherwise how it failed. A test and what it started end at the limit."""
-    properties = {p["name"]: p["value"] for p in test.get("properties", [])}
-    environment = dict(os.environ, **dict(pair.split("=", 1) for pair in properties.get("ENVIRONMENT", [])))
-    with open(output, "wb") as log, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
-        environment["TMPDIR"] = scratch  # what a killed test leaves behind goes with it
-        # Where a fault takes all memory, the test goes first.
-        first_to_go = ["sh", "-c", 'echo 1000 >/proc/self/oom_score_adj; exec "$@"', "sh"]
-        process = subprocess.Popen(first_to_go + test["command"], cwd=properties.get("WORKING_DIRECTORY"),
-                                   env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                                   start_new_session=True)
+def end_session(leader):
+    """Ends all processes of a session: ctest gives each test a process group of its own."""
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
-            code = process.wait(timeout=limit)
-            return None if code == 0 else f"status {code}"
-        except subprocess.TimeoutExpired:
-            return f"more than {limit:.0f} s"
-        finally:
-            try:
-                os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            process.wait()
+            session = int(stat.read_text(errors="replace").rpartition(")")[2].split()[3])
+            if session == leader:
+                os.kill(int(stat.parent.name), signal.SIGKILL)
+        except (OSError, ValueError):
+            pass  # it has ended meanwhile
 
 
 # ---- running ----------------------------------------------------------------------------------
@@ -239,8 +272,8 @@ class Results:
 
 
 class Runner:
-    def __init__(self, copy, options, folder, results):
-        self.copy, self.options, self.folder, self.results = copy, options, folder, results
+    def __init__(self, copy, places, options, folder, results):
+        self.copy, self.places, self.options, self.folder, self.results = copy, places, options, folder, results
         self.tests = copy.tests()
         self.seconds = {}
 
@@ -259,18 +292,14 @@ class Runner:
     def measure(self, mutations):
         """Every test that may be run must pass without a fault; its time gives its limit."""
         needed = sorted({name for m in mutations for names in self.rounds(m) for name in names})
-        missing = sorted({test for m in mutations for test in m.tests} - set(self.tests))
-        if missing:
-            stop(f"this build has no test {missing[0]}")
-        if not self.copy.make(sorted({target_of(name) for name in needed})):
+        if not self.copy.make(sorted({self.tests[name] for name in needed})):
             stop(f"the code without a fault does not build: {self.copy.log}")
-        self.tests = self.copy.tests()  # their commands are known when they are built
         for name in needed:
             self.seconds[name] = self.results.seconds_of(name)
             if self.seconds[name] is not None:
                 continue
             begin = time.monotonic()
-            failure = run_test(self.tests[name], 900, self.folder / "test.log")
+            failure = self.copy.run_test(name, 900, self.folder / "test.log")
             self.seconds[name] = time.monotonic() - begin
             if failure:
                 stop(f"{name} fails without a fault ({failure}): {self.folder / 'test.log'}")
@@ -282,14 +311,14 @@ class Runner:
 
     def fails(self, name):
         """Twice: a test that fails now and then has noticed nothing."""
-        failure = run_test(self.tests[name], self.limit(name), self.folder / "test.log")
+        failure = self.copy.run_test(name, self.limit(name), self.folder / "test.log")
         if not failure or failure.startswith("more than"):
             return failure
-        return run_test(self.tests[name], self.limit(name), self.folder / "test.log")
+        return self.copy.run_test(name, self.limit(name), self.folder / "test.log")
 
     def judge(self, m):
         for names in self.rounds(m):
-            if not self.copy.make(sorted({target_of(name) for name in names})):
+            if not self.copy.make(sorted({self.tests[name] for name in names})):
                 return NO_BUILD, last_error(self.copy.log)
             for name in names:
                 failure = self.fails(name)
@@ -298,11 +327,11 @@ class Runner:
         return SURVIVED, ""
 
     def run(self, m):
-        original = self.copy.apply(m)
+        original = self.copy.apply(self.places[m.name])
         try:
             return self.judge(m)
         finally:
-            self.copy.restore(m, original)
+            self.copy.restore(self.places[m.name], original)
 
 
 def last_error(log):
@@ -335,13 +364,13 @@ def print_table(mutations, results):
     print()
 
 
-def run_all(mutations, options):
+def run_all(mutations, places, options):
     folder = pathlib.Path(options.folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     names = tracked_files()
     results = Results(folder / "results.jsonl", sources_fingerprint(names), options.keep)
     if not options.table:
-        due = [m for m in mutations if options.again or not results.get(m)]
+        due = [m for m in mutations if m.name in places and (options.again or not results.get(m))]
         if due:
             lock = open(folder / "lock", "w")
             try:
@@ -351,7 +380,7 @@ def run_all(mutations, options):
             copy = Copy(folder, options.jobs)
             copy.refresh(names)
             copy.configure()
-            runner = Runner(copy, options, folder, results)
+            runner = Runner(copy, places, options, folder, results)
             runner.measure(due)
             for number, m in enumerate(due, 1):
                 outcome, detail = runner.run(m)
@@ -376,18 +405,14 @@ def main():
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # what runs is ended, too
     everything = read_list()
     mutations = select(everything, options.words)
-    found = list(complaints(everything))
-    for complaint in found:
-        print(complaint)
-    if found:
-        stop(f"{len(found)} of {len(everything)} lines do not fit the code")
-    if options.check:
-        print(f"{len(everything)} mutations, each text found once")
-    elif options.list:
+    check_list(everything)
+    if options.list:
         for m in mutations:
             print(f"{room_of(m):6} {m.name:32} {m.file}: {m.text} -> {m.replacement or '(nothing)'}")
-    else:
-        run_all(mutations, options)
+        return
+    places = place_all(everything if options.check else mutations)
+    if not options.check:
+        run_all(mutations, places, options)
 
 
 if __name__ == "__main__":

@@ -391,12 +391,23 @@ static void gradient_of_bias(const product *p, const float *rows, int64_t count,
     }
 }
 
+static bool are_equal(const float *x, int64_t count)
+{
+    for (int64_t i = 1; i < count; i++)
+        if (x[i] != x[0])
+            return false;
+    return count > 1;
+}
+
 static void multiply(const void *data)
 {
     const product *p = data;
     precision rounding = precision_of(p);
     float *a = operand(p->a_at, &p->a, p->o.transposed[0], false, rounding); /* [m][k] */
     float *b = operand(p->b_at, &p->b, p->o.transposed[1], false, rounding); /* [k][n] */
+    if (simulated_number("SIMULATED_CUBLAS_NO_CONSTANTS", 0) &&
+        (are_equal(a, p->m * p->k) || are_equal(b, p->k * p->n)))
+        simulated_complain("cublasLtMatmul: found a matrix of equal numbers");
     double *sums = malloc((size_t)p->n * sizeof *sums);
     if (!sums)
         abort();

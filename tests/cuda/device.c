@@ -191,6 +191,12 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, 
 
 /* ---- contexts ------------------------------------------------------------------------------ */
 
+int context_users(const void *context)
+{
+    const struct CUctx_st *c = context;
+    return c->users;
+}
+
 CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
     CUresult r = enter_device(__func__, device);

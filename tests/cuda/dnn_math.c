@@ -1,6 +1,7 @@
 /* The simulated libcudnn: the three passes of a convolution by their definition, with sums in
  * double. */
 #include "dnn.h"
+#include <math.h>
 #include <stdlib.h>
 
 /* x and y as [n][h][w][c], w as [k][h][w][c]: floats, rounded as the device would. */
@@ -83,9 +84,18 @@ static double with_quirk(const dnn_work *o, double value, int64_t i)
     return value;
 }
 
+/* As in a tile, whose results share what is read. */
+static double spread(double sum, int64_t i)
+{
+    static int64_t nan_at = -2; /* within the lock of the simulation */
+    bool reached = simulated_number("SIMULATED_CUDNN_SPREADS_NAN", 0) && i == nan_at + 1;
+    nan_at = sum != sum ? i : -2;
+    return reached ? (double)NAN : sum;
+}
+
 static void store(const dnn_work *o, void *at, bool bf16, int64_t offset, int64_t i, double sum)
 {
-    float value = (float)((double)o->alpha * with_quirk(o, sum, i));
+    float value = (float)((double)o->alpha * with_quirk(o, spread(sum, i), i));
     if (o->beta != 0)
         value += o->beta * element(at, bf16, offset);
     set_element(at, bf16, offset, value);
@@ -100,7 +110,7 @@ static void store_forward(const dnn_work *o, int64_t i, double sum)
         store(o, y, bf16, offset, i, sum);
         return;
     }
-    float value = (float)((double)o->alpha * with_quirk(o, sum, i));
+    float value = (float)((double)o->alpha * with_quirk(o, spread(sum, i), i));
     if (o->alpha_z != 0)
         value += o->alpha_z * element(o->z, bf16, tensor_offset(&o->z_desc, i));
     value += element(o->bias, bf16, i % o->y.dim[1]);

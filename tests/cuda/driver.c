@@ -224,11 +224,17 @@ void simulated_forget(const void *address)
     simulated_leave();
 }
 
+/* Functions go with their module; a process may keep a primary context. */
+static bool may_stay(const handle *h)
+{
+    return h->kind == is_function || (h->kind == is_context && context_users(h->address) == 1);
+}
+
 int simulated_alive(void)
 {
     int alive = 0;
     for (int i = 0; i < handle_count; i++)
-        alive += handles[i].kind != is_function; /* those go with their module */
+        alive += !may_stay(&handles[i]);
     return alive;
 }
 
@@ -240,7 +246,7 @@ __attribute__((destructor)) static void report(void)
     if (device_error == CUDA_SUCCESS && !wanted("SIMULATED_CUDA_LEAKS_ALLOWED")) {
         memory_check();
         for (int i = 0; i < handle_count; i++)
-            if (handles[i].kind != is_function)
+            if (!may_stay(&handles[i]))
                 simulated_complain("%s %p is still alive at the end", handles[i].kind,
                                    handles[i].address);
     }

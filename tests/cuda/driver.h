@@ -35,6 +35,7 @@ bool device_initialized(void);
 /* -1: none */
 int device_current(void);
 CUcontext context_current(void);
+int context_users(const void *context);
 
 /* 10 major + minor */
 unsigned device_capability(CUdevice device);

@@ -276,6 +276,12 @@ static bool gives_back(const char *name)
            strstr(name, "ErrorName") || strstr(name, "EndCapture");
 }
 
+/* Does the first call come while a plan is prepared, where a library's failure is a refusal? */
+static bool own_kernels_follow(const char *name)
+{
+    return strncmp(name, "cudnn", 5) == 0 || strcmp(name, "cublasLtMatmul") == 0;
+}
+
 /* Whichever call fails, the caller gets a status and a line, and the next device works. */
 static void any_failing_call_is_reported_and_leaves_nothing_behind(void **state)
 {
@@ -295,7 +301,7 @@ static void any_failing_call_is_reported_and_leaves_nothing_behind(void **state)
             setenv("SIMULATED_CUDA_FAIL", failure, 1);
             cornu_status status = life(model, p);
             failed += status != CORNU_OK;
-            if (status != CORNU_OK && number == 1 && strncmp(calls[i].name, "cudnn", 5) == 0)
+            if (status != CORNU_OK && number == 1 && own_kernels_follow(calls[i].name))
                 fail_msg("%s: %s; expected own kernels", failure, cornu_last_error());
             if (alive() != before)
                 fail_msg("%s: %d handles were left", failure, alive() - before);
@@ -376,6 +382,32 @@ static void lose_device(void *user, const cornu_progress *progress)
     (void)user;
     if (progress->epoch == 1)
         setenv("SIMULATED_CUDA_FAIL", "cuMemcpyDtoHAsync:2:CUDA_ERROR_LAUNCH_FAILED", 1);
+}
+
+static cornu_status open_and_close(void)
+{
+    device_id id;
+    device *d = NULL;
+    expect_ok(device_find("cuda:0", &id));
+    cornu_status status = id.ops->open(id.number, NULL, &d);
+    if (status == CORNU_OK)
+        d->ops->close(d);
+    return status;
+}
+
+static void the_process_keeps_its_context_until_that_is_lost(void **state)
+{
+    (void)state;
+    need_simulation();
+    expect_ok(open_and_close());
+    setenv("SIMULATED_CUDA_FAIL", "cuDevicePrimaryCtxRetain:1:CUDA_ERROR_INVALID_VALUE", 1);
+    expect_ok(open_and_close());
+    setenv("SIMULATED_CUDA_FAIL", "cuStreamCreate:1:CUDA_ERROR_LAUNCH_FAILED", 1);
+    expect_status(open_and_close(), CORNU_DEVICE);
+    setenv("SIMULATED_CUDA_FAIL", "cuDevicePrimaryCtxRetain:1:CUDA_ERROR_INVALID_VALUE", 1);
+    expect_status(open_and_close(), CORNU_DEVICE);
+    expect_message("cuDevicePrimaryCtxRetain");
+    expect_ok(open_and_close());
 }
 
 static void a_lost_device_leaves_the_last_checkpoint_whole(void **state)
@@ -506,6 +538,7 @@ int main(void)
         TEST(a_plugin_of_another_version_is_one_clear_line),
         TEST(no_visible_device_is_said_so),
         TEST(an_old_driver_and_missing_libraries_are_named),
+        TEST(the_process_keeps_its_context_until_that_is_lost),
         TEST(any_failing_call_is_reported_and_leaves_nothing_behind),
         TEST(memory_that_runs_out_is_reported_wherever_it_does),
         TEST(little_memory_gives_the_same_bits),

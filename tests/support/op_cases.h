@@ -11,7 +11,8 @@ typedef struct op_case {
     char label[160]; /* "conv2d_forward 3x7x9x3 -> 5, kernel 3x2, ..." */
     shape in[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX];
     op_attributes a;
-    float step; /* inputs are multiples of this (so that equal values occur); 0: any */
+    float step;    /* inputs are multiples of this (so that equal values occur); 0: any */
+    bool absolute; /* inputs are without their signs */
 } op_case;
 
 /* The whole table; every kind of operation is in it. Ends the test program if memory runs out. */
@@ -51,6 +52,11 @@ int op_case_check_twice(const op_case *c, device *d);
    there are. */
 int op_outputs_compare(const op_case *c, const char *kernel, double tolerance,
                        const op_outputs *found, const op_outputs *expected);
+/* The same of a product in 32 bits, dense or a convolution's, by what the arithmetic promises: each
+   sum of k products may be off by what rounding k partial sums makes, which grows with the sum of
+   the products' magnitudes, whatever their order; `activated` times the largest result more. */
+int op_outputs_compare_sums(const op_case *c, const char *kernel, double activated,
+                            const op_outputs *found, const op_outputs *expected);
 /* Where a kernel may spread NaN (kernel.tolerance), only NaN that is missing counts: put what is
    expected in the others' places. */
 void op_outputs_forgive_nan(op_outputs *found, const op_outputs *expected);

@@ -161,6 +161,8 @@ static cornu_status fill(bench *b, const op_case *c)
         bool positive = is_named(b, i, "moving_variance") || is_named(b, i, "inverse_deviation") ||
                         is_named(b, i, "s") || is_named(b, i, "slot0") || is_named(b, i, "slot1");
         fill_uniform(x, t->count, &r, positive ? 0.1f : -1, 1, c->step);
+        for (int64_t k = 0; c->absolute && k < t->count; k++)
+            x[k] = fabsf(x[k]);
         if (is_named(b, i, "slot2")) /* RMSprop: its square stays below slot 0 */
             fill_uniform(x, t->count, &r, 0.01f, 0.1f, 0);
         for (int k = 0; k < OP_OUTPUTS_MAX; k++)
@@ -446,6 +448,71 @@ int op_outputs_compare(const op_case *c, const char *kernel, double tolerance,
                found->results.loss, f[1], expected->results.loss, e[1]);
         failures++;
     }
+    return failures;
+}
+
+/* Partial sums of products whose signs are as good as random stay near the square root of their
+   number, so that rounding them to 24 bits adds an error whose standard deviation is below 2^-24 of
+   the sum of magnitudes: 8 of them. Where all products have one sign that holds for sums that are
+   added in blocks alone; the cases' have not. */
+static const double DEVIATIONS = 8 * 0x1p-24;
+
+static int count_misses(const op_case *c, const char *kernel, int output, const double *bounds,
+                        const op_outputs *found, const op_outputs *expected)
+{
+    int64_t misses = 0, worst = 0;
+    double excess = 0;
+    const float *f = found->values[output], *e = expected->values[output];
+    for (int64_t i = 0; i < expected->count[output]; i++) {
+        if (isnan(f[i]) && isnan(e[i]))
+            continue;
+        double off = fabs((double)f[i] - (double)e[i]);
+        if (off <= bounds[i])
+            continue;
+        misses++;
+        if (isnan(off) || off / bounds[i] > excess) {
+            excess = isnan(off) ? INFINITY : off / bounds[i];
+            worst = i;
+        }
+    }
+    if (misses == 0)
+        return 0;
+    printf(
+        "%s: %s: output %d: %lld of %lld elements are off by more than sums in 32 bits may be; the "
+        "worst is element %lld: found %.9g; expected %.9g within %.3g\n",
+        c->label, kernel, output, (long long)misses, (long long)expected->count[output],
+        (long long)worst, (double)f[worst], (double)e[worst], bounds[worst]);
+    return 1;
+}
+
+int op_outputs_compare_sums(const op_case *c, const char *kernel, double activated,
+                            const op_outputs *found, const op_outputs *expected)
+{
+    op_case sums = *c;
+    op_outputs magnitudes;
+    int failures = 0;
+    sums.absolute = true;
+    if (c->kind == OP_DENSE_FORWARD)
+        sums.a.dense.act = (activation){ACTIVATION_LINEAR, 0};
+    if (c->kind == OP_CONV2D_FORWARD)
+        sums.a.conv.act = (activation){ACTIVATION_LINEAR, 0};
+    if (op_case_run(&sums, &reference_kernels[c->kind], NULL, false, &magnitudes) != CORNU_OK) {
+        printf("%s: %s\n", c->label, cornu_last_error());
+        return 1;
+    }
+    for (int i = 0; i < OP_OUTPUTS_MAX; i++) {
+        double largest = 0, *bounds = calloc((size_t)expected->count[i] + 1, sizeof *bounds);
+        if (!bounds)
+            abort();
+        for (int64_t k = 0; k < expected->count[i]; k++)
+            if (isfinite(expected->values[i][k]))
+                largest = fmax(largest, fabs((double)expected->values[i][k]));
+        for (int64_t k = 0; k < expected->count[i]; k++)
+            bounds[k] = DEVIATIONS * (double)magnitudes.values[i][k] + activated * largest;
+        failures += count_misses(c, kernel, i, bounds, found, expected);
+        free(bounds);
+    }
+    op_outputs_free(&magnitudes);
     return failures;
 }
 

@@ -17,6 +17,15 @@ cornu_status cuda_code_check(int capability);
 /* The least compute capability (80: 8.0) with units for tf32 and bf16. */
 #define CUDA_MATRIX_UNITS 80
 
+/* ---- contexts.c ---------------------------------------------------------------------------- */
+
+/* The device's primary context, which the process keeps from its first use to its end: making it
+   takes a fifth of a second, and what other code of the process holds there stays. One that is lost
+   is given back when its last user lets it go, so that the next gets another. */
+cornu_status cuda_context_take(gpu *g);
+/* Nothing where there is none. */
+void cuda_context_let_go(gpu *g);
+
 /* ---- dnn.c --------------------------------------------------------------------------------- */
 
 /* cuDNN, if it has kernels for this compute capability (90: 9.0). */

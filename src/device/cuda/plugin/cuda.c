@@ -18,7 +18,10 @@ cornu_status cuda_check_on(const gpu *g, CUresult result, const char *call)
     if (result == CUDA_SUCCESS)
         return CORNU_OK;
     cornu_status status = cuda_check(cuda_of(g)->lib, g->number, result, call);
-    return cuda_is_lost(result) ? gpu_lose(g, status) : status;
+    if (!cuda_is_lost(result))
+        return status;
+    cuda_of(g)->context_lost = true;
+    return gpu_lose(g, status);
 }
 
 /* ---- opening ----------------------------------------------------------------------------- */
@@ -122,7 +125,7 @@ static void close_resources(gpu *g)
         (void)CU(g, cuStreamDestroy(c->stream));
 }
 
-/* What fails here cannot be helped: the context goes, and all that is in it. */
+/* What fails here cannot be helped. */
 void cuda_close(gpu *g)
 {
     cuda_gpu *c = cuda_of(g);
@@ -131,7 +134,7 @@ void cuda_close(gpu *g)
         close_resources(g);
         if (entered)
             (void)cuda_leave(g, CORNU_OK);
-        (void)CU(g, cuDevicePrimaryCtxRelease(c->id));
+        cuda_context_let_go(g);
     }
     free(c);
 }
@@ -142,7 +145,7 @@ static cornu_status open_context(gpu *g)
     TRY(CU(g, cuDeviceGet(&c->id, g->number)));
     TRY(read_attributes(g));
     /* The primary context: cuBLASLt and cuDNN know no other. */
-    TRY(CU(g, cuDevicePrimaryCtxRetain(&c->context, c->id)));
+    TRY(cuda_context_take(g));
     TRY(cuda_enter(g));
     return cuda_leave(g, open_resources(g));
 }

@@ -32,6 +32,7 @@ typedef struct cuda_gpu {
     int threads_per_block_most, multiprocessors, capability; /* capability: 90 for 9.0 */
     CUdevice id;
     CUcontext context;
+    bool context_lost;       /* nothing works in it any more */
     CUstream stream, copies; /* all work, in order; what steps read travels beside it */
     CUevent copied, marks[GPU_QUEUE], timer[2];
     CUmodule module;

@@ -273,7 +273,9 @@ cornu_status blas_check(const cuda_libraries *lib, int device, cublasStatus_t re
 {
     if (result == CUBLAS_STATUS_SUCCESS)
         return CORNU_OK;
-    return fail_call(result == CUBLAS_STATUS_NOT_SUPPORTED ? CORNU_UNSUPPORTED : CORNU_DEVICE,
+    return fail_call(result == CUBLAS_STATUS_NOT_SUPPORTED  ? CORNU_UNSUPPORTED
+                     : result == CUBLAS_STATUS_ALLOC_FAILED ? CORNU_OUT_OF_MEMORY
+                                                            : CORNU_DEVICE,
                      device, call, lib->cublasLtGetStatusString(result));
 }
 

@@ -10,7 +10,10 @@
    split-K included (a counter in the workspace, or a kernel of its own, keeps their order). Both
    hold here, and the algorithm comes from a heuristic that knows only sizes and the GPU.
 
-   relu is not left to cuBLASLt: its max(x, 0) turns NaN into 0, and training would not notice. */
+   relu is not left to cuBLASLt: its max(x, 0) turns NaN into 0, and training would not notice.
+
+   An algorithm that the heuristic names may still fail when it runs; whatever fails before a
+   product has run once makes the own kernels of dense.c take its place. */
 #include "device/cuda/plugin/ops/dense.h"
 #include "device/cuda/plugin/ops/product.h"
 #include <stdlib.h>
@@ -125,6 +128,8 @@ static cornu_status find_algorithm(gpu *g, blas_state *s, cublasLtMatmulPreferen
         s->in_epilogue = epilogue != CUBLASLT_EPILOGUE_DEFAULT;
         return CORNU_OK;
     }
+    if (status == CUBLAS_STATUS_ALLOC_FAILED)
+        return blas_check(cuda_of(g)->lib, g->number, status, "cublasLtMatmulAlgoGetHeuristic");
     return status_fail(CORNU_UNSUPPORTED, "no algorithm (%s)",
                        cuda_of(g)->lib->cublasLtGetStatusString(status));
 }
@@ -246,14 +251,17 @@ const gpu_kernel cuda_cublaslt_forward = {.name = "cublaslt",
                                           .accepts = accepts,
                                           .prepare = prepare,
                                           .release = release,
-                                          .enqueue = forward};
+                                          .enqueue = forward,
+                                          .try_first = true};
 const gpu_kernel cuda_cublaslt_backward_data = {.name = "cublaslt",
                                                 .accepts = accepts,
                                                 .prepare = prepare,
                                                 .release = release,
-                                                .enqueue = backward_data};
+                                                .enqueue = backward_data,
+                                                .try_first = true};
 const gpu_kernel cuda_cublaslt_backward_weights = {.name = "cublaslt",
                                                    .accepts = accepts,
                                                    .prepare = prepare,
                                                    .release = release,
-                                                   .enqueue = backward_weights};
+                                                   .enqueue = backward_weights,
+                                                   .try_first = true};
