@@ -64,6 +64,8 @@ FORKS = {
 @pytest.mark.parametrize("after", FORKS)
 def test_a_child_trains_on_after_a_fork_and_so_does_its_parent(after):
     run("""
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 and later warn of a fork beside threads
 def fork(work):
     child = os.fork()
     if child == 0:
