@@ -4,7 +4,7 @@
 fast := build quiet tests python format scripts
 all := build quiet asan-build peers-environment asan-tests plugins tests asan-python tsan-build tsan-tests \
     peers-fixtures peers-training peers-training-opencl peers-python peers-tensorboard peers-onnx peers-torch \
-    peers-guides python packages valgrind arm64 newer-libraries format scripts
+    peers-guides python packages bundle valgrind arm64 newer-libraries format scripts
 slow := build slow-tests mutations interrupts drivers fuzzing all-architectures
 steps := $(sort $(fast) $(all) $(slow))
 
@@ -15,7 +15,7 @@ slow-steps: $(slow)
 
 # The tests that measure this machine have it for themselves: whatever else there is waits for them.
 quiet: build
-asan-build tests python valgrind plugins packages arm64 newer-libraries tsan-build slow-tests mutations interrupts \
+asan-build tests python valgrind plugins packages bundle arm64 newer-libraries tsan-build slow-tests mutations interrupts \
     drivers fuzzing all-architectures: quiet
 peers-fixtures peers-training peers-training-opencl peers-python peers-tensorboard peers-onnx peers-torch \
     peers-guides: quiet peers-environment

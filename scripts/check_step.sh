@@ -97,7 +97,7 @@ step_format() {
 
 step_scripts() {
     need shellcheck || return
-    shellcheck -x quickstart check .ci/run scripts/*.sh tests/house_test.sh tests/packaging/*.sh
+    shellcheck -x quickstart check .ci/run scripts/*.sh tests/house_test.sh tests/packaging/*.sh tests/cuda/*.sh
 }
 
 # ---- --all: other builds, packages, accelerators ---------------------------------------------------
@@ -153,6 +153,12 @@ step_arm64() {
 # The newest oneDNN that Debian has compiles, too.
 step_newer-libraries() { scripts/newer_libraries.sh build/check; }
 
+# The archive for a machine with a GPU: made, and faults planted into the simulated GPU are found by it.
+step_bundle() {
+    need nvcc || return
+    tests/cuda/bundle_test.sh
+}
+
 # ---- --all: beside real Keras, in an environment that is kept between runs --------------------------
 
 peers=${XDG_CACHE_HOME:-$HOME/.cache}/cornu/peers-$(sha256sum peers/requirements.txt | cut -c1-12)
@@ -206,7 +212,8 @@ step_peers-guides() { "$peers/bin/python" peers/guides.py --quick --cornu build/
 # The tests that train/ has once more on the simulated GPU and on PoCL, where its kernels and its queue are tested already.
 step_slow-tests() { run_tests build/check -L '^slow$'; }
 
-step_mutations() { scripts/mutate.py; }
+# Faults put into the code, one at a time: does a test notice? First the test of how they are placed.
+step_mutations() { python3 scripts/mutate_test.py && scripts/mutate.py --check && scripts/mutate.py; }
 
 # Ctrl-C at 200 random moments of a run with a large model file.
 step_interrupts() {

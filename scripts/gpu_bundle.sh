@@ -46,10 +46,6 @@ for test in json.load(sys.stdin)["tests"]:
     name, command = test["name"], test.get("command", [])
     if not name.endswith(".cuda"):
         continue
-    if command[1:3] == ["-E", "env"]:
-        command = command[3:]
-    while command and "=" in command[0]:
-        command = command[1:]
     if command:
         print(name[:-len(".cuda")], *command)'
 }
@@ -76,11 +72,12 @@ newest_version() {
 }
 
 configure
+# ctest names the commands of tests that are built.
+cmake --build "$build" --parallel "$(nproc)" --target cornu_program gpu_tests ||
+    stop "cornu and its tests on cuda:0 were not built: are the CUDA toolkit and cmocka (libcmocka-dev) here?"
 tests=$(list_tests)
-[ -n "$tests" ] || stop "there are no tests on cuda:0: is the CUDA toolkit here, and cmocka (libcmocka-dev)?"
+[ -n "$tests" ] || stop "ctest lists no tests on cuda:0 in $build"
 mapfile -t programs < <(awk '{print $2}' <<<"$tests" | sort -u)
-# The name of a program's target is that of its file.
-cmake --build "$build" --parallel "$(nproc)" --target cornu_program "${programs[@]##*/}"
 [ -e "$build/libcornu-cuda.so" ] || stop "$build/libcornu-cuda.so was not built"
 
 rm -rf "$to"

@@ -74,7 +74,8 @@ NCU
 try "the slowest kernel" 0 ncu "mnist-cnn-2 +1.50 us +1 x, +75 % .*cornu_gather$" "PATH=$folder/ncu.folder:$PATH"
 
 # The tests themselves refuse a device that is named and not there.
-if CORNU_TEST_DEVICES=cuda:0 CORNU_CUDA_PLUGIN=/nowhere "$bundle/$(sed -n 's/^device\.workloads_on_device[^ ]* //p' "$bundle/tests.txt")" \
+read -ra command < <(sed -n 's/^device\.workloads_on_device[^ ]* //p' "$bundle/tests.txt")
+if CORNU_TEST_DEVICES=cuda:0 CORNU_CUDA_PLUGIN=/nowhere "$bundle/${command[0]}" "${command[@]:1}" \
     >"$folder/log" 2>&1 || ! grep -q 'found no device cuda:0' "$folder/log"; then
     echo "FAILED  a device that is named and not there: expected a status other than 0, and what is missing:"
     cat "$folder/log"
