@@ -5,7 +5,7 @@ usage: make_fixtures.py [--seed N] [--output FOLDER]
 
 Besides, tiny.npz: a data set of a few samples.
 
-The files in tests/fixtures were made with the default seed; `./check --peers` makes others with another
+The files in tests/fixtures were made with the default seed; `./check --all` makes others with another
 seed and compares cornu with those too. tests/parity/fixtures_test.c reads them. Each file holds many
 cases; the members of a case are
 

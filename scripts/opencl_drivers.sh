@@ -69,7 +69,7 @@ run_tests() {
     local driver=$1 icd=$2 name failed=() passed=0 begin=$SECONDS
     has_device "$driver" "$icd" || return
     while read -r name; do
-        if in_driver "$driver" "$icd" timeout "$limit" "$build/tests/$name" >"$logs/$driver.$name.log" 2>&1 </dev/null; then
+        if in_driver "$driver" "$icd" timeout "$limit" "$build/tests/${name%%.*}_tests" "${name#*.}" >"$logs/$driver.$name.log" 2>&1 </dev/null; then
             passed=$((passed + 1))
         else
             failed+=("$name")
@@ -170,10 +170,10 @@ run_oclgrind() {
     local name failed passed=0 begin=$SECONDS
     [ -e "$oclgrind_library" ] || { not_installed oclgrind "apt-get install oclgrind"; return; }
     mapfile -t failed < <(oclgrind_misses)
-    CORNU_TEST_MFLOP=${CORNU_TEST_MFLOP:-1} try_under_oclgrind operations "$build/tests/device.operations_on_device_test"
+    CORNU_TEST_MFLOP=${CORNU_TEST_MFLOP:-1} try_under_oclgrind operations "$build/tests/device_tests" operations_on_device_test
     for name in cifar100-mlp mnist-cnn-2; do
         CORNU_TEST_STEPS=1 CORNU_TEST_BATCH=2 CORNU_TEST_WORKLOADS=$name \
-            try_under_oclgrind "$name" "$build/tests/device.workloads_on_device_test"
+            try_under_oclgrind "$name" "$build/tests/device_tests" workloads_on_device_test
     done
     report oclgrind "$logs/oclgrind.icd" "$passed" $((SECONDS - begin)) "${failed[@]}"
 }
