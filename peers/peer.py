@@ -5,8 +5,8 @@ usage: peer.py FRAMEWORK WORKLOAD [--device cpu|gpu] [--threads N] [--precision 
 
 FRAMEWORK: keras (TensorFlow, model.fit as the posts call it), keras-xla (jit_compile=True), keras-jax,
 torch (eager; fused optimizer; channels_last where there are convolutions), torch-compile (the same under
-torch.compile; on a GPU with mode="reduce-overhead", which uses CUDA graphs), torch-graph (eager, the whole step
-captured into one CUDA graph), jax (one jit of lax.scan over the steps).
+torch.compile; on a GPU with mode="reduce-overhead", which uses CUDA graphs), jax (one jit of lax.scan over
+the steps).
 
 Prints a JSON line when it is warm, then reads numbers of steps from standard input and answers each with
 {"seconds": …, "loss": …}. Pixels and labels are generated: times do not depend on them.
@@ -120,51 +120,6 @@ class Torch:
         return float(total) / (len(x) // batch)
 
 
-class TorchGraph(Torch):
-    """A step is captured once and replayed; its batch is where `index` says, which is copied before each."""
-
-    def __init__(self, network, options):
-        super().__init__(network, options)
-        self.x = None
-        if network["optimizer"] == "adam":
-            self.optimizer = self.torch.optim.Adam(self.model.parameters(), 1e-3, fused=True, capturable=True)
-
-    def step(self, x, y):
-        self.optimizer.zero_grad(set_to_none=True)
-        loss, correct = self.loss(x[self.index], y[self.index])
-        loss.backward()
-        self.optimizer.step()
-        self.total += loss.detach()
-        self.right += correct
-
-    def capture(self, x, y):
-        torch = self.torch
-        self.x, self.index = x, torch.arange(self.network["batch"], device=self.device)
-        self.total, self.right = (torch.zeros((), device=self.device, dtype=t) for t in (torch.float32, torch.int64))
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):  # libraries choose and allocate before, not within
-            for _ in range(3):
-                self.step(x, y)
-        torch.cuda.current_stream().wait_stream(stream)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.step(x, y)
-
-    def run(self, data):
-        x, y = data
-        if x is not self.x:
-            self.capture(x, y)
-        batch = self.network["batch"]
-        self.total.zero_()
-        order = self.torch.randperm(len(x), device=self.device)
-        for begin in range(0, len(x), batch):
-            self.index.copy_(order[begin:begin + batch])
-            self.graph.replay()
-        self.torch.cuda.synchronize()
-        return float(self.total) / (len(x) // batch)
-
-
 class Jax:
     def __init__(self, network, options):
         import jax
@@ -232,7 +187,7 @@ class Jax:
 
 
 FRAMEWORKS = {"keras": Keras, "keras-xla": Keras, "keras-jax": Keras, "torch": Torch, "torch-compile": Torch,
-              "torch-graph": TorchGraph, "jax": Jax}
+              "jax": Jax}
 
 
 def main():
