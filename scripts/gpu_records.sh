@@ -100,12 +100,12 @@ task() {
     [ "$limit" -le "$left" ] || limit=$left
     if [ "$limit" -lt 1 ]; then
         record "$step" "$name" cut 0 "the part's $minutes minutes are over"
-        return
+        return 1
     fi
     # A task beside others is a subshell, which ends its command where the run ends.
     [ "$BASHPID" = $$ ] || trap 'kill $!; exit 1' INT TERM
     timeout -k 5 "$limit" "$@" >"$output" 2>&1 </dev/null & # a signal ends a wait at once, a command only after it
-    wait $! || status=$?
+    { wait $!; } 2>/dev/null || status=$? # without the shell's own line about a killed command
     if is_one_of "$status" 124 137 && [ $(($(now) - begin)) -ge $((limit * 1000 - 500)) ]; then
         verdict=cut message="its limit of $limit s is over$(last_test "$output")"
     else
