@@ -2,7 +2,7 @@
    which is what cuDNN calls NHWC of a filter. Its engines of 32-bit multiply-adds are written for
    NCHW and may transpose what they get. With CORNU_CUDNN_LAYOUT=nchw own kernels transpose each
    operand, and the result back, so that both layouts can be timed: an operation's time holds its
-   transposes, which kept images would save in part. No GPU has run this yet.
+   transposes, of which kept images would save some. No GPU has run this yet.
 
    Of its algorithms only those are taken that cuDNN calls deterministic; which of them, its
    heuristic says from the sizes and the GPU. "cudnn_winograd" has those by Winograd's algorithm,
