@@ -164,6 +164,9 @@ typedef struct device_ops {
     /* optional: how much of each operation's time there is its launches', which empty kernels would
        take as well: seconds[op_count]; 0 where the clock is within the kernels. */
     cornu_status (*launch_gaps)(device *d, prepared *p, double *seconds);
+    /* optional: seconds for which the last timed step's operations kept the host, which libraries'
+       calls do for long; in no operation's time. 0: not known. */
+    double (*host_seconds)(const device *d);
     /* Bytes that are free for variables, buffers and scratch memory. */
     int64_t (*memory_free)(const device *d);
     /* optional: about a second of probes. NULL: those of the device "cpu" are its own. */

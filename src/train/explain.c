@@ -218,6 +218,7 @@ static cornu_status add_tuning(const explained *e, text *t)
 static void add_total(const explained *e, text *t)
 {
     const plan *p = e->plan->plan;
+    const device *d = session_device(e->session);
     char moved[16], run[16];
     double working_set = (double)p->variable_bytes + (double)e->buffers;
     double seconds = e->gaps, flops = 0, bytes = 0;
@@ -241,6 +242,13 @@ static void add_total(const explained *e, text *t)
                  "launches: %.3g ms of the step, in no operation's time: what %d empty kernels "
                  "would take\n",
                  e->gaps * 1e3, launches);
+    double host = d->ops->host_seconds ? d->ops->host_seconds(d) : 0;
+    if (host > 0)
+        text_add(
+            t,
+            "host: %.3g ms to enqueue the operations one by one, the libraries' calls in it and "
+            "in no operation's time; a recorded step is one call\n",
+            host * 1e3);
     if (!isnan(e->idle.empty))
         text_add(
             t,

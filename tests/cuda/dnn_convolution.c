@@ -2,6 +2,7 @@
  * calls. */
 #include "dnn.h"
 #include <stdlib.h>
+#include <unistd.h>
 
 /* ---- algorithms ---------------------------------------------------------------------------- */
 
@@ -241,6 +242,7 @@ static cudnnStatus_t start(cudnnHandle_t handle, dnn_work *o, int number, const 
         !on_device("the filter", o->w_at, filter_bytes) ||
         (a->workspace > 0 && !on_device("the workspace", o->workspace, o->workspace_bytes)))
         return CUDNN_STATUS_BAD_PARAM;
+    usleep((useconds_t)(1000 * simulated_number("SIMULATED_CUDNN_HOST_MS", 0)));
     memcpy(&o->alpha, alpha, sizeof o->alpha);
     memcpy(&o->beta, beta, sizeof o->beta);
     o->quirk = a->quirk;

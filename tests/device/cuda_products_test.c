@@ -315,28 +315,6 @@ static void a_product_that_fails_when_it_runs_goes_by_own_kernels(void **state)
     assert_string_equal(kernel, "cuda/tiled");
 }
 
-/* The heuristic names an algorithm, and that fails when it runs. */
-static void a_product_that_fails_at_its_first_run_goes_by_own_kernels(void **state)
-{
-    (void)state;
-    if (!is_simulated())
-        skip();
-    kernel_choice choice;
-    char kernel[64];
-    double expected = train_two_steps("dense", &choice, kernel);
-    assert_string_equal(kernel, "cuda/cublaslt");
-    static const char *const failures[] = {"cublasLtMatmul:1:13", "cublasLtMatmul:1+:13",
-                                           "cublasLtMatmul:1:15"};
-    for (int i = 0; i < 3; i++) {
-        setenv("SIMULATED_CUDA_FAIL", failures[i], 1);
-        double found = train_two_steps("dense", &choice, kernel);
-        assert_string_equal(kernel, "cuda/tiled");
-        if (!strstr(choice.refused, "cublaslt: ") || !strstr(choice.refused, "cublasLtMatmul: "))
-            fail_msg("%s: found refusal \"%s\"", failures[i], choice.refused);
-        assert_true(fabs(found - expected) <= 1e-6 * fabs(expected));
-    }
-}
-
 /* cuDNN's call that adds the bias may refuse what its heuristic promised. */
 static void convolution_goes_on_without_its_bias_in_the_same_call(void **state)
 {
@@ -352,6 +330,40 @@ static void convolution_goes_on_without_its_bias_in_the_same_call(void **state)
     assert_string_equal(kernel, "cuda/cudnn");
     assert_int_equal(choice.launches, launches + 1);
     assert_true(fabs(found - expected) <= 1e-6 * fabs(expected));
+}
+
+/* ---- time ----------------------------------------------------------------------------------- */
+
+enum { HOST_MS = 100, TIMINGS = 3 };
+
+static void the_hosts_time_for_calls_is_told_and_in_no_operations(void **state)
+{
+    (void)state;
+    if (!is_simulated())
+        skip();
+    trained t = train(NULL);
+    int count = t.net->plan->op_count, calls = 0;
+    const device_ops *ops = t.net->device->ops;
+    double *seconds = calloc((size_t)count, sizeof *seconds), least[64];
+    assert_true(count <= 64);
+    setenv("SIMULATED_CUDNN_HOST_MS", "100", 1);
+    for (int k = 0; k < TIMINGS; k++) {
+        assert_int_equal(
+            ops->time_operations(t.net->device, t.net->prepared, &t.net->input, seconds), CORNU_OK);
+        for (int i = 0; i < count; i++)
+            least[i] = k == 0 ? seconds[i] : fmin(least[i], seconds[i]);
+    }
+    unsetenv("SIMULATED_CUDNN_HOST_MS");
+    for (int i = 0; i < count; i++) {
+        bool by_cudnn = strstr(t.choices[i].kernel, "cuda/cudnn") != NULL;
+        calls += by_cudnn;
+        if (by_cudnn && least[i] >= HOST_MS * 1e-3)
+            fail_msg("operation %d: found %g s; expected less than its call's", i + 1, least[i]);
+    }
+    assert_true(calls > 0);
+    assert_true(ops->host_seconds(t.net->device) >= calls * HOST_MS * 1e-3);
+    free(seconds);
+    trained_close(&t);
 }
 
 /* ---- exact convolution --------------------------------------------------------------------- */
@@ -414,6 +426,76 @@ static void exact_convolution_leaves_winograd_out(void **state)
     free(own);
 }
 
+/* ---- layout --------------------------------------------------------------------------------- */
+
+static int usual_layout(void **state)
+{
+    (void)state;
+    unsetenv("CORNU_CUDNN_LAYOUT");
+    return 0;
+}
+
+static void cudnn_in_nchw_gives_the_same_gradients(void **state)
+{
+    (void)state;
+    if (!gpu_name())
+        skip();
+    int64_t count;
+    int winograd;
+    for (int precision = PRECISION_FP32; precision <= PRECISION_BF16; precision++) {
+        const device_options options = {.precision = (device_precision)precision};
+        const plan_options exact = {.exact_convolution = true};
+        const double unit = precision == PRECISION_FP32   ? 1e-6
+                            : precision == PRECISION_TF32 ? 1e-3
+                                                          : 1e-2;
+        unsetenv("CORNU_CUDNN_LAYOUT");
+        float *usual = gradients(&exact, &options, &winograd, &count);
+        setenv("CORNU_CUDNN_LAYOUT", "nchw", 1);
+        float *other = gradients(&exact, &options, &winograd, &count);
+        assert_true(net_difference(usual, other, count) <= unit);
+        free(usual);
+        free(other);
+    }
+}
+
+/* Two more launches for the factors, one for the result. */
+static void cudnn_in_nchw_transposes_what_it_reads_and_writes(void **state)
+{
+    (void)state;
+    if (!is_simulated())
+        skip();
+    kernel_choice choice;
+    char kernel[64];
+    double expected = train_two_steps("conv2d_1", &choice, kernel);
+    int launches = choice.launches;
+    setenv("CORNU_CUDNN_LAYOUT", "nchw", 1);
+    double found = train_two_steps("conv2d_1", &choice, kernel);
+    assert_string_equal(kernel, "cuda/cudnn");
+    assert_int_equal(choice.launches, launches + 3);
+    assert_true(fabs(found - expected) <= 1e-6 * fabs(expected));
+}
+
+static void an_unknown_layout_is_named(void **state)
+{
+    (void)state;
+    if (!is_simulated())
+        skip();
+    cornu_model *model = net_model(recipe);
+    device *d = net_device_open(gpu_name(), NULL);
+    plan *p = NULL;
+    prepared *ready = NULL;
+    setenv("CORNU_CUDNN_LAYOUT", "chwn", 1);
+    assert_int_equal(plan_build(model, &(plan_options){.mode = PLAN_TRAIN, .batch = 4}, &p),
+                     CORNU_OK);
+    assert_int_equal(d->ops->bind(d, model), CORNU_OK);
+    assert_int_equal(d->ops->prepare(d, p, &ready), CORNU_INVALID);
+    assert_non_null(
+        strstr(cornu_last_error(), "CORNU_CUDNN_LAYOUT: found chwn; expected nhwc or nchw"));
+    plan_free(p);
+    d->ops->close(d);
+    cornu_model_close(model);
+}
+
 static void lower_precision_goes_without_winograd(void **state)
 {
     (void)state;
@@ -438,10 +520,12 @@ int main(void)
         cmocka_unit_test(cudnn_leaves_uneven_padding_to_the_own_kernels),
         cmocka_unit_test_teardown(refusal_of_a_library_is_told_and_changes_nothing, allow_all),
         cmocka_unit_test_teardown(a_product_that_fails_when_it_runs_goes_by_own_kernels, allow_all),
-        cmocka_unit_test_teardown(a_product_that_fails_at_its_first_run_goes_by_own_kernels,
-                                  allow_all),
+        cmocka_unit_test(the_hosts_time_for_calls_is_told_and_in_no_operations),
         cmocka_unit_test(exact_convolution_leaves_winograd_out),
         cmocka_unit_test(lower_precision_goes_without_winograd),
+        cmocka_unit_test_teardown(cudnn_in_nchw_gives_the_same_gradients, usual_layout),
+        cmocka_unit_test_teardown(cudnn_in_nchw_transposes_what_it_reads_and_writes, usual_layout),
+        cmocka_unit_test_teardown(an_unknown_layout_is_named, usual_layout),
         cmocka_unit_test_teardown(convolution_goes_on_without_its_bias_in_the_same_call, allow_all),
     };
     return cmocka_run_group_tests_name("products on GPUs", tests, NULL, op_cases_free);

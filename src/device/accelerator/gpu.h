@@ -169,6 +169,7 @@ struct gpu {
     char name[16]; /* "cuda:0" */
     device_precision precision;
     int launches;            /* counted by the plug-in's launches */
+    double host_seconds;     /* of the last timed step: the host's, to enqueue it; 0: not known */
     struct gpu_state *state; /* core.h */
 };
 

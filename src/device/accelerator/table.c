@@ -168,6 +168,11 @@ static cornu_status time_operations(device *d, prepared *p, const step_input *in
     WITHIN(d, gpu_time_operations(g, p, input, seconds));
 }
 
+static double host_seconds(const device *d)
+{
+    return ((const gpu *)(const void *)d)->host_seconds;
+}
+
 static cornu_status launch_gaps(device *d, prepared *p, double *seconds)
 {
     WITHIN(d, gpu_launch_gaps(g, p, seconds));
@@ -292,6 +297,7 @@ const device_ops gpu_ops = {
     .choices = choices,
     .time_operations = time_operations,
     .launch_gaps = launch_gaps,
+    .host_seconds = host_seconds,
     .memory_free = memory_free,
     .limits = limits,
     .timer = timer,

@@ -35,6 +35,7 @@ typedef struct cuda_gpu {
     bool context_lost;       /* nothing works in it any more */
     CUstream stream, copies; /* all work, in order; what steps read travels beside it */
     CUevent copied, marks[GPU_QUEUE], timer[2];
+    double delay_seconds; /* of a round of time.c's delay; 0: not measured yet */
     CUmodule module;
     CUfunction functions[CUDA_FUNCTION_COUNT];
     cublasLtHandle_t blas;

@@ -1,12 +1,17 @@
 /* The device's own clock: events on its stream. */
+#include "base/clock.h"
+#include "base/log.h"
 #include "device/cuda/plugin/core.h"
 #include "device/cuda/plugin/kernels/step.h"
 #include <math.h>
 #include <stdlib.h>
 
-/* About half a millisecond of one warp, while the host puts the operations behind it: they then run
-   back to back, as in a graph, and not at the pace of the host's calls. */
+/* One warp is kept busy while the host puts the operations behind it: they then run back to back,
+   as in a graph, and not at the pace of the host's calls. At least about half a millisecond; and at
+   least twice as long as the host took the last time, which is long where cuDNN's calls are. */
 enum { DELAY_ROUNDS = 10000 };
+static const double HOST_TIMES = 2, DELAY_MOST = 0.2; /* seconds */
+static const double HOST_OF_OPERATION = 1e-4;         /* seconds, before the first is timed */
 
 static cornu_status elapsed(gpu *g, CUevent from, CUevent to, double *seconds)
 {
@@ -24,10 +29,33 @@ cornu_status cuda_timer(gpu *g, double *seconds)
     return seconds ? elapsed(g, c->timer[0], c->timer[1], seconds) : CORNU_OK;
 }
 
-static cornu_status delay(gpu *g)
+static cornu_status delay(gpu *g, int64_t rounds)
 {
-    probe_fma_params p = {.rounds = DELAY_ROUNDS, .scale = 1, .never = NAN};
+    probe_fma_params p = {.rounds = rounds, .scale = 1, .never = NAN};
     return cuda_launch(g, CUDA_probe_fma, (cuda_grid){.x = 1, .threads = 32}, &p);
+}
+
+/* Once for a device: the second time, as the first is cold. */
+static cornu_status measure_delay(gpu *g, const CUevent *events)
+{
+    cuda_gpu *c = cuda_of(g);
+    double seconds = 0;
+    for (int i = 0; i < 2 && c->delay_seconds == 0; i++) {
+        TRY(CU(g, cuEventRecord(events[0], c->stream)));
+        TRY(delay(g, DELAY_ROUNDS));
+        TRY(CU(g, cuEventRecord(events[1], c->stream)));
+        TRY(elapsed(g, events[0], events[1], &seconds));
+    }
+    if (c->delay_seconds == 0)
+        c->delay_seconds = fmax(seconds / DELAY_ROUNDS, 1e-12);
+    return CORNU_OK;
+}
+
+static int64_t rounds_for(const gpu *g, int operations)
+{
+    double host = g->host_seconds > 0 ? g->host_seconds : operations * HOST_OF_OPERATION;
+    double seconds = fmin(HOST_TIMES * host, DELAY_MOST);
+    return (int64_t)fmax(seconds / cuda_of(g)->delay_seconds, DELAY_ROUNDS);
 }
 
 /* ---- operations ------------------------------------------------------------------------------ */
@@ -37,12 +65,22 @@ static cornu_status enqueue_timed(gpu *g, const prepared *p, const CUevent *even
 {
     CUstream stream = cuda_of(g)->stream;
     int count = p->plan->op_count;
-    TRY(delay(g));
+    TRY(delay(g, rounds_for(g, count)));
     TRY(CU(g, cuEventRecord(events[0], stream)));
+    double begin = clock_seconds();
     for (int i = gpu_next_op(p, -1); i < count; i = gpu_next_op(p, i)) {
         TRY(cuda_enqueue_op(g, p, i));
         TRY(CU(g, cuEventRecord(events[i + 1], stream)));
     }
+    g->host_seconds = clock_seconds() - begin;
+    CUresult reached = cuda_of(g)->lib->cuEventQuery(events[0]);
+    if (reached == CUDA_SUCCESS)
+        log_line(
+            "device %s: the step ran at the host's pace (%.3g ms), which its operations' times "
+            "may hold",
+            g->name, g->host_seconds * 1e3);
+    else if (reached != CUDA_ERROR_NOT_READY)
+        TRY(cuda_check_on(g, reached, "cuEventQuery"));
     return cuda_end_step_enqueue(g, p->plan);
 }
 
@@ -64,6 +102,7 @@ cornu_status cuda_time_step(gpu *g, prepared *p, int64_t step, double *seconds)
     cornu_status status = CORNU_OK;
     for (int i = 0; i <= count; i++)
         TRY_GOTO(CU(g, cuEventCreate(&events[i], CU_EVENT_DEFAULT)));
+    TRY_GOTO(measure_delay(g, events)); /* one operation at least: two events */
     TRY_GOTO(cuda_steps_copy(g, step, 1));
     TRY_GOTO(enqueue_timed(g, p, events));
     TRY_GOTO(cuda_driver.synchronize(g));
@@ -86,7 +125,7 @@ static cornu_status enqueue_empties(gpu *g, CUevent from, CUevent to, bool each)
 {
     CUstream stream = cuda_of(g)->stream;
     const empty_params p = {0};
-    TRY(delay(g));
+    TRY(delay(g, DELAY_ROUNDS));
     TRY(CU(g, cuEventRecord(from, stream)));
     for (int i = 0; i < EMPTY_KERNELS; i++) {
         TRY(cuda_launch(g, CUDA_empty, (cuda_grid){.x = 1, .threads = 32}, &p));

@@ -262,4 +262,28 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS) cornu_widen_bf16(w
     }
 }
 
+/* A tile a block and turn, by way of shared memory, so that both sides are read and written in rows
+   of 32 floats; a column more than the tile has keeps a column's reads off one bank. */
+extern "C" __global__ void __launch_bounds__(TRANSPOSE_THREADS) cornu_transpose(transpose_params p)
+{
+    __shared__ float tile[TRANSPOSE_TILE][TRANSPOSE_TILE + 1];
+    int64_t down = (p.rows + TRANSPOSE_TILE - 1) / TRANSPOSE_TILE;
+    int64_t across = (p.columns + TRANSPOSE_TILE - 1) / TRANSPOSE_TILE;
+    unsigned lane = threadIdx.x % TRANSPOSE_TILE, first = threadIdx.x / TRANSPOSE_TILE;
+    for (int64_t i = blockIdx.x; i < p.matrices * down * across; i += gridDim.x) {
+        int64_t in_matrix, left;
+        int64_t base = divide(i, down * across, &in_matrix) * p.rows * p.columns;
+        int64_t row = divide(in_matrix, across, &left) * TRANSPOSE_TILE;
+        int64_t column = left * TRANSPOSE_TILE;
+        for (unsigned k = first; k < TRANSPOSE_TILE; k += TRANSPOSE_THREADS / TRANSPOSE_TILE)
+            if (row + k < p.rows && column + lane < p.columns)
+                tile[k][lane] = p.x[base + (row + k) * p.columns + column + lane];
+        __syncthreads();
+        for (unsigned k = first; k < TRANSPOSE_TILE; k += TRANSPOSE_THREADS / TRANSPOSE_TILE)
+            if (column + k < p.columns && row + lane < p.rows)
+                p.y[base + (column + k) * p.rows + row + lane] = tile[lane][k];
+        __syncthreads();
+    }
+}
+
 #endif

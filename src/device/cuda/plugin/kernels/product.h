@@ -72,4 +72,14 @@ typedef struct widen_bf16_params {
     int32_t padding;
 } widen_bf16_params;
 
+/* y = each of `matrices` matrices x [rows][columns], transposed: [columns][rows] */
+#define TRANSPOSE_TILE 32
+#define TRANSPOSE_THREADS 256
+#define TRANSPOSE_BLOCKS 4096
+typedef struct transpose_params {
+    const float *x;
+    float *y;
+    int64_t matrices, rows, columns;
+} transpose_params;
+
 #endif

@@ -1,8 +1,8 @@
 /* Convolutions by cuDNN, on images and weights as they lie: NHWC, and [out][kh][kw][in / groups],
    which is what cuDNN calls NHWC of a filter. Its engines of 32-bit multiply-adds are written for
-   NCHW and may transpose what they get; whether images that are kept as NCHW would save more than
-   transposing for all other kernels costs can be measured on a GPU alone, and no GPU has run this
-   yet.
+   NCHW and may transpose what they get. With CORNU_CUDNN_LAYOUT=nchw own kernels transpose each
+   operand, and the result back, so that both layouts can be timed: an operation's time holds its
+   transposes, of which kept images would save some. No GPU has run this yet.
 
    Of its algorithms only those are taken that cuDNN calls deterministic; which of them, its
    heuristic says from the sizes and the GPU. "cudnn_winograd" has those by Winograd's algorithm,
@@ -14,9 +14,11 @@
    cuDNN is a library that may be absent, or not work on this GPU: whatever fails before a
    convolution has run once makes the own kernels of conv.c take its place. */
 #include "device/cuda/plugin/ops/cudnn.h"
+#include "base/env.h"
 #include "device/cuda/plugin/ops/conv.h"
 #include "device/cuda/plugin/ops/product.h"
 #include <stdlib.h>
+#include <string.h>
 
 static bool accepts(const gpu *g, const plan *p, const op *o, const char **why)
 {
@@ -63,11 +65,13 @@ static void release(gpu *g, void *state)
     free(s);
 }
 
-static cornu_status describe_images(gpu *g, const shape *s, cudnnDataType_t type,
+static cornu_status describe_images(gpu *g, const shape *s, cudnnDataType_t type, bool nchw,
                                     cudnnTensorDescriptor_t *out)
 {
     int n = (int)s->dim[0], h = (int)s->dim[1], w = (int)s->dim[2], c = (int)s->dim[3];
     TRY(ASK(g, cudnnCreateTensorDescriptor(out)));
+    if (nchw)
+        return ASK(g, cudnnSetTensor4dDescriptorEx(*out, type, n, c, h, w, c * h * w, h * w, w, 1));
     return ASK(g, cudnnSetTensor4dDescriptorEx(*out, type, n, c, h, w, h * w * c, 1, w * c, c));
 }
 
@@ -92,21 +96,46 @@ static cornu_status describe_bias(gpu *g, dnn_state *s)
                                                CUDNN_NOT_PROPAGATE_NAN, 0));
 }
 
+/* bf16 stays as it is: its casts go another way. */
+static cornu_status read_layout(const gpu *g, bool *nchw)
+{
+    const char *asked = env_get(ENV_CUDNN_LAYOUT);
+    *nchw = asked && strcmp(asked, "nchw") == 0 && g->precision != PRECISION_BF16;
+    if (asked && strcmp(asked, "nchw") != 0 && strcmp(asked, "nhwc") != 0)
+        return status_fail(CORNU_INVALID, "CORNU_CUDNN_LAYOUT: found %s; expected nhwc or nchw",
+                           asked);
+    return CORNU_OK;
+}
+
+static void keep_sizes(const conv_roles *r, dnn_state *s)
+{
+    const tensor *operands[] = {r->x, r->w, r->y};
+    const int64_t *w = r->w->shape.dim; /* [kh][kw][in / groups][out] */
+    for (int i = 0; i < 3; i++) {
+        const int64_t *dim = operands[i]->shape.dim;
+        s->count[i] = operands[i]->count;
+        s->channels[i] = dim[3];
+        s->places[i] = dim[1] * dim[2];
+    }
+    s->channels[1] = w[2];
+    s->places[1] = w[0] * w[1];
+    s->filters = w[3];
+}
+
 static cornu_status describe(gpu *g, const plan *p, const op *o, dnn_state *s)
 {
     conv_roles r = conv_roles_of(p, o);
     const cudnnDataType_t type =
         g->precision == PRECISION_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
     const int64_t *w = r.w->shape.dim; /* [kh][kw][in / groups][out] */
+    const cudnnTensorFormat_t formats[] = {CUDNN_TENSOR_NHWC, CUDNN_TENSOR_NCHW};
     s->kind = o->kind;
-    s->filters = w[3];
-    s->count[0] = r.x->count;
-    s->count[1] = r.w->count;
-    s->count[2] = r.y->count;
-    TRY(describe_images(g, &r.x->shape, type, &s->x));
-    TRY(describe_images(g, &r.y->shape, type, &s->y));
+    keep_sizes(&r, s);
+    TRY(read_layout(g, &s->nchw));
+    TRY(describe_images(g, &r.x->shape, type, s->nchw, &s->x));
+    TRY(describe_images(g, &r.y->shape, type, s->nchw, &s->y));
     TRY(ASK(g, cudnnCreateFilterDescriptor(&s->w)));
-    TRY(ASK(g, cudnnSetFilter4dDescriptor(s->w, type, CUDNN_TENSOR_NHWC, (int)w[3], (int)w[2],
+    TRY(ASK(g, cudnnSetFilter4dDescriptor(s->w, type, formats[s->nchw], (int)w[3], (int)w[2],
                                           (int)w[0], (int)w[1])));
     TRY(describe_window(g, &o->a.window, s));
     s->adds_bias = o->kind == OP_CONV2D_FORWARD && r.b && type == CUDNN_DATA_FLOAT &&
@@ -114,13 +143,19 @@ static cornu_status describe(gpu *g, const plan *p, const op *o, dnn_state *s)
     return s->adds_bias ? describe_bias(g, s) : CORNU_OK;
 }
 
-/* Workspace, and behind it x, w and y in bfloat16; the column sums come after all are used. */
+/* Does cuDNN get copies of x, w and y? */
+static bool is_staged(const gpu *g, const dnn_state *s)
+{
+    return g->precision == PRECISION_BF16 || s->nchw;
+}
+
+/* Workspace, and behind it the copies of x, w and y; the column sums come after all are used. */
 static void assign_scratch(const gpu *g, const op *o, dnn_state *s)
 {
     s->bytes = s->workspace;
-    for (int i = 0; i < 3 && g->precision == PRECISION_BF16; i++) {
+    for (int i = 0; i < 3 && is_staged(g, s); i++) {
         s->at[i] = scratch_round(s->bytes);
-        s->bytes = s->at[i] + (size_t)s->count[i] * sizeof(uint16_t);
+        s->bytes = s->at[i] + (size_t)s->count[i] * (s->nchw ? sizeof(float) : sizeof(uint16_t));
     }
     if (o->kind == OP_CONV2D_BACKWARD_WEIGHTS && o->out[1] != NO_TENSOR) {
         size_t sums = cuda_column_sums_scratch(s->count[2] / s->filters, s->filters);
@@ -176,26 +211,48 @@ static void *room(gpu_address p)
     return (void *)(uintptr_t)p;
 }
 
-/* x, w or y (index) as cuDNN gets it: as it is, or its bfloat16 in scratch, cast if it is read. */
+/* x, w or y (index) from [places][channels] to [channels][places], or back. */
+static cornu_status transpose(const gpu_op *r, int index, gpu_address from, gpu_address to,
+                              bool back)
+{
+    const dnn_state *s = r->state;
+    int64_t channels = s->channels[index], places = s->places[index];
+    const transpose_params p = {.x = device_floats(from),
+                                .y = room(to),
+                                .matrices = s->count[index] / (channels * places),
+                                .rows = back ? channels : places,
+                                .columns = back ? places : channels};
+    int64_t tiles = (p.rows + TRANSPOSE_TILE - 1) / TRANSPOSE_TILE *
+                    ((p.columns + TRANSPOSE_TILE - 1) / TRANSPOSE_TILE) * p.matrices;
+    const cuda_grid grid = {.x = (unsigned)(tiles < TRANSPOSE_BLOCKS ? tiles : TRANSPOSE_BLOCKS),
+                            .threads = TRANSPOSE_THREADS};
+    return cuda_launch(r->g, CUDA_transpose, grid, &p);
+}
+
+/* x, w or y (index) as cuDNN gets it: as it is, or a copy in scratch, made if it is read. */
 static cornu_status operand(const gpu_op *r, int index, gpu_address at, bool reads,
                             gpu_address *out)
 {
     const dnn_state *s = r->state;
     *out = at;
-    if (r->g->precision != PRECISION_BF16)
+    if (!is_staged(r->g, s))
         return CORNU_OK;
     *out = r->scratch + s->at[index];
+    if (s->nchw)
+        return reads ? transpose(r, index, at, *out, false) : CORNU_OK;
     return reads ? cuda_cast_bf16(r->g, at, *out, s->count[index]) : CORNU_OK;
 }
 
-/* The result out of `from`, where that is bfloat16, then bias and activation. */
+/* The result out of `from`, where that is a copy, then bias and activation. */
 static cornu_status run_epilogue(const gpu_op *r, int index, gpu_address from, gpu_address bias,
                                  activation act)
 {
     const dnn_state *s = r->state;
     gpu_address to = r->out[0];
     int64_t count = s->count[index], columns = s->filters;
-    if (from != to) {
+    if (from != to && s->nchw) {
+        TRY(transpose(r, index, from, to, true));
+    } else if (from != to) {
         widen_bf16_params p = {.x = address(from),
                                .bias = device_floats(bias),
                                .y = room(to),
@@ -220,16 +277,21 @@ static cornu_status forward_with_bias(const gpu_op *r, bool *done)
 {
     gpu *g = r->g;
     dnn_state *s = r->state;
+    gpu_address x, w, y;
+    TRY(operand(r, 0, r->in[0], true, &x));
+    TRY(operand(r, 1, r->in[1], true, &w));
+    TRY(operand(r, 2, r->out[0], false, &y));
     cudnnStatus_t status = cuda_of(g)->dnn.lib->cudnnConvolutionBiasActivationForward(
-        cuda_of(g)->dnn.handle, &one, s->x, address(r->in[0]), s->w, address(r->in[1]), s->conv,
+        cuda_of(g)->dnn.handle, &one, s->x, address(x), s->w, address(w), s->conv,
         (cudnnConvolutionFwdAlgo_t)s->algorithm, room(r->scratch), s->workspace, &zero, s->y,
-        address(r->out[0]), s->b, address(r->in[2]), s->identity, s->y, room(r->out[0]));
+        address(y), s->b, address(r->in[2]), s->identity, s->y, room(y));
     *done = s->adds_bias = !cudnn_is_refusal(status);
     if (*done)
         cuda_count_launch(g);
-    return *done ? dnn_check(cuda_of(g)->dnn.lib, g->number, status,
-                             "cudnnConvolutionBiasActivationForward")
-                 : CORNU_OK;
+    if (!*done)
+        return CORNU_OK;
+    TRY(dnn_check(cuda_of(g)->dnn.lib, g->number, status, "cudnnConvolutionBiasActivationForward"));
+    return s->nchw ? transpose(r, 2, y, r->out[0], true) : CORNU_OK;
 }
 
 static cornu_status forward(const gpu_op *r)

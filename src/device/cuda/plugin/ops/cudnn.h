@@ -15,7 +15,10 @@ typedef struct dnn_state {
     bool adds_bias;   /* in the convolution's call */
     int64_t count[3]; /* elements of x, w, y */
     int64_t filters;
-    size_t at[3], bytes; /* in scratch: x, w, y in bfloat16; all of it */
+    size_t at[3], bytes; /* in scratch: x, w, y as cuDNN gets them; all of it */
+    bool nchw;           /* it gets them as [n][c][h][w], in floats */
+    int64_t channels[3]; /* of x, w and y: the last dimension as they lie */
+    int64_t places[3];   /* rows times columns of them */
 } dnn_state;
 
 /* Is it a refusal of cuDNN's, which comes before anything is launched? */
