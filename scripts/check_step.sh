@@ -57,7 +57,7 @@ python_is_new_enough() {
 # The package is built for Debian's Python, which has NumPy and pytest.
 python_options() {
     if python_is_new_enough; then
-        echo -DCORNU_PYTHON=ON -DPython3_EXECUTABLE=/usr/bin/python3
+        printf '%s\n' -DCORNU_PYTHON=ON -DPython3_EXECUTABLE=/usr/bin/python3
     fi
 }
 
@@ -75,7 +75,7 @@ run_python_tests() {
 
 step_build() {
     local options
-    mapfile -t options < <(python_options | tr ' ' '\n')
+    mapfile -t options < <(python_options)
     configure_and_build check "${options[@]}"
 }
 
@@ -119,7 +119,7 @@ step_valgrind() {
 
 step_asan-build() {
     local options
-    mapfile -t options < <(python_options | tr ' ' '\n')
+    mapfile -t options < <(python_options)
     configure_and_build asan "${options[@]}"
 }
 
@@ -251,7 +251,7 @@ step_all-architectures() {
 # What the step builds on has failed, or was left out.
 unmet() {
     local needed
-    for needed in $CHECK_NEEDS; do
+    for needed in ${CHECK_NEEDS:-}; do
         grep -qE "^passed [0-9]+ $needed\$" "$logs/steps" || { printf '%s\n' "$needed"; return; }
     done
 }
