@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "support/sanitized.h"
+
 #include "base/env.h"
 #include "base/memory.h"
 #include <pthread.h>
@@ -84,9 +86,8 @@ static void memory_that_is_not_touched_yet_counts_as_taken(void **state)
     static const int64_t bytes = (int64_t)2 << 30;
     int64_t before = memory_available(), after;
     unsigned char *p;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    skip(); /* sanitizers allocate by their own rules */
-#endif
+    if (SANITIZED)
+        skip(); /* sanitizers allocate by their own rules */
     if (before < 2 * bytes)
         skip();
     for (int own = 0; own < 2; own++) {

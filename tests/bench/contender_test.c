@@ -3,6 +3,7 @@
 #include "bench/contender.h"
 #include "support/made.h"
 #include "support/runs.h"
+#include "support/sanitized.h"
 #include "support/scratch.h"
 #include "train/session.h"
 #include <math.h>
@@ -56,9 +57,8 @@ static double scratch_of(const contender *c)
 static void what_a_contender_takes_is_what_is_measured(void **state)
 {
     (void)state;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    skip(); /* sanitizers keep memory of their own */
-#endif
+    if (SANITIZED)
+        skip(); /* sanitizers keep memory of their own */
     static contender c;
     const int64_t batch = 4096;
     const bench_workload *w = workload("cifar100-mlp");

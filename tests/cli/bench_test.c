@@ -13,6 +13,10 @@
 
 #include <cmocka.h>
 
+/* Small: a bench takes hundreds of steps. */
+#define BATCH "8"
+enum { SAMPLES = 8 };
+
 static int columns(const char *line, size_t bytes)
 {
     int count = 0;
@@ -39,7 +43,7 @@ static const json_t *check_result(const json_t *report, const char *device)
                                         device) == 0) result = each;
     assert_non_null(result);
     assert_string_equal(json_string_value(json_object_get(result, "workload")), "cifar100-mlp");
-    assert_int_equal(json_integer_value(json_object_get(result, "batch")), 32);
+    assert_int_equal(json_integer_value(json_object_get(result, "batch")), SAMPLES);
     assert_string_equal(json_string_value(json_object_get(result, "data")), "generated");
     assert_int_equal(json_array_size(json_object_get(result, "published")), 2);
     static const char *const positive[] = {"steps",          "samples_per_second", "epoch_seconds",
@@ -109,10 +113,10 @@ static void the_epoch_is_steps_times_milliseconds(const char *table, const json_
 }
 
 /* Weights and Adam's slots of 1,730,404 parameters, and at least what dense products read and
-   write of 32 samples. */
+   write of a batch. */
 static void the_working_set_is_variables_and_buffers(const json_t *result)
 {
-    double variables = 3 * 4 * 1730404.0, samples = 4.0 * 32 * (3072 + 512 + 256 + 100);
+    double variables = 3 * 4 * 1730404.0, samples = 4.0 * SAMPLES * (3072 + 512 + 256 + 100);
     double buffers = number(result, "working_set_bytes") - variables;
     assert_true(buffers >= samples);
 }
@@ -120,8 +124,8 @@ static void the_working_set_is_variables_and_buffers(const json_t *result)
 static void report_has_table_and_json_for_each_device(void **state)
 {
     (void)state;
-    program p = program_run(ARGUMENTS("bench", "cifar100-mlp", "--quick", "--steps", "1",
-                                      "--device", "all", "--json", "b.json"));
+    program p = program_run(ARGUMENTS("bench", "cifar100-mlp", "--quick", "--steps", "1", "--batch",
+                                      BATCH, "--device", "all", "--json", "b.json"));
     assert_int_equal(p.status, 0);
     assert_string_equal(p.err, "");
     must_fit_80_columns(p.out);
@@ -153,7 +157,7 @@ static void mnist_is_taken_where_it_is_found(void **state)
     (void)state;
     made_mnist("mnist", 200, 20, 0);
     program p = program_run(ARGUMENTS("bench", "mnist-cnn-2", "cifar100-mlp", "--quick", "--steps",
-                                      "1", "--data", ".", "--json", "b.json"));
+                                      "1", "--batch", BATCH, "--data", ".", "--json", "b.json"));
     assert_int_equal(p.status, 0);
     assert_non_null(strstr(p.out, "Their own data: mnist-cnn-2"));
     assert_non_null(strstr(p.out, "Note: cifar100-mlp: --data: .: found mnist (mnist); expected"));
@@ -165,13 +169,14 @@ static void full_runs_the_published_schedule_and_tests_it(void **state)
 {
     (void)state;
     made_mnist("mnist", 100, 20, 0);
-    program p = program_run(ARGUMENTS("bench", "mnist-cnn-2", "--full", "--batch", "50", "--data",
+    program p = program_run(ARGUMENTS("bench", "mnist-cnn-2", "--full", "--batch", BATCH, "--data",
                                       ".", "--json", "b.json"));
     assert_int_equal(p.status, 0);
     assert_non_null(strstr(p.out, "Full schedule of mnist-cnn-2 on cpu (mnist): "));
     must_fit_80_columns(p.out);
     json_t *report = json_load_file(scratch_path("b.json"), 0, NULL);
     const json_t *result = json_array_get(json_object_get(report, "results"), 0);
+    assert_int_equal(json_integer_value(json_object_get(result, "batch")), SAMPLES);
     const json_t *full = json_object_get(result, "full");
     assert_true(json_number_value(json_object_get(full, "seconds")) > 0);
     double accuracy = json_number_value(json_object_get(full, "test_accuracy"));

@@ -1,6 +1,7 @@
 /* The memory that `cornu summary` speaks of, beside what training takes. */
 #include "support/made.h"
 #include "support/program.h"
+#include "support/sanitized.h"
 #include "support/scratch.h"
 #include <stdlib.h>
 #include <string.h>
@@ -84,9 +85,8 @@ static void must_need_what_it_takes(const char *recipe, double least)
 static void summary_needs_what_training_takes(void **state)
 {
     (void)state;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    skip(); /* sanitizers keep memory of their own */
-#endif
+    if (SANITIZED)
+        skip(); /* sanitizers keep memory of their own */
     made_mnist("mnist", 200, 100, 0);
     must_need_what_it_takes(weights, 200e6);
     must_need_what_it_takes(buffers, 200e6);

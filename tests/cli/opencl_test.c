@@ -97,8 +97,8 @@ static void bench_of_all_devices_says_which_are_missing_and_why(void **state)
 {
     (void)state;
     char line[160];
-    program p = run_without_drivers(
-        ARGUMENTS("bench", "cifar100-mlp", "--quick", "--steps", "1", "--device", "all"));
+    program p = run_without_drivers(ARGUMENTS("bench", "cifar100-mlp", "--quick", "--steps", "1",
+                                              "--batch", "2", "--device", "all"));
     snprintf(line, sizeof line, "Note: opencl: not available: %s", what_is_missing());
     must_say(&p, line);
     must_say(&p, what_to_install());
@@ -112,8 +112,8 @@ static void bench_of_all_devices_holds_the_device_beside_the_cpu(void **state)
     (void)state;
     if (!has_opencl())
         skip();
-    program p = program_run(ARGUMENTS("bench", "cifar100-mlp", "--quick", "--steps", "1",
-                                      "--device", "all", "--json", "b.json"));
+    program p = program_run(ARGUMENTS("bench", "cifar100-mlp", "--quick", "--steps", "1", "--batch",
+                                      "2", "--device", "all", "--json", "b.json"));
     must_say(&p, "opencl:0: ");
     assert_non_null(strstr(p.out, "FLOP/s fp32, "));
     json_t *report = json_load_file(scratch_path("b.json"), 0, NULL);
@@ -130,7 +130,7 @@ static void bench_of_all_devices_holds_the_device_beside_the_cpu(void **state)
             found = result;
     }
     assert_non_null(found);
-    /* The share is that of the device's own limits, at which 0.3 GFLOP take this long at least. */
+    /* The share is that of the device's own limits, at which its FLOP take this long at least. */
     double least = json_number_value(json_object_get(found, "flops_run")) / fma;
     double ms = json_number_value(json_object_get(json_object_get(found, "ms_per_step"), "median"));
     assert_true(json_number_value(json_object_get(found, "share_of_limit")) >=
@@ -154,7 +154,8 @@ static void a_device_that_lacks_something_is_named_with_what_it_lacks(void **sta
     must_say(&p, line);
     program_free(&p);
     p = run_with(variable, "64",
-                 ARGUMENTS("bench", "cifar100-mlp", "--quick", "--steps", "1", "--device", "all"));
+                 ARGUMENTS("bench", "cifar100-mlp", "--quick", "--steps", "1", "--batch", "2",
+                           "--device", "all"));
     snprintf(line, sizeof line, "Note: opencl:0: not available: %s", lacks);
     must_say(&p, line);
     program_free(&p);

@@ -4,6 +4,7 @@
 #include "support/made.h"
 #include "support/program.h"
 #include "support/runs.h"
+#include "support/sanitized.h"
 #include "support/scratch.h"
 #include <fcntl.h>
 #include <jansson.h>
@@ -220,9 +221,8 @@ static char *many_names(size_t *size)
 static void many_files_take_little_memory(void **state)
 {
     (void)state;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    skip(); /* sanitizers keep what was freed */
-#endif
+    if (SANITIZED)
+        skip(); /* sanitizers keep what was freed */
     size_t size;
     char *text = many_names(&size);
     program few = run_with_input(text, 8000, ARGUMENTS("predict", "m.safetensors", "-", "--csv=o"));

@@ -3,6 +3,7 @@
 #include "support/made.h"
 #include "support/program.h"
 #include "support/runs.h"
+#include "support/sanitized.h"
 #include "support/scratch.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -351,9 +352,8 @@ static void only_as_many_run_at_once_as_fit_into_memory(void **state)
                                  "compile: {optimizer: sgd, loss: categorical_crossentropy}\n"
                                  "fit: {epochs: 1, steps_per_epoch: 1, validation: none}\n";
     (void)state;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    skip(); /* sanitizers take addresses of their own */
-#endif
+    if (SANITIZED)
+        skip(); /* sanitizers take addresses of their own */
     scratch_write("large.yaml", recipe, sizeof recipe - 1);
     program p = program_start_within(
         ARGUMENTS("train", "large.yaml", "--data", "mnist", "--sweep", "seed=1..8", "--jobs", "8"),

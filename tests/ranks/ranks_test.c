@@ -8,6 +8,7 @@
 
 #include "support/rank_threads.h"
 #include "support/runs.h"
+#include "support/sanitized.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,10 +66,16 @@ static float nearest_bf16(float value)
     return (float)ldexp(nearbyint(fraction), exponent - 8); /* ties to even */
 }
 
+enum { NUMBERS_MOST = 5 << 19 };
+
+/* Each rank's numbers, and their sums over the ranks there are, rounded or not: all ranks compare
+   with these. */
+static float of_rank[RANK_THREADS_MOST][NUMBERS_MOST], of_all[2][NUMBERS_MOST];
+
 static float tree_sum(int begin, int count, int64_t i, bool rounds)
 {
     if (count == 1)
-        return value_of(begin, i);
+        return of_rank[begin][i];
     float left = tree_sum(begin, count / 2, i, rounds);
     float right = tree_sum(begin + count / 2, count / 2, i, rounds);
     return rounds ? nearest_bf16(left) + nearest_bf16(right) : left + right;
@@ -80,12 +87,27 @@ static float expected_sum(int count, int64_t i, bool rounds)
     return rounds && count > 1 ? nearest_bf16(root) : root;
 }
 
-static cornu_status check_number(float found, float expected, int64_t i, int64_t count)
+static void compute_numbers(int ranks)
 {
-    if (memcmp(&found, &expected, sizeof expected) == 0)
-        return CORNU_OK;
-    return status_fail(CORNU_INTERNAL, "number %jd of %jd: found %.9g; expected %.9g", (intmax_t)i,
-                       (intmax_t)count, (double)found, (double)expected);
+    for (int64_t i = 0; i < NUMBERS_MOST; i++) {
+        for (int r = 0; r < ranks; r++)
+            of_rank[r][i] = value_of(r, i);
+        for (int rounds = 0; rounds < 2; rounds++)
+            of_all[rounds][i] = expected_sum(ranks, i, rounds);
+    }
+}
+
+/* Are the numbers found `factor` times those expected, bit by bit? */
+static cornu_status check_numbers(const float *found, const float *expected, int64_t count,
+                                  float factor)
+{
+    for (int64_t i = 0; i < count; i++) {
+        float number = factor * expected[i];
+        if (memcmp(&found[i], &number, sizeof number) != 0)
+            return status_fail(CORNU_INTERNAL, "number %jd of %jd: found %.9g; expected %.9g",
+                               (intmax_t)i, (intmax_t)count, (double)found[i], (double)number);
+    }
+    return CORNU_OK;
 }
 
 /* Numbers that are sent, or read in the others' memory. */
@@ -115,12 +137,15 @@ static void free_numbers(cornu_ranks *r, const numbers *n, float *values)
 static void run_all_sizes(rank_work *work)
 {
     rank_result results[RANK_THREADS_MOST];
-    static const int64_t sizes[] = {0, 1, 2, 3, 7, 8, 1000, (1 << 20) - 1, (1 << 20) + 5, 5 << 19};
-    for (int count = 1; count <= RANK_THREADS_MOST; count *= 2)
-        for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
+    static const int64_t sizes[] = {0, 1, 7, 1000,          (1 << 20) + 5,
+                                    2, 3, 8, (1 << 20) - 1, NUMBERS_MOST};
+    for (int count = 1; count <= RANK_THREADS_MOST; count *= 2) {
+        compute_numbers(count);
+        for (size_t i = 0; i < 2 * (SANITIZED ? 5 : sizeof sizes / sizeof *sizes); i++) {
             rank_threads_run(count, work, &(numbers){sizes[i / 2], i % 2 == 1}, results);
             rank_threads_expect(results, count, CORNU_OK);
         }
+    }
 }
 
 static cornu_status sum(cornu_ranks *r, void *context)
@@ -135,7 +160,7 @@ static cornu_status sum(cornu_ranks *r, void *context)
     int64_t rounded = cornu_ranks_count(r) == 4 ? count / 3 : 0;
     ranks_sum_begin(r, values, &(ranks_numbers){.count = count, .rounded = rounded}, true);
     for (int64_t i = 0; i < count; i++) {
-        values[i] = value_of(cornu_ranks_number(r), i);
+        values[i] = of_rank[cornu_ranks_number(r)][i];
         if (i % 100003 == 100002) /* the sum of what is there begins meanwhile */
             ranks_sum_ready(r, i + 1);
     }
@@ -143,10 +168,10 @@ static cornu_status sum(cornu_ranks *r, void *context)
     cornu_status status = ranks_sum_end(r, CORNU_OK, &all);
     if (status == CORNU_OK && !all)
         status = status_fail(CORNU_INTERNAL, "not all joined");
-    for (int64_t i = 0; status == CORNU_OK && i < count; i++) {
-        float expected = expected_sum(cornu_ranks_count(r), i, i < rounded);
-        status = check_number(values[i], expected, i, count);
-    }
+    if (status == CORNU_OK)
+        status = check_numbers(values, of_all[1], rounded, 1);
+    if (status == CORNU_OK)
+        status = check_numbers(values + rounded, of_all[0] + rounded, count - rounded, 1);
     free_numbers(r, n, values);
     return status;
 }
@@ -166,6 +191,7 @@ static void a_limit_on_files_is_none_on_numbers(void **state)
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    compute_numbers(2);
     rank_threads_run(2, sum, &(numbers){1000, true}, results);
     setrlimit(RLIMIT_FSIZE, &before);
     rank_threads_expect(results, 2, CORNU_OK);
@@ -190,8 +216,7 @@ static cornu_status sum_divided(cornu_ranks *r, void *context)
     cornu_status made = new_numbers(r, of, &values);
     if (made != CORNU_OK)
         return made;
-    for (int64_t i = 0; i < count; i++)
-        values[i] = value_of(cornu_ranks_number(r), i);
+    memcpy(values, of_rank[cornu_ranks_number(r)], (size_t)count * sizeof *values);
     ranks_sum_begin(r, values, &n, true);
     ranks_sum_ready(r, count);
     cornu_status status = ranks_sum_end(r, CORNU_OK, &all);
@@ -211,10 +236,10 @@ static cornu_status sum_divided(cornu_ranks *r, void *context)
     }
     if (status == CORNU_OK)
         status = ranks_sum_end(r, CORNU_OK, &all);
-    for (int64_t i = 0; status == CORNU_OK && i < count; i++) {
-        float expected = expected_sum(cornu_ranks_count(r), i, rounds && i < divided);
-        status = check_number(values[i], i < divided ? 2 * expected : expected, i, count);
-    }
+    if (status == CORNU_OK)
+        status = check_numbers(values, of_all[rounds], divided, 2);
+    if (status == CORNU_OK)
+        status = check_numbers(values + divided, of_all[0] + divided, count - divided, 1);
     int64_t each[RANK_THREADS_MOST], sum = 0;
     if (status == CORNU_OK)
         status = ranks_share(r, &covered, each, sizeof covered);
@@ -246,17 +271,15 @@ static cornu_status sum_behind_shared(cornu_ranks *r, void *context)
         return made;
     values = shared + ranks * count;
     ranks_sum_begin(r, values, &(ranks_numbers){.count = count, .shared = ranks * count}, true);
-    for (int64_t i = 0; i < count; i++)
-        shared[own + i] = value_of(cornu_ranks_number(r), i);
+    memcpy(shared + own, of_rank[cornu_ranks_number(r)], (size_t)count * sizeof *shared);
     ranks_sum_ready(r, 0);
-    for (int64_t i = 0; i < count; i++)
-        values[i] = value_of(cornu_ranks_number(r), i);
+    memcpy(values, of_rank[cornu_ranks_number(r)], (size_t)count * sizeof *values);
     ranks_sum_ready(r, count);
     cornu_status status = ranks_sum_end(r, CORNU_OK, &all);
-    for (int64_t i = 0; status == CORNU_OK && i < ranks * count; i++)
-        status = check_number(shared[i], value_of((int)(i / count), i % count), i, count);
-    for (int64_t i = 0; status == CORNU_OK && i < count; i++)
-        status = check_number(values[i], expected_sum((int)ranks, i, false), i, count);
+    for (int64_t i = 0; status == CORNU_OK && i < ranks; i++)
+        status = check_numbers(shared + i * count, of_rank[i], count, 1);
+    if (status == CORNU_OK)
+        status = check_numbers(values, of_all[0], count, 1);
     free_numbers(r, &both, shared);
     return status;
 }
