@@ -2,7 +2,7 @@
 """Train the six published networks in real Keras and in cornu from the same weights on the same batches,
 and compare every step's loss and the final weights; then open cornu's model file in Keras.
 
-usage: parity.py [--cornu PROGRAM] [--device DEVICE] [--steps N] [--seed N] [NETWORK...]
+usage: parity.py [--cornu PROGRAM] [--device DEVICE[,DEVICE...]] [--steps N] [--seed N] [NETWORK...]
 
 Exit status 0: everything agrees. Dropout has rate 0 on both sides (random masks cannot agree),
 photos-cnn is scaled down to 38x38 pixels, and Adam's epsilon is 1e-4; the networks are those of
@@ -180,14 +180,14 @@ def run(*command):
     return done.stdout
 
 
-def train_in_cornu(options, folder, recipe, batch):
+def train_in_cornu(options, device, folder, recipe, batch):
     path = {name: os.path.join(folder, name) for name in
             ("recipe.json", "weights.npz", "steps.csv", "out.safetensors")}
     with open(path["recipe.json"], "w") as f:
         json.dump(recipe, f)
     run(options.cornu, "train", path["recipe.json"], "--init", path["weights.npz"], "--steps", str(options.steps),
         "--epochs", "1", "--batch", str(batch), "--log", path["steps.csv"], "--log-steps", "--save",
-        path["out.safetensors"], "--quiet", "--device", options.device)
+        path["out.safetensors"], "--quiet", "--device", device)
     with open(path["steps.csv"], newline="") as f:
         rows = list(csv.DictReader(f, skipinitialspace=True))
     return np.array([float(row["loss"]) for row in rows]), path["out.safetensors"]
@@ -204,7 +204,8 @@ def open_model_file(path):
 
 
 def compare(network, options, folder):
-    """The columns of the table: name -> (found, limit); and how many samples were looked at for one."""
+    """For each device in turn the columns of the table, name -> (found, limit), and how many samples were looked at
+    for one. Keras trains once."""
     shape, classes, batch, optimizer, loss, _ = network
     source = Samples(np.random.default_rng(options.seed), shape, classes, as_bytes=batch > 8)
     model = make_model(network, options.seed)
@@ -220,31 +221,34 @@ def compare(network, options, folder):
     recipe = {"data": {"file": data}, "model": json.loads(model.to_json()),
               "compile": {"optimizer": {optimizer: OPTIMIZERS[optimizer]}, "loss": loss, "metrics": ["accuracy"]},
               "fit": {"shuffle": False}}
-    own_losses, saved = train_in_cornu(options, folder, recipe, batch)
-    if own_losses.shape != (options.steps,):
-        raise RuntimeError(f"found {len(own_losses)} steps in the log; expected {options.steps}")
-    read_back, weights = open_model_file(saved)
-    own_loss = float(re.findall(r"\bloss: ([-+.\deE]+)",
-                                run(options.cornu, "evaluate", saved, "--data", data, "--device", options.device))[-1])
-    read_back.compile(optimizer=optimizer, loss=loss)
     seen = source.seen(x_test)
-    keras_loss = read_back.evaluate(seen, y_test, verbose=0, return_dict=True)["loss"]
-    return {"loss": (float(np.max(np.abs(own_losses - losses) / np.abs(losses))), LOSS_LIMIT),
-            "weights": (max(difference(weights[key], expected[key]) for key in expected), WEIGHT_LIMIT),
-            "predict": (difference(read_back.predict(seen, verbose=0), model.predict(seen, verbose=0)),
-                        PREDICTION_LIMIT),
-            # printed with four decimals
-            "evaluate": (abs(own_loss - keras_loss), 1e-4 + LOSS_LIMIT * abs(keras_loss))}, drawn
+    predicted = model.predict(seen, verbose=0)
+    for device in options.device:
+        own_losses, saved = train_in_cornu(options, device, folder, recipe, batch)
+        if own_losses.shape != (options.steps,):
+            raise RuntimeError(f"found {len(own_losses)} steps in the log; expected {options.steps}")
+        read_back, weights = open_model_file(saved)
+        own_loss = float(re.findall(r"\bloss: ([-+.\deE]+)",
+                                    run(options.cornu, "evaluate", saved, "--data", data, "--device", device))[-1])
+        read_back.compile(optimizer=optimizer, loss=loss)
+        keras_loss = read_back.evaluate(seen, y_test, verbose=0, return_dict=True)["loss"]
+        yield {"loss": (float(np.max(np.abs(own_losses - losses) / np.abs(losses))), LOSS_LIMIT),
+               "weights": (max(difference(weights[key], expected[key]) for key in expected), WEIGHT_LIMIT),
+               "predict": (difference(read_back.predict(seen, verbose=0), predicted), PREDICTION_LIMIT),
+               # printed with four decimals
+               "evaluate": (abs(own_loss - keras_loss), 1e-4 + LOSS_LIMIT * abs(keras_loss))}, drawn
 
 
 def check(name, options):
-    """Prints a row; True if the network agrees."""
+    """Prints a row a device; True if the network agrees on all."""
+    agrees = True
     with tempfile.TemporaryDirectory() as folder:
-        row, drawn = compare(NETWORKS[name], options, folder)
-    wrong = [column for column, (found, limit) in row.items() if not found <= limit]
-    print(f"{name:13}" + "".join(f"{found:9.1e}{'!' if column in wrong else ' '}"
-                                 for column, (found, _) in row.items()) + f"{drawn:8.1f}", flush=True)
-    return not wrong
+        for device, (row, drawn) in zip(options.device, compare(NETWORKS[name], options, folder)):
+            wrong = [column for column, (found, limit) in row.items() if not found <= limit]
+            columns = (f"{found:9.1e}{'!' if column in wrong else ' '}" for column, (found, _) in row.items())
+            print(f"{name:13}{device:10}" + "".join(columns) + f"{drawn:8.1f}", flush=True)
+            agrees &= not wrong
+    return agrees
 
 
 def main():
@@ -252,7 +256,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--cornu", help="the program",
                         default=os.path.join(os.path.dirname(here), "build", "release", "cornu"))
-    parser.add_argument("--device", default="cpu", help="of cornu, as in cornu devices")
+    parser.add_argument("--device", default=["cpu"], type=lambda names: names.split(","),
+                        help="of cornu, as in cornu devices")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1, help="of weights and samples")
     parser.add_argument("networks", nargs="*", default=list(NETWORKS), metavar="NETWORK")
@@ -260,9 +265,9 @@ def main():
     for name in options.networks:
         if name not in NETWORKS:
             parser.error(f"found {name}; expected some of: {', '.join(NETWORKS)}")
-    print(f"cornu on {options.device} beside Keras {keras.__version__}: largest differences over {options.steps} steps")
-    print(f"{'network':13}" + "".join(f"{column:>9} " for column in ("loss", "weights", "predict", "evaluate")) +
-          f"{'looked at':>9}")
+    print(f"cornu beside Keras {keras.__version__}: largest differences over {options.steps} steps")
+    print(f"{'network':13}{'device':10}" +
+          "".join(f"{column:>9} " for column in ("loss", "weights", "predict", "evaluate")) + f"{'looked at':>9}")
     agreed = 0
     for name in options.networks:
         try:

@@ -3,7 +3,7 @@
 # the others.
 fast := build quiet tests python format scripts
 all := build quiet asan-build peers-environment asan-tests plugins tests asan-python tsan-build tsan-tests \
-    peers-fixtures peers-training peers-training-opencl peers-python peers-tensorboard peers-onnx peers-torch \
+    peers-fixtures peers-training peers-python peers-tensorboard peers-onnx peers-torch \
     peers-guides python packages bundle valgrind arm64 newer-libraries format scripts
 slow := build slow-tests mutations interrupts drivers fuzzing all-architectures
 steps := $(sort $(fast) $(all) $(slow))
@@ -17,7 +17,7 @@ slow-steps: $(slow)
 quiet: build
 asan-build tests python valgrind plugins packages bundle arm64 newer-libraries tsan-build slow-tests mutations interrupts \
     drivers fuzzing all-architectures: quiet
-peers-fixtures peers-training peers-training-opencl peers-python peers-tensorboard peers-onnx peers-torch \
+peers-fixtures peers-training peers-python peers-tensorboard peers-onnx peers-torch \
     peers-guides: quiet peers-environment
 asan-tests asan-python: asan-build
 tsan-tests: tsan-build

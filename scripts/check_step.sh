@@ -185,10 +185,9 @@ step_peers-fixtures() {
         CORNU_FIXTURES=$PWD/$folder run_tests build/check -R '^(parity.fixtures_test|data.pillow_test)$'
 }
 
-step_peers-training() { "$peers/bin/python" peers/parity.py --cornu build/check/cornu; }
-
-step_peers-training-opencl() {
-    OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd "$peers/bin/python" peers/parity.py --cornu build/check/cornu --device opencl:0
+step_peers-training() {
+    OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd "$peers/bin/python" peers/parity.py --cornu build/check/cornu \
+        --device cpu,opencl:0
 }
 
 # The package as pip makes it, beside real Keras; without CUDA's plug-in, whose compiler takes minutes.

@@ -152,9 +152,10 @@ cornu_status bench_make_json(bench_report *report)
         json_array_append_new(results, result_json(&report->results[i]));
     for (int i = 0; i < report->note_count; i++)
         json_array_append_new(notes, json_string(report->notes[i]));
-    json_t *machine = json_pack("{ss ss si si ss sI}", "cpu", m->cpu, "system", m->system, "cores",
-                                m->cores, "threads", l->threads, "isa", l->isa, "memory_bytes",
-                                (json_int_t)m->memory_bytes);
+    json_t *machine =
+        json_pack("{ss ss si si ss sI ss*}", "cpu", m->cpu, "system", m->system, "cores", m->cores,
+                  "threads", l->threads, "isa", l->isa, "memory_bytes", (json_int_t)m->memory_bytes,
+                  "compiler", m->compiler);
     json_t *limits =
         json_pack("{so so so so}", "fma_flops", number(l->fma), "read_bytes", number(l->read),
                   "update_bytes", number(l->update), "cache_update_bytes", number(l->cache_update));

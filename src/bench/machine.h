@@ -1,13 +1,16 @@
-/* What the report says of the machine. */
+/* What the report says of the machine, and of the compiler that made this library. */
 #ifndef BENCH_MACHINE_H
 #define BENCH_MACHINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct bench_machine {
     char cpu[128], system[128];
     int cores; /* physical, that this process may use */
     int64_t memory_bytes;
+    const char *compiler; /* its name and version */
+    bool clang;
 } bench_machine;
 
 void bench_machine_read(bench_machine *machine);

@@ -187,11 +187,7 @@ static void add_program(text *t)
     bench_machine machine;
     bench_machine_read(&machine);
     system_name(name, sizeof name);
-#ifdef __clang__
-    text_add(t, "cornu %s\ncompiler   clang " __clang_version__ "\n", cornu_version());
-#else
-    text_add(t, "cornu %s\ncompiler   GCC " __VERSION__ "\n", cornu_version());
-#endif
+    text_add(t, "cornu %s\ncompiler   %s\n", cornu_version(), machine.compiler);
     text_add(t, "system     %s%s%s", name, *name ? ", " : "", machine.system);
 #ifdef __GLIBC__
     text_add(t, ", built with glibc %d.%d", __GLIBC__, __GLIBC_MINOR__);
