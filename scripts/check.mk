@@ -2,9 +2,9 @@
 # cores, and builds share make's job slots. scripts/check_step.sh knows what a step does; one that fails does not end
 # the others.
 fast := build quiet tests python format scripts
-all := build quiet asan-build peers-environment asan-tests plugins tests asan-python tsan-build tsan-tests \
-    peers-fixtures peers-training peers-python peers-tensorboard peers-onnx peers-torch \
-    peers-guides python packages bundle valgrind arm64 newer-libraries format scripts
+all := build quiet peers-environment asan plugins tsan tests peers-python peers-fixtures peers-guides peers-training \
+    bundle python arm64 peers-tensorboard peers-onnx peers-torch packages newer-libraries valgrind format scripts \
+    asan-python
 slow := build slow-tests mutations interrupts drivers fuzzing all-architectures
 steps := $(sort $(fast) $(all) $(slow))
 
@@ -15,12 +15,11 @@ slow-steps: $(slow)
 
 # The tests that measure this machine have it for themselves: whatever else there is waits for them.
 quiet: build
-asan-build tests python valgrind plugins packages bundle arm64 newer-libraries tsan-build slow-tests mutations interrupts \
-    drivers fuzzing all-architectures: quiet
+asan tests python valgrind plugins packages bundle arm64 newer-libraries tsan slow-tests mutations interrupts drivers \
+    fuzzing all-architectures: quiet
 peers-fixtures peers-training peers-python peers-tensorboard peers-onnx peers-torch \
     peers-guides: quiet peers-environment
-asan-tests asan-python: asan-build
-tsan-tests: tsan-build
+asan-python: asan
 
 $(steps):
 	+@CHECK_NEEDS="$^" scripts/check_step.sh $@

@@ -117,13 +117,12 @@ step_valgrind() {
         [ -s "$folder/tiny.safetensors" ] && [ -s "$folder/tiny.csv" ]
 }
 
-step_asan-build() {
+# Building and testing is one step, which begins early: make starts what waits for a step after all that does not.
+step_asan() {
     local options
     mapfile -t options < <(python_options)
-    configure_and_build asan "${options[@]}"
+    configure_and_build asan "${options[@]}" && run_tests build/asan -LE '^(slow|quiet)$'
 }
-
-step_asan-tests() { run_tests build/asan -LE '^(slow|quiet)$'; }
 
 # The interpreter knows nothing of ASan and leaves memory at its end; growth is a test of the release build, and so are
 # launchers of MPI, which do not start with it.
@@ -133,10 +132,9 @@ step_asan-python() {
         run_python_tests asan -k 'not leave_no_memory and not two_processes'
 }
 
-step_tsan-build() { configure_and_build tsan --target threaded_tests; }
-
-step_tsan-tests() {
-    TSAN_OPTIONS="suppressions=$PWD/scripts/tsan.supp" run_tests build/tsan -L threads
+step_tsan() {
+    configure_and_build tsan --target threaded_tests &&
+        TSAN_OPTIONS="suppressions=$PWD/scripts/tsan.supp" run_tests build/tsan -L threads
 }
 
 # Debian's packages, of a build of their own (CONTRIBUTING.md, "Packages").

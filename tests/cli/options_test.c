@@ -351,12 +351,19 @@ static char *observe_without(int i)
     return observe(&rows[i], false);
 }
 
+/* Does it take steps until their time is known? With a sanitizer that is seconds. */
+static bool measures(const row *r)
+{
+    return strcmp(r->command, "bench") == 0 && (r->aspect == MAKES || r->aspect == LINE);
+}
+
 static void every_option_changes_what_its_command_does(void **state)
 {
     (void)state;
     int failures = 0;
     for (int i = 0; SANITIZED && i < ROWS; i++) /* what is said is the same as in other builds */
-        free(observe(&rows[i], true));
+        if (!measures(&rows[i]))
+            free(observe(&rows[i], true));
     for (int i = 0; !SANITIZED && i < ROWS; i++) {
         char *without = observe_without(i), *with = observe(&rows[i], true);
         bool settled = is_settled(&rows[i], without);
