@@ -9,6 +9,7 @@ workloads (of smaller pictures where those are large) and networks of all layers
 tests/fixtures by itself is saved and loaded both ways. Dropout has rate 0, because random masks cannot agree, and samples
 stand in their order. Exit status 0: all agrees."""
 import copy
+import gc
 import json
 import logging
 import os
@@ -249,6 +250,7 @@ def attempt(label, run):
 
 
 def main():
+    gc.freeze()  # clear_session() collects: TensorFlow's modules, which stay, would take it longer than a case
     failed = []
     names = [n for n in sys.argv[1:] if n != "layers"] if sys.argv[1:] else [*NETWORKS, "adam-all-layers-functional", *WORKLOADS]
     for name in names:
