@@ -258,7 +258,7 @@ cornu_status bench_run(const bench_options *options, bench_report *report)
     TRY_GOTO(choose_devices(b));
     TRY_GOTO(open_host(b));
     bench_machine_read(&report->machine);
-    if (report->machine.clang)
+    if (strncmp(report->machine.compiler, "clang", 5) == 0)
         TRY_GOTO(bench_note(report, "cornu was compiled by %s; GCC's build takes shorter steps",
                             report->machine.compiler));
     strftime(report->started, sizeof report->started, "%Y-%m-%d %H:%M UTC",

@@ -35,19 +35,15 @@ static bool cpuinfo(const char *key, char *value, size_t size)
 }
 
 #ifdef __clang__
-enum { BY_CLANG = 1 };
 static const char compiler[] = "clang " __clang_version__;
 #else
-enum { BY_CLANG = 0 };
 static const char compiler[] = "GCC " __VERSION__;
 #endif
 
 void bench_machine_read(bench_machine *machine)
 {
-    *machine = (bench_machine){.cores = threads_default(),
-                               .memory_bytes = memory_total(),
-                               .compiler = compiler,
-                               .clang = BY_CLANG};
+    *machine = (bench_machine){
+        .cores = threads_default(), .memory_bytes = memory_total(), .compiler = compiler};
     struct utsname names;
     if (uname(&names) == 0) {
         snprintf(machine->system, sizeof machine->system, "%s %.60s", names.sysname, names.release);

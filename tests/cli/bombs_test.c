@@ -23,7 +23,7 @@
 #ifdef __OPTIMIZE__
 enum { CPU_SECONDS = SANITIZED ? 30 : 2 };
 #else
-enum { CPU_SECONDS = 8 };
+enum { CPU_SECONDS = SANITIZED ? 30 : 8 };
 #endif
 enum { MEASURES_MEMORY = !SANITIZED };
 /* Neighbours on the memory make the same work take up to twice as much of a core's time. */

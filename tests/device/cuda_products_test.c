@@ -50,7 +50,6 @@ static int each_product(device_precision first,
                         int (*check)(device *d, const op_case *c, device_precision precision))
 {
     static const char *const kernels[] = {NULL, "tiled", "direct"};
-    const char *most = getenv("CORNU_TEST_MFLOP");
     int count, failures = 0, tried = 0;
     const op_case *table = op_cases(&count);
     for (int precision = (int)first; precision <= PRECISION_BF16; precision++)
@@ -62,7 +61,7 @@ static int each_product(device_precision first,
                 bool wanted = (k != 2 && is_dense(table[i].kind)) ||
                               (k != 1 && is_convolution(table[i].kind));
                 if (!wanted || shape_elements(&table[i].in[0]) > ELEMENTS_MOST ||
-                    (most && op_case_flops(&table[i]) > 1e6 * atof(most)))
+                    !op_case_is_small(&table[i]))
                     continue;
                 failures += check(d, &table[i], options.precision);
                 tried++;

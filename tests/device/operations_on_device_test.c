@@ -99,18 +99,12 @@ static double bound_of(const op_case *c, device_precision precision)
     return fmax(sums, 6 * unit * sqrt(2.0 / 3) * sqrt(n) / 3);
 }
 
-static bool is_small_enough(const op_case *c)
-{
-    const char *most = getenv("CORNU_TEST_MFLOP");
-    return !most || op_case_flops(c) <= 1e6 * atof(most);
-}
-
 static void say_what_is_left_out(void)
 {
     int count, left = 0;
     const op_case *table = op_cases(&count);
     for (int i = 0; i < count; i++)
-        left += !is_small_enough(&table[i]);
+        left += !op_case_is_small(&table[i]);
     if (left > 0)
         print_message("CORNU_TEST_MFLOP is %s: %d of %d cases are left out\n",
                       getenv("CORNU_TEST_MFLOP"), left, count);
@@ -124,7 +118,7 @@ static int check_kind(op_kind kind, const device_options *options, bool nan, int
     for (int n = 0; net_device(n); n++) {
         device *d = open_for(net_device(n), options);
         for (int i = 0; d && !net_lacks_kind(d, kind) && i < count; i++)
-            if (table[i].kind == kind && is_small_enough(&table[i]))
+            if (table[i].kind == kind && op_case_is_small(&table[i]))
                 failures += check_case(
                     d, &table[i], options->kernel, bound_of(&table[i], options->precision),
                     is_product(kind) && options->precision == PRECISION_FP32, nan, ran);

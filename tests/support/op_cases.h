@@ -22,6 +22,8 @@ int op_cases_free(void **state);
 
 /* Floating-point operations of the case, by ops.def. */
 double op_case_flops(const op_case *c);
+/* Has it at most CORNU_TEST_MFLOP million of them? Without that variable every case does. */
+bool op_case_is_small(const op_case *c);
 
 /* Where the reference kernel makes NaN of a NaN, every kernel must, so that training notices it. */
 enum { NAN_KINDS = 11 };

@@ -91,6 +91,12 @@ double op_case_flops(const op_case *c)
     return b.plan.flops;
 }
 
+bool op_case_is_small(const op_case *c)
+{
+    const char *most = getenv("CORNU_TEST_MFLOP");
+    return !most || op_case_flops(c) <= 1e6 * atof(most);
+}
+
 static void fill_uniform(float *x, int64_t count, random_stream *r, float low, float high,
                          float step)
 {
