@@ -10,6 +10,7 @@
 #include "support/made.h"
 #include "support/program.h"
 #include "support/scratch.h"
+#include "support/terminal.h"
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,6 +154,7 @@ static void on_a_terminal_only_lines_are_redrawn(void **state)
     (void)state;
     static char seen[1 << 16];
     size_t size = 0;
+    terminal_needed();
     int master = posix_openpt(O_RDWR | O_NOCTTY);
     assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
     int slave = open(ptsname(master), O_RDWR | O_NOCTTY);

@@ -17,6 +17,7 @@
 #include "support/made.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include "support/terminal.h"
 #include <dirent.h>
 #include <math.h>
 #include <poll.h>
@@ -48,6 +49,7 @@ static void start(const char *preloaded, const char *const *arguments)
     const char *line[32] = {"cornu"};
     for (int i = 0; arguments[i] && i < 30; i++)
         line[i + 1] = arguments[i];
+    terminal_needed();
     memset(&t, 0, sizeof t);
     t.pid = forkpty(&t.master, NULL, NULL, &size);
     if (t.pid == 0) {

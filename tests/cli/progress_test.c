@@ -16,6 +16,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "support/terminal.h"
+
 /* ---- a terminal -------------------------------------------------------------------------- */
 
 static int master, outputs[2]; /* and what standard output and error were */
@@ -26,6 +28,7 @@ static int open_terminal(void **state)
     int slave;
     struct winsize size = {.ws_row = 24, .ws_col = 160};
     struct termios plain;
+    terminal_needed();
     if (openpty(&master, &slave, NULL, NULL, &size) != 0 || tcgetattr(slave, &plain) != 0)
         return -1;
     cfmakeraw(&plain); /* newlines stay as they are */
