@@ -316,21 +316,29 @@ static void a_product_that_fails_when_it_runs_goes_by_own_kernels(void **state)
     assert_string_equal(kernel, "cuda/tiled");
 }
 
+/* With the variable set, cuDNN's convolution takes so many launches more, and trains the same. */
+static void takes_more_launches_and_trains_the_same(const char *variable, const char *value,
+                                                    int more)
+{
+    kernel_choice choice;
+    char kernel[64];
+    double expected = train_two_steps("conv2d_1", &choice, kernel);
+    int launches = choice.launches;
+    setenv(variable, value, 1);
+    double found = train_two_steps("conv2d_1", &choice, kernel);
+    assert_string_equal(kernel, "cuda/cudnn");
+    assert_int_equal(choice.launches, launches + more);
+    assert_true(fabs(found - expected) <= 1e-6 * fabs(expected));
+}
+
 /* cuDNN's call that adds the bias may refuse what its heuristic promised. */
 static void convolution_goes_on_without_its_bias_in_the_same_call(void **state)
 {
     (void)state;
     if (!is_simulated())
         skip();
-    kernel_choice choice;
-    char kernel[64];
-    double expected = train_two_steps("conv2d_1", &choice, kernel);
-    int launches = choice.launches;
-    setenv("SIMULATED_CUDA_FAIL", "cudnnConvolutionBiasActivationForward:1:3000", 1);
-    double found = train_two_steps("conv2d_1", &choice, kernel);
-    assert_string_equal(kernel, "cuda/cudnn");
-    assert_int_equal(choice.launches, launches + 1);
-    assert_true(fabs(found - expected) <= 1e-6 * fabs(expected));
+    takes_more_launches_and_trains_the_same("SIMULATED_CUDA_FAIL",
+                                            "cudnnConvolutionBiasActivationForward:1:3000", 1);
 }
 
 /* ---- time ----------------------------------------------------------------------------------- */
@@ -465,15 +473,7 @@ static void cudnn_in_nchw_transposes_what_it_reads_and_writes(void **state)
     (void)state;
     if (!is_simulated())
         skip();
-    kernel_choice choice;
-    char kernel[64];
-    double expected = train_two_steps("conv2d_1", &choice, kernel);
-    int launches = choice.launches;
-    setenv("CORNU_CUDNN_LAYOUT", "nchw", 1);
-    double found = train_two_steps("conv2d_1", &choice, kernel);
-    assert_string_equal(kernel, "cuda/cudnn");
-    assert_int_equal(choice.launches, launches + 3);
-    assert_true(fabs(found - expected) <= 1e-6 * fabs(expected));
+    takes_more_launches_and_trains_the_same("CORNU_CUDNN_LAYOUT", "nchw", 3);
 }
 
 static void an_unknown_layout_is_named(void **state)
