@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { TASKS = 100, NUMBERS = 10007 };
@@ -217,6 +218,8 @@ static void a_fork_closes_its_copy_without_waiting_for_threads_that_it_lacks(voi
     threads *pool;
     int found = -1;
     assert_int_equal(threads_open(3, &pool), CORNU_OK);
+    /* Its workers are to be waiting for work by then: what waits is what a copy would wait for. */
+    nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
     pid_t child = fork();
     if (child == 0) {
         alarm(20);
