@@ -13,7 +13,7 @@ if ! [ -x bundle/run ]; then
     install_packages "${BUILD_PACKAGES[@]}" libcmocka-dev python3
     PATH=$PATH:/usr/local/cuda/bin
     # For the GPU that is here.
-    capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -cd '0-9')
+    capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | sed -n 1p | tr -cd '0-9')
     scripts/gpu_bundle.sh --folder-only --architectures "${capability:-90}" >"$logs/gpu-build.log" 2>&1 || {
         tail -n 20 "$logs/gpu-build.log" >&2
         stop "the bundle could not be built; all it said: $logs/gpu-build.log"

@@ -44,7 +44,7 @@ PYTHON
 find_libraries() {
     local library folder added=''
     while read -r library; do
-        cornu devices 2>&1 | grep -q "$library not found" || continue
+        grep -q "$library not found" <<<"$(cornu devices 2>&1)" || continue
         if folder=$(folder_of_library "$library"); then
             fact "$library: found in $folder, used for cornu alone"
             added=$folder${added:+:$added}
@@ -53,7 +53,7 @@ find_libraries() {
             continue
         fi
         # cuDNN compiles some kernels itself.
-        if [[ $library == libcudnn* ]] && ! ldconfig -p 2>/dev/null | grep -q libnvrtc &&
+        if [[ $library == libcudnn* ]] && ! grep -q libnvrtc <<<"$(ldconfig -p 2>/dev/null)" &&
             folder=$(folder_of_library libnvrtc.so.13 || folder_of_library libnvrtc.so.12); then
             added=$added:$folder
         fi

@@ -15,7 +15,7 @@ skip() {
 }
 [ "$(uname -m)" = x86_64 ] || skip "libcornu.abi is of x86_64; this is $(uname -m)"
 command -v abidiff >/dev/null || skip "abidiff is not installed (abigail-tools)"
-readelf -S "$library" | grep -q '\.debug_info' ||
+grep -q '\.debug_info' <<<"$(readelf -S "$library")" ||
     skip "$library has no debug information (builds of the presets debug and asan have)"
 
 work=$(mktemp -d)

@@ -50,7 +50,7 @@ if has groff; then
         warnings=$(groff -ww -mandoc -Tutf8 -z "$page" 2>&1)
         [ -z "$warnings" ] || complain "$page: $warnings"
     done
-    groff -mandoc -Tutf8 cornu-train.1 | grep -q 'FILE.safetensors' || complain "cornu-train(1) has no synopsis"
+    grep -q 'FILE.safetensors' <<<"$(groff -mandoc -Tutf8 cornu-train.1)" || complain "cornu-train(1) has no synopsis"
 fi
 
 # ---- completion: what each shell answers ----

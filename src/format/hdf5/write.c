@@ -194,13 +194,16 @@ static cornu_status take_image(const writing *w, void **image, size_t *size)
     return fail_library(w, "/", "end the file");
 }
 
-/* In memory alone: a file's name is never opened. It grows by `room` bytes at a time. */
+/* In memory alone: a file's name is never opened. It grows by `room` bytes at a time. The oldest
+   form of each part, which every reader knows, has no times of groups; HDF5 2's default form has
+   them. */
 static cornu_status open_memory(writing *w, size_t room)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     w->links = H5Pcreate(H5P_LINK_CREATE);
     H5Pset_create_intermediate_group(w->links, 1);
     H5Pset_fapl_core(access, room, 0);
+    H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST);
     w->file = H5Fcreate(HDF5_NO_FILE, H5F_ACC_TRUNC, H5P_DEFAULT, access);
     H5Pclose(access);
     return w->file < 0 ? fail_library(w, "/", "make the file") : CORNU_OK;
