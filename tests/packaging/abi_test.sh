@@ -25,6 +25,12 @@ if [ "${3:-}" = --update ]; then
     cp "$work/new.abi" "$kept"
     exit
 fi
+# Which format abidw writes depends on its version; abidiff compares none with another.
+format_of() {
+    sed -n "s/.*<abi-corpus version='\([0-9]*\).*/\1/p" "$1"
+}
+[ "$(format_of "$kept")" = "$(format_of "$work/new.abi")" ] ||
+    skip "libcornu.abi has format $(format_of "$kept") of libabigail; $(abidw --version) writes $(format_of "$work/new.abi")"
 abidiff --no-added-syms "$kept" "$work/new.abi" || {
     echo "The interface differs from tests/packaging/libcornu.abi, as above. If callers compiled before go on working:"
     echo "    $0 $source $library --update"
