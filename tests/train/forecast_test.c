@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "support/runs.h"
+#include "support/sanitized.h"
 #include "train/forecast.h"
 #include "train/session.h"
 #include <math.h>
@@ -222,11 +223,14 @@ static watched run(const char *fit)
 static void a_run_tells_what_is_left(void **state)
 {
     (void)state;
-    watched w = run("{epochs: 4, batch_size: 1, steps_per_epoch: 50000, validation: test}");
+    watched w =
+        run(SANITIZED ? "{epochs: 4, batch_size: 1, steps_per_epoch: 50000, validation: test}"
+                      : "{epochs: 4, batch_size: 1, steps_per_epoch: 100000, validation: test}");
     assert_int_equal(w.epochs, 4);
-    if (w.told == 0)
-        skip(); /* 200,000 steps in less than a second */
     assert_true(w.told < w.steps);
+    if (w.first < 0.2)
+        skip(); /* so many steps in little more than a second: other work may delay the last so long
+                 */
     assert_true(w.last < w.first);
     assert_int_equal(w.at_most, 0);
 }
