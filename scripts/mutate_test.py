@@ -71,8 +71,10 @@ def test_what_is_built_for_a_test():
     assert mutate.targets_of('add_test([=[base.doc_test]=] "/build/tests/base_tests" "doc_test")\n'
                              'set_tests_properties([=[base.doc_test]=] PROPERTIES TIMEOUT "900")\n'
                              'add_test([=[cli.plot_test]=] "/build/tests/cli.plot_test")\n'
+                             'add_test([=[opencl.use_check]=] "/usr/bin/cmake" "-E" "env" "A=b c" "LD_PRELOAD=/x.so"'
+                             ' "/build/tests/opencl/opencl.use_check")\n'
                              'add_test(version "bash" "version_test.sh")\n') == \
-        {"base.doc_test": "base_tests", "cli.plot_test": "cli.plot_test"}
+        {"base.doc_test": "base_tests", "cli.plot_test": "cli.plot_test", "opencl.use_check": "opencl.use_check"}
 
 
 if __name__ == "__main__":
