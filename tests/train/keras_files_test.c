@@ -166,6 +166,27 @@ static void keras_counts_of_steps_and_its_rate_are_kept(void **state)
     tensor_file_close(f);
 }
 
+/* Where a schedule gives the rate, Keras keeps none. */
+static void of_a_schedule_no_rate_is_kept(void **state)
+{
+    (void)state;
+    cornu_model *m;
+    tensor_file *f;
+    expect_ok(cornu_model_open(unpacked("schedule.keras"), &m));
+    expect_ok(cornu_model_save(m, scratch_path("scheduled.weights.h5")));
+    expect_ok(cornu_model_save(m, scratch_path("scheduled.h5")));
+    cornu_model_close(m);
+    expect_ok(tensor_file_open(scratch_path("scheduled.weights.h5"), &f));
+    assert_non_null(tensor_file_find(f, "optimizer/vars/0"));
+    const file_tensor *second = tensor_file_find(f, "optimizer/vars/1");
+    assert_true(!second || second->rank > 0);
+    tensor_file_close(f);
+    expect_ok(tensor_file_open(scratch_path("scheduled.h5"), &f));
+    assert_non_null(tensor_file_find(f, "optimizer_weights/optimizer/iteration"));
+    assert_null(tensor_file_find(f, "optimizer_weights/optimizer/learning_rate"));
+    tensor_file_close(f);
+}
+
 /* Layers count by their order and class, as in Keras, whatever they are called. */
 static void weights_are_taken_in_order(void **state)
 {
@@ -574,6 +595,7 @@ int main(void)
         IN_SCRATCH(what_keras_saved_computes_and_trains_as_in_keras),
         IN_SCRATCH(what_tf_keras_2_saved_goes_on_too),
         IN_SCRATCH(keras_counts_of_steps_and_its_rate_are_kept),
+        IN_SCRATCH(of_a_schedule_no_rate_is_kept),
         IN_SCRATCH(weights_are_taken_in_order),
         IN_SCRATCH(weights_of_another_network_are_refused),
         IN_SCRATCH(weights_alone_are_no_model),
