@@ -259,8 +259,9 @@ cornu_status bench_run(const bench_options *options, bench_report *report)
     TRY_GOTO(open_host(b));
     bench_machine_read(&report->machine);
     if (strncmp(report->machine.compiler, "clang", 5) == 0)
-        TRY_GOTO(bench_note(report, "cornu was compiled by %s; without AVX-512 GCC's build takes shorter steps",
-                            report->machine.compiler));
+        TRY_GOTO(bench_note(
+            report, "cornu was compiled by %s; without AVX-512 GCC's build takes shorter steps",
+            report->machine.compiler));
     strftime(report->started, sizeof report->started, "%Y-%m-%d %H:%M UTC",
              gmtime_r(&(time_t){time(NULL)}, &(struct tm){0}));
     report->settings = (bench_settings){.quick = options->quick,
