@@ -148,9 +148,9 @@ static void expect_reference(const char *wanted, const op_case *cases, int count
 
 static void a_sum_of_many_slices_is_the_reference(void **state)
 {
-    const op_case cases[] = {dense_weights(40000), convolution_weights(40)};
+    const op_case cases[] = {dense_weights(40000), dense_weights(150000), convolution_weights(40)};
     (void)state;
-    expect_reference(NULL, cases, 2);
+    expect_reference(NULL, cases, 3);
 }
 
 /* ---- tiles of unlike work ------------------------------------------------------------------- */
