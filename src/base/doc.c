@@ -132,7 +132,7 @@ static cornu_status fail_parser(const reader *r, const char *input, size_t size)
 {
     const yaml_parser_t *p = &r->parser;
     const char *problem = p->problem ? p->problem : "cannot be read";
-    if (p->error == YAML_MEMORY_ERROR)
+    if (p->error == YAML_MEMORY_ERROR || errno == ENOMEM)
         return status_fail(CORNU_OUT_OF_MEMORY, "%s: not enough memory to read it", r->source);
     yaml_mark_t mark = p->problem_mark;
     if (p->error == YAML_READER_ERROR) {
@@ -271,6 +271,7 @@ static cornu_status read_events(reader *r, const char *input, size_t size)
     cornu_status status = CORNU_OK;
     for (bool more = true; more && status == CORNU_OK;) {
         yaml_event_t event;
+        errno = 0;
         if (!yaml_parser_parse(&r->parser, &event))
             return fail_parser(r, input, size);
         more = event.type != YAML_STREAM_END_EVENT;

@@ -59,6 +59,8 @@ cornu_status doc_read_string(const doc *map, const char *key, const char **value
 
 /* To and from jansson's values (new reference). */
 json_t *doc_to_json(const doc *d);
+/* Did json_load* give up for want of memory? Then its reason is empty as a rule. */
+bool doc_json_lacks_memory(const json_error_t *error);
 /* One value printed for messages: `"relu"`, `3`, `[1, 2]`; at most `size` bytes. Returns `text`. */
 char *doc_show(const doc *d, char *text, size_t size);
 

@@ -1,6 +1,7 @@
 /* What others ask of a document, and documents as JSON. */
 #include "base/doc.h"
 #include "base/memory.h"
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -253,6 +254,12 @@ static void show(const doc *d, text *t, size_t size)
         show(d->items[i], t, size);
     }
     text_add(t, d->type == DOC_LIST ? "]" : "}");
+}
+
+bool doc_json_lacks_memory(const json_error_t *error)
+{
+    bool said = json_error_code(error) == json_error_out_of_memory;
+    return said || !*error->text || errno == ENOMEM; /* jansson rarely says so itself */
 }
 
 char *doc_show(const doc *d, char *out, size_t size)

@@ -14,6 +14,47 @@
 /* Bytes that are handed to the disk at a time. */
 enum { WRITE_BLOCK = 8 << 20 };
 
+/* ---- a stream that signals do not disturb -------------------------------------------------- */
+
+/* stdio gives up where a signal interrupts a write (EINTR), and what it had is lost. */
+static ssize_t stream_write(void *cookie, const char *data, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t n = write((int)(intptr_t)cookie, data + done, size - done);
+        if (n < 0 && errno != EINTR)
+            break;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return (ssize_t)done;
+}
+
+static int stream_seek(void *cookie, off64_t *offset, int whence)
+{
+    *offset = lseek((int)(intptr_t)cookie, *offset, whence);
+    return *offset < 0 ? -1 : 0;
+}
+
+static int stream_close(void *cookie)
+{
+    return close((int)(intptr_t)cookie) == 0 || errno == EINTR ? 0 : -1; /* it is closed */
+}
+
+/* Takes `fd`, also where there is no memory for a stream. */
+static FILE *open_stream(int fd)
+{
+    FILE *f = fopencookie(
+        (void *)(intptr_t)fd, "wb",
+        (cookie_io_functions_t){.write = stream_write, .seek = stream_seek, .close = stream_close});
+    if (!f)
+        close(fd);
+    if (!f)
+        errno = ENOMEM;
+    return f;
+}
+
+/* ---- the temporary file -------------------------------------------------------------------- */
+
 /* The umask can only be read by setting it, which other threads would see; /proc tells it. */
 static mode_t usual_mode(void)
 {
@@ -83,16 +124,29 @@ static cornu_status mode_for(const char *path, mode_t *mode)
 static const char temporary_mark[] = ".cornu-";
 enum { TEMPORARY_LETTERS = 6, MARK = sizeof temporary_mark - 1 };
 
-static bool is_temporary_name(const char *name)
+static bool ends_in_letters(const char *name, size_t length)
 {
     static const char letters[] = "0123456789abcdefghijklmnopqrstuvwxyz"
                                   "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    return length > MARK + TEMPORARY_LETTERS &&
+           strspn(name + length - TEMPORARY_LETTERS, letters) >= TEMPORARY_LETTERS;
+}
+
+/* The length of a temporary file's name within `name`: all of it, or less where libzip has made one
+   of its own beside it (".NAME.cornu-XXXXXX.XXXXXX"); 0: it is none. */
+static size_t temporary_length(const char *name)
+{
     size_t length = strlen(name);
-    if (*name != '.' || length <= MARK + TEMPORARY_LETTERS)
-        return false;
-    const char *end = name + length - TEMPORARY_LETTERS;
-    return strncmp(end - MARK, temporary_mark, MARK) == 0 &&
-           strspn(end, letters) == TEMPORARY_LETTERS;
+    for (int libzip = 0; libzip < 2; libzip++) {
+        if (*name != '.' || !ends_in_letters(name, length))
+            return 0;
+        if (strncmp(name + length - TEMPORARY_LETTERS - MARK, temporary_mark, MARK) == 0)
+            return length;
+        length -= TEMPORARY_LETTERS + 1;
+        if (name[length] != '.')
+            return 0;
+    }
+    return 0;
 }
 
 /* A writer holds a lock on its temporary file until that has its final name: where the lock can be
@@ -111,15 +165,30 @@ static void remove_if_dead(int folder, const char *name)
     close(fd);
 }
 
+/* What libzip made is locked by nobody, but the file beside it is, as long as its writer lives. */
+static bool is_alive(int folder, const char *name, size_t length)
+{
+    char writers[NAME_MAX + 1];
+    snprintf(writers, sizeof writers, "%.*s", (int)length, name);
+    int fd =
+        name[length] ? openat(folder, writers, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    bool alive = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0;
+    if (fd >= 0)
+        close(fd);
+    return alive;
+}
+
 /* Temporary files of processes that were killed; a folder that cannot be read keeps them. */
 static void remove_dead_files(const char *folder)
 {
     DIR *stream = opendir(*folder ? folder : ".");
     if (!stream)
         return;
-    for (struct dirent *entry; (entry = readdir(stream));)
-        if (is_temporary_name(entry->d_name))
+    for (struct dirent *entry; (entry = readdir(stream));) {
+        size_t length = temporary_length(entry->d_name);
+        if (length > 0 && !is_alive(dirfd(stream), entry->d_name, length))
             remove_if_dead(dirfd(stream), entry->d_name);
+    }
     closedir(stream);
 }
 
@@ -166,13 +235,13 @@ static cornu_status open_temporary(file_write *w)
     TRY(status);
     (void)fchmod(fd, mode); /* file systems without modes refuse */
     w->lock = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-    w->stream = w->lock < 0 ? NULL : fdopen(fd, "wb");
-    if (!w->stream) {
+    if (w->lock < 0) {
         int error = errno;
         close(fd);
         return file_fail(w->path, "write", error);
     }
-    return CORNU_OK;
+    w->stream = open_stream(fd);
+    return w->stream ? CORNU_OK : file_fail(w->path, "write", errno);
 }
 
 /* Say how far the write has come, to whom it may concern. */
@@ -228,7 +297,8 @@ cornu_status file_write_open_watched(const char *path, int64_t bytes, const file
     cornu_status status = memory_copy_string(path, &w->path);
     tell(w, false);
     if (status == CORNU_OK && is_stream(path)) {
-        w->stream = fopen(path, "we");
+        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        w->stream = fd < 0 ? NULL : open_stream(fd);
         if (!w->stream)
             status = file_fail(path, "write", errno);
     } else if (status == CORNU_OK) {
@@ -248,16 +318,11 @@ cornu_status file_write_open(const char *path, file_write *w)
     return file_write_open_watched(path, 0, NULL, w);
 }
 
-cornu_status file_write_reopen(file_write *w)
+cornu_status file_write_open_regular(const char *path, file_write *w)
 {
-    fclose(w->stream);
-    w->stream = fopen(w->temporary, "r+be");
-    if (!w->stream)
-        return file_fail(w->path, "write", errno);
-    close(w->lock);
-    w->lock = fcntl(fileno(w->stream), F_DUPFD_CLOEXEC, 3);
-    (void)flock(w->lock, LOCK_EX | LOCK_NB);
-    return CORNU_OK;
+    if (is_stream(path))
+        return status_fail(CORNU_IO, "%s: found a device or pipe; expected a regular file", path);
+    return file_write_open(path, w);
 }
 
 /* Let the disk begin with what was written since the last call, and wait for what it began with
@@ -265,7 +330,7 @@ cornu_status file_write_reopen(file_write *w)
 static cornu_status push(file_write *w)
 {
     off_t begin = w->pushed, before = w->pushed_before, end = w->now.done;
-    int fd = fileno(w->stream);
+    int fd = w->lock; /* the same file; the stream's own buffer is none of the disk's business */
     if (!w->temporary || end - begin < WRITE_BLOCK)
         return CORNU_OK;
     bool failed =
@@ -287,8 +352,10 @@ cornu_status file_write_bytes(file_write *w, const void *data, size_t size)
 {
     for (const char *at = data; size > 0;) {
         size_t block = size < WRITE_BLOCK ? size : WRITE_BLOCK;
-        if (fwrite(at, 1, block, w->stream) != block)
+        if (fwrite(at, 1, block, w->stream) != block) {
+            w->failed = w->failed ? w->failed : errno;
             return file_fail(w->path, "write", errno);
+        }
         at += block;
         size -= block;
         w->now.done += (int64_t)block;
@@ -297,10 +364,12 @@ cornu_status file_write_bytes(file_write *w, const void *data, size_t size)
     return CORNU_OK;
 }
 
-/* fsync where the file system knows it. */
-static bool sync_descriptor(int fd)
+bool file_sync(int fd)
 {
-    return fsync(fd) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP;
+    int result = fsync(fd);
+    while (result != 0 && errno == EINTR)
+        result = fsync(fd);
+    return result == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP;
 }
 
 /* Make the rename itself last. */
@@ -312,8 +381,7 @@ static cornu_status sync_folder(const char *path)
     free(folder);
     if (fd < 0)
         return CORNU_OK; /* a folder that may be written but not listed */
-    cornu_status status =
-        sync_descriptor(fd) ? CORNU_OK : file_fail(path, "write the folder of", errno);
+    cornu_status status = file_sync(fd) ? CORNU_OK : file_fail(path, "write the folder of", errno);
     close(fd);
     return status;
 }
@@ -327,7 +395,7 @@ static cornu_status finish_stream(file_write *w)
         status = file_fail(w->path, "write", errno);
     else if (earlier)
         status = file_fail(w->path, "write", earlier); /* of a write that nobody looked at */
-    else if (w->temporary && !sync_descriptor(fileno(w->stream)))
+    else if (w->temporary && !file_sync(w->lock))
         status = file_fail(w->path, "write", errno);
     if (fclose(w->stream) != 0 && status == CORNU_OK)
         status = file_fail(w->path, "write", errno);

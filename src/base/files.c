@@ -65,9 +65,11 @@ cornu_status folder_make(const char *path)
         if (c != '/' && c != 0)
             continue;
         *at = 0;
-        /* A parent may exist on a file system where mkdir says "read-only" or "denied" first. */
-        if (mkdir(copy, 0777) != 0 && !folder_exists(copy))
-            status = file_fail(copy, "make folder", errno == EEXIST ? ENOTDIR : errno);
+        /* A parent may exist on a file system where mkdir says "read-only" or "denied" first; what
+           it says counts where there is none. */
+        int error = mkdir(copy, 0777) != 0 ? errno : 0;
+        if (error && !folder_exists(copy))
+            status = file_fail(copy, "make folder", error == EEXIST ? ENOTDIR : error);
         *at = c;
         if (c == 0)
             break;

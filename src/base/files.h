@@ -31,6 +31,9 @@ cornu_status config_folder(char **out);
    never mapped: one that is truncated meanwhile is an error, where a mapping would end the process.
  */
 cornu_status file_open_regular(const char *path, int *fd, uint64_t *size);
+/* Is what was written on the disk, where the file system knows how to say so? Else errno says why.
+ */
+bool file_sync(int fd);
 /* Exactly `size` bytes at `offset`; CORNU_BAD_FILE where the file ends before. */
 cornu_status file_read_at(const char *path, int fd, uint64_t offset, void *to, size_t size);
 /* The whole (regular) file as bytes followed by one zero byte. Refuses more than `limit` bytes. */
@@ -48,24 +51,26 @@ typedef struct file_watch {
 
    A temporary file is called ".NAME.cornu-XXXXXX" and locked (flock) by its writer until it has
    its final name. The lock goes with the process: so opening a file to write also removes the
-   files in its folder that are called so and that nobody has locked. */
+   files in its folder that are called so and that nobody has locked; and those of the name with
+   ".XXXXXX" behind it, which libzip made for an earlier cornu. */
 typedef struct file_write {
     FILE *stream;
     char *path, *temporary; /* temporary NULL: a device or pipe, written straight */
     int lock;               /* the temporary file again, to keep its lock; -1: none */
-    int failed;             /* errno of an earlier write, or 0 */
+    int failed;             /* errno of the first write that failed, or 0 */
     int64_t pushed, pushed_before;
     const file_watch *watch;
     cornu_saving now;
 } file_write;
 cornu_status file_write_open(const char *path, file_write *w);
+/* The same of a path that nobody has given: a device, or a pipe that would be waited for, is
+   refused. */
+cornu_status file_write_open_regular(const char *path, file_write *w);
 /* The same for a file of so many bytes; `path` and `watch` (or NULL) last as long as `w`. */
 cornu_status file_write_open_watched(const char *path, int64_t bytes, const file_watch *watch,
                                      file_write *w);
 /* Could `path` be opened to write? Makes no file. */
 cornu_status file_write_check(const char *path);
-/* Somebody else has put another file in the place of the temporary one: open and lock that. */
-cornu_status file_write_reopen(file_write *w);
 /* fwrite with the error turned into a status ("PATH: cannot write: No space left on device"). */
 cornu_status file_write_bytes(file_write *w, const void *data, size_t size);
 cornu_status file_write_commit(file_write *w); /* abandons on failure */

@@ -165,8 +165,10 @@ bool can_write(const char *path, int *status)
         problem = errno;
     else if (!S_ISDIR(s.st_mode))
         problem = ENOTDIR;
-    else if (access(folder, W_OK) != 0 && access(path, W_OK) != 0)
-        problem = errno;
+    else if (access(folder, W_OK) != 0) {
+        problem = errno; /* that of the folder counts: the file need not be there yet */
+        problem = access(path, W_OK) == 0 ? 0 : problem;
+    }
     free(folder);
     if (!problem)
         return true;

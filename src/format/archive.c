@@ -1,6 +1,8 @@
 #include "format/archive.h"
 #include "base/files.h"
 #include "base/memory.h"
+#include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* Deflate's best: 258 bytes for 2 bits, a little over 1032 to 1 (zlib's technical notes). */
@@ -9,7 +11,8 @@ enum { DEFLATE_MAX_RATIO = 1032, DEFLATE_SLACK = 64 };
 cornu_status archive_fail(cornu_status code, const char *path, const char *name, zip_error_t *e)
 {
     if (zip_error_code_zip(e) == ZIP_ER_MEMORY)
-        code = CORNU_OUT_OF_MEMORY;
+        return status_fail(CORNU_OUT_OF_MEMORY, "%s: %s%snot enough memory", path, name ? name : "",
+                           name ? ": " : "");
     return status_fail(code, "%s: %s%s%s", path, name ? name : "", name ? ": " : "",
                        zip_error_strerror(e));
 }
@@ -112,12 +115,94 @@ cornu_status archive_open_regular(const char *path, int times, archive_allowance
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
-cornu_status archive_create(const file_write *w, zip_t **archive)
+/* What libzip takes for the archive's place: the file that is being written. */
+typedef struct sink {
+    file_write *w;
+    zip_int64_t length;
+    zip_error_t error;
+} sink;
+
+static zip_int64_t sink_fail(sink *s, int code, int number)
 {
+    zip_error_set(&s->error, code, number);
+    return -1;
+}
+
+static zip_int64_t sink_write(sink *s, const void *data, zip_uint64_t size)
+{
+    if (file_write_bytes(s->w, data, size) != CORNU_OK)
+        return sink_fail(s, ZIP_ER_WRITE, s->w->failed);
+    zip_int64_t at = ftello(s->w->stream);
+    s->length = at > s->length ? at : s->length;
+    return (zip_int64_t)size;
+}
+
+static zip_int64_t sink_seek(sink *s, void *data, zip_uint64_t size)
+{
+    zip_int64_t at = ftello(s->w->stream);
+    at = at < 0 ? -1
+                : zip_source_seek_compute_offset((zip_uint64_t)at, (zip_uint64_t)s->length, data,
+                                                 size, &s->error);
+    if (at < 0)
+        return -1;
+    return fseeko(s->w->stream, at, SEEK_SET) == 0 ? 0 : sink_fail(s, ZIP_ER_SEEK, errno);
+}
+
+static zip_int64_t sink_answer(void *user, void *data, zip_uint64_t size, zip_source_cmd_t command)
+{
+    sink *s = user;
+    switch (command) {
+    case ZIP_SOURCE_SUPPORTS: /* reading, too, as libzip asks for it before it writes */
+        return zip_source_make_command_bitmap(
+            ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE, ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR,
+            ZIP_SOURCE_FREE, ZIP_SOURCE_SEEK, ZIP_SOURCE_TELL, ZIP_SOURCE_SUPPORTS,
+            ZIP_SOURCE_BEGIN_WRITE, ZIP_SOURCE_COMMIT_WRITE, ZIP_SOURCE_ROLLBACK_WRITE,
+            ZIP_SOURCE_WRITE, ZIP_SOURCE_SEEK_WRITE, ZIP_SOURCE_TELL_WRITE, ZIP_SOURCE_REMOVE, -1);
+    case ZIP_SOURCE_STAT:
+        return sink_fail(s, ZIP_ER_READ, ENOENT); /* it is a new one */
+    case ZIP_SOURCE_ERROR:
+        return zip_error_to_data(&s->error, data, size);
+    case ZIP_SOURCE_WRITE:
+        return sink_write(s, data, size);
+    case ZIP_SOURCE_SEEK_WRITE:
+        return sink_seek(s, data, size);
+    case ZIP_SOURCE_TELL_WRITE:
+        return ftello(s->w->stream);
+    case ZIP_SOURCE_BEGIN_WRITE:
+    case ZIP_SOURCE_COMMIT_WRITE:
+    case ZIP_SOURCE_ROLLBACK_WRITE:
+    case ZIP_SOURCE_REMOVE:
+        return 0;
+    case ZIP_SOURCE_FREE:
+        free(s);
+        return 0;
+    default:
+        return sink_fail(s, ZIP_ER_OPNOTSUPP, 0);
+    }
+}
+
+cornu_status archive_create(file_write *w, zip_t **archive)
+{
+    zip_error_t e;
+    sink *s;
+    *archive = NULL;
     if (!w->temporary)
         return status_fail(CORNU_UNSUPPORTED, "%s: found a device or pipe; expected a regular file",
                            w->path);
-    return archive_open(w->temporary, ZIP_CREATE | ZIP_TRUNCATE, CORNU_IO, archive);
+    TRY(memory_new(1, sizeof *s, w->path, &s));
+    s->w = w;
+    zip_error_init(&s->error);
+    zip_error_init(&e);
+    zip_source_t *source = zip_source_function_create(sink_answer, s, &e);
+    if (source)
+        *archive = zip_open_from_source(source, ZIP_CREATE | ZIP_TRUNCATE, &e);
+    cornu_status status = *archive ? CORNU_OK : archive_fail(CORNU_IO, w->path, NULL, &e);
+    if (!source)
+        free(s);
+    else if (!*archive)
+        zip_source_free(source); /* and the sink */
+    zip_error_fini(&e);
+    return status;
 }
 
 cornu_status archive_add(const char *path, const char *shown, zip_t *archive, const char *name,
@@ -137,8 +222,10 @@ cornu_status archive_add(const char *path, const char *shown, zip_t *archive, co
 cornu_status archive_finish(file_write *w, zip_t *archive, cornu_status status)
 {
     if (status == CORNU_OK && zip_close(archive) == 0)
-        return file_write_reopen(w); /* libzip has put a new file in its place */
-    if (status == CORNU_OK)
+        return CORNU_OK;
+    if (status == CORNU_OK && w->failed)
+        status = file_fail(w->path, "write", w->failed);
+    else if (status == CORNU_OK)
         status = archive_fail(CORNU_IO, w->path, NULL, zip_get_error(archive));
     zip_discard(archive);
     return status;

@@ -29,8 +29,9 @@ cornu_status archive_end(const char *path, const char *name, zip_file_t *member)
 
 /* ---- writing ---- */
 
-/* An empty archive in the file's place until it is committed; a device or pipe is refused. */
-cornu_status archive_create(const file_write *w, zip_t **archive);
+/* An archive that archive_finish writes into `w`, which a kill leaves like any other temporary
+   file: libzip has none of its own. A device or pipe is refused. */
+cornu_status archive_create(file_write *w, zip_t **archive);
 /* Add a member, stored, whose bytes stay until archive_finish; takes `source`, which may be NULL.
    The date is fixed (1980-01-01), so that the same content gives the same file. Messages call it
    `shown`. */

@@ -3,6 +3,7 @@
    the data without holes or overlaps. */
 #include "base/memory.h"
 #include "format/reader.h"
+#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +124,11 @@ typedef struct header_reader {
     size_t range_capacity;
 } header_reader;
 
+static cornu_status out_of_memory(const char *path)
+{
+    return status_fail(CORNU_OUT_OF_MEMORY, "%s: not enough memory for its header", path);
+}
+
 static cornu_status fail_header(const header_reader *h, const char *why)
 {
     return status_fail(CORNU_BAD_FILE, "%s: found a damaged header (%s); expected a JSON map",
@@ -170,8 +176,11 @@ static cornu_status next_value(header_reader *h, size_t most, json_t **out)
 {
     json_error_t error;
     size_t left = (size_t)(h->end - h->at);
+    errno = 0;
     *out = json_loadb(h->at, left < most ? left : most,
                       JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &error);
+    if (!*out && (errno == ENOMEM || !*error.text))
+        return out_of_memory(h->file->path);
     if (!*out)
         return fail_header(h, error.text);
     h->at += error.position;
@@ -314,11 +323,6 @@ done:
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
-static cornu_status out_of_memory(const char *path)
-{
-    return status_fail(CORNU_OUT_OF_MEMORY, "%s: not enough memory for its header", path);
-}
-
 static cornu_status add_metadata(const char *path, json_t *header, const metadata_entry *metadata,
                                  int count)
 {
@@ -327,10 +331,15 @@ static cornu_status add_metadata(const char *path, json_t *header, const metadat
     json_t *map = json_object();
     if (json_object_set_new(header, "__metadata__", map) != 0)
         return out_of_memory(path);
-    for (int i = 0; i < count; i++)
-        if (json_object_set_new(map, metadata[i].key, json_string(metadata[i].value)) != 0)
-            return status_fail(CORNU_INVALID, "%s: metadata %s: found text that is not UTF-8", path,
-                               metadata[i].key);
+    for (int i = 0; i < count; i++) {
+        errno = 0;
+        if (json_object_set_new(map, metadata[i].key, json_string(metadata[i].value)) == 0)
+            continue;
+        if (errno == ENOMEM)
+            return out_of_memory(path);
+        return status_fail(CORNU_INVALID, "%s: metadata %s: found text that is not UTF-8", path,
+                           metadata[i].key);
+    }
     return CORNU_OK;
 }
 

@@ -53,7 +53,7 @@ static cornu_status add_entry(entries *e, const char *key, json_t *value, size_t
     size_t size = json ? strlen(json) : 0;
     json_decref(value);
     if (!json)
-        return status_fail(CORNU_OUT_OF_MEMORY, "%s: cannot be written as JSON", key);
+        return status_fail(CORNU_OUT_OF_MEMORY, "%s: not enough memory for its JSON", key);
     if (strpbrk(json, "\x7F\xC2")) {
         char *escaped;
         cornu_status status = escape_controls(json, &escaped);

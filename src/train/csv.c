@@ -199,7 +199,7 @@ cornu_status csv_add(csv *c, const char *row)
 
 cornu_status csv_sync(csv *c)
 {
-    if (!c || fsync(c->fd) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP)
+    if (!c || file_sync(c->fd))
         return CORNU_OK; /* pipes, and file systems that do not know it */
     return fail_write(c->path);
 }

@@ -31,6 +31,7 @@ static int error;
 static off_t synced_size;
 static const char *beside; /* is written at the next rename, by somebody else */
 static bool stolen;        /* a temporary file was removed before it was locked */
+static int interrupts;     /* so many of the next calls are interrupted by a signal */
 
 static int happens(char event, int result)
 {
@@ -43,11 +44,33 @@ static int happens(char event, int result)
     return -1;
 }
 
+static bool is_interrupted(void)
+{
+    if (interrupts == 0)
+        return false;
+    interrupts--;
+    errno = EINTR;
+    return true;
+}
+
+/* At most a few bytes at a time, as a signal may leave it. */
+ssize_t __real_write(int fd, const void *data, size_t size);
+ssize_t __wrap_write(int fd, const void *data, size_t size);
+ssize_t __wrap_write(int fd, const void *data, size_t size)
+{
+    bool some = size > 3 && is_interrupted();
+    if (!some && is_interrupted())
+        return -1;
+    return __real_write(fd, data, some ? 3 : size);
+}
+
 int __real_fsync(int fd);
 int __wrap_fsync(int fd);
 int __wrap_fsync(int fd)
 {
     struct stat s;
+    if (is_interrupted())
+        return -1;
     assert_int_equal(fstat(fd, &s), 0);
     if (S_ISREG(s.st_mode))
         synced_size = s.st_size;
@@ -99,6 +122,7 @@ static int open_all(void **state)
     failing = 0;
     error = EIO;
     synced_size = -1;
+    interrupts = 0;
     return scratch_open(state);
 }
 
@@ -207,6 +231,35 @@ static void an_earlier_failure_is_not_forgotten(void **state)
     assert_int_equal(scratch_count(), 1);
 }
 
+static void a_signal_interrupts_no_write_and_no_sync(void **state)
+{
+    (void)state;
+    const char *path = scratch_path("f");
+    interrupts = 3;
+    assert_int_equal(write_text(path, "0123456789"), CORNU_OK);
+    assert_int_equal(interrupts, 0);
+    assert_content(path, "0123456789");
+    file_write w;
+    assert_int_equal(file_write_open(path, &w), CORNU_OK);
+    assert_int_equal(file_write_bytes(&w, "ab", 2), CORNU_OK);
+    interrupts = 5; /* of the write, which gets nothing done, and of the file's fsync */
+    assert_int_equal(file_write_commit(&w), CORNU_OK);
+    assert_int_equal(interrupts, 0);
+    assert_content(path, "ab");
+}
+
+static void a_pipe_is_no_place_for_what_nobody_has_named(void **state)
+{
+    (void)state;
+    file_write w;
+    const char *path = scratch_path("pipe");
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(file_write_open_regular(path, &w), CORNU_IO);
+    assert_non_null(strstr(cornu_last_error(), "found a device or pipe; expected a regular file"));
+    assert_int_equal(file_write_open_regular(scratch_path("f"), &w), CORNU_OK);
+    file_write_abandon(&w);
+}
+
 /* ---- temporary files ---------------------------------------------------------------------- */
 
 /* A process that is killed while it writes `name`. */
@@ -237,6 +290,38 @@ static void what_a_killed_process_left_goes_with_the_next_write(void **state)
     assert_int_equal(write_text(scratch_path("b.txt"), "b"), CORNU_OK);
     assert_int_equal(scratch_count(), 1);
     assert_content(scratch_path("b.txt"), "b");
+}
+
+static void make_file(const char *name)
+{
+    int fd = open(scratch_path(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+/* Of an archive that an earlier cornu wrote, libzip's own file is left, too; while that cornu
+   lives, it holds the file beside it. */
+static void what_libzip_left_goes_when_its_writer_has_died(void **state)
+{
+    (void)state;
+    make_file(".x.keras.cornu-AAAAAA.bbbbbb");
+    make_file(".x.keras.cornu-BBBBBB");
+    make_file(".x.keras.cornu-BBBBBB.cccccc");
+    make_file(".x.keras.cornu-CCCCCC");
+    make_file(".x.keras.cornu-CCCCCC.dddddd");
+    make_file(".x.keras.cornu-DDDDDD.dddd"); /* nobody's of ours */
+    make_file(".x.keras.bbbbbb");
+    make_file(".a.bbbbbb");
+    int writer = open(scratch_path(".x.keras.cornu-CCCCCC"), O_RDWR | O_CLOEXEC);
+    assert_int_equal(__real_flock(writer, LOCK_EX), 0);
+    assert_int_equal(write_text(scratch_path("b.txt"), "b"), CORNU_OK);
+    assert_false(exists(".x.keras.cornu-AAAAAA.bbbbbb"));
+    assert_false(exists(".x.keras.cornu-BBBBBB"));
+    assert_false(exists(".x.keras.cornu-BBBBBB.cccccc"));
+    assert_true(exists(".x.keras.cornu-CCCCCC") && exists(".x.keras.cornu-CCCCCC.dddddd"));
+    close(writer);
+    assert_int_equal(write_text(scratch_path("b.txt"), "b"), CORNU_OK);
+    assert_int_equal(scratch_count(), 4);
 }
 
 static void what_is_being_written_stays(void **state)
@@ -367,6 +452,9 @@ int main(void)
         TEST(a_folder_that_knows_no_fsync_is_no_failure),
         TEST(an_earlier_failure_is_not_forgotten),
         TEST(what_a_killed_process_left_goes_with_the_next_write),
+        TEST(a_signal_interrupts_no_write_and_no_sync),
+        TEST(a_pipe_is_no_place_for_what_nobody_has_named),
+        TEST(what_libzip_left_goes_when_its_writer_has_died),
         TEST(what_is_being_written_stays),
         TEST(what_is_about_to_be_renamed_stays),
         TEST(files_of_other_names_and_kinds_stay),

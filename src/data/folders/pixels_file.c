@@ -110,6 +110,8 @@ static cornu_status make_file(const char *path, int fd, const header *h, size_t 
     if (ftruncate(fd, 0) != 0)
         return fail_file(path, "write", errno);
     ssize_t written = pwrite(fd, h, sizeof *h, 0);
+    while (written < 0 && errno == EINTR)
+        written = pwrite(fd, h, sizeof *h, 0);
     int error = written < 0 ? errno : written < (ssize_t)sizeof *h ? ENOSPC : 0;
     while (error == 0 && (error = posix_fallocate(fd, 0, (off_t)bytes)) == EINTR)
         error = 0;

@@ -145,7 +145,7 @@ cornu_status download_check(const dataset_file *file, const char *path)
 static cornu_status finish(transfer *t)
 {
     char hex[65];
-    if (fsync(t->out))
+    if (!file_sync(t->out))
         return status_fail(CORNU_IO, "%s: cannot write: %s", t->part, strerror(errno));
     TRY(sha256_descriptor(t->part, t->out, hex));
     cornu_status status = check_digest(t->file, t->part, hex);

@@ -1,6 +1,7 @@
 /* Types, shapes and attributes of HDF5: see walk.h. */
 #include "base/memory.h"
 #include "format/hdf5/walk.h"
+#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,7 +230,12 @@ static cornu_status add_texts(hdf5_walk *w, const attribute *a, json_t *list)
     for (uint64_t i = 0; i < a->shape.dim[0]; i++) {
         hdf5_bytes found;
         TRY(read_text(w, a, i, &found));
-        if (json_array_append_new(list, json_stringn((const char *)found.at, found.left)) != 0)
+        errno = 0;
+        int failed = json_array_append_new(list, json_stringn((const char *)found.at, found.left));
+        if (failed && errno == ENOMEM)
+            return status_fail(CORNU_OUT_OF_MEMORY, "%s: not enough memory for its attributes",
+                               w->file->path);
+        if (failed)
             return hdf5_fail(w, "a list of names that are no UTF-8", "UTF-8");
     }
     return CORNU_OK;

@@ -1,4 +1,5 @@
 #include "format/tensorboard/event_file.h"
+#include "base/files.h"
 #include "base/memory.h"
 #include "format/tensorboard/event.pb-c.h"
 #include <errno.h>
@@ -112,7 +113,7 @@ cornu_status event_file_open(int folder, const char *shown, event_file **out)
 
 cornu_status event_file_sync(event_file *f)
 {
-    if (!f || fsync(f->fd) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP)
+    if (!f || file_sync(f->fd))
         return CORNU_OK; /* file systems that do not know it */
     return status_fail(CORNU_IO, "%s: cannot write: %s", f->path, strerror(errno));
 }

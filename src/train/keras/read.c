@@ -1,6 +1,7 @@
 /* Reading Keras's files: see keras.h. */
 #include "base/memory.h"
 #include "train/keras/keras.h"
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,10 @@ static cornu_status parse(const tensor_file *f, const char *key, const char *jso
     *out = NULL;
     if (strlen(json) > DOC_BYTES_MAX)
         return fail_entry(f, key, "more than 1 MB of JSON");
+    errno = 0;
     *out = json_loads(json, JSON_REJECT_DUPLICATES, &error);
+    if (!*out && doc_json_lacks_memory(&error))
+        return status_fail(CORNU_OUT_OF_MEMORY, "%s: %s: not enough memory", f->path, key);
     if (!json_is_object(*out)) {
         json_decref(*out);
         *out = NULL;

@@ -26,7 +26,7 @@ static cornu_status add_metadata(onnx_export *e, const cornu_export_options *opt
     char *listed = json_dumps(names, JSON_COMPACT);
     json_decref(names);
     if (!listed)
-        return status_fail(CORNU_OUT_OF_MEMORY, "ONNX: cannot keep the names of classes");
+        return status_fail(CORNU_OUT_OF_MEMORY, "ONNX: not enough memory for the names of classes");
     onnx_graph_metadata(e->graph, "class_names", listed);
     free(listed);
     return CORNU_OK;

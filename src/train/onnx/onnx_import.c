@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "model/internal.h"
 #include "train/export.h"
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,7 +154,11 @@ static cornu_status fill_weights(const onnx_import *im)
 
 static cornu_status read_classes(const onnx_import *im, const char *value)
 {
-    json_t *names = json_loads(value, JSON_REJECT_DUPLICATES, NULL);
+    json_error_t error;
+    errno = 0;
+    json_t *names = json_loads(value, JSON_REJECT_DUPLICATES, &error);
+    if (!names && doc_json_lacks_memory(&error))
+        return status_fail(CORNU_OUT_OF_MEMORY, "%s: class_names: not enough memory", im->path);
     size_t count = json_array_size(names);
     const char **list = NULL;
     cornu_status status = CORNU_OK;

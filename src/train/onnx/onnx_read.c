@@ -11,13 +11,20 @@ enum { UNPACKED_TIMES = 64 };
 
 /* ---- the file ----------------------------------------------------------------------------- */
 
+typedef struct allowance {
+    size_t left;
+    bool lacked; /* memory was refused by the system */
+} allowance;
+
 static void *allocate(void *user, size_t size)
 {
-    size_t *left = user;
-    if (size > *left)
+    allowance *a = user;
+    if (size > a->left)
         return NULL;
-    *left -= size;
-    return malloc(size ? size : 1);
+    a->left -= size;
+    void *memory = malloc(size ? size : 1);
+    a->lacked |= !memory;
+    return memory;
 }
 
 static void release(void *user, void *memory)
@@ -31,10 +38,12 @@ cornu_status onnx_read(const char *path, Onnx__ModelProto **out, size_t *size)
     char *content;
     *out = NULL;
     TRY(file_read(path, INT32_MAX, &content, size));
-    size_t left = (size_t)memory_unpacked_most(*size, UNPACKED_TIMES);
-    ProtobufCAllocator within = {.alloc = allocate, .free = release, .allocator_data = &left};
+    allowance most = {.left = (size_t)memory_unpacked_most(*size, UNPACKED_TIMES)};
+    ProtobufCAllocator within = {.alloc = allocate, .free = release, .allocator_data = &most};
     *out = onnx__model_proto__unpack(&within, *size, (const uint8_t *)content);
     free(content);
+    if (!*out && most.lacked)
+        return status_fail(CORNU_OUT_OF_MEMORY, "%s: not enough memory for its messages", path);
     if (!*out)
         return status_fail(
             CORNU_BAD_FILE,

@@ -87,7 +87,7 @@ static cornu_status write_file(const char *path, const char *header, const unsig
 {
     file_write w;
     uint64_t sum = hash(hash_start, binary, bytes);
-    TRY(file_write_open(path, &w));
+    TRY(file_write_open_regular(path, &w));
     cornu_status status = file_write_bytes(&w, header, strlen(header) + 1);
     if (status == CORNU_OK)
         status = file_write_bytes(&w, &sum, sizeof sum);

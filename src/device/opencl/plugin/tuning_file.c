@@ -152,7 +152,7 @@ static cornu_status keep(void *user, const char *line)
 static cornu_status write_text(const char *path, const char *content)
 {
     file_write w;
-    TRY(file_write_open(path, &w));
+    TRY(file_write_open_regular(path, &w));
     cornu_status status = file_write_bytes(&w, content, strlen(content));
     if (status == CORNU_OK)
         return file_write_commit(&w);
