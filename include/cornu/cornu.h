@@ -108,6 +108,8 @@ CORNU_API cornu_status cornu_model_config(const cornu_model *model, char **json)
 /* Its compile section as JSON, in the form that cornu_model_compile takes; "null" where it has
  * none. */
 CORNU_API cornu_status cornu_model_compile_config(const cornu_model *model, char **json);
+/* Its fit section as JSON, as the recipe has it; "null" where it has none. */
+CORNU_API cornu_status cornu_model_fit_config(const cornu_model *model, char **json);
 /* Replace the data section of the model's recipe: how samples are scaled, changed at random and
    standardized (docs/recipes.md), as YAML or JSON; NULL: none. */
 CORNU_API cornu_status cornu_model_set_data(cornu_model *model, const char *section);
@@ -144,7 +146,8 @@ CORNU_API cornu_status cornu_model_get_weight(const cornu_model *model, int inde
 CORNU_API cornu_status cornu_model_set_weight(cornu_model *model, int index, const float *values,
                                               int64_t count);
 /* The learning rate from the next step on, in place of the optimizer's own, which must not be a
-   schedule; also within the callbacks of cornu_fit. */
+   schedule; also within the callbacks of cornu_fit. The callback learning_rate_schedule sets it
+   anew at the beginning of each epoch. */
 CORNU_API cornu_status cornu_model_set_learning_rate(cornu_model *model, double rate);
 /* Draw new initial weights from `seed`. */
 CORNU_API cornu_status cornu_model_initialize(cornu_model *model, uint64_t seed);

@@ -50,10 +50,10 @@ static const char *escape(const unsigned char *s, int32_t c, char *room, size_t 
 size_t cornu_printable(const char *text, char *out, size_t size)
 {
     size_t used = 0;
-    bool fits = size > 0;
+    bool fits = size > 0 && out;
     if (fits)
         *out = 0;
-    for (const unsigned char *s = (const unsigned char *)text; *s;) {
+    for (const unsigned char *s = (const unsigned char *)(text ? text : ""); *s;) {
         char room[16];
         int bytes;
         int32_t c = character_at(s, &bytes);

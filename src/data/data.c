@@ -171,6 +171,30 @@ cornu_status cornu_data_sample(const cornu_data *data, cornu_split split, int64_
 
 /* ---- from the caller's arrays ---- */
 
+/* Is the product of the sizes no more than there may be numbers? It is computed nowhere else
+ * before.
+ */
+static bool numbers_fit(int64_t count, const int64_t *sizes, int rank)
+{
+    for (int i = 0; i < rank; i++) {
+        if (count > SHAPE_ELEMENTS_MAX / sizes[i])
+            return false;
+        count *= sizes[i];
+    }
+    return count <= SHAPE_ELEMENTS_MAX;
+}
+
+static cornu_status check_numbers_fit(const cornu_arrays *a, const char *split)
+{
+    if (!numbers_fit(a->count, a->shape, a->rank) ||
+        (a->targets && !numbers_fit(a->count, &a->target_size, 1)))
+        return status_fail(CORNU_INVALID,
+                           "%s: found %lld samples of more numbers than an array has; expected at "
+                           "most %lld numbers in all",
+                           split, (long long)a->count, (long long)SHAPE_ELEMENTS_MAX);
+    return CORNU_OK;
+}
+
 static cornu_status check_arrays(const cornu_arrays *a, const char *split)
 {
     TRY(CHECK_RESERVE(split, a));
@@ -195,7 +219,7 @@ static cornu_status check_arrays(const cornu_arrays *a, const char *split)
     if (a->targets && a->target_size < 1)
         return status_fail(CORNU_INVALID, "%s.target_size: found %lld; expected at least 1", split,
                            (long long)a->target_size);
-    return CORNU_OK;
+    return check_numbers_fit(a, split);
 }
 
 static cornu_status check_finite(const float *values, int64_t count, const char *split,

@@ -11,9 +11,9 @@ cornu_status cornu_data_stream(const cornu_stream *source, cornu_data **out)
                            "cornu_data_stream: found NULL; expected a stream with next");
     *out = NULL;
     TRY(CHECK_RESERVE("cornu_stream", source));
-    if (source->batches < 0)
-        return status_fail(CORNU_INVALID, "batches: found %jd; expected at least 0",
-                           (intmax_t)source->batches);
+    if (source->batches < 0 || source->batches > INT32_MAX)
+        return status_fail(CORNU_INVALID, "batches: found %jd; expected 0 to %d",
+                           (intmax_t)source->batches, INT32_MAX);
     TRY_GOTO(memory_new(1, sizeof *data, "data", &data));
     TRY_GOTO(memory_copy_string("stream", &data->name));
     TRY_GOTO(memory_copy_string("", &data->folder));

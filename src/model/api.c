@@ -108,6 +108,15 @@ cornu_status cornu_model_compile_config(const cornu_model *model, char **json)
     return print_config(model, model->compiled ? model_compile_to_json(model) : json_null(), json);
 }
 
+cornu_status cornu_model_fit_config(const cornu_model *model, char **json)
+{
+    if (!model || !json)
+        return status_fail(CORNU_INVALID, "cornu_model_fit_config: found no %s; expected one",
+                           model ? "place for the text" : "model");
+    *json = NULL;
+    return print_config(model, model->fit ? doc_to_json(model->fit) : json_null(), json);
+}
+
 int64_t cornu_model_parameter_count(const cornu_model *model)
 {
     int64_t count = 0;

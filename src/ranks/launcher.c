@@ -41,7 +41,8 @@ static const launcher *find_launcher(void)
 int cornu_ranks_launched(int *rank)
 {
     const launcher *l = find_launcher();
-    *rank = l ? (int)number_of(l->rank) : 0;
+    if (rank)
+        *rank = l ? (int)number_of(l->rank) : 0;
     return l ? (int)number_of(l->count) : 1;
 }
 

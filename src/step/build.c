@@ -299,9 +299,9 @@ static void set_lives(plan *p, const plan_options *options)
 static cornu_status check_options(const cornu_model *m, const plan_options *options)
 {
     bool batched = options->scope != SCOPE_UPDATES || options->factors;
-    if (batched ? options->batch < 1 : options->batch != 0)
-        return status_fail(CORNU_INVALID, "batch: found %lld; expected 1 or more",
-                           (long long)options->batch);
+    if (batched ? options->batch < 1 || options->batch > INT32_MAX : options->batch != 0)
+        return status_fail(CORNU_INVALID, "batch: found %lld; expected 1 to %d",
+                           (long long)options->batch, INT32_MAX);
     if (options->mode != PLAN_PREDICT && !m->compiled)
         return status_fail(CORNU_INVALID,
                            "%s: has no loss; expected a compile section (or "

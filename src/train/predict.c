@@ -24,7 +24,7 @@ static cornu_status predict_steps(session *s, const cornu_run_options *o, const 
     const cornu_model *model = session_model(s);
     int64_t input_size = shape_elements(&model->input),
             output_size = shape_elements(&model->output);
-    int64_t steps = (count + batch - 1) / batch;
+    int64_t steps = (count - 1) / batch + 1;
     double began = clock_seconds(), shown = began - 1;
     for (int64_t step = 0; step < steps; step++) {
         int64_t first = step * batch, left = count - first;
@@ -51,6 +51,9 @@ cornu_status session_predict(session *s, const cornu_run_options *o, const float
                              int64_t count, int64_t batch, float *outputs)
 {
     int64_t *index;
+    if (batch > INT32_MAX)
+        return status_fail(CORNU_INVALID, "batch: found %jd; expected 1 to %d", (intmax_t)batch,
+                           INT32_MAX);
     TRY(memory_new((size_t)batch, sizeof *index, "order of the samples", &index));
     session_order(0, 0, false, batch, index);
     cornu_status status = predict_steps(s, o, inputs, count, batch, index, outputs);

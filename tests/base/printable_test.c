@@ -74,9 +74,19 @@ static void a_cut_is_before_a_character_or_escape(void **state)
     assert_int_equal(cornu_printable("aä\033b", NULL, 0), 8);
 }
 
+static void no_text_is_an_empty_one(void **state)
+{
+    (void)state;
+    char out[4] = "abc";
+    assert_int_equal(cornu_printable(NULL, out, sizeof out), 0);
+    assert_string_equal(out, "");
+    assert_int_equal(cornu_printable("four", NULL, 9), 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_text_is_an_empty_one),
         cmocka_unit_test(controls_become_escapes),
         cmocka_unit_test(bytes_that_are_no_utf8_become_escapes),
         cmocka_unit_test(text_of_any_language_stays),
