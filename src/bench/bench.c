@@ -168,6 +168,21 @@ static cornu_status check_measured(const bench *b)
     return status_fail(b->first_failure, "%s on %s: %s", r->workload, r->device, r->failed);
 }
 
+/* What there is when somebody has had enough; nothing else is measured for it. */
+static cornu_status keep_interrupted(bench *b, cornu_status status)
+{
+    char round[32] = "";
+    bench_report *r = b->report;
+    if (status != CORNU_STOPPED || !b->options->keeps_stopped || r->count == 0)
+        return status;
+    r->interrupted = true;
+    if (b->round > 0)
+        snprintf(round, sizeof round, " in round %d", b->round);
+    return bench_note(r, "interrupted%s: these are the figures of what was measured until then%s",
+                      round,
+                      b->options->baseline ? ", and are not compared with the baseline" : "");
+}
+
 static cornu_status run_full_schedules(bench *b)
 {
     for (int i = 0; b->options->full && i < b->report->count; i++) {
@@ -177,6 +192,16 @@ static cornu_status run_full_schedules(bench *b)
         TRY(bench_full_schedule(workload_named(r->workload), r->device, b->options, b->report, r));
     }
     return CORNU_OK;
+}
+
+static cornu_status measure_everything(bench *b)
+{
+    cornu_status status = b->options->batches ? sweep_all(b) : measure_all(b);
+    if (status == CORNU_OK)
+        status = check_measured(b);
+    if (status == CORNU_OK)
+        status = run_full_schedules(b);
+    return keep_interrupted(b, status);
 }
 
 /* Once more: the machine may have been busy the first time. A device that fails now keeps what was
@@ -269,13 +294,12 @@ cornu_status bench_run(const bench_options *options, bench_report *report)
                                         .steps = options->steps};
     bench_notice(b, "measuring the machine's limits");
     TRY_GOTO(b->host->ops->limits(b->host, &report->limits));
-    TRY_GOTO(options->batches ? sweep_all(b) : measure_all(b));
+    TRY_GOTO(measure_everything(b));
     TRY_GOTO(check_measured(b));
-    TRY_GOTO(run_full_schedules(b));
-    if (options->seconds == 0)
+    if (options->seconds == 0 && !report->interrupted)
         TRY_GOTO(measure_limits_again(b));
     TRY_GOTO(judge(b));
-    if (options->baseline)
+    if (options->baseline && !report->interrupted)
         TRY_GOTO(baseline_apply(&b->baseline, report));
     TRY_GOTO(bench_make_json(report));
 done:

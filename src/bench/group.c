@@ -1,5 +1,6 @@
 /* Contenders that are measured together, round by round in turns. */
 #include "base/memory.h"
+#include "bench/duration.h"
 #include "bench/room.h"
 #include <math.h>
 #include <stdlib.h>
@@ -56,6 +57,36 @@ static cornu_status warm_up(bench *b, contender *c)
     return settle(c, contender_warm_up(c, b->options, &b->effort));
 }
 
+/* Seconds that its rounds will take at most, as they are counted. */
+static double seconds_left(const contender *c, const bench_effort *effort)
+{
+    if (c->done || c->failed || c->rounds == 0)
+        return 0;
+    double by_time = fmax(effort->budget_seconds - c->seconds, 0);
+    double by_rounds = (effort->rounds_most - c->rounds) * c->seconds / c->rounds;
+    return fmin(by_time, by_rounds);
+}
+
+/* Probes, and what else stands between rounds, take their share of the time so far. */
+static void notice_round(const bench *b, const contender *c, int round)
+{
+    char left[DURATION_TEXT];
+    double counted = 0, most = 0;
+    for (int i = 0; i < b->group_count; i++) {
+        counted += b->group[i].seconds;
+        most += seconds_left(&b->group[i], &b->effort);
+    }
+    double all = clock_seconds() - b->group_began;
+    double factor = round > 1 && counted > 0 ? fmax(all / counted, 1) : 1;
+    if (round == 1)
+        bench_notice(b, "%s on %s: round 1 of %d to %d", c->workload->name, c->device,
+                     b->effort.rounds_least, b->effort.rounds_most);
+    else
+        bench_notice(b, "%s on %s: round %d of %d to %d, at most %s left", c->workload->name,
+                     c->device, round, b->effort.rounds_least, b->effort.rounds_most,
+                     duration_show(most * factor, left));
+}
+
 /* On the host's cores a probe of arithmetic stands before each round, and probes of its memory
    around it. */
 static cornu_status run_round(bench *b, contender *c, int round)
@@ -63,7 +94,7 @@ static cornu_status run_round(bench *b, contender *c, int round)
     double probe = NAN;
     if (c->done)
         return CORNU_OK;
-    bench_notice(b, "%s on %s: round %d", c->workload->name, c->device, round);
+    notice_round(b, c, round);
     if (!bench_device_of(b->report, c->device))
         probe = b->host->ops->probe(b->host);
     if (probe > b->report->limits.fma)
@@ -92,28 +123,35 @@ static cornu_status measure_group(bench *b)
 {
     for (int i = 0; i < b->group_count; i++)
         TRY(warm_up(b, &b->group[i]));
-    for (int round = 1; !group_is_finished(b); round++)
+    b->group_began = clock_seconds();
+    for (b->round = 1; !group_is_finished(b); b->round++)
         for (int i = 0; i < b->group_count; i++) {
             if (bench_stopped(b))
                 return status_fail(CORNU_STOPPED, "bench: stopped");
-            TRY(run_round(b, &b->group[i], round));
+            TRY(run_round(b, &b->group[i], b->round));
         }
+    b->round = 0;
     for (int i = 0; i < b->group_count; i++)
         TRY(time_validation(b, &b->group[i]));
     return CORNU_OK;
 }
 
-static cornu_status keep_results(bench *b)
+/* `stopped`: those that had their turn, and no more is measured. */
+static cornu_status keep_results(bench *b, bool stopped)
 {
     bench_report *r = b->report;
+    bench_options with = *b->options;
+    with.operations = with.operations && !stopped;
     for (int i = 0; i < b->group_count; i++) {
         contender *c = &b->group[i];
+        if (stopped && (c->failed || c->rounds == 0))
+            continue;
         TRY(memory_grow(&r->results, &r->capacity, (size_t)r->count + 1, sizeof *r->results));
         bench_result *result = &r->results[r->count];
         *result = (bench_result){0};
         TRY(settle(c, contender_result(c, result)));
         r->count++; /* what it holds is freed with the report */
-        TRY(settle(c, contender_details(c, b->options, result)));
+        TRY(settle(c, contender_details(c, &with, result)));
         if (c->failed) {
             bench_result_forget(result);
             b->first_failure = b->first_failure ? b->first_failure : c->failed;
@@ -137,8 +175,11 @@ void group_close(bench *b)
 cornu_status group_finish(bench *b)
 {
     cornu_status status = measure_group(b);
-    if (status == CORNU_OK)
-        status = keep_results(b);
+    bool stopped = status == CORNU_STOPPED && b->options->keeps_stopped;
+    if (status == CORNU_OK || stopped) {
+        cornu_status kept = keep_results(b, stopped);
+        status = kept == CORNU_OK ? status : kept;
+    }
     group_close(b);
     return status;
 }

@@ -163,10 +163,11 @@ cornu_status bench_make_json(bench_report *report)
         json_pack("{sb sb sI}", "quick", report->settings.quick, "exact_convolution",
                   report->settings.exact_convolution, "steps", (json_int_t)report->settings.steps);
     json_decref(report->json);
-    report->json = json_pack("{ss ss so so so so so so so}", "cornu", cornu_version(), "started",
-                             report->started, "machine", machine, "settings", settings, "limits",
-                             limits, "devices", devices, "results", results, "notes", notes,
-                             "baseline", baseline_json(&report->baseline));
+    report->json =
+        json_pack("{ss ss sb so so so so so so so}", "cornu", cornu_version(), "started",
+                  report->started, "interrupted", (int)report->interrupted, "machine", machine,
+                  "settings", settings, "limits", limits, "devices", devices, "results", results,
+                  "notes", notes, "baseline", baseline_json(&report->baseline));
     if (!report->json)
         return status_fail(CORNU_OUT_OF_MEMORY, "report: cannot allocate");
     return CORNU_OK;

@@ -34,6 +34,9 @@ typedef struct bench_options {
     void (*on_notice)(void *user, const char *line); /* what is going on; may be NULL */
     void (*on_progress)(void *user, const char *file, int64_t done, int64_t total); /* downloads */
     bool (*should_stop)(void *user);
+    /* Where that asks for it, what was measured until then becomes the report, which says so; else,
+       and where nothing was, CORNU_STOPPED. */
+    bool keeps_stopped;
     void *user;
 } bench_options;
 

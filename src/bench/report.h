@@ -116,7 +116,8 @@ typedef struct bench_report {
     int count;
     size_t capacity;
     bench_comparison baseline;
-    char **notes; /* substituted data, throttling, what was not run and why */
+    bool interrupted; /* should_stop has ended it before all was measured */
+    char **notes;     /* substituted data, throttling, what was not run and why */
     int note_count;
     size_t note_capacity;
     json_t *json; /* the whole report as --json writes it */

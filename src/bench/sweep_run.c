@@ -114,9 +114,10 @@ static cornu_status sweep_workload(bench *b, const bench_workload *w)
 
 cornu_status sweep_all(bench *b)
 {
-    for (const bench_workload *w = bench_workloads_of(b); w->name; w++)
+    cornu_status status = CORNU_OK;
+    for (const bench_workload *w = bench_workloads_of(b); w->name && status == CORNU_OK; w++)
         if (bench_wants(b->options, w->name))
-            TRY(sweep_workload(b, w));
+            status = sweep_workload(b, w);
     sweep_sort(b->report);
-    return CORNU_OK;
+    return status;
 }

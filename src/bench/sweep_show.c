@@ -77,7 +77,8 @@ static void print_winners(const bench_report *report, const char *workload, FILE
 static void print_notes(const bench_report *report, FILE *out)
 {
     for (int i = 0; i < report->note_count; i++)
-        if (strstr(report->notes[i], "the time was used up"))
+        if (strstr(report->notes[i], "the time was used up") ||
+            strncmp(report->notes[i], "interrupted", 11) == 0)
             fprintf(out, "Note: %s.\n", report->notes[i]);
 }
 

@@ -93,11 +93,21 @@ static cornu_status write_all(const bench_report *r, const outputs *to)
     return status;
 }
 
+static void say_what_follows(void *user, char *line, size_t size)
+{
+    (void)user;
+    snprintf(line, size,
+             "stopping: what was measured is told and written, press Ctrl-C again to "
+             "end at once");
+}
+
 static int bench(const bench_options *o, const outputs *to)
 {
+    interrupt_set_plan(&(interrupt_plan){.say = say_what_follows});
     bench_report report_ = {.count = 0};
     int status = report(bench_run(o, &report_));
     progress_status(NULL);
+    interrupt_set_plan(NULL); /* one more while the report is written ends the process */
     if (status == STATUS_OK && o->batches)
         sweep_print(&report_, terminal_has_utf8(), stdout);
     else if (status == STATUS_OK && !is_stdout(to->markdown) && !is_stdout(to->csv))
@@ -113,6 +123,9 @@ static int bench(const bench_options *o, const outputs *to)
         say_written(to, "TensorBoard", to->tensorboard);
         status = baseline_is_slower(&report_) ? STATUS_SLOWER : STATUS_OK;
     }
+    if (status == STATUS_OK && report_.interrupted)
+        status = fail(STATUS_INTERRUPTED,
+                      "bench: stopped; what was measured until then is told and written");
     bench_report_free(&report_);
     return status;
 }
@@ -247,6 +260,7 @@ static int run(int argc, char **argv)
     o.exact_convolution = on.exact_convolution;
     o.threads = (int)on.threads;
     o.workloads = found.item;
+    o.keeps_stopped = true;
     o.batches = sweep ? batches : NULL;
     o.graph = to.tensorboard != NULL;
     o.operations = to.json || to.html || o.graph;
