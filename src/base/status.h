@@ -14,6 +14,9 @@ cornu_status status_fail_v(cornu_status code, const char *format, va_list argume
 cornu_status status_prefix(cornu_status code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* "found %d %s", n, PLURAL(n, "class", "classes") */
+#define PLURAL(count, one, many) ((count) == 1 ? (one) : (many))
+
 /* Fail unless the reserve of `name`, an options struct of a caller, is 0: a later cornu has fields
    there, which cannot be left unheeded. */
 #define CHECK_RESERVE(name, options) \

@@ -151,13 +151,15 @@ static void print_rows(const advise_report *r, bool utf8, FILE *out)
 /* "17 epochs of 1200 steps of 50 samples, each with a validation of 10000 samples" */
 static void say_schedule(const advise_report *r, char *line, size_t size)
 {
-    int length = snprintf(line, size, "%s: %s%lld epoch%s of %lld steps, batch %lld", r->name,
-                          r->at_most ? "at most " : "", (long long)r->epochs,
-                          r->epochs == 1 ? "" : "s", (long long)r->steps, (long long)r->batch);
+    int length =
+        snprintf(line, size, "%s: %s%lld epoch%s of %lld step%s, batch %lld", r->name,
+                 r->at_most ? "at most " : "", (long long)r->epochs, r->epochs == 1 ? "" : "s",
+                 (long long)r->steps, r->steps == 1 ? "" : "s", (long long)r->batch);
     if (r->validations > 0)
-        length += snprintf(line + length, size - (size_t)length,
-                           ", %lld validation%s of %lld samples", (long long)r->validations,
-                           r->validations == 1 ? "" : "s", (long long)r->validation_samples);
+        length +=
+            snprintf(line + length, size - (size_t)length, ", %lld validation%s of %lld sample%s",
+                     (long long)r->validations, r->validations == 1 ? "" : "s",
+                     (long long)r->validation_samples, r->validation_samples == 1 ? "" : "s");
     if (r->real_data)
         length += snprintf(line + length, size - (size_t)length, "; data: %s", r->data_name);
     else
@@ -165,8 +167,8 @@ static void say_schedule(const advise_report *r, char *line, size_t size)
                            "; its data is not here: generated pixels of the exact shape");
     if (r->pictures > 0)
         snprintf(line + length, size - (size_t)length,
-                 ", %lld pictures, decoded once in %.3g ms of a core each", (long long)r->pictures,
-                 1e3 * r->picture_seconds);
+                 ", %lld picture%s, decoded once in %.3g ms of a core each", (long long)r->pictures,
+                 r->pictures == 1 ? "" : "s", 1e3 * r->picture_seconds);
 }
 
 static bool has_smaller(const advise_report *r)

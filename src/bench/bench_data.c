@@ -124,12 +124,13 @@ static cornu_status decode_all(bench_data *d, bench_report *report)
     TRY(data_finish(data)); /* also where the workers are done already: it tells what was skipped */
     TRY(cornu_data_loading_get(data, &loading));
     if (data_usable(data, CORNU_TRAIN, 0, data->block[CORNU_TRAIN].count) == 0)
-        return status_fail(CORNU_BAD_FILE, "%s: found no readable images (%lld files skipped)",
-                           data->folder, (long long)loading.skipped);
+        return status_fail(CORNU_BAD_FILE, "%s: found no readable images (%lld file%s skipped)",
+                           data->folder, (long long)loading.skipped,
+                           loading.skipped == 1 ? "" : "s");
     if (loading.skipped == 0)
         return CORNU_OK;
-    return bench_note(report, "%s: %s: %lld files skipped", d->workload->name, data->name,
-                      (long long)loading.skipped);
+    return bench_note(report, "%s: %s: %lld file%s skipped", d->workload->name, data->name,
+                      (long long)loading.skipped, loading.skipped == 1 ? "" : "s");
 }
 
 cornu_status bench_data_open(const bench_workload *w, const cornu_model *model, int64_t batch,

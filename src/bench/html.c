@@ -320,8 +320,9 @@ static cornu_status add_machine(const bench_report *report, text *t)
     char line[LINE], size[16], *versions;
     page_heading(t, 2, "Machine and versions");
     page_table_begin(t, "The machine", columns, 2);
-    snprintf(line, sizeof line, "%s, %d cores, %d threads, %s", m->cpu, m->cores,
-             report->limits.threads, report->limits.isa);
+    snprintf(line, sizeof line, "%s, %d core%s, %d thread%s, %s", m->cpu, m->cores,
+             m->cores == 1 ? "" : "s", report->limits.threads,
+             report->limits.threads == 1 ? "" : "s", report->limits.isa);
     add_row(t, "processor", line);
     add_limits(t, "its limits", &report->limits);
     add_row(t, "memory", memory_human((double)m->memory_bytes, size));

@@ -9,9 +9,9 @@
 enum {
     STATUS_OK = 0,
     STATUS_FAILURE = 1,
-    STATUS_USAGE = 2,  /* a wrong command line, or a device that is not there */
-    STATUS_SLOWER = 3, /* bench --baseline: something is slower than it was */
-    STATUS_INTERRUPTED = 130
+    STATUS_USAGE = 2,        /* a wrong command line, or a device that is not there */
+    STATUS_SLOWER = 3,       /* bench --baseline: something is slower than it was */
+    STATUS_INTERRUPTED = 130 /* by Ctrl-C; by SIGTERM 143, by SIGHUP 129, as shells have them */
 };
 
 typedef struct command {
@@ -36,6 +36,7 @@ typedef enum option_type {
     OPTION_FLAG, /* bool */
     OPTION_INT,  /* int64_t, minimum..maximum */
     OPTION_REAL, /* real_number, above 0 */
+    OPTION_TIME, /* real_number, of seconds, above 0 */
     OPTION_TEXT, /* const char * */
     OPTION_LIST, /* text_list */
     OPTION_FILES /* output_files */
@@ -84,7 +85,8 @@ typedef struct device_choice {
 } device_choice;
 
 #define DEVICE_OPTIONS(c)                                                                            \
-    {"device", "D", "cpu (default), gpu, cuda:0, reference", OPTION_TEXT, &(c).device, 0, 0},        \
+    {"device", "D", "cpu (default), gpu, cuda:0, opencl:0, reference", OPTION_TEXT, &(c).device,     \
+     0,        0},                                                                                   \
         {"precision",                                                                                \
          "P",                                                                                        \
          "of products: fp32 (default); on GPUs tf32, bf16",                                          \
@@ -139,6 +141,8 @@ typedef void option_visit(void *user, const option *o, const char *value);
 void options_each(const option *options, option_visit *visit, void *user);
 /* A number above 0 as an option has it: decimal, and finite. */
 bool read_real(const char *text, double *value);
+/* "90s", "10m", "1h30m", "2d": seconds, above 0. */
+bool read_time(const char *text, double *seconds);
 /* The nearest of NULL-ended `names` to a mistyped word, or NULL. */
 const char *nearest_name(const char *word, const char *const *names);
 
@@ -194,6 +198,12 @@ bool devices_are_there(const device_choice *choice, int *status);
 bool can_write(const char *path, int *status);
 /* Fail (and print) unless `path` is a folder; NULL is fine. */
 bool folder_is_there(const char *path, int *status);
+
+/* ---- devices.c -------------------------------------------------------------------------- */
+
+/* What --device may name on this machine, with spaces between: "cpu gpu opencl:0 reference". Opens
+   the plug-ins. Returns `names`. */
+const char *devices_here(char *names, size_t size);
 
 /* ---- timing.c --------------------------------------------------------------------------- */
 
@@ -297,12 +307,18 @@ void draw_picture(int64_t height, int64_t width, int64_t channels, const float *
 
 /* ---- interrupt.c ------------------------------------------------------------------------ */
 
-/* From now on SIGINT and SIGTERM are answered with a line on standard error, from a thread of its
-   own: the first sets a flag, the next ends the process. While a model file is written, a second
-   one is answered with how far that is, and a third ends the process; what was written goes. Call
-   it before there are other threads. */
+/* From now on SIGINT, SIGTERM and SIGHUP are answered with a line on standard error, from a thread
+   of its own: the first sets a flag, the next ends the process, unless it is SIGHUP, of which a
+   shell and its terminal may both send one. SIGHUP that is ignored (nohup) stays so. While a model
+   file is written, a second one is answered with how far that is, and a third ends the process;
+   what was written goes. Call it before there are other threads. */
 void interrupt_watch(progress *p);
 void interrupt_forget(void); /* the progress and the plan, which are about to go */
+/* The exit status of a command that returns `status`: where that is STATUS_INTERRUPTED, by the
+   signal that asked for it. */
+int interrupt_status(int status);
+/* Is it such a status? */
+bool is_interrupted(int status);
 /* The flag; for should_stop, whose `user` it ignores. */
 bool interrupt_asked(void *user);
 /* What the first one is answered with ("stopping, ..." where `say` is NULL): a line that says what

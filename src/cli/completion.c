@@ -18,6 +18,7 @@ static void print_commands(const char *shell)
 static void print_bash(void)
 {
     print("# bash completion for cornu; made by: cornu completion bash\n"
+          "_cornu_devices()\n{\n    cornu devices --names 2>/dev/null || echo cpu gpu\n}\n"
           "_cornu()\n{\n"
           "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
           "    local words='' files='' options=''\n"
@@ -47,6 +48,9 @@ static void print_zsh(void)
 {
     print("#compdef cornu\n# zsh completion for cornu; made by: cornu completion zsh\n"
           "_cornu_word_or_file()\n{\n    _files\n    [[ -z $1 ]] || compadd -- \"$@\"\n}\n"
+          "_cornu_devices()\n{\n"
+          "    local -a names=(${(f)\"$(cornu devices --names 2>/dev/null)\"})\n"
+          "    compadd -- ${names:-cpu gpu}\n}\n"
           "_cornu()\n{\n"
           "    if (( CURRENT == 2 )); then\n        local -a commands=(\n");
     for (int i = 0; commands[i]; i++)

@@ -1,6 +1,7 @@
 #include "cli/cli.h"
 #include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int print_json(void)
 {
@@ -58,19 +59,53 @@ static void print_table(void)
     }
 }
 
+const char *devices_here(char *names, size_t size)
+{
+    cornu_device_info d;
+    bool gpu = false;
+    size_t length = 0;
+    *names = 0;
+    for (int i = 0; cornu_device_info_get(i, &d); i++) {
+        bool is_gpu = d.gpu || strncmp(d.name, "cuda", 4) == 0;
+        bool first = d.available && is_gpu && !gpu;
+        gpu |= first;
+        if (d.available && length < size)
+            length += (size_t)snprintf(names + length, size - length, "%s%s%s",
+                                       length > 0 ? " " : "", first ? "gpu " : "", d.name);
+    }
+    return names;
+}
+
+static void print_names(void)
+{
+    char names[512], *rest = names;
+    devices_here(names, sizeof names);
+    for (const char *name; (name = strsep(&rest, " ")) != NULL;)
+        print("%s\n", name);
+}
+
 static int run(int argc, char **argv)
 {
-    bool json = false;
-    const option options[] = {{"json", NULL, "as JSON", OPTION_FLAG, &json, 0, 0}, {.name = NULL}};
+    bool json = false, names = false;
+    const option options[] = {
+        {"json", NULL, "as JSON", OPTION_FLAG, &json, 0, 0},
+        {"names", NULL, "only what --device takes here, a line each", OPTION_FLAG, &names, 0, 0},
+        {.name = NULL}};
     operands found;
     int status;
     if (!options_parse(&command_devices, options, argc, argv, 0, 0, "", &found, &status))
         return status;
+    if (json && names)
+        return fail_usage(&command_devices, "found --json and --names; expected one of them");
     if (json)
         return print_json();
-    print_table();
+    if (names)
+        print_names();
+    else
+        print_table();
     return STATUS_OK;
 }
 
 const command command_devices = {
-    "devices", "what --device may name on this machine", "[--json]", NULL, run, .alone = false};
+    "devices",     "what --device may name on this machine", "[--json|--names]", NULL, run,
+    .alone = false};

@@ -125,6 +125,8 @@ static int run(int argc, char **argv)
                        &status) ||
         !device_is_there(&on, &status) || !can_tell(&t, &status))
         return status;
+    if (t.top && !t.report.asked)
+        return fail_usage(&command_evaluate, "found --top alone; expected --report, too");
     /* Each picture is needed once: decoded when its turn comes, and kept nowhere. */
     const data_choice files = {.background = true, .cache = "off"};
     evaluation e = {.last = {.epochs = 1}};

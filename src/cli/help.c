@@ -15,6 +15,12 @@ static bool next_line(const char **text, char *line, size_t size)
     return true;
 }
 
+/* What it may be depends on the machine, which is asked when somebody wants to know. */
+static bool is_device(const option *o)
+{
+    return o->value && strcmp(o->value, "D") == 0;
+}
+
 /* ---- text ------------------------------------------------------------------------------- */
 
 static void print_text(const command *c, const option *options)
@@ -29,10 +35,12 @@ static void print_text(const command *c, const option *options)
     if (options->name)
         print("\n");
     for (const option *o = options; o->name; o++) {
-        char left[64];
+        char left[256];
         snprintf(left, sizeof left, "--%s%s%s", o->name, o->value ? " " : "",
                  o->value ? o->value : "");
         print("  %-20s %s\n", left, o->help);
+        if (is_device(o))
+            print("  %-20s here: %s\n", "", devices_here(left, sizeof left));
     }
     if (c->details) {
         print("\n");
@@ -149,7 +157,7 @@ static choice choice_of(const option *o)
 {
     static const struct {
         const char *value, *words;
-    } known[] = {{"D", "cpu gpu cuda:0 reference"},
+    } known[] = {{"D", "cpu gpu reference"}, /* see is_device */
                  {"P", "fp32 tf32 bf16"},
                  {"S", "train test"},
                  {"C", "file off"}};
@@ -192,7 +200,9 @@ static void print_bash(const command *c, const option *options)
     print("    %s)\n        case $prev in\n", c->name);
     for (const option *o = options; o->name; o++) {
         choice value = choice_of(o);
-        if (o->type != OPTION_FLAG)
+        if (is_device(o))
+            print("        --%s) words=$(_cornu_devices) files='' ;;\n", o->name);
+        else if (o->type != OPTION_FLAG)
             print("        --%s) words='%s' files=%s ;;\n", o->name, value.words,
                   value.files ? "yes" : "''");
     }
@@ -221,7 +231,10 @@ static void print_zsh(const command *c, const option *options)
         print("]");
         if (o->type != OPTION_FLAG) {
             print(o->type == OPTION_FILES ? "::%s:" : ":%s:", o->value);
-            print_zsh_choice(&value);
+            if (is_device(o))
+                print(" _cornu_devices");
+            else
+                print_zsh_choice(&value);
         }
         print("' \\\n");
     }
@@ -250,7 +263,10 @@ static void print_fish(const command *c, const option *options)
         print_marked(o->help, "'\\", "\\");
         const bool needs = o->type != OPTION_FLAG && o->type != OPTION_FILES;
         print("'%s%s", needs ? " -r" : "", value.files ? " -F" : " -f");
-        print(*value.words ? " -a '%s'\n" : "\n", value.words);
+        if (is_device(o))
+            print(" -a '(cornu devices --names 2>/dev/null)'\n");
+        else
+            print(*value.words ? " -a '%s'\n" : "\n", value.words);
     }
 }
 

@@ -1,5 +1,5 @@
-/* Ctrl-C and SIGTERM. A thread waits for them, so that they are answered at once, whatever the
-   other threads are doing, and by code that may do more than a signal handler. */
+/* Ctrl-C, SIGTERM and SIGHUP. A thread waits for them, so that they are answered at once, whatever
+   the other threads are doing, and by code that may do more than a signal handler. */
 #include "cli/cli.h"
 #include <pthread.h>
 #include <signal.h>
@@ -17,8 +17,8 @@ static struct {
     pthread_mutex_t lock;
     progress *progress;
     interrupt_plan plan;
-    int signals;
-    bool offered; /* the last line said that one more ends the process */
+    int signals, number; /* how many, and the last that counted */
+    bool offered;        /* the last line said that one more ends the process */
     /* The model file that is being written. */
     bool saving;
     char path[PATH_SIZE], temporary[PATH_SIZE];
@@ -51,7 +51,7 @@ static void end_process(void)
         snprintf(line, sizeof line, "stopped without saving");
     }
     progress_answer(state.progress, line);
-    _exit(STATUS_INTERRUPTED);
+    _exit(interrupt_status(STATUS_INTERRUPTED));
 }
 
 /* The first one during a save is not taken for a wish to lose it. */
@@ -96,7 +96,10 @@ static void *watch(void *signals)
         if (sigwait(signals, &number) != 0)
             continue;
         pthread_mutex_lock(&state.lock);
-        answer();
+        if (number != SIGHUP || state.signals == 0) {
+            state.number = number;
+            answer();
+        }
         pthread_mutex_unlock(&state.lock);
     }
     return NULL;
@@ -108,10 +111,13 @@ void interrupt_watch(progress *p)
 {
     static sigset_t signals;
     pthread_t thread;
+    struct sigaction hangup;
     state.progress = p;
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+        sigaddset(&signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals, NULL); /* threads that are made later block them, too */
     if (pthread_create(&thread, NULL, watch, &signals) == 0)
         pthread_detach(thread);
@@ -156,6 +162,16 @@ void interrupt_forget(void)
     interrupt_hold();
     state.progress = NULL;
     interrupt_release();
+}
+
+int interrupt_status(int status)
+{
+    return status == STATUS_INTERRUPTED && state.number ? 128 + state.number : status;
+}
+
+bool is_interrupted(int status)
+{
+    return status == STATUS_INTERRUPTED || status == 128 + SIGTERM || status == 128 + SIGHUP;
 }
 
 bool interrupt_asked(void *user)

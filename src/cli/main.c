@@ -52,7 +52,7 @@ static void print_man(void)
           ".SH EXIT STATUS\n.TP\n%d\nall went well\n.TP\n%d\nsomething failed\n"
           ".TP\n%d\na wrong command line, or a device that is not there\n"
           ".TP\n%d\nsomething is slower than in the run that bench \\-\\-baseline names\n"
-          ".TP\n%d\nstopped by Ctrl\\-C\n",
+          ".TP\n%d\nstopped by Ctrl\\-C (143 by SIGTERM, 129 by SIGHUP)\n",
           STATUS_OK, STATUS_FAILURE, STATUS_USAGE, STATUS_SLOWER, STATUS_INTERRUPTED);
 }
 
@@ -139,5 +139,5 @@ int cornu_main(int argc, char **argv)
     interrupt_forget();
     status = finish_output(status);
     let_speaker_end(status);
-    return status;
+    return interrupt_status(status);
 }

@@ -120,6 +120,43 @@ bool read_real(const char *text, double *value)
     return decimal && *value > 0 && *value <= DBL_MAX;
 }
 
+bool read_time(const char *text, double *seconds)
+{
+    static const struct {
+        char name;
+        double seconds;
+    } units[] = {{'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}};
+    const size_t count = sizeof units / sizeof *units;
+    size_t next = 0; /* the largest that may follow */
+    *seconds = 0;
+    while (*text) {
+        size_t digits = strspn(text, "0123456789."), unit = next;
+        char number[32], *end;
+        while (unit < count && units[unit].name != text[digits])
+            unit++;
+        snprintf(number, sizeof number, "%.*s", (int)digits, text);
+        if (digits == 0 || digits >= sizeof number || unit == count)
+            return false;
+        *seconds += strtod(number, &end) * units[unit].seconds;
+        if (*end)
+            return false;
+        text += digits + 1;
+        next = unit + 1;
+    }
+    return *seconds > 0;
+}
+
+static bool set_time(const command *c, const option *o, const char *value, int *status)
+{
+    real_number *number = o->target;
+    number->text = value;
+    if (read_time(value, &number->value))
+        return true;
+    *status = fail_usage(c, "--%s: found \"%s\"; expected a time, such as 90s, 10m or 1h30m",
+                         o->name, value);
+    return false;
+}
+
 static bool set_real(const command *c, const option *o, const char *value, int *status)
 {
     real_number *number = o->target;
@@ -148,6 +185,8 @@ static bool set_value(const command *c, const option *o, const char *value, int 
         return set_int(c, o, value, status);
     if (o->type == OPTION_REAL)
         return set_real(c, o, value, status);
+    if (o->type == OPTION_TIME)
+        return set_time(c, o, value, status);
     if (*value == 0) {
         *status = fail_usage(c, "--%s: found an empty value; expected %s", o->name, o->value);
         return false;
@@ -285,6 +324,7 @@ static void visit_option(const option *o, option_visit *visit, void *user)
         visit_int(o, visit, user);
         break;
     case OPTION_REAL:
+    case OPTION_TIME:
         visit_list(o, &((const real_number *)o->target)->text, 1, visit, user);
         break;
     case OPTION_TEXT:

@@ -94,7 +94,7 @@ static int visit_pattern(const char *pattern, visit_file *visit, void *user)
     int status = STATUS_OK, failure = glob(pattern, 0, NULL, &found);
     if (failure)
         status = visit(user, pattern,
-                       failure == GLOB_NOMATCH ? "no file is called so" : "cannot be looked for");
+                       failure == GLOB_NOMATCH ? "no file matches it" : "cannot be looked for");
     for (size_t i = 0; i < found.gl_pathc && !failure && status == STATUS_OK; i++)
         status = visit_path(found.gl_pathv[i], visit, user);
     globfree(&found);

@@ -274,11 +274,13 @@ static int fail_write(rows *r)
     clearerr(r->to);
     r->over = true;
     if (r->problem != EPIPE && is_read(r->to))
-        return fail(STATUS_FAILURE, "%s: cannot write: %s; stopped after %lld rows", where(r),
-                    strerror(r->problem ? r->problem : EIO), (long long)r->count);
-    (void)fail(STATUS_OK, "%s: nobody reads it any more; stopped after %lld rows", where(r),
-               (long long)r->count);
-    return STATUS_OK;
+        return fail(STATUS_FAILURE, "%s: cannot write: %s; stopped after %lld row%s", where(r),
+                    strerror(r->problem ? r->problem : EIO), (long long)r->count,
+                    r->count == 1 ? "" : "s");
+    if (r->to != stdout)
+        (void)fail(STATUS_OK, "%s: nobody reads it any more; stopped after %lld row%s", where(r),
+                   (long long)r->count, r->count == 1 ? "" : "s");
+    return STATUS_OK; /* of standard output (| head) that is no news */
 }
 
 int rows_flush(rows *r)

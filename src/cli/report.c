@@ -98,8 +98,8 @@ static void print_classes(const cornu_report *r, const cornu_report_info *info, 
     print_class(r, CORNU_MACRO_AVERAGE, columns);
     print_class(r, CORNU_WEIGHTED_AVERAGE, columns);
     if (info->undecided > 0)
-        print("of %lld samples all outputs are NaN: they are predicted as no class\n",
-              (long long)info->undecided);
+        print("of %lld sample%s all outputs are NaN: predicted as no class\n",
+              (long long)info->undecided, info->undecided == 1 ? "" : "s");
 }
 
 /* ---- confusions ------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 #include "cli/train.h"
-#include <jansson.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,6 +41,10 @@ static void make_table(train_options *o, option table[TABLE_MOST])
         {"names", "torch", "they are a state_dict of PyTorch's", OPTION_TEXT, &o->names, 0, 0},
         {"save", "FILE", "write the model here: at the end, each epoch, on Ctrl-C", OPTION_TEXT,
          &o->save, 0, 0},
+        {"no-save", NULL, "write no model; else a new file here, at the end or on Ctrl-C",
+         OPTION_FLAG, &o->no_save, 0, 0},
+        {"max-time", "T", "stop after the step that is at hand after 90s, 10m, 1h30m", OPTION_TIME,
+         &o->max_time, 0, 0},
         {"resume", "FILE", "go on where this model file stopped", OPTION_TEXT, &o->resume, 0, 0},
         {"log", "FILE", "write a CSV row an epoch", OPTION_TEXT, &o->log, 0, 0},
         {"log-steps", NULL, "write a row a step instead", OPTION_FLAG, &o->log_steps, 0, 0},
@@ -82,6 +86,11 @@ static bool parse(const option *table, int argc, char **argv, train_options *o, 
                        o->seed ? "seed" : "learning-rate", o->seed ? "seed" : "learning rate");
     else if (!sweeps && o->jobs)
         *status = fail_usage(&command_train, "found --jobs alone; expected --sweep, too");
+    else if (!sweeps && o->plot && o->quiet)
+        *status = fail_usage(&command_train, "found --plot and --quiet; expected one of them");
+    else if (o->no_save && (o->save || o->resume))
+        *status = fail_usage(&command_train, "found --no-save and --%s; expected one of them",
+                             o->save ? "save" : "resume");
     else if (o->names && !o->init)
         *status = fail_usage(&command_train, "found --names alone; expected --init FILE, too");
     else if (o->log_steps && !o->log)
@@ -114,34 +123,6 @@ static int check_same_network(const cornu_model *model, const train_options *o)
     return status;
 }
 
-static json_t *optimizer_options(json_t *compile)
-{
-    return json_object_get(json_object_get(compile, "optimizer"), "config");
-}
-
-/* The optimizer's own rate is replaced, so that the model file holds this one. */
-int train_set_learning_rate(cornu_model *model, double rate)
-{
-    char *text = NULL;
-    int status = report(cornu_model_compile_config(model, &text));
-    json_t *compile = status == STATUS_OK ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
-    json_t *options = optimizer_options(compile);
-    cornu_free(text);
-    if (status == STATUS_OK && !json_is_number(json_object_get(options, "learning_rate")))
-        status = fail(STATUS_FAILURE,
-                      "learning_rate: found %s in the recipe; expected a number "
-                      "that --learning-rate replaces",
-                      options ? "a schedule" : "no optimizer");
-    if (status == STATUS_OK && json_object_set_new(options, "learning_rate", json_real(rate)) != 0)
-        status = fail(STATUS_FAILURE, "learning_rate: not enough memory");
-    char *changed = status == STATUS_OK ? json_dumps(compile, JSON_REAL_PRECISION(17)) : NULL;
-    if (status == STATUS_OK)
-        status = report(cornu_model_compile(model, changed));
-    free(changed);
-    json_decref(compile);
-    return status;
-}
-
 static int open_model(const train_options *o, cornu_model **model)
 {
     const cornu_weights_options weights = {.names = o->names};
@@ -163,9 +144,11 @@ typedef struct training {
     cornu_progress last; /* epoch */
     int64_t epochs;      /* ended in this run */
     int64_t step, steps; /* done in the epoch at hand, of these; see interrupt_hold */
-    char path[4096];     /* of the model file; "": none yet */
+    char path[4096];     /* of the model file; "": none */
+    bool own_name;       /* which nobody has given */
     bool saved;          /* it holds this run's work */
-    cornu_ranks *ranks;  /* NULL: one process */
+    double began;
+    cornu_ranks *ranks; /* NULL: one process */
 } training;
 
 /* ---- Ctrl-C ----------------------------------------------------------------------------- */
@@ -180,6 +163,40 @@ static void free_name(const char *what, char *path, size_t size)
     snprintf(path, size, "%.*s.safetensors", length, name);
     for (int i = 2; access(path, F_OK) == 0 && i < 10000; i++)
         snprintf(path, size, "%.*s-%d.safetensors", length, name, i);
+}
+
+/* Another run may have taken the name meanwhile. */
+static void renew_name(training *t)
+{
+    if (t->own_name && !t->saved)
+        free_name(t->options->what, t->path, sizeof t->path);
+}
+
+/* Where the model goes, at the end as on Ctrl-C; what nobody has said is told. */
+static void choose_path(training *t)
+{
+    const train_options *o = t->options;
+    const char *path = o->save ? o->save : o->resume;
+    char line[sizeof t->path + 128];
+    snprintf(t->path, sizeof t->path, "%s", path ? path : "");
+    if (path || !is_speaker())
+        return;
+    if (o->no_save) {
+        progress_notice(&t->progress, "not saved: found --no-save (--save FILE writes the model)");
+        return;
+    }
+    if (access(".", W_OK | X_OK) != 0) {
+        snprintf(line, sizeof line, "not saved: this folder: %s (--save FILE: elsewhere)",
+                 strerror(errno));
+        progress_notice(&t->progress, line);
+        return;
+    }
+    t->own_name = true;
+    renew_name(t);
+    snprintf(line, sizeof line,
+             "the model will be saved as %s at the end, or when stopped (--save FILE, --no-save)",
+             t->path);
+    progress_notice(&t->progress, line);
 }
 
 static void print_option(FILE *f, const char *name, const char *value)
@@ -201,11 +218,21 @@ static void say_what_follows(void *user, char *line, size_t size)
 {
     training *t = user;
     bool done = t->steps > 0 && t->step >= t->steps; /* the epoch's: validation, callbacks */
-    if (!*t->path)
-        free_name(t->options->what, t->path, sizeof t->path);
-    snprintf(line, size, "%s step %lld, saving %s, press Ctrl-C again to stop without saving",
-             done ? "stopping after" : "finishing", (long long)(done ? t->step : t->step + 1),
-             t->path);
+    renew_name(t);
+    int length = snprintf(line, size, "%s step %lld, ", done ? "stopping after" : "finishing",
+                          (long long)(done ? t->step : t->step + 1));
+    if (*t->path)
+        snprintf(line + length, size - (size_t)length,
+                 "saving %s, press Ctrl-C again to stop without saving", t->path);
+    else
+        snprintf(line + length, size - (size_t)length,
+                 "not saving, press Ctrl-C again to end at once");
+}
+
+static bool time_is_over(const training *t)
+{
+    const real_number *most = &t->options->max_time;
+    return most->text && seconds_now() - t->began >= most->value;
 }
 
 /* Asked after each step. What a Ctrl-C was answered with is what happens. */
@@ -218,7 +245,7 @@ static bool should_stop(void *user)
     t->step = now.step;
     if (t->ranks && now.step < t->steps) /* they vote within a step: the next one is the last */
         t->step++;
-    bool asked = interrupt_asked(NULL);
+    bool asked = interrupt_asked(NULL) || time_is_over(t);
     interrupt_release();
     return asked;
 }
@@ -244,8 +271,14 @@ static void print_position(FILE *f, const cornu_model *model)
 static void print_how_to_go_on(FILE *f, const training *t)
 {
     const train_options *o = t->options;
+    if (!interrupt_asked(NULL))
+        print_to(f, "--max-time %s: ", o->max_time.text);
     print_to(f, "stopped after ");
     print_position(f, t->model);
+    if (!t->saved) {
+        print_to(f, ", not saved");
+        return;
+    }
     print_to(f, ", saved %s. Go on with: cornu train", t->path);
     if (o->what)
         print_word(f, o->what);
@@ -262,19 +295,21 @@ static void print_how_to_go_on(FILE *f, const training *t)
     print_option(f, "tensorboard", o->tensorboard);
     print_option(f, "html", o->html);
     print_option(f, "output", o->output);
-    print_to(f, "%s%s%s%s%s", o->on.exact_convolution ? " --exact-conv" : "",
-             o->log_steps ? " --log-steps" : "", o->files.strict ? " --strict" : "",
-             o->plot ? " --plot" : "", o->quiet ? " --quiet" : "");
+    print_option(f, "max-time", o->max_time.text);
+    print_to(f, "%s%s%s%s%s%s", o->on.exact_convolution ? " --exact-conv" : "",
+             o->shard_optimizer ? " --shard-optimizer" : "", o->log_steps ? " --log-steps" : "",
+             o->files.strict ? " --strict" : "", o->plot ? " --plot" : "",
+             o->quiet ? " --quiet" : "");
     print_option(f, "resume", t->path);
 }
 
 /* Say what was saved, and how to go on: in one write, as a terminal's own "^C" may come at any
    time, and before an answer to one more. */
-static int finish_interrupted(const training *t)
+static int finish_stopped(const training *t)
 {
     char *line = NULL;
     size_t size;
-    if (!t->saved)
+    if (t->epochs == 0 && t->step == 0 && !t->saved)
         return fail(STATUS_INTERRUPTED, "stopped before the first step: nothing to save");
     FILE *f = open_memstream(&line, &size);
     if (f)
@@ -286,7 +321,16 @@ static int finish_interrupted(const training *t)
     print_to(stderr, "%s\n", whole ? line : "");
     interrupt_release();
     free(line);
-    return STATUS_INTERRUPTED;
+    return interrupt_asked(NULL) ? STATUS_INTERRUPTED : STATUS_OK;
+}
+
+/* At the end, where nobody has named a file: what is written each epoch otherwise. */
+static cornu_status save_at_end(training *t)
+{
+    if (!t->own_name)
+        return CORNU_OK;
+    renew_name(t);
+    return cornu_model_save(t->model, t->path);
 }
 
 /* ---- the command ------------------------------------------------------------------------ */
@@ -309,16 +353,19 @@ static void on_step(void *user, const cornu_progress *now)
 }
 
 /* Say how it ended. */
-static int finish(const training *t, const cornu_data *data, cornu_status status, double seconds)
+static int finish(training *t, const cornu_data *data, cornu_status status, double seconds)
 {
     const train_options *o = t->options;
-    const char *save = o->save ? o->save : o->resume;
     if (!o->quiet)
         print_loading(data, &t->last);
+    if (status == CORNU_STOPPED && !is_speaker())
+        return interrupt_asked(NULL) || !o->max_time.text ? STATUS_INTERRUPTED : STATUS_OK;
     if (status == CORNU_STOPPED)
-        return is_speaker() ? finish_interrupted(t) : STATUS_INTERRUPTED;
-    if (status == CORNU_OK && save && !o->quiet)
-        print("saved %s\n", save);
+        return finish_stopped(t);
+    if (status == CORNU_OK)
+        status = save_at_end(t);
+    if (status == CORNU_OK && *t->path && !o->quiet)
+        print("saved %s\n", t->path);
     if (status == CORNU_OK && !o->quiet)
         print_total(t->epochs, seconds);
     return report(status);
@@ -340,8 +387,6 @@ static int train(training *t, const cornu_data *data)
 {
     /* Without --save a resumed run goes back into its own file. */
     const train_options *o = t->options;
-    const char *save = o->save ? o->save : o->resume;
-    snprintf(t->path, sizeof t->path, "%s", save ? save : "");
     cornu_fit_options fit = {.device = o->on.device,
                              .precision = o->on.precision,
                              .exact_convolution = o->on.exact_convolution,
@@ -353,7 +398,7 @@ static int train(training *t, const cornu_data *data)
                              .wire = o->wire,
                              .shard_optimizer = o->shard_optimizer,
                              .seed = (uint64_t)o->seed,
-                             .save = save,
+                             .save = o->save ? o->save : o->resume,
                              .save_stopped = t->path,
                              .log = o->log,
                              .log_steps = o->log_steps,
@@ -384,7 +429,7 @@ static int run(int argc, char **argv)
 {
     train_options o = {0};
     option table[TABLE_MOST];
-    training t = {.options = &o};
+    training t = {.options = &o, .began = seconds_now()};
     plot curves = {.count = 0};
     int status;
     make_table(&o, table);
@@ -407,8 +452,11 @@ static int run(int argc, char **argv)
     status = open_model(&o, &t.model);
     if (status == STATUS_OK)
         status = open_data(t.model, o.data, true, &o.files, &t.progress, &data);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
+        train_say_unused(&o, t.model, data, &t.progress);
+        choose_path(&t);
         status = train(&t, data);
+    }
     cornu_data_close(data);
     cornu_model_close(t.model);
     speak_for(NULL);
@@ -429,9 +477,11 @@ const command command_train = {
     "of\n"
     "another set (cornu data list) is taken in its place. Without it the set is looked for in\n"
     "$CORNU_DATA, the usual caches and Debian's packages, then downloaded and checked.\n"
-    "Ctrl-C finishes the step, saves (to --save, else to a new file in this folder) and says how\n"
-    "to go on; a second one ends at once, unless the file is being written: then a third. With\n"
-    "--resume alone the file itself is updated.\n"
+    "The model goes to the file of --save; without it to a new file in this folder, which is "
+    "named\n"
+    "before the first epoch; with --resume alone to the file itself. Ctrl-C, SIGTERM and SIGHUP\n"
+    "finish the step, save there and say how to go on; a second Ctrl-C ends at once, unless the\n"
+    "file is being written: then a third. --max-time does the same, and exits with status 0.\n"
     "--sweep trains a run for each value of seed, learning_rate, batch, epochs, steps or shards,\n"
     "or for each combination where it is given several times: --sweep seed=1..8 --sweep\n"
     "learning_rate=0.1,0.01 is 16 runs. Each is a process of its own, as many at a time as there\n"

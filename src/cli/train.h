@@ -8,16 +8,19 @@ typedef struct train_options {
     const char *what; /* recipe, workload; NULL with resume alone */
     const char *data, *init, *names, *save, *resume, *log, *tensorboard, *html, *output, *wire;
     int64_t epochs, batch, steps, shards, seed, jobs;
-    real_number learning_rate;
+    real_number learning_rate, max_time;
     text_list sweep;
     device_choice on;
     data_choice files;
-    bool log_steps, shard_optimizer, plot, quiet;
+    bool log_steps, shard_optimizer, plot, quiet, no_save;
 } train_options;
 
 /* Another learning rate than the recipe's, before training begins. Prints what is wrong, and
    returns the exit status. */
 int train_set_learning_rate(cornu_model *model, double rate);
+/* A notice of each option that changes nothing with this recipe and these data. */
+void train_say_unused(const train_options *options, const cornu_model *model,
+                      const cornu_data *data, progress *p);
 /* All runs of options->sweep; `table` are the command's options, as they were read. */
 int train_sweep(const train_options *options, const option *table);
 

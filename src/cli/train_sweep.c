@@ -282,9 +282,12 @@ static void say_beginning(const sweep *s)
         return;
     if (ranks > 1)
         snprintf(on, sizeof on, " on %d ranks, here", ranks);
-    print("%d runs of %s%s%s %d at a time with %lld %s%s\n", s->trials->count, s->options->what, on,
-          ranks > 1 ? "" : ",", s->at_once, (long long)s->threads,
-          s->threads == 1 ? "thread" : "threads", s->at_once == 1 ? "" : " each");
+    print("%d run%s of %s%s%s %d at a time with %lld %s%s\n", s->trials->count,
+          s->trials->count == 1 ? "" : "s", s->options->what, on, ranks > 1 ? "" : ",", s->at_once,
+          (long long)s->threads, s->threads == 1 ? "thread" : "threads",
+          s->at_once == 1 ? "" : " each");
+    if (!s->options->save && !s->options->resume)
+        print("not saved: models are written with --save FILE alone\n");
     fflush(stdout);
 }
 

@@ -121,6 +121,11 @@ void sweep_tell_trial(const sweep *s, int trial, bool resumed, words *w)
         words_add_option(w, resumed ? "resume" : "save", path);
 }
 
+static bool saves(const sweep *s)
+{
+    return s->options->save || s->options->resume;
+}
+
 /* And what only a run of the sweep needs. Its recipe's own files must not be those of the others.
  */
 static void tell_run(const sweep *s, int trial, bool resumed, words *w)
@@ -132,6 +137,8 @@ static void tell_run(const sweep *s, int trial, bool resumed, words *w)
     words_add_option(w, "log", path);
     words_add_option(w, "threads", threads);
     words_add_option(w, "quiet", NULL);
+    if (!saves(s) && !s->options->no_save)
+        words_add_option(w, "no-save", NULL);
     if (s->keeps_pixels && s->at_once > 1 && !s->options->files.cache)
         words_add_option(w, "cache", "memory"); /* of the file, one process is the owner */
     folder_of_trial(s, trial, NULL, path);
@@ -256,11 +263,6 @@ static void show_status(const sweep *s, int next)
     snprintf(line, sizeof line, "%d of %d runs under way", running(s), s->trials->count);
     if (!s->options->quiet && is_speaker() && next >= 0 && !interrupt_asked(NULL))
         progress_status(line);
-}
-
-static bool saves(const sweep *s)
-{
-    return s->options->save || s->options->resume;
 }
 
 /* Those of this rank: every so many. What is not saved has nothing to finish for. */

@@ -163,7 +163,7 @@ bool trial_ended(trial_job *job, bool asked, trial_result *r)
     if (job->pid > 0 && waitpid(job->pid, &status, WNOHANG) != job->pid)
         return false;
     listen_to(job);
-    bool stopped = WIFEXITED(status) ? WEXITSTATUS(status) == STATUS_INTERRUPTED
+    bool stopped = WIFEXITED(status) ? is_interrupted(WEXITSTATUS(status))
                                      : asked; /* before it was ready to answer */
     bool done = job->pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == STATUS_OK;
     r->state = done ? TRIAL_DONE : stopped ? TRIAL_STOPPED : TRIAL_FAILED;

@@ -167,8 +167,9 @@ cornu_status cornu_data_summary(const cornu_data *data, char **out)
                            "cornu_data_summary: found NULL; expected data and a place for text");
     *out = NULL;
     text_add_printable(&t, data->name);
-    text_add(&t, ": %lld samples to train, %lld to test%s",
-             (long long)data_usable(data, CORNU_TRAIN, 0, data->block[CORNU_TRAIN].count),
+    int64_t train = data_usable(data, CORNU_TRAIN, 0, data->block[CORNU_TRAIN].count);
+    text_add(&t, ": %lld %s to train, %lld to test%s", (long long)train,
+             PLURAL(train, "sample", "samples"),
              (long long)data_usable(data, CORNU_TEST, 0, data->block[CORNU_TEST].count),
              *data->folder ? ", in " : "");
     text_add_printable(&t, data->folder);

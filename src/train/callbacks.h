@@ -4,6 +4,7 @@
 #define TRAIN_CALLBACKS_H
 
 #include "base/files.h"
+#include "base/memory.h"
 #include "train/history.h"
 #include "train/session.h"
 
@@ -41,6 +42,8 @@ typedef struct fit_state {
     file_watch saving;                               /* for checkpoint_write */
     void (*on_notice)(void *user, const char *line); /* may be NULL */
     void *user;
+    text *held; /* what is noticed at the end of an epoch, a line each: told behind the epoch's own
+                   line; NULL: told at once */
 } fit_state;
 
 /* Copy the device's weights into the model, once a step. */

@@ -130,8 +130,8 @@ static cornu_status fail_empty(const evaluation *e)
     if (e->data->stream)
         return status_fail(CORNU_INVALID, "evaluate: found a stream without batches; expected at "
                                           "least one");
-    return status_fail(CORNU_BAD_FILE, "%s: found no readable images in %jd files", e->data->folder,
-                       (intmax_t)e->count);
+    return status_fail(CORNU_BAD_FILE, "%s: found no readable images in %jd %s", e->data->folder,
+                       (intmax_t)e->count, PLURAL(e->count, "file", "files"));
 }
 
 static cornu_status evaluate_step(evaluating *run, feed *f, int64_t step)

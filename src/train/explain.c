@@ -253,11 +253,12 @@ static void add_total(const explained *e, text *t)
         text_add(
             t,
             "queue: empty %.1f %% of the time, from one kernel to the next queued one %.1f %%, "
-            "over %lld steps in a row\n",
-            100 * e->idle.empty, 100 * e->idle.between, (long long)e->idle_steps);
-    text_add(t, "machine: %.0f GFLOP/s FMA (%s), %.1f GB/s read, %.1f GB/s update, %d threads\n",
+            "over %lld %s in a row\n",
+            100 * e->idle.empty, 100 * e->idle.between, (long long)e->idle_steps,
+            PLURAL(e->idle_steps, "step", "steps"));
+    text_add(t, "machine: %.0f GFLOP/s FMA (%s), %.1f GB/s read, %.1f GB/s update, %d %s\n",
              e->limits.fma / 1e9, e->limits.isa, e->limits.read / 1e9, e->limits.update / 1e9,
-             e->limits.threads);
+             e->limits.threads, PLURAL(e->limits.threads, "thread", "threads"));
     text_add(t, "MFLOP, MB, GFLOP/s: as the operations are defined; real, GB/s, of limit: as the "
                 "kernel runs them, fused ones (\"with 2\") in it\n");
 }

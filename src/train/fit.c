@@ -39,9 +39,9 @@ static cornu_status check_classes(const cornu_model *model, const cornu_data *da
     int64_t outputs = output->rank > 0 ? output->dim[output->rank - 1] : 1;
     bool one_hot = model->loss.id == LOSS_CATEGORICAL_CROSSENTROPY;
     if (data->class_count > 0 && one_hot && data->class_count != outputs)
-        return status_fail(CORNU_INVALID,
-                           "data %s: found %d classes; the model's outputs expect %jd",
-                           data->name ? data->name : "set", data->class_count, (intmax_t)outputs);
+        return status_fail(CORNU_INVALID, "data %s: found %d %s; the model's outputs expect %jd",
+                           data->name ? data->name : "set", data->class_count,
+                           PLURAL(data->class_count, "class", "classes"), (intmax_t)outputs);
     return CORNU_OK;
 }
 
@@ -56,9 +56,9 @@ static cornu_status split_training(fit_run *run)
     if (kept <= 0 || kept >= all)
         return status_fail(
             CORNU_INVALID,
-            "validation_split: found %g of %jd samples; expected a share that leaves "
-            "at least one on each side",
-            run->spec.validation_split, (intmax_t)all);
+            "validation_split: found %g of %jd %s; expected a share that leaves at least one on "
+            "each side",
+            run->spec.validation_split, (intmax_t)all, PLURAL(all, "sample", "samples"));
     run->validation.split = CORNU_TRAIN;
     run->validation.first = kept;
     run->validation.count = all - kept;
@@ -174,9 +174,8 @@ static cornu_status plan_batches(fit_run *run)
     run->batch = run->spec.batch;
     if (run->batch > n) {
         fit_notice(&run->state,
-                   "batch %jd is larger than the %jd training samples: each step takes "
-                   "all of them",
-                   (intmax_t)run->batch, (intmax_t)n);
+                   "batch %jd is larger than the %jd training %s: each step takes all of them",
+                   (intmax_t)run->batch, (intmax_t)n, PLURAL(n, "sample", "samples"));
         run->batch = n;
     }
     run->per_pass = (n + run->batch - 1) / run->batch;

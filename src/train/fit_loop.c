@@ -123,8 +123,8 @@ cornu_status fit_check_samples(const fit_run *run, int64_t samples)
 {
     if (samples > 0)
         return CORNU_OK;
-    return status_fail(CORNU_BAD_FILE, "%s: found no readable images in %jd files",
-                       run->data->folder, (intmax_t)run->feed.count);
+    return status_fail(CORNU_BAD_FILE, "%s: found no readable images in %jd %s", run->data->folder,
+                       (intmax_t)run->feed.count, PLURAL(run->feed.count, "file", "files"));
 }
 
 /* A pass that has come to its end tells how many batches a pass is. */
@@ -162,8 +162,8 @@ static cornu_status take_streamed(fit_run *run, const int64_t **index, int64_t *
         return class_weights_weigh(&run->class_weights, &run->feed.samples);
     run->state.stop = true;
     if (run->steps == STEPS_UNKNOWN)
-        fit_notice(&run->state, "the stream of batches has ended: training ends after %jd epochs",
-                   (intmax_t)p->epoch);
+        fit_notice(&run->state, "the stream of batches has ended: training ends after %jd %s",
+                   (intmax_t)p->epoch, PLURAL(p->epoch, "epoch", "epochs"));
     else
         fit_notice(&run->state,
                    "the stream of batches has ended: training ends after step %jd of %jd in epoch "
@@ -333,8 +333,18 @@ static cornu_status add_history(fit_run *run, double seconds)
     return history_add(run->history, row);
 }
 
+static void tell_held(fit_run *run, text *held)
+{
+    const cornu_fit_options *o = run->options;
+    run->state.held = NULL;
+    char *rest = held->data;
+    for (char *line; o->on_notice && rest && (line = strsep(&rest, "\n")) && *line;)
+        o->on_notice(o->user, line);
+    text_free(held);
+}
+
 /* Values, callbacks, rows; then the position moves on, and what writes the model follows. */
-static cornu_status finish_epoch(fit_run *run)
+static cornu_status end_epoch(fit_run *run)
 {
     position *p = &run->model->training.position;
     const cornu_fit_options *o = run->options;
@@ -359,6 +369,16 @@ static cornu_status finish_epoch(fit_run *run)
         o->on_epoch(o->user, &progress);
     }
     return CORNU_OK;
+}
+
+/* What callbacks say of an epoch stands behind its line. */
+static cornu_status finish_epoch(fit_run *run)
+{
+    text held = {0};
+    run->state.held = &held;
+    cornu_status status = end_epoch(run);
+    tell_held(run, &held);
+    return status;
 }
 
 static void begin_progress(fit_run *run)

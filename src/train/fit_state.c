@@ -25,5 +25,8 @@ void fit_notice(const fit_state *f, const char *format, ...)
     va_start(arguments, format);
     printable_v(line, sizeof line, format, arguments);
     va_end(arguments);
-    f->on_notice(f->user, line);
+    if (f->held)
+        text_add(f->held, "%s\n", line);
+    else
+        f->on_notice(f->user, line);
 }

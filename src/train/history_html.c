@@ -141,8 +141,9 @@ static void add_data(const run_page *p, text *t)
     cornu_data_info info;
     if (!p->data || cornu_data_info_get(p->data, &info) != CORNU_OK)
         return;
-    snprintf(line, sizeof line, "data: %.200s, %lld training and %lld test samples%s", info.name,
+    snprintf(line, sizeof line, "data: %.200s, %lld training and %lld test %s%s", info.name,
              (long long)info.count[CORNU_TRAIN], (long long)info.count[CORNU_TEST],
+             PLURAL(info.count[CORNU_TEST], "sample", "samples"),
              info.generated ? "; generated: random pixels, not pictures of anything" : "");
     page_list_item(t, line);
 }

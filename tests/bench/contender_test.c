@@ -139,7 +139,7 @@ static void pictures_are_decoded_before_anything_is_timed_and_it_says_so(void **
     assert_non_null(strstr(said.lines, "photos-cnn-ready: decoding pictures, "));
     assert_non_null(strstr(said.lines, " of 25"));
     assert_int_equal(report.note_count, 1);
-    assert_string_equal(report.notes[0], "photos-cnn-ready: photos: 1 files skipped");
+    assert_string_equal(report.notes[0], "photos-cnn-ready: photos: 1 file skipped");
     bench_data_close(data);
     bench_report_free(&report);
 }

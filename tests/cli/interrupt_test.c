@@ -351,8 +351,50 @@ static void a_termination_is_answered_alike(void **state)
     kill(t.pid, SIGTERM);
     await(", saving net.safetensors, press Ctrl-C again");
     finish();
-    assert_int_equal(t.status, 130);
+    assert_int_equal(t.status, 143);
     expect_saved_as_said("net.safetensors");
+}
+
+/* The shell and its terminal may both say that the terminal goes; that is no second wish. */
+static void a_terminal_that_goes_away_saves_too(void **state)
+{
+    (void)state;
+    START_SLOW("train", "net.yaml", "--data", "mnist", "--save", "m.keras", "--steps=1000000");
+    await("Epoch 1/");
+    kill(t.pid, SIGHUP);
+    await(", saving m.keras, press Ctrl-C again");
+    await_hidden_file();
+    for (int i = 0; i < 3; i++)
+        kill(t.pid, SIGHUP);
+    listen_all(0.1);
+    let_go();
+    finish();
+    assert_int_equal(t.status, 129);
+    assert_true(position_of("m.keras").iterations > 0);
+    assert_int_equal(hidden_files(), 0);
+}
+
+/* In every format: what a kill leaves is taken away by the next save of that name. */
+static void what_a_kill_leaves_goes_with_the_next_save(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"m.safetensors", "m.keras", "m.h5"};
+    for (int i = 0; i < 3; i++) {
+        unlink(scratch_path("go"));
+        START_SLOW("train", "net.yaml", "--data", "mnist", "--epochs=1", "--quiet", "--save",
+                   names[i]);
+        await_hidden_file();
+        kill(t.pid, SIGKILL);
+        finish();
+        assert_int_equal(hidden_files(), 1);
+        let_go();
+        START_SLOW("train", "net.yaml", "--data", "mnist", "--epochs=1", "--quiet", "--save",
+                   names[i]);
+        finish();
+        assert_int_equal(t.status, 0);
+        assert_int_equal(hidden_files(), 0);
+        (void)position_of(names[i]);
+    }
 }
 
 /* The line that stood there is not written over. */
@@ -406,12 +448,32 @@ static void the_second_ends_what_saves_nothing_at_once(void **state)
     START("bench", "mnist-cnn-2", "--steps=1000000");
     await("measuring the machine's limits");
     press();
-    await("stopping, press Ctrl-C again to end at once\r\n");
+    await("stopping: what was measured is told and written, press Ctrl-C again to end at once\r\n");
     press();
-    await("stopped\r\n");
+    await("stopped");
     finish();
     assert_int_equal(t.status, 130);
     assert_int_equal(hidden_files(), 0);
+}
+
+/* Rounds that were measured are not thrown away. */
+static void a_comparison_tells_and_writes_what_it_has(void **state)
+{
+    (void)state;
+    char *json;
+    size_t size;
+    START("bench", "cifar100-mlp", "--batch=4", "--steps=1", "--json", "b.json", "--csv", "b.csv");
+    await("round 2 of 20 to 200, at most ");
+    await(" left");
+    press();
+    await("cifar100-mlp  cpu ");
+    await("Note: interrupted in round ");
+    finish();
+    assert_int_equal(t.status, 130);
+    assert_true(file_exists(scratch_path("b.csv")));
+    expect_ok(file_read(scratch_path("b.json"), 1 << 24, &json, &size));
+    assert_non_null(strstr(json, "\"interrupted\": true"));
+    free(json);
 }
 
 /* The terminal's key reaches the sweep alone, which passes it on: once. */
@@ -512,6 +574,9 @@ int main(void)
         TEST(the_second_during_a_save_is_answered_and_the_third_ends_it),
         TEST(the_first_during_a_save_lets_it_end),
         TEST(a_termination_is_answered_alike),
+        TEST(a_terminal_that_goes_away_saves_too),
+        TEST(what_a_kill_leaves_goes_with_the_next_save),
+        TEST(a_comparison_tells_and_writes_what_it_has),
         TEST(the_progress_line_stays_readable),
         TEST(evaluating_and_predicting_stop_after_a_step),
         TEST(the_second_ends_what_saves_nothing_at_once),

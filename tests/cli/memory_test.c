@@ -43,7 +43,8 @@ static const char updates[] =
 static double trained_peak(const char *recipe)
 {
     made_file("r.yaml", recipe, strlen(recipe));
-    program p = program_run(ARGUMENTS("train", "r.yaml", "--data", "mnist", "--threads", "2"));
+    program p =
+        program_run(ARGUMENTS("train", "r.yaml", "--data", "mnist", "--threads", "2", "--no-save"));
     if (p.status != 0)
         fail_msg("%s", p.err);
     double peak = 1024.0 * (double)p.usage.ru_maxrss;

@@ -94,7 +94,7 @@ static void a_pattern_is_what_it_matches(void **state)
     assert_int_equal(p.status, 1);
     assert_non_null(strstr(p.out, "p/10.pgm  "));
     assert_null(strstr(p.out, "p/2.pgm"));
-    assert_non_null(strstr(p.err, "no*: cannot read: no file is called so\n"));
+    assert_non_null(strstr(p.err, "no*: cannot read: no file matches it\n"));
     program_free(&p);
 }
 
@@ -250,7 +250,7 @@ static void a_full_disk_ends_it_with_a_line(void **state)
     free(text);
 }
 
-static void nobody_reading_ends_it_with_a_line(void **state)
+static void nobody_reading_ends_it_silently(void **state)
 {
     (void)state;
     int ends[2];
@@ -261,8 +261,7 @@ static void nobody_reading_ends_it_with_a_line(void **state)
     close(ends[1]);
     program_finish(&p);
     assert_int_equal(p.status, 0);
-    assert_string_equal(p.err, "cornu: standard output: nobody reads it any more; stopped after 2 "
-                               "rows\n");
+    assert_string_equal(p.err, "");
     program_free(&p);
 }
 
@@ -280,7 +279,7 @@ int main(void)
         TEST(samples_of_a_set_are_rows_with_their_class),
         TEST(many_files_take_little_memory),
         TEST(a_full_disk_ends_it_with_a_line),
-        TEST(nobody_reading_ends_it_with_a_line),
+        TEST(nobody_reading_ends_it_silently),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,9 +26,9 @@ static void progress_into_a_pipe_has_one_line_an_epoch(void **state)
     (void)state;
     program p = program_run(ARGUMENTS("train", "small.yaml", "--data", "mnist"));
     program_must_succeed(&p);
-    assert_int_equal(count_lines(p.out), 4);
+    assert_int_equal(count_lines(p.out), 6); /* and where the model goes, before and after */
     assert_non_null(strstr(p.out, "\ntrained 3 epochs in "));
-    assert_int_equal(strncmp(p.out, "Epoch 1/3 - 6/6 ", 16), 0);
+    assert_int_equal(strncmp(strchr(p.out, '\n'), "\nEpoch 1/3 - 6/6 ", 17), 0);
     assert_non_null(strstr(p.out, "/step - loss: "));
     assert_non_null(strstr(p.out, " - accuracy: "));
     assert_null(strchr(p.out, '\r'));
@@ -186,7 +186,7 @@ static void a_folder_of_pictures_is_learned_and_its_names_predicted(void **state
     made_file("pets/cat/notes.jpg", "none", 4);
     p = program_run(ARGUMENTS("train", "pets.yaml", "--strict"));
     assert_int_equal(p.status, 1);
-    assert_non_null(strstr(p.err, "pets/cat/notes.jpg: no image (strict: found 1 such files"));
+    assert_non_null(strstr(p.err, "pets/cat/notes.jpg: no image (strict: found 1 such file in"));
     program_free(&p);
     p = program_run(ARGUMENTS("train", "pets.yaml"));
     program_must_succeed(&p);
@@ -243,7 +243,8 @@ static void a_full_disk_ends_only_a_run_that_asked_for_the_cache(void **state)
     assert_int_equal(count_lines(p.err), 1);
     assert_non_null(strstr(p.err, "pets.pixels: cannot make room for 24 kB of pixels: File too"));
     program_free(&p);
-    p = program_start_within(ARGUMENTS("train", "pets.yaml", "--cache", "1B"), -1, &full);
+    p = program_start_within(ARGUMENTS("train", "pets.yaml", "--cache", "1B", "--no-save"), -1,
+                             &full);
     program_finish(&p);
     program_must_succeed(&p);
     assert_non_null(strstr(p.out, "; this run goes on without it"));
@@ -352,7 +353,7 @@ static void an_interrupted_run_can_be_resumed(void **state)
     assert_true(program_says(&more, "Epoch "));
     kill(more.pid, SIGTERM);
     program_finish(&more);
-    assert_int_equal(more.status, 130);
+    assert_int_equal(more.status, 143);
     assert_null(strstr(more.out, "Epoch 1/")); /* that one was done before */
     program_free(&more);
 }

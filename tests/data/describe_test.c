@@ -34,7 +34,7 @@ static void a_folder_is_told_with_its_classes_counts(void **state)
     made_file("pets/train/dog/5.pgm", "P5 9 9 255\n", 11); /* cut off: skipped once it is read */
     cornu_data_options options = {.image_channels = 1, .on_notice = notices_add, .user = &n};
     expect_ok(cornu_data_open(scratch_path("pets"), &options, &data));
-    assert_non_null(strstr(n.lines, "4 images in 2 classes (1 files skipped): cat (2), dog (2)\n"));
+    assert_non_null(strstr(n.lines, "4 images in 2 classes (1 file skipped): cat (2), dog (2)\n"));
     snprintf(expected, sizeof expected,
              "pets: 3 samples to train, 1 to test, in %s\n"
              "train: (150, 150, 1), uint8 from 0 to 255; the network sees 0 to 1\n"

@@ -237,7 +237,7 @@ static void what_cannot_be_used_is_told_then_counted(void **state)
     expect_notice("19.jpg: damaged or truncated PNM");
     assert_null(strstr(notices, "20.jpg"));
     expect_notice("f: 5 more files skipped");
-    expect_notice("f: 1 images in 1 classes (25 files skipped)");
+    expect_notice("f: 1 image in 1 class (25 files skipped)");
     cornu_data_close(data);
 }
 
@@ -261,7 +261,7 @@ static void a_class_may_be_empty_and_a_split_too(void **state)
     mkdir(scratch_path("f/a"), 0755);
     cornu_data *data = must_open("f", 0.001);
     expect_notice("f/a: class without images");
-    expect_notice("f: validation_split 0.001 of 1 images is none");
+    expect_notice("f: validation_split 0.001 of 1 image is none");
     assert_int_equal(data->class_count, 2); /* it keeps its number, as in Keras */
     assert_int_equal(((const int32_t *)data->block[0].y)[0], 1);
     cornu_data_close(data);

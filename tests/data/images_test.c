@@ -308,7 +308,7 @@ static void what_is_no_image_is_skipped_and_counted(void **state)
     expect_notice("f/train/a: 1 hidden files and folders left out");
     expect_notice(".thumbs: hidden folder; not taken as a class");
     expect_notice("nothing: class without images");
-    expect_notice("f: 1 images in 2 classes (2 files skipped)");
+    expect_notice("f: 1 image in 2 classes (2 files skipped)");
     assert_int_equal(made_skipped(data), 2);
     assert_int_equal(made_count(data, CORNU_TRAIN), 1);
     assert_int_equal(data->class_count, 2); /* the empty class keeps its number */
@@ -370,8 +370,7 @@ static void folders_without_use_are_refused(void **state)
     assert_non_null(strstr(cornu_last_error(), "train: found no folders; expected one a class"));
     made_file("b/train/k/x.txt", "x", 1);
     assert_int_equal(open_folder("b", &data), CORNU_BAD_FILE);
-    assert_non_null(
-        strstr(cornu_last_error(), "train: found no readable images (1 files skipped)"));
+    assert_non_null(strstr(cornu_last_error(), "train: found no readable images (1 file skipped)"));
     made_jpeg("c/train/k/1.jpg", 9, 5, 3, red);
     made_jpeg("c/test/other/1.jpg", 9, 5, 3, red);
     assert_int_equal(open_folder("c", &data), CORNU_BAD_FILE);

@@ -436,7 +436,7 @@ static void with_strict_all_files_are_read_first(void **state)
     make_folder();
     cornu_data_options o = {.background = true, .strict = true};
     expect_status(open_with(o, &data), CORNU_BAD_FILE);
-    expect_message("(strict: found 1 such files in ");
+    expect_message("(strict: found 1 such file in ");
 }
 
 static void closing_waits_for_nothing_that_is_not_begun(void **state)

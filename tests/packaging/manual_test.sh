@@ -28,6 +28,7 @@ mapfile -t commands < <(cornu --help | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p')
 options_of() {
     cornu "$1" --help | sed -n 's/^  --\([a-z-]*\) .*/\1/p'
 }
+grep -q "here: $(cornu devices --names | paste -sd' ')" <<<"$(cornu train --help)" || complain "--help does not name the devices that are here"
 for shell in bash zsh fish; do
     cornu completion $shell >"completion.$shell"
 done
@@ -100,7 +101,8 @@ expect bash "cornu tr" train not:bench
 expect bash "cornu " bench completion help --version
 expect bash "cornu train --ep" --epochs not:--batch
 expect bash "cornu train mni" mnist-cnn-2 mnist-cnn-4 not:photos-cnn
-expect bash "cornu train --device " cpu gpu not:--epochs not:model.safetensors
+mapfile -t devices < <(cornu devices --names)
+expect bash "cornu train --device " "${devices[@]}" not:--epochs not:model.safetensors
 expect bash "cornu train --device=c" cpu not:gpu
 expect bash "cornu train --data " mnist cifar10 model.safetensors
 expect bash "cornu evaluate mod" model.safetensors
@@ -111,7 +113,7 @@ if has zsh; then
     if zsh -f -c 'zmodload zsh/zpty; zpty -b probe true && zpty -d probe' 2>/dev/null; then
         expect zsh "cornu " train bench not:--epochs
         expect zsh "cornu train --" --epochs --device not:--quick
-        expect zsh "cornu train --device " cpu cuda:0
+        expect zsh "cornu train --device " "${devices[@]}"
         expect zsh "cornu train --data " mnist cifar10 model.safetensors
         expect zsh "cornu data " list show
     else
@@ -122,7 +124,7 @@ if has fish; then
     fish -n completion.fish || complain "fish cannot read its file"
     expect fish "cornu tr" train not:bench
     expect fish "cornu train --ep" --epochs
-    expect fish "cornu train --device " cpu gpu
+    expect fish "cornu train --device " "${devices[@]}"
     expect fish "cornu data s" show
 fi
 [ "$failures" = 0 ]

@@ -230,6 +230,33 @@ static void schedule_needs_a_constant_rate_under_it(void **state)
 
 /* ---- in runs ---------------------------------------------------------------------------- */
 
+static void note_epoch(void *user, const cornu_progress *now)
+{
+    char line[32];
+    snprintf(line, sizeof line, "line of epoch %d", (int)now->epoch + 1);
+    notices_add(user, line);
+}
+
+static void what_is_said_of_an_epoch_stands_behind_its_line(void **state)
+{
+    (void)state;
+    cornu_model *model = runs_usual(
+        "{epochs: 9, validation: test, callbacks: [{early_stopping: {monitor: val_accuracy, mode: "
+        "min, patience: 2, min_delta: 0.9}}, {reduce_lr_on_plateau: {monitor: val_accuracy, mode: "
+        "min, patience: 2, min_delta: 0.9}}]}");
+    cornu_data *data = runs_data(100, 40);
+    notices n = {0};
+    cornu_fit_options o = {.on_epoch = note_epoch, .on_notice = notices_add, .user = &n};
+    expect_ok(cornu_fit(model, data, &o, NULL));
+    const char *line = strstr(n.lines, "line of epoch 3");
+    assert_non_null(line);
+    assert_non_null(strstr(line, "Epoch 3: early stopping"));
+    assert_non_null(strstr(line, "Epoch 3: reducing the learning rate"));
+    assert_null(strstr(line, "line of epoch 4"));
+    cornu_data_close(data);
+    cornu_model_close(model);
+}
+
 static void early_stopping_goes_back_to_the_best_weights(void **state)
 {
     (void)state;
@@ -474,6 +501,7 @@ int main(void)
         TEST(a_count_in_a_model_file_that_no_run_reaches_is_refused),
         TEST(schedule_sets_the_rate_of_each_epoch),
         TEST(schedule_needs_a_constant_rate_under_it),
+        TEST(what_is_said_of_an_epoch_stands_behind_its_line),
         TEST(early_stopping_goes_back_to_the_best_weights),
         TEST(checkpoint_keeps_the_last_or_the_best_epoch),
         TEST(checkpoint_names_hold_what_keras_puts_there),

@@ -535,7 +535,7 @@ static void a_split_that_leaves_nothing_is_refused(void **state)
     cornu_model *model = runs_usual("{validation_split: 0.5}");
     cornu_data *data = runs_data(1, 0);
     expect_status(cornu_fit(model, data, NULL, NULL), CORNU_INVALID);
-    expect_message("validation_split: found 0.5 of 1 samples");
+    expect_message("validation_split: found 0.5 of 1 sample");
     cornu_data_close(data);
     cornu_model_close(model);
 }

@@ -171,10 +171,11 @@ static cornu_status check_found(const char *folder, cornu_split split, const lis
     TRY(cornu_data_loading_get(data, &loading));
     if (data_usable(data, split, 0, data->block[split].count) > 0)
         return CORNU_OK;
+    int64_t skipped = data->loader ? loading.skipped : l->skipped.count;
     return status_fail(CORNU_BAD_FILE,
-                       "%s: found no readable images (%lld files skipped); expected CLASS/IMAGE "
+                       "%s: found no readable images (%lld %s skipped); expected CLASS/IMAGE "
                        "of " IMAGE_FORMATS,
-                       folder, (long long)(data->loader ? loading.skipped : l->skipped.count));
+                       folder, (long long)skipped, PLURAL(skipped, "file", "files"));
 }
 
 static cornu_status list(const char *train, const char *test, cornu_data *data, listing *l)
@@ -199,13 +200,16 @@ static cornu_status conclude(const char *train, const char *test, const listing 
     if (test)
         TRY(check_found(test, CORNU_TEST, l, data));
     else if (l->request->validation_split > 0 && tests == 0)
-        data_notice(options, "%s: validation_split %g of %lld images is none", train,
-                    l->request->validation_split, (long long)count);
+        data_notice(options, "%s: validation_split %g of %lld %s is none", train,
+                    l->request->validation_split, (long long)count,
+                    PLURAL(count, "image", "images"));
     char *classes;
     TRY(cornu_data_loading_get(data, &loading));
     TRY(data_class_list(data, true, true, &classes));
-    data_notice(options, "%s: %lld images in %d classes (%lld files skipped): %s", data->name,
-                (long long)(count + tests), data->class_count, (long long)loading.skipped, classes);
+    data_notice(options, "%s: %lld %s in %d %s (%lld %s skipped): %s", data->name,
+                (long long)(count + tests), PLURAL(count + tests, "image", "images"),
+                data->class_count, PLURAL(data->class_count, "class", "classes"),
+                (long long)loading.skipped, PLURAL(loading.skipped, "file", "files"), classes);
     free(classes);
     return CORNU_OK;
 }

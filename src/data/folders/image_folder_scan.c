@@ -27,12 +27,13 @@ cornu_status skips_finish(skips *s, const char *folder)
 {
     cornu_status status = CORNU_OK;
     if (s->count > SKIPS_TOLD)
-        data_notice(s->options, "%s: %lld more files skipped", folder,
-                    (long long)(s->count - SKIPS_TOLD));
+        data_notice(s->options, "%s: %lld more %s skipped", folder,
+                    (long long)(s->count - SKIPS_TOLD),
+                    PLURAL(s->count - SKIPS_TOLD, "file", "files"));
     if (s->count > 0 && s->options->strict)
         status =
-            status_fail(CORNU_BAD_FILE, "%s (strict: found %lld such files in %s; expected none)",
-                        s->first, (long long)s->count, folder);
+            status_fail(CORNU_BAD_FILE, "%s (strict: found %lld such %s in %s; expected none)",
+                        s->first, (long long)s->count, PLURAL(s->count, "file", "files"), folder);
     free(s->first);
     s->first = NULL;
     return status;
