@@ -43,19 +43,36 @@ static cornu_status check_constants(const Onnx__GraphProto *g, const char *path)
     return CORNU_OK;
 }
 
-static cornu_status check_model(const Onnx__ModelProto *m, const char *path)
+/* *opset: the version of ONNX's own operators, which the meaning of some depends on. */
+static cornu_status check_opset(const Onnx__ModelProto *m, const char *path, int64_t *opset)
+{
+    *opset = 0;
+    for (size_t i = 0; i < m->n_opset_import; i++) {
+        const Onnx__OperatorSetIdProto *o = m->opset_import[i];
+        if (onnx_domain_is_standard(o->domain) && *opset != 0)
+            return status_fail(CORNU_UNSUPPORTED, "%s: found two opsets; expected one", path);
+        if (onnx_domain_is_standard(o->domain))
+            *opset = o->version;
+        if (onnx_domain_is_standard(o->domain) &&
+            (o->version < OPSET_LEAST || o->version > OPSET_MOST))
+            return status_fail(CORNU_UNSUPPORTED, "%s: found opset %lld; expected %d to %d", path,
+                               (long long)o->version, OPSET_LEAST, OPSET_MOST);
+    }
+    if (*opset == 0)
+        return status_fail(CORNU_UNSUPPORTED,
+                           "%s: found no opset, the version of ONNX's operators; expected one of "
+                           "%d to %d",
+                           path, OPSET_LEAST, OPSET_MOST);
+    return CORNU_OK;
+}
+
+static cornu_status check_model(const Onnx__ModelProto *m, const char *path, int64_t *opset)
 {
     if (!m->graph || m->n_functions > 0 || m->graph->n_sparse_initializer > 0)
         return status_fail(CORNU_UNSUPPORTED,
                            "%s: found %s; expected one graph of ONNX's own operators", path,
                            !m->graph ? "no graph" : "functions or sparse constants");
-    for (size_t i = 0; i < m->n_opset_import; i++) {
-        const Onnx__OperatorSetIdProto *o = m->opset_import[i];
-        bool standard = !o->domain || !*o->domain;
-        if (standard && (o->version < OPSET_LEAST || o->version > OPSET_MOST))
-            return status_fail(CORNU_UNSUPPORTED, "%s: found opset %lld; expected %d to %d", path,
-                               (long long)o->version, OPSET_LEAST, OPSET_MOST);
-    }
+    TRY(check_opset(m, path, opset));
     if (m->graph->n_node > NODES_MOST || m->graph->n_initializer > CONSTANTS_MOST)
         return status_fail(
             CORNU_UNSUPPORTED, "%s: found %zu nodes and %zu constants; expected at most %d and %d",
@@ -133,6 +150,7 @@ static cornu_status make_model(onnx_import *im, const Onnx__ValueInfoProto *inpu
         im->order = ORDER_FIRST;
     }
     im->value = input->name;
+    im->batch = s->dim[0]->has_dim_value ? s->dim[0]->dim_value : 0;
     return cornu_model_new(dim, rank, &im->model);
 }
 
@@ -229,9 +247,9 @@ cornu_status import_onnx(const char *path, cornu_model **out)
     size_t size;
     *out = NULL;
     TRY(onnx_read(path, &m, &size));
-    cornu_status status = check_model(m, path);
     onnx_import im = {
         .path = path, .graph = m->graph, .room = memory_unpacked_most(size, WEIGHTS_TIMES) / 4};
+    cornu_status status = check_model(m, path, &im.opset);
     if (status == CORNU_OK)
         status = walk(&im, m);
     if (status == CORNU_OK)

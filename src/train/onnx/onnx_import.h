@@ -27,6 +27,8 @@ typedef struct weight_source {
 typedef struct onnx_import {
     const char *path;
     const Onnx__GraphProto *graph;
+    int64_t opset;                 /* which version of the operators the nodes mean */
+    int64_t batch;                 /* the input's, where it is fixed; else 0 */
     const Onnx__NodeProto **nodes; /* those that are no constants, in order */
     size_t node_count, at;         /* and the one at hand */
     cornu_model *model;
@@ -59,9 +61,13 @@ const Onnx__NodeProto *onnx_next_is(const onnx_import *im, size_t ahead, const c
 /* It, and so many behind it, have become layers. */
 cornu_status onnx_done(onnx_import *im, size_t ahead);
 cornu_status onnx_want_image(const onnx_import *im);
-/* The single float of a constant; is it this? */
+/* Does this constant of floats add or scale the last dimension of the value at hand, which has
+   `count` numbers, and leave its shape alone? */
+bool onnx_is_row(const onnx_import *im, const Onnx__TensorProto *t, int64_t count);
+/* The single float of a constant, which leaves the shape of the value at hand alone; is it this? */
 bool onnx_is_number(const onnx_import *im, const char *name, double *value);
 bool onnx_is_near(const onnx_import *im, const char *name, double value);
+cornu_status onnx_add_reshape(onnx_import *im, const shape *target);
 /* Zeros around the image, where the window's padding is no "same". */
 cornu_status onnx_add_padding(onnx_import *im, const window2d *w, bool same);
 
@@ -91,14 +97,20 @@ double onnx_real(const Onnx__NodeProto *n, const char *name, double fallback);
 /* Exactly `count` numbers from `least` to `most`; values[] stay where the node does not say. */
 cornu_status onnx_ints(const onnx_import *im, const char *name, int count, int64_t least,
                        int64_t most, int64_t *values);
+/* An attribute of text: its length, and whether it is this. */
+bool onnx_text_is(const Onnx__AttributeProto *a, const char *expected);
 /* The constant of this name, NULL where there is none. */
 const Onnx__TensorProto *onnx_constant_of(const onnx_import *im, const char *name);
 /* Elements of a tensor of floats (or 64-bit integers) whose data are whole; -1: it is none. */
 int64_t onnx_floats(const Onnx__TensorProto *t);
 int64_t onnx_integers(const Onnx__TensorProto *t);
+int64_t onnx_truths(const Onnx__TensorProto *t);
 float onnx_float_at(const Onnx__TensorProto *t, int64_t i);
 int64_t onnx_integer_at(const Onnx__TensorProto *t, int64_t i);
+bool onnx_truth_at(const Onnx__TensorProto *t, int64_t i);
 /* Input number `i` of the node at hand; "" where it has none. */
 const char *onnx_input_name(const Onnx__NodeProto *n, size_t i);
+/* Is this the name of ONNX's own operators? */
+bool onnx_domain_is_standard(const char *domain);
 
 #endif

@@ -87,11 +87,21 @@ cornu_status onnx_want_image(const onnx_import *im)
                                 "expected one");
 }
 
-/* The single float of a constant. */
+static bool keeps_rank(const onnx_import *im, const Onnx__TensorProto *t)
+{
+    return t->n_dims <= (size_t)im->model->output.rank + 1;
+}
+
+bool onnx_is_row(const onnx_import *im, const Onnx__TensorProto *t, int64_t count)
+{
+    return onnx_floats(t) == count && t->n_dims >= 1 && t->dims[t->n_dims - 1] == count &&
+           keeps_rank(im, t);
+}
+
 bool onnx_is_number(const onnx_import *im, const char *name, double *value)
 {
     const Onnx__TensorProto *t = onnx_constant_of(im, name);
-    if (onnx_floats(t) != 1)
+    if (onnx_floats(t) != 1 || !keeps_rank(im, t))
         return false;
     *value = (double)onnx_float_at(t, 0);
     return isfinite(*value);
@@ -100,7 +110,16 @@ bool onnx_is_number(const onnx_import *im, const char *name, double *value)
 bool onnx_is_near(const onnx_import *im, const char *name, double value)
 {
     double found;
-    return onnx_is_number(im, name, &found) && fabs(found - value) < 1e-4;
+    return onnx_is_number(im, name, &found) && fabs(found - value) < 1e-6;
+}
+
+cornu_status onnx_add_reshape(onnx_import *im, const shape *target)
+{
+    char list[160] = "";
+    for (int i = 0; i < target->rank; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%lld", i ? ", " : "",
+                 (long long)target->dim[i]);
+    return onnx_add_layer(im, "Reshape", "{target_shape: [%s]}", list);
 }
 
 /* Zeros around the image, where the window's padding is no "same". */

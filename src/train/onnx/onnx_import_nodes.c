@@ -51,18 +51,39 @@ static cornu_status import_elu(onnx_import *im)
 static cornu_status import_gelu(onnx_import *im)
 {
     const Onnx__AttributeProto *a = onnx_attribute(node(im), "approximate");
-    if (a && a->has_s && a->s.len == 4 && memcmp(a->s.data, "tanh", 4) == 0)
+    if (a && !onnx_text_is(a, "none"))
         return onnx_import_fail(im, "approximate: found tanh; expected none");
     return add_activation(im, "gelu", 0);
 }
 
+/* Over all dimensions from `axis` on, as if they were one. */
+static cornu_status add_flattened_softmax(onnx_import *im, int64_t axis)
+{
+    const shape s = im->model->output;
+    shape rows = {.rank = (int)axis};
+    memcpy(rows.dim, s.dim, (size_t)(axis - 1) * sizeof *rows.dim);
+    rows.dim[axis - 1] = -1;
+    TRY(onnx_add_reshape(im, &rows));
+    TRY(onnx_add_layer(im, "Activation", "{activation: softmax}"));
+    TRY(onnx_add_reshape(im, &s));
+    return onnx_done(im, 0);
+}
+
+/* Before opset 13 the input is flattened from the axis on, which is 1 unless it is given. */
 static cornu_status import_softmax(onnx_import *im)
 {
-    int64_t rank = im->model->output.rank + 1, axis = onnx_int(node(im), "axis", -1);
+    const bool flattens = im->opset < 13;
+    const int64_t rank = im->model->output.rank + 1;
+    const int64_t last = im->order == ORDER_FIRST && !flattens ? 1 : rank - 1;
+    int64_t axis = onnx_int(node(im), "axis", flattens ? 1 : -1);
     axis += axis < 0 ? rank : 0;
-    if (axis != (im->order == ORDER_FIRST ? 1 : rank - 1))
-        return onnx_import_fail(im, "axis: found %lld; expected that of the channels",
-                                (long long)axis);
+    const bool some = axis > 0 && axis < rank - 1 && (im->order != ORDER_FIRST || axis == 1);
+    if (flattens && some)
+        return add_flattened_softmax(im, axis);
+    if (axis != last || (flattens && im->order == ORDER_FIRST))
+        return onnx_import_fail(im,
+                                "axis: found %lld, of opset %lld; expected that of the channels",
+                                (long long)axis, (long long)im->opset);
     return add_activation(im, "softmax", 0);
 }
 
@@ -91,10 +112,11 @@ static cornu_status fail_arithmetic(const onnx_import *im, const char *other, bo
                                 "found two inputs that are computed, %.200s and %.200s: a branch; "
                                 "expected one, and a number: cornu's networks are chains of layers",
                                 im->value, other);
-    return onnx_import_fail(im, turned ? "found a number minus, or by, what is computed; expected "
-                                         "the number behind it"
-                                       : "found a constant of several numbers, or a division by 0; "
-                                         "expected one number");
+    return onnx_import_fail(im, turned
+                                    ? "found a number minus, or by, what is computed; expected "
+                                      "the number behind it"
+                                    : "found a constant of several numbers or of more dimensions "
+                                      "than the input, or a division by 0; expected one number");
 }
 
 /* With a constant number: a Rescaling. */
@@ -124,6 +146,15 @@ static cornu_status import_nothing(onnx_import *im)
     return onnx_done(im, 0);
 }
 
+static cornu_status import_dropout(onnx_import *im)
+{
+    const char *trains = onnx_input_name(node(im), 2);
+    const Onnx__TensorProto *t = onnx_constant_of(im, trains);
+    if (*trains && (onnx_truths(t) != 1 || onnx_truth_at(t, 0)))
+        return onnx_import_fail(im, "training_mode: found true, or no constant; expected false");
+    return onnx_done(im, 0);
+}
+
 static cornu_status import_cast(onnx_import *im)
 {
     int64_t to = onnx_int(node(im), "to", 0);
@@ -145,7 +176,7 @@ static const operator_row operators[] = {
     {"Cast", import_cast},
     {"Conv", onnx_import_conv},
     {"Div", import_arithmetic},
-    {"Dropout", import_nothing},
+    {"Dropout", import_dropout},
     {"Elu", import_elu},
     {"Flatten", onnx_import_flatten},
     {"Gelu", import_gelu},
@@ -186,9 +217,8 @@ static cornu_status fail_operator(const onnx_import *im)
 cornu_status onnx_import_node(onnx_import *im)
 {
     const Onnx__NodeProto *n = node(im);
-    bool standard = !n->domain || !*n->domain || strcmp(n->domain, "ai.onnx") == 0;
     const operator_row *row = NULL;
-    for (int i = 0; i < OPERATORS && standard && n->op_type; i++)
+    for (int i = 0; i < OPERATORS && onnx_domain_is_standard(n->domain) && n->op_type; i++)
         if (strcmp(n->op_type, operators[i].name) == 0)
             row = &operators[i];
     if (!row)

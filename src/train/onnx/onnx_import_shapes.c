@@ -1,6 +1,5 @@
 /* Operators that rearrange, and normalizations. */
 #include "train/onnx/onnx_import.h"
-#include <stdio.h>
 #include <string.h>
 
 enum { SIZE_MOST = 1 << 20 };
@@ -16,9 +15,10 @@ static cornu_status flatten(onnx_import *im)
 {
     const shape s = im->model->output;
     bool moves = im->order == ORDER_FIRST && s.dim[2] > 1 && s.dim[0] * s.dim[1] > 1;
+    if (im->order == ORDER_FLAT) /* once more changes nothing, and forgets nothing */
+        return onnx_done(im, 0);
     memcpy(im->flat, s.dim, sizeof im->flat);
-    if (im->order != ORDER_FLAT)
-        im->order = moves ? ORDER_FLAT : ORDER_PLAIN;
+    im->order = moves ? ORDER_FLAT : ORDER_PLAIN;
     if (s.rank > 1)
         TRY(onnx_add_layer(im, "Flatten", "{}"));
     return onnx_done(im, 0);
@@ -27,7 +27,7 @@ static cornu_status flatten(onnx_import *im)
 cornu_status onnx_import_flatten(onnx_import *im)
 {
     int64_t axis = onnx_int(node(im), "axis", 1);
-    if (axis != 1)
+    if (axis != 1 && axis != -im->model->output.rank)
         return onnx_import_fail(im, "axis: found %lld; expected 1", (long long)axis);
     return flatten(im);
 }
@@ -43,19 +43,21 @@ static cornu_status read_target(const onnx_import *im, shape *target)
                                 "%d",
                                 (long long)rank, SHAPE_MAX);
     int64_t batch = onnx_integer_at(t, 0);
+    bool zeros = onnx_int(node(im), "allowzero", 0) != 0;
+    bool keeps = batch == -1 || (batch == 0 && !zeros) || (batch > 0 && batch == im->batch);
     target->rank = (int)rank - 1;
     for (int i = 0; i < target->rank; i++) {
         target->dim[i] = onnx_integer_at(t, i + 1);
-        bool kept = target->dim[i] == 0 && im->order != ORDER_FIRST && i < im->model->output.rank &&
-                    onnx_int(node(im), "allowzero", 0) == 0;
+        bool kept =
+            target->dim[i] == 0 && im->order != ORDER_FIRST && i < im->model->output.rank && !zeros;
         if (kept)
             target->dim[i] = im->model->output.dim[i];
         if (target->dim[i] < -1 || target->dim[i] == 0 || target->dim[i] > SHAPE_ELEMENTS_MAX ||
-            (target->dim[i] < 0 && batch < 0) || batch < -1 || batch > 1)
+            (target->dim[i] < 0 && batch < 0) || !keeps)
             return onnx_import_fail(im,
-                                    "found the shape's dimension %lld; expected the batch, then "
-                                    "those of one sample",
-                                    (long long)target->dim[i]);
+                                    "found the shape's dimension %lld, and %lld for the batch; "
+                                    "expected the batch, then those of one sample",
+                                    (long long)target->dim[i], (long long)batch);
     }
     return CORNU_OK;
 }
@@ -63,7 +65,6 @@ static cornu_status read_target(const onnx_import *im, shape *target)
 cornu_status onnx_import_reshape(onnx_import *im)
 {
     shape target = {.rank = 0};
-    char list[160] = "";
     const shape s = im->model->output;
     TRY(read_target(im, &target));
     if (target.rank == 1 && (target.dim[0] < 0 || target.dim[0] == shape_elements(&s)))
@@ -72,10 +73,7 @@ cornu_status onnx_import_reshape(onnx_import *im)
     if (im->order == ORDER_FLAT || (im->order == ORDER_FIRST && !one))
         return onnx_import_fail(im, "found an image with its channels first; expected it to be "
                                     "flattened, or transposed before");
-    for (int i = 0; i < target.rank; i++)
-        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%lld", i ? ", " : "",
-                 (long long)target.dim[i]);
-    TRY(onnx_add_layer(im, "Reshape", "{target_shape: [%s]}", list));
+    TRY(onnx_add_reshape(im, &target));
     im->order = ORDER_PLAIN;
     return onnx_done(im, 0);
 }
@@ -119,29 +117,77 @@ cornu_status onnx_import_transpose(onnx_import *im)
     return onnx_done(im, 0);
 }
 
-cornu_status onnx_import_pad(onnx_import *im)
+/* ---- padding ------------------------------------------------------------------------------ */
+
+enum { IMAGE_RANK = 4 };
+
+/* What a Pad says, as ONNX has it since opset 11: of all dimensions before, then after. */
+typedef struct padding {
+    int64_t pad[2 * IMAGE_RANK];
+    bool fits;
+} padding;
+
+/* Which dimension pair number i of `count` pads; -1: none. */
+static int64_t padded_axis(const onnx_import *im, int64_t i)
+{
+    const char *name = onnx_input_name(node(im), 3);
+    if (!*name)
+        return i;
+    int64_t axis = onnx_integer_at(onnx_constant_of(im, name), i);
+    axis += axis < 0 ? IMAGE_RANK : 0;
+    return axis >= 0 && axis < IMAGE_RANK ? axis : -1;
+}
+
+/* Before opset 11 pads and value are attributes, since 18 there may be axes. */
+static padding read_padding(const onnx_import *im)
+{
+    const Onnx__NodeProto *n = node(im);
+    const bool early = im->opset < 11;
+    const Onnx__AttributeProto *listed = onnx_attribute(n, "pads");
+    const Onnx__TensorProto *t = onnx_constant_of(im, onnx_input_name(n, 1));
+    const char *axes = onnx_input_name(n, 3);
+    const int64_t count = early ? (listed ? (int64_t)listed->n_ints : -1) : onnx_integers(t);
+    const int64_t pairs = *axes ? onnx_integers(onnx_constant_of(im, axes)) : IMAGE_RANK;
+    padding p = {.fits = pairs >= 0 && pairs <= IMAGE_RANK && count == 2 * pairs};
+    bool seen[IMAGE_RANK] = {false};
+    for (int64_t i = 0; i < pairs && p.fits; i++) {
+        int64_t axis = padded_axis(im, i);
+        p.fits = axis >= 0 && !seen[axis];
+        for (int64_t side = 0; side < 2 && p.fits; side++) {
+            int64_t at = side * pairs + i;
+            seen[axis] = true;
+            p.pad[side * IMAGE_RANK + axis] = early ? listed->ints[at] : onnx_integer_at(t, at);
+        }
+    }
+    return p;
+}
+
+static bool pads_zeros(const onnx_import *im)
 {
     const Onnx__NodeProto *n = node(im);
     const Onnx__AttributeProto *mode = onnx_attribute(n, "mode");
-    const Onnx__TensorProto *t = onnx_constant_of(im, onnx_input_name(n, 1));
+    const char *given = onnx_input_name(n, 2);
+    double value = im->opset < 11 ? onnx_real(n, "value", 0) : 0;
+    return (!mode || onnx_text_is(mode, "constant")) &&
+           (!*given || onnx_is_number(im, given, &value)) && value == 0;
+}
+
+cornu_status onnx_import_pad(onnx_import *im)
+{
     const int height = im->order == ORDER_FIRST ? 2 : 1;
-    int64_t pad[8] = {0};
     window2d w = {.groups = 1};
-    double value = 0;
-    bool zeros = !*onnx_input_name(n, 2) || (onnx_is_number(im, n->input[2], &value) && value == 0);
-    bool constant =
-        !mode || (mode->has_s && mode->s.len == 8 && memcmp(mode->s.data, "constant", 8) == 0);
-    bool fits = im->model->output.rank == 3 && onnx_integers(t) == 8 && zeros && constant;
-    for (int i = 0; i < 8 && fits; i++) {
-        pad[i] = onnx_integer_at(t, i);
-        bool of_image = i % 4 == height || i % 4 == height + 1;
-        fits = pad[i] >= 0 && pad[i] <= SIZE_MOST && (of_image || pad[i] == 0);
+    padding p = read_padding(im);
+    bool fits = p.fits && im->model->output.rank == IMAGE_RANK - 1 && pads_zeros(im);
+    for (int i = 0; i < 2 * IMAGE_RANK && fits; i++) {
+        int axis = i % IMAGE_RANK;
+        bool of_image = axis == height || axis == height + 1;
+        fits = p.pad[i] >= 0 && p.pad[i] <= SIZE_MOST && (of_image || p.pad[i] == 0);
     }
     if (!fits)
         return onnx_import_fail(im, "found another padding; expected zeros around an image");
     for (int i = 0; i < 2; i++) {
-        w.before[i] = pad[height + i];
-        w.after[i] = pad[4 + height + i];
+        w.before[i] = p.pad[height + i];
+        w.after[i] = p.pad[IMAGE_RANK + height + i];
     }
     TRY(onnx_add_padding(im, &w, false));
     return onnx_done(im, 0);
@@ -149,12 +195,19 @@ cornu_status onnx_import_pad(onnx_import *im)
 
 /* ---- normalizations ----------------------------------------------------------------------- */
 
-/* Weights from inputs 1 on. */
+/* Weights from inputs 1 on, one number for each of the layer's channels. */
 static cornu_status add_sources(onnx_import *im, int count)
 {
-    for (int i = 0; i < count; i++)
-        TRY(onnx_add_source(im, i, onnx_constant_of(im, onnx_input_name(node(im), (size_t)i + 1)),
-                            WEIGHT_SAME));
+    const shape *s = &im->model->output;
+    for (int i = 0; i < count; i++) {
+        const char *name = onnx_input_name(node(im), (size_t)i + 1);
+        const Onnx__TensorProto *t = onnx_constant_of(im, name);
+        if (!onnx_is_row(im, t, s->dim[s->rank - 1]))
+            return onnx_import_fail(
+                im, "%.200s: found no constant of %lld floats in a row; expected one", name,
+                (long long)s->dim[s->rank - 1]);
+        TRY(onnx_add_source(im, i, t, WEIGHT_SAME));
+    }
     return onnx_done(im, 0);
 }
 
@@ -162,6 +215,8 @@ cornu_status onnx_import_batch_norm(onnx_import *im)
 {
     const Onnx__NodeProto *n = node(im);
     bool rows = im->model->output.rank == 1;
+    if (onnx_int(n, "spatial", 1) == 0)
+        return onnx_import_fail(im, "spatial: found 0, a mean for each pixel; expected 1");
     if ((!rows && im->order != ORDER_FIRST) || onnx_int(n, "training_mode", 0) != 0)
         return onnx_import_fail(im,
                                 "found training_mode %lld and %d dimensions; expected 0 and "

@@ -26,21 +26,23 @@ static cornu_status read_window(const onnx_import *im, window2d *w, bool *same)
     TRY(onnx_ints(im, "pads", 4, 0, SIZE_MOST, pads));
     window2d keras = *w;
     window_pad(&keras, true, s->dim[0], s->dim[1]);
-    size_t length = automatic && automatic->has_s ? automatic->s.len : 0;
-    if (length == 10 && memcmp(automatic->s.data, "SAME_UPPER", 10) == 0) {
+    const bool none = (pads[0] | pads[1] | pads[2] | pads[3]) == 0;
+    const bool valid = onnx_text_is(automatic, "VALID");
+    if (!none && (valid || onnx_text_is(automatic, "SAME_UPPER")))
+        return onnx_import_fail(im, "pads: found them beside auto_pad; expected one of the two");
+    if (onnx_text_is(automatic, "SAME_UPPER")) {
         *same = true;
         *w = keras;
         return CORNU_OK;
     }
-    if (length > 0 && !(length == 6 && memcmp(automatic->s.data, "NOTSET", 6) == 0) &&
-        !(length == 5 && memcmp(automatic->s.data, "VALID", 5) == 0))
+    if (automatic && automatic->has_s && !valid && !onnx_text_is(automatic, "NOTSET"))
         return onnx_import_fail(im, "auto_pad: found %.*s; expected SAME_UPPER, VALID or NOTSET",
-                                (int)(length < 32 ? length : 32), (const char *)automatic->s.data);
+                                (int)(automatic->s.len < 32 ? automatic->s.len : 32),
+                                (const char *)automatic->s.data);
     for (int i = 0; i < 2; i++) {
         w->before[i] = pads[i];
         w->after[i] = pads[2 + i];
     }
-    bool none = (pads[0] | pads[1] | pads[2] | pads[3]) == 0;
     *same = !none && memcmp(w->before, keras.before, sizeof w->before) == 0 &&
             memcmp(w->after, keras.after, sizeof w->after) == 0;
     return CORNU_OK;
@@ -56,8 +58,9 @@ static const char *added_bias(const onnx_import *im, int64_t units, size_t from_
     if (!onnx_next_is(im, 1, "Add", node(im)->output[0], &other))
         return "";
     const Onnx__TensorProto *t = onnx_constant_of(im, other);
-    bool fits =
-        onnx_floats(t) == units && t->n_dims >= from_end && t->dims[t->n_dims - from_end] == units;
+    bool fits = onnx_floats(t) == units && t->n_dims >= from_end &&
+                t->n_dims <= (size_t)im->model->output.rank + 1 &&
+                t->dims[t->n_dims - from_end] == units;
     return fits ? other : "";
 }
 
@@ -74,6 +77,11 @@ cornu_status onnx_import_conv(onnx_import *im)
     for (int i = 0; i < 2; i++)
         w.kernel[i] = k->dims[2 + i];
     TRY(read_window(im, &w, &same));
+    if (w.kernel[0] != k->dims[2] || w.kernel[1] != k->dims[3])
+        return onnx_import_fail(im,
+                                "kernel_shape: found %lld, %lld; expected %lld, %lld as the kernel",
+                                (long long)w.kernel[0], (long long)w.kernel[1],
+                                (long long)k->dims[2], (long long)k->dims[3]);
     TRY(onnx_add_padding(im, &w, same));
     const char *bias = onnx_input_name(n, 2);
     size_t ahead = *bias ? 0 : 1;
@@ -81,6 +89,8 @@ cornu_status onnx_import_conv(onnx_import *im)
     const Onnx__TensorProto *b = onnx_constant_of(im, bias);
     if (!b && *bias)
         return onnx_import_fail(im, "found a bias that is computed; expected a constant");
+    if (b && ahead == 0 && b->n_dims != 1)
+        return onnx_import_fail(im, "found a bias of %zu dimensions; expected 1", b->n_dims);
     TRY(onnx_add_layer(
         im, "Conv2D",
         "{filters: %lld, kernel_size: [%lld, %lld], strides: [%lld, %lld], padding: %s, "
@@ -120,8 +130,14 @@ cornu_status onnx_import_gemm(onnx_import *im)
                                 "expected 1, 1, 0 and (batch, inputs)",
                                 alpha, beta, (long long)onnx_int(n, "transA", 0),
                                 im->model->output.rank + 1);
-    return add_dense(im, onnx_constant_of(im, onnx_input_name(n, 1)), onnx_int(n, "transB", 0) != 0,
-                     onnx_input_name(n, 2), 0);
+    const Onnx__TensorProto *w = onnx_constant_of(im, onnx_input_name(n, 1));
+    const char *bias = onnx_input_name(n, 2);
+    const bool transposed = onnx_int(n, "transB", 0) != 0;
+    if (*bias && onnx_floats(w) > 0 && w->n_dims == 2 &&
+        !onnx_is_row(im, onnx_constant_of(im, bias), w->dims[transposed ? 0 : 1]))
+        return onnx_import_fail(im, "C: found no constant of %lld floats in a row; expected one",
+                                (long long)w->dims[transposed ? 0 : 1]);
+    return add_dense(im, w, transposed, bias, 0);
 }
 
 cornu_status onnx_import_matmul(onnx_import *im)

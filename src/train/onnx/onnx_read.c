@@ -60,6 +60,11 @@ const char *onnx_input_name(const Onnx__NodeProto *n, size_t i)
     return i < n->n_input ? n->input[i] : "";
 }
 
+bool onnx_domain_is_standard(const char *domain)
+{
+    return !domain || !*domain || strcmp(domain, "ai.onnx") == 0;
+}
+
 const Onnx__AttributeProto *onnx_attribute(const Onnx__NodeProto *n, const char *name)
 {
     for (size_t i = 0; i < n->n_attribute; i++)
@@ -68,16 +73,23 @@ const Onnx__AttributeProto *onnx_attribute(const Onnx__NodeProto *n, const char 
     return NULL;
 }
 
+/* An attribute without its value is 0: writers of protobuf's third syntax leave zeros out. */
 int64_t onnx_int(const Onnx__NodeProto *n, const char *name, int64_t fallback)
 {
     const Onnx__AttributeProto *a = onnx_attribute(n, name);
-    return a && a->has_i ? a->i : fallback;
+    return a ? a->i : fallback;
 }
 
 double onnx_real(const Onnx__NodeProto *n, const char *name, double fallback)
 {
     const Onnx__AttributeProto *a = onnx_attribute(n, name);
-    return a && a->has_f ? (double)a->f : fallback;
+    return a ? (double)a->f : fallback;
+}
+
+bool onnx_text_is(const Onnx__AttributeProto *a, const char *expected)
+{
+    size_t length = strlen(expected);
+    return a && a->has_s && a->s.len == length && memcmp(a->s.data, expected, length) == 0;
 }
 
 cornu_status onnx_ints(const onnx_import *im, const char *name, int count, int64_t least,
@@ -144,6 +156,11 @@ int64_t onnx_integers(const Onnx__TensorProto *t)
     return elements_of(t, 7, sizeof(int64_t), t ? t->n_int64_data : 0);
 }
 
+int64_t onnx_truths(const Onnx__TensorProto *t)
+{
+    return elements_of(t, 9, 1, t ? t->n_int32_data : 0);
+}
+
 float onnx_float_at(const Onnx__TensorProto *t, int64_t i)
 {
     float value;
@@ -160,4 +177,9 @@ int64_t onnx_integer_at(const Onnx__TensorProto *t, int64_t i)
         return t->int64_data[i];
     memcpy(&value, t->raw_data.data + (size_t)i * sizeof value, sizeof value);
     return value;
+}
+
+bool onnx_truth_at(const Onnx__TensorProto *t, int64_t i)
+{
+    return t->has_raw_data ? t->raw_data.data[i] != 0 : t->int32_data[i] != 0;
 }
