@@ -221,10 +221,10 @@ def compare_program(cornu: str, folder: str) -> None:
                    "model: {input: [6, 5, 3], layers: [{Conv2D: {filters: 4, kernel_size: 3}}, Flatten, {Dense: {units: 3}}]}\n"
                    "compile: {optimizer: sgd, loss: mse}\n")
     run_cornu(cornu, "train", f"{folder}/r.yaml", "--save", f"{folder}/m.safetensors", "--quiet")
-    run_cornu(cornu, "export", f"{folder}/m.safetensors", f"{folder}/c.onnx", "--preprocess")
+    run_cornu(cornu, "convert", f"{folder}/m.safetensors", f"{folder}/c.onnx", "--preprocess")
     expected = outputs_of(_cornu.open(f"{folder}/m.safetensors"), x / np.float32(255))
     compare("the program, bytes", check_file(f"{folder}/c.onnx"), x, expected)
-    run_cornu(cornu, "export", f"{folder}/m.safetensors", f"{folder}/c.onnx")
+    run_cornu(cornu, "convert", f"{folder}/m.safetensors", f"{folder}/c.onnx")
     metadata = check_file(f"{folder}/c.onnx").get_modelmeta().custom_metadata_map
     assert np.isclose(float(metadata["pixel_scale"]), 1 / 255), metadata
 

@@ -23,7 +23,7 @@ typedef struct command {
 } command;
 
 extern const command command_bench, command_train, command_evaluate, command_predict,
-    command_convert, command_export, command_summary, command_explain, command_tune, command_advise,
+    command_convert, command_summary, command_explain, command_tune, command_advise,
     command_devices, command_data, command_env, command_version, command_completion;
 extern const command *const commands[]; /* all, NULL-ended */
 
@@ -349,6 +349,7 @@ void compare_classes(const cornu_model *model, const cornu_data *data, progress 
 void print_loading(const cornu_data *data, const cornu_progress *epoch);
 /* Does the path end as a model file that cornu writes? */
 bool is_model_name(const char *path);
+bool is_onnx_name(const char *path);
 /* A trained model: only model files will do. Prints what is wrong and returns the exit status. */
 int open_model_file(const command *c, const char *path, cornu_model **model);
 

@@ -5,6 +5,7 @@ typedef struct conversion {
     const char *in, *out;
     const char *recipe; /* IN holds weights alone, of this network; or NULL */
     const char *names;  /* of IN's weights with a recipe, else of OUT's; or NULL */
+    bool preprocess;    /* within OUT, an ONNX file */
 } conversion;
 
 static int open_in(const conversion *c, cornu_model **model)
@@ -17,15 +18,37 @@ static int open_in(const conversion *c, cornu_model **model)
                                : status;
 }
 
+static cornu_status save(const conversion *c, const cornu_model *model)
+{
+    const cornu_weights_options weights = {.names = c->names};
+    const cornu_export_options network = {.preprocess = c->preprocess};
+    if (c->names && !c->recipe)
+        return cornu_model_save_weights(model, c->out, &weights);
+    return is_onnx_name(c->out) ? cornu_model_export_onnx(model, c->out, &network)
+                                : cornu_model_save(model, c->out);
+}
+
 static int write_out(const conversion *c, const cornu_model *model)
 {
-    const cornu_weights_options options = {.names = c->names};
-    bool weights = c->names && !c->recipe;
-    int status = report(weights ? cornu_model_save_weights(model, c->out, &options)
-                                : cornu_model_save(model, c->out));
+    int status = report(save(c, model));
     if (status == STATUS_OK)
         print("wrote %s\n", c->out);
     return status;
+}
+
+static int check_out(const conversion *c)
+{
+    if (!is_model_name(c->out) && !is_onnx_name(c->out))
+        return fail_usage(&command_convert,
+                          "%s: found another name; expected one that ends in .safetensors, .keras, "
+                          ".h5, .hdf5 or .onnx",
+                          c->out);
+    if (c->preprocess && !is_onnx_name(c->out))
+        return fail_usage(&command_convert,
+                          "%s: found --preprocess; expected it with a name in .onnx, since other "
+                          "files keep the recipe that says how pixels are read",
+                          c->out);
+    return STATUS_OK;
 }
 
 static int run(int argc, char **argv)
@@ -36,6 +59,9 @@ static int run(int argc, char **argv)
          &c.recipe, 0, 0},
         {"names", "torch", "IN (with --recipe; else OUT) is a state_dict of PyTorch's", OPTION_TEXT,
          &c.names, 0, 0},
+        {"preprocess", NULL,
+         "OUT, in .onnx, takes uint8 pixels, which it scales and standardizes itself", OPTION_FLAG,
+         &c.preprocess, 0, 0},
         {.name = NULL}};
     operands found;
     int status;
@@ -45,11 +71,9 @@ static int run(int argc, char **argv)
         return status;
     c.in = found.item[0];
     c.out = found.item[1];
-    if (!is_model_name(c.out))
-        return fail_usage(&command_convert,
-                          "%s: found another name; expected one that ends in .safetensors, .keras, "
-                          ".h5 or .hdf5 (cornu export writes .onnx)",
-                          c.out);
+    status = check_out(&c);
+    if (status != STATUS_OK)
+        return status;
     if (!can_write(c.out, &status))
         return status;
     status = open_in(&c, &model);
@@ -61,12 +85,18 @@ static int run(int argc, char **argv)
 
 const command command_convert = {
     "convert",
-    "a model file in another format",
-    "IN OUT [--names torch]\nWEIGHTS OUT --recipe RECIPE [--names torch]",
-    "By their endings: .safetensors (cornu's own), .keras, .h5, .hdf5 (Keras's), and for OUT\n"
-    ".weights.h5 (Keras's, of weights and the optimizer's state alone).\n"
-    "Training goes on from OUT as from IN. With --names torch OUT holds weights alone, which\n"
-    "PyTorch's load_state_dict takes: LAYER.weight, LAYER.bias. With --recipe IN holds weights\n"
-    "alone (--names torch: a state_dict saved as .safetensors), and OUT is a model of both.\n",
+    "a model file in another format: Keras's, ONNX, safetensors",
+    "IN OUT [--names torch]\nIN OUT.onnx [--preprocess]\n"
+    "WEIGHTS OUT --recipe RECIPE [--names torch]",
+    "By their endings: .safetensors (cornu's own), .keras, .h5, .hdf5 (Keras's), .onnx, and for\n"
+    "OUT .weights.h5 (Keras's, of weights and the optimizer's state alone).\n"
+    "Training goes on from OUT as from IN, unless one of them is ONNX: that is the network with\n"
+    "its weights, for prediction by any runtime. It has opset 17 and takes any number of samples\n"
+    "at a time: \"input\", images as (height, width, channels), to \"output\". Names of classes "
+    "are\n"
+    "in its metadata. \"cornu export\" is another name of this command.\n"
+    "With --names torch OUT holds weights alone, which PyTorch's load_state_dict takes:\n"
+    "LAYER.weight, LAYER.bias. With --recipe IN holds weights alone (--names torch: a state_dict\n"
+    "saved as .safetensors), and OUT is a model of both.\n",
     run,
     .alone = true};

@@ -7,10 +7,9 @@
 #include <unistd.h>
 
 const command *const commands[] = {
-    &command_bench,   &command_train,   &command_evaluate,   &command_predict,
-    &command_convert, &command_export,  &command_summary,    &command_explain,
-    &command_advise,  &command_tune,    &command_devices,    &command_data,
-    &command_env,     &command_version, &command_completion, NULL};
+    &command_bench,   &command_train,   &command_evaluate, &command_predict,    &command_convert,
+    &command_summary, &command_explain, &command_advise,   &command_tune,       &command_devices,
+    &command_data,    &command_env,     &command_version,  &command_completion, NULL};
 enum { COMMANDS = sizeof commands / sizeof *commands - 1 };
 
 static const char about[] =
@@ -56,8 +55,11 @@ static void print_man(void)
           STATUS_OK, STATUS_FAILURE, STATUS_USAGE, STATUS_SLOWER, STATUS_INTERRUPTED);
 }
 
+/* "export" is what writing ONNX was called, and is in Keras. */
 static const command *find_command(const char *name)
 {
+    if (strcmp(name, "export") == 0)
+        return &command_convert;
     for (int i = 0; i < COMMANDS; i++)
         if (strcmp(commands[i]->name, name) == 0)
             return commands[i];

@@ -84,9 +84,14 @@ bool is_model_name(const char *path)
            ends_with(path, ".hdf5");
 }
 
+bool is_onnx_name(const char *path)
+{
+    return ends_with(path, ".onnx");
+}
+
 int open_model_file(const command *c, const char *path, cornu_model **model)
 {
-    if (!is_model_name(path) && !ends_with(path, ".onnx"))
+    if (!is_model_name(path) && !is_onnx_name(path))
         return fail_usage(c,
                           "%s: found another name; expected a model file (.safetensors, .keras, "
                           ".h5, .onnx), as cornu train --save, Keras or others write it",

@@ -91,7 +91,7 @@ static const bad_case cases[] = {
     {{"train", "mnist-cnn-2", "--init", "a.safetensors", "--names", "jax"}, 1, "found jax; expected torch"},
     {{"convert"}, 2, "found nothing; expected two files, IN and OUT"},
     {{"convert", "a.keras"}, 2, "found \"a.keras\" alone; expected two files, IN and OUT"},
-    {{"convert", "missing.keras", "b.onnx"}, 2, "b.onnx: found another name; expected one that ends in .safetensors"},
+    {{"convert", "missing.keras", "b.pb"}, 2, "b.pb: found another name; expected one that ends in .safetensors"},
     {{"convert", "missing.keras", "no/such/b.keras"}, 1, "no/such/b.keras: cannot write: No such file or directory"},
     {{"evaluate"}, 2, "expected one MODEL"},
     {{"evaluate", "mnist-cnn-2"}, 2, "expected a model file"},

@@ -112,7 +112,7 @@ static const row rows[] = {
     {"predict", "batch", "large.safetensors --data large.npz", "--batch 300000", SAYS, "with batch 300000: needs"},
     {"convert", "recipe", "start.safetensors c.safetensors", "--recipe mnist-cnn-2", SAYS, "found no conv2d/kernel"},
     {"convert", "names", "start.safetensors c.safetensors", "--names torch", CONTENT, "c.safetensors"},
-    {"export", "preprocess", "start.safetensors m.onnx", "--preprocess", CONTENT, "m.onnx"},
+    {"convert", "preprocess", "start.safetensors m.onnx", "--preprocess", CONTENT, "m.onnx"},
     OF_ALL("explain", "small.yaml"),
     {"explain", "exact-conv", "scaled.yaml", "--exact-conv", SAYS, "exact convolution is asked for"},
     {"explain", "batch", "small.yaml", "--batch 7", SAYS, "7x28x28x1"},

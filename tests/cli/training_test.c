@@ -372,9 +372,9 @@ static void another_network_is_not_resumed(void **state)
 static void every_command_explains_itself(void **state)
 {
     (void)state;
-    static const char *const names[] = {"bench",   "train",   "evaluate", "predict", "summary",
-                                        "explain", "tune",    "devices",  "data",    "env",
-                                        "version", "convert", "export"};
+    static const char *const names[] = {"bench",   "train",   "evaluate", "predict",
+                                        "summary", "explain", "tune",     "devices",
+                                        "data",    "env",     "version",  "convert"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char usage[64];
         snprintf(usage, sizeof usage, "usage: cornu %s", names[i]);

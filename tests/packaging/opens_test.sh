@@ -83,7 +83,7 @@ compile: {optimizer: sgd, loss: categorical_crossentropy}
 fit: {batch_size: 2, epochs: 1, callbacks: [{csv_logger: {filename: theirs.csv}}]}
 END
 "$program" train recipe.yaml --quiet --save own.safetensors >/dev/null
-"$program" export own.safetensors own.onnx >/dev/null
+"$program" convert own.safetensors own.onnx >/dev/null
 
 # ONNX: a constant of a file named by "location", merged into the graph as its second piece.
 {
