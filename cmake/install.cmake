@@ -3,6 +3,12 @@
 # an installed tree may be moved.
 include(CMakePackageConfigHelpers)
 
+# All that it needs, for who builds nothing else: ./quickstart. (The plug-ins come with the program.)
+add_custom_target(cornu_installable DEPENDS cornu_program cornu_shared)
+if(CORNU_PYTHON AND CORNU_PYTHON_SHARED)
+    add_dependencies(cornu_installable cornu_python)
+endif()
+
 install(TARGETS cornu_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 # Man pages and completion are printed by the program itself, so only where it can run.
 if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
@@ -14,6 +20,7 @@ else()
             -DOUTPUT=${manual} -P ${CMAKE_SOURCE_DIR}/cmake/manual.cmake
         DEPENDS cornu_program cmake/manual.cmake VERBATIM COMMENT "Man pages and completion")
     add_custom_target(cornu_manual ALL DEPENDS ${manual}/man/cornu.1)
+    add_dependencies(cornu_installable cornu_manual)
     install(DIRECTORY ${manual}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
     install(FILES ${manual}/bash/cornu DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
         COMPONENT program)

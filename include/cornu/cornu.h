@@ -1,6 +1,6 @@
 /* cornu: train dense and convolutional image classifiers, from C.
 
-   Train MNIST in fifteen lines:
+   Train on Fashion-MNIST, which is Debian's package dataset-fashion-mnist, in seventeen lines:
 
      #include <cornu/cornu.h>
      #include <stdio.h>
@@ -9,11 +9,15 @@
          cornu_model *model = NULL;
          cornu_data *data = NULL;
          cornu_fit_options options = {.epochs = 5, .device = "cpu"};
-         if (cornu_model_open("mnist-cnn-2", &model) || cornu_data_open("mnist", NULL, &data) ||
-             cornu_fit(model, data, &options, NULL) || cornu_model_save(model, "mnist.safetensors"))
+         int failed = cornu_model_open("mnist-cnn-2", &model) ||
+                      cornu_data_open("fashion_mnist", NULL, &data) ||
+                      cornu_fit(model, data, &options, NULL) ||
+                      cornu_model_save(model, "clothes.safetensors");
+         if (failed)
              fprintf(stderr, "%s\n", cornu_last_error());
          cornu_data_close(data);
          cornu_model_close(model);
+         return failed;
      }
 
    Conventions
