@@ -150,8 +150,8 @@ cornu_status data_find_for_model(const cornu_model *model, const cornu_data_opti
 void data_notice(const cornu_data_options *options, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Read an image folder: train/CLASS/IMAGE and one of test, validation, val, valid; or CLASS/IMAGE.
- */
+/* Read an image folder: splits of classes (train/CLASS/IMAGE, test/CLASS/IMAGE:
+   data/folders/splits.h) or CLASS/IMAGE. */
 cornu_status images_read(const char *folder, const data_request *request, cornu_data *data);
 bool images_present(const char *folder);     /* the first kind */
 bool images_are_classes(const char *folder); /* the second: is an image in one of its folders? */

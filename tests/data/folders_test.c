@@ -185,6 +185,79 @@ static void a_split_of_train_stands_in_for_a_test_folder(void **state)
     expect_error(open_with("f", 1, false, &data), "validation_split: found 1; expected a share");
 }
 
+/* The classes and how many samples each split has. */
+static void expect_classes(const char *folder, const char *classes, int64_t train, int64_t test)
+{
+    char found[256] = "";
+    cornu_data *data = must_open(folder, 0);
+    for (int i = 0; i < data->class_count; i++)
+        snprintf(found + strlen(found), sizeof found - strlen(found), "%s%s", i ? " " : "",
+                 data->class_names[i]);
+    assert_string_equal(found, classes);
+    assert_int_equal(made_count(data, CORNU_TRAIN), train);
+    assert_int_equal(made_count(data, CORNU_TEST), test);
+    cornu_data_close(data);
+}
+
+static void classes_may_be_called_as_splits_are(void **state)
+{
+    (void)state;
+    picture("vehicles/bus/%d.pgm", 1);
+    picture("vehicles/car/%d.pgm", 2);
+    picture("vehicles/train/%d.pgm", 3);
+    expect_classes("vehicles", "bus car train", 3, 0);
+    picture("vehicles/test/%d.pgm", 4);
+    expect_classes("vehicles", "bus car test train", 4, 0);
+    picture("vehicles/train/at night/%d.pgm", 5); /* nested, and so still a class */
+    expect_classes("vehicles", "bus car test train", 5, 0);
+    expect_notice("vehicles: train is taken as a class, not as the training samples, because of "
+                  "bus beside it");
+    picture("runs/train/%d.pgm", 1);
+    picture("runs/test/%d.pgm", 2);
+    expect_classes("runs", "test train", 2, 0);
+}
+
+static void splits_have_names_of_any_case(void **state)
+{
+    (void)state;
+    static const char *const train[] = {"train", "Train", "TRAINING", "training"};
+    static const char *const test[] = {"test", "Testing", "VAL", "valid", "Validation"};
+    char folder[64], name[128];
+    for (size_t i = 0; i < 4; i++)
+        for (size_t k = 0; k < 5; k++) {
+            snprintf(folder, sizeof folder, "f-%zu-%zu", i, k);
+            snprintf(name, sizeof name, "%s/%s/cat/1.pgm", folder, train[i]);
+            made_grey(name, 1);
+            snprintf(name, sizeof name, "%s/%s/cat/2.pgm", folder, test[k]);
+            made_grey(name, 2);
+            expect_classes(folder, "cat", 1, 1);
+        }
+}
+
+static void what_lies_beside_the_splits_is_told(void **state)
+{
+    (void)state;
+    cornu_data *data;
+    picture("f/train/a/%d.pgm", 1);
+    picture("f/val/a/%d.pgm", 2);
+    picture("f/test/a/%d.pgm", 3);
+    picture("f/testing/%d.pgm", 4);
+    made_file("f/annotations/1.xml", "<a/>", 4); /* no picture, so no class */
+    data = must_open("f", 0);
+    expect_greys(data, CORNU_TEST, "3");
+    expect_notice("f/val: not used, as the test samples are those of test");
+    expect_notice("f/testing: holds no folders of classes; not used");
+    cornu_data_close(data);
+    picture("f/Training/a/%d.pgm", 1);
+    expect_error(open_with("f", 0, false, &data),
+                 "f: found the folders Training and train; expected one of training samples");
+    picture("g/training/a/%d.pgm", 1);
+    picture("g/Test/a/%d.pgm", 1);
+    picture("g/test/a/%d.pgm", 1);
+    expect_error(open_with("g", 0, false, &data),
+                 "g: found the folders Test and test; expected one of test samples");
+}
+
 static void nested_folders_belong_to_their_class_in_keras_order(void **state)
 {
     (void)state;
@@ -298,6 +371,9 @@ int main(void)
         TEST(a_split_takes_its_share_of_each_class_and_moves_no_file_later),
         TEST(the_sides_of_a_split_are_those_of_every_version),
         TEST(a_split_of_train_stands_in_for_a_test_folder),
+        TEST(classes_may_be_called_as_splits_are),
+        TEST(splits_have_names_of_any_case),
+        TEST(what_lies_beside_the_splits_is_told),
         TEST(nested_folders_belong_to_their_class_in_keras_order),
         TEST(links_are_followed_where_keras_does_and_loops_are_not_walked),
         TEST(what_cannot_be_used_is_told_then_counted),

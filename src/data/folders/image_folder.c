@@ -1,37 +1,15 @@
-/* A folder of images: train/CLASS/IMAGE and test/CLASS/IMAGE, or CLASS/IMAGE of which a fraction
-   may be set apart. Classes are in the byte order of their names, as Python's sorted() and so Keras
-   number them; samples are in the order of class, folder, name. */
+/* A folder of images: train/CLASS/IMAGE and test/CLASS/IMAGE (splits.h), or CLASS/IMAGE of which a
+   fraction may be set apart. Classes are in the byte order of their names, as Python's sorted() and
+   so Keras number them; samples are in the order of class, folder, name. */
 #include "data/folders/image_folder.h"
 
 #include "base/files.h"
 #include "base/memory.h"
 #include "data/folders/loader.h"
+#include "data/folders/splits.h"
 #include "data/images/image.h"
 #include <stdlib.h>
 #include <string.h>
-
-static const char *const test_names[] = {"test", "validation", "val", "valid", NULL};
-
-/* The folder of the test split, or NULL. */
-static cornu_status test_folder(const char *folder, char **out)
-{
-    for (int i = 0; test_names[i]; i++) {
-        TRY(path_join(folder, test_names[i], out));
-        if (folder_exists(*out))
-            return CORNU_OK;
-        free(*out);
-        *out = NULL;
-    }
-    return CORNU_OK;
-}
-
-bool images_present(const char *folder)
-{
-    char *train = NULL;
-    bool found = path_join(folder, "train", &train) == CORNU_OK && folder_exists(train);
-    free(train);
-    return found;
-}
 
 /* ---- the splits ---- */
 
@@ -217,12 +195,10 @@ static cornu_status conclude(const char *train, const char *test, const listing 
 cornu_status images_read(const char *folder, const data_request *request, cornu_data *data)
 {
     cornu_status status;
-    char *train = NULL, *test = NULL;
+    image_splits splits;
     listing l = {.request = request, .skipped = {.options = &request->options}};
-    bool split = images_present(folder);
-    TRY_GOTO(split ? path_join(folder, "train", &train) : memory_copy_string(folder, &train));
-    if (split)
-        TRY_GOTO(test_folder(folder, &test));
+    TRY(splits_find(folder, &request->options, &splits));
+    const char *train = splits.train ? splits.train : folder, *test = splits.test;
     if (test && request->validation_split > 0) {
         status = status_fail(CORNU_INVALID,
                              "%s: found this folder and a validation_split of %g; expected one",
@@ -235,7 +211,6 @@ cornu_status images_read(const char *folder, const data_request *request, cornu_
 done:
     free(l.skipped.first);
     image_files_free(&l.files);
-    free(train);
-    free(test);
+    splits_free(&splits);
     return status;
 }

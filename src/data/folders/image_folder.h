@@ -44,6 +44,7 @@ void names_free(name_list *list);
 /* The names of the folders in `folder` that are classes, in byte order. */
 cornu_status images_list_classes(const char *folder, const cornu_data_options *options,
                                  name_list *classes);
+bool images_hold(const char *folder); /* is an image in it, not below? */
 /* Add the images in `folder` and below it, ordered by folder, then name. `test_fraction` of them,
    told by their paths inside the data set, get `test`. */
 cornu_status images_scan_class(const char *folder, const char *class_name, int label,

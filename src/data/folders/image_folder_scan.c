@@ -272,7 +272,7 @@ cornu_status images_scan_class(const char *folder, const char *class_name, int l
 
 /* ---- is it a folder of classes? ---- */
 
-static bool holds_image(const char *folder)
+bool images_hold(const char *folder)
 {
     bool found = false;
     DIR *stream = opendir(folder);
@@ -295,7 +295,7 @@ bool images_are_classes(const char *folder)
     if (images_list_classes(folder, &silent, &classes) == CORNU_OK)
         for (size_t i = 0; i < classes.count && !found; i++) {
             char *path = NULL;
-            found = path_join(folder, classes.names[i], &path) == CORNU_OK && holds_image(path);
+            found = path_join(folder, classes.names[i], &path) == CORNU_OK && images_hold(path);
             free(path);
         }
     names_free(&classes);
