@@ -103,6 +103,9 @@ CORNU_API cornu_status cornu_model_add(cornu_model *model, const char *layer, co
 /* Choose optimizer, loss and metrics, in the form of a recipe's compile section, e.g.
    "{optimizer: adam, loss: categorical_crossentropy, metrics: [accuracy]}". */
 CORNU_API cornu_status cornu_model_compile(cornu_model *model, const char *options);
+/* Choose another loss and other metrics, "{loss: mse, metrics: [mae]}", of a model that is
+   compiled: its optimizer goes on with its state, where cornu_model_compile begins anew. */
+CORNU_API cornu_status cornu_model_change_loss(cornu_model *model, const char *options);
 CORNU_API void cornu_model_close(cornu_model *model);
 
 /* Keras's table plus FLOPs, bytes and the memory that training needs at the recipe's batch. */
@@ -616,7 +619,11 @@ typedef struct cornu_fit_options {
        state of its part alone, so that its variables cannot be read, nor a whole model file be
        written by a callback of one rank. Of devices whose memory is the host's. */
     bool shard_optimizer;
-    uint64_t reserved[3]; /* 0 */
+    /* What the section's callbacks go on from, as cornu_history_callbacks gave it of an earlier run
+       with the same list of callbacks, with null in place of one that begins anew; NULL: all of
+       them do. With `resume` it is the model file that says so. */
+    const char *callback_state;
+    uint64_t reserved[2]; /* 0 */
 } cornu_fit_options;
 
 /* Train; `history` may be NULL. Within its callbacks the model's weights can be read and written,
@@ -808,6 +815,10 @@ CORNU_API int cornu_history_epochs(const cornu_history *history);
 CORNU_API int cornu_history_columns(const cornu_history *history);
 CORNU_API const char *cornu_history_name(const cornu_history *history, int column);
 CORNU_API double cornu_history_value(const cornu_history *history, int epoch, int column);
+/* What the run's callbacks remember at its end, such as the best value so far: a list as JSON,
+   [{"name": "checkpoint", "state": {...}}, ...], in the order of the fit section; lives as long as
+   the history. NULL for NULL, and where there was no memory for it. */
+CORNU_API const char *cornu_history_callbacks(const cornu_history *history);
 /* Curves, table, network, data (may be NULL) and versions as one self-contained page, written
    atomically. */
 CORNU_API cornu_status cornu_history_write_html(const cornu_history *history,

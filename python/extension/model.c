@@ -60,6 +60,18 @@ static PyObject *model_compile(PyObject *object, PyObject *arguments)
     return none_or_fail(status);
 }
 
+/* change_loss(options): loss and metrics; the optimizer goes on. */
+static PyObject *model_change_loss(PyObject *object, PyObject *arguments)
+{
+    model_object *self = (model_object *)object;
+    const char *options;
+    if (!PyArg_ParseTuple(arguments, "s", &options) || !begin_work(self))
+        return NULL;
+    cornu_status status = cornu_model_change_loss(self->model, options);
+    end_work(self);
+    return none_or_fail(status);
+}
+
 static PyObject *model_initialize(PyObject *object, PyObject *arguments)
 {
     model_object *self = (model_object *)object;
@@ -299,6 +311,7 @@ static PyObject *model_classes(PyObject *object, PyObject *unused)
 
 static PyMethodDef model_methods[] = {
     {"compile", model_compile, METH_VARARGS, NULL},
+    {"change_loss", model_change_loss, METH_VARARGS, NULL},
     {"set_learning_rate", model_set_learning_rate, METH_VARARGS, NULL},
     {"set_data", model_set_data, METH_VARARGS, NULL},
     {"initialize", model_initialize, METH_VARARGS, NULL},

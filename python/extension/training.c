@@ -68,20 +68,31 @@ static PyObject *history_lists(const cornu_history *h)
     return out;
 }
 
-/* fit(data, validation, section, shard_optimizer, device, threads, exact, each_step, on_step,
-   on_epoch_begin, on_epoch, on_validation, on_notice); validation: data, or None. */
+/* on_states(text): what callbacks remember, also where an exception ended the run. */
+static bool tell_states(PyObject *on_states, const cornu_history *h)
+{
+    const char *text = cornu_history_callbacks(h);
+    PyObject *done = text && on_states != Py_None ? PyObject_CallFunction(on_states, "s", text)
+                                                  : Py_NewRef(Py_None);
+    Py_XDECREF(done);
+    return done;
+}
+
+/* fit(data, validation, section, states, shard_optimizer, device, threads, exact, each_step,
+   on_step, on_epoch_begin, on_epoch, on_validation, on_notice, on_states); validation: data, or
+   None; states: what callbacks go on from, or None; on_states may be None. */
 PyObject *model_fit(PyObject *object, PyObject *arguments)
 {
     model_object *self = (model_object *)object;
     PyObject *data, *validation;
     cornu_fit_options o = {0};
-    PyObject *step, *begin, *epoch, *validating, *notice;
+    PyObject *step, *begin, *epoch, *validating, *notice, *states;
     int divides, exact, each;
     call c = {0};
     cornu_history *history = NULL;
-    if (!PyArg_ParseTuple(arguments, "OOspzippOOOOO", &data, &validation, &o.section, &divides,
-                          &o.device, &o.threads, &exact, &each, &step, &begin, &epoch, &validating,
-                          &notice))
+    if (!PyArg_ParseTuple(arguments, "OOszpzippOOOOOO", &data, &validation, &o.section,
+                          &o.callback_state, &divides, &o.device, &o.threads, &exact, &each, &step,
+                          &begin, &epoch, &validating, &notice, &states))
         return NULL;
     o.exact_convolution = exact;
     o.shard_optimizer = divides;
@@ -113,7 +124,8 @@ PyObject *model_fit(PyObject *object, PyObject *arguments)
         end_data((data_object *)validation);
     end_data((data_object *)data);
     PyObject *out = NULL;
-    if (call_succeeded(&c, status))
+    bool told = tell_states(states, history);
+    if (call_succeeded(&c, status) && told)
         out = history ? history_lists(history) : PyDict_New();
     cornu_history_close(history);
     return out;

@@ -49,6 +49,8 @@ typedef int64_t row_index;
 #define row_first_target(r) first_largest((r)->target, (r)->n)
 #define row_is_finite(a) isfinite(a)
 #define row_share(a, b) ((double)(a) / (double)(b))
+#define row_metric_of(a) (a)
+#define row_read_only(r) ((row_view){.output = (r)->output, .target = (r)->target, .n = (r)->n})
 #include "device/rules/losses.h"
 #include "device/rules/metrics.h"
 
@@ -70,12 +72,12 @@ typedef double metric_rule(const row_view *r, int64_t k);
     LOSS_ROW(id##_logits, loss_##rule##_logits)
 #include "model/losses.def"
 
-#define METRIC(id, name, class_name, sparse, has_k, rule)                                  \
-    static double id##_row(const float *output, const float *target, int64_t n, int64_t k) \
-    {                                                                                      \
-        metric_rule *const apply = metric_##rule;                                          \
-        const row_view r = {.output = output, .target = target, .n = n};                   \
-        return apply(&r, k);                                                               \
+#define METRIC(id, name, class_name, sparse, has_k, rule)                                         \
+    static double id##_metric_row(const float *output, const float *target, int64_t n, int64_t k) \
+    {                                                                                             \
+        metric_rule *const apply = metric_##rule;                                                 \
+        const row_view r = {.output = output, .target = target, .n = n};                          \
+        return apply(&r, k);                                                                      \
     }
 #include "model/metrics.def"
 
@@ -92,7 +94,7 @@ loss_row *loss_row_of(loss_id id, bool logits)
 metric_row *metric_row_of(metric_id id)
 {
     static metric_row *const rows[METRIC_COUNT] = {
-#define METRIC(id, ...) [METRIC_##id] = id##_row,
+#define METRIC(id, ...) [METRIC_##id] = id##_metric_row,
 #include "model/metrics.def"
     };
     return rows[id];

@@ -74,6 +74,18 @@ cornu_status cornu_model_compile(cornu_model *model, const char *options)
     return status;
 }
 
+cornu_status cornu_model_change_loss(cornu_model *model, const char *options)
+{
+    doc *d;
+    if (!model || !options)
+        return status_fail(CORNU_INVALID, "cornu_model_change_loss: found no %s; expected one",
+                           model ? "options" : "model");
+    TRY(parse_options(options, "compile", &d));
+    cornu_status status = model_change_loss(model, d);
+    doc_free(d);
+    return status;
+}
+
 void cornu_model_close(cornu_model *model)
 {
     model_free(model);

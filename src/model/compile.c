@@ -61,13 +61,18 @@ static cornu_status read_metrics(const cornu_model *m, const doc *list, compilat
     return CORNU_OK;
 }
 
+static cornu_status check_map(const doc *section, const char *expected)
+{
+    char found[80];
+    if (section && section->type == DOC_MAP)
+        return CORNU_OK;
+    return doc_fail(section, "found %s; expected a map with %s",
+                    section ? doc_show(section, found, sizeof found) : "nothing", expected);
+}
+
 static cornu_status compilation_read(const cornu_model *m, const doc *section, compilation *c)
 {
-    if (!section || section->type != DOC_MAP) {
-        char found[80];
-        return doc_fail(section, "found %s; expected a map with optimizer, loss and metrics",
-                        section ? doc_show(section, found, sizeof found) : "nothing");
-    }
+    TRY(check_map(section, "optimizer, loss and metrics"));
     TRY(config_check_keys("compile", section, fields, NULL));
     TRY(config_read("compile", section, section, fields, c));
     const doc *optimizer_doc = doc_get(section, "optimizer"), *loss_doc = doc_get(section, "loss");
@@ -140,6 +145,30 @@ done:
     if (status != CORNU_OK)
         model_drop_slots(m);
     return status;
+}
+
+cornu_status model_change_loss(cornu_model *m, const doc *section)
+{
+    static const char *const keys[] = {"loss", "metrics", NULL};
+    compilation c = {0};
+    if (!m->compiled)
+        return doc_fail(section, "the model is not compiled; expected cornu_model_compile before");
+    TRY(check_map(section, "loss and metrics"));
+    TRY(doc_only_keys(section, keys));
+    const doc *loss_doc = doc_get(section, "loss");
+    if (!loss_doc)
+        return doc_fail(section, "loss is missing; a model needs it");
+    TRY(loss_read(loss_doc, &c.loss));
+    TRY(check_loss(m, loss_doc, &c.loss));
+    TRY(read_metrics(m, doc_get(section, "metrics"), &c));
+    m->loss = c.loss;
+    memcpy(m->metrics, c.metrics, sizeof c.metrics);
+    m->metric_count = c.metric_count;
+    const position before = m->training.position;
+    m->training.position = position_start(before.seed);
+    m->training.position.iterations = before.iterations;
+    m->training.position.learning_rate_factor = before.learning_rate_factor;
+    return CORNU_OK;
 }
 
 json_t *model_compile_to_json(const cornu_model *m)

@@ -1,12 +1,17 @@
 #include "model/metrics.h"
 #include "model/config.h"
+#include "model/losses.h"
 #include "model/names.h"
 #include <string.h>
+#include <strings.h>
 
 static const metric_kind kinds[] = {
-#define METRIC(id, name, class_name, sparse, has_k, rule) {name, class_name, sparse, has_k},
+#define METRIC(id, name, class_name, sparse, has_k, rule) \
+    {name, class_name, sparse, has_k, METRIC_##id >= METRIC_MEAN_SQUARED_ERROR},
 #include "model/metrics.def"
 };
+
+_Static_assert(METRIC_COUNT - METRIC_MEAN_SQUARED_ERROR == LOSS_COUNT, "each loss is a metric");
 
 const metric_kind *metric_kind_of(metric_id id)
 {
@@ -49,8 +54,30 @@ static const config_field sparse_k_fields[] = {
     OPTIONS_END,
 };
 
+#define LOGITS OPTION_NEUTRAL("from_logits", "false")
+#define SMOOTHING OPTION_NEUTRAL("label_smoothing", "0")
+#define LAST_AXIS OPTION_NEUTRAL("axis", "-1")
+
+static const config_field binary_crossentropy_fields[] = {
+    OPTION_ELSEWHERE("name"), OPTION_DTYPE, LOGITS, SMOOTHING, OPTIONS_END,
+};
+
+static const config_field crossentropy_fields[] = {
+    OPTION_ELSEWHERE("name"), OPTION_DTYPE, LOGITS, SMOOTHING, LAST_AXIS, OPTIONS_END,
+};
+
+static const config_field sparse_crossentropy_fields[] = {
+    OPTION_ELSEWHERE("name"), OPTION_DTYPE, LOGITS, LAST_AXIS, OPTIONS_END,
+};
+
 static const config_field *fields_of(metric_id id)
 {
+    if (id == METRIC_BINARY_CROSSENTROPY)
+        return binary_crossentropy_fields;
+    if (id == METRIC_CATEGORICAL_CROSSENTROPY)
+        return crossentropy_fields;
+    if (id == METRIC_SPARSE_CATEGORICAL_CROSSENTROPY)
+        return sparse_crossentropy_fields;
     if (id == METRIC_BINARY_ACCURACY)
         return binary_fields;
     if (!kinds[id].has_k)
@@ -58,10 +85,22 @@ static const config_field *fields_of(metric_id id)
     return kinds[id].sparse ? sparse_k_fields : k_fields;
 }
 
+/* "mse" or "MSE": the loss's other name. */
+static bool is_other_name(const char *name, const char *of)
+{
+    for (int i = 0; i < LOSS_COUNT; i++) {
+        const loss_kind *l = loss_kind_of((loss_id)i);
+        if (l->other_name && strcasecmp(l->other_name, name) == 0)
+            return strcmp(l->name, of) == 0;
+    }
+    return false;
+}
+
 static bool find(const char *name, metric_id *id)
 {
     for (int i = 0; i < METRIC_COUNT; i++)
-        if (strcmp(kinds[i].class_name, name) == 0 || strcmp(kinds[i].name, name) == 0) {
+        if (strcmp(kinds[i].class_name, name) == 0 || strcmp(kinds[i].name, name) == 0 ||
+            is_other_name(name, kinds[i].name)) {
             *id = (metric_id)i;
             return true;
         }
@@ -122,17 +161,18 @@ cornu_status metric_read(const doc *d, int64_t outputs, bool sparse_loss, metric
     const doc *options;
     TRY(name_split(d, "a metric", &name, &options));
     *out = (metric){0};
-    if (strcmp(name, "accuracy") == 0 || strcmp(name, "acc") == 0) {
+    if (strcasecmp(name, "accuracy") == 0 || strcasecmp(name, "acc") == 0) {
         out->id = accuracy_id(outputs, sparse_loss);
         out->is_accuracy = true;
-        if (strcmp(name, "acc") == 0)
-            strcpy(out->name, name); /* Keras shows it as it was said */
     } else if (!find(name, &out->id)) {
         const char *names[METRIC_COUNT + 1] = {"accuracy"};
         for (int i = 0; i < METRIC_COUNT; i++)
             names[i + 1] = kinds[i].name;
         return name_fail(d, "metric", name, names, METRIC_COUNT + 1);
     }
+    const char *usual = out->is_accuracy ? "accuracy" : kinds[out->id].name;
+    if (d->type == DOC_STRING && strcmp(name, usual) != 0)
+        strcpy(out->name, name); /* Keras shows it as it was said; a row's name is short */
     TRY(check_targets(d, out->id, sparse_loss));
     const config_field *fields = fields_of(out->id);
     TRY(config_check_keys(kinds[out->id].name, options, fields, NULL));

@@ -11,6 +11,7 @@ typedef struct metric_kind {
     const char *class_name; /* "CategoricalAccuracy" */
     bool sparse;            /* targets are class numbers */
     bool has_k;
+    bool is_loss; /* less is better */
 } metric_kind;
 
 enum { METRIC_NAME_SIZE = 64 };

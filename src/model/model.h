@@ -127,6 +127,8 @@ cornu_status model_from_section(const doc *section, cornu_model **out);
 /* Append one layer whose options are `options` (a map or NULL); its shapes and weights are known
    at once. */
 cornu_status model_add_layer(cornu_model *m, const char *class_name, const doc *options);
+/* Read its loss and metrics alone, in place of the model's; the optimizer goes on. */
+cornu_status model_change_loss(cornu_model *m, const doc *section);
 /* Read a compile section: {optimizer: ..., loss: ..., metrics: [...]}; makes the slot variables. */
 cornu_status model_compile(cornu_model *m, const doc *section);
 /* Allocate and draw all weights from `seed` (each variable by its own key); slots become their

@@ -120,6 +120,10 @@ cornu_status callbacks_run(callbacks *c, callback_event event, fit_state *f);
  */
 cornu_status callbacks_save(const callbacks *c, cornu_model *model);
 cornu_status callbacks_restore(callbacks *c, const cornu_model *model);
+/* The same as text, which the caller frees, and of cornu_fit_options.callback_state, where null
+   stands for a callback that begins anew. */
+cornu_status callbacks_to_text(const callbacks *c, char **text);
+cornu_status callbacks_from_text(callbacks *c, const char *text);
 
 /* ---- for the callbacks ---- */
 

@@ -1,5 +1,6 @@
 /* A run's callbacks at work, and what they remember in a model. */
 #include "train/callbacks.h"
+#include <jansson.h>
 #include <string.h>
 
 static bool is_mute(const callbacks *c, const callback_kind *kind)
@@ -50,54 +51,100 @@ cornu_status callbacks_run(callbacks *c, callback_event event, fit_state *f)
     return CORNU_OK;
 }
 
-cornu_status callbacks_save(const callbacks *c, cornu_model *model)
+/* What each remembers: a new list; NULL without memory. */
+static json_t *states_of(const callbacks *c)
 {
     json_t *list = json_array();
-    for (int i = 0; i < c->count; i++) {
+    for (int i = 0; list && i < c->count - c->unsaved; i++) {
         const callback_entry *e = &c->entries[i];
-        cornu_status status =
-            e->kind->sync && !is_mute(c, e->kind) ? e->kind->sync(e->self) : CORNU_OK;
-        if (status == CORNU_OK && i >= c->count - c->unsaved)
-            continue;
-        if (status != CORNU_OK) {
-            json_decref(list);
-            return status;
-        }
         json_t *state = e->kind->save ? e->kind->save(e->self) : json_object();
         json_t *item = json_pack("{s:s, s:o}", "name", e->name, "state", state);
         if (!item || json_array_append_new(list, item) != 0) {
             json_decref(list);
-            return status_fail(CORNU_OUT_OF_MEMORY, "callbacks: cannot keep their state");
+            return NULL;
         }
     }
+    return list;
+}
+
+cornu_status callbacks_save(const callbacks *c, cornu_model *model)
+{
+    for (int i = 0; i < c->count; i++) {
+        const callback_entry *e = &c->entries[i];
+        if (e->kind->sync && !is_mute(c, e->kind))
+            TRY(e->kind->sync(e->self));
+    }
+    json_t *list = states_of(c);
+    if (!list)
+        return status_fail(CORNU_OUT_OF_MEMORY, "callbacks: cannot keep their state");
     json_decref(model->training.callback_state);
     model->training.callback_state = list;
     return CORNU_OK;
 }
 
-cornu_status callbacks_restore(callbacks *c, const cornu_model *model)
+cornu_status callbacks_to_text(const callbacks *c, char **text)
 {
-    const json_t *list = model->training.callback_state;
+    json_t *list = states_of(c);
+    *text = list ? json_dumps(list, JSON_COMPACT) : NULL;
+    json_decref(list);
+    return *text ? CORNU_OK
+                 : status_fail(CORNU_OUT_OF_MEMORY, "callbacks: cannot keep their state");
+}
+
+/* `where` the list was found, for messages. */
+static cornu_status restore(callbacks *c, const json_t *list, const char *where)
+{
     int count = c->count - c->unsaved;
     if (json_array_size(list) != (size_t)count)
         return status_fail(CORNU_BAD_FILE,
-                           "callbacks: found the state of %zu in the model file; expected %d as in "
-                           "its recipe",
-                           json_array_size(list), count);
+                           "callbacks: found the state of %zu in %s; expected %d as in its recipe",
+                           json_array_size(list), where, count);
     for (int i = 0; i < count; i++) {
         const callback_entry *e = &c->entries[i];
         const json_t *item = json_array_get(list, (size_t)i);
         const char *name = json_string_value(json_object_get(item, "name"));
         if (!name || strcmp(name, e->name) != 0)
-            return status_fail(
-                CORNU_BAD_FILE,
-                "callbacks[%d]: found the state of %s in the model file; expected %s", i,
-                name ? name : "none", e->name);
+            return status_fail(CORNU_BAD_FILE,
+                               "callbacks[%d]: found the state of %s in %s; expected %s", i,
+                               name ? name : "none", where, e->name);
         const json_t *state = json_object_get(item, "state");
         if (e->kind->restore && !e->kind->restore(e->self, state))
-            return status_fail(CORNU_BAD_FILE,
-                               "callbacks[%d]: found a damaged state of %s in the model file", i,
-                               name);
+            return status_fail(CORNU_BAD_FILE, "callbacks[%d]: found a damaged state of %s in %s",
+                               i, name, where);
     }
     return CORNU_OK;
+}
+
+cornu_status callbacks_restore(callbacks *c, const cornu_model *model)
+{
+    return restore(c, model->training.callback_state, "the model file");
+}
+
+/* Of those that begin anew the state is what they have now. */
+static cornu_status fill_gaps(const callbacks *c, json_t *list)
+{
+    json_t *now = states_of(c);
+    cornu_status status =
+        now ? CORNU_OK : status_fail(CORNU_OUT_OF_MEMORY, "callbacks: cannot keep their state");
+    for (size_t i = 0; status == CORNU_OK && i < json_array_size(list); i++)
+        if (json_is_null(json_array_get(list, i)) && i < json_array_size(now))
+            json_array_set(list, i, json_array_get(now, i));
+    json_decref(now);
+    return status;
+}
+
+cornu_status callbacks_from_text(callbacks *c, const char *text)
+{
+    json_t *list = json_loads(text, 0, NULL);
+    if (!json_is_array(list)) {
+        json_decref(list);
+        return status_fail(CORNU_INVALID,
+                           "callback_state: found no list of states; expected the text of "
+                           "cornu_history_callbacks");
+    }
+    cornu_status status = fill_gaps(c, list);
+    if (status == CORNU_OK)
+        status = restore(c, list, "callback_state");
+    json_decref(list);
+    return status;
 }

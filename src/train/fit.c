@@ -257,6 +257,8 @@ static cornu_status check_all(fit_run *run)
     run->state.sharded = run->spec.shards > 1;
     if (o->resume && run->model->training.callback_state)
         TRY(callbacks_restore(run->callbacks, run->model));
+    if (!o->resume && o->callback_state)
+        TRY(callbacks_from_text(run->callbacks, o->callback_state));
     if (o->output && *o->output)
         TRY(folder_make(o->output));
     TRY(callbacks_run(run->callbacks, CALLBACK_FIT_BEGIN, &run->state));
@@ -447,8 +449,10 @@ cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_f
     bool together = status == CORNU_STOPPED && run.agreed != VOTE_GO; /* the others stop, too */
     if (!together)
         status = cornu_ranks_end(o->ranks, status);
-    close_run(&run);
     bool trained = status == CORNU_OK || status == CORNU_STOPPED || status == CORNU_NOT_A_NUMBER;
+    if (history && trained && run.history)
+        (void)callbacks_to_text(run.callbacks, history_callbacks(run.history));
+    close_run(&run);
     if (history && trained)
         *history = run.history;
     else

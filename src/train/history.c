@@ -9,6 +9,7 @@ struct cornu_history {
     int columns, epochs;
     double *values; /* [epochs][columns] */
     size_t capacity;
+    char *callbacks;
 };
 
 cornu_status history_open(const char *const *names, int columns, cornu_history **out)
@@ -34,6 +35,16 @@ cornu_status history_add(cornu_history *h, const double *row)
     memcpy(h->values + used, row, columns * sizeof *row);
     h->epochs++;
     return CORNU_OK;
+}
+
+char **history_callbacks(cornu_history *h)
+{
+    return &h->callbacks;
+}
+
+const char *cornu_history_callbacks(const cornu_history *h)
+{
+    return h ? h->callbacks : NULL;
 }
 
 int cornu_history_epochs(const cornu_history *h)
@@ -65,5 +76,6 @@ void cornu_history_close(cornu_history *h)
     for (int i = 0; i < h->columns; i++)
         free(h->names[i]);
     free(h->values);
+    free(h->callbacks);
     free(h);
 }

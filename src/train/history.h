@@ -10,5 +10,7 @@
 /* Takes copies of the names. */
 cornu_status history_open(const char *const *names, int columns, cornu_history **out);
 cornu_status history_add(cornu_history *h, const double *row);
+/* The place of cornu_history_callbacks's text, which the history frees. */
+char **history_callbacks(cornu_history *h);
 
 #endif

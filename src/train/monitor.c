@@ -23,6 +23,16 @@ cornu_status monitor_read(monitor *m, const doc *options)
     return CORNU_OK;
 }
 
+/* The loss, or a metric that is one: all others are better when they are more. */
+static bool less_is_better(const char *name, const cornu_model *m)
+{
+    const char *bare = strncmp(name, "val_", 4) == 0 ? name + 4 : name;
+    for (int i = 0; i < m->metric_count; i++)
+        if (strcmp(metric_name(&m->metrics[i]), bare) == 0)
+            return metric_kind_of(m->metrics[i].id)->is_loss;
+    return strstr(name, "loss") != NULL;
+}
+
 cornu_status monitor_find(monitor *m, const char *callback, const fit_state *f)
 {
     const fit_logs *logs = &f->logs;
@@ -32,8 +42,8 @@ cornu_status monitor_find(monitor *m, const char *callback, const fit_state *f)
         if (strcmp(m->name, logs->name[i]) != 0)
             continue;
         m->column = i;
-        if (m->direction == 0) /* every metric of the table is better when it is more */
-            m->direction = strstr(m->name, "loss") ? -1 : 1;
+        if (m->direction == 0)
+            m->direction = less_is_better(m->name, f->model) ? -1 : 1;
         text_free(&t);
         return CORNU_OK;
     }

@@ -197,6 +197,19 @@ static void top_k_treats_ties_as_tensorflow(void **state)
     assert_float_equal(value(METRIC_SPARSE_TOP_K_CATEGORICAL_ACCURACY, row, outside, 4, 4), 0, 0);
 }
 
+static void the_metric_of_a_loss_is_its_value(void **state)
+{
+    (void)state;
+    static const float o[] = {0.5f, 0.25f, 0.25f}, t[] = {1, 0, 0}, number[] = {1};
+    assert_float_equal(value(METRIC_MEAN_SQUARED_ERROR, o, t, 3, 0), 0.375 / 3, 1e-12);
+    assert_float_equal(value(METRIC_MEAN_ABSOLUTE_ERROR, o, t, 3, 0), 1.0 / 3, 1e-12);
+    assert_float_equal(value(METRIC_CATEGORICAL_CROSSENTROPY, o, t, 3, 0), log(2), 1e-12);
+    assert_float_equal(value(METRIC_SPARSE_CATEGORICAL_CROSSENTROPY, o, number, 3, 0), log(4),
+                       1e-12);
+    assert_float_equal(value(METRIC_BINARY_CROSSENTROPY, o, t, 3, 0),
+                       (log(2) + 2 * log(4.0 / 3)) / 3, 1e-7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +223,7 @@ int main(void)
         cmocka_unit_test(the_first_of_equal_outputs_is_the_class),
         cmocka_unit_test(binary_accuracy_is_the_share_of_right_outputs),
         cmocka_unit_test(top_k_treats_ties_as_tensorflow),
+        cmocka_unit_test(the_metric_of_a_loss_is_its_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -209,3 +209,81 @@ def test_batches_to_profile_are_given_as_keras_takes_them(model, samples, tmp_pa
     model.fit(*samples, batch_size=20, epochs=1, verbose=0, callbacks=[board])
     events = b"".join(path.read_bytes() for path in (tmp_path / "train").iterdir())
     assert (b"graph_run_metadata" in events) == is_there
+
+
+def test_the_best_holds_in_the_next_fit(model, samples, tmp_path):
+    """As long as the object lives, as Keras has it: a worse epoch of a second fit replaces no better model."""
+    best = callbacks.ModelCheckpoint(tmp_path / "best.safetensors", "loss", save_best_only=True)
+    assert best.best is None
+    model.fit(*samples, epochs=3, verbose=0, callbacks=[best])
+    first, kept = best.best, (tmp_path / "best.safetensors").read_bytes()
+    assert first == pytest.approx(min(model.history.history["loss"]))
+    model.set_weights([w * -50 for w in model.get_weights()])
+    model.fit(*samples, verbose=0, callbacks=[callbacks.EarlyStopping("loss"), best])
+    assert model.history.history["loss"][0] > first
+    assert best.best == first and (tmp_path / "best.safetensors").read_bytes() == kept
+    anew = callbacks.ModelCheckpoint(tmp_path / "best.safetensors", "loss", save_best_only=True)
+    model.fit(*samples, verbose=0, callbacks=[anew])
+    assert anew.best > first and (tmp_path / "best.safetensors").read_bytes() != kept
+
+
+def test_the_best_holds_behind_a_run_that_an_exception_ended(model, samples, tmp_path):
+    best = callbacks.ModelCheckpoint(tmp_path / "best.safetensors", "loss", save_best_only=True)
+
+    def fail(epoch, logs):
+        raise RuntimeError("enough")
+
+    ends = callbacks.LambdaCallback(on_epoch_begin=lambda epoch, logs: epoch and fail(epoch, logs))
+    with pytest.raises(RuntimeError, match="enough"):
+        model.fit(*samples, epochs=3, verbose=0, callbacks=[best, ends])
+    first = best.best
+    model.set_weights([w * -50 for w in model.get_weights()])
+    model.fit(*samples, verbose=0, callbacks=[best])
+    assert first is not None and best.best == first
+
+
+def test_batches_until_the_next_file_are_counted_over_fits(model, samples, tmp_path):
+    each = callbacks.ModelCheckpoint(tmp_path / "b{epoch}-{batch}.safetensors", save_freq=4)
+    for epoch in range(2):
+        model.fit(*samples, batch_size=20, epochs=epoch + 1, initial_epoch=epoch, verbose=0, callbacks=[each])
+    assert [p.name for p in tmp_path.iterdir()] == ["b2-1.safetensors"]
+
+
+def test_other_callbacks_begin_anew_in_each_fit(model, samples):
+    stop = callbacks.EarlyStopping("loss", patience=1, min_delta=100)
+    plateau = callbacks.ReduceLROnPlateau("loss", patience=2, min_delta=100, factor=0.5, cooldown=3)
+    for _ in range(2):
+        model.optimizer.learning_rate = 0.001
+        model.fit(*samples, epochs=5, verbose=0, callbacks=[stop])
+        assert (stop.stopped_epoch, stop.wait, stop.best_epoch) == (1, 1, 0) and stop.best > 0
+        model.fit(*samples, epochs=3, verbose=0, callbacks=[plateau])
+        assert model.history.history["learning_rate"] == pytest.approx([0.001, 0.001, 0.001])
+        assert model.optimizer.learning_rate == pytest.approx(0.0005) and plateau.cooldown_counter == 3
+    model.fit(*samples, verbose=0, callbacks=[stop])
+    assert stop.stopped_epoch == stop.wait == 0
+
+
+def test_less_of_an_error_is_better(model, samples):
+    x, y = samples
+    model.compile("sgd", "mse", metrics=["mae"])
+    stop = callbacks.EarlyStopping("mae", patience=1)
+    model.fit(x, np.eye(3)[y], epochs=4, verbose=0, callbacks=[stop])
+    assert stop.stopped_epoch == 0 and stop.best == pytest.approx(min(model.history.history["mae"]))
+
+
+@pytest.mark.parametrize("training_batches", [False, True])
+def test_hooks_of_an_evaluation_come_once_a_batch(model, samples, training_batches):
+    seen = []
+    hooks = {f"on_test_{what}": lambda *a, what=what: seen.append((what, *a)) for what in (
+        "begin", "end", "batch_begin", "batch_end")}
+    if training_batches:
+        hooks["on_train_batch_end"] = lambda batch, logs: None
+    one = ["begin", "batch_begin", "batch_end", "batch_begin", "batch_end", "batch_begin", "batch_end", "end"]
+    model.fit(*samples, batch_size=20, epochs=2, validation_data=samples, verbose=0,
+              callbacks=[callbacks.LambdaCallback(**hooks)])
+    assert [what for what, *_ in seen] == 2 * one
+    assert [rest[0] for what, *rest in seen if what == "batch_end"] == [0, 1, 2, 0, 1, 2]
+    assert all(set(rest[1]) == {"loss", "accuracy"} for what, *rest in seen if what == "batch_end")
+    seen.clear()
+    model.evaluate(*samples, batch_size=20, verbose=0, callbacks=[callbacks.LambdaCallback(**hooks)])
+    assert [what for what, *_ in seen] == one

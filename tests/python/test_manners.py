@@ -129,7 +129,7 @@ def test_a_model_in_training_is_refused_to_other_threads(model, samples):
 
 
 def _fit(handle, data, validation=None, on_epoch=None):
-    return handle.fit(data, validation, '{"batch_size": 20}', False, None, 0, False, False, None, None, on_epoch, None, None)
+    return handle.fit(data, validation, '{"batch_size": 20}', None, False, None, 0, False, False, None, None, on_epoch, None, None, None)
 
 
 def test_data_in_use_is_refused_to_other_threads(model, samples):

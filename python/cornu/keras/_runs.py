@@ -1,4 +1,6 @@
 """One call of fit, evaluate or predict: the library's callbacks to Keras's."""
+import json
+
 from . import callbacks as callbacks_module
 from ._progress import Progress, in_order
 
@@ -71,10 +73,9 @@ class FitRun:
         self.native = [c for c in callbacks if isinstance(c, callbacks_module._Native)]
         self.python = [c for c in callbacks if not isinstance(c, callbacks_module._Native)] + [self.history]
         self.batches = any(c._wants_batches() for c in self.python)
-        self.tests = any(_wants(c, ("on_test_begin", "on_test_end", "on_test_batch_begin", "on_test_batch_end"))
-                         for c in self.python)
+        self.test_batches = any(_wants(c, ("on_test_batch_begin", "on_test_batch_end")) for c in self.python)
+        self.tests = self.test_batches or any(_wants(c, ("on_test_begin", "on_test_end")) for c in self.python)
         self.testing = False
-        self.ended: tuple | None = None  # an epoch that a callback has ended
         self.rates = any(isinstance(c, callbacks_module.ReduceLROnPlateau) for c in self.native)
         self.params = {"epochs": epochs, "steps": steps, "verbose": progress.verbose}
         self.ended: tuple | None = None  # an epoch that a callback has ended
@@ -82,9 +83,21 @@ class FitRun:
     def sections(self) -> list:
         return [c._section() for c in self.native]
 
+    def states(self) -> str | None:
+        """What the library's callbacks go on from, of a fit before."""
+        states = [c._state if c._goes_on else None for c in self.native]
+        return json.dumps(states) if any(states) else None
+
+    def on_states(self, text: str) -> None:
+        """What they remember at the end."""
+        for callback, state in zip(self.native, json.loads(text)):
+            callback._remember(state)
+
     def start(self, work):
         self.model.stop_training = False
         self.model.history = self.history
+        for callback in self.native:
+            callback._begin()
         for callback in [*self.python, *self.native]:
             callback.set_model(self.model)
             callback.set_params(self.params)
@@ -129,7 +142,7 @@ class FitRun:
             self._all("on_test_begin", {})
             self._all("on_test_batch_begin", 0, {})
             return
-        if self.batches:
+        if self.test_batches:
             self._all("on_test_batch_end", step - 1, logs)
             if step < steps or not steps:
                 self._all("on_test_batch_begin", step, {})

@@ -291,11 +291,29 @@ class _Native(Callback):
 
     _name = ""
     _says: tuple = ()  # in the library's lines about it
+    _goes_on = False  # what it remembers holds in the next fit, too, as the object lives
+    _state: dict | None = None
+    _attributes: dict = {}  # Keras's name of what the library remembers: (its name there, the value before)
 
     def __init__(self, verbose: int, /, **options):
         super().__init__()
         self.verbose = verbose
         self._options = options
+        self._begin()
+
+    def _begin(self) -> None:
+        """A run begins."""
+        if not self._goes_on or self._state is None:
+            for name, (_, before) in self._attributes.items():
+                setattr(self, name, before)
+
+    def _remember(self, state: dict) -> None:
+        """What the library gives at the end of a run."""
+        self._state = state
+        for name, (key, before) in self._attributes.items():
+            value = state["state"][key]
+            known = key != "best" or state["state"]["has_best"]
+            setattr(self, name, before if not known else float.fromhex(value) if isinstance(value, str) else value)
 
     def _told(self, epoch: int, line: str) -> str:
         """What Keras prints in place of the library's line, of an epoch from 0."""
@@ -327,6 +345,7 @@ class EarlyStopping(_Native):
 
     _name = "early_stopping"
     _says = ("early stopping",)
+    _attributes = {"best": ("best", None), "best_epoch": ("best_epoch", 0), "wait": ("wait", 0)}
     stopped_epoch = 0
 
     def __init__(self, monitor="val_loss", min_delta=0, patience=0, verbose=0, mode="auto", baseline=None,
@@ -334,6 +353,10 @@ class EarlyStopping(_Native):
         super().__init__(verbose, monitor=monitor, min_delta=min_delta, patience=patience,
                          mode=_direction("EarlyStopping", mode), baseline=baseline,
                          restore_best_weights=restore_best_weights, start_from_epoch=start_from_epoch)
+
+    def _begin(self) -> None:
+        super()._begin()
+        self.stopped_epoch = 0
 
     def _told(self, epoch: int, line: str) -> str:
         self.stopped_epoch = epoch
@@ -345,6 +368,7 @@ class ReduceLROnPlateau(_Native):
 
     _name = "reduce_lr_on_plateau"
     _says = ("reducing the learning rate",)
+    _attributes = {"best": ("best", None), "wait": ("wait", 0), "cooldown_counter": ("cooling", 0)}
 
     def __init__(self, monitor="val_loss", factor=0.1, patience=10, verbose=0, mode="auto", min_delta=1e-4,
                  cooldown=0, min_lr=0.0):
@@ -355,14 +379,20 @@ class ReduceLROnPlateau(_Native):
                          min_lr=min_lr)
 
     def _told(self, epoch: int, line: str) -> str:
+        optimizer = self.model.optimizer  # which shows it after the last epoch, too
+        if isinstance(optimizer.learning_rate, float):
+            optimizer.learning_rate = self.model._rate = max(optimizer.learning_rate * self.factor, self.min_lr)
         return f"\nEpoch {epoch + 1}: ReduceLROnPlateau reducing learning rate to {line.rsplit(' ', 1)[1]}.\n"
 
 
 class ModelCheckpoint(_Native):
     """Save the model (.keras, .safetensors, .h5; weights alone: .weights.h5, .safetensors) while it trains.
-    The name may hold {epoch}, {batch} and what is logged."""
+    The name may hold {epoch}, {batch} and what is logged. What was best so far holds for as long as the object lives, in
+    later fits, too."""
 
     _name = "checkpoint"
+    _goes_on = True
+    _attributes = {"best": ("best", None)}
     _says = ("improve", "saved")
 
     def __init__(self, filepath, monitor="val_loss", verbose=0, save_best_only=False, save_weights_only=False,
@@ -378,6 +408,11 @@ class ModelCheckpoint(_Native):
                          mode=_direction("ModelCheckpoint", mode), save_best_only=save_best_only,
                          save_weights_only=save_weights_only, save_freq=save_freq,
                          initial_value_threshold=initial_value_threshold)
+
+    def _begin(self) -> None:
+        super()._begin()
+        if self._state is None:
+            self.best = self._options["initial_value_threshold"]
 
 
 def _batches(profile_batch):

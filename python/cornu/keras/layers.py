@@ -1,8 +1,11 @@
 """keras.layers: a class for each row of the library's table."""
+import json
+import random
 from typing import Any
 
 import numpy as np
 
+from .. import _cornu
 from .._missing import missing
 from .._modules import submodule
 from .._tables import KWARGS, TABLES, Configured, Option, check_dtype, deserializer, get, make_classes, only, plain
@@ -28,6 +31,32 @@ def forget_names() -> None:
     _counts.clear()
 
 
+def draw_seed() -> int:
+    """As Keras draws one: from Python's generator, which utils.set_random_seed seeds."""
+    return random.randint(1, int(1e9))
+
+
+class Alone:
+    """The library's model of one layer alone. Its weights are drawn when one is asked for."""
+
+    def __init__(self, handle, seed: int):
+        self.handle, self.seed, self.drawn = handle, seed, False
+
+    def _drawn(self):
+        if not self.drawn:
+            self.handle.initialize(self.seed)
+            self.drawn = True
+        return self.handle
+
+    def get_weight(self, index: int, out) -> None:
+        """As the library's model has it."""
+        self._drawn().get_weight(index, out)
+
+    def set_weight(self, index: int, array) -> None:
+        """As the library's model has it."""
+        self._drawn().set_weight(index, array)
+
+
 class Variable:
     """A weight of a built model: numpy(), assign(), and an array wherever one is wanted."""
 
@@ -49,6 +78,12 @@ class Variable:
             raise ValueError(f"{self.path}: found shape {array.shape}; expected {self.shape}")
         self._model.set_weight(self._index, array)
         return self
+
+    def _move(self, model, index: int) -> None:
+        """It stands there from now on, with its numbers; those that nobody has seen are drawn there."""
+        if not isinstance(self._model, Alone) or self._model.drawn:
+            model.set_weight(index, self.numpy())
+        self._model, self._index = model, index
 
     def __array__(self, dtype=None, copy=None):
         return np.asarray(self.numpy(), dtype)
@@ -100,6 +135,46 @@ class Layer(Configured):
         self.name = name or automatic_name(self._row["name"])
         self._input_shape = input_shape
         self._variables: list[Variable] = []
+        self._built_for: tuple | None = None  # the shape of its inputs
+        self._alone: Alone | None = None  # where its weights stand while it is in no model
+        self._keeper: Any = None  # a weak reference to the model that was made of it, or trained it, last
+        self._trained_by: Any = None
+
+    def _settle(self, shape: tuple, owner: str) -> tuple:
+        """The shape of its outputs for inputs of `shape`; its weights are made where it has none."""
+        handle = self._model_for(shape, owner)
+        rows = handle.weights()
+        if self._built_for is None and not self._variables:
+            self._alone = Alone(handle, draw_seed())
+            self._variables = [Variable(self._alone, i, *row) for i, row in enumerate(rows)]
+        needed, own = [row[1] for row in rows], [v.shape for v in self._variables]
+        if needed != own:
+            raise ValueError(f"{owner}: found inputs of shape {shape} for layer {self.name}, which would need weights of "
+                             f"shapes {needed}; expected inputs for those that it has, {own}")
+        self._built_for = shape
+        return handle.shapes()[1]
+
+    def _is_kept_by(self, model) -> bool:
+        """Or by none, as the one that kept it is no more."""
+        keeper = self._keeper and self._keeper()
+        return keeper is None or keeper is model
+
+    def _model_for(self, shape: tuple, owner: str):
+        """The library's model of this layer alone."""
+        layers = [{"class_name": "InputLayer", "config": {"batch_shape": [None, *shape]}}, self._describe()]
+        model = {"class_name": "Sequential", "config": {"name": owner, "layers": layers}}
+        return _cornu.parse(json.dumps({"model": model}), owner)
+
+    def _leave(self) -> None:
+        """Its weights stand alone."""
+        self._alone, self._keeper = Alone(self._model_for(self._built_for, self.name), draw_seed()), None
+        for index, variable in enumerate(self._variables):
+            self._alone.set_weight(index, variable.numpy())
+            variable._model, variable._index = self._alone, index
+
+    def __reduce__(self):
+        weights = self.get_weights() if self._variables else None
+        return _restored, (type(self), self.get_config(), self._built_for if weights else None, weights)
 
     @property
     def trainable(self) -> bool:
@@ -180,6 +255,15 @@ class Layer(Configured):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name}>"
+
+
+def _restored(cls: type, config: dict, shape: tuple | None, weights: list | None):
+    """A copy of a layer, from a pickle."""
+    layer = cls.from_config(config)
+    if weights:
+        layer._settle(shape, layer.name)
+        layer.set_weights(weights)
+    return layer
 
 
 def _activation(value: Any):

@@ -5,6 +5,8 @@ from .. import _tables
 from .._missing import missing
 from .._tables import TABLES, Configured, make_classes, names_of, only, plain
 from . import _keras_names
+from .losses import (Loss, binary_crossentropy, categorical_crossentropy, mean_absolute_error, mean_squared_error,
+                     sparse_categorical_crossentropy)
 
 
 class Metric(Configured):
@@ -50,8 +52,16 @@ def sparse_top_k_categorical_accuracy(y_true, y_pred, k=5, from_sorted_ids=False
 
 __all__ = make_classes("metrics", Metric, __name__, globals())
 _names = names_of("metrics", globals())
+_names |= {other: globals()[row["class_name"]] for row in TABLES["losses"] if (other := row.get("other_name"))}
 _functions = {row["name"]: globals()[row["name"]] for row in TABLES["metrics"]}
 __all__ += ["Metric", "deserialize", "get", "serialize", *_functions]
+
+
+def check_name(name: str) -> str:
+    """One that the library will know."""
+    if name.lower() not in ("accuracy", "acc"):
+        _tables.get("metric", name, Metric, _names)
+    return name
 
 
 def get(identifier):
@@ -59,6 +69,9 @@ def get(identifier):
     "accuracy" is depends on the loss: compile takes it as a string."""
     if callable(identifier) and identifier in _functions.values():
         identifier = identifier.__name__
+    if isinstance(identifier, Loss):
+        cls = globals()[type(identifier).__name__]
+        return cls(**{k: v for k, v in identifier.get_config().items() if k in cls.__signature__.parameters})
     return _tables.get("metric", identifier, Metric, _names)
 
 

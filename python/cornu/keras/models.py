@@ -1,7 +1,7 @@
 """keras.models: Sequential."""
 import json
 import os
-import random
+import tempfile
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from .. import _cornu
 from .._tables import TABLES, plain
 from ..devices import current_placement
 from . import _data
+from ._chain import Chain
 from ._arguments import class_weights, not_here, older, whole
 from ._data import Stream
 from ._runs import FitRun, TestRun, callback_list
@@ -20,61 +21,24 @@ from . import optimizers as optimizers_module
 from ._progress import Progress, verbosity
 from .callbacks import History
 from .distribution import process_index
-from .layers import InputLayer, Layer, Variable, automatic_name, deserialize
+from .layers import InputLayer, Layer, Variable, automatic_name, deserialize, draw_seed
 from . import _keras_names
 
 
-def _seed() -> int:
-    """As Keras draws one: from Python's generator, which utils.set_random_seed seeds."""
-    return random.randint(1, int(1e9))
-
-
-class Sequential:
+class Sequential(Chain):
     """A chain of layers."""
 
     def __init__(self, layers=None, trainable=True, name=None):
+        super().__init__()
         self.name = name or automatic_name("sequential")
-        self._layers: list[Layer] = []
-        self._input: InputLayer | None = None
-        self._handle = None
         self._compiled: dict | None = None
+        self._compiled_with: Any = None  # the optimizer whose state the library's model has
         self.optimizer = self.loss = None
         self.stop_training = False
         self._rate: float | None = None  # that the library has
-        # Data sections: the one in force, and that of the last fit, which a file keeps.
-        self._section = self._trained_section = _data.Source.section
         self.history: History | None = None
         for layer in layers or []:
             self.add(layer)
-
-    # ---- layers
-
-    def add(self, layer, rebuild=True) -> None:
-        """Append a layer."""
-        if isinstance(layer, InputLayer):
-            if self._layers or self._input:
-                raise ValueError(f"{self.name}: found an Input behind other layers; expected it first")
-            self._input = layer
-            return
-        if not isinstance(layer, Layer):
-            raise TypeError(f"{self.name}: found {layer!r}; expected a layer of keras.layers")
-        if any(layer.name == other.name for other in self._layers):
-            raise ValueError(f"{self.name}: found two layers of the name {layer.name}; expected names of their own")
-        kept = self._keep_weights()
-        if not self._layers and not self._input and layer._input_shape is not None:
-            self._input = InputLayer(layer._input_shape)
-        self._layers.append(layer)
-        self._rebuild(kept)
-
-    def pop(self, rebuild=True) -> Layer:
-        """Take the last layer away; returns it."""
-        if not self._layers:
-            raise TypeError(f"{self.name}: found no layers to pop")
-        kept = self._keep_weights()
-        layer = self._layers.pop()
-        layer._variables = []
-        self._rebuild(kept)
-        return layer
 
     @property
     def layers(self) -> list[Layer]:
@@ -89,107 +53,6 @@ class Sequential:
             if layer.name == name:
                 return layer
         raise ValueError(f"{self.name}: no layer {name}; there is {', '.join(l.name for l in self._layers)}")
-
-    # ---- the library's model
-
-    @property
-    def built(self) -> bool:
-        """Does it have weights?"""
-        return self._handle is not None
-
-    def build(self, input_shape=None) -> None:
-        """Make the weights for samples of input_shape, which begins with the batch (None)."""
-        if input_shape is not None and self._input is None:
-            self._input = InputLayer(tuple(input_shape)[1:])
-        if self._handle is None:
-            self._rebuild({})
-        if self._handle is None:
-            raise ValueError(f"{self.name}: found no {'input shape' if self._layers else 'layers'}; expected keras.Input, "
-                             f"input_shape=, or fit with data")
-
-    def _describe(self) -> dict:
-        layers = [self._input._describe()] if self._input else []
-        return {"class_name": "Sequential",
-                "config": {"name": self.name, "layers": layers + [l._describe() for l in self._layers]}}
-
-    def _keep_weights(self) -> dict:
-        return {l.name: l.get_weights() for l in self._layers if l._variables}
-
-    def _rebuild(self, kept: dict) -> None:
-        if not self._input or not self._layers:
-            self._handle = None
-            return
-        recipe = {"data": {"scale": 1}, "model": self._describe()}
-        self._section = self._trained_section = _data.Source.section
-        self._take(_cornu.parse(json.dumps(recipe), self.name), _seed())
-        for layer in self._layers:
-            if layer.name in kept:
-                layer.set_weights(kept[layer.name])
-
-    def _take(self, handle, seed=None) -> None:
-        self._handle = handle
-        if seed:
-            handle.initialize(seed)
-        by_layer: dict[str, list[Variable]] = {}
-        for index, (path, shape, trainable) in enumerate(handle.weights()):
-            by_layer.setdefault(path.rsplit("/", 1)[0], []).append(Variable(handle, index, path, shape, trainable))
-        for layer in self._layers:
-            layer._variables = by_layer.get(layer.name, [])
-        if self._compiled:
-            handle.compile(json.dumps(self._compiled))
-
-    @property
-    def input_shape(self) -> tuple:
-        """With None for the batch."""
-        self.build()
-        return (None, *self._handle.shapes()[0])
-
-    @property
-    def output_shape(self) -> tuple:
-        """With None for the batch."""
-        self.build()
-        return (None, *self._handle.shapes()[1])
-
-    # ---- weights
-
-    @property
-    def weights(self) -> list[Variable]:
-        """Of all layers, in their order."""
-        return [v for l in self._layers for v in l._variables]
-
-    variables = weights
-
-    @property
-    def trainable_weights(self) -> list[Variable]:
-        """Those that training changes by gradients."""
-        return [v for v in self.weights if v.trainable]
-
-    trainable_variables = trainable_weights
-
-    @property
-    def non_trainable_weights(self) -> list[Variable]:
-        """The others, such as moving means."""
-        return [v for v in self.weights if not v.trainable]
-
-    def get_weights(self) -> list[np.ndarray]:
-        """Copies of all weights, in their order."""
-        return [v.numpy() for v in self.weights]
-
-    def set_weights(self, weights) -> None:
-        """Replace all weights, in get_weights' order."""
-        own = self.weights
-        if len(weights) != len(own):
-            raise ValueError(f"{self.name}: found {len(weights)} weights; expected {len(own)}")
-        for variable, value in zip(own, weights):
-            if np.shape(value) != variable.shape:
-                raise ValueError(f"{variable.path}: found shape {np.shape(value)}; expected {variable.shape}")
-        for variable, value in zip(own, weights):
-            variable.assign(value)
-
-    def count_params(self) -> int:
-        """Numbers in all weights."""
-        self.build()
-        return sum(int(np.prod(v.shape)) for v in self.weights)
 
     # ---- descriptions
 
@@ -237,16 +100,26 @@ class Sequential:
         self.optimizer = optimizers_module.get(optimizer)
         self.loss = loss
         compiled = {"optimizer": plain(self.optimizer), "loss": plain(losses_module.get(loss)),
-                    "metrics": [m if isinstance(m, str) else plain(metrics_module.get(m)) for m in metrics]}
-        before, self._compiled = self._compiled, compiled
-        self._rate = self._given_rate()
-        if self._handle is None:
+                    "metrics": [metrics_module.check_name(m) if isinstance(m, str) else plain(metrics_module.get(m))
+                                for m in metrics]}
+        if self._handle is not None and self._goes_on(compiled["optimizer"]):
+            self._handle.change_loss(json.dumps({k: v for k, v in compiled.items() if k != "optimizer"}))
+            self._compiled = compiled
             return
-        try:
+        if self._handle is not None:
             self._handle.compile(json.dumps(compiled))
-        except BaseException:
-            self._compiled = before
-            raise
+        self._compiled, self._compiled_with = compiled, self.optimizer
+        self._rate = self._given_rate()
+
+    def _goes_on(self, optimizer: dict) -> bool:
+        """Is it the object that was compiled before, whose state Keras keeps, too? Its rate may have been set since."""
+        if self._compiled is None or self._compiled_with is not self.optimizer:
+            return False
+        before = self._compiled["optimizer"]
+        rates = [o["config"]["learning_rate"] for o in (before, optimizer)]
+        numbers = not any(isinstance(rate, dict) for rate in rates)
+        return before == optimizer or numbers and all(
+            before["config"].get(k) == v for k, v in optimizer["config"].items() if k != "learning_rate")
 
     def _want_compiled(self, what: str) -> None:
         if self._compiled is None:
@@ -293,7 +166,7 @@ class Sequential:
         epochs, batch_size = whole("fit", "epochs", epochs), whole("fit", "batch_size", batch_size)
         steps = whole("fit", "steps_per_epoch", steps_per_epoch)
         validation_steps = whole("fit", "validation_steps", validation_steps)
-        section: dict[str, Any] = {"epochs": epochs, "shuffle": bool(shuffle), "seed": _seed(),
+        section: dict[str, Any] = {"epochs": epochs, "shuffle": bool(shuffle), "seed": draw_seed(),
                                    "initial_epoch": whole("fit", "initial_epoch", initial_epoch, 0),
                                    "steps_per_epoch": steps, "validation_steps": validation_steps, "shards": shards,
                                    "wire": plain(wire),
@@ -327,13 +200,18 @@ class Sequential:
     def _fit(self, source, validation, section: dict, divides: bool, callbacks, progress: Progress):
         run = FitRun(self, section["epochs"], progress, callbacks, section["steps_per_epoch"] or source.steps)
         section["callbacks"] = run.sections()
-        self._handle.set_data(source.section)
+        handle = self._to_train()
+        handle.set_data(source.section)
         self._section = self._trained_section = source.section
         self._set_rate()
-        return run.start(lambda: self._handle.fit(
-            source.data, validation and validation.data, _data.section_text(source, section), divides, *current_placement(),
-            run.batches, run.on_step, run.on_epoch_begin, run.on_epoch, run.on_validation if run.tests else None,
-            run.on_notice))
+        self._train_all(self)
+        try:
+            return run.start(lambda: handle.fit(
+                source.data, validation and validation.data, _data.section_text(source, section), run.states(), divides,
+                *current_placement(), run.batches or run.test_batches, run.on_step, run.on_epoch_begin, run.on_epoch,
+                run.on_validation if run.tests else None, run.on_notice, run.on_states))
+        finally:
+            self._train_all(None)
 
     def _use(self, section: str) -> None:
         """Samples are standardized as this data section says, where that is another way than now."""
@@ -354,7 +232,7 @@ class Sequential:
         try:
             self._use(source.section)
             run = TestRun(self, Progress(verbosity(verbose)), callback_list(callbacks, what), "test")
-            return run.start(lambda: self._handle.evaluate(source.data, *current_placement(), source.batch, steps or 0,
+            return run.start(lambda: self._to_read().evaluate(source.data, *current_placement(), source.batch, steps or 0,
                                                            bool(run.callbacks), run.on_step, *more))
         finally:
             source.close()
@@ -412,7 +290,7 @@ class Sequential:
         self._use(_data.Source.section)
         outputs = np.empty((len(inputs), *self._handle.shapes()[1]), np.float32)
         inputs = np.ascontiguousarray(inputs, np.float32)
-        self._handle.predict(inputs, outputs, *current_placement(), batch or len(inputs), keep)
+        self._to_read().predict(inputs, outputs, *current_placement(), batch or len(inputs), keep)
         return outputs
 
     def predict_on_batch(self, x) -> np.ndarray:
@@ -449,7 +327,7 @@ class Sequential:
         self._use(_data.Source.section)
         self._set_rate()
         self.reset_metrics()
-        scores = self._handle.on_batch(x, y, weights, train, *current_placement())
+        scores = (self._to_train if train else self._to_read)().on_batch(x, y, weights, train, *current_placement())
         if return_dict:
             return dict(sorted(scores.items()))
         values = list(scores.values())
@@ -493,7 +371,7 @@ class Sequential:
         if self._section != self._trained_section:
             self._handle.set_data(self._trained_section)
             self._section = self._trained_section
-        self._handle.save(path)
+        self._to_read().save(path)
 
     def export(self, filepath, format="tf_saved_model", verbose=None, input_signature=None, **kwargs) -> None:
         """The network for prediction as an ONNX file, where the name ends in .onnx or format="onnx".
@@ -510,7 +388,7 @@ class Sequential:
         if self._section != self._trained_section:
             self._handle.set_data(self._trained_section)
             self._section = self._trained_section
-        self._handle.export(path, preprocess)
+        self._to_read().export(path, preprocess)
 
     def save_weights(self, filepath, overwrite=True, names=None) -> None:
         """Weights and the optimizer's state in a .weights.h5 file; or as save, of which load_weights takes the weights.
@@ -523,7 +401,7 @@ class Sequential:
             return
         self.build()
         _check_new(path, overwrite)
-        self._handle.save_weights(path, names)
+        self._to_read().save_weights(path, names)
 
     def load_weights(self, filepath, skip_mismatch=False, names=None, **kwargs) -> None:
         """Weights of a .weights.h5, .keras, .h5, .onnx or .safetensors file, layer by layer in their order whatever the
@@ -536,7 +414,7 @@ class Sequential:
         self.build()
         path = os.fspath(filepath)
         try:
-            self._handle.load_weights(path, names)
+            self._to_train().load_weights(path, names)
         except ValueError:
             if names is not None or not self._load_in_order(path):
                 raise
@@ -555,17 +433,31 @@ class Sequential:
         return True
 
     def __getstate__(self) -> dict:
-        state = {"config": self.get_config(), "weights": self.get_weights(), "compiled": self._compiled}
-        return state
+        """With the optimizer's state, as its files have it."""
+        file = None
+        if self.built:
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "model.safetensors")
+                self._save(path, True)
+                with open(path, "rb") as saved:
+                    file = saved.read()
+        return {"config": self.get_config(), "file": file, "compiled": self._compiled, "loss": plain(self.loss),
+                "optimizer": self.optimizer and plain(self.optimizer), "rate": self._rate,
+                "section": self._trained_section}
 
     def __setstate__(self, state: dict) -> None:
         model = type(self).from_config(state["config"])
+        if state["file"] is not None:
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "model.safetensors")
+                with open(path, "wb") as saved:
+                    saved.write(state["file"])
+                model._take(_cornu.open(path))
+            model._section = model._trained_section = state["section"]
+        model._compiled, model.loss, model._rate = state["compiled"], state["loss"], state["rate"]
+        if state["optimizer"]:
+            model.optimizer = model._compiled_with = optimizers_module.get(state["optimizer"])
         self.__dict__.update(model.__dict__)
-        self._compiled = state["compiled"]
-        if self._handle is not None and self._compiled:
-            self._handle.compile(json.dumps(self._compiled))
-        if state["weights"]:
-            self.set_weights(state["weights"])
 
 
 Model = Sequential
@@ -593,11 +485,12 @@ def _sequential_of(handle) -> Sequential:
             model._input = made
         else:
             model._layers.append(made)
+            model._names.add(made.name)
     model._take(handle)
     compiled = json.loads(handle.compile_config())
     if compiled:
         model._compiled = compiled
-        model.optimizer = optimizers_module.get(compiled["optimizer"])
+        model.optimizer = model._compiled_with = optimizers_module.get(compiled["optimizer"])
         model.loss = compiled["loss"]["class_name"] if isinstance(compiled["loss"], dict) else compiled["loss"]
         model._rate = model._given_rate()
     return model
@@ -619,7 +512,7 @@ def model_from_json(json_string, custom_objects=None) -> Sequential:
     config = json.loads(json_string)
     recipe = {"data": {"scale": 1}, "model": config}
     handle = _cornu.parse(json.dumps(recipe), "model_from_json")
-    handle.initialize(_seed())
+    handle.initialize(draw_seed())
     return _sequential_of(handle)
 
 

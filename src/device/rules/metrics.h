@@ -7,6 +7,8 @@
    column 0 and never elsewhere. Every lane has to come by; a row without columns gives any number
      row_first_target(r)         the same of the targets
      row_is_finite(a)
+     row_metric_of(a)            a row_number as a row_metric
+     row_read_only(r)            the row_view without gradient and activated outputs
 
    metric_NAME(r, k) is this lane's partial sum of what the row adds, usually 0 or 1: what the lanes
    return is added. */
@@ -76,3 +78,17 @@ RULE row_metric metric_sparse_top_k_categorical_accuracy(const row_view *r, row_
 {
     return metric_in_top_k(r, metric_class(r), k);
 }
+
+/* A loss, of outputs that are no logits: the gradient that its rule would put is the loss's own. */
+#define METRIC_OF_LOSS(name)                                      \
+    RULE row_metric metric_##name(const row_view *r, row_index k) \
+    {                                                             \
+        const row_view own = row_read_only(r);                    \
+        (void)k;                                                  \
+        return row_metric_of(loss_##name(&own));                  \
+    }
+METRIC_OF_LOSS(mean_squared_error)
+METRIC_OF_LOSS(mean_absolute_error)
+METRIC_OF_LOSS(binary_crossentropy)
+METRIC_OF_LOSS(categorical_crossentropy)
+METRIC_OF_LOSS(sparse_categorical_crossentropy)

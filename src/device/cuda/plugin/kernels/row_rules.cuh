@@ -15,7 +15,7 @@ typedef struct row_view {
     int activation;
     int64_t n;
     int lane, lanes;
-    float rows; /* gradients are divided by it: the loss is the mean */
+    float rows;   /* gradients are divided by it: the loss is the mean */
     float weight; /* and times this: the sample's */
 } row_view;
 
@@ -58,7 +58,14 @@ static __device__ int64_t first_largest(const float *x, const row_view *r)
     return best;
 }
 
-#define ROW_EACH(i, r) \
+static __device__ inline row_view read_only(const row_view *r)
+{
+    row_view out = *r;
+    out.gradient = out.activated = (float *)0;
+    return out;
+}
+
+#define ROW_EACH(i, r)     \
     int64_t i = (r)->lane; \
     i < (r)->n;            \
     i += (r)->lanes
@@ -79,6 +86,8 @@ static __device__ int64_t first_largest(const float *x, const row_view *r)
 #define row_first_target(r) first_largest((r)->target, r)
 #define row_is_finite(a) isfinite(a)
 #define row_share(a, b) ((double)(a) / (double)(b))
+#define row_metric_of(a) ((double)(a))
+#define row_read_only(r) read_only(r)
 #include "device/rules/softmax.h"
 
 #endif

@@ -120,6 +120,13 @@ static inline sum2 share_of(row_number hits, row_number of)
 #endif
 }
 
+static inline row_view read_only(const row_view *r)
+{
+    row_view out = *r;
+    out.gradient = out.activated = (global float *)0;
+    return out;
+}
+
 /* ---- the rules' words ---------------------------------------------------------------------- */
 
 #define ROW_EACH(i, r)  \
@@ -143,6 +150,8 @@ static inline sum2 share_of(row_number hits, row_number of)
 #define row_first_target(r) first_largest(r, (r)->target)
 #define row_is_finite(a) isfinite(a)
 #define row_share(a, b) share_of(a, b)
+#define row_metric_of(a) sum2_of_number(a)
+#define row_read_only(r) read_only(r)
 #include "device/rules/softmax.h"
 
 #endif
