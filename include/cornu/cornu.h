@@ -132,6 +132,11 @@ CORNU_API cornu_status cornu_model_picture_shape(const cornu_model *model, int64
    NULL where they are not known. */
 CORNU_API int cornu_model_class_count(const cornu_model *model);
 CORNU_API const char *cornu_model_class_name(const cornu_model *model, int index);
+/* Others, as many as the outputs tell apart; or none (NULL, 0), and the next training takes its
+   data's. Training on, and evaluating, data whose classes have names match these to the model's,
+   and refuse those that it does not know. */
+CORNU_API cornu_status cornu_model_set_class_names(cornu_model *model, const char *const *names,
+                                                   int count);
 /* The data set that the recipe names: "mnist", a path, or NULL. */
 CORNU_API const char *cornu_model_data_name(const cornu_model *model);
 
@@ -259,7 +264,16 @@ typedef struct cornu_data_options {
     /* Image folders: the ranks that will train with the data. With `background` each then decodes
        what cornu_fit needs of it, and nothing else. NULL: alone. */
     cornu_ranks *ranks;
-    uint64_t reserved[7]; /* 0 */
+    /* Image folders: all samples are taken, whatever the recipe's validation_split, which is for
+       training: as to evaluate a model, or to predict, on other pictures. */
+    bool whole;
+    /* Image folders: one notice tells what was found, and of files that turn out unreadable later
+       another one the first; else each is told. */
+    bool brief;
+    /* This share of each split's samples alone, the same of each class and at least one, as if
+       drawn at random but always the same ones; 0: all. Not of cornu_data_from_files. */
+    double fraction;
+    uint64_t reserved[5]; /* 0 */
 } cornu_data_options;
 
 typedef enum cornu_split { CORNU_TRAIN = 0, CORNU_TEST = 1 } cornu_split;
@@ -288,7 +302,8 @@ typedef struct cornu_arrays {
     int64_t target_size;   /* of targets */
     const float *weights;  /* [count] of each sample's loss; or NULL: 1 each */
     double scale;          /* of pixels: a network sees them times this; 0: as below */
-    uint64_t reserved[8];  /* 0 */
+    bool fewer_classes;    /* than the outputs of a model that they train: no error */
+    uint64_t reserved[7];  /* 0 */
 } cornu_arrays;
 
 /* Copy arrays of the caller into a data set; `test` may be NULL.
@@ -329,7 +344,8 @@ typedef struct cornu_image_files {
     const int32_t *labels;          /* [count] class numbers; NULL: none, as for predictions */
     const char *const *class_names; /* [class_count]; NULL: unknown */
     int class_count;
-    uint64_t reserved[8]; /* 0 */
+    bool fewer_classes;   /* than the outputs of a model that they train: no error */
+    uint64_t reserved[7]; /* 0 */
 } cornu_image_files;
 /* The options are those of image folders; the split and where to look mean nothing. With `strict`,
    and with `background` where its sample is needed, a file that cannot be read is an error
@@ -408,6 +424,10 @@ CORNU_API cornu_status cornu_data_changed_sample(const cornu_data *data, cornu_s
    none. `index` counts every file of the split, as in cornu_data_batch. */
 CORNU_API const char *cornu_data_sample_file(const cornu_data *data, cornu_split split,
                                              int64_t index);
+/* The same where `index` counts as cornu_data_sample does: only files that can be read, for which
+   all are read. */
+CORNU_API const char *cornu_data_readable_file(const cornu_data *data, cornu_split split,
+                                               int64_t index);
 typedef struct cornu_batch_options {
     /* What happens to the samples: a recipe's data section, YAML or JSON, of which scale and
        augment count; NULL: scaled as cornu_data_sample has it. */
@@ -645,8 +665,11 @@ typedef struct cornu_run_options {
     void (*on_step)(void *user, const cornu_progress *progress); /* may be NULL */
     bool (*should_stop)(void *user);                             /* may be NULL */
     void *user;
-    int64_t top_k;        /* cornu_evaluate_report: of cornu_report_info.top_k_accuracy; 0: 5 */
-    uint64_t reserved[7]; /* 0 */
+    int64_t top_k; /* cornu_evaluate_report: of cornu_report_info.top_k_accuracy; 0: 5 */
+    /* evaluate: a line about something worth knowing, such as classes of the model that the data
+       has no pictures of. May be NULL. */
+    void (*on_notice)(void *user, const char *line);
+    uint64_t reserved[6]; /* 0 */
 } cornu_run_options;
 
 /* Mean loss and metrics over a split. */

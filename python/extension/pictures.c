@@ -57,7 +57,8 @@ static cornu_status open_files(const strings *paths, const Py_buffer *labels, co
                                      .paths = paths->items,
                                      .labels = labels ? labels->buf : NULL,
                                      .class_names = names->items,
-                                     .class_count = (int)names->count};
+                                     .class_count = (int)names->count,
+                                     .fewer_classes = true}; /* as Keras has it */
     cornu_status status;
     Py_BEGIN_ALLOW_THREADS;
     status = cornu_data_from_files(&files, options, data);

@@ -104,7 +104,8 @@ typedef struct device_choice {
 typedef struct data_choice {
     const char *cache;
     int64_t workers;
-    bool strict;
+    bool strict, whole; /* whole: as in cornu_data_options */
+    double fraction;    /* the same */
     const char *beside; /* the file that is saved: the cache lies beside it; or NULL */
     bool background;
     cornu_ranks *ranks; /* that share the folder; NULL: none */
@@ -342,8 +343,6 @@ void interrupt_saving(const cornu_saving *now);
    status. */
 int open_data(const cornu_model *model, const char *what, bool download, const data_choice *files,
               progress *p, cornu_data **data);
-/* Print a notice where the data's classes have other names than the model's. */
-void compare_classes(const cornu_model *model, const cornu_data *data, progress *p);
 /* Print how the files of an image folder became samples; `epoch` is the last one, and may be empty.
  */
 void print_loading(const cornu_data *data, const cornu_progress *epoch);

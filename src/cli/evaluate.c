@@ -3,6 +3,7 @@
 typedef struct evaluation {
     progress progress; /* first member: the data callbacks see only it */
     cornu_progress last;
+    bool given; /* the data, by the user */
 } evaluation;
 
 static void on_step(void *user, const cornu_progress *now)
@@ -62,10 +63,11 @@ static int evaluate(cornu_model *model, const cornu_data *data, const device_cho
                                  .batch = batch,
                                  .split = info.count[CORNU_TEST] > 0 ? CORNU_TEST : CORNU_TRAIN,
                                  .on_step = on_step,
+                                 .on_notice = progress_notice,
                                  .should_stop = interrupt_asked,
                                  .user = e,
                                  .top_k = t->top};
-    if (options.split == CORNU_TRAIN)
+    if (options.split == CORNU_TRAIN && !e->given)
         progress_notice(&e->progress, "no test samples: evaluating on the training samples");
     status = is_wanted(t) ? cornu_evaluate_report(model, data, &options, &scores, &r)
                           : cornu_evaluate(model, data, &options, &scores);
@@ -128,8 +130,8 @@ static int run(int argc, char **argv)
     if (t.top && !t.report.asked)
         return fail_usage(&command_evaluate, "found --top alone; expected --report, too");
     /* Each picture is needed once: decoded when its turn comes, and kept nowhere. */
-    const data_choice files = {.background = true, .cache = "off"};
-    evaluation e = {.last = {.epochs = 1}};
+    const data_choice files = {.background = true, .cache = "off", .whole = where != NULL};
+    evaluation e = {.last = {.epochs = 1}, .given = where != NULL};
     cornu_model *model = NULL;
     cornu_data *data = NULL;
     progress_open(&e.progress, false);
@@ -141,8 +143,6 @@ static int run(int argc, char **argv)
         status = open_data(model, where, false, &files, &e.progress, &data);
     if (status == STATUS_OK)
         status = check_pictures(data, &t);
-    if (status == STATUS_OK)
-        compare_classes(model, data, &e.progress);
     if (status == STATUS_OK)
         status = evaluate(model, data, &on, batch, &t, &e);
     cornu_data_close(data);
@@ -156,7 +156,8 @@ const command command_evaluate = {
     "MODEL [--data DIR|FILE|NAME] [--report [FILE]] [--OPTION...]",
     "MODEL is a model file: .safetensors, .keras, .h5 or .hdf5.\n"
     "The metrics as training showed them, then how long it took.\n"
-    "Without --data: on what it was trained with, else its recipe's.\n"
+    "Without --data: on what it was trained with, else its recipe's. A folder of images that is\n"
+    "given is used whole (its test samples, if it has some): a validation_split is for training.\n"
     "--report may be given with FILE.json, all of it for programs, and FILE.png, the confusion\n"
     "matrix as a picture. A class that is never predicted has precision 0, one without samples\n"
     "recall 0, as scikit-learn's classification_report has them.\n",

@@ -20,6 +20,9 @@ int open_data(const cornu_model *model, const char *what, bool download, const d
     cornu_data_options options = {.folder = what,
                                   .allow_download = download,
                                   .strict = c->strict,
+                                  .whole = c->whole,
+                                  .brief = true,
+                                  .fraction = c->fraction,
                                   .background = c->background,
                                   .workers = (int)c->workers,
                                   .cache = c->cache,
@@ -32,21 +35,6 @@ int open_data(const cornu_model *model, const char *what, bool download, const d
     cornu_status status = cornu_data_open_for_model(model, &options, data);
     progress_break(p);
     return report(status);
-}
-
-void compare_classes(const cornu_model *model, const cornu_data *data, progress *p)
-{
-    char line[1024];
-    for (int i = 0; i < cornu_model_class_count(model); i++) {
-        const char *learned = cornu_model_class_name(model, i);
-        const char *found = cornu_data_class_name(data, i);
-        if (!cornu_data_class_name(data, 0) || (found && strcmp(learned, found) == 0))
-            continue;
-        snprintf(line, sizeof line, "class %d is %.300s here; the model learned it as %.300s", i,
-                 found ? found : "missing", learned);
-        progress_notice(p, line);
-        return;
-    }
 }
 
 /* Of all that the workers did. */

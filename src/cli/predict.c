@@ -205,18 +205,34 @@ static int read_samples(prediction *p, const cornu_data *data, cornu_split split
     return status;
 }
 
-/* The row of a sample: its number and the class that it is. */
-static row truth_of(const prediction *p, const cornu_data *data, int64_t number, int label)
+/* The number that the model has for a class of this name; -1: it does not know it. */
+static int number_of(const cornu_model *model, const char *name)
+{
+    for (int i = 0; i < cornu_model_class_count(model); i++)
+        if (strcmp(cornu_model_class_name(model, i), name) == 0)
+            return i;
+    return -1;
+}
+
+/* The row of a sample: its number and the class that it is, as the model numbers it. */
+static row truth_of(const prediction *p, const cornu_data *data, cornu_split split, int64_t number,
+                    int label)
 {
     const char *name = label >= 0 ? cornu_data_class_name(data, label) : NULL;
-    if (!name && label >= 0)
+    if (name && cornu_model_class_count(p->model) > 0)
+        label = number_of(p->model, name);
+    else if (!name && label >= 0)
         name = cornu_model_class_name(p->model, label);
-    return (row){.number = number, .label = label, .truth = name};
+    return (row){.number = number,
+                 .label = label,
+                 .truth = name,
+                 .file = cornu_data_readable_file(data, split, number)};
 }
 
 static int predict_samples(prediction *p, const cornu_data *data, cornu_split split, int64_t all)
 {
     p->rows.labelled = true;
+    p->rows.named = cornu_data_readable_file(data, split, 0) != NULL;
     int status = make_room(p, all);
     int *labels = status == STATUS_OK ? malloc((size_t)p->most * sizeof *labels) : NULL;
     if (!labels && status == STATUS_OK)
@@ -229,7 +245,7 @@ static int predict_samples(prediction *p, const cornu_data *data, cornu_split sp
             status = predict_batch(p, count);
         p->seconds += seconds_now() - began;
         for (int64_t i = 0; i < count && status == STATUS_OK; i++)
-            write_row(p, truth_of(p, data, begin + i, labels[i]), i);
+            write_row(p, truth_of(p, data, split, begin + i, labels[i]), i);
         if (status == STATUS_OK)
             status = rows_flush(&p->rows);
     }
@@ -240,11 +256,12 @@ static int predict_samples(prediction *p, const cornu_data *data, cornu_split sp
 static int predict_data(prediction *p, const char *where)
 {
     progress silent = {.quiet = true};
+    const data_choice files = {.whole = where != NULL};
     cornu_data *data = NULL;
     cornu_data_info info;
     int status = report(cornu_predict_check(p->model, 1, &p->options)); /* before reading data */
     if (status == STATUS_OK)
-        status = open_data(p->model, where, false, NULL, &silent, &data);
+        status = open_data(p->model, where, false, &files, &silent, &data);
     if (status == STATUS_OK)
         status = report(cornu_data_info_get(data, &info));
     if (status == STATUS_OK) {

@@ -28,7 +28,8 @@ typedef struct rows {
     row_format format;
     const char *path; /* NULL or "-": standard output */
     FILE *to;
-    bool labelled;          /* of a data set: a number and the true class in place of a file */
+    bool labelled;          /* of a data set: a number and the true class, */
+    bool named;             /* and a file, where its samples have some */
     cornu_output_info info; /* of the model */
     int64_t top;            /* classes of a row */
     int64_t count, failures;
@@ -37,9 +38,9 @@ typedef struct rows {
 } rows;
 
 typedef struct row {
-    const char *file;              /* or, where `labelled`: */
+    const char *file;              /* where `labelled` it may be NULL: */
     int64_t number;                /* of the sample, */
-    int label;                     /* its class (-1: unknown) */
+    int label;                     /* its class (-1: none that the model knows) */
     const char *truth;             /* and that one's name, or NULL */
     const char *error;             /* in place of a prediction; or NULL */
     const cornu_class_value *best; /* [count], the largest first */

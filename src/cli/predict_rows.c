@@ -18,10 +18,12 @@ static const char *value_name(const rows *r)
 
 /* ---- text ------------------------------------------------------------------------------- */
 
-/* "12  (cat)": the sample's number and the class that it is. */
+/* "12  pets/cat/3.jpg  (cat)": the sample's number, its file and the class that it is. */
 static void print_truth(const row *one)
 {
     print("%lld", (long long)one->number);
+    if (one->file)
+        print("  %s", one->file);
     if (one->truth)
         print("  (%s)", one->truth);
     else if (one->label >= 0)
@@ -113,6 +115,8 @@ static void write_csv_header(rows *r)
 {
     char *line = strdup(""), name[48];
     add_csv_text(r->labelled ? "sample" : "file", &line);
+    if (r->named)
+        add_csv_text("file", &line);
     if (r->labelled)
         add_csv_text("true_class", &line);
     for (int64_t k = 1; k <= r->top; k++)
@@ -132,8 +136,10 @@ static void write_csv(rows *r, const row *one)
         add_csv_text(one->file, &line);
     else
         add_csv_number("%.0f", (double)one->number, &line);
+    if (r->named)
+        add_csv_text(one->file ? one->file : "", &line);
     if (r->labelled && one->label < 0)
-        add_csv_text("", &line);
+        add_csv_text(one->truth ? one->truth : "", &line);
     else if (r->labelled)
         add_csv_class(one->truth, one->label, &line);
     for (int64_t k = 0; k < r->top; k++) {
@@ -185,7 +191,8 @@ static void set_class(json_t *object, const char *prefix, const char *name, int6
 {
     char key[32];
     snprintf(key, sizeof key, "%sindex", prefix);
-    json_object_set_new(object, key, json_integer(index));
+    if (index >= 0)
+        json_object_set_new(object, key, json_integer(index));
     snprintf(key, sizeof key, "%sclass", prefix);
     if (name)
         json_object_set_new(object, key, json_text(name));
@@ -198,7 +205,9 @@ static json_t *row_json(const rows *r, const row *one)
         set_file(object, one->file);
     else
         json_object_set_new(object, "sample", json_integer(one->number));
-    if (r->labelled && one->label >= 0)
+    if (r->named && one->file)
+        set_file(object, one->file);
+    if (r->labelled && (one->label >= 0 || one->truth))
         set_class(object, "true_", one->truth, one->label);
     for (int64_t k = 0; k < one->count && !one->error; k++) {
         json_t *item = json_object();

@@ -36,6 +36,10 @@ static void make_table(train_options *o, option table[TABLE_MOST])
          &o->shard_optimizer, 0, 0},
         {"seed", "N", "same seed, same bits", OPTION_INT, &o->seed, 1, INT64_MAX},
         {"learning-rate", "R", "in place of the recipe's", OPTION_REAL, &o->learning_rate, 0, 0},
+        {"fraction", "F", "of the data: so large a share, as 0.1, the same of each class",
+         OPTION_REAL, &o->fraction, 0, 0},
+        {"classes", "new", "a model file learns the data's classes in place of its own",
+         OPTION_TEXT, &o->classes, 0, 0},
         {"init", "FILE", "start from these weights (.safetensors, .npz, .keras, .h5, .onnx)",
          OPTION_TEXT, &o->init, 0, 0},
         {"names", "torch", "they are a state_dict of PyTorch's", OPTION_TEXT, &o->names, 0, 0},
@@ -84,6 +88,12 @@ static bool parse(const option *table, int argc, char **argv, train_options *o, 
                        "found --%s and --resume; expected one of them, as the model file "
                        "holds its %s",
                        o->seed ? "seed" : "learning-rate", o->seed ? "seed" : "learning rate");
+    else if (o->classes && strcmp(o->classes, "new") != 0)
+        *status = fail_usage(&command_train, "--classes: found \"%s\"; expected new", o->classes);
+    else if (!sweeps && o->classes && o->resume)
+        *status =
+            fail_usage(&command_train, "found --classes and --resume; expected one of them, as "
+                                       "the model file holds its classes");
     else if (!sweeps && o->jobs)
         *status = fail_usage(&command_train, "found --jobs alone; expected --sweep, too");
     else if (!sweeps && o->plot && o->quiet)
@@ -91,6 +101,9 @@ static bool parse(const option *table, int argc, char **argv, train_options *o, 
     else if (o->no_save && (o->save || o->resume))
         *status = fail_usage(&command_train, "found --no-save and --%s; expected one of them",
                              o->save ? "save" : "resume");
+    else if (o->fraction.value > 1)
+        *status = fail_usage(&command_train, "--fraction: found \"%s\"; expected at most 1",
+                             o->fraction.text);
     else if (o->names && !o->init)
         *status = fail_usage(&command_train, "found --names alone; expected --init FILE, too");
     else if (o->log_steps && !o->log)
@@ -131,6 +144,8 @@ static int open_model(const train_options *o, cornu_model **model)
         status = check_same_network(*model, o);
     if (status == STATUS_OK && o->learning_rate.text)
         status = train_set_learning_rate(*model, o->learning_rate.value);
+    if (status == STATUS_OK && o->classes)
+        status = report(cornu_model_set_class_names(*model, NULL, 0));
     if (status == STATUS_OK && o->init)
         status = report(cornu_model_load_weights_as(*model, o->init, &weights));
     return status;
@@ -288,6 +303,7 @@ static void print_how_to_go_on(FILE *f, const training *t)
     print_number(f, "epochs", o->epochs);
     print_number(f, "batch", o->batch);
     print_number(f, "steps", o->steps);
+    print_option(f, "fraction", o->fraction.text);
     print_number(f, "threads", o->on.threads);
     print_number(f, "workers", o->files.workers);
     print_option(f, "cache", o->files.cache);
@@ -447,6 +463,7 @@ static int run(int argc, char **argv)
     t.progress.plot = o.plot ? &curves : NULL;
     interrupt_watch(&t.progress);
     o.files.background = true;
+    o.files.fraction = o.fraction.value;
     o.files.ranks = cornu_ranks_count(t.ranks) > 1 ? t.ranks : NULL;
     o.files.beside = o.save ? o.save : o.resume;
     status = open_model(&o, &t.model);
@@ -472,6 +489,9 @@ const command command_train = {
     "RECIPE|WORKLOAD [--data DIR|FILE|NAME] [--OPTION...]\n[RECIPE|WORKLOAD] --resume "
     "FILE.safetensors "
     "[--OPTION...]\nRECIPE|WORKLOAD --sweep KEY=LIST [--sweep KEY=LIST...] [--OPTION...]",
+    "RECIPE may be a model file, too: its weights are trained on. The classes of a folder must "
+    "then\n"
+    "be its classes, by their names; --classes new takes others, as many as it has outputs.\n"
     "What an option does not say, the recipe does. --data names the folder of the recipe's data\n"
     "set (or of images, one folder a class) or a folder that holds it; an .npz file or the name "
     "of\n"

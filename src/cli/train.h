@@ -6,9 +6,10 @@
 
 typedef struct train_options {
     const char *what; /* recipe, workload; NULL with resume alone */
-    const char *data, *init, *names, *save, *resume, *log, *tensorboard, *html, *output, *wire;
+    const char *data, *init, *names, *save, *resume, *log, *tensorboard, *html, *output, *wire,
+        *classes;
     int64_t epochs, batch, steps, shards, seed, jobs;
-    real_number learning_rate, max_time;
+    real_number learning_rate, max_time, fraction;
     text_list sweep;
     device_choice on;
     data_choice files;

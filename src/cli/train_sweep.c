@@ -237,7 +237,7 @@ static int open_once(sweep *s, int64_t *bytes)
     const train_options *o = s->options;
     cornu_model *model = NULL;
     cornu_data *data = NULL;
-    data_choice files = {.cache = "off", .background = true};
+    data_choice files = {.cache = "off", .background = true, .fraction = o->fraction.value};
     double rate = o->learning_rate.value;
     cornu_data_loading loading = {.files = 0};
     for (int i = 0; i < s->trials->lists; i++)

@@ -22,13 +22,21 @@ static option_way way_of(const char *name)
     static const struct {
         const char *name;
         option_way way;
-    } ways[] = {{"sweep", WAY_OWN},     {"jobs", WAY_OWN},
-                {"threads", WAY_OWN},   {"quiet", WAY_OWN},
-                {"save", WAY_OWN},      {"resume", WAY_OWN},
-                {"log", WAY_OWN},       {"html", WAY_FILE},
-                {"output", WAY_FOLDER}, {"tensorboard", WAY_FOLDER},
-                {"init", WAY_FRESH},    {"names", WAY_FRESH},
-                {"seed", WAY_FRESH},    {"learning-rate", WAY_FRESH}};
+    } ways[] = {{"sweep", WAY_OWN},
+                {"jobs", WAY_OWN},
+                {"threads", WAY_OWN},
+                {"quiet", WAY_OWN},
+                {"save", WAY_OWN},
+                {"resume", WAY_OWN},
+                {"log", WAY_OWN},
+                {"html", WAY_FILE},
+                {"output", WAY_FOLDER},
+                {"tensorboard", WAY_FOLDER},
+                {"init", WAY_FRESH},
+                {"names", WAY_FRESH},
+                {"classes", WAY_FRESH},
+                {"seed", WAY_FRESH},
+                {"learning-rate", WAY_FRESH}};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (strcmp(ways[i].name, name) == 0)
             return ways[i].way;

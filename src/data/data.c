@@ -301,6 +301,7 @@ static cornu_status take_arrays(cornu_data *data, cornu_split split, const cornu
     const char *name = split == CORNU_TRAIN ? "train" : "test";
     TRY(data_block_of(a, name, &data->block[split]));
     data->scaled |= a->scale > 0;
+    data->fewer_classes |= a->fewer_classes;
     TRY(check_numbers(data, a, name));
     return copies ? copy_arrays(data, split, a) : CORNU_OK;
 }

@@ -19,7 +19,8 @@ struct cornu_data {
     int class_count;           /* 0 where targets are not classes */
     char **class_names;        /* [class_count], or NULL where unknown */
     bool generated;
-    bool scaled; /* the recipe that it was opened for says what the network sees (x_scale) */
+    bool fewer_classes; /* than a model's outputs: no error, as the caller says */
+    bool scaled;        /* the recipe that it was opened for says what the network sees (x_scale) */
     /* memory behind the blocks, owned: x, y and weights of the training split, then of the test
        split (NULL where a block points elsewhere: see data.c) */
     void *storage[6];
@@ -96,6 +97,7 @@ typedef struct data_spec {
     double validation_split;     /* folders: the fraction that becomes the test split */
     int64_t workers;             /* folders: threads that decode; 0: as many as train */
     bool strict;                 /* folders: a file that cannot be used is an error */
+    bool fewer_classes;          /* than the model has outputs: no error */
     augmentation augment;        /* of the training split */
     standardization standardize; /* of both; without what is read off the training samples */
 } data_spec;
@@ -148,6 +150,9 @@ bool data_should_stop(const cornu_data_options *options);
 cornu_status data_find_for_model(const cornu_model *model, const cornu_data_options *options);
 /* One line to the caller's on_notice. */
 void data_notice(const cornu_data_options *options, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The same of a detail, unless the caller wants it brief. */
+void data_detail(const cornu_data_options *options, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Read an image folder: splits of classes (train/CLASS/IMAGE, test/CLASS/IMAGE:

@@ -39,6 +39,7 @@ static cornu_status copy_files(const cornu_image_files *f, image_files *files)
 
 static cornu_status set_classes(const cornu_image_files *f, cornu_data *data)
 {
+    data->fewer_classes = f->fewer_classes;
     if (f->class_names)
         return data_set_classes(data, f->class_names, f->class_count);
     for (int64_t i = 0; f->labels && i < f->count; i++)

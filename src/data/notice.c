@@ -7,14 +7,28 @@ bool data_should_stop(const cornu_data_options *options)
     return options && options->should_stop && options->should_stop(options->user);
 }
 
-void data_notice(const cornu_data_options *options, const char *format, ...)
+static void notice(const cornu_data_options *options, const char *format, va_list arguments)
 {
+    char line[1024];
     if (!options || !options->on_notice)
         return;
-    char line[1024];
+    printable_v(line, sizeof line, format, arguments);
+    options->on_notice(options->user, line);
+}
+
+void data_notice(const cornu_data_options *options, const char *format, ...)
+{
     va_list arguments;
     va_start(arguments, format);
-    printable_v(line, sizeof line, format, arguments);
+    notice(options, format, arguments);
     va_end(arguments);
-    options->on_notice(options->user, line);
+}
+
+void data_detail(const cornu_data_options *options, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (options && !options->brief)
+        notice(options, format, arguments);
+    va_end(arguments);
 }

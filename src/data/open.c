@@ -4,6 +4,7 @@
 #include "data/folders/cache_option.h"
 #include "data/folders/folder.h"
 #include "data/images/image.h"
+#include "data/share.h"
 #include "model/model.h"
 #include <limits.h>
 #include <stdlib.h>
@@ -141,8 +142,7 @@ static cornu_status read_images(const char *folder, const data_request *request,
 }
 
 /* What was found; a set that was not is downloaded. */
-static cornu_status read_location(data_location *location, const data_request *request,
-                                  cornu_data *data)
+static cornu_status read_all(data_location *location, const data_request *request, cornu_data *data)
 {
     if (location->set && !location->folder)
         TRY(dataset_fetch(location->set, &request->options, location));
@@ -154,6 +154,13 @@ static cornu_status read_location(data_location *location, const data_request *r
         return read_set(location->set, location->reader, location->folder, request, data);
     return folder_exists(location->folder) ? read_images(location->folder, request, data)
                                            : read_file(location->folder, request, data);
+}
+
+static cornu_status read_location(data_location *location, const data_request *request,
+                                  cornu_data *data)
+{
+    TRY(read_all(location, request, data));
+    return share_apply(request, data);
 }
 
 cornu_status data_request_read(const cornu_data_options *options, data_request *request)
@@ -177,10 +184,19 @@ cornu_status data_request_read(const cornu_data_options *options, data_request *
         return status_fail(CORNU_INVALID, "workers: found %d; expected 1 to 256", o->workers);
     TRY(cache_option_read(o->cache, &request->cache_limit));
     request->validation_split = o->validation_split;
+    if (o->whole && o->validation_split > 0)
+        return status_fail(CORNU_INVALID,
+                           "validation_split: found %g of data that is to be taken "
+                           "whole; expected one of the two",
+                           o->validation_split);
     if (!(o->validation_split >= 0 && o->validation_split < 1))
         return status_fail(CORNU_INVALID,
                            "validation_split: found %g; expected a share of at least 0 and below 1",
                            o->validation_split);
+    if (!(o->fraction >= 0 && o->fraction <= 1))
+        return status_fail(CORNU_INVALID,
+                           "fraction: found %g; expected a share above 0 and at most 1",
+                           o->fraction);
     request->filter = image_filter_named(o->interpolation);
     if (!request->filter)
         return status_fail(CORNU_INVALID, "interpolation: found \"%s\"; expected " IMAGE_FILTERS,
@@ -227,7 +243,7 @@ static void size_images(const data_spec *spec, const shape *input, data_request 
     if (!o->interpolation)
         request->filter = image_filter_named(spec->interpolation);
     request->options.keep_aspect_ratio = o->keep_aspect_ratio || spec->keep_aspect_ratio;
-    if (!(o->validation_split > 0))
+    if (!(o->validation_split > 0) && !o->whole)
         request->validation_split = spec->validation_split;
     request->options.strict = o->strict || spec->strict;
     request->options.workers = o->workers ? o->workers : (int)spec->workers;
@@ -368,6 +384,19 @@ static cornu_status match_shape(cornu_data *data, const cornu_model *model)
     return CORNU_OK;
 }
 
+/* Pictures that trained the model are among those that are taken whole. */
+static void notice_trained(const cornu_data *data, const data_spec *spec, const cornu_model *model,
+                           const cornu_data_options *options)
+{
+    const char *path = model->training.data_path;
+    if (options->whole && spec->validation_split > 0 && path && data->origin &&
+        !strcmp(path, data->origin))
+        data_notice(options,
+                    "%s: the model was trained on this folder, and all its pictures are taken; "
+                    "where none is named (no --data), only the share of %g that was set apart",
+                    data->name, spec->validation_split);
+}
+
 cornu_status cornu_data_open_for_model(const cornu_model *model, const cornu_data_options *options,
                                        cornu_data **out)
 {
@@ -388,6 +417,7 @@ cornu_status cornu_data_open_for_model(const cornu_model *model, const cornu_dat
     TRY_GOTO(memory_new(1, sizeof *data, "data", &data));
     TRY_GOTO(read_location(&location, &request, data));
     TRY_GOTO(match_shape(data, model));
+    notice_trained(data, &spec, model, &request.options);
     data->scaled = spec.scale > 0;
     for (int split = 0; split < 2; split++)
         TRY_GOTO(data_samples_for(data, (cornu_split)split, model, &data->block[split]));

@@ -79,6 +79,7 @@ cornu_status data_spec_read(const doc *section, data_spec *spec)
                                         "file",
                                         "folder",
                                         "scale",
+                                        "fewer_classes",
                                         "image_size",
                                         "channels",
                                         "interpolation",
@@ -107,6 +108,7 @@ cornu_status data_spec_read(const doc *section, data_spec *spec)
     TRY(doc_only_keys(section, known));
     TRY(read_source(section, spec));
     TRY(data_scale_read(section, "scale", &spec->scale));
+    TRY(doc_read_bool(section, "fewer_classes", &spec->fewer_classes));
     TRY(read_folder_options(section, spec));
     return augment_spec_read(doc_get(section, "augment"), spec);
 }

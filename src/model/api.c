@@ -162,6 +162,23 @@ int cornu_model_class_count(const cornu_model *model)
     return model ? model->class_count : 0;
 }
 
+cornu_status cornu_model_set_class_names(cornu_model *model, const char *const *names, int count)
+{
+    if (!model || count < 0 || (count > 0 && !names))
+        return status_fail(CORNU_INVALID, "cornu_model_set_class_names: found no model or no "
+                                          "names; expected both");
+    for (int i = 0; i < count; i++)
+        if (!names[i])
+            return status_fail(CORNU_INVALID, "class_names[%d]: found none; expected a name", i);
+    if (count > 0 && !model_tells_classes(model, count))
+        return status_fail(
+            CORNU_INVALID,
+            "class_names: found %d; expected one for each of the model's outputs, or "
+            "2 for a single output",
+            count);
+    return model_set_classes(model, (char *const *)(void *)(uintptr_t)names, count);
+}
+
 const char *cornu_model_class_name(const cornu_model *model, int index)
 {
     return model && index >= 0 && index < model->class_count ? model->class_names[index] : NULL;

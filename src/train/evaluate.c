@@ -1,5 +1,6 @@
 #include "base/memory.h"
 #include "data/stream.h"
+#include "train/classes.h"
 #include "train/report/report.h"
 #include "train/running.h"
 #include <math.h>
@@ -186,16 +187,16 @@ static cornu_status evaluate_steps(evaluating *run, feed *f)
     return e->report ? report_finish(e->report, e->data, run->scores) : CORNU_OK;
 }
 
-cornu_status session_evaluate(session *s, const evaluation *e, cornu_scores *scores)
+/* Its samples, by the model's class numbers. */
+static cornu_status evaluate_samples(session *s, const evaluation *e, const sample_block *block,
+                                     cornu_scores *scores)
 {
     evaluating run = {.session = s, .e = e, .scores = scores, .began = clock_seconds()};
     feed f;
-    sample_block samples;
     session_plan *ready; /* before any sample is decoded: what does not fit is refused */
-    TRY(data_samples_for(e->data, e->split, session_model(s), &samples));
     TRY(session_plan_for(s, PLAN_EVALUATE, e->batch < e->count ? e->batch : e->count,
-                         samples.weight != NULL, &ready));
-    TRY(feed_open(e->data, e->split, &samples, e->first, e->count, &f));
+                         block->weight != NULL, &ready));
+    TRY(feed_open(e->data, e->split, block, e->first, e->count, &f));
     f.patient = e->ranks != NULL; /* ranks stop together, between evaluations */
     count_steps(&run, &f);
     cornu_status status = evaluate_steps(&run, &f);
@@ -204,6 +205,19 @@ cornu_status session_evaluate(session *s, const evaluation *e, cornu_scores *sco
     if (status != CORNU_OK) /* leave nothing to the next reader, and wait before closing the feed */
         (void)session_results(s, &rest, true);
     feed_close(&f);
+    return status;
+}
+
+cornu_status session_evaluate(session *s, const evaluation *e, cornu_scores *scores)
+{
+    class_numbers numbers;
+    sample_block samples;
+    TRY(data_samples_for(e->data, e->split, session_model(s), &samples));
+    TRY(classes_match(session_model(s), e->data, CLASSES_TO_EVALUATE, &numbers));
+    cornu_status status = classes_renumber(&numbers, &samples);
+    if (status == CORNU_OK)
+        status = evaluate_samples(s, e, &samples, scores);
+    classes_free(&numbers);
     return status;
 }
 
@@ -225,6 +239,22 @@ static cornu_status check_options(const cornu_run_options *o)
         return status_fail(CORNU_INVALID, "split: found %d; expected CORNU_TRAIN or CORNU_TEST",
                            (int)o->split);
     return CORNU_OK;
+}
+
+/* Do they have the same names? Those that there are no pictures of are told. */
+static cornu_status check_classes(const cornu_model *model, const cornu_data *data,
+                                  const cornu_run_options *o)
+{
+    class_numbers numbers;
+    char *missing = NULL;
+    TRY(classes_match(model, data, CLASSES_TO_EVALUATE, &numbers));
+    cornu_status status = classes_without_samples(model, data, o->split, &numbers, &missing);
+    if (status == CORNU_OK && *missing)
+        data_notice(&(cornu_data_options){.on_notice = o->on_notice, .user = o->user},
+                    "%s: no pictures of %s", data->name, missing);
+    free(missing);
+    classes_free(&numbers);
+    return status;
 }
 
 /* In a session of its own. */
@@ -250,6 +280,7 @@ static cornu_status evaluate_data(cornu_model *model, const cornu_data *data,
                                   cornu_report **report)
 {
     TRY(check_options(o));
+    TRY(check_classes(model, data, o));
     const sample_block *block = &data->block[o->split];
     const char *what = o->split == CORNU_TEST ? "test samples" : "training samples";
     if (!data->stream)

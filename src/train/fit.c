@@ -33,16 +33,21 @@ static cornu_status check_options(const cornu_fit_options *o)
 
 /* ---- data ------------------------------------------------------------------------------- */
 
-static cornu_status check_classes(const cornu_model *model, const cornu_data *data)
+/* By names that the model has, or will have: those of the training data. */
+static cornu_status check_validation_classes(const fit_run *run)
 {
-    const shape *output = &model->output;
-    int64_t outputs = output->rank > 0 ? output->dim[output->rank - 1] : 1;
-    bool one_hot = model->loss.id == LOSS_CATEGORICAL_CROSSENTROPY;
-    if (data->class_count > 0 && one_hot && data->class_count != outputs)
-        return status_fail(CORNU_INVALID, "data %s: found %d %s; the model's outputs expect %jd",
-                           data->name ? data->name : "set", data->class_count,
-                           PLURAL(data->class_count, "class", "classes"), (intmax_t)outputs);
-    return CORNU_OK;
+    const cornu_data *data = run->options->validation_data;
+    const cornu_model *m = run->model;
+    class_numbers numbers;
+    cornu_status status;
+    if (m->class_names || !run->data->class_names || !data->class_names)
+        status = classes_match(m, data, CLASSES_TO_EVALUATE, &numbers);
+    else
+        status = classes_match_list(
+            &(class_list){run->data->class_names, run->data->class_count, "the training data"},
+            data, true, CLASSES_TO_EVALUATE, &numbers);
+    classes_free(&numbers);
+    return status;
 }
 
 /* The last fraction of the training samples, as Keras: 0..floor(n (1 - fraction))-1 stay. */
@@ -87,6 +92,7 @@ static cornu_status use_validation_data(fit_run *run)
 {
     const cornu_data *data = run->options->validation_data;
     const sample_block *block = &data->block[CORNU_TRAIN];
+    TRY(check_validation_classes(run));
     if (!data->stream)
         TRY(session_check_data(run->model, block, "validation samples"));
     run->validation.data = data;
@@ -130,6 +136,22 @@ static cornu_status notice_pixels(fit_run *run)
     return CORNU_OK;
 }
 
+static cornu_status read_class_weights(fit_run *run)
+{
+    const cornu_model *m = run->model;
+    const class_list classes =
+        m->class_names
+            ? (class_list){m->class_names, m->class_count, "the model"}
+            : (class_list){run->data->class_names,
+                           run->data->class_names ? run->data->class_count : 0, "the data"};
+    TRY(class_weights_read(run->spec.class_weight, &classes, &run->class_weights));
+    if (run->class_weights.clash)
+        fit_notice(&run->state,
+                   "class_weight: %s is taken as the number of a class, not as the name of another",
+                   run->class_weights.clash);
+    return CORNU_OK;
+}
+
 static cornu_status open_data(fit_run *run)
 {
     TRY(data_samples_for(run->data, CORNU_TRAIN, run->model, &run->train));
@@ -141,14 +163,15 @@ static cornu_status open_data(fit_run *run)
     if (run->data->stream && run->options->resume)
         return status_fail(CORNU_UNSUPPORTED, "resume: found a stream of batches, which cannot go "
                                               "on where it was; expected other data");
+    TRY(classes_match(run->model, run->data, CLASSES_TO_TRAIN, &run->classes));
+    TRY(classes_renumber(&run->classes, &run->train));
     if (!run->data->stream)
         TRY(session_check_data(run->model, &run->train, "training samples"));
-    TRY(check_classes(run->model, run->data));
     TRY(notice_pixels(run));
     shape_picture(&run->data->block[CORNU_TRAIN].x_shape,
                   &run->train.x_shape); /* to be augmented */
     TRY(choose_validation(run));
-    TRY(class_weights_read(run->spec.class_weight, &run->class_weights));
+    TRY(read_class_weights(run));
     if (!run->data->stream)
         TRY(class_weights_weigh(&run->class_weights, &run->train));
     const position *p = &run->model->training.position;
@@ -335,16 +358,14 @@ static cornu_status note_tuning(fit_run *run)
     return memory_replace_string(*now.text ? now.text : NULL, &t->tuning);
 }
 
-/* A new run forgets what callbacks of an earlier one remember; names of classes come with the data,
-   and where it lies is kept as a hint. */
+/* A new run forgets what callbacks of an earlier one remember; names of classes come with the
+   data, and where it lies is kept as a hint. */
 static cornu_status begin(fit_run *run)
 {
     cornu_model *m = run->model;
     if (!run->options->resume)
         training_state_forget_callbacks(&m->training);
-    bool forgets = !run->options->resume || !m->class_names;
-    if (forgets && run->data->class_names && model_tells_classes(m, run->data->class_count))
-        TRY(model_set_classes(m, run->data->class_names, run->data->class_count));
+    TRY(classes_name(m, run->data));
     TRY(note_tuning(run));
     return training_state_set_data(&m->training, run->data->set ? run->data->set->name : NULL,
                                    run->data->origin);
@@ -357,6 +378,7 @@ static void close_run(fit_run *run)
     callbacks_close(run->callbacks);
     doc_free(run->section);
     class_weights_free(&run->class_weights);
+    classes_free(&run->classes);
     feed_close(&run->feed);
     fit_close_share(run);
     (void)csv_close(run->log); /* each row was flushed when it was written */

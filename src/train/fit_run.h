@@ -3,6 +3,7 @@
 #define TRAIN_FIT_RUN_H
 
 #include "train/callbacks.h"
+#include "train/classes.h"
 #include "train/csv.h"
 #include "train/forecast.h"
 #include "train/running.h"
@@ -35,7 +36,8 @@ typedef struct fit_run {
     callbacks *callbacks;
     fit_state state;
 
-    sample_block train; /* without the validation split */
+    sample_block train;    /* without the validation split */
+    class_numbers classes; /* of the training samples */
     class_weights class_weights;
     feed feed;                     /* of it */
     bool uploaded;                 /* the device has a copy */

@@ -6,37 +6,57 @@
 
 enum { CLASSES_MOST = 1 << 20 };
 
-static cornu_status read_class(const doc *entry, int64_t *class_number)
+/* A whole number is a class's number, whatever it is called. */
+static cornu_status find_class(const doc *entry, const class_list *classes, int64_t *number)
 {
     char *end;
     errno = 0;
-    *class_number = strtoll(entry->key, &end, 10);
-    if (errno || end == entry->key || *end || *class_number < 0 || *class_number >= CLASSES_MOST)
-        return doc_fail(entry, "found class \"%s\"; expected a class number from 0", entry->key);
+    *number = strtoll(entry->key, &end, 10);
+    if (!errno && end != entry->key && *end == 0 && *number >= 0 && *number < CLASSES_MOST)
+        return CORNU_OK;
+    *number = class_find(classes, entry->key);
+    if (*number >= 0)
+        return CORNU_OK;
+    char *names = NULL;
+    TRY(class_join(classes, NULL, &names));
+    cornu_status status =
+        doc_fail(entry, "found class \"%s\"; expected a class number from 0%s%s", entry->key,
+                 classes->count > 0 ? ", or one of: " : "", classes->count > 0 ? names : "");
+    free(names);
+    return status;
+}
+
+static cornu_status read_class(const doc *entry, const class_list *classes, int64_t *class_number)
+{
+    TRY(find_class(entry, classes, class_number));
     if ((entry->type != DOC_INT && entry->type != DOC_REAL) || !isfinite((float)entry->real))
         return doc_fail(entry, "found %s; expected the weight of a class, a finite number",
                         doc_type_name(entry->type));
     return CORNU_OK;
 }
 
-cornu_status class_weights_read(const doc *map, class_weights *out)
+cornu_status class_weights_read(const doc *map, const class_list *classes, class_weights *out)
 {
     int64_t number;
     *out = (class_weights){0};
     if (!map || map->type == DOC_NULL)
         return CORNU_OK;
     if (map->type != DOC_MAP || map->count == 0)
-        return doc_fail(map, "found %s; expected weights by class number, such as {0: 1, 1: 4}",
-                        map->type == DOC_MAP ? "none" : doc_type_name(map->type));
+        return doc_fail(
+            map, "found %s; expected weights of classes, such as {cat: 1, dog: 4} or {0: 1, 1: 4}",
+            map->type == DOC_MAP ? "none" : doc_type_name(map->type));
     for (int i = 0; i < map->count; i++) {
-        TRY(read_class(map->items[i], &number));
+        TRY(read_class(map->items[i], classes, &number));
+        int64_t named = class_find(classes, map->items[i]->key);
+        if (named >= 0 && named != number)
+            out->clash = map->items[i]->key;
         out->classes = number >= out->classes ? number + 1 : out->classes;
     }
     TRY(memory_new((size_t)out->classes, sizeof *out->of, "weights of the classes", &out->of));
     for (int64_t i = 0; i < out->classes; i++)
         out->of[i] = 1;
     for (int i = 0; i < map->count; i++) {
-        TRY(read_class(map->items[i], &number));
+        TRY(read_class(map->items[i], classes, &number));
         out->of[number] = (float)map->items[i]->real;
     }
     return CORNU_OK;

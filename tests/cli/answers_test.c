@@ -151,7 +151,7 @@ static void the_first_samples_of_a_set_are_predicted_beside_their_class(void **s
     program p = must_run(
         ARGUMENTS("predict", "m.safetensors", "--data", "pets", "--count", "2", "--top", "1"));
     assert_int_equal(count_lines(p.out), 3);
-    assert_int_equal(strncmp(p.out, "0  (cat)  cat ", 14), 0);
+    assert_int_equal(strncmp(p.out, "0  pets/cat/0.pgm  (cat)  cat ", 30), 0);
     assert_non_null(strstr(p.out, "\n2 samples in "));
     program_free(&p);
     p = must_run(ARGUMENTS("predict", "m.safetensors", "--data", "pets", "--count", "999"));
@@ -159,7 +159,15 @@ static void the_first_samples_of_a_set_are_predicted_beside_their_class(void **s
     program_free(&p);
 }
 
-static void evaluate_says_where_classes_are_others_than_the_models(void **state)
+static void expect_failure(const char *const *arguments, const char *message)
+{
+    program p = program_run(arguments);
+    if (p.status != 1 || !strstr(p.err, message))
+        fail_msg("%s: status %d, \"%s\"; expected \"%s\"", arguments[0], p.status, p.err, message);
+    program_free(&p);
+}
+
+static void classes_that_the_model_does_not_know_are_refused(void **state)
 {
     (void)state;
     make_pets("dog");
@@ -167,12 +175,76 @@ static void evaluate_says_where_classes_are_others_than_the_models(void **state)
     write_recipe("pets.yaml", "{folder: pets}", "[2, 2, 1]",
                  "{Dense: {units: 1, activation: sigmoid}}", "binary_crossentropy");
     train("pets.yaml", "m.safetensors");
-    program p = must_run(ARGUMENTS("evaluate", "m.safetensors", "--data", "other"));
-    assert_non_null(strstr(p.out, "class 1 is eel here; the model learned it as dog\n"));
+    expect_failure(ARGUMENTS("evaluate", "m.safetensors", "--data", "other"),
+                   "other: found classes that m.safetensors does not know: eel; expected some of: "
+                   "cat, dog");
+    expect_failure(ARGUMENTS("train", "m.safetensors", "--data", "other"),
+                   "other: found the classes cat, eel; expected those of m.safetensors: cat, dog");
+    program p = must_run(ARGUMENTS("train", "m.safetensors", "--data", "other", "--classes", "new",
+                                   "--save", "n.safetensors"));
     program_free(&p);
-    p = must_run(ARGUMENTS("evaluate", "m.safetensors", "--data", "pets"));
-    assert_null(strstr(p.out, "the model learned"));
-    assert_non_null(strstr(p.out, "\n8 samples in "));
+    p = must_run(ARGUMENTS("predict", "n.safetensors", "other/eel/1.pgm", "--top", "1"));
+    assert_non_null(strstr(p.out, "1.pgm  eel "));
+    program_free(&p);
+}
+
+static void one_class_of_two_is_evaluated_and_predicted_by_its_name(void **state)
+{
+    (void)state;
+    make_pets("dog");
+    write_recipe("pets.yaml", "{folder: pets}", "[2, 2, 1]",
+                 "{Dense: {units: 1, activation: sigmoid}}",
+                 "binary_crossentropy, metrics: [accuracy]");
+    train("pets.yaml", "m.safetensors");
+    made_file("dogs/dog/1.pgm", "P5 2 2 255\n\311\311\311\311", 15);
+    program p = must_run(ARGUMENTS("evaluate", "m.safetensors", "--data", "dogs"));
+    assert_non_null(strstr(p.out, "accuracy: 1.0000"));
+    assert_non_null(strstr(p.out, "dogs: no pictures of cat\n"));
+    program_free(&p);
+    p = must_run(ARGUMENTS("predict", "m.safetensors", "--data", "dogs", "--json", "-"));
+    assert_non_null(strstr(p.out,
+                           "{\"sample\": 0, \"file\": \"dogs/dog/1.pgm\", \"true_index\": 1, "
+                           "\"true_class\": \"dog\""));
+    program_free(&p);
+    p = must_run(ARGUMENTS("predict", "m.safetensors", "--data", "dogs", "--csv", "-", "--top=1"));
+    assert_int_equal(strncmp(p.out,
+                             "sample,file,true_class,class_1,probability_1\n"
+                             "0,dogs/dog/1.pgm,dog,dog,",
+                             68),
+                     0);
+    program_free(&p);
+}
+
+/* The split of the recipe is for training: what is given is used whole. */
+static void a_folder_that_is_given_is_used_whole(void **state)
+{
+    (void)state;
+    make_pets("dog");
+    write_recipe("pets.yaml", "{folder: pets, validation_split: 0.5}", "[2, 2, 1]",
+                 "{Dense: {units: 1, activation: sigmoid}}", "binary_crossentropy");
+    train("pets.yaml", "m.safetensors");
+    for (int i = 0; i < 8; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "fresh/%s/%d.pgm", i % 2 ? "dog" : "cat", i);
+        made_grey(name, i);
+    }
+    for (int i = 0; i < 2; i++) {
+        const char *command = i ? "predict" : "evaluate";
+        program p = must_run(ARGUMENTS(command, "m.safetensors", "--data", "fresh"));
+        assert_non_null(strstr(p.out, "\n8 samples in "));
+        assert_null(strstr(p.out, "no test samples"));
+        program_free(&p);
+        p = must_run(ARGUMENTS(command, "m.safetensors"));
+        assert_null(strstr(p.out, "\n8 samples in "));
+        program_free(&p);
+    }
+    program p = must_run(ARGUMENTS("evaluate", "m.safetensors", "--data", "pets"));
+    assert_non_null(strstr(p.out, "pets: the model was trained on this folder"));
+    program_free(&p);
+    made_grey("divided/train/cat/1.pgm", 1); /* which a validation_split would contradict */
+    made_grey("divided/test/cat/1.pgm", 1);
+    p = must_run(ARGUMENTS("evaluate", "m.safetensors", "--data", "divided"));
+    assert_non_null(strstr(p.out, "\n1 sample in "));
     program_free(&p);
 }
 
@@ -319,7 +391,9 @@ int main(void)
         TEST(outputs_that_are_no_probabilities_are_called_so),
         TEST(a_network_of_height_and_width_takes_picture_files),
         TEST(the_first_samples_of_a_set_are_predicted_beside_their_class),
-        TEST(evaluate_says_where_classes_are_others_than_the_models),
+        TEST(classes_that_the_model_does_not_know_are_refused),
+        TEST(one_class_of_two_is_evaluated_and_predicted_by_its_name),
+        TEST(a_folder_that_is_given_is_used_whole),
         TEST(what_does_not_fit_into_memory_is_refused_before_data_are_read),
         TEST(show_and_get_say_what_a_set_holds),
         TEST(known_sets_have_the_names_of_their_classes),

@@ -78,6 +78,8 @@ static const row rows[] = {
     {"train", "learning-rate", SAVE, "--learning-rate 0.5", CONTENT, "m.safetensors"},
     {"train", "sweep", TRAIN, "--sweep seed=1,2", SAYS, "run 2 of 2: seed=2: "},
     {"train", "jobs", TRAIN, "--jobs 2", SAYS, "found --jobs alone"},
+    {"train", "fraction", TRAIN, "--fraction 0.5", SAYS, "fraction 0.5 of each class: 30 of 60"},
+    {"train", "classes", TRAIN, "--classes old", SAYS, "--classes: found \"old\"; expected new"},
     {"train", "init", SAVE, "--init start.safetensors", CONTENT, "m.safetensors"},
     {"train", "names", TRAIN " --init start.safetensors", "--names torch", SAYS, "expected names that end in weight"},
     {"train", "no-save", TRAIN, "--no-save", MAKES, "small.safetensors"},

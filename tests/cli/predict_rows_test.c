@@ -196,7 +196,8 @@ static void samples_of_a_set_are_rows_with_their_class(void **state)
     program json =
         program_run(ARGUMENTS("predict", "m.safetensors", "--data=set", "--json=-", "--top=1"));
     assert_int_equal(csv.status, 0);
-    assert_memory_equal(csv.out, "sample,true_class,class_1,probability_1\n0,cat,", 46);
+    assert_memory_equal(
+        csv.out, "sample,file,true_class,class_1,probability_1\n0,set/train/cat/1.pgm,cat,", 71);
     json_t *rows = array_of(json.out, 2);
     assert_string_equal(text_of(rows, 1, "true_class"), "dog");
     json_decref(rows);

@@ -171,6 +171,84 @@ static void the_sides_of_a_split_are_those_of_every_version(void **state)
     }
 }
 
+static int64_t count_of(const cornu_data *data, cornu_split split, int label)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < data->block[split].count; i++)
+        count += ((const int32_t *)data->block[split].y)[i] == label;
+    return count;
+}
+
+static void a_fraction_is_the_same_of_each_class_and_split(void **state)
+{
+    (void)state;
+    cornu_data_options options = {.fraction = 0.1, .on_notice = on_notice};
+    cornu_data *data[2];
+    for (int i = 0; i < 50; i++)
+        picture(i < 40 ? "f/train/a/%d.pgm" : "f/train/b/%d.pgm", i);
+    for (int i = 0; i < 3; i++)
+        picture("f/test/b/%d.pgm", i);
+    for (int i = 0; i < 2; i++) {
+        notices[0] = 0;
+        assert_int_equal(cornu_data_open(scratch_path("f"), &options, &data[i]), CORNU_OK);
+    }
+    assert_int_equal(count_of(data[0], CORNU_TRAIN, 0), 4);
+    assert_int_equal(count_of(data[0], CORNU_TRAIN, 1), 1);
+    assert_int_equal(count_of(data[0], CORNU_TEST, 1), 1);
+    for (int64_t i = 0; i < 5; i++) /* always the same */
+        assert_string_equal(cornu_data_sample_file(data[0], CORNU_TRAIN, i),
+                            cornu_data_sample_file(data[1], CORNU_TRAIN, i));
+    expect_notice("f: fraction 0.1 of each class: 5 of 50 training samples, 1 of 3 test samples");
+    cornu_data_close(data[0]);
+    cornu_data_close(data[1]);
+    options.fraction = 1.5;
+    expect_error(cornu_data_open(scratch_path("f"), &options, data), "fraction: found 1.5");
+}
+
+/* Each sample keeps its label: x of made_mnist is told apart by its place in the whole set. */
+static void a_fraction_of_arrays_keeps_samples_and_labels_together(void **state)
+{
+    (void)state;
+    cornu_data_options options = {.fraction = 0.2};
+    cornu_data *all, *some;
+    float a[28 * 28], b[28 * 28];
+    int label, expected;
+    made_mnist("mnist", 60, 20, 0);
+    assert_int_equal(cornu_data_open(scratch_path("mnist"), NULL, &all), CORNU_OK);
+    assert_int_equal(cornu_data_open(scratch_path("mnist"), &options, &some), CORNU_OK);
+    assert_int_equal(made_count(some, CORNU_TRAIN), 10); /* 0.2 of 6 rounds to one */
+    assert_int_equal(made_count(some, CORNU_TEST), 10);
+    for (int64_t i = 0, from = 0; i < 10; i++) {
+        assert_int_equal(cornu_data_sample(some, CORNU_TRAIN, i, a, 28 * 28, &label), CORNU_OK);
+        for (bool same = false; !same; from++) {
+            assert_int_equal(cornu_data_sample(all, CORNU_TRAIN, from, b, 28 * 28, &expected),
+                             CORNU_OK);
+            same = label == expected && memcmp(a, b, sizeof a) == 0;
+        }
+    }
+    cornu_data_close(all);
+    cornu_data_close(some);
+}
+
+static void brief_is_one_notice(void **state)
+{
+    (void)state;
+    cornu_data_options options = {.brief = true, .on_notice = on_notice};
+    cornu_data *data;
+    picture("f/a/%d.pgm", 1);
+    mkdir(scratch_path("f/b"), 0755);
+    made_file("f/a/notes.txt", "x", 1);
+    made_file("f/a/short.png", "P5 9 9 255\n", 11);
+    made_file("f/.cache/x", "x", 1);
+    made_file("f/a/.hidden", "x", 1);
+    notices[0] = 0;
+    assert_int_equal(cornu_data_open(scratch_path("f"), &options, &data), CORNU_OK);
+    expect_notice("f: 1 images in 2 classes (2 files skipped; cornu data show ");
+    expect_notice("/f says which): a (1), b (0)\n");
+    assert_string_equal(strchr(notices, '\n'), "\n");
+    cornu_data_close(data);
+}
+
 static void a_split_of_train_stands_in_for_a_test_folder(void **state)
 {
     (void)state;
@@ -370,6 +448,9 @@ int main(void)
         TEST(class_folders_alone_are_training_samples),
         TEST(a_split_takes_its_share_of_each_class_and_moves_no_file_later),
         TEST(the_sides_of_a_split_are_those_of_every_version),
+        TEST(a_fraction_is_the_same_of_each_class_and_split),
+        TEST(a_fraction_of_arrays_keeps_samples_and_labels_together),
+        TEST(brief_is_one_notice),
         TEST(a_split_of_train_stands_in_for_a_test_folder),
         TEST(classes_may_be_called_as_splits_are),
         TEST(splits_have_names_of_any_case),

@@ -370,12 +370,60 @@ static void folders_without_use_are_refused(void **state)
     assert_non_null(strstr(cornu_last_error(), "expected IDX files, CIFAR's .bin files, or"));
     made_file("b/train/k/x.txt", "x", 1);
     assert_int_equal(open_folder("b", &data), CORNU_BAD_FILE);
-    assert_non_null(strstr(cornu_last_error(), "train: found no readable images (1 file skipped)"));
+    assert_non_null(strstr(cornu_last_error(),
+                           "train: found no readable images (1 file skipped, the first: "));
     made_jpeg("c/train/k/1.jpg", 9, 5, 3, red);
     made_jpeg("c/test/other/1.jpg", 9, 5, 3, red);
     assert_int_equal(open_folder("c", &data), CORNU_BAD_FILE);
     assert_non_null(strstr(cornu_last_error(), "test/other: class that is not in train"));
     assert_null(data);
+}
+
+static void formats_that_are_not_read_are_called_by_their_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *head;
+        size_t size;
+        const char *title;
+    } cases[] = {
+        {"1.jpg",
+         "\0\0\0\x18"
+         "ftypheic\0\0\0\0mif1heic",
+         24, "HEIC"}, /* as phones rename it */
+        {"2.heic",
+         "\0\0\0\x18"
+         "ftypmif1\0\0\0\0mif1heic",
+         24, "HEIC"},
+        {"3.avif",
+         "\0\0\0\x1c"
+         "ftypavif\0\0\0\0avifmif1",
+         24, "AVIF"},
+        {"4.CR2", "II*\0\x10\0\0\0CR\2\0", 12, "RAW (Canon CR2)"},
+        {"5.NEF", "MM\0*\0\0\0\x8", 8, "RAW"},
+        {"6.raf", "FUJIFILMCCD-RAW 0201", 20, "RAW (Fujifilm RAF)"},
+        {"7.jxl", "\xff\x0a\0\0", 4, "JPEG XL"},
+    };
+    float value;
+    char path[64], expected[160];
+    cornu_data *data;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(path, sizeof path, "f/a/%s", cases[i].name);
+        made_file(path, cases[i].head, cases[i].size);
+        assert_int_equal(cornu_image_read(scratch_path(path), 1, 1, 1, &value), CORNU_UNSUPPORTED);
+        snprintf(expected, sizeof expected,
+                 "%s: found %s, which cornu does not read; expected JPEG", cases[i].name,
+                 cases[i].title);
+        assert_non_null(strstr(cornu_last_error(), expected));
+    }
+    assert_int_equal(open_folder("f", &data), CORNU_BAD_FILE);
+    assert_non_null(strstr(cornu_last_error(), "f: found no readable images (7 files skipped, the "
+                                               "first: "));
+    assert_non_null(strstr(cornu_last_error(), ", which cornu does not read); expected"));
+    made_jpeg("f/a/8.jpg", 9, 5, 3, red);
+    data = must_open("f");
+    expect_notice("f/a/3.avif: AVIF, which cornu does not read; skipped");
+    cornu_data_close(data);
 }
 
 static void a_png_that_cannot_be_written_leaves_nothing(void **state)
@@ -407,6 +455,7 @@ int main(void)
         TEST(the_test_split_has_several_usual_names),
         TEST(the_only_folder_of_images_inside_is_taken),
         TEST(folders_without_use_are_refused),
+        TEST(formats_that_are_not_read_are_called_by_their_names),
         TEST(a_png_that_cannot_be_written_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

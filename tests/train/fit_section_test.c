@@ -98,7 +98,7 @@ static void a_wrong_section_is_refused(void **state)
         {"{class_weight: {-1: 1}}", "found class \"-1\""},
         {"{class_weight: {0: heavy}}", "expected the weight of a class"},
         {"{class_weight: {}}", "found none"},
-        {"{class_weight: [1, 2]}", "expected weights by class number"},
+        {"{class_weight: [1, 2]}", "expected weights of classes"},
         {"{validation_freq: 0}", "a number below 1"},
         {"{validation_freq: often}", "expected a number of epochs"},
         {"{validation_freq: [1, 0]}", "a number below 1"},

@@ -399,8 +399,9 @@ static void errors_in_folders_have_names_and_a_sheet(void **state)
     cornu_free(json);
     expect_ok(cornu_report_write_misclassified(r, data, 0, scratch_path("s.png")));
     image sheet = read_picture(scratch_path("s.png"));
-    assert_int_equal(count_color(&sheet, 30, 30, 30), 84 * 84); /* the picture, grown */
-    assert_true(count_color(&sheet, 178, 24, 43) > 20);         /* its label */
+    assert_int_equal(count_color(&sheet, 30, 30, 30), 84 * 84);         /* the picture, grown */
+    assert_true(count_color(&sheet, 178, 24, 43) > 20);                 /* its label */
+    assert_int_equal(sheet.height, 84 + 4 + 3 * LETTER_HEIGHT + 2 * 8); /* and its file's name */
     image_close(&sheet);
     cornu_report_close(r);
     cornu_data_close(data);

@@ -8,6 +8,7 @@
 #include "data/folders/loader.h"
 #include "data/folders/splits.h"
 #include "data/images/image.h"
+#include "data/share.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,7 +106,7 @@ static cornu_status scan(const char *folder, const cornu_data *data, double test
             status =
                 images_scan_class(path, data->class_names[k], k, test_fraction, skipped, files);
         else
-            data_notice(skipped->options, "%s: class without images", path);
+            data_detail(skipped->options, "%s: class without images", path);
         free(path);
         TRY(status);
     }
@@ -149,11 +150,13 @@ static cornu_status check_found(const char *folder, cornu_split split, const lis
     TRY(cornu_data_loading_get(data, &loading));
     if (data_usable(data, split, 0, data->block[split].count) > 0)
         return CORNU_OK;
+    const char *first = l->skipped.first; /* the loader has it, where there is one */
     int64_t skipped = data->loader ? loading.skipped : l->skipped.count;
     return status_fail(CORNU_BAD_FILE,
-                       "%s: found no readable images (%lld %s skipped); expected CLASS/IMAGE "
+                       "%s: found no readable images (%lld %s skipped%s%s); expected CLASS/IMAGE "
                        "of " IMAGE_FORMATS,
-                       folder, (long long)skipped, PLURAL(skipped, "file", "files"));
+                       folder, (long long)skipped, PLURAL(skipped, "file", "files"),
+                       first ? ", the first: " : "", first ? first : "");
 }
 
 static cornu_status list(const char *train, const char *test, cornu_data *data, listing *l)
@@ -184,11 +187,45 @@ static cornu_status conclude(const char *train, const char *test, const listing 
     char *classes;
     TRY(cornu_data_loading_get(data, &loading));
     TRY(data_class_list(data, true, true, &classes));
-    data_notice(options, "%s: %lld %s in %d %s (%lld %s skipped): %s", data->name,
+    bool details = options->brief && loading.skipped > 0;
+    data_notice(options, "%s: %lld %s in %d %s (%lld %s skipped%s%s%s): %s", data->name,
                 (long long)(count + tests), PLURAL(count + tests, "image", "images"),
                 data->class_count, PLURAL(data->class_count, "class", "classes"),
-                (long long)loading.skipped, PLURAL(loading.skipped, "file", "files"), classes);
+                (long long)loading.skipped, PLURAL(loading.skipped, "file", "files"),
+                details ? "; cornu data show " : "", details ? data->folder : "",
+                details ? " says which" : "", classes);
     free(classes);
+    return CORNU_OK;
+}
+
+/* Of the files of each split the share that is asked for. */
+static cornu_status take_share(listing *l, const char *name)
+{
+    double fraction = l->request->options.fraction;
+    size_t count = l->files.count, left = 0;
+    int64_t before[2] = {0}, after[2] = {0};
+    int32_t *labels;
+    bool *kept;
+    if (!(fraction > 0 && fraction < 1))
+        return CORNU_OK;
+    TRY(memory_new(count + 1, sizeof *labels + sizeof *kept, "share of the images", &labels));
+    kept = (bool *)(labels + count);
+    for (size_t i = 0; i < count; i++) /* a class of each split by itself */
+        labels[i] = 2 * l->files.items[i].label + l->files.items[i].test;
+    cornu_status status = share_choose(labels, (int64_t)count, fraction, kept);
+    for (size_t i = 0; status == CORNU_OK && i < count; i++) {
+        image_file *file = &l->files.items[i];
+        before[file->test]++;
+        after[file->test] += kept[i];
+        if (kept[i])
+            l->files.items[left++] = *file;
+        else
+            free(file->path);
+    }
+    free(labels);
+    TRY(status);
+    l->files.count = left;
+    share_notice(l->request, name, before, after);
     return CORNU_OK;
 }
 
@@ -206,6 +243,7 @@ cornu_status images_read(const char *folder, const data_request *request, cornu_
         goto done;
     }
     TRY_GOTO(list(train, test, data, &l));
+    TRY_GOTO(take_share(&l, data->name));
     TRY_GOTO(images_load(&l.files, request, &l.skipped, data));
     status = conclude(train, test, &l, data);
 done:

@@ -11,7 +11,8 @@
 typedef struct skips {
     const cornu_data_options *options;
     int64_t count;
-    char *first; /* what was said of the first */
+    char *first;       /* what was said of the first */
+    bool listed, told; /* where it is to be brief: of what is found later, the first is told */
 } skips;
 
 /* `line` begins with the path and says what is wrong. */
@@ -44,7 +45,8 @@ void names_free(name_list *list);
 /* The names of the folders in `folder` that are classes, in byte order. */
 cornu_status images_list_classes(const char *folder, const cornu_data_options *options,
                                  name_list *classes);
-bool images_hold(const char *folder); /* is an image in it, not below? */
+/* Is an image in it, not below, if only one of a format that is not read? */
+bool images_hold(const char *folder);
 /* Add the images in `folder` and below it, ordered by folder, then name. `test_fraction` of them,
    told by their paths inside the data set, get `test`. */
 cornu_status images_scan_class(const char *folder, const char *class_name, int label,

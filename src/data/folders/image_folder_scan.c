@@ -18,8 +18,12 @@
 
 cornu_status skips_add(skips *s, const char *line)
 {
-    if (s->count++ < SKIPS_TOLD)
-        data_notice(s->options, "%s; skipped", line);
+    const char *which = s->options->brief ? " (cornu data show FOLDER lists all such files)" : "";
+    bool told = s->options->brief ? s->listed && !s->told : s->count < SKIPS_TOLD;
+    if (told)
+        data_notice(s->options, "%s; skipped%s", line, which);
+    s->told |= told;
+    s->count++;
     return s->first ? CORNU_OK : memory_copy_string(line, &s->first);
 }
 
@@ -27,7 +31,7 @@ cornu_status skips_finish(skips *s, const char *folder)
 {
     cornu_status status = CORNU_OK;
     if (s->count > SKIPS_TOLD)
-        data_notice(s->options, "%s: %lld more %s skipped", folder,
+        data_detail(s->options, "%s: %lld more %s skipped", folder,
                     (long long)(s->count - SKIPS_TOLD),
                     PLURAL(s->count - SKIPS_TOLD, "file", "files"));
     if (s->count > 0 && s->options->strict)
@@ -112,9 +116,9 @@ static cornu_status add_class_name(const char *folder, const char *name,
     if (!folder_exists(path))
         ; /* a file beside the classes is none of theirs */
     else if (*name == '.')
-        data_notice(options, "%s: hidden folder; not taken as a class", path);
+        data_detail(options, "%s: hidden folder; not taken as a class", path);
     else if (is_loop(folder, path))
-        data_notice(options, "%s: link to a folder that holds it; not taken as a class", path);
+        data_detail(options, "%s: link to a folder that holds it; not taken as a class", path);
     else
         status = names_add(classes, name);
     free(path);
@@ -184,7 +188,12 @@ static int kind_of(const struct dirent *entry, const char *path)
 
 static cornu_status add_file(walk *w, const char *path)
 {
-    char *copy = NULL;
+    char *copy = NULL, why[64];
+    const char *unread = image_unread_format_of(path);
+    if (unread) {
+        snprintf(why, sizeof why, "%s, which cornu does not read", unread);
+        return skip(w, path, why);
+    }
     if (!image_format_of(path))
         return skip(w, path, "no image");
     TRY(memory_grow(&w->files->items, &w->files->capacity, w->files->count + 1,
@@ -260,9 +269,9 @@ cornu_status images_scan_class(const char *folder, const char *class_name, int l
     if (files->count > before)
         qsort(files->items + before, files->count - before, sizeof *files->items, by_folder);
     else
-        data_notice(skipped->options, "%s: class without images", folder);
+        data_detail(skipped->options, "%s: class without images", folder);
     if (w.hidden > 0)
-        data_notice(skipped->options, "%s: %lld hidden files and folders left out", folder,
+        data_detail(skipped->options, "%s: %lld hidden files and folders left out", folder,
                     (long long)w.hidden);
     for (size_t i = before; i < files->count && test_fraction > 0; i++)
         files->items[i].test =
@@ -279,7 +288,7 @@ bool images_hold(const char *folder)
     for (struct dirent *entry; stream && !found && (entry = readdir(stream));) {
         char *path = NULL;
         if (*entry->d_name != '.' && path_join(folder, entry->d_name, &path) == CORNU_OK)
-            found = image_format_of(path) != NULL;
+            found = image_format_of(path) || image_unread_format_of(path);
         free(path);
     }
     if (stream)

@@ -160,6 +160,7 @@ cornu_status loader_open(image_files *files, const data_request *request, skips 
     l->request = *request;
     l->skipped = *skipped;
     l->skipped.options = &l->request.options;
+    l->skipped.listed = request->options.background;
     skipped->first = NULL;
     l->files = *files;
     *files = (image_files){0};

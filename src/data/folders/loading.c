@@ -180,3 +180,13 @@ const char *cornu_data_sample_file(const cornu_data *data, cornu_split split, in
         return NULL;
     return loader_file(data->loader, first_number(data, split) + index);
 }
+
+const char *cornu_data_readable_file(const cornu_data *data, cornu_split split, int64_t index)
+{
+    if (!data || !data->loader || (split != CORNU_TRAIN && split != CORNU_TEST) || index < 0 ||
+        data_finish(data) != CORNU_OK)
+        return NULL;
+    int64_t begin = first_number(data, split), end = begin + data->block[split].count;
+    int64_t number = loader_number_of(data->loader, begin, end, index);
+    return number < begin || number >= end ? NULL : loader_file(data->loader, number);
+}

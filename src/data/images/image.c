@@ -22,10 +22,15 @@ static const format formats[] = {
 #undef FORMAT
 };
 
-static const format *find_format(const uint8_t *data, size_t size)
+static const format unread[] = {
+#define UNREAD(title, magic) {title, magic, sizeof magic - 1, NULL},
+#include "data/images/unread.def"
+};
+
+static const format *find(const format *list, size_t count, const uint8_t *data, size_t size)
 {
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        const format *f = &formats[i];
+    for (size_t i = 0; i < count; i++) {
+        const format *f = &list[i];
         size_t same = 0;
         while (same < f->length && same < size &&
                (f->magic[same] == '?' || (uint8_t)f->magic[same] == data[same]))
@@ -36,22 +41,67 @@ static const format *find_format(const uint8_t *data, size_t size)
     return NULL;
 }
 
-const char *image_format_of(const char *path)
+static const format *find_unread(const uint8_t *data, size_t size)
 {
-    uint8_t head[16] = {0};
+    return find(unread, sizeof unread / sizeof *unread, data, size);
+}
+
+/* Some of the formats that are not read begin as a TIFF. */
+static const format *find_format(const uint8_t *data, size_t size)
+{
+    return find_unread(data, size) ? NULL
+                                   : find(formats, sizeof formats / sizeof *formats, data, size);
+}
+
+/* RAW files that nothing but their names tells from TIFF. */
+static bool is_raw_by_name(const char *path)
+{
+    static const char *const endings[] = {".nef", ".nrw", ".dng", ".arw", ".sr2",
+                                          ".pef", ".srw", ".3fr", ".erf"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (path_has_ending(path, endings[i]))
+            return true;
+    return false;
+}
+
+enum { HEAD = 24 };
+
+static size_t read_head(const char *path, uint8_t head[HEAD])
+{
     int fd;
     uint64_t size;
     if (file_open_regular(path, &fd, &size) != CORNU_OK)
-        return NULL;
-    ssize_t got = read(fd, head, sizeof head);
+        return 0;
+    ssize_t got = read(fd, head, HEAD);
     close(fd);
-    const format *f = find_format(head, got < 0 ? 0 : (size_t)got);
+    return got < 0 ? 0 : (size_t)got;
+}
+
+const char *image_format_of(const char *path)
+{
+    uint8_t head[HEAD];
+    size_t size = read_head(path, head);
+    const format *f = find_format(head, size);
+    return f && !(f->decode == tiff_decode && is_raw_by_name(path)) ? f->title : NULL;
+}
+
+const char *image_unread_format_of(const char *path)
+{
+    uint8_t head[HEAD];
+    size_t size = read_head(path, head);
+    const format *f = find_unread(head, size), *taken = find_format(head, size);
+    if (taken && taken->decode == tiff_decode && is_raw_by_name(path))
+        return "RAW";
     return f ? f->title : NULL;
 }
 
 static cornu_status decode(const uint8_t *data, size_t size, image *out)
 {
-    const format *f = find_format(data, size);
+    const format *f = find_format(data, size), *other = find_unread(data, size);
+    if (other)
+        return status_fail(CORNU_UNSUPPORTED,
+                           "found %s, which cornu does not read; expected " IMAGE_FORMATS,
+                           other->title);
     if (!f)
         return status_fail(CORNU_BAD_FILE, "found no image's first bytes; expected " IMAGE_FORMATS);
     cornu_status status = f->decode(data, size, out);
@@ -82,6 +132,11 @@ cornu_status image_open_within(const char *path, image_budget *budget, image *ou
         return status_fail(CORNU_BAD_FILE, "%s: found a folder; expected an image", path);
     if (!file_exists(path))
         return status_fail(CORNU_NOT_FOUND, "%s: no such file", path);
+    const char *other = image_unread_format_of(path);
+    if (other)
+        return status_fail(CORNU_UNSUPPORTED,
+                           "%s: found %s, which cornu does not read; expected " IMAGE_FORMATS, path,
+                           other);
     TRY(file_read(path, FILE_BYTES_MAX, &data, &size));
     *out = (image){.file_bytes = size, .budget = budget};
     cornu_status status = decode((const uint8_t *)data, size, out);

@@ -32,6 +32,9 @@ typedef struct image {
 /* Title of the format that a regular file's first bytes tell ("JPEG"); NULL where they tell none or
    the file cannot be read. */
 const char *image_format_of(const char *path);
+/* The same of a picture's format that cornu does not read ("HEIC": unread.def, and TIFF by the name
+   of a camera's RAW); NULL of all else. */
+const char *image_unread_format_of(const char *path);
 
 /* Read an image of any format in formats.def, of several frames or pages the first, and
    apply its EXIF orientation. Colours become what Pillow's convert("RGB") gives: CMYK becomes RGB,

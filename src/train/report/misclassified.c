@@ -26,6 +26,7 @@ typedef struct sheet {
     box tile;              /* its size; y and x are 0 */
     int64_t height, width; /* of a picture in it */
     int64_t count, columns;
+    bool named; /* samples have files */
     lettering label;
 } sheet;
 
@@ -39,7 +40,8 @@ static void size_tiles(sheet *s)
     s->width = (s->shape[1] * grow + shrink - 1) / shrink;
     s->tile.width = s->width > TILE_LEAST ? s->width : TILE_LEAST;
     s->label = (lettering){.scale = 1, .ink = black, .most = s->tile.width / LETTER_WIDTH};
-    s->tile.height = s->height + 2 * LETTER_HEIGHT + 4;
+    s->named = s->report->error_count > 0 && s->report->errors[0].file;
+    s->tile.height = s->height + (s->named ? 3 : 2) * LETTER_HEIGHT + 4;
     int64_t columns =
         (int64_t)ceil(sqrt((double)s->count * (double)s->tile.height / (double)s->tile.width));
     s->columns = columns > s->count ? s->count : columns < 1 ? 1 : columns;
@@ -62,6 +64,17 @@ static void label_text(const sheet *s, const char *lead, int64_t index, double v
     if (strlen(name) > room)
         snprintf(name + room - 2, 3, "..");
     snprintf(line, 160, "%s%s%s", lead, name, number);
+}
+
+/* A file's name, whose end tells most. */
+static void label_file(const sheet *s, const char *file, char line[160])
+{
+    const char *slash = strrchr(file, '/');
+    char name[150];
+    cornu_printable(slash ? slash + 1 : file, name, sizeof name);
+    size_t length = strlen(name), room = (size_t)s->label.most;
+    bool whole = length <= room;
+    snprintf(line, 160, "%s%s", whole ? "" : "..", whole ? name : name + length - (room - 2));
 }
 
 cornu_status sample_picture(const cornu_data *data, cornu_split split, int64_t index,
@@ -90,6 +103,11 @@ static cornu_status draw_tile(sheet *s, canvas *c, int64_t number)
     l.ink = red;
     label_text(s, "as ", e->predicted, (double)e->value, line);
     canvas_text(c, y + s->height + 4 + LETTER_HEIGHT, x, line, &l);
+    if (s->named && e->file) {
+        l.ink = black;
+        label_file(s, e->file, line);
+        canvas_text(c, y + s->height + 4 + 2 * LETTER_HEIGHT, x, line, &l);
+    }
     return CORNU_OK;
 }
 
