@@ -54,6 +54,16 @@ PyObject *none_or_fail(cornu_status status);
 PyObject *take_text(cornu_status status, char *text);
 PyObject *shape_tuple(const int64_t *shape, int rank);
 
+/* Encoded strings; they stay alive in `kept`, bytes objects. */
+typedef struct strings {
+    PyObject *kept;
+    const char **items;
+    Py_ssize_t count;
+} strings;
+/* Of a list of paths or names; None gives none. Close it, whatever it returns. */
+bool strings_open(PyObject *list, strings *s);
+void strings_close(strings *s);
+
 /* Are the buffer's items of this format: 'f', 'B', 'i'? */
 bool is_format(const Py_buffer *view, char format);
 /* A C-contiguous buffer of floats. */

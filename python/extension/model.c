@@ -309,6 +309,24 @@ static PyObject *model_classes(PyObject *object, PyObject *unused)
     return list;
 }
 
+/* set_classes(names): a list, or None. */
+static PyObject *model_set_classes(PyObject *object, PyObject *arguments)
+{
+    model_object *self = (model_object *)object;
+    PyObject *list;
+    strings names = {0};
+    if (!PyArg_ParseTuple(arguments, "O", &list))
+        return NULL;
+    if (!strings_open(list, &names) || !begin_work(self)) {
+        strings_close(&names);
+        return NULL;
+    }
+    cornu_status status = cornu_model_set_class_names(self->model, names.items, (int)names.count);
+    end_work(self);
+    strings_close(&names);
+    return none_or_fail(status);
+}
+
 static PyMethodDef model_methods[] = {
     {"compile", model_compile, METH_VARARGS, NULL},
     {"change_loss", model_change_loss, METH_VARARGS, NULL},
@@ -328,6 +346,7 @@ static PyMethodDef model_methods[] = {
     {"save_weights", model_save_weights, METH_VARARGS, NULL},
     {"position", model_position, METH_NOARGS, NULL},
     {"classes", model_classes, METH_NOARGS, NULL},
+    {"set_classes", model_set_classes, METH_VARARGS, NULL},
     {"explain", model_explain, METH_VARARGS, NULL},
     {"fit", model_fit, METH_VARARGS, NULL},
     {"evaluate", model_evaluate, METH_VARARGS, NULL},

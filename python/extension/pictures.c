@@ -13,21 +13,13 @@ static PyObject *fail_picture(cornu_status status)
 
 /* ---- lists of strings ---- */
 
-/* The encoded strings stay alive in `kept`, bytes objects. */
-typedef struct strings {
-    PyObject *kept;
-    const char **items;
-    Py_ssize_t count;
-} strings;
-
-static void strings_close(strings *s)
+void strings_close(strings *s)
 {
     Py_XDECREF(s->kept);
     PyMem_Free(s->items);
 }
 
-/* Of a list of paths or names; None gives none. */
-static bool strings_open(PyObject *list, strings *s)
+bool strings_open(PyObject *list, strings *s)
 {
     *s = (strings){0};
     if (list == Py_None)

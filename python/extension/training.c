@@ -165,8 +165,8 @@ done:
     return out;
 }
 
-/* evaluate(data, device, threads, exact, batch, steps, each_step, on_step, files, top_k): the
-   scores; with a tuple of files, and not None, the report as JSON */
+/* evaluate(data, device, threads, exact, batch, steps, each_step, on_step, files, top_k,
+   on_notice): the scores; with a tuple of files, and not None, the report as JSON */
 PyObject *model_evaluate(PyObject *object, PyObject *arguments)
 {
     model_object *self = (model_object *)object;
@@ -174,12 +174,12 @@ PyObject *model_evaluate(PyObject *object, PyObject *arguments)
     cornu_run_options o = {0};
     cornu_scores scores;
     cornu_report *report = NULL;
-    PyObject *step;
+    PyObject *step, *notice = Py_None;
     int exact, each;
     long long batch, steps, top = 0;
     call c = {0};
-    if (!PyArg_ParseTuple(arguments, "OzipLLpO|OL", &data, &o.device, &o.threads, &exact, &batch,
-                          &steps, &each, &step, &files, &top))
+    if (!PyArg_ParseTuple(arguments, "OzipLLpO|OLO", &data, &o.device, &o.threads, &exact, &batch,
+                          &steps, &each, &step, &files, &top, &notice))
         return NULL;
     if (files != Py_None && !PyTuple_Check(files)) {
         PyErr_SetString(PyExc_TypeError, "files: expected a tuple");
@@ -193,7 +193,9 @@ PyObject *model_evaluate(PyObject *object, PyObject *arguments)
         return NULL;
     }
     c.on_step = given(step);
+    c.on_notice = given(notice);
     c.model = self;
+    o.on_notice = c.on_notice ? on_notice : NULL;
     o.batch = batch;
     o.steps = steps;
     o.each_step = each;

@@ -209,7 +209,7 @@ static int show_one(const char *name, int64_t index, const data_options *o)
     cornu_data *data = NULL;
     cornu_data_options options = {
         .cache = "off", .should_stop = interrupt_asked, .on_notice = progress_notice, .user = &p};
-    progress_open(&p, o->png == NULL);
+    progress_open(&p, false);
     interrupt_watch(&p);
     int status = check_name(name);
     if (status == STATUS_OK)

@@ -205,12 +205,17 @@ static int read_samples(prediction *p, const cornu_data *data, cornu_split split
     return status;
 }
 
-/* The number that the model has for a class of this name; -1: it does not know it. */
+/* The number that the model has for a class of this name, which its file may keep as it is shown;
+   -1: it does not know it. */
 static int number_of(const cornu_model *model, const char *name)
 {
-    for (int i = 0; i < cornu_model_class_count(model); i++)
-        if (strcmp(cornu_model_class_name(model, i), name) == 0)
+    char shown[1024];
+    cornu_printable(name, shown, sizeof shown);
+    for (int i = 0; i < cornu_model_class_count(model); i++) {
+        const char *known = cornu_model_class_name(model, i);
+        if (strcmp(known, name) == 0 || strcmp(known, shown) == 0)
             return i;
+    }
     return -1;
 }
 

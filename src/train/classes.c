@@ -15,10 +15,20 @@ static const char *model_title(const cornu_model *m)
     return m->source ? m->source : m->name ? m->name : "the model";
 }
 
+/* A model file keeps a name that is no UTF-8 as cornu_printable shows it. */
+static bool is_name(const char *known, const char *name)
+{
+    char shown[1024];
+    if (strcmp(known, name) == 0)
+        return true;
+    cornu_printable(name, shown, sizeof shown);
+    return strstr(shown, "\\x") && strcmp(known, shown) == 0;
+}
+
 int class_find(const class_list *list, const char *name)
 {
     for (int i = 0; i < list->count; i++)
-        if (strcmp(list->names[i], name) == 0)
+        if (is_name(list->names[i], name))
             return i;
     return -1;
 }
@@ -105,8 +115,17 @@ static bool is_same(const class_list *a, const class_list *b)
 {
     bool same = a->count == b->count;
     for (int i = 0; same && i < a->count; i++)
-        same = strcmp(a->names[i], b->names[i]) == 0;
+        same = is_name(a->names[i], b->names[i]);
     return same;
+}
+
+/* Is there a class of the data for this one of the model? */
+static bool is_numbered(const class_numbers *n, int number)
+{
+    for (int i = 0; i < n->count; i++)
+        if (n->number[i] == number)
+            return true;
+    return false;
 }
 
 cornu_status classes_match_list(const class_list *known, const cornu_data *data, bool fewer,
@@ -124,7 +143,7 @@ cornu_status classes_match_list(const class_list *known, const cornu_data *data,
         all &= out->number[i] >= 0;
     }
     for (int i = 0; i < known->count && use == CLASSES_TO_TRAIN && !fewer; i++)
-        all &= class_find(&found, known->names[i]) >= 0;
+        all &= is_numbered(out, i);
     if (all)
         return CORNU_OK;
     classes_free(out);

@@ -668,3 +668,66 @@ def test_what_is_changed_at_random_is_so_in_evaluation_too():
     model = network_for()
     turned = ImageDataGenerator(rotation_range=180).flow(pictures, classes, shuffle=False)
     assert model.evaluate(turned, verbose=0)[0] != model.evaluate(pictures, classes, verbose=0)[0]
+
+
+# ---- the classes of data and model
+
+
+def trained_on(folder):
+    """A network that tells the colours of NAMES apart."""
+    model = network_for((4, 4, 3))
+    model.fit(as_numbers(folder), verbose=0)
+    kernel = np.zeros((4 * 4 * 3, 3), np.float32)
+    for label in range(3):
+        kernel[label::3, label] = 1
+    model.set_weights([kernel, np.zeros(3, np.float32)])
+    return model
+
+
+def as_numbers(folder):
+    return keras.utils.image_dataset_from_directory(folder, image_size=(4, 4), batch_size=4, interpolation="nearest",
+                                                    verbose=False)
+
+
+def test_some_classes_are_evaluated_by_their_names(folder):
+    model = trained_on(folder)
+    assert model.class_names == list(NAMES)
+    shutil.rmtree(folder / "cat")
+    for data in (as_numbers(folder), flow(folder, class_mode="sparse", target_size=(4, 4))):
+        with pytest.warns(UserWarning, match="no pictures of cat"):
+            assert model.evaluate(data, verbose=0)[1] == 1
+    (folder / "eel").rename(folder / "fox")
+    with pytest.raises(ValueError, match="does not know: fox; expected some of: cat, dog, eel"):
+        model.evaluate(as_numbers(folder), verbose=0)
+    with pytest.raises(ValueError, match="found the classes dog, fox; the model's are cat, dog, eel"):
+        model.evaluate(as_numbers(folder).map(lambda x, y: (x, y)), verbose=0)
+
+
+def test_other_classes_are_trained_where_the_models_are_forgotten(folder, tmp_path):
+    model = trained_on(folder)
+    (folder / "cat").rename(folder / "ant")
+    for data in (as_numbers(folder), as_numbers(folder).map(lambda x, y: (x, y))):
+        with pytest.raises(ValueError, match="found the classes ant, dog, eel"):
+            model.fit(data, verbose=0)
+    model.class_names = None
+    model.fit(as_numbers(folder), verbose=0)
+    assert model.class_names == ["ant", "dog", "eel"]
+    model.save(tmp_path / "m.keras")
+    assert keras.models.load_model(tmp_path / "m.keras").class_names == ["ant", "dog", "eel"]
+    with pytest.raises(ValueError, match="class_names: found 2"):
+        model.class_names = ["ant", "dog"]
+
+
+def test_batches_made_in_python_leave_their_names(folder):
+    model = network_for((4, 4, 3))
+    model.compile("sgd", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    model.fit(as_numbers(folder).map(lambda x, y: (x, y)), verbose=0)
+    assert model.class_names == list(NAMES)
+
+
+def test_fewer_classes_than_outputs_are_keras_way(folder):
+    model = keras.Sequential([keras.Input((4, 4, 3)), keras.layers.Flatten(), keras.layers.Dense(5, activation="softmax")])
+    model.compile("sgd", "sparse_categorical_crossentropy")
+    model.fit(as_numbers(folder), verbose=0)
+    assert model.class_names == [*NAMES, "3", "4"]
+    model.fit(np.zeros((4, 4, 4, 3), np.float32), np.array([0, 1, 0, 1]), verbose=0)

@@ -109,6 +109,7 @@ class Source:
         self.data, self.batch, self.count, self.steps = data, batch, count, steps
         self.shuffle: bool | None = None  # where the data says it itself
         self.seed: int | None = None
+        self.class_names: list[str] | None = None  # of batches that are made in Python
 
     def close(self) -> None: ...
 

@@ -36,11 +36,14 @@ class _Files:
         self.shape, self.interpolation, self.crop = shape, interpolation, crop
         self.opened = Opened()
 
+    def names(self):
+        """Those of the class numbers; None where the numbers are the caller's own."""
+        if self.labels is not None and (not self.class_names or self.labels.max() >= len(self.class_names)):
+            return None
+        return self.class_names
+
     def open(self):
-        names = self.class_names
-        if self.labels is not None and (not names or self.labels.max() >= len(names)):
-            names = None
-        return _cornu.data_from_files(self.paths, self.labels, names, *self.shape, self.interpolation, self.crop)
+        return _cornu.data_from_files(self.paths, self.labels, self.names(), *self.shape, self.interpolation, self.crop)
 
     def batch(self, index: np.ndarray):
         x = np.empty((len(index), *self.shape), np.float32)
@@ -121,6 +124,7 @@ class Dataset:
     # ---- for fit
 
     samples = property(lambda self: len(self._files.paths))
+    _class_names = property(lambda self: self._files.names())
     image_shape = property(lambda self: self._files.shape)
 
     @property

@@ -48,12 +48,20 @@ def check_labels(handle, mode: str, classes: int, name: str) -> None:
     outputs, loss = handle.shapes()[1][-1], _loss_of(handle)
     if mode == "categorical" and loss in _SPARSE:
         raise ValueError(f"{name}: found 'categorical'; {loss} takes class numbers, '{'int' if name == 'label_mode' else 'sparse'}'")
-    if mode == "categorical" and outputs != classes:
+    if mode == "categorical" and outputs != classes and not handle.classes():  # else the library goes by names
         raise ValueError(f"{name}: found {classes} classes; the model has {outputs} outputs")
     if mode != "categorical" and loss in _SPARSE and classes > outputs:
         raise ValueError(f"{name}: found {classes} classes; the model has {outputs} outputs")
     if mode != "categorical" and loss not in _SPARSE and outputs != 1:
         raise ValueError(f"{name}: found {mode!r}; {loss} takes {outputs} values a sample, 'categorical'")
+
+
+def check_names(handle, names: list | None, what: str) -> None:
+    """Batches that Python makes have numbers alone: are they of the model's classes?"""
+    known = handle.classes()
+    if names and known and list(names) != known:
+        raise ValueError(f"{what}: found the classes {', '.join(names)}; the model's are {', '.join(known)}; expected the same "
+                         f"of batches that are made in Python (model.class_names = None forgets the model's)")
 
 
 def is_sparse(handle) -> bool:

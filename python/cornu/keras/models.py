@@ -2,6 +2,7 @@
 import json
 import os
 import tempfile
+import warnings
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from . import _data
 from ._chain import Chain
 from ._arguments import class_weights, not_here, older, whole
 from ._data import Stream
+from ._native_data import check_names
 from ._runs import FitRun, TestRun, callback_list
 from . import losses as losses_module
 from . import metrics as metrics_module
@@ -23,6 +25,10 @@ from .callbacks import History
 from .distribution import process_index
 from .layers import InputLayer, Layer, Variable, automatic_name, deserialize, draw_seed
 from . import _keras_names
+
+
+def _warn(line: str) -> None:
+    warnings.warn(line, stacklevel=2)
 
 
 class Sequential(Chain):
@@ -137,7 +143,14 @@ class Sequential(Chain):
             source = _data.from_loaded(self, x, what)
             if what == "fit" or not _data.changes_of(source.section, False):
                 return source  # the library changes nothing at random where it only tests
-        return Stream(self, x, what, shuffle, most, **(fetch or {}))
+        stream = Stream(self, x, what, shuffle, most, **(fetch or {}))
+        stream.class_names = getattr(x, "_class_names", None)
+        try:
+            check_names(self._handle, stream.class_names, what)
+        except ValueError:
+            stream.close()
+            raise
+        return stream
 
     def _validation(self, data, batch_size, steps, epochs: int, freq, fetch: dict) -> _data.Source:
         what = "fit: validation_data"
@@ -204,6 +217,7 @@ class Sequential(Chain):
         handle.set_data(source.section)
         self._section = self._trained_section = source.section
         self._set_rate()
+        self._learn_names(source)
         self._train_all(self)
         try:
             return run.start(lambda: handle.fit(
@@ -212,6 +226,24 @@ class Sequential(Chain):
                 run.on_validation if run.tests else None, run.on_notice, run.on_states))
         finally:
             self._train_all(None)
+
+    def _learn_names(self, source) -> None:
+        """Those of batches that are made in Python; of other data the library takes them itself."""
+        outputs = self._handle.shapes()[1][-1]
+        if source.class_names and not self._handle.classes() and len(source.class_names) == (outputs if outputs > 1 else 2):
+            self._handle.set_classes(source.class_names)
+
+    @property
+    def class_names(self) -> list[str] | None:
+        """Of the outputs, as the training data called them (Keras has none); a file keeps them. None forgets them."""
+        return (self._handle.classes() if self._handle else None) or None
+
+    @class_names.setter
+    def class_names(self, names) -> None:
+        if self._handle is None and names is not None:
+            self.build()
+        if self._handle is not None:
+            self._handle.set_classes(None if names is None else [str(name) for name in names])
 
     def _use(self, section: str) -> None:
         """Samples are standardized as this data section says, where that is another way than now."""
@@ -233,7 +265,7 @@ class Sequential(Chain):
             self._use(source.section)
             run = TestRun(self, Progress(verbosity(verbose)), callback_list(callbacks, what), "test")
             return run.start(lambda: self._to_read().evaluate(source.data, *current_placement(), source.batch, steps or 0,
-                                                           bool(run.callbacks), run.on_step, *more))
+                                                           bool(run.callbacks), run.on_step, *(more or (None, 0)), _warn))
         finally:
             source.close()
 

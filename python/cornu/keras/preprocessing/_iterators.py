@@ -172,6 +172,11 @@ class FileIterator(_Pictures):
         self.subset, self.split, self.dtype = subset, _split_of(subset, generator), "float32"
 
     filepaths = property(lambda self: self._filepaths)
+
+    @property
+    def _class_names(self):
+        return list(self.class_indices) if self.class_mode in ("categorical", "binary", "sparse") else None
+
     labels = property(lambda self: self.classes, doc="The pictures' class numbers.")
 
     def _needs_python(self) -> bool:
