@@ -1,5 +1,6 @@
 #include "bench/columns.h"
 #include "base/number.h"
+#include "bench/csv_cell.h"
 #include "bench/published.h"
 #include "format/page/page.h"
 #include "train/csv.h"
@@ -119,6 +120,11 @@ void bench_csv(const bench_report *report, text *t)
         text_free(&row);
     }
     text_add(t, "\n");
+}
+
+bool bench_csv_is_formula(const char *cell)
+{
+    return csv_is_formula(cell);
 }
 
 /* ---- Markdown --------------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
 /* Predictions as lines of text, as CSV (RFC 4180) or as a JSON array: see predict.h. */
+#include "bench/csv_cell.h"
 #include "cli/predict.h"
 #include <errno.h>
 #include <jansson.h>
@@ -67,12 +68,13 @@ static void add_csv_number(const char *format, double value, char **line)
     *line = longer;
 }
 
-/* Quoted where it has to be; NULL lines stand for no memory. */
+/* Quoted where it has to be, and never a formula; NULL lines stand for no memory. */
 static void add_csv_text(const char *text, char **line)
 {
     size_t used = *line ? strlen(*line) : 0, length = strlen(text);
-    bool quoted = text[strcspn(text, ",\"\r\n")] != 0;
-    char *longer = *line ? realloc(*line, used + 2 * length + 4) : NULL;
+    const bool formula = bench_csv_is_formula(text);
+    bool quoted = formula || text[strcspn(text, ",\"\r\n")] != 0;
+    char *longer = *line ? realloc(*line, used + 2 * length + 5) : NULL;
     if (!longer) {
         free(*line);
         *line = NULL;
@@ -82,6 +84,8 @@ static void add_csv_text(const char *text, char **line)
     *to++ = ',';
     if (quoted)
         *to++ = '"';
+    if (formula)
+        *to++ = '\'';
     for (; *text; text++) {
         if (*text == '"')
             *to++ = '"';

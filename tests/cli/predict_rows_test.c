@@ -168,6 +168,21 @@ static void csv_is_quoted_where_it_has_to_be(void **state)
     program_free(&shown);
 }
 
+/* A name from outside runs nothing in a spreadsheet, in the cell of the error neither. */
+static void csv_holds_no_formula(void **state)
+{
+    (void)state;
+    static const char names[] = "=1+1.pgm\n@SUM(1,1)\n-5\np/2.pgm\n";
+    program p = run_with_input(names, sizeof names - 1,
+                               ARGUMENTS("predict", "m.safetensors", "-", "--top=1", "--csv=-"));
+    assert_int_equal(p.status, 1);
+    assert_non_null(strstr(p.out, "\n\"'=1+1.pgm\",,,\"'=1+1.pgm: "));
+    assert_non_null(strstr(p.out, "\n\"'@SUM(1,1)\",,,\"'@SUM(1,1): "));
+    assert_non_null(strstr(p.out, "\n-5,,,\"'-5: "));
+    assert_non_null(strstr(p.out, "\np/2.pgm,"));
+    program_free(&p);
+}
+
 static void json_holds_any_name_and_each_error(void **state)
 {
     (void)state;
@@ -276,6 +291,7 @@ int main(void)
         TEST(names_come_by_standard_input),
         TEST(a_name_without_end_is_a_row_with_its_error),
         TEST(csv_is_quoted_where_it_has_to_be),
+        TEST(csv_holds_no_formula),
         TEST(json_holds_any_name_and_each_error),
         TEST(samples_of_a_set_are_rows_with_their_class),
         TEST(many_files_take_little_memory),

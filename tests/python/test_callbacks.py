@@ -201,6 +201,15 @@ def test_a_table_of_epochs(model, samples, tmp_path):
     assert len(path.read_text().splitlines()) == 2
 
 
+def test_a_table_holds_no_formula(tmp_path):
+    logger = callbacks.CSVLogger(tmp_path / "t.csv")
+    logger.on_train_begin()
+    logger.on_epoch_end(0, {"=a()": -1.5, "note": "@SUM(1)", "number": "-2"})
+    logger.on_train_end()
+    rows = (tmp_path / "t.csv").read_text().splitlines()
+    assert rows[0].startswith("epoch,'=a(),note,number") and rows[1].startswith("0,-1.5,'@SUM(1),-2")
+
+
 @pytest.mark.parametrize(("given", "told", "is_there"), [
     ((2, 3), [2, 3], True), ("2,3", [2, 3], True), ("1", 1, True), (0, 0, False)])
 def test_batches_to_profile_are_given_as_keras_takes_them(model, samples, tmp_path, given, told, is_there):

@@ -126,7 +126,17 @@ static void names_of_columns_are_quoted_where_they_need_it(void **state)
                                            {"a,b", ",\"a,b\""},
                                            {"5\" image", ",\"5\"\" image\""},
                                            {"a\nb\033[2J", ",a\\nb\\x1b[2J"},
-                                           {"größe", ",größe"}};
+                                           {"größe", ",größe"},
+                                           {"=1+1", ",\"'=1+1\""},
+                                           {"=HYPERLINK(\"x\")", ",\"'=HYPERLINK(\"\"x\"\")\""},
+                                           {"+cmd|' /C calc'!A0", ",\"'+cmd|' /C calc'!A0\""},
+                                           {"-2+3", ",\"'-2+3\""},
+                                           {"@SUM(A1)", ",\"'@SUM(A1)\""},
+                                           {"-", ",\"'-\""},
+                                           {"a=b", ",a=b"},
+                                           {"-1.5", ",-1.5"},
+                                           {"+2e3", ",+2e3"},
+                                           {"", ","}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         text t = {0};
         csv_add_name(&t, cases[i][0]);

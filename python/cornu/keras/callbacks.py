@@ -137,6 +137,17 @@ class TerminateOnNaN(Callback):
         self.model.stop_training = True
 
 
+def _cell(value):
+    """Text that a spreadsheet would take for a formula, as a text."""
+    if not isinstance(value, str) or value[:1] not in tuple("=+-@\t\r"):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return "'" + value
+    return value
+
+
 class CSVLogger(Callback):
     """A row an epoch in a table: what is logged, and "NA" for the val_ columns of a run without validation."""
 
@@ -158,12 +169,12 @@ class CSVLogger(Callback):
         self._writer = csv.DictWriter(self._file, ["epoch", *names], restval="NA", extrasaction="ignore",
                                       delimiter=self.separator)
         if not self._old:
-            self._writer.writeheader()
+            self._writer.writerow({name: _cell(name) for name in self._writer.fieldnames})
 
     def on_epoch_end(self, epoch, logs=None):
         if self._writer is None:
             self._begin_table(sorted(logs or {}))
-        self._writer.writerow({"epoch": epoch, **(logs or {})})
+        self._writer.writerow({"epoch": epoch, **{name: _cell(value) for name, value in (logs or {}).items()}})
         self._file.flush()
 
     def on_train_end(self, logs=None):
