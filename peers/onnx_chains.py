@@ -136,6 +136,8 @@ def main() -> None:
             model = c.model()
             said = compare(c, model, folder)
             read += said is not None
+            if said is not None and read % 1000 == 0:
+                print(f"{read} chains read, {bad} differ", file=sys.stderr, flush=True)
             if said:
                 bad += 1
                 print(f"seed {options.seed}, chain {drawn - 1}: {said}\n{show(c, model)}", flush=True)
