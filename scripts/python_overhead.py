@@ -37,7 +37,7 @@ def by_program(program, workload, data, steps):
     with tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "log.csv")
         subprocess.run([program, "train", workload, "--data", data, "--epochs", "2", "--steps", str(steps), "--quiet",
-                        "--output", folder, "--log", log], check=True)
+                        "--no-save", "--log", log], check=True)
         with open(log) as f:
             return [float(row["seconds"]) for row in csv.DictReader(f)]
 

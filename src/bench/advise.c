@@ -204,6 +204,7 @@ static cornu_status measure(adviser *a)
                                     .validation = true,
                                     .on_notice = o->on_notice,
                                     .should_stop = o->should_stop,
+                                    .keeps_stopped = true,
                                     .user = o->user};
     return bench_run(&measured, &a->report->bench);
 }
@@ -343,6 +344,8 @@ static cornu_status advise(adviser *a)
     choose_batches(a);
     TRY(measure(a));
     TRY(add_rows(a));
+    if (r->bench.interrupted && r->count == 0)
+        return status_fail(CORNU_STOPPED, "advise: stopped before a device was measured");
     advise_say(r);
     r->measured_seconds = clock_seconds() - begin;
     return CORNU_OK;

@@ -186,7 +186,8 @@ static cornu_status check_stopped(const ranks_options *o)
     return stops > 0 ? status_fail(CORNU_STOPPED, "bench: stopped") : CORNU_OK;
 }
 
-static cornu_status run_rounds(racer *c, const ranks_options *o, ranks_result *out)
+static cornu_status run_rounds(racer *c, const ranks_options *o, ranks_report *report,
+                               ranks_result *out)
 {
     double rounds[TIMES][TIMES_MOST];
     const bench_effort effort = bench_effort_of(o->bench);
@@ -199,7 +200,11 @@ static cornu_status run_rounds(racer *c, const ranks_options *o, ranks_result *o
     else
         TRY(repeats(c->ranks, means[STEP], ROUND_SECONDS, &steps));
     while (count < TIMES_MOST && (count < ROUNDS_LEAST || spent < effort.budget_seconds)) {
-        TRY(check_stopped(o));
+        cornu_status stopped = check_stopped(o);
+        report->interrupted = stopped == CORNU_STOPPED && count > 0;
+        if (report->interrupted)
+            break; /* what there is, is told */
+        TRY(stopped);
         TRY(run_round(c, steps, means));
         for (int i = 0; i < TIMES; i++)
             rounds[i][count] = means[i];
@@ -299,7 +304,7 @@ static cornu_status measure_workload(const bench_workload *w, const ranks_option
     *out = (ranks_result){.workload = w->name};
     cornu_status status = open_racer(&c, w, o, &own, report, &notes);
     if (status == CORNU_OK)
-        status = run_rounds(&c, o, out);
+        status = run_rounds(&c, o, report, out);
     out->batch = c.batch;
     if (status == CORNU_OK)
         status = keep_layout(&c, out);
@@ -355,7 +360,7 @@ cornu_status ranks_bench(const ranks_options *o, ranks_report *report)
     notice(o, "messages between ranks");
     TRY(measure_messages(o->ranks, report));
     for (const bench_workload *w = bench_workloads; w->name; w++) {
-        if (!bench_wants(o->bench, w->name))
+        if (!bench_wants(o->bench, w->name) || report->interrupted)
             continue;
         snprintf(line, sizeof line, "%s by %d ranks", w->name, report->ranks);
         notice(o, line);

@@ -39,6 +39,7 @@ typedef struct ranks_report {
     wire here;          /* between these ranks */
     double add_seconds; /* of a byte */
     bool bf16, divided;
+    bool interrupted; /* by should_stop, before all was measured */
     ranks_result *results;
     int count;
     const wire *forecast;

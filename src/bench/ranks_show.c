@@ -88,6 +88,9 @@ void ranks_print(const ranks_report *report, FILE *out)
         if (report->forecasts > 0)
             print_forecast(report, &report->results[i], out);
     }
+    if (report->interrupted)
+        fprintf(out,
+                "\nNote: interrupted: these are the figures of what was measured until then.\n");
     if (report->forecasts > 0)
         fputs("\n  In percent: a rank's step alone over this one, the efficiency. All ranks are "
               "taken to be\n  as fast as these, and the network to carry all their messages at "
@@ -129,11 +132,12 @@ cornu_status ranks_write_json(const ranks_report *report, const char *path)
     json_t *results = json_array();
     for (int i = 0; i < report->count; i++)
         json_array_append_new(results, result_json(report, &report->results[i]));
-    json_t *all = json_pack("{ss si si ss ss sb sf sf so}", "cornu", CORNU_VERSION, "ranks",
-                            report->ranks, "hosts", report->hosts, "device", report->device, "wire",
-                            shards_wire_name(report->bf16), "shard_optimizer", report->divided,
-                            "latency", report->here.latency, "bytes_per_second",
-                            1 / report->here.byte_seconds, "results", results);
+    json_t *all =
+        json_pack("{ss sb si si ss ss sb sf sf so}", "cornu", CORNU_VERSION, "interrupted",
+                  (int)report->interrupted, "ranks", report->ranks, "hosts", report->hosts,
+                  "device", report->device, "wire", shards_wire_name(report->bf16),
+                  "shard_optimizer", report->divided, "latency", report->here.latency,
+                  "bytes_per_second", 1 / report->here.byte_seconds, "results", results);
     cornu_status status = bench_write_json(all, path);
     json_decref(all);
     return status;

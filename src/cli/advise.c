@@ -21,15 +21,25 @@ static int write_files(const advise_report *r, const char *json, const char *htm
     return status;
 }
 
+static void say_what_follows(void *user, char *line, size_t size)
+{
+    (void)user;
+    snprintf(line, size, "stopping: what was measured is told, press Ctrl-C again to end at once");
+}
+
 static int advise(const advise_options *o, const char *json, const char *html)
 {
     advise_report found;
+    interrupt_set_plan(&(interrupt_plan){.say = say_what_follows});
     int status = report(advise_run(o, &found));
     progress_status(NULL);
+    interrupt_set_plan(NULL);
     if (status == STATUS_OK) {
         advise_print(&found, terminal_has_utf8(), stdout);
         status = write_files(&found, json, html);
     }
+    if (status == STATUS_OK && found.bench.interrupted)
+        status = fail(STATUS_INTERRUPTED, "advise: stopped; this is what was measured until then");
     advise_report_free(&found);
     return status;
 }

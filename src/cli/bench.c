@@ -101,6 +101,12 @@ static void say_what_follows(void *user, char *line, size_t size)
              "end at once");
 }
 
+static int fail_interrupted(void)
+{
+    return fail(STATUS_INTERRUPTED,
+                "bench: stopped; what was measured until then is told and written");
+}
+
 static int bench(const bench_options *o, const outputs *to)
 {
     interrupt_set_plan(&(interrupt_plan){.say = say_what_follows});
@@ -124,8 +130,7 @@ static int bench(const bench_options *o, const outputs *to)
         status = baseline_is_slower(&report_) ? STATUS_SLOWER : STATUS_OK;
     }
     if (status == STATUS_OK && report_.interrupted)
-        status = fail(STATUS_INTERRUPTED,
-                      "bench: stopped; what was measured until then is told and written");
+        status = fail_interrupted();
     bench_report_free(&report_);
     return status;
 }
@@ -154,6 +159,7 @@ static int bench_ranks(const bench_options *o, const char *json, const rank_choi
     ranks_report found = {.count = 0};
     if (how->forecast && wires_parse(how->forecast, wires, &of_ranks.forecasts) != CORNU_OK)
         return fail_usage(&command_bench, "--%s", cornu_last_error());
+    interrupt_set_plan(&(interrupt_plan){.say = say_what_follows});
     int status = report(cornu_ranks_open(&of_ranks.ranks));
     if (status != STATUS_OK)
         return status;
@@ -163,6 +169,8 @@ static int bench_ranks(const bench_options *o, const char *json, const rank_choi
     if (status == STATUS_OK && is_speaker()) {
         ranks_print(&found, stdout);
         status = json ? report(ranks_write_json(&found, json)) : STATUS_OK;
+        if (status == STATUS_OK && found.interrupted)
+            status = fail_interrupted();
     }
     ranks_report_free(&found);
     speak_for(NULL);

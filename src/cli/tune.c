@@ -56,8 +56,11 @@ static void print_report(const char *on, const tune_report *r)
 static int tune(const tune_options *o)
 {
     tune_report r;
-    int status = report(tune_run(o, &r));
+    cornu_status found = tune_run(o, &r);
     progress_status(NULL);
+    if (found == CORNU_STOPPED && r.trial_count > 0)
+        print_trials(&r); /* as far as it came; the message says that nothing is kept */
+    int status = report(found);
     if (status == STATUS_OK)
         print_report(o->device, &r);
     tune_report_free(&r);

@@ -476,6 +476,18 @@ static void a_comparison_tells_and_writes_what_it_has(void **state)
     free(json);
 }
 
+static void advice_is_given_by_what_was_measured(void **state)
+{
+    (void)state;
+    START("advise", "net.yaml", "--data", "mnist", "--device", "cpu", "--sweep", "batch=4");
+    await("round 2 of ");
+    press();
+    await("Note: interrupted in round ");
+    await("Train on cpu");
+    finish();
+    assert_int_equal(t.status, 130);
+}
+
 /* The terminal's key reaches the sweep alone, which passes it on: once. */
 static void all_runs_of_a_sweep_finish_their_step_and_save(void **state)
 {
@@ -577,6 +589,7 @@ int main(void)
         TEST(a_terminal_that_goes_away_saves_too),
         TEST(what_a_kill_leaves_goes_with_the_next_save),
         TEST(a_comparison_tells_and_writes_what_it_has),
+        TEST(advice_is_given_by_what_was_measured),
         TEST(the_progress_line_stays_readable),
         TEST(evaluating_and_predicting_stop_after_a_step),
         TEST(the_second_ends_what_saves_nothing_at_once),
