@@ -370,8 +370,8 @@ static void folders_without_use_are_refused(void **state)
     assert_non_null(strstr(cornu_last_error(), "expected IDX files, CIFAR's .bin files, or"));
     made_file("b/train/k/x.txt", "x", 1);
     assert_int_equal(open_folder("b", &data), CORNU_BAD_FILE);
-    assert_non_null(strstr(cornu_last_error(),
-                           "train: found no readable images (1 file skipped, the first: "));
+    assert_non_null(
+        strstr(cornu_last_error(), "train: found no readable images (1 file skipped, the first: "));
     made_jpeg("c/train/k/1.jpg", 9, 5, 3, red);
     made_jpeg("c/test/other/1.jpg", 9, 5, 3, red);
     assert_int_equal(open_folder("c", &data), CORNU_BAD_FILE);
