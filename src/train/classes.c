@@ -72,9 +72,12 @@ cornu_status classes_may_be_fewer(const cornu_model *model, const cornu_data *da
 }
 
 /* Of data without names the samples with too large a number are told by session_check_data. */
-static cornu_status check_count(const cornu_model *model, const cornu_data *data, bool fewer)
+static cornu_status check_count(const cornu_model *model, const cornu_data *data, bool fewer,
+                                class_use use)
 {
-    const char *more = "; fewer_classes: true in the recipe's data section takes fewer";
+    const char *more = use == CLASSES_TO_TRAIN
+                           ? "; fewer_classes: true in the recipe's data section takes fewer"
+                           : ", and the model has no names to tell which of them these are";
     int64_t expected = classes_of(model);
     bool passes = data->class_count > expected ? !data->class_names : fewer;
     if (data->class_count == expected || passes)
@@ -160,7 +163,7 @@ cornu_status classes_match(const cornu_model *model, const cornu_data *data, cla
         return CORNU_OK;
     TRY(classes_may_be_fewer(model, data, &fewer));
     if (!model->class_names || !data->class_names)
-        return check_count(model, data, fewer);
+        return check_count(model, data, fewer, use);
     const class_list known = {model->class_names, model->class_count, model_title(model)};
     return classes_match_list(&known, data, fewer, use, out);
 }

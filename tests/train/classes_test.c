@@ -193,6 +193,11 @@ static void losses_count_classes_alike(void **state)
         expect_status(train_on(m, "two"), CORNU_INVALID);
         expect_message("data two: found 2 classes; the model's outputs expect 4; fewer_classes: "
                        "true in the recipe's data section takes fewer");
+        cornu_data *data = open_folder(m, "two");
+        cornu_scores scores;
+        expect_status(cornu_evaluate(m, data, NULL, &scores), CORNU_INVALID);
+        expect_message("the model's outputs expect 4, and the model has no names to tell which");
+        cornu_data_close(data);
         expect_status(train_on(m, "five"), CORNU_INVALID);
         expect_message("data five: found 5 classes; the model's outputs expect 4");
         cornu_model_close(m);
