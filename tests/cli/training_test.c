@@ -190,7 +190,7 @@ static void a_folder_of_pictures_is_learned_and_its_names_predicted(void **state
     program_free(&p);
     p = program_run(ARGUMENTS("train", "pets.yaml"));
     program_must_succeed(&p);
-    assert_non_null(strstr(p.out, "(1 files skipped; cornu data show pets says which): cat (1), "));
+    assert_non_null(strstr(p.out, "(1 file skipped; cornu data show pets says which): cat (1), "));
     program_free(&p);
     p = program_run(ARGUMENTS("data", "show", "./pets"));
     assert_non_null(strstr(p.out, "pets/cat/notes.jpg: no image; skipped"));

@@ -243,7 +243,7 @@ static void brief_is_one_notice(void **state)
     made_file("f/a/.hidden", "x", 1);
     notices[0] = 0;
     assert_int_equal(cornu_data_open(scratch_path("f"), &options, &data), CORNU_OK);
-    expect_notice("f: 1 images in 2 classes (2 files skipped; cornu data show ");
+    expect_notice("f: 1 image in 2 classes (2 files skipped; cornu data show ");
     expect_notice("/f says which): a (1), b (0)\n");
     assert_string_equal(strchr(notices, '\n'), "\n");
     cornu_data_close(data);
