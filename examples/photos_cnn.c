@@ -1,12 +1,15 @@
-/* A folder of photographs, one folder a class: photos_cnn --data FOLDER, where FOLDER holds train/
-   and test/. The built-in workload augments the photographs as its recipe says. */
+/* A folder of photographs, one folder a class: photos_cnn --data FOLDER, where FOLDER may hold
+   train/ and test/. The built-in workload augments the photographs as its recipe says, and gets an
+   output for each class. */
 #include "example.h"
 
-static cornu_status open_photos(const example *e, const cornu_model *model, cornu_data **data)
+static cornu_status open_photos(const example *e, cornu_model *model, cornu_data **data)
 {
+    const cornu_data_options options = {.folder = e->folder, .other_data = true};
     if (e->generated)
         return example_data(e, model, NULL, data);
-    return cornu_data_open_for_model(model, &(cornu_data_options){.folder = e->folder}, data);
+    cornu_status status = cornu_data_open_for_model(model, &options, data);
+    return status == CORNU_OK ? cornu_model_adapt(model, *data, NULL) : status;
 }
 
 int main(int argc, char **argv)
@@ -20,11 +23,11 @@ int main(int argc, char **argv)
     /* Random pixels lie in memory as they are: the same network without augmentation. */
     cornu_status status = cornu_model_open(e.generated ? "photos-cnn-ready" : "photos-cnn", &model);
     if (status == CORNU_OK)
+        status = open_photos(&e, model, &data);
+    if (status == CORNU_OK)
         status = cornu_model_summary(model, &summary);
     if (status == CORNU_OK)
         fputs(summary, stdout);
-    if (status == CORNU_OK)
-        status = open_photos(&e, model, &data);
     if (status == CORNU_OK)
         status = cornu_fit(model, data, &e.fit, NULL);
     if (status == CORNU_OK)

@@ -172,7 +172,11 @@ typedef struct cornu_weights_options {
     /* NULL: as cornu and Keras do; "torch": as PyTorch does in a state_dict that is saved as
        .safetensors (docs/torch.md). */
     const char *names;
-    uint64_t reserved[8]; /* 0 */
+    /* cornu_model_load_weights_as: layers, NULL-ended, whose weights stay as they are, such as the
+       last one of a network for other classes: those of the model by these names, and what the file
+       calls so. NULL: none. */
+    const char *const *skip;
+    uint64_t reserved[7]; /* 0 */
 } cornu_weights_options;
 
 CORNU_API cornu_status cornu_model_load_weights_as(cornu_model *model, const char *path,
@@ -212,6 +216,11 @@ CORNU_API cornu_status cornu_tables(char **json);
 
 /* The built-in workloads: their ids, in order; NULL past the end. */
 CORNU_API const char *cornu_workload_name(int index);
+/* The recipe of one, as YAML. */
+CORNU_API cornu_status cornu_workload_recipe(const char *name, char **yaml);
+/* Make a built-in workload, as it was opened, tell so many classes apart: its last layer with units
+   gets as many. CORNU_INVALID for other models, and where it has weights by now. */
+CORNU_API cornu_status cornu_model_set_outputs(cornu_model *model, int64_t classes);
 
 /* ---- data ------------------------------------------------------------------------------- */
 
@@ -270,6 +279,10 @@ typedef struct cornu_data_options {
     /* Image folders: one notice tells what was found, and of files that turn out unreadable later
        another one the first; else each is told. */
     bool brief;
+    /* cornu_data_open_for_model with a built-in workload: `folder` may hold other data than it was
+       published with, such as pictures of one's own, for which cornu_model_adapt changes the model.
+       Where pictures come without a test split and the workload validates, a fifth becomes one. */
+    bool other_data;
     /* This share of each split's samples alone, the same of each class and at least one, as if
        drawn at random but always the same ones; 0: all. Not of cornu_data_from_files. */
     double fraction;
@@ -290,6 +303,11 @@ CORNU_API cornu_status cornu_data_open(const char *what, const cornu_data_option
 CORNU_API cornu_status cornu_data_open_for_model(const cornu_model *model,
                                                  const cornu_data_options *options,
                                                  cornu_data **data);
+
+/* Change a built-in workload that has no weights yet for data which was opened for it with
+   options.other_data: its last layer gets a unit a class (cornu_model_set_outputs), and its recipe
+   keeps which data that was. *told (may be NULL) is one line of what changed, or NULL. */
+CORNU_API cornu_status cornu_model_adapt(cornu_model *model, const cornu_data *data, char **told);
 
 typedef struct cornu_arrays {
     int64_t count;         /* samples */

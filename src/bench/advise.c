@@ -123,6 +123,7 @@ static cornu_status open_data(adviser *a)
     cornu_data_options find = {.folder = o->data,
                                .background = true,
                                .cache = "off",
+                               .other_data = o->data != NULL,
                                .should_stop = should_stop,
                                .user = (void *)(uintptr_t)o};
     cornu_status status = cornu_data_open_for_model(a->model, &find, &a->data.data);
@@ -132,6 +133,10 @@ static cornu_status open_data(adviser *a)
         return generate(a, GENERATED_BATCHES * BATCH_MOST);
     }
     TRY(status);
+    if (w && o->data) { /* which makes the model, and so its sections, anew */
+        TRY(cornu_model_adapt(a->model, a->data.data, NULL));
+        TRY(fit_spec_read(a->model->fit, &a->spec));
+    }
     r->real_data = true;
     cornu_printable(a->data.data->name, r->data_name, sizeof r->data_name);
     TRY(session_check_data(a->model, &a->data.data->block[CORNU_TRAIN], a->data.data->name));

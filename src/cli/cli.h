@@ -24,7 +24,8 @@ typedef struct command {
 
 extern const command command_bench, command_train, command_evaluate, command_predict,
     command_convert, command_summary, command_explain, command_tune, command_advise,
-    command_devices, command_data, command_env, command_version, command_completion;
+    command_devices, command_data, command_new, command_recipe, command_env, command_version,
+    command_completion;
 extern const command *const commands[]; /* all, NULL-ended */
 
 /* The command line as a whole; returns the exit status (main.c). */
@@ -108,6 +109,7 @@ typedef struct data_choice {
     double fraction;    /* the same */
     const char *beside; /* the file that is saved: the cache lies beside it; or NULL */
     bool background;
+    bool other_data;    /* as in cornu_data_options */
     cornu_ranks *ranks; /* that share the folder; NULL: none */
 } data_choice;
 
@@ -343,6 +345,8 @@ void interrupt_saving(const cornu_saving *now);
    status. */
 int open_data(const cornu_model *model, const char *what, bool download, const data_choice *files,
               progress *p, cornu_data **data);
+/* Make a built-in workload fit data that was opened for it with other_data, and say so. */
+int adapt_model(cornu_model *model, const cornu_data *data, progress *p);
 /* Print how the files of an image folder became samples; `epoch` is the last one, and may be empty.
  */
 void print_loading(const cornu_data *data, const cornu_progress *epoch);

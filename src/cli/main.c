@@ -6,10 +6,23 @@
 #include <string.h>
 #include <unistd.h>
 
-const command *const commands[] = {
-    &command_bench,   &command_train,   &command_evaluate, &command_predict,    &command_convert,
-    &command_summary, &command_explain, &command_advise,   &command_tune,       &command_devices,
-    &command_data,    &command_env,     &command_version,  &command_completion, NULL};
+const command *const commands[] = {&command_bench,
+                                   &command_train,
+                                   &command_new,
+                                   &command_recipe,
+                                   &command_evaluate,
+                                   &command_predict,
+                                   &command_convert,
+                                   &command_summary,
+                                   &command_explain,
+                                   &command_advise,
+                                   &command_tune,
+                                   &command_devices,
+                                   &command_data,
+                                   &command_env,
+                                   &command_version,
+                                   &command_completion,
+                                   NULL};
 enum { COMMANDS = sizeof commands / sizeof *commands - 1 };
 
 static const char about[] =

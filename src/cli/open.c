@@ -24,6 +24,7 @@ int open_data(const cornu_model *model, const char *what, bool download, const d
                                   .brief = true,
                                   .fraction = c->fraction,
                                   .background = c->background,
+                                  .other_data = c->other_data,
                                   .workers = (int)c->workers,
                                   .cache = c->cache,
                                   .ranks = c->ranks,
@@ -35,6 +36,18 @@ int open_data(const cornu_model *model, const char *what, bool download, const d
     cornu_status status = cornu_data_open_for_model(model, &options, data);
     progress_break(p);
     return report(status);
+}
+
+int adapt_model(cornu_model *model, const cornu_data *data, progress *p)
+{
+    char *told = NULL, line[1024];
+    int status = report(cornu_model_adapt(model, data, &told));
+    if (told) {
+        snprintf(line, sizeof line, "%.900s (--exact: as it was published)", told);
+        progress_notice(p, line);
+    }
+    cornu_free(told);
+    return status;
 }
 
 /* Of all that the workers did. */

@@ -34,6 +34,8 @@ static void make_table(train_options *o, option table[TABLE_MOST])
          OPTION_TEXT, &o->wire, 0, 0},
         {"shard-optimizer", NULL, "each rank updates its part of the weights", OPTION_FLAG,
          &o->shard_optimizer, 0, 0},
+        {"exact", NULL, "a workload as it was published, whatever classes --data has", OPTION_FLAG,
+         &o->exact, 0, 0},
         {"seed", "N", "same seed, same bits", OPTION_INT, &o->seed, 1, INT64_MAX},
         {"learning-rate", "R", "in place of the recipe's", OPTION_REAL, &o->learning_rate, 0, 0},
         {"fraction", "F", "of the data: so large a share, as 0.1, the same of each class",
@@ -42,6 +44,8 @@ static void make_table(train_options *o, option table[TABLE_MOST])
          OPTION_TEXT, &o->classes, 0, 0},
         {"init", "FILE", "start from these weights (.safetensors, .npz, .keras, .h5, .onnx)",
          OPTION_TEXT, &o->init, 0, 0},
+        {"skip", "LAYER", "of --init: leave this layer out, whose weights do not fit", OPTION_LIST,
+         &o->skip, 0, 0},
         {"names", "torch", "they are a state_dict of PyTorch's", OPTION_TEXT, &o->names, 0, 0},
         {"save", "FILE", "write the model here: at the end, each epoch, on Ctrl-C", OPTION_TEXT,
          &o->save, 0, 0},
@@ -104,6 +108,8 @@ static bool parse(const option *table, int argc, char **argv, train_options *o, 
     else if (o->fraction.value > 1)
         *status = fail_usage(&command_train, "--fraction: found \"%s\"; expected at most 1",
                              o->fraction.text);
+    else if (o->skip.count && !o->init)
+        *status = fail_usage(&command_train, "found --skip alone; expected --init FILE, too");
     else if (o->names && !o->init)
         *status = fail_usage(&command_train, "found --names alone; expected --init FILE, too");
     else if (o->log_steps && !o->log)
@@ -113,42 +119,6 @@ static bool parse(const option *table, int argc, char **argv, train_options *o, 
                can_write(o->save, status) && can_write(o->log, status) &&
                can_write(o->html, status);
     return false;
-}
-
-/* Does the recipe describe the network of the model file? */
-static int check_same_network(const cornu_model *model, const train_options *o)
-{
-    cornu_model *recipe = NULL;
-    char *a = NULL, *b = NULL;
-    int status = report(cornu_model_open(o->what, &recipe));
-    if (status == STATUS_OK)
-        status = report(cornu_model_config(model, &a));
-    if (status == STATUS_OK)
-        status = report(cornu_model_config(recipe, &b));
-    if (status == STATUS_OK && strcmp(a, b) != 0)
-        status = fail(STATUS_FAILURE,
-                      "%s: holds another network than %s; leave out %s to go on "
-                      "with the file's own",
-                      o->resume, o->what, o->what);
-    cornu_free(a);
-    cornu_free(b);
-    cornu_model_close(recipe);
-    return status;
-}
-
-static int open_model(const train_options *o, cornu_model **model)
-{
-    const cornu_weights_options weights = {.names = o->names};
-    int status = report(cornu_model_open(o->resume ? o->resume : o->what, model));
-    if (status == STATUS_OK && o->resume && o->what)
-        status = check_same_network(*model, o);
-    if (status == STATUS_OK && o->learning_rate.text)
-        status = train_set_learning_rate(*model, o->learning_rate.value);
-    if (status == STATUS_OK && o->classes)
-        status = report(cornu_model_set_class_names(*model, NULL, 0));
-    if (status == STATUS_OK && o->init)
-        status = report(cornu_model_load_weights_as(*model, o->init, &weights));
-    return status;
 }
 
 /* One run of the command. */
@@ -312,10 +282,10 @@ static void print_how_to_go_on(FILE *f, const training *t)
     print_option(f, "html", o->html);
     print_option(f, "output", o->output);
     print_option(f, "max-time", o->max_time.text);
-    print_to(f, "%s%s%s%s%s%s", o->on.exact_convolution ? " --exact-conv" : "",
-             o->shard_optimizer ? " --shard-optimizer" : "", o->log_steps ? " --log-steps" : "",
-             o->files.strict ? " --strict" : "", o->plot ? " --plot" : "",
-             o->quiet ? " --quiet" : "");
+    print_to(f, "%s%s%s%s%s%s%s", o->on.exact_convolution ? " --exact-conv" : "",
+             o->shard_optimizer ? " --shard-optimizer" : "", o->exact ? " --exact" : "",
+             o->log_steps ? " --log-steps" : "", o->files.strict ? " --strict" : "",
+             o->plot ? " --plot" : "", o->quiet ? " --quiet" : "");
     print_option(f, "resume", t->path);
 }
 
@@ -466,9 +436,7 @@ static int run(int argc, char **argv)
     o.files.fraction = o.fraction.value;
     o.files.ranks = cornu_ranks_count(t.ranks) > 1 ? t.ranks : NULL;
     o.files.beside = o.save ? o.save : o.resume;
-    status = open_model(&o, &t.model);
-    if (status == STATUS_OK)
-        status = open_data(t.model, o.data, true, &o.files, &t.progress, &data);
+    status = train_open(&o, &t.progress, &t.model, &data);
     if (status == STATUS_OK) {
         train_say_unused(&o, t.model, data, &t.progress);
         choose_path(&t);
@@ -497,6 +465,8 @@ const command command_train = {
     "of\n"
     "another set (cornu data list) is taken in its place. Without it the set is looked for in\n"
     "$CORNU_DATA, the usual caches and Debian's packages, then downloaded and checked.\n"
+    "A workload whose --data has other classes than it was published for gets as many outputs as\n"
+    "there are classes, and says so; --exact leaves it as it was published.\n"
     "The model goes to the file of --save; without it to a new file in this folder, which is "
     "named\n"
     "before the first epoch; with --resume alone to the file itself. Ctrl-C, SIGTERM and SIGHUP\n"

@@ -10,12 +10,17 @@ typedef struct train_options {
         *classes;
     int64_t epochs, batch, steps, shards, seed, jobs;
     real_number learning_rate, max_time, fraction;
-    text_list sweep;
+    text_list sweep, skip;
     device_choice on;
     data_choice files;
-    bool log_steps, shard_optimizer, plot, quiet, no_save;
+    bool log_steps, shard_optimizer, plot, quiet, no_save, exact;
 } train_options;
 
+/* Open the recipe or the model file (which must be of one network where both are named) and its
+   data, and make the model as the command line and the data want it. */
+int train_open(const train_options *options, progress *p, cornu_model **model, cornu_data **data);
+/* Is it a built-in workload that may be made to fit other data than its own? */
+bool train_adapts(const train_options *options);
 /* Another learning rate than the recipe's, before training begins. Prints what is wrong, and
    returns the exit status. */
 int train_set_learning_rate(cornu_model *model, double rate);

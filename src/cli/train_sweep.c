@@ -237,17 +237,22 @@ static int open_once(sweep *s, int64_t *bytes)
     const train_options *o = s->options;
     cornu_model *model = NULL;
     cornu_data *data = NULL;
-    data_choice files = {.cache = "off", .background = true, .fraction = o->fraction.value};
+    data_choice files = {.cache = "off",
+                         .background = true,
+                         .fraction = o->fraction.value,
+                         .other_data = train_adapts(o)};
     double rate = o->learning_rate.value;
     cornu_data_loading loading = {.files = 0};
     for (int i = 0; i < s->trials->lists; i++)
         if (strcmp(s->trials->list[i].key->option, "learning-rate") == 0)
             rate = strtod(s->trials->list[i].value[0], NULL);
     int status = report(cornu_model_open(o->what, &model));
-    if (status == STATUS_OK && rate > 0)
-        status = train_set_learning_rate(model, rate);
     if (status == STATUS_OK)
         status = open_data(model, o->data, true, &files, &s->progress, &data);
+    if (status == STATUS_OK && files.other_data)
+        status = adapt_model(model, data, &s->progress);
+    if (status == STATUS_OK && rate > 0)
+        status = train_set_learning_rate(model, rate);
     if (status == STATUS_OK) {
         (void)cornu_data_loading_get(data, &loading);
         s->keeps_pixels = loading.files > 0;

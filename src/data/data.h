@@ -20,6 +20,7 @@ struct cornu_data {
     char **class_names;        /* [class_count], or NULL where unknown */
     bool generated;
     bool fewer_classes; /* than a model's outputs: no error, as the caller says */
+    double spare_split; /* this share of a folder without a test split became one; 0: none */
     bool scaled;        /* the recipe that it was opened for says what the network sees (x_scale) */
     /* memory behind the blocks, owned: x, y and weights of the training split, then of the test
        split (NULL where a block points elsewhere: see data.c) */
@@ -88,6 +89,8 @@ typedef struct data_spec {
     const char *name;      /* mnist, ...; or NULL */
     const char *file;      /* an .npz; or NULL */
     const char *folder;    /* of images; or NULL */
+    const char *table;     /* of pictures and numbers, a .csv; or NULL */
+    const char *x, *y;     /* its columns: file names, numbers */
     double scale;          /* the network sees pixels * scale; < 0: of uint8 model_pixel_scale, of
                               floats 1 */
     int64_t image_size[2]; /* folders: height, width; 0: the model's input */
@@ -125,7 +128,9 @@ typedef struct data_request {
     /* of image folders */
     int64_t height, width, channels;
     const struct image_filter *filter;
+    const char *table_x, *table_y; /* as in data_spec */
     double validation_split;
+    double spare_split;     /* the same, where there is no test split; 0: none */
     int64_t cache_limit;    /* what cache_option_read makes of options.cache */
     bool each_must_be_read; /* a sample that is needed and cannot be read is an error */
 } data_request;
@@ -160,6 +165,11 @@ void data_detail(const cornu_data_options *options, const char *format, ...)
 cornu_status images_read(const char *folder, const data_request *request, cornu_data *data);
 bool images_present(const char *folder);     /* the first kind */
 bool images_are_classes(const char *folder); /* the second: is an image in one of its folders? */
+/* Read a table in CSV: the pictures that its column r->table_x names, with the numbers of
+   r->table_y. */
+cornu_status images_read_table(const char *path, const data_request *r, cornu_data *data);
+/* CORNU_INVALID: which of its columns count is said by a recipe alone. */
+cornu_status table_fail(const char *path);
 /* Read x_train, y_train[, x_test, y_test] of an .npz file. */
 cornu_status data_read_npz(const char *path, double scale, cornu_data *data);
 

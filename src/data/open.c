@@ -93,6 +93,11 @@ static cornu_status find_named(const dataset *set, const char *folder,
     return status;
 }
 
+static bool is_table(const char *path)
+{
+    return path_has_ending(path, ".csv");
+}
+
 static cornu_status find_file(const char *path, data_location *location)
 {
     if (!file_exists(path))
@@ -113,6 +118,8 @@ static cornu_status find_what(const char *what, const shape *input, const char *
         return find_named(set, folder, options, location);
     if (path_has_ending(what, ".npz"))
         return find_file(what, location);
+    if (is_table(what) && file_exists(what))
+        return table_fail(what);
     if (!folder_exists(what))
         return status_fail(
             CORNU_NOT_FOUND,
@@ -124,12 +131,26 @@ static cornu_status find_what(const char *what, const shape *input, const char *
 
 /* ---- reading ---- */
 
-static cornu_status read_file(const char *path, const data_request *request, cornu_data *data)
+/* Its name, and the folder that it lies in. */
+static cornu_status name_file(const char *path, cornu_data *data)
 {
     TRY(memory_copy_string(path_base(path), &data->name));
     size_t length = strlen(path) - strlen(path_base(path));
-    TRY(memory_format(&data->folder, "%.*s", (int)length, length ? path : "."));
+    return memory_format(&data->folder, "%.*s", (int)length, length ? path : ".");
+}
+
+static cornu_status read_file(const char *path, const data_request *request, cornu_data *data)
+{
+    TRY(name_file(path, data));
     return data_read_npz(path, request->scale, data);
+}
+
+static cornu_status read_table(const char *path, const data_request *request, cornu_data *data)
+{
+    TRY(name_file(path, data));
+    TRY(images_read_table(path, request, data));
+    apply_scale(request, data);
+    return CORNU_OK;
 }
 
 static cornu_status read_images(const char *folder, const data_request *request, cornu_data *data)
@@ -152,8 +173,10 @@ static cornu_status read_all(data_location *location, const data_request *reques
     data->origin = realpath(location->folder, NULL);
     if (location->set)
         return read_set(location->set, location->reader, location->folder, request, data);
-    return folder_exists(location->folder) ? read_images(location->folder, request, data)
-                                           : read_file(location->folder, request, data);
+    if (folder_exists(location->folder))
+        return read_images(location->folder, request, data);
+    return is_table(location->folder) ? read_table(location->folder, request, data)
+                                      : read_file(location->folder, request, data);
 }
 
 static cornu_status read_location(data_location *location, const data_request *request,
@@ -227,6 +250,9 @@ done:
 
 /* ---- as a recipe says ---- */
 
+/* Of a folder without a test split, for a built-in workload that validates. */
+#define SPARE_SPLIT 0.2
+
 /* Sizes of images and how folders are read: the caller's, else the recipe's, else the model's
  * input. */
 static void size_images(const data_spec *spec, const shape *input, data_request *request)
@@ -242,6 +268,8 @@ static void size_images(const data_spec *spec, const shape *input, data_request 
         request->channels = spec->channels ? spec->channels : picture.dim[2];
     if (!o->interpolation)
         request->filter = image_filter_named(spec->interpolation);
+    request->table_x = spec->x;
+    request->table_y = spec->y;
     request->options.keep_aspect_ratio = o->keep_aspect_ratio || spec->keep_aspect_ratio;
     if (!(o->validation_split > 0) && !o->whole)
         request->validation_split = spec->validation_split;
@@ -265,12 +293,13 @@ static cornu_status find_path(const data_spec *spec, const cornu_model *model,
                               const cornu_data_options *options, data_location *location)
 {
     char *found = NULL;
-    const char *path = spec->file ? spec->file : spec->folder, *first = own_folder(options);
-    cornu_status status = first ? look_first(path, !spec->file, first, &found)
+    const char *file = spec->file ? spec->file : spec->table, *path = file ? file : spec->folder;
+    const char *first = own_folder(options);
+    cornu_status status = first ? look_first(path, !file, first, &found)
                                 : path_beside(path, model->data->source, &found);
     if (status == CORNU_OK)
-        status = spec->file ? find_file(found, location)
-                            : folder_find(found, &model->input, options, location);
+        status = file ? find_file(found, location)
+                      : folder_find(found, &model->input, options, location);
     free(found);
     return status;
 }
@@ -304,6 +333,18 @@ static cornu_status find_unnamed(const cornu_model *model, const cornu_data_opti
     return CORNU_OK;
 }
 
+/* A built-in workload's own set, or what else its folder holds. */
+static cornu_status find_other(const dataset *set, const cornu_model *model,
+                               const cornu_data_options *options, data_location *location)
+{
+    const char *first = own_folder(options);
+    if (find_named(set, first, options, location) == CORNU_OK)
+        return CORNU_OK;
+    *location = (data_location){0};
+    cornu_status status = folder_find(first, &model->input, options, location);
+    return status == CORNU_NOT_FOUND ? find_named(set, first, options, location) : status;
+}
+
 /* The data that a recipe asks for. --data may also be a file, or the name of another set. */
 static cornu_status find_spec(const data_spec *spec, const cornu_model *model,
                               const cornu_data_options *options, data_location *location)
@@ -312,11 +353,16 @@ static cornu_status find_spec(const data_spec *spec, const cornu_model *model,
     if (first && !folder_exists(first)) {
         if (dataset_named(first) || path_has_ending(first, ".npz"))
             return find_what(first, &model->input, NULL, options, location);
+        if (is_table(first))
+            return spec->table || !file_exists(first) ? find_file(first, location)
+                                                      : table_fail(first);
         return status_fail(CORNU_NOT_FOUND, "%s: no such data set, .npz file or folder", first);
     }
+    if (spec->name && first && options->other_data && model->published)
+        return find_other(dataset_named(spec->name), model, options, location);
     if (spec->name)
         return find_named(dataset_named(spec->name), first, options, location);
-    if (spec->file || spec->folder)
+    if (spec->file || spec->folder || spec->table)
         return find_path(spec, model, options, location);
     if (first)
         return folder_find(first, &model->input, options, location);
@@ -330,7 +376,7 @@ static cornu_status find_hint(const data_spec *spec, const cornu_model *model,
     if (!model->training.data_path)
         return CORNU_OK;
     TRY(folder_find_hint(model->training.data_name, model->training.data_path, location));
-    bool own = spec->name || spec->file || spec->folder;
+    bool own = spec->name || spec->file || spec->folder || spec->table;
     const char *file = source_of(model), *path = model->training.data_path;
     if (location->folder && (!location->set || location->set != dataset_named(spec->name)))
         data_notice(options, "%s: taking the data that it was trained on, %s", file, path);
@@ -413,6 +459,8 @@ cornu_status cornu_data_open_for_model(const cornu_model *model, const cornu_dat
     TRY(data_request_read(options, &request));
     request.scale = spec.scale;
     size_images(&spec, &model->input, &request);
+    if (request.options.other_data && model->published && doc_get(model->fit, "validation"))
+        request.spare_split = SPARE_SPLIT;
     TRY_GOTO(find_for_model(&spec, model, &request.options, &location));
     TRY_GOTO(memory_new(1, sizeof *data, "data", &data));
     TRY_GOTO(read_location(&location, &request, data));

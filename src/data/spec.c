@@ -55,13 +55,33 @@ static cornu_status read_folder_options(const doc *section, data_spec *spec)
     return CORNU_OK;
 }
 
+/* Which of a table's columns are the file names, and the numbers. */
+static cornu_status read_columns(const doc *section, data_spec *spec)
+{
+    TRY(doc_read_string(section, "x", &spec->x));
+    TRY(doc_read_string(section, "y", &spec->y));
+    if (spec->table && !path_has_ending(spec->table, ".csv"))
+        return doc_fail(doc_get(section, "table"), "found \"%s\"; expected a .csv file",
+                        spec->table);
+    if (spec->table && (!spec->x || !spec->y))
+        return doc_fail(section, "%s is missing; a table needs it: the column of the %s",
+                        spec->x ? "y" : "x",
+                        spec->x ? "numbers that are to be predicted" : "pictures' file names");
+    if (!spec->table && (spec->x || spec->y))
+        return doc_fail(doc_get(section, spec->x ? "x" : "y"),
+                        "found no table; expected one beside it");
+    return CORNU_OK;
+}
+
 static cornu_status read_source(const doc *section, data_spec *spec)
 {
     TRY(doc_read_string(section, "name", &spec->name));
     TRY(doc_read_string(section, "file", &spec->file));
     TRY(doc_read_string(section, "folder", &spec->folder));
-    if (!!spec->name + !!spec->file + !!spec->folder > 1)
-        return doc_fail(section, "found more than one of name, file and folder; expected one");
+    TRY(doc_read_string(section, "table", &spec->table));
+    if (!!spec->name + !!spec->file + !!spec->folder + !!spec->table > 1)
+        return doc_fail(section,
+                        "found more than one of name, file, folder and table; expected one");
     if (spec->name && !dataset_named(spec->name))
         return doc_fail(doc_get(section, "name"),
                         "unknown data set \"%s\"; expected mnist, fashion_mnist, cifar10 or "
@@ -70,7 +90,7 @@ static cornu_status read_source(const doc *section, data_spec *spec)
     if (spec->file && !path_has_ending(spec->file, ".npz"))
         return doc_fail(doc_get(section, "file"), "found \"%s\"; expected an .npz file",
                         spec->file);
-    return CORNU_OK;
+    return read_columns(section, spec);
 }
 
 cornu_status data_spec_read(const doc *section, data_spec *spec)
@@ -78,6 +98,9 @@ cornu_status data_spec_read(const doc *section, data_spec *spec)
     static const char *const known[] = {"name",
                                         "file",
                                         "folder",
+                                        "table",
+                                        "x",
+                                        "y",
                                         "scale",
                                         "fewer_classes",
                                         "image_size",

@@ -186,11 +186,11 @@ const char *cornu_model_class_name(const cornu_model *model, int index)
 
 const char *cornu_model_data_name(const cornu_model *model)
 {
-    static const char *const keys[] = {"name", "file", "folder"};
+    static const char *const keys[] = {"name", "file", "folder", "table"};
     const doc *data = model ? model->data : NULL;
     if (data && data->type == DOC_STRING)
         return data->string;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         const doc *d = doc_get(data, keys[i]);
         if (d && d->type == DOC_STRING)
             return d->string;

@@ -86,6 +86,7 @@ struct cornu_model {
     char *name;
     char *source;    /* file name for messages */
     bool functional; /* was Keras's Functional (a chain), not Sequential */
+    bool published;  /* a built-in workload, as cornu_model_open made it */
     layer **layers;  /* the first is InputLayer */
     int layer_count;
     shape input, output;
@@ -122,6 +123,9 @@ cornu_status model_from_recipe(doc *recipe, cornu_model **out);
 /* The same for a recipe that is a file of its own: its model section may also name a .json, .yaml
    or .yml file that holds one, relative to the recipe. */
 cornu_status model_from_recipe_file(doc *recipe, cornu_model **out);
+/* Make a built-in workload (m->published) anew for so many classes: the last layer that has units
+   gets as many. CORNU_INVALID for other models, and for one that has weights by now. */
+cornu_status model_set_outputs(cornu_model *m, int64_t classes);
 /* Parse only a model section. */
 cornu_status model_from_section(const doc *section, cornu_model **out);
 /* Append one layer whose options are `options` (a map or NULL); its shapes and weights are known

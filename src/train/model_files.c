@@ -56,8 +56,11 @@ static cornu_status open_recipe(const char *path, cornu_model **model)
 static cornu_status open_any(const char *what, cornu_model **model)
 {
     const char *recipe = recipe_text(what);
-    if (recipe)
-        return cornu_model_parse(recipe, what, model);
+    if (recipe) {
+        TRY(cornu_model_parse(recipe, what, model));
+        (*model)->published = true;
+        return CORNU_OK;
+    }
     if (checkpoint_path_is(what))
         return checkpoint_read(what, model);
     if (path_has_ending(what, ".onnx"))

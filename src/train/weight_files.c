@@ -5,6 +5,7 @@
 #include "train/export.h"
 #include "train/keras/keras.h"
 #include "train/torch/torch.h"
+#include "train/weight_skip.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,12 +36,15 @@ static bool is_state(const char *name)
 }
 
 /* All is checked before the first weight changes. */
-static cornu_status check_weights(const tensor_file *f, const cornu_model *m)
+static cornu_status check_weights(const tensor_file *f, const cornu_model *m,
+                                  const char *const *skip)
 {
     for (int i = 0; i < m->weight_count; i++)
-        TRY(check_weight(f, &m->variables[i], tensor_file_find(f, m->variables[i].name)));
+        if (!skip_has_weight(skip, m->variables[i].name))
+            TRY(check_weight(f, &m->variables[i], tensor_file_find(f, m->variables[i].name)));
     for (int i = 0; i < f->count; i++)
-        if (!is_state(f->tensors[i].name) && !model_variable(m, f->tensors[i].name))
+        if (!is_state(f->tensors[i].name) && !model_variable(m, f->tensors[i].name) &&
+            !skip_has_weight(skip, f->tensors[i].name))
             return status_fail(CORNU_BAD_FILE,
                                "%s: found %s; expected only weights of the model, "
                                "such as %s",
@@ -62,31 +66,35 @@ static cornu_status copy_weight(variable *v, const file_tensor *t)
     return status;
 }
 
-static cornu_status take_weights(tensor_file *f, cornu_model *model)
+static cornu_status take_weights(tensor_file *f, cornu_model *model, const char *const *skip)
 {
     if (keras_path_is(f->path)) { /* the optimizer's state stays where it is, as of other files */
         TRY(keras_read_metadata(f));
         TRY(keras_read_weight_names(f, model));
     }
-    TRY(check_weights(f, model));
+    TRY(skip_check(skip, f, model));
+    TRY(check_weights(f, model, skip));
     TRY(model_start_weights(model));
     for (int i = 0; i < model->weight_count; i++)
-        TRY(copy_weight(&model->variables[i], tensor_file_find(f, model->variables[i].name)));
+        if (!skip_has_weight(skip, model->variables[i].name))
+            TRY(copy_weight(&model->variables[i], tensor_file_find(f, model->variables[i].name)));
     return CORNU_OK;
 }
 
 /* ---- ONNX's ------------------------------------------------------------------------------- */
 
 /* The weights of a chain, which has no names that last, in its order. */
-static cornu_status take_in_order(const cornu_model *from, const char *path, cornu_model *to)
+static cornu_status take_in_order(const cornu_model *from, const char *path, cornu_model *to,
+                                  const char *const *skip)
 {
     char found[128], expected[128];
+    TRY(skip_check(skip, NULL, to));
     if (from->weight_count != to->weight_count)
         return status_fail(CORNU_BAD_FILE, "%s: found %d weights; expected the model's %d", path,
                            from->weight_count, to->weight_count);
     for (int i = 0; i < to->weight_count; i++) {
         const variable *a = &from->variables[i], *b = &to->variables[i];
-        if (!shape_equal(&a->shape, &b->shape))
+        if (!skip_has_weight(skip, b->name) && !shape_equal(&a->shape, &b->shape))
             return status_fail(CORNU_BAD_FILE,
                                "%s: weight %d, %s: found shape %s; expected %s, of %s", path, i + 1,
                                a->name, shape_show(&a->shape, false, found),
@@ -94,16 +102,17 @@ static cornu_status take_in_order(const cornu_model *from, const char *path, cor
     }
     TRY(model_start_weights(to));
     for (int i = 0; i < to->weight_count; i++)
-        memcpy(to->variables[i].value, from->variables[i].value,
-               (size_t)to->variables[i].count * sizeof(float));
+        if (!skip_has_weight(skip, to->variables[i].name))
+            memcpy(to->variables[i].value, from->variables[i].value,
+                   (size_t)to->variables[i].count * sizeof(float));
     return CORNU_OK;
 }
 
-static cornu_status load_onnx(const char *path, cornu_model *model)
+static cornu_status load_onnx(const char *path, cornu_model *model, const char *const *skip)
 {
     cornu_model *chain;
     TRY(import_onnx(path, &chain));
-    cornu_status status = take_in_order(chain, path, model);
+    cornu_status status = take_in_order(chain, path, model, skip);
     cornu_model_close(chain);
     return status;
 }
@@ -142,9 +151,9 @@ cornu_status cornu_model_load_weights_as(cornu_model *model, const char *path,
     TRY(CHECK_RESERVE("cornu_weights_options", o));
     TRY(check_names(o->names, path, &torch));
     if (path_has_ending(path, ".onnx"))
-        return load_onnx(path, model);
+        return load_onnx(path, model, o->skip);
     TRY(tensor_file_open(path, &f));
-    cornu_status status = torch ? torch_read(f, model) : take_weights(f, model);
+    cornu_status status = torch ? torch_read(f, model, o->skip) : take_weights(f, model, o->skip);
     tensor_file_close(f);
     return status;
 }

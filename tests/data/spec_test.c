@@ -127,7 +127,7 @@ static void bad_sections_are_refused_with_their_line(void **state)
     } cases[] = {
         {"name: mnist\nsale: 1\n", "sale"},
         {"name: mnits\n", "r.yaml:1: name: unknown data set \"mnits\"; expected mnist, "},
-        {"name: mnist\nfile: x.npz\n", "more than one of name, file and folder"},
+        {"name: mnist\nfile: x.npz\n", "more than one of name, file, folder and table"},
         {"file: x.csv\n", "found \"x.csv\"; expected an .npz file"},
         {"name: 3\n", "name"},
         {"[1, 2]\n", "a list; expected a data set's name, a path or a map"},

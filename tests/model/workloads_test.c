@@ -32,6 +32,35 @@ static void each_workload_has_the_published_parameters(void **state)
     }
 }
 
+/* Weights that are there would be lost. */
+static void only_a_workload_without_weights_takes_another_number_of_classes(void **state)
+{
+    (void)state;
+    cornu_model *own = make_model(recipe_text("cifar100-mlp")), *m = NULL;
+    char *yaml = NULL;
+    int64_t output[8];
+    int rank;
+    assert_int_equal(cornu_model_set_outputs(own, 3), CORNU_INVALID);
+    assert_string_equal(
+        cornu_last_error(),
+        "test.yaml: found a model of your own; expected a built-in workload as it is");
+    cornu_model_close(own);
+    must(cornu_model_open("cifar100-mlp", &m));
+    must(cornu_model_set_outputs(m, 3));
+    must(cornu_model_output_shape(m, output, &rank));
+    assert_int_equal(output[0], 3);
+    assert_int_equal(m->batch, 32);
+    assert_int_equal(cornu_model_set_outputs(m, 0), CORNU_INVALID);
+    must(cornu_model_initialize(m, 1));
+    must(cornu_model_set_outputs(m, 3));
+    assert_int_equal(cornu_model_set_outputs(m, 4), CORNU_INVALID);
+    cornu_model_close(m);
+    must(cornu_workload_recipe("cifar100-mlp", &yaml));
+    assert_string_equal(yaml, recipe_text("cifar100-mlp"));
+    cornu_free(yaml);
+    assert_int_equal(cornu_workload_recipe("cifar100", &yaml), CORNU_NOT_FOUND);
+}
+
 static void the_workloads_are_listed_and_no_others(void **state)
 {
     (void)state;
@@ -87,6 +116,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_workload_has_the_published_parameters),
+        cmocka_unit_test(only_a_workload_without_weights_takes_another_number_of_classes),
         cmocka_unit_test(the_workloads_are_listed_and_no_others),
         cmocka_unit_test(a_workload_names_its_data),
         cmocka_unit_test(weights_have_keras_names_and_shapes),

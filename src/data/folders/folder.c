@@ -205,7 +205,8 @@ cornu_status folder_find_hint(const char *name, const char *path, data_location 
     for (const data_reader *const *r = set ? set->readers : NULL; r && *r && !reader; r++)
         if ((*r)->present(path, set))
             reader = *r;
-    bool file = !set && path_has_ending(path, ".npz") && file_exists(path);
+    bool array = path_has_ending(path, ".npz") || path_has_ending(path, ".csv");
+    bool file = !set && array && file_exists(path);
     bool images = !set && !file && (images_present(path) || images_are_classes(path));
     if (!reader && !file && !images)
         return CORNU_OK;

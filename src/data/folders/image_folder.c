@@ -40,16 +40,30 @@ static cornu_status order_splits(image_files *files, int64_t *train)
     return CORNU_OK;
 }
 
-static cornu_status reserve_split(const image_file *files, int64_t count, cornu_split split,
-                                  const data_request *r, cornu_data *data)
+static cornu_status reserve_values(const image_file *files, int64_t count, cornu_split split,
+                                   cornu_data *data)
+{
+    float *values;
+    shape none = {0};
+    TRY(data_reserve_targets(data, split, &none, SAMPLE_F32, &values));
+    for (int64_t i = 0; i < count; i++)
+        values[i] = files[i].value;
+    return CORNU_OK;
+}
+
+static cornu_status reserve_split(const image_files *all, int64_t first, int64_t count,
+                                  cornu_split split, const data_request *r, cornu_data *data)
 {
     int32_t *labels;
     shape none = {0};
+    const image_file *files = all->items + first;
     sample_block *block = &data->block[split];
     *block = (sample_block){.count = count,
                             .x_shape = {3, {r->height, r->width, r->channels}},
                             .x_type = SAMPLE_U8,
                             .x_scale = 1.0f / 255.0f};
+    if (all->values)
+        return reserve_values(files, count, split, data);
     if (count > 0 && files->label == LABEL_NONE)
         return CORNU_OK;
     TRY(data_reserve_targets(data, split, &none, SAMPLE_I32, &labels));
@@ -63,8 +77,8 @@ cornu_status images_load(image_files *files, const data_request *r, skips *skipp
 {
     int64_t train = 0, all = (int64_t)files->count;
     TRY(order_splits(files, &train));
-    TRY(reserve_split(files->items, train, CORNU_TRAIN, r, data));
-    TRY(reserve_split(files->items + train, all - train, CORNU_TEST, r, data));
+    TRY(reserve_split(files, 0, train, CORNU_TRAIN, r, data));
+    TRY(reserve_split(files, train, all - train, CORNU_TEST, r, data));
     if (all == 0)
         return CORNU_OK; /* the caller says what is missing */
     TRY(loader_open(files, r, skipped, data->name, &data->loader));
@@ -161,7 +175,9 @@ static cornu_status check_found(const char *folder, cornu_split split, const lis
 
 static cornu_status list(const char *train, const char *test, cornu_data *data, listing *l)
 {
-    double test_fraction = l->request->validation_split;
+    double spare = test || l->request->validation_split > 0 ? 0 : l->request->spare_split;
+    double test_fraction = spare > 0 ? spare : l->request->validation_split;
+    data->spare_split = spare;
     TRY(read_classes(train, l->request, data));
     TRY(scan(train, data, test_fraction, &l->skipped, &l->files));
     if (test)
@@ -198,11 +214,10 @@ static cornu_status conclude(const char *train, const char *test, const listing 
     return CORNU_OK;
 }
 
-/* Of the files of each split the share that is asked for. */
-static cornu_status take_share(listing *l, const char *name)
+cornu_status images_take_share(image_files *files, const data_request *r, const char *name)
 {
-    double fraction = l->request->options.fraction;
-    size_t count = l->files.count, left = 0;
+    double fraction = r->options.fraction;
+    size_t count = files->count, left = 0;
     int64_t before[2] = {0}, after[2] = {0};
     int32_t *labels;
     bool *kept;
@@ -211,21 +226,21 @@ static cornu_status take_share(listing *l, const char *name)
     TRY(memory_new(count + 1, sizeof *labels + sizeof *kept, "share of the images", &labels));
     kept = (bool *)(labels + count);
     for (size_t i = 0; i < count; i++) /* a class of each split by itself */
-        labels[i] = 2 * l->files.items[i].label + l->files.items[i].test;
+        labels[i] = 2 * files->items[i].label + files->items[i].test;
     cornu_status status = share_choose(labels, (int64_t)count, fraction, kept);
     for (size_t i = 0; status == CORNU_OK && i < count; i++) {
-        image_file *file = &l->files.items[i];
+        image_file *file = &files->items[i];
         before[file->test]++;
         after[file->test] += kept[i];
         if (kept[i])
-            l->files.items[left++] = *file;
+            files->items[left++] = *file;
         else
             free(file->path);
     }
     free(labels);
     TRY(status);
-    l->files.count = left;
-    share_notice(l->request, name, before, after);
+    files->count = left;
+    share_notice(r, name, before, after);
     return CORNU_OK;
 }
 
@@ -243,7 +258,7 @@ cornu_status images_read(const char *folder, const data_request *request, cornu_
         goto done;
     }
     TRY_GOTO(list(train, test, data, &l));
-    TRY_GOTO(take_share(&l, data->name));
+    TRY_GOTO(images_take_share(&l.files, request, data->name));
     TRY_GOTO(images_load(&l.files, request, &l.skipped, data));
     status = conclude(train, test, &l, data);
 done:

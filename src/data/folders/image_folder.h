@@ -27,12 +27,14 @@ typedef struct image_file {
     char *path;    /* FOLDER/CLASS/..., owned */
     char *problem; /* why it could not be read, or NULL; owned */
     int label;     /* LABEL_NONE: of all files or of none */
+    float value;   /* of a table: what is to be predicted */
     bool test;     /* of the split that validation_split takes */
 } image_file;
 
 typedef struct image_files {
     image_file *items;
     size_t count, capacity;
+    bool values; /* they have values, and no labels */
 } image_files;
 void image_files_free(image_files *files);
 
@@ -52,6 +54,12 @@ bool images_hold(const char *folder);
 cornu_status images_scan_class(const char *folder, const char *class_name, int label,
                                double test_fraction, skips *skipped, image_files *files);
 
+/* Where a file lies between 0 and 1, by its name in the data set alone. */
+double images_fraction(const char *inside);
+
+/* Of the files of each split, and class, the share that r->options.fraction asks for; `name` is
+   that of the data. */
+cornu_status images_take_share(image_files *files, const data_request *r, const char *name);
 /* Hand the files over to the loader of `data`, the training samples first; its blocks then show
    their pixels and labels. */
 cornu_status images_load(image_files *files, const data_request *request, skips *skipped,

@@ -256,6 +256,11 @@ static double fraction_of(const char *class_name, const char *inside)
     return (double)strtoull(hex, NULL, 16) / (double)(1ull << 52);
 }
 
+double images_fraction(const char *inside)
+{
+    return fraction_of("", inside);
+}
+
 cornu_status images_scan_class(const char *folder, const char *class_name, int label,
                                double test_fraction, skips *skipped, image_files *files)
 {

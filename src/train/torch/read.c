@@ -2,6 +2,7 @@
    then each layer finds its module. */
 #include "base/memory.h"
 #include "train/torch/torch.h"
+#include "train/weight_skip.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -341,14 +342,30 @@ static cornu_status take_all(const state_dict *d)
     return CORNU_OK;
 }
 
-cornu_status torch_read(const tensor_file *f, cornu_model *m)
+/* What is left out is as if neither the model nor the file had it. */
+static void leave_out(state_dict *d, const char *const *skip)
+{
+    int kept = 0;
+    for (int i = 0; i < d->module_count; i++)
+        if (!skip_has_weight(skip, d->modules[i].layer->name))
+            d->modules[kept++] = d->modules[i];
+    d->module_count = kept;
+    for (int i = 0; i < d->group_count; i++)
+        d->groups[i].used = skip_has(skip, d->groups[i].name, d->groups[i].length);
+}
+
+cornu_status torch_read(const tensor_file *f, cornu_model *m, const char *const *skip)
 {
     state_dict d = {.file = f, .model = m};
-    cornu_status status = torch_modules(m, &d.modules, &d.module_count);
+    cornu_status status = skip_check(skip, f, m);
+    if (status == CORNU_OK)
+        status = torch_modules(m, &d.modules, &d.module_count);
     if (status == CORNU_OK)
         status = memory_new((size_t)d.module_count + 1, sizeof(group *), "modules", &d.found);
     if (status == CORNU_OK)
         status = make_groups(&d);
+    if (status == CORNU_OK)
+        leave_out(&d, skip);
     if (status == CORNU_OK)
         status = find_all(&d);
     if (status == CORNU_OK)

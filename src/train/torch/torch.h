@@ -47,8 +47,9 @@ weight_order torch_order(const cornu_model *m, const torch_module *module, torch
 torch_role torch_key(const torch_module *module);
 
 /* Take all weights from the file, or none where one is missing, left over or of another shape:
-   CORNU_BAD_FILE names the tensor. */
-cornu_status torch_read(const tensor_file *f, cornu_model *m);
+   CORNU_BAD_FILE names the tensor. Of NULL-ended `skip` (may be NULL) neither the model's layers
+   nor the file's modules count. */
+cornu_status torch_read(const tensor_file *f, cornu_model *m, const char *const *skip);
 /* Write the host's weights, which must be there, under the layers' names. */
 cornu_status torch_write(const cornu_model *m, const char *path);
 

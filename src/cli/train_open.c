@@ -1,0 +1,89 @@
+/* Models as the command train opens them. */
+#include "cli/train.h"
+#include <string.h>
+
+static bool is_workload(const char *what)
+{
+    for (int i = 0; what && cornu_workload_name(i); i++)
+        if (strcmp(what, cornu_workload_name(i)) == 0)
+            return true;
+    return false;
+}
+
+bool train_adapts(const train_options *o)
+{
+    return o->data && !o->exact && is_workload(o->what);
+}
+
+/* A workload that was made to fit other data has another number of outputs than the published. */
+static int open_as(const train_options *o, const cornu_model *model, cornu_model **recipe)
+{
+    int64_t shape[8];
+    int rank = 0;
+    int status = report(cornu_model_open(o->what, recipe));
+    if (status == STATUS_OK)
+        status = report(cornu_model_output_shape(model, shape, &rank));
+    if (status == STATUS_OK && is_workload(o->what) && !o->exact && rank == 1)
+        status = report(cornu_model_set_outputs(*recipe, shape[0]));
+    return status;
+}
+
+/* Does the recipe describe the network of the model file? */
+static int check_same_network(const cornu_model *model, const train_options *o)
+{
+    cornu_model *recipe = NULL;
+    char *a = NULL, *b = NULL;
+    int status = open_as(o, model, &recipe);
+    if (status == STATUS_OK)
+        status = report(cornu_model_config(model, &a));
+    if (status == STATUS_OK)
+        status = report(cornu_model_config(recipe, &b));
+    if (status == STATUS_OK && strcmp(a, b) != 0)
+        status = fail(STATUS_FAILURE,
+                      "%s: holds another network than %s; leave out %s to go on "
+                      "with the file's own",
+                      o->resume, o->what, o->what);
+    cornu_free(a);
+    cornu_free(b);
+    cornu_model_close(recipe);
+    return status;
+}
+
+static int open_model(const train_options *o, cornu_model **model)
+{
+    int status = report(cornu_model_open(o->resume ? o->resume : o->what, model));
+    return status == STATUS_OK && o->resume && o->what ? check_same_network(*model, o) : status;
+}
+
+/* What the command line says of the model, once its layers are as they will be. */
+static int prepare(const train_options *o, cornu_model *model)
+{
+    const char *skip[sizeof o->skip.item / sizeof *o->skip.item + 1] = {NULL};
+    const cornu_weights_options weights = {.names = o->names, .skip = skip};
+    int status = STATUS_OK;
+    memcpy(skip, o->skip.item, sizeof o->skip.item);
+    if (o->learning_rate.text)
+        status = train_set_learning_rate(model, o->learning_rate.value);
+    if (status == STATUS_OK && o->classes)
+        status = report(cornu_model_set_class_names(model, NULL, 0));
+    if (status == STATUS_OK && o->init)
+        status = report(cornu_model_load_weights_as(model, o->init, &weights));
+    return status;
+}
+
+int train_open(const train_options *o, progress *p, cornu_model **model, cornu_data **data)
+{
+    bool adapts = !o->resume && train_adapts(o);
+    data_choice files = o->files;
+    files.other_data = adapts;
+    int status = open_model(o, model);
+    if (status == STATUS_OK && !adapts) /* what is wrong with the options is said first */
+        status = prepare(o, *model);
+    if (status == STATUS_OK)
+        status = open_data(*model, o->data, true, &files, p, data);
+    if (status == STATUS_OK && adapts)
+        status = adapt_model(*model, *data, p);
+    if (status == STATUS_OK && adapts)
+        status = prepare(o, *model);
+    return status;
+}
