@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "support/scratch.h"
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -266,6 +267,24 @@ static void paths_are_taken_apart_and_joined(void **state)
     assert_false(file_exists(scratch_path("p")));
 }
 
+/* Not "No such file or directory", which is what is found when one looks afterwards. */
+static void a_folder_that_cannot_be_made_says_why(void **state)
+{
+    (void)state;
+    static const char *const places[] = {"/sys/cornu-test", "/cornu-test"};
+    for (int i = 0; i < 2; i++) {
+        if (mkdir(places[i], 0777) == 0) {
+            rmdir(places[i]); /* root may */
+            continue;
+        }
+        const char *why = strerror(errno);
+        char inside[64];
+        snprintf(inside, sizeof inside, "%s/x", places[i]);
+        assert_int_equal(folder_make(inside), CORNU_IO);
+        assert_non_null(strstr(cornu_last_error(), why));
+    }
+}
+
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
 
 int main(void)
@@ -282,6 +301,7 @@ int main(void)
         IN_SCRATCH(only_regular_files_are_read_and_none_is_waited_for),
         IN_SCRATCH(a_file_that_is_cut_while_it_is_read_is_an_error),
         IN_SCRATCH(an_empty_file_can_be_read),
+        cmocka_unit_test(a_folder_that_cannot_be_made_says_why),
         IN_SCRATCH(paths_are_taken_apart_and_joined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

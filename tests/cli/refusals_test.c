@@ -2,8 +2,10 @@
 #include "support/made.h"
 #include "support/program.h"
 #include "support/scratch.h"
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,6 +45,21 @@ static void a_file_that_cannot_be_written_is_named_first(void **state)
              "none/log.csv: cannot write: No such file or directory");
 }
 
+/* Its folder's reason counts, not that the file is not there yet. */
+static void a_folder_that_takes_no_file_says_why(void **state)
+{
+    (void)state;
+    static const char *const places[] = {"/sys", "/proc/sys", "/"};
+    for (int i = 0; i < 3; i++) {
+        char path[64], message[128];
+        if (access(places[i], W_OK) == 0)
+            continue; /* root may */
+        snprintf(message, sizeof message, "cannot write: %s", strerror(errno));
+        snprintf(path, sizeof path, "%s/cornu-test.csv", places[i]);
+        must_say(program_run(ARGUMENTS("train", "no.yaml", "--log", path)), 1, message);
+    }
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, made_open, scratch_close)
 
 int main(void)
@@ -50,6 +67,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_number_may_be_the_least_and_the_most),
         TEST(a_file_that_cannot_be_written_is_named_first),
+        TEST(a_folder_that_takes_no_file_says_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -244,6 +244,23 @@ static void without_a_home_nothing_is_kept(void **state)
     assert_int_equal(access("relative", F_OK), -1);
 }
 
+/* Neither its reader nor its writer is waited for. */
+static void a_pipe_in_place_of_an_entry_keeps_nobody(void **state)
+{
+    (void)state;
+    char path[1024];
+    write_content(&key, 0);
+    assert_int_equal(files(path, sizeof path), 1);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    alarm(60); /* ends the process that waits */
+    assert_int_equal(read_content(&key), -1);
+    write_content(&key, 1);
+    assert_int_equal(read_content(&key), -1);
+    alarm(0);
+    assert_int_equal(unlink(path), 0);
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, open_cache, scratch_close)
@@ -251,6 +268,7 @@ int main(void)
         TEST(what_was_written_is_read_under_the_same_key_alone),
         TEST(a_damaged_file_is_as_good_as_none),
         TEST(what_is_no_file_is_as_good_as_none),
+        TEST(a_pipe_in_place_of_an_entry_keeps_nobody),
         TEST(killed_at_any_moment_a_writer_leaves_a_whole_file),
         TEST(readers_see_whole_files_while_two_write),
         TEST(a_full_disk_costs_the_new_file_and_no_old_one),
