@@ -3,22 +3,13 @@
 # As root, with debootstrap; the bare system is a temporary folder. Proxies and apt's sources are those of here.
 set -euo pipefail
 packages=$(cd "$1" && pwd)
-root=$(mktemp -d)
-chmod 755 "$root" # apt reads as another user
-trap 'rm -rf "$root"' EXIT
+# shellcheck source=scripts/bare_debian.sh
+. "$(dirname "$0")/bare_debian.sh"
 
-# inside COMMAND: with nothing of this machine's environment but its proxies.
-inside() {
-    env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
-        http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" chroot "$root" sh -ec "$1"
-}
-
-debootstrap --variant=minbase bookworm "$root" >/dev/null
-cp -r /etc/apt/. "$root/etc/apt/"
-cp /etc/resolv.conf "$root/etc/"
+bare_debian gcc libc6-dev pkg-config man-db
 mkdir "$root/packages"
 cp "$packages"/*.deb "$root/packages/"
-inside 'apt-get -qq update; apt-get -qq install -y --no-install-recommends /packages/*.deb gcc libc6-dev pkg-config man-db >/dev/null'
+inside 'apt-get -qq -o Dpkg::Use-Pty=0 install -y --no-install-recommends /packages/*.deb >/dev/null'
 
 inside 'cornu --version; cornu train mnist-cnn-2 --help >/dev/null; cornu explain mnist-cnn-2 >/dev/null'
 # shellcheck disable=SC2016 # the inner shell's

@@ -5,7 +5,7 @@ fast := build quiet tests python format scripts
 all := build quiet peers-environment asan plugins tsan tests peers-python peers-fixtures peers-guides peers-training \
     bundle python arm64 peers-tensorboard peers-onnx peers-torch packages newer-libraries valgrind format scripts \
     asan-python
-slow := build slow-tests mutations interrupts drivers fuzzing all-architectures
+slow := build slow-tests mutations interrupts drivers fuzzing all-architectures quickstart wheel
 steps := $(sort $(fast) $(all) $(slow))
 
 .PHONY: fast-steps all-steps slow-steps $(steps)
@@ -16,7 +16,7 @@ slow-steps: $(slow)
 # The tests that measure this machine have it for themselves: whatever else there is waits for them.
 quiet: build
 asan tests python valgrind plugins packages bundle arm64 newer-libraries tsan slow-tests mutations interrupts drivers \
-    fuzzing all-architectures: quiet
+    fuzzing all-architectures quickstart wheel: quiet
 peers-fixtures peers-training peers-python peers-tensorboard peers-onnx peers-torch \
     peers-guides: quiet peers-environment
 asan-python: asan

@@ -239,6 +239,22 @@ step_fuzzing() {
     done
 }
 
+# quickstart in a fresh clone, and then README's section on C from there.
+step_quickstart() {
+    local clone=build/check/quickstart
+    rm -rf $clone
+    git clone -q . $clone && git diff HEAD --binary | git -C $clone apply --allow-empty &&
+        $clone/quickstart && tests/packaging/readme_test.sh cmake "$PWD/$clone/build/release" "$PWD/$clone"
+}
+
+# The wheel that carries its libraries, built and then used in an empty Debian 12.
+step_wheel() {
+    local status=0
+    scripts/wheel.sh && scripts/bare_wheel.sh build/wheel/dist || status=$?
+    [ $status != 77 ] || skip "$(grep -m 1 '^skipped: ' "$log" | cut -d ' ' -f 2-)"
+    return $status
+}
+
 # The CUDA plug-in for all architectures that the toolkit knows, and the size of an installation with it.
 step_all-architectures() {
     need nvcc || return

@@ -4,6 +4,8 @@
 # Exit status 77 where the package cannot be had. The unpacked headers stay in build/newer_libraries for the next run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=scripts/debian.sh
+. scripts/debian.sh
 build=${1:?usage: scripts/newer_libraries.sh BUILD-FOLDER}
 store=$PWD/build/newer_libraries
 
@@ -12,28 +14,12 @@ skip() {
     exit 77
 }
 
-# The mirror that this machine's own sources name first, in either format of apt's.
-first_mirror() {
-    # Some of these files do not exist.
-    { cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null || true; } |
-        sed -nE 's/^(URIs:|deb( \[[^]]*\])?) +([^ ]+).*/\3/p' | grep -m 1 debian
-}
-
-# apt with a list and a state of its own, so that the machine's are not touched.
-own_apt() {
-    apt-get -qq -o Dir::Etc::SourceList="$store/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null \
-        -o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts=/dev/null -o Dir::State="$store/apt/state" \
-        -o Dir::State::status=/dev/null -o Dir::Cache="$store/apt/cache" -o APT::Sandbox::User=root \
-        -o Acquire::Languages=none -o Acquire::Retries=0 -o Acquire::http::Timeout=20 "$@"
-}
-
 fetch_headers() {
-    local mirror key
-    mirror=$(first_mirror) || skip "the machine's package sources name no Debian mirror"
-    key=/usr/share/keyrings/debian-archive-keyring.gpg
-    mkdir -p "$store/apt/state/lists/partial" "$store/apt/cache/archives/partial"
-    echo "deb [signed-by=$key] $mirror sid main" >"$store/apt/sources.list"
-    (cd "$store/apt" && rm -f ./*.deb && own_apt update && own_apt download libdnnl-dev) >"$store/apt/log" 2>&1 ||
+    local mirror
+    mirror=$(release_mirror) || skip "the machine's package sources name no Debian mirror"
+    apt_folder "$store/apt" "deb $mirror sid main"
+    (cd "$store/apt" && rm -f ./*.deb && apt_in "$store/apt" update && apt_in "$store/apt" download libdnnl-dev) \
+        >"$store/apt/log" 2>&1 ||
         skip "libdnnl-dev of Debian sid cannot be had: $(grep -m 1 -E '^(E|W|Err)' "$store/apt/log" || echo "no network?")"
     rm -rf "$store/new"
     dpkg -x "$store"/apt/libdnnl-dev_*.deb "$store/new"

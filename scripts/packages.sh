@@ -16,6 +16,9 @@ CHECK_PACKAGES=(libcmocka-dev python3 python3-dev python3-numpy python3-pytest a
 # shellcheck disable=SC2034
 ALL_PACKAGES=(valgrind dpkg-dev lintian pocl-opencl-icd openmpi-bin libopenmpi-dev mpich libmpich-dev python3-venv)
 [ "$(uname -m)" != x86_64 ] || ALL_PACKAGES+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
+# What ./check --slow needs besides.
+# shellcheck disable=SC2034
+SLOW_PACKAGES=(debootstrap libssl-dev)
 
 say() { printf '%s\n' "$*"; }
 

