@@ -251,10 +251,10 @@ static cornu_status judge(bench *b)
         x->share_of_limit = x->step_ms.median > 0 ? least / (x->step_ms.median / 1e3) : 0;
         x->bound = roofline_bound(&x->limits, x->flops_run, x->bytes_run, x->working_set);
         judge_operations(x);
-        x->probe_low = x->probe_low > 0 ? x->probe_low / r->limits.fma : 1;
-        x->probe_median = x->probe_median > 0 ? x->probe_median / r->limits.fma : 1;
-        low = x->probe_low < low ? x->probe_low : low;
-        median = x->probe_median < median ? x->probe_median : median;
+        x->probe_low /= r->limits.fma;
+        x->probe_median /= r->limits.fma;
+        low = fmin(low, x->probe_low); /* of a number and NAN: the number */
+        median = fmin(median, x->probe_median);
     }
     TRY(bench_note_noise(r));
     if (low >= 0.9)

@@ -102,6 +102,7 @@ cornu_status contender_open(contender *c, const bench_workload *w, const char *o
                      .watts = NAN,
                      .joules = NAN,
                      .clock_mhz = NAN,
+                     .host_joules = NAN,
                      .validation_ms = NAN};
     TRY(open_model(w, options->batch, &c->model, &c->batch));
     if (share) {
@@ -273,6 +274,20 @@ cornu_status contender_warm_up(contender *c, const bench_options *options,
     return CORNU_OK;
 }
 
+/* What was not counted adds neither joules nor seconds: it would pass for a saving. */
+static void add_counted(double joules, double seconds, double *sum, double *of_seconds)
+{
+    if (!isfinite(joules))
+        return;
+    *sum = *of_seconds > 0 ? *sum + joules : joules;
+    *of_seconds += seconds;
+}
+
+void contender_meter(contender *c, double joules, double seconds)
+{
+    add_counted(joules, seconds, &c->host_joules, &c->host_seconds);
+}
+
 cornu_status contender_round(contender *c, double probe, const bench_effort *effort)
 {
     double seconds, fastest;
@@ -285,9 +300,8 @@ cornu_status contender_round(contender *c, double probe, const bench_effort *eff
         TRY(d->ops->sensors(d, &after));
         c->watts = after.watts;
         c->clock_mhz = after.clock_mhz;
-        double joules = after.joules - before.joules;
-        c->joules = c->rounds > 0 && !isnan(c->joules) ? c->joules + joules : joules;
         c->throttled |= after.throttled;
+        add_counted(after.joules - before.joules, seconds, &c->joules, &c->device_seconds);
     }
     add_round(c, c->round_steps, seconds, fastest, probe, effort);
     return CORNU_OK;
@@ -359,7 +373,7 @@ static double mean_loss(const contender *c, bool from_back)
     return taken > 0 ? sum / (double)taken : NAN;
 }
 
-/* Statistics of the probes; all 0 where there were none. */
+/* Statistics of the probes; NAN where there were none. */
 static cornu_status probe_statistics(const contender *c, statistics *out)
 {
     double *probes;
@@ -368,7 +382,8 @@ static cornu_status probe_statistics(const contender *c, statistics *out)
     for (int i = 0; i < c->rounds; i++)
         if (!isnan(c->probe[i]))
             probes[count++] = c->probe[i];
-    *out = statistics_of(probes, count);
+    *out = count > 0 ? statistics_of(probes, count)
+                     : (statistics){.minimum = NAN, .median = NAN, .p95 = NAN, .noise = NAN};
     free(probes);
     return CORNU_OK;
 }
@@ -439,7 +454,7 @@ cornu_status contender_result(const contender *c, bench_result *out)
                           .cold_seconds = c->cold_seconds,
                           .watts = c->watts,
                           .clock_mhz = c->clock_mhz,
-                          .host_watts = c->host_joules / c->seconds,
+                          .host_watts = c->host_joules / c->host_seconds,
                           .validation_ms = c->validation_ms,
                           .batch = c->batch,
                           .steps = c->steps,
@@ -460,6 +475,6 @@ cornu_status contender_result(const contender *c, bench_result *out)
     int64_t epoch_steps = (c->workload->epoch_samples + c->batch - 1) / c->batch;
     out->samples_per_second = seconds > 0 ? (double)c->batch / seconds : 0;
     out->epoch_seconds = (double)epoch_steps * seconds;
-    out->joules_per_epoch = c->joules / (double)c->steps * (double)epoch_steps;
+    out->joules_per_epoch = c->joules / c->device_seconds * out->epoch_seconds;
     return CORNU_OK;
 }

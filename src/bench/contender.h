@@ -55,8 +55,10 @@ typedef struct contender {
     int losses, losses_most;
     double seconds; /* spent in rounds */
     double cold_seconds;
-    double watts, joules, clock_mhz; /* joules: over all rounds */
-    double host_joules;              /* the same of the host's processors */
+    double watts, joules, clock_mhz; /* joules: over device_seconds of rounds */
+    double device_seconds;
+    double host_joules; /* of the host's processors, over host_seconds; NAN and 0: not measured */
+    double host_seconds;
     double validation_ms;
     bool throttled;
     bool done;
@@ -93,6 +95,8 @@ cornu_status contender_warm_up(contender *c, const bench_options *options,
                                const bench_effort *effort);
 /* One round; sets `done` when its time is used up. */
 cornu_status contender_round(contender *c, double probe, const bench_effort *effort);
+/* What the host's processors took in so many seconds of its work; NAN: nobody counted. */
+void contender_meter(contender *c, double joules, double seconds);
 /* Bytes/s that its device reads its variables with just now (device_ops.memory_probe); NAN: not
    asked for, since no runs are to be compared, or the device does not say. */
 double contender_memory_probe(const contender *c, const bench_effort *effort);

@@ -54,7 +54,13 @@ static cornu_status warm_up(bench *b, contender *c)
     if (c->failed)
         return CORNU_OK;
     bench_notice(b, "%s on %s: warming up", c->workload->name, c->device);
-    return settle(c, contender_warm_up(c, b->options, &b->effort));
+    (void)energy_since(&b->energy);
+    double begin = clock_seconds();
+    cornu_status status = contender_warm_up(c, b->options, &b->effort);
+    double joules = energy_since(&b->energy);
+    if (status == CORNU_OK && c->rounds > 0) /* a slow step is a round, and may be the only one */
+        contender_meter(c, joules, clock_seconds() - begin);
+    return settle(c, status);
 }
 
 /* Seconds that its rounds will take at most, as they are counted. */
@@ -101,10 +107,11 @@ static cornu_status run_round(bench *b, contender *c, int round)
         b->report->limits.fma = probe; /* the machine was not quiet when it was measured */
     double memory = contender_memory_probe(c, &b->effort);
     (void)energy_since(&b->energy);
+    double begin = clock_seconds();
     cornu_status status = contender_round(c, probe, &b->effort);
     double joules = energy_since(&b->energy);
     if (status == CORNU_OK) {
-        c->host_joules += joules;
+        contender_meter(c, joules, clock_seconds() - begin);
         c->memory[c->rounds - 1] = sqrt(memory * contender_memory_probe(c, &b->effort));
     }
     return settle(c, status);

@@ -57,7 +57,7 @@ typedef struct bench_result {
     bool real_data;
     char data_name[64];
     double probe_low; /* least FMA probe between rounds over the measured limit: < 0.9 says
-                         throttled */
+                         throttled; NAN: there were none, as of an accelerator */
     double probe_median;
     bool has_full;                                 /* --full: the recipe's schedule was run */
     double full_seconds, full_loss, full_accuracy; /* loss and accuracy on the test samples */

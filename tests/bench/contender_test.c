@@ -94,6 +94,34 @@ static void what_a_contender_takes_is_what_is_measured(void **state)
     bench_report_free(&report);
 }
 
+static void what_was_never_measured_has_no_figure(void **state)
+{
+    (void)state;
+    static contender c;
+    const bench_workload *w = workload("mnist-cnn-2");
+    bench_options options = {.quick = true, .batch = 8, .data = "/nonexistent"};
+    bench_effort effort = {.warm_up_seconds = 0.01, .round_seconds = 0.01, .rounds_most = 4};
+    bench_report report = {.count = 0};
+    bench_result result;
+    expect_ok(contender_open(&c, w, "cpu", NULL, &options, &effort, &report));
+    expect_ok(contender_start(&c, &options));
+    expect_ok(contender_warm_up(&c, &options, &effort));
+    expect_ok(contender_round(&c, NAN, &effort));
+    expect_ok(contender_result(&c, &result));
+    assert_true(isnan(result.host_watts) && isnan(result.watts));
+    assert_true(isnan(result.joules_per_epoch) && isnan(result.clock_mhz));
+    assert_true(isnan(result.probe_low) && isnan(result.probe_median));
+    assert_true(isnan(result.validation_ms));
+    /* Seconds in which nobody counted are no saving. */
+    contender_meter(&c, NAN, 100);
+    contender_meter(&c, 5, 2);
+    contender_meter(&c, NAN, 100);
+    expect_ok(contender_result(&c, &result));
+    assert_true(result.host_watts == 2.5);
+    contender_close(&c);
+    bench_report_free(&report);
+}
+
 /* ---- folders of pictures ------------------------------------------------------------------- */
 
 enum { PICTURES = 24 };
@@ -178,6 +206,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_contender_takes_is_what_is_measured),
+        cmocka_unit_test(what_was_never_measured_has_no_figure),
         WITH_FOLDER(pictures_are_decoded_before_anything_is_timed_and_it_says_so),
         WITH_FOLDER(decoding_pictures_can_be_stopped),
         WITH_FOLDER(a_folder_without_a_readable_picture_is_refused),
