@@ -6,7 +6,7 @@
 # shellcheck disable=SC2034
 BUILD_PACKAGES=(build-essential cmake pkg-config libdnnl-dev libjansson-dev libyaml-dev libzip-dev
     libcurl4-openssl-dev libarchive-dev libjpeg-dev libpng-dev libgif-dev libwebp-dev
-    libtiff-dev libhdf5-dev zlib1g-dev libprotobuf-c-dev protobuf-c-compiler opencl-headers)
+    libtiff-dev libfreetype-dev libfontconfig-dev libhdf5-dev zlib1g-dev libprotobuf-c-dev protobuf-c-compiler opencl-headers)
 # shellcheck disable=SC2034
 DATA_PACKAGES=(dataset-fashion-mnist)
 # shellcheck disable=SC2034

@@ -1,12 +1,13 @@
 #include "data/images/canvas.h"
 
 #include "base/memory.h"
+#include "data/images/fonts.h"
 #include "data/images/image.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { GLYPH_ROWS = 9, GLYPH_COLUMNS = 5, TEXT_MOST = 256 };
+enum { GLYPH_ROWS = 9, GLYPH_COLUMNS = 5, BASE_LINE = 7, TEXT_MOST = 256 };
 
 cornu_status canvas_open(int64_t height, int64_t width, color background, canvas *out)
 {
@@ -25,6 +26,7 @@ cornu_status canvas_open(int64_t height, int64_t width, color background, canvas
 void canvas_close(canvas *c)
 {
     free(c->pixels);
+    fonts_close(c->fonts);
     *c = (canvas){0};
 }
 
@@ -49,36 +51,80 @@ static const uint8_t glyphs[][GLYPH_ROWS] = {
 #undef GLYPH
 };
 
-static const uint8_t *glyph_of(char letter)
+static const uint8_t *glyph_of(uint32_t letter)
 {
     static const uint8_t other[GLYPH_ROWS] = {0x1f, 0x11, 0x11, 0x11, 0x11, 0x11, 0x1f};
     return letter >= ' ' && letter <= '~' ? glyphs[letter - ' '] : other;
 }
 
-/* The letters that are drawn, one byte each: 1 for what is not ASCII. Their number. */
-static int64_t letters_of(const char *line, const lettering *l, char letters[TEXT_MOST])
+/* The character of well-formed UTF-8 at `s`, and its bytes. */
+static uint32_t letter_at(const char *s, int *bytes)
 {
-    char shown[4 * TEXT_MOST];
-    int64_t count = 0, most = l->most < TEXT_MOST ? l->most : TEXT_MOST;
-    cornu_printable(line, shown, sizeof shown);
-    for (const char *c = shown; *c && count <= most; c++) {
-        if ((*c & 0xc0) == 0x80)
-            continue; /* a character's further bytes */
-        if (count < TEXT_MOST)
-            letters[count] = *c & (char)0x80 ? 1 : *c;
-        count++;
+    const unsigned char *c = (const unsigned char *)s;
+    *bytes = *c < 0xC0 ? 1 : *c < 0xE0 ? 2 : *c < 0xF0 ? 3 : 4;
+    uint32_t letter = *bytes == 1 ? *c : *c & (0x7Fu >> *bytes);
+    for (int i = 1; i < *bytes && c[i]; i++)
+        letter = letter << 6 | (c[i] & 0x3Fu);
+    return letter;
+}
+
+/* Marks that stand on the letter before take no room, those of East Asia and pictures that of two
+   (Unicode's Mn and East_Asian_Width, in blocks). */
+static int cells_of(uint32_t letter)
+{
+    static const struct {
+        uint32_t first, last;
+        int cells;
+    } blocks[] = {
+        {0x300, 0x36F, 0},   {0x1100, 0x115F, 2},   {0x200B, 0x200D, 0},   {0x20D0, 0x20FF, 0},
+        {0x2E80, 0x303E, 2}, {0x3041, 0xA4CF, 2},   {0xA960, 0xA97F, 2},   {0xAC00, 0xD7A3, 2},
+        {0xF900, 0xFAFF, 2}, {0xFE00, 0xFE0F, 0},   {0xFE30, 0xFE6F, 2},   {0xFF00, 0xFF60, 2},
+        {0xFFE0, 0xFFE6, 2}, {0x1F300, 0x1F64F, 2}, {0x1F900, 0x1F9FF, 2}, {0x20000, 0x3FFFD, 2}};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        if (letter >= blocks[i].first && letter <= blocks[i].last)
+            return blocks[i].cells;
+    return 1;
+}
+
+/* Widths of a printable line. */
+static int64_t cells_of_line(const char *line)
+{
+    int64_t cells = 0;
+    int bytes;
+    for (const char *c = line; *c; c += bytes)
+        cells += cells_of(letter_at(c, &bytes));
+    return cells;
+}
+
+void canvas_text_cut(const char *line, int64_t most, char *out, size_t size)
+{
+    int64_t cells = 0;
+    int bytes;
+    cornu_printable(line, out, size);
+    if (cells_of_line(out) <= most)
+        return;
+    char *c = out;
+    for (; *c; c += bytes) {
+        cells += cells_of(letter_at(c, &bytes));
+        if (cells > most - 2)
+            break;
     }
-    if (count <= most)
-        return count;
-    for (int64_t i = most < 2 ? 0 : most - 2; i < most; i++)
-        letters[i] = '.';
-    return most;
+    for (int64_t i = most < 2 ? 2 - most : 0; i < 2 && c + 1 < out + size; i++)
+        *c++ = '.';
+    *c = 0;
+}
+
+/* As it is drawn; `shown` [4 * TEXT_MOST]. */
+static const char *shown_line(const char *line, const lettering *l, char *shown)
+{
+    canvas_text_cut(line, l->most < TEXT_MOST ? l->most : TEXT_MOST, shown, 4 * TEXT_MOST);
+    return shown;
 }
 
 int64_t canvas_text_width(const char *line, const lettering *l)
 {
-    char letters[TEXT_MOST];
-    return letters_of(line, l, letters) * LETTER_WIDTH * l->scale;
+    char shown[4 * TEXT_MOST];
+    return cells_of_line(shown_line(line, l, shown)) * LETTER_WIDTH * l->scale;
 }
 
 /* A pixel of a line, `along` it and `down` from its upper edge. */
@@ -92,15 +138,70 @@ static void draw_pixel(canvas *c, int64_t y, int64_t x, int64_t along, int64_t d
         canvas_fill(c, (box){y + down * s, x + along * s, s, s}, l->ink);
 }
 
+static void draw_own(canvas *c, int64_t y, int64_t x, int64_t cell, uint32_t letter,
+                     const lettering *l)
+{
+    for (int64_t down = 0; down < GLYPH_ROWS; down++)
+        for (int64_t along = 0; along < GLYPH_COLUMNS; along++)
+            if (glyph_of(letter)[down] >> (GLYPH_COLUMNS - 1 - along) & 1)
+                draw_pixel(c, y, x, cell * LETTER_WIDTH + along, down, l);
+}
+
+/* Ink over what is there, so much of 255. */
+static void blend(canvas *c, int64_t y, int64_t x, color ink, int of)
+{
+    if (y < 0 || x < 0 || y >= c->height || x >= c->width)
+        return;
+    uint8_t *at = c->pixels + 3 * (y * c->width + x);
+    const uint8_t with[] = {ink.red, ink.green, ink.blue};
+    for (int i = 0; i < 3; i++)
+        at[i] = (uint8_t)((at[i] * (255 - of) + with[i] * of + 127) / 255);
+}
+
+/* In pixels of the picture; in the middle of its cells, a mark where its font puts it. */
+static void draw_glyph(canvas *c, int64_t y, int64_t x, int64_t cell, int cells, const glyph *g,
+                       const lettering *l)
+{
+    const int64_t width = LETTER_WIDTH * l->scale;
+    int64_t pen = cell * width + (cells > 0 ? (cells * width - g->advance) / 2 : 0) + g->left;
+    int64_t upper = BASE_LINE * l->scale - g->top;
+    for (int64_t down = 0; down < g->height; down++)
+        for (int64_t along = 0; along < g->width; along++) {
+            int of = g->coverage[down * g->pitch + along];
+            if (l->upwards)
+                blend(c, y - 1 - pen - along, x + upper + down, l->ink, of);
+            else
+                blend(c, y + upper + down, x + pen + along, l->ink, of);
+        }
+}
+
+static bool is_ascii(const char *line)
+{
+    while (*line && !(*line & (char)0x80))
+        line++;
+    return !*line;
+}
+
 void canvas_text(canvas *c, int64_t y, int64_t x, const char *line, const lettering *l)
 {
-    char letters[TEXT_MOST];
-    int64_t count = letters_of(line, l, letters);
-    for (int64_t i = 0; i < count; i++)
-        for (int64_t down = 0; down < GLYPH_ROWS; down++)
-            for (int64_t along = 0; along < GLYPH_COLUMNS; along++)
-                if (glyph_of(letters[i])[down] >> (GLYPH_COLUMNS - 1 - along) & 1)
-                    draw_pixel(c, y, x, i * LETTER_WIDTH + along, down, l);
+    char shown[4 * TEXT_MOST];
+    int64_t cell = 0;
+    int bytes;
+    bool own = is_ascii(shown_line(line, l, shown));
+    if (!own && !c->fonts_sought) {
+        c->fonts = fonts_open();
+        c->fonts_sought = true;
+    }
+    for (const char *at = shown; *at; at += bytes) {
+        glyph g;
+        uint32_t letter = letter_at(at, &bytes);
+        int cells = cells_of(letter);
+        if (!own && fonts_glyph(c->fonts, letter, LETTER_HEIGHT * l->scale, &g))
+            draw_glyph(c, y, x, cell, cells, &g, l);
+        else if (cells > 0)
+            draw_own(c, y, x, cell, letter, l);
+        cell += cells;
+    }
 }
 
 /* ---- pictures --------------------------------------------------------------------------- */

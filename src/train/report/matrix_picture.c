@@ -22,12 +22,12 @@ typedef struct layout {
     int64_t height, width;
 } layout;
 
-static char *class_text(const cornu_report *r, int64_t index, char line[64])
+static char *class_text(const cornu_report *r, int64_t index, char line[160])
 {
     if (r->names)
-        snprintf(line, 64, "%s", r->names[index]);
+        canvas_text_cut(r->names[index], NAME_MOST, line, 160);
     else
-        snprintf(line, 64, "%jd", (intmax_t)index);
+        snprintf(line, 160, "%jd", (intmax_t)index);
     return line;
 }
 
@@ -122,7 +122,7 @@ static void draw_cell(const layout *l, canvas *c, int64_t truth, int64_t predict
 /* A row's name before it, a column's above it, upwards. */
 static void draw_names(const layout *l, canvas *c, int64_t i)
 {
-    char line[64];
+    char line[160];
     lettering up = l->label;
     up.upwards = true;
     const int64_t middle = (l->cell - (LETTER_HEIGHT - 3) * l->label.scale) / 2;

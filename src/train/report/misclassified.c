@@ -51,18 +51,15 @@ static void size_tiles(sheet *s)
 static void label_text(const sheet *s, const char *lead, int64_t index, double value,
                        char line[160])
 {
-    char name[64], number[24] = "";
-    if (index < 0)
-        snprintf(name, sizeof name, "none");
-    else if (s->report->names)
-        cornu_printable(s->report->names[index], name, sizeof name);
-    else
-        snprintf(name, sizeof name, "%jd", (intmax_t)index);
+    char name[100], digits[24], number[24] = "";
+    const char *whole = "none";
+    snprintf(digits, sizeof digits, "%jd", (intmax_t)index);
+    if (index >= 0)
+        whole = s->report->names ? s->report->names[index] : digits;
     if (!isnan(value))
         snprintf(number, sizeof number, " %.2f", value);
-    size_t taken = strlen(lead) + strlen(number), room = (size_t)s->label.most - taken;
-    if (strlen(name) > room)
-        snprintf(name + room - 2, 3, "..");
+    canvas_text_cut(whole, s->label.most - (int64_t)(strlen(lead) + strlen(number)), name,
+                    sizeof name);
     snprintf(line, 160, "%s%s%s", lead, name, number);
 }
 
