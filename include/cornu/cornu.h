@@ -860,6 +860,8 @@ CORNU_API double cornu_history_value(const cornu_history *history, int epoch, in
    [{"name": "checkpoint", "state": {...}}, ...], in the order of the fit section; lives as long as
    the history. NULL for NULL, and where there was no memory for it. */
 CORNU_API const char *cornu_history_callbacks(const cornu_history *history);
+/* Seconds that cornu_fit took in all: opening the device, plans and files besides the epochs. */
+CORNU_API double cornu_history_seconds(const cornu_history *history);
 /* Curves, table, network, data (may be NULL) and versions as one self-contained page, written
    atomically. */
 CORNU_API cornu_status cornu_history_write_html(const cornu_history *history,

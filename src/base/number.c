@@ -28,3 +28,16 @@ bool number_read(const char *text, double *value)
     freelocale(plain);
     return end != text && *end == 0;
 }
+
+const char *number_seconds(double seconds, char *text)
+{
+    char digits[NUMBER_SIZE];
+    long long whole = (long long)(seconds + 0.5);
+    if (whole >= 3600)
+        snprintf(text, 24, "%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
+    else if (whole >= 60)
+        snprintf(text, 24, "%lld:%02lld", whole / 60, whole % 60);
+    else
+        snprintf(text, 24, "%.20s s", number_print(digits, "%.3g", seconds));
+    return text;
+}

@@ -197,6 +197,7 @@ static cornu_status measure(adviser *a)
     a->data.workload = a->subject;
     a->subject[0] = (bench_workload){o->what, a->report->samples, (int)a->report->epochs, NULL};
     const bench_options measured = {.device = o->device ? o->device : "all",
+                                    .without = o->device ? NULL : "reference",
                                     .precision = o->precision,
                                     .exact_convolution = o->exact_convolution,
                                     .threads = o->threads,
@@ -351,6 +352,7 @@ static cornu_status advise(adviser *a)
     TRY(add_rows(a));
     if (r->bench.interrupted && r->count == 0)
         return status_fail(CORNU_STOPPED, "advise: stopped before a device was measured");
+    TRY(advise_estimate_gpus(a->options->what, a->model, r));
     advise_say(r);
     r->measured_seconds = clock_seconds() - begin;
     return CORNU_OK;

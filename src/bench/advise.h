@@ -8,7 +8,7 @@
 
 typedef struct advise_options {
     const char *what;      /* recipe, workload or model file */
-    const char *device;    /* as bench_options.device; NULL: "all" */
+    const char *device;    /* as bench_options.device; NULL: all but reference */
     const char *precision; /* as there */
     bool exact_convolution;
     int threads;
@@ -36,6 +36,14 @@ typedef struct advise_row {
     int64_t wins_from, compared_up_to; /* against the first row: batches; 0: none */
 } advise_row;
 
+/* A GPU that is not here, by a figure that was published for it (published.def). */
+typedef struct advise_estimate {
+    const char *hardware, *workload; /* whose figure it is */
+    double seconds;                  /* of all steps, without validations */
+    double factor;                   /* it may be so many times as much, or so little */
+} advise_estimate;
+enum { ADVISE_ESTIMATES_MOST = 16 };
+
 typedef struct advise_report {
     char name[64], data_name[64];
     bool real_data, at_most; /* early_stopping may end it earlier */
@@ -46,6 +54,8 @@ typedef struct advise_report {
     price_list prices;
     advise_row rows[BENCH_DEVICES_MOST];
     int count;
+    advise_estimate estimates[ADVISE_ESTIMATES_MOST];
+    int estimate_count;
     char no_energy[256]; /* why there is none of the host's; "" */
     char advice[768];
     double measured_seconds; /* what it took to find out */
@@ -56,7 +66,11 @@ typedef struct advise_report {
    no device could be measured, the first one's failure. Call advise_report_free also then. */
 cornu_status advise_run(const advise_options *options, advise_report *report);
 void advise_report_free(advise_report *report);
-/* The sentence, from the rows. */
+/* Fill in the estimates of `what`, by the figures of that workload, or else by those of the one
+   whose training step takes about as many FLOPs; none where no step is of that size. */
+cornu_status advise_estimate_gpus(const char *what, const cornu_model *model,
+                                  advise_report *report);
+/* The sentence, from the rows and estimates. */
 void advise_say(advise_report *report);
 /* At most 80 columns. */
 void advise_print(const advise_report *report, bool utf8, FILE *out);

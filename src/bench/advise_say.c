@@ -101,8 +101,8 @@ static void say_stay(const sentence *s, const advise_report *r, const advise_row
     say(s, " as long at batch %lld", (long long)r->batch);
     if (rival->wins_from > 0)
         say(s, " and wins from batch %lld on", (long long)rival->wins_from);
-    else if (rival->compared_up_to > 0)
-        say(s, " and at no batch up to %lld wins", (long long)rival->compared_up_to);
+    else if (rival->compared_up_to >= r->batch) /* of smaller ones alone it says nothing */
+        say(s, ", and wins at no batch up to %lld", (long long)rival->compared_up_to);
     if (isfinite(best->cost) && isfinite(rival->cost) && rival->cost < best->cost) {
         char mine[48], theirs[48];
         say(s, ", but costs %s in place of %s", price_show(&r->prices, rival->cost, theirs),
@@ -125,6 +125,22 @@ static void say_move(const sentence *s, const advise_report *r, const advise_row
     say_cost(s, r, best, rival);
 }
 
+/* Where no GPU is here, the fastest of those that were published, if it is faster. */
+static void say_estimate(const sentence *s, const advise_report *r, const advise_row *measured)
+{
+    const advise_estimate *best = NULL;
+    char time[DURATION_TEXT];
+    for (int i = 0; i < r->count; i++)
+        if (r->rows[i].gpu && !*r->rows[i].failed)
+            return;
+    for (int i = 0; i < r->estimate_count; i++)
+        if (!best || r->estimates[i].seconds < best->seconds)
+            best = &r->estimates[i];
+    if (best && best->seconds < measured->seconds)
+        say(s, " By estimate a GPU such as the %s would take about %s.", best->hardware,
+            duration_show(best->seconds, time));
+}
+
 void advise_say(advise_report *report)
 {
     const sentence s = {report->advice, sizeof report->advice};
@@ -142,4 +158,5 @@ void advise_say(advise_report *report)
     else
         say_move(&s, report, best, rival);
     say(&s, ".");
+    say_estimate(&s, report, best);
 }

@@ -1,21 +1,15 @@
-/* What was found, on a terminal, as JSON and as a page. */
+/* What was found, on a terminal and as JSON. */
 #include "base/memory.h"
-#include "bench/advise.h"
+#include "bench/advise_cells.h"
 #include "bench/duration.h"
 #include "bench/sweep.h"
-#include "format/page/page.h"
 #include <math.h>
 #include <string.h>
 
-enum { WIDTH = 80, CELL = 64 };
-enum { DEVICE, TIME, STEP, ENERGY, COST, NEEDS, FREE, COLUMNS };
+enum { WIDTH = 80 };
 
-typedef struct cells {
-    char text[COLUMNS][CELL];
-} cells;
-
-static const char *const headings[COLUMNS] = {"device", "to the end", "ms a step", "energy",
-                                              "cost",   "needs",      "is free"};
+const char *const advise_headings[ADVISE_COLUMNS] = {"device", "to the end", "ms a step", "energy",
+                                                     "cost",   "needs",      "is free"};
 
 /* ---- cells ------------------------------------------------------------------------------ */
 
@@ -24,19 +18,19 @@ static void show_joules(double joules, char *out)
 {
     double hours = joules / 3600;
     if (!isfinite(joules))
-        snprintf(out, CELL, "-");
+        snprintf(out, ADVISE_CELL, "-");
     else if (joules < 3600)
-        snprintf(out, CELL, "%.0f J", joules);
+        snprintf(out, ADVISE_CELL, "%.*f J", joules < 9.95 ? 2 : 0, joules);
     else if (hours < 9995)
-        snprintf(out, CELL, "%.*f Wh", hours < 99.5 ? 1 : 0, hours);
+        snprintf(out, ADVISE_CELL, "%.*f Wh", hours < 99.5 ? 1 : 0, hours);
     else
-        snprintf(out, CELL, "%.1f kWh", hours / 1000);
+        snprintf(out, ADVISE_CELL, "%.1f kWh", hours / 1000);
 }
 
 static void show_size(double bytes, char *out)
 {
     char shown[16];
-    snprintf(out, CELL, "%s", bytes > 0 ? memory_human(bytes, shown) : "-");
+    snprintf(out, ADVISE_CELL, "%s", bytes > 0 ? memory_human(bytes, shown) : "-");
 }
 
 /* All that is known of it: the device's, and that of the host's processors, which feed it. */
@@ -47,22 +41,23 @@ static double joules_of(const advise_row *row)
     return row->device_joules + (isnan(row->host_joules) ? 0 : row->host_joules);
 }
 
-static cells cells_of(const advise_report *r, const advise_row *row, bool utf8)
+advise_cells advise_cells_of(const advise_report *r, const advise_row *row, bool utf8)
 {
-    cells c = {.text = {""}};
+    advise_cells c = {.text = {""}};
     char time[DURATION_TEXT];
     double ms = row->step_ms;
     int decimals = ms < 9.95 ? 2 : ms < 99.5 ? 1 : 0;
-    snprintf(c.text[DEVICE], CELL, "%.12s", row->device);
-    show_size(row->memory_needed, c.text[NEEDS]);
-    show_size(row->memory_free, c.text[FREE]);
+    snprintf(c.text[ADVISE_DEVICE], ADVISE_CELL, "%.12s", row->device);
+    show_size(row->memory_needed, c.text[ADVISE_NEEDS]);
+    show_size(row->memory_free, c.text[ADVISE_FREE]);
     if (*row->failed)
         return c;
-    snprintf(c.text[TIME], CELL, "%.63s",
+    snprintf(c.text[ADVISE_TIME], ADVISE_CELL, "%.63s",
              duration_show_about(row->seconds, row->error, utf8, time));
-    snprintf(c.text[STEP], CELL, "%.*f%s", decimals, ms, row->measured_batch < r->batch ? "*" : "");
-    show_joules(joules_of(row), c.text[ENERGY]);
-    price_show(&r->prices, row->cost, c.text[COST]);
+    snprintf(c.text[ADVISE_STEP], ADVISE_CELL, "%.*f%s", decimals, ms,
+             row->measured_batch < r->batch ? "*" : "");
+    show_joules(joules_of(row), c.text[ADVISE_ENERGY]);
+    price_show(&r->prices, row->cost, c.text[ADVISE_COST]);
     return c;
 }
 
@@ -74,9 +69,11 @@ static bool has_energy(const advise_report *r)
     return false;
 }
 
-static bool is_shown(const advise_report *r, int column)
+bool advise_shows(const advise_report *r, int column)
 {
-    return column == COST ? r->prices.count > 0 : column == ENERGY ? has_energy(r) : true;
+    return column == ADVISE_COST     ? r->prices.count > 0
+           : column == ADVISE_ENERGY ? has_energy(r)
+                                     : true;
 }
 
 /* ---- text ------------------------------------------------------------------------------- */
@@ -111,10 +108,10 @@ static void print_wrapped(const char *line, FILE *out)
     fputc('\n', out);
 }
 
-static void print_cells(const advise_report *r, const cells *c, const int *width, FILE *out)
+static void print_cells(const advise_report *r, const advise_cells *c, const int *width, FILE *out)
 {
-    for (int i = 0; i < COLUMNS; i++) {
-        if (!is_shown(r, i))
+    for (int i = 0; i < ADVISE_COLUMNS; i++) {
+        if (!advise_shows(r, i))
             continue;
         int fill = width[i] - width_of(c->text[i]);
         fprintf(out, "%s%*s%s%*s", i ? "  " : "", i ? fill : 0, "", c->text[i], i ? 0 : fill, "");
@@ -124,13 +121,13 @@ static void print_cells(const advise_report *r, const cells *c, const int *width
 
 static void print_rows(const advise_report *r, bool utf8, FILE *out)
 {
-    int width[COLUMNS];
-    cells head;
-    for (int i = 0; i < COLUMNS; i++) {
-        snprintf(head.text[i], CELL, "%s", headings[i]);
-        width[i] = width_of(headings[i]);
+    int width[ADVISE_COLUMNS];
+    advise_cells head;
+    for (int i = 0; i < ADVISE_COLUMNS; i++) {
+        snprintf(head.text[i], ADVISE_CELL, "%s", advise_headings[i]);
+        width[i] = width_of(advise_headings[i]);
         for (int k = 0; k < r->count; k++) {
-            cells c = cells_of(r, &r->rows[k], utf8);
+            advise_cells c = advise_cells_of(r, &r->rows[k], utf8);
             int needed = width_of(c.text[i]);
             width[i] = needed > width[i] ? needed : width[i];
         }
@@ -138,8 +135,8 @@ static void print_rows(const advise_report *r, bool utf8, FILE *out)
     print_cells(r, &head, width, out);
     for (int k = 0; k < r->count; k++) {
         char line[BENCH_REASON + 128];
-        cells c = cells_of(r, &r->rows[k], utf8);
-        snprintf(line, sizeof line, "%-*s  failed: %s", width[DEVICE], c.text[DEVICE],
+        advise_cells c = advise_cells_of(r, &r->rows[k], utf8);
+        snprintf(line, sizeof line, "%-*s  failed: %s", width[ADVISE_DEVICE], c.text[ADVISE_DEVICE],
                  r->rows[k].failed);
         if (*r->rows[k].failed)
             print_wrapped(line, out);
@@ -149,7 +146,7 @@ static void print_rows(const advise_report *r, bool utf8, FILE *out)
 }
 
 /* "17 epochs of 1200 steps of 50 samples, each with a validation of 10000 samples" */
-static void say_schedule(const advise_report *r, char *line, size_t size)
+void advise_show_schedule(const advise_report *r, char *line, size_t size)
 {
     int length =
         snprintf(line, size, "%s: %s%lld epoch%s of %lld step%s, batch %lld", r->name,
@@ -179,34 +176,62 @@ static bool has_smaller(const advise_report *r)
     return false;
 }
 
-static void print_lines(const advise_report *r, FILE *out)
+int advise_show_notes(const advise_report *r, char lines[ADVISE_NOTES_MOST][ADVISE_NOTE])
 {
-    char line[BENCH_REASON + 64];
+    int count = 0;
     if (has_smaller(r))
-        print_wrapped("* By a smaller batch, as a step of this one would take too long to measure.",
-                      out);
-    if (*r->no_energy && !has_energy(r)) {
-        snprintf(line, sizeof line, "Energy is not told here: %s.", r->no_energy);
-        print_wrapped(line, out);
-    } else if (*r->no_energy) {
-        snprintf(line, sizeof line, "Energy is the devices' alone: %s.", r->no_energy);
-        print_wrapped(line, out);
-    }
-    for (int i = 0; i < r->bench.note_count; i++)
-        if (strstr(r->bench.notes[i], "not available")) {
-            snprintf(line, sizeof line, "%s.", r->bench.notes[i]);
-            print_wrapped(line, out);
-        }
+        snprintf(lines[count++], ADVISE_NOTE,
+                 "* By a smaller batch, as a step of this one would take too long to measure.");
+    if (*r->no_energy)
+        snprintf(lines[count++], ADVISE_NOTE, "Energy is %s: %s.",
+                 has_energy(r) ? "the devices' alone" : "not told here", r->no_energy);
+    for (int i = 0; i < r->bench.note_count && count < ADVISE_NOTES_MOST; i++)
+        if (strstr(r->bench.notes[i], "not available"))
+            snprintf(lines[count++], ADVISE_NOTE, "%s.", r->bench.notes[i]);
+    return count;
+}
+
+void advise_show_estimates(const advise_report *r, char *line, size_t size)
+{
+    const advise_estimate *e = &r->estimates[0];
+    *line = 0;
+    if (r->estimate_count > 0)
+        snprintf(line, size,
+                 "GPUs that are not here, estimated from the figures published for %s "
+                 "(TensorFlow's, steps alone; %.2g times as much or as little is possible)",
+                 e->workload, e->factor);
+}
+
+static void print_estimates(const advise_report *r, FILE *out)
+{
+    char line[512], time[DURATION_TEXT];
+    advise_show_estimates(r, line, sizeof line);
+    if (!*line)
+        return;
+    fprintf(out, "\n");
+    print_wrapped(line, out);
+    for (int i = 0; i < r->estimate_count; i++)
+        fprintf(out, "  %-14s about %s\n", r->estimates[i].hardware,
+                duration_show(r->estimates[i].seconds, time));
+}
+
+static void print_notes(const advise_report *r, FILE *out)
+{
+    char lines[ADVISE_NOTES_MOST][ADVISE_NOTE];
+    int count = advise_show_notes(r, lines);
+    for (int i = 0; i < count; i++)
+        print_wrapped(lines[i], out);
 }
 
 void advise_print(const advise_report *report, bool utf8, FILE *out)
 {
     char line[1024];
-    say_schedule(report, line, sizeof line);
+    advise_show_schedule(report, line, sizeof line);
     print_wrapped(line, out);
     fputc('\n', out);
     print_rows(report, utf8, out);
-    print_lines(report, out);
+    print_notes(report, out);
+    print_estimates(report, out);
     fputc('\n', out);
     sweep_print(&report->bench, utf8, out);
     fputc('\n', out);
@@ -242,6 +267,18 @@ static json_t *prices_json(const price_list *p)
     return json_pack("{ss so}", "unit", p->unit, "per_hour", list);
 }
 
+static json_t *estimates_json(const advise_report *r)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < r->estimate_count; i++) {
+        const advise_estimate *e = &r->estimates[i];
+        json_array_append_new(list, json_pack("{ss so so ss}", "hardware", e->hardware, "seconds",
+                                              number(e->seconds), "factor", number(e->factor),
+                                              "published_for", e->workload));
+    }
+    return list;
+}
+
 cornu_status advise_write_json(const advise_report *report, const char *path)
 {
     const advise_report *r = report;
@@ -254,72 +291,12 @@ cornu_status advise_write_json(const advise_report *report, const char *path)
                   (json_int_t)r->samples, "validations", (json_int_t)r->validations,
                   "validation_samples", (json_int_t)r->validation_samples, "at_most", r->at_most,
                   "pictures", (json_int_t)r->pictures, "picture_seconds", r->picture_seconds);
-    json_t *all =
-        json_pack("{ss ss so so so so ss sf sO}", "cornu", cornu_version(), "recipe", r->name,
-                  "data", r->real_data ? json_string(r->data_name) : json_null(), "schedule",
-                  planned, "prices", prices_json(&r->prices), "devices", rows, "advice", r->advice,
-                  "measured_seconds", r->measured_seconds, "bench", r->bench.json);
+    json_t *all = json_pack("{ss ss so so so so so ss sf sO}", "cornu", cornu_version(), "recipe",
+                            r->name, "data", r->real_data ? json_string(r->data_name) : json_null(),
+                            "schedule", planned, "prices", prices_json(&r->prices), "devices", rows,
+                            "estimates", estimates_json(r), "advice", r->advice, "measured_seconds",
+                            r->measured_seconds, "bench", r->bench.json);
     cornu_status status = bench_write_json(all, path);
     json_decref(all);
     return status;
-}
-
-/* ---- a page ----------------------------------------------------------------------------- */
-
-static void add_table(text *page, const advise_report *r)
-{
-    page_column columns[COLUMNS];
-    int count = 0;
-    for (int i = 0; i < COLUMNS; i++)
-        if (is_shown(r, i))
-            columns[count++] = (page_column){headings[i], i != DEVICE};
-    page_table_begin(page, "Each device", columns, count);
-    for (int k = 0; k < r->count; k++) {
-        cells c = cells_of(r, &r->rows[k], true);
-        page_row_begin(page, r->rows[k].device);
-        for (int i = TIME; i < COLUMNS; i++)
-            if (is_shown(r, i))
-                page_cell(page, i == TIME && *r->rows[k].failed ? r->rows[k].failed : c.text[i]);
-        page_row_end(page);
-    }
-    page_table_end(page);
-}
-
-static void add_sweep_table(text *page, const advise_report *r)
-{
-    static const page_column columns[] = {
-        {"batch", false}, {"device", false}, {"ms a step", true}, {"samples/s", true}};
-    page_table_begin(page, "Each batch", columns, 4);
-    for (int i = 0; i < r->bench.count; i++) {
-        const bench_result *x = &r->bench.results[i];
-        char batch[24];
-        snprintf(batch, sizeof batch, "%lld", (long long)x->batch);
-        page_row_begin(page, batch);
-        page_cell(page, x->device);
-        page_number_cell(page, x->step_ms.median, 3);
-        page_number_cell(page, x->samples_per_second, 3);
-        page_row_end(page);
-    }
-    page_table_end(page);
-}
-
-cornu_status advise_write_html(const advise_report *report, const char *path)
-{
-    text page = {0};
-    char line[1024];
-    say_schedule(report, line, sizeof line);
-    page_begin(&page, "Is a GPU worth it?", line);
-    page_paragraph(&page, report->advice);
-    page_heading(&page, 2, "To the end of training");
-    add_table(&page, report);
-    page_heading(&page, 2, "By the batch");
-    page_figures_begin(&page);
-    cornu_status status = CORNU_OK;
-    if (report->bench.count > 0)
-        status = sweep_figure(&report->bench, report->bench.results[0].workload, &page);
-    page_figures_end(&page);
-    add_sweep_table(&page, report);
-    page_end(&page);
-    cornu_status written = page_write(&page, path);
-    return status == CORNU_OK ? written : status;
 }

@@ -82,16 +82,6 @@ static const doc *result_of(const doc *report, const char *workload, const char 
     return NULL;
 }
 
-static const bench_result *own_result(const bench_report *report, const char *workload,
-                                      const char *on)
-{
-    for (int i = 0; i < report->count; i++)
-        if (strcmp(report->results[i].workload, workload) == 0 &&
-            strcmp(report->results[i].device, on) == 0)
-            return &report->results[i];
-    return NULL;
-}
-
 /* ---- what differs ----------------------------------------------------------------------- */
 
 static cornu_status add_difference(bench_report *report, const char *what, const char *then,
@@ -235,22 +225,6 @@ static cornu_status compare_result(const doc *then, const bench_result *now, boo
     return CORNU_OK;
 }
 
-/* Those of the baseline alone. */
-static cornu_status add_missing(const doc *report_then, bench_report *report)
-{
-    const doc *results = doc_get(report_then, "results");
-    for (int i = 0; i < results->count; i++) {
-        bench_change *c;
-        const char *workload = doc_string(doc_get(results->items[i], "workload"));
-        const char *on = doc_string(doc_get(results->items[i], "device"));
-        if (own_result(report, workload, on))
-            continue;
-        TRY(add_change(report, workload, on, &c));
-        snprintf(c->why, sizeof c->why, "not in this run");
-    }
-    return CORNU_OK;
-}
-
 cornu_status baseline_apply(const bench_baseline *b, bench_report *report)
 {
     bench_comparison *to = &report->baseline;
@@ -271,7 +245,7 @@ cornu_status baseline_apply(const bench_baseline *b, bench_report *report)
         TRY(compare_result(result_of(b->doc, now->workload, now->device), now, same_machine,
                            comparisons, report));
     }
-    return add_missing(b->doc, report);
+    return CORNU_OK;
 }
 
 bool baseline_is_slower(const bench_report *report)

@@ -42,7 +42,7 @@ typedef struct bench_baseline {
 } bench_baseline;
 cornu_status baseline_open(const char *path, bench_baseline *out);
 void baseline_close(bench_baseline *b);
-/* Fill in report->baseline: one change for each result of either run that has figures, and what
+/* Fill in report->baseline: one change for each result of this run, and what
    differs between the machines, versions and settings. */
 cornu_status baseline_apply(const bench_baseline *b, bench_report *report);
 /* "slower by 9.8 %", "no change seen" into line[size]. */

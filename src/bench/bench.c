@@ -86,7 +86,8 @@ static cornu_status choose_devices(bench *b)
         return add_device(b, &id, &info);
     }
     for (int i = 0; b->device_count < BENCH_DEVICES_MOST && device_at(i, &id, &info); i++)
-        TRY(add_any_device(b, &id, &info));
+        if (!b->options->without || strcmp(info.name, b->options->without) != 0)
+            TRY(add_any_device(b, &id, &info));
     return CORNU_OK;
 }
 

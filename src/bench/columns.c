@@ -92,6 +92,15 @@ const bench_column bench_columns[] = {
     {"error", NULL, 0, NULL, get_error},
     {NULL, NULL, 0, NULL, NULL}};
 
+const bench_column *bench_column_named(const char *key)
+{
+    const bench_column *c = bench_columns;
+    size_t length = strcspn(key, "=");
+    while (c->key && (strncmp(c->key, key, length) != 0 || c->key[length]))
+        c++;
+    return c;
+}
+
 /* ---- CSV -------------------------------------------------------------------------------- */
 
 /* With a comma before it. */

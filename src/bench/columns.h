@@ -13,6 +13,8 @@ typedef struct bench_column {
     const char *(*text)(const bench_report *report, const bench_result *r);
 } bench_column;
 extern const bench_column bench_columns[]; /* key NULL at the end */
+/* That with the key (up to a "="); the last, of key NULL, where there is none. */
+const bench_column *bench_column_named(const char *key);
 
 /* "generated pixels", or the name of the data set. */
 const char *bench_data_shown(const bench_report *report, const bench_result *r);

@@ -1,4 +1,5 @@
 #include "bench/duration.h"
+#include "base/number.h"
 #include <math.h>
 #include <stdio.h>
 
@@ -20,6 +21,11 @@ static void show_short(double seconds, char *text)
         snprintf(text, DURATION_TEXT / 2, "%.*f ms", seconds < 0.00995 ? 1 : 0, seconds * 1e3);
     else
         snprintf(text, DURATION_TEXT / 2, "%.*f s", seconds < 0.995 ? 2 : 1, seconds);
+}
+
+const char *duration_clock(double seconds, char *text)
+{
+    return number_seconds(seconds, text);
 }
 
 const char *duration_show(double seconds, char text[DURATION_TEXT])

@@ -1,13 +1,12 @@
 /* The report as one self-contained page. */
 #include "bench/html.h"
-#include "bench/baseline.h"
 #include "bench/columns.h"
 #include "bench/published.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BARS_MOST = 64 /* of one chart */, LINE = 512 };
+enum { LINE = 512 };
 typedef char bar_name[96];
 
 /* Devices in the order of the results: their colour. */
@@ -89,9 +88,14 @@ cornu_status bench_step_chart(const bench_report *report, text *t,
     }
     draw(t, &(chart){.id = "steps",
                      .title = "A training step, ms",
-                     .description = "A bar or dot is the median over rounds of steps; the thin "
-                                    "line reaches from the minimum to the 95th percentile.",
+                     .description = draw != chart_svg_alone
+                                        ? NULL /* the legend says it */
+                                        : "A bar or dot is the median over rounds of steps; the "
+                                          "thin line reaches from the minimum to the 95th "
+                                          "percentile.",
                      .x_title = needs_logarithm(report) ? "ms, logarithmic" : "ms",
+                     .value_name = "median over rounds of steps",
+                     .range_name = "from the minimum to the 95th percentile",
                      .log_x = needs_logarithm(report),
                      .group = groups,
                      .group_count = count});
@@ -101,25 +105,30 @@ cornu_status bench_step_chart(const bench_report *report, text *t,
     return CORNU_OK;
 }
 
-static void add_results_table(const bench_report *report, text *t)
+/* The columns of `keys`, after workload and device; "KEY=HEADING" where that in a table of all
+   would not do here. NULL at the end. */
+static void add_results_table(const bench_report *report, const char *caption,
+                              const char *const *keys, text *t)
 {
-    page_column columns[32];
+    const bench_column *of[16];
+    page_column columns[18] = {{"workload", false}, {"device", false}};
     int count = 0;
-    for (const bench_column *c = bench_columns; c->key && count < 32; c++)
-        if (c->heading)
-            columns[count++] = (page_column){c->heading, c->number != NULL};
-    page_table_begin(t, "Each workload on each device, over rounds of steps", columns, count);
+    for (; keys[count]; count++) {
+        const char *heading = strchr(keys[count], '=');
+        of[count] = bench_column_named(keys[count]);
+        columns[count + 2] =
+            (page_column){heading ? heading + 1 : of[count]->heading, of[count]->number != NULL};
+    }
+    page_table_begin(t, caption, columns, count + 2);
     for (int i = 0; i < report->count; i++) {
         const bench_result *r = &report->results[i];
         page_row_begin(t, r->workload);
-        for (const bench_column *c = bench_columns + 1; c->key; c++) {
-            if (!c->heading)
-                continue;
-            if (c->text)
-                page_cell(t, c->text(report, r));
+        page_cell(t, r->device);
+        for (int k = 0; k < count; k++)
+            if (of[k]->text)
+                page_cell(t, of[k]->text(report, r));
             else
-                page_number_cell(t, c->number(report, r), c->digits);
-        }
+                page_number_cell(t, of[k]->number(report, r), of[k]->digits);
         page_row_end(t);
     }
     page_table_end(t);
@@ -127,69 +136,124 @@ static void add_results_table(const bench_report *report, text *t)
 
 static cornu_status add_steps(const bench_report *report, text *t)
 {
+    static const char *const spread[] = {"batch",
+                                         "rounds",
+                                         "ms_per_step_min=least ms",
+                                         "ms_per_step_p95=95th percentile, ms",
+                                         "probe_percent=cores between rounds, %",
+                                         NULL};
+    static const char *const shares[] = {"percent_of_limit", "bound_by", "loss_first",
+                                         "loss_last",        "data",     NULL};
     page_heading(t, 2, "Time per step");
-    page_figures_begin(t);
     TRY(bench_step_chart(report, t, page_figure));
-    page_figures_end(t);
-    add_results_table(report, t);
+    page_details_begin(t, "Rounds, limits, losses and data as tables");
+    add_results_table(report, "The rounds of steps", spread, t);
+    add_results_table(report, "What the steps did", shares, t);
+    page_details_end(t);
     return CORNU_OK;
 }
 
 /* ---- time per epoch --------------------------------------------------------------------- */
 
-static int add_own_epochs(const bench_report *report, const char *workload, chart_bar *bars,
-                          bar_name *names)
+/* What a chart of epochs holds. */
+typedef struct epochs {
+    chart_group *group; /* a workload each */
+    chart_bar *bar;
+    bar_name *name;
+    int groups, bars;
+    double least, most;
+    bool published;
+} epochs;
+
+static void add_epoch(epochs *e, chart_bar bar)
 {
-    int count = 0;
-    for (int i = 0; i < report->count && count < BARS_MOST / 2; i++) {
-        const bench_result *r = &report->results[i];
-        if (strcmp(r->workload, workload) != 0)
-            continue;
-        bars[count] = (chart_bar){.name = name_bar(report, r, names[count]),
-                                  .value = *r->failed ? NAN : r->epoch_seconds,
-                                  .text = *r->failed ? "failed" : NULL,
-                                  .series = series_of(report, r->device)};
-        count++;
+    if (bar.value > 0) {
+        e->least = fmin(e->least, bar.value);
+        e->most = fmax(e->most, bar.value);
     }
-    return count;
+    e->bar[e->bars++] = bar;
+    e->group[e->groups - 1].count++;
 }
 
-static int add_published_epochs(const char *workload, chart_bar *bars)
+static void add_own_epochs(const bench_report *report, const char *workload, epochs *e)
 {
-    int count = 0;
-    for (const published_figure *f = published_figures; f->workload && count < BARS_MOST / 2; f++)
-        if (strcmp(f->workload, workload) == 0 && f->epoch_seconds > 0)
-            bars[count++] = (chart_bar){
-                .name = f->hardware, .value = f->epoch_seconds, .series = CHART_FOREIGN};
-    return count;
+    for (int i = 0; i < report->count; i++) {
+        const bench_result *r = &report->results[i];
+        if (strcmp(r->workload, workload) == 0)
+            add_epoch(e, (chart_bar){.name = name_bar(report, r, e->name[e->bars]),
+                                     .value = *r->failed ? NAN : r->epoch_seconds,
+                                     .text = *r->failed ? "failed" : NULL,
+                                     .series = series_of(report, r->device)});
+    }
 }
 
-static void add_epoch_figure(const bench_report *report, int index, text *t)
+static void add_published_epochs(const char *workload, epochs *e)
 {
-    chart_bar bars[BARS_MOST];
-    bar_name names[BARS_MOST / 2];
-    char id[32];
-    const char *workload = report->results[index].workload;
-    int own = add_own_epochs(report, workload, bars, names);
-    int published = add_published_epochs(workload, bars + own);
-    chart_group groups[] = {{"measured here", bars, own}, {"published", bars + own, published}};
-    char title[LINE];
-    snprintf(id, sizeof id, "epoch%d", index);
-    snprintf(title, sizeof title, "An epoch of %s, s", workload);
-    page_figure(t, &(chart){.id = id,
-                            .title = title,
-                            .description = "The table below has the same figures.",
-                            .group = groups,
-                            .group_count = published ? 2 : 1});
+    for (const published_figure *f = published_figures; f->workload; f++) {
+        if (strcmp(f->workload, workload) != 0 || !(f->epoch_seconds > 0))
+            continue;
+        add_epoch(e, (chart_bar){
+                         .name = f->hardware, .value = f->epoch_seconds, .series = CHART_FOREIGN});
+        e->published = true;
+    }
+}
+
+static void draw_epochs(const bench_report *report, const epochs *e, text *t)
+{
+    bool far = e->most > 30 * e->least;
+    chart c = {.id = "epochs",
+               .title = e->published ? "An epoch here, and as published" : "An epoch",
+               .description = far ? "Seconds; to the left is faster. The axis is logarithmic: "
+                                    "equal steps are equal ratios."
+                                  : "Seconds; shorter is faster.",
+               .x_title = far ? "seconds, logarithmic" : "seconds",
+               .log_x = far,
+               .group = e->group,
+               .group_count = e->groups};
+    for (int i = 0; i < report->count; i++) {
+        const char **name = &c.series_name[series_of(report, report->results[i].device)];
+        *name = *name ? *name : report->results[i].device;
+    }
+    if (e->published)
+        c.series_name[CHART_FOREIGN] = "published, on the hardware named";
+    page_figure(t, &c);
+}
+
+/* One chart for all workloads. */
+static cornu_status add_epoch_chart(const bench_report *report, text *t)
+{
+    epochs e = {.least = INFINITY};
+    size_t most = (size_t)report->count + 1;
+    for (const published_figure *f = published_figures; f->workload; f++)
+        most++;
+    cornu_status status;
+    TRY_GOTO(memory_new(most, sizeof *e.group, "chart", &e.group));
+    TRY_GOTO(memory_new(most, sizeof *e.bar, "chart", &e.bar));
+    TRY_GOTO(memory_new(most, sizeof *e.name, "chart", &e.name));
+    for (int i = 0; i < report->count; i++) {
+        if (!bench_html_first(report, i))
+            continue;
+        const char *workload = report->results[i].workload;
+        e.group[e.groups++] = (chart_group){.name = workload, .bar = &e.bar[e.bars]};
+        add_own_epochs(report, workload, &e);
+        add_published_epochs(workload, &e);
+    }
+    draw_epochs(report, &e, t);
+done:
+    free(e.group);
+    free(e.bar);
+    free(e.name);
+    return status;
 }
 
 static void add_published_table(const bench_report *report, text *t)
 {
-    static const page_column columns[] = {
-        {"workload", false}, {"hardware", false}, {"device", false},    {"epoch, s", true},
-        {"in all, s", true}, {"accuracy", true},  {"what it is", false}};
-    page_table_begin(t, "Published figures, of TensorFlow and Keras, as their sources give them",
-                     columns, 7);
+    static const page_column columns[] = {{"workload", false}, {"hardware", false},
+                                          {"epoch, s", true},  {"in all, s", true},
+                                          {"accuracy", true},  {"what it is", false}};
+    page_details_begin(t, "The published figures, of TensorFlow and Keras, as their sources give "
+                          "them");
+    page_table_begin(t, NULL, columns, 6);
     for (int i = 0; i < report->count; i++)
         for (const published_figure *f = published_figures;
              bench_html_first(report, i) && f->workload; f++) {
@@ -197,7 +261,6 @@ static void add_published_table(const bench_report *report, text *t)
                 continue;
             page_row_begin(t, f->workload);
             page_cell(t, f->hardware);
-            page_cell(t, f->device_kind);
             page_number_cell(t, f->epoch_seconds > 0 ? f->epoch_seconds : NAN, 4);
             page_number_cell(t, f->total_seconds > 0 ? f->total_seconds : NAN, 4);
             page_number_cell(t, f->accuracy > 0 ? f->accuracy : NAN, 4);
@@ -205,73 +268,27 @@ static void add_published_table(const bench_report *report, text *t)
             page_row_end(t);
         }
     page_table_end(t);
+    page_details_end(t);
 }
 
-static void add_epochs(const bench_report *report, text *t)
+/* The figures that most readers want. */
+static cornu_status add_epochs(const bench_report *report, text *t)
 {
-    page_heading(t, 2, "Time per epoch");
-    page_paragraph(t, "An epoch is its steps times the median step. What is published was measured "
-                      "by others, on the hardware that is named.");
-    page_figures_begin(t);
-    for (int i = 0; i < report->count; i++)
-        if (bench_html_first(report, i))
-            add_epoch_figure(report, i, t);
-    page_figures_end(t);
+    static const char *const keys[] = {"epoch_seconds", "ms_per_step_median=ms a step",
+                                       "samples_per_second", "published_epoch_seconds", NULL};
+    TRY(add_epoch_chart(report, t));
+    add_results_table(report,
+                      "An epoch is its steps times the median step. The published epoch is the "
+                      "fastest on hardware of the same kind, measured by others.",
+                      keys, t);
     add_published_table(report, t);
-}
-
-/* ---- the baseline ----------------------------------------------------------------------- */
-
-static void add_changes(const bench_comparison *b, text *t)
-{
-    static const page_column columns[] = {
-        {"workload", false}, {"device", false},     {"then, ms", true},   {"now, ms", true},
-        {"change, %", true}, {"at least, %", true}, {"at most, %", true}, {"verdict", false}};
-    page_table_begin(t,
-                     "Medians of the rounds' fastest steps, then and now; the change less what "
-                     "slower or faster memory explains, with an interval that is 99 % sure for all "
-                     "rows together",
-                     columns, 8);
-    for (int i = 0; i < b->count; i++) {
-        const bench_change *c = &b->changes[i];
-        char verdict[320];
-        page_row_begin(t, c->workload);
-        page_cell(t, c->device);
-        page_number_cell(t, c->before_ms, 4);
-        page_number_cell(t, c->after_ms, 4);
-        page_number_cell(t, 100 * (c->ratio - 1), 2);
-        page_number_cell(t, 100 * (c->low - 1), 2);
-        page_number_cell(t, 100 * (c->high - 1), 2);
-        page_cell(t, baseline_show(c, verdict, sizeof verdict));
-        page_row_end(t);
-    }
-    page_table_end(t);
-}
-
-static void add_baseline(const bench_report *report, text *t)
-{
-    const bench_comparison *b = &report->baseline;
-    char line[LINE];
-    if (!*b->file)
-        return;
-    page_heading(t, 2, "Against an earlier run");
-    snprintf(line, sizeof line, "%s, written by cornu %s%s%s.", b->file, b->version,
-             *b->started ? ", " : "", b->started);
-    page_paragraph(t, line);
-    if (b->difference_count > 0) {
-        page_list_begin(t);
-        for (int i = 0; i < b->difference_count; i++)
-            page_list_item(t, b->differences[i]);
-        page_list_end(t);
-    }
-    add_changes(b, t);
+    return CORNU_OK;
 }
 
 /* ---- the whole -------------------------------------------------------------------------- */
 
-static void add_notes(const bench_report *report, text *t)
+static void add_failures(const bench_report *report, text *t)
 {
-    page_list_begin(t);
     for (int i = 0; i < report->count; i++) {
         const bench_result *r = &report->results[i];
         char line[BENCH_REASON + 256];
@@ -279,19 +296,31 @@ static void add_notes(const bench_report *report, text *t)
         if (*r->failed)
             page_list_item(t, line);
     }
-    for (int i = 0; i < report->note_count; i++)
-        page_list_item(t, report->notes[i]);
-    bool generated = false, substitute = false;
+}
+
+void bench_html_notes(const bench_report *report, const char *const *more, bool failures, text *t)
+{
+    bool generated = false, substitute = false, failed = false;
     for (int i = 0; i < report->count; i++) {
         const bench_result *r = &report->results[i];
         generated |= !*r->failed && !r->real_data;
         substitute |= bench_is_substitute(r);
+        failed |= *r->failed != 0 && failures;
     }
+    if (!generated && !substitute && !failed && report->note_count == 0 && !(more && *more))
+        return;
+    page_heading(t, 2, "What to keep in mind");
+    page_list_begin(t);
+    if (failed)
+        add_failures(report, t);
+    for (; more && *more; more++)
+        page_list_item(t, *more);
+    for (int i = 0; i < report->note_count; i++)
+        page_list_item(t, report->notes[i]);
     if (generated)
-        page_list_item(t,
-                       "Where the table says \"generated pixels\", the data was not on this "
-                       "machine, and random pixels of its exact shape stood in: times are of "
-                       "the real work, losses say only that the network learns what it is given.");
+        page_list_item(t, "Some data was not on this machine, and random pixels of its exact shape "
+                          "stood in (\"generated pixels\"): times are of the real work, losses say "
+                          "only that the network learns what it is given.");
     if (substitute)
         page_list_item(t, "Fashion-MNIST stands in for MNIST, which is not on this machine.");
     page_list_end(t);
@@ -313,16 +342,16 @@ static void add_limits(text *t, const char *name, const device_limits *l)
     add_row(t, name, line);
 }
 
-static cornu_status add_machine(const bench_report *report, text *t)
+cornu_status bench_html_machine(const bench_report *report, text *t)
 {
     static const page_column columns[] = {{"what", false}, {"value", false}};
     const bench_machine *m = &report->machine;
     char line[LINE], size[16], *versions;
     page_heading(t, 2, "Machine and versions");
-    page_table_begin(t, "The machine", columns, 2);
-    snprintf(line, sizeof line, "%s, %d core%s, %d thread%s, %s", m->cpu, m->cores,
-             m->cores == 1 ? "" : "s", report->limits.threads,
-             report->limits.threads == 1 ? "" : "s", report->limits.isa);
+    page_table_begin(t, NULL, columns, 2);
+    snprintf(line, sizeof line, "%s, %d %s, %d %s, %s", m->cpu, m->cores,
+             m->cores == 1 ? "core" : "cores", report->limits.threads,
+             report->limits.threads == 1 ? "thread" : "threads", report->limits.isa);
     add_row(t, "processor", line);
     add_limits(t, "its limits", &report->limits);
     add_row(t, "memory", memory_human((double)m->memory_bytes, size));
@@ -336,26 +365,36 @@ static cornu_status add_machine(const bench_report *report, text *t)
     }
     page_table_end(t);
     TRY(cornu_versions(&versions));
-    page_heading(t, 3, "Versions");
-    page_lines(t, "versions", versions);
+    page_details_begin(t, "Versions of everything");
+    page_facts(t, NULL, versions);
+    page_details_end(t);
     cornu_free(versions);
     return CORNU_OK;
 }
 
-static cornu_status add_page(const bench_report *report, text *t)
+const char *bench_html_where(const bench_report *report, char *line, size_t size)
 {
-    char line[LINE];
-    snprintf(line, sizeof line, "cornu %s on %s, %d %s, %s%s", cornu_version(), report->machine.cpu,
+    snprintf(line, size, "cornu %s on %s, %d %s, %s%s", cornu_version(), report->machine.cpu,
              report->limits.threads, report->limits.threads == 1 ? "thread" : "threads",
              report->started, report->settings.quick ? ", a quick run" : "");
-    page_begin(t, "How fast cornu trains here", line);
-    add_notes(report, t);
+    return line;
+}
+
+static cornu_status add_page(const bench_report *report, text *t)
+{
+    char where[LINE], answer[2 * LINE];
+    if (bench_html_is_sweep(report))
+        return bench_html_sweep(report, t);
+    bench_html_answer(report, answer, sizeof answer);
+    page_begin(t, "How fast cornu trains here", answer,
+               bench_html_where(report, where, sizeof where));
+    TRY(add_epochs(report, t));
+    bench_html_baseline(report, t);
     TRY(add_steps(report, t));
-    add_baseline(report, t);
-    add_epochs(report, t);
     bench_html_operations(report, t);
     TRY(bench_html_losses(report, t));
-    TRY(add_machine(report, t));
+    TRY(bench_html_machine(report, t));
+    bench_html_notes(report, NULL, true, t);
     page_end(t);
     return CORNU_OK;
 }

@@ -63,11 +63,12 @@ static void add_figure(const bench_result *r, int index, const bench_operation *
         on[LINE];
     chart_bar bars[OPERATIONS_MOST];
     for (int i = 0; i < count; i++) {
-        char number[MARKUP_NUMBER], ms[MARKUP_NUMBER];
-        name_operation(of[i], names[i], sizeof names[i]);
-        snprintf(texts[i], sizeof texts[i], "%s %%, %s ms",
-                 markup_number(100 * of[i]->share_of_limit, 2, number),
+        char number[MARKUP_NUMBER], ms[MARKUP_NUMBER], operation[LINE - 40];
+        name_operation(of[i], operation, sizeof operation);
+        snprintf(names[i], sizeof names[i], "%s, %s ms", operation,
                  markup_number(of[i]->ms, 3, ms));
+        snprintf(texts[i], sizeof texts[i], "%s %%",
+                 markup_number(100 * of[i]->share_of_limit, 2, number));
         bars[i] = (chart_bar){.name = names[i],
                               .value = 100 * of[i]->share_of_limit,
                               .text = texts[i],
@@ -78,20 +79,24 @@ static void add_figure(const bench_result *r, int index, const bench_operation *
     snprintf(title, sizeof title, "%s: share of the limit, %%", bench_html_name(r, on, sizeof on));
     page_figure(t, &(chart){.id = id,
                             .title = title,
-                            .description = "The operations that take longest, longest first.",
                             .x_title = "% of what the machine could do at most",
+                            .series_name = {"held back by arithmetic", "by memory"},
                             .most = 100,
                             .group = &group,
                             .group_count = 1});
 }
 
-static void add_rows(const bench_result *r, const bench_operation *const *of, int count, text *t)
+static void add_operations_table(const bench_result *r, const bench_operation *const *of, int count,
+                                 text *t)
 {
-    char on[LINE];
+    static const page_column columns[] = {{"operation", false}, {"shape", false},
+                                          {"kernel", false},    {"ms", true},
+                                          {"% of limit", true}, {"limit is", false}};
+    char on[LINE], operation[LINE];
+    page_table_begin(t, bench_html_name(r, on, sizeof on), columns, 6);
     for (int i = 0; i < count; i++) {
-        page_row_begin(t, bench_html_name(r, on, sizeof on));
-        page_cell(t, of[i]->name);
-        page_cell(t, of[i]->layer);
+        name_operation(of[i], operation, sizeof operation);
+        page_row_begin(t, operation);
         page_cell(t, of[i]->shape);
         page_cell(t, of[i]->kernel);
         page_number_cell(t, of[i]->ms, 3);
@@ -99,9 +104,11 @@ static void add_rows(const bench_result *r, const bench_operation *const *of, in
         page_cell(t, of[i]->bound);
         page_row_end(t);
     }
+    page_table_end(t);
 }
 
-/* Figures or rows of the first CHARTS_MOST results with operations; returns how many have some. */
+/* Figures or tables of the first CHARTS_MOST results with operations; returns how many have some.
+ */
 static int each_with_operations(const bench_report *report, text *t, bool figures)
 {
     int charts = 0;
@@ -114,33 +121,31 @@ static int each_with_operations(const bench_report *report, text *t, bool figure
         if (figures)
             add_figure(r, i, of, count, t);
         else
-            add_rows(r, of, count, t);
+            add_operations_table(r, of, count, t);
     }
     return charts;
 }
 
 void bench_html_operations(const bench_report *report, text *t)
 {
-    static const page_column columns[] = {
-        {"workload", false}, {"operation", false}, {"layer", false},     {"shape", false},
-        {"kernel", false},   {"ms", true},         {"% of limit", true}, {"limit is", false}};
     bool any = false;
     for (int i = 0; i < report->count; i++)
         any |= report->results[i].operation_count > 0;
     if (!any)
         return;
     page_heading(t, 2, "Share of the roofline");
-    page_paragraph(t, "The limit of an operation is the larger of its FLOPs over the measured "
-                      "arithmetic rate and its bytes over the measured bandwidth. Operations that "
-                      "run within another's kernel are in its figures.");
+    page_paragraph(t, "The operations of a step that take longest, longest first, as shares of "
+                      "what the machine could do: the larger of an operation's FLOPs over the "
+                      "measured arithmetic rate and its bytes over the measured bandwidth.");
     page_figures_begin(t);
     int charts = each_with_operations(report, t, true);
     page_figures_end(t);
     if (charts > CHARTS_MOST)
         page_paragraph(t, "Those of the other devices are in the JSON alone.");
-    page_table_begin(t, "The operations of a step that take longest", columns, 8);
+    page_details_begin(t, "Their shapes and kernels as tables");
+    page_paragraph(t, "Operations that run within another's kernel are in its figures.");
     each_with_operations(report, t, false);
-    page_table_end(t);
+    page_details_end(t);
 }
 
 /* ---- losses ----------------------------------------------------------------------------- */
@@ -187,9 +192,7 @@ static void add_losses_of(const bench_report *report, int index, curve *curves, 
     snprintf(title, sizeof title, "Loss of %s", report->results[index].workload);
     page_figure(t, &(chart){.id = id,
                             .title = title,
-                            .description = "Mean loss of the steps before each point.",
                             .x_title = "steps",
-                            .y_title = "loss",
                             .from_zero = true,
                             .line = lines,
                             .line_count = count});
@@ -222,7 +225,7 @@ cornu_status bench_html_losses(const bench_report *report, text *t)
     TRY(memory_new(DEVICES_MOST, sizeof *curves, "curves", &curves));
     page_heading(t, 2, "Does it train?");
     page_paragraph(t, "The steps that were timed are training steps: these are their losses, "
-                      "warm-up included.");
+                      "warm-up included; each point is the mean of the steps before it.");
     page_figures_begin(t);
     for (int i = 0; i < report->count; i++)
         if (bench_html_first(report, i))

@@ -8,6 +8,7 @@
 typedef struct bench_options {
     const char *const *workloads; /* names, NULL-ended; NULL: all */
     const char *device;           /* a device, several ("cpu,cuda:0"), "all", or NULL: "cpu" */
+    const char *without;          /* of "all": a device that is not wanted; NULL: none */
     const char *precision;        /* "fp32" (NULL), "tf32", "bf16": of devices that have it */
     bool exact_convolution;
     bool quick, full;

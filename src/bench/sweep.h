@@ -30,6 +30,13 @@ void sweep_sort(bench_report *report);
    clearly less time than `other`; 0: there is none. *most: that largest. */
 int64_t sweep_wins_from(const bench_report *report, const char *workload, const char *on,
                         const char *other, int64_t *most);
+/* Append to `line`, each with a space before it, sentences: for each other device, from which batch
+   on it takes less time than the first one ("opencl:0 takes less time than cpu from batch 64 on.")
+ */
+void sweep_say_winners(const bench_report *report, const char *workload, char *line, size_t size);
+/* "reference was not measured with batch 64, 128: with 64 a step would take about 9 s."; "":
+   nothing was left out. */
+void sweep_say_left_out(const bench_report *report, const char *workload, char *line, size_t size);
 /* The table, with bars, at most 80 columns. */
 void sweep_print(const bench_report *report, bool utf8, FILE *out);
 /* Samples a second by batch, a line for each device: appended to a page as a figure. */

@@ -3,6 +3,7 @@
 #include "bench/sweep.h"
 #include "format/page/page.h"
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,8 +52,19 @@ static void print_row(const bench_result *r, bool first, double most, bool utf8,
     fputc('\n', out);
 }
 
-/* "opencl:0 takes less time than cpu from batch 64 on." */
-static void print_winners(const bench_report *report, const char *workload, FILE *out)
+static void append(char *line, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void append(char *line, size_t size, const char *format, ...)
+{
+    size_t length = strlen(line);
+    va_list arguments;
+    va_start(arguments, format);
+    printable_v(line + length, size - length, format, arguments);
+    va_end(arguments);
+}
+
+void sweep_say_winners(const bench_report *report, const char *workload, char *line, size_t size)
 {
     const bench_result *first = NULL;
     for (int i = 0; i < report->count; i++) {
@@ -65,11 +77,60 @@ static void print_winners(const bench_report *report, const char *workload, FILE
             continue;
         int64_t from = sweep_wins_from(report, workload, r->device, first->device, &most);
         if (from > 0)
-            fprintf(out, "%s takes less time than %s from batch %lld on.\n", r->device,
-                    first->device, (long long)from);
-        else if (most > 0)
-            fprintf(out, "%s takes less time than %s at no batch up to %lld.\n", r->device,
-                    first->device, (long long)most);
+            append(line, size, " %s takes less time than %s from batch %lld on.", r->device,
+                   first->device, (long long)from);
+        else if (most > first->batch)
+            append(line, size, " %s takes less time than %s at no batch up to %lld.", r->device,
+                   first->device, (long long)most);
+        else if (most > 0) /* the only one that both have */
+            append(line, size, " %s takes more time than %s at batch %lld.", r->device,
+                   first->device, (long long)most);
+    }
+}
+
+/* The batches with which `on` failed as `first` did. */
+static void say_failed(const bench_report *report, const bench_result *first, char *line,
+                       size_t size)
+{
+    static const char left_out[] = "left out: ";
+    int count = 0;
+    append(line, size, "%s%s was not measured with batch", *line ? " " : "", first->device);
+    for (const bench_result *r = first; r < report->results + report->count; r++)
+        if (*r->failed && strcmp(r->workload, first->workload) == 0 &&
+            strcmp(r->device, first->device) == 0)
+            append(line, size, "%s %lld", count++ ? "," : "", (long long)r->batch);
+    if (strncmp(first->failed, left_out, sizeof left_out - 1) == 0)
+        append(line, size, ": with %lld %s.", (long long)first->batch,
+               first->failed + sizeof left_out - 1);
+    else
+        append(line, size, ": %.160s.", first->failed);
+}
+
+void sweep_say_left_out(const bench_report *report, const char *workload, char *line, size_t size)
+{
+    *line = 0;
+    for (int i = 0; i < report->count; i++) {
+        const bench_result *r = &report->results[i];
+        bool said = !*r->failed || strcmp(r->workload, workload) != 0;
+        for (int k = 0; k < i; k++)
+            said |= *report->results[k].failed &&
+                    strcmp(report->results[k].device, r->device) == 0 &&
+                    strcmp(report->results[k].workload, workload) == 0;
+        if (!said)
+            say_failed(report, r, line, size);
+    }
+}
+
+/* A line each. */
+static void print_winners(const bench_report *report, const char *workload, FILE *out)
+{
+    char line[1024] = "";
+    sweep_say_winners(report, workload, line, sizeof line);
+    for (const char *at = line; *at;) {
+        const char *end = strstr(at, ". ");
+        size_t length = end ? (size_t)(end - at) + 1 : strlen(at);
+        fprintf(out, "%.*s\n", (int)length - 1, at + 1);
+        at += length;
     }
 }
 
@@ -143,9 +204,8 @@ cornu_status sweep_figure(const bench_report *report, const char *workload, text
     }
     page_figure(page, &(chart){.id = "sweep",
                                .title = "Samples a second by the batch",
-                               .description = "Both axes are logarithmic; higher is faster.",
+                               .description = "Higher is faster; both axes are logarithmic.",
                                .x_title = "batch",
-                               .y_title = "samples/s",
                                .log_x = true,
                                .log_y = true,
                                .line = lines,

@@ -96,7 +96,8 @@ const command command_advise = {
     "forecasts\n"
     "the time to the end of the planned epochs, validations and the decoding of pictures "
     "included.\n"
-    "Without --device all are measured. Energy is told where the processors (powercap, often for "
+    "Without --device all but reference are measured; GPUs that are not here are estimated from\n"
+    "published figures. Energy is told where the processors (powercap, often for "
     "root alone) or the GPU (NVML) count\n"
     "it, money where --price says what an hour costs. Nothing is trained or kept.\n",
     run,

@@ -211,8 +211,6 @@ const char *devices_here(char *names, size_t size);
 /* ---- timing.c --------------------------------------------------------------------------- */
 
 double seconds_now(void); /* of a clock that is never set */
-/* "12.3 s", "3:58", "1:02:03" into text[24]. */
-const char *show_seconds(double seconds, char *text);
 /* "10000 samples in 1.93 s, 5181 samples/s" */
 void print_rate(int64_t samples, double seconds);
 /* "trained 5 epochs in 3:58" */

@@ -405,7 +405,8 @@ static int train(training *t, const cornu_data *data)
     cornu_status status = cornu_fit(t->model, data, &fit, &history);
     interrupt_set_plan(NULL);
     progress_break(&t->progress);
-    int ended = finish(t, data, status, seconds_now() - began);
+    double seconds = history ? cornu_history_seconds(history) : seconds_now() - began;
+    int ended = finish(t, data, status, seconds);
     int written = write_page(t, data, history);
     cornu_history_close(history);
     return ended != STATUS_OK ? ended : written;

@@ -1,4 +1,5 @@
 /* The runs of a sweep: their command lines, and what became of each. */
+#include "bench/duration.h"
 #include "bench/wrap.h"
 #include "cli/train_sweep.h"
 #include <signal.h>
@@ -183,7 +184,7 @@ static void say_end(const sweep *s, int trial)
     else
         snprintf(line + length, room, ": %s%s %.4f in epoch %lld, %s",
                  r->earlier ? "done before, " : "", trial_validates(r) ? "val_loss" : "loss",
-                 r->best, (long long)r->best_epoch, show_seconds(r->seconds, took));
+                 r->best, (long long)r->best_epoch, duration_clock(r->seconds, took));
     wrap_print_from(line, 0, 4, stdout);
     fflush(stdout);
 }

@@ -1,4 +1,5 @@
 /* What became of the runs of a sweep: read from their tables of epochs, shown as one. */
+#include "bench/duration.h"
 #include "bench/wrap.h"
 #include "cli/trials.h"
 #include <math.h>
@@ -143,7 +144,7 @@ static void show_epoch(const trial_result *r, char *cell)
 
 static void show_time(const trial_result *r, char *cell)
 {
-    show_seconds(r->seconds, cell);
+    duration_clock(r->seconds, cell);
 }
 
 /* What a column is of, so that one without values is left out. */

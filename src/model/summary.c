@@ -100,7 +100,7 @@ static void add_rule(text *out, const char *left, const char *line, const char *
 
 /* ---- the table -------------------------------------------------------------------------- */
 
-static int64_t layer_parameters(const cornu_model *m, const layer *l)
+int64_t summary_parameters(const cornu_model *m, const layer *l)
 {
     int64_t count = 0;
     for (int i = 0; i < l->weight_count; i++)
@@ -114,7 +114,7 @@ static void add_layer(text *out, const cornu_model *m, const layer *l)
     cornu_printable(l->name, shown, sizeof shown);
     snprintf(name, sizeof name, "%s (%s)", shown, l->kind->name);
     shape_show(&l->out, true, output);
-    summary_number(layer_parameters(m, l), count);
+    summary_number(summary_parameters(m, l), count);
     add_row(out, "│", (const char *const[COLUMNS]){name, output, count});
 }
 

@@ -467,6 +467,7 @@ cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_f
                             .saving = {.on_write = o->on_save, .user = o->user},
                             .on_notice = o->on_notice,
                             .user = o->user};
+    double began = clock_seconds();
     cornu_status status = fit(&run);
     bool together = status == CORNU_STOPPED && run.agreed != VOTE_GO; /* the others stop, too */
     if (!together)
@@ -475,6 +476,8 @@ cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_f
     if (history && trained && run.history)
         (void)callbacks_to_text(run.callbacks, history_callbacks(run.history));
     close_run(&run);
+    if (run.history)
+        history_took(run.history, clock_seconds() - began);
     if (history && trained)
         *history = run.history;
     else

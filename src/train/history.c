@@ -8,6 +8,7 @@ struct cornu_history {
     char *names[HISTORY_COLUMNS_MAX];
     int columns, epochs;
     double *values; /* [epochs][columns] */
+    double seconds; /* in all */
     size_t capacity;
     char *callbacks;
 };
@@ -45,6 +46,16 @@ char **history_callbacks(cornu_history *h)
 const char *cornu_history_callbacks(const cornu_history *h)
 {
     return h ? h->callbacks : NULL;
+}
+
+void history_took(cornu_history *h, double seconds)
+{
+    h->seconds = seconds;
+}
+
+double cornu_history_seconds(const cornu_history *h)
+{
+    return h ? h->seconds : 0;
 }
 
 int cornu_history_epochs(const cornu_history *h)

@@ -55,13 +55,22 @@ static void bars_are_as_long_as_their_values(void **state)
     static const chart_group group = {.name = "group", .bar = bars, .count = 3};
     text t = {0};
     chart c = bars_of(&group, 1);
-    chart_svg(&t, &c);
+    chart_html(&t, &c);
+    char *html = take(&t);
+    static const char bar[] = "class=\"b s0\"";
+    assert_int_equal(count_of(html, bar), 2);
+    double a = attribute(html, bar, 0, "width:"), b = attribute(html, bar, 1, "width:");
+    assert_true(a > 99.9 && fabs(a - 2 * b) < 0.2);
+    assert_non_null(strstr(html, ">10.0</b>"));
+    assert_non_null(strstr(html, ">5.00</b>"));
+    assert_non_null(strstr(html, ">failed</b>"));
+    free(html);
+    chart_svg_alone(&t, &c);
     char *svg = take(&t);
-    assert_int_equal(count_of(svg, "<rect"), 2);
-    double a = attribute(svg, "<rect", 0, " width=\""), b = attribute(svg, "<rect", 1, " width=\"");
+    assert_int_equal(count_of(svg, "<rect"), 3); /* one is the paper */
+    a = attribute(svg, "<rect", 1, " width=\"");
+    b = attribute(svg, "<rect", 2, " width=\"");
     assert_true(a > 100 && fabs(a - 2 * b) < 0.2);
-    assert_non_null(strstr(svg, ">10.0</text>"));
-    assert_non_null(strstr(svg, ">5.00</text>"));
     assert_non_null(strstr(svg, ">failed</text>"));
     free(svg);
 }
@@ -76,14 +85,33 @@ static void a_logarithmic_axis_has_dots_at_equal_steps_for_equal_ratios(void **s
     text t = {0};
     chart c = bars_of(&group, 1);
     c.log_x = true;
-    chart_svg(&t, &c);
-    char *svg = take(&t);
+    c.range_name = "from here to there";
+    chart_html(&t, &c);
+    char *html = take(&t);
     double x[3];
     for (int i = 0; i < 3; i++)
-        x[i] = attribute(svg, "<circle", i, " cx=\"");
-    assert_true(x[1] - x[0] > 20 && fabs((x[2] - x[1]) - (x[1] - x[0])) < 0.2);
-    assert_int_equal(count_of(svg, "class=\"range\""), 3);
-    free(svg);
+        x[i] = attribute(html, "class=\"d s0\"", i, "left:");
+    assert_true(x[1] - x[0] > 5 && fabs((x[2] - x[1]) - (x[1] - x[0])) < 0.2);
+    assert_int_equal(count_of(html, "class=\"w\""), 2); /* and in the legend */
+    assert_non_null(strstr(html, ">from here to there</li>"));
+    free(html);
+}
+
+/* A ratio of 100 leaves both ends visible: the axis does not begin decades below. */
+static void a_logarithmic_axis_ends_near_its_values(void **state)
+{
+    (void)state;
+    static const chart_bar bars[] = {{.name = "a", .value = 4}, {.name = "b", .value = 413}};
+    static const chart_group group = {.bar = bars, .count = 2};
+    text t = {0};
+    chart c = bars_of(&group, 1);
+    c.log_x = true;
+    chart_html(&t, &c);
+    char *html = take(&t);
+    double low = attribute(html, "class=\"d s0\"", 0, "left:"),
+           high = attribute(html, "class=\"d s0\"", 1, "left:");
+    assert_true(low > 1 && low < 20 && high > 80 && high <= 100);
+    free(html);
 }
 
 static void lines_leave_gaps_and_are_thinned(void **state)
@@ -97,15 +125,15 @@ static void lines_leave_gaps_and_are_thinned(void **state)
     chart_line line = {.name = "loss", .x = x, .y = y, .count = 10000};
     chart c = {.id = "a", .title = "loss", .line = &line, .line_count = 1, .log_y = true};
     text t = {0};
-    chart_svg(&t, &c);
+    chart_html(&t, &c);
     char *svg = take(&t);
     assert_true(strlen(svg) < 12000);
     free(svg);
     y[2] = NAN;
     line.count = 5;
-    chart_svg(&t, &c);
+    chart_html(&t, &c);
     svg = take(&t);
-    const char *path = strstr(svg, "class=\"line s0\" d=\"");
+    const char *path = strstr(svg, "class=\"line s0\" vector-effect=\"");
     int moves = 0;
     for (const char *p = strstr(path, " d=") + 4; *p != '"'; p++)
         moves += *p == 'M';
@@ -123,7 +151,7 @@ static void whole_numbers_have_whole_ticks(void **state)
     for (int halves = 0; halves < 2; halves++) {
         text t = {0};
         x[1] = halves ? 1.5 : 2;
-        chart_svg(&t, &c);
+        chart_html(&t, &c);
         char *svg = take(&t);
         assert_int_equal(count_of(svg, ">1.2<") + count_of(svg, ">1.1<") > 0, halves);
         assert_int_equal(count_of(svg, ">1<"), 1);
@@ -153,15 +181,17 @@ static void nothing_is_drawn_outside(void **state)
                 c.line_count = 1;
             }
             text t = {0};
-            chart_svg(&t, &c);
+            chart_html(&t, &c);
             char *svg = take(&t);
             assert_null(strstr(svg, "nan"));
             assert_null(strstr(svg, "inf"));
-            for (const char *p = strstr(svg, " x=\""); p; p = strstr(p + 1, " x=\"")) {
-                double at = atof(p + 4);
-                if (!(at >= 0 && at <= 400))
-                    fail_msg("values %zu, logs %d: x %g\n%s", i, logs, at, svg);
-            }
+            static const char *const places[] = {" x=\"", " y=\"", "left:", "width:"};
+            for (int k = 0; k < 4; k++)
+                for (const char *p = strstr(svg, places[k]); p; p = strstr(p + 1, places[k])) {
+                    double at = atof(p + strlen(places[k]));
+                    if (!(at >= 0 && at <= 100))
+                        fail_msg("values %zu, logs %d:%s%g\n%s", i, logs, places[k], at, svg);
+                }
             free(svg);
         }
 }
@@ -179,7 +209,7 @@ static void names_are_escaped_and_shortened(void **state)
                .x_title = hostile};
     static const page_column columns[] = {{hostile, false}, {hostile, true}};
     text t = {0};
-    page_begin(&t, hostile, hostile);
+    page_begin(&t, hostile, hostile, hostile);
     page_heading(&t, 2, hostile);
     page_paragraph(&t, hostile);
     page_figures_begin(&t);
@@ -193,7 +223,9 @@ static void names_are_escaped_and_shortened(void **state)
     page_list_begin(&t);
     page_list_item(&t, hostile);
     page_list_end(&t);
+    page_facts(&t, hostile, hostile);
     page_end(&t);
+    chart_svg_alone(&t, &c); /* which shortens */
     char *html = take(&t);
     assert_null(strstr(html, "<script"));
     assert_null(strchr(html, '\x1b'));
@@ -202,6 +234,61 @@ static void names_are_escaped_and_shortened(void **state)
     assert_non_null(strstr(html, "&lt;script&gt;alert(&#39;&quot;x&quot;&#39;)&lt;/script&gt; "
                                  "&amp; \\x1b[31m \\xff \u00e4\u4e16\\u202e"));
     assert_non_null(strstr(html, "\u2026</text>"));
+    free(html);
+}
+
+/* Of the selectors before a declaration of `property`, one after another; false: there is no more.
+ */
+static bool next_rule(const char **css, const char *property, char *selector, size_t size)
+{
+    const char *at = strstr(*css, property);
+    if (!at)
+        return false;
+    const char *open = at, *from;
+    while (*open != '{')
+        open--;
+    for (from = open; from > chart_style && !strchr("}{", from[-1]);)
+        from--;
+    snprintf(selector, size, "%.*s", (int)(open - from), from);
+    *css = at + 1;
+    return true;
+}
+
+/* A series' colour once won over "fill:none", and every curve was a filled blob. */
+static void no_rule_fills_a_line(void **state)
+{
+    (void)state;
+    char selector[256];
+    assert_non_null(strstr(chart_style, ".line{fill:none;"));
+    for (const char *css = chart_style; next_rule(&css, "fill:", selector, sizeof selector);) {
+        bool none = strncmp(css - 1, "fill:none", 9) == 0;
+        bool other = strstr(selector, "text") || strstr(selector, ".soft") ||
+                     strcmp(selector, ".mark") == 0 || strcmp(selector, ".paper") == 0;
+        if (!none && !other)
+            fail_msg("%s has a fill", selector);
+    }
+    double x[] = {1, 2, 3}, y[] = {3, 5, 4};
+    chart_line line = {.name = "loss", .x = x, .y = y, .count = 3, .series = 1};
+    chart c = {.id = "a", .title = "loss", .line = &line, .line_count = 1};
+    text t = {0};
+    chart_html(&t, &c);
+    char *html = take(&t);
+    assert_null(strstr(html, "fill"));
+    assert_int_equal(count_of(html, "class=\"line s1\""), 2); /* and in the legend */
+    assert_int_equal(count_of(html, "class=\"mark s1\""), 4);
+    free(html);
+}
+
+static void facts_are_names_and_what_follows(void **state)
+{
+    (void)state;
+    text t = {0};
+    page_facts(&t, NULL, "zlib  1.2  1.3\ntrain: (28, 28)\n            file\nalone\n");
+    char *html = take(&t);
+    assert_non_null(strstr(html, ">zlib</th><td>1.2 \u00b7 1.3</td>"));
+    assert_non_null(strstr(html, ">train</th><td>(28, 28)</td>"));
+    assert_non_null(strstr(html, "></th><td>file</td>"));
+    assert_non_null(strstr(html, ">alone</th><td></td>"));
     free(html);
 }
 
@@ -263,6 +350,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bars_are_as_long_as_their_values),
         cmocka_unit_test(a_logarithmic_axis_has_dots_at_equal_steps_for_equal_ratios),
+        cmocka_unit_test(a_logarithmic_axis_ends_near_its_values),
+        cmocka_unit_test(no_rule_fills_a_line),
+        cmocka_unit_test(facts_are_names_and_what_follows),
         cmocka_unit_test(lines_leave_gaps_and_are_thinned),
         cmocka_unit_test(whole_numbers_have_whole_ticks),
         cmocka_unit_test(nothing_is_drawn_outside),

@@ -26,8 +26,9 @@ EOF
 "$program" train recipe.yaml --quiet --html train.html >/dev/null
 "$program" bench mnist-cnn-2 cifar10-mlp --steps 1 --html bench.html >/dev/null
 "$program" bench mnist-cnn-2 --steps 1 --sweep batch=1,2 --html sweep.html >/dev/null
+"$program" advise mnist-cnn-2 --seconds 1 --device cpu --sweep batch=1,2 --html advise.html >/dev/null
 
-for page in train bench sweep; do
+for page in train bench sweep advise; do
     # 1: warnings, 2: errors
     tidy -quiet -errors "$page.html" || {
         echo "$page.html is no valid HTML, as above"
@@ -45,9 +46,16 @@ for page in train bench sweep; do
     }
 done
 
-# Batches of a sweep are told apart.
-grep -q '>cpu, batch 2<' sweep.html || {
-    echo "sweep.html names no bar \"cpu, batch 2\""
+# A sweep has a row for each batch.
+grep -q 'scope="row">2</th><td>cpu</td>' sweep.html || {
+    echo "sweep.html has no row of batch 2 on cpu"
+    exit 1
+}
+
+# The page and the terminal say the same time, and the summary how good the model is.
+took=$("$program" train recipe.yaml --html train.html | sed -n 's/^trained 3 epochs in //p')
+grep -q "class=\"answer\">3 epochs in $took: accuracy " train.html || {
+    echo "the terminal says \"$took\"; the page: $(grep 'class="answer"' train.html)"
     exit 1
 }
 

@@ -1,6 +1,7 @@
-/* Charts as SVG, readable without colours, a script or eyes: bars with their numbers, lines with
-   their marks, a title and a description for a screen reader; dark and light by the reader's
-   choice. The numbers belong into a table beside the chart, too (page_table).
+/* Charts for pages, readable without colours, a script or eyes: bars are boxes of HTML with their
+   names and numbers as text, lines are SVG that stretches while its letters keep their size; so a
+   chart is as wide as the page. Dark and light by the reader's choice. The numbers belong into a
+   table beside the chart, too (page_table).
 
    There is no library for it: those in C that draw static charts (plplot, gnuplot, libplot, cairo)
    bring fonts, a windowing system or a process of their own, and what they write is paths where a
@@ -30,33 +31,34 @@ typedef struct chart_group {
     int count;
 } chart_group;
 
-/* A line through points in order of x, or (`dots`) the points alone. Not finite: a gap. */
+/* A line through points in order of x. Not finite: a gap. */
 typedef struct chart_line {
-    const char *name;
-    const double *x, *y;      /* [count] */
-    const char *const *label; /* [count], beside the points; may be NULL, and so may each */
+    const char *name;    /* for the legend; NULL: none */
+    const double *x, *y; /* [count] */
     int count;
     int series;
-    bool dots;
 } chart_line;
 
 typedef struct chart {
-    const char *id;                /* unique in a page: letters, digits, '-' */
-    const char *title;             /* one line: what is shown, with the unit */
-    const char *description;       /* what a reader who does not see it should know; NULL: none */
-    const char *x_title, *y_title; /* of lines; NULL: none */
-    double most;                   /* bars: end of the axis at least; lines: of y; 0: the data's */
-    bool log_x, log_y;        /* bars: log_x, dots then. Values that are not above 0 are left out */
-    bool from_zero;           /* lines: y begins at 0 at the latest */
-    const chart_group *group; /* bars, one below another */
+    const char *id;          /* unique in a page: letters, digits, '-' */
+    const char *title;       /* one line: what is shown, with the unit */
+    const char *description; /* below the title: how to read it; NULL: none */
+    const char *x_title;     /* NULL: none */
+    double most;             /* bars: end of the axis at least; lines: of y; 0: the data's */
+    bool log_x, log_y;       /* bars: log_x, dots then. Values that are not above 0 are left out */
+    bool from_zero;          /* lines: y begins at 0 at the latest */
+    /* Bars, one below another, and their legend: what a bar (or dot) is, what the thin line with
+       two ends is, what the colours are; NULL: left out. */
+    const chart_group *group;
     int group_count;
+    const char *value_name, *range_name, *series_name[CHART_SERIES];
     const chart_line *line; /* or lines */
     int line_count;
 } chart;
 
-/* Append <svg>, to stand in a page that has chart_style. 400 units wide. */
-void chart_svg(text *t, const chart *c);
-/* The same as a file of its own, with the style and a background. */
+/* Append <figure>, to stand in a page that has chart_style. */
+void chart_html(text *t, const chart *c);
+/* Bars as SVG in a file of their own, with the style and a background; 400 units wide. */
 void chart_svg_alone(text *t, const chart *c);
 /* CSS of charts, for a page's <style>. */
 extern const char chart_style[];

@@ -1,4 +1,5 @@
-/* Bars to the right, one below another, each with its name before and its number behind it. */
+/* Bars to the right, one below another, each with its name before and its number behind it: as SVG,
+   for a file of its own. */
 #include "format/page/chart_draw.h"
 #include <math.h>
 
@@ -10,19 +11,19 @@ typedef struct bars_layout {
     double row; /* height */
 } bars_layout;
 
-static const char *number_of(const chart_bar *b, char *room)
+const char *chart_bar_number(const chart_bar *b, char *room)
 {
     return b->text ? b->text : markup_number(b->value, 3, room);
 }
 
-static bool has_value(const chart *c, const chart_bar *b)
+bool chart_has_value(const chart *c, const chart_bar *b)
 {
     return isfinite(b->value) && (!c->log_x || b->value > 0);
 }
 
-static bool has_range(const chart *c, const chart_bar *b)
+bool chart_has_range(const chart *c, const chart_bar *b)
 {
-    return has_value(c, b) && isfinite(b->low) && isfinite(b->high) && b->low < b->high &&
+    return chart_has_value(c, b) && isfinite(b->low) && isfinite(b->high) && b->low < b->high &&
            (!c->log_x || b->low > 0);
 }
 
@@ -30,11 +31,11 @@ static void see(const chart *c, const chart_bar *b, bars_layout *l)
 {
     char room[MARKUP_NUMBER];
     l->name_room = fmax(l->name_room, chart_text_width(b->name));
-    if (!has_value(c, b))
+    if (!chart_has_value(c, b))
         return;
-    l->number_room = fmax(l->number_room, chart_text_width(number_of(b, room)));
+    l->number_room = fmax(l->number_room, chart_text_width(chart_bar_number(b, room)));
     chart_axis_see(&l->axis, b->value);
-    if (has_range(c, b)) {
+    if (chart_has_range(c, b)) {
         chart_axis_see(&l->axis, b->low);
         chart_axis_see(&l->axis, b->high);
     }
@@ -57,7 +58,7 @@ static bars_layout layout(const chart *c)
 
 static void draw_rect(text *t, int series, double x, double y, double width, double height)
 {
-    text_add(t, "<rect class=\"s%d\" stroke=\"none\" x=\"", series);
+    text_add(t, "<rect class=\"mark s%d\" x=\"", series);
     markup_coordinate(t, x);
     text_add(t, "\" y=\"");
     markup_coordinate(t, y);
@@ -70,7 +71,7 @@ static void draw_rect(text *t, int series, double x, double y, double width, dou
 
 static void draw_dot(text *t, int series, double x, double y)
 {
-    text_add(t, "<circle class=\"s%d\" cx=\"", series);
+    text_add(t, "<circle class=\"mark s%d\" cx=\"", series);
     markup_coordinate(t, x);
     text_add(t, "\" cy=\"");
     markup_coordinate(t, y);
@@ -105,7 +106,7 @@ static void draw_bar(text *t, const chart *c, const bars_layout *l, const chart_
                l->above ? CHART_WIDTH - 2 * CHART_MARGIN : l->name_room + 1);
     if (l->above)
         draw_grid(t, l, middle - 8, middle + 8);
-    if (!has_value(c, b)) {
+    if (!chart_has_value(c, b)) {
         chart_text(t, end + 4, middle + 4, CHART_START, "soft", b->text ? b->text : "-",
                    CHART_WIDTH - CHART_MARGIN - end - 4);
         return;
@@ -118,9 +119,10 @@ static void draw_bar(text *t, const chart *c, const bars_layout *l, const chart_
     } else {
         draw_rect(t, b->series % CHART_SERIES, l->axis.from, middle - 6, end - l->axis.from, 12);
     }
-    if (has_range(c, b))
+    if (chart_has_range(c, b))
         end = fmax(end, draw_range(t, l, b, middle));
-    chart_text(t, end + 5, middle + 4, CHART_START, "", number_of(b, room), l->number_room + 1);
+    chart_text(t, end + 5, middle + 4, CHART_START, "", chart_bar_number(b, room),
+               l->number_room + 1);
 }
 
 /* Numbers that would touch the one before are left out. */

@@ -1,4 +1,4 @@
-/* What bars and lines share: a frame, text that fits, an axis. Not for other rooms. */
+/* What charts share: text that fits, an axis, a legend. Not for other rooms. */
 #ifndef FORMAT_PAGE_CHART_DRAW_H
 #define FORMAT_PAGE_CHART_DRAW_H
 
@@ -35,8 +35,24 @@ void chart_axis_fit(chart_axis *a, int most, bool to_zero, double at_least);
 const char *chart_tick(double value, char *out);
 double chart_axis_place(const chart_axis *a, double value);
 
-/* Draw the body below `top` and return the height with it. */
+/* style="PROPERTY:VALUE%", or two of them. */
+void chart_place(text *t, const char *property, double percent);
+/* A sample of a line and its mark, and its name. */
+void chart_key(text *t, const char *sample, const char *name);
+/* <path> of a series' mark about the origin: circle, square, diamond, triangle, and again. */
+void chart_mark(text *t, int series);
+/* Ticks whose numbers, each `unit` wide a percent, do not touch the one before: true. */
+bool chart_tick_has_room(const chart_axis *a, int tick, double unit, double *free_from);
+
+bool chart_has_value(const chart *c, const chart_bar *b);
+bool chart_has_range(const chart *c, const chart_bar *b);
+/* What stands behind it; `room` [MARKUP_NUMBER]. */
+const char *chart_bar_number(const chart_bar *b, char *room);
+
+/* The body as SVG below `top`; returns the height with it. */
 double chart_draw_bars(text *t, const chart *c, double top);
-double chart_draw_lines(text *t, const chart *c, double top);
+/* The body as HTML. */
+void chart_rows(text *t, const chart *c);
+void chart_plot(text *t, const chart *c);
 
 #endif

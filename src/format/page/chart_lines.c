@@ -1,16 +1,18 @@
-/* Lines through points over two axes, with a legend below. */
+/* Lines through points over two axes, with a legend above. The area stretches with the page: its
+   places are percentages, and a path is drawn in a box of 1000 by 1000 that is stretched alone, its
+   pen kept. */
 #include "format/page/chart_draw.h"
 #include <math.h>
 #include <stdio.h>
 
 enum {
-    PLOT_HEIGHT = 190,
+    AREA_LEAST = 250,  /* pixels, about */
     MARKS_MOST = 40,   /* of a line; more would hide it */
-    POINTS_MOST = 400, /* more are not seen at this width */
+    POINTS_MOST = 400, /* more are not seen */
 };
 
 typedef struct plot {
-    chart_axis x, y;
+    chart_axis x, y; /* percent from the left, from the top */
 } plot;
 
 static bool is_shown(const plot *p, double x, double y)
@@ -31,10 +33,10 @@ static int next_point(const chart_line *l, int i)
     return next >= l->count && i < l->count - 1 ? l->count - 1 : next;
 }
 
-static plot layout(const chart *c, double top)
+static plot layout(const chart *c)
 {
-    plot p = {.x = {.low = 1, .high = 0, .logarithmic = c->log_x, .whole = true},
-              .y = {.low = 1, .high = 0, .logarithmic = c->log_y}};
+    plot p = {.x = {.low = 1, .high = 0, .logarithmic = c->log_x, .whole = true, .to = 100},
+              .y = {.low = 1, .high = 0, .logarithmic = c->log_y, .from = 100}};
     for (int s = 0; s < c->line_count; s++)
         for (int i = 0; i < c->line[s].count; i++)
             if (is_shown(&p, c->line[s].x[i], c->line[s].y[i])) {
@@ -44,131 +46,131 @@ static plot layout(const chart *c, double top)
             }
     chart_axis_fit(&p.x, 6, false, 0);
     chart_axis_fit(&p.y, 5, c->from_zero, c->most);
-    double room = 0;
-    for (int i = 0; i < p.y.ticks; i++) {
-        char number[MARKUP_NUMBER];
-        room = fmax(room, chart_text_width(chart_tick(p.y.tick[i], number)));
-    }
-    p.x.from = CHART_MARGIN + room + 6;
-    p.x.to = CHART_WIDTH - 2 * CHART_MARGIN;
-    p.y.from = top + PLOT_HEIGHT;
-    p.y.to = top;
     return p;
+}
+
+static void draw_rule(text *t, const char *style, double x1, double y1, double x2, double y2)
+{
+    const double at[] = {x1, y1, x2, y2};
+    static const char *const names[] = {"x1", "y1", "x2", "y2"};
+    text_add(t, "<line class=\"%s\"", style);
+    for (int i = 0; i < 4; i++) {
+        text_add(t, " %s=\"", names[i]);
+        markup_coordinate(t, at[i]);
+        text_add(t, "%%\"");
+    }
+    text_add(t, "/>\n");
+}
+
+/* Beside the point of the area, moved by dx and dy letters' heights. */
+static void draw_number(text *t, double x, double y, const char *moved, const char *number)
+{
+    text_add(t, "<text x=\"");
+    markup_coordinate(t, x);
+    text_add(t, "%%\" y=\"");
+    markup_coordinate(t, y);
+    text_add(t, "%%\" %s>%s</text>\n", moved, number);
 }
 
 static void draw_axes(text *t, const plot *p)
 {
-    double free_from = 0;
+    char number[MARKUP_NUMBER];
+    double free_from = -CHART_TEXT;
     for (int i = 0; i < p->y.ticks; i++) {
-        char number[MARKUP_NUMBER];
         double y = chart_axis_place(&p->y, p->y.tick[i]);
-        chart_segment(t, i ? "grid" : "base", p->x.from, y, p->x.to, y);
-        chart_text(t, p->x.from - 5, y + 4, CHART_END, "soft", chart_tick(p->y.tick[i], number),
-                   CHART_WIDTH);
+        draw_rule(t, y < 100 ? "grid" : "base", 0, y, 100, y);
+        draw_number(t, 0, y, "dx=\"-.5em\" dy=\".35em\" text-anchor=\"end\"",
+                    chart_tick(p->y.tick[i], number));
     }
     for (int i = 0; i < p->x.ticks; i++) {
-        char number[MARKUP_NUMBER];
         double x = chart_axis_place(&p->x, p->x.tick[i]);
-        const char *shown = chart_tick(p->x.tick[i], number);
-        double half = chart_text_width(shown) / 2;
-        chart_segment(t, "base", x, p->y.from, x, p->y.from + 4);
-        if (x - half < free_from)
-            continue;
-        chart_text(t, x, p->y.from + 17, CHART_MIDDLE, "soft", shown, CHART_WIDTH);
-        free_from = x + half + 4;
+        draw_rule(t, "grid", x, 0, x, 100);
+        if (chart_tick_has_room(&p->x, i, AREA_LEAST / 100.0, &free_from))
+            draw_number(t, x, 100, "dy=\"1.4em\" text-anchor=\"middle\"",
+                        chart_tick(p->x.tick[i], number));
     }
-}
-
-/* Circle, square, diamond, triangle, and again. */
-static void draw_mark(text *t, int series, double x, double y)
-{
-    static const char *const shapes[] = {"m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0",
-                                         "m-3 -3h6v6h-6z", "m0 -4.5l4.5 4.5l-4.5 4.5l-4.5 -4.5z",
-                                         "m0 -4l4 7h-8z"};
-    text_add(t, "<path class=\"s%d\" d=\"M", series % CHART_SERIES);
-    markup_coordinate(t, x);
-    text_add(t, " ");
-    markup_coordinate(t, y);
-    text_add(t, "%s\"/>\n", shapes[series % (int)(sizeof shapes / sizeof *shapes)]);
 }
 
 static void draw_path(text *t, const plot *p, const chart_line *l)
 {
     bool pen_down = false;
-    text_add(t, "<path class=\"line s%d\" d=\"", l->series % CHART_SERIES);
+    text_add(t, "<path class=\"line s%d\" vector-effect=\"non-scaling-stroke\" d=\"",
+             l->series % CHART_SERIES);
     for (int i = 0; i < l->count; i = next_point(l, i)) {
         bool shown = is_shown(p, l->x[i], l->y[i]);
         if (shown) {
             text_add(t, "%s", pen_down ? "L" : "M");
-            markup_coordinate(t, chart_axis_place(&p->x, l->x[i]));
+            markup_coordinate(t, 10 * chart_axis_place(&p->x, l->x[i]));
             text_add(t, " ");
-            markup_coordinate(t, chart_axis_place(&p->y, l->y[i]));
+            markup_coordinate(t, 10 * chart_axis_place(&p->y, l->y[i]));
         }
         pen_down = shown;
     }
     text_add(t, "\"/>\n");
 }
 
-/* Beside the point, to the side where there is room. */
-static void draw_label(text *t, const plot *p, const char *label, double x, double y)
+static void draw_marks(text *t, const plot *p, const chart_line *l)
 {
-    bool left = x > (p->x.from + p->x.to) / 2;
-    double room = left ? x - p->x.from - 7 : CHART_WIDTH - x - 7;
-    chart_text(t, left ? x - 7 : x + 7, y - 5, left ? CHART_END : CHART_START, "soft", label, room);
-}
-
-static void draw_line(text *t, const plot *p, const chart_line *l)
-{
-    if (!l->dots)
-        draw_path(t, p, l);
-    for (int i = 0; i < l->count; i++) {
-        bool marked = l->dots || l->count <= MARKS_MOST || (l->label && l->label[i]);
-        if (!marked || !is_shown(p, l->x[i], l->y[i]))
+    for (int i = 0; i < l->count && l->count <= MARKS_MOST; i++) {
+        if (!is_shown(p, l->x[i], l->y[i]))
             continue;
-        double x = chart_axis_place(&p->x, l->x[i]), y = chart_axis_place(&p->y, l->y[i]);
-        draw_mark(t, l->series, x, y);
-        if (l->label && l->label[i])
-            draw_label(t, p, l->label[i], x, y);
+        text_add(t, "<svg width=\"1\" height=\"1\" x=\"");
+        markup_coordinate(t, chart_axis_place(&p->x, l->x[i]));
+        text_add(t, "%%\" y=\"");
+        markup_coordinate(t, chart_axis_place(&p->y, l->y[i]));
+        text_add(t, "%%\">");
+        chart_mark(t, l->series);
+        text_add(t, "</svg>\n");
     }
 }
 
-/* Names with their marks, as many in a row as fit; returns where they end. */
-static double draw_legend(text *t, const chart *c, double y)
+static void draw_keys(text *t, const chart *c)
 {
-    double x = CHART_MARGIN;
+    if (!c->line[0].name)
+        return;
+    text_add(t, "<ul class=\"keys\">\n");
     for (int s = 0; s < c->line_count; s++) {
         const chart_line *l = &c->line[s];
-        char style[16];
-        double room = fmin(chart_text_width(l->name), CHART_WIDTH - 2 * CHART_MARGIN - 34);
-        if (x > CHART_MARGIN && x + 34 + room > CHART_WIDTH - CHART_MARGIN) {
-            x = CHART_MARGIN;
-            y += CHART_ROW - 2;
-        }
-        snprintf(style, sizeof style, "line s%d", l->series % CHART_SERIES);
-        if (!l->dots)
-            chart_segment(t, style, x, y - 4, x + 26, y - 4);
-        draw_mark(t, l->series, x + 13, y - 4);
-        chart_text(t, x + 31, y, CHART_START, "", l->name, room + 1);
-        x += 31 + room + 14;
+        text sample = {0};
+        text_add(&sample,
+                 "<svg viewBox=\"-13 -5 26 10\" aria-hidden=\"true\"><path class=\"line s%d\" "
+                 "d=\"M-13 0H13\"/>",
+                 l->series % CHART_SERIES);
+        chart_mark(&sample, l->series);
+        text_add(&sample, "</svg>");
+        t->failed |= sample.failed;
+        chart_key(t, sample.data ? sample.data : "", l->name);
+        text_free(&sample);
     }
-    return y;
+    text_add(t, "</ul>\n");
 }
 
-double chart_draw_lines(text *t, const chart *c, double top)
+static double number_room(const plot *p)
 {
-    if (c->y_title) {
-        chart_text(t, CHART_MARGIN, top + 8, CHART_START, "soft", c->y_title,
-                   CHART_WIDTH - 2 * CHART_MARGIN);
-        top += 20;
+    double room = 0;
+    for (int i = 0; i < p->y.ticks; i++) {
+        char number[MARKUP_NUMBER];
+        room = fmax(room, chart_text_width(chart_tick(p->y.tick[i], number)));
     }
-    plot p = layout(c, top + 6);
+    return room / CHART_TEXT;
+}
+
+void chart_plot(text *t, const chart *c)
+{
+    plot p = layout(c);
+    draw_keys(t, c);
+    text_add(t, "<div class=\"plot\" style=\"--l:");
+    markup_coordinate(t, number_room(&p) + 0.4);
+    text_add(t, "em\"><svg role=\"img\" aria-label=\"");
+    markup_text(t, c->title);
+    text_add(t, "\">\n");
     draw_axes(t, &p);
+    text_add(t, "<svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" width=\"100%%\" "
+                "height=\"100%%\">\n");
     for (int s = 0; s < c->line_count; s++)
-        draw_line(t, &p, &c->line[s]);
-    double y = p.y.from + 22;
-    if (c->x_title) {
-        y += 12;
-        chart_text(t, p.x.to, y, CHART_END, "soft", c->x_title, CHART_WIDTH - 2 * CHART_MARGIN);
-    }
-    return draw_legend(t, c, y + 20) + 10;
+        draw_path(t, &p, &c->line[s]);
+    text_add(t, "</svg>\n");
+    for (int s = 0; s < c->line_count; s++)
+        draw_marks(t, &p, &c->line[s]);
+    text_add(t, "</svg></div>\n");
 }

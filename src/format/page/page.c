@@ -5,34 +5,65 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Nothing scrolls sideways: charts stretch, words break, and on a telephone a row of a table
+   becomes a card whose cells say their column (--hN, which page_table_begin sets). */
+enum { COLUMNS_NAMED = 12 };
+/* There for those who listen alone. */
+#define ASIDE "{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}"
+#define NAMED(n, child) "td:nth-child(" #child "){--h:var(--h" #n ")}"
+
 static const char style[] =
     "*{box-sizing:border-box}"
     "html{color-scheme:light dark;-webkit-text-size-adjust:100%}"
-    "body{margin:0 auto;padding:1rem;max-width:88rem;background:var(--paper);color:var(--ink);"
+    "body{margin:0;background:var(--paper);color:var(--ink);"
     "font:16px/1.5 system-ui,\"Segoe UI\",Helvetica,Arial,sans-serif}"
-    "h1{font-size:1.6rem;line-height:1.2;margin:.5rem 0}"
-    "h2{font-size:1.25rem;margin:2rem 0 .5rem;border-bottom:1px solid var(--rule)}"
-    "h3{font-size:1.05rem;margin:1.2rem 0 .3rem}"
-    "h1,h2,h3,p,li{overflow-wrap:anywhere}p,ul{margin:.4rem 0;max-width:48rem}"
+    "main{margin:0 auto;padding:1.5rem clamp(1rem,4vw,3rem) 4rem;max-width:112rem}"
+    "h1{font-size:1.7rem;line-height:1.2;margin:.3rem 0 .8rem}"
+    "h2{font-size:1.25rem;line-height:1.3;margin:2.8rem 0 .6rem;padding-top:.6rem;"
+    "border-top:1px solid var(--rule)}"
+    "h3{font-size:1.05rem;margin:1.4rem 0 .3rem}"
+    "h1,h2,h3,p,li,summary,figcaption{overflow-wrap:anywhere}"
+    "p,ul{margin:.4rem 0;max-width:50rem}ul{padding-left:1.2rem}li{margin:.3rem 0}"
+    ".answer{font-size:1.3rem;line-height:1.4;max-width:52rem;margin:0 0 .6rem}"
     ".soft,caption{color:var(--soft)}"
-    ".charts{display:grid;gap:1.5rem 2rem;align-items:start;"
-    "grid-template-columns:repeat(auto-fill,minmax(min(100%,25rem),1fr))}"
-    "figure{margin:0;max-width:32rem;break-inside:avoid}.chart{display:block;width:100%;height:"
-    "auto}"
-    ".wide{overflow-x:auto;margin:.6rem 0}"
-    ".wide:focus-visible{outline:2px solid var(--c0)}"
+    ".charts{display:grid;gap:.4rem 2.5rem;align-items:start;"
+    "grid-template-columns:repeat(auto-fit,minmax(min(100%,24rem),1fr))}"
+    ".table{margin:.8rem 0}"
     "table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}"
-    "caption{text-align:left;padding:.2rem 0}"
-    "th,td{padding:.2rem .7rem .2rem 0;text-align:left;vertical-align:top;"
-    "border-top:1px solid var(--rule);max-width:32rem}"
-    "thead th{border-top:0;vertical-align:bottom}tbody th{font-weight:500;white-space:nowrap}"
-    "pre{font-size:.8rem;line-height:1.35;margin:0}"
-    ".n{text-align:right;white-space:nowrap}"
-    "@media print{body{max-width:none;padding:0;font-size:11pt}.wide{overflow:visible}"
-    "h2,h3,caption{break-after:avoid}tr{break-inside:avoid}"
-    "figure{max-width:9cm}.charts{grid-template-columns:1fr 1fr}}";
+    "caption{text-align:left;padding:.2rem 0;max-width:50rem}"
+    "th,td{padding:.3rem 1.4rem .3rem 0;text-align:left;vertical-align:top;"
+    "border-top:1px solid var(--rule);max-width:38rem;overflow-wrap:anywhere}"
+    "td:not(.n){min-width:5.5rem}"
+    "th:last-child,td:last-child{padding-right:0}"
+    "thead th{border-top:0;vertical-align:bottom;color:var(--soft);font-weight:500;"
+    "overflow-wrap:normal}"
+    "tbody th{font-weight:500;min-width:7rem}"
+    ".facts thead" ASIDE ".n{text-align:right;white-space:nowrap}thead .n{white-space:normal}"
+    "details{margin:.8rem 0}summary{cursor:pointer;color:var(--c0)}"
+    "summary:focus-visible{outline:2px solid var(--c0)}"
+    "@media(max-width:40rem){h1{font-size:1.4rem}.answer{font-size:1.15rem}"
+    ".charts{grid-template-columns:minmax(0,1fr)}"
+    "table,tbody,tr,th,td,caption{display:block;max-width:none}"
+    "thead" ASIDE "tbody th{font-weight:600}"
+    "tbody tr{border-top:1px solid var(--rule);padding:.4rem 0}"
+    "tbody th,td{border:0;padding:.05rem 0;min-width:0!important}"
+    "td{display:flex;justify-content:space-between;gap:1rem;text-align:right}"
+    ".facts td{display:block;text-align:left}.facts td::before{content:none}"
+    "td::before{color:var(--soft);text-align:left;content:var(--h)}"
+    "td:empty{display:none}" NAMED(1, 2) NAMED(2, 3) NAMED(3, 4) NAMED(4, 5) NAMED(5, 6) NAMED(6, 7)
+        NAMED(7, 8) NAMED(8, 9) NAMED(9, 10) NAMED(10, 11)
+            NAMED(11, 12) "}"
+                          "@media print{@page{size:A4;margin:15mm}body{font-size:10pt}"
+                          "main{max-width:none;padding:0}h1{font-size:18pt}h2{font-size:13pt;"
+                          "margin-top:1.6rem}"
+                          ".answer{font-size:12.5pt}th,td{padding-right:.8rem}"
+                          "h2,h3,caption,thead{break-after:avoid}tr{break-inside:avoid}"
+                          ".charts{grid-template-columns:1fr 1fr;gap:.4rem "
+                          "1.5rem}.charts:has(.bars){grid-template-columns:1fr}"
+                          "figure{margin-top:.8rem}.charts>:only-child{grid-column:1/-1}"
+                          ".plot>svg{height:9rem}}";
 
-void page_begin(text *t, const char *title, const char *line)
+void page_begin(text *t, const char *title, const char *answer, const char *line)
 {
     text_add(t, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                 "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
@@ -42,6 +73,10 @@ void page_begin(text *t, const char *title, const char *line)
     text_add(t, "\n<style>%s%s</style>\n</head>\n<body>\n<main>\n", chart_style, style);
     markup_element(t, "h1", "", title);
     text_add(t, "\n");
+    if (answer) {
+        markup_element(t, "p", "class=\"answer\"", answer);
+        text_add(t, "\n");
+    }
     if (line) {
         markup_element(t, "p", "class=\"soft\"", line);
         text_add(t, "\n");
@@ -65,23 +100,6 @@ void page_paragraph(text *t, const char *line)
     text_add(t, "\n");
 }
 
-void page_lines(text *t, const char *label, const char *lines)
-{
-    text_add(t, "<div class=\"wide\" role=\"group\" tabindex=\"0\" aria-label=\"");
-    markup_text(t, label);
-    text_add(t, "\">\n<pre>");
-    while (*lines) {
-        size_t length = strcspn(lines, "\n");
-        text line = {0};
-        text_add(&line, "%.*s", (int)length, lines);
-        markup_text(t, line.data ? line.data : "");
-        text_free(&line);
-        text_add(t, "\n");
-        lines += length + (lines[length] == '\n');
-    }
-    text_add(t, "</pre>\n</div>\n");
-}
-
 void page_list_begin(text *t)
 {
     text_add(t, "<ul>\n");
@@ -100,13 +118,32 @@ void page_list_end(text *t)
 
 /* ---- tables ----------------------------------------------------------------------------- */
 
-/* What scrolls can be reached by keyboard, too, and has a name. */
+/* A text as a string of CSS within an attribute: all but letters and digits by their numbers. */
+static void add_css_string(text *t, const char *line)
+{
+    text plain = {0};
+    text_add_printable(&plain, line);
+    t->failed |= plain.failed;
+    text_add(t, "'");
+    for (const unsigned char *c = (const unsigned char *)(plain.data ? plain.data : ""); *c; c++)
+        if ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || *c >= 0x80 || *c == ' ')
+            text_add(t, "%c", *c);
+        else
+            text_add(t, "\\%x ", *c);
+    text_add(t, "'");
+    text_free(&plain);
+}
+
 void page_table_begin(text *t, const char *caption, const page_column *columns, int count)
 {
-    text_add(t, "<div class=\"wide\" role=\"group\" tabindex=\"0\" aria-label=\"");
-    markup_text(t, caption);
-    text_add(t, "\">\n<table>\n");
-    markup_element(t, "caption", "", caption);
+    text_add(t, "<div class=\"table\">\n<table%s", count == 2 ? " class=\"facts\"" : "");
+    for (int i = 1; i < count && i < COLUMNS_NAMED; i++) {
+        text_add(t, "%s--h%d:", i == 1 ? " style=\"" : ";", i);
+        add_css_string(t, columns[i].name);
+    }
+    text_add(t, "%s>\n", count > 1 ? "\"" : "");
+    if (caption)
+        markup_element(t, "caption", "", caption);
     text_add(t, "\n<thead><tr>");
     for (int i = 0; i < count; i++)
         markup_element(t, "th",
@@ -138,6 +175,11 @@ void page_number_cell(text *t, double value, int significant)
              markup_number(value, significant, shown));
 }
 
+void page_count_cell(text *t, const char *digits)
+{
+    markup_element(t, "td", "class=\"n\"", digits);
+}
+
 void page_row_end(text *t)
 {
     text_add(t, "</tr>\n");
@@ -146,6 +188,50 @@ void page_row_end(text *t)
 void page_table_end(text *t)
 {
     text_add(t, "</tbody>\n</table>\n</div>\n");
+}
+
+/* ---- facts ------------------------------------------------------------------------------ */
+
+/* A cell of a line in columns, which two spaces end, and the first one a colon, too; returns what
+   follows it. */
+static const char *take_cell(const char *line, bool first, size_t *length)
+{
+    const char *end = line + strcspn(line, "\n"), *two = strstr(line, "  ");
+    const char *colon = first ? strstr(line, ": ") : NULL;
+    end = two && two < end ? two : end;
+    end = colon && colon < end ? colon : end;
+    *length = (size_t)(end - line);
+    return end + (*end == ':') + strspn(end + (*end == ':'), " ");
+}
+
+void page_facts(text *t, const char *caption, const char *lines)
+{
+    static const page_column columns[] = {{"what", false}, {"value", false}};
+    enum { INDENT = 8 }; /* more is a line without its first cell */
+    page_table_begin(t, caption, columns, 2);
+    while (*lines) {
+        size_t indent = strspn(lines, " "), length = 0;
+        text head = {0}, value = {0};
+        lines += indent;
+        if (indent <= INDENT) {
+            const char *rest = take_cell(lines, true, &length);
+            text_add(&head, "%.*s", (int)length, lines);
+            lines = rest;
+        }
+        while (*lines && *lines != '\n') {
+            const char *rest = take_cell(lines, false, &length);
+            text_add(&value, "%s%.*s", value.data ? " \u00b7 " : "", (int)length, lines);
+            lines = rest;
+        }
+        page_row_begin(t, head.data ? head.data : "");
+        page_cell(t, value.data ? value.data : "");
+        page_row_end(t);
+        t->failed |= head.failed || value.failed;
+        text_free(&head);
+        text_free(&value);
+        lines += *lines == '\n';
+    }
+    page_table_end(t);
 }
 
 void page_details_begin(text *t, const char *summary)
@@ -169,9 +255,7 @@ void page_figures_begin(text *t)
 
 void page_figure(text *t, const chart *c)
 {
-    text_add(t, "<figure>\n");
-    chart_svg(t, c);
-    text_add(t, "</figure>\n");
+    chart_html(t, c);
 }
 
 void page_figures_end(text *t)

@@ -6,20 +6,19 @@
 #include "format/page/chart.h"
 #include "format/page/markup.h"
 
-/* Up to the title as h1 and the line below it. */
-void page_begin(text *t, const char *title, const char *line);
+/* Up to the title as h1, the answer in a sentence, and the line below it; NULL: none. */
+void page_begin(text *t, const char *title, const char *answer, const char *line);
 void page_end(text *t);
 /* h2, h3. Sections end with the next heading. */
 void page_heading(text *t, int level, const char *line);
 void page_paragraph(text *t, const char *line);
-/* Lines as they stand, in letters of one width. */
-void page_lines(text *t, const char *label, const char *lines);
 /* A list of lines. */
 void page_list_begin(text *t);
 void page_list_item(text *t, const char *line);
 void page_list_end(text *t);
 
-/* A table: first its columns, then row by row its cells. */
+/* A table: first its columns, then row by row its cells. Few columns: an A4 page holds about seven;
+   what is narrower than 40 letters has the cells of a row one below another. `caption`: or NULL. */
 typedef struct page_column {
     const char *name;
     bool is_number; /* to the right */
@@ -28,8 +27,13 @@ void page_table_begin(text *t, const char *caption, const page_column *columns, 
 void page_row_begin(text *t, const char *head);                /* the first column's */
 void page_cell(text *t, const char *line);                     /* words */
 void page_number_cell(text *t, double value, int significant); /* three digits: 3; none: "-" */
+void page_count_cell(text *t, const char *digits);             /* a number as it stands */
 void page_row_end(text *t);
 void page_table_end(text *t);
+
+/* Lines in columns, which two spaces part ("zlib  1.2.13  1.2.13"), or with a name and a colon
+   ("train: (28, 28, 1)"), as a table of names and what follows them. */
+void page_facts(text *t, const char *caption, const char *lines);
 
 /* Shown when it is asked for. */
 void page_details_begin(text *t, const char *summary);

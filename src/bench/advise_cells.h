@@ -1,0 +1,34 @@
+/* What of an advice is shown, on a terminal and on a page alike. Not for other rooms. */
+#ifndef BENCH_ADVISE_CELLS_H
+#define BENCH_ADVISE_CELLS_H
+
+#include "bench/advise.h"
+
+enum { ADVISE_CELL = 64, ADVISE_NOTES_MOST = 8, ADVISE_NOTE = BENCH_REASON + 64 };
+enum {
+    ADVISE_DEVICE,
+    ADVISE_TIME,
+    ADVISE_STEP,
+    ADVISE_ENERGY,
+    ADVISE_COST,
+    ADVISE_NEEDS,
+    ADVISE_FREE,
+    ADVISE_COLUMNS
+};
+
+typedef struct advise_cells {
+    char text[ADVISE_COLUMNS][ADVISE_CELL];
+} advise_cells;
+
+extern const char *const advise_headings[ADVISE_COLUMNS];
+advise_cells advise_cells_of(const advise_report *r, const advise_row *row, bool utf8);
+/* Does anybody have a figure for it? */
+bool advise_shows(const advise_report *r, int column);
+/* "mnist-cnn-2: 17 epochs of 1200 steps, batch 50, ..." */
+void advise_show_schedule(const advise_report *r, char *line, size_t size);
+/* "estimated from the figures published for cifar10-cnn: ..." of those that there are */
+void advise_show_estimates(const advise_report *r, char *line, size_t size);
+/* Caveats; returns how many. */
+int advise_show_notes(const advise_report *r, char lines[ADVISE_NOTES_MOST][ADVISE_NOTE]);
+
+#endif
