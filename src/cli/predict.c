@@ -189,8 +189,8 @@ static int predict_images(prediction *p, const operands *found, bool ended_by_nu
         return status;
     return p->rows.format == ROWS_TEXT
                ? STATUS_FAILURE /* each had its line */
-               : fail(STATUS_FAILURE, "predict: %lld of %lld files could not be read",
-                      (long long)w.failed, (long long)p->rows.count);
+               : fail(STATUS_FAILURE, "predict: %lld of %lld file%s could not be read",
+                      (long long)w.failed, (long long)p->rows.count, p->rows.count == 1 ? "" : "s");
 }
 
 /* ---- data sets -------------------------------------------------------------------------- */

@@ -26,8 +26,8 @@ cornu_status cornu_data_class_counts(const cornu_data *data, cornu_split split, 
     TRY(check(data, split, counts, "cornu_data_class_counts"));
     const sample_block *block = &data->block[split];
     if (classes != data->class_count || classes == 0)
-        return status_fail(CORNU_INVALID, "%s: found room for %d classes; expected its %d",
-                           data->name, classes, data->class_count);
+        return status_fail(CORNU_INVALID, "%s: found room for %d %s; expected its %d", data->name,
+                           classes, PLURAL(classes, "class", "classes"), data->class_count);
     for (int i = 0; i < classes; i++)
         counts[i] = 0;
     const int32_t *labels = block->y && block->y_type == SAMPLE_I32 ? block->y : NULL;

@@ -114,8 +114,9 @@ double schedule_at(const schedule *s, int64_t iteration)
 static cornu_status take_steps(const doc *at, schedule_config *c)
 {
     if (c->values.count != c->boundaries.count + 1)
-        return doc_fail(at, "found %d values for %d boundaries; expected one value more",
-                        c->values.count, c->boundaries.count);
+        return doc_fail(at, "found %d %s for %d %s; expected one value more", c->values.count,
+                        PLURAL(c->values.count, "value", "values"), c->boundaries.count,
+                        PLURAL(c->boundaries.count, "boundary", "boundaries"));
     for (int i = 1; i < c->boundaries.count; i++)
         if (c->boundaries.value[i] <= c->boundaries.value[i - 1])
             return doc_fail(at, "found boundary %g after %g; expected rising boundaries",

@@ -153,9 +153,9 @@ static cornu_status read_classes(const tensor_file *f, cornu_model *m)
                              "%s: class_names: found no list of names; expected one", f->path);
     if (status == CORNU_OK && !model_tells_classes(m, (int64_t)count))
         status = status_fail(CORNU_BAD_FILE,
-                             "%s: class_names: found %zu names; expected one for each output, or 2 "
+                             "%s: class_names: found %zu %s; expected one for each output, or 2 "
                              "for a single output",
-                             f->path, count);
+                             f->path, count, PLURAL(count, "name", "names"));
     if (status == CORNU_OK)
         status = model_set_classes(m, (char *const *)(void *)list, (int)count);
     free(list);

@@ -440,8 +440,8 @@ cornu_status fit_loop(fit_run *run)
     const position *p = &run->model->training.position;
     const cornu_fit_options *o = run->options;
     if (p->epoch >= run->epochs)
-        fit_notice(&run->state, "nothing left to do: %jd of %jd epochs are done",
-                   (intmax_t)p->epoch, (intmax_t)run->epochs);
+        fit_notice(&run->state, "nothing left to do: %jd of %jd %s done", (intmax_t)p->epoch,
+                   (intmax_t)run->epochs, PLURAL(run->epochs, "epoch is", "epochs are"));
     bool went_on = false, stops = false;
     while (p->epoch < run->epochs && !run->state.stop) {
         if (went_on)

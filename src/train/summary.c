@@ -8,8 +8,8 @@ static cornu_status step_numbers(const cornu_model *model, int64_t batch, text *
     char moved[16];
     plan_options options = {.mode = PLAN_TRAIN, .batch = batch};
     TRY(plan_build(model, &options, &p));
-    text_add(t, " A training step of %jd samples: %.4g GFLOP, %s read and written\n",
-             (intmax_t)batch, p->flops * 1e-9, memory_human(p->bytes, moved));
+    text_add(t, " A training step of %jd %s: %.4g GFLOP, %s read and written\n", (intmax_t)batch,
+             PLURAL(batch, "sample", "samples"), p->flops * 1e-9, memory_human(p->bytes, moved));
     plan_free(p);
     return CORNU_OK;
 }

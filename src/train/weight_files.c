@@ -90,8 +90,9 @@ static cornu_status take_in_order(const cornu_model *from, const char *path, cor
     char found[128], expected[128];
     TRY(skip_check(skip, NULL, to));
     if (from->weight_count != to->weight_count)
-        return status_fail(CORNU_BAD_FILE, "%s: found %d weights; expected the model's %d", path,
-                           from->weight_count, to->weight_count);
+        return status_fail(CORNU_BAD_FILE, "%s: found %d %s; expected the model's %d", path,
+                           from->weight_count, PLURAL(from->weight_count, "weight", "weights"),
+                           to->weight_count);
     for (int i = 0; i < to->weight_count; i++) {
         const variable *a = &from->variables[i], *b = &to->variables[i];
         if (!skip_has_weight(skip, b->name) && !shape_equal(&a->shape, &b->shape))

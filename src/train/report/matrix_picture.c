@@ -65,8 +65,8 @@ static void title_text(const cornu_report *r, char line[160])
 {
     cornu_report_info info;
     (void)cornu_report_info_get(r, &info);
-    snprintf(line, 160, "accuracy %.4f (%jd of %jd samples)", info.accuracy, (intmax_t)info.correct,
-             (intmax_t)info.samples);
+    snprintf(line, 160, "accuracy %.4f (%jd of %jd %s)", info.accuracy, (intmax_t)info.correct,
+             (intmax_t)info.samples, PLURAL(info.samples, "sample", "samples"));
 }
 
 static void arrange(layout *l, const cornu_report *r)

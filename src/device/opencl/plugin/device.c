@@ -127,8 +127,8 @@ static cornu_status open_device(opencl *d, int number, const device_options *opt
     TRY(memory_new(1, sizeof *d->core, "device", &d->core));
     TRY(opencl_library_get(&d->lib));
     if (number < 0 || number >= d->lib->device_count)
-        return status_fail(CORNU_NOT_FOUND, "device %s: found %d devices", d->g.name,
-                           d->lib->device_count);
+        return status_fail(CORNU_NOT_FOUND, "device %s: found %d %s", d->g.name,
+                           d->lib->device_count, PLURAL(d->lib->device_count, "device", "devices"));
     d->platform = d->lib->platforms[number];
     d->id = d->lib->devices[number];
     TRY(check_options(d, options));
