@@ -9,6 +9,9 @@ set_target_properties(cornu_python PROPERTIES OUTPUT_NAME _cornu PREFIX "" SUFFI
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/cornu C_VISIBILITY_PRESET hidden)
 target_compile_options(cornu_python PRIVATE -Wall -Wextra -Wshadow)
 target_include_directories(cornu_python PRIVATE include ${Python3_INCLUDE_DIRS})
+if(CORNU_HAS_CUDA) # what the plug-in is built with: tf.sysconfig.get_build_info
+    target_compile_definitions(cornu_python PRIVATE CORNU_BUILT_CUDA="${built_cuda}" CORNU_BUILT_CUDNN="${built_cudnn}")
+endif()
 # Beside a libcornu.so that is installed it needs no second one; else the package has a library of its own, which is also
 # the command line's: the program of `python -m cornu` is then a few lines that call it.
 # (In a folder of its own: Python takes every .so beside its modules for one.)

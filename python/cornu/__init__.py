@@ -7,16 +7,11 @@
 threads, seeds. What is not there says so when it is used.
 """
 from importlib import import_module as _import_module
-from typing import TYPE_CHECKING
 
-from . import _tensorflow_names, config, data, debugging, devices, random, sysconfig, test, version
-from ._cornu import version as __version__
 from ._missing import missing
-from .devices import device, versions
-from .python.client import device_lib as _device_lib  # tf.python.client.device_lib, without an import of its own
 
-if TYPE_CHECKING:
-    from . import keras, nn
+_MODULES = ("config", "data", "debugging", "devices", "keras", "nn", "python", "random", "sysconfig", "test", "version")
+_OF_DEVICES = ("device", "versions")
 
 
 def executing_eagerly() -> bool:
@@ -31,15 +26,20 @@ def get_logger():
     return logging.getLogger("cornu")
 
 
-__all__ = ["__version__", "config", "data", "debugging", "device", "devices", "executing_eagerly", "get_logger", "keras",
-           "nn", "python", "random", "sysconfig", "test", "version", "versions"]
-_missing_name = missing("cornu", __all__, _tensorflow_names.tensorflow)
+__all__ = ["__version__", "executing_eagerly", "get_logger", *_MODULES, *_OF_DEVICES]
 
 
 def __getattr__(name: str):
-    if name in ("keras", "nn"):  # at their first use: they, and NumPy, are most of what an import takes
+    """At their first use: the library, and NumPy, are most of what an import takes."""
+    if name in _MODULES:
         return _import_module(f"{__name__}.{name}")
-    return _missing_name(name)
+    if name in _OF_DEVICES:
+        return getattr(_import_module(f"{__name__}.devices"), name)
+    if name == "__version__":
+        return _import_module(f"{__name__}._cornu").version
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return missing("cornu", __all__, _import_module(f"{__name__}._tensorflow_names").tensorflow)(name)
 
 
 def __dir__() -> list[str]:

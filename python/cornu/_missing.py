@@ -1,5 +1,5 @@
 """Names that Keras has and cornu has not: one clear error, at the first use."""
-from typing import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 
 def missing(module: str, there: Iterable[str], keras_names: Iterable[str],

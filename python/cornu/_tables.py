@@ -259,6 +259,9 @@ def names_of(table: str, classes: dict[str, type]) -> dict[str, type]:
 def deserializer(kind: str, take: Callable[[Any], Any]) -> Callable:
     """Keras's deserialize of a module, by its get()."""
 
+    from .keras._tf2 import takes
+
+    @takes(renamed={"name": "config"}, use_legacy_format=(False, True))
     def deserialize(config, custom_objects=None):
         """The object of what serialize gave."""
         if custom_objects:

@@ -1,6 +1,12 @@
 /* The module cornu._cornu. */
 #include "extension.h"
 
+/* Of the CUDA plug-in that the package was built with. */
+#ifndef CORNU_BUILT_CUDA
+#define CORNU_BUILT_CUDA ""
+#define CORNU_BUILT_CUDNN ""
+#endif
+
 module_state *state_of(PyObject *module)
 {
     return PyModule_GetState(module);
@@ -71,6 +77,9 @@ static int module_exec(PyObject *module)
     s->model_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &model_spec, NULL);
     s->data_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &data_spec, NULL);
     if (!s->model_type || !s->data_type)
+        return -1;
+    if (PyModule_AddStringConstant(module, "built_cuda", CORNU_BUILT_CUDA) != 0 ||
+        PyModule_AddStringConstant(module, "built_cudnn", CORNU_BUILT_CUDNN) != 0)
         return -1;
     return PyModule_AddStringConstant(module, "version", cornu_version());
 }

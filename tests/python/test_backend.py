@@ -34,8 +34,10 @@ def test_weights_by_the_backends_functions(model):
     K.batch_set_value([(model.layers[0].bias, np.full(4, 2.0))])
     assert np.all(K.get_value(kernel) == 1) and np.all(K.batch_get_value([model.layers[0].bias])[0] == 2)
     assert K.get_value(model.optimizer.learning_rate) == 0.001
+    K.set_value(model.optimizer.learning_rate, 0.1)
+    assert model.optimizer.learning_rate == 0.1
     with pytest.raises(NotImplementedError, match="learning rate"):
-        K.set_value(model.optimizer.learning_rate, 0.1)
+        K.set_value(0.001, 0.1)
 
 
 def test_numbers_of_a_prefix():

@@ -1,6 +1,8 @@
 """What scripts ask TensorFlow for besides Keras: devices, threads, build, seeds."""
 import random
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -80,7 +82,7 @@ def test_gpus_may_be_opencls(monkeypatch):
     assert tf.device("/GPU:0").name == "opencl:1" and tf.device("opencl:0").name == "opencl:0"
     assert tf.config.experimental.get_device_details(gpu) == {"device_name": "gfx1030"}
     assert tf.test.is_gpu_available() and not tf.test.is_gpu_available(cuda_only=True)
-    assert "cuda_version" not in tf.sysconfig.get_build_info()
+    assert tf.sysconfig.get_build_info()["cuda_version"] == ""
     with pytest.raises(RuntimeError, match="'/GPU:1': not there: this build has no CUDA plug-in"):
         tf.device("/GPU:1")
     with pytest.raises(RuntimeError, match="'opencl:2': not there"):
@@ -95,13 +97,14 @@ def test_a_gpu_that_both_drive_is_named_once(monkeypatch):
 def test_a_gpu_may_be_without_cudnn(monkeypatch):
     monkeypatch.setattr(_cornu, "devices", lambda: [CPU, {**GPU, "libraries": "CUDA 12.4, cuBLASLt 12.4"}])
     info = tf.sysconfig.get_build_info()
-    assert info["cuda_version"] == "12.4" and "cudnn_version" not in info
+    assert info["cuda_version"] == "12.4" and info["cudnn_version"] == _cornu.built_cudnn
 
 
 def test_no_gpu_is_told(without_gpu):
     assert tf.config.list_physical_devices("GPU") == [] and tf.test.gpu_device_name() == ""
     assert not tf.test.is_gpu_available() and not tf.test.is_built_with_cuda()
-    assert tf.sysconfig.get_build_info() == {"is_cuda_build": False, "is_rocm_build": False, "is_tensorrt_build": False}
+    assert tf.sysconfig.get_build_info() == {"is_cuda_build": False, "is_rocm_build": False, "is_tensorrt_build": False,
+                                             "cuda_version": "", "cudnn_version": ""}
     with pytest.raises(RuntimeError, match="not there: this build has no CUDA plug-in"):
         tf.device("/GPU:0")
 
@@ -218,6 +221,24 @@ def test_settings_that_are_already_so_are_taken():
     assert tf.version.VERSION == tf.__version__ == tf.keras.__version__ == tf.keras.version()
     tf.get_logger().setLevel("ERROR")
     assert tf.executing_eagerly() and tf.python.client.device_lib is device_lib
-    assert tf.nn.relu is tf.keras.activations.relu and tf.keras.device is tf.device
+    assert tf.keras.activations.get(tf.nn.relu) is tf.keras.activations.relu and tf.keras.device is tf.device
     with pytest.raises(TypeError, match="a name"):
         tf.device(0)
+
+
+def test_versions_are_those_of_the_build_where_no_gpu_is(monkeypatch):
+    monkeypatch.setattr(_cornu, "devices", lambda: [CPU, {**NONE, "reason": "no CUDA driver"}])
+    monkeypatch.setattr(_cornu, "built_cuda", "12.6")
+    monkeypatch.setattr(_cornu, "built_cudnn", "9.3.0")
+    info = tf.sysconfig.get_build_info()
+    assert info["is_cuda_build"] and (info["cuda_version"], info["cudnn_version"]) == ("12.6", "9.3.0")
+
+
+def test_an_import_loads_nothing_yet():
+    """The library with all that it is linked with, and NumPy, take most of an import."""
+    script = ("import sys; before = set(sys.modules); import cornu; new = set(sys.modules) - before; "
+              "assert not new & {'cornu._cornu', 'cornu.keras', 'numpy', 'typing', 'enum', 're'}, new; "
+              "assert cornu.python.client.device_lib.list_local_devices and cornu.__version__ in cornu.versions(); "
+              "from cornu import config, device, keras; assert device is keras.device; "
+              "assert {*cornu.__all__} <= {*dir(cornu)} and all(hasattr(cornu, name) for name in cornu.__all__)")
+    subprocess.run([sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}; {script}"], check=True)

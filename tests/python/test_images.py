@@ -564,7 +564,7 @@ WRONG = [
     (FileNotFoundError, "nowhere.png", lambda f: load_img(f / "nowhere.png")),
     (OSError, "notes.txt: found no image", lambda f: load_img(f / "cat" / "notes.txt")),
     (TypeError, "path", lambda f: load_img(3)),
-    (ValueError, "target_size", lambda f: load_img(f / "cat" / "0.png", target_size=(3, 4, 3))),
+    (ValueError, "target_size", lambda f: load_img(f / "cat" / "0.png", target_size=(3, 4, 3, 1))),
     (NotImplementedError, "'jpg'", lambda f: save_img(f / "a.jpg", X[0])),
     (ValueError, "single picture", lambda f: save_img(f / "a.png", X)),
     (ValueError, "channels", lambda f: array_to_img(X[0, :, :, :2])),
@@ -731,3 +731,32 @@ def test_fewer_classes_than_outputs_are_keras_way(folder):
     model.fit(as_numbers(folder), verbose=0)
     assert model.class_names == [*NAMES, "3", "4"]
     model.fit(np.zeros((4, 4, 4, 3), np.float32), np.array([0, 1, 0, 1]), verbose=0)
+
+
+def test_class_weights_go_by_names_where_the_data_has_them(folder):
+    flow = ImageDataGenerator().flow_from_directory(folder, target_size=(8, 10), batch_size=4, shuffle=False)
+    dataset = keras.utils.image_dataset_from_directory(folder, image_size=(8, 10), batch_size=4, shuffle=False, verbose=False,
+                                                       label_mode="categorical")
+
+    def loss(data, weights):
+        keras.utils.set_random_seed(1)
+        model = keras.Sequential([keras.Input((8, 10, 3)), keras.layers.Flatten(), keras.layers.Dense(len(flow.class_indices),
+                                                                                                      activation="softmax")])
+        model.compile("sgd", "categorical_crossentropy")
+        return model.fit(data, class_weight=weights, verbose=0, shuffle=False).history["loss"]
+
+    first, second, *_ = flow.class_indices
+    for data in (flow, dataset):
+        assert loss(data, {first: 3.0, second: 0.5}) == loss(data, {0: 3.0, 1: 0.5}) != loss(data, None)
+    with pytest.raises(ValueError, match=f"found 'zebra'; expected one of '{first}'"):
+        loss(flow, {"zebra": 1.0})
+    with pytest.raises(ValueError, match="says one class twice"):
+        loss(flow, {first: 1.0, 0: 2.0})
+    with pytest.raises(ValueError, match="the data has no class names"):
+        _with_arrays({"cat": 1.0})
+
+
+def _with_arrays(weights):
+    model = keras.Sequential([keras.layers.Dense(2)])
+    model.compile("sgd", "sparse_categorical_crossentropy")
+    model.fit(np.ones((4, 3), np.float32), [0, 1, 0, 1], class_weight=weights, verbose=0)

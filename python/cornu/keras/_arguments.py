@@ -29,11 +29,28 @@ def older(what: str, given: dict) -> dict:
     return fetch
 
 
-def class_weights(weights) -> dict:
-    """As a fit section has them."""
+def _class_names(x) -> list[str] | None:
+    """Of pictures' iterators and data sets, in the order of their numbers."""
+    indices = getattr(x, "class_indices", None)
+    if indices:
+        return sorted(indices, key=indices.get)
+    names = getattr(x, "class_names", None)
+    return list(names) if names else None
+
+
+def class_weights(weights, x) -> dict:
+    """As a fit section has them. Classes by their numbers, or by their names where the data x has names."""
     if not isinstance(weights, dict):
         raise TypeError(f"fit: class_weight: found {type(weights).__name__}; expected a dict of weights by class number")
+    names = _class_names(x) or []
+    unknown = [key for key in weights if isinstance(key, str) and not key.isdigit() and key not in names]
+    if unknown:
+        raise ValueError(f"fit: class_weight: found {', '.join(map(repr, unknown))}; expected "
+                         f"{'one of ' + ', '.join(map(repr, names)) if names else 'class numbers, as the data has no class names'}")
     try:
-        return {str(int(number)): float(weight) for number, weight in weights.items()}
+        numbered = {str(names.index(key) if key in names else int(key)): float(weight) for key, weight in weights.items()}
     except (TypeError, ValueError):
-        raise ValueError(f"fit: class_weight: found {weights!r}; expected numbers by class number") from None
+        raise ValueError(f"fit: class_weight: found {weights!r}; expected numbers by class number or name") from None
+    if len(numbered) < len(weights):
+        raise ValueError(f"fit: class_weight: found {weights!r}, which says one class twice; expected each once")
+    return numbered

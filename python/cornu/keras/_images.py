@@ -1,7 +1,8 @@
 """Single pictures as keras.utils has them, without Pillow: files are read by the library's decoders."""
+import functools
 import io
 import os
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 
@@ -112,6 +113,21 @@ class Image:
         raise AttributeError(f"'Image' object has no attribute {name!r}")
 
 
+def _as_of_tf2(load: Callable) -> Callable:
+    """tf.keras 2 has grayscale in second place."""
+
+    @functools.wraps(load)
+    def call(*args, **kwargs):
+        if len(args) > 1 and isinstance(args[1], bool):
+            args = (args[0], "grayscale" if args[1] else args[2] if len(args) > 2 else "rgb", *args[3:])
+        if "grayscale" in kwargs and kwargs.pop("grayscale"):
+            kwargs["color_mode"] = "grayscale"
+        return load(*args, **kwargs)
+
+    return call
+
+
+@_as_of_tf2
 def load_img(path, color_mode="rgb", target_size=None, interpolation="nearest", keep_aspect_ratio=False) -> Image:
     """Read a picture from a file, of its own size or resized."""
     file = None
@@ -120,6 +136,8 @@ def load_img(path, color_mode="rgb", target_size=None, interpolation="nearest", 
     elif not isinstance(path, (str, bytes, os.PathLike)):
         raise TypeError(f"load_img: path: found {type(path).__name__}; expected a path or io.BytesIO")
     channels = channels_of(color_mode, "load_img")
+    if isinstance(target_size, (tuple, list)) and len(target_size) == 3:
+        target_size = target_size[:2]  # an input_shape, of which Keras takes these
     height, width = (0, 0) if target_size is None else size_of(target_size, "load_img: target_size")
     check_filter(interpolation, "load_img")
     shape, pixels = _cornu.read_image(path, file, height, width, channels, interpolation,

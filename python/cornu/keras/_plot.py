@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 
-from .. import _cornu
+from ._tf2 import takes
 
 _CELL = '<td bgcolor="white"><font point-size="14">{}: <b>{}</b></font></td>'
 _HEAD = '<tr><td colspan="{}" bgcolor="black"><font point-size="16" color="white">{}</font></td></tr>'
@@ -50,16 +50,8 @@ class Dot:
 
 
 def _shapes(model) -> list[tuple]:
-    """What each layer gives, and before them what the first takes: of the models of the first one, two, ... layers."""
-    config = json.loads(model.to_json())["config"]
-    own = [entry for entry in config["layers"] if entry["class_name"] != "InputLayer"]
-    shapes = [model.input_shape]
-    for count in range(1, len(own) + 1):
-        part = {"class_name": "Sequential",
-                "config": {**config, "layers": config["layers"][: len(config["layers"]) - len(own) + count]}}
-        handle = _cornu.parse(json.dumps({"data": {"scale": 1}, "model": part}), model.name)
-        shapes.append((None, *handle.shapes()[1]))
-    return shapes
+    """What each layer gives, and before them what the first takes."""
+    return [model.input_shape, *((None, *shape) for shape in model._known_shapes())]
 
 
 def _label(layer, shapes: tuple | None, show_dtype: bool, show_name: bool, show_activation: bool,
@@ -82,6 +74,7 @@ def _label(layer, shapes: tuple | None, show_dtype: bool, show_name: bool, show_
     return f'<<table border="0" cellborder="1" bgcolor="black" cellpadding="10">{"".join(rows)}</table>>'
 
 
+@takes(layer_range=(None,))
 def model_to_dot(model, show_shapes=False, show_dtype=False, show_layer_names=True, rankdir="TB", expand_nested=False,
                  dpi=200, subgraph=False, show_layer_activations=False, show_trainable=False, splines="ortho") -> Dot:
     """The drawing of a built model."""
@@ -103,6 +96,7 @@ def model_to_dot(model, show_shapes=False, show_dtype=False, show_layer_names=Tr
     return Dot("\n".join(lines) + "\n}\n")
 
 
+@takes(layer_range=(None,))
 def plot_model(model, to_file="model.png", show_shapes=False, show_dtype=False, show_layer_names=False, rankdir="TB",
                expand_nested=False, dpi=200, show_layer_activations=False, show_trainable=False, splines="ortho"):
     """Draw a built model into a file: .dot as text, else as Graphviz draws it (.png, .svg, .pdf). In Jupyter, the

@@ -6,6 +6,7 @@ import numpy as np
 from .._missing import missing
 from .._tables import TABLES, deserializer
 from . import _keras_names
+from ._tf2 import takes
 
 _erf = np.vectorize(math.erf, otypes=[np.float32])
 
@@ -19,6 +20,7 @@ def linear(x):
     return _floats(x)
 
 
+@takes(renamed={"alpha": "negative_slope"})
 def relu(x, negative_slope=0.0, max_value=None, threshold=0.0):
     """x from the threshold on, at most max_value; below it the slope times what is missing."""
     x = _floats(x)
@@ -62,6 +64,7 @@ def silu(x):
 
 def softmax(x, axis=-1):
     """exp(x) over its sum along an axis."""
+    axis = -1 if axis is None else axis
     x = _floats(x)
     e = np.exp(x - np.max(x, axis=axis, keepdims=True))
     return e / np.sum(e, axis=axis, keepdims=True)
@@ -77,6 +80,7 @@ def get(identifier):
     """The function of a name; None is linear."""
     if identifier is None:
         return linear
+    identifier = getattr(identifier, "_of_keras", identifier)  # tf.nn's
     if callable(identifier) and identifier in _names.values():
         return identifier
     if callable(identifier):
@@ -90,6 +94,7 @@ def get(identifier):
 deserialize = deserializer("activation", get)
 
 
+@takes(use_legacy_format=(False, True))
 def serialize(activation) -> str:
     """The name of a function of this module."""
     return get(activation).__name__

@@ -62,15 +62,16 @@ def get_uid(prefix="") -> int:
 
 
 def get_value(x):
-    """The numbers of a weight; a number or an array as it is."""
-    return x.numpy() if isinstance(x, layers.Variable) else x
+    """The numbers of a weight or a learning rate; a number or an array as it is."""
+    if hasattr(x, "assign"):
+        return x.numpy() if isinstance(x, layers.Variable) else float(x)
+    return x
 
 
 def set_value(x, value) -> None:
-    """Set a weight's numbers."""
-    if not isinstance(x, layers.Variable):
-        raise NotImplementedError(f"set_value: setting {x!r} is not in cornu; it sets weights, "
-                                  f"and a callback or schedule the learning rate")
+    """Set the numbers of a weight, or an optimizer's learning rate."""
+    if not hasattr(x, "assign"):
+        raise NotImplementedError(f"set_value: setting {x!r} is not in cornu; it sets weights and learning rates")
     x.assign(value)
 
 

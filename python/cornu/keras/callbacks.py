@@ -9,6 +9,7 @@ from .._missing import missing
 from . import _keras_names
 from ._arguments import not_here
 from ._progress import Progress, verbosity
+from ._tf2 import ANY, takes
 
 
 class Callback:
@@ -218,12 +219,13 @@ class LearningRateScheduler(Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         if logs is not None:
-            logs["learning_rate"] = self.model.optimizer.learning_rate
+            logs["learning_rate"] = float(self.model.optimizer.learning_rate)
 
 
 class ProgbarLogger(Callback):
     """Progress lines. fit, evaluate and predict print theirs without it; a CallbackList prints by it."""
 
+    @takes(order=("self", "count_mode", "stateful_metrics"), count_mode=("samples", "steps"), stateful_metrics=ANY)
     def __init__(self):
         super().__init__()
         self._progress: Progress | None = None  # where fit prints
@@ -381,6 +383,7 @@ class ReduceLROnPlateau(_Native):
     _says = ("reducing the learning rate",)
     _attributes = {"best": ("best", None), "wait": ("wait", 0), "cooldown_counter": ("cooling", 0)}
 
+    @takes(renamed={"epsilon": "min_delta"})
     def __init__(self, monitor="val_loss", factor=0.1, patience=10, verbose=0, mode="auto", min_delta=1e-4,
                  cooldown=0, min_lr=0.0):
         if not 0 < factor < 1:
@@ -391,8 +394,9 @@ class ReduceLROnPlateau(_Native):
 
     def _told(self, epoch: int, line: str) -> str:
         optimizer = self.model.optimizer  # which shows it after the last epoch, too
-        if isinstance(optimizer.learning_rate, float):
-            optimizer.learning_rate = self.model._rate = max(optimizer.learning_rate * self.factor, self.min_lr)
+        if hasattr(optimizer.learning_rate, "__float__"):
+            optimizer.learning_rate = self.model._rate = max(float(optimizer.learning_rate) * self.factor,
+                                                                        self.min_lr)
         return f"\nEpoch {epoch + 1}: ReduceLROnPlateau reducing learning rate to {line.rsplit(' ', 1)[1]}.\n"
 
 
@@ -406,9 +410,12 @@ class ModelCheckpoint(_Native):
     _attributes = {"best": ("best", None)}
     _says = ("improve", "saved")
 
+    @takes(options=(None,), period=(1,))
     def __init__(self, filepath, monitor="val_loss", verbose=0, save_best_only=False, save_weights_only=False,
                  mode="auto", save_freq="epoch", initial_value_threshold=None):
         path = os.fspath(filepath)
+        if save_weights_only and path.endswith((".h5", ".hdf5")) and not path.endswith(".weights.h5"):
+            save_weights_only = False  # of tf.keras 2, which finds its weights in a file of the whole model, too
         endings = (".weights.h5", ".safetensors") if save_weights_only else (".keras", ".safetensors", ".h5", ".hdf5")
         if not path.endswith(endings) or (not save_weights_only and path.endswith(".weights.h5")):
             raise ValueError(f"ModelCheckpoint: {path}: found another ending; expected {', '.join(endings)}")
@@ -444,6 +451,7 @@ class TensorBoard(_Native):
 
     _name = "tensorboard"
 
+    @takes(write_grads=(False,), batch_size=ANY, embeddings_layer_names=(None,), embeddings_data=(None,))
     def __init__(self, log_dir="logs", histogram_freq=0, write_graph=True, write_images=False,
                  write_steps_per_second=False, update_freq="epoch", profile_batch=0, embeddings_freq=0,
                  embeddings_metadata=None, *, samples=0, confusion_matrix=False, hyperparameters=False):

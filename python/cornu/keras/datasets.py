@@ -5,6 +5,7 @@ import numpy as np
 from .. import _cornu
 from .._missing import missing
 from .._modules import submodule
+from ._tf2 import ANY, takes
 
 
 def _split(data, test: bool):
@@ -28,6 +29,7 @@ def _module(name: str, load):
 
 
 def _grey(name: str):
+    @takes(cache_dir=ANY)
     def load_data(path=None):
         """((x_train, y_train), (x_test, y_test)): uint8, images of (28, 28)."""
         return _load(name, False)
@@ -35,11 +37,13 @@ def _grey(name: str):
     return load_data
 
 
+@takes(cache_dir=ANY)
 def _cifar10():
     """((x_train, y_train), (x_test, y_test)): uint8, images of (32, 32, 3), classes of (1,)."""
     return _load("cifar10", True)
 
 
+@takes(cache_dir=ANY)
 def _cifar100(label_mode="fine"):
     """((x_train, y_train), (x_test, y_test)): uint8, images of (32, 32, 3), classes of (1,)."""
     if label_mode != "fine":

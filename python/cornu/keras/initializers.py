@@ -3,6 +3,7 @@ from .. import _tables
 from .._missing import missing
 from .._tables import TABLES, Configured, make_classes, names_of, options_of, plain
 from . import _keras_names
+from ._tf2 import takes
 
 
 class Initializer(Configured):
@@ -25,6 +26,7 @@ def get(identifier):
 deserialize = _tables.deserializer("initializer", get)
 
 
+@takes(use_legacy_format=(False, True))
 def serialize(initializer: Initializer) -> dict:
     """{class_name, config} of an initializer."""
     return plain(initializer)

@@ -10,6 +10,7 @@ from .._missing import missing
 from .._modules import submodule
 from .._tables import KWARGS, TABLES, Configured, Option, check_dtype, deserializer, get, make_classes, only, plain
 from . import _keras_names, activations, initializers
+from ._tf2 import takes
 
 _counts: dict[str, int] = {}
 
@@ -95,7 +96,7 @@ class Variable:
 # What every layer of Keras takes besides its own options, and where it may say nothing else.
 _NEUTRAL = [only(name, *choices) for name, choices in (
     ("trainable", [True]), ("autocast", [True, False, None]), ("activity_regularizer", [None]), ("weights", [None]),
-    ("dynamic", [False]), ("batch_size", [None]))]
+    ("dynamic", [False]), ("batch_size", [None]), ("robust_masking", [False]))]
 _SHAPES = ("input_shape", "batch_input_shape", "input_dim")
 
 
@@ -312,8 +313,9 @@ class InputLayer(Layer):
     _options = []
 
     def __init__(self, shape=None, batch_size=None, dtype=None, sparse=None, ragged=None, batch_shape=None,
-                 input_tensor=None, optional=False, name=None, input_shape=None, batch_input_shape=None):
+                 input_tensor=None, optional=False, name=None, input_shape=None, batch_input_shape=None, type_spec=None):
         owner = type(self).__name__
+        only("type_spec", None).check(owner, type_spec)
         said = {"sparse": sparse or False, "ragged": ragged or False, "optional": optional}
         for row in self._row["options"]:
             if row["name"] in said:
@@ -344,9 +346,12 @@ class InputLayer(Layer):
         return {"class_name": "InputLayer", "config": {"batch_shape": [None, *self._input_shape], "name": self.name}}
 
 
+@takes(type_spec=(None,))
 def Input(shape=None, batch_size=None, dtype=None, sparse=None, ragged=None, batch_shape=None, name=None, tensor=None,
           optional=False) -> InputLayer:
     """The first entry of a Sequential: the shape of a sample."""
+    if isinstance(dtype, str) and name is None and not hasattr(np, dtype):
+        dtype, name = None, dtype  # tf.keras 2 has the name in third place
     return InputLayer(shape, batch_size, dtype, sparse, ragged, batch_shape, tensor, optional, name)
 
 
@@ -365,6 +370,7 @@ def _of_config(config: dict) -> Layer:
 deserialize = deserializer("layer", _of_config)
 
 
+@takes(use_legacy_format=(False, True))
 def serialize(layer: Layer) -> dict:
     """{class_name, config} of a layer."""
     return plain(layer)

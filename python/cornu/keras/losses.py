@@ -5,6 +5,7 @@ from .. import _tables
 from .._missing import missing
 from .._tables import TABLES, Configured, make_classes, names_of, only, options_of, plain
 from . import _keras_names, activations
+from ._tf2 import takes
 
 _EPSILON = 1e-7
 
@@ -75,6 +76,7 @@ def get(identifier):
 deserialize = _tables.deserializer("loss", get)
 
 
+@takes(use_legacy_format=(False, True))
 def serialize(loss: Loss) -> dict:
     """{class_name, config} of a loss."""
     return plain(loss)

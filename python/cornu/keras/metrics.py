@@ -5,6 +5,7 @@ from .. import _tables
 from .._missing import missing
 from .._tables import TABLES, Configured, make_classes, names_of, only, plain
 from . import _keras_names
+from ._tf2 import takes
 from .losses import (Loss, binary_crossentropy, categorical_crossentropy, mean_absolute_error, mean_squared_error,
                      sparse_categorical_crossentropy)
 
@@ -78,6 +79,7 @@ def get(identifier):
 deserialize = _tables.deserializer("metric", get)
 
 
+@takes(use_legacy_format=(False, True))
 def serialize(metric: Metric) -> dict:
     """{class_name, config} of a metric."""
     return plain(metric)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._missing import missing
 from .. import _cornu
-from .._tables import TABLES, plain
+from .._tables import TABLES, only, plain
 from ..devices import current_placement
 from . import _data
 from ._chain import Chain
@@ -17,6 +17,7 @@ from ._arguments import class_weights, not_here, older, whole
 from ._data import Stream
 from ._native_data import check_names
 from ._runs import FitRun, TestRun, callback_list
+from ._tf2 import ANY, as_metrics, takes
 from . import losses as losses_module
 from . import metrics as metrics_module
 from . import optimizers as optimizers_module
@@ -25,6 +26,9 @@ from .callbacks import History
 from .distribution import process_index
 from .layers import InputLayer, Layer, Variable, automatic_name, deserialize, draw_seed
 from . import _keras_names
+
+
+FETCH = ("max_queue_size", "workers", "use_multiprocessing")  # behind tf.keras 2's other arguments
 
 
 def _warn(line: str) -> None:
@@ -36,6 +40,8 @@ class Sequential(Chain):
 
     def __init__(self, layers=None, trainable=True, name=None):
         super().__init__()
+        if isinstance(trainable, str) and name is None:
+            trainable, name = True, trainable  # tf.keras 2 has the name in second place
         self.name = name or automatic_name("sequential")
         self._compiled: dict | None = None
         self._compiled_with: Any = None  # the optimizer whose state the library's model has
@@ -93,9 +99,12 @@ class Sequential(Chain):
 
     # ---- training
 
+    @takes(sample_weight_mode=(None,), target_tensors=(None,), distribute=(None,), pss_evaluation_shards=(0,),
+           experimental_run_tf_function=ANY)
     def compile(self, optimizer="rmsprop", loss=None, loss_weights=None, metrics=None, weighted_metrics=None,
                 run_eagerly=False, steps_per_execution=1, jit_compile="auto", auto_scale_loss=True) -> None:
         """Choose optimizer, loss and metrics: names, objects or configurations."""
+        loss_weights, metrics = as_metrics(loss_weights, metrics)
         not_here("compile: loss_weights", loss_weights, "there is one loss")
         not_here("compile: weighted_metrics", weighted_metrics, "metrics= takes them")
         if loss is None:
@@ -161,6 +170,9 @@ class Sequential(Chain):
             raise ValueError(f"{what}: found {len(data)} things; expected (x, y) or (x, y, sample_weight)")
         return self._source(*(*data, None)[:3], batch_size, what)
 
+    @takes(order=("self", "x", "y", "batch_size", "epochs", "verbose", "callbacks", "validation_split", "validation_data",
+                  "shuffle", "class_weight", "sample_weight", "initial_epoch", "steps_per_epoch", "validation_steps",
+                  "validation_batch_size", "validation_freq", *FETCH))
     def fit(self, x=None, y=None, batch_size=None, epochs=1, verbose="auto", callbacks=None, validation_split=0.0,
             validation_data=None, shuffle=True, class_weight=None, sample_weight=None, initial_epoch=0,
             steps_per_epoch=None, validation_steps=None, validation_batch_size=None, validation_freq=1, **kwargs):
@@ -186,7 +198,7 @@ class Sequential(Chain):
                                    "validation_batch_size": whole("fit", "validation_batch_size", validation_batch_size),
                                    "validation_freq": plain(validation_freq) if validation_freq != 1 else None}
         if class_weight is not None:
-            section["class_weight"] = class_weights(class_weight)
+            section["class_weight"] = class_weights(class_weight, x)
         if validation_split and validation_data is None:
             if not _data.is_arrays(x):
                 raise ValueError("fit: validation_split: found data that gives batches; expected arrays, or "
@@ -251,9 +263,13 @@ class Sequential(Chain):
             self._handle.set_data(section)
             self._section = section
 
-    def fit_generator(self, generator, **kwargs):
+    def fit_generator(self, generator, steps_per_epoch=None, epochs=1, verbose=1, callbacks=None, validation_data=None,
+                      validation_steps=None, validation_freq=1, class_weight=None, max_queue_size=10, workers=1,
+                      use_multiprocessing=False, shuffle=True, initial_epoch=0):
         """As tf.keras 2 called it: fit."""
-        return self.fit(generator, **kwargs)
+        return self.fit(generator, None, None, epochs, verbose, callbacks, 0.0, validation_data, shuffle, class_weight,
+                        None, initial_epoch, steps_per_epoch, validation_steps, None, validation_freq,
+                        max_queue_size=max_queue_size, workers=workers, use_multiprocessing=use_multiprocessing)
 
     def _evaluate(self, what, x, y, batch_size, verbose, sample_weight, steps, callbacks, kwargs, *more):
         """One pass over what fit takes; `more`: what the library's evaluate takes besides."""
@@ -280,6 +296,7 @@ class Sequential(Chain):
         """Samples by true class (rows) and predicted class (columns)."""
         return np.array(self.classification_report(x, y, batch_size, verbose, steps)["confusion_matrix"], np.int64)
 
+    @takes(order=("self", "x", "y", "batch_size", "verbose", "sample_weight", "steps", "callbacks", *FETCH, "return_dict"))
     def evaluate(self, x=None, y=None, batch_size=None, verbose="auto", sample_weight=None, steps=None, callbacks=None,
                  return_dict=False, **kwargs):
         """Loss and metrics of what fit takes: a number, a list, or a dict."""
@@ -289,10 +306,13 @@ class Sequential(Chain):
         values = list(scores.values())
         return values[0] if len(values) == 1 else values
 
-    def evaluate_generator(self, generator, **kwargs):
+    def evaluate_generator(self, generator, steps=None, callbacks=None, max_queue_size=10, workers=1,
+                           use_multiprocessing=False, verbose=0):
         """As tf.keras 2 called it: evaluate."""
-        return self.evaluate(generator, **kwargs)
+        return self.evaluate(generator, steps=steps, callbacks=callbacks, verbose=verbose, max_queue_size=max_queue_size,
+                             workers=workers, use_multiprocessing=use_multiprocessing)
 
+    @takes(order=("self", "x", "batch_size", "verbose", "steps", "callbacks", *FETCH))
     def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None, **kwargs) -> np.ndarray:
         """Outputs of an array, or of what gives batches."""
         older("predict", kwargs)
@@ -313,9 +333,11 @@ class Sequential(Chain):
             raise ValueError("predict: x: found no batches (an iterator that has ended?); expected at least one")
         return np.concatenate(outputs)
 
-    def predict_generator(self, generator, **kwargs):
+    def predict_generator(self, generator, steps=None, callbacks=None, max_queue_size=10, workers=1,
+                          use_multiprocessing=False, verbose=0):
         """As tf.keras 2 called it: predict."""
-        return self.predict(generator, **kwargs)
+        return self.predict(generator, steps=steps, callbacks=callbacks, verbose=verbose, max_queue_size=max_queue_size,
+                            workers=workers, use_multiprocessing=use_multiprocessing)
 
     def _outputs(self, inputs: np.ndarray, batch: int | None, keep: bool) -> np.ndarray:
         """keep: the weights stay on the device for the next batch."""
@@ -335,21 +357,32 @@ class Sequential(Chain):
             raise NotImplementedError("calling a model with training=True is not in cornu; it computes as predict does")
         return self.predict_on_batch(x)
 
-    def train_on_batch(self, x, y=None, sample_weight=None, class_weight=None, return_dict=False):
-        """One optimizer step; returns the batch's loss and metrics before it."""
+    @property
+    def metrics_names(self) -> list[str]:
+        """As evaluate's list has them."""
+        self._want_compiled("metrics_names")
+        if self._handle is None:
+            return ["loss"]
+        compiled = json.loads(self._handle.compile_config())
+        return ["loss", *(m if isinstance(m, str) else m["config"].get("name") or metrics_module.get(m)._row["name"]
+                          for m in compiled["metrics"])]
+
+    def train_on_batch(self, x, y=None, sample_weight=None, class_weight=None, return_dict=False, **kwargs):
+        """One optimizer step; returns the batch's loss and metrics before it; of tf.keras 2 with reset_metrics=False the
+        means since they were reset."""
         if class_weight is not None:
             if sample_weight is not None:
                 raise ValueError("train_on_batch: found class_weight and sample_weight; expected one of the two")
             classes = np.asarray(y)
             classes = classes.argmax(-1) if classes.ndim > 1 and classes.shape[-1] > 1 else classes.reshape(-1)
             sample_weight = [class_weight.get(int(number), 1.0) for number in classes]
-        return self._on_batch(x, y, sample_weight, True, return_dict, "train_on_batch")
+        return self._on_batch(x, y, sample_weight, True, return_dict, "train_on_batch", **kwargs)
 
-    def test_on_batch(self, x, y=None, sample_weight=None, return_dict=False):
+    def test_on_batch(self, x, y=None, sample_weight=None, return_dict=False, **kwargs):
         """Loss and metrics of one batch."""
-        return self._on_batch(x, y, sample_weight, False, return_dict, "test_on_batch")
+        return self._on_batch(x, y, sample_weight, False, return_dict, "test_on_batch", **kwargs)
 
-    def _on_batch(self, x, y, sample_weight, train: bool, return_dict: bool, what: str):
+    def _on_batch(self, x, y, sample_weight, train: bool, return_dict: bool, what: str, reset_metrics=True):
         self._want_compiled(what)
         x = _data.inputs_of(self, x, f"{what}: x")
         if y is None:
@@ -358,7 +391,8 @@ class Sequential(Chain):
         weights = _data.weights_of(sample_weight, len(x), f"{what}: sample_weight")
         self._use(_data.Source.section)
         self._set_rate()
-        self.reset_metrics()
+        if reset_metrics:
+            self.reset_metrics()
         scores = (self._to_train if train else self._to_read)().on_batch(x, y, weights, train, *current_placement())
         if return_dict:
             return dict(sorted(scores.items()))
@@ -386,12 +420,18 @@ class Sequential(Chain):
 
     def save(self, filepath, overwrite=True, zipped=None, **kwargs) -> None:
         """Weights, optimizer state and configuration in one file: .keras, .safetensors, or .h5 as older Keras has it."""
-        not_here("save: zipped", zipped, "it writes one file")
+        save_format = kwargs.pop("save_format", zipped if isinstance(zipped, str) else None)
+        for name in ("signatures", "options"):
+            only(name, None).check("save", kwargs.pop(name, None))
+        kwargs.pop("save_traces", None)
+        # In third place tf.keras 2 has include_optimizer, later save_format.
+        not_here("save: zipped", True if zipped is False else None, "it writes one file, with the optimizer's state")
         if not kwargs.pop("include_optimizer", True):
             raise NotImplementedError("save: include_optimizer=False is not in cornu; a file holds the optimizer's state")
         for name in kwargs:
             raise TypeError(f"save: got an unexpected keyword argument {name!r}")
         path = os.fspath(filepath)
+        _check_format("save", path, save_format)
         _check_ending("save", path, WHOLE)
         if path.endswith(".weights.h5"):
             raise ValueError(f"save: {path}: holds weights alone; save_weights writes it")
@@ -422,12 +462,17 @@ class Sequential(Chain):
             self._section = self._trained_section
         self._to_read().export(path, preprocess)
 
-    def save_weights(self, filepath, overwrite=True, names=None) -> None:
-        """Weights and the optimizer's state in a .weights.h5 file; or as save, of which load_weights takes the weights.
+    @takes(options=(None,))
+    def save_weights(self, filepath, overwrite=True, names=None, save_format=None) -> None:
+        """Weights and the optimizer's state in a .weights.h5 file; or as save, of which load_weights takes the weights
+        (.h5: so that tf.keras 2 does, too).
 
         names="torch", which Keras has not: weights alone in a .safetensors file that PyTorch's load_state_dict takes."""
         path = os.fspath(filepath)
-        _check_ending("save_weights", path, (".safetensors",) if names else (".weights.h5", ".safetensors"))
+        if names in _FORMATS:  # in third place tf.keras 2 has it
+            names, save_format = None, names
+        _check_format("save_weights", path, save_format)
+        _check_ending("save_weights", path, (".safetensors",) if names else (".weights.h5", ".h5", ".hdf5", ".safetensors"))
         if names is None:
             self._save(path, overwrite)
             return
@@ -435,6 +480,7 @@ class Sequential(Chain):
         _check_new(path, overwrite)
         self._to_read().save_weights(path, names)
 
+    @takes(by_name=(False, None), options=(None,))
     def load_weights(self, filepath, skip_mismatch=False, names=None, **kwargs) -> None:
         """Weights of a .weights.h5, .keras, .h5, .onnx or .safetensors file, layer by layer in their order whatever the
         layers' names; of a .npz by names. The optimizer's state stays as it is.
@@ -496,6 +542,18 @@ Model = Sequential
 
 
 WHOLE = (".keras", ".safetensors", ".h5", ".hdf5")
+_FORMATS = {"h5": (".h5", ".hdf5"), "hdf5": (".h5", ".hdf5"), "keras": (".keras",), "tf": ()}  # tf.keras 2's save_format
+
+
+def _check_format(method: str, path: str, save_format) -> None:
+    """The name's ending says it."""
+    if save_format is None:
+        return
+    if save_format not in _FORMATS:
+        raise ValueError(f"{method}: save_format: found {save_format!r}; expected {', '.join(map(repr, _FORMATS))}")
+    if not path.endswith(_FORMATS[save_format]):
+        raise NotImplementedError(f"{method}: {path}: save_format={save_format!r} is not in cornu for this name; expected one "
+                                  f"that ends in {' or '.join(_FORMATS[save_format] or WHOLE)}, without save_format")
 
 
 def _check_ending(method: str, path: str, endings: tuple) -> None:
@@ -528,6 +586,7 @@ def _sequential_of(handle) -> Sequential:
     return model
 
 
+@takes(options=(None,))
 def load_model(filepath, custom_objects=None, compile=True, safe_mode=True) -> Sequential:
     """The model of a .keras, .h5 or .safetensors file, a recipe, or the name of a workload."""
     not_here("load_model: custom_objects", custom_objects or None, "it has the layers of its tables")

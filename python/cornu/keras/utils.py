@@ -1,5 +1,7 @@
 """keras.utils."""
+import functools
 import random
+from typing import Callable
 
 import numpy as np
 
@@ -10,9 +12,24 @@ from ._data import PyDataset
 from ._image_dataset import image_dataset_from_directory
 from ._images import array_to_img, img_to_array, load_img, save_img
 from ._plot import model_to_dot, plot_model
+from ._tf2 import takes
 from .backend import clear_session
 
 
+def _of_a_type(function: Callable) -> Callable:
+    """tf.keras 2 has dtype, in third place."""
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        dtype = args[2] if len(args) == 3 else kwargs.pop("dtype", None)
+        made = function(*args[:2], *args[3:], **kwargs)
+        return made if dtype is None else made.astype(dtype)
+
+    return call
+
+
+@_of_a_type
+@takes(renamed={"y": "x"})
 def to_categorical(x, num_classes=None) -> np.ndarray:
     """Class numbers as one-hot rows."""
     x = np.asarray(x, dtype="int64")

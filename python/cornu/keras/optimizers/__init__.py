@@ -1,14 +1,61 @@
 """keras.optimizers."""
+import numbers
 import warnings
+
+import numpy as np
 
 from ... import _tables
 from ..._missing import missing
 from ..._tables import KWARGS, Configured, Option, make_classes, names_of, options_of, plain
 from .. import _keras_names
+from .._tf2 import takes
 from . import schedules
 from .schedules import LearningRateSchedule
 
 _OLD = ("decay", "jit_compile", "is_legacy_optimizer")
+
+
+class Rate:
+    """An optimizer's learning rate as it is now: a number, and as Keras's variable it has assign, numpy and value."""
+
+    def __init__(self, optimizer: "Optimizer"):
+        self._optimizer = optimizer
+
+    def __float__(self) -> float:
+        return float(self._optimizer._config["learning_rate"])
+
+    def assign(self, value) -> "Rate":
+        """Set it, as optimizer.learning_rate = value does."""
+        self._optimizer.learning_rate = float(value)
+        return self
+
+    def numpy(self) -> np.float32:
+        """As a number of NumPy."""
+        return np.float32(float(self))
+
+    @property
+    def value(self) -> "Rate":
+        """Itself; tf.keras 2 calls it, value()."""
+        return self
+
+    def __call__(self) -> "Rate":
+        return self
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(float(self), dtype)
+
+
+def _as_float(name: str):
+    def operation(self, *others):
+        return getattr(float(self), name)(*(float(other) if isinstance(other, Rate) else other for other in others))
+
+    return operation
+
+
+for _name in ("add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow neg pos abs round trunc "
+              "int bool eq ne lt le gt ge hash repr str format").split():
+    setattr(Rate, f"__{_name}__", _as_float(f"__{_name}__"))
+numbers.Real.register(Rate)
 
 
 class Optimizer(Configured):
@@ -34,8 +81,10 @@ class Optimizer(Configured):
 
     @property
     def learning_rate(self):
-        """A number, or a schedule. A number that is set while a model trains holds from the next step on."""
-        return self._config["learning_rate"]
+        """A number, or a schedule. A number that is set (also by assign) while a model trains holds from the next step
+        on."""
+        rate = self._config["learning_rate"]
+        return Rate(self) if hasattr(rate, "__float__") else rate
 
     @learning_rate.setter
     def learning_rate(self, rate) -> None:
@@ -44,7 +93,7 @@ class Optimizer(Configured):
         if isinstance(rate, bool) or not isinstance(rate, LearningRateSchedule) and not hasattr(rate, "__float__"):
             raise TypeError(f"{type(self).__name__}: learning_rate: found {rate!r}; expected a number or a schedule of "
                             f"keras.optimizers.schedules")
-        self._config["learning_rate"] = rate
+        self._config["learning_rate"] = float(rate) if isinstance(rate, Rate) else rate
 
     lr = learning_rate  # as Keras 2 calls it
 
@@ -69,6 +118,7 @@ def get(identifier):
 deserialize = _tables.deserializer("optimizer", get)
 
 
+@takes(use_legacy_format=(False, True))
 def serialize(optimizer: Optimizer) -> dict:
     """{class_name, config} of an optimizer."""
     return plain(optimizer)

@@ -3,6 +3,7 @@ from ... import _tables
 from ..._missing import missing
 from ..._tables import Configured, make_classes, names_of, plain
 from .. import _keras_names
+from .._tf2 import takes
 
 
 class LearningRateSchedule(Configured):
@@ -21,6 +22,7 @@ deserialize = _tables.deserializer(
     "schedule", lambda config: _tables.get("schedule", config, LearningRateSchedule, _names))
 
 
+@takes(use_legacy_format=(False, True))
 def serialize(learning_rate_schedule: LearningRateSchedule) -> dict:
     """{class_name, config} of a schedule."""
     return plain(learning_rate_schedule)
