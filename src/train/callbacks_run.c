@@ -82,13 +82,13 @@ cornu_status callbacks_save(const callbacks *c, cornu_model *model)
     return CORNU_OK;
 }
 
-cornu_status callbacks_to_text(const callbacks *c, char **text)
+cornu_status callbacks_to_text(const callbacks *c, char **states)
 {
     json_t *list = states_of(c);
-    *text = list ? json_dumps(list, JSON_COMPACT) : NULL;
+    *states = list ? json_dumps(list, JSON_COMPACT) : NULL;
     json_decref(list);
-    return *text ? CORNU_OK
-                 : status_fail(CORNU_OUT_OF_MEMORY, "callbacks: cannot keep their state");
+    return *states ? CORNU_OK
+                   : status_fail(CORNU_OUT_OF_MEMORY, "callbacks: cannot keep their state");
 }
 
 /* `where` the list was found, for messages. */
