@@ -342,7 +342,8 @@ static void on_step(void *user, const cornu_progress *now)
 static int finish(training *t, const cornu_data *data, cornu_status status, double seconds)
 {
     const train_options *o = t->options;
-    if (!o->quiet)
+    bool began = t->steps > 0 || t->epochs > 0;
+    if (!o->quiet && began)
         print_loading(data, &t->last);
     if (status == CORNU_STOPPED && !is_speaker())
         return interrupt_asked(NULL) || !o->max_time.text ? STATUS_INTERRUPTED : STATUS_OK;

@@ -180,6 +180,9 @@ static void classes_that_the_model_does_not_know_are_refused(void **state)
                    "cat, dog");
     expect_failure(ARGUMENTS("train", "m.safetensors", "--data", "other"),
                    "other: found the classes cat, eel; expected those of m.safetensors: cat, dog");
+    program refused = program_run(ARGUMENTS("train", "m.safetensors", "--data", "other"));
+    assert_null(strstr(refused.out, " decoded")); /* nothing was trained */
+    program_free(&refused);
     program p = must_run(ARGUMENTS("train", "m.safetensors", "--data", "other", "--classes", "new",
                                    "--save", "n.safetensors"));
     program_free(&p);
