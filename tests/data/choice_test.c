@@ -304,6 +304,37 @@ static int close_folder(void **state)
     return scratch_close(state);
 }
 
+/* How many outputs cifar100-mlp has, once it was adapted to two samples of these class numbers. */
+static int64_t outputs_for(int32_t first, int32_t second)
+{
+    static const uint8_t pixels[2 * 32 * 32 * 3];
+    const int32_t labels[] = {first, second};
+    const cornu_arrays arrays = {
+        .count = 2, .rank = 3, .shape = {32, 32, 3}, .pixels = pixels, .labels = labels};
+    cornu_model *model = NULL;
+    cornu_data *data = NULL;
+    char *told = NULL;
+    int64_t shape[8];
+    int rank;
+    expect_ok(cornu_model_open("cifar100-mlp", &model));
+    expect_ok(cornu_data_from_arrays(&arrays, NULL, &data));
+    expect_ok(cornu_model_adapt(model, data, &told));
+    expect_ok(cornu_model_output_shape(model, shape, &rank));
+    assert_int_equal(told != NULL, shape[0] != 100);
+    cornu_free(told);
+    cornu_data_close(data);
+    cornu_model_close(model);
+    return shape[0];
+}
+
+/* They may be some of a workload's classes; more than those they are not. */
+static void class_numbers_without_names_take_no_outputs_away(void **state)
+{
+    (void)state;
+    assert_int_equal(outputs_for(0, 1), 100);
+    assert_int_equal(outputs_for(0, 120), 121);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, made_open, close_folder)
 
 int main(void)
@@ -319,6 +350,7 @@ int main(void)
         TEST(data_that_has_gone_is_no_more_than_a_hint),
         TEST(a_model_file_without_data_is_named_by_its_own_name),
         TEST(a_hint_is_only_tried_as_a_data_set),
+        TEST(class_numbers_without_names_take_no_outputs_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
