@@ -107,7 +107,7 @@ static void absurd_counts_and_batches_are_refused(void **state)
 static void models_may_be_null(void **state)
 {
     (void)state;
-    int64_t number;
+    int64_t sides[8];
     int rank;
     char *text;
     expect_status(cornu_model_open(NULL, NULL), CORNU_INVALID);
@@ -121,9 +121,9 @@ static void models_may_be_null(void **state)
     expect_status(cornu_model_fit_config(NULL, &text), CORNU_INVALID);
     expect_status(cornu_model_set_data(NULL, NULL), CORNU_INVALID);
     assert_int_equal(cornu_model_parameter_count(NULL), 0);
-    expect_status(cornu_model_input_shape(NULL, &number, &rank), CORNU_INVALID);
-    expect_status(cornu_model_output_shape(NULL, &number, &rank), CORNU_INVALID);
-    expect_status(cornu_model_picture_shape(NULL, &number), CORNU_INVALID);
+    expect_status(cornu_model_input_shape(NULL, sides, &rank), CORNU_INVALID);
+    expect_status(cornu_model_output_shape(NULL, sides, &rank), CORNU_INVALID);
+    expect_status(cornu_model_picture_shape(NULL, sides), CORNU_INVALID);
     assert_int_equal(cornu_model_class_count(NULL), 0);
     assert_null(cornu_model_class_name(NULL, 0));
     assert_null(cornu_model_data_name(NULL));
