@@ -133,9 +133,9 @@ static cornu_status fill_gaps(const callbacks *c, json_t *list)
     return status;
 }
 
-cornu_status callbacks_from_text(callbacks *c, const char *text)
+cornu_status callbacks_from_text(callbacks *c, const char *states)
 {
-    json_t *list = json_loads(text, 0, NULL);
+    json_t *list = json_loads(states, 0, NULL);
     if (!json_is_array(list)) {
         json_decref(list);
         return status_fail(CORNU_INVALID,
