@@ -5,8 +5,8 @@
 # archive cannot be had.
 # Debian's libarchive brings 33 MB of Unicode tables, and its libcurl, which its HDF5 wants, too, 10 MB of protocols and
 # ways to log in. These three are built here, from Debian's sources, with what cornu calls, and linked into the package's
-# library. The others are those of this machine, oneDNN with its 40 MB, too. MPI's are the machine's on which the wheel
-# is used: all ranks must have that of their launcher.
+# library; HDF5 thread-safe, without which cornu refuses to write. The others are those of this machine, oneDNN with its
+# 40 MB, too. MPI's are the machine's on which the wheel is used: all ranks must have that of their launcher.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/debian.sh
@@ -38,7 +38,8 @@ take_sources() {
         skip "Debian's sources of ${missing[*]} cannot be had: $(grep -m 1 -E '^(E|Err)' "$work/apt.log" || echo "no network?")"
     for name in "${missing[@]}"; do
         rm -rf "$work/$name.new"
-        dpkg-source --no-check --no-copy -x "$apt/${name}"_*.dsc "$work/$name.new" # apt has held the files against the signed list
+        # apt has held the files against the signed list.
+        dpkg-source --no-check --no-copy -x "$apt/${name}"_*.dsc "$work/$name.new"
         mv "$work/$name.new" "$work/$name"
     done
     rm -rf "$apt"
@@ -73,7 +74,8 @@ build curl -DBUILD_SHARED_LIBS=OFF -DBUILD_STATIC_LIBS=ON -DBUILD_CURL_EXE=OFF -
     -DCURL_USE_LIBPSL=OFF -DCURL_USE_LIBSSH2=OFF -DCURL_BROTLI=OFF -DCURL_ZSTD=OFF -DUSE_NGHTTP2=OFF -DUSE_LIBIDN2=OFF \
     "${disabled[@]}"
 build hdf5 -DBUILD_SHARED_LIBS=OFF -DBUILD_TESTING=OFF -DHDF5_BUILD_TOOLS=OFF -DHDF5_BUILD_UTILS=OFF \
-    -DHDF5_BUILD_EXAMPLES=OFF -DHDF5_BUILD_HL_LIB=OFF -DHDF5_ENABLE_Z_LIB_SUPPORT=ON -DHDF5_ENABLE_SZIP_SUPPORT=OFF
+    -DHDF5_BUILD_EXAMPLES=OFF -DHDF5_BUILD_HL_LIB=OFF -DHDF5_ENABLE_THREADSAFE=ON -DHDF5_ENABLE_Z_LIB_SUPPORT=ON \
+    -DHDF5_ENABLE_SZIP_SUPPORT=OFF
 sed -i 's/^Libs: .*/& -lhdf5/' "$work/made/lib/pkgconfig/hdf5.pc" # HDF5 names a static one in Libs.private
 
 [ -x "$work/venv/bin/auditwheel" ] || {
