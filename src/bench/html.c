@@ -374,9 +374,10 @@ cornu_status bench_html_machine(const bench_report *report, text *t)
 
 const char *bench_html_where(const bench_report *report, char *line, size_t size)
 {
-    snprintf(line, size, "cornu %s on %s, %d %s, %s%s", cornu_version(), report->machine.cpu,
+    snprintf(line, size, "cornu %s on %s, %d %s, %s%s%s", cornu_version(), report->machine.cpu,
              report->limits.threads, report->limits.threads == 1 ? "thread" : "threads",
-             report->started, report->settings.quick ? ", a quick run" : "");
+             report->started, report->settings.quick ? ", a quick run" : "",
+             report->interrupted ? "; interrupted before all was measured" : "");
     return line;
 }
 

@@ -139,6 +139,19 @@ static void a_sweep_has_a_page_of_its_own_without_rows_that_were_left_out(void *
     assert_false(bench_html_is_sweep(report_of(usual)));
 }
 
+static void a_page_says_that_the_run_was_interrupted(void **state)
+{
+    (void)state;
+    static const made rows[] = {{"cifar10-mlp", "cpu", 5, 0}, {NULL, NULL, 0, 0}};
+    bench_report *report = report_of(rows);
+    for (int i = 0; i < 2; i++) {
+        report->interrupted = i;
+        char *page = page_of(report);
+        assert_int_equal(count_of(page, "; interrupted before all was measured</p>"), i);
+        free(page);
+    }
+}
+
 /* ---- estimates -------------------------------------------------------------------------- */
 
 static const advise_estimate *estimate_of(const advise_report *r, const char *hardware)
@@ -201,6 +214,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_sweep_has_a_page_of_its_own_without_rows_that_were_left_out, scratch_open,
             scratch_close),
+        cmocka_unit_test_setup_teardown(a_page_says_that_the_run_was_interrupted, scratch_open,
+                                        scratch_close),
         cmocka_unit_test(gpus_that_are_not_here_are_estimated_from_published_figures),
         cmocka_unit_test(the_sentence_names_an_estimate_where_no_gpu_is_here),
     };

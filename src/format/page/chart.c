@@ -63,8 +63,10 @@ const char chart_style[] = LIGHT "@media screen and (prefers-color-scheme:dark){
     ".bars .of{padding:.3rem 0 0}.bars .of:empty{display:none}}"
     /* lines: room for the axes' numbers about an area that stretches */
     ".plot{padding:.7em 1.2em 1.6em var(--l)}"
-    ".plot>svg{display:block;width:100%;height:13rem;overflow:visible}"
-    ".plot text{font-size:.8rem;fill:var(--soft)}.plot svg svg{overflow:visible}";
+    ".area{position:relative;height:13rem}.area svg{position:absolute;inset:0;width:100%;"
+    "height:100%;overflow:visible}"
+    ".plot text{font-size:.8rem;fill:var(--soft)}"
+    ".plot .mark{transform-box:view-box}";
 
 /* ---- text ------------------------------------------------------------------------------- */
 
@@ -308,13 +310,12 @@ void chart_key(text *t, const char *sample, const char *name)
     text_add(t, "</li>\n");
 }
 
-void chart_mark(text *t, int series)
+const char *chart_mark(int series)
 {
     static const char *const shapes[] = {"M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0",
                                          "M-3 -3h6v6h-6z", "M0 -4.5l4.5 4.5l-4.5 4.5l-4.5 -4.5z",
                                          "M0 -4l4 7h-8z"};
-    text_add(t, "<path class=\"mark s%d\" d=\"%s\"/>", series % CHART_SERIES,
-             shapes[series % (int)(sizeof shapes / sizeof *shapes)]);
+    return shapes[series % CHART_SERIES % (int)(sizeof shapes / sizeof *shapes)];
 }
 
 bool chart_tick_has_room(const chart_axis *a, int tick, double unit, double *free_from)

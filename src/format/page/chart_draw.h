@@ -39,8 +39,8 @@ double chart_axis_place(const chart_axis *a, double value);
 void chart_place(text *t, const char *property, double percent);
 /* A sample of a line and its mark, and its name. */
 void chart_key(text *t, const char *sample, const char *name);
-/* <path> of a series' mark about the origin: circle, square, diamond, triangle, and again. */
-void chart_mark(text *t, int series);
+/* The shape of a series' mark about the origin, for a <path>: circle, square, diamond, triangle. */
+const char *chart_mark(int series);
 /* Ticks whose numbers, each `unit` wide a percent, do not touch the one before: true. */
 bool chart_tick_has_room(const chart_axis *a, int tick, double unit, double *free_from);
 

@@ -1,6 +1,6 @@
 /* Lines through points over two axes, with a legend above. The area stretches with the page: its
-   places are percentages, and a path is drawn in a box of 1000 by 1000 that is stretched alone, its
-   pen kept. */
+   places are percentages, and paths are in a drawing of 1000 by 1000 of their own, which is
+   stretched while their pen is not. */
 #include "format/page/chart_draw.h"
 #include <math.h>
 #include <stdio.h>
@@ -114,13 +114,12 @@ static void draw_marks(text *t, const plot *p, const chart_line *l)
     for (int i = 0; i < l->count && l->count <= MARKS_MOST; i++) {
         if (!is_shown(p, l->x[i], l->y[i]))
             continue;
-        text_add(t, "<svg width=\"1\" height=\"1\" x=\"");
+        text_add(t, "<path class=\"mark s%d\" style=\"transform:translate(",
+                 l->series % CHART_SERIES);
         markup_coordinate(t, chart_axis_place(&p->x, l->x[i]));
-        text_add(t, "%%\" y=\"");
+        text_add(t, "%%,");
         markup_coordinate(t, chart_axis_place(&p->y, l->y[i]));
-        text_add(t, "%%\">");
-        chart_mark(t, l->series);
-        text_add(t, "</svg>\n");
+        text_add(t, "%%)\" d=\"%s\"/>\n", chart_mark(l->series));
     }
 }
 
@@ -132,11 +131,11 @@ static void draw_keys(text *t, const chart *c)
     for (int s = 0; s < c->line_count; s++) {
         const chart_line *l = &c->line[s];
         text sample = {0};
+        const int series = l->series % CHART_SERIES;
         text_add(&sample,
                  "<svg viewBox=\"-13 -5 26 10\" aria-hidden=\"true\"><path class=\"line s%d\" "
-                 "d=\"M-13 0H13\"/>",
-                 l->series % CHART_SERIES);
-        chart_mark(&sample, l->series);
+                 "d=\"M-13 0H13\"/><path class=\"mark s%d\" d=\"%s\"/>",
+                 series, series, chart_mark(series));
         text_add(&sample, "</svg>");
         t->failed |= sample.failed;
         chart_key(t, sample.data ? sample.data : "", l->name);
@@ -161,16 +160,16 @@ void chart_plot(text *t, const chart *c)
     draw_keys(t, c);
     text_add(t, "<div class=\"plot\" style=\"--l:");
     markup_coordinate(t, number_room(&p) + 0.4);
-    text_add(t, "em\"><svg role=\"img\" aria-label=\"");
+    text_add(t, "em\"><div class=\"area\">\n<svg role=\"img\" aria-label=\"");
     markup_text(t, c->title);
     text_add(t, "\">\n");
     draw_axes(t, &p);
-    text_add(t, "<svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" width=\"100%%\" "
-                "height=\"100%%\">\n");
+    text_add(t, "</svg>\n<svg aria-hidden=\"true\" viewBox=\"0 0 1000 1000\" "
+                "preserveAspectRatio=\"none\">\n");
     for (int s = 0; s < c->line_count; s++)
         draw_path(t, &p, &c->line[s]);
-    text_add(t, "</svg>\n");
+    text_add(t, "</svg>\n<svg aria-hidden=\"true\">\n");
     for (int s = 0; s < c->line_count; s++)
         draw_marks(t, &p, &c->line[s]);
-    text_add(t, "</svg></div>\n");
+    text_add(t, "</svg>\n</div></div>\n");
 }

@@ -41,6 +41,7 @@ static const char style[] =
     ".facts thead" ASIDE ".n{text-align:right;white-space:nowrap}thead .n{white-space:normal}"
     "details{margin:.8rem 0}summary{cursor:pointer;color:var(--c0)}"
     "summary:focus-visible{outline:2px solid var(--c0)}"
+    "@media(max-width:50rem){table{font-size:.82rem}th,td{padding-right:.6rem}}"
     "@media(max-width:40rem){h1{font-size:1.4rem}.answer{font-size:1.15rem}"
     ".charts{grid-template-columns:minmax(0,1fr)}"
     "table,tbody,tr,th,td,caption{display:block;max-width:none}"
@@ -61,7 +62,7 @@ static const char style[] =
                           ".charts{grid-template-columns:1fr 1fr;gap:.4rem "
                           "1.5rem}.charts:has(.bars){grid-template-columns:1fr}"
                           "figure{margin-top:.8rem}.charts>:only-child{grid-column:1/-1}"
-                          ".plot>svg{height:9rem}}";
+                          ".area{height:9rem}}";
 
 void page_begin(text *t, const char *title, const char *answer, const char *line)
 {
