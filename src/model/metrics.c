@@ -67,7 +67,12 @@ static const config_field crossentropy_fields[] = {
 };
 
 static const config_field sparse_crossentropy_fields[] = {
-    OPTION_ELSEWHERE("name"), OPTION_DTYPE, LOGITS, LAST_AXIS, OPTIONS_END,
+    OPTION_ELSEWHERE("name"),
+    OPTION_DTYPE,
+    LOGITS,
+    OPTION_NEUTRAL("ignore_class", "null"),
+    LAST_AXIS,
+    OPTIONS_END,
 };
 
 static const config_field *fields_of(metric_id id)

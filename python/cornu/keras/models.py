@@ -1,6 +1,8 @@
 """keras.models: Sequential."""
+import contextlib
 import json
 import os
+import shutil
 import tempfile
 import warnings
 from typing import Any
@@ -33,6 +35,17 @@ FETCH = ("max_queue_size", "workers", "use_multiprocessing")  # behind tf.keras 
 
 def _warn(line: str) -> None:
     warnings.warn(line, stacklevel=2)
+
+
+@contextlib.contextmanager
+def _scratch_file():
+    """The name of a model file that is there for a moment."""
+    folder = tempfile.mkdtemp()
+    try:
+        yield os.path.join(folder, "model.safetensors")
+    finally:
+        shutil.rmtree(folder)
+
 
 
 class Sequential(Chain):
@@ -514,8 +527,7 @@ class Sequential(Chain):
         """With the optimizer's state, as its files have it."""
         file = None
         if self.built:
-            with tempfile.TemporaryDirectory() as folder:
-                path = os.path.join(folder, "model.safetensors")
+            with _scratch_file() as path:
                 self._save(path, True)
                 with open(path, "rb") as saved:
                     file = saved.read()
@@ -526,8 +538,7 @@ class Sequential(Chain):
     def __setstate__(self, state: dict) -> None:
         model = type(self).from_config(state["config"])
         if state["file"] is not None:
-            with tempfile.TemporaryDirectory() as folder:
-                path = os.path.join(folder, "model.safetensors")
+            with _scratch_file() as path:
                 with open(path, "wb") as saved:
                     saved.write(state["file"])
                 model._take(_cornu.open(path))
