@@ -47,7 +47,6 @@ def _scratch_file():
         shutil.rmtree(folder)
 
 
-
 class Sequential(Chain):
     """A chain of layers."""
 
