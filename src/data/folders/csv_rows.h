@@ -1,6 +1,6 @@
 /* Rows of a table in CSV, as RFC 4180 and spreadsheets have it: cells between commas (or, where the
    first line has none, semicolons or tabs), in quotes where they hold a separator, a quote (twice)
-   or the end of a line. */
+   or the end of a line. Own code: a library would be one more package of every build for a page. */
 #ifndef DATA_FOLDERS_CSV_ROWS_H
 #define DATA_FOLDERS_CSV_ROWS_H
 
