@@ -58,7 +58,7 @@ static __device__ int64_t first_largest(const float *x, const row_view *r)
     return best;
 }
 
-static __device__ inline row_view read_only(const row_view *r)
+static __device__ inline row_view without_gradient(const row_view *r)
 {
     row_view out = *r;
     out.gradient = out.activated = (float *)0;
@@ -87,7 +87,7 @@ static __device__ inline row_view read_only(const row_view *r)
 #define row_is_finite(a) isfinite(a)
 #define row_share(a, b) ((double)(a) / (double)(b))
 #define row_metric_of(a) ((double)(a))
-#define row_read_only(r) read_only(r)
+#define row_read_only(r) without_gradient(r)
 #include "device/rules/softmax.h"
 
 #endif

@@ -120,7 +120,7 @@ static inline sum2 share_of(row_number hits, row_number of)
 #endif
 }
 
-static inline row_view read_only(const row_view *r)
+static inline row_view without_gradient(const row_view *r)
 {
     row_view out = *r;
     out.gradient = out.activated = (global float *)0;
@@ -151,7 +151,7 @@ static inline row_view read_only(const row_view *r)
 #define row_is_finite(a) isfinite(a)
 #define row_share(a, b) share_of(a, b)
 #define row_metric_of(a) sum2_of_number(a)
-#define row_read_only(r) read_only(r)
+#define row_read_only(r) without_gradient(r)
 #include "device/rules/softmax.h"
 
 #endif
