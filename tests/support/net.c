@@ -36,7 +36,7 @@ static void must_be_there(const char *name)
 {
     cornu_device_info info;
     device_id id;
-    char why[sizeof info.reason] = "";
+    char why[sizeof info.reason + 2] = "";
     for (int i = 0; device_at(i, &id, &info); i++) {
         if (info.available && strcmp(info.name, name) == 0)
             return;
