@@ -137,8 +137,8 @@ static void say_estimate(const sentence *s, const advise_report *r, const advise
         if (!best || r->estimates[i].seconds < best->seconds)
             best = &r->estimates[i];
     if (best && best->seconds < measured->seconds)
-        say(s, " By estimate a GPU such as the %s would take about %s.", best->hardware,
-            duration_show(best->seconds, time));
+        say(s, " By estimate the GPU of the published figures (%s) would take about %s.",
+            best->hardware, duration_show(best->seconds, time));
 }
 
 void advise_say(advise_report *report)

@@ -198,7 +198,8 @@ static void the_sentence_names_an_estimate_where_no_gpu_is_here(void **state)
     advise_say(&r);
     /* "and at no batch up to 1 wins" told nothing of batch 32. */
     assert_string_equal(r.advice, "Train on cpu: opencl:0 takes 54 times as long at batch 32. By "
-                                  "estimate a GPU such as the GTX 1080 Ti would take about 40 s.");
+                                  "estimate the GPU of the published figures (GTX 1080 Ti) would "
+                                  "take about 40 s.");
     r.rows[1].gpu = true;
     advise_say(&r);
     assert_null(strstr(r.advice, "estimate"));

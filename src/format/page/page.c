@@ -27,7 +27,7 @@ static const char style[] =
     ".answer{font-size:1.3rem;line-height:1.4;max-width:52rem;margin:0 0 .6rem}"
     ".soft,caption{color:var(--soft)}"
     ".charts{display:grid;gap:.4rem 2.5rem;align-items:start;"
-    "grid-template-columns:repeat(auto-fit,minmax(min(100%,24rem),1fr))}"
+    "grid-template-columns:repeat(auto-fit,minmax(min(100%,28rem),1fr))}"
     ".table{margin:.8rem 0}"
     "table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}"
     "caption{text-align:left;padding:.2rem 0;max-width:50rem}"
