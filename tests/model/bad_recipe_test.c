@@ -110,7 +110,7 @@ static const struct {
      "decay_steps is missing; cosine needs it"},
     {COMPILE("{optimizer: {sgd: {learning_rate: {step: {boundaries: [1], values: [1]}}}}, loss: "
              "mse}"),
-     "1 values for 1 boundaries"},
+     "1 value for 1 boundary"},
     {COMPILE("{optimizer: {sgd: {learning_rate: {step: {boundaries: [2, 1], values: [1, 2, 3]}}}},"
              " loss: mse}"),
      "boundary 1 after 2|rising"},

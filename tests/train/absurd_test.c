@@ -36,7 +36,7 @@ static void arrays_of_absurd_sizes_are_refused(void **state)
     for (int i = 0; i < SIZES; i++) {
         const int64_t n = sizes[i];
         const cornu_arrays absurd[] = {
-            {.count = n, .rank = 1, .shape = {8}, .values = numbers, .labels = labels},
+            {.count = n, .rank = 1, .shape = {n}, .values = numbers, .labels = labels},
             {.count = 1, .rank = 2, .shape = {n, n}, .values = numbers, .labels = labels},
             {.count = n, .rank = 4, .shape = {n, n, n, n}, .pixels = pixels, .labels = labels},
             {.count = n,
