@@ -278,8 +278,8 @@ static cornu_status check_all(fit_run *run)
     run->state.callbacks = run->callbacks;
     run->state.validation = run->validates ? &run->validation : NULL;
     run->state.sharded = run->spec.shards > 1;
-    if (o->resume && run->model->training.callback_state)
-        TRY(callbacks_restore(run->callbacks, run->model));
+    if (o->resume)
+        TRY(fit_restore_callbacks(run));
     if (!o->resume && o->callback_state)
         TRY(callbacks_from_text(run->callbacks, o->callback_state));
     if (o->output && *o->output)

@@ -80,3 +80,19 @@ cornu_status fit_settle(fit_run *run)
         fit_notice(&run->state, "shard-optimizer: found one process, which updates all weights");
     return resolve_wire(run);
 }
+
+cornu_status fit_restore_callbacks(fit_run *run)
+{
+    const callbacks *c = run->callbacks;
+    const json_t *states = run->model->training.callback_state;
+    size_t count = json_array_size(states);
+    if (!states)
+        return CORNU_OK;
+    if (count == 0 || run->options->section || c->count > c->unsaved)
+        return callbacks_restore(run->callbacks, run->model);
+    fit_notice(
+        &run->state,
+        "resume: the recipe in the file lists no callbacks; the %zu with which it was saved %s",
+        count, PLURAL(count, "does not run", "do not run"));
+    return CORNU_OK;
+}

@@ -231,6 +231,26 @@ static void each_epoch_is_announced_and_each_step_reported(void **state)
     cornu_model_close(m);
 }
 
+/* As from Python, whose callbacks no recipe lists: the command line goes on from such a file. */
+static void a_file_of_a_section_of_ones_own_goes_on_by_its_recipe(void **state)
+{
+    (void)state;
+    cornu_model *m = runs_usual(NULL), *saved;
+    cornu_data *data = runs_data(40, 0);
+    notices told = {0};
+    cornu_fit_options o = {.section = "{epochs: 2, batch_size: 8, callbacks: [terminate_on_nan]}"};
+    expect_ok(cornu_fit(m, data, &o, NULL));
+    expect_ok(cornu_model_save(m, scratch_path("own.safetensors")));
+    expect_ok(cornu_model_open(scratch_path("own.safetensors"), &saved));
+    o = (cornu_fit_options){.resume = true, .epochs = 3, .on_notice = notices_add, .user = &told};
+    expect_ok(cornu_fit(saved, data, &o, NULL));
+    assert_non_null(
+        strstr(told.lines, "lists no callbacks; the 1 with which it was saved does not"));
+    cornu_data_close(data);
+    cornu_model_close(saved);
+    cornu_model_close(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +260,7 @@ int main(void)
         cmocka_unit_test(a_view_is_the_samples_themselves),
         cmocka_unit_test(a_compile_section_can_be_read_back),
         cmocka_unit_test(a_section_of_ones_own_writes_its_files_anywhere),
+        cmocka_unit_test(a_file_of_a_section_of_ones_own_goes_on_by_its_recipe),
         cmocka_unit_test(each_epoch_is_announced_and_each_step_reported),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
