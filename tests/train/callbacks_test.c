@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A callback driven by hand: one epoch with this val_loss after another, no training. */
+/* A callback driven by hand: one epoch with this val_loss and val_mae after another, no training.
+ */
 typedef struct driven {
     cornu_model *model;
     doc *list;
@@ -24,11 +25,12 @@ typedef struct driven {
 
 static void drive_open(driven *d, const char *list)
 {
-    *d = (driven){.model = runs_model("[{Dense: {units: 1}}]",
-                                      "{optimizer: {sgd: {learning_rate: 0.5}}, loss: mse}", NULL)};
+    *d = (driven){.model = runs_model(
+                      "[{Dense: {units: 1}}]",
+                      "{optimizer: {sgd: {learning_rate: 0.5}}, loss: mse, metrics: [mae]}", NULL)};
     d->state.model = d->model;
-    d->state.logs =
-        (fit_logs){.count = 3, .name = {"loss", "val_loss", "val_accuracy"}, .value = {1, 1, 1}};
+    d->state.logs = (fit_logs){
+        .count = 4, .name = {"loss", "val_loss", "val_accuracy", "val_mae"}, .value = {1, 1, 1, 1}};
     expect_ok(doc_parse(list, strlen(list), "list", &d->list));
     expect_ok(callbacks_open(d->list, &d->callbacks));
     d->state.callbacks = d->callbacks;
@@ -40,6 +42,7 @@ static void drive_epoch(driven *d, double val_loss, double val_accuracy)
 {
     d->state.logs.value[1] = val_loss;
     d->state.logs.value[2] = val_accuracy;
+    d->state.logs.value[3] = val_loss;
     expect_ok(callbacks_run(d->callbacks, CALLBACK_EPOCH_BEGIN, &d->state));
     expect_ok(callbacks_run(d->callbacks, CALLBACK_EPOCH_END, &d->state));
     d->state.epoch++;
@@ -88,6 +91,7 @@ static void early_stopping_ends_where_keras_does(void **state)
     assert_int_equal(stopped_after("[{early_stopping: {patience: 4}}]", bumpy, 8), -1);
     assert_int_equal(stopped_after("[{early_stopping: {patience: 2, mode: max}}]", falling, 5), 2);
     assert_int_equal(stopped_after("[{early_stopping: {monitor: val_accuracy}}]", falling, 5), 1);
+    assert_int_equal(stopped_after("[{early_stopping: {monitor: val_mae}}]", falling, 5), -1);
     assert_int_equal(stopped_after("[{early_stopping: {patience: 2, min_delta: 1.5}}]", falling, 5),
                      -1);
     assert_int_equal(stopped_after("[{early_stopping: {patience: 1, min_delta: 1.5}}]", falling, 5),
