@@ -97,6 +97,7 @@ static void what_is_wrong_is_told_with_its_line(void **state)
         {"file,price\n\np/0.png,dear\n", "houses.csv:3: price: found \"dear\"; expected a number"},
         {"file,price\np/0.png,nan\n", "houses.csv:2: price: found \"nan\"; expected a number"},
         {"file,price\np/0.png,\n", "houses.csv:2: price: found \"\"; expected a number"},
+        {"file,price\np/0.png,1.5.2\n", "houses.csv:2: price: found \"1.5.2\"; expected a number"},
         {"file,price\n,1\n", "houses.csv:2: file: found nothing; expected a picture's file"},
         {"file,price\n\"p/0.png,1\n", "houses.csv:2: found a quote that does not end"},
         {"file,price\n\"p/0.png\"x,1\n",
