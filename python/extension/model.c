@@ -49,27 +49,27 @@ PyObject *module_parse(PyObject *module, PyObject *arguments)
     return status == CORNU_OK ? wrap_model(module, model) : fail(status);
 }
 
-static PyObject *model_compile(PyObject *object, PyObject *arguments)
+static PyObject *call_with_options(PyObject *object, PyObject *arguments,
+                                   cornu_status (*apply)(cornu_model *model, const char *options))
 {
     model_object *self = (model_object *)object;
     const char *options;
     if (!PyArg_ParseTuple(arguments, "s", &options) || !begin_work(self))
         return NULL;
-    cornu_status status = cornu_model_compile(self->model, options);
+    cornu_status status = apply(self->model, options);
     end_work(self);
     return none_or_fail(status);
+}
+
+static PyObject *model_compile(PyObject *object, PyObject *arguments)
+{
+    return call_with_options(object, arguments, cornu_model_compile);
 }
 
 /* change_loss(options): loss and metrics; the optimizer goes on. */
 static PyObject *model_change_loss(PyObject *object, PyObject *arguments)
 {
-    model_object *self = (model_object *)object;
-    const char *options;
-    if (!PyArg_ParseTuple(arguments, "s", &options) || !begin_work(self))
-        return NULL;
-    cornu_status status = cornu_model_change_loss(self->model, options);
-    end_work(self);
-    return none_or_fail(status);
+    return call_with_options(object, arguments, cornu_model_change_loss);
 }
 
 static PyObject *model_initialize(PyObject *object, PyObject *arguments)
@@ -86,13 +86,7 @@ static PyObject *model_initialize(PyObject *object, PyObject *arguments)
 /* set_data(section): the data section of a recipe. */
 static PyObject *model_set_data(PyObject *object, PyObject *arguments)
 {
-    model_object *self = (model_object *)object;
-    const char *section;
-    if (!PyArg_ParseTuple(arguments, "s", &section) || !begin_work(self))
-        return NULL;
-    cornu_status status = cornu_model_set_data(self->model, section);
-    end_work(self);
-    return none_or_fail(status);
+    return call_with_options(object, arguments, cornu_model_set_data);
 }
 
 static PyObject *model_set_learning_rate(PyObject *object, PyObject *arguments)

@@ -165,7 +165,8 @@ static void remove_if_dead(int folder, const char *name)
     close(fd);
 }
 
-/* What libzip made is locked by nobody, but the file beside it is, as long as its writer lives. */
+/* libzip locks no file; the temporary file beside its own stays locked as long as its writer lives.
+ */
 static bool is_alive(int folder, const char *name, size_t length)
 {
     char writers[NAME_MAX + 1];

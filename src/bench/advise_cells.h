@@ -1,4 +1,4 @@
-/* What of an advice is shown, on a terminal and on a page alike. Not for other rooms. */
+/* The cells and lines of an advice, for the terminal and the page. Not for other rooms. */
 #ifndef BENCH_ADVISE_CELLS_H
 #define BENCH_ADVISE_CELLS_H
 

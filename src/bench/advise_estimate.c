@@ -1,4 +1,4 @@
-/* What GPUs that are not in this machine would take, by published figures. */
+/* Estimates of GPUs that are not in this machine, from published figures. */
 #include "bench/advise.h"
 #include "bench/published.h"
 #include "step/plan.h"

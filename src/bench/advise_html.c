@@ -58,7 +58,7 @@ static void add_estimated(const advise_report *r, bars *b)
     }
 }
 
-/* Seconds are told as people say them behind the bars; the axis counts in one unit. */
+/* The bars' texts are durations as people say them; the axis counts in one unit. */
 static void add_chart(const advise_report *r, text *t)
 {
     bars b = {.least = INFINITY};

@@ -1,30 +1,14 @@
 /* One sentence of advice, with its reason. */
 #include "bench/advise.h"
 #include "bench/duration.h"
+#include "bench/sentence.h"
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
-
-typedef struct sentence {
-    char *text;
-    size_t size;
-} sentence;
-
-static void say(const sentence *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void say(const sentence *s, const char *format, ...)
-{
-    size_t length = strlen(s->text);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(s->text + length, s->size - length, format, arguments);
-    va_end(arguments);
-}
 
 /* "4.1 times", "twice" would be: three digits are more than a forecast is worth. */
 static void say_times(const sentence *s, double ratio)
 {
-    say(s, "%.*f times", ratio < 9.95 ? 1 : 0, ratio);
+    sentence_add(s, "%.*f times", ratio < 9.95 ? 1 : 0, ratio);
 }
 
 static const advise_row *fastest(const advise_report *r, const advise_row *but)
@@ -50,13 +34,13 @@ static const advise_row *rival_of(const advise_report *r, const advise_row *best
 static void say_alone(const sentence *s, const advise_report *r, const advise_row *best)
 {
     int failed = 0;
-    say(s, "Train on %s: ", best->device);
+    sentence_add(s, "Train on %s: ", best->device);
     for (int i = 0; i < r->count; i++)
         if (*r->rows[i].failed)
-            say(s, "%s%s could not be measured (%.200s)", failed++ ? ", " : "", r->rows[i].device,
-                r->rows[i].failed);
+            sentence_add(s, "%s%s could not be measured (%.200s)", failed++ ? ", " : "",
+                         r->rows[i].device, r->rows[i].failed);
     if (!failed)
-        say(s, "no other device was there to be measured");
+        sentence_add(s, "no other device was there to be measured");
 }
 
 /* Their costs, where both are known; `than` after the better one's time. */
@@ -69,9 +53,10 @@ static void say_cost(const sentence *s, const advise_report *r, const advise_row
     price_show(&r->prices, best->cost, mine);
     price_show(&r->prices, rival->cost, theirs);
     if (best->cost <= rival->cost)
-        say(s, ", and costs %s in place of %s", mine, theirs);
+        sentence_add(s, ", and costs %s in place of %s", mine, theirs);
     else
-        say(s, ", but costs %s in place of %s: worth it where time counts for more", mine, theirs);
+        sentence_add(s, ", but costs %s in place of %s: worth it where time counts for more", mine,
+                     theirs);
 }
 
 static void say_same(const sentence *s, const advise_report *r, const advise_row *best,
@@ -82,31 +67,33 @@ static void say_same(const sentence *s, const advise_report *r, const advise_row
     bool priced = isfinite(first->cost) && isfinite(second->cost);
     const advise_row *cheap = second->cost < first->cost ? second : first;
     const advise_row *dear = cheap == first ? second : first;
-    say(s, "Train on %s", priced ? cheap->device : first->device);
+    sentence_add(s, "Train on %s", priced ? cheap->device : first->device);
     if (!priced)
-        say(s, " or %s", second->device);
-    say(s, ": %s and %s cannot be told apart", duration_show(first->seconds, times[0]),
-        duration_show(second->seconds, times[1]));
+        sentence_add(s, " or %s", second->device);
+    sentence_add(s, ": %s and %s cannot be told apart", duration_show(first->seconds, times[0]),
+                 duration_show(second->seconds, times[1]));
     if (priced)
-        say(s, ", and it costs %s in place of %s", price_show(&r->prices, cheap->cost, costs[0]),
-            price_show(&r->prices, dear->cost, costs[1]));
+        sentence_add(s, ", and it costs %s in place of %s",
+                     price_show(&r->prices, cheap->cost, costs[0]),
+                     price_show(&r->prices, dear->cost, costs[1]));
 }
 
 /* The first device is the fastest: how far are the others, and does another batch change that? */
 static void say_stay(const sentence *s, const advise_report *r, const advise_row *best,
                      const advise_row *rival)
 {
-    say(s, "Train on %s: %s takes ", best->device, rival->device);
+    sentence_add(s, "Train on %s: %s takes ", best->device, rival->device);
     say_times(s, rival->seconds / best->seconds);
-    say(s, " as long at batch %lld", (long long)r->batch);
+    sentence_add(s, " as long at batch %lld", (long long)r->batch);
     if (rival->wins_from > 0)
-        say(s, " and wins from batch %lld on", (long long)rival->wins_from);
+        sentence_add(s, " and wins from batch %lld on", (long long)rival->wins_from);
     else if (rival->compared_up_to >= r->batch) /* of smaller ones alone it says nothing */
-        say(s, ", and wins at no batch up to %lld", (long long)rival->compared_up_to);
+        sentence_add(s, ", and wins at no batch up to %lld", (long long)rival->compared_up_to);
     if (isfinite(best->cost) && isfinite(rival->cost) && rival->cost < best->cost) {
         char mine[48], theirs[48];
-        say(s, ", but costs %s in place of %s", price_show(&r->prices, rival->cost, theirs),
-            price_show(&r->prices, best->cost, mine));
+        sentence_add(s, ", but costs %s in place of %s",
+                     price_show(&r->prices, rival->cost, theirs),
+                     price_show(&r->prices, best->cost, mine));
     }
 }
 
@@ -115,13 +102,13 @@ static void say_move(const sentence *s, const advise_report *r, const advise_row
 {
     char mine[DURATION_TEXT], theirs[DURATION_TEXT];
     if (best->gpu)
-        say(s, "A GPU is worth it: %s takes ", best->device);
+        sentence_add(s, "A GPU is worth it: %s takes ", best->device);
     else
-        say(s, "Train on %s: it takes ", best->device);
-    say(s, "%s in place of %s on %s (", duration_show(best->seconds, mine),
-        duration_show(rival->seconds, theirs), rival->device);
+        sentence_add(s, "Train on %s: it takes ", best->device);
+    sentence_add(s, "%s in place of %s on %s (", duration_show(best->seconds, mine),
+                 duration_show(rival->seconds, theirs), rival->device);
     say_times(s, rival->seconds / best->seconds);
-    say(s, " as fast)");
+    sentence_add(s, " as fast)");
     say_cost(s, r, best, rival);
 }
 
@@ -137,8 +124,8 @@ static void say_estimate(const sentence *s, const advise_report *r, const advise
         if (!best || r->estimates[i].seconds < best->seconds)
             best = &r->estimates[i];
     if (best && best->seconds < measured->seconds)
-        say(s, " By estimate the GPU of the published figures (%s) would take about %s.",
-            best->hardware, duration_show(best->seconds, time));
+        sentence_add(s, " By estimate the GPU of the published figures (%s) would take about %s.",
+                     best->hardware, duration_show(best->seconds, time));
 }
 
 void advise_say(advise_report *report)
@@ -157,6 +144,6 @@ void advise_say(advise_report *report)
         say_stay(&s, report, best, rival);
     else
         say_move(&s, report, best, rival);
-    say(&s, ".");
+    sentence_add(&s, ".");
     say_estimate(&s, report, best);
 }

@@ -150,13 +150,13 @@ void advise_show_schedule(const advise_report *r, char *line, size_t size)
 {
     int length =
         snprintf(line, size, "%s: %s%lld epoch%s of %lld step%s, batch %lld", r->name,
-                 r->at_most ? "at most " : "", (long long)r->epochs, r->epochs == 1 ? "" : "s",
-                 (long long)r->steps, r->steps == 1 ? "" : "s", (long long)r->batch);
+                 r->at_most ? "at most " : "", (long long)r->epochs, PLURAL(r->epochs, "", "s"),
+                 (long long)r->steps, PLURAL(r->steps, "", "s"), (long long)r->batch);
     if (r->validations > 0)
         length +=
             snprintf(line + length, size - (size_t)length, ", %lld validation%s of %lld sample%s",
-                     (long long)r->validations, r->validations == 1 ? "" : "s",
-                     (long long)r->validation_samples, r->validation_samples == 1 ? "" : "s");
+                     (long long)r->validations, PLURAL(r->validations, "", "s"),
+                     (long long)r->validation_samples, PLURAL(r->validation_samples, "", "s"));
     if (r->real_data)
         length += snprintf(line + length, size - (size_t)length, "; data: %s", r->data_name);
     else
@@ -165,7 +165,7 @@ void advise_show_schedule(const advise_report *r, char *line, size_t size)
     if (r->pictures > 0)
         snprintf(line + length, size - (size_t)length,
                  ", %lld picture%s, decoded once in %.3g ms of a core each", (long long)r->pictures,
-                 r->pictures == 1 ? "" : "s", 1e3 * r->picture_seconds);
+                 PLURAL(r->pictures, "", "s"), 1e3 * r->picture_seconds);
 }
 
 static bool has_smaller(const advise_report *r)

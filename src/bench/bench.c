@@ -169,7 +169,7 @@ static cornu_status check_measured(const bench *b)
     return status_fail(b->first_failure, "%s on %s: %s", r->workload, r->device, r->failed);
 }
 
-/* What there is when somebody has had enough; nothing else is measured for it. */
+/* The results so far, after an interruption; nothing else is measured for them. */
 static cornu_status keep_interrupted(bench *b, cornu_status status)
 {
     char round[32] = "";

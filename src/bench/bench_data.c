@@ -126,11 +126,11 @@ static cornu_status decode_all(bench_data *d, bench_report *report)
     if (data_usable(data, CORNU_TRAIN, 0, data->block[CORNU_TRAIN].count) == 0)
         return status_fail(CORNU_BAD_FILE, "%s: found no readable images (%lld file%s skipped)",
                            data->folder, (long long)loading.skipped,
-                           loading.skipped == 1 ? "" : "s");
+                           PLURAL(loading.skipped, "", "s"));
     if (loading.skipped == 0)
         return CORNU_OK;
     return bench_note(report, "%s: %s: %lld file%s skipped", d->workload->name, data->name,
-                      (long long)loading.skipped, loading.skipped == 1 ? "" : "s");
+                      (long long)loading.skipped, PLURAL(loading.skipped, "", "s"));
 }
 
 cornu_status bench_data_open(const bench_workload *w, const cornu_model *model, int64_t batch,

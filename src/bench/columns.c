@@ -207,8 +207,8 @@ void bench_markdown(const bench_report *report, text *t)
     text_add(t, "cornu %s on ", cornu_version());
     add_markdown(t, m->cpu);
     text_add(t, ", %d %s (%s), %d %s; limits %.0f GFLOP/s, %.1f GB/s\n\n", m->cores,
-             m->cores == 1 ? "core" : "cores", report->limits.isa, report->limits.threads,
-             report->limits.threads == 1 ? "thread" : "threads", report->limits.fma / 1e9,
+             PLURAL(m->cores, "core", "cores"), report->limits.isa, report->limits.threads,
+             PLURAL(report->limits.threads, "thread", "threads"), report->limits.fma / 1e9,
              fmax(report->limits.read, report->limits.update) / 1e9);
     add_markdown_head(t);
     for (int i = 0; i < report->count; i++)

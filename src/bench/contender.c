@@ -274,7 +274,7 @@ cornu_status contender_warm_up(contender *c, const bench_options *options,
     return CORNU_OK;
 }
 
-/* What was not counted adds neither joules nor seconds: it would pass for a saving. */
+/* Work that no counter saw adds neither joules nor seconds: it would pass for a saving. */
 static void add_counted(double joules, double seconds, double *sum, double *of_seconds)
 {
     if (!isfinite(joules))

@@ -166,7 +166,7 @@ static cornu_status keep_results(bench *b, bool stopped)
         }
         if (c->rounds > 0 && c->rounds < 3 && !b->options->batches)
             TRY(bench_note(r, "%s on %s: %lld step%s only, as each takes %.1f s", c->workload->name,
-                           c->device, (long long)c->steps, c->steps == 1 ? "" : "s",
+                           c->device, (long long)c->steps, PLURAL(c->steps, "", "s"),
                            c->ms[0] / 1e3));
     }
     return CORNU_OK;

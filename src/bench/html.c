@@ -155,7 +155,7 @@ static cornu_status add_steps(const bench_report *report, text *t)
 
 /* ---- time per epoch --------------------------------------------------------------------- */
 
-/* What a chart of epochs holds. */
+/* The bars of a chart of epochs. */
 typedef struct epochs {
     chart_group *group; /* a workload each */
     chart_bar *bar;
@@ -350,8 +350,8 @@ cornu_status bench_html_machine(const bench_report *report, text *t)
     page_heading(t, 2, "Machine and versions");
     page_table_begin(t, NULL, columns, 2);
     snprintf(line, sizeof line, "%s, %d %s, %d %s, %s", m->cpu, m->cores,
-             m->cores == 1 ? "core" : "cores", report->limits.threads,
-             report->limits.threads == 1 ? "thread" : "threads", report->limits.isa);
+             PLURAL(m->cores, "core", "cores"), report->limits.threads,
+             PLURAL(report->limits.threads, "thread", "threads"), report->limits.isa);
     add_row(t, "processor", line);
     add_limits(t, "its limits", &report->limits);
     add_row(t, "memory", memory_human((double)m->memory_bytes, size));
@@ -375,7 +375,7 @@ cornu_status bench_html_machine(const bench_report *report, text *t)
 const char *bench_html_where(const bench_report *report, char *line, size_t size)
 {
     snprintf(line, size, "cornu %s on %s, %d %s, %s%s%s", cornu_version(), report->machine.cpu,
-             report->limits.threads, report->limits.threads == 1 ? "thread" : "threads",
+             report->limits.threads, PLURAL(report->limits.threads, "thread", "threads"),
              report->started, report->settings.quick ? ", a quick run" : "",
              report->interrupted ? "; interrupted before all was measured" : "");
     return line;

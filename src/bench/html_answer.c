@@ -2,27 +2,11 @@
 #include "bench/columns.h"
 #include "bench/duration.h"
 #include "bench/html.h"
+#include "bench/sentence.h"
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
-typedef struct sentence {
-    char *text;
-    size_t size;
-} sentence;
-
-static void say(const sentence *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void say(const sentence *s, const char *format, ...)
-{
-    size_t length = strlen(s->text);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(s->text + length, s->size - length, format, arguments);
-    va_end(arguments);
-}
-
-/* From the least to the most of some ratios. */
+/* The minimum and the maximum of some ratios. */
 typedef struct ratios {
     double low, high;
     int count;
@@ -45,8 +29,8 @@ static void say_ratios(const sentence *s, const ratios *of)
     double unit = below ? 100 : 1;
     char low[MARKUP_NUMBER], high[MARKUP_NUMBER];
     if (several)
-        say(s, "%s to ", markup_number(unit * of->low, 2, low));
-    say(s, "%s%s", markup_number(unit * of->high, 2, high), below ? " %" : " times");
+        sentence_add(s, "%s to ", markup_number(unit * of->low, 2, low));
+    sentence_add(s, "%s%s", markup_number(unit * of->high, 2, high), below ? " %" : " times");
 }
 
 /* The fastest of a workload's devices (but one), or NULL. */
@@ -125,16 +109,16 @@ static tally tally_of(const bench_report *report)
 static void say_lead(const sentence *s, const tally *t)
 {
     if (t->ahead.count == 0) {
-        say(s, "On %s ", t->winner);
+        sentence_add(s, "On %s ", t->winner);
         return;
     }
-    say(s, "%s is the fastest device ", t->winner);
+    sentence_add(s, "%s is the fastest device ", t->winner);
     if (t->won < t->workloads)
-        say(s, "on %d of %d workloads, ", t->won, t->workloads);
+        sentence_add(s, "on %d of %d workloads, ", t->won, t->workloads);
     else
-        say(s, "here, ");
+        sentence_add(s, "here, ");
     say_ratios(s, &t->ahead);
-    say(s, " as fast as %s: ", t->next ? t->next : "the next");
+    sentence_add(s, " as fast as %s: ", t->next ? t->next : "the next");
 }
 
 static void say_epochs(const sentence *s, const tally *t)
@@ -143,19 +127,19 @@ static void say_epochs(const sentence *s, const tally *t)
     duration_show(t->shortest->epoch_seconds, low);
     duration_show(t->longest->epoch_seconds, high);
     if (t->shortest == t->longest)
-        say(s, "an epoch of %s takes %s", t->shortest->workload, low);
+        sentence_add(s, "an epoch of %s takes %s", t->shortest->workload, low);
     else
-        say(s, "an epoch takes %s (%s) to %s (%s)", low, t->shortest->workload, high,
-            t->longest->workload);
+        sentence_add(s, "an epoch takes %s (%s) to %s (%s)", low, t->shortest->workload, high,
+                     t->longest->workload);
 }
 
 static void say_published(const sentence *s, const char *lead, const char *what, const ratios *of)
 {
     if (of->count == 0)
         return;
-    say(s, "%s the published %s%s ", lead, what, of->count > 1 ? "s take" : " takes");
+    sentence_add(s, "%s the published %s%s ", lead, what, of->count > 1 ? "s take" : " takes");
     say_ratios(s, of);
-    say(s, of->high < 0.995 ? " of the time" : " as long");
+    sentence_add(s, of->high < 0.995 ? " of the time" : " as long");
 }
 
 void bench_html_answer(const bench_report *report, char *line, size_t size)
@@ -169,5 +153,5 @@ void bench_html_answer(const bench_report *report, char *line, size_t size)
     say_epochs(&s, &t);
     say_published(&s, ";", "CPU", &t.cpus);
     say_published(&s, t.cpus.count ? "," : ";", "GPU", &t.gpus);
-    say(&s, ".");
+    sentence_add(&s, ".");
 }

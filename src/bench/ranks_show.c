@@ -81,7 +81,7 @@ void ranks_print(const ranks_report *report, FILE *out)
 {
     char to[24];
     fprintf(out, "%d ranks on %d host%s, %s; messages take %.0f us and %s\n", report->ranks,
-            report->hosts, report->hosts == 1 ? "" : "s", report->device,
+            report->hosts, PLURAL(report->hosts, "", "s"), report->device,
             report->here.latency * 1e6, rate(report->here.byte_seconds, to));
     for (int i = 0; i < report->count; i++) {
         print_result(report, &report->results[i], out);

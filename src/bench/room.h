@@ -30,7 +30,7 @@ typedef struct bench {
     cornu_status first_failure; /* of a contender */
     energy energy;              /* of the host's processors */
     double began;
-    int round;          /* of the group at hand */
+    int round;          /* of the current group */
     double group_began; /* its first round */
     /* Of a sweep: options with each of its batches; data for all of them. */
     bench_options swept[SWEEP_BATCHES_MOST];

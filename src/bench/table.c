@@ -4,6 +4,7 @@
 #include "bench/columns.h"
 #include "bench/published.h"
 #include "bench/report.h"
+#include "bench/sentence.h"
 #include "bench/wrap.h"
 #include <math.h>
 #include <string.h>
@@ -15,18 +16,6 @@ enum { NAME, DEVICE, LEAST, STEP, LIMIT, EPOCH, RATIO, LOSS, PUBLISHED, COLUMNS 
 typedef struct row {
     char cell[COLUMNS][CELL];
 } row;
-
-static void add(char *line, size_t size, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void add(char *line, size_t size, const char *format, ...)
-{
-    va_list arguments;
-    size_t length = strlen(line);
-    va_start(arguments, format);
-    vsnprintf(line + length, size - length, format, arguments);
-    va_end(arguments);
-}
 
 /* Three significant digits, but no fraction beyond 100. */
 static int decimals(double value)
@@ -95,9 +84,9 @@ static void show_median(const statistics *s, bool alone, char *out)
     double spread = (s->p95 - s->minimum) / 2;
     show_step(s->median, out);
     if (!alone && s->median < 99999.5)
-        add(out, CELL, " ±%.*f", decimals(s->median), spread);
+        sentence_add(&(sentence){out, CELL}, " ±%.*f", decimals(s->median), spread);
     else if (!alone)
-        add(out, CELL, " ±%.0f", spread / 1e3);
+        sentence_add(&(sentence){out, CELL}, " ±%.0f", spread / 1e3);
 }
 
 /* Three significant digits, at most three of them behind the point. */
@@ -116,7 +105,7 @@ static void show_losses(const bench_result *r, char *out)
     }
     show_loss(r->loss_first, out);
     show_loss(r->loss_last, last);
-    add(out, CELL, "→%s", last);
+    sentence_add(&(sentence){out, CELL}, "→%s", last);
 }
 
 /* As often as the first device would take it. */
@@ -231,9 +220,10 @@ static void print_device(const bench_device *d, FILE *out)
     snprintf(line, sizeof line, "limits: %.*f TFLOP/s fp32", decimals(l->fma / 1e12),
              l->fma / 1e12);
     if (l->tf32 > 0)
-        add(line, NOTE, ", %.0f tf32, %.0f bf16", l->tf32 / 1e12, l->bf16 / 1e12);
-    add(line, NOTE, ", %.0f GB/s (%.0f in cache), %.1f us a kernel", l->update / 1e9,
-        l->cache_update / 1e9, l->launch_seconds * 1e6);
+        sentence_add(&(sentence){line, NOTE}, ", %.0f tf32, %.0f bf16", l->tf32 / 1e12,
+                     l->bf16 / 1e12);
+    sentence_add(&(sentence){line, NOTE}, ", %.0f GB/s (%.0f in cache), %.1f us a kernel",
+                 l->update / 1e9, l->cache_update / 1e9, l->launch_seconds * 1e6);
     print_wrapped(line, 2, out);
 }
 
@@ -243,8 +233,8 @@ static void print_machine(const bench_report *report, FILE *out)
     const device_limits *l = &report->limits;
     snprintf(line, sizeof line, "cornu %s · %s · %d %s (%s), %d %s", cornu_version(),
              report->machine.cpu, report->machine.cores,
-             report->machine.cores == 1 ? "core" : "cores", l->isa, l->threads,
-             l->threads == 1 ? "thread" : "threads");
+             PLURAL(report->machine.cores, "core", "cores"), l->isa, l->threads,
+             PLURAL(l->threads, "thread", "threads"));
     print_wrapped(line, 2, out);
     snprintf(line, sizeof line,
              "limits: %.0f GFLOP/s, %.1f GB/s read, %.1f GB/s update (%.0f in cache)", l->fma / 1e9,
@@ -276,13 +266,13 @@ static void print_published(const bench_report *report, FILE *out)
             if (strcmp(f->workload, workload) != 0)
                 continue;
             show_seconds(f->epoch_seconds, seconds);
-            add(line, NOTE, "%s", *line ? ", " : "");
+            sentence_add(&(sentence){line, NOTE}, "%s", *line ? ", " : "");
             if (f->epoch_seconds > 0)
-                add(line, NOTE, "%s %s", seconds, f->hardware);
+                sentence_add(&(sentence){line, NOTE}, "%s %s", seconds, f->hardware);
             else
-                add(line, NOTE, "%s (%s)", f->hardware, f->note);
+                sentence_add(&(sentence){line, NOTE}, "%s (%s)", f->hardware, f->note);
             if (f->total_seconds > 0)
-                add(line, NOTE, " (%.0f s in all)", f->total_seconds);
+                sentence_add(&(sentence){line, NOTE}, " (%.0f s in all)", f->total_seconds);
         }
         if (!*line)
             continue;
@@ -304,7 +294,7 @@ static void print_data(const bench_report *report, FILE *out)
         if (!is_first(report, i))
             continue;
         char *line = !r->real_data ? generated : bench_is_substitute(r) ? other : real;
-        add(line, NOTE, "%s%s", *line ? ", " : "", r->workload);
+        sentence_add(&(sentence){line, NOTE}, "%s%s", *line ? ", " : "", r->workload);
     }
     char whole[NOTE + CELL];
     fputc('\n', out);
@@ -348,12 +338,12 @@ static void print_accelerators(const bench_report *report, FILE *out)
         snprintf(line, sizeof line, "%s on %s (%s): %d kernels a step, first step after %.2f s",
                  r->workload, r->device, r->precision, r->launches, r->cold_seconds);
         if (isfinite(r->joules_per_epoch))
-            add(line, NOTE, ", %.0f J an epoch", r->joules_per_epoch);
+            sentence_add(&(sentence){line, NOTE}, ", %.0f J an epoch", r->joules_per_epoch);
         if (isfinite(r->watts))
-            add(line, NOTE, ", %.0f W", r->watts);
+            sentence_add(&(sentence){line, NOTE}, ", %.0f W", r->watts);
         if (isfinite(r->clock_mhz))
-            add(line, NOTE, " at %.0f MHz", r->clock_mhz);
-        add(line, NOTE, ".");
+            sentence_add(&(sentence){line, NOTE}, " at %.0f MHz", r->clock_mhz);
+        sentence_add(&(sentence){line, NOTE}, ".");
         print_wrapped(line, 2, out);
     }
 }

@@ -193,7 +193,7 @@ static void add_program(text *t)
     text_add(t, ", built with glibc %d.%d", __GLIBC__, __GLIBC_MINOR__);
 #endif
     text_add(t, "\nprocessor  %s, %d %s, %s of memory\n", machine.cpu, machine.cores,
-             machine.cores == 1 ? "core" : "cores",
+             PLURAL(machine.cores, "core", "cores"),
              memory_human((double)machine.memory_bytes, memory));
 }
 

@@ -15,7 +15,7 @@ static bool next_line(const char **text, char *line, size_t size)
     return true;
 }
 
-/* What it may be depends on the machine, which is asked when somebody wants to know. */
+/* The choices depend on the machine, which is asked only when help is printed. */
 static bool is_device(const option *o)
 {
     return o->value && strcmp(o->value, "D") == 0;

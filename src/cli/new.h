@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 
-/* What decides how a recipe for this data looks. */
+/* The facts of the data that decide how its recipe looks. */
 typedef struct new_data {
     const char *what; /* as --data has it */
     cornu_data *data;

@@ -51,7 +51,7 @@ static void make_table(train_options *o, option table[TABLE_MOST])
          &o->save, 0, 0},
         {"no-save", NULL, "write no model; else a new file here, at the end or on Ctrl-C",
          OPTION_FLAG, &o->no_save, 0, 0},
-        {"max-time", "T", "stop after the step that is at hand after 90s, 10m, 1h30m", OPTION_TIME,
+        {"max-time", "T", "finish the current step and stop after 90s, 10m, 1h30m", OPTION_TIME,
          &o->max_time, 0, 0},
         {"resume", "FILE", "go on where this model file stopped", OPTION_TEXT, &o->resume, 0, 0},
         {"log", "FILE", "write a CSV row an epoch", OPTION_TEXT, &o->log, 0, 0},

@@ -55,7 +55,7 @@ static int open_model(const train_options *o, cornu_model **model)
     return status == STATUS_OK && o->resume && o->what ? check_same_network(*model, o) : status;
 }
 
-/* What the command line says of the model, once its layers are as they will be. */
+/* Apply the command line's options to the model, once its layers are final. */
 static int prepare(const train_options *o, cornu_model *model)
 {
     const char *skip[sizeof o->skip.item / sizeof *o->skip.item + 1] = {NULL};

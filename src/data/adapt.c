@@ -21,8 +21,8 @@ static cornu_status adapt_outputs(cornu_model *model, const cornu_data *data, te
         return CORNU_OK;
     TRY(cornu_model_set_outputs(model, data->class_count));
     text_add(told, "%d class%s, so that its last layer has %d unit%s in place of %lld",
-             data->class_count, data->class_count == 1 ? "" : "es", data->class_count,
-             data->class_count == 1 ? "" : "s", (long long)outputs);
+             data->class_count, PLURAL(data->class_count, "", "es"), data->class_count,
+             PLURAL(data->class_count, "", "s"), (long long)outputs);
     return CORNU_OK;
 }
 

@@ -153,7 +153,7 @@ static cornu_status add_split(const cornu_data *data, cornu_split split, text *t
         TRY(data_class_list(data, split == CORNU_TRAIN, split == CORNU_TEST, &classes));
     if (classes)
         text_add(t, "\n  %d %s: %s", data->class_count,
-                 data->class_count == 1 ? "class" : "classes", classes);
+                 PLURAL(data->class_count, "class", "classes"), classes);
     text_add(t, "\n");
     free(classes);
     return CORNU_OK;

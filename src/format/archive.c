@@ -115,7 +115,7 @@ cornu_status archive_open_regular(const char *path, int times, archive_allowance
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
-/* What libzip takes for the archive's place: the file that is being written. */
+/* libzip writes into this: the file that is being written. */
 typedef struct sink {
     file_write *w;
     zip_int64_t length;

@@ -60,30 +60,30 @@ cornu_status cornu_model_add(cornu_model *model, const char *layer_name, const c
     return status;
 }
 
-cornu_status cornu_model_compile(cornu_model *model, const char *options)
+/* For `call`, which names itself: read the compile section and give it to `apply`. */
+static cornu_status apply_compile(cornu_model *model, const char *options, const char *call,
+                                  cornu_status (*apply)(cornu_model *model, const doc *section))
 {
     doc *d;
     if (!model || !options)
-        return status_fail(CORNU_INVALID, "cornu_model_compile: found no %s; expected one",
+        return status_fail(CORNU_INVALID, "%s: found no %s; expected one", call,
                            model ? "options" : "model");
     TRY(parse_options(options, "compile", &d));
-    cornu_status status = model_compile(model, d);
+    cornu_status status = apply(model, d);
     doc_free(d);
-    if (status == CORNU_OK)
-        model->training.position.learning_rate_factor = 1;
     return status;
+}
+
+cornu_status cornu_model_compile(cornu_model *model, const char *options)
+{
+    TRY(apply_compile(model, options, "cornu_model_compile", model_compile));
+    model->training.position.learning_rate_factor = 1;
+    return CORNU_OK;
 }
 
 cornu_status cornu_model_change_loss(cornu_model *model, const char *options)
 {
-    doc *d;
-    if (!model || !options)
-        return status_fail(CORNU_INVALID, "cornu_model_change_loss: found no %s; expected one",
-                           model ? "options" : "model");
-    TRY(parse_options(options, "compile", &d));
-    cornu_status status = model_change_loss(model, d);
-    doc_free(d);
-    return status;
+    return apply_compile(model, options, "cornu_model_change_loss", model_change_loss);
 }
 
 void cornu_model_close(cornu_model *model)

@@ -51,7 +51,7 @@ cornu_status callbacks_run(callbacks *c, callback_event event, fit_state *f)
     return CORNU_OK;
 }
 
-/* What each remembers: a new list; NULL without memory. */
+/* A new list of each callback's state; NULL without memory. */
 static json_t *states_of(const callbacks *c)
 {
     json_t *list = json_array();
@@ -120,7 +120,7 @@ cornu_status callbacks_restore(callbacks *c, const cornu_model *model)
     return restore(c, model->training.callback_state, "the model file");
 }
 
-/* Of those that begin anew the state is what they have now. */
+/* Callbacks that begin anew keep the state that they have now. */
 static cornu_status fill_gaps(const callbacks *c, json_t *list)
 {
     json_t *now = states_of(c);

@@ -84,7 +84,7 @@ static cornu_status check_count(const cornu_model *model, const cornu_data *data
         return CORNU_OK;
     return status_fail(CORNU_INVALID, "data %s: found %d %s; the model's outputs expect %jd%s",
                        data->name ? data->name : "set", data->class_count,
-                       data->class_count == 1 ? "class" : "classes", (intmax_t)expected,
+                       PLURAL(data->class_count, "class", "classes"), (intmax_t)expected,
                        data->class_count < expected ? more : "");
 }
 

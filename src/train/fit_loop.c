@@ -371,7 +371,7 @@ static cornu_status end_epoch(fit_run *run)
     return CORNU_OK;
 }
 
-/* What callbacks say of an epoch stands behind its line. */
+/* The callbacks' notices of an epoch stand after its line. */
 static cornu_status finish_epoch(fit_run *run)
 {
     text held = {0};

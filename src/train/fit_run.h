@@ -83,7 +83,7 @@ cornu_status fit_prepare_plans(fit_run *run);
 cornu_status fit_fail_resume(const char *what, uint64_t saved, uint64_t asked);
 /* Seed, batch, steps, shards, epochs. */
 cornu_status fit_settle(fit_run *run);
-/* What the callbacks remember, in a run that goes on. Those of a caller's own section, such as
+/* Restore the callbacks' state, in a run that goes on. Callbacks of a caller's own section, such as
    Python's, are in no recipe: without a section again a notice says that they do not run. */
 cornu_status fit_restore_callbacks(fit_run *run);
 /* With ranks: have all of them the same files? */

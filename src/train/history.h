@@ -12,7 +12,7 @@ cornu_status history_open(const char *const *names, int columns, cornu_history *
 cornu_status history_add(cornu_history *h, const double *row);
 /* The place of cornu_history_callbacks's text, which the history frees. */
 char **history_callbacks(cornu_history *h);
-/* What it took in all. */
+/* Keep how long the run took in all. */
 void history_took(cornu_history *h, double seconds);
 
 #endif

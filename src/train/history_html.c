@@ -176,7 +176,7 @@ static void say_answer(const run_page *p, char *line, size_t size)
     char time[24], last[MARKUP_NUMBER], other[MARKUP_NUMBER];
     int column = telling_column(p), at_loss = column_named(p, "loss");
     size_t at =
-        (size_t)snprintf(line, size, "%d %s in %s", p->epochs, p->epochs == 1 ? "epoch" : "epochs",
+        (size_t)snprintf(line, size, "%d %s in %s", p->epochs, PLURAL(p->epochs, "epoch", "epochs"),
                          number_seconds(cornu_history_seconds(p->history), time));
     if (column >= 0 && p->epochs > 0) {
         int best = best_epoch(p, column);

@@ -66,7 +66,7 @@ cornu_status cornu_predict_check(const cornu_model *model, int64_t count,
     double each = (double)shape_elements(&model->input) + (double)shape_elements(&model->output);
     int length =
         snprintf(what, sizeof what, "predicting %jd %s of %s", (intmax_t)count,
-                 count == 1 ? "sample" : "samples", shape_show(&model->input, false, shown));
+                 PLURAL(count, "sample", "samples"), shape_show(&model->input, false, shown));
     if (batch > 1)
         snprintf(what + length, sizeof what - (size_t)length, " with batch %jd", (intmax_t)batch);
     return check_run(model, PLAN_PREDICT, batch, (double)count * each, options, what);

@@ -26,7 +26,7 @@ void csv_rows_close(csv_rows *c)
     c->text = NULL;
 }
 
-/* Take the quotes away, in place; *end is behind the closing one. */
+/* Remove the quotes, in place; *end points after the closing one. */
 static cornu_status unquote(csv_rows *c, char **end)
 {
     char *to = c->at, *from = c->at + 1;

@@ -13,14 +13,14 @@ typedef struct csv_rows {
     char *text;       /* owned; cells point into it */
     char *at;
     char separator;
-    int64_t line, next_line; /* of the row at hand, and of the next; from 1 */
+    int64_t line, next_line; /* of the current row, and of the next; from 1 */
     char *cell[CSV_COLUMNS_MOST];
     int count;
 } csv_rows;
 
 /* Read the file; the first row is the next. */
 cornu_status csv_rows_open(const char *path, csv_rows *c);
-/* The next row that is not empty, in cell[count]; *found is false behind the last. */
+/* The next row that is not empty, in cell[count]; *found is false after the last. */
 cornu_status csv_rows_next(csv_rows *c, bool *found);
 void csv_rows_close(csv_rows *c);
 

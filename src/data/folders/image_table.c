@@ -72,7 +72,7 @@ static cornu_status add_row(table *t, const data_request *r)
     if (c->count != t->columns)
         return status_fail(CORNU_BAD_FILE,
                            "%s:%lld: found %d cell%s; expected %d, as in its header", c->path,
-                           (long long)c->line, c->count, c->count == 1 ? "" : "s", t->columns);
+                           (long long)c->line, c->count, PLURAL(c->count, "", "s"), t->columns);
     if (!*c->cell[t->x])
         return status_fail(CORNU_BAD_FILE, "%s:%lld: %s: found nothing; expected a picture's file",
                            c->path, (long long)c->line, r->table_x);

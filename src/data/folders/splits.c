@@ -57,7 +57,7 @@ static bool holds_pictures(const char *path)
     return images_hold(path) || images_are_classes(path);
 }
 
-/* Of training samples, if there are folders in it. */
+/* Is it the split of training samples? Only if it holds folders. */
 static bool is_train(const sisters *s, const char *name)
 {
     int row = row_of(name);

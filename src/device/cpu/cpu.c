@@ -93,7 +93,7 @@ static void describe(int number, cornu_device_info *info)
     const dnnl_version_t *v = dnnl_version();
     snprintf(info->name, sizeof info->name, "cpu");
     snprintf(info->description, sizeof info->description, "%s, %d core%s, %s", name, cores,
-             cores == 1 ? "" : "s", instruction_set());
+             PLURAL(cores, "", "s"), instruction_set());
     snprintf(info->libraries, sizeof info->libraries, "oneDNN %d.%d.%d", v->major, v->minor,
              v->patch);
     info->reason[0] = '\0';

@@ -1,4 +1,4 @@
-/* What charts share: text that fits, an axis, a legend. Not for other rooms. */
+/* Parts that charts share: text that fits, an axis, a legend. Not for other rooms. */
 #ifndef FORMAT_PAGE_CHART_DRAW_H
 #define FORMAT_PAGE_CHART_DRAW_H
 

@@ -342,7 +342,7 @@ static cornu_status take_all(const state_dict *d)
     return CORNU_OK;
 }
 
-/* What is left out is as if neither the model nor the file had it. */
+/* A layer that is left out counts as if neither the model nor the file had it. */
 static void leave_out(state_dict *d, const char *const *skip)
 {
     int kept = 0;
