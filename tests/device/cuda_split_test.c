@@ -1,5 +1,6 @@
-/* Products of few rows are split along k on the cuda device, until the largest GPU has work for all
-   of its multiprocessors: right, and the same bits each time. */
+/* Products of few rows, and the weights' gradients of convolutions of few channels, are split along
+   k on the cuda device, until the largest GPU has work for all of its multiprocessors: right, and
+   the same bits each time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,7 @@
 #include <cmocka.h>
 
 #include "support/net.h"
+#include "support/op_cases.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,11 +83,62 @@ static void small_layers_are_split_into_the_shortest_slices(void **state)
     must_be_split(512, 256, false);
 }
 
+/* ---- a first layer's weights
+ * --------------------------------------------------------------------- */
+
+typedef struct first_layer {
+    int64_t batch, size, channels, filters, kernel, stride;
+} first_layer;
+
+static op_case weights_of(const first_layer *l)
+{
+    int64_t out = (l->size - l->kernel) / l->stride + 1;
+    op_case c = {.kind = OP_CONV2D_BACKWARD_WEIGHTS,
+                 .in = {{4, {l->batch, l->size, l->size, l->channels}},
+                        {4, {l->batch, out, out, l->filters}}},
+                 .out = {{4, {l->kernel, l->kernel, l->channels, l->filters}}, {1, {l->filters}}},
+                 .a.window = {.kernel = {l->kernel, l->kernel},
+                              .stride = {l->stride, l->stride},
+                              .dilation = {1, 1},
+                              .groups = 1}};
+    snprintf(c.label, sizeof c.label, "weights of %lld channels, %lld filters of %lld x %lld",
+             (long long)l->channels, (long long)l->filters, (long long)l->kernel,
+             (long long)l->kernel);
+    return c;
+}
+
+/* Some of more than 32 slices, whose sums are added by several threads each, and of few; all of
+   whose tiles are partly empty. */
+static void weights_of_few_channels_go_by_the_own_kernel(void **state)
+{
+    static const first_layer layers[] = {
+        {6, 30, 3, 32, 3, 1}, {5, 31, 1, 32, 5, 1}, {4, 21, 4, 30, 3, 2}};
+    device *d = net_device_open(gpu_or_skip(), NULL);
+    int failures = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
+        const op_case c = weights_of(&layers[i]);
+        char kernel[64];
+        op_outputs found, expected;
+        assert_int_equal(op_case_run(&c, &reference_kernels[c.kind], NULL, false, &expected),
+                         CORNU_OK);
+        assert_int_equal(op_case_run_on(&c, d, false, kernel, &found), CORNU_OK);
+        assert_string_equal(kernel, "direct");
+        failures += op_outputs_compare_sums(&c, kernel, 0, &found, &expected);
+        failures += op_case_check_twice(&c, d);
+        op_outputs_free(&found);
+        op_outputs_free(&expected);
+    }
+    d->ops->close(d);
+    assert_int_equal(failures, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_layers_fill_the_largest_gpu),
         cmocka_unit_test(small_layers_are_split_into_the_shortest_slices),
+        cmocka_unit_test(weights_of_few_channels_go_by_the_own_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

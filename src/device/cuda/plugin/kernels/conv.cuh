@@ -318,7 +318,7 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
     cornu_conv_backward_weights(conv_backward_weights_params p)
 {
-    alignas(16) __shared__ float shared[PRODUCT_SHARED];
+    alignas(16) __shared__ float shared[PRODUCT_SHARED_32X32];
     int64_t group = product_group(p.blocking);
     matrix_operand a = matrix(p.a + group * p.group_filters, p.blocking.m, 1, p.filters);
     windows_by_tap b;
@@ -326,6 +326,8 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
     b.x = p.b + group * p.group_channels;
     if (p.blocking.tile == PRODUCT_32X128)
         product_tile_run<32, 128, false, false>(p.blocking, group, a, b, shared);
+    else if (p.blocking.tile == PRODUCT_32X32)
+        product_tile_run<32, 32, false, false>(p.blocking, group, a, b, shared);
     else
         product_tile_run<64, 64, false, false>(p.blocking, group, a, b, shared);
 }

@@ -30,15 +30,15 @@ static __device__ inline float bend(float x, float slope)
     return x < 0 ? slope == 0 ? 0.0f : slope * x : x;
 }
 
-/* Brings one operand into shared memory, PRODUCT_DEPTH elements of k of T rows (of C's columns for
-   B) at a time, as [k][row]: T + 4 floats from one k to the next. `Operand` says where elements
+/* Brings one operand into shared memory, DEPTH elements of k of T rows (of C's columns for B) at a
+   time, as [k][row]: T + 4 floats from one k to the next. `Operand` says where elements
    are: Operand::origin for a row, Operand::walk for a position along k that can be moved on,
    get(origin, walk) for the element. ALONG_K: neighbouring threads take neighbours along k, else
    neighbouring rows; whichever lie side by side in memory. */
-template <int T, bool ALONG_K, class Operand> struct tile_loader {
+template <int T, int DEPTH, bool ALONG_K, class Operand> struct tile_loader {
     enum {
-        ITEMS = T * PRODUCT_DEPTH / PRODUCT_THREADS,
-        STEP = ALONG_K ? PRODUCT_DEPTH : PRODUCT_THREADS / T /* along k, from item to item */
+        ITEMS = T * DEPTH / PRODUCT_THREADS,
+        STEP = ALONG_K ? DEPTH : PRODUCT_THREADS / T /* along k, from item to item */
     };
     typename Operand::origin origins[ALONG_K ? ITEMS : 1];
     typename Operand::walk walk;
@@ -49,16 +49,16 @@ template <int T, bool ALONG_K, class Operand> struct tile_loader {
     {
         int t = (int)threadIdx.x;
         end = to;
-        k = from + (ALONG_K ? t % PRODUCT_DEPTH : t / T);
+        k = from + (ALONG_K ? t % DEPTH : t / T);
         o.start(walk, k);
 #pragma unroll
         for (int i = 0; i < (ALONG_K ? ITEMS : 1); i++)
             o.find(origins[i],
-                   row + (ALONG_K ? t / PRODUCT_DEPTH + i * (PRODUCT_THREADS / PRODUCT_DEPTH)
+                   row + (ALONG_K ? t / DEPTH + i * (PRODUCT_THREADS / DEPTH)
                                   : t % T));
     }
 
-    /* The next PRODUCT_DEPTH elements into registers: 0 where there are none. */
+    /* The next DEPTH elements into registers: 0 where there are none. */
     __device__ void load(const Operand &o, int rounding)
     {
 #pragma unroll
@@ -78,8 +78,8 @@ template <int T, bool ALONG_K, class Operand> struct tile_loader {
 #pragma unroll
         for (int i = 0; i < ITEMS; i++) {
             if (ALONG_K)
-                shared[(t % PRODUCT_DEPTH) * (T + 4) + t / PRODUCT_DEPTH +
-                       i * (PRODUCT_THREADS / PRODUCT_DEPTH)] = items[i];
+                shared[(t % DEPTH) * (T + 4) + t / DEPTH +
+                       i * (PRODUCT_THREADS / DEPTH)] = items[i];
             else
                 shared[(t / T + i * STEP) * (T + 4) + t % T] = items[i];
         }
@@ -87,6 +87,7 @@ template <int T, bool ALONG_K, class Operand> struct tile_loader {
 };
 
 #define PRODUCT_SHARED (PRODUCT_DEPTH * (128 + 4 + 32 + 4))
+#define PRODUCT_SHARED_32X32 (4 * PRODUCT_DEPTH * (32 + 4 + 32 + 4))
 
 /* One thread's 4 rows of 4 columns of a tile of TM rows. */
 static __device__ inline void product_step(const float *a, const float *b, float (&sums)[4][4])
@@ -114,35 +115,60 @@ static __device__ void product_write(const product_blocking &c, int64_t group, i
     }
 }
 
-/* This block's tile. `shared`: PRODUCT_SHARED floats, at a multiple of 16 bytes. */
+/* The shares' sums, added in their order into the first share's. */
+template <int SHARES>
+static __device__ void product_add_shares(int share, int thread, float *shared, float (&sums)[4][4])
+{
+    const int threads = PRODUCT_THREADS / SHARES;
+    if (share > 0)
+        for (int i = 0; i < 16; i++)
+            shared[((share - 1) * 16 + i) * threads + thread] = sums[i / 4][i % 4];
+    __syncthreads();
+    if (share == 0)
+        for (int other = 0; other < SHARES - 1; other++)
+            for (int i = 0; i < 16; i++)
+                sums[i / 4][i % 4] += shared[(other * 16 + i) * threads + thread];
+}
+
+/* This block's tile. `shared`: PRODUCT_SHARED floats (PRODUCT_SHARED_32X32 for that tile), at a
+   multiple of 16 bytes. */
 template <int TM, int TN, bool A_ALONG_K, bool B_ALONG_K, class A, class B>
 static __device__ void product_tile_run(const product_blocking &c, int64_t group, const A &a, const B &b,
                                         float *shared)
 {
-    tile_loader<TM, A_ALONG_K, A> a_loader;
-    tile_loader<TN, B_ALONG_K, B> b_loader;
-    float *a_shared = shared, *b_shared = shared + PRODUCT_DEPTH * (TM + 4);
+    enum {
+        TILE_THREADS = TM * TN / 16,
+        SHARES = PRODUCT_THREADS / TILE_THREADS,
+        DEPTH = PRODUCT_DEPTH * SHARES,
+        RUN = PRODUCT_RUN * SHARES
+    };
+    tile_loader<TM, DEPTH, A_ALONG_K, A> a_loader;
+    tile_loader<TN, DEPTH, B_ALONG_K, B> b_loader;
+    float *a_shared = shared, *b_shared = shared + DEPTH * (TM + 4);
     int64_t row = (int64_t)blockIdx.x % c.tiles_m * TM, column = (int64_t)blockIdx.y * TN;
     int64_t from = (int64_t)blockIdx.z * c.slice_depth, to = least(from + c.slice_depth, c.k);
-    int my_row = (int)threadIdx.x / (TN / 4) * 4, my_column = (int)threadIdx.x % (TN / 4) * 4;
+    int thread = (int)threadIdx.x % TILE_THREADS, share = (int)threadIdx.x / TILE_THREADS;
+    int my_row = thread / (TN / 4) * 4, my_column = thread % (TN / 4) * 4;
     float sums[4][4] = {}, run[4][4] = {};
     a_loader.begin(a, row, from, to);
     b_loader.begin(b, column, from, to);
     a_loader.load(a, c.rounding);
     b_loader.load(b, c.rounding);
-    for (int64_t k = from; k < to; k += PRODUCT_DEPTH) {
+    for (int64_t k = from; k < to; k += DEPTH) {
         a_loader.store(a_shared);
         b_loader.store(b_shared);
         __syncthreads();
-        if (k + PRODUCT_DEPTH < to) { /* loaded while the ones in shared memory are multiplied */
+        if (k + DEPTH < to) { /* loaded while the ones in shared memory are multiplied */
             a_loader.load(a, c.rounding);
             b_loader.load(b, c.rounding);
         }
 #pragma unroll
-        for (int i = 0; i < PRODUCT_DEPTH; i++)
-            product_step(a_shared + i * (TM + 4) + my_row, b_shared + i * (TN + 4) + my_column,
+        for (int i = 0; i < PRODUCT_DEPTH; i++) {
+            int at = share * PRODUCT_DEPTH + i;
+            product_step(a_shared + at * (TM + 4) + my_row, b_shared + at * (TN + 4) + my_column,
                          run);
-        if ((k - from) % PRODUCT_RUN == PRODUCT_RUN - PRODUCT_DEPTH || k + PRODUCT_DEPTH >= to)
+        }
+        if ((k - from) % RUN == RUN - DEPTH || k + DEPTH >= to)
 #pragma unroll
             for (int i = 0; i < 16; i++) {
                 sums[i / 4][i % 4] += run[i / 4][i % 4];
@@ -150,7 +176,10 @@ static __device__ void product_tile_run(const product_blocking &c, int64_t group
             }
         __syncthreads();
     }
-    product_write(c, group, row + my_row, column + my_column, sums);
+    if (SHARES > 1)
+        product_add_shares<SHARES>(share, thread, shared, sums);
+    if (share == 0)
+        product_write(c, group, row + my_row, column + my_column, sums);
 }
 
 /* Of this block. */
@@ -230,19 +259,47 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
                               matrix(p.b, p.blocking.n, 1, p.b_stride), shared);
 }
 
+static __device__ inline float reduce_end(const reduce_slices_params &p, int64_t i, float sum)
+{
+    if (p.bias) {
+        int64_t column;
+        divide(i, p.columns, &column);
+        sum += p.bias[column];
+    }
+    return bend(sum, p.slope);
+}
+
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS) cornu_reduce_slices(reduce_slices_params p)
 {
     for (EACH(i, p.count)) {
         float sum = p.partials[i];
         for (int slice = 1; slice < p.partial_count; slice++)
             sum += p.partials[slice * p.count + i];
-        if (p.bias) {
-            int64_t column;
-            divide(i, p.columns, &column);
-            sum += p.bias[column];
-        }
-        p.y[i] = bend(sum, p.slope);
+        p.y[i] = reduce_end(p, i, sum);
     }
+}
+
+/* Of few sums with many slices: their reads wait beside each other, not one after the other. */
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS)
+    cornu_reduce_many_slices(reduce_many_slices_params p)
+{
+    __shared__ float sums[REDUCE_SHARES][REDUCE_LANES];
+    int lane = (int)threadIdx.x % REDUCE_LANES, share = (int)threadIdx.x / REDUCE_LANES;
+    int64_t i = (int64_t)blockIdx.x * REDUCE_LANES + lane;
+    int each = (p.partial_count + REDUCE_SHARES - 1) / REDUCE_SHARES;
+    int slice = share * each, end = slice + each < p.partial_count ? slice + each : p.partial_count;
+    float sum = 0;
+    if (i < p.count)
+#pragma unroll 8
+        for (; slice < end; slice++)
+            sum += p.partials[slice * p.count + i];
+    sums[share][lane] = sum;
+    __syncthreads();
+    if (share > 0 || i >= p.count)
+        return;
+    for (int other = 1; other < REDUCE_SHARES; other++)
+        sum += sums[other][lane];
+    p.y[i] = reduce_end(p, i, sum);
 }
 
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS) cornu_widen_bf16(widen_bf16_params p)

@@ -10,8 +10,14 @@
 #define PRODUCT_THREADS 256
 #define PRODUCT_DEPTH 16 /* elements along k that a block has in shared memory at once */
 
-/* Rows and columns of a tile: 4096 elements of C a block, 16 a thread. */
-typedef enum product_tile { PRODUCT_64X64, PRODUCT_128X32, PRODUCT_32X128 } product_tile;
+/* Rows and columns of a tile, 16 elements of C a thread. A tile of fewer elements than the block's
+   threads can hold is computed in shares of k, which the block adds at the end. */
+typedef enum product_tile {
+    PRODUCT_64X64,
+    PRODUCT_128X32,
+    PRODUCT_32X128,
+    PRODUCT_32X32
+} product_tile;
 
 /* What is rounded of the factors: nothing, to 10 or to 7 bits of fraction. */
 typedef enum product_rounding { ROUND_NOTHING, ROUND_TF32, ROUND_BF16 } product_rounding;
@@ -41,7 +47,9 @@ typedef struct product_params {
 typedef product_params product_nn_params, product_nt_params, product_tn_params;
 
 /* y[i] = act(sum of partials[s][i] over s + bias[i % columns]); bias NULL: none; act by its slope.
- */
+   reduce_many_slices adds each sum by REDUCE_SHARES threads, REDUCE_LANES sums a block. */
+#define REDUCE_LANES 32
+#define REDUCE_SHARES (PRODUCT_THREADS / REDUCE_LANES)
 typedef struct reduce_slices_params {
     const float *partials, *bias;
     float *y;
@@ -49,6 +57,7 @@ typedef struct reduce_slices_params {
     int32_t partial_count;
     float slope;
 } reduce_slices_params;
+typedef reduce_slices_params reduce_many_slices_params;
 
 /* One convolution: x [batch][height][width][channels], y [batch][out_height][out_width][filters]
    (or their gradients), w [filters][kernel height][kernel width][group_channels]. */

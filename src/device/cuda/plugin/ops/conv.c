@@ -66,7 +66,8 @@ static cornu_status choose(const gpu *g, const op *o, const conv_roles *r, conv_
     int64_t filters = r->y->shape.dim[3];
     int64_t group_channels = channels / w->groups, group_filters = filters / w->groups;
     const unsigned tall = 1u << PRODUCT_64X64 | 1u << PRODUCT_128X32,
-                   flat = 1u << PRODUCT_64X64 | 1u << PRODUCT_32X128, strided = 1u << PRODUCT_64X64;
+                   flat = 1u << PRODUCT_64X64 | 1u << PRODUCT_32X128 | 1u << PRODUCT_32X32,
+                   strided = 1u << PRODUCT_64X64;
     bool strides = w->stride[0] != 1 || w->stride[1] != 1;
     s->positions = r->y->count / filters;
     switch (o->kind) {

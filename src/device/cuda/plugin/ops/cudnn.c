@@ -1,8 +1,9 @@
 /* Convolutions by cuDNN, on images and weights as they lie: NHWC, and [out][kh][kw][in / groups],
-   which is what cuDNN calls NHWC of a filter. Its engines of 32-bit multiply-adds are written for
-   NCHW and may transpose what they get. With CORNU_CUDNN_LAYOUT=nchw own kernels transpose each
-   operand, and the result back, so that both layouts can be timed: an operation's time holds its
-   transposes, of which kept images would save some. No GPU has run this yet.
+   which is what cuDNN calls NHWC of a filter. Own kernels transpose each operand to NCHW, and the
+   result back, where cuDNN is faster so: for the weights' gradients in fp32
+   (docs/experiments/cuda.md, G8). CORNU_CUDNN_LAYOUT gives all convolutions one layout, so that
+   both can be timed: an operation's time holds its transposes, of which kept images would save
+   some.
 
    Of its algorithms only those are taken that cuDNN calls deterministic; which of them, its
    heuristic says from the sizes and the GPU. "cudnn_winograd" has those by Winograd's algorithm,
@@ -20,11 +21,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Deterministic weights' gradients of no more channels, in fp32, are faster by the own kernel in
+   every measured size (G9 of docs/experiments/cuda.md). */
+#define CHANNELS_FEW 4
+
 static bool accepts(const gpu *g, const plan *p, const op *o, const char **why)
 {
-    (void)g;
     const window2d *w = &o->a.window;
     conv_roles r = conv_roles_of(p, o);
+    *why = "few channels: the own kernel is faster";
+    if (o->kind == OP_CONV2D_BACKWARD_WEIGHTS && g->precision == PRECISION_FP32 &&
+        r.x->shape.dim[3] / w->groups <= CHANNELS_FEW)
+        return false;
     *why = "more padding after than before";
     if (w->before[0] != w->after[0] || w->before[1] != w->after[1])
         return false;
@@ -97,10 +105,13 @@ static cornu_status describe_bias(gpu *g, dnn_state *s)
 }
 
 /* bf16 stays as it is: its casts go another way. */
-static cornu_status read_layout(const gpu *g, bool *nchw)
+static cornu_status read_layout(const gpu *g, op_kind kind, bool *nchw)
 {
     const char *asked = env_get(ENV_CUDNN_LAYOUT);
-    *nchw = asked && strcmp(asked, "nchw") == 0 && g->precision != PRECISION_BF16;
+    if (asked)
+        *nchw = strcmp(asked, "nchw") == 0 && g->precision != PRECISION_BF16;
+    else
+        *nchw = kind == OP_CONV2D_BACKWARD_WEIGHTS && g->precision == PRECISION_FP32;
     if (asked && strcmp(asked, "nchw") != 0 && strcmp(asked, "nhwc") != 0)
         return status_fail(CORNU_INVALID, "CORNU_CUDNN_LAYOUT: found %s; expected nhwc or nchw",
                            asked);
@@ -131,7 +142,7 @@ static cornu_status describe(gpu *g, const plan *p, const op *o, dnn_state *s)
     const cudnnTensorFormat_t formats[] = {CUDNN_TENSOR_NHWC, CUDNN_TENSOR_NCHW};
     s->kind = o->kind;
     keep_sizes(&r, s);
-    TRY(read_layout(g, &s->nchw));
+    TRY(read_layout(g, o->kind, &s->nchw));
     TRY(describe_images(g, &r.x->shape, type, s->nchw, &s->x));
     TRY(describe_images(g, &r.y->shape, type, s->nchw, &s->y));
     TRY(ASK(g, cudnnCreateFilterDescriptor(&s->w)));

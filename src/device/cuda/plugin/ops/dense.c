@@ -23,11 +23,11 @@ static cornu_status choose(const gpu *g, const op *o, dense_state *s)
     int64_t rows = s->size.rows, in = s->size.in, units = s->size.units;
     switch (o->kind) {
     case OP_DENSE_FORWARD:
-        return product_choose(g, rows, units, in, 1, PRODUCT_ALL_TILES, units, 0, &s->product);
+        return product_choose(g, rows, units, in, 1, PRODUCT_MATRIX_TILES, units, 0, &s->product);
     case OP_DENSE_BACKWARD_DATA:
-        return product_choose(g, rows, in, units, 1, PRODUCT_ALL_TILES, in, 0, &s->product);
+        return product_choose(g, rows, in, units, 1, PRODUCT_MATRIX_TILES, in, 0, &s->product);
     default:
-        return product_choose(g, in, units, rows, 1, PRODUCT_ALL_TILES, units, 0, &s->product);
+        return product_choose(g, in, units, rows, 1, PRODUCT_MATRIX_TILES, units, 0, &s->product);
     }
 }
 

@@ -3,7 +3,7 @@
 enum {
     BLOCKS_WANTED = 264, /* two for each multiprocessor of the largest GPUs of today */
     SLICE_LEAST = 128,   /* of k: below, reducing the slices costs more than they save */
-    SLICES_MOST = 128,
+    SLICES_MANY = 32,    /* from here on each sum of them is made by several threads */
     SUM_PER_THREAD = 2,
     FEW = 32 /* rows or columns of a flat tile */
 };
@@ -22,16 +22,30 @@ bool product_slope(activation act, float *slope)
            act.kind == ACTIVATION_LEAKY_RELU;
 }
 
-static product_tile choose_tile(int64_t m, int64_t n, unsigned tiles, int64_t *rows,
-                                int64_t *columns)
+static const struct {
+    int64_t rows, columns;
+} tile_sizes[] = {[PRODUCT_64X64] = {64, 64},
+                  [PRODUCT_128X32] = {128, 32},
+                  [PRODUCT_32X128] = {32, 128},
+                  [PRODUCT_32X32] = {32, 32}};
+
+/* Elements that the tiles of a product cover, those beside it too. */
+static int64_t covered(int64_t m, int64_t n, product_tile tile)
+{
+    int64_t rows = tile_sizes[tile].rows, columns = tile_sizes[tile].columns;
+    return divide_up(m, rows) * rows * divide_up(n, columns) * columns;
+}
+
+/* The smallest tile reads more for each product, which must be half of them to be worth it. */
+static product_tile choose_tile(int64_t m, int64_t n, unsigned tiles)
 {
     product_tile tile = PRODUCT_64X64;
     if (m <= FEW && tiles & 1u << PRODUCT_32X128)
         tile = PRODUCT_32X128;
     else if (n <= FEW && tiles & 1u << PRODUCT_128X32)
         tile = PRODUCT_128X32;
-    *rows = tile == PRODUCT_64X64 ? 64 : tile == PRODUCT_128X32 ? 128 : 32;
-    *columns = tile == PRODUCT_64X64 ? 64 : tile == PRODUCT_128X32 ? 32 : 128;
+    if (tiles & 1u << PRODUCT_32X32 && 2 * covered(m, n, PRODUCT_32X32) <= covered(m, n, tile))
+        tile = PRODUCT_32X32;
     return tile;
 }
 
@@ -40,7 +54,6 @@ static void choose_slices(product *q, int64_t blocks)
 {
     int64_t k = q->blocking.k, slices = BLOCKS_WANTED / blocks;
     int64_t most = (int64_t)(SLICES_BYTES / sizeof(float)) / q->count;
-    slices = slices < SLICES_MOST ? slices : SLICES_MOST;
     slices = slices < k / SLICE_LEAST ? slices : k / SLICE_LEAST;
     slices = slices < most ? slices : most;
     if (slices < 1)
@@ -57,8 +70,8 @@ cornu_status product_choose(const gpu *g, int64_t m, int64_t n, int64_t k, int64
     static const product_rounding rounding[] = {[PRECISION_FP32] = ROUND_NOTHING,
                                                 [PRECISION_TF32] = ROUND_TF32,
                                                 [PRECISION_BF16] = ROUND_BF16};
-    int64_t rows, columns;
-    product_tile tile = choose_tile(m, n, tiles, &rows, &columns);
+    product_tile tile = choose_tile(m, n, tiles);
+    int64_t rows = tile_sizes[tile].rows, columns = tile_sizes[tile].columns;
     *out = (product){.blocking = {.m = m,
                                   .n = n,
                                   .k = k,
@@ -91,9 +104,11 @@ static cornu_status reduce_slices(gpu *g, const product *q, gpu_address partials
                                     .columns = q->columns,
                                     .partial_count = (int32_t)q->slices,
                                     .slope = slope};
-    const cuda_grid grid = {.x = cuda_blocks(q->count, PRODUCT_THREADS * SUM_PER_THREAD, 0),
-                            .threads = PRODUCT_THREADS};
-    return cuda_launch(g, CUDA_reduce_slices, grid, &p);
+    bool many = q->slices >= SLICES_MANY;
+    const cuda_grid grid = {
+        .x = cuda_blocks(q->count, many ? REDUCE_LANES : PRODUCT_THREADS * SUM_PER_THREAD, 0),
+        .threads = PRODUCT_THREADS};
+    return cuda_launch(g, many ? CUDA_reduce_many_slices : CUDA_reduce_slices, grid, &p);
 }
 
 cornu_status product_enqueue(gpu *g, cuda_function kernel, const product *q,

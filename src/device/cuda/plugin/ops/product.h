@@ -5,8 +5,8 @@
 #include "device/cuda/plugin/kernels/product.h"
 #include "device/cuda/plugin/ops/ops.h"
 
-/* Tiles that a kernel has: 1 << product_tile, or-ed. */
-#define PRODUCT_ALL_TILES 7u
+/* Tiles that the kernels of plain matrices have: 1 << product_tile, or-ed. */
+#define PRODUCT_MATRIX_TILES (1u << PRODUCT_64X64 | 1u << PRODUCT_128X32 | 1u << PRODUCT_32X128)
 
 /* How a product runs. */
 typedef struct product {
