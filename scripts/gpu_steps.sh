@@ -3,7 +3,7 @@
 # that is not there fails.
 
 steps_1=(machine operations kernels steps against-cpu memcheck explain)
-steps_2=(machine tests bench peers racecheck ncu rest)
+steps_2=(machine tests bench rest peers ncu racecheck)
 
 device_is_there=false
 simulated=false
@@ -149,12 +149,12 @@ step_tests() {
     run_tests tests 90 "$(several)" '^parity\.fixtures|^step\.gradient|^train\.(resume|shards|shard_factors)'
 }
 
-# All others but those that are about the simulation.
+# All others. Those that are about the simulation alone skip everything on a real GPU.
 step_rest() {
     local done='operations_on|cuda_|gather|host|_on_device|step\.|fixtures|train\.(resume|shards|shard_factors)'
     local name names
     mapfile -t names < <(tests_like . | grep -vE "$done")
-    names+=("$(tests_like '^device\.cuda_bench')")
+    [ "$simulated" = false ] || names+=("$(tests_like '^device\.cuda_bench')")
     run_tests rest 60 "$(several)" "^($(IFS='|'; echo "${names[*]}"))\$"
 }
 
