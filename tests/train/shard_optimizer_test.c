@@ -34,7 +34,7 @@
 typedef struct training {
     const char *layers, *optimizer, *callbacks;
     const char *resume, *save;
-    const char *wire;
+    const char *wire, *device;
     int64_t epochs, batch, shards; /* 0: 3, 16, 8 */
     int stop_after;                /* questions whether to go on, on the last rank; 0: never */
     bool divides;
@@ -86,6 +86,7 @@ static cornu_status train(cornu_ranks *ranks, void *context)
                            .save = t->save,
                            .output = t->output,
                            .wire = t->wire,
+                           .device = t->device,
                            .resume = t->resume != NULL,
                            .shard_optimizer = t->divides,
                            .on_step = t->on_step,
@@ -124,13 +125,16 @@ static void train_alone(training *t)
 
 /* ---- bits --------------------------------------------------------------------------------- */
 
-static void expect_bits_of_one(const char *layers, const char *optimizer, const char *wire)
+static void expect_bits_of_one_on(const char *device, const char *layers, const char *optimizer,
+                                  const char *wire)
 {
     rank_result results[RANK_THREADS_MOST];
-    training alone = {.layers = layers, .optimizer = optimizer, .wire = wire, .divides = true};
+    training alone = {
+        .layers = layers, .optimizer = optimizer, .wire = wire, .divides = true, .device = device};
     train_alone(&alone);
     for (int count = SANITIZED ? 2 : 1; count <= 8; count *= SANITIZED ? 4 : 2) {
-        training t = {.layers = layers, .optimizer = optimizer, .wire = wire, .divides = true};
+        training t = alone;
+        memset(t.models, 0, sizeof t.models);
         run_all(count, &t, results);
         rank_threads_expect(results, count, CORNU_OK);
         for (int i = 0; i < count; i++)
@@ -139,6 +143,11 @@ static void expect_bits_of_one(const char *layers, const char *optimizer, const 
         close_all(&t);
     }
     close_all(&alone);
+}
+
+static void expect_bits_of_one(const char *layers, const char *optimizer, const char *wire)
+{
+    expect_bits_of_one_on(NULL, layers, optimizer, wire);
 }
 
 static const char *const optimizers[] = {
@@ -171,6 +180,12 @@ static void also_of_several_buckets_and_of_gradients_sent_as_bf16(void **state)
     expect_bits_of_one(WIDE, "adam", NULL);
     expect_bits_of_one(WIDE, "{rmsprop: {momentum: 0.5}}", "bf16");
     expect_bits_of_one(WIDE, "{sgd: {global_clipnorm: 0.1}}", "bf16");
+}
+
+static void also_on_the_reference_device(void **state)
+{
+    (void)state;
+    expect_bits_of_one_on("reference", NARROW, "{adam: {amsgrad: true, clipnorm: 0.1}}", NULL);
 }
 
 /* Of a kernel whose factors are fewer than its elements ranks exchange those: where shards have 32
@@ -357,6 +372,7 @@ int main(void)
         TEST(also_where_some_ranks_have_nothing_to_update),
         TEST(also_of_several_buckets_and_of_gradients_sent_as_bf16),
         TEST(also_of_kernels_of_which_ranks_have_factors_alone),
+        cmocka_unit_test(also_on_the_reference_device),
         TEST(a_stopped_run_goes_on_with_other_ranks_and_with_the_work_divided_or_not),
         TEST(model_files_within_an_epoch_are_whole),
         TEST(what_a_rank_has_not_is_not_saved),
