@@ -281,6 +281,25 @@ static void the_lines_name_the_step_that_is_saved(void **state)
     }
 }
 
+/* Far from the end of an epoch, so that the key always comes within one. */
+static void the_line_counts_the_steps(void **state)
+{
+    (void)state;
+    long long step = 0, saved = 0;
+    START("train", "net.yaml", "--data", "mnist", "--batch=1", "--steps=1000000", "--save",
+          "m.safetensors");
+    await("s/step"); /* after the first */
+    listen_all(0.05);
+    press();
+    await("finishing step ");
+    finish();
+    assert_int_equal(sscanf(strstr(t.text, "finishing step "), "finishing step %lld,", &step), 1);
+    assert_int_equal(
+        sscanf(strstr(t.text, "stopped after step "), "stopped after step %lld", &saved), 1);
+    assert_true(step > 1);
+    assert_int_equal(saved, step);
+}
+
 /* The reference device takes most of a second for a step of this one. */
 static void the_second_ends_the_run_before_it_is_saved(void **state)
 {
@@ -364,9 +383,10 @@ static void a_terminal_that_goes_away_saves_too(void **state)
     kill(t.pid, SIGHUP);
     await(", saving m.keras, press Ctrl-C again");
     await_hidden_file();
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) { /* apart, or they would arrive as one */
         kill(t.pid, SIGHUP);
-    listen_all(0.1);
+        listen_all(0.1);
+    }
     let_go();
     finish();
     assert_int_equal(t.status, 129);
@@ -582,6 +602,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_first_is_answered_at_once_and_the_save_follows),
         TEST(the_lines_name_the_step_that_is_saved),
+        TEST(the_line_counts_the_steps),
         TEST(the_second_ends_the_run_before_it_is_saved),
         TEST(the_second_during_a_save_is_answered_and_the_third_ends_it),
         TEST(the_first_during_a_save_lets_it_end),

@@ -281,6 +281,34 @@ static void nobody_reading_ends_it_silently(void **state)
     program_free(&p);
 }
 
+/* Names that nobody will see the rows of stay unread: a list may be endless. */
+static void nobody_reading_ends_the_list_early(void **state)
+{
+    (void)state;
+    enum { NAMES = 6000 };
+    static const char name[] = "p/2.pgm\n";
+    int ends[2], kept = dup(STDIN_FILENO);
+    char *text = malloc(NAMES * (sizeof name - 1));
+    assert_non_null(text);
+    for (int i = 0; i < NAMES; i++)
+        memcpy(text + i * (sizeof name - 1), name, sizeof name - 1);
+    int fd = open(scratch_write("input", text, NAMES * (sizeof name - 1)), O_RDONLY);
+    assert_true(kept >= 0 && fd >= 0 && dup2(fd, STDIN_FILENO) == 0);
+    assert_int_equal(pipe(ends), 0);
+    close(ends[0]);
+    program p = program_start_into(ARGUMENTS("predict", "m.safetensors", "-"), ends[1]);
+    close(ends[1]);
+    program_finish(&p);
+    dup2(kept, STDIN_FILENO);
+    close(kept);
+    assert_int_equal(p.status, 0);
+    assert_string_equal(p.err, "");
+    assert_in_range(lseek(fd, 0, SEEK_CUR), 1, NAMES * (sizeof name - 1) / 2);
+    close(fd);
+    free(text);
+    program_free(&p);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_pictures, scratch_close)
 
 int main(void)
@@ -297,6 +325,7 @@ int main(void)
         TEST(many_files_take_little_memory),
         TEST(a_full_disk_ends_it_with_a_line),
         TEST(nobody_reading_ends_it_silently),
+        TEST(nobody_reading_ends_the_list_early),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
