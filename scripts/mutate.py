@@ -31,7 +31,7 @@ import mutate_places
 
 HOME = pathlib.Path(__file__).resolve().parent.parent
 LIST = HOME / "scripts" / "mutations.txt"
-ROOMS = ["base", "format", "model", "step", "device", "data", "train", "bench", "cli"]
+ROOMS = ["base", "format", "model", "step", "device", "data", "ranks", "train", "bench", "cli"]
 # Whose tests run after the likeliest ones, by the room of the fault.
 WIDER = {"base": ["base", "cli"], "format": ["format", "train"], "model": ["model", "parity", "step", "train"],
          "step": ["step", "device", "parity", "train"], "device": ["device", "step", "parity"],
