@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""The table of layers in docs/README.md: what runs each on every device, and which files hold it.
+
+usage: layers_table.py PROGRAM [--write]
+
+Asks the program itself: for the names of its layers, `explain` of a network with one of them, and `convert` to each kind
+of file and back. A layer without a row in LAYERS is an error. Devices that are not there keep the columns that the
+document has. --write puts the table into the document; without it a difference is an error.
+"""
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+DOCUMENT = pathlib.Path(__file__).resolve().parent.parent / "docs" / "README.md"
+BEGIN, END = "<!-- layers: scripts/layers_table.py -->", "<!-- end of layers -->"
+# A sample's shape and the layer's options. What has no operation of its own leaves the columns of devices empty.
+LAYERS = {
+    "Activation": ("[8, 8, 4]", "{activation: tanh}"),
+    "AveragePooling2D": ("[8, 8, 4]", "{}"),
+    "BatchNormalization": ("[8, 8, 4]", "{}"),
+    "Conv2D": ("[8, 8, 4]", "{filters: 4, kernel_size: 3}"),
+    "Dense": ("[12]", "{units: 4}"),
+    "Dropout": ("[8, 8, 4]", "{rate: 0.5}"),
+    "ELU": ("[8, 8, 4]", "{}"),
+    "Flatten": ("[8, 8, 4]", "{}"),
+    "GlobalAveragePooling2D": ("[8, 8, 4]", "{}"),
+    "InputLayer": None,
+    "LayerNormalization": ("[12]", "{}"),
+    "LeakyReLU": ("[8, 8, 4]", "{}"),
+    "MaxPooling2D": ("[8, 8, 4]", "{}"),
+    "ReLU": ("[8, 8, 4]", "{}"),
+    "Rescaling": ("[8, 8, 4]", "{scale: 0.5}"),
+    "Reshape": ("[8, 8, 4]", "{target_shape: [256]}"),
+    "Softmax": ("[12]", "{}"),
+    "ZeroPadding2D": ("[8, 8, 4]", "{padding: 1}"),
+}
+DEVICES = ["cpu", "cuda", "opencl"]
+FILES = {".safetensors": "cornu", ".keras": ".keras", ".h5": ".h5", ".onnx": ".onnx"}
+
+
+def run(program, *arguments):
+    return subprocess.run([program, *arguments], capture_output=True, text=True)
+
+
+def names_of(program, folder):
+    """A layer that is not there is answered with those that are."""
+    recipe = recipe_of(folder, "Unknown", "[4]", "{}")
+    said = run(program, "summary", recipe).stderr
+    found = re.search(r"cornu has ([A-Za-z0-9, ]+)", said)
+    if not found:
+        sys.exit(f"layers_table.py: {program} names no layers: {said}")
+    return [name.strip() for name in found[1].split(",")]
+
+
+def recipe_of(folder, name, shape, options):
+    """The layer behind one with weights, so that gradients go through it, and before another."""
+    first = "{Conv2D: {name: before, filters: 4, kernel_size: 1}}" if shape.count(",") else "{Dense: {name: before, units: 12}}"
+    path = folder / "net.yaml"
+    path.write_text(f"model: {{input: {shape}, layers: [{first}, {{{name}: {options}}}, {{Flatten: {{name: behind}}}}, "
+                    "{Dense: {name: last, units: 3}}]}\n"
+                    "compile: {optimizer: sgd, loss: mean_squared_error}\n")
+    return str(path)
+
+
+def operations_on(program, recipe, device):
+    """{operation: kernel} of the layer under test, None where the device is not there."""
+    done = run(program, "explain", recipe, "--device", device)
+    if done.returncode:
+        if "not available" in done.stderr or "no device" in done.stderr or "not found" in done.stderr:
+            return None
+        return done.stderr.strip()
+    kernels = {}
+    for line in done.stdout.splitlines():
+        row = re.match(r"\s*\d+\s+(\w+)\s+(\S+)\s+.*?\s((?:cpu|reference|cuda|opencl)/\S+|with \d+)", line)
+        if row and row[2].split("/")[0] not in ("before", "behind", "last", "input_layer", "mean_squared_error"):
+            kernels[row[1]] = row[3]
+    return kernels
+
+
+def cell(kernels, device):
+    """own: kernels of the device alone; plain C: the reference's; the reason where it is refused."""
+    if isinstance(kernels, str):
+        return "no"
+    if not kernels:
+        return "none"
+    plain = [name for name, kernel in kernels.items() if kernel.startswith("reference/")]
+    return "plain C" if plain else "yes"
+
+
+def samples_of(folder, shape):
+    """Four samples of zeros, as an .npz file: NumPy may be absent."""
+    path = folder / "samples.npz"
+    sizes = {"x_train": [4, *map(int, re.findall(r"\d+", shape))], "y_train": [4, 3]}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in sizes:
+            count = 1
+            for size in sizes[name]:
+                count *= size
+            header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {tuple(sizes[name])}, }}".ljust(117) + "\n"
+            archive.writestr(f"{name}.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + header.encode() +
+                             bytes(4 * count))
+    return str(path)
+
+
+def saved_and_read(program, folder, recipe, data, ending):
+    """Written, and read back where that kind of file is read."""
+    model, there, back = folder / "m.safetensors", folder / f"x{ending}", folder / "back.safetensors"
+    for path in (model, there, back):
+        path.unlink(missing_ok=True)
+    trained = run(program, "train", recipe, "--data", data, "--steps", "1", "--epochs", "1", "--batch", "2",
+                  "--quiet", "--save", str(model))
+    if trained.returncode:
+        sys.exit(f"layers_table.py: {recipe} does not train: {trained.stderr}")
+    if ending != ".safetensors" and run(program, "convert", str(model), str(there)).returncode:
+        return "no"
+    if ending != ".safetensors" and run(program, "convert", str(there), str(back)).returncode:
+        return "written"
+    return "yes"
+
+
+def table(program, before):
+    kept = {row[0]: row for row in ([c.strip() for c in line.strip("|").split("|")] for line in before) if len(row) > 3}
+    lines = ["| layer | " + " | ".join(DEVICES + list(FILES.values())) + " |", "|---" * (1 + len(DEVICES) + len(FILES)) + "|"]
+    absent = set()
+    with tempfile.TemporaryDirectory() as text:
+        folder = pathlib.Path(text)
+        for name in names_of(program, folder):
+            if name not in LAYERS:
+                sys.exit(f"layers_table.py: {name} has no row in LAYERS")
+            if LAYERS[name] is None:
+                continue
+            recipe = recipe_of(folder, name, *LAYERS[name])
+            cells = []
+            for column, device in enumerate(DEVICES):
+                found = operations_on(program, recipe, device if device == "cpu" else device + ":0")
+                if found is None:
+                    absent.add(device)
+                    old = kept.get(f"`{name}`")
+                    cells.append(old[1 + column] if old else "?")
+                else:
+                    cells.append(cell(found, device))
+            data = samples_of(folder, LAYERS[name][0])
+            cells += [saved_and_read(program, folder, recipe, data, ending) for ending in FILES]
+            lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
+    return lines, absent
+
+
+def main():
+    program, write = sys.argv[1], "--write" in sys.argv[2:]
+    text = DOCUMENT.read_text()
+    if BEGIN not in text or END not in text:
+        sys.exit(f"layers_table.py: {DOCUMENT}: found no place for the table; expected {BEGIN} and {END}")
+    head, rest = text.split(BEGIN)
+    old, tail = rest.split(END)
+    lines, absent = table(program, old.strip().splitlines())
+    for device in sorted(absent):
+        print(f"{device} is not here: its column is not checked")
+    new = "\n" + "\n".join(lines) + "\n"
+    if write:
+        DOCUMENT.write_text(head + BEGIN + new + END + tail)
+    elif new != old:
+        for line in [line for line in new.splitlines() if line not in old]:
+            print("found   ", line)
+        sys.exit(f"{DOCUMENT}: the table of layers is not what the program says; scripts/layers_table.py {program} --write")
+
+
+if __name__ == "__main__":
+    main()
