@@ -413,6 +413,8 @@ def optimizer_cases():
     yield "schedule_cosine", O.SGD(S.CosineDecay(0.3, 4, alpha=0.1))
     yield "schedule_cosine_warmup", O.SGD(S.CosineDecay(0.05, 3, alpha=0.1, warmup_target=0.3,
                                                        warmup_steps=2))
+    yield "schedule_inverse_time", O.SGD(S.InverseTimeDecay(0.3, 2, 0.5), momentum=0.9)
+    yield "schedule_inverse_time_staircase", O.Adam(S.InverseTimeDecay(0.1, 2, 0.8, staircase=True))
 
 
 def make_optimizers(seed):

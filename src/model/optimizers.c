@@ -26,8 +26,7 @@
         OPTION_NEUTRAL("use_ema", "false"), OPTION_IGNORED("ema_momentum"),                     \
         OPTION_NEUTRAL("ema_overwrite_frequency", "null"),                                      \
         OPTION_NEUTRAL("loss_scale_factor", "null"),                                            \
-        OPTION_NEUTRAL("gradient_accumulation_steps", "null"),                                  \
-        OPTION_NEUTRAL("decay", "0.0|0|null"), OPTION_IGNORED("name"),                          \
+        OPTION_NEUTRAL("gradient_accumulation_steps", "null"), OPTION_IGNORED("name"),          \
         OPTION_IGNORED("jit_compile"), OPTION_IGNORED("is_legacy_optimizer"), OPTIONS_END
 
 #define OPTIMIZER(id, class_name, name, rule, rate, slots, ...) \
@@ -95,11 +94,35 @@ static cornu_status check_clipping(const doc *d, const optimizer *o)
                        "expected at most one");
 }
 
+/* The decay of Keras 2's optimizers: the rate divided by 1 + decay * iterations. */
+static cornu_status take_decay(const doc *options, schedule *rate)
+{
+    const doc *d = doc_get(options, "decay");
+    double decay = 0;
+    if (!d || d->type == DOC_NULL)
+        return CORNU_OK;
+    TRY(doc_read_real(options, "decay", &decay));
+    if (!isfinite(decay) || decay < 0)
+        return doc_fail(d, "found %g; expected a number of at least 0", decay);
+    if (decay == 0)
+        return CORNU_OK;
+    if (rate->id != SCHEDULE_CONSTANT)
+        return doc_fail(d, "found %g beside a schedule as learning_rate; expected one of the two",
+                        decay);
+    *rate = (schedule){.id = SCHEDULE_INVERSE_TIME,
+                       .initial = rate->initial,
+                       .decay_steps = 1,
+                       .decay_rate = decay,
+                       .warmup_target = -1};
+    return CORNU_OK;
+}
+
 cornu_status optimizer_read(const doc *d, optimizer *out)
 {
-    /* learning_rate is read apart: it may be a schedule. */
+    /* These are read apart: a rate may be a schedule, and Keras 2's decay makes one of it. */
     static const config_field learning_rate[] = {
         OPTION_ELSEWHERE("learning_rate"),
+        OPTION_TOLERATED("decay", NULL),
         OPTIONS_END,
     };
     const char *name;
@@ -118,6 +141,7 @@ cornu_status optimizer_read(const doc *d, optimizer *out)
         o.learning_rate = (schedule){
             .id = SCHEDULE_CONSTANT, .initial = kinds[o.id].learning_rate, .warmup_target = -1};
     }
+    TRY(take_decay(options, &o.learning_rate));
     *out = o;
     return CORNU_OK;
 }

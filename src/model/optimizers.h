@@ -23,7 +23,8 @@ typedef enum schedule_id {
 typedef struct schedule {
     schedule_id id;
     double initial;                 /* constant: the learning rate itself */
-    double decay_steps, decay_rate; /* exponential: initial * rate^(step/decay_steps) */
+    double decay_steps, decay_rate; /* exponential, inverse_time: rate^, or 1 / (1 + rate *), the
+                                       quotient step / decay_steps */
     bool staircase;
     double alpha;                       /* cosine: fraction of initial at the end */
     double warmup_steps, warmup_target; /* cosine; warmup_target < 0: none */

@@ -46,6 +46,13 @@ static double exponential_at(const schedule *s, double step)
     return s->initial * pow(s->decay_rate, s->staircase ? floor(exponent) : exponent);
 }
 
+/* initial / (1 + rate * step / decay_steps), the quotient rounded down with staircase. */
+static double inverse_time_at(const schedule *s, double step)
+{
+    double periods = step / s->decay_steps;
+    return s->initial / (1 + s->decay_rate * (s->staircase ? floor(periods) : periods));
+}
+
 /* ---- options ---------------------------------------------------------------------------- */
 
 /* What the tables below fill in: Keras's keys. */
@@ -84,15 +91,14 @@ static const config_field cosine_fields[] = {
     OPTIONS_END,
 };
 
-static const config_field exponential_fields[] = {
-    RATE("initial_learning_rate", s.initial),
-    STEPS("decay_steps", s.decay_steps),
-    OPTION_AS("decay_rate", REAL, schedule_config, s.decay_rate, .flags = CONFIG_REQUIRED,
-              .maximum = INFINITY),
-    OPTION_AS("staircase", BOOL, schedule_config, s.staircase, .fallback = "false"),
-    OPTION_IGNORED("name"),
-    OPTIONS_END,
-};
+#define DECAY                                                                            \
+    RATE("initial_learning_rate", s.initial), STEPS("decay_steps", s.decay_steps),       \
+        RATE("decay_rate", s.decay_rate),                                                \
+        OPTION_AS("staircase", BOOL, schedule_config, s.staircase, .fallback = "false"), \
+        OPTION_IGNORED("name"), OPTIONS_END
+
+static const config_field exponential_fields[] = {DECAY};
+static const config_field inverse_time_fields[] = {DECAY};
 
 static const struct {
     const char *class_name, *name;

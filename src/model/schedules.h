@@ -5,7 +5,7 @@
 #include "model/optimizers.h"
 
 /* A number; Keras's {class_name: CosineDecay, config: {...}}; or {cosine: {...}}, {step: {...}},
-   {exponential: {...}} with the same options. */
+   {exponential: {...}}, {inverse_time: {...}} with the same options. */
 cornu_status schedule_read(const doc *d, schedule *out);
 json_t *schedule_to_json(const schedule *s);
 /* As optimizer_table. */

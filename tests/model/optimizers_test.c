@@ -76,6 +76,10 @@ static void schedules_have_kerass_values(void **state)
     const char *e = "{exponential: {initial_learning_rate: 0.1, decay_steps: 10, decay_rate: 0.5}}";
     const char *stairs = "{class_name: ExponentialDecay, config: {initial_learning_rate: 0.1, "
                          "decay_steps: 10, decay_rate: 0.5, staircase: true, name: x}}";
+    const char *inverse = "{inverse_time: {initial_learning_rate: 0.1, decay_steps: 10, "
+                          "decay_rate: 0.5}}";
+    const char *inverse_stairs = "{InverseTimeDecay: {initial_learning_rate: 0.1, "
+                                 "decay_steps: 10, decay_rate: 0.5, staircase: true}}";
     const char *c = "{cosine: {initial_learning_rate: 0.1, decay_steps: 100, alpha: 0.1}}";
     const char *warm = "{cosine: {initial_learning_rate: 0, decay_steps: 100, warmup_target: 0.2, "
                        "warmup_steps: 10}}";
@@ -83,6 +87,9 @@ static void schedules_have_kerass_values(void **state)
     assert_float_equal(rate(e, 0), 0.1, 1e-12);
     assert_float_equal(rate(e, 15), 0.1 * pow(0.5, 1.5), 1e-12);
     assert_float_equal(rate(stairs, 15), 0.05, 1e-12);
+    assert_float_equal(rate(inverse, 0), 0.1, 1e-12);
+    assert_float_equal(rate(inverse, 15), 0.1 / 1.75, 1e-12);
+    assert_float_equal(rate(inverse_stairs, 15), 0.1 / 1.5, 1e-12);
     assert_float_equal(rate(c, 0), 0.1, 1e-12);
     assert_float_equal(rate(c, 50), 0.055, 1e-12);
     assert_float_equal(rate(c, 100), 0.01, 1e-12);
@@ -99,6 +106,35 @@ static void schedules_have_kerass_values(void **state)
     assert_float_equal(rate(s, 7), 0.25, 0);
 }
 
+/* "lr / (1 + decay * iterations)" of tf.keras 2's optimizers, in files and recipes of theirs. */
+static void keras_2s_decay_divides_the_rate(void **state)
+{
+    (void)state;
+    optimizer o = read_optimizer("{class_name: SGD, config: {name: SGD, learning_rate: 0.1, "
+                                 "decay: 0.25, momentum: 0.9, nesterov: true}}");
+    assert_float_equal(schedule_at(&o.learning_rate, 0), 0.1, 1e-12);
+    assert_float_equal(schedule_at(&o.learning_rate, 6), 0.04, 1e-12);
+    optimizer usual = read_optimizer("{adagrad: {decay: 1}}");
+    assert_float_equal(schedule_at(&usual.learning_rate, 1), 0.0005, 1e-12);
+    optimizer none = read_optimizer("{adam: {decay: 0, learning_rate: 0.1}}");
+    assert_int_equal(none.learning_rate.id, SCHEDULE_CONSTANT);
+    static const struct {
+        const char *form, *message;
+    } bad[] = {
+        {"{sgd: {decay: -1}}", "decay: found -1; expected a number of at least 0"},
+        {"{sgd: {decay: fast}}", "decay: found \"fast\"; expected a number"},
+        {"{sgd: {decay: 0.5, learning_rate: {inverse_time: {initial_learning_rate: 1, "
+         "decay_steps: 1, decay_rate: 1}}}}",
+         "decay: found 0.5 beside a schedule as learning_rate; expected one of the two"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        doc *d = make_doc(bad[i].form);
+        assert_int_equal(optimizer_read(d, &o), CORNU_INVALID);
+        assert_non_null(strstr(cornu_last_error(), bad[i].message));
+        doc_free(d);
+    }
+}
+
 static void optimizers_are_written_so_that_they_are_read_back(void **state)
 {
     (void)state;
@@ -111,6 +147,9 @@ static void optimizers_are_written_so_that_they_are_read_back(void **state)
         "{sgd: {learning_rate: {step: {boundaries: [3, 6], values: [1, 0.5, 0.25]}}}}",
         "{sgd: {learning_rate: {exponential: {initial_learning_rate: 1, decay_steps: 2, "
         "decay_rate: 0.5, staircase: true}}}}",
+        "{adam: {learning_rate: {inverse_time: {initial_learning_rate: 1, decay_steps: 2, "
+        "decay_rate: 0.5, staircase: true}}}}",
+        "{rmsprop: {decay: 0.01}}",
     };
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         optimizer o = read_optimizer(forms[i]);
@@ -175,6 +214,7 @@ int main(void)
         cmocka_unit_test(defaults_are_kerass),
         cmocka_unit_test(slots_are_those_that_the_options_need),
         cmocka_unit_test(schedules_have_kerass_values),
+        cmocka_unit_test(keras_2s_decay_divides_the_rate),
         cmocka_unit_test(optimizers_are_written_so_that_they_are_read_back),
         cmocka_unit_test(compiling_again_replaces_the_slots),
         cmocka_unit_test(slots_begin_with_their_start_values_whenever_the_model_is_compiled),

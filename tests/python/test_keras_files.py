@@ -38,6 +38,19 @@ def test_a_saved_model_goes_on_training_alike(tmp_path, name):
     assert losses[0] == losses[1]
 
 
+@pytest.mark.parametrize("name", ["m.keras", "m.h5", "m.safetensors"])
+def test_decay_goes_on_where_a_file_was_saved(tmp_path, name):
+    model, x = small()
+    with pytest.warns(DeprecationWarning, match="decay"):
+        model.compile(keras.optimizers.SGD(0.1, decay=0.05, momentum=0.9, nesterov=True), "mse")
+    model.fit(x, x[:, :3], epochs=2, batch_size=8, shuffle=False, verbose=0)
+    model.save(tmp_path / name)
+    other = keras.models.load_model(tmp_path / name)
+    assert other.optimizer.learning_rate.get_config() == model.optimizer.learning_rate.get_config()
+    losses = [m.fit(x, x[:, :3], epochs=2, batch_size=8, shuffle=False, verbose=0).history["loss"] for m in (model, other)]
+    assert losses[0] == losses[1]
+
+
 def test_weights_alone_go_into_layers_of_other_names(tmp_path):
     model, x = small()
     model.save_weights(tmp_path / "m.weights.h5")

@@ -156,8 +156,6 @@ def test_keras_2_spellings_of_optimizers():
         optimizer.learning_rate = "slow"
     with pytest.warns(DeprecationWarning, match="decay"):
         keras.optimizers.Adam(0.1, decay=0.0)
-    with pytest.raises(NotImplementedError, match="decay"):
-        keras.optimizers.Adam(0.1, decay=1e-6)
     with pytest.raises(TypeError, match="lr and learning_rate"):
         keras.optimizers.Adam(0.1, lr=0.1)
     with pytest.raises(TypeError, match="learning_rate"):
@@ -166,6 +164,31 @@ def test_keras_2_spellings_of_optimizers():
     assert SGD is keras.optimizers.SGD is keras.optimizers.legacy.SGD
     with pytest.raises(NotImplementedError, match="Ftrl"):
         keras.optimizers.legacy.Ftrl
+
+
+@pytest.mark.parametrize("make", [
+    lambda: keras.optimizers.SGD(learning_rate=0.5, decay=0.25, momentum=0.9, nesterov=True),
+    lambda: keras.optimizers.SGD(lr=0.5, decay=0.25), lambda: keras.optimizers.Adam(0.5, decay=0.25),
+    lambda: keras.optimizers.RMSprop(0.5, decay=0.25), lambda: keras.optimizers.Adagrad(0.5, decay=np.float64(0.25))])
+@pytest.mark.filterwarnings("ignore:SGD. lr")
+def test_decay_of_keras_2_is_a_schedule(make):
+    with pytest.warns(DeprecationWarning, match="decay is of Keras 2; the learning rate is InverseTimeDecay"):
+        rate = make().learning_rate
+    config = {"initial_learning_rate": 0.5, "decay_steps": 1, "decay_rate": 0.25, "staircase": False}
+    assert {key: value for key, value in rate.get_config().items() if key != "name"} == config
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_decay_is_a_number_beside_a_number():
+    optimizer = keras.optimizers.SGD.from_config({"name": "SGD", "learning_rate": 0.5, "decay": 0.25, "momentum": 0.0,
+                                                  "nesterov": False})
+    assert optimizer.learning_rate.decay_rate == 0.25 and optimizer.learning_rate.decay_steps == 1
+    assert keras.optimizers.Adam.from_config({"learning_rate": 0.5, "decay": 0.0}).learning_rate == 0.5
+    for wrong in (-0.1, "slow", True, np.nan, np.inf):
+        with pytest.raises(ValueError, match="Adam: decay: found .*; expected a number of at least 0"):
+            keras.optimizers.Adam(decay=wrong)
+    with pytest.raises(ValueError, match="decay: found 0.1 beside a schedule as learning_rate; expected one of the two"):
+        keras.optimizers.SGD(keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.5), decay=0.1)
 
 
 def test_schedules_come_back_from_configurations():

@@ -51,7 +51,7 @@ LAYERS = {
     "serialize": lambda: layers.deserialize(layers.serialize(layers.Dense(2), use_legacy_format=False), use_legacy_format=False),
 }
 PIECES = {
-    "SGD": lambda: (optimizers.SGD(0.01, 0.9, True), optimizers.SGD(lr=0.01, decay=0.0, momentum=0.9, nesterov=True, name="SGD")),
+    "SGD": lambda: (optimizers.SGD(0.01, 0.9, True), optimizers.SGD(lr=0.01, decay=1e-6, momentum=0.9, nesterov=True, name="SGD")),
     "Adam": lambda: (optimizers.Adam(0.001, 0.9, 0.999, 1e-7, False), optimizers.Adam(
         learning_rate=0.001, beta_1=0.9, beta_2=0.999, epsilon=1e-7, amsgrad=False, weight_decay=None, clipnorm=None,
         clipvalue=None, global_clipnorm=None, use_ema=False, ema_momentum=0.99, ema_overwrite_frequency=None, jit_compile=True,
@@ -61,6 +61,7 @@ PIECES = {
     "legacy": lambda: optimizers.legacy.Adam(learning_rate=0.001, decay=0.0),
     "get": lambda: (optimizers.get("adam"), optimizers.deserialize(optimizers.serialize(optimizers.Adam()), use_legacy_format=False)),
     "ExponentialDecay": lambda: optimizers.schedules.ExponentialDecay(0.1, 10, 0.9, False, None),
+    "InverseTimeDecay": lambda: optimizers.schedules.InverseTimeDecay(0.1, 10, 0.9, False, None),
     "PiecewiseConstantDecay": lambda: optimizers.schedules.PiecewiseConstantDecay([1], [0.1, 0.01], name=None),
     "CosineDecay": lambda: optimizers.schedules.CosineDecay(0.1, 10, 0.0, None),
     "CategoricalCrossentropy": lambda: losses.CategoricalCrossentropy(False, 0, -1, AUTO, "loss"),

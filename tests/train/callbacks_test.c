@@ -202,18 +202,26 @@ static void a_count_in_a_model_file_that_no_run_reaches_is_refused(void **state)
     }
 }
 
-static void schedule_sets_the_rate_of_each_epoch(void **state)
+static void expect_rates(const char *callbacks, const double expected[4])
 {
-    (void)state;
-    static const double expected[] = {0.1, 0.1, 0.02, 0.02};
     driven d;
-    drive_open(&d, "[{learning_rate_schedule: {step: {boundaries: [1], values: [0.1, 0.02]}}}]");
+    drive_open(&d, callbacks);
     for (int e = 0; e < 4; e++) {
         expect_ok(callbacks_run(d.callbacks, CALLBACK_EPOCH_BEGIN, &d.state));
         assert_float_equal(session_learning_rate(d.model), expected[e], 1e-12);
         d.state.epoch++;
     }
     drive_close(&d);
+}
+
+static void schedule_sets_the_rate_of_each_epoch(void **state)
+{
+    (void)state;
+    expect_rates("[{learning_rate_schedule: {step: {boundaries: [1], values: [0.1, 0.02]}}}]",
+                 (double[]){0.1, 0.1, 0.02, 0.02});
+    expect_rates("[{learning_rate_schedule: {inverse_time: {initial_learning_rate: 0.6, "
+                 "decay_steps: 1, decay_rate: 1}}}]",
+                 (double[]){0.6, 0.3, 0.2, 0.15});
 }
 
 static void schedule_needs_a_constant_rate_under_it(void **state)

@@ -7,7 +7,11 @@ typedef struct epoch_schedule {
     schedule schedule;
 } epoch_schedule;
 
-static const char *const keys[] = {"constant", "step", "cosine", "exponential", "schedule", NULL};
+static const char *const keys[] = {
+#define SCHEDULE(id, class_name, name) #name,
+#include "model/schedules.def"
+#undef SCHEDULE
+    "schedule", NULL};
 
 /* The options are the schedule itself, or {schedule: SCHEDULE}. */
 static cornu_status read(void *self, const doc *options)

@@ -8,6 +8,8 @@ x, y = rng.random((64, 6), np.float32), rng.random((64, 2), np.float32)
 rates = {
     "exponential": schedules.ExponentialDecay(0.2, decay_steps=3, decay_rate=0.8),
     "staircase": schedules.ExponentialDecay(initial_learning_rate=0.2, decay_steps=4, decay_rate=0.5, staircase=True),
+    "inverse time": schedules.InverseTimeDecay(0.2, decay_steps=3, decay_rate=0.8),
+    "inverse time, staircase": schedules.InverseTimeDecay(0.2, 4, 0.5, True),
     "piecewise": schedules.PiecewiseConstantDecay([3, 7], [0.2, 0.05, 0.01]),
     "cosine": schedules.CosineDecay(0.2, decay_steps=10, alpha=0.1),
     "warm-up": schedules.CosineDecay(0.0, 8, warmup_target=0.3, warmup_steps=4),

@@ -1,4 +1,5 @@
 """keras.optimizers."""
+import math
 import numbers
 import warnings
 
@@ -12,7 +13,7 @@ from .._tf2 import takes
 from . import schedules
 from .schedules import LearningRateSchedule
 
-_OLD = ("decay", "jit_compile", "is_legacy_optimizer")
+_OLD = ("jit_compile", "is_legacy_optimizer")
 
 
 class Rate:
@@ -61,8 +62,8 @@ numbers.Real.register(Rate)
 class Optimizer(Configured):
     """Base of all optimizers. learning_rate: a number or a schedule.
 
-    lr, as Keras 2 calls the learning rate, is taken with a DeprecationWarning, and so is what only old Keras has and
-    changes nothing (decay=0, jit_compile)."""
+    lr, as Keras 2 calls the learning rate, is taken with a DeprecationWarning, and so are its decay, which makes a
+    schedule of the rate (rate / (1 + decay * steps): InverseTimeDecay), and what changes nothing (jit_compile)."""
 
     def __init__(self, *args, **kwargs):
         owner = type(self).__name__
@@ -76,8 +77,33 @@ class Optimizer(Configured):
                 Option(row).check(owner, kwargs.pop(row["name"]))
                 warnings.warn(f"{owner}: {row['name']} is of Keras 2 and without effect", DeprecationWarning,
                               stacklevel=2)
+        decay = kwargs.pop("decay", None)
         super().__init__(*args, **kwargs)
         self.learning_rate = self._config["learning_rate"]
+        if decay is not None:
+            self._decay(decay)
+            warnings.warn(f"{owner}: decay is of Keras 2; " + (
+                f"the learning rate is {self.learning_rate!r}" if decay else "0 is without effect"),
+                          DeprecationWarning, stacklevel=2)
+
+    def _decay(self, decay) -> None:
+        """As Keras 2 has it: of each step, from 0, the rate divided by 1 + decay * step."""
+        owner, rate = type(self).__name__, self._config["learning_rate"]
+        if isinstance(decay, (bool, str)) or not hasattr(decay, "__float__") or not 0 <= float(decay) < math.inf:
+            raise ValueError(f"{owner}: decay: found {decay!r}; expected a number of at least 0")
+        if not decay:
+            return
+        if isinstance(rate, LearningRateSchedule):
+            raise ValueError(f"{owner}: decay: found {decay!r} beside a schedule as learning_rate; expected one of the two")
+        self.learning_rate = schedules.InverseTimeDecay(float(rate), 1, float(decay))
+
+    @classmethod
+    def from_config(cls, config: dict):
+        """An optimizer of get_config's dictionary, or of Keras's own; that of Keras 2 has its decay, too."""
+        optimizer = super().from_config({key: value for key, value in config.items() if key != "decay"})
+        if config.get("decay") is not None:
+            optimizer._decay(config["decay"])
+        return optimizer
 
     @property
     def learning_rate(self):
