@@ -93,6 +93,10 @@ def test_checkpoints_in_other_formats_are_refused_when_made(path):
 @pytest.mark.parametrize("error, text, make", [
     (ValueError, "save_freq", lambda: callbacks.ModelCheckpoint("a.safetensors", save_freq="batch")),
     (ValueError, "save_freq", lambda: callbacks.ModelCheckpoint("a.safetensors", save_freq=0)),
+    (ValueError, "period: found 0; expected", lambda: callbacks.ModelCheckpoint("a.safetensors", period=0)),
+    (ValueError, "period: found True; expected", lambda: callbacks.ModelCheckpoint("a.safetensors", period=True)),
+    (ValueError, "period=2 and save_freq=100; expected one", lambda: callbacks.ModelCheckpoint("a.h5", save_freq=100, period=2)),
+    (TypeError, "perod", lambda: callbacks.ModelCheckpoint("a.safetensors", perod=2)),
     (ValueError, "factor", lambda: callbacks.ReduceLROnPlateau(factor=1.0)),
     (TypeError, "schedule", lambda: callbacks.LearningRateScheduler(0.1)),
     (NotImplementedError, "numbers to send", lambda: callbacks.RemoteMonitor),
@@ -256,6 +260,15 @@ def test_batches_until_the_next_file_are_counted_over_fits(model, samples, tmp_p
     for epoch in range(2):
         model.fit(*samples, batch_size=20, epochs=epoch + 1, initial_epoch=epoch, verbose=0, callbacks=[each])
     assert [p.name for p in tmp_path.iterdir()] == ["b2-1.safetensors"]
+
+
+def test_a_period_of_epochs_is_counted_over_fits(model, samples, tmp_path):
+    with pytest.warns(DeprecationWarning, match="period is of Keras 2; it saves each 3 epochs"):
+        each = callbacks.ModelCheckpoint(tmp_path / "e{epoch}.h5", period=3)
+    assert each.period == 3
+    for epochs in (4, 3):
+        model.fit(*samples, batch_size=20, epochs=epochs, verbose=0, callbacks=[each])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["e2.h5", "e3.h5"]
 
 
 def test_other_callbacks_begin_anew_in_each_fit(model, samples):

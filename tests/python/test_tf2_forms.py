@@ -93,7 +93,7 @@ PIECES = {
 CALLBACKS = {
     "EarlyStopping": lambda: callbacks.EarlyStopping("val_loss", 0, 3, 1, AUTO, None, True),
     "ModelCheckpoint": lambda: callbacks.ModelCheckpoint("a.h5", "val_loss", 1, True, False, AUTO, "epoch", None),
-    "ModelCheckpoint by name": lambda: callbacks.ModelCheckpoint(filepath="a.hdf5", save_weights_only=True, options=None, period=1),
+    "ModelCheckpoint by name": lambda: callbacks.ModelCheckpoint(filepath="a.hdf5", save_weights_only=True, options=None, period=5),
     "ReduceLROnPlateau": lambda: callbacks.ReduceLROnPlateau("val_loss", 0.1, 10, 0, AUTO, 1e-4, 0, 0),
     "ReduceLROnPlateau of 2.0": lambda: callbacks.ReduceLROnPlateau(epsilon=1e-4),
     "TensorBoard": lambda: callbacks.TensorBoard(log_dir="logs", histogram_freq=1, write_graph=True, write_images=False,

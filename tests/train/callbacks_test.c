@@ -394,6 +394,9 @@ static void checkpoint_options_that_make_no_sense_are_named(void **state)
         {"{filepath: a.safetensors, save_freq: 0}", "save_freq"},
         {"{filepath: a.safetensors, save_freq: often}", "expected epoch or a number of steps"},
         {"{filepath: a.safetensors, path: b.safetensors}", "found path and filepath"},
+        {"{filepath: a.safetensors, period: 0}", "period: found 0; expected"},
+        {"{filepath: a.safetensors, period: 2, save_freq: 4}",
+         "period: found it beside a save_freq of 4 steps; expected one of the two"},
         {"{filepath: a.safetensors, verbos: 1}", "verbose, save_best_only, save_weights_only"},
         {"{}", "found no path; expected filepath"},
     };
@@ -443,6 +446,43 @@ static void checkpoint_saves_each_so_many_steps_and_goes_on_from_there(void **st
         cornu_model *opened = open_scratch(files[i].name);
         assert_int_equal(opened->training.position.epoch, files[i].epoch);
         assert_int_equal(opened->training.position.step, files[i].step);
+        expect_ok(cornu_fit(opened, data, &o, NULL));
+        assert_true(same_bits(opened, model));
+        cornu_model_close(opened);
+    }
+    cornu_model_close(model);
+    cornu_data_close(data);
+}
+
+/* Keras 2's: of epochs 3 and 6, and of the best of 2, 4, 6 (what falls below 0.9 is the first of
+   those). Training goes on alike from a file of each epoch, which holds the count. */
+static void checkpoint_saves_each_so_many_epochs_and_goes_on_from_there(void **state)
+{
+    (void)state;
+    cornu_fit_options o = into_scratch();
+    cornu_data *data = runs_data(100, 0);
+    cornu_model *model = runs_usual(
+        "{epochs: 7, callbacks: [{checkpoint: {filepath: 'each-{epoch}.safetensors'}}, "
+        "{ModelCheckpoint: {filepath: 'p-{epoch}.safetensors', period: 3}}, "
+        "{checkpoint: {filepath: 'best-{epoch}.safetensors', period: 2, save_best_only: true, "
+        "monitor: accuracy, mode: min, initial_value_threshold: 1.1}}]}");
+    expect_ok(cornu_fit(model, data, &o, NULL));
+    o.resume = true;
+    for (int from = 0; from <= 7; from++) {
+        for (int epoch = 1; epoch <= 7; epoch++) {
+            char name[32];
+            snprintf(name, sizeof name, "p-%d.safetensors", epoch);
+            bool is_there = file_exists(scratch_path(name));
+            assert_int_equal(is_there, epoch % 3 == 0 && epoch > from);
+            remove(scratch_path(name));
+            snprintf(name, sizeof name, "best-%d.safetensors", epoch);
+            assert_true(from > 0 || file_exists(scratch_path(name)) == (epoch == 2));
+        }
+        if (from == 7)
+            break;
+        char name[32];
+        snprintf(name, sizeof name, "each-%d.safetensors", from + 1);
+        cornu_model *opened = open_scratch(name);
         expect_ok(cornu_fit(opened, data, &o, NULL));
         assert_true(same_bits(opened, model));
         cornu_model_close(opened);
@@ -519,6 +559,7 @@ int main(void)
         TEST(checkpoint_names_hold_what_keras_puts_there),
         TEST(checkpoint_options_that_make_no_sense_are_named),
         TEST(checkpoint_saves_each_so_many_steps_and_goes_on_from_there),
+        TEST(checkpoint_saves_each_so_many_epochs_and_goes_on_from_there),
         TEST(checkpoint_of_weights_alone_and_its_threshold),
         TEST(csv_logger_writes_keras_columns_and_appends),
     };

@@ -403,16 +403,16 @@ class ReduceLROnPlateau(_Native):
 class ModelCheckpoint(_Native):
     """Save the model (.keras, .safetensors, .h5; weights alone: .weights.h5, .safetensors) while it trains.
     The name may hold {epoch}, {batch} and what is logged. What was best so far holds for as long as the object lives, in
-    later fits, too."""
+    later fits, too. period, of Keras 2: epochs from file to file; with save_best_only those between are not looked at."""
 
     _name = "checkpoint"
     _goes_on = True
     _attributes = {"best": ("best", None)}
     _says = ("improve", "saved")
 
-    @takes(options=(None,), period=(1,))
+    @takes(options=(None,), load_weights_on_restart=(False,))
     def __init__(self, filepath, monitor="val_loss", verbose=0, save_best_only=False, save_weights_only=False,
-                 mode="auto", save_freq="epoch", initial_value_threshold=None):
+                 mode="auto", save_freq="epoch", initial_value_threshold=None, **kwargs):
         path = os.fspath(filepath)
         if save_weights_only and path.endswith((".h5", ".hdf5")) and not path.endswith(".weights.h5"):
             save_weights_only = False  # of tf.keras 2, which finds its weights in a file of the whole model, too
@@ -422,10 +422,23 @@ class ModelCheckpoint(_Native):
         if save_freq != "epoch" and (isinstance(save_freq, bool) or not isinstance(save_freq, int) or save_freq < 1):
             raise ValueError(f"ModelCheckpoint: save_freq: found {save_freq!r}; "
                              f"expected 'epoch' or a number of batches")
+        period = self._period(save_freq, **kwargs)
         super().__init__(verbose, filepath=path, monitor=monitor, verbose=int(bool(verbose)),
                          mode=_direction("ModelCheckpoint", mode), save_best_only=save_best_only,
-                         save_weights_only=save_weights_only, save_freq=save_freq,
+                         save_weights_only=save_weights_only, save_freq=save_freq, period=period,
                          initial_value_threshold=initial_value_threshold)
+
+    @staticmethod
+    def _period(save_freq, period=None):
+        if period is None:
+            return None
+        if isinstance(period, bool) or not isinstance(period, int) or period < 1:
+            raise ValueError(f"ModelCheckpoint: period: found {period!r}; expected a number of epochs from 1")
+        if save_freq != "epoch":
+            raise ValueError(f"ModelCheckpoint: found period={period} and save_freq={save_freq}; expected one of the two")
+        warnings.warn(f"ModelCheckpoint: period is of Keras 2; it saves each {period} epochs" if period > 1 else
+                      "ModelCheckpoint: period is of Keras 2; 1 is without effect", DeprecationWarning, stacklevel=4)
+        return period
 
     def _begin(self) -> None:
         super()._begin()

@@ -1,6 +1,6 @@
-/* Keras's ModelCheckpoint: the model file (or the weights alone) of each epoch or each so many
-   steps, or with save_best_only of the best. The name may hold {epoch}, {batch} and what is logged,
-   as Python's str.format fills them in. */
+/* Keras's ModelCheckpoint: the model file (or the weights alone) of each epoch, of each so many of
+   them (Keras 2's period) or of each so many steps, or with save_best_only of the best. The name
+   may hold {epoch}, {batch} and what is logged, as Python's str.format fills them in. */
 #include "train/checkpoint.h"
 #include "base/beneath.h"
 #include "base/files.h"
@@ -22,12 +22,15 @@ typedef struct checkpoint {
     const char *name; /* with its fields */
     bool save_best_only, save_weights_only;
     int64_t save_freq; /* steps; 0: each epoch */
+    int64_t period;    /* epochs, where save_freq is 0 */
     int64_t verbose;
     char *written; /* the last file, which is known to be ours */
     /* state */
     bool has_best;
     double best;
-    int64_t seen; /* steps since the last file */
+    int64_t seen; /* since a file was due: steps, or epochs where save_freq is 0 */
+    int64_t
+        epoch; /* so many epochs of the run were behind it when `seen` was counted; -1: not yet */
 } checkpoint;
 
 static const char *const keys[] = {"filepath",
@@ -38,6 +41,7 @@ static const char *const keys[] = {"filepath",
                                    "save_best_only",
                                    "save_weights_only",
                                    "save_freq",
+                                   "period",
                                    "initial_value_threshold",
                                    NULL};
 
@@ -67,6 +71,18 @@ static cornu_status read_save_freq(checkpoint *c, const doc *options)
     return doc_read_int(options, "save_freq", 1, INT32_MAX, &c->save_freq);
 }
 
+static cornu_status read_period(checkpoint *c, const doc *options)
+{
+    const doc *d = doc_get(options, "period");
+    c->period = 1;
+    c->epoch = -1;
+    TRY(doc_read_int(options, "period", 1, INT32_MAX, &c->period));
+    if (d && d->type != DOC_NULL && c->save_freq > 0)
+        return doc_fail(d, "found it beside a save_freq of %jd steps; expected one of the two",
+                        (intmax_t)c->save_freq);
+    return CORNU_OK;
+}
+
 static cornu_status read_options(void *self, const doc *options)
 {
     checkpoint *c = self;
@@ -74,6 +90,7 @@ static cornu_status read_options(void *self, const doc *options)
     TRY(monitor_read(&c->monitor, options));
     TRY(read_name(c, options));
     TRY(read_save_freq(c, options));
+    TRY(read_period(c, options));
     TRY(doc_read_bool(options, "save_best_only", &c->save_best_only));
     TRY(doc_read_bool(options, "save_weights_only", &c->save_weights_only));
     TRY(doc_read_int(options, "verbose", 0, 1, &c->verbose));
@@ -180,6 +197,8 @@ static cornu_status on_fit_begin(void *self, fit_state *f)
 {
     checkpoint *c = self;
     c->verbose = f->mute ? 0 : c->verbose;
+    if (!f->resumed)
+        c->epoch = -1;
     if (c->save_best_only)
         TRY(monitor_find(&c->monitor, "checkpoint", f));
     if (c->save_best_only && c->save_freq > 0 && c->monitor.column >= f->step_logs)
@@ -243,10 +262,28 @@ static cornu_status save_now(checkpoint *c, fit_state *f)
     return status;
 }
 
+/* The file of another checkpoint, from which training goes on, may be of the same epoch and of
+   before this one's end. */
+static cornu_status on_epoch_begin(void *self, fit_state *f)
+{
+    checkpoint *c = self;
+    if (c->save_freq == 0 && c->epoch >= 0)
+        c->seen = (c->seen + f->epoch - c->epoch) % c->period;
+    c->epoch = f->epoch;
+    return CORNU_OK;
+}
+
+/* As in Keras 2, an epoch that a file is due after ends a period, whether it is better or not. */
 static cornu_status on_epoch_end(void *self, fit_state *f)
 {
     checkpoint *c = self;
-    return c->save_freq > 0 ? CORNU_OK : save_now(c, f);
+    if (c->save_freq > 0)
+        return CORNU_OK;
+    c->epoch = f->epoch + 1;
+    if (++c->seen < c->period)
+        return CORNU_OK;
+    c->seen = 0;
+    return save_now(c, f);
 }
 
 static bool wants_steps(const void *self)
@@ -268,19 +305,26 @@ static cornu_status on_step_end(void *self, fit_state *f)
 static json_t *save(const void *self)
 {
     const checkpoint *c = self;
-    return json_pack("{s:b, s:o, s:I}", "has_best", c->has_best, "best", exact_to_json(c->best),
-                     "seen", (json_int_t)c->seen);
+    json_t *state = json_pack("{s:b, s:o, s:I}", "has_best", c->has_best, "best",
+                              exact_to_json(c->best), "seen", (json_int_t)c->seen);
+    if (state && c->epoch >= 0 &&
+        json_object_set_new(state, "epoch", json_integer((json_int_t)c->epoch)) != 0) {
+        json_decref(state);
+        return NULL;
+    }
+    return state;
 }
 
-/* Model files of before save_freq have no "seen". */
+/* Model files of before save_freq have no "seen", those of before period no "epoch". */
 static bool restore(void *self, const json_t *state)
 {
     checkpoint *c = self;
     const json_t *has_best = json_object_get(state, "has_best");
-    const json_t *seen = json_object_get(state, "seen");
+    const json_t *seen = json_object_get(state, "seen"), *epoch = json_object_get(state, "epoch");
     c->has_best = json_is_true(has_best);
     return json_is_boolean(has_best) && exact_from_json(json_object_get(state, "best"), &c->best) &&
-           (!seen || count_from_json(seen, &c->seen));
+           (!seen || count_from_json(seen, &c->seen)) &&
+           (!epoch || count_from_json(epoch, &c->epoch));
 }
 
 static void close_checkpoint(void *self)
@@ -295,6 +339,7 @@ const callback_kind callback_checkpoint = {.size = sizeof(checkpoint),
                                            .wants_steps = wants_steps,
                                            .after_the_epoch = true,
                                            .on_fit_begin = on_fit_begin,
+                                           .on_epoch_begin = on_epoch_begin,
                                            .on_step_end = on_step_end,
                                            .on_epoch_end = on_epoch_end,
                                            .save = save,
