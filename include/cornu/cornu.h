@@ -176,7 +176,16 @@ typedef struct cornu_weights_options {
        last one of a network for other classes: those of the model by these names, and what the file
        calls so. NULL: none. */
     const char *const *skip;
-    uint64_t reserved[7]; /* 0 */
+    /* cornu_model_load_weights_as, as Keras has them. by_name: weights go to the layers of the same
+       name, and other layers stay as they are, also where the file has layers more; not of .onnx,
+       nor with `names`. skip_mismatch: what has another shape stays as it is, too; without by_name
+       of Keras 3's files alone, whose layers go by class and order. A file without weights for any
+       layer is CORNU_BAD_FILE. on_notice (may be NULL) is told how many layers there were weights
+       for, and what stays. */
+    bool by_name, skip_mismatch;
+    void (*on_notice)(void *user, const char *line);
+    void *user;
+    uint64_t reserved[4]; /* 0 */
 } cornu_weights_options;
 
 CORNU_API cornu_status cornu_model_load_weights_as(cornu_model *model, const char *path,

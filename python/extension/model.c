@@ -1,5 +1,7 @@
 /* A cornu_model. */
 #include "extension.h"
+#include <stdlib.h>
+#include <string.h>
 
 static PyObject *wrap_model(PyObject *module, cornu_model *model)
 {
@@ -249,14 +251,32 @@ static cornu_status load_weights(cornu_model *model, const char *path, const voi
     return cornu_model_load_weights_as(model, path, how);
 }
 
-/* load_weights(path, names): names None or "torch". */
+/* Called once, without the interpreter's lock. */
+static void keep_line(void *user, const char *line)
+{
+    *(char **)user = strdup(line);
+}
+
+/* load_weights(path, names, by_name, skip_mismatch): names None or "torch". What the library says
+   of layers that stay as they are, or None. */
 static PyObject *model_load_weights(PyObject *self, PyObject *arguments)
 {
     PyObject *path;
-    cornu_weights_options options = {.names = NULL};
-    if (!PyArg_ParseTuple(arguments, "O&z", PyUnicode_FSConverter, &path, &options.names))
+    char *line = NULL;
+    int by_name, skip_mismatch;
+    cornu_weights_options options = {.on_notice = keep_line, .user = &line};
+    if (!PyArg_ParseTuple(arguments, "O&zpp", PyUnicode_FSConverter, &path, &options.names,
+                          &by_name, &skip_mismatch))
         return NULL;
-    return model_path((model_object *)self, path, begin_work, load_weights, &options);
+    options.by_name = by_name != 0;
+    options.skip_mismatch = skip_mismatch != 0;
+    PyObject *result = model_path((model_object *)self, path, begin_work, load_weights, &options);
+    if (result && line) {
+        Py_DECREF(result);
+        result = PyUnicode_DecodeUTF8(line, (Py_ssize_t)strlen(line), "replace");
+    }
+    free(line);
+    return result;
 }
 
 static cornu_status save_weights(cornu_model *model, const char *path, const void *how)

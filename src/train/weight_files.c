@@ -5,30 +5,12 @@
 #include "train/export.h"
 #include "train/keras/keras.h"
 #include "train/torch/torch.h"
+#include "train/weight_match.h"
 #include "train/weight_skip.h"
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- cornu's and Keras's ------------------------------------------------------------------ */
-
-static cornu_status check_weight(const tensor_file *f, const variable *v, const file_tensor *t)
-{
-    char expected[128], found[128];
-    if (!t)
-        return status_fail(CORNU_BAD_FILE, "%s: found no %s; expected one of shape %s", f->path,
-                           v->name, shape_show(&v->shape, false, expected));
-    shape s = {.rank = t->rank <= SHAPE_MAX ? t->rank : 0};
-    memcpy(s.dim, t->shape, (size_t)s.rank * sizeof *s.dim);
-    if (t->rank > SHAPE_MAX || !shape_equal(&s, &v->shape))
-        return status_fail(CORNU_BAD_FILE, "%s: %s: found shape %s%s; expected %s", f->path,
-                           v->name, shape_show(&s, false, found),
-                           t->rank > SHAPE_MAX ? " and more" : "",
-                           shape_show(&v->shape, false, expected));
-    if (t->type != ELEMENT_F32 && t->type != ELEMENT_F64)
-        return status_fail(CORNU_BAD_FILE, "%s: %s: found %s; expected float32 or float64", f->path,
-                           v->name, element_name(t->type));
-    return CORNU_OK;
-}
 
 static bool is_state(const char *name)
 {
@@ -41,7 +23,7 @@ static cornu_status check_weights(const tensor_file *f, const cornu_model *m,
 {
     for (int i = 0; i < m->weight_count; i++)
         if (!skip_has_weight(skip, m->variables[i].name))
-            TRY(check_weight(f, &m->variables[i], tensor_file_find(f, m->variables[i].name)));
+            TRY(weight_check(f, &m->variables[i], tensor_file_find(f, m->variables[i].name)));
     for (int i = 0; i < f->count; i++)
         if (!is_state(f->tensors[i].name) && !model_variable(m, f->tensors[i].name) &&
             !skip_has_weight(skip, f->tensors[i].name))
@@ -51,19 +33,6 @@ static cornu_status check_weights(const tensor_file *f, const cornu_model *m,
                                f->path, f->tensors[i].name,
                                m->weight_count ? m->variables[0].name : "none");
     return CORNU_OK;
-}
-
-static cornu_status copy_weight(variable *v, const file_tensor *t)
-{
-    double *values;
-    if (t->type == ELEMENT_F32)
-        return tensor_read(t, v->value);
-    TRY(memory_new((size_t)v->count, sizeof *values, t->name, &values));
-    cornu_status status = tensor_read(t, values);
-    for (int64_t i = 0; status == CORNU_OK && i < v->count; i++)
-        v->value[i] = (float)values[i];
-    free(values);
-    return status;
 }
 
 static cornu_status take_weights(tensor_file *f, cornu_model *model, const char *const *skip)
@@ -77,7 +46,7 @@ static cornu_status take_weights(tensor_file *f, cornu_model *model, const char 
     TRY(model_start_weights(model));
     for (int i = 0; i < model->weight_count; i++)
         if (!skip_has_weight(skip, model->variables[i].name))
-            TRY(copy_weight(&model->variables[i], tensor_file_find(f, model->variables[i].name)));
+            TRY(weight_copy(&model->variables[i], tensor_file_find(f, model->variables[i].name)));
     return CORNU_OK;
 }
 
@@ -120,6 +89,26 @@ static cornu_status load_onnx(const char *path, cornu_model *model, const char *
 
 /* ---- all ---------------------------------------------------------------------------------- */
 
+static bool matches(const cornu_weights_options *o)
+{
+    return o->by_name || o->skip_mismatch;
+}
+
+/* Where layers have no names, or not those of Keras. */
+static cornu_status check_matching(const cornu_weights_options *o, const char *path)
+{
+    const char *asked = o->by_name ? "by_name" : "skip_mismatch";
+    if (matches(o) && o->names)
+        return status_fail(CORNU_INVALID, "names: found %.40s and %s; expected one of the two",
+                           o->names, asked);
+    if (matches(o) && path_has_ending(path, ".onnx"))
+        return status_fail(CORNU_INVALID,
+                           "%s: found %s; expected neither by_name nor skip_mismatch for an ONNX "
+                           "file, whose weights go by their order",
+                           path, asked);
+    return CORNU_OK;
+}
+
 static cornu_status check_names(const char *names, const char *path, bool *torch)
 {
     *torch = names != NULL;
@@ -150,11 +139,14 @@ cornu_status cornu_model_load_weights_as(cornu_model *model, const char *path,
         return status_fail(CORNU_INVALID,
                            "cornu_model_load_weights: found NULL; expected a model and a path");
     TRY(CHECK_RESERVE("cornu_weights_options", o));
+    TRY(check_matching(o, path));
     TRY(check_names(o->names, path, &torch));
     if (path_has_ending(path, ".onnx"))
         return load_onnx(path, model, o->skip);
     TRY(tensor_file_open(path, &f));
-    cornu_status status = torch ? torch_read(f, model, o->skip) : take_weights(f, model, o->skip);
+    cornu_status status = torch        ? torch_read(f, model, o->skip)
+                          : matches(o) ? weight_match_read(f, model, o)
+                                       : take_weights(f, model, o->skip);
     tensor_file_close(f);
     return status;
 }

@@ -61,6 +61,60 @@ def test_weights_alone_go_into_layers_of_other_names(tmp_path):
         keras.models.load_model(tmp_path / "m.weights.h5")
 
 
+def named(*layers):
+    return keras.Sequential([keras.Input((4,)), *(keras.layers.Dense(units, name=name) for name, units in layers)])
+
+
+def equal(weights, others):
+    return [bool(np.array_equal(a, b)) for a, b in zip(weights, others)]
+
+
+def unnamed(path):
+    """The file as Keras 3 wrote it before it put names beside weights."""
+    with zipfile.ZipFile(path) as archive:
+        members = [(info, archive.read(info)) for info in archive.infolist()]
+    with zipfile.ZipFile(path, "w") as archive:
+        for info, content in members:
+            if info.filename.endswith(".h5"):
+                assert content.count(b"name\0") > 1
+                content = content.replace(b"name\0", b"nome\0")
+            archive.writestr(info, content)
+
+
+@pytest.mark.parametrize("name", ["m.keras", "old.keras", "m.h5", "m.weights.h5", "m.safetensors"])
+def test_weights_go_by_name_where_asked(tmp_path, name):
+    model = named(("first", 5), ("second", 5), ("head", 3))
+    path = tmp_path / name
+    model.save_weights(path) if ".weights." in name else model.save(path)
+    if name == "old.keras":
+        unnamed(path)
+    other = named(("new", 4), ("second", 5), ("head", 3))
+    with pytest.raises(ValueError, match=r"second/kernel: found shape \(5, 5\); expected \(4, 5\) \(with skip_mismatch"):
+        other.load_weights(path, by_name=True)
+    before = other.get_weights()
+    with pytest.warns(UserWarning, match="load_weights: .*found weights for 2 of 3 layers; not in the file, and as before: "
+                                         "new; of other shapes, and as before: second/kernel"):
+        other.load_weights(path, by_name=True, skip_mismatch=True)
+    assert equal(other.get_weights()[:3], before) == [True] * 3  # the bias of the second is 0 in both
+    assert equal(other.get_weights()[4:], model.get_weights()[4:]) == [True] * 2
+    with pytest.raises(ValueError, match="found no weights for any layer of x, y"):
+        named(("x", 5), ("y", 5)).load_weights(path, by_name=True)
+
+
+def test_a_mismatch_is_skipped_by_class_and_order(tmp_path):
+    named(("a", 5), ("b", 3)).save(tmp_path / "m.keras")
+    other = named(("x", 5), ("y", 2))
+    with pytest.warns(UserWarning, match="found weights for 1 of 2 layers; of other shapes, and as before: y/kernel"):
+        keras.saving.load_weights(other, tmp_path / "m.keras", skip_mismatch=True)
+    with pytest.raises(ValueError, match="y/kernel: found shape"):
+        other.load_weights(tmp_path / "m.keras")
+    with pytest.raises(ValueError, match="no names of layers"):
+        named(("a", 5)).save_weights(tmp_path / "n.weights.h5")
+        path = tmp_path / "n.weights.h5"
+        path.write_bytes(path.read_bytes().replace(b"name\0", b"nome\0"))
+        named(("a", 5)).load_weights(path, by_name=True)
+
+
 def test_checkpoints_are_keras_files(tmp_path):
     model, x = small()
     model.fit(x, x[:, :3], epochs=2, verbose=0, callbacks=[

@@ -1,5 +1,5 @@
 /* Weights of a file without those of a layer that does not fit: the last one of a network for other
-   classes. */
+   classes, or all layers that the file has not, by their names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "format/tensor_file.h"
+#include "model/model.h"
 #include "support/runs.h"
 #include "support/scratch.h"
 #include <string.h>
@@ -94,6 +96,129 @@ static void a_layer_of_the_file_alone_is_left_out_too(void **state)
     cornu_model_close(m);
 }
 
+/* ---- by name ---------------------------------------------------------------------------- */
+
+static const char *const kinds[] = {"n.safetensors", "n.npz", "n.keras", "n.h5", "n.weights.h5"};
+
+static cornu_model *named_model(const char *layers, uint64_t seed)
+{
+    char recipe[512];
+    cornu_model *m = NULL;
+    snprintf(recipe, sizeof recipe, "model: {input: [4], layers: [%s]}", layers);
+    expect_ok(cornu_model_parse(recipe, "r.yaml", &m));
+    expect_ok(cornu_model_initialize(m, seed));
+    return m;
+}
+
+/* A file of each kind: first (5), norm, head (3). */
+static const char *file_of(const char *kind)
+{
+    cornu_model *m = named_model("Dense: {units: 5, name: first}, BatchNormalization: {name: norm},"
+                                 " Dense: {units: 3, name: head}",
+                                 1);
+    file_tensor tensors[8] = {0};
+    for (int i = 0; i < m->weight_count; i++) {
+        const variable *v = &m->variables[i];
+        tensors[i] = (file_tensor){
+            .name = v->name, .rank = v->shape.rank, .count = v->count, .data = v->value};
+        memcpy(tensors[i].shape, v->shape.dim, sizeof v->shape.dim);
+    }
+    if (strstr(kind, ".npz"))
+        expect_ok(npz_write(scratch_path(kind), tensors, m->weight_count));
+    else
+        expect_ok(cornu_model_save(m, scratch_path(kind)));
+    cornu_model_close(m);
+    return scratch_path(kind);
+}
+
+/* Weights of `m` that are other ones than before, as bits from the first. */
+static unsigned changed(const cornu_model *m, const cornu_model *before)
+{
+    unsigned bits = 0;
+    for (int i = 0; i < m->weight_count; i++)
+        if (memcmp(m->variables[i].value, before->variables[i].value,
+                   (size_t)m->variables[i].count * sizeof(float)) != 0)
+            bits |= 1u << i;
+    return bits;
+}
+
+/* A model of these layers takes the weights of these bits, and the notice says this; or none, and
+   the message does. */
+static void expect_taken(const char *kind, const char *layers, const cornu_weights_options *how,
+                         unsigned taken, const char *says)
+{
+    notices n = {0};
+    cornu_weights_options o = *how;
+    o.on_notice = notices_add;
+    o.user = &n;
+    const char *path = file_of(kind);
+    cornu_model *m = named_model(layers, 2), *before = named_model(layers, 2);
+    if (taken) {
+        expect_ok(cornu_model_load_weights_as(m, path, &o));
+        assert_non_null(strstr(n.lines, says));
+    } else {
+        assert_int_not_equal(cornu_model_load_weights_as(m, path, &o), CORNU_OK);
+        expect_message(says);
+    }
+    assert_int_equal(changed(m, before), taken);
+    cornu_model_close(before);
+    cornu_model_close(m);
+}
+
+/* Biases begin with 0 in both; kernels are drawn. */
+static void weights_go_to_layers_of_the_same_name(void **state)
+{
+    (void)state;
+    const cornu_weights_options by_name = {.by_name = true};
+    const cornu_weights_options skip = {.by_name = true, .skip_mismatch = true};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        expect_taken(kinds[i], "Dense: {units: 3, name: x}, Dense: {units: 3, name: head}",
+                     &by_name, 0, "head/kernel: found shape (5, 3); expected (3, 3)");
+        expect_taken(kinds[i], "Dense: {units: 5, name: first}, Dense: {units: 3, name: x}",
+                     &by_name, 1,
+                     "found weights for 1 of 2 layers; not in the file, and as before: x");
+        expect_taken(kinds[i], "Dense: {units: 5, name: x}, Dense: {units: 3, name: head}",
+                     &by_name, 4,
+                     "found weights for 1 of 2 layers; not in the file, and as before: x");
+        expect_taken(
+            kinds[i], "Dense: {units: 5, name: first}, Dense: {units: 2, name: head}", &skip, 1,
+            "found weights for 1 of 2 layers; of other shapes, and as before: head/kernel: "
+            "found shape (5, 3); expected (5, 2); head/bias: found shape (3); expected "
+            "(2)");
+        expect_taken(kinds[i], "Dense: {units: 5, name: first, use_bias: false}", &by_name, 0,
+                     "layer first: found 2 weights; expected 1");
+        expect_taken(kinds[i], "Dense: {units: 3, name: x}, Dense: {units: 3, name: y}", &skip, 0,
+                     "found no weights for any layer of x, y; expected those of at least one");
+        expect_taken(kinds[i], "Dense: {units: 9, name: first}", &skip, 0,
+                     "found weights that fit no layer: first/kernel: found shape (4, 5)");
+    }
+}
+
+/* Of Keras 3's files; a layer is then taken whole. */
+static void by_class_and_order_a_layer_that_does_not_fit_stays(void **state)
+{
+    (void)state;
+    static const char layers[] = "Dense: {units: 5, name: x}, Dense: {units: 2, name: y}";
+    const cornu_weights_options skip = {.skip_mismatch = true};
+    expect_taken("n.keras", layers, &skip, 1, "found weights for 1 of 2 layers; of other shapes");
+    expect_taken("n.weights.h5", layers, &skip, 1, "found weights for 1 of 2 layers; of other");
+    expect_taken("n.h5", layers, &skip, 0, "found skip_mismatch without by_name; expected both");
+    expect_taken("n.npz", layers, &skip, 0, "found skip_mismatch without by_name; expected both");
+}
+
+static void names_of_others_have_no_layers(void **state)
+{
+    (void)state;
+    const cornu_weights_options torch = {.by_name = true, .names = "torch"};
+    const cornu_weights_options by_name = {.by_name = true};
+    cornu_model *m = model_for(3, 1);
+    expect_status(cornu_model_load_weights_as(m, "x.safetensors", &torch), CORNU_INVALID);
+    expect_message("names: found torch and by_name; expected one of the two");
+    expect_status(cornu_model_load_weights_as(m, "x.onnx", &by_name), CORNU_INVALID);
+    expect_message("x.onnx: found by_name; expected neither by_name nor skip_mismatch for an ONNX");
+    cornu_model_close(m);
+}
+
 static void an_unknown_layer_is_refused(void **state)
 {
     (void)state;
@@ -112,6 +237,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_layer_that_is_left_out_keeps_its_weights),
         cmocka_unit_test(a_layer_of_the_file_alone_is_left_out_too),
+        cmocka_unit_test(weights_go_to_layers_of_the_same_name),
+        cmocka_unit_test(by_class_and_order_a_layer_that_does_not_fit_stays),
+        cmocka_unit_test(names_of_others_have_no_layers),
         cmocka_unit_test(an_unknown_layer_is_refused),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);

@@ -492,22 +492,27 @@ class Sequential(Chain):
         _check_new(path, overwrite)
         self._to_read().save_weights(path, names)
 
-    @takes(by_name=(False, None), options=(None,))
+    @takes(options=(None,))
     def load_weights(self, filepath, skip_mismatch=False, names=None, **kwargs) -> None:
         """Weights of a .weights.h5, .keras, .h5, .onnx or .safetensors file, layer by layer in their order whatever the
         layers' names; of a .npz by names. The optimizer's state stays as it is.
 
+        by_name=True, of Keras 2: to the layers of the same name; others stay as they are. skip_mismatch=True: so does
+        what has another shape. A warning tells what stays.
         names="torch", which Keras has not: of a PyTorch state_dict that is saved as .safetensors."""
-        not_here("load_weights: skip_mismatch", skip_mismatch or None, "every weight must fit")
+        by_name, skip_mismatch = bool(kwargs.pop("by_name", False)), bool(skip_mismatch)
         for name in kwargs:
             raise TypeError(f"load_weights: got an unexpected keyword argument {name!r}")
         self.build()
         path = os.fspath(filepath)
         try:
-            self._to_train().load_weights(path, names)
+            told = self._to_train().load_weights(path, names, by_name, skip_mismatch)
         except ValueError:
-            if names is not None or not self._load_in_order(path):
+            if names is not None or by_name or skip_mismatch or not self._load_in_order(path):
                 raise
+            told = None
+        if told:
+            warnings.warn(f"load_weights: {told}", stacklevel=3)
 
     def _load_in_order(self, path: str) -> bool:
         """Of a model file whose layers have other names; False where it is none, or another network's."""

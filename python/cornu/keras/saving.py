@@ -10,10 +10,9 @@ def save_model(model, filepath, overwrite=True, zipped=None) -> None:
     model.save(filepath, overwrite, zipped)
 
 
-def load_weights(model, filepath, skip_mismatch=False) -> None:
-    """A file's weights into a model. skip_mismatch: only False."""
-    only("skip_mismatch", False).check("load_weights", skip_mismatch)
-    model.load_weights(filepath)
+def load_weights(model, filepath, skip_mismatch=False, **kwargs) -> None:
+    """A file's weights into a model, as its load_weights takes them."""
+    model.load_weights(filepath, skip_mismatch, **kwargs)
 
 
 def save_weights(model, filepath, overwrite=True, max_shard_size=None) -> None:

@@ -55,6 +55,19 @@ cornu_status keras_read_names(tensor_file *f, const cornu_model *m, keras_state 
 /* The same of the weights alone, of a file whose optimizer may be another. */
 cornu_status keras_read_weight_names(tensor_file *f, const cornu_model *m);
 
+/* The same of the layers that the file has weights for, by their names or, of Keras 3's files, by
+   class and order; what the file has beyond the weights of such a layer is called "LAYER/weight 3",
+   all other tensors are left out. Files may lack layers, and shapes differ. */
+cornu_status keras_read_partners(tensor_file *f, const cornu_model *m, bool by_name);
+/* Is it Keras 3's layout? */
+bool keras_is_native(const tensor_file *f);
+/* The attribute NAME of a group, or NAME0, NAME1, ... one after the other. Never NULL. */
+cornu_status keras_read_list(const tensor_file *f, const char *group, const char *name,
+                             json_t **out);
+/* The JSON object of a file's metadata; `key` is named where it is none. */
+cornu_status keras_parse_json(const tensor_file *f, const char *key, const char *json,
+                              json_t **out);
+
 /* ---- writing ---------------------------------------------------------------------------- */
 
 /* Write the model, or the weights and the optimizer's state alone, as Keras does. `tensors` are the

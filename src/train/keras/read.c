@@ -28,7 +28,7 @@ static cornu_status fail_entry(const tensor_file *f, const char *key, const char
                        found);
 }
 
-static cornu_status parse(const tensor_file *f, const char *key, const char *json, json_t **out)
+cornu_status keras_parse_json(const tensor_file *f, const char *key, const char *json, json_t **out)
 {
     json_error_t error;
     *out = NULL;
@@ -97,7 +97,7 @@ static cornu_status join_configs(tensor_file *f, json_t *model, const char *trai
 {
     json_t *training = NULL;
     if (training_json) {
-        TRY(parse(f, "training_config", training_json, &training));
+        TRY(keras_parse_json(f, "training_config", training_json, &training));
         json_object_set_new(model, "compile_config", compile_section(training));
         json_decref(training);
     }
@@ -112,7 +112,7 @@ static cornu_status join_configs(tensor_file *f, json_t *model, const char *trai
 static cornu_status read_legacy_config(tensor_file *f, const char *config)
 {
     json_t *model;
-    TRY(parse(f, "model_config", config, &model));
+    TRY(keras_parse_json(f, "model_config", config, &model));
     cornu_status status = join_configs(f, model, tensor_file_metadata(f, "@training_config"));
     json_decref(model);
     return status;
@@ -134,9 +134,8 @@ cornu_status keras_read_metadata(tensor_file *f)
 
 /* ---- lists of names --------------------------------------------------------------------- */
 
-/* The attribute NAME of a group, or NAME0, NAME1, ... one after the other. Never NULL. */
-static cornu_status read_list(const tensor_file *f, const char *group, const char *name,
-                              json_t **out)
+cornu_status keras_read_list(const tensor_file *f, const char *group, const char *name,
+                             json_t **out)
 {
     char *key;
     *out = json_array();
@@ -186,7 +185,7 @@ static cornu_status take_layers(const tensor_file *f, const cornu_model *m, cons
         char *group;
         json_t *list = NULL;
         TRY(memory_format(&group, "%s%s", root, json_string_value(json_array_get(layers, i))));
-        cornu_status status = read_list(f, group, "weight_names", &list);
+        cornu_status status = keras_read_list(f, group, "weight_names", &list);
         if (status == CORNU_OK && json_array_size(list) > 0) {
             status = at < m->layer_count
                          ? take_names(f, m->layers[at], group, list, n)
@@ -210,11 +209,11 @@ static cornu_status list_legacy_weights(const tensor_file *f, const cornu_model 
 {
     json_t *layers;
     const char *root = "model_weights/";
-    TRY(read_list(f, "model_weights", "layer_names", &layers));
+    TRY(keras_read_list(f, "model_weights", "layer_names", &layers));
     if (json_array_size(layers) == 0) { /* a file of weights alone */
         json_decref(layers);
         root = "";
-        TRY(read_list(f, "", "layer_names", &layers));
+        TRY(keras_read_list(f, "", "layer_names", &layers));
     }
     cornu_status status = take_layers(f, m, root, layers, n);
     json_decref(layers);
@@ -227,7 +226,7 @@ static cornu_status list_legacy_weights(const tensor_file *f, const cornu_model 
 static cornu_status list_optimizer(const tensor_file *f, keras_layout layout, json_t **out)
 {
     if (layout == KERAS_LEGACY)
-        return read_list(f, "optimizer_weights", "weight_names", out);
+        return keras_read_list(f, "optimizer_weights", "weight_names", out);
     *out = json_array();
     for (int i = 0;; i++) {
         char name[64];
@@ -381,7 +380,7 @@ static cornu_status rename_tensors(tensor_file *f, const cornu_model *m, const k
     return tensor_file_check_names(f);
 }
 
-static bool is_native(const tensor_file *f)
+bool keras_is_native(const tensor_file *f)
 {
     return !tensor_file_metadata(f, "model_weights@layer_names") &&
            !tensor_file_metadata(f, "model_weights@layer_names0") &&
@@ -391,7 +390,7 @@ static bool is_native(const tensor_file *f)
 static cornu_status list_names(const tensor_file *f, const cornu_model *m, keras_names *n,
                                keras_state *state)
 {
-    if (is_native(f)) {
+    if (keras_is_native(f)) {
         TRY(keras_names_make(m, KERAS_NATIVE, n));
         for (int i = m->weight_count; i < m->variable_count; i++) {
             free(n->variable[i]);
