@@ -292,8 +292,9 @@ typedef struct cornu_data_options {
        published with, such as pictures of one's own, for which cornu_model_adapt changes the model.
        Where pictures come without a test split and the workload validates, a fifth becomes one. */
     bool other_data;
-    /* This share of each split's samples alone, the same of each class and at least one, as if
-       drawn at random but always the same ones; 0: all. Not of cornu_data_from_files. */
+    /* This share of each split's samples alone, the same of each class (of samples without classes,
+       of all) and at least one, as if drawn at random but always the same ones; 0: all. Not of
+       cornu_data_from_files. */
     double fraction;
     uint64_t reserved[5]; /* 0 */
 } cornu_data_options;

@@ -91,12 +91,14 @@ cornu_status share_apply(const data_request *request, cornu_data *data)
 {
     double fraction = request->options.fraction;
     int64_t before[2], after[2];
+    bool by_class = false;
     if (!(fraction > 0 && fraction < 1) || data->loader)
         return CORNU_OK;
     for (int s = 0; s < 2; s++) {
         sample_block *b = &data->block[s];
         bool *kept, classes = b->y && b->y_type == SAMPLE_I32 && shape_elements(&b->y_shape) == 1;
         before[s] = b->count;
+        by_class = by_class || classes;
         TRY(memory_new((size_t)b->count + 1, sizeof *kept, "share of the samples", &kept));
         cornu_status status = share_choose(classes ? b->y : NULL, b->count, fraction, kept);
         if (status == CORNU_OK && b->count > 0)
@@ -105,16 +107,15 @@ cornu_status share_apply(const data_request *request, cornu_data *data)
         TRY(status);
         after[s] = b->count;
     }
-    share_notice(request, data->name, before, after);
+    share_notice(request, data->name, by_class, before, after);
     return CORNU_OK;
 }
 
-void share_notice(const data_request *request, const char *name, const int64_t count[2],
-                  const int64_t left[2])
+void share_notice(const data_request *request, const char *name, bool by_class,
+                  const int64_t count[2], const int64_t left[2])
 {
     data_notice(&request->options,
-                "%s: fraction %g of each class: %lld of %lld training samples, %lld of %lld test "
-                "samples",
-                name, request->options.fraction, (long long)left[0], (long long)count[0],
-                (long long)left[1], (long long)count[1]);
+                "%s: fraction %g of %s: %lld of %lld training samples, %lld of %lld test samples",
+                name, request->options.fraction, by_class ? "each class" : "the samples",
+                (long long)left[0], (long long)count[0], (long long)left[1], (long long)count[1]);
 }

@@ -166,10 +166,12 @@ static void a_fraction_of_the_rows_may_be_asked_for(void **state)
     (void)state;
     cornu_data *data = NULL;
     cornu_model *model = model_of(HOUSES);
-    const cornu_data_options options = {.fraction = 0.5};
+    said = (notices){.count = 0};
+    const cornu_data_options options = {.fraction = 0.5, .on_notice = notices_add, .user = &said};
     make_houses("file,price\np/0.png,0\np/1.png,1\np/2.png,2\np/3.png,3\n");
     expect_ok(cornu_data_open_for_model(model, &options, &data));
     assert_int_equal(made_count(data, CORNU_TRAIN), 2);
+    assert_non_null(strstr(said.lines, "fraction 0.5 of the samples: 2 of 4 training samples"));
     cornu_data_close(data);
     cornu_model_close(model);
 }

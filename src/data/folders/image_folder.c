@@ -220,7 +220,7 @@ cornu_status images_take_share(image_files *files, const data_request *r, const 
     size_t count = files->count, left = 0;
     int64_t before[2] = {0}, after[2] = {0};
     int32_t *labels;
-    bool *kept;
+    bool *kept, by_class = false;
     if (!(fraction > 0 && fraction < 1))
         return CORNU_OK;
     TRY(memory_new(count + 1, sizeof *labels + sizeof *kept, "share of the images", &labels));
@@ -230,6 +230,7 @@ cornu_status images_take_share(image_files *files, const data_request *r, const 
     cornu_status status = share_choose(labels, (int64_t)count, fraction, kept);
     for (size_t i = 0; status == CORNU_OK && i < count; i++) {
         image_file *file = &files->items[i];
+        by_class = by_class || file->label > 0; /* of a table none has one */
         before[file->test]++;
         after[file->test] += kept[i];
         if (kept[i])
@@ -240,7 +241,7 @@ cornu_status images_take_share(image_files *files, const data_request *r, const 
     free(labels);
     TRY(status);
     files->count = left;
-    share_notice(r, name, before, after);
+    share_notice(r, name, by_class, before, after);
     return CORNU_OK;
 }
 
