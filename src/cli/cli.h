@@ -265,6 +265,7 @@ int plot_print(const plot *p, int width, int height, bool utf8, FILE *f);
 typedef struct progress {
     bool quiet, terminal;
     bool silent;      /* answers nothing, either: another process does */
+    bool rows;        /* are on standard output: notices go to standard error */
     int64_t epoch;    /* whose heading has been printed; -1: none */
     bool line_open;   /* the cursor stands behind a line that will be redrawn */
     bool answered;    /* somebody else has printed a line: no more redrawing */

@@ -258,15 +258,20 @@ static int predict_samples(prediction *p, const cornu_data *data, cornu_split sp
     return status;
 }
 
+static bool rows_go_to_stdout(const rows *r)
+{
+    return !r->path || strcmp(r->path, "-") == 0;
+}
+
 static int predict_data(prediction *p, const char *where)
 {
-    progress silent = {.quiet = true};
+    progress told = {.epoch = -1, .rows = rows_go_to_stdout(&p->rows)};
     const data_choice files = {.whole = where != NULL};
     cornu_data *data = NULL;
     cornu_data_info info;
     int status = report(cornu_predict_check(p->model, 1, &p->options)); /* before reading data */
     if (status == STATUS_OK)
-        status = open_data(p->model, where, false, &files, &silent, &data);
+        status = open_data(p->model, where, false, &files, &told, &data);
     if (status == STATUS_OK)
         status = report(cornu_data_info_get(data, &info));
     if (status == STATUS_OK) {
@@ -295,7 +300,7 @@ static int predict(prediction *p, const predict_options *o, const operands *foun
     if (status == STATUS_OK)
         status =
             found->count > 1 ? predict_images(p, found, o->ended_by_nul) : predict_data(p, o->data);
-    bool alone = p->rows.format != ROWS_TEXT && p->rows.to == stdout;
+    bool alone = p->rows.format != ROWS_TEXT && rows_go_to_stdout(&p->rows);
     status = rows_close(&p->rows, status);
     if (p->done > 0 && !alone && !p->rows.over)
         print_rate(p->done, p->seconds);

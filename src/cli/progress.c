@@ -346,7 +346,7 @@ void progress_notice(void *user, const char *notice)
     if (p->quiet)
         return;
     progress_break(p);
-    print("%s\n", notice);
+    print_to(p->rows ? stderr : stdout, "%s\n", notice);
 }
 
 /* Now or not at all: a terminal that is held (Ctrl-S), or a pipe that nobody empties, must not keep

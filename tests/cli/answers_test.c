@@ -16,14 +16,21 @@
 
 #include <cmocka.h>
 
-static program must_run(const char *const *arguments)
+/* It tells this on standard error, and NULL nothing. */
+static program must_tell(const char *const *arguments, const char *notice)
 {
     program p = program_run(arguments);
-    if (p.status != 0 || *p.err)
+    bool told = notice ? strstr(p.err, notice) != NULL : !*p.err;
+    if (p.status != 0 || !told)
         print_error("%s: status %d, \"%s\"\n", arguments[0], p.status, p.err);
     assert_int_equal(p.status, 0);
-    assert_string_equal(p.err, "");
+    assert_true(told);
     return p;
+}
+
+static program must_run(const char *const *arguments)
+{
+    return must_tell(arguments, NULL);
 }
 
 static void write_recipe(const char *name, const char *data, const char *input, const char *last,
@@ -148,13 +155,15 @@ static void the_first_samples_of_a_set_are_predicted_beside_their_class(void **s
     write_recipe("pets.yaml", "{folder: pets, validation_split: 0.5}", "[2, 2, 1]",
                  "{Dense: {units: 1, activation: sigmoid}}", "binary_crossentropy");
     train("pets.yaml", "m.safetensors");
-    program p = must_run(
-        ARGUMENTS("predict", "m.safetensors", "--data", "pets", "--count", "2", "--top", "1"));
+    program p = must_tell(
+        ARGUMENTS("predict", "m.safetensors", "--data", "pets", "--count", "2", "--top", "1"),
+        "pets: 8 images in 2 classes (0 files skipped): cat (4), dog (4)\n");
     assert_int_equal(count_lines(p.out), 3);
     assert_int_equal(strncmp(p.out, "0  pets/cat/0.pgm  (cat)  cat ", 30), 0);
     assert_non_null(strstr(p.out, "\n2 samples in "));
     program_free(&p);
-    p = must_run(ARGUMENTS("predict", "m.safetensors", "--data", "pets", "--count", "999"));
+    p = must_tell(ARGUMENTS("predict", "m.safetensors", "--data", "pets", "--count", "999"),
+                  "pets: 8 images");
     assert_non_null(strstr(p.out, "  (dog)  dog "));
     program_free(&p);
 }
@@ -183,8 +192,17 @@ static void classes_that_the_model_does_not_know_are_refused(void **state)
     program refused = program_run(ARGUMENTS("train", "m.safetensors", "--data", "other"));
     assert_null(strstr(refused.out, " decoded")); /* nothing was trained */
     program_free(&refused);
+    refused = program_run(ARGUMENTS("train", "m.safetensors", "--data", "other", "--sweep",
+                                    "seed=1..3", "--no-save"));
+    assert_int_equal(refused.status, 1);
+    assert_null(strstr(refused.out, "run 1 of 3")); /* it is said once, before any run */
+    assert_int_equal(strncmp(refused.err, "cornu: other: found the classes cat, eel", 40), 0);
+    program_free(&refused);
     program p = must_run(ARGUMENTS("train", "m.safetensors", "--data", "other", "--classes", "new",
-                                   "--save", "n.safetensors"));
+                                   "--sweep", "seed=1..2", "--no-save"));
+    program_free(&p);
+    p = must_run(ARGUMENTS("train", "m.safetensors", "--data", "other", "--classes", "new",
+                           "--save", "n.safetensors"));
     program_free(&p);
     p = must_run(ARGUMENTS("predict", "n.safetensors", "other/eel/1.pgm", "--top", "1"));
     assert_non_null(strstr(p.out, "1.pgm  eel "));
@@ -204,12 +222,17 @@ static void one_class_of_two_is_evaluated_and_predicted_by_its_name(void **state
     assert_non_null(strstr(p.out, "accuracy: 1.0000"));
     assert_non_null(strstr(p.out, "dogs: no pictures of cat\n"));
     program_free(&p);
-    p = must_run(ARGUMENTS("predict", "m.safetensors", "--data", "dogs", "--json", "-"));
+    p = must_tell(ARGUMENTS("predict", "m.safetensors", "--data", "dogs", "--json", "-"),
+                  "dogs: only one class, dog\n");
     assert_non_null(strstr(p.out,
                            "{\"sample\": 0, \"file\": \"dogs/dog/1.pgm\", \"true_index\": 1, "
                            "\"true_class\": \"dog\""));
     program_free(&p);
-    p = must_run(ARGUMENTS("predict", "m.safetensors", "--data", "dogs", "--csv", "-", "--top=1"));
+    p = must_run(ARGUMENTS("predict", "m.safetensors", "--data", "dogs", "--csv", "t.csv"));
+    assert_int_equal(strncmp(p.out, "dogs: only one class, dog\n", 26), 0);
+    program_free(&p);
+    p = must_tell(ARGUMENTS("predict", "m.safetensors", "--data", "dogs", "--csv", "-", "--top=1"),
+                  "dogs: only one class, dog\n");
     assert_int_equal(strncmp(p.out,
                              "sample,file,true_class,class_1,probability_1\n"
                              "0,dogs/dog/1.pgm,dog,dog,",
@@ -233,11 +256,12 @@ static void a_folder_that_is_given_is_used_whole(void **state)
     }
     for (int i = 0; i < 2; i++) {
         const char *command = i ? "predict" : "evaluate";
-        program p = must_run(ARGUMENTS(command, "m.safetensors", "--data", "fresh"));
+        program p = must_tell(ARGUMENTS(command, "m.safetensors", "--data", "fresh"),
+                              i ? "fresh: 8 images" : NULL);
         assert_non_null(strstr(p.out, "\n8 samples in "));
         assert_null(strstr(p.out, "no test samples"));
         program_free(&p);
-        p = must_run(ARGUMENTS(command, "m.safetensors"));
+        p = must_tell(ARGUMENTS(command, "m.safetensors"), i ? "pets: 8 images" : NULL);
         assert_null(strstr(p.out, "\n8 samples in "));
         program_free(&p);
     }
