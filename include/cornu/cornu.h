@@ -819,6 +819,9 @@ CORNU_API cornu_status cornu_evaluate_check(const cornu_model *model,
                                             const cornu_run_options *options);
 /* The same for `bytes` of the caller's own, called `what` in the message. */
 CORNU_API cornu_status cornu_memory_check(const char *what, int64_t bytes);
+/* Would cornu_fit take this data: its shapes, its classes by number or name, its targets? What is
+   wrong is CORNU_INVALID with cornu_fit's message. Nothing is changed. */
+CORNU_API cornu_status cornu_fit_check(const cornu_model *model, const cornu_data *data);
 /* Bytes of the host's memory that cornu_fit will take beside the data, as far as that is known
    before: weights, slots, buffers, and for what kernels need besides as much as the buffers. Of the
    options those of the device, and the batch, count; NULL: the defaults. */

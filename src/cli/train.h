@@ -19,6 +19,8 @@ typedef struct train_options {
 /* Open the recipe or the model file (which must be of one network where both are named) and its
    data, and make the model as the command line and the data want it. */
 int train_open(const train_options *options, progress *p, cornu_model **model, cornu_data **data);
+/* Apply the command line's options to a model whose layers are final. */
+int train_prepare(const train_options *options, cornu_model *model);
 /* Is it a built-in workload that may be made to fit other data than its own? */
 bool train_adapts(const train_options *options);
 /* Another learning rate than the recipe's, before training begins. Prints what is wrong, and

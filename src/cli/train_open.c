@@ -55,8 +55,7 @@ static int open_model(const train_options *o, cornu_model **model)
     return status == STATUS_OK && o->resume && o->what ? check_same_network(*model, o) : status;
 }
 
-/* Apply the command line's options to the model, once its layers are final. */
-static int prepare(const train_options *o, cornu_model *model)
+int train_prepare(const train_options *o, cornu_model *model)
 {
     const char *skip[sizeof o->skip.item / sizeof *o->skip.item + 1] = {NULL};
     const cornu_weights_options weights = {.names = o->names, .skip = skip};
@@ -78,12 +77,12 @@ int train_open(const train_options *o, progress *p, cornu_model **model, cornu_d
     files.other_data = adapts;
     int status = open_model(o, model);
     if (status == STATUS_OK && !adapts) /* what is wrong with the options is said first */
-        status = prepare(o, *model);
+        status = train_prepare(o, *model);
     if (status == STATUS_OK)
         status = open_data(*model, o->data, true, &files, p, data);
     if (status == STATUS_OK && adapts)
         status = adapt_model(*model, *data, p);
     if (status == STATUS_OK && adapts)
-        status = prepare(o, *model);
+        status = train_prepare(o, *model);
     return status;
 }

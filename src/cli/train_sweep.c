@@ -230,29 +230,51 @@ static int check_options(const sweep *s)
     return STATUS_OK;
 }
 
-/* What is wrong for all runs is said once, before any begins; data is downloaded here, and what a
-   run needs of memory told. */
-static int open_once(sweep *s, int64_t *bytes)
+/* The rate that the first run has; 0: the recipe's. */
+static double first_rate(const sweep *s)
+{
+    for (int i = 0; i < s->trials->lists; i++)
+        if (strcmp(s->trials->list[i].key->option, "learning-rate") == 0)
+            return strtod(s->trials->list[i].value[0], NULL);
+    return 0;
+}
+
+/* As the first run has it; a resumed run has the model of its own file. */
+static int prepare_first(const sweep *s, cornu_model *model)
 {
     const train_options *o = s->options;
-    cornu_model *model = NULL;
-    cornu_data *data = NULL;
+    double rate = first_rate(s);
+    int status = o->resume ? STATUS_OK : train_prepare(o, model);
+    return status == STATUS_OK && rate > 0 ? train_set_learning_rate(model, rate) : status;
+}
+
+static int open_first(sweep *s, cornu_model **model, cornu_data **data)
+{
+    const train_options *o = s->options;
     data_choice files = {.cache = "off",
                          .background = true,
                          .fraction = o->fraction.value,
                          .other_data = train_adapts(o)};
-    double rate = o->learning_rate.value;
-    cornu_data_loading loading = {.files = 0};
-    for (int i = 0; i < s->trials->lists; i++)
-        if (strcmp(s->trials->list[i].key->option, "learning-rate") == 0)
-            rate = strtod(s->trials->list[i].value[0], NULL);
-    int status = report(cornu_model_open(o->what, &model));
+    int status = report(cornu_model_open(o->what, model));
+    if (status == STATUS_OK && !files.other_data)
+        status = prepare_first(s, *model);
     if (status == STATUS_OK)
-        status = open_data(model, o->data, true, &files, &s->progress, &data);
+        status = open_data(*model, o->data, true, &files, &s->progress, data);
     if (status == STATUS_OK && files.other_data)
-        status = adapt_model(model, data, &s->progress);
-    if (status == STATUS_OK && rate > 0)
-        status = train_set_learning_rate(model, rate);
+        status = adapt_model(*model, *data, &s->progress);
+    if (status == STATUS_OK && files.other_data)
+        status = prepare_first(s, *model);
+    return status == STATUS_OK && !o->resume ? report(cornu_fit_check(*model, *data)) : status;
+}
+
+/* What is wrong for all runs is said once, before any begins; data is downloaded here, and what a
+   run needs of memory told. */
+static int open_once(sweep *s, int64_t *bytes)
+{
+    cornu_model *model = NULL;
+    cornu_data *data = NULL;
+    cornu_data_loading loading = {.files = 0};
+    int status = open_first(s, &model, &data);
     if (status == STATUS_OK) {
         (void)cornu_data_loading_get(data, &loading);
         s->keeps_pixels = loading.files > 0;
