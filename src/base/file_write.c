@@ -40,8 +40,7 @@ static int stream_close(void *cookie)
     return close((int)(intptr_t)cookie) == 0 || errno == EINTR ? 0 : -1; /* it is closed */
 }
 
-/* Takes `fd`, also where there is no memory for a stream. */
-static FILE *open_stream(int fd)
+FILE *file_stream(int fd)
 {
     FILE *f = fopencookie(
         (void *)(intptr_t)fd, "wb",
@@ -241,7 +240,7 @@ static cornu_status open_temporary(file_write *w)
         close(fd);
         return file_fail(w->path, "write", error);
     }
-    w->stream = open_stream(fd);
+    w->stream = file_stream(fd);
     return w->stream ? CORNU_OK : file_fail(w->path, "write", errno);
 }
 
@@ -299,7 +298,7 @@ cornu_status file_write_open_watched(const char *path, int64_t bytes, const file
     tell(w, false);
     if (status == CORNU_OK && is_stream(path)) {
         int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-        w->stream = fd < 0 ? NULL : open_stream(fd);
+        w->stream = fd < 0 ? NULL : file_stream(fd);
         if (!w->stream)
             status = file_fail(path, "write", errno);
     } else if (status == CORNU_OK) {

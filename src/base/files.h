@@ -39,6 +39,10 @@ cornu_status file_read_at(const char *path, int fd, uint64_t offset, void *to, s
 /* The whole (regular) file as bytes followed by one zero byte. Refuses more than `limit` bytes. */
 cornu_status file_read(const char *path, size_t limit, char **data, size_t *size);
 
+/* A stream to write to `fd`, which it takes also on failure (NULL, errno ENOMEM): unlike stdio's
+   own it goes on where a signal interrupts a write. fileno() of it is -1. */
+FILE *file_stream(int fd);
+
 /* Who is told of a write: before there is a temporary file, when there is one, after every few MB,
    and once the file is in its place. */
 typedef struct file_watch {

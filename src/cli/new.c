@@ -1,5 +1,7 @@
 #include "cli/new.h"
+#include "bench/stream.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -122,7 +124,8 @@ static int name_recipe(const char *given, char *file, char *name, size_t size)
 
 static int write_recipe(const new_data *d, const new_recipe *r)
 {
-    FILE *f = fopen(r->file, "wx");
+    int fd;
+    FILE *f = bench_stream_open(r->file, O_EXCL, &fd);
     if (!f && errno == EEXIST)
         return fail(STATUS_FAILURE, "%s: found this file; expected a name that is free", r->file);
     if (!f)

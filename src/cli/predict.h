@@ -28,6 +28,7 @@ typedef struct rows {
     row_format format;
     const char *path; /* NULL or "-": standard output */
     FILE *to;
+    int fd;                 /* of `to` */
     bool labelled;          /* of a data set: a number and the true class, */
     bool named;             /* and a file, where its samples have some */
     cornu_output_info info; /* of the model */

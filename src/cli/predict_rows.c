@@ -1,5 +1,6 @@
 /* Predictions as lines of text, as CSV (RFC 4180) or as a JSON array: see predict.h. */
 #include "bench/csv_cell.h"
+#include "bench/stream.h"
 #include "cli/predict.h"
 #include <errno.h>
 #include <jansson.h>
@@ -230,7 +231,7 @@ static json_t *row_json(const rows *r, const row *one)
 /* On a terminal all but ASCII as escapes. */
 static void write_json(rows *r, const row *one)
 {
-    size_t ascii = isatty(fileno(r->to)) ? JSON_ENSURE_ASCII : 0;
+    size_t ascii = isatty(r->fd) ? JSON_ENSURE_ASCII : 0;
     json_t *object = row_json(r, one);
     char *line = object ? json_dumps(object, JSON_REAL_PRECISION(9) | ascii) : NULL;
     json_decref(object);
@@ -252,8 +253,9 @@ static const char *where(const rows *r)
 int rows_open(rows *r)
 {
     r->to = stdout;
+    r->fd = STDOUT_FILENO;
     if (r->path && strcmp(r->path, "-") != 0)
-        r->to = fopen(r->path, "we");
+        r->to = bench_stream_open(r->path, 0, &r->fd);
     if (!r->to)
         return fail(STATUS_FAILURE, "%s: cannot write: %s", r->path, strerror(errno));
     if (r->format == ROWS_CSV)
@@ -274,9 +276,9 @@ void rows_write(rows *r, const row *one)
         r->problem = errno;
 }
 
-static bool is_read(FILE *f)
+static bool is_read(int fd)
 {
-    struct pollfd reader = {.fd = fileno(f), .events = POLLOUT};
+    struct pollfd reader = {.fd = fd, .events = POLLOUT};
     return poll(&reader, 1, 0) != 1 || !(reader.revents & POLLERR);
 }
 
@@ -286,7 +288,7 @@ static int fail_write(rows *r)
     __fpurge(r->to);
     clearerr(r->to);
     r->over = true;
-    if (r->problem != EPIPE && is_read(r->to))
+    if (r->problem != EPIPE && is_read(r->fd))
         return fail(STATUS_FAILURE, "%s: cannot write: %s; stopped after %lld row%s", where(r),
                     strerror(r->problem ? r->problem : EIO), (long long)r->count,
                     r->count == 1 ? "" : "s");
