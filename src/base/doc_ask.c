@@ -256,10 +256,35 @@ static void show(const doc *d, text *t, size_t size)
     text_add(t, d->type == DOC_LIST ? "]" : "}");
 }
 
-bool doc_json_lacks_memory(const json_error_t *error)
+static json_t *load_once(const char *json, size_t length, size_t flags, json_error_t *error,
+                         bool *lacks_memory)
 {
-    bool said = json_error_code(error) == json_error_out_of_memory;
-    return said || !*error->text || errno == ENOMEM; /* jansson rarely says so itself */
+    errno = 0;
+    json_t *value = json_loadb(json, length, flags, error);
+    bool said = !value && (json_error_code(error) == json_error_out_of_memory || !*error->text);
+    *lacks_memory = said || errno == ENOMEM; /* jansson rarely says so itself */
+    return value;
+}
+
+/* Where its buffer cannot grow, jansson goes on without the byte, and the number that follows
+   clears errno: the text then seems damaged, or says something else. So it is read twice, and what
+   differs is not the text's. */
+json_t *doc_json_load(const char *json, size_t length, size_t flags, json_error_t *error,
+                      bool *lacks_memory)
+{
+    json_error_t again;
+    bool lacks[2];
+    json_t *value = load_once(json, length, flags, error, &lacks[0]);
+    json_t *other = load_once(json, length, flags, &again, &lacks[1]);
+    bool same =
+        value ? other && json_equal(value, other) : !other && strcmp(error->text, again.text) == 0;
+    same = same && error->position == again.position;
+    json_decref(other);
+    *lacks_memory = lacks[0] || lacks[1] || !same;
+    if (!*lacks_memory)
+        return value;
+    json_decref(value);
+    return NULL;
 }
 
 char *doc_show(const doc *d, char *out, size_t size)

@@ -1,10 +1,10 @@
 /* The safetensors format, as https://github.com/huggingface/safetensors describes it: 8 bytes with
    the header's size, a JSON header that may end in spaces, then the data. The tensors must fill
    the data without holes or overlaps. */
+#include "base/doc.h"
 #include "base/memory.h"
 #include "format/reader.h"
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,10 +176,11 @@ static cornu_status next_value(header_reader *h, size_t most, json_t **out)
 {
     json_error_t error;
     size_t left = (size_t)(h->end - h->at);
-    errno = 0;
-    *out = json_loadb(h->at, left < most ? left : most,
-                      JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &error);
-    if (!*out && (errno == ENOMEM || !*error.text))
+    bool lacks_memory;
+    *out = doc_json_load(h->at, left < most ? left : most,
+                         JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &error,
+                         &lacks_memory);
+    if (lacks_memory)
         return out_of_memory(h->file->path);
     if (!*out)
         return fail_header(h, error.text);

@@ -135,7 +135,11 @@ static cornu_status fill_gaps(const callbacks *c, json_t *list)
 
 cornu_status callbacks_from_text(callbacks *c, const char *states)
 {
-    json_t *list = json_loads(states, 0, NULL);
+    json_error_t error;
+    bool lacks_memory;
+    json_t *list = doc_json_load(states, strlen(states), 0, &error, &lacks_memory);
+    if (lacks_memory)
+        return status_fail(CORNU_OUT_OF_MEMORY, "callbacks: not enough memory for their state");
     if (!json_is_array(list)) {
         json_decref(list);
         return status_fail(CORNU_INVALID,

@@ -121,9 +121,10 @@ static cornu_status entry_json(const tensor_file *f, const char *key, json_t **o
     if (strlen(json) > ENTRY_BYTES_MAX)
         return status_fail(CORNU_BAD_FILE, "%s: %s: found %zu bytes; expected at most %d", f->path,
                            key, strlen(json), ENTRY_BYTES_MAX);
-    errno = 0;
-    *out = json_loads(json, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
-    if (!*out && doc_json_lacks_memory(&error))
+    bool lacks_memory;
+    *out = doc_json_load(json, strlen(json), JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error,
+                         &lacks_memory);
+    if (lacks_memory)
         return status_fail(CORNU_OUT_OF_MEMORY, "%s: %s: not enough memory", f->path, key);
     if (!*out)
         return status_fail(CORNU_BAD_FILE, "%s: %s: found damaged JSON (%s); expected a value",

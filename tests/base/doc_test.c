@@ -278,6 +278,42 @@ static void empty_text_is_null_and_a_missing_file_is_named(void **state)
 
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
 
+/* ---- jansson without memory ------------------------------------------------------------- */
+
+static int left; /* allocations until the one that fails; below 0: none does */
+
+static void *failing_malloc(size_t size)
+{
+    return left >= 0 && left-- == 0 ? NULL : malloc(size);
+}
+
+/* jansson loses the bytes that it has no room for, and errno in the number behind them. */
+static void json_that_memory_was_short_for_is_not_taken_for_another_text(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"a key of more than sixteen letters\": 12.5, \"b\": [1, 2]}";
+    json_error_t error;
+    bool lacks_memory;
+    json_t *whole = doc_json_load(text, strlen(text), 0, &error, &lacks_memory);
+    assert_non_null(whole);
+    assert_false(lacks_memory);
+    json_set_alloc_funcs(failing_malloc, free);
+    int failed = 0;
+    for (int i = 0; i < 200; i++) {
+        left = i;
+        json_t *found = doc_json_load(text, strlen(text), 0, &error, &lacks_memory);
+        left = -1;
+        assert_true(found ? !lacks_memory && json_equal(found, whole) : lacks_memory);
+        failed += !found;
+        json_decref(found);
+    }
+    json_set_alloc_funcs(malloc, free);
+    assert_true(failed > 10);
+    json_decref(whole);
+    assert_null(doc_json_load("{", 1, 0, &error, &lacks_memory));
+    assert_false(lacks_memory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,6 +327,7 @@ int main(void)
         cmocka_unit_test(whole_numbers_may_be_the_least_and_the_most),
         cmocka_unit_test(what_is_no_finite_number_becomes_a_word_of_json),
         cmocka_unit_test(json_comes_out_as_it_went_in),
+        cmocka_unit_test(json_that_memory_was_short_for_is_not_taken_for_another_text),
         IN_SCRATCH(empty_text_is_null_and_a_missing_file_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

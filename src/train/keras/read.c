@@ -34,9 +34,9 @@ cornu_status keras_parse_json(const tensor_file *f, const char *key, const char 
     *out = NULL;
     if (strlen(json) > DOC_BYTES_MAX)
         return fail_entry(f, key, "more than 1 MB of JSON");
-    errno = 0;
-    *out = json_loads(json, JSON_REJECT_DUPLICATES, &error);
-    if (!*out && doc_json_lacks_memory(&error))
+    bool lacks_memory;
+    *out = doc_json_load(json, strlen(json), JSON_REJECT_DUPLICATES, &error, &lacks_memory);
+    if (lacks_memory)
         return status_fail(CORNU_OUT_OF_MEMORY, "%s: %s: not enough memory", f->path, key);
     if (!json_is_object(*out)) {
         json_decref(*out);
@@ -134,23 +134,39 @@ cornu_status keras_read_metadata(tensor_file *f)
 
 /* ---- lists of names --------------------------------------------------------------------- */
 
+/* Adds what the attribute `key` lists; *found: is it there? */
+static cornu_status add_listed(const tensor_file *f, const char *key, json_t *list, bool *found)
+{
+    json_error_t error;
+    bool lacks_memory = false;
+    const char *json = tensor_file_metadata(f, key);
+    json_t *more = json ? doc_json_load(json, strlen(json), 0, &error, &lacks_memory) : NULL;
+    if (json_is_array(more) && json_array_extend(list, more) != 0)
+        lacks_memory = true;
+    json_decref(more);
+    *found = json != NULL;
+    return lacks_memory
+               ? status_fail(CORNU_OUT_OF_MEMORY, "%s: %s: not enough memory", f->path, key)
+               : CORNU_OK;
+}
+
 cornu_status keras_read_list(const tensor_file *f, const char *group, const char *name,
                              json_t **out)
 {
-    char *key;
+    bool found = false, more = true;
     *out = json_array();
-    for (int i = -1;; i++) {
+    if (!*out)
+        return status_fail(CORNU_OUT_OF_MEMORY, "%s: %s: not enough memory", f->path, name);
+    for (int i = -1; more; i++) {
+        char *key;
         TRY(i < 0 ? memory_format(&key, "%s@%s", group, name)
                   : memory_format(&key, "%s@%s%d", group, name, i));
-        const char *json = tensor_file_metadata(f, key);
+        cornu_status status = add_listed(f, key, *out, &found);
         free(key);
-        json_t *more = json ? json_loads(json, 0, NULL) : NULL;
-        if (more)
-            json_array_extend(*out, more);
-        json_decref(more);
-        if ((!json && i >= 0) || (json && i < 0))
-            return CORNU_OK;
+        TRY(status);
+        more = found == (i >= 0);
     }
+    return CORNU_OK;
 }
 
 /* ---- an older file's weights ------------------------------------------------------------ */
@@ -209,13 +225,14 @@ static cornu_status list_legacy_weights(const tensor_file *f, const cornu_model 
 {
     json_t *layers;
     const char *root = "model_weights/";
-    TRY(keras_read_list(f, "model_weights", "layer_names", &layers));
-    if (json_array_size(layers) == 0) { /* a file of weights alone */
+    cornu_status status = keras_read_list(f, "model_weights", "layer_names", &layers);
+    if (status == CORNU_OK && json_array_size(layers) == 0) { /* a file of weights alone */
         json_decref(layers);
         root = "";
-        TRY(keras_read_list(f, "", "layer_names", &layers));
+        status = keras_read_list(f, "", "layer_names", &layers);
     }
-    cornu_status status = take_layers(f, m, root, layers, n);
+    if (status == CORNU_OK)
+        status = take_layers(f, m, root, layers, n);
     json_decref(layers);
     return status;
 }

@@ -173,9 +173,10 @@ static cornu_status fill_weights(const onnx_import *im)
 static cornu_status read_classes(const onnx_import *im, const char *value)
 {
     json_error_t error;
-    errno = 0;
-    json_t *names = json_loads(value, JSON_REJECT_DUPLICATES, &error);
-    if (!names && doc_json_lacks_memory(&error))
+    bool lacks_memory;
+    json_t *names =
+        doc_json_load(value, strlen(value), JSON_REJECT_DUPLICATES, &error, &lacks_memory);
+    if (lacks_memory)
         return status_fail(CORNU_OUT_OF_MEMORY, "%s: class_names: not enough memory", im->path);
     size_t count = json_array_size(names);
     const char **list = NULL;
