@@ -175,9 +175,11 @@ def test_copies_and_files_predict_the_same(model, samples, tmp_path):
     x, y = samples
     model.fit(x, y, verbose=0)
     expected = model.predict(x, verbose=0)
+    model.class_names = ["ant", "bee", "cat"]
     path = tmp_path / "a model.safetensors"
     model.save(path)
     for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model), keras.models.load_model(path)):
+        assert other.class_names == ["ant", "bee", "cat"]
         assert np.array_equal(other.predict(x, verbose=0), expected)
         other.fit(x, y, verbose=0)
     assert np.array_equal(model.predict(x, verbose=0), expected)
