@@ -248,6 +248,8 @@ static const gpu_kernel gather_kernel = {.name = "look", .enqueue = enqueue_gath
 static const gpu_kernel other_kernel = {.name = "nothing", .enqueue = enqueue_other};
 static const gpu_kernel *const gather_kernels[] = {&gather_kernel, NULL};
 static const gpu_kernel *const other_kernels[] = {&other_kernel, NULL};
+static const gpu_kernel together_kernel = {.name = "update", .with_updates = true};
+static const gpu_kernel *const update_kernels[] = {&together_kernel, NULL};
 static gpu_kernel_list lists[OP_COUNT];
 
 static gpu_driver fake_driver(void)
@@ -505,7 +507,7 @@ static void launch_gaps_are_those_of_each_operations_kernels(void **state)
     plan_options options = {.mode = PLAN_TRAIN, .batch = BATCH};
     for (int within = 0; within < 2; within++) {
         gpu_driver driver = fake_driver();
-        driver.updates_together = true;
+        lists[OP_UPDATE] = update_kernels;
         driver.launch_gap = within ? NULL : launch_gap;
         fake f;
         plan *p;

@@ -204,7 +204,7 @@ static void check_internal(const prepared *r, const op_group *g)
             if (!plan_group_internal(p, g, t))
                 continue;
             const size_t whole = (size_t)p->tensors[t].count * sizeof(float);
-            if (r->kernels[g->first]->needs)
+            if (prepared_kernel(r, g->first)->needs)
                 assert_true(r->bytes[t] < whole);
             else
                 assert_int_equal(r->bytes[t], 0);
@@ -222,11 +222,11 @@ static void look_at_all(void)
         net_run(n);
         const prepared *r = n->prepared;
         for (int k = 0; k < n->plan->op_count; k++) {
-            if (!r->groups[k])
+            if (!r->chosen.groups[k])
                 continue;
-            check_internal(r, r->groups[k]);
-            if (!is_seen(r->kernels[k]) && seen_count < KERNELS_MOST)
-                seen[seen_count++] = r->kernels[k];
+            check_internal(r, r->chosen.groups[k]);
+            if (!is_seen(prepared_kernel(r, k)) && seen_count < KERNELS_MOST)
+                seen[seen_count++] = prepared_kernel(r, k);
         }
         net_close(n);
         cornu_model_close(model);

@@ -126,8 +126,8 @@ static cornu_status resolve(gpu *g, prepared *p)
         const op *o = &p->plan->ops[i];
         printf("{\"operation\": \"%s\", \"number\": %d, \"layer\": \"%s\", \"kernel\": \"%s\", "
                "\"flops\": %.17g, \"bytes\": %.17g}\n",
-               op_infos[o->kind].name, i + 1, o->name, p->choices[i].kernel, p->choices[i].flops,
-               p->choices[i].bytes);
+               op_infos[o->kind].name, i + 1, o->name, p->chosen.choices[i].kernel,
+               p->chosen.choices[i].flops, p->chosen.choices[i].bytes);
         TRY(gpu_enqueue_op(g, p, i));
     }
     return CORNU_OK;

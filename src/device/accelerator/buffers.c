@@ -12,7 +12,7 @@ static void mark(const plan *p, tensor_ref t, bool value, bool *marks)
    away before, as the plan would have it. Such tensors lie behind the plan's arena. */
 static void mark_outliving(const gpu *g, const plan *p, bool *outlives)
 {
-    if (!g->driver->updates_together)
+    if (!gpu_updates_together(g))
         return;
     for (int i = 0; i < p->op_count; i++)
         if (p->ops[i].kind == OP_UPDATE) {

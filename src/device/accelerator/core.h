@@ -115,6 +115,12 @@ cornu_status gpu_launch_gaps(gpu *g, prepared *p, double *seconds);
 
 /* Bytes of a plan's buffers, and (offsets not NULL) where each begins. */
 cornu_status gpu_buffer_offsets(const gpu *g, const plan *p, size_t *offsets, size_t *bytes);
+/* gpu_kernel.with_updates: are all updates launched together? */
+static inline bool gpu_updates_together(const gpu *g)
+{
+    gpu_kernel_list list = g->driver->kernels[OP_UPDATE];
+    return list && list[0] && list[0]->with_updates;
+}
 /* gpu_driver.absorbs */
 static inline bool gpu_absorbs(const gpu *g, const plan *p, const op *o)
 {
@@ -139,15 +145,10 @@ cornu_status gpu_fail_refused(gpu *g, const plan *p, const gpu_need *n);
 
 struct prepared {
     const plan *plan;
-    const gpu_kernel **kernels; /* [op_count]; NULL: an UPDATE that is done with the others, or
-                                   within another's */
-    void **states;              /* [op_count] */
-    const op_group **groups;    /* [op_count]: that the kernel runs; NULL: the operation alone */
-    kernel_choice *choices;     /* [op_count] */
-    char **names;               /* [op_count]: the choices' "cuda/KERNEL" */
-    bool *tried;                /* [op_count]: gpu_kernel.try_first, and it has worked */
-    size_t *offsets;            /* [tensor_count]: buffers' bytes from the arena's start */
-    gpu_address *tensors;       /* [tensor_count], as long as .moves is the device's */
+    selection chosen;     /* no kernel: what is done with the updates */
+    bool *tried;          /* [op_count]: gpu_kernel.try_first, and it has worked */
+    size_t *offsets;      /* [tensor_count]: buffers' bytes from the arena's start */
+    gpu_address *tensors; /* [tensor_count], as long as .moves is the device's */
     int64_t moves;
     size_t arena_bytes, scratch_bytes;
     int first_update;           /* operation, where all updates are done together; else -1 */
@@ -158,7 +159,7 @@ struct prepared {
 };
 
 /* The first operation without a kernel; NULL: all have one. */
-const op *gpu_lacks(const gpu *g, const plan *p);
+const op *gpu_lacks(gpu *g, const plan *p);
 cornu_status gpu_prepare(gpu *g, const plan *p, prepared **out);
 void gpu_release(gpu *g, prepared *p);
 /* Addresses, and what the driver makes of them, again, where memory has moved since. */
@@ -169,10 +170,10 @@ cornu_status gpu_count_launches(gpu *g, prepared *p);
 cornu_status gpu_read(gpu *g, prepared *p, tensor_ref t, float *values, int64_t count);
 cornu_status gpu_write(gpu *g, prepared *p, tensor_ref t, const float *values, int64_t count);
 
-/* The number of the operation behind what runs at `i`: an operation or a group. */
-static inline int gpu_behind(const prepared *p, int i)
+/* The kernel that runs operation `i`, or NULL. */
+static inline const gpu_kernel *gpu_kernel_at(const prepared *p, int i)
 {
-    return i + (p->groups[i] ? p->groups[i]->count : 1);
+    return (const gpu_kernel *)(const void *)p->chosen.kernels[i];
 }
 /* The operations at which something is enqueued: the first (i: -1), and the one after `i`;
    op_count past the end. */

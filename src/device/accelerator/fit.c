@@ -1,5 +1,6 @@
 /* Does a plan fit into the device's memory? If not, what is the largest batch that does? */
 #include "device/accelerator/core.h"
+#include "device/largest_batch.h"
 #include <math.h>
 #include <stdio.h>
 
@@ -21,6 +22,7 @@ static double to_allocate(const gpu_state *s, const gpu_need *n, double *back)
 
 /* What buffers must fit into. */
 typedef struct room {
+    gpu *g;
     double scratch;        /* beside them */
     double bytes, largest; /* in all, and in one piece; 0: nobody knows, it must be tried */
 } room;
@@ -40,80 +42,53 @@ static bool can_allocate(gpu *g, size_t arena, size_t scratch, size_t queue)
     return given;
 }
 
-static bool has_room(gpu *g, const room *r, size_t arena, int64_t batch)
+static bool has_room(const room *r, size_t arena, int64_t batch)
 {
     double queue = (double)gpu_queue_bytes(batch);
     if (r->bytes == 0)
-        return can_allocate(g, arena, (size_t)r->scratch, (size_t)queue);
+        return can_allocate(r->g, arena, (size_t)r->scratch, (size_t)queue);
     return (double)arena <= r->largest && (double)arena + r->scratch + queue <= r->bytes;
 }
 
-/* The largest batch below p's whose plan fits; 0 where even batch 1 does not. */
-static int64_t largest_batch(gpu *g, const plan *p, const room *r)
+static bool fits(void *context, const plan *smaller)
 {
-    int64_t fits = 0, too_large = p->batch;
-    while (p->model && too_large - fits > 1) {
-        int64_t batch = fits + (too_large - fits) / 2;
-        plan_options options = {.mode = p->mode, .batch = batch, .weighted = p->weighted};
-        plan *smaller = NULL;
-        size_t arena = 0;
-        if (plan_build(p->model, &options, &smaller) != CORNU_OK)
-            return 0;
-        bool known = gpu_buffer_offsets(g, smaller, NULL, &arena) == CORNU_OK;
-        plan_free(smaller);
-        if (known && has_room(g, r, arena, batch))
-            fits = batch;
-        else
-            too_large = batch;
-    }
-    return fits;
+    const room *r = context;
+    size_t arena;
+    return gpu_buffer_offsets(r->g, smaller, NULL, &arena) == CORNU_OK &&
+           has_room(r, arena, smaller->batch);
 }
-
-enum { ADVICE = 96 };
-static const char *advice_for(gpu *g, const plan *p, const room *r, char advice[ADVICE])
-{
-    int64_t batch = largest_batch(g, p, r);
-    if (batch > 0)
-        snprintf(advice, ADVICE, "the largest batch that fits is %lld", (long long)batch);
-    else
-        snprintf(advice, ADVICE, "not even batch 1 fits");
-    return advice;
-}
-
-static const char *const modes[] = {
-    [PLAN_TRAIN] = "training", [PLAN_EVALUATE] = "evaluating", [PLAN_PREDICT] = "predicting"};
 
 /* `left`: bytes that are free, with what the shared buffers have. */
 static cornu_status fail_to_fit(gpu *g, const plan *p, const gpu_need *n, double left,
                                 double largest)
 {
-    char needed[32], have[32], advice[ADVICE];
-    advice_for(g, p, &(room){n->scratch, fmax(left, 1), largest}, advice);
+    char needed[32], have[32], advice[BATCH_ADVICE];
+    batch_advice(p, fits, &(room){g, n->scratch, fmax(left, 1), largest}, advice);
     if (n->arena > largest)
         return status_fail(
             CORNU_OUT_OF_MEMORY,
             "device %s: %s with batch %lld needs %s of memory in one piece; expected at most %s; "
             "%s",
-            g->name, modes[p->mode], (long long)p->batch, memory_human(n->arena, needed),
+            g->name, batch_plan_does(p), (long long)p->batch, memory_human(n->arena, needed),
             memory_human(largest, have), advice);
     return status_fail(
         CORNU_OUT_OF_MEMORY, "device %s: %s with batch %lld needs %s of memory; %s is free; %s",
-        g->name, modes[p->mode], (long long)p->batch,
+        g->name, batch_plan_does(p), (long long)p->batch,
         memory_human(n->arena + n->scratch + n->queue, needed), memory_human(left, have), advice);
 }
 
 cornu_status gpu_fail_refused(gpu *g, const plan *p, const gpu_need *n)
 {
     gpu_state *s = g->state;
-    char why[512], needed[32], advice[ADVICE];
+    char why[512], needed[32], advice[BATCH_ADVICE];
     snprintf(why, sizeof why, "%s", cornu_last_error());
     gpu_memory_free(g, &s->arena);
     gpu_memory_free(g, &s->scratch);
     gpu_queue_give_back(g);
     s->moves++;
-    advice_for(g, p, &(room){.scratch = n->scratch}, advice);
+    batch_advice(p, fits, &(room){.g = g, .scratch = n->scratch}, advice);
     return status_fail(CORNU_OUT_OF_MEMORY, "%s; %s with batch %lld needs %s of memory; %s", why,
-                       modes[p->mode], (long long)p->batch,
+                       batch_plan_does(p), (long long)p->batch,
                        memory_human(n->arena + n->scratch + n->queue, needed), advice);
 }
 

@@ -6,7 +6,7 @@
 #define DEVICE_ACCELERATOR_GPU_H
 
 #include "base/memory.h"
-#include "device/device.h"
+#include "device/select.h"
 
 /* A place in the device's memory; 0: none. One plus a number of bytes is one, within what
    gpu_driver.memory_new gave. What it is the driver's: CUDA's pointers, OpenCL's buffers (by
@@ -27,30 +27,29 @@ typedef struct gpu_op {
     gpu_address scratch; /* at least what prepare asked for; shared by all operations in turn */
 } gpu_op;
 
-/* One way to run an operation; lists as on the cpu: the first that accepts is used. */
+/* One way to run an operation. */
 typedef struct gpu_kernel {
-    const char *name;
+    KERNEL_INFO;
     /* NULL: always. *why: a few words (a constant). */
     bool (*accepts)(const gpu *g, const plan *p, const op *o, const char **why);
-    /* optional: descriptors, algorithms. A library's refusal of this shape is CORNU_UNSUPPORTED:
-       the next kernel of the list is then asked, and the message is kept as the reason. A failure
-       leaves *state alone. */
+    /* optional: descriptors, algorithms; selector.prepare. A library's refusal of this shape is
+       CORNU_UNSUPPORTED. */
     cornu_status (*prepare)(gpu *g, const plan *p, const op *o, void **state,
                             size_t *scratch_bytes);
     void (*release)(gpu *g, void *state);
     cornu_status (*enqueue)(const gpu_op *r);
-    /* The kind of group that it runs, which is there where `accepts` and all others are asked; they
-       see its first operation and find the others by plan_group. GROUP_NONE: an operation alone. */
-    group_kind group;
-    bool with_updates; /* its work is done by the updates' launches: enqueue is never called */
+    /* All of a plan's updates, together with what else has this mark, are launched at once after
+       the step's other operations: enqueue is never called. Where UPDATE has such a kernel, it has
+       no other. */
+    bool with_updates;
     /* Of an operation alone. Whether it works on this device shows when it first runs: it is
        enqueued once while the plan is prepared, on whatever lies in its buffers, and a failure is a
        refusal, as if `prepare` had failed. */
     bool try_first;
 } gpu_kernel;
 
-/* For each kind of operation a NULL-ended list, whose last kernel accepts everything; NULL: the
-   device lacks it. */
+/* For each kind of operation a NULL-ended list, whose last kernel accepts everything; empty, or
+   NULL: the device lacks the operation. */
 typedef const gpu_kernel *const *gpu_kernel_list;
 
 /* Tensors of an operation. */
@@ -137,9 +136,8 @@ typedef struct gpu_driver {
     /* The sums since the last reset; waits. */
     cornu_status (*results)(gpu *g, step_results *out, bool reset);
 
-    /* optional: all UPDATEs are done together behind the step's other operations. `absorbs`: does
-       that also make the outputs of `o`, a DENSE_BACKWARD_WEIGHTS, which then are never written? */
-    bool updates_together;
+    /* optional: does the launch of all updates (gpu_kernel.with_updates) also make the outputs of
+       `o`, a DENSE_BACKWARD_WEIGHTS, which then are never written? */
     bool (*absorbs)(const gpu *g, const plan *p, const op *o);
 
     /* Samples that are transformed or standardized are made by the host, as the network sees them.

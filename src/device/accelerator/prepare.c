@@ -27,78 +27,69 @@ static cornu_status ensure_memory(gpu *g, const prepared *r)
 
 /* ---- kernels ----------------------------------------------------------------------------- */
 
-static void add_refusal(kernel_choice *c, const gpu_kernel *k, const char *why)
+/* As selection asks (device/select.h). */
+
+static gpu *gpu_of(const selector *s)
 {
-    size_t used = strlen(c->refused);
-    snprintf(c->refused + used, sizeof c->refused - used, "%s%s: %s", used ? "; " : "", k->name,
-             why);
+    return (gpu *)(void *)s->device;
 }
 
-/* Take kernel `k` for operation `i` if it will have it; a refusal is kept as text, unless the same
-   kernel comes next for the operation alone. */
-static cornu_status try_kernel(gpu *g, prepared *r, int i, const gpu_kernel *k,
-                               const gpu_kernel *next)
+static const gpu_kernel *kernel_of(const kernel_info *k)
 {
-    const plan *p = r->plan;
-    const op *o = &p->ops[i];
-    kernel_choice *c = &r->choices[i];
-    const char *why = "does not take this operation";
-    if (k->group && !plan_group(p, o, k->group))
+    return (const gpu_kernel *)(const void *)k;
+}
+
+static const kernel_info *candidate(const selector *s, op_kind kind, int i)
+{
+    gpu_kernel_list list = gpu_of(s)->driver->kernels[kind];
+    return list && list[i] ? &list[i]->info : NULL;
+}
+
+static bool accepts(const selector *s, const kernel_info *k, const plan *p, const op *o,
+                    const char **why)
+{
+    return !kernel_of(k)->accepts || kernel_of(k)->accepts(gpu_of(s), p, o, why);
+}
+
+static cornu_status prepare(const selector *s, const kernel_info *k, const plan *p, const op *o,
+                            void **state, size_t *scratch_bytes)
+{
+    if (!kernel_of(k)->prepare)
         return CORNU_OK;
-    if (k->accepts && !k->accepts(g, p, o, &why)) {
-        if (!k->group || !next || strcmp(next->name, k->name) != 0)
-            add_refusal(c, k, why);
-        return CORNU_OK;
-    }
-    size_t scratch = 0;
-    cornu_status status = k->prepare ? k->prepare(g, p, o, &r->states[i], &scratch) : CORNU_OK;
-    if (status == CORNU_UNSUPPORTED) {
-        add_refusal(c, k, cornu_last_error());
-        return CORNU_OK;
-    }
-    if (status != CORNU_OK)
-        return status_prefix(status, "%s of %s", op_infos[o->kind].name, o->name);
-    r->kernels[i] = k;
-    r->groups[i] = k->group ? plan_group(p, o, k->group) : NULL;
-    c->group = k->group ? group_names[k->group] : NULL;
-    c->scratch_bytes = scratch;
-    if (scratch > r->scratch_bytes)
-        r->scratch_bytes = scratch;
+    cornu_status status = kernel_of(k)->prepare(gpu_of(s), p, o, state, scratch_bytes);
+    if (status == CORNU_OK || status == CORNU_UNSUPPORTED)
+        return status;
+    return status_prefix(status, "%s of %s", op_infos[o->kind].name, o->name);
+}
+
+static void release(const selector *s, const kernel_info *k, void *state)
+{
+    if (kernel_of(k)->release)
+        kernel_of(k)->release(gpu_of(s), state);
+}
+
+static selector selector_of(gpu *g)
+{
+    return (selector){.device = &g->device,
+                      .name = g->name,
+                      .prefix = g->driver->name,
+                      .forced = g->state->forced,
+                      .candidate = candidate,
+                      .accepts = accepts,
+                      .prepare = prepare,
+                      .release = release};
+}
+
+static cornu_status prepare_ops(gpu *g, prepared *r, int first, int end)
+{
+    const selector s = selector_of(g);
+    for (int i = first; i < end; i = selection_next(&r->chosen, i))
+        TRY(select_prepare(&s, r->plan, &r->chosen, i));
+    r->scratch_bytes = selection_scratch(&r->chosen);
     return CORNU_OK;
 }
 
-static bool is_forced(const gpu *g, const gpu_kernel *k)
-{
-    return g->state->forced && strcmp(k->name, g->state->forced) == 0;
-}
-
-/* The kernel that the caller forced, then the list's order; behind `failed` (NULL: from the start),
-   which was taken and does not work. */
-static cornu_status choose(gpu *g, prepared *r, int i, const gpu_kernel *failed)
-{
-    const op *o = &r->plan->ops[i];
-    gpu_kernel_list list = g->driver->kernels[o->kind];
-    int first = 0;
-    if (failed && !is_forced(g, failed))
-        while (list[first++] != failed)
-            continue;
-    for (int pass = g->state->forced && !failed ? 0 : 1; pass < 2; pass++)
-        for (int k = first; list && list[k] && !r->kernels[i]; k++)
-            if (is_forced(g, list[k]) == (pass == 0))
-                TRY(try_kernel(g, r, i, list[k], list[k + 1]));
-    if (r->kernels[i])
-        return CORNU_OK;
-    return status_fail(CORNU_UNSUPPORTED, "device %s: %s of %s: %s", g->name,
-                       op_infos[o->kind].name, o->name, r->choices[i].refused);
-}
-
-/* Operation `i` runs within the kernel of `first`. */
-static cornu_status fuse(prepared *r, int first, int i)
-{
-    TRY(memory_format(&r->names[i], "with %d", first + 1));
-    r->choices[i].kernel = r->names[i];
-    return CORNU_OK;
-}
+/* ---- updates ----------------------------------------------------------------------------- */
 
 /* Bytes that do not move where the updates' launch makes a gradient itself: written by `o`, read by
    its update. */
@@ -111,50 +102,35 @@ static double spared_bytes(const gpu *g, const plan *p, const op *o)
     return bytes;
 }
 
-/* What the updates' launches do: the first of them stands for all. */
-static cornu_status prepare_update(const gpu *g, prepared *r, int i)
+/* Operation `i` is done by the updates' launches: the first of them stands for all. */
+static cornu_status join_updates(gpu *g, prepared *r, int i)
 {
-    const op *o = &r->plan->ops[i];
-    kernel_choice *first = &r->choices[r->first_update];
-    first->flops += o->flops;
-    first->bytes += o->bytes - spared_bytes(g, r->plan, o);
-    if (i != r->first_update)
-        return fuse(r, r->first_update, i);
-    TRY(memory_format(&r->names[i], "%s/update", g->driver->name));
-    first->kernel = r->names[i];
-    return CORNU_OK;
-}
-
-static cornu_status prepare_op(gpu *g, prepared *r, int i, const gpu_kernel *failed)
-{
-    kernel_choice *c = &r->choices[i];
-    TRY(choose(g, r, i, failed));
-    if (r->kernels[i]->with_updates) {
-        r->kernels[i] = NULL;
-        return prepare_update(g, r, i);
+    const selector s = selector_of(g);
+    kernel_choice *first = &r->chosen.choices[r->first_update], *own = &r->chosen.choices[i];
+    first->bytes -= spared_bytes(g, r->plan, &r->plan->ops[i]);
+    if (i == r->first_update) {
+        r->chosen.kernels[i] = NULL;
+        return CORNU_OK;
     }
-    TRY(memory_format(&r->names[i], "%s/%s", g->driver->name, r->kernels[i]->name));
-    c->kernel = r->names[i];
-    plan_group_cost(r->plan, &r->plan->ops[i], r->groups[i], &c->flops, &c->bytes);
-    for (int k = i + 1; k < gpu_behind(r, i); k++)
-        TRY(fuse(r, i, k));
-    return CORNU_OK;
+    first->flops += own->flops;
+    first->bytes += own->bytes;
+    return select_fuse(&s, &r->chosen, r->first_update, i);
 }
 
-/* Is `o` done with all updates of the plan? */
-static bool is_together(const gpu *g, const op *o)
+static bool is_with_updates(const prepared *r, int i)
 {
-    return o->kind == OP_UPDATE && g->driver->updates_together;
+    return r->chosen.kernels[i] && gpu_kernel_at(r, i)->with_updates;
 }
 
-static cornu_status prepare_ops(gpu *g, prepared *r)
+static cornu_status join_all_updates(gpu *g, prepared *r)
 {
     const plan *p = r->plan;
     for (int i = p->op_count - 1; i >= 0; i--)
-        if (is_together(g, &p->ops[i]))
+        if (p->ops[i].kind == OP_UPDATE && is_with_updates(r, i))
             r->first_update = i;
-    for (int i = 0; i < p->op_count; i = gpu_behind(r, i))
-        TRY(is_together(g, &p->ops[i]) ? prepare_update(g, r, i) : prepare_op(g, r, i, NULL));
+    for (int i = 0; i < p->op_count && r->first_update >= 0; i++)
+        if (is_with_updates(r, i))
+            TRY(join_updates(g, r, i));
     return CORNU_OK;
 }
 
@@ -163,17 +139,12 @@ static cornu_status prepare_ops(gpu *g, prepared *r)
 /* Another kernel takes the place of operation `i`'s, which has failed with the present message. */
 static cornu_status replace(gpu *g, prepared *r, int i)
 {
-    const gpu_kernel *failed = r->kernels[i];
-    add_refusal(&r->choices[i], failed, cornu_last_error());
-    log_line("device %s: another kernel takes the place of %s: %s", g->name, failed->name,
-             cornu_last_error());
-    if (failed->release)
-        failed->release(g, r->states[i]);
-    r->states[i] = NULL;
-    r->kernels[i] = NULL;
-    free(r->names[i]);
-    r->names[i] = NULL;
-    return prepare_op(g, r, i, failed);
+    const selector s = selector_of(g);
+    int end = selection_next(&r->chosen, i);
+    log_line("device %s: another kernel takes the place of %s: %s", g->name,
+             r->chosen.kernels[i]->name, cornu_last_error());
+    TRY(select_replace(&s, r->plan, &r->chosen, i));
+    return prepare_ops(g, r, i, end);
 }
 
 /* What is not the kernel's own failure is returned: the device's, or want of memory. */
@@ -191,7 +162,7 @@ static cornu_status try_kernels(gpu *g, prepared *r, bool *again)
     *again = false;
     for (int i = 0; i < r->plan->op_count; i++) {
         bool works;
-        if (!r->kernels[i] || !r->kernels[i]->try_first || r->tried[i])
+        if (!r->chosen.kernels[i] || !gpu_kernel_at(r, i)->try_first || r->tried[i])
             continue;
         TRY(try_first(g, r, i, &works));
         r->tried[i] = works;
@@ -221,11 +192,7 @@ static cornu_status new_prepared(const gpu *g, const plan *p, prepared **out)
     r->plan = p;
     r->first_update = -1;
     r->moves = -1;
-    TRY(memory_new(count, sizeof *r->kernels, what, &r->kernels));
-    TRY(memory_new(count, sizeof *r->states, what, &r->states));
-    TRY(memory_new(count, sizeof *r->groups, what, &r->groups));
-    TRY(memory_new(count, sizeof *r->choices, what, &r->choices));
-    TRY(memory_new(count, sizeof *r->names, what, &r->names));
+    TRY(selection_new(p, &r->chosen));
     TRY(memory_new(count, sizeof *r->tried, what, &r->tried));
     TRY(memory_new(tensors, sizeof *r->offsets, what, &r->offsets));
     TRY(memory_new(tensors, sizeof *r->tensors, what, &r->tensors));
@@ -242,15 +209,13 @@ static cornu_status new_prepared(const gpu *g, const plan *p, prepared **out)
     return CORNU_OK;
 }
 
-const op *gpu_lacks(const gpu *g, const plan *p)
+const op *gpu_lacks(gpu *g, const plan *p)
 {
-    for (int i = 0; i < p->op_count; i++)
-        if (!is_together(g, &p->ops[i]) && !g->driver->kernels[p->ops[i].kind])
-            return &p->ops[i];
-    return NULL;
+    const selector s = selector_of(g);
+    return select_lacks(&s, p);
 }
 
-static cornu_status check_kernels(const gpu *g, const plan *p)
+static cornu_status check_kernels(gpu *g, const plan *p)
 {
     const op *o = gpu_lacks(g, p);
     if (!o)
@@ -288,7 +253,8 @@ cornu_status gpu_prepare(gpu *g, const plan *p, prepared **out)
     TRY_GOTO(gpu_buffer_offsets(g, p, r->offsets, &r->arena_bytes));
     n.arena = (double)r->arena_bytes;
     TRY_GOTO(gpu_check_fits(g, p, &n));
-    TRY_GOTO(prepare_ops(g, r));
+    TRY_GOTO(prepare_ops(g, r, 0, p->op_count));
+    TRY_GOTO(join_all_updates(g, r));
     do {
         TRY_GOTO(make_ready(g, r, &n));
         TRY_GOTO(try_kernels(g, r, &again));
@@ -316,17 +282,8 @@ void gpu_release(gpu *g, prepared *r)
     if (g->state->queue.plan == r)
         g->state->queue.plan = NULL;
     forget(g, r);
-    for (int i = 0; i < r->plan->op_count; i++) {
-        if (r->states && r->states[i] && r->kernels[i] && r->kernels[i]->release)
-            r->kernels[i]->release(g, r->states[i]);
-        if (r->names)
-            free(r->names[i]);
-    }
-    free(r->kernels);
-    free(r->states);
-    free(r->groups);
-    free(r->choices);
-    free(r->names);
+    const selector s = selector_of(g);
+    selection_free(&s, &r->chosen);
     free(r->tried);
     free(r->offsets);
     free(r->tensors);

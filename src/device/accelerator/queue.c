@@ -270,7 +270,7 @@ cornu_status gpu_launch_gaps(gpu *g, prepared *p, double *seconds)
     if (g->driver->launch_gap)
         TRY(g->driver->launch_gap(g, &first, &further));
     for (int i = 0; i < p->plan->op_count; i++) {
-        int launches = p->choices[i].launches;
+        int launches = p->chosen.choices[i].launches;
         seconds[i] = launches > 0 ? first + (launches - 1) * further : 0;
     }
     return CORNU_OK;

@@ -7,41 +7,45 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KERNELS(id, ...)                \
-    [OP_##id] = (const kernel *const[]) \
-    {                                   \
-        __VA_ARGS__, NULL               \
-    }
+/* The kernels of each operation of ops.def: an operation without a row does not compile. */
+#define KERNELS(operation, ...) static const kernel *const operation##_list[] = {__VA_ARGS__, NULL}
+KERNELS(gather_samples, &cpu_gather);
+KERNELS(dense_forward, &cpu_dense_forward_amx, &cpu_dense_forward);
+KERNELS(dense_backward_data, &cpu_dense_backward_data_amx, &cpu_dense_backward_data);
+KERNELS(dense_backward_weights, &cpu_dense_backward_amx, &cpu_dense_backward_weights_amx,
+        &cpu_dense_backward, &cpu_dense_backward_weights);
+KERNELS(conv2d_forward, &cpu_conv_first_pool_forward, &cpu_conv_first_forward,
+        &cpu_winograd_pool_forward, &cpu_winograd_forward, &cpu_conv_forward);
+KERNELS(conv2d_backward_data, &cpu_winograd_backward_data, &cpu_conv_backward_data);
+KERNELS(conv2d_backward_weights, &cpu_conv_first_backward_weights, &cpu_winograd_backward_both,
+        &cpu_winograd_backward_weights, &cpu_conv_backward_weights);
+KERNELS(max_pool_forward, &cpu_max_pool_forward_2x2, &cpu_max_pool_forward);
+KERNELS(max_pool_backward, &cpu_conv_first_pool_backward, &cpu_winograd_pool_backward,
+        &cpu_max_pool_backward_2x2_fused, &cpu_max_pool_backward_2x2, &cpu_max_pool_backward);
+KERNELS(average_pool_forward, &cpu_average_pool_forward);
+KERNELS(average_pool_backward, &cpu_average_pool_backward);
+KERNELS(activation_forward, &cpu_softmax_head, &cpu_softmax_forward, &cpu_activation_forward);
+KERNELS(activation_backward, &cpu_conv_first_relu_backward, &cpu_activation_backward);
+KERNELS(dropout, &cpu_dropout);
+KERNELS(batch_norm_forward, &cpu_batch_norm_forward);
+KERNELS(batch_norm_inference, &cpu_batch_norm_inference);
+KERNELS(batch_norm_backward, &cpu_batch_norm_backward);
+KERNELS(scale, &cpu_scale);
+KERNELS(pad, &cpu_pad);
+KERNELS(crop, &cpu_crop);
+KERNELS(loss, &cpu_softmax_head, &cpu_softmax_loss, &cpu_loss);
+KERNELS(metric, &cpu_metric);
+KERNELS(square_sum, &cpu_square_sum);
+KERNELS(update, &cpu_update);
+KERNELS(dense_update, &cpu_dense_update);
+#undef KERNELS
+/* None yet: the reference runs them. */
+static const kernel *const layer_norm_forward_list[] = {NULL};
+static const kernel *const layer_norm_backward_list[] = {NULL};
+
 static const kernel_list kernels[OP_COUNT] = {
-    KERNELS(GATHER, &cpu_gather),
-    KERNELS(DENSE_FORWARD, &cpu_dense_forward_amx, &cpu_dense_forward),
-    KERNELS(DENSE_BACKWARD_DATA, &cpu_dense_backward_data_amx, &cpu_dense_backward_data),
-    KERNELS(DENSE_BACKWARD_WEIGHTS, &cpu_dense_backward_amx, &cpu_dense_backward_weights_amx,
-            &cpu_dense_backward, &cpu_dense_backward_weights),
-    KERNELS(CONV2D_FORWARD, &cpu_conv_first_pool_forward, &cpu_conv_first_forward,
-            &cpu_winograd_pool_forward, &cpu_winograd_forward, &cpu_conv_forward),
-    KERNELS(CONV2D_BACKWARD_DATA, &cpu_winograd_backward_data, &cpu_conv_backward_data),
-    KERNELS(CONV2D_BACKWARD_WEIGHTS, &cpu_conv_first_backward_weights, &cpu_winograd_backward_both,
-            &cpu_winograd_backward_weights, &cpu_conv_backward_weights),
-    KERNELS(MAX_POOL_FORWARD, &cpu_max_pool_forward_2x2, &cpu_max_pool_forward),
-    KERNELS(MAX_POOL_BACKWARD, &cpu_conv_first_pool_backward, &cpu_winograd_pool_backward,
-            &cpu_max_pool_backward_2x2_fused, &cpu_max_pool_backward_2x2, &cpu_max_pool_backward),
-    KERNELS(AVERAGE_POOL_FORWARD, &cpu_average_pool_forward),
-    KERNELS(AVERAGE_POOL_BACKWARD, &cpu_average_pool_backward),
-    KERNELS(ACTIVATION_FORWARD, &cpu_softmax_head, &cpu_softmax_forward, &cpu_activation_forward),
-    KERNELS(ACTIVATION_BACKWARD, &cpu_conv_first_relu_backward, &cpu_activation_backward),
-    KERNELS(DROPOUT, &cpu_dropout),
-    KERNELS(BATCH_NORM_FORWARD, &cpu_batch_norm_forward),
-    KERNELS(BATCH_NORM_INFERENCE, &cpu_batch_norm_inference),
-    KERNELS(BATCH_NORM_BACKWARD, &cpu_batch_norm_backward),
-    KERNELS(SCALE, &cpu_scale),
-    KERNELS(PAD, &cpu_pad),
-    KERNELS(CROP, &cpu_crop),
-    KERNELS(LOSS, &cpu_softmax_head, &cpu_softmax_loss, &cpu_loss),
-    KERNELS(METRIC, &cpu_metric),
-    KERNELS(SQUARE_SUM, &cpu_square_sum),
-    KERNELS(UPDATE, &cpu_update),
-    KERNELS(DENSE_UPDATE, &cpu_dense_update),
+#define OP(id, operation, ...) [OP_##id] = operation##_list,
+#include "step/ops.def"
 };
 
 /* "model name : Intel(R) Xeon(R) ..." of /proc/cpuinfo; "CPU" where there is none. */
@@ -108,6 +112,8 @@ extern const device_ops device_cpu;
 static cornu_status cpu_open(int number, const device_options *options, device **out)
 {
     (void)number;
+    cpu_isa isa;
+    TRY(cpu_isa_choose(&isa)); /* so that no kernel refuses for it later */
     TRY(host_open(&device_cpu, kernels, options, out));
     /* The reference kernels, where a test forces them, take rows. */
     host_device *h = (host_device *)(void *)*out;

@@ -4,7 +4,7 @@
 #define DEVICE_HOST_HOST_H
 
 #include "base/threads.h"
-#include "device/device.h"
+#include "device/select.h"
 
 typedef struct host_device host_device;
 typedef struct kernel kernel;
@@ -18,9 +18,9 @@ typedef struct op_run {
     const op_group *group;          /* kernel.group: that it runs, of which `op` is the first */
     float *const *tensors; /* [plan->tensor_count]: where each lies, for kernels of groups; NULL:
                               it has no place, since no kernel needs it (kernel.needs) */
-    const kernel *const *kernels; /* [plan->op_count]: what runs each operation, NULL where a group
-                                     before does; or NULL: not said */
-    void *state;                  /* what prepare made */
+    const kernel_info *const *kernels; /* [plan->op_count]: what runs each operation, NULL where a
+                                          group before does; or NULL: not said */
+    void *state;                       /* what prepare made */
     void *scratch; /* as many bytes as prepare asked for, 64-byte aligned; all operations use the
                       same, so that nothing stays in it from one run to the next */
     threads *pool;
@@ -39,26 +39,23 @@ typedef struct op_run {
 
 /* One way to run an operation. */
 struct kernel {
-    const char *name; /* "onednn_conv" */
+    KERNEL_INFO;
     /* May it run this operation? If not, *why says so in a few words (a constant). NULL: always. */
     bool (*accepts)(const plan *p, const op *o, const char **why);
     /* optional: make what `run` needs (sizes, primitives); *scratch_bytes is raised to what it
-       needs of op_run.scratch. */
+       needs of op_run.scratch. CORNU_UNSUPPORTED: a refusal; the next kernel is asked. */
     cornu_status (*prepare)(const plan *p, const op *o, threads *pool, void **state,
                             size_t *scratch_bytes);
     void (*release)(void *state);
     cornu_status (*run)(const op_run *r);
     /* DENSE_*: W and its gradient are in panels (host_device.panels, panels.h), not in rows. */
     bool panels;
-    /* The kind of group that it runs, which is there where `accepts` and all others are asked; they
-       see its first operation and find the others by plan_group. GROUP_NONE: an operation alone.
-       What is internal to the group (plan_group_internal) has no memory, unless `needs` asks for
-       it. */
-    group_kind group;
-    /* optional, for groups: change bytes[tensor_count] of tensors of which this kernel, together
-       with the others that were chosen (kernels[op_count], as in op_run), needs neither all nor
-       nothing. A tensor that other operations read keeps what those need. */
-    void (*needs)(const plan *p, const op_group *g, const kernel *const *kernels, size_t *bytes);
+    /* optional, for groups, of which what is internal (plan_group_internal) has no memory unless
+       this asks for it: change bytes[tensor_count] of tensors of which this kernel, together with
+       the others that were chosen (kernels[op_count], as in op_run), needs neither all nor nothing.
+       A tensor that other operations read keeps what those need. */
+    void (*needs)(const plan *p, const op_group *g, const kernel_info *const *kernels,
+                  size_t *bytes);
     /* optional, for groups with an absorber: may the group be deferred to the next step, whose
        absorber's kernel then does both, so that what both need passes through the caches once? The
        bits must not depend on it. */
@@ -69,7 +66,7 @@ struct kernel {
     double (*flops)(const plan *p, const op *o);
     /* optional: bytes that it moves where they are not those of plan_group_cost (codes of windows);
        `kernels` as in `needs`. */
-    double (*bytes)(const plan *p, const op *o, const kernel *const *kernels);
+    double (*bytes)(const plan *p, const op *o, const kernel_info *const *kernels);
     /* Where it is not the operation's (ops.def). Such a kernel may make more elements NaN than the
        reference does, never fewer. */
     double tolerance;

@@ -6,10 +6,7 @@
 
 struct prepared {
     const plan *plan;
-    int op_count;
-    const kernel **kernels;  /* [op_count]: NULL where an operation runs within a group */
-    const op_group **groups; /* [op_count]: that the kernel runs; NULL: the operation alone */
-    void **states;           /* [op_count] */
+    selection chosen;
     size_t *bytes;   /* [tensor_count]: what a buffer takes of the arena; 0: it has no place */
     size_t *offsets; /* [tensor_count]: in the arena */
     size_t arena_bytes;
@@ -22,8 +19,6 @@ struct prepared {
     void *watcher;
     size_t scratch_bytes;   /* the most that a kernel needs */
     int deferred, absorber; /* an operation whose work waits for `absorber` of the next step; -1 */
-    kernel_choice *choices; /* [op_count] */
-    char **names;           /* [op_count]: the choices' "DEVICE/KERNEL" */
 };
 
 static inline host_device *host_of(device *d)
@@ -31,10 +26,10 @@ static inline host_device *host_of(device *d)
     return (host_device *)(void *)d;
 }
 
-/* The number of the operation that runs behind `i`. */
-static inline int prepared_next(const prepared *p, int i)
+/* The kernel that runs operation `i`. */
+static inline const kernel *prepared_kernel(const prepared *p, int i)
 {
-    return i + (p->groups[i] ? p->groups[i]->count : 1);
+    return (const kernel *)(const void *)p->chosen.kernels[i];
 }
 
 /* run.c: do what was deferred; before anybody reads or writes variables, and before another plan's

@@ -13,7 +13,7 @@ void host_flush(host_device *h)
     const prepared *p = h->pending;
     h->pending = NULL;
     if (p)
-        p->kernels[p->deferred]->flush(p->states[p->deferred], h->pool);
+        prepared_kernel(p, p->deferred)->flush(p->chosen.states[p->deferred], h->pool);
 }
 
 /* ---- running ----------------------------------------------------------------------------- */
@@ -36,21 +36,21 @@ static cornu_status run_op(host_device *h, prepared *p, const step_input *input,
     const op *o = &p->plan->ops[i];
     op_run r = {.op = o,
                 .plan = p->plan,
-                .state = p->states[i],
+                .state = p->chosen.states[i],
                 .scratch = h->scratch,
                 .tensors = p->tensors,
-                .kernels = p->kernels,
-                .group = p->groups[i],
+                .kernels = p->chosen.kernels,
+                .group = p->chosen.groups[i],
                 .pool = h->pool,
                 .input = input,
                 .deferred = i == p->deferred,
-                .absorbed = h->pending && i == p->absorber ? p->states[p->deferred] : NULL,
+                .absorbed = h->pending && i == p->absorber ? p->chosen.states[p->deferred] : NULL,
                 .results = &h->results};
     for (int k = 0; k < OP_INPUTS_MAX; k++)
         r.in[k] = o->in[k] == NO_TENSOR ? NULL : p->tensors[o->in[k]];
     for (int k = 0; k < OP_OUTPUTS_MAX; k++)
         r.out[k] = o->out[k] == NO_TENSOR ? NULL : p->tensors[o->out[k]];
-    cornu_status status = p->kernels[i]->run(&r);
+    cornu_status status = prepared_kernel(p, i)->run(&r);
     if (status != CORNU_OK)
         return status_prefix(status, "device %s: %s of %s", h->device.ops->name,
                              op_infos[o->kind].name, o->name);
@@ -99,12 +99,12 @@ cornu_status host_run(device *d, prepared *p, const step_input *inputs, int step
     for (int s = 0; s < steps; s++) {
         TRY(begin_step(h, p, &inputs[s]));
         double begin = clock_seconds();
-        for (int i = 0; i < p->plan->op_count; i = prepared_next(p, i)) {
+        for (int i = 0; i < p->plan->op_count; i = selection_next(&p->chosen, i)) {
             TRY(run_op(h, p, &inputs[s], i));
             if (p->plan->ops[i].kind == OP_GATHER)
                 h->results.gather_seconds += clock_seconds() - begin;
             if (p->done)
-                p->done(p->watcher, prepared_next(p, i));
+                p->done(p->watcher, selection_next(&p->chosen, i));
         }
         end_step(h, p->plan);
     }
@@ -117,7 +117,7 @@ cornu_status host_time_operations(device *d, prepared *p, const step_input *inpu
     TRY(begin_step(h, p, input));
     memset(seconds, 0, (size_t)p->plan->op_count * sizeof *seconds);
     double before = clock_seconds();
-    for (int i = 0; i < p->plan->op_count; i = prepared_next(p, i)) {
+    for (int i = 0; i < p->plan->op_count; i = selection_next(&p->chosen, i)) {
         TRY(run_op(h, p, input, i));
         double now = clock_seconds();
         seconds[i == p->deferred ? p->absorber : i] += now - before;

@@ -2,6 +2,7 @@
 #include "device/reference/reference.h"
 
 const kernel reference_kernels[OP_COUNT] = {
-#define OP(id, operation, ...) [OP_##id] = {.name = "plain", .run = reference_##operation},
+#define OP(id, operation, ...) \
+    [OP_##id] = {.name = "plain", .device = "reference", .run = reference_##operation},
 #include "step/ops.def"
 };

@@ -196,13 +196,13 @@ static cornu_status run(const op_run *o)
     return CORNU_OK;
 }
 
-static void pool_needs(const plan *p, const op_group *g, const kernel *const *kernels,
+static void pool_needs(const plan *p, const op_group *g, const kernel_info *const *kernels,
                        size_t *bytes)
 {
     conv_pool_forward_needs(p, g, kernels, &conv_first_pair, bytes);
 }
 
-static double pool_bytes(const plan *p, const op *o, const kernel *const *kernels)
+static double pool_bytes(const plan *p, const op *o, const kernel_info *const *kernels)
 {
     return conv_pool_forward_bytes(p, o, kernels, &conv_first_pair);
 }

@@ -61,13 +61,13 @@ static double fused_flops(const plan *p, const op *o)
     return 2.0 * products * taps * (double)windows->count;
 }
 
-static void pool_needs(const plan *p, const op_group *g, const kernel *const *kernels,
+static void pool_needs(const plan *p, const op_group *g, const kernel_info *const *kernels,
                        size_t *bytes)
 {
     conv_pool_backward_needs(p, g, kernels, &conv_first_pair, bytes);
 }
 
-static double pool_bytes(const plan *p, const op *o, const kernel *const *kernels)
+static double pool_bytes(const plan *p, const op *o, const kernel_info *const *kernels)
 {
     return conv_pool_backward_bytes(p, o, kernels, &conv_first_pair);
 }

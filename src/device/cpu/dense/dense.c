@@ -59,9 +59,9 @@ bool cpu_samples_suffice(const op_run *o)
         return false;
     for (int i = 0; i < p->op_count; i++)
         for (int k = 0; k < OP_INPUTS_MAX; k++) {
-            const kernel *by = o->kernels[i];
-            bool takes = by == &cpu_dense_forward_amx || by == &cpu_dense_backward_amx ||
-                         by == &cpu_dense_backward_weights_amx;
+            const kernel_info *by = o->kernels[i];
+            bool takes = by == &cpu_dense_forward_amx.info || by == &cpu_dense_backward_amx.info ||
+                         by == &cpu_dense_backward_weights_amx.info;
             if (plan_root(p, p->ops[i].in[k]) == o->op->out[0] && (k > 0 || !takes))
                 return false;
         }

@@ -74,11 +74,11 @@ const op *conv_pool_writer(const plan *p, const op *pool, const conv_pool_pair *
 }
 
 /* Have these two been chosen as a pair? Where the device does not say, they have not. */
-static bool codes_used(const plan *p, const kernel *const *kernels, const op *conv, const op *pool,
-                       const conv_pool_pair *pair)
+static bool codes_used(const plan *p, const kernel_info *const *kernels, const op *conv,
+                       const op *pool, const conv_pool_pair *pair)
 {
-    return kernels && conv && pool && kernels[conv - p->ops] == pair->forward &&
-           kernels[pool - p->ops] == pair->backward;
+    return kernels && conv && pool && kernels[conv - p->ops] == &pair->forward->info &&
+           kernels[pool - p->ops] == &pair->backward->info;
 }
 
 /* Of a pool's windows, a byte each. */
@@ -87,7 +87,7 @@ static size_t codes_bytes(const plan *p, tensor_ref pooled)
     return (size_t)p->tensors[pooled].count;
 }
 
-void conv_pool_forward_needs(const plan *p, const op_group *g, const kernel *const *kernels,
+void conv_pool_forward_needs(const plan *p, const op_group *g, const kernel_info *const *kernels,
                              const conv_pool_pair *pair, size_t *bytes)
 {
     const op *conv = group_op(p, g, ROLE_FPROP), *pool = group_op(p, g, ROLE_POOL);
@@ -95,7 +95,7 @@ void conv_pool_forward_needs(const plan *p, const op_group *g, const kernel *con
         bytes[conv->out[0]] = codes_bytes(p, pool->out[0]);
 }
 
-void conv_pool_backward_needs(const plan *p, const op_group *g, const kernel *const *kernels,
+void conv_pool_backward_needs(const plan *p, const op_group *g, const kernel_info *const *kernels,
                               const conv_pool_pair *pair, size_t *bytes)
 {
     const op *pool = group_op(p, g, ROLE_POOL);
@@ -103,7 +103,7 @@ void conv_pool_backward_needs(const plan *p, const op_group *g, const kernel *co
         bytes[pool->out[0]] = codes_bytes(p, pool->in[1]);
 }
 
-double conv_pool_forward_bytes(const plan *p, const op *conv, const kernel *const *kernels,
+double conv_pool_forward_bytes(const plan *p, const op *conv, const kernel_info *const *kernels,
                                const conv_pool_pair *pair)
 {
     double flops, bytes;
@@ -114,7 +114,7 @@ double conv_pool_forward_bytes(const plan *p, const op *conv, const kernel *cons
     return bytes - (double)y->count * sizeof(float) + (double)pooled->count;
 }
 
-double conv_pool_backward_bytes(const plan *p, const op *pool, const kernel *const *kernels,
+double conv_pool_backward_bytes(const plan *p, const op *pool, const kernel_info *const *kernels,
                                 const conv_pool_pair *pair)
 {
     double flops, bytes;

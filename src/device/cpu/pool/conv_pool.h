@@ -39,15 +39,15 @@ typedef struct conv_pool_output {
 conv_pool_output conv_pool_outputs(const op_run *r, const op *reader, const conv_pool_pair *pair);
 /* kernel.needs of both: codes take a byte a window of the convolution's output or, where the
    forward pass does not leave any, of the pool's gradient. */
-void conv_pool_forward_needs(const plan *p, const op_group *g, const kernel *const *kernels,
+void conv_pool_forward_needs(const plan *p, const op_group *g, const kernel_info *const *kernels,
                              const conv_pool_pair *pair, size_t *bytes);
-void conv_pool_backward_needs(const plan *p, const op_group *g, const kernel *const *kernels,
+void conv_pool_backward_needs(const plan *p, const op_group *g, const kernel_info *const *kernels,
                               const conv_pool_pair *pair, size_t *bytes);
 /* kernel.bytes of both: where the pair leaves codes, a byte a window goes in place of the
    convolution's output, and in the backward pass of the pool's, too. */
-double conv_pool_forward_bytes(const plan *p, const op *conv, const kernel *const *kernels,
+double conv_pool_forward_bytes(const plan *p, const op *conv, const kernel_info *const *kernels,
                                const conv_pool_pair *pair);
-double conv_pool_backward_bytes(const plan *p, const op *pool, const kernel *const *kernels,
+double conv_pool_backward_bytes(const plan *p, const op *pool, const kernel_info *const *kernels,
                                 const conv_pool_pair *pair);
 /* For `r`, which runs `f`: the codes that `writer` (conv_pool_writer) has left, or else those found
    from the outputs, which then lie where the pool's gradient would. */

@@ -26,13 +26,13 @@ static double forward_flops(const plan *p, const op *o)
     return winograd_flops(p, o) + (o + 1)->flops;
 }
 
-static void forward_needs(const plan *p, const op_group *g, const kernel *const *kernels,
+static void forward_needs(const plan *p, const op_group *g, const kernel_info *const *kernels,
                           size_t *bytes)
 {
     conv_pool_forward_needs(p, g, kernels, &pair, bytes);
 }
 
-static double forward_bytes(const plan *p, const op *o, const kernel *const *kernels)
+static double forward_bytes(const plan *p, const op *o, const kernel_info *const *kernels)
 {
     return conv_pool_forward_bytes(p, o, kernels, &pair);
 }
@@ -95,13 +95,13 @@ static double backward_flops(const plan *p, const op *o)
     return winograd_flops(p, f.weights) + (f.data ? winograd_flops(p, f.data) : 0);
 }
 
-static void backward_needs(const plan *p, const op_group *g, const kernel *const *kernels,
+static void backward_needs(const plan *p, const op_group *g, const kernel_info *const *kernels,
                            size_t *bytes)
 {
     conv_pool_backward_needs(p, g, kernels, &pair, bytes);
 }
 
-static double backward_bytes(const plan *p, const op *o, const kernel *const *kernels)
+static double backward_bytes(const plan *p, const op *o, const kernel_info *const *kernels)
 {
     return conv_pool_backward_bytes(p, o, kernels, &pair);
 }

@@ -64,8 +64,8 @@ cornu_status cuda_check_on(const gpu *g, CUresult result, const char *call);
    or does not take this GPU, at every call; CORNU_OUT_OF_MEMORY is not kept. */
 cornu_status cuda_dnn_open(gpu *g);
 
-/* Made of ops/ *.c: for each kind of operation its kernels. UPDATE has none: cuda_updates_enqueue
-   does all of a plan's at once. */
+/* Made of ops/ *.c: for each kind of operation its kernels. cuda_updates_enqueue does all of a
+   plan's UPDATEs at once. */
 extern const gpu_kernel_list cuda_kernels[OP_COUNT];
 
 /* Enqueue an own kernel: grid and block in blocks and threads (x only, or x, y, z). `params` is the

@@ -139,7 +139,6 @@ const gpu_driver cuda_driver = {
     .time_step = cuda_time_step,
     .launch_gap = cuda_launch_gap,
     .results = cuda_get_results,
-    .updates_together = true,
     .absorbs = cuda_updates_absorb,
     .conv_kernels_by_output = true,
     .limits = cuda_limits,

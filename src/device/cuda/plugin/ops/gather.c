@@ -60,4 +60,4 @@ static cornu_status enqueue(const gpu_op *r)
 }
 
 static const gpu_kernel gather = {.name = "gather", .enqueue = enqueue};
-const gpu_kernel *const cuda_gather[] = {&gather, NULL};
+const gpu_kernel *const cuda_gather_samples[] = {&gather, NULL};

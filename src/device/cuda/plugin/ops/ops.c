@@ -1,27 +1,12 @@
 #include "device/cuda/plugin/ops/ops.h"
 
 const gpu_kernel_list cuda_kernels[OP_COUNT] = {
-    [OP_GATHER] = cuda_gather,
-    [OP_DENSE_FORWARD] = cuda_dense_forward,
-    [OP_DENSE_BACKWARD_DATA] = cuda_dense_backward_data,
-    [OP_DENSE_BACKWARD_WEIGHTS] = cuda_dense_backward_weights,
-    [OP_CONV2D_FORWARD] = cuda_conv2d_forward,
-    [OP_CONV2D_BACKWARD_DATA] = cuda_conv2d_backward_data,
-    [OP_CONV2D_BACKWARD_WEIGHTS] = cuda_conv2d_backward_weights,
-    [OP_MAX_POOL_FORWARD] = cuda_max_pool_forward,
-    [OP_MAX_POOL_BACKWARD] = cuda_max_pool_backward,
-    [OP_AVERAGE_POOL_FORWARD] = cuda_average_pool_forward,
-    [OP_AVERAGE_POOL_BACKWARD] = cuda_average_pool_backward,
-    [OP_ACTIVATION_FORWARD] = cuda_activation_forward,
-    [OP_ACTIVATION_BACKWARD] = cuda_activation_backward,
-    [OP_DROPOUT] = cuda_dropout,
-    [OP_BATCH_NORM_FORWARD] = cuda_batch_norm_forward,
-    [OP_BATCH_NORM_INFERENCE] = cuda_batch_norm_inference,
-    [OP_BATCH_NORM_BACKWARD] = cuda_batch_norm_backward,
-    [OP_SCALE] = cuda_scale,
-    [OP_PAD] = cuda_pad,
-    [OP_CROP] = cuda_crop,
-    [OP_LOSS] = cuda_loss,
-    [OP_METRIC] = cuda_metric,
-    [OP_SQUARE_SUM] = cuda_square_sum,
+#define OP(id, name, ...) [OP_##id] = cuda_##name,
+#include "step/ops.def"
 };
+
+/* Lacking: updates are divided among ranks only on the host's devices. */
+const gpu_kernel *const cuda_dense_update[] = {NULL};
+/* Not written yet. */
+const gpu_kernel *const cuda_layer_norm_forward[] = {NULL};
+const gpu_kernel *const cuda_layer_norm_backward[] = {NULL};

@@ -6,30 +6,11 @@
 #include "device/cuda/plugin/kernels/elementwise.h"
 #include "device/cuda/plugin/kernels/sums.h"
 
-/* NULL-ended lists, the first that accepts is used; ops.c makes cuda_kernels of them. */
-extern const gpu_kernel *const cuda_gather[];
-extern const gpu_kernel *const cuda_dense_forward[];           /* dense.c */
-extern const gpu_kernel *const cuda_dense_backward_data[];     /* dense.c */
-extern const gpu_kernel *const cuda_dense_backward_weights[];  /* dense.c */
-extern const gpu_kernel *const cuda_conv2d_forward[];          /* conv.c */
-extern const gpu_kernel *const cuda_conv2d_backward_data[];    /* conv.c */
-extern const gpu_kernel *const cuda_conv2d_backward_weights[]; /* conv.c */
-extern const gpu_kernel *const cuda_max_pool_forward[];
-extern const gpu_kernel *const cuda_max_pool_backward[];
-extern const gpu_kernel *const cuda_average_pool_forward[];
-extern const gpu_kernel *const cuda_average_pool_backward[];
-extern const gpu_kernel *const cuda_activation_forward[];
-extern const gpu_kernel *const cuda_activation_backward[];
-extern const gpu_kernel *const cuda_dropout[];
-extern const gpu_kernel *const cuda_batch_norm_forward[];
-extern const gpu_kernel *const cuda_batch_norm_inference[];
-extern const gpu_kernel *const cuda_batch_norm_backward[];
-extern const gpu_kernel *const cuda_scale[];
-extern const gpu_kernel *const cuda_pad[];
-extern const gpu_kernel *const cuda_crop[];
-extern const gpu_kernel *const cuda_loss[];
-extern const gpu_kernel *const cuda_metric[];
-extern const gpu_kernel *const cuda_square_sum[];
+/* For each operation of ops.def the kernels that run it, in the order in which they are asked;
+   gpu_kernel_list. ops.c makes cuda_kernels of all of them: an operation without a list does not
+   link. */
+#define OP(id, name, ...) extern const gpu_kernel *const cuda_##name[];
+#include "step/ops.def"
 
 /* sums.c: out[c] = sum of column c of x [rows][columns], in a fixed order. `scratch` holds at least
    cuda_column_sums_scratch bytes (0: it may be 0). One launch for few rows, else two. */

@@ -80,6 +80,8 @@ static bool accepts_absorbed(const gpu *g, const plan *p, const op *o, const cha
 
 const gpu_kernel cuda_dense_with_updates = {
     .name = "updates", .accepts = accepts_absorbed, .with_updates = true};
+static const gpu_kernel all_updates = {.name = "update", .with_updates = true};
+const gpu_kernel *const cuda_update[] = {&all_updates, NULL};
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 

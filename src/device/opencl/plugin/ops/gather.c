@@ -21,4 +21,4 @@ static cornu_status enqueue(const gpu_op *r)
 }
 
 static const gpu_kernel gather = {.name = "gather", .enqueue = enqueue};
-const gpu_kernel *const opencl_gather[] = {&gather, NULL};
+const gpu_kernel *const opencl_gather_samples[] = {&gather, NULL};

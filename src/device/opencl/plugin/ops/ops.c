@@ -1,30 +1,9 @@
 #include "device/opencl/plugin/ops/ops.h"
 
 const gpu_kernel_list opencl_kernels[OP_COUNT] = {
-    [OP_GATHER] = opencl_gather,
-    [OP_DENSE_FORWARD] = opencl_dense_forward,
-    [OP_DENSE_BACKWARD_DATA] = opencl_dense_backward_data,
-    [OP_DENSE_BACKWARD_WEIGHTS] = opencl_dense_backward_weights,
-    [OP_CONV2D_FORWARD] = opencl_conv2d_forward,
-    [OP_CONV2D_BACKWARD_DATA] = opencl_conv2d_backward_data,
-    [OP_CONV2D_BACKWARD_WEIGHTS] = opencl_conv2d_backward_weights,
-    [OP_MAX_POOL_FORWARD] = opencl_max_pool_forward,
-    [OP_MAX_POOL_BACKWARD] = opencl_max_pool_backward,
-    [OP_AVERAGE_POOL_FORWARD] = opencl_average_pool_forward,
-    [OP_AVERAGE_POOL_BACKWARD] = opencl_average_pool_backward,
-    [OP_ACTIVATION_FORWARD] = opencl_activation_forward,
-    [OP_ACTIVATION_BACKWARD] = opencl_activation_backward,
-    [OP_DROPOUT] = opencl_dropout,
-    [OP_BATCH_NORM_FORWARD] = opencl_batch_norm_forward,
-    [OP_BATCH_NORM_INFERENCE] = opencl_batch_norm_inference,
-    [OP_BATCH_NORM_BACKWARD] = opencl_batch_norm_backward,
-    [OP_LAYER_NORM_FORWARD] = opencl_layer_norm_forward,
-    [OP_LAYER_NORM_BACKWARD] = opencl_layer_norm_backward,
-    [OP_SCALE] = opencl_scale,
-    [OP_PAD] = opencl_pad,
-    [OP_CROP] = opencl_crop,
-    [OP_LOSS] = opencl_loss,
-    [OP_METRIC] = opencl_metric,
-    [OP_SQUARE_SUM] = opencl_square_sum,
-    [OP_UPDATE] = opencl_update,
+#define OP(id, name, ...) [OP_##id] = opencl_##name,
+#include "step/ops.def"
 };
+
+/* Lacking: updates are divided among ranks only on the host's devices. */
+const gpu_kernel *const opencl_dense_update[] = {NULL};

@@ -8,33 +8,10 @@
 /* ops.c: gpu_driver.kernels, made of these. */
 extern const gpu_kernel_list opencl_kernels[OP_COUNT];
 
-/* NULL-ended lists, the first that accepts is used. */
-extern const gpu_kernel *const opencl_gather[];
-extern const gpu_kernel *const opencl_dense_forward[];           /* dense.c */
-extern const gpu_kernel *const opencl_dense_backward_data[];     /* dense.c */
-extern const gpu_kernel *const opencl_dense_backward_weights[];  /* dense.c */
-extern const gpu_kernel *const opencl_conv2d_forward[];          /* conv.c */
-extern const gpu_kernel *const opencl_conv2d_backward_data[];    /* conv.c */
-extern const gpu_kernel *const opencl_conv2d_backward_weights[]; /* conv.c */
-extern const gpu_kernel *const opencl_max_pool_forward[];
-extern const gpu_kernel *const opencl_max_pool_backward[];
-extern const gpu_kernel *const opencl_average_pool_forward[];
-extern const gpu_kernel *const opencl_average_pool_backward[];
-extern const gpu_kernel *const opencl_activation_forward[];
-extern const gpu_kernel *const opencl_activation_backward[];
-extern const gpu_kernel *const opencl_dropout[];
-extern const gpu_kernel *const opencl_batch_norm_forward[];
-extern const gpu_kernel *const opencl_batch_norm_inference[];
-extern const gpu_kernel *const opencl_batch_norm_backward[];
-extern const gpu_kernel *const opencl_layer_norm_forward[];
-extern const gpu_kernel *const opencl_layer_norm_backward[];
-extern const gpu_kernel *const opencl_scale[];
-extern const gpu_kernel *const opencl_pad[];
-extern const gpu_kernel *const opencl_crop[];
-extern const gpu_kernel *const opencl_loss[];
-extern const gpu_kernel *const opencl_metric[];
-extern const gpu_kernel *const opencl_square_sum[];
-extern const gpu_kernel *const opencl_update[];
+/* For each operation of ops.def the kernels that run it, in the order in which they are asked;
+   gpu_kernel_list. An operation without a list does not link. */
+#define OP(id, name, ...) extern const gpu_kernel *const opencl_##name[];
+#include "step/ops.def"
 
 /* loss.c: the last activation with the loss in one launch, and the metrics behind it. */
 extern const gpu_kernel opencl_head;
