@@ -6,8 +6,7 @@
 
 #define POOL_THREADS 256
 
-/* Sides are less than POOL_SIDE_MOST, so that sums of a few of them are 32-bit numbers. */
-#define POOL_SIDE_MOST (1 << 28)
+/* Sums of a few sides are 32-bit numbers: accelerator/ops.h, GPU_SIDE_MOST. */
 typedef struct pool_shape {
     int64_t batch;
     int32_t in_h, in_w, out_h, out_w;

@@ -4,24 +4,16 @@
 
 /* ---- softmax ------------------------------------------------------------------------------ */
 
-static bool accepts_softmax(const gpu *g, const plan *p, const op *o, const char **why)
-{
-    (void)g, (void)p;
-    *why = "not softmax";
-    return o->a.act.kind == ACTIVATION_SOFTMAX;
-}
-
 static cuda_grid softmax_grid(int64_t rows, int lanes)
 {
-    return (cuda_grid){.x = cuda_blocks(rows, ELEMENT_THREADS / lanes, 0),
-                       .threads = ELEMENT_THREADS};
+    return cuda_line(gpu_blocks(rows, ELEMENT_THREADS / lanes, 0), ELEMENT_THREADS);
 }
 
 static cornu_status enqueue_softmax_forward(const gpu_op *r)
 {
     softmax_forward_params p = {.x = (const float *)r->in[0], .y = (float *)r->out[0]};
     tensor_matrix(GPU_OUT(r, 0), &p.rows, &p.n);
-    p.lanes = cuda_lanes(p.n);
+    p.lanes = gpu_lanes(p.n, GPU_ROW_LANES_MOST);
     return cuda_launch(r->g, CUDA_softmax_forward, softmax_grid(p.rows, p.lanes), &p);
 }
 
@@ -30,18 +22,11 @@ static cornu_status enqueue_softmax_backward(const gpu_op *r)
     softmax_backward_params p = {
         .y = (const float *)r->in[0], .dy = (const float *)r->in[1], .dx = (float *)r->out[0]};
     tensor_matrix(GPU_OUT(r, 0), &p.rows, &p.n);
-    p.lanes = cuda_lanes(p.n);
+    p.lanes = gpu_lanes(p.n, GPU_ROW_LANES_MOST);
     return cuda_launch(r->g, CUDA_softmax_backward, softmax_grid(p.rows, p.lanes), &p);
 }
 
 /* ---- element by element ------------------------------------------------------------------- */
-
-static bool accepts_elements(const gpu *g, const plan *p, const op *o, const char **why)
-{
-    (void)g, (void)p;
-    *why = "softmax needs whole rows";
-    return o->a.act.kind != ACTIVATION_SOFTMAX;
-}
 
 static cornu_status enqueue_forward(const gpu_op *r)
 {
@@ -95,12 +80,12 @@ cornu_status cuda_cast_bf16(gpu *g, gpu_address x, gpu_address y, int64_t count)
 }
 
 static const gpu_kernel softmax_forward = {
-    .name = "softmax", .accepts = accepts_softmax, .enqueue = enqueue_softmax_forward};
+    .name = "softmax", .accepts = gpu_accepts_softmax, .enqueue = enqueue_softmax_forward};
 static const gpu_kernel softmax_backward = {
-    .name = "softmax", .accepts = accepts_softmax, .enqueue = enqueue_softmax_backward};
+    .name = "softmax", .accepts = gpu_accepts_softmax, .enqueue = enqueue_softmax_backward};
 static const gpu_kernel forward = {
-    .name = "elementwise", .accepts = accepts_elements, .enqueue = enqueue_forward};
+    .name = "elementwise", .accepts = gpu_accepts_elements, .enqueue = enqueue_forward};
 static const gpu_kernel backward = {
-    .name = "elementwise", .accepts = accepts_elements, .enqueue = enqueue_backward};
+    .name = "elementwise", .accepts = gpu_accepts_elements, .enqueue = enqueue_backward};
 const gpu_kernel *const cuda_activation_forward[] = {&cuda_head, &forward, &softmax_forward, NULL};
 const gpu_kernel *const cuda_activation_backward[] = {&backward, &softmax_backward, NULL};

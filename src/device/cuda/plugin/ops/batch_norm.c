@@ -4,63 +4,46 @@
 #include "device/cuda/plugin/kernels/batch_norm.h"
 #include "device/cuda/plugin/ops/ops.h"
 
-enum {
-    APPLY_BLOCKS = 2048, /* of the kernels that write a result for every element */
-    PARTIALS_MOST = 16   /* that each block of those adds up for itself */
-};
-
-static void matrix_of(const plan *p, const op *o, int64_t *rows, int64_t *columns)
+static gpu_strips strips_of(const plan *p, const op *o, int64_t blocks)
 {
-    tensor_matrix(&p->tensors[o->in[0]], rows, columns);
+    int64_t rows, columns;
+    tensor_matrix(&p->tensors[o->in[0]], &rows, &columns);
+    return gpu_strips_of(rows, columns, SUM_THREADS, blocks);
 }
 
 /* The partial sums, and behind them their sums. */
 static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, size_t *scratch_bytes)
 {
     (void)g, (void)state;
-    int64_t rows, columns;
-    unsigned partials;
-    matrix_of(p, o, &rows, &columns);
-    (void)cuda_strips(rows, columns, CUDA_SUM_BLOCKS, &partials);
-    *scratch_bytes += (partials + 1) * 2 * (size_t)columns * sizeof(sum2);
+    const gpu_strips t = strips_of(p, o, GPU_SUM_BLOCKS);
+    *scratch_bytes += (size_t)(t.count + 1) * 2 * (size_t)t.columns * sizeof(sum2);
     return CORNU_OK;
 }
 
 /* What the second kernel reads: the partial sums themselves, or one that they were reduced to. */
-static cornu_status reduce_partials(const gpu_op *r, int64_t columns, unsigned partials,
-                                    const sum2 **from, int64_t *count)
+static cornu_status reduce_partials(const gpu_op *r, const gpu_strips *t, const sum2 **from,
+                                    int64_t *count)
 {
     sum2 *all = (sum2 *)r->scratch;
     *from = all;
-    *count = partials;
-    if (partials <= PARTIALS_MOST)
+    *count = t->count;
+    if (t->count <= GPU_PARTIALS_MOST)
         return CORNU_OK;
-    unsigned one;
-    column_sums_reduce_params p = {.t = cuda_strips(partials, 2 * columns, 1, &one),
+    const gpu_strips whole = gpu_strips_of(t->count, 2 * t->columns, SUM_THREADS, 1);
+    column_sums_reduce_params p = {.t = cuda_strips_params(&whole),
                                    .partials = all,
-                                   .totals = all + (int64_t)partials * 2 * columns};
+                                   .totals = all + t->count * 2 * t->columns};
     *from = p.totals;
     *count = 1;
-    return cuda_launch(r->g, CUDA_column_sums_reduce, cuda_strips_grid(&p.t, one), &p);
-}
-
-/* 1 / rows */
-static sum2 share_of(int64_t rows)
-{
-    double share = 1 / (double)rows;
-    float high = (float)share;
-    return (sum2){high, (float)(share - (double)high)};
+    return cuda_launch(r->g, CUDA_column_sums_reduce, cuda_strips_grid(&whole), &p);
 }
 
 static cornu_status enqueue_forward(const gpu_op *r)
 {
-    int64_t rows, columns;
-    unsigned partials;
-    matrix_of(r->plan, r->op, &rows, &columns);
-    batch_norm_sums_params s = {.t = cuda_strips(rows, columns, CUDA_SUM_BLOCKS, &partials),
-                                .x = (const float *)r->in[0],
-                                .partials = (sum2 *)r->scratch};
-    TRY(cuda_launch(r->g, CUDA_batch_norm_sums, cuda_strips_grid(&s.t, partials), &s));
+    gpu_strips t = strips_of(r->plan, r->op, GPU_SUM_BLOCKS);
+    batch_norm_sums_params s = {
+        .t = cuda_strips_params(&t), .x = (const float *)r->in[0], .partials = (sum2 *)r->scratch};
+    TRY(cuda_launch(r->g, CUDA_batch_norm_sums, cuda_strips_grid(&t), &s));
     batch_norm_forward_params p = {.x = s.x,
                                    .gamma = (const float *)r->in[1],
                                    .beta = (const float *)r->in[2],
@@ -69,20 +52,19 @@ static cornu_status enqueue_forward(const gpu_op *r)
                                    .inverse = (float *)r->out[2],
                                    .moving_mean = (float *)r->out[3],
                                    .moving_variance = (float *)r->out[4],
-                                   .share = share_of(rows),
+                                   .share = cuda_share(t.rows),
                                    .momentum = r->op->a.batch_norm.momentum,
                                    .epsilon = r->op->a.batch_norm.epsilon};
-    TRY(reduce_partials(r, columns, partials, &p.partials, &p.partial_count));
-    p.t = cuda_strips(rows, columns, APPLY_BLOCKS, &partials);
-    return cuda_launch(r->g, CUDA_batch_norm_forward, cuda_strips_grid(&p.t, partials), &p);
+    TRY(reduce_partials(r, &t, &p.partials, &p.partial_count));
+    t = strips_of(r->plan, r->op, GPU_APPLY_BLOCKS);
+    p.t = cuda_strips_params(&t);
+    return cuda_launch(r->g, CUDA_batch_norm_forward, cuda_strips_grid(&t), &p);
 }
 
 static cornu_status enqueue_inference(const gpu_op *r)
 {
-    int64_t rows, columns;
-    unsigned partials;
-    matrix_of(r->plan, r->op, &rows, &columns);
-    batch_norm_inference_params p = {.t = cuda_strips(rows, columns, APPLY_BLOCKS, &partials),
+    const gpu_strips t = strips_of(r->plan, r->op, GPU_APPLY_BLOCKS);
+    batch_norm_inference_params p = {.t = cuda_strips_params(&t),
                                      .x = (const float *)r->in[0],
                                      .gamma = (const float *)r->in[1],
                                      .beta = (const float *)r->in[2],
@@ -90,22 +72,19 @@ static cornu_status enqueue_inference(const gpu_op *r)
                                      .moving_variance = (const float *)r->in[4],
                                      .y = (float *)r->out[0],
                                      .epsilon = r->op->a.batch_norm.epsilon};
-    return cuda_launch(r->g, CUDA_batch_norm_inference, cuda_strips_grid(&p.t, partials), &p);
+    return cuda_launch(r->g, CUDA_batch_norm_inference, cuda_strips_grid(&t), &p);
 }
 
 static cornu_status enqueue_backward(const gpu_op *r)
 {
-    int64_t rows, columns;
-    unsigned partials;
-    matrix_of(r->plan, r->op, &rows, &columns);
-    batch_norm_backward_sums_params s = {.t =
-                                             cuda_strips(rows, columns, CUDA_SUM_BLOCKS, &partials),
+    gpu_strips t = strips_of(r->plan, r->op, GPU_SUM_BLOCKS);
+    batch_norm_backward_sums_params s = {.t = cuda_strips_params(&t),
                                          .x = (const float *)r->in[0],
                                          .dy = (const float *)r->in[1],
                                          .mean = (const float *)r->in[3],
                                          .inverse = (const float *)r->in[4],
                                          .partials = (sum2 *)r->scratch};
-    TRY(cuda_launch(r->g, CUDA_batch_norm_backward_sums, cuda_strips_grid(&s.t, partials), &s));
+    TRY(cuda_launch(r->g, CUDA_batch_norm_backward_sums, cuda_strips_grid(&t), &s));
     batch_norm_backward_params p = {.x = s.x,
                                     .dy = s.dy,
                                     .gamma = (const float *)r->in[2],
@@ -114,10 +93,11 @@ static cornu_status enqueue_backward(const gpu_op *r)
                                     .dx = (float *)r->out[0],
                                     .dgamma = (float *)r->out[1],
                                     .dbeta = (float *)r->out[2],
-                                    .share = share_of(rows)};
-    TRY(reduce_partials(r, columns, partials, &p.partials, &p.partial_count));
-    p.t = cuda_strips(rows, columns, APPLY_BLOCKS, &partials);
-    return cuda_launch(r->g, CUDA_batch_norm_backward, cuda_strips_grid(&p.t, partials), &p);
+                                    .share = cuda_share(t.rows)};
+    TRY(reduce_partials(r, &t, &p.partials, &p.partial_count));
+    t = strips_of(r->plan, r->op, GPU_APPLY_BLOCKS);
+    p.t = cuda_strips_params(&t);
+    return cuda_launch(r->g, CUDA_batch_norm_backward, cuda_strips_grid(&t), &p);
 }
 
 static const gpu_kernel forward = {

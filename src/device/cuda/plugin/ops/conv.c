@@ -1,25 +1,6 @@
 /* Convolutions by own kernels ("direct"), which take everything; cudnn.c is asked first. */
-#include "device/cuda/plugin/ops/conv.h"
 #include "device/cuda/plugin/ops/product.h"
 #include <stdlib.h>
-
-/* Rows or columns of an image with its padding: kernels/conv.cuh counts them in int. */
-#define COORDINATE_MOST (1 << 28)
-
-conv_roles conv_roles_of(const plan *p, const op *o)
-{
-    const tensor *t = p->tensors;
-    switch (o->kind) {
-    case OP_CONV2D_FORWARD:
-        return (conv_roles){&t[o->in[0]], &t[o->in[1]], o->in[2] == NO_TENSOR ? NULL : &t[o->in[2]],
-                            &t[o->out[0]]};
-    case OP_CONV2D_BACKWARD_DATA:
-        return (conv_roles){&t[o->out[0]], &t[o->in[1]], NULL, &t[o->in[0]]};
-    default:
-        return (conv_roles){&t[o->in[0]], &t[o->out[0]],
-                            o->out[1] == NO_TENSOR ? NULL : &t[o->out[1]], &t[o->in[1]]};
-    }
-}
 
 typedef struct conv_state {
     conv_params params; /* without operands and blocking */
@@ -27,19 +8,7 @@ typedef struct conv_state {
     int64_t positions; /* of y */
 } conv_state;
 
-static cornu_status check_sizes(const conv_roles *r, const window2d *w)
-{
-    for (int i = 0; i < 2; i++) {
-        int64_t size = r->x->shape.dim[1 + i] + w->before[i] + w->after[i];
-        if (size > COORDINATE_MOST)
-            return status_fail(CORNU_UNSUPPORTED,
-                               "found images of %lld rows or columns; expected at most %d",
-                               (long long)size, COORDINATE_MOST);
-    }
-    return CORNU_OK;
-}
-
-static conv_params params_of(const conv_roles *r, const window2d *w)
+static conv_params params_of(const gpu_conv_roles *r, const window2d *w)
 {
     const int64_t *x = r->x->shape.dim, *y = r->y->shape.dim;
     conv_params p = {.height = (int32_t)x[1],
@@ -59,7 +28,7 @@ static conv_params params_of(const conv_roles *r, const window2d *w)
     return p;
 }
 
-static cornu_status choose(const gpu *g, const op *o, const conv_roles *r, conv_state *s)
+static cornu_status choose(const gpu *g, const op *o, const gpu_conv_roles *r, conv_state *s)
 {
     const window2d *w = &o->a.window;
     int64_t taps = w->kernel[0] * w->kernel[1], channels = r->x->shape.dim[3];
@@ -87,9 +56,9 @@ static cornu_status choose(const gpu *g, const op *o, const conv_roles *r, conv_
 
 static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, size_t *scratch_bytes)
 {
-    conv_roles roles = conv_roles_of(p, o);
+    gpu_conv_roles roles = gpu_conv_roles_of(p, o);
     conv_state *s = NULL;
-    TRY(check_sizes(&roles, &o->a.window));
+    TRY(gpu_conv_check_sides(&roles, &o->a.window));
     TRY(memory_new(1, sizeof *s, "convolution", &s));
     s->params = params_of(&roles, &o->a.window);
     cornu_status status = choose(g, o, &roles, s);

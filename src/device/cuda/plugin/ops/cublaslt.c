@@ -14,7 +14,6 @@
 
    An algorithm that the heuristic names may still fail when it runs; whatever fails before a
    product has run once makes the own kernels of dense.c take its place. */
-#include "device/cuda/plugin/ops/dense.h"
 #include "device/cuda/plugin/ops/product.h"
 #include <stdlib.h>
 
@@ -23,7 +22,7 @@
 enum { RESULTS = 8 };
 
 typedef struct blas_state {
-    dense_size size;
+    gpu_dense_size size;
     cublasLtMatmulDesc_t description;
     cublasLtMatrixLayout_t a, b, c;
     cublasLtMatmulAlgo_t algorithm;
@@ -36,7 +35,7 @@ typedef struct blas_state {
 static bool accepts(const gpu *g, const plan *p, const op *o, const char **why)
 {
     (void)g;
-    dense_size s = dense_size_of(p, o);
+    gpu_dense_size s = gpu_dense_size_of(p, o);
     *why = "more than 2^31 - 1 rows or columns";
     return s.rows <= INT32_MAX && s.in <= INT32_MAX && s.units <= INT32_MAX;
 }
@@ -181,7 +180,7 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
 {
     blas_state *s = NULL;
     TRY(memory_new(1, sizeof *s, "dense layer", &s));
-    s->size = dense_size_of(p, o);
+    s->size = gpu_dense_size_of(p, o);
     cornu_status status = describe(g, o->kind, s);
     if (status == CORNU_OK)
         status = choose(g, o, s);

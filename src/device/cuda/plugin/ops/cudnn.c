@@ -16,7 +16,6 @@
    convolution has run once makes the own kernels of conv.c take its place. */
 #include "device/cuda/plugin/ops/cudnn.h"
 #include "base/env.h"
-#include "device/cuda/plugin/ops/conv.h"
 #include "device/cuda/plugin/ops/product.h"
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +27,7 @@
 static bool accepts(const gpu *g, const plan *p, const op *o, const char **why)
 {
     const window2d *w = &o->a.window;
-    conv_roles r = conv_roles_of(p, o);
+    gpu_conv_roles r = gpu_conv_roles_of(p, o);
     *why = "few channels: the own kernel is faster";
     if (o->kind == OP_CONV2D_BACKWARD_WEIGHTS && g->precision == PRECISION_FP32 &&
         r.x->shape.dim[3] / w->groups <= CHANNELS_FEW)
@@ -118,7 +117,7 @@ static cornu_status read_layout(const gpu *g, op_kind kind, bool *nchw)
     return CORNU_OK;
 }
 
-static void keep_sizes(const conv_roles *r, dnn_state *s)
+static void keep_sizes(const gpu_conv_roles *r, dnn_state *s)
 {
     const tensor *operands[] = {r->x, r->w, r->y};
     const int64_t *w = r->w->shape.dim; /* [kh][kw][in / groups][out] */
@@ -135,7 +134,7 @@ static void keep_sizes(const conv_roles *r, dnn_state *s)
 
 static cornu_status describe(gpu *g, const plan *p, const op *o, dnn_state *s)
 {
-    conv_roles r = conv_roles_of(p, o);
+    gpu_conv_roles r = gpu_conv_roles_of(p, o);
     const cudnnDataType_t type =
         g->precision == PRECISION_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
     const int64_t *w = r.w->shape.dim; /* [kh][kw][in / groups][out] */
@@ -270,7 +269,7 @@ static cornu_status run_epilogue(const gpu_op *r, int index, gpu_address from, g
                                .count = count,
                                .columns = columns};
         bool in_epilogue = product_slope(act, &p.slope);
-        const cuda_grid grid = {.x = cuda_blocks(count, 2 * PRODUCT_THREADS, 0),
+        const cuda_grid grid = {.x = (unsigned)gpu_blocks(count, 2 * PRODUCT_THREADS, 0),
                                 .threads = PRODUCT_THREADS};
         TRY(cuda_launch(r->g, CUDA_widen_bf16, grid, &p));
         if (in_epilogue)

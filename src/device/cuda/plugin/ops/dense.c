@@ -1,20 +1,10 @@
 /* y = act(x W + b), dx = dy W', dW = x' dy and db; x [rows][in], W [in][units]. The own kernels
    ("tiled") take everything; cublaslt.c is asked first. */
-#include "device/cuda/plugin/ops/dense.h"
 #include "device/cuda/plugin/ops/product.h"
 #include <stdlib.h>
 
-dense_size dense_size_of(const plan *p, const op *o)
-{
-    bool weights = o->kind == OP_DENSE_BACKWARD_WEIGHTS;
-    const tensor *w = &p->tensors[weights ? o->out[0] : o->in[1]], *first = &p->tensors[o->in[0]];
-    dense_size s = {.in = w->shape.dim[0], .units = w->shape.dim[1]};
-    s.rows = first->count / (o->kind == OP_DENSE_BACKWARD_DATA ? s.units : s.in);
-    return s;
-}
-
 typedef struct dense_state {
-    dense_size size;
+    gpu_dense_size size;
     product product;
 } dense_state;
 
@@ -35,7 +25,7 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
 {
     dense_state *s;
     TRY(memory_new(1, sizeof *s, "dense layer", &s));
-    s->size = dense_size_of(p, o);
+    s->size = gpu_dense_size_of(p, o);
     cornu_status status = choose(g, o, s);
     if (status != CORNU_OK) {
         free(s);

@@ -4,20 +4,17 @@
    gradient of the activation before it is fused. */
 static cornu_status enqueue(const gpu_op *r)
 {
+    const gpu_slope slope = gpu_slope_of(r);
     dropout_params p = {.clock = cuda_clock_of(r),
                         .x = (const float *)r->in[0],
-                        .y = (float *)r->out[0],
+                        .y = (float *)slope.out,
                         .count = GPU_OUT(r, 0)->count,
                         .per_sample = GPU_OUT(r, 0)->count / r->plan->batch,
                         .rate = r->op->a.dropout.rate,
-                        .stream = r->op->a.dropout.stream};
-    const op *slope = group_op(r->plan, r->group, ROLE_ACTIVATION);
-    if (slope) {
-        p.y = (float *)r->tensors[slope->out[0]];
-        p.x_or_y = (const float *)r->tensors[slope->in[0]];
-        p.activation = (int32_t)slope->a.act.kind;
-        p.alpha = slope->a.act.alpha;
-    }
+                        .stream = r->op->a.dropout.stream,
+                        .x_or_y = (const float *)slope.x_or_y,
+                        .activation = (int32_t)slope.act.kind,
+                        .alpha = slope.act.alpha};
     return cuda_launch(r->g, CUDA_dropout, cuda_element_grid(p.count), &p);
 }
 

@@ -5,27 +5,23 @@ enum { GRID_Y_MOST = 65535 };
 
 static gather_params params_of(const gpu_op *r)
 {
-    const tensor *x = GPU_OUT(r, 0);
-    gather_params p = {.clock = cuda_clock_of(r),
-                       .x = (float *)r->out[0],
-                       .t = (float *)r->out[1],
-                       .weight = (float *)r->out[2],
-                       .batch = r->plan->batch,
-                       .count = x->count / r->plan->batch};
-    if (r->out[1]) {
-        const tensor *t = GPU_OUT(r, 1);
-        p.target_count = t->count / r->plan->batch;
-        p.columns = t->shape.dim[t->shape.rank - 1];
-    }
-    return p;
+    const gpu_gather_size s = gpu_gather_size_of(r);
+    return (gather_params){.clock = cuda_clock_of(r),
+                           .x = (float *)r->out[0],
+                           .t = (float *)r->out[1],
+                           .weight = (float *)r->out[2],
+                           .batch = r->plan->batch,
+                           .count = s.count,
+                           .target_count = s.target_count,
+                           .columns = s.columns};
 }
 
 /* `pieces` of each sample, and its target. */
-static cuda_grid grid_of(const gather_params *p, unsigned pieces)
+static cuda_grid grid_of(const gather_params *p, int64_t pieces)
 {
-    return (cuda_grid){.x = pieces + (p->t ? 1 : 0),
-                       .y = cuda_blocks(p->batch, 1, GRID_Y_MOST),
-                       .threads = GATHER_THREADS};
+    cuda_grid grid = cuda_line(pieces + (p->t ? 1 : 0), GATHER_THREADS);
+    grid.y = (unsigned)gpu_blocks(p->batch, 1, GRID_Y_MOST);
+    return grid;
 }
 
 /* Does what a pixel becomes depend on the others? */
@@ -46,7 +42,7 @@ static cornu_status enqueue_augmented(const gpu_op *r)
         return cuda_launch(r->g, CUDA_gather_whole, grid_of(&p.gather, 1), &p);
     /* The samples' own shape is not known yet; the kernel goes on in strides of the grid. */
     int64_t pixels = s->rank == 4 ? s->dim[1] * s->dim[2] : p.gather.count;
-    cuda_grid grid = grid_of(&p.gather, cuda_blocks(pixels, GATHER_PIXELS, 0));
+    cuda_grid grid = grid_of(&p.gather, gpu_blocks(pixels, GATHER_PIXELS, 0));
     return cuda_launch(r->g, CUDA_gather_augmented, grid, &p);
 }
 
@@ -56,7 +52,7 @@ static cornu_status enqueue(const gpu_op *r)
         standardization_any(&r->op->a.gather.standardize))
         return enqueue_augmented(r);
     gather_params p = params_of(r);
-    return cuda_launch(r->g, CUDA_gather, grid_of(&p, cuda_blocks(p.count, GATHER_PIECE, 0)), &p);
+    return cuda_launch(r->g, CUDA_gather, grid_of(&p, gpu_blocks(p.count, GATHER_PIECE, 0)), &p);
 }
 
 static const gpu_kernel gather = {.name = "gather", .enqueue = enqueue};

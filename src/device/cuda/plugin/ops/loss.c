@@ -10,10 +10,7 @@ _Static_assert((int)ROWS_METRICS >= (int)GROUP_OPS_MAX, "room for every group");
  */
 
 enum {
-    PASSES_MOST = 2, /* of one block over the rows, before they are divided among several blocks */
-    SHARED_THREADS = 256, /* of a block, where there are several */
-    BLOCKS_MOST = 512,
-    COLUMNS_MOST = 16 /* of a thread, before a row gets more threads */
+    SHARED_THREADS = 256 /* of a block, where there are several */
 };
 
 typedef struct rows_blocking {
@@ -25,14 +22,13 @@ static rows_blocking blocking_of(const plan *p, const op *o)
 {
     int64_t rows, n;
     tensor_matrix(&p->tensors[o->in[0]], &rows, &n);
-    rows_blocking c = {.lanes = cuda_lanes(n), .threads = ROWS_THREADS, .blocks = 1};
-    while (c.lanes > 1 && rows > ROWS_THREADS / c.lanes && n <= COLUMNS_MOST * (c.lanes / 2))
-        c.lanes /= 2;
+    rows_blocking c = {
+        .lanes = gpu_head_lanes(p, o, ROWS_THREADS), .threads = ROWS_THREADS, .blocks = 1};
     if (rows <= ROWS_THREADS / c.lanes) {
         c.threads = (unsigned)(rows * c.lanes + 31) / 32 * 32;
-    } else if (rows > PASSES_MOST * (ROWS_THREADS / c.lanes)) {
+    } else if (rows > GPU_HEAD_ROUNDS_MOST * (ROWS_THREADS / c.lanes)) {
         c.threads = SHARED_THREADS;
-        c.blocks = cuda_blocks(rows, SHARED_THREADS / c.lanes, BLOCKS_MOST);
+        c.blocks = (unsigned)gpu_blocks(rows, SHARED_THREADS / c.lanes, GPU_HEAD_BLOCKS_MOST);
     }
     return c;
 }
@@ -59,41 +55,11 @@ cuda_clock cuda_clock_of(const gpu_op *r)
     return clock;
 }
 
-/* ---- which operations run together ---------------------------------------------------------- */
-
-/* Of a HEAD, or a LOSS or METRIC alone. */
-typedef struct head {
-    const op *activation, *loss, *metrics; /* NULL: not there; metrics stand side by side */
-    int metric_count;
-} head;
-
-static head head_of(const plan *p, const op *o, const op_group *g)
-{
-    head h = {.activation = group_op(p, g, ROLE_ACTIVATION),
-              .loss = o->kind == OP_LOSS ? o : group_op(p, g, ROLE_LOSS),
-              .metrics = o->kind == OP_METRIC ? o : group_op(p, g, ROLE_METRICS),
-              .metric_count = o->kind == OP_METRIC};
-    if (g && h.metrics)
-        h.metric_count = (int)(&p->ops[g->first + g->count] - h.metrics);
-    return h;
-}
-
-/* A softmax under a categorical cross-entropy, or a sigmoid under any, of its own logits. */
-static bool head_accepts(const gpu *g, const plan *p, const op *o, const char **why)
-{
-    (void)g;
-    head h = head_of(p, o, plan_group(p, o, GROUP_HEAD));
-    *why = "no loss reads its logits";
-    return !h.activation || h.activation->a.act.kind == ACTIVATION_SIGMOID ||
-           (h.activation->a.act.kind == ACTIVATION_SOFTMAX &&
-            h.loss->a.loss.id != LOSS_BINARY_CROSSENTROPY);
-}
-
 /* ---- the launch ----------------------------------------------------------------------------- */
 
 static const float *address_of(const gpu_op *r, tensor_ref t)
 {
-    return (const float *)r->tensors[t];
+    return (const float *)gpu_address_of(r, t);
 }
 
 /* The rows of `o`, a LOSS or a METRIC. */
@@ -146,7 +112,7 @@ static cornu_status launch(const gpu_op *r, rows_params *p, const op *o)
 
 static cornu_status enqueue_head(const gpu_op *r)
 {
-    const head h = head_of(r->plan, r->op, r->group);
+    const gpu_head h = gpu_head_of(r->plan, r->op, r->group);
     const op *o = h.loss ? h.loss : h.metrics;
     rows_params p = params_of(r, o);
     if (h.loss)
@@ -170,7 +136,7 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
 
 const gpu_kernel cuda_head = {.name = "rows",
                               .group = GROUP_HEAD,
-                              .accepts = head_accepts,
+                              .accepts = gpu_accepts_head,
                               .prepare = prepare,
                               .enqueue = enqueue_head};
 static const gpu_kernel rows = {.name = "rows", .prepare = prepare, .enqueue = enqueue_head};

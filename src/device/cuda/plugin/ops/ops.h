@@ -2,6 +2,7 @@
 #ifndef DEVICE_CUDA_PLUGIN_OPS_H
 #define DEVICE_CUDA_PLUGIN_OPS_H
 
+#include "device/accelerator/ops.h"
 #include "device/cuda/plugin/cuda.h"
 #include "device/cuda/plugin/kernels/elementwise.h"
 #include "device/cuda/plugin/kernels/sums.h"
@@ -35,42 +36,28 @@ bool cuda_loss_counts_step(const plan *p);
 /* The clock as this operation has to read it. */
 cuda_clock cuda_clock_of(const gpu_op *r);
 
-/* sums.c: the blocking of rows and columns; *partials: ranges of the rows. */
-#define CUDA_SUM_BLOCKS 512
-sum_strips cuda_strips(int64_t rows, int64_t columns, int64_t blocks, unsigned *partials);
-cuda_grid cuda_strips_grid(const sum_strips *t, unsigned partials);
+/* sums.c: as kernels take it, and its grid. */
+sum_strips cuda_strips_params(const gpu_strips *t);
+cuda_grid cuda_strips_grid(const gpu_strips *t);
 
-/* Blocks for `items`, `per_block` each; at most `most` (0: 2^31 - 1), as kernels go on in strides
-   of the grid. */
-static inline unsigned cuda_blocks(int64_t items, int64_t per_block, int64_t most)
+/* 1 / n */
+static inline sum2 cuda_share(int64_t n)
 {
-    int64_t blocks = (items + per_block - 1) / per_block;
-    if (most == 0)
-        most = INT32_MAX;
-    return (unsigned)(blocks < 1 ? 1 : blocks > most ? most : blocks);
+    double share = 1 / (double)n;
+    float high = (float)share;
+    return (sum2){high, (float)(share - (double)high)};
 }
 
-/* The grid of the kernels of elementwise.h: four elements a thread, and enough blocks to fill every
-   device several times over. */
+/* Blocks of so many threads. */
+static inline cuda_grid cuda_line(int64_t blocks, unsigned block)
+{
+    return (cuda_grid){.x = (unsigned)blocks, .threads = block};
+}
+
+/* The grid of the kernels of elementwise.h. */
 static inline cuda_grid cuda_element_grid(int64_t count)
 {
-    return (cuda_grid){.x = cuda_blocks(count, 4 * ELEMENT_THREADS, 4096),
-                       .threads = ELEMENT_THREADS};
-}
-
-/* Threads for a row of n elements: a power of two up to 32. */
-static inline int cuda_lanes(int64_t n)
-{
-    int lanes = 1;
-    while (lanes < 32 && lanes < n)
-        lanes *= 2;
-    return lanes;
-}
-
-/* Floats that a thread takes at once where channels lie innermost. */
-static inline int cuda_pack(int64_t channels)
-{
-    return channels % 4 == 0 ? 4 : 1;
+    return cuda_line(gpu_element_blocks(count, ELEMENT_THREADS), ELEMENT_THREADS);
 }
 
 #endif

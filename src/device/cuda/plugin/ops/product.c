@@ -106,7 +106,8 @@ static cornu_status reduce_slices(gpu *g, const product *q, gpu_address partials
                                     .slope = slope};
     bool many = q->slices >= SLICES_MANY;
     const cuda_grid grid = {
-        .x = cuda_blocks(q->count, many ? REDUCE_LANES : PRODUCT_THREADS * SUM_PER_THREAD, 0),
+        .x = (unsigned)gpu_blocks(q->count, many ? REDUCE_LANES : PRODUCT_THREADS * SUM_PER_THREAD,
+                                  0),
         .threads = PRODUCT_THREADS};
     return cuda_launch(g, many ? CUDA_reduce_many_slices : CUDA_reduce_slices, grid, &p);
 }

@@ -11,41 +11,32 @@ static cornu_status enqueue_scale(const gpu_op *r)
     return cuda_launch(r->g, CUDA_scale, cuda_element_grid(p.count), &p);
 }
 
-static pad_params pad_of(const gpu_op *r, const shape *outer, const shape *inner)
+static cornu_status copy(const gpu_op *r, cuda_function function)
 {
-    const int64_t *before = r->op->a.pad.before;
-    int pack = cuda_pack(outer->dim[3]);
-    return (pad_params){.from = (const float *)r->in[0],
-                        .to = (float *)r->out[0],
-                        .batch = outer->dim[0],
-                        .outer_h = outer->dim[1],
-                        .outer_w = outer->dim[2],
-                        .inner_h = inner->dim[1],
-                        .inner_w = inner->dim[2],
-                        .packs = outer->dim[3] / pack,
-                        .top = before[0],
-                        .left = before[1],
-                        .pack = pack};
-}
-
-static cuda_grid copy_grid(int64_t count, int pack)
-{
-    return (cuda_grid){.x = cuda_blocks(count / pack, ELEMENT_THREADS, 0),
-                       .threads = ELEMENT_THREADS};
+    const gpu_pad s = gpu_pad_of(r);
+    const pad_params p = {.from = (const float *)r->in[0],
+                          .to = (float *)r->out[0],
+                          .batch = s.outer->dim[0],
+                          .outer_h = s.outer->dim[1],
+                          .outer_w = s.outer->dim[2],
+                          .inner_h = s.inner->dim[1],
+                          .inner_w = s.inner->dim[2],
+                          .packs = s.outer->dim[3] / s.pack,
+                          .top = s.before[0],
+                          .left = s.before[1],
+                          .pack = s.pack};
+    return cuda_launch(r->g, function,
+                       cuda_line(gpu_blocks(s.packs, ELEMENT_THREADS, 0), ELEMENT_THREADS), &p);
 }
 
 static cornu_status enqueue_pad(const gpu_op *r)
 {
-    const tensor *y = GPU_OUT(r, 0);
-    pad_params p = pad_of(r, &y->shape, &GPU_IN(r, 0)->shape);
-    return cuda_launch(r->g, CUDA_pad, copy_grid(y->count, p.pack), &p);
+    return copy(r, CUDA_pad);
 }
 
 static cornu_status enqueue_crop(const gpu_op *r)
 {
-    const tensor *dx = GPU_OUT(r, 0);
-    crop_params p = pad_of(r, &GPU_IN(r, 0)->shape, &dx->shape);
-    return cuda_launch(r->g, CUDA_crop, copy_grid(dx->count, p.pack), &p);
+    return copy(r, CUDA_crop);
 }
 
 static const gpu_kernel scale = {.name = "elementwise", .enqueue = enqueue_scale};

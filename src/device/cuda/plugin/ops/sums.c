@@ -1,48 +1,45 @@
 /* Column sums, and the square sum that stands alone. */
 #include "device/cuda/plugin/ops/ops.h"
 
-sum_strips cuda_strips(int64_t rows, int64_t columns, int64_t blocks, unsigned *partials)
+sum_strips cuda_strips_params(const gpu_strips *t)
 {
-    sum_strips t = {.rows = rows, .columns = columns, .width = cuda_lanes(columns)};
-    int64_t strips = (columns + t.width - 1) / t.width, step = SUM_THREADS / t.width;
-    int64_t most = blocks / strips, useful = rows / (8 * step);
-    int64_t count = most < useful ? most : useful;
-    count = count < 1 ? 1 : count;
-    t.block_rows = (rows + count - 1) / count;
-    t.block_rows = (t.block_rows + step - 1) / step * step;
-    *partials = (unsigned)((rows + t.block_rows - 1) / t.block_rows);
-    return t;
+    return (sum_strips){
+        .rows = t->rows, .columns = t->columns, .block_rows = t->block_rows, .width = t->width};
 }
 
-cuda_grid cuda_strips_grid(const sum_strips *t, unsigned partials)
+cuda_grid cuda_strips_grid(const gpu_strips *t)
 {
-    return (cuda_grid){
-        .x = cuda_blocks(t->columns, t->width, 0), .y = partials, .threads = SUM_THREADS};
+    cuda_grid grid = cuda_line(gpu_blocks(t->columns, t->width, 0), SUM_THREADS);
+    grid.y = (unsigned)t->count;
+    return grid;
+}
+
+static gpu_strips strips_of(int64_t rows, int64_t columns)
+{
+    return gpu_strips_of(rows, columns, SUM_THREADS, GPU_SUM_BLOCKS);
 }
 
 size_t cuda_column_sums_scratch(int64_t rows, int64_t columns)
 {
-    unsigned partials;
-    (void)cuda_strips(rows, columns, CUDA_SUM_BLOCKS, &partials);
-    return partials > 1 ? partials * (size_t)columns * sizeof(sum2) : 0;
+    const gpu_strips t = strips_of(rows, columns);
+    return t.count > 1 ? (size_t)t.count * (size_t)columns * sizeof(sum2) : 0;
 }
 
 cornu_status cuda_column_sums(gpu *g, gpu_address x, int64_t rows, int64_t columns,
                               gpu_address scratch, gpu_address out)
 {
-    unsigned partials;
-    column_sums_params p = {.t = cuda_strips(rows, columns, CUDA_SUM_BLOCKS, &partials),
-                            .x = (const float *)x,
-                            .partials = (sum2 *)scratch};
-    if (partials == 1)
+    gpu_strips t = strips_of(rows, columns);
+    column_sums_params p = {
+        .t = cuda_strips_params(&t), .x = (const float *)x, .partials = (sum2 *)scratch};
+    if (t.count == 1)
         p.sums = (float *)out;
-    TRY(cuda_launch(g, CUDA_column_sums, cuda_strips_grid(&p.t, partials), &p));
-    if (partials == 1)
+    TRY(cuda_launch(g, CUDA_column_sums, cuda_strips_grid(&t), &p));
+    if (t.count == 1)
         return CORNU_OK;
-    column_sums_reduce_params f = {.partials = p.partials, .sums = (float *)out};
-    f.t = p.t;
-    f.t.rows = f.t.block_rows = partials;
-    return cuda_launch(g, CUDA_column_sums_reduce, cuda_strips_grid(&f.t, 1), &f);
+    column_sums_reduce_params f = {.t = p.t, .partials = p.partials, .sums = (float *)out};
+    f.t.rows = f.t.block_rows = t.count;
+    t.count = 1;
+    return cuda_launch(g, CUDA_column_sums_reduce, cuda_strips_grid(&t), &f);
 }
 
 /* ---- SQUARE_SUM ---------------------------------------------------------------------------- */

@@ -3,25 +3,16 @@
 
 /* ---- softmax ------------------------------------------------------------------------------ */
 
-enum { LANES_MOST = 32 }; /* of a row */
-
-static bool accepts_softmax(const gpu *g, const plan *p, const op *o, const char **why)
-{
-    (void)g, (void)p;
-    *why = "not softmax";
-    return o->a.act.kind == ACTIVATION_SOFTMAX;
-}
-
 static opencl_grid softmax_grid(int64_t rows, int lanes)
 {
-    return opencl_line(opencl_groups(rows, WORK_ITEMS / lanes, 0));
+    return opencl_line(gpu_blocks(rows, WORK_ITEMS / lanes, 0));
 }
 
 static cornu_status enqueue_softmax_forward(const gpu_op *r)
 {
     int64_t rows, n;
     tensor_matrix(GPU_OUT(r, 0), &rows, &n);
-    int lanes = opencl_lanes(n, LANES_MOST);
+    int lanes = gpu_lanes(n, GPU_ROW_LANES_MOST);
     return OPENCL_LAUNCH(r->g, OPENCL_softmax_forward, softmax_grid(rows, lanes),
                          A_ADDRESS(r->in[0]), A_ADDRESS(r->out[0]), A_LONG(rows), A_LONG(n),
                          A_INT(lanes));
@@ -31,20 +22,13 @@ static cornu_status enqueue_softmax_backward(const gpu_op *r)
 {
     int64_t rows, n;
     tensor_matrix(GPU_OUT(r, 0), &rows, &n);
-    int lanes = opencl_lanes(n, LANES_MOST);
+    int lanes = gpu_lanes(n, GPU_ROW_LANES_MOST);
     return OPENCL_LAUNCH(r->g, OPENCL_softmax_backward, softmax_grid(rows, lanes),
                          A_ADDRESS(r->in[0]), A_ADDRESS(r->in[1]), A_ADDRESS(r->out[0]),
                          A_LONG(rows), A_LONG(n), A_INT(lanes));
 }
 
 /* ---- element by element ------------------------------------------------------------------- */
-
-static bool accepts_elements(const gpu *g, const plan *p, const op *o, const char **why)
-{
-    (void)g, (void)p;
-    *why = "softmax needs whole rows";
-    return o->a.act.kind != ACTIVATION_SOFTMAX;
-}
 
 static cornu_status enqueue_forward(const gpu_op *r)
 {
@@ -65,13 +49,13 @@ static cornu_status enqueue_backward(const gpu_op *r)
 }
 
 static const gpu_kernel softmax_forward = {
-    .name = "softmax", .accepts = accepts_softmax, .enqueue = enqueue_softmax_forward};
+    .name = "softmax", .accepts = gpu_accepts_softmax, .enqueue = enqueue_softmax_forward};
 static const gpu_kernel softmax_backward = {
-    .name = "softmax", .accepts = accepts_softmax, .enqueue = enqueue_softmax_backward};
+    .name = "softmax", .accepts = gpu_accepts_softmax, .enqueue = enqueue_softmax_backward};
 static const gpu_kernel forward = {
-    .name = "elementwise", .accepts = accepts_elements, .enqueue = enqueue_forward};
+    .name = "elementwise", .accepts = gpu_accepts_elements, .enqueue = enqueue_forward};
 static const gpu_kernel backward = {
-    .name = "elementwise", .accepts = accepts_elements, .enqueue = enqueue_backward};
+    .name = "elementwise", .accepts = gpu_accepts_elements, .enqueue = enqueue_backward};
 const gpu_kernel *const opencl_activation_forward[] = {&opencl_head, &forward, &softmax_forward,
                                                        NULL};
 const gpu_kernel *const opencl_activation_backward[] = {&backward, &softmax_backward, NULL};

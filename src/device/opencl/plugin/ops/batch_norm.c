@@ -2,12 +2,7 @@
    result. */
 #include "device/opencl/plugin/ops/ops.h"
 
-enum {
-    APPLY_GROUPS = 2048, /* of the kernels that write a result for every element */
-    PARTIALS_MOST = 16   /* that each group of those adds up for itself */
-};
-
-static opencl_strips strips_of(const plan *p, const op *o, int64_t groups)
+static gpu_strips strips_of(const plan *p, const op *o, int64_t groups)
 {
     int64_t rows, columns;
     tensor_matrix(&p->tensors[o->in[0]], &rows, &columns);
@@ -18,21 +13,21 @@ static opencl_strips strips_of(const plan *p, const op *o, int64_t groups)
 static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, size_t *scratch_bytes)
 {
     (void)g, (void)state;
-    opencl_strips t = strips_of(p, o, OPENCL_SUM_GROUPS);
+    gpu_strips t = strips_of(p, o, GPU_SUM_BLOCKS);
     t.count++;
     *scratch_bytes += opencl_partials_bytes(&t);
     return CORNU_OK;
 }
 
 /* What the second kernel reads: the partial sums themselves, or one that they were reduced to. */
-static cornu_status reduce_partials(const gpu_op *r, const opencl_strips *t, gpu_address *from,
+static cornu_status reduce_partials(const gpu_op *r, const gpu_strips *t, gpu_address *from,
                                     int64_t *count)
 {
     *from = r->scratch;
     *count = t->count;
-    if (t->count <= PARTIALS_MOST)
+    if (t->count <= GPU_PARTIALS_MOST)
         return CORNU_OK;
-    opencl_strips all = opencl_strips_whole(t->count, 2 * t->columns);
+    gpu_strips all = opencl_strips_whole(t->count, 2 * t->columns);
     *from = r->scratch + opencl_partials_bytes(t);
     *count = 1;
     return OPENCL_LAUNCH(r->g, OPENCL_column_sums_reduce, opencl_strips_grid(&all), A_STRIPS(all),
@@ -41,13 +36,13 @@ static cornu_status reduce_partials(const gpu_op *r, const opencl_strips *t, gpu
 
 static cornu_status enqueue_forward(const gpu_op *r)
 {
-    opencl_strips t = strips_of(r->plan, r->op, OPENCL_SUM_GROUPS);
+    gpu_strips t = strips_of(r->plan, r->op, GPU_SUM_BLOCKS);
     gpu_address partials;
     int64_t count;
     TRY(OPENCL_LAUNCH(r->g, OPENCL_batch_norm_sums, opencl_strips_grid(&t), A_STRIPS(t),
                       A_ADDRESS(r->in[0]), A_ADDRESS(r->scratch)));
     TRY(reduce_partials(r, &t, &partials, &count));
-    t = strips_of(r->plan, r->op, APPLY_GROUPS);
+    t = strips_of(r->plan, r->op, GPU_APPLY_BLOCKS);
     return OPENCL_LAUNCH(r->g, OPENCL_batch_norm_forward, opencl_strips_grid(&t), A_STRIPS(t),
                          A_ADDRESS(r->in[0]), A_ADDRESS(r->in[1]), A_ADDRESS(r->in[2]),
                          A_ADDRESS(r->out[0]), A_ADDRESS(partials), A_LONG(count),
@@ -58,7 +53,7 @@ static cornu_status enqueue_forward(const gpu_op *r)
 
 static cornu_status enqueue_inference(const gpu_op *r)
 {
-    opencl_strips t = strips_of(r->plan, r->op, APPLY_GROUPS);
+    gpu_strips t = strips_of(r->plan, r->op, GPU_APPLY_BLOCKS);
     return OPENCL_LAUNCH(r->g, OPENCL_batch_norm_inference, opencl_strips_grid(&t), A_STRIPS(t),
                          A_ADDRESS(r->in[0]), A_ADDRESS(r->in[1]), A_ADDRESS(r->in[2]),
                          A_ADDRESS(r->in[3]), A_ADDRESS(r->in[4]), A_ADDRESS(r->out[0]),
@@ -67,14 +62,14 @@ static cornu_status enqueue_inference(const gpu_op *r)
 
 static cornu_status enqueue_backward(const gpu_op *r)
 {
-    opencl_strips t = strips_of(r->plan, r->op, OPENCL_SUM_GROUPS);
+    gpu_strips t = strips_of(r->plan, r->op, GPU_SUM_BLOCKS);
     gpu_address partials;
     int64_t count;
     TRY(OPENCL_LAUNCH(r->g, OPENCL_batch_norm_backward_sums, opencl_strips_grid(&t), A_STRIPS(t),
                       A_ADDRESS(r->in[0]), A_ADDRESS(r->in[1]), A_ADDRESS(r->in[3]),
                       A_ADDRESS(r->in[4]), A_ADDRESS(r->scratch)));
     TRY(reduce_partials(r, &t, &partials, &count));
-    t = strips_of(r->plan, r->op, APPLY_GROUPS);
+    t = strips_of(r->plan, r->op, GPU_APPLY_BLOCKS);
     return OPENCL_LAUNCH(r->g, OPENCL_batch_norm_backward, opencl_strips_grid(&t), A_STRIPS(t),
                          A_ADDRESS(r->in[0]), A_ADDRESS(r->in[1]), A_ADDRESS(r->in[2]),
                          A_ADDRESS(r->in[3]), A_ADDRESS(r->in[4]), A_ADDRESS(r->out[0]),

@@ -3,24 +3,6 @@
 #include "device/opencl/plugin/ops/product.h"
 #include <stdlib.h>
 
-/* Of an image with its padding, and elements of a tensor: kernels/conv.cl counts them in int. */
-#define COORDINATE_MOST (1 << 28)
-
-conv_roles conv_roles_of(const plan *p, const op *o)
-{
-    const tensor *t = p->tensors;
-    switch (o->kind) {
-    case OP_CONV2D_FORWARD:
-        return (conv_roles){&t[o->in[0]], &t[o->in[1]], o->in[2] == NO_TENSOR ? NULL : &t[o->in[2]],
-                            &t[o->out[0]]};
-    case OP_CONV2D_BACKWARD_DATA:
-        return (conv_roles){&t[o->out[0]], &t[o->in[1]], NULL, &t[o->in[0]]};
-    default:
-        return (conv_roles){&t[o->in[0]], &t[o->out[0]],
-                            o->out[1] == NO_TENSOR ? NULL : &t[o->out[1]], &t[o->in[1]]};
-    }
-}
-
 typedef struct conv_state {
     conv_window window;
     product product;
@@ -30,15 +12,10 @@ typedef struct conv_state {
 
 /* ---- windows ------------------------------------------------------------------------------ */
 
-static cornu_status check_sizes(const conv_roles *r, const window2d *w)
+/* Elements of a row and of a tensor, too, are counted in int by kernels/conv.cl. */
+static cornu_status check_sizes(const gpu_conv_roles *r, const window2d *w)
 {
-    for (int i = 0; i < 2; i++) {
-        int64_t size = r->x->shape.dim[1 + i] + w->before[i] + w->after[i];
-        if (size > COORDINATE_MOST)
-            return status_fail(CORNU_UNSUPPORTED,
-                               "found images of %lld rows or columns; expected at most %d",
-                               (long long)size, COORDINATE_MOST);
-    }
+    TRY(gpu_conv_check_sides(r, w));
     int64_t channels = r->x->shape.dim[3], filters = r->y->shape.dim[3];
     int64_t line = (r->x->shape.dim[2] + w->before[1] + w->after[1]) *
                    (channels > filters ? channels : filters);
@@ -87,7 +64,7 @@ static void divide_by_taps(conv_window *v)
 }
 
 /* row_taps: kernels/conv.h. */
-static conv_window window_forward(const conv_roles *r, const window2d *w, bool row_taps)
+static conv_window window_forward(const gpu_conv_roles *r, const window2d *w, bool row_taps)
 {
     conv_window v = window_of(r->x, r->y, w);
     v.stride_rows = (int)w->stride[0];
@@ -104,7 +81,7 @@ static conv_window window_forward(const conv_roles *r, const window2d *w, bool r
     return v; /* nothing shrinks */
 }
 
-static conv_window window_backward(const conv_roles *r, const window2d *w)
+static conv_window window_backward(const gpu_conv_roles *r, const window2d *w)
 {
     conv_window v = window_of(r->y, r->x, w);
     v.stride_rows = v.stride_columns = 1;
@@ -122,7 +99,7 @@ static conv_window window_backward(const conv_roles *r, const window2d *w)
 
 /* ---- products ----------------------------------------------------------------------------- */
 
-static product_size product_of(op_kind kind, const conv_roles *r, const window2d *w)
+static product_size product_of(op_kind kind, const gpu_conv_roles *r, const window2d *w)
 {
     int64_t channels = r->x->shape.dim[3], filters = r->y->shape.dim[3];
     int64_t group_channels = channels / w->groups, group_filters = filters / w->groups;
@@ -156,7 +133,8 @@ static product_size product_of(op_kind kind, const conv_roles *r, const window2d
 
 /* On a GPU, which would read all of dy from memory once more for column sums, the product may make
    the bias's gradient, too, as one more row of C, unless that costs more. */
-static cornu_status choose_bias(gpu *g, const conv_roles *roles, product_size size, conv_state *s)
+static cornu_status choose_bias(gpu *g, const gpu_conv_roles *roles, product_size size,
+                                conv_state *s)
 {
     product with;
     size.rest = size.c_stride;
@@ -171,7 +149,7 @@ static cornu_status choose_bias(gpu *g, const conv_roles *roles, product_size si
     return CORNU_OK;
 }
 
-static cornu_status choose(gpu *g, const op *o, const conv_roles *roles, conv_state *s)
+static cornu_status choose(gpu *g, const op *o, const gpu_conv_roles *roles, conv_state *s)
 {
     const window2d *w = &o->a.window;
     const opencl_blocking *b = &opencl_of(g)->blocking;
@@ -191,7 +169,7 @@ static cornu_status choose(gpu *g, const op *o, const conv_roles *roles, conv_st
 
 static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, size_t *scratch_bytes)
 {
-    const conv_roles roles = conv_roles_of(p, o);
+    const gpu_conv_roles roles = gpu_conv_roles_of(p, o);
     conv_state *s;
     TRY(memory_new(1, sizeof *s, "convolution", &s));
     cornu_status status = choose(g, o, &roles, s);

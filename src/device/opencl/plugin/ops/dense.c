@@ -2,27 +2,13 @@
 #include "device/opencl/plugin/ops/product.h"
 #include <stdlib.h>
 
-/* x [rows][in], W [in][units] */
-typedef struct dense_size {
-    int64_t rows, in, units;
-} dense_size;
-
 typedef struct dense_state {
-    dense_size size;
+    gpu_dense_size size;
     product product;
 } dense_state;
 
-static dense_size size_of(const plan *p, const op *o)
-{
-    bool weights = o->kind == OP_DENSE_BACKWARD_WEIGHTS;
-    const tensor *w = &p->tensors[weights ? o->out[0] : o->in[1]], *first = &p->tensors[o->in[0]];
-    dense_size s = {.in = w->shape.dim[0], .units = w->shape.dim[1]};
-    s.rows = first->count / (o->kind == OP_DENSE_BACKWARD_DATA ? s.units : s.in);
-    return s;
-}
-
 /* The product's rows, columns and depth. */
-static product_size product_of(op_kind kind, const dense_size *s)
+static product_size product_of(op_kind kind, const gpu_dense_size *s)
 {
     product_size p = {
         .m = s->rows, .n = s->units, .k = s->in, .batch = 1, .k_groups = 1, .b_column = 1};
@@ -42,7 +28,7 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
 {
     dense_state *s;
     TRY(memory_new(1, sizeof *s, "dense layer", &s));
-    s->size = size_of(p, o);
+    s->size = gpu_dense_size_of(p, o);
     const product_size size = product_of(o->kind, &s->size);
     cornu_status status = product_choose(g, &size, &s->product);
     if (status != CORNU_OK) {
@@ -75,19 +61,19 @@ static cornu_status enqueue(const gpu_op *r, opencl_function square, int64_t a_s
 
 static cornu_status forward(const gpu_op *r)
 {
-    const dense_size *s = &((const dense_state *)r->state)->size;
+    const gpu_dense_size *s = &((const dense_state *)r->state)->size;
     return enqueue(r, OPENCL_product_nn_square, s->in, s->units, r->in[2], r->op->a.dense.act);
 }
 
 static cornu_status backward_data(const gpu_op *r)
 {
-    const dense_size *s = &((const dense_state *)r->state)->size;
+    const gpu_dense_size *s = &((const dense_state *)r->state)->size;
     return enqueue(r, OPENCL_product_nt_square, s->units, s->units, 0, PRODUCT_LINEAR);
 }
 
 static cornu_status backward_weights(const gpu_op *r)
 {
-    const dense_size *s = &((const dense_state *)r->state)->size;
+    const gpu_dense_size *s = &((const dense_state *)r->state)->size;
     TRY(enqueue(r, OPENCL_product_tn_square, s->in, s->units, 0, PRODUCT_LINEAR));
     if (!r->out[1])
         return CORNU_OK;

@@ -3,17 +3,15 @@
 /* Forward and backward alike. Backward the gradient of the activation before it is fused. */
 static cornu_status enqueue(const gpu_op *r)
 {
-    const op *slope = group_op(r->plan, r->group, ROLE_ACTIVATION);
-    const activation act = slope ? slope->a.act : (activation){.kind = ACTIVATION_LINEAR};
-    gpu_address y = slope ? r->tensors[slope->out[0]] : r->out[0];
-    gpu_address x_or_y = slope ? r->tensors[slope->in[0]] : 0;
+    const gpu_slope slope = gpu_slope_of(r);
     int64_t count = GPU_OUT(r, 0)->count;
     float rate = r->op->a.dropout.rate;
     return OPENCL_LAUNCH(r->g, OPENCL_dropout, opencl_element_grid(count), A_ADDRESS(r->in[0]),
-                         A_ADDRESS(y), A_ADDRESS(x_or_y), A_LONG(count), A_FLOAT(rate),
-                         A_FLOAT(1 / (1 - rate)), A_INT(r->op->a.dropout.stream), A_INT(act.kind),
-                         A_FLOAT(act.alpha), A_LONG(count / r->plan->batch), A_STEP(STEP_SEED),
-                         A_STEP(STEP_ITERATION), A_STEP(STEP_FIRST));
+                         A_ADDRESS(slope.out), A_ADDRESS(slope.x_or_y), A_LONG(count),
+                         A_FLOAT(rate), A_FLOAT(1 / (1 - rate)), A_INT(r->op->a.dropout.stream),
+                         A_INT(slope.act.kind), A_FLOAT(slope.act.alpha),
+                         A_LONG(count / r->plan->batch), A_STEP(STEP_SEED), A_STEP(STEP_ITERATION),
+                         A_STEP(STEP_FIRST));
 }
 
 static const gpu_kernel fused = {

@@ -2,22 +2,16 @@
    rows. */
 #include "device/opencl/plugin/ops/ops.h"
 
-/* Work-items of a row, of which each has about four elements. */
-static int lanes_of(int64_t n)
-{
-    return opencl_lanes((n + 3) / 4, WORK_ITEMS);
-}
-
 static opencl_grid rows_grid(int64_t rows, int lanes)
 {
-    return opencl_line(opencl_groups(rows, WORK_ITEMS / lanes, 0));
+    return opencl_line(gpu_blocks(rows, WORK_ITEMS / lanes, 0));
 }
 
 static cornu_status enqueue_forward(const gpu_op *r)
 {
     int64_t rows, n;
     tensor_matrix(GPU_IN(r, 0), &rows, &n);
-    int lanes = lanes_of(n);
+    int lanes = gpu_norm_lanes(n, WORK_ITEMS);
     return OPENCL_LAUNCH(r->g, OPENCL_layer_norm_forward, rows_grid(rows, lanes),
                          A_ADDRESS(r->in[0]), A_ADDRESS(r->in[1]), A_ADDRESS(r->in[2]),
                          A_ADDRESS(r->out[0]), A_ADDRESS(r->out[1]), A_ADDRESS(r->out[2]),
@@ -25,31 +19,26 @@ static cornu_status enqueue_forward(const gpu_op *r)
                          A_SUM2(1 / (double)n));
 }
 
-static opencl_strips strips_of(const plan *p, const op *o)
+static gpu_strips strips_of(const plan *p, const op *o)
 {
     int64_t rows, n;
     tensor_matrix(&p->tensors[o->in[0]], &rows, &n);
-    return opencl_strips_of(rows, n, OPENCL_SUM_GROUPS);
-}
-
-static bool has_gradients(const op *o)
-{
-    return o->out[1] != NO_TENSOR || o->out[2] != NO_TENSOR;
+    return opencl_strips_of(rows, n, GPU_SUM_BLOCKS);
 }
 
 static cornu_status prepare_backward(gpu *g, const plan *p, const op *o, void **state,
                                      size_t *scratch_bytes)
 {
     (void)g, (void)state;
-    opencl_strips t = strips_of(p, o);
-    if (has_gradients(o))
+    gpu_strips t = strips_of(p, o);
+    if (gpu_norm_has_gradients(o))
         *scratch_bytes += opencl_partials_bytes(&t);
     return CORNU_OK;
 }
 
 static cornu_status enqueue_gradients(const gpu_op *r)
 {
-    opencl_strips t = strips_of(r->plan, r->op);
+    gpu_strips t = strips_of(r->plan, r->op);
     TRY(OPENCL_LAUNCH(r->g, OPENCL_layer_norm_sums, opencl_strips_grid(&t), A_STRIPS(t),
                       A_ADDRESS(r->in[0]), A_ADDRESS(r->in[1]), A_ADDRESS(r->in[3]),
                       A_ADDRESS(r->in[4]), A_ADDRESS(r->scratch)));
@@ -62,8 +51,8 @@ static cornu_status enqueue_backward(const gpu_op *r)
 {
     int64_t rows, n;
     tensor_matrix(GPU_IN(r, 0), &rows, &n);
-    int lanes = lanes_of(n);
-    if (has_gradients(r->op))
+    int lanes = gpu_norm_lanes(n, WORK_ITEMS);
+    if (gpu_norm_has_gradients(r->op))
         TRY(enqueue_gradients(r));
     return OPENCL_LAUNCH(r->g, OPENCL_layer_norm_backward, rows_grid(rows, lanes),
                          A_ADDRESS(r->in[0]), A_ADDRESS(r->in[1]), A_ADDRESS(r->in[2]),

@@ -7,67 +7,24 @@ _Static_assert((int)RESULT_METRICS_MOST >= (int)MODEL_METRICS_MAX, "a slot for e
 
 /* ---- the blocking of rows ----------------------------------------------------------------- */
 
-enum {
-    LANES_MOST = 32,
-    COLUMNS_MOST = 16, /* of a work-item, before a row gets more of them */
-    PASSES_MOST = 2,   /* of one group over the rows, before they are divided among several */
-    GROUPS_MOST = 512,
-    SUM2_BYTES = 2 * (int)sizeof(float)
-};
+enum { SUM2_BYTES = 2 * (int)sizeof(float) };
 
 typedef struct rows_blocking {
     int lanes;
-    size_t groups;
+    int64_t groups;
 } rows_blocking;
 
 static rows_blocking blocking_of(const plan *p, const op *o)
 {
     int64_t rows, n;
     tensor_matrix(&p->tensors[o->in[0]], &rows, &n);
-    rows_blocking c = {.lanes = opencl_lanes(n, LANES_MOST), .groups = 1};
-    while (c.lanes > 1 && rows > WORK_ITEMS / c.lanes && n <= COLUMNS_MOST * (c.lanes / 2))
-        c.lanes /= 2;
-    if (rows > PASSES_MOST * (WORK_ITEMS / c.lanes))
-        c.groups = opencl_groups(rows, WORK_ITEMS / c.lanes, GROUPS_MOST);
+    rows_blocking c = {.lanes = gpu_head_lanes(p, o, WORK_ITEMS), .groups = 1};
+    if (rows > GPU_HEAD_ROUNDS_MOST * (WORK_ITEMS / c.lanes))
+        c.groups = gpu_blocks(rows, WORK_ITEMS / c.lanes, GPU_HEAD_BLOCKS_MOST);
     return c;
 }
 
-/* ---- which operations run together ---------------------------------------------------------- */
-
-/* Of a HEAD, or a LOSS or METRIC alone. */
-typedef struct head {
-    const op *activation, *loss, *metrics; /* NULL: not there; metrics stand side by side */
-    int metric_count;
-} head;
-
-static head head_of(const plan *p, const op *o, const op_group *g)
-{
-    head h = {.activation = group_op(p, g, ROLE_ACTIVATION),
-              .loss = o->kind == OP_LOSS ? o : group_op(p, g, ROLE_LOSS),
-              .metrics = o->kind == OP_METRIC ? o : group_op(p, g, ROLE_METRICS),
-              .metric_count = o->kind == OP_METRIC};
-    if (g && h.metrics)
-        h.metric_count = (int)(&p->ops[g->first + g->count] - h.metrics);
-    return h;
-}
-
-/* A softmax under a categorical cross-entropy, or a sigmoid under any, of its own logits. */
-static bool head_accepts(const gpu *g, const plan *p, const op *o, const char **why)
-{
-    (void)g;
-    head h = head_of(p, o, plan_group(p, o, GROUP_HEAD));
-    *why = "no loss reads its logits";
-    return !h.activation || h.activation->a.act.kind == ACTIVATION_SIGMOID ||
-           (h.activation->a.act.kind == ACTIVATION_SOFTMAX &&
-            h.loss->a.loss.id != LOSS_BINARY_CROSSENTROPY);
-}
-
 /* ---- launches ------------------------------------------------------------------------------- */
-
-static gpu_address address_of(const gpu_op *r, tensor_ref t)
-{
-    return t == NO_TENSOR ? 0 : r->tensors[t];
-}
 
 /* The rows of a LOSS or METRIC, and where their sum goes. */
 typedef struct rows {
@@ -79,8 +36,8 @@ typedef struct rows {
 
 static rows rows_of(const gpu_op *r, const op *o)
 {
-    rows t = {.output = address_of(r, o->in[0]),
-              .target = address_of(r, o->in[1]),
+    rows t = {.output = gpu_address_of(r, o->in[0]),
+              .target = gpu_address_of(r, o->in[1]),
               .batch = r->plan->batch,
               .blocking = blocking_of(r->plan, o),
               .slot = o->kind == OP_LOSS ? RESULT_LOSS : RESULT_METRICS + o->a.metric.slot};
@@ -102,7 +59,7 @@ static cornu_status reduce(gpu *g, const rows *t)
 {
     if (!t->partials)
         return CORNU_OK;
-    return OPENCL_LAUNCH(g, OPENCL_rows_reduce, opencl_line(1), A_LONG((int64_t)t->blocking.groups),
+    return OPENCL_LAUNCH(g, OPENCL_rows_reduce, opencl_line(1), A_LONG(t->blocking.groups),
                          A_SUMS(t));
 }
 
@@ -120,11 +77,12 @@ static opencl_function loss_function(loss_id id, bool logits)
 static cornu_status launch_loss(const gpu_op *r, const op *o, const op *act)
 {
     const rows all = rows_of(r, o), *t = &all;
-    TRY(OPENCL_LAUNCH(r->g, loss_function(o->a.loss.id, o->a.loss.logits),
-                      opencl_line(t->blocking.groups), A_MATRICES(t),
-                      A_ADDRESS(address_of(r, o->in[2])), A_ADDRESS(address_of(r, o->out[0])),
-                      A_ADDRESS(act ? address_of(r, act->out[0]) : 0), A_LONG(t->rows / t->batch),
-                      A_INT(act ? act->a.act.kind : ACTIVATION_LINEAR), A_SUMS(t)));
+    TRY(OPENCL_LAUNCH(
+        r->g, loss_function(o->a.loss.id, o->a.loss.logits), opencl_line(t->blocking.groups),
+        A_MATRICES(t), A_ADDRESS(gpu_address_of(r, o->in[2])),
+        A_ADDRESS(gpu_address_of(r, o->out[0])),
+        A_ADDRESS(act ? gpu_address_of(r, act->out[0]) : 0), A_LONG(t->rows / t->batch),
+        A_INT(act ? act->a.act.kind : ACTIVATION_LINEAR), A_SUMS(t)));
     return reduce(r->g, t);
 }
 
@@ -147,7 +105,7 @@ static cornu_status launch_metric(const gpu_op *r, const op *o)
 
 static cornu_status enqueue(const gpu_op *r)
 {
-    const head h = head_of(r->plan, r->op, r->group);
+    const gpu_head h = gpu_head_of(r->plan, r->op, r->group);
     if (h.loss)
         TRY(launch_loss(r, h.loss, h.activation));
     for (int i = 0; i < h.metric_count; i++)
@@ -160,13 +118,13 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
     (void)g, (void)state;
     rows_blocking c = blocking_of(p, o->kind == OP_ACTIVATION_FORWARD ? o + 1 : o);
     if (c.groups > 1)
-        *scratch_bytes += c.groups * SUM2_BYTES;
+        *scratch_bytes += (size_t)c.groups * SUM2_BYTES;
     return CORNU_OK;
 }
 
 const gpu_kernel opencl_head = {.name = "rows",
                                 .group = GROUP_HEAD,
-                                .accepts = head_accepts,
+                                .accepts = gpu_accepts_head,
                                 .prepare = prepare,
                                 .enqueue = enqueue};
 static const gpu_kernel alone = {.name = "rows", .prepare = prepare, .enqueue = enqueue};

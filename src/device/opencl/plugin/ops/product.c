@@ -230,7 +230,7 @@ cornu_status product_reduce(gpu *g, const product *q, const product_result *resu
         return CORNU_OK;
     const bool many = q->slices >= MANY_SLICES && !opencl_of(g)->is_cpu;
     const int64_t numbers = many ? REDUCE_NUMBERS : WORK_ITEMS;
-    const opencl_grid grid = opencl_line((size_t)product_divide_up(count, numbers));
+    const opencl_grid grid = opencl_line(product_divide_up(count, numbers));
     const gpu_address c = result->c + (gpu_address)(q->first * q->size.c_stride) * sizeof(float);
     return OPENCL_LAUNCH(g, many ? OPENCL_reduce_many_slices : OPENCL_reduce_slices, grid,
                          A_ADDRESS(scratch), A_ADDRESS(result->bias), A_ADDRESS(c), A_INT(count),

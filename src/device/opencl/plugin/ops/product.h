@@ -94,11 +94,7 @@ static inline int64_t product_divide_up(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-/* conv.c and winograd.c */
-typedef struct conv_roles {
-    const tensor *x, *w, *b, *y; /* gradients stand for their tensors; b: NULL where absent */
-} conv_roles;
-conv_roles conv_roles_of(const plan *p, const op *o);
+/* winograd.c */
 extern const gpu_kernel opencl_winograd_forward, opencl_winograd_backward_data;
 
 #endif

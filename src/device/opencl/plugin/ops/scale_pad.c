@@ -9,26 +9,25 @@ static cornu_status enqueue_scale(const gpu_op *r)
                          A_FLOAT(r->op->a.scale.offset));
 }
 
-static cornu_status copy(const gpu_op *r, opencl_function function, const shape *outer,
-                         const shape *inner)
+static cornu_status copy(const gpu_op *r, opencl_function function)
 {
-    const int64_t *before = r->op->a.pad.before;
-    int pack = opencl_pack(outer->dim[3]);
-    opencl_grid grid = opencl_line(opencl_groups(GPU_OUT(r, 0)->count / pack, WORK_ITEMS, 0));
-    return OPENCL_LAUNCH(r->g, function, grid, A_ADDRESS(r->in[0]), A_ADDRESS(r->out[0]),
-                         A_LONG(outer->dim[0]), A_LONG(outer->dim[1]), A_LONG(outer->dim[2]),
-                         A_LONG(inner->dim[1]), A_LONG(inner->dim[2]), A_LONG(outer->dim[3] / pack),
-                         A_LONG(before[0]), A_LONG(before[1]), A_INT(pack));
+    const gpu_pad s = gpu_pad_of(r);
+    const int64_t *outer = s.outer->dim, *inner = s.inner->dim;
+    return OPENCL_LAUNCH(r->g, function, opencl_line(gpu_blocks(s.packs, WORK_ITEMS, 0)),
+                         A_ADDRESS(r->in[0]), A_ADDRESS(r->out[0]), A_LONG(outer[0]),
+                         A_LONG(outer[1]), A_LONG(outer[2]), A_LONG(inner[1]), A_LONG(inner[2]),
+                         A_LONG(outer[3] / s.pack), A_LONG(s.before[0]), A_LONG(s.before[1]),
+                         A_INT(s.pack));
 }
 
 static cornu_status enqueue_pad(const gpu_op *r)
 {
-    return copy(r, OPENCL_pad, &GPU_OUT(r, 0)->shape, &GPU_IN(r, 0)->shape);
+    return copy(r, OPENCL_pad);
 }
 
 static cornu_status enqueue_crop(const gpu_op *r)
 {
-    return copy(r, OPENCL_crop, &GPU_IN(r, 0)->shape, &GPU_OUT(r, 0)->shape);
+    return copy(r, OPENCL_crop);
 }
 
 static const gpu_kernel scale = {.name = "elementwise", .enqueue = enqueue_scale};

@@ -20,7 +20,7 @@ typedef struct winograd_state {
 /* The image that is read, and the one that is written. */
 static void images_of(const plan *p, const op *o, const tensor **from, const tensor **to)
 {
-    conv_roles r = conv_roles_of(p, o);
+    gpu_conv_roles r = gpu_conv_roles_of(p, o);
     bool forward = o->kind == OP_CONV2D_FORWARD;
     *from = forward ? r.x : r.y;
     *to = forward ? r.y : r.x;
