@@ -532,6 +532,32 @@ static void launch_gaps_are_those_of_each_operations_kernels(void **state)
     cornu_model_close(model);
 }
 
+/* ---- kernels that are not there ------------------------------------------------------------ */
+
+static void an_operation_that_the_device_lacks_is_refused_by_name(void **state)
+{
+    (void)state;
+    static const gpu_kernel *const none[] = {NULL};
+    cornu_model *model = net_model(net_text);
+    plan *p;
+    prepared *ready = NULL;
+    expect_ok(plan_build(model, &(plan_options){.mode = PLAN_TRAIN, .batch = BATCH}, &p));
+    for (int i = 0; i < 2; i++) {
+        gpu_driver driver = fake_driver();
+        lists[OP_CONV2D_FORWARD] = i == 0 ? none : NULL;
+        fake f;
+        open_fake(&f, &driver);
+        device *d = &f.g.device;
+        assert_int_equal(d->ops->lacks(d, p)->kind, OP_CONV2D_FORWARD);
+        expect_status(d->ops->prepare(d, p, &ready), CORNU_UNSUPPORTED);
+        assert_null(ready);
+        assert_non_null(strstr(cornu_last_error(), "conv2d: has no kernel for conv2d_forward"));
+        d->ops->close(d);
+    }
+    plan_free(p);
+    cornu_model_close(model);
+}
+
 /* ---- memory -------------------------------------------------------------------------------- */
 
 static cornu_status prepare_batch(fake *f, const cornu_model *model, int64_t batch)
@@ -747,6 +773,7 @@ int main(void)
         cmocka_unit_test(other_batches_are_the_samples_themselves),
         cmocka_unit_test(large_batches_are_the_samples_themselves),
         cmocka_unit_test(launch_gaps_are_those_of_each_operations_kernels),
+        cmocka_unit_test(an_operation_that_the_device_lacks_is_refused_by_name),
         cmocka_unit_test(buffers_larger_than_the_largest_piece_are_refused),
         cmocka_unit_test(buffers_that_the_driver_refuses_name_the_batch_that_it_takes),
         cmocka_unit_test(a_variable_larger_than_the_largest_piece_is_refused_by_name),

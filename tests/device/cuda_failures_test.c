@@ -482,28 +482,6 @@ static void steps_that_cannot_be_captured_run_one_by_one(void **state)
     cornu_data_close(data);
 }
 
-static void an_operation_that_the_device_lacks_is_refused_by_name(void **state)
-{
-    (void)state;
-    need_simulation();
-    cornu_model *m = net_model("model: {input: [6], layers: [{Dense: {units: 4}}, "
-                               "LayerNormalization, {Dense: {units: 2}}]}\n"
-                               "compile: {optimizer: sgd, loss: mean_squared_error}");
-    device *d = net_device_open("cuda:0", NULL);
-    plan *p = NULL;
-    prepared *ready = NULL;
-    assert_int_equal(plan_build(m, &(plan_options){.mode = PLAN_TRAIN, .batch = 3}, &p), CORNU_OK);
-    assert_int_equal(d->ops->bind(d, m), CORNU_OK);
-    assert_int_equal(d->ops->lacks(d, p)->kind, OP_LAYER_NORM_FORWARD);
-    assert_int_equal(d->ops->prepare(d, p, &ready), CORNU_UNSUPPORTED);
-    assert_null(ready);
-    assert_non_null(strstr(cornu_last_error(), "layer_normalization: has no kernel for "
-                                               "layer_norm_forward"));
-    plan_free(p);
-    d->ops->close(d);
-    cornu_model_close(m);
-}
-
 static void a_precision_that_the_device_has_not_is_refused(void **state)
 {
     (void)state;
@@ -543,7 +521,6 @@ int main(void)
         TEST(memory_that_runs_out_is_reported_wherever_it_does),
         TEST(little_memory_gives_the_same_bits),
         TEST(steps_that_cannot_be_captured_run_one_by_one),
-        TEST(an_operation_that_the_device_lacks_is_refused_by_name),
         TEST(a_precision_that_the_device_has_not_is_refused),
         /* The last, for what they leave behind. */
         TEST(a_lost_device_fails_with_the_same_line_ever_after_and_closes),

@@ -1,5 +1,5 @@
-/* The cpu device: the host's memory, and for each operation the kernels to try in order. The host
-   has the reference kernel behind every list, so nothing is ever without one. */
+/* The cpu device: the host's memory, and for each operation the kernels to try in order. After
+   each list comes the reference, for what its kernels refuse. */
 #include "device/cpu/cpu.h"
 #include "base/memory.h"
 #include "device/cpu/limits.h"
@@ -30,6 +30,8 @@ KERNELS(dropout, &cpu_dropout);
 KERNELS(batch_norm_forward, &cpu_batch_norm_forward);
 KERNELS(batch_norm_inference, &cpu_batch_norm_inference);
 KERNELS(batch_norm_backward, &cpu_batch_norm_backward);
+KERNELS(layer_norm_forward, &cpu_layer_norm_forward);
+KERNELS(layer_norm_backward, &cpu_layer_norm_backward);
 KERNELS(scale, &cpu_scale);
 KERNELS(pad, &cpu_pad);
 KERNELS(crop, &cpu_crop);
@@ -39,9 +41,6 @@ KERNELS(square_sum, &cpu_square_sum);
 KERNELS(update, &cpu_update);
 KERNELS(dense_update, &cpu_dense_update);
 #undef KERNELS
-/* None yet: the reference runs them. */
-static const kernel *const layer_norm_forward_list[] = {NULL};
-static const kernel *const layer_norm_backward_list[] = {NULL};
 
 static const kernel_list kernels[OP_COUNT] = {
 #define OP(id, operation, ...) [OP_##id] = operation##_list,

@@ -2,36 +2,6 @@
 #include "device/cuda/plugin/kernels/common.cuh"
 #include "device/cuda/plugin/kernels/strips.cuh"
 
-static __device__ inline float or_else(const float *values, int64_t i, float missing)
-{
-    return values ? values[i] : missing;
-}
-
-/* Both sums of the partial sums of this thread's column. */
-static __device__ inline void total_of(const sum_strips &t, const strip_walk &w, const sum2 *partials,
-                                       int64_t count, sum2 *shared, sum2 *first, sum2 *second)
-{
-    sum2 a = sum2_of(0), b = sum2_of(0);
-    for (int64_t i = (int)threadIdx.x / t.width; w.active && i < count; i += w.step) {
-        a = sum2_add(a, partials[2 * i * t.columns + w.column]);
-        b = sum2_add(b, partials[(2 * i + 1) * t.columns + w.column]);
-    }
-    *first = strip_sum(t, a, shared);
-    *second = strip_sum(t, b, shared);
-}
-
-/* a, b: not settled */
-static __device__ inline void store_partials(const sum_strips &t, const strip_walk &w, sum2 a,
-                                             sum2 b, sum2 *shared, sum2 *partials)
-{
-    a = strip_sum(t, sum2_settled(a), shared);
-    b = strip_sum(t, sum2_settled(b), shared);
-    if (!w.active || (int)threadIdx.x >= t.width)
-        return;
-    partials[2 * blockIdx.y * t.columns + w.column] = a;
-    partials[(2 * blockIdx.y + 1) * t.columns + w.column] = b;
-}
-
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     cornu_batch_norm_sums(batch_norm_sums_params p)
 {

@@ -106,6 +106,11 @@ static __device__ inline number block_sum(number value, number *partials)
     return lanes_sum(lane < warps ? partials[lane] : number(), WARP);
 }
 
+static __device__ inline float or_else(const float *values, int64_t i, float missing)
+{
+    return values ? values[i] : missing;
+}
+
 /* Four neighbours at once. Tensors begin at multiples of 16 bytes. */
 static __device__ inline float4 load4(const float *x, int64_t i)
 {

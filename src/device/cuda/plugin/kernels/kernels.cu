@@ -4,6 +4,7 @@
 #include "device/cuda/plugin/kernels/dense_update.cuh"
 #include "device/cuda/plugin/kernels/elementwise.cuh"
 #include "device/cuda/plugin/kernels/gather.cuh"
+#include "device/cuda/plugin/kernels/layer_norm.cuh"
 #include "device/cuda/plugin/kernels/pool.cuh"
 #include "device/cuda/plugin/kernels/product.cuh"
 #include "device/cuda/plugin/kernels/rows.cuh"

@@ -7,6 +7,3 @@ const gpu_kernel_list cuda_kernels[OP_COUNT] = {
 
 /* Lacking: updates are divided among ranks only on the host's devices. */
 const gpu_kernel *const cuda_dense_update[] = {NULL};
-/* Not written yet. */
-const gpu_kernel *const cuda_layer_norm_forward[] = {NULL};
-const gpu_kernel *const cuda_layer_norm_backward[] = {NULL};
