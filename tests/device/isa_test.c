@@ -79,6 +79,24 @@ static void an_instruction_set_that_is_not_there_is_refused(void **state)
     assert_true(cpu_isa_runs(isa));
 }
 
+/* Not when the first kernel is prepared, where it would look like that kernel's refusal. */
+static void the_device_is_not_opened_with_an_instruction_set_that_is_not_there(void **state)
+{
+    (void)state;
+    device *d = NULL;
+    setenv("CORNU_ISA", "mmx", 1);
+    assert_int_equal(device_table[0]->open(0, NULL, &d), CORNU_INVALID);
+    for (int isa = 0; isa < CPU_ISA_COUNT; isa++) {
+        if (cpu_isa_runs((cpu_isa)isa))
+            continue;
+        setenv("CORNU_ISA", cpu_isa_name(isa), 1);
+        assert_int_equal(device_table[0]->open(0, NULL, &d), CORNU_UNSUPPORTED);
+        assert_non_null(strstr(cornu_last_error(), "which this processor lacks"));
+    }
+    assert_null(d);
+    unsetenv("CORNU_ISA");
+}
+
 /* Convolutions by all three algorithms, with activations that each applies afterwards, a pool whose
    windows are looked up, sums over blocks of the batch. */
 static const char recipe[] =
@@ -126,6 +144,7 @@ int main(void)
         cmocka_unit_test(every_instruction_set_agrees_with_the_reference),
         cmocka_unit_test(nan_stays_visible_under_every_instruction_set),
         cmocka_unit_test(an_instruction_set_that_is_not_there_is_refused),
+        cmocka_unit_test(the_device_is_not_opened_with_an_instruction_set_that_is_not_there),
         cmocka_unit_test(a_plan_runs_with_the_instruction_set_that_it_was_prepared_with),
     };
     return cmocka_run_group_tests(tests, NULL, op_cases_free);

@@ -5,7 +5,9 @@
 
 #include <cmocka.h>
 
+#include "device/largest_batch.h"
 #include "support/net.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,9 +44,55 @@ static void a_batch_little_larger_than_fits_is_refused_with_advice(void **state)
     cornu_model_close(model);
 }
 
+typedef struct search {
+    const plan *wanted;
+    int64_t fitting;
+    int asked;
+} search;
+
+static bool fits(void *context, const plan *smaller)
+{
+    search *s = context;
+    s->asked++;
+    assert_int_equal(smaller->mode, s->wanted->mode);
+    assert_int_equal(smaller->scope, s->wanted->scope);
+    assert_int_equal(smaller->weighted, s->wanted->weighted);
+    assert_int_equal(smaller->exact_convolution, s->wanted->exact_convolution);
+    assert_int_equal(smaller->op_count, s->wanted->op_count);
+    return smaller->batch <= s->fitting;
+}
+
+/* Whatever else was asked of the plan: what kernels of it need depends on that. */
+static void the_advice_is_for_the_same_plan_with_another_batch(void **state)
+{
+    (void)state;
+    cornu_model *model =
+        net_model("model: {input: [6, 6, 2], layers: [{Conv2D: {filters: 4, kernel_size: 3}}, "
+                  "Flatten, {Dense: {units: 4}}]}\n"
+                  "compile: {optimizer: sgd, loss: mean_squared_error}");
+    for (int64_t fitting = 0; fitting < 80; fitting += 39) {
+        plan_options options = {.mode = PLAN_TRAIN,
+                                .scope = SCOPE_GRADIENTS,
+                                .batch = 100,
+                                .weighted = true,
+                                .exact_convolution = true};
+        char text[BATCH_ADVICE], expected[BATCH_ADVICE] = "not even batch 1 fits";
+        plan *p;
+        assert_int_equal(plan_build(model, &options, &p), CORNU_OK);
+        search s = {.wanted = p, .fitting = fitting};
+        if (fitting > 0)
+            snprintf(expected, sizeof expected, "the largest batch that fits is %d", (int)fitting);
+        assert_string_equal(batch_advice(p, fits, &s, text), expected);
+        assert_in_range(s.asked, 1, 8);
+        plan_free(p);
+    }
+    cornu_model_close(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_advice_is_for_the_same_plan_with_another_batch),
         cmocka_unit_test(a_batch_little_larger_than_fits_is_refused_with_advice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
