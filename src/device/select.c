@@ -111,10 +111,7 @@ cornu_status select_kernel(const selector *s, const plan *p, selection *c, int i
 
 cornu_status select_replace(const selector *s, const plan *p, selection *c, int i)
 {
-    int end = selection_next(c, i);
     add_refusal(&c->choices[i], c->kernels[i], cornu_last_error());
-    for (int n = i; n < end; n++)
-        drop(s, c, n);
     c->replaced++;
     return select_kernel(s, p, c, i);
 }

@@ -9,7 +9,7 @@ static void mark(const plan *p, tensor_ref t, bool value, bool *marks)
 }
 
 /* Where the updates run at the step's end, all together, what they read must not give its memory
-   away before, as the plan would have it. Such tensors lie behind the plan's arena. */
+   away before, as the plan would have it. Such tensors lie after the plan's arena. */
 static void mark_outliving(const gpu *g, const plan *p, bool *outlives)
 {
     if (!gpu_updates_together(g))

@@ -105,14 +105,14 @@ typedef struct gpu_driver {
     void (*pinned_free)(gpu *g, void *memory);
 
     /* `from` stays unchanged until the copy is done. `beside`: beside the other work; what is
-       enqueued behind `join` runs after it. */
+       enqueued after `join` runs after it. */
     cornu_status (*copy_in)(gpu *g, gpu_address to, const void *from, size_t bytes, bool beside);
     cornu_status (*join)(gpu *g);
     /* Waits. */
     cornu_status (*copy_out)(gpu *g, void *to, gpu_address from, size_t bytes);
     cornu_status (*clear)(gpu *g, gpu_address at, size_t bytes);
     cornu_status (*synchronize)(gpu *g);
-    /* Mark number 0 to GPU_QUEUE - 1 stands behind all that has been enqueued. */
+    /* Mark number 0 to GPU_QUEUE - 1 comes after all that has been enqueued. */
     cornu_status (*mark)(gpu *g, int number);
     cornu_status (*wait)(gpu *g, int number);
     cornu_status (*reached)(gpu *g, int number, bool *yes);
@@ -171,7 +171,7 @@ struct gpu {
     struct gpu_state *state; /* core.h */
 };
 
-/* The table of every device of this kind, behind `open`, which is the plug-in's. */
+/* The table of every device of this kind, but for `open`, which is the plug-in's. */
 extern const device_ops gpu_ops;
 /* Fill in what is shared of a new device, whose memory is zeroed: its name is in messages from then
    on. None of the driver's calls is needed yet. A failure leaves it for gpu_close_all. */
