@@ -18,7 +18,7 @@ foreach(pair openmpi:ompi-c:libopenmpi-dev mpich:mpich:libmpich-dev)
         continue()
     endif()
     set(target cornu_mpi_${mpi})
-    add_library(${target} MODULE src/ranks/mpi/plugin.c)
+    add_library(${target} MODULE src/parallel/mpi/plugin.c)
     set_target_properties(${target} PROPERTIES OUTPUT_NAME cornu-mpi-${mpi} C_VISIBILITY_PRESET hidden
         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
     file(WRITE ${CMAKE_BINARY_DIR}/${target}.map "{ global: cornu_mpi_plugin; local: *; };\n")

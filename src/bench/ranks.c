@@ -5,7 +5,7 @@
 #include "bench/contender.h"
 #include "bench/published.h"
 #include "bench/room.h"
-#include "ranks/ranks.h"
+#include "parallel/ranks.h"
 #include "train/shards.h"
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include "bench/options.h"
 #include "bench/wires.h"
-#include "ranks/ranks.h"
+#include "parallel/ranks.h"
 #include <stdio.h>
 
 typedef struct ranks_options {

@@ -1,5 +1,5 @@
 #include "bench/wires.h"
-#include "ranks/ranks.h"
+#include "parallel/ranks.h"
 #include "train/shard_factors.h"
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #define TRAIN_DIVIDED_UPDATES_H
 
 #include "base/threads.h"
-#include "ranks/ranks.h"
+#include "parallel/ranks.h"
 #include "train/session.h"
 #include "train/shard_layout.h"
 

@@ -2,7 +2,7 @@
    read, and each rank reads its own alone: so while a file is new to them, all tell each other
    behind each batch's reading what they found. Behind the first pass nothing is told any more. */
 #include "base/memory.h"
-#include "ranks/ranks.h"
+#include "parallel/ranks.h"
 #include "train/feed.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define TRAIN_RUNNING_H
 
 #include "base/clock.h"
-#include "ranks/ranks.h"
+#include "parallel/ranks.h"
 #include "train/feed.h"
 #include "train/session.h"
 

@@ -12,7 +12,7 @@
 #ifndef TRAIN_SHARDS_H
 #define TRAIN_SHARDS_H
 
-#include "ranks/ranks.h"
+#include "parallel/ranks.h"
 #include "train/session.h"
 #include "train/shard_layout.h"
 

@@ -1,6 +1,6 @@
 /* What a forecast says of networks, by hand. */
 #include "bench/wires.h"
-#include "ranks/ranks.h"
+#include "parallel/ranks.h"
 #include <math.h>
 #include <string.h>
 

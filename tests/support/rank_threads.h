@@ -3,7 +3,7 @@
 #ifndef SUPPORT_RANK_THREADS_H
 #define SUPPORT_RANK_THREADS_H
 
-#include "ranks/ranks.h"
+#include "parallel/ranks.h"
 
 enum { RANK_THREADS_MOST = 8 };
 

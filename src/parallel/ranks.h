@@ -4,11 +4,11 @@
    A failure is everybody's: the rank on which it happened tells the others, whose calls return
    CORNU_RANK from then on, with its message; a rank that does not answer is CORNU_NETWORK on the
    ranks that notice. All messages name rank and host. */
-#ifndef RANKS_RANKS_H
-#define RANKS_RANKS_H
+#ifndef PARALLEL_RANKS_H
+#define PARALLEL_RANKS_H
 
 #include "base/status.h"
-#include "ranks/transport.h"
+#include "parallel/transport.h"
 
 /* By messages of a transport that `open` makes, on the new thread. */
 cornu_status ranks_join(const char *(*open)(ranks_transport **out), cornu_ranks **out);

@@ -1,7 +1,7 @@
 /* From the beginning of a process's ranks to their end. */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "ranks/engine.h"
+#include "parallel/engine.h"
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>

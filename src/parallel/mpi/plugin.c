@@ -1,6 +1,6 @@
 /* libcornu-mpi-openmpi.so and libcornu-mpi-mpich.so: messages by MPI. Built once for each MPI whose
    mpi.h is there, since their binary interfaces differ; linked with nothing of cornu's. */
-#include "ranks/transport.h"
+#include "parallel/transport.h"
 #include <cornu/cornu.h>
 #include <mpi.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "ranks/engine.h"
+#include "parallel/engine.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include <math.h>

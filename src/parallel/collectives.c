@@ -1,7 +1,7 @@
 /* What all ranks do together. */
 #include "base/bf16.h"
 #include "base/clock.h"
-#include "ranks/engine.h"
+#include "parallel/engine.h"
 #include <string.h>
 
 enum { BUCKETS_WANTED = 16, BUCKET_LEAST = 1 << 16 };

@@ -1,6 +1,6 @@
 /* Numbers that the ranks of a host read in each other's memory, in place of sending them. */
 #include "base/memory.h"
-#include "ranks/engine.h"
+#include "parallel/engine.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Messages between processes, as the engine (ranks.h) sees them: a plug-in fills this in for MPI, a
    test for threads of one process. All is called by one thread. What can fail returns NULL, or why
    it failed, in words that stay until the next call. */
-#ifndef RANKS_TRANSPORT_H
-#define RANKS_TRANSPORT_H
+#ifndef PARALLEL_TRANSPORT_H
+#define PARALLEL_TRANSPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /* The thread that has all messages of a process: it runs one job after the other, and exchanges
    signs of life with some of the others meanwhile. */
-#ifndef RANKS_ENGINE_H
-#define RANKS_ENGINE_H
+#ifndef PARALLEL_ENGINE_H
+#define PARALLEL_ENGINE_H
 
 #include "base/threads.h"
-#include "ranks/ranks.h"
+#include "parallel/ranks.h"
 #include <pthread.h>
 
 enum {

@@ -1,7 +1,7 @@
 /* Was this process started by an MPI launcher, and whose? */
 #include "base/env.h"
 #include "base/plugin.h"
-#include "ranks/engine.h"
+#include "parallel/engine.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
