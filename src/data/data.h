@@ -108,6 +108,8 @@ typedef struct data_spec {
 /* Read and check a data section (a map, or a string: a name or a path); NULL gives an empty spec.
    The strings live as long as the section. */
 cornu_status data_spec_read(const doc *section, data_spec *spec);
+/* By the model's data section, and by what it knows of its training samples. */
+cornu_status data_standardization(const cornu_model *model, standardization *out);
 
 /* A split as `model` sees it: scaled as the recipe that the data was opened for says, else the
    model's recipe, else (uint8) as the model itself asks for. */

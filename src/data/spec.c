@@ -168,3 +168,17 @@ cornu_status cornu_model_set_data(cornu_model *model, const char *section)
     model->data = model->own_data = d;
     return CORNU_OK;
 }
+
+cornu_status data_standardization(const cornu_model *model, standardization *out)
+{
+    data_spec spec;
+    TRY(data_spec_read(model->data, &spec));
+    *out = spec.standardize;
+    const feature_statistics *s = &model->training.features;
+    if (!out->featurewise_center)
+        return CORNU_OK;
+    out->channels = s->channels;
+    memcpy(out->mean, s->mean, sizeof out->mean);
+    memcpy(out->std, s->std, sizeof out->std);
+    return CORNU_OK;
+}

@@ -123,6 +123,24 @@ cornu_status model_start_slots(cornu_model *m)
     return CORNU_OK;
 }
 
+cornu_status model_start_best_weights(cornu_model *m)
+{
+    if (m->training.best_weights)
+        return CORNU_OK;
+    size_t count = (size_t)m->weight_count, pointers = count * sizeof(float *), floats = 0;
+    for (size_t i = 0; i < count; i++)
+        floats += (size_t)m->variables[i].count;
+    float **best;
+    TRY(memory_new(1, pointers + floats * sizeof(float), "best weights", &best));
+    float *values = (float *)(void *)(best + count);
+    for (size_t i = 0; i < count; i++) {
+        best[i] = values;
+        values += m->variables[i].count;
+    }
+    m->training.best_weights = best;
+    return CORNU_OK;
+}
+
 cornu_status model_compile(cornu_model *m, const doc *section)
 {
     compilation c = {0};

@@ -77,6 +77,8 @@ typedef struct live_weights {
     /* The device's variables begin..end-1 into the model; variable `index` of the model to it. */
     cornu_status (*pull)(void *context, int begin, int end);
     cornu_status (*push)(void *context, int index);
+    /* Variable `index` of the device, its `count` floats, past the model. */
+    cornu_status (*read)(void *context, int index, float *values, int64_t count);
     void *context; /* a session */
 } live_weights;
 
@@ -144,6 +146,8 @@ cornu_status model_start_weights(cornu_model *m);
 cornu_status model_allocate(cornu_model *m);
 /* Allocate, and give the optimizer's new slots their start values. */
 cornu_status model_start_slots(cornu_model *m);
+/* Room for m->training.best_weights, where there is none yet. */
+cornu_status model_start_best_weights(cornu_model *m);
 variable *model_variable(const cornu_model *m, const char *name); /* NULL where there is none */
 /* Keras's to_json() as a value (new reference), and the compile section: model_from_recipe reads
    both back. */

@@ -1,8 +1,8 @@
 #include "train/checkpoint.h"
 #include "base/memory.h"
+#include "format/hdf5/hdf5.h"
 #include "format/tensor_file.h"
 #include "train/checkpoint_entries.h"
-#include "train/features.h"
 #include "train/keras/keras.h"
 #include "train/position.h"
 #include <stdlib.h>
@@ -150,21 +150,22 @@ static file_tensor tensor_of(const variable *v, const char *name, const float *v
 
 static cornu_status fetch_variable(void *source, int number, void *to, size_t bytes)
 {
-    return session_read_variable(source, number, to, (int64_t)(bytes / sizeof(float)));
+    const live_weights *live = source;
+    return live->read(live->context, number, to, (int64_t)(bytes / sizeof(float)));
 }
 
 /* Weights, slots, then the best weights; `names` holds the latter's names. */
-static cornu_status make_tensors(const cornu_model *m, session *from, file_tensor *tensors,
-                                 char **names, int *count)
+static cornu_status make_tensors(const cornu_model *m, file_tensor *tensors, char **names,
+                                 int *count)
 {
     for (int i = 0; i < m->variable_count; i++) {
         const variable *v = &m->variables[i];
         file_tensor *t = &tensors[(*count)++];
         *t = tensor_of(v, v->name, v->value);
-        if (from && i >= m->weight_count) {
+        if (m->live && i >= m->weight_count) {
             t->data = NULL;
             t->fetch = fetch_variable;
-            t->source = from;
+            t->source = (void *)(uintptr_t)m->live;
             t->number = i;
         }
     }
@@ -185,8 +186,7 @@ static cornu_status write_tensors(const cornu_model *m, const file_tensor *tenso
                : safetensors_write_watched(path, tensors, count, entry, entry_count, watch);
 }
 
-cornu_status checkpoint_write(const cornu_model *m, session *from, const char *path,
-                              const file_watch *watch)
+cornu_status checkpoint_write(const cornu_model *m, const char *path, const file_watch *watch)
 {
     entries e = {0};
     file_tensor *tensors = NULL;
@@ -204,7 +204,7 @@ cornu_status checkpoint_write(const cornu_model *m, session *from, const char *p
     size_t most = (size_t)m->variable_count + (size_t)m->weight_count + 1;
     TRY_GOTO(memory_new(most, sizeof *tensors, "model file", &tensors));
     TRY_GOTO(memory_new(most, sizeof *names, "model file", &names));
-    TRY_GOTO(make_tensors(m, from, tensors, names, &count));
+    TRY_GOTO(make_tensors(m, tensors, names, &count));
     if (keras_path_holds_weights(path)) {
         status = write_tensors(m, tensors, m->variable_count, &weights_format, 1, path, watch);
         goto done;
@@ -231,4 +231,38 @@ cornu_status checkpoint_write_weights(const cornu_model *m, const char *path,
         write_tensors(m, tensors, m->weight_count, &weights_format, 1, path, watch);
     free(tensors);
     return status;
+}
+
+/* ---- paths ----------------------------------------------------------------------------- */
+
+bool checkpoint_path_is(const char *path)
+{
+    return path_has_ending(path, ".safetensors") || keras_path_is(path);
+}
+
+cornu_status checkpoint_check(const char *path, const char *option)
+{
+    if (!checkpoint_path_is(path))
+        return status_fail(CORNU_INVALID,
+                           "%s: found %s; expected a name that ends in " CHECKPOINT_ENDINGS, option,
+                           path);
+    if (keras_path_is(path))
+        TRY(hdf5_check(path));
+    return file_write_check(path);
+}
+
+cornu_status cornu_model_save(const cornu_model *model, const char *path)
+{
+    if (!model || !path)
+        return status_fail(CORNU_INVALID,
+                           "cornu_model_save: found NULL; expected a model and a path");
+    if (!checkpoint_path_is(path))
+        return status_fail(CORNU_INVALID,
+                           "%s: expected a name that ends in " CHECKPOINT_ENDINGS
+                           ", by which it is opened again",
+                           path);
+    const live_weights *live = model->live;
+    if (live)
+        TRY(live->pull(live->context, 0, model->weight_count));
+    return checkpoint_write(model, path, NULL);
 }

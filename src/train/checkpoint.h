@@ -5,12 +5,11 @@
 #define TRAIN_CHECKPOINT_H
 
 #include "base/files.h"
-#include "train/session.h"
+#include "model/model.h"
 
-/* Write the model, atomically: the host's values, or (with a session) those of its slots that are
-   on the device. `watch` may be NULL. */
-cornu_status checkpoint_write(const cornu_model *model, session *from, const char *path,
-                              const file_watch *watch);
+/* Write the model, atomically: the host's weights, which must be those of the device, and the
+   optimizer's slots from where they are (model->live). `watch` may be NULL. */
+cornu_status checkpoint_write(const cornu_model *model, const char *path, const file_watch *watch);
 /* Write the host's weights alone, which --init and cornu_model_load_weights take. */
 cornu_status checkpoint_write_weights(const cornu_model *m, const char *path,
                                       const file_watch *watch);
@@ -27,8 +26,5 @@ cornu_status checkpoint_check_model(const cornu_model *model);
 
 /* The names of the model's classes as a new list, whatever they are made of. */
 json_t *checkpoint_class_names(const cornu_model *m);
-
-/* Room for model->training.best_weights, where there is none yet. */
-cornu_status best_weights_new(cornu_model *model);
 
 #endif

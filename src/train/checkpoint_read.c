@@ -3,7 +3,6 @@
 #include "format/tensor_file.h"
 #include "train/checkpoint.h"
 #include "train/checkpoint_entries.h"
-#include "train/features.h"
 #include "train/keras/keras.h"
 #include "train/position.h"
 #include <errno.h>
@@ -68,7 +67,7 @@ static cornu_status find_tensor(const tensor_file *f, const variable *v, const c
 static cornu_status read_best(const tensor_file *f, cornu_model *m)
 {
     const file_tensor *t;
-    TRY(best_weights_new(m));
+    TRY(model_start_best_weights(m));
     for (int i = 0; i < m->weight_count; i++) {
         TRY(find_tensor(f, &m->variables[i], CHECKPOINT_BEST, &t));
         TRY(tensor_read(t, m->training.best_weights[i]));

@@ -1,7 +1,5 @@
 #include "train/features.h"
-#include "train/position.h"
 #include <math.h>
-#include <string.h>
 
 enum { BATCH = 64 };
 
@@ -93,65 +91,5 @@ cornu_status features_learn(cornu_model *model, feed *f)
         model->training.features.mean[c] = (float)(mean[c] * scale);
         model->training.features.std[c] = (float)(sqrt(fmax(variance[c], 0)) * scale);
     }
-    return CORNU_OK;
-}
-
-cornu_status features_standardization(const cornu_model *model, standardization *out)
-{
-    data_spec spec;
-    TRY(data_spec_read(model->data, &spec));
-    *out = spec.standardize;
-    const feature_statistics *s = &model->training.features;
-    if (!out->featurewise_center)
-        return CORNU_OK;
-    out->channels = s->channels;
-    memcpy(out->mean, s->mean, sizeof out->mean);
-    memcpy(out->std, s->std, sizeof out->std);
-    return CORNU_OK;
-}
-
-/* ---- as text ------------------------------------------------------------------------------ */
-
-json_t *features_to_json(const feature_statistics *s)
-{
-    json_t *object = json_object(), *mean = json_array(), *std = json_array();
-    for (int c = 0; c < s->channels; c++) {
-        json_array_append_new(mean, exact_to_json((double)s->mean[c]));
-        json_array_append_new(std, exact_to_json((double)s->std[c]));
-    }
-    json_object_set_new(object, "mean", mean);
-    json_object_set_new(object, "std", std);
-    return object;
-}
-
-static bool read_list(const json_t *object, const char *key, size_t count, float *values)
-{
-    const json_t *list = json_object_get(object, key);
-    if (json_array_size(list) != count)
-        return false;
-    for (size_t c = 0; c < count; c++) {
-        double value;
-        if (!exact_from_json(json_array_get(list, c), &value) || !isfinite((float)value))
-            return false;
-        values[c] = (float)value;
-    }
-    return true;
-}
-
-cornu_status features_from_json(const json_t *object, const char *path, feature_statistics *out)
-{
-    feature_statistics s = {0};
-    size_t count = json_array_size(json_object_get(object, "mean"));
-    bool fits = count >= 1 && count <= AUGMENT_CHANNELS_MOST &&
-                read_list(object, "mean", count, s.mean) && read_list(object, "std", count, s.std);
-    for (size_t c = 0; fits && c < count; c++)
-        fits = s.std[c] >= 0;
-    if (!fits)
-        return status_fail(CORNU_BAD_FILE,
-                           "%s: features: found none or damaged ones; expected lists mean and std "
-                           "of 1 to %d numbers as strings",
-                           path, AUGMENT_CHANNELS_MOST);
-    s.channels = (int)count;
-    *out = s;
     return CORNU_OK;
 }

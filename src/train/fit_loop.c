@@ -230,7 +230,7 @@ static cornu_status save(fit_run *run, const char *path)
     TRY(csv_sync(run->log)); /* no row is lost that the model file would not write again */
     if (!path)
         return CORNU_OK;
-    TRY(checkpoint_write(run->model, run->session, path, &run->state.saving));
+    TRY(checkpoint_write(run->model, path, &run->state.saving));
     run->saved = true;
     run->saved_epoch = run->model->training.position.epoch;
     return CORNU_OK;

@@ -1,13 +1,11 @@
-/* cornu_model_open, _save: models by name and path. */
+/* cornu_model_open: a model by its workload's name or its file's path. */
 #include "base/files.h"
 #include "base/memory.h"
-#include "format/hdf5/hdf5.h"
 #include "model/names.h"
 #include "model/recipes.h"
 #include "train/callbacks.h"
 #include "train/checkpoint.h"
 #include "train/export.h"
-#include "train/keras/keras.h"
 #include "train/session.h"
 #include <string.h>
 #include <unistd.h>
@@ -100,38 +98,4 @@ cornu_status cornu_model_open(const char *what, cornu_model **model)
         *model = NULL;
     }
     return status;
-}
-
-/* ---- saving ----------------------------------------------------------------------------- */
-
-bool checkpoint_path_is(const char *path)
-{
-    return path_has_ending(path, ".safetensors") || keras_path_is(path);
-}
-
-cornu_status checkpoint_check(const char *path, const char *option)
-{
-    if (!checkpoint_path_is(path))
-        return status_fail(CORNU_INVALID,
-                           "%s: found %s; expected a name that ends in " CHECKPOINT_ENDINGS, option,
-                           path);
-    if (keras_path_is(path))
-        TRY(hdf5_check(path));
-    return file_write_check(path);
-}
-
-cornu_status cornu_model_save(const cornu_model *model, const char *path)
-{
-    if (!model || !path)
-        return status_fail(CORNU_INVALID,
-                           "cornu_model_save: found NULL; expected a model and a path");
-    if (!checkpoint_path_is(path))
-        return status_fail(CORNU_INVALID,
-                           "%s: expected a name that ends in " CHECKPOINT_ENDINGS
-                           ", by which it is opened again",
-                           path);
-    const live_weights *live = model->live;
-    if (live)
-        TRY(live->pull(live->context, 0, model->weight_count));
-    return checkpoint_write(model, live ? live->context : NULL, path, NULL);
 }

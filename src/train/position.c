@@ -1,8 +1,9 @@
 #include "train/position.h"
 #include "base/number.h"
-#include "train/shards.h"
+#include "train/shard_layout.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -127,6 +128,54 @@ cornu_status position_from_json(const json_t *object, int metric_count, const ch
     *out = p;
     return CORNU_OK;
 }
+
+/* ---- features ------------------------------------------------------------------------------ */
+
+json_t *features_to_json(const feature_statistics *s)
+{
+    json_t *object = json_object(), *mean = json_array(), *std = json_array();
+    for (int c = 0; c < s->channels; c++) {
+        json_array_append_new(mean, exact_to_json((double)s->mean[c]));
+        json_array_append_new(std, exact_to_json((double)s->std[c]));
+    }
+    json_object_set_new(object, "mean", mean);
+    json_object_set_new(object, "std", std);
+    return object;
+}
+
+static bool read_list(const json_t *object, const char *key, size_t count, float *values)
+{
+    const json_t *list = json_object_get(object, key);
+    if (json_array_size(list) != count)
+        return false;
+    for (size_t c = 0; c < count; c++) {
+        double value;
+        if (!exact_from_json(json_array_get(list, c), &value) || !isfinite((float)value))
+            return false;
+        values[c] = (float)value;
+    }
+    return true;
+}
+
+cornu_status features_from_json(const json_t *object, const char *path, feature_statistics *out)
+{
+    feature_statistics s = {0};
+    size_t count = json_array_size(json_object_get(object, "mean"));
+    bool fits = count >= 1 && count <= AUGMENT_CHANNELS_MOST &&
+                read_list(object, "mean", count, s.mean) && read_list(object, "std", count, s.std);
+    for (size_t c = 0; fits && c < count; c++)
+        fits = s.std[c] >= 0;
+    if (!fits)
+        return status_fail(CORNU_BAD_FILE,
+                           "%s: features: found none or damaged ones; expected lists mean and std "
+                           "of 1 to %d numbers as strings",
+                           path, AUGMENT_CHANNELS_MOST);
+    s.channels = (int)count;
+    *out = s;
+    return CORNU_OK;
+}
+
+/* ---- for callers -------------------------------------------------------------------------- */
 
 cornu_status cornu_model_position(const cornu_model *model, cornu_position *out)
 {

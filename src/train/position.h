@@ -1,4 +1,5 @@
-/* Where training stands, as text: the `position` entry of a model file. */
+/* Where training stands and what it found of its samples, as JSON: the entries `position` and
+   `features` of a model file. */
 #ifndef TRAIN_POSITION_H
 #define TRAIN_POSITION_H
 
@@ -9,6 +10,10 @@ json_t *position_to_json(const position *p, int metric_count);
    its range. */
 cornu_status position_from_json(const json_t *object, int metric_count, const char *path,
                                 position *out);
+
+json_t *features_to_json(const feature_statistics *s);
+/* As position_from_json. */
+cornu_status features_from_json(const json_t *object, const char *path, feature_statistics *out);
 
 /* An exact double in a JSON string, and back. */
 json_t *exact_to_json(double value);

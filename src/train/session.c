@@ -1,6 +1,5 @@
 #include "train/session.h"
 #include "base/memory.h"
-#include "train/features.h"
 #include <stdlib.h>
 
 struct session {
@@ -44,7 +43,7 @@ cornu_status session_open(cornu_model *model, const session_options *options, se
     s->exact_convolution = options->exact_convolution;
     s->pass = -1;
     bool drawn = false;
-    cornu_status status = features_standardization(model, &s->standardize);
+    cornu_status status = data_standardization(model, &s->standardize);
     if (status == CORNU_OK)
         status = id.ops->open(id.number, &opened, &s->device);
     if (status == CORNU_OK && !model->initialized) {
@@ -111,9 +110,14 @@ cornu_status session_check_free(const cornu_model *model)
                        "expected one that is not");
 }
 
+static cornu_status read_variable(void *context, int index, float *values, int64_t count)
+{
+    return session_read_variable(context, index, values, count);
+}
+
 void session_own_weights(session *s)
 {
-    s->live = (live_weights){.pull = pull, .push = push, .context = s};
+    s->live = (live_weights){.pull = pull, .push = push, .read = read_variable, .context = s};
     s->model->live = &s->live;
 }
 

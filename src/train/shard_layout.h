@@ -4,7 +4,17 @@
 #ifndef TRAIN_SHARD_LAYOUT_H
 #define TRAIN_SHARD_LAYOUT_H
 
+#include "parallel/ranks.h"
 #include "step/plan.h"
+
+enum { SHARDS_MOST = 1024 };
+
+/* CORNU_INVALID unless `count` is a power of two, 1 to SHARDS_MOST, which the ranks (may be NULL)
+   divide, and a batch has a sample for each. */
+cornu_status shards_check(int64_t count, int64_t batch, const cornu_ranks *ranks);
+/* "fp32" (NULL too) or "bf16". */
+cornu_status shards_wire_find(const char *name, bool *bf16);
+const char *shards_wire_name(bool bf16);
 
 typedef struct shard_part {
     int variable;

@@ -8,7 +8,7 @@
 
 #include "support/runs.h"
 #include "support/scratch.h"
-#include "train/features.h"
+#include "train/position.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -216,7 +216,7 @@ static cornu_status write_file(checkpoint *c, fit_state *f, const char *path)
     TRY(fit_pull(f));
     TRY(callbacks_save(f->callbacks, f->model)); /* with this epoch's own */
     TRY(c->save_weights_only ? checkpoint_write_weights(f->model, path, &f->saving)
-                             : checkpoint_write(f->model, f->session, path, &f->saving));
+                             : checkpoint_write(f->model, path, &f->saving));
     if (c->verbose)
         fit_notice(f, "Epoch %jd: saved %s", (intmax_t)(f->epoch + 1), path);
     return CORNU_OK;

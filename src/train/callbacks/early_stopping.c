@@ -55,7 +55,7 @@ static cornu_status keep_weights(early_stopping *e, fit_state *f)
     if (!e->restore_best_weights)
         return CORNU_OK;
     TRY(fit_pull(f));
-    TRY(best_weights_new(m));
+    TRY(model_start_best_weights(m));
     for (int i = 0; i < m->weight_count; i++)
         memcpy(m->training.best_weights[i], m->variables[i].value,
                (size_t)m->variables[i].count * sizeof(float));

@@ -1,6 +1,5 @@
 /* What becomes of pixels before the network sees them (device/rules/samples.h), as nodes. */
 #include "data/data.h"
-#include "train/features.h"
 #include "train/onnx/onnx_export.h"
 #include <string.h>
 
@@ -55,7 +54,7 @@ static cornu_status read_samples(const onnx_export *e, double *scale, standardiz
     const cornu_model *m = e->plan->model;
     data_spec spec;
     TRY(data_spec_read(m->data, &spec));
-    TRY(features_standardization(m, s));
+    TRY(data_standardization(m, s));
     *scale = spec.scale > 0 ? spec.scale : (double)model_pixel_scale(m);
     if (s->featurewise_center && s->channels == 0)
         return status_fail(CORNU_INVALID,
