@@ -3,7 +3,7 @@
 
 usage: make_keras_files.py [--output FILE] [--latest]
 
-tests/train/keras_files_test.c reads it. Besides requirements.txt it needs tf.keras 2: pip install --no-deps
+tests/exchange/keras_files_test.c reads it. Besides requirements.txt it needs tf.keras 2: pip install --no-deps
 tf_keras==2.21.0. With --latest only latest... is made anew, from the other files that FILE has. Members:
 
     file/NAME                      a file's bytes

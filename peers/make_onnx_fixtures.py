@@ -1,5 +1,5 @@
 """Write cases of ONNX files whose meaning hangs on an opset, an order or a shape into tests/fixtures/onnx_chains.npz, with
-onnxruntime's outputs or why cornu refuses them; train.onnx_chains_test reads it.
+onnxruntime's outputs or why cornu refuses them; exchange.onnx_chains_test reads it.
 
     PYTHONPATH=build/release/python .venv/bin/python peers/make_onnx_fixtures.py [--output FILE]"""
 import argparse

@@ -13,7 +13,7 @@
 #define BENCH_WIRES_H
 
 #include "base/status.h"
-#include "train/shard_layout.h"
+#include "parallel/shard_layout.h"
 
 enum { WIRES_MOST = 16, FORECAST_MOST = 1024 };
 

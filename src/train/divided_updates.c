@@ -1,7 +1,7 @@
 #include "train/divided_updates.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "train/floats.h"
+#include "parallel/floats.h"
 #include <stdlib.h>
 
 struct divided_updates {

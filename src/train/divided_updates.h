@@ -8,8 +8,8 @@
 
 #include "base/threads.h"
 #include "parallel/ranks.h"
+#include "parallel/shard_layout.h"
 #include "train/session.h"
-#include "train/shard_layout.h"
 
 typedef struct divided_updates divided_updates;
 

@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "data/sets/datasets.h"
 #include "data/stream.h"
-#include "train/checkpoint.h"
+#include "exchange/checkpoint.h"
 #include "train/features.h"
 #include "train/fit_run.h"
 #include <math.h>

@@ -1,5 +1,5 @@
 #include "data/stream.h"
-#include "train/checkpoint.h"
+#include "exchange/checkpoint.h"
 #include "train/fit_run.h"
 #include "train/op_times.h"
 #include <math.h>

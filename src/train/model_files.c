@@ -1,11 +1,11 @@
 /* cornu_model_open: a model by its workload's name or its file's path. */
 #include "base/files.h"
 #include "base/memory.h"
+#include "exchange/checkpoint.h"
+#include "exchange/export.h"
 #include "model/names.h"
 #include "model/recipes.h"
 #include "train/callbacks.h"
-#include "train/checkpoint.h"
-#include "train/export.h"
 #include "train/session.h"
 #include <string.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 #include "train/shard_factors.h"
 #include "base/memory.h"
-#include "train/shard_layout.h"
+#include "parallel/shard_layout.h"
 #include <stdlib.h>
 
 /* The variable whose gradient this is. */

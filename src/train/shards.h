@@ -13,8 +13,8 @@
 #define TRAIN_SHARDS_H
 
 #include "parallel/ranks.h"
+#include "parallel/shard_layout.h"
 #include "train/session.h"
-#include "train/shard_layout.h"
 
 typedef struct shards shards;
 

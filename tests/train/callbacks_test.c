@@ -6,10 +6,10 @@
 #include <cmocka.h>
 
 #include "base/files.h"
+#include "exchange/checkpoint.h"
 #include "support/runs.h"
 #include "support/scratch.h"
 #include "train/callbacks.h"
-#include "train/checkpoint.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

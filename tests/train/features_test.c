@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
+#include "exchange/position.h"
 #include "support/runs.h"
 #include "support/scratch.h"
-#include "train/position.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,16 +1,16 @@
 /* Keras's ModelCheckpoint: the model file (or the weights alone) of each epoch, of each so many of
    them (Keras 2's period) or of each so many steps, or with save_best_only of the best. The name
    may hold {epoch}, {batch} and what is logged, as Python's str.format fills them in. */
-#include "train/checkpoint.h"
+#include "exchange/checkpoint.h"
 #include "base/beneath.h"
 #include "base/files.h"
 #include "base/memory.h"
+#include "exchange/keras/keras.h"
+#include "exchange/position.h"
 #include "format/hdf5/hdf5.h"
 #include "format/tensor_file.h"
 #include "train/callbacks.h"
-#include "train/keras/keras.h"
 #include "train/name_format.h"
-#include "train/position.h"
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

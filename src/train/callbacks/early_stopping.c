@@ -1,8 +1,8 @@
 /* Keras's EarlyStopping: end the run when the monitored value has not improved for `patience`
  * epochs. */
+#include "exchange/checkpoint.h"
+#include "exchange/position.h"
 #include "train/callbacks.h"
-#include "train/checkpoint.h"
-#include "train/position.h"
 #include <string.h>
 
 typedef struct early_stopping {

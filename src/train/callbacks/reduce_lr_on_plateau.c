@@ -1,7 +1,7 @@
 /* Keras's ReduceLROnPlateau: multiply the learning rate by `factor` when the monitored value has
    not improved for `patience` epochs. The optimizer's own schedule stays and is scaled. */
+#include "exchange/position.h"
 #include "train/callbacks.h"
-#include "train/position.h"
 
 typedef struct plateau {
     monitor monitor;

@@ -1,0 +1,30 @@
+/* Model files: one safetensors file with weights and slots under the variables' names and, in its
+   metadata, everything needed to go on with the same bits (docs/model-file.md); or the same in one
+   of Keras's files (keras/keras.h). */
+#ifndef EXCHANGE_CHECKPOINT_H
+#define EXCHANGE_CHECKPOINT_H
+
+#include "base/files.h"
+#include "model/model.h"
+
+/* Write the model, atomically: the host's weights, which must be those of the device, and the
+   optimizer's slots from where they are (model->live). `watch` may be NULL. */
+cornu_status checkpoint_write(const cornu_model *model, const char *path, const file_watch *watch);
+/* Write the host's weights alone, which --init and cornu_model_load_weights take. */
+cornu_status checkpoint_write_weights(const cornu_model *m, const char *path,
+                                      const file_watch *watch);
+/* CORNU_BAD_FILE names the entry or tensor, what was found and what was expected. */
+cornu_status checkpoint_read(const char *path, cornu_model **out);
+/* Of which endings model files are, for messages; and is `path` one? */
+#define CHECKPOINT_ENDINGS ".safetensors, .keras, .h5 or .hdf5"
+bool checkpoint_path_is(const char *path);
+/* Before training: is `path` a name for a model file, and can it be written? Leaves nothing behind.
+ */
+cornu_status checkpoint_check(const char *path, const char *option);
+/* And can what the file says of the model be read again? Only names beyond all measure cannot. */
+cornu_status checkpoint_check_model(const cornu_model *model);
+
+/* The names of the model's classes as a new list, whatever they are made of. */
+json_t *checkpoint_class_names(const cornu_model *m);
+
+#endif

@@ -1,0 +1,16 @@
+/* Files of other programs. */
+#ifndef EXCHANGE_EXPORT_H
+#define EXCHANGE_EXPORT_H
+
+#include "model/model.h"
+
+/* Write the host's weights and the network as ONNX; only in a build with CORNU_ONNX. */
+cornu_status export_onnx(const cornu_model *model, const char *path,
+                         const cornu_export_options *options);
+
+/* The network of an ONNX file, with its weights: a chain of what cornu has as layers. Images come
+   out channels last, whatever the file's order. CORNU_UNSUPPORTED names the node and what it lacks.
+ */
+cornu_status import_onnx(const char *path, cornu_model **out);
+
+#endif

@@ -1,0 +1,448 @@
+/* Reading Keras's files: see keras.h. */
+#include "base/memory.h"
+#include "exchange/keras/keras.h"
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool begins(const char *name, const char *with)
+{
+    return strncmp(name, with, strlen(with)) == 0;
+}
+
+static cornu_status rename_key(char **key, const char *to)
+{
+    char *copy;
+    TRY(memory_copy_string(to, &copy));
+    free(*key);
+    *key = copy;
+    return CORNU_OK;
+}
+
+/* ---- metadata --------------------------------------------------------------------------- */
+
+static cornu_status fail_entry(const tensor_file *f, const char *key, const char *found)
+{
+    return status_fail(CORNU_BAD_FILE, "%s: %s: found %s; expected what Keras writes", f->path, key,
+                       found);
+}
+
+cornu_status keras_parse_json(const tensor_file *f, const char *key, const char *json, json_t **out)
+{
+    json_error_t error;
+    *out = NULL;
+    if (strlen(json) > DOC_BYTES_MAX)
+        return fail_entry(f, key, "more than 1 MB of JSON");
+    bool lacks_memory;
+    *out = doc_json_load(json, strlen(json), JSON_REJECT_DUPLICATES, &error, &lacks_memory);
+    if (lacks_memory)
+        return status_fail(CORNU_OUT_OF_MEMORY, "%s: %s: not enough memory", f->path, key);
+    if (!json_is_object(*out)) {
+        json_decref(*out);
+        *out = NULL;
+        return fail_entry(f, key, "no JSON object");
+    }
+    return CORNU_OK;
+}
+
+/* tf.keras 2 has [["accuracy"]] for one output, or in place of the name {class_name:
+   MeanMetricWrapper, config: {name: accuracy, fn: sparse_categorical_accuracy}}. */
+static json_t *plain_metrics(json_t *metrics)
+{
+    json_t *inner = json_array_size(metrics) == 1 ? json_array_get(metrics, 0) : NULL;
+    json_t *list = json_is_array(inner) ? inner : metrics, *item;
+    size_t i;
+    json_array_foreach(list, i, item)
+    {
+        const char *class_name = json_string_value(json_object_get(item, "class_name"));
+        json_t *config = json_object_get(item, "config");
+        const char *name = json_string_value(json_object_get(config, "name"));
+        json_t *named =
+            json_object_get(config, name && strcmp(name, "accuracy") == 0 ? "name" : "fn");
+        if (class_name && strcmp(class_name, "MeanMetricWrapper") == 0 && json_is_string(named))
+            json_array_set(list, i, named);
+    }
+    return list;
+}
+
+/* tf.keras 2 registers its own optimizers as "Custom>Adam": that is cornu's Adam or none. */
+static void plain_optimizer(json_t *method)
+{
+    static const char package[] = "Custom>";
+    const char *name = json_string_value(json_object_get(method, "class_name"));
+    if (name && begins(name, package))
+        json_object_set_new(method, "class_name", json_string(name + sizeof package - 1));
+}
+
+/* The compile section of Keras 3 from an older file's training_config. */
+static json_t *compile_section(const json_t *training)
+{
+    json_t *compile = json_object();
+    plain_optimizer(json_object_get(training, "optimizer_config"));
+    json_object_set(compile, "optimizer", json_object_get(training, "optimizer_config"));
+    json_object_set(compile, "loss", json_object_get(training, "loss"));
+    json_t *metrics = json_object_get(training, "metrics");
+    if (metrics)
+        json_object_set(compile, "metrics", plain_metrics(metrics));
+    for (int i = 0; i < 2; i++) {
+        const char *key = i ? "weighted_metrics" : "loss_weights";
+        if (json_object_get(training, key))
+            json_object_set(compile, key, json_object_get(training, key));
+    }
+    return compile;
+}
+
+static cornu_status join_configs(tensor_file *f, json_t *model, const char *training_json)
+{
+    json_t *training = NULL;
+    if (training_json) {
+        TRY(keras_parse_json(f, "training_config", training_json, &training));
+        json_object_set_new(model, "compile_config", compile_section(training));
+        json_decref(training);
+    }
+    char *json = json_dumps(model, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    cornu_status status = json ? tensor_file_add_metadata(f, "keras_config", json)
+                               : status_fail(CORNU_OUT_OF_MEMORY, "%s: not enough memory", f->path);
+    free(json);
+    return status;
+}
+
+/* The network of an older file, with its compile section, as Keras 3 writes both together. */
+static cornu_status read_legacy_config(tensor_file *f, const char *config)
+{
+    json_t *model;
+    TRY(keras_parse_json(f, "model_config", config, &model));
+    cornu_status status = join_configs(f, model, tensor_file_metadata(f, "@training_config"));
+    json_decref(model);
+    return status;
+}
+
+cornu_status keras_read_metadata(tensor_file *f)
+{
+    static const char own[] = "@cornu_";
+    for (int i = 0; i < f->metadata_count; i++) {
+        char **key = &f->metadata[i].key;
+        if (begins(*key, own))
+            TRY(rename_key(key, *key + sizeof own - 1));
+        else if (strcmp(*key, "config.json") == 0)
+            TRY(rename_key(key, "keras_config"));
+    }
+    const char *legacy = tensor_file_metadata(f, "@model_config");
+    return legacy ? read_legacy_config(f, legacy) : CORNU_OK;
+}
+
+/* ---- lists of names --------------------------------------------------------------------- */
+
+/* Adds what the attribute `key` lists; *found: is it there? */
+static cornu_status add_listed(const tensor_file *f, const char *key, json_t *list, bool *found)
+{
+    json_error_t error;
+    bool lacks_memory = false;
+    const char *json = tensor_file_metadata(f, key);
+    json_t *more = json ? doc_json_load(json, strlen(json), 0, &error, &lacks_memory) : NULL;
+    if (json_is_array(more) && json_array_extend(list, more) != 0)
+        lacks_memory = true;
+    json_decref(more);
+    *found = json != NULL;
+    return lacks_memory
+               ? status_fail(CORNU_OUT_OF_MEMORY, "%s: %s: not enough memory", f->path, key)
+               : CORNU_OK;
+}
+
+cornu_status keras_read_list(const tensor_file *f, const char *group, const char *name,
+                             json_t **out)
+{
+    bool found = false, more = true;
+    *out = json_array();
+    if (!*out)
+        return status_fail(CORNU_OUT_OF_MEMORY, "%s: %s: not enough memory", f->path, name);
+    for (int i = -1; more; i++) {
+        char *key;
+        TRY(i < 0 ? memory_format(&key, "%s@%s", group, name)
+                  : memory_format(&key, "%s@%s%d", group, name, i));
+        cornu_status status = add_listed(f, key, *out, &found);
+        free(key);
+        TRY(status);
+        more = found == (i >= 0);
+    }
+    return CORNU_OK;
+}
+
+/* ---- an older file's weights ------------------------------------------------------------ */
+
+static cornu_status take_names(const tensor_file *f, const layer *l, const char *group,
+                               const json_t *list, keras_names *n)
+{
+    if ((int)json_array_size(list) != l->weight_count)
+        return status_fail(CORNU_BAD_FILE, "%s: %s: found %zu weights; expected the %d of %s",
+                           f->path, group, json_array_size(list), l->weight_count, l->name);
+    for (int i = 0; i < l->weight_count; i++) {
+        const char *name = json_string_value(json_array_get(list, (size_t)i));
+        TRY(memory_format(&n->variable[l->first_variable + i], "%s/%s", group, name ? name : ""));
+    }
+    return CORNU_OK;
+}
+
+static int next_with_weights(const cornu_model *m, int after)
+{
+    do
+        after++;
+    while (after < m->layer_count && m->layers[after]->weight_count == 0);
+    return after;
+}
+
+/* Layers that have weights, one after the other, whatever they are called: as Keras reads them. */
+static cornu_status take_layers(const tensor_file *f, const cornu_model *m, const char *root,
+                                const json_t *layers, keras_names *n)
+{
+    int at = next_with_weights(m, -1);
+    for (size_t i = 0; i < json_array_size(layers); i++) {
+        char *group;
+        json_t *list = NULL;
+        TRY(memory_format(&group, "%s%s", root, json_string_value(json_array_get(layers, i))));
+        cornu_status status = keras_read_list(f, group, "weight_names", &list);
+        if (status == CORNU_OK && json_array_size(list) > 0) {
+            status = at < m->layer_count
+                         ? take_names(f, m->layers[at], group, list, n)
+                         : status_fail(CORNU_BAD_FILE,
+                                       "%s: found weights of %s; expected no more layers that have "
+                                       "some",
+                                       f->path, group);
+            at = next_with_weights(m, at);
+        }
+        json_decref(list);
+        free(group);
+        TRY(status);
+    }
+    return at >= m->layer_count
+               ? CORNU_OK
+               : status_fail(CORNU_BAD_FILE, "%s: found no weights of %s; expected them", f->path,
+                             m->layers[at]->name);
+}
+
+static cornu_status list_legacy_weights(const tensor_file *f, const cornu_model *m, keras_names *n)
+{
+    json_t *layers;
+    const char *root = "model_weights/";
+    cornu_status status = keras_read_list(f, "model_weights", "layer_names", &layers);
+    if (status == CORNU_OK && json_array_size(layers) == 0) { /* a file of weights alone */
+        json_decref(layers);
+        root = "";
+        status = keras_read_list(f, "", "layer_names", &layers);
+    }
+    if (status == CORNU_OK)
+        status = take_layers(f, m, root, layers, n);
+    json_decref(layers);
+    return status;
+}
+
+/* ---- the optimizer's state -------------------------------------------------------------- */
+
+/* The names of its variables in their order. */
+static cornu_status list_optimizer(const tensor_file *f, keras_layout layout, json_t **out)
+{
+    if (layout == KERAS_LEGACY)
+        return keras_read_list(f, "optimizer_weights", "weight_names", out);
+    *out = json_array();
+    for (int i = 0;; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "optimizer/vars/%d", i);
+        if (!tensor_file_find(f, name))
+            return CORNU_OK;
+        json_array_append_new(*out, json_string(name + sizeof "optimizer/" - 1));
+    }
+}
+
+static const char *variable_name(const json_t *list, int number)
+{
+    const char *name = json_string_value(json_array_get(list, (size_t)number));
+    return name ? name : "";
+}
+
+static cornu_status copy_name(const json_t *list, int number, keras_layout layout, char **out)
+{
+    return memory_format(out, "%s/%s", layout == KERAS_LEGACY ? "optimizer_weights" : "optimizer",
+                         variable_name(list, number));
+}
+
+/* Is the second variable the learning rate? tf.keras 2 keeps none. */
+static bool has_rate(const tensor_file *f, const json_t *list, keras_layout layout)
+{
+    char *name;
+    if (copy_name(list, 1, layout, &name) != CORNU_OK)
+        return false;
+    const file_tensor *t = json_array_size(list) > 1 ? tensor_file_find(f, name) : NULL;
+    free(name);
+    return t && t->rank == 0;
+}
+
+/* tf.keras before 2.11 called its count "Adam/iter:0", and had all weights' first moments, then all
+   second ones: the order of the slots' rows. */
+static void order_as_before_2_11(const cornu_model *m, const json_t *list, int *order)
+{
+    int count = 0;
+    if (!path_has_ending(variable_name(list, 0), "iter:0"))
+        return;
+    for (int slot = 0; slot < OPTIMIZER_SLOTS_MAX; slot++)
+        for (int i = m->weight_count; i < m->variable_count; i++)
+            if (m->variables[i].slot == slot)
+                order[count++] = i;
+}
+
+/* All slots, or none where Keras had not trained yet. */
+static cornu_status name_slots(const tensor_file *f, const cornu_model *m, const json_t *list,
+                               int *order, int slots, keras_names *n, bool *complete)
+{
+    int first = has_rate(f, list, n->layout) ? 2 : 1, found = (int)json_array_size(list);
+    order_as_before_2_11(m, list, order);
+    *complete = found == first + slots;
+    if (!*complete && found != first && found != 0)
+        return status_fail(CORNU_BAD_FILE,
+                           "%s: found %d variables of the optimizer; expected %d of them, or %d "
+                           "before training",
+                           f->path, found, first + slots, first);
+    if (found > 0)
+        TRY(copy_name(list, 0, n->layout, &n->iteration));
+    if (found > 0 && first == 2)
+        TRY(copy_name(list, 1, n->layout, &n->rate));
+    for (int i = 0; *complete && i < slots; i++)
+        TRY(copy_name(list, first + i, n->layout, &n->variable[order[i]]));
+    return CORNU_OK;
+}
+
+static cornu_status list_slots(const tensor_file *f, const cornu_model *m, keras_names *n,
+                               bool *complete)
+{
+    int *order;
+    json_t *list = NULL;
+    TRY(memory_new((size_t)m->variable_count + 1, sizeof *order, "names", &order));
+    cornu_status status = list_optimizer(f, n->layout, &list);
+    if (status == CORNU_OK)
+        status = name_slots(f, m, list, order, keras_slot_order(m, order), n, complete);
+    json_decref(list);
+    free(order);
+    return status;
+}
+
+static const file_tensor *find_one(const tensor_file *f, const char *name, element_type type)
+{
+    const file_tensor *t = name ? tensor_file_find(f, name) : NULL;
+    return t && t->count == 1 && t->type == type ? t : NULL;
+}
+
+static cornu_status read_state(const tensor_file *f, const keras_names *n, keras_state *state)
+{
+    float rate = -1;
+    const file_tensor *t = find_one(f, n->iteration, ELEMENT_I64);
+    if (n->iteration && !t)
+        return fail_entry(f, n->iteration, "no count of steps");
+    if (t)
+        TRY(tensor_read(t, &state->iterations));
+    t = find_one(f, n->rate, ELEMENT_F32);
+    if (n->rate && !t)
+        return fail_entry(f, n->rate, "no learning rate");
+    if (t)
+        TRY(tensor_read(t, &rate));
+    if (t && !(rate >= 0 && isfinite(rate)))
+        return fail_entry(f, n->rate, "no number of at least 0");
+    /* Products of two counters must not overflow. */
+    if (n->iteration && (state->iterations < 0 || state->iterations > INT64_C(1000000000000000000)))
+        return fail_entry(f, n->iteration, "a negative or huge number");
+    state->rate = (double)rate;
+    return CORNU_OK;
+}
+
+/* ---- all names -------------------------------------------------------------------------- */
+
+static file_tensor *find(tensor_file *f, const char *name)
+{
+    return (file_tensor *)(uintptr_t)tensor_file_find(f, name);
+}
+
+/* Beside weights: the optimizer's own variables, and what older versions of Keras 3 kept of
+   metrics and of random numbers, which cornu draws otherwise. */
+static bool is_neither_weight_nor_slot(const char *name)
+{
+    return begins(name, "optimizer/vars/") || begins(name, "optimizer_weights/") ||
+           begins(name, "metrics/") ||
+           (begins(name, "layers/") && strstr(name, "/seed_generator/"));
+}
+
+static void drop_others(tensor_file *f)
+{
+    int kept = 0;
+    for (int i = 0; i < f->count; i++)
+        if (is_neither_weight_nor_slot(f->tensors[i].name))
+            free(f->tensors[i].name);
+        else
+            f->tensors[kept++] = f->tensors[i];
+    f->count = kept;
+}
+
+static cornu_status rename_tensors(tensor_file *f, const cornu_model *m, const keras_names *n)
+{
+    for (int i = 0; i < m->variable_count; i++) {
+        char shown[128];
+        file_tensor *t = n->variable[i] ? find(f, n->variable[i]) : NULL;
+        if (!n->variable[i])
+            continue;
+        if (!t)
+            return status_fail(CORNU_BAD_FILE, "%s: found no %s (%s); expected one of shape %s",
+                               f->path, n->variable[i], m->variables[i].name,
+                               shape_show(&m->variables[i].shape, false, shown));
+        TRY(rename_key(&t->name, m->variables[i].name));
+    }
+    drop_others(f);
+    return tensor_file_check_names(f);
+}
+
+bool keras_is_native(const tensor_file *f)
+{
+    return !tensor_file_metadata(f, "model_weights@layer_names") &&
+           !tensor_file_metadata(f, "model_weights@layer_names0") &&
+           !tensor_file_metadata(f, "@layer_names") && !tensor_file_metadata(f, "@layer_names0");
+}
+
+static cornu_status list_names(const tensor_file *f, const cornu_model *m, keras_names *n,
+                               keras_state *state)
+{
+    if (keras_is_native(f)) {
+        TRY(keras_names_make(m, KERAS_NATIVE, n));
+        for (int i = m->weight_count; i < m->variable_count; i++) {
+            free(n->variable[i]);
+            n->variable[i] = NULL;
+        }
+        keras_names_forget_optimizer(n);
+    } else {
+        *n = (keras_names){.layout = KERAS_LEGACY, .count = m->variable_count};
+        TRY(memory_new((size_t)n->count + 1, sizeof *n->variable, "names", &n->variable));
+        TRY(list_legacy_weights(f, m, n));
+    }
+    if (!m->compiled || !state)
+        return CORNU_OK;
+    TRY(list_slots(f, m, n, &state->has_slots));
+    return read_state(f, n, state);
+}
+
+/* `state` may be NULL. */
+static cornu_status name_tensors(tensor_file *f, const cornu_model *m, keras_state *state)
+{
+    keras_names n = {0};
+    cornu_status status = list_names(f, m, &n, state);
+    if (status == CORNU_OK)
+        status = rename_tensors(f, m, &n);
+    keras_names_free(&n);
+    return status;
+}
+
+cornu_status keras_read_names(tensor_file *f, const cornu_model *m, keras_state *state)
+{
+    *state = (keras_state){.iterations = -1, .rate = -1};
+    return name_tensors(f, m, state);
+}
+
+cornu_status keras_read_weight_names(tensor_file *f, const cornu_model *m)
+{
+    return name_tensors(f, m, NULL);
+}

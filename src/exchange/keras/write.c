@@ -1,0 +1,293 @@
+/* Writing Keras's files: see keras.h. */
+#include "base/memory.h"
+#include "exchange/keras/keras.h"
+#include "format/hdf5/hdf5.h"
+#include "model/config.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* The version whose files these are. */
+#define KERAS_VERSION "3.15.1"
+
+static cornu_status fail_memory(const char *path)
+{
+    return status_fail(CORNU_OUT_OF_MEMORY, "%s: not enough memory to write it", path);
+}
+
+/* ---- what goes into the file ------------------------------------------------------------ */
+
+/* Tensors and attributes, and what they are made of. */
+typedef struct content {
+    file_tensor *tensors;
+    int count;
+    hdf5_attribute *attributes;
+    int attribute_count;
+    char **owned; /* texts of attributes */
+    int owned_count;
+    const char **lists;
+    int list_used;
+    int64_t iterations;
+    float rate;
+} content;
+
+static cornu_status content_new(const cornu_model *m, int tensors, int entries, content *c)
+{
+    size_t attributes = 2 * (size_t)m->layer_count + (size_t)entries + 16;
+    size_t texts = attributes + 2 * (size_t)tensors;
+    *c = (content){0};
+    TRY(memory_new((size_t)tensors + 2, sizeof *c->tensors, "tensors", &c->tensors));
+    TRY(memory_new(attributes, sizeof *c->attributes, "attributes", &c->attributes));
+    TRY(memory_new(texts, sizeof *c->owned, "attributes", &c->owned));
+    return memory_new(texts, sizeof *c->lists, "attributes", &c->lists);
+}
+
+static void content_free(content *c)
+{
+    for (int i = 0; i < c->owned_count; i++)
+        free(c->owned[i]);
+    free(c->owned);
+    free(c->lists);
+    free(c->attributes);
+    free(c->tensors);
+}
+
+/* Keep a text until the file is written; takes `value`. */
+static const char *own(content *c, char *value)
+{
+    return c->owned[c->owned_count++] = value;
+}
+
+static void add_text(content *c, const char *group, const char *name, const char *value)
+{
+    c->attributes[c->attribute_count++] =
+        (hdf5_attribute){.group = group, .name = name, .value = value};
+}
+
+static void add_list(content *c, const char *group, const char *name, const char *const *list,
+                     int count)
+{
+    c->attributes[c->attribute_count++] =
+        (hdf5_attribute){.group = group, .name = name, .list = list, .count = count};
+}
+
+/* ---- tensors ---------------------------------------------------------------------------- */
+
+static void add_scalar(content *c, char *name, element_type type, const void *value)
+{
+    c->tensors[c->count++] = (file_tensor){.name = name, .type = type, .count = 1, .data = value};
+}
+
+static void add_tensors(const cornu_model *m, const keras_names *n, const file_tensor *tensors,
+                        int count, content *c)
+{
+    const position *p = &m->training.position;
+    for (int i = 0; i < count; i++) {
+        c->tensors[c->count] = tensors[i];
+        if (i < n->count)
+            c->tensors[c->count].name = n->variable[i];
+        c->count++;
+    }
+    c->iterations = p->iterations;
+    c->rate = (float)(m->optimizer.learning_rate.initial * p->learning_rate_factor);
+    if (n->iteration)
+        add_scalar(c, n->iteration, ELEMENT_I64, &c->iterations);
+    if (n->rate)
+        add_scalar(c, n->rate, ELEMENT_F32, &c->rate);
+}
+
+/* ---- attributes ------------------------------------------------------------------------- */
+
+/* cornu's own metadata, of which Keras takes no notice. */
+static cornu_status add_entries(const metadata_entry *entries, int count, content *c)
+{
+    for (int i = 0; i < count; i++) {
+        char *name;
+        if (strcmp(entries[i].key, "keras_config") == 0)
+            continue; /* the file has it anyway */
+        TRY(memory_format(&name, "cornu_%s", entries[i].key));
+        add_text(c, "", own(c, name), entries[i].value);
+    }
+    return CORNU_OK;
+}
+
+/* Each saved object's group knows its name. */
+static cornu_status add_native(const cornu_model *m, const keras_names *n, content *c)
+{
+    add_text(c, "vars", "name", m->name);
+    for (int i = m->functional ? 0 : 1; i < m->layer_count; i++) {
+        char *group, *vars;
+        TRY(keras_group(m, i, &group));
+        cornu_status status = memory_format(&vars, "%s/vars", group);
+        free(group);
+        TRY(status);
+        add_text(c, own(c, vars), "name", m->layers[i]->name);
+    }
+    if (n->iteration)
+        add_text(c, "optimizer/vars", "name", optimizer_name(&m->optimizer));
+    return CORNU_OK;
+}
+
+static cornu_status add_legacy_layer(const cornu_model *m, const layer *l, content *c)
+{
+    char *group;
+    const char *const *list = c->lists + c->list_used;
+    for (int i = l->first_variable; i < l->first_variable + l->weight_count; i++)
+        c->lists[c->list_used++] = m->variables[i].name;
+    TRY(memory_format(&group, "model_weights/%s", l->name));
+    add_list(c, own(c, group), "weight_names", list, l->weight_count);
+    return CORNU_OK;
+}
+
+/* What follows "optimizer_weights/". */
+static const char *beneath(const char *name)
+{
+    return strchr(name, '/') + 1;
+}
+
+static cornu_status add_legacy_optimizer(const cornu_model *m, const keras_names *n, content *c)
+{
+    int *order;
+    const char *const *list = c->lists + c->list_used;
+    TRY(memory_new((size_t)m->variable_count + 1, sizeof *order, "names", &order));
+    int slots = keras_slot_order(m, order);
+    c->lists[c->list_used++] = beneath(n->iteration);
+    if (n->rate)
+        c->lists[c->list_used++] = beneath(n->rate);
+    for (int i = 0; i < slots; i++)
+        c->lists[c->list_used++] = beneath(n->variable[order[i]]);
+    add_list(c, "optimizer_weights", "weight_names", list, slots + (n->rate ? 2 : 1));
+    free(order);
+    return CORNU_OK;
+}
+
+/* The training_config of older files from the compile section. New reference. */
+static json_t *training_config(const cornu_model *m)
+{
+    json_t *compile = model_compile_to_json(m);
+    const json_t *method = json_object_get(compile, "optimizer");
+    json_t *out = json_pack("{s:O, s:n, s:O, s:n, s:b, s:i, s:b, s:{s:O, s:O}}", "loss",
+                            json_object_get(compile, "loss"), "loss_weights", "metrics",
+                            json_object_get(compile, "metrics"), "weighted_metrics", "run_eagerly",
+                            0, "steps_per_execution", 1, "jit_compile", 0, "optimizer_config",
+                            "class_name", json_object_get(method, "class_name"), "config",
+                            json_object_get(method, "config"));
+    json_decref(compile);
+    return out;
+}
+
+/* {class_name, config} of the whole. New reference. */
+static json_t *model_config(const cornu_model *m)
+{
+    json_t *keras = model_to_keras(m);
+    json_t *out = json_pack("{s:O, s:O}", "class_name", json_object_get(keras, "class_name"),
+                            "config", json_object_get(keras, "config"));
+    json_decref(keras);
+    return out;
+}
+
+/* Takes `value`. */
+static cornu_status add_json(const char *path, const char *name, json_t *value, content *c)
+{
+    char *json = NULL;
+    cornu_status status = value ? config_print(value, &json) : fail_memory(path);
+    json_decref(value);
+    TRY(status);
+    add_text(c, "", name, own(c, json));
+    return CORNU_OK;
+}
+
+static void add_versions(const char *group, content *c)
+{
+    add_text(c, group, "backend", "tensorflow");
+    add_text(c, group, "keras_version", KERAS_VERSION);
+}
+
+static cornu_status add_legacy(const cornu_model *m, const keras_names *n, const char *path,
+                               content *c)
+{
+    add_versions("", c);
+    TRY(add_json(path, "model_config", model_config(m), c));
+    if (m->compiled)
+        TRY(add_json(path, "training_config", training_config(m), c));
+    add_versions("model_weights", c);
+    const char *const *list = c->lists + c->list_used;
+    int first = m->functional ? 0 : 1;
+    for (int i = first; i < m->layer_count; i++)
+        c->lists[c->list_used++] = m->layers[i]->name;
+    add_list(c, "model_weights", "layer_names", list, m->layer_count - first);
+    for (int i = first; i < m->layer_count; i++)
+        TRY(add_legacy_layer(m, m->layers[i], c));
+    add_list(c, "model_weights/top_level_model_weights", "weight_names", NULL, 0);
+    return n->iteration ? add_legacy_optimizer(m, n, c) : CORNU_OK;
+}
+
+/* ---- files ------------------------------------------------------------------------------ */
+
+static cornu_status write_bytes(const char *path, const void *image, size_t size,
+                                const file_watch *watch)
+{
+    file_write w;
+    TRY(file_write_open_watched(path, (int64_t)size, watch, &w));
+    cornu_status status = file_write_bytes(&w, image, size);
+    if (status == CORNU_OK)
+        status = file_write_commit(&w);
+    file_write_abandon(&w);
+    return status;
+}
+
+/* The date is that of the members: the same model gives the same file. */
+static cornu_status write_archive(const cornu_model *m, const char *path, const void *image,
+                                  size_t size, const file_watch *watch)
+{
+    keras_members members = {
+        .metadata =
+            "{\"keras_version\": \"" KERAS_VERSION "\", \"date_saved\": \"1980-01-01@00:00:00\"}",
+        .weights = image,
+        .weights_size = size,
+    };
+    json_t *config = model_to_keras(m);
+    char *json = NULL;
+    cornu_status status = config ? config_print(config, &json) : fail_memory(path);
+    json_decref(config);
+    members.config = json;
+    if (status == CORNU_OK)
+        status = keras_archive_write(path, &members, watch);
+    free(json);
+    return status;
+}
+
+static cornu_status write_content(const cornu_model *m, const content *c, const char *path,
+                                  const file_watch *watch)
+{
+    void *image;
+    size_t size;
+    TRY(hdf5_image(path, c->tensors, c->count, c->attributes, c->attribute_count, &image, &size));
+    cornu_status status = path_has_ending(path, ".keras")
+                              ? write_archive(m, path, image, size, watch)
+                              : write_bytes(path, image, size, watch);
+    free(image);
+    return status;
+}
+
+cornu_status keras_write(const cornu_model *m, const file_tensor *tensors, int count,
+                         const metadata_entry *entries, int entry_count, const char *path,
+                         const file_watch *watch)
+{
+    content c = {0};
+    keras_names n = {0};
+    cornu_status status;
+    bool native = path_has_ending(path, ".keras") || keras_path_holds_weights(path);
+    TRY_GOTO(content_new(m, count, entry_count, &c));
+    TRY_GOTO(keras_names_make(m, native ? KERAS_NATIVE : KERAS_LEGACY, &n));
+    bool trained = m->compiled && count >= m->variable_count;
+    if (!trained)
+        keras_names_forget_optimizer(&n);
+    add_tensors(m, &n, tensors, count, &c);
+    TRY_GOTO(add_entries(entries, entry_count, &c));
+    TRY_GOTO(native ? add_native(m, &n, &c) : add_legacy(m, &n, path, &c));
+    status = write_content(m, &c, path, watch);
+done:
+    keras_names_free(&n);
+    content_free(&c);
+    return status;
+}

@@ -1,0 +1,267 @@
+/* An ONNX file to a model. */
+#include "exchange/onnx/onnx_import.h"
+#include "base/memory.h"
+#include "exchange/export.h"
+#include "model/internal.h"
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A name is looked for among all: so many are more than any chain of 1000 layers has. */
+enum { NODES_MOST = 5000, CONSTANTS_MOST = 5000, OPSET_LEAST = 7, OPSET_MOST = 25 };
+/* All weights are at most so many times the file (memory_unpacked_most). */
+enum { WEIGHTS_TIMES = 4 };
+
+cornu_status onnx_import_fail(const onnx_import *im, const char *format, ...)
+{
+    char why[900];
+    const Onnx__NodeProto *n = im->at < im->node_count ? im->nodes[im->at] : NULL;
+    const char *name = n && n->name && *n->name ? n->name
+                       : n && n->n_output > 0   ? n->output[0]
+                                                : "";
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(why, sizeof why, format, arguments);
+    va_end(arguments);
+    return status_fail(CORNU_UNSUPPORTED, "%s: %.200s (%.100s): %s", im->path, name,
+                       n && n->op_type ? n->op_type : "none", why);
+}
+
+/* ---- what the graph is -------------------------------------------------------------------- */
+
+static cornu_status check_constants(const Onnx__GraphProto *g, const char *path)
+{
+    for (size_t i = 0; i < g->n_initializer; i++) {
+        const Onnx__TensorProto *t = g->initializer[i];
+        if (t->data_location != 0 || t->n_external_data > 0)
+            return status_fail(CORNU_UNSUPPORTED,
+                               "%s: %.200s: found a constant whose data are in another file; "
+                               "expected them in this one",
+                               path, t->name ? t->name : "");
+    }
+    return CORNU_OK;
+}
+
+/* *opset: the version of ONNX's own operators, which the meaning of some depends on. */
+static cornu_status check_opset(const Onnx__ModelProto *m, const char *path, int64_t *opset)
+{
+    *opset = 0;
+    for (size_t i = 0; i < m->n_opset_import; i++) {
+        const Onnx__OperatorSetIdProto *o = m->opset_import[i];
+        if (onnx_domain_is_standard(o->domain) && *opset != 0)
+            return status_fail(CORNU_UNSUPPORTED, "%s: found two opsets; expected one", path);
+        if (onnx_domain_is_standard(o->domain))
+            *opset = o->version;
+        if (onnx_domain_is_standard(o->domain) &&
+            (o->version < OPSET_LEAST || o->version > OPSET_MOST))
+            return status_fail(CORNU_UNSUPPORTED, "%s: found opset %lld; expected %d to %d", path,
+                               (long long)o->version, OPSET_LEAST, OPSET_MOST);
+    }
+    if (*opset == 0)
+        return status_fail(CORNU_UNSUPPORTED,
+                           "%s: found no opset, the version of ONNX's operators; expected one of "
+                           "%d to %d",
+                           path, OPSET_LEAST, OPSET_MOST);
+    return CORNU_OK;
+}
+
+static cornu_status check_model(const Onnx__ModelProto *m, const char *path, int64_t *opset)
+{
+    if (!m->graph || m->n_functions > 0 || m->graph->n_sparse_initializer > 0)
+        return status_fail(CORNU_UNSUPPORTED,
+                           "%s: found %s; expected one graph of ONNX's own operators", path,
+                           !m->graph ? "no graph" : "functions or sparse constants");
+    TRY(check_opset(m, path, opset));
+    if (m->graph->n_node > NODES_MOST || m->graph->n_initializer > CONSTANTS_MOST)
+        return status_fail(
+            CORNU_UNSUPPORTED, "%s: found %zu nodes and %zu constants; expected at most %d and %d",
+            path, m->graph->n_node, m->graph->n_initializer, NODES_MOST, CONSTANTS_MOST);
+    return check_constants(m->graph, path);
+}
+
+static cornu_status list_nodes(onnx_import *im)
+{
+    const Onnx__GraphProto *g = im->graph;
+    TRY(memory_new(g->n_node + 1, sizeof *im->nodes, "ONNX", &im->nodes));
+    for (size_t i = 0; i < g->n_node; i++)
+        if (!g->node[i]->op_type || strcmp(g->node[i]->op_type, "Constant") != 0)
+            im->nodes[im->node_count++] = g->node[i];
+    return CORNU_OK;
+}
+
+/* The one input that is no constant (older files list those, too). */
+static cornu_status find_input(const onnx_import *im, const Onnx__ValueInfoProto **out)
+{
+    const Onnx__GraphProto *g = im->graph;
+    *out = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < g->n_input && g->n_input <= CONSTANTS_MOST; i++)
+        if (g->input[i]->name && !onnx_constant_of(im, g->input[i]->name)) {
+            *out = g->input[i];
+            count++;
+        }
+    if (count != 1 || g->n_output != 1 || !g->output[0]->name)
+        return status_fail(
+            CORNU_UNSUPPORTED,
+            "%s: found %zu inputs and %zu outputs; expected one of each: cornu's networks "
+            "are chains of layers",
+            im->path, count, g->n_output);
+    return CORNU_OK;
+}
+
+/* Are the images that come in channels first? Where something wants them so, and nothing has turned
+   them before. */
+static bool comes_channels_first(const onnx_import *im)
+{
+    static const char *const kinds[] = {"Conv", "MaxPool", "AveragePool", "GlobalAveragePool",
+                                        "BatchNormalization"};
+    for (size_t i = 0; i < im->node_count; i++) {
+        const char *kind = im->nodes[i]->op_type ? im->nodes[i]->op_type : "";
+        if (strcmp(kind, "Transpose") == 0 || strcmp(kind, "Reshape") == 0 ||
+            strcmp(kind, "Flatten") == 0)
+            return false;
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+            if (strcmp(kind, kinds[k]) == 0)
+                return true;
+    }
+    return false;
+}
+
+static cornu_status make_model(onnx_import *im, const Onnx__ValueInfoProto *input)
+{
+    const Onnx__TypeProto__Tensor *t = input->type ? input->type->tensor_type : NULL;
+    const Onnx__TensorShapeProto *s = t ? t->shape : NULL;
+    int64_t dim[SHAPE_MAX];
+    int rank = s && s->n_dim >= 2 && s->n_dim <= SHAPE_MAX ? (int)s->n_dim - 1 : 0;
+    bool fits = rank > 0 && (t->elem_type == 1 || t->elem_type == 2);
+    for (int i = 0; i < rank && fits; i++) {
+        dim[i] = s->dim[i + 1]->has_dim_value ? s->dim[i + 1]->dim_value : 0;
+        fits = dim[i] > 0 && dim[i] <= SHAPE_ELEMENTS_MAX;
+    }
+    if (!fits)
+        return status_fail(CORNU_UNSUPPORTED,
+                           "%s: input %s: found no shape (batch, ...) of 1 to %d fixed dimensions "
+                           "behind the batch, of floats or bytes; expected one",
+                           im->path, input->name, SHAPE_MAX - 1);
+    if (rank == 3 && comes_channels_first(im)) {
+        const int64_t turned[3] = {dim[1], dim[2], dim[0]};
+        memcpy(dim, turned, sizeof turned);
+        im->order = ORDER_FIRST;
+    }
+    im->value = input->name;
+    im->batch = s->dim[0]->has_dim_value ? s->dim[0]->dim_value : 0;
+    return cornu_model_new(dim, rank, &im->model);
+}
+
+/* ---- weights ------------------------------------------------------------------------------ */
+
+static cornu_status fill_weights(const onnx_import *im)
+{
+    TRY(model_initialize(im->model, 1));
+    for (size_t i = 0; i < im->source_count; i++) {
+        const weight_source *s = &im->sources[i];
+        const variable *v = &im->model->variables[s->variable];
+        for (int64_t j = 0; j < v->count; j++)
+            v->value[j] = onnx_float_at(s->tensor, weight_order_index(&s->order, &v->shape, j));
+    }
+    return CORNU_OK;
+}
+
+/* ---- metadata ----------------------------------------------------------------------------- */
+
+static cornu_status read_classes(const onnx_import *im, const char *value)
+{
+    json_error_t error;
+    bool lacks_memory;
+    json_t *names =
+        doc_json_load(value, strlen(value), JSON_REJECT_DUPLICATES, &error, &lacks_memory);
+    if (lacks_memory)
+        return status_fail(CORNU_OUT_OF_MEMORY, "%s: class_names: not enough memory", im->path);
+    size_t count = json_array_size(names);
+    const char **list = NULL;
+    cornu_status status = CORNU_OK;
+    if (count > 0 && model_tells_classes(im->model, (int64_t)count))
+        status = memory_new(count, sizeof *list, "class names", &list);
+    for (size_t i = 0; list && i < count; i++) {
+        list[i] = json_string_value(json_array_get(names, i));
+        count = list[i] ? count : 0;
+    }
+    if (status == CORNU_OK && (!list || count == 0))
+        status = status_fail(CORNU_BAD_FILE,
+                             "%s: class_names: found no list of names, one for each output; "
+                             "expected one",
+                             im->path);
+    if (status == CORNU_OK)
+        status = model_set_classes(im->model, (char *const *)(void *)list, (int)count);
+    free(list);
+    json_decref(names);
+    return status;
+}
+
+/* What cornu writes there itself; others' are not looked at. */
+static cornu_status read_metadata(const onnx_import *im, const Onnx__ModelProto *m)
+{
+    if (!m->producer_name || strcmp(m->producer_name, "cornu") != 0)
+        return CORNU_OK;
+    for (size_t i = 0; i < m->n_metadata_props; i++) {
+        const Onnx__StringStringEntryProto *e = m->metadata_props[i];
+        if (!e->key || !e->value)
+            continue;
+        if (strcmp(e->key, "class_names") == 0)
+            TRY(read_classes(im, e->value));
+        if (strcmp(e->key, "pixel_scale") != 0)
+            continue;
+        im->model->pixel_scale = strtof(e->value, NULL);
+        if (!(im->model->pixel_scale > 0 && isfinite(im->model->pixel_scale)))
+            return status_fail(CORNU_BAD_FILE, "%s: pixel_scale: found %.40s; expected more than 0",
+                               im->path, e->value);
+    }
+    return CORNU_OK;
+}
+
+/* ---- the whole ---------------------------------------------------------------------------- */
+
+static cornu_status walk(onnx_import *im, const Onnx__ModelProto *m)
+{
+    const Onnx__ValueInfoProto *input;
+    TRY(list_nodes(im));
+    TRY(find_input(im, &input));
+    TRY(make_model(im, input));
+    for (; im->at < im->node_count; im->at++)
+        TRY(onnx_import_node(im));
+    if (strcmp(im->value, im->graph->output[0]->name) != 0 || im->order == ORDER_FLAT)
+        return status_fail(CORNU_UNSUPPORTED,
+                           "%s: found the output %s and the last result %s%s; expected the same, "
+                           "of rows or an image",
+                           im->path, im->graph->output[0]->name, im->value,
+                           im->order == ORDER_FLAT ? ", an image flattened channels first" : "");
+    if (im->model->layer_count == 1) /* the input alone is no network */
+        TRY(onnx_add_layer(im, "Activation", "{activation: linear}"));
+    TRY(fill_weights(im));
+    return read_metadata(im, m);
+}
+
+cornu_status import_onnx(const char *path, cornu_model **out)
+{
+    Onnx__ModelProto *m;
+    size_t size;
+    *out = NULL;
+    TRY(onnx_read(path, &m, &size));
+    onnx_import im = {
+        .path = path, .graph = m->graph, .room = memory_unpacked_most(size, WEIGHTS_TIMES) / 4};
+    cornu_status status = check_model(m, path, &im.opset);
+    if (status == CORNU_OK)
+        status = walk(&im, m);
+    if (status == CORNU_OK)
+        status = model_set_source(im.model, path);
+    free(im.nodes);
+    free(im.sources);
+    onnx__model_proto__free_unpacked(m, NULL);
+    if (status != CORNU_OK) {
+        cornu_model_close(im.model);
+        return status;
+    }
+    *out = im.model;
+    return CORNU_OK;
+}

@@ -1,0 +1,116 @@
+/* An ONNX graph as a model: what the files of this folder share that read one. A graph is walked
+   node by node as a chain; each node becomes a layer, or joins one.
+
+   Files of others may hold anything: what is read from the messages is checked before it is used,
+   and no tensor is copied before a layer of its size wants it. */
+#ifndef EXCHANGE_ONNX_ONNX_IMPORT_H
+#define EXCHANGE_ONNX_ONNX_IMPORT_H
+
+#include "exchange/weight_order.h"
+#include "format/onnx/onnx.pb-c.h"
+#include "model/model.h"
+
+/* How the value at hand lies, compared with cornu's. */
+typedef enum value_order {
+    ORDER_PLAIN,
+    ORDER_FIRST, /* an image, channels first; cornu's are channels last */
+    ORDER_FLAT   /* such an image in one dimension: the weights behind it are rearranged */
+} value_order;
+
+/* Where the values of one of the model's variables come from. */
+typedef struct weight_source {
+    int variable;
+    const Onnx__TensorProto *tensor;
+    weight_order order;
+} weight_source;
+
+typedef struct onnx_import {
+    const char *path;
+    const Onnx__GraphProto *graph;
+    int64_t opset;                 /* which version of the operators the nodes mean */
+    int64_t batch;                 /* the input's, where it is fixed; else 0 */
+    const Onnx__NodeProto **nodes; /* those that are no constants, in order */
+    size_t node_count, at;         /* and the one at hand */
+    cornu_model *model;
+    const char *value; /* at hand: what the last node made */
+    value_order order;
+    int64_t flat[3];
+    weight_source *sources;
+    size_t source_count, source_capacity;
+    int64_t room; /* floats that weights may still take: a constant may be read by many nodes */
+} onnx_import;
+
+/* Append the layer that the node at hand stands for, and move `value` and `at` behind the nodes
+   that it took. */
+cornu_status onnx_import_node(onnx_import *im);
+/* CORNU_UNSUPPORTED: "PATH: NODE (OPERATOR): ..." */
+cornu_status onnx_import_fail(const onnx_import *im, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* ---- onnx_import_layers.c: of the node at hand ---- */
+
+/* Append a layer whose options are YAML made of numbers and words of ours. */
+cornu_status onnx_add_layer(onnx_import *im, const char *kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Weight `number` of the layer that was added last comes from this tensor. */
+cornu_status onnx_add_source(onnx_import *im, int number, const Onnx__TensorProto *t,
+                             weight_form form);
+/* The node so many behind it, if it is of this kind and reads `reads`; *other: its other input. */
+const Onnx__NodeProto *onnx_next_is(const onnx_import *im, size_t ahead, const char *kind,
+                                    const char *reads, const char **other);
+/* It, and so many behind it, have become layers. */
+cornu_status onnx_done(onnx_import *im, size_t ahead);
+cornu_status onnx_want_image(const onnx_import *im);
+/* Does this constant of floats add or scale the last dimension of the value at hand, which has
+   `count` numbers, and leave its shape alone? */
+bool onnx_is_row(const onnx_import *im, const Onnx__TensorProto *t, int64_t count);
+/* The single float of a constant, which leaves the shape of the value at hand alone; is it this? */
+bool onnx_is_number(const onnx_import *im, const char *name, double *value);
+bool onnx_is_near(const onnx_import *im, const char *name, double value);
+cornu_status onnx_add_reshape(onnx_import *im, const shape *target);
+/* Zeros around the image, where the window's padding is no "same". */
+cornu_status onnx_add_padding(onnx_import *im, const window2d *w, bool same);
+
+/* ---- onnx_import_windows.c, onnx_import_shapes.c: rows of the table ---- */
+
+cornu_status onnx_import_conv(onnx_import *im);
+cornu_status onnx_import_gemm(onnx_import *im);
+cornu_status onnx_import_matmul(onnx_import *im);
+cornu_status onnx_import_pool(onnx_import *im);
+cornu_status onnx_import_global_pool(onnx_import *im);
+cornu_status onnx_import_mean(onnx_import *im);
+cornu_status onnx_import_flatten(onnx_import *im);
+cornu_status onnx_import_reshape(onnx_import *im);
+cornu_status onnx_import_squeeze(onnx_import *im);
+cornu_status onnx_import_transpose(onnx_import *im);
+cornu_status onnx_import_pad(onnx_import *im);
+cornu_status onnx_import_batch_norm(onnx_import *im);
+cornu_status onnx_import_layer_norm(onnx_import *im);
+
+/* ---- onnx_read.c ---- */
+
+/* *size: the file's, in bytes. */
+cornu_status onnx_read(const char *path, Onnx__ModelProto **out, size_t *size);
+const Onnx__AttributeProto *onnx_attribute(const Onnx__NodeProto *n, const char *name);
+int64_t onnx_int(const Onnx__NodeProto *n, const char *name, int64_t fallback);
+double onnx_real(const Onnx__NodeProto *n, const char *name, double fallback);
+/* Exactly `count` numbers from `least` to `most`; values[] stay where the node does not say. */
+cornu_status onnx_ints(const onnx_import *im, const char *name, int count, int64_t least,
+                       int64_t most, int64_t *values);
+/* An attribute of text: its length, and whether it is this. */
+bool onnx_text_is(const Onnx__AttributeProto *a, const char *expected);
+/* The constant of this name, NULL where there is none. */
+const Onnx__TensorProto *onnx_constant_of(const onnx_import *im, const char *name);
+/* Elements of a tensor of floats (or 64-bit integers) whose data are whole; -1: it is none. */
+int64_t onnx_floats(const Onnx__TensorProto *t);
+int64_t onnx_integers(const Onnx__TensorProto *t);
+int64_t onnx_truths(const Onnx__TensorProto *t);
+float onnx_float_at(const Onnx__TensorProto *t, int64_t i);
+int64_t onnx_integer_at(const Onnx__TensorProto *t, int64_t i);
+bool onnx_truth_at(const Onnx__TensorProto *t, int64_t i);
+/* Input number `i` of the node at hand; "" where it has none. */
+const char *onnx_input_name(const Onnx__NodeProto *n, size_t i);
+/* Is this the name of ONNX's own operators? */
+bool onnx_domain_is_standard(const char *domain);
+
+#endif
