@@ -75,12 +75,19 @@ static cornu_status time_operations(contender *c, const bench_options *options,
     return op_times_measure(c->session, c->plan, &input, &how, seconds, &gaps);
 }
 
-static cornu_status keep_graph(const contender *c, const double *seconds, bench_result *out)
+static cornu_status keep_graph(const contender *c, const kernel_choice *choices,
+                               const double *seconds, bench_result *out)
 {
 #if CORNU_TENSORBOARD
-    return tensorboard_pack_operations(c->session, c->plan, seconds, &out->graph, &out->graph_size);
+    const device_id id = session_device_id(c->session);
+    cornu_device_info info = {0};
+    id.ops->describe(id.number, &info);
+    return tensorboard_pack_operations(
+        &(measured_step){
+            .device = info.name, .plan = c->plan->plan, .choices = choices, .seconds = seconds},
+        &out->graph, &out->graph_size);
 #else
-    (void)c, (void)seconds, (void)out;
+    (void)c, (void)choices, (void)seconds, (void)out;
     return CORNU_OK;
 #endif
 }
@@ -100,7 +107,7 @@ static cornu_status keep_operations(contender *c, const bench_options *options, 
         if (!op_is_fused(&choices[i]) && seconds[i] > 0)
             add_operation(p, &p->ops[i], &choices[i], seconds[i], out);
     if (options->graph)
-        status = keep_graph(c, seconds, out);
+        status = keep_graph(c, choices, seconds, out);
 done:
     free(choices);
     free(seconds);

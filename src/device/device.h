@@ -11,6 +11,7 @@
 #define DEVICE_DEVICE_H
 
 #include "step/plan.h"
+#include <string.h>
 
 typedef struct device device;
 typedef struct prepared prepared; /* a plan made ready on a device */
@@ -76,6 +77,11 @@ typedef struct kernel_choice {
     double flops, bytes;
     int launches; /* of kernels on an accelerator per step; 0 on the host */
 } kernel_choice;
+/* Does it run within another operation's kernel ("with 12")? */
+static inline bool op_is_fused(const kernel_choice *c)
+{
+    return strncmp(c->kernel, "with ", 5) == 0;
+}
 
 /* What the device does at most, measured: its roofline (device/roofline.h). 0: it has no such unit,
    or it is not known. */

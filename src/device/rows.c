@@ -26,6 +26,18 @@ static int64_t first_largest(const float *x, int64_t n)
 
 /* One lane has the whole row. */
 #define RULE static inline
+typedef double rule_real;
+#define rule_all(a) ((double)(a))
+#define rule_select(mask, a, b) ((mask) ? (a) : (b))
+#define rule_abs(a) fabs(a)
+#define rule_tanh(a) tanh(a)
+#define rule_erfc(a) erfc(a)
+#define rule_exp(a) exp(a)
+#define rule_exp_negative(a) exp(a)
+#define rule_exp_coarse(a) exp(a)
+#define rule_expm1_negative(a) expm1(a)
+#include "device/rules/activations.h"
+
 typedef double row_number, row_metric;
 typedef int64_t row_index;
 #define ROW_EACH(i, r) \
@@ -112,4 +124,18 @@ void softmax_row_back(const float *y, const float *dy, float *dx, int64_t n)
 {
     const row_view r = {.output = y, .target = dy, .gradient = dx, .n = n};
     row_softmax_back(&r);
+}
+
+/* ---- activations ------------------------------------------------------------------------------
+ */
+
+typedef double activate_rule(double x, double alpha);
+
+double activate_element(activation act, double x)
+{
+    static activate_rule *const rules[ACTIVATION_COUNT] = {
+#define ACTIVATION(id, name, other_name, rule, ...) [ACTIVATION_##id] = activate_##rule,
+#include "model/activations.def"
+    };
+    return rules[act.kind](x, (double)act.alpha);
 }

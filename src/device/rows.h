@@ -1,9 +1,9 @@
-/* Losses, metrics and softmax of one row, by the rules of device/rules in doubles: for devices
-   whose memory is the host's. */
+/* Activations, losses, metrics and softmax by the rules of device/rules in doubles: for devices
+   whose memory is the host's, and for outputs that were read from any device. */
 #ifndef DEVICE_ROWS_H
 #define DEVICE_ROWS_H
 
-#include "model/kinds.h"
+#include "model/emit.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,6 +17,8 @@ typedef double metric_row(const float *output, const float *target, int64_t n, i
 loss_row *loss_row_of(loss_id id, bool logits);
 metric_row *metric_row_of(metric_id id);
 
+/* y = act(x), one element (not softmax) */
+double activate_element(activation act, double x);
 /* y [n], may be x */
 void softmax_row(const float *x, float *y, int64_t n);
 /* dx [n] from y [n] and dy [n], may be one of them */

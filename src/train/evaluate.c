@@ -14,6 +14,8 @@ typedef struct evaluating {
     double began, shown;
     step_results *each; /* ranks that divide the work: [steps], 0 for the others' */
     int64_t capacity;
+    float *outputs; /* [batch][outputs] of a step, for the report */
+    size_t output_capacity;
 } evaluating;
 
 static cornu_status read_scores(evaluating *run, bool reset, step_results *results)
@@ -135,6 +137,17 @@ static cornu_status fail_empty(const evaluation *e)
                        (intmax_t)e->count, PLURAL(e->count, "file", "files"));
 }
 
+static cornu_status report_step(evaluating *run, const session_plan *ready,
+                                const sample_block *samples, const int64_t *index)
+{
+    device *d = session_device(run->session);
+    const plan *p = ready->plan;
+    const int64_t count = p->batch * shape_elements(&p->model->output);
+    TRY(memory_grow(&run->outputs, &run->output_capacity, (size_t)count, sizeof *run->outputs));
+    TRY(d->ops->read(d, ready->prepared, p->output, run->outputs, count));
+    return report_add_batch(run->e->report, p->model, run->outputs, samples, index, p->batch);
+}
+
 static cornu_status evaluate_step(evaluating *run, feed *f, int64_t step)
 {
     const evaluation *e = run->e;
@@ -159,7 +172,7 @@ static cornu_status evaluate_step(evaluating *run, feed *f, int64_t step)
     if (run->each)
         return session_results(run->session, &run->each[step], true);
     if (e->report)
-        TRY(report_add_step(e->report, run->session, ready, &f->samples, index));
+        TRY(report_step(run, ready, &f->samples, index));
     return show_progress(run, step + 1);
 }
 
@@ -201,6 +214,7 @@ static cornu_status evaluate_samples(session *s, const evaluation *e, const samp
     count_steps(&run, &f);
     cornu_status status = evaluate_steps(&run, &f);
     free(run.each);
+    free(run.outputs);
     step_results rest;
     if (status != CORNU_OK) /* leave nothing to the next reader, and wait before closing the feed */
         (void)session_results(s, &rest, true);

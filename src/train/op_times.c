@@ -4,12 +4,6 @@
 #include "base/statistics.h"
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-bool op_is_fused(const kernel_choice *c)
-{
-    return strncmp(c->kernel, "with ", 5) == 0;
-}
 
 static bool is_enough(const op_times_options *o, double spent, int rows)
 {

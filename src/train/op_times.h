@@ -35,7 +35,4 @@ cornu_status op_profile_step(op_profile *p, session *s, session_plan *ready,
 cornu_status op_profile_times(const op_profile *p, session *s, double *seconds);
 void op_profile_free(op_profile *p);
 
-/* Does it run within another operation's kernel ("with 12")? */
-bool op_is_fused(const kernel_choice *c);
-
 #endif

@@ -1,5 +1,4 @@
 /* What a model's outputs say: probabilities of classes, or numbers of another kind. */
-#include "device/reference/reference.h"
 #include "device/rows.h"
 #include "model/model.h"
 #include <math.h>
@@ -40,7 +39,7 @@ static void from_logits(const cornu_model *m, const float *outputs, int64_t coun
     const activation sigmoid = {.kind = ACTIVATION_SIGMOID};
     int64_t n = m->output.dim[m->output.rank - 1];
     for (int64_t i = 0; i < count && m->loss.id == LOSS_BINARY_CROSSENTROPY; i++)
-        values[i] = (float)reference_activate(sigmoid, (double)outputs[i]);
+        values[i] = (float)activate_element(sigmoid, (double)outputs[i]);
     for (int64_t i = 0; i < count && m->loss.id != LOSS_BINARY_CROSSENTROPY; i += n)
         softmax_row(outputs + i, values + i, n);
 }

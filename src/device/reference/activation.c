@@ -2,7 +2,7 @@
 #include "device/rows.h"
 #include <math.h>
 
-#define RULE static
+#define RULE static inline
 typedef double rule_real;
 #define rule_all(a) ((double)(a))
 #define rule_select(mask, a, b) ((mask) ? (a) : (b))
@@ -15,22 +15,12 @@ typedef double rule_real;
 #define rule_expm1_negative(a) expm1(a)
 #include "device/rules/activations.h"
 
-typedef double forward(double x, double alpha);
 typedef double back(double x_or_y, double dy, double alpha);
 
-static forward *const forwards[ACTIVATION_COUNT] = {
-#define ACTIVATION(id, name, other_name, rule, ...) [ACTIVATION_##id] = activate_##rule,
-#include "model/activations.def"
-};
 static back *const backs[ACTIVATION_COUNT] = {
 #define ACTIVATION(id, name, other_name, rule, ...) [ACTIVATION_##id] = activate_##rule##_back,
 #include "model/activations.def"
 };
-
-double reference_activate(activation act, double x)
-{
-    return forwards[act.kind](x, (double)act.alpha);
-}
 
 cornu_status reference_activation_forward(const op_run *r)
 {
@@ -44,7 +34,7 @@ cornu_status reference_activation_forward(const op_run *r)
         return CORNU_OK;
     }
     for (int64_t i = 0; i < y->count; i++)
-        r->out[0][i] = (float)reference_activate(act, (double)r->in[0][i]);
+        r->out[0][i] = (float)activate_element(act, (double)r->in[0][i]);
     return CORNU_OK;
 }
 

@@ -3,6 +3,7 @@
    W[i][j][k][f]), g the group of filter f, c the channels of a group. */
 #include "base/memory.h"
 #include "device/reference/reference.h"
+#include "device/rows.h"
 #include <stdlib.h>
 
 typedef struct sizes {
@@ -120,7 +121,7 @@ cornu_status reference_conv2d_forward(const op_run *r)
     visit_taps(&s, add_forward, &o);
     for (int64_t i = 0; i < y->count; i++) {
         double bias = r->in[2] ? (double)r->in[2][i % s.filters] : 0;
-        r->out[0][i] = (float)reference_activate(r->op->a.conv.act, o.sums[i] + bias);
+        r->out[0][i] = (float)activate_element(r->op->a.conv.act, o.sums[i] + bias);
     }
     free(o.sums);
     return CORNU_OK;

@@ -1,6 +1,7 @@
 /* y = act(x W + b); x [rows][in], W [in][units], b [units], y [rows][units] */
 #include "base/memory.h"
 #include "device/reference/reference.h"
+#include "device/rows.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +31,7 @@ cornu_status reference_dense_forward(const op_run *r)
             for (int64_t u = 0; u < s.units; u++)
                 sums[u] += (double)x[row * s.in + i] * (double)w[i * s.units + u];
         for (int64_t u = 0; u < s.units; u++)
-            r->out[0][row * s.units + u] = (float)reference_activate(r->op->a.dense.act, sums[u]);
+            r->out[0][row * s.units + u] = (float)activate_element(r->op->a.dense.act, sums[u]);
     }
     free(sums);
     return CORNU_OK;

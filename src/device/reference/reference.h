@@ -26,7 +26,4 @@ void reference_dense_gradient(const float *x, const float *dy, const dense_sizes
 /* One optimizer step of the UPDATE or DENSE_UPDATE on element i, whose gradient is `g`. */
 void reference_update_element(const op_run *r, const optimizer_constants *c, int64_t i, float g);
 
-/* y = act(x), one element (not softmax). */
-double reference_activate(activation act, double x);
-
 #endif

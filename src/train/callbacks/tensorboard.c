@@ -317,6 +317,23 @@ static cornu_status add_log(tensorboard *t, fit_state *f, const char *name, doub
     return add_scalar(t->validation, "epoch", name + 4, "", f->epoch, value);
 }
 
+static cornu_status write_profile(const tensorboard *t, session *s, kernel_choice *choices,
+                                  double *seconds)
+{
+    const op_profile *p = t->profile;
+    device *d = session_device(s);
+    const device_id id = session_device_id(s);
+    cornu_device_info info = {0};
+    id.ops->describe(id.number, &info);
+    TRY(op_profile_times(p, s, seconds));
+    TRY(d->ops->choices(d, p->ready->prepared, choices));
+    return tensorboard_add_operations(
+        t->train,
+        &(measured_step){
+            .device = info.name, .plan = p->ready->plan, .choices = choices, .seconds = seconds},
+        p->at + 1 - t->before);
+}
+
 /* When its steps are done; or (`ended`) there are no more. */
 static cornu_status add_profile(tensorboard *t, const fit_state *f, bool ended)
 {
@@ -325,7 +342,17 @@ static cornu_status add_profile(tensorboard *t, const fit_state *f, bool ended)
         (!ended && f->model->training.position.iterations <= p->last))
         return CORNU_OK;
     t->profiled = true;
-    return tensorboard_add_operations(t->train, f->session, p, p->at + 1 - t->before);
+    kernel_choice *choices = NULL;
+    double *seconds = NULL;
+    size_t count = (size_t)p->ready->plan->op_count + 1;
+    cornu_status status;
+    TRY_GOTO(memory_new(count, sizeof *choices, "kernels", &choices));
+    TRY_GOTO(memory_new(count, sizeof *seconds, "times", &seconds));
+    status = write_profile(t, f->session, choices, seconds);
+done:
+    free(choices);
+    free(seconds);
+    return status;
 }
 
 static cornu_status on_epoch_end(void *self, fit_state *f)

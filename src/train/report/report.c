@@ -2,7 +2,7 @@
 #include "train/report/report.h"
 
 #include "base/memory.h"
-#include "train/running.h"
+#include "model/model.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,7 +108,6 @@ void cornu_report_close(cornu_report *r)
     free(r->names);
     free(r->errors);
     free(r->matrix);
-    free(r->outputs);
     free(r->values);
     json_decref(r->scores);
     free(r);
@@ -217,24 +216,13 @@ static cornu_status class_of(const cornu_report *r, const sample_block *b, int64
     return CORNU_OK;
 }
 
-static cornu_status read_values(cornu_report *r, session *s, const session_plan *ready)
+cornu_status report_add_batch(cornu_report *r, const cornu_model *model, const float *outputs,
+                              const sample_block *samples, const int64_t *index, int64_t count)
 {
-    device *d = session_device(s);
-    const plan *p = ready->plan;
-    const int64_t outputs = shape_elements(&p->model->output);
-    TRY(memory_grow(&r->outputs, &r->output_capacity, (size_t)(p->batch * outputs),
-                    sizeof *r->outputs));
-    TRY(memory_grow(&r->values, &r->value_capacity, (size_t)(p->batch * r->classes),
+    TRY(memory_grow(&r->values, &r->value_capacity, (size_t)(count * r->classes),
                     sizeof *r->values));
-    TRY(d->ops->read(d, ready->prepared, p->output, r->outputs, p->batch * outputs));
-    return cornu_model_class_values(p->model, r->outputs, p->batch, r->values);
-}
-
-cornu_status report_add_step(cornu_report *r, session *s, const session_plan *ready,
-                             const sample_block *samples, const int64_t *index)
-{
-    TRY(read_values(r, s, ready));
-    for (int64_t i = 0; i < ready->plan->batch; i++) {
+    TRY(cornu_model_class_values(model, outputs, count, r->values));
+    for (int64_t i = 0; i < count; i++) {
         int64_t truth, number = r->streamed ? r->samples : index[i];
         TRY(class_of(r, samples, index[i], number, &truth));
         TRY(report_add(r, number, truth, r->values + i * r->classes));

@@ -3,8 +3,8 @@
 #ifndef TRAIN_REPORT_REPORT_H
 #define TRAIN_REPORT_REPORT_H
 
+#include "data/data.h"
 #include "data/images/canvas.h"
-#include "train/session.h"
 
 /* Of the matrix: 128 MB. */
 enum { REPORT_CLASSES_MOST = 4096, REPORT_ERRORS_MOST = 1000 };
@@ -25,9 +25,8 @@ struct cornu_report {
     cornu_split split;
     bool streamed;  /* samples are not there to be looked at */
     json_t *scores; /* {"loss": ...}, or NULL */
-    float *outputs; /* [batch][outputs] and [batch][classes] of a step */
-    float *values;
-    size_t output_capacity, value_capacity;
+    float *values;  /* [batch][classes] of a step */
+    size_t value_capacity;
 };
 
 /* Can outputs of the model, and targets of the data, be told as classes? */
@@ -41,9 +40,10 @@ cornu_status report_open(const cornu_model *model, const cornu_data *data, cornu
 void report_reset(cornu_report *r);
 /* One sample: its class and what the model says of each, values[classes]. */
 cornu_status report_add(cornu_report *r, int64_t sample, int64_t truth, const float *values);
-/* The samples of the evaluation step that `s` has just run. */
-cornu_status report_add_step(cornu_report *r, session *s, const session_plan *ready,
-                             const sample_block *samples, const int64_t *index);
+/* The samples of an evaluation step, `count` of them, and what the model says of each:
+   outputs[count][outputs]. */
+cornu_status report_add_batch(cornu_report *r, const cornu_model *model, const float *outputs,
+                              const sample_block *samples, const int64_t *index, int64_t count);
 /* Behind the last step. */
 cornu_status report_finish(cornu_report *r, const cornu_data *data, const cornu_scores *scores);
 

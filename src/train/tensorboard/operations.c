@@ -12,11 +12,11 @@ _Static_assert(EVENT_RANK >= SHAPE_MAX && EVENT_INPUTS >= OP_INPUTS_MAX &&
 
 /* What the operations of a plan point to. */
 typedef struct graph {
-    const plan *plan;
+    const measured_step *step;
+    const plan *plan;              /* step->plan */
     event_operation *operations;   /* [op_count] */
     char **names, **kernels;       /* [op_count] */
     char (*shapes)[OP_SHAPE_TEXT]; /* [op_count] */
-    kernel_choice *choices;        /* [op_count] */
 } graph;
 
 static void free_graph(graph *g)
@@ -31,18 +31,16 @@ static void free_graph(graph *g)
     free(g->names);
     free(g->kernels);
     free(g->shapes);
-    free(g->choices);
 }
 
-static cornu_status open_graph(const plan *p, graph *g)
+static cornu_status open_graph(const measured_step *m, graph *g)
 {
-    const size_t count = (size_t)p->op_count + 1;
-    *g = (graph){.plan = p};
+    const size_t count = (size_t)m->plan->op_count + 1;
+    *g = (graph){.step = m, .plan = m->plan};
     TRY(memory_new(count, sizeof *g->operations, "operations", &g->operations));
     TRY(memory_new(count, sizeof *g->names, "operations", &g->names));
     TRY(memory_new(count, sizeof *g->kernels, "operations", &g->kernels));
-    TRY(memory_new(count, sizeof *g->shapes, "operations", &g->shapes));
-    return memory_new(count, sizeof *g->choices, "operations", &g->choices);
+    return memory_new(count, sizeof *g->shapes, "operations", &g->shapes);
 }
 
 /* "conv2d/conv2d_forward"; of a variable "conv2d/kernel_update", within the layer, too; of a layer
@@ -64,7 +62,7 @@ static cornu_status name_operation(const plan *p, int i, char **name)
 /* "with 12" says which one, too. */
 static cornu_status name_kernel(const graph *g, int i)
 {
-    const kernel_choice *c = &g->choices[i];
+    const kernel_choice *c = &g->step->choices[i];
     int with = op_is_fused(c) ? atoi(c->kernel + strlen("with ")) : 0;
     if (with < 1 || with > g->plan->op_count)
         return memory_copy_string(c->kernel, &g->kernels[i]);
@@ -107,7 +105,7 @@ static void add_tensors(const plan *p, int i, event_operation *to)
         to->bytes = sizeof(float);
 }
 
-static cornu_status fill_graph(graph *g, const double *seconds)
+static cornu_status fill_graph(graph *g)
 {
     const plan *p = g->plan;
     for (int i = 0; i < p->op_count; i++)
@@ -120,44 +118,30 @@ static cornu_status fill_graph(graph *g, const double *seconds)
                                 .kernel = g->kernels[i],
                                 .shape = op_shape_show(p, &p->ops[i], g->shapes[i]),
                                 .flops = p->ops[i].flops,
-                                .seconds = seconds[i]};
+                                .seconds = g->step->seconds[i]};
         add_tensors(p, i, to);
     }
     return CORNU_OK;
 }
 
-cornu_status tensorboard_pack_operations(session *s, const session_plan *ready,
-                                         const double *seconds, void **packed, size_t *size)
+cornu_status tensorboard_pack_operations(const measured_step *m, void **packed, size_t *size)
 {
     graph g;
-    device *d = session_device(s);
-    const device_id id = session_device_id(s);
-    cornu_device_info info = {0};
     cornu_status status;
-    id.ops->describe(id.number, &info);
-    TRY_GOTO(open_graph(ready->plan, &g));
-    TRY_GOTO(d->ops->choices(d, ready->prepared, g.choices));
-    TRY_GOTO(fill_graph(&g, seconds));
-    status = event_operations_pack(info.name, g.operations, ready->plan->op_count, packed, size);
+    TRY_GOTO(open_graph(m, &g));
+    TRY_GOTO(fill_graph(&g));
+    status = event_operations_pack(m->device, g.operations, m->plan->op_count, packed, size);
 done:
     free_graph(&g);
     return status;
 }
 
-cornu_status tensorboard_add_operations(event_file *f, session *s, const op_profile *p,
-                                        int64_t step)
+cornu_status tensorboard_add_operations(event_file *f, const measured_step *m, int64_t step)
 {
-    double *seconds;
     void *packed;
     size_t size;
-    TRY(memory_new((size_t)p->ready->plan->op_count + 1, sizeof *seconds, "times", &seconds));
-    cornu_status status = op_profile_times(p, s, seconds);
-    if (status == CORNU_OK)
-        status = tensorboard_pack_operations(s, p->ready, seconds, &packed, &size);
-    if (status == CORNU_OK) {
-        status = event_file_operations(f, "operations", step, packed, size);
-        free(packed);
-    }
-    free(seconds);
+    TRY(tensorboard_pack_operations(m, &packed, &size));
+    cornu_status status = event_file_operations(f, "operations", step, packed, size);
+    free(packed);
     return status;
 }

@@ -2,8 +2,8 @@
 #ifndef TRAIN_TENSORBOARD_VALUES_H
 #define TRAIN_TENSORBOARD_VALUES_H
 
+#include "device/device.h"
 #include "format/tensorboard/event_file.h"
-#include "train/op_times.h"
 #include "train/report/report.h"
 
 /* Are the samples pictures that can be looked at? */
@@ -13,13 +13,17 @@ bool tensorboard_has_pictures(const cornu_data *data);
 cornu_status tensorboard_add_samples(event_file *f, const cornu_data *data, int64_t samples,
                                      int64_t count);
 cornu_status tensorboard_add_matrix(event_file *f, const cornu_report *r, int64_t step);
-/* The operations of a training step, with these times (seconds[op_count]; 0: none of its own), for
-   event_file_operations; to be released with free(). */
-cornu_status tensorboard_pack_operations(session *s, const session_plan *ready,
-                                         const double *seconds, void **packed, size_t *size);
-/* The same of a profile of one step at least, as an event. */
-cornu_status tensorboard_add_operations(event_file *f, session *s, const op_profile *p,
-                                        int64_t step);
+/* A training step that was measured. */
+typedef struct measured_step {
+    const char *device; /* as devices are told to users */
+    const plan *plan;
+    const kernel_choice *choices; /* [op_count] */
+    const double *seconds;        /* [op_count]; 0: no time of its own */
+} measured_step;
+/* Its operations, for event_file_operations; to be released with free(). */
+cornu_status tensorboard_pack_operations(const measured_step *m, void **packed, size_t *size);
+/* The same as an event. */
+cornu_status tensorboard_add_operations(event_file *f, const measured_step *m, int64_t step);
 /* Optimizer and loss with their numbers, batch_size, epochs and seed. */
 cornu_status tensorboard_add_settings(event_file *f, const cornu_model *model);
 
