@@ -1,5 +1,5 @@
 """What scikit-learn's classification_report, confusion_matrix and top_k_accuracy_score make of classes and predictions: writes
-tests/fixtures/report.npz, which train.report_test reads.
+tests/fixtures/report.npz, which report.report_test reads.
 
     .venv/bin/python peers/make_report_fixtures.py [--output FILE]"""
 import argparse

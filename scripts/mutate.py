@@ -31,13 +31,15 @@ import mutate_places
 
 HOME = pathlib.Path(__file__).resolve().parent.parent
 LIST = HOME / "scripts" / "mutations.txt"
-ROOMS = ["base", "format", "model", "step", "device", "data", "parallel", "exchange", "train", "bench", "cli"]
+ROOMS = ["base", "format", "model", "step", "device", "data", "parallel", "exchange", "report", "train",
+         "bench", "cli"]
 # Whose tests run after the likeliest ones, by the room of the fault.
 WIDER = {"base": ["base", "cli"], "format": ["format", "exchange", "train"],
          "model": ["model", "parity", "step", "train"],
          "step": ["step", "device", "parity", "train"], "device": ["device", "step", "parity"],
          "data": ["data", "parity", "train"], "parallel": ["parallel", "train"],
-         "exchange": ["exchange", "train", "cli"], "train": ["train", "cli"],
+         "exchange": ["exchange", "train", "cli"],
+         "report": ["report", "train", "cli"], "train": ["train", "cli"],
          "bench": ["bench", "cli"], "cli": ["cli"]}
 NOTICED, SURVIVED, NO_BUILD = "noticed", "survived", "does not build"
 

@@ -17,7 +17,7 @@ complain_all() {
 }
 
 # A room includes only itself and the rooms before it.
-rooms="base format model step device data parallel exchange train bench"
+rooms="base format model step device data parallel exchange report train bench"
 allowed=
 for room in $rooms; do
     allowed="$allowed|$room"

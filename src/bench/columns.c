@@ -3,7 +3,7 @@
 #include "bench/csv_cell.h"
 #include "bench/published.h"
 #include "format/page/page.h"
-#include "train/csv.h"
+#include "report/csv.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #if CORNU_TENSORBOARD
-#include "train/tensorboard/values.h"
+#include "report/tensorboard/values.h"
 #endif
 
 static const double OPERATIONS_STEP_MS = 500; /* a slower step's operations are not timed */

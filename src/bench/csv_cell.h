@@ -1,4 +1,4 @@
-/* What the program, which sees no room before this one, asks of train/csv.h. */
+/* What the program, which sees no room before this one, asks of report/csv.h. */
 #ifndef BENCH_CSV_CELL_H
 #define BENCH_CSV_CELL_H
 

@@ -24,7 +24,6 @@ static int64_t first_largest(const float *x, int64_t n)
     return best;
 }
 
-/* One lane has the whole row. */
 #define RULE static inline
 typedef double rule_real;
 #define rule_all(a) ((double)(a))
@@ -38,6 +37,7 @@ typedef double rule_real;
 #define rule_expm1_negative(a) expm1(a)
 #include "device/rules/activations.h"
 
+/* One lane has the whole row. */
 typedef double row_number, row_metric;
 typedef int64_t row_index;
 #define ROW_EACH(i, r) \
@@ -126,8 +126,7 @@ void softmax_row_back(const float *y, const float *dy, float *dx, int64_t n)
     row_softmax_back(&r);
 }
 
-/* ---- activations ------------------------------------------------------------------------------
- */
+/* ---- activations -------------------------------------------------------------------------- */
 
 typedef double activate_rule(double x, double alpha);
 

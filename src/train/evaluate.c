@@ -1,7 +1,7 @@
 #include "base/memory.h"
 #include "data/stream.h"
+#include "report/report.h"
 #include "train/classes.h"
-#include "train/report/report.h"
 #include "train/running.h"
 #include <math.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 #ifndef TRAIN_FIT_RUN_H
 #define TRAIN_FIT_RUN_H
 
+#include "report/csv.h"
 #include "train/callbacks.h"
 #include "train/classes.h"
-#include "train/csv.h"
 #include "train/forecast.h"
 #include "train/running.h"
 #include "train/shards.h"

@@ -2,8 +2,8 @@
  * order. */
 #include "base/memory.h"
 #include "base/number.h"
+#include "report/csv.h"
 #include "train/callbacks.h"
-#include "train/csv.h"
 #include <stdlib.h>
 #include <string.h>
 

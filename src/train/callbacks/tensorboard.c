@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 #if CORNU_TENSORBOARD
-#include "train/tensorboard/values.h"
+#include "report/tensorboard/values.h"
 #endif
 
 typedef struct tensorboard {

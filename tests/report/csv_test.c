@@ -7,9 +7,9 @@
 #include <cmocka.h>
 
 #include "base/files.h"
+#include "report/csv.h"
 #include "support/runs.h"
 #include "support/scratch.h"
-#include "train/csv.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The report as a file. */
 #include "base/files.h"
 #include "base/memory.h"
-#include "train/report/report.h"
+#include "report/report.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* The confusion matrix as a picture. */
 #include "base/memory.h"
-#include "train/report/report.h"
+#include "report/report.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* One row an epoch. */
-#ifndef TRAIN_HISTORY_H
-#define TRAIN_HISTORY_H
+#ifndef REPORT_HISTORY_H
+#define REPORT_HISTORY_H
 
 #include "base/status.h"
 

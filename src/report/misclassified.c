@@ -1,6 +1,6 @@
 /* Misclassified samples as a sheet of pictures. */
 #include "base/memory.h"
-#include "train/report/report.h"
+#include "report/report.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Counting: which class each sample is, and which it is taken for. */
-#include "train/report/report.h"
+#include "report/report.h"
 
 #include "base/memory.h"
 #include "model/model.h"

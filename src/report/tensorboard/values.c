@@ -1,4 +1,4 @@
-#include "train/tensorboard/values.h"
+#include "report/tensorboard/values.h"
 
 #include "base/memory.h"
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* A plan as the graph of operations that TensorBoard shows. */
 #include "format/tensorboard/operations.h"
 #include "base/memory.h"
-#include "train/tensorboard/values.h"
+#include "report/tensorboard/values.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

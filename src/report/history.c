@@ -1,4 +1,4 @@
-#include "train/history.h"
+#include "report/history.h"
 #include "base/memory.h"
 #include <math.h>
 #include <stdlib.h>

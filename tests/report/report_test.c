@@ -9,11 +9,11 @@
 
 #include "data/images/image.h"
 #include "format/tensor_file.h"
+#include "report/report.h"
 #include "support/fixtures.h"
 #include "support/made.h"
 #include "support/runs.h"
 #include "support/scratch.h"
-#include "train/report/report.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

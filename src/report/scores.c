@@ -1,5 +1,5 @@
 /* What follows from the counts. */
-#include "train/report/report.h"
+#include "report/report.h"
 #include <math.h>
 
 static cornu_status fail_null(const char *function)

@@ -1,10 +1,10 @@
 /* What TensorBoard shows of a run besides Keras's values. */
-#ifndef TRAIN_TENSORBOARD_VALUES_H
-#define TRAIN_TENSORBOARD_VALUES_H
+#ifndef REPORT_TENSORBOARD_VALUES_H
+#define REPORT_TENSORBOARD_VALUES_H
 
 #include "device/device.h"
 #include "format/tensorboard/event_file.h"
-#include "train/report/report.h"
+#include "report/report.h"
 
 /* Are the samples pictures that can be looked at? */
 bool tensorboard_has_pictures(const cornu_data *data);

@@ -1,4 +1,4 @@
-#include "train/csv.h"
+#include "report/csv.h"
 #include "base/beneath.h"
 #include "base/files.h"
 #include <errno.h>

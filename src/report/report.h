@@ -1,7 +1,7 @@
 /* Which classes a model takes for which: counted sample by sample, then told as numbers, JSON and
    pictures. */
-#ifndef TRAIN_REPORT_REPORT_H
-#define TRAIN_REPORT_REPORT_H
+#ifndef REPORT_REPORT_H
+#define REPORT_REPORT_H
 
 #include "data/data.h"
 #include "data/images/canvas.h"

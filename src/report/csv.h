@@ -1,8 +1,8 @@
 /* A table that grows line by line: each row is handed to the system before training goes on, so
    that it survives the end of the process; csv_sync (before a model file says that the row is
    there, and at the end of a run) makes it survive the end of the machine. */
-#ifndef TRAIN_CSV_H
-#define TRAIN_CSV_H
+#ifndef REPORT_CSV_H
+#define REPORT_CSV_H
 
 #include "base/memory.h"
 

@@ -1,6 +1,6 @@
 /* The report as JSON: docs/evaluation.md. */
 #include "base/memory.h"
-#include "train/report/report.h"
+#include "report/report.h"
 #include <math.h>
 
 /* Of more classes the matrix would be larger than anybody reads. */
