@@ -76,8 +76,8 @@ found=$(grep -rnE --include='*.c' --include='*.h' --include='*.def' \
 $found
 EOF
 
-found=$(find src -type f -exec wc -l {} + | awk '$2 != "total" && $1 > 500 {print $2 " has " $1}')
-[ -z "$found" ] || complain_all "more than 500 lines" <<EOF
+found=$(find src -type f -exec wc -l {} + | awk '$2 != "total" && $1 > 1000 {print $2 " has " $1}')
+[ -z "$found" ] || complain_all "more than 1000 lines" <<EOF
 $found
 EOF
 

@@ -213,6 +213,9 @@ extern const device_ops *const device_table[]; /* NULL-ended */
 /* "fp32" (NULL), "tf32", "bf16". */
 cornu_status device_precision_find(const char *name, device_precision *out);
 const char *device_precision_name(device_precision precision);
+/* The instruction set of the cpu device's kernels here, "avx512": the widest that the processor
+   has, or that of CORNU_ISA. */
+cornu_status device_isa(const char **name);
 /* One device: a row and its number. */
 typedef struct device_id {
     const device_ops *ops;

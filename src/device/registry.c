@@ -1,4 +1,5 @@
 #include "base/memory.h"
+#include "device/cpu/isa.h"
 #include "device/device.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,4 +111,12 @@ bool cornu_device_info_get(int index, cornu_device_info *info)
 {
     device_id id;
     return index >= 0 && info && device_at(index, &id, info);
+}
+
+cornu_status device_isa(const char **name)
+{
+    cpu_isa isa;
+    TRY(cpu_isa_choose(&isa));
+    *name = cpu_isa_name(isa);
+    return CORNU_OK;
 }

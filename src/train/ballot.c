@@ -28,8 +28,8 @@ static void add_ballots(ballot *all, int count)
         }
 }
 
-cornu_status ballot_share(cornu_ranks *r, shards_vote vote, step_results *results,
-                          shards_vote *agreed)
+cornu_status vote_share(cornu_ranks *r, shards_vote vote, step_results *results,
+                        shards_vote *agreed)
 {
     int count = cornu_ranks_count(r);
     ballot own = {.vote = vote}, *all;

@@ -1,11 +1,11 @@
 #include "train/divided_updates.h"
-#include "base/clock.h"
 #include "base/memory.h"
 #include "parallel/floats.h"
 #include <stdlib.h>
 
 struct divided_updates {
-    session *session;
+    cornu_model *model;
+    device *device;
     cornu_ranks *ranks;
     /* Of weights and slots: divided as gradients are, and behind those where there are none
        (shard_factors.h). */
@@ -22,12 +22,16 @@ struct divided_updates {
     int64_t *ready;
     int update_count, update_capacity;
     int summed; /* of the updates: by gradients, which come first */
+    /* The step at hand. */
+    const summed_gradients *gradients;
+    prepared *running; /* NULL: this rank updates nothing */
+    int before;        /* operations of its plan that update nothing, which come first */
 };
 
-cornu_status divided_updates_open(session *s, cornu_ranks *ranks, divided_updates **out)
+cornu_status divided_updates_open(cornu_model *m, device *d, cornu_ranks *ranks,
+                                  divided_updates **out)
 {
     *out = NULL;
-    const device *d = session_device(s);
     if (!d->ops->join)
         return status_fail(CORNU_UNSUPPORTED,
                            "shard-optimizer: found device %s, which keeps the weights in memory of "
@@ -35,7 +39,8 @@ cornu_status divided_updates_open(session *s, cornu_ranks *ranks, divided_update
                            d->ops->name);
     divided_updates *made;
     TRY(memory_new(1, sizeof *made, "updates", &made));
-    made->session = s;
+    made->model = m;
+    made->device = d;
     made->ranks = ranks;
     *out = made;
     return CORNU_OK;
@@ -69,14 +74,14 @@ static int find_slot(const cornu_model *m, int number, int slot)
    where there is nothing. */
 static cornu_status join(const divided_updates *u, int slot, float **block)
 {
-    device *d = session_device(u->session);
+    device *d = u->device;
     int *variables, count = 0;
     int64_t *at;
     cornu_status status;
     TRY(memory_new((size_t)u->part_count + 1, sizeof *variables, "updates", &variables));
     TRY_GOTO(memory_new((size_t)u->part_count + 1, sizeof *at, "updates", &at));
     for (int i = 0; i < u->part_count; i++) {
-        int number = find_slot(session_model(u->session), u->parts[i].variable, slot);
+        int number = find_slot(u->model, u->parts[i].variable, slot);
         if (number < 0)
             continue;
         variables[count] = number;
@@ -164,7 +169,7 @@ static cornu_status find_updates(divided_updates *u)
 /* Variables with gradients, then those without. */
 static cornu_status find_block(divided_updates *u, const shard_layout *l, const plan_factors *f)
 {
-    const cornu_model *m = session_model(u->session);
+    const cornu_model *m = u->model;
     int count = l->gradients + f->count;
     TRY(memory_new((size_t)count + 1, sizeof *u->parts, "updates", &u->parts));
     u->numbers = (ranks_numbers){.count = l->values, .divided = l->gradient_values};
@@ -184,60 +189,42 @@ static cornu_status find_block(divided_updates *u, const shard_layout *l, const 
 cornu_status divided_updates_prepare(divided_updates *u, const shard_layout *l,
                                      const plan_factors *f, ranks_numbers *sum)
 {
-    static const update_span none[1];
-    const cornu_model *m = session_model(u->session);
-    sum->divided = optimizer_clips_by_norm(&m->optimizer) ? 0 : l->gradient_values;
+    sum->divided = optimizer_clips_by_norm(&u->model->optimizer) ? 0 : l->gradient_values;
     if (u->weights || l->gradients + f->count == 0)
         return CORNU_OK;
     TRY(find_block(u, l, f));
     TRY(find_updates(u));
-    TRY(join_all(u));
-    session_divide_updates(u->session, u->updates ? u->updates : none, u->update_count);
-    return CORNU_OK;
+    return join_all(u);
+}
+
+const update_span *divided_updates_own(const divided_updates *u, int *count)
+{
+    static const update_span none[1];
+    *count = u->update_count;
+    return u->updates || !u->parts ? u->updates : none;
 }
 
 /* ---- a step ------------------------------------------------------------------------------- */
 
-typedef struct progress {
-    const divided_updates *updates;
-    const summed_gradients *gradients;
-    int before; /* operations of the plan that update nothing, which come first */
-} progress;
-
 /* While it is in the caches the update takes it from there. */
-static void complete(const progress *p, int update)
+static void complete(const divided_updates *u, int update)
 {
-    const summed_gradients *g = p->gradients;
-    if (update >= p->updates->summed)
+    const summed_gradients *g = u->gradients;
+    if (update >= u->summed)
         return;
-    int64_t at = p->updates->places[update];
+    int64_t at = u->places[update];
     floats_add_scaled(g->pool, g->values + at, g->rest ? g->rest + at : NULL,
-                      p->updates->updates[update].count, g->factor);
+                      u->updates[update].count, g->factor);
 }
 
 static void go_on(void *context, int operations)
 {
-    const progress *p = context;
-    int done = operations - p->before;
-    if (done < 0 || done > p->updates->summed)
+    const divided_updates *u = context;
+    int done = operations - u->before;
+    if (done < 0 || done > u->summed)
         return;
-    ranks_sum_ready(p->updates->ranks, p->updates->ready[done]);
-    complete(p, done);
-}
-
-static cornu_status run_watched(const divided_updates *u, session_plan *update,
-                                const summed_gradients *gradients)
-{
-    device *d = session_device(u->session);
-    progress p = {.updates = u, .gradients = gradients};
-    while (!op_updates(&update->plan->ops[p.before]))
-        p.before++;
-    if (p.before == 0)
-        complete(&p, 0);
-    d->ops->watch(d, update->prepared, go_on, &p);
-    cornu_status status = session_run(u->session, update, NULL, NULL, 0);
-    d->ops->watch(d, update->prepared, NULL, NULL);
-    return status;
+    ranks_sum_ready(u->ranks, u->ready[done]);
+    complete(u, done);
 }
 
 static cornu_status end_gather(const divided_updates *u, const ranks_numbers *n,
@@ -258,27 +245,42 @@ static cornu_status gather_apart(const divided_updates *u, float *block)
     return end_gather(u, &u->apart, CORNU_OK);
 }
 
-cornu_status divided_updates_run(divided_updates *u, session_plan *update,
-                                 const summed_gradients *gradients, double *seconds)
+void divided_updates_begin(divided_updates *u, const plan *p, prepared *update,
+                           const summed_gradients *gradients)
 {
-    double begin = clock_seconds();
-    session_mark_slots(u->session, u->slot_count > 0);
+    device *d = u->device;
+    u->model->training.position.slots_divided = u->slot_count > 0;
+    u->gradients = gradients;
+    u->running = u->update_count > 0 ? update : NULL;
     ranks_gather_begin(u->ranks, u->weights, &u->numbers);
-    cornu_status status = u->update_count > 0 ? run_watched(u, update, gradients) : CORNU_OK;
-    *seconds = clock_seconds() - begin;
+    if (!u->running)
+        return;
+    u->before = 0;
+    while (!op_updates(&p->ops[u->before]))
+        u->before++;
+    if (u->before == 0)
+        complete(u, 0);
+    d->ops->watch(d, update, go_on, u);
+}
+
+cornu_status divided_updates_end(divided_updates *u, cornu_status status)
+{
+    device *d = u->device;
+    if (u->running)
+        d->ops->watch(d, u->running, NULL, NULL);
     TRY(end_gather(u, &u->numbers, status));
     return gather_apart(u, u->weights);
 }
 
 cornu_status divided_updates_gather(divided_updates *u)
 {
-    if (!session_model(u->session)->training.position.slots_divided)
+    if (!u->model->training.position.slots_divided)
         return CORNU_OK;
     for (int i = 0; i < u->slot_count; i++) {
         ranks_gather_begin(u->ranks, u->slots[i], &u->numbers);
         TRY(end_gather(u, &u->numbers, CORNU_OK));
         TRY(gather_apart(u, u->slots[i]));
     }
-    session_mark_slots(u->session, false);
+    u->model->training.position.slots_divided = false;
     return CORNU_OK;
 }

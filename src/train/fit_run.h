@@ -86,9 +86,8 @@ cornu_status fit_settle(fit_run *run);
 /* Restore the callbacks' state, in a run that goes on. Callbacks of a caller's own section, such as
    Python's, are in no recipe: without a section again a notice says that they do not run. */
 cornu_status fit_restore_callbacks(fit_run *run);
-/* With ranks: have all of them the same files? */
-cornu_status fit_check_files(const fit_run *run);
-/* What must be known of samples that may still be decoded before a run begins. */
+/* What must be known of samples that may still be decoded before a run begins; with ranks: have all
+   of them the same files? */
 cornu_status fit_open_files(fit_run *run);
 /* With ranks: wait for, and decode, what this one's shards and its share of a validation need. */
 cornu_status fit_open_share(fit_run *run);

@@ -1,116 +1,36 @@
-/* Do all ranks of a run do the same? Asked before its first step. */
-#include "data/data.h"
-#include "device/cpu/isa.h"
-#include "model/config.h"
+/* What ranks have of a run before its first step: do all of them do the same, and which samples
+   does each of them read? */
+#include "base/memory.h"
+#include "train/claims.h"
 #include "train/fit_run.h"
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <zlib.h>
 
-enum { CLAIMS_MOST = 20 };
+/* ---- the same on all ranks ---------------------------------------------------------------- */
 
-typedef struct claims {
-    ranks_claim all[CLAIMS_MOST];
-    int count;
-} claims;
-
-static char *claim(claims *c, const char *name)
-{
-    c->all[c->count].name = name;
-    return c->all[c->count++].value;
-}
-
-static void claim_number(claims *c, const char *name, int64_t number)
-{
-    snprintf(claim(c, name), RANKS_VALUE, "%jd", (intmax_t)number);
-}
-
-static uLong add_text(uLong digest, const char *more)
-{
-    return more ? crc32_z(digest, (const Bytef *)more, strlen(more) + 1) : digest;
-}
-
-/* Samples as far as they lie in memory: of pictures that are decoded later, their targets. */
-static void claim_samples(claims *c, const char *name, const cornu_data *data,
-                          const sample_block *b)
-{
-    uLong digest = crc32_z(0, NULL, 0);
-    size_t count = (size_t)b->count;
-    if (b->x && !data->loader)
-        digest = crc32_z(digest, b->x,
-                         count * (size_t)shape_elements(&b->x_shape) * sample_size(b->x_type));
-    if (b->y)
-        digest = crc32_z(digest, b->y,
-                         count * (size_t)shape_elements(&b->y_shape) * sample_size(b->y_type));
-    if (b->weight)
-        digest = crc32_z(digest, (const Bytef *)b->weight, count * sizeof *b->weight);
-    for (int i = 0; data->class_names && i < data->class_count; i++)
-        digest = add_text(digest, data->class_names[i]);
-    snprintf(claim(c, name), RANKS_VALUE, "%jd (digest %08lx)", (intmax_t)b->count, digest);
-}
-
-/* Of pictures no rank reads all: names and sizes are compared, and a few of them. */
-static void claim_files(claims *c, const cornu_data *data, const char *name)
-{
-    if (!data || !data->loader)
-        snprintf(claim(c, name), RANKS_VALUE, "none");
-    else
-        snprintf(claim(c, name), RANKS_VALUE, "%jd (digest %08x, %08x)",
-                 (intmax_t)(data->block[CORNU_TRAIN].count + data->block[CORNU_TEST].count),
-                 data_files_digest(data, CORNU_TRAIN), data_files_digest(data, CORNU_TEST));
-}
-
-cornu_status fit_check_files(const fit_run *run)
+static cornu_status check_files(const fit_run *run)
 {
     claims c = {.count = 0};
     if (!run->options->ranks)
         return CORNU_OK;
-    snprintf(claim(&c, "version of cornu"), RANKS_VALUE, "%s", cornu_version());
-    snprintf(claim(&c, "run"), RANKS_VALUE, "%s", run->options->resume ? "resumed" : "new");
-    claim_files(&c, run->data, "files of the pictures");
-    claim_files(&c, run->options->validation_data, "files of the validation pictures");
+    claim(&c, "version of cornu", "%s", cornu_version());
+    claim(&c, "run", "%s", run->options->resume ? "resumed" : "new");
+    claim_files(&c, "files of the pictures", run->data);
+    claim_files(&c, "files of the validation pictures", run->options->validation_data);
     return ranks_agree(run->options->ranks, c.all, c.count);
-}
-
-static cornu_status claim_network(claims *c, const cornu_model *model)
-{
-    char *config = NULL, *compile = NULL;
-    TRY(cornu_model_config(model, &config));
-    cornu_status status = cornu_model_compile_config(model, &compile);
-    snprintf(claim(c, "network"), RANKS_VALUE, "%s (digest %08lx)", model->name,
-             add_text(add_text(crc32_z(0, NULL, 0), config), compile));
-    cornu_free(config);
-    cornu_free(compile);
-    return status;
-}
-
-static void claim_weights(claims *c, const cornu_model *m)
-{
-    const position *p = &m->training.position;
-    uLong digest = crc32_z(0, NULL, 0);
-    for (int i = 0; i < m->variable_count; i++)
-        digest = crc32_z(digest, (const Bytef *)m->variables[i].value,
-                         (size_t)m->variables[i].count * sizeof(float));
-    snprintf(claim(c, "weights"), RANKS_VALUE, "those of step %jd (digest %08lx)",
-             (intmax_t)p->iterations, digest);
-    claim_number(c, "epochs done", p->epoch);
-    claim_number(c, "steps done of the epoch", p->step);
 }
 
 static cornu_status claim_device(claims *c, const fit_run *run)
 {
-    cpu_isa isa;
+    const char *isa;
     device_tuning tuning;
     const cornu_fit_options *o = run->options;
-    TRY(cpu_isa_choose(&isa));
+    TRY(device_isa(&isa));
     TRY(session_tuning(run->session, &tuning));
-    snprintf(claim(c, "device"), RANKS_VALUE, "%s", session_device(run->session)->ops->name);
-    snprintf(claim(c, "precision"), RANKS_VALUE, "%s", o->precision ? o->precision : "fp32");
-    snprintf(claim(c, "convolutions"), RANKS_VALUE, "%s", o->exact_convolution ? "exact" : "any");
-    snprintf(claim(c, "instruction set (CORNU_ISA)"), RANKS_VALUE, "%s", cpu_isa_name(isa));
-    snprintf(claim(c, "tuning"), RANKS_VALUE, "\"%.60s\" (digest %08lx)", tuning.text,
-             add_text(crc32_z(0, NULL, 0), tuning.text));
+    claim(c, "device", "%s", session_device(run->session)->ops->name);
+    claim(c, "precision", "%s", o->precision ? o->precision : "fp32");
+    claim(c, "convolutions", "%s", o->exact_convolution ? "exact" : "any");
+    claim(c, "instruction set (CORNU_ISA)", "%s", isa);
+    claim_text(c, "tuning", tuning.text);
     return CORNU_OK;
 }
 
@@ -121,21 +41,85 @@ cornu_status fit_check_ranks(fit_run *run)
     claims c = {.count = 0};
     if (!o->ranks)
         return CORNU_OK;
-    snprintf(claim(&c, "version of cornu"), RANKS_VALUE, "%s", cornu_version());
+    claim(&c, "version of cornu", "%s", cornu_version());
     TRY(claim_network(&c, run->model));
     claim_number(&c, "seed", (int64_t)run->spec.seed);
     claim_number(&c, "batch", run->batch);
     claim_number(&c, "shards", run->spec.shards);
-    snprintf(claim(&c, "wire"), RANKS_VALUE, "%s", shards_wire_name(run->wire_bf16));
-    snprintf(claim(&c, "shard-optimizer"), RANKS_VALUE, "%s", o->shard_optimizer ? "yes" : "no");
+    claim(&c, "wire", "%s", shards_wire_name(run->wire_bf16));
+    claim(&c, "shard-optimizer", "%s", o->shard_optimizer ? "yes" : "no");
     claim_number(&c, "steps an epoch", run->steps);
     claim_number(&c, "epochs", run->epochs);
     claim_samples(&c, "training samples", run->data, &run->train);
     if (run->validates)
         claim_samples(&c, "validation samples", v->data, &v->data->block[v->split]);
     else
-        snprintf(claim(&c, "validation samples"), RANKS_VALUE, "none");
+        claim(&c, "validation samples", "none");
     TRY(claim_device(&c, run));
     claim_weights(&c, run->model);
     return ranks_agree(o->ranks, c.all, c.count);
+}
+
+/* ---- the samples of each ------------------------------------------------------------------- */
+
+/* Where a pass ends must be known to a run that goes on. */
+static cornu_status finish_files(const fit_run *run, const cornu_data *data)
+{
+    cornu_ranks *ranks = run->options->ranks;
+    bool divided = cornu_ranks_count(ranks) > 1;
+    if (!data)
+        return CORNU_OK;
+    if (divided)
+        TRY(data_divide(data));
+    if ((divided && data_must_be_whole(data)) || (data == run->data && run->options->resume))
+        return feed_finish(data, ranks);
+    return CORNU_OK;
+}
+
+cornu_status fit_open_files(fit_run *run)
+{
+    TRY(check_files(run));
+    TRY(finish_files(run, run->data));
+    return finish_files(run, run->options->validation_data);
+}
+
+/* feed_share: of each batch the samples of this rank's shards. */
+static void own_samples(const void *context, int64_t number, int64_t samples, int64_t *begin,
+                        int64_t *end)
+{
+    (void)number;
+    shards_own(context, samples, begin, end);
+}
+
+/* The workers go on with what this rank will evaluate, as far as is known which batches it has. */
+static cornu_status want_validation(fit_run *run)
+{
+    const evaluation *v = &run->validation;
+    int64_t count = 0, batches = v->steps > 0 ? v->steps : INT64_MAX;
+    if (!run->validates || !v->data->loader)
+        return CORNU_OK;
+    TRY(memory_new((size_t)v->count, sizeof *run->later, "samples of a rank", &run->later));
+    for (int64_t i = 0; i < v->count && i / v->batch < batches; i++)
+        if (evaluation_is_own(v, i / v->batch))
+            run->later[count++] = v->first + i;
+    data_want_later(v->data, v->split, run->later, count);
+    return CORNU_OK;
+}
+
+cornu_status fit_open_share(fit_run *run)
+{
+    cornu_ranks *ranks = run->options->ranks;
+    if (cornu_ranks_count(ranks) == 1)
+        return CORNU_OK;
+    TRY(feed_divide(
+        &run->feed,
+        &(feed_share){.ranks = ranks, .own = own_samples, .context = run->shards, .round = 1}));
+    return want_validation(run);
+}
+
+void fit_close_share(fit_run *run)
+{
+    if (run->later)
+        data_want_later(run->validation.data, run->validation.split, NULL, 0);
+    free(run->later);
 }

@@ -137,7 +137,7 @@ cornu_status session_tuning(const session *s, device_tuning *out)
     return s->device->ops->tuning ? s->device->ops->tuning(s->device, out) : CORNU_OK;
 }
 
-const cornu_model *session_model(const session *s)
+cornu_model *session_model(const session *s)
 {
     return s->model;
 }
@@ -211,11 +211,6 @@ void session_divide_updates(session *s, const update_span *parts, int count)
 void session_keep_factors(session *s, const plan_factors *factors)
 {
     s->factors = factors;
-}
-
-void session_mark_slots(session *s, bool divided)
-{
-    s->model->training.position.slots_divided = divided;
 }
 
 /* ---- steps ------------------------------------------------------------------------------ */

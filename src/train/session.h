@@ -37,7 +37,7 @@ device *session_device(const session *s);
 device_id session_device_id(const session *s);
 /* The device's tuning; .text is "" where it has none. */
 cornu_status session_tuning(const session *s, device_tuning *out);
-const cornu_model *session_model(const session *s);
+cornu_model *session_model(const session *s);
 /* The plan for a mode and batch size, of samples with weights or without: built and prepared at the
    first call, then the same. */
 cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, bool weighted,
@@ -51,9 +51,6 @@ void session_divide_updates(session *s, const update_span *parts, int count);
 /* Plans of parts of a step that are built from now on have these (plan_options.factors); NULL:
    none. The session does not copy them. */
 void session_keep_factors(session *s, const plan_factors *factors);
-/* Of the optimizer's slots parts alone are here, so that nobody can read them
-   (training_state_check_slots); or all are. */
-void session_mark_slots(session *s, bool divided);
 /* One step of `plan` on samples[index[0..plan batch-1]]; in PLAN_TRAIN advances
    model->training.position.iterations and uses its learning rate (schedule times
    learning_rate_factor). */

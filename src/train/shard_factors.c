@@ -42,27 +42,25 @@ static cornu_status find(shard_factors *f, const plan *p)
     return CORNU_OK;
 }
 
-static cornu_status begin(shard_factors *f, session *s, int64_t shards, int64_t rows)
+static cornu_status begin(shard_factors *f, const cornu_model *m, int64_t shards, int64_t rows)
 {
-    const cornu_model *m = session_model(s);
     plan *p;
-    *f = (shard_factors){.session = s, .plan.shards = shards, .rows = rows};
+    *f = (shard_factors){.plan.shards = shards, .rows = rows};
     if (optimizer_clips_by_norm(&m->optimizer)) /* norms need gradients */
         return CORNU_OK;
     const plan_options options = {.mode = PLAN_TRAIN, .scope = SCOPE_GRADIENTS, .batch = rows};
     TRY(plan_build(m, &options, &p));
     cornu_status status = find(f, p);
     plan_free(p);
-    if (status == CORNU_OK && f->plan.count > 0)
-        session_keep_factors(s, &f->plan);
     return status;
 }
 
-cornu_status shard_factors_find(shard_factors *f, session *s, int64_t batch, int64_t shards)
+cornu_status shard_factors_find(shard_factors *f, const cornu_model *m, int64_t batch,
+                                int64_t shards)
 {
     int64_t rows = (batch + shards - 1) / shards;
     if (f->rows == 0)
-        return begin(f, s, shards, rows);
+        return begin(f, m, shards, rows);
     if (rows <= f->rows)
         return CORNU_OK;
     return status_fail(CORNU_INTERNAL, "shards: found %jd samples of a shard; expected at most %jd",
@@ -71,8 +69,6 @@ cornu_status shard_factors_find(shard_factors *f, session *s, int64_t batch, int
 
 void shard_factors_free(shard_factors *f)
 {
-    if (f->plan.count > 0)
-        session_keep_factors(f->session, NULL);
     free(f->list);
     *f = (shard_factors){.rows = 0};
 }
@@ -82,24 +78,23 @@ int64_t shard_factors_floats(const shard_factors *f)
     return f->plan.shards * f->plan.floats;
 }
 
-cornu_status shard_factors_place(const shard_factors *f, session_plan *in, int64_t i)
+cornu_status shard_factors_place(const shard_factors *f, device *d, const plan *p, prepared *in,
+                                 int64_t i)
 {
     float *values = f->values + i * f->plan.floats;
     for (int k = 0; k < f->plan.count; k++) {
-        device *d = session_device(f->session);
-        const kept_factors *kept = &in->plan->kept[k];
-        TRY(d->ops->place(d, in->prepared, kept->x, values + f->list[k].x));
-        TRY(d->ops->place(d, in->prepared, kept->dy, values + f->list[k].dy));
+        const kept_factors *kept = &p->kept[k];
+        TRY(d->ops->place(d, in, kept->x, values + f->list[k].x));
+        TRY(d->ops->place(d, in, kept->dy, values + f->list[k].dy));
     }
     return CORNU_OK;
 }
 
-cornu_status shard_factors_place_all(const shard_factors *f, session_plan *in)
+cornu_status shard_factors_place_all(const shard_factors *f, device *d, const plan *p, prepared *in)
 {
     if (f->plan.count == 0)
         return CORNU_OK;
-    device *d = session_device(f->session);
-    return d->ops->place(d, in->prepared, in->plan->factors, f->values);
+    return d->ops->place(d, in, p->factors, f->values);
 }
 
 int shard_factors_made(const shard_factors *f, const plan *gradients)

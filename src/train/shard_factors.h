@@ -7,10 +7,9 @@
 #ifndef TRAIN_SHARD_FACTORS_H
 #define TRAIN_SHARD_FACTORS_H
 
-#include "train/session.h"
+#include "device/device.h"
 
 typedef struct shard_factors {
-    session *session;
     plan_factors plan; /* count 0: there are none */
     dense_factors *list;
     int64_t rows;  /* of a shard, at most */
@@ -23,16 +22,19 @@ static inline bool shard_factors_fewer(int64_t floats, int64_t elements)
     return 2 * floats <= elements;
 }
 
-/* Those that are worth it, which the session's plans have from then on; before its plans of a
-   step's parts are built. For batches of up to so many samples: later calls check that. */
-cornu_status shard_factors_find(shard_factors *f, session *s, int64_t batch, int64_t shards);
+/* Those that are worth it, for plan_options.factors of all plans of a step's parts. For batches of
+   up to so many samples: later calls check that. */
+cornu_status shard_factors_find(shard_factors *f, const cornu_model *m, int64_t batch,
+                                int64_t shards);
 void shard_factors_free(shard_factors *f);
 /* Of all shards. */
 int64_t shard_factors_floats(const shard_factors *f);
 /* What this plan of SCOPE_GRADIENTS keeps is made among shard number i's. */
-cornu_status shard_factors_place(const shard_factors *f, session_plan *in, int64_t i);
+cornu_status shard_factors_place(const shard_factors *f, device *d, const plan *p, prepared *in,
+                                 int64_t i);
 /* What this plan of SCOPE_UPDATES multiplies is everybody's. */
-cornu_status shard_factors_place_all(const shard_factors *f, session_plan *in);
+cornu_status shard_factors_place_all(const shard_factors *f, device *d, const plan *p,
+                                     prepared *in);
 /* How many of a plan's operations, from the first, make all of a shard's. */
 int shard_factors_made(const shard_factors *f, const plan *gradients);
 

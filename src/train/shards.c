@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "parallel/floats.h"
-#include "train/ballot.h"
 #include "train/divided_updates.h"
 #include "train/shard_factors.h"
 #include <stdlib.h>
@@ -97,7 +96,7 @@ cornu_status shards_open(session *s, const shards_options *o, shards **out)
         h->levels++;
     cornu_status status = threads_open(o->threads, &h->pool);
     if (status == CORNU_OK && o->divides && o->ranks)
-        status = divided_updates_open(s, o->ranks, &h->divided);
+        status = divided_updates_open(session_model(s), session_device(s), o->ranks, &h->divided);
     if (status == CORNU_OK)
         *out = h;
     else
@@ -110,6 +109,7 @@ void shards_close(shards *h)
     if (!h)
         return;
     ranks_block_free(readers(h), h->block);
+    session_keep_factors(h->session, NULL);
     shard_factors_free(&h->factors);
     for (int i = 1; i <= h->levels; i++)
         memory_free_aligned(h->nodes[i].values);
@@ -136,7 +136,18 @@ static cornu_status find_factors(shards *h, int64_t batch)
 {
     if (!h->divided || h->bf16)
         return CORNU_OK;
-    return shard_factors_find(&h->factors, h->session, batch, h->count);
+    TRY(shard_factors_find(&h->factors, session_model(h->session), batch, h->count));
+    session_keep_factors(h->session, h->factors.plan.count > 0 ? &h->factors.plan : NULL);
+    return CORNU_OK;
+}
+
+static cornu_status divide_updates(shards *h)
+{
+    int count;
+    TRY(divided_updates_prepare(h->divided, &h->layout, &h->factors.plan, &h->numbers));
+    const update_span *own = divided_updates_own(h->divided, &count);
+    session_divide_updates(h->session, own, count);
+    return CORNU_OK;
 }
 
 cornu_status shards_prepare(shards *h, int64_t batch, bool weighted)
@@ -154,7 +165,7 @@ cornu_status shards_prepare(shards *h, int64_t batch, bool weighted)
                                  .rounded = h->bf16 ? h->layout.gradient_values : 0,
                                  .shared = shard_factors_floats(&h->factors)};
     if (h->divided)
-        TRY(divided_updates_prepare(h->divided, &h->layout, &h->factors.plan, &h->numbers));
+        TRY(divide_updates(h));
     int64_t of = h->factors.plan.count > 0 ? batch : 0;
     TRY(session_plan_scope(h->session, SCOPE_UPDATES, of, false, &h->update));
     return make_nodes(h);
@@ -334,7 +345,8 @@ static cornu_status run_shard(shards *h, const sample_block *samples, const int6
     }
     TRY(session_plan_scope(h->session, SCOPE_GRADIENTS, count, samples->weight != NULL, &ready));
     TRY(place_gradients(h, ready, h->shard->values));
-    TRY(shard_factors_place(&h->factors, ready, h->first + number));
+    TRY(shard_factors_place(&h->factors, session_device(h->session), ready->plan, ready->prepared,
+                            h->first + number));
     if (d->ops->watch && is_last(h, number))
         TRY(run_watched(h, ready, samples, index + begin, begin));
     else
@@ -407,7 +419,7 @@ cornu_status shards_agree(shards *h, shards_vote vote, shards_vote *agreed)
     if (h->root && !h->joined)
         return undo(h, agreed);
     double begin = clock_seconds();
-    cornu_status status = ballot_share(h->ranks, vote, h->root ? &h->root->results : NULL, agreed);
+    cornu_status status = vote_share(h->ranks, vote, h->root ? &h->root->results : NULL, agreed);
     h->times.waited += clock_seconds() - begin;
     return status;
 }
@@ -427,7 +439,14 @@ static cornu_status run_updates(shards *h, float *values)
                                         .rest = ranks_rest(h->ranks, &h->numbers, values),
                                         .factor = h->numbers.divided ? h->last_share : 1,
                                         .pool = h->pool};
-    return divided_updates_run(h->divided, h->update, &gradients, &h->times.updated);
+    double begin = clock_seconds();
+    int count;
+    cornu_status status = CORNU_OK;
+    divided_updates_begin(h->divided, h->update->plan, h->update->prepared, &gradients);
+    if (divided_updates_own(h->divided, &count) && count > 0)
+        status = session_run(h->session, h->update, NULL, NULL, 0);
+    h->times.updated = clock_seconds() - begin;
+    return divided_updates_end(h->divided, status);
 }
 
 cornu_status shards_end(shards *h, int64_t batch)
@@ -436,7 +455,8 @@ cornu_status shards_end(shards *h, int64_t batch)
     double begin = clock_seconds();
     h->root = NULL;
     TRY(place_gradients(h, h->update, root->values));
-    TRY(shard_factors_place_all(&h->factors, h->update));
+    TRY(shard_factors_place_all(&h->factors, session_device(h->session), h->update->plan,
+                                h->update->prepared));
     scale_sum(h, root->values);
     for (int i = 0; i < h->layout.count; i++)
         TRY(give_part(h, &h->layout.parts[i], root->values + h->layout.parts[i].at));

@@ -14,6 +14,7 @@
 
 #include "parallel/ranks.h"
 #include "parallel/shard_layout.h"
+#include "train/ballot.h"
 #include "train/session.h"
 
 typedef struct shards shards;
@@ -42,13 +43,6 @@ cornu_status shards_begin(shards *h, const sample_block *samples, const int64_t 
                           int64_t batch);
 /* Of a batch's samples those of this rank's shards: from *begin to *end - 1. */
 void shards_own(const shards *h, int64_t batch, int64_t *begin, int64_t *end);
-/* What a rank wants; the largest vote is what all do. */
-typedef enum shards_vote {
-    VOTE_GO,
-    VOTE_LAST, /* training stops behind this step */
-    VOTE_NOT   /* said in place of shards_begin: this rank cannot begin, so nothing is added and all
-                  is as before */
-} shards_vote;
 /* Without ranks *agreed is the vote. */
 cornu_status shards_agree(shards *h, shards_vote vote, shards_vote *agreed);
 /* Apply the sum. */

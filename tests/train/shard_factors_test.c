@@ -13,7 +13,6 @@
 
 typedef struct setting {
     cornu_model *model;
-    session *session;
     shard_factors factors;
 } setting;
 
@@ -27,14 +26,12 @@ static void find(setting *s, const char *layers, const char *optimizer, int64_t 
              "compile: {optimizer: %s, loss: sparse_categorical_crossentropy}\n",
              layers, optimizer);
     expect_ok(cornu_model_parse(text, "r.yaml", &s->model));
-    expect_ok(session_open(s->model, &(session_options){.device = "reference"}, &s->session));
-    expect_ok(shard_factors_find(&s->factors, s->session, batch, shards));
+    expect_ok(shard_factors_find(&s->factors, s->model, batch, shards));
 }
 
 static void end(setting *s)
 {
     shard_factors_free(&s->factors);
-    session_close(s->session);
     cornu_model_close(s->model);
 }
 
@@ -75,24 +72,33 @@ static void plans_have_factors_in_place_of_gradients(void **state)
 {
     (void)state;
     setting s;
-    session_plan *gradients, *updates;
+    plan *gradients, *updates;
     const update_span all = {.variable = 2, .count = 160000};
     find(&s, DENSE ", " DENSE, "adam", 64, 2);
-    session_divide_updates(s.session, &all, 1);
     assert_int_equal(s.factors.list[0].variable, 2);
     assert_int_equal(shard_factors_floats(&s.factors), 2 * 32 * (400 + 400));
-    expect_ok(session_plan_scope(s.session, SCOPE_GRADIENTS, 32, false, &gradients));
-    assert_int_equal(gradients->plan->gradients[2], NO_TENSOR);
-    assert_int_not_equal(gradients->plan->gradients[3], NO_TENSOR);
-    int made = shard_factors_made(&s.factors, gradients->plan);
-    tensor_ref dy = gradients->plan->kept[0].dy;
-    assert_true(made > 0 && made < gradients->plan->op_count);
-    assert_int_equal(plan_root(gradients->plan, gradients->plan->ops[made - 1].out[0]),
-                     plan_root(gradients->plan, dy));
-    expect_ok(session_plan_scope(s.session, SCOPE_UPDATES, 64, false, &updates));
-    const op *last = &updates->plan->ops[updates->plan->op_count - 1];
+    plan_options o = {.mode = PLAN_TRAIN,
+                      .scope = SCOPE_GRADIENTS,
+                      .batch = 32,
+                      .updates = &all,
+                      .update_count = 1,
+                      .factors = &s.factors.plan};
+    expect_ok(plan_build(s.model, &o, &gradients));
+    assert_int_equal(gradients->gradients[2], NO_TENSOR);
+    assert_int_not_equal(gradients->gradients[3], NO_TENSOR);
+    int made = shard_factors_made(&s.factors, gradients);
+    tensor_ref dy = gradients->kept[0].dy;
+    assert_true(made > 0 && made < gradients->op_count);
+    assert_int_equal(plan_root(gradients, gradients->ops[made - 1].out[0]),
+                     plan_root(gradients, dy));
+    o.scope = SCOPE_UPDATES;
+    o.batch = 64;
+    expect_ok(plan_build(s.model, &o, &updates));
+    const op *last = &updates->ops[updates->op_count - 1];
     assert_int_equal(last->kind, OP_DENSE_UPDATE);
     assert_true(last->flops == (2.0 * 64 + 10) * 160000);
+    plan_free(gradients);
+    plan_free(updates);
     end(&s);
 }
 
@@ -101,8 +107,8 @@ static void a_larger_batch_than_there_is_room_for_is_refused(void **state)
     (void)state;
     setting s;
     find(&s, DENSE ", " DENSE, "adam", 64, 2);
-    expect_ok(shard_factors_find(&s.factors, s.session, 63, 2));
-    expect_status(shard_factors_find(&s.factors, s.session, 65, 2), CORNU_INTERNAL);
+    expect_ok(shard_factors_find(&s.factors, s.model, 63, 2));
+    expect_status(shard_factors_find(&s.factors, s.model, 65, 2), CORNU_INTERNAL);
     expect_message("found 33 samples of a shard; expected at most 32");
     end(&s);
 }

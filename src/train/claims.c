@@ -1,0 +1,83 @@
+#include "train/claims.h"
+#include "model/config.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+void claim(claims *c, const char *name, const char *format, ...)
+{
+    va_list arguments;
+    ranks_claim *to = &c->all[c->count++];
+    to->name = name;
+    va_start(arguments, format);
+    vsnprintf(to->value, sizeof to->value, format, arguments);
+    va_end(arguments);
+}
+
+void claim_number(claims *c, const char *name, int64_t number)
+{
+    claim(c, name, "%jd", (intmax_t)number);
+}
+
+static uLong add_text(uLong digest, const char *more)
+{
+    return more ? crc32_z(digest, (const Bytef *)more, strlen(more) + 1) : digest;
+}
+
+void claim_text(claims *c, const char *name, const char *text)
+{
+    claim(c, name, "\"%.60s\" (digest %08lx)", text, add_text(crc32_z(0, NULL, 0), text));
+}
+
+void claim_samples(claims *c, const char *name, const cornu_data *data, const sample_block *b)
+{
+    uLong digest = crc32_z(0, NULL, 0);
+    size_t count = (size_t)b->count;
+    if (b->x && !data->loader)
+        digest = crc32_z(digest, b->x,
+                         count * (size_t)shape_elements(&b->x_shape) * sample_size(b->x_type));
+    if (b->y)
+        digest = crc32_z(digest, b->y,
+                         count * (size_t)shape_elements(&b->y_shape) * sample_size(b->y_type));
+    if (b->weight)
+        digest = crc32_z(digest, (const Bytef *)b->weight, count * sizeof *b->weight);
+    for (int i = 0; data->class_names && i < data->class_count; i++)
+        digest = add_text(digest, data->class_names[i]);
+    claim(c, name, "%jd (digest %08lx)", (intmax_t)b->count, digest);
+}
+
+void claim_files(claims *c, const char *name, const cornu_data *data)
+{
+    if (!data || !data->loader)
+        claim(c, name, "none");
+    else
+        claim(c, name, "%jd (digest %08x, %08x)",
+              (intmax_t)(data->block[CORNU_TRAIN].count + data->block[CORNU_TEST].count),
+              data_files_digest(data, CORNU_TRAIN), data_files_digest(data, CORNU_TEST));
+}
+
+cornu_status claim_network(claims *c, const cornu_model *model)
+{
+    char *config = NULL, *compile = NULL;
+    TRY(cornu_model_config(model, &config));
+    cornu_status status = cornu_model_compile_config(model, &compile);
+    claim(c, "network", "%s (digest %08lx)", model->name,
+          add_text(add_text(crc32_z(0, NULL, 0), config), compile));
+    cornu_free(config);
+    cornu_free(compile);
+    return status;
+}
+
+void claim_weights(claims *c, const cornu_model *m)
+{
+    const position *p = &m->training.position;
+    uLong digest = crc32_z(0, NULL, 0);
+    for (int i = 0; i < m->variable_count; i++)
+        digest = crc32_z(digest, (const Bytef *)m->variables[i].value,
+                         (size_t)m->variables[i].count * sizeof(float));
+    claim(c, "weights", "those of step %jd (digest %08lx)", (intmax_t)p->iterations, digest);
+    claim_number(c, "epochs done", p->epoch);
+    claim_number(c, "steps done of the epoch", p->step);
+}
