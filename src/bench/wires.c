@@ -1,6 +1,6 @@
 #include "bench/wires.h"
 #include "parallel/ranks.h"
-#include "train/shard_factors.h"
+#include "parallel/shard_factors.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
    its numbers are made and one of the RANKS_BUCKETS before it has come; its bytes are sent behind
    those of the bucket before. Where ranks update a part of the weights each, the messages back are
    those of the weights, behind the gradients of all. Of kernels whose factors ranks exchange
-   (train/shard_factors.h) each rank gets, before all buckets, what N - 1 others have: log2(N)
+   (parallel/shard_factors.h) each rank gets, before all buckets, what N - 1 others have: log2(N)
    latency
    + (N - 1) times a rank's bytes. With more ranks than that is worth their gradients are added as
    all others. */
@@ -40,7 +40,7 @@ typedef struct lone_step {
     const shard_layout *layout;
     double add_seconds; /* of a byte, where that is not in the wire's; else 0 */
     bool bf16;          /* gradients are sent as bfloat16 */
-    bool divided;       /* ranks update a part each (train/divided_updates.h) */
+    bool divided;       /* ranks update a part each (parallel/divided_updates.h) */
     wire_factors factors;
     bool rests; /* and add the last neighbour's gradients as they do, from its memory */
 } lone_step;

@@ -1,9 +1,9 @@
 #include "train/shards.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "parallel/divided_updates.h"
 #include "parallel/floats.h"
-#include "train/divided_updates.h"
-#include "train/shard_factors.h"
+#include "parallel/shard_factors.h"
 #include <stdlib.h>
 #include <string.h>
 

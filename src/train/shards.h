@@ -14,7 +14,7 @@
 
 #include "parallel/ranks.h"
 #include "parallel/shard_layout.h"
-#include "train/ballot.h"
+#include "parallel/vote.h"
 #include "train/session.h"
 
 typedef struct shards shards;
@@ -25,7 +25,7 @@ typedef struct shards_options {
     int threads;        /* as cornu_fit_options has them */
     bool bf16; /* each sum of the tree is made of gradients rounded to bfloat16, and rounded itself,
                   whether its two numbers come from one rank or from two */
-    bool divides; /* each rank updates a part of the weights alone (train/divided_updates.h) */
+    bool divides; /* each rank updates a part of the weights alone (parallel/divided_updates.h) */
 } shards_options;
 /* *out is NULL for one shard of a single process, which needs none of this. The session outlives
    it. */
@@ -63,7 +63,7 @@ shards_times shards_last_times(const shards *h);
 /* What is added of a step, in the order in which it is made. */
 const shard_layout *shards_layout(const shards *h);
 const ranks_numbers *shards_numbers(const shards *h);
-/* Of the kernels whose gradients are not added (train/shard_factors.h): their elements. */
+/* Of the kernels whose gradients are not added (parallel/shard_factors.h): their elements. */
 int64_t shards_factored_elements(const shards *h);
 
 /* As session_results. */

@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
+#include "parallel/shard_factors.h"
 #include "support/runs.h"
 #include "support/scratch.h"
-#include "train/shard_factors.h"
 #include <stdio.h>
 
 typedef struct setting {

@@ -1,4 +1,4 @@
-#include "train/divided_updates.h"
+#include "parallel/divided_updates.h"
 #include "base/memory.h"
 #include "parallel/floats.h"
 #include <stdlib.h>

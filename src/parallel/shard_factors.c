@@ -1,4 +1,4 @@
-#include "train/shard_factors.h"
+#include "parallel/shard_factors.h"
 #include "base/memory.h"
 #include "parallel/shard_layout.h"
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "train/claims.h"
+#include "parallel/claims.h"
 #include "model/config.h"
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "train/ballot.h"
+#include "parallel/vote.h"
 #include "base/memory.h"
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* What ranks say of themselves before a run's first step, so that all of them do the same
    (ranks_agree): name and value of each claim, and a digest where a value is long. */
-#ifndef TRAIN_CLAIMS_H
-#define TRAIN_CLAIMS_H
+#ifndef PARALLEL_CLAIMS_H
+#define PARALLEL_CLAIMS_H
 
 #include "data/data.h"
 #include "model/model.h"

@@ -3,8 +3,8 @@
    those, with its parts of the slots, and sends the weights that it made to the others. What is
    sent is as much as without, and bits are the same. Slots are whole on every rank again behind
    divided_updates_gather. */
-#ifndef TRAIN_DIVIDED_UPDATES_H
-#define TRAIN_DIVIDED_UPDATES_H
+#ifndef PARALLEL_DIVIDED_UPDATES_H
+#define PARALLEL_DIVIDED_UPDATES_H
 
 #include "base/threads.h"
 #include "device/device.h"

@@ -4,8 +4,8 @@
    layer and a batch that is small beside it they are far fewer numbers than W has; a rank
    multiplies for its part of W alone, right before it updates that (DENSE_UPDATE), so that nobody
    has a whole gradient. The work is as much as without, and bits are the same. */
-#ifndef TRAIN_SHARD_FACTORS_H
-#define TRAIN_SHARD_FACTORS_H
+#ifndef PARALLEL_SHARD_FACTORS_H
+#define PARALLEL_SHARD_FACTORS_H
 
 #include "device/device.h"
 

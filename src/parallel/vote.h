@@ -1,6 +1,6 @@
 /* What ranks tell each other at the end of a step: how it goes on, and its losses and metrics. */
-#ifndef TRAIN_BALLOT_H
-#define TRAIN_BALLOT_H
+#ifndef PARALLEL_VOTE_H
+#define PARALLEL_VOTE_H
 
 #include "device/device.h"
 #include "parallel/ranks.h"
