@@ -82,7 +82,8 @@ static cornu_status open_division(evaluating *run, feed *f)
     run->capacity = run->steps;
     TRY(memory_new((size_t)run->steps, sizeof *run->each, "results of steps", &run->each));
     return feed_divide(
-        f, &(feed_share){.ranks = ranks, .own = own_step, .context = run->e, .round = count});
+        &f->pass,
+        &(feed_share){.ranks = ranks, .own = own_step, .context = run->e, .round = count});
 }
 
 static bool is_own(const evaluating *run, int64_t step)
@@ -210,7 +211,7 @@ static cornu_status evaluate_samples(session *s, const evaluation *e, const samp
     TRY(session_plan_for(s, PLAN_EVALUATE, e->batch < e->count ? e->batch : e->count,
                          block->weight != NULL, &ready));
     TRY(feed_open(e->data, e->split, block, e->first, e->count, &f));
-    f.patient = e->ranks != NULL; /* ranks stop together, between evaluations */
+    f.pass.patient = e->ranks != NULL; /* ranks stop together, between evaluations */
     count_steps(&run, &f);
     cornu_status status = evaluate_steps(&run, &f);
     free(run.each);

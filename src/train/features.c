@@ -24,7 +24,7 @@ static cornu_status learn_from_bytes(feed *train, const shape *s, double *mean, 
     byte_sums sums = {0};
     const int64_t *index;
     int64_t got, pixels = s->dim[0] * s->dim[1], channels = s->dim[2];
-    const uint8_t *x = train->data->block[train->split].x;
+    const uint8_t *x = train->pass.data->block[train->pass.split].x;
     feed_begin(train, 0, 0, false);
     for (int64_t from = 0; from < train->count; from += got) {
         TRY(feed_take(train, from, BATCH, &index, &got));
@@ -65,11 +65,11 @@ cornu_status features_learn(cornu_model *model, feed *f)
     TRY(data_spec_read(model->data, &spec));
     if (!spec.standardize.featurewise_center)
         return CORNU_OK;
-    if (f->data->stream)
+    if (f->pass.data->stream)
         return status_fail(CORNU_UNSUPPORTED, "featurewise_center: found a stream of batches; "
                                               "expected data that can be read beforehand");
     shape picture;
-    TRY(data_samples_for(f->data, f->split, model, &train));
+    TRY(data_samples_for(f->pass.data, f->pass.split, model, &train));
     shape_picture(&train.x_shape, &picture);
     const shape *s = &picture;
     int64_t channels = s->rank == 3 ? s->dim[2] : 0;

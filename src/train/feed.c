@@ -8,43 +8,46 @@
 cornu_status feed_open(const cornu_data *data, cornu_split split, const sample_block *samples,
                        int64_t first, int64_t count, feed *f)
 {
-    *f = (feed){.data = data, .split = split, .samples = *samples, .first = first, .count = count};
-    TRY(memory_new((size_t)count, sizeof *f->order, "order of the samples", &f->order));
+    *f = (feed){.pass = {.data = data, .split = split, .left = count},
+                .samples = *samples,
+                .first = first,
+                .count = count};
+    TRY(memory_new((size_t)count, sizeof *f->pass.order, "order of the samples", &f->pass.order));
     feed_begin(f, 0, 0, false);
     return CORNU_OK;
 }
 
 static void release_batch(feed *f)
 {
-    data_release(f->data, f->split, f->order + f->batch, f->batch_count);
+    data_release(f->pass.data, f->pass.split, f->pass.order + f->batch, f->batch_count);
     f->batch_count = 0;
 }
 
 void feed_close(feed *f)
 {
-    if (!f->order)
+    if (!f->pass.order)
         return;
     release_batch(f);
-    if (data_is_wanted_by(f->data, f))
-        data_want(f->data, NULL, f->split, NULL, 0);
-    free(f->order);
-    free(f->own);
+    if (data_is_wanted_by(f->pass.data, &f->pass))
+        data_want(f->pass.data, NULL, f->pass.split, NULL, 0);
+    free(f->pass.order);
+    free(f->pass.own);
     *f = (feed){0};
 }
 
 void feed_begin(feed *f, uint64_t seed, int64_t pass, bool shuffle)
 {
     release_batch(f);
-    if (data_is_wanted_by(f->data, f))
-        data_want(f->data, NULL, f->split, NULL, 0); /* workers read the order */
-    session_order(seed, pass, shuffle, f->count, f->order);
+    if (data_is_wanted_by(f->pass.data, &f->pass))
+        data_want(f->pass.data, NULL, f->pass.split, NULL, 0); /* workers read the order */
+    session_order(seed, pass, shuffle, f->count, f->pass.order);
     for (int64_t i = 0; i < f->count; i++)
-        f->order[i] += f->first;
-    f->kept = f->seen = f->batch = 0;
-    f->left = f->count;
-    f->listed = NOT_LISTED;
-    if (f->share.ranks)
-        feed_leave_out(f);
+        f->pass.order[i] += f->first;
+    f->pass.kept = f->seen = f->batch = 0;
+    f->pass.left = f->count;
+    f->pass.listed = NOT_LISTED;
+    if (f->pass.share.ranks)
+        feed_leave_out(&f->pass);
 }
 
 /* 0, 1, ... for a batch that is larger than any before. */
@@ -55,8 +58,8 @@ static cornu_status number_batch(feed *f)
         return CORNU_OK;
     TRY(memory_new((size_t)f->samples.count, sizeof *order, "order of the samples", &order));
     session_order(0, 0, false, f->samples.count, order);
-    free(f->order);
-    f->order = order;
+    free(f->pass.order);
+    f->pass.order = order;
     f->count = f->samples.count;
     return CORNU_OK;
 }
@@ -64,33 +67,43 @@ static cornu_status number_batch(feed *f)
 /* The samples from `seen` on, until one behind the batch is known. */
 static cornu_status take_all(feed *f, int64_t from, int64_t batch)
 {
-    if (!data_is_wanted_by(f->data, f)) /* first, or somebody else was in between */
-        data_want(f->data, f, f->split, f->order + f->seen, f->count - f->seen);
-    while (f->seen < f->count && f->kept <= from + batch) {
+    if (!data_is_wanted_by(f->pass.data, &f->pass)) /* first, or somebody else was in between */
+        data_want(f->pass.data, &f->pass, f->pass.split, f->pass.order + f->seen,
+                  f->count - f->seen);
+    while (f->seen < f->count && f->pass.kept <= from + batch) {
         bool usable;
-        TRY(data_next(f->data, !f->patient, &usable));
-        int64_t number = f->order[f->seen++];
+        TRY(data_next(f->pass.data, !f->pass.patient, &usable));
+        int64_t number = f->pass.order[f->seen++];
         if (usable)
-            f->order[f->kept++] = number;
+            f->pass.order[f->pass.kept++] = number;
     }
+    return CORNU_OK;
+}
+
+/* The same, of one of several ranks. */
+static cornu_status take_own(feed *f, int64_t from, int64_t batch)
+{
+    TRY(feed_take_own(&f->pass, from, batch));
+    if (f->pass.kept == f->pass.left)
+        f->seen = f->count;
     return CORNU_OK;
 }
 
 cornu_status feed_take(feed *f, int64_t from, int64_t batch, const int64_t **index, int64_t *got)
 {
-    if (f->data->stream) {
+    if (f->pass.data->stream) {
         *got = 0;
-        TRY(data_stream_next(f->data, &f->samples));
+        TRY(data_stream_next(f->pass.data, &f->samples));
         TRY(number_batch(f));
-        *index = f->order;
+        *index = f->pass.order;
         *got = f->samples.count;
         return CORNU_OK;
     }
     release_batch(f);
-    TRY(f->share.ranks ? feed_take_own(f, from, batch) : take_all(f, from, batch));
-    int64_t left = f->kept - from;
+    TRY(f->pass.share.ranks ? take_own(f, from, batch) : take_all(f, from, batch));
+    int64_t left = f->pass.kept - from;
     *got = left < 0 ? 0 : left < batch ? left : batch;
-    *index = f->order + from;
+    *index = f->pass.order + from;
     f->batch = from;
     f->batch_count = *got;
     return CORNU_OK;
@@ -99,6 +112,47 @@ cornu_status feed_take(feed *f, int64_t from, int64_t batch, const int64_t **ind
 int64_t feed_samples(const feed *f)
 {
     if (f->seen == f->count)
-        return f->kept;
-    return data_usable(f->data, f->split, f->first, f->count);
+        return f->pass.kept;
+    return data_usable(f->pass.data, f->pass.split, f->first, f->count);
+}
+
+/* ---- all files, by all ranks
+ * --------------------------------------------------------------------------- */
+
+/* Samples that ranks read before they tell each other of them. */
+enum { FINISH_BATCH = 64 };
+
+/* Neighbours, as many as the others. */
+static void own_piece(const void *context, int64_t number, int64_t samples, int64_t *begin,
+                      int64_t *end)
+{
+    int rank = cornu_ranks_number(context), count = cornu_ranks_count(context);
+    (void)number;
+    *begin = samples * rank / count;
+    *end = samples * (rank + 1) / count;
+}
+
+static cornu_status finish_split(const cornu_data *data, cornu_split split, cornu_ranks *ranks)
+{
+    const sample_block *block = &data->block[split];
+    const int64_t *index, batch = FINISH_BATCH * cornu_ranks_count(ranks);
+    int64_t got = batch;
+    feed f;
+    TRY(feed_open(data, split, block, 0, block->count, &f));
+    cornu_status status = feed_divide(
+        &f.pass, &(feed_share){.ranks = ranks, .own = own_piece, .context = ranks, .round = 1});
+    for (int64_t from = 0; status == CORNU_OK && got == batch; from += got)
+        status = feed_take(&f, from, batch, &index, &got);
+    feed_close(&f);
+    return status;
+}
+
+cornu_status feed_finish(const cornu_data *data, cornu_ranks *ranks)
+{
+    if (!data->loader || cornu_ranks_count(ranks) == 1)
+        return data_finish(data);
+    for (int split = 0; split < 2; split++)
+        if (data->block[split].count > 0)
+            TRY(finish_split(data, (cornu_split)split, ranks));
+    return data_end(data);
 }

@@ -1,14 +1,7 @@
-/* The samples of one rank among several. Which samples a batch has hangs on which files can be
-   read, and each rank reads its own alone: so while a file is new to them, all tell each other
-   behind each batch's reading what they found. Behind the first pass nothing is told any more. */
+#include "train/feed_share.h"
 #include "base/memory.h"
-#include "parallel/ranks.h"
-#include "train/feed.h"
 #include <stdio.h>
 #include <stdlib.h>
-
-/* Samples that ranks read before they tell each other of them. */
-enum { FINISH_BATCH = 64 };
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -18,7 +11,7 @@ static int64_t least(int64_t a, int64_t b)
 /* ---- this rank's --------------------------------------------------------------------------- */
 
 /* Of a batch of the order: this rank's places, as far as they are from..to-1. */
-static void own_places(const feed *f, int64_t number, int64_t batch, int64_t from, int64_t to,
+static void own_places(const feed_pass *f, int64_t number, int64_t batch, int64_t from, int64_t to,
                        int64_t *begin, int64_t *end)
 {
     int64_t first = number * batch;
@@ -27,7 +20,7 @@ static void own_places(const feed *f, int64_t number, int64_t batch, int64_t fro
     *end = least(first + *end, to);
 }
 
-static int64_t count_own(const feed *f, int64_t batch, int64_t from, int64_t to)
+static int64_t count_own(const feed_pass *f, int64_t batch, int64_t from, int64_t to)
 {
     int64_t count = 0, begin, end;
     for (int64_t number = from / batch; number * batch < to; number++) {
@@ -38,7 +31,7 @@ static int64_t count_own(const feed *f, int64_t batch, int64_t from, int64_t to)
 }
 
 /* The workers read on from place `from`. */
-static void list_own(feed *f, int64_t batch, int64_t from)
+static void list_own(feed_pass *f, int64_t batch, int64_t from)
 {
     int64_t begin, end;
     data_want(f->data, NULL, f->split, NULL, 0); /* they read the list */
@@ -52,7 +45,7 @@ static void list_own(feed *f, int64_t batch, int64_t from)
     data_want(f->data, f, f->split, f->own, f->own_count);
 }
 
-void feed_leave_out(feed *f)
+void feed_leave_out(feed_pass *f)
 {
     int64_t left = f->kept;
     for (int64_t i = f->kept; i < f->left; i++)
@@ -62,12 +55,12 @@ void feed_leave_out(feed *f)
     f->listed = NOT_LISTED;
 }
 
-cornu_status feed_divide(feed *f, const feed_share *share)
+cornu_status feed_divide(feed_pass *f, const feed_share *share)
 {
     if (!f->data->loader || cornu_ranks_count(share->ranks) == 1)
         return CORNU_OK;
     TRY(data_divide(f->data));
-    TRY(memory_new((size_t)f->count, sizeof *f->own, "order of the samples", &f->own));
+    TRY(memory_new((size_t)f->left, sizeof *f->own, "order of the samples", &f->own));
     f->share = *share;
     feed_leave_out(f);
     return CORNU_OK;
@@ -88,7 +81,7 @@ typedef struct loss {
 enum { NO_SAMPLE = -1 };
 
 /* Until all of this rank's samples before place `to` are there, or known not to come. */
-static cornu_status await_own(feed *f, int64_t batch, int64_t to, report *found)
+static cornu_status await_own(feed_pass *f, int64_t batch, int64_t to, report *found)
 {
     int64_t end = f->own_next + count_own(f, batch, f->listed, to);
     for (; f->own_next < end; f->own_next++) {
@@ -104,7 +97,7 @@ static cornu_status await_own(feed *f, int64_t batch, int64_t to, report *found)
 }
 
 /* The most that a rank has lost; CORNU_STOPPED for all where one was stopped. */
-static cornu_status share_reports(const feed *f, const report *own, int64_t *most)
+static cornu_status share_reports(const feed_pass *f, const report *own, int64_t *most)
 {
     int count = cornu_ranks_count(f->share.ranks), stopped = -1;
     report *all;
@@ -123,7 +116,7 @@ static cornu_status share_reports(const feed *f, const report *own, int64_t *mos
                        ranks_name(f->share.ranks, stopped));
 }
 
-static void fill_losses(const feed *f, int64_t lost, int64_t most, loss *own)
+static void fill_losses(const feed_pass *f, int64_t lost, int64_t most, loss *own)
 {
     for (int64_t i = 0; i < most; i++) {
         own[i] = (loss){.number = i < lost ? f->own[i] : NO_SAMPLE};
@@ -133,7 +126,7 @@ static void fill_losses(const feed *f, int64_t lost, int64_t most, loss *own)
     }
 }
 
-static cornu_status share_losses(const feed *f, int64_t lost, int64_t most)
+static cornu_status share_losses(const feed_pass *f, int64_t lost, int64_t most)
 {
     int count = cornu_ranks_count(f->share.ranks);
     loss *all;
@@ -150,7 +143,7 @@ static cornu_status share_losses(const feed *f, int64_t lost, int64_t most)
 
 /* Of the places kept..to-1 all ranks have read theirs. *again: some are lost, and others take their
    places. */
-static cornu_status tell(feed *f, const report *own, int64_t to, bool *again)
+static cornu_status tell(feed_pass *f, const report *own, int64_t to, bool *again)
 {
     int64_t most;
     TRY(share_reports(f, own, &most));
@@ -165,12 +158,12 @@ static cornu_status tell(feed *f, const report *own, int64_t to, bool *again)
 
 /* ---- batches ------------------------------------------------------------------------------- */
 
-static bool is_known(const feed *f, int64_t place)
+static bool is_known(const feed_pass *f, int64_t place)
 {
     return data_is_known(f->data, f->split, f->order[place]);
 }
 
-static bool are_known(const feed *f, int64_t from, int64_t to)
+static bool are_known(const feed_pass *f, int64_t from, int64_t to)
 {
     while (from < to && is_known(f, from))
         from++;
@@ -179,7 +172,7 @@ static bool are_known(const feed *f, int64_t from, int64_t to)
 
 /* Behind the last place of the round that `from` is in, and behind the one after it, unless all
    know that there is one. */
-static int64_t end_of_round(const feed *f, int64_t from, int64_t batch)
+static int64_t end_of_round(const feed_pass *f, int64_t from, int64_t batch)
 {
     int64_t round = batch * f->share.round, end = (from / round + 1) * round;
     if (end >= f->left)
@@ -187,7 +180,7 @@ static int64_t end_of_round(const feed *f, int64_t from, int64_t batch)
     return end + !is_known(f, end);
 }
 
-cornu_status feed_take_own(feed *f, int64_t from, int64_t batch)
+cornu_status feed_take_own(feed_pass *f, int64_t from, int64_t batch)
 {
     bool again = true;
     while (f->kept < least(from, f->left) && is_known(f, f->kept))
@@ -209,44 +202,5 @@ cornu_status feed_take_own(feed *f, int64_t from, int64_t batch)
         else
             f->kept = to;
     }
-    if (f->kept == f->left)
-        f->seen = f->count;
     return CORNU_OK;
-}
-
-/* ---- all of them --------------------------------------------------------------------------- */
-
-/* Neighbours, as many as the others. */
-static void own_piece(const void *context, int64_t number, int64_t samples, int64_t *begin,
-                      int64_t *end)
-{
-    int rank = cornu_ranks_number(context), count = cornu_ranks_count(context);
-    (void)number;
-    *begin = samples * rank / count;
-    *end = samples * (rank + 1) / count;
-}
-
-static cornu_status finish_split(const cornu_data *data, cornu_split split, cornu_ranks *ranks)
-{
-    const sample_block *block = &data->block[split];
-    const int64_t *index, batch = FINISH_BATCH * cornu_ranks_count(ranks);
-    int64_t got = batch;
-    feed f;
-    TRY(feed_open(data, split, block, 0, block->count, &f));
-    cornu_status status = feed_divide(
-        &f, &(feed_share){.ranks = ranks, .own = own_piece, .context = ranks, .round = 1});
-    for (int64_t from = 0; status == CORNU_OK && got == batch; from += got)
-        status = feed_take(&f, from, batch, &index, &got);
-    feed_close(&f);
-    return status;
-}
-
-cornu_status feed_finish(const cornu_data *data, cornu_ranks *ranks)
-{
-    if (!data->loader || cornu_ranks_count(ranks) == 1)
-        return data_finish(data);
-    for (int split = 0; split < 2; split++)
-        if (data->block[split].count > 0)
-            TRY(finish_split(data, (cornu_split)split, ranks));
-    return data_end(data);
 }

@@ -112,7 +112,7 @@ cornu_status fit_open_share(fit_run *run)
     if (cornu_ranks_count(ranks) == 1)
         return CORNU_OK;
     TRY(feed_divide(
-        &run->feed,
+        &run->feed.pass,
         &(feed_share){.ranks = ranks, .own = own_samples, .context = run->shards, .round = 1}));
     return want_validation(run);
 }

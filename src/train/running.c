@@ -35,7 +35,7 @@ cornu_status session_take(session *s, feed *f, int64_t from, int64_t batch, cons
                           int64_t *got)
 {
     device *d = session_device(s);
-    if (!f->data->stream)
+    if (!f->pass.data->stream)
         return feed_take(f, from, batch, index, got);
     if (d->ops->upload) /* it may still read the batch that the next one replaces */
         TRY(d->ops->synchronize(d));
