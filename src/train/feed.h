@@ -3,7 +3,7 @@
 #ifndef TRAIN_FEED_H
 #define TRAIN_FEED_H
 
-#include "train/feed_share.h"
+#include "parallel/feed_share.h"
 
 typedef struct feed {
     feed_pass pass;

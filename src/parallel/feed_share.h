@@ -1,8 +1,8 @@
 /* The samples of one rank among several. Which samples a batch has hangs on which files can be
    read, and each rank reads its own alone: so while a file is new to them, all tell each other
    after each batch's reading what they found. After the first pass nothing is told any more. */
-#ifndef TRAIN_FEED_SHARE_H
-#define TRAIN_FEED_SHARE_H
+#ifndef PARALLEL_FEED_SHARE_H
+#define PARALLEL_FEED_SHARE_H
 
 #include "data/data.h"
 #include "parallel/ranks.h"

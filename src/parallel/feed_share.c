@@ -1,4 +1,4 @@
-#include "train/feed_share.h"
+#include "parallel/feed_share.h"
 #include "base/memory.h"
 #include <stdio.h>
 #include <stdlib.h>
