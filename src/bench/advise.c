@@ -5,6 +5,7 @@
 #include "bench/energy.h"
 #include "bench/sweep.h"
 #include "train/callbacks.h"
+#include "train/fit_spec.h"
 #include "train/forecast.h"
 #include <math.h>
 #include <stdlib.h>
@@ -139,7 +140,7 @@ static cornu_status open_data(adviser *a)
     }
     r->real_data = true;
     cornu_printable(a->data.data->name, r->data_name, sizeof r->data_name);
-    TRY(session_check_data(a->model, &a->data.data->block[CORNU_TRAIN], a->data.data->name));
+    TRY(data_check_samples(a->model, &a->data.data->block[CORNU_TRAIN], a->data.data->name));
     TRY(count_samples(a));
     if (!a->data.data->loader)
         return CORNU_OK;

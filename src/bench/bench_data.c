@@ -150,7 +150,7 @@ cornu_status bench_data_open(const bench_workload *w, const cornu_model *model, 
         goto done;
     d->real = !d->data->generated;
     d->users = 1;
-    TRY_GOTO(session_check_data(model, &d->data->block[CORNU_TRAIN], d->data->name));
+    TRY_GOTO(data_check_samples(model, &d->data->block[CORNU_TRAIN], d->data->name));
     *out = d;
     return CORNU_OK;
 done:

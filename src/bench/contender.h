@@ -6,7 +6,7 @@
 #include "bench/published.h"
 #include "bench/report.h"
 #include "data/data.h"
-#include "train/running.h"
+#include "train/evaluate.h"
 
 /* How long to measure. */
 typedef struct bench_effort {

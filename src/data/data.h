@@ -116,6 +116,10 @@ cornu_status data_standardization(const cornu_model *model, standardization *out
 cornu_status data_samples_for(const cornu_data *data, cornu_split split, const cornu_model *model,
                               sample_block *out);
 
+/* Do data and model fit (sample shape, targets against loss and outputs)? Errors name both. */
+cornu_status data_check_samples(const cornu_model *model, const sample_block *block,
+                                const char *what);
+
 /* What pixels are multiplied by: a number above 0. *scale stays where the map does not say. */
 cornu_status data_scale_read(const doc *map, const char *key, double *scale);
 /* The augment section of a data section: augment, standardize and, by "rescale", the scale. */

@@ -129,7 +129,7 @@ cornu_status position_from_json(const json_t *object, int metric_count, const ch
     return CORNU_OK;
 }
 
-/* ---- features ------------------------------------------------------------------------------ */
+/* ---- features ---------------------------------------------------------------------------- */
 
 json_t *features_to_json(const feature_statistics *s)
 {
@@ -175,7 +175,7 @@ cornu_status features_from_json(const json_t *object, const char *path, feature_
     return CORNU_OK;
 }
 
-/* ---- for callers -------------------------------------------------------------------------- */
+/* ---- for callers ------------------------------------------------------------------------- */
 
 cornu_status cornu_model_position(const cornu_model *model, cornu_position *out)
 {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- cornu's and Keras's ------------------------------------------------------------------ */
+/* ---- cornu's and Keras's ----------------------------------------------------------------- */
 
 static bool is_state(const char *name)
 {
@@ -50,7 +50,7 @@ static cornu_status take_weights(tensor_file *f, cornu_model *model, const char 
     return CORNU_OK;
 }
 
-/* ---- ONNX's ------------------------------------------------------------------------------- */
+/* ---- ONNX's ------------------------------------------------------------------------------ */
 
 /* The weights of a chain, which has no names that last, in its order. */
 static cornu_status take_in_order(const cornu_model *from, const char *path, cornu_model *to,
@@ -87,7 +87,7 @@ static cornu_status load_onnx(const char *path, cornu_model *model, const char *
     return status;
 }
 
-/* ---- all ---------------------------------------------------------------------------------- */
+/* ---- all --------------------------------------------------------------------------------- */
 
 static bool matches(const cornu_weights_options *o)
 {

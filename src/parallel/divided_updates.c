@@ -57,7 +57,7 @@ void divided_updates_close(divided_updates *d)
     free(d);
 }
 
-/* ---- blocks ------------------------------------------------------------------------------- */
+/* ---- blocks ------------------------------------------------------------------------------ */
 
 /* The number of the variable's slot, or (slot < 0) its own; -1: it has no such slot. */
 static int find_slot(const cornu_model *m, int number, int slot)
@@ -108,7 +108,7 @@ static cornu_status join_all(divided_updates *u)
     return CORNU_OK;
 }
 
-/* ---- parts -------------------------------------------------------------------------------- */
+/* ---- parts ------------------------------------------------------------------------------- */
 
 static cornu_status add_update(divided_updates *u, const update_span *part, int64_t place,
                                int64_t ready)
@@ -204,7 +204,7 @@ const update_span *divided_updates_own(const divided_updates *u, int *count)
     return u->updates || !u->parts ? u->updates : none;
 }
 
-/* ---- a step ------------------------------------------------------------------------------- */
+/* ---- a step ------------------------------------------------------------------------------ */
 
 /* While it is in the caches the update takes it from there. */
 static void complete(const divided_updates *u, int update)

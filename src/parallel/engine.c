@@ -428,7 +428,7 @@ void *engine_thread(void *context)
     return NULL;
 }
 
-/* ---- for the other threads ---------------------------------------------------------------- */
+/* ---- for the other threads --------------------------------------------------------------- */
 
 void engine_begin(cornu_ranks *r, job *j)
 {

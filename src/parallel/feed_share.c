@@ -8,7 +8,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* ---- this rank's --------------------------------------------------------------------------- */
+/* ---- this rank's ------------------------------------------------------------------------- */
 
 /* Of a batch of the order: this rank's places, as far as they are from..to-1. */
 static void own_places(const feed_pass *f, int64_t number, int64_t batch, int64_t from, int64_t to,
@@ -66,7 +66,7 @@ cornu_status feed_divide(feed_pass *f, const feed_share *share)
     return CORNU_OK;
 }
 
-/* ---- what ranks tell each other ------------------------------------------------------------ */
+/* ---- what ranks tell each other ---------------------------------------------------------- */
 
 /* What one found among its samples. */
 typedef struct report {
@@ -156,7 +156,7 @@ static cornu_status tell(feed_pass *f, const report *own, int64_t to, bool *agai
     return CORNU_OK;
 }
 
-/* ---- batches ------------------------------------------------------------------------------- */
+/* ---- batches ----------------------------------------------------------------------------- */
 
 static bool is_known(const feed_pass *f, int64_t place)
 {

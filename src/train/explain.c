@@ -2,9 +2,9 @@
 #include "base/memory.h"
 #include "data/data.h"
 #include "device/roofline.h"
+#include "train/evaluate.h"
 #include "train/generated.h"
 #include "train/op_times.h"
-#include "train/running.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

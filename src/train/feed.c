@@ -1,9 +1,25 @@
 #include "train/feed.h"
-
 #include "base/memory.h"
+#include "base/philox.h"
 #include "data/stream.h"
-#include "train/session.h"
 #include <stdlib.h>
+
+/* Fisher and Yates, from the end. The key holds the epoch, so any epoch's order is known without
+   the ones before it: that is what makes resuming exact. */
+void feed_order(uint64_t seed, int64_t epoch, bool shuffle, int64_t count, int64_t *index)
+{
+    for (int64_t i = 0; i < count; i++)
+        index[i] = i;
+    if (!shuffle)
+        return;
+    random_stream stream = random_open(seed, RANDOM_SHUFFLE, (uint64_t)epoch);
+    for (int64_t i = count - 1; i > 0; i--) {
+        int64_t other = random_below(&stream, (uint32_t)i + 1);
+        int64_t kept = index[i];
+        index[i] = index[other];
+        index[other] = kept;
+    }
+}
 
 cornu_status feed_open(const cornu_data *data, cornu_split split, const sample_block *samples,
                        int64_t first, int64_t count, feed *f)
@@ -40,7 +56,7 @@ void feed_begin(feed *f, uint64_t seed, int64_t pass, bool shuffle)
     release_batch(f);
     if (data_is_wanted_by(f->pass.data, &f->pass))
         data_want(f->pass.data, NULL, f->pass.split, NULL, 0); /* workers read the order */
-    session_order(seed, pass, shuffle, f->count, f->pass.order);
+    feed_order(seed, pass, shuffle, f->count, f->pass.order);
     for (int64_t i = 0; i < f->count; i++)
         f->pass.order[i] += f->first;
     f->pass.kept = f->seen = f->batch = 0;
@@ -57,7 +73,7 @@ static cornu_status number_batch(feed *f)
     if (f->samples.count <= f->count)
         return CORNU_OK;
     TRY(memory_new((size_t)f->samples.count, sizeof *order, "order of the samples", &order));
-    session_order(0, 0, false, f->samples.count, order);
+    feed_order(0, 0, false, f->samples.count, order);
     free(f->pass.order);
     f->pass.order = order;
     f->count = f->samples.count;
@@ -114,6 +130,19 @@ int64_t feed_samples(const feed *f)
     if (f->seen == f->count)
         return f->pass.kept;
     return data_usable(f->pass.data, f->pass.split, f->first, f->count);
+}
+
+cornu_status feed_take_checked(session *s, feed *f, int64_t from, int64_t batch,
+                               const int64_t **index, int64_t *got)
+{
+    device *d = session_device(s);
+    if (!f->pass.data->stream)
+        return feed_take(f, from, batch, index, got);
+    if (d->ops->upload) /* it may still read the batch that the next one replaces */
+        TRY(d->ops->synchronize(d));
+    TRY(feed_take(f, from, batch, index, got));
+    return *got > 0 ? data_check_samples(session_model(s), &f->samples, "a batch of the stream")
+                    : CORNU_OK;
 }
 
 /* ---- all files, by all ranks

@@ -4,6 +4,13 @@
 #define TRAIN_FEED_H
 
 #include "parallel/feed_share.h"
+#include "train/session.h"
+
+/* The order of an epoch's samples: index[count] is a permutation keyed by (seed, epoch), or
+   0..count-1 without shuffle. */
+void feed_order(uint64_t seed, int64_t epoch, bool shuffle, int64_t count, int64_t *index);
+/* Of a pass over a stream that ends when it ends. */
+#define STEPS_UNKNOWN INT64_MAX
 
 typedef struct feed {
     feed_pass pass;
@@ -25,6 +32,10 @@ void feed_begin(feed *f, uint64_t seed, int64_t pass, bool shuffle);
    batch before is released. Of a stream: all of its next batch, which takes the place of the one
    before; 0 at the pass's end. */
 cornu_status feed_take(feed *f, int64_t from, int64_t batch, const int64_t **index, int64_t *got);
+/* feed_take; a stream's batch is checked against the model, as other data is before the first step.
+ */
+cornu_status feed_take_checked(session *s, feed *f, int64_t from, int64_t batch,
+                               const int64_t **index, int64_t *got);
 /* Every file is read by one of the ranks, so that all know what is unusable: their data_finish. */
 cornu_status feed_finish(const cornu_data *data, cornu_ranks *ranks);
 /* Samples of a pass, as far as is known: the very number once a pass has come to its end. */

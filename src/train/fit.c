@@ -79,7 +79,7 @@ static cornu_status use_test_split(fit_run *run)
         fit_notice(&run->state, "there are no test samples: training goes without validation");
         return CORNU_OK;
     }
-    TRY(session_check_data(run->model, test, "test samples"));
+    TRY(data_check_samples(run->model, test, "test samples"));
     int64_t most = run->spec.validation_samples;
     run->validation.split = CORNU_TEST;
     run->validation.count = most > 0 && most < test->count ? most : test->count;
@@ -94,7 +94,7 @@ static cornu_status use_validation_data(fit_run *run)
     const sample_block *block = &data->block[CORNU_TRAIN];
     TRY(check_validation_classes(run));
     if (!data->stream)
-        TRY(session_check_data(run->model, block, "validation samples"));
+        TRY(data_check_samples(run->model, block, "validation samples"));
     run->validation.data = data;
     run->validation.split = CORNU_TRAIN;
     run->validation.count = block->count;
@@ -166,7 +166,7 @@ static cornu_status open_data(fit_run *run)
     TRY(classes_match(run->model, run->data, CLASSES_TO_TRAIN, &run->classes));
     TRY(classes_renumber(&run->classes, &run->train));
     if (!run->data->stream)
-        TRY(session_check_data(run->model, &run->train, "training samples"));
+        TRY(data_check_samples(run->model, &run->train, "training samples"));
     TRY(notice_pixels(run));
     shape_picture(&run->data->block[CORNU_TRAIN].x_shape,
                   &run->train.x_shape); /* to be augmented */
@@ -482,5 +482,20 @@ cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_f
         *history = run.history;
     else
         cornu_history_close(run.history);
+    return status;
+}
+
+cornu_status cornu_fit_check(const cornu_model *model, const cornu_data *data)
+{
+    sample_block block;
+    class_numbers numbers;
+    if (!model || !data)
+        return status_fail(CORNU_INVALID, "cornu_fit_check: found NULL; expected a model and data");
+    TRY(data_samples_for(data, CORNU_TRAIN, model, &block));
+    TRY(classes_match(model, data, CLASSES_TO_TRAIN, &numbers));
+    cornu_status status = classes_renumber(&numbers, &block);
+    if (status == CORNU_OK && !data->stream)
+        status = data_check_samples(model, &block, "training samples");
+    classes_free(&numbers);
     return status;
 }

@@ -153,9 +153,9 @@ static cornu_status take_streamed(fit_run *run, const int64_t **index, int64_t *
 {
     const position *p = &run->model->training.position;
     session_set_pass(run->session, p->epoch);
-    TRY(session_take(run->session, &run->feed, 0, run->batch, index, batch));
+    TRY(feed_take_checked(run->session, &run->feed, 0, run->batch, index, batch));
     if (*batch == 0 && (run->steps != STEPS_UNKNOWN || p->step == 0))
-        TRY(session_take(run->session, &run->feed, 0, run->batch, index, batch));
+        TRY(feed_take_checked(run->session, &run->feed, 0, run->batch, index, batch));
     else if (*batch == 0)
         return CORNU_OK;
     if (*batch > 0)

@@ -5,7 +5,7 @@
 #include "train/fit_run.h"
 #include <stdlib.h>
 
-/* ---- the same on all ranks ---------------------------------------------------------------- */
+/* ---- the same on all ranks --------------------------------------------------------------- */
 
 static cornu_status check_files(const fit_run *run)
 {
@@ -60,7 +60,7 @@ cornu_status fit_check_ranks(fit_run *run)
     return ranks_agree(o->ranks, c.all, c.count);
 }
 
-/* ---- the samples of each ------------------------------------------------------------------- */
+/* ---- the samples of each ----------------------------------------------------------------- */
 
 /* Where a pass ends must be known to a run that goes on. */
 static cornu_status finish_files(const fit_run *run, const cornu_data *data)

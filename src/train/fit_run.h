@@ -5,10 +5,10 @@
 #include "report/csv.h"
 #include "train/callbacks.h"
 #include "train/classes.h"
+#include "train/evaluate.h"
+#include "train/fit_spec.h"
 #include "train/forecast.h"
-#include "train/running.h"
 #include "train/shards.h"
-#include "train/weights.h"
 
 /* Up to where a run has been measured. */
 typedef struct fit_marks {

@@ -1,4 +1,5 @@
-#include "train/shards.h"
+#include "train/fit_spec.h"
+#include "parallel/shard_layout.h"
 #include <limits.h>
 #include <string.h>
 
@@ -137,5 +138,13 @@ cornu_status fit_spec_read(const doc *section, fit_spec *spec)
         return doc_fail(callbacks, "found %s; expected a list of callbacks",
                         doc_type_name(callbacks->type));
     spec->callbacks = callbacks && callbacks->type == DOC_LIST ? callbacks : NULL;
+    return CORNU_OK;
+}
+
+cornu_status model_default_seed(const cornu_model *model, uint64_t *seed)
+{
+    fit_spec spec;
+    TRY(fit_spec_read(model->fit, &spec));
+    *seed = spec.seed ? spec.seed : 1;
     return CORNU_OK;
 }

@@ -12,7 +12,7 @@ cornu_status generated_batch_open(const cornu_model *model, int64_t batch, gener
     *out = (generated_batch){0};
     shape_picture(&model->input, &x);
     TRY(cornu_data_generate(x.dim, x.rank, classes, batch, 1, &out->data));
-    TRY(session_check_data(model, &out->data->block[CORNU_TRAIN], "generated data"));
+    TRY(data_check_samples(model, &out->data->block[CORNU_TRAIN], "generated data"));
     TRY(data_samples_for(out->data, CORNU_TRAIN, model, &out->samples));
     TRY(memory_new((size_t)batch, sizeof *out->index, "order of samples", &out->index));
     for (int64_t i = 0; i < batch; i++)

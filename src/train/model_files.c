@@ -6,7 +6,7 @@
 #include "model/names.h"
 #include "model/recipes.h"
 #include "train/callbacks.h"
-#include "train/session.h"
+#include "train/fit_spec.h"
 #include <string.h>
 #include <unistd.h>
 

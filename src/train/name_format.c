@@ -19,7 +19,7 @@ bool name_has_fields(const char *format)
     return strchr(format, '{') || strchr(format, '}');
 }
 
-/* ---- what stands behind the colon --------------------------------------------------------- */
+/* ---- what stands behind the colon -------------------------------------------------------- */
 
 static bool take_count(const char **at, int most, int *count)
 {
@@ -65,7 +65,7 @@ static bool read_spec(const char *at, const char *end, spec *s)
     return at == end && (signed char)s->fill >= 0x20 && s->fill != '/';
 }
 
-/* ---- numbers, without their sign ----------------------------------------------------------- */
+/* ---- numbers, without their sign --------------------------------------------------------- */
 
 /* Python's repr, or "g" with a digit behind the point: `digits` of them, exponents from `limit`. */
 static void print_general(double value, int digits, int limit, char *out)
@@ -137,7 +137,7 @@ static bool print_number(const name_field *f, const spec *s, char *out)
     return true;
 }
 
-/* ---- the name ------------------------------------------------------------------------------ */
+/* ---- the name ---------------------------------------------------------------------------- */
 
 static void add_repeated(text *t, char c, int count)
 {

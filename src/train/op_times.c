@@ -80,7 +80,7 @@ cornu_status op_times_measure(session *s, const session_plan *ready, const step_
     return status == CORNU_OK ? subtract_gaps(s, ready, seconds, gaps) : status;
 }
 
-/* ---- of a run ----------------------------------------------------------------------------- */
+/* ---- of a run ---------------------------------------------------------------------------- */
 
 bool op_profile_wants(const op_profile *p, const session *s, const session_plan *ready)
 {

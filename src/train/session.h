@@ -78,13 +78,6 @@ cornu_status session_pull(session *s, int begin, int end);
 cornu_status session_read_variable(session *s, int number, float *values, int64_t count);
 /* Give the plans and their memory up; new ones are built when they are asked for. */
 void session_release_plans(session *s);
-/* The order of an epoch's samples: index[count] is a permutation keyed by (seed, epoch), or
-   0..count-1 without shuffle. */
-void session_order(uint64_t seed, int64_t epoch, bool shuffle, int64_t count, int64_t *index);
-/* Do data and model fit (sample shape, targets against loss and outputs)? Errors name both. */
-cornu_status session_check_data(const cornu_model *model, const sample_block *block,
-                                const char *what);
-
 /* Memory that a plan takes, in bytes, computed before anything is allocated: variables (weights
    and, in training, slots) and buffers on the device of `options` (NULL: "cpu"), and on the host
    the model's own copy of the weights. What kernels need besides, scratch memory, is not in it. */
@@ -93,30 +86,5 @@ typedef struct memory_need {
 } memory_need;
 cornu_status session_memory(const cornu_model *model, const session_options *options,
                             plan_mode mode, int64_t batch, memory_need *need);
-
-/* What a recipe's fit section says; zero or defaults where it does not. */
-typedef struct fit_spec {
-    int64_t batch, epochs, initial_epoch, steps_per_epoch;
-    int64_t validation_steps, validation_batch; /* 0: as `batch` */
-    const doc *validation_freq; /* every so many epochs, or a list of epochs from 1; NULL: each */
-    const doc *class_weight;    /* {CLASS: WEIGHT}, or NULL */
-    bool validate;              /* validation at the end of each epoch */
-    double validation_split;    /* > 0: the last fraction of the training samples */
-    int64_t validation_samples; /* > 0: only the first N test samples */
-    int64_t shards;             /* a batch's, train/shards.h */
-    const char *wire;           /* of their gradients; NULL: not said */
-    bool shuffle;
-    uint64_t seed;
-    const doc *callbacks; /* a list, or NULL */
-} fit_spec;
-/* Keys: batch_size, epochs, initial_epoch, steps_per_epoch, validation_steps,
-   validation_batch_size, validation_freq, validation (test, none, a fraction of the training
-   samples, or {test: SAMPLES}), validation_split, shuffle, shards, wire, seed, class_weight,
-   callbacks. NULL: defaults. */
-cornu_status fit_spec_read(const doc *section, fit_spec *spec);
-/* Does validation follow epoch `epoch`, from 0? */
-bool fit_spec_validates(const fit_spec *spec, int64_t epoch);
-/* How many of the epochs begin..end-1 does it follow? */
-int64_t fit_spec_validations(const fit_spec *spec, int64_t begin, int64_t end);
 
 #endif

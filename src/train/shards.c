@@ -44,7 +44,7 @@ struct shards {
     shards_times times;
 };
 
-/* ---- memory ------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------ */
 
 /* Whose memory the numbers are read in: nobody's where they are sent as bfloat16. */
 static cornu_ranks *readers(const shards *h)
@@ -76,7 +76,7 @@ static cornu_status make_nodes(shards *h)
     return memory_new_aligned((size_t)bytes + 1, "statistics before a step", &h->states);
 }
 
-/* ---- opening ------------------------------------------------------------------------------ */
+/* ---- opening ----------------------------------------------------------------------------- */
 
 cornu_status shards_open(session *s, const shards_options *o, shards **out)
 {
@@ -171,7 +171,7 @@ cornu_status shards_prepare(shards *h, int64_t batch, bool weighted)
     return make_nodes(h);
 }
 
-/* ---- between tree and device -------------------------------------------------------------- */
+/* ---- between tree and device ------------------------------------------------------------- */
 
 /* What the forward pass changes: remembered before the first shard, and put back before the others.
  */
@@ -202,7 +202,7 @@ static cornu_status place_gradients(const shards *h, session_plan *in, float *va
     return CORNU_OK;
 }
 
-/* ---- the tree ----------------------------------------------------------------------------- */
+/* ---- the tree ---------------------------------------------------------------------------- */
 
 static bool is_last(const shards *h, int64_t number)
 {
@@ -255,7 +255,7 @@ static void add_leaf(shards *h, int64_t number)
         h->waiting[level - 1] = free_now;
 }
 
-/* ---- one shard ---------------------------------------------------------------------------- */
+/* ---- one shard --------------------------------------------------------------------------- */
 
 /* A part of what leaf `number`'s plan has left on the device, times its share of the batch. */
 static cornu_status take_part(shards *h, session_plan *ready, int64_t number)
@@ -358,7 +358,7 @@ static cornu_status run_shard(shards *h, const sample_block *samples, const int6
     return session_results(h->session, &h->shard->results, true);
 }
 
-/* ---- the step ----------------------------------------------------------------------------- */
+/* ---- the step ---------------------------------------------------------------------------- */
 
 static cornu_status give_part(shards *h, const shard_part *p, const float *values)
 {

@@ -1,7 +1,8 @@
 /* Training, testing and predicting batch by batch, by the caller's loop. */
 #include "base/memory.h"
 #include "data/stream.h"
-#include "train/running.h"
+#include "train/evaluate.h"
+#include "train/fit_spec.h"
 #include <stdlib.h>
 
 struct cornu_trainer {
@@ -59,7 +60,7 @@ static cornu_status ensure_index(cornu_trainer *t, int64_t count)
     t->index = NULL;
     t->capacity = 0;
     TRY(memory_new((size_t)count, sizeof *t->index, "order of the samples", &t->index));
-    session_order(0, 0, false, count, t->index);
+    feed_order(0, 0, false, count, t->index);
     t->capacity = count;
     return CORNU_OK;
 }
@@ -70,7 +71,7 @@ static cornu_status block_for(cornu_trainer *t, const cornu_arrays *batch, sampl
     cornu_data data = {.scaled = batch->scale > 0};
     TRY(data_block_of(batch, "batch", &data.block[CORNU_TRAIN]));
     TRY(data_samples_for(&data, CORNU_TRAIN, t->model, block));
-    return session_check_data(t->model, block, "batch");
+    return data_check_samples(t->model, block, "batch");
 }
 
 static cornu_status run(cornu_trainer *t, plan_mode mode, const cornu_arrays *batch,

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "support/runs.h"
+#include "train/fit_spec.h"
 #include "train/forecast.h"
 #include "train/session.h"
 #include <math.h>

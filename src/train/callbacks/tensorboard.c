@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "train/callbacks.h"
+#include "train/evaluate.h"
 #include "train/op_times.h"
-#include "train/running.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Do data and model fit each other? Asked before anything runs, so that a wrong label is a line
    that names it and not a wrong gradient. */
-#include "train/classes.h"
-#include "train/session.h"
+#include "data/data.h"
+#include "model/model.h"
 #include <math.h>
 #include <stdio.h>
 
@@ -125,7 +125,7 @@ static cornu_status check_targets(const cornu_model *model, const sample_block *
     return check_values(block, what);
 }
 
-cornu_status session_check_data(const cornu_model *model, const sample_block *block,
+cornu_status data_check_samples(const cornu_model *model, const sample_block *block,
                                 const char *what)
 {
     if (!model->compiled)
@@ -138,19 +138,4 @@ cornu_status session_check_data(const cornu_model *model, const sample_block *bl
     TRY(check_metrics(model));
     TRY(check_weights(block, what));
     return check_targets(model, block, what);
-}
-
-cornu_status cornu_fit_check(const cornu_model *model, const cornu_data *data)
-{
-    sample_block block;
-    class_numbers numbers;
-    if (!model || !data)
-        return status_fail(CORNU_INVALID, "cornu_fit_check: found NULL; expected a model and data");
-    TRY(data_samples_for(data, CORNU_TRAIN, model, &block));
-    TRY(classes_match(model, data, CLASSES_TO_TRAIN, &numbers));
-    cornu_status status = classes_renumber(&numbers, &block);
-    if (status == CORNU_OK && !data->stream)
-        status = session_check_data(model, &block, "training samples");
-    classes_free(&numbers);
-    return status;
 }

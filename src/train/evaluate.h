@@ -1,6 +1,7 @@
-/* Running means as Keras shows them: sums over the samples seen so far, divided by their number. */
-#ifndef TRAIN_RUNNING_H
-#define TRAIN_RUNNING_H
+/* Evaluation and prediction, and the running means that every pass shows, as Keras does: sums over
+   the samples seen so far, divided by their number. */
+#ifndef TRAIN_EVALUATE_H
+#define TRAIN_EVALUATE_H
 
 #include "base/clock.h"
 #include "parallel/ranks.h"
@@ -16,14 +17,6 @@ void results_sums(const step_results *results, int metric_count, double *sums);
 
 /* Progress lines cost a wait for the device: they are read this often at most. */
 #define PROGRESS_SECONDS 0.1
-
-/* Of a pass over a stream that ends when it ends. */
-#define STEPS_UNKNOWN INT64_MAX
-
-/* feed_take; a stream's batch is checked against the model, as other data is before the first step.
- */
-cornu_status session_take(session *s, feed *f, int64_t from, int64_t batch, const int64_t **index,
-                          int64_t *got);
 
 /* The samples of a data set to evaluate. */
 typedef struct evaluation {
@@ -49,8 +42,5 @@ cornu_status session_evaluate(session *s, const evaluation *e, cornu_scores *sco
 /* Outputs of inputs, `batch` at a time; on_step and should_stop of the options are asked. */
 cornu_status session_predict(session *s, const cornu_run_options *o, const float *inputs,
                              int64_t count, int64_t batch, float *outputs);
-
-/* The seed of a model that has none yet: its recipe's, else 1. */
-cornu_status model_default_seed(const cornu_model *model, uint64_t *seed);
 
 #endif
