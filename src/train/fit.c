@@ -1,11 +1,10 @@
+/* cornu_fit: options, data, callbacks, session, loop. */
 #include "base/files.h"
 #include "base/memory.h"
 #include "data/sets/datasets.h"
-#include "data/stream.h"
 #include "exchange/checkpoint.h"
 #include "train/features.h"
 #include "train/fit_run.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,203 +30,19 @@ static cornu_status check_options(const cornu_fit_options *o)
     return CORNU_OK;
 }
 
-/* ---- data ------------------------------------------------------------------------------- */
-
-/* By names that the model has, or will have: those of the training data. */
-static cornu_status check_validation_classes(const fit_run *run)
+static cornu_status read_options(fit_run *run)
 {
-    const cornu_data *data = run->options->validation_data;
-    const cornu_model *m = run->model;
-    class_numbers numbers;
-    cornu_status status;
-    if (m->class_names || !run->data->class_names || !data->class_names)
-        status = classes_match(m, data, CLASSES_TO_EVALUATE, &numbers);
-    else
-        status = classes_match_list(
-            &(class_list){run->data->class_names, run->data->class_count, "the training data"},
-            data, true, CLASSES_TO_EVALUATE, &numbers);
-    classes_free(&numbers);
-    return status;
-}
-
-/* The last fraction of the training samples, as Keras: 0..floor(n (1 - fraction))-1 stay. */
-static cornu_status split_training(fit_run *run)
-{
-    int64_t all = run->train.count;
-    if (run->data->stream)
-        return status_fail(CORNU_UNSUPPORTED, "validation_split: found a stream of batches; "
-                                              "expected data that can be divided");
-    int64_t kept = (int64_t)floor((double)all * (1.0 - run->spec.validation_split));
-    if (kept <= 0 || kept >= all)
-        return status_fail(
-            CORNU_INVALID,
-            "validation_split: found %g of %jd %s; expected a share that leaves at least one on "
-            "each side",
-            run->spec.validation_split, (intmax_t)all, PLURAL(all, "sample", "samples"));
-    run->validation.split = CORNU_TRAIN;
-    run->validation.first = kept;
-    run->validation.count = all - kept;
-    run->train.count = kept;
-    run->validates = true;
+    const cornu_fit_options *o = run->options;
+    TRY(check_options(o));
+    if (o->section)
+        TRY(doc_parse(o->section, strlen(o->section), "fit", &run->section));
+    TRY(fit_spec_read(o->section ? run->section : run->model->fit, &run->spec));
+    TRY(fit_settle(run));
+    run->state.more_epochs = o->resume && run->spec.epochs > run->model->training.position.epochs;
     return CORNU_OK;
 }
 
-static cornu_status use_test_split(fit_run *run)
-{
-    const sample_block *test = &run->data->block[CORNU_TEST];
-    if (test->count == 0) {
-        fit_notice(&run->state, "there are no test samples: training goes without validation");
-        return CORNU_OK;
-    }
-    TRY(data_check_samples(run->model, test, "test samples"));
-    int64_t most = run->spec.validation_samples;
-    run->validation.split = CORNU_TEST;
-    run->validation.count = most > 0 && most < test->count ? most : test->count;
-    run->validates = true;
-    return CORNU_OK;
-}
-
-/* Another data set, all of it. */
-static cornu_status use_validation_data(fit_run *run)
-{
-    const cornu_data *data = run->options->validation_data;
-    const sample_block *block = &data->block[CORNU_TRAIN];
-    TRY(check_validation_classes(run));
-    if (!data->stream)
-        TRY(data_check_samples(run->model, block, "validation samples"));
-    run->validation.data = data;
-    run->validation.split = CORNU_TRAIN;
-    run->validation.count = block->count;
-    run->validates = true;
-    return CORNU_OK;
-}
-
-/* What validates: the caller's data, a part of the training samples, or the test split. */
-static cornu_status choose_validation(fit_run *run)
-{
-    if (run->options->validation_data && !run->options->no_validation)
-        return use_validation_data(run);
-    if (run->spec.validation_split > 0)
-        TRY(split_training(run));
-    else if (run->spec.validate && !run->options->no_validation)
-        TRY(use_test_split(run));
-    if (run->options->no_validation)
-        run->validates = false; /* a split stays apart: the training samples are the same */
-    return CORNU_OK;
-}
-
-/* Where a layer scales the pixels and the recipe does not say what goes into it. */
-static cornu_status notice_pixels(fit_run *run)
-{
-    const layer *by = model_rescaling(run->model);
-    data_spec spec;
-    TRY(data_spec_read(run->model->data, &spec));
-    if (!by || run->train.x_type != SAMPLE_U8 || run->data->scaled || spec.scale > 0)
-        return CORNU_OK;
-    if (run->train.x_scale >= 1)
-        fit_notice(&run->state,
-                   "pixels go in as they are, 0 to 255: the model scales them itself, in %s (%s)",
-                   by->name, by->kind->name);
-    else
-        fit_notice(&run->state,
-                   "pixels go into %s (%s) as 0 to %g, as in the training that the model file "
-                   "keeps; a new run passes them as they are, 0 to 255",
-                   by->name, by->kind->name, 255.0 * (double)run->train.x_scale);
-    return CORNU_OK;
-}
-
-static cornu_status read_class_weights(fit_run *run)
-{
-    const cornu_model *m = run->model;
-    const class_list classes =
-        m->class_names
-            ? (class_list){m->class_names, m->class_count, "the model"}
-            : (class_list){run->data->class_names,
-                           run->data->class_names ? run->data->class_count : 0, "the data"};
-    TRY(class_weights_read(run->spec.class_weight, &classes, &run->class_weights));
-    if (run->class_weights.clash)
-        fit_notice(&run->state,
-                   "class_weight: %s is taken as the number of a class, not as the name of another",
-                   run->class_weights.clash);
-    return CORNU_OK;
-}
-
-static cornu_status open_data(fit_run *run)
-{
-    TRY(data_samples_for(run->data, CORNU_TRAIN, run->model, &run->train));
-    run->validation.data = run->data;
-    TRY(fit_open_files(run));
-    if (run->data->stream && run->options->ranks)
-        return status_fail(CORNU_UNSUPPORTED, "ranks: found a stream of batches, which may be "
-                                              "another one on each; expected other data");
-    if (run->data->stream && run->options->resume)
-        return status_fail(CORNU_UNSUPPORTED, "resume: found a stream of batches, which cannot go "
-                                              "on where it was; expected other data");
-    TRY(classes_match(run->model, run->data, CLASSES_TO_TRAIN, &run->classes));
-    TRY(classes_renumber(&run->classes, &run->train));
-    if (!run->data->stream)
-        TRY(data_check_samples(run->model, &run->train, "training samples"));
-    TRY(notice_pixels(run));
-    shape_picture(&run->data->block[CORNU_TRAIN].x_shape,
-                  &run->train.x_shape); /* to be augmented */
-    TRY(choose_validation(run));
-    TRY(read_class_weights(run));
-    if (!run->data->stream)
-        TRY(class_weights_weigh(&run->class_weights, &run->train));
-    const position *p = &run->model->training.position;
-    if (run->options->resume && p->train_samples != run->train.count)
-        return fit_fail_resume("training samples:", (uint64_t)p->train_samples,
-                               (uint64_t)run->train.count);
-    return feed_open(run->data, CORNU_TRAIN, &run->train, 0, run->train.count, &run->feed);
-}
-
-/* The batches are as the stream has them. */
-static void plan_streamed(fit_run *run)
-{
-    int64_t batches = run->data->stream->source.batches;
-    run->batch = run->train.count;
-    run->per_pass = batches ? batches : STEPS_UNKNOWN;
-    run->steps = run->spec.steps_per_epoch ? run->spec.steps_per_epoch : run->per_pass;
-}
-
-static cornu_status plan_batches(fit_run *run)
-{
-    int64_t n = feed_samples(&run->feed);
-    TRY(fit_check_samples(run, n)); /* the workers may know already */
-    run->batch = run->spec.batch;
-    if (run->batch > n) {
-        fit_notice(&run->state,
-                   "batch %jd is larger than the %jd training %s: each step takes all of them",
-                   (intmax_t)run->batch, (intmax_t)n, PLURAL(n, "sample", "samples"));
-        run->batch = n;
-    }
-    run->per_pass = (n + run->batch - 1) / run->batch;
-    run->steps = run->spec.steps_per_epoch ? run->spec.steps_per_epoch : run->per_pass;
-    return CORNU_OK;
-}
-
-static cornu_status plan_epochs(fit_run *run)
-{
-    if (run->data->stream)
-        plan_streamed(run);
-    else
-        TRY(plan_batches(run));
-    TRY(shards_check(run->spec.shards, run->batch, run->options->ranks));
-    run->epochs = run->spec.epochs;
-    evaluation *v = &run->validation;
-    int64_t batch = run->spec.validation_batch ? run->spec.validation_batch : run->spec.batch;
-    v->batch = batch < v->count && !v->data->stream ? batch : v->count;
-    v->steps = run->spec.validation_steps;
-    v->on_step = run->options->on_validation_step;
-    v->each_step = run->options->each_step;
-    v->announced = true;
-    v->ranks = run->options->ranks;
-    v->should_stop = run->options->ranks ? NULL : run->options->should_stop; /* all, or none */
-    v->user = run->options->user;
-    return CORNU_OK;
-}
-
-/* ---- making ready ----------------------------------------------------------------------- */
+/* ---- callbacks and files ----------------------------------------------------------------- */
 
 static void name_logs(fit_run *run)
 {
@@ -253,23 +68,9 @@ static cornu_status open_history(fit_run *run)
     return history_open(names, count + 1, &run->history);
 }
 
-/* Everything that can be wrong before a weight changes: options, data, callbacks, files. */
-static cornu_status check_all(fit_run *run)
+static cornu_status open_callbacks(fit_run *run)
 {
     const cornu_fit_options *o = run->options;
-    TRY(check_options(o));
-    if (o->section)
-        TRY(doc_parse(o->section, strlen(o->section), "fit", &run->section));
-    TRY(fit_spec_read(o->section ? run->section : run->model->fit, &run->spec));
-    TRY(fit_settle(run));
-    run->state.more_epochs = o->resume && run->spec.epochs > run->model->training.position.epochs;
-    TRY(open_data(run));
-    TRY(plan_epochs(run));
-    if (o->resume && run->model->training.position.step > run->steps)
-        return status_fail(CORNU_INVALID,
-                           "resume: found step %jd in the model file; expected at most "
-                           "the %jd of an epoch",
-                           (intmax_t)run->model->training.position.step, (intmax_t)run->steps);
     name_logs(run);
     TRY(callbacks_open(run->spec.callbacks, &run->callbacks));
     run->state.mute = run->callbacks->mute = cornu_ranks_number(o->ranks) > 0;
@@ -286,12 +87,62 @@ static cornu_status check_all(fit_run *run)
         TRY(folder_make(o->output));
     TRY(callbacks_run(run->callbacks, CALLBACK_FIT_BEGIN, &run->state));
     run->each_step = o->log_steps || o->each_step || callbacks_every_step(run->callbacks);
+    return CORNU_OK;
+}
+
+/* Can the files be written that the run is to leave? */
+static cornu_status check_files(const fit_run *run)
+{
+    const cornu_fit_options *o = run->options;
     if (o->save) {
         TRY(checkpoint_check(o->save, "save"));
         TRY(checkpoint_check_model(run->model));
     }
     return o->log ? csv_check(&(csv_location){.path = o->log}) : CORNU_OK;
 }
+
+/* ---- plans ------------------------------------------------------------------------------- */
+
+static bool is_weighted(const fit_run *run)
+{
+    return run->train.weight || run->class_weights.of;
+}
+
+static cornu_status prepare_step(fit_run *run, int64_t batch)
+{
+    session_plan *ready;
+    if (run->shards)
+        return shards_prepare(run->shards, batch, is_weighted(run));
+    return session_plan_for(run->session, PLAN_TRAIN, batch, is_weighted(run), &ready);
+}
+
+/* All of the run, so that one that does not fit is known now. */
+static cornu_status prepare_plans(fit_run *run)
+{
+    session_plan *ready;
+    const evaluation *v = &run->validation;
+    TRY(prepare_step(run, run->batch));
+    int64_t rest = run->data->stream ? 0 : feed_samples(&run->feed) % run->batch;
+    if (rest)
+        TRY(prepare_step(run, rest));
+    if (!run->validates)
+        return CORNU_OK;
+    const bool weighs = v->data->block[v->split].weight != NULL;
+    TRY(session_plan_for(run->session, PLAN_EVALUATE, v->batch, weighs, &ready));
+    if (v->count % v->batch)
+        TRY(session_plan_for(run->session, PLAN_EVALUATE, v->count % v->batch, weighs, &ready));
+    return CORNU_OK;
+}
+
+cornu_status fit_train_plan(const fit_run *run, session_plan **out)
+{
+    if (!run->shards)
+        return session_plan_for(run->session, PLAN_TRAIN, run->batch, is_weighted(run), out);
+    int64_t largest = (run->batch + run->spec.shards - 1) / run->spec.shards;
+    return session_plan_scope(run->session, SCOPE_GRADIENTS, largest, is_weighted(run), out);
+}
+
+/* ---- the session ------------------------------------------------------------------------- */
 
 static void set_position(fit_run *run)
 {
@@ -311,7 +162,7 @@ static void set_position(fit_run *run)
     p->epochs = run->epochs;
 }
 
-static cornu_status open_session(fit_run *run)
+static cornu_status start_session(fit_run *run)
 {
     data_spec data;
     TRY(data_spec_read(run->model->data, &data));
@@ -336,7 +187,7 @@ static cornu_status open_session(fit_run *run)
     TRY(shards_open(run->session, &of_shards, &run->shards));
     run->state.shards = run->shards;
     TRY(fit_open_share(run));
-    TRY(fit_prepare_plans(run));
+    TRY(prepare_plans(run));
     TRY(fit_check_ranks(run));
     fit_forecast_open(run);
     TRY(open_history(run));
@@ -371,6 +222,35 @@ static cornu_status begin(fit_run *run)
                                    run->data->origin);
 }
 
+/* The device has them; here they would take as much memory again. */
+static void discard_slots(cornu_model *m)
+{
+    for (int i = m->weight_count; i < m->variable_count; i++)
+        memory_discard(m->variables[i].value, (size_t)m->variables[i].count * sizeof(float));
+}
+
+/* From here on the weights are the session's. Where that fails the model stays as it was. */
+static cornu_status open_session(fit_run *run)
+{
+    cornu_model *m = run->model;
+    const position before = m->training.position;
+    const bool initialized = m->initialized;
+    set_position(run);
+    cornu_status status = start_session(run);
+    if (status == CORNU_OK)
+        status = begin(run);
+    if (status != CORNU_OK) {
+        m->training.position = before;
+        m->initialized = initialized;
+        return status;
+    }
+    discard_slots(m);
+    session_own_weights(run->session);
+    return CORNU_OK;
+}
+
+/* ---- the run ----------------------------------------------------------------------------- */
+
 static void close_run(fit_run *run)
 {
     shards_close(run->shards);
@@ -382,13 +262,6 @@ static void close_run(fit_run *run)
     feed_close(&run->feed);
     fit_close_share(run);
     (void)csv_close(run->log); /* each row was flushed when it was written */
-}
-
-/* The device has them; here they would take as much memory again. */
-static void discard_slots(cornu_model *m)
-{
-    for (int i = m->weight_count; i < m->variable_count; i++)
-        memory_discard(m->variables[i].value, (size_t)m->variables[i].count * sizeof(float));
 }
 
 /* The model shows what there is. Its slots were on the device alone: their memory is taken only
@@ -415,23 +288,14 @@ static cornu_status finish(fit_run *run, cornu_status status)
     return status == CORNU_OK ? CORNU_OK : status_fail(status, "%s", why);
 }
 
+/* All that can be wrong is found before a weight changes. */
 static cornu_status fit(fit_run *run)
 {
-    cornu_model *m = run->model;
-    position before = m->training.position;
-    bool initialized = m->initialized;
-    TRY(check_all(run));
-    set_position(run);
-    cornu_status status = open_session(run);
-    if (status == CORNU_OK)
-        status = begin(run);
-    if (status != CORNU_OK) {
-        m->training.position = before;
-        m->initialized = initialized;
-        return status;
-    }
-    discard_slots(m);
-    session_own_weights(run->session);
+    TRY(read_options(run));
+    TRY(fit_open_data(run));
+    TRY(open_callbacks(run));
+    TRY(check_files(run));
+    TRY(open_session(run));
     return finish(run, fit_loop(run));
 }
 

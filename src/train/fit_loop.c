@@ -1,10 +1,67 @@
+#include "base/memory.h"
+#include "base/number.h"
 #include "data/stream.h"
 #include "exchange/checkpoint.h"
 #include "train/fit_run.h"
 #include "train/op_times.h"
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* ---- the table of --log ------------------------------------------------------------------ */
+
+/* The logs without learning_rate: loss, METRIC..., val_loss, val_METRIC... */
+static int logged(const fit_run *run)
+{
+    return run->state.logs.count - 1;
+}
+
+cornu_status fit_log_open(fit_run *run)
+{
+    const cornu_fit_options *o = run->options;
+    const position *p = &run->model->training.position;
+    text header = {0};
+    char *line;
+    if (!o->log)
+        return CORNU_OK;
+    text_add(&header, o->log_steps ? "step,loss" : "epoch");
+    for (int i = 0; !o->log_steps && i < logged(run); i++)
+        csv_add_name(&header, run->state.logs.name[i]);
+    text_add(&header, o->log_steps ? "" : ",seconds");
+    TRY(text_take(&header, &line));
+    double last = (double)(o->log_steps ? p->iterations : p->epoch);
+    cornu_status status =
+        csv_open(&(csv_location){.path = o->log}, line, o->resume, last, &run->log);
+    free(line);
+    return status;
+}
+
+static cornu_status log_step(fit_run *run, double value)
+{
+    char row[64 + NUMBER_SIZE], number[NUMBER_SIZE];
+    if (!run->log || !run->options->log_steps)
+        return CORNU_OK;
+    snprintf(row, sizeof row, "%jd,%s", (intmax_t)run->model->training.position.iterations,
+             number_print(number, "%.9g", value));
+    return csv_add(run->log, row);
+}
+
+static cornu_status log_epoch(fit_run *run, double seconds)
+{
+    text row = {0};
+    char *line, number[NUMBER_SIZE];
+    if (!run->log || run->options->log_steps)
+        return CORNU_OK;
+    text_add(&row, "%jd", (intmax_t)run->state.epoch + 1);
+    for (int i = 0; i < logged(run); i++)
+        text_add(&row, ",%s", number_print(number, "%.9g", run->state.logs.value[i]));
+    text_add(&row, ",%s", number_print(number, "%.3f", seconds));
+    TRY(text_take(&row, &line));
+    cornu_status status = csv_add(run->log, line);
+    free(line);
+    return status;
+}
 
 /* ---- results ---------------------------------------------------------------------------- */
 
@@ -77,7 +134,7 @@ static cornu_status report_step(fit_run *run)
         return CORNU_OK;
     step_results results;
     TRY(read_results(run, &results));
-    TRY(fit_log_step(run, results.last_loss));
+    TRY(log_step(run, results.last_loss));
     if (show) {
         cornu_progress progress = progress_now(run, p->epoch, p->step, false);
         progress.step_loss = results.last_loss;
@@ -117,14 +174,6 @@ static cornu_status set_pass(fit_run *run, int64_t pass)
     session_set_pass(run->session, pass);
     run->pass = pass;
     return CORNU_OK;
-}
-
-cornu_status fit_check_samples(const fit_run *run, int64_t samples)
-{
-    if (samples > 0)
-        return CORNU_OK;
-    return status_fail(CORNU_BAD_FILE, "%s: found no readable images in %jd %s", run->data->folder,
-                       (intmax_t)run->feed.count, PLURAL(run->feed.count, "file", "files"));
 }
 
 /* A pass that has come to its end tells how many batches a pass is. */
@@ -329,7 +378,7 @@ static cornu_status add_history(fit_run *run, double seconds)
     const fit_logs *logs = &run->state.logs;
     memcpy(row, logs->value, (size_t)logs->count * sizeof *row);
     row[logs->count] = seconds;
-    TRY(fit_log_epoch(run, seconds));
+    TRY(log_epoch(run, seconds));
     return history_add(run->history, row);
 }
 

@@ -1,4 +1,5 @@
-/* One call of cornu_fit: what fit.c makes ready and fit_loop.c runs. */
+/* One call of cornu_fit, as the files fit*.c share it: fit.c reads the options, opens data,
+   callbacks and session, and hands the run to fit_loop.c. */
 #ifndef TRAIN_FIT_RUN_H
 #define TRAIN_FIT_RUN_H
 
@@ -71,21 +72,25 @@ typedef struct fit_run {
     shards_vote agreed;  /* of the ranks, on the step at hand */
 } fit_run;
 
-/* Train from the model's position to the last epoch. CORNU_STOPPED with the state complete. */
-cornu_status fit_loop(fit_run *run);
-/* Upload the samples to the device, where it takes them, as soon as they all lie in memory. */
-cornu_status fit_upload(fit_run *run);
-/* CORNU_BAD_FILE where no sample is left of those that can be read. */
-cornu_status fit_check_samples(const fit_run *run, int64_t samples);
-/* All plans of the run, so that one that does not fit is known now. */
-cornu_status fit_prepare_plans(fit_run *run);
-/* "WHAT 4 in the model file and 8 asked for" */
-cornu_status fit_fail_resume(const char *what, uint64_t saved, uint64_t asked);
+/* ---- fit_settings.c ---- */
+
 /* Seed, batch, steps, shards, epochs. */
 cornu_status fit_settle(fit_run *run);
+/* "WHAT 4 in the model file and 8 asked for" */
+cornu_status fit_fail_resume(const char *what, uint64_t saved, uint64_t asked);
 /* Restore the callbacks' state, in a run that goes on. Callbacks of a caller's own section, such as
    Python's, are in no recipe: without a section again a notice says that they do not run. */
 cornu_status fit_restore_callbacks(fit_run *run);
+
+/* ---- fit_data.c ---- */
+
+/* The samples of training and validation, and the batches and epochs of the run. */
+cornu_status fit_open_data(fit_run *run);
+/* CORNU_BAD_FILE where no sample is left of those that can be read. */
+cornu_status fit_check_samples(const fit_run *run, int64_t samples);
+
+/* ---- fit_ranks.c ---- */
+
 /* What must be known of samples that may still be decoded before a run begins; with ranks: have all
    of them the same files? */
 cornu_status fit_open_files(fit_run *run);
@@ -94,19 +99,30 @@ cornu_status fit_open_share(fit_run *run);
 void fit_close_share(fit_run *run);
 /* With ranks: do all of them the same? */
 cornu_status fit_check_ranks(fit_run *run);
-/* That of a training step, or of its largest shard, which is there by then. */
+
+/* ---- fit.c ---- */
+
+/* The plan of a training step, or of its largest shard, which is there by then. */
 cornu_status fit_train_plan(const fit_run *run, session_plan **out);
+
+/* ---- fit_loop.c ---- */
+
+/* Train from the model's position to the last epoch. CORNU_STOPPED with the state complete. */
+cornu_status fit_loop(fit_run *run);
+/* Upload the samples to the device, where it takes them, as soon as they all lie in memory. */
+cornu_status fit_upload(fit_run *run);
+/* The header of the --log file, and its rows up to the model's position. */
+cornu_status fit_log_open(fit_run *run);
+
+/* ---- fit_forecast.c ---- */
+
 /* What the forecast learns: the plans are ready; the first step of an epoch is next; so many of its
    steps have been done (the device has been waited for); a validation took so long. */
 void fit_forecast_open(fit_run *run);
 void fit_forecast_begin(fit_run *run);
 void fit_forecast_steps(fit_run *run);
 void fit_forecast_validated(fit_run *run, double seconds);
-/* What is left, into `progress`: of the epoch at hand some steps, or (ended) nothing. */
+/* What is left, into `progress`: of the current epoch some steps, or (ended) nothing. */
 void fit_forecast_tell(const fit_run *run, bool ended, cornu_progress *progress);
-/* Header and rows of the --log file. */
-cornu_status fit_log_open(fit_run *run);
-cornu_status fit_log_step(fit_run *run, double value);
-cornu_status fit_log_epoch(fit_run *run, double seconds);
 
 #endif
