@@ -1,8 +1,8 @@
 /* cornu_model_load_weights, _save_weights: weights alone, of files of several kinds. */
 #include "base/memory.h"
 #include "exchange/checkpoint.h"
-#include "exchange/export.h"
 #include "exchange/keras/keras.h"
+#include "exchange/onnx.h"
 #include "exchange/torch/torch.h"
 #include "exchange/weight_match.h"
 #include "exchange/weight_skip.h"

@@ -1,7 +1,7 @@
 /* What ranks have of a run before its first step: do all of them do the same, and which samples
    does each of them read? */
 #include "base/memory.h"
-#include "parallel/claims.h"
+#include "parallel/agree.h"
 #include "train/fit_run.h"
 #include <stdlib.h>
 

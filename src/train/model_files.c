@@ -2,7 +2,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "exchange/checkpoint.h"
-#include "exchange/export.h"
+#include "exchange/onnx.h"
 #include "model/names.h"
 #include "model/recipes.h"
 #include "train/callbacks.h"

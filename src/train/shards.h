@@ -12,9 +12,9 @@
 #ifndef TRAIN_SHARDS_H
 #define TRAIN_SHARDS_H
 
+#include "parallel/agree.h"
 #include "parallel/ranks.h"
 #include "parallel/shard_layout.h"
-#include "parallel/vote.h"
 #include "train/session.h"
 
 typedef struct shards shards;

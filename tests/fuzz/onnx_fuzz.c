@@ -1,6 +1,6 @@
 /* libFuzzer on reading ONNX: any bytes are a model or a refusal. tests/fuzz/CMakeLists.txt tells
    how to build and run it. */
-#include "exchange/export.h"
+#include "exchange/onnx.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "data/data.h"
 #include "exchange/checkpoint.h"
-#include "exchange/export.h"
+#include "exchange/onnx.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* An ONNX file to a model. */
 #include "exchange/onnx/onnx_import.h"
 #include "base/memory.h"
-#include "exchange/export.h"
+#include "exchange/onnx.h"
 #include "model/internal.h"
 #include <errno.h>
 #include <math.h>

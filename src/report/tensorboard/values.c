@@ -1,6 +1,7 @@
 #include "report/tensorboard/values.h"
-
 #include "base/memory.h"
+#include "format/tensorboard/operations.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,5 +144,147 @@ cornu_status tensorboard_add_settings(event_file *f, const cornu_model *model)
     cornu_status status = all && compile ? add_settings(f, model, compile, all) : fail_memory();
     json_decref(all);
     json_decref(compile);
+    return status;
+}
+
+/* ---- operations -------------------------------------------------------------------------- */
+
+_Static_assert(EVENT_RANK >= SHAPE_MAX && EVENT_INPUTS >= OP_INPUTS_MAX &&
+                   EVENT_RESULTS >= OP_OUTPUTS_MAX,
+               "there is room for all of an operation");
+
+/* What the operations of a plan point to. */
+typedef struct graph {
+    const measured_step *step;
+    const plan *plan;              /* step->plan */
+    event_operation *operations;   /* [op_count] */
+    char **names, **kernels;       /* [op_count] */
+    char (*shapes)[OP_SHAPE_TEXT]; /* [op_count] */
+} graph;
+
+static void free_graph(graph *g)
+{
+    for (int i = 0; i < g->plan->op_count; i++) {
+        if (g->names)
+            free(g->names[i]);
+        if (g->kernels)
+            free(g->kernels[i]);
+    }
+    free(g->operations);
+    free(g->names);
+    free(g->kernels);
+    free(g->shapes);
+}
+
+static cornu_status open_graph(const measured_step *m, graph *g)
+{
+    const size_t count = (size_t)m->plan->op_count + 1;
+    *g = (graph){.step = m, .plan = m->plan};
+    TRY(memory_new(count, sizeof *g->operations, "operations", &g->operations));
+    TRY(memory_new(count, sizeof *g->names, "operations", &g->names));
+    TRY(memory_new(count, sizeof *g->kernels, "operations", &g->kernels));
+    return memory_new(count, sizeof *g->shapes, "operations", &g->shapes);
+}
+
+/* "conv2d/conv2d_forward"; of a variable "conv2d/kernel_update", within the layer, too; of a layer
+   that has an operation twice, as dropout forwards and backwards, "dropout/dropout_2". */
+static cornu_status name_operation(const plan *p, int i, char **name)
+{
+    const op *o = &p->ops[i];
+    const char *of = o->name ? o->name : "", *kind = op_infos[o->kind].name;
+    const char *between = !*of ? "" : strchr(of, '/') ? "_" : "/";
+    char number[16] = "";
+    int same = 1;
+    for (int k = 0; k < i; k++)
+        same += p->ops[k].kind == o->kind && p->ops[k].name && strcmp(p->ops[k].name, of) == 0;
+    if (same > 1)
+        snprintf(number, sizeof number, "_%d", same);
+    return memory_format(name, "%s%s%s%s", of, between, kind, number);
+}
+
+/* "with 12" says which one, too. */
+static cornu_status name_kernel(const graph *g, int i)
+{
+    const kernel_choice *c = &g->step->choices[i];
+    int with = op_is_fused(c) ? atoi(c->kernel + strlen("with ")) : 0;
+    if (with < 1 || with > g->plan->op_count)
+        return memory_copy_string(c->kernel, &g->kernels[i]);
+    return memory_format(&g->kernels[i], "with %s", g->names[with - 1]);
+}
+
+/* Who wrote what `t` holds when operation `at` reads it? False: an earlier step, or nobody. */
+static bool find_writer(const plan *p, tensor_ref t, int at, event_input *from)
+{
+    for (from->operation = at - 1; from->operation >= 0; from->operation--) {
+        const op *o = &p->ops[from->operation];
+        from->result = 0;
+        for (int k = 0; k < OP_OUTPUTS_MAX; k++) {
+            if (o->out[k] == NO_TENSOR)
+                continue;
+            if (plan_root(p, o->out[k]) == plan_root(p, t))
+                return true;
+            from->result++;
+        }
+    }
+    return false;
+}
+
+static void add_tensors(const plan *p, int i, event_operation *to)
+{
+    const op *o = &p->ops[i];
+    for (int k = 0; k < OP_INPUTS_MAX; k++)
+        if (o->in[k] != NO_TENSOR)
+            to->input_count += find_writer(p, o->in[k], i, &to->inputs[to->input_count]);
+    for (int k = 0; k < OP_OUTPUTS_MAX; k++) {
+        if (o->out[k] == NO_TENSOR)
+            continue;
+        const tensor *t = &p->tensors[o->out[k]];
+        event_shape *s = &to->results[to->result_count++];
+        s->rank = t->shape.rank;
+        memcpy(s->dim, t->shape.dim, (size_t)s->rank * sizeof *s->dim);
+        to->bytes += t->count * (int64_t)sizeof(float);
+    }
+    if (to->bytes == 0) /* a metric, which adds to its sum */
+        to->bytes = sizeof(float);
+}
+
+static cornu_status fill_graph(graph *g)
+{
+    const plan *p = g->plan;
+    for (int i = 0; i < p->op_count; i++)
+        TRY(name_operation(p, i, &g->names[i]));
+    for (int i = 0; i < p->op_count; i++) {
+        event_operation *to = &g->operations[i];
+        TRY(name_kernel(g, i));
+        *to = (event_operation){.name = g->names[i],
+                                .kind = op_infos[p->ops[i].kind].name,
+                                .kernel = g->kernels[i],
+                                .shape = op_shape_show(p, &p->ops[i], g->shapes[i]),
+                                .flops = p->ops[i].flops,
+                                .seconds = g->step->seconds[i]};
+        add_tensors(p, i, to);
+    }
+    return CORNU_OK;
+}
+
+cornu_status tensorboard_pack_operations(const measured_step *m, void **packed, size_t *size)
+{
+    graph g;
+    cornu_status status;
+    TRY_GOTO(open_graph(m, &g));
+    TRY_GOTO(fill_graph(&g));
+    status = event_operations_pack(m->device, g.operations, m->plan->op_count, packed, size);
+done:
+    free_graph(&g);
+    return status;
+}
+
+cornu_status tensorboard_add_operations(event_file *f, const measured_step *m, int64_t step)
+{
+    void *packed;
+    size_t size;
+    TRY(tensorboard_pack_operations(m, &packed, &size));
+    cornu_status status = event_file_operations(f, "operations", step, packed, size);
+    free(packed);
     return status;
 }

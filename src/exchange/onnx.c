@@ -1,4 +1,4 @@
-#include "exchange/export.h"
+#include "exchange/onnx.h"
 
 #if CORNU_ONNX
 static cornu_status write(const cornu_model *model, const char *path,

@@ -1,10 +1,13 @@
-#include "parallel/claims.h"
+#include "parallel/agree.h"
+#include "base/memory.h"
 #include "model/config.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
+
+/* ---- claims ------------------------------------------------------------------------------ */
 
 void claim(claims *c, const char *name, const char *format, ...)
 {
@@ -26,9 +29,9 @@ static uLong add_text(uLong digest, const char *more)
     return more ? crc32_z(digest, (const Bytef *)more, strlen(more) + 1) : digest;
 }
 
-void claim_text(claims *c, const char *name, const char *text)
+void claim_text(claims *c, const char *name, const char *value)
 {
-    claim(c, name, "\"%.60s\" (digest %08lx)", text, add_text(crc32_z(0, NULL, 0), text));
+    claim(c, name, "\"%.60s\" (digest %08lx)", value, add_text(crc32_z(0, NULL, 0), value));
 }
 
 void claim_samples(claims *c, const char *name, const cornu_data *data, const sample_block *b)
@@ -80,4 +83,49 @@ void claim_weights(claims *c, const cornu_model *m)
     claim(c, "weights", "those of step %jd (digest %08lx)", (intmax_t)p->iterations, digest);
     claim_number(c, "epochs done", p->epoch);
     claim_number(c, "steps done of the epoch", p->step);
+}
+
+/* ---- votes ------------------------------------------------------------------------------- */
+
+typedef struct ballot {
+    int32_t vote;
+    step_results results;
+} ballot;
+
+void results_add(step_results *to, const step_results *from)
+{
+    to->samples += from->samples;
+    to->loss += from->loss;
+    for (int i = 0; i < MODEL_METRICS_MAX; i++)
+        to->metrics[i] += from->metrics[i];
+    to->gather_seconds += from->gather_seconds;
+    to->not_finite = to->not_finite || from->not_finite;
+}
+
+/* In the order of the tree: neighbours first. */
+static void add_ballots(ballot *all, int count)
+{
+    for (int distance = 1; distance < count; distance *= 2)
+        for (int i = 0; i + distance < count; i += 2 * distance) {
+            results_add(&all[i].results, &all[i + distance].results);
+            if (all[i + distance].vote > all[i].vote)
+                all[i].vote = all[i + distance].vote;
+        }
+}
+
+cornu_status vote_share(cornu_ranks *r, shards_vote vote, step_results *results,
+                        shards_vote *agreed)
+{
+    int count = cornu_ranks_count(r);
+    ballot own = {.vote = vote}, *all;
+    if (results)
+        own.results = *results;
+    TRY(memory_new((size_t)count, sizeof *all, "results of ranks", &all));
+    cornu_status status = ranks_share(r, &own, all, sizeof own);
+    add_ballots(all, count);
+    *agreed = (shards_vote)all->vote;
+    if (results)
+        *results = all->results;
+    free(all);
+    return status;
 }

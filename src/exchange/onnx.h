@@ -1,6 +1,6 @@
-/* Files of other programs. */
-#ifndef EXCHANGE_EXPORT_H
-#define EXCHANGE_EXPORT_H
+/* ONNX files, by the folder onnx/ in a build that has it (CORNU_ONNX). */
+#ifndef EXCHANGE_ONNX_H
+#define EXCHANGE_ONNX_H
 
 #include "model/model.h"
 
