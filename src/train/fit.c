@@ -111,9 +111,9 @@ static bool is_weighted(const fit_run *run)
 static cornu_status prepare_step(fit_run *run, int64_t batch)
 {
     session_plan *ready;
-    if (run->shards)
-        return shards_prepare(run->shards, batch, is_weighted(run));
-    return session_plan_for(run->session, PLAN_TRAIN, batch, is_weighted(run), &ready);
+    if (run->state.shards)
+        return shards_prepare(run->state.shards, batch, is_weighted(run));
+    return session_plan_for(run->state.session, PLAN_TRAIN, batch, is_weighted(run), &ready);
 }
 
 /* All of the run, so that one that does not fit is known now. */
@@ -122,24 +122,25 @@ static cornu_status prepare_plans(fit_run *run)
     session_plan *ready;
     const evaluation *v = &run->validation;
     TRY(prepare_step(run, run->batch));
-    int64_t rest = run->data->stream ? 0 : feed_samples(&run->feed) % run->batch;
+    int64_t rest = run->state.data->stream ? 0 : feed_samples(&run->feed) % run->batch;
     if (rest)
         TRY(prepare_step(run, rest));
     if (!run->validates)
         return CORNU_OK;
     const bool weighs = v->data->block[v->split].weight != NULL;
-    TRY(session_plan_for(run->session, PLAN_EVALUATE, v->batch, weighs, &ready));
+    TRY(session_plan_for(run->state.session, PLAN_EVALUATE, v->batch, weighs, &ready));
     if (v->count % v->batch)
-        TRY(session_plan_for(run->session, PLAN_EVALUATE, v->count % v->batch, weighs, &ready));
+        TRY(session_plan_for(run->state.session, PLAN_EVALUATE, v->count % v->batch, weighs,
+                             &ready));
     return CORNU_OK;
 }
 
 cornu_status fit_train_plan(const fit_run *run, session_plan **out)
 {
-    if (!run->shards)
-        return session_plan_for(run->session, PLAN_TRAIN, run->batch, is_weighted(run), out);
+    if (!run->state.shards)
+        return session_plan_for(run->state.session, PLAN_TRAIN, run->batch, is_weighted(run), out);
     int64_t largest = (run->batch + run->spec.shards - 1) / run->spec.shards;
-    return session_plan_scope(run->session, SCOPE_GRADIENTS, largest, is_weighted(run), out);
+    return session_plan_scope(run->state.session, SCOPE_GRADIENTS, largest, is_weighted(run), out);
 }
 
 /* ---- the session ------------------------------------------------------------------------- */
@@ -173,9 +174,8 @@ static cornu_status start_session(fit_run *run)
                                .augment = data.augment};
     if (!run->options->resume)
         TRY(features_learn(run->model, &run->feed));
-    TRY(session_open(run->model, &options, &run->session));
-    run->state.session = run->session;
-    const device *d = session_device(run->session);
+    TRY(session_open(run->model, &options, &run->state.session));
+    const device *d = session_device(run->state.session);
     if (d->ops->notice && *d->ops->notice(d))
         fit_notice(&run->state, "%s", d->ops->notice(d));
     TRY(fit_upload(run));
@@ -184,8 +184,7 @@ static cornu_status start_session(fit_run *run)
                                 .threads = run->options->threads,
                                 .bf16 = run->wire_bf16,
                                 .divides = run->options->shard_optimizer};
-    TRY(shards_open(run->session, &of_shards, &run->shards));
-    run->state.shards = run->shards;
+    TRY(shards_open(run->state.session, &of_shards, &run->state.shards));
     TRY(fit_open_share(run));
     TRY(prepare_plans(run));
     TRY(fit_check_ranks(run));
@@ -200,7 +199,7 @@ static cornu_status note_tuning(fit_run *run)
 {
     training_state *t = &run->model->training;
     device_tuning now;
-    TRY(session_tuning(run->session, &now));
+    TRY(session_tuning(run->state.session, &now));
     if (run->options->resume && t->tuning && *now.text && strcmp(t->tuning, now.text) != 0)
         fit_notice(&run->state,
                    "resume: found the tuning \"%s\" in the model file; the device's is \"%s\" "
@@ -216,10 +215,11 @@ static cornu_status begin(fit_run *run)
     cornu_model *m = run->model;
     if (!run->options->resume)
         training_state_forget_callbacks(&m->training);
-    TRY(classes_name(m, run->data));
+    TRY(classes_name(m, run->state.data));
     TRY(note_tuning(run));
-    return training_state_set_data(&m->training, run->data->set ? run->data->set->name : NULL,
-                                   run->data->origin);
+    return training_state_set_data(&m->training,
+                                   run->state.data->set ? run->state.data->set->name : NULL,
+                                   run->state.data->origin);
 }
 
 /* The device has them; here they would take as much memory again. */
@@ -245,7 +245,7 @@ static cornu_status open_session(fit_run *run)
         return status;
     }
     discard_slots(m);
-    session_own_weights(run->session);
+    session_own_weights(run->state.session);
     return CORNU_OK;
 }
 
@@ -253,8 +253,8 @@ static cornu_status open_session(fit_run *run)
 
 static void close_run(fit_run *run)
 {
-    shards_close(run->shards);
-    session_close(run->session);
+    shards_close(run->state.shards);
+    session_close(run->state.session);
     callbacks_close(run->callbacks);
     doc_free(run->section);
     class_weights_free(&run->class_weights);
@@ -274,9 +274,9 @@ static cornu_status finish(fit_run *run, cornu_status status)
     snprintf(why, sizeof why, "%s", cornu_last_error());
     if (status == CORNU_NOT_A_NUMBER) /* of all ranks */
         (void)fit_gather(&run->state);
-    session_release_plans(run->session);
+    session_release_plans(run->state.session);
     cornu_status pulled =
-        session_pull(run->session, run->state.pulled ? m->weight_count : 0,
+        session_pull(run->state.session, run->state.pulled ? m->weight_count : 0,
                      m->training.position.slots_divided ? m->weight_count : m->variable_count);
     if (status == CORNU_OK && pulled != CORNU_OK)
         snprintf(why, sizeof why, "%s", cornu_last_error());
@@ -322,7 +322,7 @@ cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_f
     const cornu_fit_options *o = options_of_rank(options ? options : &defaults, &own);
     TRY(cornu_ranks_end(o->ranks, CHECK_RESERVE("cornu_fit_options", o)));
     TRY(cornu_ranks_end(o->ranks, session_check_free(model)));
-    fit_run run = {.options = o, .model = model, .data = data, .pass = -1};
+    fit_run run = {.options = o, .model = model, .pass = -1};
     run.state = (fit_state){.model = model,
                             .data = data,
                             .resumed = o->resume,

@@ -13,12 +13,13 @@ static cornu_status check_validation_classes(const fit_run *run)
     const cornu_model *m = run->model;
     class_numbers numbers;
     cornu_status status;
-    if (m->class_names || !run->data->class_names || !data->class_names)
+    if (m->class_names || !run->state.data->class_names || !data->class_names)
         status = classes_match(m, data, CLASSES_TO_EVALUATE, &numbers);
     else
-        status = classes_match_list(
-            &(class_list){run->data->class_names, run->data->class_count, "the training data"},
-            data, true, CLASSES_TO_EVALUATE, &numbers);
+        status =
+            classes_match_list(&(class_list){run->state.data->class_names,
+                                             run->state.data->class_count, "the training data"},
+                               data, true, CLASSES_TO_EVALUATE, &numbers);
     classes_free(&numbers);
     return status;
 }
@@ -27,7 +28,7 @@ static cornu_status check_validation_classes(const fit_run *run)
 static cornu_status split_training(fit_run *run)
 {
     int64_t all = run->train.count;
-    if (run->data->stream)
+    if (run->state.data->stream)
         return status_fail(CORNU_UNSUPPORTED, "validation_split: found a stream of batches; "
                                               "expected data that can be divided");
     int64_t kept = (int64_t)floor((double)all * (1.0 - run->spec.validation_split));
@@ -47,7 +48,7 @@ static cornu_status split_training(fit_run *run)
 
 static cornu_status use_test_split(fit_run *run)
 {
-    const sample_block *test = &run->data->block[CORNU_TEST];
+    const sample_block *test = &run->state.data->block[CORNU_TEST];
     if (test->count == 0) {
         fit_notice(&run->state, "there are no test samples: training goes without validation");
         return CORNU_OK;
@@ -97,7 +98,7 @@ static cornu_status notice_pixels(fit_run *run)
     const layer *by = model_rescaling(run->model);
     data_spec spec;
     TRY(data_spec_read(run->model->data, &spec));
-    if (!by || run->train.x_type != SAMPLE_U8 || run->data->scaled || spec.scale > 0)
+    if (!by || run->train.x_type != SAMPLE_U8 || run->state.data->scaled || spec.scale > 0)
         return CORNU_OK;
     if (run->train.x_scale >= 1)
         fit_notice(&run->state,
@@ -117,8 +118,9 @@ static cornu_status read_class_weights(fit_run *run)
     const class_list classes =
         m->class_names
             ? (class_list){m->class_names, m->class_count, "the model"}
-            : (class_list){run->data->class_names,
-                           run->data->class_names ? run->data->class_count : 0, "the data"};
+            : (class_list){run->state.data->class_names,
+                           run->state.data->class_names ? run->state.data->class_count : 0,
+                           "the data"};
     TRY(class_weights_read(run->spec.class_weight, &classes, &run->class_weights));
     if (run->class_weights.clash)
         fit_notice(&run->state,
@@ -129,31 +131,31 @@ static cornu_status read_class_weights(fit_run *run)
 
 static cornu_status open_data(fit_run *run)
 {
-    TRY(data_samples_for(run->data, CORNU_TRAIN, run->model, &run->train));
-    run->validation.data = run->data;
+    TRY(data_samples_for(run->state.data, CORNU_TRAIN, run->model, &run->train));
+    run->validation.data = run->state.data;
     TRY(fit_open_files(run));
-    if (run->data->stream && run->options->ranks)
+    if (run->state.data->stream && run->options->ranks)
         return status_fail(CORNU_UNSUPPORTED, "ranks: found a stream of batches, which may be "
                                               "another one on each; expected other data");
-    if (run->data->stream && run->options->resume)
+    if (run->state.data->stream && run->options->resume)
         return status_fail(CORNU_UNSUPPORTED, "resume: found a stream of batches, which cannot go "
                                               "on where it was; expected other data");
-    TRY(classes_match(run->model, run->data, CLASSES_TO_TRAIN, &run->classes));
+    TRY(classes_match(run->model, run->state.data, CLASSES_TO_TRAIN, &run->classes));
     TRY(classes_renumber(&run->classes, &run->train));
-    if (!run->data->stream)
+    if (!run->state.data->stream)
         TRY(data_check_samples(run->model, &run->train, "training samples"));
     TRY(notice_pixels(run));
-    shape_picture(&run->data->block[CORNU_TRAIN].x_shape,
+    shape_picture(&run->state.data->block[CORNU_TRAIN].x_shape,
                   &run->train.x_shape); /* to be augmented */
     TRY(choose_validation(run));
     TRY(read_class_weights(run));
-    if (!run->data->stream)
+    if (!run->state.data->stream)
         TRY(class_weights_weigh(&run->class_weights, &run->train));
     const position *p = &run->model->training.position;
     if (run->options->resume && p->train_samples != run->train.count)
         return fit_fail_resume("training samples:", (uint64_t)p->train_samples,
                                (uint64_t)run->train.count);
-    return feed_open(run->data, CORNU_TRAIN, &run->train, 0, run->train.count, &run->feed);
+    return feed_open(run->state.data, CORNU_TRAIN, &run->train, 0, run->train.count, &run->feed);
 }
 
 /* ---- batches and epochs ------------------------------------------------------------------ */
@@ -161,7 +163,7 @@ static cornu_status open_data(fit_run *run)
 /* The batches are as the stream has them. */
 static void plan_streamed(fit_run *run)
 {
-    int64_t batches = run->data->stream->source.batches;
+    int64_t batches = run->state.data->stream->source.batches;
     run->batch = run->train.count;
     run->per_pass = batches ? batches : STEPS_UNKNOWN;
     run->steps = run->spec.steps_per_epoch ? run->spec.steps_per_epoch : run->per_pass;
@@ -171,8 +173,9 @@ cornu_status fit_check_samples(const fit_run *run, int64_t samples)
 {
     if (samples > 0)
         return CORNU_OK;
-    return status_fail(CORNU_BAD_FILE, "%s: found no readable images in %jd %s", run->data->folder,
-                       (intmax_t)run->feed.count, PLURAL(run->feed.count, "file", "files"));
+    return status_fail(CORNU_BAD_FILE, "%s: found no readable images in %jd %s",
+                       run->state.data->folder, (intmax_t)run->feed.count,
+                       PLURAL(run->feed.count, "file", "files"));
 }
 
 static cornu_status plan_batches(fit_run *run)
@@ -193,7 +196,7 @@ static cornu_status plan_batches(fit_run *run)
 
 static cornu_status plan_epochs(fit_run *run)
 {
-    if (run->data->stream)
+    if (run->state.data->stream)
         plan_streamed(run);
     else
         TRY(plan_batches(run));

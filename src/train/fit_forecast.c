@@ -20,13 +20,13 @@ static double guess_validation(const fit_run *run)
     session_plan *train, *evaluate;
     const evaluation *v = &run->validation;
     if (!run->validates || v->data->stream || fit_train_plan(run, &train) != CORNU_OK ||
-        session_plan_for(run->session, PLAN_EVALUATE, v->batch,
+        session_plan_for(run->state.session, PLAN_EVALUATE, v->batch,
                          v->data->block[v->split].weight != NULL, &evaluate) != CORNU_OK)
         return 0;
     double steps = ceil((double)v->count / (double)v->batch);
     if (v->steps > 0 && (double)v->steps < steps)
         steps = (double)v->steps;
-    double runs = run->shards ? (double)run->spec.shards : 1; /* of its plan, in a step */
+    double runs = run->state.shards ? (double)run->spec.shards : 1; /* of its plan, in a step */
     double flops = evaluate->plan->flops / fmax(runs * train->plan->flops, 1);
     double bytes = evaluate->plan->bytes / fmax(runs * train->plan->bytes, 1);
     return steps * (flops + bytes) / 2;
@@ -70,9 +70,9 @@ static void mark(fit_run *run)
     if (!first && !m->decodes)
         return;
     cornu_data_loading l;
-    if (cornu_data_loading_get(run->data, &l) != CORNU_OK)
+    if (cornu_data_loading_get(run->state.data, &l) != CORNU_OK)
         return;
-    m->decodes = data_files_left(run->data) > 0;
+    m->decodes = data_files_left(run->state.data) > 0;
     m->cpu = process_seconds();
     m->decoding = l.decode_seconds + l.resize_seconds;
     m->waited = l.wait_seconds;
@@ -96,7 +96,7 @@ void fit_forecast_begin(fit_run *run)
 static double alone(const fit_run *run, const fit_marks *before, double seconds)
 {
     const fit_marks *now = &run->marks;
-    if (session_device(run->session)->ops->upload)
+    if (session_device(run->state.session)->ops->upload)
         return seconds - (now->waited - before->waited);
     double cpu = now->cpu - before->cpu, decoding = now->decoding - before->decoding;
     return cpu > 0 ? seconds * fmax(1 - decoding / cpu, 0) : seconds;
@@ -141,7 +141,7 @@ static double decoding_left(const fit_run *run)
 {
     const fit_marks *m = &run->marks;
     double rate = (double)(m->files - m->first_files) / (m->at - m->first_at);
-    return m->decodes && rate > 0 ? (double)data_files_left(run->data) / rate : 0;
+    return m->decodes && rate > 0 ? (double)data_files_left(run->state.data) / rate : 0;
 }
 
 void fit_forecast_tell(const fit_run *run, bool ended, cornu_progress *progress)

@@ -67,8 +67,8 @@ static cornu_status log_epoch(fit_run *run, double seconds)
 
 static cornu_status take_results(fit_run *run, step_results *results, bool reset)
 {
-    return run->shards ? shards_results(run->shards, results, reset)
-                       : session_results(run->session, results, reset);
+    return run->state.shards ? shards_results(run->state.shards, results, reset)
+                             : session_results(run->state.session, results, reset);
 }
 
 static cornu_status read_results(fit_run *run, step_results *results)
@@ -152,9 +152,10 @@ static cornu_status report_step(fit_run *run)
 
 cornu_status fit_upload(fit_run *run)
 {
-    device *d = session_device(run->session);
+    device *d = session_device(run->state.session);
     const cornu_data *validation = run->validation.data;
-    if (!d->ops->upload || run->uploaded || run->data->stream || !data_is_whole(run->data))
+    if (!d->ops->upload || run->uploaded || run->state.data->stream ||
+        !data_is_whole(run->state.data))
         return CORNU_OK;
     run->uploaded = true;
     TRY(d->ops->upload(d, &run->train));
@@ -167,11 +168,11 @@ static cornu_status set_pass(fit_run *run, int64_t pass)
 {
     if (run->pass == pass)
         return CORNU_OK;
-    device *d = session_device(run->session);
+    device *d = session_device(run->state.session);
     TRY(d->ops->synchronize(d)); /* steps under way still read the old order */
     TRY(fit_upload(run));
     feed_begin(&run->feed, run->model->training.position.seed, pass, run->spec.shuffle);
-    session_set_pass(run->session, pass);
+    session_set_pass(run->state.session, pass);
     run->pass = pass;
     return CORNU_OK;
 }
@@ -201,10 +202,10 @@ static cornu_status take_batch(fit_run *run, const int64_t **index, int64_t *bat
 static cornu_status take_streamed(fit_run *run, const int64_t **index, int64_t *batch)
 {
     const position *p = &run->model->training.position;
-    session_set_pass(run->session, p->epoch);
-    TRY(feed_take_checked(run->session, &run->feed, 0, run->batch, index, batch));
+    session_set_pass(run->state.session, p->epoch);
+    TRY(feed_take_checked(run->state.session, &run->feed, 0, run->batch, index, batch));
     if (*batch == 0 && (run->steps != STEPS_UNKNOWN || p->step == 0))
-        TRY(feed_take_checked(run->session, &run->feed, 0, run->batch, index, batch));
+        TRY(feed_take_checked(run->state.session, &run->feed, 0, run->batch, index, batch));
     else if (*batch == 0)
         return CORNU_OK;
     if (*batch > 0)
@@ -229,22 +230,22 @@ static cornu_status vote(fit_run *run, bool before)
     shards_vote own = before ? VOTE_NOT : VOTE_GO;
     if (!before && o->ranks && o->should_stop && o->should_stop(o->user))
         own = VOTE_LAST;
-    return shards_agree(run->shards, own, &run->agreed);
+    return shards_agree(run->state.shards, own, &run->agreed);
 }
 
 static cornu_status train_batch(fit_run *run, const int64_t *index, int64_t batch)
 {
     const sample_block *samples = &run->feed.samples;
     session_plan *ready;
-    if (run->shards) {
-        TRY(shards_begin(run->shards, samples, index, batch));
+    if (run->state.shards) {
+        TRY(shards_begin(run->state.shards, samples, index, batch));
         TRY(vote(run, false));
-        return run->agreed == VOTE_NOT ? CORNU_STOPPED : shards_end(run->shards, batch);
+        return run->agreed == VOTE_NOT ? CORNU_STOPPED : shards_end(run->state.shards, batch);
     }
-    TRY(session_plan_for(run->session, PLAN_TRAIN, batch, samples->weight != NULL, &ready));
-    if (op_profile_wants(run->state.profile, run->session, ready))
-        return op_profile_step(run->state.profile, run->session, ready, samples, index);
-    return session_step(run->session, ready, samples, index);
+    TRY(session_plan_for(run->state.session, PLAN_TRAIN, batch, samples->weight != NULL, &ready));
+    if (op_profile_wants(run->state.profile, run->state.session, ready))
+        return op_profile_step(run->state.profile, run->state.session, ready, samples, index);
+    return session_step(run->state.session, ready, samples, index);
 }
 
 /* *taken: false where there is no batch left for the epoch. */
@@ -253,8 +254,8 @@ static cornu_status run_step(fit_run *run, bool *taken)
     position *p = &run->model->training.position;
     const int64_t *index;
     int64_t batch;
-    cornu_status status =
-        run->data->stream ? take_streamed(run, &index, &batch) : take_batch(run, &index, &batch);
+    cornu_status status = run->state.data->stream ? take_streamed(run, &index, &batch)
+                                                  : take_batch(run, &index, &batch);
     if (status == CORNU_STOPPED && run->options->ranks) {
         TRY(vote(run, true));
         return CORNU_STOPPED;
@@ -461,7 +462,7 @@ static cornu_status run_epoch(fit_run *run)
     if (run->validates_now) {
         double begin = clock_seconds();
         cornu_status status =
-            session_evaluate(run->session, &run->validation, &run->validation_scores);
+            session_evaluate(run->state.session, &run->validation, &run->validation_scores);
         if (status == CORNU_STOPPED)
             return stop(run);
         TRY(status);

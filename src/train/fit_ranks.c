@@ -14,7 +14,7 @@ static cornu_status check_files(const fit_run *run)
         return CORNU_OK;
     claim(&c, "version of cornu", "%s", cornu_version());
     claim(&c, "run", "%s", run->options->resume ? "resumed" : "new");
-    claim_files(&c, "files of the pictures", run->data);
+    claim_files(&c, "files of the pictures", run->state.data);
     claim_files(&c, "files of the validation pictures", run->options->validation_data);
     return ranks_agree(run->options->ranks, c.all, c.count);
 }
@@ -25,8 +25,8 @@ static cornu_status claim_device(claims *c, const fit_run *run)
     device_tuning tuning;
     const cornu_fit_options *o = run->options;
     TRY(device_isa(&isa));
-    TRY(session_tuning(run->session, &tuning));
-    claim(c, "device", "%s", session_device(run->session)->ops->name);
+    TRY(session_tuning(run->state.session, &tuning));
+    claim(c, "device", "%s", session_device(run->state.session)->ops->name);
     claim(c, "precision", "%s", o->precision ? o->precision : "fp32");
     claim(c, "convolutions", "%s", o->exact_convolution ? "exact" : "any");
     claim(c, "instruction set (CORNU_ISA)", "%s", isa);
@@ -50,7 +50,7 @@ cornu_status fit_check_ranks(fit_run *run)
     claim(&c, "shard-optimizer", "%s", o->shard_optimizer ? "yes" : "no");
     claim_number(&c, "steps an epoch", run->steps);
     claim_number(&c, "epochs", run->epochs);
-    claim_samples(&c, "training samples", run->data, &run->train);
+    claim_samples(&c, "training samples", run->state.data, &run->train);
     if (run->validates)
         claim_samples(&c, "validation samples", v->data, &v->data->block[v->split]);
     else
@@ -71,7 +71,7 @@ static cornu_status finish_files(const fit_run *run, const cornu_data *data)
         return CORNU_OK;
     if (divided)
         TRY(data_divide(data));
-    if ((divided && data_must_be_whole(data)) || (data == run->data && run->options->resume))
+    if ((divided && data_must_be_whole(data)) || (data == run->state.data && run->options->resume))
         return feed_finish(data, ranks);
     return CORNU_OK;
 }
@@ -79,7 +79,7 @@ static cornu_status finish_files(const fit_run *run, const cornu_data *data)
 cornu_status fit_open_files(fit_run *run)
 {
     TRY(check_files(run));
-    TRY(finish_files(run, run->data));
+    TRY(finish_files(run, run->state.data));
     return finish_files(run, run->options->validation_data);
 }
 
@@ -111,9 +111,10 @@ cornu_status fit_open_share(fit_run *run)
     cornu_ranks *ranks = run->options->ranks;
     if (cornu_ranks_count(ranks) == 1)
         return CORNU_OK;
-    TRY(feed_divide(
-        &run->feed.pass,
-        &(feed_share){.ranks = ranks, .own = own_samples, .context = run->shards, .round = 1}));
+    TRY(feed_divide(&run->feed.pass, &(feed_share){.ranks = ranks,
+                                                   .own = own_samples,
+                                                   .context = run->state.shards,
+                                                   .round = 1}));
     return want_validation(run);
 }
 

@@ -28,14 +28,11 @@ typedef struct fit_marks {
 typedef struct fit_run {
     const cornu_fit_options *options;
     cornu_model *model;
-    const cornu_data *data;
-    doc *section;  /* options->section, or NULL */
-    fit_spec spec; /* options over recipe over defaults */
-    session *session;
-    shards *shards; /* NULL: a batch is one */
+    doc *section;   /* options->section, or NULL */
+    fit_spec spec;  /* options over recipe over defaults */
     bool wire_bf16; /* their gradients are rounded */
     callbacks *callbacks;
-    fit_state state;
+    fit_state state; /* with session, shards and data */
 
     sample_block train;    /* without the validation split */
     class_numbers classes; /* of the training samples */
