@@ -1,11 +1,11 @@
-/* What of a training step is added over shards, and in which order it lies among a shard's numbers:
-   gradients, that which is made first being first, so that the others can be made while it is on
-   its way to other ranks; then the variables that the forward pass changes. */
+/* Shards of a batch: what users may ask for, and how the numbers lie that are added over them. */
 #ifndef PARALLEL_SHARD_LAYOUT_H
 #define PARALLEL_SHARD_LAYOUT_H
 
 #include "parallel/ranks.h"
 #include "step/plan.h"
+
+/* ---- what users ask for ---- */
 
 enum { SHARDS_MOST = 1024 };
 
@@ -15,6 +15,11 @@ cornu_status shards_check(int64_t count, int64_t batch, const cornu_ranks *ranks
 /* "fp32" (NULL too) or "bf16". */
 cornu_status shards_wire_find(const char *name, bool *bf16);
 const char *shards_wire_name(bool bf16);
+
+/* ---- the layout ----
+
+   In the order of a step: gradients, the first that is made being first, so that the others can be
+   made while it is on its way to other ranks; then the variables that the forward pass changes. */
 
 typedef struct shard_part {
     int variable;

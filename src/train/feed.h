@@ -9,7 +9,8 @@
 /* The order of an epoch's samples: index[count] is a permutation keyed by (seed, epoch), or
    0..count-1 without shuffle. */
 void feed_order(uint64_t seed, int64_t epoch, bool shuffle, int64_t count, int64_t *index);
-/* Of a pass over a stream that ends when it ends. */
+
+/* Of a stream that does not say how many batches it has. */
 #define STEPS_UNKNOWN INT64_MAX
 
 typedef struct feed {
@@ -28,7 +29,7 @@ void feed_close(feed *f);
    the pass before must be done. */
 void feed_begin(feed *f, uint64_t seed, int64_t pass, bool shuffle);
 /* Samples from..from+batch-1 of the pass, by their numbers in `samples`; *got is smaller at its
-   end. Waits until they are decoded, and until it is known whether there are any behind them. The
+   end. Waits until they are decoded, and until it is known whether any follow. The
    batch before is released. Of a stream: all of its next batch, which takes the place of the one
    before; 0 at the pass's end. */
 cornu_status feed_take(feed *f, int64_t from, int64_t batch, const int64_t **index, int64_t *got);
