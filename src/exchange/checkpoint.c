@@ -491,8 +491,7 @@ static cornu_status fail_format(const tensor_file *f, const char *format)
                        CHECKPOINT_FORMAT);
 }
 
-/* ---- reading: Keras's files
- * ---------------------------------------------------------------------- */
+/* ---- reading: Keras's files -------------------------------------------------------------- */
 
 /* Keras trained it: how many steps, and by which learning rate since. */
 static void take_state(cornu_model *m, const keras_state *state)
@@ -527,8 +526,7 @@ static cornu_status read_foreign(tensor_file *f, cornu_model **out)
     return CORNU_OK;
 }
 
-/* ---- reading: all
- * -------------------------------------------------------------------------------- */
+/* ---- reading: all ------------------------------------------------------------------------ */
 
 static cornu_status read_file(tensor_file *f, bool keras, cornu_model **out)
 {

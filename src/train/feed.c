@@ -145,8 +145,7 @@ cornu_status feed_take_checked(session *s, feed *f, int64_t from, int64_t batch,
                     : CORNU_OK;
 }
 
-/* ---- all files, by all ranks
- * --------------------------------------------------------------------------- */
+/* ---- all files, by all ranks ------------------------------------------------------------- */
 
 /* Samples that ranks read before they tell each other of them. */
 enum { FINISH_BATCH = 64 };
