@@ -15,7 +15,7 @@ cornu_status checkpoint_write_weights(const cornu_model *m, const char *path,
                                       const file_watch *watch);
 /* CORNU_BAD_FILE names the entry or tensor, what was found and what was expected. */
 cornu_status checkpoint_read(const char *path, cornu_model **out);
-/* Of which endings model files are, for messages; and is `path` one? */
+/* The endings of model files, for messages; and does `path` have one? */
 #define CHECKPOINT_ENDINGS ".safetensors, .keras, .h5 or .hdf5"
 bool checkpoint_path_is(const char *path);
 /* Before training: is `path` a name for a model file, and can it be written? Leaves nothing behind.

@@ -1,5 +1,5 @@
-/* What ranks tell each other besides sums: claims before a run's first step, so that all do the
-   same, and votes after each step. */
+/* Ranks agree: by claims before a run's first step, so that all do the same, and by votes after
+   each step. */
 #ifndef PARALLEL_AGREE_H
 #define PARALLEL_AGREE_H
 
@@ -35,10 +35,10 @@ void claim_weights(claims *c, const cornu_model *m);
 
 /* ---- votes ---- */
 
-/* What a rank wants; the largest vote is what all do. */
+/* Each rank votes; all do what the largest vote says. */
 typedef enum shards_vote {
     VOTE_GO,
-    VOTE_LAST, /* training stops behind this step */
+    VOTE_LAST, /* training stops after this step */
     VOTE_NOT   /* said in place of shards_begin: this rank cannot begin, so nothing is added and all
                   is as before */
 } shards_vote;

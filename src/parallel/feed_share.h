@@ -7,8 +7,8 @@
 #include "data/data.h"
 #include "parallel/ranks.h"
 
-/* What one of several ranks looks at: of batch `number` of a pass, which has so many samples, those
-   from *begin to *end - 1. */
+/* The samples of each batch that this rank reads: from *begin to *end - 1 of batch `number` of a
+   pass, which has `samples`. */
 typedef struct feed_share {
     cornu_ranks *ranks; /* NULL: all samples are this process's */
     void (*own)(const void *context, int64_t number, int64_t samples, int64_t *begin, int64_t *end);
@@ -26,7 +26,7 @@ typedef struct feed_pass {
     int64_t kept;
     bool patient; /* no callback is asked whether to go on while it waits */
 
-    /* Of one of several ranks: order[left] without those that all ranks know to be unusable. Places
+    /* With several ranks: order[left] without those that all ranks know to be unusable. Places
        below `kept` are known to all to be usable, and read as far as they are this rank's. */
     feed_share share;
     int64_t left;

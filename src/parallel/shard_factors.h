@@ -27,12 +27,12 @@ static inline bool shard_factors_fewer(int64_t floats, int64_t elements)
 cornu_status shard_factors_find(shard_factors *f, const cornu_model *m, int64_t batch,
                                 int64_t shards);
 void shard_factors_free(shard_factors *f);
-/* Of all shards. */
+/* The number of floats of all shards. */
 int64_t shard_factors_floats(const shard_factors *f);
-/* What this plan of SCOPE_GRADIENTS keeps is made among shard number i's. */
+/* A plan of SCOPE_GRADIENTS writes the factors that it keeps to the place of shard i. */
 cornu_status shard_factors_place(const shard_factors *f, device *d, const plan *p, prepared *in,
                                  int64_t i);
-/* What this plan of SCOPE_UPDATES multiplies is everybody's. */
+/* A plan of SCOPE_UPDATES reads the factors of all shards. */
 cornu_status shard_factors_place_all(const shard_factors *f, device *d, const plan *p,
                                      prepared *in);
 /* How many of a plan's operations, from the first, make all of a shard's. */

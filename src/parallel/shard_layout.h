@@ -38,8 +38,8 @@ typedef struct shard_layout {
 
 /* So many floats from one part to the next. */
 int64_t shard_layout_align(int64_t floats);
-/* Of a plan of SCOPE_GRADIENTS; the order is the same for each of the model's. Does nothing where
-   it has been found. */
+/* By a plan of SCOPE_GRADIENTS; all such plans of a model have the same order. Does nothing where
+   the layout is known. */
 cornu_status shard_layout_find(shard_layout *l, const cornu_model *m, const plan *gradients);
 /* Parts are made by this plan from now on. */
 void shard_layout_follow(shard_layout *l, const plan *gradients);

@@ -6,7 +6,7 @@
 #include "data/data.h"
 #include "data/images/canvas.h"
 
-/* Of the matrix: 128 MB. */
+/* The matrix then takes 128 MB. */
 enum { REPORT_CLASSES_MOST = 4096, REPORT_ERRORS_MOST = 1000 };
 
 typedef struct report_error {

@@ -10,7 +10,7 @@
    0..count-1 without shuffle. */
 void feed_order(uint64_t seed, int64_t epoch, bool shuffle, int64_t count, int64_t *index);
 
-/* Of a stream that does not say how many batches it has. */
+/* The steps of a stream that does not say how many batches it has. */
 #define STEPS_UNKNOWN INT64_MAX
 
 typedef struct feed {
@@ -30,7 +30,7 @@ void feed_close(feed *f);
 void feed_begin(feed *f, uint64_t seed, int64_t pass, bool shuffle);
 /* Samples from..from+batch-1 of the pass, by their numbers in `samples`; *got is smaller at its
    end. Waits until they are decoded, and until it is known whether any follow. The
-   batch before is released. Of a stream: all of its next batch, which takes the place of the one
+   batch before is released. A stream gives all of its next batch, which takes the place of the one
    before; 0 at the pass's end. */
 cornu_status feed_take(feed *f, int64_t from, int64_t batch, const int64_t **index, int64_t *got);
 /* feed_take; a stream's batch is checked against the model, as other data is before the first step.

@@ -39,7 +39,7 @@ typedef struct fit_run {
     class_weights class_weights;
     feed feed;                     /* of it */
     bool uploaded;                 /* the device has a copy */
-    bool validates, validates_now; /* at all; behind the epoch at hand */
+    bool validates, validates_now; /* at all; after this epoch */
     evaluation validation;
     /* Training goes through the data in passes of `per_pass` batches, each in an order of its own;
        an epoch is the next `steps` batches. Without steps_per_epoch an epoch is a pass. While it is
@@ -66,7 +66,7 @@ typedef struct fit_run {
     bool nan_noticed, saved;
     int64_t saved_epoch; /* whole epochs in the file that was saved last */
     bool stepped;        /* at least once */
-    shards_vote agreed;  /* of the ranks, on the step at hand */
+    shards_vote agreed;  /* by all ranks, on the current step */
 } fit_run;
 
 /* ---- fit_settings.c ---- */
@@ -88,8 +88,8 @@ cornu_status fit_check_samples(const fit_run *run, int64_t samples);
 
 /* ---- fit_ranks.c ---- */
 
-/* What must be known of samples that may still be decoded before a run begins; with ranks: have all
-   of them the same files? */
+/* Find out what must be known, before a run begins, of samples that may still be decoded; with
+   ranks: have all of them the same files? */
 cornu_status fit_open_files(fit_run *run);
 /* With ranks: wait for, and decode, what this one's shards and its share of a validation need. */
 cornu_status fit_open_share(fit_run *run);
@@ -113,13 +113,13 @@ cornu_status fit_log_open(fit_run *run);
 
 /* ---- fit_forecast.c ---- */
 
-/* What the forecast learns: the plans are ready; the first step of an epoch is next; so many of its
+/* Tell the forecast: the plans are ready; the first step of an epoch is next; so many of its
    steps have been done (the device has been waited for); a validation took so long. */
 void fit_forecast_open(fit_run *run);
 void fit_forecast_begin(fit_run *run);
 void fit_forecast_steps(fit_run *run);
 void fit_forecast_validated(fit_run *run, double seconds);
-/* What is left, into `progress`: of the current epoch some steps, or (ended) nothing. */
+/* Write into `progress` what is left: some steps of the current epoch, or (ended) none of it. */
 void fit_forecast_tell(const fit_run *run, bool ended, cornu_progress *progress);
 
 #endif
