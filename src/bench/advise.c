@@ -166,12 +166,12 @@ static void plan_schedule(adviser *a)
     advise_report *r = a->report;
     const advise_options *o = a->options;
     const fit_spec *s = &a->spec;
-    r->epochs = o->epochs ? o->epochs : s->epochs ? s->epochs : 1;
-    r->batch = o->batch ? o->batch : s->batch ? s->batch : 32;
+    r->epochs = o->epochs ? o->epochs : s->epochs;
+    r->batch = o->batch ? o->batch : s->batch;
     r->batch = r->batch < r->samples ? r->batch : r->samples;
     r->steps = s->steps_per_epoch ? s->steps_per_epoch : (r->samples + r->batch - 1) / r->batch;
     r->validations = r->validation_samples > 0 ? fit_spec_validations(s, 0, r->epochs) : 0;
-    a->validation_batch = s->validation_batch ? s->validation_batch : r->batch;
+    a->validation_batch = s->validation_batch_size ? s->validation_batch_size : r->batch;
     int64_t most = s->validation_steps * a->validation_batch;
     if (most > 0 && most < r->validation_samples)
         r->validation_samples = most;

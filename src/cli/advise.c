@@ -49,11 +49,9 @@ static int run(int argc, char **argv)
     advise_options o = {.on_notice = on_notice, .should_stop = interrupt_asked};
     const char *json = NULL, *html = NULL, *sweep = NULL;
     int64_t batches[SWEEP_BATCHES_MOST + 1], seconds = 0;
-    device_choice on = {.device = NULL};
     price_list prices;
     const option options[] = {
-        DEVICE_OPTIONS(on),
-        DATA_OPTION(o.data),
+        WHERE_OPTIONS(o) DATA_OPTION(o.data),
         {"epochs", "N", "epochs in all; the recipe's without", OPTION_INT, &o.epochs, 1, INT32_MAX},
         {"batch", "N", "samples of a step; the recipe's without", OPTION_INT, &o.batch, 1,
          INT32_MAX},
@@ -74,15 +72,12 @@ static int run(int argc, char **argv)
     if (price_parse(o.price, &prices) != CORNU_OK ||
         (sweep && sweep_parse(sweep, batches) != CORNU_OK))
         return fail_usage(&command_advise, "--%s", cornu_last_error());
-    if (!devices_are_there(&on, &status) || !can_write(json, &status) || !can_write(html, &status))
+    if (!devices_are_there(o.device, o.precision, &status) || !can_write(json, &status) ||
+        !can_write(html, &status))
         return status;
     progress_open(&p, false);
     interrupt_watch(&p);
     o.what = found.item[0];
-    o.device = on.device;
-    o.precision = on.precision;
-    o.exact_convolution = on.exact_convolution;
-    o.threads = (int)on.threads;
     o.batches = sweep ? batches : NULL;
     o.seconds = (double)seconds;
     return advise(&o, json, html);

@@ -205,9 +205,8 @@ static int run(int argc, char **argv)
     const char *sweep = NULL;
     rank_choice how = {.ranks = false};
     int64_t batches[SWEEP_BATCHES_MOST + 1];
-    device_choice on = {.device = NULL};
     const option options[] = {
-        DEVICE_OPTIONS(on),
+        WHERE_OPTIONS(o) /* where to run */
         {"quick", NULL, "under five minutes in any case", OPTION_FLAG, &o.quick, 0, 0},
         {"full", NULL, "also the recipe's whole schedule; downloads data", OPTION_FLAG, &o.full, 0,
          0},
@@ -257,16 +256,12 @@ static int run(int argc, char **argv)
                           of_devices(&o, &to, sweep));
     if (of_ranks_alone(&how) && !how.ranks)
         return fail_usage(&command_bench, "found --%s without --ranks", of_ranks_alone(&how));
-    if (!devices_are_there(&on, &status))
+    if (!devices_are_there(o.device, o.precision, &status))
         return status;
     if (!folder_is_there(o.data, &status) || !can_write_all(&to, &status))
         return status;
     progress_open(&p, false);
     interrupt_watch(&p);
-    o.device = on.device;
-    o.precision = on.precision;
-    o.exact_convolution = on.exact_convolution;
-    o.threads = (int)on.threads;
     o.workloads = found.item;
     o.keeps_stopped = true;
     o.batches = sweep ? batches : NULL;

@@ -3,6 +3,7 @@
 #define CLI_CLI_H
 
 #include <cornu/cornu.h>
+#include <cornu/options.h>
 #include <stdio.h>
 
 /* Exit statuses: part of the command line's contract. */
@@ -34,13 +35,14 @@ CORNU_API int cornu_main(int argc, char **argv);
 /* ---- options.c -------------------------------------------------------------------------- */
 
 typedef enum option_type {
-    OPTION_FLAG, /* bool */
-    OPTION_INT,  /* int64_t, minimum..maximum */
-    OPTION_REAL, /* real_number, above 0 */
-    OPTION_TIME, /* real_number, of seconds, above 0 */
-    OPTION_TEXT, /* const char * */
-    OPTION_LIST, /* text_list */
-    OPTION_FILES /* output_files */
+    OPTION_FLAG,  /* bool */
+    OPTION_INT,   /* int64_t or uint64_t, minimum..maximum */
+    OPTION_SMALL, /* int, the same */
+    OPTION_REAL,  /* real_number, above 0 */
+    OPTION_TIME,  /* real_number, of seconds, above 0 */
+    OPTION_TEXT,  /* const char * */
+    OPTION_LIST,  /* text_list */
+    OPTION_FILES  /* output_files */
 } option_type;
 
 typedef struct real_number {
@@ -78,28 +80,14 @@ typedef struct option {
             OPTION_TEXT, &(target), 0, 0                                                      \
     }
 
-/* What every command that runs a model takes. */
-typedef struct device_choice {
-    const char *device, *precision;
-    bool exact_convolution;
-    int64_t threads;
-} device_choice;
-
-#define DEVICE_OPTIONS(c)                                                                            \
-    {"device", "D", "cpu (default), gpu, cuda:0, opencl:0, reference", OPTION_TEXT, &(c).device,     \
-     0,        0},                                                                                   \
-        {"precision",                                                                                \
-         "P",                                                                                        \
-         "of products: fp32 (default); on GPUs tf32, bf16",                                          \
-         OPTION_TEXT,                                                                                \
-         &(c).precision,                                                                             \
-         0,                                                                                          \
-         0},                                                                                         \
-        {"exact-conv", NULL, "no Winograd convolutions", OPTION_FLAG, &(c).exact_convolution, 0, 0}, \
-    {                                                                                                \
-        "threads", "N", "number of threads; does not change the result", OPTION_INT, &(c).threads,   \
-            1, 1024                                                                                  \
-    }
+/* A row of cornu/options.h, into the field of its name of the struct `of`. */
+#define OPTION_ROW(of, type, field, key, flag, text, standard, minimum, maximum, help) \
+    {flag, text, help, OPTION_##type, &(of).field, minimum, maximum},
+#define OPTION_NONE(...)
+/* Where to run: each command that runs a model takes this into the library's own struct. */
+#define WHERE_OPTIONS(of) CORNU_WHERE_OPTIONS(OPTION_ROW, of)
+/* All of cornu_fit_options that has a flag. */
+#define FIT_OPTIONS(of) CORNU_FIT_OPTIONS(OPTION_ROW, OPTION_NONE, of)
 
 /* How the files of an image folder become samples. */
 typedef struct data_choice {
@@ -193,10 +181,10 @@ int fail_usage(const command *c, const char *format, ...) __attribute__((format(
 /* Print cornu_last_error() where `status` is a failure; returns the exit status. */
 int report(cornu_status status);
 /* Fail (and print) unless --device names a device that is there (NULL is fine) and --precision a
-   precision. */
-bool device_is_there(const device_choice *choice, int *status);
+   precision (the same). */
+bool device_is_there(const char *device, const char *precision, int *status);
 /* The same where --device may be "all", or several with commas between. */
-bool devices_are_there(const device_choice *choice, int *status);
+bool devices_are_there(const char *devices, const char *precision, int *status);
 /* Fail (and print) unless a file can be written at `path`; NULL is fine. Nothing is written. */
 bool can_write(const char *path, int *status);
 /* Fail (and print) unless `path` is a folder; NULL is fine. */

@@ -17,7 +17,6 @@ static void on_step(void *user, const cornu_progress *now)
 typedef struct told {
     output_files report;
     const char *misclassified;
-    int64_t top;
 } told;
 
 static bool is_wanted(const told *t)
@@ -47,8 +46,8 @@ static int write_report(const cornu_report *r, const cornu_data *data, const tol
     return status;
 }
 
-static int evaluate(cornu_model *model, const cornu_data *data, const device_choice *on,
-                    int64_t batch, const told *t, evaluation *e)
+static int evaluate(cornu_model *model, const cornu_data *data, cornu_run_options options,
+                    const told *t, evaluation *e)
 {
     cornu_data_info info;
     cornu_scores scores = {0};
@@ -56,17 +55,11 @@ static int evaluate(cornu_model *model, const cornu_data *data, const device_cho
     cornu_status status = cornu_data_info_get(data, &info);
     if (status != CORNU_OK)
         return report(status);
-    cornu_run_options options = {.device = on->device,
-                                 .precision = on->precision,
-                                 .exact_convolution = on->exact_convolution,
-                                 .threads = (int)on->threads,
-                                 .batch = batch,
-                                 .split = info.count[CORNU_TEST] > 0 ? CORNU_TEST : CORNU_TRAIN,
-                                 .on_step = on_step,
-                                 .on_notice = progress_notice,
-                                 .should_stop = interrupt_asked,
-                                 .user = e,
-                                 .top_k = t->top};
+    options.split = info.count[CORNU_TEST] > 0 ? CORNU_TEST : CORNU_TRAIN;
+    options.on_step = on_step;
+    options.on_notice = progress_notice;
+    options.should_stop = interrupt_asked;
+    options.user = e;
     if (options.split == CORNU_TRAIN && !e->given)
         progress_notice(&e->progress, "no test samples: evaluating on the training samples");
     status = is_wanted(t) ? cornu_evaluate_report(model, data, &options, &scores, &r)
@@ -106,8 +99,7 @@ static int check_pictures(const cornu_data *data, const told *t)
 static int run(int argc, char **argv)
 {
     const char *where = NULL;
-    device_choice on = {.device = NULL};
-    int64_t batch = 0;
+    cornu_run_options o = {.device = NULL};
     told t = {.misclassified = NULL};
     const option options[] = {
         DATA_OPTION(where),
@@ -116,18 +108,18 @@ static int run(int argc, char **argv)
         {"misclassified", "FILE",
          "pictures of wrongly predicted samples, the most certain first, as PNG", OPTION_TEXT,
          &t.misclassified, 0, 0},
-        {"top", "K", "report: how many are among the K likeliest classes (5)", OPTION_INT, &t.top,
+        {"top", "K", "report: how many are among the K likeliest classes (5)", OPTION_INT, &o.top_k,
          1, 1000000},
-        DEVICE_OPTIONS(on),
-        {"batch", "N", "samples of a step", OPTION_INT, &batch, 1, INT32_MAX},
+        WHERE_OPTIONS(o) /* where to run */
+        {"batch", "N", "samples of a step", OPTION_INT, &o.batch, 1, INT32_MAX},
         {.name = NULL}};
     operands found;
     int status;
     if (!options_parse(&command_evaluate, options, argc, argv, 1, 1, "one MODEL", &found,
                        &status) ||
-        !device_is_there(&on, &status) || !can_tell(&t, &status))
+        !device_is_there(o.device, o.precision, &status) || !can_tell(&t, &status))
         return status;
-    if (t.top && !t.report.asked)
+    if (o.top_k && !t.report.asked)
         return fail_usage(&command_evaluate, "found --top alone; expected --report, too");
     /* Each picture is needed once: decoded when its turn comes, and kept nowhere. */
     const data_choice files = {.background = true, .cache = "off", .whole = where != NULL};
@@ -138,13 +130,13 @@ static int run(int argc, char **argv)
     interrupt_watch(&e.progress);
     status = open_model_file(&command_evaluate, found.item[0], &model);
     if (status == STATUS_OK) /* before data is read */
-        status = report(cornu_evaluate_check(model, &(cornu_run_options){.device = on.device}));
+        status = report(cornu_evaluate_check(model, &(cornu_run_options){.device = o.device}));
     if (status == STATUS_OK)
         status = open_data(model, where, false, &files, &e.progress, &data);
     if (status == STATUS_OK)
         status = check_pictures(data, &t);
     if (status == STATUS_OK)
-        status = evaluate(model, data, &on, batch, &t, &e);
+        status = evaluate(model, data, o, &t, &e);
     cornu_data_close(data);
     cornu_model_close(model);
     return status;

@@ -3,9 +3,8 @@
 static int run(int argc, char **argv)
 {
     cornu_explain_options o = {.threads = 0};
-    device_choice on = {.device = NULL};
     const option options[] = {
-        DEVICE_OPTIONS(on),
+        WHERE_OPTIONS(o) /* where to run */
         {"batch", "N", "samples of a step", OPTION_INT, &o.batch, 1, INT32_MAX},
         {"run", NULL, "time each operation and relate it to the limit", OPTION_FLAG, &o.run, 0, 0},
         {.name = NULL}};
@@ -15,12 +14,8 @@ static int run(int argc, char **argv)
     char *table = NULL;
     if (!options_parse(&command_explain, options, argc, argv, 1, 1, "one RECIPE or WORKLOAD",
                        &found, &status) ||
-        !device_is_there(&on, &status))
+        !device_is_there(o.device, o.precision, &status))
         return status;
-    o.device = on.device;
-    o.precision = on.precision;
-    o.exact_convolution = on.exact_convolution;
-    o.threads = (int)on.threads;
     status = report(cornu_model_open(found.item[0], &model));
     if (status == STATUS_OK)
         status = report(cornu_explain(model, &o, &table));

@@ -97,14 +97,13 @@ static bool is_precision(const char *name)
            strcmp(name, "bf16") == 0;
 }
 
-bool device_is_there(const device_choice *choice, int *status)
+bool device_is_there(const char *name, const char *precision, int *status)
 {
     char there[256] = "", missing[sizeof(((cornu_device_info *)0)->reason)] = "";
     cornu_device_info info;
-    const char *name = choice->device;
-    if (!is_precision(choice->precision)) {
-        *status = fail(STATUS_USAGE, "--precision %s: unknown; expected fp32, tf32 or bf16",
-                       choice->precision);
+    if (!is_precision(precision)) {
+        *status =
+            fail(STATUS_USAGE, "--precision %s: unknown; expected fp32, tf32 or bf16", precision);
         return false;
     }
     for (int i = 0; name && cornu_device_info_get(i, &info); i++) {
@@ -127,20 +126,16 @@ bool device_is_there(const device_choice *choice, int *status)
     return false;
 }
 
-bool devices_are_there(const device_choice *choice, int *status)
+bool devices_are_there(const char *names, const char *precision, int *status)
 {
-    device_choice each = *choice;
-    const char *names = choice->device;
-    each.device = NULL;
     if (!names || strcmp(names, "all") == 0)
-        return device_is_there(&each, status);
+        return device_is_there(NULL, precision, status);
     for (bool last = false; !last; names += strcspn(names, ",") + 1) {
         char name[64];
         size_t length = strcspn(names, ",");
         snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), names);
         last = names[length] == 0;
-        each.device = name;
-        if (!device_is_there(&each, status))
+        if (!device_is_there(name, precision, status))
             return false;
     }
     return true;

@@ -100,7 +100,10 @@ static bool set_int(const command *c, const option *o, const char *value, int *s
     long long number = strtoll(value, &end, 10);
     bool whole = *value && *end == 0 && errno == 0 && strchr(" \t+", *value) == NULL;
     if (whole && number >= o->minimum && number <= o->maximum) {
-        *(int64_t *)o->target = number;
+        if (o->type == OPTION_SMALL)
+            *(int *)o->target = (int)number;
+        else
+            *(int64_t *)o->target = number;
         return true;
     }
     if (o->maximum == INT64_MAX)
@@ -181,7 +184,7 @@ static bool add_to_list(const command *c, const option *o, const char *value, in
 
 static bool set_value(const command *c, const option *o, const char *value, int *status)
 {
-    if (o->type == OPTION_INT)
+    if (o->type == OPTION_INT || o->type == OPTION_SMALL)
         return set_int(c, o, value, status);
     if (o->type == OPTION_REAL)
         return set_real(c, o, value, status);
@@ -297,7 +300,7 @@ bool options_parse(const command *c, const option *options, int argc, char **arg
 static void visit_int(const option *o, option_visit *visit, void *user)
 {
     char text[32];
-    int64_t number = *(const int64_t *)o->target;
+    int64_t number = o->type == OPTION_INT ? *(const int64_t *)o->target : *(const int *)o->target;
     snprintf(text, sizeof text, "%lld", (long long)number);
     if (number)
         visit(user, o, text);
@@ -321,6 +324,7 @@ static void visit_option(const option *o, option_visit *visit, void *user)
             visit(user, o, NULL);
         break;
     case OPTION_INT:
+    case OPTION_SMALL:
         visit_int(o, visit, user);
         break;
     case OPTION_REAL:

@@ -287,8 +287,8 @@ static int predict_data(prediction *p, const char *where)
 
 typedef struct predict_options {
     const char *data, *csv, *json;
-    device_choice on;
-    int64_t batch, top, count;
+    cornu_run_options run;
+    int64_t top, count;
     bool ended_by_nul;
 } predict_options;
 
@@ -329,14 +329,14 @@ static bool check(const predict_options *o, const operands *found, int *status)
     else if (o->csv && o->json)
         *status = fail_usage(&command_predict, "found --csv and --json; expected one of them");
     else
-        return device_is_there(&o->on, status) &&
+        return device_is_there(o->run.device, o->run.precision, status) &&
                (!to || strcmp(to, "-") == 0 || can_write(to, status));
     return false;
 }
 
 static int run(int argc, char **argv)
 {
-    predict_options o = {.top = 3};
+    predict_options o = {.run = {.should_stop = interrupt_asked}, .top = 3};
     const option options[] = {
         DATA_OPTION(o.data),
         {"count", "N", "of --data, only the first N samples", OPTION_INT, &o.count, 1, INT64_MAX},
@@ -346,8 +346,8 @@ static int run(int argc, char **argv)
         {"json", "FILE", "the same as a JSON array", OPTION_TEXT, &o.json, 0, 0},
         {"null", NULL, "file names on standard input end in NUL, not in newline", OPTION_FLAG,
          &o.ended_by_nul, 0, 0},
-        DEVICE_OPTIONS(o.on),
-        {"batch", "N", "samples of a step", OPTION_INT, &o.batch, 1, INT32_MAX},
+        WHERE_OPTIONS(o.run) /* where to run */
+        {"batch", "N", "samples of a step", OPTION_INT, &o.run.batch, 1, INT32_MAX},
         {.name = NULL}};
     operands found;
     int status;
@@ -360,12 +360,7 @@ static int run(int argc, char **argv)
                              .path = o.csv ? o.csv : o.json,
                              .top = o.top},
                     .limit = o.count,
-                    .options = {.device = o.on.device,
-                                .precision = o.on.precision,
-                                .exact_convolution = o.on.exact_convolution,
-                                .threads = (int)o.on.threads,
-                                .batch = o.batch,
-                                .should_stop = interrupt_asked}};
+                    .options = o.run};
     interrupt_watch(NULL);
     return predict(&p, &o, &found);
 }

@@ -10,8 +10,8 @@ static bool leave_to_speaker(train_options *o)
 {
     if (is_speaker() || o->sweep.count > 0)
         return true;
-    o->save = o->log = o->tensorboard = o->html = NULL;
-    o->log_steps = o->plot = false;
+    o->fit.save = o->fit.log = o->fit.tensorboard = o->html = NULL;
+    o->fit.log_steps = o->plot = false;
     o->quiet = true;
     if (!o->files.cache || strcmp(o->files.cache, "off") != 0)
         o->files.cache = "memory";
@@ -24,19 +24,10 @@ static void make_table(train_options *o, option table[TABLE_MOST])
 {
     const option options[] = {
         DATA_OPTION(o->data),
-        DEVICE_OPTIONS(o->on),
-        {"epochs", "N", "epochs in all", OPTION_INT, &o->epochs, 1, INT32_MAX},
-        {"batch", "N", "samples of a step", OPTION_INT, &o->batch, 1, INT32_MAX},
-        {"steps", "N", "steps of an epoch", OPTION_INT, &o->steps, 1, INT32_MAX},
-        {"shards", "N", "divide each batch into N, a power of two, and add their gradients",
-         OPTION_INT, &o->shards, 1, 1024},
-        {"wire", "W", "of the shards' gradients: fp32 (default); bf16 (half the bytes, rounded)",
-         OPTION_TEXT, &o->wire, 0, 0},
-        {"shard-optimizer", NULL, "each rank updates its part of the weights", OPTION_FLAG,
-         &o->shard_optimizer, 0, 0},
+        WHERE_OPTIONS(o->fit) /* where to run */
+        FIT_OPTIONS(o->fit)   /* how to train */
         {"exact", NULL, "a workload as it was published, whatever classes --data has", OPTION_FLAG,
          &o->exact, 0, 0},
-        {"seed", "N", "same seed, same bits", OPTION_INT, &o->seed, 1, INT64_MAX},
         {"learning-rate", "R", "in place of the recipe's", OPTION_REAL, &o->learning_rate, 0, 0},
         {"fraction", "F", "of the data: so large a share, as 0.1, the same of each class",
          OPTION_REAL, &o->fraction, 0, 0},
@@ -48,21 +39,21 @@ static void make_table(train_options *o, option table[TABLE_MOST])
          &o->skip, 0, 0},
         {"names", "torch", "they are a state_dict of PyTorch's", OPTION_TEXT, &o->names, 0, 0},
         {"save", "FILE", "write the model here: at the end, each epoch, on Ctrl-C", OPTION_TEXT,
-         &o->save, 0, 0},
+         &o->fit.save, 0, 0},
         {"no-save", NULL, "write no model; else a new file here, at the end or on Ctrl-C",
          OPTION_FLAG, &o->no_save, 0, 0},
         {"max-time", "T", "finish the current step and stop after 90s, 10m, 1h30m", OPTION_TIME,
          &o->max_time, 0, 0},
         {"resume", "FILE", "go on where this model file stopped", OPTION_TEXT, &o->resume, 0, 0},
-        {"log", "FILE", "write a CSV row an epoch", OPTION_TEXT, &o->log, 0, 0},
-        {"log-steps", NULL, "write a row a step instead", OPTION_FLAG, &o->log_steps, 0, 0},
+        {"log", "FILE", "write a CSV row an epoch", OPTION_TEXT, &o->fit.log, 0, 0},
+        {"log-steps", NULL, "write a row a step instead", OPTION_FLAG, &o->fit.log_steps, 0, 0},
         {"tensorboard", "DIR", "write event files for TensorBoard here", OPTION_TEXT,
-         &o->tensorboard, 0, 0},
+         &o->fit.tensorboard, 0, 0},
         {"html", "FILE", "write a page with curves at the end", OPTION_TEXT, &o->html, 0, 0},
         {"plot", NULL, "draw curves in the terminal, below the last epoch", OPTION_FLAG, &o->plot,
          0, 0},
         {"output", "DIR", "folder for the files that the recipe itself names", OPTION_TEXT,
-         &o->output, 0, 0},
+         &o->fit.output, 0, 0},
         FOLDER_OPTIONS(o->files),
         {"sweep", "KEY=LIST", "a run for each of these: seed=1..8, learning_rate=0.1,0.01, ...",
          OPTION_LIST, &o->sweep, 0, 0},
@@ -86,12 +77,12 @@ static bool parse(const option *table, int argc, char **argv, train_options *o, 
         *status = fail_usage(&command_train, "found nothing; expected a RECIPE or WORKLOAD");
     else if (!sweeps && o->init && o->resume)
         *status = fail_usage(&command_train, "found --init and --resume; expected one of them");
-    else if (!sweeps && o->resume && (o->seed || o->learning_rate.text))
-        *status =
-            fail_usage(&command_train,
-                       "found --%s and --resume; expected one of them, as the model file "
-                       "holds its %s",
-                       o->seed ? "seed" : "learning-rate", o->seed ? "seed" : "learning rate");
+    else if (!sweeps && o->resume && (o->fit.seed || o->learning_rate.text))
+        *status = fail_usage(&command_train,
+                             "found --%s and --resume; expected one of them, as the model file "
+                             "holds its %s",
+                             o->fit.seed ? "seed" : "learning-rate",
+                             o->fit.seed ? "seed" : "learning rate");
     else if (o->classes && strcmp(o->classes, "new") != 0)
         *status = fail_usage(&command_train, "--classes: found \"%s\"; expected new", o->classes);
     else if (!sweeps && o->classes && o->resume)
@@ -102,9 +93,9 @@ static bool parse(const option *table, int argc, char **argv, train_options *o, 
         *status = fail_usage(&command_train, "found --jobs alone; expected --sweep, too");
     else if (!sweeps && o->plot && o->quiet)
         *status = fail_usage(&command_train, "found --plot and --quiet; expected one of them");
-    else if (o->no_save && (o->save || o->resume))
+    else if (o->no_save && (o->fit.save || o->resume))
         *status = fail_usage(&command_train, "found --no-save and --%s; expected one of them",
-                             o->save ? "save" : "resume");
+                             o->fit.save ? "save" : "resume");
     else if (o->fraction.value > 1)
         *status = fail_usage(&command_train, "--fraction: found \"%s\"; expected at most 1",
                              o->fraction.text);
@@ -112,11 +103,11 @@ static bool parse(const option *table, int argc, char **argv, train_options *o, 
         *status = fail_usage(&command_train, "found --skip alone; expected --init FILE, too");
     else if (o->names && !o->init)
         *status = fail_usage(&command_train, "found --names alone; expected --init FILE, too");
-    else if (o->log_steps && !o->log)
+    else if (o->fit.log_steps && !o->fit.log)
         *status = fail_usage(&command_train, "found --log-steps alone; expected --log FILE, too");
     else
-        return device_is_there(&o->on, status) && leave_to_speaker(o) &&
-               can_write(o->save, status) && can_write(o->log, status) &&
+        return device_is_there(o->fit.device, o->fit.precision, status) && leave_to_speaker(o) &&
+               can_write(o->fit.save, status) && can_write(o->fit.log, status) &&
                can_write(o->html, status);
     return false;
 }
@@ -125,6 +116,7 @@ static bool parse(const option *table, int argc, char **argv, train_options *o, 
 typedef struct training {
     progress progress; /* first member: the data callbacks see only it */
     const train_options *options;
+    const option *table; /* as they were given */
     cornu_model *model;
     cornu_progress last; /* epoch */
     int64_t epochs;      /* ended in this run */
@@ -161,7 +153,7 @@ static void renew_name(training *t)
 static void choose_path(training *t)
 {
     const train_options *o = t->options;
-    const char *path = o->save ? o->save : o->resume;
+    const char *path = o->fit.save ? o->fit.save : o->resume;
     char line[sizeof t->path + 128];
     snprintf(t->path, sizeof t->path, "%s", path ? path : "");
     if (path || !is_speaker())
@@ -184,18 +176,25 @@ static void choose_path(training *t)
     progress_notice(&t->progress, line);
 }
 
-static void print_option(FILE *f, const char *name, const char *value)
+/* What a resumed run does not take again: the model file says it, or it was of the beginning. */
+static bool stays_behind(const char *name)
 {
-    if (!value)
-        return;
-    print_to(f, " --%s", name);
-    print_word(f, value);
+    static const char *const names[] = {"shards", "wire",  "seed",  "learning-rate", "classes",
+                                        "init",   "skip",  "names", "save",          "no-save",
+                                        "resume", "sweep", "jobs"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
 }
 
-static void print_number(FILE *f, const char *name, int64_t value)
+static void print_option(void *f, const option *o, const char *value)
 {
+    if (stays_behind(o->name))
+        return;
+    print_to(f, " --%s", o->name);
     if (value)
-        print_to(f, " --%s %lld", name, (long long)value);
+        print_word(f, value);
 }
 
 /* What a Ctrl-C is answered with; fit saves there when it is stopped. */
@@ -267,26 +266,9 @@ static void print_how_to_go_on(FILE *f, const training *t)
     print_to(f, ", saved %s. Go on with: cornu train", t->path);
     if (o->what)
         print_word(f, o->what);
-    print_option(f, "data", o->data);
-    print_option(f, "device", o->on.device);
-    print_option(f, "precision", o->on.precision);
-    print_number(f, "epochs", o->epochs);
-    print_number(f, "batch", o->batch);
-    print_number(f, "steps", o->steps);
-    print_option(f, "fraction", o->fraction.text);
-    print_number(f, "threads", o->on.threads);
-    print_number(f, "workers", o->files.workers);
-    print_option(f, "cache", o->files.cache);
-    print_option(f, "log", o->log);
-    print_option(f, "tensorboard", o->tensorboard);
-    print_option(f, "html", o->html);
-    print_option(f, "output", o->output);
-    print_option(f, "max-time", o->max_time.text);
-    print_to(f, "%s%s%s%s%s%s%s", o->on.exact_convolution ? " --exact-conv" : "",
-             o->shard_optimizer ? " --shard-optimizer" : "", o->exact ? " --exact" : "",
-             o->log_steps ? " --log-steps" : "", o->files.strict ? " --strict" : "",
-             o->plot ? " --plot" : "", o->quiet ? " --quiet" : "");
-    print_option(f, "resume", t->path);
+    options_each(t->table, print_option, f);
+    print_to(f, " --resume");
+    print_word(f, t->path);
 }
 
 /* Say what was saved, and how to go on: in one write, as a terminal's own "^C" may come at any
@@ -374,31 +356,17 @@ static int train(training *t, const cornu_data *data)
 {
     /* Without --save a resumed run goes back into its own file. */
     const train_options *o = t->options;
-    cornu_fit_options fit = {.device = o->on.device,
-                             .precision = o->on.precision,
-                             .exact_convolution = o->on.exact_convolution,
-                             .threads = (int)o->on.threads,
-                             .epochs = o->epochs,
-                             .batch = o->batch,
-                             .steps_per_epoch = o->steps,
-                             .shards = o->shards,
-                             .wire = o->wire,
-                             .shard_optimizer = o->shard_optimizer,
-                             .seed = (uint64_t)o->seed,
-                             .save = o->save ? o->save : o->resume,
-                             .save_stopped = t->path,
-                             .log = o->log,
-                             .log_steps = o->log_steps,
-                             .tensorboard = o->tensorboard,
-                             .ranks = t->ranks,
-                             .output = o->output,
-                             .resume = o->resume != NULL,
-                             .on_step = on_step,
-                             .on_epoch = on_epoch,
-                             .on_notice = progress_notice,
-                             .on_save = on_save,
-                             .should_stop = should_stop,
-                             .user = t};
+    cornu_fit_options fit = o->fit;
+    fit.save = o->fit.save ? o->fit.save : o->resume;
+    fit.save_stopped = t->path;
+    fit.ranks = t->ranks;
+    fit.resume = o->resume != NULL;
+    fit.on_step = on_step;
+    fit.on_epoch = on_epoch;
+    fit.on_notice = progress_notice;
+    fit.on_save = on_save;
+    fit.should_stop = should_stop;
+    fit.user = t;
     double began = seconds_now();
     (void)should_stop(t); /* where a resumed run begins */
     interrupt_set_plan(&(interrupt_plan){.say = say_what_follows, .user = t});
@@ -417,7 +385,7 @@ static int run(int argc, char **argv)
 {
     train_options o = {0};
     option table[TABLE_MOST];
-    training t = {.options = &o, .began = seconds_now()};
+    training t = {.options = &o, .table = table, .began = seconds_now()};
     plot curves = {.count = 0};
     int status;
     make_table(&o, table);
@@ -437,7 +405,7 @@ static int run(int argc, char **argv)
     o.files.background = true;
     o.files.fraction = o.fraction.value;
     o.files.ranks = cornu_ranks_count(t.ranks) > 1 ? t.ranks : NULL;
-    o.files.beside = o.save ? o.save : o.resume;
+    o.files.beside = o.fit.save ? o.fit.save : o.resume;
     status = train_open(&o, &t.progress, &t.model, &data);
     if (status == STATUS_OK) {
         train_say_unused(&o, t.model, data, &t.progress);

@@ -6,14 +6,13 @@
 
 typedef struct train_options {
     const char *what; /* recipe, workload; NULL with resume alone */
-    const char *data, *init, *names, *save, *resume, *log, *tensorboard, *html, *output, *wire,
-        *classes;
-    int64_t epochs, batch, steps, shards, seed, jobs;
+    const char *data, *init, *names, *resume, *html, *classes;
+    int64_t jobs;
     real_number learning_rate, max_time, fraction;
     text_list sweep, skip;
-    device_choice on;
+    cornu_fit_options fit; /* what the library takes as it is given */
     data_choice files;
-    bool log_steps, shard_optimizer, plot, quiet, no_save, exact;
+    bool plot, quiet, no_save, exact;
 } train_options;
 
 /* Open the recipe or the model file (which must be of one network where both are named) and its

@@ -115,6 +115,6 @@ void train_say_unused(const train_options *o, const cornu_model *model, const co
         say_unused(p, of_pictures, "the data are no folder of images");
     if (o->plot && !p->terminal)
         say_unused(p, "plot", "standard output is no terminal; --html FILE writes the curves");
-    if (o->output)
+    if (o->fit.output)
         check_output(model, p);
 }

@@ -22,10 +22,8 @@ static int64_t least(int64_t a, int64_t b)
 static int64_t bytes_with_batch(const sweep *s, const cornu_model *model, int64_t batch)
 {
     int64_t bytes = 0;
-    const cornu_fit_options fit = {.device = s->options->on.device,
-                                   .precision = s->options->on.precision,
-                                   .exact_convolution = s->options->on.exact_convolution,
-                                   .batch = batch};
+    cornu_fit_options fit = s->options->fit;
+    fit.batch = batch;
     return cornu_fit_memory(model, &fit, &bytes) == CORNU_OK ? bytes : 0;
 }
 
@@ -35,7 +33,7 @@ static int64_t training_bytes(const sweep *s, const cornu_model *model, const co
     cornu_data_info info = {.count = {0}};
     (void)cornu_data_info_get(data, &info);
     int64_t samples = most(info.count[CORNU_TRAIN], 1);
-    int64_t bytes = bytes_with_batch(s, model, least(s->options->batch, samples));
+    int64_t bytes = bytes_with_batch(s, model, least(s->options->fit.batch, samples));
     for (int i = 0; i < s->trials->lists; i++) {
         const trial_list *l = &s->trials->list[i];
         for (int k = 0; strcmp(l->key->option, "batch") == 0 && k < l->count; k++) {
@@ -94,13 +92,13 @@ static void plan_jobs(sweep *s, int64_t bytes, int beside)
     int64_t cores = most(cpu.threads / beside, 1);
     int count = cornu_ranks_count(s->ranks), rank = cornu_ranks_number(s->ranks);
     int64_t own = (s->trials->count - rank + count - 1) / count;
-    int64_t wanted = o->jobs                ? o->jobs
-                     : is_gpu(o->on.device) ? 1
-                                            : most(cores / most(o->on.threads, 1), 1);
+    int64_t wanted = o->jobs                 ? o->jobs
+                     : is_gpu(o->fit.device) ? 1
+                                             : most(cores / most(o->fit.threads, 1), 1);
     int64_t jobs = most(least(wanted, own), 1);
     int64_t fit = runs_that_fit(bytes, cpu.memory_free_bytes / beside);
     s->at_once = (int)least(jobs, fit);
-    s->threads = o->on.threads ? o->on.threads : most(cores / s->at_once, 1);
+    s->threads = o->fit.threads ? o->fit.threads : most(cores / s->at_once, 1);
     if (fit < jobs && !o->quiet)
         print("memory for %d of %d runs at a time: each may need %s, and %s is free\n", s->at_once,
               (int)jobs, show_bytes((double)bytes, each),
@@ -180,7 +178,7 @@ static int gather_results(sweep *s)
 static void say_what_follows(void *user, char *line, size_t size)
 {
     const sweep *s = user;
-    if (s->options->save || s->options->resume)
+    if (s->options->fit.save || s->options->resume)
         snprintf(line, size,
                  "stopping: each run finishes its step and is saved, press Ctrl-C "
                  "again to stop without saving");
@@ -209,7 +207,7 @@ static void check_given(void *user, const option *o, const char *value)
 static const char *lonely_option(const train_options *o)
 {
     bool file = o->files.cache && strcmp(o->files.cache, "file") == 0;
-    return o->plot ? "plot" : o->log_steps ? "log-steps" : file ? "cache file" : NULL;
+    return o->plot ? "plot" : o->fit.log_steps ? "log-steps" : file ? "cache file" : NULL;
 }
 
 static int check_options(const sweep *s)
@@ -223,7 +221,7 @@ static int check_options(const sweep *s)
     if (both.option)
         return fail_usage(&command_train, "found --%s and --sweep of it; expected one of them",
                           both.option);
-    if (o->save && o->resume)
+    if (o->fit.save && o->resume)
         return fail_usage(&command_train, "found --save and --resume; expected one of them");
     if (lonely)
         return fail_usage(&command_train, "found --%s and --sweep; expected one of them", lonely);
@@ -290,7 +288,7 @@ static int make_temporary(sweep *s)
 {
     const train_options *o = s->options;
     const char *folder = getenv("TMPDIR");
-    if (o->save || o->resume || o->log)
+    if (o->fit.save || o->resume || o->fit.log)
         return STATUS_OK;
     snprintf(s->temporary, sizeof s->temporary, "%.1000s/cornu-sweep-XXXXXX",
              folder && *folder ? folder : "/tmp");
@@ -313,7 +311,7 @@ static void say_beginning(const sweep *s)
           s->trials->count == 1 ? "" : "s", s->options->what, on, ranks > 1 ? "" : ",", s->at_once,
           (long long)s->threads, s->threads == 1 ? "thread" : "threads",
           s->at_once == 1 ? "" : " each");
-    if (!s->options->save && !s->options->resume)
+    if (!s->options->fit.save && !s->options->resume)
         print("not saved: models are written with --save FILE alone\n");
     fflush(stdout);
 }
@@ -350,7 +348,7 @@ static int say_how_to_go_on(const sweep *s)
 {
     words w = {.count = 0};
     int done = count_of(s, TRIAL_DONE), all = s->trials->count;
-    if (!s->options->save && !s->options->resume)
+    if (!s->options->fit.save && !s->options->resume)
         return fail(STATUS_INTERRUPTED,
                     "stopped: %d of %d runs are done; without --save nothing is "
                     "left to go on with",

@@ -96,7 +96,7 @@ static void tell_values(const telling *t)
 /* Where its model file is, or will be; NULL: it is not saved. */
 static const char *model_path(const sweep *s, int trial, char own[TRIAL_PATH])
 {
-    const char *path = s->options->save ? s->options->save : s->options->resume;
+    const char *path = s->options->fit.save ? s->options->fit.save : s->options->resume;
     if (path)
         trial_path(s->trials, trial, path, NULL, own);
     return path ? own : NULL;
@@ -106,13 +106,13 @@ static void log_path(const sweep *s, int trial, char own[TRIAL_PATH])
 {
     const train_options *o = s->options;
     char name[TRIAL_NAME];
-    if (o->log) {
-        trial_path(s->trials, trial, o->log, NULL, own);
+    if (o->fit.log) {
+        trial_path(s->trials, trial, o->fit.log, NULL, own);
     } else if (*s->temporary) {
         trial_name(s->trials, trial, '-', name);
         snprintf(own, TRIAL_PATH, "%.*s/%s.csv", TRIAL_PATH - TRIAL_NAME - 8, s->temporary, name);
     } else {
-        trial_path(s->trials, trial, o->save ? o->save : o->resume, ".csv", own);
+        trial_path(s->trials, trial, o->fit.save ? o->fit.save : o->resume, ".csv", own);
     }
 }
 
@@ -132,7 +132,7 @@ void sweep_tell_trial(const sweep *s, int trial, bool resumed, words *w)
 
 static bool saves(const sweep *s)
 {
-    return s->options->save || s->options->resume;
+    return s->options->fit.save || s->options->resume;
 }
 
 /* And what only a run of the sweep needs. Its recipe's own files must not be those of the others.
@@ -151,7 +151,7 @@ static void tell_run(const sweep *s, int trial, bool resumed, words *w)
     if (s->keeps_pixels && s->at_once > 1 && !s->options->files.cache)
         words_add_option(w, "cache", "memory"); /* of the file, one process is the owner */
     folder_of_trial(s, trial, NULL, path);
-    if (!s->options->output && access(".", W_OK) == 0)
+    if (!s->options->fit.output && access(".", W_OK) == 0)
         words_add_option(w, "output", path);
 }
 
@@ -204,7 +204,7 @@ static void read_log(const sweep *s, int trial)
         snprintf(why, sizeof why, "%.400s: not found; expected the run's table of epochs", path);
         fail_trial(r, why);
     }
-    if (*s->temporary && !s->options->log)
+    if (*s->temporary && !s->options->fit.log)
         unlink(path);
 }
 
@@ -214,7 +214,7 @@ static bool is_done(const sweep *s, int trial, const char *path)
     cornu_model *model = NULL;
     cornu_position p = {.epoch = 0};
     trial_result *r = &s->results[trial];
-    int64_t wanted = s->options->epochs;
+    int64_t wanted = s->options->fit.epochs;
     for (int i = 0; i < s->trials->lists; i++)
         if (strcmp(s->trials->list[i].key->option, "epochs") == 0)
             wanted = strtoll(trial_value(s->trials, trial, i), NULL, 10);
@@ -253,7 +253,7 @@ static void finish(sweep *s, trial_job *job)
     if (!trial_ended(job, interrupt_asked(NULL), &s->results[trial]))
         return;
     read_log(s, trial);
-    folder_of_trial(s, trial, s->options->output, folder);
+    folder_of_trial(s, trial, s->options->fit.output, folder);
     (void)rmdir(folder); /* where the recipe has no files of its own */
     say_end(s, trial);
 }

@@ -70,10 +70,9 @@ static int tune(const tune_options *o)
 static int run(int argc, char **argv)
 {
     tune_options o = {.on_notice = on_notice, .should_stop = interrupt_asked};
-    device_choice on = {.device = NULL};
     int64_t rounds = 0;
     const option options[] = {
-        {"device", "D", "gpu, opencl:0", OPTION_TEXT, &on.device, 0, 0},
+        {"device", "D", "gpu, opencl:0", OPTION_TEXT, &o.device, 0, 0},
         {"quick", NULL, "fewer candidates, measured less often", OPTION_FLAG, &o.quick, 0, 0},
         {"rounds", "N", "measure each candidate so often", OPTION_INT, &rounds, 1,
          TUNE_ROUNDS_MOST},
@@ -83,15 +82,14 @@ static int run(int argc, char **argv)
     progress p;
     if (!options_parse(&command_tune, options, argc, argv, 0, -1, "", &found, &status))
         return status;
-    if (!on.device)
+    if (!o.device)
         return fail_usage(&command_tune, "found no --device; expected one, such as opencl:0");
     if (o.quick && rounds)
         return fail_usage(&command_tune, "found --quick and --rounds; expected one of them");
-    if (!device_is_there(&on, &status))
+    if (!device_is_there(o.device, NULL, &status))
         return status;
     progress_open(&p, false);
     interrupt_watch(&p);
-    o.device = on.device;
     o.rounds = (int)rounds;
     o.workloads = found.item;
     return tune(&o);

@@ -11,7 +11,7 @@
 /* ---- claims ---- */
 
 /* For ranks_agree: name and value of each, with a digest where a value is long. */
-enum { CLAIMS_MOST = 20 };
+enum { CLAIMS_MOST = 64 };
 
 typedef struct claims {
     ranks_claim all[CLAIMS_MOST];

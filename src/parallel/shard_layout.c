@@ -4,12 +4,18 @@
 
 /* ---- what users say of shards ------------------------------------------------------------ */
 
-cornu_status shards_check(int64_t count, int64_t batch, const cornu_ranks *ranks)
+cornu_status shards_check_count(int64_t count)
 {
-    int all = cornu_ranks_count(ranks);
     if (count < 1 || count > SHARDS_MOST || (count & (count - 1)) != 0)
         return status_fail(CORNU_INVALID, "shards: found %jd; expected a power of two, 1 to %d",
                            (intmax_t)count, SHARDS_MOST);
+    return CORNU_OK;
+}
+
+cornu_status shards_check(int64_t count, int64_t batch, const cornu_ranks *ranks)
+{
+    int all = cornu_ranks_count(ranks);
+    TRY(shards_check_count(count));
     if (count < all)
         return status_fail(CORNU_INVALID,
                            "shards: found %jd, and %d ranks; expected at least one for each",

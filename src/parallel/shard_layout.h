@@ -9,6 +9,8 @@
 
 enum { SHARDS_MOST = 1024 };
 
+/* CORNU_INVALID unless it is a power of two, 1 to SHARDS_MOST. */
+cornu_status shards_check_count(int64_t count);
 /* CORNU_INVALID unless `count` is a power of two, 1 to SHARDS_MOST, which the ranks (may be NULL)
    divide, and a batch has a sample for each. */
 cornu_status shards_check(int64_t count, int64_t batch, const cornu_ranks *ranks);

@@ -304,12 +304,7 @@ static cornu_status evaluate(cornu_model *model, const cornu_run_options *o, con
                              cornu_scores *scores)
 {
     session *s;
-    TRY(session_open(model,
-                     &(session_options){.device = o->device,
-                                        .precision = o->precision,
-                                        .exact_convolution = o->exact_convolution,
-                                        .threads = o->threads},
-                     &s));
+    TRY(session_open(model, &(session_options){WHERE_OF(o)}, &s));
     scores_open(model, scores);
     cornu_status status = session_evaluate(s, e, scores);
     session_close(s);
@@ -459,10 +454,7 @@ cornu_status cornu_predict(cornu_model *model, const float *inputs, int64_t coun
     batch = batch < count ? batch : count;
     session *s;
     TRY(session_open(model,
-                     &(session_options){.device = o->device,
-                                        .precision = o->precision,
-                                        .exact_convolution = o->exact_convolution,
-                                        .threads = o->threads},
+                     &(session_options){WHERE_OF(o)},
                      &s));
     cornu_status status = session_predict(s, o, inputs, count, batch, outputs);
     session_close(s);

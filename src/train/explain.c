@@ -298,11 +298,8 @@ cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *opti
     data_spec spec = {0};
     if (model->data)
         TRY(data_spec_read(model->data, &spec));
-    session_options open = {.device = e.options->device,
-                            .precision = e.options->precision,
-                            .exact_convolution = e.options->exact_convolution,
-                            .threads = e.options->threads,
-                            .augment = spec.augment};
+    session_options open = {WHERE_OF(e.options)};
+    open.augment = spec.augment;
     TRY_GOTO(open_session(&e, &open));
     TRY_GOTO(session_plan_for(e.session, PLAN_TRAIN, e.batch, false, &e.plan));
     device *d = session_device(e.session);

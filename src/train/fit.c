@@ -10,30 +10,10 @@
 
 /* ---- options ---------------------------------------------------------------------------- */
 
-static cornu_status check_number(const char *name, int64_t value)
-{
-    if (value < 0 || value > INT32_MAX)
-        return status_fail(CORNU_INVALID, "%s: found %jd; expected a number from 1 to %d", name,
-                           (intmax_t)value, INT32_MAX);
-    return CORNU_OK;
-}
-
-static cornu_status check_options(const cornu_fit_options *o)
-{
-    TRY(check_number("epochs", o->epochs));
-    TRY(check_number("batch", o->batch));
-    TRY(check_number("steps_per_epoch", o->steps_per_epoch));
-    TRY(check_number("threads", o->threads));
-    if (o->log_steps && !o->log)
-        return status_fail(CORNU_INVALID,
-                           "log_steps: found no log; expected the path of a CSV file");
-    return CORNU_OK;
-}
-
 static cornu_status read_options(fit_run *run)
 {
     const cornu_fit_options *o = run->options;
-    TRY(check_options(o));
+    TRY(fit_check_options(o));
     if (o->section)
         TRY(doc_parse(o->section, strlen(o->section), "fit", &run->section));
     TRY(fit_spec_read(o->section ? run->section : run->model->fit, &run->spec));
@@ -154,7 +134,7 @@ static void set_position(fit_run *run)
                         .epoch = run->spec.initial_epoch,
                         .learning_rate_factor = factor};
     }
-    p->seed = run->spec.seed;
+    p->seed = (uint64_t)run->spec.seed;
     p->batch = run->spec.batch;
     p->steps_per_epoch = run->spec.steps_per_epoch;
     p->shards = run->spec.shards;
@@ -167,11 +147,8 @@ static cornu_status start_session(fit_run *run)
 {
     data_spec data;
     TRY(data_spec_read(run->model->data, &data));
-    session_options options = {.device = run->options->device,
-                               .precision = run->options->precision,
-                               .exact_convolution = run->options->exact_convolution,
-                               .threads = run->options->threads,
-                               .augment = data.augment};
+    session_options options = {WHERE_OF(run->options)};
+    options.augment = data.augment;
     if (!run->options->resume)
         TRY(features_learn(run->model, &run->feed));
     TRY(session_open(run->model, &options, &run->state.session));
@@ -183,7 +160,7 @@ static cornu_status start_session(fit_run *run)
                                 .ranks = run->options->ranks,
                                 .threads = run->options->threads,
                                 .bf16 = run->wire_bf16,
-                                .divides = run->options->shard_optimizer};
+                                .divides = run->spec.shard_optimizer};
     TRY(shards_open(run->state.session, &of_shards, &run->state.shards));
     TRY(fit_open_share(run));
     TRY(prepare_plans(run));

@@ -203,7 +203,8 @@ static cornu_status plan_epochs(fit_run *run)
     TRY(shards_check(run->spec.shards, run->batch, run->options->ranks));
     run->epochs = run->spec.epochs;
     evaluation *v = &run->validation;
-    int64_t batch = run->spec.validation_batch ? run->spec.validation_batch : run->spec.batch;
+    int64_t batch =
+        run->spec.validation_batch_size ? run->spec.validation_batch_size : run->spec.batch;
     v->batch = batch < v->count && !v->data->stream ? batch : v->count;
     v->steps = run->spec.validation_steps;
     v->on_step = run->options->on_validation_step;

@@ -34,6 +34,11 @@ static cornu_status claim_device(claims *c, const fit_run *run)
     return CORNU_OK;
 }
 
+static void claim_option(void *user, const char *name, const char *value)
+{
+    claim(user, name, "%s", value ? value : "none");
+}
+
 cornu_status fit_check_ranks(fit_run *run)
 {
     const cornu_fit_options *o = run->options;
@@ -43,13 +48,8 @@ cornu_status fit_check_ranks(fit_run *run)
         return CORNU_OK;
     claim(&c, "version of cornu", "%s", cornu_version());
     TRY(claim_network(&c, run->model));
-    claim_number(&c, "seed", (int64_t)run->spec.seed);
-    claim_number(&c, "batch", run->batch);
-    claim_number(&c, "shards", run->spec.shards);
-    claim(&c, "wire", "%s", shards_wire_name(run->wire_bf16));
-    claim(&c, "shard-optimizer", "%s", o->shard_optimizer ? "yes" : "no");
+    fit_spec_each(&run->spec, claim_option, &c);
     claim_number(&c, "steps an epoch", run->steps);
-    claim_number(&c, "epochs", run->epochs);
     claim_samples(&c, "training samples", run->state.data, &run->train);
     if (run->validates)
         claim_samples(&c, "validation samples", v->data, &v->data->block[v->split]);

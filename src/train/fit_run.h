@@ -71,7 +71,8 @@ typedef struct fit_run {
 
 /* ---- fit_settings.c ---- */
 
-/* Seed, batch, steps, shards, epochs. */
+/* run->spec becomes what the run does: the options over what was read of the recipe, or what a
+   resumed run began with. */
 cornu_status fit_settle(fit_run *run);
 /* "WHAT 4 in the model file and 8 asked for" */
 cornu_status fit_fail_resume(const char *what, uint64_t saved, uint64_t asked);

@@ -1,17 +1,5 @@
-/* What a run goes by: its options, the recipe, or what it began with. */
+/* A run that goes on keeps what it began with. */
 #include "train/fit_run.h"
-
-/* Options win over the recipe, the recipe over the defaults. */
-static void resolve_new(fit_run *run)
-{
-    const cornu_fit_options *o = run->options;
-    fit_spec *s = &run->spec;
-    s->seed = o->seed ? o->seed : s->seed ? s->seed : 1;
-    s->batch = o->batch ? o->batch : s->batch ? s->batch : 32;
-    s->epochs = o->epochs ? o->epochs : s->epochs ? s->epochs : 1;
-    s->steps_per_epoch = o->steps_per_epoch ? o->steps_per_epoch : s->steps_per_epoch;
-    s->shards = o->shards ? o->shards : s->shards ? s->shards : cornu_ranks_count(o->ranks);
-}
 
 /* A wire's name has been checked. */
 static cornu_status resolve_wire(fit_run *run)
@@ -27,6 +15,7 @@ static cornu_status resolve_wire(fit_run *run)
                            "the same, or the run would not go on as it began",
                            shards_wire_name(p->wire_bf16), asked);
     *bf16 = o->resume ? p->wire_bf16 : *bf16;
+    run->spec.wire = shards_wire_name(*bf16);
     if (*bf16 && run->spec.shards == 1)
         return status_fail(CORNU_INVALID, "wire: found bf16 and one shard; expected several, whose "
                                           "gradients are added");
@@ -63,7 +52,7 @@ static cornu_status resolve_resumed(fit_run *run)
     s->shards = p->shards ? p->shards : 1;
     if (o->shards && o->shards != s->shards)
         return fit_fail_resume("shards:", (uint64_t)s->shards, (uint64_t)o->shards);
-    s->seed = p->seed;
+    s->seed = (int64_t)p->seed;
     s->batch = p->batch;
     s->steps_per_epoch = p->steps_per_epoch;
     s->epochs = o->epochs ? o->epochs : p->epochs;
@@ -72,11 +61,13 @@ static cornu_status resolve_resumed(fit_run *run)
 
 cornu_status fit_settle(fit_run *run)
 {
+    fit_spec *s = &run->spec;
+    fit_spec_take(run->options, s);
     if (run->options->resume)
         TRY(resolve_resumed(run));
-    else
-        resolve_new(run);
-    if (run->options->shard_optimizer && cornu_ranks_count(run->options->ranks) == 1)
+    if (!s->shards)
+        s->shards = cornu_ranks_count(run->options->ranks);
+    if (s->shard_optimizer && cornu_ranks_count(run->options->ranks) == 1)
         fit_notice(&run->state, "shard-optimizer: found one process, which updates all weights");
     return resolve_wire(run);
 }

@@ -1,7 +1,12 @@
+/* What a fit is told: the caller's options win over the recipe's fit section, and that over the
+   defaults. All that the three say of an option is its row in cornu/options.h. */
 #include "train/fit_spec.h"
 #include "parallel/shard_layout.h"
-#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+
+/* ---- keys whose values have a form of their own ------------------------------------------ */
 
 static cornu_status fail_validation(const doc *at)
 {
@@ -15,8 +20,6 @@ static cornu_status fail_validation(const doc *at)
 static cornu_status read_validation(const doc *v, fit_spec *spec)
 {
     static const char *const keys[] = {"test", NULL};
-    if (!v || v->type == DOC_NULL)
-        return CORNU_OK;
     if (v->type == DOC_STRING && strcmp(v->string, "none") == 0)
         return CORNU_OK;
     if (v->type == DOC_BOOL && !v->boolean)
@@ -34,16 +37,204 @@ static cornu_status read_validation(const doc *v, fit_spec *spec)
     return doc_read_int(v, "test", 1, INT64_MAX, &spec->validation_samples);
 }
 
-static cornu_status check_validation_freq(const doc *freq)
+/* Its row comes after that of validation. */
+static cornu_status read_validation_split(const doc *split, fit_spec *spec)
 {
-    bool list = freq && freq->type == DOC_LIST;
-    for (int i = 0; freq && i < (list ? freq->count : 1); i++) {
+    if (split->type != DOC_INT && split->type != DOC_REAL)
+        return doc_read_real(split->parent, split->key, &spec->validation_split);
+    double fraction = split->real;
+    if (!(fraction >= 0 && fraction < 1))
+        return doc_fail(split, "found %g; expected a share of at least 0 and below 1", fraction);
+    if (fraction > 0 && spec->validate)
+        return doc_fail(split, "found both validation and validation_split; expected one");
+    spec->validate = spec->validate || fraction > 0;
+    spec->validation_split = fraction;
+    return CORNU_OK;
+}
+
+static cornu_status read_validation_freq(const doc *freq, fit_spec *spec)
+{
+    bool list = freq->type == DOC_LIST;
+    spec->validation_freq = freq;
+    for (int i = 0; i < (list ? freq->count : 1); i++) {
         const doc *d = list ? freq->items[i] : freq;
         if (d->type != DOC_INT || d->integer < 1)
             return doc_fail(d, "found %s; expected a number of epochs, or a list of epochs from 1",
                             d->type == DOC_INT ? "a number below 1" : doc_type_name(d->type));
     }
     return CORNU_OK;
+}
+
+static cornu_status read_class_weight(const doc *weights, fit_spec *spec)
+{
+    spec->class_weight = weights;
+    return CORNU_OK;
+}
+
+static cornu_status read_callbacks(const doc *list, fit_spec *spec)
+{
+    if (list->type != DOC_LIST)
+        return doc_fail(list, "found %s; expected a list of callbacks", doc_type_name(list->type));
+    spec->callbacks = list;
+    return CORNU_OK;
+}
+
+/* ---- the rows --------------------------------------------------------------------------- */
+
+typedef enum row_type { ROW_INT, ROW_SMALL, ROW_FLAG, ROW_TEXT, ROW_OWN } row_type;
+
+typedef struct row {
+    const char *field, *key; /* of cornu_fit_options, of a fit section; NULL: not there */
+    const char *flag;        /* of cornu train: what users call it */
+    row_type type;
+    size_t given, spec; /* offsets in cornu_fit_options and in fit_spec */
+    int64_t standard, minimum, maximum;
+    cornu_status (*read)(const doc *value, fit_spec *spec); /* ROW_OWN: of a value that is there */
+} row;
+
+/* clang-format off */
+#define SPEC_INT(key) .spec = offsetof(fit_spec, key)
+#define SPEC_FLAG(key) .spec = offsetof(fit_spec, key)
+#define SPEC_OWN(key) .read = read_##key
+#define WHERE(at, type_, field_, key_, flag, value, standard_, minimum_, maximum_, help) \
+    {.field = #field_, .type = ROW_##type_, .given = offsetof(cornu_fit_options, field_), \
+     .maximum = maximum_},
+#define OPTION(at, type_, field_, key_, flag_, value, standard_, minimum_, maximum_, help) \
+    {.field = #field_, .key = key_, .flag = flag_, .type = ROW_##type_, .given = offsetof(cornu_fit_options, field_), \
+     .spec = offsetof(fit_spec, field_), .standard = standard_, .minimum = minimum_, .maximum = maximum_},
+#define KEY(at, type_, key_, standard_, minimum_, maximum_) \
+    {.key = #key_, .type = ROW_##type_, .standard = standard_, .minimum = minimum_, .maximum = maximum_, \
+     SPEC_##type_(key_)},
+/* clang-format on */
+
+static const row where_rows[] = {CORNU_WHERE_OPTIONS(WHERE, )};
+static const row rows[] = {CORNU_FIT_OPTIONS(OPTION, KEY, )};
+enum { WHERE_ROWS = sizeof where_rows / sizeof *where_rows, ROWS = sizeof rows / sizeof *rows };
+
+static cornu_status only_known_keys(const doc *section)
+{
+    const char *keys[ROWS + 1];
+    int count = 0;
+    for (int i = 0; i < ROWS; i++)
+        if (rows[i].key)
+            keys[count++] = rows[i].key;
+    keys[count] = NULL;
+    return doc_only_keys(section, keys);
+}
+
+/* ---- reading a fit section --------------------------------------------------------------- */
+
+static void set_standard(const row *r, fit_spec *spec)
+{
+    void *value = (char *)spec + r->spec;
+    if (r->type == ROW_INT)
+        *(int64_t *)value = r->standard;
+    else if (r->type == ROW_FLAG)
+        *(bool *)value = r->standard != 0;
+}
+
+static cornu_status read_key(const row *r, const doc *section, fit_spec *spec)
+{
+    void *value = (char *)spec + r->spec;
+    const doc *d = doc_get(section, r->key);
+    switch (r->type) {
+    case ROW_INT:
+    case ROW_SMALL:
+        return doc_read_int(section, r->key, r->minimum, r->maximum, value);
+    case ROW_FLAG:
+        return doc_read_bool(section, r->key, value);
+    case ROW_TEXT:
+        return doc_read_string(section, r->key, value);
+    case ROW_OWN:
+        break;
+    }
+    return d && d->type != DOC_NULL ? r->read(d, spec) : CORNU_OK;
+}
+
+cornu_status fit_spec_read(const doc *section, fit_spec *spec)
+{
+    bool bf16;
+    *spec = (fit_spec){.validate = false};
+    for (int i = 0; i < ROWS; i++)
+        set_standard(&rows[i], spec);
+    if (!section || section->type == DOC_NULL)
+        return CORNU_OK;
+    TRY(only_known_keys(section));
+    for (int i = 0; i < ROWS; i++)
+        if (rows[i].key)
+            TRY(read_key(&rows[i], section, spec));
+    if (spec->wire && shards_wire_find(spec->wire, &bf16) != CORNU_OK)
+        return doc_fail(doc_get(section, "wire"), "found %.40s; expected fp32 or bf16", spec->wire);
+    return CORNU_OK;
+}
+
+/* ---- the caller's options ---------------------------------------------------------------- */
+
+/* A number without a limit has any bits: a seed. */
+static cornu_status check_given(const row *r, const cornu_fit_options *o)
+{
+    const void *given = (const char *)o + r->given;
+    if ((r->type != ROW_INT && r->type != ROW_SMALL) || r->maximum == INT64_MAX)
+        return CORNU_OK;
+    int64_t value = r->type == ROW_INT ? *(const int64_t *)given : *(const int *)given;
+    if (value < 0 || value > r->maximum)
+        return status_fail(CORNU_INVALID, "%s: found %jd; expected a number from 1 to %jd",
+                           r->field, (intmax_t)value, (intmax_t)r->maximum);
+    return CORNU_OK;
+}
+
+cornu_status fit_check_options(const cornu_fit_options *o)
+{
+    if (o->shards)
+        TRY(shards_check_count(o->shards));
+    for (int i = 0; i < WHERE_ROWS; i++)
+        TRY(check_given(&where_rows[i], o));
+    for (int i = 0; i < ROWS; i++)
+        if (rows[i].field)
+            TRY(check_given(&rows[i], o));
+    if (o->log_steps && !o->log)
+        return status_fail(CORNU_INVALID,
+                           "log_steps: found no log; expected the path of a CSV file");
+    return CORNU_OK;
+}
+
+static void take_given(const row *r, const cornu_fit_options *o, fit_spec *spec)
+{
+    const void *given = (const char *)o + r->given;
+    void *value = (char *)spec + r->spec;
+    if (r->type == ROW_INT && *(const int64_t *)given)
+        *(int64_t *)value = *(const int64_t *)given;
+    else if (r->type == ROW_FLAG && *(const bool *)given)
+        *(bool *)value = true;
+    else if (r->type == ROW_TEXT && *(const char *const *)given)
+        *(const char **)value = *(const char *const *)given;
+}
+
+void fit_spec_take(const cornu_fit_options *o, fit_spec *spec)
+{
+    for (int i = 0; i < ROWS; i++)
+        if (rows[i].field)
+            take_given(&rows[i], o, spec);
+}
+
+/* ---- what is in force -------------------------------------------------------------------- */
+
+void fit_spec_each(const fit_spec *spec, fit_spec_visit *visit, void *user)
+{
+    for (const row *r = rows; r < rows + ROWS; r++) {
+        const void *value = (const char *)spec + r->spec;
+        char number[24];
+        if (!r->flag)
+            continue;
+        if (r->type == ROW_INT) {
+            snprintf(number, sizeof number, "%jd", (intmax_t) * (const int64_t *)value);
+            visit(user, r->flag, number);
+        } else if (r->type == ROW_FLAG) {
+            visit(user, r->flag, *(const bool *)value ? "yes" : "no");
+        } else {
+            visit(user, r->flag, *(const char *const *)value);
+        }
+    }
 }
 
 bool fit_spec_validates(const fit_spec *spec, int64_t epoch)
@@ -74,77 +265,10 @@ int64_t fit_spec_validations(const fit_spec *spec, int64_t begin, int64_t end)
     return count;
 }
 
-static const doc *section_of(const doc *section, const char *key)
-{
-    const doc *d = doc_get(section, key);
-    return d && d->type != DOC_NULL ? d : NULL;
-}
-
-cornu_status fit_spec_read(const doc *section, fit_spec *spec)
-{
-    static const char *const keys[] = {"batch_size",
-                                       "epochs",
-                                       "initial_epoch",
-                                       "steps_per_epoch",
-                                       "validation_steps",
-                                       "validation_freq",
-                                       "validation_batch_size",
-                                       "validation",
-                                       "validation_split",
-                                       "shuffle",
-                                       "shards",
-                                       "wire",
-                                       "seed",
-                                       "class_weight",
-                                       "callbacks",
-                                       NULL};
-    *spec = (fit_spec){.shuffle = true};
-    if (!section || section->type == DOC_NULL)
-        return CORNU_OK;
-    TRY(doc_only_keys(section, keys));
-    TRY(doc_read_int(section, "batch_size", 1, INT32_MAX, &spec->batch));
-    TRY(doc_read_int(section, "epochs", 1, INT32_MAX, &spec->epochs));
-    TRY(doc_read_int(section, "initial_epoch", 0, INT32_MAX, &spec->initial_epoch));
-    TRY(doc_read_int(section, "validation_batch_size", 1, INT32_MAX, &spec->validation_batch));
-    spec->validation_freq = section_of(section, "validation_freq");
-    TRY(check_validation_freq(spec->validation_freq));
-    spec->class_weight = section_of(section, "class_weight");
-    TRY(doc_read_int(section, "steps_per_epoch", 1, INT32_MAX, &spec->steps_per_epoch));
-    TRY(doc_read_int(section, "validation_steps", 1, INT32_MAX, &spec->validation_steps));
-    TRY(doc_read_bool(section, "shuffle", &spec->shuffle));
-    TRY(doc_read_int(section, "shards", 1, SHARDS_MOST, &spec->shards));
-    bool rounds;
-    TRY(doc_read_string(section, "wire", &spec->wire));
-    if (spec->wire && shards_wire_find(spec->wire, &rounds) != CORNU_OK)
-        return doc_fail(doc_get(section, "wire"), "found %.40s; expected fp32 or bf16", spec->wire);
-    int64_t seed = 0;
-    TRY(doc_read_int(section, "seed", 1, INT64_MAX, &seed));
-    spec->seed = (uint64_t)seed;
-    TRY(read_validation(doc_get(section, "validation"), spec));
-    const doc *split = doc_get(section, "validation_split");
-    if (split && split->type != DOC_NULL) {
-        double fraction = 0;
-        TRY(doc_read_real(section, "validation_split", &fraction));
-        if (!(fraction >= 0 && fraction < 1))
-            return doc_fail(split, "found %g; expected a share of at least 0 and below 1",
-                            fraction);
-        if (fraction > 0 && spec->validate)
-            return doc_fail(split, "found both validation and validation_split; expected one");
-        spec->validate = spec->validate || fraction > 0;
-        spec->validation_split = fraction;
-    }
-    const doc *callbacks = doc_get(section, "callbacks");
-    if (callbacks && callbacks->type != DOC_NULL && callbacks->type != DOC_LIST)
-        return doc_fail(callbacks, "found %s; expected a list of callbacks",
-                        doc_type_name(callbacks->type));
-    spec->callbacks = callbacks && callbacks->type == DOC_LIST ? callbacks : NULL;
-    return CORNU_OK;
-}
-
 cornu_status model_default_seed(const cornu_model *model, uint64_t *seed)
 {
     fit_spec spec;
     TRY(fit_spec_read(model->fit, &spec));
-    *seed = spec.seed ? spec.seed : 1;
+    *seed = (uint64_t)spec.seed;
     return CORNU_OK;
 }

@@ -1,29 +1,42 @@
-/* The fit section of a recipe. */
+/* What a fit is told: the fit section of a recipe, and the caller's options. */
 #ifndef TRAIN_FIT_SPEC_H
 #define TRAIN_FIT_SPEC_H
 
 #include "model/model.h"
+#include <cornu/options.h>
 
-/* Zero or the default where the section does not say. */
+/* What a fit is told: a field for each row of cornu/options.h. */
+#define SPEC_INT(name) int64_t name;
+#define SPEC_FLAG(name) bool name;
+#define SPEC_TEXT(name) const char *name;
+#define SPEC_OWN(name) /* below */
+#define SPEC_OPTION(at, type, field, ...) SPEC_##type(field)
+#define SPEC_KEY(at, type, key, ...) SPEC_##type(key)
 typedef struct fit_spec {
-    int64_t batch, epochs, initial_epoch, steps_per_epoch;
-    int64_t validation_steps, validation_batch; /* 0: as `batch` */
+    CORNU_FIT_OPTIONS(SPEC_OPTION, SPEC_KEY, )
     const doc *validation_freq; /* every so many epochs, or a list of epochs from 1; NULL: each */
     const doc *class_weight;    /* {CLASS: WEIGHT}, or NULL */
+    const doc *callbacks;       /* a list, or NULL */
     bool validate;              /* validation at the end of each epoch */
     double validation_split;    /* > 0: the last fraction of the training samples */
     int64_t validation_samples; /* > 0: only the first N test samples */
-    int64_t shards;             /* a batch's, parallel/shard_layout.h */
-    const char *wire;           /* of their gradients; NULL: not said */
-    bool shuffle;
-    uint64_t seed;
-    const doc *callbacks; /* a list, or NULL */
 } fit_spec;
-/* Keys: batch_size, epochs, initial_epoch, steps_per_epoch, validation_steps,
-   validation_batch_size, validation_freq, validation (test, none, a fraction of the training
-   samples, or {test: SAMPLES}), validation_split, shuffle, shards, wire, seed, class_weight,
-   callbacks. NULL: defaults. */
+#undef SPEC_INT
+#undef SPEC_FLAG
+#undef SPEC_TEXT
+#undef SPEC_OWN
+#undef SPEC_OPTION
+#undef SPEC_KEY
+/* A recipe's fit section over the defaults; NULL: the defaults. */
 cornu_status fit_spec_read(const doc *section, fit_spec *spec);
+/* What the caller gives, over that. */
+void fit_spec_take(const cornu_fit_options *options, fit_spec *spec);
+/* The caller's options by themselves. */
+cornu_status fit_check_options(const cornu_fit_options *options);
+/* Each option, by its flag, with its value as text: "no" and "yes" of a flag, NULL where there is
+   none. */
+typedef void fit_spec_visit(void *user, const char *name, const char *value);
+void fit_spec_each(const fit_spec *spec, fit_spec_visit *visit, void *user);
 /* Does validation follow epoch `epoch`, from 0? */
 bool fit_spec_validates(const fit_spec *spec, int64_t epoch);
 /* How many of the epochs begin..end-1 does it follow? */

@@ -117,11 +117,11 @@ static cornu_status check_run(const cornu_model *model, plan_mode mode, int64_t 
 {
     bool own;
     memory_need need = {0};
-    session_options options = {.device = o ? o->device : NULL,
-                               .precision = o ? o->precision : NULL,
-                               .exact_convolution = o && o->exact_convolution};
-    if (o)
+    session_options options = {.device = NULL};
+    if (o) {
         TRY(CHECK_RESERVE("cornu_run_options", o));
+        options = (session_options){WHERE_OF(o)};
+    }
     TRY(has_own_memory(options.device, &own));
     if (!own)
         TRY(session_memory(model, &options, mode, batch, &need));
@@ -172,11 +172,11 @@ cornu_status cornu_fit_memory(const cornu_model *model, const cornu_fit_options 
     if (!model || !bytes)
         return status_fail(CORNU_INVALID, "cornu_fit_memory: found no %s; expected one",
                            model ? "place for the number" : "model");
-    if (o)
+    session_options options = {.device = NULL};
+    if (o) {
         TRY(CHECK_RESERVE("cornu_fit_options", o));
-    session_options options = {.device = o ? o->device : NULL,
-                               .precision = o ? o->precision : NULL,
-                               .exact_convolution = o && o->exact_convolution};
+        options = (session_options){WHERE_OF(o)};
+    }
     int64_t batch = o && o->batch > 0 ? o->batch : batch_of(model, NULL);
     TRY(has_own_memory(options.device, &own));
     TRY(session_memory(model, &options, PLAN_TRAIN, batch, &need));

@@ -5,6 +5,7 @@
 
 #include "data/data.h"
 #include "device/device.h"
+#include <cornu/options.h>
 
 typedef struct session session;
 
@@ -16,6 +17,9 @@ typedef struct session_options {
     augmentation augment;
     const char *tuning; /* device_options.tuning */
 } session_options;
+/* In a session_options{...}: where `o`, one of the public structs of options, says to run. */
+#define WHERE_OF(o) CORNU_WHERE_OPTIONS(WHERE_FIELD, o)
+#define WHERE_FIELD(o, type, field, ...) .field = (o)->field,
 
 /* A plan with its device's side. Belongs to the session. */
 typedef struct session_plan {

@@ -28,10 +28,7 @@ cornu_status cornu_trainer_open(cornu_model *model, const cornu_run_options *opt
     cornu_status status = CORNU_OK;
     if (!model->initialized && model->training.position.seed == 0)
         status = model_default_seed(model, &model->training.position.seed);
-    session_options opened = {.device = o->device,
-                              .precision = o->precision,
-                              .exact_convolution = o->exact_convolution,
-                              .threads = o->threads};
+    session_options opened = {WHERE_OF(o)};
     if (status == CORNU_OK)
         status = session_open(model, &opened, &t->session);
     if (status != CORNU_OK) {

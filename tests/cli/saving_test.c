@@ -101,8 +101,8 @@ static void a_folder_that_takes_no_file_is_told_before_the_first_epoch(void **st
 static void the_time_that_is_given_is_kept(void **state)
 {
     (void)state;
-    program p = must_end(0, ARGUMENTS(SMALL, "--epochs", "1000000", "--max-time", "0.3s", "--save",
-                                      "m.safetensors"));
+    program p = must_end(0, ARGUMENTS(SMALL, "--epochs", "1000000", "--max-time", "0.3s", "--seed",
+                                      "3", "--save", "m.safetensors"));
     must_say(p.err, "--max-time 0.3s: stopped after ");
     must_say(p.err,
              ", saved m.safetensors. Go on with: cornu train small.yaml --data mnist --epochs "

@@ -7,7 +7,9 @@
 
 #include "support/runs.h"
 #include "support/scratch.h"
+#include "train/fit_run.h"
 #include <stdio.h>
+#include <string.h>
 
 static position trained_with(const char *fit, const cornu_fit_options *o)
 {
@@ -35,6 +37,49 @@ static void options_win_over_the_recipe_and_it_over_the_defaults(void **state)
     p = trained_with("{}", &none);
     assert_true(p.batch == 32 && p.epochs == 1 && p.steps_per_epoch == 0 && p.seed == 1);
     assert_int_equal(p.iterations, 2); /* 40 samples */
+}
+
+/* A row of the table: as the recipe says, as the caller says, and what the caller must not say. */
+static void check_number(const char *field, const char *key, size_t given, size_t spec,
+                         int64_t minimum, int64_t maximum)
+{
+    char text[96];
+    doc *section;
+    fit_spec read;
+    cornu_fit_options o = {.threads = 1};
+    int64_t *value = (int64_t *)(void *)((char *)&read + spec);
+    int64_t *option = (int64_t *)(void *)((char *)&o + given);
+    snprintf(text, sizeof text, "{%s: %jd}", key, (intmax_t)minimum + 1);
+    expect_ok(doc_parse(text, strlen(text), "fit", &section));
+    expect_ok(fit_spec_read(section, &read));
+    assert_int_equal(*value, minimum + 1);
+    *option = minimum + 3;
+    fit_spec_take(&o, &read);
+    assert_int_equal(*value, minimum + 3);
+    if (maximum < INT64_MAX) {
+        *option = maximum + 1;
+        expect_status(fit_check_options(&o), CORNU_INVALID);
+        snprintf(text, sizeof text, "%s: found %jd; expected", field, (intmax_t)maximum + 1);
+        expect_message(text);
+    }
+    doc_free(section);
+}
+
+#define CHECK_INT(...) check_number(__VA_ARGS__);
+#define CHECK_TEXT(...) /* named values: shards_test.c */
+#define CHECK_FLAG(...)
+#define CHECK(at, type, field, key, flag, value, standard, minimum, maximum, help)           \
+    CHECK_##type(#field, key, offsetof(cornu_fit_options, field), offsetof(fit_spec, field), \
+                 minimum, maximum)
+#define CHECK_KEY(...)
+
+static void each_number_of_the_table_is_read_given_and_checked(void **state)
+{
+    (void)state;
+    CORNU_FIT_OPTIONS(CHECK, CHECK_KEY, )
+    expect_status(fit_check_options(&(cornu_fit_options){.threads = 1025}), CORNU_INVALID);
+    expect_message("threads: found 1025; expected a number from 1 to 1024");
+    expect_ok(fit_check_options(&(cornu_fit_options){.seed = UINT64_MAX}));
 }
 
 enum { STEPS = 4 };
@@ -89,6 +134,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_win_over_the_recipe_and_it_over_the_defaults),
+        cmocka_unit_test(each_number_of_the_table_is_read_given_and_checked),
         cmocka_unit_test_setup_teardown(
             samples_are_shuffled_anew_each_epoch_unless_the_recipe_says_no, scratch_open,
             scratch_close),

@@ -1,0 +1,56 @@
+/* The options of a run as tables, a row each. What reads options from a recipe, a command line or
+   another language is made from them; cornu.h says what each one does. A table is a macro that
+   calls the caller's macros for its rows, with `at` in front:
+
+     CORNU_WHERE_OPTIONS(OPTION, at)     where to run: the fields with which cornu_fit_options,
+                                         cornu_run_options and cornu_explain_options begin
+     CORNU_FIT_OPTIONS(OPTION, KEY, at)  cornu_fit: the other fields of cornu_fit_options that a
+                                         user sets, and what the fit section of a recipe takes
+
+     OPTION(at, type, field, key, flag, value, standard, minimum, maximum, help)
+     KEY(at, type, key, standard, minimum, maximum)    a recipe's alone
+
+   type      INT (int64_t or uint64_t), SMALL (int), FLAG (bool), TEXT (const char *);
+             OWN: the key's value has a form of its own
+   field     of the struct; 0 or NULL there means that the option is not given
+   key       in the recipe's fit section, NULL: none. Python calls the option by its key, or by its
+             field where it has none
+   flag      of cornu train, and what stands for its value in --help
+   standard  the value where nothing says another (0: none)
+   minimum, maximum  of numbers */
+#ifndef CORNU_OPTIONS_H
+#define CORNU_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* clang-format off */
+#define CORNU_WHERE_OPTIONS(OPTION, at) \
+    OPTION(at, TEXT, device, NULL, "device", "D", 0, 0, 0, "cpu (default), gpu, cuda:0, opencl:0, reference") \
+    OPTION(at, TEXT, precision, NULL, "precision", "P", 0, 0, 0, "of products: fp32 (default); on GPUs tf32, bf16") \
+    OPTION(at, FLAG, exact_convolution, NULL, "exact-conv", NULL, 0, 0, 0, "no Winograd convolutions") \
+    OPTION(at, SMALL, threads, NULL, "threads", "N", 0, 1, 1024, "number of threads; does not change the result")
+
+#define CORNU_FIT_OPTIONS(OPTION, KEY, at) \
+    OPTION(at, INT, epochs, "epochs", "epochs", "N", 1, 1, INT32_MAX, "epochs in all") \
+    OPTION(at, INT, batch, "batch_size", "batch", "N", 32, 1, INT32_MAX, "samples of a step") \
+    KEY(at, INT, initial_epoch, 0, 0, INT32_MAX) \
+    OPTION(at, INT, steps_per_epoch, "steps_per_epoch", "steps", "N", 0, 1, INT32_MAX, "steps of an epoch") \
+    KEY(at, INT, validation_steps, 0, 1, INT32_MAX) \
+    KEY(at, OWN, validation_freq, 0, 0, 0) \
+    KEY(at, INT, validation_batch_size, 0, 1, INT32_MAX) \
+    KEY(at, OWN, validation, 0, 0, 0) \
+    KEY(at, OWN, validation_split, 0, 0, 0) \
+    KEY(at, FLAG, shuffle, true, 0, 0) \
+    OPTION(at, INT, shards, "shards", "shards", "N", 0, 1, 1024, \
+           "divide each batch into N, a power of two, and add their gradients") \
+    OPTION(at, TEXT, wire, "wire", "wire", "W", 0, 0, 0, \
+           "of the shards' gradients: fp32 (default); bf16 (half the bytes, rounded)") \
+    OPTION(at, FLAG, shard_optimizer, NULL, "shard-optimizer", NULL, 0, 0, 0, \
+           "each rank updates its part of the weights") \
+    OPTION(at, INT, seed, "seed", "seed", "N", 1, 1, INT64_MAX, "same seed, same bits") \
+    KEY(at, OWN, class_weight, 0, 0, 0) \
+    KEY(at, OWN, callbacks, 0, 0, 0)
+/* clang-format on */
+
+#endif
