@@ -161,6 +161,10 @@ CORNU_API cornu_status cornu_model_set_weight(cornu_model *model, int index, con
    schedule; also within the callbacks of cornu_fit. The callback learning_rate_schedule sets it
    anew at the beginning of each epoch. */
 CORNU_API cornu_status cornu_model_set_learning_rate(cornu_model *model, double rate);
+/* Replace the number that is the optimizer's learning rate, above 0, as if the recipe had said it:
+   model files hold it, and the optimizer's state begins anew. CORNU_INVALID where the recipe has a
+   schedule, or the callback learning_rate_schedule, which would leave nothing of it. */
+CORNU_API cornu_status cornu_model_change_learning_rate(cornu_model *model, double rate);
 /* Draw new initial weights from `seed`. */
 CORNU_API cornu_status cornu_model_initialize(cornu_model *model, uint64_t seed);
 /* Take weights by name from a .npz or .safetensors file, or in order from one of Keras's (.keras,

@@ -408,7 +408,7 @@ static int run(int argc, char **argv)
     o.files.beside = o.fit.save ? o.fit.save : o.resume;
     status = train_open(&o, &t.progress, &t.model, &data);
     if (status == STATUS_OK) {
-        train_say_unused(&o, t.model, data, &t.progress);
+        train_say_unused(&o, data, &t.progress);
         choose_path(&t);
         status = train(&t, data);
     }

@@ -22,12 +22,8 @@ int train_open(const train_options *options, progress *p, cornu_model **model, c
 int train_prepare(const train_options *options, cornu_model *model);
 /* Is it a built-in workload that may be made to fit other data than its own? */
 bool train_adapts(const train_options *options);
-/* Another learning rate than the recipe's, before training begins. Prints what is wrong, and
-   returns the exit status. */
-int train_set_learning_rate(cornu_model *model, double rate);
 /* A notice of each option that changes nothing with this recipe and these data. */
-void train_say_unused(const train_options *options, const cornu_model *model,
-                      const cornu_data *data, progress *p);
+void train_say_unused(const train_options *options, const cornu_data *data, progress *p);
 /* All runs of options->sweep; `table` are the command's options, as they were read. */
 int train_sweep(const train_options *options, const option *table);
 

@@ -1,5 +1,6 @@
-/* Models as the command train opens them. */
+/* Models as the command train opens them, and what of its options changes nothing with them. */
 #include "cli/train.h"
+#include <stdio.h>
 #include <string.h>
 
 static bool is_workload(const char *what)
@@ -62,7 +63,7 @@ int train_prepare(const train_options *o, cornu_model *model)
     int status = STATUS_OK;
     memcpy(skip, o->skip.item, sizeof o->skip.item);
     if (o->learning_rate.text)
-        status = train_set_learning_rate(model, o->learning_rate.value);
+        status = report(cornu_model_change_learning_rate(model, o->learning_rate.value));
     if (status == STATUS_OK && o->classes)
         status = report(cornu_model_set_class_names(model, NULL, 0));
     if (status == STATUS_OK && o->init)
@@ -85,4 +86,27 @@ int train_open(const train_options *o, progress *p, cornu_model **model, cornu_d
     if (status == STATUS_OK && adapts)
         status = train_prepare(o, *model);
     return status;
+}
+
+/* ---- options that change nothing ---------------------------------------------------------- */
+
+static void say_unused(progress *p, const char *name, const char *why)
+{
+    char line[256];
+    snprintf(line, sizeof line, "--%s changes nothing: %s", name, why);
+    progress_notice(p, line);
+}
+
+void train_say_unused(const train_options *o, const cornu_data *data, progress *p)
+{
+    cornu_data_loading l = {.files = 0};
+    bool pictures = cornu_data_loading_get(data, &l) == CORNU_OK && l.files > 0;
+    const char *of_pictures = o->files.cache     ? "cache"
+                              : o->files.workers ? "workers"
+                              : o->files.strict  ? "strict"
+                                                 : NULL;
+    if (of_pictures && !pictures)
+        say_unused(p, of_pictures, "the data are no folder of images");
+    if (o->plot && !p->terminal)
+        say_unused(p, "plot", "standard output is no terminal; --html FILE writes the curves");
 }

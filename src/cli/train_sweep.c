@@ -243,7 +243,8 @@ static int prepare_first(const sweep *s, cornu_model *model)
     const train_options *o = s->options;
     double rate = first_rate(s);
     int status = o->resume ? STATUS_OK : train_prepare(o, model);
-    return status == STATUS_OK && rate > 0 ? train_set_learning_rate(model, rate) : status;
+    return status == STATUS_OK && rate > 0 ? report(cornu_model_change_learning_rate(model, rate))
+                                           : status;
 }
 
 static int open_first(sweep *s, cornu_model **model, cornu_data **data)

@@ -39,16 +39,18 @@ static cornu_status fail_name(const doc *at, const char *found)
     return status;
 }
 
-/* NAME, or {NAME: {options}}. */
+/* NAME, or {NAME: {options}}; NULL: neither. */
+static const char *read_name(const doc *item, const doc **options)
+{
+    *options = item->type == DOC_MAP && item->count == 1 ? item->items[0] : NULL;
+    return *options ? (*options)->key : doc_string(item);
+}
+
 static cornu_status read_entry(const doc *item, callback_entry *e)
 {
     char found[80];
-    const char *name = doc_string(item);
-    const doc *options = NULL;
-    if (item->type == DOC_MAP && item->count == 1) {
-        options = item->items[0];
-        name = options->key;
-    }
+    const doc *options;
+    const char *name = read_name(item, &options);
     if (!name)
         return doc_fail(item, "found %s; expected the name of a callback, or NAME: {options}",
                         doc_show(item, found, sizeof found));
@@ -88,6 +90,26 @@ bool callbacks_have(const callbacks *c, const char *name)
 {
     for (int i = 0; i < c->count; i++)
         if (strcmp(c->entries[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+const char *callbacks_find(const doc *list, const char *name)
+{
+    for (int i = 0; list && i < list->count; i++) {
+        const doc *options;
+        const char *found = read_name(list->items[i], &options);
+        const callback_row *row = found ? find_row(found) : NULL;
+        if (row && strcmp(row->name, name) == 0)
+            return found;
+    }
+    return NULL;
+}
+
+bool callbacks_write_files(const callbacks *c)
+{
+    for (int i = 0; i < c->count; i++)
+        if (c->entries[i].kind->writes || c->entries[i].kind->after_the_epoch)
             return true;
     return false;
 }

@@ -103,6 +103,10 @@ void callbacks_close(callbacks *c);
 cornu_status callbacks_add_tensorboard(callbacks *c, const char *log_dir);
 /* Is there one of the row of this name? */
 bool callbacks_have(const callbacks *c, const char *name);
+/* How a list spells the first callback of the row of this name; NULL: it has none. */
+const char *callbacks_find(const doc *list, const char *name);
+/* Does one of them write a file that the list names? */
+bool callbacks_write_files(const callbacks *c);
 bool callbacks_every_step(const callbacks *c);
 /* The rows with the names of their options: a list for cornu_tables. */
 json_t *callback_table(void);

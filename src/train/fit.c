@@ -53,6 +53,8 @@ static cornu_status open_callbacks(fit_run *run)
     const cornu_fit_options *o = run->options;
     name_logs(run);
     TRY(callbacks_open(run->spec.callbacks, &run->callbacks));
+    if (o->output && !callbacks_write_files(run->callbacks))
+        fit_notice(&run->state, "output changes nothing: the recipe itself names no files");
     run->state.mute = run->callbacks->mute = cornu_ranks_number(o->ranks) > 0;
     if (o->tensorboard)
         TRY(callbacks_add_tensorboard(run->callbacks, o->tensorboard));

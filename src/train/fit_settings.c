@@ -1,5 +1,60 @@
-/* A run that goes on keeps what it began with. */
+/* What a run that goes on keeps of its beginning, and another learning rate than the recipe's. */
+#include "model/config.h"
 #include "train/fit_run.h"
+#include <math.h>
+
+/* ---- the learning rate ------------------------------------------------------------------- */
+
+/* A callback that sets the rate at each epoch would leave nothing of another one. */
+static cornu_status check_rate(const cornu_model *model, double rate)
+{
+    fit_spec spec;
+    if (!(rate > 0 && isfinite(rate)))
+        return status_fail(CORNU_INVALID, "learning_rate: found %g; expected a number above 0",
+                           rate);
+    TRY(fit_spec_read(model->fit, &spec));
+    const char *found = callbacks_find(spec.callbacks, "learning_rate_schedule");
+    if (!found)
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID,
+                       "learning_rate: found the callback %s in the recipe, which sets it at each "
+                       "epoch; expected none beside another rate: change the callback's "
+                       "schedule, or take it out of the recipe",
+                       found);
+}
+
+static cornu_status change_rate(json_t *compile, double rate)
+{
+    json_t *options = json_object_get(json_object_get(compile, "optimizer"), "config");
+    if (!json_is_number(json_object_get(options, "learning_rate")))
+        return status_fail(CORNU_INVALID,
+                           "learning_rate: found a schedule in the recipe; expected a number "
+                           "that another one replaces");
+    return config_set(options, "learning_rate", json_real(rate));
+}
+
+cornu_status cornu_model_change_learning_rate(cornu_model *model, double rate)
+{
+    if (!model || !model->compiled)
+        return status_fail(CORNU_INVALID,
+                           "cornu_model_change_learning_rate: found no %s; expected one",
+                           model ? "optimizer" : "model");
+    TRY(check_rate(model, rate));
+    char *section = NULL;
+    json_t *compile = model_compile_to_json(model);
+    cornu_status status =
+        compile ? change_rate(compile, rate)
+                : status_fail(CORNU_OUT_OF_MEMORY, "learning_rate: not enough memory");
+    if (status == CORNU_OK)
+        status = config_print(compile, &section);
+    if (status == CORNU_OK)
+        status = cornu_model_compile(model, section);
+    cornu_free(section);
+    json_decref(compile);
+    return status;
+}
+
+/* ---- a run that goes on ------------------------------------------------------------------ */
 
 /* A wire's name has been checked. */
 static cornu_status resolve_wire(fit_run *run)

@@ -161,7 +161,7 @@ static void options_that_change_nothing_are_told(void **state)
         {"--workers", "2", "--workers changes nothing: the data are no folder of images"},
         {"--cache", "off", "--cache changes nothing: the data are no folder of images"},
         {"--strict", NULL, "--strict changes nothing: the data are no folder of images"},
-        {"--output", "there", "--output changes nothing: the recipe itself names no files"},
+        {"--output", "there", "output changes nothing: the recipe itself names no files"},
         {"--plot", NULL, "--plot changes nothing: standard output is no terminal"}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         program p = must_end(0, (const char *const[]){SMALL, "--epochs", "1", "--no-save",

@@ -132,6 +132,7 @@ static void models_may_be_null(void **state)
     assert_int_not_equal(cornu_model_get_weight(NULL, 0, NULL, 0), CORNU_OK);
     assert_int_not_equal(cornu_model_set_weight(NULL, 0, NULL, 0), CORNU_OK);
     expect_status(cornu_model_set_learning_rate(NULL, 1), CORNU_INVALID);
+    expect_status(cornu_model_change_learning_rate(NULL, 1), CORNU_INVALID);
     expect_status(cornu_model_initialize(NULL, 1), CORNU_INVALID);
     expect_status(cornu_model_load_weights(NULL, NULL), CORNU_INVALID);
     expect_status(cornu_model_load_weights_as(NULL, NULL, NULL), CORNU_INVALID);

@@ -82,6 +82,54 @@ static void each_number_of_the_table_is_read_given_and_checked(void **state)
     expect_ok(fit_check_options(&(cornu_fit_options){.seed = UINT64_MAX}));
 }
 
+/* As if the recipe had said it. */
+static void another_learning_rate_is_the_recipes(void **state)
+{
+    (void)state;
+    static const char layers[] = "[{Dense: {units: 3, activation: softmax}}]",
+                      fit[] = "{epochs: 2}";
+    cornu_data *data = runs_data(40, 0);
+    cornu_model *said = runs_model(
+        layers, "{optimizer: {sgd: {learning_rate: 0.07}}, loss: categorical_crossentropy}", fit);
+    cornu_model *changed =
+        runs_model(layers, "{optimizer: sgd, loss: categorical_crossentropy}", fit);
+    expect_ok(cornu_model_change_learning_rate(changed, 0.07));
+    char *a, *b;
+    expect_ok(cornu_model_compile_config(said, &a));
+    expect_ok(cornu_model_compile_config(changed, &b));
+    assert_string_equal(a, b);
+    expect_ok(cornu_fit(said, data, NULL, NULL));
+    expect_ok(cornu_fit(changed, data, NULL, NULL));
+    assert_true(same_bits(said, changed));
+    expect_status(cornu_model_change_learning_rate(changed, 0), CORNU_INVALID);
+    expect_message("learning_rate: found 0; expected a number above 0");
+    cornu_free(a);
+    cornu_free(b);
+    cornu_model_close(said);
+    cornu_model_close(changed);
+    cornu_data_close(data);
+}
+
+static void another_learning_rate_beside_a_schedule_is_refused(void **state)
+{
+    (void)state;
+    static const char layers[] = "[{Dense: {units: 3, activation: softmax}}]";
+    cornu_model *callback = runs_model(
+        layers, "{optimizer: sgd, loss: categorical_crossentropy}",
+        "{callbacks: [{LearningRateScheduler: {step: {boundaries: [1], values: [0.1, 0.2]}}}]}");
+    cornu_model *schedule = runs_model(
+        layers,
+        "{optimizer: {sgd: {learning_rate: {cosine: {initial_learning_rate: 1, decay_steps: 9}}}}, "
+        "loss: categorical_crossentropy}",
+        NULL);
+    expect_status(cornu_model_change_learning_rate(callback, 0.1), CORNU_INVALID);
+    expect_message("found the callback LearningRateScheduler in the recipe");
+    expect_status(cornu_model_change_learning_rate(schedule, 0.1), CORNU_INVALID);
+    expect_message("found a schedule in the recipe; expected a number");
+    cornu_model_close(callback);
+    cornu_model_close(schedule);
+}
+
 enum { STEPS = 4 };
 
 /* The losses of the steps of two epochs in which no weight changes: they tell who is in each batch.
@@ -135,6 +183,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_win_over_the_recipe_and_it_over_the_defaults),
         cmocka_unit_test(each_number_of_the_table_is_read_given_and_checked),
+        cmocka_unit_test(another_learning_rate_is_the_recipes),
+        cmocka_unit_test(another_learning_rate_beside_a_schedule_is_refused),
         cmocka_unit_test_setup_teardown(
             samples_are_shuffled_anew_each_epoch_unless_the_recipe_says_no, scratch_open,
             scratch_close),
