@@ -4,6 +4,7 @@ import sys
 import threading
 from collections import namedtuple
 from functools import cache
+from typing import NamedTuple
 
 from . import _cornu
 
@@ -86,10 +87,22 @@ def current_device() -> str:
     return name
 
 
-def current_placement() -> tuple[str, int, bool]:
-    """current_device(), what config.threading asked for (0: the library chooses), and whether convolutions are summed up
-    as they are defined."""
-    return current_device(), settings.threads, settings.exact_convolution
+class Placement(NamedTuple):
+    """Where to run, in the library's words."""
+
+    device: str
+    threads: int  # 0: the library chooses
+    exact_convolution: bool  # convolutions are summed up as they are defined
+
+
+def current_placement() -> Placement:
+    """current_device(), and what config.threading and set_exact_convolution asked for."""
+    return Placement(current_device(), settings.threads, settings.exact_convolution)
+
+
+def where() -> dict:
+    """current_placement() as the keywords of the library's calls."""
+    return current_placement()._asdict()
 
 
 def logical_name(device_: PhysicalDevice) -> str:

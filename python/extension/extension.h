@@ -12,6 +12,8 @@
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
 #include <cornu/cornu.h>
+#include <cornu/options.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 typedef struct model_object {
@@ -109,6 +111,30 @@ void end_work(model_object *self);
 bool begin_data(data_object *self, call *c);
 void end_data(data_object *self);
 
+/* ---- options.c: keywords ---- */
+
+typedef enum keyword_type {
+    KEYWORD_INT,   /* int64_t or uint64_t */
+    KEYWORD_SMALL, /* int */
+    KEYWORD_FLAG,  /* bool */
+    KEYWORD_TEXT,  /* const char *, as long as the caller's str lives */
+    KEYWORD_OBJECT /* PyObject *, borrowed */
+} keyword_type;
+
+typedef struct keyword {
+    const char *name; /* NULL ends a table */
+    keyword_type type;
+    size_t at; /* offset in the struct of the call */
+} keyword;
+/* A row of cornu/options.h: the field of its name of the member `options` of the struct `of`. */
+#define KEYWORD_OPTION(of, type, field, ...) {#field, KEYWORD_##type, offsetof(of, options.field)},
+#define KEYWORD_NONE(...)
+
+/* Those that are given, by the table, into the struct of the call; None is as if not given. False
+   with an exception that names `what`. */
+bool read_keywords(const char *what, PyObject *given, const keyword *rows, void *options);
+PyObject *module_fit_options(PyObject *module, PyObject *unused);
+
 /* A new Data, which owns `data`. */
 PyObject *wrap_data(PyObject *module, cornu_data *data);
 
@@ -126,11 +152,11 @@ PyObject *module_data_from_files(PyObject *module, PyObject *arguments);
 PyObject *module_read_image(PyObject *module, PyObject *arguments);
 PyObject *module_write_png(PyObject *module, PyObject *arguments);
 PyObject *data_batch(PyObject *object, PyObject *arguments);
-PyObject *model_explain(PyObject *object, PyObject *arguments);
-PyObject *model_fit(PyObject *object, PyObject *arguments);
-PyObject *model_evaluate(PyObject *object, PyObject *arguments);
-PyObject *model_predict(PyObject *object, PyObject *arguments);
-PyObject *model_on_batch(PyObject *object, PyObject *arguments);
+PyObject *model_explain(PyObject *object, PyObject *arguments, PyObject *keywords);
+PyObject *model_fit(PyObject *object, PyObject *arguments, PyObject *keywords);
+PyObject *model_evaluate(PyObject *object, PyObject *arguments, PyObject *keywords);
+PyObject *model_predict(PyObject *object, PyObject *arguments, PyObject *keywords);
+PyObject *model_on_batch(PyObject *object, PyObject *arguments, PyObject *keywords);
 PyObject *model_reset_metrics(PyObject *object, PyObject *unused);
 void close_trainer(model_object *self);
 

@@ -341,6 +341,9 @@ static PyObject *model_set_classes(PyObject *object, PyObject *arguments)
     return none_or_fail(status);
 }
 
+#define WITH_KEYWORDS(function) \
+    (PyCFunction)(void (*)(void)) function, METH_VARARGS | METH_KEYWORDS, NULL
+
 static PyMethodDef model_methods[] = {
     {"compile", model_compile, METH_VARARGS, NULL},
     {"change_loss", model_change_loss, METH_VARARGS, NULL},
@@ -361,11 +364,11 @@ static PyMethodDef model_methods[] = {
     {"position", model_position, METH_NOARGS, NULL},
     {"classes", model_classes, METH_NOARGS, NULL},
     {"set_classes", model_set_classes, METH_VARARGS, NULL},
-    {"explain", model_explain, METH_VARARGS, NULL},
-    {"fit", model_fit, METH_VARARGS, NULL},
-    {"evaluate", model_evaluate, METH_VARARGS, NULL},
-    {"predict", model_predict, METH_VARARGS, NULL},
-    {"on_batch", model_on_batch, METH_VARARGS, NULL},
+    {"explain", WITH_KEYWORDS(model_explain)},
+    {"fit", WITH_KEYWORDS(model_fit)},
+    {"evaluate", WITH_KEYWORDS(model_evaluate)},
+    {"predict", WITH_KEYWORDS(model_predict)},
+    {"on_batch", WITH_KEYWORDS(model_on_batch)},
     {"reset_metrics", model_reset_metrics, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

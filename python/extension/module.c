@@ -66,6 +66,7 @@ static PyMethodDef module_methods[] = {
     {"tables", module_tables, METH_NOARGS, NULL},
     {"versions", module_versions, METH_NOARGS, NULL},
     {"devices", module_devices, METH_NOARGS, NULL},
+    {"fit_options", module_fit_options, METH_NOARGS, NULL},
     {"ranks_open", module_ranks_open, METH_NOARGS, NULL},
     {"ranks_close", module_ranks_close, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -2,27 +2,32 @@
 #include "extension.h"
 #include <unistd.h>
 
-/* explain(device, batch, run) */
-PyObject *model_explain(PyObject *object, PyObject *arguments)
+/* explain(**options) */
+typedef struct explain_call {
+    cornu_explain_options options;
+    call c;
+} explain_call;
+
+PyObject *model_explain(PyObject *object, PyObject *arguments, PyObject *keywords)
 {
+    static const keyword rows[] = {
+        CORNU_WHERE_OPTIONS(KEYWORD_OPTION, explain_call) /* where to run */
+        {"batch", KEYWORD_INT, offsetof(explain_call, options.batch)},
+        {"run", KEYWORD_FLAG, offsetof(explain_call, options.run)},
+        {NULL, KEYWORD_INT, 0}};
     model_object *self = (model_object *)object;
-    cornu_explain_options options = {0};
-    long long batch = 0;
-    int run = 0;
+    explain_call e = {.options = {.should_stop = should_stop}};
     char *text = NULL;
-    call c = {0};
-    if (!PyArg_ParseTuple(arguments, "zLp", &options.device, &batch, &run) || !begin_work(self))
+    if (!PyArg_ParseTuple(arguments, "") || !read_keywords("explain", keywords, rows, &e) ||
+        !begin_work(self))
         return NULL;
-    options.batch = batch;
-    options.run = run;
-    options.should_stop = should_stop;
-    options.user = &c;
+    e.options.user = &e.c;
     cornu_status status;
     Py_BEGIN_ALLOW_THREADS;
-    status = cornu_explain(self->model, &options, &text);
+    status = cornu_explain(self->model, &e.options, &text);
     Py_END_ALLOW_THREADS;
     end_work(self);
-    if (!call_succeeded(&c, status)) {
+    if (!call_succeeded(&e.c, status)) {
         cornu_free(text);
         return NULL;
     }
@@ -72,60 +77,71 @@ static PyObject *history_lists(const cornu_history *h)
 static bool tell_states(PyObject *on_states, const cornu_history *h)
 {
     const char *text = cornu_history_callbacks(h);
-    PyObject *done = text && on_states != Py_None ? PyObject_CallFunction(on_states, "s", text)
-                                                  : Py_NewRef(Py_None);
+    PyObject *done =
+        text && on_states ? PyObject_CallFunction(on_states, "s", text) : Py_NewRef(Py_None);
     Py_XDECREF(done);
     return done;
 }
 
-/* fit(data, validation, section, states, shard_optimizer, device, threads, exact, each_step,
-   on_step, on_epoch_begin, on_epoch, on_validation, on_notice, on_states); validation: data, or
-   None; states: what callbacks go on from, or None; on_states may be None. */
-PyObject *model_fit(PyObject *object, PyObject *arguments)
+typedef struct fit_call {
+    cornu_fit_options options;
+    call c;
+    PyObject *on_states; /* gets what callbacks remember */
+} fit_call;
+
+static const keyword fit_keywords[] = {
+    CORNU_WHERE_OPTIONS(KEYWORD_OPTION, fit_call)             /* where to run */
+    CORNU_FIT_OPTIONS(KEYWORD_OPTION, KEYWORD_NONE, fit_call) /* how to train */
+    {"section", KEYWORD_TEXT, offsetof(fit_call, options.section)},
+    {"callback_state", KEYWORD_TEXT, offsetof(fit_call, options.callback_state)},
+    {"each_step", KEYWORD_FLAG, offsetof(fit_call, options.each_step)},
+    {"on_step", KEYWORD_OBJECT, offsetof(fit_call, c.on_step)},
+    {"on_epoch_begin", KEYWORD_OBJECT, offsetof(fit_call, c.on_epoch_begin)},
+    {"on_epoch", KEYWORD_OBJECT, offsetof(fit_call, c.on_epoch)},
+    {"on_validation", KEYWORD_OBJECT, offsetof(fit_call, c.on_validation)},
+    {"on_notice", KEYWORD_OBJECT, offsetof(fit_call, c.on_notice)},
+    {"on_states", KEYWORD_OBJECT, offsetof(fit_call, on_states)},
+    {NULL, KEYWORD_INT, 0}};
+
+static void connect(fit_call *f, model_object *self)
+{
+    cornu_fit_options *o = &f->options;
+    f->c.model = self;
+    o->on_validation_step = f->c.on_validation ? on_validation : NULL;
+    o->on_step = f->c.on_step ? on_step : NULL;
+    o->on_epoch_begin = f->c.on_epoch_begin ? on_epoch_begin : NULL;
+    o->on_epoch = f->c.on_epoch ? on_epoch : NULL;
+    o->on_notice = f->c.on_notice ? on_notice : NULL;
+    o->should_stop = should_stop;
+    o->user = &f->c;
+}
+
+/* fit(data, validation, **options); validation: data, or None. */
+PyObject *model_fit(PyObject *object, PyObject *arguments, PyObject *keywords)
 {
     model_object *self = (model_object *)object;
     PyObject *data, *validation;
-    cornu_fit_options o = {0};
-    PyObject *step, *begin, *epoch, *validating, *notice, *states;
-    int divides, exact, each;
-    call c = {0};
+    fit_call f = {.on_states = NULL};
     cornu_history *history = NULL;
-    if (!PyArg_ParseTuple(arguments, "OOszpzippOOOOOO", &data, &validation, &o.section,
-                          &o.callback_state, &divides, &o.device, &o.threads, &exact, &each, &step,
-                          &begin, &epoch, &validating, &notice, &states))
+    if (!PyArg_ParseTuple(arguments, "OO", &data, &validation) ||
+        !read_keywords("fit", keywords, fit_keywords, &f) ||
+        !begin_fit(object, data, validation, &f.c))
         return NULL;
-    o.exact_convolution = exact;
-    o.shard_optimizer = divides;
-    o.ranks = state_of(PyType_GetModule(Py_TYPE(object)))->ranks;
-    if (!begin_fit(object, data, validation, &c))
-        return NULL;
+    connect(&f, self);
+    f.options.ranks = state_of(PyType_GetModule(Py_TYPE(object)))->ranks;
     if (validation != Py_None)
-        o.validation_data = ((data_object *)validation)->data;
-    c.on_step = given(step);
-    c.on_epoch_begin = given(begin);
-    c.on_epoch = given(epoch);
-    c.on_validation = given(validating);
-    c.on_notice = given(notice);
-    c.model = self;
-    o.on_validation_step = c.on_validation ? on_validation : NULL;
-    o.each_step = each;
-    o.on_step = c.on_step ? on_step : NULL;
-    o.on_epoch_begin = c.on_epoch_begin ? on_epoch_begin : NULL;
-    o.on_epoch = c.on_epoch ? on_epoch : NULL;
-    o.on_notice = c.on_notice ? on_notice : NULL;
-    o.should_stop = should_stop;
-    o.user = &c;
+        f.options.validation_data = ((data_object *)validation)->data;
     cornu_status status;
     Py_BEGIN_ALLOW_THREADS;
-    status = cornu_fit(self->model, ((data_object *)data)->data, &o, &history);
+    status = cornu_fit(self->model, ((data_object *)data)->data, &f.options, &history);
     Py_END_ALLOW_THREADS;
     end_work(self);
     if (validation != Py_None)
         end_data((data_object *)validation);
     end_data((data_object *)data);
     PyObject *out = NULL;
-    bool told = tell_states(states, history);
-    if (call_succeeded(&c, status) && told)
+    bool told = tell_states(f.on_states, history);
+    if (call_succeeded(&f.c, status) && told)
         out = history ? history_lists(history) : PyDict_New();
     cornu_history_close(history);
     return out;
@@ -165,56 +181,62 @@ done:
     return out;
 }
 
-/* evaluate(data, device, threads, exact, batch, steps, each_step, on_step, files, top_k,
-   on_notice): the scores; with a tuple of files, and not None, the report as JSON */
-PyObject *model_evaluate(PyObject *object, PyObject *arguments)
+/* What evaluating and predicting take. */
+typedef struct run_call {
+    cornu_run_options options;
+    call c;
+    PyObject *files; /* evaluate: a tuple of names */
+    bool keep;       /* predict: by the trainer, which stays open for the next ones */
+} run_call;
+
+static const keyword evaluate_keywords[] = {
+    CORNU_WHERE_OPTIONS(KEYWORD_OPTION, run_call) /* where to run */
+    {"batch", KEYWORD_INT, offsetof(run_call, options.batch)},
+    {"steps", KEYWORD_INT, offsetof(run_call, options.steps)},
+    {"each_step", KEYWORD_FLAG, offsetof(run_call, options.each_step)},
+    {"top_k", KEYWORD_INT, offsetof(run_call, options.top_k)},
+    {"on_step", KEYWORD_OBJECT, offsetof(run_call, c.on_step)},
+    {"on_notice", KEYWORD_OBJECT, offsetof(run_call, c.on_notice)},
+    {"files", KEYWORD_OBJECT, offsetof(run_call, files)},
+    {NULL, KEYWORD_INT, 0}};
+
+/* evaluate(data, **options): the scores; with a tuple of files the report as JSON, which is written
+   into each of them */
+PyObject *model_evaluate(PyObject *object, PyObject *arguments, PyObject *keywords)
 {
     model_object *self = (model_object *)object;
-    PyObject *data, *files = Py_None;
-    cornu_run_options o = {0};
+    PyObject *data;
+    run_call r = {.options = {.should_stop = should_stop}};
     cornu_scores scores;
     cornu_report *report = NULL;
-    PyObject *step, *notice = Py_None;
-    int exact, each;
-    long long batch, steps, top = 0;
-    call c = {0};
-    if (!PyArg_ParseTuple(arguments, "OzipLLpO|OLO", &data, &o.device, &o.threads, &exact, &batch,
-                          &steps, &each, &step, &files, &top, &notice))
+    if (!PyArg_ParseTuple(arguments, "O", &data) ||
+        !read_keywords("evaluate", keywords, evaluate_keywords, &r))
         return NULL;
-    if (files != Py_None && !PyTuple_Check(files)) {
+    if (r.files && !PyTuple_Check(r.files)) {
         PyErr_SetString(PyExc_TypeError, "files: expected a tuple");
         return NULL;
     }
-    o.exact_convolution = exact;
-    if (!begin_with(object, data, &c))
+    if (!begin_with(object, data, &r.c))
         return NULL;
     if (!begin_reading(self)) {
         end_data((data_object *)data);
         return NULL;
     }
-    c.on_step = given(step);
-    c.on_notice = given(notice);
-    c.model = self;
-    o.on_notice = c.on_notice ? on_notice : NULL;
-    o.batch = batch;
-    o.steps = steps;
-    o.each_step = each;
-    o.top_k = top;
-    o.on_step = c.on_step ? on_step : NULL;
-    o.should_stop = should_stop;
-    o.user = &c;
-    const bool reports = files != Py_None;
+    r.c.model = self;
+    r.options.on_step = r.c.on_step ? on_step : NULL;
+    r.options.on_notice = r.c.on_notice ? on_notice : NULL;
+    r.options.user = &r.c;
     const cornu_data *of = ((data_object *)data)->data;
     cornu_status status;
     Py_BEGIN_ALLOW_THREADS;
-    status = reports ? cornu_evaluate_report(self->model, of, &o, &scores, &report)
-                     : cornu_evaluate(self->model, of, &o, &scores);
+    status = r.files ? cornu_evaluate_report(self->model, of, &r.options, &scores, &report)
+                     : cornu_evaluate(self->model, of, &r.options, &scores);
     Py_END_ALLOW_THREADS;
     end_work(self);
     end_data((data_object *)data);
-    if (!call_succeeded(&c, status))
+    if (!call_succeeded(&r.c, status))
         return NULL;
-    return reports ? take_report(report, files) : scores_dict(&scores);
+    return r.files ? take_report(report, r.files) : scores_dict(&scores);
 }
 
 /* ---- batch by batch ---- */
@@ -248,28 +270,31 @@ static bool begin_batch(model_object *self)
     return false;
 }
 
-/* on_batch(x, y, weights, train, device, threads, exact): the means of loss and metrics so far, as
-   a dict. Device, threads and convolutions are as at the first such call. */
-PyObject *model_on_batch(PyObject *object, PyObject *arguments)
+static const keyword where_keywords[] = {
+    CORNU_WHERE_OPTIONS(KEYWORD_OPTION, run_call) /* and nothing else */
+    {NULL, KEYWORD_INT, 0}};
+
+/* on_batch(x, y, weights, train, **where): the means of loss and metrics so far, as a dict. Where
+   to run is as at the first such call. */
+PyObject *model_on_batch(PyObject *object, PyObject *arguments, PyObject *keywords)
 {
     model_object *self = (model_object *)object;
     PyObject *x, *y, *weights;
-    cornu_run_options o = {0};
+    run_call r = {.keep = true};
     array_buffers buffers = {0};
     cornu_arrays batch;
     cornu_scores scores;
-    int train, exact;
-    if (!PyArg_ParseTuple(arguments, "OOOpzip", &x, &y, &weights, &train, &o.device, &o.threads,
-                          &exact))
+    int train;
+    if (!PyArg_ParseTuple(arguments, "OOOp", &x, &y, &weights, &train) ||
+        !read_keywords("on_batch", keywords, where_keywords, &r))
         return NULL;
-    o.exact_convolution = exact;
     if (!get_arrays(x, y, weights, &buffers, &batch) || !begin_batch(self)) {
         release_arrays(&buffers);
         return NULL;
     }
     cornu_status status = CORNU_OK;
     Py_BEGIN_ALLOW_THREADS;
-    status = open_trainer(self, &o);
+    status = open_trainer(self, &r.options);
     if (status == CORNU_OK)
         status = (train ? cornu_trainer_train : cornu_trainer_test)(self->trainer, &batch, &scores);
     Py_END_ALLOW_THREADS;
@@ -321,47 +346,46 @@ static bool count_samples(const cornu_model *m, const Py_buffer *in, const Py_bu
     return false;
 }
 
-/* predict(inputs, outputs, device, threads, exact, batch, keep): as many samples as both have room
-   for; with `keep` by the trainer, which stays open for the next ones. */
-PyObject *model_predict(PyObject *object, PyObject *arguments)
+static const keyword predict_keywords[] = {
+    CORNU_WHERE_OPTIONS(KEYWORD_OPTION, run_call) /* where to run */
+    {"batch", KEYWORD_INT, offsetof(run_call, options.batch)},
+    {"keep", KEYWORD_FLAG, offsetof(run_call, keep)},
+    {NULL, KEYWORD_INT, 0}};
+
+/* predict(inputs, outputs, **options): as many samples as both have room for. */
+PyObject *model_predict(PyObject *object, PyObject *arguments, PyObject *keywords)
 {
     model_object *self = (model_object *)object;
     PyObject *inputs, *outputs;
-    cornu_run_options o = {0};
+    run_call r = {.options = {.should_stop = should_stop}};
     Py_buffer in, out;
-    long long batch;
-    int exact, keep;
     int64_t count = 0;
-    call c = {0};
-    if (!PyArg_ParseTuple(arguments, "OOzipLp", &inputs, &outputs, &o.device, &o.threads, &exact,
-                          &batch, &keep) ||
+    if (!PyArg_ParseTuple(arguments, "OO", &inputs, &outputs) ||
+        !read_keywords("predict", keywords, predict_keywords, &r) ||
         !get_floats(inputs, &in, false))
         return NULL;
-    o.exact_convolution = exact;
     if (!get_floats(outputs, &out, true)) {
         PyBuffer_Release(&in);
         return NULL;
     }
-    o.batch = batch;
-    o.should_stop = should_stop;
-    o.user = &c;
+    r.options.user = &r.c;
     cornu_status status = CORNU_OK;
     bool free_to_work = count_samples(self->model, &in, &out, &count) && begin_reading(self);
-    keep = keep && !self->within;
+    bool keep = r.keep && !self->within;
     if (free_to_work) {
         Py_BEGIN_ALLOW_THREADS;
         if (keep)
-            status = open_trainer(self, &o);
+            status = open_trainer(self, &r.options);
         if (keep && status == CORNU_OK)
             status = cornu_trainer_predict(self->trainer, in.buf, count, out.buf);
         else if (status == CORNU_OK)
-            status = cornu_predict(self->model, in.buf, count, &o, out.buf);
+            status = cornu_predict(self->model, in.buf, count, &r.options, out.buf);
         Py_END_ALLOW_THREADS;
         end_work(self);
     }
     PyBuffer_Release(&in);
     PyBuffer_Release(&out);
-    if (!free_to_work || !call_succeeded(&c, status))
+    if (!free_to_work || !call_succeeded(&r.c, status))
         return NULL;
     return Py_NewRef(Py_None);
 }

@@ -66,7 +66,7 @@ def model_for(shape, outputs=3, loss="categorical_crossentropy", section="{}"):
 
 def run(handle, data, **fit) -> dict:
     section = {"batch_size": 4, "epochs": 6, "seed": 5, **fit}
-    return handle.fit(data, None, json.dumps(section), None, False, None, 0, False, False, None, None, None, None, None, None)
+    return handle.fit(data, None, section=json.dumps(section))
 
 
 # ---- folders

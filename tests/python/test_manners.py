@@ -129,7 +129,7 @@ def test_a_model_in_training_is_refused_to_other_threads(model, samples):
 
 
 def _fit(handle, data, validation=None, on_epoch=None):
-    return handle.fit(data, validation, '{"batch_size": 20}', None, False, None, 0, False, False, None, None, on_epoch, None, None, None)
+    return handle.fit(data, validation, section='{"batch_size": 20}', on_epoch=on_epoch)
 
 
 def test_data_in_use_is_refused_to_other_threads(model, samples):
@@ -144,13 +144,13 @@ def test_data_in_use_is_refused_to_other_threads(model, samples):
                 what()
             except RuntimeError as error:
                 refused.append(str(error))
-        for what in (lambda: _fit(other._handle, data), lambda: other._handle.evaluate(data, None, 0, False, 20, 0, False, None),
+        for what in (lambda: _fit(other._handle, data), lambda: other._handle.evaluate(data, batch=20),
                      lambda: data.set_scale(2.0),
                      lambda: data.batch(np.zeros(1, np.int64), None, 0, 0, np.zeros((1, 8, 8, 1), np.float32))):
             thread = threading.Thread(target=use, args=(what,))
             thread.start()
             thread.join()
-        other._handle.evaluate(data, None, 0, False, 20, 0, False, None)  # by the thread whose it is
+        other._handle.evaluate(data, batch=20)  # by the thread whose it is
 
     _fit(model._handle, data, data, work)
     assert refused == ["the data is at work in another call"] * 4
@@ -164,13 +164,13 @@ def test_a_stream_serves_one_call_and_then_another(model, samples):
 
     def again(*arguments):
         with pytest.raises(RuntimeError, match="at work"):
-            model._handle.evaluate(stream, None, 0, False, 20, 0, False, None)
+            model._handle.evaluate(stream, batch=20)
         found.append(True)
 
     with pytest.raises(RuntimeError, match="at work"):
         _fit(model._handle, stream, stream)
     _fit(model._handle, stream, None, again)
-    model._handle.evaluate(stream, None, 0, False, 20, 0, False, None)
+    model._handle.evaluate(stream, batch=20)
     assert found == [True]
 
 

@@ -186,7 +186,7 @@ def test_arrays_belong_to_nobody_else_after_a_call(model, samples):
              lambda: model.fit(iter([(x, labels, weights)]), verbose=0),
              lambda: model.evaluate(x, labels, sample_weight=weights, verbose=0),
              lambda: model.train_on_batch(x, labels, weights), lambda: model.predict_on_batch(x),
-             lambda: handle.predict(x, outputs, None, 0, False, 32, True),
+             lambda: handle.predict(x, outputs, batch=32, keep=True),
              lambda: _cornu.data_from_arrays(x, labels, weights).view(False)]
     wrong = [lambda: model.fit(x, labels - 1, weights), lambda: model.fit(x, labels, sample_weight=weights[1:]),
              lambda: _cornu.data_from_arrays(x, labels, outputs), lambda: _cornu.data_from_arrays(x, weights[1:], None),
@@ -194,14 +194,14 @@ def test_arrays_belong_to_nobody_else_after_a_call(model, samples):
              lambda: _cornu.data_from_arrays(x * np.nan, labels, weights),
              lambda: _cornu.data_stream(None, x, labels, weights[1:], 0),
              lambda: _cornu.data_stream(None, x, labels, weights, -1),
-             lambda: handle.predict(x, outputs[1:], None, 0, False, 32, False),
-             lambda: handle.predict(x, labels, None, 0, False, 32, False),
-             lambda: handle.predict(x, outputs, "nowhere", 0, 32, False),
-             lambda: handle.on_batch(x[:, :4].copy(), labels, weights, True, None, 0),
+             lambda: handle.predict(x, outputs[1:], batch=32),
+             lambda: handle.predict(x, labels, batch=32),
+             lambda: handle.predict(x, outputs, device="nowhere"),
+             lambda: handle.on_batch(x[:, :4].copy(), labels, weights, True),
              lambda: handle.get_weight(0, outputs),
              lambda: handle.set_weight(99, weights), lambda: handle.set_weight(0, labels),
-             lambda: handle.fit(_cornu.data_from_arrays(x, labels, weights), x, None, False, None, 0, False, False, *[None] * 5),
-             lambda: handle.fit(_cornu.data_from_arrays(x, labels, weights), None, "{", False, None, 0, False, False, *[None] * 5),
+             lambda: handle.fit(_cornu.data_from_arrays(x, labels, weights), x),
+             lambda: handle.fit(_cornu.data_from_arrays(x, labels, weights), None, section="{"),
              lambda: _cornu.write_png(os.devnull, 8, 8, 1, x), lambda: _cornu.write_png(os.devnull, 2**40, 2**40, 1, x[0])]
     for work in works + [lambda work=work: _refused(work) for work in wrong]:
         _counted(work, x, labels, weights, outputs)

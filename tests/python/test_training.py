@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from cornu import keras
+from cornu import _cornu, keras
 
 
 def test_training_learns_and_history_says_so(model, samples):
@@ -222,3 +222,23 @@ def test_shards_divide_each_batch(model, samples):
     assert np.allclose(whole, divided, rtol=1e-5)
     with pytest.raises(ValueError, match="shards: found 3; expected a power of two, 1 to 1024"):
         model.fit(x, y, verbose=0, shards=3)
+
+
+def test_the_librarys_own_options_are_keywords_of_fit(model, samples):
+    own = {name: (kind, is_key) for name, kind, is_key in _cornu.fit_options()}
+    assert own["shards"] == ("INT", True) and own["wire"] == ("TEXT", True) and own["shard_optimizer"] == ("FLAG", False)
+    x, y = samples
+    for wrong, said in (({"shards": 0}, "shards: found 0"), ({"shards": 2.5}, "shards: found 2.5"),
+                        ({"wire": "int8"}, "wire: found int8; expected fp32 or bf16")):
+        with pytest.raises(ValueError, match=said):
+            model.fit(x, y, verbose=0, **wrong)
+    for name in ("wires", "threads"):  # where to run is keras.config's
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+            model.fit(x, y, verbose=0, **{name: 2})
+    data = _cornu.data_from_arrays(x, y.astype(np.int32), None)
+    assert model._handle.fit(data, None, epochs=3, batch=20, threads=1, device=None)["loss"][2] > 0
+    for wrong, error, said in (({"epoch": 1}, TypeError, "unexpected keyword argument 'epoch'"), ({"epochs": "1"}, TypeError, "int"),
+                               ({"threads": 2**40}, OverflowError, "threads: found 1099511627776"),
+                               ({"device": "c\0pu"}, ValueError, "device: found a zero within")):
+        with pytest.raises(error, match=said):
+            model._handle.fit(data, None, **wrong)

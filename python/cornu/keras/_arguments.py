@@ -3,6 +3,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import _cornu
+from .._tables import plain
+
 
 def not_here(what: str, value: Any, instead: str) -> None:
     if value is not None:
@@ -27,6 +30,23 @@ def older(what: str, given: dict) -> dict:
     if given:
         raise TypeError(f"{what}: got an unexpected keyword argument {next(iter(given))!r}")
     return fetch
+
+
+# What fit takes beside Keras's arguments: the library's other options, each (name, type, is it a key of the fit section?).
+_OWN = [row for row in _cornu.fit_options() if row[0] not in ("epochs", "batch_size", "steps_per_epoch", "seed")]
+
+
+def own_options(given: dict) -> tuple[dict, dict]:
+    """Of cornu alone: what the fit section takes, and what the library takes beside it."""
+    section, besides = {}, {}
+    for name, kind, is_key in _OWN:
+        value = given.pop(name, None)
+        if kind == "INT":
+            value = whole("fit", name, value)
+        elif kind == "FLAG" and value is not None:
+            value = bool(value)
+        (section if is_key else besides)[name] = plain(value)
+    return section, besides
 
 
 def _class_names(x) -> list[str] | None:

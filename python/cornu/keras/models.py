@@ -12,10 +12,10 @@ import numpy as np
 from .._missing import missing
 from .. import _cornu
 from .._tables import TABLES, only, plain
-from ..devices import current_placement
+from ..devices import where
 from . import _data
 from ._chain import Chain
-from ._arguments import class_weights, not_here, older, whole
+from ._arguments import class_weights, not_here, older, own_options, whole
 from ._data import Stream
 from ._native_data import check_names
 from ._runs import FitRun, TestRun, callback_list
@@ -196,19 +196,17 @@ class Sequential(Chain):
         two, and adds their gradients (keras.distribution: by several processes), as wire says: "fp32" or "bf16";
         shard_optimizer=True: of several processes each updates a part of the weights."""
         self._want_compiled("fit")
-        shards = whole("fit", "shards", kwargs.pop("shards", None))
-        wire = kwargs.pop("wire", None)
-        divides = bool(kwargs.pop("shard_optimizer", False))
+        own_section, own = own_options(kwargs)
         fetch = older("fit", kwargs)
         epochs, batch_size = whole("fit", "epochs", epochs), whole("fit", "batch_size", batch_size)
         steps = whole("fit", "steps_per_epoch", steps_per_epoch)
         validation_steps = whole("fit", "validation_steps", validation_steps)
         section: dict[str, Any] = {"epochs": epochs, "shuffle": bool(shuffle), "seed": draw_seed(),
                                    "initial_epoch": whole("fit", "initial_epoch", initial_epoch, 0),
-                                   "steps_per_epoch": steps, "validation_steps": validation_steps, "shards": shards,
-                                   "wire": plain(wire),
+                                   "steps_per_epoch": steps, "validation_steps": validation_steps,
                                    "validation_batch_size": whole("fit", "validation_batch_size", validation_batch_size),
-                                   "validation_freq": plain(validation_freq) if validation_freq != 1 else None}
+                                   "validation_freq": plain(validation_freq) if validation_freq != 1 else None,
+                                   **own_section}
         if class_weight is not None:
             section["class_weight"] = class_weights(class_weight, x)
         if validation_split and validation_data is None:
@@ -227,14 +225,14 @@ class Sequential(Chain):
                 if _data.changes_of(source.section, True) != _data.changes_of(validation.section, True):
                     raise NotImplementedError("fit: validation_data: found samples that are standardized otherwise than those "
                                               "of the training is not in cornu; standardize both, or none")
-            return self._fit(source, validation, section, divides, callbacks,
+            return self._fit(source, validation, section, own, callbacks,
                              Progress(verbosity(verbose) if process_index() == 0 else 0))
         finally:
             for opened in (source, validation):
                 if opened:
                     opened.close()
 
-    def _fit(self, source, validation, section: dict, divides: bool, callbacks, progress: Progress):
+    def _fit(self, source, validation, section: dict, own: dict, callbacks, progress: Progress):
         run = FitRun(self, section["epochs"], progress, callbacks, section["steps_per_epoch"] or source.steps)
         section["callbacks"] = run.sections()
         handle = self._to_train()
@@ -245,9 +243,10 @@ class Sequential(Chain):
         self._train_all(self)
         try:
             return run.start(lambda: handle.fit(
-                source.data, validation and validation.data, _data.section_text(source, section), run.states(), divides,
-                *current_placement(), run.batches or run.test_batches, run.on_step, run.on_epoch_begin, run.on_epoch,
-                run.on_validation if run.tests else None, run.on_notice, run.on_states))
+                source.data, validation and validation.data, section=_data.section_text(source, section),
+                callback_state=run.states(), each_step=run.batches or run.test_batches, on_step=run.on_step,
+                on_epoch_begin=run.on_epoch_begin, on_epoch=run.on_epoch, on_notice=run.on_notice, on_states=run.on_states,
+                on_validation=run.on_validation if run.tests else None, **own, **where()))
         finally:
             self._train_all(None)
 
@@ -283,7 +282,7 @@ class Sequential(Chain):
                         None, initial_epoch, steps_per_epoch, validation_steps, None, validation_freq,
                         max_queue_size=max_queue_size, workers=workers, use_multiprocessing=use_multiprocessing)
 
-    def _evaluate(self, what, x, y, batch_size, verbose, sample_weight, steps, callbacks, kwargs, *more):
+    def _evaluate(self, what, x, y, batch_size, verbose, sample_weight, steps, callbacks, kwargs, **more):
         """One pass over what fit takes; `more`: what the library's evaluate takes besides."""
         self._want_compiled(what)
         fetch = older(what, kwargs)
@@ -292,8 +291,9 @@ class Sequential(Chain):
         try:
             self._use(source.section)
             run = TestRun(self, Progress(verbosity(verbose)), callback_list(callbacks, what), "test")
-            return run.start(lambda: self._to_read().evaluate(source.data, *current_placement(), source.batch, steps or 0,
-                                                           bool(run.callbacks), run.on_step, *(more or (None, 0)), _warn))
+            return run.start(lambda: self._to_read().evaluate(
+                source.data, batch=source.batch, steps=steps, each_step=bool(run.callbacks), on_step=run.on_step,
+                on_notice=_warn, **more, **where()))
         finally:
             source.close()
 
@@ -302,7 +302,8 @@ class Sequential(Chain):
         docs/evaluation.md has them; written to each of `files` as well (FILE.json, FILE.png: the matrix)."""
         paths = tuple(os.fspath(f) for f in ([files] if isinstance(files, (str, os.PathLike)) else files))
         top = whole("classification_report", "top_k", top_k)
-        return json.loads(self._evaluate("classification_report", x, y, batch_size, verbose, None, steps, None, {}, paths, top))
+        return json.loads(self._evaluate("classification_report", x, y, batch_size, verbose, None, steps, None, {},
+                                         files=paths, top_k=top))
 
     def confusion_matrix(self, x=None, y=None, batch_size=None, verbose=0, steps=None) -> np.ndarray:
         """Samples by true class (rows) and predicted class (columns)."""
@@ -356,7 +357,7 @@ class Sequential(Chain):
         self._use(_data.Source.section)
         outputs = np.empty((len(inputs), *self._handle.shapes()[1]), np.float32)
         inputs = np.ascontiguousarray(inputs, np.float32)
-        self._to_read().predict(inputs, outputs, *current_placement(), batch or len(inputs), keep)
+        self._to_read().predict(inputs, outputs, batch=batch or len(inputs), keep=keep, **where())
         return outputs
 
     def predict_on_batch(self, x) -> np.ndarray:
@@ -405,7 +406,7 @@ class Sequential(Chain):
         self._set_rate()
         if reset_metrics:
             self.reset_metrics()
-        scores = (self._to_train if train else self._to_read)().on_batch(x, y, weights, train, *current_placement())
+        scores = (self._to_train if train else self._to_read)().on_batch(x, y, weights, train, **where())
         if return_dict:
             return dict(sorted(scores.items()))
         values = list(scores.values())
