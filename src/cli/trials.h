@@ -7,8 +7,12 @@
 #include "cli/cli.h"
 #include <sys/types.h>
 
+#define TRIAL_COUNT_INT +1
+#define TRIAL_COUNT_FLAG
+#define TRIAL_COUNT_TEXT
+#define TRIAL_COUNT(at, type, ...) TRIAL_COUNT_##type
 enum {
-    TRIAL_KEYS = 6,
+    TRIAL_KEYS = 1 CORNU_FIT_OPTIONS(TRIAL_COUNT, OPTION_NONE, ),
     TRIALS_MOST = 1000,
     TRIAL_VALUE = 24,
     TRIAL_NAME = 256,
@@ -18,7 +22,7 @@ enum {
 
 /* ---- trials_lists.c: which runs --------------------------------------------------------- */
 
-/* What --sweep can set. */
+/* What --sweep can set: the options of cornu/options.h that are numbers, and the learning rate. */
 typedef struct trial_key {
     const char *name;         /* in --sweep, names of files, and tables */
     const char *option;       /* of cornu train */

@@ -4,13 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define KEY_INT(flag, key, minimum, maximum) {flag, flag, key, minimum, maximum},
+#define KEY_FLAG(...)
+#define KEY_TEXT(...)
+#define KEY_ROW(at, type, field, key, flag, value, standard, minimum, maximum, help) \
+    KEY_##type(flag, key, minimum, maximum)
+
 const trial_key trial_keys[TRIAL_KEYS] = {
-    {"seed", "seed", NULL, 1, INT64_MAX},
+    CORNU_FIT_OPTIONS(KEY_ROW, OPTION_NONE, ) /* with their ranges */
     {"learning_rate", "learning-rate", NULL, 0, 0},
-    {"batch", "batch", "batch_size", 1, INT32_MAX},
-    {"epochs", "epochs", NULL, 1, INT32_MAX},
-    {"steps", "steps", "steps_per_epoch", 1, INT32_MAX},
-    {"shards", "shards", NULL, 1, 1024},
 };
 
 /* ---- reading ---------------------------------------------------------------------------- */

@@ -63,7 +63,7 @@ static const bad_case cases[] = {
     {{"train", "--sweep", "seed=1,2", "--resume", "b.safetensors"}, 2, "expected a RECIPE or WORKLOAD"},
     {{"train", "mnist-cnn-2", "--sweep"}, 2, "--sweep: found nothing; expected KEY=LIST"},
     {{"train", "mnist-cnn-2", "--sweep", "sead=1,2"}, 2, "--sweep: found \"sead\"; did you mean seed?"},
-    {{"train", "mnist-cnn-2", "--sweep", "rho=0.9"}, 2, "expected seed, learning_rate, batch, epochs, steps or shards, =, and values"},
+    {{"train", "mnist-cnn-2", "--sweep", "rho=0.9"}, 2, "expected epochs, batch, steps, shards, seed or learning_rate, =, and values"},
     {{"train", "mnist-cnn-2", "--sweep", "seed"}, 2, "--sweep seed: found \"\"; expected whole numbers from 1"},
     {{"train", "mnist-cnn-2", "--sweep", "seed="}, 2, "--sweep seed: found \"\""},
     {{"train", "mnist-cnn-2", "--sweep", "seed=1,,2"}, 2, "--sweep seed: found \"\""},
