@@ -4,6 +4,7 @@
 #include "model/config.h"
 #include "model/internal.h"
 #include "model/names.h"
+#include <cornu/options.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,25 +113,28 @@ static const config_field recipe_fields[] = {
     OPTIONS_END,
 };
 
-/* Training reads the others when it starts. */
+/* What a model keeps of its fit section; training reads the rest when it starts. */
 static const config_field fit_fields[] = {
     OPTION_AS("batch_size", INT, cornu_model, batch, .minimum = 1, .maximum = INT32_MAX),
     OPTION(INT, cornu_model, epochs, .minimum = 1, .maximum = INT32_MAX),
-    OPTION_ELSEWHERE("initial_epoch"),
-    OPTION_ELSEWHERE("steps_per_epoch"),
-    OPTION_ELSEWHERE("validation_steps"),
-    OPTION_ELSEWHERE("validation_batch_size"),
-    OPTION_ELSEWHERE("validation_freq"),
-    OPTION_ELSEWHERE("class_weight"),
-    OPTION_ELSEWHERE("validation"),
-    OPTION_ELSEWHERE("validation_split"),
-    OPTION_ELSEWHERE("shuffle"),
-    OPTION_ELSEWHERE("shards"),
-    OPTION_ELSEWHERE("wire"),
-    OPTION_ELSEWHERE("seed"),
-    OPTION_ELSEWHERE("callbacks"),
     OPTIONS_END,
 };
+
+#define FIT_OPTION(at, type, field, key, ...) key,
+#define FIT_KEY(at, type, key, ...) #key,
+static const char *const fit_keys[] = {CORNU_FIT_OPTIONS(FIT_OPTION, FIT_KEY, )};
+enum { FIT_KEYS = sizeof fit_keys / sizeof *fit_keys };
+
+static cornu_status check_fit_keys(const doc *fit)
+{
+    config_field known[FIT_KEYS + 1];
+    int count = 0;
+    for (int i = 0; i < FIT_KEYS; i++)
+        if (fit_keys[i])
+            known[count++] = (config_field)OPTION_ELSEWHERE(fit_keys[i]);
+    known[count] = (config_field)OPTIONS_END;
+    return config_check_keys("fit", fit, known, NULL);
+}
 
 /* An empty section counts as missing. */
 static const doc *find_section(const doc *recipe, const char *key)
@@ -142,7 +146,7 @@ static const doc *find_section(const doc *recipe, const char *key)
 static cornu_status read_fit(cornu_model *m, const doc *recipe)
 {
     m->fit = find_section(recipe, "fit");
-    TRY(config_check_keys("fit", m->fit, fit_fields, NULL));
+    TRY(check_fit_keys(m->fit));
     return config_read("fit", m->fit, m->fit, fit_fields, m);
 }
 
