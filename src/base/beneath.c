@@ -36,7 +36,7 @@ static cornu_status fail_at(const char *path, int length, int error)
     return status_fail(CORNU_IO, "%s: cannot write: %s", path, strerror(error));
 }
 
-/* The folder `name` in `at`, which is closed. */
+/* Open the folder `name` in `at`; closes `at`. */
 static int enter(int at, const char *name, bool make)
 {
     enum { FLAGS = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
@@ -74,7 +74,7 @@ cornu_status beneath_open_folder(const char *root, const char *path, bool make, 
     return status;
 }
 
-/* Neither a link nor one of several names for a file that may be another's. */
+/* Refuse a link, and a file with several names, which may be another user's. */
 static cornu_status check_file(const char *path, int fd)
 {
     struct stat s;

@@ -10,7 +10,7 @@ static inline uint16_t bf16_of(float value)
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-    uint32_t quiet = bits >> 16 | 0x40; /* rounding must not make a number of what is none */
+    uint32_t quiet = bits >> 16 | 0x40; /* a NaN stays a NaN: rounding could make it infinite */
     return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded);
 }
 

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One folder of a group hierarchy; returns the tightest of its limit and *least. */
+/* A reader of one folder of a group hierarchy. It returns the minimum of the folder's limit and
+   `least`. */
 typedef int64_t folder_reader(const char *folder, bool version2, int64_t least);
 
 static bool read_line(const char *folder, const char *file, char *line, int size)
@@ -21,7 +22,7 @@ static bool read_line(const char *folder, const char *file, char *line, int size
     return ok;
 }
 
-/* -1 where the file is missing or holds no number ("max"). */
+/* The number in a file; -1 where the file is missing or has no number ("max"). */
 static int64_t read_number(const char *folder, const char *file)
 {
     char line[128], *end;
@@ -68,7 +69,7 @@ static int64_t folder_left(const char *folder, bool version2, int64_t least)
     return left < least ? left : least;
 }
 
-/* Thousandths of a core. */
+/* CPU limit in thousandths of a core. */
 static int64_t folder_cpus(const char *folder, bool version2, int64_t least)
 {
     long long quota = -1, period = 0;
@@ -87,8 +88,8 @@ static int64_t folder_cpus(const char *folder, bool version2, int64_t least)
     return cpus < least ? cpus : least;
 }
 
-/* From the process's own group up to the root. Inside a container the path of the group may be the
-   host's; folders that are not there are passed over. */
+/* Walk from the process's own group up to the root. Inside a container the group's path may be the
+   host's; folders that do not exist are skipped. */
 static int64_t walk_up(const char *mount, const char *group, bool version2, folder_reader *reader,
                        int64_t least)
 {

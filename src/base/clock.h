@@ -12,7 +12,7 @@ static inline int64_t clock_nanoseconds(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* What the calling thread has computed, whoever else wanted the core. */
+/* CPU time of the calling thread: other processes on its core do not count. */
 static inline double clock_thread_seconds(void)
 {
     struct timespec t;

@@ -15,10 +15,10 @@ typedef struct reader {
     locale_t c_locale; /* numbers use a point whatever the program's locale says */
     const char *source;
     doc *root;
-    doc *open[DEPTH_MAX]; /* lists and maps that are being read */
+    doc *open[DEPTH_MAX]; /* lists and maps that are not yet closed */
     size_t capacity[DEPTH_MAX];
     int depth;
-    char *key; /* read, waits for its value */
+    char *key; /* a key that was read and waits for its value */
 } reader;
 
 static void node_free(doc *d)
@@ -127,7 +127,7 @@ static cornu_status fail_at(const reader *r, yaml_mark_t mark, const char *messa
                        message);
 }
 
-/* The parser's own complaint. For bytes that are no text it knows an offset instead of a line. */
+/* Report the parser's error. For bytes that are not text it knows an offset instead of a line. */
 static cornu_status fail_parser(const reader *r, const char *input, size_t size)
 {
     const yaml_parser_t *p = &r->parser;
@@ -285,7 +285,7 @@ static cornu_status read_events(reader *r, const char *input, size_t size)
     return status;
 }
 
-/* Does a line begin at `at`? YAML ends lines by LF, CR, NEL, LS and PS, and a byte order mark may
+/* Does a line begin at `at`? YAML ends lines with LF, CR, NEL, LS and PS, and a byte order mark may
    come first. */
 static bool begins_line(const char *input, const char *at)
 {
@@ -301,8 +301,8 @@ static bool begins_line(const char *input, const char *at)
     return false;
 }
 
-/* Directives (%TAG, %YAML) say nothing that is not refused anyway, and libyaml compares each with
-   all before it. */
+/* Refuse directives (%TAG, %YAML): they say nothing that is not refused anyway, and libyaml
+   compares each with all previous ones, in quadratic time. */
 static cornu_status refuse_directives(const reader *r, const char *input, size_t size)
 {
     const char *at = input, *end = input + size;

@@ -1,13 +1,13 @@
-/* Documents: a tree read from YAML or JSON (libyaml reads both) that knows where each value stands,
-   so that errors can say FILE:LINE and the path of keys. Anchors, aliases, tags, duplicate keys
-   and directives are refused; depth and size are limited. */
+/* Documents: a tree read from YAML or JSON (libyaml reads both). Each node knows its place in the
+   file, so that errors can say FILE:LINE and the path of keys. Anchors, aliases, tags, duplicate
+   keys and directives are refused; depth and size are limited. */
 #ifndef BASE_DOC_H
 #define BASE_DOC_H
 
 #include "base/status.h"
 #include <jansson.h>
 
-/* Of the text: longer than any network of 1000 layers. */
+/* Size limit of a document's text: longer than a network of 1000 layers needs. */
 enum { DOC_BYTES_MAX = 1 << 20 };
 
 typedef enum doc_type {
@@ -22,11 +22,11 @@ typedef enum doc_type {
 
 typedef struct doc {
     doc_type type;
-    const char *key;          /* in its map, or NULL */
+    const char *key;          /* key in the parent map, or NULL */
     const struct doc *parent; /* or NULL */
     const char *source;       /* file name for messages */
     int line;                 /* from 1; 0 where unknown */
-    int index;                /* number in its parent */
+    int index;                /* index in the parent */
     bool boolean;
     int64_t integer;
     double real; /* set for DOC_INT too */
@@ -40,17 +40,19 @@ cornu_status doc_parse(const char *text, size_t size, const char *source, doc **
 cornu_status doc_read(const char *path, doc **out);
 void doc_free(doc *d); /* the root only */
 
-/* The value of `key` in a map; NULL where it is missing or `map` is NULL or no map. */
+/* The value of `key` in a map; NULL where the key is missing or `map` is not a map (or NULL). */
 const doc *doc_get(const doc *map, const char *key);
-/* The string that `d` is; NULL where it is none, or NULL. */
+/* The text of a string node; NULL where `d` is another type (or NULL). */
 const char *doc_string(const doc *d);
 const char *doc_type_name(doc_type type); /* "a list" */
-/* Fail with "SOURCE:LINE: path.to[2].key: message" (parts that are unknown are left out). */
+/* Fail with "SOURCE:LINE: path.to[2].key: message"; SOURCE, LINE or the path is left out where
+   unknown. */
 cornu_status doc_fail(const doc *at, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The first key of `map` that is not in the NULL-ended list `known` is an error that lists them. */
+/* Fail on the first key of `map` that is not in the NULL-ended list `known`; the message lists the
+   known keys. */
 cornu_status doc_only_keys(const doc *map, const char *const *known);
-/* Typed reads of an optional key: *value stays as it is where the key is missing or null; another
-   type is an error. */
+/* Typed reads of an optional key: *value keeps its value where the key is missing or null; a value
+   of another type is an error. */
 cornu_status doc_read_int(const doc *map, const char *key, int64_t minimum, int64_t maximum,
                           int64_t *value);
 cornu_status doc_read_real(const doc *map, const char *key, double *value);

@@ -1,4 +1,4 @@
-/* What others ask of a document, and documents as JSON. */
+/* Queries on a document, and conversion to and from JSON. */
 #include "base/doc.h"
 #include "base/memory.h"
 #include <errno.h>
@@ -27,7 +27,7 @@ const char *doc_type_name(doc_type type)
     return (unsigned)type < sizeof names / sizeof *names ? names[type] : "an unknown type";
 }
 
-/* Keras's JSON names what it holds: "[3] (dense_1, Dense)". */
+/* Add the class name where Keras's JSON has one: "[3] (dense_1, Dense)". */
 static void add_class(text *t, const doc *at)
 {
     const doc *class_name = doc_get(at, "class_name"), *name = doc_get(at, "name");
@@ -190,7 +190,7 @@ static json_t *items_to_json(const doc *d)
     bool list = d->type == DOC_LIST;
     json_t *out = list ? json_array() : json_object();
     for (int i = 0; out && i < d->count; i++) {
-        json_t *item = doc_to_json(d->items[i]); /* taken over, also by a call that fails */
+        json_t *item = doc_to_json(d->items[i]); /* takes the reference, also on failure */
         int error = list ? json_array_append_new(out, item)
                          : json_object_set_new(out, d->items[i]->key, item);
         if (error) {
@@ -225,7 +225,7 @@ json_t *doc_to_json(const doc *d)
 static void show(const doc *d, text *t, size_t size)
 {
     if (t->length > size)
-        return; /* enough to fill the caller's text */
+        return; /* the caller's text is full */
     switch (d->type) {
     case DOC_NULL:
         text_add(t, "null");
@@ -262,7 +262,7 @@ static json_t *load_once(const char *json, size_t length, size_t flags, json_err
     errno = 0;
     json_t *value = json_loadb(json, length, flags, error);
     bool said = !value && (json_error_code(error) == json_error_out_of_memory || !*error->text);
-    *lacks_memory = said || errno == ENOMEM; /* jansson rarely says so itself */
+    *lacks_memory = said || errno == ENOMEM; /* jansson rarely reports it itself */
     return value;
 }
 
@@ -295,7 +295,7 @@ char *doc_show(const doc *d, char *out, size_t size)
     if (size > 0 && strlen(shown) < size)
         snprintf(out, size, "%s", shown);
     else if (size > 4) {
-        /* Truncated before a character, not inside one. */
+        /* Truncate between characters, not inside one. */
         size_t length = size - 4;
         while (length > 0 && ((unsigned char)shown[length] & 0xC0) == 0x80)
             length--;

@@ -9,6 +9,6 @@ typedef enum env_name {
     ENV_COUNT
 } env_name;
 
-/* Its value, or NULL where it is unset or empty. */
+/* The variable's value, or NULL where it is unset or empty. */
 const char *env_get(env_name name);
 #endif

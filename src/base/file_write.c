@@ -1,4 +1,4 @@
-/* Writing files: the temporary file, its way to the disk and to its name. */
+/* Writing files: the temporary file, its fsync and its rename. */
 #include "base/files.h"
 #include "base/memory.h"
 #include <dirent.h>
@@ -16,7 +16,7 @@ enum { WRITE_BLOCK = 8 << 20 };
 
 /* ---- a stream that signals do not disturb -------------------------------------------------- */
 
-/* stdio gives up where a signal interrupts a write (EINTR), and what it had is lost. */
+/* stdio gives up when a signal interrupts a write (EINTR), and loses its buffer. */
 static ssize_t stream_write(void *cookie, const char *data, size_t size)
 {
     size_t done = 0;
@@ -37,7 +37,8 @@ static int stream_seek(void *cookie, off64_t *offset, int whence)
 
 static int stream_close(void *cookie)
 {
-    return close((int)(intptr_t)cookie) == 0 || errno == EINTR ? 0 : -1; /* it is closed */
+    return close((int)(intptr_t)cookie) == 0 || errno == EINTR ? 0
+                                                               : -1; /* Linux closes it even then */
 }
 
 FILE *file_stream(int fd)
@@ -54,7 +55,7 @@ FILE *file_stream(int fd)
 
 /* ---- the temporary file -------------------------------------------------------------------- */
 
-/* The umask can only be read by setting it, which other threads would see; /proc tells it. */
+/* The umask can only be read by setting it, which other threads would see; /proc shows it. */
 static mode_t usual_mode(void)
 {
     unsigned mask = 022;
@@ -75,7 +76,7 @@ static cornu_status folder_of(const char *path, char **out)
     return memory_format(out, "%.*s", (int)(path_base(path) - path), path);
 }
 
-/* Follow symbolic links by hand: the last target need not exist yet. Takes *path, replaces it. */
+/* Follow symbolic links here: the last target need not exist yet. Takes *path and replaces it. */
 static cornu_status follow_links(char **path)
 {
     for (int depth = 0; depth < 40; depth++) {
@@ -94,7 +95,7 @@ static cornu_status follow_links(char **path)
     return file_fail(*path, "write", ELOOP);
 }
 
-/* Devices, pipes and the process's own streams cannot be replaced; they are written straight. */
+/* Devices, pipes and the process's own streams cannot be replaced; they are written directly. */
 static bool is_stream(const char *path)
 {
     struct stat s;
@@ -104,7 +105,7 @@ static bool is_stream(const char *path)
     return stat(path, &s) == 0 && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode);
 }
 
-/* The mode of a file to be replaced, else the usual one. */
+/* The mode of the file that will be replaced, else the usual one. */
 static cornu_status mode_for(const char *path, mode_t *mode)
 {
     struct stat s;
@@ -119,7 +120,7 @@ static cornu_status mode_for(const char *path, mode_t *mode)
     return CORNU_OK;
 }
 
-/* ".NAME.cornu-XXXXXX": no name that anybody else would give. */
+/* ".NAME.cornu-XXXXXX": a name that no other program uses. */
 static const char temporary_mark[] = ".cornu-";
 enum { TEMPORARY_LETTERS = 6, MARK = sizeof temporary_mark - 1 };
 
@@ -132,7 +133,7 @@ static bool ends_in_letters(const char *name, size_t length)
 }
 
 /* The length of a temporary file's name within `name`: all of it, or less where libzip has made one
-   of its own beside it (".NAME.cornu-XXXXXX.XXXXXX"); 0: it is none. */
+   of its own beside it (".NAME.cornu-XXXXXX.XXXXXX"); 0 where `name` is not a temporary file's. */
 static size_t temporary_length(const char *name)
 {
     size_t length = strlen(name);
@@ -148,8 +149,8 @@ static size_t temporary_length(const char *name)
     return 0;
 }
 
-/* A writer holds a lock on its temporary file until that has its final name: where the lock can be
-   had, the writer is dead. Neither links are followed nor files of other users touched. */
+/* A writer locks its temporary file until the file has its final name: where the lock can be taken,
+   the writer is dead. Links are not followed, and other users' files are not touched. */
 static void remove_if_dead(int folder, const char *name)
 {
     struct stat s;
@@ -164,8 +165,8 @@ static void remove_if_dead(int folder, const char *name)
     close(fd);
 }
 
-/* libzip locks no file; the temporary file beside its own stays locked as long as its writer lives.
- */
+/* libzip locks no file; the temporary file beside libzip's stays locked as long as the writer
+   lives. */
 static bool is_alive(int folder, const char *name, size_t length)
 {
     char writers[NAME_MAX + 1];
@@ -178,7 +179,7 @@ static bool is_alive(int folder, const char *name, size_t length)
     return alive;
 }
 
-/* Temporary files of processes that were killed; a folder that cannot be read keeps them. */
+/* Remove temporary files of processes that were killed. A folder that cannot be read keeps them. */
 static void remove_dead_files(const char *folder)
 {
     DIR *stream = opendir(*folder ? folder : ".");
@@ -192,8 +193,9 @@ static void remove_dead_files(const char *folder)
     closedir(stream);
 }
 
-/* Wait for the lock; false where somebody took the file for a dead one's and removed it. A file
-   system without locks goes without: nobody can have one there to remove the file by. */
+/* Wait for the lock. False where another process took the file for an abandoned one and removed it.
+   A file system without locks needs none: no process can take a lock there in order to remove the
+   file. */
 static bool lock_temporary(int fd)
 {
     struct stat s;
@@ -202,7 +204,7 @@ static bool lock_temporary(int fd)
     return fstat(fd, &s) != 0 || s.st_nlink > 0;
 }
 
-/* A locked file "FOLDER/.NAME.cornu-XXXXXX" as w->temporary. */
+/* Make and lock "FOLDER/.NAME.cornu-XXXXXX"; its name is w->temporary. */
 static cornu_status make_temporary(const char *folder, file_write *w, int *fd)
 {
     int room = NAME_MAX - 1 - MARK - TEMPORARY_LETTERS;
@@ -233,7 +235,7 @@ static cornu_status open_temporary(file_write *w)
     cornu_status status = make_temporary(folder, w, &fd);
     free(folder);
     TRY(status);
-    (void)fchmod(fd, mode); /* file systems without modes refuse */
+    (void)fchmod(fd, mode); /* file systems without modes fail */
     w->lock = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     if (w->lock < 0) {
         int error = errno;
@@ -244,7 +246,7 @@ static cornu_status open_temporary(file_write *w)
     return w->stream ? CORNU_OK : file_fail(w->path, "write", errno);
 }
 
-/* Say how far the write has come, to whom it may concern. */
+/* Report the write's progress to its watch. */
 static void tell(file_write *w, bool complete)
 {
     w->now.temporary = w->temporary;
@@ -258,8 +260,8 @@ static cornu_status fail_empty_name(void)
     return status_fail(CORNU_INVALID, "file to write: found an empty name; expected a path");
 }
 
-/* The last target of links is a file that may be replaced, or a new one in a folder that takes it.
- */
+/* The last target of the links must be a file that may be replaced, or a new name in a folder that
+   may be written. */
 static cornu_status check_target(const char *path)
 {
     char *folder;
@@ -325,12 +327,12 @@ cornu_status file_write_open_regular(const char *path, file_write *w)
     return file_write_open(path, w);
 }
 
-/* Let the disk begin with what was written since the last call, and wait for what it began with
-   then: so little is left for fsync, and what `now.done` says is nearly on the disk. */
+/* Start writing the new bytes to the disk, and wait for those that the previous call started: so
+   little is left for fsync, and the bytes reported in `now.done` are nearly on the disk. */
 static cornu_status push(file_write *w)
 {
     off_t begin = w->pushed, before = w->pushed_before, end = w->now.done;
-    int fd = w->lock; /* the same file; the stream's own buffer is none of the disk's business */
+    int fd = w->lock; /* the same file; the stream's buffer is not written here */
     if (!w->temporary || end - begin < WRITE_BLOCK)
         return CORNU_OK;
     bool failed =
@@ -339,7 +341,7 @@ static cornu_status push(file_write *w)
                                            SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
                                                SYNC_FILE_RANGE_WAIT_AFTER) != 0);
     if (failed && (errno == EIO || errno == ENOSPC || errno == EDQUOT)) {
-        w->failed = errno; /* fsync would not say so again */
+        w->failed = errno; /* fsync would not report it again */
         return file_fail(w->path, "write", errno);
     }
     w->pushed_before = begin;
@@ -372,7 +374,7 @@ bool file_sync(int fd)
     return result == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP;
 }
 
-/* Make the rename itself last. */
+/* fsync the folder, so that the rename survives a crash. */
 static cornu_status sync_folder(const char *path)
 {
     char *folder;
@@ -386,7 +388,7 @@ static cornu_status sync_folder(const char *path)
     return status;
 }
 
-/* All bytes on the disk, and the stream closed. */
+/* Write all bytes to the disk and close the stream. */
 static cornu_status finish_stream(file_write *w)
 {
     cornu_status status = CORNU_OK;
@@ -394,7 +396,8 @@ static cornu_status finish_stream(file_write *w)
     if (fflush(w->stream) != 0)
         status = file_fail(w->path, "write", errno);
     else if (earlier)
-        status = file_fail(w->path, "write", earlier); /* of a write that nobody looked at */
+        status =
+            file_fail(w->path, "write", earlier); /* an earlier write that failed without a check */
     else if (w->temporary && !file_sync(w->lock))
         status = file_fail(w->path, "write", errno);
     if (fclose(w->stream) != 0 && status == CORNU_OK)
@@ -430,7 +433,7 @@ void file_write_abandon(file_write *w)
         free(w->temporary);
     }
     if (w->lock > 0)
-        close(w->lock); /* not before the name is gone, or final */
+        close(w->lock); /* the lock is kept until the name is removed, or final */
     free(w->path);
     *w = (file_write){.lock = -1};
 }

@@ -65,8 +65,8 @@ cornu_status folder_make(const char *path)
         if (c != '/' && c != 0)
             continue;
         *at = 0;
-        /* A parent may exist on a file system where mkdir says "read-only" or "denied" first; what
-           it says counts where there is none. */
+        /* A parent may exist on a file system where mkdir says "read-only" or "denied" first; its
+           error counts only where the folder does not exist. */
         int error = mkdir(copy, 0777) != 0 ? errno : 0;
         if (error && !folder_exists(copy))
             status = file_fail(copy, "make folder", error == EEXIST ? ENOTDIR : error);
@@ -80,7 +80,7 @@ cornu_status folder_make(const char *path)
 
 /* ---- reading ---------------------------------------------------------------------------- */
 
-/* Anything else would be waited for, never end, or change by being opened. */
+/* Any other file would block, never end, or change by being opened. */
 static cornu_status check_regular(const char *path, const struct stat *s)
 {
     if (S_ISREG(s->st_mode))

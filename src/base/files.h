@@ -13,26 +13,26 @@ bool folder_exists(const char *path); /* a folder */
 cornu_status path_join(const char *folder, const char *name, char **out);
 /* The part after the last '/', inside `path`. */
 const char *path_base(const char *path);
-/* `path` as the file `source` means it: relative to its folder, unless it begins with '/'. */
+/* Resolve `path` as the file `source` names it: relative to the source's folder, unless it begins
+   with '/'. */
 cornu_status path_beside(const char *path, const char *source, char **out);
 /* Does `path` end with `ending` (".npz"), letter case ignored? */
 bool path_has_ending(const char *path, const char *ending);
 cornu_status folder_make(const char *path); /* with parents */
-/* `rest` in the user's home; NULL where there is none. */
+/* The path of `rest` in the user's home; NULL without a home. */
 cornu_status path_in_home(const char *rest, char **out);
-/* cornu's folder in the user's cache ($XDG_CACHE_HOME, ~/.cache), not made; NULL where there is
-   none. */
+/* cornu's folder in the user's cache ($XDG_CACHE_HOME, ~/.cache); NULL without one. It is not
+   created. */
 cornu_status cache_folder(char **out);
-/* The same of what the user has decided ($XDG_CONFIG_HOME, ~/.config). */
+/* cornu's folder for the user's settings ($XDG_CONFIG_HOME, ~/.config); NULL without one. It is not
+   created. */
 cornu_status config_folder(char **out);
 
-/* Open for reading (*fd, to be closed) what must be a regular file: a pipe, a device, a socket or a
-   folder is refused at once, without waiting for anybody. *size is that of now. Files are read and
-   never mapped: one that is truncated meanwhile is an error, where a mapping would end the process.
- */
+/* Open a regular file for reading; the caller closes *fd. A pipe, device, socket or folder is
+   refused at once, without waiting for a writer. *size is the size now. Files are read and never
+   mapped: a file that is truncated meanwhile is an error, where a mapping would end the process. */
 cornu_status file_open_regular(const char *path, int *fd, uint64_t *size);
-/* Is what was written on the disk, where the file system knows how to say so? Else errno says why.
- */
+/* fsync, where the file system supports it. False: errno says why it failed. */
 bool file_sync(int fd);
 /* Exactly `size` bytes at `offset`; CORNU_BAD_FILE where the file ends before. */
 cornu_status file_read_at(const char *path, int fd, uint64_t offset, void *to, size_t size);
@@ -43,8 +43,8 @@ cornu_status file_read(const char *path, size_t limit, char **data, size_t *size
    own it goes on where a signal interrupts a write. fileno() of it is -1. */
 FILE *file_stream(int fd);
 
-/* Who is told of a write: before there is a temporary file, when there is one, after every few MB,
-   and once the file is in its place. */
+/* Callbacks of a write: called before the temporary file exists, when it exists, after every few
+   MB, and once the file has its final name. */
 typedef struct file_watch {
     void (*on_write)(void *user, const cornu_saving *now); /* may be NULL */
     void *user;
@@ -53,24 +53,23 @@ typedef struct file_watch {
 /* Atomic write: a temporary file in the same folder; commit does fflush, fsync, rename and fsync of
    the folder. Until then `path` is untouched; abandon removes the temporary file.
 
-   A temporary file is called ".NAME.cornu-XXXXXX" and locked (flock) by its writer until it has
-   its final name. The lock goes with the process: so opening a file to write also removes the
-   files in its folder that are called so and that nobody has locked; and those of the name with
-   ".XXXXXX" behind it, which libzip made for an earlier cornu. */
+   A temporary file is called ".NAME.cornu-XXXXXX" and locked (flock) by its writer until it has its
+   final name. The lock ends with the process. Opening a file to write also removes unlocked
+   temporary files from its folder, and those with another ".XXXXXX" after the name, which libzip
+   made for an earlier cornu. */
 typedef struct file_write {
     FILE *stream;
-    char *path, *temporary; /* temporary NULL: a device or pipe, written straight */
-    int lock;               /* the temporary file again, to keep its lock; -1: none */
+    char *path, *temporary; /* temporary is NULL for a device or pipe, which is written directly */
+    int lock;               /* descriptor of the temporary file that keeps its lock; -1: none */
     int failed;             /* errno of the first write that failed, or 0 */
     int64_t pushed, pushed_before;
     const file_watch *watch;
     cornu_saving now;
 } file_write;
 cornu_status file_write_open(const char *path, file_write *w);
-/* The same of a path that nobody has given: a device, or a pipe that would be waited for, is
-   refused. */
+/* The same for a path that the user did not give: a device or pipe, which may block, is refused. */
 cornu_status file_write_open_regular(const char *path, file_write *w);
-/* The same for a file of so many bytes; `path` and `watch` (or NULL) last as long as `w`. */
+/* The same for a file of `bytes` bytes; `path` and `watch` (or NULL) must outlive `w`. */
 cornu_status file_write_open_watched(const char *path, int64_t bytes, const file_watch *watch,
                                      file_write *w);
 /* Could `path` be opened to write? Makes no file. */

@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* From this size on an allocation is first compared with the memory there is: Linux would grant it
-   and kill the process when it is used. */
+/* Allocations from this size on are first compared with the available memory: Linux would grant
+   them and kill the process when they are used. */
 static const size_t CHECKED_BYTES = (size_t)64 << 20;
 static const size_t HUGE_PAGE = (size_t)2 << 20;
 
@@ -79,7 +79,7 @@ void memory_discard(void *memory, size_t bytes)
 {
     if (bytes < 2 * HUGE_PAGE)
         return;
-    /* Whole pages come as zeros from the system when they are first touched, if ever. */
+    /* The system gives whole pages as zeros when they are first touched. */
     size_t whole = bytes / HUGE_PAGE * HUGE_PAGE;
     if (madvise(memory, whole, MADV_DONTNEED) != 0)
         whole = 0;
@@ -154,7 +154,7 @@ static int64_t meminfo(const char *name)
     return kibibytes < 0 ? -1 : (int64_t)kibibytes * 1024;
 }
 
-/* Bytes of this process's addresses, and of those in memory; 0 where they are not known. */
+/* Bytes of this process's address space, and of those in memory; 0 where unknown. */
 static void process_size(int64_t *addresses, int64_t *resident)
 {
     long long size = 0, pages = 0;
@@ -174,7 +174,7 @@ static int64_t allocated(void)
     return (int64_t)(m.uordblks + m.hblkhd);
 }
 
-/* What the process's own limit (ulimit -v) leaves of its addresses. */
+/* Bytes of address space left under the process's own limit (ulimit -v). */
 static int64_t addresses_left(int64_t taken)
 {
     struct rlimit limit;
@@ -190,7 +190,8 @@ int64_t memory_available(void)
     int64_t available = free_bytes >= 0 && free_bytes < left ? free_bytes : left;
     int64_t taken, resident;
     process_size(&taken, &resident);
-    /* What was allocated will be touched; how much of it was already, the process's size tells. */
+    /* Allocated memory will be touched; the process's resident size tells how much of it was
+       already. */
     int64_t untouched = allocated() - resident;
     if (available >= 0 && untouched > 0)
         available = untouched < available ? available - untouched : 0;

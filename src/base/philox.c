@@ -26,7 +26,7 @@ float random_uniform(random_stream *r)
     return random_to_float(random_u32(r));
 }
 
-/* In double precision, so that the last bit of a float does not hang on the C library's sine. */
+/* In double precision, so that the last bit of a float does not depend on the C library's sine. */
 float random_normal(random_stream *r)
 {
     const double scale = 1.0 / 4294967296.0, tau = 6.283185307179586;

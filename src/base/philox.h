@@ -5,12 +5,13 @@
 
 #include <stdint.h>
 
-/* Kernels of accelerators, which are compiled from the same source, put their own words here. */
+/* The plug-ins' kernels compile this source, too, and define their own qualifiers here. */
 #ifndef PHILOX_INLINE
 #define PHILOX_INLINE static inline
 #endif
 
-/* What a stream of numbers is for; keeps uses of one seed apart. */
+/* The use of a stream of random numbers; streams of different uses under one seed are
+   independent. */
 typedef enum random_purpose {
     RANDOM_INITIALIZE = 1,
     RANDOM_SHUFFLE = 2,
@@ -57,7 +58,7 @@ float random_normal(random_stream *r);
 /* Uniform in 0..n-1 without bias; 1 <= n <= 2^32. */
 uint32_t random_below(random_stream *r, uint32_t n);
 
-/* 32 random bits to a float in [0, 1). */
+/* Convert 32 random bits to a float in [0, 1). */
 PHILOX_INLINE float random_to_float(uint32_t bits)
 {
     return (float)(bits >> 8) * (1.0f / 16777216.0f);

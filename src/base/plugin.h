@@ -6,9 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Open the file that this variable names, or `file` beside the program (a build folder), in its
-   prefix's library folder or beside the library. Its function `entry`, or NULL with *why filled in;
-   `missing` is why where there is no such file. `title`: "OpenCL". */
+/* Open the file that this environment variable names, or `file` beside the program (a build
+   folder), in its prefix's library folder, or beside the library. Returns its function `entry`, or
+   NULL with *why filled in; `missing` is the reason given where the file does not exist. `title`:
+   "OpenCL". */
 typedef struct plugin_file {
     const char *file, *entry, *title, *missing;
     env_name environment;
@@ -17,7 +18,7 @@ typedef struct plugin_file {
 } plugin_file;
 typedef void plugin_function(void);
 plugin_function *plugin_open(plugin_file *plugin, char *why, size_t size);
-/* One that was opened and does not fit. */
+/* Close a plug-in that was opened and does not fit. */
 void plugin_close(plugin_file *plugin);
 
 #endif

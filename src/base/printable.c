@@ -1,10 +1,10 @@
-/* Text from outside as a terminal may be shown it. */
+/* Text from outside, made safe for a terminal. */
 #include "base/status.h"
 #include <stdio.h>
 #include <string.h>
 
-/* The character that begins at `s`, and its bytes; bytes that are no UTF-8 (also longer forms than
-   needed, surrogates, more than U+10FFFF) are 1 byte long and no character: -1. */
+/* The character at `s`, and its length in bytes. A byte that is not UTF-8 (overlong forms,
+   surrogates and characters above U+10FFFF included) has length 1 and is -1. */
 static int32_t character_at(const unsigned char *s, int *bytes)
 {
     static const int32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -24,14 +24,14 @@ static int32_t character_at(const unsigned char *s, int *bytes)
     return c;
 }
 
-/* C0, DEL, C1; ends of lines and paragraphs; what turns the direction of the text after it. */
+/* C0, DEL, C1; ends of lines and paragraphs; characters that change the direction of text. */
 static bool is_control(int32_t c)
 {
     return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x2028 && c <= 0x202E) ||
            (c >= 0x2066 && c <= 0x2069);
 }
 
-/* What stands for the character (or byte) at `s`. */
+/* The printable replacement of the character (or byte) at `s`. */
 static const char *escape(const unsigned char *s, int32_t c, char *room, size_t size)
 {
     if (c == '\n')
@@ -73,7 +73,7 @@ size_t cornu_printable(const char *text, char *out, size_t size)
 
 void printable_v(char *out, size_t size, const char *format, va_list arguments)
 {
-    char line[PRINTABLE_MOST + 1]; /* longer than `out`: what is truncated here never shows */
+    char line[PRINTABLE_MOST + 1]; /* longer than `out`: truncation here never shows */
     if (vsnprintf(line, sizeof line, format, arguments) < 0)
         *line = 0;
     cornu_printable(line, out, size < PRINTABLE_MOST ? size : PRINTABLE_MOST);

@@ -40,7 +40,7 @@ double statistics_median(double *values, int count)
 
 enum { SLOPE_POINTS = 512, SLOPE_PAIRS = 11 };
 
-/* Into out[points * (points - 1) / 2]; how many. */
+/* Write the slopes into out[points * (points - 1) / 2]; returns how many. */
 static int slopes_between(const double *x, const double *y, int count, int points, double apart,
                           double *out)
 {
@@ -64,8 +64,8 @@ double statistics_slope(const double *x, const double *y, int count, double apar
     int pairs = slopes ? slopes_between(x, y, count, points, apart, slopes) : 0;
     if (pairs >= SLOPE_PAIRS) {
         slope = statistics_median(slopes, pairs);
-        /* Kendall's S has a variance of n (n - 1) (2 n + 5) / 18; half of S is a number of pairs.
-         */
+        /* Kendall's S has a variance of n (n - 1) (2 n + 5) / 18; half of S is a number of
+           pairs. */
         double share = sqrt((2 * n + 5) / (18 * n * (n - 1)));
         int off = (int)ceil(fmin(share, 0.5) * (pairs - 1));
         int low = (pairs - 1) / 2 - off, high = pairs / 2 + off;
@@ -81,7 +81,7 @@ bool statistics_stable(const double *values, int count, int window, double toler
         return false;
     double *copy = malloc((size_t)count * sizeof *copy);
     if (!copy)
-        return false; /* then the time limit ends it */
+        return false; /* the time limit ends it then */
     double low = INFINITY, high = -INFINITY;
     for (int n = count - window; n <= count; n++) {
         memcpy(copy, values, (size_t)n * sizeof *copy);

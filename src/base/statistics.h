@@ -1,4 +1,4 @@
-/* Of measured times. */
+/* Statistics of measured times. */
 #ifndef BASE_STATISTICS_H
 #define BASE_STATISTICS_H
 
@@ -14,14 +14,14 @@ statistics statistics_of(double *values, int count);
 /* Sorts values; NAN for count 0. */
 double statistics_median(double *values, int count);
 /* The slope of y over x by Theil and Sen: the median of the slopes between any two points whose x
-   are more than `apart` from each other (of the points, or where they are many, 512 of them, evenly
-   taken); *deviation: its standard deviation, from the order of those slopes (Sen, "Estimates of
-   the regression coefficient based on Kendall's tau", J. Am. Stat. Assoc. 63, 1968). NAN, both,
-   where fewer than 11 pairs are that far apart, or without memory. */
+   differ by more than `apart`. Of more than 512 points, 512 evenly spaced ones are used. *deviation
+   is the slope's standard deviation, from the order of those slopes (Sen, "Estimates of the
+   regression coefficient based on Kendall's tau", J. Am. Stat. Assoc. 63, 1968). Both are NAN with
+   fewer than 11 such pairs, or without memory. */
 double statistics_slope(const double *x, const double *y, int count, double apart,
                         double *deviation);
-/* Has the running median of `values` (in the order they were measured) changed by less than
-   `tolerance` over the last `window` rounds? */
+/* Has the running median of `values` (in the order measured) changed by less than `tolerance` over
+   the last `window` rounds? */
 bool statistics_stable(const double *values, int count, int window, double tolerance);
 
 #endif

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Messages quote names out of files: they are kept as they may be printed. */
+/* Messages quote names from files: they are kept in printable form. */
 static _Thread_local char last_message[PRINTABLE_MOST];
 
 cornu_status status_fail_v(cornu_status code, const char *format, va_list arguments)
 {
-    /* Formatted apart: an argument may be the present message itself. */
+    /* Formatted into another buffer: an argument may be the current message itself. */
     printable_v(last_message, sizeof last_message, format, arguments);
     return code;
 }

@@ -17,13 +17,13 @@ cornu_status status_prefix(cornu_status code, const char *format, ...)
 /* "found %d %s", n, PLURAL(n, "class", "classes") */
 #define PLURAL(count, one, many) ((count) == 1 ? (one) : (many))
 
-/* Fail unless the reserve of `name`, an options struct of a caller, is 0: a later cornu has fields
-   there, which cannot be left unheeded. */
+/* Fail unless the `reserved` member of the caller's options struct `name` is 0: a later cornu has
+   fields there, and this version cannot honour them. */
 #define CHECK_RESERVE(name, options) \
     status_reserve(name, (options)->reserved, sizeof(options)->reserved / sizeof(uint64_t))
 cornu_status status_reserve(const char *name, const uint64_t *reserved, size_t count);
 
-/* cornu_printable of a formatted line; at most PRINTABLE_MOST bytes. */
+/* cornu_printable of a formatted line, at most PRINTABLE_MOST bytes. */
 enum { PRINTABLE_MOST = 4096 };
 void printable_v(char *out, size_t size, const char *format, va_list arguments);
 

@@ -1,15 +1,16 @@
-/* One job at a time: `count` tasks. Each thread has a range of them and takes them from its front;
-   then it steals from the others, from the back of their ranges. As long as all threads run, each
-   gets the same range of every job, and what it wrote in one is in its caches for the next.
+/* One job at a time: `count` tasks. Each thread has a range of tasks and takes them from its front;
+   then it steals from the back of the other threads' ranges. As long as all threads run, each gets
+   the same range in every job, and the data it wrote in one job is in its caches for the next.
 
    A range's tasks are one 64-bit number: the job's number (upper half) and the range's front and
-   back; a thread takes a task by compare-and-swap on it. From then on until the thread has counted
-   the task as done the job cannot be over, so its other fields, written before the ranges, are what
-   they were. Hence a worker that was delayed, however long, can neither take part in a job that is
-   over nor delay one of which it took no task.
+   back. A thread takes a task by compare-and-swap on it. The job cannot end until the thread has
+   counted that task as done, so the job's other fields, written before the ranges, are still valid.
+   Hence a worker that was delayed, however long, can neither take part in a finished job nor delay
+   a job of which it took no task.
 
-   Small jobs are a matter of how often a cache line goes from core to core, about 0.15 microseconds
-   each: all that a worker needs comes with the line of its range, on which it waits. */
+   The cost of a small job is the number of times that a cache line goes from core to core, about
+   0.15 microseconds each. All that a worker needs is therefore in the cache line of its range,
+   which it polls. */
 #include "base/threads.h"
 #include "base/cgroup.h"
 #include "base/clock.h"
@@ -46,26 +47,25 @@ typedef struct worker {
 } worker;
 
 struct threads {
-    int count;     /* with the caller */
-    int started;   /* workers that run */
-    pid_t process; /* whose they are: a fork has none */
+    int count;     /* including the caller */
+    int started;   /* workers that were started */
+    pid_t process; /* the process that owns the threads: a fork has none */
     bool spin;
     worker *workers;    /* [count - 1] */
     task_range *ranges; /* [count] */
     pthread_mutex_t lock;
     pthread_cond_t work_there, work_done;
-    uint32_t job; /* its number; the caller's */
+    uint32_t job; /* number of the current job; only the caller uses it */
 
-    /* Tasks of the job that are not counted as done. The caller counts its own only before it
-       sleeps. */
+    /* Tasks of the job not yet counted as done. The caller counts its own only before it sleeps. */
     _Alignas(CACHE_LINE) _Atomic uint32_t left;
     atomic_bool caller_sleeps;
     _Alignas(CACHE_LINE) atomic_int sleepers;
     atomic_bool closing;
 };
 
-/* Numbers below 1e-38 become 0 while tasks run: the moments of a unit that no longer learns decay
-   into that range, where each operation costs some hundred cycles. */
+/* Denormals (below 1e-38) become 0 while tasks run: the moments of a unit that no longer learns
+   decay into that range, where each operation costs some hundred cycles. */
 static inline unsigned flush_denormals_begin(void)
 {
 #if defined(__SSE__)
@@ -95,7 +95,7 @@ static inline void pause_briefly(void)
 #endif
 }
 
-/* Ask for a line that is going to be written. */
+/* Prefetch a cache line for writing. */
 static inline void prefetch_range(const task_range *r)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -105,7 +105,7 @@ static inline void prefetch_range(const task_range *r)
 #endif
 }
 
-/* A task of the range, its first or (stealing) its last; false: none is left. */
+/* Take a task of the range: the first, or the last (stealing). False where none is left. */
 static bool take(task_range *r, bool last, uint32_t *task)
 {
     uint64_t tasks = atomic_load_explicit(&r->tasks, memory_order_acquire);
@@ -121,7 +121,7 @@ static bool take(task_range *r, bool last, uint32_t *task)
     }
 }
 
-/* Take and run a range's tasks until none is left. Returns how many. */
+/* Take and run a range's tasks until none is left. Returns their number. */
 static uint32_t run_range(task_range *r, bool last, int index)
 {
     uint32_t count = 0, task;
@@ -164,7 +164,9 @@ static bool wait_for_job(threads *pool, const task_range *mine, uint32_t seen)
     } while (pool->spin && clock_nanoseconds() < until &&
              !atomic_load_explicit(&pool->closing, memory_order_relaxed));
     pthread_mutex_lock(&pool->lock);
-    atomic_fetch_add(&pool->sleepers, 1); /* from here on run_job sees it, or we see the job */
+    atomic_fetch_add(
+        &pool->sleepers,
+        1); /* from here on either run_job sees the sleeper, or the sleeper sees the job */
     while (job_of(mine) == seen && !atomic_load(&pool->closing))
         pthread_cond_wait(&pool->work_there, &pool->lock);
     atomic_fetch_sub(&pool->sleepers, 1);
@@ -188,7 +190,7 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
-/* `mine`: tasks that the caller has run. */
+/* `mine`: number of tasks that the caller has run. */
 static void wait_for_workers(threads *pool, uint32_t mine)
 {
     int64_t until = pool->spin ? clock_nanoseconds() + SPIN_NANOSECONDS : 0;
@@ -314,7 +316,7 @@ int threads_default(void)
     return limit_by_quota(cores);
 }
 
-/* CPUs, hyper-threads counted, that can run at the same time. */
+/* Logical CPUs (hyper-threads included) that the process may use at the same time. */
 static int usable_cpus(void)
 {
     int cpus = 0;
@@ -350,7 +352,7 @@ static cornu_status choose_count(int *count)
 
 static cornu_status start_workers(threads *pool)
 {
-    /* Signals are for the caller's own threads. */
+    /* Signals are delivered to the caller's own threads. */
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -401,7 +403,7 @@ cornu_status threads_open(int count, threads **out)
 void threads_close(threads *pool)
 {
     if (!pool || pool->process != getpid())
-        return; /* of a fork's copy nobody knows what the workers held */
+        return; /* in a fork's copy the workers' state is unknown */
     pthread_mutex_lock(&pool->lock);
     atomic_store(&pool->closing, true);
     pthread_cond_broadcast(&pool->work_there);

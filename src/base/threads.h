@@ -1,8 +1,8 @@
-/* The pool of worker threads. The caller says how many tasks work is divided into. Each thread
-   begins with a range of them that lie side by side, and then steals from the others' ranges: which
-   thread runs a task, and when, is left open, and what the task computes must not depend on it.
-   Results have the same bits for any number of threads as long as that number decides at most which
-   outputs are computed together, and never how a sum is split (device/cpu/cpu.h: the bit rule). */
+/* The pool of worker threads. The caller says into how many tasks the work is divided. Each thread
+   begins with a range of consecutive tasks, and then steals from the other threads' ranges. Which
+   thread runs a task, and when, is not defined, and a task's results must not depend on it. Results
+   have the same bits for any number of threads as long as that number decides at most which outputs
+   are computed together, and never how a sum is split (device/cpu/cpu.h: the bit rule). */
 #ifndef BASE_THREADS_H
 #define BASE_THREADS_H
 
@@ -15,7 +15,7 @@ typedef struct threads threads;
 cornu_status threads_open(int count, threads **pool);
 void threads_close(threads *pool);
 int threads_count(const threads *pool);
-/* Physical cores that this process may use (affinity and cgroup quota honoured), at least 1. */
+/* Physical cores that this process may use (affinity and cgroup quota respected), at least 1. */
 int threads_default(void);
 
 /* Called once for every task 0..count-1; `worker` is 0..threads_count-1, for scratch memory. */
