@@ -103,7 +103,7 @@ cornu_status archive_end(const char *path, const char *name, zip_file_t *member)
 cornu_status archive_open_regular(const char *path, int times, archive_allowance *left,
                                   zip_t **archive)
 {
-    /* Opened here for the usual messages for what is no readable file. */
+    /* Open the file here, so that the usual messages are given for a file that cannot be read. */
     uint64_t size;
     int fd;
     TRY(file_open_regular(path, &fd, &size));
@@ -115,7 +115,7 @@ cornu_status archive_open_regular(const char *path, int times, archive_allowance
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
-/* libzip writes into this: the file that is being written. */
+/* libzip writes into the temporary file through this. */
 typedef struct sink {
     file_write *w;
     zip_int64_t length;
@@ -152,14 +152,14 @@ static zip_int64_t sink_answer(void *user, void *data, zip_uint64_t size, zip_so
 {
     sink *s = user;
     switch (command) {
-    case ZIP_SOURCE_SUPPORTS: /* reading, too, as libzip asks for it before it writes */
+    case ZIP_SOURCE_SUPPORTS: /* reading as well: libzip asks for it before it writes */
         return zip_source_make_command_bitmap(
             ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE, ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR,
             ZIP_SOURCE_FREE, ZIP_SOURCE_SEEK, ZIP_SOURCE_TELL, ZIP_SOURCE_SUPPORTS,
             ZIP_SOURCE_BEGIN_WRITE, ZIP_SOURCE_COMMIT_WRITE, ZIP_SOURCE_ROLLBACK_WRITE,
             ZIP_SOURCE_WRITE, ZIP_SOURCE_SEEK_WRITE, ZIP_SOURCE_TELL_WRITE, ZIP_SOURCE_REMOVE, -1);
     case ZIP_SOURCE_STAT:
-        return sink_fail(s, ZIP_ER_READ, ENOENT); /* it is a new one */
+        return sink_fail(s, ZIP_ER_READ, ENOENT); /* the file is new */
     case ZIP_SOURCE_ERROR:
         return zip_error_to_data(&s->error, data, size);
     case ZIP_SOURCE_WRITE:
@@ -200,7 +200,7 @@ cornu_status archive_create(file_write *w, zip_t **archive)
     if (!source)
         free(s);
     else if (!*archive)
-        zip_source_free(source); /* and the sink */
+        zip_source_free(source); /* and frees the sink */
     zip_error_fini(&e);
     return status;
 }

@@ -1,5 +1,6 @@
-/* Keras's .keras: a ZIP archive of config.json, metadata.json and model.weights.h5, each of which
-   is stored. Assets, which no layer of cornu has, and weights in NumPy's pickled form are refused.
+/* Keras's .keras: a ZIP archive of config.json, metadata.json and model.weights.h5, each stored
+   without compression. Assets (no layer of cornu has any) and weights in NumPy's pickled form are
+   refused.
  */
 #include "base/memory.h"
 #include "format/archive.h"
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All members together are at most so many times the file's size (memory_unpacked_most). */
+/* All members together unpack to at most UNPACKED_TIMES the file's size (memory_unpacked_most). */
 enum { UNPACKED_TIMES = 20, MEMBERS = 3 };
 
 static const char *const names[MEMBERS] = {"config.json", "metadata.json", "model.weights.h5"};

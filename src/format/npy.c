@@ -18,7 +18,7 @@ static void skip_spaces(cursor *c)
         c->at++;
 }
 
-/* Take `symbol`, with spaces before it. */
+/* Take `symbol` and the spaces before it. */
 static bool take(cursor *c, char symbol)
 {
     skip_spaces(c);
@@ -38,7 +38,7 @@ static bool take_word(cursor *c, const char *word)
     return true;
 }
 
-/* A string without escapes of less than `size` characters. */
+/* Take a string without escapes, shorter than `size` characters. */
 static bool take_string(cursor *c, char *out, size_t size)
 {
     if (!take(c, '\'') && !take(c, '"'))
@@ -116,7 +116,7 @@ static bool take_entry(cursor *c, dictionary *d, int *seen)
         d->fortran = take_word(c, "True");
         return d->fortran || take_word(c, "False");
     }
-    if (take(c, '[')) { /* fields: never supported, so the rest does not matter */
+    if (take(c, '[')) { /* a structured dtype: not supported, so the remainder does not matter */
         strcpy(d->descr, "a list of fields");
         d->fields = true;
         return true;
@@ -217,7 +217,7 @@ cornu_status npy_header_parse(const char *path, const char *name, const uint8_t 
     return tensor_measure(path, name, t, bytes);
 }
 
-/* Header, then data: into memory that the file owns. */
+/* Read the header, then the data into memory that the file owns. */
 static cornu_status read_array(tensor_file *file, const char *name, int fd, uint64_t there)
 {
     file_tensor t;

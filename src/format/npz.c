@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All members together are at most so many times the file's size (memory_unpacked_most): four times
-   that may be taken where each byte becomes a class number. */
+/* All members together unpack to at most UNPACKED_TIMES the file's size (memory_unpacked_most).
+   Four times that may be needed where each byte becomes a class number. */
 enum { UNPACKED_TIMES = 100 };
 
 /* ---- reading ---------------------------------------------------------------------------- */
 
-/* Read the member's .npy header; its size and the data's must make up the member's. */
+/* Read the member's .npy header; header and data must make up the member's size. */
 static cornu_status read_header(const char *path, const char *name, zip_file_t *member,
                                 uint64_t size, file_tensor *t, size_t *bytes)
 {
@@ -58,7 +58,7 @@ static cornu_status read_member(tensor_file *file, zip_t *archive, zip_uint64_t 
     if (zip_stat_index(archive, index, 0, &s) != 0)
         return archive_fail(CORNU_BAD_FILE, file->path, NULL, zip_get_error(archive));
     if (!path_has_ending(s.name, ".npy"))
-        return CORNU_OK; /* NumPy passes other members over as well */
+        return CORNU_OK; /* NumPy skips other members as well */
     cornu_status status;
     TRY_GOTO(archive_check(file->path, &s, left));
     TRY_GOTO(memory_format(&name, "%.*s", (int)strlen(s.name) - 4, s.name));

@@ -1,4 +1,4 @@
-/* Shared by the readers of this room. */
+/* Declarations that the readers of this room share. */
 #ifndef FORMAT_READER_H
 #define FORMAT_READER_H
 
@@ -7,14 +7,14 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "these files are little-endian");
 
-/* What tensor_file.storage points to. */
+/* The content of tensor_file.storage. */
 typedef struct tensor_storage {
-    int fd;            /* safetensors: of the file, else -1 */
-    uint64_t *offsets; /* safetensors: where each tensor's data begin in it */
+    int fd;            /* safetensors: its descriptor, else -1 */
+    uint64_t *offsets; /* safetensors: offset of each tensor's data in the file */
     size_t offset_capacity;
     void **blocks; /* from memory_new_aligned */
     size_t block_count, block_capacity, tensor_capacity, metadata_capacity;
-    void *held; /* what else lives as long as the file, or NULL */
+    void *held; /* other memory that lives as long as the file, or NULL */
     void (*release)(void *held);
 } tensor_storage;
 
@@ -25,7 +25,8 @@ enum { TENSOR_RANK_MAX = 8 };
 cornu_status tensor_measure(const char *path, const char *name, file_tensor *t, size_t *bytes);
 /* Append a tensor; its name is copied. */
 cornu_status tensor_file_add(tensor_file *file, const char *name, const file_tensor *t);
-/* Memory for the data of tensor `name`, released with the file; more than is free is refused. */
+/* Memory for the data of tensor `name`, released with the file. Fails where more is asked than is
+   free. */
 cornu_status tensor_file_reserve(tensor_file *file, const char *name, size_t bytes, void *out);
 /* Check that a caller's tensors can be written: ranks, sizes, data, names. */
 cornu_status tensors_check(const char *path, const file_tensor *tensors, int count, bool fetches);
@@ -38,7 +39,7 @@ cornu_status keras_archive_read(tensor_file *file);
 
 /* Bytes of an .npy file before its dictionary (versions 2 and 3 need all of them). */
 enum { NPY_PREFIX = 12, NPY_HEADER_MAX = 65536 };
-/* From the first bytes (at least 10): where the data begins. */
+/* Find the data's offset from the first bytes (at least 10). */
 cornu_status npy_data_offset(const char *path, const char *name, const uint8_t *start, size_t size,
                              size_t *offset);
 /* Parse the header start[0..offset): type, rank, shape; then tensor_measure. */

@@ -9,8 +9,8 @@
 #include <string.h>
 
 static const size_t HEADER_MAX = 100000000; /* the reference reader's limit */
-/* Bytes of a tensor's entry. The header is read entry by entry: as one tree it would take 46 times
-   its size, so it takes 16 times at most, names, tensors and metadata together. */
+/* Size limit of a tensor's entry. The header is read entry by entry: as one tree it would take 46
+   times its size, entry by entry at most 16 times, names, tensors and metadata together. */
 enum { ENTRY_MAX = 1 << 16 };
 
 typedef struct byte_range {
@@ -118,8 +118,8 @@ static cornu_status check_contiguous(const char *path, byte_range *ranges, size_
 
 typedef struct header_reader {
     tensor_file *file;
-    const char *at, *end;           /* what is still to be read */
-    uint64_t data_begin, data_size; /* of the tensors, in the file */
+    const char *at, *end;           /* the text still to be read */
+    uint64_t data_begin, data_size; /* the tensors' data in the file */
     byte_range *ranges;
     size_t range_capacity;
 } header_reader;
@@ -135,7 +135,7 @@ static cornu_status fail_header(const header_reader *h, const char *why)
                        h->file->path, why);
 }
 
-/* The next byte that is no space, or -1. */
+/* The next byte that is not a space, or -1. */
 static int peek(header_reader *h)
 {
     while (h->at < h->end && strchr(" \t\r\n", *h->at) && *h->at)
@@ -151,7 +151,7 @@ static cornu_status expect(header_reader *h, char symbol, const char *why)
     return CORNU_OK;
 }
 
-/* Where file_tensor.fetch finds a tensor of an opened file. */
+/* Reads a tensor of an open file for file_tensor.fetch. */
 static cornu_status fetch_data(void *source, int number, void *to, size_t bytes)
 {
     const tensor_file *file = source;
@@ -188,7 +188,7 @@ static cornu_status next_value(header_reader *h, size_t most, json_t **out)
     return CORNU_OK;
 }
 
-/* Only a string: nothing else takes more than a few times its own bytes. */
+/* Take a string only: any other value may need many times its own bytes. */
 static cornu_status next_string(header_reader *h, const char *why, json_t **out)
 {
     *out = NULL;
@@ -199,7 +199,7 @@ static cornu_status next_string(header_reader *h, const char *why, json_t **out)
 
 typedef cornu_status entry_reader(header_reader *h, const char *name);
 
-/* A map, whose values `read` takes. */
+/* Read a map; `read` handles each value. */
 static cornu_status read_map(header_reader *h, entry_reader *read)
 {
     TRY(expect(h, '{', "no map"));
@@ -268,7 +268,7 @@ static int compare_keys(const void *a, const void *b)
     return strcmp(((const metadata_entry *)a)->key, ((const metadata_entry *)b)->key);
 }
 
-/* Sorted, so that very many keys cost no quadratic time; nobody asks for their order. */
+/* Sorted, so that very many keys cost no quadratic time. Their order has no meaning. */
 static cornu_status check_metadata(tensor_file *file)
 {
     if (file->metadata_count > 1)
@@ -280,7 +280,7 @@ static cornu_status check_metadata(tensor_file *file)
     return CORNU_OK;
 }
 
-/* The header's JSON text, and the sizes of file and header. */
+/* Read the header's JSON text, and the sizes of file and header. */
 static cornu_status read_header(tensor_file *file, uint64_t *there, uint64_t *size, char **json)
 {
     tensor_storage *s = file->storage;
@@ -372,7 +372,7 @@ static int compare_alignment(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Wide elements first, else as given: so every tensor is aligned for its type. */
+/* Wide elements first, else in the given order: so every tensor is aligned for its type. */
 static cornu_status order_tensors(const char *path, const file_tensor *tensors, int count,
                                   const file_tensor ***out)
 {

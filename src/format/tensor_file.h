@@ -22,10 +22,10 @@ typedef struct file_tensor {
     element_type type;
     int rank;
     int64_t shape[8];
-    int64_t count;    /* of elements */
+    int64_t count;    /* number of elements */
     const void *data; /* row-major, C order, native endian */
-    /* Where `data` is NULL: fills `bytes` of memory when the tensor's turn comes, so that not all
-       of them need to be there at once. */
+    /* Where `data` is NULL: fills `bytes` of memory when the tensor is written, so that not all
+       tensors need to be in memory at once. */
     cornu_status (*fetch)(void *source, int number, void *to, size_t bytes);
     void *source;
     int number;
@@ -54,14 +54,14 @@ cornu_status tensor_read(const file_tensor *t, void *to);
 const file_tensor *tensor_file_find(const tensor_file *file, const char *name);
 const char *tensor_file_metadata(const tensor_file *file, const char *key);
 cornu_status tensor_file_add_metadata(tensor_file *file, const char *key, const char *value);
-/* Two tensors of one name are CORNU_BAD_FILE. */
+/* CORNU_BAD_FILE where two tensors have the same name. */
 cornu_status tensor_file_check_names(const tensor_file *file);
 
 /* Write tensors and metadata as safetensors, atomically (format: 8-byte little-endian header size,
    JSON header padded with spaces to a multiple of 8, data). */
 cornu_status safetensors_write(const char *path, const file_tensor *tensors, int count,
                                const metadata_entry *metadata, int metadata_count);
-/* The same, telling how far it has come; `watch` may be NULL. */
+/* The same, with progress reports to `watch` (may be NULL). */
 cornu_status safetensors_write_watched(const char *path, const file_tensor *tensors, int count,
                                        const metadata_entry *metadata, int metadata_count,
                                        const file_watch *watch);

@@ -1,4 +1,4 @@
-/* The tensors and metadata of a file, as its reader lists them, and what all formats ask of them.
+/* The list of a file's tensors and metadata, and the checks that all formats share.
  */
 #include "base/memory.h"
 #include "format/reader.h"
@@ -26,7 +26,8 @@ cornu_status tensor_measure(const char *path, const char *name, file_tensor *t, 
             return status_fail(CORNU_BAD_FILE, "%s: %s: found dimension %jd; expected 0 or more",
                                path, name, (intmax_t)t->shape[i]);
         empty = empty || t->shape[i] == 0;
-        /* Zero times a huge number is still refused: others multiply parts of the shape. */
+        /* Zero times a huge number is still refused: callers multiply some of the dimensions
+           alone. */
         overflow = overflow || __builtin_mul_overflow(count, t->shape[i] ? t->shape[i] : 1, &count);
     }
     if (overflow || __builtin_mul_overflow(count, (int64_t)element_size(t->type), &size))

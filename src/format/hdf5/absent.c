@@ -1,4 +1,4 @@
-/* In the place of write.c and library.c in a build without libhdf5 (CORNU_HDF5=OFF). */
+/* Replaces write.c and library.c in a build without libhdf5 (CORNU_HDF5=OFF). */
 #include "format/hdf5/hdf5.h"
 
 cornu_status hdf5_check(const char *path)

@@ -1,7 +1,7 @@
-/* Links and attributes of HDF5 that are more than a header takes ("dense storage", from h5py with
-   libver="latest"): each is an object of a fractal heap, and the records of a version 2 B-tree say
-   where. Positions are those of the specification, III.A.2 and III.G. Checksums are not looked at:
-   a tensor has none either. */
+/* Links and attributes that do not fit a header ("dense storage", from h5py with libver="latest"):
+   each is an object of a fractal heap, and the records of a version 2 B-tree say where it is.
+   Positions are those of the specification, III.A.2 and III.G. Checksums are not verified: tensors
+   have none either. */
 #include "format/hdf5/walk.h"
 #include <string.h>
 
@@ -10,10 +10,10 @@
 enum { NODE_MOST = 65536, DEPTH_MOST = 4, NODE_HEAD = 6, NODE_CHECKSUM = 4 };
 
 typedef struct fractal_heap {
-    uint64_t start, direct_most; /* bytes of the first and the largest block of objects */
-    uint64_t width;              /* blocks of a row of an indirect block */
+    uint64_t start, direct_most; /* bytes of the first and of the largest direct block */
+    uint64_t width;              /* number of blocks in a row of an indirect block */
     uint64_t root;
-    int rows; /* of the root as an indirect block; 0: it is a block of objects */
+    int rows; /* of the root, if it is an indirect block; 0: it is a direct block */
     int offset_bytes, length_bytes;
 } fractal_heap;
 
@@ -21,8 +21,8 @@ typedef struct dense_index {
     hdf5_walk *w;
     const hdf5_dense *kind;
     fractal_heap heap;
-    int count_bytes;                       /* of a child's number of records */
-    uint64_t records_most[DEPTH_MOST + 1]; /* of a node of this level; 0 the leaves' */
+    int count_bytes;                       /* bytes of the field "child's number of records" */
+    uint64_t records_most[DEPTH_MOST + 1]; /* of a node at this level; 0 is the leaves */
     uint64_t pointer_bytes[DEPTH_MOST + 1];
 } dense_index;
 
@@ -36,7 +36,7 @@ static bool is_power_of_2(uint64_t n)
     return n > 0 && (n & (n - 1)) == 0;
 }
 
-/* Bytes of a number up to n. */
+/* Bytes that a number up to n needs. */
 static int bytes_of(uint64_t n)
 {
     return log2_of(n) / 8 + 1;
@@ -71,10 +71,10 @@ static cornu_status read_heap(hdf5_walk *w, uint64_t address, fractal_heap *h)
     return CORNU_OK;
 }
 
-/* Down from an indirect block with `rows` rows to the block of objects that `*offset` is in, which
-   becomes that within it. Of the rows, 0 and 1 are of blocks of `start` bytes, each further one of
-   blocks twice as large; from direct_most on they are indirect blocks, of which each stands for
-   less than the one above. */
+/* Descend from an indirect block with `rows` rows to the direct block that contains `*offset`;
+   *offset becomes relative to that block. Rows 0 and 1 hold blocks of `start` bytes, and the size
+   doubles with each further row. From direct_most on the blocks are indirect, and each covers less
+   than its parent. */
 static cornu_status find_block(hdf5_walk *w, const fractal_heap *h, uint64_t *offset,
                                uint64_t *block, uint64_t *size)
 {
@@ -105,7 +105,7 @@ static cornu_status find_object(hdf5_walk *w, const fractal_heap *h, const uint8
     uint64_t offset = hdf5_little(id + 1, h->offset_bytes), block, size;
     uint64_t length = hdf5_little(id + 1 + h->offset_bytes, h->length_bytes);
     hdf5_bytes head;
-    if (id[0] & 0xF0) /* of another version, or an object that lies outside the blocks */
+    if (id[0] & 0xF0) /* another version, or an object stored outside the blocks */
         return hdf5_fail(
             w, "an attribute of more than 4096 bytes beside many others",
             "at most 8 of one object, or shorter ones (h5repack IN OUT writes it anew)");
@@ -123,8 +123,8 @@ static cornu_status fail_tree(const hdf5_walk *w)
     return hdf5_fail(w, "a damaged index of links or attributes", "one as libhdf5 makes it");
 }
 
-/* A node holds as many records as fit, and a number in it is as wide as the largest that could be
-   there. */
+/* A node holds as many records as fit, and its count fields are as wide as the maximum count
+   needs. */
 static void measure_levels(dense_index *x, uint64_t node_size, int depth)
 {
     uint64_t record = (uint64_t)x->kind->record_bytes, all = 0;
@@ -151,7 +151,7 @@ static cornu_status take_record(dense_index *x, const uint8_t *record)
     return x->kind->take(x->w, message);
 }
 
-/* Levels go down by one, so that no tree has a cycle. */
+/* Levels decrease by one, so that no tree has a cycle. */
 static cornu_status read_node(dense_index *x, uint64_t address, uint64_t count, int level)
 {
     hdf5_bytes b;

@@ -1,11 +1,11 @@
-/* What writing asks of libhdf5. */
+/* The use of libhdf5 for writing. */
 #ifndef FORMAT_HDF5_LIBRARY_H
 #define FORMAT_HDF5_LIBRARY_H
 
 #include "base/status.h"
 #include <hdf5.h>
 
-/* The caller's own reports of errors, which are off meanwhile: libhdf5 would print. */
+/* The caller's own error handler of libhdf5, which is off meanwhile: libhdf5 would print. */
 typedef struct hdf5_quiet {
     H5E_auto2_t report;
     void *user;
@@ -14,11 +14,11 @@ typedef struct hdf5_quiet {
 cornu_status hdf5_begin(const char *path, hdf5_quiet *quiet);
 void hdf5_end(const hdf5_quiet *quiet);
 
-/* libhdf5 looks whether there is a file of the name that it is given with bytes in memory: beneath
-   what is no folder there is none. */
+/* libhdf5 checks whether a file with the given name exists, even for an image in memory: below
+   /dev/null, which is no folder, there can be none. */
 #define HDF5_NO_FILE "/dev/null/hdf5"
 
-/* The innermost reason of libhdf5's last error, into `text`; returns it. */
+/* Copy the innermost reason of libhdf5's last error into `text`; returns it. */
 enum { HDF5_WHY = 200 };
 const char *hdf5_why(char text[HDF5_WHY]);
 

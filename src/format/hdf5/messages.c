@@ -56,8 +56,8 @@ uint64_t hdf5_number(hdf5_bytes *b, int size, bool *missing)
 
 /* ---- types ------------------------------------------------------------------------------ */
 
-/* IEEE 754's half, single and double: bits in all, exponent's place, bits and bias, mantissa's
- * bits. */
+/* IEEE 754's half, single and double: total bits, exponent's position, bits and bias, mantissa's
+   bits. */
 static bool is_ieee(uint32_t size, const uint8_t p[12])
 {
     static const struct {
@@ -125,8 +125,8 @@ static cornu_status fail_text(const hdf5_walk *w)
     return hdf5_fail(w, "a text that is not where it should be", "it in the file");
 }
 
-/* The objects of a collection lie one behind the other: index, count, 4 bytes, size, bytes to a
-   multiple of 8. */
+/* The objects of a collection follow each other: index, count, 4 bytes, size, data up to a multiple
+   of 8. */
 static cornu_status find_object(hdf5_walk *w, uint64_t collection, uint64_t size, uint64_t index,
                                 uint64_t from, hdf5_bytes *out)
 {
@@ -190,7 +190,7 @@ static cornu_status spend_text(hdf5_walk *w, uint64_t bytes)
     return CORNU_OK;
 }
 
-/* One text of the attribute, which is filled up with zeros. */
+/* One text of the attribute; it is padded with zeros. */
 static cornu_status read_text(hdf5_walk *w, const attribute *a, uint64_t number, hdf5_bytes *out)
 {
     const uint8_t *element = a->data.at + number * a->type.size;
@@ -241,7 +241,7 @@ static cornu_status add_texts(hdf5_walk *w, const attribute *a, json_t *list)
     return CORNU_OK;
 }
 
-/* As a JSON list. */
+/* Keep the attribute as a JSON list. */
 static cornu_status keep_list(hdf5_walk *w, const attribute *a)
 {
     json_t *list = json_array();
@@ -272,8 +272,8 @@ static uint64_t padded(uint64_t size, uint64_t version)
     return version == 1 ? (size + 7) / 8 * 8 : size;
 }
 
-/* Version 1 fills name, type and shape up to multiples of 8 bytes; version 3 says of which letters
-   the name is. */
+/* Version 1 pads name, type and shape to multiples of 8 bytes; version 3 has the name's character
+   set. */
 cornu_status hdf5_read_attribute(hdf5_walk *w, hdf5_bytes message)
 {
     attribute a;

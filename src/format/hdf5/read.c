@@ -1,14 +1,15 @@
-/* Reading HDF5: see hdf5.h. By cornu's own code, because libhdf5 (1.10.8) is no match for hostile
-   bytes: the fuzzer (tests/fuzz) had it in an endless loop within seconds. What Keras and h5py
-   write is read, by default (version 0 of the first header, 1 of object headers, groups as symbol
-   tables) and for libver="latest" (3 and 2, groups of links); of data those in one piece. */
+/* Reading HDF5: see hdf5.h. It is cornu's own code, because libhdf5 (1.10.8) does not withstand
+   hostile bytes: the fuzzer (tests/fuzz) had it in an endless loop within seconds. It reads the
+   files that Keras and h5py write by default (version 0 of the first header, 1 of object headers,
+   groups as symbol tables) and with libver="latest" (3 and 2, groups of links). It reads contiguous
+   data only. */
 #include "base/memory.h"
 #include "format/hdf5/walk.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Texts may be read more than once, where several attributes refer to them; structures as well. */
+/* Texts and structures may be read more than once, where several attributes refer to them. */
 enum {
     TEXT_TIMES = 4,
     CONVERTED_TIMES = 8,
@@ -32,11 +33,11 @@ enum {
     MESSAGE_ATTRIBUTE_INFO = 0x15
 };
 
-/* What an object's header says, as far as it was read. */
+/* The content of an object's header, as far as it was read. */
 typedef struct object {
     hdf5_bytes space, type, layout, symbols;
     bool group, external, filters;
-    int version, message_head; /* of the header; bytes before each message */
+    int version, message_head; /* version of the header; bytes before each message */
 } object;
 
 static cornu_status read_object(hdf5_walk *w, uint64_t address);
@@ -74,8 +75,8 @@ static cornu_status fail_link(hdf5_walk *w, const char *name, size_t length, con
     return status;
 }
 
-/* A link message: version, flags, then as these say a kind, an order, an alphabet, a length, a
-   name, and for a hard link the address. */
+/* A link message: version, flags, then, as the flags say, a type, an order, a character set, a
+   length, a name, and for a hard link the address. */
 static cornu_status read_link(hdf5_walk *w, hdf5_bytes message)
 {
     bool missing = false;
@@ -103,7 +104,7 @@ static cornu_status read_link(hdf5_walk *w, hdf5_bytes message)
 
 /* ---- groups as symbol tables ------------------------------------------------------------ */
 
-/* Names lie in a heap, one behind the other, each ended by a zero byte. */
+/* Names are in a heap, one after the other, each ended by a zero byte. */
 static cornu_status read_symbol(hdf5_walk *w, const uint8_t entry[40], const hdf5_bytes *heap)
 {
     uint64_t at = hdf5_little(entry, 8), kind = hdf5_little(entry + 16, 4);
@@ -133,8 +134,8 @@ static cornu_status read_symbols(hdf5_walk *w, uint64_t address, const hdf5_byte
     return CORNU_OK;
 }
 
-/* A node of the tree: "TREE", kind 0, level, count, neighbours, then a key before each child.
-   Levels go down by one, so that no tree has a cycle. */
+/* A node of the tree: "TREE", type 0, level, count, siblings, then a key before each child. Levels
+   decrease by one, so that no tree has a cycle. */
 static cornu_status read_tree(hdf5_walk *w, uint64_t address, int level, const hdf5_bytes *heap)
 {
     hdf5_bytes head, children;
@@ -168,7 +169,7 @@ static cornu_status read_symbol_group(hdf5_walk *w, hdf5_bytes message)
 
 /* ---- tensors ---------------------------------------------------------------------------- */
 
-/* Where the elements lie: in one piece in the file, or in the header itself. */
+/* Find the elements: contiguous in the file, or in the header itself. */
 static cornu_status find_data(hdf5_walk *w, const object *o, uint64_t bytes, const uint8_t **data)
 {
     hdf5_bytes m = o->layout;
@@ -199,7 +200,7 @@ static float half_to_float(uint16_t half)
     int exponent = half >> 10 & 31, mantissa = half & 1023;
     uint32_t sign = (uint32_t)(half & 0x8000) << 16, bits;
     float value;
-    if (exponent == 0) { /* 2^-24 each */
+    if (exponent == 0) { /* subnormal: units of 2^-24 */
         value = (float)mantissa * 0x1p-24f;
         return sign ? -value : value;
     }
@@ -216,7 +217,7 @@ static int64_t whole(const uint8_t *at, const hdf5_type *type)
     return type->is_signed ? (int64_t)value >> bits : (int64_t)(value >> bits);
 }
 
-/* Into the type that the file has none of: whole numbers to int64, halves to float32. */
+/* Convert types that tensor files do not have: integers to int64, halves to float32. */
 static cornu_status convert(hdf5_walk *w, const hdf5_type *type, const uint8_t *data, size_t bytes,
                             file_tensor *t)
 {
@@ -317,7 +318,8 @@ static cornu_status take_message(hdf5_walk *w, uint64_t type, hdf5_bytes message
     }
 }
 
-/* Where a header goes on; of version 2 with a signature and a checksum around the messages. */
+/* Find the continuation of a header; in version 2 it has a signature and a checksum around the
+   messages. */
 static cornu_status find_more(hdf5_walk *w, hdf5_bytes message, const object *o, hdf5_bytes *out)
 {
     bool missing = false;
@@ -333,8 +335,8 @@ static cornu_status find_more(hdf5_walk *w, hdf5_bytes message, const object *o,
     return CORNU_OK;
 }
 
-/* A block of messages. Version 1: type, size, flags, 3 bytes, the message itself; version 2 has a
-   byte for the type and none behind the flags but, perhaps, an order. */
+/* Read a block of messages. Version 1: type, size, flags, 3 bytes, the message itself. Version 2
+   has one byte for the type and nothing after the flags, except an optional creation order. */
 static cornu_status take_block(hdf5_walk *w, hdf5_bytes block, int depth, object *o)
 {
     const uint8_t *head, *data;
@@ -358,7 +360,8 @@ static cornu_status take_block(hdf5_walk *w, hdf5_bytes block, int depth, object
     return CORNU_OK;
 }
 
-/* Version 2: signature, version, flags, as these say 4 times and 2 limits, the messages' size. */
+/* Version 2: signature, version, flags, as the flags say 4 times and 2 limits, the messages'
+   size. */
 static cornu_status find_messages(hdf5_walk *w, uint64_t address, object *o, hdf5_bytes *out)
 {
     hdf5_bytes head, size;
@@ -393,8 +396,8 @@ static cornu_status read_object(hdf5_walk *w, uint64_t address)
 
 /* ---- files ------------------------------------------------------------------------------ */
 
-/* The first header: signature, version, sizes of offsets and lengths, then addresses: of the file
-   itself first, and, until version 1, of the root by its entry in a symbol table. */
+/* The first header: signature, version, sizes of offsets and lengths, then addresses: first of the
+   file itself, and up to version 1 of the root, by its entry in a symbol table. */
 static cornu_status read_root(hdf5_walk *w)
 {
     static const uint8_t signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1A, '\n'};

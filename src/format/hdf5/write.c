@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An object's header holds so much of an attribute; longer lists go on under NAME0, NAME1, ... as
-   Keras writes and reads them. */
+/* An object's header holds so many bytes of an attribute; longer lists continue under NAME0, NAME1,
+   ... as Keras writes and reads them. */
 enum { HEADER_MAX = 64512 };
 
 typedef struct writing {
     const char *path;
-    hid_t file, links; /* links: groups on the way are made */
+    hid_t file, links; /* links: missing groups of a path are created */
 } writing;
 
 static cornu_status fail_library(const writing *w, const char *name, const char *action)
@@ -50,7 +50,7 @@ static cornu_status write_elements(const writing *w, const file_tensor *t, hid_t
     return status;
 }
 
-/* In one piece, at once, and without the time of its making, which would differ each time. */
+/* Contiguous, allocated at once, and without the creation time, which would differ in each file. */
 static hid_t creation(void)
 {
     hid_t p = H5Pcreate(H5P_DATASET_CREATE);
@@ -117,7 +117,7 @@ static cornu_status write_text(const writing *w, hid_t group, const hdf5_attribu
     return status;
 }
 
-/* Texts of one length: they need no room beside the header. */
+/* Texts of equal length: they need no space outside the header. */
 static cornu_status write_texts(const writing *w, hid_t group, const char *name,
                                 const char *const *list, int count, size_t width)
 {
@@ -194,9 +194,9 @@ static cornu_status take_image(const writing *w, void **image, size_t *size)
     return fail_library(w, "/", "end the file");
 }
 
-/* In memory alone: a file's name is never opened. It grows by `room` bytes at a time. The oldest
-   form of each part, which every reader knows, has no times of groups; HDF5 2's default form has
-   them. */
+/* In memory alone: no file of this name is opened. The memory grows by `room` bytes at a time. The
+   oldest version of each structure, which every reader knows, has no times of groups; HDF5 2's
+   default version has them. */
 static cornu_status open_memory(writing *w, size_t room)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);

@@ -5,17 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Messages are of malloc's memory, piece by piece, as if they had been read: protobuf-c's own
+/* Messages are allocated by malloc, one by one, as if they had been parsed: protobuf-c's own
    function releases them. */
 struct onnx_graph {
     Onnx__ModelProto *model;
     cornu_status status; /* of the first failure */
-    bool *borrowed;      /* [initializer]: are its data the caller's? */
+    bool *borrowed;      /* [initializer]: does its data belong to the caller? */
     size_t borrowed_capacity;
 };
 
 struct onnx_node {
-    Onnx__NodeProto message; /* nothing else */
+    Onnx__NodeProto message; /* the only member */
 };
 
 static bool goes_on(onnx_graph *g, cornu_status status)
@@ -35,7 +35,7 @@ static void *new_message(onnx_graph *g, const ProtobufCMessageDescriptor *kind)
     return made;
 }
 
-/* Room for one more of the pointers of a repeated field. */
+/* Make room for one more pointer in a repeated field. */
 static void **append_place(onnx_graph *g, void *list, size_t *count)
 {
     void **items;
@@ -294,7 +294,7 @@ void onnx_graph_tensor(onnx_graph *g, const char *name, onnx_type type, const in
                        int rank, const void *data)
 {
     Onnx__TensorProto *t = tensor(g, name, type, dim, rank, true);
-    if (t) /* it is only read, and taken out again before the messages are released */
+    if (t) /* it is only read, and removed again before the messages are released */
         t->raw_data.data = (uint8_t *)(uintptr_t)data;
 }
 

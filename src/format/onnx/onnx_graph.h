@@ -1,12 +1,12 @@
-/* An ONNX model under construction, and its file: nodes, tensors and what is known of them, in
-   ONNX's own terms. Names are copied. Only memory can run out here: such an error sticks, so that
-   nodes are added freely and onnx_graph_write tells. */
+/* An ONNX model under construction, and its file: nodes, tensors and their shapes, in ONNX's own
+   terms. Names are copied. The only possible failure is a lack of memory, which is kept: add nodes
+   freely, and onnx_graph_write reports it. */
 #ifndef FORMAT_ONNX_ONNX_GRAPH_H
 #define FORMAT_ONNX_ONNX_GRAPH_H
 
 #include "base/files.h"
 
-/* The operators that nodes are of, and the file's version to go with them. */
+/* The opset of the nodes, and the file version that belongs to it. */
 enum { ONNX_OPSET = 17, ONNX_IR_VERSION = 8 };
 
 typedef enum onnx_type { ONNX_FLOAT = 1, ONNX_UINT8 = 2, ONNX_INT64 = 7 } onnx_type; /* ONNX's */
@@ -18,15 +18,15 @@ typedef struct onnx_node onnx_node;
 cornu_status onnx_graph_new(const char *name, onnx_graph **out);
 void onnx_graph_free(onnx_graph *g);
 
-/* What goes in and comes out: [batch][dim], the batch of any size. */
+/* Declare an input or output: [batch][dim], the batch of any size. */
 void onnx_graph_input(onnx_graph *g, const char *name, onnx_type type, const int64_t *dim,
                       int rank);
 void onnx_graph_output(onnx_graph *g, const char *name, onnx_type type, const int64_t *dim,
                        int rank);
 void onnx_graph_metadata(onnx_graph *g, const char *key, const char *value);
 
-/* Append a node of one output; a NULL input is one that is left out. The result, NULL where memory
-   is short, is for the functions below, which take that too. */
+/* Append a node with one output; a NULL input is an optional one that is absent. The result (NULL
+   without memory) is for the functions below, which accept NULL. */
 onnx_node *onnx_graph_node(onnx_graph *g, const char *kind, const char *const *inputs, int count,
                            const char *output);
 void onnx_node_int(onnx_graph *g, onnx_node *n, const char *name, int64_t value);
@@ -34,8 +34,9 @@ void onnx_node_ints(onnx_graph *g, onnx_node *n, const char *name, const int64_t
                     int count);
 void onnx_node_real(onnx_graph *g, onnx_node *n, const char *name, float value);
 
-/* Append a constant tensor. The first's elements are the caller's and stay until the file is
-   written; the second's are zeros to be filled in, NULL where memory is short. */
+/* Append a constant tensor. For the first function the elements are the caller's and must live
+   until the file is written; the second returns zeros that the caller fills in, or NULL without
+   memory. */
 void onnx_graph_tensor(onnx_graph *g, const char *name, onnx_type type, const int64_t *dim,
                        int rank, const void *data);
 void *onnx_graph_new_tensor(onnx_graph *g, const char *name, onnx_type type, const int64_t *dim,

@@ -3,19 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Contrasts of at least 4.5 with the paper for text, of 3 for what is drawn (WCAG AA). */
+/* Contrasts of at least 4.5 to the background for text, and of 3 for shapes (WCAG AA). */
 #define LIGHT                                                                                   \
     ":root{--ink:#1b1f24;--soft:#57606a;--paper:#fff;--rule:#d0d7de;--c0:#0b62a4;--c1:#b3470b;" \
     "--c2:#2e7d32;--c3:#7b3fa0;--c4:#806600;--c5:#6e7781}"
 #define DARK                                                                                       \
     ":root{--ink:#e6edf3;--soft:#9ea7b3;--paper:#0d1117;--rule:#30363d;--c0:#6cb6ff;--c1:#ff9e64;" \
     "--c2:#7ee787;--c3:#d2a8ff;--c4:#e3b341;--c5:#8b949e}"
-/* A series sets its colour and nothing else: what fills and what strokes says so itself. */
+/* A series sets its colour and nothing else; fill and stroke are set by the shape. */
 #define SERIES(n) ".s" #n "{--c:var(--c" #n ")}"
 
 const char chart_style[] = LIGHT "@media screen and (prefers-color-scheme:dark){" DARK "}" SERIES(0)
     SERIES(1) SERIES(2) SERIES(3) SERIES(4) SERIES(5)
-    /* SVG: bars in a file of their own, and what lines have in common with them */
+    /* SVG: bars in a file of its own, and the rules that lines share with them */
     ".chart{font:12px system-ui,\"Segoe UI\",Helvetica,Arial,sans-serif}"
     ".chart text{fill:var(--ink)}.chart .soft{fill:var(--soft)}"
     ".chart .head{font-weight:600}.chart .name{font-size:14px;font-weight:600}"
@@ -26,7 +26,7 @@ const char chart_style[] = LIGHT "@media screen and (prefers-color-scheme:dark){
     ".line.s1{stroke-dasharray:7 3}.line.s2{stroke-dasharray:2 2}"
     ".line.s3{stroke-dasharray:9 2 2 2}.line.s4{stroke-dasharray:4 4}"
     ".line.s5{stroke-dasharray:1 3}"
-    /* HTML: the figure about both */
+    /* HTML: the figure around both */
     "figure{margin:1.2rem 0 1rem;min-width:0;break-inside:avoid}"
     "figcaption{font-weight:600}"
     "figcaption small{display:block;font-size:.85rem;font-weight:400;color:var(--soft)}"
@@ -61,7 +61,7 @@ const char chart_style[] = LIGHT "@media screen and (prefers-color-scheme:dark){
     "color:var(--soft)}.ticks>*{transform:translateX(-50%);font-weight:400}"
     "@media(max-width:40rem){.bars{grid-template-columns:minmax(0,1fr)}"
     ".bars .of{padding:.3rem 0 0}.bars .of:empty{display:none}}"
-    /* lines: room for the axes' numbers about an area that stretches */
+    /* lines: space for the axes' numbers around an area that stretches */
     ".plot{padding:.7em 1.2em 1.6em var(--l)}"
     ".area{position:relative;height:13rem}.area svg{position:absolute;inset:0;width:100%;"
     "height:100%;overflow:visible}"
@@ -70,8 +70,8 @@ const char chart_style[] = LIGHT "@media screen and (prefers-color-scheme:dark){
 
 /* ---- text ------------------------------------------------------------------------------- */
 
-/* As wide as in the widest of the usual fonts: capitals and m are wider than other letters, scripts
-   of East Asia and pictures about twice as wide. */
+/* As wide as in the widest of the usual fonts: capitals and m are wider than other letters, East
+   Asian scripts and emoji about twice as wide. */
 static double width_of(const unsigned char *c)
 {
     if ((*c & 0xC0) == 0x80)
@@ -89,7 +89,7 @@ double chart_text_width(const char *line)
     return width;
 }
 
-/* Bytes of `line` that fit `room`, whole characters. */
+/* Bytes of `line` that fit into `room`, whole characters only. */
 static size_t fitting(const char *line, double room)
 {
     size_t bytes = 0;
@@ -150,7 +150,7 @@ void chart_axis_see(chart_axis *a, double value)
     a->high = fmax(a->high, value);
 }
 
-/* 1, 2 or 5 times a power of ten, so that at most `most` of it fit. */
+/* The smallest 1, 2 or 5 times a power of ten of which at most `most` fit into the range. */
 static double round_step(double range, int most)
 {
     double power = pow(10, floor(log10(range / most)));
@@ -178,7 +178,7 @@ static double round_end(double value, bool up)
     return steps[i] * power;
 }
 
-/* Powers of ten, and where they are few what lies between them. */
+/* Powers of ten, and where these are few also steps between them. */
 static void fit_logarithmic(chart_axis *a, int most)
 {
     static const double steps[] = {1, 2, 5};
@@ -210,7 +210,8 @@ void chart_axis_fit(chart_axis *a, int most, bool to_zero, double at_least)
     }
     if (to_zero)
         a->low = fmin(a->low, 0);
-    if (a->high - a->low < 1e-9 * fmax(fabs(a->high), 1e-300)) { /* one value: beside 0 */
+    if (a->high - a->low <
+        1e-9 * fmax(fabs(a->high), 1e-300)) { /* a single value: 0 becomes the other end */
         a->low = fmin(a->low, 0);
         a->high = a->high > 0 ? 1.25 * a->high : a->low < 0 ? 0 : 1;
     }
@@ -247,7 +248,7 @@ double chart_axis_place(const chart_axis *a, double value)
 
 /* ---- the frame -------------------------------------------------------------------------- */
 
-/* The title in lines that fit; returns where they end. */
+/* The title, broken into lines; returns the y below them. */
 static double draw_title(text *t, const char *title, double y)
 {
     double room = (CHART_WIDTH - 2 * CHART_MARGIN) * 12.0 / 14.5;

@@ -1,9 +1,9 @@
-/* Bars to the right, one below another, each with its name before and its number behind it: as SVG,
-   for a file of its own. */
+/* Bars to the right, one below another, each with its name before and its number after it: SVG, for
+   a file of its own. */
 #include "format/page/chart_draw.h"
 #include <math.h>
 
-/* Where names end and numbers begin. Long names stand above their bars. */
+/* The end of names and the start of numbers. Long names are above their bars. */
 typedef struct bars_layout {
     chart_axis axis;
     double name_room, number_room;
@@ -78,7 +78,7 @@ static void draw_dot(text *t, int series, double x, double y)
     text_add(t, "\" r=\"4\"/>\n");
 }
 
-/* From low to high, with ends, about the middle of the bar. */
+/* Low to high, with end marks, across the middle of the bar. */
 static double draw_range(text *t, const bars_layout *l, const chart_bar *b, double y)
 {
     double low = chart_axis_place(&l->axis, b->low), high = chart_axis_place(&l->axis, b->high);
@@ -88,7 +88,7 @@ static double draw_range(text *t, const bars_layout *l, const chart_bar *b, doub
     return high;
 }
 
-/* Lines of the grid under what is drawn later. */
+/* Grid lines, below everything that is drawn later. */
 static void draw_grid(text *t, const bars_layout *l, double top, double bottom)
 {
     for (int i = 0; i < l->axis.ticks; i++) {
@@ -97,7 +97,7 @@ static void draw_grid(text *t, const bars_layout *l, double top, double bottom)
     }
 }
 
-/* Its row begins at `y`. */
+/* The bar's row begins at `y`. */
 static void draw_bar(text *t, const chart *c, const bars_layout *l, const chart_bar *b, double y)
 {
     char room[MARKUP_NUMBER];
@@ -125,7 +125,7 @@ static void draw_bar(text *t, const chart *c, const bars_layout *l, const chart_
                l->number_room + 1);
 }
 
-/* Numbers that would touch the one before are left out. */
+/* Numbers that would touch the number before are left out. */
 static void draw_ticks(text *t, const bars_layout *l, double y)
 {
     double free_from = 0;

@@ -1,14 +1,14 @@
-/* Lines through points over two axes, with a legend above. The area stretches with the page: its
-   places are percentages, and paths are in a drawing of 1000 by 1000 of their own, which is
-   stretched while their pen is not. */
+/* Lines through points over two axes, with a legend above. The area stretches with the page:
+   positions are percentages, and paths are in their own drawing of 1000 by 1000, which is stretched
+   while its stroke width is not. */
 #include "format/page/chart_draw.h"
 #include <math.h>
 #include <stdio.h>
 
 enum {
     AREA_LEAST = 250,  /* pixels, about */
-    MARKS_MOST = 40,   /* of a line; more would hide it */
-    POINTS_MOST = 400, /* more are not seen */
+    MARKS_MOST = 40,   /* per line; more would hide it */
+    POINTS_MOST = 400, /* more cannot be seen */
 };
 
 typedef struct plot {
@@ -21,7 +21,7 @@ static bool is_shown(const plot *p, double x, double y)
            (!p->y.logarithmic || y > 0);
 }
 
-/* Every so many points of a long line, and the last. */
+/* A mark at every n-th point of a long line, and at the last. */
 static int stride_of(const chart_line *l)
 {
     return l->count > POINTS_MOST ? (l->count + POINTS_MOST - 1) / POINTS_MOST : 1;
@@ -62,7 +62,7 @@ static void draw_rule(text *t, const char *style, double x1, double y1, double x
     text_add(t, "/>\n");
 }
 
-/* Beside the point of the area, moved by dx and dy letters' heights. */
+/* A number beside a point of the area, moved by dx and dy (in letter heights). */
 static void draw_number(text *t, double x, double y, const char *moved, const char *number)
 {
     text_add(t, "<text x=\"");

@@ -1,16 +1,16 @@
-/* Bars as HTML: a row has a name and a track. Places in a track are percentages, so that it is as
-   wide as the page allows while letters keep their size. */
+/* Bars as HTML: a row has a name and a track. Positions in a track are percentages, so that it is
+   as wide as the page allows while letters keep their size. */
 #include "format/page/chart_draw.h"
 #include <math.h>
 #include <stdio.h>
 
-/* Tracks are at least about so many pixels wide. */
+/* Minimum width of a track in pixels, approximately. */
 enum { TRACK_LEAST = 230 };
 
 typedef struct rows {
     const chart *chart;
     chart_axis axis;
-    double room; /* of the longest number, in letters' heights */
+    double room; /* width of the longest number, in letter heights */
 } rows;
 
 static void see(rows *r, const chart_bar *b)
@@ -36,7 +36,7 @@ static rows layout(const chart *c)
     return r;
 }
 
-/* <i class="NAME" style="...">, from `left` (percent; NAN: where the style says) */
+/* <i class="NAME" style="...">, from `left` (percent; NAN: the style sets it) */
 static void draw(text *t, const char *name, int series, double left, double width)
 {
     text_add(t, "<i class=\"%s", name);

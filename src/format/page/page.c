@@ -8,7 +8,7 @@
 /* Nothing scrolls sideways: charts stretch, words break, and on a telephone a row of a table
    becomes a card whose cells say their column (--hN, which page_table_begin sets). */
 enum { COLUMNS_NAMED = 12 };
-/* There for those who listen alone. */
+/* Hidden from view, present for screen readers. */
 #define ASIDE "{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}"
 #define NAMED(n, child) "td:nth-child(" #child "){--h:var(--h" #n ")}"
 
@@ -119,7 +119,8 @@ void page_list_end(text *t)
 
 /* ---- tables ----------------------------------------------------------------------------- */
 
-/* A text as a string of CSS within an attribute: all but letters and digits by their numbers. */
+/* A text as a CSS string within an attribute: all characters but letters and digits by their
+   numbers. */
 static void add_css_string(text *t, const char *line)
 {
     text plain = {0};
@@ -164,7 +165,7 @@ void page_cell(text *t, const char *line)
     markup_element(t, "td", "", line);
 }
 
-/* The whole number for programs, a short one for people. */
+/* The exact number for programs, a short one for people. */
 void page_number_cell(text *t, double value, int significant)
 {
     char exact[NUMBER_SIZE], shown[MARKUP_NUMBER];
@@ -193,8 +194,8 @@ void page_table_end(text *t)
 
 /* ---- facts ------------------------------------------------------------------------------ */
 
-/* A cell of a line in columns, which two spaces end, and the first one a colon, too; returns what
-   follows it. */
+/* A cell of a line in columns: two spaces end it, and a colon also ends the first. Returns the text
+   after it. */
 static const char *take_cell(const char *line, bool first, size_t *length)
 {
     const char *end = line + strcspn(line, "\n"), *two = strstr(line, "  ");
@@ -208,7 +209,7 @@ static const char *take_cell(const char *line, bool first, size_t *length)
 void page_facts(text *t, const char *caption, const char *lines)
 {
     static const page_column columns[] = {{"what", false}, {"value", false}};
-    enum { INDENT = 8 }; /* more is a line without its first cell */
+    enum { INDENT = 8 }; /* a line indented by more has no first cell */
     page_table_begin(t, caption, columns, 2);
     while (*lines) {
         size_t indent = strspn(lines, " "), length = 0;

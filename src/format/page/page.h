@@ -1,12 +1,12 @@
-/* A self-contained HTML page: no network, no script, dark and light, to be printed and to be read
-   aloud. Everything that a caller passes as a text is escaped. */
+/* A self-contained HTML page: no network, no script, dark and light, suited to print and to screen
+   readers. All text from the caller is escaped. */
 #ifndef FORMAT_PAGE_PAGE_H
 #define FORMAT_PAGE_PAGE_H
 
 #include "format/page/chart.h"
 #include "format/page/markup.h"
 
-/* Up to the title as h1, the answer in a sentence, and the line below it; NULL: none. */
+/* The page's head, the title as h1, the answer in a sentence, and the line below it; NULL: none. */
 void page_begin(text *t, const char *title, const char *answer, const char *line);
 void page_end(text *t);
 /* h2, h3. Sections end with the next heading. */
@@ -17,25 +17,26 @@ void page_list_begin(text *t);
 void page_list_item(text *t, const char *line);
 void page_list_end(text *t);
 
-/* A table: first its columns, then row by row its cells. Few columns: an A4 page holds about seven;
-   what is narrower than 40 letters has the cells of a row one below another. `caption`: or NULL. */
+/* A table: first its columns, then row by row its cells. Use few columns: an A4 page holds about
+   seven. On a screen narrower than 40 letters the cells of a row are below one another. `caption`
+   may be NULL. */
 typedef struct page_column {
     const char *name;
-    bool is_number; /* to the right */
+    bool is_number; /* aligned to the right */
 } page_column;
 void page_table_begin(text *t, const char *caption, const page_column *columns, int count);
-void page_row_begin(text *t, const char *head);                /* the first column's */
-void page_cell(text *t, const char *line);                     /* words */
-void page_number_cell(text *t, double value, int significant); /* three digits: 3; none: "-" */
-void page_count_cell(text *t, const char *digits);             /* a number as it stands */
+void page_row_begin(text *t, const char *head);                /* the cell of the first column */
+void page_cell(text *t, const char *line);                     /* text */
+void page_number_cell(text *t, double value, int significant); /* three digits: 3; NAN: "-" */
+void page_count_cell(text *t, const char *digits);             /* a number as given */
 void page_row_end(text *t);
 void page_table_end(text *t);
 
-/* Lines in columns, which two spaces part ("zlib  1.2.13  1.2.13"), or with a name and a colon
-   ("train: (28, 28, 1)"), as a table of names and what follows them. */
+/* Lines in columns, separated by two spaces ("zlib 1.2.13 1.2.13"), or a name with a colon ("train:
+   (28, 28, 1)"), as a table of names and the texts after them. */
 void page_facts(text *t, const char *caption, const char *lines);
 
-/* Shown when it is asked for. */
+/* A section that is hidden until the reader opens it. */
 void page_details_begin(text *t, const char *summary);
 void page_details_end(text *t);
 
@@ -44,7 +45,7 @@ void page_figures_begin(text *t);
 void page_figure(text *t, const chart *c);
 void page_figures_end(text *t);
 
-/* Write what was appended, atomically, and free it. */
+/* Write the page, atomically, and free it. */
 cornu_status page_write(text *t, const char *path);
 
 #endif

@@ -16,15 +16,15 @@ struct event_file {
     int fd;
 };
 
-/* TensorFlow's numbers of types of elements, and of what a tag's values are. */
+/* TensorFlow's numbers of element types, and the classes of a tag's values. */
 enum { TYPE_FLOAT = 1, TYPE_DOUBLE = 2, TYPE_STRING = 7 };
 enum { CLASS_UNKNOWN, CLASS_SCALAR, CLASS_TENSOR, CLASS_BLOBS };
 enum { STATUS_SUCCESS = 1 }; /* of hparams/api.proto */
 
 /* ---- records: TFRecord's framing ---------------------------------------------------------- */
 
-/* CRC-32C (RFC 3720), which zlib has not, bit by bit: events are small. Masked as TFRecord wants
-   it, so that the sum of data that hold sums is one, too. */
+/* CRC-32C (RFC 3720), which zlib does not have, bit by bit: events are small. Masked as TFRecord
+   requires, because data may itself contain checksums. */
 static uint32_t masked_crc(const uint8_t *data, size_t size)
 {
     uint32_t crc = UINT32_MAX;
@@ -54,7 +54,7 @@ static cornu_status write_all(const event_file *f, const uint8_t *data, size_t s
     return CORNU_OK;
 }
 
-/* length (8 bytes), its sum (4), the event, its sum (4) */
+/* length (8 bytes), its checksum (4), the event, its checksum (4) */
 static cornu_status write_event(const event_file *f, Tensorboard__Event *e)
 {
     struct timespec now;
@@ -75,7 +75,7 @@ static cornu_status write_event(const event_file *f, Tensorboard__Event *e)
 
 /* ---- the file ----------------------------------------------------------------------------- */
 
-/* TensorBoard goes by "tfevents" in the name, and by the order of names. */
+/* TensorBoard finds files by "tfevents" in the name, and reads them in the order of names. */
 static cornu_status make_file(int folder, const char *shown, event_file *f)
 {
     char host[256], name[512];
@@ -114,7 +114,7 @@ cornu_status event_file_open(int folder, const char *shown, event_file **out)
 cornu_status event_file_sync(event_file *f)
 {
     if (!f || file_sync(f->fd))
-        return CORNU_OK; /* file systems that do not know it */
+        return CORNU_OK; /* file systems without fsync */
     return status_fail(CORNU_IO, "%s: cannot write: %s", f->path, strerror(errno));
 }
 
@@ -123,7 +123,7 @@ void event_file_close(event_file *f)
     if (!f)
         return;
     if (f->fd >= 0)
-        close(f->fd); /* each event has been written */
+        close(f->fd); /* each event is already written */
     free(f->path);
     free(f);
 }
@@ -246,7 +246,7 @@ cornu_status event_file_pictures(event_file *f, const char *tag, int64_t step, i
 
 /* ---- hyperparameters ---------------------------------------------------------------------- */
 
-/* All that the plugin reads of them stands beside the value, which is a row of no floats. */
+/* The plugin reads only the metadata beside the value, which is an empty row of floats. */
 static cornu_status write_hyperparameters(const event_file *f, const char *tag,
                                           Tensorboard__Hyperparameters *h)
 {
@@ -335,8 +335,8 @@ cornu_status event_file_end(event_file *f)
 
 enum { INTERVALS = 30 };
 
-/* rows [left, right, count], as tensorboard's own summaries have them: where all values are one,
-   the last interval holds them. */
+/* Rows [left, right, count], as in tensorboard's own summaries: where all values are equal, the
+   last interval holds them. */
 static void count_values(const float *values, int64_t count, double rows[INTERVALS][3])
 {
     double least = INFINITY, most = -INFINITY;
@@ -368,7 +368,7 @@ cornu_status event_file_histogram(event_file *f, const char *tag, int64_t step, 
     Tensorboard__Tensor__Shape__Dim *list[2] = {&dims[0], &dims[1]};
     double rows[INTERVALS][3];
     count_values(values, count, rows);
-    if (!isfinite(rows[0][0])) /* no finite value at all */
+    if (!isfinite(rows[0][0])) /* no value is finite */
         memset(rows, 0, sizeof rows);
     dims[0].has_size = dims[1].has_size = true;
     dims[0].size = INTERVALS;

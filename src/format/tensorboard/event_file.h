@@ -1,7 +1,7 @@
-/* Files of events, which TensorBoard reads: scalars, histograms, pictures, texts, the network, the
-   operations of a step and the hyperparameters of a run, in the form in which TensorFlow 2's
-   summaries are written. Each event is handed to the system whole and at once, so that a run that
-   is killed leaves a readable file. */
+/* Event files, which TensorBoard reads: scalars, histograms, pictures, texts, the network, the
+   operations of a step and the hyperparameters of a run, in the form that TensorFlow 2's summaries
+   have. Each event is written whole and at once, so that a run that is killed leaves a readable
+   file. */
 #ifndef FORMAT_TENSORBOARD_EVENT_FILE_H
 #define FORMAT_TENSORBOARD_EVENT_FILE_H
 
@@ -12,14 +12,14 @@
 
 typedef struct event_file event_file;
 typedef struct event_picture {
-    uint8_t *png; /* the bytes of a file */
+    uint8_t *png; /* the bytes of a PNG file */
     size_t size;
 } event_picture;
 
 /* A new file in the open folder `folder`, which is called `shown` in messages. */
 cornu_status event_file_open(int folder, const char *shown, event_file **out);
 cornu_status event_file_scalar(event_file *f, const char *tag, int64_t step, double value);
-/* How the finite ones of the values are distributed, in 30 intervals of one width. */
+/* A histogram of the finite values, in 30 intervals of equal width. */
 cornu_status event_file_histogram(event_file *f, const char *tag, int64_t step, const float *values,
                                   int64_t count);
 /* The network, as Keras's to_json(): the conceptual graph. */
@@ -32,11 +32,11 @@ cornu_status event_file_text(event_file *f, const char *tag, int64_t step, const
 /* Pictures of one size under one tag. */
 cornu_status event_file_pictures(event_file *f, const char *tag, int64_t step, int64_t height,
                                  int64_t width, const event_picture *pictures, int count);
-/* With what settings the run begins: an object of numbers, strings and booleans. */
+/* The run's hyperparameters: an object of numbers, strings and booleans. */
 cornu_status event_file_settings(event_file *f, const json_t *settings);
-/* The run has come to its end. */
+/* The run has ended. */
 cornu_status event_file_end(event_file *f);
-/* NULL: nothing. */
+/* fsync; NULL: nothing to do. */
 cornu_status event_file_sync(event_file *f);
 void event_file_close(event_file *f);
 

@@ -14,7 +14,7 @@ typedef Tensorboard__Tensor__Shape__Dim tensor_dim;
 typedef Tensorboard__StepStats__Node node_times;
 typedef Tensorboard__StepStats__Memory node_memory;
 
-/* The messages of one operation, and what they point to. */
+/* The messages of one operation, and the memory that they point to. */
 typedef struct packing {
     graph_node node;
     char input[EVENT_INPUTS][NAME_MOST], *inputs[EVENT_INPUTS];
@@ -47,7 +47,7 @@ static void add_words(packing *p, const char *key, const char *words)
     value->s = (ProtobufCBinaryData){strlen(words), (uint8_t *)(uintptr_t)words};
 }
 
-/* Edges are labelled with them. */
+/* The labels of edges. */
 static void add_shapes(packing *p, const event_operation *o)
 {
     tensorboard__graph__list__init(&p->list);
@@ -93,7 +93,7 @@ static void make_node(packing *p, const event_operation *all, const event_operat
 
 /* ---- times -------------------------------------------------------------------------------- */
 
-/* `begin` in microseconds, as all times here are: less than one counts as one. Returns the end. */
+/* `begin` and all times here are in microseconds; shorter times count as one. Returns the end. */
 static int64_t make_times(packing *p, const event_operation *o, int64_t begin)
 {
     int64_t length = o->seconds > 0 ? (int64_t)fmax(1, round(o->seconds * 1e6)) : 0;
@@ -119,9 +119,9 @@ static int by_name(const void *a, const void *b)
     return strcmp((*x)->node.name, (*y)->node.name);
 }
 
-/* TensorBoard takes for the time of a layer that from its first operation's start to its last one's
-   end. So those of a layer, which are neighbours by name, are given times one behind the other:
-   that of a layer is their sum. The first start is not 0, which would not be written. */
+/* For TensorBoard the time of a layer is from its first operation's start to its last one's end. So
+   the operations of a layer, which are neighbours by name, get consecutive times, and the layer's
+   time is their sum. The first start is not 0, which protobuf would not write. */
 static void make_all_times(const event_operation *all, packing *packings, int count,
                            packing **sorted, node_times **times)
 {
@@ -135,7 +135,7 @@ static void make_all_times(const event_operation *all, packing *packings, int co
     }
 }
 
-/* ---- the whole ---------------------------------------------------------------------------- */
+/* ---- all together ------------------------------------------------------------------------- */
 
 static cornu_status pack(char *on, graph_node **nodes, node_times **times, size_t count,
                          void **packed, size_t *size)
@@ -172,7 +172,7 @@ cornu_status event_operations_pack(const char *on, const event_operation *all, i
     packing *packings = NULL, **sorted = NULL;
     graph_node **nodes = NULL;
     node_times **times = NULL;
-    char name[96]; /* TensorBoard leaves devices of other names out */
+    char name[96]; /* TensorBoard leaves out devices with other names */
     *packed = NULL;
     snprintf(name, sizeof name, "/device:%.64s%s", on, strchr(on, ':') ? "" : ":0");
     TRY_GOTO(memory_new(most, sizeof *packings, "operations", &packings));

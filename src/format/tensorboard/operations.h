@@ -15,17 +15,18 @@ typedef struct event_shape {
 } event_shape;
 
 typedef struct event_input {
-    int operation, result; /* which one's, and which of its results */
+    int operation, result; /* operation and result number of the producer */
 } event_input;
 
 typedef struct event_operation {
-    const char *name;   /* unique: "dense/kernel_update" is shown within "dense" */
+    const char *name;   /* unique: "dense/kernel_update" is shown inside "dense" */
     const char *kind;   /* "update" */
-    const char *kernel; /* what runs it */
-    const char *shape;  /* of its work, for people */
+    const char *kernel; /* the kernel that runs it */
+    const char *shape;  /* sizes of its work, for people */
     double flops;
     double seconds; /* 0: it takes no time of its own */
-    int64_t bytes;  /* of its results; what has neither bytes nor seconds is shown as not used */
+    int64_t
+        bytes; /* of its results; an operation with neither bytes nor seconds is shown as unused */
     event_input inputs[EVENT_INPUTS];
     event_shape results[EVENT_RESULTS];
     int input_count, result_count;
