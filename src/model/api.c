@@ -1,4 +1,4 @@
-/* The public functions that need no more than a model's description. */
+/* The public functions that need only a model's description. */
 #include "base/memory.h"
 #include "model/config.h"
 #include "model/internal.h"
@@ -60,7 +60,8 @@ cornu_status cornu_model_add(cornu_model *model, const char *layer_name, const c
     return status;
 }
 
-/* For `call`, which names itself: read the compile section and give it to `apply`. */
+/* Read the compile section and pass it to `apply`; `call` is the public function that messages
+   name. */
 static cornu_status apply_compile(cornu_model *model, const char *options, const char *call,
                                   cornu_status (*apply)(cornu_model *model, const doc *section))
 {
@@ -91,7 +92,7 @@ void cornu_model_close(cornu_model *model)
     model_free(model);
 }
 
-/* ---- asking ----------------------------------------------------------------------------- */
+/* ---- queries ---------------------------------------------------------------------------- */
 
 static cornu_status print_config(const cornu_model *model, json_t *value, char **json)
 {
@@ -294,7 +295,7 @@ cornu_status cornu_model_set_weight(cornu_model *model, int index, const float *
     variable *v = NULL;
     TRY(find_weight(model, index, &v));
     TRY(check_count(v, values, count));
-    /* The others must hold something too. */
+    /* The other weights must get values too. */
     if (!model->initialized)
         TRY(model_initialize(model, 1));
     memcpy(v->value, values, (size_t)count * sizeof *values);

@@ -17,7 +17,7 @@ static const config_field fields[] = {
     OPTIONS_END,
 };
 
-/* What compile reads, kept apart until all of it is right. */
+/* The contents of a compile section: the model changes only once all of it is valid. */
 typedef struct compilation {
     optimizer optimizer;
     loss loss;
@@ -110,7 +110,7 @@ static cornu_status add_slots(cornu_model *m)
     return CORNU_OK;
 }
 
-/* Of zeros, which new memory is, no page is touched. */
+/* A start value of 0 needs no write: the memory is zeroed, and no page is touched. */
 cornu_status model_start_slots(cornu_model *m)
 {
     TRY(model_allocate(m));

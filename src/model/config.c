@@ -185,7 +185,7 @@ static cornu_status read_bool(const config_field *f, const doc *d, void *out)
     return CORNU_OK;
 }
 
-/* Does the `|`-separated list hold `word`? Its number, or -1. */
+/* The index of `word` in the `|`-separated list, or -1. */
 static int choice_index(const char *choices, const char *word)
 {
     size_t length = strlen(word);
@@ -221,8 +221,8 @@ static cornu_status fail_activation(const doc *d, const char *name)
     return name_fail(d, "activation", name, names, ACTIVATION_COUNT);
 }
 
-/* An activation with its own slope, as Keras writes a layer that serves as activation:
-   {class_name: LeakyReLU, config: {negative_slope: 0.1}}. */
+/* An activation with its own slope, as Keras writes a layer used as an activation: {class_name:
+   LeakyReLU, config: {negative_slope: 0.1}}. */
 static cornu_status read_activation_layer(const doc *d, const char *name, const doc *options,
                                           activation *out)
 {
@@ -290,7 +290,7 @@ static cornu_status read_shape(const config_field *f, const doc *d, void *out)
 
 static cornu_status read_batch_shape(const config_field *f, const doc *d, void *out)
 {
-    /* Keras's size of the batch is for itself: cornu's comes from the fit section. */
+    /* Keras's batch size in the shape is ignored: cornu's comes from the fit section. */
     if (d->type != DOC_LIST || d->count < 1 ||
         (d->items[0]->type != DOC_NULL && d->items[0]->type != DOC_INT))
         return fail_found(d, "a list that starts with null, such as [null, 28, 28, 1]");

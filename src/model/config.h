@@ -1,6 +1,5 @@
-/* Options: tables that say which keys a layer, optimizer, loss, ... takes, of which type, between
-   which limits, and where the value lives in a config struct. One reader and one writer serve them
-   all. */
+/* Options: tables of the keys that a layer, optimizer, loss, ... takes, with their types, limits
+   and place in a config struct. One reader and one writer serve them all. */
 #ifndef MODEL_CONFIG_H
 #define MODEL_CONFIG_H
 
@@ -13,7 +12,7 @@ typedef enum config_type {
     CONFIG_PAIR,        /* int64_t[2]: an int or [height, width] */
     CONFIG_REAL,        /* double */
     CONFIG_BOOL,        /* bool */
-    CONFIG_CHOICE,      /* int: the number in `choices`, "valid|same" */
+    CONFIG_CHOICE,      /* int: the index in `choices`, "valid|same" */
     CONFIG_ACTIVATION,  /* activation; null is linear */
     CONFIG_INITIALIZER, /* initializer */
     CONFIG_SHAPE,       /* shape: a list of ints */
@@ -22,10 +21,11 @@ typedef enum config_type {
     CONFIG_AXIS,        /* int64_t: an int, or a list of one (as old Keras writes it) */
     CONFIG_NUMBERS,     /* number_list */
     CONFIG_STRING,      /* const char *, owned by the document */
-    CONFIG_ELSEWHERE,   /* read and written by other code; the row only makes the key known */
-    CONFIG_NEUTRAL, /* Keras's, not supported: accepted only at a value of `choices`, JSON texts */
-    CONFIG_DTYPE,   /* Keras's: accepted only where it says float32 */
-    CONFIG_IGNORED  /* Keras's, without effect on the numbers: any value */
+    CONFIG_ELSEWHERE,   /* read and written by other code; the row only declares the key */
+    CONFIG_NEUTRAL,     /* a Keras key that is not supported: accepted only at a value of `choices`,
+                               JSON texts */
+    CONFIG_DTYPE,       /* Keras's: accepted only where it is float32 */
+    CONFIG_IGNORED      /* Keras's, without effect on the numbers: any value */
 } config_type;
 
 enum {
@@ -47,9 +47,8 @@ typedef struct config_field {
     const char *key;
     config_type type;
     size_t offset;
-    const char
-        *fallback; /* YAML text read where the key is missing; NULL: the struct keeps its value */
-    double minimum, maximum; /* of ints and reals; both 0: no limits */
+    const char *fallback;    /* YAML text of the default; NULL: the struct keeps its value */
+    double minimum, maximum; /* for ints and reals; both 0: no limits */
     const char *choices;
     double none;
     int flags;
@@ -65,7 +64,7 @@ typedef struct config_field {
     {                                                              \
         .key = (name), .type = CONFIG_NEUTRAL, .choices = (values) \
     }
-/* The same of a key that Keras's class has not, or had once: read, and not listed. */
+/* The same for a key that Keras's class does not have now: it is read, and not listed. */
 #define OPTION_TOLERATED(name, values)                                                    \
     {                                                                                     \
         .key = (name), .type = CONFIG_NEUTRAL, .choices = (values), .flags = CONFIG_ALIAS \
@@ -87,23 +86,23 @@ typedef struct config_field {
         .key = NULL \
     }
 
-/* Is every key of `map` (may be NULL) in one of the tables (`b` may be NULL)? Names the nearest and
-   lists what `owner` takes. */
+/* Fail on a key of `map` (may be NULL) that is in neither table (`b` may be NULL). The message
+   names the nearest key and lists those that `owner` takes. */
 cornu_status config_check_keys(const char *owner, const doc *map, const config_field *a,
                                const config_field *b);
-/* Fill the config struct at `out` from `map` (may be NULL). `at` is named where a key is missing.
- */
+/* Fill the config struct at `out` from `map` (may be NULL). `at` is the place that messages name
+   where a key is missing. */
 cornu_status config_read(const char *owner, const doc *at, const doc *map,
                          const config_field *fields, void *out);
 /* Add the options to `object` as Keras writes them. */
 cornu_status config_write(const config_field *fields, const void *config, json_t *object);
 
 /* The options as a table, in order: [{"name", "type", "required", "alias", "stands_for", "default",
-   "choices"}]. `type` is the row's in small letters ("int", "pair", ...); of "neutral" ones,
-   `choices` are the values that alone are taken; an alias stands for the option of the same value.
-   A new reference; NULL where memory is short. */
+   "choices"}]. `type` is the row's in small letters ("int", "pair", ...). For "neutral" options,
+   `choices` are the only accepted values; "stands_for" of an alias is the option with the same
+   value. A new reference; NULL without memory. */
 json_t *config_describe(const config_field *fields);
-/* A row of cornu_tables: {"class_name", "name", "options"}. Takes `options`. */
+/* Make a row of cornu_tables: {"class_name", "name", "options"}. Takes `options`. */
 json_t *config_row(const char *class_name, const char *name, json_t *options);
 
 /* {"module": ..., "class_name": ..., "config": `config`, "registered_name": null}; takes `config`.

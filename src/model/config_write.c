@@ -47,7 +47,7 @@ static json_t *activation_to_json(const activation *a)
 {
     activation usual;
     activation_find(activation_name(a->kind), &usual);
-    /* Bitwise: the same option was read, or it was not. */
+    /* Bitwise: the row's own alpha was kept, or another one was given. */
     if (memcmp(&a->alpha, &usual.alpha, sizeof a->alpha) == 0)
         return json_string(activation_name(a->kind));
     char digits[32];
@@ -214,8 +214,8 @@ static json_t *choices_of(const char *choices)
     return list;
 }
 
-/* The option that an alias spells otherwise: its value is the same. NULL: `f` is none, or has no
- * value. */
+/* The option that an alias respells: both have the same value. NULL where `f` is not an alias, or
+   has no value. */
 static const char *stands_for(const config_field *fields, const config_field *f)
 {
     bool is_alias = f->flags & CONFIG_ALIAS && f->type < CONFIG_ELSEWHERE;

@@ -1,5 +1,5 @@
-/* What a layer may say of a training step: the verbs with which it describes its forward pass. The
-   step room implements them (step/verbs.c) and derives the backward pass and the updates. */
+/* The verbs with which a layer describes its forward pass. The step room implements them
+   (step/verbs.c) and derives the backward pass and the updates. */
 #ifndef MODEL_EMIT_H
 #define MODEL_EMIT_H
 
@@ -16,8 +16,8 @@ typedef struct activation {
     float alpha; /* leaky_relu: slope below 0; elu: alpha; relu: unused */
 } activation;
 
-/* Keras's name of an activation, and the kind of a name (false where it is unknown), with the
-   row's alpha filled in. */
+/* Keras's name of an activation, and the kind that a name means (false where it is unknown), with
+   the row's default alpha. */
 const char *activation_name(activation_kind kind);
 bool activation_find(const char *name, activation *out);
 /* May its derivative be computed from its output alone? (So that it can be fused.) */
@@ -31,7 +31,7 @@ typedef struct window2d {
 /* Output size of one dimension: floor((in + before + after - dilation (kernel-1) - 1) / stride) + 1
  */
 int64_t window_output(const window2d *w, int dimension, int64_t in);
-/* Set the padding as TensorFlow does for "same" (out = ceil(in / stride); the odd one goes after)
+/* Set the padding as TensorFlow does for "same" (out = ceil(in / stride); an odd pixel goes after)
    or "valid" (none). */
 void window_pad(window2d *w, bool same, int64_t height, int64_t width);
 
@@ -40,8 +40,8 @@ shape emit_shape(const step_builder *b, tensor_ref x);
 /* The layer's weight `index` (counted from 0 within the layer). */
 tensor_ref emit_weight(step_builder *b, int index);
 
-/* Each appends its operation for the layer at hand and returns its output in *y. bias: NO_TENSOR
-   for none. */
+/* Each verb appends its operation for the current layer and returns its output in *y. bias:
+   NO_TENSOR for none. */
 cornu_status emit_dense(step_builder *b, tensor_ref x, tensor_ref kernel, tensor_ref bias,
                         tensor_ref *y); /* over the last dimension */
 cornu_status emit_conv2d(step_builder *b, tensor_ref x, tensor_ref kernel, tensor_ref bias,
@@ -51,13 +51,13 @@ cornu_status emit_average_pool(step_builder *b, tensor_ref x, const window2d *w,
 cornu_status emit_reshape(step_builder *b, tensor_ref x, const shape *s, tensor_ref *y);
 cornu_status emit_activation(step_builder *b, tensor_ref x, activation a, tensor_ref *y);
 cornu_status emit_dropout(step_builder *b, tensor_ref x, double rate, tensor_ref *y);
-/* Over the last dimension; gamma, beta may be NO_TENSOR; the moving ones are updated in training:
+/* Over the last dimension; gamma and beta may be NO_TENSOR. Training updates the moving statistics:
    moving = moving * momentum + batch * (1 - momentum). */
 cornu_status emit_batch_norm(step_builder *b, tensor_ref x, tensor_ref gamma, tensor_ref beta,
                              tensor_ref moving_mean, tensor_ref moving_variance, double momentum,
                              double epsilon, tensor_ref *y);
-/* Any operation of step/ops.def by its name, "layer_norm_forward": its inputs in the row's order,
-   the first of them x; `reals`: its attributes, as many as it has. y has the shape of x. */
+/* Any operation of step/ops.def by its name, "layer_norm_forward". Its inputs are in the row's
+   order, the first is x; `reals` are the operation's attributes. y has the shape of x. */
 enum { EMIT_REALS = 4 };
 cornu_status emit_operation(step_builder *b, const char *name, const tensor_ref *inputs, int count,
                             const double reals[EMIT_REALS], tensor_ref *y);

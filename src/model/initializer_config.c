@@ -19,8 +19,8 @@ static const config_field constant_fields[] = {
     OPTIONS_END,
 };
 
-/* Keras's keys of the random ones. All numbers here come from the model's seed; one of an
-   initializer's own only says which of equally random ones Keras draws. */
+/* Keras's keys of the random initializers. All numbers here come from the model's seed; an
+   initializer's own seed only selects among equally random draws in Keras. */
 static const config_field other_fields[] = {
     OPTION_IGNORED("seed"),
     OPTION_NEUTRAL("input_axes", "null"),
@@ -55,7 +55,7 @@ cornu_status initializer_read(const doc *d, initializer *out)
 {
     const char *name;
     const doc *options;
-    /* {constant: 0.1}: the one option without its name. */
+    /* {constant: 0.1}: the single option without its name. */
     if (d && d->type == DOC_MAP && d->count == 1 &&
         (d->items[0]->type == DOC_REAL || d->items[0]->type == DOC_INT) &&
         find(d->items[0]->key, &out->kind) && out->kind == INITIALIZER_CONSTANT) {

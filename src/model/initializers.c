@@ -31,8 +31,8 @@ static void fill_uniform(const shape *s, random_stream *r, float *values, double
 }
 
 /* Normal, drawn again beyond two standard deviations. The constant is the standard deviation of a
-   standard normal truncated there, so that the result's variance is scale / fan (Keras does the
-   same). */
+   standard normal distribution truncated there, so that the result's variance is scale / fan (Keras
+   does the same). */
 static void fill_normal(const shape *s, random_stream *r, float *values, double scale, double fan)
 {
     int64_t count = shape_elements(s);
@@ -47,8 +47,8 @@ static void fill_normal(const shape *s, random_stream *r, float *values, double 
 
 typedef void fill_function(const initializer *i, const shape *s, random_stream *r, float *values);
 
-/* Memory that was never touched reads as zeros and takes no room until it is written: an
-   optimizer's slots stay so on the host. */
+/* Untouched memory reads as zeros and takes no space until it is written: an optimizer's slots stay
+   untouched on the host. */
 static void fill_zeros(const initializer *i, const shape *s, random_stream *r, float *values)
 {
     (void)i;

@@ -1,4 +1,4 @@
-/* How weights start: Keras's initializers. */
+/* Initial values of weights: Keras's initializers. */
 #ifndef MODEL_INITIALIZERS_H
 #define MODEL_INITIALIZERS_H
 

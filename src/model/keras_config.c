@@ -1,5 +1,5 @@
-/* Keras's to_json(), both ways: Sequential, and Functional where it is a chain of layers. Reads
-   what Keras 3 and tf.keras 2 write; writes what Keras 3 reads. */
+/* Keras's to_json(), both ways: Sequential, and Functional where it is a chain of layers. It reads
+   the form of Keras 3 and of tf.keras 2; it writes that of Keras 3. */
 #include "base/memory.h"
 #include "model/config.h"
 #include "model/internal.h"
@@ -18,13 +18,13 @@ static cornu_status fail_found(const doc *d, const char *expected)
     return doc_fail(d, "found %s; expected %s", doc_show(d, found, sizeof found), expected);
 }
 
-/* ---- in: one layer ---------------------------------------------------------------------- */
+/* ---- reading one layer ------------------------------------------------------------------ */
 
 typedef struct keras_layer {
     const doc *at, *options;
     const char *class_name;
-    const char *name; /* Functional: how others refer to it */
-    const char *from; /* Functional: the layer whose output it takes; NULL: none */
+    const char *name; /* Functional: the name by which others refer to it */
+    const char *from; /* Functional: the layer whose output is its input; NULL: none */
 } keras_layer;
 
 static cornu_status read_layer(const doc *at, keras_layer *out)
@@ -45,7 +45,7 @@ static cornu_status read_layer(const doc *at, keras_layer *out)
     return CORNU_OK;
 }
 
-/* ---- in: Functional --------------------------------------------------------------------- */
+/* ---- reading Functional models ---------------------------------------------------------- */
 
 static const doc *first_item(const doc *d)
 {
@@ -61,7 +61,7 @@ static const char *one_tensor(const doc *d)
     return doc_string(item);
 }
 
-/* Arguments of a call besides its input: only ones that change nothing. */
+/* Arguments of a call besides its input: only those without effect are accepted. */
 static cornu_status check_arguments(const doc *arguments)
 {
     if (!arguments || arguments->type == DOC_NULL)
@@ -116,7 +116,7 @@ static cornu_status read_functional_layer(const doc *at, keras_layer *out)
     return nodes->count ? read_node(nodes->items[0], &out->from) : CORNU_OK;
 }
 
-/* The one layer that takes the output of `name`. */
+/* The one layer whose input is the output of `name`. */
 static cornu_status find_next(const keras_layer *layers, int count, const char *name,
                               const keras_layer **next)
 {
@@ -148,8 +148,8 @@ static cornu_status append_chain(cornu_model *m, const doc *config, const keras_
         if (strcmp(layers[i].name, first) == 0)
             at = &layers[i];
     int used = 0;
-    /* A cycle cannot be entered from outside it where every layer has one input; the count ends
-     * any. */
+    /* A cycle cannot be entered from outside where every layer has one input; the count ends any
+       cycle. */
     for (const char *name = first; at && used < count; used++) {
         TRY(model_append(m, at->class_name, at->at, at->options));
         name = at->name;
@@ -162,7 +162,7 @@ static cornu_status append_chain(cornu_model *m, const doc *config, const keras_
     return CORNU_OK;
 }
 
-/* ---- in: models ------------------------------------------------------------------------- */
+/* ---- reading models --------------------------------------------------------------------- */
 
 static cornu_status append_functional(cornu_model *m, const doc *config, const doc *list)
 {
@@ -236,7 +236,7 @@ done:
     return status;
 }
 
-/* ---- out -------------------------------------------------------------------------------- */
+/* ---- writing ---------------------------------------------------------------------------- */
 
 static json_t *batch_shape(const shape *s)
 {
@@ -247,7 +247,7 @@ static json_t *batch_shape(const shape *s)
     return list;
 }
 
-/* How a Functional model says that a layer takes the output of `from`. */
+/* The inbound_nodes of a layer of a Functional model, whose input is the output of `from`. */
 static json_t *inbound_nodes(const layer *from)
 {
     if (!from)

@@ -1,4 +1,4 @@
-/* Layers by Keras's names. */
+/* Layers by their Keras names. */
 #include "model/config.h"
 #include "model/model.h"
 #include <string.h>

@@ -24,7 +24,7 @@ const loss_kind *loss_kind_of(loss_id id)
     return &kinds[id];
 }
 
-/* Keras's keys, in its order; each class has some of them, and files of older ones all. */
+/* Keras's keys, in its order; each class has some of them, and older files may have all. */
 #define REDUCTION OPTION_NEUTRAL("reduction", "\"sum_over_batch_size\"|\"auto\"|\"mean\"")
 #define OTHER_KEYS OPTION_IGNORED("name"), OPTION_DTYPE, OPTION_IGNORED("fn")
 #define FROM_LOGITS OPTION_AS("from_logits", BOOL, loss, from_logits, .fallback = "false")

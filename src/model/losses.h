@@ -5,10 +5,10 @@
 #include "base/doc.h"
 #include "model/kinds.h"
 
-/* What is compared with the outputs. */
+/* The targets that the outputs are compared with. */
 typedef enum loss_targets {
     LOSS_TARGETS_CLASSES, /* a sample's class number */
-    LOSS_TARGETS_SHARES,  /* of each class: one-hot, or numbers from 0 to 1 */
+    LOSS_TARGETS_SHARES,  /* a value per class: one-hot, or numbers from 0 to 1 */
     LOSS_TARGETS_VALUES   /* any numbers */
 } loss_targets;
 
@@ -18,7 +18,7 @@ typedef struct loss_kind {
     const char *other_name; /* "mse"; or NULL */
     loss_targets targets;
     bool sparse;     /* targets are class numbers */
-    bool has_logits; /* has a form on logits, which Keras also takes under softmax or sigmoid */
+    bool has_logits; /* has a form on logits, which Keras also uses under a softmax or sigmoid */
 } loss_kind;
 
 typedef struct loss {

@@ -131,7 +131,7 @@ static cornu_status check_targets(const doc *d, metric_id id, bool sparse_loss)
                                 : "a metric that is not sparse (or \"accuracy\")");
 }
 
-/* It heads columns of logs: none of theirs, and nothing that takes a CSV line apart. */
+/* The name heads a column of the logs: it must not equal one of theirs, or break a CSV line. */
 static bool name_fits(const char *name)
 {
     static const char *const taken[] = {"loss", "epoch", "step", "learning_rate", "seconds"};
@@ -177,7 +177,7 @@ cornu_status metric_read(const doc *d, int64_t outputs, bool sparse_loss, metric
     }
     const char *usual = out->is_accuracy ? "accuracy" : kinds[out->id].name;
     if (d->type == DOC_STRING && strcmp(name, usual) != 0)
-        strcpy(out->name, name); /* Keras shows it as it was said; a row's name is short */
+        strcpy(out->name, name); /* Keras shows the name as written; a row's name is short enough */
     TRY(check_targets(d, out->id, sparse_loss));
     const config_field *fields = fields_of(out->id);
     TRY(config_check_keys(kinds[out->id].name, options, fields, NULL));

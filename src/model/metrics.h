@@ -11,7 +11,7 @@ typedef struct metric_kind {
     const char *class_name; /* "CategoricalAccuracy" */
     bool sparse;            /* targets are class numbers */
     bool has_k;
-    bool is_loss; /* less is better */
+    bool is_loss; /* lower is better */
 } metric_kind;
 
 enum { METRIC_NAME_SIZE = 64 };
@@ -19,12 +19,12 @@ enum { METRIC_NAME_SIZE = 64 };
 typedef struct metric {
     metric_id id;
     int64_t k;                   /* top-k */
-    bool is_accuracy;            /* the user wrote "accuracy" or "acc", and sees it */
-    char name[METRIC_NAME_SIZE]; /* the user's own for it; "": none */
+    bool is_accuracy;            /* the user wrote "accuracy" or "acc", and sees that name */
+    char name[METRIC_NAME_SIZE]; /* the user's own name for it; "": none */
 } metric;
 
 const metric_kind *metric_kind_of(metric_id id);
-/* The name in progress lines and logs: the user's, "accuracy" where that was asked for. */
+/* The name in progress lines and logs: the user's, or "accuracy" where the user wrote that. */
 const char *metric_name(const metric *m);
 /* Read one metric; "accuracy" (or "acc") becomes binary, sparse or categorical accuracy by the
    number of outputs and whether the loss is sparse, as Keras chooses. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- life ------------------------------------------------------------------------------- */
+/* ---- creation and release --------------------------------------------------------------- */
 
 cornu_status model_new(const char *name, const char *source, cornu_model **out)
 {
@@ -112,7 +112,7 @@ static activation_kind activation_of(const layer *l)
     return ACTIVATION_LINEAR;
 }
 
-/* Does prediction find its inputs' numbers in its outputs? */
+/* Does prediction pass the layer's input through, number by number? */
 static bool passes_on(const layer *l)
 {
     static const char *const names[] = {"Dropout", "Flatten", "Reshape"};
@@ -208,7 +208,7 @@ cornu_status model_start_weights(cornu_model *m)
 
 /* ---- layers ----------------------------------------------------------------------------- */
 
-/* What every layer may say besides its own options. */
+/* Options of every layer, besides its own. */
 typedef struct layer_common {
     const char *name;
     shape input_shape;
@@ -299,7 +299,7 @@ static cornu_status add_weights(cornu_model *m, const layer *l, const weight_spe
     return CORNU_OK;
 }
 
-/* The layer without its place in a model: kind, options, name. */
+/* Read a layer without its place in a model: kind, options, name. */
 static cornu_status layer_read(const cornu_model *m, const layer_kind *kind, const doc *at,
                                const doc *options, layer *l, layer_common *common)
 {
@@ -372,7 +372,7 @@ cornu_status model_refuse_nested(const doc *at, const char *class_name)
     return CORNU_OK;
 }
 
-/* Keras's layers whose work is done elsewhere. */
+/* Refuse Keras's layers whose work cornu does elsewhere. */
 static cornu_status refuse_elsewhere(const doc *at, const char *class_name)
 {
     if (strncmp(class_name, "Random", 6) == 0)
@@ -441,6 +441,7 @@ done:
 cornu_status model_add_layer(cornu_model *m, const char *class_name, const doc *options)
 {
     TRY(model_append(m, class_name, options, options));
-    m->layers[m->layer_count - 1]->where = NULL; /* the document is the caller's and may go */
+    m->layers[m->layer_count - 1]->where =
+        NULL; /* the document belongs to the caller and may be freed */
     return CORNU_OK;
 }

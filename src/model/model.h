@@ -1,5 +1,5 @@
-/* What a network is: layers with shapes, the variables that hold its numbers, and how it is
- * trained. */
+/* A network: layers with shapes, the variables that hold its numbers, and its training
+   configuration. */
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
 
@@ -13,7 +13,7 @@
 
 typedef struct layer layer;
 
-/* What a layer's `declare` says of one weight. */
+/* A weight, as a layer's `declare` describes it. */
 typedef struct weight_spec {
     const char *name; /* "kernel" */
     shape shape;
@@ -22,21 +22,21 @@ typedef struct weight_spec {
 } weight_spec;
 #define LAYER_WEIGHTS_MAX 4
 
-/* One option of a layer (or optimizer, loss, ...): where it lives in the config struct. See
- * config.h. */
+/* One option of a layer (or optimizer, loss, ...) and its place in the config struct. See
+   config.h. */
 struct config_field;
 
-/* What a layer does to the range of the numbers that go in. */
+/* The effect of a layer on the range of its input's numbers. */
 typedef enum layer_range {
     LAYER_COMPUTES = 0,
-    LAYER_REARRANGES, /* keeps it: the same numbers, perhaps zeros beside them */
-    LAYER_RESCALES    /* is there to change it, as pixels need it */
+    LAYER_REARRANGES, /* unchanged: the same numbers, perhaps zeros beside them */
+    LAYER_RESCALES    /* changed on purpose, as pixels need it */
 } layer_range;
 
 /* One layer, made by its own file in layers/. */
 typedef struct layer_kind {
     const char *name;      /* Keras's class name */
-    const char *base_name; /* of automatic names: "conv2d" */
+    const char *base_name; /* stem of automatic names: "conv2d" */
     size_t config_size;
     const struct config_field *fields; /* NULL-ended */
     /* Check the options, compute l->out from l->in, and declare weights (at most LAYER_WEIGHTS_MAX;
@@ -46,7 +46,7 @@ typedef struct layer_kind {
     /* Describe the forward pass. */
     cornu_status (*emit)(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y);
     const char *const *samples; /* NULL-ended: "INPUT SHAPE | OPTIONS", e.g. "7 | {units: 5}" or
-                                   "6,6,3 | {pool_size: 2}": feed gradient check, parity and docs */
+                     "6,6,3 | {pool_size: 2}": used by the gradient check, parity tests and docs */
     layer_range range;
 } layer_kind;
 
@@ -56,11 +56,11 @@ struct layer {
     void *config;
     shape in, out;
     int first_variable, weight_count;
-    const doc *where; /* in the recipe, for messages; NULL where it has none */
+    const doc *where; /* place in the recipe, for messages; NULL without one */
 };
 
-/* A number array that lives from step to step: a weight, a moving mean, an optimizer's slot. Host
-   copy; while a session trains, the device's copy is the valid one. */
+/* An array of numbers that lives from step to step: a weight, a moving mean, an optimizer's slot.
+   This is the host's copy; while a session trains, the device's copy is the valid one. */
 typedef struct variable {
     char *name; /* "conv2d/kernel"; slots: "optimizer/SLOT/conv2d/kernel" */
     shape shape;
@@ -72,9 +72,10 @@ typedef struct variable {
     initializer initializer;
 } variable;
 
-/* Where the weights are while a device trains them. */
+/* Access to the weights that a device is training. */
 typedef struct live_weights {
-    /* The device's variables begin..end-1 into the model; variable `index` of the model to it. */
+    /* Copy the device's variables begin..end-1 into the model; copy variable `index` of the model
+       to the device. */
     cornu_status (*pull)(void *context, int begin, int end);
     cornu_status (*push)(void *context, int index);
     /* Variable `index` of the device, its `count` floats, past the model. */
@@ -103,11 +104,12 @@ struct cornu_model {
     int class_count;
     doc *recipe;           /* whole document, or NULL; data and fit sections live in it */
     const doc *data, *fit; /* sections; may be NULL */
-    doc *own_data;         /* cornu_model_set_data's section, which `data` is then; or NULL */
-    int64_t batch, epochs; /* of the fit section; 0 where it does not say */
-    float pixel_scale; /* as the model file says; 0: as the layers ask for (model_pixel_scale) */
+    doc *own_data; /* the section given to cornu_model_set_data, which `data` then points to; or
+              NULL */
+    int64_t batch, epochs; /* of the fit section; 0 where not given */
+    float pixel_scale;     /* from the model file; 0: use model_pixel_scale */
     training_state training;
-    const live_weights *live; /* or NULL: the model has them */
+    const live_weights *live; /* NULL: the model's own values are valid */
 };
 
 /* Read a whole recipe: data, model, compile, fit (unknown keys are errors). Takes `recipe`, also on
@@ -125,24 +127,24 @@ cornu_status model_from_recipe(doc *recipe, cornu_model **out);
 /* The same for a recipe that is a file of its own: its model section may also name a .json, .yaml
    or .yml file that holds one, relative to the recipe. */
 cornu_status model_from_recipe_file(doc *recipe, cornu_model **out);
-/* Make a built-in workload (m->published) anew for so many classes: the last layer that has units
-   gets as many. CORNU_INVALID for other models, and for one that has weights by now. */
+/* Rebuild a built-in workload (m->published) for `classes` classes: the last layer with units gets
+   as many. CORNU_INVALID for other models, and for a model that already has weights. */
 cornu_status model_set_outputs(cornu_model *m, int64_t classes);
 /* Parse only a model section. */
 cornu_status model_from_section(const doc *section, cornu_model **out);
 /* Append one layer whose options are `options` (a map or NULL); its shapes and weights are known
    at once. */
 cornu_status model_add_layer(cornu_model *m, const char *class_name, const doc *options);
-/* Read its loss and metrics alone, in place of the model's; the optimizer goes on. */
+/* Replace the model's loss and metrics by those of the section; the optimizer keeps its state. */
 cornu_status model_change_loss(cornu_model *m, const doc *section);
 /* Read a compile section: {optimizer: ..., loss: ..., metrics: [...]}; makes the slot variables. */
 cornu_status model_compile(cornu_model *m, const doc *section);
-/* Allocate and draw all weights from `seed` (each variable by its own key); slots become their
-   start value, and training begins anew. Weights that were there are replaced. */
+/* Allocate all weights and draw them from `seed` (each variable by its own key). Slots get their
+   start values, and training begins anew. Existing weights are replaced. */
 cornu_status model_initialize(cornu_model *m, uint64_t seed);
-/* Draw them where there are none yet, from the seed of the model's position, else 1. */
+/* Draw the weights if there are none, from the seed of the model's position, else 1. */
 cornu_status model_start_weights(cornu_model *m);
-/* Allocate the variables' values (zeroed) where they are not yet. */
+/* Allocate the variables' values (zeroed) that are not allocated yet. */
 cornu_status model_allocate(cornu_model *m);
 /* Allocate, and give the optimizer's new slots their start values. */
 cornu_status model_start_slots(cornu_model *m);
@@ -153,29 +155,28 @@ variable *model_variable(const cornu_model *m, const char *name); /* NULL where 
    both back. */
 json_t *model_to_keras(const cornu_model *m);
 json_t *model_compile_to_json(const cornu_model *m);
-/* The layer that scales samples itself, before any other computes with them; NULL where there is
-   none. */
+/* The layer that scales samples, if no layer before it computes with them; else NULL. */
 const layer *model_rescaling(const cornu_model *m);
-/* What uint8 samples are multiplied by where the recipe does not say: 1/255, or 1 where the model
-   scales them itself. */
+/* The factor for uint8 samples where the recipe gives none: 1/255, or 1 where the model scales them
+   itself. */
 float model_pixel_scale(const cornu_model *m);
 /* Set the names of the outputs' classes (copied). */
 cornu_status model_set_classes(cornu_model *m, char *const *names, int count);
-/* Can the outputs tell so many classes apart? One output tells two. */
+/* Does the model have enough outputs for `count` classes? One output can tell two classes apart. */
 bool model_tells_classes(const cornu_model *m, int64_t count);
-/* The activation behind the last weights: softmax, sigmoid, ..., linear where there is none. */
+/* The activation after the last weights: softmax, sigmoid, ..., linear without one. */
 activation_kind model_output_activation(const cornu_model *m);
 
-/* The file that messages name (copied). */
+/* Set the file that messages name (copied). */
 cornu_status model_set_source(cornu_model *m, const char *source);
 
-/* All layers, NULL-ended (a table that the build makes of layers/), and the row of a Keras class
- * name or alias. */
+/* All layers, NULL-ended (the build makes this table from layers/), and the row of a Keras class
+   name or alias. */
 extern const layer_kind *const layer_kinds[];
 const layer_kind *layer_kind_find(const char *class_name);
 /* The rows with their options and aliases: a list for cornu_tables. */
 json_t *layer_table(void);
-/* Their names: a list for cornu_tables. */
+/* The activations' names: a list for cornu_tables. */
 json_t *activation_table(void);
 
 #endif

@@ -69,7 +69,8 @@ int name_nearest(const char *name, const char *const *names, int count)
         }
     }
     size_t length = strlen(name);
-    /* More than a few letters are no slip, however long the name: one of its words is another. */
+    /* More than a few edits are no slip, however long the name: one of its words is a different
+       one. */
     int allowed = minimum((int)length / 3, SLIPS_MAX);
     if (least <= (allowed < 1 ? 1 : allowed))
         return best;
@@ -78,7 +79,7 @@ int name_nearest(const char *name, const char *const *names, int count)
             return i;
     for (int i = 0; i < count && length >= 3; i++)
         if (strncasecmp(names[i], name, length) == 0)
-            return i; /* its beginning */
+            return i; /* a beginning of it */
     return -1;
 }
 
@@ -127,7 +128,7 @@ cornu_status name_refuse_custom(const doc *at)
     const char *name = doc_string(doc_get(at, "registered_name"));
     const char *class_name = doc_string(doc_get(at, "class_name"));
     bool own = name && class_name && strcmp(name, class_name) != 0;
-    /* {module: builtins, class_name: function, config: relu} is no more than a name. */
+    /* {module: builtins, class_name: function, config: relu} is only a name. */
     if (module && class_name && strcmp(module, "builtins") == 0 &&
         strcmp(class_name, "function") == 0)
         return CORNU_OK;

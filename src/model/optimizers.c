@@ -8,7 +8,7 @@
 
 /* ---- options ---------------------------------------------------------------------------- */
 
-/* Greater than 0 where given; 0 stands for none. */
+/* Greater than 0 where given; 0 means none. */
 #define POSITIVE_OR_NONE(field)                                                                 \
     OPTION(REAL, optimizer, field, .fallback = "null", .flags = CONFIG_NULLABLE | CONFIG_ABOVE, \
            .maximum = INFINITY)
@@ -20,7 +20,7 @@
 #define WEIGHT_DECAY(usual, extra) \
     OPTION(REAL, optimizer, weight_decay, .fallback = usual, .maximum = INFINITY, .flags = extra)
 #define EPSILON OPTION(REAL, optimizer, epsilon, .fallback = "1e-7", .maximum = INFINITY)
-/* Keys of every Keras optimizer; the neutral ones are what its JSON always holds. */
+/* Keys of every Keras optimizer; its JSON always has the neutral ones. */
 #define COMMON                                                                                  \
     POSITIVE_OR_NONE(clipnorm), POSITIVE_OR_NONE(clipvalue), POSITIVE_OR_NONE(global_clipnorm), \
         OPTION_NEUTRAL("use_ema", "false"), OPTION_IGNORED("ema_momentum"),                     \
@@ -37,7 +37,7 @@
 
 typedef struct optimizer_kind {
     const char *class_name, *name;
-    double learning_rate; /* where none is given */
+    double learning_rate; /* the default */
     const config_field *fields;
 } optimizer_kind;
 

@@ -43,9 +43,9 @@ typedef struct optimizer {
 
 typedef struct optimizer_slot {
     const char *name; /* Keras's: "momentum", "velocity" */
-    bool needed;      /* by this configuration; SGD without momentum needs none */
-    double initial;   /* of all elements */
-    int turn;         /* Keras's files hold those of turn 0 of all weights, then those of turn 1 */
+    bool needed;      /* in this configuration; SGD without momentum needs none */
+    double initial;   /* start value of all elements */
+    int turn; /* Keras's files hold the slots of turn 0 of all weights, then those of turn 1 */
 } optimizer_slot;
 
 /* The slots of the optimizer's row, in its order; returns how many. */

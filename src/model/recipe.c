@@ -87,7 +87,7 @@ static cornu_status read_section(const doc *section, cornu_model **out)
     return doc_fail(section, "the model has no layers besides its input; expected at least one");
 }
 
-/* The document is the caller's and may go. */
+/* The document belongs to the caller and may be freed. */
 static void forget_documents(cornu_model *m)
 {
     for (int i = 0; i < m->layer_count; i++)
@@ -161,7 +161,7 @@ static cornu_status read_name(cornu_model *m, const doc *recipe)
 static cornu_status read_compile(cornu_model *m, const doc *recipe, const doc *section)
 {
     const doc *compile = find_section(recipe, "compile");
-    /* Keras's JSON of a compiled model has one of its own. */
+    /* Keras's JSON of a compiled model has its own compile section. */
     const doc *inner = keras_config_is(section) ? doc_get(section, "compile_config") : NULL;
     if (!compile && inner && inner->type == DOC_MAP && inner->count > 0)
         compile = inner;
@@ -212,7 +212,7 @@ cornu_status model_from_recipe(doc *recipe, cornu_model **out)
     return take_recipe(recipe, NULL, out);
 }
 
-/* What the model section names: *file stays NULL where it names none. */
+/* Read the file that the model section names; *file stays NULL where it names none. */
 static cornu_status read_model_file(const doc *recipe, doc **file)
 {
     const doc *section = doc_get(recipe, "model");

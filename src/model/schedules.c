@@ -12,7 +12,7 @@ static double constant_at(const schedule *s, double step)
     return s->initial;
 }
 
-/* values[i] up to and with boundaries[i]. */
+/* values[i] up to and including boundaries[i]. */
 static double step_at(const schedule *s, double step)
 {
     int i = 0;
@@ -27,8 +27,7 @@ static double cosine_decay(double from, double alpha, double fraction)
     return from * ((1.0 - alpha) * 0.5 * (1.0 + cos(pi * fraction)) + alpha);
 }
 
-/* Loshchilov & Hutter 2016, with Goyal et al.'s linear warm-up in front where warmup_target >= 0.
- */
+/* Loshchilov & Hutter 2016, preceded by Goyal et al.'s linear warm-up where warmup_target >= 0. */
 static double cosine_at(const schedule *s, double step)
 {
     if (s->warmup_target < 0)
@@ -39,7 +38,7 @@ static double cosine_at(const schedule *s, double step)
     return cosine_decay(s->warmup_target, s->alpha, decayed / s->decay_steps);
 }
 
-/* initial * rate^(step / decay_steps), the exponent rounded down with staircase. */
+/* initial * rate^(step / decay_steps); staircase rounds the exponent down. */
 static double exponential_at(const schedule *s, double step)
 {
     double exponent = step / s->decay_steps;
@@ -55,7 +54,7 @@ static double inverse_time_at(const schedule *s, double step)
 
 /* ---- options ---------------------------------------------------------------------------- */
 
-/* What the tables below fill in: Keras's keys. */
+/* The values that the tables below fill in, by Keras's keys. */
 typedef struct schedule_config {
     schedule s;
     number_list boundaries, values;

@@ -38,10 +38,10 @@ static inline bool shape_equal(const shape *a, const shape *b)
 }
 
 /* Does this shape take pictures: (height, width), (height, width, 1) or (height, width, 3)? Then
- *picture is its (height, width, channels), else the shape itself. */
+ *picture is (height, width, channels), else a copy of the shape. */
 bool shape_picture(const shape *s, shape *picture);
 #define SHAPE_PICTURES "(height, width), (height, width, 1) or (height, width, 3)"
-/* The same where dimensions of 1 (a channel, say) are left out of both? */
+/* Are the shapes equal if dimensions of 1 (such as a single channel) are left out? */
 bool shape_equal_but_ones(const shape *a, const shape *b);
 
 /* "(28, 28, 1)" into `text` (at least 128 bytes); with `batch`, "(None, 28, 28, 1)". Returns text.

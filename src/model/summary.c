@@ -31,7 +31,7 @@ char *summary_bytes(double bytes, char *shown)
 /* ---- cells ------------------------------------------------------------------------------ */
 
 enum { COLUMNS = 3 };
-/* As Keras prints them on a terminal of 80 columns. */
+/* Widths of Keras's table on a terminal of 80 columns. */
 static const size_t widths[COLUMNS] = {31, 22, 13};
 
 /* Bytes of the first `columns` characters of UTF-8 text (or all, where there are fewer). */
@@ -49,7 +49,7 @@ static size_t prefix_bytes(const char *s, size_t columns, size_t *used)
     return bytes;
 }
 
-/* Where the line that starts at `s` ends: at the last space that fits, else in mid-word. */
+/* The end of the line that starts at `s`: the last space that fits, else mid-word. */
 static size_t line_bytes(const char *s, size_t width)
 {
     size_t used, bytes = prefix_bytes(s, width, &used);

@@ -1,4 +1,4 @@
-/* The built-in workloads: their recipes, and what becomes of one for other classes than its own. */
+/* The built-in workloads: their recipes, and the change of their number of classes. */
 #include "base/memory.h"
 #include "model/internal.h"
 #include "model/recipes.h"
@@ -30,7 +30,7 @@ static json_t *last_units(json_t *recipe)
     return NULL;
 }
 
-/* The recipe of the workload with another number of units: JSON, to be freed. */
+/* The recipe of the workload with another number of units: JSON, which the caller frees. */
 static cornu_status change_units(const cornu_model *m, int64_t units, char **out)
 {
     doc *d = NULL;

@@ -1,6 +1,6 @@
 #include "model/layers/layers.h"
 
-/* AveragePooling2D: the mean of each window's part that lies inside the image. */
+/* AveragePooling2D: the mean over the elements of each window that lie inside the image. */
 static cornu_status average_pooling2d_emit(const layer *l, step_builder *b, tensor_ref x,
                                            tensor_ref *y)
 {

@@ -1,7 +1,7 @@
 #include "model/layers/layers.h"
 
 /* BatchNormalization over the last dimension: y = gamma (x - mean) / sqrt(variance + epsilon) +
-   beta, with the batch's own mean and (biased) variance in training and moving ones after it. */
+   beta. Training uses the batch's mean and (biased) variance, inference the moving ones. */
 typedef struct batch_normalization_config {
     int64_t axis;
     double momentum, epsilon;

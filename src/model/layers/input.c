@@ -42,5 +42,7 @@ const layer_kind layer_InputLayer = {
     .fields = fields,
     .declare = input_declare,
     .emit = input_emit,
-    .samples = (const char *const[]){NULL}, /* every other layer's sample has one */
+    .samples =
+        (const char *const[]){
+            NULL}, /* the sample input shapes of other layers make an InputLayer */
 };

@@ -1,4 +1,4 @@
-/* What the files of layers share. */
+/* Functions and options shared by the layers. */
 #ifndef MODEL_LAYERS_LAYERS_H
 #define MODEL_LAYERS_LAYERS_H
 
@@ -9,19 +9,19 @@
 cornu_status layer_wants_image(const layer *l);
 /* The output (height, width, channels) of a window over the input; fails where it does not fit. */
 cornu_status layer_window_shape(const layer *l, const window2d *w, int64_t channels, shape *out);
-/* Fail unless `axis` is the last dimension's number, which becomes -1. */
+/* Fail unless `axis` is the last dimension; it becomes -1. */
 cornu_status layer_wants_last_axis(const layer *l, int64_t *axis);
 /* Declare a weight. */
 void layer_weight(weight_spec *weights, int *count, const char *name, shape s, initializer start,
                   bool trainable);
 /* Append the activation, unless it is linear. */
 cornu_status layer_emit_activation(step_builder *b, tensor_ref x, activation a, tensor_ref *y);
-/* For layers that change no shape. */
+/* `declare` of layers that do not change the shape. */
 cornu_status layer_same_shape(layer *l, weight_spec *weights, int *count);
 
-/* Pooling layers: one config, one declaration, one window. */
+/* Pooling layers share their config, declaration and window. */
 typedef struct pool_config {
-    int64_t pool_size[2], strides[2]; /* strides 0: as pool_size */
+    int64_t pool_size[2], strides[2]; /* strides 0: the same as pool_size */
     int padding;                      /* LAYER_VALID, LAYER_SAME */
 } pool_config;
 extern const config_field pool_fields[];
@@ -34,13 +34,13 @@ enum { LAYER_VALID, LAYER_SAME };
 #define LAYER_PADDINGS "valid|same"
 #define LAYER_SIZE_MAX 1000000000.0
 
-/* Keys that Keras writes and that must stand at the value that changes nothing. */
+/* Keys that Keras writes; only the value without effect is accepted. */
 #define OPTION_CHANNELS_LAST OPTION_NEUTRAL("data_format", "\"channels_last\"|null")
 #define OPTIONS_NO_REGULARIZERS                                                               \
     OPTION_NEUTRAL("kernel_regularizer", "null"), OPTION_NEUTRAL("bias_regularizer", "null"), \
         OPTION_NEUTRAL("activity_regularizer", "null"),                                       \
         OPTION_NEUTRAL("kernel_constraint", "null"), OPTION_NEUTRAL("bias_constraint", "null")
-/* Keras's of dense layers; convolutions have had them, too. */
+/* Keras's keys of dense layers; convolutions once had them as well. */
 #define OPTIONS_NO_LORA(KIND) \
     KIND("lora_rank", "null"), KIND("lora_alpha", "null"), KIND("quantization_config", "null")
 

@@ -1,6 +1,6 @@
 #include "model/layers/layers.h"
 
-/* MaxPooling2D: the largest value of each window; padding never wins. */
+/* MaxPooling2D: the largest value of each window; padding is never the maximum. */
 static cornu_status max_pooling2d_emit(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y)
 {
     window2d w = pool_window(l);
