@@ -3,8 +3,8 @@
 #include "step/builder.h"
 #include <string.h>
 
-/* The gradient of `t`, or NO_TENSOR where none flows into it. A reshaped tensor's is its alias's in
-   the tensor's own shape. */
+/* The gradient of `t`, or NO_TENSOR where none reaches it. The gradient of a reshaped tensor is its
+   alias's, in the tensor's own shape. */
 static cornu_status gradient_of(step_builder *b, tensor_ref t, tensor_ref *out)
 {
     tensor_notes *n = &b->notes[t];
@@ -69,7 +69,7 @@ static cornu_status back_conv2d(step_builder *b, const op *f, tensor_ref dy)
     return back_weighted(b, f, dy, OP_CONV2D_BACKWARD_WEIGHTS, OP_CONV2D_BACKWARD_DATA);
 }
 
-/* Operations without weights: `o` has its inputs and attributes. */
+/* Operations without weights: `o` has the inputs and attributes. */
 static cornu_status back_to_input(step_builder *b, const op *f, op *o)
 {
     TRY(builder_gradient(b, f->in[0], &o->out[0]));
@@ -135,8 +135,7 @@ static cornu_status back_by_names(step_builder *b, const op *f, tensor_ref dy)
     return builder_add(b, &o, f->name);
 }
 
-/* Kinds without a rule end the way back (GATHER) or never occur in a forward pass that is trained.
- */
+/* Kinds without a rule end the backward pass (GATHER), or never occur in a trained forward pass. */
 static backward_rule *const rules[OP_COUNT] = {
     [OP_DENSE_FORWARD] = back_dense,
     [OP_CONV2D_FORWARD] = back_conv2d,
@@ -150,7 +149,7 @@ static backward_rule *const rules[OP_COUNT] = {
 cornu_status build_backward(step_builder *b, int forward_count)
 {
     for (int i = forward_count - 1; i > 0; i--) {
-        op f = b->plan->ops[i]; /* a copy: appending moves the list */
+        op f = b->plan->ops[i]; /* a copy: appending reallocates the list */
         tensor_ref dy;
         if (!needed(b, f.out[0]))
             continue;

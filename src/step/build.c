@@ -1,4 +1,4 @@
-/* Model, loss and optimizer to a finished plan. */
+/* Builds a finished plan from model, loss and optimizer. */
 #include "base/memory.h"
 #include "step/builder.h"
 #include <stdio.h>
@@ -172,7 +172,7 @@ static cornu_status add_gather(step_builder *b)
     return builder_add(b, &o, m->layer_count > 0 ? m->layers[0]->name : "input");
 }
 
-/* One layer's operations; its last tensor is called LAYER/output. */
+/* Add one layer's operations; its last tensor is called LAYER/output. */
 static cornu_status add_layer(step_builder *b, int number, tensor_ref *x)
 {
     const layer *l = b->plan->model->layers[number];
@@ -205,8 +205,8 @@ static cornu_status add_forward(step_builder *b)
 
 /* ---- loss and metrics -------------------------------------------------------------------- */
 
-/* What the loss reads: as Keras on TensorFlow does, a cross-entropy goes back behind a final
-   softmax or sigmoid to the logits, whose form is stable. */
+/* The loss's input: as in Keras on TensorFlow, a cross-entropy skips a final softmax or sigmoid and
+   reads the logits, whose form is numerically stable. */
 static tensor_ref loss_input(const plan *p, bool *logits)
 {
     const op *last = &p->ops[p->op_count - 1];
@@ -227,7 +227,7 @@ static cornu_status add_loss(step_builder *b)
     o.a.loss.id = p->model->loss.id;
     o.in[0] = loss_input(p, &o.a.loss.logits);
     o.in[1] = p->target;
-    o.in[2] = p->ops[0].out[2]; /* of GATHER */
+    o.in[2] = p->ops[0].out[2]; /* the weight of GATHER */
     if (p->mode == PLAN_TRAIN && b->notes[o.in[0]].needs_gradient)
         TRY(builder_gradient(b, o.in[0], &o.out[0]));
     return builder_add(b, &o, loss_kind_of(o.a.loss.id)->name);
@@ -257,7 +257,7 @@ static cornu_status add_metrics(step_builder *b)
     return CORNU_OK;
 }
 
-/* ---- the whole --------------------------------------------------------------------------- */
+/* ---- all together ------------------------------------------------------------------------ */
 
 static void touch(plan *p, tensor_ref t, int operation)
 {
@@ -269,7 +269,8 @@ static void touch(plan *p, tensor_ref t, int operation)
     r->last = operation;
 }
 
-/* Lives of buffers: an alias has its root's; what is read after the step outlives it. */
+/* Set the lives of buffers: an alias has its root's, and a tensor that is read after the step lives
+   to its end. */
 static void set_lives(plan *p, const plan_options *options)
 {
     for (int i = 0; options->scope == SCOPE_UPDATES && i < p->model->weight_count; i++)

@@ -11,10 +11,10 @@ cornu_status pass_fuse_activation(plan *p);
 void pass_forms(plan *p);
 /* The same for SCOPE_UPDATES, which has no products. */
 cornu_status forms_of_updates(plan *p);
-/* Find the groups of operations that may run as one. What a group touches lives from its first
-   operation on (tensor.first stays what it is; pass_memory sees to it). */
+/* Find the groups of operations that may run as one. All tensors of a group live from its first
+   operation on (tensor.first does not change; pass_memory sees to it). */
 cornu_status pass_groups(plan *p);
-/* Give every buffer a place in the arena; buffers whose lives do not overlap share memory. */
+/* Assign every buffer its offset in the arena; buffers whose lives do not overlap share memory. */
 cornu_status pass_memory(plan *p);
 /* FLOPs and bytes of every operation and of the plan. */
 void plan_cost(plan *p);

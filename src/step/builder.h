@@ -1,21 +1,22 @@
-/* The plan under construction: what build.c, verbs.c, backward.c and updates.c share. */
+/* The plan under construction, shared by build.c, verbs.c, backward.c and updates.c. */
 #ifndef STEP_BUILDER_H
 #define STEP_BUILDER_H
 
 #include "step/build.h"
 
-/* What is known of a tensor only while the plan is being built. */
+/* Facts about a tensor that are known only while the plan is built. */
 typedef struct tensor_notes {
-    tensor_ref gradient; /* of the loss with respect to it, or NO_TENSOR */
-    tensor_ref reshaped; /* the alias that took its place (emit_reshape), or NO_TENSOR */
-    bool needs_gradient; /* something before or in it is trained (or is the input, where kept) */
+    tensor_ref gradient; /* gradient of the loss with respect to it, or NO_TENSOR */
+    tensor_ref reshaped; /* the alias that replaced it (emit_reshape), or NO_TENSOR */
+    bool needs_gradient; /* something before it or in it is trained (or it is the input, and
+                            keep_input_gradient) */
     bool used;           /* an operation of the forward pass reads it */
 } tensor_notes;
 
 struct step_builder {
     plan *plan;
     const plan_options *options;
-    const layer *layer; /* at hand */
+    const layer *layer; /* the current one */
     int layer_number;
     tensor_notes *notes; /* [tensor_count] */
     size_t tensor_capacity, notes_capacity, op_capacity;
@@ -34,19 +35,20 @@ cornu_status builder_alias(step_builder *b, tensor_ref of, const shape *s, tenso
                            const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* `s` with the batch in front. */
 cornu_status builder_batched(const step_builder *b, const shape *s, shape *out);
-/* Which of the options' factors are those `of` this variable; -1: none. */
+/* The index in the options' factors of this variable's; -1: none. */
 int builder_factors(const step_builder *b, tensor_ref of);
 /* Create the gradient of `t`: a buffer of its shape called "d NAME". */
 cornu_status builder_gradient(step_builder *b, tensor_ref t, tensor_ref *out);
 
-/* Append the backward pass and, but for SCOPE_GRADIENTS, the updates. The gradient of the output
-   (or of the logits) has been created. */
+/* Append the backward pass and, except for SCOPE_GRADIENTS, the updates. The gradient of the output
+   (or of the logits) already exists. */
 cornu_status build_backward(step_builder *b, int forward_count);
-/* Append the updates of the variables of operation `f` (or, with clipping by norm, nothing: then
-   build_clipped_updates does it at the end). */
+/* Append the updates of the variables of operation `f`. With clipping by norm this appends nothing:
+   build_clipped_updates then does it at the end. */
 cornu_status build_updates(step_builder *b, const op *f);
 cornu_status build_clipped_updates(step_builder *b);
-/* SCOPE_UPDATES: gradients of all trained variables, which others write, and their updates. */
+/* SCOPE_UPDATES: gradients of all trained variables, which are written from outside, and their
+   updates. */
 cornu_status build_only_updates(step_builder *b);
 
 #endif

@@ -1,4 +1,4 @@
-/* What each operation of a plan costs at least. */
+/* The minimum cost of each operation of a plan. */
 #include "step/build.h"
 
 /* Dimension i, negative from the end. */
@@ -33,7 +33,7 @@ static flops_function *const flops_functions[OP_COUNT] = {
 #include "step/ops.def"
 };
 
-/* Inputs and outputs once; what is changed in place is read and written. */
+/* Inputs and outputs once; a tensor changed in place is read and written. */
 static double bytes_of(const plan *p, const op *o)
 {
     double elements = 0;

@@ -1,5 +1,5 @@
-/* Fused groups: operations of a plan that a device may run as one, so that what they hand to each
-   other alone is never written. Passes find them once for all devices (passes/groups.c); a kernel
+/* Fused groups: operations of a plan that a device may run as one, so that tensors used only within
+   the group are never written. A pass finds them once for all devices (passes/groups.c); a kernel
    says which kind it takes. Groups overlap: a device takes the first for which it has a kernel. */
 #ifndef STEP_GROUPS_H
 #define STEP_GROUPS_H
@@ -17,7 +17,7 @@ typedef enum group_role {
     ROLE_POOL,
     ROLE_ACTIVATION,
     ROLE_LOSS,
-    ROLE_METRICS, /* the first of them; they go to the group's end */
+    ROLE_METRICS, /* the first metric; they extend to the end of the group */
     ROLE_WGRAD,
     ROLE_DGRAD,
     ROLE_UPDATE_KERNEL,
@@ -31,13 +31,13 @@ enum { GROUP_OPS_MAX = 5 };
 typedef struct op_group {
     group_kind kind;
     int first, count;       /* operations of the plan */
-    int member[ROLE_COUNT]; /* the operation's number; -1: not there */
-    /* CONV_POOL and CONV_BACKWARD: the group in the other pass that alone, besides this one, reads
-       the convolution's output; which need not be written, then, if the two agree on something
-       shorter. An index into plan.groups; -1: none. */
+    int member[ROLE_COUNT]; /* index of the operation; -1: absent */
+    /* CONV_POOL and CONV_BACKWARD: the group of the other pass that is the only other reader of the
+       convolution's output. If the two kernels agree on a shorter form, the output need not be
+       written. An index into plan.groups; -1: none. */
     int partner;
-    /* DENSE_BACKWARD: the DENSE_FORWARD that alone reads the kernel, so that the update can be
-       deferred to the next step's; -1: none. */
+    /* DENSE_BACKWARD: the DENSE_FORWARD that is the only reader of the kernel, so that the update
+       can be deferred to its next run; -1: none. */
     int absorber;
 } op_group;
 

@@ -1,4 +1,4 @@
-/* An operation's sizes, for tables that people read. */
+/* An operation's sizes as text, for tables that people read. */
 #include "step/plan.h"
 #include <stdio.h>
 #include <string.h>

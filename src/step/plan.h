@@ -21,10 +21,10 @@ extern const op_info op_infos[OP_COUNT];
 
 /* One word of op_info.inputs or .outputs. */
 typedef struct op_word {
-    char name[24], shape[8]; /* "mean", "rows" ("": none is said) */
+    char name[24], shape[8]; /* "mean", "rows" ("": none given) */
     bool optional;
 } op_word;
-/* Word number `i`; false behind the last. */
+/* Word number `i`; false after the last. */
 bool op_word_at(const char *words, int i, op_word *out);
 
 typedef enum tensor_role {
@@ -32,8 +32,8 @@ typedef enum tensor_role {
     TENSOR_BUFFER    /* lives within a step: in the plan's arena */
 } tensor_role;
 
-/* What a tensor is to products. Kernels, their gradients and optimizer slots may lie on a device in
-   a layout of its own ("packed panels of 48 columns"); all others are row-major. */
+/* The role of a tensor in products. Kernels, their gradients and optimizer slots may have a
+   device's own layout ("packed panels of 48 columns"); all others are row-major. */
 typedef enum tensor_form {
     FORM_PLAIN,
     FORM_DENSE_KERNEL, /* [in][units] */
@@ -49,11 +49,11 @@ typedef struct tensor {
     shape shape;
     int64_t count;   /* elements */
     int first, last; /* TENSOR_BUFFER: first and last operation that touches it; last is
-                        plan.op_count where it is read after the step */
-    int alias; /* TENSOR_BUFFER: another tensor whose memory this one is (reshape); else NO_TENSOR
+                        plan.op_count where the tensor is read after the step */
+    int alias; /* TENSOR_BUFFER: the tensor whose memory this one shares (reshape); else NO_TENSOR
                 */
-    size_t offset; /* TENSOR_BUFFER: bytes from the arena's start, multiple of 64, where every
-                      operation runs by itself (passes/memory.c) */
+    size_t offset; /* TENSOR_BUFFER: bytes from the arena's start, multiple of 64, for a device that
+                      runs every operation by itself (passes/memory.c) */
 } tensor;
 
 #define OP_INPUTS_MAX 6
@@ -71,19 +71,19 @@ typedef union op_attributes {
         window2d w;
         activation act;
     } conv;          /* CONV2D_*: act only forward; see .window */
-    window2d window; /* pools; CONV2D_*: the same place as conv.w */
+    window2d window; /* pools; CONV2D_*: the same memory as conv.w */
     activation act;  /* ACTIVATION_* */
     struct {
         float rate;
         uint32_t stream;
-    } dropout; /* stream: number of the layer */
+    } dropout; /* stream: index of the layer */
     struct {
         float momentum, epsilon;
     } batch_norm;
     struct {
         float scale, offset;
     } scale;
-    float reals[EMIT_REALS]; /* of emit_operation: what they are is in ops.def */
+    float reals[EMIT_REALS]; /* of emit_operation: their meaning is in ops.def */
     struct {
         int64_t before[2], after[2];
     } pad;
@@ -101,11 +101,12 @@ typedef union op_attributes {
     } norm;
     struct {
         optimizer optimizer;
-        int norm_slot;         /* clipnorm: this variable's; global_clipnorm: -1, all are summed */
-        int norm_count;        /* elements of s to sum for global_clipnorm */
-        int64_t before, after; /* elements of w, first and last, that are left as they are */
+        int norm_slot;  /* clipnorm: this variable's; global_clipnorm: -1, the sum of all */
+        int norm_count; /* elements of s to sum for global_clipnorm */
+        int64_t before,
+            after; /* number of elements of w, at its start and end, that are not updated */
         /* DENSE_UPDATE: */
-        int64_t x, dy; /* places in a shard's factors */
+        int64_t x, dy; /* offsets in a shard's factors */
         const struct update_span *ranges;
         int range_count;
     } update;
@@ -121,13 +122,13 @@ typedef struct op {
 
 typedef enum plan_mode { PLAN_TRAIN, PLAN_EVALUATE, PLAN_PREDICT } plan_mode;
 
-/* What of a training step a plan holds. Where gradients of several shards of a batch are added
-   before the update, one plan makes them, which stay readable behind its step, and another applies
-   them: it has no samples (its batch is 0, unless it has factors), and they are written before its
-   step. */
+/* The scope of a training plan. Where the gradients of several shards (micro-batches) of a batch
+   are added before the update, SCOPE_GRADIENTS makes the gradients of one shard, which can be read
+   after its step, and SCOPE_UPDATES applies the sum. SCOPE_UPDATES has no samples (its batch is 0,
+   unless it has factors), and its gradients are written before its step. */
 typedef enum plan_scope { SCOPE_STEP, SCOPE_GRADIENTS, SCOPE_UPDATES } plan_scope;
 
-/* Elements of a variable, in the order in which the device keeps it. */
+/* A range of a variable's elements, in the order of the device's layout. */
 typedef struct update_span {
     int variable;
     int64_t first, count;
@@ -141,14 +142,15 @@ static inline double update_span_elements(const update_span *ranges, int count)
     return sum;
 }
 
-/* Shard i of S has the samples n i / S to n (i + 1) / S - 1 of a batch of n: the first of them. */
+/* Shard i of S has the samples n i / S to n (i + 1) / S - 1 of a batch of n: returns the first of
+   them. */
 static inline int64_t plan_shard_begin(int64_t batch, int64_t shards, int64_t i)
 {
     return batch * i / shards;
 }
 
-/* What a shard's gradient is multiplied by before it is added, and what the sum is: where all have
-   as many samples that alone, which is a pass less. */
+/* The factor of a shard's gradient before the sum, and the factor of the sum. If all shards have
+   equally many samples, only the sum is scaled, which saves a pass. */
 static inline float plan_shard_scale(int64_t batch, int64_t shards, int64_t i)
 {
     int64_t samples = plan_shard_begin(batch, shards, i + 1) - plan_shard_begin(batch, shards, i);
@@ -160,16 +162,16 @@ static inline float plan_sum_scale(int64_t batch, int64_t shards)
     return batch % shards == 0 ? 1 / (float)shards : 1;
 }
 
-/* A dense kernel whose gradient no plan makes: SCOPE_GRADIENTS keeps its factors x and dy, whose
-   product it is, SCOPE_UPDATES multiplies those of all shards (DENSE_UPDATE). */
+/* A dense kernel whose gradient no plan makes: SCOPE_GRADIENTS keeps the factors x and dy of that
+   product, and SCOPE_UPDATES multiplies those of all shards (DENSE_UPDATE). */
 typedef struct dense_factors {
     int variable;
-    int64_t x, dy; /* where a shard's begin in its floats */
+    int64_t x, dy; /* offset of each in a shard's floats */
 } dense_factors;
 typedef struct plan_factors {
     const dense_factors *list;
     int count;
-    int64_t shards, floats; /* floats: of one */
+    int64_t shards, floats; /* floats: of one shard */
 } plan_factors;
 
 typedef struct plan_options {
@@ -178,17 +180,19 @@ typedef struct plan_options {
     int64_t batch;
     augmentation augment; /* PLAN_TRAIN */
     standardization standardize;
-    bool weighted;            /* the samples have weights, which count in the loss */
-    bool exact_convolution;   /* kernels may not use other sums than the definition's (Winograd) */
+    bool weighted;          /* the samples have weights, which count in the loss */
+    bool exact_convolution; /* kernels may not compute other sums than the definition's (as Winograd
+                             does) */
     bool keep_input_gradient; /* tests: also compute the gradient of the input */
     bool no_fusion;           /* fuse no activations */
-    const update_span *updates; /* SCOPE_UPDATES: what is updated, in this order; NULL: all */
+    const update_span
+        *updates; /* SCOPE_UPDATES: the ranges that are updated, in this order; NULL: all */
     int update_count;
     const plan_factors *factors; /* SCOPE_GRADIENTS and, with `updates`, SCOPE_UPDATES, whose
                                     `batch` is then that of all shards; NULL: none */
 } plan_options;
 
-/* Of plan_options.factors.list[i] in SCOPE_GRADIENTS. */
+/* The tensors of plan_options.factors.list[i] in SCOPE_GRADIENTS. */
 typedef struct kept_factors {
     tensor_ref x, dy;
 } kept_factors;
@@ -206,46 +210,46 @@ typedef struct plan {
     op_group *groups; /* in the order of their first operations */
     int group_count;
     tensor_ref input, target,
-        output;                /* output: what predict returns; target: NO_TENSOR in predict */
-    tensor_ref input_gradient; /* keep_input_gradient, else NO_TENSOR */
+        output;                /* output: the result of predict; target: NO_TENSOR in predict */
+    tensor_ref input_gradient; /* with keep_input_gradient, else NO_TENSOR */
     tensor_ref *gradients;     /* [model->weight_count]: gradient of each weight, or NO_TENSOR */
-    kept_factors *kept;        /* [factors->count]; NULL: there are none */
+    kept_factors *kept;        /* [factors->count]; NULL: none */
     tensor_ref factors;        /* SCOPE_UPDATES: of all shards, or NO_TENSOR */
     update_span *ranges;       /* of its DENSE_UPDATEs */
     int metric_count;
-    size_t arena_bytes;       /* buffers, after sharing memory; as `offset` */
+    size_t arena_bytes;       /* of all buffers, with memory sharing; see `offset` */
     size_t variable_bytes;    /* weights and slots */
     double flops, bytes;      /* of the whole step */
-    const cornu_model *model; /* outlives the plan */
+    const cornu_model *model; /* must outlive the plan */
 } plan;
 
 cornu_status plan_build(const cornu_model *model, const plan_options *options, plan **out);
 void plan_free(plan *p);
-/* "32x3072 -> 32x3000" into text[OP_SHAPE_TEXT]: the first tensor that `o` reads and the first that
-   it writes, once where both have one shape. */
+/* Write "32x3072 -> 32x3000" into text[OP_SHAPE_TEXT]: the first tensor that `o` reads and the
+   first that it writes, or one of them where the shapes are equal. */
 enum { OP_SHAPE_TEXT = 96 };
 char *op_shape_show(const plan *p, const op *o, char *text);
 /* The form of each of the model's variables, slots included; the caller frees it. */
 cornu_status plan_variable_forms(const cornu_model *model, tensor_form **out);
-/* The group of this kind that begins with `o`, which lies in p->ops; NULL: there is none. */
+/* The group of this kind that begins with `o`, an operation in p->ops; NULL: none. */
 const op_group *plan_group(const plan *p, const op *o, group_kind kind);
-/* Its member; NULL: it has none. */
+/* The group's member in this role; NULL: none. */
 static inline const op *group_op(const plan *p, const op_group *g, group_role role)
 {
     return g && g->member[role] >= 0 ? &p->ops[g->member[role]] : NULL;
 }
-/* Is `t` written by an operation of the group, read by a later one of it, and by nobody else? A
-   kernel of the whole group need not write it. */
+/* Is `t` written by an operation of the group, read by a later one of it, and by no other
+   operation? A kernel of the whole group need not write it. */
 bool plan_group_internal(const plan *p, const op_group *g, tensor_ref t);
-/* FLOPs, and bytes moved at least, of `o` or, if not NULL, of the group that begins with it: what
-   is internal to that is not moved. */
+/* FLOPs and minimum bytes moved of `o` or, if `g` is not NULL, of the group that begins with it:
+   tensors internal to the group are not moved. */
 void plan_group_cost(const plan *p, const op *o, const op_group *g, double *flops, double *bytes);
-/* bytes[tensor_count]: what each buffer that is used takes, whole; 0 for variables and aliases. */
+/* bytes[tensor_count]: the whole size of each buffer that is used; 0 for variables and aliases. */
 void plan_buffer_bytes(const plan *p, size_t *bytes);
-/* Give each tensor of bytes[] > 0 a place in one arena, so that those whose lives do not overlap
-   share memory: offsets[tensor_count], multiples of 64 bytes; an alias has its root's. */
+/* Assign each tensor with bytes[] > 0 an offset in one arena, so that those whose lives do not
+   overlap share memory: offsets[tensor_count], multiples of 64 bytes; an alias has its root's. */
 cornu_status plan_place(const plan *p, const size_t *bytes, size_t *offsets, size_t *arena_bytes);
-/* The tensor whose memory t is; NO_TENSOR of none. */
+/* The tensor that owns t's memory; NO_TENSOR for NO_TENSOR. */
 static inline tensor_ref plan_root(const plan *p, tensor_ref t)
 {
     while (t != NO_TENSOR && p->tensors[t].alias != NO_TENSOR)
@@ -253,7 +257,7 @@ static inline tensor_ref plan_root(const plan *p, tensor_ref t)
     return t;
 }
 
-/* How many operations, from the first, have to run until `t` is whole. */
+/* The number of operations, from the first, that must run before `t` is complete. */
 int plan_operations_to(const plan *p, tensor_ref t);
 
 static inline bool op_updates(const op *o)
@@ -261,7 +265,8 @@ static inline bool op_updates(const op *o)
     return o->kind == OP_UPDATE || o->kind == OP_DENSE_UPDATE;
 }
 
-/* Rows and columns of a tensor seen as a matrix: all but the last dimension, the last. */
+/* Rows and columns of a tensor as a matrix: the last dimension is the columns, all others the
+   rows. */
 void tensor_matrix(const tensor *t, int64_t *rows, int64_t *columns);
 
 #endif

@@ -1,4 +1,4 @@
-/* Samples as they lie in memory: what data sets provide and what gather_samples reads. */
+/* Samples in memory: data sets provide them and gather_samples reads them. */
 #ifndef STEP_SAMPLES_H
 #define STEP_SAMPLES_H
 
@@ -7,7 +7,7 @@
 
 typedef enum sample_type { SAMPLE_U8, SAMPLE_F32, SAMPLE_I32 } sample_type;
 
-/* Bytes of a number. */
+/* Bytes per number. */
 static inline size_t sample_size(sample_type type)
 {
     return type == SAMPLE_U8 ? sizeof(uint8_t) : sizeof(float);
@@ -21,8 +21,8 @@ typedef struct sample_block {
     float x_scale;       /* the network sees x * x_scale */
     shape y_shape;       /* of one target; rank 0 for class numbers */
     sample_type y_type;  /* SAMPLE_I32: class numbers 0..classes-1; SAMPLE_F32: values */
-    const void *y;       /* [count][y_shape]; NULL where there are no targets (predict) */
-    const float *weight; /* [count]: of each sample's loss; NULL: 1 */
+    const void *y;       /* [count][y_shape]; NULL without targets (predict) */
+    const float *weight; /* [count]: factor of each sample's loss; NULL: 1 */
 } sample_block;
 
 #endif

@@ -1,16 +1,16 @@
-/* The end of a training step: one UPDATE per trained variable. Without clipping by norm it stands
-   right behind the last use of its variable and gradient, which keeps both in cache and frees the
-   gradient's memory early; a norm needs whole gradients first. */
+/* The end of a training step: one UPDATE per trained variable. Without clipping by norm it follows
+   immediately after the last use of its variable and gradient, which keeps both in cache and frees
+   the gradient's memory early. A norm needs whole gradients first. */
 #include "base/memory.h"
 #include "step/builder.h"
 
-/* What the updates of a step clip by. */
+/* The norms by which a step's updates clip. */
 typedef struct norms {
-    tensor_ref sums; /* of squares, one for each variable that has a gradient; or NO_TENSOR */
+    tensor_ref sums; /* sums of squares, one per variable with a gradient; or NO_TENSOR */
     int count;
 } norms;
 
-/* The operation that updates a variable by what input 1 will be. */
+/* Make the operation that updates a variable; the caller sets its input 1, the gradient. */
 static cornu_status update_of(const step_builder *b, op_kind kind, int number, op *out)
 {
     const cornu_model *m = b->plan->model;
@@ -48,8 +48,8 @@ static cornu_status add_update(step_builder *b, const update_span *of, const nor
     return builder_add(b, &o, m->variables[number].name);
 }
 
-/* Of a variable without a gradient all ranges from `first` on that lie side by side in the list;
- *taken: so many. */
+/* For a variable without a gradient: add all its ranges from `first` on that are adjacent in the
+   list. *taken is their number. */
 static cornu_status add_product(step_builder *b, int first, int *taken)
 {
     const update_span *ranges = b->plan->ranges + first;

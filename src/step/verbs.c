@@ -18,7 +18,7 @@ tensor_ref emit_weight(step_builder *b, int index)
     return b->layer->first_variable + index;
 }
 
-/* Mark x as read. The backward pass does not add gradients up, so nothing may be read twice. */
+/* Mark x as read. The backward pass does not add gradients, so a tensor may be read only once. */
 static cornu_status take(step_builder *b, tensor_ref x)
 {
     if (x < 0 || x >= b->plan->tensor_count)
@@ -174,7 +174,7 @@ cornu_status emit_activation(step_builder *b, tensor_ref x, activation a, tensor
         *y = x;
         return CORNU_OK;
     }
-    /* Below 0 the sign of the output would no longer tell that of the input. */
+    /* With a negative slope the output's sign would no longer be the input's. */
     if (!(a.alpha >= 0))
         return status_fail(CORNU_INVALID, "%s: found alpha %g; expected 0 or more",
                            activation_name(a.kind), (double)a.alpha);
@@ -239,7 +239,7 @@ cornu_status emit_batch_norm(step_builder *b, tensor_ref x, tensor_ref gamma, te
     return forward(b, &o, &s, y);
 }
 
-/* Where a word of ops.def says what an output besides y is. */
+/* Make an output besides y, with the shape that its word in ops.def gives. */
 static cornu_status extra_output(step_builder *b, op *o, const op_word *w, tensor_ref *out)
 {
     op_word input;

@@ -1,4 +1,5 @@
-/* Which tensors are kernels of products: devices may keep those in a layout of their own. */
+/* Marks the tensors that are kernels of products: devices may pack those in a layout of their
+   own. */
 #include "step/build.h"
 #include <stdlib.h>
 
@@ -8,7 +9,7 @@ static void mark(plan *p, tensor_ref t, tensor_form form)
         p->tensors[t].form = form;
 }
 
-/* The kernel that a product reads, or the gradient that it makes of one. */
+/* Mark the kernel that a product reads, or the kernel's gradient that it writes. */
 static void mark_product(plan *p, const op *o)
 {
     switch (o->kind) {

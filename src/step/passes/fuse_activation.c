@@ -1,10 +1,11 @@
-/* dense or convolution, then activation: one operation that writes the activation's output. The
-   backward pass is as before: it reads that output. Softmax stays apart: it needs whole rows. */
+/* Fuses an activation into the dense or convolution before it: one operation writes the
+   activation's output. The backward pass is unchanged: it reads that output. Softmax stays
+   separate: it needs whole rows. */
 #include "step/build.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* The fused activation of an operation that can have one, else NULL. */
+/* The operation's fused activation, or NULL where its kind has none. */
 static activation *fused_activation(op *o)
 {
     if (o->kind == OP_DENSE_FORWARD)
@@ -12,7 +13,7 @@ static activation *fused_activation(op *o)
     return o->kind == OP_CONV2D_FORWARD ? &o->a.conv.act : NULL;
 }
 
-/* Reads of `t` by operations and by tensors that share its memory. */
+/* Count reads of `t` by operations and by tensors that share its memory. */
 static int count_uses(const plan *p, tensor_ref t)
 {
     int uses = t == p->output;

@@ -1,12 +1,12 @@
-/* Which operations may run as one. Each kind has a function that says which members stand from an
-   operation on; what is a device's own affair (sizes, instruction sets, windows) is left to its
+/* Finds the operations that may run as one. Each kind has a function that finds its members from an
+   operation on. Device-specific limits (sizes, instruction sets, windows) are left to the device's
    kernels. */
 #include "base/memory.h"
 #include "step/build.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- looking around ---------------------------------------------------------------------- */
+/* ---- queries ----------------------------------------------------------------------------- */
 
 /* Is there an operation `i`, of this kind, that reads `t` as its input number `input`? */
 static bool reads(const plan *p, int i, op_kind kind, int input, tensor_ref t)
@@ -26,22 +26,22 @@ static bool passes_back(const plan *p, int i, tensor_ref dy)
            p->tensors[dy].last <= i;
 }
 
-/* Does operation `i` update a variable by `gradient`, which nothing reads after it, and without a
-   norm? */
+/* Does operation `i` update a variable by `gradient`, which nothing reads after it, without
+   clipping by norm? */
 static bool updates_by(const plan *p, int i, tensor_ref gradient)
 {
     return reads(p, i, OP_UPDATE, 1, gradient) && p->ops[i].in[5] == NO_TENSOR &&
            p->tensors[gradient].last <= i;
 }
 
-/* Operation `i` is the group's next member. */
+/* Operation `i` becomes the group's next member. */
 static void take(op_group *g, group_role role, int i)
 {
     g->member[role] = i;
     g->count = i - g->first + 1;
 }
 
-/* ---- the kinds: is there one from operation g->first on? --------------------------------- */
+/* ---- each kind: is there a group from operation g->first on? ----------------------------- */
 
 static bool find_conv_pool(const plan *p, op_group *g)
 {
@@ -54,7 +54,7 @@ static bool find_conv_pool(const plan *p, op_group *g)
     return true;
 }
 
-/* Metrics go with a loss whose targets they share and whose rows are theirs. */
+/* Metrics join a loss if they have the same targets and rows. */
 static bool judges_with(const plan *p, int i, const op *other)
 {
     return reads(p, i, OP_METRIC, 1, other->in[1]) &&
@@ -126,7 +126,7 @@ static bool find_dense_backward(const plan *p, op_group *g)
     return true;
 }
 
-/* Of the activation whose output was pooled, or any behind a dropout. */
+/* The activation whose output was pooled, or any activation followed by a dropout. */
 static bool find_activation_backward(const plan *p, op_group *g)
 {
     int i = g->first;
@@ -156,9 +156,9 @@ static bool find_group(const plan *p, group_kind kind, int first, op_group *g)
     return finds[kind](p, g) && g->count > 1;
 }
 
-/* ---- what reaches beyond a group --------------------------------------------------------- */
+/* ---- links between groups ---------------------------------------------------------------- */
 
-/* The operation from number `i` on that reads `t` next; -1: none does. */
+/* The next operation from number `i` on that reads `t`; -1: none. */
 static int next_reader(const plan *p, int i, tensor_ref t)
 {
     for (; i < p->op_count; i++)
@@ -176,7 +176,8 @@ static bool has_alias(const plan *p, tensor_ref t)
     return false;
 }
 
-/* The backward pass of this CONV_POOL, if it alone reads the convolution's output. */
+/* Find the backward group of this CONV_POOL, if it is the only other reader of the convolution's
+   output. */
 static void find_partner(plan *p, int number)
 {
     op_group *g = &p->groups[number];
@@ -194,8 +195,8 @@ static void find_partner(plan *p, int number)
     }
 }
 
-/* The forward operation that alone reads the kernel of this DENSE_BACKWARD. With a DGRAD the kernel
-   is read here, too, and is in the caches anyway. */
+/* Find the forward operation that is the only reader of this DENSE_BACKWARD's kernel. A DGRAD also
+   reads the kernel in the backward pass, and so it is in the caches anyway. */
 static void find_absorber(const plan *p, op_group *g)
 {
     const int update = g->member[ROLE_UPDATE_KERNEL];

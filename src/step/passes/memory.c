@@ -1,4 +1,4 @@
-/* Places in the arena: largest buffer first, each into the smallest gap that is free for its whole
+/* Offsets in the arena: largest buffer first, each into the smallest gap that is free for its whole
    life (Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020,
    "greedy by size"). */
 #include "base/memory.h"
@@ -14,7 +14,7 @@ typedef struct block {
     tensor_ref tensor;
 } block;
 
-/* The larger first; equal ones in the order of the plan, so that the result is always the same. */
+/* The larger first; equal sizes in plan order, so that the result is always the same. */
 static int by_size(const void *a, const void *b)
 {
     const block *x = a, *y = b;
@@ -23,7 +23,7 @@ static int by_size(const void *a, const void *b)
     return x->tensor - y->tensor;
 }
 
-/* Sort blocks[n] into the blocks before it, which are in the order of their offsets. */
+/* Insert blocks[n] into the blocks before it, which are sorted by offset. */
 static void insert(block *blocks, int n)
 {
     block moved = blocks[n];
@@ -33,7 +33,7 @@ static void insert(block *blocks, int n)
     blocks[i] = moved;
 }
 
-/* The offset for `b`, given `count` placed blocks in the order of their offsets. */
+/* The offset for `b`, given `count` placed blocks sorted by offset. */
 static size_t place(const block *placed, int count, const block *b)
 {
     size_t best = SIZE_MAX, best_gap = SIZE_MAX, end = 0;
@@ -54,8 +54,8 @@ static size_t place(const block *placed, int count, const block *b)
     return best == SIZE_MAX ? end : best;
 }
 
-/* Everything that a group touches lives from its first operation on: run as one, it may write its
-   last output before it has read its first input. */
+/* All tensors of a group live from its first operation on: run as one, it may write its last output
+   before it has read its first input. */
 static void lengthen(const plan *p, const op_group *g, block *b)
 {
     for (int i = g->first; i < g->first + g->count; i++) {
@@ -120,7 +120,7 @@ cornu_status plan_place(const plan *p, const size_t *bytes, size_t *offsets, siz
 
 cornu_status pass_memory(plan *p)
 {
-    size_t *bytes; /* and then the offsets */
+    size_t *bytes; /* reused for the offsets */
     const size_t count = (size_t)p->tensor_count;
     TRY(memory_new(2 * count, sizeof *bytes, "plan", &bytes));
     plan_buffer_bytes(p, bytes);
