@@ -106,7 +106,7 @@ static cornu_status check_inputs(const plan *p, const step_input *input)
     return CORNU_OK;
 }
 
-/* Class numbers of the batch's samples against the network's outputs. */
+/* Check the class numbers of the batch's samples against the network's outputs. */
 static cornu_status check_classes(const plan *p, const step_input *input, int64_t per_sample,
                                   int64_t classes)
 {

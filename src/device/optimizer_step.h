@@ -1,4 +1,4 @@
-/* One step of an optimizer as numbers: what device/rules/optimizers.h works with. */
+/* The constants of one step of an optimizer, for device/rules/optimizers.h. */
 #ifndef DEVICE_OPTIMIZER_STEP_H
 #define DEVICE_OPTIMIZER_STEP_H
 
@@ -6,8 +6,8 @@
 #include "step/plan.h"
 #include <math.h>
 
-/* Clipping by norm multiplies gradients by this. A norm that is not finite makes it NaN, as in
-   Keras, so that it is seen. */
+/* The factor of gradients for clipping by norm. A norm that is not finite makes it NaN, as in
+   Keras, so that the error is visible. */
 static inline float optimizer_gradient_scale(const optimizer *o, double norm_squared)
 {
     double most = o->clipnorm > 0 ? o->clipnorm : o->global_clipnorm;
@@ -26,7 +26,7 @@ static inline float optimizer_alpha(const optimizer *o, float learning_rate, int
     return learning_rate * sqrtf(1 - power_2) / (1 - power_1);
 }
 
-/* Which slots UPDATE `o` has. */
+/* The slots of UPDATE `o`. */
 static inline int optimizer_form(const op *o)
 {
     int form = 0;
@@ -35,8 +35,8 @@ static inline int optimizer_form(const op *o)
     return form | (form & 1 && o->a.update.optimizer.nesterov ? OPTIMIZER_FORM_NESTEROV : 0);
 }
 
-/* For UPDATE `o`. `norm_squared`: the sum of squares to clip by (of this variable, or of all),
-   ignored without clipping by norm. `iteration` counts from 0. */
+/* The constants of UPDATE `o`. `norm_squared`: the sum of squares to clip by (of this variable, or
+   of all), ignored without clipping by norm. `iteration` counts from 0. */
 static inline optimizer_constants optimizer_step(const op *o, float learning_rate,
                                                  int64_t iteration, double norm_squared)
 {

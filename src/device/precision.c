@@ -1,4 +1,4 @@
-/* What products are computed in, by name. */
+/* Names of the products' precisions. */
 #include "device/device.h"
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The reference of what happens to an image: one obvious pass after another. */
+/* The reference implementation of image transforms: one simple pass after another. */
 #include "base/philox.h"
 #include "device/gather_sample.h"
 #include <math.h>
@@ -31,7 +31,8 @@ static float pixel(const sample_block *s, int64_t at)
     return s->x_type == SAMPLE_U8 ? (float)((const uint8_t *)s->x)[at] : ((const float *)s->x)[at];
 }
 
-/* One pixel of all channels by bilinear interpolation; `base`: the sample's first element. */
+/* One pixel of all channels by bilinear interpolation; `base`: index of the sample's first
+   element. */
 static void interpolate(const sample_block *s, int64_t base, const random_transform *transform,
                         double row, double column, float *out)
 {
@@ -47,7 +48,7 @@ static void interpolate(const sample_block *s, int64_t base, const random_transf
     }
 }
 
-/* Every pixel from where it comes from. */
+/* Compute every pixel from its source coordinates. */
 static void resample(const sample_block *s, int64_t base, const random_transform *transform,
                      float *x)
 {
@@ -86,9 +87,9 @@ void gather_augmented(const sample_block *s, int64_t index, const random_transfo
         x[i] = image_value(transform, &range, x[i]);
 }
 
-/* ---- what every sample gets --------------------------------------------------------------- */
+/* ---- standardization ---------------------------------------------------------------------- */
 
-/* Less its own mean; divided by its own deviation. */
+/* Subtract the sample's own mean; divide by its own deviation. */
 static void standardize_by_itself(bool deviation, int64_t count, float *x)
 {
     double sum = 0, squares = 0;

@@ -40,7 +40,7 @@ bool device_at(int index, device_id *id, cornu_device_info *info)
     return false;
 }
 
-/* "cpu, cuda:0, reference": what can be used. */
+/* "cpu, cuda:0, reference": the devices that can be used. */
 static cornu_status names_of_all(char **list)
 {
     text names = {0};
@@ -52,7 +52,7 @@ static cornu_status names_of_all(char **list)
     return text_take(&names, list);
 }
 
-/* Does `name` mean row `ops`, and which number? -1: it has no such device. */
+/* Does `name` mean row `ops`? *number is the device's; -1: the row has no such device. */
 static bool is_row(const device_ops *ops, const char *name, int *number)
 {
     size_t length = strlen(ops->name);
@@ -68,7 +68,7 @@ static bool is_row(const device_ops *ops, const char *name, int *number)
     return true;
 }
 
-/* The first GPU of the first kind that has one, as they are listed. */
+/* The first GPU of the first kind that has one, in the table's order. */
 static cornu_status find_gpu(device_id *out)
 {
     cornu_device_info info;

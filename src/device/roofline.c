@@ -45,7 +45,7 @@ void roofline_raise(device_limits *l, const device_limits *again)
     raise_to(&l->cache_update, again->cache_update);
 }
 
-/* ---- what they mean --------------------------------------------------------------------- */
+/* ---- times from limits ------------------------------------------------------------------ */
 
 static double memory_seconds(const device_limits *l, double bytes, double working_set)
 {

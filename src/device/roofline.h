@@ -1,25 +1,25 @@
-/* The least time that work can take on a device: its roofline, after Williams, Waterman and
-   Patterson (CACM 52(4), 2009). */
+/* The minimum time of work on a device: its roofline, after Williams, Waterman and Patterson (CACM
+   52(4), 2009). */
 #ifndef DEVICE_ROOFLINE_H
 #define DEVICE_ROOFLINE_H
 
 #include "device/device.h"
 
-/* The device's limits with `fma` of the products' precision ("tf32"; NULL: fp32). A device without
-   limits of its own is held against those of the device "cpu" with so many threads. */
+/* The device's limits, with `fma` for the products' precision ("tf32"; NULL: fp32). A device
+   without limits of its own gets those of the device "cpu" with `threads` threads. */
 cornu_status roofline_measure(device *d, const char *precision, int threads, device_limits *out);
-/* Open the device of this name, and close it again: its own limits, as device_ops.limits. */
+/* Open the device with this name, measure its own limits (device_ops.limits), and close it. */
 cornu_status roofline_of(const char *name, int threads, device_limits *out);
-/* The same of limits that are known. */
+/* The same from known limits. */
 device_limits roofline_at(const device_limits *l, const char *precision);
-/* Take over what was measured higher: a machine that was busy the first time. */
+/* Raise limits to the higher values of another measurement: the machine was busy in the first. */
 void roofline_raise(device_limits *l, const device_limits *again);
-/* Least seconds for this work: the larger of FLOPs over fma and bytes over the faster of the two
+/* Minimum seconds for this work: the larger of FLOPs over fma and bytes over the faster of the two
    bandwidths, so that the figure is a true lower limit. Work that touches no more than
-   `working_set` bytes in all, and so may stay in the last-level cache, is held against the cache's
+   `working_set` bytes in all, and so may stay in the last-level cache, is compared with the cache's
    bandwidth. */
 double roofline_seconds(const device_limits *l, double flops, double bytes, double working_set);
-/* Which of the two it is: "FMA" or "memory". */
+/* The limiting resource: "FMA" or "memory". */
 const char *roofline_bound(const device_limits *l, double flops, double bytes, double working_set);
 
 #endif

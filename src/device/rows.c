@@ -4,11 +4,11 @@
 
 typedef struct row_view {
     const float *output, *target;
-    float *gradient; /* NULL: not wanted */
+    float *gradient; /* NULL: not needed */
     int64_t n;
 } row_view;
 
-/* The first of the largest. In blocks, most of which hold none. */
+/* The index of the first maximum. Works in blocks, most of which do not contain it. */
 static int64_t first_largest(const float *x, int64_t n)
 {
     enum { BLOCK = 8 };
@@ -69,8 +69,8 @@ typedef int64_t row_index;
 typedef double loss_rule(const row_view *r);
 typedef double metric_rule(const row_view *r, int64_t k);
 
-/* A function of plain arrays for each rule. By a pointer: C would let a call stand for the
-   declaration of a rule that is missing. */
+/* A function on plain arrays for each rule. It takes a pointer to the rule: a call would serve in C
+   as the declaration of a missing rule. */
 #define LOSS_ROW(id, rule)                                                                   \
     static double id##_row(const float *output, const float *target, int64_t n, float *grad) \
     {                                                                                        \

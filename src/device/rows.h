@@ -10,7 +10,7 @@
 /* The loss of a row of n outputs, and its gradient with respect to them in grad[n] (may be NULL).
    target: [n], or [1] (the class number) where the loss is sparse. */
 typedef double loss_row(const float *output, const float *target, int64_t n, float *grad);
-/* What a row adds to a metric, usually 0 or 1; target likewise. */
+/* A row's contribution to a metric, usually 0 or 1; target as above. */
 typedef double metric_row(const float *output, const float *target, int64_t n, int64_t k);
 
 /* logits: the form on logits, NULL where the loss has none. */
@@ -21,7 +21,7 @@ metric_row *metric_row_of(metric_id id);
 double activate_element(activation act, double x);
 /* y [n], may be x */
 void softmax_row(const float *x, float *y, int64_t n);
-/* dx [n] from y [n] and dy [n], may be one of them */
+/* dx [n] from y [n] and dy [n]; dx may be one of them */
 void softmax_row_back(const float *y, const float *dy, float *dx, int64_t n);
 
 #endif

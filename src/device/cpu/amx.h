@@ -1,10 +1,10 @@
-/* The eight AMX tiles: registers of a matrix each. */
+/* The eight AMX tiles: each is a register that holds a matrix. */
 #ifndef DEVICE_CPU_AMX_H
 #define DEVICE_CPU_AMX_H
 
 #include <stdint.h>
 
-/* What the instruction ldtilecfg reads: all AMX tiles as large as they get, 16 rows of 64 bytes. */
+/* The configuration for ldtilecfg: all AMX tiles at their largest size, 16 rows of 64 bytes. */
 static const struct {
     uint8_t palette, start_row, unused[14];
     uint16_t row_bytes[16];

@@ -13,7 +13,7 @@ enum {
     AMX_ROW_BYTES = 64
 };
 
-/* Blocks of `size`, the last one perhaps less. */
+/* Number of blocks of `size`; the last one may be smaller. */
 static inline int64_t blocks(int64_t count, int64_t size)
 {
     return (count + size - 1) / size;
@@ -21,8 +21,8 @@ static inline int64_t blocks(int64_t count, int64_t size)
 
 typedef uint32_t bits __attribute__((vector_size(VEC_BYTES)));
 
-/* Pairs (a, b), their terms `stride` floats apart: high and middle truncated or, with `round`,
-   rounded; low is exact, and keeps any NaN. */
+/* Split pairs (a, b) into terms that are `stride` floats apart: high and middle truncated or, with
+   `round`, rounded; low is exact, and keeps any NaN. */
 VEC_INLINE void split(vec a, vec b, float *to, int64_t stride, bool round)
 {
     const bits half = (bits){0} + 0x8000u, high = (bits){0} + 0xffff0000u;
@@ -39,8 +39,7 @@ VEC_INLINE void split(vec a, vec b, float *to, int64_t stride, bool round)
     }
 }
 
-/* The compiler's own do not tell it that they read memory (GCC 12). AMX tiles are named by
- * literals. */
+/* GCC 12's own intrinsics do not tell it that they read memory. AMX tiles are named by literals. */
 #define AMX_LOAD(tile, from, bytes)                                                        \
     __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile ::"r"(from), "r"((int64_t)(bytes)) \
                      : "memory")

@@ -47,7 +47,7 @@ static const kernel_list kernels[OP_COUNT] = {
 #include "step/ops.def"
 };
 
-/* "model name : Intel(R) Xeon(R) ..." of /proc/cpuinfo; "CPU" where there is none. */
+/* "model name : Intel(R) Xeon(R) ..." of /proc/cpuinfo; "CPU" without one. */
 static void model_name(char *name, size_t size)
 {
     char line[512];
@@ -114,7 +114,7 @@ static cornu_status cpu_open(int number, const device_options *options, device *
     cpu_isa isa;
     TRY(cpu_isa_choose(&isa)); /* so that no kernel refuses for it later */
     TRY(host_open(&device_cpu, kernels, options, out));
-    /* The reference kernels, where a test forces them, take rows. */
+    /* When a test forces the reference kernels, they read row-major weights. */
     host_device *h = (host_device *)(void *)*out;
     h->panels = !h->forced || strcmp(h->forced, reference_kernels[OP_DENSE_FORWARD].name) != 0;
     return CORNU_OK;

@@ -1,13 +1,13 @@
-/* What the files of the cpu device share: its kernels, how work is divided into tasks, and the few
-   loops that more than one of them needs.
+/* Declarations shared by the files of the cpu device: its kernels, the division of work into tasks,
+   and a few common loops.
 
    The bit rule: which kernel runs, which terms each sum has, how it is split into partial sums and
    in which order these are added depends on an operation's shapes and the instruction set alone,
    never on the number of threads; a task is computed by one thread. So results have the same bits
-   for any number of threads. That number may decide two things only:
-   - how much scratch memory an operation has, where each thread has some of its own;
-   - how many outputs a task computes, each of them as any other task would. Two kernels look at it
-     for that: DENSE_FORWARD, for the columns of y of a task (dense_forward.c), and Winograd's
+   for any number of threads. The number of threads may decide two things only:
+   - how much scratch memory an operation has, where each thread needs its own;
+   - how many outputs a task computes; each output is computed as in any other task. Two kernels use
+     it for that: DENSE_FORWARD, for the columns of y of a task (dense_forward.c), and Winograd's
      forward pass and dx where they multiply with AMX, for the tiles of a block (winograd.c). */
 #ifndef DEVICE_CPU_CPU_H
 #define DEVICE_CPU_CPU_H
@@ -15,8 +15,8 @@
 #include "device/cpu/isa.h"
 #include "device/host/host.h"
 
-/* Elements of one task of an element-wise operation: 64 KiB a tensor, so that a few tensors' ranges
-   stay in L2 and a task outlasts the handing out of it by far. */
+/* Elements of one task of an elementwise operation: 64 KiB per tensor, so that a few tensors'
+   ranges stay in L2 and a task takes far longer than its dispatch. */
 enum { CPU_TASK = 16384 };
 
 static inline int64_t cpu_divide_up(int64_t a, int64_t b)
@@ -40,7 +40,8 @@ static inline int64_t cpu_most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* The range [*begin, *end) of 0..total-1 that task number `task` has, `size` to a task. */
+/* The range [*begin, *end) of 0..total-1 that belongs to task number `task`; each task has
+   `size`. */
 static inline void cpu_task_range(int64_t total, int64_t size, int64_t task, int64_t *begin,
                                   int64_t *end)
 {
@@ -48,7 +49,7 @@ static inline void cpu_task_range(int64_t total, int64_t size, int64_t task, int
     *end = cpu_least(*begin + size, total);
 }
 
-/* Defines the `prepare` of a kernel whose state is its instruction set's row of a CPU_ISA_TABLE. */
+/* Defines `prepare` for a kernel whose state is its instruction set's row of a CPU_ISA_TABLE. */
 #define CPU_ISA_PREPARE(function, table)                                                  \
     static cornu_status function(const plan *p, const op *o, threads *pool, void **state, \
                                  size_t *scratch_bytes)                                   \
@@ -62,32 +63,33 @@ static inline void cpu_task_range(int64_t total, int64_t size, int64_t task, int
 
 enum { CPU_DOUBLE = sizeof(double) / sizeof(float) }; /* floats of scratch */
 
-/* For `prepare`: op_run.scratch has to hold so many floats. */
+/* For `prepare`: request at least `floats` floats in op_run.scratch. */
 static inline void cpu_need_scratch(size_t *scratch_bytes, int64_t floats)
 {
     if (*scratch_bytes < (size_t)floats * sizeof(float))
         *scratch_bytes = (size_t)floats * sizeof(float);
 }
 
-/* Of one buffer in it, so that the next one is aligned, too. */
+/* Size of one buffer in scratch memory, rounded up so that the next one is also aligned. */
 static inline int64_t cpu_scratch_floats(int64_t floats)
 {
     return cpu_divide_up(floats, 16) * 16;
 }
 
-/* y = act(x), element by element; x and y may be the same. Not for softmax. */
+/* y = act(x), elementwise; x and y may be the same. Not for softmax. */
 void cpu_activate(cpu_isa isa, activation act, const float *x, float *y, int64_t count);
-/* Its gradient: dx from dy, which may be the same, and what ACTIVATION_BACKWARD reads as x_or_y. */
+/* The activation's gradient: dx from dy (they may be the same) and from the tensor that
+   ACTIVATION_BACKWARD reads as x_or_y. */
 void cpu_activate_back(cpu_isa isa, activation act, const float *from, const float *dy, float *dx,
                        int64_t count);
-/* sum[i] = partials[0][i] + partials[1][i] + ... in this order, of `partial_count` partial sums
-   that lie `stride` floats apart. */
+/* sum[i] = partials[0][i] + partials[1][i] + ... in this order, over `partial_count` partial sums
+   that are `stride` floats apart. */
 void cpu_sum_range(cpu_isa isa, const float *partials, int64_t count, int64_t partial_count,
                    int64_t stride, float *sum);
-/* The same, by all threads. */
+/* The same, on all threads. */
 void cpu_sum_partials(threads *pool, cpu_isa isa, const float *partials, int64_t count,
                       int64_t partial_count, int64_t stride, float *sum);
-/* In GATHER's run: do all that read x take the samples themselves? (dense/dense.c) */
+/* In GATHER's run: do all readers of x read the samples themselves? (dense/dense.c) */
 bool cpu_samples_suffice(const op_run *gather);
 
 extern const kernel cpu_gather, cpu_conv_first_forward, cpu_conv_first_pool_forward,

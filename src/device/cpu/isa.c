@@ -21,21 +21,20 @@ const char *cpu_isa_name(int isa)
 }
 
 #if defined(__x86_64__)
-/* Has the processor AMX tiles, and products of bfloat16 in them? */
+/* Does the processor have AMX tiles, with products of bfloat16? */
 static bool amx_there(void)
 {
 #if !defined(__clang__) && __GNUC__ >= 11
     return __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16");
-#else /* other compilers' checks lack them; a virtual machine stops at each look at the processor \
-       */
-    enum { BF16 = 1u << 22, AMX_TILES = 1u << 24 }; /* of leaf 7 */
+#else /* other compilers' checks lack these bits; a virtual machine traps at each CPUID \ */
+    enum { BF16 = 1u << 22, AMX_TILES = 1u << 24 }; /* bits of leaf 7 */
     unsigned a, b, c, d;
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & BF16) && (d & AMX_TILES);
 #endif
 }
 
-/* Linux lets a process use the AMX tiles' 8 KB of registers only after it has asked; to ask again
-   is to be told what holds (Linux's Documentation/arch/x86/xstate.rst). */
+/* Linux lets a process use the AMX tiles' 8 KB of registers only after a request; a repeated
+   request returns the same answer (Linux's Documentation/arch/x86/xstate.rst). */
 static bool amx_runs(void)
 {
     enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };

@@ -1,14 +1,13 @@
-/* Instruction sets: files called *_kernels.c are compiled once for each but amx, for which there
-   are
-   *_kernels_amx.c; the widest that the processor has is chosen at run time. CORNU_ISA names
-   another. */
+/* Instruction sets: files called *_kernels.c are compiled once for each instruction set except amx,
+   for which there are *_kernels_amx.c. The widest that the processor has is chosen at run time;
+   CORNU_ISA overrides the choice. */
 #ifndef DEVICE_CPU_ISA_H
 #define DEVICE_CPU_ISA_H
 
 #include "base/status.h"
 
-/* CPU_ISAS(X): X(name) for each instruction set of this build, widest first. `base` is what every
-   processor of the architecture has (SSE2, NEON). */
+/* CPU_ISAS(X): X(name) for each instruction set of this build, widest first. `base` is the minimum
+   of the architecture (SSE2, NEON). */
 #if defined(__x86_64__)
 #define CPU_ISAS(X) X(amx) X(avx512) X(avx2) X(base)
 #else
@@ -22,7 +21,7 @@ typedef enum cpu_isa {
         CPU_ISA_COUNT
 } cpu_isa;
 
-/* The one with AMX, for products that have kernels of their own for it. */
+/* The instruction set with AMX, for products with AMX kernels. */
 #if defined(__x86_64__)
 #define CPU_ISA_WITH_AMX CPU_ISA_amx
 #else
@@ -31,11 +30,11 @@ typedef enum cpu_isa {
 
 /* "amx", "avx512", "avx2", "base"; NULL past the end. */
 const char *cpu_isa_name(int isa);
-/* Has this processor what the kernels of `isa` need? */
+/* Does this processor have the instructions that the kernels of `isa` need? */
 bool cpu_isa_runs(cpu_isa isa);
-/* The one to use: CORNU_ISA, read at each call, or the widest that runs. An unknown name fails with
-   CORNU_INVALID, one that this processor lacks with CORNU_UNSUPPORTED. Kernels ask when they are
-   prepared, and keep the answer in their state. */
+/* The instruction set to use: CORNU_ISA, read at each call, or the widest that runs. An unknown
+   name fails with CORNU_INVALID, one that this processor lacks with CORNU_UNSUPPORTED. Kernels call
+   this when they are prepared, and keep the answer in their state. */
 cornu_status cpu_isa_choose(cpu_isa *out);
 
 /* In a *_kernels.c file: NAME_avx512, NAME_avx2 or NAME_base; in a *_kernels_amx.c: NAME_amx. */
@@ -45,9 +44,9 @@ cornu_status cpu_isa_choose(cpu_isa *out);
 #define ISA(name) CPU_JOIN(name, CPU_ISA)
 #endif
 
-/* Declares what each copy of a kernels file exports, and `name[CPU_ISA_COUNT]`, pointers to all of
-   them: CPU_ISA_TABLE(dense_kernels, cpu_dense) in another .c file. Matrix products that have
-   kernels of their own for AMX, on top of AVX-512, name these themselves. */
+/* Declares the exports of each copy of a kernels file, and `name[CPU_ISA_COUNT]`, pointers to all
+   of them: CPU_ISA_TABLE(dense_kernels, cpu_dense) in another .c file. Matrix products with AMX
+   kernels of their own, on top of AVX-512, declare these themselves. */
 #define CPU_ISA_DECLARE_(type, name, isa) extern const type name##_##isa;
 #if defined(__x86_64__)
 #define CPU_ISA_TABLE(type, name)                                                                 \

@@ -1,7 +1,7 @@
 /* The probes: FMA rate in registers, read bandwidth, in-place update bandwidth. Each kernel exists
    for AVX-512, AVX2 and plain vectors; the widest that this processor has is chosen at run time.
-   Where it has AMX tiles, which multiply floats as six products of their bf16x3 terms
-   (device/cpu/dense/dense_kernels_amx.c), the rate is theirs. */
+   With AMX, whose tiles multiply floats as six products of their bf16x3 terms
+   (device/cpu/dense/dense_kernels_amx.c), the FMA rate is that of the tiles. */
 #include "device/cpu/limits.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -16,7 +16,7 @@
 
 enum { PROBE_FLOATS_MAX = (256 << 20) / 4, PROBE_FLOATS_MIN = (16 << 20) / 4 };
 enum { CACHE_PROBE_FLOATS = (4 << 20) / 4 };
-/* Enough accumulators to cover 4 to 5 cycles of latency on two FMA units. */
+/* Enough accumulators to hide 4 to 5 cycles of latency on two FMA units. */
 enum { ACCUMULATORS = 12 };
 
 typedef struct probe_kernels {
@@ -29,7 +29,7 @@ typedef struct probe_kernels {
 
 /* One set of kernels. `vector` is a GCC vector of floats, MULTIPLY_ADD(c, a, b) is c * a + b. The
    bandwidth kernels take 4 vectors at a time; `count` is a multiple of that. Returned sums keep the
-   compiler from dropping the work. */
+   compiler from removing the work. */
 #define PROBE_KERNELS(name, attributes, vector, MULTIPLY_ADD)                                      \
     attributes static float fma_##name(int64_t rounds, float factor)                               \
     {                                                                                              \
@@ -69,8 +69,8 @@ typedef struct probe_kernels {
                                                  .read = read_##name,                              \
                                                  .update = update_##name,
 
-/* The probes are as fast in a debug build and beside a sanitizer. In ISO mode GCC keeps a * b + c
-   apart; the portable probe wants the machine's FMA where the base instruction set has one. */
+/* The probes are as fast in a debug build and with a sanitizer. In ISO mode GCC does not contract a
+ * b + c; the portable probe needs the machine's FMA where the base instruction set has one. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define OPTIMIZED noinline, optimize("O3", "fp-contract=fast"), no_sanitize("address", "undefined")
 #else
@@ -110,7 +110,7 @@ static float fma_amx(int64_t rounds, float factor)
     return factor;
 }
 
-/* Of AVX-512's kernels what reads and updates. */
+/* Read and update use AVX-512's kernels. */
 static const probe_kernels kernels_amx = {.isa = "AMX",
                                           .round_flops = (double)TILE_FLOPS / TILE_ROUNDS,
                                           .fma = fma_amx,
@@ -133,7 +133,8 @@ static const probe_kernels *kernels_for_this_machine(void)
 
 /* ---- FMA rate --------------------------------------------------------------------------- */
 
-/* 20 microseconds on a fast core: a core that is taken away delays one task, not the probe. */
+/* 20 microseconds on a fast core: losing a core for a while delays one task, not the whole
+   probe. */
 enum { TASK_ROUNDS = 8192, TASKS_PER_THREAD = 4 };
 
 typedef struct fma_work {
@@ -186,7 +187,8 @@ static void task_range(const memory_work *w, int64_t task, int64_t *begin, int64
     threads_range(w->count, w->tasks, task, 1024, begin, end);
 }
 
-/* Memory that was never written reads as one page of zeros, which stays in the first cache. */
+/* Memory that was never written reads as one page of zeros, which stays in the first-level
+   cache. */
 static void write_task(void *context, int64_t task, int worker)
 {
     memory_work *w = context;
@@ -218,7 +220,7 @@ static void update_task(void *context, int64_t task, int worker)
         w->kernels->update(w->memory + begin, end - begin);
 }
 
-/* Passes over the memory a second, the best of several. */
+/* Passes over the memory per second, the best of several. */
 static double best_passes(threads *pool, memory_work *w, threads_work *task)
 {
     double best = 0;
@@ -249,7 +251,7 @@ void cpu_limits_bandwidth(threads *pool, float *memory, int64_t count, device_li
     threads_run(pool, w.tasks, write_task, &w);
     out->read = best_passes(pool, &w, read_task) * bytes;
     out->update = best_passes(pool, &w, update_task) * bytes * 2;
-    /* Each thread goes over its own range again and again: no traffic but to the cache. */
+    /* Each thread passes over its own range repeatedly: all traffic is with the cache. */
     w.count = CACHE_PROBE_FLOATS;
     w.tasks = workers;
     w.repeats = 16;
@@ -266,7 +268,7 @@ static double last_level_cache(void)
         if (bytes > 0)
             return (double)bytes;
     }
-    return 32e6; /* the kernel does not say: a usual size */
+    return 32e6; /* the kernel reports none: a usual size */
 }
 
 cornu_status cpu_limits_measure(threads *pool, device_limits *out)
@@ -275,12 +277,12 @@ cornu_status cpu_limits_measure(threads *pool, device_limits *out)
     snprintf(out->isa, sizeof out->isa, "%s", kernels_for_this_machine()->isa);
     int64_t count = PROBE_FLOATS_MAX;
     while (count > PROBE_FLOATS_MIN && count * 16 > memory_available())
-        count /= 2; /* at most a quarter of what is free */
+        count /= 2; /* at most a quarter of the free memory */
     float *memory = NULL;
     TRY(memory_new_aligned((size_t)count * sizeof *memory, "bandwidth probe", &memory));
     cpu_limits_bandwidth(pool, memory, count, out);
     memory_free_aligned(memory);
-    (void)fma_rate(pool, 3e-3); /* wide vectors raise their clock only after a while */
+    (void)fma_rate(pool, 3e-3); /* wide vectors reach their clock only after a while */
     for (int run = 0; run < 8; run++)
         raise_to(&out->fma, fma_rate(pool, 3e-3));
     return CORNU_OK;

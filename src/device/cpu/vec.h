@@ -1,9 +1,9 @@
 /* Vectors of floats for the files of this folder, which are compiled once per instruction set with
-   CPU_ISA set to its name. GCC's vector extension: + - * / compare element by element; a * b + c
-   becomes one fused multiply-add where the instruction set has one (-ffp-contract=fast).
+   CPU_ISA set to its name. GCC's vector extension: + - * / are elementwise; a * b + c becomes one
+   fused multiply-add where the instruction set has one (-ffp-contract=fast).
 
    VEC_FLOATS  elements of a vector: 16, 8 or 4
-   VEC_COUNT   vector registers: what the accumulators and operands of a register tile fit into */
+   VEC_COUNT   vector registers: a register tile's accumulators and operands must fit into them */
 #ifndef DEVICE_CPU_VEC_H
 #define DEVICE_CPU_VEC_H
 
@@ -32,15 +32,15 @@
 
 typedef float vec __attribute__((vector_size(VEC_BYTES)));
 typedef float vec_anywhere __attribute__((vector_size(VEC_BYTES), aligned(4)));
-/* What comparing two vec gives: -1 where true, else 0. */
+/* The result of comparing two vec: -1 where true, else 0. */
 typedef int32_t vec_mask __attribute__((vector_size(VEC_BYTES)));
 
 #define VEC_INLINE static inline __attribute__((always_inline))
 
-/* Before a loop of at most `count` turns, of a number that is constant where the function is
-   inlined: its turns become straight code, so that an array of accumulators becomes registers.
-   Clang is told "full": with a count it unrolls the function before it is inlined, for any number
-   of turns, and the accumulators stay in memory (steps of 2.5 times the time). */
+/* Put this before a loop of at most `count` iterations whose number is constant where the function
+   is inlined: it is fully unrolled, so that an array of accumulators becomes registers. Clang is
+   told "full": with a count it unrolls the function before it is inlined, for any number of
+   iterations, and the accumulators stay in memory (steps take 2.5 times as long). */
 #define UNROLL_PRAGMA(text) _Pragma(#text)
 #if defined(__clang__)
 #define UNROLL(count) UNROLL_PRAGMA(clang loop unroll(full))
@@ -72,7 +72,8 @@ VEC_INLINE vec_mask vec_first(int64_t count)
 }
 #endif
 
-/* The first `count` elements, 0 to VEC_FLOATS; 0 in the others, whose memory is not touched. */
+/* The first `count` elements, 0 to VEC_FLOATS; the others are 0, and their memory is not
+   touched. */
 VEC_INLINE vec vec_load_first(const float *p, int64_t count)
 {
 #if defined(__AVX512F__)
@@ -101,14 +102,14 @@ VEC_INLINE void vec_store_first(float *p, vec v, int64_t count)
 #endif
 }
 
-/* mask ? a : b, element by element. No intrinsic: GCC then keeps a comparison's mask in a mask
-   register, where AVX-512's blend would take it through a vector. */
+/* mask ? a : b, elementwise. No intrinsic: GCC then keeps a comparison's mask in a mask register,
+   where AVX-512's blend would move it through a vector. */
 VEC_INLINE vec vec_select(vec_mask mask, vec a, vec b)
 {
     return (vec)((mask & (vec_mask)a) | (~mask & (vec_mask)b));
 }
 
-/* a > b ? a : b, element by element: b where one of them is NaN */
+/* a > b ? a : b, elementwise: b where one of them is NaN */
 VEC_INLINE vec vec_max(vec a, vec b)
 {
 #if defined(__AVX512F__)
@@ -137,7 +138,7 @@ VEC_INLINE vec vec_sqrt(vec v)
 #endif
 }
 
-/* Into the second-level cache, for reading or for writing. */
+/* Prefetch into the second-level cache, for reading or for writing. */
 #define VEC_PREFETCH(p) __builtin_prefetch((p), 0, 2)
 #define VEC_PREFETCH_WRITE(p) __builtin_prefetch((p), 1, 2)
 

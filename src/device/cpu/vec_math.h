@@ -1,4 +1,4 @@
-/* Functions of vectors. */
+/* Elementary functions on vectors. */
 #ifndef DEVICE_CPU_VEC_MATH_H
 #define DEVICE_CPU_VEC_MATH_H
 

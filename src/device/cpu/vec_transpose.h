@@ -32,7 +32,7 @@
         v[i + distance] = VEC_SHUFFLE(a, b, VEC_LANES(VEC_HIGH, distance)); \
     }
 
-/* v[i][k] and v[k][i] change places. */
+/* Swap v[i][k] with v[k][i]. */
 VEC_INLINE void vec_transpose(vec v[VEC_FLOATS])
 {
     VEC_SWAP(v, 1)

@@ -1,5 +1,5 @@
-/* y = (x - mean) inverse_deviation gamma + beta over the last dimension, as Keras 3: the variance
-   is the population's, for normalising and for the moving one. */
+/* y = (x - mean) inverse_deviation gamma + beta over the last dimension, as in Keras 3:
+   normalization and the moving variance use the population's variance. */
 #include "device/reference/reference.h"
 #include <math.h>
 

@@ -25,7 +25,7 @@ static sizes sizes_of(const tensor *x, const tensor *y, const window2d *w)
     return s;
 }
 
-/* Index of element (n, row, column, 0) of x, or -1 where the window's tap lies in the padding. */
+/* Index of element (n, row, column, 0) of x, or -1 where the window's tap is in the padding. */
 static int64_t tap(const sizes *s, int64_t n, const int64_t out[2], const int64_t offset[2])
 {
     int64_t at[2];
@@ -63,17 +63,17 @@ static void visit_taps(const sizes *s, visit *each, void *context)
 }
 
 typedef struct operands {
-    const float *x, *y, *w; /* what is read; y stands for dy */
-    double *sums;           /* what is computed */
+    const float *x, *y, *w; /* inputs; y stands for dy */
+    double *sums;           /* results */
 } operands;
 
-/* The filters that read channel k begin here; there are group_filters of them. */
+/* The first filter that reads channel k; there are group_filters of them. */
 static int64_t first_filter(const sizes *s, int64_t k)
 {
     return k / s->group_channels * s->group_filters;
 }
 
-/* Where the weights of channel k lie, from the tap's first in W on. */
+/* Offset of the weights of channel k from the tap's first element of W. */
 static int64_t weight_row(const sizes *s, int64_t k)
 {
     return k % s->group_channels * s->filters;

@@ -12,7 +12,7 @@ static dense_sizes sizes_of(const tensor *x, const tensor *w)
     return s;
 }
 
-/* One row of sums at a time, so that W and dW are walked in the order of their memory. */
+/* One row of sums at a time, so that W and dW are accessed in memory order. */
 static cornu_status new_row(const dense_sizes *s, double **sums)
 {
     return memory_new((size_t)s->units, sizeof **sums, "dense", sums);

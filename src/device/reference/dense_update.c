@@ -13,7 +13,7 @@ typedef struct update_run {
     float *rows;  /* [levels + 1][units] */
 } update_run;
 
-/* Row i of the product of one shard. A shard without samples has zeros. */
+/* Row i of the product of one shard; zeros for a shard without samples. */
 static void multiply(const update_run *u, int64_t shard, int64_t i, float *to)
 {
     const op_run *r = u->r;
@@ -30,7 +30,7 @@ static void multiply(const update_run *u, int64_t shard, int64_t i, float *to)
     }
 }
 
-/* That of `count` shards, a power of two, into the first of the rows. */
+/* The sum over `count` shards, a power of two, into the first of the rows. */
 static void add_up(const update_run *u, int64_t shard, int64_t count, int64_t i, float *rows)
 {
     if (count == 1) {
@@ -44,7 +44,7 @@ static void add_up(const update_run *u, int64_t shard, int64_t count, int64_t i,
         rows[k] += right[k];
 }
 
-/* Elements first to end - 1, which lie in row i. */
+/* Update elements first to end - 1, which are in row i. */
 static void update_row(const update_run *u, int64_t i, int64_t first, int64_t end)
 {
     float scale = plan_sum_scale(u->r->plan->batch, u->shards);

@@ -1,4 +1,4 @@
-/* Element e of the step's whole batch is kept where word e % 4 of Philox(seed, layer; e / 4,
+/* Element e of the step's whole batch is kept if word e % 4 of Philox(seed, layer; e / 4,
    iteration) as a number in [0, 1) is at least the rate: the backward pass draws the same mask
    again. */
 #include "base/philox.h"

@@ -1,4 +1,4 @@
-/* One kernel for each operation: what the host has behind every list. */
+/* One kernel for each operation: the host appends it to every list. */
 #include "device/reference/reference.h"
 
 const kernel reference_kernels[OP_COUNT] = {

@@ -1,4 +1,4 @@
-/* y = (x - mean) inverse_deviation gamma + beta, each row by itself, as Keras 3: the variance is
+/* y = (x - mean) inverse_deviation gamma + beta, each row by itself, as in Keras 3: the variance is
    the population's. */
 #include "device/reference/reference.h"
 #include <math.h>

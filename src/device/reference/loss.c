@@ -1,4 +1,4 @@
-/* Loss and metrics, row by row; a row is all of the last dimension. */
+/* Loss and metrics, row by row; a row is the last dimension. */
 #include "device/reference/reference.h"
 #include "device/rows.h"
 
@@ -30,7 +30,7 @@ cornu_status reference_metric(const op_run *r)
     double sum = 0;
     for (int64_t i = 0; i < rows; i++)
         sum += row(r->in[0] + i * n, r->in[1] + i * targets, n, r->op->a.metric.k);
-    /* results count samples */
+    /* results count samples, not rows */
     r->results->metrics[r->op->a.metric.slot] += sum * (double)r->plan->batch / (double)rows;
     return CORNU_OK;
 }

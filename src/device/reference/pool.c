@@ -26,7 +26,7 @@ static taps taps_of(const window2d *w, const shape *x, const int64_t out[2])
     return s;
 }
 
-/* The element `k` (row by row) of the taps, for channel c of sample n. */
+/* The index of element `k` (row by row) of the taps, for channel c of sample n. */
 static int64_t element(const taps *s, const shape *x, int64_t n, int64_t k, int64_t c)
 {
     int64_t row = s->first[0] + k / s->count[1] * s->step[0];

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* No list of its own: the host then takes the reference for every operation. */
+/* No list of its own: the host then uses the reference for every operation. */
 static const kernel_list no_kernels[OP_COUNT];
 
 static void describe(int number, cornu_device_info *info)

@@ -1,5 +1,5 @@
-/* The reference's run functions, one per operation: obvious loops on one thread, sums in double.
-   They define what is right; shapes and formulas are in step/ops.def. */
+/* The reference's run functions, one per operation: simple loops on one thread, with sums in
+   double. They define the correct results; shapes and formulas are in step/ops.def. */
 #ifndef DEVICE_REFERENCE_REFERENCE_H
 #define DEVICE_REFERENCE_REFERENCE_H
 

@@ -1,4 +1,4 @@
-/* GCC 12's vectorizer ends with an internal error here. */
+/* GCC 12's vectorizer fails with an internal error here. */
 #if defined(__aarch64__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-tree-vectorize")
 #endif
@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is tried ------------------------------------------------------------------------ */
+/* ---- the cases ---------------------------------------------------------------------------- */
 
 /* An operation and its tensors' shapes, in the order of ops.def; rank 0: the tensor is absent. */
 typedef struct test_row {
     op_kind kind;
     shape in[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX];
     op_attributes a;
-    double tolerance; /* 0: the operation's */
+    double tolerance; /* 0: the operation's own */
 } test_row;
 
 #define S1(a) \
@@ -55,7 +55,7 @@ typedef struct test_row {
             pad                                                                          \
         }                                                                                \
     }
-/* Winograd's sums are others than the definition's. */
+/* Winograd's sums differ from the definition's. */
 #define WINOGRAD_SHAPES 1e-4
 
 static const test_row rows[] = {
@@ -124,11 +124,11 @@ typedef struct bench {
     op op;
     tensor tensors[TENSORS];
     op_word names[TENSORS];
-    float *values[TENSORS]; /* inputs; then what the reference makes */
-    float *found[TENSORS];  /* inputs; then what the device makes */
+    float *values[TENSORS]; /* inputs; then the reference's results */
+    float *found[TENSORS];  /* inputs; then the device's results */
     step_input input;
     step_results expected, seen;
-    char ran[64]; /* the kernel */
+    char ran[64]; /* name of the kernel */
 } bench;
 
 static tensor_ref add_tensor(bench *b, const shape *s, const op_word *name)
@@ -147,7 +147,7 @@ static tensor_ref add_tensor(bench *b, const shape *s, const op_word *name)
     return i;
 }
 
-/* The input of this name, which an output changes in place. */
+/* The input that has this name, which an output changes in place. */
 static tensor_ref input_named(const bench *b, const char *name)
 {
     op_word word;
@@ -194,7 +194,7 @@ static bool is_input(const bench *b, tensor_ref t)
     return false;
 }
 
-/* Numbers in -1..1; variances and the like above 0; class numbers. */
+/* Numbers in -1..1; variances and the like are above 0; class numbers. */
 static float number_for(const char *name, random_stream *r)
 {
     bool positive = strstr(name, "variance") || strncmp(name, "slot", 4) == 0;
@@ -203,7 +203,7 @@ static float number_for(const char *name, random_stream *r)
     return positive ? 0.1f + 0.9f * random_uniform(r) : 2 * random_uniform(r) - 1;
 }
 
-/* Outputs are NaN before: what a kernel leaves out shows. */
+/* Outputs are NaN before the run, so that an element that a kernel does not write is noticed. */
 static cornu_status fill(bench *b)
 {
     random_stream r = random_open(17, RANDOM_GENERATE, 1);
@@ -226,7 +226,7 @@ static void free_values(bench *b)
     }
 }
 
-/* ---- both sides --------------------------------------------------------------------------- */
+/* ---- running both ------------------------------------------------------------------------- */
 
 static cornu_status run_reference(bench *b)
 {
@@ -283,7 +283,7 @@ static cornu_status compare_tensor(const bench *b, tensor_ref t, const char *nam
         largest = fmax(largest, fabs((double)expected[i]));
     for (int64_t i = 0; i < b->tensors[t].count; i++) {
         if (fabs((double)found[i] - (double)expected[i]) <= tolerance * largest)
-            continue; /* not so where one is NaN */
+            continue; /* the comparison is false for NaN */
         snprintf(place, sizeof place, "element %jd of %s", (intmax_t)i, b->names[t].name);
         return fail_wrong(b, name, place, (double)found[i], (double)expected[i]);
     }

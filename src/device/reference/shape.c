@@ -11,7 +11,8 @@ cornu_status reference_scale(const op_run *r)
     return CORNU_OK;
 }
 
-/* The row of the larger image that holds row `row` of sample n of the smaller one, as an index. */
+/* The row of the larger image that contains row `row` of sample n of the smaller one, as an
+   index. */
 static int64_t large_row(const shape *large, const int64_t before[2], int64_t n, int64_t row)
 {
     return ((n * large->dim[1] + row + before[0]) * large->dim[2] + before[1]) * large->dim[3];

@@ -1,19 +1,19 @@
 /* The activations' arithmetic, written once: each device includes this file with its own type of
-   element. In the C that GCC's vectors, CUDA C++ and OpenCL C have in common; who includes it gives
+   element. It is written in the common subset of C with GCC's vectors, CUDA C++ and OpenCL C. The
+   including file defines
 
      RULE                      qualifiers of a function
      rule_real                 an element: a number or a vector of numbers
      rule_all(a)               the number `a` as an element
-     rule_select(mask, a, b)   mask ? a : b, element by element
+     rule_select(mask, a, b)   mask ? a : b, elementwise
      rule_abs(a), rule_tanh(a), rule_erfc(a), rule_exp(a)
      rule_exp_negative(a)      exp(a) for a <= 0
-     rule_exp_coarse(a)        the same, its error a rounding of 1: small ones may be lost
+     rule_exp_coarse(a)        the same, with an error of a rounding of 1: small results may be lost
      rule_expm1_negative(a)    exp(a) - 1 for a <= 0
 
-   The last three may give any number for a > 0. activate_NAME(x, alpha) is the output y of
-   activation NAME (model/activations.def). activate_NAME_back(v, dy, alpha) is dx, where v is the
-   output, or the input where the row says that the derivative needs it. A NaN of x stays one in y.
- */
+   The last three may return any number for a > 0. activate_NAME(x, alpha) is the output y of
+   activation NAME (model/activations.def). activate_NAME_back(v, dy, alpha) is dx; v is the output,
+   or the input where the row says that the derivative needs it. A NaN in x gives a NaN in y. */
 
 RULE rule_real activate_linear(rule_real x, rule_real alpha)
 {
@@ -107,7 +107,7 @@ RULE rule_real activate_tanh_back(rule_real y, rule_real dy, rule_real alpha)
     return dy * (1 - y * y);
 }
 
-/* x s with s = sigmoid(x), right to its own size far below 0, too */
+/* x s with s = sigmoid(x), accurate relative to its own size far below 0, too */
 RULE rule_real activate_silu(rule_real x, rule_real alpha)
 {
     (void)alpha;

@@ -1,23 +1,23 @@
-/* The losses' arithmetic, written once: each device includes this file. A row, all of the last
-   dimension, is worked on by one or several lanes side by side, in the C that C17, CUDA C++ and
-   OpenCL C have in common; who includes it gives
+/* The losses' arithmetic, written once: each device includes this file. One or several lanes work
+   side by side on a row, which is the last dimension. It is written in the common subset of C17,
+   CUDA C++ and OpenCL C. The including file defines
 
      RULE                        qualifiers of a function
      row_number, row_index       a double, a 64-bit integer
-     row_view                    a row as one of its lanes sees it
-     for (ROW_EACH(i, r))        over the columns that are this lane's
+     row_view                    a row from the view of one of its lanes
+     for (ROW_EACH(i, r))        loop over this lane's columns
      row_count(r), row_lane(r)   the row's columns, 0 for lanes that have no row; the lane's number
-     row_output(r, i)            a row_number, of any lane's column
+     row_output(r, i)            a row_number, for any lane's column
      row_target(r, i)            the same; a class number is row_target(r, 0)
-     row_sum(r, a)               over the lanes, for all of them; every lane has to come by
+     row_sum(r, a)               sum over the lanes, for all of them; every lane must call it
      row_largest(r, a)           likewise
-     row_put_gradient(r, i, g)   g = dL / d output i, where it is wanted
-     row_put_activated(r, i, p)  of a loss on logits: p is their softmax or sigmoid, for a kernel
-                                 that runs the activation with the loss
+     row_put_gradient(r, i, g)   store g = dL / d output i, where gradients are wanted
+     row_put_activated(r, i, p)  for a loss on logits: p is their softmax or sigmoid, for a kernel
+                                 that fuses the activation with the loss
      row_abs(a), row_exp(a), row_log(a), row_log1p(a)
-     row_exp_negative(a)         exp(a) for a <= 0, right to 1e-7 of 1
+     row_exp_negative(a)         exp(a) for a <= 0, with an error of at most 1e-7
 
-   loss_NAME(r) is this lane's partial sum of the row's loss: what the lanes return is added.
+   loss_NAME(r) is this lane's partial sum of the row's loss: the caller adds the lanes' values.
    loss_NAME_logits(r): the same where the outputs are logits. */
 #include "device/rules/softmax.h"
 
@@ -36,8 +36,8 @@ RULE int loss_passes(row_number x)
     return x >= LOSS_CLIP_LOW && x <= LOSS_CLIP_HIGH;
 }
 
-/* The row's class, or -1: outside 0..n-1 a class number has no value; data sets are checked when
-   they are read. */
+/* The row's class, or -1: a class number outside 0..n-1 is never read as an index; data sets are
+   checked when they are read. */
 RULE row_index loss_class(const row_view *r)
 {
     if (row_count(r) == 0 ||
@@ -77,8 +77,8 @@ RULE row_number loss_categorical_crossentropy(const row_view *r)
     return value;
 }
 
-/* L = sum(t (logsumexp(z) - z)); the gradient is softmax(z) - t, as TensorFlow's kernel has it,
-   which is exact for targets that add up to 1. */
+/* L = sum(t (logsumexp(z) - z)); the gradient is softmax(z) - t, as in TensorFlow's kernel, which
+   is exact for targets that sum to 1. */
 RULE row_number loss_categorical_crossentropy_logits(const row_view *r)
 {
     row_exponentials e = row_exponentials_of(r);
@@ -125,7 +125,8 @@ RULE row_number loss_sparse_categorical_crossentropy_logits(const row_view *r)
     return t < 0 ? loss_of_no_class(r) : value;
 }
 
-/* Of z: max(z, 0) - z t + log(1 + exp(-|z|)), L its mean; gradient (sigmoid(z) - t) / n. */
+/* Per column z: max(z, 0) - z t + log(1 + exp(-|z|)), L is their mean; gradient (sigmoid(z) - t) /
+   n. */
 RULE row_number loss_binary_crossentropy_logits(const row_view *r)
 {
     row_number value = 0, n = (row_number)row_count(r);
@@ -141,7 +142,7 @@ RULE row_number loss_binary_crossentropy_logits(const row_view *r)
 
 /* ---- means over the columns ------------------------------------------------------------- */
 
-/* loss_NAME() of loss_of_NAME(output, target, gradient), the loss of one column. */
+/* loss_NAME() from loss_of_NAME(output, target, gradient), the loss of one column. */
 #define LOSS_MEAN(name)                                                      \
     RULE row_number loss_##name(const row_view *r)                           \
     {                                                                        \
@@ -175,7 +176,7 @@ LOSS_MEAN(mean_squared_error)
 RULE row_number loss_of_mean_absolute_error(row_number o, row_number t, row_number *g)
 {
     row_number difference = o - t;
-    *g = difference > 0 ? 1 : difference < 0 ? -1 : difference; /* a NaN stays one */
+    *g = difference > 0 ? 1 : difference < 0 ? -1 : difference; /* a NaN stays a NaN */
     return row_abs(difference);
 }
 LOSS_MEAN(mean_absolute_error)

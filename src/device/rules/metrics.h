@@ -1,19 +1,20 @@
-/* The metrics' arithmetic, written once: each device includes this file, behind what
-   device/rules/losses.h asks for, and besides gives
+/* The metrics' arithmetic, written once: each device includes this file after the definitions that
+   device/rules/losses.h needs, and also defines
 
-     row_metric                  a metric's value: a double, or two floats, as shares have to be
-   exact row_share(a, b)             a / b as a row_metric, of whole numbers row_first_output(r) the
-   number of the first of the largest outputs, as TensorFlow's argmax; a NaN is the largest in
-   column 0 and never elsewhere. Every lane has to come by; a row without columns gives any number
-     row_first_target(r)         the same of the targets
+     row_metric                  a metric's value: a double, or two floats: quotients must be exact
+     row_share(a, b)             a / b as a row_metric, for whole numbers
+     row_first_output(r)         the index of the first maximum of the outputs, as TensorFlow's
+                                 argmax: a NaN is the maximum in column 0 and never elsewhere. Every
+                                 lane must call it; a row without columns may give any number
+     row_first_target(r)         the same for the targets
      row_is_finite(a)
      row_metric_of(a)            a row_number as a row_metric
      row_read_only(r)            the row_view without gradient and activated outputs
 
-   metric_NAME(r, k) is this lane's partial sum of what the row adds, usually 0 or 1: what the lanes
-   return is added. */
+   metric_NAME(r, k) is this lane's partial sum of the row's contribution, usually 0 or 1: the
+   caller adds the lanes' values. */
 
-/* A row's whole value, hits / of, which one lane returns. */
+/* A row's whole value, hits / of, which exactly one lane returns. */
 RULE row_metric metric_whole(const row_view *r, row_number hits, row_index of)
 {
     int tells = row_count(r) > 0 && row_lane(r) == 0;
@@ -26,7 +27,7 @@ RULE row_index metric_class(const row_view *r)
     return row_count(r) > 0 ? (row_index)row_target(r, 0) : -1;
 }
 
-/* Share of the outputs that lie on their target's side of 0.5. */
+/* The fraction of outputs on their target's side of 0.5. */
 RULE row_metric metric_binary_accuracy(const row_view *r, row_index k)
 {
     row_number hits = 0;
@@ -53,8 +54,8 @@ RULE row_metric metric_sparse_categorical_accuracy(const row_view *r, row_index 
     return metric_whole(r, found == metric_class(r), 1);
 }
 
-/* tf.math.in_top_k: fewer than k outputs are greater than the target's, so that ties count as hits;
-   nothing is known where an output is not finite. */
+/* tf.math.in_top_k: a hit where fewer than k outputs are greater than the target's, so that ties
+   count as hits; no hit where an output is not finite. */
 RULE row_metric metric_in_top_k(const row_view *r, row_index expected, row_index k)
 {
     row_number greater = 0, unknown = 0;
@@ -79,7 +80,8 @@ RULE row_metric metric_sparse_top_k_categorical_accuracy(const row_view *r, row_
     return metric_in_top_k(r, metric_class(r), k);
 }
 
-/* A loss, of outputs that are no logits: the gradient that its rule would put is the loss's own. */
+/* A loss as metric; the outputs are not logits. The rule writes no gradient here: it is the loss's
+   own. */
 #define METRIC_OF_LOSS(name)                                      \
     RULE row_metric metric_##name(const row_view *r, row_index k) \
     {                                                             \

@@ -1,20 +1,21 @@
 /* The optimizers' arithmetic, written once: each device includes this file with its own type of
-   element. In the order of Keras 3 (keras/src/optimizers), so that the two stay together over many
-   steps. In the C that GCC's vectors, CUDA C++ and OpenCL C have in common; who includes it gives
+   element. The order of operations is that of Keras 3 (keras/src/optimizers), so that the two agree
+   over many steps. It is written in the common subset of C with GCC's vectors, CUDA C++ and OpenCL
+   C. The including file defines
 
      RULE                        qualifiers of a function
      rule_real                   an element: a float or a vector of floats
-     rule_product(a, b)          a b, rounded by itself where the device wants the reference's bits
+     rule_product(a, b)          a b, rounded separately where the device needs the reference's bits
      rule_quotient(a, b)         a / b for b >= 0
      rule_sqrt(a)
-     rule_select(mask, a, b)     mask ? a : b, element by element
+     rule_select(mask, a, b)     mask ? a : b, elementwise
 
-   A rule changes element w by gradient g. slot[i] is the optimizer row's slot i
+   A rule updates element w by gradient g. slot[i] is the optimizer row's slot i
    (model/optimizers.def), where bit i of `form` is set; a kernel for vectors passes `form` as a
-   constant. RULE_FORMS_NAME lists the forms that are worth a function of their own. */
+   constant. RULE_FORMS_NAME lists the forms that have a function of their own, for speed. */
 #include "device/rules/optimizer_constants.h"
 
-/* The gradient as clipping makes it, the weight as it decays. A NaN stays one. */
+/* Clips the gradient and decays the weight. A NaN stays a NaN. */
 RULE void rule_clip_and_decay(const optimizer_constants *c, rule_real *w, rule_real *g)
 {
     *g = *g * c->gradient_scale;
@@ -40,8 +41,8 @@ RULE void rule_sgd(const optimizer_constants *c, int form, rule_real *w, rule_re
     }
 }
 
-/* m += (g - m)(1 - b1); v += (g^2 - v)(1 - b2); w -= m alpha / (sqrt(v) + epsilon); with amsgrad
-   the largest v so far stands for v */
+/* m += (g - m)(1 - b1); v += (g^2 - v)(1 - b2); w -= m alpha / (sqrt(v) + epsilon); amsgrad uses
+   the largest v so far in place of v */
 #define RULE_FORMS_adam(X, id) X(id, adam, 3) X(id, adam, 7)
 RULE void rule_adam(const optimizer_constants *c, int form, rule_real *w, rule_real g,
                     rule_real *slot)

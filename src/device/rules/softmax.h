@@ -1,9 +1,9 @@
-/* Softmax of a row, written once for the devices that have no kernel of their own for it. See
-   device/rules/losses.h for what who includes it gives. */
+/* Softmax of a row, written once for the devices that have no kernel of their own for it. The
+   including file defines the same names as for device/rules/losses.h. */
 #ifndef DEVICE_RULES_SOFTMAX_H
 #define DEVICE_RULES_SOFTMAX_H
 
-/* Of a row's outputs: the largest, and of exp(output - largest) the sum and 1 / sum. */
+/* For a row's outputs: the maximum, the sum of exp(output - maximum), and 1 / sum. */
 typedef struct row_exponentials {
     row_number largest, sum, inverse;
 } row_exponentials;
@@ -28,7 +28,7 @@ RULE row_number row_softmax(const row_exponentials *e, row_number x)
     return row_exp_negative(x - e->largest) * e->inverse;
 }
 
-/* dx = y (dy - sum(dy y)): of outputs y and their gradients, the targets */
+/* dx = y (dy - sum(dy y)); the row's outputs are y, its targets are dy */
 RULE void row_softmax_back(const row_view *r)
 {
     row_number sum = 0;

@@ -1,6 +1,6 @@
-/* Sums and products of more digits than a float has, of two floats each: written once for devices
-   whose doubles are slow or not there. In the C that C17, CUDA C++ and OpenCL C have in common; who
-   includes it gives
+/* Sums and products with more digits than a float, as pairs of two floats: written once for devices
+   whose doubles are slow or missing. It is written in the common subset of C17, CUDA C++ and OpenCL
+   C. The including file defines
 
      RULE                qualifiers of a function
      sum2                high + low as its members x and y, |low| <= half a unit of high
@@ -9,9 +9,9 @@
      isfinite(a)
 
    Knuth's TwoSum: exact, whatever the order of a and b (The Art of Computer Programming 2, 4.2.2).
-   Nothing here may be compiled with fast-math. Sums alone are in it, so that a compiler that makes
-   a product and a sum one finds none; where an argument is a product, the sum is then that of the
-   exact product. */
+   Nothing here may be compiled with fast-math. It has sums alone, so that a compiler that contracts
+   a product and a sum to an FMA finds none; where an argument is a product, the result is then the
+   sum with the exact product. */
 #ifndef DEVICE_RULES_SUM2_H
 #define DEVICE_RULES_SUM2_H
 
@@ -25,7 +25,7 @@ RULE float sum2_value(sum2 a)
     return a.x + a.y;
 }
 
-/* The same for b + a. What is not finite has no second number. */
+/* The same for b + a. A sum that is not finite has 0 as its second number. */
 RULE sum2 sum2_add(sum2 a, sum2 b)
 {
     float s = a.x + b.x, v = s - a.x;
@@ -34,8 +34,8 @@ RULE sum2 sum2_add(sum2 a, sum2 b)
     return isfinite(s) ? sum2_make(high, e - (high - s)) : sum2_make(s, 0.0f);
 }
 
-/* For long sums: a + b with what is lost in the second number; sum2_settled() makes a sum2 of a sum
-   of these. The first number alone says whether the sum is finite. */
+/* For long sums: a + b, with the rounding errors in the second number; sum2_settled() makes a sum2
+   of the result. The first number alone says whether the sum is finite. */
 RULE sum2 sum2_plus(sum2 a, float b)
 {
     float s = a.x + b, v = s - a.x;
@@ -54,7 +54,7 @@ RULE sum2 sum2_product(float a, float b)
     return isfinite(p) ? sum2_make(p, rule_fma(a, b, -p)) : sum2_make(p, 0.0f);
 }
 
-/* a b, right to a few units of the second number. */
+/* a b, accurate to a few units of the second number. */
 RULE sum2 sum2_times(sum2 a, sum2 b)
 {
     sum2 p = sum2_product(a.x, b.x);

@@ -1,21 +1,22 @@
-/* Where the pixels of a randomly transformed image come from, written once: each device includes
-   this file. In the C that C17, CUDA C++ and OpenCL C have in common; who includes it gives
+/* Source coordinates of the pixels of a randomly transformed image, written once: each device
+   includes this file. It is written in the common subset of C17, CUDA C++ and OpenCL C. The
+   including file defines
 
      RULE                        qualifiers of a function
-     rule_index                  the number of a pixel in a row or column: a signed integer
+     rule_index                  index of a pixel in a row or column: a signed integer
 
-   and cos, sin, fabs, floor of doubles. */
+   and cos, sin, fabs, floor for doubles. */
 #include "device/rules/random_transform.h"
 
 /* ---- once for an image ---------------------------------------------------------------------- */
 
-/* The key's item of a sample's random numbers. */
+/* The item of random_key for a sample's random numbers. */
 RULE uint64_t transform_item(int64_t epoch, int64_t sample)
 {
     return (uint64_t)epoch << 40 ^ (uint64_t)sample;
 }
 
-/* u in [0, 1) to a number within +-range. */
+/* Map u in [0, 1) to a number within +-range. */
 RULE double transform_spread(float u, float range)
 {
     return ((double)u * 2 - 1) * (double)range;
@@ -31,7 +32,7 @@ RULE double transform_shift(float u, const shift_range *s, int64_t side)
     return (choice % 2 ? value : -value) * scale;
 }
 
-/* The transform that TRANSFORM_DRAWS numbers in [0, 1) mean. */
+/* The transform drawn by TRANSFORM_DRAWS numbers in [0, 1). */
 RULE random_transform random_transform_of(const augmentation *a, const float *u, int64_t height,
                                           int64_t width)
 {
@@ -79,7 +80,7 @@ RULE affine_map affine_map_of(const random_transform *t, int64_t height, int64_t
     return map;
 }
 
-/* Does it change more than where pixels are? */
+/* Does it change values, and not only positions? */
 RULE bool transform_changes_values(const random_transform *t)
 {
     return t->channel_shift != 0 || t->brightens;
@@ -87,39 +88,39 @@ RULE bool transform_changes_values(const random_transform *t)
 
 /* ---- for each pixel ------------------------------------------------------------------------- */
 
-/* The row or column that a flip puts at `at`. */
+/* The source row or column of `at` under a flip. */
 RULE int64_t transform_flipped(bool flip, int64_t at, int64_t size)
 {
     return flip ? size - 1 - at : at;
 }
 
-/* Coordinate `axis` (0: row, 1: column) of where (row, 0) comes from: what a row has in common. */
+/* Coordinate `axis` (0: row, 1: column) of the source of (row, 0): shared by a row. */
 RULE double affine_start(const affine_map *map, int axis, double row)
 {
     return map->offset[axis] + map->m[axis][0] * row;
 }
 
-/* The same of (row, column); step: m[axis][1]. */
+/* The same for (row, column); step: m[axis][1]. */
 RULE double affine_along(double start, double step, double column)
 {
     return start + column * step;
 }
 
-/* The two pixels of a row or column that a coordinate lies between. */
+/* The two pixels of a row or column around a coordinate. */
 typedef struct neighbours {
     rule_index low, high;
-    float weight; /* of high */
+    float weight; /* weight of `high` */
     int outside;  /* the pixel is cval */
 } neighbours;
 
-/* A pixel's number in an image that goes on mirrored, 0 <= at <= 2 size. */
+/* A pixel's index in an image that continues mirrored, 0 <= at <= 2 size. */
 RULE rule_index transform_mirrored(rule_index at, rule_index size)
 {
     at = at < 2 * size ? at : at - 2 * size;
     return at < size ? at : 2 * size - 1 - at;
 }
 
-/* As scipy.ndimage's affine_transform of order 1 sees it. */
+/* As in scipy.ndimage's affine_transform of order 1. */
 RULE neighbours neighbours_at(double at, rule_index size, fill_mode fill)
 {
     const double last = (double)(size - 1), period = 2 * (double)size;

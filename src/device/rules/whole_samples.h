@@ -1,6 +1,6 @@
-/* What becomes of a sample's numbers where that depends on the whole sample or on the channel,
-   written once: each device includes this file behind device/rules/samples.h for floats, where
-   SAMPLE_RULE(name) is sample_##name. How sums and extremes are found is the device's. */
+/* Transforms of a sample's numbers that depend on the whole sample or on the channel, written once:
+   each device includes this file after device/rules/samples.h for floats, where SAMPLE_RULE(name)
+   is sample_##name. Each device computes sums and extremes in its own way. */
 #include "device/rules/random_transform.h"
 
 /* ---- channel shift and brightness ----------------------------------------------------------- */
@@ -17,8 +17,8 @@ RULE image_range image_range_of(const random_transform *t, float least, float la
     return r;
 }
 
-/* A number of the moved image to one of the transformed image. Keras makes bytes of the image for
-   its brightness, and stretches the numbers only where some are no bytes. */
+/* Brightness and channel shift of one number of the moved image. Keras converts the image to bytes
+   for its brightness, and stretches the numbers only where some do not fit a byte. */
 RULE float image_value(const random_transform *t, const image_range *r, float value)
 {
     if (t->channel_shift != 0)
@@ -38,20 +38,20 @@ RULE double deviation_square(float value, double mean)
     return ((double)value - mean) * ((double)value - mean);
 }
 
-/* 1 / (deviation + 1e-6), of the sum of `count` squares */
+/* 1 / (deviation + 1e-6), from the sum of `count` squares */
 RULE double deviation_factor(double squares, int64_t count)
 {
     return 1 / (sqrt(squares / (double)count) + 1e-6);
 }
 
-/* By the sample itself: less its mean; factor: 1 or deviation_factor() */
+/* By the sample itself: minus its mean; factor: 1 or deviation_factor() */
 RULE float sample_standardized(float value, double mean, double factor)
 {
     return (float)(((double)value - mean) * factor);
 }
 
-/* What sample_scaled() takes for channel c: (x scale - mean) / (std + 1e-6) of the training
-   samples' statistics, or x scale. */
+/* Factor and shift of sample_scaled() for channel c: (x scale - mean) / (std + 1e-6) with the
+   training samples' statistics, or x scale. */
 RULE void channel_scale_of(const standardization *st, float scale, int64_t c, float *factor,
                            float *shift)
 {

@@ -1,7 +1,7 @@
-/* Convolution of an image with few channels, forward: alone, and with the 2x2 max-pool behind it,
-   so that the large output is not read again. Where only cpu_conv_first_pool_backward reads that
-   output later, it is not even written: what the backward pass needs of it, which pixel of
-   each window was the largest, is a byte a window, and lies where the output would. */
+/* Forward convolution of an image with few channels: alone, and fused with the 2x2 max-pool after
+   it, so that the large output is not read again. If cpu_conv_first_pool_backward is the only later
+   reader of that output, it is not even written: the backward pass only needs the position of each
+   window's maximum, which is one byte per window and is stored in the output's memory. */
 #include "device/cpu/conv/conv_first.h"
 #include "base/memory.h"
 #include <stdlib.h>
@@ -12,7 +12,7 @@ const conv_pool_pair conv_first_pair = {&cpu_conv_first_pool_forward,
                                         &cpu_conv_first_pool_backward};
 
 enum { CHANNELS_MOST = 4, KERNEL_MOST = 7, TAPS_MOST = KERNEL_MOST * KERNEL_MOST * CHANNELS_MOST };
-/* A band stays in the first-level cache; a task of this many multiply-adds takes about 20
+/* A band stays in the first-level cache; a task with this many multiply-adds takes about 20
    microseconds. */
 enum { BAND_FLOATS = 5120, TASK_WORK = 1 << 20 };
 
@@ -20,13 +20,13 @@ typedef struct first_state {
     const conv_first_kernels *k;
     cpu_isa isa;
     first_shape s;
-    int64_t batch, rows, bands, per_task; /* rows to a band, bands to a sample and to a task */
+    int64_t batch, rows, bands, per_task; /* rows per band, bands per sample and per task */
     int32_t offset[TAPS_MOST];
-    int64_t packed_floats, band_floats; /* scratch memory: weights, then a band a worker */
-    const op *pool, *reader;            /* fused; and what reads codes, see conv_pool_reader */
+    int64_t packed_floats, band_floats; /* scratch memory: weights, then a band per worker */
+    const op *pool, *reader; /* fused pool; the reader of its codes, see conv_pool_reader */
 } first_state;
 
-/* ---- what is accepted -------------------------------------------------------------------- */
+/* ---- acceptance -------------------------------------------------------------------------- */
 
 bool conv_first_shape(const plan *p, const op *o, first_shape *s, const char **why)
 {
@@ -128,8 +128,8 @@ typedef struct first_run {
     activation act;
     const float *x;
     float *packed, *bands;
-    float *y, *pooled; /* y: NULL where it is not wanted */
-    uint8_t *codes;    /* like pooled, or NULL */
+    float *y, *pooled; /* y: NULL where not needed */
+    uint8_t *codes;    /* shape as pooled, or NULL */
 } first_run;
 
 /* Output rows row to row + rows - 1 of a sample. */
@@ -169,7 +169,7 @@ static void run_task(void *context, int64_t task, int worker)
     for (int64_t i = begin; i < end; i++) {
         int64_t sample = i / s->bands, row = i % s->bands * s->rows;
         run_band(r, sample, row, cpu_least(s->rows, pooled_rows - row), band);
-        /* a last row that no window reaches */
+        /* a last row outside all windows */
         if (row + s->rows >= pooled_rows && pooled_rows < height && r->y)
             run_band(r, sample, pooled_rows, 1, band);
     }

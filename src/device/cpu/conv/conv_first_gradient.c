@@ -1,7 +1,7 @@
-/* Gradient of the weights and bias of a convolution of an image with few channels: alone, with the
-   relu behind it, and with relu and 2x2 max-pool behind it. The gradients between these are never
-   written. Each task, a range of the batch's bands, has partial sums of its own, which are added in
-   the order of the tasks. */
+/* Gradient of the weights and bias of a convolution of an image with few channels: alone, fused
+   with the relu after it, and with relu and 2x2 max-pool after it. The gradients between these are
+   never written. Each task has a range of the batch's bands and its own partial sums, which are
+   added in the order of the tasks. */
 #include "base/memory.h"
 #include "device/cpu/conv/conv_first.h"
 #include "device/cpu/conv/conv_first_gradient_kernels.h"
@@ -17,13 +17,14 @@ typedef struct gradient_state {
     cpu_isa isa;
     first_shape s;
     conv_backward ops;
-    const op *writer; /* of codes, see conv_pool_reader */
+    const op *writer; /* of the codes, see conv_pool_reader */
     int64_t batch, rows, bands, per_task,
-        partial_count;           /* rows to a band, bands to a sample and a task */
-    int64_t stride, band_floats; /* scratch memory: [partial_count][stride], then a band a worker */
+        partial_count; /* rows per band, bands per sample and per task */
+    int64_t stride,
+        band_floats; /* scratch memory: [partial_count][stride], then a band per worker */
 } gradient_state;
 
-/* ---- what is accepted -------------------------------------------------------------------- */
+/* ---- acceptance -------------------------------------------------------------------------- */
 
 static conv_backward find_ops(const plan *p, const op *o)
 {
@@ -47,13 +48,14 @@ static bool fused_accepts(const plan *p, const op *o, const char **why)
     return !f.data && (!f.pool || (s.stride[0] == 1 && s.stride[1] == 1));
 }
 
-/* The gradients between pool and convolution are never there: a window's goes to one of its four
-   pixels, and relu only decides whether it goes anywhere. */
+/* The gradients between pool and convolution do not exist: a window's gradient goes to one of its
+   four pixels, and relu only decides whether it goes anywhere. */
 static double fused_flops(const plan *p, const op *o)
 {
     conv_backward f = conv_backward_of(p, o);
     cpu_isa isa;
-    if (!f.pool || cpu_isa_choose(&isa) != CORNU_OK) /* `prepare`, which is next, says so */
+    if (!f.pool ||
+        cpu_isa_choose(&isa) != CORNU_OK) /* `prepare`, which is called next, reports it */
         return f.weights->flops;
     const tensor *dw = OP_OUT(p, f.weights, 0), *windows = OP_IN(p, f.pool, 2);
     double taps = (double)(dw->count / dw->shape.dim[3]);
@@ -74,7 +76,7 @@ static double pool_bytes(const plan *p, const op *o, const kernel_info *const *k
 
 /* ---- prepare ----------------------------------------------------------------------------- */
 
-/* Bands, tasks and the sizes of what they need. */
+/* Bands, tasks and the sizes of their buffers. */
 static void choose_blocking(gradient_state *s)
 {
     const first_shape *h = &s->s;
@@ -122,9 +124,9 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
 typedef struct gradient_run {
     const gradient_state *s;
     float *sums, *bands;
-    const float *x, *dy;  /* dy: of the pool's output where there is a pool */
+    const float *x, *dy;  /* dy: with a pool, the gradient of its output */
     const float *y;       /* the convolution's output, where it is needed */
-    const uint8_t *codes; /* where there is a pool */
+    const uint8_t *codes; /* with a pool */
 } gradient_run;
 
 static void add_band(const gradient_run *r, int64_t sample, int64_t row, int64_t rows, float *band,

@@ -1,33 +1,33 @@
 /* Gradient of the weights and bias of a convolution of an image with few channels, alone, with the
-   relu behind it, or with relu and 2x2 max-pool behind it.
+   relu after it, or with relu and 2x2 max-pool after it.
 
    A register tile is some taps by one or two vectors of filters; it stays in registers over some
    rows of pixels, and each pixel costs a broadcast per tap and one multiply-add per tap and vector.
-   With a pool three of four gradients are 0. So the tile goes over windows, not pixels: each lane
-   picks from the four values that its tap meets in the window the one that its code names, which is
-   one shuffle and one multiply-add in place of four.
+   With a pool three of four gradients are 0. So the tile passes over windows, not pixels: each lane
+   selects one of the four values at its tap in the window by its code, which is one shuffle and one
+   multiply-add in place of four.
 
-   Measured, one thread of a loaded Cascade Lake core, as a fraction of the FMA probe: out of the
+   Measured, one thread of a loaded Cascade Lake core, as a fraction of the FMA probe: from the
    first-level cache 0.95; 100x32x32x3, 32 filters 3x3 0.47. With a pool, in FLOPs of the definition
-   (of which 2.0 would be the peak): out of the first-level cache 1.5; 32x150x150x3, 3x3 valid 0.8;
-   50x28x28x1, 5x5 1.17. */
+   (2.0 would be the peak): from the first-level cache 1.5; 32x150x150x3, 3x3 valid 0.8; 50x28x28x1,
+   5x5 1.17. */
 #include "device/cpu/conv/conv_first_gradient_kernels.h"
 #include "device/cpu/pool/pool_codes.h"
 
 enum { BLOCK = 2 * VEC_FLOATS };
 
-/* Taps of a tile that has two vectors: they need two accumulators each, beside gradients, codes and
-   what is loaded; and pixels that the tile stays for: their gradients stay in the first cache. */
+/* Taps of a tile with two vectors: each needs two accumulators, besides gradients, codes and loaded
+   values; and pixels per tile pass: their gradients stay in the first-level cache. */
 #if VEC_COUNT >= 32
 enum { TAPS_MOST = 9 };
 #else
 enum { TAPS_MOST = 5 };
 #endif
 enum { GRADIENT_FLOATS = 4096 };
-/* How far ahead the first tile to pass over gradients prefetches them, in floats. */
+/* Prefetch distance, in floats, of the first tile that passes over gradients. */
 enum { PREFETCH_FLOATS = 1024 };
 
-/* Has the instruction set a shuffle within four lanes by a variable? */
+/* Does the instruction set have a variable shuffle within four lanes? */
 #if defined(__AVX2__)
 #define PICKS 1
 #else
@@ -75,8 +75,8 @@ VEC_INLINE void interleave(const float *restrict top, const float *restrict bott
     }
 }
 
-/* First the plain band of the output rows under the windows, then one row of fours for each two of
-   its rows that follow each other. */
+/* First the plain band of the output rows under the windows, then one row of fours for each pair of
+   consecutive rows. */
 static void pack_pool_band(const first_shape *s, const float *x, int64_t row, int64_t rows,
                            float *band)
 {
@@ -96,16 +96,16 @@ typedef struct gradient_operands {
     int64_t pixel, x_row, tap_row; /* floats to the next pixel, row of pixels, row of taps */
     const float *dy, *y;
     const uint8_t *codes;
-    int64_t d_pixel, d_row; /* elements of dy, y and codes to the next pixel, row */
+    int64_t d_pixel, d_row; /* elements of dy, y and codes to the next pixel and row */
     int64_t rows, columns;
     int vectors;
-    int64_t rest;              /* filters from the block's first on */
+    int64_t rest;              /* number of filters from the block's first on */
     float *sums, *bias;        /* bias: NULL where another tile adds it */
-    int64_t filters, sums_row; /* of sums: to the next tap, to the next row of taps */
+    int64_t filters, sums_row; /* in sums: to the next tap, to the next row of taps */
 } gradient_operands;
 
-/* A window's gradient for its four values: for shuffles one vector, 0 where it goes nowhere;
-   without them one vector for each value. */
+/* A window's gradient for its four values: with shuffles one vector, 0 where no gradient goes back;
+   without shuffles one vector per value. */
 typedef struct window_gradient {
 #if PICKS
     vec d;
@@ -139,7 +139,7 @@ VEC_INLINE vec window_sum(const window_gradient *w)
 #endif
 }
 
-/* sum + the gradient times the value of `fours` that each lane's code names */
+/* sum + the gradient times the value of `fours` that each lane's code selects */
 VEC_INLINE vec add_window(vec sum, const float *fours, const window_gradient *w)
 {
 #if defined(__AVX512F__)
@@ -173,7 +173,7 @@ static __attribute__((noinline)) void add_taps(const vec *values, int count, int
         }
 }
 
-/* By way of a copy: what is handed on by its address would not stay in registers before. */
+/* Through a copy: a variable whose address is passed on would not stay in registers before. */
 VEC_INLINE void add_sums(int taps, int lines, int vectors, const gradient_operands *g,
                          gradient_sums acc, const vec bias[2])
 {
@@ -203,8 +203,7 @@ VEC_INLINE void prefetch_l1(int vectors, const float *from)
         __builtin_prefetch(from + PREFETCH_FLOATS + v * VEC_FLOATS, 0, 3);
 }
 
-/* `taps` neighbouring taps in each of `lines` rows of the kernel, and `vectors` vectors of filters.
- */
+/* `taps` adjacent taps in each of `lines` rows of the kernel, and `vectors` vectors of filters. */
 VEC_INLINE void pixel_tile(int taps, int lines, int vectors, const gradient_operands *g)
 {
     gradient_sums acc = {0};
@@ -245,7 +244,7 @@ VEC_INLINE void pixel_tile(int taps, int lines, int vectors, const gradient_oper
     add_sums(taps, lines, vectors, g, acc, bias);
 }
 
-/* The same over windows. */
+/* The same, over windows. */
 VEC_INLINE void window_tile(int taps, int lines, int vectors, const gradient_operands *g)
 {
     gradient_sums acc = {0};
@@ -329,7 +328,7 @@ static void run_tile(int64_t taps, int64_t lines, const gradient_operands *g)
         tile_of(taps, lines, 1, g);
 }
 
-/* Rows of the kernel that one tile takes: more than one where their taps are few. */
+/* Number of kernel rows for one tile: more than one where their taps are few. */
 static int64_t lines_of(int64_t taps, int64_t left)
 {
     if (VEC_COUNT < 32)
@@ -356,7 +355,7 @@ static void run_taps(const first_shape *s, gradient_operands g)
     }
 }
 
-/* The same where the last vector is not full: by way of copies that have zeros behind it. */
+/* The same where the last vector is not full: through copies padded with zeros. */
 static void run_narrow(const first_shape *s, gradient_operands g)
 {
     enum { PIXELS = 64 };
@@ -384,8 +383,8 @@ static void run_narrow(const first_shape *s, gradient_operands g)
         }
 }
 
-/* Blocks of rows and filters whose gradients stay in the first cache while tile after tile passes
-   over them. */
+/* Blocks of rows and filters whose gradients stay in the first-level cache while tile after tile
+   passes over them. */
 static void run_band(const first_gradient *f, gradient_operands g)
 {
     const first_shape *s = f->s;

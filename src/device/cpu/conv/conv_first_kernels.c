@@ -1,11 +1,11 @@
-/* Forward convolution of an image with few channels, alone or with the 2x2 max-pool behind it.
+/* Forward convolution of an image with few channels, alone or with the 2x2 max-pool after it.
 
    A register tile is some columns of one output row (with the pool: of two rows) by one or two
    vectors of filters; for each tap it takes one load per vector of weights and one broadcast per
    pixel. The band is packed in planes, so that neighbouring columns are neighbours in memory
-   whatever the number of channels and the stride: one tile serves them all.
+   whatever the number of channels and the stride: one tile handles all cases.
 
-   Measured, one thread of a loaded Cascade Lake core, as a fraction of the FMA probe: out of the
+   Measured, one thread of a loaded Cascade Lake core, as a fraction of the FMA probe: from the
    first-level cache 0.87, with pool and codes 0.79. Whole layers, whose outputs go to memory:
    100x32x32x3 to 32 filters 3x3 0.60; 32x150x150x3, 3x3 valid, with relu, pool and codes 0.63;
    50x28x28x1, 5x5, the same 0.63; 50x28x28x1, 3x3 0.35. */
@@ -15,12 +15,12 @@
 /* Pixels of a tile: two accumulators each; weights, the broadcast and a product need registers too.
  */
 enum { PIXELS_MOST = (VEC_COUNT - 4) / 2, PAIRS_MOST = PIXELS_MOST / 4, BLOCK = 2 * VEC_FLOATS };
-/* How many pixels ahead of a tile its output is prefetched. */
+/* Prefetch distance of a tile's output, in pixels. */
 enum { PREFETCH_PIXELS = 32 };
 
 /* ---- packing ---------------------------------------------------------------------------- */
 
-/* Filters of the block from `n` on: two vectors, or one where that is enough. */
+/* Filters of the block from `n` on: two vectors, or one where one is enough. */
 VEC_INLINE int64_t block_width(const first_shape *s, int64_t n)
 {
     return s->filters - n > VEC_FLOATS ? BLOCK : VEC_FLOATS;
@@ -31,7 +31,7 @@ static int64_t packed_floats(const first_shape *s)
     return (first_taps(s) + 1) * ((s->filters + BLOCK - 1) / BLOCK * BLOCK);
 }
 
-/* [block][bias, then taps][width of the block], zeros behind the last filter */
+/* [block][bias, then taps][width of the block], zeros after the last filter */
 static void pack_weights(const first_shape *s, const float *w, const float *bias, float *packed)
 {
     int64_t taps = first_taps(s);
@@ -56,7 +56,7 @@ static void offsets(const first_shape *s, int32_t *offset)
                     (int32_t)(((i * s->channels + c) * step + j % step) * plane + j / step);
 }
 
-/* The three planes of `count` pixels, which lie `plane` floats apart. */
+/* Split `count` pixels into three planes, which are `plane` floats apart. */
 VEC_INLINE void split_three(const float *restrict x, int64_t count, int64_t plane,
                             float *restrict first)
 {
@@ -68,7 +68,7 @@ VEC_INLINE void split_three(const float *restrict x, int64_t count, int64_t plan
     }
 }
 
-/* The columns of phase `at` of one input row, `count` from the first that lies inside. */
+/* The columns of phase `at` of one input row: `count` of them, from the first inside the image. */
 VEC_INLINE void pack_row(const first_shape *s, const float *x, int64_t count, float *plane)
 {
     int64_t next = first_plane(s), step = s->stride[1];
@@ -82,7 +82,7 @@ VEC_INLINE void pack_row(const first_shape *s, const float *x, int64_t count, fl
                 plane[c * step * next + k] = x[k * step * s->channels + c];
 }
 
-/* Zeros left and right of columns begin to end - 1, in the planes of all channels. */
+/* Write zeros left and right of columns begin to end - 1, in the planes of all channels. */
 VEC_INLINE void pack_margins(const first_shape *s, int64_t begin, int64_t end, float *plane)
 {
     const int64_t width = first_plane(s);
@@ -127,22 +127,22 @@ static void pack_band(const first_shape *s, const float *x, int64_t row, int64_t
 
 /* ---- tiles ------------------------------------------------------------------------------ */
 
-/* Where a tile lies, for some columns of one or two rows. */
+/* The pointers and strides of a tile, for some columns of one or two rows. */
 typedef struct tile_operands {
     const int32_t *offset;
     int64_t taps;
     const float *w;       /* packed: bias, then taps */
     const float *x;       /* the band at its first pixel */
-    int64_t row;          /* floats from one output row to the next: of the band, */
-    int64_t y_row, pixel; /* of the output; and from one output pixel to the next */
-    int64_t rest;         /* filters from the block's first on */
-    int vectors;          /* of the block */
+    int64_t row;          /* floats from one output row to the next: in the band, */
+    int64_t y_row, pixel; /* in the output; and from one output pixel to the next */
+    int64_t rest;         /* number of filters from the block's first on */
+    int vectors;          /* in the block */
     bool relu;
     float *y, *pooled;
     uint8_t *codes;
 } tile_operands;
 
-/* Those of the windows `pairs` further right. */
+/* The operands of the windows `pairs` further right. */
 VEC_INLINE tile_operands next_pool_operands(const tile_operands *t, int64_t pairs)
 {
     tile_operands next = *t;
@@ -155,9 +155,9 @@ VEC_INLINE tile_operands next_pool_operands(const tile_operands *t, int64_t pair
 
 typedef vec accumulators[PIXELS_MOST][2];
 
-/* All taps of `rows` times `columns` pixels and `vectors` vectors of filters. With each tap a
-   pixel further on in the output, from `out` on, is prefetched: left to themselves, a tile's
-   stores would fill the buffers for misses at once and hold up the next tile. */
+/* All taps of `rows` times `columns` pixels and `vectors` vectors of filters. Each tap also
+   prefetches one more pixel of the output, from `out` on: otherwise a tile's stores would fill the
+   miss buffers all at once and delay the next tile. */
 VEC_INLINE void multiply(int rows, int columns, int vectors, const tile_operands *t,
                          const float *out, accumulators acc)
 {
@@ -193,7 +193,7 @@ VEC_INLINE void rectify(int pixels, int vectors, accumulators acc)
     for (int p = 0; p < pixels; p++) {
         UNROLL(2)
         for (int v = 0; v < vectors; v++)
-            acc[p][v] = vec_max((vec){0}, acc[p][v]); /* NaN stays */
+            acc[p][v] = vec_max((vec){0}, acc[p][v]); /* a NaN stays */
     }
 }
 
@@ -211,7 +211,7 @@ VEC_INLINE void store_pixels(int rows, int columns, int vectors, const tile_oper
     }
 }
 
-/* `count` tiles side by side. */
+/* `count` adjacent tiles. */
 VEC_INLINE void plain_tiles(int columns, int vectors, tile_operands t, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -245,7 +245,7 @@ VEC_INLINE void pool_windows(int pairs, int vectors, const tile_operands *t, acc
     }
 }
 
-/* `count` tiles side by side, of two rows and `pairs` windows each. */
+/* `count` adjacent tiles, of two rows and `pairs` windows each. */
 VEC_INLINE void pool_tiles(int pairs, int vectors, tile_operands t, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -314,7 +314,7 @@ static void run_tiles(int64_t size, const tile_operands *t, bool pool, int64_t c
         plain_tiles_of(size, 1, t, count);
 }
 
-/* One tile where the last vector is not full: by way of a copy that has room for it. */
+/* One tile where the last vector is not full: through a copy with space for it. */
 static void run_narrow_tile(int64_t size, const tile_operands *t, bool pool)
 {
     float y[PIXELS_MOST * BLOCK], pooled[PAIRS_MOST * BLOCK];
@@ -336,7 +336,7 @@ static void run_narrow_tile(int64_t size, const tile_operands *t, bool pool)
         memcpy(t->codes + p * t->pixel, codes + p * wide.pixel, (size_t)t->rest);
 }
 
-/* All `total` columns or windows from t on, in tiles as equal as they can be. */
+/* All `total` columns or windows from t on, in tiles of nearly equal size. */
 static void run_row(tile_operands t, bool pool, int64_t total)
 {
     int64_t most = pool ? PAIRS_MOST : PIXELS_MOST, tiles = (total + most - 1) / most;
@@ -389,7 +389,7 @@ static void forward(const first_forward *f)
     }
 }
 
-/* A last column that no window reaches. */
+/* The last column of an odd width, outside all windows. */
 static void run_last_column(tile_operands t, int64_t column)
 {
     t.x += column;

@@ -1,7 +1,7 @@
-/* What the convolutions of an image with few channels have in common, and their forward pass.
+/* The shape of convolutions of an image with few channels, and their forward pass.
 
-   Work goes by bands: some output rows of one sample. Of a band's input a packed copy is made, with
-   zeros where the padding is, so that the loops over taps know no edges. */
+   Work is done in bands: some output rows of one sample. A band's input is packed with zeros for
+   the padding, so that the loops over taps need no edge cases. */
 #ifndef DEVICE_CPU_CONV_CONV_FIRST_KERNELS_H
 #define DEVICE_CPU_CONV_CONV_FIRST_KERNELS_H
 
@@ -16,7 +16,7 @@ typedef struct first_shape {
     int64_t kernel[2], stride[2], before[2];
 } first_shape;
 
-/* Floats of a band's packed input for the forward pass, at most `rows` output rows: planes
+/* Floats of a band's packed input for the forward pass, for at most `rows` output rows: planes
    [input row][channel][column modulo stride][column / stride]. */
 static inline int64_t first_plane(const first_shape *s)
 {
@@ -45,15 +45,15 @@ static inline int64_t first_taps(const first_shape *s)
 
 typedef struct first_forward {
     const first_shape *s;
-    const int32_t *offset; /* [taps] as `offsets` gives them */
-    const float *packed;   /* weights and bias as `pack_weights` gives them */
+    const int32_t *offset; /* [taps] from `offsets` */
+    const float *packed;   /* weights and bias from `pack_weights` */
     const float *band;
-    int64_t rows; /* output rows of the band; of pool: rows of the pool's output */
+    int64_t rows; /* output rows of the band; with a pool: rows of the pool's output */
     bool relu;
-    float *y; /* the band's output; pool: NULL where it is not wanted */
-    /* pool: */
+    float *y; /* the band's output; with a pool: NULL where it is not needed */
+    /* with a pool: */
     float *pooled;
-    uint8_t *codes; /* like pooled; NULL where they are not wanted */
+    uint8_t *codes; /* shape as pooled; NULL where not needed */
 } first_forward;
 
 typedef struct conv_first_kernels {
@@ -61,13 +61,13 @@ typedef struct conv_first_kernels {
     int64_t (*packed_floats)(const first_shape *s);
     /* w [kh][kw][channels][filters], bias [filters] or NULL */
     void (*pack_weights)(const first_shape *s, const float *w, const float *bias, float *packed);
-    /* Where each tap's value lies in a band, from that of tap 0 on. */
+    /* The offset of each tap's value in a band, relative to tap 0's. */
     void (*offsets)(const first_shape *s, int32_t *offset);
-    /* The band of output rows row..row+rows-1 of sample x. */
+    /* Pack the band of output rows row..row+rows-1 of sample x. */
     void (*pack_band)(const first_shape *s, const float *x, int64_t row, int64_t rows, float *band);
-    /* y = x * W + b, or the larger of that and 0 */
+    /* y = x * W + b, or the maximum of that and 0 */
     void (*forward)(const first_forward *f);
-    /* The same, and its maxima over 2x2 windows side by side. */
+    /* The same, with its maxima over non-overlapping 2x2 windows. */
     void (*forward_pool)(const first_forward *f);
 } conv_first_kernels;
 

@@ -3,7 +3,7 @@
 
 #if DNNL_VERSION_MAJOR < 3
 
-/* A descriptor on the heap, as version 3 makes them, with what `status` says of its content. */
+/* A descriptor on the heap, as version 3 has them; `status` is the result of making its content. */
 static dnnl_status_t keep(onednn_desc *out, dnnl_status_t status, const dnnl_memory_desc_t *made)
 {
     *out = NULL;

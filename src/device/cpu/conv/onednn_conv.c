@@ -1,9 +1,9 @@
-/* Convolutions by oneDNN on the plan's own NHWC activations, so nothing but weights is ever
+/* Convolutions by oneDNN on the plan's own NHWC activations, so that only weights are ever
    reordered.
 
    The batch is divided into blocks of equally many samples (the last may have fewer, and then has
-   its own primitive); each is a task. Weights are packed into oneDNN's format once a step, for all
-   blocks. Gradients of weights come as one partial sum a block, added in the order of the blocks.
+   its own primitive); each is a task. Weights are packed into oneDNN's format once per step, for
+   all blocks. Gradients of weights are one partial sum per block, added in the order of the blocks.
    2 Cascade Lake cores, 32->32 @32x32, batch 100: forward 250, backward 200-230 GFLOP/s.
  */
 #include "device/cpu/conv/onednn_conv.h"
@@ -13,24 +13,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most blocks of a batch: enough for 16 threads; partial sums cost memory, so fewer of them. */
+/* Maximum number of blocks of a batch: enough for 16 threads. Partial sums cost memory, so there
+   are fewer of them. */
 enum { BLOCKS_MOST = 16, PARTIAL_SUMS_MOST = 10 };
 #define PARTIAL_SUMS_BYTES ((size_t)64 << 20)
 
 /* One convolution over `samples` samples. Roles: x (or dx), w (or dw), b (or db), y (or dy). */
 typedef struct block_kind {
     int64_t samples;
-    dnnl_primitive_desc_t described; /* owns the descriptors of memory: */
+    dnnl_primitive_desc_t described; /* owns the memory descriptors: */
     const_onednn_desc x, w, b, y, scratch;
     dnnl_primitive_t primitive;
     size_t w_bytes, scratch_bytes;
     /* Weights in oneDNN's format, where that differs from the plan's: */
-    int64_t packed_at; /* in the scratch memory, in floats; -1: it does not */
+    int64_t packed_at; /* offset in the scratch memory, in floats; -1: the formats are equal */
     dnnl_memory_t packed_memory;
     dnnl_primitive_t pack; /* forward, data: plain to packed; weights: packed to plain */
 } block_kind;
 
-/* What one worker hands to a primitive; the pointers are set for each block. */
+/* One worker's arguments of a primitive; the pointers are set for each block. */
 typedef struct worker_arguments {
     dnnl_stream_t stream;
     dnnl_memory_t x[2], w[2], b[2], y[2], scratch_memory[2];
@@ -46,7 +47,7 @@ typedef struct conv_state {
     int kinds;                  /* 1, or 2 with a smaller last block */
     block_kind block[2];
     dnnl_engine_t engine;
-    onednn_desc plain; /* weights as the plan has them */
+    onednn_desc plain; /* weights in the plan's format */
     dnnl_memory_t plain_memory;
     int workers;
     worker_arguments *worker;
@@ -55,12 +56,12 @@ typedef struct conv_state {
     int64_t w_count, w_stride, b_count, b_stride;
     /* Scratch memory, in floats: for backward weights the sums, [blocks][w_stride], then
        [blocks][b_stride], and one more in a second format, where there are two; else packed
-       weights. Then what oneDNN wants for a worker. */
+       weights. Then oneDNN's own scratch memory for each worker. */
     int64_t converted_at, workers_at, worker_floats;
 } conv_state;
 
-/* Samples of a block, from the batch alone: of all blockings into most/2..most blocks the one that
-   keeps 2, 4 and 8 threads busiest; of equals the one with the fewest blocks. */
+/* Samples per block, from the batch alone: of all blockings into most/2..most blocks, the one that
+   keeps 2, 4 and 8 threads busiest; among equals the one with the fewest blocks. */
 static int64_t samples_per_block(int64_t batch, int64_t most)
 {
     int64_t best = batch, best_score = INT64_MAX;
@@ -149,8 +150,8 @@ static int64_t padded_floats(size_t bytes)
     return (int64_t)((bytes + 63) / 64 * 16);
 }
 
-/* Forward and data: room for the weights in this block's format, the same for all blocks if that
-   can be. */
+/* Forward and data: memory for the weights in this block's format, shared by all blocks where
+   possible. */
 static cornu_status make_packed(conv_state *s, int k)
 {
     block_kind *block = &s->block[k];
@@ -169,7 +170,7 @@ static cornu_status make_packed(conv_state *s, int k)
     return CORNU_OK;
 }
 
-/* Backward weights: the partial sums, and the ways from their format to the plan's. */
+/* Backward weights: the partial sums, and the reorders from their format to the plan's. */
 static cornu_status make_sums(conv_state *s)
 {
     block_kind *first = &s->block[0], *last = &s->block[s->kinds - 1];
@@ -410,7 +411,7 @@ static dnnl_status_t reduce_weights(const conv_run *r, threads *pool)
     return status ? status : reorder(s, first->pack, s->converted_memory, s->plain_memory);
 }
 
-/* oneDNN takes plain pointers, also for what it only reads. */
+/* oneDNN takes non-const pointers, also for its inputs. */
 static float *readable(const float *p)
 {
     union {
@@ -452,8 +453,8 @@ static cornu_status run(const op_run *r)
     return CORNU_OK;
 }
 
-/* On AVX2 hundreds of products are added one after the other; behind tanh that rounding counts
-   against 1, and no longer against the largest sum. */
+/* On AVX2 hundreds of products are added one after the other. After tanh that rounding error is
+   relative to 1, and no longer to the largest sum. */
 const kernel cpu_conv_forward = {.name = "onednn_conv",
                                  .accepts = accepts,
                                  .prepare = prepare,

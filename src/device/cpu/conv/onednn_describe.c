@@ -1,4 +1,4 @@
-/* Convolutions of the plan as oneDNN describes them: memory and primitive descriptors. */
+/* oneDNN's memory and primitive descriptors for the plan's convolutions. */
 #include "device/cpu/conv/onednn_conv.h"
 
 static const char *dnnl_error(dnnl_status_t code)
@@ -53,7 +53,7 @@ dnnl_status_t onednn_weights_desc(const onednn_roles *r, int64_t groups, bool pl
     return onednn_desc_by_tag(out, 5 - skip, dims + skip, dnnl_format_tag_any);
 }
 
-/* The tensors' descriptors are the caller's to destroy, also where it fails. */
+/* The caller destroys the tensors' descriptors, also on failure. */
 static dnnl_status_t describe_tensors(const plan *p, const op *o, int64_t samples,
                                       onednn_convolution *c)
 {

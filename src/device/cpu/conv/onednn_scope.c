@@ -6,7 +6,7 @@ onednn_scope onednn_begin(void)
     onednn_scope before = {.threads = omp_get_max_threads()};
     sigset_t waiting;
     sigfillset(&waiting);
-    /* Faults of the thread itself cannot wait. */
+    /* Faults of the thread itself cannot be delayed. */
     sigdelset(&waiting, SIGSEGV);
     sigdelset(&waiting, SIGBUS);
     sigdelset(&waiting, SIGILL);

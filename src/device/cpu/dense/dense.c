@@ -1,4 +1,4 @@
-/* Which microkernels a dense layer uses, and whether it reads uint8 inputs. */
+/* Decides which microkernels a dense layer uses, and whether it reads uint8 inputs. */
 #include "device/cpu/dense/dense.h"
 
 CPU_ISA_TABLE(dense_kernels, cpu_dense);
@@ -8,9 +8,9 @@ const dense_kernels *dense_kernels_of(cpu_isa isa, bool amx)
     return amx ? DENSE_AMX : cpu_dense[isa];
 }
 
-/* AMX multiplies 32 rows of a batch at once, whether they are there or not. Fewer than 25, more
-   than 32, or a layer for which packing x and dy is not little beside the products, are faster with
-   vectors. */
+/* AMX multiplies 32 rows of a batch at once, even if fewer exist. Vectors are faster for fewer than
+   25 rows, for more than 32, and for a layer where packing x and dy takes long compared with the
+   products. */
 bool dense_takes_amx(const dense_size *d, const char **why)
 {
     enum { ROWS_LEAST = 25, ROWS_MOST = 32, SIDE_LEAST = 384, IN_MOST = 8192 };
@@ -45,7 +45,7 @@ bool dense_reads_samples(const plan *p, tensor_ref x)
 
 dense_u8 dense_u8_of(const op_run *o)
 {
-    const float least = 0x1p-64f; /* far from where floats end or lose precision */
+    const float least = 0x1p-64f; /* far from the range where floats overflow or lose precision */
     const sample_block *s = o->input->samples;
     if (s->x_type != SAMPLE_U8 || !(s->x_scale >= least && s->x_scale <= 1 / least))
         return (dense_u8){0};

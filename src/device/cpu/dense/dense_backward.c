@@ -2,7 +2,7 @@
    alone, or as the group DENSE_BACKWARD with the updates and the activation's gradient.
 
    First dy is packed, in panels for dW, transposed for dx; its columns' sums are the bias's
-   gradient. Where dy is small each worker packs it for itself: what another has written comes
+   gradient. Where dy is small each worker packs it for itself: data written by another core arrive
    slowly. Then W is swept once (dense_backward_run.c):
 
                 units, in panels of 48 columns
@@ -14,10 +14,10 @@
         task 1 |      |      |      |      |
                +------+------+------+------+
 
-   Each element of dx and of dW is summed by one task alone. Where
-   the updates of kernel and bias follow and nothing else reads their gradients, dW is never stored.
-   dx passes through the gradient of the activation that made x, if that is in the group, before it
-   is stored. Where no dx is wanted, the update of W may be deferred to the next step's forward pass
+   Each element of dx and of dW is summed by one task alone. Where the updates of kernel and bias
+   follow and nothing else reads their gradients, dW is never stored. dx is multiplied by the
+   derivative of the activation that made x, if that is in the group, before it is stored. Where no
+   dx is needed, the update of W may be deferred to the next step's forward pass
    (dense_deferred.c). */
 #include "device/cpu/dense/dense_backward.h"
 #include "base/memory.h"
@@ -26,10 +26,10 @@
 enum {
     TASKS_MOST = 64,
     DEPTH_TASKS = 16, /* deep blocks read dy less often */
-    TASKS_FEW = 8     /* smaller blocks where there would be fewer */
+    TASKS_FEW = 8     /* below this number of tasks, blocks become smaller */
 };
-#define BLOCK_BYTES ((int64_t)256 << 10) /* of x and dx, in the second-level cache */
-#define OWN_BYTES ((int64_t)128 << 10)   /* of packed dy, by each worker */
+#define BLOCK_BYTES ((int64_t)256 << 10) /* for x and dx, in the second-level cache */
+#define OWN_BYTES ((int64_t)128 << 10)   /* of packed dy, for each worker to pack its own */
 
 /* ---- preparation --------------------------------------------------------------------------- */
 
@@ -42,7 +42,7 @@ static void choose_blocking(dense_backward_state *s)
     int64_t wanted = dense_tasks(d, products, DEPTH_TASKS);
     int64_t most = BLOCK_BYTES / (2 * s->block_rows * (int64_t)sizeof(float));
     const dense_kernels *k = s->kernels;
-    int64_t even = wanted + (wanted > 1 && wanted % 2); /* blocks wanted, an even number */
+    int64_t even = wanted + (wanted > 1 && wanted % 2); /* number of blocks, an even one */
     int64_t depth = cpu_least(cpu_divide_up(d->in, even), cpu_least(most, k->backward_depth));
     bool coarse = d->in >= TASKS_FEW * k->coarse_grain && depth >= 2 * k->coarse_grain;
     int64_t grain = coarse ? k->coarse_grain : k->grain;
@@ -201,7 +201,7 @@ static void flush(void *state, threads *pool)
 
 static cornu_status data_run(const op_run *o)
 {
-    /* Only the update writes W, and here is none. */
+    /* Only the update writes W, and there is none here. */
     dense_backward_run r = {
         .s = o->state, .dy = o->in[0], .w = (float *)(uintptr_t)o->in[1], .dx = o->out[0]};
     return dense_backward_sweep(o, &r);

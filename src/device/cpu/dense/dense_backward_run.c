@@ -1,4 +1,4 @@
-/* The backward pass of dense layers, running: dy is packed, then W is swept block by block
+/* The run of the backward pass of dense layers: dy is packed, then W is swept block by block
    (dense_backward.c has the drawing). */
 #include "device/cpu/dense/dense_backward.h"
 #include <string.h>
@@ -26,7 +26,7 @@ static float *transposed_of(const dense_backward_run *r, int64_t block, int64_t 
     return r->transposed + at * s->kernels->lanes_floats;
 }
 
-/* Rows of the batch in a group of lanes, and the lanes that they take. */
+/* Rows of the batch in a group of lanes; *lanes is the number of lanes that they occupy. */
 static int64_t lanes_of(int64_t rows, int64_t lane_group, int64_t *lanes)
 {
     int64_t left = cpu_least(rows - lane_group * DENSE_LANES, DENSE_LANES);
@@ -47,7 +47,7 @@ static void transpose_dy(const dense_backward_run *r, int64_t block, int64_t pan
     }
 }
 
-/* One panel's columns of dy, and with `bias` its gradient's. */
+/* One panel's columns of dy, and with `bias` their sums, the bias's gradient. */
 static void pack_dy_panel(const dense_backward_run *r, int64_t panel, bool bias)
 {
     const dense_backward_state *s = r->s;
@@ -83,8 +83,8 @@ static float *worker_scratch(const dense_backward_run *r, int worker)
     return r->workers + worker * r->s->worker_floats;
 }
 
-/* The worker's own dy, which its first task packs; the bias's gradient is task 0's. Returns
-   the scratch memory behind it. */
+/* The worker's own dy, which its first task packs; task 0 also makes the bias's gradient. Returns
+   the scratch memory after it. */
 static float *own_dy(dense_backward_run *r, int worker, int64_t task)
 {
     const dense_backward_state *s = r->s;
@@ -99,17 +99,16 @@ static float *own_dy(dense_backward_run *r, int worker, int64_t task)
 
 /* ---- the sweep ------------------------------------------------------------------------------- */
 
-/* What a task has come to: rows k...k + depth - 1 of W, one block of the batch. */
+/* The position of a task: rows k...k + depth - 1 of W, one block of the batch. */
 typedef struct sweep_block {
-    int64_t k, depth, next_k; /* next_k 0: this is the last */
+    int64_t k, depth, next_k; /* next_k 0: this block is the last */
     int64_t block, row, rows;
-    /* Scratch: x_floats; [lane_groups][depth][DENSE_LANES]; [DENSE_LANES][depth], before an
-     * activation.
-     */
+    /* Scratch: x_floats; [lane_groups][depth][DENSE_LANES]; [DENSE_LANES][depth], for the gradient
+       of an activation. */
     float *x, *dx, *dy;
 } sweep_block;
 
-/* Floats from the panel's rows to what the task takes next; 0: nothing. */
+/* Floats from the panel's current rows to the task's next block; 0: there is none. */
 static int64_t prefetch_distance(const dense_size *d, const sweep_block *c, int64_t panel)
 {
     int64_t here = dense_offset(d, panel, c->k);
@@ -154,7 +153,7 @@ static void wgrad_panel(const dense_backward_run *r, const sweep_block *c, int64
                      .rate = r->update_w.constants.learning_rate,
                      .update = r->simple ? NULL : r->update_w.rule,
                      .constants = &r->update_w.constants};
-    if (distance && (r->dw || !s->ops.data)) /* else dgrad has prefetched it */
+    if (distance && (r->dw || !s->ops.data)) /* otherwise dgrad has prefetched it */
         g.prefetch[streams++] = (r->dw ? g.dw : g.w) + distance;
     dense_give_slots(&g, &r->update_w, at, distance, streams);
     s->kernels->wgrad(&g);
@@ -171,7 +170,7 @@ static void dgrad_epilogue(const dense_backward_run *r, const sweep_block *c, in
         s->kernels->transpose(from, lanes, c->depth, rows, r->dx + at, d->in);
         return;
     }
-    /* In place, what is read of x would wait for what was written to dx, 4096 bytes apart. */
+    /* In place, reads of x would wait for writes to dx that are 4096 bytes apart. */
     s->kernels->transpose(from, lanes, c->depth, rows, c->dy, c->depth);
     for (int64_t i = 0; i < rows; i++, at += d->in)
         cpu_activate_back(s->isa, s->ops.act->a.act, r->x + at, c->dy + i * c->depth, r->dx + at,
@@ -207,7 +206,7 @@ static void sweep_task(void *context, int64_t task, int worker)
     sweep_block c = {.x = s->own ? own_dy(&r, worker, task) : worker_scratch(&r, worker)};
     c.dx = c.x + s->x_floats;
     c.dy = c.dx + s->lane_groups * s->depth * DENSE_LANES;
-    /* behind the task, the one that this worker is likely to take next */
+    /* after the task, the task that this worker will probably take next */
     int64_t next = 0, next_end;
     if (task + 1 < s->tasks)
         threads_range(s->blocks, s->tasks, task + 1, 1, &next, &next_end);

@@ -1,8 +1,8 @@
 /* DENSE_FORWARD on weights in panels: y = act(x W + b), x [rows][in], W [in][units].
 
-   A task is a block of y, some rows by some panels of columns, and where these are too few also a
-   K-slice of `in`; then it leaves partial sums, which are added in the slices' order afterwards
-   (split-K reduction). The epilogue adds the bias and applies the activation.
+   A task is a block of y, some rows by some panels of columns. Where there are too few such blocks
+   a task is also one K-slice of `in`; it then writes partial sums, which are added in the slices'
+   order afterwards (split-K reduction). The epilogue adds the bias and applies the activation.
 
                               units, in panels of 48 columns
               in              +------+------+------+------+
@@ -14,13 +14,13 @@
                               +------+------+------+------+
                               |<- a task  ->|<- another ->|
 
-   A task goes through its panels of W once, block by block: above, 1 2 3 4. A block of `depth` rows
-   of a panel stays in the cache while all the task's rows of x pass over it; meanwhile the next
-   block is prefetched.
+   A task reads its panels of W once, block by block: above, 1 2 3 4. A block of `depth` rows of a
+   panel stays in the cache while all the task's rows of x pass over it; meanwhile the next block is
+   prefetched.
 
-   Blocks of rows and K-slices depend on sizes alone; how many panels a task has depends on the
-   number of threads, too, which changes no sum. An update that the step before has deferred is
-   applied to each block first (dense_deferred.c). */
+   Blocks of rows and K-slices depend on sizes alone. The number of panels of a task also depends on
+   the number of threads, which changes no sum. An update that the previous step deferred is applied
+   to each block first (dense_deferred.c). */
 #include "base/memory.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/dense/dense.h"
@@ -28,13 +28,13 @@
 
 enum {
     TASKS_MOST = 32,    /* balances up to 16 threads */
-    TASKS_A_THREAD = 4, /* enough to balance them */
-    TASKS_SMALL_X = 12, /* the same with uint8 inputs: each reads x anew */
+    TASKS_A_THREAD = 4, /* enough to balance the threads */
+    TASKS_SMALL_X = 12, /* the same with uint8 inputs: each task reads x again */
     ROW_SLICES = 4,     /* tasks of a block of rows in the split-K reduction */
-    PANELS_LEAST = 6    /* of a task where x has to come from beyond the second-level cache */
+    PANELS_LEAST = 6    /* of a task where x does not fit the second-level cache */
 };
 #define CACHED_X_BYTES ((int64_t)512 << 10) /* stays in the second-level cache */
-#define SUM_BYTES ((int64_t)256 << 10)      /* so does what a task adds up */
+#define SUM_BYTES ((int64_t)256 << 10)      /* as do a task's sums */
 
 typedef struct forward_state {
     const dense_kernels *kernels;
@@ -43,8 +43,8 @@ typedef struct forward_state {
     int64_t row_blocks, panel_blocks, slices;
     int64_t sums_stride;         /* floats of one task's sums */
     int64_t depth, depth_blocks; /* of W */
-    int64_t x_floats;            /* of a block of x as kernels read it; 0: they read x itself */
-    bool samples;                /* x may be uint8 inputs with a scale */
+    int64_t x_floats; /* of a block of x in the kernels' packed form; 0: they read x itself */
+    bool samples;     /* x may be uint8 inputs with a scale */
     activation act;
 } forward_state;
 
@@ -62,16 +62,18 @@ static void choose_blocking(forward_state *s, int64_t thread_count)
     else
         s->panel_blocks = cpu_least(wanted, d->panels);
     s->panel_blocks = cpu_most(s->panel_blocks, cpu_divide_up(d->panels, most));
-    /* Slices cost the writing and reading of their sums: little beside W while rows are fewer than
-       the depth. */
+    /* Slices cost the writing and reading of their sums: little compared with W while rows are
+       fewer than the depth. */
     s->slices = cpu_least(wanted / (s->row_blocks * s->panel_blocks), d->in / (4 * rows));
-    /* A small layer is halved along its depth: x then mostly is where it was written, and W where
-       it will be, and lines that go from core to core are what such layers take their time for. */
+    /* A small layer is halved along its depth. Then x is mostly in the cache of the core that wrote
+       it, and W of the core that will write it; cache lines moving from core to core are the main
+       cost of such layers. */
     const bool small = wanted > 1 && wanted < TASKS_MOST && d->panels > 1;
     if (small)
         s->slices = 2;
     s->slices = cpu_least(cpu_most(s->slices, s->kernels->pack_x ? 2 : 1), s->depth_blocks);
-    /* Each task reads x anew; where sums do not depend on it, so many tasks will do. */
+    /* Each task reads x again; where the sums do not depend on the number of tasks, this many
+       suffice. */
     const int64_t enough = small ? 1 : s->samples ? TASKS_SMALL_X : TASKS_A_THREAD;
     if (small || s->slices == 1 || s->kernels->pack_x)
         s->panel_blocks =
@@ -113,14 +115,14 @@ static cornu_status prepare(const plan *p, const op *o, bool amx, threads *pool,
 typedef struct forward_run {
     const forward_state *s;
     const float *x, *w, *bias;
-    dense_u8 bytes; /* where it has a scale, in place of x */
+    dense_u8 bytes; /* in place of x, if it has a scale */
     float *y;
-    const dense_deferred *deferred; /* to be applied to W first; NULL: none */
+    const dense_deferred *deferred; /* applied to W first; NULL: none */
     float *sums;   /* slices > 1: [tasks][sums_stride]; else [threads][sums_stride] */
     float *packed; /* x for the kernels: [row_blocks][depth_blocks][x_floats] */
 } forward_run;
 
-/* What a task computes: rows by panels of y, from a K-slice. */
+/* The work of a task: rows by panels of y, from a K-slice. */
 typedef struct task_block {
     int64_t row, rows, panel, panels, k, depth;
 } task_block;
@@ -139,7 +141,7 @@ static task_block block_of(const forward_state *s, int64_t row_block, int64_t pa
     return c;
 }
 
-/* Bias and activation for `rows` rows from `first` on of a task's block of y. */
+/* Apply bias and activation to `rows` rows from `first` on of a task's block of y. */
 static void run_epilogue(const forward_run *r, const task_block *c, const float *sums,
                          int64_t slice_stride, int64_t first, int64_t rows)
 {
@@ -163,7 +165,7 @@ static void run_epilogue(const forward_run *r, const task_block *c, const float 
     }
 }
 
-/* The block of W behind the one at k of the task's panel i: of the next panel, or of the first one
+/* The block of W after the one at k of the task's panel i: in the next panel, or in the first panel
    further down. */
 static const float *next_block(const forward_run *r, const task_block *c, int64_t i, int64_t k,
                                int64_t depth)
@@ -181,7 +183,7 @@ static float *packed_x(const forward_run *r, int64_t row_block, int64_t depth_bl
     return r->packed + (row_block * r->s->depth_blocks + depth_block) * r->s->x_floats;
 }
 
-/* A block of columns of x. */
+/* Pack a block of columns of x. */
 static void pack_block(void *context, int64_t block, int worker)
 {
     (void)worker;
@@ -208,7 +210,7 @@ static void run_task(void *context, int64_t task, int worker)
     const forward_run *r = context;
     const forward_state *s = r->s;
     const dense_size *d = &s->size;
-    const int64_t outputs = s->row_blocks * s->panel_blocks; /* a thread stays at a slice of x */
+    const int64_t outputs = s->row_blocks * s->panel_blocks; /* a thread stays in one slice of x */
     int64_t slice = task / outputs, output = task % outputs, row_block = output / s->panel_blocks;
     task_block c = block_of(s, row_block, output % s->panel_blocks, slice);
     dense_begin(s->kernels);

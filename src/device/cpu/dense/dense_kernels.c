@@ -7,7 +7,7 @@
    along its rows: a vector holds rows of the batch. dW goes from registers through 1.5 KB of cache
    to the optimizer's rule, so that w and its slots are read and written once.
 
-   The next blocks are prefetched into the second-level cache meanwhile, spread over the
+   Meanwhile the next blocks are prefetched into the second-level cache, spread over the
    multiplications.
 
    Fraction of a register-only FMA probe, AVX-512 on Cascade Lake, one thread, batch 32, in the
@@ -32,22 +32,23 @@
 /* c[row][column] = sum over k of a(row, k) b[k][column], or c + factor * sum */
 typedef struct tile {
     const float *a;
-    int64_t a_row, a_step; /* from one row to the next, from one k to the next: one of them is 1 */
+    int64_t a_row,
+        a_step; /* from one row to the next, from one k to the next: one of the two is 1 */
     const float *b;
     int64_t b_step;
     float *c;
     int64_t c_row, depth;
-    int64_t last; /* columns of the last vector where that is masked */
+    int64_t last; /* columns of the last vector, if it is masked */
     bool add;
     float factor;                /* fprop: taken as 1 */
-    const float *prefetch[VECS]; /* step k prefetches what is at k * prefetch_step of them; */
-    int64_t prefetch_step;       /* wgrad's of c, too */
+    const float *prefetch[VECS]; /* step k prefetches the memory at k * prefetch_step of each; */
+    int64_t prefetch_step;       /* in wgrad also for c */
 } tile;
 
 typedef void tile_function(const tile *t);
 
-/* A whole panel's width is a constant: the addresses need no arithmetic, which would hold up the
-   next tile. */
+/* The width of a whole panel is a constant, so that the addresses need no arithmetic, which would
+   delay the next tile. */
 VEC_INLINE void tile_store(vec sum[ROWS][VECS], int rows, int vecs, bool masked, bool add,
                            bool transposed, const tile *t)
 {
@@ -159,7 +160,8 @@ static tile_function *const fprop_tiles[ROWS][VECS + 1] = {
 };
 static tile_function *const wgrad_tiles[2][VECS + 1] = {TILE_ROW(wgrad_1), TILE_ROW(wgrad_3)};
 
-/* Index in a row of functions for `columns` columns, and how many its last vector has. */
+/* Index in a row of functions for `columns` columns; *last is the number of columns in its last
+   vector. */
 static int tile_width(int64_t columns, int64_t *last)
 {
     if (columns >= COLUMNS)
@@ -169,19 +171,19 @@ static int tile_width(int64_t columns, int64_t *last)
     return vecs;
 }
 
-/* From step to step, for `floats` to be prefetched in so many steps: evenly, since a core has few
-   lines on their way at a time and what it wants at once waits for them. */
+/* Floats per step, to prefetch `floats` in `steps` steps. Even spacing matters: a core can have few
+   cache misses in flight, and its immediate loads wait for them. */
 VEC_INLINE int64_t prefetch_distance(int64_t floats, int64_t steps)
 {
     uint32_t each = ((uint32_t)floats + (uint32_t)steps - 1) / (uint32_t)steps;
     return each < LINE ? each : LINE;
 }
 
-/* Rows come in tiles that differ by one at most: 33 are 7 7 7 6 6, not 8 8 8 8 1. Each tile
-   prefetches as much of the next block as any other. */
+/* Rows are divided into tiles that differ by at most one: 33 are 7 7 7 6 6, not 8 8 8 8 1. Each
+   tile prefetches an equal amount of the next block. */
 static void fprop(const dense_fprop *p)
 {
-    /* 32 bits: a division of 64 takes as long as ten steps of a tile. */
+    /* 32 bits: a 64-bit division takes as long as ten steps of a tile. */
     uint32_t all = (uint32_t)p->rows, tiles = (all + ROWS - 1) / ROWS;
     uint32_t least = all % ROWS == 0 ? ROWS : all / tiles, more = all - least * tiles;
     const int64_t prefetch_step = prefetch_distance(p->width, tiles);
@@ -249,7 +251,7 @@ VEC_INLINE void dgrad_store(vec sum[DGRAD_ROWS][DGRAD_VECS], int rows, int vecs,
 }
 
 /* `rows` rows of W from k on, `vecs` of the vectors of `lanes` lanes. Its steps prefetch the same
-   rows of the next block, if there are DGRAD_ROWS of them. */
+   rows of the next block, if rows is DGRAD_ROWS. */
 VEC_INLINE void dgrad_tile(int rows, int vecs, int64_t lanes, int64_t width, const dense_dgrad *d,
                            int64_t k, int64_t lane, const float *prefetch)
 {
@@ -297,7 +299,8 @@ VEC_INLINE void dgrad_rows(int vecs, int64_t lanes, int64_t width, const dense_d
         dgrad_tile(1, vecs, lanes, width, d, k, lane, prefetch + k * width);
 }
 
-/* Lanes and the width of almost all panels as constants: the addresses need no registers. */
+/* Lanes and the width of almost all panels are constants, so that the addresses need no
+   registers. */
 #define HALF_VECS (DENSE_LANES / 2 < DGRAD_VECS * VEC_FLOATS ? 1 : DGRAD_VECS)
 #define DGRAD_ROWS_FUNCTION(name, vecs, lanes, width)                           \
     static void name(const dense_dgrad *d, int64_t lane, const float *prefetch) \
@@ -339,7 +342,7 @@ static void wgrad_rows(const dense_wgrad *d, int64_t k, tile *t, bool many, floa
     t->prefetch_step = prefetch_step;
 }
 
-/* Where fewer rows than a tile's are left: count elements of the gradient. */
+/* For fewer rows than a tile's: add `count` elements of the gradient. */
 static void add_rest(const tile *t, const float *g, float *to, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)

@@ -1,9 +1,9 @@
 /* Microkernels of dense layers, on blocks that fit the caches: fprop y = x W, dgrad dx = dy W',
    wgrad dW = x' dy. W is packed in panels (host/panels.h): a block of it is [depth][width], width
-   <= DENSE_PANEL, its rows one behind the other.
+   <= DENSE_PANEL, with consecutive rows.
 
-               width            What is called `prefetch` is what a block like this one will be
-            +---------+         wanted of next: the microkernel prefetches it while it computes.
+               width            `prefetch` is the address of the next block of this kind: the
+            +---------+         microkernel prefetches it while it computes.
       depth |  block  |
             +---------+  in
             |         |
@@ -16,8 +16,8 @@
 #include "device/cpu/elementwise/update_kernels.h"
 #include <stdbool.h>
 
-/* uint8 inputs with a scale, which x is: row i is scale * from[index[i] * columns...]. Products on
-   them leave `scale` out until the end; 0: x are any floats. */
+/* uint8 inputs with a scale, of which x consists: row i is scale * from[index[i] * columns...].
+   Products with them leave out `scale` until the end; scale 0: x are arbitrary floats. */
 typedef struct dense_u8 {
     float scale;
     const uint8_t *from;
@@ -28,13 +28,13 @@ typedef struct dense_u8 {
 enum {
     DENSE_PANEL = 48, /* three AVX-512 vectors */
     DENSE_LANES = 32, /* two AVX-512 vectors */
-    DENSE_SLOTS = 3   /* of an optimizer, at most */
+    DENSE_SLOTS = 3   /* maximum of any optimizer */
 };
 
-/* sum[rows][DENSE_PANEL] = x[rows][depth] W[depth][width], or added to what sum holds. */
+/* sum[rows][DENSE_PANEL] = x[rows][depth] W[depth][width], or added to the content of sum. */
 typedef struct dense_fprop {
-    const float *x; /* as pack_x has made it, or pack_u8 where there is a scale; rows x_stride
-                       apart where there is no pack_x */
+    const float *x; /* packed by pack_x, or by pack_u8 if there is a scale; without pack_x its rows
+                       are x_stride apart */
     float scale;
     int64_t x_stride, rows, depth, width;
     const float *w;
@@ -49,38 +49,38 @@ typedef struct dense_epilogue {
     const float *slices, *bias; /* bias NULL: none */
     float factor;               /* the inputs' scale, or 1 */
     int64_t slice_count, slice_stride, rows, width;
-    bool relu; /* else act is the identity */
+    bool relu; /* false: act is the identity */
     float *y;
     int64_t y_stride;
 } dense_epilogue;
 
-/* dx'[depth][lanes] = W[depth][width] dy'[width][lanes], or added to what dx holds. Lanes are rows
-   of the batch: DENSE_LANES, or half as many where no more are left. */
+/* dx'[depth][lanes] = W[depth][width] dy'[width][lanes], or added to the content of dx. Lanes are
+   rows of the batch: DENSE_LANES, or half as many where no more are left. */
 typedef struct dense_dgrad {
     const float *w;
     int64_t depth, width;
-    const float *dy; /* as pack_lanes has made it */
+    const float *dy; /* packed by pack_lanes */
     int64_t lanes;
     float *dx;
     bool add;
-    const float *prefetch; /* the block of W to be next */
+    const float *prefetch; /* the next block of W */
 } dense_dgrad;
 
-/* dW[depth][width] = x' dy: kept in dw, or handed to the optimizer at once and never stored. */
+/* dW[depth][width] = x' dy: stored in dw, or passed to the optimizer at once and never stored. */
 typedef struct dense_wgrad {
     int64_t rows, depth, width;
-    const float *x, *dy; /* as pack_wgrad_x, or pack_wgrad_u8 where there is a scale (then dy
-                            is times it), and pack_dy have made them */
+    const float *x, *dy; /* packed by pack_wgrad_x, or by pack_wgrad_u8 if there is a scale (dy is
+                            then multiplied by it), and by pack_dy */
     float scale;
     float *dw; /* NULL: update w */
-    bool add;  /* to what dw holds */
+    bool add;  /* add to the content of dw */
     float *w;
-    float rate; /* w -= rate dW, where there is no other rule */
+    float rate; /* w -= rate dW, if there is no other rule */
     update_range *update;
     const optimizer_constants *constants;
     float *slot[DENSE_SLOTS]; /* NULL where the optimizer has none */
     const float
-        *prefetch[DENSE_SLOTS + 1]; /* blocks of dw, w or slots to be next; NULL behind the last */
+        *prefetch[DENSE_SLOTS + 1]; /* the next blocks of dw, w or slots; NULL after the last */
 } dense_wgrad;
 
 typedef struct dense_kernels {
@@ -88,17 +88,19 @@ typedef struct dense_kernels {
     void (*epilogue)(const dense_epilogue *f);
     void (*dgrad)(const dense_dgrad *d);
     void (*wgrad)(const dense_wgrad *g);
-    /* What the products read in place of x and dy, whose rows are `stride` apart, and its floats.
-       x[rows][depth] for fprop: NULL where it reads x itself. */
+    /* Packed forms of x and dy for the products, from rows `stride` apart, and their sizes in
+       floats. x[rows][depth] for fprop: NULL where it reads x itself. */
     int64_t (*x_floats)(int64_t rows, int64_t depth);
     void (*pack_x)(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to);
     /* x[rows][depth] for wgrad */
     int64_t (*wgrad_x_floats)(int64_t rows, int64_t depth);
     void (*pack_wgrad_x)(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to);
-    /* The same for columns k to k + depth - 1 of uint8 inputs; NULL: takes floats only. */
+    /* The same for columns k to k + depth - 1 of uint8 inputs; NULL: the kernels take floats
+       only. */
     void (*pack_u8)(const dense_u8 *x, int64_t rows, int64_t k, int64_t depth, float *to);
     void (*pack_wgrad_u8)(const dense_u8 *x, int64_t rows, int64_t k, int64_t depth, float *to);
-    /* A panel dy[rows][width], times `factor`, for wgrad, and the sums of its columns, without. */
+    /* A panel dy[rows][width], times `factor`, for wgrad, and the sums of its columns, without
+       `factor`. */
     int64_t (*panel_floats)(int64_t rows);
     void (*pack_dy)(const float *dy, int64_t stride, int64_t rows, int64_t width, float factor,
                     float *panel, float sums[DENSE_PANEL]);
@@ -109,12 +111,12 @@ typedef struct dense_kernels {
     /* to[columns][rows] = from[rows][columns] */
     void (*transpose)(const float *from, int64_t from_stride, int64_t rows, int64_t columns,
                       float *to, int64_t to_stride);
-    /* Each thread calls begin before fprop, dgrad or wgrad, and end after the last; NULL: no
-       need to. */
+    /* Each thread calls begin before fprop, dgrad or wgrad, and end after the last; NULL: not
+       needed. */
     void (*begin)(void), (*end)(void);
-    /* Rows of a block of W in the forward pass (dense_forward_depth), and at most in the backward
-       pass, where they are a multiple of `grain`, the rows of a tile of wgrad, or of coarse_grain,
-       those of dgrad's too, if there are many blocks. */
+    /* Rows of a block of W in the forward pass (dense_forward_depth), and the maximum in the
+       backward pass. There they are a multiple of `grain`, the rows of a tile of wgrad, or, if
+       there are many blocks, of coarse_grain, which is also a multiple of those of dgrad. */
     int64_t forward_depth, backward_depth, grain, coarse_grain;
 } dense_kernels;
 

@@ -10,14 +10,15 @@
      x w = x1 w1 + x1 w2 + x2 w1 + x1 w3 + x2 w2 + x3 w1 + at most 2^-21 |x w|
 
    (G. Henry, P. Tang, A. Heinecke: Leveraging the bfloat16 Artificial Intelligence Datatype For
-   Higher-Precision Computations, 2019). What is left out has either sign, since x and dy are
-   rounded to 8 bits, and only W is truncated. A sum is within 1e-6 of that of its products'
-   magnitudes (found: 4e-7, most of it the rounding of six times as many additions). AMX multiplies
-   16 times as fast as AVX-512, so six products take 0.375 of its time. Differences from floats: an
-   infinity, and what rounding to 8 bits makes one, becomes NaN; terms below 2^-126 count as 0.
+   Higher-Precision Computations, 2019). The omitted products have either sign, since x and dy are
+   rounded to 8 bits, and only W is truncated. A sum's error is at most 1e-6 of the sum of its
+   products' magnitudes (measured: 4e-7, mostly the rounding of six times as many additions). AMX
+   multiplies 16 times as fast as AVX-512, so six products take 0.375 of its time. Differences from
+   floats: an infinity becomes NaN, and so does a number that becomes infinite by rounding to 8
+   bits; terms below 2^-126 count as 0.
 
-   uint8 inputs need one term: 8 bits hold them, and three products are all. Sums are multiplied by
-   the inputs' scale at the end, dy before.
+   uint8 inputs need one term, since 8 bits hold them, and so only three products. Sums are
+   multiplied by the inputs' scale at the end, dy before.
 
    W is split into its terms between the multiplications, a row at a time; x and dy are packed once
    (dense_pack_amx.h). AMX tiles 6 and 7 hold operands, or 3 to 5 the terms of one of them, the
@@ -25,14 +26,14 @@
 
      fprop   sum[32][48] += x W             32 of the depth at a time, 6 AMX tiles of sums
      dgrad   dx'[16 of depth][32] += W dy'  2 AMX tiles of sums
-     wgrad   dW[16 of depth][48] = x' dy    3 AMX tiles of sums; their epilogue, the update, goes
-                                            beside the next ones' multiplications
+     wgrad   dW[16 of depth][48] = x' dy    3 AMX tiles of sums; their epilogue, the update, is
+   interleaved with the next tiles' multiplications
 
-   Measured on 2 cores with AMX and 2 MB of second-level cache each, a step over that with AVX-512:
-   cifar10-mlp 0.65, cifar100-mlp 0.82; with uint8 inputs 0.86 and 0.87 of that. Where all is in the
-   first-level cache the multiplications never wait; here they run at 0.4 to 0.6 of their rate.
-   Other batches, when those two were at 0.76 and 0.96: 28 0.84 and 1.00, 24 0.93 and 1.05, 20 1.05,
-   17 1.18; batches of 50 and 100, in an earlier version: 1.05 to 1.4. */
+   Measured on 2 cores with AMX and 2 MB of second-level cache each, a step's time divided by that
+   with AVX-512: cifar10-mlp 0.65, cifar100-mlp 0.82; with uint8 inputs 0.86 and 0.87 of that. With
+   all data in the first-level cache the multiplications never wait; here they run at 0.4 to 0.6 of
+   their peak. Other batches, when those two were at 0.76 and 0.96: 28 0.84 and 1.00, 24 0.93 and
+   1.05, 20 1.05, 17 1.18; batches of 50 and 100, in an earlier version: 1.05 to 1.4. */
 #include "device/cpu/amx.h"
 #include "device/cpu/dense/dense_pack_amx.h"
 
@@ -53,7 +54,7 @@ static void end(void)
 /* ---- fprop -------------------------------------------------------------------------------- */
 
 /* Row i of one step's AMX tiles [TERMS][PANEL_AMX_TILES]: rows i and i + 16 of W from row k on.
-   `whole`: both are there, of a whole panel. */
+   `whole`: both rows exist, and the panel is a whole one. */
 VEC_INLINE void split_pair(const dense_fprop *p, int64_t k, int64_t i, bool whole, float *to)
 {
     const int64_t width = whole ? DENSE_PANEL : p->width, below = AMX_SIDE * width;
@@ -81,8 +82,8 @@ VEC_INLINE void split_row(const dense_fprop *p, int64_t k, int64_t i, float *to)
         split_pair(p, k, i, false, to);
 }
 
-/* AMX tiles c0 and c1 += two of x by one of W; after each a row of what comes next is split, two
-   where x has one term. */
+/* AMX tiles c0 and c1 += two of x by one of W; after each, one row of the next operand is split
+   (two where x has one term). */
 #define MULTIPLY_AMX_TILES(n, c0, c1)                                               \
     if ((n) < amx_tiles) {                                                          \
         AMX_LOAD(7, b + (right * PANEL_AMX_TILES + (n)) * AMX_TILE, AMX_ROW_BYTES); \
@@ -98,7 +99,7 @@ VEC_INLINE void split_row(const dense_fprop *p, int64_t k, int64_t i, float *to)
         }                                                                           \
     }
 
-/* A step: a and b are its x and W; W's next one is split into `next`, unless that is NULL. */
+/* A step: a and b are its x and W; the next W is split into `next`, unless that is NULL. */
 VEC_INLINE void multiply_step(const dense_fprop *p, int x_terms, int64_t k, int amx_tiles,
                               const float *a, const float *b, float *next)
 {
@@ -113,7 +114,7 @@ VEC_INLINE void multiply_step(const dense_fprop *p, int x_terms, int64_t k, int 
         split_row(p, k + AMX_DEPTH, row, next);
 }
 
-/* AMX tiles 0 to 2 are rows 0 to 15 of sum, 3 to 5 the 16 at `low`. */
+/* AMX tiles 0 to 2 are rows 0 to 15 of sum, 3 to 5 the 16 rows at `low`. */
 #define SUM_AMX_TILES(action, sum, low)               \
     do {                                              \
         action(0, (sum), PANEL_BYTES);                \
@@ -185,7 +186,7 @@ VEC_INLINE void split_columns(const dense_dgrad *d, int64_t k, int64_t i, float 
     }
 }
 
-/* An AMX tile of sums += one of a, whose terms AMX tiles 3 to 5 hold, times b's term `right`. */
+/* An AMX tile of sums += one of a, whose terms are in AMX tiles 3 to 5, times b's term `right`. */
 #define TERMS_BY_AMX_TILE(sum, b)        \
     do {                                 \
         AMX_LOAD(7, (b), AMX_ROW_BYTES); \
@@ -251,7 +252,7 @@ static void dgrad(const dense_dgrad *d)
 
 /* ---- wgrad -------------------------------------------------------------------------------- */
 
-/* Where there is no rule: w -= rate g, or dw = or += g. */
+/* Without an optimizer rule: w -= rate g, or dw = or += g. */
 static void apply_plain(const dense_wgrad *d, int64_t at, const float *g, int64_t count)
 {
     float *to = (d->dw ? d->dw : d->w) + at;
@@ -265,15 +266,15 @@ static void apply_plain(const dense_wgrad *d, int64_t at, const float *g, int64_
     }
 }
 
-/* Rows k to k + rows - 1 of dW, to be stored or handed to the optimizer; `next` is the first that
-   is still to be. */
+/* Rows k to k + rows - 1 of dW, to be stored or passed to the optimizer; `next` is the first that
+   is not yet done. */
 typedef struct wgrad_epilogue {
     const dense_wgrad *d;
     int64_t k, next, rows;
     const float *g; /* [16][DENSE_PANEL] */
 } wgrad_epilogue;
 
-/* Rows of whole panels lie one behind the other. */
+/* Rows of whole panels are consecutive. */
 VEC_INLINE void apply_rows(wgrad_epilogue *u, int64_t most)
 {
     const dense_wgrad *d = u->d;
@@ -294,9 +295,9 @@ VEC_INLINE void apply_rows(wgrad_epilogue *u, int64_t most)
     }
 }
 
-/* g[16][DENSE_PANEL] of rows k... of W. Meanwhile the epilogue of the 16 rows before runs, a little
-   at a time: all at once, its stores held up the loads of AMX tiles. What `prefetch` has is left to
-   the hardware's prefetching, which has the optimizer's slots in time: asking took longer. */
+/* g[16][DENSE_PANEL] of rows k... of W. Meanwhile the epilogue of the previous 16 rows runs, a
+   little at a time: all at once, its stores delayed the loads of AMX tiles. `prefetch` is ignored:
+   the hardware prefetches the optimizer's slots in time, and explicit prefetching took longer. */
 VEC_INLINE void wgrad_tile(const dense_wgrad *d, int a_terms, int64_t k, wgrad_epilogue *before,
                            float *g)
 {

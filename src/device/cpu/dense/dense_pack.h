@@ -1,5 +1,5 @@
 /* Operands of the dense layers' vector kernels (dense_kernels.c): x for wgrad, dy in panels for
-   wgrad and transposed for dgrad. fprop reads x where it is. */
+   wgrad and transposed for dgrad. fprop reads x in place. */
 #ifndef DEVICE_CPU_DENSE_DENSE_PACK_H
 #define DEVICE_CPU_DENSE_DENSE_PACK_H
 
@@ -7,10 +7,11 @@
 #include "device/cpu/vec_transpose.h"
 
 #define LINE 16 /* floats in a cache line */
-/* Into the first-level cache, to be written. */
+/* Prefetch into the first-level cache, for writing. */
 #define VEC_PREFETCH_WRITE_L1(p) __builtin_prefetch((p), 1, 3)
 
-/* Rows of x do not fall into the same set of a cache; a tile may read behind the last. */
+/* A stride for which rows of x do not fall into the same cache set; a tile may read past the last
+   row. */
 static int64_t wgrad_stride(int64_t depth)
 {
     return (depth + LINE - 1) / LINE * LINE + LINE;
@@ -21,7 +22,7 @@ static int64_t wgrad_x_floats(int64_t rows, int64_t depth)
     return rows * wgrad_stride(depth);
 }
 
-/* Rows of x lie far apart: nobody but us sees the next ones coming. */
+/* Rows of x are far apart: the hardware does not prefetch the next ones. */
 static void pack_wgrad_x(const float *x, int64_t stride, int64_t rows, int64_t depth, float *to)
 {
     enum { PREFETCH_ROWS = 4 };
@@ -69,7 +70,8 @@ __attribute__((noinline)) static void transpose_square(const float *from, int64_
         vec_store(to, v[i]);
 }
 
-/* Lines of the rows of `to` that columns `column`... become, from row `row` of `from` on. */
+/* Prefetch the lines of `to` that columns `column`... of `from` are transposed into, from row `row`
+   of `from` on. */
 VEC_INLINE void prefetch_target(float *to, int64_t to_stride, int64_t column, int64_t columns,
                                 int64_t row)
 {

@@ -1,6 +1,7 @@
 /* Operands of the dense layers' AMX kernels (dense_kernels_amx.c): floats split into three terms of
    bfloat16 (bf16x3.h), or uint8 inputs as one, in AMX tiles of 1 KB, 16 rows of 16 pairs of
-   numbers. The pairs go along the depth of the product: a step of 32 of it has pairs (k, k + 16).
+   numbers. The pairs are along the depth of the product: a step of 32 of the depth has pairs (k, k
+   + 16).
 
      x for fprop    [steps of depth][2 AMX tiles of rows][terms]
      x for wgrad    [AMX tiles of depth][terms]
@@ -13,7 +14,7 @@
 #include "device/cpu/dense/dense_kernels.h"
 #include "device/cpu/vec_transpose.h"
 
-/* AMX_DEPTH is also the most rows of a batch. */
+/* AMX_DEPTH is also the maximum number of rows of a batch. */
 enum {
     PANEL_BYTES = DENSE_PANEL * 4,
     PANEL_AMX_TILES = DENSE_PANEL / AMX_SIDE,
@@ -21,10 +22,10 @@ enum {
     SPLIT_PANEL_FLOATS = TERMS * PANEL_AMX_TILES * AMX_TILE /* of AMX_DEPTH rows */
 };
 
-/* Into the first-level cache. */
+/* Prefetch into the first-level cache. */
 #define VEC_PREFETCH_L1(p) __builtin_prefetch((p), 0, 3)
 
-/* Pairs of bytes, the first 16 at a and b, or as many as are left; 8 bits hold them. */
+/* Pairs of bytes, the first 16 at a and at b, or as many as are left; 8 bits hold each exactly. */
 VEC_INLINE vec pair_bytes(const uint8_t *a, int64_t a_left, const uint8_t *b, int64_t b_left)
 {
     const uint32_t all = (1u << AMX_SIDE) - 1;
@@ -37,7 +38,7 @@ VEC_INLINE vec pair_bytes(const uint8_t *a, int64_t a_left, const uint8_t *b, in
     return (vec)(low >> 16 | high);
 }
 
-/* The first `count` floats at p, of which more may be there; less than 1: zeros. */
+/* The first `count` floats at p, which may have more; zeros for a count below 1. */
 VEC_INLINE vec load_up_to(const float *p, int64_t count)
 {
     if (count >= VEC_FLOATS)
@@ -59,7 +60,7 @@ static void pack_x(const float *x, int64_t stride, int64_t rows, int64_t depth, 
         for (int64_t i = 0; i < AMX_DEPTH; i++) {
             const float *from = x + i * stride + k;
             int64_t left = i < rows ? depth - k : 0;
-            /* Rows lie far apart: nobody but us sees the next ones coming. */
+            /* Rows are far apart: the hardware does not prefetch the next ones. */
             VEC_PREFETCH_L1(from + 2 * AMX_DEPTH);
             VEC_PREFETCH_L1(from + 2 * AMX_DEPTH + AMX_SIDE);
             split(load_up_to(from, left), load_up_to(from + AMX_SIDE, left - AMX_SIDE),
@@ -67,7 +68,7 @@ static void pack_x(const float *x, int64_t stride, int64_t rows, int64_t depth, 
         }
 }
 
-/* Row i of bytes from column k on; any row where there is none, of which nothing is read. */
+/* Row i of bytes from column k on; for i past the last row any row, of which nothing is read. */
 VEC_INLINE const uint8_t *row_of(const dense_u8 *x, int64_t i, int64_t rows, int64_t k)
 {
     return x->from + x->index[i < rows ? i : 0] * x->columns + k;
@@ -85,7 +86,7 @@ static void pack_u8(const dense_u8 *x, int64_t rows, int64_t k, int64_t depth, f
     }
 }
 
-/* v[i]: column i of from[rows][columns], of which only 16 by 16 count */
+/* v[i]: column i of from[rows][columns], of which at most 16 by 16 are read */
 VEC_INLINE void load_transposed(const float *from, int64_t stride, int64_t rows, int64_t columns,
                                 vec v[AMX_SIDE])
 {
@@ -97,7 +98,7 @@ VEC_INLINE void load_transposed(const float *from, int64_t stride, int64_t rows,
     vec_transpose(v);
 }
 
-/* An AMX tile of columns: pairs of a's and b's columns i are its row i. */
+/* An AMX tile of columns: its row i is the pairs of columns i of a and b. */
 static void pack_transposed(vec a[AMX_SIDE], vec b[AMX_SIDE], float *to, int64_t slice_stride)
 {
     for (int i = 0; i < AMX_SIDE; i++)

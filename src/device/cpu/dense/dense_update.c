@@ -1,8 +1,8 @@
 /* DENSE_UPDATE on weights in panels. As the backward pass does (dense_backward.c), it sweeps W
-   block by block: dW [depth][48] of each shard, their sum, the update, while the next block that
-   has any of the ranges is prefetched. dW is nowhere whole. A shard's product goes by the
-   microkernels and the blocks of the batch that DENSE_BACKWARD_WEIGHTS of the shard alone would
-   take, so that bits are the same. */
+   block by block: dW [depth][48] of each shard, their sum, the update, while the next block with
+   any of the ranges is prefetched. The whole dW is never stored. A shard's product uses the same
+   microkernels and blocks of the batch as DENSE_BACKWARD_WEIGHTS of the shard alone, so that the
+   bits are the same. */
 #include "base/memory.h"
 #include "device/cpu/dense/dense.h"
 #include "device/cpu/elementwise/elementwise_kernels.h"
@@ -11,13 +11,13 @@
 CPU_ISA_TABLE(element_kernels, cpu_element_kernels);
 
 enum { TASKS_MOST = 64 };
-#define X_BYTES ((int64_t)256 << 10) /* of x, packed, in the second-level cache */
+#define X_BYTES ((int64_t)256 << 10) /* for x, packed, in the second-level cache */
 
-/* What is multiplied of a shard. */
+/* The product of a shard. */
 typedef struct shard_product {
     const dense_kernels *kernels;
     int64_t rows, row_blocks, block_rows;
-    float share;   /* of the batch, by which it is multiplied */
+    float share;   /* of the batch, the product's factor */
     int64_t dy, x; /* in scratch memory: [row_blocks][panels][panel_floats]; in the worker's:
                       [row_blocks][x_floats] */
     int64_t panel_floats, x_floats;
@@ -30,9 +30,9 @@ typedef struct dense_update_state {
     int64_t shards;
     shard_product *of; /* [shards] */
     const dense_kernels
-        *begins; /* what a thread begins with: that of any shard, if it asks for it */
+        *begins; /* called by each thread first: any shard's, if its kernels need one */
     int levels;  /* of the tree */
-    float scale; /* of the sum */
+    float scale; /* factor of the sum */
     int64_t depth, blocks, tasks;
     int64_t dy_floats, x_floats, sum_floats, worker_floats;
 } dense_update_state;
@@ -57,7 +57,7 @@ static void plan_shard(dense_update_state *s, int64_t batch, int64_t i)
     s->dy_floats += cpu_scratch_floats(p->row_blocks * d->panels * p->panel_floats);
 }
 
-/* A multiple of what all shards' microkernels want. */
+/* A multiple of the grains of all shards' microkernels. */
 static void choose_depth(dense_update_state *s)
 {
     int64_t grain = 1, most = X_BYTES / (s->size.rows * (int64_t)sizeof(float));
@@ -115,7 +115,7 @@ typedef struct dense_update_run {
     const dense_update_state *s;
     const op_attributes *a;
     const float *factors;
-    int64_t floats; /* of a shard's factors */
+    int64_t floats; /* of one shard's factors */
     cpu_update_step update;
     float *dy, *workers;
 } dense_update_run;
@@ -123,7 +123,7 @@ typedef struct dense_update_run {
 /* A block of W: rows k...k + depth - 1 of a panel. */
 typedef struct update_block {
     int64_t panel, k, depth, at, count; /* its elements: at...at + count - 1 */
-    const update_span *range;           /* the first that has some of them; NULL: none has */
+    const update_span *range;           /* the first range with elements of it; NULL: none */
 } update_block;
 
 static void pack_dy(void *context, int64_t task, int worker)
@@ -158,7 +158,7 @@ static void pack_x(const dense_update_run *r, int64_t k, int64_t depth, float *t
     }
 }
 
-/* Ranges lie one behind the other. */
+/* Ranges are in ascending order. */
 static update_block block_of(const dense_update_run *r, int64_t panel, int64_t k)
 {
     const dense_update_state *s = r->s;
@@ -167,7 +167,7 @@ static update_block block_of(const dense_update_run *r, int64_t panel, int64_t k
     update_block b = {.panel = panel, .k = k, .depth = cpu_least(s->depth, s->size.in - k)};
     b.at = dense_offset(&s->size, panel, k);
     b.count = b.depth * dense_width(&s->size, panel);
-    while (low < high) { /* those before `low` end before the block */
+    while (low < high) { /* ranges before `low` end before the block */
         int middle = (low + high) / 2;
         if (ranges[middle].first + ranges[middle].count <= b.at)
             low = middle + 1;
@@ -179,8 +179,8 @@ static update_block block_of(const dense_update_run *r, int64_t panel, int64_t k
     return b;
 }
 
-/* The first block from this one on that has any of the ranges, before row `end` of W; else false.
- */
+/* The first block from this one on that has elements of a range, before row `end` of W; else
+   false. */
 static bool find_block(const dense_update_run *r, int64_t panel, int64_t k, int64_t end,
                        update_block *out)
 {
@@ -193,7 +193,7 @@ static bool find_block(const dense_update_run *r, int64_t panel, int64_t k, int6
     return false;
 }
 
-/* One shard's dW of a block; `next`, where it is not NULL, is prefetched. */
+/* One shard's dW of a block; `next`, if not NULL, is prefetched. */
 static void multiply(const dense_update_run *r, const shard_product *p, const update_block *b,
                      const update_block *next, const float *x, float *to)
 {
@@ -217,12 +217,12 @@ static void multiply(const dense_update_run *r, const shard_product *p, const up
     if (p->row_blocks == 0)
         for (int64_t i = 0; i < b->count; i++)
             to[i] = 0;
-    if (p->share != 1) /* -0: which is nothing to all numbers */
+    if (p->share != 1) /* -0: adding it changes no number */
         r->s->elements->scale(to, to, b->count, p->share, -0.0f);
 }
 
-/* In the tree of train/shards.h; the sum is where the first number is. sums [levels + 1]: those
-   that wait for what comes at their right, one behind the other. */
+/* Add in the tree of train/shards.h; the sum replaces the first number. sums [levels + 1] are
+   consecutive: partial sums that wait for their right neighbour. */
 static const float *add_up(const dense_update_run *r, const update_block *b,
                            const update_block *next, const float *x, float *sums)
 {

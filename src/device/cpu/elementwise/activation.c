@@ -37,7 +37,7 @@ typedef struct activation_run {
     const float *x, *dy; /* dy: backward only */
     float *y;
     int64_t rows, columns,
-        rows_per_task; /* softmax; the others see one long row of single columns */
+        rows_per_task; /* softmax; all other activations have one long row of single columns */
 } activation_run;
 
 static void run_task(void *context, int64_t task, int worker)

@@ -1,6 +1,6 @@
-/* Batch normalization over [rows][channels]. Sums over rows are taken in doubles, a partial sum for
-   each task's block of rows, added in their order; the variance is taken around the mean (two
-   passes), so that a large mean costs no digits. */
+/* Batch normalization over [rows][channels]. Sums over rows are in doubles: each task's block of
+   rows has a partial sum, and these are added in task order. The variance is computed around the
+   mean (two passes), so that a large mean costs no digits. */
 #include "base/memory.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/elementwise/batch_norm_kernels.h"
@@ -10,7 +10,7 @@
 
 CPU_ISA_TABLE(batch_norm_kernels, cpu_batch_norm_kernels);
 
-enum { ROWS_LEAST = 32 }; /* of a task: partial sums stay below a tenth of the data */
+enum { ROWS_LEAST = 32 }; /* per task: partial sums stay below a tenth of the data */
 
 typedef struct norm_state {
     const batch_norm_kernels *kernels;
@@ -55,7 +55,7 @@ static norm_run begin_run(const op_run *r)
                       .partials = totals + 2 * s->channels};
 }
 
-/* [3][channels], a pass's factors of each channel: behind the sums */
+/* [3][channels], a pass's factors of each channel, after the sums */
 static float *factors_of(const norm_run *n)
 {
     return (float *)(void *)(n->partials + n->s->tasks * 2 * n->s->channels);
@@ -81,7 +81,7 @@ static void sum_task(void *context, int64_t task, int worker)
     }
 }
 
-/* totals[half] of all partial sums, in their order */
+/* totals[half] = the sum of all partial sums, in task order */
 static void total(const norm_run *n, int half)
 {
     int64_t c = n->s->channels;
@@ -109,7 +109,7 @@ static void write_task(void *context, int64_t task, int worker)
     }
 }
 
-/* `rest`: what the means lost when they became floats; NULL: nothing. */
+/* `rest`: rounding errors of the means as floats; NULL: none. */
 static void normalize(const op_run *r, const float *mean, const double *rest, const float *inverse)
 {
     const norm_state *s = r->state;

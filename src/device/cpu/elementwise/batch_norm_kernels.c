@@ -1,5 +1,5 @@
-/* Batch normalization's loops over channels, which GCC vectorizes; sums in doubles. They
-   are bound by memory. */
+/* Batch normalization's loops over channels, which GCC vectorizes; sums in doubles. They are
+   memory-bound. */
 #include "device/cpu/elementwise/batch_norm_kernels.h"
 #include "device/cpu/vec.h"
 

@@ -1,4 +1,4 @@
-/* DROPOUT: the mask is drawn anew each time, from (seed, layer; element / 4, step). */
+/* DROPOUT: the mask is drawn again each time, from (seed, layer; element / 4, step). */
 #include "base/philox.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/elementwise/dropout_kernels.h"
@@ -26,8 +26,7 @@ static void dropout_task(void *context, int64_t task, int worker)
     r->kernels->drop(&range);
 }
 
-/* Of 32 random bits, the least whose random_to_float, which takes 24 of them, is at least `rate`.
- */
+/* The smallest 32 random bits whose random_to_float, which uses 24 of them, is at least `rate`. */
 static uint32_t least_kept(float rate)
 {
     double least = ceil((double)rate * 16777216.0);
@@ -39,7 +38,8 @@ static cornu_status run(const op_run *r)
     float rate = r->op->a.dropout.rate;
     int64_t count = OP_OUT(r->plan, r->op, 0)->count;
     int64_t first = r->input->first * (count / r->plan->batch);
-    if (first % 4 != 0) /* a shard that begins within four elements that share random numbers */
+    if (first % 4 !=
+        0) /* the shard begins within a group of four elements that share random numbers */
         return reference_kernels[OP_DROPOUT].run(r);
     dropout_run d = {r->state,
                      {.x = r->in[0],

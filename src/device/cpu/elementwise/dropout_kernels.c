@@ -1,8 +1,8 @@
 /* Dropout: Philox 4x32-10, the same bits as base/philox.h, VEC_FLOATS / 2 counters at once. Each of
-   a counter's four words has 64 bits for itself, of which the upper half is not looked at: so a
-   round is two multiplications of 32 by 32 bits, two moves and two exclusive ors; only the end
-   pairs the words up. BLOCKS such vectors are interleaved, because one round's multiplication waits
-   for the last one's.
+   a counter's four words occupies 64 bits, of which the upper half is ignored: so a round is two
+   multiplications of 32 by 32 bits, two moves and two exclusive ors; only the end pairs the words
+   up. BLOCKS such vectors are interleaved, because one round's multiplication waits for that of the
+   previous round.
 
    Measured on one thread of a Cascade Lake core, in cache: 0.55 ns an element, of which the ports
    that multiply, move and combine 64-byte vectors account for 0.49. */
@@ -33,8 +33,8 @@ VEC_INLINE words multiply(words a, words b)
 #endif
 }
 
-/* The upper half instead of the lower one: a shuffle, because shifts would wait for the same port
-   as the multiplications. */
+/* The upper half in place of the lower one: a shuffle, because shifts would use the same port as
+   the multiplications. */
 VEC_INLINE words upper(words a)
 {
 #if defined(__AVX512F__)
@@ -53,8 +53,8 @@ VEC_INLINE words all(uint64_t x)
     return x - (words){0};
 }
 
-/* Which counter a lane has: 0, 4, 1, 5, 2, 6, 3, 7. The first half stands in the even lanes,
-   which one instruction pairs up. */
+/* The counter of each lane: 0, 4, 1, 5, 2, 6, 3, 7. The first half is in the even lanes, which one
+   instruction pairs up. */
 VEC_INLINE words lanes(void)
 {
     words w;

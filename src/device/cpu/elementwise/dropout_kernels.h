@@ -1,4 +1,4 @@
-/* Dropout, whose mask is drawn anew from a counter. */
+/* Dropout, with a mask that is drawn again from a counter. */
 #ifndef DEVICE_CPU_ELEMENTWISE_DROPOUT_KERNELS_H
 #define DEVICE_CPU_ELEMENTWISE_DROPOUT_KERNELS_H
 

@@ -1,18 +1,18 @@
-/* LOSS and METRIC: the rows of losses.def and metrics.def over blocks of rows, a task each, whose
-   sums are added in their order. */
+/* LOSS and METRIC: the rows of losses.def and metrics.def, over blocks of rows. Each task is a
+   block, and the tasks' sums are added in order. */
 #include "device/cpu/cpu.h"
 #include "device/rows.h"
 
-enum { ELEMENT_COST = 16 }; /* of one output, against an addition: it takes a logarithm */
+enum { ELEMENT_COST = 16 }; /* cost of one output relative to an addition: it takes a logarithm */
 
 typedef struct rows_run {
     const float *output, *target;
     const float *weight; /* [rows / rows_per_sample], or NULL */
-    float *gradient;     /* NULL: not wanted */
+    float *gradient;     /* NULL: not needed */
     int64_t rows_per_sample;
     int64_t rows, n, targets, rows_per_task, k;
     loss_row *loss;     /* or */
-    metric_row *metric; /* one of them */
+    metric_row *metric; /* one of the two */
     double *partials;
 } rows_run;
 

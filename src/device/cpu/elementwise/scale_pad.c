@@ -34,8 +34,8 @@ static cornu_status run_scale(const op_run *r)
     return CORNU_OK;
 }
 
-/* Both copy the inner image; PAD also clears what surrounds it. Tasks are rows of the outer image
-   (PAD) or of the inner one (CROP). */
+/* Both copy the inner image; PAD also clears the margin around it. Tasks are rows of the outer
+   image (PAD) or of the inner one (CROP). */
 typedef struct pad_run {
     const float *from;
     float *to;

@@ -1,18 +1,18 @@
-/* Softmax, the cross-entropies on top of it, and the metrics behind them, in one pass over blocks
-   of rows, a task each, by the kernels of elementwise/softmax_kernels.c and the rows of
-   metrics.def; the tasks' sums are added in their order. */
+/* Softmax, its cross-entropies, and the metrics after them, in one pass over blocks of rows by the
+   kernels of elementwise/softmax_kernels.c and the rows of metrics.def. Each task is a block, and
+   the tasks' sums are added in order. */
 #include "device/cpu/cpu.h"
 #include "device/cpu/elementwise/softmax_kernels.h"
 #include "device/rows.h"
 
-enum { ELEMENT_COST = 16 }; /* of one output, against an addition: it takes exponentials */
+enum { ELEMENT_COST = 16 }; /* cost of one output relative to an addition: it takes exponentials */
 
 CPU_ISA_TABLE(softmax_kernels, cpu_softmax_kernels);
 CPU_ISA_PREPARE(prepare_kernels, cpu_softmax_kernels)
 
-/* The operations that run as one: of a HEAD, or one of its first two alone. */
+/* The operations that run as one: those of a HEAD, or one of its first two alone. */
 typedef struct head {
-    const op *softmax, *loss, *metrics; /* NULL: not there; metrics stand side by side */
+    const op *softmax, *loss, *metrics; /* NULL: absent; metrics are consecutive */
     int metric_count;
 } head;
 
@@ -81,7 +81,7 @@ typedef struct head_run {
     double (*partials)[GROUP_OPS_MAX]; /* [tasks]: sums of the loss and of the metrics */
 } head_run;
 
-/* Row by row, each with its sample's weight. */
+/* Row by row, because each loss is multiplied by its sample's weight. */
 static double weighted_loss(const head_run *h, const cross_entropy_rows *rows, int64_t begin,
                             const float *weight)
 {

@@ -1,6 +1,6 @@
-/* Softmax and its cross-entropies. A row is passed three times, in L1: largest, exponentials and
-   their sum, scaling. Sums are taken in doubles over blocks of BLOCK elements, whose own sums are
-   in floats: rows may be long.
+/* Softmax and its cross-entropies. A row is passed three times, in L1: maximum, exponentials and
+   their sum, scaling. Sums of blocks of BLOCK elements are in floats, and the sum over blocks in
+   doubles: rows may be long.
 
    Measured on one thread of a Cascade Lake core at 2.4 GHz, in L1: loss and gradient of 32x100 1.4
    ns an element, of 100x10 7 ns (the logarithm of each row and the sums over lanes). */
@@ -53,13 +53,13 @@ static float largest(const float *x, int64_t n)
 #endif
 }
 
-/* Sums over a row: of exp(x - largest), and where there is a target, of it and of it times
-   (x - largest). */
+/* Sums over a row: of exp(x - maximum), and with a target, of the target and of the target times (x
+   - maximum). */
 typedef struct sums {
     double power, target, product;
 } sums;
 
-/* One block of a row; e = exp(x - most), NULL: not kept. */
+/* One block of a row; e = exp(x - most), NULL: not stored. */
 VEC_INLINE void add_block(const float *x, const float *target, float most, float *e, int64_t count,
                           sums *s)
 {

@@ -1,11 +1,11 @@
-/* Sums in a fixed order: over partial results, and of squares. */
+/* Sums in a fixed order: over partial sums, and of squares. */
 #include "device/cpu/cpu.h"
 #include "device/cpu/elementwise/elementwise_kernels.h"
 #include <string.h>
 
 CPU_ISA_TABLE(element_kernels, cpu_element_kernels);
 
-enum { STRIP = 1024 }; /* floats: the sum stays in L1 while the partial sums pass by */
+enum { STRIP = 1024 }; /* floats: the sum stays in L1 while the partial sums are read */
 
 static void sum_range(const element_kernels *kernels, const float *partials, int64_t count,
                       int64_t partial_count, int64_t stride, float *sum)

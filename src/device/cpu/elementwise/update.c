@@ -1,5 +1,5 @@
-/* UPDATE: the optimizers' rules over blocks of elements. At four or five streams of memory for a
-   few operations an element, they are bound by memory. */
+/* UPDATE: the optimizers' rules over blocks of elements. With four or five streams of memory for a
+   few operations per element, they are memory-bound. */
 #include "device/cpu/elementwise/update.h"
 #include "device/host/optimizer.h"
 

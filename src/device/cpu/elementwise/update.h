@@ -1,4 +1,4 @@
-/* An optimizer's rule made ready for one step of one variable. */
+/* An optimizer's rule, prepared for one step of one variable. */
 #ifndef DEVICE_CPU_ELEMENTWISE_UPDATE_H
 #define DEVICE_CPU_ELEMENTWISE_UPDATE_H
 
@@ -11,9 +11,9 @@ typedef struct cpu_update_step {
     float *w, *slot[OPTIMIZER_SLOTS_MAX]; /* NULL where the optimizer has none */
 } cpu_update_step;
 
-/* `o`: an UPDATE of the plan of `r`, which may run a group that it belongs to. */
+/* `o`: an UPDATE of the plan of `r`, which may run the group that contains it. */
 cpu_update_step cpu_update_begin(const op_run *r, const op *o, cpu_isa isa);
-/* Elements first...first + count - 1 of the variable; g[count] are their gradients. */
+/* Update elements first...first + count - 1 of the variable; g[count] are their gradients. */
 void cpu_update_range(const cpu_update_step *u, const float *g, int64_t first, int64_t count);
 
 #endif

@@ -1,18 +1,17 @@
-/* One loop a configuration, a vector at a time. Everything is loaded before anything is stored:
-   w and its slots often lie a multiple of 4096 bytes apart, and a load that follows a store to such
-   an address waits for it. In the first-level cache Adam takes 16 cycles a vector with AVX-512 on
-   Cascade Lake (11 of them the square root; 22 with a division), sgd 2.5; out of the
-   caches, memory bounds it. */
+/* One loop per configuration, a vector at a time. All loads precede all stores: w and its slots
+   often lie a multiple of 4096 bytes apart, and a load that follows a store to such an address
+   waits for it. In the first-level cache Adam takes 16 cycles a vector with AVX-512 on Cascade Lake
+   (11 of them the square root; 22 with a division), sgd 2.5; from memory, it is memory-bound. */
 #include "device/cpu/elementwise/update_kernels.h"
 #include "device/cpu/vec.h"
 #include "model/optimizers.h"
 
-/* a / b for b >= 0. With AVX-512 from an approximate reciprocal and one step of Newton's, to about
-   1 unit in the last place: the divider is as slow as the square root, and both wait for it. */
+/* a / b for b >= 0. With AVX-512 from an approximate reciprocal and one Newton step, to about 1
+   unit in the last place: the divider is as slow as the square root, and both share one unit. */
 VEC_INLINE vec quotient(vec a, vec b)
 {
 #if defined(__AVX512F__)
-    /* Infinity would make a NaN of the step; a NaN stays, as the second operand. */
+    /* An infinite divisor would make the step NaN; a NaN stays, as the second operand. */
     vec divisor = (vec)_mm512_min_ps((__m512)vec_all(1e38f), (__m512)b);
     vec reciprocal = (vec)_mm512_rcp14_ps((__m512)divisor), q = a * reciprocal;
     return q + (a - q * divisor) * reciprocal;
@@ -32,14 +31,14 @@ typedef vec rule_real;
 
 #define SLOTS OPTIMIZER_SLOTS_MAX
 
-/* What one step reads and writes. */
+/* The memory that one step reads and writes. */
 typedef struct element {
     vec w, g, slot[SLOTS];
 } element;
 
 typedef void rule(const optimizer_constants *c, int form, vec *w, vec g, vec *slot);
 
-/* `left` elements from i on; bit n of `form`: there is slot n. */
+/* `left` elements from i on; bit n of `form`: slot n exists. */
 VEC_INLINE void step(rule *apply, int form, bool plain, const optimizer_constants *c,
                      const float *g, float *w, float *const slot[], int64_t i, int64_t left)
 {
@@ -70,7 +69,7 @@ VEC_INLINE void step(rule *apply, int form, bool plain, const optimizer_constant
 VEC_INLINE void range(rule *apply, int form, bool plain, const optimizer_constants *constants,
                       const float *g, float *w, float *const slots_[], int64_t count)
 {
-    const optimizer_constants c = *constants; /* nothing that is stored changes it */
+    const optimizer_constants c = *constants; /* a copy: no store can change it */
     float *const slot[SLOTS] = {form & 1 ? slots_[0] : NULL, form & 2 ? slots_[1] : NULL,
                                 form & 4 ? slots_[2] : NULL};
     int64_t i = 0;
@@ -82,7 +81,7 @@ VEC_INLINE void range(rule *apply, int form, bool plain, const optimizer_constan
 
 enum { ANY = UPDATE_FORM_ANY };
 
-/* A function for each form of each optimizer and one for any, without and with clipping and
+/* A function for each form of each optimizer and one for any form, without and with clipping and
    decay. */
 #define FORM(id, name, form_)                                                        \
     static void id##_##form_(const optimizer_constants *c, const float *g, float *w, \

@@ -1,16 +1,16 @@
 /* The optimizers' rules (device/rules/optimizers.h) on ranges of elements, for UPDATE and for
-   kernels that hand gradients on while they are in cache. */
+   kernels that pass gradients on while they are in cache. */
 #ifndef DEVICE_CPU_ELEMENTWISE_UPDATE_KERNELS_H
 #define DEVICE_CPU_ELEMENTWISE_UPDATE_KERNELS_H
 
 #include "device/rules/optimizer_constants.h"
 #include <stdint.h>
 
-/* w[count] and its slots, from gradient g; slot[i] is NULL where the configuration has none. */
+/* Update w[count] and its slots by gradient g; slot[i] is NULL where the configuration has none. */
 typedef void update_range(const optimizer_constants *c, const float *g, float *w,
                           float *const slot[], int64_t count);
 
-/* One form of one rule, compiled for itself; UPDATE_FORM_ANY reads it from the constants. */
+/* One form of one rule, compiled separately; UPDATE_FORM_ANY reads the form from the constants. */
 enum { UPDATE_FORM_ANY = -1 };
 typedef struct update_kernel {
     int optimizer, form; /* optimizer_id, optimizer_constants.form */
@@ -18,7 +18,7 @@ typedef struct update_kernel {
 } update_kernel;
 
 typedef struct update_kernels {
-    const update_kernel *list; /* of each optimizer, UPDATE_FORM_ANY last */
+    const update_kernel *list; /* all forms of each optimizer, UPDATE_FORM_ANY last */
 } update_kernels;
 
 #endif

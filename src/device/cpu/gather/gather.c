@@ -1,6 +1,6 @@
-/* GATHER: every row of the batch is its own sample. uint8 inputs are converted, and transformed
-   images interpolated, by the kernels of gather/gather_kernels.c; all else is read by the shared
-   gather_sample. */
+/* GATHER: every row of the batch is a different sample. uint8 inputs are converted, and transformed
+   images interpolated, by the kernels of gather/gather_kernels.c; the shared gather_sample reads
+   all others. */
 #include "device/cpu/cpu.h"
 #include "device/cpu/gather/gather_kernels.h"
 #include "device/gather_sample.h"
@@ -18,11 +18,11 @@ typedef struct gather_run {
     const gather_kernels *kernels;
     int64_t x_count, t_count; /* floats of a row */
     int64_t rows, rows_per_task;
-    bool augments, unread; /* x: its readers take the samples */
-    channel_scales scales; /* where samplewise standardization comes before: without the scale */
+    bool augments, unread; /* x is not written: its readers read the samples */
+    channel_scales scales; /* after samplewise standardization: without the scale */
 } gather_run;
 
-/* Row by row of the result; `whole`: further passes over the image follow. */
+/* The result, row by row; `whole`: further passes over the image follow. */
 static void resample_image(const gather_run *g, int64_t index, const random_transform *transform,
                            bool whole, float *x)
 {
@@ -51,7 +51,7 @@ static void resample_image(const gather_run *g, int64_t index, const random_tran
     }
 }
 
-/* Must a pixel's value be known before it can be computed what others become? */
+/* Do other pixels depend on a pixel's transformed value? */
 static bool needs_whole(const standardization *st, const random_transform *transform)
 {
     return st->samplewise_center || transform->channel_shift != 0 ||

@@ -1,10 +1,10 @@
 /* uint8 inputs to floats: converted, or interpolated; scaled and standardized, by the rules of
    device/rules.
 
-   An interpolated row goes in blocks of BLOCK pixels: first the coordinates in doubles, many at
-   once (in floats one would be wrong by 1e-5 of a pixel), then pixel by pixel all channels in one
-   vector of four floats. What depends on the whole image (channel shift, samplewise
-   standardization) takes further passes over it, which lies in cache by then.
+   A row is interpolated in blocks of BLOCK pixels: first the coordinates in doubles, many at once
+   (floats would have an error of 1e-5 of a pixel), then pixel by pixel all channels in one vector
+   of four floats. Transforms that depend on the whole image (channel shift, samplewise
+   standardization) take further passes over it, which is in cache by then.
 
    Measured on one thread of a Cascade Lake core at 2.4 GHz: 28x28 bytes converted in cache at 0.15
    ns a byte, 32x150x150x3 at the rate of memory; interpolated 9.4 ns a pixel of three channels
@@ -18,11 +18,11 @@ enum { BLOCK = 64, AHEAD = 768, PATTERN = 48, LANES = 16 };
 
 #define RULE VEC_INLINE
 
-/* Coordinates: pixels are counted in 32 bits, so that the loop over a block becomes vectors. */
+/* Coordinates: pixels are counted in 32 bits, so that the loop over a block is vectorized. */
 typedef int32_t rule_index;
 #include "device/rules/transforms.h"
 
-/* Numbers one by one, in loops that become vectors, ... */
+/* Single numbers, in loops that are vectorized, ... */
 #define SAMPLE_RULE(name) sample_##name
 #define rule_real float
 #define rule_all(a) (a)
@@ -61,7 +61,7 @@ VEC_INLINE pixel pixel_select(pixel_bits mask, pixel a, pixel b)
 
 /* ---- scales ------------------------------------------------------------------------------- */
 
-/* factor and shift of PATTERN numbers one after another. */
+/* factor and shift of PATTERN consecutive numbers. */
 typedef struct scale_pattern {
     float factor[PATTERN], shift[PATTERN];
 } scale_pattern;
@@ -119,8 +119,9 @@ static void scale_channels(const channel_scales *s, float *restrict x, int64_t c
 
 /* ---- interpolated pixels ------------------------------------------------------------------ */
 
-/* For each pixel of a block: the first byte of its neighbour before it, the bytes to the next
-   column and to the next row (0 at the border), the weights of those, and whether it is cval. */
+/* For each pixel of a block: the first byte of its neighbour before it, the distance in bytes to
+   the next column and to the next row (0 at the border), the weights of those, and whether the
+   pixel is cval. */
 typedef struct block_neighbours {
     int32_t low[BLOCK], right[BLOCK], down[BLOCK], outside[BLOCK];
     float right_weight[BLOCK], down_weight[BLOCK];
@@ -166,7 +167,7 @@ static void find_filled_neighbours(const gather_row *r, int64_t begin, int64_t c
     }
 }
 
-/* `channels` bytes as floats, read as four where there are so many. */
+/* `channels` bytes as floats, read as four bytes where `four` are readable. */
 VEC_INLINE pixel read_pixel(const uint8_t *at, int channels, bool four)
 {
     uint8_t bytes[4] = {0};
@@ -210,7 +211,7 @@ VEC_INLINE void blend(const gather_row *r, const block_neighbours *n, int64_t fi
         if (r->brightens)
             value = pixel_brightened(value, r->brightness);
         value = pixel_scaled(value, factor, shift);
-        if ((count - j) * channels >= 4) /* what is too much is written again */
+        if ((count - j) * channels >= 4) /* excess channels are overwritten later */
             memcpy(x, &value, sizeof value);
         else
             memcpy(x, &value, (size_t)channels * sizeof *x);
@@ -236,7 +237,7 @@ VEC_INLINE void blend_channels(const gather_row *r, const block_neighbours *n, i
     }
 }
 
-/* Do four bytes from each neighbour on lie in the image? The next one may be written by a thread
+/* Are four bytes from each neighbour on inside the image? The next image may be written by a thread
    that decodes it. */
 VEC_INLINE bool has_four(const gather_row *r, const block_neighbours *n, int64_t count)
 {
@@ -293,7 +294,7 @@ static void transform_values(const random_transform *transform, float *x, int64_
     float least, largest, by = transform->channel_shift, factor = transform->brightness;
     find_extremes(x, count, &least, &largest);
     image_range range = image_range_of(transform, least, largest);
-    if (transform->brightens && range.stretches) { /* rare: numbers that are no bytes */
+    if (transform->brightens && range.stretches) { /* rare: numbers that do not fit a byte */
         for (int64_t i = 0; i < count; i++)
             x[i] = image_value(transform, &range, x[i]);
         return;

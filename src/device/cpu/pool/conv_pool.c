@@ -48,8 +48,8 @@ bool conv_backward_accepts(const plan *p, const conv_backward *f, const char **w
     return !f->pool || conv_pool_windows(p, f->pool, why);
 }
 
-/* The first operation of the group that shares the convolution's output with this one, if the
-   pair's kernels take both. */
+/* The first operation of the partner group, which shares the convolution's output with this group,
+   if the pair's kernels take both. */
 static const op *partner_of(const plan *p, const op_group *g, const conv_pool_pair *pair)
 {
     const char *why;
@@ -73,7 +73,7 @@ const op *conv_pool_writer(const plan *p, const op *pool, const conv_pool_pair *
     return partner_of(p, plan_group(p, pool, GROUP_CONV_BACKWARD), pair);
 }
 
-/* Have these two been chosen as a pair? Where the device does not say, they have not. */
+/* Were these two chosen as a pair? If the device does not say, they were not. */
 static bool codes_used(const plan *p, const kernel_info *const *kernels, const op *conv,
                        const op *pool, const conv_pool_pair *pair)
 {
@@ -81,7 +81,7 @@ static bool codes_used(const plan *p, const kernel_info *const *kernels, const o
            kernels[pool - p->ops] == &pair->backward->info;
 }
 
-/* Of a pool's windows, a byte each. */
+/* Bytes of codes: one per window. */
 static size_t codes_bytes(const plan *p, tensor_ref pooled)
 {
     return (size_t)p->tensors[pooled].count;
@@ -128,7 +128,7 @@ double conv_pool_backward_bytes(const plan *p, const op *pool, const kernel_info
 conv_pool_output conv_pool_outputs(const op_run *r, const op *reader, const conv_pool_pair *pair)
 {
     const op *pool = r->op + 1;
-    /* y has no memory where nothing else reads it */
+    /* y has no memory if nothing else reads it */
     conv_pool_output o = {.y = r->out[0], .pooled = r->tensors[pool->out[0]]};
     if (codes_used(r->plan, r->kernels, r->op, reader, pair))
         o.codes = (uint8_t *)(void *)o.y;
@@ -140,7 +140,7 @@ conv_pool_output conv_pool_outputs(const op_run *r, const op *reader, const conv
 typedef struct codes_run {
     const pool_kernels *k;
     const float *y, *pooled;
-    const shape *from, *to; /* of y, of pooled */
+    const shape *from, *to; /* shapes of y and of pooled */
     float slope;
     uint8_t *codes;
 } codes_run;

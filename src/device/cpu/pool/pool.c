@@ -1,6 +1,6 @@
-/* Pooling over NHWC: the loop over channels is the innermost, so that it becomes vector
-   instructions. Forward: blocks of output rows. Backward: blocks of whole samples, whose gradients
-   are cleared row by row just before the first window that reaches them, while they are in cache.
+/* Pooling over NHWC: the innermost loop is over channels, so that it is vectorized. Forward: blocks
+   of output rows. Backward: blocks of whole samples, whose gradients are cleared row by row just
+   before the first window that reaches them, while they are in cache.
  */
 #include "device/cpu/cpu.h"
 #include "device/cpu/pool/pool_window_kernels.h"
@@ -18,12 +18,12 @@ typedef struct pool_shape {
 
 typedef struct pool_run {
     pool_shape s;
-    const float *x, *y, *dy; /* what the operation reads; else NULL */
+    const float *x, *y, *dy; /* inputs of the operation; else NULL */
     float *out;
     int64_t per_task; /* forward: output rows; backward: samples */
 } pool_run;
 
-/* The taps of a window that lie inside, along one dimension: taps [*first, *last) of the window
+/* The taps of a window inside the image, along one dimension: taps [*first, *last) of the window
    whose tap 0 is at *start. */
 static inline void taps(const window2d *w, int dimension, int64_t at, int64_t size, int64_t *start,
                         int64_t *first, int64_t *last)
@@ -35,11 +35,11 @@ static inline void taps(const window2d *w, int dimension, int64_t at, int64_t si
     *last = cpu_least(w->kernel[dimension], inside);
 }
 
-/* A window's taps inside the image: its first element, and how to step. */
+/* A window's taps inside the image: the first element and the steps. */
 typedef struct taps2d {
     int64_t rows, columns;         /* taps inside */
     int64_t row_step, column_step; /* floats */
-    int64_t offset;                /* of the first, from the sample's start */
+    int64_t offset;                /* of the first tap, from the sample's start */
 } taps2d;
 
 static taps2d taps_of(const pool_shape *s, int64_t row, int64_t column)
@@ -68,8 +68,8 @@ static void max_window(const pool_window_kernels *k, const taps2d *t, const floa
             k->max_range(x + t->offset + r * t->row_step + c * t->column_step, y, channels);
 }
 
-/* Are all windows 2x2, without gaps, and is this row's top inside and its bottom too? Then how many
-   from the left need no care: *windows. */
+/* Are all windows 2x2, without gaps, and are this row's top and bottom inside? *windows is the
+   number of windows from the left that need no edge checks. */
 static bool plain_2x2(const pool_shape *s, int64_t row, int64_t *windows)
 {
     const window2d *w = &s->w;
@@ -131,7 +131,9 @@ static void average_rows(void *context, int64_t task, int worker)
 
 /* ---- backward --------------------------------------------------------------------------- */
 
-enum { BLOCK = 64 }; /* channels at once; what is still to be given away fits in registers or L1 */
+enum {
+    BLOCK = 64
+}; /* channels at once; the gradients still to be assigned fit in registers or L1 */
 
 static void give_window(const pool_shape *s, const taps2d *t, const float *x, const float *y,
                         const float *dy, float *dx)
@@ -240,7 +242,8 @@ static cornu_status forward_run(const op_run *r, threads_work *work)
                   .x = r->in[0],
                   .out = r->out[0]};
     const pool_shape *s = &p.s;
-    /* a row's cost: its taps, four of which take about as long as one element elsewhere */
+    /* a row's cost: its taps, four of which take about as long as one element of other
+       operations */
     int64_t area = cpu_divide_up(s->w.kernel[0] * s->w.kernel[1], 4);
     p.per_task = cpu_rows_per_task(s->out_w * s->channels * area);
     threads_run(r->pool, cpu_divide_up(s->batch * s->out_h, p.per_task), work, &p);

@@ -1,10 +1,10 @@
-/* Max pooling by 2x2 windows that lie side by side inside the image: rows of windows by the kernels
-   of pool_2x2_kernels.c. Backward also runs the activation under the pool, so that the pool's own
+/* Max pooling by non-overlapping 2x2 windows inside the image: rows of windows by the kernels of
+   pool_2x2_kernels.c. Backward also runs the activation under the pool, so that the pool's own
    gradient is never written.
 
-   Tasks start with the last sample: what the operation before has written of it is still in cache,
-   and what is written of the first sample is when the next operation starts with it. Few, large
-   ones, so that the hardware's prefetchers get going. */
+   Tasks start with the last sample: its data from the previous operation are still in cache, and
+   the first sample's results are in cache when the next operation starts with it. Tasks are few and
+   large, so that the hardware's prefetchers get going. */
 #include "device/cpu/isa.h"
 #include "device/cpu/pool/conv_pool.h"
 #include "device/cpu/pool/pool_2x2_kernels.h"
@@ -48,7 +48,7 @@ static pool_run run_of(const op_run *r, const shape *x, const shape *y)
     return p;
 }
 
-/* Floats before the two rows of x that row `row` of windows reads. */
+/* Offset of the two rows of x for row `row` of windows, in floats. */
 static int64_t offset_of(const pool_run *p, int64_t row)
 {
     return (row / p->out_h * p->in_h + row % p->out_h * 2) * p->in_w * p->channels;

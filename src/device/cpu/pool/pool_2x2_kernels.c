@@ -1,18 +1,18 @@
 /* Max pooling by 2x2 windows with stride 2, forward and backward, VEC_FLOATS channels at once. Each
-   tensor is read or written once: bound by memory. The backward pass prefetches the lines that it
-   will write 3 KiB ahead: the hardware's prefetchers follow the streams that are read, but the
-   stores' misses would fill the buffers of misses. It also runs the activation under the pool: of a
-   window only the largest element has a gradient, so the slope is that at y.
+   tensor is read or written once: they are memory-bound. The backward pass prefetches the lines
+   that it will write 3 KiB ahead: the hardware prefetches the streams that are read, but the misses
+   of stores would fill the miss buffers. It also runs the activation under the pool: only a
+   window's maximum has a gradient, so the slope is that at y.
 
-   Measured, its bytes over those that one thread of a Cascade Lake core reads from memory in the
-   same seconds (12.2 GB/s): backward 32x148x148x32 1.03, 32x72x72x64 1.04; out of the last cache
-   (23.7 GB/s): 50x14x14x64 1.05. */
+   Measured, its bytes divided by those that one thread of a Cascade Lake core reads from memory in
+   the same time (12.2 GB/s): backward 32x148x148x32 1.03, 32x72x72x64 1.04; from the last-level
+   cache (23.7 GB/s): 50x14x14x64 1.05. */
 #include "device/cpu/pool/pool_2x2_kernels.h"
 #include "device/cpu/pool/pool_codes.h"
 
 enum { AHEAD = 768 }; /* floats */
 
-/* `count` elements; where that is the constant VEC_FLOATS, without a mask. */
+/* `count` elements; without a mask if count is the constant VEC_FLOATS. */
 VEC_INLINE vec load(const float *p, int64_t count)
 {
     return count == VEC_FLOATS ? vec_load(p) : vec_load_first(p, count);
@@ -55,7 +55,7 @@ static void forward(const pool_row *row)
 
 /* ---- backward --------------------------------------------------------------------------- */
 
-/* dx = *rest where x is the largest, else 0; what is given is taken from *rest. */
+/* dx = *rest where x is the maximum, else 0; an assigned gradient is removed from *rest. */
 VEC_INLINE void give(const float *x, vec most, vec *rest, float *dx, int64_t count)
 {
     vec_mask here = load(x, count) == most;

@@ -1,4 +1,4 @@
-/* Max pooling by 2x2 windows that lie side by side, a row of windows at a time. */
+/* Max pooling by non-overlapping 2x2 windows, a row of windows at a time. */
 #ifndef DEVICE_CPU_POOL_POOL_2X2_KERNELS_H
 #define DEVICE_CPU_POOL_POOL_2X2_KERNELS_H
 
@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a pool fused with the convolution before it remembers of a window and channel, its code: the
-   position 0 to 3 of the largest element, row by row, or that no gradient goes back. */
+/* The code of a window and channel, which a pool fused with the convolution before it leaves: the
+   position 0 to 3 of the maximum, row by row, or POOL_NOWHERE if no gradient goes back. */
 enum { POOL_NOWHERE = 4 };
 
-/* The least maximum that has a gradient: behind a relu the least number above 0, as denormal ones
+/* The smallest maximum that has a gradient: after a relu the smallest number above 0, as denormals
    count as 0. */
 static inline float pool_lowest(bool relu)
 {
@@ -26,7 +26,7 @@ typedef struct pool_row {
     float *dtop, *dbottom; /* backward: written */
     float *out;            /* forward: the maxima, written */
     int64_t windows, channels;
-    float slope; /* backward: dy is multiplied by this where y > 0 does not hold */
+    float slope; /* backward: factor of dy where y > 0 does not hold */
 } pool_row;
 
 typedef struct pool_kernels {
@@ -34,7 +34,7 @@ typedef struct pool_kernels {
     void (*forward)(const pool_row *r);
     /* dy goes to the first of (top left, top right, bottom left, bottom right) that equals y. */
     void (*backward)(const pool_row *r);
-    /* The codes [windows][channels] of what lies in top, bottom and y; slope 0: behind a relu. */
+    /* The codes [windows][channels] from top, bottom and y; slope 0: after a relu. */
     void (*find_codes)(const pool_row *r, uint8_t *codes);
 } pool_kernels;
 

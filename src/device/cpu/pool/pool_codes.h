@@ -8,7 +8,7 @@
 /* Eight bits for each float of a vector. */
 typedef uint8_t vec_codes __attribute__((vector_size(VEC_FLOATS)));
 
-/* The largest of a window, NaN where one is, and its code; `low`: pool_lowest. */
+/* The maximum of a window, NaN if one element is NaN, and its code; `low`: pool_lowest. */
 VEC_INLINE vec pool_largest(vec a, vec b, vec c, vec d, vec low, vec_mask *code)
 {
 #if defined(__AVX512F__)
@@ -55,7 +55,7 @@ VEC_INLINE void pool_store_codes(uint8_t *p, vec_mask code)
     memcpy(p, &bytes, sizeof bytes);
 }
 
-/* The first `count` of them; the memory of the others is not touched. */
+/* Load the first `count` codes; the memory of the others is not touched. */
 VEC_INLINE vec_mask pool_load_first_codes(const uint8_t *p, int64_t count)
 {
     uint8_t bytes[VEC_FLOATS] = {0};

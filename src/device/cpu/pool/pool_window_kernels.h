@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 typedef struct pool_window_kernels {
-    /* y = max(x, y); a NaN gives NaN, so that it is seen. */
+    /* y = max(x, y); a NaN gives NaN, so that the error is visible. */
     void (*max_range)(const float *x, float *y, int64_t count);
-    /* One output row of the commonest case, 2x2 windows inside the image whose left columns lie
+    /* One output row of the most common case, 2x2 windows inside the image whose left columns are
        `step` floats apart: one pass in place of four. */
     void (*max_row_2x2)(const float *top, const float *bottom, float *y, int64_t windows,
                         int64_t step, int64_t channels);
@@ -18,9 +18,9 @@ typedef struct pool_window_kernels {
     void (*add_scaled_range)(const float *x, float scale, float *y, int64_t count);
     /* y *= scale */
     void (*scale_range)(float *y, float scale, int64_t count);
-    /* Give left[i] to dx[i] where x[i] is the maximum y[i], and keep the rest. */
+    /* Move left[i] to dx[i] where x[i] is the maximum y[i]; left keeps the others. */
     void (*give_range)(const float *x, const float *y, float *left, float *dx, int64_t count);
-    /* A row of 2x2 windows that lie side by side: every gradient is written once, none is read. */
+    /* A row of non-overlapping 2x2 windows: every gradient is written once, none is read. */
     void (*give_row_2x2)(const float *top, const float *bottom, const float *y, const float *dy,
                          float *dtop, float *dbottom, int64_t windows, int64_t channels);
 } pool_window_kernels;

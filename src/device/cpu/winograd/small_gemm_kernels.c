@@ -18,14 +18,14 @@ enum { LINE_FLOATS = 16 };
 typedef struct tile {
     const float *a, *b;
     int64_t a_stride, b_stride, depth;
-    const float *prefetch_l1, *prefetch_l2; /* a line of each is prefetched with each k */
+    const float *prefetch_l1, *prefetch_l2; /* with each k one line of each is prefetched */
     float *c;
     int64_t c_stride;
 } tile;
 
 typedef void tile_function(const tile *t);
 
-/* As many lines as a tile of this depth prefetches; without any, those of b once more. */
+/* The lines that a tile of this depth prefetches; when none are left, those of b again. */
 static inline const float *next_lines(small_gemm_lines *l, int64_t depth, const float *b)
 {
     if (l->count <= 0)
@@ -44,8 +44,8 @@ VEC_INLINE void run(int rows, int vecs, bool transposed, bool add, const tile *t
     const int64_t depth = t->depth, b_stride = t->b_stride, c_stride = t->c_stride;
     const float *a = t->a, *b = t->b, *l1 = t->prefetch_l1, *l2 = t->prefetch_l2;
     float *c = t->c;
-    /* The lower half of many rows has a pointer of its own, which the compiler must not know to be
-       a multiple of a_row away: twelve multiples take more registers than there are. */
+    /* The lower half of many rows has a pointer of its own, and the compiler must not know that it
+       is a multiple of a_row away: twelve multiples need more registers than exist. */
     const int upper = rows > 6 && !transposed ? rows / 2 : rows;
     const float *lower = a + upper * a_row;
     __asm__("" : "+r"(lower));
@@ -54,7 +54,7 @@ VEC_INLINE void run(int rows, int vecs, bool transposed, bool add, const tile *t
         UNROLL(4)
         for (int v = 0; v < vecs; v++) {
             sum[r][v] = (vec){0};
-            if (add) /* it is added to at the end, so that the products need not wait for it */
+            if (add) /* it is added at the end, so that the products need not wait for the load */
                 __builtin_prefetch(c + r * c_stride + v * VEC_FLOATS, 1, 3);
         }
     }
@@ -88,7 +88,7 @@ VEC_INLINE void run(int rows, int vecs, bool transposed, bool add, const tile *t
     }
 }
 
-/* A function for each shape: all in one, they have too few registers for all their addresses. */
+/* A function for each shape: in a single function too few registers are left for all addresses. */
 #define TILE(rows, vecs)                                  \
     static void tile_##rows##x##vecs(const tile *t)       \
     {                                                     \
@@ -114,7 +114,7 @@ VEC_INLINE void run(int rows, int vecs, bool transposed, bool add, const tile *t
     TILE(most, vecs) TILE(two_thirds, vecs) TILE(third, vecs) TILE(1, vecs)
 WIDTHS(TILES)
 
-/* A width's heights and functions: of A B, of A' B, of A' B added to C. */
+/* Tile heights and functions of a width: for A B, for A' B, for A' B added to C. */
 typedef struct tile_set {
     int heights[4];
     tile_function *run[3][4];

@@ -1,15 +1,16 @@
 /* small_gemm_amx: C = A B for a batch of matrices in cache, by AMX on floats split into three terms
    of bfloat16, of whose products the six largest are added (dense_kernels_amx.c has the bound). B
    is split once, by pack_b, and rounded; A is split strip by strip, up to 32 rows by 64 of the
-   depth, while the strip before is multiplied: little by little, because loads of AMX tiles seem to
-   wait for the stores of what was split.
+   depth, while the previous strip is multiplied: little by little, because loads of AMX tiles seem
+   to wait for the stores of the split terms.
 
      C[32][32] = sum over steps of 32 of the depth, 4 AMX tiles of sums, 24 multiplications a step
 
-   Measured, everything in the second-level cache, one thread, over AVX-512: 64 x 64 by 64 x 64
-   0.56 to 0.62, 64 x 32 by 32 x 64 0.55 to 0.60, 64 x 32 by 32 x 32 0.68 to 0.70, 64 x 128 by
-   128 x 128 0.79 to 0.87. The core's clock is 13 % slower with AMX than with AVX-512, for what runs
-   between, too. A' B the same way, where A has to be transposed: 0.85 to 1.4, so there is none. */
+   Measured, everything in the second-level cache, one thread, time divided by that of AVX-512: 64 x
+   64 by 64 x 64 0.56 to 0.62, 64 x 32 by 32 x 64 0.55 to 0.60, 64 x 32 by 32 x 32 0.68 to 0.70, 64
+   x 128 by 128 x 128 0.79 to 0.87. The core's clock is 13 % slower with AMX than with AVX-512, also
+   for code in between. A' B by AMX, which has to transpose A, takes 0.85 to 1.4, so it does not
+   exist. */
 #include "device/cpu/amx.h"
 #include "device/cpu/bf16x3.h"
 #include "device/cpu/winograd/small_gemm_kernels.h"
@@ -60,7 +61,7 @@ static void pack_b(const float *b, int64_t stride, int64_t first, int64_t depth,
 typedef struct strip {
     const float *a, *b;
     float *c;
-    int64_t rows, depth, first; /* the depth's first step */
+    int64_t rows, depth, first; /* first step of the depth */
 } strip;
 
 static strip strip_of(const small_gemm_batch *s, int64_t i)
@@ -77,7 +78,7 @@ static strip strip_of(const small_gemm_batch *s, int64_t i)
                    .first = k / AMX_DEPTH};
 }
 
-/* What is done in slots between multiplications: the next strip is split, lines are prefetched. */
+/* Work in slots between multiplications: the next strip is split, lines are prefetched. */
 typedef struct interleaved {
     strip of;
     int64_t stride;
@@ -112,7 +113,7 @@ VEC_INLINE void run_slot(interleaved *t)
 
 /* A block of C: `tall` by `wide` AMX tiles. */
 typedef struct c_block {
-    const float *a, *b; /* rows 16 to 31 are a_tile behind */
+    const float *a, *b; /* rows 16 to 31 are a_tile further */
     int64_t a_tile, steps;
     float *c;
     int64_t stride;
@@ -193,7 +194,7 @@ static void multiply_strip(const small_gemm *g, const strip *now, const float *a
 
 static void multiply(const small_gemm_batch *s)
 {
-    enum { SLOTS = TERMS * (TERMS + 1) / 2 }; /* of a step of a c_block */
+    enum { SLOTS = TERMS * (TERMS + 1) / 2 }; /* in a step of a c_block */
     float split_a[2][2 * STEPS * SPLIT_TILE] __attribute__((aligned(64)));
     const small_gemm *g = &s->first;
     const int64_t panels = blocks(g->columns, PANEL * AMX_SIDE);
@@ -222,7 +223,7 @@ static void multiply(const small_gemm_batch *s)
         multiply_strip(g, &now, split_a[i % 2], &t);
         t.lines_per_slot = 0;
         t.rows_per_slot = t.rows;
-        run_slot(&t); /* what is left */
+        run_slot(&t); /* the remaining slots */
     }
     _tile_release();
 }

@@ -1,12 +1,12 @@
-/* 3x3 and 5x5 convolutions of stride 1 by Winograd's F(4x4, 3x3) and F(4x4, 5x5);
-   winograd.h has a drawing. Here: what is accepted, what all passes have in common, the forward
-   pass, and the inputs' gradient where it is taken alone. Where there is AMX and the weights are
-   not too large, these two multiply with it (small_gemm_kernels_amx.c); sums for dw, whose products
-   add up over tiles of the image, do not.
+/* 3x3 and 5x5 convolutions of stride 1 by Winograd's F(4x4, 3x3) and F(4x4, 5x5); winograd.h has a
+   drawing. This file has the acceptance test, the functions that all passes share, the forward
+   pass, and the inputs' gradient where it is computed alone. With AMX and weights that are not too
+   large, these two multiply by AMX (small_gemm_kernels_amx.c); dw, whose products are summed over
+   tiles of the image, does not.
 
    A task is a block of tiles, small enough for its positions to stay in the second-level cache
-   while they are transformed, multiplied by the weights and transformed back. With AMX blocks are
-   larger where there are enough of them for all threads: each output is computed alike in a block
+   while they are transformed, multiplied by the weights and transformed back. With AMX, blocks are
+   larger if enough of them remain for all threads: an output is computed in the same way in a block
    of any size. */
 #include "device/cpu/winograd/winograd.h"
 #include "base/memory.h"
@@ -25,19 +25,19 @@ enum {
     CACHE_1 = 32 << 10,
     LINE_FLOATS = 16, /* of a cache line */
     BAD_STRIDE = 128, /* floats */
-    WEIGHT_ROWS = 8,  /* of a task that transforms weights; with AMX twice as many */
+    WEIGHT_ROWS = 8,  /* of a task that transforms weights; twice as many with AMX */
     PACKED_ROWS = SMALL_GEMM_PACKED_ROWS,
     PACKED_STEP = 32,
     BLOCK_LEAST = 12, /* tiles */
     BLOCK_MOST = 64,
     AMX_BLOCK = 32,        /* tiles, or BLOCK_MOST */
-    AMX_LEAST = 256,       /* tiles of the batch: fewer make too few blocks */
-    AMX_CACHE = 3 << 19,   /* of the second-level cache, which has 2 MB where there is AMX */
-    AMX_WEIGHTS = 1 << 20, /* bytes: products wait for more */
+    AMX_LEAST = 256,       /* tiles of the batch: fewer give too few blocks */
+    AMX_CACHE = 3 << 19,   /* of the second-level cache, which has 2 MB on processors with AMX */
+    AMX_WEIGHTS = 1 << 20, /* bytes: products wait for memory beyond */
     BLOCKS_A_THREAD = 4
 };
 
-/* ---- what is accepted ------------------------------------------------------------------- */
+/* ---- acceptance ------------------------------------------------------------------------- */
 
 /* x (or dx) and y (or dy). */
 static void images_of(const plan *p, const op *o, const tensor **x, const tensor **y)
@@ -53,7 +53,7 @@ static int64_t tiles_of(const tensor *out)
     return dim[0] * cpu_divide_up(dim[1], STEP) * cpu_divide_up(dim[2], STEP);
 }
 
-/* One a position. */
+/* One product per position. */
 static int products_of(const op *o)
 {
     int size = STEP + (int)o->a.conv.w.kernel[0] - 1;
@@ -115,7 +115,7 @@ int64_t winograd_row(const winograd_state *s, int64_t channels)
 }
 
 /* Positions are an odd number of cache lines apart, so that the lines of one tile's channels fall
-   into different sets of the caches. */
+   into different cache sets. */
 winograd_positions winograd_positions_of(const winograd_state *s, int64_t rows, int64_t channels,
                                          bool streamed)
 {
@@ -150,7 +150,7 @@ int64_t winograd_block(int64_t tiles, int64_t most, int64_t multiple)
     return round_up(cpu_most(size, cpu_least(tiles, BLOCK_LEAST)), 2);
 }
 
-/* Divided into the tiles of `out`. */
+/* The image, divided into the tiles of `out`. */
 static winograd_image image_of(const tensor *t, const tensor *out)
 {
     return (winograd_image){
@@ -219,7 +219,7 @@ int64_t winograd_single_block(const winograd_state *s, int64_t tiles, int64_t mo
     return s->amx ? most / AMX_BLOCK * AMX_BLOCK : winograd_block(tiles, most, multiple);
 }
 
-/* With AMX a worker's positions have room for rows of weights, too, which are to be packed. */
+/* With AMX a worker's positions also have room for rows of weights that are to be packed. */
 void winograd_plan_single(winograd_state *s)
 {
     int64_t most = cpu_most(s->x.channels, s->y.channels);
@@ -242,7 +242,7 @@ cornu_status winograd_prepare_forward(const plan *p, const op *o, threads *pool,
     return CORNU_OK;
 }
 
-/* ---- for all passes --------------------------------------------------------------------- */
+/* ---- shared by all passes --------------------------------------------------------------- */
 
 winograd_run winograd_begin(const winograd_state *s, const op_run *o)
 {
@@ -288,7 +288,7 @@ static void weights_task(void *context, int64_t task, int worker)
     weights_into(r, begin, end, &r->u);
 }
 
-/* The rows that pack_b takes at once: every other eight of 32. */
+/* The rows that pack_b takes in one call: two groups of eight out of 32. */
 static void packed_weights_task(void *context, int64_t task, int worker)
 {
     const winograd_run *r = context;
@@ -380,7 +380,7 @@ static void block_task(void *context, int64_t task, int worker)
     v.data = z.data + v.stride;
     s->k->input(&r->x, WINOGRAD_ALL, r->from, begin, end, &v);
     small_gemm_lines prefetch = {NULL,
-                                 0}; /* of the block that this worker is likely to take next */
+                                 0}; /* of the block that this worker will probably take next */
     if (end < s->tiles)
         prefetch = winograd_lines(&r->x, r->from, 1, end, cpu_least(end + s->block, s->tiles));
     if (s->amx)
@@ -417,7 +417,7 @@ void winograd_forward(const winograd_state *s, const op_run *o, const float *x, 
     threads_run(o->pool, cpu_divide_up(s->tiles, s->block), block_task, &r);
 }
 
-/* Activations that the transform does not know go over y afterwards. */
+/* Activations that the transform does not apply are applied to y afterwards. */
 static void activate_task(void *context, int64_t task, int worker)
 {
     (void)worker;

@@ -6,7 +6,7 @@
 
 #define STEP WINOGRAD_STEP
 #define SIZE (STEP + TAPS - 1)
-#define PAIRS (SIZE / 2) /* of rows: 0 and infinity, A and -A, ... have arithmetic in common */
+#define PAIRS (SIZE / 2) /* pairs of rows: 0 and infinity, A and -A, ... share arithmetic */
 #define A2 (POINT_A * POINT_A)
 #define B2 (POINT_B * POINT_B)
 #define F(x) ((float)(x))
@@ -15,7 +15,7 @@
         1, F(p), F((p) * (p)), F((p) * (p) * (p)), F((p) * (p) * (p) * (p)) \
     }
 
-/* Of each pair: the coefficients of (x - A^2) (x - B^2) ... without its own point; 1 / the product
+/* For each pair: the coefficients of (x - A^2) (x - B^2) ... without its own point; 1 / the product
    of its point's differences to the others (infinity's is 1); and its point's powers. */
 #ifdef POINT_C
 #define C2 (POINT_C * POINT_C)
@@ -38,13 +38,13 @@ static const float powers[PAIRS][5] = {{0}, POWERS(POINT_A), POWERS(POINT_B)};
 _Static_assert(SIZE == 6, "two pairs of points and two points make 6 rows");
 #endif
 
-/* The number of a row of a pair: of `which` 0 or 1. */
+/* The index of a row of a pair; `which` is 0 or 1. */
 VEC_INLINE int row_of(int pair, int which)
 {
     return pair == 0 ? which * (SIZE - 1) : 2 * pair - 1 + which;
 }
 
-/* The two elements of t = B' d that a pair has. */
+/* The two elements of t = B' d of a pair. */
 VEC_INLINE void transform_input_pair(int pair, const vec d[SIZE], vec t[2])
 {
     const float *c = products[pair];
@@ -96,8 +96,8 @@ VEC_INLINE void transform_input_back(const vec t[SIZE], vec d[SIZE])
     }
 }
 
-/* The two elements of z = A d that a pair has, for `count` numbers: the polynomial whose
-   coefficients they are at its points. */
+/* The two elements of z = A d of a pair, for `count` numbers: the values of the polynomial with
+   these coefficients at its points. */
 VEC_INLINE void evaluate_pair(int pair, const vec *d, int count, vec z[2])
 {
     if (pair == 0) {

@@ -1,9 +1,9 @@
-/* The gradients of Winograd's convolutions (winograd.h). A range of the batch's tiles, fixed by
-   sizes alone, is a task, or with pair_tasks one a pair of rows of positions; it goes block by
-   block. For dw it has partial sums of its own, which are added in the ranges' order; for dx it has
-   whole images, as their tiles overlap there. Where weights and sums are small enough, one pass
-   makes both from one transform of dy. Behind a pool, dy is what the pool passes back of its
-   gradient, by its codes.
+/* The gradients of Winograd's convolutions (winograd.h). A task is a range of the batch's tiles,
+   which depends on sizes alone (with pair_tasks a range is one task per pair of rows of positions),
+   and is computed block by block. For dw it has partial sums of its own, which are added in the
+   ranges' order; for dx it consists of whole images, as their tiles overlap there. If weights and
+   sums are small enough, one pass makes both from one transform of dy. With a pool, dy is the
+   gradient that the pool passes back, by its codes.
 
      range 0                        range 1                        tiles of the batch
      +---------+---------+-------+  +---------+---------+-------+
@@ -11,19 +11,19 @@
      +---------+---------+-------+  +---------+---------+-------+
        v' z added up over blocks      v' z                         [position][in][out] each
                     \_______________________/
-                     G' (their sum) G = dw                                                     */
+                     G' (their sum) G = dw */
 #include "device/cpu/winograd/winograd.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     CACHE = WINOGRAD_CACHE,
-    RANGE_TILES = 200, /* for dw: as many tiles cost 30 times as much as adding partial sums */
+    RANGE_TILES = 200, /* for dw: this many tiles cost 30 times as much as adding partial sums */
     FEW_TILES = 20,
     RANGES_MOST = 16,
     PARTIAL_BYTES = 64 << 20,
-    RANGES_MULTIPLE = 4, /* so many ranges or a multiple, for as many threads */
-    DW_ROWS = 8          /* of a task of dw */
+    RANGES_MULTIPLE = 4, /* the number of ranges is a multiple of this, for as many threads */
+    DW_ROWS = 8          /* rows of a task of dw */
 };
 
 /* ---- prepare ---------------------------------------------------------------------------- */
@@ -45,7 +45,8 @@ static void range_of(const winograd_state *s, int64_t range, int64_t *first, int
     *last = grains * (range + 1) / s->ranges * s->grain;
 }
 
-/* At most `most` of them, whole images where dx is made. Returns the most tiles of one. */
+/* At most `most` ranges, of whole images if dx is made. Returns the maximum number of tiles of a
+   range. */
 static int64_t choose_ranges(winograd_state *s, int64_t most)
 {
     s->grain = s->data ? s->x.tiles[0] * s->x.tiles[1] : 1;
@@ -53,8 +54,8 @@ static int64_t choose_ranges(winograd_state *s, int64_t most)
     return cpu_divide_up(s->tiles / s->grain, s->ranges) * s->grain;
 }
 
-/* For dw. Pairs of rows of positions are done alone where all sums do not stay in the cache, and
-   where blocks would have few tiles, which are the depth of the products. */
+/* For dw. Pairs of rows of positions are computed separately if all sums do not stay in the cache,
+   or if blocks would have few tiles, which are the depth of the products. */
 static void choose_weights_blocking(winograd_state *s)
 {
     int64_t x = winograd_row(s, s->x.channels), y = winograd_row(s, s->y.channels);
@@ -76,7 +77,7 @@ static void choose_weights_blocking(winograd_state *s)
     s->worker_floats = s->z_at + s->positions / s->pair_tasks * s->z.stride;
 }
 
-/* For dx alone: a range is a block, or more where an image takes more. */
+/* For dx alone: a range is one block, or more if an image needs more. */
 static void choose_data_blocking(winograd_state *s)
 {
     int64_t fit = winograd_single_block_most(s);
@@ -143,7 +144,7 @@ static void multiply_weights(const winograd_run *r, const block *b, int p, int m
     s->gemm->multiply_transposed(&g, !b->first);
 }
 
-/* What dx is made of: z u, in v's place, which is used up. */
+/* The transform of dx: z u', in the memory of v, which is no longer needed. */
 static void multiply_data(const winograd_run *r, const block *b, int p)
 {
     const winograd_state *s = r->s;
@@ -245,7 +246,7 @@ void winograd_backward(const winograd_state *s, const op_run *o, const winograd_
 
 /* ---- kernels ---------------------------------------------------------------------------- */
 
-/* The CONV2D_BACKWARD_DATA behind it, with which it runs in one pass. */
+/* The CONV2D_BACKWARD_DATA after it, with which it runs in one pass. */
 static const op *data_behind(const plan *p, const op *o)
 {
     return group_op(p, plan_group(p, o, GROUP_CONV_BACKWARD), ROLE_DGRAD);

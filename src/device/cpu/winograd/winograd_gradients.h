@@ -1,4 +1,5 @@
-/* The gradients' transforms for winograd_tiles.h: of dy, for dw and dx; and what leads to these. */
+/* The gradients' transforms for winograd_tiles.h: the transform of dy, for dw and dx, and the
+   transforms back to dx and dw. */
 #include "device/cpu/pool/pool_codes.h"
 #include "device/cpu/winograd/winograd_strips.h"
 
@@ -28,7 +29,7 @@ VEC_INLINE void gradient_pair(int pair, bool alone, vec d[STEP][STEP], float *to
     }
 }
 
-/* Where a tile begins: its first pixel, or window. */
+/* The start of a tile: its first pixel, or window. */
 typedef struct tile_pixels {
     const float *dy;
     const uint8_t *codes;
@@ -37,7 +38,7 @@ typedef struct tile_pixels {
     int64_t left;          /* channels */
 } tile_pixels;
 
-/* All of it is in the image. Returns the sum of its pixels. */
+/* The whole tile is in the image. Returns the sum of its pixels. */
 VEC_INLINE vec load_tile(const tile_pixels *p, vec d[STEP][STEP])
 {
     vec sum = {0};
@@ -52,7 +53,7 @@ VEC_INLINE vec load_tile(const tile_pixels *p, vec d[STEP][STEP])
     return sum;
 }
 
-/* What a window gives back to its pixels, that at d and its neighbours. Returns their sum. */
+/* Pass a window's gradient back to its pixels, at d and its neighbours. Returns their sum. */
 VEC_INLINE vec give_back(vec v, vec_mask code, vec *d)
 {
     d[0] = (vec)((code == 0) & (vec_mask)v);
@@ -76,7 +77,7 @@ VEC_INLINE vec load_windows(const tile_pixels *p, vec d[STEP][STEP])
     return sum;
 }
 
-/* The same at the edge of the image, or of the last channels. */
+/* The same at the edge of the image, or for the last channels. */
 __attribute__((noinline)) static vec load_edge(bool pool, const tile_pixels *p, vec d[STEP][STEP])
 {
     const bool whole = p->left >= VEC_FLOATS;
@@ -159,7 +160,7 @@ VEC_INLINE void gradient_rows(int wanted, bool pool, const winograd_image *g,
     }
 }
 
-/* Functions of their own: see the input's. */
+/* Separate functions: see the input's. */
 #define GRADIENT_ROWS(name, wanted)                                                       \
     __attribute__((noinline)) static void gradient_##name(                                \
         const winograd_image *g, const winograd_gradient *dy, int64_t begin, int64_t end, \
@@ -195,19 +196,18 @@ static void gradient(const winograd_image *g, int pair, const winograd_gradient 
 
 enum { OVERLAP = SIZE - STEP };
 
-/* A vector of channels of a strip of tiles: where its first pixel goes. */
+/* A vector of channels of a strip of tiles: the position of its first pixel. */
 typedef struct strip_gradient {
     float *to;
     int64_t row, column; /* floats from row to row, from column to column */
-    /* Of a tile's rows, those in the image are top to bottom - 1; of the strip's columns, those
-       from `inside` to `outside` - 1. */
+    /* Tile rows top to bottom - 1 are in the image, and strip columns `inside` to `outside` - 1. */
     int64_t top, bottom, inside, outside;
-    bool add;     /* what the tiles above have left in the first OVERLAP rows */
+    bool add;     /* the first OVERLAP rows contain sums from the tiles above */
     int64_t left; /* channels */
 } strip_gradient;
 
-/* `count` pixels of row i, from `column` of the strip on, are d and, with `add`, what is there.
-   `whole`: all channels; `inside`: all columns. */
+/* `count` pixels of row i, from `column` of the strip on, become d or, with `add`, d is added to
+   them. `whole`: all channels; `inside`: all columns. */
 VEC_INLINE void put_row(const strip_gradient *s, int i, int64_t column, int count, bool whole,
                         bool inside, bool add, const vec *d)
 {
@@ -230,8 +230,8 @@ VEC_INLINE void put_columns(const strip_gradient *s, int i, int64_t column, int 
         put_row(s, i, column, count, whole, inside, false, d);
 }
 
-/* What the tile at `column` adds to its rows; the columns that the next one adds to stay in `over`.
- */
+/* The rows of the tile at `column`; the columns that the next tile also contributes to stay in
+   `over`. */
 VEC_INLINE void add_tile(const strip_gradient *s, const float *m, int64_t stride, int64_t column,
                          bool whole, bool inside, vec over[SIZE][OVERLAP])
 {
@@ -260,8 +260,8 @@ VEC_INLINE void add_tile(const strip_gradient *s, const float *m, int64_t stride
     }
 }
 
-/* A row of tiles goes on in another strip: what the last one has left, but for the rows that it
-   will be added to anyway. */
+/* A row of tiles continues in another strip: load the sums of the last strip's overlapping columns,
+   except rows that will be added to anyway. */
 VEC_INLINE void take_over(const strip_gradient *s, bool whole, vec over[SIZE][OVERLAP])
 {
     for (int64_t i = s->add ? OVERLAP : s->top; i < s->bottom; i++)

@@ -8,16 +8,16 @@
                v u, a product a position, --A' (v u) A--> y tile, m x m
      dw        dy tile, m x m      --A dy A'-> z   [position][tile][out]
                v' z, a product a position, --G' (v' z) G--> dw, r x r
-     dx        as a forward pass of dy with the weights rotated by 180 degrees; or, where z is there
-               for dw anyway, as the forward pass the other way round: z u', a product a position,
-               and the sum of all tiles' B (z u') B', which overlap by r - 1 pixels
+     dx        as a forward pass of dy with the weights rotated by 180 degrees; or, where dw needs z
+   anyway, as the transposed forward pass: z u', a product per position, and the sum of all tiles' B
+   (z u') B', which overlap by r - 1 pixels
 
       0   1   2   3   4   5        Positions are numbered size * i + j, here with size 6. Rows of
       6   7   8   9  10  11        them come in pairs that share their arithmetic: the first and the
      12  13  14  15  16  17        last are pair 0, the second and third pair 1, and so on.
      ...
 
-   Channels are rounded up to whole vectors; what is added is 0. */
+   Channels are rounded up to whole vectors; the padding is 0. */
 #ifndef DEVICE_CPU_WINOGRAD_WINOGRAD_KERNELS_H
 #define DEVICE_CPU_WINOGRAD_WINOGRAD_KERNELS_H
 
@@ -26,8 +26,8 @@
 
 enum { WINOGRAD_STEP = 4 }; /* m */
 
-/* One pair of rows of positions alone may be made, or all. Those left out take no memory: the rows
-   made are numbered from 0. */
+/* Only one pair of rows of positions may be computed, or all. Omitted rows take no memory: the
+   computed rows are numbered from 0. */
 enum { WINOGRAD_ALL = -1 };
 
 static inline int winograd_pair_of(int row, int size)
@@ -35,25 +35,25 @@ static inline int winograd_pair_of(int row, int size)
     return row == size - 1 ? 0 : (row + 1) / 2;
 }
 
-/* A batch of images [n][height][width][channels] as tiles of m x m pixels for output, or of
-   size x size pixels, m apart, for input: the first begins `before` pixels outside of the image. */
+/* A batch of images [n][height][width][channels] as tiles: of m x m pixels for output, or of size x
+   size pixels, m apart, for input; the first input tile begins `before` pixels outside of the
+   image. */
 typedef struct winograd_image {
     int64_t height, width, channels, before[2];
     int64_t tiles[2];   /* rows and columns of tiles in an image */
     const float *zeros; /* [width][channels], for input */
 } winograd_image;
 
-/* The gradient of y, [n][height][width][channels]. With `codes`, what a 2x2 max-pool gives back: dy
-   and codes are [n][height / 2][width / 2][channels], each dy goes where its code
-   (pool_2x2_kernels.h) says, all else is 0. */
+/* The gradient of y, [n][height][width][channels]. With `codes` it is the gradient through a 2x2
+   max-pool: dy and codes are [n][height / 2][width / 2][channels], each dy goes to the pixel of its
+   code (pool_2x2_kernels.h), and all other gradients are 0. */
 typedef struct winograd_gradient {
     const float *dy;
     const uint8_t *codes;
 } winograd_gradient;
 
-/* Where y goes, with the bias (NULL: none) and, with `relu`, at least 0. With `pooled`, also its
-   maxima over 2x2 windows go there and their codes where those are wanted (else NULL), and y only
-   where it is. */
+/* The output y, with the bias (NULL: none) and, with `relu`, at least 0. With `pooled`, the maxima
+   over 2x2 windows and, unless NULL, their codes are also written, and y only if it is not NULL. */
 typedef struct winograd_output {
     const float *bias;
     bool relu;
@@ -61,7 +61,7 @@ typedef struct winograd_output {
     uint8_t *codes;
 } winograd_output;
 
-/* Matrices, that of position p at data + p * stride; rows are `row` floats apart. */
+/* Matrices: that of position p is at data + p * stride; rows are `row` floats apart. */
 typedef struct winograd_positions {
     float *data;
     int64_t stride, row;
@@ -80,8 +80,8 @@ typedef struct winograd_kernels {
     /* y = A' m A + bias */
     void (*output)(const winograd_image *g, const winograd_positions *m, int64_t begin, int64_t end,
                    const winograd_output *to);
-    /* dx = the sum of B m B', whose first pixels are those of input's tiles. Of each image the
-       tiles have to come in their order, in any number of calls. */
+    /* dx = the sum of B m B', whose first pixels are those of input's tiles. The tiles of an image
+       must come in order, in any number of calls. */
     void (*input_gradient)(const winograd_image *g, const winograd_positions *m, int64_t begin,
                            int64_t end, float *dx);
     /* u[in][out] = G w G' of w [r][r][in][out]: rows begin to end - 1. */

@@ -1,7 +1,7 @@
-/* Winograd's convolutions with the 2x2 max-pool behind them. The large output is not written: the
-   forward pass leaves a code a window in its place, and the backward pass, of the pool, the relu
-   and the convolution at once, has no gradient of it. Each would be read or written several times
-   and does not fit into the caches. */
+/* Winograd's convolutions with the 2x2 max-pool after them. The large output is not written: the
+   forward pass leaves a code per window in its place, and the backward pass, of the pool, the relu
+   and the convolution at once, stores no gradient of it. Each would be read or written several
+   times and does not fit into the caches. */
 #include "base/memory.h"
 #include "device/cpu/pool/conv_pool.h"
 #include "device/cpu/winograd/winograd.h"
@@ -13,7 +13,7 @@ static const conv_pool_pair pair = {&cpu_winograd_pool_forward, &cpu_winograd_po
 
 typedef struct forward_state {
     void *conv;
-    const op *reader; /* of codes, see conv_pool_reader */
+    const op *reader; /* of the codes, see conv_pool_reader */
 } forward_state;
 
 static bool forward_accepts(const plan *p, const op *o, const char **why)
@@ -77,8 +77,8 @@ static cornu_status forward_run(const op_run *o)
 
 typedef struct backward_state {
     conv_backward ops;
-    const op *writer; /* of codes, see conv_pool_writer */
-    void *pass[2];    /* one, or of the weights' and then of the inputs' gradient */
+    const op *writer; /* of the codes, see conv_pool_writer */
+    void *pass[2];    /* one, or the weights' and then the inputs' gradient */
 } backward_state;
 
 static bool backward_accepts(const plan *p, const op *o, const char **why)
@@ -88,7 +88,7 @@ static bool backward_accepts(const plan *p, const op *o, const char **why)
            (!f.data || winograd_accepts(p, f.data, why));
 }
 
-/* Pool and relu only say where gradients go. */
+/* Pool and relu only decide where gradients go. */
 static double backward_flops(const plan *p, const op *o)
 {
     conv_backward f = conv_backward_of(p, o);

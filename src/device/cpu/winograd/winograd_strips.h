@@ -1,13 +1,13 @@
-/* Strips of tiles for winograd_tiles.h: where their pixels are. */
+/* Strips of tiles for winograd_tiles.h, and the positions of their pixels. */
 #include "device/cpu/winograd/winograd_1d.h"
 
-/* Tiles side by side that are transformed together: the columns that they share are transformed
-   once, and the strip stays in the first-level cache. */
+/* Adjacent tiles that are transformed together: the columns that they share are transformed once,
+   and the strip stays in the first-level cache. */
 enum { LINE_FLOATS = 16, STRIP_TILES = 8 };
 
 /* ---- strips of tiles -------------------------------------------------------------------- */
 
-/* Up to STRIP_TILES tiles side by side. */
+/* Up to STRIP_TILES adjacent tiles. */
 typedef struct strip {
     int64_t image, row, column, tiles; /* of the first tile */
 } strip;
@@ -24,7 +24,7 @@ VEC_INLINE strip strip_at(const winograd_image *g, int64_t tile, int64_t end)
     return s;
 }
 
-/* Of `columns` columns from `first` on, those inside are *begin to *end - 1. */
+/* Among `columns` columns from `first` on, *begin to *end - 1 are inside. */
 VEC_INLINE void columns_inside(const winograd_image *g, int64_t first, int64_t columns,
                                int64_t *begin, int64_t *end)
 {
@@ -34,7 +34,7 @@ VEC_INLINE void columns_inside(const winograd_image *g, int64_t first, int64_t c
     *end = *end > *begin ? *end : *begin;
 }
 
-/* `whole`: there are VEC_FLOATS channels left or more. */
+/* `whole`: VEC_FLOATS or more channels are left. */
 VEC_INLINE vec load_channels(const float *p, int64_t left, bool whole)
 {
     return whole ? vec_load(p) : vec_load_first(p, left);
@@ -68,13 +68,13 @@ VEC_INLINE strip_pixels strip_load(const winograd_image *g, const float *x, cons
     return p;
 }
 
-/* Which of the rows made a pair's row is: of all, or of its two. */
+/* The rank of a pair's row among the computed rows: among all, or among its two (`alone`). */
 VEC_INLINE int rank_of(int pair, int which, bool alone)
 {
     return alone ? which : row_of(pair, which);
 }
 
-/* A square of pixels is prefetched for writing. */
+/* Prefetch a square of pixels for writing. */
 VEC_INLINE void prefetch_tile(const float *y, int64_t row, int64_t column, int size)
 {
     for (int i = 0; i < size; i++)

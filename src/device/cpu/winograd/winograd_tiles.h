@@ -1,16 +1,15 @@
 /* The transforms of Winograd's F(m x m, r x r): m x m outputs of an r x r correlation from (m + r -
    1)^2 multiplications instead of m m r r (Lavin and Gray, "Fast algorithms for convolutional
-   neural networks", 2016), from the interpolation points 0, A, -A, B, -B, ...
-   and infinity:
+   neural networks", 2016), from the interpolation points 0, A, -A, B, -B, ... and infinity:
      y = A' [(G w G') . (B' x B)] A,   dw = G' [(B' x B) . (A dy A')] G
-   The file that includes this one has defined TAPS (r), POINT_A, POINT_B and, where m + r is 9 and
-   not 7, POINT_C, and exports the kernels. */
+   The including file defines TAPS (r), POINT_A, POINT_B and, where m + r is 9 and not 7, POINT_C,
+   and exports the kernels. */
 #include "device/cpu/vec_transpose.h"
 #include "device/cpu/winograd/winograd_gradients.h"
 
 /* ---- input ------------------------------------------------------------------------------ */
 
-/* A strip's pixels, and where its positions go. */
+/* A strip's pixels, and the place of its positions. */
 typedef struct strip_input {
     strip_pixels pixels;
     int64_t inside, outside; /* columns `inside` to `outside` - 1 are in the image */
@@ -19,7 +18,7 @@ typedef struct strip_input {
     int64_t row, stride;
 } strip_input;
 
-/* A column of the strip, `at` floats on: what it gives to a pair's rows of positions. */
+/* The contribution of a column of the strip, `at` floats on, to a pair's rows of positions. */
 VEC_INLINE void input_column(int pair, const strip_input *s, int64_t at, int64_t left, bool whole,
                              vec t[2])
 {
@@ -31,7 +30,7 @@ VEC_INLINE void input_column(int pair, const strip_input *s, int64_t at, int64_t
 }
 
 /* One vector of channels for the positions of a pair's rows. SIZE columns stay in registers; each
-   tile brings STEP new ones. */
+   tile loads STEP new ones. */
 VEC_INLINE void input_vector(int pair, bool alone, const strip_input *s, int64_t first, float *to,
                              int64_t left, bool whole)
 {
@@ -82,7 +81,7 @@ VEC_INLINE void input_pair(int pair, bool alone, const strip_input *s, int64_t l
         input_vector(pair, alone, s, s->pixels.first + c, s->to + c, left, whole);
 }
 
-/* Functions of their own: all inlined into one another, they take the compiler minutes. */
+/* Separate functions: inlined into one another, they take the compiler minutes. */
 typedef void pair_function(const strip_input *s, bool alone, int64_t left);
 #define INPUT_PAIR(pair)                                                                 \
     __attribute__((noinline)) static void input_##pair(const strip_input *s, bool alone, \
@@ -141,8 +140,8 @@ VEC_INLINE void output_row(const float *m, int64_t stride, vec to[STEP])
     evaluate_back(t, STEP, to);
 }
 
-/* d = A' m A + bias for one vector of channels of a tile. Row by row of positions, so that nothing
-   but the sums of d has to stay in registers. */
+/* d = A' m A + bias for one vector of channels of a tile, row by row of positions, so that only the
+   sums of d have to stay in registers. */
 VEC_INLINE void output_tile(const float *m, int64_t stride, vec bias, vec d[STEP][STEP])
 {
     UNROLL(4)
@@ -182,12 +181,12 @@ VEC_INLINE void output_tile(const float *m, int64_t stride, vec bias, vec d[STEP
     }
 }
 
-/* Where a tile goes: its first pixel or window, and the channels of it. */
+/* The place of a tile's output: its first pixel or window, and its channels. */
 typedef struct tile_output {
     float *to;
     int64_t row, column; /* floats from row to row, from column to column */
     int64_t left;        /* channels */
-    vec least;           /* 0 behind a relu, else -infinity */
+    vec least;           /* 0 with a relu, else -infinity */
 } tile_output;
 
 /* `rows` times `columns` pixels are in the image. */
@@ -204,7 +203,8 @@ VEC_INLINE void store_tile(const tile_output *o, vec d[STEP][STEP], int64_t rows
     }
 }
 
-/* Maxima of the windows whose pixels are all in the image. codes: as far on as `to` is, or NULL. */
+/* Maxima of the windows whose pixels are all in the image. codes: at the same offset as `to`, or
+   NULL. */
 VEC_INLINE void store_windows(const tile_output *o, vec d[STEP][STEP], int64_t rows,
                               int64_t columns, bool whole, vec low, uint8_t *codes)
 {
@@ -227,7 +227,7 @@ VEC_INLINE void store_windows(const tile_output *o, vec d[STEP][STEP], int64_t r
     }
 }
 
-/* A strip's tiles. `pool`: into o->pooled, and into o->y where that is wanted, too. */
+/* A strip's tiles. `pool`: into o->pooled, and also into o->y unless it is NULL. */
 VEC_INLINE void output_strip(bool pool, const winograd_image *g, const strip *s,
                              const winograd_positions *m, const float *from,
                              const winograd_output *o)
@@ -363,7 +363,7 @@ static void transposed_weights(const float *w, int64_t in, int64_t out, bool rot
     }
 }
 
-/* What the including file exports. */
+/* The exports of the including file. */
 #define WINOGRAD_KERNELS                                                               \
     {                                                                                  \
         .vector = VEC_FLOATS, .size = SIZE, .input = input, .gradient = gradient,      \
