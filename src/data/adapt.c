@@ -1,11 +1,11 @@
-/* A built-in workload with other data than it was published with. */
+/* Adapts a built-in workload to other data than its published data. */
 #include "base/memory.h"
 #include "data/data.h"
 #include "data/sets/datasets.h"
 #include "model/model.h"
 #include <stdlib.h>
 
-/* Numbers without names may be some of the classes, as of a part of MNIST. */
+/* Class numbers without names may be a subset of the classes, as in a part of MNIST. */
 static bool needs_outputs(const cornu_model *model, const cornu_data *data)
 {
     int64_t outputs = shape_elements(&model->output);
@@ -26,8 +26,8 @@ static cornu_status adapt_outputs(cornu_model *model, const cornu_data *data, te
     return CORNU_OK;
 }
 
-/* The data section for this data: the set that it names is another one, and what was set apart
-   stays apart in a run that goes on. */
+/* Rewrite the data section for this data: the set that it names is a different one, and a resumed
+   run must keep the same validation split. */
 static cornu_status adapt_section(cornu_model *model, const cornu_data *data)
 {
     json_t *section = model->data ? doc_to_json(model->data) : json_object();

@@ -20,7 +20,7 @@ static const doc *given(const doc *map, const char *key)
 
 typedef struct number_key {
     const char *key;
-    size_t offset;       /* in augmentation */
+    size_t offset;       /* offset in augmentation */
     double least, below; /* least <= value < below */
 } number_key;
 
@@ -126,8 +126,8 @@ static cornu_status read_choices(const doc *d, shift_range *s)
     return CORNU_OK;
 }
 
-/* As Keras: 0.1 is up to a tenth of the side, 7.0 up to 7 pixels, 7 one of the whole numbers 0 to
-   6, [1, 4] one of these; either way. */
+/* As Keras: 0.1 is up to a tenth of the side, 7.0 up to 7 pixels, 7 one of the integers 0 to 6, [1,
+   4] one of these; in either direction. */
 static cornu_status read_shift(const doc *map, const char *key, shift_range *s)
 {
     const doc *d = given(map, key);
@@ -145,7 +145,7 @@ static cornu_status read_shift(const doc *map, const char *key, shift_range *s)
     return CORNU_OK;
 }
 
-/* ---- the rest ----------------------------------------------------------------------------- */
+/* ---- other options ------------------------------------------------------------------------ */
 
 static cornu_status read_fill_mode(const doc *map, augmentation *augment)
 {
@@ -194,7 +194,7 @@ static cornu_status read_rescale(const doc *map, data_spec *spec)
     return CORNU_OK;
 }
 
-/* Keras's options that cornu has only at the value that changes nothing. */
+/* Keras's options that cornu accepts only at the value without effect. */
 static cornu_status read_missing(const doc *map)
 {
     bool whitening = false;

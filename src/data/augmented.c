@@ -1,4 +1,4 @@
-/* Samples as a step sees them, for looking at and for callers with steps of their own. */
+/* Samples as a training step sees them, for inspection and for callers with their own steps. */
 #include "base/threads.h"
 #include "data/data.h"
 #include "device/gather_sample.h"
@@ -56,7 +56,7 @@ typedef struct batch {
     sample_block images;
     step_input input;
     const int64_t *index;
-    int64_t elements; /* of an image */
+    int64_t elements; /* per image */
     float *values;    /* [count][elements] */
 } batch;
 

@@ -1,4 +1,4 @@
-/* Data sets: their memory, what they say of themselves, and sets made from the caller's arrays. */
+/* Data sets: their memory, their properties, and sets made from the caller's arrays. */
 #include "data/data.h"
 
 #include "base/memory.h"
@@ -29,7 +29,7 @@ void cornu_data_close(cornu_data *data)
     free(data);
 }
 
-/* Memory for `count` items of `elements` numbers, or a refusal that says how much is missing. */
+/* Memory for `count` items of `elements` numbers. A refusal says how much is missing. */
 static cornu_status reserve(const cornu_data *data, int64_t count, const shape *s, sample_type type,
                             const char *what, void **out)
 {
@@ -171,9 +171,7 @@ cornu_status cornu_data_sample(const cornu_data *data, cornu_split split, int64_
 
 /* ---- from the caller's arrays ---- */
 
-/* Is the product of the sizes no more than there may be numbers? It is computed nowhere else
- * before.
- */
+/* Does the product of the sizes stay within the limit? No code computes it before this check. */
 static bool numbers_fit(int64_t count, const int64_t *sizes, int rank)
 {
     for (int i = 0; i < rank; i++) {
@@ -251,7 +249,7 @@ cornu_status data_block_of(const cornu_arrays *a, const char *what, sample_block
     return CORNU_OK;
 }
 
-/* Numbers that no training could use, and how many classes there are. */
+/* Check for numbers that no training could use, and count the classes. */
 static cornu_status check_numbers(cornu_data *data, const cornu_arrays *a, const char *name)
 {
     int64_t elements = a->count;
@@ -306,7 +304,7 @@ static cornu_status take_arrays(cornu_data *data, cornu_split split, const cornu
     return copies ? copy_arrays(data, split, a) : CORNU_OK;
 }
 
-/* Both splits must look alike, as one network reads them. */
+/* Both splits must have the same shape and types, as one network reads them. */
 static cornu_status check_alike(const cornu_data *data)
 {
     const sample_block *train = &data->block[0], *test = &data->block[1];

@@ -1,10 +1,11 @@
-/* What a data set holds: shapes, the range of its numbers, and how many samples of each class. */
+/* Describes a data set: shapes, the range of its numbers, and the number of samples of each
+   class. */
 #include "base/memory.h"
 #include "data/data.h"
 #include <math.h>
 #include <stdlib.h>
 
-/* Of longer lists of classes the first are named. */
+/* Longer lists of classes show the first few. */
 enum { CLASSES_ALL = 12, CLASSES_FIRST = 8, LIST_MOST = 600 };
 
 static cornu_status check(const cornu_data *data, cornu_split split, const void *out,

@@ -1,4 +1,4 @@
-/* A data set of the caller's image files. */
+/* A data set made from the caller's image files. */
 #include "base/memory.h"
 #include "data/folders/image_folder.h"
 #include <stdlib.h>

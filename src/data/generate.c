@@ -1,13 +1,13 @@
-/* Generated samples, for timing. Each class has a pattern of its own under the noise, so that a
-   network that trains on them shows a falling loss. */
+/* Generated samples, for timing. Each class has its own pattern under the noise, so that a network
+   that trains on them shows a falling loss. */
 #include "base/memory.h"
 #include "base/philox.h"
 #include "data/data.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* Samples take their noise from a pool at an offset drawn for each: about as fast as copying, where
-   drawing every byte anew would take longer than the first training steps. */
+/* Each sample takes its noise from a pool at a random offset: about as fast as copying, where
+   drawing every byte again would take longer than the first training steps. */
 #define POOL_BYTES ((int64_t)1 << 20)
 #define TEST_SAMPLES_MAX 10000
 

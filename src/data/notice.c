@@ -1,4 +1,4 @@
-/* What the caller is told and asked while data is read. */
+/* Notices to the caller, and the question whether to stop, while data is read. */
 #include "data/data.h"
 #include <stdarg.h>
 

@@ -1,4 +1,4 @@
-/* Opening a data set: by name, file, folder, or as a recipe says. */
+/* Opening a data set: by name, file, folder, or from a recipe. */
 #include "base/files.h"
 #include "base/memory.h"
 #include "data/folders/cache_option.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The last name of a folder's real path, so that "." has one too. */
+/* The last name of a folder's real path, so that "." also has a name. */
 static cornu_status folder_title(const char *folder, char **out)
 {
     char full[PATH_MAX];
@@ -18,7 +18,7 @@ static cornu_status folder_title(const char *folder, char **out)
     return memory_copy_string(*name ? name : folder, out);
 }
 
-/* The recipe's scale in place of what the reader took. */
+/* The recipe's scale replaces the reader's. */
 static void apply_scale(const data_request *request, cornu_data *data)
 {
     for (int split = 0; split < 2 && request->scale >= 0; split++)
@@ -55,7 +55,7 @@ static cornu_status fail_not_found(const dataset *set, const char *looked)
     return status;
 }
 
-/* The caller's folder holds no such set. */
+/* Fail: the caller's folder does not hold the set. */
 static cornu_status fail_not_inside(const dataset *set, const char *folder)
 {
     text expected = {0};
@@ -70,8 +70,8 @@ static cornu_status fail_not_inside(const dataset *set, const char *folder)
     return status;
 }
 
-/* Where a set lies: in `folder`, or (NULL) in one of the usual places. A location without a folder
-   is to be downloaded. */
+/* Find a set: in `folder`, or (NULL) in one of the usual places. A location without a folder is to
+   be downloaded. */
 static cornu_status find_named(const dataset *set, const char *folder,
                                const cornu_data_options *options, data_location *location)
 {
@@ -131,7 +131,7 @@ static cornu_status find_what(const char *what, const shape *input, const char *
 
 /* ---- reading ---- */
 
-/* Its name, and the folder that it lies in. */
+/* Set the name and the origin of a file's data. */
 static cornu_status name_file(const char *path, cornu_data *data)
 {
     TRY(memory_copy_string(path_base(path), &data->name));
@@ -162,7 +162,7 @@ static cornu_status read_images(const char *folder, const data_request *request,
     return CORNU_OK;
 }
 
-/* What was found; a set that was not is downloaded. */
+/* Read the location; a set without one is downloaded. */
 static cornu_status read_all(data_location *location, const data_request *request, cornu_data *data)
 {
     if (location->set && !location->folder)
@@ -248,13 +248,13 @@ done:
     return status;
 }
 
-/* ---- as a recipe says ---- */
+/* ---- data of a recipe ---- */
 
-/* Of a folder without a test split, for a built-in workload that validates. */
+/* Fraction of a folder without a test split, for a built-in workload that validates. */
 #define SPARE_SPLIT 0.2
 
-/* Sizes of images and how folders are read: the caller's, else the recipe's, else the model's
- * input. */
+/* Sizes of images and how folders are read: from the caller, else the recipe, else the model's
+   input. */
 static void size_images(const data_spec *spec, const shape *input, data_request *request)
 {
     const cornu_data_options *o = &request->options;
@@ -277,8 +277,8 @@ static void size_images(const data_spec *spec, const shape *input, data_request 
     request->options.workers = o->workers ? o->workers : (int)spec->workers;
 }
 
-/* What a recipe's file: or folder: means where --data is `first`: that name in there, else (a
-   folder) what `first` itself is. */
+/* Resolve a recipe's file: or folder: where --data is `first`: that name inside `first`, or else (a
+   folder) `first` itself. */
 static cornu_status look_first(const char *path, bool folder, const char *first, char **found)
 {
     TRY(path_join(first, path_base(path), found));
@@ -309,8 +309,8 @@ static const char *source_of(const cornu_model *model)
     return model->source ? model->source : model->name;
 }
 
-/* Neither the caller nor the recipe names any: what the model file remembers may be found by its
-   name. */
+/* Neither the caller nor the recipe names data: the origin that the model file remembers may be
+   found by its name. */
 static cornu_status find_unnamed(const cornu_model *model, const cornu_data_options *options,
                                  data_location *location)
 {
@@ -333,7 +333,7 @@ static cornu_status find_unnamed(const cornu_model *model, const cornu_data_opti
     return CORNU_OK;
 }
 
-/* A built-in workload's own set, or what else its folder holds. */
+/* A built-in workload's own set, or another data set in its folder. */
 static cornu_status find_other(const dataset *set, const cornu_model *model,
                                const cornu_data_options *options, data_location *location)
 {
@@ -369,7 +369,8 @@ static cornu_status find_spec(const data_spec *spec, const cornu_model *model,
     return find_unnamed(model, options, location);
 }
 
-/* What the model was trained on, where that is still there: location->folder is NULL otherwise. */
+/* The data that the model was trained on, if it still exists; otherwise location->folder is
+   NULL. */
 static cornu_status find_hint(const data_spec *spec, const cornu_model *model,
                               const cornu_data_options *options, data_location *location)
 {
@@ -395,7 +396,7 @@ static bool is_hint(const cornu_model *model, const cornu_data_options *options,
            !strcmp(location->folder, model->training.data_path);
 }
 
-/* The caller's, else what a model file remembers, else the recipe's. */
+/* The caller's data, else the origin in the model file, else the recipe's. */
 static cornu_status find_for_model(const data_spec *spec, const cornu_model *model,
                                    const cornu_data_options *options, data_location *location)
 {
@@ -413,8 +414,8 @@ static cornu_status check_shape(const char *name, const shape *samples, const sh
                        shape_show(samples, false, found), shape_show(input, false, expected));
 }
 
-/* The samples must have the model's input shape; sizes of 1 (a channel, say) may be missing in
-   either. Those of pictures get their channel, by which random transforms know them. */
+/* The samples must have the model's input shape; dimensions of 1 (a channel, say) may be missing in
+   either. Pictures then get their channel dimension, by which random transforms recognize them. */
 static cornu_status match_shape(cornu_data *data, const cornu_model *model)
 {
     shape picture;
@@ -430,7 +431,7 @@ static cornu_status match_shape(cornu_data *data, const cornu_model *model)
     return CORNU_OK;
 }
 
-/* Pictures that trained the model are among those that are taken whole. */
+/* Warn that pictures that trained the model are among the data, which is used as a whole. */
 static void notice_trained(const cornu_data *data, const data_spec *spec, const cornu_model *model,
                            const cornu_data_options *options)
 {

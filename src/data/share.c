@@ -6,7 +6,7 @@
 #include <string.h>
 
 typedef struct place {
-    uint64_t key; /* by which the samples of a class are put in an order of their own */
+    uint64_t key; /* sort key that orders the samples of a class */
     int32_t label;
     int64_t index;
 } place;
@@ -46,7 +46,7 @@ cornu_status share_choose(const int32_t *labels, int64_t count, double fraction,
     return CORNU_OK;
 }
 
-/* Items of `size` bytes that are kept, in their order, in memory of the data's own: *items then
+/* Copy the kept items of `size` bytes, in their order, into the data's own memory; *items then
    points there. */
 static cornu_status keep_items(const void **items, size_t size, const bool *kept, int64_t count,
                                int64_t left, void **storage)

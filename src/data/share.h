@@ -4,10 +4,10 @@
 
 #include "data/data.h"
 
-/* Mark of `count` samples the share `fraction`: of each class (labels[count]; NULL: one class)
-   as many as that rounds to, at least one, as if drawn at random, but always the same. */
+/* Mark the fraction `fraction` of `count` samples: of each class (labels[count]; NULL: one class)
+   the rounded number, at least one, as if drawn at random, but always the same samples. */
 cornu_status share_choose(const int32_t *labels, int64_t count, double fraction, bool *kept);
-/* Leave in each split of samples that lie in memory the share that the request asks for. */
+/* Keep in each split of samples in memory the fraction that the request asks for. */
 cornu_status share_apply(const data_request *request, cornu_data *data);
 /* Say what is left of `count`; by_class: of each class so large a share. */
 void share_notice(const data_request *request, const char *name, bool by_class,

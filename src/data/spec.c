@@ -30,7 +30,7 @@ static cornu_status read_interpolation(const doc *section, data_spec *spec)
     return CORNU_OK;
 }
 
-/* What makes sense for folders only. */
+/* Options for folders only. */
 static cornu_status read_folder_options(const doc *section, data_spec *spec)
 {
     TRY(read_image_size(section, spec));
@@ -55,7 +55,7 @@ static cornu_status read_folder_options(const doc *section, data_spec *spec)
     return CORNU_OK;
 }
 
-/* Which of a table's columns are the file names, and the numbers. */
+/* Read which of a table's columns are the file names, and the numbers. */
 static cornu_status read_columns(const doc *section, data_spec *spec)
 {
     TRY(doc_read_string(section, "x", &spec->x));

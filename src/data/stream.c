@@ -1,4 +1,4 @@
-/* Batches that come one by one from the caller. */
+/* Batches that the caller supplies one by one. */
 #include "data/stream.h"
 #include "base/memory.h"
 

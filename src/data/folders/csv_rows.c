@@ -13,7 +13,7 @@ cornu_status csv_rows_open(const char *path, csv_rows *c)
     if (strlen(c->text) != size)
         return status_fail(CORNU_BAD_FILE, "%s: found a zero byte; expected a table in CSV", path);
     c->at = c->text;
-    if (strncmp(c->at, "\xef\xbb\xbf", 3) == 0) /* as spreadsheets begin a file of UTF-8 */
+    if (strncmp(c->at, "\xef\xbb\xbf", 3) == 0) /* spreadsheets begin a UTF-8 file with this */
         c->at += 3;
     size_t line = strcspn(c->at, "\n");
     c->separator = memchr(c->at, ',', line) ? ',' : memchr(c->at, ';', line) ? ';' : '\t';
@@ -47,7 +47,7 @@ static cornu_status unquote(csv_rows *c, char **end)
     return CORNU_OK;
 }
 
-/* The next cell of the row; *last where the row ends with it. */
+/* The next cell of the row; *last if the row ends with it. */
 static cornu_status read_cell(csv_rows *c, char **cell, bool *last)
 {
     const char stops[] = {c->separator, '\n', 0};

@@ -1,6 +1,6 @@
-/* Rows of a table in CSV, as RFC 4180 and spreadsheets have it: cells between commas (or, where the
-   first line has none, semicolons or tabs), in quotes where they hold a separator, a quote (twice)
-   or the end of a line. Own code: a library would be one more package of every build for a page. */
+/* Rows of a table in CSV, as in RFC 4180 and spreadsheets: cells between commas (or, if the first
+   line has none, semicolons or tabs), quoted if they contain a separator, a quote (doubled) or a
+   line end. Own code: a library would add a package to every build for a page of code. */
 #ifndef DATA_FOLDERS_CSV_ROWS_H
 #define DATA_FOLDERS_CSV_ROWS_H
 
@@ -13,7 +13,7 @@ typedef struct csv_rows {
     char *text;       /* owned; cells point into it */
     char *at;
     char separator;
-    int64_t line, next_line; /* of the current row, and of the next; from 1 */
+    int64_t line, next_line; /* of the current row and of the next, from 1 */
     char *cell[CSV_COLUMNS_MOST];
     int count;
 } csv_rows;

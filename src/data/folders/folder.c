@@ -1,4 +1,4 @@
-/* Which data sets a folder holds, told by its files. */
+/* Recognizes the data sets of a folder by its files. */
 #include "data/folders/folder.h"
 #include "base/files.h"
 #include "base/memory.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is there ---- */
+/* ---- the data sets in a folder ---- */
 
 typedef struct location_list {
     data_location *items;
@@ -20,9 +20,8 @@ static void locations_free(location_list *list)
     free(list->items);
 }
 
-/* Once, though several readers may take its files, and the same reader's files may be several
- * sets'.
- */
+/* Add it once, though several readers may read its files, and the same files may belong to several
+   sets. */
 static cornu_status add_location(location_list *list, const dataset *set, const data_reader *reader,
                                  const char *folder)
 {
@@ -38,7 +37,7 @@ static cornu_status add_location(location_list *list, const dataset *set, const 
     return CORNU_OK;
 }
 
-/* The sets whose files lie in `folder` itself. */
+/* The sets whose files are in `folder` itself. */
 static cornu_status add_own(const char *folder, location_list *list)
 {
     const dataset *set;
@@ -60,7 +59,7 @@ static cornu_status add_inside(const char *folder, const char *name, location_li
     return status;
 }
 
-/* Those of the folders in `folder`, and of the usual ones deeper down (MNIST/raw). */
+/* The sets in the folders of `folder`, and in the usual ones deeper down (MNIST/raw). */
 static cornu_status add_children(const char *folder, location_list *list)
 {
     static const cornu_data_options silent = {0};
@@ -78,7 +77,7 @@ done:
     return status;
 }
 
-/* What `folder` is; else what the folders in it are; else classes of images. */
+/* The data of `folder`; else of the folders in it; else classes of images. */
 static cornu_status list_locations(const char *folder, location_list *list)
 {
     TRY(add_own(folder, list));
@@ -89,10 +88,9 @@ static cornu_status list_locations(const char *folder, location_list *list)
     return CORNU_OK;
 }
 
-/* ---- what to say of it ---- */
+/* ---- messages ---- */
 
-/* "mnist (MNIST/raw), cifar10 and images (photos)"; the locations that are not in `root` itself are
-   named. */
+/* "mnist (MNIST/raw), cifar10 and images (photos)"; locations outside `root` itself are named. */
 static void name_locations(const location_list *list, const char *root, text *out)
 {
     size_t length = strlen(root);
@@ -125,9 +123,9 @@ cornu_status folder_fail(const char *folder, const char *expected)
     return status;
 }
 
-/* ---- the one to take ---- */
+/* ---- the choice ---- */
 
-/* Could the samples be a network's inputs? Images are resized. */
+/* Could the samples be the network's inputs? Images are resized. */
 static bool could_fit(const data_location *p, const shape *input)
 {
     if (!input || input->rank == 0)
@@ -136,7 +134,7 @@ static bool could_fit(const data_location *p, const shape *input)
                   : input->rank == 2 || input->rank == 3;
 }
 
-/* The only one that fits; NULL where none does, or several. */
+/* The only one that fits; NULL if none does, or several do. */
 static const data_location *only_fitting(const location_list *list, const shape *input)
 {
     const data_location *found = NULL;

@@ -1,6 +1,6 @@
-/* A folder of images: train/CLASS/IMAGE and test/CLASS/IMAGE (splits.h), or CLASS/IMAGE of which a
-   fraction may be set apart. Classes are in the byte order of their names, as Python's sorted() and
-   so Keras number them; samples are in the order of class, folder, name. */
+/* A folder of images: train/CLASS/IMAGE and test/CLASS/IMAGE (splits.h), or CLASS/IMAGE, where a
+   fraction may become the test split. Classes are in the byte order of their names, as Python's
+   sorted() and so Keras number them; samples are in the order of class, folder, name. */
 #include "data/folders/image_folder.h"
 
 #include "base/files.h"
@@ -14,7 +14,7 @@
 
 /* ---- the splits ---- */
 
-/* What is known once the folders are listed. */
+/* The result of listing the folders. */
 typedef struct listing {
     const data_request *request;
     skips skipped;
@@ -80,7 +80,7 @@ cornu_status images_load(image_files *files, const data_request *r, skips *skipp
     TRY(reserve_split(files, 0, train, CORNU_TRAIN, r, data));
     TRY(reserve_split(files, train, all - train, CORNU_TEST, r, data));
     if (all == 0)
-        return CORNU_OK; /* the caller says what is missing */
+        return CORNU_OK; /* the caller reports what is missing */
     TRY(loader_open(files, r, skipped, data->name, &data->loader));
     const uint8_t *pixels = loader_pixels(data->loader);
     data->block[CORNU_TRAIN].x = pixels;
@@ -108,7 +108,7 @@ static cornu_status check_test_classes(const char *folder, const name_list *foun
     return CORNU_OK;
 }
 
-/* The files of all classes. A class may be missing in the test split. */
+/* Scan the files of all classes. A class may be missing in the test split. */
 static cornu_status scan(const char *folder, const cornu_data *data, double test_fraction,
                          skips *skipped, image_files *files)
 {
@@ -156,7 +156,7 @@ static cornu_status list_test(const char *folder, const cornu_data *data, listin
     return status;
 }
 
-/* Is there an image for the split, as far as is known? */
+/* Does the split have an image, as far as is known? */
 static cornu_status check_found(const char *folder, cornu_split split, const listing *l,
                                 const cornu_data *data)
 {
@@ -164,7 +164,7 @@ static cornu_status check_found(const char *folder, cornu_split split, const lis
     TRY(cornu_data_loading_get(data, &loading));
     if (data_usable(data, split, 0, data->block[split].count) > 0)
         return CORNU_OK;
-    const char *first = l->skipped.first; /* the loader has it, where there is one */
+    const char *first = l->skipped.first; /* the loader has it, if there is one */
     int64_t skipped = data->loader ? loading.skipped : l->skipped.count;
     return status_fail(CORNU_BAD_FILE,
                        "%s: found no readable images (%lld %s skipped%s%s); expected CLASS/IMAGE "
@@ -185,7 +185,7 @@ static cornu_status list(const char *train, const char *test, cornu_data *data, 
     return CORNU_OK;
 }
 
-/* What is to be said once the samples are there, or (in the background) listed. */
+/* The notices once the samples are read, or (in the background) listed. */
 static cornu_status conclude(const char *train, const char *test, const listing *l,
                              const cornu_data *data)
 {
@@ -225,7 +225,7 @@ cornu_status images_take_share(image_files *files, const data_request *r, const 
         return CORNU_OK;
     TRY(memory_new(count + 1, sizeof *labels + sizeof *kept, "share of the images", &labels));
     kept = (bool *)(labels + count);
-    for (size_t i = 0; i < count; i++) /* a class of each split by itself */
+    for (size_t i = 0; i < count; i++) /* for each class of each split separately */
         labels[i] = 2 * files->items[i].label + files->items[i].test;
     cornu_status status = share_choose(labels, (int64_t)count, fraction, kept);
     for (size_t i = 0; status == CORNU_OK && i < count; i++) {

@@ -1,7 +1,7 @@
-/* Which files of an image folder are its samples. As Keras's flow_from_directory has it: a class's
-   images may lie in folders of any depth; links to files and to class folders are followed, links
-   to folders inside a class are not, so that no loop can be walked. What differs: files are told
-   by their content, and hidden ones are left out. */
+/* Finds the files of an image folder that are its samples. As in Keras's flow_from_directory, a
+   class's images may be in folders of any depth; links to files and to class folders are followed,
+   links to folders inside a class are not, so that there are no loops. Unlike Keras, files are
+   recognized by their content, and hidden files are skipped. */
 #include "base/files.h"
 #include "base/memory.h"
 #include "data/folders/image_folder.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- what cannot be used ---- */
+/* ---- unusable files ---- */
 
 cornu_status skips_add(skips *s, const char *line)
 {
@@ -81,7 +81,7 @@ static int by_folder(const void *a, const void *b)
 {
     const char *left = ((const image_file *)a)->path, *right = ((const image_file *)b)->path;
     size_t m = (size_t)(path_base(left) - left), n = (size_t)(path_base(right) - right);
-    /* The slash at a folder's end is left out: it would sort "a/" behind "a-b". */
+    /* The slash at a folder's end is left out: it would sort "a/" after "a-b". */
     int order = memcmp(left, right, (m < n ? m : n) - 1);
     if (order == 0 && m != n)
         order = m < n ? -1 : 1;
@@ -97,7 +97,7 @@ static bool is_inside(const char *inner, const char *outer)
     return !strncmp(inner, outer, length) && (inner[length] == 0 || inner[length] == '/');
 }
 
-/* Would walking `path` come back to `folder`? */
+/* Would a walk of `path` come back to `folder`? */
 static bool is_loop(const char *folder, const char *path)
 {
     char *real_folder = realpath(folder, NULL), *real_path = realpath(path, NULL);
@@ -114,7 +114,7 @@ static cornu_status add_class_name(const char *folder, const char *name,
     TRY(path_join(folder, name, &path));
     cornu_status status = CORNU_OK;
     if (!folder_exists(path))
-        ; /* a file beside the classes is none of theirs */
+        ; /* a file beside the class folders belongs to no class */
     else if (*name == '.')
         data_detail(options, "%s: hidden folder; not taken as a class", path);
     else if (is_loop(folder, path))
@@ -172,8 +172,8 @@ static cornu_status skip(walk *w, const char *path, const char *why)
     return status;
 }
 
-/* What an entry is: DT_REG, DT_DIR (not through a link), DT_LNK (a link to a folder, or to
-   nothing), or DT_UNKNOWN of all else. */
+/* The kind of an entry: DT_REG, DT_DIR (not through a link), DT_LNK (a link to a folder, or to
+   nothing), or DT_UNKNOWN for all others. */
 static int kind_of(const struct dirent *entry, const char *path)
 {
     struct stat s;
@@ -241,8 +241,8 @@ static cornu_status read_folder(walk *w, const char *folder, bool own)
 
 /* ---- the validation split ---- */
 
-/* A number in [0, 1) that depends on the file's path inside the data set alone: the first 52 bits
-   of its SHA-256. So no file changes sides when others come or go, nor on another machine. */
+/* A number in [0, 1) from the file's path inside the data set alone: the first 52 bits of its
+   SHA-256. So no file changes its split when others come or go, nor on another machine. */
 static double fraction_of(const char *class_name, const char *inside)
 {
     char hex[65];
@@ -284,7 +284,7 @@ cornu_status images_scan_class(const char *folder, const char *class_name, int l
     return CORNU_OK;
 }
 
-/* ---- is it a folder of classes? ---- */
+/* ---- folders of classes ---- */
 
 bool images_hold(const char *folder)
 {

@@ -1,5 +1,5 @@
-/* Pictures and numbers of a table: a column of file names, relative to the table, and one of what
-   is to be predicted for each. */
+/* Pictures and numbers from a table: a column of file names, relative to the table, and a column of
+   the numbers to be predicted. */
 #include "base/files.h"
 #include "base/memory.h"
 #include "data/folders/csv_rows.h"
@@ -10,7 +10,7 @@
 
 typedef struct table {
     csv_rows rows;
-    int columns, x, y; /* how many, and which */
+    int columns, x, y; /* the number of columns, and the index of each */
     double low, high;  /* of the numbers */
     image_files files;
 } table;

@@ -7,20 +7,20 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Where pixels are not kept, so many bytes of them are decoded ahead. */
+/* Bytes of pixels that are decoded ahead where pixels are not kept. */
 #define AHEAD_BYTES ((int64_t)32 << 20)
-/* Workers leave the cores to the training step where both want them. */
+/* Workers yield the cores to the training step where both need them. */
 enum { WORKER_NICE = 10 };
 
 /* ---- one file ----------------------------------------------------------------------------- */
 
-/* What decoding took, in seconds. */
+/* Seconds of decoding, by step. */
 typedef struct times {
     double decode, resize;
-    bool loaded, earlier; /* from the cache file, and that of an earlier run */
+    bool loaded, earlier; /* loaded from the cache file; and from an earlier run */
 } times;
 
-/* Without the lock: nobody else touches a sample that is being decoded. */
+/* Without the lock: no other thread touches a sample that is being decoded. */
 static bool fill(loader *l, int64_t at, times *t)
 {
     image_file *file = &l->files.items[at];
@@ -46,8 +46,8 @@ static bool fill(loader *l, int64_t at, times *t)
     return status == CORNU_OK;
 }
 
-/* With the lock: the sample's memory is no longer needed. A page goes when the last of the samples
-   on it is empty. */
+/* With the lock: release the memory of a sample. A page is freed when the last of the samples on it
+   is empty. */
 static void empty_sample(loader *l, int64_t at)
 {
     int64_t first = at, end = at + 1, pages = 4096 / l->pixels.sample + 1;
@@ -59,8 +59,8 @@ static void empty_sample(loader *l, int64_t at)
     pixels_drop(&l->pixels, first * l->pixels.sample, end * l->pixels.sample);
 }
 
-/* With the lock, which is given up meanwhile. `for_file`: nobody waits for it; it is for the cache
-   file, and its memory is given back. */
+/* With the lock, which is released meanwhile. `for_file`: no thread waits for the sample; it is for
+   the cache file, and its memory is released. */
 static void decode(loader *l, int64_t at, bool for_file)
 {
     times t = {0};
@@ -82,7 +82,7 @@ static void decode(loader *l, int64_t at, bool for_file)
 
 /* ---- workers ------------------------------------------------------------------------------ */
 
-/* The next sample that somebody will need, or -1. */
+/* The next sample on the list that is not decoded, or -1. */
 static int64_t next_listed(loader *l)
 {
     int64_t window = keeps(l) ? l->list_count : l->reached + AHEAD_BYTES / l->pixels.sample + 2;
@@ -97,7 +97,7 @@ static int64_t next_listed(loader *l)
     return -1;
 }
 
-/* Of all samples, or of those that a rank will need some time, the next; or -1. */
+/* The next of all samples, or of those that a rank will need later; or -1. */
 static int64_t next_swept(loader *l)
 {
     if (!l->divided)
@@ -105,7 +105,7 @@ static int64_t next_swept(loader *l)
     return l->sweep < l->later_count ? l->later_begin + l->later[l->sweep++] : -1;
 }
 
-/* Of these the next that memory or cache file would keep, or -1. */
+/* The next of these that memory or the cache file would keep, or -1. */
 static int64_t next_kept(loader *l)
 {
     bool in_file = pixels_file_takes(&l->pixels.file);
@@ -120,7 +120,7 @@ static int64_t next_kept(loader *l)
 static void *work(void *context)
 {
     loader *l = context;
-    (void)nice(WORKER_NICE); /* of this thread, on Linux */
+    (void)nice(WORKER_NICE); /* applies to this thread alone on Linux */
     pthread_mutex_lock(&l->lock);
     while (!l->closing) {
         int64_t at = next_listed(l);
@@ -136,11 +136,11 @@ static void *work(void *context)
     return NULL;
 }
 
-/* With fewer threads than asked for, or none, whoever needs a sample decodes it. */
+/* With fewer threads than asked for, or none, the thread that needs a sample decodes it. */
 static void start_workers(loader *l)
 {
     int wanted = l->request.options.workers ? l->request.options.workers : threads_default();
-    sigset_t all, before; /* signals are for the caller's own threads */
+    sigset_t all, before; /* signals are delivered to the caller's own threads */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (l->worker_count < wanted && l->worker_count < WORKERS_MOST &&
@@ -187,7 +187,7 @@ done:
 void loader_close(loader *l)
 {
     if (!l || (l->worker_count > 0 && l->process != getpid()))
-        return; /* of a fork's copy nobody knows what the workers held */
+        return; /* in a fork's copy the workers' state is unknown */
     pthread_mutex_lock(&l->lock);
     l->closing = true;
     pthread_cond_broadcast(&l->work);
@@ -211,7 +211,7 @@ const uint8_t *loader_pixels(const loader *l)
     return l->pixels.at;
 }
 
-/* ---- using -------------------------------------------------------------------------------- */
+/* ---- use ---------------------------------------------------------------------------------- */
 
 void loader_want(loader *l, const void *who, int64_t begin, const int64_t *index, int64_t count)
 {
@@ -233,7 +233,7 @@ bool loader_is_wanted_by(loader *l, const void *who)
     return found;
 }
 
-/* With the lock: until the sample's file has been read. */
+/* With the lock: wait until the sample's file has been read. */
 static sample await(loader *l, int64_t at)
 {
     sample *p = &l->samples[at];
@@ -252,7 +252,7 @@ static sample await(loader *l, int64_t at)
     return found;
 }
 
-/* What is said of a file that cannot be used: once. */
+/* Report a file that cannot be used, once. */
 static cornu_status tell(loader *l, int64_t at, const sample *found)
 {
     const char *problem = loader_problem(l, at);
@@ -274,7 +274,7 @@ static cornu_status ask_to_go_on(const loader *l)
                        l->files.items[l->list_begin + l->list[l->reached]].path);
 }
 
-/* Will the next one have to be waited for? */
+/* Is the next sample not decoded yet? */
 static bool must_wait(loader *l)
 {
     pthread_mutex_lock(&l->lock);

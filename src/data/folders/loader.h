@@ -1,6 +1,6 @@
-/* Decoding an image folder's files while their samples are already in use. Every file has a number
-   among the samples, whether it can be read or not: which samples a step sees, and their
-   numbers, so never hang on what was decoded first, or in an earlier run. */
+/* Decodes an image folder's files while their samples are already in use. Every file has a sample
+   number, whether it can be read or not. So the samples of a step, and their numbers, never depend
+   on which were decoded first, now or in an earlier run. */
 #ifndef DATA_FOLDERS_LOADER_H
 #define DATA_FOLDERS_LOADER_H
 
@@ -8,45 +8,46 @@
 
 typedef struct loader loader;
 
-/* Take over the files, of both splits, and what was said of others; make room for the pixels and
+/* Take over the files of both splits and the earlier notices; allocate memory for the pixels and
    start the workers (request->options.workers of them, at low priority). */
 cornu_status loader_open(image_files *files, const data_request *request, skips *skipped,
                          const char *name, loader **out);
-/* Waits for the files that are being decoded, and no others. In a process that fork made the copy
-   is left as it is. */
+/* Waits only for the files that are being decoded. In a forked process the copy is left
+   untouched. */
 void loader_close(loader *l);
 /* [count][height][width][channels], of both splits. */
 const uint8_t *loader_pixels(const loader *l);
 
-/* For data.h. `begin` and `end` are samples' numbers: a split's, or a range of them. */
+/* For data.h. `begin` and `end` are sample numbers: of a split, or of a range in it. */
 void loader_want(loader *l, const void *who, int64_t begin, const int64_t *index, int64_t count);
 bool loader_is_wanted_by(loader *l, const void *who);
 cornu_status loader_next(loader *l, bool may_stop, bool *usable);
 void loader_release(loader *l, int64_t begin, const int64_t *index, int64_t count);
-/* Read every file. With the strict option, one that cannot be read is an error. */
+/* Read every file. With the strict option a file that cannot be read is an error. */
 cornu_status loader_finish(loader *l, const char *folder);
-/* What a rank will want behind the list; the numbers stay until the next call. */
+/* The samples that a rank will need after the list; `index` must stay valid until the next call. */
 void loader_want_later(loader *l, int64_t begin, const int64_t *index, int64_t count);
-/* Every file has been read, by one rank or another: say what there is to say of it. */
+/* Every file has been read, by one rank or another: report the result. */
 cornu_status loader_end(loader *l, const char *folder);
-/* From here on nothing is read but what is wanted, and of files only that counts which all ranks
-   know (loader_know). */
+/* From here on only samples that are needed are read, and a file counts as unusable only if all
+   ranks know it (loader_know). */
 cornu_status loader_divide(loader *l);
-/* Is a file that cannot be read an error before any of them is used? */
+/* Is a file that cannot be read an error before any file is used? */
 bool loader_is_strict(const loader *l);
 bool loader_is_finished(const loader *l);
 bool loader_is_known(const loader *l, int64_t number);
 bool loader_is_lost(const loader *l, int64_t number);
-/* All ranks know that a file can be read (NULL), or why not, which is then told. */
+/* All ranks know that a file can be read (NULL), or its problem, which is then reported. */
 cornu_status loader_know(loader *l, int64_t number, const char *problem);
-/* Of a file that cannot be read: its path and why. */
+/* For a file that cannot be read: its path and the reason. */
 const char *loader_problem(const loader *l, int64_t number);
-/* Do all samples lie in memory? */
+/* Are all samples in memory? */
 bool loader_is_whole(loader *l);
-/* How many files are still to be read that later passes will not read again: 0 where nothing is
-   kept, as each pass is then like the first; of one rank, in the pass at hand. */
+/* The number of files still to be read that later passes will not read again. It is 0 where nothing
+   is kept, as each pass is then like the first. For one of several ranks it is that of the current
+   pass. */
 int64_t loader_left(loader *l);
-/* How many are not known to be unusable; the `number`-th (from 0) of these, or -1. */
+/* The number of files not known to be unusable; the `number`-th (from 0) of these, or -1. */
 int64_t loader_usable(loader *l, int64_t begin, int64_t end);
 int64_t loader_number_of(loader *l, int64_t begin, int64_t end, int64_t number);
 /* The path of a sample's file; lives as long as the loader. */

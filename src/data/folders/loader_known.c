@@ -1,8 +1,8 @@
-/* What is known of a loader's files: to this process, and to all ranks of a run. */
+/* The results of a loader's reading: known to this process, and to all ranks of a run. */
 #include "base/memory.h"
 #include "data/folders/loader_state.h"
 
-/* ---- among ranks -------------------------------------------------------------------------- */
+/* ---- several ranks ------------------------------------------------------------------------ */
 
 cornu_status loader_divide(loader *l)
 {
@@ -63,7 +63,7 @@ cornu_status loader_know(loader *l, int64_t number, const char *problem)
     return told ? CORNU_OK : skips_add(&l->skipped, problem);
 }
 
-/* ---- what is known ------------------------------------------------------------------------ */
+/* ---- results of reading ------------------------------------------------------------------- */
 
 /* With the lock. */
 static bool is_unusable(const loader *l, int64_t at)
@@ -90,7 +90,7 @@ static int64_t left_of_all(const loader *l)
     return left;
 }
 
-/* With the lock. What later passes will want of this rank is not known yet. */
+/* With the lock. The samples that later passes need from this rank are not known yet. */
 static int64_t left_of_list(const loader *l)
 {
     int64_t left = 0;
@@ -110,7 +110,7 @@ int64_t loader_left(loader *l)
     return left > 0 ? left : 0;
 }
 
-/* With the lock. Ranks must agree on it: what this one alone has found does not count yet. */
+/* With the lock. Ranks must agree on it: results of this rank alone do not count yet. */
 static bool is_out(const loader *l, int64_t at)
 {
     return l->divided && !l->finished ? found_of(l, at) == FILE_LOST : is_unusable(l, at);

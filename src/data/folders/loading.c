@@ -1,4 +1,4 @@
-/* Samples that may still be decoded when they are asked for. */
+/* Samples that may be decoded only when they are needed. */
 #include "base/files.h"
 #include "data/folders/loader.h"
 #include <string.h>
@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* Of so many files of a split the content counts in a digest, as far as their first bytes go. */
+/* A digest includes the first bytes of this many files of a split. */
 enum { LOOKED_INTO = 16, LOOKED_INTO_BYTES = 1 << 14 };
 
 /* The number of a split's first sample: the training samples come first. */
@@ -88,8 +88,8 @@ cornu_status data_end(const cornu_data *data)
     return data->loader ? loader_end(data->loader, data->folder) : CORNU_OK;
 }
 
-/* Of a folder's files the path within it, of others the last name: the folder may have another
-   name on each machine. */
+/* The path of a folder's file within it, and the last name of other files: the folder may have
+   another name on each machine. */
 static const char *name_of(const cornu_data *data, const char *path)
 {
     size_t length = strlen(data->folder);
@@ -97,7 +97,7 @@ static const char *name_of(const cornu_data *data, const char *path)
     return inside ? path + length + strspn(path + length, "/") : path_base(path);
 }
 
-/* The first bytes of a file that can be read. */
+/* Add the first bytes of a file, if it can be read. */
 static uLong add_start(uLong digest, const char *path)
 {
     char bytes[LOOKED_INTO_BYTES];

@@ -39,7 +39,7 @@ static cornu_status fail_memory(const pixels_wanted *w, int64_t count, int64_t b
                        memory_human((double)memory_available(), left));
 }
 
-/* Half of what is free; where that is unknown, as much as is asked for. */
+/* Half of the free memory; if that is unknown, no limit. */
 static int64_t automatic_limit(void)
 {
     int64_t available = memory_available();
@@ -61,7 +61,7 @@ cornu_status pixels_open(const pixels_wanted *w, pixels *p)
     if (only_memory && bytes > limit)
         limit = CACHE_OFF;
     bool in_file = limit != CACHE_OFF && bytes > limit;
-    /* With "file" both, where memory has room: what is read once need not be read again. */
+    /* With "file" also in memory, if they fit: each sample is then read only once. */
     bool in_memory =
         in_file ? limit == CACHE_FILE && bytes <= automatic_limit() : limit != CACHE_OFF;
     p->kind = in_memory ? PIXELS_IN_MEMORY : PIXELS_PASSING;

@@ -15,8 +15,8 @@
 
 /* ---- the file ----------------------------------------------------------------------------- */
 
-/* Header, entries, then from a multiple of PAGE on the pixels. Numbers are of this machine's byte
-   order: the file is of no use elsewhere. */
+/* Header, entries, then the pixels, from a multiple of PAGE on. Numbers are in this machine's byte
+   order: the file is not portable. */
 enum { PAGE = 4096 };
 static const char magic[16] = "cornu pixels 1\n";
 
@@ -46,7 +46,7 @@ static header header_of(const pixels_wanted *w)
     return h;
 }
 
-/* A number of a file's path, size and time of change; never 0. */
+/* A hash of a file's path, size and modification time; never 0. */
 static uint64_t key_of(const char *path)
 {
     struct stat s = {0};
@@ -102,8 +102,8 @@ static cornu_status look_at(const char *path, int fd, const header *h, size_t by
     return CORNU_OK;
 }
 
-/* All of the room at once: a full disk is told here, and not found out sample by sample. The header
-   comes first: a file that was left unfinished is then known for a cache, and made anew. */
+/* Allocate the whole file at once, so that a full disk is reported here and not sample by sample.
+   The header is written first: an unfinished file is then recognized as a cache, and rebuilt. */
 static cornu_status make_file(const char *path, int fd, const header *h, size_t bytes)
 {
     char size[16];
@@ -124,7 +124,7 @@ static cornu_status make_file(const char *path, int fd, const header *h, size_t 
                        path, memory_human((double)bytes, size), strerror(error));
 }
 
-/* No link is followed: what it leads to may be anybody's. */
+/* No link is followed: its target may be any file. */
 static cornu_status open_locked(const char *path, int *fd)
 {
     *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, 0666);
@@ -169,7 +169,7 @@ void pixels_file_close(pixels_file *f)
     f->path = NULL;
 }
 
-/* FOLDER/NAME.pixels, beside the model file that is being trained. */
+/* FOLDER/NAME.pixels, beside the model file of the training. */
 cornu_status pixels_file_open(const pixels_wanted *w, int64_t sample, pixels_file *f)
 {
     char *name = NULL, size[16];
@@ -188,7 +188,7 @@ cornu_status pixels_file_open(const pixels_wanted *w, int64_t sample, pixels_fil
     return status;
 }
 
-/* The same where nobody asked for the file itself: a run can do without. */
+/* The same where the user did not ask for the file: a run can do without. */
 cornu_status pixels_file_try(const pixels_wanted *w, int64_t sample, pixels_file *f)
 {
     cornu_status status = pixels_file_open(w, sample, f);
@@ -201,8 +201,8 @@ cornu_status pixels_file_try(const pixels_wanted *w, int64_t sample, pixels_file
 
 /* ---- samples ------------------------------------------------------------------------------ */
 
-/* All or nothing: a file that was truncated, or a disk that fails, is as if the sample were not
-   there. Where it fails, errno says why. */
+/* All or nothing: after a truncation or a disk error the sample counts as missing. On failure errno
+   has the reason. */
 static bool transfer(const pixels_file *f, int64_t i, uint8_t *at, bool write)
 {
     for (int64_t done = 0; done < f->sample;) {
@@ -231,7 +231,8 @@ bool pixels_file_has(const pixels_file *f, int64_t i)
     return f->entries && f->entries[i].done >= ENTRY_DONE && f->entries[i].key == f->keys[i];
 }
 
-/* What an earlier run left is checked once; what this one has checked or written is not again. */
+/* A sample from an earlier run is verified once; samples that this run verified or wrote are not
+   verified again. */
 bool pixels_file_load(pixels_file *f, int64_t i, uint8_t *at, bool *earlier)
 {
     pixels_entry *e = f->entries ? &f->entries[i] : NULL;
@@ -258,7 +259,7 @@ void pixels_file_keep(pixels_file *f, int64_t i, uint8_t *at)
     pixels_entry *e = &f->entries[i];
     *e = (pixels_entry){.key = f->keys[i], .crc = checksum(f, at), .done = ENTRY_DONE};
     off_t offset = (off_t)(sizeof(header) + (size_t)i * sizeof *e);
-    errno = ENOSPC; /* where only a part was written */
+    errno = ENOSPC; /* for a partial write */
     bool kept =
         transfer(f, i, at, true) && pwrite(f->fd, e, sizeof *e, offset) == (ssize_t)sizeof *e;
     e->done = kept ? ENTRY_CHECKED : 0;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-/* In the order in which a test split is chosen. */
+/* In the order of preference for a test split. */
 static const struct {
     const char *name;
     cornu_split split;
@@ -19,14 +19,14 @@ enum { SPLIT_NAMES = sizeof split_names / sizeof *split_names };
 
 static const cornu_data_options silent;
 
-/* The folders in a folder. */
+/* The folders inside a folder. */
 typedef struct sisters {
     const char *folder;
     const cornu_data_options *options;
     name_list names;
 } sisters;
 
-/* The row of a folder's name; -1: it is no split's. */
+/* The row of a folder's name; -1: not a split's name. */
 static int row_of(const char *name)
 {
     for (int row = 0; row < SPLIT_NAMES; row++)
@@ -35,7 +35,7 @@ static int row_of(const char *name)
     return -1;
 }
 
-/* Ask of a folder in the folder; false where there is no memory for its path. */
+/* Ask `question` about a folder in the folder; false without memory for its path. */
 static bool ask(const sisters *s, const char *name, bool (*question)(const char *path))
 {
     char *path = NULL;
@@ -57,14 +57,14 @@ static bool holds_pictures(const char *path)
     return images_hold(path) || images_are_classes(path);
 }
 
-/* Is it the split of training samples? Only if it holds folders. */
+/* Is it the split of training samples? It must hold folders. */
 static bool is_train(const sisters *s, const char *name)
 {
     int row = row_of(name);
     return row >= 0 && split_names[row].split == CORNU_TRAIN && ask(s, name, holds_folders);
 }
 
-/* The first folder of pictures that is called as no split is; NULL: there is none. */
+/* The first folder of pictures without a split's name; NULL: none. */
 static const char *find_class(const sisters *s)
 {
     for (size_t i = 0; i < s->names.count; i++)
@@ -92,7 +92,7 @@ static cornu_status find_train(const sisters *s, const char **found)
     return CORNU_OK;
 }
 
-/* The folder of a row that holds folders; one that does not is told. */
+/* The folder of a row that holds folders; a folder that does not is reported. */
 static cornu_status find_row(const sisters *s, int row, const char **found)
 {
     *found = NULL;
@@ -172,7 +172,7 @@ bool images_present(const char *folder)
     image_splits splits;
     cornu_status status = splits_find(folder, &silent, &splits);
     bool found =
-        status == CORNU_INVALID || splits.train != NULL; /* images_read says what is wrong */
+        status == CORNU_INVALID || splits.train != NULL; /* images_read reports the error */
     splits_free(&splits);
     return found;
 }

@@ -57,7 +57,7 @@ static const uint8_t *glyph_of(uint32_t letter)
     return letter >= ' ' && letter <= '~' ? glyphs[letter - ' '] : other;
 }
 
-/* The character of well-formed UTF-8 at `s`, and its bytes. */
+/* The character at `s`, in well-formed UTF-8, and its length in bytes. */
 static uint32_t letter_at(const char *s, int *bytes)
 {
     const unsigned char *c = (const unsigned char *)s;
@@ -68,8 +68,8 @@ static uint32_t letter_at(const char *s, int *bytes)
     return letter;
 }
 
-/* Marks that stand on the letter before take no room, those of East Asia and pictures that of two
-   (Unicode's Mn and East_Asian_Width, in blocks). */
+/* Cells of a letter: combining marks take none, East Asian letters and emoji two (Unicode's Mn and
+   East_Asian_Width, in blocks). */
 static int cells_of(uint32_t letter)
 {
     static const struct {
@@ -86,7 +86,7 @@ static int cells_of(uint32_t letter)
     return 1;
 }
 
-/* Widths of a printable line. */
+/* Cells of a printable line. */
 static int64_t cells_of_line(const char *line)
 {
     int64_t cells = 0;
@@ -114,7 +114,7 @@ void canvas_text_cut(const char *line, int64_t most, char *out, size_t size)
     *c = 0;
 }
 
-/* As it is drawn; `shown` [4 * TEXT_MOST]. */
+/* The line in its drawn form; `shown` [4 * TEXT_MOST]. */
 static const char *shown_line(const char *line, const lettering *l, char *shown)
 {
     canvas_text_cut(line, l->most < TEXT_MOST ? l->most : TEXT_MOST, shown, 4 * TEXT_MOST);
@@ -147,7 +147,7 @@ static void draw_own(canvas *c, int64_t y, int64_t x, int64_t cell, uint32_t let
                 draw_pixel(c, y, x, cell * LETTER_WIDTH + along, down, l);
 }
 
-/* Ink over what is there, so much of 255. */
+/* Blend ink over the pixel with a weight of `of` / 255. */
 static void blend(canvas *c, int64_t y, int64_t x, color ink, int of)
 {
     if (y < 0 || x < 0 || y >= c->height || x >= c->width)
@@ -158,7 +158,8 @@ static void blend(canvas *c, int64_t y, int64_t x, color ink, int of)
         at[i] = (uint8_t)((at[i] * (255 - of) + with[i] * of + 127) / 255);
 }
 
-/* In pixels of the picture; in the middle of its cells, a mark where its font puts it. */
+/* In pixels of the picture: in the middle of its cells, combining marks where the font puts
+   them. */
 static void draw_glyph(canvas *c, int64_t y, int64_t x, int64_t cell, int cells, const glyph *g,
                        const lettering *l)
 {

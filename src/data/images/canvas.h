@@ -1,4 +1,4 @@
-/* Pictures that are drawn: tables of numbers, sheets of samples. */
+/* Drawn pictures: tables of numbers, sheets of samples. */
 #ifndef DATA_IMAGES_CANVAS_H
 #define DATA_IMAGES_CANVAS_H
 
@@ -12,11 +12,11 @@ typedef struct color {
 typedef struct canvas {
     int64_t height, width;
     uint8_t *pixels;     /* [height][width][3] */
-    struct fonts *fonts; /* once a letter beyond ASCII has been drawn; or NULL */
+    struct fonts *fonts; /* NULL until a letter beyond ASCII is drawn */
     bool fonts_sought;
 } canvas;
 
-/* What is drawn beyond the edges is left out. Sizes are at least 1, and at most IMAGE_PIXELS_MAX
+/* Drawing outside the edges is clipped. Sizes are at least 1, and at most IMAGE_PIXELS_MAX
    together. */
 cornu_status canvas_open(int64_t height, int64_t width, color background, canvas *out);
 void canvas_close(canvas *c);
@@ -26,30 +26,30 @@ typedef struct box {
 } box;
 void canvas_fill(canvas *c, box b, color with);
 
-/* Letters of one width, or (East Asian ones) of two; printable ASCII is always there, a line with
-   other letters is drawn by this system's fonts (fonts.h), and what they lack is an empty square.
- */
+/* Letters of one cell, or (East Asian ones) two. Printable ASCII is built in; a line with other
+   letters is drawn with this system's fonts (fonts.h), and a letter that they lack is an empty
+   square. */
 enum { LETTER_WIDTH = 6, LETTER_HEIGHT = 10 };
 typedef struct lettering {
-    int scale; /* pixels of a letter's pixel */
+    int scale; /* size of a letter's pixel */
     color ink;
-    int64_t most; /* letters' widths; a longer line ends with ".." */
-    bool upwards; /* from (y, x), the line's left lower corner, to the top; else from its left upper
-                     one to the right */
+    int64_t most; /* in cells; a longer line ends with ".." */
+    bool upwards; /* true: from (y, x), the line's lower left corner, upwards; false: from its upper
+                     left corner to the right */
 } lettering;
-/* Width in pixels. `line` may come from outside: it is shown as cornu_printable does. */
+/* Width in pixels. `line` may come from outside: it is drawn as cornu_printable shows it. */
 int64_t canvas_text_width(const char *line, const lettering *l);
-/* `line` in at most so many letters' widths, a longer one with ".." at its end, into out[size]. */
+/* Copy `line` to out[size], at most `most` cells long; a longer one ends with "..". */
 void canvas_text_cut(const char *line, int64_t most, char *out, size_t size);
 void canvas_text(canvas *c, int64_t y, int64_t x, const char *line, const lettering *l);
 
-/* Floats [height][width][channels] in 0..1 into the box, by the nearest pixels; channels is 1 or 3.
- */
+/* Draw floats [height][width][channels] in 0..1 into the box, by nearest neighbour; channels is 1
+   or 3. */
 void canvas_picture(canvas *c, box b, int64_t height, int64_t width, int64_t channels,
                     const float *values);
 
 cornu_status canvas_write_png(const canvas *c, const char *path);
-/* As the bytes of a file (free). */
+/* Encode it as the bytes of a PNG file (free). */
 cornu_status canvas_encode_png(const canvas *c, uint8_t **png, size_t *size);
 
 #endif

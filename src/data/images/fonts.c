@@ -50,7 +50,7 @@ struct fonts {
     int missing_count;
 };
 
-/* Fontconfig keeps what it has read until the process ends: its library stays where it is. */
+/* Fontconfig keeps its data until the process ends: its library is never closed. */
 static void *open_library(const char *name)
 {
     return dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -103,7 +103,7 @@ void fonts_close(fonts *f)
     free(f);
 }
 
-/* The font that fontconfig has for the letter; NULL: none has it. */
+/* A font with this letter, from fontconfig; NULL: none. */
 static FT_Face find_face(fonts *f, uint32_t letter)
 {
     FcResult result;

@@ -12,7 +12,7 @@
 
 typedef struct format {
     const char *title, *magic;
-    size_t length; /* of the magic, which may hold zeros */
+    size_t length; /* length of the magic, which may contain zeros */
     image_decoder *decode;
 } format;
 
@@ -46,14 +46,14 @@ static const format *find_unread(const uint8_t *data, size_t size)
     return find(unread, sizeof unread / sizeof *unread, data, size);
 }
 
-/* Some of the formats that are not read begin as a TIFF. */
+/* Some of the formats that are not read begin like a TIFF. */
 static const format *find_format(const uint8_t *data, size_t size)
 {
     return find_unread(data, size) ? NULL
                                    : find(formats, sizeof formats / sizeof *formats, data, size);
 }
 
-/* RAW files that nothing but their names tells from TIFF. */
+/* RAW files that differ from TIFF by their names alone. */
 static bool is_raw_by_name(const char *path)
 {
     static const char *const endings[] = {".nef", ".nrw", ".dng", ".arw", ".sr2",

@@ -1,4 +1,4 @@
-/* The bounds of a picture, and its memory. */
+/* The size limits of a picture, and its memory. */
 #include "base/memory.h"
 #include "data/images/image.h"
 #include "data/images/image_budget.h"

@@ -1,5 +1,5 @@
-/* BMP, by hand: Debian packages no library that reads only this, and the format is small. Written
-   from Microsoft's description of BITMAPINFOHEADER and its kin. */
+/* BMP, own code: Debian packages no library for this format alone, and the format is small. Written
+   from Microsoft's description of BITMAPINFOHEADER and its variants. */
 #include "data/images/image.h"
 
 #include <string.h>
@@ -12,8 +12,8 @@ typedef struct bitmap {
     size_t size;
     uint32_t header, bits, compression, pixels_at;
     bool top_down;
-    uint32_t mask[3];        /* of red, green and blue in 16 and 32 bits */
-    uint8_t palette[256][3]; /* black where the file gives no colour */
+    uint32_t mask[3];        /* red, green and blue in 16 and 32 bits */
+    uint8_t palette[256][3]; /* black for colours that the file does not define */
     int64_t height, width;
 } bitmap;
 
@@ -72,7 +72,7 @@ static bool is_known(const bitmap *b)
     }
 }
 
-/* The masks of 16 and 32 bits: behind an old header or part of a newer one. */
+/* The masks of 16 and 32 bits: after an old header or inside a newer one. */
 static cornu_status read_masks(bitmap *b)
 {
     static const uint32_t of16[3] = {0x7c00, 0x03e0, 0x001f}, of32[3] = {0xff0000, 0xff00, 0xff};
@@ -100,7 +100,7 @@ static void read_palette(bitmap *b)
         memcpy(b->palette[i], (uint8_t[]){b->data[at + 2], b->data[at + 1], b->data[at]}, 3);
 }
 
-/* Where the pixels of a row of the file go. */
+/* The output row of a row of the file. */
 static uint8_t *row_of(const bitmap *b, const image *out, int64_t row)
 {
     return out->pixels + (b->top_down ? row : b->height - 1 - row) * b->width * 3;
@@ -120,7 +120,7 @@ static void put(const bitmap *b, runs *r, uint8_t value)
     r->x++;
 }
 
-/* Index `i` of bytes that hold one or two. */
+/* Index `i` in bytes that hold one or two indices. */
 static uint8_t index_at(const bitmap *b, const uint8_t *at, int i)
 {
     if (b->bits == 8)
@@ -128,7 +128,7 @@ static uint8_t index_at(const bitmap *b, const uint8_t *at, int i)
     return i % 2 ? at[i / 2] & 15 : at[i / 2] >> 4;
 }
 
-/* `count` indices as they are, padded to two bytes. */
+/* `count` literal indices, padded to two bytes. */
 static cornu_status put_plain(const bitmap *b, runs *r, int count, size_t *at)
 {
     size_t bytes = b->bits == 8 ? (size_t)count : (size_t)(count + 1) / 2;
@@ -141,7 +141,7 @@ static cornu_status put_plain(const bitmap *b, runs *r, int count, size_t *at)
     return CORNU_OK;
 }
 
-/* What no run reaches is of colour 0. */
+/* Pixels that no run reaches have colour 0. */
 static cornu_status read_runs(const bitmap *b, image *out)
 {
     enum { END_OF_LINE = 0, END_OF_BITMAP = 1, DELTA = 2 };
@@ -175,7 +175,7 @@ static cornu_status read_runs(const bitmap *b, image *out)
 
 /* ---- rows ---- */
 
-/* The bits under a mask as 0 to 255. */
+/* The bits under a mask, scaled to 0 to 255. */
 static uint8_t component(uint32_t pixel, uint32_t mask)
 {
     uint32_t shift = (uint32_t)__builtin_ctz(mask);

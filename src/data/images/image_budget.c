@@ -31,7 +31,7 @@ void image_budget_take(image_budget *b, int64_t bytes, size_t file_bytes)
     b->taken += bytes;
     b->files += file;
     b->peak = b->taken > b->peak ? b->taken : b->peak;
-    pthread_cond_broadcast(&b->returned); /* the next in line may fit, too */
+    pthread_cond_broadcast(&b->returned); /* the next in line may also fit */
     pthread_mutex_unlock(&b->lock);
 }
 

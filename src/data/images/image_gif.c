@@ -1,5 +1,5 @@
-/* The first frame of a GIF through giflib. Records are read one by one: DGifSlurp would take memory
-   for every frame of the file. */
+/* The first frame of a GIF through giflib. Records are read one by one: DGifSlurp would allocate
+   memory for every frame of the file. */
 #include "data/images/image.h"
 
 #include "base/memory.h"
@@ -33,7 +33,8 @@ static cornu_status fail(const GifFileType *gif)
     return status_fail(CORNU_BAD_FILE, "damaged or truncated GIF: %s", why ? why : "no frame");
 }
 
-/* Read up to the first frame's description; the control block before it tells what is clear. */
+/* Read up to the first frame's description; the control block before it has the transparent
+   colour. */
 static cornu_status find_frame(GifFileType *gif, frame *f)
 {
     GifRecordType type = UNDEFINED_RECORD_TYPE;
@@ -56,8 +57,8 @@ static cornu_status find_frame(GifFileType *gif, frame *f)
     return CORNU_OK;
 }
 
-/* RGB of all 256 indices: of the frame's palette, else the file's, else (as Pillow has it) greys;
-   indices past a palette's end are greys, too. */
+/* RGB of all 256 indices: from the frame's palette, else the file's, else (as in Pillow) greys;
+   indices after a palette's end are also greys. */
 static void read_palette(const GifFileType *gif, uint8_t rgb[256][3])
 {
     const ColorMapObject *map = gif->Image.ColorMap ? gif->Image.ColorMap : gif->SColorMap;
@@ -70,7 +71,7 @@ static void read_palette(const GifFileType *gif, uint8_t rgb[256][3])
 
 static cornu_status read_lines(GifFileType *gif, frame *f, uint8_t rgb[256][3], image *out)
 {
-    static const int first[4] = {0, 4, 2, 1}, step[4] = {8, 8, 4, 2}; /* of interlaced rows */
+    static const int first[4] = {0, 4, 2, 1}, step[4] = {8, 8, 4, 2}; /* for interlaced rows */
     const GifImageDesc *d = &gif->Image;
     TRY(memory_new((size_t)d->Width, 1, "GIF row", &f->line));
     for (int pass = 0; pass < (d->Interlace ? 4 : 1); pass++)
@@ -93,7 +94,7 @@ static cornu_status decode(GifFileType *gif, frame *f, image *out)
     if (d->Left < 0 || d->Top < 0 || d->Width < 1 || d->Height < 1)
         return status_fail(CORNU_BAD_FILE, "damaged GIF: first frame of %dx%d pixels at %d,%d",
                            d->Width, d->Height, d->Left, d->Top);
-    /* The frame may be smaller than the picture or reach beyond it. */
+    /* The frame may be smaller than the picture or extend beyond it. */
     int height = d->Top + d->Height, width = d->Left + d->Width;
     height = height > gif->SHeight ? height : gif->SHeight;
     width = width > gif->SWidth ? width : gif->SWidth;

@@ -1,5 +1,5 @@
-/* JPEG through libjpeg-turbo. Its errors come by longjmp to jpeg_decode; what must survive the jump
-   is in the decoder struct. */
+/* JPEG through libjpeg-turbo. Its errors longjmp to jpeg_decode; data that must survive the jump is
+   in the decoder struct. */
 #include "data/images/image.h"
 
 #include "base/memory.h"
@@ -12,12 +12,12 @@
 #include <jpeglib.h>
 
 enum {
-    /* A progressive file with more scans than this costs far more time than its pixels can be
-       worth. So does one whose scans go over more coefficients, together, than so many times what
-       its decoding may take. */
+    /* A progressive file with more scans than this takes far more time than its pixels justify. So
+       does one whose scans pass over more coefficients, in total, than this multiple of its
+       decoding limit. */
     SCANS_MAX = 200,
     SCANS_TIMES = 8,
-    /* Arithmetic decoding takes about so many times as long. */
+    /* Arithmetic decoding takes about this many times as long. */
     ARITHMETIC_TIMES = 4
 };
 
@@ -27,7 +27,7 @@ typedef struct decoder {
     struct jpeg_progress_mgr progress;
     jmp_buf failed;
     char message[JMSG_LENGTH_MAX];
-    uint8_t *line; /* of a CMYK image */
+    uint8_t *line; /* for a CMYK image */
     int scans_most;
 } decoder;
 
@@ -38,8 +38,8 @@ static void on_error(j_common_ptr info)
     longjmp(d->failed, 1);
 }
 
-/* Warnings (level -1) are tolerated, but for the one that means a truncated file: libjpeg would
-   fill the rest with grey. */
+/* Warnings (level -1) are tolerated, except the one for a truncated file: libjpeg would fill the
+   rest with grey. */
 static void on_message(j_common_ptr info, int level)
 {
     if (level < 0 && info->err->msg_code == JWRN_JPEG_EOF)
@@ -55,7 +55,7 @@ static void on_progress(j_common_ptr info)
     }
 }
 
-/* The first APP1 segment that holds EXIF. */
+/* The orientation in the first APP1 segment with EXIF. */
 static int orientation(const struct jpeg_decompress_struct *jpeg)
 {
     for (jpeg_saved_marker_ptr m = jpeg->marker_list; m; m = m->next)
@@ -64,7 +64,7 @@ static int orientation(const struct jpeg_decompress_struct *jpeg)
     return 1;
 }
 
-/* What libjpeg keeps of a file of several scans: all coefficients of all components. */
+/* libjpeg's memory for a file with several scans: all coefficients of all components. */
 static int64_t coefficient_bytes(struct jpeg_decompress_struct *jpeg)
 {
     int64_t blocks = 0;
@@ -76,7 +76,7 @@ static int64_t coefficient_bytes(struct jpeg_decompress_struct *jpeg)
     return blocks * (int64_t)sizeof(JBLOCK);
 }
 
-/* What arithmetic decoding costs beyond the usual, as bytes. */
+/* The extra time of arithmetic decoding, expressed in bytes. */
 static int64_t slowness(const struct jpeg_decompress_struct *jpeg)
 {
     int64_t samples = (int64_t)jpeg->image_height * jpeg->image_width * jpeg->num_components;
@@ -113,7 +113,7 @@ static cornu_status decode(decoder *d, const uint8_t *data, size_t size, image *
         JSAMPROW rows[1] = {cmyk ? d->line : row};
         jpeg_read_scanlines(jpeg, rows, 1);
         if (cmyk)
-            image_cmyk(d->line, true, out->width, row); /* Adobe stores it inverted */
+            image_cmyk(d->line, true, out->width, row); /* Adobe's CMYK is inverted */
     }
     jpeg_finish_decompress(jpeg);
     return CORNU_OK;

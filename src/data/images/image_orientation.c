@@ -1,4 +1,4 @@
-/* The orientation that cameras write into EXIF, and how it is applied. */
+/* The orientation that cameras write into EXIF, and its application. */
 #include "data/images/image.h"
 
 #include "base/memory.h"
@@ -15,8 +15,8 @@ static uint32_t number(const uint8_t *at, int bytes, bool little)
     return value;
 }
 
-/* The block is a small TIFF file; the tag is in its first directory. Anything odd means upright:
-   no picture is lost for its EXIF block. */
+/* The block is a small TIFF file; the tag is in its first directory. Any error means upright: no
+   picture is lost because of its EXIF block. */
 int exif_orientation(const uint8_t *data, size_t size)
 {
     if (size >= 6 && !memcmp(data, "Exif\0", 6)) {

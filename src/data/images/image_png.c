@@ -1,5 +1,5 @@
-/* PNG through libpng. Its errors come by longjmp; what must survive the jump is in the coder
- * struct. */
+/* PNG through libpng. Its errors longjmp; data that must survive the jump is in the coder
+   struct. */
 #include "data/images/image.h"
 
 #include "base/files.h"
@@ -47,7 +47,8 @@ static int orientation(const coder *c)
     return 1;
 }
 
-/* Texts, colour profiles and the like may unpack to far more than the picture: they stay packed. */
+/* Texts, colour profiles and similar chunks may unpack to far more than the picture: they stay
+   packed. */
 static void skip_chunks(png_structp png)
 {
     static const png_byte exif[] = "eXIf";
@@ -56,8 +57,8 @@ static void skip_chunks(png_structp png)
     png_set_chunk_malloc_max(png, 1 << 24);
 }
 
-/* libpng takes memory for what an eXIf chunk claims before it reads it; 1.6.39 only warns where
-   that is more than png_set_chunk_malloc_max. */
+/* libpng allocates the size that an eXIf chunk claims before it reads it; 1.6.39 only warns where
+   that exceeds png_set_chunk_malloc_max. */
 static void check_exif(const coder *c)
 {
     for (size_t at = 8, length; at + 12 <= c->size; at += 12 + length) {
@@ -70,14 +71,14 @@ static void check_exif(const coder *c)
     }
 }
 
-/* What the samples take as the file has them, beyond the bytes that they become. */
+/* Bytes of the samples in the file's form, in addition to their decoded bytes. */
 static int64_t bytes_besides(const coder *c, int64_t height, int64_t width, bool color)
 {
     int64_t more = (int64_t)png_get_rowbytes(c->png, c->info) - width * (color ? 3 : 1);
     return more > 0 ? height * more : 0;
 }
 
-/* Row by row: libpng's own loop wants a pointer to each. */
+/* Row by row: libpng's own loop needs a pointer to each row. */
 static void read_rows(png_structp png, int passes, const image *out)
 {
     for (int pass = 0; pass < passes; pass++)
@@ -91,17 +92,17 @@ static cornu_status decode(coder *c, image *out)
     png_set_read_fn(png, c, on_read);
     skip_chunks(png);
     check_exif(c);
-    /* Sizes are checked below with a better message; libpng's own limit is 1 million a side. */
+    /* Sizes are checked below with a better message; libpng's own limit is 1 million per side. */
     png_set_user_limits(png, 0x7fffffff, 0x7fffffff);
     png_read_info(png, c->info);
     int64_t height = png_get_image_height(png, c->info), width = png_get_image_width(png, c->info);
     bool color = png_get_color_type(png, c->info) & PNG_COLOR_MASK_COLOR;
     TRY(image_check_size(height, width));
     png_set_expand(png);   /* palettes to RGB, fewer than 8 bits to 8 */
-    png_set_strip_16(png); /* the upper 8, as Pillow */
+    png_set_strip_16(png); /* the upper 8, as in Pillow */
     png_set_strip_alpha(png);
     int passes = png_set_interlace_handling(png);
-    /* It may stand behind the pixels: counted as an orientation to apply. */
+    /* The chunk may follow the pixels: assume an orientation that must be applied. */
     out->orientation = memmem(c->data, c->size, "eXIf", 4) ? 8 : 1;
     TRY(image_allocate(height, width, color ? 3 : 1, bytes_besides(c, height, width, color), out));
     png_read_update_info(png, c->info);

@@ -1,5 +1,5 @@
-/* PBM, PGM and PPM, by hand: netpbm's own library ends the process on a bad file, and the formats
-   are a header of three numbers before the samples. */
+/* PBM, PGM and PPM, own code: netpbm's library ends the process on a bad file, and the formats are
+   a header of three numbers before the samples. */
 #include "data/images/image.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 typedef struct reader {
     const uint8_t *data;
     size_t size, at;
-    int kind; /* the digit behind the P: 1 to 3 are text, 4 to 6 bytes */
+    int kind; /* the digit after the P: 1 to 3 are text, 4 to 6 bytes */
     uint32_t most;
 } reader;
 
@@ -16,7 +16,7 @@ static bool is_space(uint8_t c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* The next byte that is neither space nor in a comment (# to the end of the line), or -1. */
+/* The next byte that is neither whitespace nor in a comment (# to the end of the line), or -1. */
 static int next_byte(reader *r)
 {
     while (r->at < r->size) {
@@ -56,7 +56,7 @@ static cornu_status read_number(reader *r, uint32_t most, uint32_t *out)
     return CORNU_OK;
 }
 
-/* A sample of 0 to `most` as 0 to 255, rounded. */
+/* A sample of 0 to `most`, scaled to 0 to 255 and rounded. */
 static uint8_t scale(const reader *r, uint32_t value)
 {
     value = value < r->most ? value : r->most;

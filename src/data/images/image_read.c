@@ -1,4 +1,4 @@
-/* Single pictures for the caller. */
+/* Reading single pictures for the caller. */
 #include "base/memory.h"
 #include "data/data.h"
 #include "data/images/image.h"

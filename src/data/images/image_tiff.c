@@ -1,5 +1,5 @@
 /* The first page of a TIFF through libtiff. Strips and tiles are read here and not by
-   TIFFReadRGBAImage, which multiplies colours by alpha; that serves only the rare subsampled
+   TIFFReadRGBAImage, which multiplies colours by alpha; it is used only for the rare subsampled
    YCbCr. */
 #include "data/images/image.h"
 
@@ -9,7 +9,7 @@
 
 #include <tiffio.h>
 
-/* Before 4.5 libtiff has one error handler for the whole process, which is not ours to set. */
+/* Before 4.5 libtiff has one error handler for the whole process, which a library must not set. */
 #if TIFFLIB_VERSION < 20221213
 cornu_status tiff_decode(const uint8_t *data, size_t size, image *out)
 {
@@ -22,9 +22,9 @@ cornu_status tiff_decode(const uint8_t *data, size_t size, image *out)
 #else
 
 enum {
-    SAMPLES_MOST = 16,     /* of a pixel, alpha and others included */
-    BLOCK_SPARE = 1 << 24, /* a strip or tile may be this large, or twice the picture */
-    BLOCK_COST = 4096,     /* starting to decode a strip or tile costs as much as so many bytes */
+    SAMPLES_MOST = 16,     /* of a pixel, including alpha and others */
+    BLOCK_SPARE = 1 << 24, /* a strip or tile may have this many bytes, or twice the picture's */
+    BLOCK_COST = 4096,     /* starting to decode a strip or tile costs as much as this many bytes */
     MESSAGE_MOST = 256,
 };
 
@@ -39,14 +39,14 @@ typedef struct page {
     const source *from;
     uint32_t height, width;
     uint16_t bits, samples, photometric, planar, orientation;
-    uint16_t *map[3]; /* of a palette, libtiff's */
-    int colors;       /* samples of a pixel that are used: 1, 3, or 4 of CMYK */
+    uint16_t *map[3]; /* libtiff's own palette */
+    int colors;       /* samples of a pixel that are used: 1, 3, or 4 for CMYK */
     bool tiled, through_rgba;
     int64_t block_height, block_width, block_bytes;
-    int64_t stored_bytes; /* of all samples as the file has them, or what they cost */
+    int64_t stored_bytes; /* of all samples in the file's form, or the equivalent of their cost */
     uint8_t *block;
-    uint8_t *pixels; /* [height][width][colors]; the image's own where nothing is left to do */
-    uint8_t *own;    /* to be freed */
+    uint8_t *pixels; /* [height][width][colors]; the image's own pixels if no conversion is left */
+    uint8_t *own;    /* own memory, to be freed */
 } page;
 
 /* ---- a file in memory ---- */
@@ -87,7 +87,7 @@ static toff_t on_size(thandle_t handle)
     return ((source *)handle)->size;
 }
 
-/* 1: handled; libtiff would otherwise print it. */
+/* 1: handled; otherwise libtiff would print it. */
 static int on_error(TIFF *tiff, void *user, const char *module, const char *format,
                     va_list arguments)
 {
@@ -118,7 +118,7 @@ static TIFF *open_memory(source *s)
     TIFFOpenOptionsSetErrorHandlerExtR(options, on_error, s);
     TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, s);
     TIFFOpenOptionsSetMaxSingleMemAlloc(options, image_bytes_most((size_t)s->size));
-    /* m: no mapping of the file */
+    /* m: do not map the file */
     TIFF *tiff = TIFFClientOpenExt("TIFF", "rm", s, on_read, on_write, on_seek, on_close, on_size,
                                    NULL, NULL, options);
     TIFFOpenOptionsFree(options);
@@ -131,7 +131,7 @@ static cornu_status fail(const source *s)
                        *s->message ? s->message : "bad pixel data");
 }
 
-/* ---- what the page holds ---- */
+/* ---- the page's layout ---- */
 
 static cornu_status fail_kind(const char *what, unsigned found, const char *expected)
 {
@@ -207,7 +207,7 @@ static cornu_status read_colors(page *p)
     return CORNU_OK;
 }
 
-/* Sizes of strips or tiles. A file may claim any; no picture needs more than twice its own. */
+/* Sizes of strips or tiles. A file may claim any size; no picture needs more than twice its own. */
 static cornu_status read_blocks(page *p)
 {
     TIFF *t = p->tiff;
@@ -237,8 +237,8 @@ static cornu_status read_blocks(page *p)
 
 /* ---- pixels ---- */
 
-/* Sample `index` of a row as a byte: the upper 8 of 16 bits, 1 to 4 bits spread to 0 to 255 (but of
-   a palette, whose indices they are). */
+/* Sample `index` of a row as a byte: the upper 8 of 16 bits; 1 to 4 bits are scaled to 0 to 255,
+   except palette indices. */
 static uint8_t sample_at(const page *p, const uint8_t *row, int64_t index)
 {
     if (p->bits == 8)
@@ -254,7 +254,7 @@ static uint8_t sample_at(const page *p, const uint8_t *row, int64_t index)
     return (uint8_t)(p->photometric == PHOTOMETRIC_PALETTE ? value : value * 255 / most);
 }
 
-/* The block that begins at (top, left) to its place. With planes apart `plane` is the colour. */
+/* Copy the block that begins at (top, left). With separate planes `plane` is the colour. */
 static void copy_block(page *p, int64_t top, int64_t left, int plane, int64_t stride)
 {
     bool apart = p->planar == PLANARCONFIG_SEPARATE;
@@ -270,7 +270,7 @@ static void copy_block(page *p, int64_t top, int64_t left, int plane, int64_t st
     }
 }
 
-/* Read the block at (top, left); it must be whole. */
+/* Read the block at (top, left); it must be complete. */
 static cornu_status read_block(page *p, int64_t top, int64_t left, int plane, int64_t stride)
 {
     TIFF *t = p->tiff;
@@ -293,7 +293,7 @@ static cornu_status read_pixels(page *p)
     int64_t stride = p->tiled ? TIFFTileRowSize(p->tiff) : TIFFScanlineSize(p->tiff);
     int64_t in_row = p->planar == PLANARCONFIG_SEPARATE ? 1 : p->samples;
     int planes = p->planar == PLANARCONFIG_SEPARATE ? p->colors : 1;
-    /* What copy_block takes from a row must be there, whatever libtiff makes of odd tags. */
+    /* The bytes that copy_block reads from a row must exist, whatever libtiff makes of odd tags. */
     if (stride < (p->block_width * in_row * p->bits + 7) / 8 ||
         stride > p->block_bytes / p->block_height)
         return status_fail(CORNU_BAD_FILE, "damaged TIFF: rows of %lld bytes", (long long)stride);
@@ -307,7 +307,7 @@ static cornu_status read_pixels(page *p)
     return CORNU_OK;
 }
 
-/* Subsampled YCbCr. Asking for the file's own orientation leaves the rows as they are stored. */
+/* Subsampled YCbCr. Asking for the file's own orientation keeps the rows in their stored order. */
 static cornu_status read_rgba(page *p, image *out)
 {
     char message[1024] = "";
@@ -327,7 +327,7 @@ static cornu_status read_rgba(page *p, image *out)
     return CORNU_OK;
 }
 
-/* What the samples mean, into the image. */
+/* Convert the samples to colours in the image. */
 static void convert(const page *p, image *out)
 {
     int64_t count = out->height * out->width;

@@ -14,7 +14,7 @@ static int orientation(const WebPDemuxer *file)
     return found;
 }
 
-/* Decode a frame to its place in the picture; what lies around it stays black, as in Pillow. */
+/* Decode a frame into its place in the picture; the area around it stays black, as in Pillow. */
 static cornu_status read_frame(const WebPIterator *f, image *out)
 {
     int64_t stride = 3 * out->width;
@@ -30,9 +30,9 @@ static cornu_status read_frame(const WebPIterator *f, image *out)
     return CORNU_OK;
 }
 
-/* libwebp's own memory: all alpha of a frame, or all pixels of a lossless one as ARGB. The latter's
-   code tables may take 380 MB more, which nothing in front of them tells (65536 of them in 300 kB);
-   counting 5 bytes a pixel for them keeps a small file's sum below 512 MB. */
+/* libwebp's own memory: all alpha of a frame, or all pixels of a lossless one as ARGB. The code
+   tables of a lossless frame may take 380 MB more, which the header does not tell (65536 tables in
+   300 kB); counting 5 bytes per pixel for them keeps a small file's total below 512 MB. */
 static int64_t bytes_besides(const WebPIterator *f)
 {
     enum { LOSSLESS = 2, ARGB_AND_TABLES = 9 };
@@ -61,7 +61,7 @@ static cornu_status decode(const WebPDemuxer *file, image *out)
 cornu_status webp_decode(const uint8_t *data, size_t size, image *out)
 {
     WebPData bytes = {data, size};
-    WebPDemuxer *file = WebPDemux(&bytes); /* NULL, too, where the file ends too early */
+    WebPDemuxer *file = WebPDemux(&bytes); /* also NULL where the file is truncated */
     if (!file)
         return status_fail(CORNU_BAD_FILE, "damaged or truncated WebP: bad chunks");
     cornu_status status = decode(file, out);

@@ -1,4 +1,4 @@
-/* Resizing as Pillow's Image.resize does it, to the bit. */
+/* Resizing with the same bytes as Pillow's Image.resize. */
 #include "data/images/image.h"
 
 #include "base/memory.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Weights of ITU-R 601-2 in 16.16 fixed point, rounded: the grey that Pillow makes of RGB. */
+/* Weights of ITU-R 601-2 in 16.16 fixed point, rounded: Pillow's grey from RGB. */
 static uint8_t luma(const uint8_t *rgb)
 {
     return (uint8_t)((rgb[0] * 19595u + rgb[1] * 38470u + rgb[2] * 7471u + 0x8000u) >> 16);
@@ -22,14 +22,14 @@ static void copy_pixel(const uint8_t *from, int64_t from_channels, uint8_t *to, 
         memset(to, *from, (size_t)to_channels);
 }
 
-/* A part of a picture. */
+/* A crop of a picture. */
 typedef struct image_box {
     int64_t top, left, height, width;
 } image_box;
 
 /* ---- nearest ---- */
 
-/* Columns whose sources are found once for all rows. */
+/* Columns whose sources are computed once for all rows. */
 enum { STRIP = 256 };
 
 static void copy_pixels(const uint8_t *line, const int64_t *offset, int64_t count,
@@ -47,7 +47,7 @@ static void copy_pixels(const uint8_t *line, const int64_t *offset, int64_t coun
             copy_pixel(line + offset[i], from_channels, to, to_channels);
 }
 
-/* Where a running position lies, kept inside the image. */
+/* The pixel of a running position, clamped to the image. */
 static int64_t source(double position, int64_t size)
 {
     int64_t at = (int64_t)position;
@@ -57,8 +57,8 @@ static int64_t source(double position, int64_t size)
 static void resize_nearest(const image *from, const image_box *box, int64_t height, int64_t width,
                            int64_t channels, uint8_t *to)
 {
-    /* The source of pixel i is floor((i + 1/2) * scale). Pillow adds the scale up instead of
-       multiplying; where a position falls on a whole number, only the same sum gives the same
+    /* The source of pixel i is floor((i + 1/2) * scale). Pillow adds the scale repeatedly instead
+       of multiplying; where a position falls on a whole number, only the same sum gives the same
        pixel. */
     double y_scale = (double)box->height / (double)height;
     double x_scale = (double)box->width / (double)width;
@@ -148,7 +148,8 @@ const char *image_filter_title(const image_filter *filter)
 enum {
     WEIGHT_BITS = 22,
     HALF = 1 << (WEIGHT_BITS - 1),
-    BYTES_MOST = 1 << 23 /* of the picture between the two passes, unless one column is more */
+    BYTES_MOST =
+        1 << 23 /* of the picture between the two passes, unless a single column has more */
 };
 
 /* The weights of the source pixels of one output pixel. */
@@ -157,20 +158,20 @@ typedef struct taps {
     const int32_t *weight;
 } taps;
 
-/* One direction: the taps of all output pixels, found once. Together they are at most a few times
-   the sizes before and after, but for a filter that looks at every pixel. */
+/* One direction: the taps of all output pixels, computed once. Their total is at most a few times
+   the sizes before and after, except for a filter that reads every pixel. */
 typedef struct axis {
     const image_filter *filter;
     int64_t from, to;   /* sizes before and after */
-    int64_t begin, end; /* what of the size before is resized, */
-    int64_t low, high;  /* and what a filter may look at */
+    int64_t begin, end; /* range of the size before that is resized, */
+    int64_t low, high;  /* and range that a filter may read */
     double scale, stretch, support;
     taps *taps; /* [to] */
     int32_t *weights;
 } axis;
 
-/* The source pixels of output pixel `i`. The bounds, the order of the sum and the rounding are
-   those of Pillow, so that the bytes are. */
+/* The source pixels of output pixel `i`. Bounds, order of the sum and rounding are those of Pillow,
+   so that the bytes are the same. */
 static taps bounds_of(const axis *a, int64_t i)
 {
     double center = (double)a->begin + ((double)i + 0.5) * a->scale;
@@ -181,7 +182,7 @@ static taps bounds_of(const axis *a, int64_t i)
     return (taps){.first = begin, .count = end > begin ? end - begin : 0};
 }
 
-/* Fill in the weights of output pixel `i`; `scratch` has room for as many. */
+/* Compute the weights of output pixel `i`; `scratch` has room for as many. */
 static void find_weights(const axis *a, int64_t i, double *scratch, int32_t *weight)
 {
     const taps *t = &a->taps[i];
@@ -197,7 +198,7 @@ static void find_weights(const axis *a, int64_t i, double *scratch, int32_t *wei
     }
 }
 
-/* The pixels [begin, end) of `from` to `to`. */
+/* Resizes the pixels [begin, end) of `from` to `to`. */
 static cornu_status axis_open(axis *a, const image_filter *filter, int64_t from, int64_t begin,
                               int64_t end, int64_t to)
 {
@@ -228,7 +229,7 @@ done:
     return status;
 }
 
-/* Is there nothing to do? */
+/* Is it the identity? */
 static bool axis_copies(const axis *a)
 {
     return a->from == a->to && a->end - a->begin == a->from;
@@ -250,12 +251,12 @@ static uint8_t to_byte(int32_t sum)
 typedef struct strip {
     int64_t begin, end, channels;
     axis x, y;
-    uint8_t *row;     /* what the strip needs of a row of another number of channels */
+    uint8_t *row;     /* the strip's part of a row with another number of channels */
     int32_t *sums;    /* [end - begin][channels] */
     uint8_t *between; /* [height before][end - begin][channels] */
 } strip;
 
-/* `row` holds the source's pixels from `first` on. */
+/* `row` has the source's pixels from `first` on. */
 static void narrow_row(const strip *s, const uint8_t *row, int64_t first, uint8_t *to)
 {
     for (int64_t i = s->begin; i < s->end; i++) {
@@ -275,7 +276,7 @@ static void narrow_row(const strip *s, const uint8_t *row, int64_t first, uint8_
     }
 }
 
-/* One row of the strip out of those between. */
+/* Compute one row of the strip from the rows between the passes. */
 static void add_rows(const strip *s, const taps *t, uint8_t *to)
 {
     int64_t size = (s->end - s->begin) * s->channels;
@@ -352,8 +353,8 @@ done:
     return status;
 }
 
-/* Colours change before a filter mixes them, as Keras does it; grey becomes RGB afterwards, which
-   is the same. */
+/* Colours are converted before a filter mixes them, as in Keras; grey becomes RGB afterwards, with
+   the same result. */
 static cornu_status fit_converted(const image *from, const image_box *box, int64_t height,
                                   int64_t width, int64_t channels, const image_filter *filter,
                                   uint8_t *to)
@@ -365,7 +366,7 @@ static cornu_status fit_converted(const image *from, const image_box *box, int64
     return CORNU_OK;
 }
 
-/* The largest window of these proportions in the middle, as Keras's load_img cuts it. */
+/* The largest centred window with these proportions, as Keras's load_img crops. */
 static image_box middle_of(const image *from, int64_t height, int64_t width)
 {
     int64_t high = from->width * height / width, wide = from->height * width / height;

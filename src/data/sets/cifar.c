@@ -13,9 +13,9 @@ enum { RECORDS = 64 }; /* read at a time */
 
 typedef struct cifar_layout {
     const char *const *files[2]; /* by split, NULL-ended */
-    int64_t official[2];         /* records of each file as published */
+    int64_t official[2];         /* records of each published file */
     int label_bytes;             /* before the pixels; the last is the class */
-    const char *names_file;      /* one class a line; may be missing */
+    const char *names_file;      /* one class per line; may be missing */
 } cifar_layout;
 
 static const cifar_layout cifar10 = {
@@ -44,7 +44,7 @@ static bool any_file(const char *folder, const cifar_layout *layout)
     return false;
 }
 
-/* The size of one file in records, and whether it is the published one. */
+/* The number of records of one file, and whether it is the published number. */
 static cornu_status measure(const char *folder, const cifar_layout *layout, int split,
                             const char *name, int64_t *records)
 {
@@ -73,8 +73,8 @@ done:
     return status;
 }
 
-/* All files of a set are of the published size, or (sets made by hand) all training files of one
-   size; anything else is a truncated download, which must not pass as a smaller set. */
+/* All files of a set have the published size, or (in sets made by hand) all training files have the
+   same size; anything else is a truncated download, which must not pass as a smaller set. */
 static cornu_status check_sizes(const char *folder, const cifar_layout *layout, int64_t each[2])
 {
     bool official = false;
@@ -99,7 +99,7 @@ static cornu_status check_sizes(const char *folder, const cifar_layout *layout, 
     return CORNU_OK;
 }
 
-/* Records [first, first + count) as they lie in the file: pixels become channels last. */
+/* Records [first, first + count) of the file: their pixels become channels-last. */
 static cornu_status take_records(const char *path, const uint8_t *records, int label_bytes,
                                  int64_t first, int64_t count, int classes, uint8_t *x, int32_t *y)
 {
@@ -147,7 +147,7 @@ done:
     return status;
 }
 
-/* The set's own list of class names, where it has one of the right length. */
+/* Read the set's own list of class names, if it has one of the right length. */
 static cornu_status read_names(const char *folder, const cifar_layout *layout, cornu_data *data)
 {
     cornu_status status;

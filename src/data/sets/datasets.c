@@ -29,7 +29,7 @@ const dataset *dataset_at(int index)
     return index >= 0 && index < ROW_COUNT ? &rows[index] : NULL;
 }
 
-/* Letters and digits alone, in lower case, so that "Fashion-MNIST" is "fashion_mnist". */
+/* Only letters and digits, in lower case, so that "Fashion-MNIST" is "fashion_mnist". */
 static void normalize(const char *name, char *out, size_t size)
 {
     size_t used = 0;

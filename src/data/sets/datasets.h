@@ -6,7 +6,7 @@
 
 typedef struct dataset dataset;
 
-/* A way in which a set's files may lie in a folder. */
+/* A layout of a set's files in a folder. */
 typedef struct data_reader {
     const char *name; /* "IDX files" */
     /* Does the folder hold any of this layout's files? */
@@ -17,7 +17,7 @@ typedef struct data_reader {
 } data_reader;
 
 extern const data_reader idx_reader;      /* four IDX files, plain or .gz */
-extern const data_reader npz_set_reader;  /* the set's .npz as Keras keeps it */
+extern const data_reader npz_set_reader;  /* the set's .npz in Keras's layout */
 extern const data_reader cifar10_reader;  /* data_batch_1..5.bin, test_batch.bin */
 extern const data_reader cifar100_reader; /* train.bin, test.bin */
 
@@ -34,38 +34,38 @@ struct dataset {
     const char *const *class_names; /* [class_count] */
     const char *const
         *folders; /* usual names of its folder, NULL-ended; downloads go to the first */
-    const char *system_folder;         /* where Debian's package puts it, or NULL */
+    const char *system_folder;         /* the folder of Debian's package, or NULL */
     const data_reader *const *readers; /* NULL-ended, in order of preference */
-    const dataset_file *files;         /* what to download; the last has a NULL name */
-    const char *archive_folder;        /* files[0] is an archive that holds this folder; or NULL */
+    const dataset_file *files;         /* files to download; the last has a NULL name */
+    const char *archive_folder; /* files[0] is an archive that contains this folder; or NULL */
 };
 
-/* Row `index`, or NULL past the end; the row of a name ("fashion-mnist" is "fashion_mnist"), or
- * NULL. */
+/* Row `index`, or NULL past the end; the row with a name ("fashion-mnist" is "fashion_mnist"), or
+   NULL. */
 const dataset *dataset_at(int index);
 const dataset *dataset_named(const char *name);
-/* The set of files that a reader finds in a folder: told by the folder's name among the rows with
-   this reader, else `otherwise`. */
+/* The set of files that a reader finds in a folder: by the folder's name among the rows with this
+   reader, else `otherwise`. */
 const dataset *dataset_in_folder(const data_reader *reader, const char *folder,
                                  const dataset *otherwise);
 
-/* Where data lies. */
+/* The location of data. */
 typedef struct data_location {
-    const dataset *set; /* what it is: may be another set of the same layout than was asked for;
+    const dataset *set; /* its set, which may have the layout of the requested one but be another;
                            NULL: images, or an .npz file */
-    const data_reader *reader; /* of a set; NULL: `folder` holds the set's archive */
-    char *folder;              /* owned; NULL: nowhere. Without a set perhaps an .npz file's path */
+    const data_reader *reader; /* the set's reader; NULL: `folder` holds the set's archive */
+    char *folder; /* owned; NULL: not found. Without a set it may be an .npz file's path */
 } data_location;
 
-/* Look for a set: in `folder` alone (for any set of the same layout), where that is not NULL; else
-   in $CORNU_DATA, cornu's cache, Keras's cache, Debian's folder. Not finding it is no error.
-   `looked`, where not NULL, gets the folders' names. */
+/* Look for a set: in `folder` alone (for any set with the same layout), if it is not NULL; else in
+   $CORNU_DATA, cornu's cache, Keras's cache, Debian's folder. Not finding it is no error. `looked`,
+   if not NULL, receives the folders' names. */
 cornu_status dataset_find(const dataset *set, const char *folder, data_location *location,
                           char **looked);
-/* The folder that downloads go to: $CORNU_DATA or cornu's folder in the user's cache. */
+/* The download folder: $CORNU_DATA or cornu's folder in the user's cache. */
 cornu_status dataset_cache_folder(char **folder);
-/* Download a set (or unpack the archive at location->folder) into the cache folder and say where it
- * is. */
+/* Download a set (or unpack the archive at location->folder) into the cache folder and set its
+   location. */
 cornu_status dataset_fetch(const dataset *set, const cornu_data_options *options,
                            data_location *location);
 cornu_status dataset_unpack_found(const cornu_data_options *options, data_location *location);

@@ -15,12 +15,12 @@
 typedef struct transfer {
     const dataset_file *file;
     const cornu_data_options *options;
-    const char *path; /* of the finished file */
+    const char *path; /* path of the finished file */
     char *part;       /* PATH.part */
     int out;          /* the open part */
-    int64_t start;    /* bytes that were there before this attempt */
+    int64_t start;    /* bytes that existed before this attempt */
     int64_t written;  /* bytes in the part */
-    int write_error;  /* errno, or 0 */
+    int write_error;  /* errno of a failed write, or 0 */
     bool too_long;
 } transfer;
 
@@ -89,7 +89,7 @@ static cornu_status fail(const transfer *t, const char *reason)
                        t->file->url, reason, length > 1 ? length - 1 : length, t->path);
 }
 
-/* One attempt, from the bytes that the part has. *again: the server could not go on from there. */
+/* One attempt, from the end of the part on. *again: the server could not continue from there. */
 static cornu_status attempt(transfer *t, bool *again)
 {
     char error[CURL_ERROR_SIZE] = "";
@@ -121,7 +121,7 @@ static cornu_status attempt(transfer *t, bool *again)
         snprintf(error, sizeof error, "found %s %lld bytes; expected %lld",
                  t->too_long ? "more than" : "only",
                  (long long)(t->too_long ? t->file->bytes : t->written), (long long)t->file->bytes);
-        /* What came is not the file: a later attempt must not go on from it. */
+        /* The received bytes are not the file: a later attempt must not continue from them. */
         if (ftruncate(t->out, 0))
             return status_fail(CORNU_IO, "%s: cannot empty: %s", t->part, strerror(errno));
     }
@@ -160,7 +160,7 @@ static cornu_status finish(transfer *t)
     return CORNU_OK;
 }
 
-/* The part is emptied and written to: never by a name that leads to another file. */
+/* The part is truncated and written: never through a name that leads to another file. */
 static cornu_status check_part(const transfer *t, const struct stat *s)
 {
     if (S_ISREG(s->st_mode) && s->st_nlink <= 1)
@@ -171,8 +171,7 @@ static cornu_status check_part(const transfer *t, const struct stat *s)
                        t->part);
 }
 
-/* Wait until no other process writes to the part; it may have finished or removed the file by then.
- */
+/* Wait until no other process writes to the part; the file may be finished or removed by then. */
 static cornu_status open_part(transfer *t)
 {
     struct stat mine, now;
@@ -222,7 +221,7 @@ cornu_status download_file(const dataset_file *file, const char *path,
     if (status == CORNU_OK)
         status = finish(&t);
     else if (t.written == 0 || t.too_long)
-        unlink(t.part); /* nothing to go on from */
+        unlink(t.part); /* no bytes to continue from */
 done:
     if (t.out >= 0)
         close(t.out);

@@ -1,4 +1,4 @@
-/* Where the named data sets lie, and how they get there. */
+/* Finds the named data sets, and downloads them. */
 #include "base/env.h"
 #include "base/files.h"
 #include "base/memory.h"
@@ -12,8 +12,8 @@
 
 enum { ROOTS = 4 };
 
-/* An unpacked data set is little larger than its archive, photographs compressing badly; anything
-   beyond this is not one. */
+/* An unpacked data set is little larger than its archive, as photographs compress badly; a result
+   beyond this is refused. */
 static int64_t unpack_limit(const dataset *set)
 {
     return set->files[0].bytes * 4 + (16 << 20);
@@ -37,8 +37,8 @@ cornu_status dataset_cache_folder(char **folder)
     return CORNU_OK;
 }
 
-/* Does `folder` itself hold the set? `trusted`: the user named the folder, so another set of the
-   same layout will do. */
+/* Does `folder` itself hold the set? `trusted`: the user named the folder, so another set with the
+   same layout is accepted. */
 static bool look_at(const dataset *set, const char *folder, bool trusted, data_location *location)
 {
     for (const data_reader *const *reader = set->readers; *reader; reader++) {
@@ -54,7 +54,7 @@ static bool look_at(const dataset *set, const char *folder, bool trusted, data_l
     return false;
 }
 
-/* The set in `root`, in one of its usual folders there, or as an archive there. */
+/* Look for the set in `root`, in one of its usual folders there, or as an archive there. */
 static cornu_status look_in(const dataset *set, const char *root, bool trusted,
                             data_location *location)
 {
@@ -82,7 +82,7 @@ static cornu_status look_in(const dataset *set, const char *root, bool trusted,
     return memory_copy_string(root, &location->folder);
 }
 
-/* Where to look: in the folder that the caller names, and nowhere else; else in the usual ones. */
+/* The folders to search: only the one that the caller names, or else the usual ones. */
 static cornu_status list_roots(const dataset *set, const char *folder, char *roots[ROOTS])
 {
     if (folder)
@@ -143,7 +143,7 @@ static cornu_status unpack_set(const dataset *set, const cornu_data_options *opt
     cornu_status status;
     char *temporary = NULL, *inside = NULL;
     TRY_GOTO(memory_format(&temporary, "%s/.%s.XXXXXX", cache, set->archive_folder));
-    if (!mkdtemp(temporary)) { /* a name that was nobody's, and that nobody can know */
+    if (!mkdtemp(temporary)) { /* a name that did not exist and that cannot be guessed */
         status =
             status_fail(CORNU_IO, "%s: cannot make a folder in it: %s", cache, strerror(errno));
         free(temporary);
@@ -175,7 +175,7 @@ done:
     return status;
 }
 
-/* Say that the set is at `folder` (taken), and with which reader. */
+/* Set the location to `folder` (taken), with the reader that fits. */
 static cornu_status settle(const dataset *set, char *folder, data_location *location)
 {
     *location = (data_location){.set = set, .folder = folder};
@@ -228,7 +228,7 @@ cornu_status dataset_fetch(const dataset *set, const cornu_data_options *options
     }
     if (set->archive_folder) {
         TRY_GOTO(unpack_set(set, options, path, cache, folder));
-        remove(path); /* all of it is in the folder now */
+        remove(path); /* its content is in the folder now */
     }
     status = settle(set, folder, location);
     folder = NULL;

@@ -9,12 +9,12 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* What a compressed file may hold, in multiples of its size (memory_unpacked_most). */
+/* Limit of an unpacked file, as a multiple of the compressed size (memory_unpacked_most). */
 enum { UNPACKED_TIMES = 100 };
 
 typedef struct idx_file {
     char *path;
-    gzFile stream; /* zlib reads plain files too */
+    gzFile stream; /* zlib also reads plain files */
     int rank;
     int64_t dim[3];
 } idx_file;
@@ -52,7 +52,7 @@ static int64_t big_endian(const uint8_t *b)
     return (int64_t)b[0] << 24 | (int64_t)b[1] << 16 | (int64_t)b[2] << 8 | b[3];
 }
 
-/* After the data nothing may follow; for compressed data this also checks its checksum. */
+/* The data must end the file; for compressed data this also verifies the checksum. */
 static cornu_status check_end(idx_file *f, int64_t total)
 {
     char more;
@@ -67,8 +67,8 @@ static cornu_status check_end(idx_file *f, int64_t total)
     return CORNU_OK;
 }
 
-/* The header promises no more than the file can hold, so that nothing large is allocated for
- * nothing. */
+/* The header must not claim more than the file can hold, so that nothing large is allocated in
+   vain. */
 static cornu_status check_size(const idx_file *f, int64_t total)
 {
     struct stat info;
@@ -123,7 +123,7 @@ static cornu_status idx_open(idx_file *f, int rank, const char *what)
     return check_size(f, total);
 }
 
-/* The four files by split and kind; the name is also met with a dot and without .gz. */
+/* The four files by split and kind; the name also occurs with a dot and without .gz. */
 static const char *const names[2][2][4] = {
     {{"train-images-idx3-ubyte.gz", "train-images-idx3-ubyte", "train-images.idx3-ubyte",
       "train-images.idx3-ubyte.gz"},

@@ -1,5 +1,5 @@
 /* NumPy archives: x_train, y_train[, x_test, y_test]. Bytes and 32-bit floats stay in the file's
-   memory; everything else is converted once. */
+   memory; all other types are converted once. */
 #include "base/files.h"
 #include "base/memory.h"
 #include "data/sets/datasets.h"
@@ -118,7 +118,7 @@ static cornu_status read_inputs(const char *path, const file_tensor *x, cornu_sp
     return CORNU_OK;
 }
 
-/* Integers (n) or (n, 1) are class numbers; everything else is values. */
+/* Integers (n) or (n, 1) are class numbers; all others are values. */
 static cornu_status read_targets(const char *path, const file_tensor *y, cornu_split split,
                                  cornu_data *data)
 {
@@ -145,7 +145,7 @@ static cornu_status read_targets(const char *path, const file_tensor *y, cornu_s
     TRY(data_reserve_targets(data, split, &none, SAMPLE_I32, &labels));
     for (int64_t i = 0; i < y->count; i++) {
         int64_t label = integer_at(y, i);
-        /* A class per sample is the most that can be; more is no class number. */
+        /* No data set has 2^24 classes: such a number is no class number. */
         if (label < 0 || label >= 1 << 24)
             return status_fail(CORNU_BAD_FILE, "%s: %s[%lld] is %lld; expected a class from 0 up",
                                path, y->name, (long long)i, (long long)label);
@@ -222,8 +222,8 @@ static bool npz_present(const char *folder, const dataset *set)
     return found;
 }
 
-/* The arrays must be those of the set: its classes and its shape (which the file may give without
-   the channel). */
+/* The arrays must be those of the set: its classes and its shape (in the file the channel may be
+   missing). */
 static cornu_status check_set(const char *path, const dataset *set, int found_classes,
                               cornu_data *data)
 {
@@ -253,7 +253,7 @@ static cornu_status npz_set_read(const char *folder, const dataset *set,
                                  const data_request *request, cornu_data *data)
 {
     char *path = NULL;
-    int classes = data->class_count; /* data_read_npz counts anew; the names are for these */
+    int classes = data->class_count; /* data_read_npz counts again; the names are for these */
     TRY(path_join(folder, set->files[0].name, &path));
     cornu_status status = data_read_npz(path, request->scale, data);
     int found = data->class_count;

@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Far more than any data set's archive holds. */
+/* Far more members than any data set's archive has. */
 #define MEMBERS_MAX 1000000
 
-/* One archive on its way into a folder. */
+/* An archive that is being unpacked into a folder. */
 typedef struct unpacking {
     struct archive *archive;
     const char *path;    /* of the archive */
@@ -24,7 +24,7 @@ typedef struct unpacking {
     const cornu_data_options *options;
 } unpacking;
 
-/* Does a member's path stay inside the folder that it is unpacked into? */
+/* Does a member's path stay inside the target folder? */
 static bool stays_inside(const char *name)
 {
     if (!name || !*name || *name == '/' || strchr(name, '\\'))
@@ -150,7 +150,7 @@ cornu_status archive_unpack(const char *path, const char *folder, int64_t limit,
         close(fd);
         return status_fail(CORNU_OUT_OF_MEMORY, "%s: no memory to unpack it", path);
     }
-    /* These formats alone: libarchive would start programs for some of the others. */
+    /* Only these formats: libarchive would start programs for some of the others. */
     archive_read_support_filter_gzip(a);
     archive_read_support_format_tar(a);
     archive_read_support_format_zip(a);
