@@ -11,15 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Without --batches: 1, 2, 4, ... this. */
+/* Without --batches: 1, 2, 4, ... up to this. */
 enum { BATCH_MOST = 512 };
 static const double MEASURE_SECONDS = 50;
-/* Pictures are decoded for so long to see how long that takes, and of so many. */
+/* Pictures are decoded for this long to measure the speed, in batches of DECODE_BATCH. */
 static const double DECODE_SECONDS = 4;
 enum { DECODE_BATCHES = 16, DECODE_BATCH = 16 };
-/* A few seconds do not show how a machine gets hot or busy. */
+/* The minimum spread: a few seconds do not show the effects of heat or other load. */
 static const double SPREAD_LEAST = 0.05;
-/* Generated in place of pictures: so many of the largest batch. */
+/* Batches of samples generated in place of pictures, of the largest size. */
 enum { GENERATED_BATCHES = 2 };
 
 typedef struct adviser {
@@ -56,7 +56,7 @@ static bool should_stop(void *user)
     return o->should_stop && o->should_stop(o->user);
 }
 
-/* What a core takes for a picture: of some, in the order in which training would begin. */
+/* The time of a core per picture: for some pictures, in the order of the first epoch. */
 static cornu_status time_pictures(adviser *a)
 {
     feed f;
@@ -85,7 +85,7 @@ static cornu_status time_pictures(adviser *a)
     return status;
 }
 
-/* Noise of the samples' shape, so that nothing is decoded beside what is timed. */
+/* Noise with the samples' shape, so that no picture is decoded during the timing. */
 static cornu_status generate(adviser *a, int64_t count)
 {
     const shape *x = &a->model->input, *y = &a->model->output;
@@ -94,7 +94,7 @@ static cornu_status generate(adviser *a, int64_t count)
                                &a->data.data);
 }
 
-/* How many samples an epoch and a validation have. */
+/* Count the samples of an epoch and of a validation. */
 static cornu_status count_samples(adviser *a)
 {
     advise_report *r = a->report;
@@ -116,7 +116,8 @@ static cornu_status count_samples(adviser *a)
     return CORNU_OK;
 }
 
-/* The data of the recipe; of a workload that is not here, as many samples as its table says. */
+/* Open the recipe's data; for a workload whose data are not here, the table has the number of
+   samples. */
 static cornu_status open_data(adviser *a)
 {
     advise_report *r = a->report;
@@ -134,7 +135,7 @@ static cornu_status open_data(adviser *a)
         return generate(a, GENERATED_BATCHES * BATCH_MOST);
     }
     TRY(status);
-    if (w && o->data) { /* which makes the model, and so its sections, anew */
+    if (w && o->data) { /* which rebuilds the model, and so its sections */
         TRY(cornu_model_adapt(a->model, a->data.data, NULL));
         TRY(fit_spec_read(a->model->fit, &a->spec));
     }
@@ -218,7 +219,7 @@ static cornu_status measure(adviser *a)
 
 /* ---- rows ------------------------------------------------------------------------------- */
 
-/* Of the batch that is to be trained with, or the largest below it that was not too slow. */
+/* The result of the batch for training, or of the largest batch below it that was not too slow. */
 static const bench_result *result_of(const adviser *a, const char *on)
 {
     const advise_report *r = a->report;
@@ -234,8 +235,8 @@ static const bench_result *result_of(const adviser *a, const char *on)
     return best;
 }
 
-/* Seconds that decoding adds: on the host it takes cores from the steps of the first epoch, beside
-   an accelerator it only has to be done in time. */
+/* Seconds that decoding adds: on the host it takes cores from the steps of the first epoch, with an
+   accelerator it only has to keep up. */
 static double decoding_seconds(const adviser *a, bool on_host, double epoch)
 {
     const advise_report *r = a->report;
@@ -248,7 +249,7 @@ static double decoding_seconds(const adviser *a, bool on_host, double epoch)
 static void add_forecast(const adviser *a, const bench_result *x, bool on_host, advise_row *row)
 {
     const advise_report *r = a->report;
-    double scale = (double)r->batch / (double)x->batch; /* of a smaller batch: samples count */
+    double scale = (double)r->batch / (double)x->batch; /* of a smaller batch: scale by samples */
     double each = (double)x->steps / fmax(x->step_ms.rounds, 1);
     forecast f = {.first_units = 1};
     for (int i = 0; x->ms && i < x->step_ms.rounds; i++)
@@ -268,11 +269,11 @@ static void add_forecast(const adviser *a, const bench_result *x, bool on_host, 
     (void)forecast_left(&f, &work, &row->seconds, &row->error);
     row->error = fmax(row->error, SPREAD_LEAST * row->seconds) + begin / 4;
     row->seconds += begin;
-    if (x->batch < r->batch) /* a larger batch may take less for each of its samples */
+    if (x->batch < r->batch) /* a larger batch may need less time per sample */
         row->error = fmax(row->error, row->seconds / 2);
 }
 
-/* Its power times the time. */
+/* Energy: its power times the time. */
 static void add_energy(const adviser *a, const bench_result *x, bool on_host, advise_row *row)
 {
     const advise_report *r = a->report;
@@ -335,7 +336,7 @@ static cornu_status add_rows(adviser *a)
     return CORNU_OK;
 }
 
-/* ---- the whole -------------------------------------------------------------------------- */
+/* ---- all together ----------------------------------------------------------------------- */
 
 static cornu_status advise(adviser *a)
 {

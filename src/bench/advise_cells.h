@@ -22,13 +22,13 @@ typedef struct advise_cells {
 
 extern const char *const advise_headings[ADVISE_COLUMNS];
 advise_cells advise_cells_of(const advise_report *r, const advise_row *row, bool utf8);
-/* Does anybody have a figure for it? */
+/* Does any row have a figure for the column? */
 bool advise_shows(const advise_report *r, int column);
 /* "mnist-cnn-2: 17 epochs of 1200 steps, batch 50, ..." */
 void advise_show_schedule(const advise_report *r, char *line, size_t size);
-/* "estimated from the figures published for cifar10-cnn: ..." of those that there are */
+/* "estimated from the figures published for cifar10-cnn: ...", with those that exist */
 void advise_show_estimates(const advise_report *r, char *line, size_t size);
-/* Caveats; returns how many. */
+/* Caveats; returns their number. */
 int advise_show_notes(const advise_report *r, char lines[ADVISE_NOTES_MOST][ADVISE_NOTE]);
 
 #endif

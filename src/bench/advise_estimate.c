@@ -5,10 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-/* A figure of the same workload was measured by others, with another program. */
+/* The figure is of the same workload, measured by others with another program. */
 static const double SAME_FACTOR = 1.5;
-/* Another network of about the same size: cache sizes and kernels differ. Steps that differ by more
-   than this many times in FLOPs do not tell about each other at all. */
+/* Another network of about the same size: cache sizes and kernels differ. Steps whose FLOPs differ
+   by more than this factor allow no estimate. */
 static const double OTHER_FACTOR = 3, LIKE = 10;
 
 static cornu_status step_flops(const cornu_model *model, int64_t batch, double *flops)
@@ -58,7 +58,7 @@ static void add_estimates(const char *workload, double epochs, double factor, ad
                                   .factor = factor};
 }
 
-/* The workload with the nearest step; *epochs: how many of its epochs are so much work. */
+/* The workload with the nearest step; *epochs: the number of its epochs with the same work. */
 static cornu_status nearest(const cornu_model *model, const advise_report *r,
                             const bench_workload **out, double *epochs)
 {

@@ -58,7 +58,7 @@ static void add_estimated(const advise_report *r, bars *b)
     }
 }
 
-/* The bars' texts are durations as people say them; the axis counts in one unit. */
+/* The bars' texts are durations in words; the axis has one unit. */
 static void add_chart(const advise_report *r, text *t)
 {
     bars b = {.least = INFINITY};
@@ -120,7 +120,7 @@ static void add_notes(const advise_report *r, text *t)
     const char *more[ADVISE_NOTES_MOST + 2];
     int count = 0, notes = advise_show_notes(r, lines);
     for (int i = 0; i < notes; i++)
-        if (!strstr(lines[i], "not available")) /* the report says those itself */
+        if (!strstr(lines[i], "not available")) /* the report has those already */
             more[count++] = lines[i];
     advise_show_estimates(r, estimates, sizeof estimates - 1);
     if (*estimates)

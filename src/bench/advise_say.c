@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* "4.1 times", "twice" would be: three digits are more than a forecast is worth. */
+/* "4.1 times" or "twice": more than two digits would exceed a forecast's accuracy. */
 static void say_times(const sentence *s, double ratio)
 {
     sentence_add(s, "%.*f times", ratio < 9.95 ? 1 : 0, ratio);
@@ -23,8 +23,8 @@ static const advise_row *fastest(const advise_report *r, const advise_row *but)
     return best;
 }
 
-/* What the fastest is held against: the first device, which is the cpu where it is among them, or
-   the best of the others. */
+/* The row that the fastest is compared with: the first device, which is the cpu if it is among
+   them, or the best of the others. */
 static const advise_row *rival_of(const advise_report *r, const advise_row *best)
 {
     const advise_row *first = &r->rows[0];
@@ -43,7 +43,7 @@ static void say_alone(const sentence *s, const advise_report *r, const advise_ro
         sentence_add(s, "no other device was there to be measured");
 }
 
-/* Their costs, where both are known; `than` after the better one's time. */
+/* Their costs, if both are known; `than` is the text after the better one's time. */
 static void say_cost(const sentence *s, const advise_report *r, const advise_row *best,
                      const advise_row *rival)
 {
@@ -78,7 +78,8 @@ static void say_same(const sentence *s, const advise_report *r, const advise_row
                      price_show(&r->prices, dear->cost, costs[1]));
 }
 
-/* The first device is the fastest: how far are the others, and does another batch change that? */
+/* The first device is the fastest: how far behind are the others, and does another batch change
+   that? */
 static void say_stay(const sentence *s, const advise_report *r, const advise_row *best,
                      const advise_row *rival)
 {
@@ -87,7 +88,7 @@ static void say_stay(const sentence *s, const advise_report *r, const advise_row
     sentence_add(s, " as long at batch %lld", (long long)r->batch);
     if (rival->wins_from > 0)
         sentence_add(s, " and wins from batch %lld on", (long long)rival->wins_from);
-    else if (rival->compared_up_to >= r->batch) /* of smaller ones alone it says nothing */
+    else if (rival->compared_up_to >= r->batch) /* nothing can be said from smaller batches alone */
         sentence_add(s, ", and wins at no batch up to %lld", (long long)rival->compared_up_to);
     if (isfinite(best->cost) && isfinite(rival->cost) && rival->cost < best->cost) {
         char mine[48], theirs[48];
@@ -112,7 +113,7 @@ static void say_move(const sentence *s, const advise_report *r, const advise_row
     say_cost(s, r, best, rival);
 }
 
-/* Where no GPU is here, the fastest of those that were published, if it is faster. */
+/* Without a GPU here: the fastest of the published ones, if it is faster. */
 static void say_estimate(const sentence *s, const advise_report *r, const advise_row *measured)
 {
     const advise_estimate *best = NULL;

@@ -1,4 +1,4 @@
-/* What was found, on a terminal and as JSON. */
+/* The advice on a terminal and as JSON. */
 #include "base/memory.h"
 #include "bench/advise_cells.h"
 #include "bench/duration.h"
@@ -33,7 +33,7 @@ static void show_size(double bytes, char *out)
     snprintf(out, ADVISE_CELL, "%s", bytes > 0 ? memory_human(bytes, shown) : "-");
 }
 
-/* All that is known of it: the device's, and that of the host's processors, which feed it. */
+/* All known energy: the device's, and that of the host's processors, which feed it. */
 static double joules_of(const advise_row *row)
 {
     if (isnan(row->device_joules))

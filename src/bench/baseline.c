@@ -1,4 +1,4 @@
-/* A saved report: read, held against this one, shown. */
+/* A saved report: read, compared with this one, shown. */
 #include "bench/baseline.h"
 #include "base/doc.h"
 #include "base/memory.h"
@@ -53,7 +53,7 @@ void baseline_close(bench_baseline *b)
     b->doc = NULL;
 }
 
-/* The numbers of a list of `count`, NAN for what is none; all NAN where there is no such list. */
+/* The `count` numbers of a list, NAN for other entries; all NAN without such a list. */
 static cornu_status read_list(const doc *map, const char *key, int count, double **out)
 {
     const doc *list = doc_get(map, key);
@@ -82,7 +82,7 @@ static const doc *result_of(const doc *report, const char *workload, const char 
     return NULL;
 }
 
-/* ---- what differs ----------------------------------------------------------------------- */
+/* ---- differences ------------------------------------------------------------------------ */
 
 static cornu_status add_difference(bench_report *report, const char *what, const char *then,
                                    const char *now)
@@ -114,10 +114,11 @@ static const char *shown(const doc *d, char *out, size_t size)
 typedef struct trait {
     const char *section, *key, *name;
     char now[LINE];
-    bool of_machine; /* with another there is no comparison */
+    bool of_machine; /* a difference in it excludes a comparison */
 } trait;
 
-/* Another program is what is compared; another machine, or other threads, cannot be. */
+/* Comparing another program is the purpose; comparing another machine, or other threads, is
+   impossible. */
 static cornu_status find_differences(const doc *then, bench_report *report, bool *same_machine)
 {
     const bench_machine *m = &report->machine;
@@ -148,7 +149,7 @@ static cornu_status find_differences(const doc *then, bench_report *report, bool
     return CORNU_OK;
 }
 
-/* Why these two are not the same work; "" where they are. */
+/* The reason why the two are not the same work; "" if they are. */
 static void find_why_not(const doc *then, const bench_result *now, char *why, size_t size)
 {
     char was[LINE], is[64];

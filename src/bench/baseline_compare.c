@@ -6,25 +6,26 @@
 #include <string.h>
 
 enum {
-    ROUNDS_LEAST = 10, /* undisturbed ones, of each run */
+    ROUNDS_LEAST = 10, /* undisturbed rounds that each run needs */
     RESAMPLES = 400
 };
-/* Times are logarithms here. Standard deviation of what a run of one program keeps of its own, when
-   reading is taken out: found 1.0 to 1.4 % (docs/experiments/measuring.md, M6). */
+/* Times are logarithms here. Standard deviation of the bias of a run of one program, without the
+   effect of reading: measured 1.0 to 1.4 % (docs/experiments/measuring.md, M6). */
 static const double RUN_BIAS = 0.013;
 static const double FALSE_ALARMS = 0.01;
-/* A round is disturbed whose probe of arithmetic is lower than the run's upper decile by more. */
+/* A round is disturbed if its arithmetic probe is lower than the run's upper decile by more than
+   this. */
 static const double BUSY = 0.2;
-/* Times of reading the variables that are so far apart say something of the slope. */
+/* Times of reading the variables must differ by this much to show the slope. */
 static const double READS_APART = 0.02;
 
 /* The undisturbed rounds of one run, in the order measured. */
 typedef struct run_rounds {
-    double *step, *read; /* [count]: its fastest step, reading a byte; `read` 0: not known */
-    double *left;        /* [count]: of the step, less what reading explains */
+    double *step, *read; /* [count]: its fastest step, reading a byte; `read` 0: unknown */
+    double *left;        /* [count]: of the step, without the effect of reading */
     double *room;        /* [count] */
     int count;
-    double probe; /* the upper decile of those of arithmetic; NAN: there are none */
+    double probe; /* the upper decile of the arithmetic probes; NAN: none */
     double level; /* median of `left` */
 } run_rounds;
 
@@ -42,7 +43,7 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The upper decile of the probes; NAN: there are none. */
+/* The upper decile of the probes; NAN: none. */
 static double upper_probe(const bench_rounds *r, double *room)
 {
     int count = 0;
@@ -62,7 +63,7 @@ static void take_rounds(const bench_rounds *from, bool with_reads, run_rounds *r
     const double *steps = overlap ? from->ms : from->fastest;
     r->probe = upper_probe(from, r->room);
     for (int i = 0; steps && i < from->count; i++) {
-        bool busy = from->probe && from->probe[i] < (1 - BUSY) * r->probe; /* of NAN: no */
+        bool busy = from->probe && from->probe[i] < (1 - BUSY) * r->probe; /* false for NAN */
         bool known = isfinite(steps[i]) && steps[i] > 0;
         if (with_reads)
             known &= isfinite(from->memory[i]) && from->memory[i] > 0;
@@ -100,7 +101,7 @@ static double median_of(const double *values, run_rounds *r)
     return statistics_median(r->room, r->count);
 }
 
-/* Less the run's median: into to[count]. */
+/* Subtract the run's median: into to[count]. */
 static void center(const double *values, run_rounds *r, double *to)
 {
     double median = median_of(values, r);
@@ -108,8 +109,8 @@ static void center(const double *values, run_rounds *r, double *to)
         to[i] = values[i] - median;
 }
 
-/* How much of a change of reading is one of the step, 0 to 1, as both runs say within themselves.
-   NAN, both: reading took as long all the time. */
+/* The fraction of a change of reading that appears in the step, 0 to 1, estimated within both runs.
+   Both NAN: reading always took the same time. */
 typedef struct reading_slope {
     double value, deviation;
 } reading_slope;
@@ -140,7 +141,8 @@ static void explain_by_reading(double slope, run_rounds *r)
     r->level = median_of(r->left, r);
 }
 
-/* Of the level, by resampling blocks of neighbours: a disturbance lasts for several rounds. */
+/* Deviation of the level, by resampling blocks of neighbours: a disturbance lasts for several
+   rounds. */
 static double bootstrap_deviation(run_rounds *r, uint64_t item)
 {
     random_stream random = random_open(1, RANDOM_SHUFFLE, item);
@@ -160,7 +162,7 @@ static double bootstrap_deviation(run_rounds *r, uint64_t item)
     return sqrt(fmax(squares / RESAMPLES - mean * mean, 0));
 }
 
-/* The z beyond which a standard normal number is, to either side, with this probability. */
+/* The z that a standard normal number exceeds, in either direction, with this probability. */
 static double normal_bound(double probability)
 {
     double low = 0, high = 10;
@@ -178,7 +180,7 @@ static double best_probe(const bench_rounds *before, const bench_rounds *after)
 {
     double best = NAN;
     for (int i = 0; before->probe && i < before->count; i++)
-        best = fmax(best, before->probe[i]); /* of NAN and x: x */
+        best = fmax(best, before->probe[i]); /* fmax(NAN, x) is x */
     for (int i = 0; after->probe && i < after->count; i++)
         best = fmax(best, after->probe[i]);
     return best;
@@ -195,9 +197,9 @@ static bool is_enough(const run_rounds *r, const char *which, int rounds, bench_
     return false;
 }
 
-/* How far the machine may have held the run back all the time: what its cores' arithmetic lacked
-   of `best`, the most that any probe of either run has reached. Where there are none (NAN), how far
-   the run was above its own lowest tenth. */
+/* How far the machine may have slowed down the whole run: the shortfall of its cores' arithmetic
+   relative to `best`, the highest probe of either run. Without probes (NAN), the distance of the
+   run above its own lowest tenth. */
 static double disturbance(const run_rounds *r, double best)
 {
     if (isnan(best)) {
@@ -205,7 +207,7 @@ static double disturbance(const run_rounds *r, double best)
         qsort(r->room, (size_t)r->count, sizeof *r->room, compare_doubles);
         return r->level - r->room[(r->count - 1) / 10];
     }
-    return r->probe < best ? log(best / r->probe) : 0; /* of NAN: 0 */
+    return r->probe < best ? log(best / r->probe) : 0; /* 0 for NAN */
 }
 
 /* Variances of the change; `reads`: that of reading. */
@@ -221,7 +223,7 @@ static void judge(run_rounds *before, run_rounds *after, const reading_slope *sl
                   int comparisons, bench_change *out)
 {
     double reads = median_of(after->read, after) - median_of(before->read, before);
-    double unexplained = isfinite(slope->value) ? 0 : reads; /* all of it may be the step's */
+    double unexplained = isfinite(slope->value) ? 0 : reads; /* all of it may be due to the step */
     explain_by_reading(isfinite(slope->value) ? slope->value : 0, before);
     explain_by_reading(isfinite(slope->value) ? slope->value : 0, after);
     double change = after->level - before->level;

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- what to measure -------------------------------------------------------------------- */
+/* ---- the devices and workloads ---------------------------------------------------------- */
 
-/* An accelerator is held against limits of its own: those of a device that has no probe of the
+/* An accelerator is compared with limits of its own: those of a device without a probe of the
    host's cores. */
 static cornu_status measure_device(bench *b, const device_id *id, const cornu_device_info *info)
 {
@@ -34,7 +34,7 @@ static cornu_status add_device(bench *b, const device_id *id, const cornu_device
     return measure_device(b, id, info);
 }
 
-/* One of all: what fails becomes its rows, and what is not there a note. */
+/* One of all devices: a failure becomes its rows, and an absent device a note. */
 static cornu_status add_any_device(bench *b, const device_id *id, const cornu_device_info *info)
 {
     if (!info->available)
@@ -48,7 +48,7 @@ static cornu_status add_any_device(bench *b, const device_id *id, const cornu_de
     return CORNU_OK;
 }
 
-/* "cpu,opencl:0": each has to be there; what fails then becomes its rows. */
+/* "cpu,opencl:0": each must exist; later failures become its rows. */
 static cornu_status add_listed(bench *b, const char *names)
 {
     for (const char *at = names; *at; at += *at == ',') {
@@ -128,8 +128,8 @@ static cornu_status check_options(const bench_options *options)
     return CORNU_OK;
 }
 
-/* --data must be of use to one of the workloads at least; the first of them says what is missing.
- */
+/* --data must be useful to at least one of the workloads; otherwise the first workload's error is
+   returned. */
 static cornu_status check_data(const bench_options *options)
 {
     char first[1024] = "";
@@ -144,7 +144,7 @@ static cornu_status check_data(const bench_options *options)
     return *first ? status_fail(CORNU_NOT_FOUND, "%s", first) : CORNU_OK;
 }
 
-/* ---- the whole -------------------------------------------------------------------------- */
+/* ---- all together ----------------------------------------------------------------------- */
 
 static cornu_status measure_all(bench *b)
 {
@@ -159,7 +159,7 @@ static cornu_status measure_all(bench *b)
     return group_finish(b);
 }
 
-/* Something has to be measured; else the first failure is the comparison's. */
+/* At least one result is needed; otherwise the first failure is the comparison's. */
 static cornu_status check_measured(const bench *b)
 {
     const bench_result *r = b->report->results;
@@ -169,7 +169,7 @@ static cornu_status check_measured(const bench *b)
     return status_fail(b->first_failure, "%s on %s: %s", r->workload, r->device, r->failed);
 }
 
-/* The results so far, after an interruption; nothing else is measured for them. */
+/* The results so far, after an interruption; no more is measured for them. */
 static cornu_status keep_interrupted(bench *b, cornu_status status)
 {
     char round[32] = "";
@@ -205,8 +205,8 @@ static cornu_status measure_everything(bench *b)
     return keep_interrupted(b, status);
 }
 
-/* Once more: the machine may have been busy the first time. A device that fails now keeps what was
-   measured before. */
+/* Measure again: the machine may have been busy the first time. A device that fails now keeps its
+   first limits. */
 static cornu_status measure_limits_again(bench *b)
 {
     device_limits again;
@@ -221,7 +221,7 @@ static cornu_status measure_limits_again(bench *b)
     return CORNU_OK;
 }
 
-/* The yardstick of one result: the host's, or its accelerator's at its precision. */
+/* The limits for one result: the host's, or its accelerator's at its precision. */
 static device_limits limits_of(const bench_report *r, const bench_result *x)
 {
     const bench_device *d = bench_device_of(r, x->device);
@@ -238,7 +238,7 @@ static void judge_operations(bench_result *x)
     }
 }
 
-/* Shares of the limits, now that the highest FMA rate is known; and what the probes saw. */
+/* Shares of the limits, now that the highest FMA rate is known; and the results of the probes. */
 static cornu_status judge(bench *b)
 {
     bench_report *r = b->report;
@@ -254,7 +254,7 @@ static cornu_status judge(bench *b)
         judge_operations(x);
         x->probe_low /= r->limits.fma;
         x->probe_median /= r->limits.fma;
-        low = fmin(low, x->probe_low); /* of a number and NAN: the number */
+        low = fmin(low, x->probe_low); /* fmin of a number and NAN is the number */
         median = fmin(median, x->probe_median);
     }
     TRY(bench_note_noise(r));

@@ -1,4 +1,4 @@
-/* The data that a workload is timed on. */
+/* The data on which a workload is timed. */
 #include "base/memory.h"
 #include "bench/contender.h"
 #include "data/sets/datasets.h"
@@ -6,11 +6,11 @@
 #include <stdlib.h>
 
 static const double SHOW_SECONDS = 0.2;
-/* Pictures stay in memory, whatever they take: bench leaves no cache file behind. What does not fit
-   is replaced. */
+/* Pictures stay in memory, whatever their size: bench leaves no cache file behind. Data that do not
+   fit are replaced. */
 static const char IN_MEMORY[] = "900TB";
 
-/* Generated sets are this many batches: few enough that training on them shows. */
+/* Batches of a generated set: few enough that training on them shows in the loss. */
 enum { GENERATED_BATCHES = 8 };
 
 static cornu_status generate(const cornu_model *model, int64_t batch, cornu_data **out)
@@ -21,7 +21,7 @@ static cornu_status generate(const cornu_model *model, int64_t batch, cornu_data
                                batch * GENERATED_BATCHES, 1, out);
 }
 
-/* May the workload go on with other data after this failure? */
+/* May the workload use other data after this failure? */
 static bool is_mendable(cornu_status status)
 {
     return status == CORNU_NOT_FOUND || status == CORNU_NETWORK || status == CORNU_OUT_OF_MEMORY;
@@ -43,8 +43,8 @@ cornu_status bench_data_check(const bench_workload *w, const bench_options *opti
     return status;
 }
 
-/* --data that holds neither the workload's data nor its substitute, but other workloads' data, is
-   noted, and they are looked for elsewhere. */
+/* If --data holds neither the workload's data nor its substitute, but other workloads' data, a note
+   says so, and the workload's data are searched elsewhere. */
 static cornu_status open_inside(const bench_workload *w, const cornu_model *model,
                                 cornu_data_options *find, bench_report *report, cornu_data **out)
 {
@@ -60,7 +60,7 @@ static cornu_status open_inside(const bench_workload *w, const cornu_model *mode
     return cornu_data_open_for_model(model, find, out);
 }
 
-/* ---- while data is opened and decoded ---- */
+/* ---- callbacks during opening and decoding ---- */
 
 static void on_progress(void *user, const char *file, int64_t done, int64_t total)
 {
@@ -90,7 +90,7 @@ static bool should_stop(void *user)
     return d->options->should_stop && d->options->should_stop(d->options->user);
 }
 
-/* CORNU_NOT_FOUND where neither the workload's own data nor its substitute are here. */
+/* CORNU_NOT_FOUND if neither the workload's own data nor its substitute are here. */
 static cornu_status find_real(bench_data *d, const cornu_model *model, bench_report *report)
 {
     const bench_workload *w = d->workload;
@@ -114,14 +114,14 @@ static cornu_status find_real(bench_data *d, const cornu_model *model, bench_rep
     return cornu_data_open(w->substitute, &find, &d->data);
 }
 
-/* The pictures of a folder. */
+/* Decode the pictures of a folder. */
 static cornu_status decode_all(bench_data *d, bench_report *report)
 {
     cornu_data_loading loading;
     const cornu_data *data = d->data;
     if (!data->loader)
         return CORNU_OK;
-    TRY(data_finish(data)); /* also where the workers are done already: it tells what was skipped */
+    TRY(data_finish(data)); /* even if the workers have finished: it reports the skipped files */
     TRY(cornu_data_loading_get(data, &loading));
     if (data_usable(data, CORNU_TRAIN, 0, data->block[CORNU_TRAIN].count) == 0)
         return status_fail(CORNU_BAD_FILE, "%s: found no readable images (%lld file%s skipped)",

@@ -32,7 +32,7 @@ const char *bench_data_shown(const bench_report *report, const bench_result *r)
     return *r->failed ? "" : r->real_data ? r->data_name : "generated pixels";
 }
 
-/* ---- one function a column -------------------------------------------------------------- */
+/* ---- one function per column ------------------------------------------------------------ */
 
 #define TEXT(name, expression)                                                       \
     static const char *get_##name(const bench_report *report, const bench_result *r) \
@@ -103,7 +103,7 @@ const bench_column *bench_column_named(const char *key)
 
 /* ---- CSV -------------------------------------------------------------------------------- */
 
-/* With a comma before it. */
+/* Preceded by a comma. */
 static void add_csv_cell(const bench_column *c, const bench_report *report, const bench_result *r,
                          text *t)
 {
@@ -138,7 +138,7 @@ bool bench_csv_is_formula(const char *cell)
 
 /* ---- Markdown --------------------------------------------------------------------------- */
 
-/* Of names from outside no character has a meaning. */
+/* Escape all markup characters in names from outside. */
 static void add_markdown(text *t, const char *line)
 {
     text plain = {0};

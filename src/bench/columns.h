@@ -1,4 +1,4 @@
-/* The columns of a comparison's results, as HTML, Markdown and CSV have them. */
+/* The columns of a comparison's results in HTML, Markdown and CSV. */
 #ifndef BENCH_COLUMNS_H
 #define BENCH_COLUMNS_H
 
@@ -7,20 +7,20 @@
 
 typedef struct bench_column {
     const char *key;     /* in CSV */
-    const char *heading; /* for people; NULL: for programs alone */
-    int digits;          /* that people are shown; 0: a text */
+    const char *heading; /* for people; NULL: only for programs */
+    int digits;          /* digits shown to people; 0: a text */
     double (*number)(const bench_report *report, const bench_result *r); /* NAN: none */
     const char *(*text)(const bench_report *report, const bench_result *r);
 } bench_column;
 extern const bench_column bench_columns[]; /* key NULL at the end */
-/* That with the key (up to a "="); the last, of key NULL, where there is none. */
+/* The column with the key (up to a "="); if there is none, the last, whose key is NULL. */
 const bench_column *bench_column_named(const char *key);
 
 /* "generated pixels", or the name of the data set. */
 const char *bench_data_shown(const bench_report *report, const bench_result *r);
-/* Does its data stand in for the workload's own? */
+/* Does other data stand in for the workload's own? */
 bool bench_is_substitute(const bench_result *r);
-/* The fastest published epoch on this kind of device; 0 where there is none. */
+/* The fastest published epoch on this kind of device; 0: none. */
 double bench_published_epoch(const char *workload, const char *kind);
 /* The results as a table, appended to `t`. */
 typedef void bench_table(const bench_report *report, text *t);

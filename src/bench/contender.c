@@ -8,15 +8,15 @@
 
 /* loss_first and loss_last are means over about this many steps. */
 enum { LOSS_STEPS = 8, WARM_UPS_MOST = 64 };
-/* Fewer steps than this prove nothing. */
+/* With fewer steps than this a loss proves nothing. */
 enum { PROOF_STEPS = 16 };
-/* Where only few steps fit into the time, they go over the same few batches again and again: else
-   their loss would say nothing either. */
+/* If only few steps fit into the time, they cycle through a few batches: otherwise their loss would
+   prove nothing either. */
 enum { FEW_STEPS = 128, FEW_BATCHES = 4 };
 /* A step longer than this is a round of its own, without a warm-up before it. */
 static const double SLOW_STEP_SECONDS = 2.0;
 
-/* Undisturbed ones, where runs are to be compared. */
+/* Undisturbed rounds, if runs are to be compared. */
 enum { COMPARABLE_ROUNDS = 60 };
 
 bench_effort bench_effort_of(const bench_options *options)
@@ -46,7 +46,7 @@ static cornu_status open_model(const bench_workload *w, int64_t batch, cornu_mod
     return CORNU_OK;
 }
 
-/* CUDA's devices alone have others than fp32. */
+/* Only CUDA devices have other precisions than fp32. */
 static const char *precision_on(const char *on, const bench_options *options)
 {
     bool cuda = strncmp(on, "cuda", 4) == 0;
@@ -148,7 +148,7 @@ void contender_close(contender *c)
     *c = (contender){0};
 }
 
-/* Its data stay: others may want to share them. */
+/* Its data stay open: other candidates may share them. */
 void contender_fail(contender *c, cornu_status status, const char *why)
 {
     contender failed = {.workload = c->workload,
@@ -172,7 +172,7 @@ static void choose_samples_read(contender *c, double step_seconds, const bench_e
         c->samples_read = few;
 }
 
-/* The next whole batch; a new epoch gets a new order. The device may still read the old one, so
+/* The next whole batch; a new epoch has a new order. The device may still read the old batch, so
    wait for it first. */
 cornu_status contender_batch(contender *c, const int64_t **index)
 {
@@ -191,15 +191,15 @@ cornu_status contender_batch(contender *c, const int64_t **index)
     return CORNU_OK;
 }
 
-/* How often the kernel took a core from one of this process's threads. */
+/* How many times the kernel preempted one of this process's threads. */
 static long preemptions(void)
 {
     struct rusage usage;
     return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
 }
 
-/* Run and wait; *seconds for all of them, *fastest for the fastest that was not preempted (or NAN).
- */
+/* Run and wait; *seconds: of all steps, *fastest: of the fastest that was not preempted (or
+   NAN). */
 static cornu_status run_steps(contender *c, int64_t steps, double *seconds, double *fastest)
 {
     step_results results;
@@ -216,7 +216,7 @@ static cornu_status run_steps(contender *c, int64_t steps, double *seconds, doub
         double now = clock_seconds();
         long again = preemptions();
         if (!d->ops->timer && again == preempted)
-            *fastest = fmin(*fastest, now - last); /* of NAN and x: x */
+            *fastest = fmin(*fastest, now - last); /* fmin(NAN, x) is x */
         last = now;
         preempted = again;
     }
@@ -253,7 +253,7 @@ cornu_status contender_warm_up(contender *c, const bench_options *options,
     TRY(run_steps(c, 1, &seconds, &fastest));
     c->cold_seconds += clock_seconds() - begin;
     choose_samples_read(c, seconds, effort);
-    /* An accelerator's driver may have compiled kernels within it. */
+    /* An accelerator's driver may have compiled kernels in it. */
     if (seconds > SLOW_STEP_SECONDS && session_device(c->session)->ops->upload)
         TRY(run_steps(c, 1, &seconds, &fastest));
     if (seconds > SLOW_STEP_SECONDS) {
@@ -274,7 +274,7 @@ cornu_status contender_warm_up(contender *c, const bench_options *options,
     return CORNU_OK;
 }
 
-/* Work that no counter saw adds neither joules nor seconds: it would pass for a saving. */
+/* Work without a counter adds neither joules nor seconds: otherwise it would look like a saving. */
 static void add_counted(double joules, double seconds, double *sum, double *of_seconds)
 {
     if (!isfinite(joules))
@@ -313,10 +313,10 @@ double contender_memory_probe(const contender *c, const bench_effort *effort)
     return effort->comparable && d->ops->memory_probe ? d->ops->memory_probe(d) : NAN;
 }
 
-/* Has the fastest step been found? Then the second half of the rounds has no faster one. */
+/* Has the fastest step been found? It has if the second half of the rounds has no faster one. */
 static bool has_floor(const contender *c)
 {
-    double first = NAN, second = NAN; /* fmin of NAN and x: x */
+    double first = NAN, second = NAN; /* fmin(NAN, x) is x */
     int undisturbed = 0;
     for (int i = 0; i < c->rounds; i++) {
         double *half = i < c->rounds / 2 ? &first : &second;
@@ -334,12 +334,12 @@ cornu_status contender_validate(contender *c, double seconds)
     int64_t steps = 0;
     TRY(session_plan_for(c->session, PLAN_EVALUATE, c->batch, false, &ready));
     double begin = 0, spent = 0;
-    for (int64_t i = -1; i < 1 || spent < seconds; i++) { /* the first touches what is new */
+    for (int64_t i = -1; i < 1 || spent < seconds; i++) { /* the first run touches new memory */
         const int64_t *index;
         begin = i <= 0 ? clock_seconds() : begin;
         TRY(contender_batch(c, &index));
         TRY(session_step(c->session, ready, &c->samples, index));
-        if (i < 0 || i % 8 == 0) /* the queue stays full, and the time is looked at */
+        if (i < 0 || i % 8 == 0) /* the queue stays full between looks at the clock */
             TRY(session_results(c->session, &results, true));
         steps = i + 1;
         spent = clock_seconds() - begin;
@@ -357,7 +357,7 @@ bool contender_is_stable(const contender *c, const bench_effort *effort)
 
 /* ---- the result ------------------------------------------------------------------------- */
 
-/* Mean loss over LOSS_STEPS steps (at most half of all) from the front or the back. */
+/* Mean loss over LOSS_STEPS steps (at most half of all) at the front or the back. */
 static double mean_loss(const contender *c, bool from_back)
 {
     int64_t all = 0, taken = 0;
@@ -373,7 +373,7 @@ static double mean_loss(const contender *c, bool from_back)
     return taken > 0 ? sum / (double)taken : NAN;
 }
 
-/* Statistics of the probes; NAN where there were none. */
+/* Statistics of the probes; NAN without any. */
 static cornu_status probe_statistics(const contender *c, statistics *out)
 {
     double *probes;
@@ -388,7 +388,7 @@ static cornu_status probe_statistics(const contender *c, statistics *out)
     return CORNU_OK;
 }
 
-/* What the chosen kernels do in a step. */
+/* The work of the chosen kernels in a step. */
 static cornu_status add_choices(const contender *c, bench_result *out)
 {
     int count = c->plan->plan->op_count;

@@ -1,4 +1,4 @@
-/* What a report keeps of a contender beside its statistics. */
+/* A report's details of a candidate, in addition to its statistics. */
 #include "base/memory.h"
 #include "bench/contender.h"
 #include "train/op_times.h"

@@ -1,4 +1,4 @@
-/* What the program, which sees no room before this one, asks of report/csv.h. */
+/* report/csv.h for the program, which sees no room before bench. */
 #ifndef BENCH_CSV_CELL_H
 #define BENCH_CSV_CELL_H
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* "4 min 30 s", without what is 0. */
+/* "4 min 30 s"; a zero is left out. */
 static const char *show_two(long long large, const char *of, long long small, const char *rest,
                             char *text)
 {
@@ -14,7 +14,7 @@ static const char *show_two(long long large, const char *of, long long small, co
     return text;
 }
 
-/* Of less than 10 s; into half of a text. */
+/* Times below 10 s, into half of a text. */
 static void show_short(double seconds, char *text)
 {
     if (seconds < 0.0995)
@@ -51,7 +51,7 @@ const char *duration_show(double seconds, char text[DURATION_TEXT])
     return show_two(hours / 24, "d", hours % 24, "h", text);
 }
 
-/* One unit is enough for what is uncertain. */
+/* One unit is enough for an uncertainty. */
 static void show_error(double seconds, char *text)
 {
     if (seconds < 9.95)

@@ -8,7 +8,7 @@
 
 static const char FOLDER[] = "/sys/class/powercap";
 
-/* The first line of a small file; false, with errno, where there is none. */
+/* The first line of a small file; false, with errno, without one. */
 static bool read_line(const char *path, char *line, int size)
 {
     FILE *f = fopen(path, "re");
@@ -29,7 +29,7 @@ static bool read_number(const char *path, double *number)
            isfinite(*number) && *number >= 0;
 }
 
-/* A processor package as a whole, "intel-rapl:0" called "package-0": its cores and graphics are
+/* A whole processor package, "intel-rapl:0" with the name "package-0": its cores and graphics are
    zones within it, and would be counted twice. */
 static bool is_package(const char *folder, const char *zone)
 {
@@ -71,7 +71,7 @@ void energy_open(energy *e, const char *folder)
             add_zone(e, folder, entry->d_name);
     closedir(d);
     if (*e->why)
-        e->count = 0; /* a part would be taken for the whole */
+        e->count = 0; /* a partial sum would look like the total */
     else if (e->count == 0)
         snprintf(e->why, sizeof e->why, "%.190s: has no counter of a processor package", folder);
 }
@@ -89,7 +89,7 @@ double energy_since(energy *e)
             return NAN;
         }
         double since = now - e->last[i];
-        if (since < 0) /* it has gone round, or nobody knows what happened */
+        if (since < 0) /* the counter wrapped around, or its range is unknown */
             since = e->range[i] > 0 ? since + e->range[i] : NAN;
         joules += since >= 0 ? since * 1e-6 : NAN;
         e->last[i] = now;

@@ -1,23 +1,23 @@
-/* What the host's processors have taken from the mains: the counters of Linux's powercap (Intel's
-   and AMD's RAPL). They count all that runs on the machine, and are readable by root alone on many:
-   what cannot be read is not guessed. */
+/* Energy of the host's processors: the counters of Linux's powercap (Intel's and AMD's RAPL). They
+   count everything that runs on the machine, and on many only root can read them: unreadable energy
+   is never guessed. */
 #ifndef BENCH_ENERGY_H
 #define BENCH_ENERGY_H
 
 enum { ENERGY_ZONES_MOST = 16, ENERGY_PATH = 512 };
 
 typedef struct energy {
-    int count;                                 /* of processor packages; 0: nothing can be read */
+    int count;                                 /* processor packages; 0: none can be read */
     char path[ENERGY_ZONES_MOST][ENERGY_PATH]; /* energy_uj */
     double last[ENERGY_ZONES_MOST];            /* microjoules */
-    double range[ENERGY_ZONES_MOST];           /* at which it begins anew; 0: not known */
-    char why[256];                             /* why nothing can be read */
+    double range[ENERGY_ZONES_MOST]; /* value at which the counter wraps around; 0: unknown */
+    char why[256];                   /* the reason why none can be read */
 } energy;
 
 /* `folder`: NULL is /sys/class/powercap. */
 void energy_open(energy *e, const char *folder);
-/* Joules since the last call, or the opening; NAN where they cannot be read. To be asked more often
-   than a counter goes round, which takes minutes. */
+/* Joules since the last call, or since opening; NAN if unreadable. Call it more often than a
+   counter wraps around, which takes minutes. */
 double energy_since(energy *e);
 
 #endif

@@ -32,7 +32,7 @@ static cornu_status open_file(const char *shown, event_file **out)
     return status;
 }
 
-/* What is written into a file of its own. */
+/* Writes the content of a file of its own. */
 typedef cornu_status writer(event_file *f, const bench_report *report, const bench_result *r);
 
 static cornu_status write_file(const char *shown, writer *write, const bench_report *report,
@@ -56,7 +56,7 @@ static cornu_status write_rounds(event_file *f, const bench_result *r)
     return CORNU_OK;
 }
 
-/* At the step that is the batch: over several batches they are curves. */
+/* At step = batch: over several batches the figures form curves. */
 static cornu_status write_figures(event_file *f, const bench_result *r)
 {
     const struct {
@@ -99,14 +99,14 @@ static cornu_status write_result(event_file *f, const bench_report *report, cons
     return event_file_end(f);
 }
 
-/* ---- the whole ---------------------------------------------------------------------------- */
+/* ---- all together ------------------------------------------------------------------------- */
 
 static bool is_same_run(const bench_result *a, const bench_result *b)
 {
     return strcmp(a->workload, b->workload) == 0 && strcmp(a->device, b->device) == 0;
 }
 
-/* How many results has its workload on its device, and is it the first of them? */
+/* The number of results of its workload on its device; is it the first of them? */
 static int count_batches(const bench_report *report, const bench_result *r, bool *first)
 {
     int count = 0;

@@ -27,7 +27,7 @@ static void on_epoch(void *user, const cornu_progress *p)
     run->options->on_notice(run->options->user, line);
 }
 
-/* Why the schedule makes no sense here, or NULL. */
+/* The reason why the schedule makes no sense here, or NULL. */
 static const char *why_not(const bench_workload *w, const char *on, const bench_data *data)
 {
     if (strcmp(on, "reference") == 0)

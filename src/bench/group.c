@@ -1,4 +1,4 @@
-/* Contenders that are measured together, round by round in turns. */
+/* Candidates that are measured together, in turns by round. */
 #include "base/memory.h"
 #include "bench/duration.h"
 #include "bench/room.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a step of evaluation is timed. */
+/* Seconds for timing a step of evaluation. */
 static const double VALIDATION_SECONDS = 0.3;
 
 void bench_notice(const bench *b, const char *format, ...)
@@ -26,7 +26,7 @@ bool bench_stopped(const bench *b)
     return b->options->should_stop && b->options->should_stop(b->options->user);
 }
 
-/* Everyone goes on until all are stable, so that a change of the machine hits all alike. */
+/* All candidates go on until all are stable, so that a change of the machine affects all alike. */
 static bool group_is_finished(const bench *b)
 {
     bool all_stable = true, all_done = true;
@@ -38,7 +38,7 @@ static bool group_is_finished(const bench *b)
     return all_done || all_stable;
 }
 
-/* A failure of its device ends one contender, and the others go on. */
+/* A failure of its device ends one candidate; the others go on. */
 static cornu_status settle(contender *c, cornu_status status)
 {
     char why[BENCH_REASON];
@@ -58,12 +58,13 @@ static cornu_status warm_up(bench *b, contender *c)
     double begin = clock_seconds();
     cornu_status status = contender_warm_up(c, b->options, &b->effort);
     double joules = energy_since(&b->energy);
-    if (status == CORNU_OK && c->rounds > 0) /* a slow step is a round, and may be the only one */
+    if (status == CORNU_OK &&
+        c->rounds > 0) /* a slow step counts as a round, and may be the only one */
         contender_meter(c, joules, clock_seconds() - begin);
     return settle(c, status);
 }
 
-/* Seconds that its rounds will take at most, as they are counted. */
+/* The maximum of seconds that its rounds will take. */
 static double seconds_left(const contender *c, const bench_effort *effort)
 {
     if (c->done || c->failed || c->rounds == 0)
@@ -73,7 +74,7 @@ static double seconds_left(const contender *c, const bench_effort *effort)
     return fmin(by_time, by_rounds);
 }
 
-/* Probes, and what else stands between rounds, take their share of the time so far. */
+/* Probes and other work between rounds take a proportional share of the time so far. */
 static void notice_round(const bench *b, const contender *c, int round)
 {
     char left[DURATION_TEXT];
@@ -93,8 +94,7 @@ static void notice_round(const bench *b, const contender *c, int round)
                      duration_show(most * factor, left));
 }
 
-/* On the host's cores a probe of arithmetic stands before each round, and probes of its memory
-   around it. */
+/* On the host's cores an arithmetic probe precedes each round, and memory probes surround it. */
 static cornu_status run_round(bench *b, contender *c, int round)
 {
     double probe = NAN;
@@ -104,7 +104,7 @@ static cornu_status run_round(bench *b, contender *c, int round)
     if (!bench_device_of(b->report, c->device))
         probe = b->host->ops->probe(b->host);
     if (probe > b->report->limits.fma)
-        b->report->limits.fma = probe; /* the machine was not quiet when it was measured */
+        b->report->limits.fma = probe; /* the machine was busy when the limit was measured */
     double memory = contender_memory_probe(c, &b->effort);
     (void)energy_since(&b->energy);
     double begin = clock_seconds();
@@ -117,7 +117,7 @@ static cornu_status run_round(bench *b, contender *c, int round)
     return settle(c, status);
 }
 
-/* Of the batch that is to be trained with. */
+/* For the batch that will be used for training. */
 static cornu_status time_validation(bench *b, contender *c)
 {
     bool wanted = !b->options->main_batch || c->batch == b->options->main_batch;
@@ -143,7 +143,7 @@ static cornu_status measure_group(bench *b)
     return CORNU_OK;
 }
 
-/* `stopped`: those that had their turn, and no more is measured. */
+/* `stopped`: keep the candidates that had their turn; no more is measured. */
 static cornu_status keep_results(bench *b, bool stopped)
 {
     bench_report *r = b->report;
@@ -157,7 +157,7 @@ static cornu_status keep_results(bench *b, bool stopped)
         bench_result *result = &r->results[r->count];
         *result = (bench_result){0};
         TRY(settle(c, contender_result(c, result)));
-        r->count++; /* what it holds is freed with the report */
+        r->count++; /* its memory is freed with the report */
         TRY(settle(c, contender_details(c, &with, result)));
         if (c->failed) {
             bench_result_forget(result);
@@ -191,7 +191,7 @@ cornu_status group_finish(bench *b)
     return status;
 }
 
-/* Will it fit beside those that are open? */
+/* Will it fit into memory beside the open candidates? */
 static bool fits(const bench *b, const bench_workload *w, const compared *on,
                  const bench_options *with)
 {
@@ -201,11 +201,11 @@ static bool fits(const bench *b, const bench_workload *w, const compared *on,
     if (b->group_count == 0 || on->failed)
         return true;
     if (contender_memory(w, on->name, with, &bytes) != CORNU_OK)
-        return true; /* opening it says what is wrong */
+        return true; /* opening it reports the error */
     return bytes < 0.9 * (double)memory_available();
 }
 
-/* What an open contender reads already, or NULL. */
+/* The data that an open candidate already reads, or NULL. */
 static bench_data *data_of(const bench *b, const bench_workload *w)
 {
     for (int i = 0; i < b->group_count; i++)

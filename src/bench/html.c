@@ -9,7 +9,7 @@
 enum { LINE = 512 };
 typedef char bar_name[96];
 
-/* Devices in the order of the results: their colour. */
+/* The index of a device in the order of the results: its colour. */
 static int series_of(const bench_report *report, const char *on)
 {
     int series = 0;
@@ -24,7 +24,7 @@ static int series_of(const bench_report *report, const char *on)
     return 0;
 }
 
-/* The device, with the batch where it was measured with several. */
+/* The device, with the batch if it was measured with several. */
 static const char *name_bar(const bench_report *report, const bench_result *r, bar_name out)
 {
     bool several = false;
@@ -89,7 +89,7 @@ cornu_status bench_step_chart(const bench_report *report, text *t,
     draw(t, &(chart){.id = "steps",
                      .title = "A training step, ms",
                      .description = draw != chart_svg_alone
-                                        ? NULL /* the legend says it */
+                                        ? NULL /* the legend has it */
                                         : "A bar or dot is the median over rounds of steps; the "
                                           "thin line reaches from the minimum to the 95th "
                                           "percentile.",
@@ -105,8 +105,8 @@ cornu_status bench_step_chart(const bench_report *report, text *t,
     return CORNU_OK;
 }
 
-/* The columns of `keys`, after workload and device; "KEY=HEADING" where that in a table of all
-   would not do here. NULL at the end. */
+/* The columns of `keys`, after workload and device; "KEY=HEADING" replaces a heading that would not
+   fit here. NULL at the end. */
 static void add_results_table(const bench_report *report, const char *caption,
                               const char *const *keys, text *t)
 {
@@ -157,7 +157,7 @@ static cornu_status add_steps(const bench_report *report, text *t)
 
 /* The bars of a chart of epochs. */
 typedef struct epochs {
-    chart_group *group; /* a workload each */
+    chart_group *group; /* one workload each */
     chart_bar *bar;
     bar_name *name;
     int groups, bars;
@@ -271,7 +271,7 @@ static void add_published_table(const bench_report *report, text *t)
     page_details_end(t);
 }
 
-/* The figures that most readers want. */
+/* The figures that most readers need. */
 static cornu_status add_epochs(const bench_report *report, text *t)
 {
     static const char *const keys[] = {"epoch_seconds", "ms_per_step_median=ms a step",
@@ -285,7 +285,7 @@ static cornu_status add_epochs(const bench_report *report, text *t)
     return CORNU_OK;
 }
 
-/* ---- the whole -------------------------------------------------------------------------- */
+/* ---- all together ----------------------------------------------------------------------- */
 
 static void add_failures(const bench_report *report, text *t)
 {

@@ -5,18 +5,18 @@
 #include "bench/report.h"
 #include "format/page/page.h"
 
-/* One self-contained page, atomically. */
+/* Write one self-contained page, atomically. */
 cornu_status bench_write_html(const bench_report *report, const char *path);
-/* The chart of steps alone, for a README. */
+/* Write the chart of steps alone, for a README. */
 cornu_status bench_write_svg(const bench_report *report, const char *path);
 
-/* The answer in a sentence or two: which device, how much faster than the others and than what is
-   published. */
+/* The answer in a sentence or two: the fastest device, and how much faster it is than the others
+   and than published figures. */
 void bench_html_answer(const bench_report *report, char *line, size_t size);
-/* Were several batches measured? Their page is another. */
+/* Were several batches measured? They have another page. */
 bool bench_html_is_sweep(const bench_report *report);
 cornu_status bench_html_sweep(const bench_report *report, text *t);
-/* Of one workload: the chart, the rows, and what was left out. */
+/* The section of one workload: the chart, the rows, and the batches that were left out. */
 cornu_status bench_html_batches(const bench_report *report, const char *workload, text *t);
 /* "cornu 1.0 on CPU, 2 threads, DATE" */
 const char *bench_html_where(const bench_report *report, char *line, size_t size);
@@ -24,7 +24,8 @@ const char *bench_html_where(const bench_report *report, char *line, size_t size
 /* Sections of the page. */
 void bench_html_baseline(const bench_report *report, text *t);
 cornu_status bench_html_machine(const bench_report *report, text *t);
-/* Caveats, `more` of them (NULL-ended, or NULL), and of `failures` which device failed why. */
+/* Caveats, then `more` of them (NULL-ended, or NULL), and with `failures` which devices failed and
+   why. */
 void bench_html_notes(const bench_report *report, const char *const *more, bool failures, text *t);
 void bench_html_operations(const bench_report *report, text *t);
 cornu_status bench_html_losses(const bench_report *report, text *t);

@@ -21,7 +21,7 @@ static void see(ratios *s, double value)
     s->count++;
 }
 
-/* "4.1", "4.1 to 62", of `unit`; below 1 in percent. */
+/* "4.1", "4.1 to 62", then `unit`; below 1 in percent. */
 static void say_ratios(const sentence *s, const ratios *of)
 {
     const bool below = of->high < 0.995;
@@ -33,7 +33,7 @@ static void say_ratios(const sentence *s, const ratios *of)
     sentence_add(s, "%s%s", markup_number(unit * of->high, 2, high), below ? " %" : " times");
 }
 
-/* The fastest of a workload's devices (but one), or NULL. */
+/* The fastest of a workload's devices (except one), or NULL. */
 static const bench_result *fastest(const bench_report *report, const char *workload,
                                    const bench_result *but)
 {
@@ -50,10 +50,10 @@ static const bench_result *fastest(const bench_report *report, const char *workl
 typedef struct tally {
     const char *winner; /* the device that is the fastest most often */
     int workloads, won;
-    ratios ahead;                           /* of the next, where the winner is the fastest */
-    const char *next;                       /* the same next everywhere, or NULL */
+    ratios ahead;     /* of the second device, where the winner is the fastest */
+    const char *next; /* the second device, if the same everywhere, or NULL */
     const bench_result *shortest, *longest; /* the winner's epochs */
-    ratios cpus, gpus;                      /* published epochs over the winner's */
+    ratios cpus, gpus;                      /* published epochs divided by the winner's */
 } tally;
 
 static int wins_of(const bench_report *report, const char *on)

@@ -36,7 +36,7 @@ static void add_changes(const bench_comparison *b, text *t)
     page_table_end(t);
 }
 
-/* The rows that were not compared, a line for each reason. */
+/* The rows that were not compared, one line per reason. */
 static void add_not_compared(const bench_comparison *b, text *t)
 {
     page_list_begin(t);

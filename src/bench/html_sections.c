@@ -1,14 +1,14 @@
-/* Sections of the page that look into a step: shares of the roofline, and losses. */
+/* Sections of the page about the inside of a step: shares of the roofline, and losses. */
 #include "bench/html.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* So that a page of many devices stays small. */
+/* Limits that keep a page of many devices small. */
 enum {
     CHARTS_MOST = 16,
-    OPERATIONS_MOST = 12, /* of a chart: those that take longest */
-    POINTS_MOST = 25,     /* of a curve */
+    OPERATIONS_MOST = 12, /* per chart: the slowest ones */
+    POINTS_MOST = 25,     /* per curve */
     DEVICES_MOST = 6,
     LINE = 256
 };
@@ -36,7 +36,7 @@ static int by_time(const void *a, const void *b)
     return (x->ms < y->ms) - (x->ms > y->ms);
 }
 
-/* The slowest OPERATIONS_MOST of them; returns how many. */
+/* The slowest OPERATIONS_MOST operations; returns their number. */
 static int slowest(const bench_result *r, const bench_operation **out)
 {
     enum { ALL = 512 };
@@ -107,8 +107,8 @@ static void add_operations_table(const bench_result *r, const bench_operation *c
     page_table_end(t);
 }
 
-/* Figures or tables of the first CHARTS_MOST results with operations; returns how many have some.
- */
+/* Figures or tables of the first CHARTS_MOST results with operations; returns the number of results
+   that have some. */
 static int each_with_operations(const bench_report *report, text *t, bool figures)
 {
     int charts = 0;
@@ -150,7 +150,7 @@ void bench_html_operations(const bench_report *report, text *t)
 
 /* ---- losses ----------------------------------------------------------------------------- */
 
-/* A curve with at most POINTS_MOST points: every so many, and the last. */
+/* A curve with at most POINTS_MOST points: every n-th, and the last. */
 typedef struct curve {
     double step[POINTS_MOST + 1], loss[POINTS_MOST + 1];
     int count;
@@ -168,7 +168,7 @@ static void make_curve(const bench_result *r, curve *c)
     }
 }
 
-/* All devices of the workload of result `index`, which is its first. */
+/* The losses of all devices of the workload of result `index`, which is its first. */
 static void add_losses_of(const bench_report *report, int index, curve *curves, text *t)
 {
     chart_line lines[DEVICES_MOST];

@@ -1,4 +1,4 @@
-/* The page of a sweep: which batch, and from which on another device wins. */
+/* The page of a sweep: the best batch, and the batch from which another device wins. */
 #include "bench/html.h"
 #include "bench/sweep.h"
 #include <math.h>
@@ -18,7 +18,7 @@ bool bench_html_is_sweep(const bench_report *report)
     return false;
 }
 
-/* With which batch a device takes the most samples a second; NULL: with none. */
+/* The batch with which a device trains the most samples per second; NULL: none. */
 static const bench_result *best_of(const bench_report *report, const char *workload)
 {
     const bench_result *best = NULL;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* JSON has no NaN; figures that are not given are null, too. */
+/* JSON has no NaN: a missing figure is null. */
 static json_t *number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
@@ -46,9 +46,9 @@ static json_t *list_json(const double *values, int count)
     return list;
 }
 
-/* The lists are what a later run with --baseline needs of each round: its mean step and its fastest
-   (ms), FLOP/s of the probe of arithmetic before it, bytes/s of reading the model's variables
-   before and after it (report.h). null: there is none. */
+/* The lists that a later run with --baseline needs for each round: its mean step and its fastest
+   (ms), FLOP/s of the arithmetic probe before it, bytes/s of reading the model's variables before
+   and after it (report.h). null: none. */
 static json_t *times_json(const bench_result *r)
 {
     const statistics *s = &r->step_ms;
@@ -119,7 +119,7 @@ static json_t *device_json(const bench_device *d)
                      l->cache_bytes, "launch_seconds", given(l->launch_seconds));
 }
 
-/* null where nothing was compared. */
+/* null if nothing was compared. */
 static json_t *baseline_json(const bench_comparison *b)
 {
     static const char *const verdicts[] = {"not compared", "no change seen", "faster", "slower"};
@@ -177,7 +177,7 @@ cornu_status bench_write_json(const json_t *all, const char *path)
 {
     file_write w;
     char *text = json_dumps(all, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
-    if (!text) /* also of NULL */
+    if (!text) /* true for NULL as well */
         return status_fail(CORNU_OUT_OF_MEMORY, "report: cannot allocate");
     cornu_status status = file_write_open(path, &w);
     if (status == CORNU_OK) {

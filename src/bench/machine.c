@@ -1,4 +1,4 @@
-/* What the report says of the machine. */
+/* The report's description of the machine. */
 #include "bench/machine.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-/* Take every `what` out of `line`. */
+/* Remove every `what` from `line`. */
 static void strip(char *line, const char *what)
 {
     size_t length = strlen(what);

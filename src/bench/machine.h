@@ -1,4 +1,4 @@
-/* What the report says of the machine, and of the compiler that made this library. */
+/* The machine, and the compiler of this library, as the report describes them. */
 #ifndef BENCH_MACHINE_H
 #define BENCH_MACHINE_H
 
@@ -6,7 +6,7 @@
 
 typedef struct bench_machine {
     char cpu[128], system[128];
-    int cores; /* physical, that this process may use */
+    int cores; /* physical cores that this process may use */
     int64_t memory_bytes;
     const char *compiler; /* its name, "GCC" or "clang", and version */
 } bench_machine;

@@ -12,7 +12,7 @@ static cornu_status fail_price(const char *found)
                        found);
 }
 
-/* What stands before or behind the number, without blanks around it. */
+/* The unit before or after the number, without surrounding blanks. */
 static cornu_status keep_unit(price_list *out, const char *from, size_t length, bool first,
                               const char *found)
 {

@@ -1,4 +1,4 @@
-/* What an hour of a device costs, as the user says: "cpu=0.08/h,gpu=0.53 EUR/h". */
+/* The price of an hour of a device, as the user writes it: "cpu=0.08/h,gpu=0.53 EUR/h". */
 #ifndef BENCH_PRICE_H
 #define BENCH_PRICE_H
 
@@ -14,15 +14,15 @@ typedef struct price {
 typedef struct price_list {
     price price[PRICES_MOST];
     int count;
-    char unit[PRICE_UNIT]; /* "EUR", "$"; "": none was given */
+    char unit[PRICE_UNIT]; /* "EUR", "$"; "": none */
     bool unit_first;       /* "$0.53" */
 } price_list;
 
-/* NULL or "": none. CORNU_INVALID names what was found. */
+/* NULL or "": no prices. CORNU_INVALID names the text that was found. */
 cornu_status price_parse(const char *text, price_list *out);
-/* Of `device`: by its name, else by its kind, else as any GPU; NAN: none was given. */
+/* The price of `device`: by its name, else by its kind, else as any GPU; NAN: none. */
 double price_of(const price_list *list, const char *device, bool gpu);
-/* "0.053 EUR" into text[48]; "-" of NAN. */
+/* "0.053 EUR" into text[48]; "-" for NAN. */
 const char *price_show(const price_list *list, double amount, char *text);
 
 #endif

@@ -19,7 +19,7 @@ typedef struct published_figure {
     double epoch_seconds; /* 0 where not given */
     double total_seconds; /* of all epochs */
     double accuracy;
-    const char *note; /* what these are: of which run and samples */
+    const char *note; /* the run and samples of the figures */
 } published_figure;
 extern const published_figure published_figures[]; /* workload NULL at the end */
 

@@ -11,15 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Floats of a large sum: many buckets. */
+/* Floats of a large all-reduce: many buckets. */
 enum { LARGE = 1 << 22, ADDED = 1 << 20, TIMES_MOST = 1000, ROUNDS_LEAST = 5 };
 static const double MESSAGE_SECONDS = 0.5, ROUND_SECONDS = 0.3;
 
-/* ---- what all ranks say ------------------------------------------------------------------- */
+/* ---- values of all ranks ------------------------------------------------------------------- */
 
 typedef enum merging { LARGEST, MEAN } merging;
 
-/* `count` numbers of each rank. */
+/* Merge `count` numbers of each rank. */
 static cornu_status merge(cornu_ranks *r, double *values, int count, merging how)
 {
     int ranks = cornu_ranks_count(r);
@@ -38,7 +38,7 @@ static cornu_status merge(cornu_ranks *r, double *values, int count, merging how
     return status;
 }
 
-/* How often what takes so long is done in that time, by all alike. */
+/* How many times work of `each` seconds fits into `seconds`; the same on all ranks. */
 static cornu_status repeats(cornu_ranks *r, double each, double seconds, int *out)
 {
     TRY(merge(r, &each, 1, LARGEST));
@@ -60,7 +60,7 @@ static cornu_status time_sum(cornu_ranks *r, float *values, const ranks_numbers 
     return CORNU_OK;
 }
 
-/* Median of the sum of so many numbers, the same on all ranks. */
+/* Median time of the all-reduce of `n` numbers, the same on all ranks. */
 static cornu_status time_sums(cornu_ranks *r, float *values, const ranks_numbers *n,
                               double *seconds)
 {
@@ -87,7 +87,8 @@ static double time_addition(float *values)
     return least / (ADDED * sizeof *values);
 }
 
-/* A sum of a number is as many messages as the model counts, and that of many their bytes. */
+/* The all-reduce of one number takes as many messages as the model counts, and that of many numbers
+   the time of their bytes. */
 static cornu_status measure_messages(cornu_ranks *r, ranks_report *report)
 {
     float *values;
@@ -116,7 +117,7 @@ typedef struct racer {
     cornu_ranks *ranks;
     contender own; /* a step of this rank's samples */
     shards *shards;
-    int64_t batch; /* of all ranks */
+    int64_t batch; /* of all ranks together */
     int64_t *index;
     int64_t next;
 } racer;
@@ -160,7 +161,7 @@ static cornu_status step_alone(racer *c, double *seconds)
     return CORNU_OK;
 }
 
-/* `steps` together and as many alone: means, over the ranks, too. */
+/* `steps` together and as many alone: means, also over the ranks. */
 static cornu_status run_round(racer *c, int steps, double means[TIMES])
 {
     double made[TIMES_MOST];
@@ -178,7 +179,7 @@ static cornu_status run_round(racer *c, int steps, double means[TIMES])
     return merge(c->ranks, means, TIMES, MEAN);
 }
 
-/* What somebody wants to stop, all stop. */
+/* If one rank wants to stop, all stop. */
 static cornu_status check_stopped(const ranks_options *o)
 {
     double stops = o->bench->should_stop && o->bench->should_stop(o->bench->user);
@@ -194,7 +195,7 @@ static cornu_status run_rounds(racer *c, const ranks_options *o, ranks_report *r
     double means[TIMES], spent = 0;
     int steps = 1, count = 0;
     for (int i = 0; i < 3; i++)
-        TRY(run_round(c, 1, means)); /* the first are slower */
+        TRY(run_round(c, 1, means)); /* the first round is slower */
     if (o->bench->steps > 0)
         steps = o->bench->steps < TIMES_MOST ? (int)o->bench->steps : TIMES_MOST;
     else
@@ -203,7 +204,7 @@ static cornu_status run_rounds(racer *c, const ranks_options *o, ranks_report *r
         cornu_status stopped = check_stopped(o);
         report->interrupted = stopped == CORNU_STOPPED && count > 0;
         if (report->interrupted)
-            break; /* what there is, is told */
+            break; /* the results so far are reported */
         TRY(stopped);
         TRY(run_round(c, steps, means));
         for (int i = 0; i < TIMES; i++)
@@ -243,7 +244,7 @@ static cornu_status keep_layout(const racer *c, ranks_result *out)
     return CORNU_OK;
 }
 
-/* The gradients' sum while nothing else is done. The shards' own memory is given back. */
+/* The all-reduce of the gradients with no other work. The shards' own memory is released. */
 static cornu_status measure_sum(racer *c, ranks_result *out)
 {
     const ranks_numbers numbers = *shards_numbers(c->shards);
@@ -310,7 +311,7 @@ static cornu_status measure_workload(const bench_workload *w, const ranks_option
         status = keep_layout(&c, out);
     if (status == CORNU_OK)
         status = measure_sum(&c, out);
-    report->count++; /* what it has is freed with the report */
+    report->count++; /* its memory is freed with the report */
     shards_close(c.shards);
     contender_close(&c.own);
     free(c.index);
@@ -318,7 +319,7 @@ static cornu_status measure_workload(const bench_workload *w, const ranks_option
     return status;
 }
 
-/* ---- all -------------------------------------------------------------------------------- */
+/* ---- all workloads ---------------------------------------------------------------------- */
 
 static int count_hosts(const cornu_ranks *r)
 {
@@ -381,7 +382,7 @@ void ranks_report_free(ranks_report *report)
 
 /* ---- the model --------------------------------------------------------------------------- */
 
-/* The products take nearly all of it where there are any. */
+/* The products take nearly all of the time, if there are any. */
 static double applied_by_all(const ranks_report *report, const ranks_result *r)
 {
     if (!report->divided)
@@ -400,7 +401,7 @@ static lone_step step_of(const ranks_report *report, const ranks_result *r)
                        .rests = r->rests};
 }
 
-/* The same on another network, where numbers are added when they have come. */
+/* The same step on another network, where numbers are added after they arrive. */
 static lone_step step_on_network(const ranks_report *report, const ranks_result *r)
 {
     lone_step step = step_of(report, r);

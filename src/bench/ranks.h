@@ -1,5 +1,5 @@
-/* Training by several ranks, measured: what a step takes and what of it is waiting, beside the
-   model of wires.h, which then says what other networks and more machines would do. */
+/* Measures training on several ranks: the time of a step and the waiting in it. The model of
+   wires.h then forecasts other networks and more machines. */
 #ifndef BENCH_RANKS_H
 #define BENCH_RANKS_H
 
@@ -9,35 +9,35 @@
 #include <stdio.h>
 
 typedef struct ranks_options {
-    const bench_options *bench; /* one device; batch: that of all ranks */
+    const bench_options *bench; /* one device; batch: that of all ranks together */
     cornu_ranks *ranks;
     const wire *forecast; /* [forecasts] */
     int forecasts;
-    const char *wire; /* as cornu_fit_options has it */
-    bool divides;     /* as shards_options has it */
+    const char *wire; /* see cornu_fit_options.wire */
+    bool divides;     /* see shards_options */
 } ranks_options;
 
 /* Medians in seconds; those of steps are means over the ranks. */
 typedef struct ranks_result {
     const char *workload;
-    int64_t batch; /* of all ranks; each has that divided by their number */
+    int64_t batch; /* of all ranks; each has an equal share of it */
     int64_t values;
     double step, step_least;
-    double made, waited, applied; /* of a step */
-    double updated;               /* of `applied`: the optimizer's, where its work is divided */
-    double slowest;               /* `made` of the rank that takes longest in a step */
-    double alone;                 /* a step of one rank's samples without the others */
-    double sum;                   /* adding the gradients, nothing else being done */
+    double made, waited, applied; /* of one step */
+    double updated; /* of `applied`: the optimizer's time, if the update is divided among ranks */
+    double slowest; /* `made` of the slowest rank in a step */
+    double alone;   /* a step of one rank's samples without the other ranks */
+    double sum;     /* the all-reduce of the gradients, with no other work */
     wire_factors factors;
-    bool rests;          /* a part of that belongs to `updated`, on all ranks (ranks_rest) */
+    bool rests;          /* some of that belongs to `updated`, on all ranks (ranks_rest) */
     shard_layout layout; /* with the times of a step of rank 0 that takes `slowest` */
 } ranks_result;
 
 typedef struct ranks_report {
     int ranks, hosts, threads;
     char device[64];
-    wire here;          /* between these ranks */
-    double add_seconds; /* of a byte */
+    wire here;          /* the network between these ranks */
+    double add_seconds; /* per byte */
     bool bf16, divided;
     bool interrupted; /* by should_stop, before all was measured */
     ranks_result *results;
@@ -46,13 +46,13 @@ typedef struct ranks_report {
     int forecasts;
 } ranks_report;
 
-/* By all ranks, at once. Call ranks_report_free also after a failure. */
+/* All ranks call it at the same time. Call ranks_report_free also after a failure. */
 cornu_status ranks_bench(const ranks_options *options, ranks_report *report);
 void ranks_report_free(ranks_report *report);
-/* What the model says of a result on so many ranks with such a network, each rank having as many
-   samples as now: seconds of a step. `w` NULL: on those that were measured. */
+/* The model's forecast for a result: seconds of a step on `ranks` ranks with network `w`, where
+   each rank has as many samples as now. `w` NULL: on the measured network. */
 double ranks_forecast(const ranks_report *report, const ranks_result *r, const wire *w, int ranks);
-/* The shares of `sum` that could be hidden behind the gradients, by the model, and that were. */
+/* The fractions of `sum` that could be hidden by the backward pass, by the model, and that were. */
 double ranks_hideable(const ranks_report *report, const ranks_result *r);
 double ranks_hidden(const ranks_result *r);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A median this many times the minimum is far from it. */
+/* A median that is this many times the minimum counts as noisy. */
 static const double NOISY = 1.2;
 
 const bench_device *bench_device_of(const bench_report *report, const char *name)

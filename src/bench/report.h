@@ -1,4 +1,4 @@
-/* What a comparison finds, as figures, as a table and as JSON. */
+/* The results of a comparison, as figures, as a table and as JSON. */
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H
 
@@ -11,9 +11,9 @@
 
 enum { BENCH_REASON = 512 };
 
-/* One operation of a step; what runs within its kernel is in its figures. */
+/* One operation of a step; operations that run within its kernel are included in its figures. */
 typedef struct bench_operation {
-    const char *name; /* of its row in ops.def */
+    const char *name; /* in ops.def */
     char layer[64], shape[OP_SHAPE_TEXT], kernel[64];
     double ms; /* median */
     double flops, bytes, share_of_limit;
@@ -24,7 +24,7 @@ typedef struct bench_operation {
 typedef struct bench_result {
     const char *workload;
     char device[64];
-    char failed[BENCH_REASON]; /* why it could not be measured, and there are no figures; "" */
+    char failed[BENCH_REASON]; /* the reason why it could not be measured and has no figures; "" */
     const char *precision;     /* of products: "fp32", ... */
     int64_t batch, steps;      /* steps timed */
     statistics step_ms;        /* over rounds: each round's mean step */
@@ -36,34 +36,35 @@ typedef struct bench_result {
     double *loss; /* [losses] */
     int64_t *loss_step;
     int losses;
-    bench_operation *operations; /* of options.operations; else none */
+    bench_operation *operations; /* with options.operations; else none */
     int operation_count;
-    void *graph; /* the same, of options.graph, for event_file_operations; or NULL */
+    void *graph; /* the same with options.graph, for event_file_operations; or NULL */
     size_t graph_size;
     double samples_per_second, epoch_seconds;
     double loss_first, loss_last; /* means of the first and the last steps, warm-up included */
     double cold_seconds;          /* opening the device, weights and plan, and the first step */
-    int launches;                 /* of kernels on an accelerator, a step; 0 on the host */
-    /* What the device says of itself while it works; NAN where it does not. */
+    int launches;                 /* kernels per step on an accelerator; 0 on the host */
+    /* The device's own sensors while it works; NAN if not available. */
     double watts, joules_per_epoch, clock_mhz;
-    double host_watts;    /* of the host's processors, with all that ran there (energy.h); or NAN */
-    double validation_ms; /* a step of evaluation; NAN: not asked for */
-    double flops_per_step, bytes_per_step; /* the plan's: as the operations are defined */
-    double flops_run, bytes_run;           /* as the kernels do them; the limit is of these */
+    double host_watts;    /* of the host's processors, including all other work there (energy.h); or
+                             NAN */
+    double validation_ms; /* a step of evaluation; NAN: not measured */
+    double flops_per_step, bytes_per_step; /* the plan's: by the definitions of the operations */
+    double flops_run, bytes_run;           /* by the kernels; the limit is computed from these */
     double share_of_limit;
     device_limits limits; /* of this device at this precision */
-    const char *bound;    /* what the limit is: "FMA" or "memory" */
+    const char *bound;    /* the limiting resource: "FMA" or "memory" */
     double working_set;   /* bytes of weights, slots and buffers */
     bool real_data;
     char data_name[64];
-    double probe_low; /* least FMA probe between rounds over the measured limit: < 0.9 says
-                         throttled; NAN: there were none, as of an accelerator */
+    double probe_low; /* lowest FMA probe between rounds divided by the measured limit: < 0.9 means
+                         throttled; NAN: no probes, as on an accelerator */
     double probe_median;
     bool has_full;                                 /* --full: the recipe's schedule was run */
     double full_seconds, full_loss, full_accuracy; /* loss and accuracy on the test samples */
 } bench_result;
 
-/* A device that has limits of its own: an accelerator. */
+/* A device with limits of its own: an accelerator. */
 typedef struct bench_device {
     cornu_device_info info;
     device_limits limits;
@@ -73,7 +74,7 @@ enum { BENCH_DEVICES_MOST = 16 };
 
 typedef enum bench_verdict {
     BENCH_NOT_COMPARED,
-    BENCH_SAME, /* no change seen; the interval says how small a one would have been */
+    BENCH_SAME, /* no change seen; the interval says how small a change would have been seen */
     BENCH_FASTER,
     BENCH_SLOWER
 } bench_verdict;
@@ -83,13 +84,13 @@ typedef struct bench_change {
     char workload[64], device[64];
     bench_verdict verdict;
     double before_ms, after_ms; /* medians of the rounds' fastest steps */
-    double ratio, low, high;    /* of now to then, less what memory explains, and its interval */
-    char why[256];              /* of one that was not compared */
+    double ratio, low, high;    /* of now to then, without the effect of memory, and its interval */
+    char why[256];              /* if it was not compared */
 } bench_change;
 
-/* What a comparison with a saved run found. */
+/* The result of a comparison with a saved run. */
 typedef struct bench_comparison {
-    char file[256]; /* as it may be shown; "": there is none */
+    char file[256]; /* its printable name; "": none */
     char version[32], started[32];
     bench_change *changes;
     int count;
@@ -99,10 +100,10 @@ typedef struct bench_comparison {
     size_t difference_capacity;
 } bench_comparison;
 
-/* How it was measured, as far as it changes figures. */
+/* The settings that change figures. */
 typedef struct bench_settings {
     bool quick, exact_convolution;
-    int64_t steps; /* of a round; 0: as many as fit */
+    int64_t steps; /* per round; 0: as many as fit */
 } bench_settings;
 
 typedef struct bench_report {
@@ -116,30 +117,30 @@ typedef struct bench_report {
     int count;
     size_t capacity;
     bench_comparison baseline;
-    bool interrupted; /* should_stop has ended it before all was measured */
-    char **notes;     /* substituted data, throttling, what was not run and why */
+    bool interrupted; /* should_stop ended it before all was measured */
+    char **notes;     /* substituted data, throttling, and skipped measurements with the reason */
     int note_count;
     size_t note_capacity;
-    json_t *json; /* the whole report as --json writes it */
+    json_t *json; /* the whole report as JSON for --json */
 } bench_report;
 
-/* NULL: the device has no limits of its own; the host's cores are meant. */
+/* NULL: the device has no limits of its own; use those of the host's cores. */
 const bench_device *bench_device_of(const bench_report *report, const char *name);
-/* "gpu" or "cpu": as which its published figures are listed. */
+/* "gpu" or "cpu": the kind of its published figures. */
 const char *bench_device_kind(const bench_report *report, const char *name);
-/* Append a note, unless it is there already. */
+/* Append a note, unless it is already there. */
 cornu_status bench_note(bench_report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* A note of the results whose median is far above their minimum, where there are any. */
+/* A note about the results whose median is far above their minimum, if there are any. */
 cornu_status bench_note_noise(bench_report *report);
 void bench_report_free(bench_report *report);
-void bench_result_forget(bench_result *r); /* free what it points to, and empty it */
+void bench_result_forget(bench_result *r); /* free the memory that it points to, and empty it */
 /* The table, at most 80 columns. */
 void bench_print(const bench_report *report, FILE *out);
-/* report->json from the rest of the report. */
+/* Make report->json from the rest of the report. */
 cornu_status bench_make_json(bench_report *report);
-/* report->json, or that of another report, as a file, atomically. NULL: there was no memory for it.
- */
+/* Write report->json, or that of another report, to a file, atomically. NULL fails for lack of
+   memory. */
 cornu_status bench_write_json(const json_t *all, const char *path);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum { BATCH_MOST = 1 << 20 };
-/* A device that takes less than this share of another's time beats it. */
+/* A device beats another if it takes less than this fraction of the other's time. */
 static const double CLEARLY = 0.95;
 
 /* ---- the list --------------------------------------------------------------------------- */
@@ -151,7 +151,7 @@ static int compare_placed(const void *a, const void *b)
     return x->index < y->index ? -1 : 1;
 }
 
-/* Without memory they stay as they are. */
+/* Without memory they stay unsorted. */
 void sweep_sort(bench_report *report)
 {
     placed *all = calloc((size_t)report->count + 1, sizeof *all);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Of a sweep: each batch is measured so long; and that of the options, if it is among them. */
+/* In a sweep, for each batch; and for the batch of the options, if it is among them. */
 static const bench_effort SWEPT = {.warm_up_seconds = 0.1,
                                    .round_seconds = 0.05,
                                    .budget_seconds = 0.5,
@@ -16,7 +16,7 @@ static const bench_effort SWEPT_LONGEST = {.warm_up_seconds = 0.3,
                                            .patience_seconds = 5,
                                            .rounds_least = 12,
                                            .rounds_most = 60};
-/* What a batch takes on each device besides its rounds. */
+/* Seconds per batch and device besides its rounds. */
 static const double SWEPT_OPENING_SECONDS = 0.4;
 
 static cornu_status leave_out(bench *b, const bench_workload *w, const compared *on, int64_t batch,
@@ -28,8 +28,8 @@ static cornu_status leave_out(bench *b, const bench_workload *w, const compared 
     return CORNU_OK;
 }
 
-/* Seconds that a batch will take on a device, as far as is known: opening it, where drivers may
-   compile, and its rounds. */
+/* Seconds that a batch will take on a device, as far as is known: opening it (drivers may compile),
+   and its rounds. */
 static double cost_of(const bench *b, const bench_workload *w, const compared *on, int64_t batch)
 {
     double opening = SWEPT_OPENING_SECONDS;

@@ -82,13 +82,13 @@ void sweep_say_winners(const bench_report *report, const char *workload, char *l
         else if (most > first->batch)
             append(line, size, " %s takes less time than %s at no batch up to %lld.", r->device,
                    first->device, (long long)most);
-        else if (most > 0) /* the only one that both have */
+        else if (most > 0) /* the only batch that both have */
             append(line, size, " %s takes more time than %s at batch %lld.", r->device,
                    first->device, (long long)most);
     }
 }
 
-/* The batches with which `on` failed as `first` did. */
+/* The batches with which `on` failed in the same way as with `first`. */
 static void say_failed(const bench_report *report, const bench_result *first, char *line,
                        size_t size)
 {
@@ -121,7 +121,7 @@ void sweep_say_left_out(const bench_report *report, const char *workload, char *
     }
 }
 
-/* A line each. */
+/* One line each. */
 static void print_winners(const bench_report *report, const char *workload, FILE *out)
 {
     char line[1024] = "";
@@ -134,7 +134,7 @@ static void print_winners(const bench_report *report, const char *workload, FILE
     }
 }
 
-/* What bench_print says below its table. */
+/* The lines that bench_print prints below its table. */
 static void print_notes(const bench_report *report, FILE *out)
 {
     for (int i = 0; i < report->note_count; i++)
@@ -166,7 +166,7 @@ void sweep_print(const bench_report *report, bool utf8, FILE *out)
 
 /* ---- the chart -------------------------------------------------------------------------- */
 
-/* The devices of a workload in order. */
+/* The devices of a workload, in order. */
 static int devices_of(const bench_report *report, const char *workload, const char **names)
 {
     int count = 0;

@@ -17,7 +17,7 @@ typedef struct row {
     char cell[COLUMNS][CELL];
 } row;
 
-/* Three significant digits, but no fraction beyond 100. */
+/* Three significant digits, but no fraction above 100. */
 static int decimals(double value)
 {
     return value < 0.995 ? 3 : value < 9.95 ? 2 : value < 99.5 ? 1 : 0;
@@ -49,7 +49,7 @@ static const bench_result *first_measured(const bench_report *report)
     return NULL;
 }
 
-/* Median of the same workload on that row's device; 0: it has none. */
+/* The median of the same workload on the first row's device; 0: none. */
 static double first_median(const bench_report *report, const bench_result *r)
 {
     const bench_result *first = first_measured(report);
@@ -77,8 +77,8 @@ static void show_step(double ms, char *out)
         snprintf(out, CELL, "%.0f s", ms / 1e3);
 }
 
-/* The median and half of what lies between the minimum and the 95th percentile; alone where the
-   table needs the room. */
+/* The median and half of the range from the minimum to the 95th percentile; the median alone if the
+   table needs the space. */
 static void show_median(const statistics *s, bool alone, char *out)
 {
     double spread = (s->p95 - s->minimum) / 2;
@@ -89,7 +89,7 @@ static void show_median(const statistics *s, bool alone, char *out)
         sentence_add(&(sentence){out, CELL}, " ±%.0f", spread / 1e3);
 }
 
-/* Three significant digits, at most three of them behind the point. */
+/* Three significant digits, at most three of them after the point. */
 static void show_loss(double value, char *out)
 {
     bool plain = value >= 0.0005 && value < 999.5;
@@ -108,7 +108,7 @@ static void show_losses(const bench_result *r, char *out)
     sentence_add(&(sentence){out, CELL}, "→%s", last);
 }
 
-/* As often as the first device would take it. */
+/* Relative to the first device's time. */
 static void show_ratio(double median, double first, char *out)
 {
     double ratio = first > 0 ? median / first : 0;
@@ -118,7 +118,7 @@ static void show_ratio(double median, double first, char *out)
         snprintf(out, CELL, "-");
 }
 
-/* Of one that failed: what it is alone. */
+/* A failed row has only its names. */
 static row make_row(const bench_report *report, const bench_result *r)
 {
     row x = {0};
@@ -142,7 +142,7 @@ static row heading(const bench_report *report)
 {
     row x = {.cell = {"workload", "device", "min ms", "median ms", "limit", "epoch", "", "loss",
                       "published"}};
-    if (has_several_devices(report)) { /* then there is no room for more */
+    if (has_several_devices(report)) { /* there is no room for more columns */
         snprintf(x.cell[NAME], CELL, "workload (ms)");
         snprintf(x.cell[LEAST], CELL, "min");
         snprintf(x.cell[STEP], CELL, "median");
@@ -173,7 +173,7 @@ static void print_row(const row *x, const int *width, bool several, int gap, FIL
     fputc('\n', out);
 }
 
-/* What it is, and why there are no figures. */
+/* The row's names, and the reason why it has no figures. */
 static void print_failed(const row *x, const bench_result *r, const int *width, int gap, FILE *out)
 {
     char line[NOTE];
@@ -285,7 +285,7 @@ static void print_published(const bench_report *report, FILE *out)
     }
 }
 
-/* Which workloads ran on other data than their own. */
+/* The workloads that ran on other data than their own. */
 static void print_data(const bench_report *report, FILE *out)
 {
     char real[NOTE] = "", generated[NOTE] = "", other[NOTE] = "";
@@ -327,7 +327,7 @@ static void print_full(const bench_report *report, FILE *out)
     }
 }
 
-/* What an accelerator says beside the times: cold start, kernels, power. */
+/* An accelerator's figures besides the times: cold start, kernels, power. */
 static void print_accelerators(const bench_report *report, FILE *out)
 {
     for (int i = 0; i < report->count; i++) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A candidate that is this much slower over the workloads so far is tried on no more of them. */
+/* A candidate that is this much slower over the workloads so far is not tried on the others. */
 static const double HOPELESS = 1.15;
 enum { WORKLOADS_MOST = 32, QUICK_CANDIDATES = 3 };
 
@@ -15,7 +15,7 @@ typedef struct tune {
     tune_report *report;
     const char *workloads[WORKLOADS_MOST];
     int workload_count;
-    device *device; /* open as long as candidates are asked for */
+    device *device; /* open as long as candidates are needed */
 } tune;
 
 static void notice(const tune *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -41,7 +41,7 @@ static int rounds_of(const tune *t, bool last)
 
 /* ---- workloads -------------------------------------------------------------------------- */
 
-/* The row of this operation and sizes; NULL: there is none. */
+/* The row of this operation and sizes; NULL: none. */
 static tune_row *find_row(const tune_report *r, const char *operation, const char *sizes)
 {
     for (size_t i = 0; i < r->row_count; i++)
@@ -50,7 +50,7 @@ static tune_row *find_row(const tune_report *r, const char *operation, const cha
     return NULL;
 }
 
-/* Add rows for what is not among them; *fresh, *all: how many. */
+/* Add rows for new shapes; *fresh, *all: their numbers. */
 static cornu_status add_shapes(tune_report *r, const plan *p, int *fresh, int *all)
 {
     char sizes[OP_SHAPE_TEXT];
@@ -72,7 +72,7 @@ static cornu_status add_shapes(tune_report *r, const plan *p, int *fresh, int *a
     return CORNU_OK;
 }
 
-/* Most of its products are not among those of the workloads before. */
+/* Are most of its products new compared with the workloads before? */
 static cornu_status is_new(tune_report *r, const char *workload, bool *yes)
 {
     cornu_model *model = NULL;
@@ -110,7 +110,7 @@ static cornu_status choose_workloads(tune *t)
 
 /* ---- one candidate ----------------------------------------------------------------------- */
 
-/* Medians of a pair's operations into the rows; of one shape that is there twice, the last. */
+/* Medians of a pair's operations into the rows; for a repeated shape, the last. */
 static cornu_status add_rows(tune_report *r, const tune_pair *pair)
 {
     const plan *p = pair->side[0].plan->plan;
@@ -128,8 +128,7 @@ static cornu_status add_rows(tune_report *r, const tune_pair *pair)
     return CORNU_OK;
 }
 
-/* `to` against `from`, opened in this order or the other one. *failed: the side that did not work.
- */
+/* `to` against `from`, opened in this order or the other one. *failed: the side that failed. */
 static cornu_status compare_once(tune *t, const char *workload, const char *const tunings[2],
                                  int first, bool rows, double *ratio, int *failed)
 {
@@ -150,8 +149,8 @@ static cornu_status compare_once(tune *t, const char *workload, const char *cons
     return status;
 }
 
-/* The worse of both orders: on PoCL a session may be several times slower than another of the same
-   tuning, for as long as it is open, for a reason not found yet. */
+/* The worse of both orders: on PoCL a session may be several times slower than another with the
+   same tuning, for as long as it is open, for an unknown reason. */
 static cornu_status compare_on(tune *t, const char *workload, const char *from, const char *to,
                                bool last, double *ratio, int *failed)
 {
@@ -163,7 +162,7 @@ static cornu_status compare_on(tune *t, const char *workload, const char *from, 
     return CORNU_OK;
 }
 
-/* The geometric mean over the workloads, but for those that do not fit into memory. */
+/* The geometric mean over the workloads that fit into memory. */
 static cornu_status compare(tune *t, const char *from, const char *to, bool last, double *ratio,
                             int *failed)
 {
@@ -184,8 +183,7 @@ static cornu_status compare(tune *t, const char *from, const char *to, bool last
     return measured > 0 ? CORNU_OK : status;
 }
 
-/* A candidate that the device cannot run is one that loses; anything else that fails ends it all.
- */
+/* A candidate that the device cannot run loses; any other failure ends the search. */
 static cornu_status try_candidate(tune *t, int stage, const char *from, const char *to,
                                   double *ratio)
 {
@@ -208,7 +206,7 @@ static cornu_status try_candidate(tune *t, int stage, const char *from, const ch
 
 /* ---- the search -------------------------------------------------------------------------- */
 
-/* The best of a stage in place of `best`; *more: there is such a stage. */
+/* The best of a stage replaces `best`; *more: the stage exists. */
 static cornu_status run_stage(tune *t, int stage, char best[TUNING_TEXT], bool *more)
 {
     char from[TUNING_TEXT], other[TUNING_TEXT];
@@ -230,7 +228,7 @@ static cornu_status run_stage(tune *t, int stage, char best[TUNING_TEXT], bool *
     return CORNU_OK;
 }
 
-/* The winner against what was used, once more: who won by chance does not win twice. */
+/* Compare the winner with the current tuning once more: a winner by chance does not win twice. */
 static cornu_status keep_winner(tune *t, const char *best)
 {
     tune_report *r = t->report;
@@ -256,7 +254,7 @@ static cornu_status search(tune *t)
     return keep_winner(t, best);
 }
 
-/* What is used now. */
+/* The current tuning. */
 static cornu_status look_up(const tune *t, device_tuning *now)
 {
     const device_ops *ops = t->device->ops;

@@ -1,5 +1,5 @@
-/* How should a device's kernels divide their work? Candidates (device_ops.tuning_candidate) against
-   what is used, on steps of the published workloads. */
+/* How should a device's kernels divide their work? Candidates (device_ops.tuning_candidate) are
+   compared with the current tuning, on steps of the published workloads. */
 #ifndef BENCH_TUNE_H
 #define BENCH_TUNE_H
 
@@ -10,17 +10,17 @@ typedef struct tune_options {
     const char *device;
     bool quick;                                      /* fewer candidates, fewer rounds */
     int rounds;                                      /* 0: 5, the winner's 9; quick: 3 and 7 */
-    void (*on_notice)(void *user, const char *line); /* what is going on; may be NULL */
+    void (*on_notice)(void *user, const char *line); /* progress lines; may be NULL */
     bool (*should_stop)(void *user);
     void *user;
 } tune_options;
 
-/* A candidate, its time over that of the best before its stage (1 and more: no better), or why it
-   has none. */
+/* A candidate: its time divided by that of the best before its stage (1 and more: no better), or
+   the reason why it has none. */
 typedef struct tune_trial {
     int stage;
     char from[TUNING_TEXT], text[TUNING_TEXT];
-    double ratio; /* geometric mean of the workloads'; of the first ones where it is hopeless */
+    double ratio; /* geometric mean over the workloads; over the first ones if it is hopeless */
     char failure[256];
 } tune_trial;
 
@@ -31,22 +31,23 @@ typedef struct tune_row {
 } tune_row;
 
 typedef struct tune_report {
-    device_tuning before, after; /* what was used; the winner, in its file: .text "" where nothing
+    device_tuning before, after; /* the tuning so far; the winner, in its file: .text "" if nothing
                                     is faster by TUNE_GAIN */
     double ratio;                /* of their times, measured once more */
     tune_trial *trials;
     size_t trial_count, trial_capacity;
-    tune_row *rows; /* with a winner */
+    tune_row *rows; /* if there is a winner */
     size_t row_count, row_capacity;
 } tune_report;
 
 enum { TUNE_ROUNDS_MOST = 15 };
 
-/* Of a candidate that takes less than this share of the time it is worth that bits change. */
+/* A change of bits is justified for a candidate whose time is below this fraction of the current
+   one. */
 #define TUNE_GAIN 0.98
 
-/* Measure, and keep the winner. CORNU_UNSUPPORTED where the device has nothing to tune,
-   CORNU_STOPPED with nothing kept. Call tune_report_free also after a failure. */
+/* Measure, and keep the winner. CORNU_UNSUPPORTED if the device cannot be tuned, CORNU_STOPPED with
+   nothing kept. Call tune_report_free also after a failure. */
 cornu_status tune_run(const tune_options *options, tune_report *report);
 void tune_report_free(tune_report *report);
 

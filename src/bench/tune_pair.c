@@ -29,8 +29,8 @@ void tune_side_close(tune_side *s)
     *s = (tune_side){0};
 }
 
-/* Nothing is learned: one batch again and again would be known by heart, and its gradients denormal
-   numbers, with which some CPUs are slow. */
+/* The learning rate is 0: training on one batch again and again would drive gradients to denormals,
+   with which some CPUs are slow. */
 static step_input input_of(const tune_side *s, int round)
 {
     step_input input = generated_batch_input(s->model, &s->batch);
@@ -39,8 +39,8 @@ static step_input input_of(const tune_side *s, int round)
     return input;
 }
 
-/* Steps as in training, by the wall's clock: what is compared. Seconds a step; the first, which
-   finds the other side's data in the caches, does not count. */
+/* Steps as in training, by the wall clock, which is the figure that counts. Returns seconds per
+   step; the first step, which finds the other side's data in the caches, does not count. */
 static cornu_status run_steps(tune_side *s, int round, double *seconds)
 {
     device *d = session_device(s->session);
@@ -58,7 +58,7 @@ static cornu_status run_steps(tune_side *s, int round, double *seconds)
     return CORNU_OK;
 }
 
-/* And each operation by itself, for the table. */
+/* Also time each operation separately, for the table. */
 static cornu_status run_round(tune_side *s, int round, double *seconds)
 {
     device *d = session_device(s->session);
@@ -69,8 +69,8 @@ static cornu_status run_round(tune_side *s, int round, double *seconds)
                                    s->seconds + (size_t)round * count);
 }
 
-/* The side that begins changes with every round; the first round, which finds cold caches, is
-   measured again. */
+/* The sides take turns to begin a round; the first round, which finds cold caches, is measured
+   again. */
 cornu_status tune_pair_run(tune_pair *p, const tune_options *options, int rounds, int *failed)
 {
     double ratios[TUNE_ROUNDS_MOST];

@@ -1,4 +1,4 @@
-/* Versions of everything that a result may hang on, for bug reports. */
+/* Versions of everything that may affect a result, for bug reports. */
 #include "base/memory.h"
 #include "base/status.h"
 #include "bench/machine.h"
@@ -42,7 +42,7 @@
 
 enum { VERSION_ROOM = 64 };
 
-/* ---- what the libraries say ------------------------------------------------------------- */
+/* ---- versions that libraries report ----------------------------------------------------- */
 
 typedef void say_version(char out[VERSION_ROOM]);
 
@@ -126,7 +126,7 @@ typedef struct library {
     const char *name;
     say_version *now;
     const char *built;
-    void (*function)(void); /* by which its file is found; never called */
+    void (*function)(void); /* identifies its file; never called */
 } library;
 
 static const library libraries[] = {
@@ -135,13 +135,13 @@ static const library libraries[] = {
 #undef LIBRARY
 };
 
-/* The file that holds a function; "" where it is the program itself. */
+/* The file that contains a function; "" if it is the program itself. */
 static void file_of(void (*function)(void), char path[PATH_MAX])
 {
     Dl_info at, own;
     void *address, *self;
     void (*here)(void) = (void (*)(void))say_onednn;
-    memcpy(&address, &function, sizeof address); /* POSIX has them of one size */
+    memcpy(&address, &function, sizeof address); /* POSIX gives both the same size */
     memcpy(&self, &here, sizeof self);
     *path = 0;
     if (dladdr(address, &at) == 0 || dladdr(self, &own) == 0 || at.dli_fbase == own.dli_fbase)

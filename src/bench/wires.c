@@ -7,28 +7,27 @@
 
 /* ---- the model -------------------------------------------------------------------------- */
 
-/* Everybody says that it joins, or what its losses are. */
+/* The message in which every rank announces that it takes part, or its losses. */
 static double share_seconds(const wire *w, int ranks)
 {
     return log2(ranks) * w->latency;
 }
 
-/* Numbers on their way, in buckets. */
+/* Numbers in transit, in buckets. */
 typedef struct journey {
     const wire *w;
-    int ranks, halves; /* halves: 2 of a sum that all get, 1 of one that stays divided, or of parts
-                          that come back */
-    int left;          /* so many of the halves' messages, the last ones, are not sent */
+    int ranks, halves; /* halves: 2 for an all-reduce, 1 for a reduce-scatter or an all-gather */
+    int left;          /* number of the halves' messages, at the end, that are not sent */
     int64_t values, buckets_of;
     double value_bytes, add_seconds;
-    double begins;              /* not before */
-    int64_t first;              /* so many of the values are made at */
-    double first_made;          /* this time, the others */
-    const shard_layout *layout; /* as it says; NULL: evenly, */
-    double evenly;              /* within so long */
+    double begins;              /* earliest start */
+    int64_t first;              /* the number of values that exist at first_made */
+    double first_made;          /* see `first` */
+    const shard_layout *layout; /* when the other values exist; NULL: evenly */
+    double evenly;              /* without a layout: seconds in which the values are made */
 } journey;
 
-/* When the numbers before `end` are made. */
+/* When the numbers before `end` exist. */
 static double made_at(const journey *j, int64_t end)
 {
     const shard_layout *l = j->layout;
@@ -38,13 +37,13 @@ static double made_at(const journey *j, int64_t end)
     return seconds;
 }
 
-/* When the last of the buckets has come. */
+/* When the last bucket is complete. */
 static double ended_at(const journey *j)
 {
     const wire *w = j->w;
     int64_t bucket = ranks_bucket(j->buckets_of);
     double messages = (j->halves * log2(j->ranks) - j->left) * w->latency, done = j->begins;
-    double freed[RANKS_BUCKETS] = {0}; /* when a bucket's place is */
+    double freed[RANKS_BUCKETS] = {0}; /* when a bucket's slot is free */
     for (int64_t i = 0, k = 0; i < j->values; i += bucket, k++) {
         int64_t end = i + bucket < j->values ? i + bucket : j->values;
         double bytes = (double)(end - i) * j->value_bytes * (j->ranks - 1 - j->left) / j->ranks;
@@ -73,13 +72,13 @@ static bool has_factors(const wire_factors *f, int ranks)
     return ranks > 1 && f->elements > 0 && shard_factors_fewer(ranks * f->floats, f->elements);
 }
 
-/* Elements whose gradients are added all the same. */
+/* Elements whose gradients are all-reduced all the same. */
 static int64_t added_elements(const wire_factors *f, int ranks)
 {
     return has_factors(f, ranks) ? 0 : f->elements;
 }
 
-/* When the factors of all are there. */
+/* When the factors of all ranks have arrived. */
 static double exchanged_at(const wire *w, int ranks, const wire_factors *f, double begins)
 {
     if (!has_factors(f, ranks))
@@ -88,7 +87,7 @@ static double exchanged_at(const wire *w, int ranks, const wire_factors *f, doub
     return fmax(begins, f->made) + log2(ranks) * w->latency + bytes * w->byte_seconds;
 }
 
-/* The gradients' of a step; all are there, unless `layout` says when. */
+/* The gradients of a step; all exist, unless `layout` says when. */
 static journey sum_of(const wire *w, int ranks, const lone_step *step, const shard_layout *layout)
 {
     const int64_t values = step->layout->values + added_elements(&step->factors, ranks);
@@ -115,7 +114,7 @@ double wire_add_seconds(const wire *w, int ranks, const lone_step *step)
     return ended_at(&j);
 }
 
-/* What a rank makes of its own. */
+/* Seconds of a rank's own forward and backward pass. */
 static double made_seconds(int ranks, const lone_step *step)
 {
     return step->made + (has_factors(&step->factors, ranks) ? 0 : step->factors.products);
@@ -127,8 +126,8 @@ double wire_wait_seconds(const wire *w, int ranks, const lone_step *step)
     return fmax(ended_at(&j) - made_seconds(ranks, step), 0);
 }
 
-/* Each rank updates its part, while the first of it is sent; where there are factors, the kernels'
-   behind that. */
+/* Each rank updates its share, and sends the first of it meanwhile; if there are factors, their
+   kernels follow. */
 static double apply_seconds(const wire *w, int ranks, const lone_step *step)
 {
     const wire_factors *f = &step->factors;
@@ -178,7 +177,7 @@ typedef struct unit {
 static const unit rates[] = {{"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}, {NULL, 0}};
 static const unit times[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {NULL, 0}};
 
-/* A number above 0 and its unit; NAN: it is none. *rest: what follows. */
+/* A number above 0 and its unit; NAN: not a number. *rest: the text after it. */
 static double quantity(const char *text, const unit *units, const char **rest)
 {
     char *end;
