@@ -20,7 +20,7 @@ static doc *parse(const char *input)
     return d;
 }
 
-/* Both comparisons are of whole messages: where it is, what was found, what was expected. */
+/* Both compare whole messages: the place, the text found, the text expected. */
 static void assert_refused(const char *input, const char *message)
 {
     doc *d;
@@ -140,7 +140,8 @@ static void depth_and_size_are_limited(void **state)
     assert_string_equal(cornu_last_error(), "f: found 1048577 bytes; expected at most 1048576");
 }
 
-/* libyaml compares every %TAG with all before it: what begins a line is refused unread. */
+/* libyaml compares every %TAG with all previous ones: a line that begins with one is refused
+   unread. */
 static void directives_are_refused_before_parsing(void **state)
 {
     (void)state;

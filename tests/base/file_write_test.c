@@ -1,5 +1,5 @@
-/* Writing files: in which order it goes to the disk, and what becomes of it when something fails or
-   somebody is killed. The linker puts the functions below in the place of the system's
+/* Writing files: the order of the calls that bring a file to the disk, and the result when a call
+   fails or the process is killed. The linker replaces the system's functions by those below
    (tests/CMakeLists.txt). */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,17 +21,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- what happened, and what is to fail --------------------------------------------------- */
+/* ---- recorded calls and injected failures ------------------------------------------------- */
 
-/* A letter a call: w a part of the file was pushed, F the file was synced, R renamed, D its folder
-   synced. The one in `failing` fails with `error`. */
+/* One letter per call: w some bytes of the file were written out, F the file was synced, R renamed,
+   D its folder synced. The call in `failing` fails with `error`. */
 static char events[64];
 static char failing;
 static int error;
 static off_t synced_size;
-static const char *beside; /* is written at the next rename, by somebody else */
+static const char *beside; /* another process writes this at the next rename */
 static bool stolen;        /* a temporary file was removed before it was locked */
-static int interrupts;     /* so many of the next calls are interrupted by a signal */
+static int interrupts;     /* number of the next calls that a signal interrupts */
 
 static int happens(char event, int result)
 {
@@ -53,7 +53,7 @@ static bool is_interrupted(void)
     return true;
 }
 
-/* At most a few bytes at a time, as a signal may leave it. */
+/* At most a few bytes at a time, as after a signal. */
 ssize_t __real_write(int fd, const void *data, size_t size);
 ssize_t __wrap_write(int fd, const void *data, size_t size);
 ssize_t __wrap_write(int fd, const void *data, size_t size)
@@ -126,7 +126,7 @@ static int open_all(void **state)
     return scratch_open(state);
 }
 
-/* ---- help --------------------------------------------------------------------------------- */
+/* ---- helpers ------------------------------------------------------------------------------ */
 
 enum { LARGE = 20 << 20 };
 static char block[LARGE];
@@ -163,11 +163,11 @@ static void a_file_is_synced_before_it_is_renamed_and_its_folder_after(void **st
     const char *path = scratch_write("a.txt", "old", 3);
     assert_int_equal(write_text(path, "new bytes"), CORNU_OK);
     assert_string_equal(events, "FRD");
-    assert_int_equal(synced_size, 9); /* all were written by then */
+    assert_int_equal(synced_size, 9); /* all bytes were written by then */
     assert_content(path, "new bytes");
 }
 
-/* The old file stays, or (where only the folder could not be synced) the new one is whole. */
+/* The old file stays, or (if only the folder could not be synced) the new one is complete. */
 static void each_failure_is_reported_and_loses_nothing(void **state)
 {
     (void)state;
@@ -202,7 +202,7 @@ static void a_folder_that_knows_no_fsync_is_no_failure(void **state)
     assert_int_equal(write_text(scratch_path("a.txt"), "new"), CORNU_OK);
 }
 
-/* The caller may look at the commit's status alone. */
+/* The caller may check the commit's status alone. */
 static void an_earlier_failure_is_not_forgotten(void **state)
 {
     (void)state;
@@ -221,7 +221,7 @@ static void an_earlier_failure_is_not_forgotten(void **state)
     assert_int_equal(first, CORNU_IO);
     assert_int_equal(file_write_commit(&w), CORNU_IO);
     assert_content(path, "old");
-    /* A disk that says so while parts are pushed does not say so again. */
+    /* A disk that reports an error for some bytes does not report it again. */
     failing = 'w';
     assert_int_equal(file_write_open(path, &w), CORNU_OK);
     assert_int_equal(file_write_bytes(&w, block, LARGE), CORNU_IO);
@@ -242,7 +242,7 @@ static void a_signal_interrupts_no_write_and_no_sync(void **state)
     file_write w;
     assert_int_equal(file_write_open(path, &w), CORNU_OK);
     assert_int_equal(file_write_bytes(&w, "ab", 2), CORNU_OK);
-    interrupts = 5; /* of the write, which gets nothing done, and of the file's fsync */
+    interrupts = 5; /* of the write, which makes no progress, and of the file's fsync */
     assert_int_equal(file_write_commit(&w), CORNU_OK);
     assert_int_equal(interrupts, 0);
     assert_content(path, "ab");
@@ -285,7 +285,7 @@ static void what_a_killed_process_left_goes_with_the_next_write(void **state)
     name[255] = 0;
     be_killed_while_writing("a.txt");
     assert_int_equal(scratch_count(), 1);
-    be_killed_while_writing(name); /* whose write came first, too */
+    be_killed_while_writing(name); /* the write of this one came first */
     assert_int_equal(scratch_count(), 1);
     assert_int_equal(write_text(scratch_path("b.txt"), "b"), CORNU_OK);
     assert_int_equal(scratch_count(), 1);
@@ -299,8 +299,8 @@ static void make_file(const char *name)
     close(fd);
 }
 
-/* Of an archive that an earlier cornu wrote, libzip's own file is left, too; while that cornu
-   lives, it holds the file beside it. */
+/* An archive of an earlier cornu also leaves libzip's own file; while that cornu lives, it locks
+   the file beside it. */
 static void what_libzip_left_goes_when_its_writer_has_died(void **state)
 {
     (void)state;
@@ -309,7 +309,7 @@ static void what_libzip_left_goes_when_its_writer_has_died(void **state)
     make_file(".x.keras.cornu-BBBBBB.cccccc");
     make_file(".x.keras.cornu-CCCCCC");
     make_file(".x.keras.cornu-CCCCCC.dddddd");
-    make_file(".x.keras.cornu-DDDDDD.dddd"); /* nobody's of ours */
+    make_file(".x.keras.cornu-DDDDDD.dddd"); /* no file of cornu's */
     make_file(".x.keras.bbbbbb");
     make_file(".a.bbbbbb");
     int writer = open(scratch_path(".x.keras.cornu-CCCCCC"), O_RDWR | O_CLOEXEC);
@@ -338,7 +338,7 @@ static void what_is_being_written_stays(void **state)
     assert_int_equal(scratch_count(), 2);
 }
 
-/* Also when its stream is closed. */
+/* Even when its stream is closed. */
 static void what_is_about_to_be_renamed_stays(void **state)
 {
     (void)state;
@@ -362,7 +362,7 @@ static void files_of_other_names_and_kinds_stay(void **state)
     scratch_write("target", "x", 1);
     assert_int_equal(symlink("target", scratch_path(".link.cornu-abcdef")), 0);
     assert_int_equal(mkfifo(scratch_path(".pipe.cornu-abcdef"), 0600), 0);
-    scratch_write(".a.txt.cornu-aZ09bc", "x", 1); /* the one that goes */
+    scratch_write(".a.txt.cornu-aZ09bc", "x", 1); /* this one is removed */
     assert_int_equal(write_text(scratch_path("a.txt"), "new"), CORNU_OK);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         assert_true(exists(others[i]));
@@ -370,7 +370,7 @@ static void files_of_other_names_and_kinds_stay(void **state)
     assert_false(exists(".a.txt.cornu-aZ09bc"));
 }
 
-/* Between making and locking it, a file looks like that of a dead process. */
+/* Between creation and locking, a file looks like that of a dead process. */
 static void a_file_that_is_removed_before_it_is_locked_is_made_again(void **state)
 {
     (void)state;
@@ -402,10 +402,10 @@ static void checking_makes_no_file_and_refuses_as_writing_does(void **state)
     assert_int_equal(file_write_check("/dev/null"), CORNU_OK);
 }
 
-/* ---- being told --------------------------------------------------------------------------- */
+/* ---- progress reports --------------------------------------------------------------------- */
 
 typedef struct told {
-    int before, parts, complete; /* calls */
+    int before, parts, complete; /* numbers of calls */
     int64_t done;
     bool right;
 } told;

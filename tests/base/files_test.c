@@ -36,7 +36,7 @@ static void write_text(const char *path, const char *content)
     file_write_abandon(&w); /* harmless */
 }
 
-/* ~/.config/cornu, or where XDG_CONFIG_HOME says; a relative one counts as none. */
+/* ~/.config/cornu, or $XDG_CONFIG_HOME; a relative path is ignored. */
 static void the_users_decisions_have_a_folder(void **state)
 {
     (void)state;
@@ -75,7 +75,7 @@ static void target_is_untouched_until_commit(void **state)
     assert_int_equal(scratch_count(), 1);
 }
 
-/* A limit on the file size stands in for a full disk: both come up in write(). */
+/* A limit on the file size stands in for a full disk: both fail in write(). */
 static void full_disk_is_reported_and_leaves_the_old_file(void **state)
 {
     (void)state;
@@ -131,7 +131,7 @@ static void link_is_kept_and_its_target_replaced(void **state)
     struct stat s;
     assert_int_equal(folder_make(scratch_path("sub")), CORNU_OK);
     assert_int_equal(symlink("sub/target.txt", link), 0);
-    write_text(link, "first"); /* the target is not there yet */
+    write_text(link, "first"); /* the target does not exist yet */
     assert_content(target, "first");
     write_text(link, "second");
     assert_content(target, "second");
@@ -189,7 +189,7 @@ static void reading_names_what_is_wrong(void **state)
     assert_int_equal(file_write_open(scratch_path(""), &(file_write){0}), CORNU_IO);
 }
 
-/* Nobody ever writes into the pipe: a test that hangs has failed. */
+/* No process ever writes into the pipe: if the test hangs, it has failed. */
 static void only_regular_files_are_read_and_none_is_waited_for(void **state)
 {
     (void)state;
@@ -267,14 +267,14 @@ static void paths_are_taken_apart_and_joined(void **state)
     assert_false(file_exists(scratch_path("p")));
 }
 
-/* Not "No such file or directory", which is what is found when one looks afterwards. */
+/* Not "No such file or directory", which a later look would find. */
 static void a_folder_that_cannot_be_made_says_why(void **state)
 {
     (void)state;
     static const char *const places[] = {"/sys/cornu-test", "/cornu-test"};
     for (int i = 0; i < 2; i++) {
         if (mkdir(places[i], 0777) == 0) {
-            rmdir(places[i]); /* root may */
+            rmdir(places[i]); /* root may do it */
             continue;
         }
         const char *why = strerror(errno);

@@ -9,7 +9,7 @@
 #include "support/scratch.h"
 #include <stdlib.h>
 
-/* A file whose stated size is 0: nobody knows how long it is before its end. */
+/* A file whose stated size is 0: its length is unknown before its end. */
 static cornu_status read_unsized(size_t limit, size_t *size)
 {
     char *data = NULL;

@@ -78,8 +78,8 @@ static void available_is_within_total(void **state)
     assert_true(memory_available() <= memory_total());
 }
 
-/* Linux gives memory when it is touched; what was allocated and not touched yet is not free,
-   whoever allocated it. */
+/* Linux gives memory when it is touched; allocated memory that is not touched yet is not free,
+   whichever library allocated it. */
 static void memory_that_is_not_touched_yet_counts_as_taken(void **state)
 {
     (void)state;
@@ -106,7 +106,7 @@ static void memory_that_is_not_touched_yet_counts_as_taken(void **state)
     }
 }
 
-/* As `ulimit -v` sets it: what would fail when it is taken is refused by its size. */
+/* As with `ulimit -v`: an allocation that would fail later is refused by its size. */
 static void a_limit_on_addresses_counts(void **state)
 {
     (void)state;

@@ -45,7 +45,7 @@ static void same_seed_gives_same_stream_and_every_part_of_the_key_matters(void *
     assert_true(key != random_key(7, RANDOM_SHUFFLE, 3 + (1ull << 32)));
 }
 
-/* Model files and logs of other versions hang on it: keys must stay what they are. */
+/* Model files and logs of other versions depend on the keys: they must never change. */
 static void a_key_is_the_first_two_words_of_its_block(void **state)
 {
     (void)state;

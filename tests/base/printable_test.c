@@ -14,7 +14,7 @@ static void expect_shown(const char *text, const char *expected)
     char out[256];
     assert_int_equal(cornu_printable(text, out, sizeof out), strlen(expected));
     assert_string_equal(out, expected);
-    /* What has been shown stays as it is. */
+    /* Text that was already made printable does not change again. */
     char again[256];
     cornu_printable(out, again, sizeof again);
     assert_string_equal(again, expected);

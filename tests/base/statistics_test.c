@@ -67,7 +67,7 @@ static void a_slope_is_found_beside_outliers(void **state)
         fail_msg("found %g +- %g", slope, deviation);
 }
 
-/* Of many points some are taken, from end to end. */
+/* A fit with many points uses only some of them, spread from end to end. */
 static void a_slope_of_many_points(void **state)
 {
     (void)state;

@@ -87,7 +87,7 @@ static void every_task_of_many_short_jobs_runs_once(void **state)
     }
 }
 
-enum { MANY = 200000 }; /* more than a range's numbers go */
+enum { MANY = 200000 }; /* more tasks than one range can hold */
 
 static void count_once(void *context, int64_t task, int worker)
 {
@@ -112,7 +112,7 @@ static void a_job_of_very_many_tasks_runs_each_once(void **state)
 enum { FEW = 64 };
 
 typedef struct held {
-    atomic_int done, done_before; /* tasks; those before the one that waits */
+    atomic_int done, done_before; /* tasks done; those before the one that waits */
 } held;
 
 /* The first task of the second thread's range waits for all others. */
@@ -145,12 +145,12 @@ static void multiply_tiny(void *context, int64_t task, int worker)
 {
     volatile float tiny = 1e-39f, large = 1e10f, half = 0.5f, *products = context;
     (void)worker;
-    products[2 * task] = tiny * large; /* a denormal number is read ... */
+    products[2 * task] = tiny * large; /* a denormal is read ... */
     tiny = 1.2e-38f;
     products[2 * task + 1] = tiny * half; /* ... or would be the result */
 }
 
-/* Each operation on them would cost some hundred cycles. */
+/* Each operation on denormals would cost some hundred cycles. */
 static void denormal_numbers_count_as_zero_while_tasks_run_and_only_then(void **state)
 {
     (void)state;
@@ -218,7 +218,7 @@ static void a_fork_closes_its_copy_without_waiting_for_threads_that_it_lacks(voi
     threads *pool;
     int found = -1;
     assert_int_equal(threads_open(3, &pool), CORNU_OK);
-    /* Its workers are to be waiting for work by then: what waits is what a copy would wait for. */
+    /* Its workers must be waiting for work by then: a copy's threads would wait for the same. */
     nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
     pid_t child = fork();
     if (child == 0) {

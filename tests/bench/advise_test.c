@@ -1,4 +1,5 @@
-/* Is a GPU worth it? Prices, energy counters, sweeps and the sentence, of made-up measurements. */
+/* Is a GPU worth it? Prices, energy counters, sweeps and the sentence, from made-up
+   measurements. */
 #include "bench/advise.h"
 #include "bench/duration.h"
 #include "bench/energy.h"
@@ -81,7 +82,7 @@ static void write_file(const char *path, const char *content)
     fclose(f);
 }
 
-/* Two packages, with zones within that must not be counted again. */
+/* Two packages, with zones inside that must not be counted again. */
 static void make_powercap(void)
 {
     static const char *const zones[][2] = {{"intel-rapl:0", "package-0"},
@@ -117,7 +118,7 @@ static void energy_is_that_of_the_packages(void **state)
     write_file("powercap/intel-rapl:1/energy_uj", "2000000\n");
     assert_true(fabs(energy_since(&e) - 3.5) < 1e-9);
     assert_true(energy_since(&e) == 0);
-    /* One goes round: 262143.32885 J - 2 J, and 1 J. */
+    /* One counter wraps around: 262143.32885 J - 2 J, and 1 J. */
     write_file("powercap/intel-rapl:1/energy_uj", "1000000\n");
     assert_true(fabs(energy_since(&e) - (262143.32885 - 1)) < 1e-6);
 }
@@ -136,7 +137,7 @@ static void energy_that_cannot_be_read_is_not_guessed(void **state)
     assert_non_null(strstr(e.why, "no counter"));
     make_powercap();
     write_file("powercap/intel-rapl:1/energy_uj", "what\n");
-    energy_open(&e, scratch_path("powercap")); /* one of two would be half of the truth */
+    energy_open(&e, scratch_path("powercap")); /* one of two would be half of the total */
     assert_int_equal(e.count, 0);
     assert_non_null(strstr(e.why, "intel-rapl:1"));
     make_powercap();
@@ -171,7 +172,7 @@ static void batches_are_read(void **state)
     }
 }
 
-/* The ends, then halves: whenever time is up, what there is spans the whole. */
+/* The ends, then halves: whenever time is up, the results span the whole range. */
 static void a_sweep_goes_from_coarse_to_fine(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* bench --baseline: its statistics on simulated rounds, and what it says of saved reports. */
+/* bench --baseline: its statistics on simulated rounds, and its verdicts on saved reports. */
 #include "base/philox.h"
 #include "bench/baseline.h"
 #include "bench/bench.h"
@@ -18,13 +18,13 @@ enum { ROUNDS = 80, RUNS = 200 };
 
 /* One run of a program whose step takes `ms` on an idle machine. */
 typedef struct machine {
-    double run_bias;  /* deviation of a run's own bias: memory, clock */
-    double jitter;    /* mean of what is added to each round's fastest step, always upward */
-    double busy;      /* share of the time in which others work on it, in episodes */
-    double preempted; /* share of busy rounds in which every step was preempted */
-    double slowdown;  /* of the steps of the other busy rounds, at most */
-    double reads;     /* deviation of the time of reading the variables: of a run's and of a round's
-                         logarithm, of which READ_SHARE is the step's */
+    double run_bias;  /* deviation of a run's own bias, by memory and clock */
+    double jitter;    /* mean of the time added to each round's fastest step, always upward */
+    double busy;      /* fraction of the time with other load, in episodes */
+    double preempted; /* fraction of busy rounds in which every step was preempted */
+    double slowdown;  /* maximum, of the steps of the other busy rounds */
+    double reads; /* deviation of the logarithm of the time of reading the variables, per run and
+                 per round; READ_SHARE of it affects the step */
 } machine;
 
 static const double READ_SHARE = 0.25;
@@ -64,7 +64,7 @@ static void simulate(const machine *m, double ms, uint64_t seed, run *out)
     }
 }
 
-/* How many of RUNS pairs are found slower, or faster. */
+/* Count how many of RUNS pairs are found slower, or faster. */
 static void count_verdicts(const machine *m, double change, int comparisons, int counts[4])
 {
     static run then, now;
@@ -114,7 +114,7 @@ static void many_comparisons_share_one_chance_of_a_false_alarm(void **state)
     (void)state;
     int one[4], many[4];
     machine wide = quiet;
-    wide.run_bias = 0.02; /* more than is allowed for */
+    wide.run_bias = 0.02; /* more than the test allows for */
     count_verdicts(&wide, 1, 1, one);
     count_verdicts(&wide, 1, 24, many);
     assert_true(one[BENCH_SAME] > 0);
@@ -137,7 +137,7 @@ static void a_machine_without_a_quiet_moment_is_no_evidence(void **state)
     assert_true(isnan(c.ratio));
 }
 
-/* Cores that give half of what they did may make a step take twice as long. */
+/* Cores with half of their usual rate may make a step take twice as long. */
 static void what_the_probe_explains_is_not_the_programs(void **state)
 {
     (void)state;
@@ -163,7 +163,7 @@ static bench_verdict verdict_of(const bench_rounds *before, const bench_rounds *
     return c.verdict;
 }
 
-/* One run beside others that read memory all the time. */
+/* One of the runs is beside others that read memory all the time. */
 static void what_memory_explains_is_not_the_programs(void **state)
 {
     (void)state;
@@ -181,7 +181,7 @@ static void what_memory_explains_is_not_the_programs(void **state)
     assert_int_equal(verdict_of(&after, &before), BENCH_FASTER);
 }
 
-/* Then nothing says how much of a step it is: it may be all of it. */
+/* The fraction of a step that depends on it is then unknown: it may be the whole. */
 static void memory_that_changes_between_runs_only_may_explain_all(void **state)
 {
     (void)state;
@@ -199,7 +199,7 @@ static void memory_that_changes_between_runs_only_may_explain_all(void **state)
     assert_int_equal(verdict_of(&before, &after), BENCH_SLOWER);
 }
 
-/* An older cornu did not probe memory: then steps are compared as they are. */
+/* An older cornu did not probe memory: steps are then compared without correction. */
 static void runs_without_probes_of_memory_are_compared(void **state)
 {
     (void)state;
@@ -207,7 +207,7 @@ static void runs_without_probes_of_memory_are_compared(void **state)
     simulate(&quiet, 1.3, 1, &then);
     simulate(&quiet, 1.3, 2, &now);
     for (int i = 0; i < ROUNDS; i++)
-        now.memory[i] *= i % 2 ? 2 : 4; /* would say much, were there the like in the other */
+        now.memory[i] *= i % 2 ? 2 : 4; /* would mean much if the other run had the same */
     bench_rounds before = rounds_of(&then), after = rounds_of(&now);
     before.memory = NULL;
     assert_int_equal(verdict_of(&before, &after), BENCH_SAME);
@@ -218,7 +218,7 @@ static void runs_without_probes_of_memory_are_compared(void **state)
     assert_int_equal(verdict_of(&after, &before), BENCH_FASTER);
 }
 
-/* Rounds in which the cores were busy do not count, though a step of theirs was not preempted. */
+/* Rounds with busy cores do not count, though one of their steps was not preempted. */
 static void rounds_on_busy_cores_do_not_count(void **state)
 {
     (void)state;
@@ -233,7 +233,7 @@ static void rounds_on_busy_cores_do_not_count(void **state)
     assert_int_equal(verdict_of(&before, &after), BENCH_SAME);
 }
 
-/* On an accelerator steps overlap: there are only the rounds. */
+/* On an accelerator steps overlap: only rounds can be compared. */
 static void rounds_are_compared_where_steps_overlap(void **state)
 {
     (void)state;
@@ -369,7 +369,7 @@ static void the_same_report_has_not_changed(void **state)
     bench_report_free(&now);
 }
 
-/* Steps and reading both take longer, by as much. */
+/* Steps and reading both slow down by the same factor. */
 static void probes_of_memory_are_saved_and_read(void **state)
 {
     (void)state;
@@ -386,7 +386,7 @@ static void probes_of_memory_are_saved_and_read(void **state)
     bench_report_free(&now);
 }
 
-/* It is said what differs, and nothing is compared that cannot be. */
+/* The report says what differs, and incomparable results are not compared. */
 static void what_differs_is_said(void **state)
 {
     (void)state;
@@ -402,7 +402,7 @@ static void what_differs_is_said(void **state)
     assert_int_equal(c->verdict, BENCH_NOT_COMPARED);
     assert_string_equal(c->why, "batch: 64 then, 32 now");
     assert_string_equal(change_of(&now, "mnist-cnn-2")->why, "not in the baseline");
-    assert_int_equal(now.baseline.count, now.count); /* what was run, alone */
+    assert_int_equal(now.baseline.count, now.count); /* only what was run */
     bench_report_free(&now);
     then.results[0].batch = 32;
     then.limits.threads = 1;
@@ -440,7 +440,7 @@ static void what_is_no_report_is_refused(void **state)
     assert_int_equal(baseline_open(scratch_path("missing.json"), &b), CORNU_NOT_FOUND);
 }
 
-/* Such as an older cornu wrote. */
+/* As an older cornu wrote it. */
 static void a_report_without_rounds_is_not_compared(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Single cells of the report's table, and what bench refuses before it measures. */
+/* Single cells of the report's table, and the refusals of bench before it measures. */
 #include "bench/bench.h"
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* The row of a workload on the cpu whose epoch takes so long, as it is printed. */
+/* The printed row of a workload on the cpu whose epoch takes this long. */
 static char *row_of(const char *workload, double epoch_seconds)
 {
     bench_report report = {.count = 1, .results = calloc(1, sizeof *report.results)};

@@ -1,4 +1,5 @@
-/* A workload that is timed: the memory that it is said to take beside what it takes, and its data.
+/* A workload while it is timed: the estimate of its memory against the memory it takes, and its
+   data.
  */
 #include "bench/contender.h"
 #include "support/made.h"
@@ -19,7 +20,7 @@
 
 #include <cmocka.h>
 
-/* Bytes of this process that are in memory. */
+/* Bytes of this process in memory. */
 static double resident(void)
 {
     long all, here;
@@ -39,7 +40,7 @@ static const bench_workload *workload(const char *name)
     return w;
 }
 
-/* The most that a kernel has besides. */
+/* The maximum of a kernel's scratch memory. */
 static double scratch_of(const contender *c)
 {
     const int count = c->plan->plan->op_count;
@@ -53,7 +54,7 @@ static double scratch_of(const contender *c)
     return most;
 }
 
-/* A batch so large that buffers are most of it. */
+/* A batch so large that buffers dominate. */
 static void what_a_contender_takes_is_what_is_measured(void **state)
 {
     (void)state;
@@ -81,12 +82,13 @@ static void what_a_contender_takes_is_what_is_measured(void **state)
     expect_ok(contender_result(&c, &result));
     double taken = resident() - before;
     const double weights = 4 * 1730404.0, variables = 3 * weights; /* with Adam's slots */
-    double said = result.working_set + weights + scratch_of(&c);   /* the model's own copy, too */
+    double said =
+        result.working_set + weights + scratch_of(&c); /* including the model's own copy */
     double buffers = result.working_set - variables;
     if (said < 0.9 * taken || said > 1.1 * taken || buffers < taken / 2)
         fail_msg("taken %.0f MB, of which said %.0f and buffers %.0f", taken / 1e6, said / 1e6,
                  buffers / 1e6);
-    /* Scratch memory may take as much again. */
+    /* Scratch memory may take as much as the buffers. */
     assert_true(estimate == variables + weights + 2 * buffers);
     contender_close(&c);
     bench_data_close(data);
@@ -112,7 +114,7 @@ static void what_was_never_measured_has_no_figure(void **state)
     assert_true(isnan(result.joules_per_epoch) && isnan(result.clock_mhz));
     assert_true(isnan(result.probe_low) && isnan(result.probe_median));
     assert_true(isnan(result.validation_ms));
-    /* Seconds in which nobody counted are no saving. */
+    /* Seconds without a counter are not a saving. */
     contender_meter(&c, NAN, 100);
     contender_meter(&c, 5, 2);
     contender_meter(&c, NAN, 100);
@@ -163,7 +165,7 @@ static void pictures_are_decoded_before_anything_is_timed_and_it_says_so(void **
     made_file("photos/1/broken.pgm", "P5 9 9 255\n", 11);
     expect_ok(open_photos(NULL, &report, &data));
     assert_true(data->real);
-    assert_true(data_is_whole(data->data)); /* no worker decodes beside the rounds */
+    assert_true(data_is_whole(data->data)); /* no worker decodes during the rounds */
     assert_non_null(strstr(said.lines, "photos-cnn-ready: decoding pictures, "));
     assert_non_null(strstr(said.lines, " of 25"));
     assert_int_equal(report.note_count, 1);

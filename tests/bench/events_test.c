@@ -95,7 +95,7 @@ static void a_sweep_has_a_run_for_each_batch_and_curves_over_all(void **state)
     bench_report report;
     open_report(&report);
     add_result(&report, "cpu", 1);
-    add_result(&report, "reference", 1); /* alone: it failed with the other */
+    add_result(&report, "reference", 1); /* alone: the other one failed */
     add_result(&report, "cpu", 8);
     add_result(&report, "reference", 8);
     snprintf(report.results[3].failed, sizeof report.results[3].failed, "why");

@@ -1,4 +1,4 @@
-/* bench --device all where one of the devices fails: its row says why, and the others go on. The
+/* bench --device all where one device fails: its row has the reason, and the others go on. The
    session's calls fail here as a device's would (tests/CMakeLists.txt wraps them). */
 #include "bench/bench.h"
 #include "support/runs.h"
@@ -14,8 +14,7 @@
 
 #include <cmocka.h>
 
-/* Which device fails, with which workload, and when: at the plan, or at a step once the notice has
-   been given. */
+/* The device and workload that fail, and when: at the plan, or at a step after the notice. */
 static struct {
     const char *device, *workload;
     cornu_status status;
@@ -152,7 +151,7 @@ static void a_device_that_is_lost_in_the_middle_leaves_the_others_figures(void *
     bench_report_free(&report);
 }
 
-/* Also the first one: ratios are then to the next. */
+/* Even the first one: ratios are then to the next. */
 static void the_first_device_may_fail_when_it_warms_up(void **state)
 {
     (void)state;
@@ -199,7 +198,7 @@ static bool should_stop(void *user)
     return fault.armed;
 }
 
-/* Nobody's failure. */
+/* A stop is no device's failure. */
 static void a_comparison_that_is_stopped_stays_stopped(void **state)
 {
     (void)state;

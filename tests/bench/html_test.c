@@ -98,7 +98,7 @@ static int count_of(const char *text, const char *what)
     return found;
 }
 
-/* Also where one is a hundred times longer: on a logarithmic axis, which says so. */
+/* Even where one is a hundred times longer: then on a logarithmic axis, which says so. */
 static void one_chart_has_the_epochs_of_all_workloads_and_what_is_published(void **state)
 {
     (void)state;
@@ -173,13 +173,13 @@ static void gpus_that_are_not_here_are_estimated_from_published_figures(void **s
     expect_ok(advise_estimate_gpus("cifar10-cnn", model, &r));
     assert_int_equal(r.estimate_count, 4);
     assert_true(fabs(estimate_of(&r, "GTX 1080 Ti")->seconds - 40) < 1e-9);
-    /* A recipe of the same size: by its FLOPs, and less sure. */
+    /* A recipe of the same size: by its FLOPs, and less certain. */
     double factor = r.estimates[0].factor;
     expect_ok(advise_estimate_gpus("own.yaml", model, &r));
     assert_true(fabs(estimate_of(&r, "GTX 1080 Ti")->seconds - 40) < 0.4);
     assert_true(r.estimates[0].factor > factor);
     cornu_model_close(model);
-    /* One whose steps are of another size altogether: nothing can be told. */
+    /* A recipe whose steps have a different size: no estimate is possible. */
     model = runs_usual(NULL);
     expect_ok(advise_estimate_gpus("own.yaml", model, &r));
     assert_int_equal(r.estimate_count, 0);
@@ -196,7 +196,7 @@ static void the_sentence_names_an_estimate_where_no_gpu_is_here(void **state)
         .device = "opencl:0", .seconds = 32400, .error = 600, .cost = NAN, .compared_up_to = 1};
     r.estimates[0] = (advise_estimate){"GTX 1080 Ti", "cifar10-cnn", 40, 1.5};
     advise_say(&r);
-    /* "and at no batch up to 1 wins" told nothing of batch 32. */
+    /* "and at no batch up to 1 wins" said nothing about batch 32. */
     assert_string_equal(r.advice, "Train on cpu: opencl:0 takes 54 times as long at batch 32. By "
                                   "estimate the GPU of the published figures (GTX 1080 Ti) would "
                                   "take about 40 s.");

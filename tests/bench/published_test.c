@@ -1,4 +1,4 @@
-/* The published figures beside what the posts say, which is written down here once more. */
+/* The published figures against those of the posts, which are written down here once more. */
 #include "base/files.h"
 #include "bench/bench.h"
 #include "model/recipes.h"
@@ -92,7 +92,7 @@ static void every_figure_says_what_it_is(void **state)
     }
 }
 
-/* The posts give no times of MNIST and no number of steps. */
+/* The posts give no times for MNIST and no number of steps. */
 static void recipes_claim_no_published_times_that_are_not_there(void **state)
 {
     (void)state;

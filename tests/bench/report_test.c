@@ -130,8 +130,8 @@ static void a_note_says_how_far_medians_are_from_minima(void **state)
     bench_report_free(&report);
 }
 
-/* A device that failed has its row, with the reason in place of figures; what stands below the
-   table is of the others. */
+/* A device that failed has its row, with the reason in place of figures; the lines below the table
+   are about the others. */
 static void a_row_that_failed_says_why(void **state)
 {
     (void)state;
@@ -150,13 +150,13 @@ static void a_row_that_failed_says_why(void **state)
     char *row = strstr(text, "\ncifar10-mlp"), *end = strchr(row + 1, '\n');
     assert_non_null(memmem(row, (size_t)(end - row), " cuda:0  ", 9));
     assert_non_null(memmem(row, (size_t)(end - row), "  failed: device cuda:0: cuMem", 30));
-    assert_true(end[1] == ' '); /* it goes on below the reason */
+    assert_true(end[1] == ' '); /* it continues below the reason */
     row = strstr(end, "\ncifar10-mlp");
     assert_non_null(memmem(row, 40, " reference ", 11));
     assert_null(strstr(text, "nan"));
     assert_int_equal(bench_note_noise(&report), CORNU_OK);
     assert_int_equal(report.note_count, 0);
-    assert_null(strstr(text, "/cuda:0")); /* ratios would be to what has no figures */
+    assert_null(strstr(text, "/cuda:0")); /* ratios would be to a row without figures */
     assert_non_null(strstr(text, "Why: cornu explain "));
     assert_int_equal(bench_make_json(&report), CORNU_OK);
     const json_t *results = json_object_get(report.json, "results");
@@ -168,7 +168,7 @@ static void a_row_that_failed_says_why(void **state)
     bench_report_free(&report);
 }
 
-/* Ratios are to the first device with figures, where that has some of the workload. */
+/* Ratios are to the first device with figures, if it has some for the workload. */
 static void ratios_are_to_the_first_device_that_was_measured(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What a forecast says of networks, by hand. */
+/* A forecast's network times against values computed by hand. */
 #include "bench/wires.h"
 #include "parallel/ranks.h"
 #include <math.h>
@@ -61,7 +61,7 @@ static void what_is_no_network_is_refused_by_name(void **state)
                      CORNU_INVALID);
 }
 
-/* latency 1, a byte 1: of n floats between two ranks, the halves there and back are 4 n. */
+/* latency 1, a byte 1: for n floats between two ranks, reduce-scatter and all-gather take 4 n. */
 static const wire unit_wire = {.latency = 1, .byte_seconds = 1};
 
 static void a_sum_of_one_bucket_is_its_messages_and_bytes(void **state)
@@ -78,9 +78,9 @@ static void buckets_share_the_wire_and_hide_each_others_latency(void **state)
     int64_t bucket = ranks_bucket(1), values = 6 * bucket;
     assert_int_equal(ranks_bucket(values), bucket);
     double sent = 4.0 * (double)bucket;
-    /* The bytes of all, behind the latency of the first. */
+    /* The bytes of all, after the latency of the first. */
     expect_near(wire_sum_seconds(&unit_wire, 2, values, 0), 3 + 6 * sent);
-    /* Only latency: the fifth waits for the first. */
+    /* Only latency: the fifth bucket waits for the first. */
     const wire slow = {.latency = 1};
     expect_near(wire_sum_seconds(&slow, 2, values, 0), 1 + 2 + 2);
 }
@@ -97,12 +97,12 @@ static void what_is_made_early_is_not_waited_for(void **state)
     expect_near(wire_wait_seconds(&unit_wire, 2, &step), 2 + sent); /* the second's */
     expect_near(wire_step_seconds(&unit_wire, 2, &step), 10 + 3 * sent + 7 + 2 + sent + 1);
     expect_near(wire_step_seconds(&unit_wire, 1, &step), 10 + 3 * sent + 7);
-    parts[0].seconds = parts[1].seconds; /* nothing is made before the end */
+    parts[0].seconds = parts[1].seconds; /* all gradients exist only at the end */
     expect_near(wire_wait_seconds(&unit_wire, 2, &step), 2 + 2 * sent);
 }
 
-/* Half as many messages and bytes before the update, of which each rank does a part, and the other
-   half behind it. */
+/* Half of the messages and bytes come before the update, of which each rank does its share, and the
+   other half after it. */
 static void a_divided_update_takes_a_part_and_the_weights_way_back(void **state)
 {
     (void)state;
@@ -116,7 +116,7 @@ static void a_divided_update_takes_a_part_and_the_weights_way_back(void **state)
     expect_near(wire_step_seconds(&unit_wire, 1, &step), 18);
 }
 
-/* Of what a host's ranks read in each other's memory nothing is sent before the update. */
+/* The gradients that a host's ranks read in each other's memory are not sent before the update. */
 static void what_the_update_adds_is_not_sent(void **state)
 {
     (void)state;
@@ -140,8 +140,8 @@ static void gradients_as_bf16_are_half_the_bytes(void **state)
     expect_near(wire_add_seconds(&unit_wire, 2, &step), 1 + 2 + 200);
 }
 
-/* Before the sum the factors come, behind the update the kernels; of too many ranks the gradients.
- */
+/* The factors come before the all-reduce, the kernels after the update; with too many ranks
+   gradients are sent instead. */
 static void of_factors_each_rank_gets_those_of_all_others(void **state)
 {
     (void)state;
@@ -158,7 +158,7 @@ static void of_factors_each_rank_gets_those_of_all_others(void **state)
     expect_near(wire_wait_seconds(&unit_wire, 16, &step), 10 + 4 + 4125 - 16);
     expect_near(wire_step_seconds(&unit_wire, 16, &step), 10 + 4 + 4125 + 4 + 4125 + 4);
     expect_near(wire_step_seconds(&unit_wire, 1, &step), 16);
-    const wire fast = {.byte_seconds = 1e-6}; /* the products, before anything is sent */
+    const wire fast = {.byte_seconds = 1e-6}; /* the products, before any message */
     expect_near(wire_step_seconds(&fast, 2, &step), 10 + 200e-6 + 6 + 2000e-6);
 }
 

@@ -29,12 +29,12 @@ static void refused(const char *what, const char *folder, cornu_status status, c
     assert_null(data);
 }
 
-/* ---- IDX: each case spoils one file of a good set ---- */
+/* ---- IDX: each case damages one file of a good set ---- */
 
 typedef struct idx_case {
     const char *file;
     int at;        /* byte to change, or -1 */
-    uint8_t value; /* what it becomes */
+    uint8_t value; /* its new value */
     int keep;      /* bytes to keep; 0: all; negative: that many more at the end */
     const char *message;
 } idx_case;
@@ -116,7 +116,7 @@ static void spoiled_compressed_files_are_refused(void **state)
     made_mnist("m", 40, 2, 1);
     spoil(path, (int)info.st_size - 7, 0x55, 0); /* in the checksum */
     refused("mnist", scratch_path("m"), CORNU_BAD_FILE, "train-images-idx3-ubyte.gz: damaged");
-    /* A header that promises far more than the file can hold must not be believed. */
+    /* A header that claims far more than the file can hold must not be believed. */
     uint8_t bomb[16] = {0, 0, 8, 3, 0, 255, 255, 255, 0, 0, 0, 28, 0, 0, 0, 28};
     made_mnist("m", 40, 2, 1);
     made_gz("m/train-images-idx3-ubyte.gz", bomb, sizeof bomb);

@@ -1,4 +1,4 @@
-/* What a picture may be and take, alone and together with others (docs/images.md). */
+/* Limits on the size and memory of a picture, alone and together with others (docs/images.md). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +57,7 @@ static void sides_pixels_and_bytes_are_bounded(void **state)
     }
 }
 
-/* Larger than any camera's of one shot, and as wide as a panorama. */
+/* Larger than any camera's single shot, and as wide as a panorama. */
 static void large_photographs_are_read(void **state)
 {
     (void)state;
@@ -73,7 +73,7 @@ static void large_photographs_are_read(void **state)
     free(row);
 }
 
-/* ---- all that decode at the same time ---- */
+/* ---- concurrent decoding ---- */
 
 enum { THREADS = 8, TURNS = 200, ROOM = 1000 };
 
@@ -140,7 +140,7 @@ static uint64_t locked(image_budget *b, const uint64_t *value)
     return found;
 }
 
-/* Starts a thread that takes, and waits until it stands in line. */
+/* Start a thread that takes, and wait until it stands in line. */
 static void stand_in_line(waiter *w)
 {
     uint64_t before = locked(w->budget, &w->budget->next);
@@ -149,7 +149,7 @@ static void stand_in_line(waiter *w)
         sched_yield();
 }
 
-/* So one that is larger than the whole budget is not left waiting for ever. */
+/* So a picture larger than the whole budget does not wait for ever. */
 static void who_comes_first_is_served_first(void **state)
 {
     (void)state;

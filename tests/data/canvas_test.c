@@ -1,4 +1,4 @@
-/* Letters in pictures: what they take, and that real ones are drawn where a font has them. */
+/* Letters in pictures: their widths, and that real ones are drawn where a font has them. */
 #include "data/images/canvas.h"
 #include "data/images/fonts.h"
 #include "support/runs.h"

@@ -1,5 +1,5 @@
-/* Which data is taken: what the caller names and nothing else, of several sets in a folder the only
-   one that can be meant, and what a model was trained on. */
+/* The choice of data: what the caller names and nothing else; of several sets in a folder the only
+   one that fits; and the data that a model was trained on. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,11 +17,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Models that take MNIST, CIFAR-10, photographs of 6 x 4; and one without pictures. */
+/* Models for MNIST, for CIFAR-10, for photographs of 6 x 4, and one without pictures. */
 static const char *const inputs[] = {"[28, 28, 1]", "[32, 32, 3]", "[6, 4, 3]", "[12]"};
 enum { DIGITS, THINGS, PHOTOS, NUMBERS };
 
-/* A network of this input whose recipe has the data section `section` ("" is none). */
+/* A network with this input whose recipe has the data section `section` ("": none). */
 static cornu_model *model_of(int input, const char *section)
 {
     char text[512];
@@ -64,7 +64,7 @@ static void expect_refused(const cornu_model *model, const char *folder, cornu_s
     assert_null(data);
 }
 
-/* Every set that is not in `folder` lies where cornu looks by itself. */
+/* Every set that is not in `folder` is in one of the usual places. */
 static void make_usual(void)
 {
     made_mnist("usual/mnist", 4, 2, 0);
@@ -184,7 +184,7 @@ static void two_sets_side_by_side_are_not_chosen_between(void **state)
     cornu_model_close(model);
 }
 
-/* ---- what a model was trained on ---- */
+/* ---- the data of an earlier training ---- */
 
 /* Train on the data in `where`, save to m.safetensors, and open that. */
 static cornu_model *trained_on(int input, const char *section, const char *where)
@@ -267,8 +267,8 @@ static void a_model_file_without_data_is_named_by_its_own_name(void **state)
     cornu_model_close(model);
 }
 
-/* A file from a stranger may name any path: it is tried as a data set, and the error says by whom.
- */
+/* A file from another person may name any path: it is tried as a data set, and the error says which
+   file named it. */
 static void a_hint_is_only_tried_as_a_data_set(void **state)
 {
     (void)state;
@@ -304,7 +304,7 @@ static int close_folder(void **state)
     return scratch_close(state);
 }
 
-/* How many outputs cifar100-mlp has, once it was adapted to two samples of these class numbers. */
+/* The number of outputs of cifar100-mlp, adapted to two samples with these class numbers. */
 static int64_t outputs_for(int32_t first, int32_t second)
 {
     static const uint8_t pixels[2 * 32 * 32 * 3];
@@ -327,7 +327,7 @@ static int64_t outputs_for(int32_t first, int32_t second)
     return shape[0];
 }
 
-/* They may be some of a workload's classes; more than those they are not. */
+/* They may be a subset of a workload's classes; larger numbers may not. */
 static void class_numbers_without_names_take_no_outputs_away(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What a data set says of itself: shapes, range, classes with their counts. */
+/* A data set's description: shapes, range, classes with their counts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -34,7 +34,7 @@ typedef struct server {
     const char *body;
     size_t size;
     bool ignores_range;
-    size_t cut_after;   /* 0: never; only the first answer is cut */
+    size_t cut_after;   /* 0: never; only the first answer is truncated */
     const char *status; /* instead of 200 */
     int requests;
     long last_start; /* of the last Range; -1: none */
@@ -267,7 +267,7 @@ static void a_wrong_digest_leaves_nothing(void **state)
     server_close(&s);
 }
 
-/* Neither what a server sends nor what it refuses reaches a file that the part leads to. */
+/* Neither a server's data nor its refusal reaches a file that the part links to. */
 static void a_part_that_is_a_link_or_pipe_is_refused(void **state)
 {
     (void)state;
@@ -447,7 +447,7 @@ static void a_set_is_downloaded_unpacked_and_found(void **state)
     small_set_open(&s);
     char guessed[64];
     snprintf(guessed, sizeof guessed, "cache/.cifar-10-batches-bin.%ld/mine", (long)getpid());
-    made_file(guessed, "mine", 4); /* where it unpacks cannot be guessed */
+    made_file(guessed, "mine", 4); /* the folder where it unpacks cannot be guessed */
     assert_int_equal(dataset_fetch(&s.row, NULL, &location), CORNU_OK);
     assert_true(file_exists(scratch_path(guessed)));
     assert_string_equal(location.folder, scratch_path("cache/cifar-10-batches-bin"));
@@ -460,7 +460,7 @@ static void a_set_is_downloaded_unpacked_and_found(void **state)
     unsetenv("CORNU_DATA");
 }
 
-/* Its folder, too, appears whole or not at all. */
+/* Its folder also appears complete or not at all. */
 static void unpacking_that_is_stopped_leaves_nothing(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Data sets of the caller's image files, batches of them as a step sees them, and single pictures.
+/* Data sets from the caller's image files, their batches as a training step sees them, and single
+   pictures.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +24,7 @@ static const char *files[COUNT];
 static const int32_t labels[COUNT] = {2, 0, 1, 2, 0, 1, 0, 2, 1, 1, 0, 2};
 static const char *const classes[] = {"red", "green", "blue"};
 
-/* Pictures of one grey, 20 times their number, last first. */
+/* Pictures with one grey each, 20 times their number, the last first. */
 static void make_files(void)
 {
     for (int i = 0; i < COUNT; i++) {
@@ -297,7 +298,7 @@ static void check_row(const char *filter, int to, const uint8_t *expected)
             fail_msg("%s: value %d is %d; expected %d", filter, k, out[k], expected[k]);
 }
 
-/* What tf.image.resize of TensorFlow 2 gives for this row, rounded, and within 0 to 255. */
+/* The result of TensorFlow 2's tf.image.resize for this row, rounded, and within 0 to 255. */
 static void pictures_shrink_without_smoothing_as_tensorflow_has_it(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Image folders as they are in the world: the validation split, nested folders, links, files that
-   are no images, many files. Pictures are of one grey, which tells them apart. */
+/* Image folders as users have them: the validation split, nested folders, links, files that are no
+   images, many files. Each picture has one grey, which identifies it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,7 +58,7 @@ static void expect_error(cornu_status found, const char *text)
         fail_msg("found %s (%s); expected %s", cornu_status_name(found), cornu_last_error(), text);
 }
 
-/* A picture of one pixel; the name's last part is made of `format` and its grey. */
+/* A picture of one pixel; `format` and the grey make the last part of its name. */
 static void picture(const char *format, int grey)
 {
     char name[256];
@@ -84,7 +84,7 @@ static void class_folders_alone_are_training_samples(void **state)
     (void)state;
     picture("f/cat/%d.pgm", 1);
     picture("f/dog/%d.pgm", 2);
-    made_file("f/readme.txt", "x", 1); /* beside the classes: not theirs */
+    made_file("f/readme.txt", "x", 1); /* beside the class folders: in no class */
     cornu_data *data = must_open("f", 0);
     expect_greys(data, CORNU_TRAIN, "1 2");
     assert_int_equal(data->block[CORNU_TEST].count, 0);
@@ -133,8 +133,9 @@ static void a_split_takes_its_share_of_each_class_and_moves_no_file_later(void *
     cornu_data_close(data);
 }
 
-/* The first 52 bits of SHA-256 of "CLASS/PATH", as a share: what lies below the split is tested. No
-   version may move a file, or what was trained on is tested on. */
+/* The first 52 bits of SHA-256 of "CLASS/PATH", as a fraction: files below the split's fraction are
+   in the test split. No version may move a file, or a model would be tested on its training
+   samples. */
 static void the_sides_of_a_split_are_those_of_every_version(void **state)
 {
     (void)state;
@@ -205,7 +206,7 @@ static void a_fraction_is_the_same_of_each_class_and_split(void **state)
     expect_error(cornu_data_open(scratch_path("f"), &options, data), "fraction: found 1.5");
 }
 
-/* Each sample keeps its label: x of made_mnist is told apart by its place in the whole set. */
+/* Each sample keeps its label: x of made_mnist encodes its position in the whole set. */
 static void a_fraction_of_arrays_keeps_samples_and_labels_together(void **state)
 {
     (void)state;
@@ -263,7 +264,7 @@ static void a_split_of_train_stands_in_for_a_test_folder(void **state)
     expect_error(open_with("f", 1, false, &data), "validation_split: found 1; expected a share");
 }
 
-/* The classes and how many samples each split has. */
+/* The classes and the number of samples of each split. */
 static void expect_classes(const char *folder, const char *classes, int64_t train, int64_t test)
 {
     char found[256] = "";

@@ -1,6 +1,6 @@
-/* Image files with something wrong in them: each gives one line that names the file, takes no
-   memory beyond its limits and ends no process. The good files are those of images.npz (see
-   peers/make_image_fixtures.py); each is spoiled here. */
+/* Damaged image files: each gives one line that names the file, takes no memory beyond its limits
+   and ends no process. The good files are those of images.npz (see peers/make_image_fixtures.py);
+   each is damaged here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ typedef struct good_file {
     size_t size;
 } good_file;
 
-/* The good file behind position (*line, *at), which moves on; false at the end. */
+/* The good file after position (*line, *at), which moves on; false at the end. */
 static bool next_good(size_t *line, size_t *at, good_file *g)
 {
     const file_tensor *cases = tensor_file_find(fixtures, "cases");
@@ -66,7 +66,7 @@ static good_file good(const char *name)
     return g;
 }
 
-/* The file is refused, in one line that begins with its path and holds `message`. */
+/* The file is refused, in one line that begins with its path and contains `message`. */
 static void refused(const char *path, const char *message)
 {
     image i;
@@ -96,7 +96,7 @@ static void cut_files_are_refused(void **state)
 typedef struct change {
     const char *name;  /* of the good file */
     int at;            /* first byte to change; negative: counted from the end */
-    const char *bytes; /* what they become */
+    const char *bytes; /* their new values */
     int count;
     const char *message;
 } change;
@@ -162,7 +162,7 @@ static void changed_files_are_refused(void **state)
         free(g.bytes);
         if (*c->message) {
             refused(path, c->message);
-        } else { /* either will do, but for a crash */
+        } else { /* any result is right, except a crash */
             image i;
             if (image_open(path, &i) == CORNU_OK)
                 image_close(&i);
@@ -251,7 +251,7 @@ static void what_is_no_image_file_is_told(void **state)
         memcpy(bytes, i == 4 ? "RIFF\x04\0\0\0WEBP" : heads[i], i == 5 ? 3 : size);
         snprintf(name, sizeof name, "head-%zu", i);
         refused(made_file(name, bytes, size), "damaged");
-        refused(made_file(name, bytes, sizeof bytes), ""); /* zeros behind it */
+        refused(made_file(name, bytes, sizeof bytes), ""); /* zeros after it */
     }
 }
 
@@ -265,8 +265,8 @@ static void a_wrong_ending_does_not_matter(void **state)
     free(g.bytes);
 }
 
-/* Every fourth byte of every file, one after the other, gets some other value: whatever comes of
-   it, it is an image or a refusal. */
+/* Every fourth byte of every file in turn gets another value: the result is an image or a
+   refusal. */
 static void spoiled_bytes_crash_nothing(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Images: decoding as Pillow does, resizing, folders of classes, and files that are none. */
+/* Images: decoding as Pillow does, resizing, folders of classes, and files that are no images. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -237,7 +237,7 @@ static void damaged_images_are_refused(void **state)
 static void huge_images_are_refused_before_memory_is_taken(void **state)
 {
     (void)state;
-    /* A true header of 65500 x 65500 and nothing behind it. */
+    /* A true header of 65500 x 65500 and no data. */
     static const uint8_t jpeg[] = {0xff, 0xd8, 0xff, 0xc0, 0,    11, 8,    0xff, 0xdc,
                                    0xff, 0xdc, 1,    1,    0x11, 0,  0xff, 0xda, 0,
                                    8,    1,    1,    0,    0,    63, 0,    0xff, 0xd9};
@@ -335,7 +335,7 @@ static void the_test_split_has_several_usual_names(void **state)
     (void)state;
     static const char *const names[] = {"valid", "val", "validation", "test"};
     made_jpeg("f/train/a/1.jpg", 9, 5, 3, red);
-    for (int i = 0; i < 4; i++) { /* each comes before the ones that are there already */
+    for (int i = 0; i < 4; i++) { /* each sorts before the existing ones */
         char name[64];
         for (int k = 0; k <= i; k++) {
             snprintf(name, sizeof name, "f/%s/a/%d.jpg", names[i], k);

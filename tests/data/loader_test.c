@@ -1,5 +1,5 @@
-/* How files become samples: where decoded pixels stay, in the background or not, makes no
-   difference to any of them. Pictures are of one grey, which tells them apart. */
+/* How files become samples: the place of the decoded pixels, and decoding in the background, change
+   none of them. Each picture has one grey, which identifies it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ enum { PICTURES = 40, BAD = 13 };
 
 static notices said;
 
-/* f/a/NN.pgm, of which number BAD is cut off. */
+/* f/a/NN.pgm, of which number BAD is truncated. */
 static void make_folder(void)
 {
     char name[64];
@@ -113,7 +113,7 @@ static void a_wrong_cache_is_told(void **state)
     expect_status(open_with((cornu_data_options){.workers = -1}, &data), CORNU_INVALID);
     expect_message("workers: found -1; expected 1 to 256");
     cornu_data_options huge = {.cache = "900TB", .image_height = 10000};
-    data = must_open(huge); /* what is asked for is a limit, not a need */
+    data = must_open(huge); /* the option is a limit, not a requirement */
     cornu_data_close(data);
 }
 
@@ -152,7 +152,7 @@ static void another_size_makes_the_file_anew(void **state)
     expect_from_file(0);
 }
 
-/* Every byte in turn would take too long: some of each part of the file. */
+/* Every byte in turn would take too long: some bytes of each section of the file. */
 static void a_damaged_cache_gives_no_wrong_pixel(void **state)
 {
     (void)state;
@@ -197,14 +197,14 @@ static void a_file_that_is_no_cache_is_left_alone(void **state)
     fclose(f);
 }
 
-/* Whatever leads to the file: a link is not followed. */
+/* A link is never followed. */
 static void a_link_in_place_of_the_cache_is_refused(void **state)
 {
     (void)state;
     cornu_data *data = NULL;
     struct stat s;
     make_folder();
-    scratch_write("precious", "", 0); /* an empty file would be taken */
+    scratch_write("precious", "", 0); /* an empty file would be accepted */
     assert_int_equal(symlink("precious", scratch_path("f.pixels")), 0);
     expect_status(open_with((cornu_data_options){.cache = "file"}, &data), CORNU_BAD_FILE);
     expect_message("f.pixels: found a link; expected a cache of pixels, or none");
@@ -284,7 +284,7 @@ static void empty_disk(void)
     disk_is_full = false;
 }
 
-/* A test that failed may have left it full. */
+/* A test that failed may have left the disk full. */
 static int close_test(void **state)
 {
     if (disk_is_full)
@@ -316,7 +316,7 @@ static void a_full_disk_is_told_before_anything_is_decoded(void **state)
     }
 }
 
-/* A file is only where pixels go that memory does not take: the run can do without. */
+/* The file is only for pixels that do not fit into memory: the run can do without. */
 static void without_room_for_a_file_that_nobody_asked_for_a_run_goes_on(void **state)
 {
     (void)state;
@@ -336,7 +336,7 @@ static void without_room_for_a_file_that_nobody_asked_for_a_run_goes_on(void **s
     }
 }
 
-/* Not every file system keeps what it has promised: here the file is there, but takes no more. */
+/* Not every file system keeps its promise: here the file exists, but takes no more data. */
 static void a_disk_that_fills_up_meanwhile_is_told_once_and_changes_no_sample(void **state)
 {
     (void)state;
@@ -365,8 +365,8 @@ static void a_disk_that_fills_up_meanwhile_is_told_once_and_changes_no_sample(vo
         }
 }
 
-/* See tests/CMakeLists.txt. Where `left_behind` is set: what a process that is killed in the first
-   call would leave there. */
+/* See tests/CMakeLists.txt. `left_behind`: the file that a process killed in the first call would
+   leave. */
 int __real_posix_fallocate(int fd, off_t offset, off_t bytes);
 int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes);
 static const char *left_behind;
@@ -454,7 +454,7 @@ static bool stop_after_some(void *user)
     return ++calls % 5 == 0;
 }
 
-/* Asked while files are awaited. */
+/* The stop comes while files are awaited. */
 static void decoding_can_be_stopped(void **state)
 {
     (void)state;

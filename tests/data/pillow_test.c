@@ -1,5 +1,5 @@
 /* Decoding and resizing equal Pillow's: tests/fixtures/images.npz, described in
-   peers/make_image_fixtures.py, which makes it. CORNU_FIXTURES names another folder of it. */
+   peers/make_image_fixtures.py, which makes it. CORNU_FIXTURES names another folder with it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -153,7 +153,7 @@ double __wrap_sin(double x)
     return __real_sin(x);
 }
 
-/* Twice for each pixel that a row or column of the new picture looks at, however many strips there
+/* Twice for each source pixel of a row or column of the new picture, however many strips there
    are. */
 static void weights_are_found_once(void **state)
 {

@@ -1,4 +1,4 @@
-/* What lies in files of the known layouts comes out as samples, and is found where it lies. */
+/* Files in known layouts become samples, and are found in the usual places. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -111,7 +111,7 @@ static void sets_are_looked_for_in_the_documented_order(void **state)
     (void)state;
     static const char *const places[] = {"home/.keras/datasets", "home/.cache/cornu", "data"};
     setenv("CORNU_DATA", scratch_path("data"), 1);
-    for (unsigned i = 0; i < 3; i++) { /* the later a place, the earlier it is looked at */
+    for (unsigned i = 0; i < 3; i++) { /* the later a place, the earlier it is searched */
         char folder[64];
         snprintf(folder, sizeof folder, "%s/fashion-mnist", places[i]);
         made_mnist(folder, i + 1, 1, 1);

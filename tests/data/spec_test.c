@@ -1,4 +1,4 @@
-/* The data section of a recipe, and opening what it names. */
+/* The data section of a recipe, and opening the data that it names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

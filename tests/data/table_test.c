@@ -1,4 +1,4 @@
-/* Tables of pictures and numbers: which file has which number, and what is wrong with a table. */
+/* Tables of pictures and numbers: the number of each file, and errors in tables. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 static notices said;
 
-/* A network of one number for pictures of one grey pixel, whose recipe has this data section. */
+/* A network with one output for pictures of one grey pixel, whose recipe has this data section. */
 static cornu_model *model_of(const char *section)
 {
     char text[512];
@@ -130,7 +130,7 @@ static void a_table_says_its_columns(void **state)
     }
 }
 
-/* A file goes by its name, whatever rows come and go. */
+/* A file's split depends on its name, whatever rows come and go. */
 static void a_share_is_set_apart_and_another_table_may_be_named(void **state)
 {
     (void)state;
@@ -176,7 +176,7 @@ static void a_fraction_of_the_rows_may_be_asked_for(void **state)
     cornu_model_close(model);
 }
 
-/* What is given to evaluate a model is used whole. */
+/* Data given for evaluating a model is used whole. */
 static void a_split_is_for_training_alone(void **state)
 {
     (void)state;
@@ -190,7 +190,7 @@ static void a_split_is_for_training_alone(void **state)
     cornu_model_close(model);
 }
 
-/* A picture that is not there is left out and told, as in folders. */
+/* A missing picture is left out and reported, as in folders. */
 static void a_missing_picture_is_told(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* What accelerators share, with a driver whose device is the host's own memory: its kernels do
-   nothing but GATHER, and that one only looks at what it is given. */
+/* The code that accelerators share, with a driver whose device is the host's own memory: its only
+   working kernel is GATHER, which just inspects its arguments. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,22 +21,22 @@ enum { SIDE = 6, CHANNELS = 3, COUNT = SIDE * SIDE * CHANNELS, SAMPLES = 50, BAT
 
 typedef struct fake {
     gpu g;
-    double left, largest; /* what memory_info says */
-    double gives;         /* bytes of the largest piece that there really is */
-    int pieces;           /* that are not given back */
+    double left, largest; /* the answer of memory_info */
+    double gives;         /* bytes of the largest piece that really exists */
+    int pieces;           /* not yet released */
     int fail_at;          /* the piece whose allocation fails, from 1; 0: none does */
     int allocated;
-    int64_t marks[GPU_QUEUE]; /* steps that were launched when it was set */
+    int64_t marks[GPU_QUEUE]; /* number of steps launched when the mark was set */
     int64_t launched;
-    const gpu_step *step; /* that runs */
-    /* what it checks of each step's samples; NULL: nothing */
+    const gpu_step *step; /* the running step */
+    /* checks each step's samples; NULL: no check */
     void (*look)(struct fake *f, const gpu_op *r);
     const step_input *inputs; /* of the steps, from 0 */
     gpu_address x[4 * GPU_QUEUE];
     int updates;          /* UPDATE operations that were run */
-    int fragile, failing; /* calls of the kernel of that name; the one that fails, from 1 */
+    int fragile, failing; /* calls of the kernel with that name; the call that fails, from 1 */
     cornu_status failure; /* with this */
-    bool broken;          /* then the device does not work any more */
+    bool broken;          /* the device does not work any more after that */
 } fake;
 
 static fake *fake_of(const gpu *g)
@@ -221,7 +221,7 @@ static cornu_status synchronize(gpu *g)
                                    : CORNU_OK;
 }
 
-/* It needs more scratch memory than the one whose place it takes. */
+/* It needs more scratch memory than the kernel that it replaces. */
 enum { STURDY_BYTES = 5000 };
 static cornu_status prepare_sturdy(gpu *g, const plan *p, const op *o, void **state,
                                    size_t *scratch_bytes)
@@ -329,7 +329,7 @@ static data *new_data(sample_type type)
     return d;
 }
 
-/* The step's own rows: what the network sees, then its targets and weights as they are. */
+/* The step's own rows: the network's input, then its targets and weights unchanged. */
 static void look_at_transformed(fake *f, const gpu_op *r)
 {
     const gpu_step *s = f->step;
@@ -348,7 +348,7 @@ static void look_at_transformed(fake *f, const gpu_op *r)
     }
 }
 
-/* The samples' own numbers, wherever they lie. */
+/* The samples' own numbers, wherever they are stored. */
 static void look_at_plain(fake *f, const gpu_op *r)
 {
     const gpu_step *s = f->step;
@@ -388,7 +388,7 @@ static void free_inputs(step_input *inputs)
     free(inputs);
 }
 
-/* Some steps at once, some one by one, one timed; every step is run once, in its order. */
+/* Some steps at once, some one by one, one timed; every step is run once, in order. */
 static void run_all(fake *f, const cornu_model *model, const plan_options *options,
                     const step_input *inputs, const sample_block *resident)
 {
@@ -406,7 +406,8 @@ static void run_all(fake *f, const cornu_model *model, const plan_options *optio
     if (resident)
         expect_ok(ops->upload(d, resident));
     expect_ok(ops->run(d, ready, inputs, 3));
-    expect_ok(ops->results(d, &r, true)); /* launches those: bursts then go over the rings' ends */
+    expect_ok(
+        ops->results(d, &r, true)); /* launches those: bursts then wrap around the rings' ends */
     assert_int_equal(f->launched, 3);
     expect_ok(ops->run(d, ready, inputs + 3, 2 * GPU_QUEUE - 3));
     for (int i = 2 * GPU_QUEUE; i < STEPS - 1; i++)
@@ -422,7 +423,7 @@ static const augmentation rotated = {
     .rotation_range = 20, .width_shift_range = {.most = 0.1f}, .horizontal_flip = true};
 static const standardization standardized = {.samplewise_center = true, .samplewise_std = true};
 
-/* Also where the samples are resident: such a plan does not read those. */
+/* Also with resident samples: such a plan does not read them. */
 static void transformed_batches_are_what_the_network_sees(void **state)
 {
     (void)state;
@@ -498,8 +499,8 @@ static void large_batches_are_the_samples_themselves(void **state)
 
 /* ---- time ---------------------------------------------------------------------------------- */
 
-/* One gap for an operation's first kernel and one for each further one; none for what launches
-   nothing itself, and none at all where the driver's clock is within the kernels. */
+/* One gap for an operation's first kernel and one for each further one; none for an operation that
+   launches nothing itself, and none at all if the driver's clock is within the kernels. */
 static void launch_gaps_are_those_of_each_operations_kernels(void **state)
 {
     (void)state;
@@ -573,7 +574,7 @@ static cornu_status prepare_batch(fake *f, const cornu_model *model, int64_t bat
     return status;
 }
 
-/* The batch that the message names fits, and the next one not. */
+/* The batch in the message fits, and the next larger one does not. */
 static void check_named_batch(fake *f, const cornu_model *model)
 {
     const char *named = strstr(cornu_last_error(), "the largest batch that fits is ");
@@ -584,8 +585,8 @@ static void check_named_batch(fake *f, const cornu_model *model)
     expect_status(prepare_batch(f, model, batch + 1), CORNU_OUT_OF_MEMORY);
 }
 
-/* Buffers are one piece of memory: what the device has no piece for is refused, and the batch that
-   the message names fits, but none above. */
+/* Buffers are one piece of memory: a plan for which the device has no piece is refused; the batch
+   in the message fits, but none above. */
 static void buffers_larger_than_the_largest_piece_are_refused(void **state)
 {
     (void)state;
@@ -662,7 +663,7 @@ static void samples_larger_than_the_largest_piece_are_streamed(void **state)
     cornu_model_close(model);
 }
 
-/* Wherever memory runs out, what was taken before is given back (close_fake). */
+/* Wherever memory runs out, earlier allocations are released (close_fake). */
 static void memory_that_runs_out_leaves_nothing_behind(void **state)
 {
     (void)state;
@@ -687,13 +688,14 @@ static void memory_that_runs_out_leaves_nothing_behind(void **state)
     cornu_model_close(model);
 }
 
-/* ---- kernels that are tried ---------------------------------------------------------------- */
+/* ---- fallback of kernels ------------------------------------------------------------------- */
 
 static const char two_layers[] =
     "model: {input: [6], layers: [{Dense: {units: 4}}, {Dense: {units: 3}}]}\n"
     "compile: {optimizer: sgd, loss: mean_squared_error}";
 
-/* Prepare and run one step where call `failing` fails (0: none does). choices[2]: of the layers. */
+/* Prepare and run one step where call `failing` fails (0: none does). choices[2]: for the
+   layers. */
 static cornu_status try_network(fake *f, const cornu_model *model, int failing,
                                 cornu_status failure, kernel_choice choices[2])
 {

@@ -1,4 +1,4 @@
-/* Single formulas that devices share, at values where they are easily wrong. */
+/* Single formulas that devices share, at values where mistakes are easy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

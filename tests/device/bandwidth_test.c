@@ -1,4 +1,4 @@
-/* The bandwidth probes beside simple loops over memory of the same size. */
+/* The bandwidth probes against simple loops over memory of the same size. */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "device/cpu/limits.h"
@@ -92,15 +92,15 @@ static bool agree(const turns *t, double tolerance)
            apart(t->update, t->probed.update) < tolerance;
 }
 
-/* Both take turns on the same memory, which nobody has written before the probe, and the best of
-   each counts: what else the machine does only takes away. Where neighbours share its memory they
-   take away for minutes what no count of CPU time shows, so that only what is grossly wrong fails,
-   such as reading memory that is not there. */
+/* Both take turns on the same memory, which is not written before the probe, and the best of each
+   counts: other load on the machine only takes away. Neighbours that share its memory take away for
+   minutes, which no count of CPU time shows; so only gross errors fail, such as reading memory that
+   was never written. */
 static void bandwidths_are_those_of_simple_loops_over_written_memory(void **state)
 {
     (void)state;
 #if defined(__SANITIZE_THREAD__)
-    skip(); /* its checks are what would be measured */
+    skip(); /* the sanitizer's checks would be measured */
 #endif
     static turns t;
     assert_int_equal(threads_open(0, &t.pool), CORNU_OK);

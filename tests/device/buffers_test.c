@@ -1,5 +1,5 @@
-/* Tensors that are internal to a group which the cpu device runs as one have no memory, and what
-   has less than its elements would take is not touched beyond that. */
+/* Tensors internal to a group that the cpu device runs as one have no memory, and a kernel does not
+   touch a shortened tensor beyond its memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ static const unsigned char NANS = 0xff; /* four of these bytes are a NaN */
 #define FLAT "Flatten, {Dense: {units: 3, activation: softmax}}"
 #define DENSE(units, activation) "{Dense: {units: " #units ", activation: " #activation "}}"
 
-/* Between them all kernels of groups, with and without what is optional. */
+/* Together these use all kernels of groups, with and without the optional members. */
 static const struct {
     const char *input, *layers;
     int64_t batch;
@@ -68,7 +68,7 @@ static host_device *host_device_of(const net *n)
     return host_of(n->device);
 }
 
-/* Memory of its own for every buffer, exactly as long as it says, GUARD bytes from the next. */
+/* Separate memory for every buffer, of exactly the required size, GUARD bytes from the next. */
 static void spread(prepared *r)
 {
     const plan *p = r->plan;
@@ -82,7 +82,7 @@ static void spread(prepared *r)
     r->arena = NULL;
 }
 
-/* What lies between the buffers is as it was. */
+/* The memory between the buffers is unchanged. */
 static void check_guards(const net *n)
 {
     const prepared *r = n->prepared;
@@ -99,8 +99,8 @@ static void check_guards(const net *n)
     }
 }
 
-/* A few steps; the model's variables afterwards, one behind the other. With `apart` everything else
-   in memory is NaN before each step. */
+/* A few steps; the model's variables afterwards, one after the other. With `apart` all other memory
+   is NaN before each step. */
 static float *trained(net *n, bool apart, int64_t *count)
 {
     host_device *h = host_device_of(n);
@@ -169,7 +169,7 @@ static void nothing_reads_or_writes_what_has_no_memory(void **state)
     for_each_isa(train_all);
 }
 
-/* One of a pair that would agree on something shorter is missing. */
+/* One of a pair that would agree on a shorter form is missing. */
 static void nor_where_another_kernel_is_preferred(void **state)
 {
     (void)state;
@@ -180,7 +180,7 @@ static void nor_where_another_kernel_is_preferred(void **state)
             must_train_alike(i, "sgd", &(device_options){.threads = 1, .kernel = forced[k]});
 }
 
-/* ---- which kernels the nets above have ------------------------------------------------------ */
+/* ---- the kernels of these nets -------------------------------------------------------------- */
 
 enum { KERNELS_MOST = 32 };
 static const kernel *seen[KERNELS_MOST];
@@ -194,7 +194,7 @@ static bool is_seen(const kernel *k)
     return false;
 }
 
-/* Every tensor that is internal to a group has no memory, or less than its elements would take. */
+/* Every tensor internal to a group has no memory, or less than its elements would take. */
 static void check_internal(const prepared *r, const op_group *g)
 {
     const plan *p = r->plan;
@@ -247,7 +247,7 @@ static void every_kernel_of_groups_is_tried(void **state)
     host_close(&h->device);
 }
 
-/* ---- how much it is ------------------------------------------------------------------------- */
+/* ---- memory saved --------------------------------------------------------------------------- */
 
 static void a_dense_layer_that_updates_itself_has_no_gradient_in_memory(void **state)
 {
@@ -289,7 +289,8 @@ static void what_no_kernel_writes_cannot_be_read(void **state)
             refused++;
         }
     }
-    assert_true(refused >= 3); /* the codes' place, the gradients of the pool and of relu */
+    assert_true(refused >=
+                3); /* the memory of the codes, of the gradients of the pool and of relu */
     free(values);
     net_close(n);
     cornu_model_close(model);

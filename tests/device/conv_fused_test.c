@@ -1,4 +1,4 @@
-/* Convolutions on the cpu device that run as one with the relu and the pool behind them, of a first
+/* Convolutions on the cpu device that run as one with the relu and the pool after them, for a first
    layer or by Winograd: they train and predict as the reference does. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Input, layers, and what runs the convolution's forward and backward pass. */
+/* Input, layers, and the kernels of the convolution's forward and backward pass. */
 typedef struct fused_case {
     const char *input, *layers, *forward, *backward;
 } fused_case;
@@ -146,8 +146,8 @@ static int compare(const fused_case *c, const char *how, const gradients *expect
     return failures + !(fabs(expected->loss - found->loss) <= 1e-5 * fabs(expected->loss));
 }
 
-/* Images that give the elements of a window the same values in many ways: few values, the same
-   along rows, columns, diagonals of one or of the other direction. */
+/* Images that give the elements of a window equal values in many ways: few values; the same along
+   rows, columns, or diagonals in either direction. */
 enum { DISTINCT, FEW, ROWS, COLUMNS, DIAGONALS, OTHER_DIAGONALS, PATTERNS };
 
 /* Winograd's roundings make equal outputs differ. */
@@ -171,7 +171,8 @@ static void draw(net *n, int pattern)
     }
 }
 
-/* Filters that see one tap, or none, give equal outputs for pixels that differ around that tap. */
+/* Filters with one nonzero tap, or none, give equal outputs for pixels that differ around that
+   tap. */
 static void simplify_weights(net *n)
 {
     const shape *w = &n->model->variables[0].shape;
@@ -231,8 +232,8 @@ static void they_have_the_reference_gradients_with_every_instruction_set(void **
     assert_int_equal(failures, 0);
 }
 
-/* The backward pass must not count on codes that another kernel's forward pass did not leave, nor
-   the other way around. */
+/* The backward pass must not rely on codes that another kernel's forward pass did not leave, nor
+   the reverse. */
 static void fused_kernels_work_beside_others(void **state)
 {
     (void)state;

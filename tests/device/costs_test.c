@@ -1,4 +1,4 @@
-/* FLOPs and bytes of what kernels really do, counted by hand for small plans on the cpu. */
+/* The actual FLOPs and bytes of kernels, counted by hand for small plans on the cpu. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,15 +46,15 @@ static void costs_free(costs *c)
     cornu_model_close(c->model);
 }
 
-/* Floats that go from and to memory once each. */
+/* Floats that move to or from memory once each. */
 static void must_move(const costs *c, double floats)
 {
     if (c->bytes != 4 * floats)
         fail_msg("found %g floats; expected %g", c->bytes / 4, floats);
 }
 
-/* Rows of 64 numbers to 96 and to 10. The first layer's update is run by the next step's forward
-   pass, as one with its gradient; the second's gradients and updates are one, too. */
+/* Rows of 64 numbers to 96 and to 10. The next step's forward pass runs the first layer's update,
+   as one with its gradient; the second layer's gradients and updates are one, too. */
 static void a_dense_steps_bytes_are_those_by_hand(void **state)
 {
     (void)state;
@@ -97,11 +97,11 @@ static void a_pooled_first_convolution_is_counted_by_windows(void **state)
     const kernel_choice *backward = choice_of(&c, OP_MAX_POOL_BACKWARD);
     assert_string_equal(forward->kernel, "cpu/first_conv_pool");
     assert_string_equal(backward->kernel, "cpu/first_conv_pool");
-    /* The large output is never there: a byte a window says where its gradient goes. */
+    /* The large output does not exist: one byte per window says where its gradient goes. */
     assert_true(forward->bytes == 4 * (x + w + b + windows) + windows);
     assert_true(backward->bytes == 4 * (x + windows + w + b) + windows);
     assert_true(forward->flops == 2 * y * taps + 4 * windows);
-    /* One multiply-add a window and tap; four where the processor cannot pick one of four. */
+    /* One multiply-add per window and tap; four if the processor cannot select one of four. */
     double products = backward->flops / (2 * windows * taps);
     assert_true(products == 1 || products == 4);
 #if defined(__x86_64__)
@@ -111,7 +111,7 @@ static void a_pooled_first_convolution_is_counted_by_windows(void **state)
     costs_free(&c);
 }
 
-/* The same where another kernel runs the forward pass, and so leaves no codes. */
+/* The same where another kernel runs the forward pass, and leaves no codes. */
 static void without_codes_the_convolution_s_output_counts(void **state)
 {
     (void)state;
@@ -126,7 +126,8 @@ static void without_codes_the_convolution_s_output_counts(void **state)
     costs_free(&c);
 }
 
-/* By Winograd's tiles: 36 products a tile of 4 x 4 in place of 144; pool and relu move nothing. */
+/* By Winograd's tiles: 36 products per tile of 4 x 4 in place of 144; pool and relu move no
+   bytes. */
 static void a_pooled_winograd_convolution_is_counted_by_tiles(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What the cpu device says of itself, and what it leaves alone. */
+/* The cpu device's description of itself, and settings of the process that it must not change. */
 #include "support/net.h"
 #include "support/op_cases.h"
 #include <omp.h>

@@ -1,6 +1,6 @@
-/* GPUs with less than all: without cuDNN or with one that does not work, with an older driver,
-   without code for them. What is missing is said, and the rest works. On the simulated libraries
-   alone (tests/cuda/README.md). */
+/* GPUs with missing pieces: without cuDNN or with a broken one, with an older driver, without code
+   for them. The user is told what is missing, and the rest works. On the simulated libraries alone
+   (tests/cuda/README.md). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static int restore(void **state)
 
 /* ---- the program with other libraries ------------------------------------------------------- */
 
-/* Folders in front of the simulated ones. */
+/* Folders before the simulated ones in the search path. */
 static program run_with(const char *folder, const char *const *arguments)
 {
     char *before = strdup(getenv("LD_LIBRARY_PATH")), path[4096];
@@ -85,7 +85,7 @@ static const char *recipe(const char *name, const char *layers)
 
 static const char convolution[] = "{Conv2D: {filters: 4, kernel_size: 3}},";
 
-/* cuDNN as found in `folder` cannot be used because of `why`. */
+/* The cuDNN in `folder` cannot be used because of `why`. */
 static void own_kernels_take_over(const char *folder, const char *why)
 {
     char line[512];
@@ -128,7 +128,7 @@ static void dense_models_do_without_cudnn(void **state)
     program_free(&p);
 }
 
-/* It has cuEventElapsedTime under its first name alone, and not what is never called. */
+/* It has cuEventElapsedTime under its first name alone, and no function that is never called. */
 static void an_older_driver_has_all_that_is_called(void **state)
 {
     (void)state;
@@ -147,11 +147,11 @@ static const char net_text[] =
     "activation: relu}}, {Conv2D: {filters: 5, kernel_size: 3}}, Flatten, {Dense: {units: 3}}]}\n"
     "compile: {optimizer: sgd, loss: mean_squared_error}";
 
-/* The network's loss in the second of two steps; how its convolutions ran. */
+/* The network's loss in the second of two steps, and the kernels of its convolutions. */
 typedef struct outcome {
     double loss;
     int cudnn, direct; /* operations */
-    char refused[256]; /* of the last by own kernels */
+    char refused[256]; /* by the last own kernel */
     size_t scratch_most;
 } outcome;
 
@@ -193,7 +193,7 @@ static void assert_near(double found, double expected)
         fail_msg("found a loss of %.9g; expected %.9g", found, expected);
 }
 
-/* It is asked once: the second call would succeed. */
+/* It is called once: the second call would succeed. */
 static void a_cudnn_that_does_not_start_is_not_asked_again(void **state)
 {
     (void)state;
@@ -231,7 +231,7 @@ static void what_fails_before_the_first_step_goes_by_own_kernels(void **state)
     }
 }
 
-/* As on a GPU for which cuDNN has no kernels, whatever it says when it is opened. */
+/* As on a GPU for which cuDNN has no kernels, whatever it reports when it is opened. */
 static void a_cudnn_that_never_works_is_replaced_everywhere(void **state)
 {
     (void)state;
@@ -246,7 +246,7 @@ static void a_cudnn_that_never_works_is_replaced_everywhere(void **state)
     assert_true(found.loss == own.loss);
 }
 
-/* Bits would change if a step went by other kernels than the one before. */
+/* Bits would change if a step used other kernels than the previous one. */
 static void what_fails_later_ends_the_run(void **state)
 {
     (void)state;
@@ -264,7 +264,7 @@ static void what_fails_later_ends_the_run(void **state)
     cornu_model_close(model);
 }
 
-/* Memory may be there the next time, and then the same seed would give other bits. */
+/* Memory may suffice the next time, and then the same seed would give other bits. */
 static void want_of_memory_is_no_reason_for_other_kernels(void **state)
 {
     (void)state;
@@ -295,7 +295,7 @@ static void want_of_memory_is_no_reason_for_other_kernels(void **state)
     cornu_model_close(model);
 }
 
-/* The first call of the process's libraries that fails is the convolution's. */
+/* The first library call of the process that fails is the convolution's. */
 static void dense_models_do_not_open_cudnn(void **state)
 {
     (void)state;
@@ -335,7 +335,7 @@ static void describe_first(cornu_device_info *info)
     assert_string_equal(info->name, "cuda:0");
 }
 
-/* The simulated driver takes only what the file of kernels has code or PTX for. */
+/* The simulated driver accepts only GPUs for which the file of kernels has code or PTX. */
 static void a_gpu_opens_where_there_is_code_for_it_and_else_says_what_build_has(void **state)
 {
     (void)state;
@@ -355,7 +355,7 @@ static void a_gpu_opens_where_there_is_code_for_it_and_else_says_what_build_has(
                 fail_msg("%s: found %s", capabilities[i], cornu_last_error());
             continue;
         }
-        assert_int_equal(available, 0); /* PTX of the lowest is for all above */
+        assert_int_equal(available, 0); /* PTX for the lowest runs on all above */
         snprintf(code, sizeof code, "(sm_%s)", capabilities[i]);
         if (!strstr(info.reason, "--device opencl:0") ||
             !strstr(info.reason, capability < 50 ? "expected 5.0 or newer" : code))

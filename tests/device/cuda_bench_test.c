@@ -1,5 +1,5 @@
-/* bench --device all where the GPU fails: its row says why, and the others go on. Needs failures
-   made on purpose, which only the simulated libraries give (tests/cuda/README.md); skipped
+/* bench --device all where the GPU fails: its row has the reason, and the others go on. Needs
+   deliberate failures, which only the simulated libraries give (tests/cuda/README.md); skipped
    elsewhere. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -88,7 +88,7 @@ static void a_gpu_with_too_little_memory(void **state)
     the_gpu_fails_alone("device cuda:0: the model's weights and optimizer slots need ");
 }
 
-/* Five graphs are of the measurement of its limits; the others are steps. */
+/* Five graphs belong to the measurement of its limits; the others are steps. */
 static void a_gpu_that_is_lost_in_the_middle(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* What goes wrong with GPUs, one clear line each: no plug-in, no driver, another version, a lost
-   device, too little memory. Most of it needs failures made on purpose, which only the simulated
-   libraries give (tests/cuda/README.md); those tests are skipped elsewhere. */
+/* Failures of GPUs, one clear line each: no plug-in, no driver, another version, a lost device, too
+   little memory. Most need deliberate failures, which only the simulated libraries give
+   (tests/cuda/README.md); those tests are skipped elsewhere. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +48,7 @@ static int restore(void **state)
 
 /* ---- before a device is open: the program, with another environment ------------------------ */
 
-/* `cornu devices` must succeed and say `text` of the GPU. */
+/* `cornu devices` must succeed and print `text` about the GPU. */
 static void devices_say(const char *text)
 {
     program p = program_run(ARGUMENTS("devices"));
@@ -60,7 +60,7 @@ static void devices_say(const char *text)
     program_free(&p);
 }
 
-/* The same for one variable; it is as before afterwards. */
+/* The same with one variable set; its old value is restored. */
 static void devices_say_with(const char *variable, const char *value, const char *text)
 {
     const char *kept = getenv(variable);
@@ -174,7 +174,7 @@ static const char net_text[] =
 
 enum { BATCH = 5, MANY = 20 };
 
-/* All that is asked of a device in its life; the first failure's status. */
+/* All calls in a device's life; the first failure's status. */
 static cornu_status live(device *d, const cornu_model *model, const plan *p, bool *lived)
 {
     float x[BATCH * 108], y[BATCH], read[256];
@@ -224,7 +224,7 @@ static cornu_status live(device *d, const cornu_model *model, const plan *p, boo
     return status;
 }
 
-/* Handles and memory of the simulated libraries that are not given back. */
+/* Handles and memory of the simulated libraries that are not released. */
 static int alive(void)
 {
     union {
@@ -261,7 +261,7 @@ typedef struct call {
     const char *name, *error;
 } call;
 
-/* What gives back is left out: it cannot both fail and leave nothing behind. */
+/* Calls that release are left out: they cannot both fail and leave nothing behind. */
 static const call calls[] = {
 #define CUDA(name) {#name, "CUDA_ERROR_INVALID_VALUE"},
 #define BLAS(name) {#name, "13"},  /* CUBLAS_STATUS_EXECUTION_FAILED */
@@ -276,7 +276,7 @@ static bool gives_back(const char *name)
            strstr(name, "ErrorName") || strstr(name, "EndCapture");
 }
 
-/* Does the first call come while a plan is prepared, where a library's failure is a refusal? */
+/* Is the first call during the preparation of a plan, where a library's failure is a refusal? */
 static bool own_kernels_follow(const char *name)
 {
     return strncmp(name, "cudnn", 5) == 0 || strcmp(name, "cublasLtMatmul") == 0;
@@ -499,7 +499,7 @@ static void a_precision_that_the_device_has_not_is_refused(void **state)
     d->ops->close(d);
 }
 
-/* For AddressSanitizer: what the simulated libraries keep of a lost device. */
+/* For AddressSanitizer: the simulated libraries' memory of a lost device. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
@@ -508,7 +508,7 @@ const char *__lsan_default_suppressions(void)
 
 int main(void)
 {
-    /* What a lost device held goes with its context, which the simulation does not follow. */
+    /* A lost device's memory is freed with its context, which the simulation does not follow. */
     setenv("SIMULATED_CUDA_LEAKS_ALLOWED", "1", 1);
 #define TEST(function) cmocka_unit_test_setup_teardown(function, restore, restore)
     const struct CMUnitTest tests[] = {
@@ -522,7 +522,7 @@ int main(void)
         TEST(little_memory_gives_the_same_bits),
         TEST(steps_that_cannot_be_captured_run_one_by_one),
         TEST(a_precision_that_the_device_has_not_is_refused),
-        /* The last, for what they leave behind. */
+        /* Last, because of the memory that they leave. */
         TEST(a_lost_device_fails_with_the_same_line_ever_after_and_closes),
         TEST(a_lost_device_leaves_the_last_checkpoint_whole),
     };

@@ -1,5 +1,5 @@
 /* Dense layers and convolutions on GPUs: by NVIDIA's libraries and by own kernels, in every
-   precision, and what becomes of a library's refusal. Skipped where there is no device. */
+   precision, and the fallback when a library refuses. Skipped without a device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,8 @@ static bool is_convolution(op_kind kind)
 enum { ELEMENTS_MOST = 8000 }; /* of a case's first input: a simulated GPU is slow */
 
 /* Calls `check` for the table's smaller products, on a device opened for each precision from
-   `first` on: once as it chooses, once with the own kernels. Returns the sum of what it returns. */
+   `first` on: once with its own choice, once with the own kernels. Returns the sum of the
+   results. */
 static int each_product(device_precision first,
                         int (*check)(device *d, const op_case *c, device_precision precision))
 {
@@ -92,7 +93,7 @@ static int check_short(device *d, const op_case *c, device_precision precision)
     coarse.step = 1.0f / 64;
     run_both(d, &coarse, kernel, &found, &expected);
     if (strstr(kernel, "cudnn") && precision == PRECISION_BF16)
-        tolerance = 0x1p-8; /* it gives bfloat16 back where it takes it */
+        tolerance = 0x1p-8; /* it returns bfloat16 where it takes it */
     int failures = op_outputs_compare(&coarse, kernel, tolerance, &found, &expected);
     op_outputs_free(&found);
     op_outputs_free(&expected);
@@ -107,12 +108,12 @@ static void products_of_short_numbers_are_exact_in_every_precision(void **state)
     assert_int_equal(each_product(PRECISION_TF32, check_short), 0);
 }
 
-/* Products in TF32 that a library has done in 32 bits: cuBLASLt and cuDNN may, where that is as
+/* Products in TF32 that a library computed in 32 bits: cuBLASLt and cuDNN may, where that is as
    fast. */
 static int unrounded;
 
-/* 1 where the result shows no rounding of long numbers, which own kernels, all of bf16 and the
-   simulated libraries promise. */
+/* 1 where the result shows no rounding of long numbers, which is required of own kernels, of all
+   bf16 and of the simulated libraries. */
 static int check_rounded(device *d, const op_case *c, device_precision precision)
 {
     op_outputs found, expected;
@@ -199,7 +200,7 @@ static void trained_close(trained *t)
     cornu_model_close(t->model);
 }
 
-/* Loss of the second of two steps; the choices that were made for layer `name`'s forward pass. */
+/* Loss of the second of two steps; the choices for layer `name`'s forward pass. */
 static double train_two_steps(const char *name, kernel_choice *choice, char kernel[64])
 {
     trained t = train(NULL);
@@ -234,7 +235,7 @@ static double train_forced(const char *forced, char kernel[64], double *update_b
     return t.loss;
 }
 
-/* The updates' launch would make the gradient itself, in the named kernel's place. */
+/* The update's launch would otherwise make the gradient itself, in place of the named kernel. */
 static void a_forced_kernel_makes_the_dense_gradient(void **state)
 {
     static const char *const forced[] = {"tiled", "cublaslt"};
@@ -253,7 +254,7 @@ static void a_forced_kernel_makes_the_dense_gradient(void **state)
     }
 }
 
-/* An even image halved by strides of 2 has one more row of padding behind than before. */
+/* An even image halved by strides of 2 has one more row of padding after than before. */
 static void cudnn_leaves_uneven_padding_to_the_own_kernels(void **state)
 {
     (void)state;
@@ -316,7 +317,7 @@ static void a_product_that_fails_when_it_runs_goes_by_own_kernels(void **state)
     assert_string_equal(kernel, "cuda/tiled");
 }
 
-/* With the variable set, cuDNN's convolution takes so many launches more, and trains the same. */
+/* With the variable set, cuDNN's convolution takes this many more launches, and trains the same. */
 static void takes_more_launches_and_trains_the_same(const char *variable, const char *value,
                                                     int more)
 {
@@ -377,7 +378,7 @@ static void the_hosts_time_for_calls_is_told_and_in_no_operations(void **state)
 
 /* ---- exact convolution --------------------------------------------------------------------- */
 
-/* The gradients of a small network's weights, one behind the other; free. */
+/* The gradients of a small network's weights, one after the other; free. */
 static float *gradients(const plan_options *also, const device_options *options, int *winograd,
                         int64_t *count)
 {
@@ -413,7 +414,7 @@ static float *gradients(const plan_options *also, const device_options *options,
     return all;
 }
 
-/* The simulated Winograd is off by a millionth of each number. */
+/* The simulated Winograd has an error of a millionth of each number. */
 static void exact_convolution_leaves_winograd_out(void **state)
 {
     (void)state;
@@ -426,7 +427,7 @@ static void exact_convolution_leaves_winograd_out(void **state)
     float *own = gradients(&usual, &(device_options){.kernel = "direct"}, &none, &count);
     assert_int_equal(none, 0);
     float *b = gradients(&usual, NULL, &some, &count);
-    assert_int_equal(some, 4); /* the input has no gradient; its weights' goes by an own kernel */
+    assert_int_equal(some, 4); /* the input has no gradient; its weights' uses an own kernel */
     assert_true(net_difference(a, own, count) < 5e-7);
     assert_true(net_difference(a, b, count) > 5e-7);
     assert_true(net_difference(a, b, count) < 1e-5);

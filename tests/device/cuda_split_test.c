@@ -1,6 +1,6 @@
 /* Products of few rows, and the weights' gradients of convolutions of few channels, are split along
-   k on the cuda device, until the largest GPU has work for all of its multiprocessors: right, and
-   the same bits each time. */
+   k on the cuda device, until the largest GPU has work for all of its multiprocessors: correct, and
+   with the same bits each time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,8 +107,8 @@ static op_case weights_of(const first_layer *l)
     return c;
 }
 
-/* Some of more than 32 slices, whose sums are added by several threads each, and of few; all of
-   whose tiles are partly empty. */
+/* Some with more than 32 slices, whose sums are added by several threads each, and some with few;
+   all of whose tiles are partly empty. */
 static void weights_of_few_channels_go_by_the_own_kernel(void **state)
 {
     static const first_layer layers[] = {

@@ -1,4 +1,4 @@
-/* Dense layers on the cpu device: weights in panels, and steps whose updates are folded into the
+/* Dense layers on the cpu device: weights in panels, and steps whose updates are fused into the
    sweep over the weights. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@ enum { STEPS = 4 };
 #define TOLERANCE 4e-5 /* a single unit's bias gradient is a sum that cancels */
 
 typedef struct net_case {
-    const char *layers; /* of the recipe, behind the input */
+    const char *layers; /* of the recipe, after the input */
     int64_t in, batch;
 } net_case;
 
@@ -62,7 +62,7 @@ static const char *const optimizers[] = {
     "{sgd: {learning_rate: 0.1, clipnorm: 0.05}}",
     "{adam: {learning_rate: 0.01, epsilon: 0.001, global_clipnorm: 0.05}}",
 };
-/* The reference takes long over large nets: they go with every third optimizer. */
+/* The reference takes long for large nets: they run with every third optimizer. */
 static bool is_skipped(const net_case *c, size_t optimizer)
 {
     return c->in > 380 && optimizer % 3 != 1;
@@ -89,9 +89,8 @@ static uint8_t *bytes_of(const net *n)
     return bytes;
 }
 
-/* A net that has taken a few steps, the first and the last on floats, the others on uint8 times
-   `scale`, which some kernels multiply as such; with `reads`, somebody looks at a variable after
-   each. */
+/* A net after a few steps, the first and the last on floats, the others on uint8 times `scale`,
+   which some kernels multiply directly; with `reads`, a variable is read after each. */
 static net *trained_scaled(cornu_model *model, const net_case *c, const char *device_name,
                            int threads, bool reads, float scale)
 {
@@ -130,7 +129,7 @@ static net *trained(cornu_model *model, const net_case *c, const char *device_na
     return trained_read(model, c, device_name, threads, false);
 }
 
-/* Complain of variables that differ by more than `tolerance` of their largest element. */
+/* Report variables that differ by more than `tolerance` of their largest element. */
 static int compare(net *found, net *expected, double tolerance, const char *what)
 {
     int failures = 0;
@@ -202,7 +201,7 @@ static void bytes_that_nothing_scales_train_like_the_reference(void **state)
     assert_int_equal(failures, 0);
 }
 
-/* How many operations of the plan run within another's kernel. */
+/* The number of operations of the plan that run within another's kernel. */
 static int count_folded(const net_case *c, const char *optimizer, plan_scope scope)
 {
     cornu_model *model = model_of(c, optimizer);
@@ -230,7 +229,8 @@ static void updates_are_folded_where_nothing_else_needs_the_gradients(void **sta
     assert_int_equal(count_folded(&two, "{sgd: {clipnorm: 0.1}}", SCOPE_STEP), 0);
     assert_int_equal(count_folded(&two, "{adam: {global_clipnorm: 0.1}}", SCOPE_STEP), 0);
     assert_int_equal(count_folded(&two, "adam", SCOPE_GRADIENTS), 0);
-    /* the activation that x came from, unless it works from its input or there is more between */
+    /* the activation that made x, unless its derivative needs its input or another operation is in
+       between */
     const struct {
         const char *between;
         int folded;
@@ -274,7 +274,8 @@ static void tiles_run_large_layers_of_batches_of_25_to_32(void **state)
     const net_case fits = TILES_NET(32), few = TILES_NET(24), many = TILES_NET(33);
     if (!cpu_isa_runs(CPU_ISA_amx))
         skip();
-    /* both layers forward, the second backward; the first's update waits for the forward pass */
+    /* both layers forward, the second backward; the first's update is deferred to the forward
+       pass */
     assert_int_equal(count_on(&fits, "amx", "cpu/tiles"), 3);
     assert_int_equal(count_on(&fits, "avx512", "cpu/tiles"), 0);
     assert_int_equal(count_on(&few, "amx", "cpu/tiles"), 0);
@@ -284,7 +285,7 @@ static void tiles_run_large_layers_of_batches_of_25_to_32(void **state)
 #endif
 }
 
-/* Does the first dense layer of these layers know that it reads samples as they come? */
+/* Does the first dense layer of these layers read samples directly? */
 static bool reads_samples(const char *layers, const plan_options *options)
 {
     const net_case c = {layers, 12, 3};
@@ -319,7 +320,7 @@ static void only_samples_that_nothing_has_changed_are_taken_for_bytes(void **sta
     assert_false(reads_samples("{Dense: {units: 2}}", &standardized));
 }
 
-/* The first layer's update waits for the next step's forward pass. */
+/* The first layer's update is deferred to the next step's forward pass. */
 static const net_case late_nets[] = {
     {"{Dense: {units: 200, activation: relu}}, {Dense: {units: 5}}", 300, 30},
     {"{Dense: {units: 145, activation: tanh, use_bias: false}}, {Dense: {units: 3}}", 129, 1},
@@ -398,13 +399,13 @@ static void what_was_put_off_is_done_before_anybody_looks(void **state)
     assert_true(evaluate(late) == evaluate(at_once));
     net_close(late);
 
-    late = trained(model, c, "cpu", 2); /* the plan goes away before its work is done */
+    late = trained(model, c, "cpu", 2); /* the plan is released before its work is done */
     late->device->ops->release(late->device, late->prepared);
     late->prepared = NULL;
     assert_int_equal(compare(late, at_once, 0, "plan released"), 0);
     net_close(late);
 
-    late = trained(model, c, "cpu", 2); /* what is written stays */
+    late = trained(model, c, "cpu", 2); /* a written value stays */
     float *zeros = calloc((size_t)model->variables[0].count, sizeof *zeros);
     net_write_variable(late, 0, zeros);
     float *back = net_read_variable(late, model->variables[0].name);

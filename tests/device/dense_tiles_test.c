@@ -1,5 +1,5 @@
-/* The products of dense layers and of Winograd's convolutions by AMX: how far they may be
-   from the exact sums. */
+/* The products of dense layers and of Winograd's convolutions by AMX: their distance from the exact
+   sums. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,14 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the sum of the products' magnitudes (device/cpu/dense/dense_kernels_amx.c). */
+/* Relative to the sum of the products' magnitudes (device/cpu/dense/dense_kernels_amx.c). */
 #define BOUND 1e-6
 
 enum { X_STRIDE = 270, DY_STRIDE = 50 };
 
 #if defined(__x86_64__)
 
-/* Of both signs and of magnitudes from 2^-10 to 2^10. */
+/* With both signs and magnitudes from 2^-10 to 2^10. */
 static float *numbers(int64_t count)
 {
     float *p = NULL;
@@ -40,7 +40,7 @@ static float *copy_of(const float *from, int64_t count)
     return p;
 }
 
-/* Samples of bytes in another order than that of the rows, and x as they make it. */
+/* Samples of bytes in another order than the rows, and the x that they make. */
 typedef struct samples {
     dense_u8 bytes;
     uint8_t *from;
@@ -50,7 +50,7 @@ typedef struct samples {
 
 static void samples_open(samples *s, float scale)
 {
-    s->from = malloc(DENSE_LANES * X_STRIDE); /* nothing behind it may be read */
+    s->from = malloc(DENSE_LANES * X_STRIDE); /* nothing after it may be read */
     assert_non_null(s->from);
     s->x = numbers(DENSE_LANES * X_STRIDE);
     for (int64_t i = 0; i < DENSE_LANES * X_STRIDE; i++)
@@ -72,12 +72,12 @@ static void samples_close(samples *s)
 typedef struct block_case {
     int64_t rows, depth, width;
     bool add;
-    float scale; /* of x; 0: none, else these: */
+    float scale; /* of x; 0: floats, else these: */
     const dense_u8 *bytes;
     int64_t k; /* their first column */
 } block_case;
 
-/* What the sums of products by x are to be multiplied by. */
+/* The factor for sums of products by x. */
 static double factor_of(const block_case *s)
 {
     return s->scale != 0 ? s->scale : 1;
@@ -226,7 +226,7 @@ static void products_are_exact_within_the_bound(void **state)
                         .rows = rows[r], .depth = depths[d], .width = widths[n], .add = way % 2};
                     float *x = numbers(s.rows * X_STRIDE), *dy = numbers(s.rows * DY_STRIDE);
                     float *w = numbers(s.depth * s.width);
-                    if (way >= 2) { /* the last columns, so far as those begin at a multiple */
+                    if (way >= 2) { /* the last columns, if they begin at a multiple */
                         s.scale = 1 / 255.0f;
                         s.bytes = &of.bytes;
                         s.k = (X_STRIDE - s.depth) / 16 * 16;
@@ -300,7 +300,7 @@ static void series_are_exact_within_the_bound(void **state)
                 check_batch(rows[r], depths[d], columns[n]);
 }
 
-/* Whatever its bits are: rounding must not make a number of it. */
+/* Whatever its bits are: rounding must not turn it into a number. */
 static void any_nan_stays_one(void **state)
 {
     (void)state;

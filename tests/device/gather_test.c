@@ -143,7 +143,7 @@ static void bytes_are_scaled_and_class_numbers_become_one_hot(void **state)
     cornu_model_close(model);
 }
 
-/* What one sample becomes does not depend on the batch that it is in, nor on the device. */
+/* The transform of a sample does not depend on its batch, nor on the device. */
 static void an_augmented_sample_is_the_same_in_any_batch_and_on_any_device(void **state)
 {
     (void)state;

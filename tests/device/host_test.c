@@ -1,4 +1,4 @@
-/* What every device whose memory is the host's promises: choices, errors, sums, memory. */
+/* The promises of every device whose memory is the host's: choices, errors, sums, memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -95,13 +95,13 @@ static void every_kernel_has_its_turn_in_the_tests(void **state)
     host_close(&h->device);
 }
 
-/* An accelerator's, and OpenCL's need not give more than a quarter of it in one piece. */
+/* An accelerator's; OpenCL need not give more than a quarter of it in one piece. */
 static bool has_own_memory(const char *name)
 {
     return strchr(name, ':') != NULL;
 }
 
-/* Of few floats, of more than are read, and of several variables. */
+/* With few floats, with more than are read, and with several variables. */
 static void the_variables_are_read_on_request(void **state)
 {
     (void)state;
@@ -158,7 +158,8 @@ static void a_plan_that_does_not_fit_names_the_largest_batch_that_does(void **st
     cornu_model_close(model);
 }
 
-/* A model of two dense kernels of `share` of the free memory each, whose values are never made. */
+/* A model of two dense kernels, each of `share` of the free memory, whose values are never
+   allocated. */
 static cornu_model *large_model(double share, const char *optimizer)
 {
     char text[512];
@@ -285,7 +286,7 @@ static void results_add_up_until_they_are_reset(void **state)
     cornu_model_close(model);
 }
 
-/* The arena is shared: a larger plan prepared later must not harm an earlier one. */
+/* The arena is shared: a larger plan prepared later must not damage an earlier one. */
 static void plans_of_one_device_take_turns(void **state)
 {
     (void)state;

@@ -97,8 +97,8 @@ static void the_device_is_not_opened_with_an_instruction_set_that_is_not_there(v
     unsetenv("CORNU_ISA");
 }
 
-/* Convolutions by all three algorithms, with activations that each applies afterwards, a pool whose
-   windows are looked up, sums over blocks of the batch. */
+/* Convolutions by all three algorithms, with activations that each applies afterwards, a pool that
+   looks windows up, sums over blocks of the batch. */
 static const char recipe[] =
     "model: {input: [16, 16, 3], layers: [{Conv2D: {filters: 16, kernel_size: 3, padding: same, "
     "activation: silu}}, {Conv2D: {filters: 16, kernel_size: 3, padding: same, activation: tanh}}, "
@@ -107,7 +107,7 @@ static const char recipe[] =
     "compile: {optimizer: sgd, loss: categorical_crossentropy}\nfit: {batch_size: 12, epochs: 1}\n";
 
 /* The network's first kernel and its loss after a step that was prepared with the instruction set
-   `prepared_with` and runs while CORNU_ISA says `running`. */
+   `prepared_with` and runs with CORNU_ISA set to `running`. */
 static double step_between(const char *prepared_with, const char *running, float **kernel)
 {
     cornu_model *model = net_model(recipe);

@@ -38,7 +38,7 @@ static void a_step_is_bound_by_the_slower_of_two_resources(void **state)
     assert_string_equal(roofline_bound(&l, 1000, 10, 1000), "FMA");
     assert_true(roofline_seconds(&l, 100, 100, 1000) == 10);
     assert_string_equal(roofline_bound(&l, 100, 100, 1000), "memory");
-    assert_true(roofline_seconds(&l, 100, 100, 40) == 5); /* what fits the cache is faster */
+    assert_true(roofline_seconds(&l, 100, 100, 40) == 5); /* work that fits the cache is faster */
 }
 
 int main(void)

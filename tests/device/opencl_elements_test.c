@@ -1,5 +1,5 @@
-/* Operations of the OpenCL device that are no products: the same bits twice, and sizes that many
-   work-groups share. Skipped where there is no such device. */
+/* Operations of the OpenCL device other than products: the same bits twice, and sizes that many
+   work-groups share. Skipped without such a device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ static void every_operation_gives_the_same_bits_twice(void **state)
 
 /* ---- large ones ---------------------------------------------------------------------------- */
 
-/* Sums of rows and of columns over more than a group takes: [rows][n], or its one row of all. */
+/* Sums of rows and of columns over more than one group handles: [rows][n], or a single row. */
 typedef struct large {
     op_kind kind;
     int64_t rows, n;

@@ -1,6 +1,5 @@
-/* Products and convolutions of the OpenCL device: the same bits twice, and sizes that the table of
-   operations, which the reference has to compute, too, does not reach. Skipped where there is no
-   such device. */
+/* Products and convolutions of the OpenCL device: the same bits twice, and sizes beyond the table
+   of operations, which must stay small for the reference. Skipped without such a device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +46,8 @@ static void every_product_gives_the_same_bits_twice(void **state)
 
 /* ---- large ones ---------------------------------------------------------------------------- */
 
-/* 3x3, stride 1, "same", of images of 18 x 18: 25 tiles of Winograd's, at the edges less. */
+/* 3x3, stride 1, "same", on images of 18 x 18: 25 of Winograd's tiles, partial ones at the
+   edges. */
 static op_case convolution_of(op_kind kind, int64_t batch, int64_t channels, int64_t filters)
 {
     const shape x = {4, {batch, 18, 18, channels}}, y = {4, {batch, 18, 18, filters}};
@@ -79,8 +79,8 @@ static void run_with(const char *wanted, const op_case *c, op_outputs *out)
     d->ops->close(d);
 }
 
-/* Winograd's transforms lie in memory for a block of tiles; here there are several, and the last is
-   smaller. */
+/* Winograd's transforms are in memory for a block of tiles; here there are several blocks, and the
+   last is smaller. */
 static void blocks_of_tiles_make_one_convolution(void **state)
 {
     static const op_kind kinds[] = {OP_CONV2D_FORWARD, OP_CONV2D_BACKWARD_DATA};
@@ -103,7 +103,7 @@ static void blocks_of_tiles_make_one_convolution(void **state)
 
 /* ---- long sums ----------------------------------------------------------------------------- */
 
-/* Of few numbers, so that they are divided among many work-groups. */
+/* Few numbers, so that they are divided among many work-groups. */
 static op_case dense_weights(int64_t rows)
 {
     const shape x = {2, {rows, 20}}, dy = {2, {rows, 22}}, dw = {2, {20, 22}}, db = {1, {22}};
@@ -113,7 +113,7 @@ static op_case dense_weights(int64_t rows)
                      .out = {dw, db}};
 }
 
-/* A first layer's, of three channels. */
+/* As in a first layer, with three channels. */
 static op_case convolution_weights(int64_t batch)
 {
     const shape x = {4, {batch, 30, 30, 3}}, dy = {4, {batch, 30, 30, 32}};
@@ -166,8 +166,8 @@ static op_case dense_forward(int64_t rows, int64_t in, int64_t units)
     return c;
 }
 
-/* On GPUs: of 5 rows of 2 tiles, say, the last is divided into slices, which few compute units
-   would have at work; bias and activation come with those, too. */
+/* On GPUs: of 5 rows of 2 tiles, say, the last tile would keep few compute units busy, and so is
+   divided into slices; bias and activation must also work with slices. */
 static void the_last_tiles_in_slices_make_the_same_product(void **state)
 {
     op_case cases[14];
@@ -184,7 +184,7 @@ static void the_last_tiles_in_slices_make_the_same_product(void **state)
     expect_reference(NULL, cases, count - 6);
 }
 
-/* On GPUs: dy is more than a small cache holds, so that its columns are divided. */
+/* On GPUs: dy does not fit a small cache, so that its columns are divided. */
 static void weights_in_strips_are_the_reference(void **state)
 {
     op_case c = dense_weights(32);

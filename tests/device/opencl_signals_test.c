@@ -1,4 +1,5 @@
-/* An OpenCL driver compiles and starts threads; the process's signals stay the caller's. */
+/* An OpenCL driver compiles and starts threads; the process's signals must still reach the
+   caller. */
 #include "device/device.h"
 #include "support/net.h"
 #include <dirent.h>
@@ -41,7 +42,7 @@ static bool blocks(const char *name, int number)
     return mask >> (number - 1) & 1;
 }
 
-/* Threads besides this one that could get the signal. */
+/* Threads other than this one that could receive the signal. */
 static int threads_open_to(int number, int *others)
 {
     int open_to = 0;

@@ -1,5 +1,5 @@
-/* Tuning of OpenCL devices: candidates that compute what they should, the user's file, and what a
-   model file remembers of it. Skipped where there is no such device. */
+/* Tuning of OpenCL devices: candidates that compute the right results, the user's file, and the
+   tuning in a model file. Skipped without such a device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +41,7 @@ static device *open_device(const char *text, const char *kernel)
     return d;
 }
 
-/* The tuning of a device that is opened without being told any. */
+/* The tuning of a device that is opened without options. */
 static device_tuning used_now(void)
 {
     device_tuning t;
@@ -51,7 +51,7 @@ static device_tuning used_now(void)
     return t;
 }
 
-/* Number `index` of a stage, in place of what is used now. */
+/* Candidate `index` of a stage, in place of the current tuning. */
 static bool candidate(int stage, int index, char text[TUNING_TEXT])
 {
     device_tuning now;
@@ -71,7 +71,7 @@ static device_tuning keep(const char *text)
     return kept;
 }
 
-/* A config folder of the test's own; *state NULL where there is no device. */
+/* A config folder of the test's own; *state NULL without a device. */
 static int open_home(void **state)
 {
     if (!opencl_name())
@@ -123,7 +123,7 @@ static op_case convolution(void)
     return c;
 }
 
-/* The case by the tuning against the same by the reference. */
+/* The case with the tuning against the same by the reference. */
 static int check_case(const char *text, const op_case *c)
 {
     op_outputs expected, found;
@@ -138,8 +138,8 @@ static int check_case(const char *text, const op_case *c)
     return failures;
 }
 
-/* Compiling one takes PoCL a minute: one of the tiles, dense layers alone. Convolutions
-   are made of the same kernels. */
+/* Compiling one takes PoCL a minute: so only one of the tiles, with dense layers. Convolutions
+   consist of the same kernels. */
 static void candidates_compute_what_the_reference_does(void **state)
 {
     NEEDS_DEVICE();
@@ -156,8 +156,8 @@ static void candidates_compute_what_the_reference_does(void **state)
     assert_int_equal(failures, 0);
 }
 
-/* Each stage has candidates, all of which are taken, and there is an end of stages. By one device:
-   opening one by each would compile its kernels. */
+/* Each stage has candidates, all of which are accepted, and the stages end. On one device: opening
+   one for each would compile its kernels. */
 static void every_candidate_is_one_that_can_be_kept(void **state)
 {
     NEEDS_DEVICE();
@@ -187,7 +187,7 @@ static const char *kernel_of(const char *text)
     return name;
 }
 
-/* 36 * 20 / 56 = 12.9 channels: by Winograd's algorithm from 8 on, and not from 16. */
+/* 36 * 20 / 56 = 12.9 channels: Winograd's algorithm from 8 on, and not from 16. */
 static void a_tuning_says_from_how_many_channels_winograd_pays(void **state)
 {
     NEEDS_DEVICE();
@@ -254,7 +254,7 @@ static void what_is_kept_is_used_until_something_else_is(void **state)
     keep(two);
     assert_string_equal(used_now().text, two);
     assert_null(strstr(file_text(), one));
-    /* what is asked for wins */
+    /* the option wins */
     device_tuning t;
     device *d = open_device(one, NULL);
     expect_ok(d->ops->tuning(d, &t));
@@ -275,7 +275,7 @@ static void lines_of_others_stay_and_are_not_used(void **state)
     assert_non_null(strstr(file_text(), "opencl | other "));
 }
 
-/* The driver's version stands before the fields. */
+/* The driver's version comes before the fields. */
 static void another_driver_is_not_used_by_the_old_line(void **state)
 {
     NEEDS_DEVICE();
@@ -295,7 +295,7 @@ static void must_be_refused(const char *says)
     expect_message(says);
 }
 
-/* Each is a way in which a line of this device may be wrong. */
+/* Each is a way in which a line for this device may be wrong. */
 static void a_damaged_file_is_refused_by_name(void **state)
 {
     NEEDS_DEVICE();
@@ -327,7 +327,7 @@ static void a_damaged_file_is_refused_by_name(void **state)
     device *d = open_device(one, NULL);
     expect_status(d->ops->tuning_keep(d, one, &kept), CORNU_BAD_FILE);
     d->ops->close(d);
-    assert_string_equal(file_text(), ""); /* it may be somebody else's */
+    assert_string_equal(file_text(), ""); /* it may belong to another user */
 }
 
 static void a_tuning_that_does_not_fit_is_refused(void **state)
@@ -350,7 +350,7 @@ static void a_tuning_that_does_not_fit_is_refused(void **state)
 
 /* ---- training ------------------------------------------------------------------------------ */
 
-/* Train for `steps` steps (0: to the end), from the start or from what was saved. */
+/* Train for `steps` steps (0: to the end), from the start or from the saved model. */
 static void train(const cornu_data *data, int steps, bool resume, const char *device)
 {
     cornu_model *model = NULL;
@@ -369,7 +369,7 @@ static void train(const cornu_data *data, int steps, bool resume, const char *de
     cornu_model_close(model);
 }
 
-/* Resume it without saving: is the tuning spoken of? */
+/* Resume it without saving: does a notice mention the tuning? */
 static int tuning_notices(const cornu_data *data, const char *device)
 {
     notices n = {.count = 0};
@@ -382,7 +382,7 @@ static int tuning_notices(const cornu_data *data, const char *device)
     return strstr(n.lines, "found the tuning") != NULL;
 }
 
-/* By the tuning that it began with, on the cpu (which has none), and by another one. */
+/* With its first tuning, on the cpu (which has none), and with another one. */
 static void a_resume_with_another_tuning_is_told(void **state)
 {
     NEEDS_DEVICE();
@@ -407,7 +407,7 @@ static void a_resume_with_another_tuning_is_told(void **state)
     "{Dense: {units: 5, activation: softmax}}]}\n"                                         \
     "compile: {optimizer: adam, loss: categorical_crossentropy}\n"
 
-/* Steps that are watched compute what others do, and some share of the time is idle. */
+/* Watched steps compute the same as others, and the device is idle for some of the time. */
 static void a_watched_queue_computes_the_same(void **state)
 {
     NEEDS_DEVICE();
@@ -435,7 +435,7 @@ static void a_watched_queue_computes_the_same(void **state)
     free(weights[1]);
 }
 
-/* Longer than any small step takes between two of them. */
+/* Longer than the gap between any two small steps. */
 static void a_queue_that_waits_for_the_host_is_empty(void **state)
 {
     NEEDS_DEVICE();

@@ -1,6 +1,6 @@
 /* Every operation as a plan of its own, through the device's table alone: on every device that lets
    a test fill its buffers, against the reference kernel. CORNU_TEST_MFLOP leaves out the table's
-   larger cases, for checkers of races and memory, which are slow. */
+   larger cases, for race and memory checkers, which are slow. */
 #include "device/cpu/winograd/winograd.h"
 #include "support/net.h"
 #include "support/op_cases.h"
@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-/* Opens the device where it can do this; NULL where it has no `write`, or not this precision. */
+/* Opens the device if it can; NULL if it has no `write`, or not this precision. */
 static device *open_for(const char *name, const device_options *options)
 {
     device_id id;
@@ -74,11 +74,11 @@ static bool is_product(op_kind kind)
     return false;
 }
 
-/* How far a result may be off, relative to the largest of its output. A product in 32 bits has the
-   bounds of its sums, and what is said here is its activation's, beside them. At a lower precision
-   both operands of a product are off by up to `unit`, as good as at random: the standard deviation
-   of a sum of n products of numbers in -1..1 is unit sqrt(2/3) sqrt(n)/3. The largest sum is as a
-   rule sqrt(n)/3 at the least, and 8 units leave room for tensors of few numbers. A bounded
+/* Tolerance of a result, relative to the largest element of its output. A product in 32 bits has
+   the bounds of its sums, and this bound is for its activation, in addition. At a lower precision
+   both operands of a product have errors of up to `unit`, practically at random: the standard
+   deviation of a sum of n products of numbers in -1..1 is unit sqrt(2/3) sqrt(n)/3. The largest sum
+   is usually at least sqrt(n)/3, and 8 units leave room for tensors of few numbers. A bounded
    activation makes the largest number 1 however large n is, but has slopes up to 1: 6 standard
    deviations. */
 static double bound_of(const op_case *c, device_precision precision)
@@ -138,7 +138,7 @@ static void operation_agrees_with_the_reference(void **state)
         skip();
 }
 
-/* The own kernels stand in where NVIDIA's libraries refuse: they must take everything. */
+/* The own kernels replace NVIDIA's libraries when these refuse: they must accept everything. */
 static void own_products_agree_with_the_reference(void **state)
 {
     int ran = 0, failures = 0;

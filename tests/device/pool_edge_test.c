@@ -9,7 +9,7 @@
 #include "support/net.h"
 #include <stdio.h>
 
-/* May a convolution take the pool behind it along, forward and backward? */
+/* May a convolution be fused with the pool after it, forward and backward? */
 static bool is_taken(const char *pool, const char **why)
 {
     char recipe[400];
@@ -32,7 +32,7 @@ static bool is_taken(const char *pool, const char **why)
     return taken;
 }
 
-/* Of an odd side "same" makes a last window that is half outside. */
+/* With an odd side, "same" gives a last window that is half outside. */
 static void windows_that_reach_beyond_the_image_stay_apart(void **state)
 {
     (void)state;

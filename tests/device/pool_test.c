@@ -1,4 +1,5 @@
-/* Max pooling on the cpu device: the activation under the pool goes backward with it. */
+/* Max pooling on the cpu device: its backward pass includes that of the activation under the
+   pool. */
 #include "support/net.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* The pool lies under the second convolution: a first layer's may go into other kernels. */
+/* The pool follows the second convolution: after a first layer other kernels may fuse it. */
 static cornu_model *model_with(const char *activation, int size)
 {
     char text[512];

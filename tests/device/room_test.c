@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a device says of a training plan of this batch, which it must refuse. */
+/* A device's message about a training plan with this batch, which it must refuse. */
 static const char *refusal(device *d, const cornu_model *model, int64_t batch)
 {
     plan *p;
@@ -24,8 +24,8 @@ static const char *refusal(device *d, const cornu_model *model, int64_t batch)
     return cornu_last_error();
 }
 
-/* Not only what is far too large: half as much again as fits is refused before anything is taken,
-   with the batch that fits. */
+/* Not only far too large batches: one half as large again as fits is refused before any allocation,
+   and the message has the batch that fits. */
 static void a_batch_little_larger_than_fits_is_refused_with_advice(void **state)
 {
     (void)state;

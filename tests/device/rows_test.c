@@ -1,4 +1,4 @@
-/* Losses and metrics of one row: what device/rules says, in the host's doubles. */
+/* Losses and metrics of one row, by device/rules, in the host's doubles. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -178,7 +178,7 @@ static void binary_accuracy_is_the_share_of_right_outputs(void **state)
     assert_float_equal(value(METRIC_BINARY_ACCURACY, o, t, 4, 0), 0.75, 0);
 }
 
-/* tf.math.in_top_k: ties at the border all count, and nothing does beside a NaN. */
+/* tf.math.in_top_k: ties at the border all count, and no output counts beside a NaN. */
 static void top_k_treats_ties_as_tensorflow(void **state)
 {
     (void)state;
@@ -193,7 +193,7 @@ static void top_k_treats_ties_as_tensorflow(void **state)
     const float one_hot[] = {0, 0, 0, 1}, outside[] = {4};
     assert_float_equal(value(METRIC_TOP_K_CATEGORICAL_ACCURACY, o, one_hot, 4, 1), 0, 0);
     assert_float_equal(value(METRIC_TOP_K_CATEGORICAL_ACCURACY, o, one_hot, 4, 9), 1, 0);
-    const float row[] = {0.4f, 0.2f, 0.2f, 0.2f, 9}; /* what lies behind it would be a hit */
+    const float row[] = {0.4f, 0.2f, 0.2f, 0.2f, 9}; /* the element after the row would be a hit */
     assert_float_equal(value(METRIC_SPARSE_TOP_K_CATEGORICAL_ACCURACY, row, outside, 4, 4), 0, 0);
 }
 

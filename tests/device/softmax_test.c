@@ -51,7 +51,7 @@ static cornu_model *model_of(const head_case *c)
     return net_model(yaml);
 }
 
-/* What two steps leave behind. */
+/* The state after two steps. */
 typedef struct outcome {
     step_results results;
     float *output, *weights;
@@ -164,7 +164,7 @@ static void what_shares_its_rows_runs_as_one(void **state)
     }
 }
 
-/* The kernel's own check, behind the one of the samples: 4 stays what it was, behind the row. */
+/* The kernel's own check, in addition to that of the samples: the 4 after the row is unchanged. */
 static void a_class_number_outside_the_row_has_no_loss(void **state)
 {
     (void)state;

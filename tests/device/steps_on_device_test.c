@@ -1,5 +1,5 @@
-/* An accelerator beside the reference: the same numbers from every way in which steps are queued,
-   captured, streamed and timed. Runs on the first there is, which may be the simulated libraries of
+/* An accelerator against the reference: the same numbers however steps are queued, captured,
+   streamed and timed. Runs on the first one available, which may be the simulated libraries of
    tests/cuda or PoCL; skipped without any. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,7 +58,7 @@ typedef struct series {
     step_input inputs[STEPS];
 } series;
 
-/* Each step takes other samples; what is random depends on nothing else. */
+/* Each step has other samples; random numbers depend on nothing else. */
 static series *new_series(void)
 {
     series *s = calloc(1, sizeof *s);
@@ -96,8 +96,8 @@ static void must(cornu_status status)
 
 typedef enum manner {
     AT_ONCE,      /* all steps in one call */
-    ONE_BY_ONE,   /* a call a step */
-    WITH_RESULTS, /* and the sums asked for after each */
+    ONE_BY_ONE,   /* a call per step */
+    WITH_RESULTS, /* and the sums are read after each */
     RESIDENT      /* at once, from samples that stay on the device */
 } manner;
 
@@ -205,7 +205,7 @@ static void every_manner_of_queueing_gives_the_same_bits(void **state)
     free(again.variables);
 }
 
-/* Changes are keyed by the sample's own number, wherever its pixels lie. */
+/* Transforms are keyed by the sample's own number, wherever its pixels are. */
 static void augmented_samples_are_the_same_streamed_and_resident(void **state)
 {
     (void)state;
@@ -256,7 +256,7 @@ static void a_plan_goes_on_after_its_memory_has_moved(void **state)
     free(found.variables);
 }
 
-/* Steps that still wait belong to the sums, whatever is asked of the device next. */
+/* Waiting steps belong to the sums, whatever the next call is. */
 static void waiting_steps_run_before_another_plan_and_before_release(void **state)
 {
     (void)state;
@@ -285,7 +285,7 @@ static void waiting_steps_run_before_another_plan_and_before_release(void **stat
     cornu_model_close(model);
 }
 
-/* The device keeps kernels of convolutions in another order than the host. */
+/* The device keeps convolution kernels in another order than the host. */
 static void kernels_and_their_gradients_are_read_in_the_hosts_order(void **state)
 {
     (void)state;
@@ -344,8 +344,8 @@ static void timing_operations_runs_the_same_step(void **state)
     free(found.variables);
 }
 
-/* What explain subtracts: of what launches something alone, and more where it launches more. On
-   OpenCL nothing, whose clock sees kernels alone. */
+/* The gaps that explain subtracts: for operations that launch a kernel alone, and more for more
+   launches. On OpenCL none, as its clock covers kernels alone. */
 static void launch_gaps_grow_with_the_launches(void **state)
 {
     (void)state;

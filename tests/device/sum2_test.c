@@ -1,5 +1,5 @@
-/* Sums of two floats (device/rules/sum2.h) beside sums of doubles, as the plug-ins' kernels use
- * them.
+/* Sums of two floats (device/rules/sum2.h) against sums of doubles, as the plug-ins' kernels use
+   them.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static double number_of(sum2 a)
     return (double)a.x + (double)a.y;
 }
 
-/* Of any size that a float has but the outermost, and of either sign. */
+/* Any magnitude of a float except the extremes, with either sign. */
 static float random_float(random_stream *r)
 {
     return ldexpf(random_normal(r), (int)random_below(r, 100) - 50);
@@ -46,7 +46,8 @@ static void long_sums_have_twice_a_floats_digits(void **state)
         found = sum2_plus(found, x);
     }
     assert_true(fabs(number_of(sum2_settled(found)) - expected) < 1e-11 * expected);
-    assert_true(fabs((double)plain - expected) > 1e-7 * expected); /* a float's are not enough */
+    assert_true(fabs((double)plain - expected) >
+                1e-7 * expected); /* a float's digits do not suffice */
     assert_true(sum2_value(sum2_settled(found)) == (float)expected);
 }
 
@@ -65,7 +66,7 @@ static void what_cancels_leaves_what_it_hid(void **state)
     }
 }
 
-/* Threads that exchange their sums each add the other's: all must have the same bits. */
+/* Threads that exchange their sums add each other's: all must get the same bits. */
 static void sums_are_the_same_in_either_order(void **state)
 {
     (void)state;
@@ -96,7 +97,7 @@ static void products_are_exact_or_nearly(void **state)
     }
 }
 
-/* So that a norm or a loss that is not finite is seen. */
+/* So that a norm or a loss that is not finite is noticed. */
 static void what_is_not_finite_stays_so(void **state)
 {
     (void)state;

@@ -17,14 +17,15 @@
 
 enum { STEPS = 3, THREADS_MOST = SANITIZED ? 5 : 9, LOGS_MOST = 16 };
 
-/* What a run leaves behind. */
+/* The state after a run. */
 typedef struct outcome {
     cornu_model *model;
     double logs[LOGS_MOST]; /* loss and metrics of the epoch */
     int log_count;
 } outcome;
 
-/* A few steps, the last of them shorter, and an evaluation where the recipe asks for one. */
+/* A few steps, the last of them with a smaller batch, and an evaluation if the recipe asks for
+   one. */
 static outcome train(const char *recipe, int64_t batch, int count)
 {
     outcome o = {.log_count = 0};
@@ -50,8 +51,8 @@ static outcome train(const char *recipe, int64_t batch, int count)
     return o;
 }
 
-/* Complaints: one for each number of threads, every `step`-th from 1 on, that gives other bits than
-   one thread. */
+/* The number of complaints: one for each number of threads, every `step`-th from 1 on, that gives
+   other bits than one thread. */
 static int compare(const char *name, const char *recipe, int64_t batch, int step)
 {
     int failures = 0;
@@ -91,7 +92,7 @@ static int compare_on_all(const char *name, const char *recipe, int64_t batch)
 
 /* ---- the published networks --------------------------------------------------------------- */
 
-/* On photographs of 54x47 pixels: of 150x150 they have 42 million weights. */
+/* With photographs of 54x47 pixels: with 150x150 they have 42 million weights. */
 static char *recipe_of(const char *workload)
 {
     static const char large[] = "  input: [150, 150, 3]", small[] = "  input: [54, 47, 3]  ";
@@ -110,7 +111,7 @@ static void every_workload_trains_to_the_same_bits(void **state)
     for (int i = 0; cornu_workload_name(i); i++) {
         const char *name = cornu_workload_name(i);
         char *recipe = recipe_of(name);
-        /* 32: a batch for tiles; the others' convolutions take their time. */
+        /* 32: a batch for tiles; the other networks' convolutions take long. */
         failures += compare_on_all(name, recipe, strstr(name, "mlp") ? 32 : 7);
         free(recipe);
     }

@@ -1,6 +1,6 @@
 /* Training steps whose operations a device may run together (a loss with its activation and
    metrics, a pooling or a dropout with the activation before it, weight gradients with the
-   optimizer's step): loss, metrics and every variable beside the reference's, which runs them one
+   optimizer's step): loss, metrics and every variable against the reference's, which runs them one
    by one. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,8 @@ enum { STEPS = 4 };
 typedef struct training {
     const char *name, *recipe;
     int64_t batch;
-    double tolerance; /* of variables: Adam divides gradients by their own size, noise and all */
+    double
+        tolerance; /* of variables: Adam divides gradients by their own magnitude, noise included */
 } training;
 
 static const training trainings[] = {

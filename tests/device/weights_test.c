@@ -15,8 +15,8 @@
 enum { BATCH = 5 };
 static const float weights[BATCH] = {0.5f, 2, 0, 1.25f, 3};
 
-/* Where the loss is a row's (softmax, alone or one with its cross-entropy and metrics), an
-   element's, or several rows' a sample. */
+/* Losses that belong to a row (softmax, alone or fused with its cross-entropy and metrics), to an
+   element, or to several rows per sample. */
 static const char *const models[] = {
     "{model: {input: [6], layers: [{Dense: {units: 4, activation: softmax}}]}, compile: "
     "{optimizer: "
@@ -41,7 +41,7 @@ static float *gradient(net *n)
     return net_read(n, n->plan->gradients[0]);
 }
 
-/* Of sample `i` of `all` alone, without a weight. */
+/* The loss of sample `i` of `all` alone, without a weight. */
 static double alone(cornu_model *m, const char *device, const net *all, int i, float **dw)
 {
     const plan_options options = {.mode = PLAN_TRAIN, .batch = 1, .scope = SCOPE_GRADIENTS};

@@ -9,7 +9,7 @@
 #include "support/net.h"
 #include <stdio.h>
 
-/* Does Winograd's algorithm take this convolution of 32x32 images? `why` not. */
+/* Does Winograd's algorithm accept this convolution of 32x32 images? `why`: the refusal. */
 static bool is_accepted(const char *convolution, const char **why)
 {
     char recipe[400];

@@ -1,5 +1,5 @@
-/* 3x3 and 5x5 convolutions by Winograd's algorithm: how far they may be from a convolution's
-   definition, what becomes of NaN, and that they stay away where exact convolution is asked for. */
+/* 3x3 and 5x5 convolutions by Winograd's algorithm: their distance from a convolution's definition,
+   their handling of NaN, and that exact convolution avoids them. */
 #include "device/cpu/winograd/winograd.h"
 #include "support/net.h"
 #include "support/op_cases.h"
@@ -24,19 +24,19 @@ static const conv_layer published[] = {
     {8, 128, 128, true, 3}, {28, 32, 32, true, 3}, {14, 32, 64, true, 3}, {14, 64, 64, true, 3},
     {74, 32, 64, false, 3}, {14, 32, 64, true, 5},
 };
-/* Channels that fill no vector and no tile; more than products by AMX take at once. */
+/* Channels that fill no vector and no tile; more than AMX products take at once. */
 static const conv_layer odd[] = {
     {11, 17, 50, true, 3}, {9, 100, 20, false, 3}, {10, 20, 70, true, 5}};
 enum { LAYERS = sizeof published / sizeof *published, ODD = sizeof odd / sizeof *odd };
 
-/* Enough for products by AMX, where there is any; these leave out more weights. */
+/* Enough for AMX products, if there is AMX; layers with more weights do not use it. */
 static int64_t batch_of(const conv_layer *l)
 {
     int64_t side = ((l->same ? l->size : l->size - l->kernel + 1) + 3) / 4;
     return l->in * l->out <= 64 * 64 ? 2 + 255 / (side * side) : 2;
 }
 
-/* What the device runs, and the inputs' gradient as it is made in one pass with the weights'. */
+/* The device's kernels, and the inputs' gradient made in one pass with the weights' gradient. */
 enum { WAYS = 4 };
 static const op_kind kinds[WAYS] = {OP_CONV2D_FORWARD, OP_CONV2D_BACKWARD_DATA,
                                     OP_CONV2D_BACKWARD_WEIGHTS, OP_CONV2D_BACKWARD_DATA};
@@ -120,8 +120,7 @@ static void error_on_the_published_layers_is_below_a_ten_thousandth(void **state
     assert_int_equal(failures, 0);
 }
 
-/* A NaN may come out at more elements than by the definition (those of its tiles), never at fewer.
- */
+/* A NaN may appear in more elements than by the definition (those of its tiles), never in fewer. */
 static void nan_never_disappears(void **state)
 {
     (void)state;
@@ -162,7 +161,7 @@ static cornu_model *small_network(void)
         "  loss: sparse_categorical_crossentropy}\n");
 }
 
-/* How many operations run by Winograd's algorithm. */
+/* The number of operations that run by Winograd's algorithm. */
 static int count_winograd(const net *n)
 {
     int found = 0;
@@ -186,7 +185,7 @@ static void exact_convolution_is_exact(void **state)
     }
 }
 
-/* Weights after some steps, winograd or not, hardly differ. */
+/* Weights after some steps, with Winograd or without, hardly differ. */
 static void training_goes_the_same_way_as_with_exact_convolution(void **state)
 {
     (void)state;

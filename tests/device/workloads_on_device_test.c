@@ -1,11 +1,11 @@
-/* The published networks on an accelerator beside the cpu: the same losses over the first steps,
-   from the same weights and samples, and the same bits twice. Runs on the first accelerator there
-   is; skipped without any.
+/* The published networks on an accelerator against the cpu: the same losses over the first steps,
+   from the same weights and samples, and the same bits twice. Runs on the first accelerator
+   available; skipped without any.
 
-   CORNU_TEST_STEPS: so many without comparison, which is what a slow checker of races and memory
-   runs (./check --gpu). CORNU_TEST_BATCH: of these steps. CORNU_TEST_WORKLOADS: these workloads
-   alone ("mnist-cnn-2,mnist-cnn-4"). CORNU_TEST_FULL: with the published batches also where the
-   device is a CPU. */
+   CORNU_TEST_STEPS: this many steps without comparison, for a slow race or memory checker (./check
+   --gpu). CORNU_TEST_BATCH: the batch of these steps. CORNU_TEST_WORKLOADS: these workloads alone
+   ("mnist-cnn-2,mnist-cnn-4"). CORNU_TEST_FULL: use the published batches also on an OpenCL device
+   that is a CPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,10 +25,11 @@
 enum { STEPS = 30, CPU_BATCH = 2, SIMULATED_STEPS = 2, SIMULATED_BATCH = 2, STEPS_TWICE = 3 };
 
 typedef struct scale {
-    int steps, twice;      /* of the first test, of each run of the second */
-    int64_t batch;         /* 0: as published */
-    bool compares, copies; /* before each step, the cpu's state: for a few steps it need not */
-    bool simulated;        /* a simulated GPU, which is slow */
+    int steps, twice; /* of the first test; of each run of the second */
+    int64_t batch;    /* 0: as published */
+    bool compares,
+        copies; /* compare; copy the cpu's state before each step, which a few steps do not need */
+    bool simulated; /* a simulated GPU, which is slow */
 } scale;
 
 typedef struct outcome {
@@ -37,7 +38,7 @@ typedef struct outcome {
     size_t count;
 } outcome;
 
-static const char *gpu; /* the device's name; NULL: there is none */
+static const char *gpu; /* the device's name; NULL: none */
 static scale chosen;
 
 static scale scale_of(const char *name)
@@ -118,7 +119,7 @@ static double run_step(net *n, const cornu_data *data, int i)
     return results.last_loss;
 }
 
-/* All variables, an optimizer's slots, too. */
+/* All variables, including an optimizer's slots. */
 static void copy_state(net *to, net *from)
 {
     for (int i = 0; i < from->model->variable_count; i++) {
@@ -144,8 +145,8 @@ static outcome train(const char *device, const char *workload, int steps)
     return out;
 }
 
-/* Before each step both have the cpu's variables: beside a kink of a ReLU or of a maximum two right
-   answers part, and Adam's first steps blow that up (peers/README.md). */
+/* Before each step both have the cpu's variables: beside a kink of a ReLU or of a maximum two
+   correct results diverge, and Adam's first steps amplify that (peers/README.md). */
 static void losses_agree_with_the_cpu(void **state)
 {
     const char *workload = *state;

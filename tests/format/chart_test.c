@@ -1,4 +1,5 @@
-/* Charts and pages: what is drawn is what was given, within the drawing, and no name breaks out. */
+/* Charts and pages: the drawing shows the given values, stays inside its edges, and no name breaks
+   out of the markup. */
 #include "base/files.h"
 #include "format/page/page.h"
 #include <math.h>
@@ -67,7 +68,7 @@ static void bars_are_as_long_as_their_values(void **state)
     free(html);
     chart_svg_alone(&t, &c);
     char *svg = take(&t);
-    assert_int_equal(count_of(svg, "<rect"), 3); /* one is the paper */
+    assert_int_equal(count_of(svg, "<rect"), 3); /* one is the background */
     a = attribute(svg, "<rect", 1, " width=\"");
     b = attribute(svg, "<rect", 2, " width=\"");
     assert_true(a > 100 && fabs(a - 2 * b) < 0.2);
@@ -97,7 +98,7 @@ static void a_logarithmic_axis_has_dots_at_equal_steps_for_equal_ratios(void **s
     free(html);
 }
 
-/* A ratio of 100 leaves both ends visible: the axis does not begin decades below. */
+/* With a ratio of 100 both ends are visible: the axis does not begin decades below. */
 static void a_logarithmic_axis_ends_near_its_values(void **state)
 {
     (void)state;
@@ -141,7 +142,7 @@ static void lines_leave_gaps_and_are_thinned(void **state)
     free(svg);
 }
 
-/* Between two epochs there is none. */
+/* There is no tick between two epochs. */
 static void whole_numbers_have_whole_ticks(void **state)
 {
     (void)state;
@@ -237,8 +238,7 @@ static void names_are_escaped_and_shortened(void **state)
     free(html);
 }
 
-/* Of the selectors before a declaration of `property`, one after another; false: there is no more.
- */
+/* The selectors before a declaration of `property`, one after another; false: no more. */
 static bool next_rule(const char **css, const char *property, char *selector, size_t size)
 {
     const char *at = strstr(*css, property);
@@ -254,7 +254,7 @@ static bool next_rule(const char **css, const char *property, char *selector, si
     return true;
 }
 
-/* A series' colour once won over "fill:none", and every curve was a filled blob. */
+/* A series' colour once overrode "fill:none", and every curve was a filled blob. */
 static void no_rule_fills_a_line(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Files of others with something wrong in them: each must give its own clear message. */
+/* Damaged files: each must give its own clear message. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -137,8 +137,8 @@ static void misaligned_safetensors_are_read(void **state)
     tensor_file_close(file);
 }
 
-/* What reading a file made of `entry` (with a number), again and again between `begin` and `end`,
-   adds to the memory of a process of its own; in bytes of it for each of the header. */
+/* The memory that a process of its own needs to read a file made of `entry` (with a number),
+   repeated between `begin` and `end`; in bytes per byte of the header. */
 static double memory_of_header(const char *begin, const char *entry, const char *end)
 {
     enum { SIZE = 4 << 20 };
@@ -237,7 +237,7 @@ static void npy_headers_of_every_version_are_read(void **state)
     }
 }
 
-/* ndarrays may have 64; the room for a shape holds 8. */
+/* ndarrays may have 64 dimensions; a shape holds 8. */
 static void an_array_of_more_than_8_dimensions_is_refused(void **state)
 {
     (void)state;

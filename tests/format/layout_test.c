@@ -30,7 +30,7 @@ static void npy_headers_end_at_a_multiple_of_64_bytes(void **state)
         }
 }
 
-/* The format wants each tensor aligned for its type. */
+/* The format requires each tensor to be aligned for its type. */
 static void wide_elements_stand_first_in_safetensors(void **state)
 {
     (void)state;
@@ -49,7 +49,7 @@ static void wide_elements_stand_first_in_safetensors(void **state)
     free(content);
 }
 
-/* Others multiply parts of a shape. */
+/* Callers multiply some of the dimensions. */
 static void no_part_of_a_shape_overflows_even_beside_a_zero(void **state)
 {
     (void)state;

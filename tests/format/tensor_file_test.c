@@ -22,7 +22,7 @@ static int8_t chars[3] = {-128, 0, 127};
 static int32_t ints[2] = {INT32_MIN, INT32_MAX};
 static int64_t longs[2] = {INT64_MIN, INT64_MAX};
 
-/* An odd number of bytes stands before wider types, so that alignment must be seen to. */
+/* An odd number of bytes precedes wider types, so that alignment matters. */
 static const file_tensor samples[] = {
     {.name = "bytes", ELEMENT_U8, 1, {5}, 5, bytes},
     {.name = "dense/kernel", ELEMENT_F32, 2, {2, 3}, 6, floats},
@@ -157,7 +157,7 @@ static void same_tensors_give_the_same_file(void **state)
     assert_memory_equal(content[0], content[1], sizeof content[0]);
 }
 
-/* Other readers of the format map the data: it begins at a multiple of 8 bytes, behind spaces. */
+/* Other readers of the format map the data: it begins at a multiple of 8 bytes, after spaces. */
 static void a_header_is_padded_to_a_multiple_of_8(void **state)
 {
     (void)state;
@@ -267,7 +267,8 @@ static void other_files_are_named(void **state)
     }
 }
 
-/* Whatever is cut off or flipped, opening ends with a status; with ASan also without bad reads. */
+/* Whatever is truncated or flipped, opening ends with a status; with ASan also without invalid
+   reads. */
 static void damage_anywhere_is_survived(void **state)
 {
     (void)state;

@@ -4,7 +4,8 @@
 #define DENSE MODEL("    - Flatten\n    - Dense: {units: 4, activation: softmax}\n")
 #define COMPILE(options) DENSE "compile: " options "\n"
 
-/* A recipe, and what the message must hold: its place, what was found, what is expected. */
+/* A recipe, and the required contents of the message: its place, the text found, the text
+   expected. */
 static const struct {
     const char *recipe, *says;
 } cases[] = {

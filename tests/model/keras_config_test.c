@@ -2,7 +2,7 @@
 #include "model/recipes.h"
 #include <stdio.h>
 
-/* What Keras 3.15 wrote for Sequential([Input((5,)), Dense(3, "relu"), Dropout(.5), Dense(2)]),
+/* The output of Keras 3.15 for Sequential([Input((5,)), Dense(3, "relu"), Dropout(.5), Dense(2)]),
    compiled with SGD and a loss by name; shortened by defaults only. */
 #define POLICY                                                                         \
     "{\"module\": \"keras\", \"class_name\": \"DTypePolicy\", \"config\": {\"name\": " \
@@ -147,8 +147,8 @@ static void models_that_are_no_chain_are_refused(void **state)
     }
 }
 
-/* tf.keras 2: the input's shape stands in the first layer, numbers and functions are written
- * otherwise. */
+/* tf.keras 2: the input's shape is in the first layer, numbers and functions are written
+   differently. */
 static void models_of_tf_keras_2_are_read(void **state)
 {
     (void)state;
@@ -319,7 +319,7 @@ static void a_call_of_two_tensors_names_its_layer(void **state)
     must_say("config.layers[1] (sum, Add).inbound_nodes[0]: found a call|chain of layers");
 }
 
-/* What only says which random numbers Keras draws, or how large its batches are. */
+/* Options that only choose Keras's random numbers, or the size of its batches. */
 static void seeds_and_sizes_of_batches_are_taken(void **state)
 {
     (void)state;

@@ -34,7 +34,7 @@ static inline doc *make_doc(const char *source)
     return d;
 }
 
-/* The last error must hold every part of `parts`, which `|` separates. */
+/* The last error must contain every part of `parts`, separated by `|`. */
 static inline void must_say(const char *parts)
 {
     const char *said = cornu_last_error();

@@ -1,4 +1,4 @@
-/* "Did you mean" is said of slips, and not of names that mean another thing. */
+/* "Did you mean" is for slips, and not for names that mean another thing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include "model/names.h"
 #include <string.h>
 
-/* All that cornu has of the kinds that names are looked up in. */
+/* All names of the kinds that can be looked up. */
 static const char *const names[] = {
     "batch_size",
     "epochs",

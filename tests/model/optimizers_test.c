@@ -183,14 +183,14 @@ static void compiling_again_replaces_the_slots(void **state)
     assert_true(m->variables[2].is_slot);
     assert_int_equal(m->variables[3].of, 1);
     assert_non_null(m->variables[3].value);
-    /* What is wrong changes nothing. */
+    /* An invalid section changes nothing. */
     assert_int_equal(cornu_model_compile(m, "{optimizer: none, loss: mse}"), CORNU_INVALID);
     assert_true(m->compiled);
     assert_int_equal(m->variable_count, 4);
     cornu_model_close(m);
 }
 
-/* Also where the weights were there before, from a file, say. */
+/* Also if the weights existed before, from a file, say. */
 static void slots_begin_with_their_start_values_whenever_the_model_is_compiled(void **state)
 {
     (void)state;

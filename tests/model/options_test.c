@@ -7,7 +7,7 @@ static cornu_model *with_layer(const char *input, const char *layer)
     return make_model(recipe);
 }
 
-/* What a number of a layer's options is where nobody gave it. */
+/* The value of a layer's numeric option where none is given. */
 static void options_that_are_not_given_have_kerass_values(void **state)
 {
     (void)state;

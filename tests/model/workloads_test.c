@@ -32,7 +32,7 @@ static void each_workload_has_the_published_parameters(void **state)
     }
 }
 
-/* Weights that are there would be lost. */
+/* Existing weights would be lost. */
 static void only_a_workload_without_weights_takes_another_number_of_classes(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* What Keras's ImageDataGenerator makes of images (peers/make_changes.py, which describes the
-   files) comes out here too. CORNU_CHANGES names a folder of further files, of photographs say. */
+/* The results of Keras's ImageDataGenerator (peers/make_changes.py, which describes the files) must
+   come out here too. CORNU_CHANGES names a folder of further files, of photographs say. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +38,7 @@ enum {
 };
 
 typedef struct tally {
-    int64_t values, apart; /* by more than a 255th of the range */
+    int64_t values, apart; /* that differ by more than a 255th of the range */
     int cases;
     double largest; /* difference in 255ths */
 } tally;
@@ -82,7 +82,7 @@ static standardization standardization_of(const tensor_file *f, const char *name
     return st;
 }
 
-/* Pixels as Keras leaves them go from 0 to 255; what is scaled or standardized is near 0 to 1. */
+/* Pixels from Keras range from 0 to 255; scaled or standardized ones are near 0 to 1. */
 static void compare(const double *p, const file_tensor *expected, const float *found, tally *t)
 {
     bool pixels = p[RESCALE] == 0 && !p[SAMPLEWISE_CENTER];
@@ -120,8 +120,8 @@ static void run_case(const tensor_file *f, const char *name, tally *t)
     free(found);
 }
 
-/* Every case of a file: those that have parameters. Each kind of change has a tally, whose name is
-   the case's up to " of ". */
+/* Every case of a file: those with parameters. Each kind of change has a tally, named by the case's
+   name up to " of ". */
 static void run_file(const char *path)
 {
     tensor_file *f;

@@ -1,4 +1,4 @@
-/* Every case of tests/fixtures: what real Keras computed for one layer, loss, metric or optimizer
+/* Every case of tests/fixtures: the results of real Keras for one layer, loss, metric or optimizer
    must come out here too, on every device, with and without the rewriting passes. The files are
    described in peers/make_fixtures.py, which makes them; CORNU_FIXTURES names another folder of
    them. */
@@ -62,7 +62,7 @@ static const file_tensor *member(const fixture *f, const char *name)
     return tensor_file_find(f->file, path);
 }
 
-/* The part of a member's name after "CASE/PREFIX/", or NULL where it is another's. */
+/* The part of a member's name after "CASE/PREFIX/", or NULL if it belongs to another case. */
 static const char *name_under(const fixture *f, const char *member_name, const char *prefix)
 {
     size_t length = strlen(f->name), more = strlen(prefix);
@@ -171,7 +171,7 @@ static bool fixture_open(fixture *f)
 
 static int jobs_run;
 
-/* A plan made ready, with the samples that it runs on. */
+/* A prepared plan, with the samples that it runs on. */
 typedef struct job {
     plan *plan;
     prepared *prepared;
@@ -410,7 +410,7 @@ static int list_variants(void **state)
     return variant_count > 0 ? 0 : -1;
 }
 
-/* A kernel that no case reaches would be tested by nothing. */
+/* A kernel that no case reaches would not be tested. */
 static int jobs_were_run(void **state)
 {
     (void)state;

@@ -18,14 +18,14 @@
 static const double STEP = 2e-3, TOLERANCE = 0.01, SINGLE_TOLERANCE = 0.02;
 enum { SINGLES = 6, BATCH = 3 };
 
-/* What is moved: the input's or one weight's values. */
+/* The tensor that is varied: the input's or one weight's values. */
 typedef struct moved {
     net *net;
     const char *name;
     int variable; /* -1: the input */
     int64_t count;
-    float *values;         /* as they are */
-    const float *gradient; /* as the plan computes it */
+    float *values;         /* the original values */
+    const float *gradient; /* computed by the plan */
 } moved;
 
 /* The loss with values + step * direction. */
@@ -131,7 +131,7 @@ static int check_weight(net *n, int number, const char *what)
     return failures;
 }
 
-/* Biases and the like start at 0 or 1: numbers that hide mistakes. */
+/* Biases and similar weights start at 0 or 1, which hides mistakes. */
 static void draw_weights(net *n)
 {
     for (int i = 0; i < n->model->weight_count; i++) {
@@ -145,7 +145,7 @@ static void draw_weights(net *n)
     }
 }
 
-static int checked; /* models, on all devices */
+static int checked; /* number of models, on all devices */
 
 static int check_model(cornu_model *model, const char *device_name, const char *what)
 {
@@ -163,7 +163,7 @@ static int check_model(cornu_model *model, const char *device_name, const char *
     failures += check_input(n, what);
     for (int i = 0; i < model->weight_count; i++) {
         assert_int_equal(n->plan->gradients[i] != NO_TENSOR, model->variables[i].trainable);
-        net_run(n); /* the check before has left other numbers in the gradients */
+        net_run(n); /* the previous check has changed the gradients */
         if (model->variables[i].trainable)
             failures += check_weight(n, i, what);
     }
@@ -204,14 +204,14 @@ static void every_layer_row_has_the_gradients_that_differences_give(void **state
     assert_int_equal(failures, 0);
 }
 
-/* Outputs in 0..1 that no softmax or sigmoid has made; logits as they are; and both activations. */
+/* Outputs in 0..1 without a softmax or sigmoid; logits; and both activations. */
 static const char *const heads[] = {
     "[{Dense: {units: 5, activation: tanh}}, {Rescaling: {scale: 0.4, offset: 0.5}}]",
     "[{Dense: {units: 5, activation: softmax}}]",
     "[{Dense: {units: 5, activation: sigmoid}}]",
 };
 
-/* Targets that are distributions, so that every row is at home. */
+/* Targets that are distributions, which every row accepts. */
 static void normalise_targets(net *n, int64_t columns)
 {
     for (int64_t row = 0; row < n->y_count / columns; row++) {
@@ -264,7 +264,7 @@ static void every_loss_row_has_the_gradients_that_differences_give(void **state)
     assert_int_equal(failures, 0);
 }
 
-/* The check itself must see what it is for. */
+/* The check itself must notice errors. */
 static void a_wrong_factor_or_sign_is_seen(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Groups of operations that a device may run as one: which are found, and which must not be. */
+/* Groups of operations that a device may run as one: those that are found, and those that must not
+   be. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +26,7 @@ static plan *build(const char *recipe, plan_options options)
 {
     static cornu_model *model;
     plan *p = NULL;
-    cornu_model_close(model); /* of the plan before */
+    cornu_model_close(model); /* the previous plan's */
     model = net_model(recipe);
     options.batch = 4;
     if (plan_build(model, &options, &p) != CORNU_OK)
@@ -95,7 +96,7 @@ static void groups_are_found_where_their_operations_stand(void **state)
     }
 }
 
-/* What is read after the step has to be written. */
+/* A tensor that is read after the step must be written. */
 static void gradients_that_are_kept_are_not_fused_away(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Places in the arena: nothing that is still needed is written over. */
+/* Offsets in the arena: no live tensor is overwritten. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static tensor_ref root(const plan *p, tensor_ref t)
     return t;
 }
 
-/* The test's own view of lives, from the operations alone. */
+/* The test's own computation of lives, from the operations alone. */
 typedef struct life {
     int first, last;
 } life;
@@ -69,8 +69,8 @@ static life *lives_of(const plan *p, const plan_options *options)
     return lives;
 }
 
-/* Is `a` used for the last time before `b` is for the first? A kernel may run all operations of a
-   group at once: what one of them reads, another must not have written over. */
+/* Is the last use of `a` before the first use of `b`? A kernel may run all operations of a group at
+   once: one of them must not overwrite the input of another. */
 static bool is_over(const plan *p, life a, life b)
 {
     for (int i = 0; i < p->group_count; i++) {
@@ -82,9 +82,9 @@ static bool is_over(const plan *p, life a, life b)
     return a.last < b.first;
 }
 
-/* Where a plan's buffers lie: the plan's own places, or those of a device. */
+/* The offsets of a plan's buffers: the plan's own, or those of a device. */
 typedef struct places {
-    size_t *bytes, *offsets; /* [tensor_count]; bytes 0: it has no place */
+    size_t *bytes, *offsets; /* [tensor_count]; bytes 0: no memory */
     size_t arena_bytes;
 } places;
 
@@ -147,7 +147,7 @@ static size_t check_plan(const plan *p, const plan_options *options)
     return apart;
 }
 
-/* The places of the cpu device, whose groups of operations leave tensors out. */
+/* The offsets of the cpu device, whose groups of operations leave tensors out. */
 static void check_device(const plan *p, const plan_options *options)
 {
     device_options one = {.threads = 1};
@@ -203,7 +203,7 @@ static void no_two_live_buffers_of_the_built_in_recipes_overlap(void **state)
         check_model(embedded_recipes[i].text);
 }
 
-/* Give every buffer memory of its own. */
+/* Give every buffer its own memory. */
 static void spread(prepared *r)
 {
     const plan *p = r->plan;
@@ -216,7 +216,7 @@ static void spread(prepared *r)
         r->offsets[i] = r->offsets[root(p, i)];
 }
 
-/* Three training steps; the weights afterwards. */
+/* Train three steps; returns the weights. */
 static float *trained(cornu_model *model, bool apart)
 {
     plan_options options = {.mode = PLAN_TRAIN, .batch = 6};

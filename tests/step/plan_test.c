@@ -1,4 +1,4 @@
-/* What plan_build makes of a model: operations, their order, their costs. */
+/* The plans that plan_build makes: operations, their order, their costs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,9 +57,9 @@ static void flops_of_a_convolution_are_those_by_hand(void **state)
                   "{Conv2D: {filters: 5, kernel_size: 3, strides: 2, padding: same}}]}" COMPILE);
     plan *p = build(model, PLAN_TRAIN, 3);
     int at;
-    net_count(p, OP_CONV2D_FORWARD, &at); /* 7 x 7 places, 3 x 2 taps, 2 of 4 channels */
+    net_count(p, OP_CONV2D_FORWARD, &at); /* 7 x 7 positions, 3 x 2 taps, 2 of 4 channels */
     assert_true(p->ops[at].flops == 2.0 * 3 * 7 * 7 * 6 * 3 * 2 * 2);
-    net_count(p, OP_CONV2D_BACKWARD_WEIGHTS, &at); /* 4 x 4 places, 3 x 3 taps, 6 channels */
+    net_count(p, OP_CONV2D_BACKWARD_WEIGHTS, &at); /* 4 x 4 positions, 3 x 3 taps, 6 channels */
     assert_true(p->ops[at].flops == 2.0 * 3 * 4 * 4 * 5 * 3 * 3 * 6);
     net_count(p, OP_CONV2D_BACKWARD_DATA, &at);
     assert_true(p->ops[at].flops == 2.0 * 3 * 4 * 4 * 5 * 3 * 3 * 6);
@@ -89,7 +89,7 @@ static void operations_run_as_one_do_not_move_what_they_hand_on(void **state)
     cornu_model_close(model);
 }
 
-/* The kernels of an operation write what its row says is there. */
+/* The kernels of an operation write every output that its row requires. */
 static void a_required_gradient_is_there_also_where_nobody_reads_it(void **state)
 {
     (void)state;
@@ -103,7 +103,7 @@ static void a_required_gradient_is_there_also_where_nobody_reads_it(void **state
     cornu_model_close(model);
 }
 
-/* ---- what is left out -------------------------------------------------------------------- */
+/* ---- omitted operations ------------------------------------------------------------------ */
 
 static void the_gradient_of_the_first_layers_input_is_never_computed(void **state)
 {
@@ -165,12 +165,12 @@ static void each_dropout_layer_has_a_mask_of_its_own(void **state)
         if (p->ops[i].kind == OP_DROPOUT)
             streams[found++] = p->ops[i].a.dropout.stream;
     assert_int_not_equal(streams[0], streams[1]);
-    assert_int_equal(streams[1], streams[2]); /* its way back */
+    assert_int_equal(streams[1], streams[2]); /* its backward pass */
     plan_free(p);
     cornu_model_close(model);
 }
 
-/* ---- folding ----------------------------------------------------------------------------- */
+/* ---- fusion ------------------------------------------------------------------------------ */
 
 static const char folds[] =
     "model: {input: [6, 6, 2], layers: [{Conv2D: {filters: 3, kernel_size: 3, activation: relu}}, "
@@ -221,7 +221,7 @@ static void folding_changes_no_result(void **state)
 
 /* ---- the loss ---------------------------------------------------------------------------- */
 
-/* Does the loss of `layers` read the logits behind the last activation? */
+/* Does the loss of `layers` read the logits before the last activation? */
 static bool reads_logits(const char *layers, const char *loss, plan_mode mode)
 {
     char yaml[1024];

@@ -39,7 +39,7 @@ static void copy(double *to, float *from, int64_t count)
     free(from);
 }
 
-/* Train; the gradients come from a second plan that keeps them, fed with the same weights. */
+/* Train; the gradients come from a second plan that keeps them, with the same weights. */
 static void train(const char *optimizer, const char *device_name, record *r)
 {
     cornu_model *model = model_with(optimizer);

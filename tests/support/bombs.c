@@ -31,7 +31,7 @@ void put_big(bytes *b, uint64_t value, int size)
         put(b, &(uint8_t){(uint8_t)(value >> 8 * i)}, 1);
 }
 
-/* What deflate makes of a piece. */
+/* The deflated form of a piece. */
 static bytes deflate_piece(z_stream *z, const void *piece, size_t size, int flush)
 {
     bytes out = {.capacity = size + 100};

@@ -15,8 +15,8 @@ void put(bytes *b, const void *data, size_t size);
 void put_text(bytes *b, const char *text);
 void put_little(bytes *b, uint64_t value, int size);
 void put_big(bytes *b, uint64_t value, int size);
-/* `times` copies of a piece, deflated: 15 window bits for zlib's wrapping, 31 for gzip's, -15 for
-   none. The checksum at the end is that of two pieces at most. */
+/* `times` copies of a piece, deflated: 15 window bits for zlib's format, 31 for gzip's, -15 for
+   neither. The checksum at the end covers at most two pieces. */
 void put_deflated(bytes *b, const void *piece, size_t size, int times, int window_bits);
 
 /* A row of bombs_pictures or bombs_files. */
@@ -27,7 +27,7 @@ typedef struct bomb {
 
 /* Ended by a row without a name. */
 extern const bomb bombs_pictures[], bombs_files[];
-/* The picture of this name, to be freed. */
+/* The picture with this name; the caller frees it. */
 bytes bombs_picture(const char *name);
 
 #endif

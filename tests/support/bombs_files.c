@@ -192,7 +192,7 @@ static void npz_of_zeros(bytes *out)
     close_archive(&a);
 }
 
-/* As much as is allowed, all of it made larger: class numbers of a byte become four. */
+/* A file at the limit whose content grows: class numbers of a byte become four. */
 static void npz_within(bytes *out)
 {
     archive a = {.out = out};
@@ -236,11 +236,11 @@ static void put_cycle(bytes *header, char name, uint64_t address)
     free(link.data);
 }
 
-/* A list of `count` texts of no length. */
+/* A list of `count` texts of length 0. */
 static void put_texts(bytes *header, unsigned count)
 {
     bytes a = {0};
-    put(&a, "\3\0\2\0\x14\0\x0c\0\0a\0", 11); /* version 3, sizes of what follows */
+    put(&a, "\3\0\2\0\x14\0\x0c\0\0a\0", 11); /* version 3, sizes of the following fields */
     put(&a, "\x19\1\0\0\x10\0\0\0\x13\0\0\0\1\0\0\0\0\0\0\0", 20); /* texts of any length */
     put(&a, "\2\1\0\1", 4);
     put_little(&a, count, 8);

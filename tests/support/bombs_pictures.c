@@ -42,7 +42,8 @@ static void make_jpeg(bytes *out, int progressive, int arithmetic)
     free(data);
 }
 
-/* The place of the first marker from `at` on that is `first` to `last`; its length is behind it. */
+/* The position of the first marker from `at` on that is `first` to `last`; its length follows
+   it. */
 static size_t find_marker(const bytes *b, size_t at, int first, int last)
 {
     for (; at + 1 < b->size; at++)
@@ -51,7 +52,7 @@ static size_t find_marker(const bytes *b, size_t at, int first, int last)
     return b->size;
 }
 
-/* The frame gets other sides; what its scans lack is taken as zeros. */
+/* The frame gets other sides; data missing from its scans count as zeros. */
 static void set_jpeg_sides(bytes *b, int height, int width)
 {
     size_t huffman = find_marker(b, 2, 0xc0, 0xc2), arithmetic = find_marker(b, 2, 0xc9, 0xca);
@@ -91,7 +92,7 @@ static void jpeg_scans(bytes *out)
     free(scan.data);
 }
 
-/* Bits behind a JPEG's scan header; a byte 0xff is followed by a zero. */
+/* Bits after a JPEG's scan header; a byte 0xff is followed by a zero. */
 static void put_scan_bits(bytes *out, uint32_t bits, int count, uint32_t *held, int *held_count)
 {
     for (int i = count - 1; i >= 0; i--) {
@@ -106,7 +107,7 @@ static void put_scan_bits(bytes *out, uint32_t bits, int count, uint32_t *held, 
 }
 
 /* A grey picture whose coefficients, all 0, are refined again and again: 15 bits are 32767 blocks,
-   of which the decoder looks at every coefficient. */
+   and the decoder visits every coefficient of each. */
 static void jpeg_refinements(bytes *out)
 {
     enum { SIDE = 7300, BLOCKS = ((SIDE + 7) / 8) * ((SIDE + 7) / 8), RUN = 32767 };
@@ -232,7 +233,7 @@ static void put_code(codes *c, uint32_t code)
     }
 }
 
-/* LZW of one colour: each code stands for one pixel more than the one before. */
+/* LZW of one colour: each code stands for one pixel more than the code before. */
 static void put_gif(bytes *out, const char *magic, int height, int width)
 {
     enum { CLEAR = 4, END = 5, MOST = 4095 };
@@ -344,7 +345,7 @@ static void put_no_code(bits *b)
     put_bits(b, 1, 4);
 }
 
-/* A code of 8 bits for each of 256 symbols; `more` where the alphabet has others behind them. */
+/* A code of 8 bits for each of 256 symbols; `more` if the alphabet has further symbols. */
 static void put_even_code(bits *b, int more)
 {
     put_bits(b, 8 << 1, 5);

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-/* By the table that RFC 3720 and others use, and not bit by bit. */
+/* By the table that RFC 3720 and others use, not bit by bit. */
 static uint32_t crc_of(const uint8_t *data, size_t size)
 {
     uint32_t table[256], crc = UINT32_MAX;

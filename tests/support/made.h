@@ -5,7 +5,7 @@
 #include <cornu/cornu.h>
 #include <stddef.h>
 
-/* cmocka setup: a scratch folder, and an environment in which nothing of the user's is found. */
+/* cmocka setup: a scratch folder, and an environment in which none of the user's files is found. */
 int made_open(void **state);
 /* The same, with small.yaml, a recipe for 28 x 28 pixels, and the folder mnist of 60 + 20 samples.
  */
@@ -28,10 +28,10 @@ void made_cifar10(const char *folder, int records);
  * stored). */
 const char *made_jpeg(const char *name, int height, int width, int components,
                       const uint8_t *color);
-/* A picture of one pixel, of this grey. */
+/* A picture of one pixel with this grey. */
 const char *made_grey(const char *name, int grey);
 
-/* What a data set says of itself: samples of a split; files of its folder that cannot be used. */
+/* A data set's own count: samples of a split; unusable files of its folder. */
 int64_t made_count(const cornu_data *data, cornu_split split);
 int64_t made_skipped(const cornu_data *data);
 

@@ -30,8 +30,8 @@ static const char *listed(const char *list, int index)
     return *name ? name : NULL;
 }
 
-/* A device that somebody names and that is not there ends the program: a checker of memory or races
-   would otherwise report no error of tests that never touched it. */
+/* An absent device that the variable names ends the program: otherwise a race or memory checker
+   would report no error for tests that never used it. */
 static void must_be_there(const char *name)
 {
     cornu_device_info info;

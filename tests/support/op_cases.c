@@ -10,7 +10,8 @@ typedef struct dense_row {
     bool bias;
     activation_kind act;
 } dense_row;
-/* Sizes around the cuts: rows of 1024 and more, and products above 4 MFLOP, are split. */
+/* Sizes around the blocking's limits: rows of 1024 and more, and products above 4 MFLOP, are
+   split. */
 static const dense_row dense_rows[] = {
     {{1}, 1, 1, true, ACTIVATION_LINEAR},       {{1}, 37, 17, true, ACTIVATION_RELU},
     {{3}, 5, 1, false, ACTIVATION_SIGMOID},     {{7}, 130, 33, true, ACTIVATION_TANH},
@@ -100,7 +101,7 @@ static const pool_row pool_rows[] = {
     {2, 10, 6, 17, {2, 2}, {2, 2}, true}, {1, 148, 6, 32, {2, 2}, {2, 2}, false},
 };
 
-/* Shapes of the operations that go element by element. */
+/* Shapes for elementwise operations. */
 static const shape plain_shapes[] = {
     {2, {1, 1}},       {2, {3, 17}},       {2, {32, 10}},   {2, {5, 1000}},  {2, {700, 101}},
     {4, {3, 5, 7, 3}}, {4, {2, 9, 9, 32}}, {2, {1, 16384}}, {2, {1, 16385}}, {4, {9, 16, 16, 33}},
@@ -442,7 +443,7 @@ static void add_updates(int64_t count)
     add_update(count, &centered, "rmsprop, centered, momentum");
 }
 
-/* What may happen to samples: `image` where they have to be images of 1 to 4 channels. */
+/* Options for samples: `image` if they must be images of 1 to 4 channels. */
 typedef struct gather_form {
     const char *label;
     bool image;

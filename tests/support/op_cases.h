@@ -25,11 +25,11 @@ double op_case_flops(const op_case *c);
 /* Has it at most CORNU_TEST_MFLOP million of them? Without that variable every case does. */
 bool op_case_is_small(const op_case *c);
 
-/* Where the reference kernel makes NaN of a NaN, every kernel must, so that training notices it. */
+/* If the reference kernel makes NaN of a NaN, every kernel must, so that training notices it. */
 enum { NAN_KINDS = 11 };
 extern const op_kind nan_kinds[NAN_KINDS];
 
-/* What an operation left behind. */
+/* The outputs of an operation. */
 typedef struct op_outputs {
     float *values[OP_OUTPUTS_MAX]; /* NULL where absent */
     int64_t count[OP_OUTPUTS_MAX];
@@ -41,32 +41,34 @@ typedef struct op_outputs {
 cornu_status op_case_run(const op_case *c, const kernel *k, threads *pool, bool nan,
                          op_outputs *out);
 void op_outputs_free(op_outputs *o);
-/* Scratch memory of a kernel, all NaN: it must not count on anything there. Release with
+/* Scratch memory of a kernel, all NaN: a kernel must not rely on its content. Release with
    memory_free_aligned. */
 cornu_status op_scratch_new(size_t bytes, void **out);
-/* The same as a plan of this one operation, on a device that has `write`; the name of the kernel
-   that it chose. */
+/* The same as a plan of this one operation, on a device that has `write`; also the name of the
+   chosen kernel. */
 cornu_status op_case_run_on(const op_case *c, device *d, bool nan, char kernel_name[64],
                             op_outputs *out);
-/* Complain of outputs that have other bits when the case runs a second time; how many there are. */
+/* Report outputs that have other bits when the case runs a second time; returns their number. */
 int op_case_check_twice(const op_case *c, device *d);
-/* Complain of every output that is further from what is expected than `tolerance` allows; how many
-   there are. */
+/* Report every output that differs from the expected one by more than `tolerance`; returns their
+   number. */
 int op_outputs_compare(const op_case *c, const char *kernel, double tolerance,
                        const op_outputs *found, const op_outputs *expected);
-/* The same of a product in 32 bits, dense or a convolution's, by what the arithmetic promises: each
-   sum of k products may be off by what rounding k partial sums makes, which grows with the sum of
-   the products' magnitudes, whatever their order; `activated` times the largest result more. */
+/* The same for a product in 32 bits, dense or a convolution's, by the bound of its arithmetic: the
+   error of each sum of k products is at most that of rounding k partial sums, which grows with the
+   sum of the products' magnitudes, whatever their order; plus `activated` times the largest
+   result. */
 int op_outputs_compare_sums(const op_case *c, const char *kernel, double activated,
                             const op_outputs *found, const op_outputs *expected);
-/* Where a kernel may spread NaN (kernel.tolerance), only NaN that is missing counts: put what is
-   expected in the others' places. */
+/* If a kernel may spread NaN (kernel.tolerance), only missing NaN count: replace the other places
+   by the expected values. */
 void op_outputs_forgive_nan(op_outputs *found, const op_outputs *expected);
-/* All kernels of the device's list but the reference on one case, against what is expected. `note`
-   goes into the complaints. Returns failures; *tried counts the kernels that ran. */
+/* Run all kernels of the device's list except the reference on one case, and compare with the
+   expected outputs. `note` is added to the messages. Returns failures; *tried counts the kernels
+   that ran. */
 int op_case_check(const op_case *c, host_device *h, const char *note, bool nan,
                   const op_outputs *expected, int *tried);
-/* Would the kernel take it? */
+/* Would the kernel accept it? */
 bool op_case_accepted(const op_case *c, const kernel *k, const char **why);
 
 #endif

@@ -50,7 +50,7 @@ static tensor_ref add_tensor(bench *b, const shape *s, const char *name)
     return i;
 }
 
-/* An output called like an input is the same tensor. */
+/* An output with an input's name is the same tensor. */
 static void lay_out(bench *b, const op_case *c)
 {
     const op_info *info = &op_infos[c->kind];
@@ -230,7 +230,7 @@ static cornu_status copy_outputs(const bench *b, op_outputs *out)
             continue;
         const tensor *t = &b->tensors[b->op.out[i]];
         const float *from = b->memory[b->op.out[i]];
-        if (b->op.kind == OP_SQUARE_SUM) { /* only its own place is defined */
+        if (b->op.kind == OP_SQUARE_SUM) { /* only its own slot is defined */
             out->count[i] = 1;
             from += b->op.a.norm.slot;
         } else {
@@ -276,9 +276,8 @@ static cornu_status relayout_tensor(bench *b, tensor_ref w, layout_function *lay
     return CORNU_OK;
 }
 
-/* Rewrite in place what a dense operation has of weights, their gradient or slots, before it runs
-   or
-   (`output`) behind it. */
+/* Rewrite in place the weights of a dense operation, their gradient or slots, before it runs or
+   (`output`) after it. */
 static cornu_status relayout(bench *b, layout_function *layout, bool output)
 {
     bool updates = b->op.kind == OP_DENSE_UPDATE;
@@ -357,7 +356,7 @@ bool op_case_accepted(const op_case *c, const kernel *k, const char **why)
 
 /* ---- on a device ------------------------------------------------------------------------- */
 
-/* All tensors side by side, alive to the end: what a device wants to know of a plan's buffers. */
+/* All tensors side by side, alive to the end: the device reads this from a plan's buffers. */
 static void place_tensors(bench *b)
 {
     for (int i = 0; i < b->plan.tensor_count; i++) {
@@ -386,7 +385,7 @@ cornu_status op_case_run_on(const op_case *c, device *d, bool nan, char kernel_n
     memset(out, 0, sizeof *out);
     lay_out(&b, c);
     place_tensors(&b);
-    b.plan.model = &one_hot; /* gather_check asks what targets look like */
+    b.plan.model = &one_hot; /* gather_check reads the targets' form */
     b.plan.output = b.plan.target;
     TRY_GOTO(fill_bench(&b, c, nan));
     TRY_GOTO(d->ops->prepare(d, &b.plan, &p));
@@ -409,7 +408,7 @@ done:
 /* ---- comparison --------------------------------------------------------------------------- */
 
 /* Largest |difference| over the reference's largest magnitude; INFINITY where one is a NaN and the
-   other is not. *worst: its place. */
+   other is not. *worst: its index. */
 static double difference(const float *found, const float *expected, int64_t count, int64_t *worst)
 {
     double largest = 0, magnitude = 0;
@@ -460,10 +459,10 @@ int op_outputs_compare(const op_case *c, const char *kernel, double tolerance,
     return failures;
 }
 
-/* Partial sums of products whose signs are as good as random stay near the square root of their
-   number, so that rounding them to 24 bits adds an error whose standard deviation is below 2^-24 of
-   the sum of magnitudes: 8 of them. Where all products have one sign that holds for sums that are
-   added in blocks alone; the cases' have not. */
+/* Partial sums of products with practically random signs stay near the square root of their number.
+   So rounding them to 24 bits adds an error whose standard deviation is below 2^-24 of the sum of
+   magnitudes: 8 of them. If all products had one sign, this would hold only for sums that are added
+   in blocks; the cases' products have both signs. */
 static const double DEVIATIONS = 8 * 0x1p-24;
 
 static int count_misses(const op_case *c, const char *kernel, int output, const double *bounds,

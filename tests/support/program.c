@@ -46,7 +46,7 @@ static void set_limits(const program_limits *l)
     sched_setaffinity(0, sizeof allowed, &allowed);
 }
 
-/* CORNU_TEST_PROGRAM: where the tests run on another machine than they were built on. */
+/* CORNU_TEST_PROGRAM: for tests on another machine than the build's. */
 static const char *program_path(void)
 {
     const char *other = getenv("CORNU_TEST_PROGRAM");

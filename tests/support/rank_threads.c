@@ -63,7 +63,7 @@ static const char *receive_bytes(ranks_transport *base, int number, void *bytes,
     return NULL;
 }
 
-/* Take the oldest that fits. */
+/* Take the oldest message that fits. */
 static bool take(const ranks_transport *base, const request *r)
 {
     bool found = false;
@@ -122,7 +122,7 @@ typedef struct rank_thread {
     pthread_t thread;
     rank_work *work;
     void *context;
-    int rank; /* -1: another failed before it had joined them */
+    int rank; /* -1: another rank failed before this one joined */
     rank_result result;
 } rank_thread;
 
@@ -160,7 +160,7 @@ void rank_threads_run(int count, rank_work *work, void *context, rank_result *re
             joined[threads[i].rank] = true;
         }
     }
-    for (int i = 0, rank = 0; i < count; i++) { /* the others in the places that are left */
+    for (int i = 0, rank = 0; i < count; i++) { /* the others take the remaining places */
         if (threads[i].rank >= 0)
             continue;
         while (joined[rank])

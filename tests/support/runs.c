@@ -120,7 +120,7 @@ void notices_add(void *user, const char *line)
     n->count++;
 }
 
-/* The linker puts this in place of session_open (tests/CMakeLists.txt). */
+/* The linker replaces session_open by this (tests/CMakeLists.txt). */
 cornu_status __real_session_open(cornu_model *model, const session_options *options, session **out);
 cornu_status __wrap_session_open(cornu_model *model, const session_options *options, session **out);
 

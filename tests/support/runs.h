@@ -11,17 +11,17 @@
 #define expect_status(status, expected) runs_expect((status), (expected), __FILE__, __LINE__)
 #define expect_ok(status) expect_status(status, CORNU_OK)
 void runs_expect(cornu_status status, cornu_status expected, const char *file, int line);
-/* The last message must hold `part`, and be one line. */
+/* The last message must contain `part`, and be one line. */
 void expect_message(const char *part);
 
-/* Samples of 8 features in 3 classes that lie apart; `train` and `test` of them (0: no such split).
- */
+/* Samples of 8 features in 3 well-separated classes; `train` and `test` of them (0: no such
+   split). */
 cornu_data *runs_data(int train, int test);
 /* A recipe with a small network for runs_data; `compile` and `fit` are YAML flow text, or NULL. */
 cornu_model *runs_model(const char *layers, const char *compile, const char *fit);
 /* The usual one: Dense 16 relu, Dropout, BatchNormalization, Dense 3 softmax; Adam. */
 cornu_model *runs_usual(const char *fit);
-/* It, trained, with class names, callbacks that remember and best weights. */
+/* The same, trained, with class names, callbacks with state, and best weights. */
 cornu_model *runs_trained(void);
 
 /* Same weights and slots, bit by bit? */

@@ -1,6 +1,6 @@
-/* Is this the build of a sanitizer? It makes a program 5 to 20 times as slow and has memory of its
-   own. A race or a wrong address shows with one of the sizes and thread counts that the release
-   build goes through. */
+/* Is this a sanitizer's build? It makes a program 5 to 20 times as slow and has memory of its own.
+   A race or a wrong address shows with one of the sizes and thread counts that the release build
+   tests. */
 #ifndef SUPPORT_SANITIZED_H
 #define SUPPORT_SANITIZED_H
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 bool terminal_can_be_opened(void);
-/* Skip the running cmocka test where none can be opened, and say so. */
+/* Skip the running cmocka test, with a message, if none can be opened. */
 void terminal_needed(void);
 
 #endif
