@@ -1,4 +1,4 @@
-/* A share of the samples, the same of each class where there are some. */
+/* A fraction of the samples, the same of each class if there are classes. */
 #ifndef DATA_SHARE_H
 #define DATA_SHARE_H
 

@@ -1,6 +1,6 @@
-/* What training leaves in a model beside its numbers: where it stands and what it remembers. A
-   model carries it and a model file (`exchange`) keeps it, so that training goes on with the same
-   bits; only the room `train` gives it a meaning. */
+/* The training state beside a model's numbers: the position in training and the state of callbacks.
+   A model carries it and a model file (`exchange`) keeps it, so that training continues with the
+   same bits. Only the room `train` interprets it. */
 #ifndef MODEL_TRAINING_STATE_H
 #define MODEL_TRAINING_STATE_H
 
