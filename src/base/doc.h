@@ -61,8 +61,8 @@ cornu_status doc_read_string(const doc *map, const char *key, const char **value
 
 /* To and from jansson's values (new reference). */
 json_t *doc_to_json(const doc *d);
-/* What json_loadb gives, a new reference; NULL where the text is damaged (*error) or, which
-   jansson does not tell apart, memory was short (*lacks_memory). */
+/* json_loadb: a new reference; NULL where the text is damaged (*error) or memory was short
+   (*lacks_memory), which jansson itself does not tell apart. */
 json_t *doc_json_load(const char *json, size_t length, size_t flags, json_error_t *error,
                       bool *lacks_memory);
 /* One value printed for messages: `"relu"`, `3`, `[1, 2]`; at most `size` bytes. Returns `text`. */

@@ -1,4 +1,4 @@
-/* What the program, which sees no room before this one, asks of base/files.h. */
+/* base/files.h for the program, which sees no room before bench. */
 #ifndef BENCH_STREAM_H
 #define BENCH_STREAM_H
 

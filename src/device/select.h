@@ -41,9 +41,9 @@ struct selector {
     /* May the kernel run the operation? *why: a reason in a few words (a constant). */
     bool (*accepts)(const selector *s, const kernel_info *k, const plan *p, const op *o,
                     const char **why);
-    /* Make what the kernel needs to run; *scratch_bytes is 0 before. CORNU_UNSUPPORTED is a refusal
-       with the present message as its reason; any other failure ends the selection. A failure
-       leaves *state alone. */
+    /* Make the state that the kernel needs; *scratch_bytes is 0 before. CORNU_UNSUPPORTED is a
+       refusal with the present message as its reason; any other failure ends the selection. A
+       failure leaves *state alone. */
     cornu_status (*prepare)(const selector *s, const kernel_info *k, const plan *p, const op *o,
                             void **state, size_t *scratch_bytes);
     void (*release)(const selector *s, const kernel_info *k, void *state);
